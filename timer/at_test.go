@@ -18,7 +18,7 @@ func TestDeadline_ReadBack(t *testing.T) {
 		require.Equal(t, want, at.Sub(epoch))
 	}
 	at, ok := h.Deadline()
-	is(time.Minute, at, ok) // what was asked for, without the slack
+	is(time.Minute, at, ok) // the requested deadline, without the slack
 
 	clk.Advance(time.Second)
 	require.True(t, h.Move(time.Minute))

@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// What it costs to look at very many timers.
+// BenchmarkObserve measures reading very many timers.
 func BenchmarkObserve(b *testing.B) {
 	for _, n := range []int{4_000, 1_000_000} {
 		s := timer.New()

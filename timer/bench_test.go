@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// The workloads that package time has a counterpart to stand in package
-// benchmarks; here are those of what is not an Impl there.
+// Workloads that package time supports too are in package benchmarks. Here are those that
+// an Impl of that package cannot express.
 
 // delay returns a delay between 1 and 11 minutes, from a fixed sample.
 func delay(i int) time.Duration { return delays[uint(i)%uint(len(delays))] }
@@ -46,7 +46,7 @@ func BenchmarkNewTimerStop(b *testing.B) {
 	})
 }
 
-// BenchmarkReset moves a random one of n pending timers later.
+// BenchmarkReset moves a random one of n pending timers to a later time.
 func BenchmarkReset(b *testing.B) {
 	const n = 100_000
 	order := rand.New(rand.NewPCG(3, 4)).Perm(n)

@@ -13,9 +13,9 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// BenchmarkTickers runs 10,000 tickers of 10 to 100 ms for five seconds, each
-// read by a goroutine of its own, or by nobody. It reports the CPU that they
-// took, and the ticks that came before their time or out of phase.
+// BenchmarkTickers runs 10,000 tickers of 10 to 100 ms for five seconds. Each is read by
+// a goroutine of its own, or not read. It reports the CPU time, and the ticks that came
+// early or out of phase.
 func BenchmarkTickers(b *testing.B) {
 	for _, read := range []bool{true, false} {
 		b.Run(fmt.Sprintf("read=%v/impl=time", read), func(b *testing.B) {
@@ -37,7 +37,7 @@ func BenchmarkTickers(b *testing.B) {
 
 func runTickers(b *testing.B, read bool, start func(time.Duration) (<-chan time.Time, func())) {
 	n, length := 10_000, 5*time.Second
-	if testing.Short() { // only to be seen to work
+	if testing.Short() { // only a check that the benchmark works
 		n, length = 1_000, 200*time.Millisecond
 	}
 	for b.Loop() {

@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// The alarm of such a Scheduler would be the system's: it would hang.
+// The alarm of such a Scheduler is the system's, so the bubble would hang.
 func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
@@ -41,7 +41,7 @@ func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	require.Equal(t, 3, s.Len(), "nothing was started, and no lock is held")
 }
 
-// What only stops may be used inside a bubble, whether or not it was the last timer.
+// Inside a bubble timers can be stopped, whether or not they are the Scheduler's last.
 func TestScheduler_MadeOutsideABubbleAndStoppedInside(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
@@ -72,7 +72,7 @@ func TestScheduler_StoppedInsideABubbleBesideOthers(t *testing.T) {
 	}
 }
 
-// What Shutdown waits by would be the bubble's.
+// Shutdown would wait for a channel of the bubble.
 func TestScheduler_MadeOutsideABubbleAndClosedInside(t *testing.T) {
 	s := timer.New()
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -94,7 +94,8 @@ func TestScheduler_MadeOutsideABubbleAndClosedInside(t *testing.T) {
 	require.NoError(t, s.Shutdown(context.Background()))
 }
 
-// What was closed in a bubble may be closed again, and waited for, when that is over.
+// A Scheduler that was closed in a bubble may be closed and shut down again after the
+// bubble has ended.
 func TestScheduler_ClosedInABubbleAndAgainOutside(t *testing.T) {
 	for name, opts := range map[string][]timer.Option{
 		"pool":       nil,
@@ -113,7 +114,7 @@ func TestScheduler_ClosedInABubbleAndAgainOutside(t *testing.T) {
 					tm = s.AfterFunc(time.Hour, func() {})
 					start(t, s, time.Second, func() {})
 					start(t, s, time.Second, func() {}).Stop()
-					time.Sleep(time.Minute) // also what trims is set
+					time.Sleep(time.Minute) // the trimmer's alarm is set too
 					if shutdown {
 						require.NoError(t, s.Shutdown(context.Background()))
 					} else {
@@ -136,7 +137,7 @@ func TestScheduler_ClosedInABubbleAndAgainOutside(t *testing.T) {
 	}
 }
 
-// Exporters read the Schedulers of bubbles too.
+// Exporters can read a Scheduler of a bubble.
 func TestScheduler_OfABubbleCanBeRead(t *testing.T) {
 	var s *timer.Scheduler
 	var h timer.Handle
@@ -157,7 +158,7 @@ func TestScheduler_OfABubbleCanBeRead(t *testing.T) {
 	require.True(t, h.Stop(), "it was not the last")
 }
 
-// A stop that comes when the bubble is over starts nothing, and is let be.
+// A Stop after the bubble has ended works and starts no timer.
 func TestScheduler_OfABubbleStoppedOutside(t *testing.T) {
 	var h timer.Handle
 	var tm *timer.Timer
@@ -169,8 +170,8 @@ func TestScheduler_OfABubbleStoppedOutside(t *testing.T) {
 	require.True(t, tm.Stop(), "it was the last")
 }
 
-// Timers and Tickers of the default Scheduler that were made outside a bubble, as in a
-// sync.Pool or a global, can be used inside, where they follow the bubble's clock, and
+// Timers and Tickers of the default Scheduler that were made outside a bubble, for
+// example in a sync.Pool, can be used inside, where they follow the bubble's clock, and
 // outside again.
 func TestDefault_TimersCrossTheBordersOfBubbles(t *testing.T) {
 	ran := make(chan time.Time, 10)
@@ -179,7 +180,7 @@ func TestDefault_TimersCrossTheBordersOfBubbles(t *testing.T) {
 	reset := timer.AfterFunc(time.Hour, func() { ran <- time.Now() })
 	c, tk := timer.NewTimer(time.Hour), timer.NewTicker(time.Hour)
 	stopped.Stop()
-	for range 3 { // with an entry
+	for range 3 { // the wheel then holds the Timer
 		reset.Stop()
 		reset.Reset(time.Hour)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A hurriedClock moves by a second after each reading of it, as a virtual clock does
-// that somebody advances meanwhile. Its alarms ring when the test says so.
+// A hurriedClock advances by a second after each reading, as if another goroutine
+// advanced a virtual clock. Its alarms go off when the test calls them.
 type hurriedClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -23,7 +23,7 @@ type hurriedClock struct {
 type hurriedAlarm struct {
 	c    *hurriedClock
 	f    func()
-	when time.Time // zero if it is not set
+	when time.Time // zero if not set
 }
 
 func (c *hurriedClock) Now() time.Time {
@@ -52,7 +52,7 @@ func (a *hurriedAlarm) set(when func() time.Time) {
 	a.when = when()
 }
 
-// next returns the alarms that are set, and the moment of the first.
+// next returns the set alarms, and the earliest moment.
 func (c *hurriedClock) next() (set []*hurriedAlarm, first time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,8 +68,8 @@ func (c *hurriedClock) next() (set []*hurriedAlarm, first time.Time) {
 	return set, first
 }
 
-// However far the clock has moved since it was read, an alarm is set for the moment
-// itself, also when it has rung too early.
+// However far the clock has moved since the last reading, an alarm is set for the right
+// moment, even after it has gone off too early.
 func TestClock_MovedBeforeTheAlarmIsSet(t *testing.T) {
 	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, begun := range map[string]func(t *testing.T, s *timer.Scheduler) (due time.Time){
@@ -79,7 +79,7 @@ func TestClock_MovedBeforeTheAlarmIsSet(t *testing.T) {
 			return due
 		},
 		"fallback": func(t *testing.T, s *timer.Scheduler) time.Time {
-			start(t, s, 10_000*time.Hour, func() {}) // there is no room for another
+			start(t, s, 10_000*time.Hour, func() {}) // fills the limit
 			due, ok := s.AfterFunc(time.Hour, func() {}).Deadline()
 			require.True(t, ok)
 			return due

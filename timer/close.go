@@ -12,39 +12,37 @@ import (
 // A Leftover is a timer that was pending when its Scheduler was closed: see
 // [Scheduler.TakeLeftover].
 type Leftover struct {
-	// Deadline is when it would have fired, at the earliest.
+	// Deadline is the earliest time at which the timer would have fired.
 	Deadline time.Time
-	// Func is its callback. It is nil for a timer that has none, as those that
-	// send on a channel.
+	// Func is the timer's callback. It is nil for a timer that sends on a channel.
 	Func func()
-	// Handle is what [Scheduler.Start] has returned for it, to compare with.
+	// Handle is the Handle that [Scheduler.Start] returned, to compare with.
 	Handle Handle
 }
 
-// Close ends the Scheduler, and returns nil. What was pending will not fire:
-// [Scheduler.TakeLeftover] has it. Start returns [ErrClosed] from then on. Close does not
-// wait, so callbacks may call it: callbacks of timers that have fired still run. To wait for
-// them call [Scheduler.Shutdown], before or after. Closing again does nothing. Close panics
-// on the [Default] Scheduler, and inside a testing/synctest bubble if the Scheduler was made
-// outside.
+// Close ends the Scheduler and returns nil. Pending timers will not fire:
+// [Scheduler.TakeLeftover] returns them. After Close, Start returns [ErrClosed]. Close
+// does not wait, so callbacks may call it: callbacks of timers that have fired still run.
+// To wait for these call [Scheduler.Shutdown], before or after Close. Closing again does
+// nothing. Close panics on the [Default] Scheduler, and inside a testing/synctest bubble
+// if the Scheduler was made outside.
 //
-// AfterFunc, NewTimer, NewTicker, After, Tick and Reset have no error to return. What they
-// start on a closed Scheduler falls back to package time, or to an alarm of the clock given by
-// [WithClock], so that nobody waits for it for ever. Its callback runs on the goroutine of
+// AfterFunc, NewTimer, NewTicker, After, Tick and Reset cannot return an error. On a
+// closed Scheduler they use a timer of package time, or an alarm of the clock given by
+// [WithClock], so that no goroutine waits for ever. The callback runs on the goroutine of
 // that timer or alarm, and Shutdown does not wait for it.
 func (s *Scheduler) Close() error {
 	s.mustBeOwned("Close")
-	s.mustBeAtHome()
+	s.mustNotBeAway()
 	s.shut()
 	return nil
 }
 
-// TakeLeftover takes what was pending when the Scheduler was closed, and returns it by
-// deadline. A timer is in the result of one call only, and before Close or Shutdown
-// there is none. The result can be ranged over any number of times; each time takes 48
-// bytes for each timer and O(n log n) time. Until TakeLeftover is called, the Scheduler
-// keeps what was pending, and what its callbacks refer to, reachable; the result may be
-// dropped.
+// TakeLeftover returns the timers that were pending when the Scheduler was closed, sorted
+// by deadline. It returns a timer only once, and none before Close or Shutdown. The
+// result can be ranged over several times; each time takes 48 bytes for each timer and
+// O(n log n) time. Until TakeLeftover is called, the Scheduler keeps the timers and what
+// their callbacks refer to reachable. The result may be dropped.
 func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	s.leftover.Lock()
 	taken := s.leftover.shards
@@ -68,14 +66,14 @@ func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	}
 }
 
-// shardLeftover is what was pending on a shard.
+// shardLeftover has the timers that were pending on a shard.
 type shardLeftover struct {
 	sh        *shard
 	wheel     *timingwheel.Wheel[payload]
 	fallbacks []*fallback
 }
 
-// each calls f with every timer, in no order.
+// each calls f with every timer, in no particular order.
 func (l *shardLeftover) each(f func(Leftover)) {
 	s := l.sh.s
 	l.wheel.Each(func(e timingwheel.Entry[payload]) {
@@ -100,14 +98,13 @@ func leftover(deadline time.Time, p payload, tag uint8) Leftover {
 	return Leftover{Deadline: deadline, Func: p.fn()}
 }
 
-// Shutdown does what Close does, and waits until the callbacks of all timers that have
-// fired have run. It returns ctx's error if that ends first. When Shutdown has returned
-// nil, no goroutine and no file descriptor of the Scheduler is left. Called from inside
-// a callback it waits for that callback too, and so for ctx to end. It panics where Close
-// does.
+// Shutdown does what Close does, and waits until the callbacks of all fired timers have
+// run. If ctx ends first, Shutdown returns the error of ctx. When Shutdown has returned
+// nil, the Scheduler has no goroutine and no file descriptor. A callback that calls
+// Shutdown waits for itself, until ctx ends. Shutdown panics where Close does.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
 	s.mustBeOwned("Shutdown")
-	s.mustBeAtHome()
+	s.mustNotBeAway()
 	s.shut()
 	if s.dispatch.onPoller {
 		if err := s.poller.finish(ctx); err != nil {
@@ -120,12 +117,12 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	return s.dispatch.shutdown(ctx)
 }
 
-// shut lets no new timers in and takes all pending ones out, the first time. The other times
-// it waits until that is done.
+// shut refuses new timers and takes out all pending ones, the first time. Later calls
+// wait until that is done.
 func (s *Scheduler) shut() {
 	s.shutting.Do(func() {
-		// All shards see this at the same time. A start that has not seen it holds its
-		// shard's lock, which comes next.
+		// All shards see this at the same time. A start that has not seen it holds the
+		// lock of its shard, which the loop below takes.
 		s.closed.Store(true)
 		for sh := range s.shards.made() {
 			sh.shut()
@@ -137,13 +134,13 @@ func (s *Scheduler) shut() {
 	})
 }
 
-// shut moves what is pending to the Scheduler's leftover.
+// shut moves the shard's pending timers to the Scheduler's leftover.
 func (sh *shard) shut() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	w := sh.wheel
 	taken := shardLeftover{sh, w, sh.takeFallbacksLocked()}
-	// The poller may be about to drain this shard: it finds nothing.
+	// If the poller is about to drain this shard, it finds an empty wheel.
 	sh.wheel = newWheel(&sh.s.config)
 	sh.n.handedBack += uint64(w.Len() - sh.handBackTimersLocked(w))
 	sh.n.cascaded += w.Cascaded()

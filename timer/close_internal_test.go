@@ -11,17 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// leftoverOf closes s and returns what it leaves over.
+// leftoverOf closes s and returns its leftover timers.
 func leftoverOf(s *Scheduler) iter.Seq[Leftover] {
 	s.Close()
 	return s.TakeLeftover()
 }
 
-// closeAll closes s and returns what was pending.
+// closeAll closes s and returns the timers that were pending.
 func closeAll(s *Scheduler) []Leftover { return slices.Collect(leftoverOf(s)) }
 
-// Close comes to one shard after another. While it waits for one, those that it has
-// yet to come to refuse what the others do.
+// Close locks one shard after another. While it waits for one, the shards after it
+// already refuse starts.
 func TestClose_IsMonotonic(t *testing.T) {
 	s := New(WithShards(3))
 	start := func(sh *shard) error {
@@ -45,7 +45,8 @@ func TestClose_IsMonotonic(t *testing.T) {
 	}
 }
 
-// What Close returns is collected when it is asked for, and can be asked for again.
+// TakeLeftover collects timers only when its result is ranged over, which may be
+// repeated.
 func TestClose_CollectsOnDemand(t *testing.T) {
 	s := New()
 	const n = 200_000

@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/executor"
 )
 
-// footprint is what a Scheduler must not leave behind.
+// footprint counts the resources that a Scheduler must release.
 type footprint struct {
 	goroutines, descriptors int
 	heap                    int64
@@ -36,7 +36,7 @@ func footprintNow(t *testing.T) (f footprint) {
 	return f
 }
 
-// backTo waits until the footprint is what it was, within 4 MB.
+// backTo waits until the footprint is the earlier one again, within 4 MB.
 func backTo(t *testing.T, before footprint) {
 	t.Helper()
 	var now footprint
@@ -50,8 +50,8 @@ func backTo(t *testing.T, before footprint) {
 	t.Fatalf("before: %+v, after: %+v\n%s", before, now, buf[:runtime.Stack(buf, true)])
 }
 
-// warm has what comes with the first alarm come before the footprint is taken:
-// the runtime's network poller.
+// warm sets an alarm before the footprint is taken, because the first alarm starts the
+// runtime's network poller.
 func warm(t *testing.T) {
 	s := New()
 	_, err := s.Start(time.Hour, func() {})
@@ -59,8 +59,8 @@ func warm(t *testing.T) {
 	require.NoError(t, s.Shutdown(context.Background()))
 }
 
-// warmGoroutines has n goroutines live at once: what the runtime needs for one it
-// keeps for the next, for ever, and counts as heap.
+// warmGoroutines runs n goroutines at once. The runtime keeps memory for each goroutine
+// that has ever run, for the next one, and counts it as heap.
 func warmGoroutines(n int) {
 	var wg sync.WaitGroup
 	over := make(chan struct{})
@@ -71,7 +71,7 @@ func warmGoroutines(n int) {
 	wg.Wait()
 }
 
-// rounds calls f again and again, for a while in the long form.
+// rounds calls f once, or repeatedly in the long form.
 func rounds(t *testing.T, f func(round int)) {
 	n := 0
 	for end := time.Now().Add(stressFor(0, 15*time.Second)); n == 0 || time.Now().Before(end); n++ {
@@ -80,16 +80,16 @@ func rounds(t *testing.T, f func(round int)) {
 	t.Logf("%d rounds", n)
 }
 
-// Close while very many timers are pending, others fall due, and goroutines start
-// and stop more: what it returns, what has run and what was stopped are all there
-// were. Afterwards nothing is left.
+// Close runs while very many timers are pending, others fall due, and goroutines start
+// and stop more. The timers that were handed back, have run, or were stopped add up to
+// all. Afterwards no resources remain.
 func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 	pending := 1_000_000
 	if RaceEnabled && !StressLong() {
 		pending = 100_000
 	}
 	warm(t)
-	warmGoroutines(frenzyLimit) // workers, on processors that others keep busy
+	warmGoroutines(frenzyLimit) // many workers may start while the processors are busy
 	before := footprintNow(t)
 	rounds(t, func(round int) {
 		s := New()
@@ -125,7 +125,7 @@ func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 			})
 		}
 		running.Wait()
-		// Several at once: each pending timer is handed back by one of them.
+		// Several concurrent calls: one of them returns each pending timer.
 		handed := make(chan int)
 		for range 2 {
 			go func() {
@@ -156,9 +156,9 @@ func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 	backTo(t, before)
 }
 
-// Callbacks start, stop and reset timers, theirs among them, and one of them
-// closes the Scheduler, while other goroutines do the same. Each timer runs, is
-// stopped or is handed back, exactly once.
+// Callbacks start, stop and reset timers, including their own, and one of them closes the
+// Scheduler, while other goroutines do the same. Each timer runs, is stopped or is handed
+// back, exactly once.
 func TestStress_CallbacksStartStopResetClose(t *testing.T) {
 	warm(t)
 	warmGoroutines(frenzyLimit)
@@ -178,13 +178,13 @@ func TestStress_CallbacksStartStopResetClose(t *testing.T) {
 	backTo(t, before)
 }
 
-// frenzyLimit is how many timers a frenzy starts in all.
+// frenzyLimit is the total number of timers in a frenzy.
 const frenzyLimit = 30_000
 
 // frenzied is one timer of a frenzy.
 type frenzied struct {
-	// ends counts what has become of it: a run, a Stop that reported true, or that
-	// Close returned it.
+	// ends counts how the timer has ended: by a run, by a Stop that reported true, or
+	// handed back by Close.
 	ends atomic.Int32
 	h    Handle
 }
@@ -199,8 +199,8 @@ func frenzy(t *testing.T, s *Scheduler, seed uint64) {
 	begin := func(d time.Duration) {
 		mu.Lock()
 		if len(all) == limit {
-			// One of the last to start ends it all, from inside its callback, when
-			// most of the others have run.
+			// One of the last callbacks closes the Scheduler, when most of the others
+			// have run.
 			mu.Unlock()
 			if !closed.Swap(true) {
 				handed <- closeAll(s)
@@ -221,7 +221,7 @@ func frenzy(t *testing.T, s *Scheduler, seed uint64) {
 			}
 		})
 		if err != nil {
-			x.ends.Inc() // it never was
+			x.ends.Inc() // the timer was not started
 			return
 		}
 		mu.Lock()
@@ -231,7 +231,7 @@ func frenzy(t *testing.T, s *Scheduler, seed uint64) {
 	pick := func(rng *rand.Rand) (*frenzied, Handle) {
 		mu.Lock()
 		defer mu.Unlock()
-		// A recent one, which is likely to be pending.
+		// A recent timer, which is probably pending.
 		x := all[len(all)-1-rng.IntN(min(len(all), 200))]
 		return x, x.h
 	}
@@ -265,7 +265,7 @@ func frenzy(t *testing.T, s *Scheduler, seed uint64) {
 	ps := <-handed
 	require.NoError(t, s.Shutdown(context.Background()))
 	for _, p := range ps {
-		p.Func() // ends it, as a run would
+		p.Func() // counts as an end, like a run
 	}
 	require.Len(t, all, limit)
 	for i, x := range all {

@@ -7,16 +7,16 @@ import (
 	"github.com/tickless/tickless/internal/bubble"
 )
 
-// defaultScheduler is made when it is first needed, and never closed.
+// defaultScheduler is made when it is first used, and never closed.
 var defaultScheduler = sync.OnceValue(func() *Scheduler {
 	s := newScheduler([]Option{WithName("default")})
-	s.shared = true // first: from then on Schedulers has it
+	s.shared = true // before register: from then on Schedulers returns it
 	s.register()
 	return s
 })
 
-// mustBeOwned panics if everybody shares the Scheduler: whoever calls the method would
-// end the timers of packages that know nothing of it.
+// mustBeOwned panics on the default Scheduler: the method would end the timers of other
+// packages.
 func (s *Scheduler) mustBeOwned(method string) {
 	s.mustBeMade()
 	if s.shared {
@@ -24,28 +24,28 @@ func (s *Scheduler) mustBeOwned(method string) {
 	}
 }
 
-// Default returns the Scheduler that the package-level functions use. It is made
-// on first use, with the defaults of all options. The whole program shares it, so
-// nobody can close it: its Close and Shutdown panic.
+// Default returns the Scheduler that the package-level functions use. It is made on first
+// use, with the defaults of all options. The whole program shares it, so its Close and
+// Shutdown panic.
 //
-// Inside a testing/synctest bubble the package-level functions use package time instead. A
-// Timer or Ticker of the default Scheduler that comes from outside, for example from a
-// sync.Pool, follows the bubble's clock when it is reset inside, and the system's when it is
-// reset outside again. Default panics in a bubble, and so does a start there on the Scheduler
-// that it returned outside: make one with [New] in the bubble.
+// Inside a testing/synctest bubble the package-level functions use package time. A Timer
+// or Ticker of the default Scheduler that comes from outside, for example from a
+// sync.Pool, follows the bubble's clock if it is reset inside, and the system's clock if
+// it is reset outside again. Default panics in a bubble, and so does starting a timer
+// there on the result of an earlier Default: make a Scheduler with [New] in the bubble.
 func Default() *Scheduler {
 	if bubble.Inside() {
-		// Made here it would follow the bubble's clock, for the whole program and for
-		// ever. That it may have been made outside makes no difference, so that what a
-		// test does depends on no other.
+		// A default Scheduler that is made here would follow the bubble's clock, for the
+		// whole program and for ever. Default panics even if the Scheduler was made
+		// before, so that a test does not depend on others.
 		panic("timer: Default is called inside a testing/synctest bubble, whose clock it would not follow:" +
 			" call timer.New inside the bubble")
 	}
 	return defaultScheduler()
 }
 
-// outsideBubble returns the default Scheduler and the time on its clock; or nil inside
-// a bubble, where time has no monotonic reading.
+// outsideBubble returns the default Scheduler and the time on its clock. Inside a bubble,
+// where time has no monotonic reading, it returns nil.
 func outsideBubble() (*Scheduler, int64) {
 	t := time.Now()
 	if !bubble.Monotonic(t) {
@@ -75,9 +75,9 @@ func NewTimer(d time.Duration) *Timer {
 	return s.newTimer(now, d, c, chanPayload(c), tagChan)
 }
 
-// After is [time.After] itself: its timers are garbage once nobody receives from them, while
-// a Scheduler would keep each until it fires. In a loop, a [NewTimer] that is reset costs
-// less than either.
+// After is [time.After]: its timers are garbage when no goroutine can receive from them,
+// while a Scheduler would keep each until it fires. In a loop, resetting a timer of
+// [NewTimer] costs less than either.
 func After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // NewTicker is [Scheduler.NewTicker] on the default Scheduler.
@@ -91,8 +91,8 @@ func NewTicker(d time.Duration) *Ticker {
 	return s.newTicker(now, d)
 }
 
-// Tick is [time.Tick] itself: a ticker of package time that nobody can stop is
-// garbage once its channel is.
+// Tick is [time.Tick]: the ticker cannot be stopped, and in package time it is garbage
+// when its channel is.
 func Tick(d time.Duration) <-chan time.Time { return time.Tick(d) }
 
 // Sleep is [Scheduler.Sleep] on the default Scheduler.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withDefault has a test make the default Scheduler by f.
+// withDefault makes f the function that makes the default Scheduler during a test.
 func withDefault(t *testing.T, f func() *Scheduler) {
 	before := defaultScheduler
 	defaultScheduler = sync.OnceValue(f)
@@ -22,8 +22,7 @@ func withoutDefault(t *testing.T) {
 	withDefault(t, func() *Scheduler { panic("the default Scheduler was made") })
 }
 
-// In a bubble the package-level functions follow the bubble's clock, and are
-// exact.
+// In a bubble the package-level functions follow the bubble's clock, and are exact.
 func TestDefault_InsideABubble(t *testing.T) {
 	withoutDefault(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -84,8 +83,8 @@ func TestDefault_InsideABubble(t *testing.T) {
 	})
 }
 
-// What nobody can stop is package time's outside of a bubble too: as garbage it
-// takes no memory.
+// After and Tick use package time outside a bubble too, so that timers which cannot be
+// stopped become garbage.
 func TestDefault_AfterAndTickAreGarbageWhenTheirChannelsAre(t *testing.T) {
 	before := heapInUse()
 	c := make(chan int, 1)
@@ -105,17 +104,17 @@ func TestDefault_AfterAndTickAreGarbageWhenTheirChannelsAre(t *testing.T) {
 	require.Nil(t, Tick(0))
 }
 
-// heapInUse returns the bytes that are reachable.
+// heapInUse returns the number of reachable bytes.
 func heapInUse() float64 {
 	var m runtime.MemStats
-	for range 3 { // what a cycle frees in its last phase is swept by the next
+	for range 3 { // a cycle sweeps what the one before has freed
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
 }
 
-// Outside of a bubble they use the default Scheduler, and always the same.
+// Outside a bubble the functions use one default Scheduler.
 func TestDefault_OutsideABubble(t *testing.T) {
 	withDefault(t, func() *Scheduler { return New() })
 	s := Default()
@@ -149,8 +148,8 @@ func TestDefault_OutsideABubble(t *testing.T) {
 	require.Zero(t, st.Rejected)
 }
 
-// A Scheduler that is made in a bubble fires at the tick, and when it is closed
-// nothing is left: synctest.Test itself fails if a goroutine is.
+// A Scheduler that is made in a bubble fires at the tick. After Close no goroutine
+// remains: otherwise synctest.Test would fail.
 func TestScheduler_InABubble(t *testing.T) {
 	withoutDefault(t)
 	for name, end := range map[string]func(*Scheduler) error{
@@ -183,7 +182,7 @@ func TestScheduler_InABubble(t *testing.T) {
 	}
 }
 
-// Whoever could close it would end the timers of packages that know nothing of it.
+// Closing the default Scheduler would end the timers of other packages.
 func TestDefault_CannotBeClosed(t *testing.T) {
 	s := Default()
 	require.PanicsWithValue(t, "timer: Close of the default Scheduler, which the whole program shares: close one that you have made with New",
@@ -195,14 +194,14 @@ func TestDefault_CannotBeClosed(t *testing.T) {
 	require.True(t, h.Stop())
 }
 
-// Whether Default was made before makes no difference: the first use of all may be in a
-// bubble.
+// Default panics in a bubble whether or not the default Scheduler exists: its very first
+// use may be in a bubble.
 func TestDefault_PanicsInABubble(t *testing.T) {
 	for range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			require.PanicsWithValue(t, "timer: Default is called inside a testing/synctest bubble, whose clock it would not follow:"+
 				" call timer.New inside the bubble", func() { Default() })
-			AfterFunc(time.Second, func() {}).Stop() // package time's
+			AfterFunc(time.Second, func() {}).Stop() // of package time
 		})
 		Default().AfterFunc(time.Hour, func() {}).Stop()
 	}

@@ -14,34 +14,36 @@ import (
 	"github.com/tickless/tickless/internal/share"
 )
 
-// dispatch brings the callbacks of timers that fired to the executor.
+// dispatch hands the callbacks of fired timers to the executor.
 type dispatch struct {
 	// Fixed by init.
 
 	exec    executor.Executor
 	batcher executor.Batcher // the executor, unless onPoller
 	own     *executor.Pool   // the executor if the Scheduler made it, and ends it; else nil
-	// onPanic is the handler of WithPanicHandler, or nil. An executor that was given then
-	// sees to the panics of what it runs.
+	// onPanic is the handler of WithPanicHandler, or nil. If it is nil, the executor of
+	// WithExecutor handles panics itself.
 	onPanic func(v any, stack []byte)
 	pool    share.Pool // the executor, if it is a pool to which callbacks go directly
-	// panicked counts the panics of callbacks that came here.
+	// panicked counts the panics that reached handlePanic.
 	panicked atomic.Uint64
-	// onPoller: the poller submits all callbacks, one by one in the order of ticks. An inline
-	// executor so runs them there. The callback of a timer that is due when it is started waits
-	// in ready until the poller comes: it never runs inside Start. So it is under a clock
-	// that is given, and with an executor that is not a Pool or a Goroutines of package
-	// executor. Otherwise the goroutine that finds a timer due submits its callback.
+	// onPoller is true if the poller submits all callbacks, one by one in the order of
+	// ticks. So an executor.Inline runs them on the poller. The callback of a timer that
+	// is due when it is started waits in ready for the poller, and never runs inside
+	// Start. onPoller is true with a given clock, and with an executor other than a Pool
+	// or Goroutines of package executor. Otherwise the goroutine that finds a timer due
+	// submits its callback.
 	onPoller bool
 
 	// dropped counts the callbacks that the executor refused.
 	dropped atomic.Uint64
-	// outstanding counts the callbacks that an executor which is not our own has
-	// yet to finish, and those that it has refused. Of our own, its Shutdown knows.
+	// outstanding counts the unfinished callbacks on an executor of WithExecutor, and
+	// those that an executor has refused. The Shutdown of our own executor waits for all
+	// others.
 	outstanding latch.Latch
 
 	mu sync.Mutex
-	// ready are callbacks that wait for the poller.
+	// ready has the callbacks that wait for the poller.
 	ready []func()
 }
 
@@ -58,7 +60,7 @@ func (d *dispatch) init(c *config) {
 	if c.clock != nil {
 		return
 	}
-	switch e := d.exec.(type) { // its very type: what embeds one may do anything
+	switch e := d.exec.(type) { // exactly these types: a type that embeds one may behave differently
 	case *executor.Pool:
 		d.onPoller, d.batcher, d.pool = false, e, share.Of(e)
 	case *executor.Goroutines:
@@ -74,7 +76,7 @@ func (d *dispatch) newPool(c *config) *executor.Pool {
 	return executor.NewPool(opts...)
 }
 
-// handlePanic counts a callback's panic, and gives it to the panic handler.
+// handlePanic counts a callback's panic, and calls the panic handler.
 func (d *dispatch) handlePanic(v any, stack []byte) {
 	d.panicked.Add(1)
 	if d.onPanic != nil {
@@ -84,9 +86,9 @@ func (d *dispatch) handlePanic(v any, stack []byte) {
 	fmt.Fprintf(os.Stderr, "timer: panic in a callback: %v\n\n%s\n", v, stack)
 }
 
-// submitDueLocked takes the callback of a timer that was due when it was started or
-// reset, with its shard's lock held: Close, which takes every shard's lock, thus
-// finds the callback handed over.
+// submitDueLocked submits the callback of a timer that was due when it was started or
+// reset. The caller holds the shard's lock, which Close needs too: so after Close the
+// callback has been submitted.
 func (d *dispatch) submitDueLocked(sh *shard, f func()) {
 	if !d.onPoller {
 		d.submit(f)
@@ -98,15 +100,15 @@ func (d *dispatch) submitDueLocked(sh *shard, f func()) {
 	sh.wake = atOnce
 }
 
-// batch takes the callbacks of b, which were found due.
+// batch submits the callbacks of b.
 func (d *dispatch) batch(b *batch) {
 	accepted, _ := d.batcher.SubmitBatch(d.trackAll(b))
 	d.refused(b.fs[accepted:]...)
 	b.forget()
 }
 
-// share takes the callbacks of b, which the goroutine that is the poller now will run
-// itself, if the executor is a pool.
+// share shares the callbacks of b with the pool, for the calling goroutine to run after
+// it has stopped being the poller. Without a pool, share submits them.
 func (d *dispatch) share(b *batch) share.Work {
 	if d.pool == nil {
 		d.batch(b)
@@ -120,14 +122,14 @@ func (d *dispatch) share(b *batch) share.Work {
 	return w
 }
 
-// submit hands one callback to the executor.
+// submit submits one callback to the executor.
 func (d *dispatch) submit(f func()) {
 	if d.exec.Submit(d.track(f)) != nil {
 		d.refused(f)
 	}
 }
 
-// trackAll is track for all of b.
+// trackAll tracks all callbacks of b.
 func (d *dispatch) trackAll(b *batch) []func() {
 	if d.own != nil {
 		return b.fs
@@ -138,8 +140,9 @@ func (d *dispatch) trackAll(b *batch) []func() {
 	return b.wrapped
 }
 
-// track counts a callback as outstanding until it has finished, however it ends, and
-// has the panic handler, if there is one, get its panic.
+// track returns f in a wrapper that counts it as outstanding until it has ended, in
+// whatever way, and passes a panic to the panic handler if there is one. For our own
+// executor track returns f itself.
 func (d *dispatch) track(f func()) func() {
 	if d.own != nil {
 		return f
@@ -154,23 +157,24 @@ func (d *dispatch) track(f func()) func() {
 	}
 }
 
-// catch is for a defer statement alone, since recover only works there.
+// catch recovers a panic. It must be deferred directly: recover works only in a deferred
+// function.
 func (d *dispatch) catch() {
 	if v := recover(); v != nil {
 		d.handlePanic(v, debug.Stack())
 	}
 }
 
-// refused counts callbacks that the executor has not accepted, and runs each on a
-// goroutine of its own: what has fired always runs.
+// refused counts callbacks that the executor has refused, and runs each on a goroutine of
+// its own: the callback of a fired timer always runs.
 func (d *dispatch) refused(fs ...func()) {
 	d.dropped.Add(uint64(len(fs)))
 	for _, f := range fs {
 		if d.own != nil {
-			d.outstanding.Add(1) // else track has counted it
+			d.outstanding.Add(1) // otherwise track has counted it
 		}
 		go func() {
-			pprof.SetGoroutineLabels(context.Background()) // not those of who has started a timer
+			pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that started a timer
 			defer d.outstanding.Add(-1)
 			d.runAlone(f)
 		}()
@@ -183,7 +187,7 @@ func (d *dispatch) runAlone(f func()) {
 	f()
 }
 
-// takeReady returns what waits in ready, in into's memory if it is large enough.
+// takeReady empties ready and returns its callbacks. It reuses the memory of into.
 func (d *dispatch) takeReady(into []func()) []func() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -198,24 +202,23 @@ func (d *dispatch) hasReady() bool {
 	return len(d.ready) > 0
 }
 
-// A batch is callbacks to be handed over one by one, by a goroutine that may end
-// in the middle, if a callback runs on it and calls runtime.Goexit. The next
-// goroutine goes on where it stopped.
+// A batch is a list of callbacks to be submitted. If one of them runs on the submitting
+// goroutine and calls runtime.Goexit, the next goroutine continues after that callback.
 type batch struct {
 	fs   []func()
 	done int
-	// wrapped are fs as the executor gets them, if that differs.
+	// wrapped has the callbacks of fs in track's wrappers, if they have any.
 	wrapped []func()
 }
 
-// forget empties the batch, all of which was handed over.
+// forget empties the batch after all of it was submitted.
 func (b *batch) forget() {
 	clear(b.fs)
 	clear(b.wrapped)
 	b.fs, b.wrapped = b.fs[:0], b.wrapped[:0]
 }
 
-// each calls submit with every callback that is left, and forgets them all.
+// each calls submit with every remaining callback, and empties the batch.
 func (b *batch) each(submit func(func())) {
 	for b.done < len(b.fs) {
 		f := b.fs[b.done]
@@ -224,12 +227,12 @@ func (b *batch) each(submit func(func())) {
 		submit(f)
 	}
 	b.fs, b.done = b.fs[:0], 0
-	if cap(b.fs) > 2*shareSize { // more than there is room for anyway
+	if cap(b.fs) > 2*shareSize { // grown beyond its usual size
 		b.fs = nil
 	}
 }
 
-// shutdown waits until everything handed over has run.
+// shutdown waits until all submitted callbacks have run.
 func (d *dispatch) shutdown(ctx context.Context) error {
 	if d.own != nil {
 		if err := d.own.Shutdown(ctx); err != nil {

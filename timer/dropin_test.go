@@ -16,8 +16,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// newRand returns a random generator whose seed is logged, and may be given as
-// TICKLESS_SEED.
+// newRand returns a random generator with seed TICKLESS_SEED, or with a new seed, which
+// is logged.
 func newRand(t testing.TB) *rand.Rand {
 	seed := rand.Uint64()
 	if v := os.Getenv("TICKLESS_SEED"); v != "" {
@@ -29,7 +29,7 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// receive returns what can be received without waiting.
+// receive receives a value if one is available.
 func receive[T any](c <-chan T) (v T, ok bool) {
 	select {
 	case v, ok = <-c:
@@ -45,8 +45,8 @@ func requireEmpty[T any](t testing.TB, c <-chan T, msg string) {
 	require.False(t, ok, "%s: received %v", msg, v)
 }
 
-// The judge is package time: the same random calls on a timer of each, in a
-// bubble, where both fire at the nanosecond, have the same results.
+// Package time is the reference: the same random calls on a timer of each, in a bubble
+// where both fire at the exact nanosecond, have the same results.
 func TestTimer_SameAsPackageTime(t *testing.T) {
 	rng := newRand(t)
 	for range 200 {
@@ -164,7 +164,7 @@ func TestTimer_AValueNotReceivedIsWithdrawn(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// The real clock, and a Stop or Reset that races with the firing.
+// On the real clock, Stop or Reset races with the firing.
 func TestTimer_NoValueFromBeforeStopOrReset_Race(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	defer s.Close()
@@ -189,8 +189,8 @@ func TestTimer_NoValueFromBeforeStopOrReset_Race(t *testing.T) {
 						t.Errorf("received %v after Reset", v)
 					}
 				case 2:
-					// Either this receives the value or Stop withdraws it or keeps it
-					// from being sent: one of the three, always.
+					// Exactly one of three: the value is received here, Stop withdraws
+					// it, or Stop prevents it from being sent.
 					_, got := receive(tm.C)
 					if active := tm.Stop(); active == got {
 						t.Errorf("received: %v, Stop: %v", got, active)
@@ -205,8 +205,8 @@ func TestTimer_NoValueFromBeforeStopOrReset_Race(t *testing.T) {
 	require.Zero(t, s.Len())
 }
 
-// Stop and Reset of one timer from several goroutines at once: every start gives
-// one value at most, and none after all is over.
+// Several goroutines stop and reset one timer. Every start gives at most one value, and
+// no value comes after the end.
 func TestTimer_StopAndResetAtOnce(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	defer s.Close()
@@ -258,7 +258,8 @@ func TestTimer_StopAndResetAtOnce(t *testing.T) {
 		<-gone
 		requireEmpty(t, tm.C, "after the last Stop")
 		require.LessOrEqual(t, received.Load(), resets.Load()+1)
-		// A run for each start that was not stopped. The last ones are on their way.
+		// One run for each start that was not stopped. The last ones may still be
+		// running.
 		for runs.Load() < starts.Load()-stops.Load() {
 			time.Sleep(100 * time.Microsecond)
 		}
@@ -288,7 +289,7 @@ func TestTimer_ValueIsTheTimeOfFiring(t *testing.T) {
 func TestTimer_ZeroAndNegativeDelaysFireAtOnce(t *testing.T) {
 	s, clk := virtual(t)
 	for _, d := range []time.Duration{0, -1, -time.Hour, math.MinInt64} {
-		// No need to advance: the value is there when the call returns.
+		// The clock need not advance: the value is available when NewTimer returns.
 		v, ok := receive(s.NewTimer(d).C)
 		require.True(t, ok, "NewTimer(%d)", d)
 		require.Equal(t, epoch, v)
@@ -329,7 +330,7 @@ func TestTimer_DelaysSaturate(t *testing.T) {
 	require.True(t, again.Stop())
 }
 
-// The methods of a Timer by AfterFunc may be called from inside its function.
+// The function of AfterFunc may call the methods of its Timer.
 func TestAfterFunc_ResetAndStopFromInside(t *testing.T) {
 	s, clk := virtual(t)
 	var at []time.Duration
@@ -390,7 +391,7 @@ func TestTimer_OnAClosedScheduler(t *testing.T) {
 	balanced(t, st)
 }
 
-// A timer that races with Close: it fires or is handed back, never both.
+// A timer races with Close: it fires or is handed back, never both.
 func TestTimer_CloseRace(t *testing.T) {
 	for range 50 {
 		s := timer.New(timer.WithTick(time.Microsecond))
@@ -401,7 +402,7 @@ func TestTimer_CloseRace(t *testing.T) {
 				for i := range 100 {
 					s.AfterFunc(time.Duration(i)*time.Microsecond, func() { fired.Inc() })
 					if tk := s.NewTicker(time.Duration(1+i) * time.Microsecond); i%2 == 1 {
-						defer tk.Stop() // on a closed Scheduler it goes on until then
+						defer tk.Stop() // on a closed Scheduler it ticks until Stop
 					} else {
 						tk.Reset(time.Hour)
 					}
@@ -413,7 +414,8 @@ func TestTimer_CloseRace(t *testing.T) {
 		require.NoError(t, s.Shutdown(t.Context()))
 		handed += len(closeAll(s))
 		st := s.Stats()
-		// FellBack counts what fell back before Close came to the shard, and was handed back too.
+		// FellBack includes timers that fell back before Close locked the shard and were handed
+		// back too.
 		require.GreaterOrEqual(t, uint64(handed), st.HandedBack)
 		require.LessOrEqual(t, uint64(handed), st.HandedBack+st.FellBack)
 		require.Zero(t, st.Pending)
@@ -421,8 +423,8 @@ func TestTimer_CloseRace(t *testing.T) {
 	}
 }
 
-// C is a field that anybody may write to, as Go's own tests do. What the Timer does
-// is not told by it.
+// Users may write to the field C, as Go's own tests do. The Timer's behaviour does not
+// depend on it.
 func TestTimer_CIsTheUsersToChange(t *testing.T) {
 	s, clk := virtual(t)
 	n := 0

@@ -9,24 +9,25 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// # A Timer that is stopped and reset without the shard's lock
+// # Stopping and resetting a Timer without the shard's lock
 //
-// From the second Reset on, the wheel holds the Timer itself in place of its callback, unless
-// the Scheduler has slack. Stop, and Reset to a later time, then change the Timer alone, under
-// its own lock. Its entry stays where it is in the wheel. When the entry falls due there, it
-// moves to the Timer's deadline, or the Timer fires.
+// From the second Reset on, the wheel holds the Timer itself in place of its callback,
+// unless the Scheduler has slack. Stop, and Reset to a later time, then change the Timer
+// alone, under its own lock. Its entry stays in the same bucket. When the entry falls due
+// there, it moves to the Timer's deadline, or the Timer fires.
 //
-// A Timer that was stopped waits in the shard's stoppedTimers. If it is reset at once, nothing
-// else has to change: BenchmarkStopReset. Else it leaves the wheel together with others.
+// A stopped Timer is listed in the shard's stoppedTimers. If it is reset soon, nothing
+// else changes: see BenchmarkStopReset. Otherwise it leaves the wheel together with
+// others.
 //
-// The ground rules:
+// Rules:
 //
 //   - Timer.mu guards the state. It decides between Stop, Reset, the poller and Close.
-//   - Whoever takes a Timer's entry out of the wheel, or moves it there, also holds the
-//     shard's lock, which comes first.
-//   - An entry never lies later in the wheel than the Timer's deadline.
+//   - Taking a Timer's entry out of the wheel, or moving it there, also needs the shard's
+//     lock, which is taken first.
+//   - The entry's deadline in the wheel is never later than the Timer's deadline.
 //
-// The states, and who makes each transition. Those with a star hold the shard's lock:
+// The states and transitions. A transition with a star also holds the shard's lock:
 //
 //	           Reset *             Close *
 //	outside ──────────▶ pending ─────────────▶ handedBack
@@ -36,18 +37,19 @@ import (
 //	  └────────────────── stopped
 //	    settled, or due *
 const (
-	// outside: the wheel does not hold the Timer. It has fired or was stopped, or the wheel
-	// holds its callback, or it has fallen back.
+	// outside: the wheel does not hold the Timer itself. The Timer has fired or was
+	// stopped, the wheel holds its callback, or it uses a fallback.
 	outside = iota
-	// handedBack: Close took the entry out. Otherwise the Timer is as one outside.
+	// handedBack: Close took the entry out. Otherwise the same as outside.
 	handedBack
-	// pending: it will fire. In this state and the next the wheel holds the Timer.
+	// pending: the Timer will fire. If it is pending or stopped, the wheel holds the
+	// Timer.
 	pending
 	stopped
 )
 
-// stopInWheel stops a Timer that the wheel holds, and reports whether it was pending. It
-// reports not done if the wheel does not hold it.
+// stopInWheel stops a Timer that the wheel holds. active reports whether the Timer was
+// pending. done is false if the wheel does not hold the Timer.
 func (t *Timer) stopInWheel() (active, done bool) {
 	t.mu.Lock()
 	was := t.state.Load()
@@ -66,9 +68,9 @@ func (t *Timer) stopInWheel() (active, done bool) {
 	return was == pending, was >= pending
 }
 
-// resetInWheel moves a Timer to a deadline that is not before its entry falls due, and
-// reports whether it was pending. It reports not done, and has done nothing, if that takes
-// the shard's lock.
+// resetInWheel resets a Timer to a deadline that is not before its entry's. active
+// reports whether the Timer was pending. done is false, and nothing has changed, if the
+// reset needs the shard's lock.
 func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	if d <= 0 {
 		return false, false
@@ -77,8 +79,8 @@ func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was := t.state.Load()
-	// Close sets closed before it comes to this Timer: either that is seen here, or Close
-	// hands this Timer back.
+	// Close sets closed before it gets to this Timer. So either closed is seen here, or
+	// Close hands this Timer back.
 	if was < pending || deadline < t.placed || t.sh.s.closed.Load() {
 		return false, false
 	}
@@ -90,8 +92,8 @@ func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	return was == pending, true
 }
 
-// resetInWheelLocked is resetInWheel to any deadline. It reports not done if the wheel does
-// not hold the Timer, or no more.
+// resetInWheelLocked is like resetInWheel, for any deadline. done is false if the wheel
+// does not hold the Timer, or no longer does.
 func (t *Timer) resetInWheelLocked(now int64, d time.Duration) (active, done bool) {
 	sh := t.sh
 	t.mu.Lock()
@@ -124,13 +126,15 @@ func (t *Timer) resetInWheelLocked(now int64, d time.Duration) (active, done boo
 	return was == pending, was == pending
 }
 
-// entersWheel reports whether a Timer that is outside and is reset enters the wheel itself.
+// entersWheel reports whether resetting an outside Timer puts the Timer itself into the
+// wheel.
 func (t *Timer) entersWheel(d time.Duration) bool {
 	s := t.sh.s
 	return d > 0 && s.config.slack.most == 0 && !s.closed.Load()
 }
 
-// enterWheelLocked resets a Timer that is outside, and reports whether it was active.
+// enterWheelLocked resets an outside Timer by putting the Timer itself into the wheel. It
+// reports whether the Timer was active.
 func (t *Timer) enterWheelLocked(now int64, d time.Duration) (active bool) {
 	sh, old := t.sh, t.id
 	deadline := deadlineAfter(now, d)
@@ -157,7 +161,8 @@ func (t *Timer) enterWheelLocked(now int64, d time.Duration) (active bool) {
 	return active
 }
 
-// leaveLocked notes that a Timer's entry leaves the wheel. The Timer is locked.
+// leaveLocked updates the state of a Timer whose entry leaves the wheel. The caller has
+// locked the Timer.
 func (sh *shard) leaveLocked(t *Timer) {
 	if t.state.Load() == stopped {
 		sh.n.stopped++
@@ -166,7 +171,8 @@ func (sh *shard) leaveLocked(t *Timer) {
 	sh.timers--
 }
 
-// expireTimersLocked replaces Timers, among what has left the wheel, by what fires.
+// expireTimersLocked replaces each Timer in expired by its callback or channel. It drops
+// Timers that do not fire.
 func (sh *shard) expireTimersLocked(expired []timingwheel.Expired[payload]) []timingwheel.Expired[payload] {
 	n := 0
 	for i := range expired {
@@ -180,8 +186,9 @@ func (sh *shard) expireTimersLocked(expired []timingwheel.Expired[payload]) []ti
 	return expired[:n]
 }
 
-// expireTimerLocked replaces a Timer whose entry was due by what fires, or reports false: the
-// Timer was stopped, or is due later, where its entry is now.
+// expireTimerLocked replaces a Timer whose entry was due by its callback or channel. It
+// reports false if the Timer was stopped, or is due later; then its entry has moved to
+// that deadline.
 func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 	t := x.Value.timer()
 	t.mu.Lock()
@@ -203,9 +210,9 @@ func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 	return true
 }
 
-// standsFor replaces the Timer in x by what it stands for, or reports false if it stands for
-// nothing: it was stopped, or is outside by now.
-func (t *Timer) standsFor(x *timingwheel.Expired[payload]) bool {
+// resolve replaces the Timer in x by its callback or channel and its own deadline. It
+// reports false if the Timer was stopped, or is outside by now.
+func (t *Timer) resolve(x *timingwheel.Expired[payload]) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if state := t.state.Load(); state == stopped || state == outside {
@@ -215,8 +222,8 @@ func (t *Timer) standsFor(x *timingwheel.Expired[payload]) bool {
 	return true
 }
 
-// handBackTimersLocked settles all Timers in a wheel that is handed back, and returns how many
-// of them were stopped.
+// handBackTimersLocked settles all Timers in a wheel that is handed back. It returns how
+// many of them were stopped.
 func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (dead int) {
 	if sh.timers == 0 {
 		return 0
@@ -240,16 +247,17 @@ func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (dead int) 
 	return dead
 }
 
-// stoppedTimers are Timers that were stopped while the wheel held them. They leave the wheel
-// when a stripe is full, when a timer of the shard fires, when someone counts the timers, and
-// when the trimmer comes by.
+// stoppedTimers lists Timers that were stopped while the wheel held them. They leave the
+// wheel when a stripe is full, when a timer of the shard fires, when the timers are
+// counted, and when the trimmer runs.
 //
-// Timers stay on the shard that made them, but are stopped on all procs. So each goroutine
-// uses one of several stripes.
+// A Timer stays on its shard, but may be stopped on any proc. So each goroutine uses one
+// of several stripes.
 type stoppedTimers struct {
 	s *Scheduler
-	// room is how many Timers a stripe may have: so few that the stripes cannot have all of the
-	// shard's. Else a Scheduler with nothing pending would sleep until a stopped one is due.
+	// room is how many Timers a stripe may have. All stripes together must have room for
+	// fewer Timers than the shard has. Otherwise a Scheduler with nothing pending would
+	// sleep until a stopped Timer is due.
 	room    atomic.Int32
 	_       [52]byte
 	stripes [stripes]stripe
@@ -259,24 +267,24 @@ const stripes = 8
 
 // A stripe is two cache lines.
 type stripe struct {
-	// last is the Timer that was stopped last. If another is stopped before it is reset, it
-	// goes to earlier.
+	// last is the Timer that was stopped last. If another is stopped before last is
+	// reset, last moves to earlier.
 	last    atomic.Pointer[Timer]
 	earlier [14]atomic.Pointer[Timer]
-	// restarts is how many Timers were reset after they were stopped. In shard.n neither is
-	// counted.
+	// restarts counts the Timers that were reset after they were stopped. shard.n counts
+	// neither the stop nor the start.
 	restarts atomic.Uint64
 }
 
-// own returns the stripe of the goroutine that calls it: by the address of its stack, which
-// tells it from others without a visit to memory.
+// own returns the calling goroutine's stripe, chosen by the address of its stack, which
+// needs no access to memory.
 func (l *stoppedTimers) own() *stripe {
 	var here byte
 	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9e3779b97f4a7c15 // Knuth's multiplicative hash
 	return &l.stripes[hash/(math.MaxUint64/stripes+1)]
 }
 
-// add adds a Timer. If there is no room, it returns one that the caller must settle.
+// add adds a Timer. If there is no room, it returns a Timer that the caller must settle.
 func (l *stoppedTimers) add(t *Timer) (unsettled *Timer) {
 	room := l.room.Load()
 	if room == 0 {
@@ -290,12 +298,13 @@ func (l *stoppedTimers) add(t *Timer) (unsettled *Timer) {
 		return last
 	}
 	if l.room.Load() < room {
-		return t // what is here may have been settled before t came
+		return t // the stripe may have been settled before t was added
 	}
 	return nil
 }
 
-// addEarlier reports false if there is no room for t among the first places of earlier.
+// addEarlier adds t to the first room slots of earlier. It reports false if these are
+// full.
 func (s *stripe) addEarlier(t *Timer, room int) bool {
 	for i := range s.earlier[:room] {
 		if s.earlier[i].Load() == nil && s.earlier[i].CompareAndSwap(nil, t) {
@@ -315,7 +324,8 @@ func (l *stoppedTimers) restarts() (n uint64) {
 	return n
 }
 
-// setRoom sets the room to what n Timers in the wheel allow, and reports whether it has shrunk.
+// setRoom sets the room for n Timers in the wheel, and reports whether the room has
+// shrunk.
 func (l *stoppedTimers) setRoom(n int) bool {
 	room := int32(min(max(n-1, 0)/stripes, len(stripe{}.earlier)+1))
 	was := l.room.Load()
@@ -325,7 +335,7 @@ func (l *stoppedTimers) setRoom(n int) bool {
 	return room < was
 }
 
-// settleLocked has the Timers leave the wheel that are stopped.
+// settleLocked removes all stopped Timers from the wheel.
 func (sh *shard) settleLocked() {
 	l := sh.stopped
 	if l == nil {
@@ -347,7 +357,7 @@ func (sh *shard) settleSlotLocked(slot *atomic.Pointer[Timer]) {
 	}
 }
 
-// settleTimerLocked has a Timer leave the wheel if it is stopped.
+// settleTimerLocked removes a Timer from the wheel if it is stopped.
 func (sh *shard) settleTimerLocked(t *Timer) {
 	if t.state.Load() != stopped {
 		return

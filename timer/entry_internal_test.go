@@ -15,7 +15,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// Stop and a later Reset of a Timer that was reset before take no lock of the shard's.
+// For a Timer that has been reset, Stop and Reset to a later time do not take the shard's
+// lock.
 func TestTimer_StopAndResetWithoutTheLock(t *testing.T) {
 	s := New(WithShards(1))
 	defer s.Close()
@@ -34,11 +35,11 @@ func TestTimer_StopAndResetWithoutTheLock(t *testing.T) {
 	st := s.Stats()
 	require.EqualValues(t, len(others)+10, st.Started)
 	require.EqualValues(t, 10, st.Stopped)
-	require.True(t, x.Reset(time.Minute)) // earlier: with the lock
+	require.True(t, x.Reset(time.Minute)) // to an earlier time, which takes the lock
 	require.True(t, others[1].Stop())
 }
 
-// What a stopped Timer was due for is a wake-up at most, and none if nothing else is pending.
+// A stopped Timer causes at most one wake-up, and none if nothing else is pending.
 func TestTimer_AStoppedOneWakesUpOnce(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		clk := timertest.NewClock(time.Unix(0, 0))
@@ -71,8 +72,8 @@ func TestTimer_AStoppedOneWakesUpOnce(t *testing.T) {
 	}
 }
 
-// A Timer that is reset again and again, later each time, follows when its entry falls
-// due, and fires once, at its deadline.
+// A Timer is reset repeatedly, each time to a later time. When its entry falls due, the
+// entry moves, and the Timer fires once, at its deadline.
 func TestTimer_EntryFollows(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
@@ -97,8 +98,8 @@ func TestTimer_EntryFollows(t *testing.T) {
 	require.EqualValues(t, 1, s.Stats().Fired)
 }
 
-// A stopped Timer that was dropped keeps nothing alive: from when others were stopped, when
-// something expires, and soon in any case.
+// A stopped and dropped Timer keeps nothing alive: it leaves the wheel when others are
+// stopped, when a timer expires, and soon in any case.
 func TestTimer_AStoppedOneKeepsNothingAlive(t *testing.T) {
 	for _, by := range []string{"stop", "expiry", "time"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -134,7 +135,8 @@ func TestTimer_AStoppedOneKeepsNothingAlive(t *testing.T) {
 	}
 }
 
-// Of very many that are stopped a few are in the wheel at most, and none when all are.
+// If very many Timers are stopped, at most a few of them stay in the wheel, and none if
+// all are stopped.
 func TestTimer_ManyAreStopped(t *testing.T) {
 	const n = 20_000
 	s := New(WithShards(1))
@@ -145,7 +147,7 @@ func TestTimer_ManyAreStopped(t *testing.T) {
 		before := sh.wheel.Len()
 		done := make(chan bool)
 		if i%8 == 0 {
-			go func() { done <- x.Stop() }() // in another stripe, perhaps
+			go func() { done <- x.Stop() }() // perhaps in another stripe
 		} else {
 			go func() { done <- true }()
 			require.True(t, x.Stop())
@@ -160,14 +162,15 @@ func TestTimer_ManyAreStopped(t *testing.T) {
 	st := s.Stats()
 	require.EqualValues(t, n, st.Stopped)
 	require.EqualValues(t, n, st.Started)
-	// All of them start again.
+	// All Timers are reset.
 	for _, x := range timers {
 		require.False(t, x.Reset(time.Hour))
 	}
 	require.Equal(t, n, s.Len())
 }
 
-// Goroutines that stop Timers of one shard at once use all of its stripes, each one of them.
+// Goroutines that stop Timers of one shard at once use all of its stripes, one stripe
+// each.
 func TestStoppedTimers_AreSpreadOverGoroutines(t *testing.T) {
 	l := new(stoppedTimers)
 	const goroutines = 400
@@ -185,14 +188,14 @@ func TestStoppedTimers_AreSpreadOverGoroutines(t *testing.T) {
 			uses[own]++
 			mu.Unlock()
 			all.Done()
-			all.Wait() // so that each has a stack of its own
+			all.Wait() // so that each goroutine has its own stack
 		})
 	}
 	wg.Wait()
 	require.Len(t, uses, stripes)
 }
 
-// Close hands back what is pending by its last deadline, and not what was stopped.
+// Close hands back pending Timers with their last deadlines, and no stopped ones.
 func TestTimer_EntriesAtClose(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
@@ -231,8 +234,8 @@ func TestTimer_EntriesAtClose(t *testing.T) {
 	require.Zero(t, s.Len())
 }
 
-// From the moment at which Close begins all that is started falls back: also a Timer whose
-// entry is in a shard to which it has yet to come.
+// After Close has begun, every start falls back, even that of a Timer whose shard Close
+// has not locked yet.
 func TestTimer_StoppedWhileClosing(t *testing.T) {
 	s := New()
 	resettable(s, time.Hour, func() {})
@@ -249,7 +252,8 @@ func TestTimer_StoppedWhileClosing(t *testing.T) {
 	require.Len(t, closeAll(s), 10*stripes-1)
 }
 
-// Lateness counts from the last deadline, also if that is in the tick of the one before.
+// Lateness counts from the last deadline, even if that is in the same tick as the one
+// before.
 func TestTimer_EntryLateness(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithTick(time.Second))
@@ -261,7 +265,7 @@ func TestTimer_EntryLateness(t *testing.T) {
 	require.Equal(t, 300*time.Millisecond, s.Stats().Lateness.Max())
 }
 
-// Who looks at what is pending sees a Timer by its last deadline, and none that was stopped.
+// Pending returns a Timer with its last deadline, and no stopped Timer.
 func TestTimer_ResetAmongThePending(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
@@ -288,7 +292,7 @@ func TestTimer_ResetAmongThePending(t *testing.T) {
 	}
 }
 
-// In a bubble, too, a stopped Timer stays silent, and one that was reset fires once.
+// In a bubble too, a stopped Timer does not fire, and a Timer that was reset fires once.
 func TestTimer_EntriesInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
@@ -305,14 +309,15 @@ func TestTimer_EntriesInABubble(t *testing.T) {
 	})
 }
 
-// resettable is AfterFunc for a Timer that the wheel holds from the next Reset on.
+// resettable is like AfterFunc, but from the next Reset on the wheel holds the Timer
+// itself.
 func resettable(s *Scheduler, d time.Duration, f func()) *Timer {
 	t := s.AfterFunc(d, f)
 	t.moved = true
 	return t
 }
 
-// held returns n Timers, an hour ahead, that the wheel holds.
+// held returns n Timers that are due in an hour and that the wheel holds.
 func held(s *Scheduler, n int) []*Timer {
 	timers := make([]*Timer, n)
 	for i := range timers {

@@ -11,16 +11,16 @@ import (
 	"go.uber.org/atomic"
 )
 
-// entryHands are how many goroutines have their hands on the same Timers.
+// entryHands is the number of goroutines that use the same Timers.
 const entryHands = 4
 
-// A few Timers, which several goroutines stop and reset at once, around the moments at
-// which they expire, while others leave the wheel, and at last closed: each start ends in
-// exactly one run, one Stop that reports true, or by being handed back.
+// Several goroutines stop and reset a few Timers around their expiries, while others
+// leave the wheel. At the end the Scheduler is closed. Each start has ended in exactly
+// one run, in one Stop that reported true, or by being handed back.
 func TestStress_TimersThatAreReset(t *testing.T) {
 	rounds := 0
 	var total Stats
-	const least = 8 // so many that some Timers are handed back, however slow the machine is
+	const least = 8 // enough for some Timers to be handed back, even on a slow machine
 	for end := time.Now().Add(stressFor(time.Second, 30*time.Second)); rounds < least || time.Now().Before(end); rounds++ {
 		st := entryRound(t, uint64(rounds))
 		total.Fired += st.Fired
@@ -68,7 +68,7 @@ func entryRound(t *testing.T, round uint64) Stats {
 					}
 				}
 				if g == 0 && n == 2000 && round%2 == 0 {
-					handedBack = len(closeAll(s)) // in the middle of it all
+					handedBack = len(closeAll(s)) // while the others are running
 				}
 				if g == 0 && n == 2000 {
 					close(closing)
@@ -89,13 +89,14 @@ func entryRound(t *testing.T, round uint64) Stats {
 	require.NoError(t, s.Shutdown(context.Background()))
 	handedBack += len(closeAll(s))
 	st := s.Stats()
-	// What was started after Close fell back, and is counted nowhere once it has run or was
-	// stopped.
+	// Timers that are started after Close fall back, and Stats does not count whether
+	// they have run or were stopped.
 	require.Eventually(t, func() bool {
 		return starts.Load() == runs.Load()+stops.Load()+int64(handedBack)
 	}, time.Minute, time.Millisecond, "%+v", st)
 	require.LessOrEqual(t, uint64(runs.Load()+stops.Load()), st.Fired+st.Stopped+st.FellBack)
-	// FellBack counts what fell back before Close came to the shard, and was handed back too.
+	// FellBack includes timers that fell back before Close locked the shard and were handed
+	// back too.
 	require.GreaterOrEqual(t, uint64(handedBack), st.HandedBack)
 	require.LessOrEqual(t, uint64(handedBack), st.HandedBack+st.FellBack)
 	require.Zero(t, st.Pending)
@@ -103,8 +104,8 @@ func entryRound(t *testing.T, round uint64) Stats {
 	return st
 }
 
-// The same with channels, from which others receive: each start ends in one value that
-// is received, or one Stop, or a Reset, that reports true.
+// The same with channels, from which other goroutines receive. Each start ends in one
+// received value, or in one Stop or Reset that reports true.
 func TestStress_TimersWithChannelsThatAreReset(t *testing.T) {
 	rounds := 0
 	for end := time.Now().Add(stressFor(time.Second, 30*time.Second)); time.Now().Before(end); rounds++ {

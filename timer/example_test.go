@@ -20,7 +20,7 @@ func Example() {
 
 	timeout, err := s.Start(30*time.Second, func() { fmt.Println("no answer") })
 	if err != nil {
-		log.Fatal(err) // the Scheduler is closed, or has its maximum of timers pending
+		log.Fatal(err) // the Scheduler is closed, or has reached its limit of pending timers
 	}
 	fmt.Println("answered in time:", timeout.Stop())
 
@@ -31,7 +31,7 @@ func Example() {
 	// answered in time: true
 }
 
-// In the examples that follow the time is virtual, and starts here.
+// Time in the examples below is virtual and begins here.
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func ExampleScheduler_Start() {
@@ -49,7 +49,7 @@ func ExampleScheduler_Start() {
 	// stopped: true
 }
 
-// A connection's idle timeout is pushed back with each request.
+// The idle timeout of a connection is extended by each request.
 func ExampleHandle_Move() {
 	clk := timertest.NewClock(noon)
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
@@ -68,7 +68,7 @@ func ExampleHandle_Move() {
 	// reset when it has fired: false
 }
 
-// A Handle is a value: it can be compared, copied, kept in a map, and outlive its
+// A Handle is a value: it can be compared, copied and kept in a map, even longer than its
 // timer.
 func ExampleHandle() {
 	s := timer.New()
@@ -85,7 +85,7 @@ func ExampleHandle() {
 	// false
 }
 
-// The functions with the names of package time's are on a default Scheduler. To
+// The functions with the same names as in package time use the default Scheduler. To
 // migrate, change the import.
 func ExampleAfterFunc() {
 	done := make(chan struct{})
@@ -145,7 +145,7 @@ func ExampleSleep() {
 	// true
 }
 
-// Close hands back what was pending, to be done now or by another Scheduler.
+// Close hands back pending timers, for the caller to run now or to start elsewhere.
 func ExampleScheduler_Close() {
 	clk := timertest.NewClock(noon)
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
@@ -197,7 +197,7 @@ func ExampleScheduler_Stats() {
 	// 100 5 50 45
 }
 
-// A limit on the memory that timers can take.
+// The limit bounds the memory of timers.
 func ExampleWithMaxPending() {
 	s := timer.New(timer.WithMaxPending(1))
 	defer s.Close()
@@ -212,14 +212,14 @@ func ExampleWithMaxPending() {
 	// <nil>
 }
 
-// At most 100 callbacks at a time; others wait.
+// At most 100 callbacks run at a time. Others wait.
 func ExampleWithExecutor() {
 	pool := executor.NewPool(executor.WithMaxWorkers(100))
 	s := timer.New(timer.WithExecutor(pool))
 
 	s.AfterFunc(0, func() { fmt.Println("a callback on the pool") })
 	s.Shutdown(context.Background())
-	pool.Shutdown(context.Background()) // an executor that was given is its giver's to end
+	pool.Shutdown(context.Background()) // the program must end an executor that it has given
 	// Output:
 	// a callback on the pool
 }
@@ -238,7 +238,7 @@ func ExampleWithPanicHandler() {
 	// not affected
 }
 
-// Under a virtual clock a test needs not wait, and always runs the same.
+// Under a virtual clock a test need not wait, and is deterministic.
 func ExampleWithClock() {
 	clk := timertest.NewClock(noon)
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
@@ -251,8 +251,8 @@ func ExampleWithClock() {
 	// done
 }
 
-// In a testing/synctest bubble time.Sleep, channels and contexts are on fake time,
-// and so is a Scheduler that is made there. It must be closed before the bubble
+// In a testing/synctest bubble time.Sleep, channels and contexts use fake time, and so
+// does a Scheduler that is made there. The Scheduler must be closed before the bubble
 // ends.
 func ExampleNew_synctest() {
 	_ = func(t *testing.T) { // TestRetry
@@ -260,7 +260,7 @@ func ExampleNew_synctest() {
 			s := timer.New()
 			defer s.Close()
 			begin := time.Now()
-			s.Sleep(time.Hour) // returns at once, an hour later
+			s.Sleep(time.Hour) // an hour of fake time passes at once
 			if d := time.Since(begin); d != time.Hour {
 				t.Errorf("slept for %v", d)
 			}
@@ -268,7 +268,7 @@ func ExampleNew_synctest() {
 	}
 }
 
-// A coarser tick makes fewer wake-ups, and timers later by at most that.
+// A coarser tick causes fewer wake-ups. Timers are later by at most one tick.
 func ExampleWithTick() {
 	clk := timertest.NewClock(noon)
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(time.Second))
@@ -285,8 +285,8 @@ func ExampleWithTick() {
 	// wake-ups: 1
 }
 
-// A value that was sent and not received is withdrawn: what comes after Stop is
-// never from before it.
+// Stop withdraws a value that was sent and not received: a later receive never gets an
+// old value.
 func ExampleTimer_Stop() {
 	clk := timertest.NewClock(noon)
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))

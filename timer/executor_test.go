@@ -17,7 +17,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// goEach has Submit and nothing else.
+// goEach has a Submit method and no other.
 type goEach struct{}
 
 func (goEach) Submit(f func()) error { go f(); return nil }
@@ -31,7 +31,7 @@ func TestWithExecutor_NeedsSubmitAlone(t *testing.T) {
 			}
 			s := timer.New(append(opts, timer.WithExecutor(goEach{}))...)
 			ran := make(chan int, 600)
-			for i := range cap(ran) { // more than a batch, half of them due at once
+			for i := range cap(ran) { // more than a batch; half of them are due at once
 				_, err := s.Start(time.Duration(i%2), func() { ran <- i })
 				require.NoError(t, err)
 			}
@@ -46,7 +46,7 @@ func TestWithExecutor_NeedsSubmitAlone(t *testing.T) {
 	})
 }
 
-// What a one-method executor refuses is counted, and runs all the same.
+// A callback that a one-method executor refuses is counted, and still runs.
 func TestWithExecutor_RefusalsOfSubmitAlone(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	refuse := executor.Func(func(func()) error { return errors.New("no") })
@@ -62,7 +62,8 @@ func TestWithExecutor_RefusalsOfSubmitAlone(t *testing.T) {
 	require.EqualValues(t, 10, ran.Load())
 }
 
-// The panic handler gets the panic of a callback that falls back, whoever made the executor.
+// The panic handler gets a panic of a timer that has fallen back, whichever executor is
+// used.
 func TestWithPanicHandler_AfterClose(t *testing.T) {
 	for _, opts := range [][]timer.Option{nil, {timer.WithExecutor(executor.NewGoroutines())}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -78,8 +79,8 @@ func TestWithPanicHandler_AfterClose(t *testing.T) {
 	}
 }
 
-// The Scheduler's panic handler gets the panics of its callbacks on whatever executor;
-// without it an executor that was given sees to them.
+// The Scheduler's panic handler gets the panics of its callbacks, whichever executor is
+// used. Without such a handler, a given executor handles them.
 func TestWithPanicHandler_BesideWithExecutor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ofExecutor []any
@@ -112,8 +113,7 @@ func TestWithPanicHandler_Nil(t *testing.T) {
 		func() { timer.WithPanicHandler(nil) })
 }
 
-// askingPool has all methods of a Pool, also the one that says that it never
-// blocks.
+// askingPool has all methods of a Pool, even the one that promises never to block.
 type askingPool struct {
 	*executor.Pool
 	s *timer.Scheduler
@@ -143,15 +143,15 @@ func TestScheduler_ExecutorThatEmbedsOneOfOurs(t *testing.T) {
 	inside.Store(true)
 	start(t, s, 0, func() {
 		s.Len()
-		ran <- true // nobody receives before Start has returned
+		ran <- true // the test receives only after Start has returned
 	})
 	inside.Store(false)
 	<-ran
 	require.NoError(t, s.Shutdown(t.Context()))
 }
 
-// An errgroup.Group runs callbacks, and collects their errors. TryGo never blocks: what
-// the group has no room for gets a goroutine of its own.
+// An errgroup.Group runs callbacks, and collects their errors. TryGo never blocks: if the
+// group is full, the callback gets a goroutine of its own.
 func ExampleWithExecutor_errgroup() {
 	var g errgroup.Group
 	g.SetLimit(4)

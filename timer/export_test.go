@@ -1,5 +1,5 @@
 package timer
 
 // WithWheelSize sets the number of slots in each level of the wheels, so that few timers
-// come across many levels.
+// use many levels.
 func WithWheelSize(n int) Option { return option(func(c *config) { c.wheelSize = n }) }

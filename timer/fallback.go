@@ -8,39 +8,38 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A fallback is a Timer or a Ticker that is not on the wheel but waits for an alarm of the
-// clock's own:
+// A fallback is a Timer or a Ticker that waits for an alarm of its own, not in the wheel:
 //
 //   - a Ticker whose period is too short for the wheel;
-//   - one that is started on a closed Scheduler: were it not to fire, whoever waits for it
-//     at shutdown would wait for ever;
-//   - one of the default Scheduler's that is reset inside a testing/synctest bubble, whose
+//   - one that is started on a closed Scheduler: a goroutine that waits for it would otherwise
+//     wait for ever;
+//   - one of the default Scheduler that is reset inside a testing/synctest bubble, whose
 //     clock the Scheduler does not follow.
 //
-// It is of a shard, whose lock guards it, and has an id, by which it is stopped and reset. It
-// is not counted among the pending ones, and leaves the shard when it fires, is stopped, or is
-// handed back by Close.
+// The lock of its shard guards a fallback. A fallback has an id, for Stop and Reset. It
+// does not count as pending, and leaves the shard when it fires, is stopped, or is handed
+// back by Close.
 type fallback struct {
 	sh    *shard
 	id    timingwheel.ID
 	clock clock.Clock
 	alarm clock.Alarm
-	// visits: the alarm is a bubble's. Nobody may touch it from elsewhere, so it is left to
-	// ring: for a fallback that has left the shard it does nothing.
+	// visits is true if the alarm belongs to a bubble. The alarm cannot be stopped from
+	// outside, so it goes off: if the fallback has left the shard, ring does nothing.
 	visits bool
 	at     time.Time // on clock
 	p      payload
 	tag    uint8
 }
 
-// fallbacks are those of a shard.
+// fallbacks has the fallbacks of a shard.
 type fallbacks struct {
 	byID map[timingwheel.ID]*fallback
-	last uint64 // the number of the last one's id
+	last uint64 // the number in the last id
 }
 
-// fallBackLocked starts a timer as a fallback. visits: on the clock of the bubble that the
-// caller is in, and not on the Scheduler's.
+// fallBackLocked starts a timer as a fallback. If visits is true, the timer follows the
+// clock of the caller's bubble, and otherwise the Scheduler's.
 func (sh *shard) fallBackLocked(d time.Duration, p payload, tag uint8, visits bool) timingwheel.ID {
 	fs := &sh.fallbacks
 	if fs.byID == nil {
@@ -65,15 +64,14 @@ func (f *fallback) setLocked(now, at time.Time) {
 	clock.ResetAt(f.alarm, now, at)
 }
 
-// ring is the alarm's function. What it has to do was decided otherwise if f is no longer
-// the shard's.
+// ring is the alarm's function. It does nothing if f has left the shard.
 func (f *fallback) ring() {
 	if f.ringLocked() {
 		f.sh.s.dispatch.runAlone(f.p.fn())
 	}
 }
 
-// ringLocked reports whether there is a callback to be run.
+// ringLocked reports whether ring must run the callback.
 func (f *fallback) ringLocked() bool {
 	f.sh.mu.Lock()
 	defer f.sh.mu.Unlock()
@@ -81,7 +79,7 @@ func (f *fallback) ringLocked() bool {
 		return false
 	}
 	now := f.clock.Now()
-	if now.Before(f.at) { // it was moved just as it rang
+	if now.Before(f.at) { // f was moved when the alarm was going off
 		f.setLocked(now, f.at)
 		return false
 	}
@@ -109,8 +107,7 @@ func (f *fallback) leaveLocked() {
 	}
 }
 
-// stopFallbackLocked takes a fallback out. It reports false if there is none of
-// that id.
+// stopFallbackLocked removes a fallback. It reports false if there is none with that id.
 func (sh *shard) stopFallbackLocked(id timingwheel.ID) bool {
 	f := sh.fallbacks.byID[id]
 	if f == nil {
@@ -120,7 +117,7 @@ func (sh *shard) stopFallbackLocked(id timingwheel.ID) bool {
 	return true
 }
 
-// takeFallbacksLocked returns all fallbacks, which leave the shard: none of them
+// takeFallbacksLocked removes all fallbacks from the shard and returns them. None of them
 // will fire.
 func (sh *shard) takeFallbacksLocked() []*fallback {
 	fs := make([]*fallback, 0, len(sh.fallbacks.byID))

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// script makes a run's choices from a fuzzer's bytes.
+// script takes a run's choices from a fuzzer's bytes.
 type script struct{ data []byte }
 
-// next returns the next n bytes as a number. Those beyond the end are all ones,
-// with which no callback starts another.
+// next returns the next n bytes as a number. Bytes after the end are all ones, for which
+// no callback starts another.
 func (s *script) next(n int) uint64 {
 	var v uint64
 	for range n {
@@ -37,7 +37,7 @@ func (s *script) Int64N(n int64) int64 {
 	return int64(s.next(size) % uint64(n))
 }
 
-// The operations of the model test, taken from the fuzzer's bytes: the first two
+// The operations of the model test, taken from the fuzzer's bytes. The first two bytes
 // choose the case.
 func FuzzScheduler(f *testing.F) {
 	cases := modelCases()

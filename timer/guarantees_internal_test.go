@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// On the system's clock every moment is a difference to the epoch, and has no
-// part of the wall clock in it as long as that has a monotonic reading. That of
-// a bubble has none, and no wall clock to leap.
+// On the system's clock every moment is a difference to the epoch. If the epoch has a
+// monotonic reading, the wall clock has no effect. Time in a bubble has no monotonic
+// reading, and no wall clock that could be set.
 func TestGuarantee10_EpochIsMonotonic(t *testing.T) {
 	s := New()
 	defer s.Close()

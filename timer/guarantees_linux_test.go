@@ -16,7 +16,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// idle is what a process used while it had nothing to do.
+// idle records what a process used while it was idle.
 type idle struct {
 	Wakeups  uint64        // of the poller
 	Switches int64         // context switches, of both kinds
@@ -25,8 +25,7 @@ type idle struct {
 
 const idleTimers = "TICKLESS_TEST_IDLE_TIMERS"
 
-// The other side of TestGuarantee09_IdleProcess: it does nothing unless that has
-// started it.
+// The child process of TestGuarantee09_IdleProcess. Without it, this test does nothing.
 func TestGuarantee09_IdleChild(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv(idleTimers))
 	if err != nil {
@@ -37,7 +36,7 @@ func TestGuarantee09_IdleChild(t *testing.T) {
 	for range n {
 		start(t, s, time.Hour, func() {})
 	}
-	if n > 0 { // the poller has slept, and sleeps again
+	if n > 0 { // the poller has woken up once, and sleeps again
 		fired := make(chan struct{})
 		start(t, s, time.Millisecond, func() { close(fired) })
 		<-fired
@@ -48,7 +47,7 @@ func TestGuarantee09_IdleChild(t *testing.T) {
 		require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 		return u
 	}
-	for range 20 { // until what has fired is settled
+	for range 20 { // until the fired timers are accounted for
 		w := s.Stats().Wakeups
 		if time.Sleep(200 * time.Millisecond); s.Stats().Wakeups == w {
 			break
@@ -65,8 +64,9 @@ func TestGuarantee09_IdleChild(t *testing.T) {
 	})
 }
 
-// A process with a million timers an hour away, and one without. What the kernel
-// and the runtime do is reported; what the library does is required.
+// Compares a process with a million timers that are due in an hour, and one without
+// timers. What the kernel and the runtime do is reported, what the library does is
+// required.
 func TestGuarantee09_IdleProcess(t *testing.T) {
 	run := func(n int) (u idle) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestGuarantee09_IdleChild$", "-test.count=1")

@@ -22,10 +22,10 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// The guarantees of the package comment, one test or a few for each. For each of
-// them docs/guarantees.md names a change of one line that makes its test fail.
+// One or a few tests for each guarantee of the package comment. docs/guarantees.md names
+// for each a one-line change that makes its test fail.
 
-// wheels are the arrangements that the tests of time go through.
+// wheels calls f for the configurations that the tests of time use.
 func wheels(t *testing.T, f func(t *testing.T, tick time.Duration, opts ...timer.Option)) {
 	for _, tick := range []time.Duration{1, 7 * time.Microsecond, 100 * time.Microsecond, 250 * time.Millisecond} {
 		for _, size := range []int{2, 16, 256} {
@@ -38,8 +38,8 @@ func wheels(t *testing.T, f func(t *testing.T, tick time.Duration, opts ...timer
 	}
 }
 
-// delaysOf returns delays of all magnitudes, most of them at the borders of the
-// levels of wheels with powers of two for their sizes, and of ticks.
+// delaysOf returns delays of all magnitudes, most of them at borders of ticks and of
+// levels.
 func delaysOf(tick time.Duration) []time.Duration {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var ds []time.Duration
@@ -85,7 +85,7 @@ func TestGuarantee01_NeverEarly(t *testing.T) {
 		require.Equal(t, n, ran)
 	})
 	t.Run("load", func(t *testing.T) {
-		// Every P is busy, and the wheel is cascading all the time.
+		// All Ps are busy, and the wheel always moves timers down.
 		s := timer.New(timer.WithWheelSize(4))
 		end := time.Now().Add(200 * time.Millisecond)
 		var wg sync.WaitGroup
@@ -122,7 +122,7 @@ func TestGuarantee02_LateByAtMostATick(t *testing.T) {
 		for _, begin := range []time.Duration{0, tick / 2, 12345678, 77 * time.Minute} {
 			clk.Advance(begin)
 			ds := delaysOf(tick)
-			// The longest first: the poller sleeps on a later one each time.
+			// The longest delay first, so that each start must move the alarm.
 			for i := len(ds) - 1; i >= 0; i-- {
 				d := ds[i]
 				due := clk.Now().Add(d)
@@ -133,7 +133,7 @@ func TestGuarantee02_LateByAtMostATick(t *testing.T) {
 					}
 				})
 				n++
-				if i%2 == 0 { // moved earlier, past what the poller sleeps on
+				if i%2 == 0 { // moved to before the poller's alarm
 					d -= d / 2
 					due = clk.Now().Add(d)
 					require.True(t, h.Move(d))
@@ -147,14 +147,15 @@ func TestGuarantee02_LateByAtMostATick(t *testing.T) {
 	})
 }
 
-// Of the timers of one moment, those that the poller has taken out run and can no
-// longer be stopped, and the others can. What is taken out is a batch of 256, so
-// that callbacks, which run between the batches, find both kinds.
+// Of timers due at one moment, those that the poller has taken out run and can no longer
+// be stopped, and the others can. The poller takes out batches of 256, so that callbacks,
+// which run between batches, find both sorts.
 func TestGuarantee03_OnceAndNeverAfterStop(t *testing.T) {
 	for name, late := range map[string]int64{"expiry": 1, "cascade": 3} {
 		t.Run(name, func(t *testing.T) {
-			// Four slots of a tick, and buckets of four ticks above. In the second
-			// case all are in one of these, and two of three have to go down.
+			// The lowest level has four slots of one tick, the next has slots of four
+			// ticks. In the second case all timers are in one of the latter, and two
+			// thirds must move down.
 			s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
 			begin := time.Duration(1)
 			if late > 1 {
@@ -238,7 +239,7 @@ func TestGuarantee04_Conservation(t *testing.T) {
 		require.Zero(t, st.Queued)
 	})
 	t.Run("callbacks", func(t *testing.T) {
-		// Of what has fired every callback runs, also if the executor refuses it.
+		// The callback of every fired timer runs, even if the executor refuses it.
 		synctest.Test(t, func(t *testing.T) {
 			submitted := 0
 			s := timer.New(timer.WithExecutor(executor.Func(func(f func()) error {
@@ -269,8 +270,8 @@ func TestGuarantee04_Conservation(t *testing.T) {
 	})
 }
 
-// The slots of timers that are gone serve others, in memory that is given back
-// and taken again in between. No handle of theirs reaches these.
+// Other timers reuse the slots of earlier ones, and their memory is given back and
+// allocated again in between. No old handle affects a new timer.
 func TestGuarantee05_StaleHandles(t *testing.T) {
 	s, clk := virtual(t)
 	const n = 5000 // several chunks
@@ -291,7 +292,7 @@ func TestGuarantee05_StaleHandles(t *testing.T) {
 			for _, h := range hs {
 				require.True(t, h.Stop())
 			}
-			require.Zero(t, s.Len()) // most of the memory has gone
+			require.Zero(t, s.Len()) // most of the memory has been given back
 		} else {
 			clk.Advance(time.Second)
 			require.Equal(t, n, ran, "round %d", round)
@@ -300,7 +301,7 @@ func TestGuarantee05_StaleHandles(t *testing.T) {
 	}
 }
 
-// soon fails the test if f does not return: a deadlock, most likely.
+// soon fails the test if f does not return, probably because of a deadlock.
 func soon(t *testing.T, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -338,7 +339,7 @@ func TestGuarantee06_EverythingFromInsideCallbacks(t *testing.T) {
 					tick.Stop()
 					s.Len()
 					s.Stats()
-					s.Start(time.Hour, func() {}) // before what closes s can run
+					s.Start(time.Hour, func() {}) // before the callback that closes s can run
 					s.Start(5*time.Millisecond, func() {
 						ps := closeAll(s)
 						s.Close()
@@ -348,7 +349,7 @@ func TestGuarantee06_EverythingFromInsideCallbacks(t *testing.T) {
 						}
 						ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 						defer cancel()
-						s.Shutdown(ctx) // waits for this callback, and so for ctx
+						s.Shutdown(ctx) // waits for this callback, until ctx ends
 						closed <- len(ps)
 					})
 				})
@@ -366,7 +367,7 @@ func TestGuarantee06_EverythingFromInsideCallbacks(t *testing.T) {
 	}
 }
 
-// Of four callbacks one panics, one ends its goroutine and one never returns.
+// Of each four callbacks, one panics, one ends its goroutine and one never returns.
 func TestGuarantee07_PanicOrHangHarmsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var panics, ran atomic.Int64
@@ -390,7 +391,7 @@ func TestGuarantee07_PanicOrHangHarmsNoOther(t *testing.T) {
 		time.Sleep(time.Second + 20*time.Millisecond)
 		require.EqualValues(t, n, panics.Load())
 		require.EqualValues(t, n, ran.Load(), "run while others hang")
-		// Those that come later are not held up either.
+		// Later callbacks are not delayed either.
 		for range 3 {
 			before := ran.Load()
 			start(t, s, time.Second, func() { ran.Inc() })
@@ -406,7 +407,7 @@ func TestGuarantee07_PanicOrHangHarmsNoOther(t *testing.T) {
 	})
 }
 
-// gone fails the test unless the collector finds everything unreachable.
+// gone fails the test unless all objects are garbage.
 func gone(t *testing.T, ps map[string][]weak.Pointer[object]) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Second); ; {
@@ -431,8 +432,8 @@ func gone(t *testing.T, ps map[string][]weak.Pointer[object]) {
 	}
 }
 
-// object is what callbacks refer to. It is too large for the tiny allocator,
-// which would keep several alive by one.
+// object is referred to by callbacks. It is too large for the tiny allocator, which would
+// keep several objects alive together.
 type object struct {
 	n int
 	_ [128]byte
@@ -441,13 +442,13 @@ type object struct {
 func TestGuarantee08_NothingStaysReachable(t *testing.T) {
 	run := func(t *testing.T, s *timer.Scheduler, wait func(time.Duration)) {
 		all := make(map[string][]weak.Pointer[object])
-		// callback returns one that refers to a new object.
+		// callback returns a callback that refers to a new object.
 		callback := func(name string) func() {
 			o := new(object)
 			all[name] = append(all[name], weak.Make(o))
 			return func() { o.n++ }
 		}
-		var hs []timer.Handle // they keep nothing alive
+		var hs []timer.Handle // handles keep nothing alive
 		for range 1500 {
 			hs = append(hs, start(t, s, time.Millisecond, callback("fired")))
 			start(t, s, -1, callback("fired at once"))
@@ -467,7 +468,7 @@ func TestGuarantee08_NothingStaysReachable(t *testing.T) {
 		handedBack := all["handed back"]
 		delete(all, "handed back")
 		gone(t, all)
-		// The ones that are pending are not gone.
+		// Pending callbacks are still reachable.
 		for _, p := range handedBack {
 			require.NotNil(t, p.Value())
 		}
@@ -493,7 +494,7 @@ func TestGuarantee08_NothingStaysReachable(t *testing.T) {
 	}
 }
 
-// million is how many timers there are where the number matters.
+// million is the number of timers in tests for which the number matters.
 func million() int {
 	if timer.RaceEnabled {
 		return 100_000
@@ -501,13 +502,13 @@ func million() int {
 	return 1_000_000
 }
 
-// heap returns the bytes of live objects, once what earlier tests have left is gone.
+// heap returns the bytes of live objects, after garbage of earlier tests has been freed.
 func heap() int64 {
 	last := int64(-1)
 	for {
 		var m runtime.MemStats
 		runtime.GC()
-		runtime.GC() // what the first has put in line to be freed
+		runtime.GC() // frees what the first collection has finalized
 		runtime.ReadMemStats(&m)
 		now := int64(m.HeapAlloc)
 		if last >= 0 && now > last-4096 {
@@ -532,12 +533,12 @@ func TestGuarantee08_MemoryFallsAfterAPeak(t *testing.T) {
 		"fired": func(s *timer.Scheduler, clk *timertest.Clock) { clk.Advance(time.Hour) },
 		"handed back": func(s *timer.Scheduler, clk *timertest.Clock) {
 			s.Close()
-			s.TakeLeftover() // and drop it
+			s.TakeLeftover() // drops the result
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, clk := virtual(t)
-			clear(hs) // the handles of the case before hold its Scheduler
+			clear(hs) // handles of the previous case keep its Scheduler alive
 			before := heap()
 			for i := range hs {
 				hs[i] = start(t, s, time.Duration(1+i%600)*time.Second, f)
@@ -561,10 +562,11 @@ func TestGuarantee09_NoWakeupsWithoutWork(t *testing.T) {
 		for range million() {
 			start(t, s, time.Hour+time.Duration(rng.Int64N(int64(time.Hour))), func() {})
 		}
-		// The first bucket is one of 28 minutes, and expires after 56.
+		// The first bucket covers 28 minutes, and expires after 56.
 		clk.Advance(50 * time.Minute)
 		require.Zero(t, s.Stats().Wakeups)
-		// Before the first timer fires, its bucket moves down, and one at each level below.
+		// Before the first timer fires, its bucket moves down, and one bucket at each
+		// lower level.
 		clk.Advance(10*time.Minute - 1)
 		st := s.Stats()
 		require.LessOrEqual(t, st.Wakeups, uint64(3))
@@ -581,7 +583,7 @@ func TestGuarantee09_NoWakeupsWithoutWork(t *testing.T) {
 		st := s.Stats()
 		require.EqualValues(t, n, st.Fired)
 		require.Zero(t, st.EmptyWakeups)
-		// A timer comes down from at most four levels.
+		// A timer moves down at most four levels.
 		require.LessOrEqual(t, st.Wakeups, uint64(4*n))
 		require.Equal(t, st.Wakeups, s.Stats().Wakeups)
 	})
@@ -596,7 +598,7 @@ func TestGuarantee09_NoWakeupsWithoutWork(t *testing.T) {
 			require.True(t, h.Stop())
 		}
 		clk.Advance(2000 * time.Minute)
-		// One for the bucket that the poller had gone to sleep on.
+		// One wake-up for the bucket that the poller's alarm was set for.
 		require.LessOrEqual(t, s.Stats().Wakeups, uint64(1))
 	})
 	t.Run("moved later", func(t *testing.T) {
@@ -607,12 +609,12 @@ func TestGuarantee09_NoWakeupsWithoutWork(t *testing.T) {
 			require.True(t, h.Move(time.Second))
 		}
 		st := s.Stats()
-		// A hundred seconds, and a look at least a second apart.
+		// A hundred seconds, with checks at least a second apart.
 		require.LessOrEqual(t, st.Wakeups, uint64(3*100))
 	})
 }
 
-// The wall clock leaps; what was started with a duration does not follow.
+// The wall clock is set. Timers that were started with a duration are not affected.
 func TestGuarantee10_WallClockJumps(t *testing.T) {
 	s, clk := virtual(t)
 	var ran []time.Duration
@@ -635,8 +637,7 @@ func TestGuarantee10_WallClockJumps(t *testing.T) {
 	require.Equal(t, epoch.Add(90*time.Minute), <-tick.C)
 }
 
-// resources returns how many goroutines and, on Linux, file descriptors there
-// are.
+// resources returns the number of goroutines and, on Linux, of file descriptors.
 func resources(t testing.TB) (goroutines, descriptors int) {
 	if runtime.GOOS == "linux" {
 		es, err := os.ReadDir("/proc/self/fd")
@@ -646,8 +647,8 @@ func resources(t testing.TB) (goroutines, descriptors int) {
 	return runtime.NumGoroutine(), descriptors
 }
 
-// released waits until there are no more goroutines and descriptors than there
-// were.
+// released waits until there are no more goroutines and descriptors than the given
+// numbers.
 func released(t testing.TB, when string, goroutines, descriptors int) {
 	t.Helper()
 	var g, d int
@@ -660,10 +661,10 @@ func released(t testing.TB, when string, goroutines, descriptors int) {
 	t.Fatalf("%s: %d goroutines and %d descriptors, not %d and %d:\n%s", when, g, d, goroutines, descriptors, buf[:runtime.Stack(buf, true)])
 }
 
-// settled returns the resources that are there when all earlier tests' have gone.
+// settled returns the number of goroutines and descriptors after those of earlier tests
+// have gone.
 func settled(t testing.TB) (goroutines, descriptors int) {
-	// The runtime's network poller, and with it its descriptors, comes with the
-	// first alarm.
+	// The first alarm starts the runtime's network poller, which has descriptors.
 	s := timer.New()
 	start(t, s, time.Hour, func() {})
 	require.NoError(t, s.Shutdown(context.Background()))
@@ -677,11 +678,11 @@ func settled(t testing.TB) (goroutines, descriptors int) {
 	return g, d
 }
 
-// No subtests: each is two goroutines.
+// No subtests, because each has two goroutines.
 func TestGuarantee11_NothingLeft(t *testing.T) {
 	goroutines, descriptors := settled(t)
-	// set starts a timer for which the alarm is set. While late rings have shown that procs
-	// are busy, the alarm has no descriptor and no goroutine: it is tried again after that.
+	// set starts a timer that sets the alarm. After late rings the alarm does without a
+	// descriptor for a while, because procs are busy: then set tries again.
 	set := func(s *timer.Scheduler) timer.Handle {
 		t.Helper()
 		for until := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -716,7 +717,8 @@ func TestGuarantee11_NothingLeft(t *testing.T) {
 		time.AfterFunc(time.Millisecond, func() { close(hang) })
 		require.NoError(t, s.Shutdown(context.Background()))
 		require.Zero(t, s.Stats().Queued)
-		// The goroutines have told that they are done; the last steps are theirs.
+		// The goroutines have reported their end, but may still run their last
+		// instructions.
 		nothingLeft(name + ": shut down while callbacks run")
 		require.GreaterOrEqual(t, len(closeAll(s)), 1)
 
@@ -742,7 +744,7 @@ func TestGuarantee11_NothingLeft(t *testing.T) {
 				require.True(t, h.Move(0))
 			}
 		}
-		// Long before their time would have come.
+		// Long before the timers would have fired.
 		nothingLeft(name + ": all were stopped or reset")
 		start(t, s, 900*time.Millisecond, func() {})
 		s.Close()
@@ -752,7 +754,7 @@ func TestGuarantee11_NothingLeft(t *testing.T) {
 	nothingLeft("the default Scheduler")
 }
 
-// A Scheduler that was closed is garbage, however far away what it waited for was.
+// A closed Scheduler is garbage, however far away its next timer was.
 func TestGuarantee11_ClosedIsGarbage(t *testing.T) {
 	s := timer.New()
 	start(t, s, time.Hour, func() {})
@@ -766,7 +768,7 @@ func TestGuarantee11_ClosedIsGarbage(t *testing.T) {
 	}
 }
 
-// everything uses all that a Scheduler has and requires exact moments.
+// everything uses all methods of a Scheduler and requires exact times.
 func everything(t *testing.T, s *timer.Scheduler, now func() time.Time, wait func(time.Duration)) {
 	begin := now()
 	var mu sync.Mutex
@@ -793,15 +795,15 @@ func everything(t *testing.T, s *timer.Scheduler, now func() time.Time, wait fun
 		close(up)
 	}()
 	for s.Len() < 7 {
-		runtime.Gosched() // Sleep is to begin now
+		runtime.Gosched() // lets Sleep begin now
 	}
 	wait(2 * time.Hour)
 	<-up
 	tick.Stop()
 	mu.Lock()
 	defer mu.Unlock()
-	// Where the goroutine in Sleep runs when the clock has gone on, as under a virtual
-	// one, the moment is not its to see.
+	// Under a virtual clock, the goroutine that called Sleep may run after the clock has
+	// moved on, so it cannot check the time.
 	bubble := time.Now() == time.Now().Round(0)
 	for name, want := range map[string]time.Duration{
 		"Start": time.Hour, "Reset": time.Minute, "at once": 0, "AfterFunc": 90 * time.Minute,

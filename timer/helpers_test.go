@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// must returns v; an error ends the test.
+// must returns v, and panics if err is not nil.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -21,13 +21,13 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// leftover closes s and returns what it leaves over.
+// leftover closes s and returns its leftover timers.
 func leftover(s *timer.Scheduler) iter.Seq[timer.Leftover] {
 	s.Close()
 	return s.TakeLeftover()
 }
 
-// closeAll closes s and returns what was pending.
+// closeAll closes s and returns the timers that were pending.
 func closeAll(s *timer.Scheduler) []timer.Leftover { return slices.Collect(leftover(s)) }
 
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -47,7 +47,7 @@ func start(t testing.TB, s *timer.Scheduler, d time.Duration, f func()) timer.Ha
 	return h
 }
 
-// balanced requires that nothing was lost or doubled.
+// balanced requires that no timer was lost or counted twice.
 func balanced(t testing.TB, st timer.Stats) {
 	t.Helper()
 	require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack+st.FellBack+uint64(st.Pending), "%+v", st)

@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// submits is an executor that runs callbacks on who submits them, or refuses them.
+// submits is an executor that runs callbacks on their submitters, or refuses them.
 type submits struct{ err error }
 
 func (e submits) Submit(f func()) error {
@@ -23,8 +23,8 @@ func (e submits) Submit(f func()) error {
 	return e.err
 }
 
-// No goroutine of the library's has the profiler labels of who happened to start a timer:
-// not the one that waits for the alarm, or that of a callback which was refused.
+// No goroutine of the library has the profiler labels of the goroutine that started a
+// timer: neither the goroutine that waits for the alarm, nor that of a refused callback.
 func TestLabels_OfWhoStartsAreNotTheLibrarys(t *testing.T) {
 	released, begun := make(chan struct{}), make(chan struct{}, 2)
 	held := func() {
@@ -33,7 +33,7 @@ func TestLabels_OfWhoStartsAreNotTheLibrarys(t *testing.T) {
 	}
 	onPoller := timer.New(timer.WithExecutor(submits{}))
 	refused := timer.New(timer.WithExecutor(submits{errors.New("full")}))
-	time.Sleep(200 * time.Millisecond) // the descriptor of others is closed
+	time.Sleep(200 * time.Millisecond) // until the descriptor of earlier alarms is closed
 	var err [3]error
 	pprof.Do(context.Background(), pprof.Labels("tenant", "acme"), func(context.Context) {
 		_, err[0] = onPoller.Start(900*time.Millisecond, func() {})
@@ -41,7 +41,8 @@ func TestLabels_OfWhoStartsAreNotTheLibrarys(t *testing.T) {
 		_, err[2] = refused.Start(0, held)
 	})
 	require.Equal(t, [3]error{}, err)
-	// A goroutine has the labels of who has made it until it gets to run: all have to begin.
+	// A new goroutine has the labels of its creator until it runs, so wait until all have
+	// begun.
 	<-begun
 	<-begun
 	var b strings.Builder
@@ -59,7 +60,7 @@ func TestLabels_OfWhoStartsAreNotTheLibrarys(t *testing.T) {
 	close(released)
 	require.NoError(t, onPoller.Shutdown(context.Background()))
 	require.NoError(t, refused.Shutdown(context.Background()))
-	if !seen && !t.Failed() { // it has come and gone, if at all
+	if !seen && !t.Failed() { // the goroutine may have ended already
 		t.Skip("the others have no labels; the goroutine that waits for the alarm was not seen")
 	}
 }

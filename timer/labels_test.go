@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Whoever starts timers does not lend callbacks the profiler labels of his goroutine.
+// Callbacks do not have the profiler labels of the goroutine that started the timer.
 func TestScheduler_CallbacksHaveNoLabelsOfOthers(t *testing.T) {
 	for name, opts := range map[string][]timer.Option{
 		"own pool":   nil,
@@ -24,7 +24,7 @@ func TestScheduler_CallbacksHaveNoLabelsOfOthers(t *testing.T) {
 			defer s.Close()
 			labelled := make(chan bool)
 			for _, d := range []time.Duration{0, time.Millisecond} {
-				left := make(chan struct{}) // by this goroutine: what has the labels
+				left := make(chan struct{}) // made by this goroutine, which has the labels
 				pprof.Do(t.Context(), pprof.Labels("request", "alice"), func(context.Context) {
 					s.AfterFunc(d, func() {
 						<-left
@@ -36,7 +36,7 @@ func TestScheduler_CallbacksHaveNoLabelsOfOthers(t *testing.T) {
 								return
 							}
 						}
-						labelled <- true // it must be found
+						labelled <- true // this goroutine must be found
 					})
 				})
 				close(left)

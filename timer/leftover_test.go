@@ -20,13 +20,13 @@ func TestLeftover_IsTakenOnce(t *testing.T) {
 	require.NoError(t, s.Close())
 	left := s.TakeLeftover()
 	require.Empty(t, slices.Collect(s.TakeLeftover()))
-	for range 2 { // what was taken can be looked at again
+	for range 2 { // the result can be ranged over again
 		require.Len(t, slices.Collect(left), 3)
 	}
 	require.EqualValues(t, 3, s.Stats().HandedBack)
 }
 
-// What is left over can be told by its Handle.
+// A leftover timer is identified by its Handle.
 func TestLeftover_HasHandle(t *testing.T) {
 	s := timer.New(timer.WithShards(4))
 	want := map[timer.Handle]time.Duration{}
@@ -34,7 +34,7 @@ func TestLeftover_HasHandle(t *testing.T) {
 		d := time.Duration(1+i) * time.Hour
 		want[must(s.Start(d, func() {}))] = d
 	}
-	for h := range want { // one moves, one is stopped
+	for h := range want { // one timer is moved, one is stopped
 		require.True(t, h.Move(time.Minute))
 		want[h] = time.Minute
 		break

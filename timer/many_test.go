@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// However many Schedulers there are, they share one alarm.
+// All Schedulers share one alarm.
 func TestScheduler_ManyShareAnAlarm(t *testing.T) {
 	goroutines, descriptors := settled(t)
 	const n = 1000
@@ -38,8 +38,8 @@ func TestScheduler_ManyShareAnAlarm(t *testing.T) {
 	released(t, "shut down", goroutines, descriptors)
 }
 
-// Schedulers are made, used and closed by many goroutines: no timer is lost, and
-// nothing is left.
+// Many goroutines make, use and close Schedulers. No timer is lost, and no resources
+// remain.
 func TestScheduler_ManyComeAndGo(t *testing.T) {
 	goroutines, descriptors := settled(t)
 	var ran atomic.Int64
@@ -66,8 +66,8 @@ func TestScheduler_ManyComeAndGo(t *testing.T) {
 	released(t, "closed", goroutines, descriptors)
 }
 
-// Schedulers in bubbles, each with a time of its own, and others outside do not see each
-// other's time, nor each other's alarms.
+// Schedulers in different bubbles, and one outside, do not affect each other's time or
+// alarms.
 func TestScheduler_BubblesBesideOthers(t *testing.T) {
 	goroutines, descriptors := settled(t)
 	outside := timer.New()

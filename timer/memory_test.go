@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// bytesEach returns how many bytes one of what make returns keeps in use.
+// bytesEach returns how many bytes each Scheduler made by make keeps in use.
 func bytesEach(make func() *timer.Scheduler) int64 {
 	var ss [50]*timer.Scheduler
 	before := heap()
@@ -26,8 +26,8 @@ func bytesEach(make func() *timer.Scheduler) int64 {
 	return bytes
 }
 
-// What a Scheduler takes does not grow with the number of procs: 512 shards are those
-// of 64.
+// A Scheduler's memory does not depend on the number of procs: 512 shards are the default
+// for 64.
 func TestMemory_OfASchedulerWithFewTimers(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the figures are those of 64 bits")
@@ -59,7 +59,7 @@ func TestMemory_OfASchedulerWithFewTimers(t *testing.T) {
 	}
 }
 
-// What Leftover takes, for each timer.
+// The memory of the leftover, for each timer.
 func TestMemory_OfLeftovers(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the figures are those of 64 bits")

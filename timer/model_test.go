@@ -20,23 +20,23 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// The model is the simplest scheduler there is: a list of timers, each with its
-// exact deadline. A run applies random operations to a Scheduler under a virtual
-// clock and to the model. What every call returns, what every channel delivers
-// and the moment of every callback is compared as it comes; how many timers are
-// pending, after every step; and all counts, after every few.
+// The model is the simplest scheduler there is: a list of timers, each with its exact
+// deadline. A run applies random operations to a Scheduler under a virtual clock and to
+// the model. It compares each result of a call, each value from a channel and the time of
+// each callback at once, the number of pending timers after every step, and all counts
+// after every few steps.
 
-// modelCase is one arrangement that the model runs under.
+// modelCase is a configuration of a model run.
 type modelCase struct {
 	tick   time.Duration
 	size   int
 	shards int
-	start  time.Duration // how far the clock has come when the run begins
-	limit  int           // of pending timers of Start; 0: none
-	// tickers: there are tickers too, and so time must not leap.
+	start  time.Duration // the clock's time when the run begins
+	limit  int           // bounds the pending timers of Start; 0: no limit
+	// tickers is true if the run has tickers too. Then time must not leap.
 	tickers bool
-	slack   bool // timers may wait for others
-	seldom  bool // what is pending is counted seldom: it has stopped Timers leave the wheel
+	slack   bool // timers have slack
+	seldom  bool // pending timers are counted rarely, because counting removes stopped Timers from the wheel
 }
 
 func (c modelCase) String() string {
@@ -60,32 +60,32 @@ func modelCases() []modelCase {
 			}
 		}
 	}
-	// Not in an order: a worker that takes every nth sees cases of all kinds.
+	// Shuffled, so that a worker that takes every nth case gets all sorts.
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
 	return cases
 }
 
-// modelTimer is a timer that the model knows: one of h, t and k is set.
+// modelTimer is a timer of the model: one of h, t and k is set.
 type modelTimer struct {
 	h timer.Handle
 	t *timer.Timer
 	k *timer.Ticker
-	c <-chan time.Time // t's or k's, if it has one
+	c <-chan time.Time // the channel of t or k, or nil
 
-	armed    bool  // it waits for its time, or for its callback to run
+	armed    bool  // pending, or its callback has not run yet
 	deadline int64 // exact, in nanoseconds since the epoch
 	due      int64 // the moment at which the deadline's tick comes
-	atOnce   bool  // was due when it was last started: fired, if not yet run
+	atOnce   bool  // was due when last started: has fired, but may not have run
 	fell     bool  // was started on a closed Scheduler: due at its deadline, not at a tick
 	period   int64 // of a ticker
-	unread   int64 // the moment that is to be found in c, or none
-	reset    bool  // it is a Timer that was reset while it could be started again
-	dead     bool  // such a one was stopped, and then nothing
+	unread   int64 // the moment of the value in c, or none
+	reset    bool  // a Timer that was reset before Close
+	dead     bool  // such a Timer was stopped, and not used since
 }
 
 const none = -1
 
-// coverage counts what the runs have to have come across.
+// coverage counts events that the runs must have met.
 type coverage struct {
 	Fired, Stopped, Stale, ResetLater, ResetEarlier, ResetFired int
 	Saturated, AtOnce, Idle, Nested, NestedClose, Closed        int
@@ -106,22 +106,21 @@ type modelRun struct {
 	timers []*modelTimer
 	steps  int
 
-	// nested: a callback is running. Of the timers whose moment has come, some
-	// may have been taken out and others not.
+	// nested is true while a callback runs. Of the timers that are due now, some may have
+	// been taken out and others not.
 	nested bool
 	closed bool
 	failed bool
-	// identify has callbacks tell whose they are instead of running.
+	// identify makes callbacks report their timer instead of running.
 	identify   bool
 	identified *modelTimer
 
-	pending, queued int // armed and not, or to run because it was due at once
+	pending, queued int // armed timers, and callbacks of timers that were due at once
 	n               struct{ started, fired, stopped, rejected, handedBack, fellBack uint64 }
 	cover           *coverage
 }
 
-// choices is where a run's decisions come from: a random generator or a fuzzer's
-// bytes.
+// choices provides a run's decisions: a random generator or a fuzzer's bytes.
 type choices interface {
 	IntN(n int) int
 	Int64N(n int64) int64
@@ -146,7 +145,7 @@ func newModelRun(t testing.TB, c modelCase, rng choices, cover *coverage) *model
 	return r
 }
 
-// failf ends the test. What callbacks are still to come do nothing.
+// failf ends the test. Later callbacks do nothing.
 func (r *modelRun) failf(format string, args ...any) {
 	r.t.Helper()
 	r.failed = true
@@ -155,14 +154,14 @@ func (r *modelRun) failf(format string, args ...any) {
 
 func (r *modelRun) now() int64 { return int64(r.clk.Now().Sub(r.epoch)) }
 
-// The Scheduler's slack, if it has any.
+// The Scheduler's slack, in cases with slack.
 const (
 	modelShare = 0.3
 	modelLeast = 3 * time.Nanosecond
 	modelMost  = time.Minute
 )
 
-// slackOf returns the slack of a timer with delay d that has none of its own.
+// slackOf returns the Scheduler's slack for a timer with delay d.
 func (r *modelRun) slackOf(d time.Duration) time.Duration {
 	if !r.c.slack {
 		return 0
@@ -170,9 +169,9 @@ func (r *modelRun) slackOf(d time.Duration) time.Duration {
 	return min(max(time.Duration(modelShare*float64(d)), modelLeast), modelMost)
 }
 
-// dueAt returns the moment at which a deadline's tick comes: with slack, of those in
-// the window that of which the number is divided by the largest power of two, or by the
-// largest three times one, if its windows are as long as that.
+// dueAt returns when a timer with the given deadline falls due. With slack, that is the
+// tick in the window that is a multiple of the largest power of two, or of three times a
+// power of two for windows of that length.
 func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 	tick := int64(r.c.tick)
 	k := deadline / tick
@@ -187,7 +186,7 @@ func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 			}
 		}
 		for ; p > 0; p >>= 1 {
-			if t := (k-1)/p*p + p; t > 0 && t <= last { // the first of its multiples
+			if t := (k-1)/p*p + p; t > 0 && t <= last { // the first multiple
 				k = t
 				break
 			}
@@ -199,8 +198,8 @@ func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 	return k * tick
 }
 
-// delay chooses a delay. On a closed Scheduler it is positive: what falls back is never due
-// at once.
+// delay chooses a delay. On a closed Scheduler the delay is positive, because a fallback
+// is never due at once.
 func (r *modelRun) delay() time.Duration {
 	if r.closed {
 		return max(r.anyDelay(), 1)
@@ -220,7 +219,7 @@ func (r *modelRun) anyDelay() time.Duration {
 		// Any magnitude.
 		return time.Duration(r.rng.Int64N(1 << (1 + r.rng.IntN(62))))
 	case 4:
-		// Around a power of the wheel size: the borders of levels.
+		// Close to a power of the wheel size, where a level ends.
 		span := int64(r.c.tick)
 		for range r.rng.IntN(6) {
 			if span > math.MaxInt64/int64(r.c.size)/2 {
@@ -234,7 +233,7 @@ func (r *modelRun) anyDelay() time.Duration {
 	}
 }
 
-// set gives a timer its deadline, now that it was started or reset.
+// set sets the deadline of a timer that was started or reset.
 func (r *modelRun) set(m *modelTimer, now int64, d, slack time.Duration) {
 	m.deadline, m.atOnce, m.fell = after(now, d), d <= 0, r.closed
 	m.due = r.dueAt(m.deadline, slack)
@@ -248,7 +247,7 @@ func (r *modelRun) set(m *modelTimer, now int64, d, slack time.Duration) {
 	case !m.atOnce:
 		r.pending++
 	case m.c != nil:
-		// It was sent at once.
+		// The value was sent at once.
 		m.armed, m.unread = false, now
 		r.n.fired++
 	default:
@@ -257,7 +256,7 @@ func (r *modelRun) set(m *modelTimer, now int64, d, slack time.Duration) {
 	}
 }
 
-// unset is when a timer is no longer armed.
+// unset marks a timer as no longer armed.
 func (r *modelRun) unset(m *modelTimer) {
 	m.armed = false
 	switch {
@@ -269,8 +268,8 @@ func (r *modelRun) unset(m *modelTimer) {
 	}
 }
 
-// settle does for a timer with a channel what has happened to it by now, but not
-// what happens at this moment if a callback is running.
+// settle updates a timer with a channel for all events before now. During a callback it
+// leaves out events of the present moment.
 func (r *modelRun) settle(m *modelTimer, now int64) {
 	if m.c == nil {
 		return
@@ -312,14 +311,13 @@ func (r *modelRun) fired(m *modelTimer) {
 	r.cover.Fired++
 }
 
-// reached reports whether a timer's moment is now, in the middle of the
-// callbacks of this moment: it may have been taken out, and its callback be on
-// its way.
+// reached reports whether a timer is due now, in the middle of the callbacks of this
+// moment: it may have been taken out, with its callback waiting.
 func (r *modelRun) reached(m *modelTimer, now int64) bool {
 	return m.armed && (m.atOnce || m.due <= now)
 }
 
-// callback returns what a timer runs: it checks its moment against the model.
+// callback returns a timer's callback, which checks its time against the model.
 func (r *modelRun) callback(m *modelTimer) func() {
 	return func() {
 		if r.failed {
@@ -339,7 +337,7 @@ func (r *modelRun) callback(m *modelTimer) func() {
 		r.unset(m)
 		r.fired(m)
 		if r.rng.IntN(8) == 0 {
-			// From inside a callback, all may be done that is done outside.
+			// A callback may call all methods.
 			r.cover.Nested++
 			r.nested = true
 			if r.rng.IntN(64) == 0 && !r.c.tickers {
@@ -383,7 +381,7 @@ func (r *modelRun) change() {
 	reached := r.reached(m, now)
 	switch {
 	case reached && (m.c != nil || k >= 7):
-		// What it does depends on whether the timer has been taken out.
+		// The result depends on whether the timer has been taken out.
 	case k < 7:
 		r.stop(m, reached)
 	case k < 10:
@@ -422,8 +420,8 @@ func (r *modelRun) start(now int64) {
 	}
 }
 
-// startManyTimers starts as many Timers that are reset twice as it takes for some of them to
-// be stopped without their shard's lock.
+// startManyTimers starts enough Timers, and resets each twice, so that some of them are
+// stopped without their shard's lock.
 func (r *modelRun) startManyTimers() {
 	now, d := r.now(), 1<<30+r.delay()%(1<<30)
 	for range 48 * r.c.shards {
@@ -444,8 +442,8 @@ func (r *modelRun) tickerPeriod() time.Duration {
 	return time.Duration(1 + r.rng.Int64N(int64(r.c.tick)*int64(r.c.size)*4))
 }
 
-// accepted reports whether a timer that was started just now has to be pending,
-// or to have fired. err is what Start returned.
+// accepted reports whether a timer that was just started must be pending or have fired.
+// err is the error of Start.
 func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error) bool {
 	isHandle := m.t == nil && m.k == nil
 	if r.closed {
@@ -463,7 +461,7 @@ func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error
 	}
 	full := false
 	if r.c.limit > 0 && d > 0 && isHandle {
-		surely := 0 // pending, whatever has become of those whose moment is now
+		surely := 0 // pending, not counting timers that are due now
 		for _, m := range r.timers {
 			if m.limited() && m.due > now {
 				surely++
@@ -471,7 +469,7 @@ func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error
 		}
 		full = surely >= r.c.limit
 		if r.nested && !full {
-			// Some room may be taken by timers whose moment is now.
+			// Timers that are due now may still count against the limit.
 			full = errors.Is(err, timer.ErrTooManyPending)
 		}
 		if full && surely+r.undecided(now) < r.c.limit {
@@ -495,8 +493,7 @@ func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error
 // limited reports whether the timer counts against the limit.
 func (m *modelTimer) limited() bool { return m.t == nil && m.k == nil && m.armed && !m.atOnce }
 
-// undecided counts the timers whose moment has come and that may still take up
-// room.
+// undecided counts the due timers that may still count against the limit.
 func (r *modelRun) undecided(now int64) int {
 	n := 0
 	for _, m := range r.timers {
@@ -527,7 +524,7 @@ func (r *modelRun) stop(m *modelTimer, reached bool) {
 			r.failf("Stop of a timer that was due at once")
 		}
 	case reached && !got:
-		// It has been taken out and will run.
+		// The timer has been taken out and its callback will run.
 	case m.unread != none:
 		if !got {
 			r.failf("Stop did not withdraw what was sent")
@@ -557,7 +554,7 @@ func (r *modelRun) stopped(m *modelTimer) {
 	r.cover.Stopped++
 }
 
-// reset gives a timer, whose moment is not now, a new deadline.
+// reset resets a timer that is not due now.
 func (r *modelRun) reset(m *modelTimer, now int64) {
 	d := r.delay()
 	slack := r.slackOf(d)
@@ -629,7 +626,7 @@ func (r *modelRun) receive(m *modelTimer) {
 	m.unread = none
 }
 
-// step is one operation and the comparison after it.
+// step does one operation and compares.
 func (r *modelRun) step() {
 	r.steps++
 	switch {
@@ -658,9 +655,9 @@ func (r *modelRun) advance() {
 	case 2:
 		d = r.rng.Int64N(int64(r.c.tick) + 1)
 	}
-	d = min(d, math.MaxInt64-1-r.now()) // the last moment never comes
+	d = min(d, math.MaxInt64-1-r.now()) // the last moment is never reached
 	r.clk.Advance(time.Duration(d))
-	// All that is due has run.
+	// All due timers have run.
 	now := r.now()
 	for _, m := range r.timers {
 		r.settle(m, now)
@@ -679,8 +676,8 @@ func (r *modelRun) advance() {
 	})
 }
 
-// check compares what is pending after every step, unless that is to be seldom, and all
-// counts after some: they only ever grow, so that a wrong one stays wrong.
+// check compares the number of pending timers after every step, unless seldom is set, and
+// all counts after some steps: counts only grow, so a wrong one stays wrong.
 func (r *modelRun) check() {
 	if !r.c.seldom {
 		if got := r.s.Len(); got != r.pending {
@@ -707,7 +704,7 @@ func (r *modelRun) checkStats() {
 	}
 }
 
-// close closes the Scheduler and compares what it hands back.
+// close closes the Scheduler and compares the leftover timers.
 func (r *modelRun) close() {
 	ps := closeAll(r.s)
 	if r.closed && ps != nil {
@@ -716,7 +713,7 @@ func (r *modelRun) close() {
 	r.closed = true
 	r.cover.Closed++
 	now := r.now()
-	var got, want []int64 // deadlines of those with a channel
+	var got, want []int64 // deadlines of the timers with a channel
 	last := int64(math.MinInt64)
 	for _, p := range ps {
 		deadline := int64(p.Deadline.Sub(r.epoch))
@@ -742,7 +739,7 @@ func (r *modelRun) close() {
 		switch {
 		case !m.armed || m.fell:
 		case r.reached(m, now):
-			// It has been taken out before, or Close would have returned it.
+			// The timer was taken out before; otherwise Close would have returned it.
 			if len(m.c) == 1 {
 				r.fireChan(m)
 			} else if m.c != nil {
@@ -792,8 +789,8 @@ func (r *modelRun) finish() {
 	}
 }
 
-// modelOps is how many operations the model tests do in all: TICKLESS_MODEL, or
-// a few seconds' worth.
+// modelOps is the total number of operations of the model tests: TICKLESS_MODEL, or some
+// seconds' worth.
 func modelOps(t *testing.T) int {
 	if v := os.Getenv("TICKLESS_MODEL"); v != "" {
 		n, err := strconv.Atoi(v)
@@ -845,7 +842,7 @@ func TestScheduler_Model(t *testing.T) {
 	for _, c := range covers[1:] {
 		covers[0].add(c)
 	}
-	// Some of what has to be come across is rare: if there was none of it, there are more runs.
+	// Some events are rare: if one has not occurred, do more runs.
 	for most := runs + max(runs, 1000); !t.Failed() && covers[0].lacks() && runs < most; runs++ {
 		run(t, runs, &covers[0])
 	}
@@ -867,7 +864,7 @@ func (c *coverage) add(o coverage) {
 	}
 }
 
-// lacks reports whether any of the counts is zero.
+// lacks reports whether a count is zero.
 func (c coverage) lacks() bool {
 	for _, n := range c.all() {
 		if reflect.ValueOf(n).IsZero() {

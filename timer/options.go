@@ -12,10 +12,10 @@ import (
 // DefaultTick is the tick of a Scheduler without [WithTick].
 const DefaultTick = 100 * time.Microsecond
 
-// wheelSize is the number of slots in each level of the wheels. A test makes it less.
+// wheelSize is the number of slots in each level of the wheels. Tests use fewer.
 const wheelSize = 256
 
-// An Option configures a Scheduler that [New] makes. The function that returns it
+// An Option configures a Scheduler made by [New]. The function that returns the Option
 // panics if its argument is out of range.
 type Option interface{ apply(*config) }
 
@@ -31,10 +31,11 @@ type config struct {
 	name       string
 }
 
-// slack is how late timers may fire: a share of their delays, from least to most.
+// slack is how late timers may fire: a share of their delays, at least least and at most
+// most.
 type slack struct {
 	share       float64
-	least, most time.Duration // most 0: none
+	least, most time.Duration // if most is 0, there is no slack
 }
 
 // of returns the slack of a timer with delay d.
@@ -59,21 +60,21 @@ func WithTick(tick time.Duration) Option {
 	return option(func(c *config) { c.tick = tick })
 }
 
-// WithSlack lets timers fire later than their deadlines so that they fire together
-// with others. A timer's slack is a share of its delay, but no less than least and no
-// more than most. The timer never fires before its deadline, and falls due within its
-// slack after it. The default is no slack.
+// WithSlack lets timers fire later than their deadlines, so that they fire together with
+// others. A timer's slack is a share of its delay, but no less than least and no more
+// than most. The timer never fires before its deadline, and falls due at most its slack
+// after the deadline. The default is no slack.
 //
-// Within that window a timer falls due at the roundest moment, so timers whose windows
-// overlap share wake-ups, which are most of the CPU that timers cost: any number of timers
-// with a slack of 10 ms fire at 104 moments a second at the most. A request's timeout of
-// 30 s need not be kept to a tenth of a millisecond:
+// Within that window a timer falls due at the roundest moment. So timers whose windows
+// overlap share wake-ups, which are most of the CPU cost of timers: any number of timers
+// with a slack of 10 ms fire at no more than 104 moments a second. For example, a
+// request's timeout of 30 s need not be exact to a tenth of a millisecond:
 //
 //	timer.New(timer.WithSlack(0.01, time.Millisecond, time.Second))
 //
-// Each tick of a ticker may be late by that much, but the next is no later for it.
-// [Scheduler.StartWithin] and [Handle.MoveWithin] take a slack of their own. Whatever
-// reports a deadline reports the one that was asked for.
+// Each tick of a ticker may be late by its slack, but that does not delay the next tick.
+// [Scheduler.StartWithin] and [Handle.MoveWithin] take a slack of their own. Methods that
+// return a deadline return the requested one.
 //
 // WithSlack panics unless share is from 0 to 1 and 0 <= least <= most.
 func WithSlack(share float64, least, most time.Duration) Option {
@@ -84,11 +85,11 @@ func WithSlack(share float64, least, most time.Duration) Option {
 	return option(func(c *config) { c.slack = slack{share, least, most} })
 }
 
-// WithShards sets the number of shards that timers are spread over, each with a lock
-// of its own. The default is eight times GOMAXPROCS, but no more than 64 or twice
-// GOMAXPROCS. A shard is made when it is first used. All timers start on
-// the first one until goroutines often find it locked; then new ones are spread over a shard
-// for each proc, or more. WithShards panics unless n is from 1 to 65536.
+// WithShards sets the number of shards, over which timers are spread. Each shard has a
+// lock of its own. The default is eight times GOMAXPROCS, but no more than 64 or twice
+// GOMAXPROCS. A shard is made when it is first used. All timers start on the first shard
+// until goroutines often find it locked. Then new timers are spread over at least one
+// shard for each proc. WithShards panics unless n is from 1 to 65536.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards {
 		panic(fmt.Sprintf("timer: WithShards: the number of shards must be from 1 to %d, got %d", maxShards, n))
@@ -96,27 +97,29 @@ func WithShards(n int) Option {
 	return option(func(c *config) { c.shards = n })
 }
 
-// WithExecutor sets where callbacks run. The default, also for a nil e, is a growing
-// pool that the Scheduler makes and ends. The Scheduler never closes an executor that is
-// given here. Panics go to its own panic handler, unless [WithPanicHandler] is given too.
+// WithExecutor sets the executor that runs callbacks. If e is nil or none is given, the
+// Scheduler makes a growing pool, which it also ends. The Scheduler never closes an
+// executor given here. A panic of a callback goes to the executor's own panic handler,
+// unless [WithPanicHandler] is given too.
 //
-// Anything with a Submit method will do: see [executor.Executor]. It must not block, as the
-// poller submits to it: while Submit blocks nothing fires. An [executor.Inline] runs
-// callbacks on the poller, one after the other: one that blocks stops the Scheduler. A
-// callback that the executor refuses runs on a goroutine of its own, and is counted in
-// Stats as Refused.
+// Any type with a Submit method will do: see [executor.Executor]. Submit must not block:
+// the poller calls it, and while it blocks no timer fires. An [executor.Inline] runs
+// callbacks on the poller, one after another: a callback that blocks stops the Scheduler.
+// If the executor refuses a callback, it runs on a goroutine of its own, and is counted
+// in Stats as Refused.
 func WithExecutor(e executor.Executor) Option {
 	return option(func(c *config) { c.executor = e })
 }
 
-// WithMaxPending limits how many timers of [Scheduler.Start] and StartWithin may be pending
-// at a time. Beyond it they return [ErrTooManyPending], and the timer is counted in Stats as
-// rejected. One that fires or is stopped makes room at once. The default is no limit.
+// WithMaxPending limits how many timers of [Scheduler.Start] and StartWithin may be
+// pending at a time. Beyond the limit these return [ErrTooManyPending], and the timer is
+// counted in Stats as rejected. A timer that fires or is stopped makes room at once. The
+// default is no limit.
 //
-// What cannot return an error is neither refused nor counted against the limit: AfterFunc,
-// NewTimer, NewTicker, Sleep and the like. If they were not started, timeouts would fail to
-// come just when the process is overloaded. Stats' Pending counts all. WithMaxPending panics
-// if n is not positive.
+// The limit does not apply to methods that cannot return an error: AfterFunc, NewTimer,
+// NewTicker, Sleep and the like. If they started no timer, timeouts would fail just when
+// the process is overloaded. Pending in Stats counts all timers. WithMaxPending panics if
+// n is not positive.
 func WithMaxPending(n int) Option {
 	if n <= 0 {
 		panic(fmt.Sprintf("timer: WithMaxPending: the limit must be positive, got %d", n))
@@ -124,16 +127,16 @@ func WithMaxPending(n int) Option {
 	return option(func(c *config) { c.maxPending = n })
 }
 
-// WithPanicHandler sets the function that gets the panics of callbacks: the value and
-// the stack. It runs on the goroutine that panicked. The default prints both to
-// standard error. WithPanicHandler panics if f is nil.
+// WithPanicHandler sets the function that is called when a callback panics, with the
+// value of the panic and the stack. It runs on the goroutine that panicked. The default
+// prints both to standard error. WithPanicHandler panics if f is nil.
 //
-// A panic of f is not recovered. It ends the program, which is how to choose what
-// package time does; but an executor given by [WithExecutor] may recover it, as those
-// of package executor do.
+// A panic of f is not recovered, so it ends the program, as a panic in a callback of
+// package time does. But an executor given by [WithExecutor] may recover it, as those of
+// package executor do.
 //
-// With [WithExecutor], f gets the panics of this Scheduler's callbacks, and the executor
-// never sees them. Without a WithPanicHandler they are the executor's to deal with.
+// With [WithExecutor], f gets the panics of this Scheduler's callbacks instead of the
+// executor. Without WithPanicHandler the executor handles them.
 func WithPanicHandler(f func(v any, stack []byte)) Option {
 	if f == nil {
 		panic("timer: WithPanicHandler: the func must not be nil")
@@ -152,7 +155,7 @@ func WithClock(c clock.Clock) Option {
 	return option(func(cfg *config) { cfg.clock = c })
 }
 
-// maxShards is more than any machine has use for.
+// maxShards is more than any machine needs.
 const maxShards = 1 << 16
 
 func newConfig(opts []Option) config {

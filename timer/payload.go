@@ -5,18 +5,18 @@ import (
 	"unsafe"
 )
 
-// payload is what the wheel keeps for a pending timer: one pointer, of which the entry's tag
-// tells the type. An interface would take two words a timer, and a closure for every type an
-// allocation a timer. A func value, a channel and a pointer to a struct each are a single
-// pointer that the garbage collector follows.
+// payload is the value in the wheel for a pending timer: one pointer, whose type the
+// entry's tag determines. An interface would take two words for each timer. A closure for
+// each type would cost an allocation for each timer. A func value, a channel and a
+// pointer to a struct are each a single pointer that the garbage collector follows.
 type payload struct{ p unsafe.Pointer }
 
 const (
 	// tagFunc: a func() for the executor.
 	tagFunc = iota
-	// tagLimited: tagFunc, of Start with WithMaxPending.
+	// tagLimited: like tagFunc, and counts against the limit of WithMaxPending.
 	tagLimited
-	// tagChan: a chan time.Time, to be sent the time without blocking.
+	// tagChan: a chan time.Time, on which the time is sent without blocking.
 	tagChan
 	// tagTicker: a *Ticker.
 	tagTicker
@@ -24,7 +24,7 @@ const (
 	tagTimer
 )
 
-// untag returns the tag of a timer that has left the limit.
+// untag returns the tag of a timer after it has stopped counting against the limit.
 func untag(tag uint8) uint8 {
 	if tag == tagLimited {
 		return tagFunc
@@ -57,11 +57,10 @@ func (p payload) ticker() *Ticker { return (*Ticker)(p.p) }
 // moment is a reading of the scheduler's clock.
 type moment struct {
 	now  int64     // nanoseconds since the scheduler's epoch
-	time time.Time // the same, for those who are sent it
+	time time.Time // the same as a time.Time, to be sent on channels
 }
 
-// sendTime does what package time's timers do on firing: the value is dropped
-// if the last one was not yet received.
+// sendTime sends t unless the last value has not been received yet, as package time does.
 func sendTime(c chan time.Time, t time.Time) {
 	select {
 	case c <- t:

@@ -8,19 +8,19 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A Kind says what a pending timer is for.
+// A Kind is the sort of a pending timer.
 type Kind string
 
 // The kinds of timers.
 const (
-	KindFunc    Kind = "func"    // of Start or AfterFunc: Function says which
+	KindFunc    Kind = "func"    // of Start or AfterFunc: Function returns its name
 	KindChannel Kind = "channel" // of NewTimer, After or Sleep
 	KindTicker  Kind = "ticker"  // of NewTicker or Tick
 )
 
 // A PendingTimer describes a timer that is pending.
 type PendingTimer struct {
-	// Due is when it is to fire: its deadline, with its slack.
+	// Due is when the timer falls due: its deadline, and slack.
 	Due  time.Time
 	Kind Kind
 
@@ -31,13 +31,13 @@ type PendingTimer struct {
 // or "" for a timer without a callback.
 func (p PendingTimer) Function() string { return runtime.FuncForPC(p.pc).Name() }
 
-// pendingBatch is how many slots of a shard's wheel are looked at in one hold of
-// its lock.
+// pendingBatch is how many slots of a shard's wheel are read while its lock is held.
 const pendingBatch = 512
 
-// Pending returns the timers that are pending, in no order, without those that have
-// fallen back to package time. A timer that is started, stopped or moved meanwhile may be
-// missing, and a ticker may come twice. The loop's body runs without a lock. O(n).
+// Pending returns an iterator over the pending timers, in no particular order, without
+// those that have fallen back to package time. A timer that is started, stopped or moved
+// meanwhile may be missing, and a ticker may come twice. The loop's body runs without a
+// lock. O(n).
 func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 	return func(yield func(PendingTimer) bool) {
 		batch := make([]PendingTimer, 0, pendingBatch)
@@ -58,14 +58,14 @@ func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 	}
 }
 
-// isPending reports whether an entry stands for a pending timer, or one that was handed
-// back. In that of a Timer that was reset it fills in the Timer's own deadline and callback.
+// isPending reports whether x is a pending timer, or one that was handed back. If x is a
+// Timer that was reset, isPending replaces it by the Timer's own deadline and callback.
 func isPending(x *timingwheel.Expired[payload]) bool {
-	return x.Tag != tagTimer || x.Value.timer().standsFor(x)
+	return x.Tag != tagTimer || x.Value.timer().resolve(x)
 }
 
-// scan calls f with the timers in the next slots of the shard's wheel, in one hold of
-// its lock, and returns what the wheel's Scan does.
+// scan calls f with the timers in the next pendingBatch slots of the shard's wheel, and
+// returns the results of the wheel's Scan. It holds the shard's lock.
 func (sh *shard) scan(cursor uint64, f func(timingwheel.Entry[payload])) (next uint64, more bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -76,7 +76,7 @@ func (sh *shard) scan(cursor uint64, f func(timingwheel.Entry[payload])) (next u
 	})
 }
 
-// describe is called with the shard's lock held.
+// describe returns the PendingTimer of an entry. The caller holds the shard's lock.
 func (s *Scheduler) describe(e timingwheel.Entry[payload]) PendingTimer {
 	p := PendingTimer{Due: s.at(e.Due), Kind: KindFunc}
 	switch e.Tag {
@@ -90,8 +90,8 @@ func (s *Scheduler) describe(e timingwheel.Entry[payload]) PendingTimer {
 	return p
 }
 
-// code returns where the code of a func value begins: in the first word of what it
-// points to.
+// code returns the address of a func value's code, which is the first word that the func
+// value points to.
 func (p payload) code() uintptr {
 	if p.p == nil {
 		return 0

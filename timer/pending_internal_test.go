@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// Pending looks at no more than 512 timers in one hold of a shard's lock.
+// Pending reads no more than 512 slots while it holds a shard's lock.
 func TestShard_LooksAtFewInOneHoldOfItsLock(t *testing.T) {
 	const pending, most = 5000, 512
 	s, _ := manual(1)

@@ -61,7 +61,7 @@ func TestSchedulerPending_OfSleep(t *testing.T) {
 	})
 }
 
-// The loop's body runs without a lock: it may stop what it is shown, and break.
+// The loop's body runs without a lock. It may stop the timers, and break.
 func TestSchedulerPending_BodyMayUseTheScheduler(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(1e9, 0))
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithShards(4))
@@ -80,8 +80,8 @@ func TestSchedulerPending_BodyMayUseTheScheduler(t *testing.T) {
 	require.Equal(t, 5000, s.Len())
 }
 
-// What the loop's body has stopped does not come any more, but for the few that were looked
-// at in the same hold of the lock.
+// Timers that the loop's body has stopped are not returned any more, except the few that
+// were read with the same hold of the lock.
 func TestSchedulerPending_LooksAtFewAtATime(t *testing.T) {
 	const pending, looked = 5000, 512
 	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(1e9, 0))), timer.WithShards(1))
@@ -129,8 +129,8 @@ func TestWithName(t *testing.T) {
 	require.Equal(t, []string{"test c"}, names())
 }
 
-// The label is on the goroutine that runs a callback, be it a worker's or the one that
-// the alarm has woken.
+// The goroutine that runs a callback has the label, whether it is a worker or the
+// goroutine of the alarm.
 func TestWithName_LabelsGoroutines(t *testing.T) {
 	s := timer.New(timer.WithName("test labels"))
 	defer s.Close()

@@ -19,80 +19,82 @@ import (
 )
 
 const (
-	// batchSize bounds how many timers are expired or cascaded in one hold of a
-	// shard's lock, and so how long a start or a stop can wait for it.
+	// batchSize bounds how many timers are expired or moved down while a shard's lock is
+	// held, and so how long a start or a stop can wait for the lock.
 	batchSize = 256
-	// shareSize is how many callbacks the poller collects before it wakes others to
-	// run them. Fewer it runs itself, once it is the poller no more.
+	// shareSize is how many callbacks the poller collects before it submits them to the
+	// executor. Fewer callbacks it runs itself, after it has stopped being the poller.
 	shareSize = 4 * batchSize
-	// workAtMost is how long the poller works at a stretch, if that is what it takes:
-	// less than the 10 ms after which Go's scheduler sends a goroutine to the end of the
-	// global run queue, and the poller's role with it. Then it leaves the procs to
-	// others for breakAfter: on one that computes, until that is sent to the end of the
-	// queue.
+	// workAtMost bounds how long the poller works without a break. It is less than the 10
+	// ms after which Go's scheduler preempts a goroutine and puts it at the end of the
+	// global run queue, which would delay all timers. The break lasts for breakAfter, so
+	// that other goroutines run. If one of them computes, it lasts until that goroutine
+	// is preempted.
 	workAtMost = 8 * time.Millisecond
 	breakAfter = 100 * time.Microsecond
-	// bucketCost is what it takes to expire a bucket, in timers.
+	// bucketCost is the cost of expiring a bucket, in timers.
 	bucketCost = 16
-	// watchAfter is how long callbacks may take until a ring of the alarm has the pool run
-	// those behind them.
+	// watchAfter is how long callbacks on the poller's goroutine may take before the
+	// alarm goes off and workers of the pool run those that wait.
 	watchAfter = 2 * time.Millisecond
 )
 
-// poller expires buckets when they are due, and sleeps in between, until the
-// first one is. It is not a goroutine but what the alarm runs: while nothing is
-// pending there is nothing left of it.
+// poller expires buckets when they are due, and sleeps until the next one is. It is not a
+// goroutine: the alarm calls it. So while nothing is pending, no goroutine exists.
 //
-// It is awake or asleep, and awake at most once at a time. Asleep, the alarm is
-// set for the first expiration in the queue or earlier. What keeps this so:
+// The poller is awake or asleep, and awake on one goroutine at a time. While it is
+// asleep, the alarm is set for the first expiration in the queue or earlier. Two rules
+// ensure that:
 //
-//   - A goroutine that queues a bucket offers it first, and then, if it is the queue's
-//     head, calls wake.
+//   - A goroutine that queues a bucket offers it first, and then calls wake if the bucket is
+//     the queue's first.
 //   - The poller falls asleep in one critical section of mu, which wake takes too.
 //
-// So if the offer comes before the poller looks at the queue, the poller sees it. If it
-// comes after, wake either finds the poller awake, and tells it the moment by armed, or
-// asleep, and moves the alarm.
+// So if the offer comes before the poller reads the queue, the poller sees the bucket. If
+// it comes after, wake finds the poller either awake, and lowers armed, or asleep, and
+// moves the alarm.
 type poller struct {
 	s     *Scheduler
 	alarm clock.Alarm
 
 	mu    sync.Mutex
 	awake bool
-	// asleep is closed when it falls asleep; nil if nobody waits for that.
+	// asleep is closed when the poller falls asleep. It is nil unless a wait blocks.
 	asleep chan struct{}
-	// armed is what the alarm is set for, never if it is not. While the poller
-	// sleeps it only moves earlier. While it is awake, armed is the earliest moment
-	// that wake was called with.
+	// armed is the moment that the alarm is set for, or never. While the poller sleeps,
+	// armed only moves earlier. While it is awake, armed is the earliest moment that wake
+	// was called with.
 	armed int64
-	// recheck: a shard's last timer was taken out, since the poller last searched the queue
-	// for buckets without timers. Then the alarm is set for within recheckAfter. It changes
-	// under mu, and is read without: see wake.
+	// recheck is true if a shard's last timer was removed since the poller last searched
+	// the queue for buckets without timers. Then the alarm is set for within
+	// recheckAfter. recheck changes under mu, and is read without mu: see wake.
 	recheck atomic.Bool
-	// closed: nothing will be queued any more.
+	// closed is true if no bucket will be queued any more.
 	closed bool
-	// watched is the wake-up whose callbacks still run, one after another, or 0. Meanwhile the
-	// alarm is set for within watchAfter. Once they have returned it is set for afterwards.
+	// watched is the number of the wake-up whose callbacks still run, one after another,
+	// or 0. Meanwhile the alarm is set for within watchAfter. When they have returned,
+	// the alarm is set for afterwards.
 	watched    uint64
 	afterwards int64
-	// unfinished: it was interrupted, and sleeps with work at hand.
+	// unfinished is true if the poller was interrupted, and sleeps although there is
+	// work.
 	unfinished bool
 
 	wakeups, emptyWakeups uint64
 
 	// All below belongs to the goroutine that is awake.
 
-	// due are the shards with expired timers that are to be fired, moves others with timers
-	// that are only to be moved down: see work.
+	// due has the shards with expired timers to fire, moves the shards with expired
+	// timers that only move down: see work.
 	due, moves shardList
-	// expired has room for a batch, or is nil. It is kept only while work is done.
+	// expired has room for a batch while the poller works, and is nil otherwise.
 	expired *expiredBatch
-	// batch are callbacks on their way to the executor.
+	// batch has the callbacks that have not been submitted yet.
 	batch batch
-	// head is when the next bucket is due, of those that were in the queue at the last poll
-	// and those that the poller has queued since.
+	// head is when the next bucket is due, among those in the queue at the last poll and
+	// those that the poller has queued since.
 	head int64
-	// idle: a shard may have lost its last timer.
+	// idle is true if a shard may have lost its last timer.
 	idle bool
 }
 
@@ -111,26 +113,25 @@ func (p *poller) init(s *Scheduler) {
 	}
 }
 
-// recheckAfter is how long the poller goes on sleeping on a bucket after the last
-// timer of its shard was taken out: long enough that timers which come and go,
-// one at a time, do not set the alarm each time.
+// recheckAfter is how long the poller keeps its alarm after the last timer of a shard was
+// removed. So timers that come and go, one at a time, do not set the alarm each time.
 const recheckAfter = 20 * time.Millisecond
 
-// wake tells the poller that something is due at a moment, if that is earlier
-// than what it knows. If the moment is emptied it tells the poller instead that
-// what it sleeps on may be gone: without that, a Scheduler with nothing pending
-// would keep its alarm, and what that holds, until the bucket of the timer that
-// was stopped last would have expired. No shard may be locked.
+// wake makes the poller work at the given moment, if that is earlier than the alarm. If
+// the moment is emptied, wake makes the poller check whether its next bucket has lost its
+// timers. Otherwise a Scheduler with nothing pending would keep its alarm until the
+// bucket of the last stopped timer expires. The caller must not hold a shard's lock.
 func (p *poller) wake(at int64) {
-	// The poller clears recheck before it searches the queue. So a caller that finds it set,
-	// after the shard was unlocked, comes before a search that will see the shard.
+	// The poller clears recheck before it searches the queue. If a caller finds recheck
+	// set, after it has unlocked the shard, that search is still to come and will see the
+	// shard.
 	if at == emptied && p.recheck.Load() {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed && !p.s.dispatch.hasReady() {
-		return // Close has overtaken the caller
+		return // Close came before the caller
 	}
 	if p.awake {
 		if at == emptied {
@@ -141,8 +142,8 @@ func (p *poller) wake(at int64) {
 		return
 	}
 	if at == emptied {
-		if p.s.isElsewhere() {
-			return // nobody can set the alarm from there: it rings when it would have
+		if p.s.isAway() {
+			return // a bubble cannot set the alarm, which goes off as set before
 		}
 		p.recheck.Store(true)
 		at = min(deadlineAfter(p.s.now(), recheckAfter), emptied)
@@ -151,7 +152,7 @@ func (p *poller) wake(at int64) {
 	if at < p.armed {
 		now := p.s.moment()
 		if at == atOnce {
-			at = now.now // or the alarm would count as late since the epoch
+			at = now.now // otherwise the alarm would count as late since the epoch
 		}
 		p.setAlarmLocked(now, at)
 	}
@@ -165,8 +166,8 @@ func (p *poller) setAlarmLocked(now moment, at int64) {
 	clock.ResetAt(p.alarm, now.time, p.s.at(at))
 }
 
-// poll is the alarm's function. An alarm that was moved just as it rang may
-// call it twice.
+// poll is the alarm's function. If the alarm is moved while it goes off, it may call poll
+// twice.
 func (p *poller) poll() {
 	p.mu.Lock()
 	if p.awake {
@@ -182,7 +183,7 @@ func (p *poller) poll() {
 	p.run(ring, false)
 }
 
-// watchLocked makes the pool run the callbacks that wait behind one that takes long.
+// watchLocked makes the pool run callbacks that wait behind a slow one.
 func (p *poller) watchLocked() {
 	if p.watched != 0 {
 		p.watched = 0
@@ -190,13 +191,12 @@ func (p *poller) watchLocked() {
 	}
 }
 
-// unwatch sets the alarm for what comes next, now that the callbacks of a wake-up have
-// returned.
+// unwatch sets the alarm for afterwards, when the callbacks of a wake-up have returned.
 func (p *poller) unwatch(ring uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.watched != ring {
-		return // it has rung since, or was stopped
+		return // the alarm has gone off since, or was stopped
 	}
 	p.watched = 0
 	if p.armed != p.afterwards {
@@ -204,26 +204,26 @@ func (p *poller) unwatch(ring uint64) {
 	}
 }
 
-// run works until nothing is due, or for workAtMost, then falls asleep. After that, when
-// another goroutine may be the poller, it runs the last callbacks itself.
+// run works until nothing is due, or for workAtMost, and then falls asleep. After that,
+// when another goroutine may be the poller, it runs the last callbacks itself.
 func (p *poller) run(ring uint64, worked bool) {
 	asleep := false
 	defer func() {
 		switch {
 		case asleep:
 		case p.s.system:
-			// A callback that ran on this goroutine has ended it, with
-			// runtime.Goexit. Another takes over where it stopped.
+			// A callback ran on this goroutine and called runtime.Goexit. Another
+			// goroutine continues.
 			go p.run(ring, true)
 		default:
-			// Or it has ended the advancing of a clock, also by a panic. The next
-			// one goes on where this one stopped.
+			// The callback has ended the Advance of a virtual clock, by a panic or
+			// Goexit. The next Advance continues.
 			p.interrupted()
 		}
 	}()
 	var callbacks share.Work
 	for at := p.s.moment(); !asleep; {
-		region := trace.StartRegion(context.Background(), "timer.poll") // costs nothing unless tracing is on
+		region := trace.StartRegion(context.Background(), "timer.poll") // free unless tracing is on
 		didWork, pause := p.work(at)
 		region.End()
 		worked = worked || didWork
@@ -235,8 +235,8 @@ func (p *poller) run(ring uint64, worked bool) {
 	}
 }
 
-// interrupted puts the poller to sleep in the middle of its work, until the clock
-// is advanced again.
+// interrupted puts the poller to sleep in the middle of its work, until the clock is
+// advanced again.
 func (p *poller) interrupted() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,7 +246,7 @@ func (p *poller) interrupted() {
 	p.fallAsleepLocked()
 }
 
-// fallAsleepLocked is the end of being awake.
+// fallAsleepLocked ends the awake state.
 func (p *poller) fallAsleepLocked() {
 	if p.expired != nil {
 		expiredBatches.Put(p.expired)
@@ -259,7 +259,8 @@ func (p *poller) fallAsleepLocked() {
 	}
 }
 
-// wait waits until the poller is asleep, or returns ctx's error if that ends first.
+// wait waits until the poller is asleep. If ctx ends first, wait returns the error of
+// ctx.
 func (p *poller) wait(ctx context.Context) error {
 	p.mu.Lock()
 	if !p.awake {
@@ -274,12 +275,12 @@ func (p *poller) wait(ctx context.Context) error {
 	return latch.Await(ctx, asleep)
 }
 
-// finish runs what a closed poller has fired and not run yet, on goroutines of its own. It
-// cannot wait for the alarm: only the caller advances a virtual clock. It returns ctx's error
-// if that ends first.
+// finish runs the callbacks that a closed poller has fired and not run yet, on goroutines
+// of its own. It cannot wait for the alarm: only the caller advances a virtual clock. If
+// ctx ends first, finish returns the error of ctx.
 func (p *poller) finish(ctx context.Context) error {
 	for {
-		// The goroutine that is the poller now may be interrupted, too.
+		// The goroutine that is now the poller may be interrupted, too.
 		if err := p.wait(ctx); err != nil {
 			return err
 		}
@@ -335,13 +336,13 @@ func (p *poller) wasInterrupted() bool {
 //     wait for a batch in one shard, and not even that if the next shard's lock is free:
 //     see lockShard.
 
-// work does what is due at a moment that was read just now. It reads the clock again after
-// about batchSize timers. It reports whether there was anything, and after how long it is to go on
-// if it has stopped before the end; negative if it has not.
+// work does the work that is due at the present moment at. It reads the clock again after
+// about batchSize timers. worked reports whether there was any work. If work has stopped
+// early, pause is how long to wait before the rest; otherwise pause is negative.
 func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 	serial := p.s.dispatch.onPoller
 	if serial {
-		p.flush() // what a run that ended in the middle did not come to
+		p.flush() // callbacks that an interrupted run has not submitted
 	}
 	p.head = 0
 	begin := at.now
@@ -372,10 +373,10 @@ func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 	}
 }
 
-// next returns the next shard that has something due, nil if there is none; and its
-// bucket, if one is yet to be expired.
+// next returns the next shard that has work, or nil if there is none. If ok, b is a
+// bucket of the shard that must be expired first.
 func (p *poller) next(now int64, serial bool) (sh *shard, b dueBucket, ok bool) {
-	if serial { // one bucket after another
+	if serial { // finish one bucket before the next
 		if sh = p.due.pop(); sh == nil {
 			sh = p.moves.pop()
 		}
@@ -383,7 +384,7 @@ func (p *poller) next(now int64, serial bool) (sh *shard, b dueBucket, ok bool) 
 			return sh, b, false
 		}
 	}
-	if now >= p.head { // what others offer meanwhile, sleep sees
+	if now >= p.head { // sleep sees buckets that are offered meanwhile
 		if b, p.head, ok = p.s.queue.PollAt(now); ok {
 			return b.sh, b, true
 		}
@@ -391,8 +392,8 @@ func (p *poller) next(now int64, serial bool) (sh *shard, b dueBucket, ok bool) 
 	return p.due.pop(), b, false
 }
 
-// drain works through a batch of a shard's expired timers, after those of bucket b,
-// if it is queued, have joined them. It returns how many there were.
+// drain processes a batch of a shard's expired timers. If queued, it first expires bucket
+// b. It returns the number of timers processed.
 func (p *poller) drain(sh *shard, b dueBucket, queued bool, at moment) (drained int) {
 	if p.expired == nil {
 		p.expired = expiredBatches.Get().(*expiredBatch)
@@ -416,15 +417,15 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool, at moment) (drained 
 	case more:
 		p.moves.push(sh)
 	}
-	touch(p.batch.fs[collected:])
+	prefetch(p.batch.fs[collected:])
 	if len(p.batch.fs) >= shareSize || p.s.dispatch.onPoller {
 		p.flush()
 	}
 	return drained
 }
 
-// fireLocked does for timers that left the wheel what is done under the shard's
-// lock, and collects their callbacks in batch. It returns how many fire.
+// fireLocked fires timers that have left the wheel, as far as the shard's lock is needed,
+// and collects their callbacks in batch. It returns how many fire.
 func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload], at moment) int {
 	if sh.stopped != nil {
 		expired = sh.expireTimersLocked(expired)
@@ -440,7 +441,7 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload], a
 	return len(expired)
 }
 
-// flush hands the batch over, or runs it.
+// flush submits the batch.
 func (p *poller) flush() {
 	if len(p.batch.fs) == 0 {
 		return
@@ -452,12 +453,12 @@ func (p *poller) flush() {
 	}
 }
 
-// touch brings callbacks, which are cold as a rule, near to the processor: many at a
-// time, where to call one after the other would wait for each. What it returns is of no
-// meaning, but keeps the compiler from leaving the loads out.
+// prefetch reads the closures of callbacks, which are mostly not in the processor's cache.
+// It reads many at a time, while calling one callback after another would wait for each. The
+// result is meaningless, but keeps the compiler from removing the reads.
 //
 //go:noinline
-func touch(fs []func()) (sum uintptr) {
+func prefetch(fs []func()) (sum uintptr) {
 	for _, f := range fs {
 		if f != nil {
 			sum += **(**uintptr)(unsafe.Pointer(&f))
@@ -466,9 +467,9 @@ func touch(fs []func()) (sum uintptr) {
 	return sum
 }
 
-// sleep sets the alarm for what comes next, or for after pause if there is more to
-// do then, or reports false if something is due by now. It returns the callbacks in
-// the batch, for the caller to run once it is asleep, and its reading of the clock.
+// sleep sets the alarm for the next bucket, or for after pause if there is more work. It
+// reports false if something is already due. It returns the callbacks of the batch, for
+// the caller to run afterwards, and its reading of the clock.
 func (p *poller) sleep(worked bool, pause time.Duration) (callbacks share.Work, at moment, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -505,8 +506,8 @@ func (p *poller) sleep(worked bool, pause time.Duration) (callbacks share.Work, 
 	return callbacks, at, true
 }
 
-// discardLocked takes buckets without timers off the queue's head, so that the alarm is not
-// set for them, and returns when the first other one is due.
+// discardLocked removes buckets without timers from the front of the queue, so that the
+// alarm is not set for them. It returns when the first other bucket is due.
 func (p *poller) discardLocked() (next int64) {
 	for {
 		due, ticket, at, ok := p.s.queue.Head()
@@ -519,21 +520,21 @@ func (p *poller) discardLocked() (next int64) {
 	}
 }
 
-// discard takes a bucket off the queue if it has no timers.
+// discard removes a bucket from the queue if it has no timers.
 func (p *poller) discard(due dueBucket, ticket delayqueue.Ticket) bool {
 	due.sh.mu.Lock()
 	defer due.sh.mu.Unlock()
 	if !due.sh.wheel.Discard(due.b) {
 		return false
 	}
-	// Under the lock: once it is free, the bucket may be offered again.
+	// The lock must be held: after the unlock, the bucket may be offered again.
 	p.s.queue.Remove(ticket)
 	p.idle = p.idle || due.sh.wheel.Len() == 0
 	return true
 }
 
-// close ends the alarm, now that the queue is empty for good. If the poller still has
-// something to do, shutdown does so.
+// close stops the alarm, because the queue stays empty. If the poller still has work,
+// shutdown stops the alarm.
 func (p *poller) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -543,9 +544,10 @@ func (p *poller) close() {
 	}
 }
 
-// stopAlarmLocked stops the alarm if it is set: it may be of a bubble that is over.
+// stopAlarmLocked stops the alarm. If the alarm is not set, it is not touched: it may
+// belong to a bubble that has ended.
 func (p *poller) stopAlarmLocked() {
-	p.watchLocked() // there is no next ring
+	p.watchLocked() // the alarm will not go off again
 	if p.armed != never {
 		p.armed = never
 		p.alarm.Stop()
@@ -555,8 +557,9 @@ func (p *poller) stopAlarmLocked() {
 	}
 }
 
-// shutdown waits until a closed poller has done its work, and ends the alarm. The poller's
-// goroutine may go on with callbacks of the pool's: nobody waits for that.
+// shutdown waits until a closed poller has done its work, and stops the alarm. The
+// poller's goroutine may continue with other callbacks of the pool, for which shutdown
+// does not wait.
 func (p *poller) shutdown(ctx context.Context) error {
 	err := p.wait(ctx)
 	p.mu.Lock()
@@ -571,7 +574,7 @@ func (p *poller) stats(st *Stats) {
 	st.Wakeups, st.EmptyWakeups = p.wakeups, p.emptyWakeups
 }
 
-// A shardList is a queue of shards. A shard is in it once.
+// A shardList is a queue of shards without repetitions.
 type shardList []*shard
 
 func (l *shardList) push(sh *shard) {
@@ -580,7 +583,7 @@ func (l *shardList) push(sh *shard) {
 	}
 }
 
-// pop takes the shard that has waited longest, or returns nil.
+// pop removes and returns the shard that has waited longest, or returns nil.
 func (l *shardList) pop() *shard {
 	if len(*l) == 0 {
 		return nil

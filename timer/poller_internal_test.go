@@ -16,7 +16,7 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// startOn starts a timer on a shard of the caller's choice.
+// startOn starts a timer on the given shard.
 func startOn(t testing.TB, sh *shard, d time.Duration, f func()) {
 	t.Helper()
 	now := sh.s.now()
@@ -26,30 +26,30 @@ func startOn(t testing.TB, sh *shard, d time.Duration, f func()) {
 	require.NoError(t, err)
 }
 
-// crossing is when the third level of a wheel sends its second slot down.
+// crossing is when the second slot of a wheel's third level expires.
 const crossing = wheelSize * wheelSize * DefaultTick
 
-// fillFar starts n timers on a shard that the third level sends down at crossing.
+// fillFar starts n timers on a shard that move down from the third level at crossing.
 func fillFar(t testing.TB, sh *shard, n int) {
 	for i := range n {
 		startOn(t, sh, crossing+time.Second+time.Duration(i)*time.Microsecond, func() {})
 	}
 }
 
-// manual returns a Scheduler on a clock whose poller works only when it is told to,
-// and then as it does on the system's clock.
+// manual returns a Scheduler on a virtual clock. Its poller works only when the test
+// calls it, and then as on the system's clock.
 func manual(shards int) (*Scheduler, *timertest.Clock) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(shards))
 	for _, sh := range allShards(s) {
-		sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer)) // in phase
+		sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer)) // without a phase
 	}
 	s.dispatch.onPoller, s.dispatch.batcher = false, executor.NewInline()
 	s.poller.awake = true
 	return s, clk
 }
 
-// What is due does not wait for what is only to be moved, in whatever shard that is.
+// A due timer does not wait for timers that only move down, in whatever shards they are.
 func TestPoller_DueBeforeMoves(t *testing.T) {
 	const far, shards = 20_000, 4
 	s, clk := manual(shards)
@@ -57,8 +57,8 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 		fillFar(t, sh, far)
 	}
 	clk.Advance(crossing - 10*time.Millisecond)
-	// The probes fall due at the moment at which the others begin to move, in a
-	// shard of those and in one beside; more than a batch.
+	// The probes fall due when the others begin to move down. They are more than a batch,
+	// in the shard of the others and in the next one.
 	const probes = 2 * (batchSize + 100)
 	for i := range probes {
 		startOn(t, s.shards.at(1+i%2), 10*time.Millisecond, func() {})
@@ -86,8 +86,8 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	require.EqualValues(t, 2*far, s.Stats().Cascaded, "and then they move")
 }
 
-// A due timer waits for two batches of a large bucket's timers that only move, at most: the
-// one that is under way, or with which the bucket begins, and what is left of its own.
+// A due timer waits for at most two batches of timers that only move down: one in
+// progress or the first of a bucket, and the rest of its own bucket's batch.
 func TestPoller_ADueTimerWaitsForFewMoves(t *testing.T) {
 	const far, most = 20_000, 512
 	s, clk := manual(1)
@@ -111,7 +111,7 @@ func TestPoller_ADueTimerWaitsForFewMoves(t *testing.T) {
 	require.NotEmpty(t, p.moves)
 }
 
-// What a batch held is forgotten with it: others get its memory.
+// A batch is cleared before its memory is reused.
 func TestPoller_ABatchIsCleared(t *testing.T) {
 	s, clk := manual(1)
 	for range batchSize + 1 {
@@ -123,16 +123,16 @@ func TestPoller_ABatchIsCleared(t *testing.T) {
 	require.True(t, *s.poller.expired == expiredBatch{})
 }
 
-// The shards do not send down what is far away at the same moment, and none of them
-// takes a wake-up for that at a moment that the others have no use for.
+// Different shards do not move far timers down at the same moment, and need no extra
+// wake-up for that.
 func TestShard_Phases(t *testing.T) {
 	for _, c := range []struct{ size, shards int }{{256, 16}, {256, 1}, {2, 16}, {4, 3}, {256, 512}} {
 		s := New(WithClock(timertest.NewClock(time.Unix(0, 0))), WithShards(c.shards), WithWheelSize(c.size))
 		large := DefaultTick * time.Duration(c.size*c.size) // a slot of the third level
-		small := DefaultTick * time.Duration(c.size)        // one of the second
+		small := DefaultTick * time.Duration(c.size)        // a slot of the second level
 		moments := map[time.Duration]bool{}
 		for _, sh := range allShards(s) {
-			for range batchSize { // so many that the slot expires when it begins
+			for range batchSize { // a large bucket expires when its slot begins
 				startOn(t, sh, 2*large, func() {})
 			}
 			next, ok := sh.wheel.Next()
@@ -147,7 +147,7 @@ func TestShard_Phases(t *testing.T) {
 	}
 }
 
-// One hold of a shard's lock takes a batch, and the shards take turns.
+// The poller handles one batch for each hold of a shard's lock, and the shards alternate.
 func TestPoller_BatchesAndTurns(t *testing.T) {
 	s, clk := manual(3)
 	for _, sh := range allShards(s)[:2] {
@@ -203,7 +203,7 @@ func TestPoller_BatchesAndTurns(t *testing.T) {
 	require.Len(t, p.batch.fs, 3*batchSize)
 }
 
-// creeping is a clock that moves on each time that it is read.
+// creeping is a clock that advances with each reading.
 type creeping struct {
 	clock.Clock
 	now  time.Time
@@ -215,9 +215,8 @@ func (c *creeping) Now() time.Time {
 	return c.now
 }
 
-// The poller works for a turn at most, and then lets others have the proc; it does
-// not stop for anything else, and gives the role away if there are callbacks to run
-// and nothing but moves to do.
+// The poller works for at most workAtMost and then lets others run. It stops early only
+// if there are callbacks to run and nothing but moves to do.
 func TestPoller_WorksForATurn(t *testing.T) {
 	for _, step := range []time.Duration{0, 100 * time.Microsecond} {
 		clk := &creeping{Clock: timertest.NewClock(time.Unix(0, 0)), now: time.Unix(0, 0)}
@@ -242,7 +241,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 			require.Less(t, clk.now.Sub(began), workAtMost+10*step)
 			require.Less(t, workAtMost, 10*time.Millisecond)
 
-			// A callback, and moves: the callback comes first.
+			// One callback and many moves: the callback runs first.
 			clk.step = 0
 			p.batch.fs = append(p.batch.fs, func() {})
 			worked, pause = p.work(p.s.moment())
@@ -253,7 +252,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 	}
 }
 
-// So it does if it is many small buckets that are due.
+// The same if many small buckets are due.
 func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	clk := &creeping{Clock: timertest.NewClock(time.Unix(0, 0)), now: time.Unix(0, 0)}
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(1))
@@ -278,7 +277,8 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	require.EqualValues(t, n, s.Stats().Fired)
 }
 
-// Who was the poller runs the callbacks, and has given its role away before.
+// The poller's goroutine runs the callbacks after it has fallen asleep, so that another
+// goroutine can be the poller.
 func TestPoller_RoleIsGivenAwayBeforeCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
@@ -305,8 +305,9 @@ func TestPoller_RoleIsGivenAwayBeforeCallbacks(t *testing.T) {
 	})
 }
 
-// Timers due at once, of which some panic, some end their goroutine and some never
-// return, while others move: all of the rest run, and nothing is lost at the end.
+// Many timers fall due at once. Some callbacks panic, some end their goroutine and some
+// never return, while other timers move down. All other callbacks run, and no timer is
+// lost.
 func TestPoller_FaultsInABurst(t *testing.T) {
 	const n = 3 * shareSize
 	var panics atomic.Int32
@@ -333,7 +334,7 @@ func TestPoller_FaultsInABurst(t *testing.T) {
 	}
 	want := int32(2 * n)
 	for ran.Load() < want {
-		time.Sleep(time.Millisecond) // none waits for those that hang
+		time.Sleep(time.Millisecond) // no callback waits for those that hang
 	}
 	close(hang)
 	require.NoError(t, s.Shutdown(context.Background()))
@@ -344,12 +345,13 @@ func TestPoller_FaultsInABurst(t *testing.T) {
 	require.Zero(t, st.Refused+uint64(st.Pending))
 }
 
-// Close and Shutdown in the middle of a cascade: what has not fired is handed back.
+// Close and Shutdown in the middle of a cascade: timers that have not fired are handed
+// back.
 func TestPoller_ClosedInTheMiddleOfACascade(t *testing.T) {
 	n := 100_000
 	for round := 0; round < 6; round++ {
 		s := New(WithTick(10*time.Microsecond), WithWheelSize(16))
-		// The fourth level sends a slot down every 41 ms, which holds them all.
+		// A slot of the fourth level, which holds all timers, expires every 41 ms.
 		next := (time.Since(s.epoch)/(40960*time.Microsecond) + 3) * (40960 * time.Microsecond)
 		var ran atomic.Int64
 		for i := range n {
@@ -357,7 +359,7 @@ func TestPoller_ClosedInTheMiddleOfACascade(t *testing.T) {
 			_, err := s.Start(due-time.Since(s.epoch), func() { ran.Inc() })
 			require.NoError(t, err)
 		}
-		if time.Since(s.epoch) >= next { // too late: once more, with fewer
+		if time.Since(s.epoch) >= next { // too late: try again with fewer timers
 			s.Close()
 			n, round = max(1000, n*3/4), round-1
 			continue
@@ -407,7 +409,7 @@ func TestPoller_ProcsChange(t *testing.T) {
 	require.NoError(t, s.Shutdown(context.Background()))
 }
 
-// Who started a timer that Close has taken out already sets no alarm behind it.
+// If Close has already taken out a timer, its start does not set the alarm.
 func TestPoller_ClosedStaysAsleep(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
@@ -418,8 +420,8 @@ func TestPoller_ClosedStaysAsleep(t *testing.T) {
 	require.False(t, set)
 }
 
-// While callbacks run behind one another, the alarm is set for a look at whether they last,
-// and no longer than that.
+// While callbacks run one after another, the alarm is set to check whether they take
+// long, and for no other moment.
 func TestPoller_WatchesOverCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
@@ -439,7 +441,7 @@ func TestPoller_WatchesOverCallbacks(t *testing.T) {
 		startOn(t, sh, time.Millisecond, func() { <-release })
 		startOn(t, sh, time.Millisecond, func() { ran.Store(time.Since(began)) })
 		time.Sleep(time.Millisecond)
-		startOn(t, sh, time.Second, func() { early.Store(time.Since(began)) }) // before the next one
+		startOn(t, sh, time.Second, func() { early.Store(time.Since(began)) }) // before the next callback
 		time.Sleep(time.Minute)
 		require.LessOrEqual(t, ran.Load(), 5*time.Millisecond)
 		require.Equal(t, time.Second+time.Millisecond, early.Load())

@@ -13,12 +13,11 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// The goroutine that the alarm has rung on runs what waits for workers that have yet to
-// begin: it has a proc, where they wait behind all goroutines that compute, and so would
-// any other that it started, once the alarm rings again.
+// The alarm's goroutine also runs callbacks that wait for workers which have not begun.
+// It has a proc, while those workers wait behind all goroutines that compute.
 func TestPoller_ServesThePool(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	// Go's scheduler may take the proc away in between: hence several attempts.
+	// Go's scheduler may preempt the goroutine in between, so there are several attempts.
 	served := func() (before bool) {
 		pool := executor.NewPool(executor.WithWorkers(1))
 		s := timer.New(timer.WithExecutor(pool))
@@ -40,9 +39,9 @@ func TestPoller_ServesThePool(t *testing.T) {
 			if err != nil {
 				panic(err)
 			}
-			others(1) // a proc runs the goroutine that was made last first: it is not the worker
+			others(1) // a proc runs the newest goroutine first, which is not the worker
 			start(t, s, 1, func() {})
-			for begin := time.Now(); time.Since(begin) < time.Millisecond; { // until that is due
+			for begin := time.Now(); time.Since(begin) < time.Millisecond; { // until the timer is due
 			}
 		})
 		<-done
@@ -56,7 +55,8 @@ func TestPoller_ServesThePool(t *testing.T) {
 	}
 }
 
-// Shutdown does not wait for callbacks of others that its poller's goroutine runs.
+// Shutdown does not wait for other callbacks of the pool that the poller's goroutine
+// runs.
 func TestSchedulerShutdown_BesideOthersThatBlock(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for range 20 {
@@ -64,7 +64,7 @@ func TestSchedulerShutdown_BesideOthersThatBlock(t *testing.T) {
 		s := timer.New(timer.WithExecutor(pool))
 		release, fired := make(chan struct{}), make(chan struct{})
 		start(t, s, time.Millisecond, func() {
-			if err := pool.Submit(func() { <-release }); err != nil { // its worker waits for this proc
+			if err := pool.Submit(func() { <-release }); err != nil { // the worker waits for this proc
 				panic(err)
 			}
 			close(fired)

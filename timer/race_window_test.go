@@ -16,22 +16,20 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// Stops and resets that race on purpose with the moment at which a timer leaves
-// its bucket. In a round, as many timers as make several batches of the poller's
-// are put into one bucket; when its moment comes, stoppers go through them in an
-// order of their own. There are two windows:
+// Stops and resets race on purpose with the moment at which a timer leaves its bucket. In
+// each round, several batches of timers are put into one bucket. When the bucket expires,
+// stoppers go through the timers, each in its own order. There are two windows:
 //
-//   - expiry: the bucket is one of the lowest level, and its timers fire;
-//   - cascade: the bucket is one of a higher level. Some of its timers are due
-//     just when it expires, and fire in the middle of the cascade; the others go
-//     down.
+//   - expiry: the bucket is on the lowest level, and its timers fire;
+//   - cascade: the bucket is on a higher level. Some of its timers are due when it expires,
+//     and fire in the middle of the cascade; the others move down.
 //
-// An attempt is in its window if it was made between the moment at which the
-// poller was let loose on the bucket and the end of the drain. It is in the middle
-// of the drain if the poller had taken the bucket's list and had not come to its
-// end; the attempt sees that under the lock that it needs anyway.
+// An attempt is in its window if it was made between the release of the poller and the
+// end of the drain. It is in the middle of the drain if the poller had begun the bucket's
+// list and not finished it, which the attempt sees under the lock that it needs anyway.
 
-// windowTicks is what the rounds' timers are spread over, from the moment on.
+// windowTicks is the number of ticks, from the moment on, over which a round's timers are
+// spread.
 const windowTicks = 3
 
 type windowKind int
@@ -61,10 +59,10 @@ func (o outcomes) String() string {
 	return fmt.Sprintf("%d true, %d false (%.0f %%)", o.yes, o.no, 100*float64(o.no)/max(float64(o.total()), 1))
 }
 
-// windowStats are the attempts in one kind of window.
+// windowStats counts the attempts in one sort of window.
 type windowStats struct {
 	stops, resets outcomes
-	// middle are those of the stops that were in the middle of the drain.
+	// middle counts the stops in the middle of the drain.
 	middle outcomes
 }
 
@@ -77,13 +75,12 @@ func (w *windowStats) add(v *windowStats) {
 // contender is one timer of a round.
 type contender struct {
 	h Handle
-	// due is the moment before which it must not run, and ranAt that at which it
-	// did.
+	// due is the moment before which the callback must not run. ranAt is when it ran.
 	due, ranAt  int64
 	runs, stops atomic.Int32
 }
 
-// windowRace is a Scheduler of one shard and the timers of a round.
+// windowRace has a Scheduler with one shard, and the timers of a round.
 type windowRace struct {
 	t     *testing.T
 	s     *Scheduler
@@ -119,8 +116,8 @@ func newWindowRace(t *testing.T, clk *timertest.Clock, opts ...Option) *windowRa
 	return r
 }
 
-// drainingLocked reports, with the shard's lock held, whether a bucket is being worked
-// through.
+// drainingLocked reports whether a bucket is being drained. The caller holds the shard's
+// lock.
 func (sh *shard) drainingLocked() bool {
 	next, ok := sh.wheel.Next()
 	return ok && next <= sh.wheel.Clock()
@@ -139,7 +136,7 @@ func (r *windowRace) round(kind windowKind, seed uint64, moment int64) {
 		c := &r.all[i]
 		c.runs.Store(0)
 		c.stops.Store(0)
-		// Half of them are due just when the bucket expires.
+		// Half of the timers are due when the bucket expires.
 		c.due = moment + max(0, rng.Int64N(2*spread)-spread)*r.tick
 		now := r.s.now()
 		sh := r.s.lockShard()
@@ -161,7 +158,7 @@ func (r *windowRace) round(kind windowKind, seed uint64, moment int64) {
 		r.over.Store(true)
 	}
 	r.wg.Wait()
-	// The rest, undisturbed.
+	// The remaining timers run without interference.
 	if r.clk != nil {
 		r.clk.Advance(time.Duration(64*windowTicks) * time.Duration(r.tick))
 	}
@@ -179,8 +176,7 @@ func (r *windowRace) round(kind windowKind, seed uint64, moment int64) {
 	}
 }
 
-// attack stops or resets the timers of the round, each once, until the drain is
-// over.
+// attack stops or resets each timer of the round once, until the drain has ended.
 func (r *windowRace) attack(g int, kind windowKind, seed uint64, moment int64, loose *atomic.Bool) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	st := &r.stats[g][kind]
@@ -189,7 +185,7 @@ func (r *windowRace) attack(g int, kind windowKind, seed uint64, moment int64, l
 			runtime.Gosched()
 		}
 	} else {
-		// Up to some microseconds before the moment.
+		// Begins up to 20 microseconds before the moment.
 		for from := moment - rng.Int64N(20_000); r.s.now() < from; {
 			runtime.Gosched()
 		}
@@ -213,7 +209,7 @@ func (r *windowRace) attack(g int, kind windowKind, seed uint64, moment int64, l
 			}
 			st.stops.count(ok)
 		} else {
-			// Stop, with a look around under its lock.
+			// Stop the timer, and check under the lock whether a drain is in progress.
 			r.sh.mu.Lock()
 			middle := r.sh.drainingLocked()
 			drained := !middle && r.sh.wheel.Clock() >= moment
@@ -234,8 +230,8 @@ func (r *windowRace) attack(g int, kind windowKind, seed uint64, moment int64, l
 	}
 }
 
-// reset moves a timer: at once, to a tick near the moment, or later. Only one of
-// the stoppers does that, and each timer once.
+// reset moves a timer: to now, to a tick near the moment, or later. Only one stopper does
+// that, and only once for each timer.
 func (r *windowRace) reset(c *contender, st *windowStats, rng *rand.Rand) {
 	d := rng.Int64N(2*windowTicks*r.tick) - r.tick
 	due := r.s.now() + max(d, 0)
@@ -246,7 +242,7 @@ func (r *windowRace) reset(c *contender, st *windowStats, rng *rand.Rand) {
 	st.resets.count(ok)
 }
 
-// sum adds up what the stoppers have counted.
+// sum adds up the counts of all stoppers.
 func (r *windowRace) sum() (st [2]windowStats) {
 	for g := range r.stats {
 		for k := range st {
@@ -274,7 +270,7 @@ func attempts(st [2]windowStats) (n uint64) {
 	return n
 }
 
-// stressAttempts is how many attempts the stress makes.
+// stressAttempts is the number of attempts of the stress test.
 func stressAttempts() uint64 {
 	switch {
 	case StressLong() && RaceEnabled:
@@ -287,9 +283,8 @@ func stressAttempts() uint64 {
 	return 600_000
 }
 
-// In each of the windows there are Stops that report true and Stops that report
-// false; in the long form, a tenth of each at least. Whatever they report is so:
-// see round.
+// In each window some Stops report true and some report false; in the long form, at least
+// a tenth of each. All reports are right: see round.
 func TestStress_RaceWindows(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("on one proc others run only when the poller is preempted, which in its few microseconds in a window it hardly ever is")
@@ -305,7 +300,7 @@ func TestStress_RaceWindows(t *testing.T) {
 	}
 	for _, clock := range []struct {
 		name  string
-		share uint64 // of the attempts, in percent
+		share uint64 // percentage of the attempts
 		race  func(t *testing.T, seed, want uint64) [2]windowStats
 	}{{"virtual clock", 80, raceVirtually}, {"system clock", 20, raceReally}} {
 		st := clock.race(t, seed, stressAttempts()*clock.share/100)
@@ -326,17 +321,16 @@ func TestStress_RaceWindows(t *testing.T) {
 	}
 }
 
-// windowTimers is how many timers there are in a round: eight of the poller's
-// batches.
+// windowTimers is the number of timers in a round: eight batches of the poller.
 const windowTimers = 8 * batchSize
 
-// On a virtual clock the poller runs when it is told to, so that no time is spent
-// waiting for the moment; the race is as real.
+// On a virtual clock the test calls the poller, and need not wait for the moment. The
+// race is just as real.
 func raceVirtually(t *testing.T, seed, want uint64) [2]windowStats {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	r := newWindowRace(t, clk, WithTick(1), WithWheelSize(4))
 	for attempts(r.sum()) < want {
-		// From a common border of all levels up to the fifth.
+		// Begin where slots of all levels up to the fifth begin.
 		const border = 1 << 10
 		clk.Advance(time.Duration(border - r.s.now()%border))
 		r.round(expiryWindow, seed, r.s.now()+2)
@@ -351,16 +345,16 @@ func raceVirtually(t *testing.T, seed, want uint64) [2]windowStats {
 	return r.sum()
 }
 
-// On the system's clock the alarm lets the poller loose.
+// On the system's clock the alarm calls the poller.
 func raceReally(t *testing.T, seed, want uint64) (sum [2]windowStats) {
 	tick := 100 * time.Microsecond
 	if RaceEnabled {
-		tick *= 10 // it takes so much longer to start a round's timers
+		tick *= 10 // starting a round's timers takes that much longer
 	}
 	executors := []executor.Executor{nil, executor.NewInline()}
 	for _, e := range executors {
-		// Of 256 slots, the timers of an expiry are all on the lowest level; of
-		// four, those of a cascade are above.
+		// With 256 slots all timers of an expiry are on the lowest level. With four slots
+		// the timers of a cascade are on a higher level.
 		expiry := newWindowRace(t, nil, WithTick(tick), WithExecutor(e))
 		cascade := newWindowRace(t, nil, WithTick(tick), WithWheelSize(4), WithExecutor(e))
 		for attempts(expiry.sum())+attempts(cascade.sum()) < want/uint64(len(executors)) {

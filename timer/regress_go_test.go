@@ -13,15 +13,15 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// What went wrong in RussellLuo/timingwheel, a timing wheel in Go.
+// Bugs of RussellLuo/timingwheel, a timing wheel in Go.
 
-// A timer that came back into the bucket that was being flushed waited for the
-// lock that the flush held.
+// A timer was put back into the bucket that was being flushed, and waited for the lock
+// that the flush held.
 func TestRussellLuo53_BackIntoTheBucketBeingFlushed(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
 	n := 0
 	soon(t, func() {
-		for _, turn := range []time.Duration{4, 16, 64} { // the same slot of each level
+		for _, turn := range []time.Duration{4, 16, 64} { // the same slot on each level
 			left := 100
 			var again func()
 			again = func() {
@@ -40,8 +40,8 @@ func TestRussellLuo53_BackIntoTheBucketBeingFlushed(t *testing.T) {
 	require.Zero(t, s.Len())
 }
 
-// A bucket's expiration was reset outside its lock, and a timer that was added
-// then was never looked at.
+// A bucket's expiration was reset outside its lock. A timer that was added meanwhile was
+// never fired.
 func TestRussellLuo35_AddWhileTheBucketIsFlushed(t *testing.T) {
 	s := timer.New(timer.WithTick(20*time.Microsecond), timer.WithWheelSize(2), timer.WithShards(1))
 	var ran atomic.Int64
@@ -65,8 +65,8 @@ func TestRussellLuo35_AddWhileTheBucketIsFlushed(t *testing.T) {
 	require.EqualValues(t, n*goroutines, ran.Load())
 }
 
-// The wheel's time lagged while many timers were added: here each moment's timers have
-// fired when the clock leaves it, whatever is added meanwhile.
+// The wheel's time lagged while many timers were added. Here all timers of a moment have
+// fired before the clock moves on, whatever is added meanwhile.
 func TestRussellLuo_TimeDoesNotLagUnderManyAdders(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithShards(2))
 	rng := rand.New(rand.NewPCG(9, 0))

@@ -17,12 +17,12 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// What went wrong in Apache Kafka's timer, and what its tests ask for, on a whole
-// Scheduler. The tests of its timing wheel alone are package timingwheel's
-// (kafka_test.go); that of KAFKA-2112 is in regress_internal_test.go.
+// Bugs of Apache Kafka's timer, and the requirements of its tests, for a whole Scheduler.
+// Tests of the timing wheel alone are in package timingwheel (kafka_test.go). The test of
+// KAFKA-2112 is in regress_internal_test.go.
 
-// After 9 s without a timer, one of 1 ms made four wheels, because the clock had
-// stood still, and came down through all of them.
+// After 9 s without timers, a timer of 1 ms made four wheels, because the clock had not
+// moved, and went down through all of them.
 func TestKafka_ClockIsNotStale(t *testing.T) {
 	for _, far := range []bool{false, true} {
 		s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithWheelSize(4))
@@ -41,13 +41,13 @@ func TestKafka_ClockIsNotStale(t *testing.T) {
 	}
 }
 
-// A task that was cancelled while its bucket was moved down a level was
-// decremented twice, or came back and ran.
+// A task that was cancelled while its bucket moved down a level was decremented twice, or
+// was put back and ran.
 func TestKafka2226_CancelRacesReinsertion(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
 	const n = 2000
 	for round := range 50 {
-		// All are in buckets of the second level or higher.
+		// All timers are in buckets of the second level or higher.
 		runs, stops := make([]int32, n), make([]int32, n)
 		hs := make([]timer.Handle, n)
 		for i := range hs {
@@ -77,7 +77,7 @@ func TestKafka2226_CancelRacesReinsertion(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// A far timer made the reaper spin.
+// A timer far ahead made the reaper spin.
 func TestKafkaPR13820_FarTimerDoesNotSpin(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Millisecond))
 	defer s.Close()
@@ -87,7 +87,7 @@ func TestKafkaPR13820_FarTimerDoesNotSpin(t *testing.T) {
 	time.Sleep(50 * time.Millisecond)
 	require.LessOrEqual(t, s.Stats().Wakeups, uint64(1))
 
-	// In a month of a virtual clock: one wake-up a level for the one of a month.
+	// In a virtual month there is one wake-up for each level.
 	v, clk := virtual(t, timer.WithTick(time.Millisecond))
 	for _, d := range []time.Duration{math.MaxInt64, 1 << 62, 30 * 365 * 24 * time.Hour, 30 * 24 * time.Hour} {
 		start(t, v, d, func() {})

@@ -18,10 +18,11 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// What went wrong in the timers of other languages: Netty, Akka, tokio, Caffeine,
-// Folly and wahern/timeout.
+// Bugs of timers in other languages: Netty, Akka, tokio, Caffeine, Folly and
+// wahern/timeout.
 
-// A oversleepingClock rings its alarms only when it is told to, and so much too late.
+// An oversleepingClock lets its alarms go off only when the test says so, and then too
+// late.
 type oversleepingClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -61,7 +62,7 @@ func (a *oversleeper) Stop() {
 	a.set = false
 }
 
-// oversleep moves the clock by d, and only then rings what has become due.
+// oversleep advances the clock by d, and only then calls the alarms that are due.
 func (c *oversleepingClock) oversleep(d time.Duration) {
 	c.mu.Lock()
 	c.now = c.now.Add(d)
@@ -79,10 +80,10 @@ func (c *oversleepingClock) oversleep(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// Cancelled timeouts were kept until their slot came round: out of memory.
+// Cancelled timeouts were kept until their slot expired, until memory ran out.
 func TestNetty2541And5647_StoppedTimersLeaveAtOnce(t *testing.T) {
 	s, _ := virtual(t)
-	start(t, s, time.Hour, func() {}).Stop() // the first chunk of memory
+	start(t, s, time.Hour, func() {}).Stop() // allocates the first chunk
 	before := heap()
 	var last weak.Pointer[object]
 	for range 200_000 {
@@ -96,8 +97,8 @@ func TestNetty2541And5647_StoppedTimersLeaveAtOnce(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// The count of pending timeouts was decremented twice, for one cancelled and then
-// removed; and then more than the limit were let in.
+// The count of pending timeouts was decremented twice for a timeout that was cancelled
+// and then removed. Then more than the limit were accepted.
 func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
 	const limit = 10
 	s, clk := virtual(t, timer.WithMaxPending(limit))
@@ -112,7 +113,7 @@ func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
 		require.Equal(t, limit, s.Len())
 	}
 	fill()
-	for _, h := range hs[:5] { // cancel makes room, once
+	for _, h := range hs[:5] { // cancelling makes room for one each
 		require.True(t, h.Stop())
 		require.False(t, h.Stop())
 		require.False(t, h.Move(0))
@@ -137,8 +138,8 @@ func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// Many goroutines that enqueue timers which are due at once, or nearly, each of
-// which enqueues the next.
+// Many goroutines start timers that are due at once or soon, each of which starts the
+// next.
 func TestAkka_ViciousEnqueueing(t *testing.T) {
 	s := timer.New(timer.WithWheelSize(2))
 	const chains, length = 64, 300
@@ -169,7 +170,7 @@ func TestAkka_ViciousEnqueueing(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// The poller sleeps for far too long, and its clock leaps over many buckets.
+// The poller sleeps far too long, and its clock leaps over many buckets.
 func TestAkka_PollerOversleeps(t *testing.T) {
 	clk := &oversleepingClock{now: epoch}
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(time.Millisecond), timer.WithWheelSize(4))
@@ -182,7 +183,7 @@ func TestAkka_PollerOversleeps(t *testing.T) {
 	}
 	clk.oversleep(time.Hour)
 	require.Equal(t, want, got, "all at once, in the order of their deadlines")
-	// The clock is not behind afterwards.
+	// Afterwards the wheel's clock does not lag.
 	ran := false
 	start(t, s, time.Millisecond, func() { ran = true })
 	clk.oversleep(time.Millisecond - 1)
@@ -191,12 +192,12 @@ func TestAkka_PollerOversleeps(t *testing.T) {
 	require.True(t, ran)
 }
 
-// The clock comes to the end of what a 64-bit number of nanoseconds holds.
+// The clock reaches the end of 64 bits of nanoseconds.
 func TestAkka_ClockNearTheEnd(t *testing.T) {
 	for _, tick := range []time.Duration{1, 7, time.Millisecond, time.Hour} {
 		s, clk := virtual(t, timer.WithTick(tick), timer.WithWheelSize(4))
 		ran := 0
-		for range 100 { // of which only some come
+		for range 100 { // only some of these fall due
 			start(t, s, math.MaxInt64, func() { t.Error("the last moment has come") })
 		}
 		clk.Advance(math.MaxInt64 - 10*time.Hour)
@@ -212,9 +213,9 @@ func TestAkka_ClockNearTheEnd(t *testing.T) {
 	}
 }
 
-// A reset to later that races with the expiry fired at the old time. Callbacks
-// run between the batches of the timers of one moment: of those that are left
-// each Reset finds some taken out, and others not.
+// A reset to a later time that raced with the expiry fired at the old time. Here
+// callbacks run between the batches of one moment's timers. Each resets the remaining
+// timers, of which some have been taken out and others not.
 func TestTokio_ResetLaterRacesExpiry(t *testing.T) {
 	s, clk := virtual(t)
 	const n = 1000
@@ -242,8 +243,8 @@ func TestTokio_ResetLaterRacesExpiry(t *testing.T) {
 	require.NotContains(t, ran, false)
 }
 
-// The last timer was removed while the driver slept on it, and what came then
-// was missed.
+// The last timer was removed while the driver was waiting for it, and the next timer was
+// missed.
 func TestTokio_RemoveTheLastWhileThePollerSleeps(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
@@ -258,15 +259,14 @@ func TestTokio_RemoveTheLastWhileThePollerSleeps(t *testing.T) {
 	}
 }
 
-// A wake-up was missed between the publishing of the next expiry and going to
-// sleep on it.
+// A wake-up was missed between storing the next expiry and going to sleep.
 func TestTokio_StartWhileThePollerFallsAsleep(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
 	start(t, s, time.Hour, func() {})
 	ran := make(chan bool)
 	for i := range 500 {
-		// The poller falls asleep after this one just as the next is started.
+		// The poller falls asleep after this timer just as the next is started.
 		start(t, s, time.Microsecond, func() { ran <- true })
 		<-ran
 		for range i % 300 {
@@ -281,9 +281,9 @@ func TestTokio_StartWhileThePollerFallsAsleep(t *testing.T) {
 	}
 }
 
-// timeouts_timeout may tell of an earlier moment than anything is due, but never
-// of a later one; and nothing is early, late, twice, or both fired and deleted.
-// (See also TestWheelNext_IsALowerBound in package timingwheel, and the model.)
+// timeouts_timeout may return a time before anything is due, but never a later one. No
+// timer is early, late, fired twice, or both fired and deleted. (See also
+// TestWheelNext_IsALowerBound in package timingwheel, and the model.)
 func TestWahern_TheHintIsNeverLate(t *testing.T) {
 	for _, size := range []int{2, 8, 256} {
 		s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithWheelSize(size), timer.WithShards(2))
@@ -328,7 +328,7 @@ func TestWahern_TheHintIsNeverLate(t *testing.T) {
 
 // An exception in the middle of a flush lost the rest of the bucket.
 func TestCaffeine_PanicInTheMiddleOfAFlush(t *testing.T) {
-	for _, d := range []time.Duration{1, 100} { // on the lowest level, and from above
+	for _, d := range []time.Duration{1, 100} { // on the lowest level, and from a higher one
 		panics := 0
 		s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4),
 			timer.WithPanicHandler(func(any, []byte) { panics++ }))

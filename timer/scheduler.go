@@ -14,33 +14,33 @@ import (
 )
 
 // A Scheduler keeps timers and fires them. Make one with [New], and end it with
-// [Scheduler.Close] or [Scheduler.Shutdown]. Any goroutine may call its methods, also
-// from inside callbacks. It holds no goroutine while nothing is pending.
+// [Scheduler.Close] or [Scheduler.Shutdown]. Any goroutine may call its methods, and so
+// may callbacks. A Scheduler has no goroutine while nothing is pending.
 //
-// Code in a testing/synctest bubble needs a Scheduler that was made there. With one that was
-// made outside, whatever starts or moves a timer panics there, and so do Close and Shutdown;
-// stopping a timer works. Outside its bubble, a Scheduler that was made in one can be read,
-// and its timers stopped. To start or move a timer there, or to close the Scheduler, is a
-// misuse: the process ends, as with the timers of package time, or timers never fire.
+// Code in a testing/synctest bubble needs a Scheduler that was made there. If a Scheduler
+// was made outside, then inside a bubble every method that starts or moves a timer
+// panics, and so do Close and Shutdown; stopping a timer works. If a Scheduler was made
+// in a bubble, then outside it can be read and its timers can be stopped. Do not start or
+// move its timers there, and do not close it: the process ends, as with timers of package
+// time, or timers never fire.
 type Scheduler struct {
 	// Fixed by New.
 
 	epoch  time.Time
 	clock  clock.Clock
-	system bool // the clock is the system's: time.Since(epoch) reads it best
-	real   bool // and New was not called in a testing/synctest bubble
+	system bool // clock is the system's, and time.Since(epoch) reads it fastest
+	real   bool // system, and not made in a testing/synctest bubble
 	config config
 	limit  *limit // nil: none
-	shared bool   // it is the default one, which nobody may close
-	// queue holds the buckets of all shards that have timers in them, and only those, by
-	// expiration.
+	shared bool   // the default Scheduler, which cannot be closed
+	// queue holds all buckets that have timers, of all shards, by expiration.
 	queue *delayqueue.Queue[dueBucket]
 
-	// closed is set once, before the shards are closed: no start is accepted after
-	// another was refused for it.
+	// closed is set once, before the shards are closed. So after one start was refused,
+	// no other is accepted.
 	closed   atomic.Bool
 	shutting sync.Once
-	// done is closed once Close has taken out what was pending.
+	// done is closed after Close has taken out all pending timers.
 	done chan struct{}
 
 	shards shards
@@ -49,24 +49,24 @@ type Scheduler struct {
 	poller   poller
 	dispatch dispatch
 
-	// leftover is what was pending at Close, until TakeLeftover takes it.
+	// leftover has the timers that were pending at Close, until TakeLeftover takes them.
 	leftover struct {
 		sync.Mutex
 		shards []shardLeftover
 	}
 }
 
-// # Locks, and the order in which they are taken
+// # Locks, in the order in which they are taken
 //
-//	poller.mu      when the alarm is set for, whether the poller is awake
-//	  trimmer.mu   held while shards are looked at, one by one
+//	poller.mu      the alarm's moment, and whether the poller is awake
+//	  trimmer.mu   held while shards are trimmed, one by one
 //	    shard.mu   everything about the timers of a shard: its wheel, and the fields
-//	               of the Timers and Tickers whose home it is
-//	      Timer.mu   of one that was reset: see entry.go
-//	      those of the delay queue, dispatch, the executor and the clock
+//	               of its Timers and Tickers
+//	      Timer.mu   of a Timer that was reset: see entry.go
+//	      locks of the delay queue, dispatch, the executor and the clock
 //
-// A lock may be taken while those above it are held, never the other way round. Two
-// shards are never locked at once. No user code runs under any of them.
+// While a lock is held, only locks below it may be taken. A goroutine never holds the
+// locks of two shards. No user code runs under any of these locks.
 //
 // # A timer's life
 //
@@ -77,31 +77,31 @@ type Scheduler struct {
 //	                 ▼                    reset, d <= 0 ──┘
 //	       stopped, or handed back by Close
 //
-// Every arrow out of pending is one critical section of the timer's shard, which
-// takes its entry out of the wheel. So exactly one of stop, fire and hand back
-// happens, whoever races; a bucket's expiry alone changes nothing for its
-// timers, which can be stopped and reset until the drain has reached them. For a Timer
-// that was reset it is a critical section of its own lock: see entry.go.
+// Every transition out of pending is one critical section of the timer's shard, which
+// takes the timer's entry out of the wheel. So exactly one of stop, fire and hand back
+// happens, however they race. The expiry of a bucket alone does not affect its timers:
+// they can be stopped and reset until the drain gets to them. For a Timer that was reset,
+// the critical section is that of its own lock: see entry.go.
 
-// processEpoch is the epoch of all Schedulers on the system's clock: their ticks, and
-// so the moments to which slack rounds, are the same.
+// processEpoch is the epoch of all Schedulers on the system's clock. So they have the
+// same ticks, and slack rounds to the same moments.
 var processEpoch = time.Now()
 
-// dueBucket is what waits in the delay queue.
+// dueBucket is an element of the delay queue.
 type dueBucket struct {
 	sh         *shard
 	b          bucket.Bucket
 	expiration int64
 }
 
-// New makes a Scheduler.
+// New returns a Scheduler with the given options.
 func New(opts ...Option) *Scheduler {
 	s := newScheduler(opts)
 	s.register()
 	return s
 }
 
-// newScheduler makes a Scheduler that nobody knows yet.
+// newScheduler makes a Scheduler and does not register it.
 func newScheduler(opts []Option) *Scheduler {
 	c := newConfig(opts)
 	s := &Scheduler{clock: c.clock, system: c.clock == nil, config: c, done: make(chan struct{})}
@@ -126,32 +126,31 @@ func newScheduler(opts []Option) *Scheduler {
 }
 
 var (
-	// ErrClosed is returned for a timer that was to be started on a Scheduler
-	// after Close or Shutdown. It is also the root of the errors of that name in the
-	// packages executor, purgatory and idle: errors.Is reports that each of them is
-	// this one.
+	// ErrClosed is returned when a timer is started on a Scheduler after Close or
+	// Shutdown. The errors named ErrClosed of packages executor, purgatory and idle match
+	// it too, as errors.Is reports.
 	ErrClosed = closed.Root
-	// ErrTooManyPending is returned for a timer that would be one more than
-	// [WithMaxPending] allows.
+	// ErrTooManyPending is returned when a timer would exceed the limit of
+	// [WithMaxPending].
 	ErrTooManyPending = errors.New("timer: too many pending timers")
 )
 
-// Start runs f once, after d from now, on the Scheduler's executor. A d of zero or
-// less is due at once; f never runs inside Start. Delays round up to a tick: the
-// timer never fires early. The error is [ErrClosed] or [ErrTooManyPending], and then
-// f never runs; a timer that is due at once needs no room among the pending ones.
-// Start panics if f is nil. O(1), and it allocates nothing.
+// Start runs f once, after d from now, on the Scheduler's executor. If d is zero or less,
+// f is due at once, but never runs inside Start. Delays round up to a tick: the timer
+// never fires early. The error is [ErrClosed] or [ErrTooManyPending], and then f never
+// runs. A timer that is due at once does not count against the limit. Start panics if f
+// is nil. It is O(1) and allocates nothing.
 func (s *Scheduler) Start(d time.Duration, f func()) (Handle, error) {
 	return s.start(d, s.config.slack.of(d), mustBeFunc(f), tagFunc)
 }
 
-// StartWithin is Start for a timer that may fire as late as slack after d: see
-// [WithSlack]. A slack of zero or less is none, whatever the Scheduler's is.
+// StartWithin is like Start, for a timer that may fire up to slack later: see
+// [WithSlack]. If slack is zero or less, the timer has none, even if the Scheduler has.
 func (s *Scheduler) StartWithin(d, slack time.Duration, f func()) (Handle, error) {
 	return s.start(d, slack, mustBeFunc(f), tagFunc)
 }
 
-// mustBeFunc returns f as a payload.
+// mustBeFunc returns f as a payload. It panics if f is nil.
 func mustBeFunc(f func()) payload {
 	if f == nil {
 		panic("timer: Start with a nil func")
@@ -176,8 +175,8 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 	return Handle{sh, id}, nil
 }
 
-// Len returns the number of pending timers. It counts one shard after another, so while
-// other goroutines start and stop timers it is near the number that there is. O(shards).
+// Len returns the number of pending timers. It counts one shard after another, so the
+// result is approximate while other goroutines start and stop timers. O(shards).
 func (s *Scheduler) Len() int {
 	s.mustBeMade()
 	n := 0
@@ -225,7 +224,7 @@ func (s *Scheduler) Wall() time.Time {
 	return s.clock.Now().Round(0)
 }
 
-// now reads the clock: nanoseconds since the epoch, never negative.
+// now returns the clock's time, in nanoseconds since the epoch. It is never negative.
 func (s *Scheduler) now() int64 {
 	if !s.real {
 		s.mustBeMade()
@@ -233,63 +232,64 @@ func (s *Scheduler) now() int64 {
 	}
 	now := int64(time.Since(s.epoch))
 	if now < 0 {
-		s.mustBeAtHome()
+		s.mustNotBeAway()
 	}
 	return now
 }
 
-// nowOrAway is now, but reports away where now would panic and the Scheduler is the
-// default one, whose Timers and Tickers may be anywhere.
+// nowOrAway is like now, but if s is the default Scheduler and the caller is in a bubble,
+// it reports away and does not panic: Timers and Tickers of the default Scheduler may be
+// used there.
 func (s *Scheduler) nowOrAway() (now int64, away bool) {
 	if s.shared {
 		if now = int64(time.Since(s.epoch)); now < 0 {
-			return 0, s.isElsewhere()
+			return 0, s.isAway()
 		}
 		return now, false
 	}
 	return s.now(), false
 }
 
-// mustBeAtHome panics inside a testing/synctest bubble if the Scheduler was made
-// outside, and so sleeps by another clock: what is started in the bubble would
-// never fire. A bubble's clock begins in the year 2000 and has no monotonic
-// reading, so that the time since such a Scheduler's epoch is negative there; by
-// the system's clock it never is.
-func (s *Scheduler) mustBeAtHome() {
-	if s.isElsewhere() {
+// mustNotBeAway panics inside a testing/synctest bubble if the Scheduler was made
+// outside: it follows another clock, and a timer started in the bubble would never fire.
+// Time in a bubble begins in the year 2000 and has no monotonic reading. So the time
+// since the epoch of such a Scheduler is negative there, which it never is on the
+// system's clock.
+func (s *Scheduler) mustNotBeAway() {
+	if s.isAway() {
 		panic("timer: a Scheduler that was made outside a testing/synctest bubble is used inside one:" +
 			" call timer.New inside the bubble")
 	}
 }
 
-// isElsewhere reports whether the caller is inside a bubble and s is not.
-func (s *Scheduler) isElsewhere() bool {
+// isAway reports whether the caller is inside a bubble and s was made outside.
+func (s *Scheduler) isAway() bool {
 	return s.real && bubble.Inside()
 }
 
-// mustBeMade panics unless New has made s.
+// mustBeMade panics if s is a zero Scheduler.
 func (s *Scheduler) mustBeMade() {
 	if s.clock == nil {
 		panic("timer: a Scheduler that was not made by New")
 	}
 }
 
-// moment reads the clock for those who need the time itself too.
+// moment returns the clock's time, both in nanoseconds and as a time.Time.
 func (s *Scheduler) moment() moment {
 	t := s.clock.Now()
 	return moment{now: max(0, int64(t.Sub(s.epoch))), time: t}
 }
 
-// at turns a moment of now's into a time.
+// at converts a result of now into a time.Time.
 func (s *Scheduler) at(n int64) time.Time { return s.epoch.Add(time.Duration(n)) }
 
-// A limit bounds how many timers of Start may be pending. Each of them has tagLimited.
+// A limit bounds how many timers of Start may be pending. Each of these has tagLimited.
 type limit struct {
 	most int64
 	n    atomic.Int64
 }
 
-// take makes one more of them pending, or reports false.
+// take counts one more pending timer. It reports false if the limit is reached.
 func (l *limit) take() bool {
 	if l.n.Inc() <= l.most {
 		return true
@@ -298,5 +298,5 @@ func (l *limit) take() bool {
 	return false
 }
 
-// give is called when n of them have left.
+// give counts n timers that are no longer pending.
 func (l *limit) give(n int) { l.n.Sub(int64(n)) }

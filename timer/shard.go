@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A shard is one timing wheel and the lock that guards it and every timer in
-// it. A timer stays with the shard that it was started on.
+// A shard is a timing wheel, and the lock that guards it and its timers. A timer stays
+// with the shard that it was started on.
 type shard struct {
 	s     *Scheduler
 	index int
@@ -23,37 +23,36 @@ type shard struct {
 	// All below is guarded by mu.
 
 	wheel *timingwheel.Wheel[payload]
-	// wake is the earliest expiration of a bucket that was queued, as the
-	// queue's head, since the lock was taken: whoever unlocks the shard tells
-	// the poller. never if there is none; emptied if there is none and the last
-	// timer was taken out.
+	// wake is the earliest expiration of a bucket that became the first of the queue
+	// since the lock was taken. unlock passes it to the poller. It is never if there is
+	// no such bucket, and emptied if there is none and the last timer was removed.
 	wake int64
 	n    counts
-	// trimmed is what n.started was when trimLocked was last called.
+	// trimmed is the value of n.started at the last call of trimLocked.
 	trimmed   uint64
 	fallbacks fallbacks
-	// tickets are those of queued buckets of upper levels, by place: what is queued for one
-	// may have to be replaced.
+	// tickets has the queue's tickets of the buckets of upper levels, by place. They are
+	// needed to replace a bucket that is offered again.
 	tickets map[uint32]delayqueue.Ticket
 
-	// timers is how many Timers the wheel holds, stopped those of them that were stopped. It
-	// is made with the first of them, and not guarded then.
+	// timers is how many Timers the wheel holds. stopped lists those of them that were
+	// stopped. It is set once, with the first Timer, and then read without the lock.
 	timers  int
 	stopped *stoppedTimers
 
-	// It makes a shard four cache lines long: so it begins where a line does, and two shards'
-	// locks are in no pair of lines.
+	// The padding makes a shard four cache lines long. So a shard begins at a cache line,
+	// and the locks of two shards are not in the same pair of lines.
 	_ [96]byte
 }
 
 const (
 	// never is a moment that does not come.
 	never = math.MaxInt64
-	// emptied, in place of a moment to wake at, says that a shard has lost its
-	// last timer: see poller.wake. A timer may be due at it all the same, so it is
-	// treated as one would be.
+	// emptied stands for a moment to wake at, and means that a shard has lost its last
+	// timer: see poller.wake. A timer may be due at that very moment, so all code accepts
+	// it as a moment.
 	emptied = never - 1
-	// atOnce, in place of a moment, says that callbacks are ready for the poller.
+	// atOnce stands for a moment, and means that callbacks are ready for the poller.
 	atOnce = 0
 )
 
@@ -63,9 +62,10 @@ func newShard(s *Scheduler, index int) *shard {
 	return sh
 }
 
-// shardPhase keeps the shards from sending down the large slots of the third level and
-// above at the same moment: it spreads them over the second level's slots, so that
-// the wake-ups that this takes are those of the second level anyway.
+// shardPhase returns the phase of a shard's wheel. It spreads the expiries of large
+// slots, of the third level and above, over the slots of the second level. So different
+// shards do not move timers down at the same moment, and need no wake-ups beyond those of
+// the second level.
 func shardPhase(c *config, index int) int64 {
 	size := int64(c.wheelSize)
 	return size * int64(index) / int64(c.shards) * size
@@ -74,16 +74,16 @@ func shardPhase(c *config, index int) int64 {
 func newWheel(c *config, opts ...timingwheel.Option) *timingwheel.Wheel[payload] {
 	w, err := timingwheel.New[payload](int64(c.tick), c.wheelSize, 0, opts...)
 	if err != nil {
-		panic("timer: " + err.Error()) // newConfig has looked at all of it
+		panic("timer: " + err.Error()) // newConfig has checked all arguments
 	}
 	return w
 }
 
-// offer queues a bucket, in place of what is queued for it, if anything. The wheel
-// calls it with the shard's lock held.
+// offer queues a bucket. If the bucket is already queued, offer replaces it. The wheel
+// calls offer with the shard's lock held.
 func (sh *shard) offer(b bucket.Bucket, place uint32, expiration int64) {
 	q := sh.s.queue
-	upper := place >= uint32(sh.s.config.wheelSize) // those of the lowest level are offered once
+	upper := place >= uint32(sh.s.config.wheelSize) // buckets of the lowest level are offered only once
 	if upper {
 		q.Remove(sh.tickets[place])
 	}
@@ -99,7 +99,7 @@ func (sh *shard) offer(b bucket.Bucket, place uint32, expiration int64) {
 	}
 }
 
-// unlock releases the shard and then tells the poller what it has to know.
+// unlock unlocks the shard and then wakes the poller if necessary.
 func (sh *shard) unlock() {
 	if sh.wake != never {
 		sh.unlockAndWake()
@@ -118,9 +118,9 @@ func (sh *shard) unlockAndWake() {
 // slackOf returns the Scheduler's slack for a delay.
 func (sh *shard) slackOf(d time.Duration) time.Duration { return sh.s.config.slack.of(d) }
 
-// startLocked starts a timer. If it is due already it fires at once. The zero id
-// names no timer: that is what a timer that fired at once gets, unless it has started
-// itself again. The error is ErrClosed or, of one with tagLimited, ErrTooManyPending.
+// startLocked starts a timer. If the timer is already due, it fires at once, and
+// startLocked returns the zero id. (A Ticker has then started itself again and set its
+// own id.) The error is ErrClosed or, for tagLimited, ErrTooManyPending.
 func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
 	if sh.s.closed.Load() {
 		return id, ErrClosed
@@ -132,9 +132,8 @@ func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag u
 	sh.n.started++
 	if d > 0 {
 		sh.wheel.Observe(now)
-		// It is due all the same if another goroutine has read a later time and
-		// moved the wheel past this deadline, while this one was on its way to
-		// the lock.
+		// The timer is already due if another goroutine has read a later time and moved
+		// the wheel's clock past the deadline, before this goroutine got the lock.
 		if id, ok := sh.wheel.AddTagged(deadlineAfter(now, d), int64(slack), p, tag); ok {
 			return id, nil
 		}
@@ -143,21 +142,21 @@ func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag u
 	return id, nil
 }
 
-// rearmLocked starts a Ticker's timer again while it expires, to fire at a moment after
-// the one that expireLocked was given.
+// rearmLocked starts the timer of a Ticker again, from within its expiry. deadline must
+// be after the moment that expireLocked was called with.
 func (sh *shard) rearmLocked(now, deadline int64, t *Ticker) timingwheel.ID {
 	slack := sh.slackOf(time.Duration(deadline - now))
 	id, ok := sh.wheel.AddTagged(deadline, int64(slack), tickerPayload(t), tagTicker)
 	if !ok {
-		// A start has told the wheel of a later moment than the ring's, by which the
-		// deadline has passed: it fires with the next tick.
+		// A start has moved the wheel's clock to a later time than this expiry's, and
+		// past the deadline: the Ticker fires at the next tick.
 		id, _ = sh.wheel.AddTagged(sh.wheel.Clock()+1, 0, tickerPayload(t), tagTicker)
 	}
 	sh.n.started++
 	return id
 }
 
-// removeLocked takes a timer out of the wheel before its time.
+// removeLocked removes a timer from the wheel before it has fired.
 func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 	if sh.s.limit != nil {
 		if tag, ok := sh.wheel.Tag(id); ok && tag == tagLimited {
@@ -169,16 +168,16 @@ func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 	return p, ok
 }
 
-// noteEmptiedLocked has the poller told if a timer was taken out and it was the last.
+// noteEmptiedLocked sets wake to emptied if a timer was removed and it was the last.
 func (sh *shard) noteEmptiedLocked(ok bool) {
-	// If recheck is set, the poller searches the queue after this lock is free: see
-	// poller.wake.
+	// If recheck is set, the poller will search the queue after this lock is released:
+	// see poller.wake.
 	if ok && sh.wheel.Len() == 0 && !sh.s.poller.recheck.Load() {
 		sh.wake = min(sh.wake, emptied)
 	}
 }
 
-// stopLocked takes a timer out. It reports false if there is none of that id.
+// stopLocked stops a timer. It reports false if there is none with that id.
 func (sh *shard) stopLocked(id timingwheel.ID) bool {
 	if _, ok := sh.removeLocked(id); !ok {
 		return sh.stopFallbackLocked(id)
@@ -187,8 +186,8 @@ func (sh *shard) stopLocked(id timingwheel.ID) bool {
 	return true
 }
 
-// resetLocked gives a timer another deadline. It reports false if there is none
-// of that id in the wheel.
+// resetLocked changes the deadline of a timer. It reports false if the wheel has none
+// with that id.
 func (sh *shard) resetLocked(now int64, id timingwheel.ID, d, slack time.Duration) bool {
 	if d > 0 {
 		sh.wheel.Observe(now)
@@ -205,7 +204,7 @@ func (sh *shard) resetLocked(now int64, id timingwheel.ID, d, slack time.Duratio
 	return true
 }
 
-// fireLocked fires a timer that was found due by who started or reset it.
+// fireLocked fires a timer that was due when it was started or reset.
 func (sh *shard) fireLocked(p payload, tag uint8) {
 	sh.n.fire(0)
 	var at moment
@@ -217,8 +216,8 @@ func (sh *shard) fireLocked(p payload, tag uint8) {
 	}
 }
 
-// expireLocked does for a fired timer what is done under the lock, and returns
-// what is left for the executor, if anything.
+// expireLocked does the part of firing that needs the lock: it sends on the channel, or
+// rearms the ticker. If the timer has a callback, it returns the callback and true.
 func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok bool) {
 	switch tag {
 	case tagFunc:
@@ -242,36 +241,36 @@ func deadlineAfter(now int64, d time.Duration) int64 {
 	return now + int64(d)
 }
 
-// defaultShards returns how many shards there are by default. One for each proc would do,
-// but those who stop timers and the poller want their locks too. With two of them two procs
-// that stop timers of each other's get into each other's way: BenchmarkChurn, n=1M/p=2,
-// 550 ns, with four 440, with eight 280. On many procs more shards cost the poller more than
-// they gain: docs/scaling.md.
+// defaultShards returns the default number of shards. One for each proc would be enough
+// for starts, but stops and the poller need the locks too. BenchmarkChurn with n=1M/p=2
+// takes 550 ns with two shards for each proc, 440 ns with four and 280 ns with eight. On
+// many procs more shards cost the poller more than they gain: see docs/scaling.md.
 func defaultShards(procs int) int { return max(2*procs, min(8*procs, 64)) }
 
-// busyStarts is how many starts find their shard busy before starts are spread.
+// busyStarts is how many starts must find the first shard locked before starts are
+// spread.
 const busyStarts = 256
 
-// shards are a Scheduler's shards. Each is made when it is first used.
+// shards has a Scheduler's shards. Each shard is made when it is first used.
 //
-// Timers start on the first one: a shard that is used takes memory, and few programs
-// start so many timers that one lock would not do. If they do, starts spread over all: each
-// proc uses one that it has to itself, most of the time. Procs that find each other, or those
-// who stop timers, on the same one move on: so few are used where starts do not meet.
+// At first, timers start on the first shard: a shard in use takes memory, and for most
+// programs one lock is enough. After busyStarts, starts spread over all shards. Each proc
+// then uses one shard, mostly alone. If a proc finds its shard locked, it moves on to the
+// next. So few shards are used if starts do not meet.
 type shards struct {
 	s     *Scheduler
 	first *shard
-	all   []atomic.Pointer[shard] // nil for those that are not made yet
-	// spread says that all are used, and not just the first.
+	all   []atomic.Pointer[shard] // nil until the shard is made
+	// spread is true if starts use all shards, and not only the first.
 	spread atomic.Bool
-	// tokens hands each P a *token then.
+	// tokens gives each P a *token after spread is set.
 	tokens sync.Pool
 
-	busy atomic.Int32  // how many starts have found the first shard busy
-	last atomic.Uint32 // the number of tokens that were made
+	busy atomic.Int32  // how many starts have found the first shard locked
+	last atomic.Uint32 // the number of tokens made
 }
 
-// token is what a P keeps between two starts: the shard that it uses.
+// token has the shard that a P uses.
 type token struct{ sh *shard }
 
 func (ss *shards) init(s *Scheduler) {
@@ -283,7 +282,7 @@ func (ss *shards) init(s *Scheduler) {
 	ss.first = ss.at(0)
 }
 
-// at returns shard i. It makes it, unless another goroutine is faster.
+// at returns shard i. It makes the shard if necessary.
 func (ss *shards) at(i int) *shard {
 	if sh := ss.all[i].Load(); sh != nil {
 		return sh
@@ -292,10 +291,10 @@ func (ss *shards) at(i int) *shard {
 	return ss.all[i].Load()
 }
 
-// made returns the shards that have been made. Who visits them all to change or to
-// count something need not bother about one that is made meanwhile, if what was
-// stored before made is what its first user loads, as it does Scheduler.closed: the loads of
-// the table and of these are of one order.
+// made returns an iterator over the shards that have been made. A shard that is made
+// meanwhile does not matter to a caller that has stored a value before it calls made, if
+// starts load that value after they have got their shard, as they load Scheduler.closed:
+// atomic operations have one total order.
 func (ss *shards) made() iter.Seq[*shard] {
 	return func(yield func(*shard) bool) {
 		for i := range ss.all {
@@ -318,8 +317,8 @@ func (s *Scheduler) lockShard() *shard {
 	t := ss.tokens.Get().(*token)
 	sh := t.sh
 	if !sh.mu.TryLock() {
-		// Two Ps use this shard, or the poller drains it. Where there is no such
-		// neighbour, starts do not wait for locks.
+		// Two Ps use this shard, or the poller drains it. If the next shard has no such
+		// user, starts do not wait there.
 		sh = ss.after(sh)
 		t.sh = sh
 		sh.mu.Lock()
@@ -328,8 +327,8 @@ func (s *Scheduler) lockShard() *shard {
 	return sh
 }
 
-// lockBusy is lockShard for when the first shard is busy: it locks another, if there
-// is one.
+// lockBusy is lockShard if the first shard is locked: it locks the next one, if there is
+// one.
 func (ss *shards) lockBusy() *shard {
 	if len(ss.all) > 1 && ss.busy.Inc() >= busyStarts {
 		ss.spread.Store(true)

@@ -16,8 +16,8 @@ func allShards(s *Scheduler) []*shard {
 	return all
 }
 
-// A Ticker whose next moment has passed, by a clock that goes back: it fires at the
-// next tick. A panic would leave the shard locked.
+// The next moment of a Ticker has already passed, because the clock has gone back. The
+// Ticker fires at the next tick. A panic would leave the shard locked.
 func TestShard_RearmOfWhatIsDue(t *testing.T) {
 	s := New(WithShards(1), WithTick(time.Millisecond))
 	defer s.Close()
@@ -28,7 +28,7 @@ func TestShard_RearmOfWhatIsDue(t *testing.T) {
 	sh.wheel.Observe(int64(time.Hour))
 	tk.id = sh.rearmLocked(int64(time.Minute), int64(2*time.Minute), tk)
 	deadline, ok := sh.wheel.Deadline(tk.id)
-	sh.n.stopped++ // what it was before it was rearmed
+	sh.n.stopped++ // the timer before it was rearmed
 	sh.unlock()
 	require.True(t, ok)
 	require.Greater(t, deadline, int64(time.Hour))

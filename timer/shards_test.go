@@ -21,11 +21,11 @@ func madeShards(s *Scheduler) (made []int) {
 	return made
 }
 
-// stillClock is for tests that count shards. With the system's clock the poller locks the first
-// shard now and then, and a timer that is started meanwhile makes the next one.
+// stillClock is for tests that count shards. With the system's clock the poller sometimes
+// locks the first shard, and a timer that is started meanwhile makes the next one.
 func stillClock() Option { return WithClock(timertest.NewClock(time.Unix(0, 0))) }
 
-// A timer needs one shard, however many there could be.
+// A single timer makes only one shard, however many are allowed.
 func TestShards_AreMadeOnFirstUse(t *testing.T) {
 	s := New(stillClock(), WithShards(512))
 	defer s.Close()
@@ -70,8 +70,8 @@ func TestShards_MadeByManyAtOnce(t *testing.T) {
 	}
 }
 
-// A shard that is made beside Close, or after it, takes no timer that Close does not
-// hand back.
+// A shard that is made during or after Close takes no timer that Close does not hand
+// back.
 func TestShards_MadeBesideClose(t *testing.T) {
 	const goroutines, shards = 4, 64
 	for range 100 {
@@ -118,7 +118,7 @@ func TestShards_MadeBesideClose(t *testing.T) {
 	}
 }
 
-// Starts spread once many of them have found their shard busy.
+// Starts spread after many of them have found the first shard locked.
 func TestShards_StartsSpreadWhenTheFirstIsBusy(t *testing.T) {
 	s := New(stillClock(), WithShards(8))
 	start := func(n int) {
@@ -140,7 +140,7 @@ func TestShards_StartsSpreadWhenTheFirstIsBusy(t *testing.T) {
 	require.Len(t, closeAll(s), busyStarts+2000)
 }
 
-// Unless they have spread, starts do not wander over the shards.
+// Until starts spread, they stay on the first shard.
 func TestShards_CollectionsDoNotMoveStarts(t *testing.T) {
 	s := New(stillClock(), WithShards(512))
 	defer s.Close()

@@ -35,8 +35,8 @@ func TestSchedulerShutdown_HonoursItsContextOnThePoller(t *testing.T) {
 	}
 }
 
-// What is left of a batch, one of whose callbacks has ended the goroutine that
-// advances the clock, runs in the next Advance, and not behind its back.
+// A callback of a batch ends the goroutine that advances the clock. The rest of the batch
+// runs in the next Advance, and not elsewhere before.
 func TestScheduler_InterruptedAdvance(t *testing.T) {
 	for name, interrupt := range map[string]func(){
 		"panic":  func() { panic("on purpose") },
@@ -45,7 +45,7 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clk := timertest.NewClock(epoch)
 			s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) }))))
-			var order []int // not guarded: all runs are inside an Advance
+			var order []int // needs no lock: all callbacks run inside an Advance
 			start(t, s, time.Second, interrupt)
 			for i := range 5 {
 				start(t, s, time.Second, func() { order = append(order, i) })
@@ -65,7 +65,8 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 			advance()
 			require.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
 
-			// Also if the Scheduler has been closed meanwhile: they had fired.
+			// The callbacks run even if the Scheduler is closed meanwhile, because their
+			// timers had fired.
 			closed := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) }))))
 			order = nil
 			start(t, closed, time.Second, interrupt)
@@ -78,7 +79,7 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 			_, set := clk.Next()
 			require.False(t, set, "an alarm is left")
 
-			// Or by Shutdown.
+			// The same for Shutdown.
 			order = nil
 			start(t, s, 0, runtime.Goexit)
 			for i := range 3 {
@@ -90,7 +91,8 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 	}
 }
 
-// It may be interrupted while Shutdown waits for it: what had fired runs all the same.
+// The poller may be interrupted while Shutdown waits for it. The callbacks of fired
+// timers still run.
 func TestScheduler_InterruptedWhileShutdownWaits(t *testing.T) {
 	for name, interrupt := range map[string]func(){
 		"panic":  func() { panic("on purpose") },
@@ -124,15 +126,15 @@ func TestScheduler_InterruptedWhileShutdownWaits(t *testing.T) {
 	}
 }
 
-// What is over is so whatever the context says.
+// Shutdown returns nil if nothing remains, even if its context has ended.
 func TestSchedulerShutdown_NothingLeftAndAContextThatHasEnded(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 {
 		clk := timertest.NewClock(epoch)
 		require.NoError(t, timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline())).Shutdown(ended))
-		// All system alarms share a goroutine, which another test's may still be using
-		// in its last instructions.
+		// All alarms on the system's clock share a goroutine, which may still run the
+		// last instructions of another test.
 		for s := timer.New(timer.WithExecutor(executor.NewInline())); s.Shutdown(ended) != nil; {
 			runtime.Gosched()
 		}

@@ -11,14 +11,15 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// advanceTo lets every moment until end be seen, as far as something is due at it.
+// advanceTo advances the clock to end, and stops at each moment at which something is
+// due.
 func advanceTo(clk *timertest.Clock, end time.Time) {
 	for clk.Now().Before(end) {
 		clk.Advance(min(100*time.Microsecond, end.Sub(clk.Now())))
 	}
 }
 
-// A timer fires in its window: not early, and not after its end.
+// A timer fires within its window: neither early nor after the end.
 func TestSlack_FiresInItsWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	s, clk := virtual(t, timer.WithSlack(0.1, time.Millisecond, 20*time.Millisecond), timer.WithShards(4))
@@ -54,7 +55,7 @@ func TestSlack_FiresInItsWindow(t *testing.T) {
 	require.LessOrEqual(t, s.Stats().Lateness.Max(), timer.DefaultTick, "counted from the moment that was chosen")
 }
 
-// Timers whose windows overlap share a wake-up, on whatever shard they are.
+// Timers whose windows overlap share a wake-up, even on different shards.
 func TestSlack_SharesWakeups(t *testing.T) {
 	for _, shards := range []int{1, 16} {
 		s, clk := virtual(t, timer.WithSlack(0.01, 0, time.Second), timer.WithShards(shards))
@@ -64,14 +65,14 @@ func TestSlack_SharesWakeups(t *testing.T) {
 		}
 		advanceTo(clk, begin.Add(3*time.Second))
 		require.Zero(t, s.Len())
-		// Each window of 10 to 20 ms holds a multiple of 9.6 ms, or, if it has 12.8 ms,
-		// of that.
+		// Each window of 10 to 20 ms contains a multiple of 9.6 ms, or of 12.8 ms if it
+		// is that long.
 		require.LessOrEqual(t, s.Stats().Wakeups, uint64(1020*10/64+2))
 	}
 }
 
-// Timers of one slack have a grid whose steps are hardly smaller, and come no oftener than
-// at the moments of that.
+// Timers with equal slack fire at the multiples of a step that is not much smaller than
+// the slack, and at no other moments.
 func TestSlack_WakesOnAGridOfItsSize(t *testing.T) {
 	for slack, step := range map[time.Duration]time.Duration{
 		300 * time.Microsecond:  300 * time.Microsecond,
@@ -86,7 +87,7 @@ func TestSlack_WakesOnAGridOfItsSize(t *testing.T) {
 		s, clk := virtual(t, timer.WithSlack(0, slack, slack), timer.WithShards(4))
 		rng := rand.New(rand.NewPCG(5, 6))
 		moments := map[time.Time]bool{}
-		for range 500 { // few enough for no bucket to be moved down before it is due
+		for range 500 { // so few that no bucket moves down before it is due
 			start(t, s, time.Duration(rng.Int64N(int64(50*slack))), func() { moments[clk.Now()] = true })
 		}
 		clk.Advance(60 * slack)
@@ -97,16 +98,15 @@ func TestSlack_WakesOnAGridOfItsSize(t *testing.T) {
 	}
 }
 
-// A Timer that is reset to a later moment, with a larger slack, may thereby fall due
-// earlier, since its slack has another grid. It does not wait for where it lies in the
-// wheel then.
+// A Timer that is reset to a later deadline, with a larger slack, may fall due earlier
+// than before, since its slack has another step. It must not wait for its old bucket.
 func TestSlack_OfATimerThatIsReset(t *testing.T) {
 	s, clk := virtual(t, timer.WithSlack(1, 0, time.Second))
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 3000 {
 		d := time.Duration(rng.Int64N(int64(20 * time.Millisecond)))
 		x := s.AfterFunc(time.Hour, func() {})
-		x.Reset(time.Hour) // from the second on the wheel would hold the Timer
+		x.Reset(time.Hour) // without slack, the wheel would hold the Timer from the second Reset on
 		x.Stop()
 		x.Reset(d)
 		x.Reset(d + time.Duration(rng.Int64N(int64(2*time.Millisecond))))
@@ -118,7 +118,7 @@ func TestSlack_OfATimerThatIsReset(t *testing.T) {
 	require.LessOrEqual(t, s.Stats().Wakeups, uint64(1000))
 }
 
-// However many timers have a slack of 10 ms, they fire at 104 moments a second at most.
+// Any number of timers with a slack of 10 ms fire at no more than 104 moments a second.
 func TestSlack_FewMoments(t *testing.T) {
 	const n, seconds = 20_000, 5
 	s, clk := virtual(t, timer.WithShards(4))
@@ -137,7 +137,7 @@ func TestSlack_FewMoments(t *testing.T) {
 	require.Greater(t, len(moments), 100*seconds)
 }
 
-// A slack of the timer's own goes before the Scheduler's, also if it is none.
+// A timer's own slack takes precedence over the Scheduler's, even if it is zero.
 func TestSlack_OfTheTimersOwn(t *testing.T) {
 	s, clk := virtual(t, timer.WithSlack(1, time.Second, time.Second))
 	begin := clk.Now()
@@ -172,7 +172,7 @@ func TestSlack_OfTheTimersOwn(t *testing.T) {
 	require.False(t, timer.Handle{}.MoveWithin(0, 0))
 }
 
-// Each tick of a ticker may be late, but its phase stays.
+// Each tick of a ticker may be late, but the ticker keeps its phase.
 func TestSlack_OfATicker(t *testing.T) {
 	s, clk := virtual(t, timer.WithSlack(0.5, 0, time.Second))
 	tick := s.NewTicker(10 * time.Millisecond)
@@ -189,7 +189,7 @@ func TestSlack_OfATicker(t *testing.T) {
 	tick.Stop()
 }
 
-// What tells of a deadline tells the one that was asked for.
+// Methods that return a deadline return the requested one.
 func TestSlack_LeavesDeadlinesAlone(t *testing.T) {
 	s, clk := virtual(t, timer.WithSlack(1, time.Hour, time.Hour))
 	deadline := clk.Now().Add(90*time.Minute + 12345)
@@ -214,8 +214,8 @@ func TestWithSlack_RefusesBadArguments(t *testing.T) {
 	timer.New(timer.WithSlack(0, 0, 0)).Close() // none
 }
 
-// The poller sleeps until something is due, also where timers have to move down a
-// level on their way.
+// The poller sleeps until a timer is due, even if timers have to move down a level
+// before.
 func TestPoller_NoWakeupForAMove(t *testing.T) {
 	s, clk := virtual(t)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -231,8 +231,8 @@ func TestPoller_NoWakeupForAMove(t *testing.T) {
 	require.LessOrEqual(t, st.Lateness.Max(), timer.DefaultTick)
 }
 
-// Where the poller sleeps for a bucket whose slot has begun long ago, a timer that is
-// due before that bucket's first one still comes in time.
+// The poller's alarm is set for a bucket whose slot has begun long ago. A timer that is
+// due before the bucket's first timer still fires in time.
 func TestPoller_ATimerBeforeTheFirstOfABucketWhoseSlotHasBegun(t *testing.T) {
 	slot := 256 * 256 * timer.DefaultTick // of the third level
 	s, clk := virtual(t)

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Sleep pauses the calling goroutine for at least d. A d of zero or less returns
-// at once. Sleep returns early if the Scheduler is closed meanwhile. If it was
-// closed before, Sleep pauses all the same, on package time or on the clock that was
-// given by [WithClock].
+// Sleep pauses the calling goroutine for at least d. If d is zero or less, it returns at
+// once. It returns early if the Scheduler is closed meanwhile. If the Scheduler was
+// closed before, Sleep still pauses, on package time or on the clock given by
+// [WithClock].
 func (s *Scheduler) Sleep(d time.Duration) {
 	if d <= 0 {
 		return
@@ -21,17 +21,17 @@ func (s *Scheduler) Sleep(d time.Duration) {
 		}
 		return
 	}
-	// There is no error to return. Were it not to sleep, a loop that waits between two
-	// attempts would wait no more.
+	// Sleep cannot return an error. If it did not pause, a loop that waits between two
+	// attempts would spin.
 	awake := make(chan struct{})
 	s.clock.NewAlarm(func() { close(awake) }).Reset(d)
 	<-awake
 }
 
-// SleepContext pauses the calling goroutine for at least d, and returns nil. It
-// returns early with the error of ctx if that ends first, and with [ErrClosed] if the
-// Scheduler is closed meanwhile, or was before. For a d of zero or less it returns at
-// once, with the error of ctx if that has ended.
+// SleepContext pauses the calling goroutine for at least d, and returns nil. If ctx ends
+// first, it returns early with the error of ctx. If the Scheduler is closed meanwhile, or
+// was closed before, it returns [ErrClosed]. If d is zero or less, it returns at once,
+// with the error of ctx if that has ended.
 func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
@@ -51,7 +51,7 @@ func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 		}
 	}
 	select {
-	case <-c: // it has fired just now
+	case <-c: // the timer has fired meanwhile
 		return nil
 	default:
 		return ErrClosed

@@ -25,7 +25,7 @@ func TestSleep(t *testing.T) {
 			{1000 * time.Hour, 1000 * time.Hour},
 		} {
 			begin := time.Now()
-			// The scheduler's ticks count from when it was made.
+			// Ticks count from when the Scheduler was made.
 			s.Sleep(c.d)
 			require.Equal(t, c.want, time.Since(begin), "Sleep(%v)", c.d)
 		}
@@ -74,8 +74,7 @@ func TestSleep_ReturnsAtClose(t *testing.T) {
 	})
 }
 
-// A loop that sleeps between two attempts does not spin when the Scheduler is
-// closed.
+// A loop that sleeps between two attempts does not spin after the Scheduler is closed.
 func TestSleep_OnAClosedScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
@@ -147,7 +146,7 @@ func TestSleepContext(t *testing.T) {
 	})
 }
 
-// The context ends at the moment at which the sleep does: one of them wins.
+// The context ends at the same moment as the sleep: either result is right.
 func TestSleepContext_AtTheSameMoment(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
@@ -174,7 +173,7 @@ func TestSleep_InACallbackUnderAVirtualClock(t *testing.T) {
 		start(t, s, time.Second, func() { woken <- sleep(s) })
 		clk.Advance(time.Second)
 		for s.Len() == 0 {
-			runtime.Gosched() // until it sleeps
+			runtime.Gosched() // until the goroutine sleeps
 		}
 		clk.Advance(time.Second)
 		require.NoError(t, <-woken, name)

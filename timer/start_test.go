@@ -20,7 +20,7 @@ import (
 
 func TestSchedulerStart_FiresAtTheRoundedUpTick(t *testing.T) {
 	for _, c := range []struct{ tick, delay, want time.Duration }{
-		{time.Millisecond, 5 * time.Millisecond, 5 * time.Millisecond}, // on a tick: at it
+		{time.Millisecond, 5 * time.Millisecond, 5 * time.Millisecond}, // on a tick: due at that tick
 		{time.Millisecond, 5*time.Millisecond + 1, 6 * time.Millisecond},
 		{time.Millisecond, 1, time.Millisecond},
 		{100 * time.Millisecond, 150 * time.Millisecond, 200 * time.Millisecond}, // Kafka: at 91
@@ -62,7 +62,7 @@ func TestSchedulerStart_SaturatesAtTheEndOfTime(t *testing.T) {
 			start(t, s, d, func() { t.Errorf("tick %v: a delay of %v fired", tick, d) })
 		}
 		ran := false
-		start(t, s, min(tick, time.Hour), func() { ran = true }) // others go on
+		start(t, s, min(tick, time.Hour), func() { ran = true }) // other timers still work
 		clk.Advance(200 * 365 * 24 * time.Hour)
 		require.Equal(t, tick != math.MaxInt64, ran)
 		require.GreaterOrEqual(t, s.Len(), 3)
@@ -104,7 +104,7 @@ func TestHandle_ZeroAndStale(t *testing.T) {
 	h := start(t, s, time.Second, func() {})
 	require.True(t, h.Stop())
 	require.False(t, h.Stop(), "stopped before")
-	// Another timer now has the slot.
+	// Another timer now uses the slot.
 	ran := false
 	h2 := start(t, s, time.Second, func() { ran = true })
 	require.False(t, h.Stop())
@@ -187,7 +187,7 @@ func TestSchedulerClose_FromInsideACallback(t *testing.T) {
 	s, clk := virtual(t)
 	var handed int
 	start(t, s, time.Second, func() { handed = len(closeAll(s)) })
-	start(t, s, time.Second, func() {}) // same batch: it has fired too
+	start(t, s, time.Second, func() {}) // in the same batch, so it has fired too
 	start(t, s, time.Minute, func() { t.Error("ran after Close") })
 	clk.Advance(time.Hour)
 	require.Equal(t, 1, handed)
@@ -213,8 +213,7 @@ func TestSchedulerShutdown_WaitsForCallbacks(t *testing.T) {
 	})
 }
 
-// Every way of handing callbacks over: each runs every callback once, and
-// Shutdown waits for all.
+// With every executor, each callback runs once, and Shutdown waits for all.
 func TestScheduler_Executors(t *testing.T) {
 	for name, e := range executors() {
 		t.Run(name, func(t *testing.T) {
@@ -279,7 +278,7 @@ func TestScheduler_MaxPending(t *testing.T) {
 			require.True(t, s.AfterFunc(time.Second, func() {}).Stop(), "it is not counted")
 		}
 		full()
-		start(t, s, 0, func() {}) // takes no room
+		start(t, s, 0, func() {}) // does not count against the limit
 		require.True(t, hs[3].Stop())
 		hs[3] = start(t, s, time.Second, func() {}) // stopping made room
 		full()
@@ -298,7 +297,7 @@ func TestScheduler_MaxPendingUnderContention(t *testing.T) {
 	const limit = 100
 	s := timer.New(timer.WithMaxPending(limit))
 	defer s.Close()
-	var pending atomic.Int64 // no more than really are
+	var pending atomic.Int64 // a lower bound
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -326,7 +325,7 @@ func TestScheduler_MaxPendingUnderContention(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// No credit was lost: the limit can be reached exactly.
+	// No slot was lost: the limit can be reached exactly.
 	for range limit {
 		start(t, s, time.Hour, func() {})
 	}
@@ -334,7 +333,7 @@ func TestScheduler_MaxPendingUnderContention(t *testing.T) {
 	require.ErrorIs(t, err, timer.ErrTooManyPending)
 }
 
-// A test's FailNow in a callback ends the poller's goroutine in mid-batch.
+// A test's FailNow in a callback ends the poller's goroutine in the middle of a batch.
 func TestScheduler_GoexitInAnInlineCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New(timer.WithExecutor(executor.NewInline()), timer.WithShards(2))
@@ -371,8 +370,7 @@ func TestStats_Lateness(t *testing.T) {
 	require.Equal(t, 400*time.Millisecond, s.Stats().Lateness.Quantile(1), "of what is not a variable")
 }
 
-// A callback that blocks holds up no other: the clock is the one that a Scheduler
-// has anyway.
+// A callback that blocks delays no other: clock.System is the same as no clock.
 func TestWithClock_SystemIsTheDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New(timer.WithClock(clock.System()))

@@ -6,56 +6,55 @@ import (
 	"github.com/tickless/tickless/executor"
 )
 
-// Stats are counts since the Scheduler was made. At every quiet moment
+// Stats holds what a Scheduler has counted since it was made. While no method is running,
 //
 //	Started = Fired + Stopped + HandedBack + FellBack + Pending
 //
-// and the callback of every timer that fired has run, is running, or waits in the executor
-// or in Queued.
+// and the callback of every timer that fired has run, is running, or waits in the
+// executor or in Queued.
 type Stats struct {
-	// Started counts the times that a timer was started: by Start, AfterFunc
-	// and the like, by each tick of a ticker, and by a Reset of a Timer that
-	// was not pending.
+	// Started counts how often a timer was started: by Start, AfterFunc and the like, by
+	// each tick of a ticker, and by a Reset of a Timer that was not pending.
 	Started uint64
 	// Fired counts the timers that fired.
 	Fired uint64
 	// Stopped counts the timers that were stopped before they fired.
 	Stopped uint64
-	// HandedBack counts the timers that were pending at Close or Shutdown. It leaves out
-	// those that FellBack counts, though TakeLeftover returns them too.
+	// HandedBack counts the timers that were pending at Close or Shutdown, except those
+	// that FellBack counts, which TakeLeftover returns too.
 	HandedBack uint64
 	// FellBack counts the timers that use a timer of package time, or an alarm of the
-	// clock that was given, because the Scheduler was closed when they were started, or
-	// because they are Tickers with too short a period. What becomes of them is
-	// counted nowhere.
+	// given clock: because the Scheduler was closed when they were started, or because
+	// they are Tickers with too short a period. Stats does not count whether they fire.
 	FellBack uint64
 	// Pending is the number of timers that have neither fired nor been stopped.
 	Pending int
 
-	// Rejected counts the timers that were not started: because the Scheduler was
-	// closed or, of Start, because it had too many pending. These are
-	// RejectedFull.
+	// Rejected counts the timers that were not started, because the Scheduler was closed
+	// or because too many timers of Start were pending. RejectedFull counts only the
+	// latter.
 	Rejected, RejectedFull uint64
-	// Refused counts the callbacks that the executor refused. Each ran on a goroutine of its
-	// own.
+	// Refused counts the callbacks that the executor refused. Each ran on a goroutine of
+	// its own.
 	Refused uint64
 	// Queued is the number of callbacks that wait for the poller, which hands them to the
 	// executor.
 	Queued int
 
-	// Wakeups counts how often the poller woke up, EmptyWakeups how often it
-	// found nothing to fire and nothing to move down a level.
+	// Wakeups counts the wake-ups of the poller. EmptyWakeups counts those in which the
+	// poller found no timer to fire or to move down a level.
 	Wakeups, EmptyWakeups uint64
-	// Cascaded counts the moves of a timer to a lower level of its wheel.
+	// Cascaded counts how often a timer has moved to a lower level of its wheel.
 	Cascaded uint64
-	// Lateness is how long after its deadline, and its slack, each timer fired.
+	// Lateness is how long after its due time, which includes slack, each timer fired.
 	Lateness Histogram
 
-	// Panicked counts the callbacks that panicked. Of an executor given by WithExecutor
-	// it counts them only if there is a panic handler, too.
+	// Panicked counts the callbacks that panicked. With an executor of WithExecutor it
+	// counts them only if there is a panic handler, too.
 	Panicked uint64
-	// Executor are the counts of the executor: of one that is given by WithExecutor only
-	// if it is of package executor, and then with what others submit to it.
+	// Executor has the counts of the executor. For an executor of WithExecutor it is set
+	// only if that has a Stats method like those of package executor, and includes other
+	// submitters.
 	Executor executor.Stats
 }
 
@@ -73,7 +72,7 @@ func (s *Stats) add(n *counts) {
 	}
 }
 
-// counts is the part of Stats that a shard keeps, under its lock.
+// counts is a shard's part of Stats. The shard's lock guards it.
 type counts struct {
 	started, fired, stopped, handedBack, fellBack, rejected, rejectedFull, cascaded uint64
 	// lateness is nil if no timer has fired.

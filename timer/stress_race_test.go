@@ -2,5 +2,5 @@
 
 package timer
 
-// RaceEnabled says that the race detector is on, which makes all ten times as slow.
+// RaceEnabled is true if the race detector is on, which slows everything down tenfold.
 const RaceEnabled = true

@@ -12,12 +12,11 @@ import (
 	"go.uber.org/atomic"
 )
 
-// stressed is one timer of a stress: what became of it is checked when all is
-// over.
+// stressed is a timer of a stress test. Its fate is checked at the end.
 type stressed struct {
-	due  time.Time // no earlier may it run
+	due  time.Time // the callback must not run before
 	runs atomic.Int32
-	// stopped counts the stops that reported true.
+	// stopped counts the Stops that reported true.
 	stopped atomic.Int32
 	early   atomic.Bool
 }
@@ -29,10 +28,10 @@ func (x *stressed) run() {
 	x.runs.Inc()
 }
 
-// StressLong says that the stress tests are to go on for minutes.
+// StressLong reports whether the stress tests should run for minutes.
 func StressLong() bool { return os.Getenv("TICKLESS_STRESS") == "long" }
 
-// stressFor is how long a stress goes on: short, or in the long form long.
+// stressFor returns the length of a stress test: short, or long if StressLong.
 func stressFor(short, long time.Duration) time.Duration {
 	if StressLong() {
 		return long
@@ -40,9 +39,8 @@ func stressFor(short, long time.Duration) time.Duration {
 	return short
 }
 
-// Starts, stops and resets from many goroutines while timers fall due, and a
-// Close in the middle of it all: nothing early, lost, twice, or run after a stop
-// that reported true.
+// Many goroutines start, stop and reset timers while timers fall due and the Scheduler is
+// closed. No timer is early, lost, run twice, or run after a Stop that reported true.
 func TestStress_StartStopResetClose(t *testing.T) {
 	rounds := 0
 	for end := time.Now().Add(stressFor(time.Second, 30*time.Second)); time.Now().Before(end); rounds++ {
@@ -90,8 +88,8 @@ func stressRound(t *testing.T, round int) {
 					}
 				case 3:
 					if len(mine) > 0 {
-						// Later only: an earlier one would have to be seen by run
-						// before it is known whether it took.
+						// Only to a later time: an earlier deadline would have to be
+						// visible to run before it is known whether the move succeeded.
 						x := mine[rng.IntN(len(mine))]
 						x.h.Move(time.Until(x.due) + time.Duration(rng.IntN(1_000_000)))
 					}
@@ -103,7 +101,7 @@ func stressRound(t *testing.T, round int) {
 		})
 	}
 	time.Sleep(time.Duration(20+round%7*10) * time.Millisecond)
-	// Close races with the starts, the stops and the expiries.
+	// Close races with starts, stops and expiries.
 	handedBack := len(closeAll(s))
 	time.Sleep(time.Millisecond)
 	close(stop)

@@ -31,8 +31,8 @@ func TestTicker_TicksAtItsPeriod(t *testing.T) {
 	}
 }
 
-// A period that is no multiple of the tick is rounded up at each tick, without
-// adding up.
+// If the period is not a multiple of the tick, each tick is rounded up, and the delays do
+// not add up.
 func TestTicker_DoesNotDriftByTheTick(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond))
 	tk := s.NewTicker(2500 * time.Microsecond)
@@ -48,7 +48,7 @@ func TestTicker_DoesNotDriftByTheTick(t *testing.T) {
 	require.EqualValues(t, 100, s.Stats().Fired)
 }
 
-// One shorter than a tick ticks with every tick, and no more often.
+// A ticker with a period shorter than the Scheduler's tick ticks once a tick.
 func TestTicker_ShorterThanATick(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond))
 	tk := s.NewTicker(1)
@@ -72,8 +72,8 @@ func TestTicker_DropsTicksForASlowReader(t *testing.T) {
 	require.Equal(t, epoch.Add(11*time.Second), v)
 }
 
-// After a pause of the process one tick comes, not all that were missed, and the
-// phase is as it was (akka 26910).
+// After the process stood still, one tick comes, not all that were missed, and the phase
+// is kept (akka 26910).
 func TestTicker_KeepsItsPhaseOverAPause(t *testing.T) {
 	s, clk := virtual(t)
 	tk := s.NewTicker(time.Second)
@@ -106,7 +106,7 @@ func TestTicker_StopWithdrawsATick(t *testing.T) {
 	tk.Stop()
 	tk.Reset(time.Minute)
 	clk.Advance(time.Minute)
-	tk.Reset(time.Second) // the tick had not been received
+	tk.Reset(time.Second) // the last tick was not received
 	requireEmpty(t, tk.C, "after Reset")
 	clk.Advance(time.Second)
 	require.Equal(t, clk.Now(), <-tk.C)
@@ -150,11 +150,11 @@ func TestScheduler_Tick(t *testing.T) {
 	}
 }
 
-// Ticks are sent by the poller, whatever callbacks do.
+// The poller sends ticks even while callbacks block.
 func TestTicker_TicksWhileCallbacksBlock(t *testing.T) {
 	for name, e := range executors() {
 		if name == "inline" {
-			continue // blocks the poller by its nature
+			continue // callbacks run on the poller
 		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -176,8 +176,8 @@ func TestTicker_TicksWhileCallbacksBlock(t *testing.T) {
 	}
 }
 
-// Stop and Reset from several goroutines while it ticks: no tick after the last
-// Stop, and nothing lost.
+// Several goroutines stop and reset a Ticker. No tick comes after the last Stop, and none
+// is lost.
 func TestTicker_StopAndResetAtOnce(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	defer s.Close()
@@ -207,7 +207,7 @@ func TestTicker_StopAndResetAtOnce(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// A receive after Stop or Reset never gets a tick from before, on the real clock.
+// On the real clock, a receive after Stop or Reset never gets an earlier tick.
 func TestTicker_NoTickFromBeforeStopOrReset_Race(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	defer s.Close()

@@ -8,54 +8,52 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A Timer is one event, as [time.Timer] is, on a Scheduler. When it expires, the
-// current time is sent on C, unless it was made by AfterFunc. Make one with
-// NewTimer or AfterFunc.
+// A Timer is a single event on a Scheduler, as [time.Timer] is. When it expires, the
+// current time is sent on C, unless it was made by AfterFunc. Make one with NewTimer or
+// AfterFunc.
 //
-// It has the methods of time.Timer, and their results mean the same as they do since
-// Go 1.23: no value from before a Stop or Reset is received after it. There are two
-// differences: C has a buffer of one, which len and cap report, and a pending Timer
-// is not garbage but stays until it fires or is stopped.
+// A Timer has the methods of time.Timer, with the same results as since Go 1.23: after a
+// Stop or Reset no earlier value is received. There are two differences: C has a buffer
+// of one, which len and cap report, and a pending Timer is never garbage before it fires
+// or is stopped.
 type Timer struct {
 	C <-chan time.Time
 
-	// sh is the home shard, fixed when the Timer is made. It is nil for one of
-	// package time's, and for the zero Timer.
+	// sh is the Timer's shard, set once. It is nil in a zero Timer, and in a Timer of
+	// package time.
 	sh *shard
-	// p is what the Timer is started with, fixed when it is made: of one of package
-	// time's that.
+	// p is the Timer's callback or channel, or its timer of package time. It is set once.
 	p payload
-	// id is of the last start, or of what it has fallen back to. Once that has fired or was
-	// stopped it names nothing. Guarded by sh.mu.
+	// id is the id of the last start or fallback. After that has fired or was stopped, id
+	// is stale. Guarded by sh.mu.
 	id timingwheel.ID
 
-	// A Timer is one cache line: 64 bytes.
+	// A Timer is one cache line, 64 bytes.
 
-	// mu guards state, which may be loaded without it, and while the wheel holds the Timer
-	// the three fields around it: see entry.go.
+	// mu guards state, which may be loaded without mu. While the wheel holds the Timer,
+	// mu also guards id, deadline and placed: see entry.go.
 	mu sync.Mutex
-	// deadline is when it is to fire, placed the deadline by which its entry lies in the wheel.
+	// deadline is when the Timer fires. placed is the deadline of its entry in the wheel.
 	deadline, placed int64
 	state            atomic.Uint32
-	// tag says what p is, fixed when the Timer is made. C, which is the user's to
-	// change, does not.
+	// tag is the type of p, set once. It does not depend on C, which the user may change.
 	tag uint8
-	// moved: it was reset before. The first Reset moves its callback in the wheel. Guarded
-	// by sh.mu.
+	// moved is true if the Timer has been reset. The first Reset moves its callback in
+	// the wheel. Guarded by sh.mu.
 	moved bool
 }
 
-// AfterFunc waits for d and then runs f on the Scheduler's executor. The Timer
-// that it returns can be used to cancel the call with Stop; its C is nil.
+// AfterFunc waits for d and then runs f on the Scheduler's executor. Stop on the returned
+// Timer cancels the call. Its C is nil.
 //
-// On a closed Scheduler it falls back: see [Scheduler.Close]. A nil f is accepted; the panic
-// of calling it goes to the panic handler.
+// On a closed Scheduler the Timer falls back to another timer: see [Scheduler.Close]. f
+// may be nil: the panic of calling it goes to the panic handler.
 func (s *Scheduler) AfterFunc(d time.Duration, f func()) *Timer {
 	return s.newTimer(s.now(), d, nil, funcPayload(f), tagFunc)
 }
 
-// NewTimer makes a Timer that will send the current time on its channel after d.
-// On a closed Scheduler it falls back: see [Scheduler.Close].
+// NewTimer returns a Timer that sends the current time on its channel after d. On a
+// closed Scheduler it falls back to another timer: see [Scheduler.Close].
 func (s *Scheduler) NewTimer(d time.Duration) *Timer {
 	c := make(chan time.Time, 1)
 	return s.newTimer(s.now(), d, c, chanPayload(c), tagChan)
@@ -68,7 +66,7 @@ func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p pay
 	return t
 }
 
-// startLocked starts the Timer, on the wheel if that can be.
+// startLocked starts the Timer, in the wheel if possible and otherwise as a fallback.
 func (t *Timer) startLocked(now int64, d time.Duration) {
 	id, err := t.sh.startLocked(now, d, t.sh.slackOf(d), t.p, t.tag)
 	if err != nil {
@@ -77,17 +75,16 @@ func (t *Timer) startLocked(now int64, d time.Duration) {
 	t.id = id
 }
 
-// After is NewTimer(d).C. The Scheduler keeps the timer until it fires, whether anybody
-// still receives or not. In a loop that mostly receives from another channel use
-// [Scheduler.NewTimer] and stop it, or the package's [After], whose timers are garbage when
-// their channels are. If the Scheduler is closed meanwhile, nothing is ever sent.
+// After is NewTimer(d).C. The Scheduler keeps the timer until it fires, even if no
+// goroutine receives any more. In a loop that mostly receives from another channel, use
+// [Scheduler.NewTimer] and stop it, or the package's [After], whose timers are garbage
+// when their channels are. If the Scheduler is closed meanwhile, nothing is ever sent.
 func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(d).C }
 
-// Stop keeps the Timer from firing. It reports true if this call did so, and
-// false if the Timer had expired or was stopped before. A value that was sent
-// but not yet received is withdrawn, and then Stop reports true. For a
-// Timer of AfterFunc's, Stop does not wait for f to finish. It panics on a Timer
-// that was not made by NewTimer or AfterFunc.
+// Stop prevents the Timer from firing. It reports true if this call did so, and false if
+// the Timer has expired or was already stopped. If a value was sent but not yet received,
+// Stop withdraws it and reports true. For a Timer of AfterFunc, Stop does not wait for f
+// to finish. Stop panics if the Timer was not made by NewTimer or AfterFunc.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.stdTimer("Stop").Stop()
@@ -118,14 +115,14 @@ func (t *Timer) stopLocked() (active bool) {
 	return t.sh.stopLocked(t.id) || t.withdrawLocked()
 }
 
-// Reset makes the Timer expire after d from now. It reports true if the Timer
-// had been active, and false if it had expired or been stopped. A value that was sent
-// but not yet received is withdrawn, and then Reset reports true. For a Timer of AfterFunc's, Reset either
-// moves when f runs, and reports true, or makes f run again, and reports false;
-// then it does not wait for the earlier run. It panics on a Timer that was not
-// made by NewTimer or AfterFunc.
+// Reset makes the Timer expire after d from now. It reports true if the Timer was active,
+// and false if it had expired or been stopped. If a value was sent but not yet received,
+// Reset withdraws it and reports true. For a Timer of AfterFunc, Reset either changes
+// when f runs, and reports true, or makes f run again, and reports false; then it does
+// not wait for the earlier run. Reset panics if the Timer was not made by NewTimer or
+// AfterFunc.
 //
-// A Timer that was not active is started again, also on a closed Scheduler: see
+// A Timer that was not active is started again, even on a closed Scheduler: see
 // [Scheduler.Close].
 func (t *Timer) Reset(d time.Duration) bool {
 	if t.sh == nil {
@@ -147,7 +144,7 @@ func (t *Timer) Reset(d time.Duration) bool {
 	return active
 }
 
-// resetLocked is Reset.
+// resetLocked does the work of Reset under the shard's lock.
 func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
 	if active, done := t.resetInWheelLocked(now, d); done {
 		return active
@@ -164,7 +161,7 @@ func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
 	return active
 }
 
-// resetAway is Reset inside a testing/synctest bubble, of a Timer of the default Scheduler.
+// resetAway resets a Timer of the default Scheduler inside a testing/synctest bubble.
 func (t *Timer) resetAway(d time.Duration) (active bool) {
 	sh := t.sh
 	sh.mu.Lock()
@@ -174,10 +171,10 @@ func (t *Timer) resetAway(d time.Duration) (active bool) {
 	return active
 }
 
-// Deadline returns the moment for which the Timer is set, on the Scheduler's clock and
-// without the slack. It reports false if the Timer is not pending, and for one of
-// package time's, which the package-level functions make inside a testing/synctest
-// bubble. O(1).
+// Deadline returns the time for which the Timer is set, on the Scheduler's clock and
+// without the slack. It reports false if the Timer is not pending, and for a Timer of
+// package time, which the package-level functions make inside a testing/synctest bubble.
+// O(1).
 func (t *Timer) Deadline() (time.Time, bool) {
 	if t.sh == nil {
 		return time.Time{}, false
@@ -206,7 +203,8 @@ func (t *Timer) deadlineLocked() (int64, bool) {
 	return t.sh.wheel.Deadline(t.id)
 }
 
-// stdTimer returns the timer of package time that t is.
+// stdTimer returns the timer of package time that t wraps. It panics if t is a zero
+// Timer.
 func (t *Timer) stdTimer(method string) *time.Timer {
 	if t.p == (payload{}) {
 		panic("timer: " + method + " called on uninitialized Timer")
@@ -214,13 +212,13 @@ func (t *Timer) stdTimer(method string) *time.Timer {
 	return t.p.timeTimer()
 }
 
-// withdrawLocked takes back a value that was sent and not received. The shard's
-// lock keeps another from being sent meanwhile.
+// withdrawLocked withdraws a value that was sent and not received. While the caller holds
+// the shard's lock, no other value is sent.
 func (t *Timer) withdrawLocked() bool {
 	return t.tag == tagChan && withdraw(t.p.channel())
 }
 
-// withdraw takes back a value that was sent and not received.
+// withdraw withdraws a value that was sent and not received.
 func withdraw(c chan time.Time) bool {
 	select {
 	case <-c:

@@ -10,29 +10,29 @@ import (
 	"github.com/tickless/tickless/internal/bubble"
 )
 
-// A shard without timers keeps its memory for trimAfter since the last start, or for up
-// to twice as long. So timers that come and go one at a time do not make it again each
+// trimAfter is how long a shard without timers keeps its memory after the last start, or
+// up to twice as long. So timers that come and go one at a time do not allocate it each
 // time, which takes some microseconds.
 const trimAfter = 5 * time.Second
 
-// trimmer gives back the memory of shards that nobody uses any more. It waits by a
-// timer of package time's, which holds no goroutine, and only while there is a shard
-// to be given back. On a clock that was given to New it does nothing: an alarm would
-// be one more thing that happens when the clock is advanced.
+// trimmer gives back the memory of unused shards. It waits for a timer of package time,
+// which needs no goroutine, and only while a shard may have memory to give back. With a
+// clock given to New it does nothing: its alarm would be one more event for tests that
+// advance the clock.
 type trimmer struct {
 	s *Scheduler
-	// set: the alarm will ring. It falls before the alarm's function looks at the
-	// first shard, so that who finds it set need not set it for what that will see.
+	// set is true if the alarm will go off. The alarm's function clears it before it
+	// locks the first shard. So a caller that finds it set need not set it again.
 	set atomic.Bool
 
-	// mu is held while the alarm's function runs. Shards are locked after it.
+	// mu is held while the alarm's function runs. Shards are locked after mu.
 	mu     sync.Mutex
-	alarm  clock.Alarm // nil until it is needed
+	alarm  clock.Alarm // nil until first used
 	closed bool
 }
 
-// soon has the shards looked at after a while. The poller calls it when one of them
-// may have no timers any more, and whoever stops a Timer that the wheel goes on to hold.
+// soon schedules a pass over the shards. It is called by the poller when a shard may have
+// lost its last timer, and by Stop for a Timer that the wheel still holds.
 func (t *trimmer) soon() {
 	if t.set.Load() || !t.s.system || t.s.real == bubble.Inside() {
 		return
@@ -66,8 +66,8 @@ func (t *trimmer) ring() {
 	}
 }
 
-// passLocked gives back the memory of shards that have not been used since the last
-// pass. It reports whether there are others that may be idle the next time.
+// passLocked gives back the memory of shards that have not been used since the last pass.
+// It reports whether another pass may find more.
 func (t *trimmer) passLocked() (again bool) {
 	for sh := range t.s.shards.made() {
 		sh.mu.Lock()
@@ -79,7 +79,7 @@ func (t *trimmer) passLocked() (again bool) {
 }
 
 // trimLocked gives back the shard's memory if it has no timers and had no start since the
-// last call. It reports true if it had one, and else false.
+// last call. used reports whether it had a start.
 func (sh *shard) trimLocked() (used bool) {
 	if sh.wheel.Levels() == 0 || sh.wheel.Len() > 0 {
 		return false
@@ -88,7 +88,7 @@ func (sh *shard) trimLocked() (used bool) {
 		sh.trimmed = sh.n.started
 		return true
 	}
-	// Buckets of the lowest level stay queued, but for a moment only.
+	// Buckets of the lowest level stay queued, but expire soon.
 	for _, ticket := range sh.tickets {
 		sh.s.queue.Remove(ticket)
 	}
@@ -102,7 +102,7 @@ func (t *trimmer) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return // the alarm may be of a bubble that is over
+		return // the alarm may belong to a bubble that has ended
 	}
 	t.closed = true
 	if t.alarm != nil {

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/atomic"
 )
 
-// chunks returns how many pieces of memory the shards of s hold for timers.
+// chunks returns the number of memory chunks for timers, in all shards of s.
 func chunks(s *Scheduler) (n int) {
 	for sh := range s.shards.made() {
 		sh.mu.Lock()
@@ -22,7 +22,7 @@ func chunks(s *Scheduler) (n int) {
 	return n
 }
 
-// startHandle starts a timer on a shard of the caller's choice.
+// startHandle starts a timer on the given shard.
 func startHandle(t *testing.T, sh *shard, d time.Duration, f func()) Handle {
 	t.Helper()
 	now := sh.s.now()
@@ -34,7 +34,7 @@ func startHandle(t *testing.T, sh *shard, d time.Duration, f func()) Handle {
 	return h
 }
 
-// What is not used is given back, and a Handle of before names no timer of after.
+// Unused memory is given back. An old Handle refers to no timer in new memory.
 func TestTrim_GivesBackWhatIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(100))
@@ -72,7 +72,7 @@ func TestTrim_GivesBackWhatIsNotUsed(t *testing.T) {
 	})
 }
 
-// A shard with a timer keeps its memory, and the others do not for its sake.
+// A shard with a timer keeps its memory. Other shards give theirs back.
 func TestTrim_OneShardIsInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(8))
@@ -90,8 +90,8 @@ func TestTrim_OneShardIsInUse(t *testing.T) {
 	})
 }
 
-// Shards whose timers were stopped are given back also if their buckets wait in the queue
-// behind a timer of another shard, and work as before afterwards.
+// If all timers of a shard were stopped, its memory is given back even while its buckets
+// wait in the queue behind another shard's timer. Afterwards the shard works as before.
 func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(64))
@@ -110,7 +110,7 @@ func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 			}
 			time.Sleep(2*trimAfter + time.Second)
 			require.Equal(t, 1, chunks(s))
-			// The buckets of the shard that has a timer stay.
+			// The buckets of the shard with a timer stay.
 			require.LessOrEqual(t, s.queue.Len(), 4)
 			require.False(t, s.trim.set.Load(), "there is nothing left to do")
 		}
@@ -123,7 +123,7 @@ func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 	})
 }
 
-// The same if the last timer of each shard has fired, and one behind it was stopped.
+// The same if the last timer of each shard has fired, and a later one was stopped.
 func TestTrim_BehindAnEarlierTimerWhenTheLastHasFired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(8))
@@ -139,7 +139,7 @@ func TestTrim_BehindAnEarlierTimerWhenTheLastHasFired(t *testing.T) {
 	})
 }
 
-// Timers that come and go one at a time find the memory that the last one has left.
+// Timers that come and go one at a time reuse the memory of the last one.
 func TestTrim_NotBetweenTimersThatComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
@@ -169,7 +169,7 @@ func TestTrim_NotBetweenTimersThatComeAndGo(t *testing.T) {
 	})
 }
 
-// Close leaves no alarm behind, and none is set afterwards.
+// After Close the trimmer's alarm is not set.
 func TestTrim_ClosedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
@@ -177,14 +177,14 @@ func TestTrim_ClosedMeanwhile(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		require.True(t, s.trim.set.Load())
 		s.Close()
-		s.trim.ring() // as if it had just begun
+		s.trim.ring() // as if the alarm had just gone off
 		s.trim.soon()
 		require.False(t, s.trim.set.Load())
 	})
 }
 
-// Memory is given back as often as can be, while timers are started, stopped, reset
-// and fire: nothing is lost, and no Handle touches a timer that is not its own.
+// Memory is given back as often as possible, while timers are started, stopped, reset and
+// fire. No timer is lost, and no Handle affects another timer.
 func TestTrim_Stress(t *testing.T) {
 	s := New(WithShards(4), WithTick(10*time.Microsecond))
 	end := make(chan struct{})

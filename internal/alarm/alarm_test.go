@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// gone stops an alarm, and frees what there was for it.
+// gone stops an alarm and calls Release.
 func gone(a clock.Alarm) {
 	a.Stop()
 	Release()
@@ -48,7 +48,7 @@ func TestAlarm_ResetReplacesAndStopUnsets(t *testing.T) {
 		start := time.Now()
 		b.Reset(20 * time.Millisecond)
 		b.Reset(60 * time.Millisecond) // later
-		// Else it may have rung between the two.
+		// Otherwise the alarm may have gone off in between.
 		inTime = time.Since(start) < 20*time.Millisecond
 		if at := <-later; inTime {
 			require.GreaterOrEqual(t, at.Sub(start), 60*time.Millisecond)
@@ -97,7 +97,8 @@ func TestAlarm_GoneFromItsOwnFunction(t *testing.T) {
 	<-done
 }
 
-// Release closed the descriptor with the lock held that its goroutine was about to take.
+// Release closed the descriptor while it held a lock for which the descriptor's goroutine
+// waited.
 func TestAlarm_GoneWhileItsGoroutineBegins(t *testing.T) {
 	for range 5000 {
 		a := New(func() {})
@@ -111,7 +112,7 @@ func TestAlarm_GoexitInItsFunction(t *testing.T) {
 	rang := make(chan bool)
 	a := New(func() { rang <- true; runtime.Goexit() })
 	defer gone(a)
-	for i := range 300 { // by the descriptor, and by the timer
+	for i := range 300 { // alternately with the descriptor and the timer
 		a.Reset(time.Duration(i%3) * 100 * time.Microsecond)
 		<-rang
 	}
@@ -159,10 +160,10 @@ func descriptors(t *testing.T) int {
 }
 
 func TestAlarm_LeavesNothingBehind(t *testing.T) {
-	warm := New(func() {}) // the runtime's network poller has descriptors too
+	warm := New(func() {}) // starts the runtime's network poller, which has descriptors
 	warm.Reset(time.Second)
 	gone(warm)
-	calm := func() { // what went before may have left the process's hub busy
+	calm := func() { // earlier tests may have left the process's hub busy
 		h := process()
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -187,7 +188,7 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
 		time.Sleep(time.Millisecond / 10)
 	}
-	// Without Release they go too, once nothing is set.
+	// Even without Release, goroutines and descriptors go when no alarm is set.
 	var wg sync.WaitGroup
 	wg.Add(n)
 	for range n {
@@ -202,7 +203,7 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
 		time.Sleep(time.Millisecond)
 	}
-	// For a moment that is far away they are not needed, and given back.
+	// An alarm that is far away needs none of them, and they are released.
 	a := New(func() {})
 	defer gone(a)
 	a.Reset(time.Hour)
@@ -216,7 +217,7 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A function that does not return keeps nobody from being called.
+// A function that does not return does not prevent other functions from being called.
 func TestAlarm_HeldUpInItsFunction(t *testing.T) {
 	const calls = 20
 	release := make(chan struct{})

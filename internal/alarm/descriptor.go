@@ -10,20 +10,21 @@ import (
 )
 
 // A descriptor is a timerfd, and a goroutine that waits through the runtime's network
-// poller until that becomes readable.
+// poller until the timerfd becomes readable.
 //
 // Nothing is ever read from the timerfd. The network poller is edge-triggered, and
-// setting the timerfd again makes it unreadable, so every expiry is an edge. One that
-// comes before the goroutine waits is found by looking at the clock: see wait.
+// setting the timerfd again makes it unreadable, so every expiry is an edge. If an expiry
+// comes before the goroutine waits, the goroutine finds it by reading the clock: see
+// wait.
 type descriptor struct {
 	file *os.File
 	raw  syscall.RawConn
 	fd   uintptr
-	at   atomic.Int64 // what it is set for, or never; stored under the hub's lock
+	at   atomic.Int64 // the moment that the timerfd is set for, or never; stored under the hub's lock
 }
 
-// openLocked opens the descriptor, if there is none. It reports false if there is none to be
-// had: then it is tried again with the next ring.
+// openLocked opens the descriptor, if none is open. It reports false if the system
+// refuses one: the hub tries again at the next ring.
 func (h *hub) openLocked() bool {
 	if h.fd != nil {
 		return true
@@ -34,30 +35,30 @@ func (h *hub) openLocked() bool {
 	}
 	d := &descriptor{file: file}
 	d.at.Store(never)
-	d.raw, _ = file.SyscallConn() // fails for a nil file alone
+	d.raw, _ = file.SyscallConn() // fails only for a nil file
 	d.raw.Control(func(fd uintptr) { d.fd = fd })
 	h.fd = d
 	go h.wait(d)
 	return true
 }
 
-// wait waits and rings until the descriptor is closed, or an alarm's function ends the
-// goroutine: then the guard rings next.
+// wait waits for the descriptor and rings, until the descriptor is closed or an alarm's
+// function ends the goroutine. In the second case the guard rings next.
 func (h *hub) wait(d *descriptor) {
-	pprof.SetGoroutineLabels(context.Background()) // not those of the goroutine that has set the alarm
+	pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that set the alarm
 	asked := false
 	isReadable := func(uintptr) bool {
 		if asked {
-			return true // the network poller says so
+			return true // the network poller has reported it
 		}
 		asked = true
-		// From here on an edge is not missed. One that came before belongs to a
-		// moment that has passed.
+		// From here on no edge is missed. An earlier edge belongs to a moment that has
+		// passed.
 		return d.at.Load() <= h.now()
 	}
 	for {
 		asked = false
-		d.raw.Read(isReadable) // an error says that the file is closed
+		d.raw.Read(isReadable) // an error means that the file is closed
 		now := h.now()
 		h.mu.Lock()
 		switch {
@@ -65,7 +66,7 @@ func (h *hub) wait(d *descriptor) {
 			h.mu.Unlock()
 			return
 		case d.at.Load() > now || h.firstLocked() > now:
-			h.armLocked(now) // what it was set for has been moved or stopped
+			h.armLocked(now) // the alarm was moved or stopped
 			h.mu.Unlock()
 		default:
 			h.ringLocked(now, d.at.Load())()
@@ -73,7 +74,7 @@ func (h *hub) wait(d *descriptor) {
 	}
 }
 
-// set sets it for a moment, with the hub's lock held.
+// set sets the timerfd for a moment. The caller holds the hub's lock.
 func (d *descriptor) set(now, at int64) {
 	d.at.Store(at)
 	setTimerfd(d.fd, at-now)

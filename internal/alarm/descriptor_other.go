@@ -4,7 +4,7 @@ package alarm
 
 import "os"
 
-// There is no timerfd on this system: package time's timer rings alone.
+// This system has no timerfd, so package time's timers ring.
 
 func newTimerfd() *os.File      { return nil }
 func setTimerfd(uintptr, int64) {}

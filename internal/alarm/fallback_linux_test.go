@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// While there is no descriptor to be had, package time's timer alone does it; and
-// once there is one again, it is used.
+// While the system refuses a descriptor, package time's timers are used alone. When a
+// descriptor is available again, it is used.
 func TestAlarm_NoDescriptors(t *testing.T) {
 	var old unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &old))

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// A hub rings for all alarms of a process, the first of which says when. It is in one of
-// these states, which armLocked chooses whenever the first moment has changed:
+// A hub calls the functions of all alarms of a process when they are due, which is called
+// a ring. It is in one of these states, which armLocked chooses whenever the first moment
+// has changed:
 //
 //	state   first moment   descriptor           timers
 //	idle    none           closed after linger  set for the end of the linger, or not
@@ -17,34 +18,36 @@ import (
 //	exact   near           set for the moment   guards: 4 to 20 ms behind it, or half of that
 //	busy    near           closed after linger  set for the moment
 //
-// The descriptor is late where procs are busy, or while its goroutine is inside a function
-// that takes long. After two late rings in a row, or one by the guards, the state is busy for
+// The descriptor is late if procs are busy, or if its goroutine is inside a slow
+// function. After two late rings in a row, or one by the guards, the state is busy for
 // calmAfter.
 //
-// While rings are frequent the descriptor rings no earlier than apart after the last ring.
+// While rings are frequent, the descriptor is set for no earlier than apart after the
+// last ring.
 //
-// The goroutine that finds the first moment passed, be it a timer's or the one that waits
-// for the descriptor, takes out all alarms that are due, arms the hub for the next, and
-// calls their functions without the lock, the first one itself. So a function that never
-// returns holds up no other.
+// The goroutine that finds the first moment passed is that of a timer, or the one that
+// waits for the descriptor. It removes all due alarms, arms the hub for the next, and
+// calls the functions without the lock: the first function itself, the others on new
+// goroutines. So a function that never returns delays no other.
 type hub struct {
-	start time.Time // where moments count from
+	start time.Time // moments count from start
 
 	mu sync.Mutex
 	// Guarded by mu.
-	set   []*member   // the alarms that are set, the first to go off first
+	set   []*member   // the set alarms, sorted by moment
 	armed int64       // the moment that the hub is armed for, or notArmed
-	fd    *descriptor // nil: none is open
+	fd    *descriptor // nil if none is open
 
-	// Two pairs of timers call tick, by turns. Only timers is set: the first one for timerAt,
-	// unless that is never, and the second for spareAfter later. The goroutine that a timer
-	// starts is the next to run, unless another becomes ready right behind it: then it may
-	// wait behind thousands, and the second timer's runs before.
+	// Two pairs of timers call tick, alternately. Only timers is set, unless timerAt is
+	// never: the first timer for timerAt, the second for spareAfter later. The goroutine
+	// that a timer starts runs next, unless another goroutine becomes ready right behind
+	// it. Then it may wait behind thousands, and the second timer's goroutine runs
+	// earlier.
 	timers, others [2]*time.Timer
 	timerAt        int64
 
 	lastRing  int64
-	gap       int64 // between rings, a moving average
+	gap       int64 // moving average of the time between rings
 	lateRings int   // in a row
 	busyUntil int64
 }
@@ -53,20 +56,22 @@ const (
 	never    = int64(math.MaxInt64)
 	notArmed = int64(math.MinInt64)
 
-	// near is how close a moment has to be for the descriptor to be open: while a goroutine
-	// waits for one, the runtime asks the system for more whenever it looks for work.
+	// near is how close the first moment must be for the descriptor to be open. While a
+	// goroutine waits for a descriptor, the runtime makes more system calls whenever it
+	// looks for work.
 	near   = int64(time.Second)
 	linger = int64(20 * time.Millisecond)
 
-	// guardAfter, less the gap between rings, is how far behind the descriptor the guards are:
-	// the rarer the rings, the less it costs to have them near.
+	// guardAfter, less the gap between rings, is how long after the descriptor the guards
+	// are set. The rarer the rings are, the cheaper it is to set the guards close.
 	guardAfter = int64(20 * time.Millisecond)
 	spareAfter = int64(7 * time.Millisecond) // not a likely period of another timer
-	lateAfter  = int64(3 * time.Millisecond) // in calm, a timer is late by up to 1.5
+	lateAfter  = int64(3 * time.Millisecond) // an idle process is late by up to 1.5 ms
 	calmAfter  = int64(2 * time.Second)
 
-	// Rings are frequent while the gap between them is less than twice as long. Of a longer gap
-	// than maxGap the average takes maxGap: then it takes some thirty rings to fall.
+	// Rings are frequent while the gap between them is less than twice apart. A gap above
+	// maxGap counts as maxGap in the average, so that the average falls within some
+	// thirty rings.
 	apart  = int64(time.Millisecond)
 	maxGap = 16 * apart
 )
@@ -84,7 +89,7 @@ func newHub() *hub {
 func (h *hub) at(t time.Time) int64 { return int64(t.Sub(h.start)) }
 func (h *hub) now() int64           { return h.at(time.Now()) }
 
-// firstLocked returns the first moment, never if no alarm is set.
+// firstLocked returns the first moment, or never if no alarm is set.
 func (h *hub) firstLocked() int64 {
 	if len(h.set) == 0 {
 		return never
@@ -92,7 +97,7 @@ func (h *hub) firstLocked() int64 {
 	return h.set[0].when
 }
 
-// move moves an alarm to a moment, or unsets it for never.
+// move sets an alarm for a moment. If when is never, it unsets the alarm.
 func (h *hub) move(m *member, when int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,9 +143,9 @@ func (h *hub) armLocked(now int64) {
 	h.timerLocked(now, at)
 }
 
-// timerLocked sets the timers for a moment, or stops them. The others are set before those for
-// an earlier moment are stopped: so nobody wakes up to sleep longer, and package time wakes no
-// thread to look after a timer that became the first.
+// timerLocked sets the timers for a moment, or stops them. It sets the other pair before
+// it stops the pair with the earlier moment: so no thread wakes up only to sleep longer,
+// and package time wakes no thread to handle a timer that became the first.
 func (h *hub) timerLocked(now, at int64) {
 	if h.timerAt == at {
 		return
@@ -161,13 +166,13 @@ func (h *hub) tick() {
 	now := h.now()
 	h.mu.Lock()
 	if now < h.timerAt {
-		h.mu.Unlock() // they have been set for another moment meanwhile
+		h.mu.Unlock() // the timers have been set for another moment meanwhile
 		return
 	}
 	h.timerLocked(now, never)
 	first, isGuard := h.firstLocked(), h.fd != nil && h.fd.at.Load() != never
 	if first <= now || !isGuard {
-		h.closeLocked() // its goroutine is late or inside a function, or the linger is over
+		h.closeLocked() // its goroutine is late or inside a function, or the linger has passed
 	}
 	if first > now {
 		h.armLocked(now)
@@ -183,13 +188,13 @@ func (h *hub) tick() {
 // closeLocked closes the descriptor, if it is open, which ends its goroutine.
 func (h *hub) closeLocked() {
 	if h.fd != nil {
-		go h.fd.file.Close() // it waits for that goroutine, which may wait for a proc
+		go h.fd.file.Close() // Close waits for the goroutine, which may wait for a proc
 		h.fd = nil
 	}
 }
 
-// ringLocked takes out the alarms that are due and unlocks the hub. It returns the function of
-// the first one, for the caller to call; goroutines of their own call the others'. at is the
+// ringLocked removes the due alarms and unlocks the hub. It returns the function of the
+// first one for the caller to call, and calls the others on new goroutines. at is the
 // moment that the ring was set for.
 func (h *hub) ringLocked(now, at int64) (first func()) {
 	if now-at <= lateAfter {
@@ -211,7 +216,7 @@ func (h *hub) ringLocked(now, at int64) (first func()) {
 	h.armed = notArmed
 	if len(h.set) > 0 {
 		h.armLocked(now)
-	} // else the function will set its alarm again, or stop it
+	} // otherwise the function will reset or stop its alarm
 	h.mu.Unlock()
 	return first
 }

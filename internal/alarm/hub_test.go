@@ -10,8 +10,7 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Functions that never return delay neither others that are due with them nor the
-// rings that follow.
+// Functions that never return delay neither the other due functions nor later rings.
 func TestHub_FunctionsThatHang(t *testing.T) {
 	h := newHub()
 	release := make(chan bool)
@@ -26,7 +25,7 @@ func TestHub_FunctionsThatHang(t *testing.T) {
 		h.mu.Lock()
 		at := h.now() + int64(d)
 		for i := range hanging {
-			hanging[i].when, others[i].when = at, at+1 // those that hang come first
+			hanging[i].when, others[i].when = at, at+1 // the hanging functions come first
 		}
 		h.set = append(append(h.set, hanging...), others...)
 		h.armLocked(h.now())
@@ -46,12 +45,12 @@ func TestHub_FunctionsThatHang(t *testing.T) {
 	close(release)
 }
 
-// Alarms that are made, set, moved, stopped and closed by many goroutines: each rings
-// for its last setting, and nothing is left of them.
+// Many goroutines make, set, move, stop and close alarms. Each alarm rings for its last
+// setting, and no resources remain.
 func TestHub_ManyComeAndGo(t *testing.T) {
 	h := newHub()
 	goroutines := runtime.NumGoroutine()
-	keeps := h.add(func() {}) // its moment is never lost
+	keeps := h.add(func() {}) // its setting must never be lost
 	var rings atomic.Int64
 	stays := h.add(func() { rings.Inc() })
 	stays.Reset(50 * time.Millisecond)
@@ -83,7 +82,7 @@ func TestHub_ManyComeAndGo(t *testing.T) {
 	}
 	require.EqualValues(t, 1, rings.Load())
 	h.mu.Lock()
-	if h.now() < keeps.when { // else it may have rung
+	if h.now() < keeps.when { // otherwise it may have rung
 		require.Len(t, h.set, 1)
 	}
 	h.mu.Unlock()
@@ -97,8 +96,8 @@ func TestHub_ManyComeAndGo(t *testing.T) {
 	}
 }
 
-// A function that takes long keeps the goroutine that waits for the descriptor. The timer
-// rings in its place, and leads when that has happened twice.
+// A slow function blocks the goroutine that waits for the descriptor. The timer rings
+// instead, and replaces the descriptor after that has happened twice.
 func TestHub_FunctionsThatTakeLong(t *testing.T) {
 	h := newHub()
 	rang, release := make(chan time.Duration), make(chan bool)
@@ -129,7 +128,8 @@ func TestHub_FunctionsThatTakeLong(t *testing.T) {
 	close(release)
 }
 
-// Where the guard has to ring, the timer leads for a while, and another goroutine waits then.
+// After the guard had to ring, the timer is used alone for a while, and then a new
+// goroutine waits for the descriptor.
 func TestHub_TheGuardRings(t *testing.T) {
 	h := newHub()
 	rang := false
@@ -155,7 +155,8 @@ func TestHub_TheGuardRings(t *testing.T) {
 	later.Stop()
 }
 
-// Twice late, the descriptor is left alone for a while, and longer if it goes on.
+// If the descriptor is late twice, it is not used for a while, and longer if that
+// continues.
 func TestHub_LateDescriptor(t *testing.T) {
 	h := newHub()
 	ring := func(at, late int64) {
@@ -175,7 +176,7 @@ func TestHub_LateDescriptor(t *testing.T) {
 	require.Equal(t, 40+late+calmAfter, h.busyUntil, "it is not calm yet")
 }
 
-// While rings are frequent they are at least a millisecond apart; rare ones are exact.
+// Frequent rings are at least a millisecond apart. Rare rings are exact.
 func TestHub_FrequentRings(t *testing.T) {
 	h := newHub()
 	a := h.add(func() {})
