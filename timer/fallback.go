@@ -24,8 +24,8 @@ type fallback struct {
 	id    timingwheel.ID
 	clock clock.Clock
 	alarm clock.Alarm
-	// visits is true if the alarm belongs to a bubble. The alarm cannot be stopped from
-	// outside, so it goes off: if the fallback has left the shard, ring does nothing.
+	// visits is true if the alarm belongs to a bubble, from outside which it cannot be
+	// stopped. If it goes off after the fallback has left the shard, ring does nothing.
 	visits bool
 	at     time.Time // on clock
 	p      payload

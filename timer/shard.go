@@ -291,10 +291,10 @@ func (ss *shards) at(i int) *shard {
 	return ss.all[i].Load()
 }
 
-// made returns an iterator over the shards that have been made. A shard that is made
-// meanwhile does not matter to a caller that has stored a value before it calls made, if
-// starts load that value after they have got their shard, as they load Scheduler.closed:
-// atomic operations have one total order.
+// made returns an iterator over the shards that have been made. It may miss a shard that
+// is made meanwhile. A caller that first stores a flag, as Close does with
+// Scheduler.closed, does not need that shard: a start in it loads the flag after the
+// store, because atomic operations have one total order.
 func (ss *shards) made() iter.Seq[*shard] {
 	return func(yield func(*shard) bool) {
 		for i := range ss.all {

@@ -52,9 +52,8 @@ type Stats struct {
 	// Panicked counts the callbacks that panicked. With an executor of WithExecutor it
 	// counts them only if there is a panic handler, too.
 	Panicked uint64
-	// Executor has the counts of the executor. For an executor of WithExecutor it is set
-	// only if that has a Stats method like those of package executor, and includes other
-	// submitters.
+	// Executor has the counts of the executor, including other submitters. It is zero for
+	// an executor of WithExecutor without a Stats method like those of package executor.
 	Executor executor.Stats
 }
 
