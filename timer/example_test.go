@@ -20,7 +20,7 @@ func Example() {
 
 	timeout, err := s.Start(30*time.Second, func() { fmt.Println("no answer") })
 	if err != nil {
-		log.Fatal(err) // the Scheduler is closed, or has reached its limit of pending timers
+		log.Fatal(err) // the Scheduler is closed, or has too many pending timers
 	}
 	fmt.Println("answered in time:", timeout.Stop())
 
