@@ -32,7 +32,7 @@ type Leftover struct {
 // [WithClock], so that no goroutine waits for ever. The callback runs on the goroutine of
 // that timer or alarm, and Shutdown does not wait for it.
 func (s *Scheduler) Close() error {
-	s.mustBeOwned("Close")
+	s.mustNotBeDefault("Close")
 	s.mustNotBeAway()
 	s.shut()
 	return nil
@@ -92,7 +92,7 @@ func (l *shardLeftover) each(f func(Leftover)) {
 }
 
 func leftover(deadline time.Time, p payload, tag uint8) Leftover {
-	if untag(tag) != tagFunc {
+	if withoutLimit(tag) != tagFunc {
 		return Leftover{Deadline: deadline}
 	}
 	return Leftover{Deadline: deadline, Func: p.fn()}
@@ -103,7 +103,7 @@ func leftover(deadline time.Time, p payload, tag uint8) Leftover {
 // nil, the Scheduler has no goroutine and no file descriptor. A callback that calls
 // Shutdown waits for itself, until ctx ends. Shutdown panics where Close does.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
-	s.mustBeOwned("Shutdown")
+	s.mustNotBeDefault("Shutdown")
 	s.mustNotBeAway()
 	s.shut()
 	if s.dispatch.onPoller {

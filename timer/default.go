@@ -10,16 +10,16 @@ import (
 // defaultScheduler is made when it is first used, and never closed.
 var defaultScheduler = sync.OnceValue(func() *Scheduler {
 	s := newScheduler([]Option{WithName("default")})
-	s.shared = true // before register: from then on Schedulers returns it
+	s.isDefault = true // before register: from then on Schedulers returns it
 	s.register()
 	return s
 })
 
-// mustBeOwned panics on the default Scheduler: the method would end the timers of other
+// mustNotBeDefault panics on the default Scheduler: the method would end the timers of other
 // packages.
-func (s *Scheduler) mustBeOwned(method string) {
+func (s *Scheduler) mustNotBeDefault(method string) {
 	s.mustBeMade()
-	if s.shared {
+	if s.isDefault {
 		panic("timer: " + method + " of the default Scheduler, which the whole program shares: close one that you have made with New")
 	}
 }

@@ -87,7 +87,7 @@ func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	t.deadline = deadline
 	if was == stopped {
 		t.state.Store(pending)
-		t.sh.stopped.own().restarts.Add(1)
+		t.sh.stopped.ownStripe().restarts.Add(1)
 	}
 	return was == pending, true
 }
@@ -276,9 +276,9 @@ type stripe struct {
 	restarts atomic.Uint64
 }
 
-// own returns the calling goroutine's stripe, chosen by the address of its stack, which
+// ownStripe returns the calling goroutine's stripe, chosen by the address of its stack, which
 // needs no access to memory.
-func (l *stoppedTimers) own() *stripe {
+func (l *stoppedTimers) ownStripe() *stripe {
 	var here byte
 	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9e3779b97f4a7c15 // Knuth's multiplicative hash
 	return &l.stripes[hash/(math.MaxUint64/stripes+1)]
@@ -290,7 +290,7 @@ func (l *stoppedTimers) add(t *Timer) (unsettled *Timer) {
 	if room == 0 {
 		return t
 	}
-	own := l.own()
+	own := l.ownStripe()
 	last := own.last.Swap(t)
 	if last == nil {
 		l.s.trim.soon()

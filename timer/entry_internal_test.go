@@ -180,8 +180,8 @@ func TestStoppedTimers_AreSpreadOverGoroutines(t *testing.T) {
 	all.Add(goroutines)
 	for range goroutines {
 		wg.Go(func() {
-			own := l.own()
-			if l.own() != own {
+			own := l.ownStripe()
+			if l.ownStripe() != own {
 				t.Error("another stripe")
 			}
 			mu.Lock()

@@ -24,8 +24,8 @@ const (
 	tagTimer
 )
 
-// untag returns the tag of a timer after it has stopped counting against the limit.
-func untag(tag uint8) uint8 {
+// withoutLimit returns the tag of a timer after it has stopped counting against the limit.
+func withoutLimit(tag uint8) uint8 {
 	if tag == tagLimited {
 		return tagFunc
 	}

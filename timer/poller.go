@@ -73,9 +73,9 @@ type poller struct {
 	closed bool
 	// watched is the number of the wake-up whose callbacks still run, one after another,
 	// or 0. Meanwhile the alarm is set for within watchAfter. When they have returned,
-	// the alarm is set for afterwards.
+	// the alarm is set for afterWatch.
 	watched    uint64
-	afterwards int64
+	afterWatch int64
 	// unfinished is true if the poller was interrupted, and sleeps although there is
 	// work.
 	unfinished bool
@@ -148,7 +148,7 @@ func (p *poller) wake(at int64) {
 		p.recheck.Store(true)
 		at = min(deadlineAfter(p.s.now(), recheckAfter), emptied)
 	}
-	p.afterwards = min(p.afterwards, at)
+	p.afterWatch = min(p.afterWatch, at)
 	if at < p.armed {
 		now := p.s.moment()
 		if at == atOnce {
@@ -191,7 +191,7 @@ func (p *poller) watchLocked() {
 	}
 }
 
-// unwatch sets the alarm for afterwards, when the callbacks of a wake-up have returned.
+// unwatch sets the alarm for afterWatch, when the callbacks of a wake-up have returned.
 func (p *poller) unwatch(ring uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -199,8 +199,8 @@ func (p *poller) unwatch(ring uint64) {
 		return // the alarm has gone off since, or was stopped
 	}
 	p.watched = 0
-	if p.armed != p.afterwards {
-		p.setAlarmLocked(p.s.moment(), p.afterwards)
+	if p.armed != p.afterWatch {
+		p.setAlarmLocked(p.s.moment(), p.afterWatch)
 	}
 }
 
@@ -491,7 +491,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (callbacks share.Work, 
 		callbacks = p.s.dispatch.share(&p.batch)
 	}
 	if callbacks.Batch != nil {
-		p.watched, p.afterwards = p.wakeups, next
+		p.watched, p.afterWatch = p.wakeups, next
 		next = min(next, at.now+int64(watchAfter))
 	}
 	p.setAlarmLocked(at, next)

@@ -26,13 +26,13 @@ import (
 type Scheduler struct {
 	// Fixed by New.
 
-	epoch  time.Time
-	clock  clock.Clock
-	system bool // clock is the system's, and time.Since(epoch) reads it fastest
-	real   bool // system, and not made in a testing/synctest bubble
-	config config
-	limit  *limit // nil: none
-	shared bool   // the default Scheduler, which cannot be closed
+	epoch     time.Time
+	clock     clock.Clock
+	system    bool // clock is the system's, and time.Since(epoch) reads it fastest
+	real      bool // system, and not made in a testing/synctest bubble
+	config    config
+	limit     *limit // nil: none
+	isDefault bool   // the default Scheduler, which cannot be closed
 	// queue holds all buckets that have timers, of all shards, by expiration.
 	queue *delayqueue.Queue[dueBucket]
 
@@ -241,7 +241,7 @@ func (s *Scheduler) now() int64 {
 // it reports away and does not panic: Timers and Tickers of the default Scheduler may be
 // used there.
 func (s *Scheduler) nowOrAway() (now int64, away bool) {
-	if s.shared {
+	if s.isDefault {
 		if now = int64(time.Since(s.epoch)); now < 0 {
 			return 0, s.isAway()
 		}

@@ -200,7 +200,7 @@ func (sh *shard) resetLocked(now int64, id timingwheel.ID, d, slack time.Duratio
 		return false
 	}
 	p, _ := sh.removeLocked(id)
-	sh.fireLocked(p, untag(tag))
+	sh.fireLocked(p, withoutLimit(tag))
 	return true
 }
 
