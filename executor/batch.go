@@ -6,9 +6,9 @@ import "go.uber.org/atomic"
 // batch, so the lock costs less than a nanosecond for each callback.
 const batchSize = 256
 
-// fewCallbacks is up to how many callbacks a worker runs without letting others run between
-// them. Behind thousands of goroutines that compute, the second callback of a worker that
-// yields would be late by seconds.
+// fewCallbacks is the size up to which a worker runs a batch without yielding. Behind
+// thousands of goroutines that compute, the second callback of a worker that yields would
+// be seconds late.
 const fewCallbacks = 8
 
 // A batch is a run of callbacks that workers take one at a time. A callback that blocks

@@ -33,7 +33,7 @@ type Pool struct {
 	start     func()          // p.work as a value, so that a go statement allocates nothing
 
 	// yields is true while callbacks take long: workers then call runtime.Gosched between
-	// two callbacks. See tick.
+	// two callbacks of a batch, unless it has only fewCallbacks. See tick.
 	yields atomic.Bool
 
 	mu sync.Mutex

@@ -65,8 +65,8 @@ func TestPool_ABoundedOneDoesNotYield(t *testing.T) {
 	})
 }
 
-// The goroutine that has found a few callbacks due runs one right after the other, however
-// many goroutines are ready to run.
+// A goroutine that shares a few callbacks runs one right after the other, however many
+// goroutines are ready to run.
 func TestPool_FewCallbacksKeepTheirPlace(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := NewPool()
@@ -76,7 +76,7 @@ func TestPool_FewCallbacksKeepTheirPlace(t *testing.T) {
 	for range 100 {
 		wg.Go(func() { ready.Inc() })
 	}
-	var before []int32 // how many of them have run, on the only proc
+	var before []int32 // how many of the goroutines have run, on the only proc
 	w, err := share.Of(p).Share(slices.Repeat([]func(){func() { before = append(before, ready.Load()) }}, fewCallbacks))
 	require.NoError(t, err)
 	w.Run()

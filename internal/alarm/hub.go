@@ -65,7 +65,7 @@ const (
 	// guardAfter, less the gap between rings, is how long after the descriptor the guards
 	// are set. The rarer the rings are, the cheaper it is to set the guards close.
 	guardAfter = int64(20 * time.Millisecond)
-	spareAfter = int64(7 * time.Millisecond) // not a likely period of another timer
+	spareAfter = int64(7 * time.Millisecond) // rarely the period of another timer
 	lateAfter  = int64(3 * time.Millisecond) // an idle process is late by up to 1.5 ms
 	calmAfter  = int64(2 * time.Second)
 
