@@ -22,9 +22,9 @@ import (
 //
 // Code in a testing/synctest bubble needs a Monitor that was made there. On the other
 // side of the bubble's border, Watch panics, and so do Close and Shutdown the first time.
-// All other methods work on both sides, but the time is unknown on the other side. So a
-// touch from there counts from the moment when the Monitor next checks the entry, and
-// after a SetTimeout from there the entry may be evicted as late as with the old timeout.
+// All other methods work there, but do not know the time. So a touch from there counts as
+// made at the Monitor's next check of the entry, and a shorter timeout set from there may
+// take effect only after the old timeout.
 type Monitor[T any] struct{ core }
 
 // core is the part of a Monitor that is the same for all T.
