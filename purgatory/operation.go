@@ -38,7 +38,7 @@ type Operation[K comparable] interface {
 	OnComplete()
 	// OnExpiration is called after OnComplete, if the timeout completed the operation.
 	OnExpiration()
-	// delayed is implemented by Delayed.
+	// delayed returns the embedded Delayed.
 	delayed() *Delayed[K]
 }
 

@@ -17,8 +17,8 @@ var benchSizes = []struct {
 	n    int
 }{{"0", 0}, {"10k", 10_000}, {"1M", 1_000_000}}
 
-// benchWheel returns a wheel with n pending entries, and 64k random delays, which are
-// drawn beforehand so that the benchmark does not measure it.
+// benchWheel returns a wheel with n pending entries, and 64k random delays. They are
+// drawn beforehand, so that the benchmark does not measure the drawing.
 func benchWheel(b *testing.B, n int) (w *Wheel[func()], ids []ID, delays []int64) {
 	w, err := New[func()](benchTick, 256, 0)
 	if err != nil {
