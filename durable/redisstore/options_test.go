@@ -40,11 +40,11 @@ func TestNew_RefusesOtherClients(t *testing.T) {
 	defer one.Close()
 	defer ring.Close()
 	for client, text := range map[redis.UniversalClient]string{
-		wrapped{one}:         "needs a *redis.Client or a *redis.ClusterClient, not redisstore.wrapped",
-		ring:                 "needs a *redis.Client or a *redis.ClusterClient, not *redis.Ring",
+		wrapped{one}:         "the client must be a *redis.Client or a *redis.ClusterClient, got redisstore.wrapped",
+		ring:                 "the client must be a *redis.Client or a *redis.ClusterClient, got *redis.Ring",
 		nil:                  "nil client",
 		(*redis.Client)(nil): "nil client",
 	} {
-		require.PanicsWithValue(t, "redisstore: New "+text, func() { New(client) })
+		require.PanicsWithValue(t, "redisstore: New: "+text, func() { New(client) })
 	}
 }
