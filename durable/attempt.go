@@ -234,7 +234,7 @@ func (a *attempt) handle() (r *report) {
 		return a.handBack()
 	}
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w (%w)", err, cause) // say what "context canceled" means
+		err = fmt.Errorf("%w (%w)", err, cause) // explain "context canceled"
 	}
 	return a.failed(err)
 }

@@ -99,7 +99,7 @@ func (c *Client) Resume(ctx context.Context) error { return c.everywhere(ctx, st
 // everywhere sends a command without items to all shards.
 func (c *Client) everywhere(ctx context.Context, op store.Op) error {
 	x := c.newCommand(ctx, store.Command{Op: op}, c.store.Shards())
-	x.out = nil // it has no tasks
+	x.out = nil // the command has no tasks
 	for shard := range c.store.Shards() {
 		x.addTo(shard, shard, 0, nil)
 	}

@@ -23,13 +23,13 @@ type command struct {
 	c        *Client
 	command  store.Command // all but its items
 	deadline time.Time     // of the first call's context; zero: none
-	running  sync.Mutex    // while it is carried out again
+	running  sync.Mutex    // held while the command is repeated
 
 	// The goroutine that carries out the command owns the fields below.
 
 	lane    *lane
-	parts   []*part // of the shards that have any
-	byShard []*part // the same; nil for a shard that has none
+	parts   []*part // one for each shard with items
+	byShard []*part // the parts by shard; nil for a shard without items
 	out     []Outcome
 	errs    []error // nil: answered, and done
 }
@@ -38,11 +38,11 @@ type command struct {
 type part struct {
 	shard  int
 	chunks []chunk
-	next   int // of the chunks, the first that has not been answered
+	next   int // the index of the first chunk that has not been answered
 }
 
 type chunk struct {
-	stamp store.Stamp // zero: it was never sent
+	stamp store.Stamp // zero if the chunk was never sent
 	items []store.Item
 	index []int // of the items, among those of the call
 	bytes int

@@ -66,7 +66,7 @@ func forEach(ctx context.Context, c *Client, f func(context.Context, *store.Entr
 		}
 		seen[e.State]++
 		if e.Stopping && !e.Following {
-			continue // it is gone with its attempt
+			continue // the task ends with its attempt
 		}
 		if err := f(ctx, &e); err != nil {
 			return err
@@ -84,7 +84,7 @@ func forEach(ctx context.Context, c *Client, f func(context.Context, *store.Entr
 	return nil
 }
 
-// importing writes entries to a store, many at a time.
+// importing is the state of a copy or an import: it sends entries in batches.
 type importing struct {
 	dst   *Client
 	items []store.Item
@@ -93,10 +93,10 @@ type importing struct {
 }
 
 const (
-	// maxOnTheWay is for how long an import may be on its way: one that comes when its
-	// tasks are done would have them run again.
+	// maxOnTheWay is how long an import may take to arrive. If it arrived after its
+	// tasks were done, they would run again.
 	maxOnTheWay = time.Minute
-	// maxImport is the size of the records from which on they are sent.
+	// maxImport is the size of the waiting records from which they are sent.
 	maxImport = maxTogether * maxBytes
 )
 
@@ -116,7 +116,7 @@ func (c *importing) add(ctx context.Context, e *store.Entry) error {
 	return c.flush(ctx)
 }
 
-// flush sends the batches that are not sent yet.
+// flush sends the entries that wait.
 func (c *importing) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, maxOnTheWay)
 	defer cancel()

@@ -233,7 +233,7 @@ func TestCopy_IntoAStoreThatHasTasks(t *testing.T) {
 	}
 }
 
-// A copy of a store onto itself pauses it, and does no harm.
+// A copy of a store onto itself pauses the store and changes nothing else.
 func TestCopy_OntoItself(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -250,12 +250,11 @@ func TestCopy_OntoItself(t *testing.T) {
 	})
 }
 
-// A source that is used meanwhile is noticed.
-// tardy is a store to which the first import comes late.
+// tardy is a store at which the first import arrives late.
 type tardy struct {
 	store.Store
 	imports int
-	late    time.Duration // 0: the call fails, and it comes when land is called
+	late    time.Duration // 0: the call fails, and the command arrives when land is called
 	land    func() error
 }
 
@@ -395,7 +394,7 @@ func TestImport_DamagedFile(t *testing.T) {
 		}
 		got := entries(t, to)
 		for id, e := range got {
-			e.At = want[id].At // what was running is due at once
+			e.At = want[id].At // a running task is copied as due at once
 			require.Equal(t, want[id], e, what)
 		}
 		require.True(t, err != nil || len(got) == len(want), what)

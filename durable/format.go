@@ -24,7 +24,7 @@ const (
 type fileHead struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
-	Time    moment `json:"time"` // when it was begun, for people
+	Time    moment `json:"time"` // when the export started; not read by Import
 }
 
 type fileSum struct {

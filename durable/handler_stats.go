@@ -88,7 +88,7 @@ func (a *attempt) countClaim() {
 		return
 	}
 	if h == nil {
-		return // the record is damaged, and does not say whose it is
+		return // the record is damaged: its handler is unknown
 	}
 	h.n.claimed.Add(1)
 }

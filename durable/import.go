@@ -53,8 +53,8 @@ const maxLine = 1 << 20
 type lines struct {
 	r     *bufio.Reader
 	n     int    // lines read
-	crc   uint32 // of what was read before the latest line
-	next  uint32 // with that one
+	crc   uint32 // of all lines before the latest
+	next  uint32 // of all lines including the latest
 	tasks int
 }
 

@@ -127,7 +127,7 @@ func (c Cursor) parse() (x store.Cursor, err error) {
 type shardList struct {
 	shard   int
 	filter  *store.Filter
-	entries []store.Entry // that were read
+	entries []store.Entry // entries that were read
 	next    store.Cursor
 	over    bool // there are none behind next
 }
@@ -158,7 +158,7 @@ func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor
 			limit = max(limit, 200) // a page may cost as much as a shorter one
 		}
 		lists := make([]*shardList, n)
-		for i := range lists { // one by one, which leaves the store to others too
+		for i := range lists { // one by one, so that the store also serves others
 			lists[i] = &shardList{shard: i, filter: &f, next: after}
 			if err := lists[i].fill(ctx, c, limit); err != nil {
 				yield(store.Entry{}, err)

@@ -65,7 +65,7 @@ func TestPage(t *testing.T) {
 					break
 				}
 				require.Len(t, p.Tasks, 30)
-				_, err = c.Cancel(ctx, p.Tasks[29].ID) // the one that the cursor stands at
+				_, err = c.Cancel(ctx, p.Tasks[29].ID) // the task of the cursor
 				require.NoError(t, err)
 				schedule(t, c, durable.Task{Key: fmt.Sprint("new", pages)}, durable.After(0)) // before it
 			}

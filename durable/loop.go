@@ -31,13 +31,13 @@ type loop struct {
 	// Guarded by places.mu.
 	inLine   bool
 	wants    wants
-	reserved int       // 1 if a place is reserved for the loop, which was called
+	reserved int       // 1 if a place is reserved for the loop
 	fair     time.Time // when the loop last claimed only for handlers below their share
 
 	mu      sync.Mutex
 	reports []*report // waiting to be sent
 	claim   bool      // claim without waiting for claimAt
-	called  bool      // claim if what the loop waits for is available
+	called  bool      // claim when the loop's handlers have room
 	urgent  []string  // ids of tasks whose leases must be extended now
 	phase   phase
 
@@ -342,7 +342,7 @@ func (w *Worker) listen(ctx context.Context) {
 	places := w.places.Load()
 	wake := func(shard int) {
 		w.n.wakeups.Add(1)
-		places.await(w.loops[shard]) // a worker that has no room leaves wake-ups to others
+		places.await(w.loops[shard]) // a worker without room passes wake-ups to other workers
 		w.loops[shard].claimSoon()
 	}
 	for pause := firstBackoff; ; pause = min(2*pause, lastBackoff) {

@@ -48,7 +48,7 @@ func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	return c.Reschedule(ctx, key, At(at.Std()))
 }
 
-// absent is the outcome of a command for a task that could not be looked at.
+// absent returns the outcome of a command for a task that Get did not return.
 func absent(err error) (Outcome, error) {
 	if errors.Is(err, ErrNotFound) {
 		return Absent, nil

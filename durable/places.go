@@ -36,7 +36,7 @@ type places struct {
 type use struct {
 	index  int
 	taken  int     // places in use; with a limit, also those reserved for claims
-	asked  int     // places of its share that claims under way request
+	asked  int     // places that claims under way request within its share
 	behind bool    // the latest claim got all tasks that it requested
 	tokens float64 // how many tasks may start by the rate
 	filled time.Time
@@ -53,7 +53,7 @@ type wants struct {
 type grant struct {
 	places   int
 	rooms    []store.Room // of each handler
-	plain    bool         // the claim needs no rooms: it cannot exceed them
+	plain    bool         // the claim cannot exceed the rooms, so it does not send them
 	suspects store.Suspects
 	full     bool // no other place is free
 	fair     bool // the claim is only for handlers below their share
@@ -208,7 +208,7 @@ func (p *places) settle(l *loop, g grant, got, run []int, running int, more want
 	p.mu.Lock()
 	defer p.unlock(now)
 	p.addLocked(g.places - running)
-	more.any = more.any || g.fair || l.wants.any // a wake-up has come since the claim: see await
+	more.any = more.any || g.fair || l.wants.any // the loop was woken since the claim: see await
 	l.wants = more
 	for i, h := range p.handlers {
 		room := g.rooms[i].Most

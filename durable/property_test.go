@@ -17,7 +17,7 @@ import (
 
 // history is what happened to one task, guarded by the mutex of the test's histories.
 type history struct {
-	cancelled durable.Outcome // what the last Cancel said, if there was one
+	cancelled durable.Outcome // of the last Cancel, if there was one
 	endedAt   int64           // the sequence number when Cancel had returned
 	begun     []int64         // sequence numbers of the deliveries
 	done      int

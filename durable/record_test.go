@@ -84,7 +84,7 @@ func TestDecode_OfAnotherVersion(t *testing.T) {
 	_, _, err = decode(&x)
 	require.ErrorIs(t, err, errRecord)
 	x.Record[0] = recordVersion
-	x.Record[recordHead-1] |= 1 << 7 // a field that this version does not have
+	x.Record[recordHead-1] |= 1 << 7 // a field of a later version
 	_, _, err = decode(&x)
 	require.ErrorIs(t, err, errRecord)
 	for n := range recordHead {

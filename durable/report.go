@@ -94,9 +94,9 @@ func (c *handlerConfig) delay(attempt int, most time.Duration) time.Duration {
 	return time.Duration(rand.Int64N(int64(limit) + 1))
 }
 
-// leaveToOthers returns the report on a task that this Worker cannot run. The task is due again
-// for other Workers after a short delay, which grows with the time since the task was
-// due.
+// leaveToOthers returns the report on a task that this Worker cannot run. The task is
+// due for other Workers after a short delay, which grows with the time since the task
+// was due.
 func (a *attempt) leaveToOthers(now store.Time) *report {
 	const soonest, latest = 100 * time.Millisecond, 30 * time.Second
 	d := min(max(now.Sub(a.due)/4, soonest), latest)

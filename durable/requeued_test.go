@@ -67,7 +67,7 @@ func TestCancel_OfARequeuedRun(t *testing.T) {
 		_, err = c.Get(ctx, run.ID)
 		require.ErrorIs(t, err, durable.ErrNotFound)
 		none(t, ran, time.Hour-time.Second)
-		d := ran.next(t) // the task goes on
+		d := ran.next(t) // the task continues
 		require.Equal(t, "cron", d.Key)
 		info, err = c.Get(ctx, "cron")
 		require.NoError(t, err)

@@ -17,7 +17,7 @@ type round struct {
 	round   store.Round
 	reports []*report
 	renewed []*attempt
-	grant   grant     // the reservation for the claim, unless it was returned
+	grant   grant     // the places reserved for the claim, unless they were returned
 	first   time.Time // when the round was first sent
 }
 
@@ -264,7 +264,7 @@ func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 		a := l.w.newAttempt(l, &answer.Tasks[i])
 		a.claimed = answer.Now
 		a.countClaim()
-		more.suspect = more.suspect || a.d.Crashes > 0 // there may be more suspects than the one that the claim got
+		more.suspect = more.suspect || a.d.Crashes > 0 // the claim got one suspect, and there may be more
 		runs := l.start(a, answer.Now, sent)
 		if runs {
 			running++

@@ -9,9 +9,9 @@ package durable
 
 // suspicion is the state of the suspect, guarded by places.mu.
 type suspicion struct {
-	suspect *attempt // it runs, or waits until it is alone
+	suspect *attempt // runs, or waits until it is alone
 	alone   bool     // the suspect must run alone
-	asked   bool     // its loop was told that it is alone
+	asked   bool     // the suspect's loop knows that it is alone
 	hung    int      // places of handlers that do not return and whose leases were given up
 }
 

@@ -32,7 +32,7 @@ func (m *mortal) Do(ctx context.Context, shard int, s store.Stamp, r store.Round
 		return store.Answer{}, store.ErrClosed
 	}
 	a, err := m.Store.Do(ctx, shard, s, r)
-	if m.killed.Err() != nil { // it died before the answer came
+	if m.killed.Err() != nil { // killed before the answer came
 		return store.Answer{}, store.ErrClosed
 	}
 	return a, err

@@ -60,7 +60,7 @@ type Worker struct {
 	n          counters
 	dead       recentDead
 	complained atomic.Int64 // when an error was last logged, in seconds
-	paused     atomic.Bool  // the store has said that it is paused
+	paused     atomic.Bool  // the store is paused
 }
 
 // A currentRun is a call of Run.

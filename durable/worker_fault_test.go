@@ -146,7 +146,7 @@ func TestShutdown_OfAStoreThatIsFrozen(t *testing.T) {
 		go func() { done <- w.Run(ctx) }()
 		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
 		ds.next(t)
-		synctest.Wait() // a command under way would keep the handler from hearing of it
+		synctest.Wait() // otherwise a command under way would delay the signal to the handler
 		f.frozen.Store(true)
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
@@ -174,7 +174,7 @@ func TestShutdown_WhileAClaimHasNoAnswer(t *testing.T) {
 		lost.Store(true)
 		f.setLose(lost.Load)
 		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
-		synctest.Wait() // it is claimed, which the worker does not know
+		synctest.Wait() // claimed, but the worker got no answer
 		becomes(t, c, "k", durable.Running)
 		time.AfterFunc(3*time.Second, func() { lost.Store(false) })
 		require.NoError(t, w.Shutdown(ctx))
@@ -246,7 +246,7 @@ func TestShutdown_CancelsWhatALoopRunsThatWaitsForItsStore(t *testing.T) {
 			other = fmt.Sprint("l", i)
 		}
 		schedule(t, c, durable.Task{Key: other}, durable.After(0))
-		synctest.Wait() // the loop has sent a claim for it
+		synctest.Wait() // the loop has sent a claim for the task
 		w.Close()
 		require.ErrorIs(t, <-done, durable.ErrNotHandedBack)
 		require.ErrorIs(t, <-causes, durable.ErrClosed)

@@ -150,7 +150,7 @@ func WithBackoff(base, limit time.Duration) HandlerOption {
 // positive.
 func WithTimeout(d time.Duration) HandlerOption {
 	positive("WithTimeout", d > 0, d)
-	d = min(d, store.MaxDelay) // a lease can be added to it
+	d = min(d, store.MaxDelay) // so that d plus a lease does not overflow
 	return handlerOption(func(c *handlerConfig) { c.timeout = d })
 }
 

@@ -128,7 +128,7 @@ func TestWorker_RunsEveryTaskOnceAndNoneEarly(t *testing.T) {
 		runs := make(map[string]int)
 		all := make(chan struct{})
 		handle := func(_ context.Context, d durable.Delivery) error {
-			now := time.Now() // the clock of the store, which is the same
+			now := time.Now() // the store has the same clock
 			mu.Lock()
 			defer mu.Unlock()
 			if now.Before(d.Due) {
@@ -439,7 +439,7 @@ func TestDeadLetters_ManyAtOnce(t *testing.T) {
 		}
 		dead(n)
 		of := func(i int) durable.Filter { return durable.Filter{Handler: fmt.Sprint("h", i)} }
-		time.Sleep(time.Millisecond) // what died at this very microsecond is left
+		time.Sleep(time.Millisecond) // a task that died in this microsecond is not requeued
 		moved, err := c.RequeueAll(ctx, of(0), durable.After(time.Hour))
 		require.NoError(t, err)
 		require.Equal(t, n/3, moved)
@@ -652,7 +652,7 @@ func TestWorker_Repeats(t *testing.T) {
 
 // times is a schedule with n more times.
 type times struct {
-	mu   sync.Mutex // several workers may have it
+	mu   sync.Mutex // several workers may share the value
 	n    int
 	step time.Duration
 }
@@ -1003,7 +1003,7 @@ func TestWorker_PoisonEndsNoRepeatingTask(t *testing.T) {
 				w := durable.NewWorker(c, durable.WithLease(time.Second))
 				w.Handle("h", func(context.Context, durable.Delivery) error {
 					if hung.Add(1) <= int64(test.lost) {
-						<-release // as a handler that does not heed its context
+						<-release // like a handler that ignores its context
 						return nil
 					}
 					runs.Add(1)

@@ -30,7 +30,7 @@ func TestAnalyzer_Golden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(files) > 0 { // not one that only holds what the others import
+		if len(files) > 0 { // not a package that only others import
 			names = append(names, e.Name())
 		}
 	}

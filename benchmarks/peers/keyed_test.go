@@ -39,7 +39,7 @@ func BenchmarkKeyedSet(b *testing.B) {
 				i++
 			}
 			flush()
-			b.StopTimer() // closing is no part of it
+			b.StopTimer() // do not measure Close
 		}
 		b.Run(fmt.Sprintf("impl=tickless/n=%s", benchmarks.Size(n)), func(b *testing.B) {
 			s := timer.New()

@@ -13,7 +13,7 @@ type asynqImpl struct {
 	opt    asynq.RedisClientOpt
 	client *asynq.Client
 	config asynq.Config
-	uuid   bool // its own ids, of 36 bytes, by which tasks cannot be found again
+	uuid   bool // asynq's own ids, of 36 bytes, which the caller does not know in advance
 }
 
 func newAsynq(s *server) impl {

@@ -148,7 +148,7 @@ func BenchmarkBurst(b *testing.B) {
 		lead := 3*time.Second + time.Duration(n)*200*time.Microsecond
 		due := time.Now().Add(lead).Truncate(time.Second)
 		x.schedule(b, tasks(n, func(int) time.Time { return due }), 8, x.batches())
-		if time.Until(due) < time.Second { // in which the worker is to start
+		if time.Until(due) < time.Second { // the worker needs time to start
 			b.Fatalf("scheduling took longer than %v: part of the burst was due before, or the worker would start late", lead)
 		}
 		var handled atomic.Int64

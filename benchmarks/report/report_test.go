@@ -42,7 +42,7 @@ func TestReport(t *testing.T) {
 		"| | time | tickless |\n",
 		"| n=1M/p=1 ns/op | 250 | **50** |\n",
 		"| n=1M/p=1 B/op | 112 | **0** |\n",
-		"| n=1M last-ms | 5 | **2** | 1 |\n", // the hasty one is early, so it cannot be the best
+		"| n=1M last-ms | 5 | **2** | 1 |\n", // hasty is early, so it is not marked as the best
 		"| n=1M early | 0 | 0 | 7 |\n",
 	} {
 		if !strings.Contains(string(text), want) {

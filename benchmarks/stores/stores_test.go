@@ -52,7 +52,7 @@ func openRedis(dir string) (side, error) {
 	st := redisstore.New(rdb, redisstore.WithLogger(quiet()))
 	stop := func() error {
 		err := errors.Join(st.Close(), rdb.Close(), cmd.Process.Kill())
-		_ = cmd.Wait() // that it was killed
+		_ = cmd.Wait() // the error says that the process was killed
 		return err
 	}
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {

@@ -29,14 +29,14 @@ type table struct {
 	next     *sql.Stmt
 	finish   *sql.Stmt
 	token    int64
-	wake     chan struct{} // a task came that is due before what the worker waits for
-	waits    int64         // what that is; the writer's
+	wake     chan struct{} // has an element if a task is due earlier than the worker expects
+	waits    int64         // when the worker expects the next task; owned by the writer
 }
 
 // A request is a part of a transaction.
 type request struct {
 	insert []task
-	finish []held // what is done
+	finish []held // finished tasks
 	claim  int    // how many to claim at most
 	done   chan error
 

@@ -26,7 +26,7 @@ import (
 // An upstreamSuite is a set of test files of another module, and the changes to make in
 // them.
 type upstreamSuite struct {
-	Module string   // its path; the tested package's go.mod requires it
+	Module string   // the module's path; the tested package's go.mod requires the module
 	Files  []string // below the module's folder
 	// Replace are pairs of an old and a new text, for strings.NewReplacer.
 	Replace []string
@@ -56,7 +56,7 @@ func (s upstreamSuite) run(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range own {
-		overlay[file] = "" // as if it were not there
+		overlay[file] = "" // as if the file did not exist
 	}
 	temp := t.TempDir()
 	add := func(text string) {
@@ -264,7 +264,7 @@ func checkDue(t *testing.T, theirs, ours func(t *testing.T) (anyClock, func(time
 			for _, d := range []time.Duration{0, -1, -time.Hour} {
 				a := c.AfterFunc(d, f)
 				ch := a.C
-				a.C = nil // some libraries have one, which is full if nobody receives
+				a.C = nil // in some libraries the timer has a channel, which fills up if nobody receives
 				drain := func() {
 					if ch != nil {
 						received(ch)

@@ -151,7 +151,7 @@ func TestCaller_RetryAfter(t *testing.T) {
 		{503, "in half a minute", "none", 28 * time.Second, 34 * time.Second},
 		{500, "99999999999999999999999", "", 0, 0},
 		{429, "9999999999999999999", "", time.Hour, 67 * time.Minute},
-		{429, "86400", "", time.Hour, 67 * time.Minute}, // the most that is granted
+		{429, "86400", "", time.Hour, 67 * time.Minute}, // the maximum
 		{429, "0", "", 0, 0},
 		{429, "-5", "", 0, 0},
 		{429, "soon", "", 0, 0},
@@ -337,7 +337,7 @@ func TestCaller_LooksAtTheAddressThatIsDialled(t *testing.T) {
 	dial := tr.DialContext
 	tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		dialled = append(dialled, address)
-		return dial(ctx, network, addr.String()) // what a resolver that changes its mind does
+		return dial(ctx, network, addr.String()) // like a resolver whose answer changes
 	}
 	err := call(t, c, Request{URL: "http://public.example/"})
 	require.ErrorIs(t, err, ErrAddress)

@@ -40,9 +40,9 @@ func (s *Store) List(ctx context.Context, index int, f store.Filter, c store.Cur
 	var found []candidate
 	var full bool
 	var last store.Cursor
-	first := func(n int) { // of those that were found
+	first := func(n int) { // keeps the first n of found
 		slices.SortFunc(found, func(a, b candidate) int { return a.Compare(b.Cursor) })
-		found = slices.Compact(found) // one that moved in all was looked at twice
+		found = slices.Compact(found) // a task that moved in sh.all was visited twice
 		found = found[:min(n, len(found))]
 	}
 	for next, more := math.MaxInt, true; more; {
@@ -61,7 +61,7 @@ func (s *Store) List(ctx context.Context, index int, f store.Filter, c store.Cur
 			return p, err
 		}
 		if first(limit + 1); len(found) > limit {
-			full, last = true, found[limit].Cursor // what is behind it is on another page
+			full, last = true, found[limit].Cursor // later entries are on another page
 		}
 	}
 	if len(found) > limit {

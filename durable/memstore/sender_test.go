@@ -56,7 +56,7 @@ func unknownAfterADay(t *testing.T, pause bool) (unknown, resumed int64) {
 		change(1, store.Pause)
 	}
 	clk.Advance(23 * time.Hour)
-	schedule("another", "b") // who comes has others looked at
+	schedule("another", "b") // a new sender makes the store check other senders
 	require.Zero(t, count())
 	clk.Advance(2 * time.Hour)
 	schedule("a third", "c")

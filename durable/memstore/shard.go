@@ -31,7 +31,7 @@ var _ machine.Index = (*shard)(nil)
 type task struct {
 	machine.Task
 	nth   int    // of all
-	queue *queue // nil if it is in none
+	queue *queue // nil if the task is in no queue
 	index int    // in the queue
 	// arrival orders tasks with the same At.
 	arrival uint64
@@ -188,7 +188,7 @@ func (sh *shard) Remember(name string, x *machine.Sender) {
 // Gone returns senders that have been silent for long. It checks only some of them,
 // because there may be many.
 func (sh *shard) Gone(before store.Time, n int) (out []string) {
-	for name, x := range sh.senders { // which begins anywhere
+	for name, x := range sh.senders { // in random order
 		if x.Seen < before {
 			out = append(out, name)
 		}

@@ -82,8 +82,8 @@ func commands(c *durable.Client) []durable.CommandStats {
 
 // A clientSample is one reading of a Client.
 type clientSample struct {
-	queue    *durable.Stats // what its store has said lately; nil if it does not answer
-	age      time.Duration  // of that
+	queue    *durable.Stats // the latest answer of the store; nil if the store does not answer
+	age      time.Duration  // of queue
 	commands []durable.CommandStats
 }
 

@@ -19,7 +19,7 @@ import (
 // be forgotten.
 func TestTables_ExportEachField(t *testing.T) {
 	each(t, clients, func(st durable.Stats) any {
-		st.Pending += st.Overdue // of which these are a part
+		st.Pending += st.Overdue // Pending includes Overdue
 		st.Overdue += st.Unknown
 		return clientSample{queue: &st}
 	})

@@ -205,7 +205,7 @@ func TestSources_RefuseNil(t *testing.T) {
 	}
 }
 
-// A zero Client or Worker does not end the process.
+// A scrape of a zero Client or Worker does not panic.
 func TestSources_OnesThatPanic(t *testing.T) {
 	all := export(t, metrics.Client("not made", new(durable.Client)), metrics.Worker("not made", new(durable.Worker)))
 	for _, got := range []map[string]any{all.Client["not made"], all.Worker["not made"]} {

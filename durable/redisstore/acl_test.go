@@ -104,7 +104,7 @@ func tryUsers(t *testing.T, nodes []*redis.Client, connect func(user string) red
 	must(c.Schedule(ctx, task, durable.After(0)))
 
 	wc := as("worker")
-	var log bytes.Buffer // the handler writes it by turns, and it is read after Run
+	var log bytes.Buffer // the log handler locks it, and the test reads it after Run
 	logged := durable.New(wc.s, durable.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	w := durable.NewWorker(logged, durable.WithLease(300*time.Millisecond))
 	w.Handle("h", func(_ context.Context, d durable.Delivery) error {

@@ -128,9 +128,9 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 		name string
 		// prepare sets up the tasks and returns the operation to tear.
 		prepare func(t *testing.T, c *client) func()
-		ids     []string // the tasks that it is about
-		kept    bool     // which must exist afterwards
-		later   bool     // and not be due before tomorrow
+		ids     []string // the tasks that the command changes
+		kept    bool     // whether these tasks must exist afterwards
+		later   bool     // whether they must be due tomorrow or later
 	}{
 		{"schedule", none(func(c *client) error {
 			_, err := c.Schedule(ctx, durable.Task{Key: "new", Handler: "h"}, durable.At(tomorrow))
@@ -342,7 +342,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
 			commands := readAOF(t, text, int(size.Size()))
-			inside := commands // of which there may be one alone
+			inside := commands // a command may be sent without MULTI
 			if len(commands) > 1 {
 				require.Equal(t, "MULTI", commands[0].name, "%v", commands)
 				require.Equal(t, "EXEC", commands[len(commands)-1].name, "%v", commands)

@@ -27,7 +27,7 @@ func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 type change struct {
 	shard  *shard
 	sender string
-	args   []any // what the script is told of it
+	args   []any // the arguments for the script
 	op     store.Op
 	items  int
 	bytes  int

@@ -58,7 +58,7 @@ func (b *combiner) change(ctx context.Context, x *change) ([]store.Outcome, erro
 	defer b.mu.Unlock()
 	i := slices.Index(b.queue, x)
 	if i < 0 {
-		return nil, ctx.Err() // it was sent
+		return nil, ctx.Err() // the change was already sent
 	}
 	b.queue = slices.Delete(b.queue, i, i+1)
 	return nil, explain(&unsentError{ctx.Err()})

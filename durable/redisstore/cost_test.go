@@ -83,7 +83,7 @@ func TestCommands_NumberDoesNotGrow(t *testing.T) {
 					did++
 				}
 			}
-			step(0) // what is done once
+			step(0) // includes work that is done once
 			begin := calls(t, rdb)
 			did = 0
 			for i := range times {

@@ -62,7 +62,7 @@ func (s *Store) Same(ctx context.Context, other store.Store) bool {
 	if !ok || o.config.name != s.config.name {
 		return false
 	}
-	_ = s.know(ctx) // makes it, if it is not there
+	_ = s.know(ctx) // creates the store if it does not exist
 	mine, err := s.made(ctx)
 	if err != nil || mine == "" {
 		return false

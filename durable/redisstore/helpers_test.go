@@ -94,17 +94,17 @@ type crasher struct {
 	c        *client
 	n        int           // of a claim; zero is 100
 	lease    time.Duration // zero is an hour
-	handlers []string      // that it knows; empty is h and h2
+	handlers []string      // its handlers; nil means h and h2
 	shard    int
 	sender   string
 	number   int64
-	lost     int // rounds that had to be sent again, since they had no answer
+	lost     int // rounds that were repeated because they had no answer
 }
 
 func (w *crasher) do(r store.Round) store.Answer {
 	w.t.Helper()
 	r.Lease, r.MaxCrashes = cmp.Or(w.lease, time.Hour), 3
-	if w.sender == "" { // not its address, which may be another's once it is garbage
+	if w.sender == "" { // not the worker's address, which may be reused after it is garbage
 		w.sender = fmt.Sprint("crasher", crashers.Add(1))
 	}
 	w.number++

@@ -95,7 +95,7 @@ func TestRepair_TornDeadLetterOfARepeatingTask(t *testing.T) {
 	defer r.Close()
 	for _, x := range []struct {
 		name string
-		torn []string // what is not there
+		torn []string // keys that are missing
 		runs int
 	}{
 		{"place", []string{"dead"}, 2},

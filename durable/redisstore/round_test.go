@@ -31,7 +31,7 @@ func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
 	require.NoError(t, err)
 	claim := store.Claim{Asked: true, Max: 10, Handlers: []string{"h"}}
 	time.Sleep(100 * time.Millisecond)
-	a, err := do(ctx, store.Round{Claim: claim}) // after a pause it is not delayed
+	a, err := do(ctx, store.Round{Claim: claim}) // a round after a pause is not delayed
 	require.NoError(t, err)
 	require.Len(t, a.Tasks, 1)
 

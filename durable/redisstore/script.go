@@ -57,7 +57,7 @@ func read(name string) string {
 type call struct {
 	script *script
 	shard  *shard
-	fields []any // of meta, which the script reads
+	fields []any // fields of meta that the script reads
 	args   []any
 }
 
@@ -81,7 +81,7 @@ func (s *Store) command(ctx context.Context, x call, name, code string) *redis.C
 func (s *Store) run(ctx context.Context, x call) (any, error) {
 	if err := s.know(ctx); err != nil {
 		if denied(err) {
-			err = &unsentError{err} // the question was refused, and nothing was sent but that
+			err = &unsentError{err} // only the question was sent
 		}
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func TestWorker_SentinelFailover(t *testing.T) {
 	}
 	_, err := c.ScheduleBatch(t.Context(), items)
 	require.NoError(t, err)
-	confirm := r.Conn() // WAIT is about what its own connection has written
+	confirm := r.Conn() // WAIT only covers writes of its own connection
 	require.NoError(t, confirm.Set(t.Context(), "last", "x", 0).Err())
 	require.EqualValues(t, 1, confirm.Wait(t.Context(), 1, 10*time.Second).Val())
 	require.NoError(t, confirm.Close())

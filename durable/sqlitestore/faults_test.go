@@ -146,7 +146,7 @@ func TestBusy(t *testing.T) {
 	waited := make(chan error, 1)
 	go func() { waited <- schedule(context.Background(), st, "long") }()
 	time.Sleep(time.Until(begin.Add(hold)))
-	_, err = st.Stats(t.Context(), 0) // reading goes on
+	_, err = st.Stats(t.Context(), 0) // reads still work
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit())
 	require.NoError(t, <-waited)
@@ -288,7 +288,7 @@ func TestDamagedIndex(t *testing.T) {
 	st, err := sqlitestore.Open(path)
 	require.NoError(t, err)
 	begin := time.Now().Truncate(time.Second)
-	for i := range 10 { // of which the last is not due yet
+	for i := range 10 { // the last one is not due yet
 		at := begin.Add(time.Duration(i) * time.Microsecond)
 		if i == 9 {
 			at = at.Add(time.Hour)

@@ -19,11 +19,11 @@ type index struct {
 	tasks   map[string]*task
 	dirty   []*task
 	senders map[string]*sender
-	sent    []string   // the names of senders that are remembered anew, some twice
-	until   store.Time // leases up to here that are still there are of damaged rows
-	version int64      // that SQLite gives to what other connections have committed
+	sent    []string   // senders with a new command; names may repeat
+	until   store.Time // leases in the table up to this time belong to damaged rows
+	version int64      // SQLite's data_version: changes when another connection commits
 	numbers machine.Numbers
-	stored  machine.Numbers // as they are in the table
+	stored  machine.Numbers // the numbers in the table
 	// limits are the limits, or nil before they are read. was has the limits as stored.
 	limits map[string]*machine.Limit
 	was    map[string]machine.Limit
@@ -34,10 +34,10 @@ var _ machine.Index = (*index)(nil)
 // A task is a task that the transaction has read.
 type task struct {
 	machine.Task
-	was    store.Task // as it is in the table
-	stored bool       // it has a row
+	was    store.Task // the task in the table
+	stored bool       // the task has a row
 	dirty  bool
-	err    error // it is damaged
+	err    error // not nil if the row is damaged
 }
 
 type sender struct {
@@ -365,7 +365,7 @@ func (ix *index) Gone(before store.Time, n int) (names []string) {
 	ix.rows(goneSenders, []any{from, int64(before), n}, func(rows *sql.Rows) {
 		var name string
 		must(rows.Scan(&name))
-		if s := ix.senders[name]; s == nil || s.Sender != nil && s.Seen < before { // what is in the table may be older
+		if s := ix.senders[name]; s == nil || s.Sender != nil && s.Seen < before { // the table may have an older time
 			names = append(names, name)
 		}
 	})

@@ -74,7 +74,7 @@ func fillChild(path string) error {
 		return err
 	}
 	var some string
-	rows, err := db.Query(`SELECT id FROM tickless_tasks`) // as long as it reads the log grows
+	rows, err := db.Query(`SELECT id FROM tickless_tasks`) // while the query is open, the log grows
 	if err != nil || !rows.Next() || rows.Scan(&some) != nil {
 		return fmt.Errorf("it cannot read: %w", err)
 	}

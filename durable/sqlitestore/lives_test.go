@@ -131,7 +131,7 @@ func TestLives(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "tasks.db")
 	var mu sync.Mutex
-	acknowledged, ran := map[string]bool{}, map[string][]string{} // the processes that ran a key
+	acknowledged, ran := map[string]bool{}, map[string][]string{} // ran has the processes that ran each key
 	killed := map[string]bool{}
 	var wrong []string
 	take := func(line string) {

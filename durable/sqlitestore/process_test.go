@@ -200,7 +200,7 @@ func (p *twoProcesses) remote(ctx context.Context, x request) (y response, done 
 	}
 	x.Now, x.Wall = p.clk.Now(), p.clk.Wall()
 	if err := p.out.Encode(&x); err != nil {
-		return y, false, nil // it is closed: this process says so
+		return y, false, nil // closed in this process
 	}
 	if err := p.ans.Decode(&y); err != nil {
 		return y, true, err

@@ -9,7 +9,7 @@ import (
 // A session is a connection or a transaction, with its prepared statements. Its methods
 // panic on errors: see recoverInto.
 type session struct {
-	ctx     context.Context // of readers; others have one that does not end
+	ctx     context.Context // ends only for readers
 	prepare func(ctx context.Context, query string) (*sql.Stmt, error)
 	stmts   map[statement]*sql.Stmt
 }

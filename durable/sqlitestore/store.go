@@ -24,8 +24,8 @@ import (
 type Store struct {
 	config
 	path string
-	file os.FileInfo // of the file as it was opened
-	wal  os.FileInfo // of its log; nil if there was none yet
+	file os.FileInfo // the file when it was opened
+	wal  os.FileInfo // the file's log; nil if there was none
 	steady
 	// longest is the longest time that a worker sleeps. It is limited if the system does
 	// not report changes of the wall clock.
@@ -33,15 +33,15 @@ type Store struct {
 
 	write  *sql.DB // of the writer's connection
 	read   *sql.DB // of readers
-	tend   *sql.DB // of who checkpoints, and of who looks for others' commits
+	tend   *sql.DB // for checkpoints and for watching commits of other processes
 	writer writer
 
 	waiters waiters.Waiters
 	seen    atomic.Int64 // the Wakes for which the waiters were woken
 	watch   sync.Once
 	dirty   chan struct{} // has an element if the log must be checkpointed
-	full    atomic.Bool   // the disk was full: the log must begin again, however short it is
-	held    atomic.Bool   // another connection has the file's lock, which the writer waits for
+	full    atomic.Bool   // the disk was full: reset the log, however short it is
+	held    atomic.Bool   // the writer waits for another connection's lock on the file
 	over    chan struct{}
 	all     sync.WaitGroup
 }

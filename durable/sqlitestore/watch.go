@@ -9,9 +9,9 @@ import (
 
 // The intervals of the watch for commits of other processes.
 const (
-	lookEvery  = 50 * time.Millisecond // where nothing tells that the file has changed
-	quickEvery = 2 * time.Millisecond  // at first, after something has
-	lookFor    = time.Minute           // and then the more seldom the longer nothing has
+	lookEvery  = 50 * time.Millisecond // if the system does not report changes of the file
+	quickEvery = 2 * time.Millisecond  // at first after a reported change; the interval then grows
+	lookFor    = time.Minute           // how long after the latest reported change
 )
 
 // Wait first calls wake for each shard, so that no earlier change is missed.
@@ -53,7 +53,7 @@ func (s *Store) watchOthers() {
 		defer t.Stop()
 		tick = t.C
 	}
-	written := changed // nil, and so never ready, where nobody else writes
+	written := changed // nil, and so never ready, if no other process writes
 	if s.alone {
 		written = nil
 	}
@@ -98,7 +98,7 @@ func (s *Store) look(x *session, last int64) (version int64) {
 	var err error
 	defer func() {
 		if err != nil {
-			version = -1 // busy, maybe: it looks again
+			version = -1 // perhaps busy: check again
 		}
 	}()
 	defer recoverInto(&err)

@@ -21,11 +21,11 @@ import (
 type writer struct {
 	s       *Store
 	conn    *sql.Conn
-	last    *index // of the latest transaction that was committed, or one that knows nothing
+	last    *index // the index of the latest committed transaction, or an empty one
 	session *session
 	calls   chan *call
-	count   int       // calls in the transaction before
-	looked  time.Time // at the length of the log
+	count   int       // calls in the previous transaction
+	looked  time.Time // when the length of the log was last checked
 }
 
 const (

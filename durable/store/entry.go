@@ -61,7 +61,7 @@ type Entry struct {
 	// Attempts and Crashes are those of the current run.
 	Attempts int
 	Crashes  int
-	Token    int64 // of the lease, if it is Running
+	Token    int64 // of the lease of a Running task
 	// The package comment explains Stopping and Following. If the entry is Following,
 	// Next is when it is due next. NextTask is then the task that was scheduled
 	// meanwhile, or the present one with another generation, or nil if the present one

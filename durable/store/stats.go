@@ -4,11 +4,11 @@ import "time"
 
 // Stats are the numbers of tasks and the counters of a shard.
 type Stats struct {
-	Pending int64 // tasks that wait, those included that are overdue
-	Overdue int64 // tasks that are due and not claimed
+	Pending int64 // waiting tasks, including overdue ones
+	Overdue int64 // due tasks that are not claimed
 	Running int64
 	Dead    int64
-	Past    int64 // runs that are kept, and one more entry for each key that has any
+	Past    int64 // finished runs that are kept, and one head entry for each key with such runs
 	// Unknown is the number of due tasks whose handler or schedule no running worker has
 	// named in its latest claim.
 	Unknown int64
@@ -35,7 +35,7 @@ func (s *Stats) Add(t Stats) {
 	s.Astray += t.Astray
 	s.Late = max(s.Late, t.Late)
 	s.Paused = s.Paused || t.Paused
-	s.Limits = t.Limits // which all shards have
+	s.Limits = t.Limits // all shards have the same
 	s.Claimed += t.Claimed
 	s.Done += t.Done
 	s.Retried += t.Retried
@@ -48,11 +48,11 @@ func (s *Stats) Add(t Stats) {
 
 // Counters count events since the shard was created.
 type Counters struct {
-	Claimed  int64 // attempts begun
-	Done     int64 // runs that ended well
-	Retried  int64 // attempts that failed and were followed by another
+	Claimed  int64 // attempts started
+	Done     int64 // runs that succeeded
+	Retried  int64 // failed attempts that are retried
 	Died     int64 // runs that became dead letters
-	Crashed  int64 // leases that ran out
+	Crashed  int64 // leases that expired
 	Released int64 // attempts handed back
 	Refused  int64 // reports of workers whose lease another had by then, or none
 	// Cancelled counts tasks that Cancel removed or found running. A running task is
@@ -71,8 +71,8 @@ type Health struct {
 
 // A Repair counts what Store.Repair has checked and corrected.
 type Repair struct {
-	Looked   int64 // entries looked at
-	Requeued int64 // tasks that were in no place: they are Pending now, or dead letters again
-	Doubled  int64 // tasks that were in two places: they are in one now
-	Orphaned int64 // entries without a task: they are gone
+	Looked   int64 // entries checked
+	Requeued int64 // tasks that were in no index: now Pending, or dead letters again
+	Doubled  int64 // tasks that were in two indexes: now in one
+	Orphaned int64 // index entries without a task: now removed
 }

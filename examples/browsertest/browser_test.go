@@ -60,7 +60,7 @@ func newBrowser(t *testing.T) context.Context {
 
 	var mu sync.Mutex
 	var complaints []error
-	require.NoError(t, chromedp.Do(ctx)) // it starts the browser
+	require.NoError(t, chromedp.Do(ctx)) // starts the browser
 	require.NoError(t, chromedp.Listen(ctx, func(event any) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -85,7 +85,7 @@ func newBrowser(t *testing.T) context.Context {
 // do runs steps on the page.
 func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // it is not the page's speed that is tested
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // long, because the page's speed is not tested
 	defer cancel()
 	require.NoError(t, chromedp.Do(ctx, steps...))
 }
@@ -171,7 +171,7 @@ func TestPage_Live(t *testing.T) {
 		chromedp.Navigate(url+"/debug/timers"),
 		chromedp.Click(chromedp.CSS(`a[href="?scheduler=requests"]`)),
 		chromedp.WaitVisible(chromedp.CSS(`#due`)),
-		until(rates), // it fills them in by itself
+		until(rates), // the page shows the rates without a reload
 	)
 	require.Contains(t, get(t, ctx, chromedp.Title()), "requests - Timers of ")
 	require.NotEqual(t, "0", get(t, ctx, chromedp.Text(chromedp.CSS(`.figures div:nth-child(4) dd`))), "a ticker ticks")
@@ -274,7 +274,7 @@ func TestPage_Sources(t *testing.T) {
 			require.Contains(t, get(t, ctx, chromedp.Text(chromedp.CSS(`section[aria-labelledby="source0"]`))), "no such address")
 			fits(t, ctx)
 		}
-		if script { // they are replaced with the rest
+		if script { // an update of the page replaces the tables
 			at := get(t, ctx, chromedp.Evaluate[string](clock))
 			do(t, ctx, until(clock+` !== "`+at+`"`), chromedp.WaitVisible(chromedp.CSS(`#source0`)))
 		}

@@ -27,7 +27,7 @@ func TestLongPolling(t *testing.T) {
 		resp.Body.Close()
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 	}
-	produce("one book") // not what the fetch waits for
+	produce("one book") // too little for the fetch
 	produce("two books")
 	require.Equal(t, "[\"two books\"]\n", <-answer)
 	require.Equal(t, "[\"one book\",\"two books\"]\n", get(t, server.URL+"/orders?from=0"))

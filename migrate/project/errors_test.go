@@ -95,7 +95,7 @@ func TestProject_GoVersionIsRaised(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("GOPROXY", "off") // the library is this one
+	t.Setenv("GOPROXY", "off") // go.mod replaces the library
 	goCommand(t, dir, "get", "github.com/tickless/tickless")
 	got, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil || !strings.Contains(string(got), "\ngo 1.25") {

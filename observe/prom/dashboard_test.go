@@ -70,7 +70,7 @@ func TestFiles_NameMetricsThatExist(t *testing.T) {
 var leftOut = []string{
 	"tickless_durable_client_queue_age_seconds",
 	"tickless_durable_client_queue_paused",
-	"tickless_durable_worker_attempt_running",       // the places are taken by them
+	"tickless_durable_worker_attempt_running",       // running attempts take the places
 	"tickless_durable_worker_attempt_claimed_total", // the sum of the others
 	"tickless_durable_worker_task_unknown_total",    // the store counts those
 	"tickless_durable_worker_attempt_overran_total",

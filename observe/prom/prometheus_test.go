@@ -236,7 +236,7 @@ func (s *server) try(expr string) ([]float64, error) {
 	var values []float64
 	for _, result := range answer.Data.Result {
 		if len(result.Histogram) > 0 {
-			values = append(values, math.NaN()) // it is no number
+			values = append(values, math.NaN()) // not a number
 			continue
 		}
 		v, err := strconv.ParseFloat(result.Value[1].(string), 64)

@@ -49,7 +49,7 @@ func TestTimer_Model(t *testing.T) {
 			due time.Time
 		}
 		var mu sync.Mutex
-		want := map[int]state{} // what is pending
+		want := map[int]state{} // the pending timers
 		for i := range steps {
 			mu.Lock()
 			switch op := rng.IntN(10); {

@@ -12,7 +12,7 @@ type machine struct {
 	ix    Index
 	n     *Numbers
 	now   store.Time
-	freed []*Limit // which had no room before
+	freed []*Limit // limits that had no room before
 }
 
 // leap is the difference between the wall clock and the steady clock that counts as a

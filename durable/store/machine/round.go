@@ -205,7 +205,7 @@ func (m *machine) finish(r *store.Report) store.Receipt {
 		m.fresh(t, next)
 	case store.Failed, store.Dropped:
 		if r.End == store.Dropped {
-			t.Attempts-- // it was not begun
+			t.Attempts-- // the handler was not called
 		}
 		if r.Keep {
 			m.keep(t, false, store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: r.Text}), nil)

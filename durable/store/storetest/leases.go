@@ -67,7 +67,7 @@ func testPoison(b *bench) {
 	x := b.claimOne("k")
 	equal(b, "crashes", x.Crashes, 2)
 	b.alone(x)
-	equal(b, "extended", b.extend(x), store.Held) // it stays alone
+	equal(b, "extended", b.extend(x), store.Held) // the suspect still runs alone
 	b.sleep(lease + 1)
 	b.claimNone()
 	e := b.get("k")
@@ -91,7 +91,7 @@ func testPoisonAtOnce(b *bench) {
 	}
 	b.claimOne("k")
 	b.sleep(lease + 1)
-	b.claimOne("k") // it was not alone
+	b.claimOne("k") // the suspect did not run alone
 	b.sleep(lease + 1)
 	b.schedule("once", b.after(0))
 	r := b.claimOf(2)

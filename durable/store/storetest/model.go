@@ -130,7 +130,7 @@ func (m *model) step() {
 	case n < 93:
 		m.copies()
 	case n < 95:
-		m.beliefs = nil // a worker crashes, and forgets all it had
+		m.beliefs = nil // all workers crash and forget their tasks
 	case n < 96:
 		op := store.Pause
 		if m.paused {

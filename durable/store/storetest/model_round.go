@@ -20,7 +20,7 @@ func (m *model) round() {
 		if len(m.beliefs) > 0 {
 			x := m.beliefs[m.rng.IntN(len(m.beliefs))]
 			if i := slices.IndexFunc(m.beliefs, m.isStopping); i >= 0 && m.rng.IntN(2) == 0 {
-				x = m.beliefs[i] // which would be rare
+				x = m.beliefs[i] // a stopping task would otherwise be rare
 			}
 			r.Extend = append(r.Extend, x.Lease)
 		}
@@ -102,12 +102,12 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 	if slices.ContainsFunc(others, func(r store.Report) bool { return r.ID == h.ID }) {
 		return store.Report{}, false
 	}
-	if m.rng.IntN(4) > 0 { // else it is reported again, or late
+	if m.rng.IntN(4) > 0 { // otherwise the report is repeated, or comes late
 		m.beliefs = slices.Delete(m.beliefs, i, i+1)
 	}
 	x := store.Report{Lease: h.Lease, Due: h.due, Text: "text of " + h.ID}
 	if m.rng.IntN(4) == 0 {
-		x.Due += store.Time(m.rng.IntN(100)) // runs that were missed were left out
+		x.Due += store.Time(m.rng.IntN(100)) // the worker skipped missed runs
 	}
 	x.End = []store.End{store.Done, store.Done, store.Retry, store.Failed, store.HandBack, store.Dropped}[m.rng.IntN(6)]
 	// Make it frequent that a run dies while its task already has a dead letter.
@@ -120,7 +120,7 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 		x.Result = []byte("result\x00\xff of " + h.ID)
 	}
 	if store.IsSingle(h.ID) && x.End != store.Retry && x.End != store.HandBack {
-		return x, true // it does not repeat
+		return x, true // the task does not repeat
 	}
 	if again || x.End == store.Retry || m.rng.IntN(3) == 0 {
 		x.Next, _ = m.when()

@@ -11,7 +11,7 @@ import (
 type walk struct {
 	filter store.Filter
 	cursor store.Cursor
-	stay   map[string]store.Cursor // of tasks that have met the filter all the time
+	stay   map[string]store.Cursor // tasks that matched the filter during the whole walk
 	seen   map[string]int          // of these
 }
 

@@ -164,7 +164,7 @@ func testOnceForADay(b *bench) {
 	b.noError(err)
 	b.require(b.report(b.claimOne("k"), store.Done, store.When{}), "refused")
 	b.Advance(24*time.Hour - time.Second)
-	for i := range 500 { // what makes a store look for senders to forget
+	for i := range 500 { // so that the store checks for senders to forget
 		b.schedule(fmt.Sprint(i), store.After(time.Hour))
 	}
 	out, err := b.Store.Change(ctx, 0, s, c)

@@ -15,7 +15,7 @@ func (b *bench) reopen() {
 	b.Store = b.Reopen(b.T)
 	b.require(b.now() >= before, "its time went back by %v", before.Sub(b.now()))
 	if b.Store == old {
-		return // it was not closed
+		return // not closed
 	}
 	for name, call := range b.calls(ctx, old) {
 		err := call()
@@ -37,7 +37,7 @@ func testReopened(b *bench) {
 		b.Skip("it does not outlive its process")
 	}
 	b.reopen()
-	b.reopen() // with nothing in it
+	b.reopen() // empty
 	equal(b, "entries of a new store", len(b.whole()), 0)
 
 	b.prepare() // running, running2; dead, dead2; pending, pending2, pending3
@@ -90,7 +90,7 @@ func testReopened(b *bench) {
 	for range 3 {
 		b.reopen()
 		same()
-		b.claimNone() // it is paused
+		b.claimNone() // the store is paused
 	}
 	for _, x := range sent {
 		out, err := b.Store.Change(ctx, 0, x.stamp, x.command)

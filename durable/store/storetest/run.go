@@ -106,7 +106,7 @@ var tests = []struct {
 type bench struct {
 	*testing.T
 	Subject
-	unit   time.Duration // a time that is easily told from none
+	unit   time.Duration // a time long enough to measure
 	number int64         // of the latest stamp
 }
 

@@ -16,8 +16,8 @@ type sleeper struct {
 	handlers []string
 	stamp    store.Stamp
 	woken    chan struct{}
-	at       store.Time // when it is to come; zero: when it is woken
-	got      int        // tasks that it has claimed
+	at       store.Time // when the sleeper claims next; zero: when it is woken
+	got      int        // tasks that the sleeper has claimed
 }
 
 // sleeper starts a sleeper. The returned function ends it.

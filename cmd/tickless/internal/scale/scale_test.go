@@ -157,7 +157,7 @@ func TestScale_FailureKeepsTheOthers(t *testing.T) {
 	t.Setenv(clitest.AsProgram, "1")
 	before := sides
 	defer func() { sides = before }()
-	sides = []side{before[0], {name: "greedy"}} // which the child does not know
+	sides = []side{before[0], {name: "greedy"}} // a side that the child does not know
 	cmd := NewCommand()
 	cmd.SetArgs([]string{"--counts", "1k,2k", "--json"})
 	var stdout, stderr bytes.Buffer

@@ -195,7 +195,7 @@ func TestTasks(t *testing.T) {
 		s.prints("paused_shards 0", "stats")
 
 		s.prints(`hourly\x00 moved`, "requeue", "--prefix", "hourly")
-		eventually(s.T, func() bool { // it dies again, as a task of its own
+		eventually(s.T, func() bool { // the requeued run dies again
 			st, err := s.client.Stats(ctx)
 			return err == nil && st.Died == 3
 		})

@@ -110,7 +110,7 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 	x.schedule(1000, 2000, func(int) durable.When { return durable.After(12 * time.Second) }, strings.Repeat("x", 30_000))
 	master.Kill()
 	replica.Resume()
-	x.start(x.order) // it waits for the new master
+	x.start(x.order) // start waits for the new master
 	x.eventually(30*time.Second, "there is a new master", func() bool {
 		m := c.MasterOf(ctx, 0)
 		return m != nil && m != master
@@ -231,7 +231,7 @@ func TestFault_SlotMigrated(t *testing.T) {
 		require.NoError(t, b.Do(ctx, "cluster", "setslot", slot, "importing", aid).Err())
 		require.NoError(t, a.Do(ctx, "cluster", "setslot", slot, "migrating", bid).Err())
 		for {
-			some := a.ClusterGetKeysInSlot(ctx, slot, 1).Val() // one by one, so that the shard is torn for a while
+			some := a.ClusterGetKeysInSlot(ctx, slot, 1).Val() // one by one, so that the shard is split between nodes for a while
 			if len(some) == 0 {
 				break
 			}

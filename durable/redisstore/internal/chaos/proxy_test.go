@@ -20,7 +20,7 @@ type proxy struct {
 	request, reply func([]byte) bool
 
 	mu    sync.Mutex
-	holes []*atomic.Bool // of each connection: what it sends and gets vanishes
+	holes []*atomic.Bool // for each connection: whether its data is dropped
 	conns []net.Conn
 	all   sync.WaitGroup
 }

@@ -29,14 +29,14 @@ import (
 func TestFault_DeadHost(t *testing.T) {
 	const places, many = 64, 500
 	x, _ := onServer(t)
-	x.loose = true // an attempt that fails is no duplicate
+	x.loose = true // a failed attempt does not count as a duplicate
 	alive := make(chan struct{})
 	note := func(r *http.Request) {
 		due, _ := time.Parse(time.RFC3339Nano, r.Header.Get("Tickless-Due"))
 		x.l.note(r.Header.Get("Tickless-Key"), due, 0)
 	}
 	dead := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // the server notices that the caller is gone only then
+		_, _ = io.Copy(io.Discard, r.Body) // net/http notices a closed connection only after the body was read
 		select {
 		case <-alive:
 			note(r)
@@ -75,7 +75,7 @@ func TestFault_DeadHost(t *testing.T) {
 	x.eventually(60*time.Second, "the healthy one has all of its tasks", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(late) >= many // one whose answer came too late comes again
+		return len(late) >= many // a request that was answered too late is repeated
 	})
 	require.Zero(t, x.l.count(prefix+"dead0"))
 	close(alive)
@@ -121,7 +121,7 @@ func TestFault_BadReceivers(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		case path == "/slow":
 			faults[1].Add(1)
-			_, _ = io.Copy(io.Discard, r.Body) // the server notices that the caller is gone only then
+			_, _ = io.Copy(io.Discard, r.Body) // net/http notices a closed connection only after the body was read
 			<-r.Context().Done()
 		case path == "/reset":
 			faults[2].Add(1)

@@ -21,7 +21,7 @@ func long(t *testing.T) {
 // numbers are the counters of a case.
 type numbers struct {
 	acknowledged, lost, duplicates, early int
-	crashed                               int // leases that ran out
+	crashed                               int // leases that expired
 	dead, repaired                        int
 	late, worst                           time.Duration // half of the tasks, and all
 }

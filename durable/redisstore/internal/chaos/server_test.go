@@ -45,7 +45,7 @@ func TestFault_ServerKilled(t *testing.T) {
 			x.start(x.order)
 			var all sync.WaitGroup
 			all.Go(func() { x.schedule(0, 20_000, soon(4*time.Second), "") })
-			all.Go(func() { // goes on all the time
+			all.Go(func() { // during the whole test
 				for i := 20_000; i < 20_300; i++ {
 					x.schedule(i, 1, now, "")
 					time.Sleep(10 * time.Millisecond)

@@ -39,7 +39,7 @@ type ledger struct {
 	again []visit // all but the first of each task, with the time of the one before
 	early int
 	late  []time.Duration
-	since time.Time // what is due before does not count as late
+	since time.Time // tasks due before this do not count as late
 	worst time.Duration
 	ahead time.Duration // of the clock of Redis
 	hook  func(key string, pid int)
@@ -330,7 +330,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 	}
 	allowed := int(st.Crashed)
 	if x.torn {
-		allowed += max(3, x.kills) // as often as it was killed
+		allowed += max(3, x.kills) // one for each kill
 	}
 	x.dups = len(x.l.again)
 	for _, v := range x.l.again {

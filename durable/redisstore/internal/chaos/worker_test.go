@@ -53,7 +53,7 @@ func TestFault_WorkerKilledInACallback(t *testing.T) {
 	a := x.start(x.order)
 	var kills atomic.Int32
 	x.l.setHook(func(_ string, pid int) {
-		if pid == a.pid() && x.l.total() > 200 && a.kill() { // the answer never reaches it
+		if pid == a.pid() && x.l.total() > 200 && a.kill() { // before the worker gets the answer
 			kills.Add(1)
 		}
 	})
@@ -117,7 +117,7 @@ func TestFault_Zombie(t *testing.T) {
 		_, err := x.c.Get(context.Background(), key)
 		return errors.Is(err, durable.ErrNotFound)
 	})
-	close(release) // the zombie has its 2xx when it wakes up
+	close(release) // the zombie gets its 2xx when it wakes up
 	_ = syscall.Kill(a.pid(), syscall.SIGCONT)
 	x.eventually(20*time.Second, "its report is refused", func() bool {
 		st, err := x.c.Stats(context.Background())
@@ -136,7 +136,7 @@ func TestFault_WorkerFrozenWithAWakeUp(t *testing.T) {
 	o := x.order
 	o.Recheck = time.Minute
 	a := x.start(o)
-	time.Sleep(500 * time.Millisecond) // it is the first in the line
+	time.Sleep(500 * time.Millisecond) // now it is the first in the queue
 	x.start(o)
 	time.Sleep(500 * time.Millisecond)
 	for i := range 12 {
@@ -167,7 +167,7 @@ func TestFault_ClaimsAnswerLost(t *testing.T) {
 	defer r.Close()
 	x.work(r, nil)
 	const each = 3000
-	for from := 0; dropped.Load() < 5 && from < 20*each; from += each { // a worker that is late claims seldom
+	for from := 0; dropped.Load() < 5 && from < 20*each; from += each { // a late worker claims rarely
 		x.schedule(from, each, soon(3*time.Second), "")
 		x.drain(30 * time.Second)
 	}
@@ -212,7 +212,7 @@ func TestFault_ClocksAnHourOff(t *testing.T) {
 func TestFault_ServersClockIsSet(t *testing.T) {
 	m := miniredis.RunT(t)
 	x := newTrial(t, redis.NewClient(&redis.Options{Addr: m.Addr()}), m.Addr())
-	var last time.Time // when it was set last
+	var last time.Time // when the clock was last set
 	set := func(d time.Duration) {
 		x.l.mu.Lock()
 		defer x.l.mu.Unlock()
@@ -236,7 +236,7 @@ func TestFault_ServersClockIsSet(t *testing.T) {
 		x.l.mu.Lock()
 		due := d.Due
 		if time.Since(last) < time.Second {
-			due = time.Now().Add(x.l.ahead) // it may have been given out before
+			due = time.Now().Add(x.l.ahead) // the worker may have claimed it earlier
 		}
 		x.l.mu.Unlock()
 		x.l.note(d.Key, due, 0)
@@ -272,7 +272,7 @@ func TestFault_PoisonPanics(t *testing.T) {
 		}
 		return nil
 	}, durable.WithMaxAttempts(3))
-	x.loose = true // attempts that fail are no duplicates
+	x.loose = true // failed attempts do not count as duplicates
 	x.schedule(0, 10, now, "panic")
 	x.schedule(10, 500, soon(time.Second), "")
 	x.note("10 tasks whose handler panics")

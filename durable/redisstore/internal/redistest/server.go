@@ -20,7 +20,7 @@ import (
 type Server struct {
 	Addr string // 127.0.0.1 and its port
 	Port int
-	Dir  string // where it keeps its files, over restarts too
+	Dir  string // the folder of its files, which restarts keep
 
 	tb   testing.TB
 	args []string
