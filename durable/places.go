@@ -341,7 +341,8 @@ func (p *places) refillLocked(now time.Time) {
 	}
 }
 
-// refilled calls the first loop in the queue that can claim.
+// refilled runs when a handler gets a token: it calls the first waiting loop that can
+// claim.
 func (p *places) refilled() {
 	p.mu.Lock()
 	c := p.callsLocked(p.w.now())

@@ -83,8 +83,8 @@ func (b *combiner) lead(ctx context.Context) {
 }
 
 // batchLocked removes from the queue the commands of the next script. They have different
-// senders, and all are imports, or all schedule, or none does either, because a server
-// without free memory refuses these two.
+// senders. Imports, commands that schedule tasks, and other commands go in separate
+// scripts, because a server without free memory refuses the first two.
 func (b *combiner) batchLocked() (some []*change) {
 	items, bytes, senders := 0, 0, make(map[string]bool)
 	b.queue = slices.DeleteFunc(b.queue, func(x *change) bool {

@@ -30,8 +30,7 @@ func (b *bench) claimWith(n int, full bool, rooms ...store.Room) (ids []string, 
 	return ids, a.Next
 }
 
-// A claim gets at most as many tasks of a handler as it has room for, and due tasks of
-// the other handlers.
+// A claim with a full room for one handler still gets due tasks of the other handlers.
 func testRooms(b *bench) {
 	now := b.now()
 	b.scheduleMany("a", 20, now-1000)
