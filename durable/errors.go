@@ -90,9 +90,9 @@ func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
 
 // Again sends the same command again. It returns one outcome for each task of the call.
 // If the store has already carried out the command, Again returns the outcomes of that
-// time and has no further effect. If not, the store carries it out now. If the context
-// of the first call had a deadline, and it has passed, the error is
-// [context.DeadlineExceeded], and the command will never have an effect.
+// time and has no further effect. If it has not, the store carries it out now, unless the
+// first call's context had a deadline that has passed: then the error is
+// [context.DeadlineExceeded], and the command never has an effect.
 //
 // Another UnknownError means that there was no answer again. With any other error the
 // command had no effect on the tasks whose outcome is Unknown. It may have had its

@@ -33,7 +33,7 @@
 //
 //   - Never early: an entry is not evicted before its timeout has passed since the
 //     last touch that reported true.
-//   - Late by at most a tick, a hundredth of the timeout ([WithSlack]), and the time
+//   - Late by at most a tick, plus 1 % of the timeout ([WithSlack]), plus the time
 //     to wake up and to start the callback. If a Conns wakes up late by more than a quarter
 //     of a connection's timeout, it waits another quarter: the process may have been stopped,
 //     and bytes may wait in the socket.

@@ -21,8 +21,8 @@ import (
 // When the Scheduler is closed, it hands back the timers whose callbacks have not run. To
 // keep what is pending, call Drain before. Drain does not return values whose deadlines
 // have passed, even if their callbacks have not run yet. After Close,
-// [timer.Scheduler.TakeLeftover] returns these too: each Leftover's Func runs the
-// callback with its key and value.
+// [timer.Scheduler.TakeLeftover] returns the timers of both: the Func of a Leftover runs
+// the callback with the key and the value.
 //
 // After the Scheduler is closed, Set fails, and Move, Remove and Drain find no key. Get,
 // All and Len still report a pending key until its deadline.

@@ -29,9 +29,9 @@ type Operation[K comparable] interface {
 	//
 	// TryComplete should be quick. It may read anything, even [Delayed.IsCompleted] and
 	// the purgatory's gauges. It must not complete, check, cancel or start any operation:
-	// it would wait for an operation's lock while it holds one. CancelForKey, Close and
-	// Shutdown panic inside TryComplete before they change anything, the other methods
-	// only where they would have to wait.
+	// it would wait for an operation's lock while it holds one. Inside TryComplete,
+	// CancelForKey, Close and Shutdown always panic, before they change anything; the other
+	// methods panic only where they would have to wait.
 	TryComplete() bool
 	// OnComplete is called once, after the operation has been completed for any reason.
 	// At the timeout it is called before OnExpiration. Answer the request here.

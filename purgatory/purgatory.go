@@ -79,8 +79,8 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 // or [timer.ErrTooManyPending]. Then the operation is neither complete nor watched, and
 // none of its callbacks will run. It may be added again.
 //
-// TryCompleteElseWatch does nothing if the operation is already complete. It panics if
-// the operation is nil or waiting, or if a key is not equal to itself, such as NaN.
+// If the operation is already complete, TryCompleteElseWatch only runs an OnComplete that
+// has not run. It panics if the operation is nil or waiting, or if a key is not equal to itself, such as NaN.
 func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Duration, keys ...K) (completed bool, err error) {
 	p.mustBeMade()
 	if op == nil {
