@@ -24,7 +24,8 @@
 //
 // While a handler computes, its connection neither reads nor writes. If a computation may
 // exceed the timeout, refuse to evict connections with a running handler. For net/http,
-// see the example "http" of Listener.
+// see the example "http" of Listener. A server that keeps writing keeps its connection:
+// to close one whose peer is silent, touch an entry of a [Monitor] with each message.
 //
 // [Conns] does the same for dialed connections, and for several listeners together.
 // [WithOnIdle] sets a function that may refuse an eviction.
