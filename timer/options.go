@@ -86,8 +86,8 @@ func WithSlack(share float64, least, most time.Duration) Option {
 }
 
 // WithShards sets the number of shards, over which timers are spread. Each shard has a
-// lock of its own. The default is eight times GOMAXPROCS, but no more than 64 or twice
-// GOMAXPROCS. A shard is made when it is first used. All timers start on the first shard
+// lock of its own. The default is 8 × GOMAXPROCS, at most the larger of 64 and
+// 2 × GOMAXPROCS. A shard is made when it is first used. All timers start on the first shard
 // until goroutines often find it locked. Then new timers are spread over at least one
 // shard for each proc. WithShards panics unless n is from 1 to 65536.
 func WithShards(n int) Option {
