@@ -12,7 +12,8 @@
 //
 // [Periodic] follows the monotonic clock: the period stays the same when the time of day
 // is set. [Calendar] follows the wall clock: nine o'clock is when the clock shows nine,
-// even after the clock was set.
+// even after the clock was set. On a virtual clock, give the Scheduler an executor.Inline:
+// otherwise Advance moves on before a run has started the next.
 //
 // # Guarantees
 //

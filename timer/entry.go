@@ -119,6 +119,7 @@ func (t *Timer) resetInWheelLocked(now int64, d time.Duration) (active, done boo
 	sh.leaveLocked(t)
 	t.mu.Unlock()
 	sh.wheel.Remove(t.id)
+	sh.noteEmptiedLocked(true)
 	if was == pending {
 		sh.fireLocked(t.p, t.tag)
 	}

@@ -768,6 +768,25 @@ func TestGuarantee11_ClosedIsGarbage(t *testing.T) {
 	}
 }
 
+// When the last timer is reset to the present, nothing waits for its old deadline.
+func TestGuarantee11_ResetToThePresentIsGarbage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		tm := s.AfterFunc(time.Hour, func() {})
+		tm.Reset(time.Hour) // moves the Timer itself into the wheel
+		tm.Reset(time.Hour)
+		tm.Reset(0)
+		p := weak.Make(s)
+		s, tm = nil, nil
+		time.Sleep(time.Minute) // until the shard has given back its memory
+		synctest.Wait()
+		for tries := 0; p.Value() != nil; tries++ {
+			require.Less(t, tries, 10, "it is still reachable")
+			runtime.GC()
+		}
+	})
+}
+
 // everything uses all methods of a Scheduler and requires exact times.
 func everything(t *testing.T, s *timer.Scheduler, now func() time.Time, wait func(time.Duration)) {
 	begin := now()

@@ -87,7 +87,7 @@ func WithSlack(share float64, least, most time.Duration) Option {
 
 // WithShards sets the number of shards, over which timers are spread. Each shard has a
 // lock of its own. The default is 8 × GOMAXPROCS, at most the larger of 64 and
-// 2 × GOMAXPROCS. A shard is made when it is first used. All timers start on the first shard
+// 2 × GOMAXPROCS; with [WithClock] it is one, which keeps the order of callbacks. A shard is made when it is first used. All timers start on the first shard
 // until goroutines often find it locked. Then new timers are spread over at least one
 // shard for each proc. WithShards panics unless n is from 1 to 65536.
 func WithShards(n int) Option {
@@ -150,7 +150,9 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 //
 // The clock does not decide where callbacks run. With an [executor.Inline], given by
 // [WithExecutor], they run on the goroutine that advances the clock, one by one, and the
-// same program gives the same order every time.
+// same program gives the same order every time. They must not sleep on that clock: its
+// Advance waits for them. With other executors Advance does not wait, so a timer that a
+// callback starts counts from where the clock is by then.
 func WithClock(c clock.Clock) Option {
 	return option(func(cfg *config) { cfg.clock = c })
 }
@@ -169,7 +171,11 @@ func newConfig(opts []Option) config {
 	if c.clock == clock.System() {
 		c.clock = nil
 	}
-	if c.shards == 0 {
+	switch {
+	case c.shards != 0:
+	case c.clock != nil:
+		c.shards = 1
+	default:
 		c.shards = defaultShards(runtime.GOMAXPROCS(0))
 	}
 	return c

@@ -10,18 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
 
 func TestSchedulerShutdown_HonoursItsContextOnThePoller(t *testing.T) {
-	for name, opt := range map[string]timer.Option{
-		"virtual clock":   timer.WithClock(timertest.NewClock(epoch)),
-		"inline executor": timer.WithExecutor(executor.NewInline()),
+	for name, clk := range map[string]clock.Clock{
+		"virtual clock": timertest.NewClock(epoch),
+		"system clock":  nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := timer.New(opt)
+			s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 			release := make(chan struct{})
 			var ran atomic.Int32
 			start(t, s, 0, func() { <-release; ran.Inc() })

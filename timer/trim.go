@@ -88,11 +88,11 @@ func (sh *shard) trimLocked() (used bool) {
 		sh.trimmed = sh.n.started
 		return true
 	}
-	// Buckets of the lowest level stay queued, but expire soon.
-	for _, ticket := range sh.tickets {
-		sh.s.queue.Remove(ticket)
-	}
 	if sh.wheel.Release() {
+		// Buckets of the lowest level stay queued, but expire soon.
+		for _, ticket := range sh.tickets {
+			sh.s.queue.Remove(ticket)
+		}
 		sh.tickets = nil
 	}
 	return false

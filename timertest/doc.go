@@ -7,8 +7,9 @@
 //	s.Start(365*24*time.Hour, f)
 //	clk.Advance(365 * 24 * time.Hour) // f has run when this returns
 //
-// The executor makes Advance run callbacks itself. Without it they run on the Scheduler's
-// pool, and may still run when Advance has returned.
+// The executor makes Advance run callbacks itself, so they must not sleep on the clock.
+// Without it they run on the Scheduler's pool, while the clock moves on: a callback that
+// starts the next timer, as those of package jobs do, then skips periods.
 //
 // Packages idle and purgatory can use this clock too: pass it to idle.New with
 // idle.WithClock, or give purgatory.New a Scheduler on the clock.

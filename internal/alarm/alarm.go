@@ -6,7 +6,8 @@
 // fired often wakes a second thread. A timerfd is exact and wakes one goroutine. But if
 // all procs are busy, a goroutine that a descriptor wakes goes to the end of a run queue,
 // and a timer's function mostly to its front. So on Linux the alarm uses the descriptor
-// until it has been late: see hub. On other systems it uses package time's timers alone.
+// for moments less than a second away, until it has been late: see hub. Otherwise, and on
+// other systems, it uses package time's timers alone.
 //
 // All alarms of a process share one hub, so the runtime and the system see one alarm.
 package alarm

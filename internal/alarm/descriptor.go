@@ -59,8 +59,8 @@ func (h *hub) wait(d *descriptor) {
 	for {
 		asked = false
 		d.raw.Read(isReadable) // an error means that the file is closed
-		now := h.now()
 		h.mu.Lock()
+		now := h.now()
 		switch {
 		case h.fd != d:
 			h.mu.Unlock()

@@ -115,10 +115,16 @@ func (h *hub) move(m *member, when int64) {
 
 func (h *hub) release() {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.set) == 0 {
-		h.closeLocked()
-		h.armLocked(h.now())
+	if len(h.set) > 0 {
+		h.mu.Unlock()
+		return
+	}
+	fd := h.fd
+	h.fd = nil
+	h.armLocked(h.now())
+	h.mu.Unlock()
+	if fd != nil {
+		fd.file.Close()
 	}
 }
 
@@ -163,8 +169,8 @@ func (h *hub) timerLocked(now, at int64) {
 
 // tick is the timers' function.
 func (h *hub) tick() {
-	now := h.now()
 	h.mu.Lock()
+	now := h.now()
 	if now < h.timerAt {
 		h.mu.Unlock() // the timers have been set for another moment meanwhile
 		return
