@@ -37,9 +37,7 @@ var ErrChanged = errors.New("durable: the source was used during the copy: stop 
 // If src was used during or after Copy, empty dst before repeating Copy. Otherwise dst
 // would run tasks that src has finished, cancelled or changed meanwhile.
 //
-// Copy returns an [ErrInvalid] and changes nothing if dst is src. It recognizes the
-// same value, and stores whose method Same(context.Context, store.Store) bool says so,
-// as package redisstore's does. The cost is that of [Client.List], and O(n) writes.
+// If dst is src, Copy only pauses it. The cost is that of [Client.List], and O(n) writes.
 func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	to, from := New(dst), New(src)
 	c, err := newImporting(ctx, to)

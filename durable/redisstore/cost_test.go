@@ -49,27 +49,42 @@ func TestCommands_NumberDoesNotGrow(t *testing.T) {
 	server := redistest.Start(t)
 	ctx := context.Background()
 	past := durable.At(time.Unix(1_700_000_000, 0))
-	for _, due := range []bool{false, true} {
+	for _, x := range []struct {
+		name  string
+		due   bool
+		limit int
+		n     int // of a claim
+		rooms []store.Room
+	}{
+		{name: "not due", n: 1},
+		{name: "due", due: true, n: 1},
+		{name: "a limit", due: true, limit: 1, n: 10},
+		{name: "rooms", due: true, n: 10, rooms: []store.Room{{Most: 1, First: 1}, {Most: 1, First: 1}}},
+		{name: "rooms beyond a share", due: true, n: 10, rooms: []store.Room{{Most: 1, First: 0}, {Most: 1, First: 0}}},
+	} {
 		var before map[string]int
 		for _, n := range []int{300, 10_000} {
 			rdb := server.Client()
 			require.NoError(t, rdb.FlushAll(ctx).Err())
 			c := newClient(rdb, WithShards(1))
 			when := durable.After(time.Hour)
-			if due {
+			if x.due {
 				when = past
 			}
 			fill(t, c, n, when, nil)
-			w := &crasher{t: t, c: c, n: 1}
+			if x.limit > 0 {
+				require.NoError(t, c.SetLimit(ctx, "h", durable.Limit{Concurrency: x.limit}))
+			}
+			w := &crasher{t: t, c: c, n: x.n, rooms: x.rooms}
 			const times = 20
 			did := 0
 			step := func(i int) {
-				x := durable.Task{Key: fmt.Sprint("extra", i), Handler: "h"}
+				extra := durable.Task{Key: fmt.Sprint("extra", i), Handler: "h"}
 				for _, f := range []func() (durable.Outcome, error){
-					func() (durable.Outcome, error) { return c.Schedule(ctx, x, durable.After(time.Minute)) },
-					func() (durable.Outcome, error) { return c.Reschedule(ctx, x.Key, durable.After(2*time.Minute)) },
-					func() (durable.Outcome, error) { return c.Cancel(ctx, x.Key) },
-					func() (durable.Outcome, error) { return c.Schedule(ctx, x, past) },
+					func() (durable.Outcome, error) { return c.Schedule(ctx, extra, durable.After(time.Minute)) },
+					func() (durable.Outcome, error) { return c.Reschedule(ctx, extra.Key, durable.After(2*time.Minute)) },
+					func() (durable.Outcome, error) { return c.Cancel(ctx, extra.Key) },
+					func() (durable.Outcome, error) { return c.Schedule(ctx, extra, past) },
 				} {
 					_, err := f()
 					require.NoError(t, err)
@@ -95,7 +110,7 @@ func TestCommands_NumberDoesNotGrow(t *testing.T) {
 					delete(used, name)
 				}
 			}
-			t.Logf("due: %v, %d tasks: %v", due, n, used)
+			t.Logf("%s, %d tasks: %v", x.name, n, used)
 			require.Equal(t, did, used["evalsha"], "round trips")
 			for _, name := range []string{"keys", "scan", "hscan", "zscan", "hkeys", "hvals", "smembers", "sort"} {
 				require.Zero(t, used[name], name)
@@ -103,7 +118,7 @@ func TestCommands_NumberDoesNotGrow(t *testing.T) {
 			if before == nil {
 				before = used
 			}
-			require.Equal(t, before, used)
+			require.Equal(t, before, used, x.name)
 			require.NoError(t, c.s.Close())
 			require.NoError(t, rdb.Close())
 		}

@@ -50,47 +50,20 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 // Exists reports whether the store exists, with any number of shards. It changes
 // nothing, while all other methods create the store.
 func (s *Store) Exists(ctx context.Context) (bool, error) {
-	schema, err := s.made(ctx)
-	return schema != "", err
-}
-
-// Same reports whether other is known to be the same store: it has the same name, and its
-// first shard has the same number of shards and the same creation time, to the
-// microsecond. A store that was restored from a backup has these too.
-func (s *Store) Same(ctx context.Context, other store.Store) bool {
-	o, ok := other.(*Store)
-	if !ok || o.config.name != s.config.name {
-		return false
-	}
-	_ = s.know(ctx) // creates the store if it does not exist
-	mine, err := s.made(ctx)
-	if err != nil || mine == "" {
-		return false
-	}
-	theirs, err := o.made(ctx)
-	return err == nil && mine == theirs
-}
-
-// made returns the schema of the first shard with its creation time. The first shard is
-// created before the others: see know. It is empty if the store does not exist.
-func (s *Store) made(ctx context.Context) (string, error) {
 	if err := s.begin(ctx); err != nil {
-		return "", err
+		return false, err
 	}
-	var schema string
+	var there bool
 	var err error
 	if ended := s.await(ctx, func() {
-		schema, err = s.redis.HGet(ctx, s.shards[0].keys[keyMeta], "schema").Result()
+		there, err = s.redis.HExists(ctx, s.shards[0].keys[keyMeta], "schema").Result()
 	}); ended != nil {
-		return "", ended
-	}
-	if errors.Is(err, redis.Nil) {
-		return "", nil
+		return false, ended
 	}
 	if err != nil {
-		return "", s.unfit(err)
+		return false, s.unfit(err)
 	}
-	return schema, nil
+	return there, nil
 }
 
 // unfit is explain for errors of Check: permanent errors, such as a wrong password,

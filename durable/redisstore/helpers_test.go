@@ -95,6 +95,7 @@ type crasher struct {
 	n        int           // of a claim; zero is 100
 	lease    time.Duration // zero is an hour
 	handlers []string      // its handlers; nil means h and h2
+	rooms    []store.Room  // of its handlers
 	shard    int
 	sender   string
 	number   int64
@@ -125,7 +126,7 @@ func (w *crasher) claims() store.Round {
 	if handlers == nil {
 		handlers = []string{"h", "h2"}
 	}
-	return store.Round{Claim: store.Claim{Asked: true, Max: cmp.Or(w.n, 100), Handlers: handlers}}
+	return store.Round{Claim: store.Claim{Asked: true, Max: cmp.Or(w.n, 100), Handlers: handlers, Rooms: w.rooms}}
 }
 
 // claim claims due tasks, and returns their ids and tokens.

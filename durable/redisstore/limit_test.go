@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable"
@@ -77,6 +78,15 @@ func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	require.Equal(t, 3, most)
 }
 
+// limited returns a store with due tasks of the handler h, of which one may run at a time.
+func limited(t *testing.T) (*client, *redis.Client) {
+	rdb := redistest.Start(t).Client()
+	c := newClient(rdb, WithShards(1))
+	require.NoError(t, c.SetLimit(t.Context(), "h", durable.Limit{Concurrency: 1}))
+	fill(t, c, 10, durable.After(0), nil)
+	return c, rdb
+}
+
 // Repair corrects the number of running tasks.
 func TestLimit_Repair(t *testing.T) {
 	rdb := redistest.Start(t).Client()
@@ -91,12 +101,56 @@ func TestLimit_Repair(t *testing.T) {
 		return len(a.Tasks)
 	}
 	require.Equal(t, 2, claim(1))
-	key := c.s.shards[0].keys[keyMeta]
-	key = key[:len(key)-len("meta")] + "limits"
-	require.NoError(t, rdb.HSet(ctx, key, "1:h", "3 0 0 70 0 0 0").Err())
+	require.NoError(t, rdb.HSet(ctx, c.key("", "limits"), "1:h", "3 0 0 70 0 0 0").Err())
 	require.Equal(t, 0, claim(2))
 	_, err := c.Repair(ctx)
 	require.NoError(t, err)
 	require.Equal(t, 1, claim(3))
 	require.Equal(t, 0, claim(4))
+}
+
+// The lease of a task whose record is gone, as after a torn report, has a permit until it
+// ends or Repair removes it.
+func TestLimit_PermitOfATaskWithoutARecord(t *testing.T) {
+	for name, lease := range map[string]time.Duration{"the lease ends": time.Millisecond, "repair": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			c, rdb := limited(t)
+			w := &crasher{t: t, c: c, lease: lease}
+			got := w.claim()
+			require.Len(t, got, 1)
+			for id := range got {
+				require.NoError(t, rdb.HDel(t.Context(), c.key(id, "task"), id).Err())
+			}
+			time.Sleep(5 * time.Millisecond)
+			if name == "repair" {
+				require.Empty(t, w.claim())
+				_, err := c.Repair(t.Context())
+				require.NoError(t, err)
+			}
+			require.Len(t, w.claim(), 1)
+		})
+	}
+}
+
+// Workers correct the number of running tasks, as Repair does.
+func TestLimit_WorkersFindALostPermit(t *testing.T) {
+	c, rdb := limited(t)
+	c.s.config.care = 100 * time.Millisecond
+	require.NoError(t, rdb.HSet(t.Context(), c.key("", "limits"), "1:h", "1 0 0 1 0 1 0").Err())
+	require.Empty(t, (&crasher{t: t, c: c}).claim())
+	w := durable.NewWorker(c.Client)
+	ran := make(chan struct{}, 10)
+	w.Handle("h", func(context.Context, durable.Delivery) error {
+		ran <- struct{}{}
+		return nil
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(context.Background()) }()
+	select {
+	case <-ran:
+	case <-time.After(20 * time.Second):
+		t.Error("the permit stays lost")
+	}
+	require.NoError(t, w.Shutdown(context.Background()))
+	require.NoError(t, <-ended)
 }

@@ -74,8 +74,8 @@ func WithLogger(l *slog.Logger) Option {
 // WithLossHandler sets a function that the Store calls with [ErrLost] when a server has
 // lost all tasks of a shard. The Store notices this at its first command to the shard
 // after the loss, and also logs it. The command waits for f, so f must not block. The
-// Store cannot name the lost tasks; schedule them again if the program knows them. It
-// panics if f is nil.
+// Store cannot name the lost tasks; schedule them again if the program knows them. The
+// limits and the pause are lost too. It panics if f is nil.
 func WithLossHandler(f func(err error)) Option {
 	if f == nil {
 		panic("redisstore: WithLossHandler: nil function")

@@ -30,15 +30,21 @@ const (
 )
 
 // care runs on a goroutine of Wait. From time to time it compares the number of a shard's
-// tasks with the number of index entries, and repairs the shard if they differ. After an
-// error it starts again.
+// tasks with the number of index entries, and repairs the shard if they differ. It also
+// corrects how many tasks of each limit are running. After an error it starts again.
 func (s *Store) care(ctx context.Context, shards []*shard) {
 	interval := s.config.care
 	for sleep(ctx, interval/2+rand.N(interval/2)) == nil {
 		for _, sh := range shards {
-			if n, err := s.astray(ctx, sh); err != nil {
+			n, err := s.astray(ctx, sh)
+			if err == nil && n == 0 {
+				// The first step of run counts the running tasks of handlers with a limit.
+				_, err = s.one(ctx, s.scripts.repair, sh.index, "run", "", "0", 1)
+			}
+			if err != nil {
 				break
-			} else if n == 0 {
+			}
+			if n == 0 {
 				continue
 			}
 			rep, err := s.repairShard(ctx, sh, careShare)

@@ -49,11 +49,10 @@ type shard struct {
 //	limits   HASH   handler to its limit over all workers, if it has one
 //
 // scripts/begin.lua describes the values and how a task moves between the keys. The
-// scripts get all these names except limits, and append the kind to the first. No Redis
-// key has the first name alone, so a node of a Cluster refuses the scripts while it moves
-// the slot to another node: a script that ran meanwhile might see only a part of the
-// shard.
-var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past"}
+// scripts get all these names, and append the kind to the first. No Redis key has the
+// first name alone, so a node of a Cluster refuses the scripts while it moves the slot to
+// another node: a script that ran meanwhile might see only a part of the shard.
+var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past", "limits"}
 
 const (
 	keyWake = 8

@@ -71,7 +71,7 @@
 -- record first. A task in two ZSETs or in none can then be distinguished from one that is
 -- done. Scripts never delete by rank, range or count, because that could delete other tasks
 -- later. They write last that the command was carried out.
-local due, kinds, lease, dead, task, follows, run, err, wake, meta, crew, past = unpack(KEYS)
+local due, kinds, lease, dead, task, follows, run, err, wake, meta, crew, past, limits = unpack(KEYS)
 local call, byte, sub, match = redis.call, string.byte, string.sub, string.match
 local ARGV, tonumber = ARGV, tonumber -- a global is looked up each time
 local clock = call('TIME')

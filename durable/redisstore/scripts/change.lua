@@ -315,7 +315,6 @@ end
 -- limit sets a handler's limit.
 local function limit(handler, most, every, burst, rate)
 --include count.lua
-  local limits = sub(meta, 1, -5) .. 'limits'
   handler = #handler .. ':' .. handler
   local old, none = call('HGET', limits, handler), most == '0' and every == '0'
   if none and not old then return absent end

@@ -8,6 +8,7 @@ for i, id in ipairs(expired) do
     -- A crash has left this entry of a task that is done or cancelled.
     call('HDEL', run, id)
     call('HDEL', err, id)
+    if limited and token ~= '0' then release(runs[i]) end
   elseif call('ZSCORE', due .. kind, id) then
     -- After a crash a task may be in due and lease. It is now in lease only, and pending.
   elseif token == '0' then

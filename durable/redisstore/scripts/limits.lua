@@ -10,7 +10,7 @@
 --   full     when burst tasks may be claimed at once again
 --   kept     1 if most holds back a due task: others are woken when there is room again
 --   rate     the rate that the client has set
-limits, limited = sub(meta, 1, -5) .. 'limits', {}
+limited = {}
 
 -- limitOf returns a handler's limit, or false.
 function limitOf(handler)

@@ -1,6 +1,7 @@
 -- merge returns the next n entries of several ZSETs by time, up to the time last: their
 -- ids, times and sources. A source has the ZSET's key, and in from the index of its next
--- entry. less, if given, orders entries with the same time.
+-- entry; a caller that sets score to false ends it. less, if given, orders entries with the
+-- same time.
 local function merge(sources, n, last, less)
   local ids, times, of, k, size = {}, {}, {}, 0, math.ceil(n / #sources)
   local function step(s)
@@ -19,7 +20,7 @@ local function merge(sources, n, last, less)
   end
   for _, s in ipairs(sources) do
     if not s.page then s.page, s.i, s.taken = {}, -1, true end
-    if s.taken then step(s) end
+    if s.taken and s.score ~= false then step(s) end
     s.taken = false
   end
   while k < n do

@@ -64,14 +64,14 @@ local function settle(id, record)
   end
 end
 
--- Correct the limits' numbers of running tasks.
-local limits = sub(meta, 1, -5) .. 'limits'
-if name == 'lease' and cursor == '0' and call('HLEN', limits) > 0 then
+-- Correct the limits' numbers of running tasks, once lease has no orphans.
+if name == 'run' and cursor == '0' and call('HLEN', limits) > 0 then
 --include count.lua
   local counts, all = countRunning(), call('HGETALL', limits)
   for i = 1, #all, 2 do
-    local head, rest = match(all[i + 1], '^(%d+ %d+ %d+ )%d+ (.*)$')
-    if head then call('HSET', limits, all[i], head .. (counts[all[i]] or 0) .. ' ' .. rest) end
+    local head, running, rest = match(all[i + 1], '^(%d+ %d+ %d+ )(%d+)( .*)$')
+    local counted = counts[all[i]] or 0
+    if head and tonumber(running) ~= counted then call('HSET', limits, all[i], head .. counted .. rest) end
   end
 end
 

@@ -84,7 +84,7 @@ local function set(field, value)
   fields[k + 1], fields[k + 2] = field, value
 end
 
-local limits, limited, limitOf, spare, take, release -- only if there are limits
+local limited, limitOf, spare, take, release -- only if there are limits
 if m[11] then
 --include limits.lua
 end

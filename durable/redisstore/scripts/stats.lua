@@ -37,5 +37,5 @@ end
 local running, buried, kept = call('ZCARD', lease), call('ZCARD', dead), call('ZCARD', past)
 local out = {pending, overdue, running, buried, unknown, late, call('HLEN', task) - pending - running - buried - kept, kept}
 for i = 3, #m do out[#out + 1] = tonumber(m[i] or '0') end
-out[#out + 1] = call('HGETALL', sub(meta, 1, -5) .. 'limits')
+out[#out + 1] = call('HGETALL', limits)
 return out
