@@ -12,7 +12,7 @@ import (
 // Defaults of the options.
 const (
 	DefaultName          = "tickless"
-	DefaultShards        = 2
+	DefaultShards        = 1
 	DefaultClusterShards = 64
 	DefaultRecheck       = 5 * time.Second
 	DefaultSlack         = 4 * time.Millisecond
