@@ -32,7 +32,7 @@ func eachContext(b *testing.B, work func(with withTimeout) map[string]float64) {
 }
 
 // paced calls f n times, on as many goroutines as there are procs. It reports ns, the
-// time between the ends of two calls, and allocs for a call.
+// elapsed time divided by n, and allocs, the allocations of a call.
 func paced(n int, f func()) map[string]float64 {
 	run := func(n int) {
 		var wg sync.WaitGroup

@@ -1,9 +1,10 @@
 package bucket
 
 // An Arena holds entries, and buckets that are lists of these entries. An entry has a
-// deadline, a payload of type T, a tag, a grain and a place. The arena itself uses none
-// of them. (Package timingwheel uses the grain for how coarsely it rounds the deadline,
-// and the place for the bucket that holds the entry.)
+// deadline and a payload of type T, and three small numbers that the arena stores for its
+// caller: a tag, a grain and a place. (In package timingwheel the grain says how coarsely
+// the deadline is rounded, and the place is the level and slot of the bucket that holds
+// the entry.)
 //
 // The zero Arena is empty and ready to use. An Arena must not be copied after its first
 // use.
@@ -108,7 +109,8 @@ func (a *Arena[T]) Grain(i Index) uint { return a.body(i).grain() }
 // SetGrain sets entry i's grain, at most [MaxGrain].
 func (a *Arena[T]) SetGrain(i Index, grain uint) { a.body(i).setGrain(grain) }
 
-// Place returns entry i's place. The place is zero until it is set.
+// Place returns entry i's place, such as the level and slot of its bucket. The place is
+// zero until it is set.
 func (a *Arena[T]) Place(i Index) uint32 { return a.body(i).place() }
 
 // SetPlace sets entry i's place, at most [MaxPlace].

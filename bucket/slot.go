@@ -37,8 +37,9 @@ type body struct {
 	// deadline is the entry's deadline. In a bucket's sentinel it is the bucket's
 	// expiration.
 	deadline int64
-	// word packs generation, grain, tag and place, from the high bits down. In a bucket's
-	// sentinel the place is the bucket's load. In a free slot the grain is freeGrain.
+	// word packs generation, grain, tag and place, from the high bits down. The last
+	// three are the caller's: see Arena. In a bucket's sentinel the place is the bucket's
+	// load. In a free slot the grain is freeGrain.
 	word uint64
 }
 

@@ -128,8 +128,8 @@ func (x *command) again(ctx context.Context) ([]Outcome, error) {
 	return slices.Clone(out), err
 }
 
-// maxTogether is the maximum number of shards to which a command sends at a time.
-const maxTogether = 16
+// maxShardsAtOnce is to how many shards a command is sent at the same time, at most.
+const maxShardsAtOnce = 16
 
 // send sends the parts, several at a time.
 func (x *command) send(ctx context.Context) (unknown error) {
@@ -139,7 +139,7 @@ func (x *command) send(ctx context.Context) (unknown error) {
 	errs := make([]error, len(x.parts))
 	next := make(chan int)
 	var all sync.WaitGroup
-	for range min(maxTogether, len(x.parts)) {
+	for range min(maxShardsAtOnce, len(x.parts)) {
 		all.Go(func() {
 			for i := range next {
 				errs[i] = x.sendPart(ctx, x.parts[i])

@@ -95,7 +95,7 @@ const (
 	// tasks were done, they would run again.
 	maxOnTheWay = time.Minute
 	// maxImport is the size of the waiting records from which they are sent.
-	maxImport = maxTogether * maxBytes
+	maxImport = maxShardsAtOnce * maxBytes
 )
 
 func newImporting(ctx context.Context, dst *Client) (*importing, error) {
@@ -108,7 +108,7 @@ func newImporting(ctx context.Context, dst *Client) (*importing, error) {
 func (c *importing) add(ctx context.Context, e *store.Entry) error {
 	c.items = append(c.items, store.Item{ID: e.ID, Entry: e})
 	c.bytes += len(e.Record)
-	if len(c.items) < store.MaxBatch*min(c.dst.store.Shards(), maxTogether) && c.bytes < maxImport {
+	if len(c.items) < store.MaxBatch*min(c.dst.store.Shards(), maxShardsAtOnce) && c.bytes < maxImport {
 		return nil
 	}
 	return c.flush(ctx)

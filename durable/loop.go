@@ -60,7 +60,7 @@ type loop struct {
 	// it came, or zero if there is no answer.
 	known   store.Time
 	knownAt time.Time
-	// noPlace is since when a claim waits for a place, or zero.
+	// noPlace is when the claim that waits for a place began to wait, or zero.
 	noPlace time.Time
 }
 

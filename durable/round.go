@@ -85,9 +85,8 @@ func (l *loop) until() store.Time {
 	return l.known.Add(l.w.now().Sub(l.knownAt) + l.timeout())
 }
 
-// refused handles a round that came after its deadline and so has no effect. Its
-// contents go into the next round. That one has no deadline, in case the store's clock
-// was set.
+// refused handles a round that came after its deadline and so has no effect. Its contents
+// go into the next round, which has no deadline, in case the store's clock was set.
 func (l *loop) refused(r *round) {
 	l.unsure, l.backoff, l.retryAt, l.knownAt = nil, 0, time.Time{}, time.Time{}
 	l.giveBack(r)

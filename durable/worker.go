@@ -140,13 +140,14 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 // Run runs tasks until ctx ends or Shutdown or Close is called. After ctx has ended, it
 // waits for running handlers, at most for the time of [WithShutdownTimeout], and hands
 // back the tasks of those that have not returned. It then returns nil, or
-// [ErrNotHandedBack] if the store has not confirmed the last reports. If the store only
-// returns errors, Run retries for some seconds before it gives up.
+// [ErrNotHandedBack] if the store has not confirmed the last reports. If the store
+// returns errors for them, Run sends them again for some seconds first.
 //
 // Run returns an error at once if [Client.Check] finds a permanent problem, such as
 // [ErrSchema] or [ErrUnsafe]. If the store reports such a problem later, or is closed,
-// Run ends as after [Worker.Close] and returns the store's error. If the store does not
-// answer, for example during a failover, Run logs that and retries without a limit.
+// Run ends as after [Worker.Close] and returns the store's error. Until ctx ends, Run
+// logs all other errors of the store, for example during a failover, and retries without
+// a limit.
 //
 // After Run has returned, it may be called again. It returns an error if it is already
 // running, and [ErrClosed] after Shutdown or Close.

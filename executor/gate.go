@@ -27,8 +27,8 @@ func (g *gate) mustBeMade() {
 	}
 }
 
-// enter counts in a callback and reports true, unless the gate is closed. The callback
-// must leave after it has run.
+// enter counts a callback as running and reports true, unless the gate is closed. The
+// callback must leave after it has run.
 func (g *gate) enter() bool {
 	g.mustBeMade()
 	g.mu.Lock()

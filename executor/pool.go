@@ -85,7 +85,7 @@ func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
 	}
 	p.queue.push(fs)
 	p.submitted += uint64(len(fs))
-	n := p.startLocked()
+	n := p.addWorkersLocked()
 	p.mu.Unlock()
 	p.spawn(n)
 	return len(fs), nil
@@ -144,9 +144,10 @@ func (p *Pool) Stats() Stats {
 	}
 }
 
-// startLocked counts in the workers that the queue needs now, and sets the watchdog if
-// callbacks have to wait. The caller passes n to spawn after it has released the lock.
-func (p *Pool) startLocked() (n int) {
+// addWorkersLocked adds the n workers that the queue needs now to the count, and sets the
+// watchdog if callbacks have to wait. After releasing the lock, the caller starts these
+// workers with spawn.
+func (p *Pool) addWorkersLocked() (n int) {
 	if may := p.limit - p.workers; may > 0 {
 		n = max(0, min(may, p.queue.len(may+p.starting)-p.starting))
 	}

@@ -12,8 +12,8 @@ func init() { share.Of = func(p any) share.Pool { return (*sharer)(p.(*Pool)) } 
 // A sharer is a Pool as package timer uses it: see [share.Pool].
 type sharer Pool
 
-// Share counts in the calling goroutine as a worker with a batch of its own. The batch is
-// in the queue too, so that other workers may take from it.
+// Share counts the calling goroutine as a worker with a batch of its own. The batch is in
+// the queue too, so that other workers may take from it.
 func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 	p := (*Pool)(s)
 	if len(fs) == 0 {

@@ -54,7 +54,7 @@ func (p *Pool) endedLocked() uint64 {
 }
 
 // tick is the watchdog's check. If a callback has waited since the last check, and
-// callbacks took long meanwhile, tick starts a worker for each callback that waits. It
+// callbacks took long since then, tick starts a worker for each callback that waits. It
 // leaves short callbacks to the present workers, which finish them soon.
 //
 // While callbacks take long, workers yield between two of a batch with more than
@@ -72,7 +72,7 @@ func (p *Pool) tick() {
 	if waited && slow && p.starting == 0 {
 		p.limit = min(p.max, p.workers+min(waiting, startAtMost)+p.base)
 	}
-	n := p.startLocked()
+	n := p.addWorkersLocked()
 	p.mu.Unlock()
 	p.spawn(n)
 }

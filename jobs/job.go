@@ -90,7 +90,7 @@ func start(j *Job) (*Job, error) {
 
 // fire is the timer's function.
 func (j *Job) fire() {
-	paused, runNow, ok := j.enter()
+	paused, runNow, ok := j.begin()
 	if !ok {
 		return
 	}
@@ -121,8 +121,8 @@ func (j *Job) isOver() bool {
 	return j.over
 }
 
-// enter makes the job busy. It reports false if nothing needs to run.
-func (j *Job) enter() (paused, runNow, ok bool) {
+// begin makes the job busy until leave. It reports false if nothing needs to run.
+func (j *Job) begin() (paused, runNow, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.over || j.busy || j.paused && !j.runNow {

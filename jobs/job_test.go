@@ -404,7 +404,8 @@ func TestJob_StopBeforeTheRunBegins(t *testing.T) {
 	})
 }
 
-// Of many concurrent Stops one returns true. No run begins after that one has returned.
+// Of several concurrent Stops exactly one returns true. No run begins after that Stop has
+// returned.
 func TestJob_StopRace(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	for range 100 {

@@ -75,8 +75,8 @@ func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	return Call
 }
 
-// stored reports where the result of a call is stored: in a map entry, or in a field of
-// the type owner.
+// stored reports where the result of a call is stored. It returns Keyed for a map entry;
+// for a field, Call with the struct type as owner; and else Call.
 func (p *program) stored(stack []ast.Node) (u Use, owner types.Type) {
 	for i := len(stack) - 1; i > 0; i-- {
 		switch s := stack[i].(type) {

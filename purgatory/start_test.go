@@ -203,8 +203,8 @@ func (*anyOp) TryComplete() bool { return false }
 func (*anyOp) OnComplete()       {}
 func (*anyOp) OnExpiration()     {}
 
-// A key that is not equal to itself, or cannot be hashed, is refused. The lists of the
-// keys before it do not keep the operation.
+// A key that is not equal to itself, or cannot be hashed, is refused with a panic. The
+// operation then waits for none of its keys, and may be started again.
 func TestTryCompleteElseWatch_BadKeysPanic(t *testing.T) {
 	s := timer.New(timer.WithClock(timertest.NewClock(epoch)))
 	defer s.Close()

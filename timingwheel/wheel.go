@@ -177,11 +177,12 @@ func (w *Wheel[T]) Add(deadline int64, v T) (ID, bool) { return w.AddTagged(dead
 // deadline. Entries with slack share ticks, which saves wake-ups. (Linux has timer slack
 // and libdispatch has leeway for the same purpose.)
 //
-// The entry is due at the tick from deadline to deadline+slack that is a multiple of the
-// largest power of two, up to 2^20, counted from time 0. For a slack from 1.5 times a
-// power of two to twice that power, below 2^11 ticks, it is a multiple of three times a
-// power of two, up to 3*2^9: a slack of 100 ticks has a moment every 96 ticks, not every
-// 64. If no tick lies in the window, the slack has no effect.
+// Of the ticks from deadline to deadline+slack, numbered from time 0, the entry is due at
+// the first that is divisible by the largest possible power of two, up to 2^20. If the
+// slack is less than 2^11 ticks and from 1.5 to 2 times a power of two, it is the first
+// divisible by the largest possible 3*2^n, up to 3*2^9: entries with a slack of 100 ticks
+// then share every 96th tick, not every 64th. If there is no tick from deadline to
+// deadline+slack, the slack has no effect.
 func (w *Wheel[T]) AddWithin(deadline, slack int64, v T) (ID, bool) {
 	return w.AddTagged(deadline, slack, v, 0)
 }

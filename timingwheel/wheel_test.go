@@ -353,10 +353,10 @@ func TestWheel_FarDeadlineWedgesNothing(t *testing.T) {
 	}
 }
 
-// This follows wahern's test of the hint. As long as no bucket is large, Next is when the
-// first entry is due. An owner that advances to Next each time gets every entry at its
-// own tick, and no wake-up for an entry that only moves down (Kafka PR 13820: a far timer
-// must not make the poller spin).
+// This follows a test of wahern/timeout, where timeouts_timeout corresponds to Next. As
+// long as no bucket is large, Next is when the first entry is due. An owner that advances
+// to Next each time gets every entry at its own tick, and no wake-up for an entry that
+// only moves down (Kafka PR 13820: a far timer must not make the poller spin).
 func TestWheelNext_IsALowerBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(t), 0))
 	for range 300 {

@@ -8,7 +8,8 @@ import (
 
 const tick = time.Millisecond
 
-// The tick and slots of the wheels with one level, which fall behind with a finer tick.
+// coarseTick and slots configure the two libraries whose wheel has one level. They fall
+// behind with a finer tick.
 const (
 	coarseTick = 10 * time.Millisecond
 	slots      = 1 << 13

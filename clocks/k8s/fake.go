@@ -34,7 +34,7 @@ type FakeClock struct {
 func NewFakeClock(t time.Time) *FakeClock {
 	virtual := timertest.NewClock(t)
 	// With a tick of one nanosecond, timers fire exactly at their deadlines.
-	clk := reading{virtual, t, virtual.Now()}
+	clk := monotonicClock{virtual, t, virtual.Now()}
 	e := executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
 	s := timer.New(timer.WithClock(clk), timer.WithTick(1), timer.WithExecutor(e))
 	f := &FakeClock{Clock: NewOn(s, clk), virtual: virtual}
@@ -42,15 +42,14 @@ func NewFakeClock(t time.Time) *FakeClock {
 	return f
 }
 
-// A reading is a virtual clock whose times keep the monotonic reading of the start
-// time, if it has one, so that a time from a timer's channel is == to the Now of that
-// moment.
-type reading struct {
+// A monotonicClock is a virtual clock whose times have a monotonic reading if the start
+// time has one, so that a time from a timer's channel is == to the Now of that moment.
+type monotonicClock struct {
 	*timertest.Clock
-	start, from time.Time // the same moment, with and without the reading
+	start, from time.Time // the same moment, with and without the monotonic reading
 }
 
-func (r reading) Now() time.Time { return r.start.Add(r.Clock.Now().Sub(r.from)) }
+func (c monotonicClock) Now() time.Time { return c.start.Add(c.Clock.Now().Sub(c.from)) }
 
 // Now returns the time to which the clock was set or has advanced.
 func (f *FakeClock) Now() time.Time {

@@ -36,8 +36,8 @@ type change struct {
 	done   chan struct{} // closed when out and err are set
 }
 
-// class returns Schedule or Import, which a server without free memory refuses, or 0 for
-// other commands.
+// class returns Schedule or Import for these commands, which a full server refuses, and 0
+// for all others. Commands of different classes are not sent together.
 func (x *change) class() store.Op {
 	if x.op == store.Schedule || x.op == store.Import {
 		return x.op

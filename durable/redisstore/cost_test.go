@@ -145,7 +145,8 @@ func TestMemory_OfATask(t *testing.T) {
 		return 0
 	}
 	before := used()
-	// each returns how much more memory a task takes since the last call.
+	// each returns by how many bytes the memory for each task has grown since the last
+	// call.
 	each := func(what string) float64 {
 		now := used()
 		d := (now - before) / n

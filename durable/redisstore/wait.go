@@ -13,13 +13,14 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// wakeBackup is the member of wake for the worker that checks a little later, in case
-// the worker that got the other member is frozen or gone: see rouse in scripts/lib.lua.
+// A wake-up is two members in a shard's wake set. The worker that pops the first checks
+// the shard at once. The one that pops wakeBackup does so a little later, in case the
+// other is frozen or gone: see rouse in scripts/lib.lua.
 const wakeBackup = "x"
 
-// A waiter is a call of Wait. It waits for wake-ups: scripts add members to a shard's
-// wake set when a task becomes due before the owner's timer. The waiter pops them with
-// BZPOPMIN, on connections of its own, so as not to occupy the caller's pool.
+// A waiter is a call of Wait. It waits for wake-ups, which scripts send when a task
+// becomes due before the owner's timer. The waiter pops their members with BZPOPMIN, on
+// connections of its own, so as not to occupy the caller's pool.
 //
 // A wake-up may be lost with the worker that popped it or with a reply. Then the waiter
 // that popped the backup checks the store, and all waiters do so from time to time: see
@@ -41,9 +42,9 @@ func newWaiter(ctx context.Context, shards int, wake func(shard int)) *waiter {
 	return &waiter{ctx: ctx, wake: wake, later: make([]atomic.Bool, shards)}
 }
 
-// Wait waits for wake-ups until the context ends. It survives failed connections.
-// Meanwhile it also repairs a shard whose number of tasks differs from the number of
-// index entries: see care.
+// Wait waits for wake-ups until the context ends. It survives failed connections. While
+// it waits, it repairs a shard whose number of tasks differs from the number of index
+// entries: see care.
 func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -89,10 +90,10 @@ func (s *Store) another(blocking int) redis.UniversalClient {
 func (w *waiter) call(shard int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.callLocked(shard)
+	w.wakeLocked(shard)
 }
 
-func (w *waiter) callLocked(shard int) {
+func (w *waiter) wakeLocked(shard int) {
 	if w.ctx.Err() == nil {
 		w.wake(shard)
 	}
@@ -146,7 +147,7 @@ func (w *waiter) callLater(shard int) {
 		defer w.mu.Unlock()
 		// A member popped from now on needs another call.
 		w.later[shard].Store(false)
-		w.callLocked(shard)
+		w.wakeLocked(shard)
 	})
 }
 

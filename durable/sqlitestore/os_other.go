@@ -11,4 +11,8 @@ func systemSteady() (string, func() time.Duration) { return ownSteady() }
 
 func refuseNetwork(string) error { return nil }
 
-func notify(string, func(), func()) (func(), error) { return nil, errors.ErrUnsupported }
+// notify would call changed and set for watchOthers, as on Linux. Without it, watchOthers
+// looks for commits at regular intervals.
+func notify(path string, changed, set func()) (stop func(), err error) {
+	return nil, errors.ErrUnsupported
+}

@@ -18,9 +18,9 @@ var (
 	ErrBusy = fmt.Errorf("store: too many commands are waiting: %w", ErrNotDone)
 	// ErrFull is returned if the store is out of space.
 	ErrFull = fmt.Errorf("store: the store is full: %w", ErrNotDone)
-	// ErrClosed is returned after the store was closed. If the connection below the
-	// store is closed during a command, the error may match ErrClosed but not
-	// ErrNotDone: the command may then have had its effect.
+	// ErrClosed is returned after the store was closed. A command during which the
+	// store's connection is closed may have had its effect: its error then matches
+	// ErrClosed but not ErrNotDone.
 	ErrClosed = fmt.Errorf("store: closed: %w", ErrNotDone)
 	// ErrStale is returned for a command if its sender has already sent a later one.
 	// The command may have had its effect before.

@@ -109,11 +109,10 @@ type Answer struct {
 	Extensions []Extension
 	// Tasks are the claimed tasks.
 	Tasks []Claimed
-	// Next is the time after which the worker should claim again without a wake-up:
-	// when the next task is due, when a lease ends, or when to check for a lost
-	// wake-up. It is early enough for these, unless another worker watches the shard.
-	// It is negative if nothing is pending, and zero if the claim had room for more
-	// tasks that are due.
+	// Next is how long the worker should wait before it claims again, unless it is woken
+	// earlier: until a task is due, a lease ends, or it must check for a lost wake-up. If
+	// another worker watches the shard, Next is somewhat longer. It is negative if there
+	// is nothing to wait for, and zero if only the claim's Max has left out due tasks.
 	Next time.Duration
 	// Paused says that claims get no tasks until Resume.
 	Paused bool

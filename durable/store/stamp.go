@@ -19,8 +19,8 @@ type Stamp struct {
 	// means none. A command that was carried out in time is still answered after its
 	// deadline.
 	//
-	// Workers set a deadline for each claim. A claim that arrived much later would take
-	// back the leases of attempts that have ended meanwhile, whose reports come after
-	// it.
+	// Workers set a deadline for each claim. Without it, a claim that arrives late could
+	// reclaim the leases of attempts that have ended, before the reports of their ends
+	// arrive.
 	Until Time
 }

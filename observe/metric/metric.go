@@ -30,7 +30,7 @@ type Thing struct {
 	Name string
 	// Label is the label that distinguishes things of this type.
 	Label string
-	// Title is the heading for such a thing on a page.
+	// Title is the heading, on a page, above the numbers of one thing of this type.
 	Title string
 	// Metrics are its metrics, in the order of the documentation.
 	Metrics []Metric

@@ -248,20 +248,21 @@ func testLimitWakes(b *bench) {
 
 // The functions below implement limits in the model.
 
-// A modelLimit is a limit, and when its full burst is available again.
+// A modelLimit is a limit and the state of its rate: at time whole, the full burst is
+// available again.
 type modelLimit struct {
 	store.Limit
 	whole store.Time
 }
 
-// used returns how long the rate takes to restore what was used.
+// used returns how long it takes until the full burst is available again.
 func (l *modelLimit) used(now store.Time) store.Time {
 	every, burst := l.Pace()
 	return min(max(0, l.whole-now), every*store.Time(burst))
 }
 
-// room returns how many tasks may start by the rate, or -1 for any number, and when the
-// next one may.
+// room returns how many tasks the rate lets start now, or -1 for any number, and when the
+// next one may start.
 func (l *modelLimit) room(now store.Time) (n int, next store.Time) {
 	every, burst := l.Pace()
 	if every == 0 {

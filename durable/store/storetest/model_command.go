@@ -18,7 +18,7 @@ func (m *model) command() {
 	for range 1 + m.rng.IntN(3) {
 		x := store.Item{ID: m.key()}
 		if c.Op == store.Requeue || c.Op == store.Purge {
-			x.ID = m.dead()
+			x.ID = m.deadID()
 		}
 		var at store.Time
 		if c.Op != store.Cancel && c.Op != store.Purge {
@@ -89,8 +89,8 @@ func (m *model) generation() string {
 	return string(b)
 }
 
-// dead returns the id of a random dead letter, or sometimes another id.
-func (m *model) dead() string {
+// deadID returns the id of a random dead letter, or sometimes another id.
+func (m *model) deadID() string {
 	var ids []string
 	for id, t := range m.tasks {
 		if t.State >= store.Dead {

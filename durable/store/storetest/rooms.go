@@ -62,7 +62,8 @@ func testShares(b *bench) {
 	equal(b, "claimed", got, []string{"a6", "b2", "a7", "a8", "a9", "a10", "a11", "b3"})
 }
 
-// A claim gets as many suspects as it asks for, in order among the other tasks.
+// A claim gets no suspects, one or all, as its Suspects says. (A suspect is a task with
+// crashed attempts.)
 func testSuspects(b *bench) {
 	for i := range 4 {
 		b.schedule(fmt.Sprint("s", i), b.after(0))
@@ -98,7 +99,7 @@ func testSuspects(b *bench) {
 	equal(b, "claimed", len(got), 3)
 }
 
-// The functions below decide in the model which tasks a claim may get.
+// The functions below are the part of the model that decides which tasks a claim may get.
 
 // rooms sets random rooms for a claim.
 func (m *model) rooms(c *store.Claim) {

@@ -33,11 +33,12 @@
 //     "following", as in [durable.Outcome].
 //   - tickless.attempt, tickless.max_attempts and tickless.due, of a process span, as in
 //     [durable.Delivery]. The time is in RFC 3339, in UTC.
-//   - tickless.end, of a process span: "done", "retry", "dead", "hand_back", or "overtaken" for
-//     a failure after the task was cancelled. It follows from the handler's result, because the
-//     span ends before the report reaches the store. If the store then says that the task was
-//     scheduled again or cancelled, or that the lease was lost, there is neither a retry nor a
-//     dead letter: [durable.HandlerStats] counts these attempts as Overtaken and Lost.
+//   - tickless.end, of a process span, is how the attempt ended, by the handler's result:
+//     "done", "retry", "dead", "hand_back", or "overtaken" for a failure after the task
+//     was cancelled. The span ends before the report reaches the store. So a failed
+//     attempt may have "retry" or "dead" although its task was scheduled again or
+//     cancelled, or its lease was lost, and there is neither. [durable.HandlerStats]
+//     counts these attempts as Overtaken and Lost.
 //
 // If a handler returns an error, the span's status is Error with the error's text, and
 // error.type is the error's Go type. Handing back is not an error, and neither is the

@@ -27,7 +27,7 @@ func Worker(opts ...Option) durable.HandlerOption {
 		return func(ctx context.Context, d durable.Delivery) error {
 			from := c.propagator.Extract(ctx, propagation.MapCarrier(d.Headers))
 			options := []trace.SpanStartOption{
-				trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(processAttributes(&d)...),
+				trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attemptAttributes(&d)...),
 			}
 			scheduled := trace.SpanContextFromContext(from)
 			linked := scheduled.IsValid() && scheduled.IsRemote() // and not the span of Worker.Run's context
@@ -61,8 +61,8 @@ func Worker(opts ...Option) durable.HandlerOption {
 	})
 }
 
-// processAttributes returns the attributes of an attempt's span.
-func processAttributes(d *durable.Delivery) []attribute.KeyValue {
+// attemptAttributes returns the attributes of an attempt's span.
+func attemptAttributes(d *durable.Delivery) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		system, semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
 		semconv.MessagingDestinationName(text(d.Handler)),

@@ -22,8 +22,8 @@ import (
 	"github.com/tickless/tickless/durable/redisstore"
 )
 
-// One answer in three is lost with its connection, and go-redis repeats the command. By
-// then the task may be done and its key gone.
+// One answer in three is lost with its connection, and go-redis repeats the command. When
+// the repeated command arrives, the task may be done and its Redis key deleted.
 func TestFault_AnswersLost(t *testing.T) {
 	x, s := onServer(t)
 	p := newProxy(t, s.Addr)
