@@ -15,7 +15,7 @@
 // time in nanoseconds uses [Queue.OfferAt] and [Queue.PollAt], which do not read the
 // clock.
 //
-// [Queue.Offer] returns a [Ticket], with which [Queue.Remove] takes the element back.
+// [Queue.Offer] returns a [Ticket], with which [Queue.Remove] removes the element.
 //
 // # Guarantees
 //
@@ -25,8 +25,8 @@
 //   - Every element is handed out exactly once, by one of Take, Poll, Remove
 //     and Drain. If an element falls due while a taker's context ends, that taker gets the
 //     element or it stays for the next; it is never lost.
-//   - A ticket takes back its own element and no other. After an element has been taken,
-//     its ticket is invalid for ever.
+//   - A ticket removes its own element and no other. After an element has been taken, its
+//     ticket is invalid for ever.
 //   - The queue keeps no reference to an element that has been taken or removed, and its
 //     memory shrinks after a peak.
 //   - Setting the wall clock does not move deadlines that came from

@@ -242,9 +242,9 @@ func (q *Queue[T]) Len() int {
 	return len(q.elements)
 }
 
-// Remove takes back the ticket's element, due or not. It reports false if the element has
-// been taken already, or if the ticket is zero. The queue keeps no reference to the
-// element.
+// Remove removes the ticket's element, due or not, and returns it. It reports false if
+// the element has been taken already, or if the ticket is zero. The queue keeps no
+// reference to the element.
 func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()

@@ -40,8 +40,8 @@ type taker struct {
 // the queue for others. (The cause, if there is one, is in [context.Cause].)
 //
 // Any number of goroutines may block at once, at the cost of one alarm and of one wake-up
-// for each element. The goroutine that has waited longest is woken first, but one that
-// calls Take meanwhile may get the element before it.
+// for each element. The goroutine that has waited longest is woken first, but a goroutine
+// that calls Take before it runs may get the element first.
 func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 	done := ctx.Done()
 	if isDone(done) {

@@ -35,7 +35,7 @@ var ErrChanged = errors.New("durable: the source was used during the copy: stop 
 // first wait until one minute has passed: until then a command may still arrive.
 //
 // If src was used during or after Copy, empty dst before repeating Copy. Otherwise dst
-// would run tasks that src has finished, cancelled or changed meanwhile.
+// would run tasks that src has since finished, cancelled or changed.
 //
 // If dst is src, Copy only pauses it. The cost is that of [Client.List], and O(n) writes.
 func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {

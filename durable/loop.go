@@ -130,7 +130,7 @@ func (l *loop) wake() {
 }
 
 // ring is the timer's callback. With a virtual clock it returns after the loop has done
-// all that is due, so that the clock does not advance meanwhile.
+// all that is due, so that the clock does not advance before that.
 func (l *loop) ring() {
 	if !l.w.virtual {
 		l.wake()

@@ -311,8 +311,8 @@ func (p *places) callsLocked(now time.Time) (c calls) {
 		if p.satisfiesLocked(l, now) {
 			p.waiting = slices.Delete(p.waiting, i, i+1)
 			l.inLine = false
-			// The loop may have a round under way: reserve the place, so that other
-			// loops do not take it meanwhile.
+			// The loop may have a round under way: reserve the place, so that other loops
+			// do not take it until then.
 			l.reserved = 1
 			p.free--
 			p.some.Broadcast()

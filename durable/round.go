@@ -77,7 +77,7 @@ func hopeless(err error) bool {
 
 // until returns the deadline of a claim: the time when the loop stops waiting for the
 // answer. A store that was frozen could otherwise carry the claim out later, before the
-// reports that wait behind it, and take back the leases of the reported attempts.
+// reports that wait behind it, and treat the reported attempts as crashed.
 func (l *loop) until() store.Time {
 	if l.knownAt.IsZero() {
 		return 0
@@ -144,7 +144,7 @@ func (l *loop) takeReports(r *round) (claim, called bool) {
 }
 
 // join returns the round with the reports that have come while the store delayed it.
-// The loop's goroutine waits for the store meanwhile.
+// The loop's goroutine is waiting for the store.
 func (l *loop) join(r *round) store.Round {
 	l.takeReports(r)
 	return r.round

@@ -320,7 +320,7 @@ func (b *broken) Do(ctx context.Context, shard int, s store.Stamp, r store.Round
 }
 
 // stalled is a server that stops and continues. It then carries out, in order, every
-// command that has arrived meanwhile, even if the sender no longer waits.
+// command that has arrived since it stopped, even if the sender no longer waits.
 type stalled struct {
 	store.Store
 	mu    sync.Mutex
@@ -362,8 +362,8 @@ func (st *stalled) goOn() {
 	st.is, st.queue = false, nil
 }
 
-// A claim that a server carries out long after its worker gave up would take back the
-// leases of attempts that have ended meanwhile, because the reports arrive after it.
+// A claim that a server carries out long after its worker gave up would treat attempts
+// that have ended in time as crashed, because their reports arrive after it.
 func TestWorker_AfterAStallReportsBeforeItClaims(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		st := &stalled{Store: mem}

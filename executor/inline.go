@@ -4,8 +4,8 @@ package executor
 // It suits deterministic tests, single-threaded event loops, and callbacks so short that
 // any hand-over would cost more. Make an Inline with [NewInline].
 //
-// A callback that blocks also blocks its submitter. A callback that submits another
-// callback runs that one before it continues. runtime.Goexit ends the submitting
+// A callback that blocks also blocks its submitter. If a callback submits another
+// callback, that one runs before the first continues. runtime.Goexit ends the submitting
 // goroutine, as in a plain call: a t.FailNow in a callback ends its test, and the
 // callbacks after it in the same batch are neither accepted nor run.
 type Inline struct {

@@ -76,7 +76,7 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 			n := int64(0)
 			for i := front.Load(); i < things; i = front.Load() {
 				e, at := entries[i], m.Now()
-				// Meanwhile front may have advanced, and the eviction may have been
+				// Since then front may have advanced, and the eviction may have been
 				// decided.
 				clk.ns.Add(rng.Int64N(2 * timeout))
 				if e.TouchAt(at) {

@@ -55,7 +55,7 @@
 //
 // A touch moves no timer. It only updates the time of the entry's last activity, an
 // atomic word. Entries that may be evicted at the same moment, because of their slack,
-// share a list with one timer. When the timer fires, an entry that was touched meanwhile
+// share a list with one timer. When the timer fires, an entry that was touched since then
 // moves to the list for its new deadline. That happens about once in a timeout, however
 // often the entry is touched. The same word contains the entry's state. So a touch is one
 // compare-and-swap, and the decision to evict is another. Whichever comes first makes the

@@ -118,8 +118,9 @@ func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 
 // scheduler makes a Monitor's Scheduler. On the system's clock, the Scheduler's ticks do
 // not begin at the same moments as the Monitor's, so they are finer. The Scheduler runs
-// the rings' functions inline, on its poller: most entries were touched meanwhile, and
-// are rearmed without waking another goroutine. Callbacks run elsewhere: see pool.
+// the rings' functions inline, on its poller: most entries were touched since their timer
+// was set, and are rearmed without waking another goroutine. Callbacks run elsewhere: see
+// pool.
 func (c *config) scheduler() *timer.Scheduler {
 	tick := c.tick
 	if c.clock == nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // stoppedClock is the clock of a process that stands still for a while. Its time leaps,
-// and alarms that fell due meanwhile go off afterwards.
+// and alarms that fell due during the pause go off afterwards.
 type stoppedClock struct {
 	mu     sync.Mutex
 	now    time.Time

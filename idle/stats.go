@@ -18,8 +18,8 @@ type Stats struct {
 	// Watching is the number of entries that are watched now.
 	Watching int
 
-	// Rearmed counts how often a timer fired for an entry that had been touched
-	// meanwhile: about once in an entry's timeout.
+	// Rearmed counts how often a timer fired for an entry that had been touched since the
+	// timer was set: about once in an entry's timeout.
 	Rearmed uint64
 	// Rejected counts the calls of Watch that returned an error.
 	Rejected uint64

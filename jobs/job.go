@@ -49,7 +49,7 @@ type Job struct {
 // the plan read the clock, and runs the job's function if an occurrence is due. Then it
 // starts the timer for the next occurrence. So the timer is not pending during a run.
 // After the run, the plan reads the clock again and decides about the occurrences that
-// came meanwhile.
+// came during the run.
 //
 // The timer's function may run once too often: if Pause or Stop is too late to stop the
 // timer, or if RunNow starts another. That does no harm. The function finds the job busy,

@@ -28,8 +28,8 @@ type Purgatory[K comparable] struct {
 	onPanic func(v any, stack []byte)
 
 	// closed is set by Close before it closes the shards one by one. Close holds closing
-	// meanwhile, so that a second Close returns only when all operations are in leftover.
-	// closing is locked before a shard's lock and an operation's.
+	// until it is done, so that a second Close returns only when all operations are in
+	// leftover. closing is locked before a shard's lock and an operation's.
 	closed  atomic.Bool
 	closing sync.Mutex
 	// expiring counts the timeouts whose callbacks are running.
@@ -70,10 +70,10 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 // completed the operation before the call returns.
 //
 // TryComplete runs at most twice, whatever the number of keys: at the start, and after
-// the operation has been put into the lists of all its keys, in case the condition has
-// become true meanwhile. Then the timeout begins. A timeout of zero or less expires at
-// once, on the Scheduler's executor. Repeated keys count once. Without keys the operation
-// waits for its timeout or a ForceComplete.
+// the operation has been put into the lists of all its keys, in case the condition became
+// true in between. Then the timeout begins. A timeout of zero or less expires at once, on
+// the Scheduler's executor. Repeated keys count once. Without keys the operation waits
+// for its timeout or a ForceComplete.
 //
 // The error is [ErrClosed], or the Scheduler's if it refused the timer: [timer.ErrClosed]
 // or [timer.ErrTooManyPending]. Then the operation is neither complete nor watched, and

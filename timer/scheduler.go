@@ -214,8 +214,8 @@ func (s *Scheduler) Now() time.Time {
 	return s.clock.Now()
 }
 
-// Wall returns the time of day on the Scheduler's clock. It has no monotonic reading,
-// which would not follow when the clock is set.
+// Wall returns the time of day on the Scheduler's clock. The time has no monotonic
+// reading, because that would not change when the clock is set.
 func (s *Scheduler) Wall() time.Time {
 	s.mustBeMade()
 	if c, ok := s.clock.(clock.Wall); ok {

@@ -66,8 +66,8 @@ func (c *Clock) SetWall(t time.Time) {
 
 // Advance moves the clock by d. It calls the function of each alarm that becomes due, at
 // the alarm's moment, and returns when all of these functions have returned. Advance(0)
-// runs what is due now. If another goroutine starts a timer meanwhile, that timer and
-// others of the same tick may fire only at the next Advance. Advance panics if d is
+// runs what is due now. If another goroutine starts a timer during Advance, that timer
+// and others of the same tick may fire only at the next Advance. Advance panics if d is
 // negative, if the clock cannot show the time (see [NewClock]), or if another Advance is
 // running. So a function that Advance calls must not call Advance.
 func (c *Clock) Advance(d time.Duration) {
@@ -79,7 +79,7 @@ func (c *Clock) Advance(d time.Duration) {
 }
 
 // Suspend moves the clock by d at once, as for a machine that slept or a process that was
-// stopped. Alarms that became due meanwhile go off late, at the end of the suspension.
+// stopped. Alarms that became due during the suspension go off late, at its end.
 // Otherwise Suspend is like Advance.
 func (c *Clock) Suspend(d time.Duration) {
 	if d < 0 {

@@ -250,7 +250,7 @@ func TestClock_SetWall(t *testing.T) {
 	require.Equal(t, epoch.Add(59*time.Second-time.Hour), clk.Wall())
 }
 
-// A machine slept: alarms that became due meanwhile go off late, in order.
+// A machine slept: alarms that became due during the sleep go off late, in order.
 func TestClock_Suspend(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))

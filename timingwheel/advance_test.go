@@ -685,8 +685,8 @@ func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 }
 
 // A poller takes a bucket under the queue's lock and locks the wheel a moment later.
-// Meanwhile an earlier bucket may have been queued. Then ticks come out of order, but no
-// entry is lost, early or handed out twice.
+// In between, an earlier bucket may have been queued. Then ticks come out of order, but
+// no entry is lost, early or handed out twice.
 func TestWheelExpire_OvertakenByAnEarlierBucket(t *testing.T) {
 	for _, size := range []int{2, 4, 8, 256} {
 		rng := rand.New(rand.NewPCG(9, uint64(size)))

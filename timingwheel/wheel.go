@@ -62,8 +62,8 @@ type Wheel[T any] struct {
 
 	arena bucket.Arena[T]
 
-	// firstLevel[n] is the level to try first for a deadline whose distance has n bits. The
-	// deadline's level is that one or the next.
+	// firstLevel[n] is the level to try first for a deadline whose distance has n bits.
+	// The deadline belongs to that level or to the next higher one.
 	firstLevel [64]uint8
 
 	offer func(b bucket.Bucket, place uint32, expiration int64)

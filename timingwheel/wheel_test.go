@@ -324,7 +324,7 @@ func TestWheel_DeadlineMaxInt64(t *testing.T) {
 					_, ok = w.Remove(removed)
 					require.True(t, ok)
 
-					// A near deadline still works meanwhile.
+					// A near deadline still works while the far one is pending.
 					got := advance(w, forever)
 					if forever%tick == 0 {
 						require.Equal(t, []string{"forever"}, got)

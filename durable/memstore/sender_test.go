@@ -29,7 +29,7 @@ func TestStats_AWorkerOfAPausedStore(t *testing.T) {
 // unknownAfterADay returns how many of three tasks no worker can run after the only
 // worker with their handler has sent nothing for more than a day, and how many of four
 // after the pause, if there was one, has ended. pause says whether the store is paused
-// meanwhile.
+// during that day.
 func unknownAfterADay(t *testing.T, pause bool) (unknown, resumed int64) {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := memstore.New(memstore.WithClock(clk), memstore.WithShards(1))

@@ -140,7 +140,7 @@ func addQueue(t metric.Table[clientSample]) {
 			if q == nil {
 				return
 			}
-			// The shards are read one after the other, and tasks may move meanwhile, so
+			// The shards are read one after the other, and tasks may move in between, so
 			// that a difference can be negative.
 			yield("pending", float64(max(0, q.Pending-q.Overdue)))
 			yield("due", float64(max(0, q.Overdue-q.Unknown)))

@@ -22,8 +22,8 @@ type combiner struct {
 
 const (
 	// maxItems and maxBytes are about the most that one script gets, which takes a
-	// server a millisecond or so. The server does nothing else meanwhile: a script with
-	// 250 tasks takes 1 to 3 ms, one with 1000 took up to 11 ms.
+	// server a millisecond or so. While it runs a script, the server does nothing else: a
+	// script with 250 tasks takes 1 to 3 ms, one with 1000 took up to 11 ms.
 	maxItems = store.MaxBatch
 	maxBytes = 512 << 10
 	// maxQueued is the maximum number of waiting commands.
@@ -65,7 +65,7 @@ func (b *combiner) change(ctx context.Context, x *change) ([]store.Outcome, erro
 }
 
 // lead sends a batch of waiting commands, and leaves the others, including those that
-// arrive meanwhile, to another goroutine.
+// arrive later, to another goroutine.
 func (b *combiner) lead(ctx context.Context) {
 	b.mu.Lock()
 	some := b.batchLocked()

@@ -94,10 +94,10 @@ func WithRecheck(d time.Duration) Option {
 }
 
 // WithSlack sets how long a worker's round may be delayed, so that it includes reports
-// that arrive meanwhile. At a steady load this saves the server and the process 60 to 80
-// percent of their CPU time. The first round after a pause is not delayed, and neither is
-// a large one. Zero turns it off. The default is [DefaultSlack]. It has no effect on a
-// Cluster. It panics unless d is from 0 to 100 ms.
+// that arrive during the delay. At a steady load this saves the server and the process 60
+// to 80 percent of their CPU time. The first round after a pause is not delayed, and
+// neither is a large one. Zero turns it off. The default is [DefaultSlack]. It has no
+// effect on a Cluster. It panics unless d is from 0 to 100 ms.
 func WithSlack(d time.Duration) Option {
 	if d < 0 || d > 100*time.Millisecond {
 		panic(fmt.Sprintf("redisstore: WithSlack: must be from 0 to 100ms, got %v", d))

@@ -37,11 +37,11 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 const largeRound = 32
 
 // company delays a round until the slack after the latest round of any shard has passed.
-// The round then includes the reports that arrive meanwhile, and is sent together with
-// rounds of other shards. At a steady load most of a round's cost is that the server and
-// the worker wake up for it: a thousand tasks a second need about a third of the CPU time
-// that they need without a delay (BenchmarkSteady). A round after a pause is not delayed,
-// and neither is a large one.
+// The round then includes the reports that arrive during the delay, and is sent together
+// with rounds of other shards. At a steady load most of a round's cost is that the server
+// and the worker wake up for it: a thousand tasks a second need about a third of the CPU
+// time that they need without a delay (BenchmarkSteady). A round after a pause is not
+// delayed, and neither is a large one.
 func (s *Store) company(ctx context.Context, large bool) error {
 	wait := time.Duration(s.latest.Load()) + s.config.slack - time.Since(s.opened)
 	if wait > 0 && !large {

@@ -11,8 +11,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A delayed round includes the reports that arrive meanwhile. It fetches them once, when
-// it is sent, or never if its caller's context has ended.
+// A delayed round includes the reports that arrive during the delay. It fetches them
+// once, when it is sent, or never if its caller's context has ended.
 func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
 	r := redistest.Start(t).Client()
 	defer r.Close()

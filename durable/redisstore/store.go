@@ -88,7 +88,7 @@ func (s *Store) begin(ctx context.Context) error {
 func (s *Store) Shards() int { return len(s.shards) }
 
 // Now returns the time of the shard's server, estimated from an answer that is at most
-// a few seconds old. Without such an answer it asks the server.
+// a few seconds old. If there is no such answer, it asks the server.
 func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
 	if err := s.begin(ctx); err != nil {
 		return 0, err

@@ -8,8 +8,8 @@ import (
 )
 
 // Backup writes a consistent copy of the file to a new file at path, while the file is
-// in use. It takes some seconds a gigabyte. The copy omits deleted data. The log grows
-// meanwhile if others write. Backup returns an error if a file exists at path.
+// in use. It takes some seconds a gigabyte. The copy omits deleted data. If others write
+// during the backup, the log grows. Backup returns an error if a file exists at path.
 func (s *Store) Backup(ctx context.Context, path string) (err error) {
 	if err := s.mayRead(ctx); err != nil {
 		return err

@@ -114,7 +114,7 @@ func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 // Verify checks the whole file: SQLite's own integrity check, the checksum of each row,
 // and that the tasks and the numbers are consistent. It returns the number of checked
 // tasks, and for the first error found an error that wraps [ErrDamaged]. It takes minutes
-// for millions of tasks. The log grows meanwhile if others write.
+// for millions of tasks. If others write during that time, the log grows.
 func (s *Store) Verify(ctx context.Context) (looked int64, err error) {
 	err = s.view(ctx, func(x *session) {
 		looked = 0

@@ -165,9 +165,9 @@ func (w *writer) carryOut(group []*call) {
 	w.mayCheckpoint(codeOf(err)&0xff == sqlite3.SQLITE_FULL)
 }
 
-// begin starts a transaction, and returns the calls whose contexts have not ended
-// meanwhile. It polls for the lock itself: SQLite's own waiting is unfair to the later
-// one of two processes, and does not end with a context.
+// begin starts a transaction, and returns the calls whose contexts have not ended. It
+// polls for the lock itself: SQLite's own waiting is unfair to the later one of two
+// processes, and does not end with a context.
 func (w *writer) begin(group []*call) ([]*call, error) {
 	for {
 		if err := w.s.isThere(); err != nil {

@@ -57,8 +57,8 @@
 //   - A command has its effect once, however often it is sent: see [Stamp].
 //   - A claim gets only tasks that its worker can run: see [Claim]. Other tasks stay Pending
 //     without an attempt.
-//   - A claim first takes back expired leases, and then gets the tasks that have been due
-//     longest.
+//   - A claim first ends attempts whose leases have expired, and then gets the tasks that
+//     have been due longest.
 //   - Acknowledged commands are as durable as the store's own documentation says.
 //   - Every method returns when its context ends.
 //

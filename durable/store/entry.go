@@ -63,9 +63,9 @@ type Entry struct {
 	Crashes  int
 	Token    int64 // of the lease of a Running task
 	// The package comment explains Stopping and Following. If the entry is Following,
-	// Next is when it is due next. NextTask is then the task that was scheduled
-	// meanwhile, or the present one with another generation, or nil if the present one
-	// was only rescheduled.
+	// Next is when it is due next. NextTask is then the task that was scheduled during
+	// the attempt, or the present task with another generation, or nil if the present
+	// task was only rescheduled.
 	Stopping  bool
 	Following bool
 	Next      Time

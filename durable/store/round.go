@@ -22,10 +22,10 @@ type Round struct {
 	// Leave says that this is the worker's last round, so that another waiting worker
 	// must watch the shard.
 	Leave bool
-	// More is for stores that delay rounds to send several together. It adds the
-	// reports that have arrived meanwhile. Such a store may call More once, after the
-	// delay and before Do returns, with its own copy of the round. More does not block.
-	// It may be nil, and other stores ignore it.
+	// More is for stores that delay rounds to send several together. More adds the
+	// reports that have arrived during the delay. Such a store may call it once, after
+	// the delay and before Do returns, with its own copy of the round. More does not
+	// block. It may be nil, and other stores ignore it.
 	More func(*Round)
 }
 
@@ -85,7 +85,7 @@ const (
 // valid, with the same tokens. Their leases start again. It gets no other tasks.
 type Claim struct {
 	// Asked says whether the round has a claim. A claim with a Max of 0 gets no tasks,
-	// but takes back expired leases and returns Answer.Next.
+	// but ends attempts with expired leases and returns Answer.Next.
 	Asked     bool
 	Max       int // from 0 to MaxClaim
 	Handlers  []string
@@ -143,7 +143,7 @@ const (
 	Lost Extension = iota
 	// Held means that the lease lasts for its full duration again.
 	Held
-	// HeldStopping is Held for a task that was cancelled meanwhile.
+	// HeldStopping is Held for a task that was cancelled during the attempt.
 	HeldStopping
 )
 

@@ -5,8 +5,8 @@ package store
 // So a command says who sends it and which of the sender's commands it is. Each shard
 // remembers the number and the answer of each sender's last command:
 //
-//   - The same number again changes nothing and gets the same answer, even if the task has
-//     ended meanwhile. (For a repeated claim, see [Claim].)
+//   - The same number again changes nothing and gets the same answer, even if the task
+//     has ended since then. (For a repeated claim, see [Claim].)
 //   - A lower number is refused with [ErrStale].
 //
 // So a sender has one command at a time under way in a shard, and numbers its commands
@@ -20,7 +20,7 @@ type Stamp struct {
 	// deadline.
 	//
 	// Workers set a deadline for each claim. Without it, a claim that arrives late could
-	// reclaim the leases of attempts that have ended, before the reports of their ends
-	// arrive.
+	// treat attempts that ended in time as crashed, because their reports arrive after
+	// it.
 	Until Time
 }

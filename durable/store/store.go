@@ -37,8 +37,8 @@ type Store interface {
 
 	// List returns the entries that match a filter and come after the cursor, in the
 	// order of [Cursor]. A page has at most limit entries, from 1 to [MaxPage]. It may
-	// have fewer and still have a Next. Tasks that move meanwhile may be missed or appear
-	// twice. List delays other calls by a few milliseconds at most.
+	// have fewer and still have a Next. Tasks that move between two pages may be missed
+	// or appear twice. List delays other calls by a few milliseconds at most.
 	List(ctx context.Context, shard int, f Filter, c Cursor, limit int) (Page, error)
 
 	// Stats returns the numbers of the shard.

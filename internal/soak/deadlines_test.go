@@ -58,7 +58,7 @@ func (x *moment) start(l *ledger, d time.Duration) {
 	}()
 }
 
-// set sets the deadline to after d. If its channel is closed meanwhile, that may be for
+// set sets the deadline to after d. If the channel is closed during set, that may be for
 // the old or the new moment. The ledger then takes the earlier one.
 func (x *moment) set(d time.Duration) {
 	x.n.move(d, func() bool {

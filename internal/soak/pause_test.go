@@ -123,7 +123,7 @@ func (r *run) resumeLocked() {
 	}
 }
 
-// sleep sleeps for d. It returns how long the process stood still meanwhile.
+// sleep sleeps for d. It returns for how long the process stood still during the sleep.
 func sleep(t *testing.T, d time.Duration) (still time.Duration) {
 	t.Helper()
 	began := now()

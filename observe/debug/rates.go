@@ -9,7 +9,7 @@ import (
 )
 
 // A rate is the difference to an earlier request, of any client, that came at least
-// rateApart and at most rateStale ago. Without such a request there are no rates.
+// rateApart and at most rateStale ago. If there was no such request, there are no rates.
 const (
 	rateApart = 500 * time.Millisecond
 	rateStale = time.Minute

@@ -136,7 +136,7 @@ func (m *machine) isBehind(c *store.Claim) bool {
 	return len(due) > 0
 }
 
-// expire takes back expired leases.
+// expire ends the attempts whose leases have expired.
 func (m *machine) expire(most int) {
 	for _, t := range m.ix.Running(m.now) {
 		m.n.Crashed++
@@ -158,7 +158,7 @@ func (m *machine) expire(most int) {
 }
 
 // follow handles the end of an attempt at a task that was scheduled again or cancelled
-// meanwhile. It returns false for other tasks.
+// during the attempt. It returns false for other tasks.
 func (m *machine) follow(t *Task) bool {
 	switch {
 	case t.Following:

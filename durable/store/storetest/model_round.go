@@ -199,7 +199,8 @@ func (m *model) finish(x store.Report) store.Receipt {
 	return store.Accepted
 }
 
-// ended handles the end of a run whose task was scheduled again or cancelled meanwhile.
+// ended handles the end of a run whose task was scheduled again or cancelled during the
+// run.
 func (m *model) ended(t *modelTask) bool {
 	switch {
 	case t.Following:
@@ -218,7 +219,7 @@ func (m *model) ended(t *modelTask) bool {
 	return false
 }
 
-// expire takes back expired leases, as every claim does first.
+// expire ends the attempts whose leases have expired, as every claim does first.
 func (m *model) expire(most int) {
 	for _, t := range m.tasks {
 		if t.State != store.Running || t.At > m.now {

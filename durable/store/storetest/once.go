@@ -140,7 +140,7 @@ func testOnceRounds(b *bench) {
 	// the lease of got[1] again.
 	b.sleep(lease * 3 / 4)
 	equal(b, "the one that was extended", b.claimOne(got[1].ID).Crashes, 1)
-	// The answer of a repeated claim omits tasks that have ended meanwhile.
+	// The answer of a repeated claim omits tasks that have ended since the first answer.
 	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "refused")
 	again, err = b.Store.Do(ctx, 0, s, r)
 	b.noError(err)

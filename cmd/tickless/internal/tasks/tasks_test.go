@@ -105,7 +105,7 @@ func (s *subject) schedule(t durable.Task, w durable.When) {
 	}
 }
 
-// on runs f with a store in a file and one on Redis. A worker uses the store meanwhile.
+// on runs f with a store in a file and one on Redis. During f a worker uses the store.
 func on(t *testing.T, f func(s *subject)) {
 	test := func(p stores.Place, flags ...string) func(t *testing.T) {
 		return func(t *testing.T) {
