@@ -110,6 +110,6 @@ func (d *Deadline) armLocked() {
 func (d *Deadline) fired() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.firesAt = time.Time{} // if armLocked has reset the timer meanwhile, the next line resets it again
+	d.firesAt = time.Time{} // if armLocked has just reset the timer, the next line resets it again
 	d.armLocked()
 }

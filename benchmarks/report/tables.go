@@ -41,7 +41,7 @@ var titles = map[string]string{
 // 0.
 var defects = []string{"early", "early-%", "lost", "wrong"}
 
-// moreIsBetter and neutral are units; in those of neither list, less is better.
+// moreIsBetter and neutral are units. For units in neither list, less is better.
 var moreIsBetter, neutral = []string{"tasks/s"}, []string{"ticks"}
 
 // markdown returns a table for each workload. README.md, in the parent folder of the
