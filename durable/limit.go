@@ -20,7 +20,9 @@ type Limit = store.Limit
 // [WithHandlerConcurrency] and [WithRate].
 //
 // The error is an [ErrInvalid] if the store has more than one shard, because shards
-// cannot count together, or if 1000 other handlers have a limit.
+// cannot count together, or if 1000 other handlers have a limit. The store keeps the limits
+// beside its tasks: a Redis server that was emptied has forgotten them, so set them again
+// whenever a program starts.
 func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	if n := c.store.Shards(); n > 1 {
 		return invalid("SetLimit: the store has %d shards, and a limit needs a store of one: see its option WithShards", n)

@@ -67,6 +67,37 @@ func TestClientSetLimit_Rate(t *testing.T) {
 	})
 }
 
+// Each permit that is returned goes to the worker that has returned it: the others are not
+// woken.
+func TestClientSetLimit_IdleWorkersSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := durable.New(memstore.New(memstore.WithShards(1)), quiet)
+		require.NoError(t, c.SetLimit(ctx, "slow", durable.Limit{Concurrency: 5}))
+		var slow load
+		var workers []*durable.Worker
+		for range 20 {
+			w := durable.NewWorker(c, durable.WithConcurrency(1))
+			w.Handle("slow", slow.handler(2*time.Second))
+			start(t, w)
+			workers = append(workers, w)
+		}
+		scheduleMany(t, c, "slow", 100, durable.After(0))
+		time.Sleep(time.Second)
+		before := claims(workers)
+		time.Sleep(40 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 100, slow.done)
+		require.Less(t, claims(workers)-before, int64(100+3*20))
+	})
+}
+
+func claims(workers []*durable.Worker) (n int64) {
+	for _, w := range workers {
+		n += w.Stats().Claims
+	}
+	return n
+}
+
 // A limit is set and removed while tasks are running and waiting.
 func TestClientSetLimit_WhileTasksRun(t *testing.T) {
 	limited(t, func(t *testing.T, c *durable.Client, slow, _ *load, _ []*durable.Worker) {

@@ -70,7 +70,7 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"what runs already counts", "../store/machine/limits.go", "if t.Handler == handler {", "if t.Handler == \"\" {", "LimitWhileRunning"},
 	{"no more begin than a rate says", "../store/machine/limits.go", "l.full(m.now) + every\n\t}", "l.full(m.now) + every/2\n\t}", "LimitOfRate"},
 	{"a worker is told when the next may begin", "../store/machine/limits.go", "next = min(next, at)", "", "LimitOfRate"},
-	{"what comes while others wait is not forgotten", "../store/machine/limits.go", "if l.Kept && len(due) == 0 {", "if false {", "LimitWakes"},
+	{"a permit that others wait for wakes them", "../store/machine/limits.go", "a.Limited, l.Kept = true, true", "a.Limited = true", "LimitWakes"},
 	{"a permit that comes back wakes others", "../store/machine/limits.go", "l.Kept = false\n\t\t\tm.n.Wakes++", "l.Kept = false", "LimitWakes"},
 	{"a closed store is closed", "memstore.go", "if s.waiters.Closed() {\n\t\treturn store.ErrClosed", "if false {\n\t\treturn store.ErrClosed", "Reopened"},
 }

@@ -351,6 +351,33 @@ func TestDamagedRow(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Repair returns the permits of tasks that another program has removed.
+func TestRepair_Limits(t *testing.T) {
+	path := newPath(t)
+	st := open(t, path)
+	c := durable.New(st)
+	require.NoError(t, c.SetLimit(t.Context(), "h", durable.Limit{Concurrency: 2}))
+	claims := func(number int64) int {
+		for range 3 {
+			_, err := c.Schedule(t.Context(), durable.Task{Key: fmt.Sprint(time.Now().UnixNano()), Handler: "h"}, durable.After(0))
+			require.NoError(t, err)
+		}
+		a, err := st.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: number}, store.Round{Lease: time.Hour, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: 10, Handlers: []string{"h"}}})
+		require.NoError(t, err)
+		return len(a.Tasks)
+	}
+	require.Equal(t, 2, claims(1))
+	_, err := application(t, path, "").Exec(`DELETE FROM tickless_tasks WHERE state = 2`)
+	require.NoError(t, err)
+	require.Zero(t, claims(2))
+	_, err = st.Repair(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, 2, claims(3))
+	_, err = st.Repair(t.Context(), 0)
+	require.NoError(t, err)
+	require.Zero(t, claims(4))
+}
+
 // A claim does not fail even if there are more damaged rows than the claim may get
 // tasks.
 func TestDamagedRow_FullClaim(t *testing.T) {

@@ -288,7 +288,9 @@ func (ix *index) sound(state store.State, query string, args ...any) (found []*m
 
 func (ix *index) Running(until store.Time) []*machine.Task {
 	ix.flush()
-	ix.until = until
+	if until != machine.Never {
+		ix.until = until
+	}
 	found, _ := ix.sound(store.Running, runTasks, int64(until))
 	return found
 }

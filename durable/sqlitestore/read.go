@@ -91,15 +91,19 @@ func count(x *session) (n machine.Numbers, there [store.Past + 1]int64) {
 	return newIndex(x).numbers, there
 }
 
-// Repair counts the tasks, and corrects the numbers if another program has changed the
-// table. O(n).
+// Repair counts the tasks, and corrects the numbers, and the use of the limits, if another
+// program has changed the table. O(n).
 func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 	var n machine.Numbers
 	var there [store.Past + 1]int64
-	err = s.view(ctx, func(x *session) { n, there = count(x) })
+	var wrong bool
+	err = s.view(ctx, func(x *session) {
+		n, there = count(x)
+		wrong = machine.Recount(newIndex(x))
+	})
 	pending, running, dead, past := there[store.Pending]-n.Pending, there[store.Running]-n.Running, there[store.Dead]-n.Dead, there[store.Past]-n.Past
 	r.Looked = there[store.Pending] + there[store.Running] + there[store.Dead] + there[store.Past]
-	if err != nil || pending == 0 && running == 0 && dead == 0 && past == 0 {
+	if err != nil || pending == 0 && running == 0 && dead == 0 && past == 0 && !wrong {
 		return r, err
 	}
 	return r, s.call(ctx, reads{}, func(ix *index, _ machine.Moment) error {
@@ -107,6 +111,7 @@ func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 		ix.numbers.Running += running
 		ix.numbers.Dead += dead
 		ix.numbers.Past += past
+		machine.Recount(ix)
 		return nil
 	})
 }

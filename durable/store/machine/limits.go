@@ -11,8 +11,8 @@ type Limit struct {
 	store.Limit
 	Running int64
 	Full    store.Time // when a whole burst may be claimed at once
-	// Kept says that the limit holds back a due task. Whatever makes room then wakes
-	// other workers. Until then no task of the handler needs to wake a worker.
+	// Kept says that Concurrency has held back a due task. The permit that makes room
+	// wakes other workers. Until then no task of the handler needs to wake a worker.
 	Kept bool
 }
 
@@ -75,17 +75,22 @@ func (m *machine) wakeKept() {
 	}
 }
 
-// within returns the claim with its room reduced to that of the limits.
+// within returns the claim with its room reduced to that of the limits. The claim's own
+// Max stands for any number in a Room. A limit never does, so the result has a Max that no
+// Room has.
 func (m *machine) within(c *store.Claim) *store.Claim {
 	if m.n.Limits == 0 {
 		return c
 	}
 	x := *c
-	x.Handlers, x.Rooms = nil, make([]store.Room, 0, len(c.Handlers))
+	x.Max, x.Handlers, x.Rooms = -1, nil, make([]store.Room, 0, len(c.Handlers))
 	for i, h := range c.Handlers {
 		r := store.Room{Most: c.Max, First: c.Max}
 		if c.Rooms != nil {
 			r = c.Rooms[i]
+		}
+		if r.Most == c.Max {
+			r.Most = math.MaxInt
 		}
 		if l := m.limit(h); l != nil {
 			n, _ := l.room(m.now)
@@ -113,25 +118,42 @@ func (m *machine) keepBack(c *store.Claim, a *store.Answer) store.Time {
 			continue
 		}
 		n, at := l.room(m.now)
-		var due []*Task
-		if n == 0 {
-			var first store.Time
-			due, first = m.ix.Due(&store.Claim{Handlers: []string{h}, Schedules: c.Schedules}, m.now, 1)
-			switch {
-			case len(due) == 0:
-				next = min(next, first)
-			case at == Never:
-				a.Limited = true
-			default:
-				next = min(next, at)
-			}
+		if n > 0 {
+			continue
 		}
-		if l.Kept && len(due) == 0 {
-			m.n.Wakes++
+		due, first := m.ix.Due(&store.Claim{Handlers: []string{h}, Schedules: c.Schedules}, m.now, 1)
+		switch {
+		case len(due) == 0: // another worker may have a schedule that this one lacks
+			next = min(next, first)
+		case at == Never:
+			a.Limited, l.Kept = true, true
+		default:
+			next = min(next, at)
 		}
-		l.Kept = len(due) > 0
 	}
 	return next
+}
+
+// Recount counts the running tasks of the handlers that have a limit, for a store whose
+// tasks another program can change. It reports whether a count was wrong.
+func Recount(ix Index) (wrong bool) {
+	n := ix.Numbers()
+	if n.Limits == 0 {
+		return false
+	}
+	running := make(map[string]int64)
+	for _, t := range ix.Running(Never) {
+		running[t.Handler]++
+	}
+	for h, l := range ix.Limits() {
+		if l.Running != running[h] {
+			l.Running, l.Kept, wrong = running[h], false, true
+		}
+	}
+	if wrong {
+		n.Wakes++
+	}
+	return wrong
 }
 
 // setLimit carries out SetLimit.
