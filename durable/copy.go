@@ -37,9 +37,14 @@ var ErrChanged = errors.New("durable: the source was used during the copy: stop 
 // If src was used during or after Copy, empty dst before repeating Copy. Otherwise dst
 // would run tasks that src has since finished, cancelled or changed.
 //
-// If dst is src, Copy only pauses it. The cost is that of [Client.List], and O(n) writes.
+// Copy returns an [ErrInvalid] and changes nothing if dst and src are the same value. It
+// does not recognize two values that use the same file or server: it then copies nothing,
+// but leaves the store paused. The cost is that of [Client.List], and O(n) writes.
 func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	to, from := New(dst), New(src)
+	if dst == src {
+		return Copied{}, invalid("Copy: the destination is the source")
+	}
 	c, err := newImporting(ctx, to)
 	if err != nil {
 		return Copied{}, err

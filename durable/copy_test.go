@@ -233,17 +233,20 @@ func TestCopy_IntoAStoreThatHasTasks(t *testing.T) {
 	}
 }
 
-// A copy of a store onto itself pauses the store and changes nothing else.
+// A copy of a store onto itself is refused. If the store is not recognized, the copy
+// pauses it and changes nothing else.
 func TestCopy_OntoItself(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
 		schedule(t, c, durable.Task{Key: "k"}, durable.After(time.Hour))
 		before := entries(t, mem)
 		require.Panics(t, func() { _, _ = durable.Copy(ctx, mem, nil) })
+		_, err := durable.Copy(ctx, mem, mem)
+		require.ErrorIs(t, err, durable.ErrInvalid)
 		st, err := c.Stats(ctx)
 		require.NoError(t, err)
 		require.Zero(t, st.Paused)
-		copied, err := durable.Copy(ctx, mem, mem)
+		copied, err := durable.Copy(ctx, &faulty{Store: mem}, mem)
 		require.NoError(t, err)
 		require.Equal(t, durable.Copied{Kept: 1}, copied)
 		require.Equal(t, before, entries(t, mem))
