@@ -23,7 +23,7 @@ type command struct {
 	c        *Client
 	command  store.Command // all but its items
 	deadline time.Time     // of the first call's context; zero: none
-	running  sync.Mutex    // held while the command is repeated
+	running  chan struct{} // full while the command is repeated; nil before its first UnknownError
 
 	// The goroutine that carries out the command owns the fields below.
 
@@ -113,6 +113,9 @@ func (x *command) do(ctx context.Context) ([]Outcome, error) {
 		x.lane = x.c.lanes.take()
 	}
 	if unknown := x.send(ctx); unknown != nil {
+		if x.running == nil {
+			x.running = make(chan struct{}, 1)
+		}
 		return slices.Clone(x.out), &UnknownError{Err: unknown, again: x.again}
 	}
 	x.c.lanes.put(x.lane)
@@ -122,8 +125,12 @@ func (x *command) do(ctx context.Context) ([]Outcome, error) {
 
 // again repeats the command. Goroutines that call it wait for one another.
 func (x *command) again(ctx context.Context) ([]Outcome, error) {
-	x.running.Lock()
-	defer x.running.Unlock()
+	select {
+	case x.running <- struct{}{}:
+		defer func() { <-x.running }()
+	case <-ctx.Done():
+		return make([]Outcome, len(x.out)), &UnknownError{Err: ctx.Err(), again: x.again}
+	}
 	out, err := x.do(ctx)
 	return slices.Clone(out), err
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -151,6 +152,36 @@ func TestOnce_TheContextEndsTheCall(t *testing.T) {
 		require.ErrorAs(t, err, &unknown)
 		f.frozen.Store(false)
 		out, err := unknown.Again(ctx)
+		require.NoError(t, err)
+		require.Equal(t, []durable.Outcome{durable.Created}, out)
+	})
+}
+
+// Again waits for another goroutine's Again only until its own context ends.
+func TestAgain_WhileAnotherGoroutineCallsIt(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		f := &faulty{Store: mem, lose: some(1, 1)}
+		_, err := durable.New(f, quiet).Schedule(ctx, durable.Task{Key: "k", Handler: "h"}, durable.After(0))
+		var unknown *durable.UnknownError
+		require.ErrorAs(t, err, &unknown)
+		f.frozen.Store(true)
+		long, cancel := context.WithTimeout(ctx, time.Hour)
+		defer cancel()
+		go func() { _, _ = unknown.Again(long) }()
+		synctest.Wait()
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		begin := time.Now()
+		out, err := unknown.Again(short)
+		require.Equal(t, time.Second, time.Since(begin))
+		require.Equal(t, []durable.Outcome{durable.Unknown}, out)
+		require.ErrorAs(t, err, &unknown)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		cancel()
+		f.frozen.Store(false)
+		f.lose = nil
+		time.Sleep(time.Hour)
+		out, err = unknown.Again(ctx)
 		require.NoError(t, err)
 		require.Equal(t, []durable.Outcome{durable.Created}, out)
 	})
