@@ -16,7 +16,7 @@
 //
 // A scrape reads the store's numbers with one call of [durable.Client.Stats], unless
 // the numbers of the last call are younger than [WithMaxAge]. It waits for the store up
-// to a second. After a timeout, later scrapes do not wait until the store is read
+// to 5 seconds. After a timeout, later scrapes do not wait until the store is read
 // again. All other metrics are in memory: O(n log n) for n handlers.
 //
 // # Concurrency

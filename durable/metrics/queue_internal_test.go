@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,4 +28,18 @@ func TestQueue_ManyThatAskEachTime(t *testing.T) {
 	}
 	all.Wait()
 	require.Zero(t, none.Load())
+}
+
+// The debug page shows why the store has not answered while another call is under way.
+func TestQueueNotes_DuringACall(t *testing.T) {
+	var during int
+	q := new(queue)
+	q.stats = func(context.Context) (durable.Stats, error) {
+		during = len(q.notes())
+		return durable.Stats{}, errors.New("no answer")
+	}
+	q.read()
+	require.Zero(t, during)
+	q.read()
+	require.Equal(t, 1, during)
 }
