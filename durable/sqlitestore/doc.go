@@ -34,7 +34,7 @@
 //
 // # How it works
 //
-// A Store runs package machine over three tables, whose names begin with tickless_. One
+// A Store runs package machine over four tables, whose names begin with tickless_. One
 // goroutine writes: it puts all waiting calls into one transaction, so that they share
 // a sync of the disk. Readers have their own connections.
 //

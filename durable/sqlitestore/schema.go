@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// version is the version of the tables. A file with a later version is refused.
+// version is the version of the tables. A file with another version is refused.
 const version = 2
 
 // The tables. tickless_tasks has the tasks by id; times are microseconds since 1970.

@@ -64,8 +64,8 @@ const openTimeout = 10 * time.Second
 
 // Open opens the file, and creates it if it does not exist. Its folder must exist. SQLite
 // also writes files beside it that end in -wal and -shm. The error wraps
-// [store.ErrSchema] if a later version of this package wrote the file or if other tables
-// have the Store's names, [ErrDamaged] if it is not an SQLite file, and [store.ErrUnfit]
+// [store.ErrSchema] if the tables have another version than this package's or if other
+// tables have the Store's names, [ErrDamaged] if it is not an SQLite file, and [store.ErrUnfit]
 // for ":memory:".
 func Open(path string, opts ...Option) (*Store, error) {
 	if path == "" || path == ":memory:" {
