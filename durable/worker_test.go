@@ -38,7 +38,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // bubble runs a test on a memstore in a bubble, where waiting takes no real time.
 func bubble(t *testing.T, f func(t *testing.T, st *memstore.Store)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { f(t, memstore.New()) })
+	synctest.Test(t, func(t *testing.T) { f(t, memstore.New(memstore.WithShards(4))) })
 }
 
 // start runs a worker until the test ends.

@@ -13,7 +13,7 @@ import (
 )
 
 // DefaultShards is the number of shards without [WithShards].
-const DefaultShards = 4
+const DefaultShards = 1
 
 // A Store keeps tasks in memory. Make one with [New].
 type Store struct {

@@ -28,7 +28,9 @@ func TestStore_RealTime(t *testing.T) {
 	if os.Getenv("TICKLESS_STRESS") == "" {
 		t.Skip("set TICKLESS_STRESS to run it")
 	}
-	storetest.Run(t, func(t *testing.T) storetest.Subject { return storetest.Subject{Store: memstore.New()} })
+	storetest.Run(t, func(t *testing.T) storetest.Subject {
+		return storetest.Subject{Store: memstore.New(memstore.WithShards(4))}
+	})
 }
 
 // TestStore_Reopened runs storetest with a store that can be reopened: see Reopened.
