@@ -122,9 +122,9 @@ func TestRun_EndsWithAClientThatWasClosed(t *testing.T) {
 
 // A permanent error, which wraps store.ErrUnfit, ends Run at once.
 func TestRun_RefusesClientsThatCannotWork(t *testing.T) {
-	refused := func(r redis.UniversalClient) error {
+	refused := func(r redis.UniversalClient, opts ...redisstore.Option) error {
 		t.Helper()
-		c := clientOf(r)
+		c := clientOf(r, opts...)
 		_, err := c.Check(t.Context())
 		require.ErrorIs(t, err, store.ErrUnfit)
 		err = durable.NewWorker(c).Run(t.Context())
@@ -152,6 +152,6 @@ func TestRun_RefusesClientsThatCannotWork(t *testing.T) {
 	for _, s := range redistest.StartCluster(t, 3, 0).Servers {
 		node := s.Client()
 		defer node.Close()
-		require.ErrorContains(t, refused(node), "needs a redis.ClusterClient")
+		require.ErrorContains(t, refused(node, redisstore.WithShards(32)), "needs a redis.ClusterClient")
 	}
 }
