@@ -57,10 +57,10 @@ func (p *Pool) endedLocked() uint64 {
 // callbacks took long since then, tick starts a worker for each callback that waits. It
 // leaves short callbacks to the present workers, which finish them soon.
 //
-// While callbacks take long, workers yield between two of a batch with more than
-// fewCallbacks. Otherwise a worker that computes would occupy its processor for 10 to 20
-// ms, until Go's scheduler looks for due timers. Workers of a bounded pool do not yield: beside goroutines that compute, each
-// callback would wait for a turn of all of them.
+// While callbacks take long, workers yield between two callbacks of a batch that has more
+// than fewCallbacks. Otherwise a worker that computes would occupy its processor for 10 to
+// 20 ms, until Go's scheduler looks for due timers. Workers of a bounded pool do not yield:
+// beside goroutines that compute, each callback would wait for a turn of all of them.
 func (p *Pool) tick() {
 	p.mu.Lock()
 	w := &p.watch

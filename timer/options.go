@@ -86,10 +86,11 @@ func WithSlack(share float64, least, most time.Duration) Option {
 }
 
 // WithShards sets the number of shards, over which timers are spread. Each shard has a
-// lock of its own. The default is 8 × GOMAXPROCS, at most the larger of 64 and
-// 2 × GOMAXPROCS; with [WithClock] it is one, which keeps the order of callbacks. A shard is made when it is first used. All timers start on the first shard
-// until goroutines often find it locked. Then new timers are spread over at least one
-// shard for each proc. WithShards panics unless n is from 1 to 65536.
+// lock of its own. The default is 8 × GOMAXPROCS, at most the larger of 64 and 2 ×
+// GOMAXPROCS. With [WithClock] the default is one, which keeps callbacks in order. A
+// shard is made when it is first used. All timers start on the first shard until
+// goroutines often find it locked. Then new timers are spread over at least one shard for
+// each proc. WithShards panics unless n is from 1 to 65536.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards {
 		panic(fmt.Sprintf("timer: WithShards: the number of shards must be from 1 to %d, got %d", maxShards, n))
@@ -144,15 +145,16 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 	return option(func(c *config) { c.onPanic = f })
 }
 
-// WithClock sets the clock, such as a virtual one from package timertest. The default, also
-// for [clock.System] or nil, is the system's monotonic clock, or the fake clock of the
-// testing/synctest bubble that New is called in.
+// WithClock sets the clock, such as a virtual one from package timertest. If c is nil or
+// [clock.System], or none is given, the Scheduler follows the system's monotonic clock,
+// or the fake clock of the testing/synctest bubble in which New is called.
 //
 // The clock does not decide where callbacks run. With an [executor.Inline], given by
 // [WithExecutor], they run on the goroutine that advances the clock, one by one, and the
-// same program gives the same order every time. They must not sleep on that clock: its
-// Advance waits for them. With other executors Advance does not wait, so a timer that a
-// callback starts counts from where the clock is by then.
+// same program gives the same order every time. Such callbacks must not sleep on that
+// clock: its Advance waits for them. With other executors Advance does not wait. If a
+// callback then starts a timer, its delay counts from the time that the clock has
+// reached.
 func WithClock(c clock.Clock) Option {
 	return option(func(cfg *config) { cfg.clock = c })
 }
