@@ -217,6 +217,19 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// When Release has returned, the descriptor is closed.
+func TestRelease_WaitsForTheDescriptor(t *testing.T) {
+	a := New(func() {})
+	a.Reset(time.Second) // the runtime's network poller has descriptors too
+	gone(a)
+	before := descriptors(t)
+	for range 200 {
+		a.Reset(time.Second)
+		gone(a)
+		require.LessOrEqual(t, descriptors(t), before)
+	}
+}
+
 // A function that does not return does not prevent other functions from being called.
 func TestAlarm_HeldUpInItsFunction(t *testing.T) {
 	const calls = 20
