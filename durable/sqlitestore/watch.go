@@ -30,9 +30,10 @@ func (s *Store) saw(wakes int64) {
 	}
 }
 
-// watchOthers looks for commits of other connections. A write to the log precedes the
-// visibility of the commit by the duration of a disk sync. So after a write watchOthers
-// looks repeatedly for a while, each time after a tenth of the time since the write.
+// watchOthers looks for commits of other connections. The system reports the write to
+// the log, but the commit becomes visible only after the disk sync that follows. So
+// watchOthers looks several times after a write. Each pause is half of the time since
+// the write: a commit is seen late by at most half of the time that its sync takes.
 func (s *Store) watchOthers() {
 	changed := make(chan struct{}, 1)
 	stop, err := notify(s.path, func() {
@@ -85,7 +86,7 @@ func (s *Store) watchOthers() {
 					}
 				case <-time.After(time.Until(next)):
 					last = s.look(x, last)
-					next = time.Now().Add(max(quickEvery, time.Since(begin)/10))
+					next = time.Now().Add(max(quickEvery, time.Since(begin)/2))
 				}
 			}
 		}
