@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Workloads that package time supports too are in package benchmarks. Here are those that
-// an Impl of that package cannot express.
+// Benchmarks of operations that package time does not have. The others are in package
+// benchmarks.
 
 // delay returns a delay between 1 and 11 minutes, from a fixed sample.
 func delay(i int) time.Duration { return delays[uint(i)%uint(len(delays))] }

@@ -15,7 +15,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// The alarm of such a Scheduler is the system's, so the bubble would hang.
+// Starting or moving a timer panics. Otherwise the bubble would hang, because the
+// Scheduler's alarm is outside it.
 func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
@@ -41,7 +42,7 @@ func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	require.Equal(t, 3, s.Len(), "nothing was started, and no lock is held")
 }
 
-// Inside a bubble timers can be stopped, whether or not they are the Scheduler's last.
+// Inside a bubble timers can be stopped, even the Scheduler's last one.
 func TestScheduler_MadeOutsideABubbleAndStoppedInside(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
@@ -56,7 +57,8 @@ func TestScheduler_MadeOutsideABubbleAndStoppedInside(t *testing.T) {
 	<-done
 }
 
-// All Schedulers of the process share an alarm, which cannot be set from inside a bubble.
+// All Schedulers on the system's clock share an alarm, which a bubble cannot set.
+// Stopping a timer inside a bubble does not disturb the timers of other Schedulers.
 func TestScheduler_StoppedInsideABubbleBesideOthers(t *testing.T) {
 	s, other := timer.New(), timer.New()
 	defer s.Close()
@@ -72,7 +74,7 @@ func TestScheduler_StoppedInsideABubbleBesideOthers(t *testing.T) {
 	}
 }
 
-// Shutdown would wait for a channel of the bubble.
+// Close and Shutdown panic.
 func TestScheduler_MadeOutsideABubbleAndClosedInside(t *testing.T) {
 	s := timer.New()
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -137,7 +139,7 @@ func TestScheduler_ClosedInABubbleAndAgainOutside(t *testing.T) {
 	}
 }
 
-// Exporters can read a Scheduler of a bubble.
+// Inside and outside a bubble, code can read a Scheduler that was made in a bubble.
 func TestScheduler_OfABubbleCanBeRead(t *testing.T) {
 	var s *timer.Scheduler
 	var h timer.Handle
@@ -170,9 +172,9 @@ func TestScheduler_OfABubbleStoppedOutside(t *testing.T) {
 	require.True(t, tm.Stop(), "it was the last")
 }
 
-// Timers and Tickers of the default Scheduler that were made outside a bubble, for
-// example in a sync.Pool, can be used inside, where they follow the bubble's clock, and
-// outside again.
+// A Timer or Ticker of the default Scheduler may be made outside a bubble, for example in
+// a sync.Pool. Reset inside a bubble, it follows the bubble's clock. Reset outside again,
+// it follows the system's clock.
 func TestDefault_TimersCrossTheBordersOfBubbles(t *testing.T) {
 	ran := make(chan time.Time, 10)
 	pending := timer.AfterFunc(time.Hour, func() { ran <- time.Now() })

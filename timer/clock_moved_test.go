@@ -12,8 +12,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A hurriedClock advances by a second after each reading, as if another goroutine
-// advanced a virtual clock. Its alarms go off when the test calls them.
+// A hurriedClock advances by a second at each reading, as if another goroutine advanced a
+// virtual clock. Its alarms go off only when the test calls their functions.
 type hurriedClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -52,7 +52,7 @@ func (a *hurriedAlarm) set(when func() time.Time) {
 	a.when = when()
 }
 
-// next returns the set alarms, and the earliest moment.
+// next returns the alarms that are set, and the earliest time that one is set for.
 func (c *hurriedClock) next() (set []*hurriedAlarm, first time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,8 +68,9 @@ func (c *hurriedClock) next() (set []*hurriedAlarm, first time.Time) {
 	return set, first
 }
 
-// However far the clock has moved since the last reading, an alarm is set for the right
-// moment, even after it has gone off too early.
+// The clock moves between the Scheduler's reading of it and the setting of the alarm. The
+// alarm is still set for the timer's deadline or earlier, and again after it goes off
+// early.
 func TestClock_MovedBeforeTheAlarmIsSet(t *testing.T) {
 	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, begun := range map[string]func(t *testing.T, s *timer.Scheduler) (due time.Time){

@@ -21,16 +21,17 @@ type Leftover struct {
 }
 
 // Close ends the Scheduler and returns nil. Pending timers will not fire:
-// [Scheduler.TakeLeftover] returns them. After Close, Start returns [ErrClosed]. Close
-// does not wait, so callbacks may call it: callbacks of timers that have fired still run.
-// To wait for these call [Scheduler.Shutdown], before or after Close. Closing again does
-// nothing. Close panics on the [Default] Scheduler, and inside a testing/synctest bubble
-// if the Scheduler was made outside.
+// [Scheduler.TakeLeftover] returns them. After Close, Start returns [ErrClosed].
+//
+// Close does not wait, so callbacks may call it. The callbacks of timers that have fired
+// still run: [Scheduler.Shutdown] waits for them, before or after Close. A second Close
+// does nothing. Close panics on the [Default] Scheduler, and inside a testing/synctest
+// bubble if the Scheduler was made outside.
 //
 // AfterFunc, NewTimer, NewTicker, After, Tick and Reset cannot return an error. On a
-// closed Scheduler they use a timer of package time, or an alarm of the clock given by
-// [WithClock], so that no goroutine waits for ever. The callback runs on the goroutine of
-// that timer or alarm, and Shutdown does not wait for it.
+// closed Scheduler they use a timer of package time instead, or an alarm of the clock
+// given by [WithClock]. The callback runs on the goroutine of that timer or alarm, and
+// Shutdown does not wait for it.
 func (s *Scheduler) Close() error {
 	s.mustNotBeDefault("Close")
 	s.mustNotBeAway()
@@ -39,10 +40,12 @@ func (s *Scheduler) Close() error {
 }
 
 // TakeLeftover returns the timers that were pending when the Scheduler was closed, sorted
-// by deadline. It returns a timer only once, and none before Close or Shutdown. The
-// result can be ranged over several times; each time takes 48 bytes for each timer and
-// O(n log n) time. Until TakeLeftover is called, the Scheduler keeps the timers and what
-// their callbacks refer to reachable. The result may be dropped.
+// by deadline. Each timer is returned by one call only. Before Close or Shutdown there
+// are none. Until TakeLeftover is called, the Scheduler keeps the timers and their
+// callbacks in memory.
+//
+// The result can be ranged over several times. Each time collects and sorts the timers,
+// which takes O(n log n) time and 48 bytes for each timer.
 func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	s.leftover.Lock()
 	taken := s.leftover.shards
@@ -66,7 +69,7 @@ func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	}
 }
 
-// shardLeftover has the timers that were pending on a shard.
+// shardLeftover holds the timers that were pending on a shard.
 type shardLeftover struct {
 	sh        *shard
 	wheel     *timingwheel.Wheel[payload]
@@ -98,10 +101,10 @@ func leftover(deadline time.Time, p payload, tag uint8) Leftover {
 	return Leftover{Deadline: deadline, Func: p.fn()}
 }
 
-// Shutdown does what Close does, and waits until the callbacks of all fired timers have
-// run. If ctx ends first, Shutdown returns the error of ctx. When Shutdown has returned
-// nil, the Scheduler has no goroutine and no file descriptor. A callback that calls
-// Shutdown waits for itself, until ctx ends. Shutdown panics where Close does.
+// Shutdown closes the Scheduler as Close does, and waits until the callbacks of all fired
+// timers have run. If ctx ends first, Shutdown returns the error of ctx. When Shutdown
+// has returned nil, the Scheduler has no goroutine and no file descriptor. A callback
+// that calls Shutdown waits for itself until ctx ends. Shutdown panics where Close does.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
 	s.mustNotBeDefault("Shutdown")
 	s.mustNotBeAway()
@@ -117,12 +120,12 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	return s.dispatch.shutdown(ctx)
 }
 
-// shut refuses new timers and takes out all pending ones, the first time. Later calls
-// wait until that is done.
+// closeShards refuses new timers and takes out all pending ones. A second call waits
+// until the first has done so.
 func (s *Scheduler) shut() {
 	s.shutting.Do(func() {
-		// All shards see this at the same time. A start that has not seen it holds the
-		// lock of its shard, which the loop below takes.
+		// A start loads closed under its shard's lock. If it loads false, the loop below
+		// finds its timer, because closing the shard takes the same lock.
 		s.closed.Store(true)
 		for sh := range s.shards.made() {
 			sh.shut()
@@ -134,13 +137,13 @@ func (s *Scheduler) shut() {
 	})
 }
 
-// shut moves the shard's pending timers to the Scheduler's leftover.
+// handBackPending moves the shard's pending timers to the Scheduler's leftover.
 func (sh *shard) shut() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	w := sh.wheel
 	taken := shardLeftover{sh, w, sh.takeFallbacksLocked()}
-	// If the poller is about to drain this shard, it finds an empty wheel.
+	// The poller may be about to drain this shard. It then finds an empty wheel.
 	sh.wheel = newWheel(&sh.s.config)
 	sh.n.handedBack += uint64(w.Len() - sh.handBackTimersLocked(w))
 	sh.n.cascaded += w.Cascaded()

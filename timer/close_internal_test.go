@@ -20,8 +20,8 @@ func leftoverOf(s *Scheduler) iter.Seq[Leftover] {
 // closeAll closes s and returns the timers that were pending.
 func closeAll(s *Scheduler) []Leftover { return slices.Collect(leftoverOf(s)) }
 
-// Close locks one shard after another. While it waits for one, the shards after it
-// already refuse starts.
+// Close locks one shard after another. While it waits for one of them, all shards refuse
+// starts already.
 func TestClose_IsMonotonic(t *testing.T) {
 	s := New(WithShards(3))
 	start := func(sh *shard) error {
@@ -45,8 +45,7 @@ func TestClose_IsMonotonic(t *testing.T) {
 	}
 }
 
-// TakeLeftover collects timers only when its result is ranged over, which may be
-// repeated.
+// TakeLeftover collects the timers when its result is ranged over, each time again.
 func TestClose_CollectsOnDemand(t *testing.T) {
 	s := New()
 	const n = 200_000

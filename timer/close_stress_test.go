@@ -36,7 +36,7 @@ func footprintNow(t *testing.T) (f footprint) {
 	return f
 }
 
-// backTo waits until the footprint is the earlier one again, within 4 MB.
+// backTo waits until footprintNow is at most before, give or take 4 MB of heap.
 func backTo(t *testing.T, before footprint) {
 	t.Helper()
 	var now footprint
@@ -50,8 +50,8 @@ func backTo(t *testing.T, before footprint) {
 	t.Fatalf("before: %+v, after: %+v\n%s", before, now, buf[:runtime.Stack(buf, true)])
 }
 
-// warm sets an alarm before the footprint is taken, because the first alarm starts the
-// runtime's network poller.
+// warm sets an alarm. The first alarm starts the runtime's network poller, which has
+// descriptors, so call warm before footprintNow.
 func warm(t *testing.T) {
 	s := New()
 	_, err := s.Start(time.Hour, func() {})
@@ -59,8 +59,8 @@ func warm(t *testing.T) {
 	require.NoError(t, s.Shutdown(context.Background()))
 }
 
-// warmGoroutines runs n goroutines at once. The runtime keeps memory for each goroutine
-// that has ever run, for the next one, and counts it as heap.
+// warmGoroutines runs n goroutines at once. The runtime never frees the memory of a
+// goroutine, but reuses it, and counts it as heap.
 func warmGoroutines(n int) {
 	var wg sync.WaitGroup
 	over := make(chan struct{})
@@ -71,7 +71,7 @@ func warmGoroutines(n int) {
 	wg.Wait()
 }
 
-// rounds calls f once, or repeatedly in the long form.
+// rounds calls f once. In the long form (TICKLESS_STRESS=long), it calls f for 15 s.
 func rounds(t *testing.T, f func(round int)) {
 	n := 0
 	for end := time.Now().Add(stressFor(0, 15*time.Second)); n == 0 || time.Now().Before(end); n++ {
@@ -80,9 +80,9 @@ func rounds(t *testing.T, f func(round int)) {
 	t.Logf("%d rounds", n)
 }
 
-// Close runs while very many timers are pending, others fall due, and goroutines start
-// and stop more. The timers that were handed back, have run, or were stopped add up to
-// all. Afterwards no resources remain.
+// Close runs while a million timers are pending, others fall due, and goroutines start
+// and stop more. Each timer is handed back, runs or is stopped. Afterwards no resources
+// remain.
 func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 	pending := 1_000_000
 	if RaceEnabled && !StressLong() {
@@ -125,7 +125,7 @@ func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 			})
 		}
 		running.Wait()
-		// Several concurrent calls: one of them returns each pending timer.
+		// Of several concurrent calls, only one returns a given timer.
 		handed := make(chan int)
 		for range 2 {
 			go func() {
@@ -156,8 +156,8 @@ func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 	backTo(t, before)
 }
 
-// Callbacks start, stop and reset timers, including their own, and one of them closes the
-// Scheduler, while other goroutines do the same. Each timer runs, is stopped or is handed
+// Callbacks start, stop and move timers, including their own, and other goroutines do the
+// same. One callback closes the Scheduler. Each timer runs, is stopped, or is handed
 // back, exactly once.
 func TestStress_CallbacksStartStopResetClose(t *testing.T) {
 	warm(t)
@@ -183,8 +183,8 @@ const frenzyLimit = 30_000
 
 // frenzied is one timer of a frenzy.
 type frenzied struct {
-	// ends counts how the timer has ended: by a run, by a Stop that reported true, or
-	// handed back by Close.
+	// ends counts how often the timer ended: it ran, a Stop reported true, or Close
+	// handed it back.
 	ends atomic.Int32
 	h    Handle
 }
@@ -199,8 +199,8 @@ func frenzy(t *testing.T, s *Scheduler, seed uint64) {
 	begin := func(d time.Duration) {
 		mu.Lock()
 		if len(all) == limit {
-			// One of the last callbacks closes the Scheduler, when most of the others
-			// have run.
+			// When the frenzy has started all its timers, one of the last callbacks
+			// closes the Scheduler.
 			mu.Unlock()
 			if !closed.Swap(true) {
 				handed <- closeAll(s)
@@ -231,7 +231,7 @@ func frenzy(t *testing.T, s *Scheduler, seed uint64) {
 	pick := func(rng *rand.Rand) (*frenzied, Handle) {
 		mu.Lock()
 		defer mu.Unlock()
-		// A recent timer, which is probably pending.
+		// Pick a recent timer, because it is probably pending.
 		x := all[len(all)-1-rng.IntN(min(len(all), 200))]
 		return x, x.h
 	}

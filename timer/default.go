@@ -7,7 +7,8 @@ import (
 	"github.com/tickless/tickless/internal/bubble"
 )
 
-// defaultScheduler is made when it is first used, and never closed.
+// defaultScheduler returns the default Scheduler. The first call makes it. It is never
+// closed.
 var defaultScheduler = sync.OnceValue(func() *Scheduler {
 	s := newScheduler([]Option{WithName("default")})
 	s.isDefault = true // before register: from then on Schedulers returns it
@@ -15,8 +16,8 @@ var defaultScheduler = sync.OnceValue(func() *Scheduler {
 	return s
 })
 
-// mustNotBeDefault panics on the default Scheduler: the method would end the timers of other
-// packages.
+// mustNotBeDefault panics on the default Scheduler. Closing it would end the timers of
+// other packages.
 func (s *Scheduler) mustNotBeDefault(method string) {
 	s.mustBeMade()
 	if s.isDefault {
@@ -25,27 +26,29 @@ func (s *Scheduler) mustNotBeDefault(method string) {
 }
 
 // Default returns the Scheduler that the package-level functions use. It is made on first
-// use, with the defaults of all options. The whole program shares it, so its Close and
-// Shutdown panic.
+// use, with default options. The whole program shares it, so its Close and Shutdown
+// panic.
 //
 // Inside a testing/synctest bubble the package-level functions use package time. A Timer
-// or Ticker of the default Scheduler that comes from outside, for example from a
-// sync.Pool, follows the bubble's clock if it is reset inside, and the system's clock if
-// it is reset outside again. Default panics in a bubble, and so does starting a timer
-// there on the result of an earlier Default: make a Scheduler with [New] in the bubble.
+// or Ticker of the default Scheduler may be made outside, for example in a sync.Pool. If
+// it is reset inside a bubble, it follows the bubble's clock. If it is reset outside
+// again, it follows the system's clock.
+//
+// In a bubble, Default panics. So does starting a timer on a Scheduler that Default
+// returned earlier. Make a Scheduler with [New] in the bubble instead.
 func Default() *Scheduler {
 	if bubble.Inside() {
-		// A default Scheduler that is made here would follow the bubble's clock, for the
-		// whole program and for ever. Default panics even if the Scheduler was made
-		// before, so that a test does not depend on others.
+		// If the default Scheduler were made here, it would follow the bubble's clock in
+		// the rest of the program. Default panics even if it exists already, so that the
+		// result of a test does not depend on earlier tests.
 		panic("timer: Default is called inside a testing/synctest bubble, whose clock it would not follow:" +
 			" call timer.New inside the bubble")
 	}
 	return defaultScheduler()
 }
 
-// outsideBubble returns the default Scheduler and the time on its clock. Inside a bubble,
-// where time has no monotonic reading, it returns nil.
+// outsideBubble returns the default Scheduler and the time on its clock. Inside a bubble
+// it returns nil. It knows the bubble by the missing monotonic reading of time.Now.
 func outsideBubble() (*Scheduler, int64) {
 	t := time.Now()
 	if !bubble.Monotonic(t) {
@@ -75,9 +78,9 @@ func NewTimer(d time.Duration) *Timer {
 	return s.newTimer(now, d, c, chanPayload(c), tagChan)
 }
 
-// After is [time.After]: its timers are garbage when no goroutine can receive from them,
-// while a Scheduler would keep each until it fires. In a loop, resetting a timer of
-// [NewTimer] costs less than either.
+// After is [time.After]. Its timers are garbage when no goroutine can receive from them;
+// a Scheduler would keep each timer until it fires. In a loop, make one timer with
+// [NewTimer] and reset it.
 func After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // NewTicker is [Scheduler.NewTicker] on the default Scheduler.
@@ -91,8 +94,8 @@ func NewTicker(d time.Duration) *Ticker {
 	return s.newTicker(now, d)
 }
 
-// Tick is [time.Tick]: the ticker cannot be stopped, and in package time it is garbage
-// when its channel is.
+// Tick is [time.Tick]. The ticker cannot be stopped, but it is garbage when its channel
+// is.
 func Tick(d time.Duration) <-chan time.Time { return time.Tick(d) }
 
 // Sleep is [Scheduler.Sleep] on the default Scheduler.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withDefault makes f the function that makes the default Scheduler during a test.
+// withDefault replaces defaultScheduler by f during a test.
 func withDefault(t *testing.T, f func() *Scheduler) {
 	before := defaultScheduler
 	defaultScheduler = sync.OnceValue(f)
@@ -22,7 +22,7 @@ func withoutDefault(t *testing.T) {
 	withDefault(t, func() *Scheduler { panic("the default Scheduler was made") })
 }
 
-// In a bubble the package-level functions follow the bubble's clock, and are exact.
+// In a bubble the package-level functions follow the bubble's clock to the nanosecond.
 func TestDefault_InsideABubble(t *testing.T) {
 	withoutDefault(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -83,8 +83,8 @@ func TestDefault_InsideABubble(t *testing.T) {
 	})
 }
 
-// After and Tick use package time outside a bubble too, so that timers which cannot be
-// stopped become garbage.
+// After and Tick use package time outside a bubble too: their timers cannot be stopped,
+// and become garbage with their channels.
 func TestDefault_AfterAndTickAreGarbageWhenTheirChannelsAre(t *testing.T) {
 	before := heapInUse()
 	c := make(chan int, 1)
@@ -149,7 +149,7 @@ func TestDefault_OutsideABubble(t *testing.T) {
 }
 
 // A Scheduler that is made in a bubble fires at the tick. After Close no goroutine
-// remains: otherwise synctest.Test would fail.
+// remains, because synctest.Test would fail if one did.
 func TestScheduler_InABubble(t *testing.T) {
 	withoutDefault(t)
 	for name, end := range map[string]func(*Scheduler) error{
@@ -194,8 +194,7 @@ func TestDefault_CannotBeClosed(t *testing.T) {
 	require.True(t, h.Stop())
 }
 
-// Default panics in a bubble whether or not the default Scheduler exists: its very first
-// use may be in a bubble.
+// Default panics in a bubble, whether or not the default Scheduler exists already.
 func TestDefault_PanicsInABubble(t *testing.T) {
 	for range 2 {
 		synctest.Test(t, func(t *testing.T) {

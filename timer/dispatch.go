@@ -21,33 +21,30 @@ type dispatch struct {
 	exec    executor.Executor
 	batcher executor.Batcher // the executor, unless onPoller
 	own     *executor.Pool   // the executor if the Scheduler made it, and ends it; else nil
-	// onPanic is the handler of WithPanicHandler, or nil. If it is nil, the executor of
+	// onPanic is the handler of WithPanicHandler. If it is nil, an executor of
 	// WithExecutor handles panics itself.
 	onPanic func(v any, stack []byte)
 	pool    share.Pool // the executor, if it is a pool to which callbacks go directly
 	// panicked counts the panics that reached handlePanic.
 	panicked atomic.Uint64
-	// onPoller is true if the poller submits all callbacks, one by one in the order of
-	// ticks. So an executor.Inline runs them on the poller. The callback of a timer that
-	// is due when it is started waits in ready for the poller, and never runs inside
-	// Start. onPoller is true with a given clock, and with an executor other than a Pool
-	// or Goroutines of package executor. Otherwise the goroutine that finds a timer due
-	// submits its callback.
+	// onlyPollerSubmits is true if the poller submits all callbacks, one by one, in the
+	// order of ticks. An executor.Inline then runs them on the poller. If false, the
+	// goroutine that finds a timer due submits the callback. It is true with a given
+	// clock, and with an executor that is not a Pool or a Goroutines of package executor.
 	onPoller bool
 
-	// dropped counts the callbacks that the executor refused.
+	// refusedCount counts the callbacks that the executor refused.
 	dropped atomic.Uint64
-	// outstanding counts the unfinished callbacks on an executor of WithExecutor, and
-	// those that an executor has refused. The Shutdown of our own executor waits for all
-	// others.
+	// outstanding counts unfinished callbacks, except those that run on ownPool:
+	// ownPool.Shutdown waits for those.
 	outstanding latch.Latch
 
 	mu sync.Mutex
-	// ready has the callbacks that wait for the poller.
+	// ready lists the callbacks that wait for the poller to submit them.
 	ready []func()
 }
 
-// init makes the executor, unless c has one.
+// init sets the executor: that of c, or a new pool.
 func (d *dispatch) init(c *config) {
 	d.onPanic = c.onPanic
 	if c.executor == nil {
@@ -86,9 +83,10 @@ func (d *dispatch) handlePanic(v any, stack []byte) {
 	fmt.Fprintf(os.Stderr, "timer: panic in a callback: %v\n\n%s\n", v, stack)
 }
 
-// submitDueLocked submits the callback of a timer that was due when it was started or
-// reset. The caller holds the shard's lock, which Close needs too: so after Close the
-// callback has been submitted.
+// submitDueLocked submits the callback of a timer that is due when it is started or
+// reset. Close takes the shard's lock too. So when Close returns, the callback has been
+// submitted. If only the poller submits, the callback waits in ready, and never runs
+// inside Start.
 func (d *dispatch) submitDueLocked(sh *shard, f func()) {
 	if !d.onPoller {
 		d.submit(f)
@@ -100,15 +98,16 @@ func (d *dispatch) submitDueLocked(sh *shard, f func()) {
 	sh.wake = atOnce
 }
 
-// batch submits the callbacks of b.
+// submitBatch submits the callbacks of b to the executor.
 func (d *dispatch) batch(b *batch) {
 	accepted, _ := d.batcher.SubmitBatch(d.trackAll(b))
 	d.refused(b.fs[accepted:]...)
 	b.forget()
 }
 
-// share shares the callbacks of b with the pool, for the calling goroutine to run after
-// it has stopped being the poller. Without a pool, share submits them.
+// shareBatch gives the callbacks of b to the pool, but the caller must run them: it does
+// so after another goroutine can be the poller. Without a pool, shareBatch submits them
+// to the executor.
 func (d *dispatch) share(b *batch) share.Work {
 	if d.pool == nil {
 		d.batch(b)
@@ -129,7 +128,7 @@ func (d *dispatch) submit(f func()) {
 	}
 }
 
-// trackAll tracks all callbacks of b.
+// trackAll calls track for each callback of b.
 func (d *dispatch) trackAll(b *batch) []func() {
 	if d.own != nil {
 		return b.fs
@@ -140,9 +139,9 @@ func (d *dispatch) trackAll(b *batch) []func() {
 	return b.wrapped
 }
 
-// track returns f in a wrapper that counts it as outstanding until it has ended, in
-// whatever way, and passes a panic to the panic handler if there is one. For our own
-// executor track returns f itself.
+// track returns a function that calls f and counts it as outstanding until it has ended,
+// even by a panic or Goexit. It passes a panic to the panic handler, if there is one. For
+// ownPool, which does both itself, track returns f.
 func (d *dispatch) track(f func()) func() {
 	if d.own != nil {
 		return f
@@ -157,16 +156,16 @@ func (d *dispatch) track(f func()) func() {
 	}
 }
 
-// catch recovers a panic. It must be deferred directly: recover works only in a deferred
-// function.
+// recoverPanic recovers a panic. Defer it directly: recover works only in the deferred
+// function itself.
 func (d *dispatch) catch() {
 	if v := recover(); v != nil {
 		d.handlePanic(v, debug.Stack())
 	}
 }
 
-// refused counts callbacks that the executor has refused, and runs each on a goroutine of
-// its own: the callback of a fired timer always runs.
+// runRefused counts callbacks that the executor has refused, and runs each on a new
+// goroutine: the callback of a fired timer always runs.
 func (d *dispatch) refused(fs ...func()) {
 	d.dropped.Add(uint64(len(fs)))
 	for _, f := range fs {
@@ -181,13 +180,14 @@ func (d *dispatch) refused(fs ...func()) {
 	}
 }
 
-// runAlone runs a callback without the executor.
+// runAlone runs a callback on the calling goroutine, without the executor.
 func (d *dispatch) runAlone(f func()) {
 	defer d.catch()
 	f()
 }
 
-// takeReady empties ready and returns its callbacks. It reuses the memory of into.
+// takeReady removes the callbacks from ready and returns them. The result reuses the
+// memory of into.
 func (d *dispatch) takeReady(into []func()) []func() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -202,23 +202,25 @@ func (d *dispatch) hasReady() bool {
 	return len(d.ready) > 0
 }
 
-// A batch is a list of callbacks to be submitted. If one of them runs on the submitting
-// goroutine and calls runtime.Goexit, the next goroutine continues after that callback.
+// A batch is a list of callbacks to be submitted. A submitted callback may run at once on
+// the same goroutine and end it with runtime.Goexit. Then the next goroutine that is the
+// poller continues after that callback.
 type batch struct {
 	fs   []func()
 	done int
-	// wrapped has the callbacks of fs in track's wrappers, if they have any.
+	// wrapped holds what track has returned for the callbacks in fs.
 	wrapped []func()
 }
 
-// forget empties the batch after all of it was submitted.
+// reset empties the batch after all of it was submitted.
 func (b *batch) forget() {
 	clear(b.fs)
 	clear(b.wrapped)
 	b.fs, b.wrapped = b.fs[:0], b.wrapped[:0]
 }
 
-// each calls submit with every remaining callback, and empties the batch.
+// submitEach calls submit with every callback that is not yet submitted, and empties the
+// batch.
 func (b *batch) each(submit func(func())) {
 	for b.done < len(b.fs) {
 		f := b.fs[b.done]
@@ -232,7 +234,7 @@ func (b *batch) each(submit func(func())) {
 	}
 }
 
-// shutdown waits until all submitted callbacks have run.
+// shutdown waits until all submitted callbacks have returned.
 func (d *dispatch) shutdown(ctx context.Context) error {
 	if d.own != nil {
 		if err := d.own.Shutdown(ctx); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// newRand returns a random generator with seed TICKLESS_SEED, or with a new seed, which
-// is logged.
+// newRand returns a random generator. Its seed is TICKLESS_SEED, or a new seed that is
+// logged.
 func newRand(t testing.TB) *rand.Rand {
 	seed := rand.Uint64()
 	if v := os.Getenv("TICKLESS_SEED"); v != "" {
@@ -45,8 +45,8 @@ func requireEmpty[T any](t testing.TB, c <-chan T, msg string) {
 	require.False(t, ok, "%s: received %v", msg, v)
 }
 
-// Package time is the reference: the same random calls on a timer of each, in a bubble
-// where both fire at the exact nanosecond, have the same results.
+// A Timer has the same results as a time.Timer. Both get the same random calls in a
+// bubble, where both fire at the exact nanosecond.
 func TestTimer_SameAsPackageTime(t *testing.T) {
 	rng := newRand(t)
 	for range 200 {
@@ -164,7 +164,7 @@ func TestTimer_AValueNotReceivedIsWithdrawn(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// On the real clock, Stop or Reset races with the firing.
+// Stop or Reset races with firing on the system's clock.
 func TestTimer_NoValueFromBeforeStopOrReset_Race(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	defer s.Close()
@@ -189,8 +189,8 @@ func TestTimer_NoValueFromBeforeStopOrReset_Race(t *testing.T) {
 						t.Errorf("received %v after Reset", v)
 					}
 				case 2:
-					// Exactly one of three: the value is received here, Stop withdraws
-					// it, or Stop prevents it from being sent.
+					// Exactly one of three things happens: receive gets the value, Stop
+					// removes the value from the channel, or Stop prevents sending it.
 					_, got := receive(tm.C)
 					if active := tm.Stop(); active == got {
 						t.Errorf("received: %v, Stop: %v", got, active)
@@ -205,8 +205,8 @@ func TestTimer_NoValueFromBeforeStopOrReset_Race(t *testing.T) {
 	require.Zero(t, s.Len())
 }
 
-// Several goroutines stop and reset one timer. Every start gives at most one value, and
-// no value comes after the end.
+// Several goroutines stop and reset one timer. Each start sends at most one value. No
+// value is received after the last Stop.
 func TestTimer_StopAndResetAtOnce(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	defer s.Close()
@@ -258,8 +258,8 @@ func TestTimer_StopAndResetAtOnce(t *testing.T) {
 		<-gone
 		requireEmpty(t, tm.C, "after the last Stop")
 		require.LessOrEqual(t, received.Load(), resets.Load()+1)
-		// One run for each start that was not stopped. The last ones may still be
-		// running.
+		// Each start that was not stopped runs once. The last runs may not have ended
+		// yet.
 		for runs.Load() < starts.Load()-stops.Load() {
 			time.Sleep(100 * time.Microsecond)
 		}
@@ -414,8 +414,8 @@ func TestTimer_CloseRace(t *testing.T) {
 		require.NoError(t, s.Shutdown(t.Context()))
 		handed += len(closeAll(s))
 		st := s.Stats()
-		// FellBack includes timers that fell back before Close locked the shard and were handed
-		// back too.
+		// Close also hands back timers that fell back before it locked their shard. Stats
+		// counts them in FellBack, not in HandedBack.
 		require.GreaterOrEqual(t, uint64(handed), st.HandedBack)
 		require.LessOrEqual(t, uint64(handed), st.HandedBack+st.FellBack)
 		require.Zero(t, st.Pending)
@@ -423,8 +423,7 @@ func TestTimer_CloseRace(t *testing.T) {
 	}
 }
 
-// Users may write to the field C, as Go's own tests do. The Timer's behaviour does not
-// depend on it.
+// Users may assign to the field C, as Go's own tests do. The Timer works as before.
 func TestTimer_CIsTheUsersToChange(t *testing.T) {
 	s, clk := virtual(t)
 	n := 0

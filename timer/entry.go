@@ -11,45 +11,45 @@ import (
 
 // # Stopping and resetting a Timer without the shard's lock
 //
-// From the second Reset on, the wheel holds the Timer itself in place of its callback,
-// unless the Scheduler has slack. Stop, and Reset to a later time, then change the Timer
-// alone, under its own lock. Its entry stays in the same bucket. When the entry falls due
-// there, it moves to the Timer's deadline, or the Timer fires.
+// From the second Reset on, the Timer's entry in the wheel holds the *Timer instead of
+// its callback, unless the Scheduler has slack. Stop, and Reset to a later time, then
+// need only the Timer's own lock: they change the Timer and leave the entry in its
+// bucket. When the entry falls due, the Timer fires, or the entry moves to the Timer's
+// new deadline.
 //
-// A stopped Timer is listed in the shard's stoppedTimers. If it is reset soon, nothing
-// else changes: see BenchmarkStopReset. Otherwise it leaves the wheel together with
-// others.
+// Stop adds the Timer to the shard's stoppedTimers. If the Timer is reset soon, its entry
+// is used again: see BenchmarkStopReset. Otherwise the entry is removed together with
+// those of other stopped Timers.
 //
 // Rules:
 //
-//   - Timer.mu guards the state. It decides between Stop, Reset, the poller and Close.
-//   - Taking a Timer's entry out of the wheel, or moving it there, also needs the shard's
-//     lock, which is taken first.
+//   - Timer.mu guards the state, so that only one of Stop, Reset, the poller and Close
+//     changes it.
+//   - To remove or move a Timer's entry, take the shard's lock before Timer.mu.
 //   - The entry's deadline in the wheel is never later than the Timer's deadline.
 //
 // The states and transitions. A transition with a star also holds the shard's lock:
 //
-//	           Reset *             Close *
-//	outside ──────────▶ pending ─────────────▶ handedBack
-//	  ▲  ▲               │ │  ▲
-//	  │  └── it fires * ─┘ │  │ Reset
-//	  │              Stop  ▼  │
-//	  └────────────────── stopped
-//	    settled, or due *
+//	              Reset *                   Close *
+//	notInWheel ──────────▶ pendingInWheel ─────────▶ handedBack
+//	  ▲  ▲                     │ │  ▲
+//	  │  └────── it fires * ───┘ │  │ Reset
+//	  │                    Stop  ▼  │
+//	  └────────────────── stoppedInWheel
+//	    removed, or due *
 const (
-	// outside: the wheel does not hold the Timer itself. The Timer has fired or was
-	// stopped, the wheel holds its callback, or it uses a fallback.
+	// notInWheel: no entry holds the *Timer. The Timer has fired or was stopped, or an
+	// entry holds its callback, or it is a fallback.
 	outside = iota
-	// handedBack: Close took the entry out. Otherwise the same as outside.
+	// handedBack: like notInWheel, after Close has removed the entry.
 	handedBack
-	// pending: the Timer will fire. If it is pending or stopped, the wheel holds the
-	// Timer.
+	// pendingInWheel: an entry holds the *Timer, which will fire.
 	pending
 	stopped
 )
 
-// stopInWheel stops a Timer that the wheel holds. active reports whether the Timer was
-// pending. done is false if the wheel does not hold the Timer.
+// stopInWheel stops a Timer whose entry holds the *Timer. active reports whether the
+// Timer was pending. done is false if there is no such entry: then nothing has changed.
 func (t *Timer) stopInWheel() (active, done bool) {
 	t.mu.Lock()
 	was := t.state.Load()
@@ -68,9 +68,9 @@ func (t *Timer) stopInWheel() (active, done bool) {
 	return was == pending, was >= pending
 }
 
-// resetInWheel resets a Timer to a deadline that is not before its entry's. active
-// reports whether the Timer was pending. done is false, and nothing has changed, if the
-// reset needs the shard's lock.
+// resetInWheel resets a Timer without the shard's lock. active reports whether the Timer
+// was pending. done is false if the reset needs the shard's lock, for example because the
+// entry must move to an earlier time: then nothing has changed.
 func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	if d <= 0 {
 		return false, false
@@ -79,8 +79,8 @@ func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was := t.state.Load()
-	// Close sets closed before it gets to this Timer. So either closed is seen here, or
-	// Close hands this Timer back.
+	// Close stores closed before it locks this Timer. So either this load returns true,
+	// or Close comes later and hands this Timer back.
 	if was < pending || deadline < t.placed || t.sh.s.closed.Load() {
 		return false, false
 	}
@@ -92,8 +92,9 @@ func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	return was == pending, true
 }
 
-// resetInWheelLocked is like resetInWheel, for any deadline. done is false if the wheel
-// does not hold the Timer, or no longer does.
+// resetInWheelLocked is like resetInWheel, but with the shard's lock and for any
+// deadline. done is false if no entry holds the *Timer: then the caller must start the
+// Timer.
 func (t *Timer) resetInWheelLocked(now int64, d time.Duration) (active, done bool) {
 	sh := t.sh
 	t.mu.Lock()
@@ -127,15 +128,14 @@ func (t *Timer) resetInWheelLocked(now int64, d time.Duration) (active, done boo
 	return was == pending, was == pending
 }
 
-// entersWheel reports whether resetting an outside Timer puts the Timer itself into the
-// wheel.
+// canEnterWheel reports whether a reset may add an entry that holds the *Timer.
 func (t *Timer) entersWheel(d time.Duration) bool {
 	s := t.sh.s
 	return d > 0 && s.config.slack.most == 0 && !s.closed.Load()
 }
 
-// enterWheelLocked resets an outside Timer by putting the Timer itself into the wheel. It
-// reports whether the Timer was active.
+// enterWheelLocked resets a Timer in state notInWheel by adding an entry that holds the
+// *Timer. It reports whether the Timer was active.
 func (t *Timer) enterWheelLocked(now int64, d time.Duration) (active bool) {
 	sh, old := t.sh, t.id
 	deadline := deadlineAfter(now, d)
@@ -162,8 +162,8 @@ func (t *Timer) enterWheelLocked(now int64, d time.Duration) (active bool) {
 	return active
 }
 
-// leaveLocked updates the state of a Timer whose entry leaves the wheel. The caller has
-// locked the Timer.
+// noteLeftWheelLocked updates the state of a Timer whose entry is removed from the wheel.
+// The caller holds Timer.mu too.
 func (sh *shard) leaveLocked(t *Timer) {
 	if t.state.Load() == stopped {
 		sh.n.stopped++
@@ -172,8 +172,8 @@ func (sh *shard) leaveLocked(t *Timer) {
 	sh.timers--
 }
 
-// expireTimersLocked replaces each Timer in expired by its callback or channel. It drops
-// Timers that do not fire.
+// expireTimersLocked replaces each *Timer in expired by its callback or channel. It
+// leaves out Timers that do not fire.
 func (sh *shard) expireTimersLocked(expired []timingwheel.Expired[payload]) []timingwheel.Expired[payload] {
 	n := 0
 	for i := range expired {
@@ -187,9 +187,10 @@ func (sh *shard) expireTimersLocked(expired []timingwheel.Expired[payload]) []ti
 	return expired[:n]
 }
 
-// expireTimerLocked replaces a Timer whose entry was due by its callback or channel. It
-// reports false if the Timer was stopped, or is due later; then its entry has moved to
-// that deadline.
+// expireTimerLocked handles a due entry that holds a *Timer. If the Timer fires, its
+// callback or channel replaces it in x, and the result is true. If the Timer was stopped,
+// the result is false. If its deadline is later, the entry moves there, and the result is
+// false too.
 func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 	t := x.Value.timer()
 	t.mu.Lock()
@@ -211,8 +212,8 @@ func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 	return true
 }
 
-// resolve replaces the Timer in x by its callback or channel and its own deadline. It
-// reports false if the Timer was stopped, or is outside by now.
+// replaceIn replaces the *Timer in x by its callback or channel, and sets its own
+// deadline. It reports false if the Timer is neither pending nor handed back.
 func (t *Timer) resolve(x *timingwheel.Expired[payload]) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -223,8 +224,8 @@ func (t *Timer) resolve(x *timingwheel.Expired[payload]) bool {
 	return true
 }
 
-// handBackTimersLocked settles all Timers in a wheel that is handed back. It returns how
-// many of them were stopped.
+// handBackTimersLocked updates the state of the Timers in a wheel that Close hands back.
+// It returns how many of them were stopped.
 func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (dead int) {
 	if sh.timers == 0 {
 		return 0
@@ -248,17 +249,17 @@ func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (dead int) 
 	return dead
 }
 
-// stoppedTimers lists Timers that were stopped while the wheel held them. They leave the
-// wheel when a stripe is full, when a timer of the shard fires, when the timers are
-// counted, and when the trimmer runs.
+// stoppedTimers lists Timers that were stopped while an entry in the wheel held them.
+// Their entries are removed when a stripe is full, when a timer of the shard fires, when
+// timers are counted, and when the trimmer runs.
 //
-// A Timer stays on its shard, but may be stopped on any proc. So each goroutine uses one
-// of several stripes.
+// A Timer stays on its shard, but any goroutine may stop it. So that goroutines on
+// different procs do not write to the same cache line, the list has several stripes.
 type stoppedTimers struct {
 	s *Scheduler
-	// room is how many Timers a stripe may have. All stripes together must have room for
-	// fewer Timers than the shard has. Otherwise a Scheduler with nothing pending would
-	// sleep until a stopped Timer is due.
+	// maxListed is how many Timers a stripe may list. All stripes together list fewer
+	// Timers than the wheel holds. So the last one that is stopped finds no place, and
+	// its Stop removes all entries: with nothing pending, the poller needs no alarm.
 	room    atomic.Int32
 	_       [52]byte
 	stripes [stripes]stripe
@@ -266,26 +267,27 @@ type stoppedTimers struct {
 
 const stripes = 8
 
-// A stripe is two cache lines.
+// A stripe takes two cache lines.
 type stripe struct {
-	// last is the Timer that was stopped last. If another is stopped before last is
-	// reset, last moves to earlier.
+	// latest is the Timer that was stopped last. When another Timer is stopped, latest
+	// moves to earlier, unless it was reset meanwhile.
 	last    atomic.Pointer[Timer]
 	earlier [14]atomic.Pointer[Timer]
-	// restarts counts the Timers that were reset after they were stopped. shard.n counts
-	// neither the stop nor the start.
+	// restarts counts the Timers that were stopped and then reset, which counts.started
+	// and counts.stopped leave out.
 	restarts atomic.Uint64
 }
 
-// ownStripe returns the calling goroutine's stripe, chosen by the address of its stack, which
-// needs no access to memory.
+// callerStripe returns the stripe of the calling goroutine. The address of the
+// goroutine's stack chooses the stripe, because computing with it reads no memory.
 func (l *stoppedTimers) ownStripe() *stripe {
 	var here byte
 	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9e3779b97f4a7c15 // Knuth's multiplicative hash
 	return &l.stripes[hash/(math.MaxUint64/stripes+1)]
 }
 
-// add adds a Timer. If there is no room, it returns a Timer that the caller must settle.
+// add lists a Timer. If there is no place for a Timer, add returns it, and the caller
+// must call removeStoppedLocked.
 func (l *stoppedTimers) add(t *Timer) (unsettled *Timer) {
 	room := l.room.Load()
 	if room == 0 {
@@ -304,8 +306,8 @@ func (l *stoppedTimers) add(t *Timer) (unsettled *Timer) {
 	return nil
 }
 
-// addEarlier adds t to the first room slots of earlier. It reports false if these are
-// full.
+// addEarlier puts t into one of the first n slots of earlier. It reports false if these
+// are full.
 func (s *stripe) addEarlier(t *Timer, room int) bool {
 	for i := range s.earlier[:room] {
 		if s.earlier[i].Load() == nil && s.earlier[i].CompareAndSwap(nil, t) {
@@ -315,7 +317,7 @@ func (s *stripe) addEarlier(t *Timer, room int) bool {
 	return false
 }
 
-// restarts returns how many Timers were reset after they were stopped.
+// restarts returns how many Timers were stopped and then reset.
 func (l *stoppedTimers) restarts() (n uint64) {
 	if l != nil {
 		for i := range l.stripes {
@@ -325,8 +327,8 @@ func (l *stoppedTimers) restarts() (n uint64) {
 	return n
 }
 
-// setRoom sets the room for n Timers in the wheel, and reports whether the room has
-// shrunk.
+// setMaxListed sets maxListed for n Timers in the wheel. It reports whether maxListed is
+// lower than before.
 func (l *stoppedTimers) setRoom(n int) bool {
 	room := int32(min(max(n-1, 0)/stripes, len(stripe{}.earlier)+1))
 	was := l.room.Load()
@@ -336,7 +338,7 @@ func (l *stoppedTimers) setRoom(n int) bool {
 	return room < was
 }
 
-// settleLocked removes all stopped Timers from the wheel.
+// removeStoppedLocked removes the entries of all listed Timers that are still stopped.
 func (sh *shard) settleLocked() {
 	l := sh.stopped
 	if l == nil {
@@ -358,7 +360,7 @@ func (sh *shard) settleSlotLocked(slot *atomic.Pointer[Timer]) {
 	}
 }
 
-// settleTimerLocked removes a Timer from the wheel if it is stopped.
+// removeIfStoppedLocked removes a Timer's entry from the wheel if the Timer is stopped.
 func (sh *shard) settleTimerLocked(t *Timer) {
 	if t.state.Load() != stopped {
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// For a Timer that has been reset, Stop and Reset to a later time do not take the shard's
-// lock.
+// After the second Reset of a Timer, Stop and Reset to a later time do not take the
+// shard's lock.
 func TestTimer_StopAndResetWithoutTheLock(t *testing.T) {
 	s := New(WithShards(1))
 	defer s.Close()
@@ -39,7 +39,7 @@ func TestTimer_StopAndResetWithoutTheLock(t *testing.T) {
 	require.True(t, others[1].Stop())
 }
 
-// A stopped Timer causes at most one wake-up, and none if nothing else is pending.
+// A stopped Timer causes at most one wake-up. If nothing else is pending, it causes none.
 func TestTimer_AStoppedOneWakesUpOnce(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		clk := timertest.NewClock(time.Unix(0, 0))
@@ -72,8 +72,8 @@ func TestTimer_AStoppedOneWakesUpOnce(t *testing.T) {
 	}
 }
 
-// A Timer is reset repeatedly, each time to a later time. When its entry falls due, the
-// entry moves, and the Timer fires once, at its deadline.
+// A Timer is reset again and again, each time to a later time. When its entry falls due,
+// the entry moves to the new deadline. The Timer fires once, at its last deadline.
 func TestTimer_EntryFollows(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
@@ -98,8 +98,8 @@ func TestTimer_EntryFollows(t *testing.T) {
 	require.EqualValues(t, 1, s.Stats().Fired)
 }
 
-// A stopped and dropped Timer keeps nothing alive: it leaves the wheel when others are
-// stopped, when a timer expires, and soon in any case.
+// A Timer that was stopped and dropped becomes garbage: its entry leaves the wheel when
+// other Timers are stopped, when a timer fires, and after trimAfter at the latest.
 func TestTimer_AStoppedOneKeepsNothingAlive(t *testing.T) {
 	for _, by := range []string{"stop", "expiry", "time"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestTimer_AStoppedOneKeepsNothingAlive(t *testing.T) {
 	}
 }
 
-// If very many Timers are stopped, at most a few of them stay in the wheel, and none if
-// all are stopped.
+// When many Timers are stopped one by one, only a few entries of stopped Timers stay in
+// the wheel. When all are stopped, none stays.
 func TestTimer_ManyAreStopped(t *testing.T) {
 	const n = 20_000
 	s := New(WithShards(1))
@@ -162,15 +162,15 @@ func TestTimer_ManyAreStopped(t *testing.T) {
 	st := s.Stats()
 	require.EqualValues(t, n, st.Stopped)
 	require.EqualValues(t, n, st.Started)
-	// All Timers are reset.
+	// Each of them can be started again.
 	for _, x := range timers {
 		require.False(t, x.Reset(time.Hour))
 	}
 	require.Equal(t, n, s.Len())
 }
 
-// Goroutines that stop Timers of one shard at once use all of its stripes, one stripe
-// each.
+// Many goroutines stop Timers of one shard. Together they use all stripes, and each
+// goroutine always uses the same one.
 func TestStoppedTimers_AreSpreadOverGoroutines(t *testing.T) {
 	l := new(stoppedTimers)
 	const goroutines = 400
@@ -195,7 +195,7 @@ func TestStoppedTimers_AreSpreadOverGoroutines(t *testing.T) {
 	require.Len(t, uses, stripes)
 }
 
-// Close hands back pending Timers with their last deadlines, and no stopped ones.
+// Close hands back each pending Timer with its last deadline, and no stopped Timer.
 func TestTimer_EntriesAtClose(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
@@ -234,7 +234,7 @@ func TestTimer_EntriesAtClose(t *testing.T) {
 	require.Zero(t, s.Len())
 }
 
-// After Close has begun, every start falls back, even that of a Timer whose shard Close
+// After Close has begun, every start of a Timer falls back, even on a shard that Close
 // has not locked yet.
 func TestTimer_StoppedWhileClosing(t *testing.T) {
 	s := New()
@@ -252,8 +252,8 @@ func TestTimer_StoppedWhileClosing(t *testing.T) {
 	require.Len(t, closeAll(s), 10*stripes-1)
 }
 
-// Lateness counts from the last deadline, even if that is in the same tick as the one
-// before.
+// Lateness counts from a Timer's last deadline, even if an earlier Reset has set another
+// deadline in the same tick.
 func TestTimer_EntryLateness(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithTick(time.Second))
@@ -265,7 +265,7 @@ func TestTimer_EntryLateness(t *testing.T) {
 	require.Equal(t, 300*time.Millisecond, s.Stats().Lateness.Max())
 }
 
-// Pending returns a Timer with its last deadline, and no stopped Timer.
+// Pending returns each pending Timer with its last deadline, and no stopped Timer.
 func TestTimer_ResetAmongThePending(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
@@ -292,7 +292,7 @@ func TestTimer_ResetAmongThePending(t *testing.T) {
 	}
 }
 
-// In a bubble too, a stopped Timer does not fire, and a Timer that was reset fires once.
+// In a bubble, a stopped Timer does not fire, and a Timer that was reset fires once.
 func TestTimer_EntriesInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
@@ -309,15 +309,15 @@ func TestTimer_EntriesInABubble(t *testing.T) {
 	})
 }
 
-// resettable is like AfterFunc, but from the next Reset on the wheel holds the Timer
-// itself.
+// resettable is like AfterFunc, but already the first Reset adds an entry that holds the
+// *Timer.
 func resettable(s *Scheduler, d time.Duration, f func()) *Timer {
 	t := s.AfterFunc(d, f)
 	t.moved = true
 	return t
 }
 
-// held returns n Timers that are due in an hour and that the wheel holds.
+// held returns n Timers that are due in an hour. Entries in the wheel hold the *Timers.
 func held(s *Scheduler, n int) []*Timer {
 	timers := make([]*Timer, n)
 	for i := range timers {

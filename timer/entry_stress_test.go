@@ -11,12 +11,12 @@ import (
 	"go.uber.org/atomic"
 )
 
-// entryHands is the number of goroutines that use the same Timers.
+// entryGoroutines is the number of goroutines that stop and reset the same Timers.
 const entryHands = 4
 
-// Several goroutines stop and reset a few Timers around their expiries, while others
-// leave the wheel. At the end the Scheduler is closed. Each start has ended in exactly
-// one run, in one Stop that reported true, or by being handed back.
+// Several goroutines stop and reset a few Timers around their deadlines. At the end the
+// Scheduler is closed. Each start ends in exactly one run, one Stop that reports true, or
+// one hand-back by Close.
 func TestStress_TimersThatAreReset(t *testing.T) {
 	rounds := 0
 	var total Stats
@@ -95,8 +95,8 @@ func entryRound(t *testing.T, round uint64) Stats {
 		return starts.Load() == runs.Load()+stops.Load()+int64(handedBack)
 	}, time.Minute, time.Millisecond, "%+v", st)
 	require.LessOrEqual(t, uint64(runs.Load()+stops.Load()), st.Fired+st.Stopped+st.FellBack)
-	// FellBack includes timers that fell back before Close locked the shard and were handed
-	// back too.
+	// Close also hands back timers that fell back before it locked their shard. Stats
+	// counts them in FellBack, not in HandedBack.
 	require.GreaterOrEqual(t, uint64(handedBack), st.HandedBack)
 	require.LessOrEqual(t, uint64(handedBack), st.HandedBack+st.FellBack)
 	require.Zero(t, st.Pending)
@@ -104,8 +104,9 @@ func entryRound(t *testing.T, round uint64) Stats {
 	return st
 }
 
-// The same with channels, from which other goroutines receive. Each start ends in one
-// received value, or in one Stop or Reset that reports true.
+// Several goroutines stop and reset Timers with channels around their deadlines, and
+// receive from them. Each start ends in one received value, or in one Stop that reports
+// true.
 func TestStress_TimersWithChannelsThatAreReset(t *testing.T) {
 	rounds := 0
 	for end := time.Now().Add(stressFor(time.Second, 30*time.Second)); time.Now().Before(end); rounds++ {

@@ -11,7 +11,7 @@ import (
 
 func expireLease() {}
 
-// The pending timers, and the functions that they will call.
+// Prints the names of the functions that pending timers will call.
 func ExampleScheduler_Pending() {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
@@ -23,7 +23,7 @@ func ExampleScheduler_Pending() {
 	// Output: func github.com/tickless/tickless/timer_test.expireLease 1m0s
 }
 
-// Exporters find a Scheduler that has a name.
+// Exporters of metrics find the Schedulers that have a name.
 func ExampleSchedulers() {
 	s := timer.New(timer.WithName("leases"))
 	defer s.Close()

@@ -62,8 +62,7 @@ func TestWithExecutor_RefusalsOfSubmitAlone(t *testing.T) {
 	require.EqualValues(t, 10, ran.Load())
 }
 
-// The panic handler gets a panic of a timer that has fallen back, whichever executor is
-// used.
+// The panic handler also gets panics of timers that have fallen back to package time.
 func TestWithPanicHandler_AfterClose(t *testing.T) {
 	for _, opts := range [][]timer.Option{nil, {timer.WithExecutor(executor.NewGoroutines())}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -79,8 +78,8 @@ func TestWithPanicHandler_AfterClose(t *testing.T) {
 	}
 }
 
-// The Scheduler's panic handler gets the panics of its callbacks, whichever executor is
-// used. Without such a handler, a given executor handles them.
+// A Scheduler's panic handler gets the panics of its callbacks, not the executor's
+// handler. Without a panic handler, the executor of WithExecutor handles them.
 func TestWithPanicHandler_BesideWithExecutor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ofExecutor []any
@@ -113,7 +112,8 @@ func TestWithPanicHandler_Nil(t *testing.T) {
 		func() { timer.WithPanicHandler(nil) })
 }
 
-// askingPool has all methods of a Pool, even the one that promises never to block.
+// askingPool embeds a Pool, but its Submit locks all shards. So a Scheduler must not call
+// it while it holds a shard's lock.
 type askingPool struct {
 	*executor.Pool
 	s *timer.Scheduler
@@ -150,8 +150,8 @@ func TestScheduler_ExecutorThatEmbedsOneOfOurs(t *testing.T) {
 	require.NoError(t, s.Shutdown(t.Context()))
 }
 
-// An errgroup.Group runs callbacks, and collects their errors. TryGo never blocks: if the
-// group is full, the callback gets a goroutine of its own.
+// An errgroup.Group runs the callbacks. TryGo never blocks: if the group is full, the
+// callback runs on a new goroutine.
 func ExampleWithExecutor_errgroup() {
 	var g errgroup.Group
 	g.SetLimit(4)

@@ -8,37 +8,36 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A fallback is a Timer or a Ticker that waits for an alarm of its own, not in the wheel:
+// A fallback is a Timer or Ticker that has an alarm of its own and no entry in the wheel.
+// There are three cases:
 //
-//   - a Ticker whose period is too short for the wheel;
-//   - one that is started on a closed Scheduler: a goroutine that waits for it would otherwise
-//     wait for ever;
-//   - one of the default Scheduler that is reset inside a testing/synctest bubble, whose
-//     clock the Scheduler does not follow.
+//   - the period of a Ticker is too short for the wheel;
+//   - the Scheduler is closed, and a goroutine might wait for the timer;
+//   - a timer of the default Scheduler is reset inside a testing/synctest bubble, whose
+//     clock that Scheduler does not follow.
 //
-// The lock of its shard guards a fallback. A fallback has an id, for Stop and Reset. It
-// does not count as pending, and leaves the shard when it fires, is stopped, or is handed
-// back by Close.
+// The shard's lock guards a fallback. Stop and Reset find it by its id. It is not counted
+// as pending. It is removed when it fires, is stopped, or is handed back by Close.
 type fallback struct {
 	sh    *shard
 	id    timingwheel.ID
 	clock clock.Clock
 	alarm clock.Alarm
-	// visits is true if the alarm belongs to a bubble, from outside which it cannot be
-	// stopped. If it goes off after the fallback has left the shard, ring does nothing.
+	// inBubble is true if the alarm belongs to a bubble. Then it cannot be stopped from
+	// outside, and may go off after the fallback was removed: onAlarm does nothing then.
 	visits bool
 	at     time.Time // on clock
 	p      payload
 	tag    uint8
 }
 
-// fallbacks has the fallbacks of a shard.
+// fallbacks holds the fallbacks of a shard.
 type fallbacks struct {
 	byID map[timingwheel.ID]*fallback
 	last uint64 // the number in the last id
 }
 
-// fallBackLocked starts a timer as a fallback. If visits is true, the timer follows the
+// fallBackLocked starts a timer as a fallback. If inBubble is true, the timer follows the
 // clock of the caller's bubble, and otherwise the Scheduler's.
 func (sh *shard) fallBackLocked(d time.Duration, p payload, tag uint8, visits bool) timingwheel.ID {
 	fs := &sh.fallbacks
@@ -64,14 +63,15 @@ func (f *fallback) setLocked(now, at time.Time) {
 	clock.ResetAt(f.alarm, now, at)
 }
 
-// ring is the alarm's function. It does nothing if f has left the shard.
+// onAlarm is the alarm's function. It does nothing if f was removed from the shard.
 func (f *fallback) ring() {
 	if f.ringLocked() {
 		f.sh.s.dispatch.runAlone(f.p.fn())
 	}
 }
 
-// ringLocked reports whether ring must run the callback.
+// onAlarmLocked does the part of onAlarm that needs the shard's lock. It reports whether
+// onAlarm must run the callback.
 func (f *fallback) ringLocked() bool {
 	f.sh.mu.Lock()
 	defer f.sh.mu.Unlock()
@@ -117,8 +117,8 @@ func (sh *shard) stopFallbackLocked(id timingwheel.ID) bool {
 	return true
 }
 
-// takeFallbacksLocked removes all fallbacks from the shard and returns them. None of them
-// will fire.
+// takeFallbacksLocked removes all fallbacks of the shard and returns them. They will not
+// fire.
 func (sh *shard) takeFallbacksLocked() []*fallback {
 	fs := make([]*fallback, 0, len(sh.fallbacks.byID))
 	for _, f := range sh.fallbacks.byID {

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// script takes a run's choices from a fuzzer's bytes.
+// script makes a run's random choices from a fuzzer's bytes.
 type script struct{ data []byte }
 
-// next returns the next n bytes as a number. Bytes after the end are all ones, for which
-// no callback starts another.
+// next returns the next n bytes as a number. At the end of the data each byte is 255:
+// then no callback starts a timer.
 func (s *script) next(n int) uint64 {
 	var v uint64
 	for range n {
@@ -37,8 +37,8 @@ func (s *script) Int64N(n int64) int64 {
 	return int64(s.next(size) % uint64(n))
 }
 
-// The operations of the model test, taken from the fuzzer's bytes. The first two bytes
-// choose the case.
+// Does the operations of the model test. The fuzzer's first two bytes choose the case,
+// the others the operations.
 func FuzzScheduler(f *testing.F) {
 	cases := modelCases()
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// On the system's clock every moment is a difference to the epoch. If the epoch has a
-// monotonic reading, the wall clock has no effect. Time in a bubble has no monotonic
-// reading, and no wall clock that could be set.
+// On the system's clock the Scheduler computes times from an epoch with a monotonic
+// reading, which setting the wall clock does not affect. In a bubble time has no
+// monotonic reading, and nobody can set the wall clock.
 func TestGuarantee10_EpochIsMonotonic(t *testing.T) {
 	s := New()
 	defer s.Close()

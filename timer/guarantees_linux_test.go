@@ -64,9 +64,8 @@ func TestGuarantee09_IdleChild(t *testing.T) {
 	})
 }
 
-// Compares a process with a million timers that are due in an hour, and one without
-// timers. What the kernel and the runtime do is reported, what the library does is
-// required.
+// Measures an idle process with a million timers that are due in an hour, and one without
+// timers. The poller must not wake up. What the kernel and the runtime do is only logged.
 func TestGuarantee09_IdleProcess(t *testing.T) {
 	run := func(n int) (u idle) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestGuarantee09_IdleChild$", "-test.count=1")

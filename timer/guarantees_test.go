@@ -22,10 +22,10 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// One or a few tests for each guarantee of the package comment. docs/guarantees.md names
-// for each a one-line change that makes its test fail.
+// One or a few tests for each guarantee of the package comment. For each guarantee,
+// docs/guarantees.md names a one-line change of the code that makes its test fail.
 
-// wheels calls f for the configurations that the tests of time use.
+// wheels calls f with several ticks, wheel sizes and numbers of shards.
 func wheels(t *testing.T, f func(t *testing.T, tick time.Duration, opts ...timer.Option)) {
 	for _, tick := range []time.Duration{1, 7 * time.Microsecond, 100 * time.Microsecond, 250 * time.Millisecond} {
 		for _, size := range []int{2, 16, 256} {
@@ -38,8 +38,8 @@ func wheels(t *testing.T, f func(t *testing.T, tick time.Duration, opts ...timer
 	}
 }
 
-// delaysOf returns delays of all magnitudes, most of them at borders of ticks and of
-// levels.
+// delaysOf returns delays of all lengths, most of them close to the end of a tick or of a
+// wheel's level.
 func delaysOf(tick time.Duration) []time.Duration {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var ds []time.Duration
@@ -85,7 +85,7 @@ func TestGuarantee01_NeverEarly(t *testing.T) {
 		require.Equal(t, n, ran)
 	})
 	t.Run("load", func(t *testing.T) {
-		// All Ps are busy, and the wheel always moves timers down.
+		// All procs are busy, and most timers move down several levels.
 		s := timer.New(timer.WithWheelSize(4))
 		end := time.Now().Add(200 * time.Millisecond)
 		var wg sync.WaitGroup
@@ -122,7 +122,7 @@ func TestGuarantee02_LateByAtMostATick(t *testing.T) {
 		for _, begin := range []time.Duration{0, tick / 2, 12345678, 77 * time.Minute} {
 			clk.Advance(begin)
 			ds := delaysOf(tick)
-			// The longest delay first, so that each start must move the alarm.
+			// Start with the longest delay, so that each start must move the alarm.
 			for i := len(ds) - 1; i >= 0; i-- {
 				d := ds[i]
 				due := clk.Now().Add(d)
@@ -147,15 +147,15 @@ func TestGuarantee02_LateByAtMostATick(t *testing.T) {
 	})
 }
 
-// Of timers due at one moment, those that the poller has taken out run and can no longer
-// be stopped, and the others can. The poller takes out batches of 256, so that callbacks,
-// which run between batches, find both sorts.
+// Several batches of 256 timers are due at one moment. Callbacks run between batches and
+// stop other timers: Stop reports false for those that have left the wheel, and true for
+// the rest.
 func TestGuarantee03_OnceAndNeverAfterStop(t *testing.T) {
 	for name, late := range map[string]int64{"expiry": 1, "cascade": 3} {
 		t.Run(name, func(t *testing.T) {
-			// The lowest level has four slots of one tick, the next has slots of four
-			// ticks. In the second case all timers are in one of the latter, and two
-			// thirds must move down.
+			// The lowest level has four slots of one tick, the next level four slots of
+			// four ticks. In the case "cascade" all timers are in one slot of the second
+			// level: a third fire when it expires, the others move down first.
 			s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
 			begin := time.Duration(1)
 			if late > 1 {
@@ -270,8 +270,8 @@ func TestGuarantee04_Conservation(t *testing.T) {
 	})
 }
 
-// Other timers reuse the slots of earlier ones, and their memory is given back and
-// allocated again in between. No old handle affects a new timer.
+// New timers reuse the slots of old ones. Between the rounds the memory is released and
+// allocated again. A Handle of an earlier round affects no new timer.
 func TestGuarantee05_StaleHandles(t *testing.T) {
 	s, clk := virtual(t)
 	const n = 5000 // several chunks
@@ -391,7 +391,7 @@ func TestGuarantee07_PanicOrHangHarmsNoOther(t *testing.T) {
 		time.Sleep(time.Second + 20*time.Millisecond)
 		require.EqualValues(t, n, panics.Load())
 		require.EqualValues(t, n, ran.Load(), "run while others hang")
-		// Later callbacks are not delayed either.
+		// Timers that are started later fire in time too.
 		for range 3 {
 			before := ran.Load()
 			start(t, s, time.Second, func() { ran.Inc() })
@@ -407,7 +407,7 @@ func TestGuarantee07_PanicOrHangHarmsNoOther(t *testing.T) {
 	})
 }
 
-// gone fails the test unless all objects are garbage.
+// gone fails the test unless all objects have become garbage.
 func gone(t *testing.T, ps map[string][]weak.Pointer[object]) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Second); ; {
@@ -442,7 +442,7 @@ type object struct {
 func TestGuarantee08_NothingStaysReachable(t *testing.T) {
 	run := func(t *testing.T, s *timer.Scheduler, wait func(time.Duration)) {
 		all := make(map[string][]weak.Pointer[object])
-		// callback returns a callback that refers to a new object.
+		// callback returns a function that keeps a new object reachable.
 		callback := func(name string) func() {
 			o := new(object)
 			all[name] = append(all[name], weak.Make(o))
@@ -468,7 +468,7 @@ func TestGuarantee08_NothingStaysReachable(t *testing.T) {
 		handedBack := all["handed back"]
 		delete(all, "handed back")
 		gone(t, all)
-		// Pending callbacks are still reachable.
+		// The callbacks of pending timers are still reachable.
 		for _, p := range handedBack {
 			require.NotNil(t, p.Value())
 		}
@@ -494,7 +494,7 @@ func TestGuarantee08_NothingStaysReachable(t *testing.T) {
 	}
 }
 
-// million is the number of timers in tests for which the number matters.
+// million is a million, or fewer timers under the race detector.
 func million() int {
 	if timer.RaceEnabled {
 		return 100_000
@@ -502,7 +502,8 @@ func million() int {
 	return 1_000_000
 }
 
-// heap returns the bytes of live objects, after garbage of earlier tests has been freed.
+// heap returns the bytes of live objects. It waits until garbage of earlier tests is
+// freed.
 func heap() int64 {
 	last := int64(-1)
 	for {
@@ -562,11 +563,12 @@ func TestGuarantee09_NoWakeupsWithoutWork(t *testing.T) {
 		for range million() {
 			start(t, s, time.Hour+time.Duration(rng.Int64N(int64(time.Hour))), func() {})
 		}
-		// The first bucket covers 28 minutes, and expires after 56.
+		// The timers are due after 60 minutes or later. The first bucket covers 28
+		// minutes, and expires after 56.
 		clk.Advance(50 * time.Minute)
 		require.Zero(t, s.Stats().Wakeups)
-		// Before the first timer fires, its bucket moves down, and one bucket at each
-		// lower level.
+		// The first bucket and one bucket at each lower level expire before the first
+		// timer fires.
 		clk.Advance(10*time.Minute - 1)
 		st := s.Stats()
 		require.LessOrEqual(t, st.Wakeups, uint64(3))
@@ -598,7 +600,8 @@ func TestGuarantee09_NoWakeupsWithoutWork(t *testing.T) {
 			require.True(t, h.Stop())
 		}
 		clk.Advance(2000 * time.Minute)
-		// One wake-up for the bucket that the poller's alarm was set for.
+		// The poller wakes up for the bucket that its alarm was set for, and for no
+		// other.
 		require.LessOrEqual(t, s.Stats().Wakeups, uint64(1))
 	})
 	t.Run("moved later", func(t *testing.T) {
@@ -609,7 +612,7 @@ func TestGuarantee09_NoWakeupsWithoutWork(t *testing.T) {
 			require.True(t, h.Move(time.Second))
 		}
 		st := s.Stats()
-		// A hundred seconds, with checks at least a second apart.
+		// The alarm goes off at most about three times a second for 100 seconds.
 		require.LessOrEqual(t, st.Wakeups, uint64(3*100))
 	})
 }
@@ -637,7 +640,7 @@ func TestGuarantee10_WallClockJumps(t *testing.T) {
 	require.Equal(t, epoch.Add(90*time.Minute), <-tick.C)
 }
 
-// resources returns the number of goroutines and, on Linux, of file descriptors.
+// resources returns the number of goroutines and, on Linux, of open file descriptors.
 func resources(t testing.TB) (goroutines, descriptors int) {
 	if runtime.GOOS == "linux" {
 		es, err := os.ReadDir("/proc/self/fd")
@@ -661,8 +664,8 @@ func released(t testing.TB, when string, goroutines, descriptors int) {
 	t.Fatalf("%s: %d goroutines and %d descriptors, not %d and %d:\n%s", when, g, d, goroutines, descriptors, buf[:runtime.Stack(buf, true)])
 }
 
-// settled returns the number of goroutines and descriptors after those of earlier tests
-// have gone.
+// settled waits until goroutines and descriptors of earlier tests are gone, and returns
+// the numbers that remain.
 func settled(t testing.TB) (goroutines, descriptors int) {
 	// The first alarm starts the runtime's network poller, which has descriptors.
 	s := timer.New()
@@ -678,11 +681,12 @@ func settled(t testing.TB) (goroutines, descriptors int) {
 	return g, d
 }
 
-// No subtests, because each has two goroutines.
+// Without subtests, because each subtest has two goroutines, which would be counted.
 func TestGuarantee11_NothingLeft(t *testing.T) {
 	goroutines, descriptors := settled(t)
-	// set starts a timer that sets the alarm. After late rings the alarm does without a
-	// descriptor for a while, because procs are busy: then set tries again.
+	// set starts a timer so that the alarm is set, with a goroutine and a descriptor.
+	// After late wake-ups on busy procs the alarm uses no descriptor for a while: then
+	// set tries again.
 	set := func(s *timer.Scheduler) timer.Handle {
 		t.Helper()
 		for until := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -717,8 +721,7 @@ func TestGuarantee11_NothingLeft(t *testing.T) {
 		time.AfterFunc(time.Millisecond, func() { close(hang) })
 		require.NoError(t, s.Shutdown(context.Background()))
 		require.Zero(t, s.Stats().Queued)
-		// The goroutines have reported their end, but may still run their last
-		// instructions.
+		// The callbacks have returned, but their goroutines may still exist for a moment.
 		nothingLeft(name + ": shut down while callbacks run")
 		require.GreaterOrEqual(t, len(closeAll(s)), 1)
 
@@ -744,7 +747,7 @@ func TestGuarantee11_NothingLeft(t *testing.T) {
 				require.True(t, h.Move(0))
 			}
 		}
-		// Long before the timers would have fired.
+		// No timer has fired yet.
 		nothingLeft(name + ": all were stopped or reset")
 		start(t, s, 900*time.Millisecond, func() {})
 		s.Close()
@@ -754,7 +757,7 @@ func TestGuarantee11_NothingLeft(t *testing.T) {
 	nothingLeft("the default Scheduler")
 }
 
-// A closed Scheduler is garbage, however far away its next timer was.
+// A closed Scheduler is garbage, even if a timer was due only in an hour.
 func TestGuarantee11_ClosedIsGarbage(t *testing.T) {
 	s := timer.New()
 	start(t, s, time.Hour, func() {})
@@ -768,7 +771,8 @@ func TestGuarantee11_ClosedIsGarbage(t *testing.T) {
 	}
 }
 
-// When the last timer is reset to the present, nothing waits for its old deadline.
+// The last Timer is reset to fire at once. Nothing keeps the Scheduler reachable until
+// the old deadline.
 func TestGuarantee11_ResetToThePresentIsGarbage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
@@ -821,8 +825,8 @@ func everything(t *testing.T, s *timer.Scheduler, now func() time.Time, wait fun
 	tick.Stop()
 	mu.Lock()
 	defer mu.Unlock()
-	// Under a virtual clock, the goroutine that called Sleep may run after the clock has
-	// moved on, so it cannot check the time.
+	// Under a virtual clock, the clock may move on before the goroutine in Sleep runs, so
+	// the time cannot be checked.
 	bubble := time.Now() == time.Now().Round(0)
 	for name, want := range map[string]time.Duration{
 		"Start": time.Hour, "Reset": time.Minute, "at once": 0, "AfterFunc": 90 * time.Minute,

@@ -47,7 +47,7 @@ func start(t testing.TB, s *timer.Scheduler, d time.Duration, f func()) timer.Ha
 	return h
 }
 
-// balanced requires that no timer was lost or counted twice.
+// balanced fails the test unless Stats accounts for each timer exactly once.
 func balanced(t testing.TB, st timer.Stats) {
 	t.Helper()
 	require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack+st.FellBack+uint64(st.Pending), "%+v", st)

@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// submits is an executor that runs callbacks on their submitters, or refuses them.
+// submits is an executor whose Submit runs the callback itself, or refuses it with err.
 type submits struct{ err error }
 
 func (e submits) Submit(f func()) error {
@@ -23,8 +23,9 @@ func (e submits) Submit(f func()) error {
 	return e.err
 }
 
-// No goroutine of the library has the profiler labels of the goroutine that started a
-// timer: neither the goroutine that waits for the alarm, nor that of a refused callback.
+// The library's goroutines do not have the profiler labels of the goroutine that started
+// a timer. The test checks the goroutine that waits for the alarm, and the one that runs
+// a refused callback.
 func TestLabels_OfWhoStartsAreNotTheLibrarys(t *testing.T) {
 	released, begun := make(chan struct{}), make(chan struct{}, 2)
 	held := func() {
@@ -41,8 +42,8 @@ func TestLabels_OfWhoStartsAreNotTheLibrarys(t *testing.T) {
 		_, err[2] = refused.Start(0, held)
 	})
 	require.Equal(t, [3]error{}, err)
-	// A new goroutine has the labels of its creator until it runs, so wait until all have
-	// begun.
+	// A new goroutine has its creator's labels until it runs, so wait until both
+	// callbacks have begun.
 	<-begun
 	<-begun
 	var b strings.Builder

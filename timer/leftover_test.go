@@ -26,7 +26,7 @@ func TestLeftover_IsTakenOnce(t *testing.T) {
 	require.EqualValues(t, 3, s.Stats().HandedBack)
 }
 
-// A leftover timer is identified by its Handle.
+// Close hands back each timer together with its Handle.
 func TestLeftover_HasHandle(t *testing.T) {
 	s := timer.New(timer.WithShards(4))
 	want := map[timer.Handle]time.Duration{}

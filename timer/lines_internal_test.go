@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The fields that a start reads on every proc share no cache line with fields that others
-// write often. docs/scaling.md counts the lines.
+// Fields that every start reads share no cache line with fields that the poller writes.
+// docs/scaling.md counts the lines.
 func TestScheduler_CacheLines(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the layout is that of 64 bits")

@@ -26,8 +26,7 @@ func bytesEach(make func() *timer.Scheduler) int64 {
 	return bytes
 }
 
-// A Scheduler's memory does not depend on the number of procs: 512 shards are the default
-// for 64.
+// A Scheduler's memory depends on its timers, not on the number of procs or shards.
 func TestMemory_OfASchedulerWithFewTimers(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the figures are those of 64 bits")
@@ -59,7 +58,7 @@ func TestMemory_OfASchedulerWithFewTimers(t *testing.T) {
 	}
 }
 
-// The memory of the leftover, for each timer.
+// Measures the memory that TakeLeftover's result takes for each timer.
 func TestMemory_OfLeftovers(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the figures are those of 64 bits")

@@ -20,11 +20,13 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// The model is the simplest scheduler there is: a list of timers, each with its exact
-// deadline. A run applies random operations to a Scheduler under a virtual clock and to
-// the model. It compares each result of a call, each value from a channel and the time of
-// each callback at once, the number of pending timers after every step, and all counts
-// after every few steps.
+// The model is the simplest scheduler there is: a list of timers with their exact
+// deadlines. A run does the same random operations on the model and on a Scheduler with a
+// virtual clock, and compares:
+//
+//   - at once: each result of a call, each received value, the time of each callback;
+//   - after every step: the number of pending timers;
+//   - after every 16 steps: all counts of Stats.
 
 // modelCase is a configuration of a model run.
 type modelCase struct {
@@ -33,7 +35,7 @@ type modelCase struct {
 	shards int
 	start  time.Duration // the clock's time when the run begins
 	limit  int           // bounds the pending timers of Start; 0: no limit
-	// tickers is true if the run has tickers too. Then time must not leap.
+	// tickers is true if the run has tickers too. Then Advance takes small steps.
 	tickers bool
 	slack   bool // timers have slack
 	seldom  bool // pending timers are counted rarely, because counting removes stopped Timers from the wheel
@@ -60,7 +62,7 @@ func modelCases() []modelCase {
 			}
 		}
 	}
-	// Shuffled, so that a worker that takes every nth case gets all sorts.
+	// Each worker takes every nth case. Shuffling gives it cases of all kinds.
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
 	return cases
 }
@@ -85,7 +87,7 @@ type modelTimer struct {
 
 const none = -1
 
-// coverage counts events that the runs must have met.
+// coverage counts events. In the end, each event must have occurred in some run.
 type coverage struct {
 	Fired, Stopped, Stale, ResetLater, ResetEarlier, ResetFired int
 	Saturated, AtOnce, Idle, Nested, NestedClose, Closed        int
@@ -106,8 +108,8 @@ type modelRun struct {
 	timers []*modelTimer
 	steps  int
 
-	// nested is true while a callback runs. Of the timers that are due now, some may have
-	// been taken out and others not.
+	// nested is true while a callback calls methods. Of the timers that are due now, some
+	// may have left the wheel and others not.
 	nested bool
 	closed bool
 	failed bool
@@ -154,14 +156,14 @@ func (r *modelRun) failf(format string, args ...any) {
 
 func (r *modelRun) now() int64 { return int64(r.clk.Now().Sub(r.epoch)) }
 
-// The Scheduler's slack, in cases with slack.
+// Arguments of WithSlack, in cases with slack.
 const (
 	modelShare = 0.3
 	modelLeast = 3 * time.Nanosecond
 	modelMost  = time.Minute
 )
 
-// slackOf returns the Scheduler's slack for a timer with delay d.
+// slackOf returns the slack that the Scheduler gives a timer with delay d.
 func (r *modelRun) slackOf(d time.Duration) time.Duration {
 	if !r.c.slack {
 		return 0
@@ -169,9 +171,10 @@ func (r *modelRun) slackOf(d time.Duration) time.Duration {
 	return min(max(time.Duration(modelShare*float64(d)), modelLeast), modelMost)
 }
 
-// dueAt returns when a timer with the given deadline falls due. With slack, that is the
-// tick in the window that is a multiple of the largest power of two, or of three times a
-// power of two for windows of that length.
+// dueAt returns the moment at which a timer with the given deadline falls due. Without
+// slack it is the deadline's tick. With slack it is the tick in the window that is
+// divisible by the largest power of two, or by three times a power of two, depending on
+// the slack.
 func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 	tick := int64(r.c.tick)
 	k := deadline / tick
@@ -198,8 +201,8 @@ func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 	return k * tick
 }
 
-// delay chooses a delay. On a closed Scheduler the delay is positive, because a fallback
-// is never due at once.
+// delay chooses a delay. On a closed Scheduler the delay is positive, because a timer
+// that has fallen back never fires at once.
 func (r *modelRun) delay() time.Duration {
 	if r.closed {
 		return max(r.anyDelay(), 1)
@@ -268,8 +271,8 @@ func (r *modelRun) unset(m *modelTimer) {
 	}
 }
 
-// settle updates a timer with a channel for all events before now. During a callback it
-// leaves out events of the present moment.
+// settle updates a timer with a channel for all values that were sent until now. During a
+// callback it leaves out the values of the present moment.
 func (r *modelRun) settle(m *modelTimer, now int64) {
 	if m.c == nil {
 		return
@@ -311,8 +314,8 @@ func (r *modelRun) fired(m *modelTimer) {
 	r.cover.Fired++
 }
 
-// reached reports whether a timer is due now, in the middle of the callbacks of this
-// moment: it may have been taken out, with its callback waiting.
+// reached reports whether a timer is due at or before now. In the middle of the callbacks
+// of this moment, such a timer may have left the wheel while its callback still waits.
 func (r *modelRun) reached(m *modelTimer, now int64) bool {
 	return m.armed && (m.atOnce || m.due <= now)
 }
@@ -381,7 +384,8 @@ func (r *modelRun) change() {
 	reached := r.reached(m, now)
 	switch {
 	case reached && (m.c != nil || k >= 7):
-		// The result depends on whether the timer has been taken out.
+		// The result depends on whether the timer has left the wheel, which the model
+		// does not know.
 	case k < 7:
 		r.stop(m, reached)
 	case k < 10:
@@ -420,8 +424,8 @@ func (r *modelRun) start(now int64) {
 	}
 }
 
-// startManyTimers starts enough Timers, and resets each twice, so that some of them are
-// stopped without their shard's lock.
+// startManyTimers starts many Timers and resets each twice. Entries then hold the
+// *Timers, and some are stopped without their shard's lock.
 func (r *modelRun) startManyTimers() {
 	now, d := r.now(), 1<<30+r.delay()%(1<<30)
 	for range 48 * r.c.shards {
@@ -442,8 +446,8 @@ func (r *modelRun) tickerPeriod() time.Duration {
 	return time.Duration(1 + r.rng.Int64N(int64(r.c.tick)*int64(r.c.size)*4))
 }
 
-// accepted reports whether a timer that was just started must be pending or have fired.
-// err is the error of Start.
+// accepted returns false if the Scheduler rightly refused to start the timer, and fails
+// the test if err is wrong. err is the error of Start.
 func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error) bool {
 	isHandle := m.t == nil && m.k == nil
 	if r.closed {
@@ -493,7 +497,7 @@ func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error
 // limited reports whether the timer counts against the limit.
 func (m *modelTimer) limited() bool { return m.t == nil && m.k == nil && m.armed && !m.atOnce }
 
-// undecided counts the due timers that may still count against the limit.
+// undecided counts the due timers that may or may not count against the limit now.
 func (r *modelRun) undecided(now int64) int {
 	n := 0
 	for _, m := range r.timers {
@@ -524,7 +528,7 @@ func (r *modelRun) stop(m *modelTimer, reached bool) {
 			r.failf("Stop of a timer that was due at once")
 		}
 	case reached && !got:
-		// The timer has been taken out and its callback will run.
+		// The timer has left the wheel, so its callback will run.
 	case m.unread != none:
 		if !got {
 			r.failf("Stop did not withdraw what was sent")
@@ -657,7 +661,7 @@ func (r *modelRun) advance() {
 	}
 	d = min(d, math.MaxInt64-1-r.now()) // the last moment is never reached
 	r.clk.Advance(time.Duration(d))
-	// All due timers have run.
+	// The due timers have run: settle finds their values, and no other is still due.
 	now := r.now()
 	for _, m := range r.timers {
 		r.settle(m, now)
@@ -676,8 +680,9 @@ func (r *modelRun) advance() {
 	})
 }
 
-// check compares the number of pending timers after every step, unless seldom is set, and
-// all counts after some steps: counts only grow, so a wrong one stays wrong.
+// check compares the number of pending timers after every step, unless seldom is set. It
+// compares all counts only after some steps: counts only grow, so a wrong count stays
+// wrong.
 func (r *modelRun) check() {
 	if !r.c.seldom {
 		if got := r.s.Len(); got != r.pending {
@@ -739,7 +744,8 @@ func (r *modelRun) close() {
 		switch {
 		case !m.armed || m.fell:
 		case r.reached(m, now):
-			// The timer was taken out before; otherwise Close would have returned it.
+			// A channel shows whether the timer has fired. If it has not, Close has
+			// returned it.
 			if len(m.c) == 1 {
 				r.fireChan(m)
 			} else if m.c != nil {
@@ -789,8 +795,8 @@ func (r *modelRun) finish() {
 	}
 }
 
-// modelOps is the total number of operations of the model tests: TICKLESS_MODEL, or some
-// seconds' worth.
+// modelOps returns the number of operations of all runs together: TICKLESS_MODEL, or
+// enough for a few seconds.
 func modelOps(t *testing.T) int {
 	if v := os.Getenv("TICKLESS_MODEL"); v != "" {
 		n, err := strconv.Atoi(v)
@@ -842,7 +848,7 @@ func TestScheduler_Model(t *testing.T) {
 	for _, c := range covers[1:] {
 		covers[0].add(c)
 	}
-	// Some events are rare: if one has not occurred, do more runs.
+	// Some events are rare. If one has not occurred yet, do more runs.
 	for most := runs + max(runs, 1000); !t.Failed() && covers[0].lacks() && runs < most; runs++ {
 		run(t, runs, &covers[0])
 	}
@@ -864,7 +870,7 @@ func (c *coverage) add(o coverage) {
 	}
 }
 
-// lacks reports whether a count is zero.
+// lacks reports whether some event has not occurred.
 func (c coverage) lacks() bool {
 	for _, n := range c.all() {
 		if reflect.ValueOf(n).IsZero() {
@@ -874,7 +880,7 @@ func (c coverage) lacks() bool {
 	return false
 }
 
-// all returns the counts by their names.
+// all returns the counts by event name.
 func (c coverage) all() map[string]any {
 	all := make(map[string]any)
 	v := reflect.ValueOf(c)

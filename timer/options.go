@@ -15,8 +15,8 @@ const DefaultTick = 100 * time.Microsecond
 // wheelSize is the number of slots in each level of the wheels. Tests use fewer.
 const wheelSize = 256
 
-// An Option configures a Scheduler made by [New]. The function that returns the Option
-// panics if its argument is out of range.
+// An Option configures a Scheduler made by [New]. A function that returns an Option
+// panics if its argument is not allowed.
 type Option interface{ apply(*config) }
 
 type config struct {
@@ -31,14 +31,14 @@ type config struct {
 	name       string
 }
 
-// slack is how late timers may fire: a share of their delays, at least least and at most
+// slack says how late timers may fire: share × delay, but at least least and at most
 // most.
 type slack struct {
 	share       float64
 	least, most time.Duration // if most is 0, there is no slack
 }
 
-// of returns the slack of a timer with delay d.
+// forDelay returns the slack of a timer with delay d.
 func (s *slack) of(d time.Duration) time.Duration {
 	if s.most == 0 {
 		return 0
@@ -60,21 +60,22 @@ func WithTick(tick time.Duration) Option {
 	return option(func(c *config) { c.tick = tick })
 }
 
-// WithSlack lets timers fire later than their deadlines, so that they fire together with
-// others. A timer's slack is a share of its delay, but no less than least and no more
-// than most. The timer never fires before its deadline, and falls due at most its slack
-// after the deadline. The default is no slack.
+// WithSlack lets timers fire later than their deadlines, so that several timers fire in
+// one wake-up. Wake-ups are most of the CPU cost of timers. A timer's slack is share ×
+// its delay, but at least least and at most most. The timer never fires before its
+// deadline. It falls due at most its slack after the deadline. The default is no slack.
 //
-// Within that window a timer falls due at the roundest moment. So timers whose windows
-// overlap share wake-ups, which are most of the CPU cost of timers: any number of timers
-// with a slack of 10 ms fire at no more than 104 moments a second. For example, a
-// request's timeout of 30 s need not be exact to a tenth of a millisecond:
+// For example, a request's timeout of 30 s need not be exact to a tenth of a millisecond:
 //
 //	timer.New(timer.WithSlack(0.01, time.Millisecond, time.Second))
 //
-// Each tick of a ticker may be late by its slack, but that does not delay the next tick.
-// [Scheduler.StartWithin] and [Handle.MoveWithin] take a slack of their own. Methods that
-// return a deadline return the requested one.
+// Of all moments that its slack allows, a timer falls due at the roundest one. So timers
+// meet at the same moments: with a slack of 10 ms, any number of timers fire at no more
+// than 104 moments a second.
+//
+// A tick of a ticker may be late by its slack, but that does not delay the next tick.
+// [Scheduler.StartWithin] and [Handle.MoveWithin] take the slack as an argument. Methods
+// that return a deadline return it without the slack.
 //
 // WithSlack panics unless share is from 0 to 1 and 0 <= least <= most.
 func WithSlack(share float64, least, most time.Duration) Option {
@@ -85,12 +86,13 @@ func WithSlack(share float64, least, most time.Duration) Option {
 	return option(func(c *config) { c.slack = slack{share, least, most} })
 }
 
-// WithShards sets the number of shards, over which timers are spread. Each shard has a
-// lock of its own. The default is 8 × GOMAXPROCS, at most the larger of 64 and 2 ×
-// GOMAXPROCS. With [WithClock] the default is one, which keeps callbacks in order. A
-// shard is made when it is first used. All timers start on the first shard until
-// goroutines often find it locked. Then new timers are spread over at least one shard for
-// each proc. WithShards panics unless n is from 1 to 65536.
+// WithShards sets the number of shards. A shard is a part of the Scheduler's timers with
+// a lock of its own. More shards let more goroutines start and stop timers at once.
+//
+// The default is 8 × GOMAXPROCS, at most the larger of 64 and 2 × GOMAXPROCS. With
+// [WithClock] the default is one, which keeps callbacks in order. A shard is made when it
+// is first used. All timers start on the first shard, until goroutines often find it
+// locked. WithShards panics unless n is from 1 to 65536.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards {
 		panic(fmt.Sprintf("timer: WithShards: the number of shards must be from 1 to %d, got %d", maxShards, n))
@@ -98,27 +100,26 @@ func WithShards(n int) Option {
 	return option(func(c *config) { c.shards = n })
 }
 
-// WithExecutor sets the executor that runs callbacks. If e is nil or none is given, the
-// Scheduler makes a growing pool, which it also ends. The Scheduler never closes an
-// executor given here. A panic of a callback goes to the executor's own panic handler,
-// unless [WithPanicHandler] is given too.
+// WithExecutor sets the executor that runs callbacks. If e is nil, or without
+// WithExecutor, the Scheduler makes a pool that grows, and closes it too. The Scheduler
+// never closes an executor given here. The executor handles a callback's panic, unless
+// there is a [WithPanicHandler] too.
 //
-// Any type with a Submit method will do: see [executor.Executor]. Submit must not block:
-// the poller calls it, and while it blocks no timer fires. An [executor.Inline] runs
+// Any type with a Submit method will do: see [executor.Executor]. Submit must not block,
+// because the poller calls it: while it blocks, no timer fires. An [executor.Inline] runs
 // callbacks on the poller, one after another: a callback that blocks stops the Scheduler.
-// If the executor refuses a callback, it runs on a goroutine of its own, and is counted
-// in Stats as Refused.
+// If the executor refuses a callback, the callback runs on a new goroutine, and Stats
+// counts it as Refused.
 func WithExecutor(e executor.Executor) Option {
 	return option(func(c *config) { c.executor = e })
 }
 
 // WithMaxPending limits how many timers of [Scheduler.Start] and StartWithin may be
-// pending at a time. Beyond the limit these return [ErrTooManyPending], and the timer is
-// counted in Stats as rejected. A timer that fires or is stopped makes room at once. The
-// default is no limit.
+// pending at a time. Beyond the limit, these methods return [ErrTooManyPending], and
+// Stats counts the timer as Rejected. The default is no limit.
 //
-// The limit does not apply to methods that cannot return an error: AfterFunc, NewTimer,
-// NewTicker, Sleep and the like. If they started no timer, timeouts would fail just when
+// The limit does not apply to AfterFunc, NewTimer, NewTicker, Sleep and other methods
+// that cannot return an error. If they started no timer, timeouts would fail just when
 // the process is overloaded. Pending in Stats counts all timers. WithMaxPending panics if
 // n is not positive.
 func WithMaxPending(n int) Option {
@@ -129,15 +130,14 @@ func WithMaxPending(n int) Option {
 }
 
 // WithPanicHandler sets the function that is called when a callback panics, with the
-// value of the panic and the stack. It runs on the goroutine that panicked. The default
+// value of the panic and the stack. f runs on the goroutine that panicked. The default
 // prints both to standard error. WithPanicHandler panics if f is nil.
 //
-// A panic of f is not recovered, so it ends the program, as a panic in a callback of
-// package time does. But an executor given by [WithExecutor] may recover it, as those of
-// package executor do.
+// A panic of f ends the program, unless the executor recovers it, as an executor given by
+// [WithExecutor] may.
 //
-// With [WithExecutor], f gets the panics of this Scheduler's callbacks instead of the
-// executor. Without WithPanicHandler the executor handles them.
+// With [WithExecutor], f handles the panics of this Scheduler's callbacks. Without
+// WithPanicHandler, the executor handles them.
 func WithPanicHandler(f func(v any, stack []byte)) Option {
 	if f == nil {
 		panic("timer: WithPanicHandler: the func must not be nil")
@@ -145,21 +145,20 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 	return option(func(c *config) { c.onPanic = f })
 }
 
-// WithClock sets the clock, such as a virtual one from package timertest. If c is nil or
-// [clock.System], or none is given, the Scheduler follows the system's monotonic clock,
-// or the fake clock of the testing/synctest bubble in which New is called.
+// WithClock sets the clock, for example a virtual clock of package timertest. If c is nil
+// or [clock.System], or without WithClock, the Scheduler follows the system's monotonic
+// clock. In a testing/synctest bubble it then follows the bubble's clock.
 //
-// The clock does not decide where callbacks run. With an [executor.Inline], given by
-// [WithExecutor], they run on the goroutine that advances the clock, one by one, and the
-// same program gives the same order every time. Such callbacks must not sleep on that
-// clock: its Advance waits for them. With other executors Advance does not wait. If a
-// callback then starts a timer, its delay counts from the time that the clock has
-// reached.
+// With a virtual clock, [WithExecutor] decides where callbacks run. An [executor.Inline]
+// runs them on the goroutine that advances the clock, one by one: the same program always
+// gives the same order. Such callbacks must not sleep on that clock, because Advance
+// waits for them. With other executors Advance does not wait. If a callback then starts a
+// timer, the delay counts from the time that the clock has reached.
 func WithClock(c clock.Clock) Option {
 	return option(func(cfg *config) { cfg.clock = c })
 }
 
-// maxShards is more than any machine needs.
+// maxShards is the limit of WithShards. No machine needs more.
 const maxShards = 1 << 16
 
 func newConfig(opts []Option) config {

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Timers of one tick fire together: the callback of one is too late to stop another.
+// Timers of one tick fire together. So the callback of one comes too late to stop
+// another.
 func TestStop_WithinOneTick(t *testing.T) {
 	s, clk := virtual(t)
 	ran := 0

@@ -5,16 +5,16 @@ import (
 	"unsafe"
 )
 
-// payload is the value in the wheel for a pending timer: one pointer, whose type the
-// entry's tag determines. An interface would take two words for each timer. A closure for
-// each type would cost an allocation for each timer. A func value, a channel and a
-// pointer to a struct are each a single pointer that the garbage collector follows.
+// payload is what an entry in the wheel holds for a pending timer: one pointer. The
+// entry's tag determines its type. An interface would take two words for each timer, and
+// a closure an allocation for each timer.
 type payload struct{ p unsafe.Pointer }
 
 const (
 	// tagFunc: a func() for the executor.
 	tagFunc = iota
-	// tagLimited: like tagFunc, and counts against the limit of WithMaxPending.
+	// tagLimited: like tagFunc, for a timer that counts against the limit of
+	// WithMaxPending.
 	tagLimited
 	// tagChan: a chan time.Time, on which the time is sent without blocking.
 	tagChan
@@ -24,7 +24,7 @@ const (
 	tagTimer
 )
 
-// withoutLimit returns the tag of a timer after it has stopped counting against the limit.
+// withoutLimit returns tag, or tagFunc instead of tagLimited.
 func withoutLimit(tag uint8) uint8 {
 	if tag == tagLimited {
 		return tagFunc
@@ -60,7 +60,8 @@ type moment struct {
 	time time.Time // the same as a time.Time, to be sent on channels
 }
 
-// sendTime sends t unless the last value has not been received yet, as package time does.
+// sendTime sends t without blocking. If the last value was not received yet, t is
+// dropped, as in package time.
 func sendTime(c chan time.Time, t time.Time) {
 	select {
 	case c <- t:

@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A Kind is the sort of a pending timer.
+// A Kind tells what a pending timer does when it fires.
 type Kind string
 
 // The kinds of timers.
@@ -20,7 +20,8 @@ const (
 
 // A PendingTimer describes a timer that is pending.
 type PendingTimer struct {
-	// Due is when the timer falls due: its deadline, and slack.
+	// Due is when the timer falls due: its deadline, or with slack the later time chosen
+	// for it.
 	Due  time.Time
 	Kind Kind
 
@@ -34,10 +35,10 @@ func (p PendingTimer) Function() string { return runtime.FuncForPC(p.pc).Name() 
 // pendingBatch is how many slots of a shard's wheel are read while its lock is held.
 const pendingBatch = 512
 
-// Pending returns an iterator over the pending timers, in no particular order, without
-// those that have fallen back to package time. A timer that is started, stopped or moved
-// meanwhile may be missing, and a ticker may come twice. The loop's body runs without a
-// lock. O(n).
+// Pending returns an iterator over the pending timers, in no particular order. Timers
+// that have fallen back to package time are left out. A timer that is started, stopped or
+// moved meanwhile may be missing, and a ticker may come twice. No lock is held while the
+// loop's body runs. O(n).
 func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 	return func(yield func(PendingTimer) bool) {
 		batch := make([]PendingTimer, 0, pendingBatch)
@@ -58,8 +59,8 @@ func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 	}
 }
 
-// isPending reports whether x is a pending timer, or one that was handed back. If x is a
-// Timer that was reset, isPending replaces it by the Timer's own deadline and callback.
+// isPending reports whether x is a pending timer, or one that was handed back. If x holds
+// a *Timer, isPending replaces it by the Timer's callback or channel and its deadline.
 func isPending(x *timingwheel.Expired[payload]) bool {
 	return x.Tag != tagTimer || x.Value.timer().resolve(x)
 }
@@ -90,8 +91,8 @@ func (s *Scheduler) describe(e timingwheel.Entry[payload]) PendingTimer {
 	return p
 }
 
-// code returns the address of a func value's code, which is the first word that the func
-// value points to.
+// codeAddr returns the address of a func value's code. It is the first word of what the
+// func value points to.
 func (p payload) code() uintptr {
 	if p.p == nil {
 		return 0

@@ -80,8 +80,8 @@ func TestSchedulerPending_BodyMayUseTheScheduler(t *testing.T) {
 	require.Equal(t, 5000, s.Len())
 }
 
-// Timers that the loop's body has stopped are not returned any more, except the few that
-// were read with the same hold of the lock.
+// The loop's body stops all timers. The iterator then returns only the timers that it had
+// already read: it reads a few at a time under the shard's lock.
 func TestSchedulerPending_LooksAtFewAtATime(t *testing.T) {
 	const pending, looked = 5000, 512
 	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(1e9, 0))), timer.WithShards(1))
@@ -129,8 +129,8 @@ func TestWithName(t *testing.T) {
 	require.Equal(t, []string{"test c"}, names())
 }
 
-// The goroutine that runs a callback has the label, whether it is a worker or the
-// goroutine of the alarm.
+// The goroutine that runs a callback has the label, whether it is a worker of the pool or
+// the alarm's goroutine.
 func TestWithName_LabelsGoroutines(t *testing.T) {
 	s := timer.New(timer.WithName("test labels"))
 	defer s.Close()

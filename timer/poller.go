@@ -19,86 +19,86 @@ import (
 )
 
 const (
-	// batchSize bounds how many timers are expired or moved down while a shard's lock is
-	// held, and so how long a start or a stop can wait for the lock.
+	// batchSize is the largest number of timers that fire or move down a level while the
+	// poller holds a shard's lock. It bounds how long a start or stop waits for the lock.
 	batchSize = 256
-	// shareSize is how many callbacks the poller collects before it submits them to the
-	// executor. Fewer callbacks it runs itself, after it has stopped being the poller.
+	// submitSize is how many callbacks the poller collects before it submits them to the
+	// executor. If there are fewer, it runs them itself after trySleep: see poller.run.
 	shareSize = 4 * batchSize
-	// workAtMost bounds how long the poller works without a break. It is less than the 10
-	// ms after which Go's scheduler preempts a goroutine and puts it at the end of the
-	// global run queue, which would delay all timers. The break lasts for breakAfter, so
-	// that other goroutines run. If one of them computes, it lasts until that goroutine
-	// is preempted.
+	// maxWorkTime bounds how long the poller works without a break of breakTime. Go's
+	// scheduler preempts a goroutine after 10 ms and puts it at the end of the global run
+	// queue, which would delay all timers.
 	workAtMost = 8 * time.Millisecond
 	breakAfter = 100 * time.Microsecond
-	// bucketCost is the cost of expiring a bucket, in timers.
+	// bucketCost is how many timers take as long as expiring a bucket.
 	bucketCost = 16
-	// watchAfter is how long callbacks on the poller's goroutine may take before the
-	// alarm goes off and workers of the pool run those that wait.
+	// watchAfter is how long the poller's goroutine may run callbacks before workers of
+	// the pool take over the callbacks that wait.
 	watchAfter = 2 * time.Millisecond
 )
 
-// poller expires buckets when they are due, and sleeps until the next one is. It is not a
-// goroutine: the alarm calls it. So while nothing is pending, no goroutine exists.
+// poller expires buckets when they are due, and sleeps until the next one is. It has no
+// goroutine of its own: the alarm calls it. So while nothing is pending, no goroutine
+// exists.
 //
-// The poller is awake or asleep, and awake on one goroutine at a time. While it is
-// asleep, the alarm is set for the first expiration in the queue or earlier. Two rules
-// ensure that:
+// The poller is awake on one goroutine, or asleep. While it is asleep, the alarm is set
+// for the first expiration in the queue or earlier. Two rules ensure that:
 //
-//   - A goroutine that queues a bucket offers it first, and then calls wake if the bucket is
-//     the queue's first.
-//   - The poller falls asleep in one critical section of mu, which wake takes too.
+//   - A goroutine first offers a bucket to the queue. If the bucket is the queue's first,
+//     the goroutine then calls wake.
+//   - The poller reads alarmAt and falls asleep in one critical section of mu, and wake
+//     takes mu too.
 //
-// So if the offer comes before the poller reads the queue, the poller sees the bucket. If
-// it comes after, wake finds the poller either awake, and lowers armed, or asleep, and
-// moves the alarm.
+// If the poller reads the queue after the offer, it finds the bucket. If it has read the
+// queue before, wake tells it: while the poller is awake, wake lowers alarmAt, and when
+// the poller is asleep, wake sets the alarm.
 type poller struct {
 	s     *Scheduler
 	alarm clock.Alarm
 
 	mu    sync.Mutex
 	awake bool
-	// asleep is closed when the poller falls asleep. It is nil unless a wait blocks.
+	// fellAsleep is closed when the poller falls asleep. It is nil unless method wait
+	// blocks.
 	asleep chan struct{}
-	// armed is the moment that the alarm is set for, or never. While the poller sleeps,
-	// armed only moves earlier. While it is awake, armed is the earliest moment that wake
-	// was called with.
+	// alarmAt is the time that the alarm is set for, or never. While the poller is awake,
+	// alarmAt is the earliest time that wake was called with, or never.
 	armed int64
-	// recheck is true if a shard's last timer was removed since the poller last searched
-	// the queue for buckets without timers. Then the alarm is set for within
-	// recheckAfter. recheck changes under mu, and is read without mu: see wake.
+	// mustRecheck is true if a shard has lost its last timer since the poller last
+	// removed empty buckets from the queue. The alarm then goes off within recheckAfter.
+	// Code may read mustRecheck without mu, but must change it under mu.
 	recheck atomic.Bool
-	// closed is true if no bucket will be queued any more.
+	// closed is true after the Scheduler is closed: no bucket will be queued any more.
 	closed bool
-	// watched is the number of the wake-up whose callbacks still run, one after another,
-	// or 0. Meanwhile the alarm is set for within watchAfter. When they have returned,
-	// the alarm is set for afterWatch.
+	// watchedWakeup is the number of the wake-up whose callbacks are running, or 0. While
+	// they run, the alarm is set for watchAfter or earlier. When they have returned, it
+	// is set for alarmAfterWatch.
 	watched    uint64
 	afterWatch int64
-	// unfinished is true if the poller was interrupted, and sleeps although there is
-	// work.
+	// unfinished is true if the poller fell asleep in the middle of its work: see
+	// interrupted.
 	unfinished bool
 
 	wakeups, emptyWakeups uint64
 
-	// All below belongs to the goroutine that is awake.
+	// Only the goroutine on which the poller is awake uses the fields below.
 
-	// due has the shards with expired timers to fire, moves the shards with expired
-	// timers that only move down: see work.
+	// dueShards lists the shards that have more expired timers to fire. moveShards lists
+	// those whose remaining expired timers only move down a level.
 	due, moves shardList
-	// expired has room for a batch while the poller works, and is nil otherwise.
+	// expiredBuf has space for a batch while the poller works, and is nil otherwise.
 	expired *expiredBatch
-	// batch has the callbacks that have not been submitted yet.
+	// batch holds the callbacks that the poller has not submitted yet.
 	batch batch
-	// head is when the next bucket is due, among those in the queue at the last poll and
-	// those that the poller has queued since.
+	// nextBucketAt is when the next bucket in the queue is due. Buckets that other
+	// goroutines have offered since the last poll may be due earlier: see trySleep.
 	head int64
-	// idle is true if a shard may have lost its last timer.
+	// mayTrim is true if a shard may have lost its last timer. trySleep then calls the
+	// trimmer.
 	idle bool
 }
 
-// expiredBatch is room for the timers of a batch.
+// expiredBatch has space for the timers of a batch.
 type expiredBatch [batchSize]timingwheel.Expired[payload]
 
 var expiredBatches = sync.Pool{New: func() any { return new(expiredBatch) }}
@@ -113,18 +113,20 @@ func (p *poller) init(s *Scheduler) {
 	}
 }
 
-// recheckAfter is how long the poller keeps its alarm after the last timer of a shard was
-// removed. So timers that come and go, one at a time, do not set the alarm each time.
+// recheckAfter is how long after a shard has lost its last timer the poller removes the
+// shard's empty buckets. The delay avoids setting the alarm each time if timers come and
+// go one at a time.
 const recheckAfter = 20 * time.Millisecond
 
-// wake makes the poller work at the given moment, if that is earlier than the alarm. If
-// the moment is emptied, wake makes the poller check whether its next bucket has lost its
-// timers. Otherwise a Scheduler with nothing pending would keep its alarm until the
-// bucket of the last stopped timer expires. The caller must not hold a shard's lock.
+// wake makes the poller work at the given time, if the alarm is set for a later time. at
+// may be atOnce or shardEmptied. The caller must not hold a shard's lock.
+//
+// shardEmptied makes the poller remove empty buckets from the queue, recheckAfter from
+// now. Otherwise, with nothing pending, the alarm would stay set until the bucket of the
+// last stopped timer expires.
 func (p *poller) wake(at int64) {
-	// The poller clears recheck before it searches the queue. If a caller finds recheck
-	// set, after it has unlocked the shard, that search is still to come and will see the
-	// shard.
+	// The poller clears mustRecheck before it searches the queue for empty buckets. So if
+	// mustRecheck is true here, a later search will find this shard's empty buckets.
 	if at == emptied && p.recheck.Load() {
 		return
 	}
@@ -166,7 +168,7 @@ func (p *poller) setAlarmLocked(now moment, at int64) {
 	clock.ResetAt(p.alarm, now.time, p.s.at(at))
 }
 
-// poll is the alarm's function. If the alarm is moved while it goes off, it may call poll
+// poll is the alarm's function. If the alarm is set while it goes off, poll may be called
 // twice.
 func (p *poller) poll() {
 	p.mu.Lock()
@@ -183,7 +185,8 @@ func (p *poller) poll() {
 	p.run(ring, false)
 }
 
-// watchLocked makes the pool run callbacks that wait behind a slow one.
+// startWatchdogLocked makes workers of the pool run callbacks that wait behind a slow
+// one.
 func (p *poller) watchLocked() {
 	if p.watched != 0 {
 		p.watched = 0
@@ -191,7 +194,8 @@ func (p *poller) watchLocked() {
 	}
 }
 
-// unwatch sets the alarm for afterWatch, when the callbacks of a wake-up have returned.
+// endWatch is called when the callbacks of a wake-up have returned. It sets the alarm for
+// alarmAfterWatch.
 func (p *poller) unwatch(ring uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,20 +208,20 @@ func (p *poller) unwatch(ring uint64) {
 	}
 }
 
-// run works until nothing is due, or for workAtMost, and then falls asleep. After that,
-// when another goroutine may be the poller, it runs the last callbacks itself.
+// run works until nothing is due, or for maxWorkTime. Then it puts the poller to sleep,
+// so that another goroutine can be the poller, and runs the remaining callbacks.
 func (p *poller) run(ring uint64, worked bool) {
 	asleep := false
 	defer func() {
 		switch {
 		case asleep:
 		case p.s.system:
-			// A callback ran on this goroutine and called runtime.Goexit. Another
-			// goroutine continues.
+			// A callback on this goroutine has called runtime.Goexit. Another goroutine
+			// goes on with the work.
 			go p.run(ring, true)
 		default:
-			// The callback has ended the Advance of a virtual clock, by a panic or
-			// Goexit. The next Advance continues.
+			// A callback has ended the Advance of a virtual clock by a panic or Goexit.
+			// The next Advance goes on with the work.
 			p.interrupted()
 		}
 	}()
@@ -235,8 +239,8 @@ func (p *poller) run(ring uint64, worked bool) {
 	}
 }
 
-// interrupted puts the poller to sleep in the middle of its work, until the clock is
-// advanced again.
+// interrupted puts the poller to sleep in the middle of its work. The work goes on when
+// the clock is advanced again.
 func (p *poller) interrupted() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,7 +250,7 @@ func (p *poller) interrupted() {
 	p.fallAsleepLocked()
 }
 
-// fallAsleepLocked ends the awake state.
+// fallAsleepLocked makes the poller asleep. The alarm must be set already.
 func (p *poller) fallAsleepLocked() {
 	if p.expired != nil {
 		expiredBatches.Put(p.expired)
@@ -275,12 +279,12 @@ func (p *poller) wait(ctx context.Context) error {
 	return latch.Await(ctx, asleep)
 }
 
-// finish runs the callbacks that a closed poller has fired and not run yet, on goroutines
-// of its own. It cannot wait for the alarm: only the caller advances a virtual clock. If
-// ctx ends first, finish returns the error of ctx.
+// runRemaining runs the callbacks that a closed poller has fired but not run. It does not
+// wait for the alarm, because only the caller could advance a virtual clock. If ctx ends
+// first, runRemaining returns the error of ctx.
 func (p *poller) finish(ctx context.Context) error {
 	for {
-		// The goroutine that is now the poller may be interrupted, too.
+		// The goroutine that is the poller now may be interrupted too, so loop.
 		if err := p.wait(ctx); err != nil {
 			return err
 		}
@@ -306,39 +310,37 @@ func (p *poller) wasInterrupted() bool {
 
 // # The order of work
 //
-// Timers that are due come before those that only move down a level, whatever their
-// shards: a bucket of an upper level may hold a million. Each round of work takes
+// A bucket of an upper level may hold a million timers that only move down a level. So
+// due timers of all shards come before such moves. Each step of work takes
 //
-//  1. the next bucket of the queue that is due, with the first batch of its timers: so
-//     small buckets of upper levels, which are nearly all, keep their order;
+//  1. the next due bucket of the queue, with the first batch of its timers;
 //  2. or else a batch from a shard that has more timers to fire;
 //  3. or else a batch from a shard that has more timers to move.
 //
-// A batch is one critical section of the shard's lock, and the shards alternate. A timer
-// that falls due before it has moved fires when it is moved: then it may come after timers
-// of later ticks. With dispatch.onPoller each bucket is worked through before the next is
-// taken, and ticks come in order without exception.
+// A batch is one critical section of the shard's lock. The shards alternate. If a timer
+// falls due before it has moved, it fires when it is moved, perhaps after timers of later
+// ticks. If only the poller submits callbacks, it finishes each bucket before it takes
+// the next, so that ticks are always in order.
 //
 // # Processors
 //
-// The runtime puts the goroutine of the alarm's timer in front of its proc's run queue, so
-// it runs at once. runtime.Gosched would send it to the end of the global queue, and so does
-// running for 10 ms. There it waits, beside n goroutines that compute on p procs, for n/p
-// times 10 ms. Therefore:
+// The runtime puts the alarm's goroutine in front of its proc's run queue, so it runs at
+// once. A goroutine that calls runtime.Gosched, or runs for 10 ms, goes to the end of the
+// global run queue instead. If many goroutines compute, it waits there for tens of
+// milliseconds. Therefore:
 //
-//   - It never yields. After workAtMost it sets the alarm for a moment later and returns.
-//     If callbacks wait and only moves are left it returns at once, and the alarm's next
-//     ring goes on with the moves.
-//   - It wakes no goroutine for a few callbacks. It runs them itself, after it has set the
-//     alarm and fallen asleep: if one of them takes long, the next ring is on another
+//   - The poller never yields. After maxWorkTime it sets the alarm for breakTime later and
+//     returns. If callbacks wait and only moves are left, it runs the callbacks first, and
+//     goes on with the moves when the alarm goes off again.
+//   - For a few callbacks the poller wakes no other goroutine. It sets the alarm, falls
+//     asleep, and runs them itself. If a callback takes long, the alarm goes off on another
 //     goroutine.
-//   - On one proc, starts and stops wait for the poller for up to workAtMost. On more, they
-//     wait for a batch in one shard, and not even that if the next shard's lock is free:
-//     see lockShard.
+//   - On one proc, a start or stop may wait for the poller for up to maxWorkTime. On more
+//     procs it waits for one batch, or uses the next shard: see lockShard.
 
-// work does the work that is due at the present moment at. It reads the clock again after
-// about batchSize timers. worked reports whether there was any work. If work has stopped
-// early, pause is how long to wait before the rest; otherwise pause is negative.
+// work does the work that is due at the time at. It reads the clock again after about
+// batchSize timers. worked reports whether there was any work. If work is left, pause is
+// how long to wait before it is continued; otherwise pause is negative.
 func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 	serial := p.s.dispatch.onPoller
 	if serial {
@@ -373,7 +375,7 @@ func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 	}
 }
 
-// next returns the next shard that has work, or nil if there is none. If ok, b is a
+// nextShard returns the next shard that has due timers, or nil. If ok is true, b is a
 // bucket of the shard that must be expired first.
 func (p *poller) next(now int64, serial bool) (sh *shard, b dueBucket, ok bool) {
 	if serial { // finish one bucket before the next
@@ -392,8 +394,8 @@ func (p *poller) next(now int64, serial bool) (sh *shard, b dueBucket, ok bool) 
 	return p.due.pop(), b, false
 }
 
-// drain processes a batch of a shard's expired timers. If queued, it first expires bucket
-// b. It returns the number of timers processed.
+// drain processes a batch of a shard's expired timers. If queued is true, it expires
+// bucket b first. It returns the number of timers that have fired or moved.
 func (p *poller) drain(sh *shard, b dueBucket, queued bool, at moment) (drained int) {
 	if p.expired == nil {
 		p.expired = expiredBatches.Get().(*expiredBatch)
@@ -424,8 +426,8 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool, at moment) (drained 
 	return drained
 }
 
-// fireLocked fires timers that have left the wheel, as far as the shard's lock is needed,
-// and collects their callbacks in batch. It returns how many fire.
+// fireLocked fires timers that have left the wheel, and adds their callbacks to p.batch.
+// It returns how many have fired. The caller holds the shard's lock.
 func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload], at moment) int {
 	if sh.stopped != nil {
 		expired = sh.expireTimersLocked(expired)
@@ -441,7 +443,7 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload], a
 	return len(expired)
 }
 
-// flush submits the batch.
+// flush submits the callbacks of p.batch.
 func (p *poller) flush() {
 	if len(p.batch.fs) == 0 {
 		return
@@ -453,9 +455,9 @@ func (p *poller) flush() {
 	}
 }
 
-// prefetch reads the closures of callbacks, which are mostly not in the processor's cache.
-// It reads many at a time, while calling one callback after another would wait for each. The
-// result is meaningless, but keeps the compiler from removing the reads.
+// prefetch reads the closures of callbacks into the processor's cache. It waits for many
+// reads at a time, which is faster than one read before each call. The result only keeps
+// the compiler from removing the reads.
 //
 //go:noinline
 func prefetch(fs []func()) (sum uintptr) {
@@ -467,9 +469,9 @@ func prefetch(fs []func()) (sum uintptr) {
 	return sum
 }
 
-// sleep sets the alarm for the next bucket, or for after pause if there is more work. It
-// reports false if something is already due. It returns the callbacks of the batch, for
-// the caller to run afterwards, and its reading of the clock.
+// trySleep sets the alarm for the next bucket, or for after pause if work is left, and
+// puts the poller to sleep. ok is false if a timer is already due: then the poller stays
+// awake. The caller must run the callbacks. at is the time that trySleep has read.
 func (p *poller) sleep(worked bool, pause time.Duration) (callbacks share.Work, at moment, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -506,8 +508,8 @@ func (p *poller) sleep(worked bool, pause time.Duration) (callbacks share.Work, 
 	return callbacks, at, true
 }
 
-// discardLocked removes buckets without timers from the front of the queue, so that the
-// alarm is not set for them. It returns when the first other bucket is due.
+// discardEmptyLocked removes buckets without timers from the front of the queue, so that
+// the alarm is not set for them. It returns when the first remaining bucket is due.
 func (p *poller) discardLocked() (next int64) {
 	for {
 		due, ticket, at, ok := p.s.queue.Head()
@@ -520,21 +522,22 @@ func (p *poller) discardLocked() (next int64) {
 	}
 }
 
-// discard removes a bucket from the queue if it has no timers.
+// discardIfEmpty removes a bucket from the queue if it has no timers, and reports whether
+// it did.
 func (p *poller) discard(due dueBucket, ticket delayqueue.Ticket) bool {
 	due.sh.mu.Lock()
 	defer due.sh.mu.Unlock()
 	if !due.sh.wheel.Discard(due.b) {
 		return false
 	}
-	// The lock must be held: after the unlock, the bucket may be offered again.
+	// Remove needs the shard's lock: after unlocking, a start may offer the bucket again.
 	p.s.queue.Remove(ticket)
 	p.idle = p.idle || due.sh.wheel.Len() == 0
 	return true
 }
 
-// close stops the alarm, because the queue stays empty. If the poller still has work,
-// shutdown stops the alarm.
+// close stops the alarm, because the queue is empty and stays so. If the poller still has
+// work, shutdown stops the alarm later.
 func (p *poller) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -544,8 +547,8 @@ func (p *poller) close() {
 	}
 }
 
-// stopAlarmLocked stops the alarm. If the alarm is not set, it is not touched: it may
-// belong to a bubble that has ended.
+// stopAlarmLocked stops the alarm. It does not touch an alarm that is not set, because
+// that may belong to a bubble that has ended.
 func (p *poller) stopAlarmLocked() {
 	p.watchLocked() // the alarm will not go off again
 	if p.armed != never {
@@ -557,9 +560,8 @@ func (p *poller) stopAlarmLocked() {
 	}
 }
 
-// shutdown waits until a closed poller has done its work, and stops the alarm. The
-// poller's goroutine may continue with other callbacks of the pool, for which shutdown
-// does not wait.
+// shutdown waits until a closed poller is asleep, and stops the alarm. It does not wait
+// for callbacks of other submitters that the poller's goroutine runs for the pool.
 func (p *poller) shutdown(ctx context.Context) error {
 	err := p.wait(ctx)
 	p.mu.Lock()
@@ -574,7 +576,7 @@ func (p *poller) stats(st *Stats) {
 	st.Wakeups, st.EmptyWakeups = p.wakeups, p.emptyWakeups
 }
 
-// A shardList is a queue of shards without repetitions.
+// A shardList is a queue of shards. No shard is in it twice.
 type shardList []*shard
 
 func (l *shardList) push(sh *shard) {
@@ -583,7 +585,8 @@ func (l *shardList) push(sh *shard) {
 	}
 }
 
-// pop removes and returns the shard that has waited longest, or returns nil.
+// pop removes the shard that has waited longest, and returns it. It returns nil if there
+// is none.
 func (l *shardList) pop() *shard {
 	if len(*l) == 0 {
 		return nil

@@ -26,10 +26,10 @@ func startOn(t testing.TB, sh *shard, d time.Duration, f func()) {
 	require.NoError(t, err)
 }
 
-// crossing is when the second slot of a wheel's third level expires.
+// crossing is when the second slot of a wheel's third level begins and expires.
 const crossing = wheelSize * wheelSize * DefaultTick
 
-// fillFar starts n timers on a shard that move down from the third level at crossing.
+// fillFar starts n timers on a shard. They move down from the third level at crossing.
 func fillFar(t testing.TB, sh *shard, n int) {
 	for i := range n {
 		startOn(t, sh, crossing+time.Second+time.Duration(i)*time.Microsecond, func() {})
@@ -37,7 +37,7 @@ func fillFar(t testing.TB, sh *shard, n int) {
 }
 
 // manual returns a Scheduler on a virtual clock. Its poller works only when the test
-// calls it, and then as on the system's clock.
+// calls work, and then as on the system's clock.
 func manual(shards int) (*Scheduler, *timertest.Clock) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(shards))
@@ -49,7 +49,7 @@ func manual(shards int) (*Scheduler, *timertest.Clock) {
 	return s, clk
 }
 
-// A due timer does not wait for timers that only move down, in whatever shards they are.
+// A due timer of any shard comes before timers that only move down a level.
 func TestPoller_DueBeforeMoves(t *testing.T) {
 	const far, shards = 20_000, 4
 	s, clk := manual(shards)
@@ -57,8 +57,8 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 		fillFar(t, sh, far)
 	}
 	clk.Advance(crossing - 10*time.Millisecond)
-	// The probes fall due when the others begin to move down. They are more than a batch,
-	// in the shard of the others and in the next one.
+	// These timers fall due when the far timers begin to move down. There is more than a
+	// batch of them in the shard with far timers, and in one without.
 	const probes = 2 * (batchSize + 100)
 	for i := range probes {
 		startOn(t, s.shards.at(1+i%2), 10*time.Millisecond, func() {})
@@ -86,8 +86,8 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	require.EqualValues(t, 2*far, s.Stats().Cascaded, "and then they move")
 }
 
-// A due timer waits for at most two batches of timers that only move down: one in
-// progress or the first of a bucket, and the rest of its own bucket's batch.
+// A due timer waits for fewer than 512 of 20,000 timers that move down. It may fall due
+// when the moves begin, or while they go on.
 func TestPoller_ADueTimerWaitsForFewMoves(t *testing.T) {
 	const far, most = 20_000, 512
 	s, clk := manual(1)
@@ -111,7 +111,7 @@ func TestPoller_ADueTimerWaitsForFewMoves(t *testing.T) {
 	require.NotEmpty(t, p.moves)
 }
 
-// A batch is cleared before its memory is reused.
+// The poller clears a batch of expired timers before it uses the memory again.
 func TestPoller_ABatchIsCleared(t *testing.T) {
 	s, clk := manual(1)
 	for range batchSize + 1 {
@@ -123,8 +123,8 @@ func TestPoller_ABatchIsCleared(t *testing.T) {
 	require.True(t, *s.poller.expired == expiredBatch{})
 }
 
-// Different shards do not move far timers down at the same moment, and need no extra
-// wake-up for that.
+// Different shards move far timers down at different times, and need no extra wake-up for
+// that.
 func TestShard_Phases(t *testing.T) {
 	for _, c := range []struct{ size, shards int }{{256, 16}, {256, 1}, {2, 16}, {4, 3}, {256, 512}} {
 		s := New(WithClock(timertest.NewClock(time.Unix(0, 0))), WithShards(c.shards), WithWheelSize(c.size))
@@ -147,7 +147,7 @@ func TestShard_Phases(t *testing.T) {
 	}
 }
 
-// The poller handles one batch for each hold of a shard's lock, and the shards alternate.
+// The poller takes one batch each time it locks a shard, and the shards alternate.
 func TestPoller_BatchesAndTurns(t *testing.T) {
 	s, clk := manual(3)
 	for _, sh := range allShards(s)[:2] {
@@ -215,8 +215,8 @@ func (c *creeping) Now() time.Time {
 	return c.now
 }
 
-// The poller works for at most workAtMost and then lets others run. It stops early only
-// if there are callbacks to run and nothing but moves to do.
+// The poller works for at most maxWorkTime. It stops earlier if callbacks wait and only
+// moves are left.
 func TestPoller_WorksForATurn(t *testing.T) {
 	for _, step := range []time.Duration{0, 100 * time.Microsecond} {
 		clk := &creeping{Clock: timertest.NewClock(time.Unix(0, 0)), now: time.Unix(0, 0)}
@@ -241,7 +241,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 			require.Less(t, clk.now.Sub(began), workAtMost+10*step)
 			require.Less(t, workAtMost, 10*time.Millisecond)
 
-			// One callback and many moves: the callback runs first.
+			// With one callback and many moves to do, the callback comes first.
 			clk.step = 0
 			p.batch.fs = append(p.batch.fs, func() {})
 			worked, pause = p.work(p.s.moment())
@@ -252,7 +252,8 @@ func TestPoller_WorksForATurn(t *testing.T) {
 	}
 }
 
-// The same if many small buckets are due.
+// Many small buckets are due. The poller works for at most maxWorkTime, as in
+// TestPoller_WorksForATurn.
 func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	clk := &creeping{Clock: timertest.NewClock(time.Unix(0, 0)), now: time.Unix(0, 0)}
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(1))
@@ -277,8 +278,8 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	require.EqualValues(t, n, s.Stats().Fired)
 }
 
-// The poller's goroutine runs the callbacks after it has fallen asleep, so that another
-// goroutine can be the poller.
+// The poller's goroutine runs callbacks only after the poller is asleep. So another
+// goroutine can be the poller meanwhile.
 func TestPoller_RoleIsGivenAwayBeforeCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
@@ -305,9 +306,8 @@ func TestPoller_RoleIsGivenAwayBeforeCallbacks(t *testing.T) {
 	})
 }
 
-// Many timers fall due at once. Some callbacks panic, some end their goroutine and some
-// never return, while other timers move down. All other callbacks run, and no timer is
-// lost.
+// Many timers fall due at once, and others move down a level meanwhile. Some callbacks
+// panic, some call Goexit and some block. All other callbacks run, and no timer is lost.
 func TestPoller_FaultsInABurst(t *testing.T) {
 	const n = 3 * shareSize
 	var panics atomic.Int32
@@ -345,13 +345,13 @@ func TestPoller_FaultsInABurst(t *testing.T) {
 	require.Zero(t, st.Refused+uint64(st.Pending))
 }
 
-// Close and Shutdown in the middle of a cascade: timers that have not fired are handed
-// back.
+// Close or Shutdown comes while many timers move down a level. Timers that have not fired
+// are handed back.
 func TestPoller_ClosedInTheMiddleOfACascade(t *testing.T) {
 	n := 100_000
 	for round := 0; round < 6; round++ {
 		s := New(WithTick(10*time.Microsecond), WithWheelSize(16))
-		// A slot of the fourth level, which holds all timers, expires every 41 ms.
+		// All timers are in one slot of the fourth level. Such slots expire every 41 ms.
 		next := (time.Since(s.epoch)/(40960*time.Microsecond) + 3) * (40960 * time.Microsecond)
 		var ran atomic.Int64
 		for i := range n {
@@ -383,7 +383,7 @@ func TestPoller_ClosedInTheMiddleOfACascade(t *testing.T) {
 	}
 }
 
-// The number of procs changes while timers fire.
+// GOMAXPROCS changes while timers fire.
 func TestPoller_ProcsChange(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	const n = 20_000
@@ -409,7 +409,7 @@ func TestPoller_ProcsChange(t *testing.T) {
 	require.NoError(t, s.Shutdown(context.Background()))
 }
 
-// If Close has already taken out a timer, its start does not set the alarm.
+// A start that calls wake after Close does not set the alarm.
 func TestPoller_ClosedStaysAsleep(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
@@ -420,8 +420,8 @@ func TestPoller_ClosedStaysAsleep(t *testing.T) {
 	require.False(t, set)
 }
 
-// While callbacks run one after another, the alarm is set to check whether they take
-// long, and for no other moment.
+// While callbacks run one after another, the alarm is set to find out whether they take
+// long. It is set for no other reason.
 func TestPoller_WatchesOverCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()

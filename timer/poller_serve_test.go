@@ -13,11 +13,11 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// The alarm's goroutine also runs callbacks that wait for workers which have not begun.
-// It has a proc, while those workers wait behind all goroutines that compute.
+// The alarm's goroutine also runs callbacks of the pool whose workers have not begun. It
+// has a proc already, while the workers wait for a proc behind other goroutines.
 func TestPoller_ServesThePool(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	// Go's scheduler may preempt the goroutine in between, so there are several attempts.
+	// Go's scheduler may preempt the callback before it ends. Then the test tries again.
 	served := func() (before bool) {
 		pool := executor.NewPool(executor.WithWorkers(1))
 		s := timer.New(timer.WithExecutor(pool))
@@ -55,8 +55,8 @@ func TestPoller_ServesThePool(t *testing.T) {
 	}
 }
 
-// Shutdown does not wait for other callbacks of the pool that the poller's goroutine
-// runs.
+// The poller's goroutine may also run callbacks that others have submitted to the pool.
+// Shutdown does not wait for them.
 func TestSchedulerShutdown_BesideOthersThatBlock(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for range 20 {

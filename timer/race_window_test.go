@@ -16,20 +16,21 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// Stops and resets race on purpose with the moment at which a timer leaves its bucket. In
-// each round, several batches of timers are put into one bucket. When the bucket expires,
-// stoppers go through the timers, each in its own order. There are two windows:
+// Goroutines called stoppers stop and reset timers just while these leave their bucket.
+// In each round, several batches of timers are in one bucket. When the bucket expires,
+// each stopper goes through the timers in an order of its own. There are two kinds of
+// rounds:
 //
 //   - expiry: the bucket is on the lowest level, and its timers fire;
-//   - cascade: the bucket is on a higher level. Some of its timers are due when it expires,
-//     and fire in the middle of the cascade; the others move down.
+//   - cascade: the bucket is on a higher level. When it expires, some of its timers are due
+//     and fire, and the others move down.
 //
-// An attempt is in its window if it was made between the release of the poller and the
-// end of the drain. It is in the middle of the drain if the poller had begun the bucket's
-// list and not finished it, which the attempt sees under the lock that it needs anyway.
+// The test counts the attempts to stop or reset a timer while the bucket is expiring. It
+// also counts the stops in the middle: after the first timer has left the bucket, and
+// before the last has left it.
 
-// windowTicks is the number of ticks, from the moment on, over which a round's timers are
-// spread.
+// windowTicks is the number of ticks over which a cascade round spreads its timers, from
+// the tick in which the bucket expires.
 const windowTicks = 3
 
 type windowKind int
@@ -41,7 +42,7 @@ const (
 
 func (k windowKind) String() string { return [...]string{"expiry", "cascade"}[k] }
 
-// outcomes counts attempts by what they returned.
+// outcomes counts attempts that returned true and false.
 type outcomes struct{ yes, no uint64 }
 
 func (o *outcomes) count(ok bool) {
@@ -59,10 +60,11 @@ func (o outcomes) String() string {
 	return fmt.Sprintf("%d true, %d false (%.0f %%)", o.yes, o.no, 100*float64(o.no)/max(float64(o.total()), 1))
 }
 
-// windowStats counts the attempts in one sort of window.
+// windowStats counts the attempts in one kind of round.
 type windowStats struct {
 	stops, resets outcomes
-	// middle counts the stops in the middle of the drain.
+	// middle counts the stops after the first timer and before the last has left the
+	// bucket.
 	middle outcomes
 }
 
@@ -75,7 +77,7 @@ func (w *windowStats) add(v *windowStats) {
 // contender is one timer of a round.
 type contender struct {
 	h Handle
-	// due is the moment before which the callback must not run. ranAt is when it ran.
+	// due is when the callback may run at the earliest. ranAt is when it ran.
 	due, ranAt  int64
 	runs, stops atomic.Int32
 }
@@ -116,8 +118,8 @@ func newWindowRace(t *testing.T, clk *timertest.Clock, opts ...Option) *windowRa
 	return r
 }
 
-// drainingLocked reports whether a bucket is being drained. The caller holds the shard's
-// lock.
+// drainingLocked reports whether the poller is in the middle of a bucket. The caller
+// holds the shard's lock.
 func (sh *shard) drainingLocked() bool {
 	next, ok := sh.wheel.Next()
 	return ok && next <= sh.wheel.Clock()
@@ -136,7 +138,7 @@ func (r *windowRace) round(kind windowKind, seed uint64, moment int64) {
 		c := &r.all[i]
 		c.runs.Store(0)
 		c.stops.Store(0)
-		// Half of the timers are due when the bucket expires.
+		// Half of the timers are due when the bucket expires, the others later.
 		c.due = moment + max(0, rng.Int64N(2*spread)-spread)*r.tick
 		now := r.s.now()
 		sh := r.s.lockShard()
@@ -158,7 +160,7 @@ func (r *windowRace) round(kind windowKind, seed uint64, moment int64) {
 		r.over.Store(true)
 	}
 	r.wg.Wait()
-	// The remaining timers run without interference.
+	// No stopper is left. The remaining timers fire.
 	if r.clk != nil {
 		r.clk.Advance(time.Duration(64*windowTicks) * time.Duration(r.tick))
 	}
@@ -176,7 +178,8 @@ func (r *windowRace) round(kind windowKind, seed uint64, moment int64) {
 	}
 }
 
-// attack stops or resets each timer of the round once, until the drain has ended.
+// attack stops or resets each timer of the round once. It returns early when the bucket
+// is empty.
 func (r *windowRace) attack(g int, kind windowKind, seed uint64, moment int64, loose *atomic.Bool) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	st := &r.stats[g][kind]
@@ -185,7 +188,7 @@ func (r *windowRace) attack(g int, kind windowKind, seed uint64, moment int64, l
 			runtime.Gosched()
 		}
 	} else {
-		// Begins up to 20 microseconds before the moment.
+		// Begin up to 20 microseconds before the bucket expires.
 		for from := moment - rng.Int64N(20_000); r.s.now() < from; {
 			runtime.Gosched()
 		}
@@ -209,7 +212,7 @@ func (r *windowRace) attack(g int, kind windowKind, seed uint64, moment int64, l
 			}
 			st.stops.count(ok)
 		} else {
-			// Stop the timer, and check under the lock whether a drain is in progress.
+			// Check under the lock whether the poller is in the middle of the bucket.
 			r.sh.mu.Lock()
 			middle := r.sh.drainingLocked()
 			drained := !middle && r.sh.wheel.Clock() >= moment
@@ -230,8 +233,8 @@ func (r *windowRace) attack(g int, kind windowKind, seed uint64, moment int64, l
 	}
 }
 
-// reset moves a timer: to now, to a tick near the moment, or later. Only one stopper does
-// that, and only once for each timer.
+// reset moves a timer: to now, to a tick near the bucket's expiry, or later. Only one
+// stopper calls reset, and only once for each timer.
 func (r *windowRace) reset(c *contender, st *windowStats, rng *rand.Rand) {
 	d := rng.Int64N(2*windowTicks*r.tick) - r.tick
 	due := r.s.now() + max(d, 0)
@@ -252,7 +255,7 @@ func (r *windowRace) sum() (st [2]windowStats) {
 	return st
 }
 
-// finish checks that all timers are accounted for.
+// finish checks that each timer has fired or was stopped.
 func (r *windowRace) finish() {
 	require.NoError(r.t, r.s.Shutdown(context.Background()))
 	require.Empty(r.t, closeAll(r.s))
@@ -270,7 +273,7 @@ func attempts(st [2]windowStats) (n uint64) {
 	return n
 }
 
-// stressAttempts is the number of attempts of the stress test.
+// stressAttempts returns how many stops and resets the stress test must attempt.
 func stressAttempts() uint64 {
 	switch {
 	case StressLong() && RaceEnabled:
@@ -283,8 +286,8 @@ func stressAttempts() uint64 {
 	return 600_000
 }
 
-// In each window some Stops report true and some report false; in the long form, at least
-// a tenth of each. All reports are right: see round.
+// In each kind of round some Stops report true and some report false. In the long form,
+// at least a tenth report each. Method round checks that every report is right.
 func TestStress_RaceWindows(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("on one proc others run only when the poller is preempted, which in its few microseconds in a window it hardly ever is")
@@ -324,13 +327,13 @@ func TestStress_RaceWindows(t *testing.T) {
 // windowTimers is the number of timers in a round: eight batches of the poller.
 const windowTimers = 8 * batchSize
 
-// On a virtual clock the test calls the poller, and need not wait for the moment. The
-// race is just as real.
+// raceVirtually races on a virtual clock. The test advances the clock, and does not wait
+// for the bucket to expire.
 func raceVirtually(t *testing.T, seed, want uint64) [2]windowStats {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	r := newWindowRace(t, clk, WithTick(1), WithWheelSize(4))
 	for attempts(r.sum()) < want {
-		// Begin where slots of all levels up to the fifth begin.
+		// Begin where a slot of each of the first five levels begins.
 		const border = 1 << 10
 		clk.Advance(time.Duration(border - r.s.now()%border))
 		r.round(expiryWindow, seed, r.s.now()+2)
@@ -345,7 +348,7 @@ func raceVirtually(t *testing.T, seed, want uint64) [2]windowStats {
 	return r.sum()
 }
 
-// On the system's clock the alarm calls the poller.
+// raceReally races on the system's clock.
 func raceReally(t *testing.T, seed, want uint64) (sum [2]windowStats) {
 	tick := 100 * time.Microsecond
 	if RaceEnabled {
@@ -353,8 +356,8 @@ func raceReally(t *testing.T, seed, want uint64) (sum [2]windowStats) {
 	}
 	executors := []executor.Executor{nil, executor.NewInline()}
 	for _, e := range executors {
-		// With 256 slots all timers of an expiry are on the lowest level. With four slots
-		// the timers of a cascade are on a higher level.
+		// With 256 slots, all timers of an expiry round are on the lowest level. With
+		// four slots, the timers of a cascade round are on a higher level.
 		expiry := newWindowRace(t, nil, WithTick(tick), WithExecutor(e))
 		cascade := newWindowRace(t, nil, WithTick(tick), WithWheelSize(4), WithExecutor(e))
 		for attempts(expiry.sum())+attempts(cascade.sum()) < want/uint64(len(executors)) {

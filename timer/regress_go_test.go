@@ -13,10 +13,10 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Bugs of RussellLuo/timingwheel, a timing wheel in Go.
+// Tests for bugs of RussellLuo/timingwheel, a timing wheel in Go.
 
-// A timer was put back into the bucket that was being flushed, and waited for the lock
-// that the flush held.
+// In RussellLuo/timingwheel, adding a timer to the bucket that was being flushed waited
+// for ever: the flush held the bucket's lock.
 func TestRussellLuo53_BackIntoTheBucketBeingFlushed(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
 	n := 0
@@ -40,8 +40,8 @@ func TestRussellLuo53_BackIntoTheBucketBeingFlushed(t *testing.T) {
 	require.Zero(t, s.Len())
 }
 
-// A bucket's expiration was reset outside its lock. A timer that was added meanwhile was
-// never fired.
+// In RussellLuo/timingwheel, a bucket's expiration was reset without its lock. If a timer
+// was added just then, it never fired.
 func TestRussellLuo35_AddWhileTheBucketIsFlushed(t *testing.T) {
 	s := timer.New(timer.WithTick(20*time.Microsecond), timer.WithWheelSize(2), timer.WithShards(1))
 	var ran atomic.Int64
@@ -65,8 +65,8 @@ func TestRussellLuo35_AddWhileTheBucketIsFlushed(t *testing.T) {
 	require.EqualValues(t, n*goroutines, ran.Load())
 }
 
-// The wheel's time lagged while many timers were added. Here all timers of a moment have
-// fired before the clock moves on, whatever is added meanwhile.
+// In RussellLuo/timingwheel, the wheel's time lagged while many timers were added. Here a
+// timer fires in its tick, although many others are started and stopped first.
 func TestRussellLuo_TimeDoesNotLagUnderManyAdders(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithShards(2))
 	rng := rand.New(rand.NewPCG(9, 0))

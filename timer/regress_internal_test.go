@@ -10,8 +10,8 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Two threads made the first overflow wheel at once, and timers in one of the two were
-// lost. Here there is exactly one.
+// In Kafka, two threads made the first overflow wheel at once. One wheel was lost with
+// its timers. Here there is exactly one second level.
 func TestKafka2112_TwoThreadsMakeTheFirstOverflowWheel(t *testing.T) {
 	const goroutines = 2
 	for range 500 {

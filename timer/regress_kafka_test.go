@@ -18,11 +18,11 @@ import (
 )
 
 // Bugs of Apache Kafka's timer, and the requirements of its tests, for a whole Scheduler.
-// Tests of the timing wheel alone are in package timingwheel (kafka_test.go). The test of
-// KAFKA-2112 is in regress_internal_test.go.
+// Package timingwheel has those for the wheel alone. The test of KAFKA-2112 is in
+// regress_internal_test.go.
 
-// After 9 s without timers, a timer of 1 ms made four wheels, because the clock had not
-// moved, and went down through all of them.
+// In Kafka, the wheel's clock did not move for 9 s without timers. Then a timer of 1 ms
+// created four wheels and moved down through all of them. Here it moves down no level.
 func TestKafka_ClockIsNotStale(t *testing.T) {
 	for _, far := range []bool{false, true} {
 		s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithWheelSize(4))
@@ -41,13 +41,13 @@ func TestKafka_ClockIsNotStale(t *testing.T) {
 	}
 }
 
-// A task that was cancelled while its bucket moved down a level was decremented twice, or
-// was put back and ran.
+// In Kafka, a task was cancelled while its bucket moved down a level. It was uncounted
+// twice, or was put back and ran.
 func TestKafka2226_CancelRacesReinsertion(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
 	const n = 2000
 	for round := range 50 {
-		// All timers are in buckets of the second level or higher.
+		// All timers are on the second level or higher.
 		runs, stops := make([]int32, n), make([]int32, n)
 		hs := make([]timer.Handle, n)
 		for i := range hs {
@@ -77,7 +77,7 @@ func TestKafka2226_CancelRacesReinsertion(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// A timer far ahead made the reaper spin.
+// In Kafka, the reaper spun if a timer was far ahead.
 func TestKafkaPR13820_FarTimerDoesNotSpin(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Millisecond))
 	defer s.Close()
@@ -87,7 +87,7 @@ func TestKafkaPR13820_FarTimerDoesNotSpin(t *testing.T) {
 	time.Sleep(50 * time.Millisecond)
 	require.LessOrEqual(t, s.Stats().Wakeups, uint64(1))
 
-	// In a virtual month there is one wake-up for each level.
+	// In a virtual month the poller wakes up once for each level.
 	v, clk := virtual(t, timer.WithTick(time.Millisecond))
 	for _, d := range []time.Duration{math.MaxInt64, 1 << 62, 30 * 365 * 24 * time.Hour, 30 * 24 * time.Hour} {
 		start(t, v, d, func() {})
@@ -97,7 +97,7 @@ func TestKafkaPR13820_FarTimerDoesNotSpin(t *testing.T) {
 	require.LessOrEqual(t, v.Stats().Wakeups, uint64(10))
 }
 
-// Close waited for the poll timeout while the timer was idle.
+// In Kafka, Close waited for the poll timeout although nothing was due.
 func TestKafka0b9a8bac_CloseIsPromptWhileIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
@@ -114,7 +114,8 @@ func TestKafka0b9a8bac_CloseIsPromptWhileIdle(t *testing.T) {
 	require.NoError(t, s.Shutdown(ctx))
 }
 
-// Delays of 0 to 4 once, 10 to 99 twice, 100 to 499 once.
+// Starts Kafka's 585 timers: one each with delays of 0 to 4 and 100 to 499 ms, two each
+// with 10 to 99 ms. They fire in the order of their deadlines.
 func TestKafka_585RunsInTheOrderOfDeadlines(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithWheelSize(4))
 	var got, want []int

@@ -18,11 +18,11 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Bugs of timers in other languages: Netty, Akka, tokio, Caffeine, Folly and
+// Tests for bugs of timers in other languages: Netty, Akka, tokio, Caffeine, Folly and
 // wahern/timeout.
 
-// An oversleepingClock lets its alarms go off only when the test says so, and then too
-// late.
+// An oversleepingClock lets its alarms go off too late, and only when the test calls
+// oversleep.
 type oversleepingClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -62,7 +62,7 @@ func (a *oversleeper) Stop() {
 	a.set = false
 }
 
-// oversleep advances the clock by d, and only then calls the alarms that are due.
+// oversleep advances the clock by d, and then calls the functions of alarms that are due.
 func (c *oversleepingClock) oversleep(d time.Duration) {
 	c.mu.Lock()
 	c.now = c.now.Add(d)
@@ -80,7 +80,8 @@ func (c *oversleepingClock) oversleep(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// Cancelled timeouts were kept until their slot expired, until memory ran out.
+// In Netty, cancelled timeouts stayed in memory until their slot expired. Many of them
+// filled the memory.
 func TestNetty2541And5647_StoppedTimersLeaveAtOnce(t *testing.T) {
 	s, _ := virtual(t)
 	start(t, s, time.Hour, func() {}).Stop() // allocates the first chunk
@@ -97,8 +98,8 @@ func TestNetty2541And5647_StoppedTimersLeaveAtOnce(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// The count of pending timeouts was decremented twice for a timeout that was cancelled
-// and then removed. Then more than the limit were accepted.
+// In Netty, a timeout that was cancelled and then removed was uncounted twice. Then the
+// timer accepted more timeouts than its limit.
 func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
 	const limit = 10
 	s, clk := virtual(t, timer.WithMaxPending(limit))
@@ -138,8 +139,8 @@ func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// Many goroutines start timers that are due at once or soon, each of which starts the
-// next.
+// Many goroutines start timers that are due at once or soon. Each callback starts the
+// next timer.
 func TestAkka_ViciousEnqueueing(t *testing.T) {
 	s := timer.New(timer.WithWheelSize(2))
 	const chains, length = 64, 300
@@ -154,7 +155,7 @@ func TestAkka_ViciousEnqueueing(t *testing.T) {
 				wg.Done()
 				return
 			}
-			// Delays from -20 to 140 microseconds, around a tick.
+			// The delays are from -20 to 140 microseconds: at once, or up to two ticks.
 			if _, err := s.Start(time.Duration((i*left)%9-1)*20*time.Microsecond, link(i, left-1)); err != nil {
 				t.Error(err)
 				wg.Done()
@@ -170,7 +171,7 @@ func TestAkka_ViciousEnqueueing(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// The poller sleeps far too long, and its clock leaps over many buckets.
+// The poller sleeps an hour too long. Then many buckets are due at once.
 func TestAkka_PollerOversleeps(t *testing.T) {
 	clk := &oversleepingClock{now: epoch}
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(time.Millisecond), timer.WithWheelSize(4))
@@ -183,7 +184,7 @@ func TestAkka_PollerOversleeps(t *testing.T) {
 	}
 	clk.oversleep(time.Hour)
 	require.Equal(t, want, got, "all at once, in the order of their deadlines")
-	// Afterwards the wheel's clock does not lag.
+	// The wheel's clock has caught up: the next timer fires in time.
 	ran := false
 	start(t, s, time.Millisecond, func() { ran = true })
 	clk.oversleep(time.Millisecond - 1)
@@ -192,7 +193,7 @@ func TestAkka_PollerOversleeps(t *testing.T) {
 	require.True(t, ran)
 }
 
-// The clock reaches the end of 64 bits of nanoseconds.
+// The clock comes close to the largest int64 of nanoseconds.
 func TestAkka_ClockNearTheEnd(t *testing.T) {
 	for _, tick := range []time.Duration{1, 7, time.Millisecond, time.Hour} {
 		s, clk := virtual(t, timer.WithTick(tick), timer.WithWheelSize(4))
@@ -213,9 +214,9 @@ func TestAkka_ClockNearTheEnd(t *testing.T) {
 	}
 }
 
-// A reset to a later time that raced with the expiry fired at the old time. Here
-// callbacks run between the batches of one moment's timers. Each resets the remaining
-// timers, of which some have been taken out and others not.
+// In tokio, a timer was reset to a later time while it expired, and fired at the old
+// time. Here 1000 timers are due at one moment. Their callbacks move other timers, some
+// of which have left the wheel already.
 func TestTokio_ResetLaterRacesExpiry(t *testing.T) {
 	s, clk := virtual(t)
 	const n = 1000
@@ -243,8 +244,8 @@ func TestTokio_ResetLaterRacesExpiry(t *testing.T) {
 	require.NotContains(t, ran, false)
 }
 
-// The last timer was removed while the driver was waiting for it, and the next timer was
-// missed.
+// In tokio, the last timer was removed while the driver slept until its deadline. Then
+// the driver missed the next timer.
 func TestTokio_RemoveTheLastWhileThePollerSleeps(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
@@ -259,14 +260,15 @@ func TestTokio_RemoveTheLastWhileThePollerSleeps(t *testing.T) {
 	}
 }
 
-// A wake-up was missed between storing the next expiry and going to sleep.
+// In tokio, the driver missed a wake-up after it had stored the next expiry and before it
+// slept.
 func TestTokio_StartWhileThePollerFallsAsleep(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
 	start(t, s, time.Hour, func() {})
 	ran := make(chan bool)
 	for i := range 500 {
-		// The poller falls asleep after this timer just as the next is started.
+		// After this timer the poller falls asleep. The next timer is started just then.
 		start(t, s, time.Microsecond, func() { ran <- true })
 		<-ran
 		for range i % 300 {
@@ -281,9 +283,9 @@ func TestTokio_StartWhileThePollerFallsAsleep(t *testing.T) {
 	}
 }
 
-// timeouts_timeout may return a time before anything is due, but never a later one. No
-// timer is early, late, fired twice, or both fired and deleted. (See also
-// TestWheelNext_IsALowerBound in package timingwheel, and the model.)
+// The wheel of wahern/timeout may announce its next timer too early, but never too late.
+// Here too: no timer is early or late, fires twice, or both fires and is stopped. See
+// also TestWheelNext_IsALowerBound in package timingwheel, and the model.
 func TestWahern_TheHintIsNeverLate(t *testing.T) {
 	for _, size := range []int{2, 8, 256} {
 		s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithWheelSize(size), timer.WithShards(2))
@@ -326,7 +328,7 @@ func TestWahern_TheHintIsNeverLate(t *testing.T) {
 	}
 }
 
-// An exception in the middle of a flush lost the rest of the bucket.
+// In Caffeine, an exception in the middle of a flush lost the other timers of the bucket.
 func TestCaffeine_PanicInTheMiddleOfAFlush(t *testing.T) {
 	for _, d := range []time.Duration{1, 100} { // on the lowest level, and from a higher one
 		panics := 0
@@ -348,7 +350,7 @@ func TestCaffeine_PanicInTheMiddleOfAFlush(t *testing.T) {
 	}
 }
 
-// A callback cancels another timer of the batch that is being fired.
+// A callback stops another timer of the batch that is firing, as in Folly.
 func TestFolly_CancelAnotherOfTheSameBatch(t *testing.T) {
 	s, clk := virtual(t)
 	for _, n := range []int{2, 100, 1000} {

@@ -17,12 +17,13 @@ import (
 // [Scheduler.Close] or [Scheduler.Shutdown]. Any goroutine may call its methods, and so
 // may callbacks. A Scheduler has no goroutine while nothing is pending.
 //
-// Code in a testing/synctest bubble needs a Scheduler that was made there. If a Scheduler
-// was made outside, then inside a bubble every method that starts or moves a timer
-// panics, and so do Close and Shutdown; stopping a timer works. If a Scheduler was made
-// in a bubble, then outside it can be read and its timers can be stopped. Do not start or
-// move its timers there, and do not close it: the process ends, as with timers of package
-// time, or timers never fire.
+// Code in a testing/synctest bubble needs a Scheduler that was made in the same bubble:
+//
+//   - A Scheduler made outside panics inside a bubble when a timer is started or moved, and
+//     on Close and Shutdown. Stopping a timer works.
+//   - A Scheduler made in a bubble can be read outside, and its timers can be stopped. Do
+//     not start or move its timers outside, and do not close it there: timers may never
+//     fire, or the process may end, as with timers of package time.
 type Scheduler struct {
 	// Fixed by New.
 
@@ -33,14 +34,14 @@ type Scheduler struct {
 	config    config
 	limit     *limit // nil: none
 	isDefault bool   // the default Scheduler, which cannot be closed
-	// queue holds all buckets that have timers, of all shards, by expiration.
+	// queue holds the buckets of all shards that have timers, by expiration.
 	queue *delayqueue.Queue[dueBucket]
 
-	// closed is set once, before the shards are closed. So after one start was refused,
-	// no other is accepted.
+	// closed is set before the first shard is closed. So after one start was refused, all
+	// later starts are refused.
 	closed   atomic.Bool
 	shutting sync.Once
-	// done is closed after Close has taken out all pending timers.
+	// handedBack is closed when Close has taken out all pending timers.
 	done chan struct{}
 
 	shards shards
@@ -49,7 +50,7 @@ type Scheduler struct {
 	poller   poller
 	dispatch dispatch
 
-	// leftover has the timers that were pending at Close, until TakeLeftover takes them.
+	// leftover holds the timers that were pending at Close, until TakeLeftover is called.
 	leftover struct {
 		sync.Mutex
 		shards []shardLeftover
@@ -58,12 +59,12 @@ type Scheduler struct {
 
 // # Locks, in the order in which they are taken
 //
-//	poller.mu      the alarm's moment, and whether the poller is awake
-//	  trimmer.mu   held while shards are trimmed, one by one
+//	poller.mu      the time that the alarm is set for, and whether the poller is awake
+//	  trimmer.mu   held while the trimmer locks shards, one by one
 //	    shard.mu   everything about the timers of a shard: its wheel, and the fields
 //	               of its Timers and Tickers
 //	      Timer.mu   of a Timer that was reset: see entry.go
-//	      locks of the delay queue, dispatch, the executor and the clock
+//	      locks of the delay queue, dispatcher, the executor and the clock
 //
 // While a lock is held, only locks below it may be taken. A goroutine never holds the
 // locks of two shards. No user code runs under any of these locks.
@@ -77,14 +78,13 @@ type Scheduler struct {
 //	                 ▼                    reset, d <= 0 ──┘
 //	       stopped, or handed back by Close
 //
-// Every transition out of pending is one critical section of the timer's shard, which
-// takes the timer's entry out of the wheel. So exactly one of stop, fire and hand back
-// happens, however they race. The expiry of a bucket alone does not affect its timers:
-// they can be stopped and reset until the drain gets to them. For a Timer that was reset,
-// the critical section is that of its own lock: see entry.go.
+// Stop, firing and Close each take the timer's entry out of the wheel, under the shard's
+// lock. Only the first of them finds the entry, so exactly one happens, however they
+// race. While a bucket expires, its timers can be stopped and reset until Wheel.Drain
+// returns them. For a Timer that was reset, Timer.mu decides instead: see entry.go.
 
-// processEpoch is the epoch of all Schedulers on the system's clock. So they have the
-// same ticks, and slack rounds to the same moments.
+// processEpoch is the epoch of all Schedulers on the system's clock. With the same epoch
+// their ticks begin together, and timers with slack fire at the same moments.
 var processEpoch = time.Now()
 
 // dueBucket is an element of the delay queue.
@@ -101,7 +101,7 @@ func New(opts ...Option) *Scheduler {
 	return s
 }
 
-// newScheduler makes a Scheduler and does not register it.
+// newScheduler makes a Scheduler. Schedulers does not return it before register.
 func newScheduler(opts []Option) *Scheduler {
 	c := newConfig(opts)
 	s := &Scheduler{clock: c.clock, system: c.clock == nil, config: c, done: make(chan struct{})}
@@ -127,30 +127,32 @@ func newScheduler(opts []Option) *Scheduler {
 
 var (
 	// ErrClosed is returned when a timer is started on a Scheduler after Close or
-	// Shutdown. The errors named ErrClosed of packages executor, purgatory and idle match
-	// it too, as errors.Is reports.
+	// Shutdown. errors.Is(err, ErrClosed) is also true for the ErrClosed of packages
+	// executor, purgatory and idle.
 	ErrClosed = closed.Root
 	// ErrTooManyPending is returned when a timer would exceed the limit of
 	// [WithMaxPending].
 	ErrTooManyPending = errors.New("timer: too many pending timers")
 )
 
-// Start runs f once, after d from now, on the Scheduler's executor. If d is zero or less,
-// f is due at once, but never runs inside Start. Delays round up to a tick: the timer
-// never fires early. The error is [ErrClosed] or [ErrTooManyPending], and then f never
-// runs. A timer that is due at once does not count against the limit. Start panics if f
-// is nil. It is O(1) and allocates nothing.
+// Start runs f once, after d from now, on the Scheduler's executor. The delay is rounded
+// up to a tick: the timer never fires early. If d is zero or less, f is due at once, but
+// never runs inside Start.
+//
+// The error is [ErrClosed] or [ErrTooManyPending], and then f never runs. A timer that is
+// due at once does not count against the limit. Start panics if f is nil. It is O(1) and
+// allocates nothing.
 func (s *Scheduler) Start(d time.Duration, f func()) (Handle, error) {
 	return s.start(d, s.config.slack.of(d), mustBeFunc(f), tagFunc)
 }
 
-// StartWithin is like Start, for a timer that may fire up to slack later: see
-// [WithSlack]. If slack is zero or less, the timer has none, even if the Scheduler has.
+// StartWithin is like Start, but the timer may fire up to slack later: see [WithSlack].
+// This slack replaces the Scheduler's. If it is zero or less, the timer has no slack.
 func (s *Scheduler) StartWithin(d, slack time.Duration, f func()) (Handle, error) {
 	return s.start(d, slack, mustBeFunc(f), tagFunc)
 }
 
-// mustBeFunc returns f as a payload. It panics if f is nil.
+// mustBeFunc panics if f is nil, and returns f as a payload.
 func mustBeFunc(f func()) payload {
 	if f == nil {
 		panic("timer: Start with a nil func")
@@ -214,8 +216,8 @@ func (s *Scheduler) Now() time.Time {
 	return s.clock.Now()
 }
 
-// Wall returns the time of day on the Scheduler's clock. The time has no monotonic
-// reading, because that would not change when the clock is set.
+// Wall returns the time of day on the Scheduler's clock. It has no monotonic reading,
+// because comparing monotonic readings would hide that the clock was set.
 func (s *Scheduler) Wall() time.Time {
 	s.mustBeMade()
 	if c, ok := s.clock.(clock.Wall); ok {
@@ -237,9 +239,9 @@ func (s *Scheduler) now() int64 {
 	return now
 }
 
-// nowOrAway is like now, but if s is the default Scheduler and the caller is in a bubble,
-// it reports away and does not panic: Timers and Tickers of the default Scheduler may be
-// used there.
+// nowOrForeign is like now, except for the default Scheduler inside a bubble: then it
+// returns foreign instead of panicking, because the Timers and Tickers of the default
+// Scheduler may be used there.
 func (s *Scheduler) nowOrAway() (now int64, away bool) {
 	if s.isDefault {
 		if now = int64(time.Since(s.epoch)); now < 0 {
@@ -250,11 +252,10 @@ func (s *Scheduler) nowOrAway() (now int64, away bool) {
 	return s.now(), false
 }
 
-// mustNotBeAway panics inside a testing/synctest bubble if the Scheduler was made
-// outside: it follows another clock, and a timer started in the bubble would never fire.
-// Time in a bubble begins in the year 2000 and has no monotonic reading. So the time
-// since the epoch of such a Scheduler is negative there, which it never is on the
-// system's clock.
+// mustNotBeInForeignBubble panics inside a testing/synctest bubble if the Scheduler was
+// made outside. A bubble has a clock of its own, so a timer started there would never
+// fire. Its time begins in the year 2000, so the time since the Scheduler's epoch is
+// negative there.
 func (s *Scheduler) mustNotBeAway() {
 	if s.isAway() {
 		panic("timer: a Scheduler that was made outside a testing/synctest bubble is used inside one:" +
@@ -267,7 +268,7 @@ func (s *Scheduler) isAway() bool {
 	return s.real && bubble.Inside()
 }
 
-// mustBeMade panics if s is a zero Scheduler.
+// mustBeFromNew panics if s was not made by New.
 func (s *Scheduler) mustBeMade() {
 	if s.clock == nil {
 		panic("timer: a Scheduler that was not made by New")
@@ -280,16 +281,17 @@ func (s *Scheduler) moment() moment {
 	return moment{now: max(0, int64(t.Sub(s.epoch))), time: t}
 }
 
-// at converts a result of now into a time.Time.
+// timeAt converts nanoseconds since the epoch into a time.Time.
 func (s *Scheduler) at(n int64) time.Time { return s.epoch.Add(time.Duration(n)) }
 
-// A limit bounds how many timers of Start may be pending. Each of these has tagLimited.
+// A limit bounds how many timers with tagLimited may be pending.
 type limit struct {
 	most int64
 	n    atomic.Int64
 }
 
-// take counts one more pending timer. It reports false if the limit is reached.
+// acquire counts one more pending timer. It reports false, and counts nothing, if the
+// limit is reached.
 func (l *limit) take() bool {
 	if l.n.Inc() <= l.most {
 		return true
@@ -298,5 +300,5 @@ func (l *limit) take() bool {
 	return false
 }
 
-// give counts n timers that are no longer pending.
+// release counts n timers as no longer pending.
 func (l *limit) give(n int) { l.n.Sub(int64(n)) }

@@ -13,46 +13,47 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A shard is a timing wheel, and the lock that guards it and its timers. A timer stays
-// with the shard that it was started on.
+// A shard is a timing wheel, and the lock that guards it and its timers. A timer stays on
+// the shard that it was started on.
 type shard struct {
 	s     *Scheduler
 	index int
 
 	mu sync.Mutex
-	// All below is guarded by mu.
+	// mu guards the fields below.
 
 	wheel *timingwheel.Wheel[payload]
-	// wake is the earliest expiration of a bucket that became the first of the queue
-	// since the lock was taken. unlock passes it to the poller. It is never if there is
-	// no such bucket, and emptied if there is none and the last timer was removed.
+	// wakeAt is the time with which unlock must wake the poller: the earliest expiration
+	// of a bucket that became the queue's first under this lock, or shardEmptied, or
+	// never.
 	wake int64
 	n    counts
-	// trimmed is the value of n.started at the last call of trimLocked.
+	// startedAtTrim is the value of counts.started at the last call of trimLocked.
 	trimmed   uint64
 	fallbacks fallbacks
-	// tickets has the queue's tickets of the buckets of upper levels, by place. They are
-	// needed to replace a bucket that is offered again.
+	// tickets holds the queue's tickets of the buckets above the lowest level, by slot. A
+	// ticket is needed to remove a bucket from the queue.
 	tickets map[uint32]delayqueue.Ticket
 
-	// timers is how many Timers the wheel holds. stopped lists those of them that were
-	// stopped. It is set once, with the first Timer, and then read without the lock.
+	// timersInWheel is how many entries hold a *Timer. stopped lists those Timers that
+	// were stopped. stopped is set once, by the first Timer: then code may read it
+	// without the lock.
 	timers  int
 	stopped *stoppedTimers
 
-	// The padding makes a shard four cache lines long. So a shard begins at a cache line,
-	// and the locks of two shards are not in the same pair of lines.
+	// The padding makes a shard four cache lines long, so that it begins at a cache line.
+	// Processors fetch lines in pairs: the locks of two shards are never in one pair.
 	_ [96]byte
 }
 
 const (
-	// never is a moment that does not come.
+	// never is later than any time.
 	never = math.MaxInt64
-	// emptied stands for a moment to wake at, and means that a shard has lost its last
-	// timer: see poller.wake. A timer may be due at that very moment, so all code accepts
-	// it as a moment.
+	// shardEmptied is passed to poller.wake instead of a time if a shard has lost its
+	// last timer. A timer may be due at that very time, so all code accepts it as a time
+	// too.
 	emptied = never - 1
-	// atOnce stands for a moment, and means that callbacks are ready for the poller.
+	// atOnce is passed to poller.wake instead of a time if callbacks wait for the poller.
 	atOnce = 0
 )
 
@@ -62,10 +63,10 @@ func newShard(s *Scheduler, index int) *shard {
 	return sh
 }
 
-// shardPhase returns the phase of a shard's wheel. It spreads the expiries of large
-// slots, of the third level and above, over the slots of the second level. So different
-// shards do not move timers down at the same moment, and need no wake-ups beyond those of
-// the second level.
+// shardPhase returns the phase of a shard's wheel: an offset that shifts the expiries of
+// large slots, those of the third level and above. With different phases, the shards move
+// many timers down at different times. Phases are multiples of a slot of the second
+// level, so they cause no extra wake-ups.
 func shardPhase(c *config, index int) int64 {
 	size := int64(c.wheelSize)
 	return size * int64(index) / int64(c.shards) * size
@@ -79,8 +80,9 @@ func newWheel(c *config, opts ...timingwheel.Option) *timingwheel.Wheel[payload]
 	return w
 }
 
-// offer queues a bucket. If the bucket is already queued, offer replaces it. The wheel
-// calls offer with the shard's lock held.
+// queueBucket puts a bucket into the delay queue. If the bucket is queued already, it
+// leaves its old place in the queue. The wheel calls queueBucket with the shard's lock
+// held.
 func (sh *shard) offer(b bucket.Bucket, place uint32, expiration int64) {
 	q := sh.s.queue
 	upper := place >= uint32(sh.s.config.wheelSize) // buckets of the lowest level are offered only once
@@ -99,7 +101,7 @@ func (sh *shard) offer(b bucket.Bucket, place uint32, expiration int64) {
 	}
 }
 
-// unlock unlocks the shard and then wakes the poller if necessary.
+// unlock unlocks the shard, and then wakes the poller if that is necessary.
 func (sh *shard) unlock() {
 	if sh.wake != never {
 		sh.unlockAndWake()
@@ -115,12 +117,12 @@ func (sh *shard) unlockAndWake() {
 	sh.s.poller.wake(wake)
 }
 
-// slackOf returns the Scheduler's slack for a delay.
+// slackFor returns the slack that the Scheduler gives a timer with delay d.
 func (sh *shard) slackOf(d time.Duration) time.Duration { return sh.s.config.slack.of(d) }
 
-// startLocked starts a timer. If the timer is already due, it fires at once, and
-// startLocked returns the zero id. (A Ticker has then started itself again and set its
-// own id.) The error is ErrClosed or, for tagLimited, ErrTooManyPending.
+// startLocked starts a timer. If the timer is already due, it fires at once, and the
+// returned id is zero. A Ticker has then set its own next id. The error is ErrClosed or,
+// for tagLimited, ErrTooManyPending.
 func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
 	if sh.s.closed.Load() {
 		return id, ErrClosed
@@ -132,8 +134,9 @@ func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag u
 	sh.n.started++
 	if d > 0 {
 		sh.wheel.Observe(now)
-		// The timer is already due if another goroutine has read a later time and moved
-		// the wheel's clock past the deadline, before this goroutine got the lock.
+		// AddTagged refuses a timer that is already due. This happens if another
+		// goroutine has read a later time and moved the wheel's clock before this
+		// goroutine got the lock.
 		if id, ok := sh.wheel.AddTagged(deadlineAfter(now, d), int64(slack), p, tag); ok {
 			return id, nil
 		}
@@ -142,13 +145,13 @@ func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag u
 	return id, nil
 }
 
-// rearmLocked starts the timer of a Ticker again, from within its expiry. deadline must
-// be after the moment that expireLocked was called with.
+// restartTickerLocked starts a Ticker again, as part of firing it. deadline must be later
+// than the time at which the Ticker fires.
 func (sh *shard) rearmLocked(now, deadline int64, t *Ticker) timingwheel.ID {
 	slack := sh.slackOf(time.Duration(deadline - now))
 	id, ok := sh.wheel.AddTagged(deadline, int64(slack), tickerPayload(t), tagTicker)
 	if !ok {
-		// A start has moved the wheel's clock to a later time than this expiry's, and
+		// A start on another goroutine has read a later time and moved the wheel's clock
 		// past the deadline: the Ticker fires at the next tick.
 		id, _ = sh.wheel.AddTagged(sh.wheel.Clock()+1, 0, tickerPayload(t), tagTicker)
 	}
@@ -168,16 +171,17 @@ func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 	return p, ok
 }
 
-// noteEmptiedLocked sets wake to emptied if a timer was removed and it was the last.
+// noteRemovedLocked is called after removing a timer. ok tells whether there was one. If
+// it was the last of the shard, noteRemovedLocked makes unlock call poller.wake.
 func (sh *shard) noteEmptiedLocked(ok bool) {
-	// If recheck is set, the poller will search the queue after this lock is released:
-	// see poller.wake.
+	// If mustRecheck is true, the poller will look for empty buckets later anyway: see
+	// poller.wake.
 	if ok && sh.wheel.Len() == 0 && !sh.s.poller.recheck.Load() {
 		sh.wake = min(sh.wake, emptied)
 	}
 }
 
-// stopLocked stops a timer. It reports false if there is none with that id.
+// stopLocked stops a timer. It reports false if no timer has that id.
 func (sh *shard) stopLocked(id timingwheel.ID) bool {
 	if _, ok := sh.removeLocked(id); !ok {
 		return sh.stopFallbackLocked(id)
@@ -186,8 +190,8 @@ func (sh *shard) stopLocked(id timingwheel.ID) bool {
 	return true
 }
 
-// resetLocked changes the deadline of a timer. It reports false if the wheel has none
-// with that id.
+// resetLocked changes the deadline of a timer. It reports false if no timer in the wheel
+// has that id.
 func (sh *shard) resetLocked(now int64, id timingwheel.ID, d, slack time.Duration) bool {
 	if d > 0 {
 		sh.wheel.Observe(now)
@@ -204,7 +208,7 @@ func (sh *shard) resetLocked(now int64, id timingwheel.ID, d, slack time.Duratio
 	return true
 }
 
-// fireLocked fires a timer that was due when it was started or reset.
+// fireDueLocked fires a timer that is due when it is started or reset.
 func (sh *shard) fireLocked(p payload, tag uint8) {
 	sh.n.fire(0)
 	var at moment
@@ -217,7 +221,7 @@ func (sh *shard) fireLocked(p payload, tag uint8) {
 }
 
 // expireLocked does the part of firing that needs the lock: it sends on the channel, or
-// rearms the ticker. If the timer has a callback, it returns the callback and true.
+// restarts the Ticker. If the timer has a callback, expireLocked returns it and true.
 func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok bool) {
 	switch tag {
 	case tagFunc:
@@ -233,7 +237,7 @@ func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok boo
 	return nil, false
 }
 
-// deadlineAfter adds a delay to a moment. The sum saturates.
+// deadlineAfter returns now + d, but at most never.
 func deadlineAfter(now int64, d time.Duration) int64 {
 	if int64(d) > never-now {
 		return never
@@ -241,36 +245,36 @@ func deadlineAfter(now int64, d time.Duration) int64 {
 	return now + int64(d)
 }
 
-// defaultShards returns the default number of shards. One for each proc would be enough
-// for starts, but stops and the poller need the locks too. BenchmarkChurn with n=1M/p=2
-// takes 550 ns with two shards for each proc, 440 ns with four and 280 ns with eight. On
-// many procs more shards cost the poller more than they gain: see docs/scaling.md.
+// defaultShards returns the default number of shards. For starts, one shard for each proc
+// would be enough. But stops and the poller need the locks too, so eight are faster: see
+// BenchmarkChurn. On many procs, more shards cost the poller more: see docs/scaling.md.
 func defaultShards(procs int) int { return max(2*procs, min(8*procs, 64)) }
 
-// busyStarts is how many starts must find the first shard locked before starts are
-// spread.
+// busyStarts is how many starts must find the first shard locked before starts use all
+// shards.
 const busyStarts = 256
 
-// shards has a Scheduler's shards. Each shard is made when it is first used.
+// shards has a Scheduler's shards. Each is made when it is first used, because it takes
+// memory.
 //
-// At first, timers start on the first shard: a shard in use takes memory, and for most
-// programs one lock is enough. After busyStarts, starts spread over all shards. Each proc
-// then uses one shard, mostly alone. If a proc finds its shard locked, it moves on to the
-// next. So few shards are used if starts do not meet.
+// At first all timers start on the first shard, because for most programs one lock is
+// enough. After starts have found that shard locked busyStarts times, they use all
+// shards. Each proc then keeps to one shard, until it finds the shard locked and moves to
+// the next.
 type shards struct {
 	s     *Scheduler
 	first *shard
 	all   []atomic.Pointer[shard] // nil until the shard is made
-	// spread is true if starts use all shards, and not only the first.
+	// spreadStarts is true if starts use all shards.
 	spread atomic.Bool
-	// tokens gives each P a *token after spread is set.
+	// tokens gives each proc a *token, if spreadStarts is true.
 	tokens sync.Pool
 
 	busy atomic.Int32  // how many starts have found the first shard locked
 	last atomic.Uint32 // the number of tokens made
 }
 
-// token has the shard that a P uses.
+// A token holds the shard that a proc uses. It may change.
 type token struct{ sh *shard }
 
 func (ss *shards) init(s *Scheduler) {
@@ -282,7 +286,7 @@ func (ss *shards) init(s *Scheduler) {
 	ss.first = ss.at(0)
 }
 
-// at returns shard i. It makes the shard if necessary.
+// at returns shard i, and makes it if necessary.
 func (ss *shards) at(i int) *shard {
 	if sh := ss.all[i].Load(); sh != nil {
 		return sh
@@ -291,10 +295,9 @@ func (ss *shards) at(i int) *shard {
 	return ss.all[i].Load()
 }
 
-// made returns an iterator over the shards that have been made. It may miss a shard that
-// is made meanwhile. A caller that first stores a flag, as Close does with
-// Scheduler.closed, does not need that shard: a start in it loads the flag after the
-// store, because atomic operations have one total order.
+// existing returns an iterator over the shards that have been made. It may miss a shard
+// that is made meanwhile. That is safe for a caller that has stored a flag first, as
+// Close stores closed: a start on the new shard loads the flag and returns ErrClosed.
 func (ss *shards) made() iter.Seq[*shard] {
 	return func(yield func(*shard) bool) {
 		for i := range ss.all {
@@ -305,7 +308,7 @@ func (ss *shards) made() iter.Seq[*shard] {
 	}
 }
 
-// lockShard locks a shard for a new timer.
+// lockShard chooses and locks a shard for a new timer.
 func (s *Scheduler) lockShard() *shard {
 	ss := &s.shards
 	if !ss.spread.Load() {
@@ -317,8 +320,8 @@ func (s *Scheduler) lockShard() *shard {
 	t := ss.tokens.Get().(*token)
 	sh := t.sh
 	if !sh.mu.TryLock() {
-		// Two Ps use this shard, or the poller drains it. If the next shard has no such
-		// user, starts do not wait there.
+		// Another proc uses this shard too, or the poller drains it. The next shard may
+		// have no other user: then this proc's starts need not wait any more.
 		sh = ss.after(sh)
 		t.sh = sh
 		sh.mu.Lock()
@@ -327,8 +330,8 @@ func (s *Scheduler) lockShard() *shard {
 	return sh
 }
 
-// lockBusy is lockShard if the first shard is locked: it locks the next one, if there is
-// one.
+// lockSecond is lockShard's slow path: the first shard is locked, so it locks the second
+// one, if there is one.
 func (ss *shards) lockBusy() *shard {
 	if len(ss.all) > 1 && ss.busy.Inc() >= busyStarts {
 		ss.spread.Store(true)
@@ -338,5 +341,5 @@ func (ss *shards) lockBusy() *shard {
 	return sh
 }
 
-// after returns the shard after sh.
+// following returns the shard with the next index.
 func (ss *shards) after(sh *shard) *shard { return ss.at((sh.index + 1) % len(ss.all)) }

@@ -16,8 +16,9 @@ func allShards(s *Scheduler) []*shard {
 	return all
 }
 
-// The next moment of a Ticker has already passed, because the clock has gone back. The
-// Ticker fires at the next tick. A panic would leave the shard locked.
+// The clock of a Ticker's start is older than the wheel's, so its next tick is already
+// due. The Ticker fires at the following tick of the wheel. It must not panic, because a
+// panic would leave the shard locked.
 func TestShard_RearmOfWhatIsDue(t *testing.T) {
 	s := New(WithShards(1), WithTick(time.Millisecond))
 	defer s.Close()

@@ -21,11 +21,11 @@ func madeShards(s *Scheduler) (made []int) {
 	return made
 }
 
-// stillClock is for tests that count shards. With the system's clock the poller sometimes
-// locks the first shard, and a timer that is started meanwhile makes the next one.
+// stillClock makes the number of shards predictable. On the system's clock the poller may
+// lock the first shard just when a timer starts: then the timer starts on a second shard.
 func stillClock() Option { return WithClock(timertest.NewClock(time.Unix(0, 0))) }
 
-// A single timer makes only one shard, however many are allowed.
+// A single timer makes only one shard, even if many are allowed.
 func TestShards_AreMadeOnFirstUse(t *testing.T) {
 	s := New(stillClock(), WithShards(512))
 	defer s.Close()
@@ -70,8 +70,8 @@ func TestShards_MadeByManyAtOnce(t *testing.T) {
 	}
 }
 
-// A shard that is made during or after Close takes no timer that Close does not hand
-// back.
+// Shards are made while Close runs and afterwards. Close hands back each timer that they
+// accept.
 func TestShards_MadeBesideClose(t *testing.T) {
 	const goroutines, shards = 4, 64
 	for range 100 {
@@ -118,7 +118,7 @@ func TestShards_MadeBesideClose(t *testing.T) {
 	}
 }
 
-// Starts spread after many of them have found the first shard locked.
+// When many starts have found the first shard locked, starts use all shards.
 func TestShards_StartsSpreadWhenTheFirstIsBusy(t *testing.T) {
 	s := New(stillClock(), WithShards(8))
 	start := func(n int) {
@@ -140,7 +140,8 @@ func TestShards_StartsSpreadWhenTheFirstIsBusy(t *testing.T) {
 	require.Len(t, closeAll(s), busyStarts+2000)
 }
 
-// Until starts spread, they stay on the first shard.
+// Starts stay on the first shard while it is rarely locked, even if the garbage collector
+// empties the sync.Pool.
 func TestShards_CollectionsDoNotMoveStarts(t *testing.T) {
 	s := New(stillClock(), WithShards(512))
 	defer s.Close()

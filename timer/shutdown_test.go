@@ -36,8 +36,8 @@ func TestSchedulerShutdown_HonoursItsContextOnThePoller(t *testing.T) {
 	}
 }
 
-// A callback of a batch ends the goroutine that advances the clock. The rest of the batch
-// runs in the next Advance, and not elsewhere before.
+// A callback ends the goroutine that advances the clock. The other callbacks of the batch
+// run in the next Advance, and not before.
 func TestScheduler_InterruptedAdvance(t *testing.T) {
 	for name, interrupt := range map[string]func(){
 		"panic":  func() { panic("on purpose") },
@@ -66,8 +66,8 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 			advance()
 			require.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
 
-			// The callbacks run even if the Scheduler is closed meanwhile, because their
-			// timers had fired.
+			// The Scheduler is closed before the next Advance. The other callbacks still
+			// run, because their timers had fired.
 			closed := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) }))))
 			order = nil
 			start(t, closed, time.Second, interrupt)
@@ -80,7 +80,7 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 			_, set := clk.Next()
 			require.False(t, set, "an alarm is left")
 
-			// The same for Shutdown.
+			// Callbacks that have not run when Shutdown is called run on its behalf.
 			order = nil
 			start(t, s, 0, runtime.Goexit)
 			for i := range 3 {
@@ -92,8 +92,8 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 	}
 }
 
-// The poller may be interrupted while Shutdown waits for it. The callbacks of fired
-// timers still run.
+// A callback ends the poller's goroutine while Shutdown waits for the poller. The other
+// callbacks still run.
 func TestScheduler_InterruptedWhileShutdownWaits(t *testing.T) {
 	for name, interrupt := range map[string]func(){
 		"panic":  func() { panic("on purpose") },
@@ -127,15 +127,15 @@ func TestScheduler_InterruptedWhileShutdownWaits(t *testing.T) {
 	}
 }
 
-// Shutdown returns nil if nothing remains, even if its context has ended.
+// Shutdown returns nil if nothing is left to wait for, even if its context has ended.
 func TestSchedulerShutdown_NothingLeftAndAContextThatHasEnded(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 {
 		clk := timertest.NewClock(epoch)
 		require.NoError(t, timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline())).Shutdown(ended))
-		// All alarms on the system's clock share a goroutine, which may still run the
-		// last instructions of another test.
+		// All alarms on the system's clock share a goroutine. It may still be busy with
+		// another test: then Shutdown returns the error of ended.
 		for s := timer.New(timer.WithExecutor(executor.NewInline())); s.Shutdown(ended) != nil; {
 			runtime.Gosched()
 		}

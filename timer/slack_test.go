@@ -11,15 +11,15 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// advanceTo advances the clock to end, and stops at each moment at which something is
-// due.
+// advanceTo advances the clock to end, in steps from one due time to the next.
 func advanceTo(clk *timertest.Clock, end time.Time) {
 	for clk.Now().Before(end) {
 		clk.Advance(min(100*time.Microsecond, end.Sub(clk.Now())))
 	}
 }
 
-// A timer fires within its window: neither early nor after the end.
+// A timer with slack fires within its window: from its deadline until its slack has
+// passed.
 func TestSlack_FiresInItsWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	s, clk := virtual(t, timer.WithSlack(0.1, time.Millisecond, 20*time.Millisecond), timer.WithShards(4))
@@ -55,7 +55,7 @@ func TestSlack_FiresInItsWindow(t *testing.T) {
 	require.LessOrEqual(t, s.Stats().Lateness.Max(), timer.DefaultTick, "counted from the moment that was chosen")
 }
 
-// Timers whose windows overlap share a wake-up, even on different shards.
+// Timers whose windows overlap fire in one wake-up, even on different shards.
 func TestSlack_SharesWakeups(t *testing.T) {
 	for _, shards := range []int{1, 16} {
 		s, clk := virtual(t, timer.WithSlack(0.01, 0, time.Second), timer.WithShards(shards))
@@ -65,14 +65,14 @@ func TestSlack_SharesWakeups(t *testing.T) {
 		}
 		advanceTo(clk, begin.Add(3*time.Second))
 		require.Zero(t, s.Len())
-		// Each window of 10 to 20 ms contains a multiple of 9.6 ms, or of 12.8 ms if it
-		// is that long.
+		// Each window is at least 10 ms long, so it contains a multiple of 9.6 ms, or of
+		// 12.8 ms if it is longer than that.
 		require.LessOrEqual(t, s.Stats().Wakeups, uint64(1020*10/64+2))
 	}
 }
 
-// Timers with equal slack fire at the multiples of a step that is not much smaller than
-// the slack, and at no other moments.
+// Timers with equal slack fire only at the multiples of one step. The step is more than
+// half of the slack.
 func TestSlack_WakesOnAGridOfItsSize(t *testing.T) {
 	for slack, step := range map[time.Duration]time.Duration{
 		300 * time.Microsecond:  300 * time.Microsecond,
@@ -98,8 +98,8 @@ func TestSlack_WakesOnAGridOfItsSize(t *testing.T) {
 	}
 }
 
-// A Timer that is reset to a later deadline, with a larger slack, may fall due earlier
-// than before, since its slack has another step. It must not wait for its old bucket.
+// A Timer is reset to a later deadline with a larger slack. The larger slack may round it
+// to an earlier tick than before. The Timer must not wait for its old bucket then.
 func TestSlack_OfATimerThatIsReset(t *testing.T) {
 	s, clk := virtual(t, timer.WithSlack(1, 0, time.Second))
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -189,7 +189,7 @@ func TestSlack_OfATicker(t *testing.T) {
 	tick.Stop()
 }
 
-// Methods that return a deadline return the requested one.
+// Deadline, and the other methods that return a deadline, leave out the slack.
 func TestSlack_LeavesDeadlinesAlone(t *testing.T) {
 	s, clk := virtual(t, timer.WithSlack(1, time.Hour, time.Hour))
 	deadline := clk.Now().Add(90*time.Minute + 12345)
@@ -214,8 +214,7 @@ func TestWithSlack_RefusesBadArguments(t *testing.T) {
 	timer.New(timer.WithSlack(0, 0, 0)).Close() // none
 }
 
-// The poller sleeps until a timer is due, even if timers have to move down a level
-// before.
+// The poller does not wake up to move timers down a level before one is due.
 func TestPoller_NoWakeupForAMove(t *testing.T) {
 	s, clk := virtual(t)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -231,8 +230,8 @@ func TestPoller_NoWakeupForAMove(t *testing.T) {
 	require.LessOrEqual(t, st.Lateness.Max(), timer.DefaultTick)
 }
 
-// The poller's alarm is set for a bucket whose slot has begun long ago. A timer that is
-// due before the bucket's first timer still fires in time.
+// The poller's alarm is set for the first timer of a bucket whose slot has begun long
+// ago. A timer that is due earlier still fires in time.
 func TestPoller_ATimerBeforeTheFirstOfABucketWhoseSlotHasBegun(t *testing.T) {
 	slot := 256 * 256 * timer.DefaultTick // of the third level
 	s, clk := virtual(t)

@@ -6,9 +6,8 @@ import (
 )
 
 // Sleep pauses the calling goroutine for at least d. If d is zero or less, it returns at
-// once. It returns early if the Scheduler is closed meanwhile. If the Scheduler was
-// closed before, Sleep still pauses, on package time or on the clock given by
-// [WithClock].
+// once. If the Scheduler is closed meanwhile, Sleep returns early. If the Scheduler was
+// closed before, Sleep still pauses, with an alarm of the Scheduler's clock.
 func (s *Scheduler) Sleep(d time.Duration) {
 	if d <= 0 {
 		return
@@ -21,17 +20,17 @@ func (s *Scheduler) Sleep(d time.Duration) {
 		}
 		return
 	}
-	// Sleep cannot return an error. If it did not pause, a loop that waits between two
-	// attempts would spin.
+	// Sleep cannot return an error, so it pauses. If it returned at once, a loop that
+	// sleeps between attempts would spin.
 	awake := make(chan struct{})
 	s.clock.NewAlarm(func() { close(awake) }).Reset(d)
 	<-awake
 }
 
 // SleepContext pauses the calling goroutine for at least d, and returns nil. If ctx ends
-// first, it returns early with the error of ctx. If the Scheduler is closed meanwhile, or
-// was closed before, it returns [ErrClosed]. If d is zero or less, it returns at once,
-// with the error of ctx if that has ended.
+// first, it returns early with the error of ctx. If the Scheduler is closed before or
+// meanwhile, it returns [ErrClosed]. If d is zero or less, it returns at once: nil, or
+// the error of ctx if ctx has ended.
 func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err

@@ -25,7 +25,7 @@ func TestSleep(t *testing.T) {
 			{1000 * time.Hour, 1000 * time.Hour},
 		} {
 			begin := time.Now()
-			// Ticks count from when the Scheduler was made.
+			// Sleep ends at a tick. Ticks count from when the Scheduler was made.
 			s.Sleep(c.d)
 			require.Equal(t, c.want, time.Since(begin), "Sleep(%v)", c.d)
 		}
@@ -146,7 +146,7 @@ func TestSleepContext(t *testing.T) {
 	})
 }
 
-// The context ends at the same moment as the sleep: either result is right.
+// The context ends at the moment at which the sleep ends. Either result is right.
 func TestSleepContext_AtTheSameMoment(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
@@ -161,7 +161,8 @@ func TestSleepContext_AtTheSameMoment(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// A callback may sleep under a virtual clock: it does not run on the goroutine that advances it.
+// A callback may sleep under a virtual clock: it runs on another goroutine than the one
+// that advances the clock.
 func TestSleep_InACallbackUnderAVirtualClock(t *testing.T) {
 	for name, sleep := range map[string]func(*timer.Scheduler) error{
 		"Sleep":        func(s *timer.Scheduler) error { s.Sleep(time.Second); return nil },

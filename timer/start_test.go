@@ -104,7 +104,7 @@ func TestHandle_ZeroAndStale(t *testing.T) {
 	h := start(t, s, time.Second, func() {})
 	require.True(t, h.Stop())
 	require.False(t, h.Stop(), "stopped before")
-	// Another timer now uses the slot.
+	// Another timer now uses the memory of the stopped one.
 	ran := false
 	h2 := start(t, s, time.Second, func() { ran = true })
 	require.False(t, h.Stop())
@@ -325,7 +325,7 @@ func TestScheduler_MaxPendingUnderContention(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// No slot was lost: the limit can be reached exactly.
+	// The count of pending timers is exact: the limit can be reached again.
 	for range limit {
 		start(t, s, time.Hour, func() {})
 	}
@@ -333,7 +333,8 @@ func TestScheduler_MaxPendingUnderContention(t *testing.T) {
 	require.ErrorIs(t, err, timer.ErrTooManyPending)
 }
 
-// A test's FailNow in a callback ends the poller's goroutine in the middle of a batch.
+// A callback calls runtime.Goexit, as FailNow of a test does. That ends the poller's
+// goroutine in the middle of a batch.
 func TestScheduler_GoexitInAnInlineCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New(timer.WithExecutor(executor.NewInline()), timer.WithShards(2))
@@ -370,7 +371,7 @@ func TestStats_Lateness(t *testing.T) {
 	require.Equal(t, 400*time.Millisecond, s.Stats().Lateness.Quantile(1), "of what is not a variable")
 }
 
-// A callback that blocks delays no other: clock.System is the same as no clock.
+// With clock.System a callback that blocks does not delay others, as without a clock.
 func TestWithClock_SystemIsTheDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New(timer.WithClock(clock.System()))

@@ -13,32 +13,31 @@ import (
 // and the callback of every timer that fired has run, is running, or waits in the
 // executor or in Queued.
 type Stats struct {
-	// Started counts how often a timer was started: by Start, AfterFunc and the like, by
-	// each tick of a ticker, and by a Reset of a Timer that was not pending.
+	// Started counts how often a timer was started: by Start, AfterFunc and similar
+	// methods, by each tick of a ticker, and by a Reset of a Timer that was not pending.
 	Started uint64
 	// Fired counts the timers that fired.
 	Fired uint64
 	// Stopped counts the timers that were stopped before they fired.
 	Stopped uint64
-	// HandedBack counts the timers that were pending at Close or Shutdown, except those
-	// that FellBack counts, which TakeLeftover returns too.
+	// HandedBack counts the timers that were pending at Close or Shutdown. It leaves out
+	// the timers that FellBack counts, although TakeLeftover returns these too.
 	HandedBack uint64
 	// FellBack counts the timers that use a timer of package time, or an alarm of the
-	// given clock: because the Scheduler was closed when they were started, or because
-	// they are Tickers with too short a period. Stats does not count whether they fire.
+	// given clock. They were started after Close, or they are Tickers with too short a
+	// period. Stats does not count whether they fire.
 	FellBack uint64
 	// Pending is the number of timers that have neither fired nor been stopped.
 	Pending int
 
 	// Rejected counts the timers that were not started, because the Scheduler was closed
-	// or because too many timers of Start were pending. RejectedFull counts only the
-	// latter.
+	// or too many timers of Start were pending. RejectedFull counts only the timers
+	// beyond the limit.
 	Rejected, RejectedFull uint64
-	// Refused counts the callbacks that the executor refused. Each ran on a goroutine of
-	// its own.
+	// Refused counts the callbacks that the executor refused. Each ran on a new
+	// goroutine.
 	Refused uint64
-	// Queued is the number of callbacks that wait for the poller, which hands them to the
-	// executor.
+	// Queued is the number of callbacks that wait for the poller to submit them.
 	Queued int
 
 	// Wakeups counts the wake-ups of the poller. EmptyWakeups counts those in which the
@@ -46,14 +45,16 @@ type Stats struct {
 	Wakeups, EmptyWakeups uint64
 	// Cascaded counts how often a timer has moved to a lower level of its wheel.
 	Cascaded uint64
-	// Lateness is how long after its due time, which includes slack, each timer fired.
+	// Lateness tells how long after its due time each timer fired. The due time includes
+	// the slack.
 	Lateness Histogram
 
-	// Panicked counts the callbacks that panicked. With an executor of WithExecutor it
-	// counts them only if there is a panic handler, too.
+	// Panicked counts the callbacks that panicked. With an executor of WithExecutor they
+	// are counted only if there is a panic handler.
 	Panicked uint64
-	// Executor has the counts of the executor, including other submitters. It is zero for
-	// an executor of WithExecutor without a Stats method like those of package executor.
+	// Executor has the executor's own counts, which include callbacks of other
+	// submitters. It is zero if an executor of WithExecutor has no method Stats()
+	// executor.Stats.
 	Executor executor.Stats
 }
 
@@ -78,7 +79,7 @@ type counts struct {
 	lateness *Histogram
 }
 
-// fire counts a timer that fires.
+// fire counts a timer as fired, late after its due time.
 func (n *counts) fire(late time.Duration) {
 	n.fired++
 	if n.lateness == nil {

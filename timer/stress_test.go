@@ -12,7 +12,8 @@ import (
 	"go.uber.org/atomic"
 )
 
-// stressed is a timer of a stress test. Its fate is checked at the end.
+// stressed is a timer of a stress test. The test checks in the end what has happened to
+// it.
 type stressed struct {
 	due  time.Time // the callback must not run before
 	runs atomic.Int32
@@ -88,8 +89,8 @@ func stressRound(t *testing.T, round int) {
 					}
 				case 3:
 					if len(mine) > 0 {
-						// Only to a later time: an earlier deadline would have to be
-						// visible to run before it is known whether the move succeeded.
+						// Move only to a later time. With an earlier deadline, the
+						// callback might run before due is updated, and would seem early.
 						x := mine[rng.IntN(len(mine))]
 						x.h.Move(time.Until(x.due) + time.Duration(rng.IntN(1_000_000)))
 					}
@@ -101,7 +102,7 @@ func stressRound(t *testing.T, round int) {
 		})
 	}
 	time.Sleep(time.Duration(20+round%7*10) * time.Millisecond)
-	// Close races with starts, stops and expiries.
+	// Close while others start and stop timers and timers fire.
 	handedBack := len(closeAll(s))
 	time.Sleep(time.Millisecond)
 	close(stop)

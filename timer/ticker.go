@@ -14,26 +14,26 @@ import (
 type Ticker struct {
 	C <-chan time.Time
 
-	// sh is the Ticker's shard, set once. It is nil in a zero Ticker, and in a Ticker
-	// that the package-level NewTicker has made in a bubble, which uses inner.
+	// sh is the Ticker's shard, set once. It is nil in a zero Ticker, and in one that the
+	// package-level NewTicker has made in a bubble: that Ticker uses stdTicker.
 	sh    *shard
 	inner *time.Ticker
 	c     chan time.Time
 
-	// All below is guarded by sh.mu.
+	// sh.mu guards the fields below.
 
 	id     timingwheel.ID
 	period time.Duration
 	next   int64
 }
 
-// NewTicker returns a Ticker that sends the current time on its channel every d, first
-// after d. It panics if d is not positive. On a closed Scheduler the Ticker falls back to
-// another timer: see [Scheduler.Close].
+// NewTicker returns a Ticker that sends the current time on its channel every d. The
+// first tick comes after d. NewTicker panics if d is not positive. On a closed Scheduler
+// the Ticker falls back to another timer: see [Scheduler.Close].
 //
-// If d is less than a millisecond and less than the Scheduler's tick, and the Scheduler
-// uses the system's clock and has no slack, the Ticker uses a timer of package time, and
-// Stats counts it in FellBack.
+// A Ticker may be too fast for the Scheduler: if d is less than a millisecond and less
+// than the Scheduler's tick. On the system's clock and without slack, it then uses a
+// timer of package time, and Stats counts it in FellBack.
 func (s *Scheduler) NewTicker(d time.Duration) *Ticker {
 	mustBePositive("NewTicker", d)
 	return s.newTicker(s.now(), d)
@@ -57,7 +57,7 @@ func (s *Scheduler) Tick(d time.Duration) <-chan time.Time {
 	return s.NewTicker(d).C
 }
 
-// Stop turns the Ticker off. No earlier tick is received after Stop. Stop does not close
+// Stop turns the Ticker off. After Stop no earlier tick is received. Stop does not close
 // the channel.
 func (t *Ticker) Stop() {
 	if t.sh == nil {
@@ -72,9 +72,9 @@ func (t *Ticker) Stop() {
 	t.sh.unlock()
 }
 
-// Reset stops the Ticker and starts it with the period d; the next tick comes after d.
-// Reset panics if d is not positive, or if the Ticker was not made by NewTicker. If d is
-// too short, or the Scheduler is closed, the Ticker falls back to another timer as with
+// Reset stops the Ticker and starts it again with the period d. The next tick comes after
+// d. Reset panics if d is not positive, or if the Ticker was not made by NewTicker. If d
+// is too short, or the Scheduler is closed, the Ticker falls back to another timer: see
 // [Scheduler.NewTicker].
 func (t *Ticker) Reset(d time.Duration) {
 	mustBePositive("Ticker.Reset", d)
@@ -97,7 +97,7 @@ func (t *Ticker) Reset(d time.Duration) {
 }
 
 // startLocked starts the Ticker, or changes its period. If two Resets race, the last one
-// to get here determines both period and phase.
+// to get the lock sets both period and phase.
 func (t *Ticker) startLocked(now int64, d time.Duration) {
 	sh := t.sh
 	if sh.s.tooFine(d) || sh.s.closed.Load() {
@@ -122,22 +122,22 @@ func (t *Ticker) fallBackLocked(d time.Duration, visits bool) {
 	t.id = t.sh.fallBackLocked(d, tickerPayload(t), tagTicker, visits)
 }
 
-// tooFine reports whether a period is too short for the wheel, on which the Ticker would
-// tick once a tick. For periods of a millisecond or more, the Scheduler's tick applies,
-// because the user has chosen it.
+// tooShort reports whether a period is too short for the wheel, which fires at most once
+// a tick. A period of a millisecond or more is never too short: the user has chosen the
+// longer tick.
 func (s *Scheduler) tooFine(period time.Duration) bool {
 	return s.system && period < min(s.config.tick, time.Millisecond) && s.config.slack.of(period) == 0
 }
 
-// tickLocked is called after the Ticker was taken out of the wheel and counted as fired.
+// tickLocked sends the time and starts the next tick. The Ticker has left the wheel
+// before, and is counted as fired.
 func (t *Ticker) tickLocked(at moment) {
 	sendTime(t.c, at.time)
 	t.next = nextInPhase(t.next, t.period, at.now)
 	t.id = t.sh.rearmLocked(at.now, t.next, t)
 }
 
-// nextInPhase returns the first of the moments last+period, last+2*period... that is
-// after now.
+// nextInPhase returns the first time after now that is last plus a multiple of period.
 func nextInPhase(last int64, period time.Duration, now int64) int64 {
 	if missed := (now - last) / int64(period); missed > 0 {
 		last += missed * int64(period)

@@ -9,8 +9,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A ticker with a period below a millisecond ticks with that period, however long the
-// Scheduler's tick is, even after a Reset.
+// A ticker with a period below a millisecond is not rounded to the Scheduler's tick, even
+// after a Reset.
 func TestTicker_TooFineForTheWheel(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Hour))
 	defer s.Close()
@@ -47,7 +47,7 @@ func TestTicker_TooFineForTheWheel(t *testing.T) {
 	require.Empty(t, tk.C)
 }
 
-// With slack the ticker shares wake-ups with other timers.
+// With slack, a fast ticker stays in the wheel and shares wake-ups with other timers.
 func TestTicker_FineWithSlack(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Hour), timer.WithSlack(0.1, time.Millisecond, time.Second))
 	defer s.Close()

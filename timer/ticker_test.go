@@ -31,8 +31,8 @@ func TestTicker_TicksAtItsPeriod(t *testing.T) {
 	}
 }
 
-// If the period is not a multiple of the tick, each tick is rounded up, and the delays do
-// not add up.
+// The period is not a multiple of the Scheduler's tick. Each tick of the ticker is
+// rounded up, but the roundings do not add up.
 func TestTicker_DoesNotDriftByTheTick(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond))
 	tk := s.NewTicker(2500 * time.Microsecond)
@@ -48,7 +48,8 @@ func TestTicker_DoesNotDriftByTheTick(t *testing.T) {
 	require.EqualValues(t, 100, s.Stats().Fired)
 }
 
-// A ticker with a period shorter than the Scheduler's tick ticks once a tick.
+// On a virtual clock, a ticker with a period shorter than the Scheduler's tick ticks once
+// in each tick.
 func TestTicker_ShorterThanATick(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond))
 	tk := s.NewTicker(1)
@@ -72,8 +73,8 @@ func TestTicker_DropsTicksForASlowReader(t *testing.T) {
 	require.Equal(t, epoch.Add(11*time.Second), v)
 }
 
-// After the process stood still, one tick comes, not all that were missed, and the phase
-// is kept (akka 26910).
+// The process stands still for several periods. Then one tick comes instead of several,
+// and the phase stays the same (akka 26910).
 func TestTicker_KeepsItsPhaseOverAPause(t *testing.T) {
 	s, clk := virtual(t)
 	tk := s.NewTicker(time.Second)
@@ -176,8 +177,8 @@ func TestTicker_TicksWhileCallbacksBlock(t *testing.T) {
 	}
 }
 
-// Several goroutines stop and reset a Ticker. No tick comes after the last Stop, and none
-// is lost.
+// Several goroutines stop and reset a Ticker. After the last Stop no tick comes, and
+// Stats accounts for all ticks.
 func TestTicker_StopAndResetAtOnce(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	defer s.Close()
@@ -207,7 +208,7 @@ func TestTicker_StopAndResetAtOnce(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// On the real clock, a receive after Stop or Reset never gets an earlier tick.
+// On the system's clock, no earlier tick is received after Stop or Reset.
 func TestTicker_NoTickFromBeforeStopOrReset_Race(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	defer s.Close()

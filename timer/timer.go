@@ -8,38 +8,40 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A Timer is a single event on a Scheduler, as [time.Timer] is. When it expires, the
-// current time is sent on C, unless it was made by AfterFunc. Make one with NewTimer or
+// A Timer is a single event on a Scheduler, as [time.Timer] is. When it expires, it sends
+// the current time on C, or runs the function of AfterFunc. Make one with NewTimer or
 // AfterFunc.
 //
 // A Timer has the methods of time.Timer, with the same results as since Go 1.23: after a
-// Stop or Reset no earlier value is received. There are two differences: C has a buffer
-// of one, which len and cap report, and a pending Timer is never garbage before it fires
-// or is stopped.
+// Stop or Reset, no earlier value is received. There are two differences. C has a buffer
+// of one, which len and cap report. A pending Timer is not garbage before it fires or is
+// stopped.
 type Timer struct {
 	C <-chan time.Time
 
-	// sh is the Timer's shard, set once. It is nil in a zero Timer, and in a Timer of
-	// package time.
+	// sh is the Timer's shard, set once. It is nil in a zero Timer, and in one that uses
+	// a timer of package time.
 	sh *shard
 	// p is the Timer's callback or channel, or its timer of package time. It is set once.
 	p payload
-	// id is the id of the last start or fallback. After that has fired or was stopped, id
-	// is stale. Guarded by sh.mu.
+	// id is that of the Timer's last entry or fallback. It is stale after the Timer has
+	// fired or was stopped. Guarded by sh.mu.
 	id timingwheel.ID
 
-	// A Timer is one cache line, 64 bytes.
+	// A Timer takes one cache line: 64 bytes.
 
-	// mu guards state, which may be loaded without mu. While the wheel holds the Timer,
-	// mu also guards id, deadline and placed: see entry.go.
+	// mu guards state, which code may load without mu. In the states pendingInWheel and
+	// stoppedInWheel it also guards id, deadline and wheelDeadline: see entry.go.
 	mu sync.Mutex
-	// deadline is when the Timer fires. placed is the deadline of its entry in the wheel.
+	// deadline is when the Timer fires. wheelDeadline is its entry's deadline in the
+	// wheel.
 	deadline, placed int64
 	state            atomic.Uint32
-	// tag is the type of p, set once. It does not depend on C, which the user may change.
+	// tag is the type of p, set once. The field C would not do: the user may assign to
+	// it.
 	tag uint8
-	// moved is true if the Timer has been reset. The first Reset moves its callback in
-	// the wheel. Guarded by sh.mu.
+	// wasReset is true after the first Reset. Later Resets may use an entry that holds
+	// the *Timer. Guarded by sh.mu.
 	moved bool
 }
 
@@ -76,15 +78,16 @@ func (t *Timer) startLocked(now int64, d time.Duration) {
 }
 
 // After is NewTimer(d).C. The Scheduler keeps the timer until it fires, even if no
-// goroutine receives any more. In a loop that mostly receives from another channel, use
-// [Scheduler.NewTimer] and stop it, or the package's [After], whose timers are garbage
-// when their channels are. If the Scheduler is closed meanwhile, nothing is ever sent.
+// goroutine receives any more. In a loop, make one timer with [Scheduler.NewTimer]
+// instead, and stop it when another channel is ready. If the Scheduler is closed
+// meanwhile, nothing is ever sent.
 func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(d).C }
 
 // Stop prevents the Timer from firing. It reports true if this call did so, and false if
 // the Timer has expired or was already stopped. If a value was sent but not yet received,
-// Stop withdraws it and reports true. For a Timer of AfterFunc, Stop does not wait for f
-// to finish. Stop panics if the Timer was not made by NewTimer or AfterFunc.
+// Stop removes it from the channel and reports true. For a Timer of AfterFunc, Stop does
+// not wait for f to finish. Stop panics if the Timer was not made by NewTimer or
+// AfterFunc.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.stdTimer("Stop").Stop()
@@ -116,14 +119,12 @@ func (t *Timer) stopLocked() (active bool) {
 }
 
 // Reset makes the Timer expire after d from now. It reports true if the Timer was active,
-// and false if it had expired or been stopped. If a value was sent but not yet received,
-// Reset withdraws it and reports true. For a Timer of AfterFunc, Reset either changes
-// when f runs, and reports true, or makes f run again, and reports false; then it does
-// not wait for the earlier run. Reset panics if the Timer was not made by NewTimer or
-// AfterFunc.
+// and false if it had expired or was stopped. If a value was sent but not yet received,
+// Reset removes it from the channel and reports true.
 //
 // A Timer that was not active is started again, even on a closed Scheduler: see
-// [Scheduler.Close].
+// [Scheduler.Close]. Reset of AfterFunc's Timer then runs f again, and does not wait for
+// an earlier run. Reset panics if the Timer was not made by NewTimer or AfterFunc.
 func (t *Timer) Reset(d time.Duration) bool {
 	if t.sh == nil {
 		return t.stdTimer("Reset").Reset(d)
@@ -144,7 +145,7 @@ func (t *Timer) Reset(d time.Duration) bool {
 	return active
 }
 
-// resetLocked does the work of Reset under the shard's lock.
+// resetLocked resets the Timer under the shard's lock.
 func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
 	if active, done := t.resetInWheelLocked(now, d); done {
 		return active
@@ -161,7 +162,7 @@ func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
 	return active
 }
 
-// resetAway resets a Timer of the default Scheduler inside a testing/synctest bubble.
+// resetInForeignBubble resets a Timer of the default Scheduler inside a bubble.
 func (t *Timer) resetAway(d time.Duration) (active bool) {
 	sh := t.sh
 	sh.mu.Lock()
@@ -172,9 +173,9 @@ func (t *Timer) resetAway(d time.Duration) (active bool) {
 }
 
 // Deadline returns the time for which the Timer is set, on the Scheduler's clock and
-// without the slack. It reports false if the Timer is not pending, and for a Timer of
-// package time, which the package-level functions make inside a testing/synctest bubble.
-// O(1).
+// without the slack. It reports false if the Timer is not pending. It always reports
+// false for a Timer that a package-level function has made inside a testing/synctest
+// bubble. O(1).
 func (t *Timer) Deadline() (time.Time, bool) {
 	if t.sh == nil {
 		return time.Time{}, false
@@ -203,8 +204,7 @@ func (t *Timer) deadlineLocked() (int64, bool) {
 	return t.sh.wheel.Deadline(t.id)
 }
 
-// stdTimer returns the timer of package time that t wraps. It panics if t is a zero
-// Timer.
+// stdTimer returns the timer of package time that t uses. It panics if t is a zero Timer.
 func (t *Timer) stdTimer(method string) *time.Timer {
 	if t.p == (payload{}) {
 		panic("timer: " + method + " called on uninitialized Timer")
@@ -212,13 +212,13 @@ func (t *Timer) stdTimer(method string) *time.Timer {
 	return t.p.timeTimer()
 }
 
-// withdrawLocked withdraws a value that was sent and not received. While the caller holds
-// the shard's lock, no other value is sent.
+// withdrawLocked removes a sent value from the channel, and reports whether there was
+// one. While the caller holds the shard's lock, no other value is sent.
 func (t *Timer) withdrawLocked() bool {
 	return t.tag == tagChan && withdraw(t.p.channel())
 }
 
-// withdraw withdraws a value that was sent and not received.
+// withdraw removes a sent value from the channel, and reports whether there was one.
 func withdraw(c chan time.Time) bool {
 	select {
 	case <-c:

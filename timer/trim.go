@@ -10,29 +10,28 @@ import (
 	"github.com/tickless/tickless/internal/bubble"
 )
 
-// trimAfter is how long a shard without timers keeps its memory after the last start, or
-// up to twice as long. So timers that come and go one at a time do not allocate it each
-// time, which takes some microseconds.
+// trimAfter is how long a shard without timers keeps its memory after the last start; it
+// may be twice as long. Allocating the memory takes some microseconds, too much for each
+// of many timers that come and go one at a time.
 const trimAfter = 5 * time.Second
 
-// trimmer gives back the memory of unused shards. It waits for a timer of package time,
-// which needs no goroutine, and only while a shard may have memory to give back. With a
-// clock given to New it does nothing: its alarm would be one more event for tests that
-// advance the clock.
+// trimmer gives back the memory of unused shards. Its alarm needs no goroutine, and is
+// set only while a shard may have memory to give back. With a clock given to New the
+// trimmer does nothing: its alarm would be an event that tests do not expect.
 type trimmer struct {
 	s *Scheduler
-	// set is true if the alarm will go off. The alarm's function clears it before it
-	// locks the first shard. So a caller that finds it set need not set it again.
+	// alarmSet is true if the alarm will go off. onAlarm clears it before it locks the
+	// first shard. So if alarmSet is true, a later pass will see each shard as it is now.
 	set atomic.Bool
 
-	// mu is held while the alarm's function runs. Shards are locked after mu.
+	// mu is held while onAlarm runs. Shards are locked after mu.
 	mu     sync.Mutex
 	alarm  clock.Alarm // nil until first used
 	closed bool
 }
 
-// soon schedules a pass over the shards. It is called by the poller when a shard may have
-// lost its last timer, and by Stop for a Timer that the wheel still holds.
+// schedule sets the alarm for a pass over the shards. The poller calls it when a shard
+// may have lost its last timer, and Stop for a Timer whose entry stays in the wheel.
 func (t *trimmer) soon() {
 	if t.set.Load() || !t.s.system || t.s.real == bubble.Inside() {
 		return
@@ -66,8 +65,8 @@ func (t *trimmer) ring() {
 	}
 }
 
-// passLocked gives back the memory of shards that have not been used since the last pass.
-// It reports whether another pass may find more.
+// trimAllLocked gives back the memory of shards that were not used since the last pass.
+// It reports whether another pass may find more such shards.
 func (t *trimmer) passLocked() (again bool) {
 	for sh := range t.s.shards.made() {
 		sh.mu.Lock()
@@ -78,8 +77,8 @@ func (t *trimmer) passLocked() (again bool) {
 	return again
 }
 
-// trimLocked gives back the shard's memory if it has no timers and had no start since the
-// last call. used reports whether it had a start.
+// trimLocked gives back the shard's memory if the shard has no timers and no timer was
+// started since the last call. used reports whether a timer was started.
 func (sh *shard) trimLocked() (used bool) {
 	if sh.wheel.Levels() == 0 || sh.wheel.Len() > 0 {
 		return false
@@ -89,7 +88,7 @@ func (sh *shard) trimLocked() (used bool) {
 		return true
 	}
 	if sh.wheel.Release() {
-		// Buckets of the lowest level stay queued, but expire soon.
+		// Buckets of the lowest level stay in the queue, because they expire soon anyway.
 		for _, ticket := range sh.tickets {
 			sh.s.queue.Remove(ticket)
 		}

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/atomic"
 )
 
-// chunks returns the number of memory chunks for timers, in all shards of s.
+// chunks returns the number of memory chunks that hold timers, in all shards of s.
 func chunks(s *Scheduler) (n int) {
 	for sh := range s.shards.made() {
 		sh.mu.Lock()
@@ -34,7 +34,7 @@ func startHandle(t *testing.T, sh *shard, d time.Duration, f func()) Handle {
 	return h
 }
 
-// Unused memory is given back. An old Handle refers to no timer in new memory.
+// Unused memory is given back. A Handle from before refers to no timer in the new memory.
 func TestTrim_GivesBackWhatIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(100))
@@ -72,7 +72,7 @@ func TestTrim_GivesBackWhatIsNotUsed(t *testing.T) {
 	})
 }
 
-// A shard with a timer keeps its memory. Other shards give theirs back.
+// A shard with a timer keeps its memory, and the other shards give theirs back.
 func TestTrim_OneShardIsInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(8))
@@ -90,8 +90,8 @@ func TestTrim_OneShardIsInUse(t *testing.T) {
 	})
 }
 
-// If all timers of a shard were stopped, its memory is given back even while its buckets
-// wait in the queue behind another shard's timer. Afterwards the shard works as before.
+// All timers of a shard were stopped. Its memory is given back although its buckets wait
+// in the queue behind a timer of another shard. Afterwards the shard works as before.
 func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(64))
@@ -110,7 +110,7 @@ func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 			}
 			time.Sleep(2*trimAfter + time.Second)
 			require.Equal(t, 1, chunks(s))
-			// The buckets of the shard with a timer stay.
+			// Only the buckets of the first shard's timer stay in the queue.
 			require.LessOrEqual(t, s.queue.Len(), 4)
 			require.False(t, s.trim.set.Load(), "there is nothing left to do")
 		}
@@ -123,7 +123,8 @@ func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 	})
 }
 
-// The same if the last timer of each shard has fired, and a later one was stopped.
+// Of each shard, one timer was stopped and then the last one has fired. The memory is
+// given back although another shard's timer is pending.
 func TestTrim_BehindAnEarlierTimerWhenTheLastHasFired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(8))
@@ -139,7 +140,7 @@ func TestTrim_BehindAnEarlierTimerWhenTheLastHasFired(t *testing.T) {
 	})
 }
 
-// Timers that come and go one at a time reuse the memory of the last one.
+// Timers that come and go one at a time reuse the same memory.
 func TestTrim_NotBetweenTimersThatComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
@@ -169,7 +170,7 @@ func TestTrim_NotBetweenTimersThatComeAndGo(t *testing.T) {
 	})
 }
 
-// After Close the trimmer's alarm is not set.
+// The trimmer's alarm goes off while the Scheduler is closed. It is not set again.
 func TestTrim_ClosedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
