@@ -34,8 +34,8 @@ type Leftover struct {
 // Shutdown does not wait for it.
 func (s *Scheduler) Close() error {
 	s.mustNotBeDefault("Close")
-	s.mustNotBeAway()
-	s.shut()
+	s.mustNotBeInForeignBubble()
+	s.closeShards()
 	return nil
 }
 
@@ -83,14 +83,14 @@ func (l *shardLeftover) each(f func(Leftover)) {
 		if !isPending(&e.Expired) {
 			return
 		}
-		one := leftover(s.at(e.Deadline), e.Value, e.Tag)
-		if one.Func != nil {
-			one.Handle = Handle{l.sh, e.ID}
+		result := leftover(s.timeAt(e.Deadline), e.Value, e.Tag)
+		if result.Func != nil {
+			result.Handle = Handle{l.sh, e.ID}
 		}
-		f(one)
+		f(result)
 	})
 	for _, b := range l.fallbacks {
-		f(leftover(b.at, b.p, b.tag))
+		f(leftover(b.due, b.p, b.tag))
 	}
 }
 
@@ -107,46 +107,46 @@ func leftover(deadline time.Time, p payload, tag uint8) Leftover {
 // that calls Shutdown waits for itself until ctx ends. Shutdown panics where Close does.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
 	s.mustNotBeDefault("Shutdown")
-	s.mustNotBeAway()
-	s.shut()
-	if s.dispatch.onPoller {
-		if err := s.poller.finish(ctx); err != nil {
+	s.mustNotBeInForeignBubble()
+	s.closeShards()
+	if s.dispatcher.onlyPollerSubmits {
+		if err := s.poller.runRemaining(ctx); err != nil {
 			return err
 		}
 	}
 	if err := s.poller.shutdown(ctx); err != nil {
 		return err
 	}
-	return s.dispatch.shutdown(ctx)
+	return s.dispatcher.shutdown(ctx)
 }
 
 // closeShards refuses new timers and takes out all pending ones. A second call waits
 // until the first has done so.
-func (s *Scheduler) shut() {
-	s.shutting.Do(func() {
+func (s *Scheduler) closeShards() {
+	s.closeOnce.Do(func() {
 		// A start loads closed under its shard's lock. If it loads false, the loop below
 		// finds its timer, because closing the shard takes the same lock.
 		s.closed.Store(true)
-		for sh := range s.shards.made() {
-			sh.shut()
+		for sh := range s.shards.existing() {
+			sh.handBackPending()
 		}
-		close(s.done)
-		s.trim.close()
+		close(s.handedBack)
+		s.trimmer.close()
 		s.queue.Drain()
 		s.poller.close()
 	})
 }
 
 // handBackPending moves the shard's pending timers to the Scheduler's leftover.
-func (sh *shard) shut() {
+func (sh *shard) handBackPending() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	w := sh.wheel
 	taken := shardLeftover{sh, w, sh.takeFallbacksLocked()}
 	// The poller may be about to drain this shard. It then finds an empty wheel.
 	sh.wheel = newWheel(&sh.s.config)
-	sh.n.handedBack += uint64(w.Len() - sh.handBackTimersLocked(w))
-	sh.n.cascaded += w.Cascaded()
+	sh.counts.handedBack += uint64(w.Len() - sh.handBackTimersLocked(w))
+	sh.counts.cascaded += w.Cascaded()
 	if w.Len()+len(taken.fallbacks) > 0 {
 		sh.s.leftover.Lock()
 		sh.s.leftover.shards = append(sh.s.leftover.shards, taken)

@@ -19,7 +19,7 @@ var defaultScheduler = sync.OnceValue(func() *Scheduler {
 // mustNotBeDefault panics on the default Scheduler. Closing it would end the timers of
 // other packages.
 func (s *Scheduler) mustNotBeDefault(method string) {
-	s.mustBeMade()
+	s.mustBeFromNew()
 	if s.isDefault {
 		panic("timer: " + method + " of the default Scheduler, which the whole program shares: close one that you have made with New")
 	}
@@ -62,7 +62,7 @@ func outsideBubble() (*Scheduler, int64) {
 func AfterFunc(d time.Duration, f func()) *Timer {
 	s, now := outsideBubble()
 	if s == nil {
-		return &Timer{p: timePayload(time.AfterFunc(d, f))}
+		return &Timer{p: stdTimerPayload(time.AfterFunc(d, f))}
 	}
 	return s.newTimer(now, d, nil, funcPayload(f), tagFunc)
 }
@@ -72,7 +72,7 @@ func NewTimer(d time.Duration) *Timer {
 	s, now := outsideBubble()
 	if s == nil {
 		t := time.NewTimer(d)
-		return &Timer{C: t.C, p: timePayload(t)}
+		return &Timer{C: t.C, p: stdTimerPayload(t)}
 	}
 	c := make(chan time.Time, 1)
 	return s.newTimer(now, d, c, chanPayload(c), tagChan)
@@ -89,7 +89,7 @@ func NewTicker(d time.Duration) *Ticker {
 	s, now := outsideBubble()
 	if s == nil {
 		t := time.NewTicker(d)
-		return &Ticker{C: t.C, inner: t}
+		return &Ticker{C: t.C, stdTicker: t}
 	}
 	return s.newTicker(now, d)
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/tickless/tickless/internal/share"
 )
 
-// dispatch hands the callbacks of fired timers to the executor.
-type dispatch struct {
+// dispatcher hands the callbacks of fired timers to the executor.
+type dispatcher struct {
 	// Fixed by init.
 
 	exec    executor.Executor
-	batcher executor.Batcher // the executor, unless onPoller
-	own     *executor.Pool   // the executor if the Scheduler made it, and ends it; else nil
+	batcher executor.Batcher // the executor, unless onlyPollerSubmits
+	ownPool *executor.Pool   // the executor if the Scheduler made it, and ends it; else nil
 	// onPanic is the handler of WithPanicHandler. If it is nil, an executor of
 	// WithExecutor handles panics itself.
 	onPanic func(v any, stack []byte)
@@ -31,10 +31,10 @@ type dispatch struct {
 	// order of ticks. An executor.Inline then runs them on the poller. If false, the
 	// goroutine that finds a timer due submits the callback. It is true with a given
 	// clock, and with an executor that is not a Pool or a Goroutines of package executor.
-	onPoller bool
+	onlyPollerSubmits bool
 
 	// refusedCount counts the callbacks that the executor refused.
-	dropped atomic.Uint64
+	refusedCount atomic.Uint64
 	// outstanding counts unfinished callbacks, except those that run on ownPool:
 	// ownPool.Shutdown waits for those.
 	outstanding latch.Latch
@@ -45,27 +45,27 @@ type dispatch struct {
 }
 
 // init sets the executor: that of c, or a new pool.
-func (d *dispatch) init(c *config) {
+func (d *dispatcher) init(c *config) {
 	d.onPanic = c.onPanic
 	if c.executor == nil {
-		d.own = d.newPool(c)
-		d.exec = d.own
+		d.ownPool = d.newPool(c)
+		d.exec = d.ownPool
 	} else {
 		d.exec = c.executor
 	}
-	d.onPoller = true
+	d.onlyPollerSubmits = true
 	if c.clock != nil {
 		return
 	}
 	switch e := d.exec.(type) { // exactly these types: a type that embeds one may behave differently
 	case *executor.Pool:
-		d.onPoller, d.batcher, d.pool = false, e, share.Of(e)
+		d.onlyPollerSubmits, d.batcher, d.pool = false, e, share.Of(e)
 	case *executor.Goroutines:
-		d.onPoller, d.batcher = false, e
+		d.onlyPollerSubmits, d.batcher = false, e
 	}
 }
 
-func (d *dispatch) newPool(c *config) *executor.Pool {
+func (d *dispatcher) newPool(c *config) *executor.Pool {
 	opts := []executor.PoolOption{executor.WithPanicHandler(d.handlePanic)}
 	if c.name != "" {
 		opts = append(opts, executor.WithLabels(pprof.Labels("scheduler", c.name)))
@@ -74,7 +74,7 @@ func (d *dispatch) newPool(c *config) *executor.Pool {
 }
 
 // handlePanic counts a callback's panic, and calls the panic handler.
-func (d *dispatch) handlePanic(v any, stack []byte) {
+func (d *dispatcher) handlePanic(v any, stack []byte) {
 	d.panicked.Add(1)
 	if d.onPanic != nil {
 		d.onPanic(v, stack)
@@ -87,50 +87,50 @@ func (d *dispatch) handlePanic(v any, stack []byte) {
 // reset. Close takes the shard's lock too. So when Close returns, the callback has been
 // submitted. If only the poller submits, the callback waits in ready, and never runs
 // inside Start.
-func (d *dispatch) submitDueLocked(sh *shard, f func()) {
-	if !d.onPoller {
+func (d *dispatcher) submitDueLocked(sh *shard, f func()) {
+	if !d.onlyPollerSubmits {
 		d.submit(f)
 		return
 	}
 	d.mu.Lock()
 	d.ready = append(d.ready, f)
 	d.mu.Unlock()
-	sh.wake = atOnce
+	sh.wakeAt = atOnce
 }
 
 // submitBatch submits the callbacks of b to the executor.
-func (d *dispatch) batch(b *batch) {
+func (d *dispatcher) submitBatch(b *batch) {
 	accepted, _ := d.batcher.SubmitBatch(d.trackAll(b))
-	d.refused(b.fs[accepted:]...)
-	b.forget()
+	d.runRefused(b.fs[accepted:]...)
+	b.reset()
 }
 
 // shareBatch gives the callbacks of b to the pool, but the caller must run them: it does
 // so after another goroutine can be the poller. Without a pool, shareBatch submits them
 // to the executor.
-func (d *dispatch) share(b *batch) share.Work {
+func (d *dispatcher) shareBatch(b *batch) share.Work {
 	if d.pool == nil {
-		d.batch(b)
+		d.submitBatch(b)
 		return share.Work{}
 	}
 	w, err := d.pool.Share(d.trackAll(b))
 	if err != nil {
-		d.refused(b.fs...)
+		d.runRefused(b.fs...)
 	}
-	b.forget()
+	b.reset()
 	return w
 }
 
 // submit submits one callback to the executor.
-func (d *dispatch) submit(f func()) {
+func (d *dispatcher) submit(f func()) {
 	if d.exec.Submit(d.track(f)) != nil {
-		d.refused(f)
+		d.runRefused(f)
 	}
 }
 
 // trackAll calls track for each callback of b.
-func (d *dispatch) trackAll(b *batch) []func() {
-	if d.own != nil {
+func (d *dispatcher) trackAll(b *batch) []func() {
+	if d.ownPool != nil {
 		return b.fs
 	}
 	for _, f := range b.fs {
@@ -142,15 +142,15 @@ func (d *dispatch) trackAll(b *batch) []func() {
 // track returns a function that calls f and counts it as outstanding until it has ended,
 // even by a panic or Goexit. It passes a panic to the panic handler, if there is one. For
 // ownPool, which does both itself, track returns f.
-func (d *dispatch) track(f func()) func() {
-	if d.own != nil {
+func (d *dispatcher) track(f func()) func() {
+	if d.ownPool != nil {
 		return f
 	}
 	d.outstanding.Add(1)
 	return func() {
 		defer d.outstanding.Add(-1)
 		if d.onPanic != nil {
-			defer d.catch()
+			defer d.recoverPanic()
 		}
 		f()
 	}
@@ -158,7 +158,7 @@ func (d *dispatch) track(f func()) func() {
 
 // recoverPanic recovers a panic. Defer it directly: recover works only in the deferred
 // function itself.
-func (d *dispatch) catch() {
+func (d *dispatcher) recoverPanic() {
 	if v := recover(); v != nil {
 		d.handlePanic(v, debug.Stack())
 	}
@@ -166,10 +166,10 @@ func (d *dispatch) catch() {
 
 // runRefused counts callbacks that the executor has refused, and runs each on a new
 // goroutine: the callback of a fired timer always runs.
-func (d *dispatch) refused(fs ...func()) {
-	d.dropped.Add(uint64(len(fs)))
+func (d *dispatcher) runRefused(fs ...func()) {
+	d.refusedCount.Add(uint64(len(fs)))
 	for _, f := range fs {
-		if d.own != nil {
+		if d.ownPool != nil {
 			d.outstanding.Add(1) // otherwise track has counted it
 		}
 		go func() {
@@ -181,14 +181,14 @@ func (d *dispatch) refused(fs ...func()) {
 }
 
 // runAlone runs a callback on the calling goroutine, without the executor.
-func (d *dispatch) runAlone(f func()) {
-	defer d.catch()
+func (d *dispatcher) runAlone(f func()) {
+	defer d.recoverPanic()
 	f()
 }
 
 // takeReady removes the callbacks from ready and returns them. The result reuses the
 // memory of into.
-func (d *dispatch) takeReady(into []func()) []func() {
+func (d *dispatcher) takeReady(into []func()) []func() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	into = append(into[:0], d.ready...)
@@ -196,7 +196,7 @@ func (d *dispatch) takeReady(into []func()) []func() {
 	return into
 }
 
-func (d *dispatch) hasReady() bool {
+func (d *dispatcher) hasReady() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.ready) > 0
@@ -206,14 +206,14 @@ func (d *dispatch) hasReady() bool {
 // the same goroutine and end it with runtime.Goexit. Then the next goroutine that is the
 // poller continues after that callback.
 type batch struct {
-	fs   []func()
-	done int
+	fs        []func()
+	submitted int
 	// wrapped holds what track has returned for the callbacks in fs.
 	wrapped []func()
 }
 
 // reset empties the batch after all of it was submitted.
-func (b *batch) forget() {
+func (b *batch) reset() {
 	clear(b.fs)
 	clear(b.wrapped)
 	b.fs, b.wrapped = b.fs[:0], b.wrapped[:0]
@@ -221,31 +221,31 @@ func (b *batch) forget() {
 
 // submitEach calls submit with every callback that is not yet submitted, and empties the
 // batch.
-func (b *batch) each(submit func(func())) {
-	for b.done < len(b.fs) {
-		f := b.fs[b.done]
-		b.fs[b.done] = nil
-		b.done++
+func (b *batch) submitEach(submit func(func())) {
+	for b.submitted < len(b.fs) {
+		f := b.fs[b.submitted]
+		b.fs[b.submitted] = nil
+		b.submitted++
 		submit(f)
 	}
-	b.fs, b.done = b.fs[:0], 0
-	if cap(b.fs) > 2*shareSize { // grown beyond its usual size
+	b.fs, b.submitted = b.fs[:0], 0
+	if cap(b.fs) > 2*submitSize { // grown beyond its usual size
 		b.fs = nil
 	}
 }
 
 // shutdown waits until all submitted callbacks have returned.
-func (d *dispatch) shutdown(ctx context.Context) error {
-	if d.own != nil {
-		if err := d.own.Shutdown(ctx); err != nil {
+func (d *dispatcher) shutdown(ctx context.Context) error {
+	if d.ownPool != nil {
+		if err := d.ownPool.Shutdown(ctx); err != nil {
 			return err
 		}
 	}
 	return d.outstanding.Wait(ctx)
 }
 
-func (d *dispatch) stats(st *Stats) {
-	st.Refused, st.Panicked = d.dropped.Load(), d.panicked.Load()
+func (d *dispatcher) stats(st *Stats) {
+	st.Refused, st.Panicked = d.refusedCount.Load(), d.panicked.Load()
 	if e, ok := d.exec.(interface{ Stats() executor.Stats }); ok {
 		st.Executor = e.Stats()
 	}

@@ -40,32 +40,32 @@ import (
 const (
 	// notInWheel: no entry holds the *Timer. The Timer has fired or was stopped, or an
 	// entry holds its callback, or it is a fallback.
-	outside = iota
+	notInWheel = iota
 	// handedBack: like notInWheel, after Close has removed the entry.
 	handedBack
 	// pendingInWheel: an entry holds the *Timer, which will fire.
-	pending
-	stopped
+	pendingInWheel
+	stoppedInWheel
 )
 
 // stopInWheel stops a Timer whose entry holds the *Timer. active reports whether the
 // Timer was pending. done is false if there is no such entry: then nothing has changed.
 func (t *Timer) stopInWheel() (active, done bool) {
 	t.mu.Lock()
-	was := t.state.Load()
-	if was == pending {
-		t.state.Store(stopped)
+	oldState := t.state.Load()
+	if oldState == pendingInWheel {
+		t.state.Store(stoppedInWheel)
 	}
 	t.mu.Unlock()
-	if was == pending {
-		if unsettled := t.sh.stopped.add(t); unsettled != nil {
+	if oldState == pendingInWheel {
+		if unlisted := t.sh.stopped.add(t); unlisted != nil {
 			t.sh.mu.Lock()
-			t.sh.settleTimerLocked(unsettled)
-			t.sh.settleLocked()
+			t.sh.removeIfStoppedLocked(unlisted)
+			t.sh.removeStoppedLocked()
 			t.sh.unlock()
 		}
 	}
-	return was == pending, was >= pending
+	return oldState == pendingInWheel, oldState >= pendingInWheel
 }
 
 // resetInWheel resets a Timer without the shard's lock. active reports whether the Timer
@@ -78,18 +78,18 @@ func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	deadline := deadlineAfter(now, d)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	was := t.state.Load()
+	oldState := t.state.Load()
 	// Close stores closed before it locks this Timer. So either this load returns true,
 	// or Close comes later and hands this Timer back.
-	if was < pending || deadline < t.placed || t.sh.s.closed.Load() {
+	if oldState < pendingInWheel || deadline < t.wheelDeadline || t.sh.s.closed.Load() {
 		return false, false
 	}
 	t.deadline = deadline
-	if was == stopped {
-		t.state.Store(pending)
-		t.sh.stopped.ownStripe().restarts.Add(1)
+	if oldState == stoppedInWheel {
+		t.state.Store(pendingInWheel)
+		t.sh.stopped.callerStripe().restarts.Add(1)
 	}
-	return was == pending, true
+	return oldState == pendingInWheel, true
 }
 
 // resetInWheelLocked is like resetInWheel, but with the shard's lock and for any
@@ -98,38 +98,38 @@ func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 func (t *Timer) resetInWheelLocked(now int64, d time.Duration) (active, done bool) {
 	sh := t.sh
 	t.mu.Lock()
-	was := t.state.Load()
-	if was < pending {
+	oldState := t.state.Load()
+	if oldState < pendingInWheel {
 		t.mu.Unlock()
 		return false, false
 	}
-	if d > 0 && (was == pending || !sh.s.closed.Load()) {
+	if d > 0 && (oldState == pendingInWheel || !sh.s.closed.Load()) {
 		deadline := deadlineAfter(now, d)
 		sh.wheel.Observe(now)
 		if sh.wheel.Move(t.id, deadline) {
-			t.deadline, t.placed = deadline, deadline
-			if was == stopped {
-				t.state.Store(pending)
-				sh.n.stopped++
-				sh.n.started++
+			t.deadline, t.wheelDeadline = deadline, deadline
+			if oldState == stoppedInWheel {
+				t.state.Store(pendingInWheel)
+				sh.counts.stopped++
+				sh.counts.started++
 			}
 			t.mu.Unlock()
-			return was == pending, true
+			return oldState == pendingInWheel, true
 		}
 	}
-	sh.leaveLocked(t)
+	sh.noteLeftWheelLocked(t)
 	t.mu.Unlock()
 	sh.wheel.Remove(t.id)
-	sh.noteEmptiedLocked(true)
-	if was == pending {
-		sh.fireLocked(t.p, t.tag)
+	sh.noteRemovedLocked(true)
+	if oldState == pendingInWheel {
+		sh.fireDueLocked(t.p, t.tag)
 	}
-	sh.settleLocked()
-	return was == pending, was == pending
+	sh.removeStoppedLocked()
+	return oldState == pendingInWheel, oldState == pendingInWheel
 }
 
 // canEnterWheel reports whether a reset may add an entry that holds the *Timer.
-func (t *Timer) entersWheel(d time.Duration) bool {
+func (t *Timer) canEnterWheel(d time.Duration) bool {
 	s := t.sh.s
 	return d > 0 && s.config.slack.most == 0 && !s.closed.Load()
 }
@@ -144,32 +144,32 @@ func (t *Timer) enterWheelLocked(now int64, d time.Duration) (active bool) {
 	_, active = sh.removeLocked(old)
 	if !active {
 		active = sh.stopFallbackLocked(old) || t.withdrawLocked()
-		sh.n.started++
+		sh.counts.started++
 	}
 	if !ok {
-		sh.fireLocked(t.p, t.tag)
+		sh.fireDueLocked(t.p, t.tag)
 		return active
 	}
 	if sh.stopped == nil {
 		sh.stopped = &stoppedTimers{s: sh.s}
 	}
-	sh.timers++
-	sh.stopped.setRoom(sh.timers)
+	sh.timersInWheel++
+	sh.stopped.setMaxListed(sh.timersInWheel)
 	t.mu.Lock()
-	t.id, t.deadline, t.placed = id, deadline, deadline
-	t.state.Store(pending)
+	t.id, t.deadline, t.wheelDeadline = id, deadline, deadline
+	t.state.Store(pendingInWheel)
 	t.mu.Unlock()
 	return active
 }
 
 // noteLeftWheelLocked updates the state of a Timer whose entry is removed from the wheel.
 // The caller holds Timer.mu too.
-func (sh *shard) leaveLocked(t *Timer) {
-	if t.state.Load() == stopped {
-		sh.n.stopped++
+func (sh *shard) noteLeftWheelLocked(t *Timer) {
+	if t.state.Load() == stoppedInWheel {
+		sh.counts.stopped++
 	}
-	t.state.Store(outside)
-	sh.timers--
+	t.state.Store(notInWheel)
+	sh.timersInWheel--
 }
 
 // expireTimersLocked replaces each *Timer in expired by its callback or channel. It
@@ -183,7 +183,7 @@ func (sh *shard) expireTimersLocked(expired []timingwheel.Expired[payload]) []ti
 		}
 	}
 	clear(expired[n:])
-	sh.settleLocked()
+	sh.removeStoppedLocked()
 	return expired[:n]
 }
 
@@ -195,29 +195,29 @@ func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 	t := x.Value.timer()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state.Load() == stopped {
-		sh.leaveLocked(t)
+	if t.state.Load() == stoppedInWheel {
+		sh.noteLeftWheelLocked(t)
 		return false
 	}
-	if t.deadline != t.placed {
+	if t.deadline != t.wheelDeadline {
 		if id, ok := sh.wheel.AddTagged(t.deadline, 0, x.Value, tagTimer); ok {
-			t.id, t.placed = id, t.deadline
-			sh.n.cascaded++
+			t.id, t.wheelDeadline = id, t.deadline
+			sh.counts.cascaded++
 			return false
 		}
 		x.Deadline, x.Due = t.deadline, t.deadline
 	}
 	x.Value, x.Tag = t.p, t.tag
-	sh.leaveLocked(t)
+	sh.noteLeftWheelLocked(t)
 	return true
 }
 
 // replaceIn replaces the *Timer in x by its callback or channel, and sets its own
 // deadline. It reports false if the Timer is neither pending nor handed back.
-func (t *Timer) resolve(x *timingwheel.Expired[payload]) bool {
+func (t *Timer) replaceIn(x *timingwheel.Expired[payload]) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if state := t.state.Load(); state == stopped || state == outside {
+	if state := t.state.Load(); state == stoppedInWheel || state == notInWheel {
 		return false
 	}
 	x.Value, x.Tag, x.Deadline, x.Due = t.p, t.tag, t.deadline, t.deadline
@@ -226,8 +226,8 @@ func (t *Timer) resolve(x *timingwheel.Expired[payload]) bool {
 
 // handBackTimersLocked updates the state of the Timers in a wheel that Close hands back.
 // It returns how many of them were stopped.
-func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (dead int) {
-	if sh.timers == 0 {
+func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (stoppedCount int) {
+	if sh.timersInWheel == 0 {
 		return 0
 	}
 	w.Each(func(x timingwheel.Entry[payload]) {
@@ -237,16 +237,16 @@ func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (dead int) 
 		t := x.Value.timer()
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if t.state.Load() == stopped {
-			sh.leaveLocked(t)
-			dead++
+		if t.state.Load() == stoppedInWheel {
+			sh.noteLeftWheelLocked(t)
+			stoppedCount++
 			return
 		}
-		sh.leaveLocked(t)
+		sh.noteLeftWheelLocked(t)
 		t.state.Store(handedBack)
 	})
-	sh.settleLocked()
-	return dead
+	sh.removeStoppedLocked()
+	return stoppedCount
 }
 
 // stoppedTimers lists Timers that were stopped while an entry in the wheel held them.
@@ -260,18 +260,18 @@ type stoppedTimers struct {
 	// maxListed is how many Timers a stripe may list. All stripes together list fewer
 	// Timers than the wheel holds. So the last one that is stopped finds no place, and
 	// its Stop removes all entries: with nothing pending, the poller needs no alarm.
-	room    atomic.Int32
-	_       [52]byte
-	stripes [stripes]stripe
+	maxListed atomic.Int32
+	_         [52]byte
+	stripes   [numStripes]stripe
 }
 
-const stripes = 8
+const numStripes = 8
 
 // A stripe takes two cache lines.
 type stripe struct {
 	// latest is the Timer that was stopped last. When another Timer is stopped, latest
 	// moves to earlier, unless it was reset meanwhile.
-	last    atomic.Pointer[Timer]
+	latest  atomic.Pointer[Timer]
 	earlier [14]atomic.Pointer[Timer]
 	// restarts counts the Timers that were stopped and then reset, which counts.started
 	// and counts.stopped leave out.
@@ -280,27 +280,27 @@ type stripe struct {
 
 // callerStripe returns the stripe of the calling goroutine. The address of the
 // goroutine's stack chooses the stripe, because computing with it reads no memory.
-func (l *stoppedTimers) ownStripe() *stripe {
+func (l *stoppedTimers) callerStripe() *stripe {
 	var here byte
 	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9e3779b97f4a7c15 // Knuth's multiplicative hash
-	return &l.stripes[hash/(math.MaxUint64/stripes+1)]
+	return &l.stripes[hash/(math.MaxUint64/numStripes+1)]
 }
 
 // add lists a Timer. If there is no place for a Timer, add returns it, and the caller
 // must call removeStoppedLocked.
-func (l *stoppedTimers) add(t *Timer) (unsettled *Timer) {
-	room := l.room.Load()
-	if room == 0 {
+func (l *stoppedTimers) add(t *Timer) (unlisted *Timer) {
+	maxListed := l.maxListed.Load()
+	if maxListed == 0 {
 		return t
 	}
-	own := l.ownStripe()
-	last := own.last.Swap(t)
+	stripe := l.callerStripe()
+	last := stripe.latest.Swap(t)
 	if last == nil {
-		l.s.trim.soon()
-	} else if last != t && last.state.Load() == stopped && !own.addEarlier(last, int(room)-1) {
+		l.s.trimmer.schedule()
+	} else if last != t && last.state.Load() == stoppedInWheel && !stripe.addEarlier(last, int(maxListed)-1) {
 		return last
 	}
-	if l.room.Load() < room {
+	if l.maxListed.Load() < maxListed {
 		return t // the stripe may have been settled before t was added
 	}
 	return nil
@@ -308,8 +308,8 @@ func (l *stoppedTimers) add(t *Timer) (unsettled *Timer) {
 
 // addEarlier puts t into one of the first n slots of earlier. It reports false if these
 // are full.
-func (s *stripe) addEarlier(t *Timer, room int) bool {
-	for i := range s.earlier[:room] {
+func (s *stripe) addEarlier(t *Timer, n int) bool {
+	for i := range s.earlier[:n] {
 		if s.earlier[i].Load() == nil && s.earlier[i].CompareAndSwap(nil, t) {
 			return true
 		}
@@ -329,50 +329,50 @@ func (l *stoppedTimers) restarts() (n uint64) {
 
 // setMaxListed sets maxListed for n Timers in the wheel. It reports whether maxListed is
 // lower than before.
-func (l *stoppedTimers) setRoom(n int) bool {
-	room := int32(min(max(n-1, 0)/stripes, len(stripe{}.earlier)+1))
-	was := l.room.Load()
-	if room != was {
-		l.room.Store(room)
+func (l *stoppedTimers) setMaxListed(n int) bool {
+	newMax := int32(min(max(n-1, 0)/numStripes, len(stripe{}.earlier)+1))
+	oldMax := l.maxListed.Load()
+	if newMax != oldMax {
+		l.maxListed.Store(newMax)
 	}
-	return room < was
+	return newMax < oldMax
 }
 
 // removeStoppedLocked removes the entries of all listed Timers that are still stopped.
-func (sh *shard) settleLocked() {
+func (sh *shard) removeStoppedLocked() {
 	l := sh.stopped
 	if l == nil {
 		return
 	}
-	for again := true; again; again = l.setRoom(sh.timers) {
+	for again := true; again; again = l.setMaxListed(sh.timersInWheel) {
 		for i := range l.stripes {
-			sh.settleSlotLocked(&l.stripes[i].last)
+			sh.clearSlotLocked(&l.stripes[i].latest)
 			for j := range l.stripes[i].earlier {
-				sh.settleSlotLocked(&l.stripes[i].earlier[j])
+				sh.clearSlotLocked(&l.stripes[i].earlier[j])
 			}
 		}
 	}
 }
 
-func (sh *shard) settleSlotLocked(slot *atomic.Pointer[Timer]) {
+func (sh *shard) clearSlotLocked(slot *atomic.Pointer[Timer]) {
 	if slot.Load() != nil {
-		sh.settleTimerLocked(slot.Swap(nil))
+		sh.removeIfStoppedLocked(slot.Swap(nil))
 	}
 }
 
 // removeIfStoppedLocked removes a Timer's entry from the wheel if the Timer is stopped.
-func (sh *shard) settleTimerLocked(t *Timer) {
-	if t.state.Load() != stopped {
+func (sh *shard) removeIfStoppedLocked(t *Timer) {
+	if t.state.Load() != stoppedInWheel {
 		return
 	}
 	t.mu.Lock()
-	is := t.state.Load() == stopped
-	if is {
-		sh.leaveLocked(t)
+	mustRemove := t.state.Load() == stoppedInWheel
+	if mustRemove {
+		sh.noteLeftWheelLocked(t)
 	}
 	t.mu.Unlock()
-	if is {
+	if mustRemove {
 		sh.wheel.Remove(t.id)
-		sh.noteEmptiedLocked(true)
+		sh.noteRemovedLocked(true)
 	}
 }

@@ -20,7 +20,7 @@ import (
 func TestTimer_StopAndResetWithoutTheLock(t *testing.T) {
 	s := New(WithShards(1))
 	defer s.Close()
-	others := held(s, 10*stripes)
+	others := held(s, 10*numStripes)
 	x := others[0]
 	sh := s.shards.first
 	sh.mu.Lock()
@@ -78,7 +78,7 @@ func TestTimer_EntryFollows(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
 	defer s.Close()
-	for range 10 * stripes {
+	for range 10 * numStripes {
 		resettable(s, 24*time.Hour, func() {}).Reset(24 * time.Hour)
 	}
 	var at []time.Time
@@ -105,7 +105,7 @@ func TestTimer_AStoppedOneKeepsNothingAlive(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := New(WithShards(1))
 			defer s.Close()
-			others := held(s, 10*stripes)
+			others := held(s, 10*numStripes)
 			if by == "expiry" {
 				resettable(s, time.Second, func() {})
 			}
@@ -154,8 +154,8 @@ func TestTimer_ManyAreStopped(t *testing.T) {
 		}
 		require.True(t, <-done)
 		left := n - i - 1
-		require.LessOrEqual(t, sh.wheel.Len()-left, min(stripes*16, left), i)
-		require.LessOrEqual(t, before-sh.wheel.Len(), stripes*16)
+		require.LessOrEqual(t, sh.wheel.Len()-left, min(numStripes*16, left), i)
+		require.LessOrEqual(t, before-sh.wheel.Len(), numStripes*16)
 	}
 	require.Zero(t, sh.wheel.Len())
 	require.LessOrEqual(t, sh.wheel.Chunks(), 2)
@@ -180,8 +180,8 @@ func TestStoppedTimers_AreSpreadOverGoroutines(t *testing.T) {
 	all.Add(goroutines)
 	for range goroutines {
 		wg.Go(func() {
-			own := l.ownStripe()
-			if l.ownStripe() != own {
+			own := l.callerStripe()
+			if l.callerStripe() != own {
 				t.Error("another stripe")
 			}
 			mu.Lock()
@@ -192,7 +192,7 @@ func TestStoppedTimers_AreSpreadOverGoroutines(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Len(t, uses, stripes)
+	require.Len(t, uses, numStripes)
 }
 
 // Close hands back each pending Timer with its last deadline, and no stopped Timer.
@@ -239,7 +239,7 @@ func TestTimer_EntriesAtClose(t *testing.T) {
 func TestTimer_StoppedWhileClosing(t *testing.T) {
 	s := New()
 	resettable(s, time.Hour, func() {})
-	for _, x := range held(s, 10*stripes)[:2] {
+	for _, x := range held(s, 10*numStripes)[:2] {
 		require.True(t, x.Stop())
 		s.closed.Store(true)
 		require.False(t, x.Reset(2*time.Hour))
@@ -248,8 +248,8 @@ func TestTimer_StoppedWhileClosing(t *testing.T) {
 		s.closed.Store(false)
 	}
 	require.EqualValues(t, 4, s.Stats().FellBack)
-	require.Equal(t, 10*stripes-1, s.Len())
-	require.Len(t, closeAll(s), 10*stripes-1)
+	require.Equal(t, 10*numStripes-1, s.Len())
+	require.Len(t, closeAll(s), 10*numStripes-1)
 }
 
 // Lateness counts from a Timer's last deadline, even if an earlier Reset has set another
@@ -271,8 +271,8 @@ func TestTimer_ResetAmongThePending(t *testing.T) {
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
 	defer s.Close()
 	timers := []*Timer{s.NewTimer(time.Hour)}
-	timers[0].moved = true
-	for range 2 * stripes {
+	timers[0].wasReset = true
+	for range 2 * numStripes {
 		timers = append(timers, resettable(s, time.Hour, func() {}))
 	}
 	for _, x := range timers {
@@ -280,9 +280,9 @@ func TestTimer_ResetAmongThePending(t *testing.T) {
 	}
 	timers[0].Reset(time.Minute)
 	require.True(t, timers[1].Stop())
-	require.Equal(t, 2*stripes+1, s.shards.first.wheel.Len())
+	require.Equal(t, 2*numStripes+1, s.shards.first.wheel.Len())
 	ps := slices.Collect(s.Pending())
-	require.Len(t, ps, 2*stripes)
+	require.Len(t, ps, 2*numStripes)
 	for _, p := range ps {
 		if p.Kind == KindChannel {
 			require.Equal(t, time.Unix(60, 0), p.Due)
@@ -313,7 +313,7 @@ func TestTimer_EntriesInABubble(t *testing.T) {
 // *Timer.
 func resettable(s *Scheduler, d time.Duration, f func()) *Timer {
 	t := s.AfterFunc(d, f)
-	t.moved = true
+	t.wasReset = true
 	return t
 }
 

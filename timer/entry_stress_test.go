@@ -12,7 +12,7 @@ import (
 )
 
 // entryGoroutines is the number of goroutines that stop and reset the same Timers.
-const entryHands = 4
+const entryGoroutines = 4
 
 // Several goroutines stop and reset a few Timers around their deadlines. At the end the
 // Scheduler is closed. Each start ends in exactly one run, one Stop that reports true, or
@@ -45,7 +45,7 @@ func entryRound(t *testing.T, round uint64) Stats {
 	var handedBack int
 	var wg sync.WaitGroup
 	closing := make(chan struct{})
-	for g := range entryHands {
+	for g := range entryGoroutines {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(round, uint64(g)))
 			for n := 0; ; n++ {
@@ -100,7 +100,7 @@ func entryRound(t *testing.T, round uint64) Stats {
 	require.GreaterOrEqual(t, uint64(handedBack), st.HandedBack)
 	require.LessOrEqual(t, uint64(handedBack), st.HandedBack+st.FellBack)
 	require.Zero(t, st.Pending)
-	require.Zero(t, s.shards.first.timers)
+	require.Zero(t, s.shards.first.timersInWheel)
 	return st
 }
 
@@ -118,7 +118,7 @@ func TestStress_TimersWithChannelsThatAreReset(t *testing.T) {
 		var received, stops, starts atomic.Int64
 		starts.Add(int64(len(timers)))
 		var wg sync.WaitGroup
-		for g := range entryHands {
+		for g := range entryGoroutines {
 			wg.Go(func() {
 				rng := rand.New(rand.NewPCG(uint64(rounds), uint64(g)))
 				for range 2000 {

@@ -25,84 +25,84 @@ type fallback struct {
 	alarm clock.Alarm
 	// inBubble is true if the alarm belongs to a bubble. Then it cannot be stopped from
 	// outside, and may go off after the fallback was removed: onAlarm does nothing then.
-	visits bool
-	at     time.Time // on clock
-	p      payload
-	tag    uint8
+	inBubble bool
+	due      time.Time // on clock
+	p        payload
+	tag      uint8
 }
 
 // fallbacks holds the fallbacks of a shard.
 type fallbacks struct {
-	byID map[timingwheel.ID]*fallback
-	last uint64 // the number in the last id
+	byID       map[timingwheel.ID]*fallback
+	lastNumber uint64 // the number in the last id
 }
 
 // fallBackLocked starts a timer as a fallback. If inBubble is true, the timer follows the
 // clock of the caller's bubble, and otherwise the Scheduler's.
-func (sh *shard) fallBackLocked(d time.Duration, p payload, tag uint8, visits bool) timingwheel.ID {
+func (sh *shard) fallBackLocked(d time.Duration, p payload, tag uint8, inBubble bool) timingwheel.ID {
 	fs := &sh.fallbacks
 	if fs.byID == nil {
 		fs.byID = make(map[timingwheel.ID]*fallback)
 	}
-	sh.n.started++
-	sh.n.fellBack++
-	fs.last++
-	f := &fallback{sh: sh, id: bucket.Foreign(fs.last), clock: sh.s.clock, visits: visits, p: p, tag: tag}
-	if visits {
+	sh.counts.started++
+	sh.counts.fellBack++
+	fs.lastNumber++
+	f := &fallback{sh: sh, id: bucket.Foreign(fs.lastNumber), clock: sh.s.clock, inBubble: inBubble, p: p, tag: tag}
+	if inBubble {
 		f.clock = clock.System()
 	}
 	fs.byID[f.id] = f
-	f.alarm = f.clock.NewAlarm(f.ring)
+	f.alarm = f.clock.NewAlarm(f.onAlarm)
 	now := f.clock.Now()
-	f.setLocked(now, now.Add(d))
+	f.setAlarmLocked(now, now.Add(d))
 	return f.id
 }
 
-func (f *fallback) setLocked(now, at time.Time) {
-	f.at = at
-	clock.ResetAt(f.alarm, now, at)
+func (f *fallback) setAlarmLocked(now, due time.Time) {
+	f.due = due
+	clock.ResetAt(f.alarm, now, due)
 }
 
 // onAlarm is the alarm's function. It does nothing if f was removed from the shard.
-func (f *fallback) ring() {
-	if f.ringLocked() {
-		f.sh.s.dispatch.runAlone(f.p.fn())
+func (f *fallback) onAlarm() {
+	if f.onAlarmLocked() {
+		f.sh.s.dispatcher.runAlone(f.p.fn())
 	}
 }
 
 // onAlarmLocked does the part of onAlarm that needs the shard's lock. It reports whether
 // onAlarm must run the callback.
-func (f *fallback) ringLocked() bool {
+func (f *fallback) onAlarmLocked() bool {
 	f.sh.mu.Lock()
 	defer f.sh.mu.Unlock()
 	if f.sh.fallbacks.byID[f.id] != f {
 		return false
 	}
 	now := f.clock.Now()
-	if now.Before(f.at) { // f was moved when the alarm was going off
-		f.setLocked(now, f.at)
+	if now.Before(f.due) { // f was moved when the alarm was going off
+		f.setAlarmLocked(now, f.due)
 		return false
 	}
 	if f.tag == tagTicker {
 		t := f.p.ticker()
 		sendTime(t.c, now)
-		f.setLocked(now, f.at.Add((now.Sub(f.at)/t.period+1)*t.period))
+		f.setAlarmLocked(now, f.due.Add((now.Sub(f.due)/t.period+1)*t.period))
 		return false
 	}
-	f.leaveLocked()
+	f.removeLocked()
 	if f.tag == tagChan {
 		sendTime(f.p.channel(), now)
 	}
 	return f.tag == tagFunc
 }
 
-func (f *fallback) leaveLocked() {
+func (f *fallback) removeLocked() {
 	fs := &f.sh.fallbacks
 	delete(fs.byID, f.id)
 	if len(fs.byID) == 0 {
 		fs.byID = nil // maps do not shrink
 	}
-	if !f.visits {
+	if !f.inBubble {
 		f.alarm.Stop()
 	}
 }
@@ -113,7 +113,7 @@ func (sh *shard) stopFallbackLocked(id timingwheel.ID) bool {
 	if f == nil {
 		return false
 	}
-	f.leaveLocked()
+	f.removeLocked()
 	return true
 }
 
@@ -122,7 +122,7 @@ func (sh *shard) stopFallbackLocked(id timingwheel.ID) bool {
 func (sh *shard) takeFallbacksLocked() []*fallback {
 	fs := make([]*fallback, 0, len(sh.fallbacks.byID))
 	for _, f := range sh.fallbacks.byID {
-		f.leaveLocked()
+		f.removeLocked()
 		fs = append(fs, f)
 	}
 	return fs

@@ -16,7 +16,7 @@ func TestGuarantee10_EpochIsMonotonic(t *testing.T) {
 	require.NotEqual(t, s.epoch.Round(0), s.epoch)
 	before := s.now()
 	require.GreaterOrEqual(t, s.now(), before)
-	require.NotEqual(t, s.at(1).Round(0), s.at(1), "what the queue gets")
+	require.NotEqual(t, s.timeAt(1).Round(0), s.timeAt(1), "what the queue gets")
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
 		defer s.Close()

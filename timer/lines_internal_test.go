@@ -22,18 +22,18 @@ func TestScheduler_CacheLines(t *testing.T) {
 	lineOf := func(offset uintptr) uintptr { return offset / line }
 	shards := unsafe.Offsetof(s.shards)
 	read := map[string]uintptr{
-		"closed":        unsafe.Offsetof(s.closed),
-		"shards.first":  shards + unsafe.Offsetof(s.shards.first),
-		"shards.spread": shards + unsafe.Offsetof(s.shards.spread),
-		"queue":         unsafe.Offsetof(s.queue),
-		"epoch":         unsafe.Offsetof(s.epoch),
+		"closed":              unsafe.Offsetof(s.closed),
+		"shards.first":        shards + unsafe.Offsetof(s.shards.first),
+		"shards.spreadStarts": shards + unsafe.Offsetof(s.shards.spreadStarts),
+		"queue":               unsafe.Offsetof(s.queue),
+		"epoch":               unsafe.Offsetof(s.epoch),
 	}
-	poller, dispatch := unsafe.Offsetof(s.poller), unsafe.Offsetof(s.dispatch)
+	poller, dispatcher := unsafe.Offsetof(s.poller), unsafe.Offsetof(s.dispatcher)
 	written := map[string]uintptr{
-		"poller.mu":    poller + unsafe.Offsetof(s.poller.mu),
-		"poller.awake": poller + unsafe.Offsetof(s.poller.awake),
-		"poller.head":  poller + unsafe.Offsetof(s.poller.head),
-		"dispatch.mu":  dispatch + unsafe.Offsetof(s.dispatch.mu),
+		"poller.mu":           poller + unsafe.Offsetof(s.poller.mu),
+		"poller.awake":        poller + unsafe.Offsetof(s.poller.awake),
+		"poller.nextBucketAt": poller + unsafe.Offsetof(s.poller.nextBucketAt),
+		"dispatcher.mu":       dispatcher + unsafe.Offsetof(s.dispatcher.mu),
 	}
 	for r, at := range read {
 		for w, by := range written {

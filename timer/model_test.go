@@ -163,8 +163,8 @@ const (
 	modelMost  = time.Minute
 )
 
-// slackOf returns the slack that the Scheduler gives a timer with delay d.
-func (r *modelRun) slackOf(d time.Duration) time.Duration {
+// slackFor returns the slack that the Scheduler gives a timer with delay d.
+func (r *modelRun) slackFor(d time.Duration) time.Duration {
 	if !r.c.slack {
 		return 0
 	}
@@ -301,7 +301,7 @@ func (r *modelRun) fireChan(m *modelTimer) {
 		return
 	}
 	r.n.started++
-	m.due = r.dueAt(m.deadline, r.slackOf(time.Duration(m.deadline-m.due)))
+	m.due = r.dueAt(m.deadline, r.slackFor(time.Duration(m.deadline-m.due)))
 }
 
 // fired counts a timer as fired.
@@ -398,7 +398,7 @@ func (r *modelRun) change() {
 func (r *modelRun) start(now int64) {
 	m := &modelTimer{unread: none}
 	d := r.delay()
-	slack := r.slackOf(d)
+	slack := r.slackFor(d)
 	var err error
 	switch k := r.rng.IntN(8); {
 	case k < 2:
@@ -413,7 +413,7 @@ func (r *modelRun) start(now int64) {
 		m.c = m.t.C
 	default:
 		d = r.tickerPeriod()
-		slack = r.slackOf(d)
+		slack = r.slackFor(d)
 		m.k = r.s.NewTicker(d)
 		m.c, m.period = m.k.C, int64(d)
 	}
@@ -433,7 +433,7 @@ func (r *modelRun) startManyTimers() {
 		m.t = r.s.AfterFunc(d, r.callback(m))
 		r.timers = append(r.timers, m)
 		r.n.started++
-		r.set(m, now, d, r.slackOf(d))
+		r.set(m, now, d, r.slackFor(d))
 		for range 2 {
 			if !m.t.Reset(d) {
 				r.failf("not active")
@@ -561,12 +561,12 @@ func (r *modelRun) stopped(m *modelTimer) {
 // reset resets a timer that is not due now.
 func (r *modelRun) reset(m *modelTimer, now int64) {
 	d := r.delay()
-	slack := r.slackOf(d)
+	slack := r.slackFor(d)
 	was := m.armed
 	switch {
 	case m.k != nil:
 		d = r.tickerPeriod()
-		slack = r.slackOf(d)
+		slack = r.slackFor(d)
 		m.k.Reset(d)
 		m.period, m.unread = int64(d), none
 	case m.t != nil:

@@ -39,7 +39,7 @@ type slack struct {
 }
 
 // forDelay returns the slack of a timer with delay d.
-func (s *slack) of(d time.Duration) time.Duration {
+func (s *slack) forDelay(d time.Duration) time.Duration {
 	if s.most == 0 {
 		return 0
 	}

@@ -42,9 +42,9 @@ func chanPayload(c chan time.Time) payload {
 
 func (p payload) channel() chan time.Time { return *(*chan time.Time)(unsafe.Pointer(&p.p)) }
 
-func timePayload(t *time.Timer) payload { return payload{unsafe.Pointer(t)} }
+func stdTimerPayload(t *time.Timer) payload { return payload{unsafe.Pointer(t)} }
 
-func (p payload) timeTimer() *time.Timer { return (*time.Timer)(p.p) }
+func (p payload) stdTimer() *time.Timer { return (*time.Timer)(p.p) }
 
 func timerPayload(t *Timer) payload { return payload{unsafe.Pointer(t)} }
 

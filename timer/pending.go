@@ -42,7 +42,7 @@ const pendingBatch = 512
 func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 	return func(yield func(PendingTimer) bool) {
 		batch := make([]PendingTimer, 0, pendingBatch)
-		for sh := range s.shards.made() {
+		for sh := range s.shards.existing() {
 			more := true
 			for cursor := uint64(0); more; {
 				batch = batch[:0]
@@ -62,7 +62,7 @@ func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 // isPending reports whether x is a pending timer, or one that was handed back. If x holds
 // a *Timer, isPending replaces it by the Timer's callback or channel and its deadline.
 func isPending(x *timingwheel.Expired[payload]) bool {
-	return x.Tag != tagTimer || x.Value.timer().resolve(x)
+	return x.Tag != tagTimer || x.Value.timer().replaceIn(x)
 }
 
 // scan calls f with the timers in the next pendingBatch slots of the shard's wheel, and
@@ -79,21 +79,21 @@ func (sh *shard) scan(cursor uint64, f func(timingwheel.Entry[payload])) (next u
 
 // describe returns the PendingTimer of an entry. The caller holds the shard's lock.
 func (s *Scheduler) describe(e timingwheel.Entry[payload]) PendingTimer {
-	p := PendingTimer{Due: s.at(e.Due), Kind: KindFunc}
+	p := PendingTimer{Due: s.timeAt(e.Due), Kind: KindFunc}
 	switch e.Tag {
 	case tagChan:
 		p.Kind = KindChannel
 	case tagTicker:
 		p.Kind = KindTicker
 	default:
-		p.pc = e.Value.code()
+		p.pc = e.Value.codeAddr()
 	}
 	return p
 }
 
 // codeAddr returns the address of a func value's code. It is the first word of what the
 // func value points to.
-func (p payload) code() uintptr {
+func (p payload) codeAddr() uintptr {
 	if p.p == nil {
 		return 0
 	}

@@ -24,12 +24,12 @@ const (
 	batchSize = 256
 	// submitSize is how many callbacks the poller collects before it submits them to the
 	// executor. If there are fewer, it runs them itself after trySleep: see poller.run.
-	shareSize = 4 * batchSize
+	submitSize = 4 * batchSize
 	// maxWorkTime bounds how long the poller works without a break of breakTime. Go's
 	// scheduler preempts a goroutine after 10 ms and puts it at the end of the global run
 	// queue, which would delay all timers.
-	workAtMost = 8 * time.Millisecond
-	breakAfter = 100 * time.Microsecond
+	maxWorkTime = 8 * time.Millisecond
+	breakTime   = 100 * time.Microsecond
 	// bucketCost is how many timers take as long as expiring a bucket.
 	bucketCost = 16
 	// watchAfter is how long the poller's goroutine may run callbacks before workers of
@@ -60,21 +60,21 @@ type poller struct {
 	awake bool
 	// fellAsleep is closed when the poller falls asleep. It is nil unless method wait
 	// blocks.
-	asleep chan struct{}
+	fellAsleep chan struct{}
 	// alarmAt is the time that the alarm is set for, or never. While the poller is awake,
 	// alarmAt is the earliest time that wake was called with, or never.
-	armed int64
+	alarmAt int64
 	// mustRecheck is true if a shard has lost its last timer since the poller last
 	// removed empty buckets from the queue. The alarm then goes off within recheckAfter.
 	// Code may read mustRecheck without mu, but must change it under mu.
-	recheck atomic.Bool
+	mustRecheck atomic.Bool
 	// closed is true after the Scheduler is closed: no bucket will be queued any more.
 	closed bool
 	// watchedWakeup is the number of the wake-up whose callbacks are running, or 0. While
 	// they run, the alarm is set for watchAfter or earlier. When they have returned, it
 	// is set for alarmAfterWatch.
-	watched    uint64
-	afterWatch int64
+	watchedWakeup   uint64
+	alarmAfterWatch int64
 	// unfinished is true if the poller fell asleep in the middle of its work: see
 	// interrupted.
 	unfinished bool
@@ -85,17 +85,17 @@ type poller struct {
 
 	// dueShards lists the shards that have more expired timers to fire. moveShards lists
 	// those whose remaining expired timers only move down a level.
-	due, moves shardList
+	dueShards, moveShards shardList
 	// expiredBuf has space for a batch while the poller works, and is nil otherwise.
-	expired *expiredBatch
+	expiredBuf *expiredBatch
 	// batch holds the callbacks that the poller has not submitted yet.
 	batch batch
 	// nextBucketAt is when the next bucket in the queue is due. Buckets that other
 	// goroutines have offered since the last poll may be due earlier: see trySleep.
-	head int64
+	nextBucketAt int64
 	// mayTrim is true if a shard may have lost its last timer. trySleep then calls the
 	// trimmer.
-	idle bool
+	mayTrim bool
 }
 
 // expiredBatch has space for the timers of a batch.
@@ -105,8 +105,8 @@ var expiredBatches = sync.Pool{New: func() any { return new(expiredBatch) }}
 
 func (p *poller) init(s *Scheduler) {
 	p.s = s
-	p.armed = never
-	if s.real {
+	p.alarmAt = never
+	if s.realTime {
 		p.alarm = alarm.New(p.poll)
 	} else {
 		p.alarm = s.clock.NewAlarm(p.poll)
@@ -127,31 +127,31 @@ const recheckAfter = 20 * time.Millisecond
 func (p *poller) wake(at int64) {
 	// The poller clears mustRecheck before it searches the queue for empty buckets. So if
 	// mustRecheck is true here, a later search will find this shard's empty buckets.
-	if at == emptied && p.recheck.Load() {
+	if at == shardEmptied && p.mustRecheck.Load() {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed && !p.s.dispatch.hasReady() {
+	if p.closed && !p.s.dispatcher.hasReady() {
 		return // Close came before the caller
 	}
 	if p.awake {
-		if at == emptied {
-			p.recheck.Store(true)
+		if at == shardEmptied {
+			p.mustRecheck.Store(true)
 		} else {
-			p.armed = min(p.armed, at)
+			p.alarmAt = min(p.alarmAt, at)
 		}
 		return
 	}
-	if at == emptied {
-		if p.s.isAway() {
+	if at == shardEmptied {
+		if p.s.inForeignBubble() {
 			return // a bubble cannot set the alarm, which goes off as set before
 		}
-		p.recheck.Store(true)
-		at = min(deadlineAfter(p.s.now(), recheckAfter), emptied)
+		p.mustRecheck.Store(true)
+		at = min(deadlineAfter(p.s.now(), recheckAfter), shardEmptied)
 	}
-	p.afterWatch = min(p.afterWatch, at)
-	if at < p.armed {
+	p.alarmAfterWatch = min(p.alarmAfterWatch, at)
+	if at < p.alarmAt {
 		now := p.s.moment()
 		if at == atOnce {
 			at = now.now // otherwise the alarm would count as late since the epoch
@@ -161,11 +161,11 @@ func (p *poller) wake(at int64) {
 }
 
 func (p *poller) setAlarmLocked(now moment, at int64) {
-	if p.armed = at; at == never {
+	if p.alarmAt = at; at == never {
 		p.alarm.Stop()
 		return
 	}
-	clock.ResetAt(p.alarm, now.time, p.s.at(at))
+	clock.ResetAt(p.alarm, now.time, p.s.timeAt(at))
 }
 
 // poll is the alarm's function. If the alarm is set while it goes off, poll may be called
@@ -177,48 +177,48 @@ func (p *poller) poll() {
 		return
 	}
 	p.awake, p.unfinished = true, false
-	p.armed = never
+	p.alarmAt = never
 	p.wakeups++
-	ring := p.wakeups
-	p.watchLocked()
+	wakeup := p.wakeups
+	p.startWatchdogLocked()
 	p.mu.Unlock()
-	p.run(ring, false)
+	p.run(wakeup, false)
 }
 
 // startWatchdogLocked makes workers of the pool run callbacks that wait behind a slow
 // one.
-func (p *poller) watchLocked() {
-	if p.watched != 0 {
-		p.watched = 0
-		p.s.dispatch.pool.Watch()
+func (p *poller) startWatchdogLocked() {
+	if p.watchedWakeup != 0 {
+		p.watchedWakeup = 0
+		p.s.dispatcher.pool.Watch()
 	}
 }
 
 // endWatch is called when the callbacks of a wake-up have returned. It sets the alarm for
 // alarmAfterWatch.
-func (p *poller) unwatch(ring uint64) {
+func (p *poller) endWatch(wakeup uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.watched != ring {
+	if p.watchedWakeup != wakeup {
 		return // the alarm has gone off since, or was stopped
 	}
-	p.watched = 0
-	if p.armed != p.afterWatch {
-		p.setAlarmLocked(p.s.moment(), p.afterWatch)
+	p.watchedWakeup = 0
+	if p.alarmAt != p.alarmAfterWatch {
+		p.setAlarmLocked(p.s.moment(), p.alarmAfterWatch)
 	}
 }
 
 // run works until nothing is due, or for maxWorkTime. Then it puts the poller to sleep,
 // so that another goroutine can be the poller, and runs the remaining callbacks.
-func (p *poller) run(ring uint64, worked bool) {
+func (p *poller) run(wakeup uint64, worked bool) {
 	asleep := false
 	defer func() {
 		switch {
 		case asleep:
-		case p.s.system:
+		case p.s.systemClock:
 			// A callback on this goroutine has called runtime.Goexit. Another goroutine
 			// goes on with the work.
-			go p.run(ring, true)
+			go p.run(wakeup, true)
 		default:
 			// A callback has ended the Advance of a virtual clock by a panic or Goexit.
 			// The next Advance goes on with the work.
@@ -231,11 +231,11 @@ func (p *poller) run(ring uint64, worked bool) {
 		didWork, pause := p.work(at)
 		region.End()
 		worked = worked || didWork
-		callbacks, at, asleep = p.sleep(worked, pause)
+		callbacks, at, asleep = p.trySleep(worked, pause)
 	}
 	callbacks.Run()
 	if callbacks.Batch != nil {
-		p.unwatch(ring)
+		p.endWatch(wakeup)
 	}
 }
 
@@ -252,14 +252,14 @@ func (p *poller) interrupted() {
 
 // fallAsleepLocked makes the poller asleep. The alarm must be set already.
 func (p *poller) fallAsleepLocked() {
-	if p.expired != nil {
-		expiredBatches.Put(p.expired)
-		p.expired = nil
+	if p.expiredBuf != nil {
+		expiredBatches.Put(p.expiredBuf)
+		p.expiredBuf = nil
 	}
 	p.awake = false
-	if p.asleep != nil {
-		close(p.asleep)
-		p.asleep = nil
+	if p.fellAsleep != nil {
+		close(p.fellAsleep)
+		p.fellAsleep = nil
 	}
 }
 
@@ -271,10 +271,10 @@ func (p *poller) wait(ctx context.Context) error {
 		p.mu.Unlock()
 		return nil
 	}
-	if p.asleep == nil {
-		p.asleep = make(chan struct{})
+	if p.fellAsleep == nil {
+		p.fellAsleep = make(chan struct{})
 	}
-	asleep := p.asleep
+	asleep := p.fellAsleep
 	p.mu.Unlock()
 	return latch.Await(ctx, asleep)
 }
@@ -282,13 +282,13 @@ func (p *poller) wait(ctx context.Context) error {
 // runRemaining runs the callbacks that a closed poller has fired but not run. It does not
 // wait for the alarm, because only the caller could advance a virtual clock. If ctx ends
 // first, runRemaining returns the error of ctx.
-func (p *poller) finish(ctx context.Context) error {
+func (p *poller) runRemaining(ctx context.Context) error {
 	for {
 		// The goroutine that is the poller now may be interrupted too, so loop.
 		if err := p.wait(ctx); err != nil {
 			return err
 		}
-		if !p.s.dispatch.hasReady() && !p.wasInterrupted() {
+		if !p.s.dispatcher.hasReady() && !p.wasInterrupted() {
 			return nil
 		}
 		done := make(chan struct{})
@@ -342,30 +342,30 @@ func (p *poller) wasInterrupted() bool {
 // batchSize timers. worked reports whether there was any work. If work is left, pause is
 // how long to wait before it is continued; otherwise pause is negative.
 func (p *poller) work(at moment) (worked bool, pause time.Duration) {
-	serial := p.s.dispatch.onPoller
+	serial := p.s.dispatcher.onlyPollerSubmits
 	if serial {
 		p.flush() // callbacks that an interrupted run has not submitted
 	}
-	p.head = 0
+	p.nextBucketAt = 0
 	begin := at.now
 	for n := 0; ; {
 		if serial || n >= batchSize {
 			at, n = p.s.moment(), 0
 		}
-		if !serial && time.Duration(at.now-begin) > workAtMost {
-			return worked, breakAfter
+		if !serial && time.Duration(at.now-begin) > maxWorkTime {
+			return worked, breakTime
 		}
 		if serial {
-			p.batch.fs = p.s.dispatch.takeReady(p.batch.fs)
+			p.batch.fs = p.s.dispatcher.takeReady(p.batch.fs)
 			worked = worked || len(p.batch.fs) > 0
 			p.flush()
 		}
-		sh, b, queued := p.next(at.now, serial)
+		sh, b, queued := p.nextShard(at.now, serial)
 		if sh == nil {
-			if len(p.batch.fs) > 0 && len(p.moves) > 0 {
+			if len(p.batch.fs) > 0 && len(p.moveShards) > 0 {
 				return worked, 0
 			}
-			if sh = p.moves.pop(); sh == nil {
+			if sh = p.moveShards.pop(); sh == nil {
 				return worked, -1
 			}
 		}
@@ -377,50 +377,50 @@ func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 
 // nextShard returns the next shard that has due timers, or nil. If ok is true, b is a
 // bucket of the shard that must be expired first.
-func (p *poller) next(now int64, serial bool) (sh *shard, b dueBucket, ok bool) {
+func (p *poller) nextShard(now int64, serial bool) (sh *shard, b dueBucket, ok bool) {
 	if serial { // finish one bucket before the next
-		if sh = p.due.pop(); sh == nil {
-			sh = p.moves.pop()
+		if sh = p.dueShards.pop(); sh == nil {
+			sh = p.moveShards.pop()
 		}
 		if sh != nil {
 			return sh, b, false
 		}
 	}
-	if now >= p.head { // sleep sees buckets that are offered meanwhile
-		if b, p.head, ok = p.s.queue.PollAt(now); ok {
+	if now >= p.nextBucketAt { // trySleep sees buckets that are offered meanwhile
+		if b, p.nextBucketAt, ok = p.s.queue.PollAt(now); ok {
 			return b.sh, b, true
 		}
 	}
-	return p.due.pop(), b, false
+	return p.dueShards.pop(), b, false
 }
 
 // drain processes a batch of a shard's expired timers. If queued is true, it expires
 // bucket b first. It returns the number of timers that have fired or moved.
 func (p *poller) drain(sh *shard, b dueBucket, queued bool, at moment) (drained int) {
-	if p.expired == nil {
-		p.expired = expiredBatches.Get().(*expiredBatch)
+	if p.expiredBuf == nil {
+		p.expiredBuf = expiredBatches.Get().(*expiredBatch)
 	}
 	sh.mu.Lock()
 	if queued {
-		sh.wheel.Expire(b.b, b.expiration)
+		sh.wheel.Expire(b.bucket, b.expiration)
 	}
-	before := sh.wheel.Cascaded() + sh.n.cascaded
-	n, _ := sh.wheel.Drain(p.expired[:])
-	collected := len(p.batch.fs)
-	drained = p.fireLocked(sh, p.expired[:n], at) + int(sh.wheel.Cascaded()+sh.n.cascaded-before)
+	movedBefore := sh.wheel.Cascaded() + sh.counts.cascaded
+	n, _ := sh.wheel.Drain(p.expiredBuf[:])
+	firstNew := len(p.batch.fs)
+	drained = p.fireLocked(sh, p.expiredBuf[:n], at) + int(sh.wheel.Cascaded()+sh.counts.cascaded-movedBefore)
 	level, more := sh.wheel.Draining()
-	p.idle = p.idle || sh.wheel.Len() == 0
-	p.head = min(p.head, sh.wake)
-	sh.wake = never
+	p.mayTrim = p.mayTrim || sh.wheel.Len() == 0
+	p.nextBucketAt = min(p.nextBucketAt, sh.wakeAt)
+	sh.wakeAt = never
 	sh.mu.Unlock()
 	switch {
 	case more && level == 0:
-		p.due.push(sh)
+		p.dueShards.push(sh)
 	case more:
-		p.moves.push(sh)
+		p.moveShards.push(sh)
 	}
-	prefetch(p.batch.fs[collected:])
-	if len(p.batch.fs) >= shareSize || p.s.dispatch.onPoller {
+	prefetch(p.batch.fs[firstNew:])
+	if len(p.batch.fs) >= submitSize || p.s.dispatcher.onlyPollerSubmits {
 		p.flush()
 	}
 	return drained
@@ -434,7 +434,7 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload], a
 	}
 	for i := range expired {
 		e := &expired[i]
-		sh.n.fire(time.Duration(at.now - e.Due))
+		sh.counts.fire(time.Duration(at.now - e.Due))
 		if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
 			p.batch.fs = append(p.batch.fs, f)
 		}
@@ -448,10 +448,10 @@ func (p *poller) flush() {
 	if len(p.batch.fs) == 0 {
 		return
 	}
-	if h := &p.s.dispatch; h.onPoller {
-		p.batch.each(h.submit)
+	if d := &p.s.dispatcher; d.onlyPollerSubmits {
+		p.batch.submitEach(d.submit)
 	} else {
-		h.batch(&p.batch)
+		d.submitBatch(&p.batch)
 	}
 }
 
@@ -472,37 +472,37 @@ func prefetch(fs []func()) (sum uintptr) {
 // trySleep sets the alarm for the next bucket, or for after pause if work is left, and
 // puts the poller to sleep. ok is false if a timer is already due: then the poller stays
 // awake. The caller must run the callbacks. at is the time that trySleep has read.
-func (p *poller) sleep(worked bool, pause time.Duration) (callbacks share.Work, at moment, ok bool) {
+func (p *poller) trySleep(worked bool, pause time.Duration) (callbacks share.Work, at moment, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at = p.s.moment()
-	next := min(p.head, p.armed)
+	next := min(p.nextBucketAt, p.alarmAt)
 	switch {
 	case pause >= 0:
 		next = at.now + int64(pause)
 	case next <= at.now:
-		p.armed = never
+		p.alarmAt = never
 		return callbacks, at, false
 	case !worked || next-at.now > int64(recheckAfter) || p.closed:
-		p.idle = p.recheck.Swap(false) || p.idle
+		p.mayTrim = p.mustRecheck.Swap(false) || p.mayTrim
 		if next != never {
-			next = p.discardLocked()
+			next = p.discardEmptyLocked()
 		}
 	}
 	if len(p.batch.fs) > 0 {
-		callbacks = p.s.dispatch.share(&p.batch)
+		callbacks = p.s.dispatcher.shareBatch(&p.batch)
 	}
 	if callbacks.Batch != nil {
-		p.watched, p.afterWatch = p.wakeups, next
+		p.watchedWakeup, p.alarmAfterWatch = p.wakeups, next
 		next = min(next, at.now+int64(watchAfter))
 	}
 	p.setAlarmLocked(at, next)
 	if !worked {
 		p.emptyWakeups++
 	}
-	if pause < 0 && (p.idle || p.recheck.Load()) {
-		p.idle = false
-		p.s.trim.soon()
+	if pause < 0 && (p.mayTrim || p.mustRecheck.Load()) {
+		p.mayTrim = false
+		p.s.trimmer.schedule()
 	}
 	p.fallAsleepLocked()
 	return callbacks, at, true
@@ -510,13 +510,13 @@ func (p *poller) sleep(worked bool, pause time.Duration) (callbacks share.Work, 
 
 // discardEmptyLocked removes buckets without timers from the front of the queue, so that
 // the alarm is not set for them. It returns when the first remaining bucket is due.
-func (p *poller) discardLocked() (next int64) {
+func (p *poller) discardEmptyLocked() (next int64) {
 	for {
 		due, ticket, at, ok := p.s.queue.Head()
 		if !ok {
 			return never
 		}
-		if !p.discard(due, ticket) {
+		if !p.discardIfEmpty(due, ticket) {
 			return at
 		}
 	}
@@ -524,15 +524,15 @@ func (p *poller) discardLocked() (next int64) {
 
 // discardIfEmpty removes a bucket from the queue if it has no timers, and reports whether
 // it did.
-func (p *poller) discard(due dueBucket, ticket delayqueue.Ticket) bool {
+func (p *poller) discardIfEmpty(due dueBucket, ticket delayqueue.Ticket) bool {
 	due.sh.mu.Lock()
 	defer due.sh.mu.Unlock()
-	if !due.sh.wheel.Discard(due.b) {
+	if !due.sh.wheel.Discard(due.bucket) {
 		return false
 	}
 	// Remove needs the shard's lock: after unlocking, a start may offer the bucket again.
 	p.s.queue.Remove(ticket)
-	p.idle = p.idle || due.sh.wheel.Len() == 0
+	p.mayTrim = p.mayTrim || due.sh.wheel.Len() == 0
 	return true
 }
 
@@ -542,7 +542,7 @@ func (p *poller) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	if !p.awake && !p.unfinished && !p.s.dispatch.hasReady() {
+	if !p.awake && !p.unfinished && !p.s.dispatcher.hasReady() {
 		p.stopAlarmLocked()
 	}
 }
@@ -550,12 +550,12 @@ func (p *poller) close() {
 // stopAlarmLocked stops the alarm. It does not touch an alarm that is not set, because
 // that may belong to a bubble that has ended.
 func (p *poller) stopAlarmLocked() {
-	p.watchLocked() // the alarm will not go off again
-	if p.armed != never {
-		p.armed = never
+	p.startWatchdogLocked() // the alarm will not go off again
+	if p.alarmAt != never {
+		p.alarmAt = never
 		p.alarm.Stop()
 	}
-	if p.s.real {
+	if p.s.realTime {
 		alarm.Release()
 	}
 }

@@ -21,7 +21,7 @@ func startOn(t testing.TB, sh *shard, d time.Duration, f func()) {
 	t.Helper()
 	now := sh.s.now()
 	sh.mu.Lock()
-	_, err := sh.startLocked(now, d, sh.slackOf(d), funcPayload(f), tagFunc)
+	_, err := sh.startLocked(now, d, sh.slackFor(d), funcPayload(f), tagFunc)
 	sh.unlock()
 	require.NoError(t, err)
 }
@@ -42,9 +42,9 @@ func manual(shards int) (*Scheduler, *timertest.Clock) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(shards))
 	for _, sh := range allShards(s) {
-		sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer)) // without a phase
+		sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.queueBucket)) // without a phase
 	}
-	s.dispatch.onPoller, s.dispatch.batcher = false, executor.NewInline()
+	s.dispatcher.onlyPollerSubmits, s.dispatcher.batcher = false, executor.NewInline()
 	s.poller.awake = true
 	return s, clk
 }
@@ -70,7 +70,7 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	require.Len(t, p.batch.fs, probes, "all that are due")
 	require.LessOrEqual(t, s.Stats().Cascaded, uint64(4*batchSize), "a batch or two of each bucket at most")
 	require.Zero(t, pause, "to run them comes before the moves")
-	require.NotEmpty(t, p.moves)
+	require.NotEmpty(t, p.moveShards)
 
 	p.batch.fs = nil
 	startOn(t, s.shards.at(3), time.Millisecond, func() {})
@@ -102,13 +102,13 @@ func TestPoller_ADueTimerWaitsForFewMoves(t *testing.T) {
 
 	p.batch.fs = nil
 	before := s.Stats().Cascaded
-	require.Positive(t, p.drain(p.moves.pop(), dueBucket{}, false, p.s.moment()))
+	require.Positive(t, p.drain(p.moveShards.pop(), dueBucket{}, false, p.s.moment()))
 	startOn(t, sh, time.Millisecond, func() {})
 	clk.Advance(time.Millisecond)
 	p.work(p.s.moment())
 	require.Len(t, p.batch.fs, 1, "it falls due while they move")
 	require.Less(t, s.Stats().Cascaded-before, uint64(most))
-	require.NotEmpty(t, p.moves)
+	require.NotEmpty(t, p.moveShards)
 }
 
 // The poller clears a batch of expired timers before it uses the memory again.
@@ -120,7 +120,7 @@ func TestPoller_ABatchIsCleared(t *testing.T) {
 	clk.Advance(time.Millisecond)
 	s.poller.work(s.moment())
 	require.Len(t, s.poller.batch.fs, batchSize+1)
-	require.True(t, *s.poller.expired == expiredBatch{})
+	require.True(t, *s.poller.expiredBuf == expiredBatch{})
 }
 
 // Different shards move far timers down at different times, and need no extra wake-up for
@@ -186,20 +186,20 @@ func TestPoller_BatchesAndTurns(t *testing.T) {
 		}
 		return is
 	}
-	require.Equal(t, []int{2}, indices(p.due), "the shard whose timers are due")
-	require.ElementsMatch(t, []int{0, 1}, indices(p.moves), "those whose timers only move")
+	require.Equal(t, []int{2}, indices(p.dueShards), "the shard whose timers are due")
+	require.ElementsMatch(t, []int{0, 1}, indices(p.moveShards), "those whose timers only move")
 	for range 2 {
-		order := indices(p.moves)
-		require.Positive(t, p.drain(p.moves.pop(), dueBucket{}, false, p.s.moment()))
-		require.Positive(t, p.drain(p.moves.pop(), dueBucket{}, false, p.s.moment()))
-		if len(p.moves) > 0 {
-			require.Equal(t, order, indices(p.moves))
+		order := indices(p.moveShards)
+		require.Positive(t, p.drain(p.moveShards.pop(), dueBucket{}, false, p.s.moment()))
+		require.Positive(t, p.drain(p.moveShards.pop(), dueBucket{}, false, p.s.moment()))
+		if len(p.moveShards) > 0 {
+			require.Equal(t, order, indices(p.moveShards))
 		}
 	}
-	require.Empty(t, p.moves)
-	require.Positive(t, p.drain(p.due.pop(), dueBucket{}, false, p.s.moment()))
-	require.Positive(t, p.drain(p.due.pop(), dueBucket{}, false, p.s.moment()))
-	require.Empty(t, p.moves)
+	require.Empty(t, p.moveShards)
+	require.Positive(t, p.drain(p.dueShards.pop(), dueBucket{}, false, p.s.moment()))
+	require.Positive(t, p.drain(p.dueShards.pop(), dueBucket{}, false, p.s.moment()))
+	require.Empty(t, p.moveShards)
 	require.Len(t, p.batch.fs, 3*batchSize)
 }
 
@@ -224,7 +224,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 		fillFar(t, s.shards.at(0), 1000*batchSize)
 		p := &s.poller
 		p.awake = true
-		s.dispatch.onPoller, s.dispatch.batcher = false, executor.NewInline()
+		s.dispatcher.onlyPollerSubmits, s.dispatcher.batcher = false, executor.NewInline()
 		clk.now = clk.now.Add(crossing)
 		clk.step = step
 		began := clk.now
@@ -233,13 +233,13 @@ func TestPoller_WorksForATurn(t *testing.T) {
 		moved := s.shards.at(0).wheel.Cascaded()
 		if step == 0 {
 			require.Negative(t, pause)
-			require.Empty(t, p.moves)
+			require.Empty(t, p.moveShards)
 			require.EqualValues(t, 1000*batchSize, moved)
 		} else {
-			require.Equal(t, breakAfter, pause)
-			require.NotEmpty(t, p.moves)
-			require.Less(t, clk.now.Sub(began), workAtMost+10*step)
-			require.Less(t, workAtMost, 10*time.Millisecond)
+			require.Equal(t, breakTime, pause)
+			require.NotEmpty(t, p.moveShards)
+			require.Less(t, clk.now.Sub(began), maxWorkTime+10*step)
+			require.Less(t, maxWorkTime, 10*time.Millisecond)
 
 			// With one callback and many moves to do, the callback comes first.
 			clk.step = 0
@@ -259,7 +259,7 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(1))
 	p := &s.poller
 	p.awake = true
-	s.dispatch.onPoller, s.dispatch.batcher = false, executor.NewInline()
+	s.dispatcher.onlyPollerSubmits, s.dispatcher.batcher = false, executor.NewInline()
 	const n = 2000
 	for i := range n {
 		startOn(t, s.shards.at(0), time.Duration(i+1)*DefaultTick, func() {})
@@ -267,8 +267,8 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	clk.now = clk.now.Add(time.Second)
 	clk.step = 100 * time.Microsecond
 	_, pause := p.work(p.s.moment())
-	require.Equal(t, breakAfter, pause)
-	require.Empty(t, p.moves)
+	require.Equal(t, breakTime, pause)
+	require.Empty(t, p.moveShards)
 	fired := s.Stats().Fired
 	require.Less(t, fired, uint64(n))
 	require.NotZero(t, fired)
@@ -309,7 +309,7 @@ func TestPoller_RoleIsGivenAwayBeforeCallbacks(t *testing.T) {
 // Many timers fall due at once, and others move down a level meanwhile. Some callbacks
 // panic, some call Goexit and some block. All other callbacks run, and no timer is lost.
 func TestPoller_FaultsInABurst(t *testing.T) {
-	const n = 3 * shareSize
+	const n = 3 * submitSize
 	var panics atomic.Int32
 	s := New(WithTick(10*time.Microsecond), WithWheelSize(16), WithPanicHandler(func(any, []byte) { panics.Inc() }))
 	var ran, ended atomic.Int32
@@ -415,7 +415,7 @@ func TestPoller_ClosedStaysAsleep(t *testing.T) {
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
 	s.Close()
 	s.poller.wake(int64(time.Hour))
-	s.poller.wake(emptied)
+	s.poller.wake(shardEmptied)
 	_, set := clk.Next()
 	require.False(t, set)
 }

@@ -27,28 +27,28 @@ import (
 type Scheduler struct {
 	// Fixed by New.
 
-	epoch     time.Time
-	clock     clock.Clock
-	system    bool // clock is the system's, and time.Since(epoch) reads it fastest
-	real      bool // system, and not made in a testing/synctest bubble
-	config    config
-	limit     *limit // nil: none
-	isDefault bool   // the default Scheduler, which cannot be closed
+	epoch       time.Time
+	clock       clock.Clock
+	systemClock bool // clock is the system's, and time.Since(epoch) reads it fastest
+	realTime    bool // systemClock, and not made in a testing/synctest bubble
+	config      config
+	limit       *limit // nil: none
+	isDefault   bool   // the default Scheduler, which cannot be closed
 	// queue holds the buckets of all shards that have timers, by expiration.
 	queue *delayqueue.Queue[dueBucket]
 
 	// closed is set before the first shard is closed. So after one start was refused, all
 	// later starts are refused.
-	closed   atomic.Bool
-	shutting sync.Once
+	closed    atomic.Bool
+	closeOnce sync.Once
 	// handedBack is closed when Close has taken out all pending timers.
-	done chan struct{}
+	handedBack chan struct{}
 
-	shards shards
-	trim   trimmer
+	shards  shards
+	trimmer trimmer
 
-	poller   poller
-	dispatch dispatch
+	poller     poller
+	dispatcher dispatcher
 
 	// leftover holds the timers that were pending at Close, until TakeLeftover is called.
 	leftover struct {
@@ -90,7 +90,7 @@ var processEpoch = time.Now()
 // dueBucket is an element of the delay queue.
 type dueBucket struct {
 	sh         *shard
-	b          bucket.Bucket
+	bucket     bucket.Bucket
 	expiration int64
 }
 
@@ -104,23 +104,23 @@ func New(opts ...Option) *Scheduler {
 // newScheduler makes a Scheduler. Schedulers does not return it before register.
 func newScheduler(opts []Option) *Scheduler {
 	c := newConfig(opts)
-	s := &Scheduler{clock: c.clock, system: c.clock == nil, config: c, done: make(chan struct{})}
-	if s.system {
+	s := &Scheduler{clock: c.clock, systemClock: c.clock == nil, config: c, handedBack: make(chan struct{})}
+	if s.systemClock {
 		s.clock = clock.System()
 	}
 	s.epoch = s.clock.Now()
-	if s.system {
-		if s.real = bubble.Monotonic(s.epoch); s.real {
+	if s.systemClock {
+		if s.realTime = bubble.Monotonic(s.epoch); s.realTime {
 			s.epoch = processEpoch
 		}
 	}
 	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock), delayqueue.WithEpoch(s.epoch))
 	s.shards.init(s)
-	s.trim.s = s
+	s.trimmer.s = s
 	if c.maxPending > 0 {
-		s.limit = &limit{most: int64(c.maxPending)}
+		s.limit = &limit{max: int64(c.maxPending)}
 	}
-	s.dispatch.init(&c)
+	s.dispatcher.init(&c)
 	s.poller.init(s)
 	return s
 }
@@ -143,7 +143,7 @@ var (
 // due at once does not count against the limit. Start panics if f is nil. It is O(1) and
 // allocates nothing.
 func (s *Scheduler) Start(d time.Duration, f func()) (Handle, error) {
-	return s.start(d, s.config.slack.of(d), mustBeFunc(f), tagFunc)
+	return s.start(d, s.config.slack.forDelay(d), mustBeFunc(f), tagFunc)
 }
 
 // StartWithin is like Start, but the timer may fire up to slack later: see [WithSlack].
@@ -168,7 +168,7 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 	sh := s.lockShard()
 	id, err := sh.startLocked(now, d, slack, p, tag)
 	if err != nil {
-		sh.n.rejected++
+		sh.counts.rejected++
 	}
 	sh.unlock()
 	if err != nil {
@@ -180,11 +180,11 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 // Len returns the number of pending timers. It counts one shard after another, so the
 // result is approximate while other goroutines start and stop timers. O(shards).
 func (s *Scheduler) Len() int {
-	s.mustBeMade()
+	s.mustBeFromNew()
 	n := 0
-	for sh := range s.shards.made() {
+	for sh := range s.shards.existing() {
 		sh.mu.Lock()
-		sh.settleLocked()
+		sh.removeStoppedLocked()
 		n += sh.wheel.Len()
 		sh.unlock()
 	}
@@ -193,12 +193,12 @@ func (s *Scheduler) Len() int {
 
 // Stats returns the Scheduler's counts. O(shards).
 func (s *Scheduler) Stats() Stats {
-	s.mustBeMade()
+	s.mustBeFromNew()
 	var st Stats
-	for sh := range s.shards.made() {
+	for sh := range s.shards.existing() {
 		sh.mu.Lock()
-		sh.settleLocked()
-		st.add(&sh.n)
+		sh.removeStoppedLocked()
+		st.add(&sh.counts)
 		st.Started += sh.stopped.restarts()
 		st.Stopped += sh.stopped.restarts()
 		st.Pending += sh.wheel.Len()
@@ -206,20 +206,20 @@ func (s *Scheduler) Stats() Stats {
 		sh.unlock()
 	}
 	s.poller.stats(&st)
-	s.dispatch.stats(&st)
+	s.dispatcher.stats(&st)
 	return st
 }
 
 // Now returns the time on the Scheduler's clock.
 func (s *Scheduler) Now() time.Time {
-	s.mustBeMade()
+	s.mustBeFromNew()
 	return s.clock.Now()
 }
 
 // Wall returns the time of day on the Scheduler's clock. It has no monotonic reading,
 // because comparing monotonic readings would hide that the clock was set.
 func (s *Scheduler) Wall() time.Time {
-	s.mustBeMade()
+	s.mustBeFromNew()
 	if c, ok := s.clock.(clock.Wall); ok {
 		return c.Wall()
 	}
@@ -228,13 +228,13 @@ func (s *Scheduler) Wall() time.Time {
 
 // now returns the clock's time, in nanoseconds since the epoch. It is never negative.
 func (s *Scheduler) now() int64 {
-	if !s.real {
-		s.mustBeMade()
+	if !s.realTime {
+		s.mustBeFromNew()
 		return max(0, int64(s.clock.Now().Sub(s.epoch)))
 	}
 	now := int64(time.Since(s.epoch))
 	if now < 0 {
-		s.mustNotBeAway()
+		s.mustNotBeInForeignBubble()
 	}
 	return now
 }
@@ -242,10 +242,10 @@ func (s *Scheduler) now() int64 {
 // nowOrForeign is like now, except for the default Scheduler inside a bubble: then it
 // returns foreign instead of panicking, because the Timers and Tickers of the default
 // Scheduler may be used there.
-func (s *Scheduler) nowOrAway() (now int64, away bool) {
+func (s *Scheduler) nowOrForeign() (now int64, foreign bool) {
 	if s.isDefault {
 		if now = int64(time.Since(s.epoch)); now < 0 {
-			return 0, s.isAway()
+			return 0, s.inForeignBubble()
 		}
 		return now, false
 	}
@@ -256,20 +256,20 @@ func (s *Scheduler) nowOrAway() (now int64, away bool) {
 // made outside. A bubble has a clock of its own, so a timer started there would never
 // fire. Its time begins in the year 2000, so the time since the Scheduler's epoch is
 // negative there.
-func (s *Scheduler) mustNotBeAway() {
-	if s.isAway() {
+func (s *Scheduler) mustNotBeInForeignBubble() {
+	if s.inForeignBubble() {
 		panic("timer: a Scheduler that was made outside a testing/synctest bubble is used inside one:" +
 			" call timer.New inside the bubble")
 	}
 }
 
 // isAway reports whether the caller is inside a bubble and s was made outside.
-func (s *Scheduler) isAway() bool {
-	return s.real && bubble.Inside()
+func (s *Scheduler) inForeignBubble() bool {
+	return s.realTime && bubble.Inside()
 }
 
 // mustBeFromNew panics if s was not made by New.
-func (s *Scheduler) mustBeMade() {
+func (s *Scheduler) mustBeFromNew() {
 	if s.clock == nil {
 		panic("timer: a Scheduler that was not made by New")
 	}
@@ -282,23 +282,23 @@ func (s *Scheduler) moment() moment {
 }
 
 // timeAt converts nanoseconds since the epoch into a time.Time.
-func (s *Scheduler) at(n int64) time.Time { return s.epoch.Add(time.Duration(n)) }
+func (s *Scheduler) timeAt(n int64) time.Time { return s.epoch.Add(time.Duration(n)) }
 
 // A limit bounds how many timers with tagLimited may be pending.
 type limit struct {
-	most int64
-	n    atomic.Int64
+	max     int64
+	pending atomic.Int64
 }
 
 // acquire counts one more pending timer. It reports false, and counts nothing, if the
 // limit is reached.
-func (l *limit) take() bool {
-	if l.n.Inc() <= l.most {
+func (l *limit) acquire() bool {
+	if l.pending.Inc() <= l.max {
 		return true
 	}
-	l.n.Dec()
+	l.pending.Dec()
 	return false
 }
 
 // release counts n timers as no longer pending.
-func (l *limit) give(n int) { l.n.Sub(int64(n)) }
+func (l *limit) release(n int) { l.pending.Sub(int64(n)) }

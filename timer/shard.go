@@ -26,11 +26,11 @@ type shard struct {
 	// wakeAt is the time with which unlock must wake the poller: the earliest expiration
 	// of a bucket that became the queue's first under this lock, or shardEmptied, or
 	// never.
-	wake int64
-	n    counts
+	wakeAt int64
+	counts counts
 	// startedAtTrim is the value of counts.started at the last call of trimLocked.
-	trimmed   uint64
-	fallbacks fallbacks
+	startedAtTrim uint64
+	fallbacks     fallbacks
 	// tickets holds the queue's tickets of the buckets above the lowest level, by slot. A
 	// ticket is needed to remove a bucket from the queue.
 	tickets map[uint32]delayqueue.Ticket
@@ -38,8 +38,8 @@ type shard struct {
 	// timersInWheel is how many entries hold a *Timer. stopped lists those Timers that
 	// were stopped. stopped is set once, by the first Timer: then code may read it
 	// without the lock.
-	timers  int
-	stopped *stoppedTimers
+	timersInWheel int
+	stopped       *stoppedTimers
 
 	// The padding makes a shard four cache lines long, so that it begins at a cache line.
 	// Processors fetch lines in pairs: the locks of two shards are never in one pair.
@@ -52,14 +52,14 @@ const (
 	// shardEmptied is passed to poller.wake instead of a time if a shard has lost its
 	// last timer. A timer may be due at that very time, so all code accepts it as a time
 	// too.
-	emptied = never - 1
+	shardEmptied = never - 1
 	// atOnce is passed to poller.wake instead of a time if callbacks wait for the poller.
 	atOnce = 0
 )
 
 func newShard(s *Scheduler, index int) *shard {
-	sh := &shard{s: s, index: index, wake: never}
-	sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer), timingwheel.WithPhase(shardPhase(&s.config, index)))
+	sh := &shard{s: s, index: index, wakeAt: never}
+	sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.queueBucket), timingwheel.WithPhase(shardPhase(&s.config, index)))
 	return sh
 }
 
@@ -83,27 +83,27 @@ func newWheel(c *config, opts ...timingwheel.Option) *timingwheel.Wheel[payload]
 // queueBucket puts a bucket into the delay queue. If the bucket is queued already, it
 // leaves its old place in the queue. The wheel calls queueBucket with the shard's lock
 // held.
-func (sh *shard) offer(b bucket.Bucket, place uint32, expiration int64) {
+func (sh *shard) queueBucket(b bucket.Bucket, slot uint32, expiration int64) {
 	q := sh.s.queue
-	upper := place >= uint32(sh.s.config.wheelSize) // buckets of the lowest level are offered only once
-	if upper {
-		q.Remove(sh.tickets[place])
+	aboveLowest := slot >= uint32(sh.s.config.wheelSize) // buckets of the lowest level are offered only once
+	if aboveLowest {
+		q.Remove(sh.tickets[slot])
 	}
 	ticket, head := q.OfferAt(dueBucket{sh, b, expiration}, expiration)
-	if upper {
+	if aboveLowest {
 		if sh.tickets == nil {
 			sh.tickets = make(map[uint32]delayqueue.Ticket)
 		}
-		sh.tickets[place] = ticket
+		sh.tickets[slot] = ticket
 	}
 	if head {
-		sh.wake = min(sh.wake, expiration)
+		sh.wakeAt = min(sh.wakeAt, expiration)
 	}
 }
 
 // unlock unlocks the shard, and then wakes the poller if that is necessary.
 func (sh *shard) unlock() {
-	if sh.wake != never {
+	if sh.wakeAt != never {
 		sh.unlockAndWake()
 		return
 	}
@@ -111,14 +111,14 @@ func (sh *shard) unlock() {
 }
 
 func (sh *shard) unlockAndWake() {
-	wake := sh.wake
-	sh.wake = never
+	wakeAt := sh.wakeAt
+	sh.wakeAt = never
 	sh.mu.Unlock()
-	sh.s.poller.wake(wake)
+	sh.s.poller.wake(wakeAt)
 }
 
 // slackFor returns the slack that the Scheduler gives a timer with delay d.
-func (sh *shard) slackOf(d time.Duration) time.Duration { return sh.s.config.slack.of(d) }
+func (sh *shard) slackFor(d time.Duration) time.Duration { return sh.s.config.slack.forDelay(d) }
 
 // startLocked starts a timer. If the timer is already due, it fires at once, and the
 // returned id is zero. A Ticker has then set its own next id. The error is ErrClosed or,
@@ -127,11 +127,11 @@ func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag u
 	if sh.s.closed.Load() {
 		return id, ErrClosed
 	}
-	if tag == tagLimited && !sh.s.limit.take() {
-		sh.n.rejectedFull++
+	if tag == tagLimited && !sh.s.limit.acquire() {
+		sh.counts.rejectedFull++
 		return id, ErrTooManyPending
 	}
-	sh.n.started++
+	sh.counts.started++
 	if d > 0 {
 		sh.wheel.Observe(now)
 		// AddTagged refuses a timer that is already due. This happens if another
@@ -141,21 +141,21 @@ func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag u
 			return id, nil
 		}
 	}
-	sh.fireLocked(p, tag)
+	sh.fireDueLocked(p, tag)
 	return id, nil
 }
 
 // restartTickerLocked starts a Ticker again, as part of firing it. deadline must be later
 // than the time at which the Ticker fires.
-func (sh *shard) rearmLocked(now, deadline int64, t *Ticker) timingwheel.ID {
-	slack := sh.slackOf(time.Duration(deadline - now))
+func (sh *shard) restartTickerLocked(now, deadline int64, t *Ticker) timingwheel.ID {
+	slack := sh.slackFor(time.Duration(deadline - now))
 	id, ok := sh.wheel.AddTagged(deadline, int64(slack), tickerPayload(t), tagTicker)
 	if !ok {
 		// A start on another goroutine has read a later time and moved the wheel's clock
 		// past the deadline: the Ticker fires at the next tick.
 		id, _ = sh.wheel.AddTagged(sh.wheel.Clock()+1, 0, tickerPayload(t), tagTicker)
 	}
-	sh.n.started++
+	sh.counts.started++
 	return id
 }
 
@@ -163,21 +163,21 @@ func (sh *shard) rearmLocked(now, deadline int64, t *Ticker) timingwheel.ID {
 func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 	if sh.s.limit != nil {
 		if tag, ok := sh.wheel.Tag(id); ok && tag == tagLimited {
-			sh.s.limit.give(1)
+			sh.s.limit.release(1)
 		}
 	}
 	p, ok = sh.wheel.Remove(id)
-	sh.noteEmptiedLocked(ok)
+	sh.noteRemovedLocked(ok)
 	return p, ok
 }
 
 // noteRemovedLocked is called after removing a timer. ok tells whether there was one. If
 // it was the last of the shard, noteRemovedLocked makes unlock call poller.wake.
-func (sh *shard) noteEmptiedLocked(ok bool) {
+func (sh *shard) noteRemovedLocked(ok bool) {
 	// If mustRecheck is true, the poller will look for empty buckets later anyway: see
 	// poller.wake.
-	if ok && sh.wheel.Len() == 0 && !sh.s.poller.recheck.Load() {
-		sh.wake = min(sh.wake, emptied)
+	if ok && sh.wheel.Len() == 0 && !sh.s.poller.mustRecheck.Load() {
+		sh.wakeAt = min(sh.wakeAt, shardEmptied)
 	}
 }
 
@@ -186,7 +186,7 @@ func (sh *shard) stopLocked(id timingwheel.ID) bool {
 	if _, ok := sh.removeLocked(id); !ok {
 		return sh.stopFallbackLocked(id)
 	}
-	sh.n.stopped++
+	sh.counts.stopped++
 	return true
 }
 
@@ -204,19 +204,19 @@ func (sh *shard) resetLocked(now int64, id timingwheel.ID, d, slack time.Duratio
 		return false
 	}
 	p, _ := sh.removeLocked(id)
-	sh.fireLocked(p, withoutLimit(tag))
+	sh.fireDueLocked(p, withoutLimit(tag))
 	return true
 }
 
 // fireDueLocked fires a timer that is due when it is started or reset.
-func (sh *shard) fireLocked(p payload, tag uint8) {
-	sh.n.fire(0)
+func (sh *shard) fireDueLocked(p payload, tag uint8) {
+	sh.counts.fire(0)
 	var at moment
 	if tag != tagFunc {
 		at = sh.s.moment()
 	}
 	if f, ok := sh.expireLocked(p, tag, at); ok {
-		sh.s.dispatch.submitDueLocked(sh, f)
+		sh.s.dispatcher.submitDueLocked(sh, f)
 	}
 }
 
@@ -227,7 +227,7 @@ func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok boo
 	case tagFunc:
 		return p.fn(), true
 	case tagLimited:
-		sh.s.limit.give(1)
+		sh.s.limit.release(1)
 		return p.fn(), true
 	case tagTicker:
 		p.ticker().tickLocked(at)
@@ -266,12 +266,12 @@ type shards struct {
 	first *shard
 	all   []atomic.Pointer[shard] // nil until the shard is made
 	// spreadStarts is true if starts use all shards.
-	spread atomic.Bool
+	spreadStarts atomic.Bool
 	// tokens gives each proc a *token, if spreadStarts is true.
 	tokens sync.Pool
 
-	busy atomic.Int32  // how many starts have found the first shard locked
-	last atomic.Uint32 // the number of tokens made
+	foundLocked atomic.Int32  // how many starts have found the first shard locked
+	tokensMade  atomic.Uint32 // the number of tokens made
 }
 
 // A token holds the shard that a proc uses. It may change.
@@ -281,7 +281,7 @@ func (ss *shards) init(s *Scheduler) {
 	ss.s = s
 	ss.all = make([]atomic.Pointer[shard], s.config.shards)
 	ss.tokens.New = func() any {
-		return &token{ss.at(int(ss.last.Inc()) % len(ss.all))}
+		return &token{ss.at(int(ss.tokensMade.Inc()) % len(ss.all))}
 	}
 	ss.first = ss.at(0)
 }
@@ -298,7 +298,7 @@ func (ss *shards) at(i int) *shard {
 // existing returns an iterator over the shards that have been made. It may miss a shard
 // that is made meanwhile. That is safe for a caller that has stored a flag first, as
 // Close stores closed: a start on the new shard loads the flag and returns ErrClosed.
-func (ss *shards) made() iter.Seq[*shard] {
+func (ss *shards) existing() iter.Seq[*shard] {
 	return func(yield func(*shard) bool) {
 		for i := range ss.all {
 			if sh := ss.all[i].Load(); sh != nil && !yield(sh) {
@@ -311,18 +311,18 @@ func (ss *shards) made() iter.Seq[*shard] {
 // lockShard chooses and locks a shard for a new timer.
 func (s *Scheduler) lockShard() *shard {
 	ss := &s.shards
-	if !ss.spread.Load() {
+	if !ss.spreadStarts.Load() {
 		if sh := ss.first; sh.mu.TryLock() {
 			return sh
 		}
-		return ss.lockBusy()
+		return ss.lockSecond()
 	}
 	t := ss.tokens.Get().(*token)
 	sh := t.sh
 	if !sh.mu.TryLock() {
 		// Another proc uses this shard too, or the poller drains it. The next shard may
 		// have no other user: then this proc's starts need not wait any more.
-		sh = ss.after(sh)
+		sh = ss.following(sh)
 		t.sh = sh
 		sh.mu.Lock()
 	}
@@ -332,14 +332,14 @@ func (s *Scheduler) lockShard() *shard {
 
 // lockSecond is lockShard's slow path: the first shard is locked, so it locks the second
 // one, if there is one.
-func (ss *shards) lockBusy() *shard {
-	if len(ss.all) > 1 && ss.busy.Inc() >= busyStarts {
-		ss.spread.Store(true)
+func (ss *shards) lockSecond() *shard {
+	if len(ss.all) > 1 && ss.foundLocked.Inc() >= busyStarts {
+		ss.spreadStarts.Store(true)
 	}
-	sh := ss.after(ss.first)
+	sh := ss.following(ss.first)
 	sh.mu.Lock()
 	return sh
 }
 
 // following returns the shard with the next index.
-func (ss *shards) after(sh *shard) *shard { return ss.at((sh.index + 1) % len(ss.all)) }
+func (ss *shards) following(sh *shard) *shard { return ss.at((sh.index + 1) % len(ss.all)) }

@@ -15,7 +15,7 @@ import (
 
 // madeShards returns the indices of the shards that s has made.
 func madeShards(s *Scheduler) (made []int) {
-	for sh := range s.shards.made() {
+	for sh := range s.shards.existing() {
 		made = append(made, sh.index)
 	}
 	return made
@@ -129,10 +129,10 @@ func TestShards_StartsSpreadWhenTheFirstIsBusy(t *testing.T) {
 	}
 	s.shards.first.mu.Lock()
 	start(busyStarts - 1)
-	require.False(t, s.shards.spread.Load())
+	require.False(t, s.shards.spreadStarts.Load())
 	require.Equal(t, []int{0, 1}, madeShards(s), "they do not wait for it")
 	start(1)
-	require.True(t, s.shards.spread.Load())
+	require.True(t, s.shards.spreadStarts.Load())
 	start(1000)
 	s.shards.first.mu.Unlock()
 	start(1000)

@@ -13,10 +13,10 @@ func (s *Scheduler) Sleep(d time.Duration) {
 		return
 	}
 	c := make(chan time.Time, 1)
-	if _, err := s.start(d, s.config.slack.of(d), chanPayload(c), tagChan); err == nil {
+	if _, err := s.start(d, s.config.slack.forDelay(d), chanPayload(c), tagChan); err == nil {
 		select {
 		case <-c:
-		case <-s.done:
+		case <-s.handedBack:
 		}
 		return
 	}
@@ -36,14 +36,14 @@ func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	c := make(chan time.Time, 1)
-	h, err := s.start(d, s.config.slack.of(d), chanPayload(c), tagChan)
+	h, err := s.start(d, s.config.slack.forDelay(d), chanPayload(c), tagChan)
 	if err != nil {
 		return err
 	}
 	select {
 	case <-c:
 		return nil
-	case <-s.done:
+	case <-s.handedBack:
 	case <-ctx.Done():
 		if h.Stop() {
 			return ctx.Err()

@@ -16,15 +16,15 @@ type Ticker struct {
 
 	// sh is the Ticker's shard, set once. It is nil in a zero Ticker, and in one that the
 	// package-level NewTicker has made in a bubble: that Ticker uses stdTicker.
-	sh    *shard
-	inner *time.Ticker
-	c     chan time.Time
+	sh        *shard
+	stdTicker *time.Ticker
+	c         chan time.Time
 
 	// sh.mu guards the fields below.
 
-	id     timingwheel.ID
-	period time.Duration
-	next   int64
+	id       timingwheel.ID
+	period   time.Duration
+	nextTick int64
 }
 
 // NewTicker returns a Ticker that sends the current time on its channel every d. The
@@ -61,8 +61,8 @@ func (s *Scheduler) Tick(d time.Duration) <-chan time.Time {
 // the channel.
 func (t *Ticker) Stop() {
 	if t.sh == nil {
-		if t.inner != nil {
-			t.inner.Stop()
+		if t.stdTicker != nil {
+			t.stdTicker.Stop()
 		}
 		return
 	}
@@ -79,15 +79,15 @@ func (t *Ticker) Stop() {
 func (t *Ticker) Reset(d time.Duration) {
 	mustBePositive("Ticker.Reset", d)
 	if t.sh == nil {
-		if t.inner == nil {
+		if t.stdTicker == nil {
 			panic("timer: Reset called on uninitialized Ticker")
 		}
-		t.inner.Reset(d)
+		t.stdTicker.Reset(d)
 		return
 	}
-	now, away := t.sh.s.nowOrAway()
+	now, foreign := t.sh.s.nowOrForeign()
 	t.sh.mu.Lock()
-	if away {
+	if foreign {
 		t.sh.stopLocked(t.id)
 		t.fallBackLocked(d, true)
 	} else {
@@ -100,41 +100,41 @@ func (t *Ticker) Reset(d time.Duration) {
 // to get the lock sets both period and phase.
 func (t *Ticker) startLocked(now int64, d time.Duration) {
 	sh := t.sh
-	if sh.s.tooFine(d) || sh.s.closed.Load() {
+	if sh.s.tooShort(d) || sh.s.closed.Load() {
 		sh.stopLocked(t.id)
 		t.fallBackLocked(d, false)
 		return
 	}
 	withdraw(t.c)
-	t.period, t.next = d, deadlineAfter(now, d)
-	if sh.resetLocked(now, t.id, d, sh.slackOf(d)) {
+	t.period, t.nextTick = d, deadlineAfter(now, d)
+	if sh.resetLocked(now, t.id, d, sh.slackFor(d)) {
 		return
 	}
 	sh.stopFallbackLocked(t.id)
-	if id, _ := sh.startLocked(now, d, sh.slackOf(d), tickerPayload(t), tagTicker); id != (timingwheel.ID{}) {
+	if id, _ := sh.startLocked(now, d, sh.slackFor(d), tickerPayload(t), tagTicker); id != (timingwheel.ID{}) {
 		t.id = id // otherwise it has fired at once and started itself again
 	}
 }
 
-func (t *Ticker) fallBackLocked(d time.Duration, visits bool) {
+func (t *Ticker) fallBackLocked(d time.Duration, inBubble bool) {
 	withdraw(t.c)
 	t.period = d
-	t.id = t.sh.fallBackLocked(d, tickerPayload(t), tagTicker, visits)
+	t.id = t.sh.fallBackLocked(d, tickerPayload(t), tagTicker, inBubble)
 }
 
 // tooShort reports whether a period is too short for the wheel, which fires at most once
 // a tick. A period of a millisecond or more is never too short: the user has chosen the
 // longer tick.
-func (s *Scheduler) tooFine(period time.Duration) bool {
-	return s.system && period < min(s.config.tick, time.Millisecond) && s.config.slack.of(period) == 0
+func (s *Scheduler) tooShort(period time.Duration) bool {
+	return s.systemClock && period < min(s.config.tick, time.Millisecond) && s.config.slack.forDelay(period) == 0
 }
 
 // tickLocked sends the time and starts the next tick. The Ticker has left the wheel
 // before, and is counted as fired.
 func (t *Ticker) tickLocked(at moment) {
 	sendTime(t.c, at.time)
-	t.next = nextInPhase(t.next, t.period, at.now)
-	t.id = t.sh.rearmLocked(at.now, t.next, t)
+	t.nextTick = nextInPhase(t.nextTick, t.period, at.now)
+	t.id = t.sh.restartTickerLocked(at.now, t.nextTick, t)
 }
 
 // nextInPhase returns the first time after now that is last plus a multiple of period.

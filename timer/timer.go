@@ -35,14 +35,14 @@ type Timer struct {
 	mu sync.Mutex
 	// deadline is when the Timer fires. wheelDeadline is its entry's deadline in the
 	// wheel.
-	deadline, placed int64
-	state            atomic.Uint32
+	deadline, wheelDeadline int64
+	state                   atomic.Uint32
 	// tag is the type of p, set once. The field C would not do: the user may assign to
 	// it.
 	tag uint8
 	// wasReset is true after the first Reset. Later Resets may use an entry that holds
 	// the *Timer. Guarded by sh.mu.
-	moved bool
+	wasReset bool
 }
 
 // AfterFunc waits for d and then runs f on the Scheduler's executor. Stop on the returned
@@ -70,7 +70,7 @@ func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p pay
 
 // startLocked starts the Timer, in the wheel if possible and otherwise as a fallback.
 func (t *Timer) startLocked(now int64, d time.Duration) {
-	id, err := t.sh.startLocked(now, d, t.sh.slackOf(d), t.p, t.tag)
+	id, err := t.sh.startLocked(now, d, t.sh.slackFor(d), t.p, t.tag)
 	if err != nil {
 		id = t.sh.fallBackLocked(d, t.p, t.tag, false)
 	}
@@ -92,7 +92,7 @@ func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.stdTimer("Stop").Stop()
 	}
-	if t.state.Load() >= pending {
+	if t.state.Load() >= pendingInWheel {
 		if active, done := t.stopInWheel(); done {
 			return active
 		}
@@ -105,15 +105,15 @@ func (t *Timer) Stop() bool {
 
 func (t *Timer) stopLocked() (active bool) {
 	t.mu.Lock()
-	was := t.state.Load()
-	if was >= pending {
-		t.state.Store(stopped)
+	oldState := t.state.Load()
+	if oldState >= pendingInWheel {
+		t.state.Store(stoppedInWheel)
 	}
 	t.mu.Unlock()
-	if was >= pending {
-		t.sh.settleTimerLocked(t)
-		t.sh.settleLocked()
-		return was == pending
+	if oldState >= pendingInWheel {
+		t.sh.removeIfStoppedLocked(t)
+		t.sh.removeStoppedLocked()
+		return oldState == pendingInWheel
 	}
 	return t.sh.stopLocked(t.id) || t.withdrawLocked()
 }
@@ -130,11 +130,11 @@ func (t *Timer) Reset(d time.Duration) bool {
 		return t.stdTimer("Reset").Reset(d)
 	}
 	sh := t.sh
-	now, away := sh.s.nowOrAway()
-	if away {
-		return t.resetAway(d)
+	now, foreign := sh.s.nowOrForeign()
+	if foreign {
+		return t.resetInForeignBubble(d)
 	}
-	if t.state.Load() >= pending {
+	if t.state.Load() >= pendingInWheel {
 		if active, done := t.resetInWheel(now, d); done {
 			return active
 		}
@@ -150,11 +150,11 @@ func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
 	if active, done := t.resetInWheelLocked(now, d); done {
 		return active
 	}
-	if t.moved && t.entersWheel(d) {
+	if t.wasReset && t.canEnterWheel(d) {
 		return t.enterWheelLocked(now, d)
 	}
-	t.moved = true
-	if t.sh.resetLocked(now, t.id, d, t.sh.slackOf(d)) {
+	t.wasReset = true
+	if t.sh.resetLocked(now, t.id, d, t.sh.slackFor(d)) {
 		return true
 	}
 	active = t.sh.stopFallbackLocked(t.id) || t.withdrawLocked()
@@ -163,7 +163,7 @@ func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
 }
 
 // resetInForeignBubble resets a Timer of the default Scheduler inside a bubble.
-func (t *Timer) resetAway(d time.Duration) (active bool) {
+func (t *Timer) resetInForeignBubble(d time.Duration) (active bool) {
 	sh := t.sh
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -186,20 +186,20 @@ func (t *Timer) Deadline() (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	return t.sh.s.at(at), true
+	return t.sh.s.timeAt(at), true
 }
 
 func (t *Timer) deadlineLocked() (int64, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch t.state.Load() {
-	case pending:
+	case pendingInWheel:
 		return t.deadline, true
-	case stopped:
+	case stoppedInWheel:
 		return 0, false
 	}
 	if f := t.sh.fallbacks.byID[t.id]; f != nil {
-		return int64(f.at.Sub(t.sh.s.epoch)), true
+		return int64(f.due.Sub(t.sh.s.epoch)), true
 	}
 	return t.sh.wheel.Deadline(t.id)
 }
@@ -209,7 +209,7 @@ func (t *Timer) stdTimer(method string) *time.Timer {
 	if t.p == (payload{}) {
 		panic("timer: " + method + " called on uninitialized Timer")
 	}
-	return t.p.timeTimer()
+	return t.p.stdTimer()
 }
 
 // withdrawLocked removes a sent value from the channel, and reports whether there was

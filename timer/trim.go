@@ -22,7 +22,7 @@ type trimmer struct {
 	s *Scheduler
 	// alarmSet is true if the alarm will go off. onAlarm clears it before it locks the
 	// first shard. So if alarmSet is true, a later pass will see each shard as it is now.
-	set atomic.Bool
+	alarmSet atomic.Bool
 
 	// mu is held while onAlarm runs. Shards are locked after mu.
 	mu     sync.Mutex
@@ -32,8 +32,8 @@ type trimmer struct {
 
 // schedule sets the alarm for a pass over the shards. The poller calls it when a shard
 // may have lost its last timer, and Stop for a Timer whose entry stays in the wheel.
-func (t *trimmer) soon() {
-	if t.set.Load() || !t.s.system || t.s.real == bubble.Inside() {
+func (t *trimmer) schedule() {
+	if t.alarmSet.Load() || !t.s.systemClock || t.s.realTime == bubble.Inside() {
 		return
 	}
 	t.mu.Lock()
@@ -46,31 +46,31 @@ func (t *trimmer) setLocked() {
 		return
 	}
 	if t.alarm == nil {
-		t.alarm = t.s.clock.NewAlarm(t.ring)
+		t.alarm = t.s.clock.NewAlarm(t.onAlarm)
 	}
-	t.set.Store(true)
+	t.alarmSet.Store(true)
 	t.alarm.Reset(trimAfter)
 }
 
 // ring is the alarm's function.
-func (t *trimmer) ring() {
+func (t *trimmer) onAlarm() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.set.Store(false)
+	t.alarmSet.Store(false)
 	if t.closed {
 		return
 	}
-	if t.passLocked() {
+	if t.trimAllLocked() {
 		t.setLocked()
 	}
 }
 
 // trimAllLocked gives back the memory of shards that were not used since the last pass.
 // It reports whether another pass may find more such shards.
-func (t *trimmer) passLocked() (again bool) {
-	for sh := range t.s.shards.made() {
+func (t *trimmer) trimAllLocked() (again bool) {
+	for sh := range t.s.shards.existing() {
 		sh.mu.Lock()
-		sh.settleLocked()
+		sh.removeStoppedLocked()
 		again = sh.trimLocked() || again
 		sh.unlock()
 	}
@@ -83,8 +83,8 @@ func (sh *shard) trimLocked() (used bool) {
 	if sh.wheel.Levels() == 0 || sh.wheel.Len() > 0 {
 		return false
 	}
-	if sh.trimmed != sh.n.started {
-		sh.trimmed = sh.n.started
+	if sh.startedAtTrim != sh.counts.started {
+		sh.startedAtTrim = sh.counts.started
 		return true
 	}
 	if sh.wheel.Release() {

@@ -14,7 +14,7 @@ import (
 
 // chunks returns the number of memory chunks that hold timers, in all shards of s.
 func chunks(s *Scheduler) (n int) {
-	for sh := range s.shards.made() {
+	for sh := range s.shards.existing() {
 		sh.mu.Lock()
 		n += sh.wheel.Chunks()
 		sh.mu.Unlock()
@@ -27,7 +27,7 @@ func startHandle(t *testing.T, sh *shard, d time.Duration, f func()) Handle {
 	t.Helper()
 	now := sh.s.now()
 	sh.mu.Lock()
-	id, err := sh.startLocked(now, d, sh.slackOf(d), funcPayload(f), tagFunc)
+	id, err := sh.startLocked(now, d, sh.slackFor(d), funcPayload(f), tagFunc)
 	h := Handle{sh, id}
 	sh.unlock()
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestTrim_GivesBackWhatIsNotUsed(t *testing.T) {
 			time.Sleep(2*trimAfter + time.Second)
 			require.Zero(t, chunks(s))
 			require.EqualValues(t, 200, fired.Load())
-			require.False(t, s.trim.set.Load(), "there is nothing left to do")
+			require.False(t, s.trimmer.alarmSet.Load(), "there is nothing left to do")
 			stale = append(stale, live...)
 		}
 		wakeups := s.Stats().Wakeups
@@ -112,7 +112,7 @@ func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 			require.Equal(t, 1, chunks(s))
 			// Only the buckets of the first shard's timer stay in the queue.
 			require.LessOrEqual(t, s.queue.Len(), 4)
-			require.False(t, s.trim.set.Load(), "there is nothing left to do")
+			require.False(t, s.trimmer.alarmSet.Load(), "there is nothing left to do")
 		}
 		var fired atomic.Int32
 		for _, sh := range allShards(s) {
@@ -176,11 +176,11 @@ func TestTrim_ClosedMeanwhile(t *testing.T) {
 		s := New()
 		startHandle(t, s.shards.at(0), time.Millisecond, func() {})
 		time.Sleep(10 * time.Millisecond)
-		require.True(t, s.trim.set.Load())
+		require.True(t, s.trimmer.alarmSet.Load())
 		s.Close()
-		s.trim.ring() // as if the alarm had just gone off
-		s.trim.soon()
-		require.False(t, s.trim.set.Load())
+		s.trimmer.onAlarm() // as if the alarm had just gone off
+		s.trimmer.schedule()
+		require.False(t, s.trimmer.alarmSet.Load())
 	})
 }
 
@@ -199,9 +199,9 @@ func TestTrim_Stress(t *testing.T) {
 			default:
 			}
 			before := chunks(s)
-			s.trim.mu.Lock()
-			s.trim.passLocked()
-			s.trim.mu.Unlock()
+			s.trimmer.mu.Lock()
+			s.trimmer.trimAllLocked()
+			s.trimmer.mu.Unlock()
 			if chunks(s) < before {
 				trimmed++
 			}
