@@ -35,7 +35,7 @@ func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 			"Tick":         func() { s.Tick(time.Second) },
 			"Sleep":        func() { s.Sleep(time.Second) },
 		} {
-			require.PanicsWithValue(t, "timer: a Scheduler that was made outside a testing/synctest bubble is used"+
+			require.PanicsWithValue(t, "timer: a Scheduler made outside a testing/synctest bubble must not be used"+
 				" inside one: call timer.New inside the bubble", use, name)
 		}
 	})
@@ -86,7 +86,7 @@ func TestScheduler_MadeOutsideABubbleAndClosedInside(t *testing.T) {
 			"Close":    func() { s.Close() },
 			"Shutdown": func() { s.Shutdown(context.Background()) },
 		} {
-			require.PanicsWithValue(t, "timer: a Scheduler that was made outside a testing/synctest bubble is used"+
+			require.PanicsWithValue(t, "timer: a Scheduler made outside a testing/synctest bubble must not be used"+
 				" inside one: call timer.New inside the bubble", closes, name)
 		}
 	})
@@ -182,7 +182,7 @@ func TestDefault_TimersCrossTheBordersOfBubbles(t *testing.T) {
 	reset := timer.AfterFunc(time.Hour, func() { ran <- time.Now() })
 	c, tk := timer.NewTimer(time.Hour), timer.NewTicker(time.Hour)
 	stopped.Stop()
-	for range 3 { // the wheel then holds the Timer
+	for range 3 { // after two Resets the wheel holds the *Timer
 		reset.Stop()
 		reset.Reset(time.Hour)
 	}

@@ -55,7 +55,7 @@ func TestClose_CollectsOnDemand(t *testing.T) {
 	}
 	before := allocated()
 	left := leftoverOf(s)
-	require.Less(t, allocated()-before, uint64(1_000_000), "bytes: a Pending each would be ten times that")
+	require.Less(t, allocated()-before, uint64(1_000_000), "bytes: Close must not allocate for each timer")
 	for range 2 {
 		var last time.Time
 		got := 0

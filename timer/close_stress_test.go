@@ -89,7 +89,7 @@ func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 		pending = 100_000
 	}
 	warm(t)
-	warmGoroutines(frenzyLimit) // many workers may start while the processors are busy
+	warmGoroutines(frenzyLimit) // the pool may start as many workers while all procs are busy
 	before := footprintNow(t)
 	rounds(t, func(round int) {
 		s := New()
@@ -132,7 +132,7 @@ func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 				ps := closeAll(s)
 				for i := 1; i < len(ps); i++ {
 					if ps[i].Deadline.Before(ps[i-1].Deadline) {
-						t.Error("not by deadline")
+						t.Error("leftover timers are not sorted by deadline")
 						break
 					}
 				}

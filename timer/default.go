@@ -11,7 +11,7 @@ import (
 // closed.
 var defaultScheduler = sync.OnceValue(func() *Scheduler {
 	s := newScheduler([]Option{WithName("default")})
-	s.isDefault = true // before register: from then on Schedulers returns it
+	s.isDefault = true // before register, which lets Schedulers return s
 	s.register()
 	return s
 })
@@ -21,7 +21,7 @@ var defaultScheduler = sync.OnceValue(func() *Scheduler {
 func (s *Scheduler) mustNotBeDefault(method string) {
 	s.mustBeFromNew()
 	if s.isDefault {
-		panic("timer: " + method + " of the default Scheduler, which the whole program shares: close one that you have made with New")
+		panic("timer: " + method + ": the default Scheduler must not be closed, because the whole program shares it: close a Scheduler made by New")
 	}
 }
 
@@ -41,7 +41,7 @@ func Default() *Scheduler {
 		// If the default Scheduler were made here, it would follow the bubble's clock in
 		// the rest of the program. Default panics even if it exists already, so that the
 		// result of a test does not depend on earlier tests.
-		panic("timer: Default is called inside a testing/synctest bubble, whose clock it would not follow:" +
+		panic("timer: Default: must not be called inside a testing/synctest bubble:" +
 			" call timer.New inside the bubble")
 	}
 	return defaultScheduler()

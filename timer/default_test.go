@@ -185,9 +185,9 @@ func TestScheduler_InABubble(t *testing.T) {
 // Closing the default Scheduler would end the timers of other packages.
 func TestDefault_CannotBeClosed(t *testing.T) {
 	s := Default()
-	require.PanicsWithValue(t, "timer: Close of the default Scheduler, which the whole program shares: close one that you have made with New",
+	require.PanicsWithValue(t, "timer: Close: the default Scheduler must not be closed, because the whole program shares it: close a Scheduler made by New",
 		func() { s.Close() })
-	require.PanicsWithValue(t, "timer: Shutdown of the default Scheduler, which the whole program shares: close one that you have made with New",
+	require.PanicsWithValue(t, "timer: Shutdown: the default Scheduler must not be closed, because the whole program shares it: close a Scheduler made by New",
 		func() { s.Shutdown(t.Context()) })
 	h, err := s.Start(time.Hour, func() {})
 	require.NoError(t, err, "it goes on")
@@ -198,7 +198,7 @@ func TestDefault_CannotBeClosed(t *testing.T) {
 func TestDefault_PanicsInABubble(t *testing.T) {
 	for range 2 {
 		synctest.Test(t, func(t *testing.T) {
-			require.PanicsWithValue(t, "timer: Default is called inside a testing/synctest bubble, whose clock it would not follow:"+
+			require.PanicsWithValue(t, "timer: Default: must not be called inside a testing/synctest bubble:"+
 				" call timer.New inside the bubble", func() { Default() })
 			AfterFunc(time.Second, func() {}).Stop() // of package time
 		})

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"sync"
-	"sync/atomic" // whose Uint64 is aligned on 32-bit machines too
+	"sync/atomic" // its Uint64 is aligned on 32-bit machines too
 
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/latch"
@@ -20,11 +20,11 @@ type dispatcher struct {
 
 	exec    executor.Executor
 	batcher executor.Batcher // the executor, unless onlyPollerSubmits
-	ownPool *executor.Pool   // the executor if the Scheduler made it, and ends it; else nil
+	ownPool *executor.Pool   // the executor, if the Scheduler made it; else nil
 	// onPanic is the handler of WithPanicHandler. If it is nil, an executor of
 	// WithExecutor handles panics itself.
 	onPanic func(v any, stack []byte)
-	pool    share.Pool // the executor, if it is a pool to which callbacks go directly
+	pool    share.Pool // the executor, if it is a Pool that shareBatch may use; else nil
 	// panicked counts the panics that reached handlePanic.
 	panicked atomic.Uint64
 	// onlyPollerSubmits is true if the poller submits all callbacks, one by one, in the
@@ -170,7 +170,7 @@ func (d *dispatcher) runRefused(fs ...func()) {
 	d.refusedCount.Add(uint64(len(fs)))
 	for _, f := range fs {
 		if d.ownPool != nil {
-			d.outstanding.Add(1) // otherwise track has counted it
+			d.outstanding.Add(1) // without ownPool, track has counted f
 		}
 		go func() {
 			pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that started a timer

@@ -301,7 +301,7 @@ func (l *stoppedTimers) add(t *Timer) (unlisted *Timer) {
 		return last
 	}
 	if l.maxListed.Load() < maxListed {
-		return t // the stripe may have been settled before t was added
+		return t // removeStoppedLocked may have passed the stripe before t was in it
 	}
 	return nil
 }

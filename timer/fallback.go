@@ -26,7 +26,7 @@ type fallback struct {
 	// inBubble is true if the alarm belongs to a bubble. Then it cannot be stopped from
 	// outside, and may go off after the fallback was removed: onAlarm does nothing then.
 	inBubble bool
-	due      time.Time // on clock
+	due      time.Time // when the timer fires, by clock
 	p        payload
 	tag      uint8
 }
@@ -34,7 +34,7 @@ type fallback struct {
 // fallbacks holds the fallbacks of a shard.
 type fallbacks struct {
 	byID       map[timingwheel.ID]*fallback
-	lastNumber uint64 // the number in the last id
+	lastNumber uint64 // the number in the id of the newest fallback
 }
 
 // fallBackLocked starts a timer as a fallback. If inBubble is true, the timer follows the
@@ -79,7 +79,7 @@ func (f *fallback) onAlarmLocked() bool {
 		return false
 	}
 	now := f.clock.Now()
-	if now.Before(f.due) { // f was moved when the alarm was going off
+	if now.Before(f.due) { // the alarm was already going off when f was reset
 		f.setAlarmLocked(now, f.due)
 		return false
 	}

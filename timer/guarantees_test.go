@@ -313,7 +313,7 @@ func soon(t *testing.T, f func()) {
 	case <-done:
 	case <-time.After(5 * time.Second):
 		buf := make([]byte, 1<<16)
-		t.Fatalf("stuck:\n%s", buf[:runtime.Stack(buf, true)])
+		t.Fatalf("not returned after 5 s, probably a deadlock:\n%s", buf[:runtime.Stack(buf, true)])
 	}
 }
 
@@ -390,7 +390,7 @@ func TestGuarantee07_PanicOrHangHarmsNoOther(t *testing.T) {
 		tick := s.NewTicker(time.Second)
 		time.Sleep(time.Second + 20*time.Millisecond)
 		require.EqualValues(t, n, panics.Load())
-		require.EqualValues(t, n, ran.Load(), "run while others hang")
+		require.EqualValues(t, n, ran.Load(), "callbacks must run while others hang")
 		// Timers that are started later fire in time too.
 		for range 3 {
 			before := ran.Load()

@@ -55,13 +55,13 @@ func TestLabels_OfWhoStartsAreNotTheLibrarys(t *testing.T) {
 	}
 	for g := range strings.SplitSeq(b.String(), "\n\n") {
 		if strings.Contains(g, "acme") {
-			t.Errorf("a goroutine has the labels of who has started a timer:\n%s", g)
+			t.Errorf("a goroutine has the labels of the goroutine that started a timer:\n%s", g)
 		}
 	}
 	close(released)
 	require.NoError(t, onPoller.Shutdown(context.Background()))
 	require.NoError(t, refused.Shutdown(context.Background()))
 	if !seen && !t.Failed() { // the goroutine may have ended already
-		t.Skip("the others have no labels; the goroutine that waits for the alarm was not seen")
+		t.Skip("the goroutine that waits for the alarm was not found; other goroutines have no labels")
 	}
 }

@@ -34,7 +34,7 @@ func TestLeftover_HasHandle(t *testing.T) {
 		d := time.Duration(1+i) * time.Hour
 		want[must(s.Start(d, func() {}))] = d
 	}
-	for h := range want { // one timer is moved, one is stopped
+	for h := range want { // move one timer
 		require.True(t, h.Move(time.Minute))
 		want[h] = time.Minute
 		break
@@ -50,7 +50,7 @@ func TestLeftover_HasHandle(t *testing.T) {
 		case known:
 			require.WithinDuration(t, now.Add(d), l.Deadline, time.Minute)
 			require.NotNil(t, l.Func)
-			require.False(t, l.Handle.Stop(), "it is over")
+			require.False(t, l.Handle.Stop(), "a leftover timer cannot be stopped")
 			delete(want, l.Handle)
 		default:
 			others++

@@ -11,12 +11,12 @@ import (
 // docs/scaling.md counts the lines.
 func TestScheduler_CacheLines(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
-		t.Skip("the layout is that of 64 bits")
+		t.Skip("this layout is for 64-bit machines")
 	}
 	const line = 64
 	var sh shard
 	require.Zero(t, unsafe.Sizeof(sh)%line, "a shard begins where a line does")
-	require.GreaterOrEqual(t, unsafe.Sizeof(sh), uintptr(4*line), "two shards' locks are in no pair of lines")
+	require.GreaterOrEqual(t, unsafe.Sizeof(sh), uintptr(4*line), "no pair of lines has the locks of two shards")
 
 	var s Scheduler
 	lineOf := func(offset uintptr) uintptr { return offset / line }

@@ -71,7 +71,7 @@ func TestScheduler_ManyComeAndGo(t *testing.T) {
 func TestScheduler_BubblesBesideOthers(t *testing.T) {
 	goroutines, descriptors := settled(t)
 	outside := timer.New()
-	hour := start(t, outside, time.Hour, func() { t.Error("it is of a time that passes in bubbles alone") })
+	hour := start(t, outside, time.Hour, func() { t.Error("a timer of an hour outside the bubbles has fired") })
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -29,7 +29,7 @@ func bytesEach(make func() *timer.Scheduler) int64 {
 // A Scheduler's memory depends on its timers, not on the number of procs or shards.
 func TestMemory_OfASchedulerWithFewTimers(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
-		t.Skip("the figures are those of 64 bits")
+		t.Skip("the figures are for 64-bit machines")
 	}
 	idle := bytesEach(func() *timer.Scheduler { return timer.New(timer.WithShards(64)) })
 	t.Logf("idle: %d bytes", idle)
@@ -61,7 +61,7 @@ func TestMemory_OfASchedulerWithFewTimers(t *testing.T) {
 // Measures the memory that TakeLeftover's result takes for each timer.
 func TestMemory_OfLeftovers(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
-		t.Skip("the figures are those of 64 bits")
+		t.Skip("the figures are for 64-bit machines")
 	}
 	const n = 100_000
 	s := timer.New()

@@ -77,12 +77,12 @@ type modelTimer struct {
 	armed    bool  // pending, or its callback has not run yet
 	deadline int64 // exact, in nanoseconds since the epoch
 	due      int64 // the moment at which the deadline's tick comes
-	atOnce   bool  // was due when last started: has fired, but may not have run
-	fell     bool  // was started on a closed Scheduler: due at its deadline, not at a tick
+	atOnce   bool  // was due when last started: has fired, but perhaps not run
+	fell     bool  // fell back, on a closed Scheduler: due at its deadline, not at a tick
 	period   int64 // of a ticker
 	unread   int64 // the moment of the value in c, or none
 	reset    bool  // a Timer that was reset before Close
-	dead     bool  // such a Timer was stopped, and not used since
+	dead     bool  // reset is true, and the Timer was stopped afterwards
 }
 
 const none = -1
@@ -335,7 +335,7 @@ func (r *modelRun) callback(m *modelTimer) func() {
 			r.failf("a timer that is not pending ran: deadline %d", m.deadline)
 		}
 		if m.due != now {
-			r.failf("a timer ran that is due at %d, deadline %d", m.due, m.deadline)
+			r.failf("a timer ran at the wrong time: due at %d, deadline %d", m.due, m.deadline)
 		}
 		r.unset(m)
 		r.fired(m)
@@ -477,7 +477,7 @@ func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error
 			full = errors.Is(err, timer.ErrTooManyPending)
 		}
 		if full && surely+r.undecided(now) < r.c.limit {
-			r.failf("refused with %d pending of %d", surely, r.c.limit)
+			r.failf("Start refused a timer with %d pending, limit %d", surely, r.c.limit)
 		}
 	}
 	switch {
@@ -531,12 +531,12 @@ func (r *modelRun) stop(m *modelTimer, reached bool) {
 		// The timer has left the wheel, so its callback will run.
 	case m.unread != none:
 		if !got {
-			r.failf("Stop did not withdraw what was sent")
+			r.failf("Stop did not remove the sent value from the channel")
 		}
 		m.unread = none
 		r.cover.Withdrawn++
 	case got != m.armed:
-		r.failf("Stop: %v, deadline %d", got, m.deadline)
+		r.failf("Stop reported %v, deadline %d", got, m.deadline)
 	case got:
 		r.stopped(m)
 		if m.reset {
@@ -573,7 +573,7 @@ func (r *modelRun) reset(m *modelTimer, now int64) {
 		active := was || m.unread != none
 		m.unread = none
 		if got := m.t.Reset(d); got != active {
-			r.failf("Timer.Reset: %v, deadline %d", got, m.deadline)
+			r.failf("Timer.Reset reported %v, deadline %d", got, m.deadline)
 		}
 	default:
 		reset := m.h.Move
@@ -582,7 +582,7 @@ func (r *modelRun) reset(m *modelTimer, now int64) {
 			reset = func(d time.Duration) bool { return m.h.MoveWithin(d, slack) }
 		}
 		if got := reset(d); got != was {
-			r.failf("Handle.Move: %v, deadline %d", got, m.deadline)
+			r.failf("Handle.Move reported %v, deadline %d", got, m.deadline)
 		}
 		if !was {
 			r.cover.Stale++
@@ -686,7 +686,7 @@ func (r *modelRun) advance() {
 func (r *modelRun) check() {
 	if !r.c.seldom {
 		if got := r.s.Len(); got != r.pending {
-			r.failf("%d pending, not %d", got, r.pending)
+			r.failf("Len is %d, not %d", got, r.pending)
 		}
 	}
 	if r.steps%16 == 0 && (!r.c.seldom || r.steps%256 == 0) {
@@ -702,10 +702,10 @@ func (r *modelRun) checkStats() {
 		st.Queued != r.queued, st.Refused != 0:
 		r.failf("%+v, pending %d, queued %d, but %+v", r.n, r.pending, r.queued, st)
 	case st.Started != st.Fired+st.Stopped+st.HandedBack+st.FellBack+uint64(st.Pending):
-		r.failf("conservation: %+v", st)
+		r.failf("Stats does not account for each timer: %+v", st)
 	}
 	if st.Lateness.Count() != st.Fired || st.Lateness.Max() >= r.c.tick {
-		r.failf("%d lateness of up to %v", st.Lateness.Count(), st.Lateness.Max())
+		r.failf("Stats counts the lateness of %d timers, up to %v", st.Lateness.Count(), st.Lateness.Max())
 	}
 }
 
@@ -735,7 +735,7 @@ func (r *modelRun) close() {
 		r.identify = false
 		m := r.identified
 		if !m.armed || m.atOnce || m.deadline != deadline {
-			r.failf("Close handed back a deadline of %d: %+v", deadline, m)
+			r.failf("Close handed back a timer with deadline %d, but the model has %+v", deadline, m)
 		}
 		r.handedBack(m)
 	}
@@ -753,7 +753,7 @@ func (r *modelRun) close() {
 				r.handedBack(m)
 			}
 		case m.c == nil:
-			r.failf("Close has not handed back a deadline of %d", m.deadline)
+			r.failf("Close has not handed back a timer with deadline %d", m.deadline)
 		default:
 			want = append(want, m.deadline)
 			r.handedBack(m)
@@ -761,7 +761,7 @@ func (r *modelRun) close() {
 	}
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		r.failf("Close handed back %d, not %d", got, want)
+		r.failf("Close handed back deadlines %d, not %d", got, want)
 	}
 }
 
@@ -784,7 +784,7 @@ func (r *modelRun) finish() {
 	r.check()
 	r.checkStats()
 	if r.pending != 0 || r.queued != 0 {
-		r.failf("%d pending, %d queued", r.pending, r.queued)
+		r.failf("after Close: %d pending, %d queued", r.pending, r.queued)
 	}
 	r.cover.Cascaded += r.s.Stats().Cascaded
 	if slices.ContainsFunc(r.timers, func(m *modelTimer) bool { return m.armed && m.fell }) {

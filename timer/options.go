@@ -22,7 +22,7 @@ type Option interface{ apply(*config) }
 type config struct {
 	tick       time.Duration
 	wheelSize  int
-	shards     int // 0: by GOMAXPROCS
+	shards     int // 0: defaultShards
 	executor   executor.Executor
 	maxPending int // 0: no limit
 	onPanic    func(v any, stack []byte)

@@ -133,7 +133,7 @@ func (p *poller) wake(at int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed && !p.s.dispatcher.hasReady() {
-		return // Close came before the caller
+		return // the Scheduler was closed before
 	}
 	if p.awake {
 		if at == shardEmptied {
@@ -145,7 +145,7 @@ func (p *poller) wake(at int64) {
 	}
 	if at == shardEmptied {
 		if p.s.inForeignBubble() {
-			return // a bubble cannot set the alarm, which goes off as set before
+			return // code in a bubble cannot set the alarm, so leave it
 		}
 		p.mustRecheck.Store(true)
 		at = min(deadlineAfter(p.s.now(), recheckAfter), shardEmptied)
@@ -154,7 +154,7 @@ func (p *poller) wake(at int64) {
 	if at < p.alarmAt {
 		now := p.s.moment()
 		if at == atOnce {
-			at = now.now // otherwise the alarm would count as late since the epoch
+			at = now.now // atOnce would make the alarm seem very late
 		}
 		p.setAlarmLocked(now, at)
 	}
@@ -200,7 +200,7 @@ func (p *poller) endWatch(wakeup uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.watchedWakeup != wakeup {
-		return // the alarm has gone off since, or was stopped
+		return // the alarm has gone off meanwhile, or was stopped
 	}
 	p.watchedWakeup = 0
 	if p.alarmAt != p.alarmAfterWatch {
@@ -386,7 +386,7 @@ func (p *poller) nextShard(now int64, serial bool) (sh *shard, b dueBucket, ok b
 			return sh, b, false
 		}
 	}
-	if now >= p.nextBucketAt { // trySleep sees buckets that are offered meanwhile
+	if now >= p.nextBucketAt { // trySleep finds buckets that are offered meanwhile
 		if b, p.nextBucketAt, ok = p.s.queue.PollAt(now); ok {
 			return b.sh, b, true
 		}

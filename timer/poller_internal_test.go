@@ -67,9 +67,9 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	p := &s.poller
 	worked, pause := p.work(p.s.moment())
 	require.True(t, worked)
-	require.Len(t, p.batch.fs, probes, "all that are due")
-	require.LessOrEqual(t, s.Stats().Cascaded, uint64(4*batchSize), "a batch or two of each bucket at most")
-	require.Zero(t, pause, "to run them comes before the moves")
+	require.Len(t, p.batch.fs, probes, "all due timers must fire")
+	require.LessOrEqual(t, s.Stats().Cascaded, uint64(4*batchSize), "at most two batches of each bucket may move")
+	require.Zero(t, pause, "the callbacks must run before the moves")
 	require.NotEmpty(t, p.moveShards)
 
 	p.batch.fs = nil
@@ -83,7 +83,7 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	p.batch.fs = nil
 	_, pause = p.work(p.s.moment())
 	require.Negative(t, pause)
-	require.EqualValues(t, 2*far, s.Stats().Cascaded, "and then they move")
+	require.EqualValues(t, 2*far, s.Stats().Cascaded, "in the end all far timers must move")
 }
 
 // A due timer waits for fewer than 512 of 20,000 timers that move down. It may fall due
@@ -301,7 +301,7 @@ func TestPoller_RoleIsGivenAwayBeforeCallbacks(t *testing.T) {
 		s.poller.mu.Lock()
 		require.False(t, awake[0], "on the goroutine that was the poller")
 		s.poller.mu.Unlock()
-		require.Equal(t, 2*time.Millisecond, ran.Load(), "the others block, and it does not wait for them")
+		require.Equal(t, 2*time.Millisecond, ran.Load(), "a callback must not wait for others that block")
 		require.NoError(t, s.Shutdown(context.Background()))
 	})
 }
@@ -433,7 +433,7 @@ func TestPoller_WatchesOverCallbacks(t *testing.T) {
 		time.Sleep(time.Second)
 		st := s.Stats()
 		require.EqualValues(t, 10, st.Fired)
-		require.EqualValues(t, 1, st.Wakeups, "they are short")
+		require.EqualValues(t, 1, st.Wakeups, "short callbacks must not wake up the poller")
 
 		began := time.Now()
 		release := make(chan struct{})

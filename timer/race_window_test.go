@@ -290,7 +290,7 @@ func stressAttempts() uint64 {
 // at least a tenth report each. Method round checks that every report is right.
 func TestStress_RaceWindows(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
-		t.Skip("on one proc others run only when the poller is preempted, which in its few microseconds in a window it hardly ever is")
+		t.Skip("on one proc, stoppers run only if the poller is preempted, which is too rare")
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -114,20 +114,20 @@ func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
 		require.Equal(t, limit, s.Len())
 	}
 	fill()
-	for _, h := range hs[:5] { // cancelling makes room for one each
+	for _, h := range hs[:5] { // each Stop makes room for one timer
 		require.True(t, h.Stop())
 		require.False(t, h.Stop())
 		require.False(t, h.Move(0))
 	}
 	require.Equal(t, limit-5, s.Len())
 	fill()
-	clk.Advance(time.Second) // so does expiry
+	clk.Advance(time.Second) // firing makes room too
 	require.Zero(t, s.Len())
 	for _, h := range hs {
 		require.False(t, h.Stop())
 	}
 	fill()
-	require.True(t, hs[len(hs)-1].Move(0)) // and a reset to now
+	require.True(t, hs[len(hs)-1].Move(0)) // moving a timer to now makes room too
 	clk.Advance(0)
 	require.Equal(t, limit-1, s.Len())
 	fill()
@@ -199,14 +199,14 @@ func TestAkka_ClockNearTheEnd(t *testing.T) {
 		s, clk := virtual(t, timer.WithTick(tick), timer.WithWheelSize(4))
 		ran := 0
 		for range 100 { // only some of these fall due
-			start(t, s, math.MaxInt64, func() { t.Error("the last moment has come") })
+			start(t, s, math.MaxInt64, func() { t.Error("a timer beyond the clock's end has fired") })
 		}
 		clk.Advance(math.MaxInt64 - 10*time.Hour)
 		for i := range 9 {
 			start(t, s, time.Duration(i)*time.Hour, func() { ran++ })
 		}
 		for range 50 {
-			start(t, s, 11*time.Hour, func() { t.Error("beyond the end") })
+			start(t, s, 11*time.Hour, func() { t.Error("a timer beyond the clock's end has fired") })
 		}
 		clk.Advance(10*time.Hour - 1)
 		require.Equal(t, 9, ran)
@@ -366,6 +366,6 @@ func TestFolly_CancelAnotherOfTheSameBatch(t *testing.T) {
 		for i := range hs {
 			require.NotEqual(t, ran[i], stopped[i], "timer %d of %d", i, n)
 		}
-		require.Equal(t, n > 512, stopped[n-1], "those of the first batch were taken out together")
+		require.Equal(t, n > 512, stopped[n-1], "timers of the first batch must fire together")
 	}
 }

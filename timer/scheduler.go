@@ -29,7 +29,7 @@ type Scheduler struct {
 
 	epoch       time.Time
 	clock       clock.Clock
-	systemClock bool // clock is the system's, and time.Since(epoch) reads it fastest
+	systemClock bool // clock is clock.System()
 	realTime    bool // systemClock, and not made in a testing/synctest bubble
 	config      config
 	limit       *limit // nil: none
@@ -155,7 +155,7 @@ func (s *Scheduler) StartWithin(d, slack time.Duration, f func()) (Handle, error
 // mustBeFunc panics if f is nil, and returns f as a payload.
 func mustBeFunc(f func()) payload {
 	if f == nil {
-		panic("timer: Start with a nil func")
+		panic("timer: Start: the func must not be nil")
 	}
 	return funcPayload(f)
 }
@@ -258,7 +258,7 @@ func (s *Scheduler) nowOrForeign() (now int64, foreign bool) {
 // negative there.
 func (s *Scheduler) mustNotBeInForeignBubble() {
 	if s.inForeignBubble() {
-		panic("timer: a Scheduler that was made outside a testing/synctest bubble is used inside one:" +
+		panic("timer: a Scheduler made outside a testing/synctest bubble must not be used inside one:" +
 			" call timer.New inside the bubble")
 	}
 }

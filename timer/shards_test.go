@@ -38,7 +38,7 @@ func TestShards_AreMadeOnFirstUse(t *testing.T) {
 	require.Equal(t, 1000, s.Len())
 	require.Equal(t, 1000, s.Stats().Pending)
 	require.Len(t, closeAll(s), 1000)
-	require.Equal(t, []int{0}, madeShards(s), "none is made to be looked at")
+	require.Equal(t, []int{0}, madeShards(s), "Len, Stats and Close must not make shards")
 }
 
 func TestShards_MadeByManyAtOnce(t *testing.T) {
@@ -93,7 +93,7 @@ func TestShards_MadeBesideClose(t *testing.T) {
 						continue
 					}
 					accepted.Inc()
-					require.False(t, late, "another was refused before")
+					require.False(t, late, "a start was accepted after another was refused")
 				}
 			})
 		}
@@ -130,7 +130,7 @@ func TestShards_StartsSpreadWhenTheFirstIsBusy(t *testing.T) {
 	s.shards.first.mu.Lock()
 	start(busyStarts - 1)
 	require.False(t, s.shards.spreadStarts.Load())
-	require.Equal(t, []int{0, 1}, madeShards(s), "they do not wait for it")
+	require.Equal(t, []int{0, 1}, madeShards(s), "starts must not wait for the first shard")
 	start(1)
 	require.True(t, s.shards.spreadStarts.Load())
 	start(1000)

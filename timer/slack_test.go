@@ -51,8 +51,8 @@ func TestSlack_FiresInItsWindow(t *testing.T) {
 	}
 	advanceTo(clk, begin.Add(600*time.Millisecond))
 	require.Zero(t, s.Len())
-	require.Greater(t, late, 1000, "most of them have waited for others")
-	require.LessOrEqual(t, s.Stats().Lateness.Max(), timer.DefaultTick, "counted from the moment that was chosen")
+	require.Greater(t, late, 1000, "most timers must wait for others")
+	require.LessOrEqual(t, s.Stats().Lateness.Max(), timer.DefaultTick, "lateness must count from the due time, not the deadline")
 }
 
 // Timers whose windows overlap fire in one wake-up, even on different shards.

@@ -136,7 +136,7 @@ func TestSleepContext(t *testing.T) {
 		require.NoError(t, s.SleepContext(t.Context(), -1))
 		require.Equal(t, 2*time.Second, time.Since(begin))
 		st := s.Stats()
-		require.EqualValues(t, 1, st.Stopped, "the timer went with the context")
+		require.EqualValues(t, 1, st.Stopped, "the timer must be stopped when the context ends")
 		require.Zero(t, st.Pending)
 		balanced(t, st)
 		time.AfterFunc(time.Second, func() { s.Close() })

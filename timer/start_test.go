@@ -71,7 +71,7 @@ func TestSchedulerStart_SaturatesAtTheEndOfTime(t *testing.T) {
 
 func TestSchedulerStart_NilFuncPanics(t *testing.T) {
 	s, _ := virtual(t)
-	require.PanicsWithValue(t, "timer: Start with a nil func", func() { s.Start(time.Second, nil) })
+	require.PanicsWithValue(t, "timer: Start: the func must not be nil", func() { s.Start(time.Second, nil) })
 	require.Zero(t, s.Stats().Started)
 }
 
@@ -209,7 +209,7 @@ func TestSchedulerShutdown_WaitsForCallbacks(t *testing.T) {
 		require.False(t, done.Load())
 		require.NoError(t, s.Shutdown(context.Background()))
 		require.True(t, done.Load())
-		require.Len(t, closeAll(s), 1, "what was pending at Shutdown is kept for Close")
+		require.Len(t, closeAll(s), 1, "Shutdown must keep pending timers for TakeLeftover")
 	})
 }
 
@@ -251,14 +251,14 @@ func TestScheduler_RefusedByTheExecutorRuns(t *testing.T) {
 			start(t, s, time.Duration(i%2), func() { ran.Inc() })
 		}
 		time.Sleep(time.Second)
-		require.EqualValues(t, 10, ran.Load(), "what has fired runs, on a goroutine of its own if need be")
+		require.EqualValues(t, 10, ran.Load(), "refused callbacks run too")
 		require.EqualValues(t, 5, s.Stats().Refused)
 		hang := make(chan struct{})
 		start(t, s, 0, func() { <-hang })
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.ErrorIs(t, s.Shutdown(ctx), context.DeadlineExceeded, "it waits for those, too")
+		require.ErrorIs(t, s.Shutdown(ctx), context.DeadlineExceeded, "Shutdown must wait for a refused callback")
 		close(hang)
 		require.NoError(t, s.Shutdown(context.Background()))
 	})
@@ -351,7 +351,7 @@ func TestScheduler_GoexitInAnInlineCallback(t *testing.T) {
 		require.EqualValues(t, 1000, n.Load())
 		start(t, s, time.Second, func() { n.Inc() })
 		time.Sleep(time.Minute)
-		require.EqualValues(t, 1001, n.Load(), "the poller lives on")
+		require.EqualValues(t, 1001, n.Load(), "the poller must go on after Goexit")
 		require.NoError(t, s.Shutdown(context.Background()))
 	})
 }
@@ -368,7 +368,7 @@ func TestStats_Lateness(t *testing.T) {
 	require.Equal(t, 400*time.Millisecond, l.Max())
 	require.Zero(t, l.Quantile(0.5))
 	require.Equal(t, 400*time.Millisecond, l.Quantile(1))
-	require.Equal(t, 400*time.Millisecond, s.Stats().Lateness.Quantile(1), "of what is not a variable")
+	require.Equal(t, 400*time.Millisecond, s.Stats().Lateness.Quantile(1), "Quantile of a value that is not addressable")
 }
 
 // With clock.System a callback that blocks does not delay others, as without a clock.

@@ -32,7 +32,7 @@ func TestTicker_TooFineForTheWheel(t *testing.T) {
 	time.Sleep(time.Millisecond)
 	require.Empty(t, tk.C)
 	tk.Reset(time.Millisecond)
-	require.Equal(t, 1, s.Len(), "from a millisecond on the Scheduler's tick decides")
+	require.Equal(t, 1, s.Len(), "a period of a millisecond must use the wheel")
 	require.Empty(t, tk.C)
 	tk.Reset(100 * time.Microsecond)
 	require.Zero(t, s.Len())
