@@ -74,7 +74,7 @@ func TestScheduler_StoppedInsideABubbleBesideOthers(t *testing.T) {
 	}
 }
 
-// Close and Shutdown panic.
+// Inside a bubble, Close and Shutdown of a Scheduler made outside panic.
 func TestScheduler_MadeOutsideABubbleAndClosedInside(t *testing.T) {
 	s := timer.New()
 	begun, end := make(chan struct{}), make(chan struct{})

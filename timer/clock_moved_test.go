@@ -68,9 +68,8 @@ func (c *hurriedClock) next() (set []*hurriedAlarm, first time.Time) {
 	return set, first
 }
 
-// The clock moves between the Scheduler's reading of it and the setting of the alarm. The
-// alarm is still set for the timer's deadline or earlier, and again after it goes off
-// early.
+// If the clock moves between reading it and setting the alarm, the alarm still goes off
+// by the timer's deadline. It may go off early, and is then set again.
 func TestClock_MovedBeforeTheAlarmIsSet(t *testing.T) {
 	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, begun := range map[string]func(t *testing.T, s *timer.Scheduler) (due time.Time){

@@ -16,7 +16,8 @@ type Leftover struct {
 	Deadline time.Time
 	// Func is the timer's callback. It is nil for a timer that sends on a channel.
 	Func func()
-	// Handle is the Handle that [Scheduler.Start] returned, to compare with.
+	// Handle is what [Scheduler.Start] returned for this timer. It tells which timer it
+	// is.
 	Handle Handle
 }
 
@@ -124,8 +125,8 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 // until the first has done so.
 func (s *Scheduler) closeShards() {
 	s.closeOnce.Do(func() {
-		// A start loads closed under its shard's lock. If it loads false, the loop below
-		// finds its timer, because closing the shard takes the same lock.
+		// A start loads closed under its shard's lock. The loop below takes the same lock
+		// later, so it finds the timer of each start that has loaded false.
 		s.closed.Store(true)
 		for sh := range s.shards.existing() {
 			sh.handBackPending()

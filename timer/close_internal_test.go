@@ -20,8 +20,8 @@ func leftoverOf(s *Scheduler) iter.Seq[Leftover] {
 // closeAll closes s and returns the timers that were pending.
 func closeAll(s *Scheduler) []Leftover { return slices.Collect(leftoverOf(s)) }
 
-// Close locks one shard after another. While it waits for one of them, all shards refuse
-// starts already.
+// Close locks one shard after another. While it waits for a shard, all shards already
+// refuse starts.
 func TestClose_IsMonotonic(t *testing.T) {
 	s := New(WithShards(3))
 	start := func(sh *shard) error {

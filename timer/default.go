@@ -47,8 +47,8 @@ func Default() *Scheduler {
 	return defaultScheduler()
 }
 
-// outsideBubble returns the default Scheduler and the time on its clock. Inside a bubble
-// it returns nil. It knows the bubble by the missing monotonic reading of time.Now.
+// outsideBubble returns the default Scheduler and the time on its clock. Inside a bubble,
+// where time.Now has no monotonic reading, it returns nil.
 func outsideBubble() (*Scheduler, int64) {
 	t := time.Now()
 	if !bubble.Monotonic(t) {

@@ -149,7 +149,7 @@ func TestDefault_OutsideABubble(t *testing.T) {
 }
 
 // A Scheduler that is made in a bubble fires at the tick. After Close no goroutine
-// remains, because synctest.Test would fail if one did.
+// remains: synctest.Test checks that.
 func TestScheduler_InABubble(t *testing.T) {
 	withoutDefault(t)
 	for name, end := range map[string]func(*Scheduler) error{

@@ -28,9 +28,9 @@ type dispatcher struct {
 	// panicked counts the panics that reached handlePanic.
 	panicked atomic.Uint64
 	// onlyPollerSubmits is true if the poller submits all callbacks, one by one, in the
-	// order of ticks. An executor.Inline then runs them on the poller. If false, the
-	// goroutine that finds a timer due submits the callback. It is true with a given
-	// clock, and with an executor that is not a Pool or a Goroutines of package executor.
+	// order of ticks. An executor.Inline then runs them on the poller. It is true with a
+	// given clock, and with executors other than Pool and Goroutines of package executor.
+	// If false, the goroutine that finds a timer due submits its callback.
 	onlyPollerSubmits bool
 
 	// refusedCount counts the callbacks that the executor refused.
@@ -84,9 +84,9 @@ func (d *dispatcher) handlePanic(v any, stack []byte) {
 }
 
 // submitDueLocked submits the callback of a timer that is due when it is started or
-// reset. Close takes the shard's lock too. So when Close returns, the callback has been
-// submitted. If only the poller submits, the callback waits in ready, and never runs
-// inside Start.
+// reset. The caller holds the shard's lock, which Close takes too: when Close returns,
+// the callback has been submitted. If only the poller submits, the callback waits in
+// ready, and never runs inside Start.
 func (d *dispatcher) submitDueLocked(sh *shard, f func()) {
 	if !d.onlyPollerSubmits {
 		d.submit(f)
@@ -105,9 +105,9 @@ func (d *dispatcher) submitBatch(b *batch) {
 	b.reset()
 }
 
-// shareBatch gives the callbacks of b to the pool, but the caller must run them: it does
-// so after another goroutine can be the poller. Without a pool, shareBatch submits them
-// to the executor.
+// shareBatch hands the callbacks of b to the pool, and returns them as Work. The caller
+// must run the Work after the poller has fallen asleep. Without a pool, shareBatch
+// submits the callbacks and returns no Work.
 func (d *dispatcher) shareBatch(b *batch) share.Work {
 	if d.pool == nil {
 		d.submitBatch(b)
@@ -202,9 +202,9 @@ func (d *dispatcher) hasReady() bool {
 	return len(d.ready) > 0
 }
 
-// A batch is a list of callbacks to be submitted. A submitted callback may run at once on
-// the same goroutine and end it with runtime.Goexit. Then the next goroutine that is the
-// poller continues after that callback.
+// A batch is a list of callbacks to be submitted. If a callback runs while it is
+// submitted, and ends the goroutine by runtime.Goexit, the next goroutine continues after
+// it.
 type batch struct {
 	fs        []func()
 	submitted int

@@ -187,10 +187,9 @@ func (sh *shard) expireTimersLocked(expired []timingwheel.Expired[payload]) []ti
 	return expired[:n]
 }
 
-// expireTimerLocked handles a due entry that holds a *Timer. If the Timer fires, its
-// callback or channel replaces it in x, and the result is true. If the Timer was stopped,
-// the result is false. If its deadline is later, the entry moves there, and the result is
-// false too.
+// expireTimerLocked handles a due entry x that holds a *Timer. It reports true if the
+// Timer fires, and replaces it in x by its callback or channel. It reports false if the
+// Timer was stopped, or if its deadline is later: then the entry moves there.
 func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 	t := x.Value.timer()
 	t.mu.Lock()
@@ -212,8 +211,8 @@ func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 	return true
 }
 
-// replaceIn replaces the *Timer in x by its callback or channel, and sets its own
-// deadline. It reports false if the Timer is neither pending nor handed back.
+// replaceIn replaces the *Timer in x by its callback or channel, and x's deadline by the
+// Timer's. It reports false if the Timer is neither pending nor handed back.
 func (t *Timer) replaceIn(x *timingwheel.Expired[payload]) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -258,8 +257,8 @@ func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (stoppedCou
 type stoppedTimers struct {
 	s *Scheduler
 	// maxListed is how many Timers a stripe may list. All stripes together list fewer
-	// Timers than the wheel holds. So the last one that is stopped finds no place, and
-	// its Stop removes all entries: with nothing pending, the poller needs no alarm.
+	// Timers than the wheel holds. So if all Timers are stopped, the last Stop finds no
+	// place, and removes all entries: the poller then needs no alarm.
 	maxListed atomic.Int32
 	_         [52]byte
 	stripes   [numStripes]stripe
@@ -286,8 +285,8 @@ func (l *stoppedTimers) callerStripe() *stripe {
 	return &l.stripes[hash/(math.MaxUint64/numStripes+1)]
 }
 
-// add lists a Timer. If there is no place for a Timer, add returns it, and the caller
-// must call removeStoppedLocked.
+// add lists a Timer. If the stripe is full, add returns the Timer that it could not list,
+// and the caller must remove the Timer's entry.
 func (l *stoppedTimers) add(t *Timer) (unlisted *Timer) {
 	maxListed := l.maxListed.Load()
 	if maxListed == 0 {

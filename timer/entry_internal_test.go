@@ -162,7 +162,7 @@ func TestTimer_ManyAreStopped(t *testing.T) {
 	st := s.Stats()
 	require.EqualValues(t, n, st.Stopped)
 	require.EqualValues(t, n, st.Started)
-	// Each of them can be started again.
+	// All Timers can be started again.
 	for _, x := range timers {
 		require.False(t, x.Reset(time.Hour))
 	}

@@ -285,8 +285,7 @@ func ExampleWithTick() {
 	// wake-ups: 1
 }
 
-// Stop withdraws a value that was sent and not received: a later receive never gets an
-// old value.
+// Stop removes a sent value from the channel, so that a later receive never gets it.
 func ExampleTimer_Stop() {
 	clk := timertest.NewClock(noon)
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))

@@ -17,7 +17,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// goEach has a Submit method and no other.
+// goEach is an executor with a Submit method and no other.
 type goEach struct{}
 
 func (goEach) Submit(f func()) error { go f(); return nil }
@@ -78,8 +78,8 @@ func TestWithPanicHandler_AfterClose(t *testing.T) {
 	}
 }
 
-// A Scheduler's panic handler gets the panics of its callbacks, not the executor's
-// handler. Without a panic handler, the executor of WithExecutor handles them.
+// Panics of callbacks go to the Scheduler's panic handler. If there is none, they go to
+// the executor of WithExecutor.
 func TestWithPanicHandler_BesideWithExecutor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ofExecutor []any

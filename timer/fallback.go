@@ -12,7 +12,7 @@ import (
 // There are three cases:
 //
 //   - the period of a Ticker is too short for the wheel;
-//   - the Scheduler is closed, and a goroutine might wait for the timer;
+//   - the Scheduler is closed, but a goroutine must not wait for the timer for ever;
 //   - a timer of the default Scheduler is reset inside a testing/synctest bubble, whose
 //     clock that Scheduler does not follow.
 //

@@ -684,9 +684,9 @@ func settled(t testing.TB) (goroutines, descriptors int) {
 // Without subtests, because each subtest has two goroutines, which would be counted.
 func TestGuarantee11_NothingLeft(t *testing.T) {
 	goroutines, descriptors := settled(t)
-	// set starts a timer so that the alarm is set, with a goroutine and a descriptor.
-	// After late wake-ups on busy procs the alarm uses no descriptor for a while: then
-	// set tries again.
+	// set starts a timer, which makes the alarm use a goroutine and a descriptor. If the
+	// alarm was late on busy procs, it uses no descriptor for a while: then set tries
+	// again.
 	set := func(s *timer.Scheduler) timer.Handle {
 		t.Helper()
 		for until := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {

@@ -31,7 +31,7 @@ type config struct {
 	name       string
 }
 
-// slack says how late timers may fire: share × delay, but at least least and at most
+// slack says how late timers may fire: share × delay, limited to the range from least to
 // most.
 type slack struct {
 	share       float64
@@ -62,7 +62,7 @@ func WithTick(tick time.Duration) Option {
 
 // WithSlack lets timers fire later than their deadlines, so that several timers fire in
 // one wake-up. Wake-ups are most of the CPU cost of timers. A timer's slack is share ×
-// its delay, but at least least and at most most. The timer never fires before its
+// its delay, limited to the range from least to most. The timer never fires before its
 // deadline. It falls due at most its slack after the deadline. The default is no slack.
 //
 // For example, a request's timeout of 30 s need not be exact to a tenth of a millisecond:
@@ -89,7 +89,7 @@ func WithSlack(share float64, least, most time.Duration) Option {
 // WithShards sets the number of shards. A shard is a part of the Scheduler's timers with
 // a lock of its own. More shards let more goroutines start and stop timers at once.
 //
-// The default is 8 × GOMAXPROCS, at most the larger of 64 and 2 × GOMAXPROCS. With
+// The default is 8 × GOMAXPROCS, but at most 64, or 2 × GOMAXPROCS if that is more. With
 // [WithClock] the default is one, which keeps callbacks in order. A shard is made when it
 // is first used. All timers start on the first shard, until goroutines often find it
 // locked. WithShards panics unless n is from 1 to 65536.

@@ -6,8 +6,8 @@ import (
 )
 
 // payload is what an entry in the wheel holds for a pending timer: one pointer. The
-// entry's tag determines its type. An interface would take two words for each timer, and
-// a closure an allocation for each timer.
+// entry's tag determines its type. An interface would take two words for each timer. A
+// closure would take an allocation.
 type payload struct{ p unsafe.Pointer }
 
 const (

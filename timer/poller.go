@@ -49,9 +49,9 @@ const (
 //   - The poller reads alarmAt and falls asleep in one critical section of mu, and wake
 //     takes mu too.
 //
-// If the poller reads the queue after the offer, it finds the bucket. If it has read the
-// queue before, wake tells it: while the poller is awake, wake lowers alarmAt, and when
-// the poller is asleep, wake sets the alarm.
+// If the poller reads the queue after the offer, it finds the bucket. If the poller has
+// read the queue before, wake tells it. While the poller is awake, wake lowers alarmAt.
+// When the poller is asleep, wake sets the alarm.
 type poller struct {
 	s     *Scheduler
 	alarm clock.Alarm
@@ -71,7 +71,7 @@ type poller struct {
 	// closed is true after the Scheduler is closed: no bucket will be queued any more.
 	closed bool
 	// watchedWakeup is the number of the wake-up whose callbacks are running, or 0. While
-	// they run, the alarm is set for watchAfter or earlier. When they have returned, it
+	// they run, the alarm goes off within watchAfter. When they have returned, the alarm
 	// is set for alarmAfterWatch.
 	watchedWakeup   uint64
 	alarmAfterWatch int64
@@ -113,13 +113,13 @@ func (p *poller) init(s *Scheduler) {
 	}
 }
 
-// recheckAfter is how long after a shard has lost its last timer the poller removes the
-// shard's empty buckets. The delay avoids setting the alarm each time if timers come and
-// go one at a time.
+// recheckAfter is the delay after which the poller removes the empty buckets of a shard
+// that has lost its last timer. Without the delay, timers that come and go one at a time
+// would set the alarm each time.
 const recheckAfter = 20 * time.Millisecond
 
-// wake makes the poller work at the given time, if the alarm is set for a later time. at
-// may be atOnce or shardEmptied. The caller must not hold a shard's lock.
+// wake makes the poller work at the given time, if the alarm is set for a later time. The
+// time may also be atOnce or shardEmptied. The caller must not hold a shard's lock.
 //
 // shardEmptied makes the poller remove empty buckets from the queue, recheckAfter from
 // now. Otherwise, with nothing pending, the alarm would stay set until the bucket of the
@@ -250,7 +250,7 @@ func (p *poller) interrupted() {
 	p.fallAsleepLocked()
 }
 
-// fallAsleepLocked makes the poller asleep. The alarm must be set already.
+// fallAsleepLocked marks the poller as asleep. The caller has set the alarm.
 func (p *poller) fallAsleepLocked() {
 	if p.expiredBuf != nil {
 		expiredBatches.Put(p.expiredBuf)
@@ -280,8 +280,8 @@ func (p *poller) wait(ctx context.Context) error {
 }
 
 // runRemaining runs the callbacks that a closed poller has fired but not run. It does not
-// wait for the alarm, because only the caller could advance a virtual clock. If ctx ends
-// first, runRemaining returns the error of ctx.
+// wait for the alarm: on a virtual clock, the caller would have to advance the clock. If
+// ctx ends first, runRemaining returns the error of ctx.
 func (p *poller) runRemaining(ctx context.Context) error {
 	for {
 		// The goroutine that is the poller now may be interrupted too, so loop.

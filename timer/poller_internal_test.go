@@ -57,8 +57,8 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 		fillFar(t, sh, far)
 	}
 	clk.Advance(crossing - 10*time.Millisecond)
-	// These timers fall due when the far timers begin to move down. There is more than a
-	// batch of them in the shard with far timers, and in one without.
+	// These timers fall due when the far timers begin to move down. More than a batch of
+	// them are in a shard with far timers, and as many in a shard without.
 	const probes = 2 * (batchSize + 100)
 	for i := range probes {
 		startOn(t, s.shards.at(1+i%2), 10*time.Millisecond, func() {})

@@ -16,7 +16,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// Goroutines called stoppers stop and reset timers just while these leave their bucket.
+// Goroutines called stoppers stop and reset timers while the timers leave their bucket.
 // In each round, several batches of timers are in one bucket. When the bucket expires,
 // each stopper goes through the timers in an order of its own. There are two kinds of
 // rounds:
@@ -286,8 +286,9 @@ func stressAttempts() uint64 {
 	return 600_000
 }
 
-// In each kind of round some Stops report true and some report false. In the long form,
-// at least a tenth report each. Method round checks that every report is right.
+// In each kind of round, some Stops report true and some report false. In the long form,
+// each result has at least a tenth of the Stops. Method round checks that all results are
+// right.
 func TestStress_RaceWindows(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("on one proc, stoppers run only if the poller is preempted, which is too rare")

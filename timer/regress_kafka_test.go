@@ -41,8 +41,8 @@ func TestKafka_ClockIsNotStale(t *testing.T) {
 	}
 }
 
-// In Kafka, a task was cancelled while its bucket moved down a level. It was uncounted
-// twice, or was put back and ran.
+// In Kafka, a task was cancelled while its bucket moved down a level. It was subtracted
+// from the count twice, or was put back and ran.
 func TestKafka2226_CancelRacesReinsertion(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
 	const n = 2000

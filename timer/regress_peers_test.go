@@ -98,8 +98,8 @@ func TestNetty2541And5647_StoppedTimersLeaveAtOnce(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// In Netty, a timeout that was cancelled and then removed was uncounted twice. Then the
-// timer accepted more timeouts than its limit.
+// In Netty, a timeout that was cancelled and then removed was subtracted from the count
+// twice. Then the timer accepted more timeouts than its limit.
 func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
 	const limit = 10
 	s, clk := virtual(t, timer.WithMaxPending(limit))
@@ -284,8 +284,8 @@ func TestTokio_StartWhileThePollerFallsAsleep(t *testing.T) {
 }
 
 // The wheel of wahern/timeout may announce its next timer too early, but never too late.
-// Here too: no timer is early or late, fires twice, or both fires and is stopped. See
-// also TestWheelNext_IsALowerBound in package timingwheel, and the model.
+// The test checks that no timer is early or late, fires twice, or both fires and is
+// stopped. See also TestWheelNext_IsALowerBound in package timingwheel, and the model.
 func TestWahern_TheHintIsNeverLate(t *testing.T) {
 	for _, size := range []int{2, 8, 256} {
 		s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithWheelSize(size), timer.WithShards(2))

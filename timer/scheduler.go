@@ -239,9 +239,8 @@ func (s *Scheduler) now() int64 {
 	return now
 }
 
-// nowOrForeign is like now, except for the default Scheduler inside a bubble: then it
-// returns foreign instead of panicking, because the Timers and Tickers of the default
-// Scheduler may be used there.
+// nowOrForeign is like now. But for the default Scheduler inside a bubble it returns
+// foreign = true instead of panicking: the default Scheduler's Timers may be used there.
 func (s *Scheduler) nowOrForeign() (now int64, foreign bool) {
 	if s.isDefault {
 		if now = int64(time.Since(s.epoch)); now < 0 {
@@ -263,7 +262,7 @@ func (s *Scheduler) mustNotBeInForeignBubble() {
 	}
 }
 
-// isAway reports whether the caller is inside a bubble and s was made outside.
+// inForeignBubble reports whether the caller is inside a bubble and s was made outside.
 func (s *Scheduler) inForeignBubble() bool {
 	return s.realTime && bubble.Inside()
 }

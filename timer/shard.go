@@ -23,9 +23,9 @@ type shard struct {
 	// mu guards the fields below.
 
 	wheel *timingwheel.Wheel[payload]
-	// wakeAt is the time with which unlock must wake the poller: the earliest expiration
-	// of a bucket that became the queue's first under this lock, or shardEmptied, or
-	// never.
+	// wakeAt is what unlock passes to poller.wake: the earliest expiration of a bucket
+	// that became the queue's first, or shardEmptied. If wakeAt is never, unlock does not
+	// call wake.
 	wakeAt int64
 	counts counts
 	// startedAtTrim is the value of counts.started at the last call of trimLocked.
@@ -171,8 +171,8 @@ func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 	return p, ok
 }
 
-// noteRemovedLocked is called after removing a timer. ok tells whether there was one. If
-// it was the last of the shard, noteRemovedLocked makes unlock call poller.wake.
+// noteRemovedLocked is called after an attempt to remove a timer. ok reports whether one
+// was removed. If it was the shard's last timer, unlock will call poller.wake.
 func (sh *shard) noteRemovedLocked(ok bool) {
 	// If mustRecheck is true, the poller will look for empty buckets later anyway: see
 	// poller.wake.
@@ -274,7 +274,7 @@ type shards struct {
 	tokensMade  atomic.Uint32 // the number of tokens made
 }
 
-// A token holds the shard that a proc uses. It may change.
+// A token holds the shard that a proc uses at present.
 type token struct{ sh *shard }
 
 func (ss *shards) init(s *Scheduler) {

@@ -16,9 +16,9 @@ func allShards(s *Scheduler) []*shard {
 	return all
 }
 
-// The clock of a Ticker's start is older than the wheel's, so its next tick is already
-// due. The Ticker fires at the following tick of the wheel. It must not panic, because a
-// panic would leave the shard locked.
+// A Ticker starts again with an old reading of the clock, so its next tick is already due
+// in the wheel. The Ticker fires at the wheel's following tick. A panic would leave the
+// shard locked.
 func TestShard_RearmOfWhatIsDue(t *testing.T) {
 	s := New(WithShards(1), WithTick(time.Millisecond))
 	defer s.Close()

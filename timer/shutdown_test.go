@@ -80,7 +80,7 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 			_, set := clk.Next()
 			require.False(t, set, "an alarm is left")
 
-			// Callbacks that have not run when Shutdown is called run on its behalf.
+			// Shutdown runs the callbacks that the Goexit has left.
 			order = nil
 			start(t, s, 0, runtime.Goexit)
 			for i := range 3 {
@@ -135,7 +135,7 @@ func TestSchedulerShutdown_NothingLeftAndAContextThatHasEnded(t *testing.T) {
 		clk := timertest.NewClock(epoch)
 		require.NoError(t, timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline())).Shutdown(ended))
 		// All alarms on the system's clock share a goroutine. It may still be busy with
-		// another test: then Shutdown returns the error of ended.
+		// another test: then Shutdown returns the error of its context.
 		for s := timer.New(timer.WithExecutor(executor.NewInline())); s.Shutdown(ended) != nil; {
 			runtime.Gosched()
 		}

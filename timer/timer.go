@@ -123,8 +123,9 @@ func (t *Timer) stopLocked() (active bool) {
 // Reset removes it from the channel and reports true.
 //
 // A Timer that was not active is started again, even on a closed Scheduler: see
-// [Scheduler.Close]. Reset of AfterFunc's Timer then runs f again, and does not wait for
-// an earlier run. Reset panics if the Timer was not made by NewTimer or AfterFunc.
+// [Scheduler.Close]. For a Timer of AfterFunc, Reset then makes f run again, and does not
+// wait for an earlier run. Reset panics if the Timer was not made by NewTimer or
+// AfterFunc.
 func (t *Timer) Reset(d time.Duration) bool {
 	if t.sh == nil {
 		return t.stdTimer("Reset").Reset(d)

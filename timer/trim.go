@@ -21,7 +21,8 @@ const trimAfter = 5 * time.Second
 type trimmer struct {
 	s *Scheduler
 	// alarmSet is true if the alarm will go off. onAlarm clears it before it locks the
-	// first shard. So if alarmSet is true, a later pass will see each shard as it is now.
+	// first shard. So if alarmSet is true, the coming pass will see all changes made
+	// until now.
 	alarmSet atomic.Bool
 
 	// mu is held while onAlarm runs. Shards are locked after mu.
@@ -52,7 +53,7 @@ func (t *trimmer) setLocked() {
 	t.alarm.Reset(trimAfter)
 }
 
-// ring is the alarm's function.
+// onAlarm is the alarm's function.
 func (t *trimmer) onAlarm() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
