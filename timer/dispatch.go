@@ -23,9 +23,8 @@ type dispatcher struct {
 	ownPool *executor.Pool   // the executor, if the Scheduler made it; else nil
 	// onPanic is the handler of WithPanicHandler. If it is nil, an executor of
 	// WithExecutor handles panics itself.
-	onPanic func(v any, stack []byte)
-	pool    share.Pool // the executor, if it is a Pool that shareBatch may use; else nil
-	// panicked counts the panics that reached handlePanic.
+	onPanic  func(v any, stack []byte)
+	pool     share.Pool // the executor, if it is a Pool that shareBatch may use; else nil
 	panicked atomic.Uint64
 	// onlyPollerSubmits is true if the poller submits all callbacks, one by one, in the
 	// order of ticks. An executor.Inline then runs them on the poller. It is true with a
@@ -33,7 +32,6 @@ type dispatcher struct {
 	// If false, the goroutine that finds a timer due submits its callback.
 	onlyPollerSubmits bool
 
-	// refusedCount counts the callbacks that the executor refused.
 	refusedCount atomic.Uint64
 	// outstanding counts unfinished callbacks, except those that run on ownPool:
 	// ownPool.Shutdown waits for those.
@@ -121,14 +119,12 @@ func (d *dispatcher) shareBatch(b *batch) share.Work {
 	return w
 }
 
-// submit submits one callback to the executor.
 func (d *dispatcher) submit(f func()) {
 	if d.exec.Submit(d.track(f)) != nil {
 		d.runRefused(f)
 	}
 }
 
-// trackAll calls track for each callback of b.
 func (d *dispatcher) trackAll(b *batch) []func() {
 	if d.ownPool != nil {
 		return b.fs

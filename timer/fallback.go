@@ -31,7 +31,6 @@ type fallback struct {
 	tag      uint8
 }
 
-// fallbacks holds the fallbacks of a shard.
 type fallbacks struct {
 	byID       map[timingwheel.ID]*fallback
 	lastNumber uint64 // the number in the id of the newest fallback

@@ -58,8 +58,7 @@ type poller struct {
 
 	mu    sync.Mutex
 	awake bool
-	// fellAsleep is closed when the poller falls asleep. It is nil unless method wait
-	// blocks.
+	// fellAsleep is closed when the poller falls asleep. It is nil unless wait blocks.
 	fellAsleep chan struct{}
 	// alarmAt is the time that the alarm is set for, or never. While the poller is awake,
 	// alarmAt is the earliest time that wake was called with, or never.
@@ -75,8 +74,7 @@ type poller struct {
 	// is set for alarmAfterWatch.
 	watchedWakeup   uint64
 	alarmAfterWatch int64
-	// unfinished is true if the poller fell asleep in the middle of its work: see
-	// interrupted.
+	// unfinished is true if the poller fell asleep with work left: see sleepUnfinished.
 	unfinished bool
 
 	wakeups, emptyWakeups uint64
@@ -93,12 +91,10 @@ type poller struct {
 	// nextBucketAt is when the next bucket in the queue is due. Buckets that other
 	// goroutines have offered since the last poll may be due earlier: see trySleep.
 	nextBucketAt int64
-	// mayTrim is true if a shard may have lost its last timer. trySleep then calls the
-	// trimmer.
+	// mayTrim is true if a shard may have lost its last timer: see trySleep.
 	mayTrim bool
 }
 
-// expiredBatch has space for the timers of a batch.
 type expiredBatch [batchSize]timingwheel.Expired[payload]
 
 var expiredBatches = sync.Pool{New: func() any { return new(expiredBatch) }}
@@ -222,7 +218,7 @@ func (p *poller) run(wakeup uint64, worked bool) {
 		default:
 			// A callback has ended the Advance of a virtual clock by a panic or Goexit.
 			// The next Advance goes on with the work.
-			p.interrupted()
+			p.sleepUnfinished()
 		}
 	}()
 	var callbacks share.Work
@@ -239,9 +235,9 @@ func (p *poller) run(wakeup uint64, worked bool) {
 	}
 }
 
-// interrupted puts the poller to sleep in the middle of its work. The work goes on when
+// sleepUnfinished puts the poller to sleep in the middle of its work. The work goes on when
 // the clock is advanced again.
-func (p *poller) interrupted() {
+func (p *poller) sleepUnfinished() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unfinished = true
@@ -288,7 +284,7 @@ func (p *poller) runRemaining(ctx context.Context) error {
 		if err := p.wait(ctx); err != nil {
 			return err
 		}
-		if !p.s.dispatcher.hasReady() && !p.wasInterrupted() {
+		if !p.s.dispatcher.hasReady() && !p.isUnfinished() {
 			return nil
 		}
 		done := make(chan struct{})
@@ -302,7 +298,7 @@ func (p *poller) runRemaining(ctx context.Context) error {
 	}
 }
 
-func (p *poller) wasInterrupted() bool {
+func (p *poller) isUnfinished() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.unfinished
@@ -434,7 +430,7 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload], a
 	}
 	for i := range expired {
 		e := &expired[i]
-		sh.counts.fire(time.Duration(at.now - e.Due))
+		sh.counts.addFired(time.Duration(at.now - e.Due))
 		if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
 			p.batch.fs = append(p.batch.fs, f)
 		}
@@ -443,7 +439,6 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload], a
 	return len(expired)
 }
 
-// flush submits the callbacks of p.batch.
 func (p *poller) flush() {
 	if len(p.batch.fs) == 0 {
 		return

@@ -16,7 +16,6 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// startOn starts a timer on the given shard.
 func startOn(t testing.TB, sh *shard, d time.Duration, f func()) {
 	t.Helper()
 	now := sh.s.now()

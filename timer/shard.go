@@ -210,7 +210,7 @@ func (sh *shard) resetLocked(now int64, id timingwheel.ID, d, slack time.Duratio
 
 // fireDueLocked fires a timer that is due when it is started or reset.
 func (sh *shard) fireDueLocked(p payload, tag uint8) {
-	sh.counts.fire(0)
+	sh.counts.addFired(0)
 	var at moment
 	if tag != tagFunc {
 		at = sh.s.moment()

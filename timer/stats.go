@@ -79,8 +79,8 @@ type counts struct {
 	lateness *Histogram
 }
 
-// fire counts a timer as fired, late after its due time.
-func (n *counts) fire(late time.Duration) {
+// addFired counts a timer as fired, late after its due time.
+func (n *counts) addFired(late time.Duration) {
 	n.fired++
 	if n.lateness == nil {
 		n.lateness = new(Histogram)

@@ -146,7 +146,6 @@ func (t *Timer) Reset(d time.Duration) bool {
 	return active
 }
 
-// resetLocked resets the Timer under the shard's lock.
 func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
 	if active, done := t.resetInWheelLocked(now, d); done {
 		return active

@@ -39,10 +39,10 @@ func (t *trimmer) schedule() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.setLocked()
+	t.setAlarmLocked()
 }
 
-func (t *trimmer) setLocked() {
+func (t *trimmer) setAlarmLocked() {
 	if t.closed {
 		return
 	}
@@ -62,7 +62,7 @@ func (t *trimmer) onAlarm() {
 		return
 	}
 	if t.trimAllLocked() {
-		t.setLocked()
+		t.setAlarmLocked()
 	}
 }
 

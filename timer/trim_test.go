@@ -22,7 +22,6 @@ func chunks(s *Scheduler) (n int) {
 	return n
 }
 
-// startHandle starts a timer on the given shard.
 func startHandle(t *testing.T, sh *shard, d time.Duration, f func()) Handle {
 	t.Helper()
 	now := sh.s.now()
