@@ -71,7 +71,7 @@ func warmGoroutines(n int) {
 	wg.Wait()
 }
 
-// rounds calls f once. In the long form (TICKLESS_STRESS=long), it calls f for 15 s.
+// rounds calls f once. In the long form (TICKLESS_STRESS=long), it repeats f for 15 s.
 func rounds(t *testing.T, f func(round int)) {
 	n := 0
 	for end := time.Now().Add(stressFor(0, 15*time.Second)); n == 0 || time.Now().Before(end); n++ {

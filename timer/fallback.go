@@ -23,8 +23,8 @@ type fallback struct {
 	id    timingwheel.ID
 	clock clock.Clock
 	alarm clock.Alarm
-	// inBubble is true if the alarm belongs to a bubble. Then it cannot be stopped from
-	// outside, and may go off after the fallback was removed: onAlarm does nothing then.
+	// inBubble is true if the alarm belongs to a bubble. Outside the bubble, the alarm
+	// cannot be stopped. It may go off after the fallback was removed: see onAlarm.
 	inBubble bool
 	due      time.Time // when the timer fires, by clock
 	p        payload

@@ -147,7 +147,7 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 
 // WithClock sets the clock, for example a virtual clock of package timertest. If c is nil
 // or [clock.System], or without WithClock, the Scheduler follows the system's monotonic
-// clock. In a testing/synctest bubble it then follows the bubble's clock.
+// clock. If it is made in a testing/synctest bubble, it follows the bubble's clock.
 //
 // With a virtual clock, [WithExecutor] decides where callbacks run. An [executor.Inline]
 // runs them on the goroutine that advances the clock, one by one: the same program always

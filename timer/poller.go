@@ -371,8 +371,8 @@ func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 	}
 }
 
-// nextShard returns the next shard that has due timers, or nil. If ok is true, b is a
-// bucket of the shard that must be expired first.
+// nextShard returns the next shard with due timers, or nil. If serial is true, it also
+// returns shards with moves. If ok is true, b is a bucket of the shard to expire first.
 func (p *poller) nextShard(now int64, serial bool) (sh *shard, b dueBucket, ok bool) {
 	if serial { // finish one bucket before the next
 		if sh = p.dueShards.pop(); sh == nil {
