@@ -11,11 +11,10 @@ import (
 
 // # Stopping and resetting a Timer without the shard's lock
 //
-// From the second Reset on, the Timer's entry in the wheel holds the *Timer instead of
-// its callback, unless the Scheduler has slack. Stop, and Reset to a later time, then
-// need only the Timer's own lock: they change the Timer and leave the entry in its
-// bucket. When the entry falls due, the Timer fires, or the entry moves to the Timer's
-// new deadline.
+// From the second Reset on, a Timer's entry in the wheel holds the *Timer instead of its
+// callback. (Not if the Scheduler has slack.) Stop, and Reset to a later time, then need
+// only the Timer's own lock: they change the Timer and leave the entry in its bucket. When
+// the entry falls due, the Timer fires, or the entry moves to the Timer's new deadline.
 //
 // Stop adds the Timer to the shard's stoppedTimers. If the Timer is reset soon, its entry
 // is used again: see BenchmarkStopReset. Otherwise the entry is removed together with

@@ -326,7 +326,7 @@ func (p *poller) isUnfinished() bool {
 // milliseconds. Therefore:
 //
 //   - The poller never yields. After maxWorkTime it sets the alarm for breakTime later and
-//     returns. If callbacks wait and only moves are left, it runs the callbacks first, and
+//     returns. If callbacks wait and only moves are left, it runs the callbacks first. It
 //     goes on with the moves when the alarm goes off again.
 //   - For a few callbacks the poller wakes no other goroutine. It sets the alarm, falls
 //     asleep, and runs them itself. If a callback takes long, the alarm goes off on another

@@ -65,8 +65,8 @@ func TestSlack_SharesWakeups(t *testing.T) {
 		}
 		advanceTo(clk, begin.Add(3*time.Second))
 		require.Zero(t, s.Len())
-		// Each window is at least 10 ms long, so it contains a multiple of 9.6 ms, or of
-		// 12.8 ms if it is longer than that.
+		// Each window is at least 10 ms long, so it contains a multiple of 9.6 ms. If it
+		// is longer than 12.8 ms, it contains a multiple of 12.8 ms.
 		require.LessOrEqual(t, s.Stats().Wakeups, uint64(1020*10/64+2))
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/tickless/tickless/executor"
 )
 
-// Stats holds what a Scheduler has counted since it was made. While no method is running,
+// Stats holds what a Scheduler has counted since it was made. While no method runs,
 //
 //	Started = Fired + Stopped + HandedBack + FellBack + Pending
 //
-// and the callback of every timer that fired has run, is running, or waits in the
-// executor or in Queued.
+// The callback of every timer that fired has run, is running, or waits: in the executor,
+// or in Queued.
 type Stats struct {
 	// Started counts how often a timer was started: by Start, AfterFunc and similar
 	// methods, by each tick of a ticker, and by a Reset of a Timer that was not pending.
