@@ -1,28 +1,30 @@
 package bucket
 
-// An Arena holds entries, and buckets that are lists of these entries. An entry has a
-// deadline and a payload of type T, and three small numbers that the arena stores for its
-// caller: a tag, a grain and a place. (In package timingwheel the grain says how coarsely
-// the deadline is rounded, and the place is the level and slot of the bucket that holds
-// the entry.)
+// An Arena stores entries, and buckets, which are lists of these entries. An entry has a
+// deadline, a payload of type T, and three small numbers for the caller's use: a tag, a
+// grain and a place. (Package timingwheel rounds deadlines by the grain. Its place is the
+// level and slot of the entry's bucket.)
 //
 // The zero Arena is empty and ready to use. An Arena must not be copied after its first
 // use.
 type Arena[T any] struct {
-	// dir maps a chunk's number to its memory. The memory is nil after the chunk was
-	// given back, and for chunk 0. chunks is indexed by the same number.
+	// memories[n] holds the slots of chunk n. It is nil for chunk 0, and for a chunk that
+	// was given back. chunks[n] is the other state of chunk n.
 	dir    []*memory[T]
 	chunks []chunk
-	// vacant lists the numbers of chunks that were given back, for reuse.
+	// vacantChunks lists the numbers of chunks that were given back. New chunks reuse
+	// them.
 	vacant []uint32
-	// current is the chunk that New takes slots from; 0 if no chunk has room.
+	// currentChunk is the chunk from which New takes slots; 0 if New must choose one
+	// first.
 	current uint32
-	// spare is the one empty chunk that the arena keeps; 0 if there is none.
+	// spareChunk is the empty chunk that the arena keeps; 0 if there is none.
 	spare uint32
-	// live is the number of entries.
+	// liveCount is the number of entries.
 	live int
-	// base is the first generation of chunks with new numbers; 0 stands for 1. high is
-	// the highest generation of any chunk that was given back and of any retired slot.
+	// firstGen is the generation at which the slots of a chunk with a new number start; 0
+	// means 1. highestGen is the highest generation of any chunk that was given back, and
+	// of any retired slot.
 	base, high uint64
 }
 
@@ -35,9 +37,9 @@ func (a *Arena[T]) New(deadline int64, v T) Index {
 	return i
 }
 
-// NewIn makes an entry at the end of bucket b. tag is at most [MaxTag], grain at most
-// [MaxGrain], place at most [MaxPlace]. NewIn does what New, SetGrain, SetPlace and
-// PushBack do, but looks the slot up only once: see BenchmarkStartStop.
+// NewIn makes an entry at the end of bucket b. tag must be at most [MaxTag], grain at
+// most [MaxGrain], and place at most [MaxPlace]. NewIn is faster than calls of New,
+// SetGrain, SetPlace and PushBack, because it looks the slot up only once.
 func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, place uint32) Ref {
 	i, m := a.takeSlot()
 	m.values[i&chunkMask] = v
@@ -53,9 +55,9 @@ func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, p
 // arena keeps no reference to the payload.
 func (a *Arena[T]) Free(i Index) T { return a.free(i, a.dir[i>>chunkShift]) }
 
-// Remove takes entry r out of its bucket, if it is in one, and frees it. Remove reports
-// false if the entry was freed before, or if r is zero. It does what Find, Unlink and
-// Free do, but looks the slot up only once: see BenchmarkStartStop.
+// Remove takes the entry of r out of its bucket, if it is in one, and frees the entry. It
+// reports false if the entry was freed before, or if r is zero. Remove is faster than
+// calls of Find, Unlink and Free, because it looks the slot up only once.
 func (a *Arena[T]) Remove(r Ref) (v T, ok bool) {
 	i, ok := a.Find(r)
 	if !ok {
@@ -78,7 +80,7 @@ func (a *Arena[T]) free(i Index, m *memory[T]) T {
 // Value returns the payload of the live entry i.
 func (a *Arena[T]) Value(i Index) T { return a.dir[i>>chunkShift].values[i&chunkMask] }
 
-// Ref returns a reference to entry i that stays valid until the entry is freed.
+// Ref returns entry i's Ref, which stays valid until the entry is freed.
 func (a *Arena[T]) Ref(i Index) Ref { return refOf(a.body(i).gen(), i) }
 
 // Find returns the entry that r refers to. It reports false if the entry was freed, or if
@@ -89,8 +91,8 @@ func (a *Arena[T]) Find(r Ref) (Index, bool) {
 	if n >= len(a.dir) || a.dir[n] == nil || gen == 0 {
 		return 0, false
 	}
-	// A Ref to a free slot has an older generation than the slot. The sentinel of a
-	// bucket has generation zero.
+	// A free slot has a later generation than every Ref to it. The sentinel of a bucket
+	// has generation zero.
 	return i, a.dir[n].bodies[i&chunkMask].gen() == gen
 }
 
@@ -116,13 +118,14 @@ func (a *Arena[T]) Place(i Index) uint32 { return a.body(i).place() }
 // SetPlace sets entry i's place, at most [MaxPlace].
 func (a *Arena[T]) SetPlace(i Index, place uint32) { a.body(i).setPlace(place) }
 
-// Len returns the number of live entries.
+// Len returns the number of entries.
 func (a *Arena[T]) Len() int { return a.live }
 
 // Release gives back all memory. All Refs become stale, and all buckets become invalid.
-// Release reports false and does nothing if the arena has entries, or if a slot has used
-// half of its generations, since all slots of the arena continue from the highest
-// generation of any. O(chunks held).
+//
+// Release does nothing and reports false if the arena has entries. It also refuses if a
+// slot has used half of its generations: after a Release, all slots start from the
+// highest generation of any slot. O(chunks in memory).
 func (a *Arena[T]) Release() bool {
 	if a.live > 0 {
 		return false

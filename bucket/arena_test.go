@@ -112,19 +112,19 @@ func TestArenaFind_FreedAndSlotReused(t *testing.T) {
 	require.Equal(t, -1, a.Value(other))
 }
 
-// Guarantee 5: a stale handle never touches another timer, even after its memory was
-// given back and allocated again.
+// A stale Ref finds no other entry, even after the memory was given back and allocated
+// again.
 func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
 	var a Arena[int]
 	var stale []Ref
 	rng := rand.New(rand.NewPCG(1, 1))
 	for round := range 6 {
-		// Not a whole number of chunks, and a different number each time, so that full
-		// and partly filled chunks are given back.
+		// The number of entries differs each time and is not a multiple of ChunkSize, so
+		// that full and partly filled chunks are given back.
 		n := 3*ChunkSize + 1 + rng.IntN(ChunkSize)
 		all := fill(&a, n)
-		// Some slots have more lives than the others of their chunk. The chunk must pass
-		// on the highest generation.
+		// Free some slots more often than others. When the chunk is given back, it must
+		// pass on the highest generation.
 		for range 50 {
 			k := rng.IntN(n)
 			stale = append(stale, a.Ref(all[k]))
@@ -215,8 +215,8 @@ func TestArenaFind_WholeChunkRetired(t *testing.T) {
 	}
 }
 
-// A chunk is given back just before its generations are used up. In the next chunk with
-// its number each slot has one life.
+// A chunk is given back just before its generations are used up. Each slot of the next
+// chunk with its number can hold only one entry.
 func TestArenaFind_ChunkGivenBackAtTheLastGeneration(t *testing.T) {
 	a := new(Arena[int])
 	all := fill(a, 2*ChunkSize)
@@ -260,7 +260,7 @@ func newWeak(a *Arena[*payload]) (Index, weak.Pointer[payload]) {
 	return a.New(0, p), weak.Make(p)
 }
 
-// Guarantee 8: the arena keeps no reference to a freed payload.
+// The arena keeps no reference to a freed payload.
 func TestArenaFree_LetsGoOfThePayload(t *testing.T) {
 	a := new(Arena[*payload])
 	b := a.NewBuckets(1)
@@ -303,7 +303,7 @@ func TestArena_KeepsOneSpareChunk(t *testing.T) {
 	}
 	require.Zero(t, a.Len())
 
-	// The spare is used before a new chunk is made. Then there is no spare.
+	// The entries fill the spare, so no new chunk is made and no spare remains.
 	all = fill(&a, ChunkSize)
 	require.Equal(t, 1, a.Chunks())
 	require.Zero(t, a.spare)
@@ -353,8 +353,8 @@ func TestArena_AllocatesNothingInSteadyState(t *testing.T) {
 		all[k] = a.New(0, k)
 		a.PushBack(b+Bucket(k%64), all[k])
 	}
-	// Few long runs: AllocsPerRun rounds away an allocation of the runtime itself, but
-	// not one in 10,000 operations.
+	// AllocsPerRun rounds down. With few long runs it ignores an allocation of the
+	// runtime itself, but not one in 10,000 operations.
 	require.Zero(t, testing.AllocsPerRun(5, func() {
 		for range 10_000 {
 			k := rng.IntN(n)
@@ -385,7 +385,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// Guarantee 8: memory shrinks after a peak.
+// Memory shrinks after a peak.
 func TestArena_MemoryFallsAfterAPeak(t *testing.T) {
 	const n = 1_000_000
 	all := make([]Index, n)
@@ -402,8 +402,8 @@ func TestArena_MemoryFallsAfterAPeak(t *testing.T) {
 		a.Free(i)
 	}
 	require.Equal(t, 1, a.Chunks())
-	// The spare and the directory remain: 36 bytes a chunk, and the spare capacity of
-	// append.
+	// The spare chunk remains, and two slices: 36 bytes for each chunk of the peak, and
+	// unused capacity.
 	left := int64(heapInUse()) - int64(before)
 	require.Less(t, left, int64(512<<10))
 	t.Logf("peak %d bytes an entry, %d KiB left", peak/n, left>>10)
@@ -411,10 +411,11 @@ func TestArena_MemoryFallsAfterAPeak(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
-// A few entries left over from a peak keep a chunk each in memory. As entries come and
-// go, these chunks must go: a chunk less than half full is refilled only when there is no
-// other. After a few turnovers the remaining chunks are at least half full, so at most
-// twice the minimum, and some that are about to be given back.
+// After a peak, a few remaining entries keep a chunk each in memory. As other entries
+// come and go, these chunks must be given back. So New uses a chunk that is less than
+// half full only when there is no other. After a few turnovers the remaining chunks are
+// at least half full: at most twice the minimum, and some that are about to be given
+// back.
 func TestArena_ChurnAfterAPeakGivesChunksBack(t *testing.T) {
 	const peak, steady = 1_000_000, 10_000
 	const least = (steady + ChunkSize - 1) / ChunkSize
@@ -438,7 +439,7 @@ func TestArena_ChurnAfterAPeakGivesChunksBack(t *testing.T) {
 	checkArena(t, &a)
 }
 
-// The same test with a number of entries that grows and shrinks.
+// Like the test above, but the number of entries grows and shrinks.
 func TestArena_TidesDoNotPileUpChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	var a Arena[int]

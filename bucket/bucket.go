@@ -2,11 +2,11 @@ package bucket
 
 import "fmt"
 
-// A Bucket is a first-in, first-out list of entries in an arena. It carries two numbers
-// for its owner: the expiration and the load.
+// A Bucket is a first-in, first-out list of entries of an arena. Its owner can store two
+// numbers with it: an expiration and a load.
 //
-// The list is a ring through a sentinel slot. So an entry can be unlinked without knowing
-// its bucket, and a whole bucket moves in O(1).
+// The list is a ring that includes a slot for the bucket itself, the sentinel. So an
+// entry can leave without knowing its bucket, and a whole bucket moves in O(1).
 type Bucket Index
 
 // NewBuckets makes k empty buckets with consecutive numbers, and returns the first.
@@ -27,7 +27,7 @@ func (a *Arena[T]) PushBack(b Bucket, i Index) {
 	a.pushBack(b, i, a.link(i))
 }
 
-// pushBack appends entry i, whose links are l, to b.
+// pushBack appends entry i to b. l holds i's links.
 func (a *Arena[T]) pushBack(b Bucket, i Index, l *link) {
 	head := a.link(Index(b))
 	last := head.prev

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// contents returns b's payloads. It fails if the backward links differ from the forward
-// links.
+// contents returns b's payloads. It fails if the list differs when it is read backwards.
 func contents[T any](tb testing.TB, a *Arena[T], b Bucket) []T {
 	tb.Helper()
 	values := []T{}
@@ -144,8 +143,8 @@ func TestBucketExpiration_IsZeroUntilItIsSet(t *testing.T) {
 	require.EqualValues(t, 0, a.Expiration(b+2))
 }
 
-// The test makes buckets in numbers of all sizes, between entries, across chunk
-// boundaries and before the first entry. No slot is ever a bucket and an entry at once.
+// Few and many buckets are made: before the first entry, between entries, and across the
+// boundaries of chunks. No slot is ever both a bucket and an entry.
 func TestNewBuckets_BetweenEntries(t *testing.T) {
 	for _, first := range []int{0, 1, ChunkSize, 3*ChunkSize + 1} {
 		t.Run(fmt.Sprint("entries=", first), func(t *testing.T) {
@@ -188,7 +187,7 @@ func TestNewBuckets_BetweenEntries(t *testing.T) {
 	}
 }
 
-// The buckets of a timing wheel with three levels, and a few entries.
+// The arena has the buckets of a timing wheel with three levels, and a few entries.
 func TestNewBuckets_ShareAChunkWithEntries(t *testing.T) {
 	var a Arena[int]
 	const size = 257
@@ -212,7 +211,7 @@ func TestNewBuckets_ShareAChunkWithEntries(t *testing.T) {
 	require.Equal(t, 1, a.Chunks(), "it stays, for the buckets")
 	requireStale(t, &a, stale)
 	checkArena(t, &a)
-	// The chunk did not become the spare, and is used before a new chunk is made.
+	// The chunk is not the spare. It is filled before a new chunk is made.
 	require.Zero(t, a.spare)
 	fill(&a, ChunkSize-3*size)
 	require.Equal(t, 1, a.Chunks())

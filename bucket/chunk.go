@@ -7,23 +7,24 @@ import "fmt"
 const ChunkSize = 1 << chunkShift
 
 const (
-	// With a pointer as payload, a chunk of 1024 slots takes 32 kB. That is just above
-	// the allocator's size classes, so the chunk gets whole pages. A chunk of 512 slots,
-	// with the 8-byte header for its pointers, would be rounded up by an eighth.
+	// A chunk of 1024 slots with pointers as payloads takes 32 kB. The allocator gives it
+	// whole pages. For a chunk of 512 slots it would waste an eighth.
 	chunkShift = 10
 	chunkMask  = ChunkSize - 1
 	maxChunks  = 1 << (indexBits - chunkShift)
 )
 
-// chunk is the state of a chunk besides its slots.
+// chunk is the state of a chunk, except the slots themselves.
 type chunk struct {
 	// gen is the generation of the chunk's fresh slots. It is zero if all slots of the
-	// chunk are sentinels of buckets.
+	// chunk are sentinels.
 	gen uint64
-	// used counts the slots that are live, retired or a sentinel: the chunk has room
-	// while used is less than ChunkSize. fresh is the first slot that was never used.
+	// used is the number of slots that are live, retired or sentinels. The chunk has room
+	// while used is less than ChunkSize. fresh is the position of the first slot that was
+	// never used.
 	used, fresh uint16
-	// free is the first freed slot of a list, as position+1; 0 if the list is empty.
+	// free is the position of the first slot that is free again, plus 1; 0 if there is
+	// none.
 	free uint16
 	// prev and next link the chunks that have room into a ring. Chunk 0 is the ring's
 	// sentinel and has no slots.
@@ -34,7 +35,7 @@ func (a *Arena[T]) body(i Index) *body { return &a.dir[i>>chunkShift].bodies[i&c
 
 func (a *Arena[T]) link(i Index) *link { return &a.dir[i>>chunkShift].links[i&chunkMask] }
 
-// init makes chunk 0, which has no slots, so that no entry gets index 0.
+// init makes chunk 0. It has no slots, so no entry gets index 0.
 func (a *Arena[T]) init() {
 	a.dir = append(a.dir, nil)
 	a.chunks = append(a.chunks, chunk{})
@@ -42,14 +43,14 @@ func (a *Arena[T]) init() {
 
 // # Which chunk the next entry goes to
 //
-// The choice decides both speed and memory. A slot that was just freed is still in the
-// processor's cache. So a chunk that is at least half full becomes the current chunk when
-// one of its entries is freed. A chunk that is less than half full does not: it can then
-// run empty and be given back. Otherwise a thousand entries, left over from a million,
-// would keep a thousand chunks in memory.
+// A slot that was just freed is fast to reuse: it is still in the processor's cache. So
+// freeing an entry makes its chunk the current one, if the chunk is at least half full. A
+// chunk that is less than half full is left alone, so that it can become empty and be
+// given back. Otherwise the last thousand of a million entries would keep a thousand
+// chunks in memory.
 
-// takeSlot makes a slot live and returns the slot and the memory of its chunk. The slot has
-// its next generation, and tag and place zero.
+// takeSlot makes a slot live. It returns the slot and the memory of the slot's chunk. The
+// slot has its next generation; its tag, grain and place are zero.
 func (a *Arena[T]) takeSlot() (i Index, m *memory[T]) {
 	if a.current == 0 {
 		a.nextChunk()
@@ -78,9 +79,9 @@ func (a *Arena[T]) takeSlot() (i Index, m *memory[T]) {
 	return Index(n)<<chunkShift | Index(pos), m
 }
 
-// takeFreshSlots returns the first of k consecutive slots for sentinels. The slots were never
-// used before, stay in use until Release, and have no generation. Entries may use the
-// other slots of the same chunk. O(chunks with room).
+// takeFreshSlots takes k consecutive slots for sentinels and returns the first. The slots
+// were never used before, stay in use until Release, and have no generation. Entries may
+// use the other slots of the same chunk. O(chunks with room).
 func (a *Arena[T]) takeFreshSlots(k int) Index {
 	if a.dir == nil {
 		a.init()
@@ -94,7 +95,7 @@ func (a *Arena[T]) takeFreshSlots(k int) Index {
 	case k < ChunkSize:
 		n = a.newChunk()
 	default:
-		// Whole chunks of sentinels, and one more chunk for the remainder.
+		// Take whole chunks, and a part of one more chunk for the remainder.
 		whole := k / ChunkSize
 		first := Index(a.appendChunks(whole)) << chunkShift
 		if k %= ChunkSize; k > 0 {
@@ -108,8 +109,8 @@ func (a *Arena[T]) takeFreshSlots(k int) Index {
 	return Index(n)<<chunkShift | Index(a.useFresh(n, k))
 }
 
-// useFresh takes the next k fresh slots of chunk n and returns the first. The chunk must
-// have that many.
+// useFresh takes the next k fresh slots of chunk n and returns the position of the first.
+// The chunk must have k fresh slots.
 func (a *Arena[T]) useFresh(n uint32, k int) (pos uint16) {
 	c := &a.chunks[n]
 	pos = c.fresh
@@ -137,14 +138,15 @@ func (a *Arena[T]) nextChunk() {
 	}
 }
 
-// freeSlot frees slot i, whose chunk's memory is m.
+// freeSlot frees slot i. m is the memory of its chunk.
 func (a *Arena[T]) freeSlot(i Index, m *memory[T]) {
 	a.live--
 	s := &m.bodies[i&chunkMask]
 	gen := s.gen() + 1
 	if gen > maxGen {
-		// The slot has used all of its generations: a further entry in it would match the
-		// Ref of an older one. The slot stays in use for ever, and so does its chunk.
+		// The slot has used all of its generations, so it is retired: another entry in it
+		// would match the Ref of an older entry. The slot and its chunk stay in use for
+		// ever.
 		s.word = 0
 		a.high = maxGen
 		return
@@ -168,7 +170,7 @@ func (a *Arena[T]) freeSlot(i Index, m *memory[T]) {
 	}
 }
 
-// emptied gives back chunk n, or keeps it as the spare.
+// freeChunk gives back chunk n, which is empty, or keeps it as the spare.
 func (a *Arena[T]) emptied(n uint32) {
 	if a.spare == 0 {
 		// Move the chunk to the end of the ring, so that it is used last.
@@ -184,8 +186,8 @@ func (a *Arena[T]) emptied(n uint32) {
 	if a.current == n {
 		a.current = 0
 	}
-	// The next chunk with this number starts at the highest generation of this one, so
-	// that Refs to this one stay stale.
+	// The next chunk with this number starts at the highest generation of this chunk, so
+	// that old Refs stay stale.
 	c := &a.chunks[n]
 	high := a.highest(n)
 	a.high = max(a.high, high)
@@ -194,7 +196,8 @@ func (a *Arena[T]) emptied(n uint32) {
 	a.vacant = append(a.vacant, n)
 }
 
-// highest returns the highest generation in chunk n, which has no live slot.
+// highestGenIn returns the highest generation of a slot in chunk n, which has no live
+// slot.
 func (a *Arena[T]) highest(n uint32) uint64 {
 	c := &a.chunks[n]
 	high := c.gen
@@ -238,7 +241,7 @@ func (a *Arena[T]) appendChunks(k int) uint32 {
 // linkChunk puts chunk n at the front of the ring of chunks with room.
 func (a *Arena[T]) linkChunk(n uint32) { a.insertChunk(n, 0) }
 
-// insertChunk links chunk n after chunk at.
+// insertChunk links chunk n into the ring, after chunk prev.
 func (a *Arena[T]) insertChunk(n, at uint32) {
 	next := a.chunks[at].next
 	a.chunks[n].prev, a.chunks[n].next = at, next

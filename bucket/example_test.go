@@ -16,7 +16,7 @@ func ExampleArena() {
 		refs = append(refs, a.Ref(e))
 	}
 
-	// An entry leaves from the middle by its Ref.
+	// An entry in the middle is removed by its Ref.
 	if e, ok := a.Find(refs[1]); ok {
 		a.Unlink(e)
 		fmt.Println("taken out:", a.Free(e))

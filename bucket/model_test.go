@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// checkArena fails if the arena's state of its chunks does not match their slots.
+// checkArena fails if the state of a chunk does not match its slots.
 func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 	tb.Helper()
 	if a.dir == nil {
@@ -108,7 +108,7 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 	}
 }
 
-// seed returns TICKLESS_SEED, or a new seed for each run.
+// seed returns the seed in TICKLESS_SEED, or a random one.
 func seed(tb testing.TB) uint64 {
 	s := rand.Uint64()
 	if env := os.Getenv("TICKLESS_SEED"); env != "" {
@@ -121,7 +121,7 @@ func seed(tb testing.TB) uint64 {
 	return s
 }
 
-// model has an arena and, in plain slices, the expected contents.
+// model has an arena, and the expected contents of the arena in plain slices.
 type model struct {
 	tb  testing.TB
 	rng *rand.Rand
@@ -334,8 +334,8 @@ func (m *model) checkAll() {
 	checkArena(m.tb, &m.a)
 }
 
-// Random operations against slices. TICKLESS_MODEL is the number of operations,
-// TICKLESS_SEED the seed.
+// The test applies random operations to an arena and to plain slices, and compares them.
+// TICKLESS_MODEL is the number of operations, TICKLESS_SEED the seed.
 func TestArena_Model(t *testing.T) {
 	steps := 300_000
 	if env := os.Getenv("TICKLESS_MODEL"); env != "" {

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Guarantee 5: a stale handle never touches another timer, even after all memory was
-// given back.
+// A stale Ref finds no other entry, even after all memory was given back.
 func TestArenaRelease_RefsStayStale(t *testing.T) {
 	var a Arena[int]
 	require.True(t, a.Release(), "of the zero Arena")
@@ -74,8 +73,8 @@ func TestArenaRelease_AfterChunksWereGivenBack(t *testing.T) {
 	}
 }
 
-// Release refuses when a slot has used half of its generations: all other slots would
-// have to continue from that slot's generation.
+// Release refuses if a slot has used half of its generations, because all other slots
+// would then start from that slot's generation.
 func TestArenaRelease_NotWhenGenerationsRunOut(t *testing.T) {
 	for _, c := range []struct {
 		gen  uint64 // the highest that is given

@@ -14,9 +14,9 @@ func (a *Arena[T]) Live(i Index) bool {
 	return s.gen() != 0 && !s.isFree()
 }
 
-// Span returns the next range of indexes from i on whose slots are in memory. The range
-// has at most most indexes, and it skips chunks that were given back. If no slots remain,
-// both ends are Slots.
+// Span returns the next range of indexes from i on whose slots are in memory: from is in
+// the range, to is not. The range has at most limit indexes. Chunks that were given back
+// are skipped. If no slots remain, from and to both equal Slots.
 func (a *Arena[T]) Span(i uint64, most int) (from, to uint64) {
 	for n := i >> chunkShift; n < uint64(len(a.dir)); n++ {
 		if a.dir[n] != nil {

@@ -8,24 +8,23 @@ package bucket
 //	                  └───────── New ─────────┘    ▼
 //	                                            retired
 //
-// A slot's generation numbers its lives. Free raises the generation by one, which makes
-// every Ref to the ended life stale. The fresh slots of a chunk start with a generation
-// that no earlier chunk with the same number has used. Only the arena's owner makes these
-// transitions.
+// A slot's generation counts its lives. Free increments the generation, so that Refs to
+// the freed entry become stale. When a chunk reuses the number of an earlier chunk, its
+// slots start at a generation that no slot of the earlier chunk has used.
 //
 // A live slot is in at most one bucket. After New it is in none.
 
 // Index is the number of a slot in an arena. Zero means no slot.
 type Index uint32
 
-// memory holds the slots of a chunk: 24 bytes and the payload for each. It is one object,
-// with an array for each part of a slot:
+// memory holds the slots of a chunk, 24 bytes and a payload each, as one object. It has
+// an array for each part of a slot:
 //
-//   - The payloads come first. The garbage collector does not scan an object beyond its last
-//     pointer.
-//   - The links lie close together: an entry that is unlinked writes to the links of both
-//     neighbours and reads nothing else of them. That makes BenchmarkChurn of package
-//     timingwheel 14 percent faster than links next to deadline and word.
+//   - The payloads come first, because the garbage collector does not scan an object
+//     beyond its last pointer.
+//   - The links are not beside the bodies, because unlinking an entry writes the links
+//     of its neighbours and reads nothing else of them. This makes BenchmarkChurn of
+//     package timingwheel 14 percent faster.
 type memory[T any] struct {
 	values [ChunkSize]T // zero in a slot that is not live
 	bodies [ChunkSize]body
@@ -34,17 +33,16 @@ type memory[T any] struct {
 
 // body is a slot without its links and payload.
 type body struct {
-	// deadline is the entry's deadline. In a bucket's sentinel it is the bucket's
+	// deadline is the entry's deadline. In the sentinel of a bucket it is the bucket's
 	// expiration.
 	deadline int64
-	// word packs generation, grain, tag and place, from the high bits down. The last
-	// three are the caller's: see Arena. In a bucket's sentinel the place is the bucket's
-	// load. In a free slot the grain is freeGrain.
+	// word packs generation, grain, tag and place, from the high bits down. In a free
+	// slot the grain is freeGrain. In a bucket's sentinel the place is the bucket's load.
 	word uint64
 }
 
-// link holds a slot's neighbours in its bucket. In a free slot, next is the next free
-// slot of the chunk, as position+1, or 0 at the end.
+// link holds a slot's neighbours in its bucket. In a free slot, next is the position of
+// the chunk's next free slot, plus 1, or 0 if there is none.
 type link struct{ next, prev Index }
 
 const (
@@ -61,7 +59,7 @@ const (
 	grainMask = freeGrain << grainShift
 	placeMask = 1<<placeBits - 1
 
-	// freeGrain marks a free slot.
+	// freeGrain is the grain of a free slot. No entry has it.
 	freeGrain = 1<<grainBits - 1
 
 	// MaxTag is the largest tag of an entry.
@@ -86,9 +84,9 @@ func (s *body) setGrain(g uint) {
 
 func (s *body) setPlace(p uint32) { s.word = s.word&^placeMask | uint64(p)&placeMask }
 
-// A Ref refers to one entry, and never to a later entry in the same slot. A caller keeps
-// the Ref to find the entry again. It is comparable and 8 bytes. The zero Ref refers to
-// no entry.
+// A Ref identifies one entry, and never a later entry in the same slot. [Arena.Find]
+// finds the entry. A Ref is comparable and takes 8 bytes. The zero Ref identifies no
+// entry.
 type Ref struct{ word uint64 } // the generation in the high bits, the index in the low indexBits
 
 // indexBits is the size of an Index in bits: an arena has room for 268 million entries.
@@ -99,6 +97,6 @@ func refOf(gen uint64, i Index) Ref { return Ref{gen<<indexBits | uint64(i)} }
 func (r Ref) gen() uint64  { return r.word >> indexBits }
 func (r Ref) index() Index { return Index(r.word & (1<<indexBits - 1)) }
 
-// Foreign returns the n-th Ref that no arena ever gives to an entry, for n from 1 to
-// 2^36-1. A caller may use these Refs for objects of its own beside the entries.
+// Foreign returns a Ref that no arena gives to an entry, a different one for each n from
+// 1 to 2^36-1. A caller may use it to identify something other than an entry.
 func Foreign(n uint64) Ref { return refOf(n, 1) } // chunk 0 has no slots

@@ -2,43 +2,43 @@ package clock
 
 import "time"
 
-// A Clock tells the time and makes alarms that follow it.
+// A Clock tells the time and makes alarms.
 //
 // Now must never go backwards, as measured by [time.Time.Sub]. The system clock
-// guarantees that by its monotonic reading, a virtual clock by never being set back.
+// guarantees this by its monotonic reading. A virtual clock guarantees it if it is never
+// set back.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time
 	// NewAlarm returns an alarm that calls f when it goes off. The alarm is not yet set.
-	// f runs on a goroutine that the clock chooses; it may call any method of the alarm
+	// The clock chooses the goroutine on which f runs. f may call any method of the alarm
 	// and of the clock.
 	NewAlarm(f func()) Alarm
 }
 
-// Wall is implemented by a clock whose time of day can be set without changing the
-// durations that it measures. If a clock does not implement Wall, Now is its time of day.
+// A clock implements Wall if its time of day can be set without changing Now. The time of
+// day of any other clock is Now.
 type Wall interface {
 	// Wall returns the time of day, without a monotonic reading.
 	Wall() time.Time
 }
 
-// An Alarm calls a function when a set moment has come. It is the part of [time.Timer],
-// as made by [time.AfterFunc], that a scheduler needs.
+// An Alarm calls a function at the moment that it is set for. It is the part of
+// [time.Timer], as made by [time.AfterFunc], that a scheduler needs.
 //
-// If Reset or Stop runs at the moment when the alarm goes off, the alarm may still call
-// its function. The function must therefore check the time and its own state, and not
-// rely on the call alone.
+// If Reset or Stop is called while the alarm goes off, the alarm may still call its
+// function. So the function must check the time and its own state.
 type Alarm interface {
 	// Reset sets the alarm to go off once, after d. It replaces an earlier setting. If d
-	// is zero or less, the alarm goes off at once, but never inside the call of Reset.
+	// is zero or less, the alarm goes off at once, but never before Reset returns.
 	Reset(d time.Duration)
 	// Stop unsets the alarm. It does nothing if the alarm is not set.
 	Stop()
 }
 
-// MomentAlarm is implemented by an [Alarm] that can be set for a moment. The alarms of a
-// virtual clock should implement it. Otherwise, if the clock is advanced between a
-// reading of Now and a Reset, a duration counted from that reading sets the alarm too
+// A MomentAlarm is an [Alarm] that can be set for a moment, not only for a duration. The
+// alarms of a virtual clock should implement it. Otherwise a caller reads Now, computes a
+// duration and calls Reset. If the clock is advanced in between, the alarm is set too
 // late.
 type MomentAlarm interface {
 	Alarm
@@ -47,7 +47,7 @@ type MomentAlarm interface {
 	ResetAt(t time.Time)
 }
 
-// ResetAt sets alarm a for t. It calls a.ResetAt if a is a [MomentAlarm], and otherwise
+// ResetAt sets alarm a for t, with a.ResetAt if a is a [MomentAlarm]. Otherwise it calls
 // a.Reset with the duration from now to t. now must be a recent reading of the alarm's
 // clock.
 func ResetAt(a Alarm, now, t time.Time) {

@@ -1,5 +1,5 @@
-// Package clock is the library's interface to time: a [Clock] tells the time and wakes
-// its caller at a set moment.
+// Package clock is the library's interface to time. A [Clock] tells the time, and makes
+// alarms that call a function at a set moment.
 //
 // # Usage
 //
@@ -8,8 +8,8 @@
 //
 // # Guarantees
 //
-// An [Alarm] never runs its function before the moment that it was set for, by the clock
-// that made it.
+// An [Alarm] never runs its function before the moment that it is set for, by its own
+// clock.
 //
 // # Concurrency
 //
@@ -18,5 +18,5 @@
 // # When not to use it
 //
 // This package does not replace package time: it has no formatting, no parsing and no
-// tickers, only what a scheduler needs.
+// tickers.
 package clock

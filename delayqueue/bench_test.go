@@ -12,8 +12,8 @@ var sizes = []struct {
 	n    int
 }{{"n=0", 0}, {"n=1k", 1000}, {"n=100k", 100_000}}
 
-// fill returns a queue with n elements that fell due within the last hour, and the source
-// of their random ages.
+// fill returns a queue with n elements whose deadlines passed within the last hour. age
+// returns another random deadline of that hour.
 func fill(n int) (q *Queue[int], age func() time.Time) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Now()

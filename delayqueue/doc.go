@@ -1,5 +1,5 @@
 // Package delayqueue provides a queue whose elements come out when their deadlines have
-// passed, the earliest first, as java.util.concurrent.DelayQueue does for Java.
+// passed, the earliest first. java.util.concurrent.DelayQueue does the same for Java.
 //
 // # Usage
 //
@@ -9,48 +9,46 @@
 //	q.OfferAfter("retry order 17", 30*time.Second)
 //	job, err := q.Take(ctx) // half a minute later
 //
-// An event loop, such as a timer's poller, drives the queue itself: it takes due elements
-// with [Queue.Poll] and sleeps until the deadline that [Queue.Peek] returns. The second
-// result of [Queue.Offer] reports when it has to wake earlier. An event loop that counts
-// time in nanoseconds uses [Queue.OfferAt] and [Queue.PollAt], which do not read the
-// clock.
+// An event loop does not block in the queue. It takes due elements with [Queue.Poll] and
+// sleeps until the deadline that [Queue.Peek] returns. It must wake earlier if the second
+// result of [Queue.Offer] is true. An event loop that counts time in nanoseconds uses
+// [Queue.OfferAt] and [Queue.PollAt], which do not read the clock.
 //
-// [Queue.Offer] returns a [Ticket], with which [Queue.Remove] removes the element.
+// [Queue.Offer] returns a [Ticket]. [Queue.Remove] removes the ticket's element.
 //
 // # Guarantees
 //
 //   - Take and Poll never return an element before its deadline, by the queue's clock.
-//   - Elements come out in the order of their deadlines. Elements with equal
-//     deadlines come out in the order in which they were offered.
-//   - Every element is handed out exactly once, by one of Take, Poll, Remove
-//     and Drain. If an element falls due while a taker's context ends, that taker gets the
-//     element or it stays for the next; it is never lost.
-//   - A ticket removes its own element and no other. After an element has been taken, its
-//     ticket is invalid for ever.
-//   - The queue keeps no reference to an element that has been taken or removed, and its
-//     memory shrinks after a peak.
-//   - Setting the wall clock does not move deadlines that came from
-//     [time.Now]. A deadline without a monotonic reading becomes a delay when
-//     it is offered, as in [time.Until]: two equal ones may come in either order.
-//   - A deadline that has passed is due at once, however long ago. The queue
-//     counts nanoseconds since its epoch in 64 bits: a deadline more than
-//     292 years after the epoch never falls due.
+//   - Elements come out in the order of their deadlines. Elements with equal deadlines
+//     come out in the order in which they were offered.
+//   - Every element is handed out exactly once, by one of Take, Poll, Remove and Drain.
+//     An element is not lost if it falls due while a taker's context ends: that taker
+//     or a later one gets it.
+//   - A ticket removes its own element and no other. After an element has been taken,
+//     its ticket is invalid for ever.
+//   - The queue keeps no reference to an element that has been taken or removed, and
+//     its memory shrinks after a peak.
+//   - Setting the wall clock does not move deadlines that came from [time.Now]. A
+//     deadline without a monotonic reading becomes a delay when it is offered, as in
+//     [time.Until]. So two equal deadlines of this sort may come out in either order.
+//   - A deadline that has passed is due at once, however long ago it was. A deadline
+//     more than 292 years after the queue's epoch never falls due.
 //
 // # Concurrency
 //
-// Any goroutine may call any method. The queue has no goroutine of its own. What a
-// goroutine did before it offered an element happens before another goroutine takes that
-// element. Which of several takers gets an element is not specified. Callers may hold
-// locks of their own. A queue that is used inside a testing/synctest bubble must be made
-// there.
+// Any goroutine may call any method, and may hold its own locks. The queue has no
+// goroutine of its own. What a goroutine did before it offered an element happens before
+// another goroutine takes that element. Which of several takers gets an element is not
+// specified. A queue that is used inside a testing/synctest bubble must be made there.
 //
 // # Complexity
 //
 // Offering or taking an element is O(log n) in the number of elements, and allocates
-// nothing while that number is steady. Peek and Len are O(1). Remove is O(1) and leaves a
-// dead key in the heap; when more than half of the keys are dead, the heap is rebuilt in
-// O(n), under the lock. Drain is O(n log n). An element costs its own size and 40 to 70
-// bytes. The heap is the generic one of github.com/emirpasic/gods/v2.
+// nothing while that number is steady. Peek and Len are O(1). Remove is O(1), because it
+// leaves the element's key in the heap. When more than half of the keys are such dead
+// keys, the heap is rebuilt in O(n), under the lock. Drain is O(n log n). An element
+// costs its own size and 40 to 70 bytes. The heap is the generic one of
+// github.com/emirpasic/gods/v2.
 //
 // # When not to use it
 //

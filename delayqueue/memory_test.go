@@ -14,7 +14,7 @@ import (
 
 type payload struct{ _ [64]byte }
 
-// gone reports, after a collection, how many of ps are no longer reachable.
+// gone collects garbage and returns how many of ps are no longer reachable.
 func gone(ps []weak.Pointer[payload]) (n int) {
 	runtime.GC()
 	for _, p := range ps {
@@ -42,7 +42,7 @@ func TestQueue_RetainsNothingThatHasLeft(t *testing.T) {
 		},
 		"Drain": func(q *Queue[*payload], _ []Ticket) { require.Len(t, q.Drain(), n+1) },
 		"Remove": func(q *Queue[*payload], tickets []Ticket) {
-			// So few dead keys that the heap keeps some of them.
+			// There are so few dead keys that the heap keeps some of them.
 			for _, ticket := range tickets {
 				_, ok := q.Remove(ticket)
 				require.True(t, ok)
@@ -193,7 +193,7 @@ func TestQueue_IsCollectedWhenItsTakersHaveLeft(t *testing.T) {
 	t.Error("the queue is still reachable")
 }
 
-// sleeping returns how many takers are in line.
+// sleeping returns how many takers sleep in the line.
 func (q *Queue[T]) sleeping() (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -25,7 +25,7 @@ type modelElement struct {
 }
 
 func (m *model) offer(e modelElement) (head bool) {
-	// The queue distinguishes deadlines only within its range.
+	// The queue treats all deadlines beyond its range as equal.
 	if end := start.Add(math.MaxInt64); !e.deadline.Before(end) {
 		e.deadline, e.never = end, true
 	}
@@ -49,8 +49,8 @@ func (m *model) poll() (v int, ok bool) {
 	return v, true
 }
 
-// runModel applies random operations to a queue and to a model of it. choose returns a
-// number below n, and false when the operations end.
+// runModel applies random operations to a queue and to a model, and compares the two.
+// choose returns a number from 0 to n-1, or false when the run must end.
 func runModel(t *testing.T, choose func(n int) (int, bool)) {
 	clk := newFakeClock(start)
 	q := New[int](WithClock(clk))
@@ -179,8 +179,8 @@ func (q *Queue[T]) check() error {
 	return nil
 }
 
-// Random operations on a queue and a slice. TICKLESS_MODEL is the number of operations,
-// TICKLESS_SEED the seed.
+// The test applies random operations to a queue and to a slice, and compares them.
+// TICKLESS_MODEL is the number of operations, TICKLESS_SEED the seed.
 func TestQueue_Model(t *testing.T) {
 	total, seed := 50_000, rand.Uint64()
 	for name, set := range map[string]func(string) error{

@@ -25,11 +25,12 @@ func TestAdd_Saturates(t *testing.T) {
 	}
 }
 
-// setWall moves the wall reading of t and keeps the monotonic one, which t must have.
-// Package time cannot do so: the two readings part only when the system's clock is set.
+// setWall moves the wall reading of t by d and keeps the monotonic reading, which t must
+// have. Package time has no function for it: only setting the system's clock does the
+// same.
 func setWall(t time.Time, d time.Duration) time.Time {
-	// The layout of a time.Time with a monotonic reading: a flag bit, 33 bits of seconds
-	// since 1885, 30 bits of nanoseconds, then the monotonic reading.
+	// A time.Time with a monotonic reading consists of a flag bit, 33 bits of seconds
+	// since 1885, 30 bits of nanoseconds, and the monotonic reading.
 	p := (*struct {
 		wall uint64
 		ext  int64

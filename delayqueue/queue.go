@@ -12,23 +12,24 @@ import (
 )
 
 // A Queue is a delay queue: an element comes out when its deadline has passed, the
-// earliest first. The zero Queue is empty, and follows the system's clock from its first
-// use on; [New] makes one with options. A Queue must not be copied.
+// earliest first. The zero Queue is empty and follows the system's clock. Its epoch is
+// the time of its first use. [New] makes a queue with options. A Queue must not be
+// copied.
 //
-// A Queue needs no Close: a context ends a Take that waits, and the garbage collector
-// frees a queue that nothing refers to.
+// A Queue needs no Close: a Take that waits ends with its context, and the garbage
+// collector frees a queue that nothing refers to.
 type Queue[T any] struct {
 	clock clock.Clock
 	epoch time.Time // moment 0
 
-	// Lock order: the callers' locks (a wheel's shard), then mu, then locks of the clock.
-	// No user code except the clock runs under mu.
+	// Lock order: a caller's lock (such as that of a Scheduler's shard), then mu, then
+	// the clock's lock. The clock is the only user code that runs under mu.
 	mu sync.Mutex
 
 	// Guarded by mu from here.
 	//
-	// order has a key for each element, and for some that have been removed. While mu is
-	// not held, its first key is not dead.
+	// keys has a key for each element, and dead keys of some removed elements. Whenever
+	// mu is not held, the first key is not dead.
 	order    keyHeap
 	elements map[uint64]element[T] // by the number of the Offer
 	peak     int                   // the largest size of the map since it was made
@@ -47,8 +48,8 @@ type element[T any] struct {
 	v   T
 }
 
-// A Ticket refers to one element of one queue. It is a small comparable value, and keeps
-// nothing alive. The zero Ticket refers to no element.
+// A Ticket identifies one element of one queue. It is comparable and keeps nothing alive.
+// The zero Ticket identifies no element.
 type Ticket struct{ seq uint64 }
 
 // An Option configures a queue made by [New].
@@ -63,9 +64,9 @@ type option func(*config)
 
 func (o option) apply(c *config) { o(c) }
 
-// WithClock makes the queue follow c. If c is nil or no clock is given, the queue follows
-// [clock.System]. The queue calls c with its lock held, so c must not call the queue from
-// Now, NewAlarm, Reset or Stop.
+// WithClock makes the queue follow c. By default, or if c is nil, the queue follows
+// [clock.System]. The queue calls c's Now and NewAlarm, and Reset and Stop of its alarms,
+// with its own lock held. So these methods must not call the queue.
 func WithClock(c clock.Clock) Option {
 	return option(func(cfg *config) {
 		if c != nil {
@@ -74,8 +75,8 @@ func WithClock(c clock.Clock) Option {
 	})
 }
 
-// WithEpoch sets the moment from which OfferAt, PollAt and Head count nanoseconds. t must
-// be a reading of the queue's clock. The default is the time when the queue is made.
+// WithEpoch sets the queue's epoch: OfferAt, PollAt and Head count nanoseconds from t. t
+// must be a reading of the queue's clock. The default is the time when the queue is made.
 func WithEpoch(t time.Time) Option {
 	return option(func(cfg *config) { cfg.epoch = t })
 }
@@ -111,16 +112,18 @@ func (q *Queue[T]) lock() {
 	}
 }
 
-// now returns the moment that the clock shows.
+// now returns the clock's time in nanoseconds since the epoch.
 func (q *Queue[T]) now() int64 { return int64(q.clock.Now().Sub(q.epoch)) }
 
 // timeOf returns the time at the given moment.
 func (q *Queue[T]) timeOf(moment int64) time.Time { return q.epoch.Add(time.Duration(moment)) }
 
-// momentOf returns the moment of a deadline. If only the epoch has a monotonic reading,
-// momentOf adds the delay by the wall clock to the present moment, as time.Until does.
-// The wall clock may have been set since the epoch, as on a board that boots in 1970 and
-// gets the time from the network a second later.
+// momentOf returns the moment of a deadline: nanoseconds since the epoch.
+//
+// If the epoch has a monotonic reading and the deadline has none, their difference may be
+// wrong, because the wall clock may have been set since the epoch. (A board may boot in
+// 1970 and get the time from the network a second later.) Then momentOf converts the
+// deadline into a delay from now, as time.Until does.
 func (q *Queue[T]) momentOf(deadline time.Time) int64 {
 	d := int64(deadline.Sub(q.epoch)) // saturates
 	if d == never || bubble.Monotonic(deadline) || !bubble.Monotonic(q.epoch) {
@@ -130,7 +133,7 @@ func (q *Queue[T]) momentOf(deadline time.Time) int64 {
 	return add(int64(now.Sub(q.epoch)), int64(deadline.Sub(now)))
 }
 
-// add returns now+d, at most never.
+// add returns now+d, or never if the sum overflows.
 func add(now, d int64) int64 {
 	if sum := now + d; d < 0 || sum >= 0 {
 		return sum
@@ -141,9 +144,9 @@ func add(now, d int64) int64 {
 // Offer adds v, which comes out when deadline has passed. A deadline that has already
 // passed, such as the zero [time.Time], is due at once.
 //
-// head reports whether v is now the first element, due strictly before all others: a
-// caller that sleeps until the deadline that Peek returned must call Peek again.
-// Goroutines that are blocked in Take need nothing.
+// head is true if v is now due before all other elements. Then a caller that sleeps until
+// a deadline from Peek must call Peek again. Goroutines that are blocked in Take wake by
+// themselves.
 //
 // Offer never blocks, and allocates nothing while the queue's size is steady.
 func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
@@ -153,8 +156,8 @@ func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
 }
 
 // OfferAfter is like Offer, with a deadline d from now by the queue's clock. If d is zero
-// or less, v is due at once. If the deadline is beyond the queue's range, v never falls
-// due.
+// or less, v is due at once. v never falls due if the deadline is more than 292 years
+// after the queue's epoch.
 func (q *Queue[T]) OfferAfter(v T, d time.Duration) (ticket Ticket, head bool) {
 	q.lock()
 	defer q.mu.Unlock()
@@ -191,9 +194,9 @@ func (q *Queue[T]) Poll() (v T, ok bool) {
 	return q.pollLocked(q.now())
 }
 
-// PollAt is like Poll, for a caller that has read the clock: now is in nanoseconds since
-// the queue's epoch. next is the deadline of the first element that remains, which may
-// have passed, or [math.MaxInt64] if none remains.
+// PollAt is like Poll, for a caller that has read the clock. now is in nanoseconds since
+// the queue's epoch, and so is next: the deadline of the first element that remains. It
+// may have passed. If no element remains, next is [math.MaxInt64].
 func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
@@ -202,8 +205,9 @@ func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	return v, head.due, ok
 }
 
-// pollLocked is Poll with mu held. It need not call settleLocked: taking an element can
-// only make the first deadline later, and an alarm that goes off too early is set again.
+// pollLocked is Poll with mu held. It need not call wakeOrSetAlarmLocked, because taking
+// an element only makes the first deadline later. An alarm that goes off too early is set
+// again.
 func (q *Queue[T]) pollLocked(now int64) (v T, ok bool) {
 	k, ok := q.order.head()
 	if !ok || !isDue(k.due, now) {
@@ -222,9 +226,9 @@ func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
 	return v, deadline, ok
 }
 
-// Head returns the first element, due or not, its ticket, with which a caller can remove
-// it, and its deadline in nanoseconds since the queue's epoch. It reports false if the
-// queue is empty.
+// Head returns the first element, due or not, and its ticket and deadline. at is the
+// deadline in nanoseconds since the queue's epoch. Head reports false if the queue is
+// empty.
 func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
@@ -243,7 +247,7 @@ func (q *Queue[T]) Len() int {
 }
 
 // Remove removes the ticket's element, due or not, and returns it. It reports false if
-// the element has been taken already, or if the ticket is zero. The queue keeps no
+// the element has already left the queue, or if the ticket is zero. The queue keeps no
 // reference to the element.
 func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
 	q.lock()
@@ -251,13 +255,13 @@ func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
 	return q.takeLocked(ticket.seq)
 }
 
-// rebuildMin is the number of dead keys, and of map entries, up to which nothing is
-// rebuilt. Otherwise every second Remove would rebuild a small queue.
+// rebuildMin prevents rebuilding a small queue at every second Remove. The heap is
+// rebuilt only if it has more dead keys, and the map only if it has had more entries.
 const rebuildMin = 64
 
-// takeLocked takes the element numbered seq and leaves a dead key. It then pops dead keys
-// from the front, rebuilds the heap if more than half of its keys are dead, and rebuilds
-// the map if less than a quarter of it is in use.
+// takeLocked takes the element numbered seq and leaves a dead key. It then pops all dead
+// keys at the front. It rebuilds the heap if more than half of its keys are dead, and the
+// map if less than a quarter of it is in use.
 func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 	e, ok := q.elements[seq]
 	if !ok {
@@ -284,7 +288,7 @@ func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 	return e.v, true
 }
 
-// keysLocked returns the keys of all elements, in no particular order.
+// keysLocked returns the keys of all elements, in no order.
 func (q *Queue[T]) keysLocked() []key {
 	keys := make([]key, 0, len(q.elements))
 	for seq, e := range q.elements {
@@ -294,7 +298,7 @@ func (q *Queue[T]) keysLocked() []key {
 }
 
 // Drain takes all elements, due or not, and returns them in the order of their deadlines.
-// It returns nil if there are none. The queue stays usable, and goroutines that are
+// It returns nil if the queue is empty. The queue stays usable, and goroutines that are
 // blocked in Take stay blocked.
 func (q *Queue[T]) Drain() []T {
 	q.lock()
@@ -306,7 +310,7 @@ func (q *Queue[T]) Drain() []T {
 	q.order, q.elements, q.peak = newKeyHeap(), make(map[uint64]element[T]), 0
 	q.mu.Unlock()
 
-	// Sort without the lock, since sorting may take long.
+	// Sort without the lock, because sorting may take long.
 	slices.SortFunc(keys, compare)
 	all := make([]T, len(keys))
 	for i, k := range keys {

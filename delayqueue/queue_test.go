@@ -118,7 +118,7 @@ func TestQueueOffer_TellsOfANewHead(t *testing.T) {
 }
 
 func TestQueueOffer_EqualDeadlinesComeFirstInFirstOut(t *testing.T) {
-	// Enough elements for the heap to have several levels, and to be rebuilt.
+	// There are enough elements for a heap of several levels, which is also rebuilt.
 	q := New[int](WithClock(newFakeClock(start)))
 	var tickets []Ticket
 	for i := range 1000 {
@@ -145,8 +145,8 @@ func TestQueueOffer_EqualDeadlinesComeFirstInFirstOut(t *testing.T) {
 func TestQueueOffer_WallClockSetSinceTheQueueWasMade(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, time.Hour, 50 * 365 * 24 * time.Hour} {
 		q := New[int]()
-		// Simulate a wall clock that was set by step after the queue was made: the epoch
-		// keeps its monotonic reading and gets an earlier wall reading.
+		// Simulate a wall clock that was set by step after the queue was made: move the
+		// epoch's wall reading back by step, and keep its monotonic reading.
 		q.epoch = setWall(q.epoch, -step)
 		now := time.Now()
 		q.Offer(2, now.Add(time.Minute).Round(0))
@@ -189,7 +189,7 @@ func TestQueueRemove_StaleTicketsAreRefused(t *testing.T) {
 	q.Remove(first)
 	refused(Ticket{}, "zero, and the slot it names is free")
 
-	// Map entries are freed and allocated again.
+	// The map gets new elements after its old elements were removed.
 	var tickets []Ticket
 	for range 4 * 256 {
 		ticket, _ := q.Offer("old", start)
@@ -229,7 +229,8 @@ func TestQueueRemove_LatestFirstLeavesAtMostHalfDead(t *testing.T) {
 		require.NoError(t, q.check(), "%d left", i)
 	}
 	assert.Equal(t, []int{0}, q.Drain())
-	// Once for each halving, then once for every rebuildMin: 2000, 1000, ... 125, 62.
+	// The heap is rebuilt each time its size halves, down to 125 keys, and then once more
+	// at 62.
 	assert.LessOrEqual(t, rebuilt, 7)
 }
 

@@ -9,39 +9,42 @@ import (
 
 // How goroutines wait in Take
 //
-// Takers that sleep wait in a line. The first of them is the leader. The queue has one
-// alarm, which goes off for the leader. When the first element is due, the leader is
-// woken, leaves the line, locks mu and takes the element. Before it unlocks mu, it wakes
-// the next leader or sets the alarm. All other takers sleep.
+// Takers sleep in a line. The queue has one alarm, set for the deadline of the first
+// element. When that element is due, the first taker of the line is woken. It leaves the
+// line, locks mu and takes the element. Before it unlocks mu, it wakes the next taker or
+// sets the alarm. All other takers sleep on.
 //
 // One invariant holds whenever mu is not held:
 //
 //	if takers sleep and the first element can fall due, then a taker is awake,
 //	or the alarm is set for a moment not after that element's deadline.
 //
-// settleLocked establishes the invariant. Code that may break it calls settleLocked
-// before it unlocks mu: after an element has become the first, after a taker has joined
-// the line, after a taker that was awake has locked mu, and after the alarm has gone off.
-// Taking elements cannot break it.
+// wakeOrSetAlarmLocked establishes the invariant. Code calls it before it unlocks mu,
+// after each event that may break the invariant:
 //
-// A wake-up leaves the element in the queue. The woken taker takes it under mu, unless
-// its context is done.
+//   - an element has become the first;
+//   - a taker has joined the line;
+//   - a taker that was awake has locked mu;
+//   - the alarm has gone off.
+//
+// Waking a taker does not take the element. If the taker's context is done, the element
+// stays in the queue for another taker.
 
 // A taker is one call of Take that waits.
 type taker struct {
-	// wake gets one token when the taker is woken. The channel has room for the token:
-	// see the race in Take.
+	// wake gets one token when the taker is woken. The channel's buffer holds the token
+	// until the taker waits: see Take.
 	wake chan struct{}
 	elem *list.Element // in the line; nil while awake. Guarded by the queue's mu.
 }
 
 // Take takes the first element. It blocks until that element is due or ctx is done. If
 // ctx is done, Take returns ctx.Err() even if an element is due, and the element stays in
-// the queue for others. (The cause, if there is one, is in [context.Cause].)
+// the queue.
 //
 // Any number of goroutines may block at once, at the cost of one alarm and of one wake-up
-// for each element. The goroutine that has waited longest is woken first, but a goroutine
-// that calls Take before it runs may get the element first.
+// for each element. The goroutine that has waited longest is woken first. If another
+// goroutine calls Take before the woken one runs, it may get the element first.
 func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 	done := ctx.Done()
 	if isDone(done) {
@@ -59,22 +62,22 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 		q.settleLocked()
 		q.mu.Unlock()
 
-		// If the alarm goes off, or an earlier element is offered, between the Unlock and
-		// the select below, then w is already in the line and is woken: its token waits
-		// in the channel.
+		// The alarm may go off, or an earlier element may be offered, between the Unlock
+		// and the select below. Then w is woken, because it is already in the line. The
+		// token waits in the channel.
 		select {
 		case <-w.wake:
 		case <-done:
 		}
 
 		q.mu.Lock()
-		// If w was woken and its context is done too, w must still settle: since the
-		// wake-up, settleLocked has relied on w.
+		// If w was woken, it must wake the next taker or set the alarm, even if its
+		// context is done. Since the wake-up, wakeOrSetAlarmLocked has relied on w.
 		woken := w.elem == nil
 		if woken {
 			q.awake = false
 		}
-		// Read the channel rather than call ctx.Err, which may be user code.
+		// Do not call ctx.Err here: it may be user code, and mu is held.
 		if isDone(done) {
 			if !woken {
 				q.waiting.Remove(w.elem)
@@ -88,7 +91,8 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 			q.mu.Unlock()
 			return v, nil
 		}
-		// Another taker took the element before w locked mu. w goes back to the front.
+		// Another taker took the element before w locked mu. Put w back at the front of
+		// the line.
 		w.elem = q.waiting.PushFront(w)
 	}
 }
@@ -102,16 +106,16 @@ func isDone(done <-chan struct{}) bool {
 	}
 }
 
-// settleLocked makes sure that a taker comes for the first element, if takers sleep. It
-// wakes the leader if the element is due, and otherwise sets the alarm. It costs almost
-// nothing if no taker sleeps.
+// wakeOrSetAlarmLocked makes sure that a sleeping taker gets the first element. If the
+// element is due, it wakes the first taker of the line. Otherwise it sets the alarm. It
+// costs almost nothing if no taker sleeps.
 func (q *Queue[T]) settleLocked() {
 	if q.awake {
 		return // that taker settles when it has locked mu
 	}
 	if q.waiting.Len() == 0 {
 		if q.alarmAt != never {
-			// An alarm would only keep the queue alive.
+			// No taker needs the alarm. It would only keep the queue alive.
 			q.alarm.Stop()
 			q.alarmAt = never
 		}
@@ -130,10 +134,10 @@ func (q *Queue[T]) settleLocked() {
 		return
 	}
 	if head.due >= q.alarmAt {
-		// The alarm is set for this element, or for an earlier one that is gone. In the
-		// second case it goes off once too early and is then set again. That is cheaper
-		// than to set it with each removal. (An element that never falls due needs no
-		// alarm.)
+		// The alarm is set for this element, or for an earlier element that was removed.
+		// In the second case the alarm goes off too early, once, and is set again. That
+		// costs less than setting it at each removal. (An element that never falls due
+		// needs no alarm.)
 		return
 	}
 	if q.alarm == nil {
@@ -143,11 +147,11 @@ func (q *Queue[T]) settleLocked() {
 	clock.ResetAt(q.alarm, q.timeOf(now), q.timeOf(head.due))
 }
 
-// ring is the alarm's function.
+// onAlarm is the alarm's function.
 //
-// If the alarm is reset or stopped while ring waits for mu, then ring sets alarmAt to never
-// although the alarm may be set. That does no harm: settleLocked sets the alarm again, or
-// the alarm goes off once without effect.
+// If the alarm is set or stopped while onAlarm waits for mu, then onAlarm sets alarmAt to
+// never although the alarm may be set. That does no harm: either wakeOrSetAlarmLocked
+// sets the alarm again, or the alarm goes off once without effect.
 func (q *Queue[T]) ring() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

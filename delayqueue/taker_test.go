@@ -18,7 +18,7 @@ import (
 
 // Times in a bubble are exact: an element is taken precisely at its deadline.
 
-// A taking is the result of one Take and its time.
+// A taking is the result of one call of Take, and the time when it returned.
 type taking struct {
 	v   int
 	err error
@@ -104,9 +104,9 @@ func TestQueueTake_NoHerd(t *testing.T) {
 			time.Sleep(time.Second)
 			synctest.Wait()
 			require.Equal(t, elements-i-1, q.Len())
-			// Three readings of the clock: by ring, by the woken taker, and by
-			// settleLocked for the next element. If all 1,000 takers woke, there would be
-			// 999 more.
+			// The clock is read three times: by onAlarm, by the woken taker, and by
+			// wakeOrSetAlarmLocked for the next element. If all 1,000 takers woke, there
+			// would be 999 more readings.
 			require.LessOrEqual(t, clk.readings.Load()-readings, int64(3), "more than one taker woke")
 			require.EqualValues(t, 1, clk.rings.Load()-rings)
 			require.LessOrEqual(t, clk.resets.Load()-resets, int64(1))
@@ -227,8 +227,8 @@ func TestQueueTake_HeadTakenAwayWhileTheLeaderSleeps(t *testing.T) {
 }
 
 func TestQueueTake_HeadTakenWhileTheWokenTakerIsOnItsWay(t *testing.T) {
-	// Poll and Take race for each of many elements. A taker that is too late continues to
-	// sleep.
+	// Poll and Take race for each of many elements. A taker that gets no element sleeps
+	// on.
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int]()
 		begin := time.Now()
@@ -386,7 +386,7 @@ func TestQueueTake_ContextEndsAtTheMomentOfDelivery(t *testing.T) {
 }
 
 func TestQueueTake_AlarmRingsWhenItShouldNot(t *testing.T) {
-	// The alarm may go off for a setting that was replaced, or without reason.
+	// The alarm may go off at a moment that was replaced, or without reason.
 	synctest.Test(t, func(t *testing.T) {
 		clk := &countingClock{}
 		q := New[int](WithClock(clk))
@@ -447,9 +447,9 @@ func TestQueueTake_OnAVirtualClock(t *testing.T) {
 	assert.Equal(t, result{2, start.Add(time.Hour + time.Minute)}, <-results)
 }
 
-// TestQueue_Stress runs many sorts of goroutines at once on the real clock: takers whose
-// contexts end at any moment, pollers and removers. Each element must come out once, and
-// not early.
+// TestQueue_Stress runs takers, pollers and removers at once on the real clock. The
+// contexts of takers end at random moments. Each element must come out once, and not
+// early.
 func TestQueue_Stress(t *testing.T) {
 	const producers, each = 4, 4000
 	q := New[int]()
@@ -527,8 +527,8 @@ func TestQueue_Stress(t *testing.T) {
 	require.False(t, q.awake)
 }
 
-// TestQueue_StressTakersAlone is TestQueue_Stress without a poller and without a taker
-// that stays. In that test they would hide a lost wake-up.
+// TestQueue_StressTakersAlone is like TestQueue_Stress, but has no poller, and no taker
+// whose context never ends. Either would hide a lost wake-up.
 func TestQueue_StressTakersAlone(t *testing.T) {
 	const takers, elements = 4, 5000
 	q := New[int]()
@@ -561,7 +561,7 @@ func TestQueue_StressTakersAlone(t *testing.T) {
 	}()
 	for i := range elements {
 		q.OfferAfter(i, rand.N(100*time.Microsecond)-30*time.Microsecond)
-		// One element at a time, so that a lost wake-up is a deadlock.
+		// There is one element at a time, so that a lost wake-up becomes a deadlock.
 		require.Equal(t, i, <-taken)
 	}
 	cancel()

@@ -2,30 +2,30 @@ package executor
 
 import "go.uber.org/atomic"
 
-// batchSize is how many callbacks a batch holds. A worker locks the pool once for a
-// batch, so the lock costs less than a nanosecond for each callback.
+// batchSize is how many callbacks a batch holds. A worker locks the pool only once for a
+// batch: less than a nanosecond for each callback.
 const batchSize = 256
 
-// fewCallbacks is the size up to which a worker runs a batch without yielding. Behind
-// thousands of goroutines that compute, the second callback of a worker that yields would
-// be seconds late.
+// A worker runs a batch of at most fewCallbacks without yielding to other goroutines.
+// Beside thousands of computing goroutines, each yield would delay the next callback by
+// seconds.
 const fewCallbacks = 8
 
-// A batch is a run of callbacks that workers take one at a time. A callback that blocks
-// therefore delays no other callback of its batch.
+// A batch is a group of callbacks that workers take one at a time. So a callback that
+// blocks delays no other callback of its batch.
 //
 // A batch goes through four states:
 //
 //	open    no callback has been taken; push appends       under the pool's lock
-//	shared  n is final; its holders take by the counter    without the lock
-//	spent   the counter has reached n; drop dequeues it    under the pool's lock
-//	spare   spent and without holders; add may reuse it    under the pool's lock
+//	shared  n is final; workers that hold it take          without the lock
+//	spent   all callbacks have been taken; it is dequeued  under the pool's lock
+//	spare   no worker holds it; addBatch may reuse it      under the pool's lock
 //
-// A worker takes the first callback of a batch under the lock. So next == 0, read under
-// the lock, means that the batch is open.
+// A worker takes the first callback of a batch under the lock. So if next is 0, read
+// under the lock, the batch is open.
 //
-// A spent batch becomes a spare only after its last holder has released it. Otherwise a
-// worker whose callback blocked for an hour would take from the next batch in the same
+// A worker holds a batch until it calls release. A spent batch must not be reused before:
+// a worker whose callback blocked for an hour would take from the next batch in the same
 // memory.
 type batch struct {
 	next    atomic.Int32 // the callback to take next; each holder may add one past n
@@ -36,8 +36,8 @@ type batch struct {
 	funcs   [batchSize]func()
 }
 
-// take claims the next callback of a batch that the caller holds. It clears the
-// callback's slot, so that the batch does not keep the callback reachable.
+// take takes the next callback of a batch that the caller holds. It also clears the
+// callback's element of funcs, so that the batch does not keep the callback reachable.
 func (b *batch) take() (f func(), ok bool) {
 	i := b.next.Inc() - 1
 	if i >= b.n {
@@ -51,8 +51,8 @@ func (b *batch) take() (f func(), ok bool) {
 // waiting returns how many callbacks wait in the batch.
 func (b *batch) waiting() int { return int(b.n - min(b.next.Load(), b.n)) }
 
-// A queue is a list of batches. It keeps spent batches for reuse. The pool's lock guards
-// everything except taking from a shared batch.
+// A queue is a list of batches, and of spare batches for reuse. The pool's lock guards
+// it. Only taking from a shared batch needs no lock.
 type queue struct {
 	head, tail *batch
 
@@ -64,9 +64,8 @@ type queue struct {
 // after a peak.
 const maxSpares = 64
 
-// len returns how many callbacks wait. It stops counting once it has reached most.
-// Workers that hold a batch may lower the number at any moment; only the owner of the
-// lock can raise it.
+// len returns how many callbacks wait. It stops counting once it has reached limit. While
+// the caller holds the pool's lock, workers may lower the number, but nothing raises it.
 func (q *queue) len(most int) (n int) {
 	for b := q.head; b != nil && n < most; b = b.link {
 		n += b.waiting()
@@ -83,7 +82,7 @@ func (q *queue) push(fs []func()) {
 	}
 }
 
-// open returns the last batch if it can take one more callback, or a new one.
+// openBatch returns the last batch if it can take one more callback, or else a new batch.
 func (q *queue) open() *batch {
 	if b := q.tail; b != nil && b.n < batchSize && b.next.Load() == 0 {
 		return b
@@ -91,7 +90,7 @@ func (q *queue) open() *batch {
 	return q.add()
 }
 
-// add appends an empty batch.
+// addBatch appends an empty batch.
 func (q *queue) add() *batch {
 	b := q.spare
 	if b == nil {
@@ -110,8 +109,8 @@ func (q *queue) add() *batch {
 	return b
 }
 
-// take returns the callback that has waited longest, and its batch, which the caller then
-// holds and must release. The batch is nil if the callback was its last.
+// take returns the callback that has waited longest. If more callbacks of its batch wait,
+// take also returns the batch. The caller then holds the batch and must release it.
 func (q *queue) take() (b *batch, f func(), ok bool) {
 	for q.head != nil {
 		b := q.head
@@ -128,8 +127,9 @@ func (q *queue) take() (b *batch, f func(), ok bool) {
 	return nil, nil, false
 }
 
-// release ends the caller's hold on b. b is spent, unless a callback panicked and the
-// worker releases b early; then b stays in the queue.
+// release ends the caller's hold on b. If b is the first in the queue and has no
+// callbacks left, release removes it. If b has left the queue and no other worker holds
+// it, it is reused.
 func (q *queue) release(b *batch) {
 	b.holders--
 	if b == q.head && b.waiting() == 0 {
@@ -139,7 +139,7 @@ func (q *queue) release(b *batch) {
 	}
 }
 
-// drop removes the first batch, which is spent, from the queue.
+// dropFirst removes the first batch, which must be spent, from the queue.
 func (q *queue) drop() {
 	b := q.head
 	q.head, b.link = b.link, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test applies random operations of a pool to a queue, and compares it with a slice.
+// The test applies random operations to a queue and to a slice, and compares them.
 func TestQueue_AgainstAModel(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -33,7 +33,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 			model = append(model, next)
 			next++
 		case op == 10:
-			// Few, so that the queue sometimes becomes empty.
+			// Push few callbacks, so that the queue sometimes becomes empty.
 			fs := make([]func(), r.IntN(10))
 			if r.IntN(20) == 0 {
 				fs = make([]func(), r.IntN(700))
@@ -87,8 +87,9 @@ func TestQueue_AgainstAModel(t *testing.T) {
 	}
 }
 
-// A worker locks the pool for the first callback of a batch and after the last one. The
-// test holds the lock in between: a worker that needed it there would deadlock.
+// A worker locks the pool for the first callback of a batch, and again after the last
+// one. The test holds the lock in between, so a worker that needed it there would
+// deadlock.
 func TestPool_TakesItsLockOnceForABatch(t *testing.T) {
 	const size, batches = 256, 3
 	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which would lock the pool too
@@ -111,8 +112,7 @@ func TestPool_TakesItsLockOnceForABatch(t *testing.T) {
 	require.EqualValues(t, len(fs), p.Stats().Run)
 }
 
-// Memory shrinks after a peak: of the batches of a million callbacks the queue keeps a
-// few.
+// After a peak of a million callbacks, the queue keeps only a few batches.
 func TestQueue_KeepsFewSpares(t *testing.T) {
 	var q queue
 	for range 1000 {

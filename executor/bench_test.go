@@ -60,10 +60,10 @@ func (c *countdown) tick() {
 	}
 }
 
-// BenchmarkSubmit/load=burst submits 256 callbacks one by one and waits for all of them.
-// load=isolated submits one callback every 20 us and waits for it. "ns/submit" is the
-// submitter's time, mostly spent on waking another processor. "late-ns" is the median
-// time until the callback runs.
+// With load=burst, BenchmarkSubmit submits 256 callbacks one by one and waits for all of
+// them. With load=isolated it submits one callback every 20 us and waits for it.
+// "ns/submit" is the time that Submit takes, mostly to wake another processor. "late-ns"
+// is the median time until the callback runs.
 func BenchmarkSubmit(b *testing.B) {
 	for _, im := range benchmarked {
 		b.Run("impl="+im.name+"/load=burst", func(b *testing.B) {
@@ -140,8 +140,8 @@ func BenchmarkBatch(b *testing.B) {
 }
 
 // BenchmarkBlocked measures how long one callback waits behind 1,000 callbacks that
-// block. together=true submits all 1,001 at once. together=false submits the last one
-// when the others are all running.
+// block. together=true submits all 1,001 at once. together=false submits the last
+// callback when the others are all running.
 func BenchmarkBlocked(b *testing.B) {
 	const blocked = 1000
 	for _, im := range benchmarked[:3] {

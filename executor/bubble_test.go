@@ -10,8 +10,7 @@ import (
 	"github.com/tickless/tickless/executor"
 )
 
-// An executor that was shut down in a bubble may be shut down again after the bubble has
-// ended.
+// An executor may be shut down in a bubble, and again after the bubble has ended.
 func TestShutdown_InABubbleAndAgainOutside(t *testing.T) {
 	for name, newExecutor := range map[string]func() ownExecutor{
 		"pool":       func() ownExecutor { return executor.NewPool() },

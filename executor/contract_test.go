@@ -49,8 +49,8 @@ func newPool(with ...executor.PoolOption) func(...executor.Option) subject {
 	}
 }
 
-// onEach runs f for every executor, in a bubble of its own. In a bubble, a callback that
-// never runs and a Shutdown that hangs are reported as deadlocks.
+// onEach runs f for every executor, each in its own bubble. In a bubble, a callback that
+// never runs or a Shutdown that hangs is reported as a deadlock.
 func onEach(t *testing.T, f func(t *testing.T, inline bool, make func(...executor.Option) subject)) {
 	for _, s := range subjects {
 		t.Run(s.name, func(t *testing.T) {
@@ -146,8 +146,8 @@ func TestExecutor_PanicGoesToTheHandlerAndHarmsNobody(t *testing.T) {
 	})
 }
 
-// pond issue 135: a task that called runtime.Goexit, as t.FailNow does, blocked the
-// pool's shutdown for ever.
+// A callback that calls runtime.Goexit, as t.FailNow does, does not block Shutdown for
+// ever. (In pond it did: issue 135.)
 func TestExecutor_GoexitStrandsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, inline bool, make func(...executor.Option) subject) {
 		var ran atomic.Int32

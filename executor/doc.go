@@ -13,20 +13,20 @@
 //
 // # Guarantees
 //
-//   - An accepted callback runs exactly once. A callback that is refused because the executor
-//     is closed never runs: its submitter gets an error, and the refusal is counted.
+//   - An accepted callback runs exactly once. After Close or Shutdown, a callback is
+//     refused and never runs: Submit returns [ErrClosed], and the refusal is counted.
 //   - Submit never blocks, except that an [Inline] runs the callback.
-//   - A callback that panics or calls [runtime.Goexit] harms no other. Panics
-//     go to the handler of [WithPanicHandler] with their stack.
-//   - A callback that blocks delays no other on [Goroutines]. On a [Pool] whose
-//     workers are not bounded it delays others by a few milliseconds.
-//   - One worker ([WithWorkers] and [WithMaxWorkers] of 1) runs callbacks in the
-//     order in which they were accepted. Several workers start callbacks in that order.
+//   - A callback that panics or calls [runtime.Goexit] harms no other callback. The
+//     handler of [WithPanicHandler] gets the panic and its stack.
+//   - On [Goroutines], a callback that blocks delays no other. On a [Pool] without
+//     [WithMaxWorkers], it delays others by a few milliseconds.
+//   - One worker ([WithWorkers] and [WithMaxWorkers] of 1) runs callbacks in the order
+//     in which they were accepted. Several workers start callbacks in that order.
 //   - An executor does not keep callbacks reachable after they have run. An idle pool
 //     has no goroutine, and keeps at most 220 kB of memory.
-//   - After Close or Shutdown has been called, Submit returns [ErrClosed]. When Shutdown has
-//     returned nil, every callback has ended.
-//   - An executor that is made inside a testing/synctest bubble keeps these guarantees there.
+//   - When Shutdown has returned nil, every callback has ended.
+//   - An executor that is made inside a testing/synctest bubble keeps these guarantees
+//     there.
 //
 // # Concurrency
 //
@@ -43,6 +43,6 @@
 //
 // If a few more goroutines do not matter, the go statement is simpler. To bound
 // concurrency within one function, use golang.org/x/sync/errgroup. A callback that needs
-// a goroutine of its own (it calls runtime.LockOSThread and does not unlock, or sets
-// goroutine labels) belongs on [Goroutines].
+// its own goroutine belongs on [Goroutines]: for example if it calls runtime.LockOSThread
+// without unlocking, or sets goroutine labels.
 package executor

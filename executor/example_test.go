@@ -29,7 +29,7 @@ func ExamplePool() {
 	// executor: closed
 }
 
-// Callbacks run on the caller, one after another, which suits a test.
+// Callbacks run on the caller's goroutine, one after another. That suits a test.
 func ExampleInline() {
 	e := executor.NewInline()
 	e.Submit(func() {

@@ -2,9 +2,8 @@ package executor
 
 import "github.com/tickless/tickless/internal/closed"
 
-// An Executor runs callbacks. [Inline], [Goroutines] and [Pool] are Executors. A program
-// may bring its own: many worker pools already have this method, and [Func] turns a
-// function into an Executor.
+// An Executor runs callbacks. [Inline], [Goroutines] and [Pool] are Executors. Many other
+// worker pools already have this method, and [Func] turns a function into an Executor.
 type Executor interface {
 	// Submit accepts f, to run it once, at any time and on any goroutine. An error means
 	// that f has not run and never will.
@@ -15,23 +14,23 @@ type Executor interface {
 	Submit(f func()) error
 }
 
-// A Batcher is an [Executor] that accepts many callbacks at once for less than the cost
-// of as many calls of Submit.
+// A Batcher is an [Executor] that accepts many callbacks in one call, at less cost than
+// many calls of Submit.
 type Batcher interface {
 	Executor
 
-	// SubmitBatch submits fs in order and returns how many it accepted, counted from the
-	// front. The error is nil if and only if it accepted all. The caller may reuse the
-	// slice after SubmitBatch returns.
+	// SubmitBatch submits fs in order. It accepts the first accepted callbacks of fs and
+	// refuses the others. The error is nil if and only if it accepts all. The caller may
+	// reuse the slice after SubmitBatch returns.
 	SubmitBatch(fs []func()) (accepted int, err error)
 }
 
-// Func is an [Executor] made from a function, which serves as its Submit method.
+// Func is an [Executor] made from a function: Submit calls the function.
 type Func func(f func()) error
 
 // Submit calls e(f).
 func (e Func) Submit(f func()) error { return e(f) }
 
-// ErrClosed is returned for a callback that is submitted after Close or Shutdown. It
-// matches package timer's ErrClosed too, as errors.Is reports.
+// ErrClosed is the error for a callback that is submitted after Close or Shutdown.
+// errors.Is reports that it matches package timer's ErrClosed.
 var ErrClosed = closed.New("executor: closed")

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// A gate is the part that [Inline] and [Goroutines] share. It admits callbacks until it
-// is closed, counts them, and signals when the last one has ended.
+// A gate is the common part of [Inline] and [Goroutines]. It admits callbacks until it is
+// closed, counts them, and signals when the last one has ended.
 type gate struct {
 	handler func(v any, stack []byte) // nil in a zero Inline or Goroutines, which is refused
 
@@ -28,7 +28,7 @@ func (g *gate) mustBeMade() {
 }
 
 // enter counts a callback as running and reports true, unless the gate is closed. The
-// callback must leave after it has run.
+// caller must call leave after the callback has run.
 func (g *gate) enter() bool {
 	g.mustBeMade()
 	g.mu.Lock()
@@ -42,16 +42,16 @@ func (g *gate) enter() bool {
 	return true
 }
 
-// run runs a callback that has entered. The callback leaves however it ends: by return,
-// by panic, even in the handler, or by runtime.Goexit.
+// run runs a callback for which enter has returned true. It calls leave however the
+// callback ends: by return, by a panic (even of the handler), or by runtime.Goexit.
 func (g *gate) run(f func()) {
 	defer g.leave()
 	defer g.recoverPanic()
 	f()
 }
 
-// recoverPanic recovers a panic and hands it to the handler. It must be deferred directly:
-// recover works only in a deferred function.
+// recoverPanic recovers a panic and calls the handler. Defer recoverPanic itself: recover
+// works only in a deferred function.
 func (g *gate) recoverPanic() {
 	if v := recover(); v != nil {
 		g.mu.Lock()
@@ -72,7 +72,7 @@ func (g *gate) leave() {
 	}
 }
 
-// refuse counts n callbacks as rejected.
+// refuse counts n callbacks as rejected and returns ErrClosed.
 func (g *gate) refuse(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"runtime/pprof"
 )
 
-// A Goroutines runs each callback on a goroutine of its own, as time.AfterFunc does. No
+// A Goroutines runs each callback on its own goroutine, as time.AfterFunc does. No
 // callback ever waits for another. Each callback costs the start of a goroutine. Make a
 // Goroutines with [NewGoroutines].
 type Goroutines struct {

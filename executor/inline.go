@@ -1,12 +1,12 @@
 package executor
 
 // An Inline runs each callback on the goroutine that submits it, before Submit returns.
-// It suits deterministic tests, single-threaded event loops, and callbacks so short that
-// any hand-over would cost more. Make an Inline with [NewInline].
+// It suits deterministic tests, single-threaded event loops, and very short callbacks.
+// Make an Inline with [NewInline].
 //
 // A callback that blocks also blocks its submitter. If a callback submits another
-// callback, that one runs before the first continues. runtime.Goexit ends the submitting
-// goroutine, as in a plain call: a t.FailNow in a callback ends its test, and the
+// callback, the other runs before the first continues. A callback that calls
+// runtime.Goexit ends the submitting goroutine, and t.FailNow ends its test. The
 // callbacks after it in the same batch are neither accepted nor run.
 type Inline struct {
 	gate

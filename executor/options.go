@@ -8,13 +8,13 @@ import (
 	"runtime/pprof"
 )
 
-// An Option sets up any executor of this package.
+// An Option configures any executor of this package.
 type Option interface {
 	PoolOption
 	forAny()
 }
 
-// A PoolOption sets up a [Pool]. Every [Option] is one too.
+// A PoolOption configures a [Pool]. Every [Option] is also a PoolOption.
 type PoolOption interface{ apply(*config) }
 
 type config struct {
@@ -33,16 +33,15 @@ type option struct{ poolOption }
 func (option) forAny() {}
 
 // WithPanicHandler sets the function that is called when a callback panics, with the
-// value of the panic and the stack. It runs on the goroutine that panicked, before the
-// callback counts as ended. Several goroutines may call it at a time. The default prints
-// both to standard error. WithPanicHandler panics if h is nil.
+// value of the panic and the stack. h runs on the goroutine that panicked, before the
+// callback counts as ended. Several goroutines may call h at a time. By default, value
+// and stack are printed to standard error. WithPanicHandler panics if h is nil.
 //
-// A panic of h is not recovered. On a goroutine of the executor it ends the process. So
-// this option makes a panic in a callback end the program:
+// A panic of h is not recovered. It ends the process, except that the panic of an
+// [Inline] reaches the caller of Submit. So this option makes a panic in a callback end
+// the program:
 //
 //	executor.WithPanicHandler(func(v any, _ []byte) { panic(v) })
-//
-// If h panics in an [Inline], the panic reaches the caller of Submit.
 func WithPanicHandler(h func(v any, stack []byte)) Option {
 	if h == nil {
 		panic("executor: WithPanicHandler: the func must not be nil")
@@ -50,8 +49,8 @@ func WithPanicHandler(h func(v any, stack []byte)) Option {
 	return option{func(c *config) { c.panicHandler = h }}
 }
 
-// WithWorkers sets the base of a [Pool]: how many workers it starts before callbacks have
-// to wait. A Pool adds workers beyond its base when callbacks take long. The default is
+// WithWorkers sets the base of a [Pool]: it starts up to n workers as soon as callbacks
+// come in. It adds workers beyond its base only when callbacks take long. The default is
 // GOMAXPROCS when the pool is made. WithWorkers panics if n is less than 1. NewPool
 // panics if n is greater than the number given to WithMaxWorkers.
 func WithWorkers(n int) PoolOption {
@@ -61,10 +60,10 @@ func WithWorkers(n int) PoolOption {
 	return poolOption(func(c *config) { c.workers = n })
 }
 
-// WithMaxWorkers bounds how far a [Pool] grows beyond its base when callbacks take long.
-// It does not bound how many callbacks may wait. By default there is no bound: a Pool has
-// up to one worker for each callback that has not ended. If n is below the default of
-// WithWorkers, it lowers that default too. WithMaxWorkers panics if n is less than 1.
+// WithMaxWorkers sets the largest number of workers of a [Pool]. It does not bound how
+// many callbacks may wait. By default there is no bound: a Pool has up to one worker for
+// each callback that has not ended. If n is less than the default of WithWorkers, n
+// becomes that default. WithMaxWorkers panics if n is less than 1.
 //
 // If all workers of a bounded pool block, the pool runs nothing until one of them
 // returns.
@@ -76,15 +75,16 @@ func WithMaxWorkers(n int) PoolOption {
 }
 
 // WithLabels sets profiler labels on the goroutines of a [Pool], so that profiles tell
-// whose callbacks they run. A label that a callback sets with [pprof.SetGoroutineLabels]
-// may stay until the goroutine ends. The default is none.
+// whose callbacks they run. The default is none. A label that a callback sets with
+// [pprof.SetGoroutineLabels] may stay until the goroutine ends.
 func WithLabels(labels pprof.LabelSet) PoolOption {
 	return poolOption(func(c *config) {
 		c.labels = pprof.WithLabels(context.Background(), labels)
 	})
 }
 
-// newConfig applies opts to the defaults. function is the caller's name, for panics.
+// newConfig applies opts to the defaults. function is the caller's name, for the text of
+// panics.
 func newConfig[O PoolOption](function string, opts []O) config {
 	c := config{panicHandler: func(v any, stack []byte) {
 		fmt.Fprintf(os.Stderr, "executor: panic in a callback: %v\n\n%s\n", v, stack)
@@ -108,5 +108,6 @@ func newConfig[O PoolOption](function string, opts []O) config {
 	return c
 }
 
-// unbounded is small enough to be multiplied and added to in a 32-bit int.
+// unbounded stands for no maximum of workers. It is small enough to be multiplied and
+// added to in a 32-bit int.
 const unbounded = 1 << 28

@@ -12,28 +12,27 @@ import (
 )
 
 // A Pool runs short callbacks on few goroutines, and adds goroutines when callbacks
-// block.
+// block. Make a Pool with [NewPool].
 //
-// A Pool starts workers up to its base ([WithWorkers]) as callbacks come in. A worker
-// takes one callback at a time, in the order of submission, and ends as soon as no
-// callback waits: an idle pool has no goroutine. While callbacks wait, a watchdog checks
-// every millisecond whether the running callbacks take long. If so, it starts a worker
-// for each callback that waits. Make a Pool with [NewPool].
+// As callbacks come in, a Pool starts workers up to its base ([WithWorkers]). A worker
+// takes one callback at a time, in the order of submission, and ends when no callback
+// waits. So an idle pool has no goroutine. While callbacks wait, a watchdog checks every
+// millisecond whether the running callbacks take long. If so, it starts a worker for each
+// callback that waits.
 //
-// A Pool does not limit concurrency unless [WithMaxWorkers] is given: callbacks that
-// block get a goroutine each, after a few milliseconds.
+// A Pool does not limit concurrency unless [WithMaxWorkers] is given: each callback that
+// blocks gets its own goroutine, after a few milliseconds.
 //
 // A Pool that is made inside a testing/synctest bubble belongs to that bubble. A Pool
-// that is made outside must not be used inside: its callbacks would run on both sides,
-// and the watchdog would mix the two clocks.
+// that is made outside must not be used inside: its watchdog would mix the two clocks.
 type Pool struct {
 	base, max int
 	handler   func(v any, stack []byte)
 	labels    context.Context // of the workers' goroutines
 	start     func()          // p.work as a value, so that a go statement allocates nothing
 
-	// yields is true while callbacks take long: workers then call runtime.Gosched between
-	// two callbacks of a batch, unless it has only fewCallbacks. See tick.
+	// mustYield is true while callbacks take long: see check. Workers then call
+	// runtime.Gosched between two callbacks of a batch that has more than fewCallbacks.
 	yields atomic.Bool
 
 	mu sync.Mutex
@@ -102,9 +101,9 @@ func (p *Pool) Close() error {
 }
 
 // Shutdown refuses new callbacks and waits for every accepted one to end. When Shutdown
-// has returned nil, no worker is running. If ctx ends first, Shutdown returns the error
-// of ctx; the callbacks still run. Several goroutines may call Shutdown, and each call
-// waits. A callback that calls Shutdown waits for itself, until ctx ends.
+// has returned nil, no worker is running. If ctx ends first, Shutdown returns ctx.Err(),
+// and the callbacks still run. Several goroutines may call Shutdown, and each call waits.
+// A callback that calls Shutdown waits for itself, until ctx ends.
 func (p *Pool) Shutdown(ctx context.Context) error {
 	p.Close()
 	p.mu.Lock()
@@ -144,9 +143,9 @@ func (p *Pool) Stats() Stats {
 	}
 }
 
-// addWorkersLocked adds the n workers that the queue needs now to the count, and sets the
-// watchdog if callbacks have to wait. After releasing the lock, the caller starts these
-// workers with spawn.
+// addWorkersLocked decides how many workers the queue needs now, and counts them. It sets
+// the watchdog if callbacks have to wait. The caller must start the n workers with spawn,
+// after it has unlocked mu.
 func (p *Pool) addWorkersLocked() (n int) {
 	if may := p.limit - p.workers; may > 0 {
 		n = max(0, min(may, p.queue.len(may+p.starting)-p.starting))
@@ -164,8 +163,8 @@ func (p *Pool) spawn(n int) {
 	}
 }
 
-// setLabels sets the pool's labels on the calling goroutine. They replace the labels that the
-// goroutine inherited from the one that started it, which belong to other work.
+// setLabels sets the pool's labels on the calling goroutine. They replace inherited
+// labels, which belong to the goroutine that started this one.
 func (p *Pool) setLabels() { pprof.SetGoroutineLabels(p.labels) }
 
 // work runs on the goroutine of each worker.
@@ -184,19 +183,19 @@ func (p *Pool) work() {
 	p.run(f, b)
 }
 
-// run runs f, then the callbacks of b, which the caller holds or is nil, and then those
-// of the queue, until none waits.
+// run runs f, then the callbacks of b, and then those of the queue, until none waits. The
+// caller must hold b, unless b is nil.
 //
-// The recover stands outside the loop, so that it costs a callback nothing. A callback
-// that panics, or calls runtime.Goexit (as a test's FailNow does), ends this goroutine.
-// Another goroutine then continues with the same batch, as the same worker.
+// The recover is outside the loop, so that it costs a callback nothing. A callback that
+// panics, or calls runtime.Goexit (as a test's FailNow does), ends this goroutine. Then
+// another goroutine continues with b and counts as the same worker.
 func (p *Pool) run(f func(), b *batch) {
 	ended := false
 	defer func() {
 		if ended {
 			return
 		}
-		// Deferred, because the handler may call runtime.Goexit too.
+		// Deferred, because the handler may also call runtime.Goexit.
 		defer func() {
 			b := b // a copy, so that the worker's own variable stays off the heap
 			go func() {
@@ -232,9 +231,10 @@ func (p *Pool) run(f func(), b *batch) {
 	ended = true
 }
 
-// retireLocked counts a worker out, and lowers the limit to p.base above the workers that
-// remain. So if a thousand callbacks block, the next callback gets a worker at once and does
-// not wait for the watchdog. As the blocked workers end, the limit falls to the base again.
+// workerEndedLocked uncounts a worker, and lowers the limit to p.baseWorkers more than
+// the workers that remain. So while a thousand callbacks block, the next callback gets a
+// worker at once and does not wait for the watchdog. As blocked workers end, the limit
+// falls to the base.
 func (p *Pool) retireLocked() {
 	p.workers--
 	p.limit = max(p.base, min(p.limit, p.workers+p.base))

@@ -65,8 +65,8 @@ func TestPool_BlockedCallbackInTheMiddleOfABatch(t *testing.T) {
 	})
 }
 
-// ants issue 212: goroutines were left after the pool's release. An idle Pool has none:
-// otherwise its bubble could not end.
+// An idle Pool has no goroutine: otherwise its bubble could not end. (In ants, goroutines
+// were left after the pool's release: issue 212.)
 func TestPool_NoGoroutineLeft(t *testing.T) {
 	for _, opts := range [][]executor.PoolOption{
 		nil,
@@ -180,7 +180,7 @@ func TestOptions_Misuse(t *testing.T) {
 }
 
 // TestPool_Stress submits callbacks of all sorts, singly and in batches, and then calls
-// Shutdown. Each accepted callback has run once, and the others are counted as rejected.
+// Shutdown. Each accepted callback must run once. The others must count as rejected.
 func TestPool_Stress(t *testing.T) {
 	quiet := executor.WithPanicHandler(func(any, []byte) {})
 	for name, opts := range map[string][]executor.PoolOption{

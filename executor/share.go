@@ -9,11 +9,11 @@ import (
 
 func init() { share.Of = func(p any) share.Pool { return (*sharer)(p.(*Pool)) } }
 
-// A sharer is a Pool as package timer uses it: see [share.Pool].
+// A sharer is a Pool with the methods of [share.Pool], for package timer.
 type sharer Pool
 
-// Share counts the calling goroutine as a worker with a batch of its own. The batch is in
-// the queue too, so that other workers may take from it.
+// Share counts the calling goroutine as a worker that holds a batch of fs. The batch is
+// also in the queue, so that other workers may take from it.
 func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 	p := (*Pool)(s)
 	if len(fs) == 0 {
@@ -55,7 +55,8 @@ func (s *sharer) Watch() {
 func (s *sharer) Run(w share.Work) {
 	p := (*Pool)(s)
 	p.setLabels()
-	// The caller's own labels cannot be read, so they are cleared at the end.
+	// The caller's own labels cannot be read and restored, so they are cleared at the
+	// end.
 	defer pprof.SetGoroutineLabels(context.Background())
 	b, _ := w.Batch.(*batch)
 	p.run(w.First, b)

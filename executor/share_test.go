@@ -16,7 +16,7 @@ import (
 	"github.com/tickless/tickless/internal/share"
 )
 
-// shared shares fs with the pool, for the caller to run.
+// shared calls Share. The caller must run the callbacks.
 func shared(t *testing.T, p *executor.Pool, fs ...func()) share.Work {
 	t.Helper()
 	w, err := share.Of(p).Share(fs)
@@ -25,8 +25,7 @@ func shared(t *testing.T, p *executor.Pool, fs ...func()) share.Work {
 	return w
 }
 
-// Short callbacks run on the calling goroutine, in order, and no worker is woken for
-// them.
+// Shared short callbacks run on the calling goroutine, in order. They wake no worker.
 func TestShare_RunsWhereItWasFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in a bubble the watchdog does not interfere
 		p := executor.NewPool(executor.WithWorkers(2))
@@ -51,7 +50,8 @@ func TestShare_RunsWhereItWasFound(t *testing.T) {
 	})
 }
 
-// A callback that blocks delays those behind it by one or two checks of the watchdog.
+// A callback that blocks delays the callbacks behind it by one or two checks of the
+// watchdog.
 func TestShare_OneThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))
@@ -79,7 +79,7 @@ func TestShare_OneThatBlocks(t *testing.T) {
 	})
 }
 
-// The watchdog does not watch a share until the caller calls Watch.
+// The watchdog does not check shared callbacks until the caller calls Watch.
 func TestShare_Watched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))
@@ -98,7 +98,7 @@ func TestShare_Watched(t *testing.T) {
 	})
 }
 
-// A share does not wait behind the queue, however long the queue is.
+// Shared callbacks do not wait behind the pool's queue, however long the queue is.
 func TestShare_AheadOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(1))
@@ -113,8 +113,8 @@ func TestShare_AheadOfTheQueue(t *testing.T) {
 	})
 }
 
-// If a worker was started and has not begun, the goroutine with the share runs its
-// callback.
+// A worker was started and has not begun. Then the goroutine that shares also runs the
+// worker's callback.
 func TestShare_HelpsAWorkerThatHasNotBegun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := executor.NewPool(executor.WithWorkers(1))
@@ -197,7 +197,7 @@ func TestShare_OfNothingAndAfterShutdown(t *testing.T) {
 	require.NoError(t, p.Shutdown(t.Context()))
 }
 
-// A bounded pool respects its bound.
+// With WithMaxWorkers, Share does not add a worker.
 func TestShare_OnABoundedPool(t *testing.T) {
 	p := executor.NewPool(executor.WithMaxWorkers(1))
 	release := make(chan struct{})
@@ -212,7 +212,7 @@ func TestShare_OnABoundedPool(t *testing.T) {
 	require.Equal(t, 1, p.Stats().PeakWorkers)
 }
 
-// Shares, submissions and checks at the same time: each callback runs once.
+// Share, Submit and the watchdog run at the same time. Each callback runs once.
 func TestStress_Shares(t *testing.T) {
 	const goroutines, rounds, size = 4, 300, 20
 	p := executor.NewPool(executor.WithWorkers(2))

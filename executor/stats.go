@@ -7,7 +7,7 @@ package executor
 //	Submitted          = Run + Queued + Running
 //	offered to Submit  = Submitted + Rejected
 //
-// A worker of a [Pool] counts a callback as run when it takes the next one.
+// A worker of a [Pool] counts its callback as run only when it takes the next one.
 type Stats struct {
 	Submitted uint64 // accepted by Submit and SubmitBatch
 	Run       uint64 // ended, by return, panic or runtime.Goexit

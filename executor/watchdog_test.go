@@ -78,8 +78,8 @@ func TestWatchdog_ShortBlocks(t *testing.T) {
 	})
 }
 
-// One worker is fast enough here: at each check a callback waits, but never the same one
-// as at the check before.
+// One worker is fast enough here. At each check a callback waits, but never one that
+// waited at the check before.
 func TestWatchdog_LeavesAWorkerThatKeepsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const takes, ahead = 950 * time.Microsecond, 300 * time.Microsecond
@@ -97,7 +97,7 @@ func TestWatchdog_LeavesAWorkerThatKeepsUp(t *testing.T) {
 	})
 }
 
-// Workers whose callbacks return in time are not surplus, however many they are.
+// The pool keeps many workers while callbacks of 0.9 ms wait.
 func TestWatchdog_LastingBacklogOfShortBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2), executor.WithMaxWorkers(100))
@@ -151,7 +151,7 @@ func TestWatchdog_RestsWhenNothingWaits(t *testing.T) {
 	})
 }
 
-// After many callbacks have blocked, the pool goes back to its base.
+// After many callbacks have blocked, the number of workers falls to the base.
 func TestWatchdog_BackToTheBase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))
@@ -170,7 +170,7 @@ func TestWatchdog_BackToTheBase(t *testing.T) {
 	})
 }
 
-// More workers would not help short callbacks, however many wait.
+// The watchdog adds no workers for short callbacks, however many wait.
 func TestWatchdog_LeavesShortCallbacksToTheWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(1))

@@ -15,7 +15,7 @@ import (
 )
 
 // While callbacks take long, other goroutines run between them. Without the yield they
-// would run only when Go's scheduler preempts the worker, every 10 ms.
+// would run only every 10 ms, when Go's scheduler preempts the worker.
 func TestPool_YieldsBetweenCallbacksThatTakeLong(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which would start other workers
@@ -65,7 +65,7 @@ func TestPool_ABoundedOneDoesNotYield(t *testing.T) {
 	})
 }
 
-// A goroutine that shares a few callbacks runs one right after the other, however many
+// A goroutine that shares a few callbacks runs them without yielding, however many
 // goroutines are ready to run.
 func TestPool_FewCallbacksKeepTheirPlace(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

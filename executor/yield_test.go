@@ -10,9 +10,9 @@ import (
 	"github.com/tickless/tickless/executor"
 )
 
-// A worker takes one callback after another without entering Go's scheduler. The
-// scheduler preempts it when its time slice is over, so on a single proc other goroutines
-// still run.
+// A worker takes one callback after another without entering Go's scheduler. Other
+// goroutines still run on a single proc, because the scheduler preempts the worker after
+// its time slice.
 func TestPool_OthersRunBetweenCallbacks(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := executor.NewPool()

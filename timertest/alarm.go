@@ -24,8 +24,7 @@ func (a *alarm) Reset(d time.Duration) {
 	a.resetLocked(a.c.now.Add(max(d, 0)))
 }
 
-// ResetAt sets the alarm for t, or for the present moment if t has passed. It does not
-// depend on what the caller last read from the clock.
+// ResetAt sets the alarm for t, or for the clock's present time if t has passed.
 func (a *alarm) ResetAt(t time.Time) {
 	a.c.mu.Lock()
 	defer a.c.mu.Unlock()

@@ -55,9 +55,9 @@ func (c *Clock) Wall() time.Time {
 	return c.now.Add(c.ahead)
 }
 
-// SetWall sets the time of day, as an administrator or a time server does. Afterwards the
-// time of day advances from t. SetWall does not move timers that were started with a
-// duration. It does affect jobs that run by the wall clock.
+// SetWall sets the time of day, as an administrator or a time server does. The time of
+// day then advances from t. SetWall does not move timers that were started with a
+// duration, but it affects jobs that run by the wall clock.
 func (c *Clock) SetWall(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,10 +66,13 @@ func (c *Clock) SetWall(t time.Time) {
 
 // Advance moves the clock by d. It calls the function of each alarm that becomes due, at
 // the alarm's moment, and returns when all of these functions have returned. Advance(0)
-// runs what is due now. If another goroutine starts a timer during Advance, that timer
-// and others of the same tick may fire only at the next Advance. Advance panics if d is
-// negative, if the clock cannot show the time (see [NewClock]), or if another Advance is
-// running. So a function that Advance calls must not call Advance.
+// runs what is due now.
+//
+// If another goroutine starts a timer during Advance, that timer may fire only at the
+// next Advance, and so may others of the same tick.
+//
+// Advance panics if d is negative, if the clock cannot show the time (see [NewClock]), or
+// if another Advance is running. So a function that Advance calls must not call Advance.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
 		panic("timertest: Advance: the duration must not be negative, got " + d.String())
@@ -79,8 +82,8 @@ func (c *Clock) Advance(d time.Duration) {
 }
 
 // Suspend moves the clock by d at once, as for a machine that slept or a process that was
-// stopped. Alarms that became due during the suspension go off late, at its end.
-// Otherwise Suspend is like Advance.
+// stopped. Alarms that became due in between go off late, at the new time. Otherwise
+// Suspend is like Advance.
 func (c *Clock) Suspend(d time.Duration) {
 	if d < 0 {
 		panic("timertest: Suspend: the duration must not be negative, got " + d.String())
@@ -99,8 +102,8 @@ func (c *Clock) AdvanceTo(t time.Time) {
 	c.advanceLocked(t.Round(0), false)
 }
 
-// advanceLocked moves the clock to target and unlocks it. If atOnce is true, all due
-// alarms go off at target, otherwise each at its own moment.
+// advanceLocked moves the clock to target and unlocks mu. If atTarget is true, all due
+// alarms go off at target. Otherwise each goes off at its own moment.
 func (c *Clock) advanceLocked(target time.Time, atOnce bool) {
 	if c.advancing {
 		c.mu.Unlock()
@@ -138,8 +141,8 @@ func (c *Clock) advanceLocked(target time.Time, atOnce bool) {
 	c.now = target
 }
 
-// Next returns the moment of the next alarm. It reports false if none is set. After the
-// clock has advanced to that moment, there may be another alarm.
+// Next returns the moment of the next alarm. It reports false if none is set. While the
+// clock advances to that moment, functions of alarms may set others.
 func (c *Clock) Next() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,8 +152,8 @@ func (c *Clock) Next() (time.Time, bool) {
 	return c.alarms[0].when, true
 }
 
-// NewAlarm returns an alarm that calls f inside the Advance that reaches its moment. The
-// alarm is not yet set.
+// NewAlarm returns an alarm that is not yet set. Advance calls f when it reaches the
+// alarm's moment.
 func (c *Clock) NewAlarm(f func()) clock.Alarm {
 	return &alarm{c: c, f: f, pos: unset}
 }

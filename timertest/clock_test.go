@@ -184,8 +184,8 @@ func TestClock_FromInside(t *testing.T) {
 	require.Len(t, rang, 4)
 }
 
-// If an alarm's function sets an alarm for the present moment, it goes off in the same
-// Advance.
+// If an alarm's function sets an alarm for the present moment, that alarm goes off in the
+// same Advance.
 func TestClock_SetForNowFromInside(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	n := 0
@@ -211,8 +211,8 @@ func TestClock_Misuse(t *testing.T) {
 	require.Equal(t, epoch.Add(time.Second), clk.Now(), "it is usable")
 }
 
-// If a function panics, or ends the goroutine as t.FailNow does, the clock keeps the time
-// it has reached, and later alarms still go off.
+// The function of an alarm may panic, or end the goroutine as t.FailNow does. Then the
+// clock keeps the time it has reached, and later alarms still go off.
 func TestClock_PanicAndGoexit(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("oops") }, "Goexit": runtime.Goexit} {
 		clk := timertest.NewClock(epoch)
@@ -266,8 +266,8 @@ func TestClock_Suspend(t *testing.T) {
 	require.Panics(t, func() { clk.Suspend(-1) })
 }
 
-// Other goroutines set and stop alarms while time advances. No alarm is early, and an
-// alarm that is set either goes off or is stopped.
+// Other goroutines set and stop alarms while time advances. No alarm is early. Each alarm
+// that is set either goes off or is stopped.
 func TestClock_Race(t *testing.T) {
 	const each = 2000 // a bound: alarms are set faster than they go off
 	clk := timertest.NewClock(epoch)
@@ -280,7 +280,7 @@ func TestClock_Race(t *testing.T) {
 			defer left.Add(-1)
 			rng := rand.New(rand.NewPCG(uint64(g), 1))
 			for i := range each {
-				// A new alarm for each setting, so that calls of f can be told apart.
+				// Use a new alarm for each setting, so that calls of f can be told apart.
 				d := time.Duration(rng.IntN(1000))
 				begin := clk.Now()
 				a := clk.NewAlarm(func() {

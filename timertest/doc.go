@@ -7,12 +7,15 @@
 //	s.Start(365*24*time.Hour, f)
 //	clk.Advance(365 * 24 * time.Hour) // f has run when this returns
 //
-// The executor makes Advance run callbacks itself, so they must not sleep on the clock.
-// Without it they run on the Scheduler's pool, while the clock moves on: a callback that
-// starts the next timer, as those of package jobs do, then skips periods.
+// With this executor, Advance itself runs the callbacks. So callbacks must not sleep on
+// the clock. With the default executor, callbacks run on other goroutines while the clock
+// moves on. Then a callback that starts the next timer, as in package jobs, starts it too
+// late.
 //
 // Packages idle and purgatory can use this clock too: pass it to idle.New with
 // idle.WithClock, or give purgatory.New a Scheduler on the clock.
+//
+// # Ticks
 //
 // A Scheduler rounds deadlines up to its tick, also on this clock. If the clock moves by
 // whole ticks only, a timer of whole ticks fires exactly after its delay. A tick is 0.1
@@ -23,11 +26,11 @@
 // # Guarantees
 //
 //   - Time moves only during [Clock.Advance], [Clock.AdvanceTo] and [Clock.Suspend].
-//   - Alarms go off in the order of their moments, and alarms of equal moments in the
-//     order in which they were set. During Advance, Now is the moment of the alarm.
-//   - Advance returns when the functions of all due alarms have returned, and with them the
-//     callbacks of a Scheduler with an executor.Inline.
-//   - The same program, with such Schedulers, gives the same order every time.
+//   - Alarms go off in the order of their moments. Alarms of equal moments go off in
+//     the order in which they were set. During Advance, Now is the moment of the alarm.
+//   - Advance returns when the functions of all due alarms have returned. For a
+//     Scheduler with an executor.Inline, all due callbacks have then returned too.
+//   - With such Schedulers, the same program gives the same order every time.
 //
 // # Concurrency
 //

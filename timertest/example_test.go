@@ -58,7 +58,7 @@ func ExampleClock_SetWall() {
 	// ten minutes later it is 20:10:00
 }
 
-// Next returns when the next alarm goes off, which is how far a test can advance.
+// Next returns the moment of the next alarm, to which a test can then advance.
 func ExampleClock_Next() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(time.Second))

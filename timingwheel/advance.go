@@ -3,31 +3,33 @@ package timingwheel
 import "github.com/tickless/tickless/bucket"
 
 // Expire moves the wheel's clock to the expiration of bucket b, and takes the entries out
-// of b, for [Wheel.Drain] to hand out. The wheel offers b again when b gets its next
-// entry. Expire is for wheels made with [WithQueue]. by is the expiration with which b
-// was offered; call Expire when that time has come. If b is not queued, or is queued
-// again to expire later, Expire does nothing.
+// of b, for [Wheel.Drain] to hand out. Expire is for wheels made with [WithQueue]. by is
+// the expiration with which b was offered; call Expire when that time has come. Expire
+// does nothing if b is not queued, or is queued again to expire later. When b gets its
+// next entry, the wheel offers b again.
 //
-// Call Expire in the order of expirations, and Drain after each: then ticks come in
-// order. An owner may expire the next bucket before a large bucket of a higher level is
-// drained, so that due entries need not wait. Entries of the large bucket may then come
-// after those of later ticks. Buckets may also expire out of order, because an earlier
-// one was queued after a later one was taken from the queue. Then ticks may come out of
-// order and Next may be too early. In no case is an entry early, lost or handed out
-// twice.
+// Call Expire in the order of expirations, and Drain after each Expire. Then ticks come
+// in order. Ticks may come out of order in two cases:
 //
-// Expire moves the list of entries to the level's due list in O(1). Nothing else is added
-// to the due list: an entry that Drain moves down cannot get back into it.
+//   - The owner expires the next bucket before Drain has emptied a large bucket of a
+//     higher level. Due entries then need not wait for the large bucket.
+//   - An earlier bucket is queued after the owner has taken a later one from the queue.
+//     Then Next may be too early, too.
+//
+// Even then no entry is early, lost or handed out twice.
+//
+// Expire moves the entries of b to the level's due list, in O(1). Drain never puts an
+// entry into a due list.
 func (w *Wheel[T]) Expire(b bucket.Bucket, by int64) {
 	if n, slot, ok := w.slotOf(b); ok && w.ticks.time(w.arena.Expiration(b)) <= by {
 		w.expire(n, slot)
 	}
 }
 
-// Discard ends the queueing of an empty bucket before its expiration. The owner of the
-// queue calls Discard while the bucket is in the queue, and removes the bucket from the
-// queue if Discard reports true. Discard reports false, and does nothing, if the bucket
-// has entries or is not queued.
+// Discard withdraws an empty bucket before its expiration. The owner of the queue calls
+// Discard while the bucket is in the queue, and removes the bucket from the queue if
+// Discard reports true. If the bucket has entries or is not queued, Discard does nothing
+// and reports false.
 func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 	n, slot, ok := w.slotOf(b)
 	if !ok || !w.levels[n].isQueued(slot) || !w.arena.Empty(b) {
@@ -38,10 +40,11 @@ func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 	return true
 }
 
-// slotOf returns a bucket's level and slot.
+// slotOf returns the level and slot of a bucket. It reports false if no slot has the
+// bucket.
 func (w *Wheel[T]) slotOf(b bucket.Bucket) (n int, slot uint32, ok bool) {
 	for n := range w.levels {
-		// If b is below first, the difference wraps to a large number.
+		// If b is less than firstBucket, the difference wraps to a large number.
 		first := w.levels[n].first
 		if slot := uint32(b - first); first != 0 && slot <= w.slotMask {
 			return n, slot, true
@@ -63,9 +66,9 @@ func (w *Wheel[T]) expire(n int, slot uint32) {
 }
 
 // Drain goes through the entries of expired buckets, lowest level first. It hands out the
-// entries that are due at the wheel's clock, in dst[:n], and moves the others down. It
-// processes at most len(dst) entries, so that a caller need not hold a lock for long, and
-// reports whether more remain. [Wheel.Draining] returns the level of those.
+// entries that are due, in dst[:n], and moves the others to lower levels. It processes at
+// most len(dst) entries, so that a caller need not hold a lock for long. more reports
+// whether others remain. [Wheel.Draining] returns their lowest level.
 func (w *Wheel[T]) Drain(dst []Expired[T]) (n int, more bool) {
 	n, _ = w.drain(dst, 0, len(dst))
 	return n, w.isDraining()
@@ -106,12 +109,13 @@ func (w *Wheel[T]) expired(i bucket.Index) Expired[T] {
 	return e
 }
 
-// Advance moves the wheel to time now and hands out the entries that have become due, in
-// the order of ticks, in dst[:n]. It processes at most len(dst) entries. If more is true,
+// Advance moves the wheel to time now. It hands out the entries that have become due, in
+// the order of ticks, in dst[:n]. Advance is for wheels made without [WithQueue].
+//
+// Advance processes at most len(dst) entries; dst must not be empty. If more is true,
 // call Advance again with the same now. A negative now counts as 0. A now before the
-// wheel's clock hands out nothing new. dst must not be empty. Advance is for wheels made
-// without [WithQueue]. An entry whose rounded-up deadline is beyond math.MaxInt64 is
-// never handed out.
+// wheel's clock hands out nothing new. An entry is never handed out if its deadline,
+// rounded up to a tick, is beyond math.MaxInt64.
 func (w *Wheel[T]) Advance(now int64, dst []Expired[T]) (n int, more bool) {
 	if len(dst) == 0 {
 		panic("timingwheel: Advance: dst must not be empty")
@@ -131,8 +135,9 @@ func (w *Wheel[T]) Advance(now int64, dst []Expired[T]) (n int, more bool) {
 	}
 }
 
-// expireNext expires the queued bucket with the earliest expiration, and among equals the
-// lowest level's. It reports false if no bucket expires by tick t.
+// expireNext expires the queued bucket with the earliest expiration. Of several such
+// buckets it expires that of the lowest level. It reports false if no bucket expires by
+// tick t.
 func (w *Wheel[T]) expireNext(t int64) bool {
 	if w.next > t {
 		return false

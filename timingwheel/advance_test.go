@@ -13,15 +13,15 @@ import (
 	"github.com/tickless/tickless/bucket"
 )
 
-// queueModel is the queue that the owner of a wheel made with WithQueue has: a heap of
-// the queued buckets.
+// queueModel is the queue of a wheel's owner: a heap of the buckets that the wheel has
+// offered.
 type queueModel struct {
 	now    int64
 	heap   bucketHeap
 	set    map[bucket.Bucket]int64 // the queued buckets' expirations
 	offers int
-	// again counts the offers of buckets that were queued already. wrong is true after
-	// such an offer for a bucket of the lowest level, or with no earlier expiration.
+	// again counts the offers of buckets that were in the queue already. wrong is true if
+	// such an offer had no earlier expiration, or was for a bucket of the lowest level.
 	again int
 	wrong bool
 	size  uint32 // slots of a level; 0: no bucket may be offered again
@@ -102,7 +102,7 @@ func values(all []Expired[int]) []int {
 	return v
 }
 
-// Guarantees 1 and 2: no entry is early, and none is late by a tick or more.
+// No entry is early, and none is late by a tick or more.
 func TestWheelAdvance_RoundsUp(t *testing.T) {
 	for _, c := range []struct{ tick, deadline, due int64 }{
 		{1, 5, 5},
@@ -160,8 +160,8 @@ func TestWheelAdvance_Order(t *testing.T) {
 	}
 }
 
-// The order of two entries of one tick is unspecified if one of them moved down a level
-// and the other was added later, directly to the lowest level. Here the later one comes
+// Two entries of one tick have no order if one of them moved down a level and the other
+// was added later, directly to the lowest level. Here the one that was added later comes
 // first.
 func TestWheelAdvance_NoOrderAcrossACascade(t *testing.T) {
 	w := newWheel[string](t, 1, 4, 0)
@@ -270,8 +270,7 @@ func TestWheelAdvance_BoundedBatches(t *testing.T) {
 	})
 }
 
-// Guarantee 3: a removed entry is never handed out, even if it is in the list being
-// drained.
+// A removed entry is never handed out, even if it is in the list being drained.
 func TestWheelRemove_DuringADrain(t *testing.T) {
 	for victim := range 6 {
 		for _, queue := range []bool{false, true} {
@@ -333,8 +332,9 @@ func TestWheelRemove_EmptiesTheDrain(t *testing.T) {
 	checkWheel(t, w)
 }
 
-// A bucket can be queued again as soon as it has expired. An entry added to it then is
-// offered once, and does not get into the list that is being drained.
+// A bucket can be queued again while the entries of its last expiration are drained. Then
+// a new entry in it is offered once, and does not get into the list that is being
+// drained.
 func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 	q := queueModel{now: 3}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
@@ -366,8 +366,8 @@ func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 	require.Equal(t, 3, q.offers)
 }
 
-// RussellLuo/timingwheel 53: while a bucket is drained, entries that move down go to
-// another list. A drain that moves every entry down comes to an end.
+// RussellLuo/timingwheel issue 53. While a bucket is drained, entries that move down go
+// to another list. So a drain that moves every entry down comes to an end.
 func TestWheelDrain_PlacesAgainElsewhere(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 0)
 	var ids []ID
@@ -389,7 +389,7 @@ func TestWheelDrain_PlacesAgainElsewhere(t *testing.T) {
 	require.Len(t, advance(w, 1<<40), 100)
 }
 
-// RussellLuo/timingwheel 41: equal deadlines are all handed out.
+// RussellLuo/timingwheel issue 41. All entries of equal deadlines are handed out.
 func TestWheelAdvance_EqualDeadlines(t *testing.T) {
 	w := newWheel[int](t, 1e6, 32, 0)
 	for k := range 1000 {
@@ -402,7 +402,7 @@ func TestWheelAdvance_EqualDeadlines(t *testing.T) {
 }
 
 // A bucket that becomes empty stays queued. It causes at most one wake-up, and is offered
-// again when it is next used.
+// again when it gets another entry.
 func TestWheelRemove_EmptiesAQueuedBucket(t *testing.T) {
 	q := queueModel{}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
@@ -433,7 +433,7 @@ func TestWheelRemove_EmptiesAQueuedBucket(t *testing.T) {
 }
 
 // WithQueue offers a bucket when it becomes queued, with the time at which its first
-// entry is due. It offers the bucket again when that time becomes earlier.
+// entry is due. It offers the bucket again if an earlier entry is added.
 func TestWithQueue_OffersWhenABucketBecomesQueued(t *testing.T) {
 	q := queueModel{size: 4}
 	w := newWheel[int](t, 10, 4, 0, WithQueue(q.offer))
@@ -496,8 +496,7 @@ func TestWheelDrain_LowestLevelFirst(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, 2, level)
 
-	// 17 comes first, with an entry of level 0, then the entries of 18 that have moved
-	// down.
+	// 17 comes first, because it is due at level 0. The entries of 18 come later.
 	add(t, w, 17, 17)
 	q.now = 17
 	b, _ = q.pop()
@@ -542,9 +541,9 @@ func TestWheelExpire_OfABucketThatIsNotQueued(t *testing.T) {
 	require.False(t, more)
 }
 
-// The owner takes a bucket from its queue, and the wheel offers the bucket again before
-// Expire is called. So the queue has the bucket twice. At the second Expire the bucket
-// may be queued for a later time: it must not expire, and the clock must not move.
+// The owner takes a bucket from its queue. Before the owner calls Expire, the wheel
+// offers the bucket again, so the owner calls Expire twice. At the second call the bucket
+// may be queued for a later time. Then it must not expire, and the clock must not move.
 func TestWheelExpire_LeavesABucketThatIsQueuedForLater(t *testing.T) {
 	q := queueModel{now: 30, size: 4}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
@@ -626,14 +625,14 @@ func TestWheelDiscard(t *testing.T) {
 	require.EqualValues(t, 60, q.set[b])
 	checkWheel(t, w)
 
-	// An entry that was moved later is still in its old bucket.
+	// An entry whose deadline was moved later is still in its old bucket.
 	q = queueModel{}
 	w = newWheel[int](t, 10, 4, 0, WithQueue(q.offer))
 	id := add(t, w, 20, 1)
 	w.Move(id, 1000)
 	require.False(t, w.Discard(w.bucketOf(mustFind(t, w, id))))
 
-	// The last bucket: afterwards there is nothing to wait for.
+	// After the last bucket is discarded, there is nothing to wait for.
 	w.Remove(id)
 	require.True(t, w.Discard(q.heap[0].b))
 	_, ok = w.Next()
@@ -641,7 +640,7 @@ func TestWheelDiscard(t *testing.T) {
 }
 
 // Two buckets of different levels that expire at the same time may expire in either
-// order. An entry that is added in between goes to neither.
+// order. An entry that is added between the two goes into neither bucket.
 func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 	for _, coarseFirst := range []bool{false, true} {
 		for d := int64(5); d < 70; d++ {
@@ -684,9 +683,9 @@ func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 	}
 }
 
-// A poller takes a bucket under the queue's lock and locks the wheel a moment later.
-// In between, an earlier bucket may have been queued. Then ticks come out of order, but
-// no entry is lost, early or handed out twice.
+// A poller takes a bucket from the queue and locks the wheel a moment later. Between the
+// two, an earlier bucket may be queued. Then ticks come out of order, but no entry is
+// lost, early or handed out twice.
 func TestWheelExpire_OvertakenByAnEarlierBucket(t *testing.T) {
 	for _, size := range []int{2, 4, 8, 256} {
 		rng := rand.New(rand.NewPCG(9, uint64(size)))

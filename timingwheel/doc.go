@@ -19,34 +19,34 @@
 //		handle(due[:n])
 //	}
 //
-// An owner of several wheels keeps one queue for the buckets of all of them, as package
-// timer's Scheduler does. [WithQueue] offers buckets to the queue, [Wheel.Expire] expires
-// a bucket whose time has come, [Wheel.Drain] hands out its entries in batches, and
-// [Wheel.Discard] withdraws a bucket that has become empty.
+// An owner of several wheels can keep one queue for the buckets of all wheels, as package
+// timer's Scheduler does. [WithQueue] offers buckets to the queue. [Wheel.Expire] expires
+// a bucket when its time has come. [Wheel.Drain] hands out the bucket's entries in
+// batches. [Wheel.Discard] withdraws a bucket that has become empty.
 //
 // # Guarantees
 //
 //   - Never early: deadlines are rounded up to a tick, and an entry is not handed out
-//     before that tick. An entry is less than one tick late, by the time passed in, if the
-//     wheel is advanced whenever [Wheel.Next] says so.
+//     before that tick. An entry is less than one tick late, by the time passed in, if
+//     the wheel is advanced whenever [Wheel.Next] says so.
 //   - Ticks come in order. Within one tick, entries that moved through the same levels
 //     come first in, first out.
-//   - An entry with slack ([Wheel.AddWithin]) is handed out at the tick in its window
-//     that it shares with most other windows, so it is never early either.
+//   - An entry with slack ([Wheel.AddWithin]) is not early either. It is handed out
+//     within its slack, at a tick that it shares with many other entries.
 //   - Next is never later than the first entry that is due.
 //   - A deadline of math.MaxInt64 is valid. Arithmetic saturates and never wraps.
 //   - An [ID] finds its entry until the entry is handed out or removed, and never finds
 //     another.
-//   - The wheel keeps no reference to a value that it handed out or removed, and its memory
-//     shrinks after a peak.
+//   - The wheel keeps no reference to a value that it handed out or removed, and its
+//     memory shrinks after a peak.
 //
 // # How it works
 //
 // Level 0 has one slot a tick. Each slot of level n+1 is as long as all of level n. A
 // deadline goes to the lowest level that covers it, counted from that level's own clock.
-// A slot expires when the first of its entries is due, and its other entries then move to
-// a lower level. So an entry that moves down costs no wake-up of its own. Only a slot of
-// 256 entries or more expires when it begins, since moving that many takes a while.
+// A slot expires when the first of its entries is due. Its other entries then move to a
+// lower level, and cost no wake-up of their own. A slot of 256 entries or more expires
+// when it begins, because moving that many takes a while.
 //
 // An example, with tick 1 and four slots a level, at time 0. [t] is the slot that begins
 // at time t.
@@ -81,7 +81,7 @@
 //
 // Add, Remove and Move are O(1). An entry moves down at most once a level. Advance is
 // O(entries handed out or moved down), however much time has passed. After a slot has
-// expired, it also looks at one bit for each slot of a level, 64 at a time.
+// expired, Advance also looks at one bit for each slot of a level, 64 at a time.
 //
 // # When not to use it
 //

@@ -6,7 +6,8 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// The example of the package comment: tick 1, four slots a level, start at time 0.
+// This is the example of the package comment: tick 1, four slots a level, start at time
+// 0.
 func Example() {
 	w, err := timingwheel.New[string](1, 4, 0)
 	if err != nil {

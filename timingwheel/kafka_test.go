@@ -7,9 +7,9 @@ import (
 )
 
 // These tests follow Kafka's tests of its timer and its timing wheel, with two
-// differences. Deadlines round up to a tick instead of down: an entry that is due within
-// the current tick is due at the tick's end, not at once. And sizes are powers of two:
-// these tests use 4 slots where Kafka uses 3 or 5.
+// differences. First, deadlines round up to a tick, not down: an entry that is due within
+// the current tick is due at the tick's end, not at once. Second, sizes are powers of
+// two: these tests use 4 slots where Kafka uses 3 or 5.
 
 // Delays that have passed are due at once.
 func TestKafka_AlreadyExpired(t *testing.T) {
@@ -24,8 +24,8 @@ func TestKafka_AlreadyExpired(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Delays of 0 to 4 once, 10 to 99 twice, 100 to 499 once: 585 callbacks, in the order of
-// deadlines.
+// Delays of 0 to 4 and of 100 to 499 occur once, delays of 10 to 99 twice. All 585
+// callbacks come in the order of deadlines.
 func TestKafka_Expiration(t *testing.T) {
 	w := newWheel[int64](t, 1, 4, 0)
 	var got, want []int64
@@ -55,7 +55,7 @@ func TestKafka_Expiration(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// A wheel with a tick of 10 that starts at 1000. Kafka's has 5 slots.
+// The wheel has a tick of 10 and starts at 1000. Kafka's has 5 slots.
 func TestKafka_AddAndAdvance(t *testing.T) {
 	w := newWheel[int](t, 10, 4, 1000)
 	require.EqualValues(t, 1000, w.Clock())
@@ -88,8 +88,9 @@ func TestKafka_AddAndAdvance(t *testing.T) {
 	require.Equal(t, 1, w.Levels())
 }
 
-// The first deadline beyond the lowest level makes the overflow wheel, and no other
-// deadline does. With 4 slots of 10 from 1010 on, that is 1050 (1060 with Kafka's 5).
+// The first deadline beyond the lowest level makes the next level, Kafka's overflow
+// wheel. Later deadlines do not make it again. With 4 slots of 10 from 1010 on, the first
+// such deadline is 1050 (1060 with Kafka's 5 slots).
 func TestKafka_OverflowWheelIsMadeOnce(t *testing.T) {
 	w := newWheel[int](t, 10, 4, 1000)
 	require.Empty(t, advance(w, 1010))
@@ -110,8 +111,9 @@ func TestKafka_OverflowWheelIsMadeOnce(t *testing.T) {
 	require.EqualValues(t, 1040, expiration, "the same bucket")
 	require.Equal(t, made, w.levels[1].first)
 
-	// The overflow wheel's clock moves with the lowest wheel's. At 1060 it reads 1040,
-	// because its slots begin at multiples of 40 (1050 with Kafka's slots of 50).
+	// The overflow wheel's clock moves with the lowest wheel's clock. At 1060 the former
+	// reads 1040, because its slots begin at multiples of 40 (1050 with Kafka's slots of
+	// 50).
 	require.Equal(t, []int{1040, 1050, 1051}, advance(w, 1060))
 	require.EqualValues(t, 1060, w.Clock())
 	for _, c := range []struct {

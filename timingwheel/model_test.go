@@ -12,9 +12,13 @@ import (
 	"github.com/tickless/tickless/bucket"
 )
 
-// checkWheel checks the wheel's invariants: each entry is in exactly one list, either its
-// bucket's or a due list; a bucket that is not queued is empty; a slot stands for one
-// expiration, which the clock has not passed; and next is the earliest expiration.
+// checkWheel checks the wheel's invariants:
+//
+//   - Each entry is in exactly one list: its bucket or a due list.
+//   - A bucket that is not queued is empty.
+//   - The expiration of a queued bucket lies in its slot, and the clock has not passed
+//     it.
+//   - next is the earliest expiration.
 func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 	tb.Helper()
 	var seen []uint64 // a bit for each slot of the arena
@@ -129,7 +133,7 @@ func (s *byteSource) int63() int64 {
 	return int64(v >> 1)
 }
 
-// coverage counts the events that must happen for a run to be meaningful.
+// coverage counts events. Each of them must happen for a run to be meaningful.
 type coverage struct {
 	events map[string]int
 	levels map[int][]int // size: entries placed, by level
@@ -144,7 +148,7 @@ func (c *coverage) hit(event string) { c.events[event]++ }
 // maxEntries bounds the model's memory. A step adds some hundreds of entries at most.
 const maxEntries = 1 << 16
 
-// A wheelModel has a wheel and, in a plain slice, its expected contents.
+// A wheelModel has a wheel, and the expected contents of the wheel in a plain slice.
 type wheelModel struct {
 	tb    testing.TB
 	src   source
@@ -163,7 +167,7 @@ type wheelModel struct {
 	clock   int64 // the wheel's clock at the last check
 	last    int64 // the tick of the entry that was handed out last
 	// overlapped is true if a bucket was expired before the drain of the previous one had
-	// ended. Then ticks have no order.
+	// ended. Then ticks may come in any order.
 	overlapped bool
 }
 
@@ -203,8 +207,8 @@ func (m *wheelModel) ceil(deadline int64) int64 {
 }
 
 // tickOf returns the tick of a deadline with slack: the first tick in the window that is
-// a multiple of the largest power of two, or of 3*2^k for a window of 3*2^k to 4*2^k
-// ticks.
+// a multiple of the largest possible step. Steps are powers of two. For a window of 3*2^k
+// to 4*2^k ticks, steps are 3*2^n.
 func (m *wheelModel) tickOf(deadline, slack int64) int64 {
 	first := m.ceil(deadline)
 	if deadline <= 0 || slack <= 0 {
@@ -572,7 +576,7 @@ func (m *wheelModel) handedOut(out []Expired[int]) {
 	}
 }
 
-// room returns a slice for entries to be handed out, mostly a small one.
+// room returns a slice for the entries that the wheel hands out, mostly a small one.
 func (m *wheelModel) room() []Expired[int] {
 	if m.src.intn(3) == 0 {
 		return make([]Expired[int], 300)
@@ -845,8 +849,8 @@ func startOf(src source, kind int) int64 {
 	}
 }
 
-// Random operations on a wheel and a slice. TICKLESS_MODEL is the number of operations,
-// TICKLESS_SEED the seed.
+// The test applies random operations to a wheel and to a slice, and compares them.
+// TICKLESS_MODEL is the number of operations, TICKLESS_SEED the seed.
 func TestWheel_Model(t *testing.T) {
 	total := 40_000
 	if env := os.Getenv("TICKLESS_MODEL"); env != "" {
@@ -920,7 +924,7 @@ func TestWheel_Model(t *testing.T) {
 	}
 }
 
-// The same operations, chosen by a fuzzer's bytes.
+// FuzzWheel does the operations of TestWheel_Model, chosen by a fuzzer's bytes.
 func FuzzWheel(f *testing.F) {
 	rng := rand.New(rand.NewPCG(10, 10))
 	for n := range 12 {

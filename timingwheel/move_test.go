@@ -11,8 +11,8 @@ import (
 )
 
 func TestWheelMove(t *testing.T) {
-	// At time 16, with tick 1 and 4 slots: an entry at 42 is on level 2, in the bucket of
-	// slot 32.
+	// The wheel is at time 16, with tick 1 and 4 slots. The entry at 42 is on level 2, in
+	// the bucket of slot 32.
 	for _, c := range []struct {
 		name       string
 		to         int64
@@ -81,8 +81,8 @@ func TestWheelMove_Stale(t *testing.T) {
 	require.Equal(t, []int{2}, advance(w, 20))
 }
 
-// An idle timeout is moved later with every request. Each move touches only its entry,
-// and the bucket wakes the poller once in all.
+// An idle timeout is moved later with every request. Each move touches only its entry.
+// The bucket wakes the poller only once.
 func TestWheelMove_LaterAgainAndAgain(t *testing.T) {
 	offers := 0
 	w := newWheel[int](t, 1, 256, 0, WithQueue(func(bucket.Bucket, uint32, int64) { offers++ }))
@@ -94,7 +94,7 @@ func TestWheelMove_LaterAgainAndAgain(t *testing.T) {
 	require.Equal(t, 1, w.Levels())
 }
 
-// A new deadline equal to the bucket's expiration is late enough to stay in the bucket.
+// A new deadline equal to the bucket's expiration leaves the entry in the bucket.
 func TestWheelMove_ToTheBucketsExpiration(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 16)
 	add(t, w, 41, 0)
@@ -126,7 +126,7 @@ func TestWheelMove_WithinATick(t *testing.T) {
 	require.Equal(t, []int{1}, advance(w, 100))
 }
 
-// Between two batches of a drain, an entry of the list being drained is moved.
+// An entry in the list being drained is moved, between two batches of the drain.
 func TestWheelMove_DuringADrain(t *testing.T) {
 	for _, queue := range []bool{false, true} {
 		for _, c := range []struct {
@@ -198,8 +198,8 @@ func TestWheelMove_DuringADrain(t *testing.T) {
 	}
 }
 
-// An entry in a due list has the place of its old bucket, which may be queued again.
-// Whatever the bucket's new expiration is, the entry is handed out in time.
+// An entry in a due list still has the place of its old bucket. That bucket may be queued
+// again with any expiration. The entry is handed out in time nevertheless.
 func TestWheelMove_DuringADrain_BucketQueuedAgain(t *testing.T) {
 	for to := int64(4); to < 40; to++ {
 		q := queueModel{now: 3}

@@ -9,23 +9,24 @@ import (
 
 // level is one wheel of the hierarchy: a ring of buckets, one for each slot.
 //
-// A bucket is queued from the moment its first entry is placed in it until it expires,
-// even if all its entries are removed before. It expires when its first entry is due, or
-// earlier, but never before the first tick of its slot: see expireBy. While it is queued,
-// its expiration only moves earlier.
+// A bucket is queued when its first entry is placed in it, and stays queued until it
+// expires, even if its entries are removed. It expires when its first entry is due, or
+// earlier, but never before its slot begins: see expireBy. While it is queued, its
+// expiration only moves earlier.
 //
-// The clock never passes the expiration of a queued bucket. So the queued slots of a
+// The clock does not pass the expiration of a queued bucket. So the queued slots of a
 // level lie between the clock's slot and one turn later, and each stands for one range of
-// ticks. No entry is placed in the clock's own slot: an entry that is due there now goes
-// to a lower level, and one that is due a turn later to a higher level.
+// ticks. No entry is placed in the clock's own slot. An entry that is due there in this
+// turn goes to a lower level, and one that is due there in the next turn goes to a higher
+// level.
 type level struct {
-	// first is the bucket of slot 0; the buckets of the other slots follow. It is zero
-	// until the level gets its first entry: most levels never get one.
+	// firstBucket is the bucket of slot 0. The buckets of the other slots follow it. It
+	// is zero until the level gets its first entry: most levels never get one.
 	first bucket.Bucket
-	// due is the list of entries taken from expired buckets of this level and not yet
+	// dueList contains the entries of expired buckets of this level, until they are
 	// handed out or moved down. Nothing else is added to it.
 	due bucket.Bucket
-	// queued has a bit for each slot.
+	// queued has a bit for each slot. It is set while the slot's bucket is queued.
 	queued []uint64
 }
 
@@ -40,7 +41,7 @@ func (l *level) nextQueued(from uint32) (uint32, bool) {
 	if b := l.queued[w] >> (from & 63); b != 0 {
 		return from + uint32(bits.TrailingZeros64(b)), true
 	}
-	// The other words of the ring, and at the end the first word again.
+	// Search the other words of the ring, and at the end the first word again.
 	for range l.queued {
 		w++
 		if w == len(l.queued) {
@@ -53,15 +54,14 @@ func (l *level) nextQueued(from uint32) (uint32, bool) {
 	return 0, false
 }
 
-// find returns the bucket for tick t, which must be after the clock, and the bucket's
-// place (its level and slot). It queues the bucket, so the caller must put an entry
-// there.
+// queueBucketFor returns the bucket for tick t, which must be after the clock, and the
+// bucket's place (its level and slot). It queues the bucket, so the caller must put an
+// entry into it.
 //
-// The level is the lowest that covers t, counted from the level's own clock: the lowest n
-// with t>>s - clock>>s < size, where s is n*slotBits. A distance of size^n or more does
-// not fit below level n. A distance of less than size^(n+1) needs level n+1 only if the
-// level's clock, rounded down to a slot, is too far behind. So find tries at most two
-// levels.
+// The bucket's level is the lowest n with t>>s - clock>>s < size, where s is n*slotBits.
+// If the distance t-clock is from size^n to size^(n+1)-1, that is level n or n+1. It is
+// level n+1 if the level's clock, which is rounded down to a slot, is too far behind. So
+// queueBucketFor tries at most two levels.
 func (w *Wheel[T]) find(t int64) (b bucket.Bucket, place uint32) {
 	n := uint(w.firstLevel[bits.Len64(uint64(t-w.clock))&63])
 	s := n * w.slotBits & 63
@@ -90,15 +90,14 @@ func (w *Wheel[T]) find(t int64) (b bucket.Bucket, place uint32) {
 	return b, place
 }
 
-// largeLoad is the load from which a bucket counts as large. Its entries move down one by
-// one, which takes so long that it must begin before the first of them is due, and is
-// worth a wake-up.
+// A bucket with a load of largeLoad or more is large. Its entries move down one by one.
+// That takes so long that it must begin before the first of them is due, which is worth a
+// wake-up.
 const largeLoad = 256
 
-// expireBy prepares queued bucket b of an upper level for an entry that is due at tick t:
-// the bucket then expires no later than t. If b is large, it expires at tick begin, when
-// its slot begins. All other buckets expire only when an entry is due, and so cost no
-// extra wake-up.
+// expireBy makes queued bucket b of an upper level expire no later than t, the tick of a
+// new entry. If b has become large, it expires at tick begin, when its slot begins. Any
+// other bucket expires only when an entry is due, and so costs no extra wake-up.
 func (w *Wheel[T]) expireBy(b bucket.Bucket, place uint32, t, begin int64) {
 	expiration := w.arena.Expiration(b)
 	if expiration == begin {
@@ -115,7 +114,7 @@ func (w *Wheel[T]) expireBy(b bucket.Bucket, place uint32, t, begin int64) {
 }
 
 // setExpiration sets the expiration of a queued bucket, and offers the bucket to the
-// queue.
+// queue, if there is one.
 func (w *Wheel[T]) setExpiration(b bucket.Bucket, place uint32, expiration int64) {
 	w.arena.SetExpiration(b, expiration)
 	w.next = min(w.next, expiration)
@@ -148,7 +147,7 @@ func (w *Wheel[T]) bucketOf(i bucket.Index) bucket.Bucket {
 	return w.levels[p>>w.slotBits].first + bucket.Bucket(p&w.slotMask)
 }
 
-// findNext recomputes next after a bucket has expired. O(levels * size / 64).
+// findNext sets nextExpiration after a bucket has left the queue. O(levels * size / 64).
 func (w *Wheel[T]) findNext() {
 	w.next = math.MaxInt64
 	for n := range w.levels {

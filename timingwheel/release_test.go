@@ -74,7 +74,7 @@ func TestWheelRelease_OnlyWithoutEntries(t *testing.T) {
 	n, _ = w.Advance(2001, out)
 	require.Equal(t, []Expired[int]{{3, 2001, 2001, 0}}, out[:n])
 
-	// An entry whose bucket expires at the largest time.
+	// The bucket of this entry expires at the largest time.
 	last, ok := w.Add(1<<63-1, 4)
 	require.True(t, ok)
 	w.Remove(last)
@@ -115,7 +115,8 @@ func TestWheelRelease_BucketsThatAreStillInAQueue(t *testing.T) {
 	require.False(t, more)
 }
 
-// A wheel that calls Release whenever possible hands out the same as one that does not.
+// A wheel that calls Release whenever possible hands out the same entries as a wheel that
+// does not.
 func TestWheelRelease_ChangesNothingElse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	keeps, releases := newWheel[int](t, 10, 16, 0), newWheel[int](t, 10, 16, 0)

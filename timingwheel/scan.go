@@ -15,12 +15,13 @@ type Entry[T any] struct {
 // Each calls f for every entry, in no particular order. f must not call the wheel.
 func (w *Wheel[T]) Each(f func(e Entry[T])) { w.Scan(0, math.MaxInt, f) }
 
-// Scan calls f for the entries in the next n slots of the wheel's memory. The first call
-// passes cursor 0, each further call the cursor that the last one returned. more is false
-// when no slots remain. The wheel may be used between two calls, so that a caller need
-// not hold a lock for long. Scan visits an entry once if it is in the wheel from the
-// first call to the last, and may miss entries that are added or removed in between. f
-// must not call the wheel. O(n + memory given back).
+// Scan calls f for the entries in the next n slots of the wheel's memory. Pass cursor 0
+// to the first call, and the returned next to each further call, until more is false. The
+// wheel may be used between two calls, so that a caller need not hold a lock for long.
+//
+// Scan visits an entry once if it is in the wheel from the first call to the last. It may
+// miss entries that are added or removed in between. f must not call the wheel. O(n +
+// memory given back).
 func (w *Wheel[T]) Scan(cursor uint64, n int, f func(e Entry[T])) (next uint64, more bool) {
 	for n > 0 {
 		from, to := w.arena.Span(cursor, n)

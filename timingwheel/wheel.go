@@ -30,40 +30,39 @@ type ID = bucket.Ref
 type Expired[T any] struct {
 	Value    T
 	Deadline int64 // as given to Add or Move, not rounded
-	// Due is the time in the entry's window at which the wheel hands it out. Without
-	// slack it equals Deadline.
+	// Due is Deadline, or for an entry with slack the time at which it is due.
 	Due int64
 	Tag uint8 // as given to AddTagged
 }
 
-// A Wheel stores entries of type T until they are due. Make one with [New]. The package
-// comment explains ticks, times and IDs.
+// A Wheel stores entries with values of type T until they are due. Make one with [New].
 type Wheel[T any] struct {
 	// Fields that every call needs come first, so that they share few cache lines.
 
 	ticks ticks
 
-	// slotBits is log2 of the number of slots a level. slotMask is that number less one.
+	// slotBits is log2 of the number of slots a level. slotMask is that number minus one.
 	slotBits uint
 	slotMask uint32
 
 	// clock is the wheel's time in ticks. When a bucket expires, the clock moves to the
-	// bucket's expiration. Observe moves the clock too, but not past a queued bucket, so
+	// bucket's expiration. Observe also moves the clock, but not past a queued bucket, so
 	// that the clock of an idle wheel does not fall behind.
 	clock int64
-	// observeFrom is the time before which Observe leaves the clock alone.
+	// Observe does nothing before time observeFrom.
 	observeFrom int64
-	// next is the earliest expiration of a queued bucket, or math.MaxInt64 if none is
-	// queued. The clock is never after next.
+	// nextExpiration is the earliest expiration of a queued bucket, or math.MaxInt64 if
+	// none is queued.
 	next int64
-	// levels[n] is level n. A level is made when it is first used. So a wheel that was
+	// levels[n] is level n. A level is made when it is first needed. So a wheel that was
 	// never used has no memory for entries or buckets.
 	levels []level
 
 	arena bucket.Arena[T]
 
-	// firstLevel[n] is the level to try first for a deadline whose distance has n bits.
-	// The deadline belongs to that level or to the next higher one.
+	// firstLevel[n] is the level to try first for a deadline whose distance from the
+	// clock has n bits. If the deadline does not fit there, it belongs to the next higher
+	// level.
 	firstLevel [64]uint8
 
 	offer func(b bucket.Bucket, place uint32, expiration int64)
@@ -84,9 +83,9 @@ type options struct {
 }
 
 // WithPhase makes the slots of upper levels begin the given number of ticks earlier. The
-// ticks themselves do not change. If one goroutine advances several wheels with different
-// phases, their slots do not all expire at the same moment. The default is 0. WithPhase
-// panics unless the phase is from 0 to [MaxPhase].
+// ticks themselves do not change. The default is 0. Different phases help if one
+// goroutine advances several wheels: their slots then do not all expire at the same
+// moment. WithPhase panics unless the phase is from 0 to [MaxPhase].
 func WithPhase(ticks int64) Option {
 	if ticks < 0 || ticks > MaxPhase {
 		panic(fmt.Sprintf("timingwheel: WithPhase: the phase must be from 0 to %d ticks, got %d", int64(MaxPhase), ticks))
@@ -95,21 +94,23 @@ func WithPhase(ticks int64) Option {
 }
 
 // WithQueue makes the wheel offer its buckets to a queue. The owner of the queue calls
-// [Wheel.Expire] for each bucket, in the order of their expirations, and [Wheel.Drain],
-// instead of [Wheel.Advance].
+// [Wheel.Expire] for each bucket, in the order of their expirations, and then
+// [Wheel.Drain]. It does not call [Wheel.Advance].
 //
-// The wheel offers a bucket when its first entry is placed in it. The bucket expires when
-// that entry is due. If a later entry is due earlier, or the bucket becomes large, the
-// wheel offers the bucket again with an earlier expiration, which replaces the previous
-// one. A bucket of the lowest level, whose place is less than the wheel's size, is never
-// offered again while it is queued. offer must not call the wheel.
+// The wheel offers a bucket when the first entry is placed in it. The bucket expires when
+// that entry is due. The wheel offers the bucket again, with an earlier expiration that
+// replaces the previous one, if an earlier entry is added or the bucket becomes large.
+// While a bucket of the lowest level is queued, it is never offered again; its place is
+// less than the wheel's size.
+//
+// offer must not call the wheel.
 func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Option {
 	return option(func(o *options) { o.offer = offer })
 }
 
 // New returns an empty wheel whose time is start. tick is the length of a slot of the
-// lowest level, in the caller's unit of time. size is the number of slots of every level:
-// a power of two from 2 to [MaxSize].
+// lowest level, in the caller's unit of time. size is the number of slots of every level.
+// It must be a power of two from 2 to [MaxSize].
 func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], error) {
 	switch {
 	case tick <= 0:
@@ -152,10 +153,11 @@ func (w *Wheel[T]) Cascaded() uint64 { return w.cascaded }
 func (w *Wheel[T]) Chunks() int { return w.arena.Chunks() }
 
 // Release gives back all memory for entries, buckets and levels. The wheel makes them
-// again when it needs them. Old IDs stay stale. Queued buckets are no longer queued: if
-// one is still in the owner's queue, Expire does nothing for it. Release reports false
-// and does nothing if the wheel has entries, or if half of all IDs have been used: see
-// [bucket.Arena.Release].
+// again when it needs them. Old IDs stay stale. No bucket stays queued: if the owner's
+// queue still has an old bucket, Expire does nothing for it.
+//
+// Release does nothing and reports false if the wheel has entries. It also refuses if
+// half of all IDs have been used: see [bucket.Arena.Release].
 func (w *Wheel[T]) Release() bool {
 	if !w.arena.Release() {
 		return false
@@ -168,27 +170,29 @@ func (w *Wheel[T]) Release() bool {
 // that time.
 func (w *Wheel[T]) Clock() int64 { return w.ticks.time(w.clock) }
 
-// Add puts v into the wheel, to be handed out when the time has reached deadline. Add
-// reports false and stores nothing if the deadline, rounded up to a tick, is not after
-// the wheel's clock: v is already due.
+// Add puts v into the wheel, to be handed out at deadline. It reports false and stores
+// nothing if v is already due: if the deadline, rounded up to a tick, is not after the
+// wheel's clock.
 func (w *Wheel[T]) Add(deadline int64, v T) (ID, bool) { return w.AddTagged(deadline, 0, v, 0) }
 
 // AddWithin is like Add, for an entry that may be handed out up to slack after its
-// deadline. Entries with slack share ticks, which saves wake-ups. (Linux has timer slack
-// and libdispatch has leeway for the same purpose.)
+// deadline. Entries with slack share ticks, which saves wake-ups. (Linux calls this timer
+// slack, libdispatch leeway.)
 //
-// Of the ticks from deadline to deadline+slack, numbered from time 0, the entry is due at
-// the first that is divisible by the largest possible power of two, up to 2^20. If the
-// slack is less than 2^11 ticks and from 1.5 to 2 times a power of two, it is the first
-// divisible by the largest possible 3*2^n, up to 3*2^9: entries with a slack of 100 ticks
-// then share every 96th tick, not every 64th. If there is no tick from deadline to
-// deadline+slack, the slack has no effect.
+// Ticks are numbered from time 0. Of the ticks from deadline to deadline+slack, the entry
+// is due at the first that is divisible by the largest possible power of two, up to 2^20.
+// If there is no tick in this window, the slack has no effect.
+//
+// There is an exception for a slack from 1.5 to 2 times a power of two, and less than
+// 2^11 ticks. The entry is then due at the first tick that is divisible by the largest
+// possible 3*2^n, up to 3*2^9. So entries with a slack of 100 ticks share every 96th
+// tick, not every 64th.
 func (w *Wheel[T]) AddWithin(deadline, slack int64, v T) (ID, bool) {
 	return w.AddTagged(deadline, slack, v, 0)
 }
 
-// AddTagged is like AddWithin, with a tag of at most [bucket.MaxTag] that is handed out
-// with v.
+// AddTagged is like AddWithin, for an entry with a tag, which is handed out with v. The
+// tag is at most [bucket.MaxTag].
 func (w *Wheel[T]) AddTagged(deadline, slack int64, v T, tag uint8) (ID, bool) {
 	grain := w.ticks.within(deadline, slack)
 	t := w.ticks.ceilTo(deadline, grain)
@@ -210,13 +214,13 @@ func (w *Wheel[T]) mustBeMade() {
 // entry was already handed out or removed.
 func (w *Wheel[T]) Remove(id ID) (v T, ok bool) { return w.arena.Remove(id) }
 
-// Move changes an entry's deadline and removes its slack. It reports false, and changes
-// nothing, if the entry was already handed out or removed, or if the new deadline is
-// already due, as for Add. ([Wheel.Deadline] distinguishes the two.)
+// Move changes an entry's deadline and removes its slack. It reports false and changes
+// nothing if the entry was already handed out or removed, or if the new deadline is
+// already due, as for Add. ([Wheel.Deadline] tells the two cases apart.)
 //
 // If the new deadline is not before the expiration of the entry's bucket, the entry stays
-// in that bucket until the bucket expires. So moving a deadline later again and again
-// touches only the entry itself.
+// in that bucket until it expires. So moving a deadline later again and again touches
+// only the entry.
 func (w *Wheel[T]) Move(id ID, deadline int64) bool { return w.MoveWithin(id, deadline, 0) }
 
 // MoveWithin is like Move, for an entry that may be handed out up to slack after its new
@@ -234,8 +238,8 @@ func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	w.arena.SetDeadline(i, deadline)
 	w.arena.SetGrain(i, grain)
 	// An entry in a due list still has the place of its old bucket. If that bucket is not
-	// queued again, t is after its expiration, and the entry stays where Drain finds it.
-	// If the bucket is queued again, both branches are right.
+	// queued again, t is after its old expiration, and the entry stays where Drain finds
+	// it. If the bucket is queued again, the entry may stay or move: both are right.
 	if t < w.arena.Expiration(w.bucketOf(i)) {
 		w.arena.Unlink(i)
 		w.insert(i, t)
@@ -266,9 +270,9 @@ func (w *Wheel[T]) Tag(id ID) (uint8, bool) {
 	return w.arena.Tag(i), true
 }
 
-// Observe moves the wheel's clock to now, but not past a queued bucket, and hands out no
-// entry. Call it before Add. Otherwise a wheel that has been idle puts a near deadline
-// into a high level, from which the entry must move down level by level.
+// Observe moves the wheel's clock to now, unless a queued bucket expires by then. It
+// hands out no entry. Call Observe before Add. Otherwise a wheel that has been idle puts
+// a near deadline into a high level, and the entry must move down level by level.
 func (w *Wheel[T]) Observe(now int64) {
 	if now < w.observeFrom {
 		return
@@ -276,16 +280,16 @@ func (w *Wheel[T]) Observe(now int64) {
 	t := w.ticks.floor(now)
 	if t > w.clock && t < w.next && !w.isDraining() {
 		w.clock = t
-		// The clock may lag by an eighth of a turn of the lowest level before that costs
-		// more than reading the time.
+		// Skip the next calls until an eighth of a turn of the lowest level has passed.
+		// Such a lag of the clock costs less than moving it at each call.
 		w.observeFrom = w.ticks.time(t + int64(w.slotMask+1)/8)
 	}
 }
 
-// Next returns a time before which no entry is due: the earliest expiration of a queued
-// bucket, or the wheel's clock while a drain is unfinished. It reports false if no bucket
-// is queued. The bucket may contain only entries that move down a level, or, after
-// removals, no entries.
+// Next returns a time before which no entry is due. That is the earliest expiration of a
+// queued bucket, or the wheel's clock while a drain is unfinished. Otherwise Next reports
+// false. At that time no entry need be due: the bucket may be empty, or its entries may
+// only move down a level.
 func (w *Wheel[T]) Next() (int64, bool) {
 	if w.isDraining() {
 		return w.Clock(), true
@@ -294,7 +298,7 @@ func (w *Wheel[T]) Next() (int64, bool) {
 }
 
 // Draining returns the lowest level with entries for Drain to process. It reports false
-// if there are none. Entries at level 0 are due. Entries at a higher level may have to
+// if there are none. Entries at level 0 are due. Entries at a higher level are due or
 // move down.
 func (w *Wheel[T]) Draining() (level int, ok bool) {
 	for n := range w.levels {
@@ -311,7 +315,8 @@ func (w *Wheel[T]) isDraining() bool {
 	return ok
 }
 
-// anyQueued distinguishes a bucket that expires at math.MaxInt64 from no bucket at all.
+// anyQueued reports whether a bucket is queued. (nextExpiration is math.MaxInt64 if none
+// is, but also if a bucket expires then.)
 func (w *Wheel[T]) anyQueued() bool {
 	for n := range w.levels {
 		if _, ok := w.levels[n].nextQueued(0); ok {

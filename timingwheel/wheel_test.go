@@ -129,7 +129,7 @@ func TestWheel_Empty(t *testing.T) {
 	require.False(t, ok)
 }
 
-// The example of the package comment, line by line.
+// This is the example of the package comment, line by line.
 func TestWheel_WorkedExample(t *testing.T) {
 	type slot struct {
 		level      int
@@ -181,7 +181,7 @@ func TestWheel_WorkedExample(t *testing.T) {
 	require.Zero(t, w.Len())
 }
 
-// The drawing in the package comment: the slot of each deadline.
+// The slot of each deadline is as in the package comment.
 func TestWheel_WorkedExampleSlots(t *testing.T) {
 	for deadline := int64(1); deadline < 64; deadline++ {
 		w := newWheel[int](t, 1, 4, 0)
@@ -198,8 +198,8 @@ func TestWheel_WorkedExampleSlots(t *testing.T) {
 	}
 }
 
-// A tick of one second and 32 slots a level: a range of seven days takes four levels. The
-// example is a delay of 7,100 s.
+// With a tick of one second and 32 slots a level, seven days take four levels. An entry
+// with a delay of 7,100 s moves down through its levels.
 func TestWheel_LayeredSeconds(t *testing.T) {
 	const s = int64(time.Second)
 	w := newWheel[string](t, s, 32, 0)
@@ -208,7 +208,8 @@ func TestWheel_LayeredSeconds(t *testing.T) {
 	require.Equal(t, 3, level)
 	require.EqualValues(t, 18*32768*s, expiration)
 
-	// All slots of this entry get so many entries that they expire when they begin.
+	// Make every bucket that this entry moves through large, so that it expires when its
+	// slot begins.
 	id := add(t, w, 7100*s, "7100")
 	for range largeLoad {
 		add(t, w, 7100*s, "")
@@ -269,15 +270,16 @@ func TestWheel_AllLevels(t *testing.T) {
 	}
 }
 
-// tokio 5183: an entry whose deadline lies exactly on the border of a level is handed out
-// at its tick, or can be removed, wherever the clock is.
+// tokio issue 5183. A deadline may lie exactly on the border of a level. Wherever the
+// clock is, the entry is handed out at its tick, or can be removed.
 func TestWheel_DeadlineOnTheBorderOfALevel(t *testing.T) {
 	for _, tick := range []int64{1, 10} {
 		for _, size := range []int64{2, 8, 64} {
 			for _, clock := range []int64{0, 1, size - 1, size, size + 1, size*size - 1, size * size, 5*size*size*size - 1, 5 * size * size * size} {
 				for _, span := range []int64{size, size * size, size * size * size, size * size * size * size} {
 					for d := int64(-2); d <= 2; d++ {
-						// A distance of a full span, and the next border of the span.
+						// The deadlines lie about one full span after the clock, and
+						// about the next border of the span.
 						for _, at := range []int64{clock + span + d, (clock/span+1)*span + d} {
 							if at <= clock {
 								continue
@@ -304,8 +306,8 @@ func TestWheel_DeadlineOnTheBorderOfALevel(t *testing.T) {
 	}
 }
 
-// A deadline of math.MaxInt64 is valid: it neither wraps nor fires early. Kafka fires it
-// at once, or fires nothing any more.
+// A deadline of math.MaxInt64 is valid: the entry is not early, and arithmetic does not
+// wrap. (Kafka fires it at once, or fires nothing any more.)
 func TestWheel_DeadlineMaxInt64(t *testing.T) {
 	const forever = math.MaxInt64
 	for _, tick := range []int64{1, 2, 3, 7, 10, 1e6, 1e8, 1e9, 1<<62 - 1, 1 << 62, forever - 1, forever} {
@@ -353,10 +355,11 @@ func TestWheel_FarDeadlineWedgesNothing(t *testing.T) {
 	}
 }
 
-// This follows a test of wahern/timeout, where timeouts_timeout corresponds to Next. As
-// long as no bucket is large, Next is when the first entry is due. An owner that advances
-// to Next each time gets every entry at its own tick, and no wake-up for an entry that
-// only moves down (Kafka PR 13820: a far timer must not make the poller spin).
+// This follows a test of wahern/timeout, whose timeouts_timeout corresponds to Next.
+//
+// If no bucket is large, Next is when the first entry is due. So an owner that advances
+// to Next each time gets every entry at its own tick. Entries that only move down cause
+// no wake-up. (Kafka PR 13820: a far timer must not make the poller spin.)
 func TestWheelNext_IsALowerBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(t), 0))
 	for range 300 {
@@ -390,8 +393,8 @@ func TestWheelNext_IsALowerBound(t *testing.T) {
 	}
 }
 
-// glommio: an entry in a coarse bucket must not hide an earlier entry in a finer one, nor
-// the reverse.
+// An entry in a coarse bucket does not hide an earlier entry in a finer one, nor the
+// reverse. (In glommio it did.)
 func TestWheelNext_CoarseBucketHidesNothing(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -425,8 +428,9 @@ func TestWheelNext_CoarseBucketHidesNothing(t *testing.T) {
 	}
 }
 
-// After a long idle time a near deadline goes to the lowest level. Kafka's clock moves
-// only when a bucket expires: it makes four wheels for 1 ms after 9 idle seconds.
+// After a long idle time, a near deadline goes to the lowest level. In Kafka it does not,
+// because the clock moves only when a bucket expires: 1 ms after 9 idle seconds makes
+// four wheels.
 func TestWheel_NearDeadlineAfterALongIdleSpell(t *testing.T) {
 	const ms = 1_000_000
 	idle := int64(9 * time.Second)
@@ -452,7 +456,7 @@ func TestWheel_NearDeadlineAfterALongIdleSpell(t *testing.T) {
 	}
 }
 
-// The same several times, while a far deadline is pending.
+// Observe is called several times while a far deadline is pending.
 func TestWheelObserve_WithAFarDeadlinePending(t *testing.T) {
 	w := newWheel[int](t, 1, 256, 0)
 	add(t, w, 1<<40, -1)
@@ -620,7 +624,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// Guarantee 8: memory shrinks after a peak.
+// Memory shrinks after a peak.
 func TestWheel_MemoryFallsAfterAPeak(t *testing.T) {
 	const n = 1_000_000
 	for _, how := range []string{"handed out", "removed"} {
@@ -669,7 +673,7 @@ func addWeak(tb testing.TB, w *Wheel[*payload], deadline int64) (ID, weak.Pointe
 	return add(tb, w, deadline, p), weak.Make(p)
 }
 
-// Guarantee 8: the wheel keeps no reference to a value that it handed out or removed.
+// The wheel keeps no reference to a value that it handed out or removed.
 func TestWheel_LetsGoOfPayloads(t *testing.T) {
 	w := newWheel[*payload](t, 1, 8, 0)
 	const n = 2000
@@ -715,8 +719,8 @@ func TestWheel_AllocatesNothingInSteadyState(t *testing.T) {
 			w.Remove(ids[k])
 			ids[k] = add(t, w, 1+rng.Int64N(100e9), k)
 		}
-		// Few long runs: AllocsPerRun rounds away an allocation of the runtime itself,
-		// but not one in 5,000 operations.
+		// AllocsPerRun rounds down. With few long runs it ignores an allocation of the
+		// runtime itself, but not one in 5,000 operations.
 		require.Zero(t, testing.AllocsPerRun(5, func() {
 			for range 5000 {
 				k := rng.IntN(n)
@@ -742,8 +746,8 @@ func TestWheel_AllocatesNothingInSteadyState(t *testing.T) {
 	require.NotZero(t, offered)
 }
 
-// All methods work on a wheel that was never used, and it has no memory for entries or
-// buckets: a Scheduler has many shards, of which it uses few.
+// All methods work on a wheel that was never used. Such a wheel has no memory for entries
+// or buckets, because a Scheduler has many shards and uses few of them.
 func TestWheel_UnusedHoldsNothing(t *testing.T) {
 	w, err := New[int](1, 256, 0)
 	require.NoError(t, err)

@@ -1,13 +1,16 @@
-// Package alarm provides the alarm on the system's clock for which a Scheduler's poller
-// sleeps: as exact as the platform allows, for little CPU.
+// Package alarm provides the alarm for which a Scheduler's poller sleeps, on the system's
+// clock. The alarm is as exact as the platform allows, and costs little CPU.
 //
-// Package time's timers are late by up to a millisecond in an idle process on Linux,
-// where the runtime sleeps in whole milliseconds. Resetting such a timer after it has
-// fired often wakes a second thread. A timerfd is exact and wakes one goroutine. But if
-// all procs are busy, a goroutine that a descriptor wakes goes to the end of a run queue,
-// and a timer's function mostly to its front. So on Linux the alarm uses the descriptor
-// for moments less than a second away, until it has been late: see hub. Otherwise, and on
-// other systems, it uses package time's timers alone.
+// Why not only time.Timer: in an idle process on Linux, the runtime sleeps in whole
+// milliseconds, so a time.Timer is up to a millisecond late. Resetting a time.Timer after
+// it has fired often wakes a second thread. A timerfd is exact and wakes one goroutine.
+//
+// Why not only a timerfd: if all procs are busy, its goroutine goes to the end of a run
+// queue. The function of a time.Timer mostly goes to the front.
+//
+// So on Linux the alarm uses a timerfd for moments less than a second away. After the
+// timerfd has been late, the alarm uses time.Timers for a while: see hub. Otherwise, and
+// on other systems, it always uses time.Timers.
 //
 // All alarms of a process share one hub, so the runtime and the system see one alarm.
 package alarm
@@ -22,10 +25,10 @@ import (
 // not be made or used inside a testing/synctest bubble.
 //
 // f must reset or stop the alarm, and may block after that. The alarm uses no resources
-// before it is first set, and none soon after it was stopped: see [Release].
+// before it is first set. It frees them soon after it is stopped: see [Release].
 func New(f func()) clock.MomentAlarm { return &member{h: process(), f: f} }
 
-// Release frees the process's resources for alarms, if no alarm is set.
+// Release closes the process's timerfd and stops its timers, if no alarm is set.
 func Release() { process().release() }
 
 // A member is an alarm of a hub.

@@ -48,7 +48,7 @@ func TestAlarm_ResetReplacesAndStopUnsets(t *testing.T) {
 		start := time.Now()
 		b.Reset(20 * time.Millisecond)
 		b.Reset(60 * time.Millisecond) // later
-		// Otherwise the alarm may have gone off in between.
+		// If this took longer, the alarm may have gone off between the two calls.
 		inTime = time.Since(start) < 20*time.Millisecond
 		if at := <-later; inTime {
 			require.GreaterOrEqual(t, at.Sub(start), 60*time.Millisecond)
@@ -97,8 +97,8 @@ func TestAlarm_GoneFromItsOwnFunction(t *testing.T) {
 	<-done
 }
 
-// Release closed the descriptor while it held a lock for which the descriptor's goroutine
-// waited.
+// Release does not hold the hub's lock while it closes the descriptor, because the
+// descriptor's goroutine may wait for that lock.
 func TestAlarm_GoneWhileItsGoroutineBegins(t *testing.T) {
 	for range 5000 {
 		a := New(func() {})
@@ -188,7 +188,7 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
 		time.Sleep(time.Millisecond / 10)
 	}
-	// Even without Release, goroutines and descriptors go when no alarm is set.
+	// Even without Release, goroutines and descriptors end when no alarm is set.
 	var wg sync.WaitGroup
 	wg.Add(n)
 	for range n {
@@ -203,7 +203,7 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
 		time.Sleep(time.Millisecond)
 	}
-	// An alarm that is far away needs none of them, and they are released.
+	// An alarm that is far away needs no goroutine and no descriptor.
 	a := New(func() {})
 	defer gone(a)
 	a.Reset(time.Hour)
@@ -230,7 +230,7 @@ func TestRelease_WaitsForTheDescriptor(t *testing.T) {
 	}
 }
 
-// A function that does not return does not prevent other functions from being called.
+// A function that does not return does not keep other functions from being called.
 func TestAlarm_HeldUpInItsFunction(t *testing.T) {
 	const calls = 20
 	release := make(chan struct{})

@@ -9,13 +9,13 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A descriptor is a timerfd, and a goroutine that waits through the runtime's network
-// poller until the timerfd becomes readable.
+// A descriptor is a timerfd, and a goroutine that waits until the timerfd becomes
+// readable. It waits through the runtime's network poller.
 //
-// Nothing is ever read from the timerfd. The network poller is edge-triggered, and
-// setting the timerfd again makes it unreadable, so every expiry is an edge. If an expiry
-// comes before the goroutine waits, the goroutine finds it by reading the clock: see
-// wait.
+// Nothing is ever read from the timerfd. The network poller reports when the timerfd
+// becomes readable, and setting the timerfd makes it unreadable again. So the poller
+// reports every expiry. If the timerfd expires before the goroutine waits, the goroutine
+// finds that out from the clock: see wait.
 type descriptor struct {
 	file *os.File
 	raw  syscall.RawConn
@@ -23,8 +23,8 @@ type descriptor struct {
 	at   atomic.Int64 // the moment that the timerfd is set for, or never; stored under the hub's lock
 }
 
-// openLocked opens the descriptor, if none is open. It reports false if the system
-// refuses one: the hub tries again at the next ring.
+// openLocked opens the descriptor if none is open. It reports false if the system refuses
+// a timerfd. The hub tries again at the next ring.
 func (h *hub) openLocked() bool {
 	if h.fd != nil {
 		return true
@@ -42,8 +42,9 @@ func (h *hub) openLocked() bool {
 	return true
 }
 
-// wait waits for the descriptor and rings, until the descriptor is closed or an alarm's
-// function ends the goroutine. In the second case the guard rings next.
+// wait waits until the timerfd expires, and then rings, again and again. It returns when
+// the descriptor is closed. An alarm's function may end the goroutine by runtime.Goexit.
+// Then a guard rings next and closes the descriptor: see onTimer.
 func (h *hub) wait(d *descriptor) {
 	pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that set the alarm
 	asked := false
@@ -52,8 +53,8 @@ func (h *hub) wait(d *descriptor) {
 			return true // the network poller has reported it
 		}
 		asked = true
-		// From here on no edge is missed. An earlier edge belongs to a moment that has
-		// passed.
+		// The network poller reports every expiry from here on. An earlier expiry shows
+		// in the clock: the moment has passed.
 		return d.at.Load() <= h.now()
 	}
 	for {
@@ -74,7 +75,7 @@ func (h *hub) wait(d *descriptor) {
 	}
 }
 
-// set sets the timerfd for a moment. The caller holds the hub's lock.
+// set sets the timerfd for moment at. The caller must hold the hub's lock.
 func (d *descriptor) set(now, at int64) {
 	d.at.Store(at)
 	setTimerfd(d.fd, at-now)

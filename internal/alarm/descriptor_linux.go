@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newTimerfd returns a timerfd that is registered with the runtime's network poller, or
-// nil if the system refuses one.
+// newTimerfd returns a timerfd that is registered with the runtime's network poller. It
+// returns nil if the system refuses one.
 func newTimerfd() *os.File {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
@@ -23,10 +23,10 @@ func newTimerfd() *os.File {
 	return file
 }
 
-// setTimerfd makes the timerfd expire after d. It cannot fail: the descriptor is open and
-// a timerfd.
+// setTimerfd makes timerfd fd expire after d nanoseconds. It cannot fail, because the
+// timerfd is open.
 func setTimerfd(fd uintptr, d int64) {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(d, 1))} // zero would unset the timerfd
-	// Syscall would wake the runtime's monitor thread if that sleeps.
+	// Not Syscall6, which wakes the runtime's monitor thread if that thread sleeps.
 	unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }

@@ -4,7 +4,7 @@ package alarm
 
 import "os"
 
-// This system has no timerfd, so package time's timers ring.
+// Without a timerfd, the hub uses package time's timers.
 
 func newTimerfd() *os.File      { return nil }
 func setTimerfd(uintptr, int64) {}

@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// A hub calls the functions of all alarms of a process when they are due, which is called
-// a ring. It is in one of these states, which armLocked chooses whenever the first moment
-// has changed:
+// A hub rings when alarms of the process are due: it calls their functions. The first
+// moment is the earliest moment for which an alarm is set. When it changes, armLocked
+// chooses one of these states:
 //
-//	state   first moment   descriptor           timers
-//	idle    none           closed after linger  set for the end of the linger, or not
-//	far     beyond near    closed after linger  set for the moment
-//	exact   near           set for the moment   guards: 4 to 20 ms behind it, or half of that
-//	busy    near           closed after linger  set for the moment
+//	state   first moment         descriptor           timers
+//	idle    no alarm is set      closed after linger  set for the end of linger, or stopped
+//	far     more than near away  closed after linger  set for the moment
+//	exact   at most near away    set for the moment   set 2 to 20 ms later, as guards
+//	busy    at most near away    closed after linger  set for the moment
 //
-// The descriptor is late if procs are busy, or if its goroutine is inside a slow
-// function. After two late rings in a row, or one by the guards, the state is busy for
-// calmAfter.
+// Guards ring if the descriptor is late: because procs are busy, or because its goroutine
+// is inside a slow function. After two late rings in a row, or one ring of a guard, the
+// state is busy for busyFor.
 //
-// While rings are frequent, the descriptor is set for no earlier than apart after the
-// last ring.
+// While rings are frequent, the descriptor is set for minGap after the last ring, or
+// later.
 //
-// The goroutine that finds the first moment passed is that of a timer, or the one that
-// waits for the descriptor. It removes all due alarms, arms the hub for the next, and
-// calls the functions without the lock: the first function itself, the others on new
-// goroutines. So a function that never returns delays no other.
+// A ring runs on the goroutine of a timer, or on the one that waits for the descriptor.
+// It removes all due alarms, arms the hub for the next alarm, and unlocks the hub. It
+// calls the first function itself and the others on new goroutines, so that a function
+// that never returns delays no other.
 type hub struct {
 	start time.Time // moments count from start
 
@@ -38,11 +38,12 @@ type hub struct {
 	armed int64       // the moment that the hub is armed for, or notArmed
 	fd    *descriptor // nil if none is open
 
-	// Two pairs of timers call tick, alternately. Only timers is set, unless timerAt is
-	// never: the first timer for timerAt, the second for spareAfter later. The goroutine
-	// that a timer starts runs next, unless another goroutine becomes ready right behind
-	// it. Then it may wait behind thousands, and the second timer's goroutine runs
-	// earlier.
+	// Two pairs of timers take turns. The pair in timers is set, unless timerAt is never.
+	// The pair in otherTimers is stopped.
+	//
+	// The first timer of a pair is set for timerAt, the second for spareAfter later. The
+	// goroutine of a timer usually runs at once. Rarely it must wait behind thousands of
+	// other goroutines; then the goroutine of the second timer runs earlier.
 	timers, others [2]*time.Timer
 	timerAt        int64
 
@@ -56,22 +57,23 @@ const (
 	never    = int64(math.MaxInt64)
 	notArmed = int64(math.MinInt64)
 
-	// near is how close the first moment must be for the descriptor to be open. While a
-	// goroutine waits for a descriptor, the runtime makes more system calls whenever it
-	// looks for work.
+	// The descriptor is used if the first moment is at most near away. It is not used for
+	// later moments, because while a goroutine waits for a descriptor, the runtime makes
+	// more system calls when it looks for work.
 	near   = int64(time.Second)
 	linger = int64(20 * time.Millisecond)
 
-	// guardAfter, less the gap between rings, is how long after the descriptor the guards
-	// are set. The rarer the rings are, the cheaper it is to set the guards close.
+	// The guards are set for guardAfter minus the average gap between rings, counted from
+	// the descriptor's moment. If rings are rare, it costs little to set the guards
+	// earlier.
 	guardAfter = int64(20 * time.Millisecond)
 	spareAfter = int64(7 * time.Millisecond) // rarely the period of another timer
 	lateAfter  = int64(3 * time.Millisecond) // an idle process is late by up to 1.5 ms
 	calmAfter  = int64(2 * time.Second)
 
-	// Rings are frequent while the gap between them is less than twice apart. A gap above
-	// maxGap counts as maxGap in the average, so that the average falls within some
-	// thirty rings.
+	// Rings are frequent while the average gap between them is less than 2*minGap. A
+	// longer gap counts as maxGap at most, so that the average falls within some thirty
+	// rings.
 	apart  = int64(time.Millisecond)
 	maxGap = 16 * apart
 )
@@ -89,7 +91,7 @@ func newHub() *hub {
 func (h *hub) at(t time.Time) int64 { return int64(t.Sub(h.start)) }
 func (h *hub) now() int64           { return h.at(time.Now()) }
 
-// firstLocked returns the first moment, or never if no alarm is set.
+// firstLocked returns the moment of the earliest alarm, or never if no alarm is set.
 func (h *hub) firstLocked() int64 {
 	if len(h.set) == 0 {
 		return never
@@ -97,7 +99,7 @@ func (h *hub) firstLocked() int64 {
 	return h.set[0].when
 }
 
-// move sets an alarm for a moment. If when is never, it unsets the alarm.
+// setAlarm sets an alarm for moment when. If when is never, it stops the alarm.
 func (h *hub) move(m *member, when int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,7 +130,7 @@ func (h *hub) release() {
 	}
 }
 
-// armLocked arms the hub for the first moment.
+// armLocked sets the descriptor and the timers for the moment of the earliest alarm.
 func (h *hub) armLocked(now int64) {
 	at := h.firstLocked()
 	h.armed = at
@@ -149,9 +151,9 @@ func (h *hub) armLocked(now int64) {
 	h.timerLocked(now, at)
 }
 
-// timerLocked sets the timers for a moment, or stops them. It sets the other pair before
-// it stops the pair with the earlier moment: so no thread wakes up only to sleep longer,
-// and package time wakes no thread to handle a timer that became the first.
+// timerLocked sets the timers for moment at, or stops them if at is never. It sets the
+// other pair before it stops the present one. In the opposite order, package time could
+// wake a thread only to sleep longer, or to handle a timer that has become the first.
 func (h *hub) timerLocked(now, at int64) {
 	if h.timerAt == at {
 		return
@@ -167,7 +169,7 @@ func (h *hub) timerLocked(now, at int64) {
 	h.others[1].Stop()
 }
 
-// tick is the timers' function.
+// onTimer is the function of all four timers.
 func (h *hub) tick() {
 	h.mu.Lock()
 	now := h.now()
@@ -199,9 +201,9 @@ func (h *hub) closeLocked() {
 	}
 }
 
-// ringLocked removes the due alarms and unlocks the hub. It returns the function of the
-// first one for the caller to call, and calls the others on new goroutines. at is the
-// moment that the ring was set for.
+// ringLocked removes the due alarms and unlocks the hub. The caller must then call first,
+// the function of the first alarm. ringLocked calls the other functions on new
+// goroutines. at is the moment for which the ring was set.
 func (h *hub) ringLocked(now, at int64) (first func()) {
 	if now-at <= lateAfter {
 		h.lateRings = 0

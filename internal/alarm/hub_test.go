@@ -10,7 +10,7 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Functions that never return delay neither the other due functions nor later rings.
+// Functions that never return delay no other function, due now or later.
 func TestHub_FunctionsThatHang(t *testing.T) {
 	h := newHub()
 	release := make(chan bool)
@@ -96,8 +96,8 @@ func TestHub_ManyComeAndGo(t *testing.T) {
 	}
 }
 
-// A slow function blocks the goroutine that waits for the descriptor. The timer rings
-// instead, and replaces the descriptor after that has happened twice.
+// A slow function blocks the descriptor's goroutine. A timer rings instead. After that,
+// the timers are used without the descriptor for a while.
 func TestHub_FunctionsThatTakeLong(t *testing.T) {
 	h := newHub()
 	rang, release := make(chan time.Duration), make(chan bool)
@@ -128,8 +128,8 @@ func TestHub_FunctionsThatTakeLong(t *testing.T) {
 	close(release)
 }
 
-// After the guard had to ring, the timer is used alone for a while, and then a new
-// goroutine waits for the descriptor.
+// After a guard had to ring, the timers are used without the descriptor for a while. Then
+// a new descriptor is opened.
 func TestHub_TheGuardRings(t *testing.T) {
 	h := newHub()
 	rang := false
@@ -155,8 +155,8 @@ func TestHub_TheGuardRings(t *testing.T) {
 	later.Stop()
 }
 
-// If the descriptor is late twice, it is not used for a while, and longer if that
-// continues.
+// If the descriptor is late twice in a row, it is not used for a while. Each further late
+// ring prolongs that time.
 func TestHub_LateDescriptor(t *testing.T) {
 	h := newHub()
 	ring := func(at, late int64) {

@@ -1,12 +1,12 @@
-// Package closed provides the root of the packages' errors named ErrClosed: errors.Is
-// matches each of them with the ErrClosed of package timer. So a program that only needs
-// to know whether something was closed compares with a single error.
+// Package closed relates the ErrClosed of each package to the ErrClosed of package timer:
+// errors.Is reports that each matches it. So a program can use one error to find out
+// whether something was closed.
 package closed
 
-// Root is the ErrClosed of package timer.
+// Root is the error that package timer exports as ErrClosed.
 var Root error = &closedError{"timer: the scheduler is closed"}
 
-// New returns the ErrClosed of another package.
+// New returns an error for another package to export as ErrClosed.
 func New(text string) error { return &closedError{text} }
 
 type closedError struct{ text string }

@@ -14,7 +14,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// All types that can be closed have the same methods for it.
+// Every type that can be closed has these methods.
 type ends interface {
 	io.Closer
 	Shutdown(ctx context.Context) error

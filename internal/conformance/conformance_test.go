@@ -11,13 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outOfReach matches the tests that no library outside the runtime can pass. In package
-// time an unreferenced pending timer is garbage, which only the garbage collector can
-// provide.
+// outOfReach matches the tests that no library outside the runtime can pass. They require
+// that a pending timer is garbage if nothing refers to it.
 const outOfReach = "^TestTimerGC$/^(NewTimer|NewTicker)$"
 
 // TestConformance runs the toolchain's sleep_test.go and tick_test.go against package
-// timer. TICKLESS_CONFORMANCE=long runs them more than once and not in their short form.
+// timer. TICKLESS_CONFORMANCE=long runs them five times and without -test.short.
 // TICKLESS_CONFORMANCE=off skips them.
 func TestConformance(t *testing.T) {
 	binary := buildSuite(t, "time", "suite", map[string]rewriting{
@@ -51,12 +50,12 @@ func rewrite(t *testing.T, text string) string {
 		text = strings.Replace(text, r.from, r.to, 1)
 	}
 	// Replace what only the standard library may use: internal/testenv, which skips flaky
-	// tests on builders, and a linkname that reports whether the clock is coarse.
+	// tests, and a variable of package runtime.
 	text = strings.Replace(text, "\t\"internal/testenv\"\n", "", 1)
 	text = strings.Replace(text, "\t_ \"unsafe\" // for go:linkname\n", "", 1)
 	text = strings.Replace(text, "//go:linkname haveHighResSleep runtime.haveHighResSleep\nvar haveHighResSleep bool", "var haveHighResSleep = true", 1)
 	text = regexp.MustCompile(`(?m)^\s*testenv\.SkipFlaky\(.*\)$`).ReplaceAllString(text, "")
-	// The documented difference: package time hides a channel's buffer.
+	// A documented difference: package time hides the buffer of a timer's channel.
 	text = strings.ReplaceAll(text, "if l, c := len(C), cap(C); l != 0 || c != 0 {", "if l, c := 0, 0; l != c {")
 	require.NotContains(t, text, "testenv")
 	require.NotContains(t, text, "//go:linkname")

@@ -13,10 +13,9 @@ import (
 	"github.com/tickless/tickless/internal/conformance/contexts"
 )
 
-// TestContexts runs the toolchain's tests of package context, and its benchmarks once
-// each, with contexts of package deadline for those with a deadline. It runs them
-// unchanged, and then with a context of each type between each such context and its
-// parent.
+// TestContexts runs the toolchain's tests and benchmarks of package context. Every
+// context with a deadline is made by package deadline instead. Further runs insert a
+// context of another type between each such context and its parent.
 func TestContexts(t *testing.T) {
 	binary := buildSuite(t, "context", "contexts/suite", map[string]rewriting{
 		"context_test.go":   rewriteLinkage,
@@ -34,11 +33,11 @@ func TestContexts(t *testing.T) {
 			args := []string{"-test.v", "-test.count=" + count, "-test.timeout=60s"}
 			switch {
 			case between == "other":
-				// These tests use a context whose end is only visible through its
-				// AfterFunc method. The context in between does not have that method.
+				// In these tests only a context's AfterFunc method shows that the context
+				// has ended. The inserted context does not have that method.
 				args = append(args, "-test.skip=^(TestAllocs|TestCustomContextAfterFunc.*Timeout)$")
 			case between != "nothing" || raceEnabled:
-				// The context in between allocates, and so does the race detector.
+				// The inserted context allocates, and so does the race detector.
 				args = append(args, "-test.skip=^TestAllocs$")
 			default:
 				args = append(args, "-test.bench=.", "-test.benchtime=1x")
@@ -73,13 +72,14 @@ func rewriteContexts(t *testing.T, text string) string {
 	text = cut(t, text, "\t\"internal/asan\"\n", "\t\"math/rand\"")
 	text = cut(t, text, "\tif asan.Enabled {", "\tbg := Background()")
 	text = cut(t, text, "func TestCancelRemoves(", "// The following are regular tests")
-	// The text of a context contains the one in between.
+	// The text of a context contains the text of the inserted context.
 	require.Equal(t, 2, strings.Count(text, `"context.Background.WithDeadline("`))
 	text = strings.ReplaceAll(text, `"context.Background.WithDeadline("`, `"context.Background."`)
 	return text
 }
 
-// rewriteLinkage keeps those of package context's internal tests that work from outside.
+// rewriteLinkage keeps those internal tests of package context that work from outside the
+// package.
 func rewriteLinkage(t *testing.T, text string) string {
 	text = strings.Replace(text, "package context\n", "package context_test\n", 1)
 	text = strings.Replace(text, "import (\n", "import (\n\t. \"github.com/tickless/tickless/internal/conformance/contexts\"\n", 1)
@@ -93,7 +93,7 @@ func rewriteLinkage(t *testing.T, text string) string {
 	return text[:i]
 }
 
-// cut removes the text from from to to.
+// cut removes the text from the first from up to the next to.
 func cut(t *testing.T, text, from, to string) string {
 	i := strings.Index(text, from)
 	require.GreaterOrEqual(t, i, 0, "%s", from)

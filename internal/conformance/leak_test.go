@@ -15,11 +15,11 @@ import (
 // according to docs/migrating.md.
 const alarmLine = "github.com/tickless/tickless/internal/alarm.(*hub).wait"
 
-// TestGoleak_Lines checks what docs/migrating.md says of goleak: it finds nothing after
-// all timers have fired or were stopped, nor while the pending ones are far away. On
-// Linux goleak finds the alarm's goroutine while a timer is due within a second. If that
-// timer is stopped while others are pending, the goroutine stays until it would have
-// fired.
+// TestGoleak_Lines checks what docs/migrating.md says about goleak. goleak finds nothing
+// if all timers have fired or were stopped, or if the pending ones are far away. On
+// Linux, while a timer is due within a second, goleak finds the alarm's goroutine. If
+// that timer is stopped while others are pending, the goroutine stays until the timer
+// would have fired.
 func TestGoleak_Lines(t *testing.T) {
 	here := goleak.IgnoreCurrent()
 	find := func(when string, options ...goleak.Option) {

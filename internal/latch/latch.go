@@ -1,4 +1,4 @@
-// Package latch waits until all running activities have ended.
+// Package latch lets callers wait until all running activities have ended.
 package latch
 
 import (

@@ -15,9 +15,9 @@ import (
 
 const module = "github.com/tickless/tickless"
 
-// mayImport lists which packages of the module each package may import, directly or
-// through others. The test fails for a package that is not listed, so that the position
-// of a new package is a deliberate choice.
+// mayImport lists the packages of the module that each package may import, directly or
+// through others. The test fails for a package without an entry, so that the position of
+// a new package is a deliberate choice.
 var mayImport = map[string][]string{
 	// The leaves.
 	"bucket":           {},
@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"internal/soak":                 append(onTimer[:len(onTimer):len(onTimer)], "deadline", "httptimeout", "idle", "jobs", "keyed", "purgatory"),
 	"purgatory":                     onTimer,
 
-	// Packages that observe all of these.
+	// Packages that observe the packages above.
 	"observe/metric":      onTimer,
 	"observe":             belowObserve,
 	"observe/debug":       onObserve,

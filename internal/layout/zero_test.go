@@ -66,9 +66,9 @@ var zeroes = map[string]any{
 	"timingwheel.Wheel":   new(timingwheel.Wheel[int]),
 }
 
-// Each method of a zero value does something useful, or panics and names the function to
-// call first. No method crashes or hangs: all run in a bubble, which reports a hang as a
-// deadlock.
+// Each method of a zero value does something useful, or panics with the name of the
+// function to call first. No method crashes or hangs. The test runs in a bubble, which
+// reports a hang as a deadlock.
 func TestZeroValues_AreUsefulOrSayWhatToCall(t *testing.T) {
 	for name, zero := range zeroes {
 		if name == "bucket.Arena" {
@@ -129,7 +129,8 @@ func TestZeroValues_Queue(t *testing.T) {
 	})
 }
 
-// call calls a method with plausible arguments, and ranges over its results.
+// call calls a method with plausible arguments. If a result is an iterator, call starts
+// it.
 func call(m reflect.Value) {
 	typ := m.Type()
 	var args []reflect.Value

@@ -9,7 +9,8 @@ import (
 
 const listPath = "internal/mutants/list.txt"
 
-// A mutant is a change in one function, and the tests of which one must fail with it.
+// A mutant is a change in one function, and the tests that may detect it. At least one of
+// them must fail.
 type mutant struct {
 	line     int // line number in the list
 	tests    []string
@@ -17,9 +18,9 @@ type mutant struct {
 	old, new string
 }
 
-// readList reads the mutants from the file at path. An entry has four lines: its tests,
-// the file and the function, "- " with the old text and "+" with the new text. Lines that
-// begin with # are comments.
+// readList reads the mutants from the file at path. An entry has four lines: the tests,
+// the file and the function, "- " with the old text, and "+" with the new text. Lines
+// that begin with # are comments.
 func readList(path string) (mutants []mutant, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -54,12 +55,12 @@ func readList(path string) (mutants []mutant, err error) {
 	return mutants, nil
 }
 
-// String returns the text that the flag -match is compared with.
+// String returns a description of the mutant. The flag -match is compared with it.
 func (m mutant) String() string {
 	return fmt.Sprintf("list.txt:%d: %s %s, %s", m.line, m.file, m.fn, strings.Join(m.tests, " "))
 }
 
-// apply returns the text of the file with the change.
+// apply returns the file's text with the change made.
 func (m mutant) apply(text string) (string, error) {
 	head := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|const )` + m.fn + `\b`)
 	for _, begin := range head.FindAllStringIndex(text, -1) {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each listed change can be made, its file exists, and so do its tests. The command
-// checks that the tests fail.
+// Each listed change can be made, its file exists, and its tests exist. (The command
+// itself checks that the tests fail.)
 func TestList_ChangesCanBeMade(t *testing.T) {
 	t.Chdir("../..")
 	mutants, err := readList(listPath)

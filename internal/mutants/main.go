@@ -51,7 +51,8 @@ func main() {
 	}
 }
 
-// run runs the mutant's tests, and returns the essence of their output.
+// run runs the mutant's tests on the changed code, and returns the most informative lines
+// of their output.
 func (m mutant) run(found testPackages, timeout time.Duration) (output string, err error) {
 	text, err := os.ReadFile(m.file)
 	if err != nil {
@@ -98,7 +99,7 @@ func (m mutant) run(found testPackages, timeout time.Duration) (output string, e
 	return gist(string(combined)), nil
 }
 
-// testPackages finds the packages of the core's tests.
+// testPackages maps the name of each test of the core to its packages.
 type testPackages map[string][]string // by the name of the test
 
 var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(`)
@@ -123,7 +124,8 @@ func findTests() (testPackages, error) {
 	return found, err
 }
 
-// of returns the packages of the tests. Each element of tests is the beginning of a name.
+// packagesOf returns the packages that have the tests. Each element of tests is the
+// beginning of a test's name.
 func (found testPackages) of(tests []string) (packages []string, err error) {
 	for _, t := range tests {
 		before := len(packages)
@@ -140,7 +142,7 @@ func (found testPackages) of(tests []string) (packages []string, err error) {
 	return slices.Compact(packages), nil
 }
 
-// isModule reports whether dir is the root of another module, or hidden.
+// isSkipped reports whether dir is hidden, or is the root of another module.
 func isModule(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
 	return err == nil || strings.HasPrefix(filepath.Base(dir), ".")
@@ -148,7 +150,7 @@ func isModule(dir string) bool {
 
 var informative = regexp.MustCompile(`(?m)^.*(Error:|expected|panic:|fatal error:|_test\.go:\d+:|seed).*$`)
 
-// gist returns the most informative lines of a failed test's output.
+// summary returns the most informative lines of a failed test's output.
 func gist(out string) string {
 	lines := informative.FindAllString(out, 3)
 	for i, l := range lines {

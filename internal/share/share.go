@@ -1,42 +1,43 @@
-// Package share connects a Scheduler with an executor.Pool: the goroutine that finds
-// timers due runs their callbacks itself, so that no other goroutine has to wake up for
-// short callbacks.
+// Package share lets a Scheduler run callbacks itself, on the goroutine that finds timers
+// due. An executor.Pool counts that goroutine as a worker. So short callbacks wake no
+// other goroutine.
 package share
 
-// A Pool is an *executor.Pool as a Scheduler uses it.
+// A Pool is an *executor.Pool with the methods that a Scheduler needs.
 type Pool interface {
-	// Share accepts fs as SubmitBatch does, but for the calling goroutine to run: it must
-	// soon call the Work's Run. fs do not wait for the callbacks in the pool's queue. The
-	// caller may reuse the slice after Share returns.
+	// Share accepts fs, as SubmitBatch does, for the calling goroutine to run: it must
+	// soon call the Work's Run. The callbacks do not wait behind those in the pool's
+	// queue. The caller may reuse the slice after Share returns.
 	//
-	// If the Work has a Batch and Run does not return within a few milliseconds, the
-	// caller must call Watch, so that workers run what waits behind a slow callback. The
-	// pool itself sets no timer, because that would cost more than short callbacks.
+	// If the Work has a Batch, Watch must be called when Run has not returned after a few
+	// milliseconds. Otherwise callbacks wait behind a slow one. The pool itself sets no
+	// timer for this, because that would cost more than short callbacks.
 	//
-	// A pool with WithMaxWorkers does what SubmitBatch does, and the Work is empty.
+	// On a pool with WithMaxWorkers, Share only calls SubmitBatch, and the Work is empty.
 	Share(fs []func()) (Work, error)
 
-	// Watch sets the pool's watchdog if callbacks still wait.
+	// Watch starts the pool's watchdog if callbacks still wait.
 	Watch()
 
 	// Run implements Work.Run.
 	Run(w Work)
 }
 
-// Of returns the Pool of an *executor.Pool. Package executor sets Of.
+// Of converts an *executor.Pool into a Pool. Package executor sets Of.
 var Of func(pool any) Pool
 
-// Work is the callbacks that Share has given to a goroutine. The zero Work is empty.
+// Work is the callbacks that a goroutine has got from Share. The zero Work is empty.
 type Work struct {
 	Pool  Pool
 	First func()
 	Batch any // the other callbacks, in the pool's own form; nil if First is the only one
 }
 
-// Run runs the callbacks, and then those that wait in the pool's queue, until none is
-// left: the calling goroutine has a processor already, while a new worker might wait for
-// one. So the caller must not rely on Run to return soon. If a callback panics or calls
-// runtime.Goexit, another goroutine continues with the callbacks after it.
+// Run runs the callbacks, and then those in the pool's queue, until none waits. So the
+// caller must not rely on Run to return soon. (Run takes from the queue because its
+// goroutine already has a processor, which a new worker might have to wait for.) If a
+// callback panics or calls runtime.Goexit, another goroutine continues with the callbacks
+// after it.
 func (w Work) Run() {
 	if w.Pool != nil {
 		w.Pool.Run(w)

@@ -29,8 +29,8 @@ type service struct {
 
 const (
 	maxCalls = 10
-	// keepAlive is how long a connection is kept for the next request. It is less than a
-	// pause, so that no connection is open when memory is measured.
+	// An idle connection stays open for keepAlive. That is less than a pause, so no
+	// connection is open when memory is measured.
 	keepAlive = 5 * time.Second
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// A link is a connection that is closed after d without activity, and its peer.
+// A link is a connection and its peer. The connection is closed after d without activity.
 type link struct {
 	n    *note
 	d    time.Duration
@@ -21,8 +21,8 @@ type link struct {
 	peer net.Conn
 }
 
-// conns makes connections over the loopback interface. They are read, written to and
-// closed, or left alone until they are evicted.
+// conns makes connections over the loopback interface. Some are read, written to or
+// closed. The others are left alone until they are evicted.
 func conns(t *testing.T) (kind, *idle.Listener) {
 	under, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func conns(t *testing.T) (kind, *idle.Listener) {
 	}}, from
 }
 
-// connect returns nil after it has complained.
+// connect makes a connection. If that fails, it complains to the ledger and returns nil.
 func connect(l *ledger, from *idle.Listener, d time.Duration) *link {
 	peer, err := net.Dial("tcp", from.Addr().String())
 	if err != nil {
@@ -66,8 +66,8 @@ func connect(l *ledger, from *idle.Listener, d time.Duration) *link {
 	return x
 }
 
-// follow reads what the peer receives until the connection is closed. Only the error of a
-// later read shows which side has closed it.
+// follow reads what the peer receives until the connection is closed. Then wasIdle tells
+// which side has closed it.
 func (x *link) follow() {
 	io.Copy(io.Discard, x.peer)
 	x.peer.Close()
@@ -105,8 +105,8 @@ func (x *link) write() bool {
 	})
 }
 
-// active reports whether f, which moves a byte, has kept the connection open. A byte that
-// moves after the eviction was decided succeeds, but does not count as activity.
+// active reports whether f kept the connection open by moving a byte. If the byte moves
+// after the idle connection was chosen for closing, f succeeds, but active reports false.
 func (x *link) active(f func(b []byte) error) bool {
 	began := time.Now()
 	return f(make([]byte, 1)) == nil && !x.c.Since().Before(began)

@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// A moment is a deadline.Deadline with a goroutine that waits for it while it is set.
+// A moment is a deadline.Deadline. While it is set, a goroutine waits for it.
 type moment struct {
 	d deadline.Deadline
 	// n is nil before the deadline is set, and after it is cleared.
@@ -58,8 +58,8 @@ func (x *moment) start(l *ledger, d time.Duration) {
 	}()
 }
 
-// set sets the deadline to after d. If the channel is closed during set, that may be for
-// the old or the new moment. The ledger then takes the earlier one.
+// set moves the deadline to d from now. If the channel is closed during set, it may be
+// for the old or the new moment. Then the ledger takes the earlier moment.
 func (x *moment) set(d time.Duration) {
 	x.n.move(d, func() bool {
 		earlier := now()+d < x.n.due
@@ -68,8 +68,8 @@ func (x *moment) set(d time.Duration) {
 	})
 }
 
-// clear clears the deadline. If it passes nevertheless, the ledger reports the next
-// deadline as early.
+// clear clears the deadline. If the cleared deadline passes nevertheless, the ledger
+// reports the next deadline as early.
 func (x *moment) clear() {
 	cleared := x.n.stop(func() bool {
 		x.d.Set(time.Time{})

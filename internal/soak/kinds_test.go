@@ -16,8 +16,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A kind starts and stops some timers of one sort in each step. longest bounds their
-// delays.
+// A kind is one sort of timers. Each step starts and stops some of them. longest is the
+// longest delay.
 type kind struct {
 	name string
 	// repeats is true if the timers start again by themselves.
@@ -31,8 +31,8 @@ func delay(rng *rand.Rand, longest time.Duration) time.Duration {
 	return d>>rng.IntN(8) + 1
 }
 
-// bag keeps up to bagSize things. When it is full, swap replaces a random one and returns
-// it.
+// bag keeps up to bagSize things. If it is full, swap replaces a random thing and returns
+// that one.
 type bag[T any] struct{ things []T }
 
 const bagSize = 100

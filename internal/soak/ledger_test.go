@@ -64,7 +64,7 @@ func (l *ledger) complain(format string, args ...any) {
 	}
 }
 
-// fire is called by the timer's callback.
+// fire records that the timer has fired. The timer's callback calls it.
 func (n *note) fire() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,7 +74,7 @@ func (n *note) fire() {
 	n.settleLocked("fired", &n.l.fired)
 }
 
-// stop calls the function stop, which stops the timer and reports whether it was pending.
+// stop calls stopTimer, which stops the timer and reports whether the timer was pending.
 func (n *note) stop(stop func() bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -85,7 +85,8 @@ func (n *note) stop(stop func() bool) bool {
 	return ok
 }
 
-// move calls reset, which moves the timer to after d and reports whether it was pending.
+// move calls reset, which moves the timer to d from now and reports whether the timer was
+// pending.
 func (n *note) move(d time.Duration, reset func() bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -107,8 +108,8 @@ func (n *note) settleLocked(how string, counter *atomic.Int64) {
 	n.l.count(n.due, -1)
 }
 
-// pending returns the number of pending timers, and how many of them were due before a
-// moment.
+// pending returns the number of pending timers, and how many of them were due before the
+// given moment.
 func (l *ledger) pending(before time.Duration) (all, overdue int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,32 +11,33 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A run is several kinds, each with a ledger, that work and pause in turn. During a pause
-// nothing is pending. If memory, goroutines or descriptors grow from pause to pause,
-// there is a leak.
+// A run has several kinds of timers, each with a ledger. It works and pauses in turn.
+// During a pause no timer is pending. Something leaks if memory, goroutines or
+// descriptors grow from pause to pause.
 type run struct {
 	kinds      []kind
 	ledgers    []*ledger
 	schedulers []*timer.Scheduler
 	longest    time.Duration
 
-	// gate is held for reading by steps, and for writing during a pause.
+	// Steps hold gate for reading. A pause holds it for writing.
 	gate sync.RWMutex
 	// end is closed at the last pause.
 	end chan struct{}
 }
 
 const (
-	// mostPauses is the number of pauses in a run of half an hour: for flat, three in
-	// each third.
+	// mostPauses is the number of pauses in a run of half an hour: three in each third,
+	// which flat compares.
 	mostPauses = 9
-	// longPause is how long memory is measured. The shards of a Scheduler give memory back
-	// up to ten seconds after their last timer has gone.
+	// longPause is how long memory is measured in a pause. It must be more than ten
+	// seconds: until then the shards of a Scheduler may keep memory after their last
+	// timer.
 	longPause = 15 * time.Second
 )
 
-// pauses returns how often a run pauses, and for how long after nothing is pending. The
-// run works for at least half of the time.
+// pauses returns how often a run pauses, and how long each pause lasts when no timer is
+// pending any more. The run works for at least half of the time.
 func pauses(length, longest time.Duration) (n int, pause time.Duration) {
 	if length < time.Minute {
 		return 2, 0 // nothing is measured
@@ -69,8 +70,8 @@ func (r *run) steps(i int, rng *rand.Rand) bool {
 func (r *run) watch(t *testing.T, interval, until time.Duration) {
 	t.Helper()
 	for i := 0; now() < until; i++ {
-		// If the process stood still, all timers are late. The next check finds the lost
-		// ones.
+		// After the process stood still, all timers are late. The next check finds those
+		// that are lost.
 		if sleep(t, min(interval, until-now())) > 0 {
 			continue
 		}
@@ -123,7 +124,7 @@ func (r *run) resumeLocked() {
 	}
 }
 
-// sleep sleeps for d. It returns for how long the process stood still during the sleep.
+// sleep sleeps for d. still is how long the process stood still during the sleep.
 func sleep(t *testing.T, d time.Duration) (still time.Duration) {
 	t.Helper()
 	began := now()

@@ -10,15 +10,15 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A series is the function and the Schedule of a Job. The ledger has every time that the
-// Schedule returns: it is run, skipped because it has passed, or dropped because the
-// series is stopped. No two methods of a series run at the same time, so it needs no
-// lock.
+// A series is both the function and the Schedule of a Job. The ledger has an entry for
+// each time that the Schedule returns. The time is run, or skipped because it has passed,
+// or dropped because the series is stopped. No two methods of a series run at the same
+// time, so a series needs no lock.
 type series struct {
 	l      *ledger
 	period time.Duration
-	// once is true if the schedule returns one time and then none. Otherwise one of the
-	// runs stops the series after the schedule has returned left times.
+	// once is true if the schedule returns one time and then none. Otherwise the schedule
+	// returns at least left times, and then a run stops the series.
 	once  bool
 	left  int
 	alive *atomic.Int32 // number of running series
@@ -56,8 +56,8 @@ func schedules(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 // wall reads the wall clock.
 func wall() time.Time { return time.Now().Round(0) }
 
-// Next returns the multiples of the period. It is called when its last result is about to
-// be run, or has passed during a run.
+// Next returns the next multiple of the period after t. A Job calls Next when its last
+// result is about to be run, or has passed during a run.
 func (x *series) Next(t time.Time) time.Time {
 	if x.due != nil {
 		x.due.check(x.l, "left out")
@@ -73,8 +73,9 @@ func (x *series) Next(t time.Time) time.Time {
 	return at
 }
 
-// check complains if the occurrence is early by the wall clock. If that clock was set,
-// the ledger's moment is wrong, and check corrects it.
+// check complains if the occurrence is early by the wall clock. It also sets the
+// occurrence's moment in the ledger to now, because that moment is wrong if the wall
+// clock was set.
 func (o *occurrence) check(l *ledger, what string) {
 	if early := o.at.Sub(wall()); early > 0 {
 		l.complain("%s %v early by the wall clock", what, early)
@@ -98,8 +99,8 @@ func (x *series) run() {
 		x.alive.Dec()
 		return
 	}
-	// A run in progress continues after its Job is stopped. Only the run itself knows its
-	// occurrence.
+	// Only a run may stop the Job. Another goroutine could not know which occurrence a
+	// run in progress is for, and that run continues after a Stop.
 	j := x.j.Load()
 	if j != nil && (x.left <= 0 || x.l.ending.Load()) && x.next.n.stop(j.Stop) {
 		x.next = nil

@@ -21,7 +21,8 @@ type usage struct {
 	descriptors int // 0 if they cannot be counted
 }
 
-// take collects garbage twice: a sync.Pool keeps objects for one collection.
+// take returns the present usage. It collects garbage twice, because a sync.Pool keeps
+// objects for one collection.
 func take() usage {
 	runtime.GC()
 	runtime.GC()
@@ -36,7 +37,7 @@ func (u usage) String() string {
 	return fmt.Sprintf("%.2f MB, %d goroutines, %d descriptors", float64(u.heap)/1e6, u.goroutines, u.descriptors)
 }
 
-// lowest returns the lowest usage during a pause. That includes leaks, and excludes what
+// lowest returns the lowest usage during a pause. So it includes what leaks, but not what
 // is about to be released.
 func lowest(pause time.Duration) usage {
 	least := take()
@@ -75,22 +76,19 @@ func settle(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// moreHeap is how much larger the live heap may be in the pauses of a run's last third
-// than in those of its second. In half an hour these are ten minutes apart, so a leak of
-// 900 bytes a second exceeds it.
+// moreHeap is how much larger the live heap may be in the last third of a run than in the
+// second third, measured in pauses. In half an hour these are ten minutes apart, so a
+// leak of 900 bytes a second is found.
 //
-// The number of timers before a pause, and the load of the machine, change little: in a
-// pause no timers are pending, and the shards have given back their memory. The heap
-// still grows by what is kept after the largest burst so far, for example after the
-// process stood still for a second. That is a pool's spare batches, at most 150 kB
-// (executor's maxSpares), of which only the Scheduler named soak has bursts. And it is
-// half a kilobyte for each goroutine beyond the most there have been, which the runtime
-// reuses: after a pause of the process a pool starts thousands of workers, at first
-// 30,000. moreHeap is three times what remains.
+// Without a leak, the heap still grows a little at the largest burst so far, for example
+// after the process stood still for a second. A pool then keeps up to 150 kB of spare
+// batches (executor's maxSpares). The runtime keeps half a kilobyte for each goroutine
+// beyond the most so far. moreHeap is three times that growth.
 const moreHeap = 512 << 10
 
-// warmGoroutines runs n goroutines at once. The runtime keeps memory for each goroutine
-// that has ever run, for the next one, and counts it as heap.
+// warmGoroutines runs n goroutines at once. The runtime keeps their memory for later
+// goroutines, and counts it as heap. So a later burst of n goroutines does not make the
+// heap grow.
 func warmGoroutines(n int) {
 	var wg sync.WaitGroup
 	over := make(chan struct{})
@@ -101,13 +99,12 @@ func warmGoroutines(n int) {
 	wg.Wait()
 }
 
-// flat requires that usage in the pauses of a run's last third is not higher than in
-// those of the second. (The first third fills what is kept.) It compares the medians of
-// memory and goroutines, so that no single pause decides.
+// flat requires that usage in the last third of a run is not higher than in the second
+// third, measured in pauses. (In the first third, caches fill.) It compares medians of
+// memory and of goroutines, so that no single pause decides.
 //
-// Goroutines must be exactly as many: an idle Scheduler, pool or Monitor has none, and
-// the test's own are always the same. So must descriptors: the listener is the only one
-// that is kept, and a Scheduler keeps its timerfd for 20 ms.
+// No goroutine more is allowed: an idle Scheduler, pool or Monitor has none, and the
+// test's own are always the same. No descriptor more is allowed either.
 func flat(t *testing.T, seen []usage) {
 	t.Helper()
 	for i, u := range seen {

@@ -1,6 +1,5 @@
-// Package contexts has the names of package context. Its contexts with a deadline are
-// those of package deadline. Package conformance runs package context's own tests against
-// it.
+// Package contexts has the names of package context, but makes contexts with a deadline
+// by package deadline. Package conformance runs context's own tests against it.
 package contexts
 
 import (
@@ -33,7 +32,7 @@ var (
 	Cause           = context.Cause
 )
 
-// The functions below use package deadline.
+// The functions below make contexts by package deadline.
 
 func WithTimeout(parent Context, d time.Duration) (Context, CancelFunc) {
 	return WithTimeoutCause(parent, d, nil)
@@ -55,9 +54,9 @@ func WithDeadlineCause(parent Context, at time.Time, cause error) (Context, Canc
 	return ctx, func() { cancel(); leave() }
 }
 
-// Between is the environment variable that chooses the context between a context of
-// package deadline and its parent: none, one of package context, one of package deadline,
-// or one of another type.
+// BetweenEnv is an environment variable. It chooses the context that is inserted between
+// a context of package deadline and its parent: "context" or "deadline" for one of that
+// package, "other" for one of another type. Any other value inserts none.
 const Between = "TICKLESS_BETWEEN"
 
 func between(parent Context) (Context, CancelFunc) {
@@ -75,7 +74,7 @@ func between(parent Context) (Context, CancelFunc) {
 	return parent, func() {}
 }
 
-// other is a context of a type that package context does not know.
+// otherContext is a context of a type that package context does not know.
 type other struct{ Context }
 
 func (c other) String() string { return fmt.Sprint(c.Context) }
