@@ -10,22 +10,22 @@ package bucket
 type Arena[T any] struct {
 	// memories[n] holds the slots of chunk n. It is nil for chunk 0, and for a chunk that
 	// was given back. chunks[n] is the other state of chunk n.
-	dir    []*memory[T]
-	chunks []chunk
+	memories []*memory[T]
+	chunks   []chunk
 	// vacantChunks lists the numbers of chunks that were given back. New chunks reuse
 	// them.
-	vacant []uint32
+	vacantChunks []uint32
 	// currentChunk is the chunk from which New takes slots; 0 if New must choose one
 	// first.
-	current uint32
+	currentChunk uint32
 	// spareChunk is the empty chunk that the arena keeps; 0 if there is none.
-	spare uint32
+	spareChunk uint32
 	// liveCount is the number of entries.
-	live int
+	liveCount int
 	// firstGen is the generation at which the slots of a chunk with a new number start; 0
 	// means 1. highestGen is the highest generation of any chunk that was given back, and
 	// of any retired slot.
-	base, high uint64
+	firstGen, highestGen uint64
 }
 
 // New makes an entry with tag, grain and place zero. The entry is in no bucket.
@@ -53,7 +53,7 @@ func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, p
 
 // Free frees entry i, which must be live and in no bucket, and returns its payload. The
 // arena keeps no reference to the payload.
-func (a *Arena[T]) Free(i Index) T { return a.free(i, a.dir[i>>chunkShift]) }
+func (a *Arena[T]) Free(i Index) T { return a.free(i, a.memories[i>>chunkShift]) }
 
 // Remove takes the entry of r out of its bucket, if it is in one, and frees the entry. It
 // reports false if the entry was freed before, or if r is zero. Remove is faster than
@@ -63,7 +63,7 @@ func (a *Arena[T]) Remove(r Ref) (v T, ok bool) {
 	if !ok {
 		return v, false
 	}
-	m := a.dir[i>>chunkShift]
+	m := a.memories[i>>chunkShift]
 	a.unlink(&m.links[i&chunkMask])
 	return a.free(i, m), true
 }
@@ -78,7 +78,7 @@ func (a *Arena[T]) free(i Index, m *memory[T]) T {
 }
 
 // Value returns the payload of the live entry i.
-func (a *Arena[T]) Value(i Index) T { return a.dir[i>>chunkShift].values[i&chunkMask] }
+func (a *Arena[T]) Value(i Index) T { return a.memories[i>>chunkShift].values[i&chunkMask] }
 
 // Ref returns entry i's Ref, which stays valid until the entry is freed.
 func (a *Arena[T]) Ref(i Index) Ref { return refOf(a.body(i).gen(), i) }
@@ -88,12 +88,12 @@ func (a *Arena[T]) Ref(i Index) Ref { return refOf(a.body(i).gen(), i) }
 func (a *Arena[T]) Find(r Ref) (Index, bool) {
 	i, gen := r.index(), r.gen()
 	n := int(i >> chunkShift)
-	if n >= len(a.dir) || a.dir[n] == nil || gen == 0 {
+	if n >= len(a.memories) || a.memories[n] == nil || gen == 0 {
 		return 0, false
 	}
 	// A free slot has a later generation than every Ref to it. The sentinel of a bucket
 	// has generation zero.
-	return i, a.dir[n].bodies[i&chunkMask].gen() == gen
+	return i, a.memories[n].bodies[i&chunkMask].gen() == gen
 }
 
 // Deadline returns entry i's deadline.
@@ -119,7 +119,7 @@ func (a *Arena[T]) Place(i Index) uint32 { return a.body(i).place() }
 func (a *Arena[T]) SetPlace(i Index, place uint32) { a.body(i).setPlace(place) }
 
 // Len returns the number of entries.
-func (a *Arena[T]) Len() int { return a.live }
+func (a *Arena[T]) Len() int { return a.liveCount }
 
 // Release gives back all memory. All Refs become stale, and all buckets become invalid.
 //
@@ -127,19 +127,19 @@ func (a *Arena[T]) Len() int { return a.live }
 // slot has used half of its generations: after a Release, all slots start from the
 // highest generation of any slot. O(chunks in memory).
 func (a *Arena[T]) Release() bool {
-	if a.live > 0 {
+	if a.liveCount > 0 {
 		return false
 	}
-	high := max(a.base, a.high)
-	for n := range a.dir {
-		if a.dir[n] != nil && a.chunks[n].gen != 0 {
-			high = max(high, a.highest(uint32(n)))
+	highest := max(a.firstGen, a.highestGen)
+	for n := range a.memories {
+		if a.memories[n] != nil && a.chunks[n].gen != 0 {
+			highest = max(highest, a.highestGenIn(uint32(n)))
 		}
 	}
-	if high > maxGen/2 {
+	if highest > maxGen/2 {
 		return false
 	}
-	*a = Arena[T]{base: high}
+	*a = Arena[T]{firstGen: highest}
 	return true
 }
 
@@ -147,8 +147,8 @@ func (a *Arena[T]) Release() bool {
 // nothing but buckets.
 func (a *Arena[T]) Chunks() int {
 	n := 0
-	for i := range a.dir {
-		if a.dir[i] != nil && a.chunks[i].gen != 0 {
+	for i := range a.memories {
+		if a.memories[i] != nil && a.chunks[i].gen != 0 {
 			n++
 		}
 	}

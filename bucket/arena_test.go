@@ -137,12 +137,12 @@ func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
 		checkArena(t, &a)
 
 		var held []*memory[int]
-		held = append(held, a.dir...)
+		held = append(held, a.memories...)
 		freeAll(&a, all)
 		require.Equal(t, 1, a.Chunks(), "round %d: the chunks must really be given back", round)
 		gone := 0
 		for n := range held {
-			if held[n] != nil && a.dir[n] == nil {
+			if held[n] != nil && a.memories[n] == nil {
 				gone++
 			}
 		}
@@ -221,24 +221,24 @@ func TestArenaFind_ChunkGivenBackAtTheLastGeneration(t *testing.T) {
 	a := new(Arena[int])
 	all := fill(a, 2*ChunkSize)
 	k := 0
-	for i := range a.dir[2].bodies { // as after 2^44 lives
-		a.dir[2].bodies[i].live(maxGen - 1)
+	for i := range a.memories[2].bodies { // as after 2^44 lives
+		a.memories[2].bodies[i].setLive(maxGen - 1)
 		k++
 	}
 	require.Equal(t, ChunkSize, k)
 	stale := refs(a, all)
 	freeAll(a, all) // chunk 1 becomes the spare, chunk 2 is given back
-	require.Nil(t, a.dir[2])
+	require.Nil(t, a.memories[2])
 	requireStale(t, a, stale)
 
 	all = fill(a, 2*ChunkSize)
-	require.NotNil(t, a.dir[2])
+	require.NotNil(t, a.memories[2])
 	requireStale(t, a, stale)
 	live := refs(a, all)
 	requireFound(t, a, all, live)
 	freeAll(a, all)
 	requireStale(t, a, append(stale, live...))
-	require.NotNil(t, a.dir[2], "a chunk of retired slots stays, for nothing else remembers their generations")
+	require.NotNil(t, a.memories[2], "a chunk of retired slots stays, for nothing else remembers their generations")
 	checkArena(t, a)
 
 	all = fill(a, 2*ChunkSize)
@@ -271,7 +271,7 @@ func TestArenaFree_LetsGoOfThePayload(t *testing.T) {
 		all[k], ptrs[k] = newWeak(a)
 		a.PushBack(b, all[k])
 	}
-	a.dir[1].bodies[7].live(maxGen) // this slot will be retired, and must be cleared too
+	a.memories[1].bodies[7].setLive(maxGen) // this slot will be retired, and must be cleared too
 	runtime.GC()
 	for k := range n {
 		require.NotNil(t, ptrs[k].Value(), "entry %d is live", k)
@@ -306,10 +306,10 @@ func TestArena_KeepsOneSpareChunk(t *testing.T) {
 	// The entries fill the spare, so no new chunk is made and no spare remains.
 	all = fill(&a, ChunkSize)
 	require.Equal(t, 1, a.Chunks())
-	require.Zero(t, a.spare)
+	require.Zero(t, a.spareChunk)
 	freeAll(&a, all)
 	require.Equal(t, 1, a.Chunks())
-	require.NotZero(t, a.spare)
+	require.NotZero(t, a.spareChunk)
 }
 
 // The spare is used only when no other chunk has room.
@@ -320,14 +320,14 @@ func TestArena_UsesTheSpareLast(t *testing.T) {
 	freeAll(&a, all[1:ChunkSize])
 	freeAll(&a, all[2*ChunkSize:3*ChunkSize-1]) // one is left in the third
 	freeAll(&a, all[:1])                        // and none in the first
-	spare := a.spare
+	spare := a.spareChunk
 	require.EqualValues(t, all[0]>>chunkShift, spare)
 	for range 10 + ChunkSize - 1 {
 		require.NotEqual(t, spare, uint32(a.New(0, 0)>>chunkShift))
 	}
-	require.Equal(t, spare, a.spare)
+	require.Equal(t, spare, a.spareChunk)
 	require.Equal(t, spare, uint32(a.New(0, 0)>>chunkShift))
-	require.Zero(t, a.spare)
+	require.Zero(t, a.spareChunk)
 	checkArena(t, &a)
 }
 

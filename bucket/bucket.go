@@ -29,11 +29,11 @@ func (a *Arena[T]) PushBack(b Bucket, i Index) {
 
 // pushBack appends entry i to b. l holds i's links.
 func (a *Arena[T]) pushBack(b Bucket, i Index, l *link) {
-	head := a.link(Index(b))
-	last := head.prev
+	sentinel := a.link(Index(b))
+	last := sentinel.prev
 	*l = link{Index(b), last}
 	a.link(last).next = i
-	head.prev = i
+	sentinel.prev = i
 }
 
 // Unlink takes entry i out of its bucket, if it is in one. The entry stays live.

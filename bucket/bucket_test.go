@@ -202,7 +202,7 @@ func TestNewBuckets_ShareAChunkWithEntries(t *testing.T) {
 	}
 	all = append(all, fill(&a, ChunkSize-3*(size+84))...)
 	require.Equal(t, 1, a.Chunks())
-	require.Zero(t, a.current, "the chunk is full")
+	require.Zero(t, a.currentChunk, "the chunk is full")
 	stale := refs(&a, all)
 	for _, i := range all[:3*84] {
 		a.Unlink(i)
@@ -212,7 +212,7 @@ func TestNewBuckets_ShareAChunkWithEntries(t *testing.T) {
 	requireStale(t, &a, stale)
 	checkArena(t, &a)
 	// The chunk is not the spare. It is filled before a new chunk is made.
-	require.Zero(t, a.spare)
+	require.Zero(t, a.spareChunk)
 	fill(&a, ChunkSize-3*size)
 	require.Equal(t, 1, a.Chunks())
 	fill(&a, 1)
@@ -228,9 +228,9 @@ func TestNewBuckets_InTheSpareChunk(t *testing.T) {
 	all := fill(&a, 10)
 	stale := refs(&a, all)
 	freeAll(&a, all)
-	require.NotZero(t, a.spare)
+	require.NotZero(t, a.spareChunk)
 	b := a.NewBuckets(ChunkSize - 10)
-	require.Zero(t, a.spare)
+	require.Zero(t, a.spareChunk)
 	require.Equal(t, 1, a.Chunks())
 	checkArena(t, &a)
 	for k := range ChunkSize - 10 {
@@ -239,7 +239,7 @@ func TestNewBuckets_InTheSpareChunk(t *testing.T) {
 	requireStale(t, &a, stale)
 	all = fill(&a, 10)
 	require.Equal(t, 1, a.Chunks())
-	require.Zero(t, a.current)
+	require.Zero(t, a.currentChunk)
 	freeAll(&a, all)
 	requireStale(t, &a, stale)
 	checkArena(t, &a)

@@ -20,24 +20,24 @@ type chunk struct {
 	// chunk are sentinels.
 	gen uint64
 	// used is the number of slots that are live, retired or sentinels. The chunk has room
-	// while used is less than ChunkSize. fresh is the position of the first slot that was
+	// while used is less than ChunkSize. firstFresh is the position of the first slot that was
 	// never used.
-	used, fresh uint16
-	// free is the position of the first slot that is free again, plus 1; 0 if there is
+	used, firstFresh uint16
+	// firstFree is the position of the first slot that is free again, plus 1; 0 if there is
 	// none.
-	free uint16
+	firstFree uint16
 	// prev and next link the chunks that have room into a ring. Chunk 0 is the ring's
 	// sentinel and has no slots.
 	prev, next uint32
 }
 
-func (a *Arena[T]) body(i Index) *body { return &a.dir[i>>chunkShift].bodies[i&chunkMask] }
+func (a *Arena[T]) body(i Index) *body { return &a.memories[i>>chunkShift].bodies[i&chunkMask] }
 
-func (a *Arena[T]) link(i Index) *link { return &a.dir[i>>chunkShift].links[i&chunkMask] }
+func (a *Arena[T]) link(i Index) *link { return &a.memories[i>>chunkShift].links[i&chunkMask] }
 
 // init makes chunk 0. It has no slots, so no entry gets index 0.
 func (a *Arena[T]) init() {
-	a.dir = append(a.dir, nil)
+	a.memories = append(a.memories, nil)
 	a.chunks = append(a.chunks, chunk{})
 }
 
@@ -52,29 +52,29 @@ func (a *Arena[T]) init() {
 // takeSlot makes a slot live. It returns the slot and the memory of the slot's chunk. The
 // slot has its next generation; its tag, grain and place are zero.
 func (a *Arena[T]) takeSlot() (i Index, m *memory[T]) {
-	if a.current == 0 {
+	if a.currentChunk == 0 {
 		a.nextChunk()
 	}
-	n := a.current
+	n := a.currentChunk
 	c := &a.chunks[n]
-	m = a.dir[n]
-	pos := c.fresh
-	if c.free != 0 {
-		pos = c.free - 1
-		c.free = uint16(m.links[pos&chunkMask].next)
+	m = a.memories[n]
+	pos := c.firstFresh
+	if c.firstFree != 0 {
+		pos = c.firstFree - 1
+		c.firstFree = uint16(m.links[pos&chunkMask].next)
 		s := &m.bodies[pos&chunkMask]
-		s.live(s.gen()) // raised when it was freed
+		s.setLive(s.gen()) // raised when it was freed
 	} else {
-		c.fresh++
-		m.bodies[pos&chunkMask].live(c.gen)
+		c.firstFresh++
+		m.bodies[pos&chunkMask].setLive(c.gen)
 	}
-	a.live++
+	a.liveCount++
 	c.used++
 	if c.used == ChunkSize {
 		a.unlinkChunk(n)
-		a.current = 0
-	} else if n == a.spare {
-		a.spare = 0
+		a.currentChunk = 0
+	} else if n == a.spareChunk {
+		a.spareChunk = 0
 	}
 	return Index(n)<<chunkShift | Index(pos), m
 }
@@ -83,11 +83,11 @@ func (a *Arena[T]) takeSlot() (i Index, m *memory[T]) {
 // were never used before, stay in use until Release, and have no generation. Entries may
 // use the other slots of the same chunk. O(chunks with room).
 func (a *Arena[T]) takeFreshSlots(k int) Index {
-	if a.dir == nil {
+	if a.memories == nil {
 		a.init()
 	}
 	n := a.chunks[0].next
-	for n != 0 && int(a.chunks[n].fresh)+k > ChunkSize {
+	for n != 0 && int(a.chunks[n].firstFresh)+k > ChunkSize {
 		n = a.chunks[n].next
 	}
 	switch {
@@ -96,11 +96,11 @@ func (a *Arena[T]) takeFreshSlots(k int) Index {
 		n = a.newChunk()
 	default:
 		// Take whole chunks, and a part of one more chunk for the remainder.
-		whole := k / ChunkSize
-		first := Index(a.appendChunks(whole)) << chunkShift
+		wholeChunks := k / ChunkSize
+		first := Index(a.appendChunks(wholeChunks)) << chunkShift
 		if k %= ChunkSize; k > 0 {
 			n = a.appendChunks(1)
-			a.chunks[n].gen = max(a.base, 1)
+			a.chunks[n].gen = max(a.firstGen, 1)
 			a.linkChunk(n)
 			a.useFresh(n, k)
 		}
@@ -113,16 +113,16 @@ func (a *Arena[T]) takeFreshSlots(k int) Index {
 // The chunk must have k fresh slots.
 func (a *Arena[T]) useFresh(n uint32, k int) (pos uint16) {
 	c := &a.chunks[n]
-	pos = c.fresh
-	c.fresh += uint16(k)
+	pos = c.firstFresh
+	c.firstFresh += uint16(k)
 	c.used += uint16(k)
-	if n == a.spare {
-		a.spare = 0
+	if n == a.spareChunk {
+		a.spareChunk = 0
 	}
 	if c.used == ChunkSize {
 		a.unlinkChunk(n)
-		if a.current == n {
-			a.current = 0
+		if a.currentChunk == n {
+			a.currentChunk = 0
 		}
 	}
 	return pos
@@ -130,17 +130,17 @@ func (a *Arena[T]) useFresh(n uint32, k int) (pos uint16) {
 
 // nextChunk finds or makes a chunk with room, and makes it the current one.
 func (a *Arena[T]) nextChunk() {
-	if a.dir == nil {
+	if a.memories == nil {
 		a.init()
 	}
-	if a.current = a.chunks[0].next; a.current == 0 {
-		a.current = a.newChunk()
+	if a.currentChunk = a.chunks[0].next; a.currentChunk == 0 {
+		a.currentChunk = a.newChunk()
 	}
 }
 
 // freeSlot frees slot i. m is the memory of its chunk.
 func (a *Arena[T]) freeSlot(i Index, m *memory[T]) {
-	a.live--
+	a.liveCount--
 	s := &m.bodies[i&chunkMask]
 	gen := s.gen() + 1
 	if gen > maxGen {
@@ -148,75 +148,75 @@ func (a *Arena[T]) freeSlot(i Index, m *memory[T]) {
 		// would match the Ref of an older entry. The slot and its chunk stay in use for
 		// ever.
 		s.word = 0
-		a.high = maxGen
+		a.highestGen = maxGen
 		return
 	}
 	n := uint32(i >> chunkShift)
 	c := &a.chunks[n]
-	s.free(gen)
-	m.links[i&chunkMask].next = Index(c.free)
-	c.free = uint16(i&chunkMask) + 1
+	s.setFree(gen)
+	m.links[i&chunkMask].next = Index(c.firstFree)
+	c.firstFree = uint16(i&chunkMask) + 1
 	used := c.used - 1
 	c.used = used
 	if used >= ChunkSize/2 {
 		if used == ChunkSize-1 {
 			a.linkChunk(n)
 		}
-		a.current = n
+		a.currentChunk = n
 		return
 	}
 	if used == 0 {
-		a.emptied(n)
+		a.freeChunk(n)
 	}
 }
 
 // freeChunk gives back chunk n, which is empty, or keeps it as the spare.
-func (a *Arena[T]) emptied(n uint32) {
-	if a.spare == 0 {
+func (a *Arena[T]) freeChunk(n uint32) {
+	if a.spareChunk == 0 {
 		// Move the chunk to the end of the ring, so that it is used last.
 		a.unlinkChunk(n)
 		a.insertChunk(n, a.chunks[0].prev)
-		if a.current == n {
-			a.current = a.chunks[0].next
+		if a.currentChunk == n {
+			a.currentChunk = a.chunks[0].next
 		}
-		a.spare = n
+		a.spareChunk = n
 		return
 	}
 	a.unlinkChunk(n)
-	if a.current == n {
-		a.current = 0
+	if a.currentChunk == n {
+		a.currentChunk = 0
 	}
 	// The next chunk with this number starts at the highest generation of this chunk, so
 	// that old Refs stay stale.
 	c := &a.chunks[n]
-	high := a.highest(n)
-	a.high = max(a.high, high)
-	*c = chunk{gen: high}
-	a.dir[n] = nil
-	a.vacant = append(a.vacant, n)
+	highest := a.highestGenIn(n)
+	a.highestGen = max(a.highestGen, highest)
+	*c = chunk{gen: highest}
+	a.memories[n] = nil
+	a.vacantChunks = append(a.vacantChunks, n)
 }
 
 // highestGenIn returns the highest generation of a slot in chunk n, which has no live
 // slot.
-func (a *Arena[T]) highest(n uint32) uint64 {
+func (a *Arena[T]) highestGenIn(n uint32) uint64 {
 	c := &a.chunks[n]
-	high := c.gen
-	for p := range a.dir[n].bodies[:c.fresh] {
-		high = max(high, a.dir[n].bodies[p].gen())
+	highest := c.gen
+	for p := range a.memories[n].bodies[:c.firstFresh] {
+		highest = max(highest, a.memories[n].bodies[p].gen())
 	}
-	return high
+	return highest
 }
 
 // newChunk makes a chunk and links it. It reuses a vacant number if there is one.
 func (a *Arena[T]) newChunk() uint32 {
 	var n uint32
-	if last := len(a.vacant) - 1; last >= 0 {
-		n = a.vacant[last]
-		a.vacant = a.vacant[:last]
-		a.dir[n] = new(memory[T])
+	if last := len(a.vacantChunks) - 1; last >= 0 {
+		n = a.vacantChunks[last]
+		a.vacantChunks = a.vacantChunks[:last]
+		a.memories[n] = new(memory[T])
 	} else {
 		n = a.appendChunks(1)
-		a.chunks[n].gen = max(a.base, 1)
+		a.chunks[n].gen = max(a.firstGen, 1)
 	}
 	a.linkChunk(n)
 	return n
@@ -224,15 +224,15 @@ func (a *Arena[T]) newChunk() uint32 {
 
 // appendChunks makes k chunks with consecutive numbers and returns the first.
 func (a *Arena[T]) appendChunks(k int) uint32 {
-	if a.dir == nil {
+	if a.memories == nil {
 		a.init()
 	}
-	n := len(a.dir)
+	n := len(a.memories)
 	if n+k > maxChunks {
-		panic(fmt.Sprintf("bucket: the arena is full: %d entries", a.live))
+		panic(fmt.Sprintf("bucket: the arena is full: %d entries", a.liveCount))
 	}
 	for range k {
-		a.dir = append(a.dir, new(memory[T]))
+		a.memories = append(a.memories, new(memory[T]))
 		a.chunks = append(a.chunks, chunk{})
 	}
 	return uint32(n)
@@ -242,10 +242,10 @@ func (a *Arena[T]) appendChunks(k int) uint32 {
 func (a *Arena[T]) linkChunk(n uint32) { a.insertChunk(n, 0) }
 
 // insertChunk links chunk n into the ring, after chunk prev.
-func (a *Arena[T]) insertChunk(n, at uint32) {
-	next := a.chunks[at].next
-	a.chunks[n].prev, a.chunks[n].next = at, next
-	a.chunks[at].next = n
+func (a *Arena[T]) insertChunk(n, prev uint32) {
+	next := a.chunks[prev].next
+	a.chunks[n].prev, a.chunks[n].next = prev, next
+	a.chunks[prev].next = n
 	a.chunks[next].prev = n
 }
 

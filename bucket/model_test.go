@@ -11,11 +11,11 @@ import (
 // checkArena fails if the state of a chunk does not match its slots.
 func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 	tb.Helper()
-	if a.dir == nil {
+	if a.memories == nil {
 		return
 	}
 	var zero T
-	inRing := make([]bool, len(a.dir))
+	inRing := make([]bool, len(a.memories))
 	last := uint32(0)
 	for n := a.chunks[0].next; n != 0; n = a.chunks[n].next {
 		if inRing[n] {
@@ -30,23 +30,23 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 	if a.chunks[0].prev != last {
 		tb.Fatalf("the ring ends at %d, and not at %d", a.chunks[0].prev, last)
 	}
-	vacant := make([]bool, len(a.dir))
-	for _, n := range a.vacant {
+	vacant := make([]bool, len(a.memories))
+	for _, n := range a.vacantChunks {
 		if vacant[n] {
 			tb.Fatalf("chunk %d is vacant twice", n)
 		}
 		vacant[n] = true
 	}
-	if a.current != 0 && !inRing[a.current] {
-		tb.Fatalf("the current chunk %d has no room", a.current)
+	if a.currentChunk != 0 && !inRing[a.currentChunk] {
+		tb.Fatalf("the current chunk %d has no room", a.currentChunk)
 	}
 	live, held := 0, 0
 	empty := uint32(0)
-	for n := uint32(1); int(n) < len(a.dir); n++ {
+	for n := uint32(1); int(n) < len(a.memories); n++ {
 		c := &a.chunks[n]
 		switch {
-		case vacant[n] != (a.dir[n] == nil):
-			tb.Fatalf("chunk %d: vacant %v, in the directory %v", n, vacant[n], a.dir[n] != nil)
+		case vacant[n] != (a.memories[n] == nil):
+			tb.Fatalf("chunk %d: vacant %v, in the directory %v", n, vacant[n], a.memories[n] != nil)
 		case vacant[n]:
 			if inRing[n] || c.used != 0 || c.gen == 0 {
 				tb.Fatalf("vacant chunk %d: in the ring %v, %+v", n, inRing[n], *c)
@@ -64,8 +64,8 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 		}
 		var free [ChunkSize]bool
 		frees := 0
-		for p := c.free; p != 0; p = uint16(a.dir[n].links[p-1].next) {
-			if p > c.fresh || free[p-1] {
+		for p := c.firstFree; p != 0; p = uint16(a.memories[n].links[p-1].next) {
+			if p > c.firstFresh || free[p-1] {
 				tb.Fatalf("chunk %d: slot %d cannot be free", n, p-1)
 			}
 			free[p-1] = true
@@ -73,21 +73,21 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 		}
 		retired := 0 // retired slots and sentinels
 		for p := range uint16(ChunkSize) {
-			s, l := &a.dir[n].bodies[p], &a.dir[n].links[p]
+			s, l := &a.memories[n].bodies[p], &a.memories[n].links[p]
 			switch {
-			case p >= c.fresh:
+			case p >= c.firstFresh:
 				if *s != (body{}) || *l != (link{}) {
 					tb.Fatalf("chunk %d: fresh slot %d was touched: %+v %+v", n, p, *s, *l)
 				}
 			case s.gen() == 0:
 				retired++
 			}
-			if (p >= c.fresh || s.gen() == 0 || free[p]) && a.dir[n].values[p] != zero {
+			if (p >= c.firstFresh || s.gen() == 0 || free[p]) && a.memories[n].values[p] != zero {
 				tb.Fatalf("chunk %d: slot %d is not live and keeps its payload", n, p)
 			}
 		}
-		if int(c.used) != int(c.fresh)-frees {
-			tb.Fatalf("chunk %d: %d used, but %d fresh and %d freed", n, c.used, c.fresh, frees)
+		if int(c.used) != int(c.firstFresh)-frees {
+			tb.Fatalf("chunk %d: %d used, but %d fresh and %d freed", n, c.used, c.firstFresh, frees)
 		}
 		live += int(c.used) - retired
 		if c.used == 0 {
@@ -97,8 +97,8 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 			empty = n
 		}
 	}
-	if empty != a.spare {
-		tb.Fatalf("chunk %d is empty, the spare is %d", empty, a.spare)
+	if empty != a.spareChunk {
+		tb.Fatalf("chunk %d is empty, the spare is %d", empty, a.spareChunk)
 	}
 	if held != a.Chunks() {
 		tb.Fatalf("%d chunks, and Chunks is %d", held, a.Chunks())
@@ -150,7 +150,7 @@ func (m *model) someBucket() int { return m.rng.IntN(len(m.buckets)) }
 func (m *model) add() {
 	m.next++
 	e := modelEntry{deadline: m.rng.Int64(), tag: uint8(m.rng.IntN(MaxTag + 1))}
-	vacant := len(m.a.vacant)
+	vacant := len(m.a.vacantChunks)
 	direct := m.rng.IntN(2) == 0
 	if direct {
 		b := m.someBucket()
@@ -170,7 +170,7 @@ func (m *model) add() {
 		e.ref = m.a.Ref(e.index)
 		m.loose = append(m.loose, m.next)
 	}
-	if len(m.a.vacant) < vacant {
+	if len(m.a.vacantChunks) < vacant {
 		m.remade++
 	}
 	m.entries[m.next] = e
@@ -291,7 +291,7 @@ func (m *model) release() {
 		return
 	}
 	m.released++
-	if m.a.Chunks() > 0 || m.a.dir != nil {
+	if m.a.Chunks() > 0 || m.a.memories != nil {
 		m.tb.Fatal("Release has kept memory")
 	}
 	m.buckets, m.lists = nil, nil

@@ -1,27 +1,27 @@
 package bucket
 
 // Slots returns a bound: the Index of every entry is less than Slots.
-func (a *Arena[T]) Slots() uint64 { return uint64(len(a.dir)) << chunkShift }
+func (a *Arena[T]) Slots() uint64 { return uint64(len(a.memories)) << chunkShift }
 
 // Live reports whether i is the Index of an entry. To find all entries, a caller tries
 // every Index below Slots. O(1).
 func (a *Arena[T]) Live(i Index) bool {
 	n := i >> chunkShift
-	if uint64(i) >= a.Slots() || a.dir[n] == nil || uint16(i&chunkMask) >= a.chunks[n].fresh {
+	if uint64(i) >= a.Slots() || a.memories[n] == nil || uint16(i&chunkMask) >= a.chunks[n].firstFresh {
 		return false
 	}
-	s := &a.dir[n].bodies[i&chunkMask]
+	s := &a.memories[n].bodies[i&chunkMask]
 	return s.gen() != 0 && !s.isFree()
 }
 
 // Span returns the next range of indexes from i on whose slots are in memory: from is in
 // the range, to is not. The range has at most limit indexes. Chunks that were given back
 // are skipped. If no slots remain, from and to both equal Slots.
-func (a *Arena[T]) Span(i uint64, most int) (from, to uint64) {
-	for n := i >> chunkShift; n < uint64(len(a.dir)); n++ {
-		if a.dir[n] != nil {
+func (a *Arena[T]) Span(i uint64, limit int) (from, to uint64) {
+	for n := i >> chunkShift; n < uint64(len(a.memories)); n++ {
+		if a.memories[n] != nil {
 			from = max(i, n<<chunkShift)
-			return from, min(from+uint64(most), (n+1)<<chunkShift)
+			return from, min(from+uint64(limit), (n+1)<<chunkShift)
 		}
 	}
 	return a.Slots(), a.Slots()

@@ -70,13 +70,13 @@ const (
 	MaxPlace = placeMask
 )
 
-func (s *body) gen() uint64   { return s.word >> genShift }
-func (s *body) tag() uint8    { return uint8(s.word>>tagShift) & MaxTag }
-func (s *body) place() uint32 { return uint32(s.word & placeMask) }
-func (s *body) grain() uint   { return uint(s.word>>grainShift) & freeGrain }
-func (s *body) live(g uint64) { s.word = g << genShift }
-func (s *body) free(g uint64) { s.word = g<<genShift | grainMask }
-func (s *body) isFree() bool  { return s.word&grainMask == grainMask }
+func (s *body) gen() uint64      { return s.word >> genShift }
+func (s *body) tag() uint8       { return uint8(s.word>>tagShift) & MaxTag }
+func (s *body) place() uint32    { return uint32(s.word & placeMask) }
+func (s *body) grain() uint      { return uint(s.word>>grainShift) & freeGrain }
+func (s *body) setLive(g uint64) { s.word = g << genShift }
+func (s *body) setFree(g uint64) { s.word = g<<genShift | grainMask }
+func (s *body) isFree() bool     { return s.word&grainMask == grainMask }
 
 func (s *body) setGrain(g uint) {
 	s.word = s.word&^grainMask | uint64(g&freeGrain)<<grainShift

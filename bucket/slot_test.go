@@ -32,7 +32,7 @@ func TestSlot_FieldsOfTheWordAreApart(t *testing.T) {
 		for tag := range uint8(MaxTag + 1) {
 			for _, place := range []uint32{0, 1, MaxPlace - 1, MaxPlace} {
 				var s body
-				s.live(gen)
+				s.setLive(gen)
 				require.Zero(t, s.tag())
 				require.Zero(t, s.place())
 				require.Zero(t, s.grain())

@@ -165,10 +165,10 @@ func (q *Queue[T]) check() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	live := len(q.elements)
-	if dead := q.order.size() - live; dead < 0 || dead > max(live, rebuildMin) {
-		return fmt.Errorf("%d keys for %d elements", q.order.size(), live)
+	if dead := q.keys.size() - live; dead < 0 || dead > max(live, rebuildMin) {
+		return fmt.Errorf("%d keys for %d elements", q.keys.size(), live)
 	}
-	if k, ok := q.order.head(); ok != (live > 0) {
+	if k, ok := q.keys.head(); ok != (live > 0) {
 		return fmt.Errorf("a key at the head: %v, with %d elements", ok, live)
 	} else if _, alive := q.elements[k.seq]; ok && !alive {
 		return fmt.Errorf("a dead key at the head")

@@ -30,7 +30,7 @@ type Queue[T any] struct {
 	//
 	// keys has a key for each element, and dead keys of some removed elements. Whenever
 	// mu is not held, the first key is not dead.
-	order    keyHeap
+	keys     keyHeap
 	elements map[uint64]element[T] // by the number of the Offer
 	peak     int                   // the largest size of the map since it was made
 	seq      uint64                // the number of the last Offer
@@ -100,7 +100,7 @@ func (q *Queue[T]) init(c config) {
 	if q.epoch.IsZero() {
 		q.epoch = c.clock.Now()
 	}
-	q.order, q.elements = newKeyHeap(), make(map[uint64]element[T])
+	q.keys, q.elements = newKeyHeap(), make(map[uint64]element[T])
 	q.alarmAt = never
 }
 
@@ -177,11 +177,11 @@ func (q *Queue[T]) offerLocked(v T, due int64) (Ticket, bool) {
 	k := key{due, q.seq}
 	q.elements[q.seq] = element[T]{due, v}
 	q.peak = max(q.peak, len(q.elements))
-	q.order.Push(k)
-	first, _ := q.order.head()
+	q.keys.Push(k)
+	first, _ := q.keys.head()
 	head := first == k
 	if head {
-		q.settleLocked() // takers may sleep until a later moment
+		q.wakeOrSetAlarmLocked() // takers may sleep until a later moment
 	}
 	return Ticket{k.seq}, head
 }
@@ -201,7 +201,7 @@ func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
 	v, ok = q.pollLocked(now)
-	head, _ := q.order.head()
+	head, _ := q.keys.head()
 	return v, head.due, ok
 }
 
@@ -209,7 +209,7 @@ func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 // an element only makes the first deadline later. An alarm that goes off too early is set
 // again.
 func (q *Queue[T]) pollLocked(now int64) (v T, ok bool) {
-	k, ok := q.order.head()
+	k, ok := q.keys.head()
 	if !ok || !isDue(k.due, now) {
 		return v, false
 	}
@@ -232,7 +232,7 @@ func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
 func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
-	k, ok := q.order.head()
+	k, ok := q.keys.head()
 	if !ok {
 		return v, ticket, k.due, false
 	}
@@ -268,15 +268,15 @@ func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 		return v, false
 	}
 	delete(q.elements, seq)
-	for q.order.size() > len(q.elements) {
-		k, _ := q.order.head()
+	for q.keys.size() > len(q.elements) {
+		k, _ := q.keys.head()
 		if _, alive := q.elements[k.seq]; alive {
 			break
 		}
-		q.order.Pop()
+		q.keys.Pop()
 	}
-	if dead := q.order.size() - len(q.elements); dead > max(len(q.elements), rebuildMin) {
-		q.order = newKeyHeap(q.keysLocked()...)
+	if dead := q.keys.size() - len(q.elements); dead > max(len(q.elements), rebuildMin) {
+		q.keys = newKeyHeap(q.keysLocked()...)
 	}
 	if q.peak > rebuildMin && len(q.elements) < q.peak/4 {
 		smaller := make(map[uint64]element[T], 2*len(q.elements))
@@ -307,7 +307,7 @@ func (q *Queue[T]) Drain() []T {
 		return nil
 	}
 	keys, elements := q.keysLocked(), q.elements
-	q.order, q.elements, q.peak = newKeyHeap(), make(map[uint64]element[T]), 0
+	q.keys, q.elements, q.peak = newKeyHeap(), make(map[uint64]element[T]), 0
 	q.mu.Unlock()
 
 	// Sort without the lock, because sorting may take long.

@@ -152,7 +152,7 @@ func TestQueueOffer_WallClockSetSinceTheQueueWasMade(t *testing.T) {
 		q.Offer(2, now.Add(time.Minute).Round(0))
 		q.Offer(1, now.Add(time.Minute-time.Second))
 		q.Offer(3, now.Add(time.Minute+time.Second))
-		k, _ := q.order.head()
+		k, _ := q.keys.head()
 		assert.Less(t, time.Duration(k.due), time.Hour/2, "step %v", step)
 		assert.Equal(t, []int{1, 2, 3}, q.Drain(), "step %v", step)
 	}
@@ -221,9 +221,9 @@ func TestQueueRemove_LatestFirstLeavesAtMostHalfDead(t *testing.T) {
 	}
 	rebuilt := 0
 	for i := len(tickets) - 1; i > 0; i-- {
-		before := q.order
+		before := q.keys
 		q.Remove(tickets[i])
-		if q.order != before {
+		if q.keys != before {
 			rebuilt++
 		}
 		require.NoError(t, q.check(), "%d left", i)

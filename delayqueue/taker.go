@@ -59,7 +59,7 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 	w := &taker{wake: make(chan struct{}, 1)}
 	w.elem = q.waiting.PushBack(w)
 	for {
-		q.settleLocked()
+		q.wakeOrSetAlarmLocked()
 		q.mu.Unlock()
 
 		// The alarm may go off, or an earlier element may be offered, between the Unlock
@@ -82,12 +82,12 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 			if !woken {
 				q.waiting.Remove(w.elem)
 			}
-			q.settleLocked()
+			q.wakeOrSetAlarmLocked()
 			q.mu.Unlock()
 			return v, ctx.Err()
 		}
 		if v, ok := q.pollLocked(q.now()); ok {
-			q.settleLocked() // for the next leader
+			q.wakeOrSetAlarmLocked() // for the next taker
 			q.mu.Unlock()
 			return v, nil
 		}
@@ -109,7 +109,7 @@ func isDone(done <-chan struct{}) bool {
 // wakeOrSetAlarmLocked makes sure that a sleeping taker gets the first element. If the
 // element is due, it wakes the first taker of the line. Otherwise it sets the alarm. It
 // costs almost nothing if no taker sleeps.
-func (q *Queue[T]) settleLocked() {
+func (q *Queue[T]) wakeOrSetAlarmLocked() {
 	if q.awake {
 		return // that taker settles when it has locked mu
 	}
@@ -121,7 +121,7 @@ func (q *Queue[T]) settleLocked() {
 		}
 		return
 	}
-	head, ok := q.order.head()
+	head, ok := q.keys.head()
 	if !ok {
 		return // an alarm that is still set goes off once without effect
 	}
@@ -141,7 +141,7 @@ func (q *Queue[T]) settleLocked() {
 		return
 	}
 	if q.alarm == nil {
-		q.alarm = q.clock.NewAlarm(q.ring)
+		q.alarm = q.clock.NewAlarm(q.onAlarm)
 	}
 	q.alarmAt = head.due
 	clock.ResetAt(q.alarm, q.timeOf(now), q.timeOf(head.due))
@@ -152,9 +152,9 @@ func (q *Queue[T]) settleLocked() {
 // If the alarm is set or stopped while onAlarm waits for mu, then onAlarm sets alarmAt to
 // never although the alarm may be set. That does no harm: either wakeOrSetAlarmLocked
 // sets the alarm again, or the alarm goes off once without effect.
-func (q *Queue[T]) ring() {
+func (q *Queue[T]) onAlarm() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.alarmAt = never
-	q.settleLocked()
+	q.wakeOrSetAlarmLocked()
 }

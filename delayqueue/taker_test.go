@@ -126,7 +126,7 @@ func TestQueueTake_OneTakerAtATimeIsAwake(t *testing.T) {
 		q.mu.Lock() // so that a woken taker cannot continue
 		for i := range 5 {
 			q.offerLocked(i, int64(-i)) // each element is due, and the new first
-			q.settleLocked()
+			q.wakeOrSetAlarmLocked()
 		}
 		n := q.waiting.Len()
 		q.mu.Unlock()

@@ -28,12 +28,12 @@ const fewCallbacks = 8
 // a worker whose callback blocked for an hour would take from the next batch in the same
 // memory.
 type batch struct {
-	next    atomic.Int32 // the callback to take next; each holder may add one past n
-	n       int32        // the number of callbacks in funcs
-	holders int32        // workers that may take without the pool's lock; guarded by that lock
-	queued  bool         // the batch is in the queue's list; guarded by the pool's lock
-	link    *batch
-	funcs   [batchSize]func()
+	next      atomic.Int32 // the callback to take next; each holder may add one past n
+	n         int32        // the number of callbacks in funcs
+	holders   int32        // workers that may take without the pool's lock; guarded by that lock
+	queued    bool         // the batch is in the queue's list; guarded by the pool's lock
+	nextBatch *batch
+	funcs     [batchSize]func()
 }
 
 // take takes the next callback of a batch that the caller holds. It also clears the
@@ -56,8 +56,8 @@ func (b *batch) waiting() int { return int(b.n - min(b.next.Load(), b.n)) }
 type queue struct {
 	head, tail *batch
 
-	spare  *batch
-	spares int
+	spare      *batch
+	spareCount int
 }
 
 // maxSpares bounds the batches that are kept for reuse to 150 kB, so that memory shrinks
@@ -66,8 +66,8 @@ const maxSpares = 64
 
 // len returns how many callbacks wait. It stops counting once it has reached limit. While
 // the caller holds the pool's lock, workers may lower the number, but nothing raises it.
-func (q *queue) len(most int) (n int) {
-	for b := q.head; b != nil && n < most; b = b.link {
+func (q *queue) len(limit int) (n int) {
+	for b := q.head; b != nil && n < limit; b = b.nextBatch {
 		n += b.waiting()
 	}
 	return n
@@ -75,7 +75,7 @@ func (q *queue) len(most int) (n int) {
 
 func (q *queue) push(fs []func()) {
 	for len(fs) > 0 {
-		b := q.open()
+		b := q.openBatch()
 		k := copy(b.funcs[b.n:], fs)
 		fs = fs[k:]
 		b.n += int32(k)
@@ -83,26 +83,26 @@ func (q *queue) push(fs []func()) {
 }
 
 // openBatch returns the last batch if it can take one more callback, or else a new batch.
-func (q *queue) open() *batch {
+func (q *queue) openBatch() *batch {
 	if b := q.tail; b != nil && b.n < batchSize && b.next.Load() == 0 {
 		return b
 	}
-	return q.add()
+	return q.addBatch()
 }
 
 // addBatch appends an empty batch.
-func (q *queue) add() *batch {
+func (q *queue) addBatch() *batch {
 	b := q.spare
 	if b == nil {
 		b = new(batch)
 	} else {
-		q.spare, b.link = b.link, nil
-		q.spares--
+		q.spare, b.nextBatch = b.nextBatch, nil
+		q.spareCount--
 	}
 	if q.tail == nil {
 		q.head = b
 	} else {
-		q.tail.link = b
+		q.tail.nextBatch = b
 	}
 	q.tail = b
 	b.queued = true
@@ -119,7 +119,7 @@ func (q *queue) take() (b *batch, f func(), ok bool) {
 			b.holders++
 			return b, f, true
 		}
-		q.drop()
+		q.dropFirst()
 		if ok {
 			return nil, f, true
 		}
@@ -133,16 +133,16 @@ func (q *queue) take() (b *batch, f func(), ok bool) {
 func (q *queue) release(b *batch) {
 	b.holders--
 	if b == q.head && b.waiting() == 0 {
-		q.drop()
+		q.dropFirst()
 	} else if !b.queued && b.holders == 0 {
 		q.recycle(b)
 	}
 }
 
 // dropFirst removes the first batch, which must be spent, from the queue.
-func (q *queue) drop() {
+func (q *queue) dropFirst() {
 	b := q.head
-	q.head, b.link = b.link, nil
+	q.head, b.nextBatch = b.nextBatch, nil
 	if q.head == nil {
 		q.tail = nil
 	}
@@ -153,11 +153,11 @@ func (q *queue) drop() {
 }
 
 func (q *queue) recycle(b *batch) {
-	if q.spares == maxSpares {
+	if q.spareCount == maxSpares {
 		return
 	}
 	b.next.Store(0)
 	b.n = 0
-	q.spare, b.link = b, q.spare
-	q.spares++
+	q.spare, b.nextBatch = b, q.spare
+	q.spareCount++
 }

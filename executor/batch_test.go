@@ -75,14 +75,14 @@ func TestQueue_AgainstAModel(t *testing.T) {
 			require.EqualValues(t, n, b.holders)
 		}
 		spares := 0
-		for b := q.spare; b != nil; b = b.link {
+		for b := q.spare; b != nil; b = b.nextBatch {
 			spares++
 			require.NotContains(t, held, b, "a batch is no spare while a worker holds it")
 			require.EqualValues(t, [2]int32{}, [2]int32{b.next.Load(), b.n})
 			require.False(t, b.queued)
 			require.Nil(t, b.funcs[r.IntN(batchSize)])
 		}
-		require.Equal(t, spares, q.spares)
+		require.Equal(t, spares, q.spareCount)
 		require.LessOrEqual(t, spares, maxSpares)
 	}
 }
@@ -133,7 +133,7 @@ func TestQueue_KeepsFewSpares(t *testing.T) {
 	require.Zero(t, q.len(unbounded))
 	require.Nil(t, q.head)
 	require.Nil(t, q.tail)
-	require.Equal(t, maxSpares, q.spares)
+	require.Equal(t, maxSpares, q.spareCount)
 }
 
 // After a peak a queue has room for 16,000 callbacks without a new batch. A new batch
@@ -143,12 +143,12 @@ func TestQueue_RoomForManyCallbacks(t *testing.T) {
 	var q queue
 	fs := make([]func(), all)
 	push := func(n int) (made int) {
-		before, batches := q.spares, 0
+		before, batches := q.spareCount, 0
 		q.push(fs[:n])
-		for b := q.head; b != nil; b = b.link {
+		for b := q.head; b != nil; b = b.nextBatch {
 			batches++
 		}
-		return batches - (before - q.spares)
+		return batches - (before - q.spareCount)
 	}
 	empty := func() {
 		for {

@@ -9,7 +9,7 @@ import (
 // A gate is the common part of [Inline] and [Goroutines]. It admits callbacks until it is
 // closed, counts them, and signals when the last one has ended.
 type gate struct {
-	handler func(v any, stack []byte) // nil in a zero Inline or Goroutines, which is refused
+	panicHandler func(v any, stack []byte) // nil in a zero Inline or Goroutines, which is refused
 
 	mu struct {
 		sync.Mutex
@@ -19,10 +19,10 @@ type gate struct {
 	}
 }
 
-func (g *gate) init(c config) { g.handler = c.panicHandler }
+func (g *gate) init(c config) { g.panicHandler = c.panicHandler }
 
 func (g *gate) mustBeMade() {
-	if g.handler == nil {
+	if g.panicHandler == nil {
 		panic("executor: an Inline or Goroutines that was not made by NewInline or NewGoroutines")
 	}
 }
@@ -57,7 +57,7 @@ func (g *gate) recoverPanic() {
 		g.mu.Lock()
 		g.mu.Panicked++
 		g.mu.Unlock()
-		g.handler(v, debug.Stack())
+		g.panicHandler(v, debug.Stack())
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // An Option configures any executor of this package.
 type Option interface {
 	PoolOption
-	forAny()
+	forAnyExecutor()
 }
 
 // A PoolOption configures a [Pool]. Every [Option] is also a PoolOption.
@@ -30,7 +30,7 @@ func (o poolOption) apply(c *config) { o(c) }
 
 type option struct{ poolOption }
 
-func (option) forAny() {}
+func (option) forAnyExecutor() {}
 
 // WithPanicHandler sets the function that is called when a callback panics, with the
 // value of the panic and the stack. h runs on the goroutine that panicked, before the

@@ -26,28 +26,28 @@ import (
 // A Pool that is made inside a testing/synctest bubble belongs to that bubble. A Pool
 // that is made outside must not be used inside: its watchdog would mix the two clocks.
 type Pool struct {
-	base, max int
-	handler   func(v any, stack []byte)
-	labels    context.Context // of the workers' goroutines
-	start     func()          // p.work as a value, so that a go statement allocates nothing
+	baseWorkers, maxWorkers int
+	panicHandler            func(v any, stack []byte)
+	labels                  context.Context // of the workers' goroutines
+	start                   func()          // p.work as a value, so that a go statement allocates nothing
 
 	// mustYield is true while callbacks take long: see check. Workers then call
 	// runtime.Gosched between two callbacks of a batch that has more than fewCallbacks.
-	yields atomic.Bool
+	mustYield atomic.Bool
 
 	mu sync.Mutex
 	// Guarded by mu.
-	queue     queue
-	submitted uint64
-	rejected  uint64
-	panicked  uint64
-	workers   int // workers that have not ended
-	peak      int // the largest value of workers so far
-	starting  int // workers that have not begun to run
-	limit     int // workers may grow up to limit: see tick and retireLocked
-	watch     watchdog
-	closed    bool
-	done      chan struct{} // closed when the last worker ends; nil unless a Shutdown waits
+	queue       queue
+	submitted   uint64
+	rejected    uint64
+	panicked    uint64
+	workers     int // workers that have not ended
+	peak        int // the largest value of workers so far
+	starting    int // workers that have not begun to run
+	workerLimit int // workers may grow up to limit: see check and workerEndedLocked
+	watchdog    watchdog
+	closed      bool
+	done        chan struct{} // closed when the last worker ends; nil unless a Shutdown waits
 }
 
 var _ Batcher = (*Pool)(nil)
@@ -56,14 +56,14 @@ var _ Batcher = (*Pool)(nil)
 func NewPool(opts ...PoolOption) *Pool {
 	c := newConfig("NewPool", opts)
 	p := &Pool{
-		base:    c.workers,
-		max:     c.maxWorkers,
-		handler: c.panicHandler,
-		labels:  cmp.Or(c.labels, context.Background()),
-		limit:   c.workers,
+		baseWorkers:  c.workers,
+		maxWorkers:   c.maxWorkers,
+		panicHandler: c.panicHandler,
+		labels:       cmp.Or(c.labels, context.Background()),
+		workerLimit:  c.workers,
 	}
 	p.start = p.work
-	p.watch.init(p.tick)
+	p.watchdog.init(p.check)
 	return p
 }
 
@@ -147,8 +147,8 @@ func (p *Pool) Stats() Stats {
 // the watchdog if callbacks have to wait. The caller must start the n workers with spawn,
 // after it has unlocked mu.
 func (p *Pool) addWorkersLocked() (n int) {
-	if may := p.limit - p.workers; may > 0 {
-		n = max(0, min(may, p.queue.len(may+p.starting)-p.starting))
+	if allowed := p.workerLimit - p.workers; allowed > 0 {
+		n = max(0, min(allowed, p.queue.len(allowed+p.starting)-p.starting))
 	}
 	p.workers += n
 	p.starting += n
@@ -174,7 +174,7 @@ func (p *Pool) work() {
 	p.starting--
 	b, f, ok := p.queue.take()
 	if !ok {
-		p.retireLocked()
+		p.workerEndedLocked()
 		p.mu.Unlock()
 		return
 	}
@@ -190,9 +190,9 @@ func (p *Pool) work() {
 // panics, or calls runtime.Goexit (as a test's FailNow does), ends this goroutine. Then
 // another goroutine continues with b and counts as the same worker.
 func (p *Pool) run(f func(), b *batch) {
-	ended := false
+	finished := false
 	defer func() {
-		if ended {
+		if finished {
 			return
 		}
 		// Deferred, because the handler may also call runtime.Goexit.
@@ -207,12 +207,12 @@ func (p *Pool) run(f func(), b *batch) {
 			p.mu.Lock()
 			p.panicked++
 			p.mu.Unlock()
-			p.handler(v, debug.Stack())
+			p.panicHandler(v, debug.Stack())
 		}
 	}()
 	for ok := true; ok; {
 		for f(); b != nil; f() {
-			if p.yields.Load() && b.n > fewCallbacks {
+			if p.mustYield.Load() && b.n > fewCallbacks {
 				runtime.Gosched()
 			}
 			if f, ok = b.take(); !ok {
@@ -224,20 +224,20 @@ func (p *Pool) run(f func(), b *batch) {
 			p.queue.release(b)
 		}
 		if b, f, ok = p.queue.take(); !ok {
-			p.retireLocked()
+			p.workerEndedLocked()
 		}
 		p.mu.Unlock()
 	}
-	ended = true
+	finished = true
 }
 
 // workerEndedLocked uncounts a worker, and lowers the limit to p.baseWorkers more than
 // the workers that remain. So while a thousand callbacks block, the next callback gets a
 // worker at once and does not wait for the watchdog. As blocked workers end, the limit
 // falls to the base.
-func (p *Pool) retireLocked() {
+func (p *Pool) workerEndedLocked() {
 	p.workers--
-	p.limit = max(p.base, min(p.limit, p.workers+p.base))
+	p.workerLimit = max(p.baseWorkers, min(p.workerLimit, p.workers+p.baseWorkers))
 	if p.closed && p.workers == 0 {
 		p.queue = queue{}
 		if p.done != nil {

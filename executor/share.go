@@ -19,7 +19,7 @@ func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 	if len(fs) == 0 {
 		return w, nil
 	}
-	if p.max != unbounded {
+	if p.maxWorkers != unbounded {
 		_, err := p.SubmitBatch(fs)
 		return w, err
 	}
@@ -33,9 +33,9 @@ func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 	p.submitted += uint64(len(fs))
 	p.workers++
 	p.peak = max(p.peak, p.workers)
-	p.limit++ // until the worker retires
+	p.workerLimit++ // until the worker ends
 	if len(fs) > 1 {
-		b := p.queue.add()
+		b := p.queue.addBatch()
 		b.n = int32(copy(b.funcs[:], fs))
 		b.take() // First
 		b.holders++

@@ -197,7 +197,7 @@ func TestShare_OfNothingAndAfterShutdown(t *testing.T) {
 	require.NoError(t, p.Shutdown(t.Context()))
 }
 
-// With WithMaxWorkers, Share does not add a worker.
+// On a pool with WithMaxWorkers, Share does not exceed the maximum.
 func TestShare_OnABoundedPool(t *testing.T) {
 	p := executor.NewPool(executor.WithMaxWorkers(1))
 	release := make(chan struct{})

@@ -11,25 +11,25 @@ const (
 	slowCallback = 100 * time.Microsecond
 
 	// maxNewWorkers is the largest number of workers that one check starts.
-	startAtMost = 4096
+	maxNewWorkers = 4096
 )
 
 // A watchdog checks whether callbacks wait behind callbacks that take long. The pool's
 // lock guards it.
 type watchdog struct {
-	timer *time.Timer
-	set   bool
+	timer    *time.Timer
+	timerSet bool
 
 	// The state of the pool when the timer was set.
-	at        time.Time
+	setAt     time.Time
 	submitted uint64
 	ended     uint64
 }
 
 // init makes the timer before it is needed, on the goroutine that makes the pool: a timer
 // that is made inside a synctest bubble cannot be set from outside.
-func (w *watchdog) init(tick func()) {
-	w.timer = time.AfterFunc(1<<63-1, tick)
+func (w *watchdog) init(check func()) {
+	w.timer = time.AfterFunc(1<<63-1, check)
 	w.timer.Stop()
 }
 
@@ -38,12 +38,12 @@ func (w *watchdog) init(tick func()) {
 // nothing while a started worker has not begun, because that worker takes a waiting
 // callback.
 func (p *Pool) watchLocked() {
-	w := &p.watch
-	if w.set || p.starting > 0 || p.workers >= p.max || p.queue.len(1) == 0 {
+	w := &p.watchdog
+	if w.timerSet || p.starting > 0 || p.workers >= p.maxWorkers || p.queue.len(1) == 0 {
 		return
 	}
-	w.set = true
-	w.at = time.Now()
+	w.timerSet = true
+	w.setAt = time.Now()
 	w.submitted, w.ended = p.submitted, p.endedLocked()
 	w.timer.Reset(watchEvery)
 }
@@ -62,16 +62,16 @@ func (p *Pool) endedLocked() uint64 {
 // than fewCallbacks. Without the yield, a worker that computes would occupy its processor
 // for 10 to 20 ms, and Go would fire its due timers only then. Workers of a bounded pool
 // do not yield: each callback would have to wait until all computing goroutines had run.
-func (p *Pool) tick() {
+func (p *Pool) check() {
 	p.mu.Lock()
-	w := &p.watch
-	w.set = false
+	w := &p.watchdog
+	w.timerSet = false
 	waiting := p.queue.len(unbounded)
-	waited := waiting > 0 && p.submitted-uint64(waiting) < w.submitted
-	slow := p.endedLocked()-w.ended < uint64(time.Since(w.at)/slowCallback)
-	p.yields.Store(p.max == unbounded && waiting > 0 && slow)
-	if waited && slow && p.starting == 0 {
-		p.limit = min(p.max, p.workers+min(waiting, startAtMost)+p.base)
+	someWaited := waiting > 0 && p.submitted-uint64(waiting) < w.submitted
+	tookLong := p.endedLocked()-w.ended < uint64(time.Since(w.setAt)/slowCallback)
+	p.mustYield.Store(p.maxWorkers == unbounded && waiting > 0 && tookLong)
+	if someWaited && tookLong && p.starting == 0 {
+		p.workerLimit = min(p.maxWorkers, p.workers+min(waiting, maxNewWorkers)+p.baseWorkers)
 	}
 	n := p.addWorkersLocked()
 	p.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 func TestPool_YieldsBetweenCallbacksThatTakeLong(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which would start other workers
-	p.yields.Store(true)
+	p.mustYield.Store(true)
 	var stop atomic.Bool
 	var turns int // how often another goroutine runs on the only proc
 	var wg sync.WaitGroup
@@ -50,15 +50,15 @@ func TestPool_YieldsBetweenCallbacksThatTakeLong(t *testing.T) {
 // Workers of a bounded pool do not yield.
 func TestPool_ABoundedOneDoesNotYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for most, want := range map[int]bool{100: false, unbounded: true} {
-			p := NewPool(WithWorkers(1), WithMaxWorkers(most))
+		for limit, want := range map[int]bool{100: false, unbounded: true} {
+			p := NewPool(WithWorkers(1), WithMaxWorkers(limit))
 			release := make(chan struct{})
 			_, err := p.SubmitBatch(slices.Repeat([]func(){func() { <-release }}, 200))
 			require.NoError(t, err)
 			time.Sleep(watchEvery + 1)
 			synctest.Wait()
-			require.Equal(t, min(200, most), p.Stats().Workers)
-			require.Equal(t, want, p.yields.Load())
+			require.Equal(t, min(200, limit), p.Stats().Workers)
+			require.Equal(t, want, p.mustYield.Load())
 			close(release)
 			require.NoError(t, p.Shutdown(t.Context()))
 		}
@@ -70,7 +70,7 @@ func TestPool_ABoundedOneDoesNotYield(t *testing.T) {
 func TestPool_FewCallbacksKeepTheirPlace(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := NewPool()
-	p.yields.Store(true)
+	p.mustYield.Store(true)
 	var ready atomic.Int32
 	var wg sync.WaitGroup
 	for range 100 {

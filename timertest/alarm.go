@@ -16,7 +16,7 @@ type alarm struct {
 	pos  int // in c.alarms, or unset
 }
 
-const unset = -1
+const notInHeap = -1
 
 func (a *alarm) Reset(d time.Duration) {
 	a.c.mu.Lock()
@@ -38,7 +38,7 @@ func (a *alarm) resetLocked(t time.Time) {
 	c := a.c
 	c.seq++
 	a.when, a.seq = t, c.seq
-	if a.pos == unset {
+	if a.pos == notInHeap {
 		heap.Push(&c.alarms, a)
 	} else {
 		heap.Fix(&c.alarms, a.pos)
@@ -48,7 +48,7 @@ func (a *alarm) resetLocked(t time.Time) {
 func (a *alarm) Stop() {
 	a.c.mu.Lock()
 	defer a.c.mu.Unlock()
-	if a.pos != unset {
+	if a.pos != notInHeap {
 		heap.Remove(&a.c.alarms, a.pos)
 	}
 }
@@ -81,6 +81,6 @@ func (h *alarmHeap) Pop() any {
 	a := old[len(old)-1]
 	old[len(old)-1] = nil
 	*h = old[:len(old)-1]
-	a.pos = unset
+	a.pos = notInHeap
 	return a
 }

@@ -12,16 +12,16 @@ import (
 // A Clock is a virtual clock: it moves only when a test advances it. Make one with
 // [NewClock].
 type Clock struct {
-	last time.Time // the latest time that the clock can show
+	maxTime time.Time // the latest time that the clock can show
 
 	mu sync.Mutex
 	// All below is guarded by mu.
 
 	now time.Time
 	// ahead is how far the time of day is ahead of now.
-	ahead  time.Duration
-	seq    uint64 // numbers the settings of alarms, to order alarms of equal moments
-	alarms alarmHeap
+	wallAhead time.Duration
+	seq       uint64 // numbers the settings of alarms, to order alarms of equal moments
+	alarms    alarmHeap
 	// advancing is true while Advance runs.
 	advancing bool
 }
@@ -38,7 +38,7 @@ var (
 func NewClock(start time.Time) *Clock {
 	// Drop a monotonic reading, which comes from the real clock.
 	now := start.Round(0)
-	return &Clock{now: now, last: now.Add(math.MaxInt64)}
+	return &Clock{now: now, maxTime: now.Add(math.MaxInt64)}
 }
 
 // Now returns the clock's time.
@@ -52,7 +52,7 @@ func (c *Clock) Now() time.Time {
 func (c *Clock) Wall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now.Add(c.ahead)
+	return c.now.Add(c.wallAhead)
 }
 
 // SetWall sets the time of day, as an administrator or a time server does. The time of
@@ -61,7 +61,7 @@ func (c *Clock) Wall() time.Time {
 func (c *Clock) SetWall(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ahead = t.Sub(c.now)
+	c.wallAhead = t.Sub(c.now)
 }
 
 // Advance moves the clock by d. It calls the function of each alarm that becomes due, at
@@ -104,24 +104,24 @@ func (c *Clock) AdvanceTo(t time.Time) {
 
 // advanceLocked moves the clock to target and unlocks mu. If atTarget is true, all due
 // alarms go off at target. Otherwise each goes off at its own moment.
-func (c *Clock) advanceLocked(target time.Time, atOnce bool) {
+func (c *Clock) advanceLocked(target time.Time, atTarget bool) {
 	if c.advancing {
 		c.mu.Unlock()
 		panic("timertest: Advance: another Advance is running")
 	}
-	if target.After(c.last) {
+	if target.After(c.maxTime) {
 		c.mu.Unlock()
 		panic("timertest: Advance: the clock can show times within 292 years of its start, not " + target.String())
 	}
 	c.advancing = true
-	if atOnce {
+	if atTarget {
 		c.now = target
 	}
 	// If a function panics, or ends the goroutine as t.FailNow does, the clock stays
 	// usable and keeps the time it has reached.
-	locked := true
+	holdsLock := true
 	defer func() {
-		if !locked {
+		if !holdsLock {
 			c.mu.Lock()
 		}
 		c.advancing = false
@@ -133,10 +133,10 @@ func (c *Clock) advanceLocked(target time.Time, atOnce bool) {
 			c.now = a.when
 		}
 		c.mu.Unlock()
-		locked = false
+		holdsLock = false
 		a.f()
 		c.mu.Lock()
-		locked = true
+		holdsLock = true
 	}
 	c.now = target
 }
@@ -155,5 +155,5 @@ func (c *Clock) Next() (time.Time, bool) {
 // NewAlarm returns an alarm that is not yet set. Advance calls f when it reaches the
 // alarm's moment.
 func (c *Clock) NewAlarm(f func()) clock.Alarm {
-	return &alarm{c: c, f: f, pos: unset}
+	return &alarm{c: c, f: f, pos: notInHeap}
 }

@@ -45,7 +45,7 @@ func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 func (w *Wheel[T]) slotOf(b bucket.Bucket) (n int, slot uint32, ok bool) {
 	for n := range w.levels {
 		// If b is less than firstBucket, the difference wraps to a large number.
-		first := w.levels[n].first
+		first := w.levels[n].firstBucket
 		if slot := uint32(b - first); first != 0 && slot <= w.slotMask {
 			return n, slot, true
 		}
@@ -59,9 +59,9 @@ func (w *Wheel[T]) expire(n int, slot uint32) {
 		return
 	}
 	l.clearQueued(slot)
-	b := l.first + bucket.Bucket(slot)
+	b := l.firstBucket + bucket.Bucket(slot)
 	w.clock = max(w.clock, w.arena.Expiration(b))
-	w.arena.MoveAll(l.due, b)
+	w.arena.MoveAll(l.dueList, b)
 	w.findNext()
 }
 
@@ -78,7 +78,7 @@ func (w *Wheel[T]) Drain(dst []Expired[T]) (n int, more bool) {
 // returns the new n and the remaining budget.
 func (w *Wheel[T]) drain(dst []Expired[T], n, budget int) (int, int) {
 	for level := range w.levels {
-		due := w.levels[level].due
+		due := w.levels[level].dueList
 		for ; budget > 0; budget-- {
 			i, ok := w.arena.Front(due)
 			if !ok {
@@ -139,13 +139,13 @@ func (w *Wheel[T]) Advance(now int64, dst []Expired[T]) (n int, more bool) {
 // buckets it expires that of the lowest level. It reports false if no bucket expires by
 // tick t.
 func (w *Wheel[T]) expireNext(t int64) bool {
-	if w.next > t {
+	if w.nextExpiration > t {
 		return false
 	}
 	for n := range w.levels {
 		l := &w.levels[n]
-		slot := uint32(w.next>>(uint(n)*w.slotBits)) & w.slotMask
-		if l.isQueued(slot) && w.arena.Expiration(l.first+bucket.Bucket(slot)) == w.next {
+		slot := uint32(w.nextExpiration>>(uint(n)*w.slotBits)) & w.slotMask
+		if l.isQueued(slot) && w.arena.Expiration(l.firstBucket+bucket.Bucket(slot)) == w.nextExpiration {
 			w.expire(n, slot)
 			return true
 		}

@@ -524,7 +524,7 @@ func TestWheelExpire_OfABucketThatIsNotQueued(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
 	id := add(t, w, 2, 1)
 	b := w.bucketOf(mustFind(t, w, id))
-	for _, other := range []bucket.Bucket{0, w.levels[0].due, b - 1, b + 1, b + 100, math.MaxUint32} {
+	for _, other := range []bucket.Bucket{0, w.levels[0].dueList, b - 1, b + 1, b + 100, math.MaxUint32} {
 		w.Expire(other, math.MaxInt64)
 		require.EqualValues(t, 0, w.Clock())
 		checkWheel(t, w)
@@ -599,7 +599,7 @@ func TestWheelDiscard(t *testing.T) {
 	second := add(t, w, 20, 2)
 	add(t, w, 70, 3) // level 1
 	b := w.bucketOf(mustFind(t, w, first))
-	for _, other := range []bucket.Bucket{0, w.levels[0].due, b + 1, math.MaxUint32} {
+	for _, other := range []bucket.Bucket{0, w.levels[0].dueList, b + 1, math.MaxUint32} {
 		require.False(t, w.Discard(other), "it is not queued")
 	}
 	require.False(t, w.Discard(b), "two entries")
@@ -651,7 +651,7 @@ func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 			w.Observe(3)
 			add(t, w, 4, 41) // level 0
 			require.Len(t, q.heap, 2)
-			fine, coarse := w.levels[0].first, w.levels[1].first+1
+			fine, coarse := w.levels[0].firstBucket, w.levels[1].firstBucket+1
 			require.Equal(t, map[bucket.Bucket]int64{fine: 4, coarse: 4}, q.set)
 			q.heap, q.set = nil, nil // both buckets are taken from the queue
 			first, second := fine, coarse

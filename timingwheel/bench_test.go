@@ -125,7 +125,7 @@ func BenchmarkAdvance(b *testing.B) {
 // BenchmarkTicks compares a multiplication and a division for converting times to ticks.
 func BenchmarkTicks(b *testing.B) {
 	k := newTicks(benchTick, 0)
-	unit := k.unit
+	tickLength := k.tickLength
 	for _, impl := range []struct {
 		name string
 		ceil func(int64) int64
@@ -135,7 +135,7 @@ func BenchmarkTicks(b *testing.B) {
 			if n <= 0 {
 				return 0
 			}
-			return (n-1)/unit + 1
+			return (n-1)/tickLength + 1
 		}},
 	} {
 		b.Run("impl="+impl.name, func(b *testing.B) {

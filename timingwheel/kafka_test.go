@@ -103,13 +103,13 @@ func TestKafka_OverflowWheelIsMadeOnce(t *testing.T) {
 	require.Equal(t, 1, level)
 	require.EqualValues(t, 1040, expiration, "level 1 has slots of 40")
 
-	made := w.levels[1].first
+	made := w.levels[1].firstBucket
 	id = add(t, w, 1051, 1051) // rounds to 1060
 	require.Equal(t, 2, w.Levels())
 	level, expiration = where(t, w, id)
 	require.Equal(t, 1, level)
 	require.EqualValues(t, 1040, expiration, "the same bucket")
-	require.Equal(t, made, w.levels[1].first)
+	require.Equal(t, made, w.levels[1].firstBucket)
 
 	// The overflow wheel's clock moves with the lowest wheel's clock. At 1060 the former
 	// reads 1040, because its slots begin at multiples of 40 (1050 with Kafka's slots of

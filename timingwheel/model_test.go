@@ -37,7 +37,7 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 		}
 	}
 	for n := range w.levels {
-		list(w.levels[n].due, func(i bucket.Index) {
+		list(w.levels[n].dueList, func(i bucket.Index) {
 			if level := int(w.arena.Place(i) >> w.slotBits); level != n {
 				tb.Fatalf("an entry of level %d waits to be drained at level %d", level, n)
 			}
@@ -56,7 +56,7 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 				if slot > w.slotMask {
 					tb.Fatalf("level %d has no slot %d", n, slot)
 				}
-				b := l.first + bucket.Bucket(slot)
+				b := l.firstBucket + bucket.Bucket(slot)
 				e := w.arena.Expiration(b)
 				if e < w.clock || uint32(e>>s)&w.slotMask != slot || e>>s-w.clock>>s > int64(w.slotMask) {
 					tb.Fatalf("level %d, slot %d: the expiration is %d, the clock %d", n, slot, e, w.clock)
@@ -80,8 +80,8 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 	if entries != w.Len() {
 		tb.Fatalf("%d entries in queued buckets and the list being drained, but %d in all", entries, w.Len())
 	}
-	if w.next != next {
-		tb.Fatalf("next is %d, want %d", w.next, next)
+	if w.nextExpiration != next {
+		tb.Fatalf("next is %d, want %d", w.nextExpiration, next)
 	}
 	hint, ok := w.Next()
 	switch {
@@ -217,7 +217,7 @@ func (m *wheelModel) tickOf(deadline, slack int64) int64 {
 	last := uint64(satAdd(deadline, slack) / m.tick)
 	p := uint64(1) << 20
 	for least := int64(3); least <= 3<<9; least *= 2 {
-		if length := (satAdd(deadline, slack) - deadline) / m.tick; length >= least && length < least/3*4 {
+		if windowTicks := (satAdd(deadline, slack) - deadline) / m.tick; windowTicks >= least && windowTicks < least/3*4 {
 			p = 3 << 9
 		}
 	}
@@ -410,13 +410,13 @@ func (m *wheelModel) firstDue() (bucket.Index, bool) {
 	if !ok {
 		return 0, false
 	}
-	return m.w.arena.Front(m.w.levels[level].due)
+	return m.w.arena.Front(m.w.levels[level].dueList)
 }
 
 // inDrain reports whether entry i is in a list being drained.
 func (m *wheelModel) inDrain(i bucket.Index) bool {
 	for n := range m.w.levels {
-		due := m.w.levels[n].due
+		due := m.w.levels[n].dueList
 		for j, ok := m.w.arena.Front(due); ok; j, ok = m.w.arena.Next(due, j) {
 			if i == j {
 				return true
@@ -527,7 +527,7 @@ func (m *wheelModel) pass() {
 
 func (m *wheelModel) observe() {
 	before := m.w.clock
-	queued, draining := m.w.next, m.w.isDraining()
+	queued, draining := m.w.nextExpiration, m.w.isDraining()
 	m.w.Observe(m.now)
 	switch t := m.now / m.tick; {
 	case m.w.clock == before:
@@ -617,7 +617,7 @@ func (m *wheelModel) work(everything bool) {
 		if t := m.now / m.tick; m.queue == nil && m.w.clock != max(m.clock, t) {
 			m.tb.Fatalf("everything until tick %d is out, and the clock is at %d", t, m.w.clock)
 		}
-		if next, ok := m.w.Next(); ok && m.queue == nil && m.w.next <= m.w.clock {
+		if next, ok := m.w.Next(); ok && m.queue == nil && m.w.nextExpiration <= m.w.clock {
 			m.tb.Fatalf("everything until %d is out, and Next says %d", m.now, next)
 		}
 	}
@@ -651,7 +651,7 @@ func (m *wheelModel) poll(out []Expired[int]) (n int, more bool) {
 	level, _ := m.w.Draining()
 	above := -1
 	for up := level + 1; up < len(m.w.levels); up++ {
-		if due := m.w.levels[up].due; !m.w.arena.Empty(due) {
+		if due := m.w.levels[up].dueList; !m.w.arena.Empty(due) {
 			i, _ := m.w.arena.Front(due)
 			above = int(i)
 			m.cov.hit("two levels in a drain")
@@ -808,7 +808,7 @@ func (m *wheelModel) check() {
 						continue
 					}
 					n++
-					b := l.first + bucket.Bucket(slot)
+					b := l.firstBucket + bucket.Bucket(slot)
 					if e, ok := q.set[b]; !ok || e != w.ticks.time(w.arena.Expiration(b)) {
 						m.tb.Fatalf("bucket %d expires at %d, the queue has %d, %v", b, w.arena.Expiration(b), e, ok)
 					}

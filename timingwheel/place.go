@@ -22,10 +22,10 @@ import (
 type level struct {
 	// firstBucket is the bucket of slot 0. The buckets of the other slots follow it. It
 	// is zero until the level gets its first entry: most levels never get one.
-	first bucket.Bucket
+	firstBucket bucket.Bucket
 	// dueList contains the entries of expired buckets of this level, until they are
 	// handed out or moved down. Nothing else is added to it.
-	due bucket.Bucket
+	dueList bucket.Bucket
 	// queued has a bit for each slot. It is set while the slot's bucket is queued.
 	queued []uint64
 }
@@ -62,7 +62,7 @@ func (l *level) nextQueued(from uint32) (uint32, bool) {
 // If the distance t-clock is from size^n to size^(n+1)-1, that is level n or n+1. It is
 // level n+1 if the level's clock, which is rounded down to a slot, is too far behind. So
 // queueBucketFor tries at most two levels.
-func (w *Wheel[T]) find(t int64) (b bucket.Bucket, place uint32) {
+func (w *Wheel[T]) queueBucketFor(t int64) (b bucket.Bucket, place uint32) {
 	n := uint(w.firstLevel[bits.Len64(uint64(t-w.clock))&63])
 	s := n * w.slotBits & 63
 	if t>>s-w.clock>>s > int64(w.slotMask) {
@@ -74,12 +74,12 @@ func (w *Wheel[T]) find(t int64) (b bucket.Bucket, place uint32) {
 	}
 	l := &w.levels[n]
 	slot := uint32(t>>s) & w.slotMask
-	b = l.first + bucket.Bucket(slot)
+	b = l.firstBucket + bucket.Bucket(slot)
 	place = uint32(n)<<w.slotBits | slot
 	if !l.isQueued(slot) {
-		if l.first == 0 {
-			l.first = w.arena.NewBuckets(int(w.slotMask) + 1)
-			b = l.first + bucket.Bucket(slot)
+		if l.firstBucket == 0 {
+			l.firstBucket = w.arena.NewBuckets(int(w.slotMask) + 1)
+			b = l.firstBucket + bucket.Bucket(slot)
 		}
 		l.setQueued(slot)
 		w.arena.SetLoad(b, 1)
@@ -117,7 +117,7 @@ func (w *Wheel[T]) expireBy(b bucket.Bucket, place uint32, t, begin int64) {
 // queue, if there is one.
 func (w *Wheel[T]) setExpiration(b bucket.Bucket, place uint32, expiration int64) {
 	w.arena.SetExpiration(b, expiration)
-	w.next = min(w.next, expiration)
+	w.nextExpiration = min(w.nextExpiration, expiration)
 	if w.offer != nil {
 		w.offer(b, place, w.ticks.time(expiration))
 	}
@@ -125,7 +125,7 @@ func (w *Wheel[T]) setExpiration(b bucket.Bucket, place uint32, expiration int64
 
 // insert puts entry i, which is in no bucket, into the bucket for tick t.
 func (w *Wheel[T]) insert(i bucket.Index, t int64) {
-	b, place := w.find(t)
+	b, place := w.queueBucketFor(t)
 	w.arena.SetPlace(i, place)
 	w.arena.PushBack(b, i)
 }
@@ -135,8 +135,8 @@ func (w *Wheel[T]) addLevels(n uint) {
 	w.mustBeMade()
 	for uint(len(w.levels)) <= n {
 		w.levels = append(w.levels, level{
-			due:    w.arena.NewBuckets(1),
-			queued: make([]uint64, (w.slotMask+64)/64),
+			dueList: w.arena.NewBuckets(1),
+			queued:  make([]uint64, (w.slotMask+64)/64),
 		})
 	}
 }
@@ -144,17 +144,17 @@ func (w *Wheel[T]) addLevels(n uint) {
 // bucketOf returns the bucket that entry i was last placed in.
 func (w *Wheel[T]) bucketOf(i bucket.Index) bucket.Bucket {
 	p := w.arena.Place(i)
-	return w.levels[p>>w.slotBits].first + bucket.Bucket(p&w.slotMask)
+	return w.levels[p>>w.slotBits].firstBucket + bucket.Bucket(p&w.slotMask)
 }
 
 // findNext sets nextExpiration after a bucket has left the queue. O(levels * size / 64).
 func (w *Wheel[T]) findNext() {
-	w.next = math.MaxInt64
+	w.nextExpiration = math.MaxInt64
 	for n := range w.levels {
 		l := &w.levels[n]
-		from := uint32(w.clock>>(uint(n)*w.slotBits)) & w.slotMask
-		if slot, ok := l.nextQueued(from); ok {
-			w.next = min(w.next, w.arena.Expiration(l.first+bucket.Bucket(slot)))
+		clockSlot := uint32(w.clock>>(uint(n)*w.slotBits)) & w.slotMask
+		if slot, ok := l.nextQueued(clockSlot); ok {
+			w.nextExpiration = min(w.nextExpiration, w.arena.Expiration(l.firstBucket+bucket.Bucket(slot)))
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestWheel_FewEntriesTakeOneChunk(t *testing.T) {
 	require.Equal(t, 8, w.Levels())
 	require.Equal(t, 1, w.Chunks())
 	for n, l := range w.levels {
-		require.Equal(t, n == 7, l.first != 0)
+		require.Equal(t, n == 7, l.firstBucket != 0)
 	}
 	checkWheel(t, w)
 	w.Each(func(e Entry[int]) { require.Equal(t, 1, e.Value) })

@@ -15,35 +15,35 @@ import (
 // Montgomery, "Division by Invariant Integers using Multiplication" (1994), for N = 63.
 // magic is m, and shift is l-1.
 type ticks struct {
-	unit  int64
-	magic uint64
-	shift uint
+	tickLength int64
+	magic      uint64
+	shift      uint
 	// phase is the number of the tick at time 0.
 	phase int64
 }
 
-func newTicks(unit, phase int64) ticks {
-	l := uint(bits.Len64(uint64(unit - 1)))
+func newTicks(tickLength, phase int64) ticks {
+	l := uint(bits.Len64(uint64(tickLength - 1)))
 	if l == 0 {
-		return ticks{unit: 1, phase: phase}
+		return ticks{tickLength: 1, phase: phase}
 	}
 	// q is 2^(63+l)/unit. Div64 gets it in two words: 2^(l-1), which is less than unit,
 	// and 0.
-	q, _ := bits.Div64(1<<(l-1), 0, uint64(unit))
-	return ticks{unit: unit, magic: q + 1, shift: l - 1, phase: phase}
+	q, _ := bits.Div64(1<<(l-1), 0, uint64(tickLength))
+	return ticks{tickLength: tickLength, magic: q + 1, shift: l - 1, phase: phase}
 }
 
 // floor returns the last tick that is not after time n, at most math.MaxInt64. n must not
 // be negative.
 func (t ticks) floor(n int64) int64 {
-	if tick := t.whole(n) + t.phase; tick >= 0 {
+	if tick := t.wholeTicks(n) + t.phase; tick >= 0 {
 		return tick
 	}
 	return math.MaxInt64
 }
 
 // whole returns the number of whole ticks in n. n must not be negative.
-func (t ticks) whole(n int64) int64 {
+func (t ticks) wholeTicks(n int64) int64 {
 	if t.magic == 0 {
 		return n
 	}
@@ -58,7 +58,7 @@ func (t ticks) ceilTo(n int64, grain uint) int64 {
 	if n <= 0 {
 		return t.phase
 	}
-	tick := uint64(t.whole(n-1)) + 1
+	tick := uint64(t.wholeTicks(n-1)) + 1
 	if grain > 0 {
 		step := steps[grain&31]
 		tick = (tick + step - 1) / step * step
@@ -108,17 +108,17 @@ func grainOfThree(exp int) uint { return uint(2*min(exp, maxThreeExp) + 1) }
 // The length of the window alone decides between powers of two and three times powers of
 // two. So windows of one length share few ticks: each of their steps is a multiple of the
 // smaller ones.
-func (t ticks) within(n, slack int64) (grain uint) {
+func (t ticks) grainFor(n, slack int64) (grain uint) {
 	if slack <= 0 || n <= 0 {
 		return 0
 	}
 	slack = min(slack, math.MaxInt64-n)
-	first, last := t.whole(n-1)+1, t.whole(n+slack)
+	first, last := t.wholeTicks(n-1)+1, t.wholeTicks(n+slack)
 	if last <= first {
 		return 0
 	}
-	length := uint64(t.whole(slack))
-	if k := bits.Len64(length); k >= 2 && k <= maxThreeExp+2 && length>>(k-2) == 3 {
+	windowTicks := uint64(t.wholeTicks(slack))
+	if k := bits.Len64(windowTicks); k >= 2 && k <= maxThreeExp+2 && windowTicks>>(k-2) == 3 {
 		return grainOfThree(exponent((first-1)/3, last/3))
 	}
 	return grainOf(exponent(first-1, last))
@@ -138,7 +138,7 @@ func (t ticks) time(tick int64) int64 {
 	if tick == math.MaxInt64 {
 		return math.MaxInt64
 	}
-	hi, lo := bits.Mul64(uint64(tick-t.phase), uint64(t.unit))
+	hi, lo := bits.Mul64(uint64(tick-t.phase), uint64(t.tickLength))
 	if hi != 0 || lo > math.MaxInt64 {
 		return math.MaxInt64
 	}

@@ -53,7 +53,7 @@ type Wheel[T any] struct {
 	observeFrom int64
 	// nextExpiration is the earliest expiration of a queued bucket, or math.MaxInt64 if
 	// none is queued.
-	next int64
+	nextExpiration int64
 	// levels[n] is level n. A level is made when it is first needed. So a wheel that was
 	// never used has no memory for entries or buckets.
 	levels []level
@@ -125,11 +125,11 @@ func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], e
 		opt.apply(&o)
 	}
 	w := &Wheel[T]{
-		ticks:    newTicks(tick, o.phase),
-		slotBits: uint(bits.TrailingZeros(uint(size))),
-		slotMask: uint32(size - 1),
-		next:     math.MaxInt64,
-		offer:    o.offer,
+		ticks:          newTicks(tick, o.phase),
+		slotBits:       uint(bits.TrailingZeros(uint(size))),
+		slotMask:       uint32(size - 1),
+		nextExpiration: math.MaxInt64,
+		offer:          o.offer,
 	}
 	for n := range w.firstLevel {
 		w.firstLevel[n] = uint8(max(n-1, 0) / int(w.slotBits))
@@ -162,7 +162,7 @@ func (w *Wheel[T]) Release() bool {
 	if !w.arena.Release() {
 		return false
 	}
-	w.levels, w.next = nil, math.MaxInt64
+	w.levels, w.nextExpiration = nil, math.MaxInt64
 	return true
 }
 
@@ -194,12 +194,12 @@ func (w *Wheel[T]) AddWithin(deadline, slack int64, v T) (ID, bool) {
 // AddTagged is like AddWithin, for an entry with a tag, which is handed out with v. The
 // tag is at most [bucket.MaxTag].
 func (w *Wheel[T]) AddTagged(deadline, slack int64, v T, tag uint8) (ID, bool) {
-	grain := w.ticks.within(deadline, slack)
+	grain := w.ticks.grainFor(deadline, slack)
 	t := w.ticks.ceilTo(deadline, grain)
 	if t <= w.clock {
 		return ID{}, false
 	}
-	b, place := w.find(t)
+	b, place := w.queueBucketFor(t)
 	return w.arena.NewIn(b, deadline, v, tag, grain, place), true
 }
 
@@ -230,7 +230,7 @@ func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	if !ok {
 		return false
 	}
-	grain := w.ticks.within(deadline, slack)
+	grain := w.ticks.grainFor(deadline, slack)
 	t := w.ticks.ceilTo(deadline, grain)
 	if t <= w.clock {
 		return false
@@ -278,7 +278,7 @@ func (w *Wheel[T]) Observe(now int64) {
 		return
 	}
 	t := w.ticks.floor(now)
-	if t > w.clock && t < w.next && !w.isDraining() {
+	if t > w.clock && t < w.nextExpiration && !w.isDraining() {
 		w.clock = t
 		// Skip the next calls until an eighth of a turn of the lowest level has passed.
 		// Such a lag of the clock costs less than moving it at each call.
@@ -294,7 +294,7 @@ func (w *Wheel[T]) Next() (int64, bool) {
 	if w.isDraining() {
 		return w.Clock(), true
 	}
-	return w.ticks.time(w.next), w.next != math.MaxInt64 || w.anyQueued()
+	return w.ticks.time(w.nextExpiration), w.nextExpiration != math.MaxInt64 || w.anyQueued()
 }
 
 // Draining returns the lowest level with entries for Drain to process. It reports false
@@ -302,7 +302,7 @@ func (w *Wheel[T]) Next() (int64, bool) {
 // move down.
 func (w *Wheel[T]) Draining() (level int, ok bool) {
 	for n := range w.levels {
-		if !w.arena.Empty(w.levels[n].due) {
+		if !w.arena.Empty(w.levels[n].dueList) {
 			return n, true
 		}
 	}

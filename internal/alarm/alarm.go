@@ -26,18 +26,18 @@ import (
 //
 // f must reset or stop the alarm, and may block after that. The alarm uses no resources
 // before it is first set. It frees them soon after it is stopped: see [Release].
-func New(f func()) clock.MomentAlarm { return &member{h: process(), f: f} }
+func New(f func()) clock.MomentAlarm { return &hubAlarm{hub: processHub(), f: f} }
 
 // Release closes the process's timerfd and stops its timers, if no alarm is set.
-func Release() { process().release() }
+func Release() { processHub().release() }
 
 // A member is an alarm of a hub.
-type member struct {
-	h    *hub
+type hubAlarm struct {
+	hub  *hub
 	f    func()
 	when int64 // valid while the hub has the alarm; guarded by the hub's lock
 }
 
-func (m *member) Reset(d time.Duration) { m.ResetAt(time.Now().Add(d)) }
-func (m *member) ResetAt(t time.Time)   { m.h.move(m, m.h.at(t)) }
-func (m *member) Stop()                 { m.h.move(m, never) }
+func (m *hubAlarm) Reset(d time.Duration) { m.ResetAt(time.Now().Add(d)) }
+func (m *hubAlarm) ResetAt(t time.Time)   { m.hub.setAlarm(m, m.hub.momentOf(t)) }
+func (m *hubAlarm) Stop()                 { m.hub.setAlarm(m, never) }

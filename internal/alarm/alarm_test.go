@@ -164,7 +164,7 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	warm.Reset(time.Second)
 	gone(warm)
 	calm := func() { // earlier tests may have left the process's hub busy
-		h := process()
+		h := processHub()
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.busyUntil = 0

@@ -17,16 +17,16 @@ import (
 // reports every expiry. If the timerfd expires before the goroutine waits, the goroutine
 // finds that out from the clock: see wait.
 type descriptor struct {
-	file *os.File
-	raw  syscall.RawConn
-	fd   uintptr
-	at   atomic.Int64 // the moment that the timerfd is set for, or never; stored under the hub's lock
+	file    *os.File
+	rawConn syscall.RawConn
+	fd      uintptr
+	setFor  atomic.Int64 // the moment that the timerfd is set for, or never; stored under the hub's lock
 }
 
 // openLocked opens the descriptor if none is open. It reports false if the system refuses
 // a timerfd. The hub tries again at the next ring.
 func (h *hub) openLocked() bool {
-	if h.fd != nil {
+	if h.descriptor != nil {
 		return true
 	}
 	file := newTimerfd()
@@ -34,10 +34,10 @@ func (h *hub) openLocked() bool {
 		return false
 	}
 	d := &descriptor{file: file}
-	d.at.Store(never)
-	d.raw, _ = file.SyscallConn() // fails only for a nil file
-	d.raw.Control(func(fd uintptr) { d.fd = fd })
-	h.fd = d
+	d.setFor.Store(never)
+	d.rawConn, _ = file.SyscallConn() // fails only for a nil file
+	d.rawConn.Control(func(fd uintptr) { d.fd = fd })
+	h.descriptor = d
 	go h.wait(d)
 	return true
 }
@@ -47,36 +47,36 @@ func (h *hub) openLocked() bool {
 // Then a guard rings next and closes the descriptor: see onTimer.
 func (h *hub) wait(d *descriptor) {
 	pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that set the alarm
-	asked := false
+	readClock := false
 	isReadable := func(uintptr) bool {
-		if asked {
+		if readClock {
 			return true // the network poller has reported it
 		}
-		asked = true
+		readClock = true
 		// The network poller reports every expiry from here on. An earlier expiry shows
 		// in the clock: the moment has passed.
-		return d.at.Load() <= h.now()
+		return d.setFor.Load() <= h.now()
 	}
 	for {
-		asked = false
-		d.raw.Read(isReadable) // an error means that the file is closed
+		readClock = false
+		d.rawConn.Read(isReadable) // an error means that the file is closed
 		h.mu.Lock()
 		now := h.now()
 		switch {
-		case h.fd != d:
+		case h.descriptor != d:
 			h.mu.Unlock()
 			return
-		case d.at.Load() > now || h.firstLocked() > now:
+		case d.setFor.Load() > now || h.firstLocked() > now:
 			h.armLocked(now) // the alarm was moved or stopped
 			h.mu.Unlock()
 		default:
-			h.ringLocked(now, d.at.Load())()
+			h.ringLocked(now, d.setFor.Load())()
 		}
 	}
 }
 
 // set sets the timerfd for moment at. The caller must hold the hub's lock.
 func (d *descriptor) set(now, at int64) {
-	d.at.Store(at)
+	d.setFor.Store(at)
 	setTimerfd(d.fd, at-now)
 }

@@ -1,3 +1,3 @@
 package alarm
 
-func (h *hub) add(f func()) *member { return &member{h: h, f: f} }
+func (h *hub) add(f func()) *hubAlarm { return &hubAlarm{hub: h, f: f} }

@@ -12,11 +12,11 @@ import (
 // moment is the earliest moment for which an alarm is set. When it changes, armLocked
 // chooses one of these states:
 //
-//	state   first moment         descriptor           timers
-//	idle    no alarm is set      closed after linger  set for the end of linger, or stopped
-//	far     more than near away  closed after linger  set for the moment
-//	exact   at most near away    set for the moment   set 2 to 20 ms later, as guards
-//	busy    at most near away    closed after linger  set for the moment
+//	state   first moment              descriptor               timers
+//	idle    no alarm is set           closed after closeDelay  set to close it, or stopped
+//	far     more than nearLimit away  closed after closeDelay  set for the moment
+//	exact   at most nearLimit away    set for the moment       set 2 to 20 ms later, as guards
+//	busy    at most nearLimit away    closed after closeDelay  set for the moment
 //
 // Guards ring if the descriptor is late: because procs are busy, or because its goroutine
 // is inside a slow function. After two late rings in a row, or one ring of a guard, the
@@ -34,9 +34,9 @@ type hub struct {
 
 	mu sync.Mutex
 	// Guarded by mu.
-	set   []*member   // the set alarms, sorted by moment
-	armed int64       // the moment that the hub is armed for, or notArmed
-	fd    *descriptor // nil if none is open
+	alarms     []*hubAlarm // the set alarms, sorted by moment
+	armedFor   int64       // the moment that the hub is armed for, or notArmed
+	descriptor *descriptor // nil if none is open
 
 	// Two pairs of timers take turns. The pair in timers is set, unless timerAt is never.
 	// The pair in otherTimers is stopped.
@@ -44,85 +44,85 @@ type hub struct {
 	// The first timer of a pair is set for timerAt, the second for spareAfter later. The
 	// goroutine of a timer usually runs at once. Rarely it must wait behind thousands of
 	// other goroutines; then the goroutine of the second timer runs earlier.
-	timers, others [2]*time.Timer
-	timerAt        int64
+	timers, otherTimers [2]*time.Timer
+	timerAt             int64
 
-	lastRing  int64
-	gap       int64 // moving average of the time between rings
-	lateRings int   // in a row
-	busyUntil int64
+	lastRing   int64
+	averageGap int64 // moving average of the time between rings
+	lateRings  int   // in a row
+	busyUntil  int64
 }
 
 const (
 	never    = int64(math.MaxInt64)
 	notArmed = int64(math.MinInt64)
 
-	// The descriptor is used if the first moment is at most near away. It is not used for
-	// later moments, because while a goroutine waits for a descriptor, the runtime makes
+	// The descriptor is used if the first moment is at most nearLimit away. It is not used
+	// for later moments, because while a goroutine waits for a descriptor, the runtime makes
 	// more system calls when it looks for work.
-	near   = int64(time.Second)
-	linger = int64(20 * time.Millisecond)
+	nearLimit  = int64(time.Second)
+	closeDelay = int64(20 * time.Millisecond)
 
 	// The guards are set for guardAfter minus the average gap between rings, counted from
 	// the descriptor's moment. If rings are rare, it costs little to set the guards
 	// earlier.
 	guardAfter = int64(20 * time.Millisecond)
-	spareAfter = int64(7 * time.Millisecond) // rarely the period of another timer
-	lateAfter  = int64(3 * time.Millisecond) // an idle process is late by up to 1.5 ms
-	calmAfter  = int64(2 * time.Second)
+	spareAfter = int64(7 * time.Millisecond) // an odd number: few other timers have this period
+	lateAfter  = int64(3 * time.Millisecond) // a ring is late beyond this; even an idle process needs 1.5 ms
+	busyFor    = int64(2 * time.Second)
 
 	// Rings are frequent while the average gap between them is less than 2*minGap. A
 	// longer gap counts as maxGap at most, so that the average falls within some thirty
 	// rings.
-	apart  = int64(time.Millisecond)
-	maxGap = 16 * apart
+	minGap = int64(time.Millisecond)
+	maxGap = 16 * minGap
 )
 
-// process returns the process's hub.
-var process = sync.OnceValue(newHub)
+// processHub returns the hub of the process.
+var processHub = sync.OnceValue(newHub)
 
 func newHub() *hub {
-	h := &hub{start: time.Now(), armed: notArmed, timerAt: never, gap: maxGap}
-	timer := func() *time.Timer { return time.AfterFunc(math.MaxInt64, h.tick) }
-	h.timers, h.others = [2]*time.Timer{timer(), timer()}, [2]*time.Timer{timer(), timer()}
+	h := &hub{start: time.Now(), armedFor: notArmed, timerAt: never, averageGap: maxGap}
+	timer := func() *time.Timer { return time.AfterFunc(math.MaxInt64, h.onTimer) }
+	h.timers, h.otherTimers = [2]*time.Timer{timer(), timer()}, [2]*time.Timer{timer(), timer()}
 	return h
 }
 
-func (h *hub) at(t time.Time) int64 { return int64(t.Sub(h.start)) }
-func (h *hub) now() int64           { return h.at(time.Now()) }
+func (h *hub) momentOf(t time.Time) int64 { return int64(t.Sub(h.start)) }
+func (h *hub) now() int64                 { return h.momentOf(time.Now()) }
 
 // firstLocked returns the moment of the earliest alarm, or never if no alarm is set.
 func (h *hub) firstLocked() int64 {
-	if len(h.set) == 0 {
+	if len(h.alarms) == 0 {
 		return never
 	}
-	return h.set[0].when
+	return h.alarms[0].when
 }
 
 // setAlarm sets an alarm for moment when. If when is never, it stops the alarm.
-func (h *hub) move(m *member, when int64) {
+func (h *hub) setAlarm(m *hubAlarm, when int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if i := slices.Index(h.set, m); i >= 0 {
-		h.set = slices.Delete(h.set, i, i+1)
+	if i := slices.Index(h.alarms, m); i >= 0 {
+		h.alarms = slices.Delete(h.alarms, i, i+1)
 	}
 	if m.when = when; when != never {
-		i, _ := slices.BinarySearchFunc(h.set, when, func(m *member, when int64) int { return cmp.Compare(m.when, when) })
-		h.set = slices.Insert(h.set, i, m)
+		i, _ := slices.BinarySearchFunc(h.alarms, when, func(m *hubAlarm, when int64) int { return cmp.Compare(m.when, when) })
+		h.alarms = slices.Insert(h.alarms, i, m)
 	}
-	if h.armed != h.firstLocked() {
+	if h.armedFor != h.firstLocked() {
 		h.armLocked(h.now())
 	}
 }
 
 func (h *hub) release() {
 	h.mu.Lock()
-	if len(h.set) > 0 {
+	if len(h.alarms) > 0 {
 		h.mu.Unlock()
 		return
 	}
-	fd := h.fd
-	h.fd = nil
+	fd := h.descriptor
+	h.descriptor = nil
 	h.armLocked(h.now())
 	h.mu.Unlock()
 	if fd != nil {
@@ -133,20 +133,20 @@ func (h *hub) release() {
 // armLocked sets the descriptor and the timers for the moment of the earliest alarm.
 func (h *hub) armLocked(now int64) {
 	at := h.firstLocked()
-	h.armed = at
-	if at-now <= near && now >= h.busyUntil && h.openLocked() {
-		guard := guardAfter - h.gap
-		if h.gap < 2*apart {
-			at = max(at, h.lastRing+apart)
+	h.armedFor = at
+	if at-now <= nearLimit && now >= h.busyUntil && h.openLocked() {
+		guardDelay := guardAfter - h.averageGap
+		if h.averageGap < 2*minGap {
+			at = max(at, h.lastRing+minGap)
 		}
-		h.fd.set(now, at)
-		if at+guard/2 <= h.timerAt && h.timerAt <= at+guard {
+		h.descriptor.set(now, at)
+		if at+guardDelay/2 <= h.timerAt && h.timerAt <= at+guardDelay {
 			return
 		}
-		at += guard
-	} else if h.fd != nil {
-		h.fd.at.Store(never)
-		at = min(at, now+linger)
+		at += guardDelay
+	} else if h.descriptor != nil {
+		h.descriptor.setFor.Store(never)
+		at = min(at, now+closeDelay)
 	}
 	h.timerLocked(now, at)
 }
@@ -159,18 +159,18 @@ func (h *hub) timerLocked(now, at int64) {
 		return
 	}
 	h.timerAt = at
-	h.timers, h.others = h.others, h.timers
+	h.timers, h.otherTimers = h.otherTimers, h.timers
 	if at != never {
 		d := time.Duration(max(at-now, 0))
 		h.timers[0].Reset(d)
 		h.timers[1].Reset(d + time.Duration(spareAfter))
 	}
-	h.others[0].Stop()
-	h.others[1].Stop()
+	h.otherTimers[0].Stop()
+	h.otherTimers[1].Stop()
 }
 
 // onTimer is the function of all four timers.
-func (h *hub) tick() {
+func (h *hub) onTimer() {
 	h.mu.Lock()
 	now := h.now()
 	if now < h.timerAt {
@@ -178,9 +178,9 @@ func (h *hub) tick() {
 		return
 	}
 	h.timerLocked(now, never)
-	first, isGuard := h.firstLocked(), h.fd != nil && h.fd.at.Load() != never
+	first, isGuard := h.firstLocked(), h.descriptor != nil && h.descriptor.setFor.Load() != never
 	if first <= now || !isGuard {
-		h.closeLocked() // its goroutine is late or inside a function, or the linger has passed
+		h.closeLocked() // its goroutine is late or inside a function, or the closeDelay has passed
 	}
 	if first > now {
 		h.armLocked(now)
@@ -188,16 +188,16 @@ func (h *hub) tick() {
 		return
 	}
 	if isGuard {
-		h.busyUntil = now + calmAfter
+		h.busyUntil = now + busyFor
 	}
 	h.ringLocked(now, first)()
 }
 
 // closeLocked closes the descriptor, if it is open, which ends its goroutine.
 func (h *hub) closeLocked() {
-	if h.fd != nil {
-		go h.fd.file.Close() // Close waits for the goroutine, which may wait for a proc
-		h.fd = nil
+	if h.descriptor != nil {
+		go h.descriptor.file.Close() // Close waits for the goroutine, which may wait for a proc
+		h.descriptor = nil
 	}
 }
 
@@ -208,21 +208,21 @@ func (h *hub) ringLocked(now, at int64) (first func()) {
 	if now-at <= lateAfter {
 		h.lateRings = 0
 	} else if h.lateRings++; h.lateRings >= 2 {
-		h.busyUntil = now + calmAfter
+		h.busyUntil = now + busyFor
 	}
-	due := 0
-	for due < len(h.set) && h.set[due].when <= now {
-		due++
+	dueCount := 0
+	for dueCount < len(h.alarms) && h.alarms[dueCount].when <= now {
+		dueCount++
 	}
-	first = h.set[0].f
-	for _, m := range h.set[1:due] {
+	first = h.alarms[0].f
+	for _, m := range h.alarms[1:dueCount] {
 		go m.f()
 	}
-	h.set = slices.Delete(h.set, 0, due)
-	h.gap += (min(now-h.lastRing, maxGap) - h.gap) / 16
+	h.alarms = slices.Delete(h.alarms, 0, dueCount)
+	h.averageGap += (min(now-h.lastRing, maxGap) - h.averageGap) / 16
 	h.lastRing = now
-	h.armed = notArmed
-	if len(h.set) > 0 {
+	h.armedFor = notArmed
+	if len(h.alarms) > 0 {
 		h.armLocked(now)
 	} // otherwise the function will reset or stop its alarm
 	h.mu.Unlock()

@@ -16,7 +16,7 @@ func TestHub_FunctionsThatHang(t *testing.T) {
 	release := make(chan bool)
 	hung := make(chan bool)
 	rang := make(chan int)
-	var hanging, others []*member
+	var hanging, others []*hubAlarm
 	for i := range 10 {
 		hanging = append(hanging, h.add(func() { hung <- true; <-release }))
 		others = append(others, h.add(func() { rang <- i }))
@@ -27,7 +27,7 @@ func TestHub_FunctionsThatHang(t *testing.T) {
 		for i := range hanging {
 			hanging[i].when, others[i].when = at, at+1 // the hanging functions come first
 		}
-		h.set = append(append(h.set, hanging...), others...)
+		h.alarms = append(append(h.alarms, hanging...), others...)
 		h.armLocked(h.now())
 		h.mu.Unlock()
 		seen := map[int]bool{}
@@ -83,14 +83,14 @@ func TestHub_ManyComeAndGo(t *testing.T) {
 	require.EqualValues(t, 1, rings.Load())
 	h.mu.Lock()
 	if h.now() < keeps.when { // otherwise it may have rung
-		require.Len(t, h.set, 1)
+		require.Len(t, h.alarms, 1)
 	}
 	h.mu.Unlock()
 	keeps.Stop()
 	stays.Stop()
-	require.Empty(t, h.set)
+	require.Empty(t, h.alarms)
 	h.release()
-	require.Nil(t, h.fd)
+	require.Nil(t, h.descriptor)
 	for runtime.NumGoroutine() > goroutines {
 		runtime.Gosched()
 	}
@@ -101,7 +101,7 @@ func TestHub_ManyComeAndGo(t *testing.T) {
 func TestHub_FunctionsThatTakeLong(t *testing.T) {
 	h := newHub()
 	rang, release := make(chan time.Duration), make(chan bool)
-	var a *member
+	var a *hubAlarm
 	var set time.Time
 	a = h.add(func() {
 		late := time.Since(set)
@@ -134,23 +134,23 @@ func TestHub_TheGuardRings(t *testing.T) {
 	h := newHub()
 	rang := false
 	a, later := h.add(func() { rang = true }), h.add(func() {})
-	a.Reset(time.Duration(near / 2))
-	later.Reset(time.Duration(near))
-	if h.fd == nil {
+	a.Reset(time.Duration(nearLimit / 2))
+	later.Reset(time.Duration(nearLimit))
+	if h.descriptor == nil {
 		t.Skip("no descriptor here")
 	}
 	h.mu.Lock()
 	now := h.now()
 	a.when, h.timerAt = now-guardAfter, now
-	h.fd.at.Store(a.when)
+	h.descriptor.setFor.Store(a.when)
 	h.mu.Unlock()
-	h.tick()
+	h.onTimer()
 	require.True(t, rang)
-	require.Nil(t, h.fd)
-	require.GreaterOrEqual(t, h.busyUntil, now+calmAfter)
-	require.Equal(t, later.when, h.armed)
-	a.Reset(time.Duration(near / 2))
-	require.Nil(t, h.fd, "the timer leads")
+	require.Nil(t, h.descriptor)
+	require.GreaterOrEqual(t, h.busyUntil, now+busyFor)
+	require.Equal(t, later.when, h.armedFor)
+	a.Reset(time.Duration(nearLimit / 2))
+	require.Nil(t, h.descriptor, "the timer leads")
 	a.Stop()
 	later.Stop()
 }
@@ -161,7 +161,7 @@ func TestHub_LateDescriptor(t *testing.T) {
 	h := newHub()
 	ring := func(at, late int64) {
 		h.mu.Lock()
-		h.set = []*member{h.add(func() {})}
+		h.alarms = []*hubAlarm{h.add(func() {})}
 		h.ringLocked(at+late, at)
 	}
 	const late = lateAfter + 1
@@ -171,9 +171,9 @@ func TestHub_LateDescriptor(t *testing.T) {
 	ring(20, late)
 	require.Zero(t, h.busyUntil)
 	ring(30, late)
-	require.Equal(t, 30+late+calmAfter, h.busyUntil)
+	require.Equal(t, 30+late+busyFor, h.busyUntil)
 	ring(40, late)
-	require.Equal(t, 40+late+calmAfter, h.busyUntil, "it is not calm yet")
+	require.Equal(t, 40+late+busyFor, h.busyUntil, "it is not calm yet")
 }
 
 // Frequent rings are at least a millisecond apart. Rare rings are exact.
@@ -184,18 +184,18 @@ func TestHub_FrequentRings(t *testing.T) {
 	for rare := range 100 {
 		now := h.now()
 		h.mu.Lock()
-		h.set = []*member{a}
+		h.alarms = []*hubAlarm{a}
 		a.when = now
 		h.ringLocked(now, now)()
-		a.ResetAt(h.start.Add(time.Duration(now + apart/2)))
-		if h.fd == nil {
+		a.ResetAt(h.start.Add(time.Duration(now + minGap/2)))
+		if h.descriptor == nil {
 			t.Skip("no descriptor here")
 		}
-		switch at := h.fd.at.Load(); {
+		switch at := h.descriptor.setFor.Load(); {
 		case rare < 30:
-			require.Equal(t, now+apart/2, at)
+			require.Equal(t, now+minGap/2, at)
 		case rare > 70:
-			require.Equal(t, now+apart, at)
+			require.Equal(t, now+minGap, at)
 		}
 	}
 }

@@ -9,19 +9,19 @@ import (
 // A Latch counts activities, and lets callers wait until the count is zero. The zero
 // Latch has a count of zero.
 type Latch struct {
-	mu   sync.Mutex
-	n    int
-	zero chan struct{} // closed when n becomes zero; nil unless a Wait blocks
+	mu    sync.Mutex
+	count int
+	zero  chan struct{} // closed when n becomes zero; nil unless a Wait blocks
 }
 
 // Add changes the count by n.
 func (l *Latch) Add(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.n += n
-	if l.n == 0 && l.zero != nil {
-		close(l.zero)
-		l.zero = nil
+	l.count += n
+	if l.count == 0 && l.reachedZero != nil {
+		close(l.reachedZero)
+		l.reachedZero = nil
 	}
 }
 
@@ -29,16 +29,16 @@ func (l *Latch) Add(n int) {
 // If the count is already zero, Wait returns nil even if ctx has ended.
 func (l *Latch) Wait(ctx context.Context) error {
 	l.mu.Lock()
-	if l.n == 0 {
+	if l.count == 0 {
 		l.mu.Unlock()
 		return nil
 	}
-	if l.zero == nil {
-		l.zero = make(chan struct{})
+	if l.reachedZero == nil {
+		l.reachedZero = make(chan struct{})
 	}
-	zero := l.zero
+	reachedZero := l.reachedZero
 	l.mu.Unlock()
-	return Await(ctx, zero)
+	return Await(ctx, reachedZero)
 }
 
 // Await blocks until done is closed. If ctx ends first, Await returns the error of ctx.

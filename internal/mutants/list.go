@@ -62,8 +62,8 @@ func (m mutant) String() string {
 
 // apply returns the file's text with the change made.
 func (m mutant) apply(text string) (string, error) {
-	head := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|const )` + m.fn + `\b`)
-	for _, begin := range head.FindAllStringIndex(text, -1) {
+	declaration := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|const )` + m.fn + `\b`)
+	for _, begin := range declaration.FindAllStringIndex(text, -1) {
 		body := text[begin[0]:]
 		if end := strings.Index(body, "\n}\n"); end >= 0 {
 			body = body[:end+3]

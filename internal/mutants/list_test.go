@@ -23,7 +23,7 @@ func TestList_ChangesCanBeMade(t *testing.T) {
 		changed, err := m.apply(string(text))
 		assert.NoError(t, err, "list.txt:%d", m.line)
 		assert.NotEqual(t, string(text), changed, "list.txt:%d", m.line)
-		_, err = found.of(m.tests)
+		_, err = found.packagesOf(m.tests)
 		assert.NoError(t, err, "list.txt:%d", m.line)
 	}
 }

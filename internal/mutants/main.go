@@ -34,19 +34,19 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	failed := 0
+	undetected := 0
 	for _, m := range mutants {
 		begin := time.Now()
 		output, err := m.run(found, *timeout)
 		result := "fails: " + output
 		if err != nil {
-			failed++
+			undetected++
 			result = "WRONG: " + err.Error()
 		}
 		fmt.Printf("%s: %.1f s: %s\n", m, time.Since(begin).Seconds(), result)
 	}
-	fmt.Printf("%d changes, %d of which no test failed or which could not be made\n", len(mutants), failed)
-	if failed > 0 {
+	fmt.Printf("%d changes, %d of which no test failed or which could not be made\n", len(mutants), undetected)
+	if undetected > 0 {
 		os.Exit(1)
 	}
 }
@@ -81,7 +81,7 @@ func (m mutant) run(found testPackages, timeout time.Duration) (output string, e
 			return "", err
 		}
 	}
-	packages, err := found.of(m.tests)
+	packages, err := found.packagesOf(m.tests)
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +96,7 @@ func (m mutant) run(found testPackages, timeout time.Duration) (output string, e
 	case strings.Contains(string(combined), "[build failed]"), strings.Contains(string(combined), "[setup failed]"):
 		return "", fmt.Errorf("it does not compile: %.300s", combined)
 	}
-	return gist(string(combined)), nil
+	return summary(string(combined)), nil
 }
 
 // testPackages maps the name of each test of the core to its packages.
@@ -110,7 +110,7 @@ func findTests() (testPackages, error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != "." && isModule(path):
+		case d.IsDir() && path != "." && isSkipped(path):
 			return fs.SkipDir
 		case !strings.HasSuffix(path, "_test.go"):
 			return nil
@@ -126,15 +126,15 @@ func findTests() (testPackages, error) {
 
 // packagesOf returns the packages that have the tests. Each element of tests is the
 // beginning of a test's name.
-func (found testPackages) of(tests []string) (packages []string, err error) {
+func (found testPackages) packagesOf(tests []string) (packages []string, err error) {
 	for _, t := range tests {
-		before := len(packages)
+		countBefore := len(packages)
 		for name, in := range found {
 			if strings.HasPrefix(name, t) {
 				packages = append(packages, in...)
 			}
 		}
-		if len(packages) == before {
+		if len(packages) == countBefore {
 			return nil, fmt.Errorf("there is no test %s", t)
 		}
 	}
@@ -143,16 +143,16 @@ func (found testPackages) of(tests []string) (packages []string, err error) {
 }
 
 // isSkipped reports whether dir is hidden, or is the root of another module.
-func isModule(dir string) bool {
+func isSkipped(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
 	return err == nil || strings.HasPrefix(filepath.Base(dir), ".")
 }
 
-var informative = regexp.MustCompile(`(?m)^.*(Error:|expected|panic:|fatal error:|_test\.go:\d+:|seed).*$`)
+var informativeLine = regexp.MustCompile(`(?m)^.*(Error:|expected|panic:|fatal error:|_test\.go:\d+:|seed).*$`)
 
 // summary returns the most informative lines of a failed test's output.
-func gist(out string) string {
-	lines := informative.FindAllString(out, 3)
+func summary(out string) string {
+	lines := informativeLine.FindAllString(out, 3)
 	for i, l := range lines {
 		lines[i] = strings.Join(strings.Fields(l), " ")
 	}

@@ -39,7 +39,7 @@ func WithTimeout(parent Context, d time.Duration) (Context, CancelFunc) {
 }
 
 func WithTimeoutCause(parent Context, d time.Duration, cause error) (Context, CancelFunc) {
-	parent, leave := between(parent)
+	parent, leave := insertBetween(parent)
 	ctx, cancel := deadline.WithTimeoutCause(parent, d, cause)
 	return ctx, func() { cancel(); leave() }
 }
@@ -49,7 +49,7 @@ func WithDeadline(parent Context, at time.Time) (Context, CancelFunc) {
 }
 
 func WithDeadlineCause(parent Context, at time.Time, cause error) (Context, CancelFunc) {
-	parent, leave := between(parent)
+	parent, leave := insertBetween(parent)
 	ctx, cancel := deadline.WithDeadlineCause(parent, at, cause)
 	return ctx, func() { cancel(); leave() }
 }
@@ -57,24 +57,24 @@ func WithDeadlineCause(parent Context, at time.Time, cause error) (Context, Canc
 // BetweenEnv is an environment variable. It chooses the context that is inserted between
 // a context of package deadline and its parent: "context" or "deadline" for one of that
 // package, "other" for one of another type. Any other value inserts none.
-const Between = "TICKLESS_BETWEEN"
+const BetweenEnv = "TICKLESS_BETWEEN"
 
-func between(parent Context) (Context, CancelFunc) {
+func insertBetween(parent Context) (Context, CancelFunc) {
 	if parent == nil {
 		panic("cannot create context from nil parent") // the text of package context
 	}
-	switch os.Getenv(Between) {
+	switch os.Getenv(BetweenEnv) {
 	case "context":
 		return context.WithCancel(parent)
 	case "deadline":
 		return deadline.WithTimeout(parent, 1<<62)
 	case "other":
-		return other{parent}, func() {}
+		return otherContext{parent}, func() {}
 	}
 	return parent, func() {}
 }
 
 // otherContext is a context of a type that package context does not know.
-type other struct{ Context }
+type otherContext struct{ Context }
 
-func (c other) String() string { return fmt.Sprint(c.Context) }
+func (c otherContext) String() string { return fmt.Sprint(c.Context) }
