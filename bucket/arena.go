@@ -9,7 +9,7 @@ package bucket
 // use.
 type Arena[T any] struct {
 	// memories[n] holds the slots of chunk n. It is nil for chunk 0, and for a chunk that
-	// was given back. chunks[n] is the other state of chunk n.
+	// was given back. chunks[n] describes the same chunk.
 	memories []*memory[T]
 	chunks   []chunk
 	// vacantChunks lists the numbers of chunks that were given back. New chunks reuse
@@ -22,8 +22,8 @@ type Arena[T any] struct {
 	spareChunk uint32
 	// liveCount is the number of entries.
 	liveCount int
-	// firstGen is the generation at which the slots of a chunk with a new number start; 0
-	// means 1. highestGen is the highest generation of any chunk that was given back, and
+	// firstGen is the generation at which slots start if the number of their chunk was
+	// never used before; 0 means 1. highestGen is the highest generation of any chunk that was given back, and
 	// of any retired slot.
 	firstGen, highestGen uint64
 }
@@ -124,7 +124,7 @@ func (a *Arena[T]) Len() int { return a.liveCount }
 // Release gives back all memory. All Refs become stale, and all buckets become invalid.
 //
 // Release does nothing and reports false if the arena has entries. It also refuses if a
-// slot has used half of its generations: after a Release, all slots start from the
+// slot has used half of its generations, because after a Release all slots start from the
 // highest generation of any slot. O(chunks in memory).
 func (a *Arena[T]) Release() bool {
 	if a.liveCount > 0 {

@@ -112,7 +112,7 @@ func TestArenaFind_FreedAndSlotReused(t *testing.T) {
 	require.Equal(t, -1, a.Value(other))
 }
 
-// A stale Ref finds no other entry, even after the memory was given back and allocated
+// A stale Ref finds no other entry, even after its chunk was given back and allocated
 // again.
 func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
 	var a Arena[int]
@@ -139,7 +139,7 @@ func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
 		var held []*memory[int]
 		held = append(held, a.memories...)
 		freeAll(&a, all)
-		require.Equal(t, 1, a.Chunks(), "round %d: the chunks must really be given back", round)
+		require.Equal(t, 1, a.Chunks(), "round %d: no chunk was given back", round)
 		gone := 0
 		for n := range held {
 			if held[n] != nil && a.memories[n] == nil {
@@ -238,7 +238,7 @@ func TestArenaFind_ChunkGivenBackAtTheLastGeneration(t *testing.T) {
 	requireFound(t, a, all, live)
 	freeAll(a, all)
 	requireStale(t, a, append(stale, live...))
-	require.NotNil(t, a.memories[2], "a chunk of retired slots stays, for nothing else remembers their generations")
+	require.NotNil(t, a.memories[2], "a chunk of retired slots stays, because only its slots record their generations")
 	checkArena(t, a)
 
 	all = fill(a, 2*ChunkSize)
@@ -426,7 +426,7 @@ func TestArena_ChurnAfterAPeakGivesChunksBack(t *testing.T) {
 	freeAll(&a, all[steady:])
 	all = all[:steady]
 	start := a.Chunks()
-	require.Greater(t, start, 50*least, "the test means to begin with chunks that are nearly empty")
+	require.Greater(t, start, 50*least, "the test must begin with chunks that are nearly empty")
 	for turnover := range 12 {
 		for range steady {
 			k := rng.IntN(steady)

@@ -18,7 +18,7 @@ func contents[T any](tb testing.TB, a *Arena[T], b Bucket) []T {
 			tb.Fatalf("entry %d points back to %d and not to %d", i, a.link(i).prev, prev)
 		}
 		if len(values) > a.Len() {
-			tb.Fatalf("bucket %d goes in circles", b)
+			tb.Fatalf("the list of bucket %d has no end", b)
 		}
 		values = append(values, a.Value(i))
 		prev = i
@@ -143,7 +143,7 @@ func TestBucketExpiration_IsZeroUntilItIsSet(t *testing.T) {
 	require.EqualValues(t, 0, a.Expiration(b+2))
 }
 
-// Few and many buckets are made: before the first entry, between entries, and across the
+// The test makes few and many buckets: before the first entry, between entries, and across the
 // boundaries of chunks. No slot is ever both a bucket and an entry.
 func TestNewBuckets_BetweenEntries(t *testing.T) {
 	for _, first := range []int{0, 1, ChunkSize, 3*ChunkSize + 1} {
@@ -208,7 +208,7 @@ func TestNewBuckets_ShareAChunkWithEntries(t *testing.T) {
 		a.Unlink(i)
 	}
 	freeAll(&a, all)
-	require.Equal(t, 1, a.Chunks(), "it stays, for the buckets")
+	require.Equal(t, 1, a.Chunks(), "a chunk with buckets is not given back")
 	requireStale(t, &a, stale)
 	checkArena(t, &a)
 	// The chunk is not the spare. It is filled before a new chunk is made.

@@ -46,7 +46,7 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 		c := &a.chunks[n]
 		switch {
 		case vacant[n] != (a.memories[n] == nil):
-			tb.Fatalf("chunk %d: vacant %v, in the directory %v", n, vacant[n], a.memories[n] != nil)
+			tb.Fatalf("chunk %d: vacant %v, in memory %v", n, vacant[n], a.memories[n] != nil)
 		case vacant[n]:
 			if inRing[n] || c.used != 0 || c.gen == 0 {
 				tb.Fatalf("vacant chunk %d: in the ring %v, %+v", n, inRing[n], *c)
@@ -399,16 +399,16 @@ func TestArena_Model(t *testing.T) {
 		}
 		m.checkAll()
 		m.release()
-		t.Logf("generations left %d: %d chunks given back, %d remade, %d moves, %d slots retired, %d times buckets among entries, %d releases",
+		t.Logf("generations left %d: %d chunks given back, %d numbers reused, %d moves, %d slots retired, %d times buckets among entries, %d releases",
 			left, m.givenBack, m.remade, m.moved, m.retired, m.mixed, m.released)
 		if m.moved == 0 || (m.retired == 0) != (left > 3) || (m.released == 0) != (left <= 3) {
-			t.Error("the run did not see everything it should")
+			t.Error("not every kind of event happened in the run")
 		}
 		givenBack += m.givenBack
 		remade += m.remade
 		mixed += m.mixed
 	}
 	if givenBack == 0 || remade == 0 || mixed == 0 {
-		t.Error("the runs did not see everything they should")
+		t.Error("not every kind of event happened in the runs")
 	}
 }

@@ -55,7 +55,7 @@ func TestArenaRelease_RefsStayStale(t *testing.T) {
 	requireStale(t, &a, stale)
 }
 
-// The highest generation may belong to a chunk that was given back before.
+// The highest generation may belong to a chunk that was given back before Release.
 func TestArenaRelease_AfterChunksWereGivenBack(t *testing.T) {
 	var a Arena[int]
 	all := fill(&a, 3*ChunkSize)

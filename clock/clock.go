@@ -30,9 +30,10 @@ type Wall interface {
 // function. So the function must check the time and its own state.
 type Alarm interface {
 	// Reset sets the alarm to go off once, after d. It replaces an earlier setting. If d
-	// is zero or less, the alarm goes off at once, but never before Reset returns.
+	// is zero or less, the alarm goes off at once, but Reset itself never calls the
+	// function.
 	Reset(d time.Duration)
-	// Stop unsets the alarm. It does nothing if the alarm is not set.
+	// Stop cancels the alarm. It does nothing if the alarm is not set.
 	Stop()
 }
 

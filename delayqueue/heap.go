@@ -58,7 +58,7 @@ func newKeyHeap(keys ...key) keyHeap {
 	return keyHeap{h}
 }
 
-// size returns the number of keys without the sentinels. Dead keys count.
+// size returns the number of keys, dead keys included and sentinels excluded.
 func (h keyHeap) size() int { return h.Size() - sentinels }
 
 // head returns the first key. It reports false if the heap has only sentinels.

@@ -87,7 +87,7 @@ func TestQueueRemove_TombstonesRetainNothing(t *testing.T) {
 			q.Remove(ticket)
 		}
 	}
-	require.Greater(t, q.keys.size(), q.Len(), "no tombstones")
+	require.Greater(t, q.keys.size(), q.Len(), "no dead key")
 	assert.Equal(t, len(ps), gone(ps))
 	runtime.KeepAlive(q)
 }
@@ -136,7 +136,7 @@ func TestQueue_MemoryFallsAfterAPeak(t *testing.T) {
 				tickets = append(tickets, ticket)
 			}
 			peak := heap() - before
-			require.Greater(t, peak, int64(n*(32+16+24)), "the peak does not show")
+			require.Greater(t, peak, int64(n*(32+16+24)), "the peak did not use more memory")
 			f(q, tickets)
 			after := heap() - before
 			assert.Less(t, after, peak/20, "peak %d bytes", peak)
@@ -202,7 +202,7 @@ func (q *Queue[T]) sleeping() (n int) {
 
 func TestQueue_BytesOfAnElement(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
-		t.Skip("the figure is that of 64 bits")
+		t.Skip("the limit is for 64-bit systems")
 	}
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
 		each := 0.0

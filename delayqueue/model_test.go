@@ -169,12 +169,12 @@ func (q *Queue[T]) check() error {
 		return fmt.Errorf("%d keys for %d elements", q.keys.size(), live)
 	}
 	if k, ok := q.keys.head(); ok != (live > 0) {
-		return fmt.Errorf("a key at the head: %v, with %d elements", ok, live)
+		return fmt.Errorf("the heap has a first key: %v, with %d elements", ok, live)
 	} else if _, alive := q.elements[k.seq]; ok && !alive {
-		return fmt.Errorf("a dead key at the head")
+		return fmt.Errorf("the first key is dead")
 	}
 	if q.peak < live || q.peak > max(4*live+4, rebuildMin) {
-		return fmt.Errorf("room for %d with %d elements", q.peak, live)
+		return fmt.Errorf("the map has had %d elements and has %d: it must be rebuilt", q.peak, live)
 	}
 	return nil
 }

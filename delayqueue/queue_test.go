@@ -96,9 +96,9 @@ func TestQueueOfferAfter_DelayCountsFromTheOffer(t *testing.T) {
 	for range 3 {
 		clk.Advance(math.MaxInt64)
 		_, ok = q.Poll()
-		assert.False(t, ok, "a delay beyond the range came")
+		assert.False(t, ok, "an element beyond the range came out")
 	}
-	assert.Equal(t, []int{5, 4}, q.Drain(), "those that never come: first in, first out")
+	assert.Equal(t, []int{5, 4}, q.Drain(), "elements that never fall due: first in, first out")
 }
 
 func TestQueueOffer_TellsOfANewHead(t *testing.T) {
@@ -185,9 +185,9 @@ func TestQueueRemove_StaleTicketsAreRefused(t *testing.T) {
 	refused(drained, "drained")
 	first, _ := q.Offer("first", start)
 	kept, _ := q.Offer("kept", start)
-	refused(drained, "drained, slot used again")
+	refused(drained, "drained, and the queue is in use again")
 	q.Remove(first)
-	refused(Ticket{}, "zero, and the slot it names is free")
+	refused(Ticket{}, "zero")
 
 	// The map gets new elements after its old elements were removed.
 	var tickets []Ticket
@@ -203,7 +203,7 @@ func TestQueueRemove_StaleTicketsAreRefused(t *testing.T) {
 		q.Offer("new", start)
 	}
 	for _, ticket := range tickets {
-		refused(ticket, "chunk remade")
+		refused(ticket, "map filled again")
 	}
 	v, ok = q.Remove(kept)
 	assert.True(t, ok)
@@ -229,8 +229,8 @@ func TestQueueRemove_LatestFirstLeavesAtMostHalfDead(t *testing.T) {
 		require.NoError(t, q.check(), "%d left", i)
 	}
 	assert.Equal(t, []int{0}, q.Drain())
-	// The heap is rebuilt each time its size halves, down to 125 keys, and then once more
-	// at 62.
+	// The heap is rebuilt when about half of its elements have been removed: at 1000, 500,
+	// 250, 125 and 62 elements.
 	assert.LessOrEqual(t, rebuilt, 7)
 }
 

@@ -52,7 +52,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 				ran(f)
 			}
 			if b != nil {
-				require.Less(t, b.next.Load(), b.n, "nobody holds a batch for nothing")
+				require.Less(t, b.next.Load(), b.n, "a batch without waiting callbacks is not held")
 				holders = append(holders, b)
 				held[b]++
 			}
@@ -77,7 +77,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 		spares := 0
 		for b := q.spare; b != nil; b = b.nextBatch {
 			spares++
-			require.NotContains(t, held, b, "a batch is no spare while a worker holds it")
+			require.NotContains(t, held, b, "a batch that a worker holds was reused")
 			require.EqualValues(t, [2]int32{}, [2]int32{b.next.Load(), b.n})
 			require.False(t, b.queued)
 			require.Nil(t, b.funcs[r.IntN(batchSize)])

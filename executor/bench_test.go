@@ -107,8 +107,8 @@ func BenchmarkSubmit(b *testing.B) {
 	}
 }
 
-// BenchmarkBatch submits short callbacks in batches of 256. n=256 waits for each batch,
-// n=1M for 3,906 batches at a time.
+// BenchmarkBatch submits short callbacks in batches of 256. n=256 waits after each
+// batch, n=1M only after every 3,906 batches.
 func BenchmarkBatch(b *testing.B) {
 	const size = 256
 	for _, n := range []int{size, 1_000_000 / size * size} {

@@ -242,7 +242,7 @@ func TestExecutorShutdown_WaitsForWhatIsAccepted(t *testing.T) {
 
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
-		assert.NoError(t, e.Shutdown(over), "what is done is done, whatever ctx says")
+		assert.NoError(t, e.Shutdown(over), "nothing is running, so ctx does not matter")
 	})
 }
 
@@ -280,7 +280,7 @@ func TestExecutorClose_RefusesAndWaitsForNothing(t *testing.T) {
 		}
 		require.Zero(t, time.Since(began))
 		require.False(t, ended.Load())
-		require.ErrorIs(t, e.Submit(func() { t.Error("refused, and run") }), executor.ErrClosed)
+		require.ErrorIs(t, e.Submit(func() { t.Error("a refused callback has run") }), executor.ErrClosed)
 		require.NoError(t, e.Shutdown(t.Context()))
 		require.True(t, ended.Load())
 		conserve(t, e.Stats(), 2)

@@ -44,7 +44,7 @@ type Pool struct {
 	workers     int // workers that have not ended
 	peak        int // the largest value of workers so far
 	starting    int // workers that have not begun to run
-	workerLimit int // workers may grow up to limit: see check and workerEndedLocked
+	workerLimit int // workers may grow up to workerLimit: see check and workerEndedLocked
 	watchdog    watchdog
 	closed      bool
 	done        chan struct{} // closed when the last worker ends; nil unless a Shutdown waits
@@ -73,7 +73,8 @@ func (p *Pool) Submit(f func()) error {
 	return err
 }
 
-// SubmitBatch hands fs to the pool, in order. It accepts all of fs, or none after Close.
+// SubmitBatch hands fs to the pool, in order. It accepts all of fs. After Close it accepts
+// none.
 func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
 	p.mustBeMade()
 	p.mu.Lock()

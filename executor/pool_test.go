@@ -147,7 +147,7 @@ func TestPool_HandlerThatPanicsEndsTheProcess(t *testing.T) {
 func TestInline_HandlerThatPanicsReachesTheCaller(t *testing.T) {
 	e := executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
 	require.PanicsWithValue(t, errBoom, func() { e.Submit(boom) })
-	require.NoError(t, e.Shutdown(t.Context()), "and is accounted for all the same")
+	require.NoError(t, e.Shutdown(t.Context()), "the callback that panicked is counted nevertheless")
 	require.EqualValues(t, 1, e.Stats().Panicked)
 }
 

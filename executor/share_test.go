@@ -38,7 +38,7 @@ func TestShare_RunsWhereItWasFound(t *testing.T) {
 		clear(fs) // the caller may reuse the slice
 		st := p.Stats()
 		conserve(t, st, 1000)
-		require.Equal(t, 1, st.Running, "the first counts as running from when it is handed over")
+		require.Equal(t, 1, st.Running, "the first callback counts as running when Share returns")
 		require.Equal(t, 999, st.Queued)
 		s.Run()
 		require.True(t, slices.IsSorted(order))
@@ -113,8 +113,8 @@ func TestShare_AheadOfTheQueue(t *testing.T) {
 	})
 }
 
-// A worker was started and has not begun. Then the goroutine that shares also runs the
-// worker's callback.
+// If a started worker has not begun, the goroutine that shares also runs the worker's
+// callback.
 func TestShare_HelpsAWorkerThatHasNotBegun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := executor.NewPool(executor.WithWorkers(1))
@@ -189,7 +189,7 @@ func TestShare_OfNothingAndAfterShutdown(t *testing.T) {
 	s := shared(t, p, func() {})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, p.Shutdown(ctx), context.Canceled, "a share is still to be run")
+	require.ErrorIs(t, p.Shutdown(ctx), context.Canceled, "shared callbacks have not run yet")
 	_, err := share.Of(p).Share([]func(){func() {}, func() {}})
 	require.ErrorIs(t, err, executor.ErrClosed)
 	require.EqualValues(t, 2, p.Stats().Rejected)

@@ -34,11 +34,11 @@ func TestWatchdog_AWorkerForEachWhileCallbacksBlock(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		require.Equal(t, time.Millisecond, waited, "the next callback, behind 1,000 blocked ones")
-		require.Equal(t, 1001, p.Stats().PeakWorkers, "never more than one each")
+		require.Equal(t, 1001, p.Stats().PeakWorkers, "never more than one worker for each callback")
 
 		close(release)
 		synctest.Wait()
-		require.Zero(t, p.Stats().Workers, "they end as soon as the blocked are back")
+		require.Zero(t, p.Stats().Workers, "workers end as soon as no callback is blocked")
 		require.NoError(t, p.Shutdown(t.Context()))
 	})
 }

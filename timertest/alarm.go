@@ -13,7 +13,7 @@ type alarm struct {
 
 	when time.Time
 	seq  uint64
-	pos  int // in c.alarms, or unset
+	pos  int // in c.alarms, or notInHeap
 }
 
 const notInHeap = -1

@@ -18,7 +18,7 @@ type Clock struct {
 	// All below is guarded by mu.
 
 	now time.Time
-	// ahead is how far the time of day is ahead of now.
+	// wallAhead is how far the time of day is ahead of now.
 	wallAhead time.Duration
 	seq       uint64 // numbers the settings of alarms, to order alarms of equal moments
 	alarms    alarmHeap

@@ -44,8 +44,8 @@ func ExampleClock_Advance() {
 	// fired at 01.010
 }
 
-// SetWall sets the time of day while the clock advances. Durations are not affected,
-// schedules are.
+// SetWall sets the time of day while the clock advances. That affects
+// schedules, but not durations.
 func ExampleClock_SetWall() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 8, 0, 0, 0, time.UTC))
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))

@@ -299,7 +299,7 @@ func TestWheelRemove_DuringADrain(t *testing.T) {
 			require.EqualValues(t, 2, next, "there is work left now")
 
 			_, ok = w.Remove(ids[victim])
-			require.Equal(t, victim >= 2, ok, "true exactly if it has not come out")
+			require.Equal(t, victim >= 2, ok, "Remove must be true if and only if the entry has not come out")
 			got := []int{0, 1}
 			for more {
 				n, more = drain()
@@ -358,7 +358,7 @@ func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 	}
 	require.False(t, q.wrong)
 	require.Equal(t, queued{b2.b, 6}, q.heap[0])
-	require.Equal(t, []int{21, 30}, values(q.poll(w, 1)), "and nothing of 6")
+	require.Equal(t, []int{21, 30}, values(q.poll(w, 1)), "and not the entry of 6")
 	q.now = 5
 	require.Empty(t, q.poll(w, 1))
 	q.now = 6
@@ -573,8 +573,8 @@ func TestWheelExpire_LeavesABucketThatIsQueuedForLater(t *testing.T) {
 	require.Equal(t, []int{81}, values(q.poll(w, 9)))
 }
 
-// A large bucket expires when its slot begins. Another bucket expires when its first
-// entry is due.
+// A large bucket expires when its slot begins. Any other bucket expires when its
+// first entry is due.
 func TestWheel_ABucketWithManyEntriesExpiresWhenItsSlotBegins(t *testing.T) {
 	w := newWheel[int](t, 1, 256, 0)
 	for k := range 2 * largeLoad {

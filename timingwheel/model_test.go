@@ -476,7 +476,7 @@ func (m *wheelModel) move() {
 		m.cov.hit("relinking move")
 	}
 	if m.inDrain(i) != (drain && lazy) || lazy && m.w.bucketOf(i) != b {
-		m.tb.Fatalf("a move to %d: to be lazy %v, in the drain before %v and after %v", deadline, lazy, drain, m.inDrain(i))
+		m.tb.Fatalf("a move to %d: want in place %v, in the drain before %v and after %v", deadline, lazy, drain, m.inDrain(i))
 	}
 	m.placed(i)
 	e.deadline, e.tick = deadline, t
@@ -562,7 +562,7 @@ func (m *wheelModel) handedOut(out []Expired[int]) {
 			m.tb.Fatalf("entry %d is early: %d at %d", x.Value, e.deadline, m.now)
 		}
 		if m.due(t, m.settled) {
-			m.tb.Fatalf("entry %d is late: %d, after everything until %d was out", x.Value, e.deadline, m.settled)
+			m.tb.Fatalf("entry %d is late: its deadline is %d, and all entries until %d have come out", x.Value, e.deadline, m.settled)
 		}
 		if t < m.last && !m.overlapped {
 			m.tb.Fatalf("tick %d comes after tick %d", t, m.last)
@@ -615,10 +615,10 @@ func (m *wheelModel) work(everything bool) {
 	if !more {
 		m.settled = m.now
 		if t := m.now / m.tick; m.queue == nil && m.w.clock != max(m.clock, t) {
-			m.tb.Fatalf("everything until tick %d is out, and the clock is at %d", t, m.w.clock)
+			m.tb.Fatalf("all entries until tick %d have come out, and the clock is at %d", t, m.w.clock)
 		}
 		if next, ok := m.w.Next(); ok && m.queue == nil && m.w.nextExpiration <= m.w.clock {
-			m.tb.Fatalf("everything until %d is out, and Next says %d", m.now, next)
+			m.tb.Fatalf("all entries until %d have come out, and Next is %d", m.now, next)
 		}
 	}
 	m.cov.events["cascade"] += int(m.w.Cascaded() - cascaded)
@@ -780,7 +780,7 @@ func (m *wheelModel) check() {
 			m.tb.Fatalf("entry %d has tag %d, want %d", v, tag, e.tag)
 		}
 		if !ok || w.arena.Value(i) != v || w.arena.Tag(i) != e.tag || w.arena.Deadline(i) != e.deadline {
-			m.tb.Fatalf("entry %d, %+v, is not in the wheel as it should be", v, *e)
+			m.tb.Fatalf("entry %d, %+v, differs from the entry in the wheel", v, *e)
 		}
 		if i, _ := w.arena.Find(e.id); w.tickOf(i) != e.tick {
 			m.tb.Fatalf("entry %d is due at tick %d, want %d", v, w.tickOf(i), e.tick)
@@ -820,11 +820,11 @@ func (m *wheelModel) check() {
 		}
 	}
 	if len(m.entries) > maxEntries {
-		m.tb.Fatal("the episode is too long")
+		m.tb.Fatal("the run is too long")
 	}
 }
 
-// seed returns TICKLESS_SEED, or a new seed for each run.
+// seed returns the seed in TICKLESS_SEED, or a random one.
 func seed(tb testing.TB) uint64 {
 	s := rand.Uint64()
 	if env := os.Getenv("TICKLESS_SEED"); env != "" {

@@ -54,7 +54,7 @@ func TestWheelScan_WhileEntriesComeAndGo(t *testing.T) {
 	}
 	for i := range n {
 		if i%2 == 0 {
-			require.Equal(t, 1, met[i], "entry %d was there all the while", i)
+			require.Equal(t, 1, met[i], "entry %d was in the wheel all the time", i)
 		}
 		require.LessOrEqual(t, met[i], 1)
 	}
@@ -77,5 +77,5 @@ func TestWheelScan_MemoryGivenBack(t *testing.T) {
 		place, more = w.Scan(place, 1024, func(e Entry[int]) { met = append(met, e.Value) })
 	}
 	require.Equal(t, []int{19_999}, met)
-	require.Less(t, calls, 8, "what was given back is not looked at")
+	require.Less(t, calls, 8, "memory that was given back is skipped")
 }

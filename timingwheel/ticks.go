@@ -27,8 +27,8 @@ func newTicks(tickLength, phase int64) ticks {
 	if l == 0 {
 		return ticks{tickLength: 1, phase: phase}
 	}
-	// q is 2^(63+l)/unit. Div64 gets it in two words: 2^(l-1), which is less than unit,
-	// and 0.
+	// q is 2^(63+l)/tickLength. Div64 gets the dividend in two words: 2^(l-1), which is
+	// less than tickLength, and 0.
 	q, _ := bits.Div64(1<<(l-1), 0, uint64(tickLength))
 	return ticks{tickLength: tickLength, magic: q + 1, shift: l - 1, phase: phase}
 }
@@ -42,7 +42,7 @@ func (t ticks) floor(n int64) int64 {
 	return math.MaxInt64
 }
 
-// whole returns the number of whole ticks in n. n must not be negative.
+// wholeTicks returns the number of whole ticks in n. n must not be negative.
 func (t ticks) wholeTicks(n int64) int64 {
 	if t.magic == 0 {
 		return n

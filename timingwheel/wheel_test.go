@@ -652,7 +652,7 @@ func TestWheel_MemoryFallsAfterAPeak(t *testing.T) {
 				}
 			}
 			require.Zero(t, w.Len())
-			require.LessOrEqual(t, w.Chunks(), w.Levels()+1, "those of the levels' buckets, and a spare")
+			require.LessOrEqual(t, w.Chunks(), w.Levels()+1, "the chunks of the levels' buckets, and a spare")
 			left := int64(heapInUse()) - int64(before)
 			require.Less(t, left, int64(512<<10))
 			t.Logf("peak %d bytes an entry, %d KiB left", peak/n, left>>10)

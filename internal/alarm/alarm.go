@@ -31,7 +31,7 @@ func New(f func()) clock.MomentAlarm { return &hubAlarm{hub: processHub(), f: f}
 // Release closes the process's timerfd and stops its timers, if no alarm is set.
 func Release() { processHub().release() }
 
-// A member is an alarm of a hub.
+// A hubAlarm is an alarm of a hub.
 type hubAlarm struct {
 	hub  *hub
 	f    func()

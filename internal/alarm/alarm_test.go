@@ -178,12 +178,12 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 		a.Reset(time.Second)
 		as = append(as, a)
 	}
-	require.Equal(t, before+1, descriptors(t), "all share one")
+	require.Equal(t, before+1, descriptors(t), "all alarms share one descriptor")
 	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+1)
 	for _, a := range as[1:] {
 		gone(a)
 	}
-	require.Equal(t, before+1, descriptors(t), "the last one needs it")
+	require.Equal(t, before+1, descriptors(t), "the last alarm still needs the descriptor")
 	gone(as[0])
 	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
 		time.Sleep(time.Millisecond / 10)

@@ -47,18 +47,18 @@ func (h *hub) openLocked() bool {
 // Then a guard rings next and closes the descriptor: see onTimer.
 func (h *hub) wait(d *descriptor) {
 	pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that set the alarm
-	readClock := false
+	calledBefore := false
 	isReadable := func(uintptr) bool {
-		if readClock {
+		if calledBefore {
 			return true // the network poller has reported it
 		}
-		readClock = true
+		calledBefore = true
 		// The network poller reports every expiry from here on. An earlier expiry shows
 		// in the clock: the moment has passed.
 		return d.setFor.Load() <= h.now()
 	}
 	for {
-		readClock = false
+		calledBefore = false
 		d.rawConn.Read(isReadable) // an error means that the file is closed
 		h.mu.Lock()
 		now := h.now()

@@ -180,7 +180,7 @@ func (h *hub) onTimer() {
 	h.timerLocked(now, never)
 	first, isGuard := h.firstLocked(), h.descriptor != nil && h.descriptor.setFor.Load() != never
 	if first <= now || !isGuard {
-		h.closeLocked() // its goroutine is late or inside a function, or the closeDelay has passed
+		h.closeLocked() // its goroutine is late or inside a function, or closeDelay has passed
 	}
 	if first > now {
 		h.armLocked(now)
@@ -193,7 +193,7 @@ func (h *hub) onTimer() {
 	h.ringLocked(now, first)()
 }
 
-// closeLocked closes the descriptor, if it is open, which ends its goroutine.
+// closeLocked closes the descriptor if it is open. That ends the descriptor's goroutine.
 func (h *hub) closeLocked() {
 	if h.descriptor != nil {
 		go h.descriptor.file.Close() // Close waits for the goroutine, which may wait for a proc

@@ -150,7 +150,7 @@ func TestHub_TheGuardRings(t *testing.T) {
 	require.GreaterOrEqual(t, h.busyUntil, now+busyFor)
 	require.Equal(t, later.when, h.armedFor)
 	a.Reset(time.Duration(nearLimit / 2))
-	require.Nil(t, h.descriptor, "the timer leads")
+	require.Nil(t, h.descriptor, "the timers are used without the descriptor")
 	a.Stop()
 	later.Stop()
 }
@@ -166,14 +166,14 @@ func TestHub_LateDescriptor(t *testing.T) {
 	}
 	const late = lateAfter + 1
 	ring(0, late)
-	require.Zero(t, h.busyUntil, "once may be the machine's fault")
+	require.Zero(t, h.busyUntil, "one late ring does not count")
 	ring(10, 0)
 	ring(20, late)
 	require.Zero(t, h.busyUntil)
 	ring(30, late)
 	require.Equal(t, 30+late+busyFor, h.busyUntil)
 	ring(40, late)
-	require.Equal(t, 40+late+busyFor, h.busyUntil, "it is not calm yet")
+	require.Equal(t, 40+late+busyFor, h.busyUntil, "a further late ring prolongs the time")
 }
 
 // Frequent rings are at least a millisecond apart. Rare rings are exact.

@@ -20,7 +20,7 @@ type rewriting func(t *testing.T, text string) string
 func buildSuite(t *testing.T, pkg, dir string, files map[string]rewriting) (binary string) {
 	t.Helper()
 	if os.Getenv("TICKLESS_CONFORMANCE") == "off" {
-		t.Skip("it needs the machine for itself: make test and make race run it alone")
+		t.Skip("this test must run alone on the machine: make test and make race run it")
 	}
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	require.NoError(t, err)

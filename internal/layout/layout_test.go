@@ -98,7 +98,7 @@ func TestLayout_ImportsRunOneWay(t *testing.T) {
 		for _, dep := range p.Deps {
 			below, ours := strings.CutPrefix(dep, module+"/")
 			if ours && !slices.Contains(allowed, below) {
-				t.Errorf("%s imports %s, which does not stand below it", name, below)
+				t.Errorf("%s imports %s, which mayImport does not list for it", name, below)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func readList(path string) (mutants []mutant, err error) {
 	for i, line := range strings.Split(string(text), "\n") {
 		if line == "" || strings.HasPrefix(line, "#") {
 			if len(entry) > 0 {
-				return nil, fmt.Errorf("%s:%d: the entry above lacks lines", path, i+1)
+				return nil, fmt.Errorf("%s:%d: the entry above has fewer than four lines", path, i+1)
 			}
 			continue
 		}
@@ -42,7 +42,7 @@ func readList(path string) (mutants []mutant, err error) {
 		old, hasOld := strings.CutPrefix(entry[2], "- ")
 		new, hasNew := strings.CutPrefix(entry[3], "+")
 		if fn == "" || !hasOld || !hasNew {
-			return nil, fmt.Errorf("%s:%d: not an entry of tests, file and function, old and new text", path, i-2)
+			return nil, fmt.Errorf("%s:%d: want four lines: tests, file and function, old text, new text", path, i-2)
 		}
 		mutants = append(mutants, mutant{
 			line: i - 2, tests: strings.Fields(entry[0]), file: file, fn: fn, old: old, new: strings.TrimPrefix(new, " "),

@@ -42,5 +42,5 @@ func TestMutant_Apply(t *testing.T) {
 		require.Equal(t, c.want, got)
 	}
 	_, err := mutant{fn: "g", old: "b(1)"}.apply(text)
-	require.Error(t, err, "that is in another function")
+	require.Error(t, err, "the old text is in another function")
 }

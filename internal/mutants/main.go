@@ -18,8 +18,8 @@ import (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("mutants: ")
-	match := flag.String("match", "", "only changes whose tests, file or function match this expression")
-	timeout := flag.Duration("timeout", time.Minute, "how long a test may take; one that does not end has failed")
+	match := flag.String("match", "", "make only changes whose tests, file or function match this regular expression")
+	timeout := flag.Duration("timeout", time.Minute, "how long a test may take; a test that takes longer counts as failed")
 	flag.Parse()
 	mutants, err := readList(listPath)
 	if err != nil {
@@ -45,7 +45,7 @@ func main() {
 		}
 		fmt.Printf("%s: %.1f s: %s\n", m, time.Since(begin).Seconds(), result)
 	}
-	fmt.Printf("%d changes, %d of which no test failed or which could not be made\n", len(mutants), undetected)
+	fmt.Printf("%d changes; for %d of them no test failed, or the change could not be made\n", len(mutants), undetected)
 	if undetected > 0 {
 		os.Exit(1)
 	}

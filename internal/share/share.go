@@ -26,7 +26,7 @@ type Pool interface {
 // Of converts an *executor.Pool into a Pool. Package executor sets Of.
 var Of func(pool any) Pool
 
-// Work is the callbacks that a goroutine has got from Share. The zero Work is empty.
+// A Work holds the callbacks that a goroutine must run after Share. The zero Work is empty.
 type Work struct {
 	Pool  Pool
 	First func()

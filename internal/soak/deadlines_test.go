@@ -41,7 +41,8 @@ func deadlines() func(*ledger, *rand.Rand, time.Duration) {
 	}
 }
 
-// start sets a deadline that is not set or has passed, and starts a goroutine that waits.
+// start sets a deadline that is not set or has passed, and starts a goroutine that
+// waits for it.
 func (x *moment) start(l *ledger, d time.Duration) {
 	n, gone := l.enter(d), make(chan struct{})
 	x.d.Set(time.Now().Add(d))

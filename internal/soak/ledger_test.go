@@ -75,10 +75,10 @@ func (n *note) fire() {
 }
 
 // stop calls stopTimer, which stops the timer and reports whether the timer was pending.
-func (n *note) stop(stop func() bool) bool {
+func (n *note) stop(stopTimer func() bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	ok := stop()
+	ok := stopTimer()
 	if ok {
 		n.settleLocked("stopped", &n.l.stopped)
 	}
@@ -100,7 +100,7 @@ func (n *note) move(d time.Duration, reset func() bool) {
 
 func (n *note) settleLocked(how string, counter *atomic.Int64) {
 	if n.settled != "" {
-		n.l.complain("%s although it had %s", how, n.settled)
+		n.l.complain("it has %s although it had already %s", how, n.settled)
 		return
 	}
 	n.settled = how

@@ -89,7 +89,7 @@ func (x *series) run() {
 	}
 	defer x.running.Store(false)
 	if x.due == nil {
-		x.l.complain("a run at no time of the schedule's")
+		x.l.complain("a run at a time that the schedule did not return")
 		return
 	}
 	x.due.check(x.l, "run")

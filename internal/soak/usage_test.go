@@ -68,7 +68,7 @@ func median[T cmp.Ordered](us []usage, of func(usage) T) T {
 	return all[len(all)/2]
 }
 
-// settle makes the runtime open the descriptors that it keeps.
+// settle makes the runtime open the descriptors that it never closes.
 func settle(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

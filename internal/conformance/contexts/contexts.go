@@ -1,5 +1,5 @@
-// Package contexts has the names of package context, but makes contexts with a deadline
-// by package deadline. Package conformance runs context's own tests against it.
+// Package contexts has the names of package context, but its contexts with a deadline come
+// from package deadline. Package conformance runs context's own tests against it.
 package contexts
 
 import (
@@ -32,7 +32,7 @@ var (
 	Cause           = context.Cause
 )
 
-// The functions below make contexts by package deadline.
+// The functions below make contexts with package deadline.
 
 func WithTimeout(parent Context, d time.Duration) (Context, CancelFunc) {
 	return WithTimeoutCause(parent, d, nil)
