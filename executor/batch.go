@@ -129,7 +129,7 @@ func (q *queue) take() (b *batch, f func(), ok bool) {
 
 // release ends the caller's hold on b. If b is the first in the queue and has no
 // callbacks left, release removes it. If b has left the queue and no other worker holds
-// it, it is reused.
+// it, release keeps b for reuse.
 func (q *queue) release(b *batch) {
 	b.holders--
 	if b == q.head && b.waiting() == 0 {

@@ -5,7 +5,7 @@ package executor
 // Make an Inline with [NewInline].
 //
 // A callback that blocks also blocks its submitter. If a callback submits another
-// callback, the other runs before the first continues. A callback that calls
+// callback, the inner one runs before the outer one continues. A callback that calls
 // runtime.Goexit ends the submitting goroutine, and t.FailNow ends its test. The
 // callbacks after it in the same batch are neither accepted nor run.
 type Inline struct {

@@ -37,9 +37,9 @@ func (option) forAnyExecutor() {}
 // callback counts as ended. Several goroutines may call h at a time. By default, value
 // and stack are printed to standard error. WithPanicHandler panics if h is nil.
 //
-// A panic of h is not recovered. It ends the process, except that the panic of an
-// [Inline] reaches the caller of Submit. So this option makes a panic in a callback end
-// the program:
+// A panic of h is not recovered. On a goroutine of the executor it ends the process. In
+// an [Inline] it reaches the caller of Submit. So this option makes a panic in a callback
+// end the program:
 //
 //	executor.WithPanicHandler(func(v any, _ []byte) { panic(v) })
 func WithPanicHandler(h func(v any, stack []byte)) Option {

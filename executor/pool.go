@@ -232,10 +232,10 @@ func (p *Pool) run(f func(), b *batch) {
 	finished = true
 }
 
-// workerEndedLocked uncounts a worker, and lowers the limit to p.baseWorkers more than
-// the workers that remain. So while a thousand callbacks block, the next callback gets a
-// worker at once and does not wait for the watchdog. As blocked workers end, the limit
-// falls to the base.
+// workerEndedLocked counts a worker as ended, and lowers the limit to p.baseWorkers more
+// than the workers that remain. So while a thousand callbacks block, the next callback
+// gets a worker at once and does not wait for the watchdog. As blocked workers end, the
+// limit falls to the base.
 func (p *Pool) workerEndedLocked() {
 	p.workers--
 	p.workerLimit = max(p.baseWorkers, min(p.workerLimit, p.workers+p.baseWorkers))

@@ -60,7 +60,7 @@ func (p *Pool) endedLocked() uint64 {
 //
 // While callbacks take long, workers yield between the callbacks of a batch that has more
 // than fewCallbacks. Without the yield, a worker that computes would occupy its processor
-// for 10 to 20 ms, and Go would fire its due timers only then. Workers of a bounded pool
+// for 10 to 20 ms, and due timers would fire only after that. Workers of a bounded pool
 // do not yield: each callback would have to wait until all computing goroutines had run.
 func (p *Pool) check() {
 	p.mu.Lock()

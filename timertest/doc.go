@@ -15,14 +15,6 @@
 // Packages idle and purgatory can use this clock too: pass it to idle.New with
 // idle.WithClock, or give purgatory.New a Scheduler on the clock.
 //
-// # Ticks
-//
-// A Scheduler rounds deadlines up to its tick, also on this clock. If the clock moves by
-// whole ticks only, a timer of whole ticks fires exactly after its delay. A tick is 0.1
-// ms for a Scheduler and 10 ms in package idle (idle.WithTick). If a timer is started
-// between two ticks, advance by one more tick. A timer with slack (timer.WithSlack,
-// idle.WithSlack) may fire later by its slack.
-//
 // # Guarantees
 //
 //   - Time moves only during [Clock.Advance], [Clock.AdvanceTo] and [Clock.Suspend].
@@ -30,7 +22,15 @@
 //     the order in which they were set. During Advance, Now is the moment of the alarm.
 //   - Advance returns when the functions of all due alarms have returned. For a
 //     Scheduler with an executor.Inline, all due callbacks have then returned too.
-//   - With such Schedulers, the same program gives the same order every time.
+//   - With such Schedulers, a program fires its timers in the same order every time.
+//
+// # Ticks
+//
+// A Scheduler rounds deadlines up to its tick, also on this clock. If the clock moves by
+// whole ticks only, a timer of whole ticks fires exactly after its delay. A tick is 0.1
+// ms for a Scheduler and 10 ms in package idle (idle.WithTick). If a timer is started
+// between two ticks, advance by one more tick. A timer with slack (timer.WithSlack,
+// idle.WithSlack) may fire later by its slack.
 //
 // # Concurrency
 //

@@ -14,7 +14,7 @@ import "github.com/tickless/tickless/bucket"
 //   - The owner expires the next bucket before Drain has emptied a large bucket of a
 //     higher level. Due entries then need not wait for the large bucket.
 //   - An earlier bucket is queued after the owner has taken a later one from the queue.
-//     Then Next may be too early, too.
+//     In this case Next may also be too early.
 //
 // Even then no entry is early, lost or handed out twice.
 //
@@ -68,7 +68,7 @@ func (w *Wheel[T]) expire(n int, slot uint32) {
 // Drain goes through the entries of expired buckets, lowest level first. It hands out the
 // entries that are due, in dst[:n], and moves the others to lower levels. It processes at
 // most len(dst) entries, so that a caller need not hold a lock for long. more reports
-// whether others remain. [Wheel.Draining] returns their lowest level.
+// whether entries remain. [Wheel.Draining] returns their lowest level.
 func (w *Wheel[T]) Drain(dst []Expired[T]) (n int, more bool) {
 	n, _ = w.drain(dst, 0, len(dst))
 	return n, w.isDraining()

@@ -21,7 +21,8 @@ type queueModel struct {
 	set    map[bucket.Bucket]int64 // the queued buckets' expirations
 	offers int
 	// again counts the offers of buckets that were in the queue already. wrong is true if
-	// such an offer had no earlier expiration, or was for a bucket of the lowest level.
+	// such an offer did not make the expiration earlier, or was for a bucket of the
+	// lowest level.
 	again int
 	wrong bool
 	size  uint32 // slots of a level; 0: no bucket may be offered again
@@ -333,8 +334,7 @@ func TestWheelRemove_EmptiesTheDrain(t *testing.T) {
 }
 
 // A bucket can be queued again while the entries of its last expiration are drained. Then
-// a new entry in it is offered once, and does not get into the list that is being
-// drained.
+// it is offered once. The new entry does not get into the list that is being drained.
 func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 	q := queueModel{now: 3}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
@@ -640,7 +640,8 @@ func TestWheelDiscard(t *testing.T) {
 }
 
 // Two buckets of different levels that expire at the same time may expire in either
-// order. An entry that is added between the two goes into neither bucket.
+// order. An entry that is added after the first has expired, and before the second does,
+// goes into neither.
 func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 	for _, coarseFirst := range []bool{false, true} {
 		for d := int64(5); d < 70; d++ {

@@ -18,7 +18,7 @@ var benchSizes = []struct {
 }{{"0", 0}, {"10k", 10_000}, {"1M", 1_000_000}}
 
 // benchWheel returns a wheel with n pending entries, and 64k random delays. The delays
-// are drawn in advance, so that the benchmark does not measure that.
+// are drawn in advance, so that the benchmark does not measure the drawing.
 func benchWheel(b *testing.B, n int) (w *Wheel[func()], ids []ID, delays []int64) {
 	w, err := New[func()](benchTick, 256, 0)
 	if err != nil {

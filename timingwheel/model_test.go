@@ -18,7 +18,7 @@ import (
 //   - A bucket that is not queued is empty.
 //   - The expiration of a queued bucket lies in its slot, and the clock has not passed
 //     it.
-//   - next is the earliest expiration.
+//   - nextExpiration is the earliest expiration.
 func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 	tb.Helper()
 	var seen []uint64 // a bit for each slot of the arena
@@ -208,7 +208,7 @@ func (m *wheelModel) ceil(deadline int64) int64 {
 
 // tickOf returns the tick of a deadline with slack: the first tick in the window that is
 // a multiple of the largest possible step. Steps are powers of two. For a window of 3*2^k
-// to 4*2^k ticks, steps are 3*2^n.
+// to 4*2^k ticks, steps are 3*2^n instead.
 func (m *wheelModel) tickOf(deadline, slack int64) int64 {
 	first := m.ceil(deadline)
 	if deadline <= 0 || slack <= 0 {

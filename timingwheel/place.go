@@ -14,11 +14,11 @@ import (
 // earlier, but never before its slot begins: see expireBy. While it is queued, its
 // expiration only moves earlier.
 //
-// The clock does not pass the expiration of a queued bucket. So the queued slots of a
-// level lie between the clock's slot and one turn later, and each stands for one range of
-// ticks. No entry is placed in the clock's own slot. An entry that is due there in this
-// turn goes to a lower level, and one that is due there in the next turn goes to a higher
-// level.
+// Unless buckets expire out of order (see Expire), the clock does not pass the expiration
+// of a queued bucket. So the queued slots of a level lie between the clock's slot and one
+// turn later, and each stands for one range of ticks. No entry is placed in the clock's
+// own slot. An entry that is due there in this turn goes to a lower level, and one that
+// is due there in the next turn goes to a higher level.
 type level struct {
 	// firstBucket is the bucket of slot 0. The buckets of the other slots follow it. It
 	// is zero until the level gets its first entry: most levels never get one.
@@ -59,8 +59,8 @@ func (l *level) nextQueued(from uint32) (uint32, bool) {
 // entry into it.
 //
 // The bucket's level is the lowest n with t>>s - clock>>s < size, where s is n*slotBits.
-// If the distance t-clock is from size^n to size^(n+1)-1, that is level n or n+1. It is
-// level n+1 if the level's clock, which is rounded down to a slot, is too far behind. So
+// If the distance t-clock is from size^n to size^(n+1)-1, the level is n or n+1. It is
+// n+1 if the level's clock, which is rounded down to a slot, is too far behind. So
 // queueBucketFor tries at most two levels.
 func (w *Wheel[T]) queueBucketFor(t int64) (b bucket.Bucket, place uint32) {
 	n := uint(w.firstLevel[bits.Len64(uint64(t-w.clock))&63])

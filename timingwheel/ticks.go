@@ -74,8 +74,8 @@ func (t ticks) ceilTo(n int64, grain uint) int64 {
 // up to 2^9.
 //
 // Multiples of three save wake-ups: in a window of 100 ticks (10 ms with a tick of 0.1
-// ms) the step is 96 ticks. With powers of two alone it would be 64, and wake-ups half as
-// many again. Larger windows have few wake-ups anyway.
+// ms) the step is 96 ticks. With powers of two alone it would be 64, and there would be
+// 50 percent more wake-ups. Larger windows have few wake-ups anyway.
 var steps = func() (s [32]uint64) {
 	for exp := range maxExp + 1 {
 		s[grainOf(exp)] = 1 << exp

@@ -287,9 +287,9 @@ func (w *Wheel[T]) Observe(now int64) {
 }
 
 // Next returns a time before which no entry is due. That is the earliest expiration of a
-// queued bucket, or the wheel's clock while a drain is unfinished. Otherwise Next reports
-// false. At that time no entry need be due: the bucket may be empty, or its entries may
-// only move down a level.
+// queued bucket, or the wheel's clock while a drain is unfinished. The bucket may have no
+// due entry at that time: it may be empty, or its entries may only move down a level.
+// Next reports false if no bucket is queued and no drain is unfinished.
 func (w *Wheel[T]) Next() (int64, bool) {
 	if w.isDraining() {
 		return w.Clock(), true

@@ -72,8 +72,8 @@ const (
 	busyFor    = int64(2 * time.Second)
 
 	// Rings are frequent while the average gap between them is less than 2*minGap. A
-	// longer gap counts as maxGap at most, so that the average falls within some thirty
-	// rings.
+	// longer gap counts as maxGap at most, so that the average recovers from it within
+	// some thirty rings.
 	minGap = int64(time.Millisecond)
 	maxGap = 16 * minGap
 )

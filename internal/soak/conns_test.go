@@ -106,7 +106,8 @@ func (x *link) write() bool {
 }
 
 // active reports whether f kept the connection open by moving a byte. If the byte moves
-// after the idle connection was chosen for closing, f succeeds, but active reports false.
+// when the connection has already been chosen for eviction, f succeeds, but active
+// reports false.
 func (x *link) active(f func(b []byte) error) bool {
 	began := time.Now()
 	return f(make([]byte, 1)) == nil && !x.c.Since().Before(began)

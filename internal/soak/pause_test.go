@@ -30,9 +30,8 @@ const (
 	// mostPauses is the number of pauses in a run of half an hour: three in each third,
 	// which flat compares.
 	mostPauses = 9
-	// longPause is how long memory is measured in a pause. It must be more than ten
-	// seconds: until then the shards of a Scheduler may keep memory after their last
-	// timer.
+	// longPause is how long memory is measured in a pause. It is longer than the ten
+	// seconds for which the shards of a Scheduler may keep memory after their last timer.
 	longPause = 15 * time.Second
 )
 

@@ -17,8 +17,8 @@ import (
 type series struct {
 	l      *ledger
 	period time.Duration
-	// once is true if the schedule returns one time and then none. Otherwise the schedule
-	// returns at least left times, and then a run stops the series.
+	// once is true if the schedule returns one time and then none. Otherwise a run stops
+	// the series after left calls of Next.
 	once  bool
 	left  int
 	alive *atomic.Int32 // number of running series

@@ -80,10 +80,10 @@ func settle(t *testing.T) {
 // second third, measured in pauses. In half an hour these are ten minutes apart, so a
 // leak of 900 bytes a second is found.
 //
-// Without a leak, the heap still grows a little at the largest burst so far, for example
-// after the process stood still for a second. A pool then keeps up to 150 kB of spare
-// batches (executor's maxSpares). The runtime keeps half a kilobyte for each goroutine
-// beyond the most so far. moreHeap is three times that growth.
+// Without a leak, the heap still grows a little at each burst that is larger than all
+// before, for example after the process stood still for a second. A pool then keeps up to
+// 150 kB of spare batches (executor's maxSpares). The runtime keeps half a kilobyte for
+// each additional goroutine. moreHeap is three times that growth.
 const moreHeap = 512 << 10
 
 // warmGoroutines runs n goroutines at once. The runtime keeps their memory for later
@@ -103,8 +103,8 @@ func warmGoroutines(n int) {
 // third, measured in pauses. (In the first third, caches fill.) It compares medians of
 // memory and of goroutines, so that no single pause decides.
 //
-// No goroutine more is allowed: an idle Scheduler, pool or Monitor has none, and the
-// test's own are always the same. No descriptor more is allowed either.
+// The number of goroutines must not grow at all: an idle Scheduler, pool or Monitor has
+// none, and the test's own are always the same. Nor must the number of descriptors.
 func flat(t *testing.T, seen []usage) {
 	t.Helper()
 	for i, u := range seen {
