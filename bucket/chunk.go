@@ -63,7 +63,7 @@ func (a *Arena[T]) takeSlot() (i Index, m *memory[T]) {
 		pos = c.firstFree - 1
 		c.firstFree = uint16(m.links[pos&chunkMask].next)
 		s := &m.bodies[pos&chunkMask]
-		s.setLive(s.gen()) // raised when it was freed
+		s.setLive(s.gen()) // setFree has incremented the generation
 	} else {
 		c.firstFresh++
 		m.bodies[pos&chunkMask].setLive(c.gen)

@@ -54,7 +54,7 @@ type keyHeap struct{ *binaryheap.Heap[key] }
 func newKeyHeap(keys ...key) keyHeap {
 	h := binaryheap.NewWith(compare)
 	h.Push(sentinel, sentinel)
-	h.Push(keys...) // O(n): many keys pushed at once are sifted from the bottom up
+	h.Push(keys...) // O(n) for many keys in one call
 	return keyHeap{h}
 }
 

@@ -20,7 +20,7 @@ import (
 // collector frees a queue that nothing refers to.
 type Queue[T any] struct {
 	clock clock.Clock
-	epoch time.Time // moment 0
+	epoch time.Time // moments are nanoseconds since epoch
 
 	// Lock order: a caller's lock (such as that of a Scheduler's shard), then mu, then
 	// the clock's lock. The clock is the only user code that runs under mu.
@@ -31,7 +31,7 @@ type Queue[T any] struct {
 	// keys has a key for each element, and dead keys of some removed elements. Whenever
 	// mu is not held, the first key is not dead.
 	keys     keyHeap
-	elements map[uint64]element[T] // by the number of the Offer
+	elements map[uint64]element[T] // by seq, the number of the Offer
 	peak     int                   // the largest size of the map since it was made
 	seq      uint64                // the number of the last Offer
 
@@ -44,7 +44,7 @@ type Queue[T any] struct {
 
 // An element is a value in the queue with its deadline.
 type element[T any] struct {
-	due int64 // moment
+	due int64 // nanoseconds since the queue's epoch
 	v   T
 }
 
@@ -181,7 +181,7 @@ func (q *Queue[T]) offerLocked(v T, due int64) (Ticket, bool) {
 	first, _ := q.keys.head()
 	head := first == k
 	if head {
-		q.wakeOrSetAlarmLocked() // takers may sleep until a later moment
+		q.wakeOrSetAlarmLocked() // the alarm may be set for a later moment
 	}
 	return Ticket{k.seq}, head
 }

@@ -28,9 +28,9 @@ const fewCallbacks = 8
 // a worker whose callback blocked for an hour would take from the next batch in the same
 // memory.
 type batch struct {
-	next      atomic.Int32 // the callback to take next; each holder may add one past n
+	next      atomic.Int32 // index of the callback to take next; may exceed n
 	n         int32        // the number of callbacks in funcs
-	holders   int32        // workers that may take without the pool's lock; guarded by that lock
+	holders   int32        // number of workers that hold the batch; guarded by the pool's lock
 	queued    bool         // the batch is in the queue's list; guarded by the pool's lock
 	nextBatch *batch
 	funcs     [batchSize]func()
@@ -56,7 +56,7 @@ func (b *batch) waiting() int { return int(b.n - min(b.next.Load(), b.n)) }
 type queue struct {
 	head, tail *batch
 
-	spare      *batch
+	spare      *batch // the first of the spare batches
 	spareCount int
 }
 

@@ -9,7 +9,7 @@ import (
 // A gate is the common part of [Inline] and [Goroutines]. It admits callbacks until it is
 // closed, counts them, and signals when the last one has ended.
 type gate struct {
-	panicHandler func(v any, stack []byte) // nil in a zero Inline or Goroutines, which is refused
+	panicHandler func(v any, stack []byte) // nil in a zero Inline or Goroutines: see mustBeMade
 
 	mu struct {
 		sync.Mutex

@@ -42,8 +42,8 @@ type Pool struct {
 	rejected    uint64
 	panicked    uint64
 	workers     int // workers that have not ended
-	peak        int // the largest value of workers so far
-	starting    int // workers that have not begun to run
+	peakWorkers int // the largest value of workers so far
+	starting    int // workers that were started and have not begun to run
 	workerLimit int // workers may grow up to workerLimit: see check and workerEndedLocked
 	watchdog    watchdog
 	closed      bool
@@ -140,7 +140,7 @@ func (p *Pool) Stats() Stats {
 		Queued:      queued,
 		Running:     running,
 		Workers:     p.workers,
-		PeakWorkers: p.peak,
+		PeakWorkers: p.peakWorkers,
 	}
 }
 
@@ -153,7 +153,7 @@ func (p *Pool) addWorkersLocked() (n int) {
 	}
 	p.workers += n
 	p.starting += n
-	p.peak = max(p.peak, p.workers)
+	p.peakWorkers = max(p.peakWorkers, p.workers)
 	p.watchLocked()
 	return n
 }

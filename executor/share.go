@@ -32,12 +32,12 @@ func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 	w = share.Work{Pool: s, First: fs[0]}
 	p.submitted += uint64(len(fs))
 	p.workers++
-	p.peak = max(p.peak, p.workers)
+	p.peakWorkers = max(p.peakWorkers, p.workers)
 	p.workerLimit++ // until the worker ends
 	if len(fs) > 1 {
 		b := p.queue.addBatch()
 		b.n = int32(copy(b.funcs[:], fs))
-		b.take() // First
+		b.take() // the callback in w.First
 		b.holders++
 		w.Batch = b
 		p.queue.push(fs[b.n:])

@@ -83,7 +83,7 @@ var steps = func() (s [32]uint64) {
 	for exp := range maxThreeExp + 1 {
 		s[grainOfThree(exp)] = 3 << exp
 	}
-	s[bucket.MaxGrain+1] = 1 // no grain
+	s[bucket.MaxGrain+1] = 1 // not a grain of an entry
 	return s
 }()
 

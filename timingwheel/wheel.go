@@ -67,7 +67,7 @@ type Wheel[T any] struct {
 
 	offer func(b bucket.Bucket, place uint32, expiration int64)
 
-	cascaded uint64
+	cascaded uint64 // see Cascaded
 }
 
 // An Option configures a wheel made by [New].

@@ -47,10 +47,10 @@ type hub struct {
 	timers, otherTimers [2]*time.Timer
 	timerAt             int64
 
-	lastRing   int64
+	lastRing   int64 // the moment of the last ring
 	averageGap int64 // moving average of the time between rings
-	lateRings  int   // in a row
-	busyUntil  int64
+	lateRings  int   // number of late rings in a row
+	busyUntil  int64 // the moment until which the descriptor is not used
 }
 
 const (
@@ -61,7 +61,7 @@ const (
 	// for later moments, because while a goroutine waits for a descriptor, the runtime makes
 	// more system calls when it looks for work.
 	nearLimit  = int64(time.Second)
-	closeDelay = int64(20 * time.Millisecond)
+	closeDelay = int64(20 * time.Millisecond) // how long an unused descriptor stays open
 
 	// The guards are set for guardAfter minus the average gap between rings, counted from
 	// the descriptor's moment. If rings are rare, it costs little to set the guards
@@ -69,7 +69,7 @@ const (
 	guardAfter = int64(20 * time.Millisecond)
 	spareAfter = int64(7 * time.Millisecond) // an odd number: few other timers have this period
 	lateAfter  = int64(3 * time.Millisecond) // a ring is late beyond this; even an idle process needs 1.5 ms
-	busyFor    = int64(2 * time.Second)
+	busyFor    = int64(2 * time.Second)      // how long a late descriptor is not used
 
 	// Rings are frequent while the average gap between them is less than 2*minGap. A
 	// longer gap counts as maxGap at most, so that the average recovers from it within
