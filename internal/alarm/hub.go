@@ -121,12 +121,12 @@ func (h *hub) release() {
 		h.mu.Unlock()
 		return
 	}
-	fd := h.descriptor
+	d := h.descriptor
 	h.descriptor = nil
 	h.armLocked(h.now())
 	h.mu.Unlock()
-	if fd != nil {
-		fd.file.Close()
+	if d != nil {
+		d.file.Close()
 	}
 }
 
