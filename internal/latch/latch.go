@@ -9,9 +9,9 @@ import (
 // A Latch counts activities, and lets callers wait until the count is zero. The zero
 // Latch has a count of zero.
 type Latch struct {
-	mu    sync.Mutex
-	count int
-	zero  chan struct{} // closed when n becomes zero; nil unless a Wait blocks
+	mu          sync.Mutex
+	count       int
+	reachedZero chan struct{} // closed when count becomes zero; nil unless a Wait blocks
 }
 
 // Add changes the count by n.
