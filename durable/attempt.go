@@ -18,21 +18,13 @@ type attempt struct {
 	task      Task
 	d         Delivery
 	lease     store.Lease
-	handler   *handler   // nil if unknown
-	storedDue store.Time // the Due in the store
+	handler   *handler   // nil if this Worker does not have it
+	storedDue store.Time // Due as the store has it
 	recordErr error      // why the record cannot be decoded, or nil
-	// recurs says when the task repeats. recurErr is the error if this Worker cannot
-	// read that.
-	recurs   recurrence
-	recurErr error
-	// keeps says that the store may keep something of the run, result being a part of
-	// it.
-	keeps  bool
-	result []byte
-
-	// due is the time for which the task is run. The loop owns it, and then the
-	// goroutine that runs the handler.
-	due store.Time
+	recurs    recurrence // when the task repeats
+	recurErr  error      // why this Worker cannot compute that, or nil
+	keeps     bool       // the task has a Unique or a Retention
+	result    []byte     // from SetResult
 
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -40,31 +32,24 @@ type attempt struct {
 	// leaseTimer cancels ctx shortly before the lease ends.
 	leaseTimer timer.Handle
 
-	// The loop owns these: when the lease was last extended, and the links of the list
-	// leases.
-	renewed    time.Time
-	prev, next *attempt
+	// The loop owns these fields until the handler's goroutine starts, which then owns
+	// them.
 
-	// hangs is when the Worker gives the lease up although the handler has not
-	// returned. start sets it.
-	hangs time.Time
-
-	// after is when the task is due after this run. planned says that after is known.
-	// The goroutine that runs the handler owns both.
-	after   store.When
-	planned bool
-
-	// called says that the handler was called. claimed is when the task was claimed, by
-	// the store's clock. The goroutine that runs the handler owns both.
-	called  bool
+	due     store.Time // when the run is due
+	after   store.When // when the next run is due; zero: there is none
+	planned bool       // the next run's time is computed
+	called  bool       // the handler was called
 	claimed store.Time
 
-	hung bool // guarded by places.mu: the lease was given up
+	// The loop owns these fields.
 
-	// open says that the store may still have the lease. The loop owns it.
-	open bool
-	// reported is guarded by loop.mu.
-	reported bool
+	renewed    time.Time // when the lease was last extended
+	hangs      time.Time // when to give the lease up if the handler has not returned
+	open       bool      // the Worker may still have the lease
+	prev, next *attempt  // in the loop's leaseList
+
+	hung     bool // the lease was given up; guarded by places.mu
+	reported bool // a report was queued; guarded by loop.mu
 }
 
 // A handler is a Handler with its options and counters.
@@ -72,8 +57,8 @@ type handler struct {
 	name string
 	run  Handler // with the middleware around it
 	handlerConfig
-	// labels is the Run's context with the goroutine labels, or nil if the Worker has
-	// no name. The loops own it.
+	// labels is a context with the goroutine labels of the handler. It is nil if the
+	// Worker has no name.
 	labels context.Context
 	n      handlerCounters
 	use
@@ -113,7 +98,7 @@ func (a *attempt) config() *handlerConfig {
 	return &a.handler.handlerConfig
 }
 
-// unknown reports whether this Worker cannot run the task, but another one may.
+// unsupported reports whether this Worker cannot run the task, but another one may.
 func (a *attempt) unknown() bool {
 	// If the record is damaged, the handler's name may be damaged too.
 	return a.recordErr == nil && (a.handler == nil || a.recurErr != nil) || errors.Is(a.recordErr, errNewer)
@@ -134,17 +119,20 @@ func (a *attempt) begin() {
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 }
 
-// asks reports whether prepare may call the task's schedule, which may take any time.
+// mayCallSchedule reports whether prepare may call the task's schedule, which may take
+// any time.
 func (a *attempt) asks() bool { return a.task.Schedule != "" && !a.unknown() }
 
-// prepare completes the Delivery. It returns a report if the attempt ends without a
-// call of the handler. now is the store's time. The loop calls prepare unless asks is
-// true.
+// prepare sets the Delivery's Due. If the handler must not be called, it returns the
+// attempt's report. now is the store's time.
+//
+// The loop calls prepare before it starts the handler's goroutine. If mayCallSchedule
+// is true, that goroutine calls prepare instead.
 func (a *attempt) prepare(now store.Time) (early *report) {
 	defer func() { a.d.Due = a.due.Std() }()
 	switch {
 	case a.unknown():
-		// The program that wrote this record has a Worker that can read it.
+		// The Worker has the handler, but not the schedule or the time zone.
 		if a.handler != nil && a.recurErr != nil {
 			a.loop.w.complain(fmt.Errorf("task %q: %w", printable(a.task.Key), a.recurErr))
 		}
@@ -155,14 +143,15 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 	var over error
 	switch {
 	case a.d.Crashes >= a.loop.w.config.maxCrashes:
-		// The task repeats: otherwise the store would have made it a dead letter.
+		// If the task did not repeat, the store would have made it a dead letter.
 		// Another attempt might crash this worker too.
 		over = errors.New(store.TextPoison)
 	case a.d.Attempt > a.d.MaxAttempts:
 		over = errors.New("durable: the worker of the last attempt crashed")
 	}
-	// Crashed workers have not reported which runs they skipped: until an attempt
-	// fails, the store has the oldest run.
+	// Missed runs are skipped before the first report on the run. If all earlier
+	// attempts crashed, there was no report, and the store still has the oldest missed
+	// run.
 	if a.task.Missed == LatestMissed && a.d.Attempt == a.d.Crashes+1 {
 		more, err := a.skip(now)
 		switch {
@@ -184,13 +173,13 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 	return nil
 }
 
-// run runs on the attempt's goroutine.
+// run is the goroutine of the attempt.
 func (a *attempt) run() {
 	if a.labelled {
 		pprof.SetGoroutineLabels(a.ctx)
 	}
 	var r *report
-	// Deferred, because a handler may end its goroutine.
+	// Deferred, because a handler may call runtime.Goexit.
 	defer func() {
 		if r == nil {
 			r = a.failed(errors.New("durable: the handler ended its goroutine"))
@@ -203,7 +192,7 @@ func (a *attempt) run() {
 	r = a.handle()
 }
 
-// handle runs the handler and returns the report.
+// runHandler calls the handler and returns the report on the attempt.
 func (a *attempt) handle() (r *report) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -217,7 +206,8 @@ func (a *attempt) handle() (r *report) {
 			return early
 		}
 	}
-	// If the schedule fails, it must fail before the run, not after it.
+	// Compute the next run's time first: if the schedule fails, the handler must not
+	// run.
 	if err := a.plan(); err != nil {
 		return a.unplanned(err)
 	}
@@ -239,9 +229,9 @@ func (a *attempt) handle() (r *report) {
 	return a.failed(err)
 }
 
-// withTimeout returns a context that ends with the cause ErrTimeout after d. It uses
-// package context, because most handlers wait for the context. With a virtual clock it
-// uses a timer.
+// withTimeout returns a context that ends with the cause ErrTimeout after d. If the
+// clock is virtual, a timer ends the context, because package context uses the system's
+// clock.
 func (w *Worker) withTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if !w.virtual {
 		return context.WithTimeoutCause(parent, d, ErrTimeout)
@@ -251,7 +241,7 @@ func (w *Worker) withTimeout(parent context.Context, d time.Duration) (context.C
 	return ctx, func() { t.Stop(); cancel(nil) }
 }
 
-// call calls the handler.
+// callHandler calls the handler, and counts the call.
 func (a *attempt) call(ctx context.Context) error {
 	a.called = true
 	a.handler.n.running.Add(1)

@@ -12,8 +12,8 @@ type Move struct {
 	When When
 }
 
-// stored returns the Move as a store's item, with a new generation for the run that it
-// starts.
+// storeItem returns the Move as a store's item. The run that it starts gets a
+// generation of its own.
 func (m Move) stored() (store.Item, error) {
 	if err := checkID(m.ID); err != nil {
 		return store.Item{}, err
@@ -24,22 +24,24 @@ func (m Move) stored() (store.Item, error) {
 
 // RescheduleBatch reschedules many tasks in few commands, and returns an outcome for
 // each. If any item is invalid, no command is sent. Errors are those of
-// [Client.ScheduleBatch]. Both hold for the other batches too.
+// [Client.ScheduleBatch].
 func (c *Client) RescheduleBatch(ctx context.Context, moves []Move) ([]Outcome, error) {
 	return c.moveBatch(ctx, store.Reschedule, moves)
 }
 
-// RequeueBatch requeues many dead letters.
+// RequeueBatch requeues many dead letters. Otherwise it is like
+// [Client.RescheduleBatch].
 func (c *Client) RequeueBatch(ctx context.Context, moves []Move) ([]Outcome, error) {
 	return c.moveBatch(ctx, store.Requeue, moves)
 }
 
-// CancelBatch cancels many tasks, by their keys or IDs.
+// CancelBatch cancels many tasks, by their keys or IDs. Otherwise it is like
+// [Client.RescheduleBatch].
 func (c *Client) CancelBatch(ctx context.Context, ids []string) ([]Outcome, error) {
 	return c.endBatch(ctx, store.Cancel, ids)
 }
 
-// PurgeBatch purges many dead letters.
+// PurgeBatch purges many dead letters. Otherwise it is like [Client.RescheduleBatch].
 func (c *Client) PurgeBatch(ctx context.Context, ids []string) ([]Outcome, error) {
 	return c.endBatch(ctx, store.Purge, ids)
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A handler learns that its task was cancelled when its lease is next extended. The
-// Workers of the Client that has cancelled the task extend the lease at once. The
-// store's answer says whether their attempt is the cancelled one.
+// A Worker learns that a running task was cancelled when it next extends the task's
+// lease. To avoid this delay, the Client that cancels the task makes its own Workers
+// extend the lease at once.
 
-// A workforce is the set of a Client's running Workers.
+// A workerSet is the set of a Client's running Workers.
 type workforce struct {
 	mu      sync.Mutex
 	workers map[*Worker]struct{}
@@ -32,7 +32,8 @@ func (f *workforce) remove(w *Worker) {
 	delete(f.workers, w)
 }
 
-// cancelled notifies the Workers of the items whose tasks are running.
+// notifyCancelled makes the Workers extend the leases of running tasks that were
+// cancelled.
 func (f *workforce) cancelled(shard int, items []store.Item, outcomes []Outcome) {
 	for i, o := range outcomes {
 		if o != Stopping {
@@ -46,7 +47,8 @@ func (f *workforce) cancelled(shard int, items []store.Item, outcomes []Outcome)
 	}
 }
 
-// extendNow makes the loop extend a lease, if it has the lease.
+// extendNow makes the loop extend the lease of the task id at once, if the loop has
+// that lease.
 func (l *loop) extendNow(id string) {
 	l.mu.Lock()
 	l.urgent = append(l.urgent, id)
@@ -54,7 +56,8 @@ func (l *loop) extendNow(id string) {
 	l.wake()
 }
 
-// urgently returns the running attempts whose leases must be extended now.
+// takeUrgent returns the running attempts whose leases must be extended at once. It
+// empties the list of these tasks.
 func (l *loop) urgently() (out []*attempt) {
 	l.mu.Lock()
 	ids := l.urgent

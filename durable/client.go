@@ -11,23 +11,23 @@ import (
 
 // A Client schedules and manages tasks. Make one with [New]. Any number of goroutines
 // may use it. Every method that takes a context sends one or a few commands to the
-// store, returns when the context ends, and is O(log n) in the number of tasks unless
-// it says otherwise.
+// store and returns when the context ends. With n tasks it takes O(log n) unless it
+// says otherwise.
 type Client struct {
 	store *timedStore
 	log   *slog.Logger
 	lanes lanes
-	// schedules are the schedules of WithSchedule, by name.
+	// schedules has the schedules of WithSchedule, by name.
 	schedules map[string]Schedule
 	maxTask   int // bytes
-	// schedule is ScheduleBatch with the middleware around it, or nil if there is no
+	// wrappedSchedule is ScheduleBatch inside the middleware. It is nil if there is no
 	// middleware.
 	schedule ScheduleFunc
 }
 
-// New returns a Client for the tasks in a store. The caller closes the store. New does
-// not access the store; [Client.Check] does. New panics if st is nil or a nil pointer
-// in the interface, or if an option is nil.
+// New returns a Client for the tasks in a store. It does not access the store;
+// [Client.Check] does. The caller closes the store. New panics if an option is nil, or
+// if st is nil or contains a nil pointer.
 func New(st store.Store, opts ...Option) *Client {
 	if v := reflect.ValueOf(st); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic("durable: New: nil Store")
@@ -50,9 +50,9 @@ func (c *Client) shardOf(id string) int { return store.ShardOf(id, c.store.Shard
 // A Health is the result of [Client.Check].
 type Health = store.Health
 
-// Check reports whether the store is usable, and how safely it keeps tasks. A problem
-// that prevents its use is an error, such as [ErrSchema] and [ErrUnsafe]. Other
-// findings are in the Warnings, for example that the tasks are paused. O(shards).
+// Check reports whether the store is usable, and how safely it keeps tasks. A serious
+// problem is an error, such as [ErrSchema] or [ErrUnsafe]. Other findings are in the
+// Warnings, for example that the store is paused. O(shards).
 func (c *Client) Check(ctx context.Context) (Health, error) {
 	h, err := c.store.Check(ctx)
 	if err != nil {
@@ -70,10 +70,10 @@ const textPaused = "the store is paused: no task is claimed until Resume"
 // A Repair counts what [Client.Repair] has checked and corrected.
 type Repair = store.Repair
 
-// Repair checks that every task is in exactly one state, pending, running or dead, and
-// corrects tasks that are not. It is only needed if the store has lost acknowledged
-// data, for example in a failover, a crash or by a disk error. It works in small steps
-// while the store is in use. O(n).
+// Repair corrects tasks that are not in exactly one of the states pending, running and
+// dead. Call it only if the store has lost acknowledged data, for example in a crash or
+// a failover. It works in small steps, and the store may be in use meanwhile. With n
+// tasks it takes O(n).
 func (c *Client) Repair(ctx context.Context) (Repair, error) {
 	var total Repair
 	for shard := range c.store.Shards() {
@@ -89,14 +89,14 @@ func (c *Client) Repair(ctx context.Context) (Repair, error) {
 	return total, nil
 }
 
-// Pause stops workers from claiming tasks until Resume. Tasks that are already claimed
-// run, and scheduling continues. O(shards).
+// Pause stops workers from claiming tasks until Resume. Claimed tasks still run, and
+// tasks can be scheduled. O(shards).
 func (c *Client) Pause(ctx context.Context) error { return c.everywhere(ctx, store.Pause) }
 
 // Resume ends a pause. Tasks that became due during the pause run at once. O(shards).
 func (c *Client) Resume(ctx context.Context) error { return c.everywhere(ctx, store.Resume) }
 
-// everywhere sends a command without items to all shards.
+// toAllShards sends a command without items to all shards.
 func (c *Client) everywhere(ctx context.Context, op store.Op) error {
 	x := c.newCommand(ctx, store.Command{Op: op}, c.store.Shards())
 	x.out = nil // the command has no tasks
@@ -107,7 +107,7 @@ func (c *Client) everywhere(ctx context.Context, op store.Op) error {
 	return err
 }
 
-// sleep waits for d, or returns the context's error.
+// sleep waits for d. If the context ends first, it returns the context's error.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

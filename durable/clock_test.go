@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// A wrapped clock follows the system's clock, but is not the same value: it advances
-// between two readings.
+// A wrapped clock follows the system's clock, but is another value. It advances between
+// two readings.
 type wrapped struct {
 	clock.Clock
 	looks atomic.Int64

@@ -12,18 +12,18 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A command is one call of a method that changes something: a command of package store,
-// for items in any shards.
+// A command is one call of a Client's method that changes tasks. Its items may be for
+// any shards.
 //
-// The items of a shard keep their order. They are sent in chunks; the next chunk is
-// sent when the previous one was answered. If a chunk is not answered, so that its
-// effect is unknown, the shard gets no more chunks. When the command is repeated, it
-// continues with that chunk, with the same stamp.
+// Each shard gets its items in order, in chunks. The next chunk is sent when the
+// previous one was answered. If a chunk is not answered, its effect is unknown, and the
+// shard gets no more chunks. A repeated command continues with that chunk. It has the
+// same stamp, so that the store carries it out only once.
 type command struct {
 	c        *Client
-	command  store.Command // all but its items
+	command  store.Command // without items
 	deadline time.Time     // of the first call's context; zero: none
-	running  chan struct{} // full while the command is repeated; nil before its first UnknownError
+	running  chan struct{} // full while a goroutine repeats the command; nil before its first UnknownError
 
 	// The goroutine that carries out the command owns the fields below.
 
@@ -48,18 +48,18 @@ type chunk struct {
 	bytes int
 }
 
-// maxBytes is the size of a chunk's records from which the next item starts a new
-// chunk. A store takes about a millisecond for such a chunk.
+// chunkBytes is the maximum size of the records in a chunk. A store takes about a
+// millisecond for such a chunk.
 const maxBytes = 512 << 10
 
-// newCommand returns a command for n items, which the caller must add.
+// newCommand returns a command for n items. The caller adds the items.
 func (c *Client) newCommand(ctx context.Context, kind store.Command, n int) *command {
 	x := &command{c: c, command: kind, out: make([]Outcome, n), errs: make([]error, n)}
 	x.deadline, _ = ctx.Deadline()
 	return x
 }
 
-// add adds an item. index is its index in the call.
+// add adds the item that has this index in the call.
 func (x *command) add(index int, item store.Item) {
 	bytes := len(item.Task.Record)
 	if item.Entry != nil {
@@ -72,7 +72,7 @@ func (x *command) addTo(shard, index, bytes int, items []store.Item) {
 	p := x.part(shard)
 	n := len(p.chunks)
 	if n == 0 || len(p.chunks[n-1].items) == store.MaxBatch || p.chunks[n-1].bytes+bytes > maxBytes {
-		// Allocate for an even distribution over the shards.
+		// Expect the items to be spread evenly over the shards.
 		room := min(store.MaxBatch, len(x.errs)/len(x.byShard)*5/4+1)
 		p.chunks = append(p.chunks, chunk{items: make([]store.Item, 0, room), index: make([]int, 0, room)})
 		n++
@@ -83,7 +83,7 @@ func (x *command) addTo(shard, index, bytes int, items []store.Item) {
 	last.bytes += bytes
 }
 
-// part returns the part for a shard.
+// part returns the part for a shard. It creates the part if there is none.
 func (x *command) part(shard int) *part {
 	if x.byShard == nil {
 		x.byShard = make([]*part, x.c.store.Shards())
@@ -95,7 +95,7 @@ func (x *command) part(shard int) *part {
 	return x.byShard[shard]
 }
 
-// one carries out a command for one task.
+// doOne carries out a command for one task.
 func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (Outcome, error) {
 	x := c.newCommand(ctx, kind, 1)
 	x.add(0, item)
@@ -106,8 +106,8 @@ func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (
 	return out[0], err
 }
 
-// do sends what has not been answered, and returns the outcomes and the first error. It
-// returns an UnknownError if the effect on some items is unknown.
+// do sends all chunks that have no answer. It returns the outcomes and the first error.
+// If the effect on some items is unknown, that is an UnknownError.
 func (x *command) do(ctx context.Context) ([]Outcome, error) {
 	if x.lane == nil {
 		x.lane = x.c.lanes.take()
@@ -123,7 +123,7 @@ func (x *command) do(ctx context.Context) ([]Outcome, error) {
 	return x.out, cmp.Or(x.errs...)
 }
 
-// again repeats the command. Goroutines that call it wait for one another.
+// again repeats the command. If several goroutines call it, they take turns.
 func (x *command) again(ctx context.Context) ([]Outcome, error) {
 	select {
 	case x.running <- struct{}{}:
@@ -135,10 +135,11 @@ func (x *command) again(ctx context.Context) ([]Outcome, error) {
 	return slices.Clone(out), err
 }
 
-// maxShardsAtOnce is to how many shards a command is sent at the same time, at most.
+// maxShardsAtOnce is how many shards a command is sent to at the same time.
 const maxShardsAtOnce = 16
 
-// send sends the parts, several at a time.
+// send sends the parts, several at a time. It returns an error if the effect of a part
+// is unknown.
 func (x *command) send(ctx context.Context) (unknown error) {
 	if len(x.parts) == 1 {
 		return x.sendPart(ctx, x.parts[0])
@@ -161,7 +162,7 @@ func (x *command) send(ctx context.Context) (unknown error) {
 	return cmp.Or(errs...)
 }
 
-// sendPart sends the chunks that a shard has not answered. It returns an error if the
+// sendPart sends the chunks of a part that have no answer. It returns an error if the
 // effect of a chunk is unknown.
 func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
 	for ; p.next < len(p.chunks); p.next++ {
@@ -184,15 +185,15 @@ func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
 	return nil
 }
 
-// certain reports whether a command with this error certainly had no effect. If it was
-// sent before, a refusal says nothing about the first time. But a command that is too
-// late never had an effect.
+// surelyNotDone reports whether the chunk certainly had no effect. If it was sent
+// before, most errors are only about the last time. But ErrLate means that it never had
+// an effect.
 func certain(err error, before bool) bool {
 	return errors.Is(err, store.ErrLate) || !before && errors.Is(err, ErrNotDone)
 }
 
-// A refusedLater is the error of a command that was sent before. It matches its error,
-// but not ErrNotDone and the like, because these are only about the last attempt.
+// A repeatError is the error of a repeated command. It does not match errors such as
+// ErrNotDone: the command had no effect this time, but may have had one before.
 type refusedLater struct{ err error }
 
 func (e refusedLater) Error() string      { return e.err.Error() }

@@ -16,8 +16,8 @@ type Copied struct {
 }
 
 // ErrChanged is returned by [Copy] and [Export] if the source was used during the call.
-// The tasks that were read have been written, but some may be missing, and some may no
-// longer exist in the source.
+// All tasks that were read have been written. Other tasks may be missing, and some may
+// no longer exist in the source.
 var ErrChanged = errors.New("durable: the source was used during the copy: stop its workers and clients, empty the destination, and repeat")
 
 // Copy copies all tasks from src to dst: pending tasks with their attempts, repeating
@@ -25,21 +25,21 @@ var ErrChanged = errors.New("durable: the source was used during the copy: stop 
 // src does not change.
 //
 // Stop the workers and clients of src first. If a task runs nevertheless, Copy copies
-// it as due at once, or with the time for which it was scheduled again; it omits a task
-// that is running and cancelled. The commands of senders, the counters, the limits and the
-// pause of src are not copied.
+// it as due at once. If it was also scheduled again, Copy copies it with its new time;
+// if it was cancelled, Copy omits it. Counters, limits and a pause are not copied. dst
+// does not recognize commands that were sent to src before.
 //
-// Copy pauses dst and leaves it paused, so that no task runs before all are copied, and
-// none runs twice if Copy is repeated after an error. Tasks that dst already has do not
+// Copy pauses dst and leaves it paused. So no task runs before all are copied, and none
+// runs twice if Copy is repeated after an error. Tasks that dst already has do not
 // change, and wait too. Call [Client.Resume] when src is out of use. After an error,
-// first wait until one minute has passed: until then a command may still arrive.
+// also wait for a minute: until then a command of Copy may still arrive.
 //
 // If src was used during or after Copy, empty dst before repeating Copy. Otherwise dst
-// would run tasks that src has since finished, cancelled or changed.
+// would run tasks that src has finished, cancelled or changed since.
 //
-// Copy returns an [ErrInvalid] and changes nothing if dst and src are the same value. It
-// does not recognize two values that use the same file or server: it then copies nothing,
-// but leaves the store paused. The cost is that of [Client.List], and O(n) writes.
+// If dst and src are the same value, Copy changes nothing and returns an [ErrInvalid].
+// If they are two values for the same file or server, Copy only pauses the store. The
+// cost is that of [Client.List] and of O(n) writes.
 func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	to, from := New(dst), New(src)
 	if dst == src {
@@ -56,7 +56,8 @@ func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	return c.done, err
 }
 
-// forEach calls f with each entry that a copy of the store contains.
+// forEachEntry calls f with each entry that a copy of the store contains. It returns
+// ErrChanged if the store was used meanwhile.
 func forEach(ctx context.Context, c *Client, f func(context.Context, *store.Entry) error) error {
 	before, err := c.Stats(ctx)
 	if err != nil {
@@ -69,7 +70,7 @@ func forEach(ctx context.Context, c *Client, f func(context.Context, *store.Entr
 		}
 		seen[e.State]++
 		if e.Stopping && !e.Following {
-			continue // the task ends with its attempt
+			continue // the task was cancelled
 		}
 		if err := f(ctx, &e); err != nil {
 			return err
@@ -87,7 +88,7 @@ func forEach(ctx context.Context, c *Client, f func(context.Context, *store.Entr
 	return nil
 }
 
-// importing is the state of a copy or an import: it sends entries in batches.
+// An importer sends entries to a store, in batches.
 type importing struct {
 	dst   *Client
 	items []store.Item
@@ -96,10 +97,10 @@ type importing struct {
 }
 
 const (
-	// maxOnTheWay is how long an import may take to arrive. If it arrived after its
-	// tasks were done, they would run again.
+	// importTimeout is how long an import may take to reach the store. If it arrived
+	// after its tasks were done, they would run again.
 	maxOnTheWay = time.Minute
-	// maxImport is the size of the waiting records from which they are sent.
+	// importBytes is the size of the collected records at which they are sent.
 	maxImport = maxShardsAtOnce * maxBytes
 )
 
@@ -119,7 +120,7 @@ func (c *importing) add(ctx context.Context, e *store.Entry) error {
 	return c.flush(ctx)
 }
 
-// flush sends the entries that wait.
+// flush sends the collected entries.
 func (c *importing) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, maxOnTheWay)
 	defer cancel()

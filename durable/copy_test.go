@@ -20,7 +20,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// queue creates a store with about 8 n tasks in all states, and names that are not UTF-8.
+// queue creates a store with about 8 n tasks, in all states and with names that are not
+// UTF-8.
 func queue(t *testing.T, mem *memstore.Store, n int) *durable.Client {
 	t.Helper()
 	c := durable.New(mem, quiet)
@@ -46,7 +47,7 @@ func queue(t *testing.T, mem *memstore.Store, n int) *durable.Client {
 	require.NoError(t, err)
 	require.Equal(t, durable.Moved, out)
 
-	// A worker that has died has claimed these.
+	// These tasks were claimed by a worker that died.
 	for i := range n {
 		for _, what := range []string{"running", "follows", "cancelled"} {
 			schedule(t, c, durable.Task{Key: fmt.Sprint(what, i)}, durable.After(0))
@@ -91,7 +92,7 @@ func entries(t *testing.T, st store.Store) map[string]store.Entry {
 	return all
 }
 
-// moved returns the entries as a copy of the store should have them.
+// moved returns the entries that a copy of the store should have.
 func moved(all map[string]store.Entry, now store.Time) map[string]store.Entry {
 	for id, e := range all {
 		switch {
@@ -114,7 +115,8 @@ func now(t *testing.T, st store.Store) store.Time {
 	return now
 }
 
-// through has the two ways to move a queue: directly, and through a file.
+// through has the two ways to move tasks to another store: directly, and through a
+// file.
 var through = map[string]func(dst, src store.Store) (durable.Copied, error){
 	"Copy": func(dst, src store.Store) (durable.Copied, error) { return durable.Copy(ctx, dst, src) },
 	"File": func(dst, src store.Store) (durable.Copied, error) {
@@ -131,7 +133,7 @@ var through = map[string]func(dst, src store.Store) (durable.Copied, error){
 	},
 }
 
-// A queue moves to a store with another number of shards, with all its attempts, even if
+// All tasks and their attempts move to a store with another number of shards, even if
 // commands fail.
 func TestCopy(t *testing.T) {
 	for name, move := range through {
@@ -164,8 +166,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// Workers use the new store while a copy fails and is repeated: no task runs before all
-// are copied, and then each runs once.
+// Workers use the new store while a copy fails and is repeated. No task runs before all
+// are copied. Then each runs once.
 func TestCopy_NothingRunsTwice(t *testing.T) {
 	for name, move := range through {
 		t.Run(name, func(t *testing.T) {
@@ -201,8 +203,8 @@ func TestCopy_NothingRunsTwice(t *testing.T) {
 	}
 }
 
-// Tasks that the destination already has stay, even if the source has the same key, and
-// wait until Resume.
+// Tasks that the destination already has stay, even if the source has the same key.
+// They wait until Resume.
 func TestCopy_IntoAStoreThatHasTasks(t *testing.T) {
 	for name, move := range through {
 		t.Run(name, func(t *testing.T) {
@@ -233,8 +235,8 @@ func TestCopy_IntoAStoreThatHasTasks(t *testing.T) {
 	}
 }
 
-// A copy of a store onto itself is refused. If the store is not recognized, the copy
-// pauses it and changes nothing else.
+// A copy of a store to itself is refused. If Copy does not recognize the store, it
+// pauses the store and changes nothing else.
 func TestCopy_OntoItself(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -253,7 +255,7 @@ func TestCopy_OntoItself(t *testing.T) {
 	})
 }
 
-// tardy is a store at which the first import arrives late.
+// tardy is a store that receives the first import late.
 type tardy struct {
 	store.Store
 	imports int
@@ -278,8 +280,9 @@ func (s *tardy) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 	return s.Store.Change(ctx, shard, st, c)
 }
 
-// A command without an answer has no effect after the context's deadline or, without one,
-// after a minute. Its task may be done by then.
+// The first copy gets no answer. Its import arrives later, when the task may already be
+// done, and has no effect: the context's deadline has passed, or a minute if there is
+// no deadline.
 func TestCopy_LandsLate(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"with a deadline": 2 * time.Second, "without": time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -314,7 +317,7 @@ func TestCopy_LandsLate(t *testing.T) {
 	}
 }
 
-// A store that takes more than a minute for a command is too slow to be copied into.
+// Copy fails if the store takes more than a minute for a command.
 func TestCopy_IntoATardyStore(t *testing.T) {
 	bubble(t, func(t *testing.T, src *memstore.Store) {
 		schedule(t, durable.New(src, quiet), durable.Task{Key: "k"}, durable.After(time.Hour))
@@ -351,7 +354,7 @@ func TestCopy_OfASourceInUse(t *testing.T) {
 	}
 }
 
-// used is a store that changes while it is listed.
+// used is a store whose tasks change while they are listed.
 type used struct {
 	store.Store
 	use func()
@@ -365,7 +368,7 @@ func (u *used) List(ctx context.Context, shard int, f store.Filter, c store.Curs
 	return u.Store.List(ctx, shard, f, c, limit)
 }
 
-// export returns the file of a small queue, and the queue's entries.
+// export returns a file with a few tasks, and their entries.
 func export(t *testing.T) (file []byte, want map[string]store.Entry) {
 	t.Helper()
 	var b bytes.Buffer
@@ -378,8 +381,8 @@ func export(t *testing.T) (file []byte, want map[string]store.Entry) {
 	return b.Bytes(), want
 }
 
-// Import detects every damage: a file that was cut off or changed is an error, and the
-// imported tasks are correct.
+// Import detects all damage. If a file was cut off or changed, it returns an error, and
+// the tasks that it has imported are correct.
 func TestImport_DamagedFile(t *testing.T) {
 	file, want := export(t)
 	step := 1
@@ -420,8 +423,8 @@ func TestImport_DamagedFile(t *testing.T) {
 	try("a long line", append(bytes.Clone(lines[0]), bytes.Repeat([]byte("x"), 3<<20)...))
 }
 
-// A file with damage near its end is imported up to the damage, and the repaired file
-// completely.
+// Import imports a damaged file up to the damage. A second Import, with the repaired
+// file, imports the rest.
 func TestImport_GoesOn(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -485,7 +488,7 @@ func TestExport_WriterThatFails(t *testing.T) {
 	})
 }
 
-// The format must stay compatible: the first version wrote this file.
+// Import must still read this file, which the first version of Export wrote.
 func TestImport_FirstVersion(t *testing.T) {
 	file := `{"format":"tickless tasks","version":1,"time":"2026-01-02T03:04:05.000006Z"}
 {"id":"order-17","handler":"remind","record":"AWdlbmVyYXRpAGJvZHk=","state":"pending","at":"2026-01-02T04:04:05Z","due":"2026-01-02T03:04:05Z","attempts":2,"crashes":1,"failures":[{"attempt":1,"time":"2026-01-02T03:04:05.5Z","text":"<busy>"}]}

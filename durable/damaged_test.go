@@ -12,7 +12,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// damaging is a store that finds the records of tasks damaged, including the handlers'
+// damaging is a store that returns tasks with damaged records and damaged handler
 // names.
 type damaging struct{ store.Store }
 
@@ -24,8 +24,8 @@ func (d damaging) Do(ctx context.Context, shard int, s store.Stamp, r store.Roun
 	return a, err
 }
 
-// A task with an unreadable record becomes a dead letter, and is not handed back for
-// ever.
+// A task with an unreadable record becomes a dead letter. Otherwise workers would hand
+// it back for ever.
 func TestWorker_BuriesWhatIsDamaged(t *testing.T) {
 	bubble(t, func(t *testing.T, st *memstore.Store) {
 		c := durable.New(damaging{st}, quiet)

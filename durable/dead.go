@@ -8,14 +8,16 @@ import (
 )
 
 // A dead letter is a run that failed for good: it has used all attempts, its handler
-// returned [NoRetry], it crashed its workers too often, or it was missed. It stays
-// until it is requeued, purged or scheduled again. [Client.List] with the State [Dead]
-// lists dead letters. A repeating task has at most one, for its latest failed run.
+// returned [NoRetry], it crashed its workers too often, or it was late (see
+// [DeadMissed]). It stays until it is requeued, purged or scheduled again.
+// [Client.List] with the State [Dead] lists dead letters. A repeating task has at most
+// one, for its latest failed run.
 
 // Requeue makes a dead letter a pending task again, due at the time w, with its full
-// number of attempts. For a repeating task, Requeue repeats the latest failed run once,
-// as a separate task that may run at the same time as the repeating one. Cancel it by
-// its [Info.ID]. The outcome is Moved, or Absent if there is no such dead letter.
+// number of attempts. The outcome is Moved, or Absent if there is no such dead letter.
+//
+// For a repeating task, Requeue repeats the latest failed run once, as a separate task.
+// Both tasks may run at the same time. To cancel the separate task, use its [Info.ID].
 func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error) {
 	item, err := Move{id, w}.stored()
 	if err != nil {
@@ -32,7 +34,7 @@ func (c *Client) Purge(ctx context.Context, id string) (Outcome, error) {
 	return c.one(ctx, store.Command{Op: store.Purge}, store.Item{ID: id})
 }
 
-// checkID checks a key or the ID of a dead letter or requeued run, as stores do.
+// checkID checks an id as stores do: a key, or the ID of a dead letter or requeued run.
 func checkID(id string) error {
 	const longest = 1 + 20 // a NUL and a time
 	key := store.KeyOf(id)
@@ -46,10 +48,10 @@ func checkID(id string) error {
 }
 
 // RequeueAll requeues all dead letters that match a filter, due at the time w, as
-// [Client.Requeue] does, and returns how many. It ignores the filter's State. Runs that
-// become dead letters during the call stay, so that a task that fails at once does not
-// prolong the call for ever. RequeueAll ends at the first error. The cost is that of
-// [Client.List], and O(n) writes.
+// [Client.Requeue] does. It returns how many. It ignores the filter's State. Runs that
+// become dead letters during the call stay dead letters, so that the call ends even if
+// requeued tasks fail at once. RequeueAll ends at the first error. The cost is that of
+// [Client.List] and of O(n) writes.
 func (c *Client) RequeueAll(ctx context.Context, f Filter, w When) (int, error) {
 	if _, err := w.stored(); err != nil {
 		return 0, err
@@ -103,7 +105,7 @@ func (c *Client) eachDead(ctx context.Context, f Filter, do func(ids []string) (
 	return n, flush()
 }
 
-// latest returns the latest time that the clock of any shard shows.
+// latestNow returns the latest time that the clock of any shard shows.
 func (c *Client) latest(ctx context.Context) (time.Time, error) {
 	var latest store.Time
 	for shard := range c.store.Shards() {

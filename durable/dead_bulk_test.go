@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// unreadable creates dead letters: the second has a damaged record, the third a record
-// of a future version.
+// unreadable creates three dead letters. The second has a damaged record, the third a
+// record of a future version.
 func unreadable(t *testing.T) *durable.Client {
 	t.Helper()
 	mem := memstore.New(memstore.WithShards(1))
@@ -42,8 +42,8 @@ func unreadable(t *testing.T) *durable.Client {
 	return c
 }
 
-// A dead letter that cannot be decoded is purged and requeued like the others, because
-// the command only needs its ID.
+// Dead letters that cannot be decoded are purged and requeued like others, because the
+// commands only need their IDs.
 func TestDead_AllWithWhatCannotBeDecoded(t *testing.T) {
 	for name, call := range map[string]func(*durable.Client) (int, error){
 		"PurgeAll": func(c *durable.Client) (int, error) { return c.PurgeAll(ctx, durable.Filter{}) },
@@ -65,8 +65,8 @@ func TestDead_AllWithWhatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// A task that cannot be decoded is listed with an error and the fields that are known,
-// and the list continues.
+// A task that cannot be decoded is listed with an error and the fields that are known.
+// The list continues after it.
 func TestList_GoesOnBehindWhatCannotBeDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := unreadable(t)

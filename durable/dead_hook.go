@@ -6,14 +6,14 @@ import (
 )
 
 // WithDeadHook sets a function that the Worker calls when a task becomes a dead letter,
-// for example to raise an alert. The function gets the last attempt and its error, and
-// runs on a goroutine of its own. Run waits for it as for handlers, and cancels ctx
-// when it returns. A panic is logged.
+// for example to raise an alert. The function gets the last attempt and its error. It
+// runs on a goroutine of its own, and a panic is logged. Run waits for it as for
+// handlers; ctx ends when Run returns.
 //
-// The call comes after the store has confirmed the dead letter, so it does not happen
-// if the process ends in between. There is no call for a task whose workers crashed too
-// often, because the store makes that dead letter: Stats counts it as Died.
-// WithDeadHook panics if f is nil.
+// The Worker calls the function after the store has confirmed the dead letter. If the
+// process ends before that, there is no call. Nor is there one if the store itself
+// makes the dead letter, because the task's workers crashed too often: Stats counts it
+// as Died. WithDeadHook panics if f is nil.
 func WithDeadHook(f func(ctx context.Context, d Delivery, err error)) HandlerOption {
 	if f == nil {
 		panic("durable: WithDeadHook: nil function")
@@ -21,7 +21,7 @@ func WithDeadHook(f func(ctx context.Context, d Delivery, err error)) HandlerOpt
 	return handlerOption(func(c *handlerConfig) { c.deadHook = f })
 }
 
-// callDeadHook calls the hook for a task that this report has made a dead letter.
+// callDeadHook calls the hook for a dead letter that this report has made.
 func (w *Worker) callDeadHook(r *report) {
 	hook := r.a.config().deadHook
 	if hook == nil {
@@ -38,8 +38,7 @@ func (w *Worker) callDeadHook(r *report) {
 	})
 }
 
-// waitForHooks waits until the dead hooks have returned, or until the Run must not wait
-// any longer.
+// waitForHooks waits until all dead hooks have returned, or the Run must stop waiting.
 func (w *Worker) waitForHooks(r *currentRun) {
 	returned, hooks := make(chan struct{}), w.hooks // the next Run has others
 	go func() {

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A deadLimit is what WithDeadLimit sets.
+// A deadLimit has the arguments of WithDeadLimit.
 type deadLimit struct {
 	age  time.Duration
 	most int
 }
 
-// WithDeadLimit makes the Worker purge dead letters of the store that are older than
-// age, and the oldest ones if there are more than most. Zero means no limit, which is
-// the default for both. The Worker checks once a minute and purges in batches of 200;
-// [WorkerStats.Purged] counts the purged ones. One such Worker for each store is
-// enough. WithDeadLimit panics if a number is negative.
+// WithDeadLimit makes the Worker purge dead letters that are older than age. If there
+// are more than count, it also purges the oldest ones. Zero means no limit, and is the
+// default for both. The Worker checks once a minute and purges in batches of 200;
+// [WorkerStats.Purged] counts them. One such Worker for each store is enough.
+// WithDeadLimit panics if age or count is negative.
 func WithDeadLimit(age time.Duration, most int) WorkerOption {
 	if age < 0 || most < 0 {
 		panic(fmt.Sprintf("durable: WithDeadLimit: must not be negative, got %v and %d", age, most))
@@ -24,7 +24,7 @@ func WithDeadLimit(age time.Duration, most int) WorkerOption {
 	return workerOption(func(c *workerConfig) { c.dead = deadLimit{age, most} })
 }
 
-// limitDead purges dead letters until the context ends.
+// limitDead purges dead letters that exceed the limit, until the context ends.
 func (w *Worker) limitDead(ctx context.Context) {
 	const batch = 200
 	for {
@@ -43,8 +43,8 @@ func (w *Worker) limitDead(ctx context.Context) {
 	}
 }
 
-// purgeOldest purges up to most dead letters that exceed the limit, and returns how
-// many.
+// purgeOldest purges the oldest dead letters that exceed the limit, at most batch of
+// them. It returns how many.
 func (w *Worker) purgeOldest(ctx context.Context, most int) (n int, err error) {
 	limit := w.config.dead
 	var excess int64

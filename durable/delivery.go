@@ -15,44 +15,44 @@ type Delivery struct {
 	Body    []byte
 	Headers map[string]string // nil if there are none
 
-	// Due is when the run was first due, to the microsecond. All attempts at a run have
-	// the same Due; each run of a repeating task has its own.
+	// Due is when the run was first due, to the microsecond. It is the same for all
+	// attempts at the run.
 	Due time.Time
 	// Attempt is the number of this attempt at the run, from 1. Attempts whose worker
-	// crashed count, and so do attempts whose schedule panicked before the handler was
-	// called. An attempt that was handed back does not count.
+	// crashed or whose schedule panicked count. Attempts that were handed back do not.
 	Attempt int
 	// MaxAttempts is the number of attempts after which a failed run becomes a dead
 	// letter.
 	MaxAttempts int
-	// Crashes is how many earlier attempts ended with a lost lease.
+	// Crashes is how many earlier attempts ended with a lost lease, usually because the
+	// worker crashed.
 	Crashes int
 	// Token is the fencing token. Of two attempts at tasks with the same key, the later
-	// one has the larger token. A receiver that remembers the largest token of each key
-	// and refuses smaller ones is safe from a worker that was frozen and continues.
+	// one has the larger token. So the receiver of a handler's requests can recognize
+	// requests from a worker that was frozen and continues. It remembers the largest
+	// token of each key and refuses smaller ones.
 	//
-	// If the receiver refuses the token, the handler should return an ordinary error or
-	// [HandBack], but not [NoRetry]. If the lease was lost, the worker's report is
-	// refused anyway. But a requeued run of a repeating task may run at the same time
-	// as the task, with the same key, and the smaller token may arrive last: the next
-	// attempt then has a larger token.
+	// If the receiver refuses the token, return an ordinary error or [HandBack], but
+	// not [NoRetry]. The lease may be valid: if a repeating task and its requeued run
+	// run at the same time, the request with the smaller token may arrive last. The
+	// next attempt then has a larger token.
 	Token int64
 	// Concurrency is how many handlers the worker runs at a time. A handler can use it
-	// to limit its own share and return [HandBack].
+	// to limit its own share, and return [HandBack] beyond that.
 	Concurrency int
 
-	// gen is the generation: it differs between tasks that were scheduled with the same
-	// key, and between runs that were requested separately.
+	// generation identifies what was scheduled. Each Schedule, Reschedule and Requeue
+	// starts a new one.
 	gen string
-	// result is where SetResult stores the result, or nil if results are not kept.
+	// result is where SetResult stores the result. It is nil if the task has no
+	// Retention.
 	result *[]byte
 }
 
-// IdempotencyKey is the same for all attempts at one run of one task, and different for
-// everything else: for another run of a repeating task, for a task that is scheduled
-// later with the same key, and for a run that Reschedule of a running task or Requeue
-// of a dead letter starts, even if it is due at the same time. It consists of letters,
-// digits and dashes.
+// IdempotencyKey is the same for all attempts at one run of one task. Any other run has
+// another key, even if it is due at the same time: the next run of a repeating task, a
+// task that is scheduled later with the same key, and a run that Reschedule or Requeue
+// starts. It consists of letters, digits and dashes.
 func (d *Delivery) IdempotencyKey() string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder
@@ -66,15 +66,15 @@ func (d *Delivery) IdempotencyKey() string {
 }
 
 // A Handler carries out a task. If it returns nil, the run has succeeded. If it returns
-// an error or panics, the worker tries again after exponential delays until all
-// attempts are used, and then makes the run a dead letter. [NoRetry], [RetryAfter] and
-// [HandBack] return errors that change this.
+// an error or panics, the worker tries again after exponential delays. When all
+// attempts are used, the run becomes a dead letter. The errors of [NoRetry],
+// [RetryAfter] and [HandBack] change this.
 //
 // The context is cancelled when the attempt's timeout is over, when the worker could
 // not extend the lease, when the task is cancelled, and when the worker's shutdown
 // timeout is over. context.Cause returns the reason. A handler that does not return
-// keeps occupying its place in the worker.
+// still occupies its place in the worker.
 //
 // A run is delivered at least once: after a crash, a lost connection or a lost lease it
-// is delivered again, while the earlier attempt may still be running.
+// is delivered again. The earlier attempt may still be running then.
 type Handler func(ctx context.Context, d Delivery) error

@@ -6,7 +6,7 @@
 //
 //	client := durable.New(memstore.New()) // or another store
 //
-//	// Here, or in any other process that has the store:
+//	// Here, or in another process with the same store:
 //	w := durable.NewWorker(client)
 //	w.Handle("remind", func(ctx context.Context, d durable.Delivery) error {
 //		return send(ctx, d.Key, d.Body)
@@ -33,9 +33,9 @@
 //
 // # Guarantees
 //
-//   - A task that was scheduled without an error runs at least once, as long as the store keeps
-//     its data and a worker has the task's handler. Exceptions are tasks that are cancelled or
-//     replaced, and late ones for which [Missed] says otherwise.
+//   - A task that was scheduled without an error runs at least once, if the store keeps its
+//     data and a worker has the task's handler. Exceptions are tasks that are cancelled or
+//     replaced, and late tasks for which [Missed] says otherwise.
 //   - A task never runs early, by the store's clock.
 //   - A slow handler does not starve the others: see [WithHandlerConcurrency], [WithRate] and
 //     [WithWeight], and [Client.SetLimit] for all workers of a store together.
@@ -43,10 +43,10 @@
 //     tasks when the leases have expired. A repeated attempt has a larger fencing token and the
 //     same idempotency key.
 //   - If Cancel returns Removed, the task does not run any more.
-//   - Each command has its effect once, however often it is sent. If the effect is unknown, the
+//   - Each command has its effect once, however often it is sent. If its effect is unknown, the
 //     error is an [UnknownError], whose method Again finds out.
 //   - Every call returns when its context ends.
-//   - A worker leaves a task whose handler or schedule it does not have to other workers. That
+//   - A worker that lacks a task's handler or schedule leaves the task to other workers. That
 //     does not count as an attempt.
 //   - After a downtime every task that became due runs, the oldest first, or as [Missed] says.
 //   - Dead letters stay until they are requeued or purged, or [WithDeadLimit] purges them.

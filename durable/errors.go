@@ -18,41 +18,40 @@ var (
 	ErrUnknown = errors.New("durable: unknown whether the command was carried out")
 
 	// ErrNotDone matches, with errors.Is, errors of commands that certainly had no
-	// effect. It never matches an [UnknownError]. After a call for many tasks it
-	// applies to the tasks whose outcome is Unknown; the command had its effect on the
-	// others.
+	// effect. It never matches an [UnknownError]. After a call for many tasks, the
+	// command had no effect on the tasks whose outcome is Unknown, and had its effect
+	// on the others.
 	ErrNotDone = store.ErrNotDone
 	// ErrBusy is returned if too many commands are waiting for the store. The command
 	// had no effect.
 	ErrBusy = store.ErrBusy
 	// ErrFull is returned if the store is out of space. The command had no effect.
 	ErrFull = store.ErrFull
-	// ErrSchema is returned if the store has another number of shards or another data
-	// format than this program expects.
+	// ErrSchema is returned if the number of shards or the data format of the store is
+	// not what this program expects.
 	ErrSchema = store.ErrSchema
 	// ErrUnsafe is returned by [Client.Check] and [Worker.Run] if the store may discard
 	// tasks.
 	ErrUnsafe = store.ErrUnsafe
 
 	// ErrClosed is returned by [Worker.Run] after [Worker.Close] or [Worker.Shutdown].
-	// It is also the cause of a handler's context that is cancelled because the
-	// worker's shutdown timeout is over. The task is then handed back, and the attempt
-	// does not count.
+	// It is also the cause of a handler's context that the Worker cancels because its
+	// shutdown timeout is over. The task is then handed back, and the attempt does not
+	// count.
 	ErrClosed = errors.New("durable: the worker is closed")
-	// ErrNotHandedBack is returned by [Worker.Run] if the store has not confirmed the
-	// reports of some attempts because it did not answer. Unless a report has arrived
-	// nevertheless, the task runs again when its lease has expired. The same applies to
-	// tasks of a claim that was not answered.
+	// ErrNotHandedBack is returned by [Worker.Run] if the store did not confirm the
+	// reports on some attempts. Their tasks run again when their leases have expired,
+	// unless the reports arrived nevertheless. So do tasks that were claimed without an
+	// answer.
 	ErrNotHandedBack = errors.New("durable: the worker has ended without an answer to its last reports")
-	// ErrLeaseLost is the cause ([context.Cause]) of a handler's context that is
-	// cancelled because the worker could not extend the lease: another worker may be
-	// running the task.
+	// ErrLeaseLost is the cause ([context.Cause]) of a handler's context if the worker
+	// could not extend the lease. Another worker may be running the task.
 	ErrLeaseLost = errors.New("durable: the lease was lost")
-	// ErrCancelled is the cause of a handler's context that is cancelled because of
-	// [Client.Cancel].
+	// ErrCancelled is the cause of a handler's context if [Client.Cancel] cancelled the
+	// task.
 	ErrCancelled = errors.New("durable: the task was cancelled")
-	// ErrTimeout is the cause of a handler's context that is cancelled because the
-	// attempt has exceeded its timeout.
+	// ErrTimeout is the cause of a handler's context if the attempt exceeded its
+	// timeout.
 	ErrTimeout = errors.New("durable: the attempt took too long")
 )
 
@@ -60,8 +59,8 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// errLate is the error of a command that reached the store after the deadline of its
-// context.
+// errLate is the error of a command that reached the store after its context's
+// deadline.
 var errLate = fmt.Errorf("durable: %w: %w", ErrNotDone, context.DeadlineExceeded)
 
 // explain translates a store's error into an error of this package.
@@ -78,8 +77,8 @@ func explain(err error) error {
 }
 
 // An UnknownError is the error of a command that was sent but not answered. The command
-// may have had its effect, or may still have it, but not after the deadline of its
-// context, by the store's clock. [UnknownError.Again] finds out.
+// may have had its effect, or may still have it until its context's deadline, by the
+// store's clock. [UnknownError.Again] finds out.
 type UnknownError struct {
 	Err   error // what went wrong
 	again func(context.Context) ([]Outcome, error)
@@ -90,16 +89,16 @@ func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
 
 // Again sends the same command again. It returns one outcome for each task of the call.
 // If the store has already carried out the command, Again returns the outcomes of that
-// time and has no further effect. If it has not, the store carries it out now, unless the
-// first call's context had a deadline that has passed: then the error is
-// [context.DeadlineExceeded], and the command never has an effect.
+// time and changes nothing. If not, the store carries out the command now. But if the
+// deadline of the first call's context has passed, the command never has an effect, and
+// the error is [context.DeadlineExceeded].
 //
 // Another UnknownError means that there was no answer again. With any other error the
 // command had no effect on the tasks whose outcome is Unknown. It may have had its
 // effect on other tasks of the call: do not schedule those again.
 //
-// The store keeps the answers for a day. Several goroutines may call Again: one
-// waits for the other.
+// The store keeps the answers for a day. If several goroutines call Again, they take
+// turns.
 func (e *UnknownError) Again(ctx context.Context) ([]Outcome, error) {
 	if e.again == nil { // not made by this package
 		return nil, e

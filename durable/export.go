@@ -15,7 +15,7 @@ import (
 // Export writes all tasks of a store to w, in the format that [Import] reads, and
 // returns how many. docs/durable.md describes the format. The store must be out of use
 // and does not change: see [Copy]. If the error is [ErrChanged], the file is complete
-// and contains the tasks that were read. Export buffers its writes. The cost is that of
+// and has the tasks that were read. Export buffers its writes. The cost is that of
 // [Client.List].
 func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 	x := &exporting{w: bufio.NewWriterSize(w, 64<<10)}
@@ -29,15 +29,16 @@ func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 	return x.tasks, err
 }
 
-// exporting is the state of one call of Export.
+// An exporter is the state of one call of Export.
 type exporting struct {
 	w     *bufio.Writer
-	crc   uint32 // of all that was written
+	crc   uint32 // of all bytes written
 	tasks int
-	block int // bytes since the latest sum
+	block int // bytes since the latest checksum
 }
 
-// blockBytes is how much data a reader buffers until it can verify a checksum.
+// blockBytes is how many bytes follow one another without a checksum. A reader must
+// buffer them until it can verify them.
 const blockBytes = 1 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

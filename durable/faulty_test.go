@@ -13,12 +13,12 @@ var errFault = errors.New("the connection has failed")
 // faulty is a store behind a connection that fails.
 type faulty struct {
 	store.Store
-	// lose reports whether a command is carried out but its answer is lost. refuse
-	// reports whether a command does not arrive. A nil function means never.
+	// If lose returns true, a command is carried out, but its answer is lost. If refuse
+	// returns true, a command does not arrive. A nil function means false.
 	lose, refuse func() bool
-	later        atomic.Pointer[func() bool] // lose, when it was set later
-	frozen       atomic.Bool                 // calls end with their contexts alone
-	checks       atomic.Int32
+	later        atomic.Pointer[func() bool] // another lose, for setLose during the test
+	frozen       atomic.Bool                 // calls wait until their contexts end
+	checks       atomic.Int32                // how many calls of Check fail
 }
 
 func (f *faulty) setLose(lose func() bool) { f.later.Store(&lose) }
@@ -73,7 +73,7 @@ func (f *faulty) Check(ctx context.Context) (store.Health, error) {
 	return f.Store.Check(ctx)
 }
 
-// some returns a function that returns true n times in m, and never more than 20 times
+// ratio returns a function that returns true n times in m, and never more than 20 times
 // in a row.
 func some(n, m uint64) func() bool {
 	var x atomic.Uint64

@@ -13,8 +13,9 @@ import (
 )
 
 // The file that Export writes has lines of JSON: a header, one line for each task, and
-// checksums, the last of which marks the end. A checksum covers all bytes before its
-// line, so that a reader knows at each checksum that the file is undamaged up to there.
+// checksums. The last line is a checksum that marks the end. A checksum covers all
+// bytes before its line. So a reader knows at each checksum that the file is undamaged
+// up to there.
 
 const (
 	fileFormat  = "tickless tasks"
@@ -28,7 +29,7 @@ type fileHead struct {
 }
 
 type fileSum struct {
-	Tasks *int   `json:"tasks"` // so far
+	Tasks *int   `json:"tasks"` // tasks so far
 	CRC   string `json:"crc32c"`
 	End   bool   `json:"end,omitempty"`
 }
@@ -61,7 +62,7 @@ type fileFailure struct {
 	Text    bytesOf `json:"text"`
 }
 
-// A moment is a time, encoded as in RFC 3339 with microseconds.
+// A fileTime is a time, encoded as in RFC 3339 with microseconds.
 type moment store.Time
 
 func (m moment) MarshalText() ([]byte, error) {
@@ -80,8 +81,8 @@ func (m *moment) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// A bytesOf is a string that need not be UTF-8. A string that is not UTF-8 is encoded
-// as an object with its base64.
+// A byteString is a string that need not be UTF-8. If it is not, it is encoded as an
+// object with its base64.
 type bytesOf string
 
 type notUTF8 struct {
@@ -151,7 +152,7 @@ func marshalLine(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// strictly decodes all of b. Unknown fields and trailing data are errors.
+// unmarshalStrict decodes all of b. Unknown fields and trailing data are errors.
 func strictly(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -165,7 +166,7 @@ func strictly(b []byte, v any) error {
 }
 
 func unmarshalHead(b []byte) (h fileHead, err error) {
-	// A later version may have other fields, so decode these two first.
+	// Allow unknown fields: a later version may have them.
 	if err := json.Unmarshal(b, &h); err != nil {
 		return h, err
 	}

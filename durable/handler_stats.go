@@ -12,8 +12,7 @@ import (
 )
 
 // HandlerStats are a Worker's counters for the tasks of one handler, since the Worker's
-// first Run. The outcome of an attempt is counted when the store has accepted the
-// report.
+// first Run. An attempt's outcome is counted when the store has accepted the report.
 type HandlerStats struct {
 	Handler   string
 	Running   int   // running handlers
@@ -27,15 +26,15 @@ type HandlerStats struct {
 	Released  int64 // attempts handed back
 	Lost      int64 // attempts whose report the store refused because the lease was lost
 
-	// Lateness is how long after a run was due the first attempt that called the
-	// handler was claimed. Attempts that were handed back do not count. Ran is how long
-	// handlers took. Neither includes handlers that are still running.
+	// Lateness is the time from when a run was due until its first attempt was claimed.
+	// Attempts that were handed back do not count. Ran is how long handlers took.
+	// Handlers that are still running are in neither.
 	Lateness timer.Histogram
 	Ran      timer.Histogram
 }
 
-// HandlerStats returns the counters of each of the Worker's handlers, by name. O(n log
-// n) for n handlers.
+// HandlerStats returns the counters of all handlers of the Worker, sorted by name. With
+// n handlers it takes O(n log n).
 func (w *Worker) HandlerStats() []HandlerStats {
 	w.mu.Lock()
 	handlers := make([]*handler, 0, len(w.handlers))
@@ -93,8 +92,8 @@ func (a *attempt) countClaim() {
 	h.n.claimed.Add(1)
 }
 
-// countBegun records the lateness of a run after its first attempt. It ignores attempts
-// that are handed back.
+// countLateness records the lateness of a run after its first attempt. It ignores
+// attempts that are handed back.
 func (a *attempt) countBegun(r *report) {
 	if !a.called || a.d.Attempt > 1 || r.end == store.HandBack {
 		return
@@ -105,8 +104,8 @@ func (a *attempt) countBegun(r *report) {
 	n.lateness.Record(a.claimed.Sub(a.due))
 }
 
-// countRun records that the handler has returned. began is when it was called, by the
-// Worker's clock.
+// countReturn records that the handler has returned. began is when it was called, by
+// the Worker's clock.
 func (a *attempt) countRun(began time.Time) {
 	n := &a.handler.n
 	n.running.Add(-1)
@@ -116,7 +115,8 @@ func (a *attempt) countRun(began time.Time) {
 	n.ran.Record(took)
 }
 
-// countEnd counts a report according to its receipt. now is the store's time.
+// countEnd counts an attempt by its report and the store's receipt. now is the store's
+// time.
 func (r *report) countEnd(receipt store.Receipt, now store.Time) {
 	if r.a.unknown() || r.a.handler == nil {
 		return

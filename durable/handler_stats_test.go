@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Each outcome of an attempt has its own counter, for each handler.
+// Each outcome of an attempt has its own counter for each handler.
 func TestWorkerHandlerStats_CountEachEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -80,9 +80,8 @@ func TestWorkerHandlerStats_CountEachEnd(t *testing.T) {
 	})
 }
 
-// A task that is cancelled or scheduled again while it runs is not retried and does not
-// become a dead letter, whatever its handler returns. The Worker's counters agree with
-// the store's.
+// A task that is cancelled or scheduled again while it runs is neither retried nor made
+// a dead letter, whatever its handler returns. The Worker and the store count the same.
 func TestWorkerHandlerStats_Overtaken(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		var log strings.Builder
@@ -161,7 +160,8 @@ func TestWorkerHandlerStats_LostLease(t *testing.T) {
 	})
 }
 
-// A record of a later version counts as unknown, and not as an attempt of its handler.
+// A task with a record of a later version counts as unknown. It does not count as an
+// attempt of its handler.
 func TestWorkerStats_Unknown(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		_, err := mem.Change(ctx, store.ShardOf("a", mem.Shards()), store.Stamp{Sender: "s", Number: 1}, store.Command{

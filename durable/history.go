@@ -15,8 +15,7 @@ type Retention struct {
 	// For is how long a run is kept. Workers delete older runs, a few with each claim.
 	For time.Duration `json:"for_ns,omitempty"`
 	// Runs is how many of the latest runs are kept, up to [store.MaxRuns]. Zero means
-	// no limit. If For is zero, a run is kept until newer runs replace it, for ever if
-	// the key is not used again.
+	// no limit. If For is zero, a run is kept until newer runs replace it.
 	Runs int `json:"runs,omitempty"`
 }
 
@@ -33,7 +32,7 @@ type Run struct {
 	// Began is when the successful attempt was claimed. It is zero if the run failed.
 	Began time.Time `json:"began,omitzero"`
 	Ended time.Time `json:"ended"`
-	// Attempts, Crashes and Failures are those of the whole run.
+	// Attempts, Crashes and Failures are about all attempts at the run.
 	Attempts int       `json:"attempts"`
 	Crashes  int       `json:"crashes,omitempty"`
 	Failures []Failure `json:"failures,omitempty"`
@@ -41,8 +40,8 @@ type Run struct {
 	Result []byte `json:"result,omitempty"`
 }
 
-// Runs returns the runs of a key that [Task.Retention] has kept, the latest first. On
-// memstore it reads the whole shard.
+// Runs returns the runs of a key that are kept, the latest first: see [Task.Retention].
+// On memstore it reads the whole shard.
 func (c *Client) Runs(ctx context.Context, key string) ([]Run, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -86,17 +85,17 @@ func runOf(e *store.Entry) *Run {
 	return r
 }
 
-// beganSize is the size of the prefix of a result: the decimal digits of Began.
+// beganSize is the number of decimal digits of Began. They precede the stored result.
 const beganSize = 16
 
-// isHead reports whether an entry is the one that counts the runs of a key.
+// isHead reports whether an entry is the one that counts the kept runs of a key.
 func isHead(e *store.Entry) bool {
 	return e.State == store.Past && e.ID == store.HeadID(store.KeyOf(e.ID))
 }
 
 // SetResult keeps a result with the run, if the run succeeds and the task has a
-// [Task.Retention]: see [Client.Runs]. It returns [ErrInvalid] if the result has more
-// than [MaxResult] bytes.
+// [Task.Retention]. [Client.Runs] returns it. The error is an [ErrInvalid] if the
+// result has more than [MaxResult] bytes.
 func (d *Delivery) SetResult(b []byte) error {
 	if len(b) > MaxResult {
 		return invalid("the result has %d bytes, more than %d", len(b), MaxResult)

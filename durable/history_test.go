@@ -143,7 +143,7 @@ func TestPauseTask(t *testing.T) {
 		require.Equal(t, "04:30", (<-ds).Due.UTC().Format("15:04"))
 		require.Empty(t, ds, "what would have come is left out")
 
-		// The task is paused while it runs, and the run then fails.
+		// Pause the task while it runs. Then the run fails.
 		task.Handler = "slow"
 		schedule(t, c, task, durable.Next())
 		<-ds

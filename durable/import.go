@@ -11,17 +11,17 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// ErrDamaged is returned by [Import] for a file that is not as [Export] wrote it.
+// ErrDamaged is returned by [Import] for a file that differs from what [Export] wrote.
 var ErrDamaged = errors.New("durable: the file is damaged")
 
-// Import writes the tasks of a file that [Export] wrote to dst, which may have another
-// type and another number of shards than the source. Tasks that dst already has do not
-// change. Import pauses dst and leaves it paused: see [Copy].
+// Import adds the tasks of a file that [Export] wrote to dst. The store that was
+// exported may have another type and another number of shards. Tasks that dst already
+// has do not change. Import pauses dst and leaves it paused: see [Copy].
 //
 // Import reads r to its end. If the file is damaged or incomplete, the error is an
-// [ErrDamaged] that names the line. The tasks before the damage are then imported, and
-// no damaged ones. After any error, Import can be repeated with the whole file as long
-// as dst stays paused. O(n).
+// [ErrDamaged] that names the line. The tasks before the damage are imported; damaged
+// tasks are not. After any error, Import may be repeated with the whole file while dst
+// is still paused. O(n) for n tasks.
 func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
 	in := &lines{r: bufio.NewReaderSize(r, maxLine)}
 	if err := in.head(); err != nil { // before anything is changed
@@ -45,11 +45,11 @@ func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
 	return c.done, errors.Join(c.flush(ctx), err)
 }
 
-// maxLine exceeds the longest line: two records of MaxRecord bytes in base64, and names
-// and texts with every byte escaped.
+// maxLine is more than the longest line has: two records of MaxRecord bytes in base64,
+// and names and texts with every byte escaped.
 const maxLine = 1 << 20
 
-// lines reads the lines of a file.
+// A lineReader reads the lines of a file.
 type lines struct {
 	r     *bufio.Reader
 	n     int    // lines read
@@ -94,8 +94,8 @@ func (in *lines) head() error {
 	return nil
 }
 
-// block returns the entries up to the next checksum, which is correct, and whether that
-// is the end of the file.
+// readBlock returns the entries up to the next checksum, and verifies it. end says
+// whether it is the end of the file.
 func (in *lines) block() (block []*store.Entry, end bool, err error) {
 	for size := 0; ; {
 		b, err := in.line()

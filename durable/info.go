@@ -11,26 +11,27 @@ import (
 type Info struct {
 	// ID identifies the task for [Client.Get], [Client.Reschedule] and [Client.Cancel].
 	// It equals the key, except for the dead letter and the requeued run of a repeating
-	// task. Their IDs begin with the key and a NUL, so a [Filter.Prefix] of these lists
-	// them.
+	// task. Their IDs begin with the key and a NUL. A [Filter.Prefix] of the key and a
+	// NUL lists them.
 	ID    string `json:"id"`
 	Task  Task   `json:"task"`
 	State State  `json:"state"` // in JSON "pending", "running", "dead" or "past"
-	// At depends on the State: when a pending task runs next, when the lease of a
-	// running one ends, when a dead one died, until when a past one is kept.
+	// At is when a pending task runs next, when the lease of a running task ends, when
+	// a dead letter died, or until when a past run is kept.
 	At time.Time `json:"at"`
-	// Due is when the run was first due. It equals At for a pending task without
-	// attempts.
+	// Due is when the run was first due. For a pending task without attempts it equals
+	// At.
 	Due time.Time `json:"due"`
-	// Attempts and Crashes are those of the current run.
+	// Attempts and Crashes count attempts at the current run.
 	Attempts int `json:"attempts,omitempty"`
 	Crashes  int `json:"crashes,omitempty"`
-	// Runs is how many runs a dead letter stands for. It exceeds 1 only for a repeating
-	// task, whose failed runs share one dead letter with the details of the latest.
+	// Runs is how many failed runs a dead letter stands for. All failed runs of a
+	// repeating task share one dead letter, with the details of the latest. For other
+	// tasks Runs is 1.
 	Runs int `json:"runs,omitempty"`
 	// Stopping means that the task is running and was asked to stop. Following means
-	// that it is running and was scheduled again, and will run again at Next; Task is
-	// still the running one.
+	// that it is running, was scheduled again, and will run again at Next. Task is then
+	// the one that is running.
 	Stopping  bool      `json:"stopping,omitempty"`
 	Following bool      `json:"following,omitempty"`
 	Next      time.Time `json:"next,omitzero"`

@@ -9,20 +9,20 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// To carry out a repeated command only once, a store needs to know its sender and its
-// number: see [store.Stamp]. A sender has one command at a time under way in a shard.
-// So a Client uses many senders, called lanes: each call takes a free one. After a
-// command without an answer its lane is not used again, so that the command can be
-// repeated until the store forgets it.
+// A store recognizes a repeated command by its sender and its number: see
+// [store.Stamp]. A sender may have one command at a time under way in each shard. So a
+// Client uses many senders, and each call takes a free one. If a command is not
+// answered, its sender is not used again. The store then still recognizes the command
+// when it is repeated.
 
-// A lane is a sender. One call at a time owns it.
+// A sender numbers the commands that it sends. One call at a time owns it.
 type lane struct {
 	sender string
-	mu     sync.Mutex // for the shards of one call
-	last   int64
+	mu     sync.Mutex // one call may send to several shards at once
+	last   int64      // the number of the latest command
 }
 
-// next returns the stamp of the lane's next command.
+// nextStamp returns the stamp of the sender's next command.
 func (l *lane) next() store.Stamp {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,7 +30,7 @@ func (l *lane) next() store.Stamp {
 	return store.Stamp{Sender: l.sender, Number: l.last}
 }
 
-// lanes are the free lanes of a Client.
+// senders are the free senders of a Client.
 type lanes struct {
 	client string
 	mu     sync.Mutex

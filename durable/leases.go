@@ -7,8 +7,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// leases is a list of a loop's running attempts, ordered by when their leases were last
-// extended.
+// A leaseList has the running attempts of a loop, ordered by when their leases were
+// last extended.
 type leases struct{ head, tail *attempt }
 
 func (s *leases) first() *attempt { return s.head }
@@ -44,7 +44,8 @@ func (s *leases) remove(a *attempt) {
 	a.prev, a.next = nil, nil
 }
 
-// renewals returns the attempts whose leases must be extended.
+// renewals returns the attempts whose leases must be extended. It gives up the leases
+// of handlers that hang.
 func (l *loop) renewals(now time.Time) []*attempt {
 	out := l.urgently()
 	for a := l.held.first(); a != nil && now.Sub(a.renewed) >= l.w.config.lease/3 && len(out) < store.MaxBatch; {
@@ -65,7 +66,7 @@ func (l *loop) renewals(now time.Time) []*attempt {
 	return out
 }
 
-// settled records that the attempt's lease no longer belongs to the Worker.
+// dropLease records that the Worker no longer has the attempt's lease.
 func (l *loop) settled(a *attempt) {
 	if a.open {
 		a.open = false
@@ -73,8 +74,9 @@ func (l *loop) settled(a *attempt) {
 	}
 }
 
-// start starts an attempt whose claim was sent at the time sent. It returns false if
-// the attempt is over without a call of the handler and needs no place.
+// startAttempt starts an attempt. now is the store's time; sent is when the claim was
+// sent. It returns false if the attempt ends without a call of the handler, and so
+// needs no place.
 func (l *loop) start(a *attempt, now store.Time, sent time.Time) bool {
 	w := l.w
 	l.held.add(a, sent)
@@ -107,7 +109,7 @@ func (l *loop) start(a *attempt, now store.Time, sent time.Time) bool {
 	return true
 }
 
-// begin starts the handler's goroutine.
+// startHandler starts the handler's goroutine.
 func (l *loop) begin(a *attempt) {
 	a.hangs = l.w.now().Add(a.timeout() + l.w.config.lease)
 	go a.run()

@@ -8,21 +8,22 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Limit limits the tasks of one handler over all Workers of a store: how many run at a
-// time, and how many start in a second on average, of which a tenth may start at once.
-// Zero means any number.
+// A Limit limits the tasks of one handler, counted over all Workers of a store: how
+// many run at a time, and how many start in a second on average. A tenth of the tasks
+// of a second may start at once. Zero means any number.
 type Limit = store.Limit
 
-// SetLimit sets a handler's limit in the store. The zero Limit removes it. Tasks that are
-// already running count. A task beyond the limit waits, in order, and does not delay
-// tasks of other handlers. It gets the permit of an attempt that ends, or whose lease
-// expires after its worker has died. A Worker's own limits apply too: see
+// SetLimit sets a handler's limit in the store. The zero Limit removes it. Tasks that
+// are already running count. A task beyond the limit waits, in order, without delaying
+// tasks of other handlers. It may start when a running attempt ends, or when the lease
+// of a dead worker expires. A Worker's own limits apply too: see
 // [WithHandlerConcurrency] and [WithRate].
 //
 // The error is an [ErrInvalid] if the store has more than one shard, because shards
-// cannot count together, or if 1000 other handlers have a limit. The store keeps the limits
-// beside its tasks: a Redis server that was emptied has forgotten them, so set them again
-// whenever a program starts.
+// cannot count together. It is one too if 1000 other handlers have a limit.
+//
+// The store keeps the limits beside its tasks. If a Redis server is emptied, they are
+// gone, so set them again whenever a program starts.
 func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	if n := c.store.Shards(); n > 1 {
 		return invalid("SetLimit: the store has %d shards, and a limit needs a store of one: see its option WithShards", n)
@@ -37,7 +38,7 @@ func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	return err
 }
 
-// Limits returns the limits by handler, or nil if there are none. The cost is that of
+// Limits returns the limits by handler, or nil if there are none. It costs as much as
 // [Client.Stats].
 func (c *Client) Limits(ctx context.Context) (map[string]Limit, error) {
 	st, err := c.store.Stats(ctx, 0)

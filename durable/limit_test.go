@@ -12,8 +12,8 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// limited runs a test with a store of one shard and two Workers that have a slow and a
-// quick handler.
+// limited runs a test with a store of one shard and two Workers. Each Worker has a slow
+// and a quick handler.
 func limited(t *testing.T, f func(t *testing.T, c *durable.Client, slow, quick *load, workers []*durable.Worker)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := durable.New(memstore.New(memstore.WithShards(1)), quiet)
@@ -30,8 +30,8 @@ func limited(t *testing.T, f func(t *testing.T, c *durable.Client, slow, quick *
 	})
 }
 
-// Two Workers with eight places share a limit of six, which is always used up, and tasks
-// of the other handler do not wait.
+// Two Workers with eight places share a limit of six. They always use all of it, and
+// tasks of the other handler do not wait.
 func TestClientSetLimit_Concurrency(t *testing.T) {
 	limited(t, func(t *testing.T, c *durable.Client, slow, quick *load, workers []*durable.Worker) {
 		require.NoError(t, c.SetLimit(ctx, "slow", durable.Limit{Concurrency: 6}))
@@ -67,7 +67,7 @@ func TestClientSetLimit_Rate(t *testing.T) {
 	})
 }
 
-// Each permit that is returned goes to the worker that has returned it: the others are not
+// When an attempt ends, its worker starts the next task. The other workers are not
 // woken.
 func TestClientSetLimit_IdleWorkersSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,7 @@ func TestWorkerOptions_RefuseMisuse(t *testing.T) {
 	durable.WithBackoff(1, 1)
 }
 
-// A huge timeout plus a lease used to overflow into the past, so that the worker gave up
+// A huge timeout plus a lease must not overflow into the past. The worker would give up
 // each lease instead of extending it.
 func TestWithTimeout_BeyondAllBounds(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
@@ -51,7 +51,7 @@ func TestWithTimeout_BeyondAllBounds(t *testing.T) {
 	})
 }
 
-// A huge delay used to end the process when its random part was computed.
+// A huge delay must not panic when its random part is computed.
 func TestWithBackoff_BeyondAllBounds(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -88,7 +88,7 @@ func TestWorkerRecentDead_KeepsTheLatest(t *testing.T) {
 	})
 }
 
-// MaxTask counts names, body and headers, and 6 more bytes for each header.
+// MaxTask counts names, body and headers. Each header counts 6 bytes more.
 func TestSchedule_LargestTask(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -116,7 +116,7 @@ func TestSchedule_LargestTask(t *testing.T) {
 	})
 }
 
-// A key that is long or not UTF-8 used to be quoted twice.
+// Errors must not quote a key twice, if it is long or not UTF-8.
 func TestErrors_QuoteKeysOnce(t *testing.T) {
 	c := durable.New(memstore.New())
 	long := strings.Repeat("x", durable.MaxKey)

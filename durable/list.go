@@ -17,13 +17,13 @@ type Filter struct {
 	State   State
 	Handler string
 	Prefix  string // of the ID, and so of the key
-	// From and To limit Info.At: At is not before From, and before To.
+	// From and To limit Info.At: it is not before From, but before To.
 	From, To time.Time
 	// Error is a substring of the latest failure's text.
 	Error string
 }
 
-// stored returns the Filter as a store's filter.
+// storeFilter returns the Filter as a store's filter.
 func (f *Filter) stored() store.Filter {
 	x := store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix, Error: f.Error}
 	if !f.From.IsZero() {
@@ -35,18 +35,18 @@ func (f *Filter) stored() store.Filter {
 	return x
 }
 
-// List iterates over the tasks that match a filter, ordered by State, At and ID:
-// pending tasks by when they are due, dead letters by when they died. With a Prefix the
-// order is by ID.
+// List iterates over the tasks that match a filter, ordered by State, At and ID. So
+// pending tasks are ordered by when they are due, and dead letters by when they died.
+// With a Prefix the order is by ID.
 //
 // Tasks that are created, deleted or moved during the iteration may be missed or appear
-// twice; all others appear once. An error of the store ends the iteration and comes
+// twice. All others appear once. An error of the store ends the iteration and comes
 // with an empty ID. A task that cannot be decoded comes with an error and its ID, and
 // the iteration continues.
 //
-// List reads pages of some hundred tasks. The cost is that of the tasks in the pages
-// and those skipped between them. On memstore each page reads all tasks. On redisstore
-// a page with a Prefix reads the IDs of all tasks.
+// List reads pages of some hundred tasks. It reads the tasks that match, and those that
+// it must skip between them. On memstore each page reads all tasks. On redisstore a
+// page with a Prefix reads the IDs of all tasks.
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		const pace = 256
@@ -62,8 +62,8 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	}
 }
 
-// A Cursor is a position in a list. It stays valid for any time, and may be sent to a
-// browser and back. The empty Cursor is the beginning.
+// A Cursor is a position in a list. It does not expire, and may be sent to a browser
+// and back. The empty Cursor is the beginning.
 type Cursor string
 
 // A Page is a part of a list. Next is empty on the last page.
@@ -72,10 +72,10 @@ type Page struct {
 	Next  Cursor `json:"next,omitempty"`
 }
 
-// Page returns the first tasks of a list after a Cursor, at most limit, which must be
-// from 1 to 1000. The Cursor must come from a Page with the same filter, or be empty. A
-// task that cannot be decoded is included without the contents of its record. Otherwise
-// Page is like [Client.List].
+// Page returns the tasks that follow a Cursor in a list, at most limit, which must be
+// from 1 to 1000. The Cursor must be empty or come from a Page with the same filter. A
+// task that cannot be decoded is included, without the contents of its record.
+// Otherwise Page is like [Client.List].
 func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (Page, error) {
 	if limit < 1 || limit > store.MaxPage {
 		return Page{}, invalid("the limit must be from 1 to %d, got %d", store.MaxPage, limit)
@@ -127,16 +127,16 @@ func (c Cursor) parse() (x store.Cursor, err error) {
 type shardList struct {
 	shard   int
 	filter  *store.Filter
-	entries []store.Entry // entries that were read
+	entries []store.Entry // read, but not used yet
 	next    store.Cursor
-	over    bool // there are none behind next
+	over    bool // the shard has no entries after next
 }
 
 func (s *shardList) compare(t *shardList) int {
 	return s.filter.CursorOf(&s.entries[0]).Compare(s.filter.CursorOf(&t.entries[0]))
 }
 
-// fill reads the next entries if there are none left, unless the list is at its end.
+// fill reads the shard's next entries if all that it has read are used up.
 func (s *shardList) fill(ctx context.Context, c *Client, limit int) error {
 	for len(s.entries) == 0 && !s.over {
 		p, err := c.store.List(ctx, s.shard, *s.filter, s.next, limit)
@@ -148,14 +148,14 @@ func (s *shardList) fill(ctx context.Context, c *Client, limit int) error {
 	return nil
 }
 
-// entries iterates over the entries of all shards after a Cursor, in order. pace is how
-// many entries it reads ahead. An error ends the iteration.
+// entries iterates over the entries of all shards after a Cursor, in order. readAhead
+// is how many entries it reads ahead. An error ends the iteration.
 func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor, pace int) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		n := c.store.Shards()
 		limit := min(max(2*pace/n, 10), pace)
 		if f.Prefix != "" || f.Error != "" {
-			limit = max(limit, 200) // a page may cost as much as a shorter one
+			limit = max(limit, 200) // a short page may cost as much as a long one
 		}
 		lists := make([]*shardList, n)
 		for i := range lists { // one by one, so that the store also serves others

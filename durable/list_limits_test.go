@@ -9,7 +9,8 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// No task is due before 1970: such a limit matches nothing, unlike no limit.
+// No task is due before 1970, so a To of that time matches nothing. It must not mean no
+// limit.
 func TestList_ToOrBefore1970(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)

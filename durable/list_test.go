@@ -42,8 +42,8 @@ func TestList_Filters(t *testing.T) {
 	})
 }
 
-// Pages cover all shards in the order of the list, and a Cursor stays valid while tasks
-// come and go.
+// Pages cover all shards in the order of the list. A Cursor stays valid while tasks are
+// added and removed.
 func TestPage(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *memstore.Store) {
 		for _, shards := range []int{1, 4, 64} {

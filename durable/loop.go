@@ -11,34 +11,34 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A loop is the part of a Worker that handles one shard. One goroutine sends all
-// commands of the loop, in rounds: see round.go. Whatever comes during a round goes
-// into the next one, so that rounds grow with the load.
+// A loop is the part of a Worker that handles one shard. One goroutine sends all its
+// commands, in rounds: see round.go. Whatever arrives during a round goes into the next
+// one, so rounds grow with the load.
 //
-// The loop sleeps until its timer fires or the store wakes it: see listen. The timer is
-// set for the next claim, as the answer to the last claim said, or for the next
-// extension of a lease.
+// The loop sleeps until its timer fires or the store wakes it: see listen. The timer
+// fires when the loop must claim or extend a lease. The answer to a claim says when to
+// claim next.
 type loop struct {
 	w      *Worker
 	shard  int
 	places *places
 
-	// signal has an element if there may be something to do. A sender to asks waits
-	// until the loop has done all that is due. ended is closed when the goroutine ends.
-	signal chan struct{}
-	asks   chan chan struct{}
-	ended  chan struct{}
+	signal chan struct{}      // has an element if there may be something to do
+	asks   chan chan struct{} // the loop does all that is due, then closes the element
+	ended  chan struct{}      // closed when the goroutine ends
+
 	// Guarded by places.mu.
-	inLine   bool
+
+	inLine   bool // the loop is in places.waiting
 	wants    wants
 	reserved int       // 1 if a place is reserved for the loop
-	fair     time.Time // when the loop last claimed only for handlers below their share
+	fair     time.Time // when the loop last made a fair claim: see fairInterval
 
-	mu      sync.Mutex
-	reports []*report // waiting to be sent
-	claim   bool      // claim without waiting for claimAt
-	called  bool      // claim when the loop's handlers have room
-	urgent  []string  // ids of tasks whose leases must be extended now
+	mu      sync.Mutex // guards the fields of this block
+	reports []*report  // waiting to be sent
+	claim   bool       // claim now, before claimAt
+	called  bool       // places has offered the loop a place: claim if it is still useful
+	urgent  []string   // ids of tasks whose leases must be extended now
 	phase   phase
 
 	// The goroutine owns the fields below.
@@ -47,24 +47,22 @@ type loop struct {
 	claimAt    time.Time // when to claim next, or never
 	held       leases
 	sender     string
-	number     int64
-	unsure     *round // the round without an answer, or nil
+	number     int64  // of the latest command
+	unsure     *round // the round that was not answered, or nil
 	backoff    time.Duration
-	retryAt    time.Time // no command before this time; zero after a success
-	flushed    time.Time // when a closing loop gives up
-	lost       bool      // the store has failed permanently
-	open       int       // attempts whose leases the store may still have
-	waitsAlone *attempt  // an attempt that waits until it is alone, or nil
-	limited    bool      // a limit held back tasks from the latest claim: claim with each report
-	// known is the store's time in the latest answer, and knownAt the local time when
-	// it came, or zero if there is no answer.
-	known   store.Time
-	knownAt time.Time
-	// noPlace is when the claim that waits for a place began to wait, or zero.
-	noPlace time.Time
+	retryAt    time.Time  // no command before this time; zero after a success
+	flushed    time.Time  // when a closing loop gives up
+	lost       bool       // the store has failed permanently
+	open       int        // attempts whose leases the Worker may still have
+	waitsAlone *attempt   // the suspect that waits until nothing else runs, or nil
+	limited    bool       // a Limit held back tasks from the latest claim: claim with each report
+	known      store.Time // the store's time in the latest answer
+	knownAt    time.Time  // when that answer came; zero: there was none
+	noPlace    time.Time  // when the claim began to wait for a place; zero: it does not wait
 }
 
-// A phase is a step of a Worker's shutdown. Each phase includes those before it.
+// A phase is a step of a Worker's shutdown. What a phase demands also holds in the
+// later ones.
 type phase uint8
 
 const (
@@ -76,22 +74,22 @@ const (
 	abandoned       // end
 )
 
-// Durations of the loops.
 const (
-	// firstBackoff and lastBackoff are the shortest and the longest pause after a
-	// failed command.
+	// After a failed command the loop pauses for firstBackoff. After each further
+	// failure it pauses longer, up to lastBackoff.
 	firstBackoff = 20 * time.Millisecond
 	lastBackoff  = time.Second
-	// patience is how long a claim waits for a place before the loop has other workers
-	// woken for the due tasks.
+	// patience is how long a claim waits for a place. After that, the loop makes the
+	// store wake other workers for the due tasks.
 	patience = 10 * time.Millisecond
-	// minAdvance is the least advance of a virtual clock for which arm sets the timer again.
+	// minAdvance is how far a virtual clock must have advanced for setTimer to set the
+	// timer again.
 	minAdvance = 100 * time.Microsecond
-	// flushTimeout is how long a Worker that shuts down tries to send its reports.
+	// flushTimeout is how long a Worker that shuts down tries to send its last reports.
 	flushTimeout = 5 * time.Second
 )
 
-// never is later than any time.
+// never is later than any other time.
 var never = time.Unix(1<<40, 0)
 
 func newLoop(w *Worker, shard int, p *places) *loop {
@@ -106,7 +104,7 @@ func newLoop(w *Worker, shard int, p *places) *loop {
 	}
 }
 
-// claimSoon makes the loop claim.
+// claimSoon makes the loop claim in its next round.
 func (l *loop) claimSoon() {
 	l.mu.Lock()
 	l.claim = true
@@ -114,7 +112,8 @@ func (l *loop) claimSoon() {
 	l.wake()
 }
 
-// call makes the loop claim if what it waits for is still available.
+// offer tells the loop that a place is reserved for it, because what it waits for may
+// be available.
 func (l *loop) call() {
 	l.mu.Lock()
 	l.called = true
@@ -129,8 +128,8 @@ func (l *loop) wake() {
 	}
 }
 
-// ring is the timer's callback. With a virtual clock it returns after the loop has done
-// all that is due, so that the clock does not advance before that.
+// onTimer is the timer's callback. With a virtual clock it returns after the loop has
+// done all that is due. The clock does not advance until then.
 func (l *loop) ring() {
 	if !l.w.virtual {
 		l.wake()
@@ -144,7 +143,7 @@ func (l *loop) ring() {
 	}
 }
 
-// report queues the report on an attempt, unless one is queued already.
+// queueReport queues the report on an attempt, unless one is queued already.
 func (l *loop) report(r *report) {
 	l.mu.Lock()
 	if !r.a.reported {
@@ -155,9 +154,9 @@ func (l *loop) report(r *report) {
 	l.wake()
 }
 
-// returned queues the report on an attempt whose handler has returned, and releases its
-// place. Both happen together, so that the round with the report can claim a task for
-// the place.
+// reportAndRelease queues the report on an attempt that has ended, and releases its
+// place. It does both under the lock, so that the round with the report can claim a
+// task for the place.
 func (l *loop) returned(r *report) {
 	l.mu.Lock()
 	if !r.a.reported {
@@ -170,7 +169,7 @@ func (l *loop) returned(r *report) {
 	calls.make()
 }
 
-// enter makes the loop enter a phase.
+// setPhase makes the loop enter a phase of the shutdown.
 func (l *loop) enter(p phase) {
 	l.mu.Lock()
 	l.phase = p
@@ -178,7 +177,7 @@ func (l *loop) enter(p phase) {
 	l.wake()
 }
 
-// run runs on the loop's goroutine.
+// run is the loop's goroutine.
 func (l *loop) run() {
 	defer close(l.ended)
 	l.claimAt = l.w.now()
@@ -200,7 +199,7 @@ func (l *loop) run() {
 }
 
 // step does all that is due, and sets the timer for what comes next. It returns true if
-// the loop has ended.
+// the loop must end.
 func (l *loop) step() (over bool) {
 	now := l.w.now()
 	l.mu.Lock()
@@ -226,7 +225,7 @@ func (l *loop) step() (over bool) {
 	return false
 }
 
-// due reports whether there is something to do now.
+// hasWork reports whether there is something to do now.
 func (l *loop) due(now time.Time, p phase, claim bool) bool {
 	if p == working && (claim || !now.Before(l.claimAt)) || l.unsure != nil {
 		return true
@@ -239,7 +238,7 @@ func (l *loop) due(now time.Time, p phase, claim bool) bool {
 	return len(l.reports) > 0 || len(l.urgent) > 0
 }
 
-// abort applies the phase to the running attempts.
+// endAttempts cancels the running attempts, or hands them back, as the phase demands.
 func (l *loop) abort(p phase) {
 	if p >= stopping && l.waitsAlone != nil {
 		l.dismiss(l.waitsAlone)
@@ -255,7 +254,7 @@ func (l *loop) abort(p phase) {
 	}
 }
 
-// flushedAll reports whether all reports have been sent, or the time for that is over.
+// isFlushed reports whether all reports have been sent, or it is too late to send them.
 func (l *loop) flushedAll() bool {
 	now := time.Now()
 	if l.flushed.IsZero() {
@@ -266,7 +265,7 @@ func (l *loop) flushedAll() bool {
 	return len(l.reports) == 0 && l.unsure == nil || l.lost || now.After(l.flushed)
 }
 
-// arm sets the timer.
+// setTimer sets the timer. If the time has come, it wakes the loop instead.
 func (l *loop) arm(at time.Time) {
 	for {
 		now := l.w.now()
@@ -278,15 +277,16 @@ func (l *loop) arm(at time.Time) {
 		if !l.timer.Move(d) {
 			l.timer, _ = l.w.timers.Start(d, l.ring)
 		}
-		// If a virtual clock has advanced meanwhile, the timer is late: set it again. A
-		// running clock always advances a little.
+		// If a virtual clock has advanced meanwhile, the timer fires too late: set it
+		// again. Ignore small advances, because a clock that runs always advances a
+		// little.
 		if !l.w.virtual || l.w.now().Sub(now) < minAdvance {
 			return
 		}
 	}
 }
 
-// rearm sets the timer for the next thing to do.
+// setNextTimer sets the timer for the next thing to do.
 func (l *loop) rearm(p phase) {
 	if p == closing || l.unsure == nil && l.more(p) {
 		l.wake()
@@ -311,15 +311,16 @@ func (l *loop) rearm(p phase) {
 	l.arm(at)
 }
 
-// more reports whether something has come during a round or while a round has no
-// answer. The signal for it may already have been consumed.
+// hasMore reports whether something to do has arrived during the round. Its signal may
+// have been consumed already.
 func (l *loop) more(p phase) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.reports) > 0 || len(l.urgent) > 0 || p == working && (l.claim || l.called)
 }
 
-// failed lengthens the pause between commands.
+// delayRetry logs the error of a command, and lengthens the pause before the next
+// command.
 func (l *loop) failed(err error, now time.Time) {
 	l.w.n.errors.Add(1)
 	l.w.complain(err)
@@ -327,13 +328,13 @@ func (l *loop) failed(err error, now time.Time) {
 	l.retryAt = now.Add(l.backoff/2 + rand.N(l.backoff/2+1))
 }
 
-// untilLeaseTimer returns the time until the leases that a command extended are nearly
-// over: until a tenth of the lease before their end. sent is when the command was sent.
+// untilLeaseTimer returns the time until only a tenth of a lease remains. sent is when
+// the command was sent that started or extended the lease.
 func (l *loop) untilLeaseTimer(sent time.Time) time.Duration {
 	return sent.Add(l.w.config.lease - l.w.config.lease/10).Sub(l.w.now())
 }
 
-// listen makes the loops claim when the store wakes them.
+// listen makes a loop claim when the store wakes its shard.
 func (w *Worker) listen(ctx context.Context) {
 	shards := make([]int, len(w.loops))
 	for i := range shards {

@@ -5,12 +5,14 @@ import (
 	"slices"
 )
 
-// WithMiddleware wraps handlers with functions for what many of them have in common:
-// traces, logs, limits. The first function is the outermost, and those given to
-// [NewWorker] are outside those given to [Worker.Handle]. Handle calls each function
-// once for each handler; the function must not return nil. A panic of a handler passes
-// through the middleware. A task that ends without a call of its handler, for example
-// because it was missed, does not. WithMiddleware panics if a function is nil.
+// WithMiddleware wraps handlers with functions, for example for traces, logs or limits.
+// The first function is the outermost. Those given to [NewWorker] are outside those
+// given to [Worker.Handle]. Handle calls each function once for each handler; the
+// function must not return nil.
+//
+// A panic of a handler passes through the middleware. If a task ends without a call of
+// its handler, for example because it was missed, the middleware is not called either.
+// WithMiddleware panics if a function is nil.
 func WithMiddleware(around ...func(next Handler) Handler) HandlerOption {
 	for _, f := range around {
 		if f == nil {
@@ -21,7 +23,7 @@ func WithMiddleware(around ...func(next Handler) Handler) HandlerOption {
 	return handlerOption(func(c *handlerConfig) { c.around = slices.Concat(c.around, around) })
 }
 
-// wrap returns h with the middleware around it.
+// wrap returns h inside the middleware.
 func (c *handlerConfig) wrap(h Handler) Handler {
 	for _, f := range slices.Backward(c.around) {
 		if h = f(h); h == nil {
@@ -35,11 +37,13 @@ func (c *handlerConfig) wrap(h Handler) Handler {
 type ScheduleFunc func(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error)
 
 // WithScheduleMiddleware wraps [Client.Schedule] and [Client.ScheduleBatch] with
-// functions that apply to all tasks, for example to add a trace header. Schedule passes
-// a single item. The first function is the outermost. A function may change the items,
-// which are a copy, but not their bodies and Headers, which belong to the caller: it
-// replaces a map instead of writing to it. It must return the results of next, or an
-// error if it does not call next. WithScheduleMiddleware panics if a function is nil.
+// functions, for example to add a trace header to all tasks. Schedule passes a single
+// item. The first function is the outermost.
+//
+// A function may change the items, which are a copy. It must not write to their Bodies
+// and Headers, which belong to the caller, but may replace them. It must return the
+// results of next, or an error if it does not call next. WithScheduleMiddleware panics
+// if a function is nil.
 func WithScheduleMiddleware(around ...func(next ScheduleFunc) ScheduleFunc) Option {
 	for _, f := range around {
 		if f == nil {
@@ -50,7 +54,7 @@ func WithScheduleMiddleware(around ...func(next ScheduleFunc) ScheduleFunc) Opti
 	return option(func(c *config) { c.around = slices.Concat(c.around, around) })
 }
 
-// through returns ScheduleBatch with the middleware around it, or nil if there is none.
+// wrapSchedule returns ScheduleBatch inside the middleware, or nil if there is none.
 func (c *Client) through(around []func(ScheduleFunc) ScheduleFunc) ScheduleFunc {
 	if len(around) == 0 {
 		return nil

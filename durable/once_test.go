@@ -31,7 +31,7 @@ func insist(t *testing.T, out []durable.Outcome, err error) []durable.Outcome {
 	}
 }
 
-// Half of the answers are lost, and one command in four does not arrive.
+// Half of the answers are lost, and a quarter of the commands do not arrive.
 func TestOnce_AnswersAreLost(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(&faulty{Store: mem, lose: some(1, 2), refuse: some(1, 4)}, quiet)
@@ -98,7 +98,7 @@ func TestOnce_AWorkerLosesAnswers(t *testing.T) {
 	})
 }
 
-// Again of an UnknownError that was not made by this package returns the error.
+// Again of an UnknownError that this package has not made returns that error.
 func TestAgain_OfAnErrorThatIsMadeByHand(t *testing.T) {
 	e := &durable.UnknownError{}
 	_, err := e.Again(ctx)
@@ -106,8 +106,8 @@ func TestAgain_OfAnErrorThatIsMadeByHand(t *testing.T) {
 	require.EqualError(t, e, "durable: unknown whether the command was carried out: (no error)")
 }
 
-// A call returns when its context ends. A command with a deadline is not carried out
-// after it.
+// A call returns when its context ends. If the context has a deadline, the command is
+// not carried out after it.
 func TestOnce_TheContextEndsTheCall(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &faulty{Store: mem}
@@ -144,7 +144,7 @@ func TestOnce_TheContextEndsTheCall(t *testing.T) {
 		_, err = c.Get(ctx, "k")
 		require.ErrorIs(t, err, durable.ErrNotFound)
 
-		// A command without a deadline is carried out by Again.
+		// If the context had no deadline, Again carries out the command.
 		f.frozen.Store(true)
 		given, giveUp := context.WithCancel(ctx)
 		time.AfterFunc(time.Second, giveUp)
@@ -187,7 +187,7 @@ func TestAgain_WhileAnotherGoroutineCallsIt(t *testing.T) {
 	})
 }
 
-// turningAway is a store that carries out one command, loses the answer, and refuses
+// turningAway is a store that carries out one command but loses its answer. It refuses
 // every later command.
 type turningAway struct {
 	store.Store
@@ -203,8 +203,8 @@ func (s *turningAway) Change(ctx context.Context, shard int, st store.Stamp, c s
 	return nil, errFault
 }
 
-// If Again is refused, nothing is known about the first attempt. The error must not
-// match ErrNotDone.
+// If the store refuses the second attempt, the effect of the first is still unknown. So
+// the error of Again must not match ErrNotDone.
 func TestAgain_ThatIsRefusedDoesNotSayNotDone(t *testing.T) {
 	for _, why := range []error{store.ErrBusy, store.ErrFull, store.ErrClosed} {
 		bubble(t, func(t *testing.T, mem *memstore.Store) {
@@ -242,7 +242,7 @@ func (h *halved) Change(ctx context.Context, shard int, s store.Stamp, c store.C
 	return h.Store.Change(ctx, shard, s, c)
 }
 
-// A part of a batch was carried out before the deadline and another part was not: the
+// One part of a batch was carried out before the deadline, another was not. The
 // outcomes show which.
 func TestAgain_OfABatchThatWasDoneInPart(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
@@ -280,7 +280,7 @@ func TestAgain_OfABatchThatWasDoneInPart(t *testing.T) {
 	})
 }
 
-// Pause and Resume have no tasks, and so Again returns no outcomes.
+// Pause and Resume have no tasks. So Again returns no outcomes for them.
 func TestAgain_OfPauseHasNoOutcomes(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &faulty{Store: mem}
@@ -310,7 +310,7 @@ type noTime struct{ store.Store }
 func (noTime) Now(context.Context, int) (store.Time, error) { return 0, errFault }
 
 // A command with a deadline first reads the store's time. If that fails, the command
-// certainly had no effect.
+// certainly has no effect.
 func TestOnce_TheTimeIsNotToBeHad(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(noTime{mem}, quiet)

@@ -22,9 +22,9 @@ type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-// WithLogger sets the logger for what no call returns: failed commands of the Client's
-// Workers, panics of handlers, dead letters. The default is [slog.Default]. It panics
-// if l is nil.
+// WithLogger sets the logger for events that no call returns: failed commands of the
+// Client's Workers, panics of handlers, dead letters. The default is [slog.Default]. It
+// panics if l is nil.
 func WithLogger(l *slog.Logger) Option {
 	if l == nil {
 		panic("durable: WithLogger: nil Logger")
@@ -32,8 +32,8 @@ func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.log = l })
 }
 
-// A Schedule computes the times of a task's runs if no cron spec can express them, for
-// example the last working day of each month.
+// A Schedule computes the times of a task's runs. Use one if no cron spec can express
+// them, for example the last working day of each month.
 type Schedule interface {
 	// Next returns the first time after t, or the zero time if there is none.
 	Next(t time.Time) time.Time
@@ -43,12 +43,13 @@ type Schedule interface {
 // Client.Schedule refuses a name that is not registered. All Clients of the store that
 // have Workers should register the same schedules.
 //
-// Next is called before each attempt, by several goroutines, with the time at which the
-// run was due. Runs are at least a millisecond apart: an earlier result of Next is
-// moved. If the result is not after the time given, the task becomes a dead letter
-// without a call of its handler. The task occupies its place in the worker until Next
-// returns. With [LatestMissed], Next is called for each missed run. WithSchedule panics
-// if the name is empty or taken, or s is nil.
+// Before each attempt the Worker calls Next with the time at which the run was due.
+// With [LatestMissed], it calls Next for each missed run. Several goroutines may call
+// Next. The task occupies its place in the Worker until Next returns.
+//
+// If the result of Next is not after the time given, the task becomes a dead letter
+// without a call of its handler. Runs are at least a millisecond apart: an earlier
+// result is moved. WithSchedule panics if the name is empty or taken, or s is nil.
 func WithSchedule(name string, s Schedule) Option {
 	if name == "" || s == nil {
 		panic("durable: WithSchedule: empty name or nil Schedule")
@@ -64,9 +65,9 @@ func WithSchedule(name string, s Schedule) Option {
 	})
 }
 
-// WithMaxTask sets the largest size of a task in bytes, as defined by [MaxTask], which
-// is the default. A batch, or a worker's claim, may need a hundred times as much
-// memory. It panics unless n is from 1 to 256 KB.
+// WithMaxTask sets the largest size of a task in bytes. [MaxTask], the default, says
+// what counts. A batch, or a worker's claim, may need a hundred times as much memory.
+// It panics unless n is from 1 to 256 KB.
 func WithMaxTask(n int) Option {
 	if n < 1 || n > 256<<10 {
 		panic(fmt.Sprintf("durable: WithMaxTask: the size must be from 1 to %d bytes, got %d", 256<<10, n))
@@ -74,7 +75,7 @@ func WithMaxTask(n int) Option {
 	return option(func(c *config) { c.maxTask = n })
 }
 
-// notNil panics if option i of the function is nil.
+// notNil panics if an option of the function is nil. i is its index.
 func notNil(function string, i int, option any) {
 	if option == nil {
 		panic(fmt.Sprintf("durable: %s: option %d is nil", function, i+1))
@@ -82,15 +83,15 @@ func notNil(function string, i int, option any) {
 }
 
 // A ScheduleOption changes what [Client.Schedule] does if the key already has a task.
-// OnlyNew, OnlyChanged, OnlyEarlier and OnlyLater exclude one another: two of them in
-// one call are an [ErrInvalid]. A nil option panics.
+// OnlyNew, OnlyChanged, OnlyEarlier and OnlyLater exclude one another: with two of them
+// in one call, the error is an [ErrInvalid]. A nil option panics.
 type ScheduleOption interface{ keep() store.Keep }
 
 type scheduleOption store.Keep
 
 func (o scheduleOption) keep() store.Keep { return store.Keep(o) }
 
-// scheduling returns the store's command for the options of a method.
+// scheduleCommand returns the store's command for the options of a method.
 func scheduling(method string, opts []ScheduleOption) (store.Command, error) {
 	c := store.Command{Op: store.Schedule}
 	for i, o := range opts {
@@ -107,16 +108,15 @@ func scheduling(method string, opts []ScheduleOption) (store.Command, error) {
 // The outcome is then Kept.
 func OnlyNew() ScheduleOption { return scheduleOption(store.KeepAny) }
 
-// OnlyChanged keeps the task that the key already has, with its time, if that is
-// pending or running and equals the new Task. The outcome is then Kept. With this
-// option a program can schedule its repeating tasks at every start without losing or
-// repeating a run.
+// OnlyChanged keeps the task that the key already has, and its time, if that task is
+// pending or running and equals the new Task. The outcome is then Kept. So a program
+// can schedule its repeating tasks at every start, without losing or repeating a run.
 func OnlyChanged() ScheduleOption { return scheduleOption(store.KeepSame) }
 
-// OnlyEarlier replaces a pending task only if the new one is due before it; otherwise
-// the outcome is Kept. Use it for tasks that must run at the latest by some time.
+// OnlyEarlier replaces a pending task only if the new one is due before it. Otherwise
+// the outcome is Kept. Use it for tasks that must run by some time at the latest.
 func OnlyEarlier() ScheduleOption { return scheduleOption(store.KeepEarlier) }
 
-// OnlyLater replaces a pending task only if the new one is due after it; otherwise the
+// OnlyLater replaces a pending task only if the new one is due after it. Otherwise the
 // outcome is Kept. Use it for timeouts that are only ever extended.
 func OnlyLater() ScheduleOption { return scheduleOption(store.KeepLater) }

@@ -9,12 +9,12 @@ import (
 
 // PauseTask stops a repeating task from running until ResumeTask. The outcome is Moved,
 // or Following if the task is running. A running attempt continues, but is not tried
-// again if it fails. Scheduling the key again, for example with another Cron, leaves
-// the task paused; Reschedule ends the pause. The error is an [ErrInvalid] if the task
-// does not repeat.
+// again if it fails. If the key is scheduled again, for example with another Cron, the
+// task stays paused. Reschedule ends the pause. The error is an [ErrInvalid] if the
+// task does not repeat.
 //
-// PauseTask and ResumeTask read the task and then reschedule it, in two commands. A
-// command of another client between the two, for example a Reschedule, may be undone.
+// PauseTask and ResumeTask read the task and then reschedule it, in two commands. They
+// may undo a command that another client sends between the two.
 func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 	info, err := c.Get(ctx, key)
 	if err != nil {
@@ -26,7 +26,7 @@ func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 	return c.Reschedule(ctx, key, At(store.Farthest.Std()))
 }
 
-// ResumeTask ends the pause of a task. The task next runs as [Next] says; runs that
+// ResumeTask ends the pause of a task. The task next runs as [Next] says. Runs that
 // were due during the pause are skipped. The outcome is Moved, Following if the task is
 // running, or Kept if the task is not paused.
 func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
@@ -48,7 +48,7 @@ func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	return c.Reschedule(ctx, key, At(at.Std()))
 }
 
-// absent returns the outcome of a command for a task that Get did not return.
+// absent returns the results of a method whose call of Get failed with err.
 func absent(err error) (Outcome, error) {
 	if errors.Is(err, ErrNotFound) {
 		return Absent, nil

@@ -9,9 +9,10 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// places are a Worker's places for running handlers, in one Run, and each handler's use
-// of them. Before a claim, a loop reserves places for it, and room for handlers with a
-// limit, so that a claimed task never waits for a place.
+// places are a Worker's places for running handlers, in one Run. [WithConcurrency] sets
+// their number. They also count each handler's use of places. Before a claim, a loop
+// reserves the places that the claim may need. So a claimed task never waits for a
+// place.
 type places struct {
 	w        *Worker
 	handlers []*handler
@@ -19,45 +20,45 @@ type places struct {
 	weights  int  // sum of the weights of handlers
 
 	mu   sync.Mutex
-	some sync.Cond // signalled when a loop is called or the Run is over
+	some sync.Cond // signalled when a loop leaves the queue or the Run is over
 	size int
 	free int
-	over bool
-	// waiting is the queue of loops that had no room for tasks that may be due. A loop
-	// is in it at most once, if its inLine is set.
+	over bool // the Run is over
+	// waiting is the queue of loops that found no place for tasks that may be due. A
+	// loop is in it at most once.
 	waiting []*loop
-	refill  timer.Handle // fires when a waiting loop's handler gets a token
-	passed  time.Time    // when others were last woken for tasks beyond this Worker's limits
+	refill  timer.Handle // fires when a handler gets a token for which a loop may wait
+	passed  time.Time    // when the store last woke others for tasks beyond this Worker's limits
 	suspicion
 	idle chan struct{} // closed when the Run is over and all places are free
 }
 
-// A use is a handler's use of the places, guarded by places.mu.
+// A usage is a handler's use of the places, guarded by places.mu.
 type use struct {
 	index  int
-	taken  int     // places in use; with a limit, also those reserved for claims
-	asked  int     // places that claims under way request within its share
-	behind bool    // the latest claim got all tasks that it requested
-	tokens float64 // how many tasks may start by the rate
-	filled time.Time
+	taken  int       // places in use; with a limit, also those reserved for claims
+	asked  int       // places of its share that claims under way request
+	behind bool      // the latest claim got all tasks that it requested
+	tokens float64   // how many tasks the rate allows to start now
+	filled time.Time // when tokens was last updated
 }
 
-// wants is what a loop in the queue waits for.
+// waitReasons are what a loop in the queue waits for. One of them is enough.
 type wants struct {
-	any      bool // room for any handler
-	suspect  bool // the present suspect's end
-	handlers []*handler
+	any      bool       // a place that any handler may use
+	suspect  bool       // the end of the present suspect
+	handlers []*handler // a place that one of these may use
 }
 
-// A grant is what a loop has reserved for a claim.
+// A grant is what a loop has reserved for a claim, with the limits of the claim.
 type grant struct {
 	places   int
-	rooms    []store.Room // of each handler
-	plain    bool         // the claim cannot exceed the rooms, so it does not send them
-	suspects store.Suspects
-	full     bool // no other place is free
-	fair     bool // the claim is only for handlers below their share
-	pass     bool // wake others for tasks beyond this Worker's limits
+	rooms    []store.Room   // the claim's limits for each handler
+	plain    bool           // rooms are not sent, because the claim cannot exceed them
+	suspects store.Suspects // how many suspects the claim may get
+	full     bool           // the grant has the last free place
+	fair     bool           // the claim is only for handlers below their share
+	pass     bool           // the store wakes other workers for tasks beyond this Worker's limits
 }
 
 func newPlaces(w *Worker) *places {
@@ -75,10 +76,11 @@ func newPlaces(w *Worker) *places {
 
 func (h *handler) isLimited() bool { return h.limit > 0 || h.rate > 0 }
 
-// burst is how many tasks may start at once: the rate's number for a tenth of a second.
+// burst returns how many tasks may start at once: what the rate allows in a tenth of a
+// second, and at least one.
 func (h *handler) burst() float64 { return max(1, h.rate/10) }
 
-// room returns how many of n places the handler may use.
+// usable returns how many of n places the handler's limits allow it to use.
 func (h *handler) room(n int, now time.Time) int {
 	if h.limit > 0 {
 		n = min(n, h.limit-h.taken)
@@ -90,15 +92,15 @@ func (h *handler) room(n int, now time.Time) int {
 	return max(n, 0)
 }
 
-// fill adds the tokens for the time since the last call, and n.
+// addTokens adds n tokens, and those for the time since the last call.
 func (h *handler) fill(now time.Time, n int) {
 	h.tokens = min(h.burst(), h.tokens+h.rate*now.Sub(h.filled).Seconds()+float64(n))
 	h.filled = now
 }
 
-// lacks returns how many places of its share the handler does not use, and how many of
-// them remain after claims under way. These claims count if the handler is behind,
-// because it then gets what they request.
+// unusedShare returns how many places of the handler's share are not in use. remaining
+// is what the claims under way will leave of them. These claims count if the handler
+// has a backlog, because they then get all that they request.
 func (p *places) lacks(h *handler) (lacks, remaining int) {
 	lacks = max(0, (p.size*h.weight+p.weights-1)/p.weights-h.taken)
 	if remaining = lacks; h.behind {
@@ -107,7 +109,7 @@ func (p *places) lacks(h *handler) (lacks, remaining int) {
 	return lacks, remaining
 }
 
-// roomLocked returns how many places a claim can use.
+// usableLocked returns how many places a claim can use.
 func (p *places) roomLocked(now time.Time) int {
 	if p.over || p.alone || !p.limited || p.free == 0 {
 		if p.over || p.alone {
@@ -122,9 +124,9 @@ func (p *places) roomLocked(now time.Time) int {
 	return min(n, p.free)
 }
 
-// take reserves up to most places for a claim of the loop. If the loop was only called,
-// and another loop has already taken what it waits for, take reserves none. A loop that
-// gets none is called when there is room, unless the Run is over.
+// reserve reserves up to limit places for a claim of the loop. If the loop follows an
+// offer, but what it waits for is no longer available, reserve reserves none. A loop
+// that gets none joins the queue for an offer, unless the Run is over.
 func (p *places) take(l *loop, most int, called bool) grant {
 	now := p.w.now()
 	p.mu.Lock()
@@ -170,7 +172,7 @@ func (p *places) take(l *loop, most int, called bool) grant {
 		}
 		g.rooms = append(g.rooms, r)
 	}
-	// Shares only matter if places are scarce.
+	// If places are left, every handler gets what it needs: send no rooms.
 	g.plain = g.plain || !p.limited && !g.fair && p.free > 0
 	if kept && now.Sub(p.passed) >= time.Second {
 		p.passed, g.pass = now, true
@@ -178,13 +180,14 @@ func (p *places) take(l *loop, most int, called bool) grant {
 	return g
 }
 
-// fairly is how often a waiting loop claims only for handlers below their share, so
-// that due tasks of these handlers in other shards come before tasks of other handlers
-// in its own shard.
+// fairInterval is how often a loop that waited makes a fair claim: one that is only for
+// handlers below their share of the places. Otherwise the loop might give every free
+// place to other handlers of its own shard, although such handlers have due tasks in
+// other shards.
 const fairly = time.Second
 
-// isUnfairLocked reports whether some handlers use their full share of the places and
-// others do not.
+// isUnfairLocked reports whether some handlers use their full share of the places, and
+// others below their share could use more.
 func (p *places) isUnfairLocked(n int, now time.Time) bool {
 	over, under := false, false
 	for _, h := range p.handlers {
@@ -197,9 +200,9 @@ func (p *places) isUnfairLocked(n int, now time.Time) bool {
 	return over && under
 }
 
-// settle returns the unused part of a claim's reservation. got and run have, for each
-// handler, how many tasks the claim got and how many of them run. running is their sum,
-// and more is what the loop waits for.
+// returnUnused returns the reserved places that a claim does not use. For each handler,
+// got says how many tasks the claim got, and started how many of them run. running is
+// the sum of started. reasons is what the loop now waits for.
 func (p *places) settle(l *loop, g grant, got, run []int, running int, more wants) {
 	if g.places == 0 {
 		return
@@ -208,7 +211,7 @@ func (p *places) settle(l *loop, g grant, got, run []int, running int, more want
 	p.mu.Lock()
 	defer p.unlock(now)
 	p.addLocked(g.places - running)
-	more.any = more.any || g.fair || l.wants.any // the loop was woken since the claim: see await
+	more.any = more.any || g.fair || l.wants.any // awaitPlace may have set it since the claim
 	l.wants = more
 	for i, h := range p.handlers {
 		room := g.rooms[i].Most
@@ -231,19 +234,20 @@ func (p *places) settle(l *loop, g grant, got, run []int, running int, more want
 	}
 }
 
-// giveBack returns the reservation of a claim that is not carried out.
+// returnAll returns the reserved places of a claim that is not carried out.
 func (p *places) giveBack(l *loop, g grant) {
 	none := make([]int, len(p.handlers))
 	p.settle(l, g, none, none, 0, wants{suspect: g.suspects == store.NoSuspect})
 }
 
-// release returns the place of an attempt. The caller must make the calls.
+// release returns the place of an attempt. The caller must send the wakeups after
+// unlocking.
 func (p *places) release(a *attempt) calls {
 	now := p.w.now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.addLocked(1)
-	if a.handler != nil && !p.over { // if the Run is over, the next Run may count the handlers' use
+	if a.handler != nil && !p.over { // after the Run, taken may belong to the next Run
 		a.handler.taken--
 	}
 	p.clearLocked(a)
@@ -257,8 +261,8 @@ func (p *places) addLocked(n int) {
 	}
 }
 
-// joinLocked appends a loop to the queue, unless the loop was called and is about to
-// claim.
+// enqueueLocked appends a loop to the queue, unless the loop was offered a place and is
+// about to claim.
 func (p *places) joinLocked(l *loop) {
 	if !l.inLine && l.reserved == 0 && !p.over {
 		l.inLine = true
@@ -274,16 +278,16 @@ func (p *places) leaveLocked(l *loop) {
 	p.some.Broadcast()
 }
 
-// satisfiesLocked reports whether something that the loop waits for is available.
+// canClaimLocked reports whether something that the loop waits for is available.
 func (p *places) satisfiesLocked(l *loop, now time.Time) bool {
 	return l.wants.any || l.wants.suspect && p.suspect == nil ||
 		slices.ContainsFunc(l.wants.handlers, func(h *handler) bool { return h.room(1, now) > 0 })
 }
 
-// calls are the calls to make after the lock is released.
+// wakeups are for loops that must act. They are sent after the lock is released.
 type calls struct {
-	next  *loop    // to be called
-	ready *attempt // may start: extend its lease
+	next  *loop    // gets an offer
+	ready *attempt // may start when its lease is extended
 }
 
 func (c calls) make() {
@@ -311,8 +315,8 @@ func (p *places) callsLocked(now time.Time) (c calls) {
 		if p.satisfiesLocked(l, now) {
 			p.waiting = slices.Delete(p.waiting, i, i+1)
 			l.inLine = false
-			// The loop may have a round under way: reserve the place, so that other loops
-			// do not take it until then.
+			// Reserve the place: the loop may have a round under way, and other loops
+			// must not take the place meanwhile.
 			l.reserved = 1
 			p.free--
 			p.some.Broadcast()
@@ -324,7 +328,8 @@ func (p *places) callsLocked(now time.Time) (c calls) {
 	return c
 }
 
-// refillLocked sets the timer for a handler's next token, if a loop may wait for it.
+// setRefillLocked sets the timer for the next token of a handler, if a loop may wait
+// for it.
 func (p *places) refillLocked(now time.Time) {
 	if len(p.waiting) == 0 || !p.limited {
 		return
@@ -341,8 +346,8 @@ func (p *places) refillLocked(now time.Time) {
 	}
 }
 
-// refilled runs when a handler gets a token: it calls the first waiting loop that can
-// claim.
+// onRefill runs when a handler gets a token. It offers a place to the first waiting
+// loop that can claim.
 func (p *places) refilled() {
 	p.mu.Lock()
 	c := p.callsLocked(p.w.now())
@@ -353,8 +358,8 @@ func (p *places) refilled() {
 	}
 }
 
-// await adds a loop to the queue if there is no room, and waits until the loop is
-// called or the Run is over.
+// awaitPlace returns when a place is free. If none is, it adds the loop to the queue,
+// and waits until the loop gets an offer or the Run is over.
 func (p *places) await(l *loop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -368,7 +373,7 @@ func (p *places) await(l *loop) {
 	}
 }
 
-// end stops all claims.
+// end stops all claims, because the Run is over.
 func (p *places) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -66,7 +66,8 @@ func (l *load) started() int {
 	return len(l.begun)
 }
 
-// Eight places, 32 tasks of 2 s, and a quick one that is due after 0.1 s.
+// Eight places are shared by 32 slow tasks, of 2 s each, and a quick one that is due
+// after 0.1 s.
 func TestWorker_ASlowHandlerDoesNotStarveOthers(t *testing.T) {
 	for name, x := range map[string]struct {
 		opts []durable.HandlerOption
@@ -98,8 +99,8 @@ func TestWorker_ASlowHandlerDoesNotStarveOthers(t *testing.T) {
 				}
 				st := w.Stats()
 				require.Zero(t, st.Released)
-				// The worker claims from each shard once, and then once a second for
-				// handlers below their share.
+				// The worker claims from each shard at the start. Then it makes a fair
+				// claim once a second.
 				require.LessOrEqual(t, st.Claims, int64(33+12*mem.Shards()))
 			})
 		})
@@ -133,7 +134,7 @@ func TestWorker_ALimitedHandlerCostsNoClaims(t *testing.T) {
 }
 
 // If both handlers have more tasks than places, each gets its share of the places. If
-// one has none, the other gets them all.
+// only one has tasks, it gets all places.
 func TestWorker_Weights(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)

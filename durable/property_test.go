@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// history is what happened to one task, guarded by the mutex of the test's histories.
+// history is what happened to one task. The mutex of the test's histories guards it.
 type history struct {
 	cancelled durable.Outcome // of the last Cancel, if there was one
 	endedAt   int64           // the sequence number when Cancel had returned
@@ -24,10 +24,10 @@ type history struct {
 	failed    int
 }
 
-// TestProperty_CancelAndRescheduleRace cancels and reschedules tasks at random times
-// while workers claim, finish, fail and retry them and one worker keeps crashing.
-// Afterwards every task must have run or been cancelled, and none may have started
-// after a Cancel that returned Removed.
+// TestProperty_CancelAndRescheduleRace cancels and reschedules tasks at random times,
+// while workers run, fail and retry them and one worker keeps crashing. In the end
+// every task must have run or been cancelled. None may have started after a Cancel that
+// returned Removed.
 func TestProperty_CancelAndRescheduleRace(t *testing.T) {
 	bubble(t, race)
 }

@@ -15,14 +15,14 @@ type RecentDead struct {
 	Error   string // its beginning
 }
 
-// RecentDead returns the latest runs, at most 16, that became dead letters by this
-// Worker's reports, the oldest first. [Client.List] returns all dead letters.
+// RecentDead returns the latest runs that this Worker made dead letters, at most 16,
+// the oldest first. [Client.List] returns all dead letters.
 func (w *Worker) RecentDead() []RecentDead { return w.dead.get() }
 
-// recentKept is the maximum number of RecentDead.
+// maxRecentDead is how many dead letters RecentDead returns at most.
 const recentKept = 16
 
-// recentDead is a list of the latest RecentDead.
+// A deadList has the latest RecentDead.
 type recentDead struct {
 	mu  sync.Mutex
 	all []RecentDead

@@ -36,16 +36,16 @@ const (
 	hasTimeout
 	hasEvery
 	hasMissed
-	hasCron  // with hasEvery, which says that the task repeats, and an Every of zero
+	hasCron  // hasEvery is set too, with a zero Every: stores read it as "repeats"
 	hasStart // Start and End
-	hasKept  // Unique and Retention, in front of all others: stores read them
+	hasKept  // Unique and Retention; in front of all other fields, because stores read them
 )
 
-// overhead is the maximum size of a record without names, headers and body.
+// maxOverhead is the maximum size of a record without names, headers and body.
 const overhead = 96 + store.KeepingSize
 
-// encode returns the task as a store's task, or an error if it has more than most
-// bytes.
+// encode returns the task as a store's task. If the task is larger than maxSize bytes,
+// it returns an error.
 func encode(t *Task, most int) (store.Task, error) {
 	size := len(t.Handler) + len(t.Schedule) + len(t.Cron) + len(t.Zone) + len(t.Body)
 	for k, v := range t.Headers {
@@ -98,13 +98,13 @@ func encode(t *Task, most int) (store.Task, error) {
 	return store.Task{ID: t.Key, Handler: t.Handler, Schedule: t.Schedule, Record: append(b, t.Body...)}, nil
 }
 
-// appendGeneration draws one.
+// appendGeneration appends a random generation.
 func appendGeneration(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, rand.Uint64())[:len(b)+generationSize]
 }
 
-// again returns the item for a command that requests another run. The run gets its own
-// generation, because its due time may equal that of an earlier run.
+// newRunItem returns the item of a command that starts another run. The run gets its
+// own generation, because it may be due at the same time as an earlier run.
 func again(id string, when store.When) store.Item {
 	var b [8]byte
 	return store.Item{ID: id, When: when, Generation: string(appendGeneration(b[:0]))}
@@ -118,7 +118,7 @@ func appendDuration(b []byte, d time.Duration) []byte {
 	return binary.AppendUvarint(b, uint64((d+time.Microsecond-1)/time.Microsecond))
 }
 
-// appendTime appends a time, 0 for the zero time.
+// appendTime appends a time in microseconds, or 0 for the zero time.
 func appendTime(b []byte, t time.Time) []byte {
 	var micros store.Time
 	if !t.IsZero() {
@@ -129,11 +129,11 @@ func appendTime(b []byte, t time.Time) []byte {
 
 var (
 	errRecord = errors.New("durable: a task's record is damaged")
-	// errNewer is the error for a record of a later version of this package.
+	// errNewer is the error for a record that a later version of this package wrote.
 	errNewer = errors.New("durable: a task's record has an unknown version")
 )
 
-// decode decodes a store's task, and returns its generation too. A single run of a
+// decode decodes a store's task, and returns its generation too. The requeued run of a
 // repeating task does not repeat.
 func decode(x *store.Task) (t Task, generation string, err error) {
 	t = Task{Key: store.KeyOf(x.ID), Handler: x.Handler, Schedule: x.Schedule}
@@ -200,7 +200,7 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 	return t, generation, nil
 }
 
-// A reader decodes a record. bad says that the record was too short.
+// A recordReader decodes a record. damaged says that the record is invalid.
 type reader struct {
 	rest []byte
 	bad  bool

@@ -48,7 +48,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A store reads from a record whether the task repeats.
+// A store can tell from the record whether the task repeats.
 func TestEncode_SaysWhetherTheTaskRepeats(t *testing.T) {
 	for _, x := range []Task{
 		{},
@@ -116,7 +116,7 @@ func TestDelay_IsWithinItsBounds(t *testing.T) {
 	require.Zero(t, c.delay(5, store.MaxDelay))
 }
 
-// A worker without the time zone's files leaves the task to other workers.
+// A worker that cannot load a time zone leaves the task to other workers.
 func TestWorker_LeavesAZoneThatItCannotLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memstore.New()

@@ -16,7 +16,7 @@ import (
 // repeats reports whether the task repeats.
 func (t *Task) repeats() bool { return t.Every > 0 || t.Cron != "" || t.Schedule != "" }
 
-// zones caches time zones by name, because loading one reads a file.
+// zones caches the time zones by name, because loading a zone reads a file.
 var zones sync.Map
 
 func zone(name string) (*time.Location, error) {
@@ -66,7 +66,7 @@ type recurrence struct {
 }
 
 // recurrence returns when the task's runs are due, or an error if this process cannot
-// read that. schedules are the Client's schedules.
+// compute that. schedules are the Client's schedules, by name.
 func (t *Task) recurrence(schedules map[string]Schedule) (r recurrence, err error) {
 	r.every = t.Every
 	if !t.End.IsZero() {
@@ -87,7 +87,8 @@ func (t *Task) recurrence(schedules map[string]Schedule) (r recurrence, err erro
 // minStep is the shortest time between two runs of a repeating task.
 const minStep = time.Millisecond
 
-// next returns when the run after the one at due is due, or false if there is none.
+// nextRun returns when the run after the one at due is due. ok is false if there is
+// none.
 func (r *recurrence) next(due store.Time) (next store.Time, ok bool, err error) {
 	switch {
 	case r.every > 0:
@@ -109,9 +110,9 @@ func (r *recurrence) next(due store.Time) (next store.Time, ok bool, err error) 
 	return next, r.end == 0 || next <= r.end, nil
 }
 
-// latest returns the last run at or after due that is due by now. It computes few of
-// the runs between: those of the last minute, or of a longer time if that has none. It
-// is only for a period or a cron spec, which have no errors.
+// latestRun returns the last run that is not before due and not after now. It computes
+// few of the runs between: those of the last minute, or of a longer time if that has
+// none. It is for tasks with Every or Cron, which have no errors.
 func (r *recurrence) latest(due, now store.Time) store.Time {
 	if r.end != 0 {
 		now = min(now, r.end)
@@ -137,7 +138,7 @@ func (r *recurrence) latest(due, now store.Time) store.Time {
 	}
 }
 
-// first returns the time of the task's first run at or after now.
+// firstRun returns the time of the task's first run at or after now.
 func (t *Task) first(now store.Time, schedules map[string]Schedule) (at store.Time, err error) {
 	if !t.repeats() {
 		return 0, invalid("task %q does not repeat, and so has no next run", t.Key)

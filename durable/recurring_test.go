@@ -22,7 +22,7 @@ func sleepUntil(t *testing.T, s string) {
 	time.Sleep(time.Until(at))
 }
 
-// Two workers run each occurrence once, even when the clocks change.
+// Two workers run each occurrence once, even when the clocks change in the zone.
 func TestRecurring_CronInAZone(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -109,7 +109,7 @@ func TestRecurring_Refused(t *testing.T) {
 	require.ErrorIs(t, err, durable.ErrNotFound)
 }
 
-// After a year without workers, one run makes up for half a million missed ones.
+// After a year without workers, one run replaces half a million missed runs.
 func TestRecurring_LatestMissed(t *testing.T) {
 	for cron, want := range map[string]string{
 		"* * * * *":    "2000-12-31 10:30:00 2000-12-31 10:31:00",

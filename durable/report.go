@@ -10,7 +10,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A report is what a loop reports to the store about an attempt.
+// A report is what a loop tells the store about an attempt.
 type report struct {
 	a    *attempt
 	end  store.End
@@ -28,13 +28,13 @@ func (r *report) stored() store.Report {
 	return x
 }
 
-// done returns the report of a successful run.
+// doneReport returns the report on a successful run.
 func (a *attempt) done() *report { return &report{a: a, end: store.Done, due: a.due, next: a.after} }
 
-// handBack returns the report of an attempt that does not count.
+// handBackReport returns the report on an attempt that does not count.
 func (a *attempt) handBack() *report { return &report{a: a, end: store.HandBack, due: a.due} }
 
-// failed returns the report of a failed attempt.
+// failedReport returns the report on a failed attempt.
 func (a *attempt) failed(err error) *report {
 	r := &report{a: a, due: a.due, text: truncate(err), err: err}
 	var never *NoRetryError
@@ -47,7 +47,7 @@ func (a *attempt) failed(err error) *report {
 	case dead || a.d.Attempt >= a.d.MaxAttempts:
 		r.end = store.Failed
 		if !a.planned {
-			_ = a.plan() // without a next time the whole task becomes a dead letter
+			_ = a.plan() // if that fails, the whole task becomes a dead letter
 		}
 		r.next = a.after
 	case errors.As(err, &after):
@@ -71,13 +71,13 @@ func truncate(err error) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// delay returns d within the store's limits: an invalid delay would also spoil other
-// reports of the same round.
+// clampDelay returns d within the store's limits. If a delay is invalid, the store
+// refuses all reports of the round.
 func delay(d time.Duration) store.When { return store.After(min(max(0, d), store.MaxDelay)) }
 
-// period returns the time between this run and the next, so that a repeating task is
-// retried soon after an outage. It returns the longest possible time if the task does
-// not repeat.
+// untilNextRun returns the time between this run and the next. It limits the delay
+// between attempts, so that a repeating task runs soon after an outage. If the task
+// does not repeat, it returns the longest possible time.
 func (a *attempt) period() time.Duration {
 	if a.after.IsZero() {
 		return store.MaxDelay
@@ -85,7 +85,7 @@ func (a *attempt) period() time.Duration {
 	return a.after.From(0).Sub(a.due)
 }
 
-// delay returns the delay before the next attempt.
+// retryDelay returns a random delay before the next attempt, at most longest.
 func (c *handlerConfig) delay(attempt int, most time.Duration) time.Duration {
 	limit := min(c.cap, most)
 	if shift := attempt - 1; shift < 62 && c.backoff <= limit>>shift {
@@ -94,17 +94,17 @@ func (c *handlerConfig) delay(attempt int, most time.Duration) time.Duration {
 	return time.Duration(rand.Int64N(int64(limit) + 1))
 }
 
-// leaveToOthers returns the report on a task that this Worker cannot run. The task is
-// due for other Workers after a short delay, which grows with the time since the task
-// was due.
+// unsupportedReport returns the report on a task that this Worker cannot run. Other
+// Workers may claim the task after a short delay. The longer the task has been due, the
+// longer is the delay.
 func (a *attempt) leaveToOthers(now store.Time) *report {
 	const soonest, latest = 100 * time.Millisecond, 30 * time.Second
 	d := min(max(now.Sub(a.due)/4, soonest), latest)
 	return &report{a: a, end: store.HandBack, due: a.due, next: store.After(d/2 + rand.N(d/2))}
 }
 
-// unrun changes a final failure so that the attempt does not count, because the handler
-// was not called.
+// withoutCall changes the report on a final failure so that the attempt does not count.
+// It is for attempts whose handler was not called.
 func (r *report) unrun() *report {
 	if r.end == store.Failed {
 		r.end = store.Dropped
@@ -112,9 +112,9 @@ func (r *report) unrun() *report {
 	return r
 }
 
-// unplanned returns the report of an attempt whose handler was not called because the
-// schedule failed. If the schedule panicked, it may succeed another time, so that is a
-// failed attempt, as when a handler panics.
+// scheduleFailedReport returns the report on an attempt whose schedule failed, so that
+// the handler was not called. A schedule that panicked may succeed next time. So the
+// attempt fails as if the handler had panicked.
 func (a *attempt) unplanned(err error) *report {
 	r := a.failed(err)
 	if never := (*NoRetryError)(nil); errors.As(err, &never) {
@@ -123,7 +123,7 @@ func (a *attempt) unplanned(err error) *report {
 	return r
 }
 
-// plan computes when the next run is due, unless skip has done so.
+// planNextRun computes when the next run is due, unless that is known.
 func (a *attempt) plan() error {
 	if a.planned {
 		return nil
@@ -137,15 +137,15 @@ func (a *attempt) plan() error {
 	})
 }
 
-// follows records when the next run is due, if there is one.
+// setNextRun records when the next run is due. ok is false if there is none.
 func (a *attempt) follows(at store.Time, ok bool) {
 	if a.planned = true; ok {
 		a.after = store.At(at)
 	}
 }
 
-// protect calls f, which may call the task's schedule, on a new goroutine, so that a
-// panic or runtime.Goexit in the schedule does not end the handler's goroutine.
+// callSafely calls f. If f may call a schedule, callSafely runs it on a new goroutine:
+// a panic or runtime.Goexit in the schedule then does not end the handler's goroutine.
 func (a *attempt) protect(f func() error) error {
 	if a.task.Schedule == "" {
 		return f()
@@ -165,9 +165,9 @@ func (a *attempt) protect(f func() error) error {
 	return err
 }
 
-// skip replaces this run of a repeating task by the latest run that is due. It returns
-// more if it has advanced but not reached the latest: a schedule whose runs are seconds
-// apart and that missed days needs several claims.
+// skipToLatest replaces this run of a repeating task by the latest run that is due. If
+// there are very many runs between, it stops halfway, and unfinished is true. The next
+// claim then continues.
 func (a *attempt) skip(now store.Time) (more bool, err error) {
 	if a.task.Schedule == "" {
 		a.due = a.recurs.latest(a.due, now)

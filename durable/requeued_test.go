@@ -17,7 +17,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// requeued lets a run of the repeating task cron fail, requeues it, and returns its
+// requeued makes a run of the repeating task cron fail, requeues it, and returns its
 // Info.
 func requeued(t *testing.T, c *durable.Client, w durable.When) durable.Info {
 	t.Helper()
@@ -74,7 +74,7 @@ func TestCancel_OfARequeuedRun(t *testing.T) {
 		require.Equal(t, "cron", info.ID)
 		require.Equal(t, time.Hour, info.Task.Every)
 
-		// The other order, at another time.
+		// Cancel the repeating task. Its requeued run stays.
 		fail.Store(true)
 		run = requeued(t, c, durable.After(10*time.Minute))
 		fail.Store(false)
@@ -100,8 +100,8 @@ func TestCancel_OfARequeuedRun(t *testing.T) {
 	})
 }
 
-// Invalid IDs are refused before a command is sent. The ID of a dead letter names no
-// task for Cancel and Reschedule.
+// Invalid IDs are refused before a command is sent. Cancel and Reschedule find no task
+// for the ID of a dead letter.
 func TestCancel_OfWhatIsNoRun(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -143,9 +143,9 @@ func TestCancel_OfWhatIsNoRun(t *testing.T) {
 	})
 }
 
-// A requeued run and its task run at the same time, and the request of the one that
-// started first arrives last. A receiver that keeps the largest token of the key
-// refuses it once, and the next attempt succeeds.
+// A requeued run and its task run at the same time. The request of the one that started
+// first arrives last. A receiver that keeps the largest token refuses it, and the next
+// attempt succeeds.
 func TestToken_OfARequeuedRunThatIsOvertaken(t *testing.T) {
 	for _, first := range []string{"run", "task"} {
 		t.Run(first, func(t *testing.T) {

@@ -8,20 +8,20 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A round is a single command of a loop: reports on attempts, leases to extend, and a
-// claim. If a round is not answered, its effect is unknown. The loop then repeats the
-// same round until it is answered, and sends no other, because the store remembers only
+// A round is one command of a loop: reports on attempts, leases to extend, and a claim.
+// If a round is not answered, its effect is unknown. The loop then repeats it until it
+// is answered. It sends no other round before that, because the store remembers only
 // the latest round of a sender.
 type round struct {
 	stamp   store.Stamp
 	round   store.Round
 	reports []*report
 	renewed []*attempt
-	grant   grant     // the places reserved for the claim, unless they were returned
+	grant   grant     // the places for the claim, until they are returned
 	first   time.Time // when the round was first sent
 }
 
-// round sends one round: the one without an answer, or a new one with all that is due.
+// sendRound sends the round that was not answered, or a new one with all that is due.
 func (l *loop) round(p phase) {
 	now := l.w.now()
 	r := l.unsure
@@ -49,8 +49,8 @@ func (l *loop) round(p phase) {
 			l.w.fail(err)
 		}
 		if l.w.stopping.Load() {
-			// A Worker that shuts down does not wait for the tasks of an unanswered
-			// claim.
+			// A Worker that shuts down does not wait for tasks of a claim that was not
+			// answered.
 			l.giveBack(r)
 		}
 		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrInvalid) {
@@ -67,17 +67,19 @@ func (l *loop) round(p phase) {
 	}
 }
 
-// timeout returns how long the loop waits for an answer before it repeats the round.
+// answerTimeout returns how long the loop waits for an answer before it repeats the
+// round.
 func (l *loop) timeout() time.Duration { return max(l.w.config.lease/3, time.Second) }
 
-// hopeless reports whether the error is permanent.
+// isPermanent reports whether an error of the store is permanent.
 func hopeless(err error) bool {
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnfit)
 }
 
-// until returns the deadline of a claim: the time when the loop stops waiting for the
-// answer. A store that was frozen could otherwise carry the claim out later, before the
-// reports that wait behind it, and treat the reported attempts as crashed.
+// claimDeadline returns the store's time when the loop stops waiting for the answer to
+// a claim. After that the claim must have no effect. Otherwise a store that was frozen
+// could carry it out before the next reports arrive, and take their attempts for
+// crashed.
 func (l *loop) until() store.Time {
 	if l.knownAt.IsZero() {
 		return 0
@@ -85,8 +87,9 @@ func (l *loop) until() store.Time {
 	return l.known.Add(l.w.now().Sub(l.knownAt) + l.timeout())
 }
 
-// refused handles a round that came after its deadline and so has no effect. Its contents
-// go into the next round, which has no deadline, in case the store's clock was set.
+// handleLate handles a round that reached the store after its deadline, and so has no
+// effect. Its contents go into the next round. That has no deadline, in case the
+// store's clock was set.
 func (l *loop) refused(r *round) {
 	l.unsure, l.backoff, l.retryAt, l.knownAt = nil, 0, time.Time{}, time.Time{}
 	l.giveBack(r)
@@ -121,8 +124,8 @@ func (l *loop) build(now time.Time, p phase) *round {
 	return r
 }
 
-// takeReports moves waiting reports into a round, as many as fit. It returns whether to
-// claim, and whether the loop was called.
+// takeReports moves queued reports into a round, as many as fit. It returns whether to
+// claim, and whether places has offered the loop a place.
 func (l *loop) takeReports(r *round) (claim, called bool) {
 	l.mu.Lock()
 	n := min(len(l.reports), store.MaxBatch-len(r.reports))
@@ -131,7 +134,7 @@ func (l *loop) takeReports(r *round) (claim, called bool) {
 		l.reports = nil
 	}
 	claim, called = l.claim, l.called
-	if r.grant.places > 0 { // otherwise the claim for a freed place has not been made yet
+	if r.grant.places > 0 { // otherwise the claim for the place is still to come
 		l.claim, l.called = false, false
 	}
 	l.mu.Unlock()
@@ -143,15 +146,15 @@ func (l *loop) takeReports(r *round) (claim, called bool) {
 	return claim, called
 }
 
-// join returns the round with the reports that have come while the store delayed it.
-// The loop's goroutine is waiting for the store.
+// addReports adds the reports that have arrived while the store delayed the round, and
+// returns the round. The loop's goroutine is waiting for the store.
 func (l *loop) join(r *round) store.Round {
 	l.takeReports(r)
 	return r.round
 }
 
-// again reports whether a reported task is due again at once, so that the round can
-// claim it too.
+// retriesAtOnce reports whether a reported task is due again at once, so that the round
+// can claim it too.
 func (l *loop) again(r *round) bool {
 	for _, x := range r.reports {
 		micros, fromNow := x.next.Parts()
@@ -162,9 +165,9 @@ func (l *loop) again(r *round) bool {
 	return false
 }
 
-// ask adds a claim to the round, if there is a place. If there has been none for a
-// while, it adds a claim for no tasks, so that other workers are woken. A loop that was
-// only called needs a place.
+// addClaim adds a claim to the round, if a place is free. If none has been free for a
+// while, the claim is for no tasks, and only makes the store wake other workers. A loop
+// that follows an offer claims only with a place.
 func (l *loop) ask(r *round, now time.Time, called bool) {
 	l.mu.Lock()
 	l.claim, l.called = false, false
@@ -192,7 +195,7 @@ func (l *loop) ask(r *round, now time.Time, called bool) {
 	}
 }
 
-// accepted handles the answer to reports.
+// handleReceipts handles the answer to reports.
 func (l *loop) accepted(r *round, a *store.Answer) {
 	n := &l.w.n
 	for i, x := range r.reports {
@@ -224,8 +227,8 @@ func (l *loop) accepted(r *round, a *store.Answer) {
 	}
 }
 
-// prolonged handles the answer to extensions. The leases count from when the round was
-// first sent, because the store may have carried it out then.
+// handleExtensions handles the answer to extensions of leases. The leases count from
+// when the round was first sent, because the store may have carried it out then.
 func (l *loop) prolonged(r *round, answer *store.Answer) {
 	for i, a := range r.renewed {
 		if !l.held.has(a) {
@@ -254,7 +257,7 @@ func (l *loop) prolonged(r *round, answer *store.Answer) {
 	}
 }
 
-// claimed handles the answer to a claim. sent is when the round was last sent.
+// handleTasks handles the answer to a claim. sent is when the round was last sent.
 func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 	got, run := make([]int, len(l.w.names)), make([]int, len(l.w.names))
 	running := 0
@@ -263,7 +266,7 @@ func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 		a := l.w.newAttempt(l, &answer.Tasks[i])
 		a.claimed = answer.Now
 		a.countClaim()
-		more.suspect = more.suspect || a.d.Crashes > 0 // the claim got one suspect, and there may be more
+		more.suspect = more.suspect || a.d.Crashes > 0 // there may be more suspects than the one that it got
 		runs := l.start(a, answer.Now, sent)
 		if runs {
 			running++
@@ -283,28 +286,28 @@ func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 	l.w.notePause(answer.Paused)
 	l.limited = answer.Limited
 
-	// The store's durations count from when it carried out the round. Counted from
-	// sent, they end too early by less than a round trip.
+	// answer.Next counts from when the store carried out the round. Counted from sent,
+	// it ends too early, but by less than a round trip.
 	l.claimAt = never
-	if answer.Next > 0 { // otherwise the loop is called when there are places
+	if answer.Next > 0 { // otherwise the loop gets an offer when a place is free
 		l.claimAt = sent.Add(answer.Next)
 	}
 }
 
-// drop gives up a round that the store will always refuse.
+// dropRound drops a round that the store will always refuse.
 func (l *loop) drop(r *round) {
 	l.giveBack(r)
 	l.unsure = nil
 }
 
-// giveBack returns what was reserved for the round's claim.
+// returnPlaces returns the places that were reserved for the round's claim.
 func (l *loop) giveBack(r *round) {
 	l.places.giveBack(l, r.grant)
 	r.grant = grant{}
 }
 
-// leave ends the loop, and tells the store that the Worker no longer watches the shard.
-// If that fails, other workers notice it by themselves.
+// leave tells the store that the Worker no longer watches the shard. If that fails,
+// other workers notice it later.
 func (l *loop) leave() {
 	l.timer.Stop()
 	if r := l.unsure; r != nil {

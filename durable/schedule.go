@@ -16,14 +16,14 @@ type Item struct {
 	When When
 }
 
-// Stored returns the Item as a store's item, for programs that schedule tasks in a
-// transaction of their own database. [Next] uses this process's clock; Task.Schedule is
-// not supported. A task larger than [MaxTask] is an [ErrInvalid].
+// Stored returns the Item as a store's item. It is for programs that schedule tasks in
+// a transaction of their own database. [Next] uses this process's clock; Task.Schedule
+// is not supported. If the task is larger than [MaxTask], the error is an [ErrInvalid].
 func (x *Item) Stored() (store.Item, error) {
 	return x.stored(MaxTask, nil, func(string) (store.Time, error) { return store.TimeOf(time.Now()), nil })
 }
 
-// stored returns the Item as a store's item. It calls now only for Next.
+// storeItem returns the Item as a store's item. It calls now only if the When is Next.
 func (x *Item) stored(maxTask int, schedules map[string]Schedule, now func(key string) (store.Time, error)) (store.Item, error) {
 	t := x.Task
 	if t.Key == "" {
@@ -70,9 +70,9 @@ func (c *Client) item(ctx context.Context, x *Item) (store.Item, error) {
 // Kept or, if the task is running, Following.
 //
 // Schedule returns when the context ends, whatever the store does. If the context ends
-// before the command is sent, or if the store refuses it, the task is not scheduled. If
-// the command is sent but not answered, the error is an [UnknownError]: the task may be
-// scheduled, but not after the context's deadline.
+// before the command is sent, or the store refuses the command, the task is not
+// scheduled. If the command is sent but not answered, the error is an [UnknownError].
+// The task may then be scheduled now or later, but not after the context's deadline.
 func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleOption) (Outcome, error) {
 	if c.schedule != nil {
 		out, err := c.schedule(ctx, []Item{{t, w}}, opts...)
@@ -93,11 +93,13 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 }
 
 // ScheduleBatch schedules many tasks in few commands, and returns their outcomes in the
-// same order. A command has at most 250 tasks and is carried out as a whole or not at
+// same order. A command has at most 250 tasks, and is carried out as a whole or not at
 // all. If two items have the same key, the later one counts. If any item is invalid, no
-// command is sent. After another error, the outcome is Unknown for tasks that were not
-// scheduled and for tasks whose command was not answered; if there are any of the
-// latter, the error is an [UnknownError].
+// command is sent.
+//
+// After another error, the outcome is Unknown for all tasks that were not scheduled or
+// whose command was not answered. If a command was not answered, the error is an
+// [UnknownError].
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
 	if c.schedule != nil {
 		return c.schedule(ctx, items, opts...)
@@ -122,13 +124,15 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 }
 
 // Cancel removes the task with this key, and ends its repetition. The outcome is
-// Removed if the task will not run because of this call, Stopping if it is running and
-// was asked to stop, and Absent if there is no such task or it is a dead letter. The
-// context of a running handler is cancelled at once if its Worker belongs to this
+// Removed if the task was pending and will not run. It is Stopping if the task is
+// running and was asked to stop. It is Absent if there is no such task or it is a dead
+// letter.
+//
+// The context of a running handler is cancelled at once if its Worker belongs to this
 // Client, and otherwise within a third of the lease.
 //
-// A requeued run of a repeating task is a separate task: Cancel with the key removes
-// the repeating task only, and Cancel with the run's [Info.ID] removes the run only.
+// A requeued run of a repeating task is a separate task. Cancel with the key removes
+// only the repeating task, and Cancel with the run's [Info.ID] only the run.
 func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 	if err := checkID(id); err != nil {
 		return Unknown, err
@@ -136,10 +140,10 @@ func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 	return c.one(ctx, store.Command{Op: store.Cancel}, store.Item{ID: id})
 }
 
-// Reschedule moves the pending task with a key or an [Info.ID] to another time. The
-// outcome is Moved. If the task is running, it runs again at that time, and the outcome
-// is Following. The outcome is Absent if there is no such task or it is a dead letter.
-// Reschedule ends a pause of the task.
+// Reschedule moves a pending task to another time. id is its key or [Info.ID]. The
+// outcome is Moved, or Absent if there is no such task or it is a dead letter. If the
+// task is running, it runs again at that time, and the outcome is Following. Reschedule
+// ends a pause of the task.
 func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, error) {
 	item, err := Move{id, w}.stored()
 	if err != nil {
@@ -152,7 +156,7 @@ func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, er
 // gets one.
 func NewKey() string { return rand.Text() }
 
-// withKeys returns a copy of items in which each has a key.
+// withKeys returns a copy of items in which each task has a key.
 func withKeys(items []Item) []Item {
 	items = slices.Clone(items)
 	for i := range items {

@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// A schedule that panics or ends its goroutine fails the attempt, as a handler does,
-// and releases its place.
+// If a schedule panics or ends its goroutine, the attempt fails and its place is
+// released, as with a handler.
 func TestWorker_NextEnds(t *testing.T) {
 	for name, ends := range map[string]next{
 		"panics":           func(time.Time) time.Time { panic("on purpose") },
@@ -52,8 +52,8 @@ func TestWorker_NextEnds(t *testing.T) {
 	}
 }
 
-// A schedule panics once. It is called again at the next attempt, which is the last of
-// its run and fails.
+// A schedule panics once. The next attempt calls it again. That attempt is the last of
+// its run, and fails.
 func TestWorker_NextPanicsOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		calls := 0
@@ -85,9 +85,8 @@ func TestWorker_NextPanicsOnce(t *testing.T) {
 	})
 }
 
-// A schedule that hangs occupies a handler's place, as a handler that hangs does. It
-// used to block the shard's loop too, when it computed missed runs: the worker then
-// extended no lease and sent no report.
+// A schedule that hangs occupies its handler's place, and nothing else. The worker
+// still extends leases and sends reports.
 func TestWorker_NextHangs(t *testing.T) {
 	for name, missed := range map[string]durable.Task{
 		"latest": {Key: "k", Schedule: "s", Missed: durable.LatestMissed},
@@ -143,8 +142,8 @@ type secondly struct{}
 
 func (secondly) Next(t time.Time) time.Time { return t.Add(time.Second) }
 
-// If more runs were missed than one claim can skip, the task still runs once, as the
-// latest.
+// More runs were missed than one claim can skip. The task still runs once, with the
+// time of the latest.
 func TestWorker_LatestOfVeryManyMissed(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet, durable.WithSchedule("s", secondly{}))

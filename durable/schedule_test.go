@@ -207,7 +207,7 @@ func TestSchedule_RefusesBadInputAndLosesNothing(t *testing.T) {
 	})
 }
 
-// Nil arguments panic in the function that gets them, with its name.
+// Functions that get a nil argument panic, with their names.
 func TestNew_RefusesWhatIsNil(t *testing.T) {
 	mem := memstore.New()
 	c := durable.New(mem)

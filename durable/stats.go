@@ -6,11 +6,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Stats are the numbers of tasks and the counters of all shards together.
+// Stats are the numbers of tasks and the counters, summed over all shards.
 type Stats struct {
 	store.Stats
-	// Paused is the number of paused shards: all or none, unless a Pause or Resume
-	// failed halfway.
+	// Paused is the number of paused shards. It is all or none, unless a Pause or
+	// Resume failed halfway.
 	Paused int
 }
 

@@ -1,27 +1,30 @@
 package durable
 
-// A task that was running when its worker died is a suspect: it may have killed the
-// process. A Worker runs one suspect at a time beside other tasks, so that a poison
-// task does not crash other suspects again and again. The last crash that a task is
-// allowed counts only if the task ran alone. For that, the Worker claims nothing more,
-// waits until all other handlers have returned, and tells the store before the attempt
-// starts.
+// A suspect is a task that was running when its worker died: it may have killed the
+// process. A Worker runs only one suspect at a time beside other tasks. So a poison
+// task does not crash other suspects again and again.
+//
+// The last crash that a task is allowed counts only if the task ran alone. So before
+// that attempt the Worker claims nothing more, and waits until all other handlers have
+// returned. Then it tells the store that the task is alone, and starts the attempt.
 
-// suspicion is the state of the suspect, guarded by places.mu.
+// suspicion is about the Worker's present suspect. places.mu guards it.
 type suspicion struct {
-	suspect *attempt // runs, or waits until it is alone
+	suspect *attempt // runs, or waits until nothing else runs
 	alone   bool     // the suspect must run alone
-	asked   bool     // the suspect's loop knows that it is alone
-	hung    int      // places of handlers that do not return and whose leases were given up
+	asked   bool     // the suspect's loop was told that nothing else runs
+	hung    int      // handlers that do not return and whose leases were given up
 }
 
-// isLast reports whether the run becomes a dead letter if this attempt crashes.
+// diesIfItCrashes reports whether the run becomes a dead letter if this attempt
+// crashes.
 func (a *attempt) isLast() bool {
 	return a.d.Crashes > 0 && a.d.Crashes >= a.loop.w.config.maxCrashes-1
 }
 
-// admit makes an attempt the Worker's suspect, if it is one. It returns false if there
-// is another suspect, because two loops may claim one at the same time.
+// admitSuspect makes an attempt the Worker's suspect, if earlier attempts crashed. It
+// returns false if the Worker already has a suspect: two loops may claim one at the
+// same time.
 func (p *places) admit(a *attempt) bool {
 	if a.d.Crashes == 0 {
 		return true
@@ -35,7 +38,7 @@ func (p *places) admit(a *attempt) bool {
 	return true
 }
 
-// clearLocked removes an attempt that has ended.
+// forgetLocked forgets an attempt that has ended.
 func (p *places) clearLocked(a *attempt) {
 	if a.hung {
 		a.hung = false
@@ -46,7 +49,7 @@ func (p *places) clearLocked(a *attempt) {
 	}
 }
 
-// hang records that an attempt's lease was given up although its handler has not
+// giveUp records that an attempt's lease was given up, although its handler has not
 // returned.
 func (p *places) hang(a *attempt) {
 	now := p.w.now()
@@ -57,11 +60,11 @@ func (p *places) hang(a *attempt) {
 	p.hung++
 }
 
-// isAloneLocked reports whether the suspect must run alone and nothing else runs.
+// isAloneLocked reports whether the suspect must run alone, and nothing else runs.
 // Claims under way count as running, because they reserve places.
 func (p *places) isAloneLocked() bool { return p.alone && p.size-p.free-p.hung == 1 }
 
-// readyLocked returns the suspect when it has become alone.
+// readyLocked returns the suspect once, when nothing else runs any more.
 func (p *places) readyLocked() *attempt {
 	if p.asked || !p.isAloneLocked() {
 		return nil
@@ -70,14 +73,15 @@ func (p *places) readyLocked() *attempt {
 	return p.suspect
 }
 
-// isAlone reports whether some consists of the suspect only, and nothing else runs.
+// isOnly reports whether the suspect is the only element of attempts, and nothing else
+// runs.
 func (p *places) isAlone(some []*attempt) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(some) == 1 && some[0] == p.suspect && p.isAloneLocked()
 }
 
-// dismiss hands back an attempt that waits to be alone.
+// handBackWaiting hands back a suspect that waits to run alone.
 func (l *loop) dismiss(a *attempt) {
 	l.waitsAlone = nil
 	a.leaseTimer.Stop()

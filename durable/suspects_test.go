@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A mortal is a process that can be killed: its commands then do not arrive any more.
+// A mortal is a process that can be killed. After that, its commands do not arrive.
 type mortal struct {
 	*memstore.Store
 	killed context.Context
@@ -49,8 +49,8 @@ func (m *mortal) Wait(ctx context.Context, shards []int, wake func(int)) error {
 	return err
 }
 
-// runUntilKilled runs workers one after the other, each until its process is killed, and
-// returns how many were killed.
+// runUntilKilled runs one worker after the other. Each runs until its process is
+// killed. It returns how many were killed.
 func runUntilKilled(t *testing.T, mem *memstore.Store, until time.Time, handle func(p *mortal) durable.Handler) (deaths int) {
 	for time.Now().Before(until) {
 		p := newMortal(mem)
@@ -70,7 +70,8 @@ func runUntilKilled(t *testing.T, mem *memstore.Store, until time.Time, handle f
 	return deaths
 }
 
-// 50 harmless tasks beside a poison task, which kills its process 10 ms after it starts.
+// 50 harmless tasks run beside a poison task. The poison task kills its process 10 ms
+// after it starts.
 func TestWorker_PoisonDoesNotBuryItsNeighbours(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -103,7 +104,7 @@ func TestWorker_PoisonDoesNotBuryItsNeighbours(t *testing.T) {
 	})
 }
 
-// The process is killed three times while 20 tasks run, none of them poison.
+// The process is killed three times while 20 tasks run. None of them is to blame.
 func TestWorker_KillsBuryNobody(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -128,8 +129,7 @@ func TestWorker_KillsBuryNobody(t *testing.T) {
 	})
 }
 
-// A worker runs one suspect at a time beside other tasks, and runs a suspect alone before
-// its last allowed crash.
+// Before the last crash that a suspect is allowed, a worker runs it alone.
 func TestWorker_RunsASuspectAloneBeforeItIsBuried(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -168,7 +168,7 @@ func TestWorker_RunsASuspectAloneBeforeItIsBuried(t *testing.T) {
 }
 
 // The next suspect starts as soon as the previous one has ended, even if nothing else
-// happens, and even if it must run alone.
+// wakes the worker. That is also so if it must run alone.
 func TestWorker_TheNextSuspectComesAtOnce(t *testing.T) {
 	for crashes := 1; crashes <= 2; crashes++ {
 		withShards(t, func(t *testing.T, mem *memstore.Store) {

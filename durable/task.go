@@ -23,9 +23,9 @@ const (
 // required.
 type Task struct {
 	// Key identifies the task in its store: scheduling the same key again replaces the
-	// task. It has up to MaxKey bytes, without NUL. An empty key is replaced by one of
+	// task. It has up to MaxKey bytes and no NUL. An empty key is replaced by one of
 	// [NewKey], which Schedule does not return. To cancel the task later, or to
-	// schedule it again after an error, call NewKey beforehand.
+	// schedule it again after an error, call NewKey yourself.
 	Key string `json:"key"`
 	// Handler is the name of the function to run, of 1 to MaxKey bytes: see
 	// [Worker.Handle].
@@ -42,7 +42,7 @@ type Task struct {
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
 
 	// Every makes the task repeat with this period, at least a millisecond. Each run is
-	// due one period after the previous run was due, however late or long that was. The
+	// due one period after the previous run was due, even if that was late or long. The
 	// next run does not start before the previous one has succeeded or has used all its
 	// attempts. The delay between attempts is at most the period.
 	Every time.Duration `json:"every_ns,omitempty"`
@@ -53,27 +53,27 @@ type Task struct {
 	// Zone is the time zone of Cron, such as "Europe/Berlin". Empty means UTC. A worker
 	// that cannot load the zone leaves the task to other workers.
 	Zone string `json:"zone,omitempty"`
-	// Schedule makes the task repeat at the times of a named schedule, which the
-	// Clients and their Workers must register: see [WithSchedule]. The task ends when
-	// the schedule returns the zero time, and becomes a dead letter if the next time is
-	// not after the last. Only one of Every, Cron and Schedule may be set.
+	// Schedule makes the task repeat at the times of a named schedule: see
+	// [WithSchedule]. The Clients and their Workers must register it. When the schedule
+	// returns the zero time, the task ends. Only one of Every, Cron and Schedule may be
+	// set.
 	Schedule string `json:"schedule,omitempty"`
-	// Start and End limit a repeating task. With [Next], the first run is not before
-	// Start, from which Every counts. No run is due after End. Zero means from now on,
-	// and for ever.
+	// Start and End limit when a repeating task runs. With [Next], the first run is not
+	// before Start, and Every counts from Start. No run is due after End. A zero Start
+	// or End is no limit.
 	Start time.Time `json:"start,omitzero"`
 	End   time.Time `json:"end,omitzero"`
 
-	// Unique is how long the key cannot be scheduled again after the task has
-	// succeeded. Until then, the outcome of scheduling a Task with a Unique is Kept. It
-	// is for tasks that do not repeat.
+	// Unique is how long after a success the key cannot be scheduled again. Until then,
+	// scheduling a Task that has a Unique does nothing, and the outcome is Kept. It is
+	// for tasks that do not repeat.
 	Unique time.Duration `json:"unique_ns,omitempty"`
 	// Retention says which finished runs of the key are kept.
 	Retention Retention `json:"retention,omitzero"`
 
 	// Missed says what to do with runs that are late because no worker was running. The
-	// zero value is LatestMissed. MissedAfter is required with DeadMissed, and only
-	// allowed there.
+	// zero value is LatestMissed. MissedAfter is required for DeadMissed, and not
+	// allowed otherwise.
 	Missed      Missed        `json:"missed,omitempty"`
 	MissedAfter time.Duration `json:"missed_after_ns,omitempty"`
 }
@@ -84,15 +84,14 @@ type Missed uint8
 
 const (
 	// LatestMissed runs a repeating task once for all missed runs, with the Due of the
-	// latest. If that attempt crashes, the next one has the Due of the run that is the
-	// latest by then. For other tasks it is FireMissed.
+	// latest. If that attempt crashes, the next one is for the run that is the latest
+	// by then. For tasks that do not repeat, it is FireMissed.
 	LatestMissed Missed = iota
-	// FireMissed runs them all, the oldest first.
+	// FireMissed runs all missed runs, the oldest first.
 	FireMissed
 	// DeadMissed makes a run a dead letter, without an attempt, if it would start more
 	// than [Task.MissedAfter] late. A repeating task continues with its next run. A run
-	// that was handed back, for example because its worker was stopped, counts as not
-	// started.
+	// that was handed back has not started.
 	DeadMissed
 )
 
@@ -158,7 +157,7 @@ func (t *Task) check() error {
 	return nil
 }
 
-// printable returns a key for log messages.
+// printable returns a key in a form for log messages.
 func printable(key string) string {
 	if utf8.ValidString(key) && len(key) <= 80 {
 		return key

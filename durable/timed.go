@@ -15,11 +15,11 @@ import (
 // commands of its Workers.
 type CommandStats struct {
 	// Command is the type: "schedule", "reschedule", "cancel", "requeue", "purge",
-	// "limit", "pause" or "resume", a Worker's "round", or "now", "get", "list", "stats",
-	// "check" or "repair".
+	// "import", "limit", "pause" or "resume", a Worker's "round", or "now", "get",
+	// "list", "stats", "check" or "repair".
 	Command string
-	// Took is how long the store took for each command, whether it succeeded or not.
-	// One call of a method may need several commands.
+	// Took is how long each command took, whether it succeeded or not. One call of a
+	// method may send several commands.
 	Took timer.Histogram
 	// Errors is the number of commands that failed, except with [ErrNotFound].
 	Errors int64
@@ -29,8 +29,8 @@ type CommandStats struct {
 }
 
 // CommandStats returns the counters of each type of command that the Client and its
-// Workers have sent, in the order of [CommandStats.Command]. It does not access the
-// store. O(1).
+// Workers have sent. They are in the order that [CommandStats.Command] lists. It does
+// not access the store. O(1).
 func (c *Client) CommandStats() []CommandStats {
 	var all []CommandStats
 	for i := range c.store.commands {
@@ -41,7 +41,7 @@ func (c *Client) CommandStats() []CommandStats {
 	return all
 }
 
-// The types of commands. Those of Change have the numbers of their Ops.
+// These types of commands have the numbers after those of Change, which are store.Ops.
 const (
 	doRound = iota + int(store.Resume) + 1
 	askNow
@@ -60,7 +60,7 @@ var commandNames = [numCommands]string{
 	askCheck: "check", askRepair: "repair",
 }
 
-// A commandCount counts one type of command.
+// A commandCounter counts the commands of one type.
 type commandCount struct {
 	errors   atomic.Int64
 	outcomes [store.Stopping + 1]atomic.Int64
@@ -69,7 +69,7 @@ type commandCount struct {
 	took timer.Histogram
 }
 
-// done is deferred by a command. It counts the command with its duration and its error.
+// finish counts a command, its duration and its error. The methods below defer it.
 func (c *commandCount) done(began time.Time, err *error) {
 	if *err != nil && !errors.Is(*err, store.ErrNotFound) {
 		c.errors.Add(1)
@@ -96,7 +96,7 @@ func (c *commandCount) read(name string) CommandStats {
 	return st
 }
 
-// A timedStore is a Store that counts and times its commands.
+// A timedStore is a Store that counts its commands and measures how long they take.
 type timedStore struct {
 	store.Store
 	commands  [numCommands]commandCount

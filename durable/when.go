@@ -24,21 +24,21 @@ const (
 	whenNext
 )
 
-// After returns a delay that counts from when the store carries out the command, by the
+// After returns a delay. It begins when the store carries out the command, by the
 // store's clock. It is rounded up to a microsecond. Zero means due at once; a negative
 // delay is an [ErrInvalid].
 func After(d time.Duration) When { return When{kind: whenAfter, after: d} }
 
-// At returns a point in time, rounded up to a microsecond. A past time is due at once.
-// The zero time, and years from 2200 on, are an [ErrInvalid].
+// At returns a point in time, rounded up to a microsecond. If it has passed, the task
+// is due at once. The zero time, and years from 2200 on, are an [ErrInvalid].
 func At(t time.Time) When { return When{kind: whenAt, at: t} }
 
-// Next returns the time of the first run, from now on by the store's clock, of a task
-// with Every, Cron or Schedule. With Every and no Start, that is after one period. It
-// is an [ErrInvalid] if the task does not repeat, or has no run between Start and End.
+// Next returns the time of the next run of a task with Every, Cron or Schedule, by the
+// store's clock. For a task with Every and no Start, it is one period from now. It is
+// an [ErrInvalid] if the task does not repeat, or has no run between Start and End.
 func Next() When { return When{kind: whenNext} }
 
-// stored returns the When as a store's time.
+// storeWhen returns the When as a store's time.
 func (w When) stored() (store.When, error) {
 	switch w.kind {
 	case whenAfter:

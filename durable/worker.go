@@ -22,15 +22,15 @@ import (
 type Worker struct {
 	client *Client
 	config workerConfig
-	// claimBatch is how many places a loop reserves for a claim: few enough that a loop
-	// with few due tasks does not block others.
+	// claimBatch is how many places a loop reserves for a claim at most. A loop with
+	// few due tasks must leave places for other loops.
 	claimBatch int
-	// clock is the store's own clock, if it has one, as stores in memory do with a
-	// virtual clock.
+	// clock is the store's own clock if it has one, such as a virtual clock, or the
+	// system's.
 	clock   clock.Clock
-	virtual bool
+	virtual bool // clock is not the system's
 
-	// Set by the first Run.
+	// Set before the first Run.
 
 	handlers  map[string]*handler
 	names     []string // of handlers
@@ -38,16 +38,13 @@ type Worker struct {
 
 	// Set by each Run.
 
-	id     string // names the Worker in the store
-	timers *timer.Scheduler
-	loops  []*loop
-	hooks  *sync.WaitGroup // running dead hooks
-	ctx    context.Context // parent of the handlers' contexts
-	// commands is the context of store commands.
-	commands context.Context
-	// labels has the labels of the Worker's goroutines, or is nil if the Worker has no
-	// name.
-	labels context.Context
+	id       string // names the Worker in the store
+	timers   *timer.Scheduler
+	loops    []*loop
+	hooks    *sync.WaitGroup // running dead hooks
+	ctx      context.Context // parent of the handlers' contexts
+	commands context.Context // of commands to the store
+	labels   context.Context // with the goroutine labels; nil if the Worker has no name
 
 	stopping atomic.Bool
 	places   atomic.Pointer[places] // nil before the first Run
@@ -63,15 +60,15 @@ type Worker struct {
 	paused     atomic.Bool  // the store is paused
 }
 
-// A currentRun is a call of Run.
+// A currentRun is a call of Run that has not returned.
 type currentRun struct {
-	// stop is closed to end Run, abort to make it stop waiting for handlers, and done
-	// when it has ended.
+	// stop is closed to end Run. abort is closed to make Run stop waiting for handlers.
+	// done is closed when Run has ended.
 	stop, abort, done chan struct{}
 	abortOnce         sync.Once
 	err               error // what Run returns; set before done is closed
 
-	// failed is closed if the store fails permanently. reason is set before.
+	// failed is closed if the store fails permanently. reason is set before that.
 	failed   chan struct{}
 	failOnce sync.Once
 	reason   error
@@ -88,8 +85,8 @@ func (r *currentRun) fail(err error) {
 
 var errRunning = errors.New("durable: the Worker is running")
 
-// NewWorker returns a Worker for the client's store. It panics if c or an option is nil
-// or an option is invalid.
+// NewWorker returns a Worker for the client's store. It panics if c or an option is
+// nil, or if an option is invalid.
 func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 	if c == nil {
 		panic("durable: NewWorker: nil Client")
@@ -113,8 +110,8 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 // now returns the time of the Worker's clock.
 func (w *Worker) now() time.Time { return w.clock.Now() }
 
-// Handle registers h for tasks whose Handler is name. The Worker leaves tasks whose
-// handler or schedule it does not have to other Workers. Handle panics if name is empty
+// Handle registers h for tasks whose Handler is name. A Worker that lacks a task's
+// handler or schedule leaves the task to other Workers. Handle panics if name is empty
 // or taken, if h or an option is nil, and after Run.
 func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	w.mu.Lock()
@@ -137,20 +134,19 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	w.names = append(w.names, name)
 }
 
-// Run runs tasks until ctx ends or Shutdown or Close is called. After ctx has ended, it
-// waits for running handlers, at most for the time of [WithShutdownTimeout], and hands
-// back the tasks of those that have not returned. It then returns nil, or
+// Run runs tasks until ctx ends, or Shutdown or Close is called. After ctx has ended,
+// it waits for running handlers, but not longer than [WithShutdownTimeout]. It hands
+// back the tasks of handlers that have not returned. Then it returns nil, or
 // [ErrNotHandedBack] if the store has not confirmed the last reports. If the store
-// returns errors for them, Run sends them again for some seconds first.
+// returns errors for these reports, Run first sends them again for some seconds.
 //
 // Run returns an error at once if [Client.Check] finds a permanent problem, such as
-// [ErrSchema] or [ErrUnsafe]. If the store reports such a problem later, or is closed,
-// Run ends as after [Worker.Close] and returns the store's error. Until ctx ends, Run
-// logs all other errors of the store, for example during a failover, and retries without
-// a limit.
+// [ErrSchema] or [ErrUnsafe]. If such a problem occurs later, or the store is closed,
+// Run ends as after [Worker.Close] and returns the store's error. Other errors of the
+// store, for example during a failover, are logged, and Run retries until ctx ends.
 //
-// After Run has returned, it may be called again. It returns an error if it is already
-// running, and [ErrClosed] after Shutdown or Close.
+// Run may be called again after it has returned. While it is running, another call
+// returns an error. After Shutdown or Close, Run returns [ErrClosed].
 func (w *Worker) Run(ctx context.Context) (err error) {
 	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{}), failed: make(chan struct{})}
 	if err := w.enroll(r); err != nil {
@@ -232,7 +228,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	}
 }
 
-// fail makes Run end with a permanent error of the store.
+// failRun makes Run end with a permanent error of the store.
 func (w *Worker) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -241,8 +237,8 @@ func (w *Worker) fail(err error) {
 	}
 }
 
-// unsettled returns an error if the store has not confirmed the reports of some
-// attempts. The loops have ended.
+// unconfirmed returns an error if the store has not confirmed the reports on some
+// attempts. The loops must have ended.
 func (w *Worker) unsettled() error {
 	n := 0
 	for _, l := range w.loops {
@@ -256,11 +252,11 @@ func (w *Worker) unsettled() error {
 	return fmt.Errorf("%w: %d attempts", ErrNotHandedBack, n)
 }
 
-// lastReports is how long Run waits for commands under way when it no longer waits for
-// handlers.
+// When Run no longer waits for handlers, it waits for commands under way for
+// lastReportsTimeout.
 const lastReports = time.Second
 
-// enroll makes r the current Run.
+// setCurrent makes r the current Run, if Run may be called now.
 func (w *Worker) enroll(r *currentRun) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -274,7 +270,7 @@ func (w *Worker) enroll(r *currentRun) error {
 	return nil
 }
 
-// begin initializes the state of a Run.
+// initRun initializes the state of a Run.
 func (w *Worker) begin(ctx, commands context.Context) {
 	w.id, w.hooks = newName(), new(sync.WaitGroup)
 	w.ctx, w.commands = context.WithoutCancel(ctx), commands
@@ -298,15 +294,15 @@ func (w *Worker) begin(ctx, commands context.Context) {
 	}
 }
 
-// label sets the Worker's labels on the current goroutine.
+// setLabels sets the Worker's labels on the current goroutine.
 func (w *Worker) label() {
 	if w.labels != nil {
 		pprof.SetGoroutineLabels(w.labels)
 	}
 }
 
-// finish waits for handlers, and hands back the tasks of those that it does not wait
-// for.
+// awaitHandlers waits for running handlers. If the Run must stop waiting, it cancels
+// their contexts and hands back their tasks.
 func (w *Worker) finish(r *currentRun) {
 	places := w.places.Load()
 	places.end()
@@ -317,7 +313,7 @@ func (w *Worker) finish(r *currentRun) {
 	case <-r.abort:
 	}
 	w.enter(aborting)
-	// A handler that observes its context may return with a report.
+	// Give handlers that observe their contexts time to return.
 	select {
 	case <-places.idle:
 	case <-time.After(min(w.config.lease/10, 500*time.Millisecond)):
@@ -325,10 +321,10 @@ func (w *Worker) finish(r *currentRun) {
 	}
 }
 
-// connect waits until the store is usable. It returns false with an error if the store
-// has a permanent problem, and without one if the Run ends first.
+// connect waits until the store is usable. If the store has a permanent problem, it
+// returns false and an error. If the Run ends first, it returns false without an error.
 func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err error) {
-	// Shutdown need not wait, because nothing has been claimed yet.
+	// Shutdown ends the wait at once, because nothing has been claimed yet.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -365,11 +361,11 @@ func (w *Worker) enter(p phase) {
 	}
 }
 
-// Close ends Run without waiting. The Worker starts no more tasks, cancels the contexts
-// of running handlers and hands back their tasks, which other workers may run at once.
-// These attempts do not count. Handlers may call Close. To wait for the end of Run,
-// call [Worker.Shutdown] before or afterwards. A closed Worker cannot run again: Run
-// returns [ErrClosed]. Close returns nil.
+// Close ends Run without waiting for it. The Worker starts no more tasks, cancels the
+// contexts of running handlers, and hands back their tasks. Other workers may run these
+// at once, and the attempts do not count. Handlers may call Close. To wait for the end
+// of Run, call [Worker.Shutdown] before or afterwards. Run then always returns
+// [ErrClosed]. Close returns nil.
 func (w *Worker) Close() error {
 	if r := w.stop(); r != nil {
 		r.dontWait()
@@ -377,13 +373,16 @@ func (w *Worker) Close() error {
 	return nil
 }
 
-// Shutdown ends Run and waits for it. The Worker starts no more tasks, hands back those
-// that it has claimed but not started, and waits for running handlers until ctx ends.
+// Shutdown ends Run and waits for it. The Worker starts no more tasks, and hands back
+// tasks that it has claimed but not started. It waits for running handlers until ctx
+// ends. Then Shutdown returns the result of Run: nil or [ErrNotHandedBack].
+//
 // If ctx ends first, Shutdown does what [Worker.Close] does, waits for Run, and returns
 // the context's error. That takes up to half a second if handlers ignore their
-// contexts, and another second if the store does not answer. Otherwise Shutdown returns
-// the result of Run: nil or [ErrNotHandedBack]. It may be called more than once. The
-// Worker cannot run again: Run returns [ErrClosed].
+// contexts, and another second if the store does not answer.
+//
+// Shutdown may be called more than once. The Worker cannot run again: Run returns
+// [ErrClosed].
 func (w *Worker) Shutdown(ctx context.Context) error {
 	r := w.stop()
 	if r == nil {
@@ -399,7 +398,7 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	}
 }
 
-// stop ends Run and returns it, or nil if it is not running.
+// stop ends Run and returns its currentRun, or nil if Run is not running.
 func (w *Worker) stop() *currentRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -410,15 +409,15 @@ func (w *Worker) stop() *currentRun {
 	return w.current
 }
 
-// notePause logs that the store is paused, once.
+// logPause logs once that the store is paused.
 func (w *Worker) notePause(paused bool) {
 	if w.paused.Swap(paused) != paused && paused {
 		w.client.log.Warn("durable: " + textPaused)
 	}
 }
 
-// complain logs an error of a command, at most one each second, because every shard
-// reports the same error if the store is down.
+// logError logs the error of a command, at most one each second. If the store is down,
+// every shard reports the same error.
 func (w *Worker) complain(err error) {
 	now, before := time.Now().Unix(), w.complained.Load()
 	if before != now && w.complained.CompareAndSwap(before, now) {

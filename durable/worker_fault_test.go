@@ -64,7 +64,7 @@ func TestRun_WaitsForTheStore(t *testing.T) {
 	})
 }
 
-// Shutdown does not wait for a Run that has not reached the store yet.
+// Shutdown does not wait for a Run that has not reached its store yet.
 func TestShutdown_OfARunThatBegins(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &faulty{Store: mem}
@@ -159,8 +159,8 @@ func TestShutdown_OfAStoreThatIsFrozen(t *testing.T) {
 	})
 }
 
-// A claim without an answer reserves places. A worker that shuts down does not wait for
-// them.
+// A claim without an answer still reserves places. A worker that shuts down does not
+// wait for them.
 func TestShutdown_WhileAClaimHasNoAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &faulty{Store: mem}
@@ -187,8 +187,8 @@ func TestShutdown_WhileAClaimHasNoAnswer(t *testing.T) {
 	})
 }
 
-// Reports that arrive while an earlier report is not answered are sent as soon as the
-// answer arrives.
+// Reports may wait because an earlier report has no answer. They are sent as soon as
+// the answer arrives.
 func TestWorker_ReportsWhileOneHasNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memstore.New(memstore.WithShards(1))
@@ -221,8 +221,8 @@ func TestWorker_ReportsWhileOneHasNoAnswer(t *testing.T) {
 	})
 }
 
-// Shutdown cancels the handlers of a loop even if the loop waits for its store until
-// Run has ended.
+// Shutdown cancels the handlers of a loop, even if the loop waits for its store until
+// the end of Run.
 func TestShutdown_CancelsWhatALoopRunsThatWaitsForItsStore(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &faulty{Store: mem}
@@ -284,8 +284,8 @@ func TestRun_EndsWithAStoreThatWasClosed(t *testing.T) {
 	})
 }
 
-// A store that has failed permanently, for example because of its disk, returns an
-// error when it is used.
+// A store fails permanently, for example because of its disk. It returns an error when
+// it is used next.
 func TestRun_EndsWithAStoreThatCannotGoOn(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &broken{Store: mem}
@@ -319,8 +319,9 @@ func (b *broken) Do(ctx context.Context, shard int, s store.Stamp, r store.Round
 	return b.Store.Do(ctx, shard, s, r)
 }
 
-// stalled is a server that stops and continues. It then carries out, in order, every
-// command that has arrived since it stopped, even if the sender no longer waits.
+// stalled is a server that stops and continues. When it continues, it carries out all
+// commands that have arrived since it stopped, in order. It does so even if their
+// senders no longer wait.
 type stalled struct {
 	store.Store
 	mu    sync.Mutex
@@ -362,8 +363,9 @@ func (st *stalled) goOn() {
 	st.is, st.queue = false, nil
 }
 
-// A claim that a server carries out long after its worker gave up would treat attempts
-// that have ended in time as crashed, because their reports arrive after it.
+// A stalled server carries out a claim long after the worker gave it up. The reports on
+// attempts that ended in time arrive after the claim. It must not treat these attempts
+// as crashed.
 func TestWorker_AfterAStallReportsBeforeItClaims(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		st := &stalled{Store: mem}
@@ -403,8 +405,8 @@ func TestWorker_AfterAStallReportsBeforeItClaims(t *testing.T) {
 	})
 }
 
-// watched counts the rounds that report a task for an immediate retry, and those of
-// them that do not claim it.
+// watched counts the rounds that report an attempt for an immediate retry, and how many
+// of these do not claim the task again.
 type watched struct {
 	store.Store
 	retries, alone atomic.Int64
@@ -423,8 +425,8 @@ func (w *watched) Do(ctx context.Context, shard int, s store.Stamp, r store.Roun
 	return w.Store.Do(ctx, shard, s, r)
 }
 
-// A task that is retried at once is claimed in the round that reports it, for the place
-// that it had.
+// If a task is retried at once, the round that reports the attempt also claims the
+// task. It gets the place that it had.
 func TestWorker_ClaimsWithTheReportOfAnAttemptToRepeatAtOnce(t *testing.T) {
 	for _, places := range []int{1, 10} {
 		bubble(t, func(t *testing.T, mem *memstore.Store) {
@@ -446,8 +448,8 @@ func TestWorker_ClaimsWithTheReportOfAnAttemptToRepeatAtOnce(t *testing.T) {
 	}
 }
 
-// patient is a store that delays each round, as a store that sends several rounds
-// together does.
+// patient is a store that delays each round, like a store that sends several rounds
+// together.
 type patient struct {
 	store.Store
 	withReports atomic.Int64
@@ -514,8 +516,8 @@ func TestClose_HandsBackWithoutWaiting(t *testing.T) {
 	})
 }
 
-// A rolling deployment: workers without a task's handler or schedule leave the task to
-// the worker that has it. That uses no attempt and does not delay other tasks.
+// In a rolling deployment, workers that lack a task's handler or schedule leave the
+// task to the worker that has it. That uses no attempt and does not delay other tasks.
 func TestWorker_LeavesWhatItDoesNotKnowToOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet, durable.WithSchedule("hourly", &times{n: 1, step: 2 * time.Hour}))
@@ -557,8 +559,8 @@ func TestWorker_LeavesWhatItDoesNotKnowToOthers(t *testing.T) {
 	})
 }
 
-// With a virtual clock no bubble is needed: the worker follows the clock and extends
-// its leases while it advances.
+// A worker with a virtual clock needs no bubble: it follows the clock, and extends its
+// leases while the clock advances.
 func TestWorker_UnderAVirtualClock(t *testing.T) {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	c := durable.New(memstore.New(memstore.WithClock(clk)), quiet)
@@ -607,9 +609,9 @@ func TestWorker_TimeoutUnderAVirtualClock(t *testing.T) {
 	require.ErrorIs(t, receive(t, causes), durable.ErrTimeout)
 }
 
-// After a crash with LatestMissed, the next worker runs the run that was started, with
-// the same Due, and continues after it. It used to start at the oldest missed run, and
-// so ran the started one twice, even after its last attempt.
+// A worker crashes in a run with LatestMissed. The next worker runs that run, with the
+// same Due, and then the runs after it. It does not start again at the oldest missed
+// run, even if the crashed attempt was the last one.
 func TestWorker_LatestMissedOfAWorkerThatIsGone(t *testing.T) {
 	for attempts := 1; attempts <= 2; attempts++ {
 		t.Run(fmt.Sprint("attempts=", attempts), func(t *testing.T) {
@@ -658,8 +660,9 @@ func TestWorker_LatestMissedOfAWorkerThatIsGone(t *testing.T) {
 	}
 }
 
-// moreStore is a Store that delays rounds. A claim without a place waits until free has
-// made one, then takes the reports that came. The store wakes no other worker.
+// moreStore is a store that delays rounds. If a round has a claim without a place,
+// moreStore calls free, which frees a place, and then takes the reports that have come.
+// It wakes no other worker.
 type moreStore struct {
 	*memstore.Store
 	free func()
@@ -677,8 +680,8 @@ func (s *moreStore) Do(ctx context.Context, shard int, st store.Stamp, r store.R
 	return s.Store.Do(ctx, shard, st, r)
 }
 
-// A freed place calls for a claim. A claim that is under way without a place does not
-// satisfy that call.
+// A place becomes free while a claim without a place is under way. The worker must
+// claim again for that place.
 func TestWorker_PlaceThatIsFreedDuringAClaimWithoutOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -9,7 +9,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Defaults of the options of a [Worker] and of its handlers.
+// The defaults of the options of a [Worker] and of its handlers.
 const (
 	DefaultConcurrency     = 256
 	DefaultLease           = 30 * time.Second
@@ -24,8 +24,9 @@ const (
 // A WorkerOption changes how [NewWorker] makes a Worker.
 type WorkerOption interface{ applyWorker(*workerConfig) }
 
-// A HandlerOption changes how a Worker treats the tasks of one handler if it is given
-// to [Worker.Handle], and of all handlers if it is given to [NewWorker].
+// A HandlerOption changes how a Worker treats tasks. Given to [Worker.Handle], it
+// applies to the tasks of that handler. Given to [NewWorker], it applies to all
+// handlers.
 type HandlerOption interface {
 	WorkerOption
 	applyHandler(*handlerConfig)
@@ -69,43 +70,40 @@ func positive(option string, ok bool, v any) {
 	}
 }
 
-// WithName names the Worker. While the Worker runs, its Scheduler, which runs the
-// timers of handlers and leases, has this name in reports on Schedulers: see
-// [timer.WithName]. In profiles, the Worker's goroutines have the label "worker", and
-// those that run handlers also have the label "handler". The name need not be unique.
-// The default is no name.
+// WithName names the Worker. In profiles, the Worker's goroutines then have the label
+// "worker", and those that run handlers also have the label "handler". The Worker's
+// timers run on a Scheduler with this name: see [timer.WithName]. The name need not be
+// unique. The default is no name.
 func WithName(name string) WorkerOption {
 	return workerOption(func(c *workerConfig) { c.name = name })
 }
 
 // WithConcurrency sets how many handlers the Worker runs at a time. The default is
-// [DefaultConcurrency]. If the number is less than the store's number of shards, a slow
-// handler may delay the others by more than the duration of one task. It panics if n is
-// not positive.
+// [DefaultConcurrency]. If it is less than the store's number of shards, a slow handler
+// may delay other handlers by more than the duration of one task. It panics if n is not
+// positive.
 func WithConcurrency(n int) WorkerOption {
 	positive("WithConcurrency", n > 0, n)
 	return workerOption(func(c *workerConfig) { c.concurrency = n })
 }
 
-// WithLease sets how long the Worker keeps a task without extending its lease. After a
-// crash, other workers get the Worker's tasks after this time. The Worker extends a
-// lease after a third of this time, as long as the handler runs. The default is
-// [DefaultLease]. It panics if d is below 100 ms or above a day.
+// WithLease sets how long a lease of the Worker lasts. While a handler runs, the Worker
+// extends its lease each third of this time. After a crash, other workers get the
+// Worker's tasks when the leases have expired. The default is [DefaultLease]. It panics
+// if d is below 100 ms or above a day.
 func WithLease(d time.Duration) WorkerOption {
 	positive("WithLease", d >= 100*time.Millisecond && d <= 24*time.Hour, d)
 	return workerOption(func(c *workerConfig) { c.lease = d })
 }
 
 // WithMaxCrashes sets how many attempts at a run may end with a lost lease, usually
-// because the process died, before the run becomes a dead letter.
+// because the process died. After that, the run becomes a dead letter without another
+// attempt. The default is [DefaultMaxCrashes]. It panics if n is not positive.
 //
-// A run whose worker died is a suspect. A Worker runs at most one suspect at a time
-// beside other tasks. The last allowed crash, if it is not the first, only counts if
-// the suspect ran alone: for that the Worker claims nothing else and waits until its
-// other handlers have returned. After it, the worker that finds the expired lease makes
-// the run a dead letter; for a repeating task, the worker that claims it next does so
-// without running it. The default is [DefaultMaxCrashes]. It panics if n is not
-// positive.
+// A run whose worker died is a suspect: it may have killed the process. A Worker runs
+// at most one suspect at a time beside other tasks. If more than one crash is allowed,
+// the last one only counts if the suspect ran alone. So before that attempt the Worker
+// claims nothing else, and waits until its other handlers have returned.
 func WithMaxCrashes(n int) WorkerOption {
 	positive("WithMaxCrashes", n > 0, n)
 	return workerOption(func(c *workerConfig) { c.maxCrashes = n })
@@ -118,34 +116,34 @@ func WithShutdownTimeout(d time.Duration) WorkerOption {
 	return workerOption(func(c *workerConfig) { c.shutdown = d })
 }
 
-// WithUnsafe allows Run to use a store that may discard tasks, which is an [ErrUnsafe]
-// otherwise.
+// WithUnsafe allows Run to use a store that may discard tasks. Without it, Run returns
+// [ErrUnsafe].
 func WithUnsafe() WorkerOption {
 	return workerOption(func(c *workerConfig) { c.unsafe = true })
 }
 
-// WithMaxAttempts sets the number of attempts at a run before it becomes a dead letter,
-// for tasks without MaxAttempts. The default is [DefaultMaxAttempts]. It panics if n is
-// not positive.
+// WithMaxAttempts sets the number of attempts at a run before it becomes a dead letter.
+// A [Task.MaxAttempts] takes precedence. The default is [DefaultMaxAttempts]. It panics
+// if n is not positive.
 func WithMaxAttempts(n int) HandlerOption {
 	positive("WithMaxAttempts", n > 0, n)
 	return handlerOption(func(c *handlerConfig) { c.attempts = n })
 }
 
-// WithBackoff sets the delays between attempts. The delay after attempt n is random
-// between zero and base*2^(n-1), but at most limit, so that tasks that failed together
-// are not retried together. For a repeating task it is also at most the time between
+// WithBackoff sets the delays between attempts. The delay after attempt n is random,
+// between zero and base*2^(n-1), but at most limit. So tasks that failed together are
+// not retried together. For a repeating task the delay is also at most the time between
 // two runs. The defaults are [DefaultBackoff] and [DefaultMaxBackoff]. Values above
-// [store.MaxDelay] count as that. It panics unless 0 <= base <= limit.
+// [store.MaxDelay] are reduced to it. It panics unless 0 <= base <= limit.
 func WithBackoff(base, limit time.Duration) HandlerOption {
 	positive("WithBackoff", base >= 0 && base <= limit, base)
 	base, limit = min(base, store.MaxDelay), min(limit, store.MaxDelay)
 	return handlerOption(func(c *handlerConfig) { c.backoff, c.cap = base, limit })
 }
 
-// WithTimeout sets how long an attempt may take before its context is cancelled, for
-// tasks without a Timeout. If the handler has not returned one lease later, the worker
-// stops extending the lease, and the attempt counts as a crash. The default is
+// WithTimeout sets how long an attempt may take before its context is cancelled. A
+// [Task.Timeout] takes precedence. If the handler has not returned one lease later, the
+// worker stops extending the lease, and the attempt counts as a crash. The default is
 // [DefaultTimeout], the maximum [store.MaxDelay]. WithTimeout panics if d is not
 // positive.
 func WithTimeout(d time.Duration) HandlerOption {
@@ -155,7 +153,7 @@ func WithTimeout(d time.Duration) HandlerOption {
 }
 
 // WithHandlerConcurrency sets how many tasks of the handler the Worker runs at a time,
-// so that a slow handler leaves places for others. The default is the number of
+// so that a slow handler leaves places for others. The default is that of
 // [WithConcurrency]. It panics if n is not positive.
 func WithHandlerConcurrency(n int) HandlerOption {
 	positive("WithHandlerConcurrency", n > 0, n)
@@ -163,17 +161,17 @@ func WithHandlerConcurrency(n int) HandlerOption {
 }
 
 // WithRate sets how many tasks of the handler the Worker starts in a second, on
-// average. A burst of up to a tenth of that number may start at once. The default is no
-// limit. It panics unless perSecond is positive and finite.
+// average. A tenth of the tasks of a second may start at once. The default is no limit.
+// It panics unless perSecond is positive and finite.
 func WithRate(perSecond float64) HandlerOption {
 	positive("WithRate", perSecond > 0 && !math.IsInf(perSecond, 1), perSecond)
 	return handlerOption(func(c *handlerConfig) { c.rate = perSecond })
 }
 
-// WithWeight sets the handler's share of the Worker's places when not all due tasks can
-// run at once: a handler with weight 2 gets twice the places of one with weight 1.
-// Handlers share what another does not use. The default is 1. It panics unless n is
-// from 1 to 1000.
+// WithWeight sets the handler's share of the Worker's places. Shares apply when not all
+// due tasks can run at once: a handler with weight 2 gets twice the places of one with
+// weight 1. A handler that does not use its share leaves it to the others. The default
+// is 1. It panics unless n is from 1 to 1000.
 func WithWeight(n int) HandlerOption {
 	positive("WithWeight", n >= 1 && n <= 1000, n)
 	return handlerOption(func(c *handlerConfig) { c.weight = n })

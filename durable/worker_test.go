@@ -27,15 +27,16 @@ import (
 
 var quiet = durable.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 
-// soon is how long a test waits for an event that should come at once, on a busy
-// machine.
+// soon is how long a test waits, on a busy machine, for an event that should come at
+// once.
 const soon = 30 * time.Second
 
 var ctx = context.Background()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bubble runs a test on a memstore in a bubble, where waiting takes no real time.
+// bubble runs a test with a memstore in a synctest bubble, where waiting takes no real
+// time.
 func bubble(t *testing.T, f func(t *testing.T, st *memstore.Store)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { f(t, memstore.New(memstore.WithShards(4))) })
@@ -172,8 +173,7 @@ func TestWorker_RunsEveryTaskOnceAndNoneEarly(t *testing.T) {
 
 func TestWorker_ComesInTimeForATaskBeforeTheOneItWaitsFor(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		// With one shard and no polling, a lost wake-up would be a task that never
-		// runs.
+		// Workers do not poll. If a wake-up were lost, its task would never run.
 		c := durable.New(mem, quiet)
 		ds := make(deliveries, 10)
 		for range 2 {
@@ -199,8 +199,8 @@ func TestWorker_ComesInTimeForATaskBeforeTheOneItWaitsFor(t *testing.T) {
 	})
 }
 
-// A worker claims only as many tasks as it has places, from all shards together. The
-// others stay in the store for other workers.
+// A worker claims at most one task for each of its places, from all shards together.
+// Other tasks stay in the store for other workers.
 func TestWorker_TakesNoMoreThanItHasPlacesFor(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
@@ -294,8 +294,8 @@ func TestWorker_NoRetryAndRetryAfter(t *testing.T) {
 	})
 }
 
-// A huge delay postpones the task as far as possible. It used to break the script that
-// handles reports, for all reports sent together, or to count as no delay.
+// A huge delay postpones the task as far as possible. It must not count as no delay, or
+// make the store refuse other reports of the round.
 func TestWorker_DelaysBeyondAllBounds(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -421,7 +421,7 @@ func TestDeadLetters_ManyAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
 		w := durable.NewWorker(c)
-		// Tasks that fail again at once do not prolong RequeueAll for ever.
+		// RequeueAll must end, although these tasks fail again at once.
 		for i := range 3 {
 			w.Handle(fmt.Sprint("h", i), func(context.Context, durable.Delivery) error { return durable.NoRetry(errors.New("no")) })
 		}
@@ -559,8 +559,8 @@ func TestSchedule_OfARunningTaskFollows(t *testing.T) {
 	})
 }
 
-// Different runs have different idempotency keys, even if they are due at the same
-// time. All attempts at a run have the same key.
+// Each run has its own idempotency key, even if another run is due at the same time.
+// All attempts at a run have the same key.
 func TestIdempotencyKey_OfRunsDueAtOneTime(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -594,7 +594,8 @@ func TestIdempotencyKey_OfRunsDueAtOneTime(t *testing.T) {
 			end <- nil
 			run(1)
 		}
-		// The time for which the task was scheduled again has passed.
+		// The time for which the task was scheduled again has passed, so it runs at
+		// once.
 		end <- nil
 		d := ds.next(t)
 		require.True(t, past.Add(time.Hour).Equal(d.Due))
@@ -650,7 +651,7 @@ func TestWorker_Repeats(t *testing.T) {
 	})
 }
 
-// times is a schedule with n more times.
+// times is a schedule that still has n times.
 type times struct {
 	mu   sync.Mutex // several workers may share the value
 	n    int
@@ -715,7 +716,7 @@ func TestWorker_MissedRuns(t *testing.T) {
 	})
 }
 
-// A dependency was down for two hours.
+// All attempts fail for two hours. The task must run soon after that.
 func TestWorker_ARepeatingTaskIsBackSoonAfterAnOutage(t *testing.T) {
 	for name, task := range map[string]durable.Task{
 		"every":    {Key: "k", Every: time.Minute},
@@ -930,7 +931,7 @@ func TestDeadLetters_OneForATaskThatRepeats(t *testing.T) {
 		require.Len(t, d.Failures, 10)
 		require.Equal(t, d.Due.String(), d.Failures[9].Error, "it is of the latest")
 
-		// The requeued run fails and becomes a dead letter of its own.
+		// The requeued run fails and becomes a separate dead letter.
 		out, err := c.Requeue(ctx, d.ID, durable.After(0))
 		require.NoError(t, err)
 		require.Equal(t, durable.Moved, out)
@@ -1103,7 +1104,7 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, durable.Pending, info.State, "handed back, although the handler has not returned")
 
-		// Run again while a handler of the previous Run is still running. That handler
+		// Call Run while a handler of the previous Run is still running. That handler
 		// later releases a place of the previous Run.
 		again, cancel := context.WithCancel(ctx)
 		go func() { done <- w.Run(again) }()
@@ -1130,7 +1131,7 @@ type next func(time.Time) time.Time
 
 func (f next) Next(t time.Time) time.Time { return f(t) }
 
-// A schedule that does not advance does not keep the workers busy.
+// A task whose schedule does not advance must not keep the workers busy.
 func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		calls := make(chan string, 100_000)
@@ -1171,8 +1172,8 @@ func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
 			require.Equal(t, attempts, d.Attempts)
 		}
 
-		// A schedule that advances by less than a millisecond runs the task each
-		// millisecond.
+		// This schedule advances by less than a millisecond. The task still runs only
+		// once a millisecond.
 		begin := time.Now()
 		schedule(t, c, durable.Task{Key: "creeps", Schedule: "creeps"}, durable.At(begin))
 		for range 50 {
@@ -1186,7 +1187,7 @@ func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
 	})
 }
 
-// A Worker's name is the name of its Scheduler and a label of its goroutines.
+// A Worker's name is also the name of its Scheduler and a label of its goroutines.
 func TestWithName(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		named := func() (n int) {
