@@ -159,7 +159,7 @@ func TestCopy(t *testing.T) {
 				require.Equal(t, want, entries(t, to))
 				n, err := move(to, mem)
 				require.NoError(t, err)
-				require.Equal(t, durable.Copied{Kept: len(want)}, n, "it is all there")
+				require.Equal(t, durable.Copied{Kept: len(want)}, n, "the tasks have been copied before")
 				require.Equal(t, want, entries(t, to))
 			})
 		})
@@ -188,7 +188,7 @@ func TestCopy_NothingRunsTwice(t *testing.T) {
 					f.refuse = func() bool { n++; return n > after }
 					_, err := move(f, mem)
 					synctest.Wait()
-					require.Empty(t, ran, "it runs before all is there")
+					require.Empty(t, ran, "a task ran before all were copied")
 					if err == nil {
 						break
 					}
@@ -394,7 +394,7 @@ func TestImport_DamagedFile(t *testing.T) {
 		_, err := durable.Import(ctx, to, bytes.NewReader(b))
 		if err == nil {
 			// An upper-case letter in a field's name is harmless.
-			require.True(t, strings.EqualFold(string(b), string(file)), "%s: nobody has noticed", what)
+			require.True(t, strings.EqualFold(string(b), string(file)), "%s: Import did not detect the damage", what)
 		} else if !errors.Is(err, durable.ErrDamaged) {
 			require.ErrorContains(t, err, "version", what)
 		}
@@ -463,7 +463,7 @@ func TestImport_Refuses(t *testing.T) {
 		require.ErrorContains(t, err, x.want)
 		st, err := to.Stats(ctx, 0)
 		require.NoError(t, err)
-		require.False(t, st.Paused, "it was paused for nothing")
+		require.False(t, st.Paused, "Import paused the store, but read nothing")
 	}
 	_, err := durable.Import(ctx, memstore.New(), iotest.ErrReader(errFault))
 	require.ErrorIs(t, err, errFault)

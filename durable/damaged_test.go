@@ -31,7 +31,7 @@ func TestWorker_BuriesWhatIsDamaged(t *testing.T) {
 		c := durable.New(damaging{st}, quiet)
 		w := durable.NewWorker(c)
 		w.Handle("h", func(context.Context, durable.Delivery) error {
-			t.Error("it has run")
+			t.Error("the damaged task has run")
 			return nil
 		})
 		start(t, w)

@@ -42,7 +42,7 @@ func checkID(id string) error {
 		return err
 	}
 	if n := len(id) - len(key); n > longest {
-		return invalid("the id %.80q has %d bytes from its NUL on, more than %d", id, n, longest)
+		return invalid("the id %.80q has %d bytes after its key, more than %d", id, n, longest)
 	}
 	return nil
 }

@@ -50,23 +50,23 @@ func TestWorkerHandlerStats_CountEachEnd(t *testing.T) {
 		require.Equal(t, []string{"bad", "later", "ok"}, []string{bad.Handler, later.Handler, ok.Handler})
 
 		require.EqualValues(t, 1, ok.Done)
-		require.EqualValues(t, 1, ok.Dropped, "the one that was missed")
+		require.EqualValues(t, 1, ok.Dropped, "the missed run")
 		require.EqualValues(t, 2, ok.Claimed)
 		require.Zero(t, ok.Running)
 		require.EqualValues(t, 1, ok.Ran.Count())
 		require.Equal(t, 3*time.Second, ok.Ran.Max())
-		require.EqualValues(t, 1, ok.Lateness.Count(), "the one that was missed has not begun")
+		require.EqualValues(t, 1, ok.Lateness.Count(), "the missed run has no lateness")
 		require.Equal(t, 5*time.Second, ok.Lateness.Max())
 
 		require.EqualValues(t, 2, bad.Claimed)
 		require.EqualValues(t, 1, bad.Retried)
 		require.EqualValues(t, 1, bad.Died)
-		require.EqualValues(t, 1, bad.Lateness.Count(), "a retry is not late by what it was put off")
+		require.EqualValues(t, 1, bad.Lateness.Count(), "only the first attempt has a lateness")
 
 		require.EqualValues(t, 2, later.Claimed)
 		require.EqualValues(t, 1, later.Released)
 		require.EqualValues(t, 1, later.Done)
-		require.EqualValues(t, 1, later.Lateness.Count(), "it began when it was not handed back")
+		require.EqualValues(t, 1, later.Lateness.Count(), "an attempt that was handed back does not count")
 		require.Equal(t, 6*time.Second, later.Lateness.Max())
 
 		dead := w.RecentDead()
@@ -123,7 +123,7 @@ func TestWorkerHandlerStats_Overtaken(t *testing.T) {
 		require.EqualValues(t, 12, all.Failed)
 		require.Empty(t, w.RecentDead())
 		require.NotContains(t, log.String(), "dead letter")
-		require.Equal(t, 12, strings.Count(log.String(), "whose task was cancelled or scheduled again meanwhile"))
+		require.Equal(t, 12, strings.Count(log.String(), "its task was cancelled or scheduled again meanwhile"))
 		for _, n := range []struct{ store, worker, handler int64 }{
 			{st.Died, all.Died, h.Died + h.Dropped}, {st.Retried, h.Retried, h.Retried},
 			{st.Done, all.Done, h.Done}, {st.Released, all.Released, h.Released}, {st.Refused, all.Lost, h.Lost},

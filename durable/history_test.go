@@ -84,11 +84,11 @@ func TestUnique_AKeyThatWasDone(t *testing.T) {
 		start(t, w)
 		task := durable.Task{Key: "k", Unique: time.Hour}
 		require.Equal(t, durable.Created, schedule(t, c, task, durable.After(time.Minute)))
-		require.Equal(t, durable.Replaced, schedule(t, c, task, durable.After(0)), "nothing was done yet")
+		require.Equal(t, durable.Replaced, schedule(t, c, task, durable.After(0)), "no run has succeeded yet")
 		ds.next(t)
 		gone(t, c, "k")
 		require.Equal(t, durable.Kept, schedule(t, c, task, durable.After(2*time.Hour)))
-		require.Equal(t, durable.Created, schedule(t, c, durable.Task{Key: "k"}, durable.After(0)), "it does not ask")
+		require.Equal(t, durable.Created, schedule(t, c, durable.Task{Key: "k"}, durable.After(0)), "the new task has no Unique")
 		ds.next(t)
 		time.Sleep(59 * time.Minute)
 		require.Equal(t, durable.Kept, schedule(t, c, task, durable.After(0)))
@@ -124,7 +124,7 @@ func TestPauseTask(t *testing.T) {
 		require.Equal(t, durable.Absent, outcome(c.PauseTask))
 		schedule(t, c, durable.Task{Key: "once", Handler: "h"}, durable.After(time.Hour))
 		_, err := c.PauseTask(ctx, "once")
-		require.ErrorIs(t, err, durable.ErrInvalid, "it does not repeat")
+		require.ErrorIs(t, err, durable.ErrInvalid, "the task does not repeat")
 		_, err = c.Cancel(ctx, "once")
 		require.NoError(t, err)
 		require.Equal(t, durable.Absent, outcome(c.ResumeTask))
@@ -141,7 +141,7 @@ func TestPauseTask(t *testing.T) {
 		require.Equal(t, durable.Moved, outcome(c.ResumeTask))
 		require.False(t, paused())
 		require.Equal(t, "04:30", (<-ds).Due.UTC().Format("15:04"))
-		require.Empty(t, ds, "what would have come is left out")
+		require.Empty(t, ds, "runs that were due during the pause are skipped")
 
 		// Pause the task while it runs. Then the run fails.
 		task.Handler = "slow"
@@ -171,7 +171,7 @@ func TestOnlyChanged(t *testing.T) {
 		}
 		require.Equal(t, durable.Created, again(durable.Task{Cron: "0 * * * *", Body: []byte("b")}))
 		time.Sleep(3 * time.Hour)
-		require.Equal(t, durable.Kept, again(durable.Task{Cron: "0 * * * *", Body: []byte("b")}), "it is overdue, and not put off")
+		require.Equal(t, durable.Kept, again(durable.Task{Cron: "0 * * * *", Body: []byte("b")}), "the overdue task stays")
 		info, err := c.Get(ctx, "k")
 		require.NoError(t, err)
 		require.True(t, info.At.Before(time.Now()))

@@ -70,7 +70,7 @@ func (in *lines) line() ([]byte, error) {
 	in.next = crc32.Update(in.next, castagnoli, b)
 	switch {
 	case err == bufio.ErrBufferFull:
-		return nil, in.damaged("it is longer than %d bytes", maxLine)
+		return nil, in.damaged("the line is longer than %d bytes", maxLine)
 	case err == io.EOF:
 		return nil, in.damaged("the file ends too early: %w", io.ErrUnexpectedEOF)
 	case err != nil:
@@ -103,7 +103,7 @@ func (in *lines) block() (block []*store.Entry, end bool, err error) {
 			return nil, false, err
 		}
 		if size += len(b); size > blockBytes+2*maxLine {
-			return nil, false, in.damaged("there is no sum within %d bytes", size)
+			return nil, false, in.damaged("there is no checksum within %d bytes", size)
 		}
 		e, sum, err := unmarshalLine(b)
 		if err != nil {
@@ -115,13 +115,13 @@ func (in *lines) block() (block []*store.Entry, end bool, err error) {
 		}
 		in.tasks += len(block)
 		if got := fmt.Sprintf("%08x", in.crc); got != sum.CRC || in.tasks != *sum.Tasks {
-			return nil, false, in.damaged("the sum of %d tasks is %s, and should be %s of %d", in.tasks, got, sum.CRC, *sum.Tasks)
+			return nil, false, in.damaged("the checksum is %s after %d tasks, but the file says %s after %d", got, in.tasks, sum.CRC, *sum.Tasks)
 		}
 		if !sum.End {
 			return block, false, nil
 		}
 		if _, err := in.r.ReadByte(); err == nil {
-			return nil, false, in.damaged("something follows the end")
+			return nil, false, in.damaged("there is data after the end")
 		} else if err != io.EOF {
 			return nil, false, fmt.Errorf("durable: reading tasks: %w", err)
 		}

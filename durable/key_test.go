@@ -30,7 +30,7 @@ func TestSchedule_WithoutAKey(t *testing.T) {
 			out, err := c.ScheduleBatch(ctx, items)
 			require.NoError(t, err)
 			require.Equal(t, []durable.Outcome{want, want}, out)
-			require.Empty(t, items[0].Task.Key, "the items are the caller's")
+			require.Empty(t, items[0].Task.Key, "ScheduleBatch has changed the caller's items")
 		}
 		for info, err := range plain.List(ctx, durable.Filter{}) {
 			require.NoError(t, err)

@@ -127,5 +127,5 @@ func TestClientSetLimit_Refuses(t *testing.T) {
 		require.ErrorIs(t, c.SetLimit(ctx, "h", l), durable.ErrInvalid, l)
 	}
 	require.ErrorIs(t, c.SetLimit(ctx, "", durable.Limit{Concurrency: 1}), durable.ErrInvalid)
-	require.NoError(t, c.SetLimit(ctx, "h", durable.Limit{}), "there is none to take away")
+	require.NoError(t, c.SetLimit(ctx, "h", durable.Limit{}), "there is no limit to remove")
 }

@@ -197,7 +197,7 @@ type turningAway struct {
 
 func (s *turningAway) Change(ctx context.Context, shard int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
 	if s.calls++; s.calls > 1 {
-		return nil, fmt.Errorf("%w: it was turned away", s.why)
+		return nil, fmt.Errorf("%w: refused", s.why)
 	}
 	_, _ = s.Store.Change(ctx, shard, st, c)
 	return nil, errFault

@@ -95,7 +95,7 @@ func TestWorker_ASlowHandlerDoesNotStarveOthers(t *testing.T) {
 				if x.late == 0 {
 					require.Equal(t, 6, slow.most)
 				} else {
-					require.Equal(t, 8, slow.most, "it has all places while nobody else needs any")
+					require.Equal(t, 8, slow.most, "the slow handler has all places while the other needs none")
 				}
 				st := w.Stats()
 				require.Zero(t, st.Released)
@@ -152,7 +152,7 @@ func TestWorker_Weights(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		require.Equal(t, 120, a.done+b.done)
-		require.Zero(t, w.Stats().Running, "no place is held")
+		require.Zero(t, w.Stats().Running, "all places are free")
 		require.Equal(t, 8, b.most)
 	})
 }

@@ -211,8 +211,8 @@ func (l *loop) accepted(r *round, a *store.Answer) {
 		case a.Receipts[i] == store.Overtaken:
 			n.failed.Add(1)
 			n.overtaken.Add(1)
-			l.w.client.log.Warn("durable: an attempt failed whose task was cancelled or scheduled again meanwhile; "+
-				"it is not tried again", "handler", x.a.task.Handler, "key", printable(x.a.task.Key), "error", x.text)
+			l.w.client.log.Warn("durable: an attempt failed, but is not retried: "+
+				"its task was cancelled or scheduled again meanwhile", "handler", x.a.task.Handler, "key", printable(x.a.task.Key), "error", x.text)
 		default:
 			n.failed.Add(1)
 			if x.end != store.Retry {

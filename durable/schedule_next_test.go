@@ -125,7 +125,7 @@ func TestWorker_NextHangs(t *testing.T) {
 				require.Equal(t, "long", ds.next(t).Key)
 				gone(t, c, "long")
 				require.Zero(t, w.Stats().Lost)
-				require.Equal(t, durable.Running, becomes(t, c, "k", durable.Running).State, "its lease is prolonged")
+				require.Equal(t, durable.Running, becomes(t, c, "k", durable.Running).State, "its lease is extended")
 
 				w.Close()
 				require.NoError(t, <-done)

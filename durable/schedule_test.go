@@ -176,7 +176,7 @@ func TestSchedule_RefusesBadInputAndLosesNothing(t *testing.T) {
 			require.ErrorIs(t, err, durable.ErrInvalid, name)
 		}
 		for info, err := range c.List(ctx, durable.Filter{}) {
-			t.Fatalf("something was sent: %+v, %v", info, err)
+			t.Fatalf("a command was sent: %+v, %v", info, err)
 		}
 
 		for _, opts := range [][]durable.ScheduleOption{

@@ -119,9 +119,9 @@ func (t *Task) check() error {
 	case len(t.Schedule) > MaxKey:
 		return invalid("task %q: the schedule's name has %d bytes, more than %d", t.Key, len(t.Schedule), MaxKey)
 	case t.MaxAttempts < 0:
-		return invalid("task %q: MaxAttempts is negative", t.Key)
+		return invalid("task %q: MaxAttempts is %d, but must not be negative", t.Key, t.MaxAttempts)
 	case t.Timeout < 0 || t.Timeout > store.MaxDelay:
-		return invalid("task %q: Timeout is %v, negative or more than %v", t.Key, t.Timeout, store.MaxDelay)
+		return invalid("task %q: Timeout is %v, but must be from 0 to %v", t.Key, t.Timeout, store.MaxDelay)
 	case t.Every < 0 || t.Every > 0 && t.Every < time.Millisecond:
 		return invalid("task %q: Every is %v, less than a millisecond", t.Key, t.Every)
 	case t.Every > store.MaxDelay:
@@ -135,15 +135,15 @@ func (t *Task) check() error {
 	case !t.repeats() && !(t.Start.IsZero() && t.End.IsZero()):
 		return invalid("task %q has a Start or an End, but does not repeat", t.Key)
 	case t.Missed > DeadMissed:
-		return invalid("task %q: unknown Missed %d", t.Key, t.Missed)
+		return invalid("task %q: Missed is %d, which is not known", t.Key, t.Missed)
 	case t.Missed == DeadMissed && t.MissedAfter == 0:
 		return invalid("task %q: DeadMissed requires a MissedAfter", t.Key)
 	case t.Unique < 0 || t.Unique > store.MaxDelay || t.Unique > 0 && t.repeats():
-		return invalid("task %q: Unique is %v, negative or more than %v, or the task repeats", t.Key, t.Unique, store.MaxDelay)
+		return invalid("task %q: Unique is %v, but must be from 0 to %v, and 0 if the task repeats", t.Key, t.Unique, store.MaxDelay)
 	case t.Retention.For < 0 || t.Retention.For > store.MaxDelay || t.Retention.Runs < 0 || t.Retention.Runs > store.MaxRuns:
-		return invalid("task %q: Retention is %+v, negative or more than %v or %d runs", t.Key, t.Retention, store.MaxDelay, store.MaxRuns)
+		return invalid("task %q: Retention is %+v, but must be from 0 to %v and from 0 to %d runs", t.Key, t.Retention, store.MaxDelay, store.MaxRuns)
 	case t.MissedAfter < 0 || t.MissedAfter > 0 && t.Missed != DeadMissed:
-		return invalid("task %q: MissedAfter is %v: only DeadMissed uses it, and it must not be negative", t.Key, t.MissedAfter)
+		return invalid("task %q: MissedAfter is %v, but must not be negative, and is only for DeadMissed", t.Key, t.MissedAfter)
 	}
 	if t.Cron != "" {
 		c, err := parseCron(t.Cron, t.Zone)

@@ -46,7 +46,7 @@ func (w When) stored() (store.When, error) {
 			return store.When{}, invalid("the delay %v is negative", w.after)
 		}
 		if w.after > store.MaxDelay {
-			return store.When{}, invalid("the delay %v is out of range", w.after)
+			return store.When{}, invalid("the delay is %v, more than %v", w.after, store.MaxDelay)
 		}
 		return store.After(w.after), nil
 	case whenAt:
@@ -54,7 +54,7 @@ func (w When) stored() (store.When, error) {
 			return store.When{}, invalid("the time is zero")
 		}
 		if y := w.at.UTC().Year(); y >= store.Farthest.Std().UTC().Year()+1 || y < 1 {
-			return store.When{}, invalid("the time %v is out of range", w.at)
+			return store.When{}, invalid("the time %v is not in the years 1 to 2199", w.at)
 		}
 		return store.At(store.TimeOf(w.at)), nil
 	}

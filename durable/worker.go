@@ -248,7 +248,7 @@ func (w *Worker) unsettled() error {
 		return nil
 	}
 	w.client.log.Error("durable: the worker ends without an answer to its last reports; "+
-		"what they were about may come again when the leases have run out", "attempts", n)
+		"their tasks may run again when the leases have expired", "attempts", n)
 	return fmt.Errorf("%w: %d attempts", ErrNotHandedBack, n)
 }
 

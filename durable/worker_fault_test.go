@@ -653,7 +653,7 @@ func TestWorker_LatestMissedOfAWorkerThatIsGone(t *testing.T) {
 					}
 					require.Equal(t, 1, dead)
 				}
-				require.Empty(t, then, "once for all that were missed")
+				require.Empty(t, then, "one run for all missed runs")
 				require.Equal(t, ago.Add(11*time.Hour), becomes(t, c, "k", durable.Pending).At)
 			})
 		})

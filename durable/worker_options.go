@@ -64,9 +64,9 @@ type handlerOption func(*handlerConfig)
 func (f handlerOption) applyWorker(c *workerConfig)   { f(&c.handler) }
 func (f handlerOption) applyHandler(c *handlerConfig) { f(c) }
 
-func positive(option string, ok bool, v any) {
+func positive(option string, ok bool, v any, allowed string) {
 	if !ok {
-		panic(fmt.Sprintf("durable: %s: out of range: %v", option, v))
+		panic(fmt.Sprintf("durable: %s: must be %s, got %v", option, allowed, v))
 	}
 }
 
@@ -83,7 +83,7 @@ func WithName(name string) WorkerOption {
 // may delay other handlers by more than the duration of one task. It panics if n is not
 // positive.
 func WithConcurrency(n int) WorkerOption {
-	positive("WithConcurrency", n > 0, n)
+	positive("WithConcurrency", n > 0, n, "positive")
 	return workerOption(func(c *workerConfig) { c.concurrency = n })
 }
 
@@ -92,7 +92,7 @@ func WithConcurrency(n int) WorkerOption {
 // Worker's tasks when the leases have expired. The default is [DefaultLease]. It panics
 // if d is below 100 ms or above a day.
 func WithLease(d time.Duration) WorkerOption {
-	positive("WithLease", d >= 100*time.Millisecond && d <= 24*time.Hour, d)
+	positive("WithLease", d >= 100*time.Millisecond && d <= 24*time.Hour, d, "from 100ms to 24h")
 	return workerOption(func(c *workerConfig) { c.lease = d })
 }
 
@@ -105,14 +105,14 @@ func WithLease(d time.Duration) WorkerOption {
 // the last one only counts if the suspect ran alone. So before that attempt the Worker
 // claims nothing else, and waits until its other handlers have returned.
 func WithMaxCrashes(n int) WorkerOption {
-	positive("WithMaxCrashes", n > 0, n)
+	positive("WithMaxCrashes", n > 0, n, "positive")
 	return workerOption(func(c *workerConfig) { c.maxCrashes = n })
 }
 
 // WithShutdownTimeout sets how long Run waits for running handlers after its context
 // has ended. The default is [DefaultShutdownTimeout]. It panics if d is negative.
 func WithShutdownTimeout(d time.Duration) WorkerOption {
-	positive("WithShutdownTimeout", d >= 0, d)
+	positive("WithShutdownTimeout", d >= 0, d, "at least 0")
 	return workerOption(func(c *workerConfig) { c.shutdown = d })
 }
 
@@ -126,7 +126,7 @@ func WithUnsafe() WorkerOption {
 // A [Task.MaxAttempts] takes precedence. The default is [DefaultMaxAttempts]. It panics
 // if n is not positive.
 func WithMaxAttempts(n int) HandlerOption {
-	positive("WithMaxAttempts", n > 0, n)
+	positive("WithMaxAttempts", n > 0, n, "positive")
 	return handlerOption(func(c *handlerConfig) { c.attempts = n })
 }
 
@@ -136,7 +136,7 @@ func WithMaxAttempts(n int) HandlerOption {
 // two runs. The defaults are [DefaultBackoff] and [DefaultMaxBackoff]. Values above
 // [store.MaxDelay] are reduced to it. It panics unless 0 <= base <= limit.
 func WithBackoff(base, limit time.Duration) HandlerOption {
-	positive("WithBackoff", base >= 0 && base <= limit, base)
+	positive("WithBackoff", base >= 0 && base <= limit, base, fmt.Sprintf("from 0 to the limit %v", limit))
 	base, limit = min(base, store.MaxDelay), min(limit, store.MaxDelay)
 	return handlerOption(func(c *handlerConfig) { c.backoff, c.cap = base, limit })
 }
@@ -147,7 +147,7 @@ func WithBackoff(base, limit time.Duration) HandlerOption {
 // [DefaultTimeout], the maximum [store.MaxDelay]. WithTimeout panics if d is not
 // positive.
 func WithTimeout(d time.Duration) HandlerOption {
-	positive("WithTimeout", d > 0, d)
+	positive("WithTimeout", d > 0, d, "positive")
 	d = min(d, store.MaxDelay) // so that d plus a lease does not overflow
 	return handlerOption(func(c *handlerConfig) { c.timeout = d })
 }
@@ -156,7 +156,7 @@ func WithTimeout(d time.Duration) HandlerOption {
 // so that a slow handler leaves places for others. The default is that of
 // [WithConcurrency]. It panics if n is not positive.
 func WithHandlerConcurrency(n int) HandlerOption {
-	positive("WithHandlerConcurrency", n > 0, n)
+	positive("WithHandlerConcurrency", n > 0, n, "positive")
 	return handlerOption(func(c *handlerConfig) { c.limit = n })
 }
 
@@ -164,7 +164,7 @@ func WithHandlerConcurrency(n int) HandlerOption {
 // average. A tenth of the tasks of a second may start at once. The default is no limit.
 // It panics unless perSecond is positive and finite.
 func WithRate(perSecond float64) HandlerOption {
-	positive("WithRate", perSecond > 0 && !math.IsInf(perSecond, 1), perSecond)
+	positive("WithRate", perSecond > 0 && !math.IsInf(perSecond, 1), perSecond, "positive and finite")
 	return handlerOption(func(c *handlerConfig) { c.rate = perSecond })
 }
 
@@ -173,7 +173,7 @@ func WithRate(perSecond float64) HandlerOption {
 // weight 1. A handler that does not use its share leaves it to the others. The default
 // is 1. It panics unless n is from 1 to 1000.
 func WithWeight(n int) HandlerOption {
-	positive("WithWeight", n >= 1 && n <= 1000, n)
+	positive("WithWeight", n >= 1 && n <= 1000, n, "from 1 to 1000")
 	return handlerOption(func(c *handlerConfig) { c.weight = n })
 }
 

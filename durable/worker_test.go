@@ -76,7 +76,7 @@ func receive[T any](t *testing.T, c <-chan T) T {
 	case x := <-c:
 		return x
 	case <-time.After(soon):
-		t.Fatal("nothing has come")
+		t.Fatal("nothing was received")
 	}
 	panic("not reached")
 }
@@ -85,7 +85,7 @@ func none[T any](t *testing.T, c <-chan T, d time.Duration) {
 	t.Helper()
 	select {
 	case x := <-c:
-		t.Fatalf("%v has come", x)
+		t.Fatalf("received %v", x)
 	case <-time.After(d):
 	}
 }
@@ -761,7 +761,7 @@ func TestWorker_CountsRunsThatAreSlowerThanTheirPeriod(t *testing.T) {
 		schedule(t, c, durable.Task{Key: "k", Every: time.Minute}, durable.After(0))
 		time.Sleep(10*time.Minute + time.Second)
 		synctest.Wait()
-		require.Equal(t, 10, runs, "from 0 to 10 minutes, without the one at 2")
+		require.Equal(t, 10, runs, "a run each minute from 0 to 10, without the one at 2")
 		require.EqualValues(t, 1, w.HandlerStats()[0].Overran)
 	})
 }
@@ -929,7 +929,7 @@ func TestDeadLetters_OneForATaskThatRepeats(t *testing.T) {
 		require.Equal(t, "k", d.Task.Key)
 		require.Zero(t, d.Task.Every)
 		require.Len(t, d.Failures, 10)
-		require.Equal(t, d.Due.String(), d.Failures[9].Error, "it is of the latest")
+		require.Equal(t, d.Due.String(), d.Failures[9].Error, "the error of the latest run")
 
 		// The requeued run fails and becomes a separate dead letter.
 		out, err := c.Requeue(ctx, d.ID, durable.After(0))
@@ -1212,7 +1212,7 @@ func TestWithName(t *testing.T) {
 			<-goOn
 			return nil
 		})
-		require.Zero(t, named(), "it does not run yet")
+		require.Zero(t, named(), "the Worker does not run yet")
 		schedule(t, c, durable.Task{Key: "k", Handler: "remind"}, durable.After(0))
 		start(t, w)
 		require.Equal(t, map[string]string{"worker": "mailer of this test", "handler": "remind"}, <-running)
@@ -1224,6 +1224,6 @@ func TestWithName(t *testing.T) {
 		close(goOn)
 		gone(t, c, "k")
 		require.NoError(t, w.Shutdown(ctx))
-		require.Zero(t, named(), "it has ended")
+		require.Zero(t, named(), "the Worker has ended")
 	})
 }
