@@ -49,10 +49,10 @@ type Delivery struct {
 	result *[]byte
 }
 
-// IdempotencyKey is the same for all attempts at one run of one task. Any other run has
-// another key, even if it is due at the same time: the next run of a repeating task, a
-// task that is scheduled later with the same key, and a run that Reschedule or Requeue
-// starts. It consists of letters, digits and dashes.
+// IdempotencyKey is the same for all attempts at one run. Every other run has another
+// key, even if it is due at the same time. That includes the next run of a repeating
+// task, a new task with the same Key, and a run that Reschedule or Requeue starts. The
+// key consists of letters, digits and dashes.
 func (d *Delivery) IdempotencyKey() string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder
@@ -70,10 +70,10 @@ func (d *Delivery) IdempotencyKey() string {
 // attempts are used, the run becomes a dead letter. The errors of [NoRetry],
 // [RetryAfter] and [HandBack] change this.
 //
-// The context is cancelled when the attempt's timeout is over, when the worker could
-// not extend the lease, when the task is cancelled, and when the worker's shutdown
-// timeout is over. context.Cause returns the reason. A handler that does not return
-// still occupies its place in the worker.
+// The context is cancelled in four cases: the attempt's timeout is over, the worker
+// could not extend the lease, the task is cancelled, or the worker's shutdown timeout
+// is over. context.Cause returns the reason. A handler that does not return still
+// occupies its place in the worker.
 //
 // A run is delivered at least once: after a crash, a lost connection or a lost lease it
 // is delivered again. The earlier attempt may still be running then.

@@ -18,9 +18,8 @@ var (
 	ErrUnknown = errors.New("durable: unknown whether the command was carried out")
 
 	// ErrNotDone matches, with errors.Is, errors of commands that certainly had no
-	// effect. It never matches an [UnknownError]. After a call for many tasks, the
-	// command had no effect on the tasks whose outcome is Unknown, and had its effect
-	// on the others.
+	// effect. It never matches an [UnknownError]. After a call for many tasks, it is
+	// about those whose outcome is Unknown. The command had its effect on the others.
 	ErrNotDone = store.ErrNotDone
 	// ErrBusy is returned if too many commands are waiting for the store. The command
 	// had no effect.

@@ -39,10 +39,9 @@ func RetryAfter(err error, d time.Duration) error {
 func (e *RetryAfterError) Error() string { return text(e.Err) }
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
-// A HandBackError, returned by a handler, says that the handler cannot run the task
-// now, for example because another process must run it. The attempt does not count, and
-// the task is pending again. After the delay any worker may claim it. [HandBack] makes
-// one.
+// A HandBackError, returned by a handler, hands the task back, for example because
+// another process must run it. The attempt does not count, and the task is pending
+// again. After the delay any worker may claim it. [HandBack] makes one.
 type HandBackError struct {
 	Err error
 	// After is the delay, up to 170 years. Zero or less means at once.

@@ -108,9 +108,9 @@ func scheduling(method string, opts []ScheduleOption) (store.Command, error) {
 // The outcome is then Kept.
 func OnlyNew() ScheduleOption { return scheduleOption(store.KeepAny) }
 
-// OnlyChanged keeps the task that the key already has, and its time, if that task is
-// pending or running and equals the new Task. The outcome is then Kept. So a program
-// can schedule its repeating tasks at every start, without losing or repeating a run.
+// OnlyChanged keeps the key's task, with its time, if it is pending or running and
+// equals the new Task. The outcome is then Kept. So a program can schedule its
+// repeating tasks at every start, without losing or repeating a run.
 func OnlyChanged() ScheduleOption { return scheduleOption(store.KeepSame) }
 
 // OnlyEarlier replaces a pending task only if the new one is due before it. Otherwise

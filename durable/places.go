@@ -182,8 +182,8 @@ func (p *places) take(l *loop, most int, called bool) grant {
 
 // fairInterval is how often a loop that waited makes a fair claim: one that is only for
 // handlers below their share of the places. Otherwise the loop might give every free
-// place to other handlers of its own shard, although such handlers have due tasks in
-// other shards.
+// place to other handlers in its own shard, while handlers below their share have due
+// tasks in other shards.
 const fairly = time.Second
 
 // isUnfairLocked reports whether some handlers use their full share of the places, and
@@ -358,8 +358,8 @@ func (p *places) refilled() {
 	}
 }
 
-// awaitPlace returns when a place is free. If none is, it adds the loop to the queue,
-// and waits until the loop gets an offer or the Run is over.
+// awaitPlace returns when a place is free. If none is free now, the loop joins the
+// queue, and awaitPlace waits for an offer or the end of the Run.
 func (p *places) await(l *loop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

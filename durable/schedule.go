@@ -128,8 +128,8 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 // running and was asked to stop. It is Absent if there is no such task or it is a dead
 // letter.
 //
-// The context of a running handler is cancelled at once if its Worker belongs to this
-// Client, and otherwise within a third of the lease.
+// A running handler's context is cancelled at once if its Worker belongs to this
+// Client. Otherwise it is cancelled within a third of the lease.
 //
 // A requeued run of a repeating task is a separate task. Cancel with the key removes
 // only the repeating task, and Cancel with the run's [Info.ID] only the run.

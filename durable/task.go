@@ -47,8 +47,8 @@ type Task struct {
 	// attempts. The delay between attempts is at most the period.
 	Every time.Duration `json:"every_ns,omitempty"`
 	// Cron makes the task repeat at the times of a cron spec with five fields, such as
-	// "0 9 * * 1-5", or of a name such as "@daily". Failed attempts delay the next run
-	// as with Every. [jobs.Cron] says what happens when the clocks change.
+	// "0 9 * * 1-5". A name such as "@daily" is allowed too. Failed attempts delay the
+	// next run as with Every. [jobs.Cron] says what happens when the clocks change.
 	Cron string `json:"cron,omitempty"`
 	// Zone is the time zone of Cron, such as "Europe/Berlin". Empty means UTC. A worker
 	// that cannot load the zone leaves the task to other workers.

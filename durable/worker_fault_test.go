@@ -660,9 +660,9 @@ func TestWorker_LatestMissedOfAWorkerThatIsGone(t *testing.T) {
 	}
 }
 
-// moreStore is a store that delays rounds. If a round has a claim without a place,
-// moreStore calls free, which frees a place, and then takes the reports that have come.
-// It wakes no other worker.
+// moreStore is a store that delays rounds. When it gets a claim without a place, it
+// calls free, which frees a place. Then it takes the reports that have come. It wakes
+// no other worker.
 type moreStore struct {
 	*memstore.Store
 	free func()

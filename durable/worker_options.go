@@ -79,9 +79,8 @@ func WithName(name string) WorkerOption {
 }
 
 // WithConcurrency sets how many handlers the Worker runs at a time. The default is
-// [DefaultConcurrency]. If it is less than the store's number of shards, a slow handler
-// may delay other handlers by more than the duration of one task. It panics if n is not
-// positive.
+// [DefaultConcurrency]. With fewer places than the store has shards, a slow handler may
+// delay others by more than the duration of one task. It panics if n is not positive.
 func WithConcurrency(n int) WorkerOption {
 	positive("WithConcurrency", n > 0, n, "positive")
 	return workerOption(func(c *workerConfig) { c.concurrency = n })
@@ -152,8 +151,8 @@ func WithTimeout(d time.Duration) HandlerOption {
 	return handlerOption(func(c *handlerConfig) { c.timeout = d })
 }
 
-// WithHandlerConcurrency sets how many tasks of the handler the Worker runs at a time,
-// so that a slow handler leaves places for others. The default is that of
+// WithHandlerConcurrency sets how many tasks of the handler the Worker runs at a time.
+// With it, a slow handler leaves places for others. The default is that of
 // [WithConcurrency]. It panics if n is not positive.
 func WithHandlerConcurrency(n int) HandlerOption {
 	positive("WithHandlerConcurrency", n > 0, n, "positive")
