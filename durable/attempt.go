@@ -12,7 +12,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// An attempt is a claimed task, from the claim until the store has accepted the report.
+// An attempt is a claimed task, from its claim until the store has accepted the report
+// on it.
 type attempt struct {
 	loop      *loop
 	task      Task
@@ -32,8 +33,8 @@ type attempt struct {
 	// leaseTimer cancels ctx shortly before the lease ends.
 	leaseTimer timer.Handle
 
-	// The loop owns these fields until the handler's goroutine starts, which then owns
-	// them.
+	// The loop owns these fields until it starts the handler's goroutine. After that,
+	// the goroutine owns them.
 
 	due     store.Time // when the run is due
 	after   store.When // when the next run is due; zero: there is none
@@ -132,7 +133,7 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 	defer func() { a.d.Due = a.due.Std() }()
 	switch {
 	case a.unknown():
-		// The Worker has the handler, but not the schedule or the time zone.
+		// Log why: the handler exists, but not the schedule or the time zone.
 		if a.handler != nil && a.recurErr != nil {
 			a.loop.w.complain(fmt.Errorf("task %q: %w", printable(a.task.Key), a.recurErr))
 		}
@@ -173,7 +174,7 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 	return nil
 }
 
-// run is the goroutine of the attempt.
+// run runs the attempt, on a goroutine of its own.
 func (a *attempt) run() {
 	if a.labelled {
 		pprof.SetGoroutineLabels(a.ctx)

@@ -107,7 +107,7 @@ func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (
 }
 
 // do sends all chunks that have no answer. It returns the outcomes and the first error.
-// If the effect on some items is unknown, that is an UnknownError.
+// If the effect on some items is unknown, the error is an UnknownError.
 func (x *command) do(ctx context.Context) ([]Outcome, error) {
 	if x.lane == nil {
 		x.lane = x.c.lanes.take()
@@ -186,14 +186,14 @@ func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
 }
 
 // surelyNotDone reports whether the chunk certainly had no effect. If it was sent
-// before, most errors are only about the last time. But ErrLate means that it never had
-// an effect.
+// before, most errors are only about the latest time: it may have had its effect
+// before. But ErrLate means that it never had one.
 func certain(err error, before bool) bool {
 	return errors.Is(err, store.ErrLate) || !before && errors.Is(err, ErrNotDone)
 }
 
-// A repeatError is the error of a repeated command. It does not match errors such as
-// ErrNotDone: the command had no effect this time, but may have had one before.
+// A repeatError is the error of a repeated command. It does not match ErrNotDone and
+// similar errors: the command had no effect this time, but may have had one before.
 type refusedLater struct{ err error }
 
 func (e refusedLater) Error() string      { return e.err.Error() }

@@ -62,7 +62,7 @@ func (in *lines) damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: line %d: %w", ErrDamaged, in.n, fmt.Errorf(format, args...))
 }
 
-// line returns the next line, which is valid until the next call.
+// readLine returns the next line, which is valid until the next call.
 func (in *lines) line() ([]byte, error) {
 	b, err := in.r.ReadSlice('\n')
 	in.n++

@@ -12,8 +12,8 @@ import (
 // A store recognizes a repeated command by its sender and its number: see
 // [store.Stamp]. A sender may have one command at a time under way in each shard. So a
 // Client uses many senders, and each call takes a free one. If a command is not
-// answered, its sender is not used again. The store then still recognizes the command
-// when it is repeated.
+// answered, its sender is not used again. So the store recognizes the command when it
+// is repeated.
 
 // A sender numbers the commands that it sends. One call at a time owns it.
 type lane struct {

@@ -94,7 +94,7 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// In JSON, states are words.
+// In JSON, a State is a word, not a number.
 func TestInfo_JSON(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)

@@ -61,8 +61,8 @@ type loop struct {
 	noPlace    time.Time  // when the claim began to wait for a place; zero: it does not wait
 }
 
-// A phase is a step of a Worker's shutdown. What a phase demands also holds in the
-// later ones.
+// A phase is a step of a Worker's shutdown. Each phase also does what the phases before
+// it do.
 type phase uint8
 
 const (
@@ -82,8 +82,8 @@ const (
 	// patience is how long a claim waits for a place. After that, the loop makes the
 	// store wake other workers for the due tasks.
 	patience = 10 * time.Millisecond
-	// minAdvance is how far a virtual clock must have advanced for setTimer to set the
-	// timer again.
+	// minAdvance is the smallest advance of a virtual clock after which setTimer sets
+	// the timer again.
 	minAdvance = 100 * time.Microsecond
 	// flushTimeout is how long a Worker that shuts down tries to send its last reports.
 	flushTimeout = 5 * time.Second
@@ -112,8 +112,8 @@ func (l *loop) claimSoon() {
 	l.wake()
 }
 
-// offer tells the loop that a place is reserved for it, because what it waits for may
-// be available.
+// offer makes the loop claim: what it waits for is available, and a place is reserved
+// for it.
 func (l *loop) call() {
 	l.mu.Lock()
 	l.called = true
@@ -278,8 +278,7 @@ func (l *loop) arm(at time.Time) {
 			l.timer, _ = l.w.timers.Start(d, l.ring)
 		}
 		// If a virtual clock has advanced meanwhile, the timer fires too late: set it
-		// again. Ignore small advances, because a clock that runs always advances a
-		// little.
+		// again. Ignore a small advance, because some clocks advance all the time.
 		if !l.w.virtual || l.w.now().Sub(now) < minAdvance {
 			return
 		}

@@ -304,7 +304,7 @@ func TestAgain_OfPauseHasNoOutcomes(t *testing.T) {
 	})
 }
 
-// noTime is a store that does not answer Now.
+// noTime is a store whose Now fails.
 type noTime struct{ store.Store }
 
 func (noTime) Now(context.Context, int) (store.Time, error) { return 0, errFault }

@@ -9,10 +9,10 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// places are a Worker's places for running handlers, in one Run. [WithConcurrency] sets
-// their number. They also count each handler's use of places. Before a claim, a loop
-// reserves the places that the claim may need. So a claimed task never waits for a
-// place.
+// places manages the places in which a Worker runs handlers, during one Run. Each
+// running handler occupies one; [WithConcurrency] sets how many there are. Before a
+// claim, a loop reserves places for all tasks that the claim may get. So a claimed task
+// never waits for a place.
 type places struct {
 	w        *Worker
 	handlers []*handler
@@ -43,14 +43,14 @@ type use struct {
 	filled time.Time // when tokens was last updated
 }
 
-// waitReasons are what a loop in the queue waits for. One of them is enough.
+// waitReasons says what a loop in the queue waits for. One of these things is enough.
 type wants struct {
 	any      bool       // a place that any handler may use
 	suspect  bool       // the end of the present suspect
 	handlers []*handler // a place that one of these may use
 }
 
-// A grant is what a loop has reserved for a claim, with the limits of the claim.
+// A grant is what a loop has reserved for a claim, and the limits of that claim.
 type grant struct {
 	places   int
 	rooms    []store.Room   // the claim's limits for each handler
@@ -98,9 +98,9 @@ func (h *handler) fill(now time.Time, n int) {
 	h.filled = now
 }
 
-// unusedShare returns how many places of the handler's share are not in use. remaining
-// is what the claims under way will leave of them. These claims count if the handler
-// has a backlog, because they then get all that they request.
+// unusedShare returns how many places of the handler's share are unused, and how many
+// of these remain for new claims. If the handler has a backlog, the claims under way
+// will fill all places that they request, so these do not remain.
 func (p *places) lacks(h *handler) (lacks, remaining int) {
 	lacks = max(0, (p.size*h.weight+p.weights-1)/p.weights-h.taken)
 	if remaining = lacks; h.behind {
@@ -124,9 +124,9 @@ func (p *places) roomLocked(now time.Time) int {
 	return min(n, p.free)
 }
 
-// reserve reserves up to limit places for a claim of the loop. If the loop follows an
-// offer, but what it waits for is no longer available, reserve reserves none. A loop
-// that gets none joins the queue for an offer, unless the Run is over.
+// reserve reserves up to limit places for a claim of the loop. offered says that the
+// loop claims because of an offer. If what it waited for is no longer available then,
+// reserve reserves none. A loop that gets none joins the queue, unless the Run is over.
 func (p *places) take(l *loop, most int, called bool) grant {
 	now := p.w.now()
 	p.mu.Lock()
@@ -284,7 +284,7 @@ func (p *places) satisfiesLocked(l *loop, now time.Time) bool {
 		slices.ContainsFunc(l.wants.handlers, func(h *handler) bool { return h.room(1, now) > 0 })
 }
 
-// wakeups are for loops that must act. They are sent after the lock is released.
+// wakeups says which loops to notify after the lock is released.
 type calls struct {
 	next  *loop    // gets an offer
 	ready *attempt // may start when its lease is extended
@@ -315,8 +315,8 @@ func (p *places) callsLocked(now time.Time) (c calls) {
 		if p.satisfiesLocked(l, now) {
 			p.waiting = slices.Delete(p.waiting, i, i+1)
 			l.inLine = false
-			// Reserve the place: the loop may have a round under way, and other loops
-			// must not take the place meanwhile.
+			// Reserve the place: the loop may still have a round under way, and other
+			// loops must not take the place meanwhile.
 			l.reserved = 1
 			p.free--
 			p.some.Broadcast()

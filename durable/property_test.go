@@ -75,7 +75,7 @@ func race(t *testing.T, mem *memstore.Store) {
 			}
 		})
 	}
-	// A worker that claims tasks and crashes, again and again.
+	// This worker claims tasks and crashes, again and again.
 	var crashed int
 	background.Go(func() {
 		for i := 0; run.Err() == nil; i++ {

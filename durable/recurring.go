@@ -39,7 +39,7 @@ func zone(name string) (*time.Location, error) {
 
 var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
-// parseCron parses [Task.Cron] and [Task.Zone].
+// parseCron parses the cron spec and the zone of a task: see [Task.Cron].
 func parseCron(spec, zoneName string) (jobs.Cron, error) {
 	if strings.Contains(spec, "TZ=") {
 		return jobs.Cron{}, fmt.Errorf("the cron spec %q names a zone, which belongs in Zone", spec)
@@ -87,8 +87,8 @@ func (t *Task) recurrence(schedules map[string]Schedule) (r recurrence, err erro
 // minStep is the shortest time between two runs of a repeating task.
 const minStep = time.Millisecond
 
-// nextRun returns when the run after the one at due is due. ok is false if there is
-// none.
+// nextRun returns when the run is due that follows the one at due. ok is false if there
+// is none.
 func (r *recurrence) next(due store.Time) (next store.Time, ok bool, err error) {
 	switch {
 	case r.every > 0:
@@ -111,8 +111,8 @@ func (r *recurrence) next(due store.Time) (next store.Time, ok bool, err error) 
 }
 
 // latestRun returns the last run that is not before due and not after now. It computes
-// few of the runs between: those of the last minute, or of a longer time if that has
-// none. It is for tasks with Every or Cron, which have no errors.
+// few of the runs between: those of the last minute or, if there are none, of a longer
+// time. It is for tasks with Every or Cron, whose computation cannot fail.
 func (r *recurrence) latest(due, now store.Time) store.Time {
 	if r.end != 0 {
 		now = min(now, r.end)

@@ -113,8 +113,9 @@ func (r *report) unrun() *report {
 }
 
 // scheduleFailedReport returns the report on an attempt whose schedule failed, so that
-// the handler was not called. A schedule that panicked may succeed next time. So the
-// attempt fails as if the handler had panicked.
+// the handler was not called. A schedule that panicked may succeed next time, so the
+// attempt fails as if the handler had panicked. Other errors make the run a dead
+// letter.
 func (a *attempt) unplanned(err error) *report {
 	r := a.failed(err)
 	if never := (*NoRetryError)(nil); errors.As(err, &never) {
@@ -165,9 +166,9 @@ func (a *attempt) protect(f func() error) error {
 	return err
 }
 
-// skipToLatest replaces this run of a repeating task by the latest run that is due. If
-// there are very many runs between, it stops halfway, and unfinished is true. The next
-// claim then continues.
+// skipToLatest replaces this run of a repeating task by the latest run that is due. It
+// skips at most 100,000 runs of a schedule at a time. If there are more, unfinished is
+// true, and the next claim continues.
 func (a *attempt) skip(now store.Time) (more bool, err error) {
 	if a.task.Schedule == "" {
 		a.due = a.recurs.latest(a.due, now)

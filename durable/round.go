@@ -76,10 +76,10 @@ func hopeless(err error) bool {
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnfit)
 }
 
-// claimDeadline returns the store's time when the loop stops waiting for the answer to
-// a claim. After that the claim must have no effect. Otherwise a store that was frozen
-// could carry it out before the next reports arrive, and take their attempts for
-// crashed.
+// claimDeadline returns the time, by the store's clock, when the loop stops waiting for
+// the answer to a claim. The store does not carry out the claim after that. Otherwise a
+// store that was frozen could carry it out before the next reports arrive, and count
+// their attempts as crashed.
 func (l *loop) until() store.Time {
 	if l.knownAt.IsZero() {
 		return 0
@@ -88,8 +88,8 @@ func (l *loop) until() store.Time {
 }
 
 // handleLate handles a round that reached the store after its deadline, and so has no
-// effect. Its contents go into the next round. That has no deadline, in case the
-// store's clock was set.
+// effect. Its contents go into the next round. That round has no deadline, because the
+// store's clock may have been set.
 func (l *loop) refused(r *round) {
 	l.unsure, l.backoff, l.retryAt, l.knownAt = nil, 0, time.Time{}, time.Time{}
 	l.giveBack(r)
@@ -100,7 +100,7 @@ func (l *loop) refused(r *round) {
 	l.wake()
 }
 
-// build returns a round with all that is due, or nil if nothing is due.
+// buildRound returns a round with all that is due, or nil if nothing is due.
 func (l *loop) build(now time.Time, p phase) *round {
 	r := &round{first: now, round: store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes}}
 	claim, called := l.takeReports(r)
@@ -166,8 +166,9 @@ func (l *loop) again(r *round) bool {
 }
 
 // addClaim adds a claim to the round, if a place is free. If none has been free for a
-// while, the claim is for no tasks, and only makes the store wake other workers. A loop
-// that follows an offer claims only with a place.
+// while, the claim is for no tasks, and only makes the store wake other workers.
+// offered says that the loop claims because of an offer: then there is no claim without
+// a place.
 func (l *loop) ask(r *round, now time.Time, called bool) {
 	l.mu.Lock()
 	l.claim, l.called = false, false
@@ -195,7 +196,7 @@ func (l *loop) ask(r *round, now time.Time, called bool) {
 	}
 }
 
-// handleReceipts handles the answer to reports.
+// handleReceipts handles the store's receipts for reports.
 func (l *loop) accepted(r *round, a *store.Answer) {
 	n := &l.w.n
 	for i, x := range r.reports {
@@ -227,7 +228,7 @@ func (l *loop) accepted(r *round, a *store.Answer) {
 	}
 }
 
-// handleExtensions handles the answer to extensions of leases. The leases count from
+// handleExtensions handles the answer about leases to extend. An extended lease starts
 // when the round was first sent, because the store may have carried it out then.
 func (l *loop) prolonged(r *round, answer *store.Answer) {
 	for i, a := range r.renewed {
@@ -257,7 +258,7 @@ func (l *loop) prolonged(r *round, answer *store.Answer) {
 	}
 }
 
-// handleTasks handles the answer to a claim. sent is when the round was last sent.
+// handleTasks starts the tasks that a claim got. sent is when the round was last sent.
 func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 	got, run := make([]int, len(l.w.names)), make([]int, len(l.w.names))
 	running := 0
@@ -317,7 +318,7 @@ func (l *loop) leave() {
 	ctx, cancel := context.WithTimeout(l.w.commands, time.Second)
 	defer cancel()
 	l.number++
-	// The answer does not matter.
+	// The answer does not matter: the loop ends anyway.
 	_, _ = l.w.client.store.Do(ctx, l.shard, store.Stamp{Sender: l.sender, Number: l.number},
 		store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes, Leave: true})
 }

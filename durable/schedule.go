@@ -51,7 +51,7 @@ func (x *Item) stored(maxTask int, schedules map[string]Schedule, now func(key s
 	return store.Item{ID: t.Key, When: when, Task: task}, err
 }
 
-// item returns the Item for the Client's store.
+// item returns the Item in the form of the Client's store.
 func (c *Client) item(ctx context.Context, x *Item) (store.Item, error) {
 	if name := x.Task.Schedule; name != "" && c.schedules[name] == nil {
 		return store.Item{}, invalid("task %q: the Client does not know the schedule %q: see WithSchedule", x.Task.Key, name)

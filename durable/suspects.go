@@ -38,7 +38,7 @@ func (p *places) admit(a *attempt) bool {
 	return true
 }
 
-// forgetLocked forgets an attempt that has ended.
+// forgetLocked removes an attempt that has ended. It may be the suspect, or hang.
 func (p *places) clearLocked(a *attempt) {
 	if a.hung {
 		a.hung = false

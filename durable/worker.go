@@ -213,7 +213,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		select {
 		case <-closed:
 		case <-time.After(lastReports):
-			// The store does not answer.
+			// The store does not answer: give up.
 			end()
 			w.enter(abandoned)
 			<-closed
