@@ -28,10 +28,10 @@ type command struct {
 	// The goroutine that carries out the command owns the fields below.
 
 	lane    *lane
-	parts   []*part // one for each shard with items
-	byShard []*part // the parts by shard; nil for a shard without items
-	out     []Outcome
-	errs    []error // nil: answered, and done
+	parts   []*part   // one for each shard with items
+	byShard []*part   // the parts by shard; nil for a shard without items
+	out     []Outcome // by index in the call
+	errs    []error   // likewise; nil: answered, and done
 }
 
 // A part has the items of a command for one shard.
@@ -45,7 +45,7 @@ type chunk struct {
 	stamp store.Stamp // zero if the chunk was never sent
 	items []store.Item
 	index []int // of the items, among those of the call
-	bytes int
+	bytes int   // size of the records
 }
 
 // chunkBytes is the maximum size of the records in a chunk. A store takes about a

@@ -91,9 +91,9 @@ func forEach(ctx context.Context, c *Client, f func(context.Context, *store.Entr
 // An importer sends entries to a store, in batches.
 type importing struct {
 	dst   *Client
-	items []store.Item
-	bytes int
-	done  Copied
+	items []store.Item // collected, not sent yet
+	bytes int          // size of their records
+	done  Copied       // the result so far
 }
 
 const (

@@ -33,8 +33,8 @@ func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 type exporting struct {
 	w     *bufio.Writer
 	crc   uint32 // of all bytes written
-	tasks int
-	block int // bytes since the latest checksum
+	tasks int    // tasks written
+	block int    // bytes since the latest checksum
 }
 
 // blockBytes is how many bytes follow one another without a checksum. A reader must

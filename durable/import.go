@@ -55,7 +55,7 @@ type lines struct {
 	n     int    // lines read
 	crc   uint32 // of all lines before the latest
 	next  uint32 // of all lines including the latest
-	tasks int
+	tasks int    // tasks read
 }
 
 func (in *lines) damaged(format string, args ...any) error {

@@ -32,10 +32,10 @@ func (l *lane) next() store.Stamp {
 
 // senders are the free senders of a Client.
 type lanes struct {
-	client string
+	client string // prefix of the senders' names
 	mu     sync.Mutex
 	free   []*lane
-	made   int64
+	made   int64 // how many senders were created
 }
 
 func (s *lanes) take() *lane {

@@ -128,8 +128,8 @@ type shardList struct {
 	shard   int
 	filter  *store.Filter
 	entries []store.Entry // read, but not used yet
-	next    store.Cursor
-	over    bool // the shard has no entries after next
+	next    store.Cursor  // where the next page starts
+	over    bool          // the shard has no entries after next
 }
 
 func (s *shardList) compare(t *shardList) int {

@@ -21,9 +21,9 @@ type places struct {
 
 	mu   sync.Mutex
 	some sync.Cond // signalled when a loop leaves the queue or the Run is over
-	size int
-	free int
-	over bool // the Run is over
+	size int       // how many places there are
+	free int       // how many of them are neither in use nor reserved
+	over bool      // the Run is over
 	// waiting is the queue of loops that found no place for tasks that may be due. A
 	// loop is in it at most once.
 	waiting []*loop
@@ -35,7 +35,7 @@ type places struct {
 
 // A usage is a handler's use of the places, guarded by places.mu.
 type use struct {
-	index  int
+	index  int       // in places.handlers
 	taken  int       // places in use; with a limit, also those reserved for claims
 	asked  int       // places of its share that claims under way request
 	behind bool      // the latest claim got all tasks that it requested
@@ -52,7 +52,7 @@ type wants struct {
 
 // A grant is what a loop has reserved for a claim, and the limits of that claim.
 type grant struct {
-	places   int
+	places   int            // how many places are reserved
 	rooms    []store.Room   // the claim's limits for each handler
 	plain    bool           // rooms are not sent, because the claim cannot exceed them
 	suspects store.Suspects // how many suspects the claim may get

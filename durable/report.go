@@ -13,11 +13,11 @@ import (
 // A report is what a loop tells the store about an attempt.
 type report struct {
 	a    *attempt
-	end  store.End
+	end  store.End  // how the attempt ended
 	due  store.Time // when this run was due
-	next store.When
-	text string
-	err  error // the full error
+	next store.When // when the task is due next
+	text string     // the beginning of the error's text
+	err  error      // the full error
 }
 
 func (r *report) stored() store.Report {

@@ -14,11 +14,11 @@ import (
 // the latest round of a sender.
 type round struct {
 	stamp   store.Stamp
-	round   store.Round
-	reports []*report
-	renewed []*attempt
-	grant   grant     // the places for the claim, until they are returned
-	first   time.Time // when the round was first sent
+	round   store.Round // what is sent
+	reports []*report   // in the request
+	renewed []*attempt  // in the request, to extend their leases
+	grant   grant       // the places for the claim, until they are returned
+	first   time.Time   // when the round was first sent
 }
 
 // sendRound sends the round that was not answered, or a new one with all that is due.
