@@ -142,7 +142,7 @@ func TestCopy(t *testing.T) {
 				queue(t, mem, 100)
 				before := entries(t, mem)
 				to := memstore.New(memstore.WithShards(16))
-				f := &faulty{Store: to, lose: some(1, 3)}
+				f := &faulty{Store: to, lose: ratio(1, 3)}
 				for {
 					_, err := move(f, mem)
 					if err == nil {

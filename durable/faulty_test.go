@@ -75,7 +75,7 @@ func (f *faulty) Check(ctx context.Context) (store.Health, error) {
 
 // ratio returns a function that returns true n times in m, and never more than 20 times
 // in a row.
-func some(n, m uint64) func() bool {
+func ratio(n, m uint64) func() bool {
 	var x atomic.Uint64
 	return func() bool {
 		i := x.Add(1) * 0x9e3779b97f4a7c15

@@ -14,9 +14,9 @@ import (
 // ErrDamaged is returned by [Import] for a file that differs from what [Export] wrote.
 var ErrDamaged = errors.New("durable: the file is damaged")
 
-// Import adds the tasks of a file that [Export] wrote to dst. The store that was
-// exported may have another type and another number of shards. Tasks that dst already
-// has do not change. Import pauses dst and leaves it paused: see [Copy].
+// Import reads a file that [Export] wrote, and adds its tasks to dst. The store that
+// was exported may have another type and another number of shards. Tasks that dst
+// already has do not change. Import pauses dst and leaves it paused: see [Copy].
 //
 // Import reads r to its end. If the file is damaged or incomplete, the error is an
 // [ErrDamaged] that names the line. The tasks before the damage are imported; damaged

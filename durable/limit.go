@@ -19,8 +19,8 @@ type Limit = store.Limit
 // of a dead worker expires. A Worker's own limits apply too: see
 // [WithHandlerConcurrency] and [WithRate].
 //
-// The error is an [ErrInvalid] if the store has more than one shard, because shards
-// cannot count together. It is one too if 1000 other handlers have a limit.
+// If the store has more than one shard, the error is an [ErrInvalid], because shards
+// cannot count together. The error is the same if 1000 other handlers have a limit.
 //
 // The store keeps the limits beside its tasks. If a Redis server is emptied, they are
 // gone, so set them again whenever a program starts.

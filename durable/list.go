@@ -44,9 +44,9 @@ func (f *Filter) stored() store.Filter {
 // with an empty ID. A task that cannot be decoded comes with an error and its ID, and
 // the iteration continues.
 //
-// List reads pages of some hundred tasks. It reads the tasks that match, and those that
-// it must skip between them. On memstore each page reads all tasks. On redisstore a
-// page with a Prefix reads the IDs of all tasks.
+// List reads pages of some hundred tasks. It also reads tasks between them that do not
+// match. On memstore each page reads all tasks. On redisstore a page with a Prefix
+// reads the IDs of all tasks.
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		const pace = 256

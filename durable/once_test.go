@@ -34,7 +34,7 @@ func insist(t *testing.T, out []durable.Outcome, err error) []durable.Outcome {
 // Half of the answers are lost, and a quarter of the commands do not arrive.
 func TestOnce_AnswersAreLost(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		c := durable.New(&faulty{Store: mem, lose: some(1, 2), refuse: some(1, 4)}, quiet)
+		c := durable.New(&faulty{Store: mem, lose: ratio(1, 2), refuse: ratio(1, 4)}, quiet)
 		want := func(want durable.Outcome, f func() (durable.Outcome, error)) {
 			t.Helper()
 			out, err := f()
@@ -71,7 +71,7 @@ func TestOnce_AnswersAreLost(t *testing.T) {
 // A worker that loses answers still runs every task once.
 func TestOnce_AWorkerLosesAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		w := durable.NewWorker(durable.New(&faulty{Store: mem, lose: some(1, 2), refuse: some(1, 4)}, quiet))
+		w := durable.NewWorker(durable.New(&faulty{Store: mem, lose: ratio(1, 2), refuse: ratio(1, 4)}, quiet))
 		var runs atomic.Int64
 		w.Handle("h", func(context.Context, durable.Delivery) error {
 			runs.Add(1)
@@ -160,7 +160,7 @@ func TestOnce_TheContextEndsTheCall(t *testing.T) {
 // Again waits for another goroutine's Again only until its own context ends.
 func TestAgain_WhileAnotherGoroutineCallsIt(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		f := &faulty{Store: mem, lose: some(1, 1)}
+		f := &faulty{Store: mem, lose: ratio(1, 1)}
 		_, err := durable.New(f, quiet).Schedule(ctx, durable.Task{Key: "k", Handler: "h"}, durable.After(0))
 		var unknown *durable.UnknownError
 		require.ErrorAs(t, err, &unknown)
