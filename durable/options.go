@@ -48,8 +48,9 @@ type Schedule interface {
 // Next. The task occupies its place in the Worker until Next returns.
 //
 // If the result of Next is not after the time given, the task becomes a dead letter
-// without a call of its handler. Runs are at least a millisecond apart: if Next
-// returns an earlier time, the run is moved. WithSchedule panics if the name is empty or taken, or s is nil.
+// without a call of its handler. Runs are at least a millisecond apart: if Next returns
+// an earlier time, the run is moved. WithSchedule panics if the name is empty or taken,
+// or s is nil.
 func WithSchedule(name string, s Schedule) Option {
 	if name == "" || s == nil {
 		panic("durable: WithSchedule: empty name or nil Schedule")
