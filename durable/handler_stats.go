@@ -115,8 +115,8 @@ func (a *attempt) countRun(began time.Time) {
 	n.ran.Record(took)
 }
 
-// countEnd counts an attempt by its report and the store's receipt. now is the store's
-// time.
+// countReport counts an attempt by its report and the store's receipt. now is the
+// store's time.
 func (r *report) countEnd(receipt store.Receipt, now store.Time) {
 	if r.a.unknown() || r.a.handler == nil {
 		return

@@ -342,7 +342,7 @@ func (w *Worker) listen(ctx context.Context) {
 	places := w.places.Load()
 	wake := func(shard int) {
 		w.n.wakeups.Add(1)
-		places.await(w.loops[shard]) // a worker without room passes wake-ups to other workers
+		places.await(w.loops[shard]) // meanwhile the store wakes other workers
 		w.loops[shard].claimSoon()
 	}
 	for pause := firstBackoff; ; pause = min(2*pause, lastBackoff) {

@@ -56,7 +56,7 @@ type grant struct {
 	rooms    []store.Room   // the claim's limits for each handler
 	plain    bool           // rooms are not sent, because the claim cannot exceed them
 	suspects store.Suspects // how many suspects the claim may get
-	full     bool           // the grant has the last free place
+	full     bool           // no place is free beside those of the grant
 	fair     bool           // the claim is only for handlers below their share
 	pass     bool           // the store wakes other workers for tasks beyond this Worker's limits
 }
@@ -373,7 +373,7 @@ func (p *places) await(l *loop) {
 	}
 }
 
-// end stops all claims, because the Run is over.
+// endRun stops all claims, because the Run is over.
 func (p *places) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

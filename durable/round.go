@@ -134,7 +134,7 @@ func (l *loop) takeReports(r *round) (claim, called bool) {
 		l.reports = nil
 	}
 	claim, called = l.claim, l.called
-	if r.grant.places > 0 { // otherwise the claim for the place is still to come
+	if r.grant.places > 0 { // the round already has a claim with places
 		l.claim, l.called = false, false
 	}
 	l.mu.Unlock()
@@ -307,8 +307,8 @@ func (l *loop) giveBack(r *round) {
 	r.grant = grant{}
 }
 
-// leave tells the store that the Worker no longer watches the shard. If that fails,
-// other workers notice it later.
+// leaveShard tells the store that the Worker no longer watches the shard. If that
+// fails, other workers notice it later.
 func (l *loop) leave() {
 	l.timer.Stop()
 	if r := l.unsure; r != nil {

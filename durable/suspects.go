@@ -8,7 +8,7 @@ package durable
 // that attempt the Worker claims nothing more, and waits until all other handlers have
 // returned. Then it tells the store that the task is alone, and starts the attempt.
 
-// suspicion is about the Worker's present suspect. places.mu guards it.
+// suspectState is about the Worker's present suspect. places.mu guards it.
 type suspicion struct {
 	suspect *attempt // runs, or waits until nothing else runs
 	alone   bool     // the suspect must run alone
