@@ -14,12 +14,12 @@ type Move struct {
 
 // storeItem returns the Move as a store's item. The run that it starts gets a
 // generation of its own.
-func (m Move) stored() (store.Item, error) {
+func (m Move) storeItem() (store.Item, error) {
 	if err := checkID(m.ID); err != nil {
 		return store.Item{}, err
 	}
-	when, err := m.When.stored()
-	return again(m.ID, when), err
+	when, err := m.When.storeWhen()
+	return newRunItem(m.ID, when), err
 }
 
 // RescheduleBatch reschedules many tasks in few commands, and returns an outcome for
@@ -38,18 +38,18 @@ func (c *Client) RequeueBatch(ctx context.Context, moves []Move) ([]Outcome, err
 // CancelBatch cancels many tasks, by their keys or IDs. Otherwise it is like
 // [Client.RescheduleBatch].
 func (c *Client) CancelBatch(ctx context.Context, ids []string) ([]Outcome, error) {
-	return c.endBatch(ctx, store.Cancel, ids)
+	return c.removeBatch(ctx, store.Cancel, ids)
 }
 
 // PurgeBatch purges many dead letters. Otherwise it is like [Client.RescheduleBatch].
 func (c *Client) PurgeBatch(ctx context.Context, ids []string) ([]Outcome, error) {
-	return c.endBatch(ctx, store.Purge, ids)
+	return c.removeBatch(ctx, store.Purge, ids)
 }
 
 func (c *Client) moveBatch(ctx context.Context, op store.Op, moves []Move) ([]Outcome, error) {
 	x := c.newCommand(ctx, store.Command{Op: op}, len(moves))
 	for i, m := range moves {
-		item, err := m.stored()
+		item, err := m.storeItem()
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +58,7 @@ func (c *Client) moveBatch(ctx context.Context, op store.Op, moves []Move) ([]Ou
 	return x.do(ctx)
 }
 
-func (c *Client) endBatch(ctx context.Context, op store.Op, ids []string) ([]Outcome, error) {
+func (c *Client) removeBatch(ctx context.Context, op store.Op, ids []string) ([]Outcome, error) {
 	x := c.newCommand(ctx, store.Command{Op: op}, len(ids))
 	for i, id := range ids {
 		if err := checkID(id); err != nil {

@@ -12,12 +12,12 @@ import (
 // extend the lease at once.
 
 // A workerSet is the set of a Client's running Workers.
-type workforce struct {
+type workerSet struct {
 	mu      sync.Mutex
 	workers map[*Worker]struct{}
 }
 
-func (f *workforce) add(w *Worker) {
+func (f *workerSet) add(w *Worker) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.workers == nil {
@@ -26,7 +26,7 @@ func (f *workforce) add(w *Worker) {
 	f.workers[w] = struct{}{}
 }
 
-func (f *workforce) remove(w *Worker) {
+func (f *workerSet) remove(w *Worker) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.workers, w)
@@ -34,9 +34,9 @@ func (f *workforce) remove(w *Worker) {
 
 // notifyCancelled makes the Workers extend the leases of running tasks that were
 // cancelled.
-func (f *workforce) cancelled(shard int, items []store.Item, outcomes []Outcome) {
-	for i, o := range outcomes {
-		if o != Stopping {
+func (f *workerSet) notifyCancelled(shard int, items []store.Item, outcomes []Outcome) {
+	for i, outcome := range outcomes {
+		if outcome != Stopping {
 			continue
 		}
 		f.mu.Lock()
@@ -58,7 +58,7 @@ func (l *loop) extendNow(id string) {
 
 // takeUrgent returns the running attempts whose leases must be extended at once. It
 // empties the list of these tasks.
-func (l *loop) urgently() (out []*attempt) {
+func (l *loop) takeUrgent() (urgent []*attempt) {
 	l.mu.Lock()
 	ids := l.urgent
 	l.urgent = nil
@@ -66,10 +66,10 @@ func (l *loop) urgently() (out []*attempt) {
 	if len(ids) == 0 {
 		return nil
 	}
-	for a := l.held.first(); a != nil && len(out) < store.MaxBatch; a = a.next {
+	for a := l.leases.first(); a != nil && len(urgent) < store.MaxBatch; a = a.next {
 		if slices.Contains(ids, a.lease.ID) {
-			out = append(out, a)
+			urgent = append(urgent, a)
 		}
 	}
-	return out
+	return urgent
 }

@@ -14,15 +14,15 @@ import (
 // store and returns when the context ends. With n tasks it takes O(log n) unless it
 // says otherwise.
 type Client struct {
-	store *timedStore
-	log   *slog.Logger
-	lanes lanes
+	store   *timedStore
+	log     *slog.Logger
+	senders senders
 	// schedules has the schedules of WithSchedule, by name.
 	schedules map[string]Schedule
 	maxTask   int // bytes
 	// wrappedSchedule is ScheduleBatch inside the middleware. It is nil if there is no
 	// middleware.
-	schedule ScheduleFunc
+	wrappedSchedule ScheduleFunc
 }
 
 // New returns a Client for the tasks in a store. It does not access the store;
@@ -37,8 +37,8 @@ func New(st store.Store, opts ...Option) *Client {
 		notNil("New", i, o)
 		o.apply(&config)
 	}
-	c := &Client{store: &timedStore{Store: st}, log: config.log, lanes: lanes{client: newName()}, schedules: config.schedules, maxTask: config.maxTask}
-	c.schedule = c.through(config.around)
+	c := &Client{store: &timedStore{Store: st}, log: config.log, senders: senders{clientName: newName()}, schedules: config.schedules, maxTask: config.maxTask}
+	c.wrappedSchedule = c.wrapSchedule(config.middleware)
 	return c
 }
 
@@ -60,12 +60,12 @@ func (c *Client) Check(ctx context.Context) (Health, error) {
 	}
 	st, err := c.Stats(ctx)
 	if st.Paused > 0 {
-		h.Warnings = append(h.Warnings, textPaused)
+		h.Warnings = append(h.Warnings, pausedWarning)
 	}
 	return h, err
 }
 
-const textPaused = "the store is paused: no task is claimed until Resume"
+const pausedWarning = "the store is paused: no task is claimed until Resume"
 
 // A Repair counts what [Client.Repair] has checked and corrected.
 type Repair = store.Repair
@@ -91,15 +91,15 @@ func (c *Client) Repair(ctx context.Context) (Repair, error) {
 
 // Pause stops workers from claiming tasks until Resume. Claimed tasks still run, and
 // tasks can be scheduled. O(shards).
-func (c *Client) Pause(ctx context.Context) error { return c.everywhere(ctx, store.Pause) }
+func (c *Client) Pause(ctx context.Context) error { return c.toAllShards(ctx, store.Pause) }
 
 // Resume ends a pause. Tasks that became due during the pause run at once. O(shards).
-func (c *Client) Resume(ctx context.Context) error { return c.everywhere(ctx, store.Resume) }
+func (c *Client) Resume(ctx context.Context) error { return c.toAllShards(ctx, store.Resume) }
 
 // toAllShards sends a command without items to all shards.
-func (c *Client) everywhere(ctx context.Context, op store.Op) error {
+func (c *Client) toAllShards(ctx context.Context, op store.Op) error {
 	x := c.newCommand(ctx, store.Command{Op: op}, c.store.Shards())
-	x.out = nil // the command has no tasks
+	x.outcomes = nil // the command has no tasks
 	for shard := range c.store.Shards() {
 		x.addTo(shard, shard, 0, nil)
 	}

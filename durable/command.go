@@ -20,41 +20,41 @@ import (
 // shard gets no more chunks. A repeated command continues with that chunk. It has the
 // same stamp, so that the store carries it out only once.
 type command struct {
-	c        *Client
-	command  store.Command // without items
-	deadline time.Time     // of the first call's context; zero: none
-	running  chan struct{} // full while a goroutine repeats the command; nil before its first UnknownError
+	client    *Client
+	template  store.Command // without items
+	deadline  time.Time     // of the first call's context; zero: none
+	repeating chan struct{} // full while a goroutine repeats the command; nil before its first UnknownError
 
 	// The goroutine that carries out the command owns the fields below.
 
-	lane    *lane
-	parts   []*part   // one for each shard with items
-	byShard []*part   // the parts by shard; nil for a shard without items
-	out     []Outcome // by index in the call
-	errs    []error   // likewise; nil: answered, and done
+	sender   *sender
+	parts    []*part   // one for each shard with items
+	byShard  []*part   // the parts by shard; nil for a shard without items
+	outcomes []Outcome // by index in the call
+	errs     []error   // likewise; nil: answered, and done
 }
 
 // A part has the items of a command for one shard.
 type part struct {
-	shard  int
-	chunks []chunk
-	next   int // the index of the first chunk that has not been answered
+	shard      int
+	chunks     []chunk
+	unanswered int // the index of the first chunk that has not been answered
 }
 
 type chunk struct {
-	stamp store.Stamp // zero if the chunk was never sent
-	items []store.Item
-	index []int // of the items, among those of the call
-	bytes int   // size of the records
+	stamp   store.Stamp // zero if the chunk was never sent
+	items   []store.Item
+	indexes []int // of the items, among those of the call
+	bytes   int   // size of the records
 }
 
 // chunkBytes is the maximum size of the records in a chunk. A store takes about a
 // millisecond for such a chunk.
-const maxBytes = 512 << 10
+const chunkBytes = 512 << 10
 
 // newCommand returns a command for n items. The caller adds the items.
-func (c *Client) newCommand(ctx context.Context, kind store.Command, n int) *command {
-	x := &command{c: c, command: kind, out: make([]Outcome, n), errs: make([]error, n)}
+func (c *Client) newCommand(ctx context.Context, template store.Command, n int) *command {
+	x := &command{client: c, template: template, outcomes: make([]Outcome, n), errs: make([]error, n)}
 	x.deadline, _ = ctx.Deadline()
 	return x
 }
@@ -65,28 +65,28 @@ func (x *command) add(index int, item store.Item) {
 	if item.Entry != nil {
 		bytes = len(item.Entry.Record)
 	}
-	x.addTo(x.c.shardOf(item.ID), index, bytes, []store.Item{item})
+	x.addTo(x.client.shardOf(item.ID), index, bytes, []store.Item{item})
 }
 
 func (x *command) addTo(shard, index, bytes int, items []store.Item) {
 	p := x.part(shard)
 	n := len(p.chunks)
-	if n == 0 || len(p.chunks[n-1].items) == store.MaxBatch || p.chunks[n-1].bytes+bytes > maxBytes {
+	if n == 0 || len(p.chunks[n-1].items) == store.MaxBatch || p.chunks[n-1].bytes+bytes > chunkBytes {
 		// Expect the items to be spread evenly over the shards.
-		room := min(store.MaxBatch, len(x.errs)/len(x.byShard)*5/4+1)
-		p.chunks = append(p.chunks, chunk{items: make([]store.Item, 0, room), index: make([]int, 0, room)})
+		capacity := min(store.MaxBatch, len(x.errs)/len(x.byShard)*5/4+1)
+		p.chunks = append(p.chunks, chunk{items: make([]store.Item, 0, capacity), indexes: make([]int, 0, capacity)})
 		n++
 	}
 	last := &p.chunks[n-1]
 	last.items = append(last.items, items...)
-	last.index = append(last.index, index)
+	last.indexes = append(last.indexes, index)
 	last.bytes += bytes
 }
 
 // part returns the part for a shard. It creates the part if there is none.
 func (x *command) part(shard int) *part {
 	if x.byShard == nil {
-		x.byShard = make([]*part, x.c.store.Shards())
+		x.byShard = make([]*part, x.client.store.Shards())
 	}
 	if x.byShard[shard] == nil {
 		x.byShard[shard] = &part{shard: shard}
@@ -96,8 +96,8 @@ func (x *command) part(shard int) *part {
 }
 
 // doOne carries out a command for one task.
-func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (Outcome, error) {
-	x := c.newCommand(ctx, kind, 1)
+func (c *Client) doOne(ctx context.Context, template store.Command, item store.Item) (Outcome, error) {
+	x := c.newCommand(ctx, template, 1)
 	x.add(0, item)
 	out, err := x.do(ctx)
 	if len(out) == 0 {
@@ -109,27 +109,27 @@ func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (
 // do sends all chunks that have no answer. It returns the outcomes and the first error.
 // If the effect on some items is unknown, the error is an UnknownError.
 func (x *command) do(ctx context.Context) ([]Outcome, error) {
-	if x.lane == nil {
-		x.lane = x.c.lanes.take()
+	if x.sender == nil {
+		x.sender = x.client.senders.take()
 	}
 	if unknown := x.send(ctx); unknown != nil {
-		if x.running == nil {
-			x.running = make(chan struct{}, 1)
+		if x.repeating == nil {
+			x.repeating = make(chan struct{}, 1)
 		}
-		return slices.Clone(x.out), &UnknownError{Err: unknown, again: x.again}
+		return slices.Clone(x.outcomes), &UnknownError{Err: unknown, again: x.again}
 	}
-	x.c.lanes.put(x.lane)
-	x.lane = nil
-	return x.out, cmp.Or(x.errs...)
+	x.client.senders.put(x.sender)
+	x.sender = nil
+	return x.outcomes, cmp.Or(x.errs...)
 }
 
 // again repeats the command. If several goroutines call it, they take turns.
 func (x *command) again(ctx context.Context) ([]Outcome, error) {
 	select {
-	case x.running <- struct{}{}:
-		defer func() { <-x.running }()
+	case x.repeating <- struct{}{}:
+		defer func() { <-x.repeating }()
 	case <-ctx.Done():
-		return make([]Outcome, len(x.out)), &UnknownError{Err: ctx.Err(), again: x.again}
+		return make([]Outcome, len(x.outcomes)), &UnknownError{Err: ctx.Err(), again: x.again}
 	}
 	out, err := x.do(ctx)
 	return slices.Clone(out), err
@@ -165,20 +165,20 @@ func (x *command) send(ctx context.Context) (unknown error) {
 // sendPart sends the chunks of a part that have no answer. It returns an error if the
 // effect of a chunk is unknown.
 func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
-	for ; p.next < len(p.chunks); p.next++ {
-		ch := &p.chunks[p.next]
-		before := ch.stamp.Sender != ""
+	for ; p.unanswered < len(p.chunks); p.unanswered++ {
+		ch := &p.chunks[p.unanswered]
+		sentBefore := ch.stamp.Sender != ""
 		out, err := x.sendChunk(ctx, p.shard, ch)
-		if err != nil && ch.stamp.Sender != "" && !certain(err, before) {
-			if before {
-				err = refusedLater{err}
+		if err != nil && ch.stamp.Sender != "" && !surelyNotDone(err, sentBefore) {
+			if sentBefore {
+				err = repeatError{err}
 			}
 			return err
 		}
-		for i, index := range ch.index {
+		for i, index := range ch.indexes {
 			x.errs[index] = explain(err)
 			if i < len(out) {
-				x.out[index] = out[i]
+				x.outcomes[index] = out[i]
 			}
 		}
 	}
@@ -188,18 +188,18 @@ func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
 // surelyNotDone reports whether the chunk certainly had no effect. If it was sent
 // before, most errors are only about the latest time: it may have had its effect
 // before. But ErrLate means that it never had one.
-func certain(err error, before bool) bool {
-	return errors.Is(err, store.ErrLate) || !before && errors.Is(err, ErrNotDone)
+func surelyNotDone(err error, sentBefore bool) bool {
+	return errors.Is(err, store.ErrLate) || !sentBefore && errors.Is(err, ErrNotDone)
 }
 
 // A repeatError is the error of a repeated command. It does not match ErrNotDone and
 // similar errors: the command had no effect this time, but may have had one before.
-type refusedLater struct{ err error }
+type repeatError struct{ err error }
 
-func (e refusedLater) Error() string      { return e.err.Error() }
-func (e refusedLater) As(target any) bool { return errors.As(e.err, target) }
+func (e repeatError) Error() string      { return e.err.Error() }
+func (e repeatError) As(target any) bool { return errors.As(e.err, target) }
 
-func (e refusedLater) Is(target error) bool {
+func (e repeatError) Is(target error) bool {
 	switch target {
 	case ErrNotDone, ErrBusy, ErrFull:
 		return false
@@ -211,16 +211,16 @@ func (x *command) sendChunk(ctx context.Context, shard int, ch *chunk) ([]Outcom
 	if ch.stamp.Sender == "" {
 		var until store.Time
 		if !x.deadline.IsZero() {
-			now, err := x.c.store.Now(ctx, shard)
+			now, err := x.client.store.Now(ctx, shard)
 			if err != nil { // nothing was sent yet
 				return nil, fmt.Errorf("%w: %w", ErrNotDone, err)
 			}
 			until = max(1, now.Add(time.Until(x.deadline)))
 		}
-		ch.stamp = x.lane.next()
+		ch.stamp = x.sender.nextStamp()
 		ch.stamp.Until = until
 	}
-	c := x.command
+	c := x.template
 	c.Items = ch.items
-	return x.c.store.Change(ctx, shard, ch.stamp, c)
+	return x.client.store.Change(ctx, shard, ch.stamp, c)
 }

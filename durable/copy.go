@@ -45,20 +45,20 @@ func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	if dst == src {
 		return Copied{}, invalid("Copy: the destination is the source")
 	}
-	c, err := newImporting(ctx, to)
+	c, err := newImporter(ctx, to)
 	if err != nil {
 		return Copied{}, err
 	}
-	err = forEach(ctx, from, c.add)
+	err = forEachEntry(ctx, from, c.add)
 	if err == nil || errors.Is(err, ErrChanged) {
 		err = errors.Join(c.flush(ctx), err)
 	}
-	return c.done, err
+	return c.copied, err
 }
 
 // forEachEntry calls f with each entry that a copy of the store contains. It returns
 // ErrChanged if the store was used meanwhile.
-func forEach(ctx context.Context, c *Client, f func(context.Context, *store.Entry) error) error {
+func forEachEntry(ctx context.Context, c *Client, f func(context.Context, *store.Entry) error) error {
 	before, err := c.Stats(ctx)
 	if err != nil {
 		return err
@@ -89,40 +89,40 @@ func forEach(ctx context.Context, c *Client, f func(context.Context, *store.Entr
 }
 
 // An importer sends entries to a store, in batches.
-type importing struct {
-	dst   *Client
-	items []store.Item // collected, not sent yet
-	bytes int          // size of their records
-	done  Copied       // the result so far
+type importer struct {
+	dst    *Client
+	items  []store.Item // collected, not sent yet
+	bytes  int          // size of their records
+	copied Copied       // the result so far
 }
 
 const (
 	// importTimeout is how long an import may take to reach the store. If it arrived
 	// after its tasks were done, they would run again.
-	maxOnTheWay = time.Minute
+	importTimeout = time.Minute
 	// importBytes is the size of the collected records at which they are sent.
-	maxImport = maxShardsAtOnce * maxBytes
+	importBytes = maxShardsAtOnce * chunkBytes
 )
 
-func newImporting(ctx context.Context, dst *Client) (*importing, error) {
+func newImporter(ctx context.Context, dst *Client) (*importer, error) {
 	if err := dst.Pause(ctx); err != nil {
 		return nil, fmt.Errorf("durable: pausing the destination: %w", err)
 	}
-	return &importing{dst: dst}, nil
+	return &importer{dst: dst}, nil
 }
 
-func (c *importing) add(ctx context.Context, e *store.Entry) error {
+func (c *importer) add(ctx context.Context, e *store.Entry) error {
 	c.items = append(c.items, store.Item{ID: e.ID, Entry: e})
 	c.bytes += len(e.Record)
-	if len(c.items) < store.MaxBatch*min(c.dst.store.Shards(), maxShardsAtOnce) && c.bytes < maxImport {
+	if len(c.items) < store.MaxBatch*min(c.dst.store.Shards(), maxShardsAtOnce) && c.bytes < importBytes {
 		return nil
 	}
 	return c.flush(ctx)
 }
 
 // flush sends the collected entries.
-func (c *importing) flush(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, maxOnTheWay)
+func (c *importer) flush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
 	x := c.dst.newCommand(ctx, store.Command{Op: store.Import}, len(c.items))
 	for i, item := range c.items {
@@ -133,9 +133,9 @@ func (c *importing) flush(ctx context.Context) error {
 	for _, o := range outcomes {
 		switch o {
 		case Created:
-			c.done.Added++
+			c.copied.Added++
 		case Kept:
-			c.done.Kept++
+			c.copied.Kept++
 		}
 	}
 	return err

@@ -19,11 +19,11 @@ import (
 // For a repeating task, Requeue repeats the latest failed run once, as a separate task.
 // Both tasks may run at the same time. To cancel the separate task, use its [Info.ID].
 func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error) {
-	item, err := Move{id, w}.stored()
+	item, err := Move{id, w}.storeItem()
 	if err != nil {
 		return Unknown, err
 	}
-	return c.one(ctx, store.Command{Op: store.Requeue}, item)
+	return c.doOne(ctx, store.Command{Op: store.Requeue}, item)
 }
 
 // Purge deletes a dead letter. The outcome is Removed or Absent.
@@ -31,7 +31,7 @@ func (c *Client) Purge(ctx context.Context, id string) (Outcome, error) {
 	if err := checkID(id); err != nil {
 		return Unknown, err
 	}
-	return c.one(ctx, store.Command{Op: store.Purge}, store.Item{ID: id})
+	return c.doOne(ctx, store.Command{Op: store.Purge}, store.Item{ID: id})
 }
 
 // checkID checks an id as stores do: a key, or the ID of a dead letter or requeued run.
@@ -53,10 +53,10 @@ func checkID(id string) error {
 // requeued tasks fail at once. RequeueAll ends at the first error. The cost is that of
 // [Client.List] and of O(n) writes.
 func (c *Client) RequeueAll(ctx context.Context, f Filter, w When) (int, error) {
-	if _, err := w.stored(); err != nil {
+	if _, err := w.storeWhen(); err != nil {
 		return 0, err
 	}
-	return c.eachDead(ctx, f, func(ids []string) ([]Outcome, error) {
+	return c.forDeadBatches(ctx, f, func(ids []string) ([]Outcome, error) {
 		moves := make([]Move, len(ids))
 		for i, id := range ids {
 			moves[i] = Move{id, w}
@@ -68,19 +68,19 @@ func (c *Client) RequeueAll(ctx context.Context, f Filter, w When) (int, error) 
 // PurgeAll deletes all dead letters that match a filter, and returns how many.
 // Otherwise it is like [Client.RequeueAll].
 func (c *Client) PurgeAll(ctx context.Context, f Filter) (int, error) {
-	return c.eachDead(ctx, f, func(ids []string) ([]Outcome, error) { return c.PurgeBatch(ctx, ids) })
+	return c.forDeadBatches(ctx, f, func(ids []string) ([]Outcome, error) { return c.PurgeBatch(ctx, ids) })
 }
 
-func (c *Client) eachDead(ctx context.Context, f Filter, do func(ids []string) ([]Outcome, error)) (n int, err error) {
+func (c *Client) forDeadBatches(ctx context.Context, f Filter, do func(ids []string) ([]Outcome, error)) (n int, err error) {
 	f.State = Dead
-	begin, err := c.latest(ctx)
+	begin, err := c.latestNow(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if f.To.IsZero() || f.To.After(begin) {
 		f.To = begin.Add(time.Microsecond)
 	}
-	const together = 1000
+	const batchSize = 1000
 	var ids []string
 	flush := func() error {
 		out, err := do(ids)
@@ -96,7 +96,7 @@ func (c *Client) eachDead(ctx context.Context, f Filter, do func(ids []string) (
 		if info.ID == "" {
 			return n, err
 		}
-		if ids = append(ids, info.ID); len(ids) == together {
+		if ids = append(ids, info.ID); len(ids) == batchSize {
 			if err := flush(); err != nil {
 				return n, err
 			}
@@ -106,7 +106,7 @@ func (c *Client) eachDead(ctx context.Context, f Filter, do func(ids []string) (
 }
 
 // latestNow returns the latest time that the clock of any shard shows.
-func (c *Client) latest(ctx context.Context) (time.Time, error) {
+func (c *Client) latestNow(ctx context.Context) (time.Time, error) {
 	var latest store.Time
 	for shard := range c.store.Shards() {
 		now, err := c.store.Now(ctx, shard)

@@ -23,24 +23,24 @@ func WithDeadHook(f func(ctx context.Context, d Delivery, err error)) HandlerOpt
 
 // callDeadHook calls the hook for a dead letter that this report has made.
 func (w *Worker) callDeadHook(r *report) {
-	hook := r.a.config().deadHook
+	hook := r.attempt.config().deadHook
 	if hook == nil {
 		return
 	}
-	w.hooks.Go(func() {
+	w.deadHooks.Go(func() {
 		defer func() {
 			if v := recover(); v != nil {
-				w.client.log.Error("durable: panic in a dead hook", "handler", r.a.task.Handler,
-					"key", printable(r.a.task.Key), "panic", v, "stack", string(debug.Stack()))
+				w.client.log.Error("durable: panic in a dead hook", "handler", r.attempt.task.Handler,
+					"key", printable(r.attempt.task.Key), "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
-		hook(w.commands, r.a.d, r.err)
+		hook(w.commandCtx, r.attempt.delivery, r.err)
 	})
 }
 
 // waitForHooks waits until all dead hooks have returned, or the Run must stop waiting.
 func (w *Worker) waitForHooks(r *currentRun) {
-	returned, hooks := make(chan struct{}), w.hooks // the next Run has others
+	returned, hooks := make(chan struct{}), w.deadHooks // the next Run has others
 	go func() {
 		hooks.Wait()
 		close(returned)

@@ -8,8 +8,8 @@ import (
 
 // A deadLimit has the arguments of WithDeadLimit.
 type deadLimit struct {
-	age  time.Duration
-	most int
+	age   time.Duration
+	count int
 }
 
 // WithDeadLimit makes the Worker purge dead letters that are older than age. If there
@@ -17,11 +17,11 @@ type deadLimit struct {
 // default for both. The Worker checks once a minute and purges in batches of 200;
 // [WorkerStats.Purged] counts them. One such Worker for each store is enough.
 // WithDeadLimit panics if age or count is negative.
-func WithDeadLimit(age time.Duration, most int) WorkerOption {
-	if age < 0 || most < 0 {
-		panic(fmt.Sprintf("durable: WithDeadLimit: must not be negative, got %v and %d", age, most))
+func WithDeadLimit(age time.Duration, count int) WorkerOption {
+	if age < 0 || count < 0 {
+		panic(fmt.Sprintf("durable: WithDeadLimit: must not be negative, got %v and %d", age, count))
 	}
-	return workerOption(func(c *workerConfig) { c.dead = deadLimit{age, most} })
+	return workerOption(func(c *workerConfig) { c.deadLimit = deadLimit{age, count} })
 }
 
 // limitDead purges dead letters that exceed the limit, until the context ends.
@@ -29,11 +29,11 @@ func (w *Worker) limitDead(ctx context.Context) {
 	const batch = 200
 	for {
 		n, err := w.purgeOldest(ctx, batch)
-		w.n.purged.Add(int64(n))
+		w.counters.purged.Add(int64(n))
 		pause := time.Minute
 		switch {
 		case err != nil && ctx.Err() == nil:
-			w.complain(err)
+			w.logError(err)
 		case n == batch:
 			pause = 10 * time.Millisecond // others use the store too
 		}
@@ -45,17 +45,17 @@ func (w *Worker) limitDead(ctx context.Context) {
 
 // purgeOldest purges the oldest dead letters that exceed the limit, at most batch of
 // them. It returns how many.
-func (w *Worker) purgeOldest(ctx context.Context, most int) (n int, err error) {
-	limit := w.config.dead
+func (w *Worker) purgeOldest(ctx context.Context, batch int) (n int, err error) {
+	limit := w.config.deadLimit
 	var excess int64
-	if limit.most > 0 {
+	if limit.count > 0 {
 		st, err := w.client.Stats(ctx)
 		if err != nil {
 			return 0, err
 		}
-		excess = st.Dead - int64(limit.most)
+		excess = st.Dead - int64(limit.count)
 	}
-	now, err := w.client.latest(ctx)
+	now, err := w.client.latestNow(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -64,8 +64,8 @@ func (w *Worker) purgeOldest(ctx context.Context, most int) (n int, err error) {
 		if info.ID == "" {
 			return 0, err
 		}
-		old := limit.age > 0 && now.Sub(info.At) > limit.age
-		if !old && int64(len(ids)) >= excess || len(ids) == most {
+		tooOld := limit.age > 0 && now.Sub(info.At) > limit.age
+		if !tooOld && int64(len(ids)) >= excess || len(ids) == batch {
 			break
 		}
 		ids = append(ids, info.ID)

@@ -43,7 +43,7 @@ type Delivery struct {
 
 	// generation identifies what was scheduled. Each Schedule, Reschedule and Requeue
 	// starts a new one.
-	gen string
+	generation string
 	// result is where SetResult stores the result. It is nil if the task has no
 	// Retention.
 	result *[]byte
@@ -56,9 +56,9 @@ type Delivery struct {
 func (d *Delivery) IdempotencyKey() string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder
-	for i := range len(d.gen) {
-		b.WriteByte(hex[d.gen[i]>>4])
-		b.WriteByte(hex[d.gen[i]&15])
+	for i := range len(d.generation) {
+		b.WriteByte(hex[d.generation[i]>>4])
+		b.WriteByte(hex[d.generation[i]&15])
 	}
 	b.WriteByte('-')
 	b.WriteString(strconv.FormatInt(d.Due.UnixMicro(), 36))

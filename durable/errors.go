@@ -83,7 +83,7 @@ type UnknownError struct {
 	again func(context.Context) ([]Outcome, error)
 }
 
-func (e *UnknownError) Error() string   { return ErrUnknown.Error() + ": " + text(e.Err) }
+func (e *UnknownError) Error() string   { return ErrUnknown.Error() + ": " + errorText(e.Err) }
 func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
 
 // Again sends the same command again. It returns one outcome for each task of the call.

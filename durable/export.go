@@ -18,23 +18,23 @@ import (
 // and has the tasks that were read. Export buffers its writes. The cost is that of
 // [Client.List].
 func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
-	x := &exporting{w: bufio.NewWriterSize(w, 64<<10)}
-	if err := x.line(fileHead{Format: fileFormat, Version: fileVersion, Time: moment(store.TimeOf(time.Now()))}); err != nil {
+	x := &exporter{w: bufio.NewWriterSize(w, 64<<10)}
+	if err := x.writeLine(fileHead{Format: fileFormat, Version: fileVersion, Time: fileTime(store.TimeOf(time.Now()))}); err != nil {
 		return 0, err
 	}
-	err := forEach(ctx, New(src), x.add)
+	err := forEachEntry(ctx, New(src), x.add)
 	if err == nil || errors.Is(err, ErrChanged) {
-		err = errors.Join(x.end(), err)
+		err = errors.Join(x.finish(), err)
 	}
 	return x.tasks, err
 }
 
 // An exporter is the state of one call of Export.
-type exporting struct {
-	w     *bufio.Writer
-	crc   uint32 // of all bytes written
-	tasks int    // tasks written
-	block int    // bytes since the latest checksum
+type exporter struct {
+	w             *bufio.Writer
+	crc           uint32 // of all bytes written
+	tasks         int    // tasks written
+	sinceChecksum int    // bytes since the latest checksum
 }
 
 // blockBytes is how many bytes follow one another without a checksum. A reader must
@@ -43,37 +43,37 @@ const blockBytes = 1 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (x *exporting) line(v any) error {
+func (x *exporter) writeLine(v any) error {
 	b, err := marshalLine(v)
 	if err != nil {
 		return err
 	}
 	x.crc = crc32.Update(x.crc, castagnoli, b)
-	x.block += len(b)
+	x.sinceChecksum += len(b)
 	if _, err := x.w.Write(b); err != nil {
 		return fmt.Errorf("durable: writing tasks: %w", err)
 	}
 	return nil
 }
 
-func (x *exporting) add(_ context.Context, e *store.Entry) error {
-	if err := x.line(lineOf(e)); err != nil {
+func (x *exporter) add(_ context.Context, e *store.Entry) error {
+	if err := x.writeLine(lineOf(e)); err != nil {
 		return err
 	}
 	x.tasks++
-	if x.block < blockBytes {
+	if x.sinceChecksum < blockBytes {
 		return nil
 	}
-	return x.sum(false)
+	return x.writeChecksum(false)
 }
 
-func (x *exporting) sum(end bool) error {
-	x.block = 0
-	return x.line(fileSum{Tasks: &x.tasks, CRC: fmt.Sprintf("%08x", x.crc), End: end})
+func (x *exporter) writeChecksum(end bool) error {
+	x.sinceChecksum = 0
+	return x.writeLine(fileChecksum{Tasks: &x.tasks, CRC: fmt.Sprintf("%08x", x.crc), End: end})
 }
 
-func (x *exporting) end() error {
-	if err := x.sum(true); err != nil {
+func (x *exporter) finish() error {
+	if err := x.writeChecksum(true); err != nil {
 		return err
 	}
 	if err := x.w.Flush(); err != nil {

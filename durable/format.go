@@ -23,58 +23,58 @@ const (
 )
 
 type fileHead struct {
-	Format  string `json:"format"`
-	Version int    `json:"version"`
-	Time    moment `json:"time"` // when the export started; not read by Import
+	Format  string   `json:"format"`
+	Version int      `json:"version"`
+	Time    fileTime `json:"time"` // when the export started; not read by Import
 }
 
-type fileSum struct {
+type fileChecksum struct {
 	Tasks *int   `json:"tasks"` // tasks so far
 	CRC   string `json:"crc32c"`
 	End   bool   `json:"end,omitempty"`
 }
 
 type fileTask struct {
-	ID       bytesOf `json:"id"`
-	Handler  bytesOf `json:"handler"`
-	Schedule bytesOf `json:"schedule,omitempty"`
-	Record   []byte  `json:"record,omitempty"`
+	ID       byteString `json:"id"`
+	Handler  byteString `json:"handler"`
+	Schedule byteString `json:"schedule,omitempty"`
+	Record   []byte     `json:"record,omitempty"`
 }
 
 // A fileLine is a line with a task or a checksum.
 type fileLine struct {
 	fileTask
 	State     store.State   `json:"state"`
-	At        moment        `json:"at"`
-	Due       moment        `json:"due"`
+	At        fileTime      `json:"at"`
+	Due       fileTime      `json:"due"`
 	Attempts  int           `json:"attempts,omitempty"`
 	Crashes   int           `json:"crashes,omitempty"`
 	Runs      int           `json:"runs,omitempty"`
 	Following bool          `json:"following,omitempty"`
-	Next      moment        `json:"next,omitzero"`
+	Next      fileTime      `json:"next,omitzero"`
 	NextTask  *fileTask     `json:"next_task,omitempty"`
 	Failures  []fileFailure `json:"failures,omitempty"`
 }
 
 type fileFailure struct {
-	Attempt int     `json:"attempt"`
-	Time    moment  `json:"time"`
-	Text    bytesOf `json:"text"`
+	Attempt int        `json:"attempt"`
+	Time    fileTime   `json:"time"`
+	Text    byteString `json:"text"`
 }
 
 // A fileTime is a time, encoded as in RFC 3339 with microseconds.
-type moment store.Time
+type fileTime store.Time
 
-func (m moment) MarshalText() ([]byte, error) {
+func (m fileTime) MarshalText() ([]byte, error) {
 	return store.Time(m).Std().UTC().AppendFormat(nil, time.RFC3339Nano), nil
 }
 
-func (m *moment) UnmarshalText(b []byte) error {
+func (m *fileTime) UnmarshalText(b []byte) error {
 	t, err := time.Parse(time.RFC3339Nano, string(b))
 	if err != nil {
 		return err
 	}
-	*m = moment(t.UnixMicro())
+	*m = fileTime(t.UnixMicro())
 	if t.Nanosecond()%1000 != 0 {
 		return fmt.Errorf("the time %s is more precise than a microsecond", b)
 	}
@@ -83,58 +83,58 @@ func (m *moment) UnmarshalText(b []byte) error {
 
 // A byteString is a string that need not be UTF-8. If it is not, it is encoded as an
 // object with its base64.
-type bytesOf string
+type byteString string
 
 type notUTF8 struct {
 	Base64 []byte `json:"base64"`
 }
 
-func (s bytesOf) MarshalJSON() ([]byte, error) {
+func (s byteString) MarshalJSON() ([]byte, error) {
 	if utf8.ValidString(string(s)) {
 		return marshalLine(string(s)) // json.Marshal would escape <, > and &
 	}
 	return json.Marshal(notUTF8{[]byte(s)})
 }
 
-func (s *bytesOf) UnmarshalJSON(b []byte) error {
+func (s *byteString) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '{' {
 		var x notUTF8
-		err := strictly(b, &x)
-		*s = bytesOf(x.Base64)
+		err := unmarshalStrict(b, &x)
+		*s = byteString(x.Base64)
 		return err
 	}
 	return json.Unmarshal(b, (*string)(s))
 }
 
 func taskOf(t *store.Task) fileTask {
-	return fileTask{bytesOf(t.ID), bytesOf(t.Handler), bytesOf(t.Schedule), t.Record}
+	return fileTask{byteString(t.ID), byteString(t.Handler), byteString(t.Schedule), t.Record}
 }
 
-func (t *fileTask) stored() store.Task {
+func (t *fileTask) storeTask() store.Task {
 	return store.Task{ID: string(t.ID), Handler: string(t.Handler), Schedule: string(t.Schedule), Record: t.Record}
 }
 
 func lineOf(e *store.Entry) fileLine {
-	x := fileLine{fileTask: taskOf(&e.Task), State: e.State, At: moment(e.At), Due: moment(e.Due),
+	x := fileLine{fileTask: taskOf(&e.Task), State: e.State, At: fileTime(e.At), Due: fileTime(e.Due),
 		Attempts: e.Attempts, Crashes: e.Crashes, Runs: e.Runs}
 	if e.Following {
-		x.Following, x.Next = true, moment(e.Next)
+		x.Following, x.Next = true, fileTime(e.Next)
 	}
 	if e.NextTask != nil {
 		next := taskOf(e.NextTask)
 		x.NextTask = &next
 	}
 	for _, f := range e.Failures {
-		x.Failures = append(x.Failures, fileFailure{f.Attempt, moment(f.Time), bytesOf(f.Text)})
+		x.Failures = append(x.Failures, fileFailure{f.Attempt, fileTime(f.Time), byteString(f.Text)})
 	}
 	return x
 }
 
 func (x *fileLine) entry() (*store.Entry, error) {
-	e := &store.Entry{Task: x.stored(), State: x.State, At: store.Time(x.At), Due: store.Time(x.Due), Attempts: x.Attempts,
+	e := &store.Entry{Task: x.storeTask(), State: x.State, At: store.Time(x.At), Due: store.Time(x.Due), Attempts: x.Attempts,
 		Crashes: x.Crashes, Runs: x.Runs, Following: x.Following, Next: store.Time(x.Next)}
 	if x.NextTask != nil {
-		next := x.NextTask.stored()
+		next := x.NextTask.storeTask()
 		e.NextTask = &next
 	}
 	for _, f := range x.Failures {
@@ -153,7 +153,7 @@ func marshalLine(v any) ([]byte, error) {
 }
 
 // unmarshalStrict decodes all of b. Unknown fields and trailing data are errors.
-func strictly(b []byte, v any) error {
+func unmarshalStrict(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
@@ -177,17 +177,17 @@ func unmarshalHead(b []byte) (h fileHead, err error) {
 }
 
 // unmarshalLine decodes a task or a checksum.
-func unmarshalLine(b []byte) (*store.Entry, *fileSum, error) {
+func unmarshalLine(b []byte) (*store.Entry, *fileChecksum, error) {
 	var x struct {
 		fileLine
-		fileSum
+		fileChecksum
 	}
-	if err := strictly(b, &x); err != nil {
+	if err := unmarshalStrict(b, &x); err != nil {
 		return nil, nil, err
 	}
 	if x.Tasks == nil {
 		e, err := x.entry()
 		return e, nil, err
 	}
-	return nil, &x.fileSum, nil
+	return nil, &x.fileChecksum, nil
 }

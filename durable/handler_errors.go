@@ -14,7 +14,7 @@ func NoRetry(err error) error {
 	return &NoRetryError{err}
 }
 
-func (e *NoRetryError) Error() string { return text(e.Err) }
+func (e *NoRetryError) Error() string { return errorText(e.Err) }
 func (e *NoRetryError) Unwrap() error { return e.Err }
 
 // A RetryAfterError, returned by a handler, sets the delay before the next attempt, for
@@ -36,7 +36,7 @@ func RetryAfter(err error, d time.Duration) error {
 	return &RetryAfterError{err, d}
 }
 
-func (e *RetryAfterError) Error() string { return text(e.Err) }
+func (e *RetryAfterError) Error() string { return errorText(e.Err) }
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
 // A HandBackError, returned by a handler, hands the task back, for example because
@@ -58,10 +58,10 @@ func HandBack(err error, d time.Duration) error {
 	return &HandBackError{err, d}
 }
 
-func (e *HandBackError) Error() string { return text(e.Err) }
+func (e *HandBackError) Error() string { return errorText(e.Err) }
 func (e *HandBackError) Unwrap() error { return e.Err }
 
-func text(err error) string {
+func errorText(err error) string {
 	if err == nil {
 		return "(no error)"
 	}

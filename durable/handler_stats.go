@@ -45,15 +45,15 @@ func (w *Worker) HandlerStats() []HandlerStats {
 	slices.SortFunc(handlers, func(a, b *handler) int { return strings.Compare(a.name, b.name) })
 	all := make([]HandlerStats, 0, len(handlers))
 	for _, h := range handlers {
-		all = append(all, h.n.read(h.name))
+		all = append(all, h.counters.read(h.name))
 	}
 	return all
 }
 
 // handlerCounters are the counters for HandlerStats.
 type handlerCounters struct {
-	running, overran                                              atomic.Int64
-	claimed, done, retried, died, dropped, overtaken, freed, lost atomic.Int64
+	running, overran                                                 atomic.Int64
+	claimed, done, retried, died, dropped, overtaken, released, lost atomic.Int64
 
 	mu            sync.Mutex
 	lateness, ran timer.Histogram
@@ -70,7 +70,7 @@ func (n *handlerCounters) read(name string) HandlerStats {
 		Dropped:   n.dropped.Load(),
 		Overtaken: n.overtaken.Load(),
 		Overran:   n.overran.Load(),
-		Released:  n.freed.Load(),
+		Released:  n.released.Load(),
 		Lost:      n.lost.Load(),
 	}
 	n.mu.Lock()
@@ -82,32 +82,32 @@ func (n *handlerCounters) read(name string) HandlerStats {
 // countClaim counts a claimed attempt.
 func (a *attempt) countClaim() {
 	h := a.handler
-	if a.unknown() {
-		a.loop.w.n.unknown.Add(1)
+	if a.unsupported() {
+		a.loop.w.counters.unknown.Add(1)
 		return
 	}
 	if h == nil {
 		return // the record is damaged: its handler is unknown
 	}
-	h.n.claimed.Add(1)
+	h.counters.claimed.Add(1)
 }
 
 // countLateness records the lateness of a run after its first attempt. It ignores
 // attempts that are handed back.
-func (a *attempt) countBegun(r *report) {
-	if !a.called || a.d.Attempt > 1 || r.end == store.HandBack {
+func (a *attempt) countLateness(r *report) {
+	if !a.handlerCalled || a.delivery.Attempt > 1 || r.end == store.HandBack {
 		return
 	}
-	n := &a.handler.n
+	n := &a.handler.counters
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.lateness.Record(a.claimed.Sub(a.due))
+	n.lateness.Record(a.claimedAt.Sub(a.due))
 }
 
 // countReturn records that the handler has returned. began is when it was called, by
 // the Worker's clock.
-func (a *attempt) countRun(began time.Time) {
-	n := &a.handler.n
+func (a *attempt) countReturn(began time.Time) {
+	n := &a.handler.counters
 	n.running.Add(-1)
 	took := a.loop.w.now().Sub(began)
 	n.mu.Lock()
@@ -117,11 +117,11 @@ func (a *attempt) countRun(began time.Time) {
 
 // countReport counts an attempt by its report and the store's receipt. now is the
 // store's time.
-func (r *report) countEnd(receipt store.Receipt, now store.Time) {
-	if r.a.unknown() || r.a.handler == nil {
+func (r *report) countReport(receipt store.Receipt, now store.Time) {
+	if r.attempt.unsupported() || r.attempt.handler == nil {
 		return
 	}
-	n := &r.a.handler.n
+	n := &r.attempt.handler.counters
 	switch {
 	case receipt == store.Refused:
 		n.lost.Add(1)
@@ -131,7 +131,7 @@ func (r *report) countEnd(receipt store.Receipt, now store.Time) {
 			n.overran.Add(1)
 		}
 	case r.end == store.HandBack:
-		n.freed.Add(1)
+		n.released.Add(1)
 	case receipt == store.Overtaken:
 		n.overtaken.Add(1)
 	case r.end == store.Retry:

@@ -16,29 +16,29 @@ import (
 // is repeated.
 
 // A sender numbers the commands that it sends. One call at a time owns it.
-type lane struct {
-	sender string
-	mu     sync.Mutex // one call may send to several shards at once
-	last   int64      // the number of the latest command
+type sender struct {
+	name string
+	mu   sync.Mutex // one call may send to several shards at once
+	last int64      // the number of the latest command
 }
 
 // nextStamp returns the stamp of the sender's next command.
-func (l *lane) next() store.Stamp {
+func (l *sender) nextStamp() store.Stamp {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
-	return store.Stamp{Sender: l.sender, Number: l.last}
+	return store.Stamp{Sender: l.name, Number: l.last}
 }
 
 // senders are the free senders of a Client.
-type lanes struct {
-	client string // prefix of the senders' names
-	mu     sync.Mutex
-	free   []*lane
-	made   int64 // how many senders were created
+type senders struct {
+	clientName string // prefix of the senders' names
+	mu         sync.Mutex
+	free       []*sender
+	created    int64 // how many senders were created
 }
 
-func (s *lanes) take() *lane {
+func (s *senders) take() *sender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.free); n > 0 {
@@ -46,11 +46,11 @@ func (s *lanes) take() *lane {
 		s.free = s.free[:n-1]
 		return l
 	}
-	s.made++
-	return &lane{sender: s.client + "." + strconv.FormatInt(s.made, 36)}
+	s.created++
+	return &sender{name: s.clientName + "." + strconv.FormatInt(s.created, 36)}
 }
 
-func (s *lanes) put(l *lane) {
+func (s *senders) put(l *sender) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free = append(s.free, l)

@@ -28,7 +28,7 @@ func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	if n := c.store.Shards(); n > 1 {
 		return invalid("SetLimit: the store has %d shards, and a limit needs a store of one: see its option WithShards", n)
 	}
-	outcome, err := c.one(ctx, store.Command{Op: store.SetLimit}, store.Item{ID: handler, Limit: &l})
+	outcome, err := c.doOne(ctx, store.Command{Op: store.SetLimit}, store.Item{ID: handler, Limit: &l})
 	switch {
 	case errors.Is(err, store.ErrInvalid):
 		return fmt.Errorf("%w: SetLimit: %w", ErrInvalid, err)

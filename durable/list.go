@@ -24,7 +24,7 @@ type Filter struct {
 }
 
 // storeFilter returns the Filter as a store's filter.
-func (f *Filter) stored() store.Filter {
+func (f *Filter) storeFilter() store.Filter {
 	x := store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix, Error: f.Error}
 	if !f.From.IsZero() {
 		x.From = store.TimeOf(f.From)
@@ -49,8 +49,8 @@ func (f *Filter) stored() store.Filter {
 // reads the IDs of all tasks.
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		const pace = 256
-		for e, err := range c.entries(ctx, f.stored(), store.Cursor{}, pace) {
+		const readAhead = 256
+		for e, err := range c.entries(ctx, f.storeFilter(), store.Cursor{}, readAhead) {
 			if err != nil {
 				yield(Info{}, err)
 				return
@@ -86,7 +86,7 @@ func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (P
 	}
 	var p Page
 	var last store.Cursor
-	stored := f.stored()
+	stored := f.storeFilter()
 	for e, err := range c.entries(ctx, stored, from, limit) {
 		if err != nil {
 			return Page{}, err
@@ -129,7 +129,7 @@ type shardList struct {
 	filter  *store.Filter
 	entries []store.Entry // read, but not used yet
 	next    store.Cursor  // where the next page starts
-	over    bool          // the shard has no entries after next
+	atEnd   bool          // the shard has no entries after next
 }
 
 func (s *shardList) compare(t *shardList) int {
@@ -138,22 +138,22 @@ func (s *shardList) compare(t *shardList) int {
 
 // fill reads the shard's next entries if all that it has read are used up.
 func (s *shardList) fill(ctx context.Context, c *Client, limit int) error {
-	for len(s.entries) == 0 && !s.over {
+	for len(s.entries) == 0 && !s.atEnd {
 		p, err := c.store.List(ctx, s.shard, *s.filter, s.next, limit)
 		if err != nil {
 			return explain(err)
 		}
-		s.entries, s.next, s.over = p.Entries, p.Next, p.Next == store.Cursor{}
+		s.entries, s.next, s.atEnd = p.Entries, p.Next, p.Next == store.Cursor{}
 	}
 	return nil
 }
 
 // entries iterates over the entries of all shards after a Cursor, in order. readAhead
 // is how many entries it reads ahead. An error ends the iteration.
-func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor, pace int) iter.Seq2[store.Entry, error] {
+func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor, readAhead int) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		n := c.store.Shards()
-		limit := min(max(2*pace/n, 10), pace)
+		limit := min(max(2*readAhead/n, 10), readAhead)
 		if f.Prefix != "" || f.Error != "" {
 			limit = max(limit, 200) // a short page may cost as much as a long one
 		}

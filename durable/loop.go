@@ -23,42 +23,42 @@ type loop struct {
 	shard  int
 	places *places
 
-	signal chan struct{}      // has an element if there may be something to do
-	asks   chan chan struct{} // the loop does all that is due, then closes the element
-	ended  chan struct{}      // closed when the goroutine ends
+	signal       chan struct{}      // has an element if there may be something to do
+	stepRequests chan chan struct{} // the loop does all that is due, then closes the element
+	ended        chan struct{}      // closed when the goroutine ends
 
 	// Guarded by places.mu.
 
-	inLine   bool // the loop is in places.waiting
-	wants    wants
+	queued   bool // the loop is in places.waiting
+	waitsFor waitReasons
 	reserved int       // 1 if a place is reserved for the loop
-	fair     time.Time // when the loop last made a fair claim: see fairInterval
+	lastFair time.Time // when the loop last made a fair claim: see fairInterval
 
-	mu      sync.Mutex // guards the fields of this block
-	reports []*report  // waiting to be sent
-	claim   bool       // claim now, before claimAt
-	called  bool       // places has offered the loop a place: claim if it is still useful
-	urgent  []string   // ids of tasks whose leases must be extended now
-	phase   phase
+	mu       sync.Mutex // guards the fields of this block
+	reports  []*report  // waiting to be sent
+	claimNow bool       // claim now, before claimAt
+	offered  bool       // places has offered the loop a place: claim if it is still useful
+	urgent   []string   // ids of tasks whose leases must be extended now
+	phase    phase
 
 	// The goroutine owns the fields below.
 
-	timer      timer.Handle
-	claimAt    time.Time // when to claim next, or never
-	held       leases
-	sender     string
-	number     int64  // of the latest command
-	unsure     *round // the round that was not answered, or nil
-	backoff    time.Duration
-	retryAt    time.Time  // no command before this time; zero after a success
-	flushed    time.Time  // when a closing loop gives up
-	lost       bool       // the store has failed permanently
-	open       int        // attempts whose leases the Worker may still have
-	waitsAlone *attempt   // the suspect that waits until nothing else runs, or nil
-	limited    bool       // a Limit held back tasks from the latest claim: claim with each report
-	known      store.Time // the store's time in the latest answer
-	knownAt    time.Time  // when that answer came; zero: there was none
-	noPlace    time.Time  // when the claim began to wait for a place; zero: it does not wait
+	timer          timer.Handle
+	claimAt        time.Time // when to claim next, or never
+	leases         leaseList
+	sender         string
+	lastNumber     int64  // of the latest command
+	unanswered     *round // the round that was not answered, or nil
+	backoff        time.Duration
+	retryAt        time.Time  // no command before this time; zero after a success
+	flushBy        time.Time  // when a closing loop gives up
+	storeFailed    bool       // the store has failed permanently
+	leased         int        // attempts whose leases the Worker may still have
+	waitsToBeAlone *attempt   // the suspect that waits until nothing else runs, or nil
+	limitReached   bool       // a Limit held back tasks from the latest claim: claim with each report
+	answerTime     store.Time // the store's time in the latest answer
+	answeredAt     time.Time  // when that answer came; zero: there was none
+	noPlaceSince   time.Time  // when the claim began to wait for a place; zero: it does not wait
 }
 
 // A phase is a step of a Worker's shutdown. Each phase also does what the phases before
@@ -66,12 +66,12 @@ type loop struct {
 type phase uint8
 
 const (
-	working   phase = iota
-	stopping        // claim no more
-	aborting        // cancel the contexts of running attempts
-	handing         // hand back attempts that still run
-	closing         // send the waiting reports, then end
-	abandoned       // end
+	working     phase = iota
+	stopping          // claim no more
+	aborting          // cancel the contexts of running attempts
+	handingBack       // hand back attempts that still run
+	closing           // send the waiting reports, then end
+	abandoned         // end
 )
 
 const (
@@ -94,29 +94,29 @@ var never = time.Unix(1<<40, 0)
 
 func newLoop(w *Worker, shard int, p *places) *loop {
 	return &loop{
-		w:      w,
-		shard:  shard,
-		places: p,
-		sender: w.id + "." + strconv.Itoa(shard),
-		signal: make(chan struct{}, 1),
-		asks:   make(chan chan struct{}),
-		ended:  make(chan struct{}),
+		w:            w,
+		shard:        shard,
+		places:       p,
+		sender:       w.id + "." + strconv.Itoa(shard),
+		signal:       make(chan struct{}, 1),
+		stepRequests: make(chan chan struct{}),
+		ended:        make(chan struct{}),
 	}
 }
 
 // claimSoon makes the loop claim in its next round.
 func (l *loop) claimSoon() {
 	l.mu.Lock()
-	l.claim = true
+	l.claimNow = true
 	l.mu.Unlock()
 	l.wake()
 }
 
 // offer makes the loop claim: what it waits for is available, and a place is reserved
 // for it.
-func (l *loop) call() {
+func (l *loop) offer() {
 	l.mu.Lock()
-	l.called = true
+	l.offered = true
 	l.mu.Unlock()
 	l.wake()
 }
@@ -130,24 +130,24 @@ func (l *loop) wake() {
 
 // onTimer is the timer's callback. With a virtual clock it returns after the loop has
 // done all that is due. The clock does not advance until then.
-func (l *loop) ring() {
-	if !l.w.virtual {
+func (l *loop) onTimer() {
+	if !l.w.virtualClock {
 		l.wake()
 		return
 	}
 	done := make(chan struct{})
 	select {
-	case l.asks <- done:
+	case l.stepRequests <- done:
 		<-done
 	case <-l.ended:
 	}
 }
 
 // queueReport queues the report on an attempt, unless one is queued already.
-func (l *loop) report(r *report) {
+func (l *loop) queueReport(r *report) {
 	l.mu.Lock()
-	if !r.a.reported {
-		r.a.reported = true
+	if !r.attempt.reported {
+		r.attempt.reported = true
 		l.reports = append(l.reports, r)
 	}
 	l.mu.Unlock()
@@ -157,20 +157,20 @@ func (l *loop) report(r *report) {
 // reportAndRelease queues the report on an attempt that has ended, and releases its
 // place. It does both under the lock, so that the round with the report can claim a
 // task for the place.
-func (l *loop) returned(r *report) {
+func (l *loop) reportAndRelease(r *report) {
 	l.mu.Lock()
-	if !r.a.reported {
-		r.a.reported = true
+	if !r.attempt.reported {
+		r.attempt.reported = true
 		l.reports = append(l.reports, r)
 	}
-	calls := l.places.release(r.a)
+	notify := l.places.release(r.attempt)
 	l.mu.Unlock()
 	l.wake()
-	calls.make()
+	notify.send()
 }
 
 // setPhase makes the loop enter a phase of the shutdown.
-func (l *loop) enter(p phase) {
+func (l *loop) setPhase(p phase) {
 	l.mu.Lock()
 	l.phase = p
 	l.mu.Unlock()
@@ -186,13 +186,13 @@ func (l *loop) run() {
 		var done chan struct{}
 		select {
 		case <-l.signal:
-		case done = <-l.asks:
+		case done = <-l.stepRequests:
 		}
-		over := l.step()
+		ended := l.step()
 		if done != nil {
 			close(done)
 		}
-		if over {
+		if ended {
 			return
 		}
 	}
@@ -200,37 +200,37 @@ func (l *loop) run() {
 
 // step does all that is due, and sets the timer for what comes next. It returns true if
 // the loop must end.
-func (l *loop) step() (over bool) {
+func (l *loop) step() (ended bool) {
 	now := l.w.now()
 	l.mu.Lock()
-	claim, phase := l.claim || l.called, l.phase
+	claim, phase := l.claimNow || l.offered, l.phase
 	l.mu.Unlock()
-	l.abort(phase)
+	l.endAttempts(phase)
 	if phase == abandoned {
 		l.timer.Stop()
 		return true
 	}
-	if phase == closing && l.flushedAll() {
-		l.leave()
+	if phase == closing && l.isFlushed() {
+		l.leaveShard()
 		return true
 	}
 	if now.Before(l.retryAt) {
-		l.arm(l.retryAt)
+		l.setTimer(l.retryAt)
 		return false
 	}
-	if l.due(now, phase, claim) {
-		l.round(phase)
+	if l.hasWork(now, phase, claim) {
+		l.sendRound(phase)
 	}
-	l.rearm(phase)
+	l.setNextTimer(phase)
 	return false
 }
 
 // hasWork reports whether there is something to do now.
-func (l *loop) due(now time.Time, p phase, claim bool) bool {
-	if p == working && (claim || !now.Before(l.claimAt)) || l.unsure != nil {
+func (l *loop) hasWork(now time.Time, p phase, claim bool) bool {
+	if p == working && (claim || !now.Before(l.claimAt)) || l.unanswered != nil {
 		return true
 	}
-	if a := l.held.first(); a != nil && now.Sub(a.renewed) >= l.w.config.lease/3 {
+	if a := l.leases.first(); a != nil && now.Sub(a.extendedAt) >= l.w.config.lease/3 {
 		return true
 	}
 	l.mu.Lock()
@@ -239,34 +239,34 @@ func (l *loop) due(now time.Time, p phase, claim bool) bool {
 }
 
 // endAttempts cancels the running attempts, or hands them back, as the phase demands.
-func (l *loop) abort(p phase) {
-	if p >= stopping && l.waitsAlone != nil {
-		l.dismiss(l.waitsAlone)
+func (l *loop) endAttempts(p phase) {
+	if p >= stopping && l.waitsToBeAlone != nil {
+		l.handBackWaiting(l.waitsToBeAlone)
 	}
 	if p < aborting {
 		return
 	}
-	for a := l.held.first(); a != nil; a = a.next {
+	for a := l.leases.first(); a != nil; a = a.next {
 		a.cancel(ErrClosed)
-		if p >= handing {
-			l.report(&report{a: a, end: store.HandBack, due: a.storedDue})
+		if p >= handingBack {
+			l.queueReport(&report{attempt: a, end: store.HandBack, due: a.storedDue})
 		}
 	}
 }
 
 // isFlushed reports whether all reports have been sent, or it is too late to send them.
-func (l *loop) flushedAll() bool {
+func (l *loop) isFlushed() bool {
 	now := time.Now()
-	if l.flushed.IsZero() {
-		l.flushed = now.Add(flushTimeout)
+	if l.flushBy.IsZero() {
+		l.flushBy = now.Add(flushTimeout)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.reports) == 0 && l.unsure == nil || l.lost || now.After(l.flushed)
+	return len(l.reports) == 0 && l.unanswered == nil || l.storeFailed || now.After(l.flushBy)
 }
 
 // setTimer sets the timer. If the time has come, it wakes the loop instead.
-func (l *loop) arm(at time.Time) {
+func (l *loop) setTimer(at time.Time) {
 	for {
 		now := l.w.now()
 		d := at.Sub(now)
@@ -275,19 +275,19 @@ func (l *loop) arm(at time.Time) {
 			return
 		}
 		if !l.timer.Move(d) {
-			l.timer, _ = l.w.timers.Start(d, l.ring)
+			l.timer, _ = l.w.timers.Start(d, l.onTimer)
 		}
 		// If a virtual clock has advanced meanwhile, the timer fires too late: set it
 		// again. Ignore a small advance, because some clocks advance all the time.
-		if !l.w.virtual || l.w.now().Sub(now) < minAdvance {
+		if !l.w.virtualClock || l.w.now().Sub(now) < minAdvance {
 			return
 		}
 	}
 }
 
 // setNextTimer sets the timer for the next thing to do.
-func (l *loop) rearm(p phase) {
-	if p == closing || l.unsure == nil && l.more(p) {
+func (l *loop) setNextTimer(p phase) {
+	if p == closing || l.unanswered == nil && l.hasMore(p) {
 		l.wake()
 		return
 	}
@@ -295,34 +295,34 @@ func (l *loop) rearm(p phase) {
 	if p != working {
 		at = never
 	}
-	if a := l.held.first(); a != nil {
-		if renew := a.renewed.Add(l.w.config.lease / 3); renew.Before(at) {
+	if a := l.leases.first(); a != nil {
+		if renew := a.extendedAt.Add(l.w.config.lease / 3); renew.Before(at) {
 			at = renew
 		}
 	}
-	if at.Before(l.retryAt) || l.unsure != nil {
+	if at.Before(l.retryAt) || l.unanswered != nil {
 		at = l.retryAt
 	}
 	if at == never {
 		l.timer.Stop()
 		return
 	}
-	l.arm(at)
+	l.setTimer(at)
 }
 
 // hasMore reports whether something to do has arrived during the round. Its signal may
 // have been consumed already.
-func (l *loop) more(p phase) bool {
+func (l *loop) hasMore(p phase) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.reports) > 0 || len(l.urgent) > 0 || p == working && (l.claim || l.called)
+	return len(l.reports) > 0 || len(l.urgent) > 0 || p == working && (l.claimNow || l.offered)
 }
 
 // delayRetry logs the error of a command, and lengthens the pause before the next
 // command.
-func (l *loop) failed(err error, now time.Time) {
-	l.w.n.errors.Add(1)
-	l.w.complain(err)
+func (l *loop) delayRetry(err error, now time.Time) {
+	l.w.counters.errors.Add(1)
+	l.w.logError(err)
 	l.backoff = min(max(2*l.backoff, firstBackoff), lastBackoff)
 	l.retryAt = now.Add(l.backoff/2 + rand.N(l.backoff/2+1))
 }
@@ -341,24 +341,24 @@ func (w *Worker) listen(ctx context.Context) {
 	}
 	places := w.places.Load()
 	wake := func(shard int) {
-		w.n.wakeups.Add(1)
-		places.await(w.loops[shard]) // meanwhile the store wakes other workers
+		w.counters.wakeups.Add(1)
+		places.awaitPlace(w.loops[shard]) // meanwhile the store wakes other workers
 		w.loops[shard].claimSoon()
 	}
 	for pause := firstBackoff; ; pause = min(2*pause, lastBackoff) {
-		begin := time.Now()
+		began := time.Now()
 		err := w.client.store.Wait(ctx, shards, wake)
 		if ctx.Err() != nil {
 			return
 		}
-		if hopeless(err) {
-			w.fail(err)
+		if isPermanent(err) {
+			w.failRun(err)
 			return
 		}
-		if time.Since(begin) > lastBackoff {
+		if time.Since(began) > lastBackoff {
 			pause = firstBackoff
 		}
-		w.complain(err)
+		w.logError(err)
 		if sleep(ctx, pause) != nil {
 			return
 		}

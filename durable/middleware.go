@@ -20,12 +20,12 @@ func WithMiddleware(around ...func(next Handler) Handler) HandlerOption {
 		}
 	}
 	around = slices.Clone(around)
-	return handlerOption(func(c *handlerConfig) { c.around = slices.Concat(c.around, around) })
+	return handlerOption(func(c *handlerConfig) { c.middleware = slices.Concat(c.middleware, around) })
 }
 
 // wrap returns h inside the middleware.
 func (c *handlerConfig) wrap(h Handler) Handler {
-	for _, f := range slices.Backward(c.around) {
+	for _, f := range slices.Backward(c.middleware) {
 		if h = f(h); h == nil {
 			panic("durable: Handle: a middleware returned nil")
 		}
@@ -51,11 +51,11 @@ func WithScheduleMiddleware(around ...func(next ScheduleFunc) ScheduleFunc) Opti
 		}
 	}
 	around = slices.Clone(around)
-	return option(func(c *config) { c.around = slices.Concat(c.around, around) })
+	return option(func(c *config) { c.middleware = slices.Concat(c.middleware, around) })
 }
 
 // wrapSchedule returns ScheduleBatch inside the middleware, or nil if there is none.
-func (c *Client) through(around []func(ScheduleFunc) ScheduleFunc) ScheduleFunc {
+func (c *Client) wrapSchedule(around []func(ScheduleFunc) ScheduleFunc) ScheduleFunc {
 	if len(around) == 0 {
 		return nil
 	}

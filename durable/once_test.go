@@ -219,7 +219,7 @@ func TestAgain_ThatIsRefusedDoesNotSayNotDone(t *testing.T) {
 				for _, nothing := range []error{durable.ErrNotDone, durable.ErrBusy, durable.ErrFull} {
 					require.NotErrorIs(t, err, nothing)
 				}
-				require.ErrorContains(t, err, why.Error()+": it was turned away")
+				require.ErrorContains(t, err, why.Error()+": refused")
 				require.Equal(t, why == store.ErrClosed, errors.Is(err, store.ErrClosed))
 			}
 			_, err = c.Get(ctx, "k")

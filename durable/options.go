@@ -12,10 +12,10 @@ import (
 type Option interface{ apply(*config) }
 
 type config struct {
-	log       *slog.Logger
-	around    []func(ScheduleFunc) ScheduleFunc
-	schedules map[string]Schedule
-	maxTask   int
+	log        *slog.Logger
+	middleware []func(ScheduleFunc) ScheduleFunc
+	schedules  map[string]Schedule
+	maxTask    int
 }
 
 type option func(*config)
@@ -93,7 +93,7 @@ type scheduleOption store.Keep
 func (o scheduleOption) keep() store.Keep { return store.Keep(o) }
 
 // scheduleCommand returns the store's command for the options of a method.
-func scheduling(method string, opts []ScheduleOption) (store.Command, error) {
+func scheduleCommand(method string, opts []ScheduleOption) (store.Command, error) {
 	c := store.Command{Op: store.Schedule}
 	for i, o := range opts {
 		notNil(method, i, o)

@@ -41,7 +41,7 @@ func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	if err != nil {
 		return Unknown, explain(err)
 	}
-	at, err := info.Task.first(now, c.schedules)
+	at, err := info.Task.firstRun(now, c.schedules)
 	if err != nil {
 		return Unknown, err
 	}

@@ -17,28 +17,28 @@ type RecentDead struct {
 
 // RecentDead returns the latest runs that this Worker made dead letters, at most 16,
 // the oldest first. [Client.List] returns all dead letters.
-func (w *Worker) RecentDead() []RecentDead { return w.dead.get() }
+func (w *Worker) RecentDead() []RecentDead { return w.recentDead.get() }
 
 // maxRecentDead is how many dead letters RecentDead returns at most.
-const recentKept = 16
+const maxRecentDead = 16
 
 // A deadList has the latest RecentDead.
-type recentDead struct {
-	mu  sync.Mutex
-	all []RecentDead
+type deadList struct {
+	mu     sync.Mutex
+	latest []RecentDead
 }
 
-func (r *recentDead) add(d RecentDead) {
+func (r *deadList) add(d RecentDead) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.all) == recentKept {
-		r.all = slices.Delete(r.all, 0, 1)
+	if len(r.latest) == maxRecentDead {
+		r.latest = slices.Delete(r.latest, 0, 1)
 	}
-	r.all = append(r.all, d)
+	r.latest = append(r.latest, d)
 }
 
-func (r *recentDead) get() []RecentDead {
+func (r *deadList) get() []RecentDead {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.all)
+	return slices.Clone(r.latest)
 }

@@ -27,7 +27,7 @@ import (
 const (
 	recordVersion  = 1
 	generationSize = store.GenerationSize
-	recordHead     = 1 + generationSize + 1
+	recordHeadSize = 1 + generationSize + 1
 )
 
 const (
@@ -42,19 +42,19 @@ const (
 )
 
 // maxOverhead is the maximum size of a record without names, headers and body.
-const overhead = 96 + store.KeepingSize
+const maxOverhead = 96 + store.KeepingSize
 
 // encode returns the task as a store's task. If the task is larger than maxSize bytes,
 // it returns an error.
-func encode(t *Task, most int) (store.Task, error) {
+func encode(t *Task, maxSize int) (store.Task, error) {
 	size := len(t.Handler) + len(t.Schedule) + len(t.Cron) + len(t.Zone) + len(t.Body)
 	for k, v := range t.Headers {
 		size += len(k) + len(v) + 2*binary.MaxVarintLen16
 	}
-	if len(t.Key)+size > most {
-		return store.Task{}, invalid("task %.80q has %d bytes with its headers, more than %d: see WithMaxTask", t.Key, len(t.Key)+size, most)
+	if len(t.Key)+size > maxSize {
+		return store.Task{}, invalid("task %.80q has %d bytes with its headers, more than %d: see WithMaxTask", t.Key, len(t.Key)+size, maxSize)
 	}
-	b := make([]byte, 1, size+overhead)
+	b := make([]byte, 1, size+maxOverhead)
 	b[0] = recordVersion
 	b = appendGeneration(b)
 	b = append(b, 0)
@@ -105,7 +105,7 @@ func appendGeneration(b []byte) []byte {
 
 // newRunItem returns the item of a command that starts another run. The run gets its
 // own generation, because it may be due at the same time as an earlier run.
-func again(id string, when store.When) store.Item {
+func newRunItem(id string, when store.When) store.Item {
 	var b [8]byte
 	return store.Item{ID: id, When: when, Generation: string(appendGeneration(b[:0]))}
 }
@@ -140,23 +140,23 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 	if len(x.Record) > 0 && x.Record[0] > recordVersion {
 		return t, "", fmt.Errorf("%w: %d", errNewer, x.Record[0])
 	}
-	if len(x.Record) < recordHead || x.Record[0] != recordVersion {
+	if len(x.Record) < recordHeadSize || x.Record[0] != recordVersion {
 		return t, "", errRecord
 	}
 	generation = string(x.Record[1 : 1+generationSize])
-	fields := x.Record[recordHead-1]
-	r := reader{rest: x.Record[recordHead:]}
+	fields := x.Record[recordHeadSize-1]
+	r := recordReader{unread: x.Record[recordHeadSize:]}
 	if fields&hasKept != 0 {
 		k, ok := x.Keeps()
 		if !ok {
 			return t, generation, errRecord
 		}
 		t.Unique, t.Retention = k.Unique, Retention{k.For, k.Most}
-		r.rest = r.rest[store.KeepingSize:]
+		r.unread = r.unread[store.KeepingSize:]
 	}
 	if fields&hasHeaders != 0 {
 		n := r.uint()
-		if n > uint64(len(r.rest)) {
+		if n > uint64(len(r.unread)) {
 			return t, generation, errRecord
 		}
 		t.Headers = make(map[string]string, n)
@@ -182,17 +182,17 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 	if fields&hasCron != 0 {
 		t.Cron = r.string()
 		t.Zone = r.string()
-		r.bad = r.bad || t.Cron == ""
+		r.damaged = r.damaged || t.Cron == ""
 	}
 	if fields&hasStart != 0 {
 		t.Start = r.time()
 		t.End = r.time()
 	}
-	if r.bad {
+	if r.damaged {
 		return t, generation, errRecord
 	}
-	if len(r.rest) > 0 {
-		t.Body = bytes.Clone(r.rest)
+	if len(r.unread) > 0 {
+		t.Body = bytes.Clone(r.unread)
 	}
 	if store.IsSingle(x.ID) {
 		t.Every, t.Schedule, t.Cron, t.Zone, t.Start, t.End = 0, "", "", "", time.Time{}, time.Time{}
@@ -201,45 +201,45 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 }
 
 // A recordReader decodes a record. damaged says that the record is invalid.
-type reader struct {
-	rest []byte
-	bad  bool
+type recordReader struct {
+	unread  []byte
+	damaged bool
 }
 
-func (r *reader) fail() { r.rest, r.bad = nil, true }
+func (r *recordReader) fail() { r.unread, r.damaged = nil, true }
 
-func (r *reader) byte() byte {
-	if len(r.rest) == 0 {
+func (r *recordReader) byte() byte {
+	if len(r.unread) == 0 {
 		r.fail()
 		return 0
 	}
-	b := r.rest[0]
-	r.rest = r.rest[1:]
+	b := r.unread[0]
+	r.unread = r.unread[1:]
 	return b
 }
 
-func (r *reader) uint() uint64 {
-	n, size := binary.Uvarint(r.rest)
+func (r *recordReader) uint() uint64 {
+	n, size := binary.Uvarint(r.unread)
 	if size <= 0 {
 		r.fail()
 		return 0
 	}
-	r.rest = r.rest[size:]
+	r.unread = r.unread[size:]
 	return n
 }
 
-func (r *reader) string() string {
+func (r *recordReader) string() string {
 	n := r.uint()
-	if n > uint64(len(r.rest)) {
+	if n > uint64(len(r.unread)) {
 		r.fail()
 		return ""
 	}
-	s := string(r.rest[:n])
-	r.rest = r.rest[n:]
+	s := string(r.unread[:n])
+	r.unread = r.unread[n:]
 	return s
 }
 
-func (r *reader) time() (t time.Time) {
+func (r *recordReader) time() (t time.Time) {
 	if n := r.uint(); n > uint64(store.Farthest) {
 		r.fail()
 	} else if n > 0 {
@@ -248,7 +248,7 @@ func (r *reader) time() (t time.Time) {
 	return t
 }
 
-func (r *reader) duration() time.Duration {
+func (r *recordReader) duration() time.Duration {
 	n := r.uint()
 	if n > uint64(1<<63-1)/uint64(time.Microsecond) {
 		r.fail()

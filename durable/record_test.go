@@ -84,17 +84,17 @@ func TestDecode_OfAnotherVersion(t *testing.T) {
 	_, _, err = decode(&x)
 	require.ErrorIs(t, err, errRecord)
 	x.Record[0] = recordVersion
-	x.Record[recordHead-1] |= 1 << 7 // a field of a later version
+	x.Record[recordHeadSize-1] |= 1 << 7 // a field of a later version
 	_, _, err = decode(&x)
 	require.ErrorIs(t, err, errRecord)
-	for n := range recordHead {
+	for n := range recordHeadSize {
 		_, _, err = decode(&store.Task{ID: "k", Record: x.Record[:n]})
 		require.Error(t, err)
 	}
 }
 
 func TestDelay_IsWithinItsBounds(t *testing.T) {
-	c := handlerConfig{backoff: time.Second, cap: time.Minute}
+	c := handlerConfig{backoff: time.Second, maxBackoff: time.Minute}
 	for attempt := 1; attempt < 200; attempt++ {
 		limit := time.Minute
 		if attempt <= 6 {
@@ -102,7 +102,7 @@ func TestDelay_IsWithinItsBounds(t *testing.T) {
 		}
 		var most time.Duration
 		for range 200 {
-			d := c.delay(attempt, store.MaxDelay)
+			d := c.retryDelay(attempt, store.MaxDelay)
 			require.GreaterOrEqual(t, d, time.Duration(0))
 			require.LessOrEqual(t, d, limit)
 			most = max(most, d)
@@ -110,10 +110,10 @@ func TestDelay_IsWithinItsBounds(t *testing.T) {
 		require.Greater(t, most, limit/2, "attempt %d", attempt)
 	}
 	for range 200 {
-		require.LessOrEqual(t, c.delay(9, 5*time.Second), 5*time.Second)
+		require.LessOrEqual(t, c.retryDelay(9, 5*time.Second), 5*time.Second)
 	}
 	c = handlerConfig{}
-	require.Zero(t, c.delay(5, store.MaxDelay))
+	require.Zero(t, c.retryDelay(5, store.MaxDelay))
 }
 
 // A worker that cannot load a time zone leaves the task to other workers.
@@ -123,7 +123,7 @@ func TestWorker_LeavesAZoneThatItCannotLoad(t *testing.T) {
 		c := New(mem, WithLogger(slog.New(slog.DiscardHandler)))
 		x, err := encode(&Task{Key: "k", Handler: "h", Cron: "* * * * *", Zone: "Europe/Atlantis"}, MaxTask)
 		require.NoError(t, err)
-		_, err = c.one(t.Context(), store.Command{Op: store.Schedule}, store.Item{ID: "k", When: store.After(0), Task: x})
+		_, err = c.doOne(t.Context(), store.Command{Op: store.Schedule}, store.Item{ID: "k", When: store.After(0), Task: x})
 		require.NoError(t, err)
 		w := NewWorker(c)
 		w.Handle("h", func(context.Context, Delivery) error { panic("it was run") })

@@ -19,7 +19,7 @@ func (t *Task) repeats() bool { return t.Every > 0 || t.Cron != "" || t.Schedule
 // zones caches the time zones by name, because loading a zone reads a file.
 var zones sync.Map
 
-func zone(name string) (*time.Location, error) {
+func loadZone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
 	}
@@ -37,14 +37,14 @@ func zone(name string) (*time.Location, error) {
 	return z, nil
 }
 
-var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+var cronParser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
 // parseCron parses the cron spec and the zone of a task: see [Task.Cron].
 func parseCron(spec, zoneName string) (jobs.Cron, error) {
 	if strings.Contains(spec, "TZ=") {
 		return jobs.Cron{}, fmt.Errorf("the cron spec %q names a zone, which belongs in Zone", spec)
 	}
-	parsed, err := parser.Parse(spec)
+	parsed, err := cronParser.Parse(spec)
 	if err != nil {
 		return jobs.Cron{}, fmt.Errorf("the cron spec %q: %w", spec, err)
 	}
@@ -53,16 +53,16 @@ func parseCron(spec, zoneName string) (jobs.Cron, error) {
 		return jobs.Cron{}, fmt.Errorf("the cron spec %q has a period, which belongs in Every", spec)
 	}
 	c := jobs.Cron(*fields)
-	c.Location, err = zone(zoneName)
+	c.Location, err = loadZone(zoneName)
 	return c, err
 }
 
 // A recurrence says when the runs of a task are due.
 type recurrence struct {
-	name     string // of the schedule
-	every    time.Duration
-	schedule Schedule
-	end      store.Time // 0: none
+	scheduleName string // of the schedule
+	every        time.Duration
+	schedule     Schedule
+	end          store.Time // 0: none
 }
 
 // recurrence returns when the task's runs are due, or an error if this process cannot
@@ -76,7 +76,7 @@ func (t *Task) recurrence(schedules map[string]Schedule) (r recurrence, err erro
 	case t.Cron != "":
 		r.schedule, err = parseCron(t.Cron, t.Zone)
 	case t.Schedule != "":
-		r.name = t.Schedule
+		r.scheduleName = t.Schedule
 		if r.schedule = schedules[t.Schedule]; r.schedule == nil {
 			err = fmt.Errorf("the Client does not know the schedule %q: see WithSchedule", t.Schedule)
 		}
@@ -89,21 +89,21 @@ const minStep = time.Millisecond
 
 // nextRun returns when the run is due that follows the one at due. ok is false if there
 // is none.
-func (r *recurrence) next(due store.Time) (next store.Time, ok bool, err error) {
+func (r *recurrence) nextRun(due store.Time) (next store.Time, ok bool, err error) {
 	switch {
 	case r.every > 0:
 		next = due.Add(r.every)
 	case r.schedule == nil:
 		return 0, false, nil
 	default:
-		this := due.Std()
-		t := r.schedule.Next(this)
+		thisRun := due.Std()
+		t := r.schedule.Next(thisRun)
 		switch {
 		case t.IsZero():
 			return 0, false, nil
-		case !t.After(this):
-			return 0, false, NoRetry(fmt.Errorf("durable: the schedule %q does not advance: after %s comes %s", r.name,
-				this.UTC().Format(time.RFC3339Nano), t.UTC().Format(time.RFC3339Nano)))
+		case !t.After(thisRun):
+			return 0, false, NoRetry(fmt.Errorf("durable: the schedule %q does not advance: after %s comes %s", r.scheduleName,
+				thisRun.UTC().Format(time.RFC3339Nano), t.UTC().Format(time.RFC3339Nano)))
 		}
 		next = max(store.TimeOf(t), due.Add(minStep))
 	}
@@ -113,7 +113,7 @@ func (r *recurrence) next(due store.Time) (next store.Time, ok bool, err error) 
 // latestRun returns the last run that is not before due and not after now. It computes
 // few of the runs between: those of the last minute or, if there are none, of a longer
 // time. It is for tasks with Every or Cron, whose computation cannot fail.
-func (r *recurrence) latest(due, now store.Time) store.Time {
+func (r *recurrence) latestRun(due, now store.Time) store.Time {
 	if r.end != 0 {
 		now = min(now, r.end)
 	}
@@ -126,20 +126,20 @@ func (r *recurrence) latest(due, now store.Time) store.Time {
 	}
 	for ago := time.Minute; ; ago *= 4 {
 		from := max(due, now.Add(-ago))
-		next, ok, _ := r.next(from)
+		next, ok, _ := r.nextRun(from)
 		if from != due && (!ok || next > now) {
 			continue
 		}
 		for ok && next <= now {
 			due = next
-			next, ok, _ = r.next(due)
+			next, ok, _ = r.nextRun(due)
 		}
 		return due
 	}
 }
 
 // firstRun returns the time of the task's first run at or after now.
-func (t *Task) first(now store.Time, schedules map[string]Schedule) (at store.Time, err error) {
+func (t *Task) firstRun(now store.Time, schedules map[string]Schedule) (at store.Time, err error) {
 	if !t.repeats() {
 		return 0, invalid("task %q does not repeat, and so has no next run", t.Key)
 	}
@@ -154,13 +154,13 @@ func (t *Task) first(now store.Time, schedules map[string]Schedule) (at store.Ti
 	ok := true
 	switch {
 	case r.every == 0:
-		at, ok, err = r.next(max(start, now) - 1)
+		at, ok, err = r.nextRun(max(start, now) - 1)
 	case t.Start.IsZero():
 		at = now.Add(r.every)
 	case start >= now:
 		at = start
 	default:
-		at = r.latest(start, now-1).Add(r.every)
+		at = r.latestRun(start, now-1).Add(r.every)
 	}
 	if err != nil || !ok || r.end != 0 && at > r.end {
 		return 0, invalid("task %q never runs from %v on", t.Key, max(start, now).Std())

@@ -12,48 +12,52 @@ import (
 
 // A report is what a loop tells the store about an attempt.
 type report struct {
-	a    *attempt
-	end  store.End  // how the attempt ended
-	due  store.Time // when this run was due
-	next store.When // when the task is due next
-	text string     // the beginning of the error's text
-	err  error      // the full error
+	attempt *attempt
+	end     store.End  // how the attempt ended
+	due     store.Time // when this run was due
+	next    store.When // when the task is due next
+	text    string     // the beginning of the error's text
+	err     error      // the full error
 }
 
-func (r *report) stored() store.Report {
-	x := store.Report{Lease: r.a.lease, End: r.end, Next: r.next, Due: r.due, Text: r.text, Keep: r.a.keeps}
-	if r.end == store.Done && r.a.d.result != nil {
-		x.Result = fmt.Appendf(nil, "%0*d%s", beganSize, r.a.claimed, r.a.result)
+func (r *report) storeReport() store.Report {
+	x := store.Report{Lease: r.attempt.lease, End: r.end, Next: r.next, Due: r.due, Text: r.text, Keep: r.attempt.keepAfterRun}
+	if r.end == store.Done && r.attempt.delivery.result != nil {
+		x.Result = fmt.Appendf(nil, "%0*d%s", beganSize, r.attempt.claimedAt, r.attempt.result)
 	}
 	return x
 }
 
 // doneReport returns the report on a successful run.
-func (a *attempt) done() *report { return &report{a: a, end: store.Done, due: a.due, next: a.after} }
+func (a *attempt) doneReport() *report {
+	return &report{attempt: a, end: store.Done, due: a.due, next: a.nextRun}
+}
 
 // handBackReport returns the report on an attempt that does not count.
-func (a *attempt) handBack() *report { return &report{a: a, end: store.HandBack, due: a.due} }
+func (a *attempt) handBackReport() *report {
+	return &report{attempt: a, end: store.HandBack, due: a.due}
+}
 
 // failedReport returns the report on a failed attempt.
-func (a *attempt) failed(err error) *report {
-	r := &report{a: a, due: a.due, text: truncate(err), err: err}
+func (a *attempt) failedReport(err error) *report {
+	r := &report{attempt: a, due: a.due, text: truncate(err), err: err}
 	var never *NoRetryError
 	var back *HandBackError
 	var after *RetryAfterError
-	dead := errors.As(err, &never)
+	noRetry := errors.As(err, &never)
 	switch {
-	case !dead && errors.As(err, &back):
-		r.end, r.next = store.HandBack, delay(back.After)
-	case dead || a.d.Attempt >= a.d.MaxAttempts:
+	case !noRetry && errors.As(err, &back):
+		r.end, r.next = store.HandBack, clampDelay(back.After)
+	case noRetry || a.delivery.Attempt >= a.delivery.MaxAttempts:
 		r.end = store.Failed
-		if !a.planned {
-			_ = a.plan() // if that fails, the whole task becomes a dead letter
+		if !a.nextRunKnown {
+			_ = a.planNextRun() // if that fails, the whole task becomes a dead letter
 		}
-		r.next = a.after
+		r.next = a.nextRun
 	case errors.As(err, &after):
-		r.end, r.next = store.Retry, delay(after.After)
+		r.end, r.next = store.Retry, clampDelay(after.After)
 	default:
-		r.end, r.next = store.Retry, delay(a.config().delay(a.d.Attempt, a.period()))
+		r.end, r.next = store.Retry, clampDelay(a.config().retryDelay(a.delivery.Attempt, a.untilNextRun()))
 	}
 	return r
 }
@@ -73,21 +77,21 @@ func truncate(err error) string {
 
 // clampDelay returns d within the store's limits. If a delay is invalid, the store
 // refuses all reports of the round.
-func delay(d time.Duration) store.When { return store.After(min(max(0, d), store.MaxDelay)) }
+func clampDelay(d time.Duration) store.When { return store.After(min(max(0, d), store.MaxDelay)) }
 
 // untilNextRun returns the time between this run and the next. It limits the delay
 // between attempts, so that a repeating task runs soon after an outage. If the task
 // does not repeat, it returns the longest possible time.
-func (a *attempt) period() time.Duration {
-	if a.after.IsZero() {
+func (a *attempt) untilNextRun() time.Duration {
+	if a.nextRun.IsZero() {
 		return store.MaxDelay
 	}
-	return a.after.From(0).Sub(a.due)
+	return a.nextRun.From(0).Sub(a.due)
 }
 
 // retryDelay returns a random delay before the next attempt, at most longest.
-func (c *handlerConfig) delay(attempt int, most time.Duration) time.Duration {
-	limit := min(c.cap, most)
+func (c *handlerConfig) retryDelay(attempt int, longest time.Duration) time.Duration {
+	limit := min(c.maxBackoff, longest)
 	if shift := attempt - 1; shift < 62 && c.backoff <= limit>>shift {
 		limit = c.backoff << shift
 	}
@@ -97,15 +101,15 @@ func (c *handlerConfig) delay(attempt int, most time.Duration) time.Duration {
 // unsupportedReport returns the report on a task that this Worker cannot run. Other
 // Workers may claim the task after a short delay. The longer the task has been due, the
 // longer is the delay.
-func (a *attempt) leaveToOthers(now store.Time) *report {
+func (a *attempt) unsupportedReport(now store.Time) *report {
 	const soonest, latest = 100 * time.Millisecond, 30 * time.Second
 	d := min(max(now.Sub(a.due)/4, soonest), latest)
-	return &report{a: a, end: store.HandBack, due: a.due, next: store.After(d/2 + rand.N(d/2))}
+	return &report{attempt: a, end: store.HandBack, due: a.due, next: store.After(d/2 + rand.N(d/2))}
 }
 
 // withoutCall changes the report on a final failure so that the attempt does not count.
 // It is for attempts whose handler was not called.
-func (r *report) unrun() *report {
+func (r *report) withoutCall() *report {
 	if r.end == store.Failed {
 		r.end = store.Dropped
 	}
@@ -116,38 +120,38 @@ func (r *report) unrun() *report {
 // the handler was not called. A schedule that panicked may succeed next time, so the
 // attempt fails as if the handler had panicked. Other errors make the run a dead
 // letter.
-func (a *attempt) unplanned(err error) *report {
-	r := a.failed(err)
+func (a *attempt) scheduleFailedReport(err error) *report {
+	r := a.failedReport(err)
 	if never := (*NoRetryError)(nil); errors.As(err, &never) {
-		return r.unrun()
+		return r.withoutCall()
 	}
 	return r
 }
 
 // planNextRun computes when the next run is due, unless that is known.
-func (a *attempt) plan() error {
-	if a.planned {
+func (a *attempt) planNextRun() error {
+	if a.nextRunKnown {
 		return nil
 	}
-	return a.protect(func() error {
-		at, ok, err := a.recurs.next(a.due)
+	return a.callSafely(func() error {
+		at, ok, err := a.recurrence.nextRun(a.due)
 		if err == nil {
-			a.follows(at, ok)
+			a.setNextRun(at, ok)
 		}
 		return err
 	})
 }
 
 // setNextRun records when the next run is due. ok is false if there is none.
-func (a *attempt) follows(at store.Time, ok bool) {
-	if a.planned = true; ok {
-		a.after = store.At(at)
+func (a *attempt) setNextRun(at store.Time, ok bool) {
+	if a.nextRunKnown = true; ok {
+		a.nextRun = store.At(at)
 	}
 }
 
 // callSafely calls f. If f may call a schedule, callSafely runs it on a new goroutine:
 // a panic or runtime.Goexit in the schedule then does not end the handler's goroutine.
-func (a *attempt) protect(f func() error) error {
+func (a *attempt) callSafely(f func() error) error {
 	if a.task.Schedule == "" {
 		return f()
 	}
@@ -169,25 +173,25 @@ func (a *attempt) protect(f func() error) error {
 // skipToLatest replaces this run of a repeating task by the latest run that is due. It
 // skips at most 100,000 runs of a schedule at a time. If there are more, unfinished is
 // true, and the next claim continues.
-func (a *attempt) skip(now store.Time) (more bool, err error) {
+func (a *attempt) skipToLatest(now store.Time) (unfinished bool, err error) {
 	if a.task.Schedule == "" {
-		a.due = a.recurs.latest(a.due, now)
+		a.due = a.recurrence.latestRun(a.due, now)
 		return false, nil
 	}
-	err = a.protect(func() error {
+	err = a.callSafely(func() error {
 		for range 100_000 {
-			next, ok, err := a.recurs.next(a.due)
+			next, ok, err := a.recurrence.nextRun(a.due)
 			if err != nil {
 				return err
 			}
 			if !ok || next > now {
-				a.follows(next, ok)
+				a.setNextRun(next, ok)
 				return nil
 			}
 			a.due = next
 		}
-		more = true
+		unfinished = true
 		return nil
 	})
-	return more, err
+	return unfinished, err
 }

@@ -20,11 +20,11 @@ type Item struct {
 // a transaction of their own database. [Next] uses this process's clock; Task.Schedule
 // is not supported. If the task is larger than [MaxTask], the error is an [ErrInvalid].
 func (x *Item) Stored() (store.Item, error) {
-	return x.stored(MaxTask, nil, func(string) (store.Time, error) { return store.TimeOf(time.Now()), nil })
+	return x.storeItem(MaxTask, nil, func(string) (store.Time, error) { return store.TimeOf(time.Now()), nil })
 }
 
 // storeItem returns the Item as a store's item. It calls now only if the When is Next.
-func (x *Item) stored(maxTask int, schedules map[string]Schedule, now func(key string) (store.Time, error)) (store.Item, error) {
+func (x *Item) storeItem(maxTask int, schedules map[string]Schedule, now func(key string) (store.Time, error)) (store.Item, error) {
 	t := x.Task
 	if t.Key == "" {
 		t.Key = NewKey()
@@ -36,14 +36,14 @@ func (x *Item) stored(maxTask int, schedules map[string]Schedule, now func(key s
 	if w.kind == whenNext {
 		at, err := now(t.Key)
 		if err == nil {
-			at, err = t.first(at, schedules)
+			at, err = t.firstRun(at, schedules)
 		}
 		if err != nil {
 			return store.Item{}, err
 		}
 		w = At(at.Std())
 	}
-	when, err := w.stored()
+	when, err := w.storeWhen()
 	if err != nil {
 		return store.Item{}, fmt.Errorf("task %.80q: %w", t.Key, err)
 	}
@@ -56,7 +56,7 @@ func (c *Client) item(ctx context.Context, x *Item) (store.Item, error) {
 	if name := x.Task.Schedule; name != "" && c.schedules[name] == nil {
 		return store.Item{}, invalid("task %q: the Client does not know the schedule %q: see WithSchedule", x.Task.Key, name)
 	}
-	return x.stored(c.maxTask, c.schedules, func(key string) (store.Time, error) {
+	return x.storeItem(c.maxTask, c.schedules, func(key string) (store.Time, error) {
 		now, err := c.store.Now(ctx, c.shardOf(key))
 		if err != nil {
 			return 0, fmt.Errorf("durable: %w: %w", ErrNotDone, err)
@@ -74,14 +74,14 @@ func (c *Client) item(ctx context.Context, x *Item) (store.Item, error) {
 // scheduled. If the command is sent but not answered, the error is an [UnknownError].
 // The task may then be scheduled now or later, but not after the context's deadline.
 func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleOption) (Outcome, error) {
-	if c.schedule != nil {
-		out, err := c.schedule(ctx, []Item{{t, w}}, opts...)
+	if c.wrappedSchedule != nil {
+		out, err := c.wrappedSchedule(ctx, []Item{{t, w}}, opts...)
 		if len(out) == 0 {
 			return Unknown, err
 		}
 		return out[0], err
 	}
-	command, err := scheduling("Schedule", opts)
+	command, err := scheduleCommand("Schedule", opts)
 	if err != nil {
 		return Unknown, err
 	}
@@ -89,7 +89,7 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 	if err != nil {
 		return Unknown, err
 	}
-	return c.one(ctx, command, item)
+	return c.doOne(ctx, command, item)
 }
 
 // ScheduleBatch schedules many tasks in few commands, and returns their outcomes in the
@@ -101,14 +101,14 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 // whose command was not answered. If a command was not answered, the error is an
 // [UnknownError].
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
-	if c.schedule != nil {
-		return c.schedule(ctx, items, opts...)
+	if c.wrappedSchedule != nil {
+		return c.wrappedSchedule(ctx, items, opts...)
 	}
 	return c.scheduleBatch(ctx, items, opts...)
 }
 
 func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
-	command, err := scheduling("ScheduleBatch", opts)
+	command, err := scheduleCommand("ScheduleBatch", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 	if err := checkID(id); err != nil {
 		return Unknown, err
 	}
-	return c.one(ctx, store.Command{Op: store.Cancel}, store.Item{ID: id})
+	return c.doOne(ctx, store.Command{Op: store.Cancel}, store.Item{ID: id})
 }
 
 // Reschedule moves a pending task to another time. id is its key or [Info.ID]. The
@@ -145,11 +145,11 @@ func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 // task is running, it runs again at that time, and the outcome is Following. Reschedule
 // ends a pause of the task.
 func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, error) {
-	item, err := Move{id, w}.stored()
+	item, err := Move{id, w}.storeItem()
 	if err != nil {
 		return Unknown, err
 	}
-	return c.one(ctx, store.Command{Op: store.Reschedule}, item)
+	return c.doOne(ctx, store.Command{Op: store.Reschedule}, item)
 }
 
 // NewKey returns a unique random key of 26 letters and digits. A Task without a Key

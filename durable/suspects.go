@@ -9,24 +9,24 @@ package durable
 // returned. Then it tells the store that the task is alone, and starts the attempt.
 
 // suspectState is about the Worker's present suspect. places.mu guards it.
-type suspicion struct {
-	suspect *attempt // runs, or waits until nothing else runs
-	alone   bool     // the suspect must run alone
-	asked   bool     // the suspect's loop was told that nothing else runs
-	hung    int      // handlers that do not return and whose leases were given up
+type suspectState struct {
+	suspect     *attempt // runs, or waits until nothing else runs
+	mustBeAlone bool     // the suspect must run alone
+	told        bool     // the suspect's loop was told that nothing else runs
+	hanging     int      // handlers that do not return and whose leases were given up
 }
 
 // diesIfItCrashes reports whether the run becomes a dead letter if this attempt
 // crashes.
-func (a *attempt) isLast() bool {
-	return a.d.Crashes > 0 && a.d.Crashes >= a.loop.w.config.maxCrashes-1
+func (a *attempt) diesIfItCrashes() bool {
+	return a.delivery.Crashes > 0 && a.delivery.Crashes >= a.loop.w.config.maxCrashes-1
 }
 
 // admitSuspect makes an attempt the Worker's suspect, if earlier attempts crashed. It
 // returns false if the Worker already has a suspect: two loops may claim one at the
 // same time.
-func (p *places) admit(a *attempt) bool {
-	if a.d.Crashes == 0 {
+func (p *places) admitSuspect(a *attempt) bool {
+	if a.delivery.Crashes == 0 {
 		return true
 	}
 	p.mu.Lock()
@@ -34,57 +34,57 @@ func (p *places) admit(a *attempt) bool {
 	if p.suspect != nil {
 		return false
 	}
-	p.suspect, p.alone, p.asked = a, a.isLast(), false
+	p.suspect, p.mustBeAlone, p.told = a, a.diesIfItCrashes(), false
 	return true
 }
 
 // forgetLocked removes an attempt that has ended. It may be the suspect, or hang.
-func (p *places) clearLocked(a *attempt) {
-	if a.hung {
-		a.hung = false
-		p.hung--
+func (p *places) forgetLocked(a *attempt) {
+	if a.givenUp {
+		a.givenUp = false
+		p.hanging--
 	}
 	if p.suspect == a {
-		p.suspect, p.alone = nil, false
+		p.suspect, p.mustBeAlone = nil, false
 	}
 }
 
 // giveUp records that an attempt's lease was given up, although its handler has not
 // returned.
-func (p *places) hang(a *attempt) {
+func (p *places) giveUp(a *attempt) {
 	now := p.w.now()
 	p.mu.Lock()
-	defer p.unlock(now)
-	p.clearLocked(a)
-	a.hung = true
-	p.hung++
+	defer p.unlockAndNotify(now)
+	p.forgetLocked(a)
+	a.givenUp = true
+	p.hanging++
 }
 
 // isAloneLocked reports whether the suspect must run alone, and nothing else runs.
 // Claims under way count as running, because they reserve places.
-func (p *places) isAloneLocked() bool { return p.alone && p.size-p.free-p.hung == 1 }
+func (p *places) isAloneLocked() bool { return p.mustBeAlone && p.size-p.free-p.hanging == 1 }
 
 // readyLocked returns the suspect once, when nothing else runs any more.
 func (p *places) readyLocked() *attempt {
-	if p.asked || !p.isAloneLocked() {
+	if p.told || !p.isAloneLocked() {
 		return nil
 	}
-	p.asked = true
+	p.told = true
 	return p.suspect
 }
 
 // isOnly reports whether the suspect is the only element of attempts, and nothing else
 // runs.
-func (p *places) isAlone(some []*attempt) bool {
+func (p *places) isOnly(attempts []*attempt) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(some) == 1 && some[0] == p.suspect && p.isAloneLocked()
+	return len(attempts) == 1 && attempts[0] == p.suspect && p.isAloneLocked()
 }
 
 // handBackWaiting hands back a suspect that waits to run alone.
-func (l *loop) dismiss(a *attempt) {
-	l.waitsAlone = nil
+func (l *loop) handBackWaiting(a *attempt) {
+	l.waitsToBeAlone = nil
 	a.leaseTimer.Stop()
 	a.cancel(nil)
-	l.returned(a.handBack())
+	l.reportAndRelease(a.handBackReport())
 }

@@ -61,7 +61,7 @@ var commandNames = [numCommands]string{
 }
 
 // A commandCounter counts the commands of one type.
-type commandCount struct {
+type commandCounter struct {
 	errors   atomic.Int64
 	outcomes [store.Stopping + 1]atomic.Int64
 
@@ -70,7 +70,7 @@ type commandCount struct {
 }
 
 // finish counts a command, its duration and its error. The methods below defer it.
-func (c *commandCount) done(began time.Time, err *error) {
+func (c *commandCounter) finish(began time.Time, err *error) {
 	if *err != nil && !errors.Is(*err, store.ErrNotFound) {
 		c.errors.Add(1)
 	}
@@ -80,7 +80,7 @@ func (c *commandCount) done(began time.Time, err *error) {
 	c.mu.Unlock()
 }
 
-func (c *commandCount) read(name string) CommandStats {
+func (c *commandCounter) read(name string) CommandStats {
 	st := CommandStats{Command: name, Errors: c.errors.Load()}
 	for o := range c.outcomes {
 		if n := c.outcomes[o].Load(); n > 0 {
@@ -99,23 +99,23 @@ func (c *commandCount) read(name string) CommandStats {
 // A timedStore is a Store that counts its commands and measures how long they take.
 type timedStore struct {
 	store.Store
-	commands  [numCommands]commandCount
-	workforce workforce
+	commands [numCommands]commandCounter
+	workers  workerSet
 }
 
 func (s *timedStore) Now(ctx context.Context, shard int) (_ store.Time, err error) {
-	defer s.commands[askNow].done(time.Now(), &err)
+	defer s.commands[askNow].finish(time.Now(), &err)
 	return s.Store.Now(ctx, shard)
 }
 
 func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c store.Command) (out []Outcome, err error) {
 	n := &s.commands[c.Op]
-	defer n.done(time.Now(), &err)
+	defer n.finish(time.Now(), &err)
 	if out, err = s.Store.Change(ctx, shard, stamp, c); err != nil {
 		return out, err
 	}
 	if c.Op == store.Cancel {
-		s.workforce.cancelled(shard, c.Items, out)
+		s.workers.notifyCancelled(shard, c.Items, out)
 	}
 	for _, o := range out {
 		if int(o) < len(n.outcomes) {
@@ -126,31 +126,31 @@ func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c
 }
 
 func (s *timedStore) Do(ctx context.Context, shard int, stamp store.Stamp, r store.Round) (_ store.Answer, err error) {
-	defer s.commands[doRound].done(time.Now(), &err)
+	defer s.commands[doRound].finish(time.Now(), &err)
 	return s.Store.Do(ctx, shard, stamp, r)
 }
 
 func (s *timedStore) Get(ctx context.Context, shard int, id string) (_ store.Entry, err error) {
-	defer s.commands[askGet].done(time.Now(), &err)
+	defer s.commands[askGet].finish(time.Now(), &err)
 	return s.Store.Get(ctx, shard, id)
 }
 
 func (s *timedStore) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (_ store.Page, err error) {
-	defer s.commands[askList].done(time.Now(), &err)
+	defer s.commands[askList].finish(time.Now(), &err)
 	return s.Store.List(ctx, shard, f, c, limit)
 }
 
 func (s *timedStore) Stats(ctx context.Context, shard int) (_ store.Stats, err error) {
-	defer s.commands[askStats].done(time.Now(), &err)
+	defer s.commands[askStats].finish(time.Now(), &err)
 	return s.Store.Stats(ctx, shard)
 }
 
 func (s *timedStore) Check(ctx context.Context) (_ store.Health, err error) {
-	defer s.commands[askCheck].done(time.Now(), &err)
+	defer s.commands[askCheck].finish(time.Now(), &err)
 	return s.Store.Check(ctx)
 }
 
 func (s *timedStore) Repair(ctx context.Context, shard int) (_ store.Repair, err error) {
-	defer s.commands[askRepair].done(time.Now(), &err)
+	defer s.commands[askRepair].finish(time.Now(), &err)
 	return s.Store.Repair(ctx, shard)
 }

@@ -39,7 +39,7 @@ func At(t time.Time) When { return When{kind: whenAt, at: t} }
 func Next() When { return When{kind: whenNext} }
 
 // storeWhen returns the When as a store's time.
-func (w When) stored() (store.When, error) {
+func (w When) storeWhen() (store.When, error) {
 	switch w.kind {
 	case whenAfter:
 		if w.after < 0 {

@@ -27,36 +27,36 @@ type Worker struct {
 	claimBatch int
 	// clock is the store's own clock if it has one, such as a virtual clock, or the
 	// system's.
-	clock   clock.Clock
-	virtual bool // clock is not the system's
+	clock        clock.Clock
+	virtualClock bool // clock is not the system's
 
 	// Set before the first Run.
 
-	handlers  map[string]*handler
-	names     []string // of handlers
-	schedules []string
+	handlers      map[string]*handler
+	handlerNames  []string // of handlers
+	scheduleNames []string
 
 	// Set by each Run.
 
-	id       string // names the Worker in the store
-	timers   *timer.Scheduler
-	loops    []*loop
-	hooks    *sync.WaitGroup // running dead hooks
-	ctx      context.Context // parent of the handlers' contexts
-	commands context.Context // of commands to the store
-	labels   context.Context // with the goroutine labels; nil if the Worker has no name
+	id         string // names the Worker in the store
+	timers     *timer.Scheduler
+	loops      []*loop
+	deadHooks  *sync.WaitGroup // running dead hooks
+	handlerCtx context.Context // parent of the handlers' contexts
+	commandCtx context.Context // of commands to the store
+	labels     context.Context // with the goroutine labels; nil if the Worker has no name
 
 	stopping atomic.Bool
 	places   atomic.Pointer[places] // nil before the first Run
 
 	mu      sync.Mutex
 	started bool // Run was called
-	over    bool // Shutdown or Close was called
+	closed  bool // Shutdown or Close was called
 	current *currentRun
 
-	n          counters
-	dead       recentDead
-	complained atomic.Int64 // when an error was last logged, in seconds
+	counters   counters
+	recentDead deadList
+	loggedAt   atomic.Int64 // when an error was last logged, in seconds
 	paused     atomic.Bool  // the store is paused
 }
 
@@ -74,7 +74,7 @@ type currentRun struct {
 	reason   error
 }
 
-func (r *currentRun) dontWait() { r.abortOnce.Do(func() { close(r.abort) }) }
+func (r *currentRun) stopWaiting() { r.abortOnce.Do(func() { close(r.abort) }) }
 
 func (r *currentRun) fail(err error) {
 	r.failOnce.Do(func() {
@@ -98,10 +98,10 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 		handlers: make(map[string]*handler),
 	}
 	if own, ok := c.Store().(interface{ Clock() clock.Clock }); ok && own.Clock() != w.clock {
-		w.clock, w.virtual = own.Clock(), true
+		w.clock, w.virtualClock = own.Clock(), true
 	}
 	for name := range c.schedules {
-		w.schedules = append(w.schedules, name)
+		w.scheduleNames = append(w.scheduleNames, name)
 	}
 	w.claimBatch = min(max(2*w.config.concurrency/c.store.Shards(), 1), store.MaxClaim)
 	return w
@@ -124,14 +124,14 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	case w.started:
 		panic("durable: Handle: called after Run")
 	}
-	x := &handler{name: name, handlerConfig: w.config.handler}
+	x := &handler{name: name, handlerConfig: w.config.handlerDefaults}
 	for i, o := range opts {
 		notNil("Handle", i, o)
 		o.applyHandler(&x.handlerConfig)
 	}
 	x.run = x.wrap(h)
 	w.handlers[name] = x
-	w.names = append(w.names, name)
+	w.handlerNames = append(w.handlerNames, name)
 }
 
 // Run runs tasks until ctx ends, or Shutdown or Close is called. After ctx has ended,
@@ -149,7 +149,7 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 // returns an error. After Shutdown or Close, Run returns [ErrClosed].
 func (w *Worker) Run(ctx context.Context) (err error) {
 	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{}), failed: make(chan struct{})}
-	if err := w.enroll(r); err != nil {
+	if err := w.setCurrent(r); err != nil {
 		return err
 	}
 	defer func() {
@@ -162,74 +162,74 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	if ready, err := w.connect(ctx, r); !ready {
 		return err
 	}
-	commands, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	w.begin(ctx, commands)
+	commandCtx, endCommands := context.WithCancel(context.WithoutCancel(ctx))
+	defer endCommands()
+	w.initRun(ctx, commandCtx)
 	defer func() { w.timers.Close() }() // its result is not needed
-	w.client.store.workforce.add(w)
-	defer w.client.store.workforce.remove(w)
+	w.client.store.workers.add(w)
+	defer w.client.store.workers.remove(w)
 
 	var loops sync.WaitGroup
 	for _, l := range w.loops {
 		loops.Go(func() {
-			w.label()
+			w.setLabels()
 			l.run()
 		})
 	}
-	listening, deaf := context.WithCancel(commands)
-	defer deaf()
+	listenCtx, stopListening := context.WithCancel(commandCtx)
+	defer stopListening()
 	loops.Go(func() {
-		w.label()
-		w.listen(listening)
+		w.setLabels()
+		w.listen(listenCtx)
 	})
-	if w.config.dead != (deadLimit{}) {
+	if w.config.deadLimit != (deadLimit{}) {
 		loops.Go(func() {
-			w.label()
-			w.limitDead(listening)
+			w.setLabels()
+			w.limitDead(listenCtx)
 		})
 	}
 
 	select {
 	case <-ctx.Done():
-		timeout := time.AfterFunc(w.config.shutdown, r.dontWait)
+		timeout := time.AfterFunc(w.config.shutdownTimeout, r.stopWaiting)
 		defer timeout.Stop()
 	case <-r.stop:
 	case <-r.failed:
-		r.dontWait()
+		r.stopWaiting()
 	}
 	w.stopping.Store(true)
-	deaf()
-	w.finish(r)
+	stopListening()
+	w.awaitHandlers(r)
 
-	w.enter(closing)
-	closed := make(chan struct{})
+	w.setPhase(closing)
+	loopsEnded := make(chan struct{})
 	go func() {
 		loops.Wait()
-		close(closed)
+		close(loopsEnded)
 	}()
 	select {
-	case <-closed:
+	case <-loopsEnded:
 	case <-r.abort:
 		select {
-		case <-closed:
-		case <-time.After(lastReports):
+		case <-loopsEnded:
+		case <-time.After(lastReportsTimeout):
 			// The store does not answer: give up.
-			end()
-			w.enter(abandoned)
-			<-closed
+			endCommands()
+			w.setPhase(abandoned)
+			<-loopsEnded
 		}
 	}
 	w.waitForHooks(r)
 	select {
 	case <-r.failed:
-		return errors.Join(fmt.Errorf("durable: the store failed permanently: %w", r.reason), w.unsettled())
+		return errors.Join(fmt.Errorf("durable: the store failed permanently: %w", r.reason), w.unconfirmed())
 	default:
-		return w.unsettled()
+		return w.unconfirmed()
 	}
 }
 
 // failRun makes Run end with a permanent error of the store.
-func (w *Worker) fail(err error) {
+func (w *Worker) failRun(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.current != nil && !w.stopping.Load() {
@@ -239,10 +239,10 @@ func (w *Worker) fail(err error) {
 
 // unconfirmed returns an error if the store has not confirmed the reports on some
 // attempts. The loops must have ended.
-func (w *Worker) unsettled() error {
+func (w *Worker) unconfirmed() error {
 	n := 0
 	for _, l := range w.loops {
-		n += l.open
+		n += l.leased
 	}
 	if n == 0 {
 		return nil
@@ -254,14 +254,14 @@ func (w *Worker) unsettled() error {
 
 // When Run no longer waits for handlers, it waits for commands under way for
 // lastReportsTimeout.
-const lastReports = time.Second
+const lastReportsTimeout = time.Second
 
 // setCurrent makes r the current Run, if Run may be called now.
-func (w *Worker) enroll(r *currentRun) error {
+func (w *Worker) setCurrent(r *currentRun) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.over:
+	case w.closed:
 		return ErrClosed
 	case w.current != nil:
 		return errRunning
@@ -271,16 +271,16 @@ func (w *Worker) enroll(r *currentRun) error {
 }
 
 // initRun initializes the state of a Run.
-func (w *Worker) begin(ctx, commands context.Context) {
-	w.id, w.hooks = newName(), new(sync.WaitGroup)
-	w.ctx, w.commands = context.WithoutCancel(ctx), commands
+func (w *Worker) initRun(ctx, commandCtx context.Context) {
+	w.id, w.deadHooks = newName(), new(sync.WaitGroup)
+	w.handlerCtx, w.commandCtx = context.WithoutCancel(ctx), commandCtx
 	options := []timer.Option{timer.WithName(w.config.name)}
-	if w.virtual {
+	if w.virtualClock {
 		options = append(options, timer.WithClock(w.clock), timer.WithExecutor(executor.NewInline()))
 	}
 	w.timers = timer.New(options...)
 	if w.config.name != "" {
-		w.labels = pprof.WithLabels(w.ctx, pprof.Labels("worker", w.config.name))
+		w.labels = pprof.WithLabels(w.handlerCtx, pprof.Labels("worker", w.config.name))
 		for _, h := range w.handlers {
 			h.labels = pprof.WithLabels(w.labels, pprof.Labels("handler", h.name))
 		}
@@ -295,7 +295,7 @@ func (w *Worker) begin(ctx, commands context.Context) {
 }
 
 // setLabels sets the Worker's labels on the current goroutine.
-func (w *Worker) label() {
+func (w *Worker) setLabels() {
 	if w.labels != nil {
 		pprof.SetGoroutineLabels(w.labels)
 	}
@@ -303,21 +303,21 @@ func (w *Worker) label() {
 
 // awaitHandlers waits for running handlers. If the Run must stop waiting, it cancels
 // their contexts and hands back their tasks.
-func (w *Worker) finish(r *currentRun) {
+func (w *Worker) awaitHandlers(r *currentRun) {
 	places := w.places.Load()
-	places.end()
-	w.enter(stopping)
+	places.endRun()
+	w.setPhase(stopping)
 	select {
 	case <-places.idle:
 		return
 	case <-r.abort:
 	}
-	w.enter(aborting)
+	w.setPhase(aborting)
 	// Give handlers that observe their contexts time to return.
 	select {
 	case <-places.idle:
 	case <-time.After(min(w.config.lease/10, 500*time.Millisecond)):
-		w.enter(handing)
+		w.setPhase(handingBack)
 	}
 }
 
@@ -337,27 +337,27 @@ func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err er
 	for pause := firstBackoff; ; pause = min(2*pause, lastBackoff) {
 		health, err := w.client.Check(ctx)
 		switch {
-		case err == nil, w.config.unsafe && errors.Is(err, ErrUnsafe):
-			w.paused.Store(slices.Contains(health.Warnings, textPaused))
+		case err == nil, w.config.allowUnsafe && errors.Is(err, ErrUnsafe):
+			w.paused.Store(slices.Contains(health.Warnings, pausedWarning))
 			for _, warning := range health.Warnings {
 				w.client.log.Warn("durable: " + warning)
 			}
 			return true, nil
 		case ctx.Err() != nil:
 			return false, nil
-		case hopeless(err):
+		case isPermanent(err):
 			return false, err
 		}
-		w.complain(err)
+		w.logError(err)
 		if sleep(ctx, pause) != nil {
 			return false, nil
 		}
 	}
 }
 
-func (w *Worker) enter(p phase) {
+func (w *Worker) setPhase(p phase) {
 	for _, l := range w.loops {
-		l.enter(p)
+		l.setPhase(p)
 	}
 }
 
@@ -368,7 +368,7 @@ func (w *Worker) enter(p phase) {
 // [ErrClosed]. Close returns nil.
 func (w *Worker) Close() error {
 	if r := w.stop(); r != nil {
-		r.dontWait()
+		r.stopWaiting()
 	}
 	return nil
 }
@@ -392,7 +392,7 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	case <-r.done:
 		return r.err
 	case <-ctx.Done():
-		r.dontWait()
+		r.stopWaiting()
 		<-r.done
 		return ctx.Err()
 	}
@@ -402,25 +402,25 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 func (w *Worker) stop() *currentRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.current != nil && !w.over {
+	if w.current != nil && !w.closed {
 		close(w.current.stop)
 	}
-	w.over = true
+	w.closed = true
 	return w.current
 }
 
 // logPause logs once that the store is paused.
-func (w *Worker) notePause(paused bool) {
+func (w *Worker) logPause(paused bool) {
 	if w.paused.Swap(paused) != paused && paused {
-		w.client.log.Warn("durable: " + textPaused)
+		w.client.log.Warn("durable: " + pausedWarning)
 	}
 }
 
 // logError logs the error of a command, at most one each second. If the store is down,
 // every shard reports the same error.
-func (w *Worker) complain(err error) {
-	now, before := time.Now().Unix(), w.complained.Load()
-	if before != now && w.complained.CompareAndSwap(before, now) {
+func (w *Worker) logError(err error) {
+	now, before := time.Now().Unix(), w.loggedAt.Load()
+	if before != now && w.loggedAt.CompareAndSwap(before, now) {
 		w.client.log.Error("durable: a worker's command failed and is retried", "error", err)
 	}
 }

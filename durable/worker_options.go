@@ -33,26 +33,26 @@ type HandlerOption interface {
 }
 
 type workerConfig struct {
-	name        string
-	concurrency int
-	lease       time.Duration
-	maxCrashes  int
-	shutdown    time.Duration
-	unsafe      bool
-	dead        deadLimit
-	handler     handlerConfig
+	name            string
+	concurrency     int
+	lease           time.Duration
+	maxCrashes      int
+	shutdownTimeout time.Duration
+	allowUnsafe     bool
+	deadLimit       deadLimit
+	handlerDefaults handlerConfig
 }
 
 type handlerConfig struct {
-	attempts int
-	backoff  time.Duration
-	cap      time.Duration
-	timeout  time.Duration
-	limit    int     // handlers at a time; 0: as many as the Worker has places
-	rate     float64 // tasks a second; 0: any
-	weight   int
-	around   []func(Handler) Handler
-	deadHook func(ctx context.Context, d Delivery, err error) // nil: none
+	maxAttempts int
+	backoff     time.Duration
+	maxBackoff  time.Duration
+	timeout     time.Duration
+	maxRunning  int     // handlers at a time; 0: as many as the Worker has places
+	rate        float64 // tasks a second; 0: any
+	weight      int
+	middleware  []func(Handler) Handler
+	deadHook    func(ctx context.Context, d Delivery, err error) // nil: none
 }
 
 type workerOption func(*workerConfig)
@@ -61,10 +61,10 @@ func (f workerOption) applyWorker(c *workerConfig) { f(c) }
 
 type handlerOption func(*handlerConfig)
 
-func (f handlerOption) applyWorker(c *workerConfig)   { f(&c.handler) }
+func (f handlerOption) applyWorker(c *workerConfig)   { f(&c.handlerDefaults) }
 func (f handlerOption) applyHandler(c *handlerConfig) { f(c) }
 
-func positive(option string, ok bool, v any, allowed string) {
+func checkRange(option string, ok bool, v any, allowed string) {
 	if !ok {
 		panic(fmt.Sprintf("durable: %s: must be %s, got %v", option, allowed, v))
 	}
@@ -82,7 +82,7 @@ func WithName(name string) WorkerOption {
 // [DefaultConcurrency]. With fewer places than the store has shards, a slow handler may
 // delay others by more than the duration of one task. It panics if n is not positive.
 func WithConcurrency(n int) WorkerOption {
-	positive("WithConcurrency", n > 0, n, "positive")
+	checkRange("WithConcurrency", n > 0, n, "positive")
 	return workerOption(func(c *workerConfig) { c.concurrency = n })
 }
 
@@ -91,7 +91,7 @@ func WithConcurrency(n int) WorkerOption {
 // Worker's tasks when the leases have expired. The default is [DefaultLease]. It panics
 // if d is below 100 ms or above a day.
 func WithLease(d time.Duration) WorkerOption {
-	positive("WithLease", d >= 100*time.Millisecond && d <= 24*time.Hour, d, "from 100ms to 24h")
+	checkRange("WithLease", d >= 100*time.Millisecond && d <= 24*time.Hour, d, "from 100ms to 24h")
 	return workerOption(func(c *workerConfig) { c.lease = d })
 }
 
@@ -104,29 +104,29 @@ func WithLease(d time.Duration) WorkerOption {
 // the last one only counts if the suspect ran alone. So before that attempt the Worker
 // claims nothing else, and waits until its other handlers have returned.
 func WithMaxCrashes(n int) WorkerOption {
-	positive("WithMaxCrashes", n > 0, n, "positive")
+	checkRange("WithMaxCrashes", n > 0, n, "positive")
 	return workerOption(func(c *workerConfig) { c.maxCrashes = n })
 }
 
 // WithShutdownTimeout sets how long Run waits for running handlers after its context
 // has ended. The default is [DefaultShutdownTimeout]. It panics if d is negative.
 func WithShutdownTimeout(d time.Duration) WorkerOption {
-	positive("WithShutdownTimeout", d >= 0, d, "at least 0")
-	return workerOption(func(c *workerConfig) { c.shutdown = d })
+	checkRange("WithShutdownTimeout", d >= 0, d, "at least 0")
+	return workerOption(func(c *workerConfig) { c.shutdownTimeout = d })
 }
 
 // WithUnsafe allows Run to use a store that may discard tasks. Without it, Run returns
 // [ErrUnsafe].
 func WithUnsafe() WorkerOption {
-	return workerOption(func(c *workerConfig) { c.unsafe = true })
+	return workerOption(func(c *workerConfig) { c.allowUnsafe = true })
 }
 
 // WithMaxAttempts sets the number of attempts at a run before it becomes a dead letter.
 // A [Task.MaxAttempts] takes precedence. The default is [DefaultMaxAttempts]. It panics
 // if n is not positive.
 func WithMaxAttempts(n int) HandlerOption {
-	positive("WithMaxAttempts", n > 0, n, "positive")
-	return handlerOption(func(c *handlerConfig) { c.attempts = n })
+	checkRange("WithMaxAttempts", n > 0, n, "positive")
+	return handlerOption(func(c *handlerConfig) { c.maxAttempts = n })
 }
 
 // WithBackoff sets the delays between attempts. The delay after attempt n is random,
@@ -135,9 +135,9 @@ func WithMaxAttempts(n int) HandlerOption {
 // two runs. The defaults are [DefaultBackoff] and [DefaultMaxBackoff]. Values above
 // [store.MaxDelay] are reduced to it. It panics unless 0 <= base <= limit.
 func WithBackoff(base, limit time.Duration) HandlerOption {
-	positive("WithBackoff", base >= 0 && base <= limit, base, fmt.Sprintf("from 0 to the limit %v", limit))
+	checkRange("WithBackoff", base >= 0 && base <= limit, base, fmt.Sprintf("from 0 to the limit %v", limit))
 	base, limit = min(base, store.MaxDelay), min(limit, store.MaxDelay)
-	return handlerOption(func(c *handlerConfig) { c.backoff, c.cap = base, limit })
+	return handlerOption(func(c *handlerConfig) { c.backoff, c.maxBackoff = base, limit })
 }
 
 // WithTimeout sets how long an attempt may take before its context is cancelled. A
@@ -146,7 +146,7 @@ func WithBackoff(base, limit time.Duration) HandlerOption {
 // [DefaultTimeout], the maximum [store.MaxDelay]. WithTimeout panics if d is not
 // positive.
 func WithTimeout(d time.Duration) HandlerOption {
-	positive("WithTimeout", d > 0, d, "positive")
+	checkRange("WithTimeout", d > 0, d, "positive")
 	d = min(d, store.MaxDelay) // so that d plus a lease does not overflow
 	return handlerOption(func(c *handlerConfig) { c.timeout = d })
 }
@@ -155,15 +155,15 @@ func WithTimeout(d time.Duration) HandlerOption {
 // With it, a slow handler leaves places for others. The default is that of
 // [WithConcurrency]. It panics if n is not positive.
 func WithHandlerConcurrency(n int) HandlerOption {
-	positive("WithHandlerConcurrency", n > 0, n, "positive")
-	return handlerOption(func(c *handlerConfig) { c.limit = n })
+	checkRange("WithHandlerConcurrency", n > 0, n, "positive")
+	return handlerOption(func(c *handlerConfig) { c.maxRunning = n })
 }
 
 // WithRate sets how many tasks of the handler the Worker starts in a second, on
 // average. A tenth of the tasks of a second may start at once. The default is no limit.
 // It panics unless perSecond is positive and finite.
 func WithRate(perSecond float64) HandlerOption {
-	positive("WithRate", perSecond > 0 && !math.IsInf(perSecond, 1), perSecond, "positive and finite")
+	checkRange("WithRate", perSecond > 0 && !math.IsInf(perSecond, 1), perSecond, "positive and finite")
 	return handlerOption(func(c *handlerConfig) { c.rate = perSecond })
 }
 
@@ -172,22 +172,22 @@ func WithRate(perSecond float64) HandlerOption {
 // weight 1. A handler that does not use its share leaves it to the others. The default
 // is 1. It panics unless n is from 1 to 1000.
 func WithWeight(n int) HandlerOption {
-	positive("WithWeight", n >= 1 && n <= 1000, n, "from 1 to 1000")
+	checkRange("WithWeight", n >= 1 && n <= 1000, n, "from 1 to 1000")
 	return handlerOption(func(c *handlerConfig) { c.weight = n })
 }
 
 func newWorkerConfig(opts []WorkerOption) workerConfig {
 	c := workerConfig{
-		concurrency: DefaultConcurrency,
-		lease:       DefaultLease,
-		maxCrashes:  DefaultMaxCrashes,
-		shutdown:    DefaultShutdownTimeout,
-		handler: handlerConfig{
-			attempts: DefaultMaxAttempts,
-			backoff:  DefaultBackoff,
-			cap:      DefaultMaxBackoff,
-			timeout:  DefaultTimeout,
-			weight:   1,
+		concurrency:     DefaultConcurrency,
+		lease:           DefaultLease,
+		maxCrashes:      DefaultMaxCrashes,
+		shutdownTimeout: DefaultShutdownTimeout,
+		handlerDefaults: handlerConfig{
+			maxAttempts: DefaultMaxAttempts,
+			backoff:     DefaultBackoff,
+			maxBackoff:  DefaultMaxBackoff,
+			timeout:     DefaultTimeout,
+			weight:      1,
 		},
 	}
 	for i, o := range opts {

@@ -31,24 +31,24 @@ type counters struct {
 func (w *Worker) Stats() WorkerStats {
 	running := 0
 	if p := w.places.Load(); p != nil {
-		running = p.takenNow()
+		running = p.inUse()
 	}
 	return WorkerStats{
 		Concurrency: w.config.concurrency,
 
 		Running:   running,
-		Claimed:   w.n.claimed.Load(),
-		Done:      w.n.done.Load(),
-		Failed:    w.n.failed.Load(),
-		Died:      w.n.died.Load(),
-		Overtaken: w.n.overtaken.Load(),
-		Released:  w.n.released.Load(),
-		Lost:      w.n.lost.Load(),
-		Purged:    w.n.purged.Load(),
-		Unknown:   w.n.unknown.Load(),
-		Errors:    w.n.errors.Load(),
-		Claims:    w.n.claims.Load(),
-		Empty:     w.n.empty.Load(),
-		Wakeups:   w.n.wakeups.Load(),
+		Claimed:   w.counters.claimed.Load(),
+		Done:      w.counters.done.Load(),
+		Failed:    w.counters.failed.Load(),
+		Died:      w.counters.died.Load(),
+		Overtaken: w.counters.overtaken.Load(),
+		Released:  w.counters.released.Load(),
+		Lost:      w.counters.lost.Load(),
+		Purged:    w.counters.purged.Load(),
+		Unknown:   w.counters.unknown.Load(),
+		Errors:    w.counters.errors.Load(),
+		Claims:    w.counters.claims.Load(),
+		Empty:     w.counters.empty.Load(),
+		Wakeups:   w.counters.wakeups.Load(),
 	}
 }
