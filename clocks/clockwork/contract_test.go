@@ -14,7 +14,7 @@ import (
 
 // TestFakeClock_UpstreamTests runs clockwork's tests of its FakeClock on our FakeClock.
 func TestFakeClock_UpstreamTests(t *testing.T) {
-	const before123 = "it requires of Stop after expiry what it reported before Go 1.23"
+	const before123 = "it expects Stop after expiry to report what it did before Go 1.23"
 	upstreamSuite{
 		Module: "github.com/jonboulle/clockwork",
 		Files:  []string{"clockwork_test.go", "timer_test.go", "ticker_test.go"},
@@ -66,20 +66,20 @@ func TestFakeClock_Due(t *testing.T) {
 	})
 }
 
-// A goroutine may advance the time to a timer's deadline as soon as BlockUntil has
-// returned, or while the timer is being started.
-func TestFakeClock_Overtaken(t *testing.T) {
-	checkOvertaken(t, func() overtaken {
+// The time advances to a timer's deadline as soon as BlockUntil returns, or while the
+// timer is still starting.
+func TestFakeClock_StartDuringAdvance(t *testing.T) {
+	checkStartDuringAdvance(t, func() racingClock {
 		fc := clockwork.NewFakeClock()
-		return overtaken{
+		return racingClock{
 			anyClock: adapt(fc), Advance: fc.Advance,
 			Pending: fc.Scheduler().Len, Await: func() { fc.BlockUntil(1) },
 		}
 	})
 }
 
-// A callback that is due at once runs without the clock's lock. A nil callback releases
-// the lock too.
+// A callback that is due at once may use the clock. A nil callback does not leave the
+// clock locked.
 func TestFakeClock_DueUsesClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fc := clockwork.NewFakeClock()
@@ -95,7 +95,7 @@ func TestFakeClock_DueUsesClock(t *testing.T) {
 		tm.Reset(0)
 		synctest.Wait()
 		if ran != 3 {
-			t.Errorf("it ran %d times, not 3", ran)
+			t.Errorf("the callback ran %d times, not 3", ran)
 		}
 		fc.AfterFunc(0, nil)
 		fc.NewTimer(time.Second).Stop()
@@ -109,12 +109,12 @@ func TestFakeClock_DueIsNotPending(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := fc.BlockUntilContext(ctx, 1); err != context.Canceled {
-		t.Errorf("one timer is pending: %v", err)
+		t.Errorf("a timer that has fired counts as pending: %v", err)
 	}
 }
 
-// A negative Advance sets the clock's time back, as with clockwork's own FakeClock, and
-// pending timers keep their delays.
+// A negative Advance sets the clock back, as with clockwork's own FakeClock. Pending
+// timers keep their delays.
 func TestFakeClock_SetBack(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	fc, theirs := clockwork.NewFakeClockAt(start), upstream.NewFakeClockAt(start)

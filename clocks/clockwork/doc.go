@@ -17,18 +17,17 @@
 //
 // # Differences
 //
-// Timers and tickers behave as since Go 1.23, like those of clockwork's real clock but
-// unlike those of its FakeClock: after Stop or Reset no earlier value is received, and
-// a Stop that withdraws a value reports true. The delay of a timer that is started
-// during an Advance counts from the time reached so far, not from the end of the
-// Advance. A negative Advance sets the clock back and leaves the delays of pending
-// timers as they are, like a change of the system's clock. These timers send the time
-// that the clock would show without the change.
+// The FakeClock differs from clockwork's own in these ways:
 //
-// Make a FakeClock with NewFakeClock or NewFakeClockAt: the zero value is not usable.
-// clockwork.WithDeadline and clockwork.WithTimeout only work with clockwork's own
-// FakeClock. Use the methods WithDeadline and WithTimeout of FakeClock.Scheduler
-// instead.
+//   - Timers and tickers behave like package time's since Go 1.23. After Stop or Reset,
+//     no old value is received. Stop reports true if it removes an unreceived value.
+//   - A timer that starts during an Advance counts its delay from the time that the
+//     clock has reached, not from the end of the Advance.
+//   - A negative Advance sets the clock back. Pending timers keep their delays, and the
+//     times that they send are not set back.
+//   - The zero FakeClock is not usable: call NewFakeClock or NewFakeClockAt.
+//   - clockwork.WithDeadline and clockwork.WithTimeout do not work with it. Use the
+//     methods of the same names of FakeClock.Scheduler.
 //
 // # Concurrency
 //

@@ -20,14 +20,15 @@ type FakeClock struct {
 	*Clock
 	virtual *timertest.Clock
 
-	advance sync.Mutex // held while time moves
+	advancing sync.Mutex // held during Advance
 
 	mu struct {
 		sync.Mutex
-		// behind is how far Now is behind the virtual clock, which cannot be set back.
+		// behind is how far the negative Advances have set Now back. The virtual clock
+		// itself cannot be set back.
 		behind time.Duration
-		// started is closed when the next timer starts. It is nil if no call waits for
-		// that.
+		// started is closed when a timer starts, to wake BlockUntilContext. It is nil
+		// if no call waits.
 		started chan struct{}
 	}
 }
@@ -39,13 +40,13 @@ func NewFakeClock() *FakeClock { return NewFakeClockAt(time.Now()) }
 // NewFakeClockAt returns a FakeClock that shows t.
 func NewFakeClockAt(t time.Time) *FakeClock {
 	virtual := timertest.NewClock(t.Round(0))
-	// With a tick of one nanosecond, timers fire exactly at their deadlines.
 	e := executor.NewGoroutines(executor.WithPanicHandler(func(v any, stack []byte) { panic(fmt.Sprintf("%v\n\n%s", v, stack)) }))
+	// With a tick of one nanosecond, timers fire exactly at their deadlines.
 	s := timer.New(timer.WithClock(virtual), timer.WithTick(1), timer.WithExecutor(e))
 	return &FakeClock{Clock: NewOn(s, virtual), virtual: virtual}
 }
 
-// Now returns the time to which the clock has advanced.
+// Now returns the time that the clock shows.
 func (f *FakeClock) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,12 +59,12 @@ func (f *FakeClock) Since(t time.Time) time.Duration { return f.Now().Sub(t) }
 // Until returns the time until t.
 func (f *FakeClock) Until(t time.Time) time.Duration { return t.Sub(f.Now()) }
 
-// Advance moves the clock forward by d. Timers fire at their deadlines, in order;
-// callbacks may still run when Advance returns. Concurrent calls of Advance run one
+// Advance moves the clock forward by d. Timers fire at their deadlines, in order.
+// Callbacks may still run when Advance returns. Concurrent calls of Advance run one
 // after the other. A negative d changes only the results of Now, Since and Until.
 func (f *FakeClock) Advance(d time.Duration) {
-	f.advance.Lock()
-	defer f.advance.Unlock()
+	f.advancing.Lock()
+	defer f.advancing.Unlock()
 	if d < 0 {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -71,15 +72,15 @@ func (f *FakeClock) Advance(d time.Duration) {
 		return
 	}
 	f.virtual.Advance(d)
-	if f.overtaken() {
+	if f.anyDue() {
 		f.virtual.Advance(0)
 	}
 }
 
-// overtaken reports whether a timer is due right after an advance. A timer that was
-// started during the advance may count from an earlier time, and set its alarm for a
-// time that has passed. The lock waits until such a timer has set its alarm.
-func (f *FakeClock) overtaken() bool {
+// anyDue reports whether a timer is due now. This happens after an Advance if a timer
+// read the clock before it moved, and set its alarm afterwards. Timers start under
+// f.mu, so anyDue waits for a timer that is just starting.
+func (f *FakeClock) anyDue() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	next, ok := f.virtual.Next()
@@ -92,8 +93,8 @@ func (f *FakeClock) overtaken() bool {
 func (f *FakeClock) BlockUntil(n int) { _ = f.BlockUntilContext(context.Background(), n) }
 
 // BlockUntilContext waits until at least n timers and tickers are pending, including
-// those of Sleep and After. It returns ctx's error if ctx ends first. Timers started
-// directly on the Scheduler count, but their start does not wake the waiting call.
+// those of Sleep and After. It returns the error of ctx if ctx ends first. Timers that
+// are started directly on the Scheduler count, but do not wake a waiting call.
 func (f *FakeClock) BlockUntilContext(ctx context.Context, n int) error {
 	for {
 		f.mu.Lock()
@@ -114,10 +115,10 @@ func (f *FakeClock) BlockUntilContext(ctx context.Context, n int) error {
 	}
 }
 
-// startedLocked wakes the calls of BlockUntilContext. Its callers start the timer under
-// the lock, because a timer counts as pending before its alarm is set: a test could
-// count it and advance the time past the alarm.
-func (f *FakeClock) startedLocked() {
+// wakeBlockedLocked wakes the calls of BlockUntilContext, after a timer has started.
+// The caller starts the timer under the same lock. Otherwise a test could count a timer
+// whose alarm is not yet set, and advance the time past the alarm.
+func (f *FakeClock) wakeBlockedLocked() {
 	if f.mu.started != nil {
 		close(f.mu.started)
 		f.mu.started = nil
@@ -134,16 +135,16 @@ func (f *FakeClock) After(d time.Duration) <-chan time.Time { return f.NewTimer(
 func (f *FakeClock) NewTimer(d time.Duration) clockwork.Timer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.startedLocked()
+	defer f.wakeBlockedLocked()
 	return fakeTimer{f.Clock.NewTimer(d), f, nil}
 }
 
-// AfterFunc is Clock.AfterFunc. If d is not positive, g runs at once.
+// AfterFunc returns a timer that runs g after d. If d is not positive, g runs at once.
 func (f *FakeClock) AfterFunc(d time.Duration, g func()) clockwork.Timer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d > 0 {
-		defer f.startedLocked()
+		defer f.wakeBlockedLocked()
 		return fakeTimer{f.Clock.AfterFunc(d, g), f, g}
 	}
 	t := fakeTimer{f.Clock.AfterFunc(never, g), f, g}
@@ -151,21 +152,21 @@ func (f *FakeClock) AfterFunc(d time.Duration, g func()) clockwork.Timer {
 	return t
 }
 
-// never is a delay that outlasts every FakeClock.
+// never is the delay of a timer that must not fire.
 const never time.Duration = math.MaxInt64
 
 // NewTicker is Clock.NewTicker.
 func (f *FakeClock) NewTicker(d time.Duration) clockwork.Ticker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.startedLocked()
+	defer f.wakeBlockedLocked()
 	return fakeTicker{f.Clock.NewTicker(d), f}
 }
 
 type fakeTimer struct {
 	clockwork.Timer
 	clock *FakeClock
-	f     func() // AfterFunc's, or nil
+	f     func() // the argument of AfterFunc, or nil
 }
 
 func (t fakeTimer) Reset(d time.Duration) bool {
@@ -176,12 +177,12 @@ func (t fakeTimer) Reset(d time.Duration) bool {
 
 func (t fakeTimer) resetLocked(d time.Duration) bool {
 	if t.f != nil && d <= 0 {
-		// On a Scheduler the callback would only run at the next advance.
-		active := t.Stop()
+		// The Scheduler would run the callback only at the next Advance.
+		wasActive := t.Stop()
 		go t.f()
-		return active
+		return wasActive
 	}
-	defer t.clock.startedLocked()
+	defer t.clock.wakeBlockedLocked()
 	return t.Timer.Reset(d)
 }
 
@@ -193,6 +194,6 @@ type fakeTicker struct {
 func (t fakeTicker) Reset(d time.Duration) {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
-	defer t.clock.startedLocked()
+	defer t.clock.wakeBlockedLocked()
 	t.Ticker.Reset(d)
 }

@@ -61,13 +61,13 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) k8sclock.Timer {
 // NewTicker returns a ticker with the period d. It panics if d is not positive.
 func (c *Clock) NewTicker(d time.Duration) k8sclock.Ticker { return tickerOf{c.s.NewTicker(d)} }
 
-type timerOf struct{ t *timer.Timer }
+type timerOf struct{ timer *timer.Timer }
 
-func (t timerOf) C() <-chan time.Time        { return t.t.C }
-func (t timerOf) Stop() bool                 { return t.t.Stop() }
-func (t timerOf) Reset(d time.Duration) bool { return t.t.Reset(d) }
+func (t timerOf) C() <-chan time.Time        { return t.timer.C }
+func (t timerOf) Stop() bool                 { return t.timer.Stop() }
+func (t timerOf) Reset(d time.Duration) bool { return t.timer.Reset(d) }
 
-type tickerOf struct{ t *timer.Ticker }
+type tickerOf struct{ ticker *timer.Ticker }
 
-func (t tickerOf) C() <-chan time.Time { return t.t.C }
-func (t tickerOf) Stop()               { t.t.Stop() }
+func (t tickerOf) C() <-chan time.Time { return t.ticker.C }
+func (t tickerOf) Stop()               { t.ticker.Stop() }

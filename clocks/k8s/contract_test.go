@@ -67,22 +67,22 @@ func TestFakeClock_Due(t *testing.T) {
 	})
 }
 
-// A goroutine may advance the time to a timer's deadline as soon as HasWaiters reports
-// the timer, or while the timer is being started.
-func TestFakeClock_Overtaken(t *testing.T) {
-	with := func(adapt func(k8sclock.WithTickerAndDelayedExecution) anyClock) func() overtaken {
-		return func() overtaken {
+// The time advances to a timer's deadline as soon as HasWaiters reports the timer, or
+// while the timer is still starting.
+func TestFakeClock_StartDuringAdvance(t *testing.T) {
+	with := func(adapt func(k8sclock.WithTickerAndDelayedExecution) anyClock) func() racingClock {
+		return func() racingClock {
 			fc := k8s.NewFakeClock(time.Now())
-			return overtaken{anyClock: adapt(fc), Advance: fc.Step, Pending: fc.Waiters, Await: func() {
+			return racingClock{anyClock: adapt(fc), Advance: fc.Step, Pending: fc.Waiters, Await: func() {
 				for !fc.HasWaiters() {
 					runtime.Gosched()
 				}
 			}}
 		}
 	}
-	checkOvertaken(t, with(adapt))
+	checkStartDuringAdvance(t, with(adapt))
 	t.Run("Tick", func(t *testing.T) {
-		checkOvertaken(t, with(func(c k8sclock.WithTickerAndDelayedExecution) anyClock {
+		checkStartDuringAdvance(t, with(func(c k8sclock.WithTickerAndDelayedExecution) anyClock {
 			adapted := adapt(c)
 			adapted.NewTicker = func(d time.Duration) anyTicker { return anyTicker{C: c.Tick(d), Stop: func() {}} }
 			return adapted
@@ -162,7 +162,7 @@ func TestClock_Sleep(t *testing.T) {
 	})
 }
 
-// A clock that is set back leaves the delays of pending timers as they are.
+// Pending timers keep their delays when the clock is set back.
 func TestFakeClock_SetBack(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	fc := k8s.NewFakeClock(start)
@@ -207,8 +207,8 @@ func TestFakeClock_StoppedTicker(t *testing.T) {
 	}
 }
 
-// The time from the zero time to now does not fit into a Duration. SetTime refuses such
-// a step while timers are pending, and sets the clock if none are.
+// From the zero time to now is more than a Duration can hold. SetTime panics if timers
+// are pending, and otherwise sets the clock.
 func TestFakeClock_SetTimeFar(t *testing.T) {
 	fc := k8s.NewFakeClock(time.Time{})
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -219,16 +219,16 @@ func TestFakeClock_SetTimeFar(t *testing.T) {
 	tm := fc.NewTimer(time.Hour)
 	fc.Step(time.Hour - 1)
 	if received(tm.C()) {
-		t.Error("early")
+		t.Error("the timer is early")
 	}
 	fc.Step(1)
 	if !received(tm.C()) {
-		t.Error("not after an hour")
+		t.Error("the timer has not fired after an hour")
 	}
 	fc.NewTimer(time.Hour)
 	defer func() {
 		if recover() == nil || !fc.Now().Equal(now.Add(time.Hour)) {
-			t.Error("moved, or not refused")
+			t.Error("SetTime moved the clock, or did not panic")
 		}
 	}()
 	fc.SetTime(now.AddDate(300, 0, 0))

@@ -15,16 +15,18 @@
 //
 // # Differences
 //
-// Timers and tickers behave as since Go 1.23, like those of clock.RealClock but unlike
-// those of the FakeClock of k8s.io/utils: after Stop or Reset no earlier value is
-// received, a Stop that withdraws a value reports true, and a stopped ticker is not a
-// waiter. NewTicker panics if its period is not positive. Step fires each timer at its
-// deadline, not all at the end. Setting the clock back, by SetTime or a negative Step,
-// leaves the delays of pending timers as they are.
+// The FakeClock differs from that of k8s.io/utils in these ways:
+//
+//   - Timers and tickers behave like package time's since Go 1.23. After Stop or Reset,
+//     no old value is received. Stop reports true if it removes an unreceived value.
+//   - A stopped ticker does not count as a waiter.
+//   - NewTicker panics if its period is not positive.
+//   - Step fires each timer at its deadline, not all at the end.
+//   - If SetTime or a negative Step sets the clock back, pending timers keep their
+//     delays.
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine, except that only one method that moves
-// the time may run at a time. Callbacks run on the goroutine that moves the time, and
-// must not move it.
+// Any goroutine may call any method. But only one call at a time may move the time.
+// Callbacks run on the goroutine that moves the time, and must not move it themselves.
 package k8s

@@ -21,11 +21,12 @@ type FakeClock struct {
 
 	mu struct {
 		sync.Mutex
-		// set is the time to which the clock was last set, and then is what the virtual
-		// clock showed at that moment. The virtual clock cannot be set back.
-		set, then time.Time
-		// due are the timers that were started with a delay of zero or less. They fire
-		// in the next Step.
+		// lastSet is the time to which the clock was last set. virtualAtSet is the
+		// virtual clock's time at that moment. Now adds the time that has passed since:
+		// the virtual clock itself cannot be set back.
+		lastSet, virtualAtSet time.Time
+		// due lists the timers that were started with a delay of zero or less. They
+		// fire in the next Step.
 		due []*fakeTimer
 	}
 }
@@ -33,29 +34,29 @@ type FakeClock struct {
 // NewFakeClock returns a FakeClock that shows t.
 func NewFakeClock(t time.Time) *FakeClock {
 	virtual := timertest.NewClock(t)
-	// With a tick of one nanosecond, timers fire exactly at their deadlines.
 	clk := monotonicClock{virtual, t, virtual.Now()}
 	e := executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
+	// With a tick of one nanosecond, timers fire exactly at their deadlines.
 	s := timer.New(timer.WithClock(clk), timer.WithTick(1), timer.WithExecutor(e))
 	f := &FakeClock{Clock: NewOn(s, clk), virtual: virtual}
-	f.mu.set, f.mu.then = t, virtual.Now()
+	f.mu.lastSet, f.mu.virtualAtSet = t, virtual.Now()
 	return f
 }
 
-// A monotonicClock is a virtual clock whose times have a monotonic reading if the start
-// time has one, so that a time from a timer's channel is == to the Now of that moment.
+// A monotonicClock is a virtual clock whose times have a monotonic reading, if the
+// start time has one. Then the time that a timer sends is == to Now at that moment.
 type monotonicClock struct {
 	*timertest.Clock
-	start, from time.Time // the same moment, with and without the monotonic reading
+	start, virtualStart time.Time // the start time as given, and without monotonic reading
 }
 
-func (c monotonicClock) Now() time.Time { return c.start.Add(c.Clock.Now().Sub(c.from)) }
+func (c monotonicClock) Now() time.Time { return c.start.Add(c.Clock.Now().Sub(c.virtualStart)) }
 
-// Now returns the time to which the clock was set or has advanced.
+// Now returns the time that the clock shows.
 func (f *FakeClock) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.mu.set.Add(f.virtual.Now().Sub(f.mu.then))
+	return f.mu.lastSet.Add(f.virtual.Now().Sub(f.mu.virtualAtSet))
 }
 
 // Since returns the time that has passed since t.
@@ -72,45 +73,45 @@ func (f *FakeClock) Step(d time.Duration) {
 	}
 	f.mu.Lock()
 	for _, t := range f.mu.due {
-		t.t.Reset(0)
+		t.timer.Reset(0)
 	}
 	f.mu.due = nil
 	f.mu.Unlock()
 	f.virtual.Advance(d)
-	if f.overtaken() {
+	if f.anyDue() {
 		f.virtual.Advance(0)
 	}
 }
 
-// overtaken reports whether a timer is due right after a step. A timer that was started
-// during the step may count from an earlier time, and set its alarm for a time that has
-// passed. The lock waits until such a timer has set its alarm.
-func (f *FakeClock) overtaken() bool {
+// anyDue reports whether a timer is due now. This happens after a Step if a timer read
+// the clock before it moved, and set its alarm afterwards. Timers start under f.mu, so
+// anyDue waits for a timer that is just starting.
+func (f *FakeClock) anyDue() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	next, ok := f.virtual.Next()
 	return ok && !next.After(f.virtual.Now())
 }
 
-// SetTime moves the clock to t. If t is before Now, only the result of Now changes:
-// pending timers keep their delays, and send the time that the clock would show without
-// the change. SetTime panics if timers are pending and t is more than 292 years after
+// SetTime sets the clock to t. If t is after Now, timers fire as in Step. If t is
+// before Now, pending timers keep their delays, and the times that they send are not
+// set back. SetTime panics if timers are pending and t is more than 292 years after
 // Now, because a Duration cannot hold such a step.
 func (f *FakeClock) SetTime(t time.Time) {
 	d := t.Sub(f.Now())
 	if d == math.MaxInt64 {
 		if f.Waiters() > 0 {
-			panic("k8s: SetTime: a step of more than 292 years, with timers pending")
+			panic("k8s: SetTime: the step must be at most 292 years while timers are pending")
 		}
 	} else if d >= 0 {
 		f.Step(d)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mu.set, f.mu.then = t, f.virtual.Now()
+	f.mu.lastSet, f.mu.virtualAtSet = t, f.virtual.Now()
 }
 
-// Sleep is Step, as in the FakeClock of k8s.io/utils.
+// Sleep moves the time like Step, as in the FakeClock of k8s.io/utils.
 func (f *FakeClock) Sleep(d time.Duration) { f.Step(max(d, 0)) }
 
 // Waiters returns the number of pending timers and tickers.
@@ -140,7 +141,7 @@ func (f *FakeClock) AfterFunc(d time.Duration, cb func()) k8sclock.Timer {
 
 // NewTicker returns a ticker with the period d. It panics if d is not positive.
 func (f *FakeClock) NewTicker(d time.Duration) k8sclock.Ticker {
-	f.mu.Lock() // a test could count the ticker and step past its alarm before the alarm is set
+	f.mu.Lock() // otherwise a Step could pass the deadline before the alarm is set
 	defer f.mu.Unlock()
 	return f.Clock.NewTicker(d)
 }
@@ -153,28 +154,28 @@ func (f *FakeClock) Tick(d time.Duration) <-chan time.Time {
 	return f.NewTicker(d).C()
 }
 
-func (f *FakeClock) start(start func(time.Duration) *timer.Timer, d time.Duration) *fakeTimer {
+func (f *FakeClock) start(newTimer func(time.Duration) *timer.Timer, d time.Duration) *fakeTimer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d > 0 {
-		return &fakeTimer{start(d), f}
+		return &fakeTimer{newTimer(d), f}
 	}
-	t := &fakeTimer{start(never), f}
+	t := &fakeTimer{newTimer(never), f}
 	t.resetLocked(d)
 	return t
 }
 
-// never is a delay that outlasts every FakeClock.
+// never is the delay of a timer that must not fire.
 const never time.Duration = math.MaxInt64
 
-// A fakeTimer is a timer of a FakeClock. It is pending either in the Scheduler or in
-// the clock's list due.
+// A fakeTimer is a timer of a FakeClock. A pending timer is either in the Scheduler or
+// in the clock's list due.
 type fakeTimer struct {
-	t     *timer.Timer
+	timer *timer.Timer
 	clock *FakeClock
 }
 
-func (t *fakeTimer) C() <-chan time.Time { return t.t.C }
+func (t *fakeTimer) C() <-chan time.Time { return t.timer.C }
 
 func (t *fakeTimer) Stop() bool {
 	t.clock.mu.Lock()
@@ -189,13 +190,13 @@ func (t *fakeTimer) Reset(d time.Duration) bool {
 }
 
 func (t *fakeTimer) resetLocked(d time.Duration) bool {
-	active := t.stopLocked()
+	wasActive := t.stopLocked()
 	if d <= 0 {
 		t.clock.mu.due = append(t.clock.mu.due, t)
 	} else {
-		t.t.Reset(d)
+		t.timer.Reset(d)
 	}
-	return active
+	return wasActive
 }
 
 // stopLocked removes the timer from the Scheduler or the list due. It reports whether
@@ -206,5 +207,5 @@ func (t *fakeTimer) stopLocked() bool {
 		*due = slices.Delete(*due, i, i+1)
 		return true
 	}
-	return t.t.Stop()
+	return t.timer.Stop()
 }

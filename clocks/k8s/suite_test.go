@@ -23,27 +23,27 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// An upstreamSuite is a set of test files of another module, and the changes to make in
-// them.
+// An upstreamSuite is a set of another module's test files, with the changes that they
+// need here.
 type upstreamSuite struct {
-	Module string   // the module's path; the tested package's go.mod requires the module
-	Files  []string // below the module's folder
-	// Replace are pairs of an old and a new text, for strings.NewReplacer.
+	Module string   // the module's path; our go.mod must require the module
+	Files  []string // paths relative to the module's folder
+	// Replace lists pairs of an old and a new text, for strings.NewReplacer.
 	Replace []string
-	// Skip maps the tests to skip to the reasons.
+	// Skip maps the name of each skipped test to the reason.
 	Skip map[string]string
-	// Also is the source of one more file that the tests need.
+	// Also is the source text of an extra test file.
 	Also string
 }
 
-var declared = regexp.MustCompile(`(?m)^func ((?:Test|Example)[A-Za-z0-9_]*)\(`)
+var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Example)[A-Za-z0-9_]*)\(`)
 
-// run runs the suite as tests of the package in the current folder, in place of the
+// run runs the suite's tests in the package in the current folder, in place of the
 // package's own tests. Each test must pass.
 func (s upstreamSuite) run(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("it compiles the tests of another module")
+		t.Skip("skipped with -short: compiles the tests of another module")
 	}
 	source := strings.TrimSpace(string(command(t, "list", "-m", "-f", "{{.Dir}}", s.Module)))
 	here, err := os.Getwd()
@@ -73,7 +73,7 @@ func (s upstreamSuite) run(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range declared.FindAllSubmatch(text, -1) {
+		for _, m := range testFunc.FindAllSubmatch(text, -1) {
 			if name := string(m[1]); name != "TestMain" && s.Skip[name] == "" {
 				tests[name] = true
 			}
@@ -84,7 +84,7 @@ func (s upstreamSuite) run(t *testing.T) {
 		add(s.Also)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Skip)) {
-		t.Logf("left out: %s: %s", name, s.Skip[name])
+		t.Logf("skipped: %s: %s", name, s.Skip[name])
 	}
 	list, err := json.Marshal(map[string]any{"Replace": overlay})
 	if err != nil {
@@ -103,13 +103,13 @@ func (s upstreamSuite) run(t *testing.T) {
 	out := string(command(t, append(args, ".")...))
 	for _, name := range names {
 		if !strings.Contains(out, "--- PASS: "+name+" (") {
-			t.Errorf("%s has not passed", name)
+			t.Errorf("%s did not pass", name)
 		}
 	}
 	if t.Failed() {
 		t.Log(out)
 	}
-	t.Logf("%d of %s's tests have passed", len(names), s.Module)
+	t.Logf("%d tests of %s passed", len(names), s.Module)
 }
 
 // raceEnabled reports whether this test runs under the race detector.
@@ -131,9 +131,10 @@ func command(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// onBothClocks runs a test of an adapter of type C twice, each time in a bubble: on a
-// Scheduler that follows the system's clock, and on a virtual clock. The test gets a
-// function that advances the time and returns when everything due has happened.
+// onBothClocks runs a test of the clock type C twice, each time in a synctest bubble:
+// on the system's clock, and on a virtual clock. The test calls advance to move the
+// time. When advance returns, timers that are due have fired and their callbacks have
+// run.
 func onBothClocks[C any](t *testing.T, system func(*timer.Scheduler) C, virtual func() (C, func(time.Duration)), test func(t *testing.T, c C, advance func(time.Duration))) {
 	t.Run("system", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -156,7 +157,7 @@ func onBothClocks[C any](t *testing.T, system func(*timer.Scheduler) C, virtual 
 	})
 }
 
-// An anyClock has the methods of all adapters, under common names.
+// An anyClock wraps the clock of any library, so that one test can run on all of them.
 type anyClock struct {
 	Now       func() time.Time
 	NewTimer  func(time.Duration) anyTimer
@@ -179,7 +180,7 @@ type anyTicker struct {
 	Reset func(time.Duration)
 }
 
-// received reports whether it received a value from c without blocking.
+// received reports whether it received a value from c. It does not block.
 func received(c <-chan time.Time) bool {
 	select {
 	case <-c:
@@ -214,10 +215,10 @@ func checkTimers(t *testing.T, c anyClock, advance func(time.Duration)) {
 	tm.Reset(time.Second)
 	advance(2 * time.Second)
 	if !received(tk.C) {
-		t.Error("no tick after two seconds more")
+		t.Error("no tick after two more seconds")
 	}
 	if !tm.Stop() || received(tm.C) {
-		t.Error("Stop has not withdrawn the value")
+		t.Error("a value is received after Stop")
 	}
 	f.Reset(time.Second)
 	if tk.Reset != nil {
@@ -241,10 +242,12 @@ func checkTimers(t *testing.T, c anyClock, advance func(time.Duration)) {
 	}
 }
 
-// checkDue compares our timers with the library's own fake for delays of zero or less:
-// the timers fire at once, or at the next advance, as the library's do. It also
-// compares the results of Stop and Reset, except in the steps where the library is
-// wrong. theirs and ours return a clock and the function that advances it.
+// checkDue compares our clock with the library's own fake clock, for delays of zero or
+// less. A timer must fire at once, or only at the next advance, as the library's timer
+// does. The results of Stop and Reset must be equal too, except in the steps named in
+// wrong. There the library's results are wrong.
+//
+// theirs and ours return a clock and the function that advances it.
 func checkDue(t *testing.T, theirs, ours func(t *testing.T) (anyClock, func(time.Duration)), wrong ...string) {
 	t.Helper()
 	run := func(clock func(t *testing.T) (anyClock, func(time.Duration))) (log []string) {
@@ -310,25 +313,25 @@ func checkDue(t *testing.T, theirs, ours func(t *testing.T) (anyClock, func(time
 	}
 }
 
-// An overtaken is a virtual clock that may advance while timers are being started.
-type overtaken struct {
+// A racingClock is a virtual clock whose time may advance while timers start.
+type racingClock struct {
 	anyClock
 	Advance func(time.Duration)
-	Pending func() int // timers and tickers
-	Await   func()     // returns once one is pending
+	Pending func() int // the number of pending timers and tickers
+	Await   func()     // waits until a timer or ticker is pending
 }
 
-// checkOvertaken starts timers and tickers while another goroutine advances the time to
-// their deadline, either as soon as they are pending or without waiting for that.
-// Afterwards each must have fired or be pending for a later time.
-func checkOvertaken(t *testing.T, clock func() overtaken) {
+// checkStartDuringAdvance starts a timer or ticker on one goroutine, while another
+// advances the time to its deadline. The advance begins once the timer is pending, or
+// at any moment. Afterwards the timer must have fired, or be pending for a later time.
+func checkStartDuringAdvance(t *testing.T, clock func() racingClock) {
 	t.Helper()
 	const d = time.Second
 	const rounds = 1_000
 	for _, tt := range []struct {
 		name string
-		// prepare returns a function that starts the timer and returns its channel. It
-		// returns nil if the library has no such timer.
+		// prepare returns a function that starts a timer and returns its channel.
+		// prepare returns nil if the library has no such timer.
 		prepare func(anyClock) func() <-chan time.Time
 	}{
 		{"NewTimer", func(c anyClock) func() <-chan time.Time {
@@ -363,9 +366,9 @@ func checkOvertaken(t *testing.T, clock func() overtaken) {
 			}
 		}},
 	} {
-		for _, counted := range []bool{true, false} {
+		for _, awaitPending := range []bool{true, false} {
 			name := tt.name + "/any"
-			if counted {
+			if awaitPending {
 				name = tt.name + "/pending"
 			}
 			t.Run(name, func(t *testing.T) {
@@ -381,7 +384,7 @@ func checkOvertaken(t *testing.T, clock func() overtaken) {
 						ready.Store(true)
 						started <- start()
 					}()
-					if counted {
+					if awaitPending {
 						o.Await()
 					} else {
 						for !ready.Load() {
@@ -390,8 +393,8 @@ func checkOvertaken(t *testing.T, clock func() overtaken) {
 					}
 					o.Advance(d)
 					c := <-started
-					if !o.hasFiredOrWaits(c, counted) {
-						t.Fatalf("round %d: time has moved on, and the timer is due and has not fired", i)
+					if !o.hasFiredOrWaits(c, awaitPending) {
+						t.Fatalf("round %d: the timer is due after Advance and has not fired", i)
 					}
 				}
 			})
@@ -399,11 +402,11 @@ func checkOvertaken(t *testing.T, clock func() overtaken) {
 	}
 }
 
-// hasFiredOrWaits reports whether a timer has fired. If must is not set, a timer that
-// is pending for a later time is fine too.
-func (o overtaken) hasFiredOrWaits(c <-chan time.Time, must bool) bool {
+// hasFiredOrWaits reports whether the timer of channel c has fired. If mustFire is
+// false, it also accepts a timer that is pending for a later time.
+func (o racingClock) hasFiredOrWaits(c <-chan time.Time, mustFire bool) bool {
 	pending := o.Pending()
-	if pending == 0 { // and so the function of AfterFunc may be under way
+	if pending == 0 { // but the callback of AfterFunc may still be running
 		select {
 		case <-c:
 			return true
@@ -411,7 +414,7 @@ func (o overtaken) hasFiredOrWaits(c <-chan time.Time, must bool) bool {
 			return false
 		}
 	}
-	if !received(c) && must {
+	if !received(c) && mustFire {
 		return false
 	}
 	o.Advance(0)
