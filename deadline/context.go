@@ -19,12 +19,13 @@ func WithTimeout(parent context.Context, d time.Duration) (context.Context, cont
 // WithTimeoutCause is like [context.WithTimeoutCause], but starts no timer until the
 // context is waited for.
 func WithTimeoutCause(parent context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
-	elapsed := time.Since(start)
+	elapsed := time.Since(programStart)
 	if elapsed < 0 || d <= 0 || !isStandard(parent) {
 		return context.WithTimeoutCause(parent, d, cause)
 	}
-	// Deadline reads the wall clock when it is first called, since few callers need it.
-	c := &lazyContext{parent: parent, due: start.Add(elapsed).Add(d), cause: cause}
+	// The wall-clock deadline is computed by the first call of Deadline: few callers
+	// need it.
+	c := &lazyContext{parent: parent, due: programStart.Add(elapsed).Add(d), cause: cause}
 	c.inherit()
 	return c, c.cancel
 }
@@ -54,21 +55,23 @@ func WithDeadlineCause(parent context.Context, d time.Time, cause error) (contex
 	return c, c.cancel
 }
 
-// start is earlier than every other reading of the clock, except in a bubble, where time
-// begins in 2000.
-var start = time.Now()
+// programStart is the time at which the program began. In a synctest bubble, the clock
+// shows earlier times: there time begins in 2000.
+var programStart = time.Now()
 
-// lazyContext is a context with a deadline. It has two states:
+// lazyContext is a context with a deadline. It is idle at first, and later armed:
 //
-//	idle ── Done, the deadline, the parent's end, cancel, or many calls of Err ──▶ armed
+//	idle    no timer; the parent does not know of the context; armed is nil
+//	armed   all methods delegate to armed, a context of package context
 //
-// While the context is idle, armed is nil: the context has no timer, and its parent does
-// not know of it. Arming makes a context of package context, to which every method then
-// delegates. If two goroutines arm the context at once, each makes one. The first one
-// stored is used, and the other is cancelled.
+// Done and cancel arm the context. Err does so if the deadline has passed, if the
+// parent has ended, or if it is called often.
+//
+// If two goroutines arm the context at once, each makes a context of package context.
+// The first one stored is used, and the second is cancelled.
 type lazyContext struct {
 	parent   context.Context
-	due      time.Time                 // with a monotonic reading
+	due      time.Time                 // the deadline, with a monotonic reading
 	deadline atomic.Pointer[time.Time] // the result of Deadline; nil until known
 	cause    error
 	armed    atomic.Pointer[armedContext]
@@ -82,14 +85,15 @@ type armedContext struct {
 	cancel context.CancelFunc
 }
 
-// canceled replaces an idle context that is cancelled.
+// canceled takes the place of armed if a context is cancelled while it is idle.
 var canceled = func() *armedContext {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return &armedContext{ctx, func() {}}
 }()
 
-// inherit makes c end with its parent if the parent's deadline is earlier.
+// inherit makes c end with its parent, without a timer, if the parent's deadline is
+// earlier.
 func (c *lazyContext) inherit() {
 	var at time.Time
 	ok := true
@@ -117,10 +121,12 @@ var (
 	}()
 )
 
-// isStandard reports whether ctx is a context of package context or of this package,
-// below any number of values. An idle context calls its parent's Err at any time. The Err
-// of a foreign parent may take a lock that the caller holds, so a context with a foreign
-// parent is armed from the start.
+// isStandard reports whether ctx is a context of package context or of this package. A
+// context of WithValue counts like its parent.
+//
+// An idle context calls its parent's Err, perhaps on a goroutine that holds a lock. If
+// the parent is foreign, its Err may take the same lock, and the goroutine would wait
+// for ever. So a context below a foreign parent is never idle.
 func isStandard(ctx context.Context) bool {
 	for {
 		if _, ok := ctx.(*lazyContext); ok {
@@ -130,7 +136,7 @@ func isStandard(ctx context.Context) bool {
 		case typeOfWithCancel, typeOfWithDeadline, typeOfBackground, typeOfTODO, typeOfWithoutCancel:
 			return true
 		case typeOfWithValue:
-			// Field 0 of a value context is its parent, whose Err it returns.
+			// Field 0 of a value context is its parent.
 			ctx = reflect.ValueOf(ctx).Elem().Field(0).Interface().(context.Context)
 		default:
 			return false
@@ -138,18 +144,18 @@ func isStandard(ctx context.Context) bool {
 	}
 }
 
-// passed reports whether the deadline has passed. It returns false inside a bubble if c
-// was made outside: the bubble's clock shows an earlier year.
+// passed reports whether c's own deadline has passed. It returns false in a synctest
+// bubble if c was made outside: the bubble's clock shows an earlier year.
 func (c *lazyContext) passed() bool { return !c.inherits && time.Until(c.due) <= 0 }
 
-// arm returns the context that c delegates to, and makes it if c is idle.
+// arm returns the context that c delegates to. It makes one if c is idle.
 func (c *lazyContext) arm() *armedContext {
 	if a := c.armed.Load(); a != nil {
 		return a
 	}
 	parent := c.parent
 	if parent.Err() == context.DeadlineExceeded && c.passed() {
-		// The parent's deadline is later than this one, so this context ended first.
+		// The parent's deadline is later than c's, so c ended first.
 		parent = context.WithoutCancel(parent)
 	}
 	a := new(armedContext)
@@ -165,7 +171,7 @@ func (c *lazyContext) arm() *armedContext {
 }
 
 func (c *lazyContext) cancel() {
-	// A context that has already ended keeps its error and cause.
+	// If c has already ended, arm keeps the error and the cause of that end.
 	if c.armed.Load() == nil && c.parent.Err() == nil && !c.passed() && c.armed.CompareAndSwap(nil, canceled) {
 		return
 	}
@@ -175,7 +181,8 @@ func (c *lazyContext) cancel() {
 // Done implements [context.Context].
 func (c *lazyContext) Done() <-chan struct{} { return c.arm().Done() }
 
-// errCallsUntilArmed is the number of calls of Err that cost about as much as a timer.
+// errCallsUntilArmed is the number of calls of Err after which a context is armed. They
+// cost about as much as a timer.
 const errCallsUntilArmed = 16
 
 // Err implements [context.Context].
@@ -186,9 +193,11 @@ func (c *lazyContext) Err() error {
 	return c.arm().Err()
 }
 
-// calledOften counts a call of Err, and reports whether the context should now be armed,
-// so that later calls do not read the clock. In a bubble it returns false: cancel may be
-// called outside, where it must not stop a timer made inside.
+// calledOften counts a call of Err. It reports whether c should now be armed, so that
+// later calls need not read the clock.
+//
+// In a synctest bubble it returns false. Otherwise Err would start a timer inside the
+// bubble, and a cancel outside must not stop such a timer.
 func (c *lazyContext) calledOften() bool {
 	return c.errCalls.Add(1) >= errCallsUntilArmed && !bubble.Inside()
 }
@@ -196,8 +205,9 @@ func (c *lazyContext) calledOften() bool {
 // Value implements [context.Context].
 func (c *lazyContext) Value(key any) any {
 	if _, ok := key.(*int); ok {
-		// key may be the key by which package context finds its own contexts. Up to Go
-		// 1.25, [context.Cause] looks up this key without having called Err.
+		// key may be the key that package context uses to find its own contexts. Up to
+		// Go 1.25, [context.Cause] looks up this key without a call of Err. Err arms c
+		// if it has ended.
 		c.Err()
 	}
 	switch a := c.armed.Load(); a {

@@ -19,7 +19,7 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// with is context.WithTimeoutCause, or this package's.
+// with is the type of WithTimeoutCause, of package context or of this package.
 type with func(context.Context, time.Duration, error) (context.Context, context.CancelFunc)
 
 func cancellable(parent context.Context) context.Context {
@@ -28,8 +28,9 @@ func cancellable(parent context.Context) context.Context {
 	return ctx
 }
 
-// TestContext_Ends runs each case with contexts of package context and with ours. The test
-// calls no method of our last context before the end: both must then report the same.
+// TestContext_Ends runs each case with contexts of package context, and with ours. A
+// case calls no method of the context that it returns. Both contexts must end in the
+// same way.
 func TestContext_Ends(t *testing.T) {
 	bg := context.Background()
 	pass := func(d time.Duration) {
@@ -213,8 +214,8 @@ func TestContext_Ends(t *testing.T) {
 	}
 }
 
-// If the parent is cancelled and the deadline passes before any method is called, the
-// parent's error counts.
+// The parent is cancelled and the deadline passes before any method is called. The
+// context reports the parent's error.
 func TestContext_CancelledParentComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parent, cancelParent := context.WithCancelCause(context.Background())
@@ -267,9 +268,8 @@ func TestContext_ArmsWhenSomebodyWaits(t *testing.T) {
 	}
 }
 
-// An idle context calls its parent's Err from any goroutine. That goroutine may hold a
-// lock that a foreign parent's Err takes. So a context below a foreign parent is armed
-// from the start.
+// A context below a foreign parent is armed from the start. An idle context would call
+// the parent's Err on any goroutine, even one that holds a lock that Err takes.
 func TestContext_BelowAForeignParent(t *testing.T) {
 	for _, foreign := range []context.Context{newUnknown(), wrapped{context.Background()}, context.WithValue(newUnknown(), key1(1), 1)} {
 		ctx, cancel := deadline.WithTimeout(foreign, time.Hour)
@@ -299,7 +299,7 @@ func TestContext_Deadline(t *testing.T) {
 	for range 2 {
 		got, ok := ctx.Deadline()
 		require.True(t, ok)
-		require.Equal(t, wall, got, "as it was set, to the location and the clock")
+		require.Equal(t, wall, got, "the same location and wall clock")
 		ctx.Done()
 	}
 	before := time.Now()
@@ -363,8 +363,7 @@ func TestContext_Allocations(t *testing.T) {
 	}), 2.0)
 }
 
-// A context may be used inside a bubble and outside, wherever it was made, like one of
-// package context.
+// A context works inside a bubble and outside, wherever it was made.
 func TestContext_AcrossTheBorderOfABubble(t *testing.T) {
 	bg := context.Background()
 	idle, cancelIdle := deadline.WithTimeout(bg, time.Hour)
@@ -400,13 +399,13 @@ func TestContext_AcrossTheBorderOfABubble(t *testing.T) {
 	other, cancelOther := deadline.WithTimeout(bg, time.Hour)
 	defer cancelOther()
 	synctest.Test(t, func(t *testing.T) {
-		require.NoError(t, other.Err(), "2000 is not after its deadline")
+		require.NoError(t, other.Err(), "the bubble's clock shows a time before the deadline")
 		ask(t, idle)
 	})
 	ask(t, idle)
 }
 
-// In a bubble all contexts are plain ones of package context.
+// In a bubble all contexts are made by package context.
 func TestContext_InABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		std, cancelStd := context.WithTimeout(t.Context(), time.Second)
@@ -419,7 +418,7 @@ func TestContext_InABubble(t *testing.T) {
 	})
 }
 
-// A context that is dropped without cancel is garbage, unless it is waited for.
+// A context that is dropped without cancel is garbage, unless Done was called.
 func TestContext_DroppedWithoutCancel(t *testing.T) {
 	parent, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -439,7 +438,7 @@ func TestContext_DroppedWithoutCancel(t *testing.T) {
 	runtime.KeepAlive(parent)
 }
 
-// After many short-lived contexts below one parent, the parent keeps none.
+// A parent keeps none of its many short-lived children.
 func TestContext_ChildrenAreRemoved(t *testing.T) {
 	parent, cancelParent := deadline.WithTimeout(context.Background(), 1000*time.Hour)
 	defer cancelParent()
@@ -525,9 +524,9 @@ func TestContext_SimultaneousCancels(t *testing.T) {
 	}
 }
 
-// Contexts time out, are cancelled, and end with their parents, while functions are
-// registered with AfterFunc and stopped. Each function either runs or was stopped. Every
-// context ends once, and none before its deadline.
+// Contexts time out, are cancelled, or end with their parents. Meanwhile functions are
+// registered with AfterFunc and stopped. Each function either runs or is stopped. No
+// context times out early.
 func TestContext_Stress(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range 4 {
@@ -565,7 +564,7 @@ func stressContexts(t *testing.T, rng *rand.Rand) {
 		look := func() error {
 			err := ctx.Err()
 			if err != nil && (!isClosed(ctx.Done()) || err != ctx.Err()) {
-				t.Error("Err without Done, or another one later")
+				t.Error("Err is not nil and Done is not closed, or Err has changed")
 			}
 			if due, _ := ctx.Deadline(); err == context.DeadlineExceeded && time.Now().Before(due) {
 				t.Error("early")
@@ -621,8 +620,8 @@ func stressContexts(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// An errgroup below one of our contexts ends with it. The group's failure does not end
-// the parent.
+// An errgroup below one of our contexts ends with the context. If the group fails, the
+// context does not end.
 func TestContext_WithErrgroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := deadline.WithTimeout(t.Context(), time.Second)

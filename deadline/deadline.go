@@ -9,9 +9,9 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Deadline is a moment that can be set repeatedly and waited for. Types with a
-// SetDeadline method, such as a [net.Conn], need one. Embed it, let SetReadDeadline call
-// Set, and let blocking methods select on Done:
+// A Deadline is a moment that can be set repeatedly and waited for. A type with a
+// SetReadDeadline method, such as a [net.Conn], needs one: SetReadDeadline calls Set,
+// and Read selects on Done:
 //
 //	select {
 //	case b := <-c.in:
@@ -20,14 +20,15 @@ import (
 //		return 0, os.ErrDeadlineExceeded
 //	}
 //
-// The zero Deadline is not set and ready to use. Until Done is called, Set allocates
-// nothing and starts no timer. If the deadline is set later, a pending timer stays and is
-// reset when it fires. The timers belong to the default Scheduler. A Deadline must not be
-// copied after its first use. After a call of Done, the Deadline is garbage only after
-// its timer has fired.
+// The zero Deadline is ready to use, and has no deadline set. Do not copy a Deadline
+// after its first use.
+//
+// Set allocates nothing and starts no timer before the first call of Done. Timers run
+// on the default Scheduler. A Deadline with a pending timer is garbage only after the
+// timer has fired. Set never stops a timer.
 type Deadline struct {
 	mu sync.Mutex
-	// All below is guarded by mu.
+	// mu guards the fields below.
 
 	due     time.Time     // zero: not set
 	done    chan struct{} // nil until Done is called
@@ -38,8 +39,10 @@ type Deadline struct {
 
 // Set sets the deadline to t. The zero time means no deadline. If t has passed, Err
 // reports it at once, and Done's channel is closed within a tick of the default
-// Scheduler. If an earlier deadline has passed, Done makes a new channel, and Err returns
-// nil until t.
+// Scheduler.
+//
+// Set may be called again after a deadline has passed. Then Done returns a new channel,
+// and Err returns nil until t.
 func (d *Deadline) Set(t time.Time) {
 	if !t.IsZero() && !bubble.Monotonic(t) {
 		now := time.Now()
@@ -54,8 +57,8 @@ func (d *Deadline) Set(t time.Time) {
 	d.armLocked()
 }
 
-// Done returns a channel that is closed when the deadline has passed. The channel stays
-// the same while the deadline is changed, until it has passed.
+// Done returns a channel that is closed when the deadline has passed. Until then all
+// calls return the same channel, even if Set changes the deadline.
 func (d *Deadline) Done() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,50 +69,49 @@ func (d *Deadline) Done() <-chan struct{} {
 	return d.done
 }
 
-// Err returns [os.ErrDeadlineExceeded] if the present deadline has passed, and otherwise
-// nil. It may return nil after Done's channel was closed, because the deadline may have
-// been set to another moment since. A goroutine that has received from Done need not call
-// Err.
+// Err returns [os.ErrDeadlineExceeded] if the deadline has passed, and otherwise nil. A
+// goroutine that has received from Done need not call Err. Err may even return nil
+// then, if Set has been called since.
 func (d *Deadline) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.due.IsZero() || time.Now().Before(d.due) {
 		return nil
 	}
-	d.passLocked()
+	d.closeDoneLocked()
 	return os.ErrDeadlineExceeded
 }
 
-func (d *Deadline) passLocked() {
+func (d *Deadline) closeDoneLocked() {
 	if d.done != nil && !d.closed {
 		d.closed = true
 		close(d.done)
 	}
 }
 
-// armLocked makes the timer fire at due if Done has been called. It leaves alone a timer
-// that fires earlier: fired then resets it.
+// armLocked sets the timer to fire at due, if Done has been called. If the timer is
+// pending and fires earlier, armLocked leaves it: fired then sets it again.
 func (d *Deadline) armLocked() {
 	if d.done == nil || d.closed || d.due.IsZero() || !d.firesAt.IsZero() && !d.due.Before(d.firesAt) {
 		return
 	}
-	wait := time.Until(d.due)
+	delay := time.Until(d.due)
 	switch {
-	case wait <= 0:
-		d.passLocked() // a pending timer fires without effect
+	case delay <= 0:
+		d.closeDoneLocked() // a pending timer fires without effect
 		return
 	case d.timer == nil:
-		d.timer = timer.AfterFunc(wait, d.fired)
+		d.timer = timer.AfterFunc(delay, d.fired)
 	default:
-		d.timer.Reset(wait)
+		d.timer.Reset(delay)
 	}
 	d.firesAt = d.due
 }
 
-// fired is the timer's function.
+// fired runs when the timer fires.
 func (d *Deadline) fired() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.firesAt = time.Time{} // if armLocked has just reset the timer, the next line resets it again
+	d.firesAt = time.Time{} // even if Set has just reset the timer: armLocked resets it again
 	d.armLocked()
 }

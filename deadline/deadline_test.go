@@ -55,8 +55,8 @@ func (d *pipeDeadline) wait() <-chan struct{} {
 	return d.cancel
 }
 
-// The test calls Set and Done in random order, on a Deadline and on net.Pipe's. The
-// channels of both are closed at the same moments.
+// The test makes the same random calls on a Deadline and on net.Pipe's deadline. The
+// channels of both must be closed at the same moments.
 func TestDeadline_AsNetPipe(t *testing.T) {
 	rng := newRand(t)
 	for range 100 {
@@ -110,8 +110,8 @@ func TestDeadline_CostsNothingWhileNobodyWaits(t *testing.T) {
 	require.True(t, errors.As(d.Err(), &timeout) && timeout.Timeout())
 }
 
-// For the race detector: other goroutines call Set and Err. A goroutine that waits for
-// Done wakes up after the last deadline has passed.
+// For the race detector: several goroutines call Set, Done and Err at once. Afterwards
+// the channel is closed when the last deadline has passed.
 func TestDeadline_Stress(t *testing.T) {
 	for range 50 {
 		var d deadline.Deadline
@@ -143,8 +143,8 @@ func TestDeadline_Stress(t *testing.T) {
 	}
 }
 
-// After a reader's channel was closed, the deadline may already be cleared: Done and Err
-// then report different moments.
+// A reader has received from Done, and then the deadline is cleared. The channel stays
+// closed, but Err returns nil.
 func TestDeadline_ErrIsOfTheDeadlineThatIsSetNow(t *testing.T) {
 	var d deadline.Deadline
 	done := d.Done()

@@ -1,37 +1,40 @@
-// Package deadline provides contexts with a deadline that cost no timer until they are
-// waited for, and a Deadline for types that have methods such as SetReadDeadline.
-//
-// # When not to use it
-//
-// If a context is waited for, package context is better. The context of a request that
-// reaches a database, another service or any select on Done starts a timer anyway, and
-// then costs up to half as much again as one of package context. This package is for
-// contexts that are made often and seldom waited for: most requests are answered from
-// memory, and few handlers call more than Err. Measure before you replace
-// [context.WithTimeout].
+// Package deadline provides contexts with a deadline that start no timer until they are
+// waited for. It also provides Deadline, for types with methods such as
+// SetReadDeadline.
 //
 // # Usage
 //
 //	ctx, cancel := deadline.WithTimeout(ctx, 30*time.Second)
 //	defer cancel()
 //
+// # When not to use it
+//
+// This package is for contexts that are made often and seldom waited for. For example,
+// a server gives each request a context, but answers most requests from memory.
+//
+// If a context is waited for, package context is better. Database calls, outgoing
+// requests and every select on Done wait for their context. Then a context of this
+// package costs up to half as much again as one of package context. Measure before you
+// replace [context.WithTimeout].
+//
 // # Guarantees
 //
-// A context behaves like one of package context. The first call of Done makes it delegate
-// to a context of package context. A select calls Done, and so do [context.AfterFunc] and
-// the functions that derive a context with a cancel function. Until then Err reads the
-// clock and calls the parent's Err, and an unreferenced context is garbage. Repeated
-// calls of Err also make the context delegate, so that a loop does not read the clock
-// each time.
+// A context behaves like one of package context. Until it is waited for, it has no
+// timer. Err reads the clock and calls the parent's Err. An unreferenced context is
+// garbage, even if it was not cancelled.
 //
-// There is one difference. If the parent was cancelled and the deadline has passed before
-// any method was called, the order of the two is unknown. The context then reports the
-// parent's error and cause.
+// The first call of Done makes a context of package context, and all methods delegate
+// to it from then on. A select calls Done. So do [context.AfterFunc] and functions such
+// as [context.WithCancel], which derive a context. Repeated calls of Err have the same
+// effect, so that a loop does not read the clock each time.
 //
-// Contexts follow package time's clock, also inside a testing/synctest bubble. The
-// functions return a plain context of package context in three cases: in a bubble, for a
-// parent that belongs neither to package context nor to this package, and if the deadline
-// has passed.
+// There is one difference. Suppose that the parent was cancelled, and that the deadline
+// passed, before any method was called. Their order is then unknown, and the context
+// reports the parent's error and cause.
+//
+// The functions return a plain context of package context in three cases: if the
+// deadline has passed, in a testing/synctest bubble, and for a parent that belongs
+// neither to package context nor to this package.
 //
 // # Concurrency
 //

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Lazy is WithTimeoutCause as it works outside bubbles. Tests call it in a bubble to
-// observe an idle context on a clock that they control.
+// Lazy is WithTimeoutCause without the special case for bubbles. Tests call it in a
+// bubble, where they control the clock, to observe an idle context.
 func Lazy(parent context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	if d <= 0 || !isStandard(parent) {
 		return context.WithTimeoutCause(parent, d, cause)

@@ -14,15 +14,16 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// FuzzContexts builds the same tree of contexts twice: once with package context alone,
-// and once with contexts of this package for some of those with a deadline. It applies
-// the same operations to both trees, which must report the same.
+// FuzzContexts builds the same tree of contexts twice. One tree uses package context
+// alone. In the other, some contexts with a deadline are of this package. The test
+// applies the same operations to both trees and compares their contexts.
 //
 // All deadlines differ, except those that have passed when they are set. The input
-// decides which contexts are looked at, and when. In one case the two trees may differ: a
-// context is cancelled after the deadline of a descendant has passed, and nothing has
-// looked at the descendant in between. So all contexts are looked at before one is
-// cancelled.
+// decides when a context is compared.
+//
+// The trees may differ in one case: a descendant's deadline passes, nothing reads the
+// descendant, and then an ancestor is cancelled. So the test reads all contexts before
+// it cancels one.
 func FuzzContexts(f *testing.F) {
 	f.Add([]byte{0, 10, 1, 20, 2, 30, 9, 1, 8, 5, 3, 1, 9, 9})
 	f.Add([]byte{0, 20, 0, 11, 13, 19, 7, 1})        // a child's deadline passes, its parent is cancelled
@@ -43,7 +44,7 @@ func FuzzContexts(f *testing.F) {
 	})
 }
 
-// twin has a context of this package and the corresponding one of package context.
+// A twin is a context of this package and its counterpart of package context.
 type twin struct {
 	ctx, std             context.Context
 	cancel, cancelStd    context.CancelCauseFunc
@@ -55,10 +56,10 @@ type twin struct {
 	parent               *twin
 }
 
-// isBelow reports whether w is up, or derived from up.
-func (w *twin) isBelow(up *twin) bool {
+// isBelow reports whether w is ancestor, or derived from it.
+func (w *twin) isBelow(ancestor *twin) bool {
 	for ; w != nil; w = w.parent {
-		if w == up {
+		if w == ancestor {
 			return true
 		}
 	}
@@ -91,15 +92,15 @@ func (tt *twinTrees) run(ops []byte) {
 		synctest.Wait()
 		tt.step++
 	}
-	tt.lookAtAll()
+	tt.compareAll()
 	for _, w := range tt.twins {
 		if w.cancel != nil {
 			w.cancel(context.Canceled)
 			w.cancelStd(context.Canceled)
 		}
 	}
-	tt.lookAtAll()
-	// A goroutine that is still running fails the bubble.
+	tt.compareAll()
+	// The bubble fails the test if a goroutine is still running.
 }
 
 func (tt *twinTrees) add(w twin, keys []twinKey) {
@@ -114,14 +115,14 @@ func (tt *twinTrees) add(w twin, keys []twinKey) {
 	tt.twins = append(tt.twins, &w)
 }
 
-// derive makes a child of w. It returns no child for some values of op.
+// derive makes a child of w if op is less than 7. Otherwise child is empty.
 func (tt *twinTrees) derive(w *twin, op, arg int) (child twin, key []twinKey) {
 	cause := fmt.Errorf("cause %d", tt.step)
 	if op == 2 && arg%4 == 0 {
 		cause = nil
 	}
-	// No two future deadlines are equal, and none falls on a moment at which the test
-	// looks.
+	// No two future deadlines are equal, and none is at a moment at which the test
+	// compares contexts.
 	d := time.Duration(arg%50-5)*time.Second + time.Duration(tt.step+1)*time.Microsecond
 	plain := func(cancel context.CancelFunc) context.CancelCauseFunc { return func(error) { cancel() } }
 	timeout := func(ctx context.Context, cancel context.CancelFunc) {
@@ -160,7 +161,7 @@ func (tt *twinTrees) do(w *twin, op, arg int) {
 	case 7:
 		if w.cancel != nil {
 			if slices.ContainsFunc(tt.twins, func(below *twin) bool { return below != w && below.isBelow(w) && below.std.Err() != nil }) {
-				tt.lookAtAll()
+				tt.compareAll()
 			}
 			cause := fmt.Errorf("cause %d", tt.step)
 			w.cancel(cause)
@@ -181,25 +182,25 @@ func (tt *twinTrees) do(w *twin, op, arg int) {
 			require.Equal(tt.t, w.stopStd(), w.stop(), "step %d: stop", tt.step)
 		}
 	case 11:
-		tt.lookAtAll()
+		tt.compareAll()
 	case 12:
-		tt.look(w)
+		tt.compare(w)
 	default:
 		time.Sleep(time.Duration(arg%20) * 500 * time.Millisecond)
 	}
 }
 
-func (tt *twinTrees) lookAtAll() {
+func (tt *twinTrees) compareAll() {
 	for _, w := range tt.twins {
-		tt.look(w)
+		tt.compare(w)
 	}
 	synctest.Wait()
 	for _, w := range tt.twins {
-		tt.look(w) // this may have run functions of AfterFunc
+		tt.compare(w) // this may have run functions of AfterFunc
 	}
 }
 
-func (tt *twinTrees) look(w *twin) {
+func (tt *twinTrees) compare(w *twin) {
 	w.ctx.Err() // this may end w, and run functions of AfterFunc
 	if w.afterFuncSet {
 		synctest.Wait()
@@ -209,9 +210,9 @@ func (tt *twinTrees) look(w *twin) {
 	}
 }
 
-// differs describes the first difference between the two, or returns "" if there is none.
-// It runs very often, so it does not use package require, which inspects the stack each
-// time.
+// differs describes the first difference between the contexts of w, or returns "" if
+// there is none. It does not use package require, which is too slow here: it inspects
+// the stack in each call.
 func (w *twin) differs() string {
 	err, std := w.ctx.Err(), w.std.Err()
 	if err != std {

@@ -22,8 +22,8 @@ var (
 
 type key1 int
 
-// newRand returns a generator with seed TICKLESS_SEED, or with a new seed, which is
-// logged.
+// newRand returns a generator with the seed TICKLESS_SEED, or with a random seed. It
+// logs the seed.
 func newRand(t testing.TB) *rand.Rand {
 	seed := rand.Uint64()
 	if v := os.Getenv("TICKLESS_SEED"); v != "" {
@@ -138,7 +138,7 @@ func requireEnded(t testing.TB, ctx context.Context, err, cause error, msg ...an
 	require.True(t, isClosed(ctx.Done()), msg...)
 }
 
-// heapInUse returns how many bytes are in use.
+// heapInUse returns the size of the heap in bytes, without garbage.
 func heapInUse() int64 {
 	runtime.GC()
 	runtime.GC() // frees what the first collection has finalized
