@@ -10,8 +10,8 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// A query with a deadline. Package sql waits for the context while the query runs, which
-// starts a timer. A row from a cache would need no timer.
+// A query with a deadline. Package sql waits for the context during the query, which
+// starts a timer.
 func Example_databaseSQL() {
 	db := sql.OpenDB(slowDatabase{})
 	defer db.Close()

@@ -19,8 +19,8 @@ import (
 	"github.com/tickless/tickless/httptimeout"
 )
 
-// The files of an upload are removed, although the handler has parsed the form of a copy
-// of the request.
+// The uploaded files are removed, although the handler parses the form of a copy of the
+// request.
 func TestHandler_FilesOfAForm(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -103,8 +103,8 @@ func TestHandler_FilesOfAForm(t *testing.T) {
 	}
 }
 
-// The documented behaviour of a client's trailers. The test writes them by hand, since
-// package http's client declares all trailers.
+// A client's trailers reach the handler only if they are declared. The test writes the
+// request by hand, since package http's client declares all trailers.
 func TestHandler_TrailersOfARequest(t *testing.T) {
 	trailer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)

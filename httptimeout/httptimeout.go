@@ -14,15 +14,17 @@ import (
 // Handler returns a handler that calls h with a request whose context is done after
 // timeout, or when h has returned. It panics if h is nil or timeout is not positive.
 //
-// h gets a copy of the request. If h calls ParseMultipartForm, the files with its uploads
-// are removed when the request ends, as without Handler. They are removed earlier if the
-// client disconnects: a handler around this one may then miss them. They are also removed
-// in two cases where package http would leave them: below [http.TimeoutHandler], after
-// that has answered and h has returned, and below handlers that copy the request.
+// h gets a copy of the request. If h calls ParseMultipartForm, the uploaded files are
+// removed when the request ends, as without Handler. There are two differences:
 //
-// A client's trailers reach h if the client declares them in a Trailer header. Undeclared
-// trailers do not reach h, even if they would without Handler. All trailers of the
-// response reach the client.
+//   - If the client disconnects, the files are removed once h has returned. A handler
+//     around this one may then miss them.
+//   - Below [http.TimeoutHandler], and below handlers that copy the request, package
+//     http would leave the files. Handler removes them when h has returned and the
+//     copy's context is done.
+//
+// A client's trailers reach h only if the client declares them in a Trailer header. All
+// trailers of the response reach the client.
 func Handler(timeout time.Duration, h http.Handler) http.Handler {
 	mustBePositive("Handler", timeout)
 	if h == nil {
@@ -43,15 +45,17 @@ func mustBePositive(function string, timeout time.Duration) {
 	}
 }
 
-// handBackForm gives r the form that a handler has parsed from timedRequest, the copy of r. When
-// a request ends, package http removes the files of its form, but not those of a copy. If
-// r is itself a copy, handBackForm removes the files when r's context ends. The context
-// may have ended already, because an http.TimeoutHandler did not wait for the handler.
-// Both may remove the files at the same time: RemoveAll does not change the form.
+// handBackForm gives r the form that a handler has parsed from timedRequest, the copy
+// of r. When a request ends, package http removes the files of its form, but not those
+// of a copy.
+//
+// r itself may be a copy. So handBackForm also removes the files when r's context ends,
+// or at once if it has ended. Package http may remove the files at the same time. That is
+// safe, because RemoveAll does not change the form.
 func handBackForm(r, timedRequest *http.Request) {
 	form := timedRequest.MultipartForm
 	if form == r.MultipartForm {
-		return // not parsed, or by r's own handler
+		return // not parsed, or parsed before r was copied
 	}
 	r.MultipartForm = form
 	if form != nil && len(form.File) > 0 {
@@ -59,17 +63,16 @@ func handBackForm(r, timedRequest *http.Request) {
 	}
 }
 
-// Transport returns a RoundTripper that passes requests on to base, with contexts that
-// are done after timeout. The time includes the reading of the response's body.
+// Transport returns a RoundTripper that passes requests to base, with contexts that are
+// done after timeout. The timeout includes the time to read the response's body. A nil
+// base means [http.DefaultTransport]. Transport panics if timeout is not positive.
 //
 // If a request with an Upgrade header gets a 101 Switching Protocols response, the
-// timeout no longer applies. The context then lasts until the body is closed or the
-// original context of the request is done. A request without that header keeps its
-// timeout.
+// timeout ends. The context is then done when the body is closed, or when the request's
+// original context is done. A request without that header keeps its timeout.
 //
 // The body of a response has the methods Write and CloseWrite if base's body has them.
-// CloseIdleConnections calls base's method if there is one. A nil base means
-// [http.DefaultTransport]. Transport panics if timeout is not positive.
+// CloseIdleConnections calls base's method if there is one.
 func Transport(timeout time.Duration, base http.RoundTripper) http.RoundTripper {
 	mustBePositive("Transport", timeout)
 	if base == nil {
@@ -84,15 +87,15 @@ type transport struct {
 }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), t.timeout) // package http waits for it
+	ctx, cancel := context.WithTimeout(r.Context(), t.timeout) // package http waits for the context, so it is not one of package deadline
 	var upgrade *upgradeCtx
 	if r.Header.Get("Upgrade") != "" {
 		upgrade = newUpgradeCtx(ctx, cancel)
 		ctx, cancel = upgrade, upgrade.cancel
 	}
-	handedOver := false
+	bodyCancels := false // whether the response's body calls cancel
 	defer func() {
-		if !handedOver { // an error, no body, or a panic
+		if !bodyCancels { // an error, no body, or a panic
 			cancel()
 		}
 	}()
@@ -101,7 +104,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if resp == nil || resp.Body == nil {
-		return resp, nil // http.Client knows what to do with either
+		return resp, nil // http.Client handles both cases
 	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		if upgrade != nil {
@@ -111,7 +114,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	} else {
 		resp.Body = withWriter(&body{ReadCloser: resp.Body, cancel: cancel}, resp.Body)
 	}
-	handedOver = true
+	bodyCancels = true
 	return resp, nil
 }
 
@@ -124,8 +127,8 @@ func (t *transport) CloseIdleConnections() {
 
 type closeWriter interface{ CloseWrite() error }
 
-// withWriter returns b with those of the methods Write and CloseWrite that base has.
-// Callers test for the methods by type assertion, so b must not have more.
+// withWriter adds base's methods Write and CloseWrite to b. If base lacks a method, b
+// must lack it too, because callers test for it by a type assertion.
 func withWriter(b, base io.ReadCloser) io.ReadCloser {
 	w, writes := base.(io.Writer)
 	c, closes := base.(closeWriter)
@@ -145,8 +148,8 @@ func withWriter(b, base io.ReadCloser) io.ReadCloser {
 	return b
 }
 
-// connBody is the body of a 101 response. Only Close ends the request's context: after a
-// read has failed or reached the end, the other side may still read.
+// connBody is the body of a 101 response. After a failed or complete read, the client
+// may still write. So only Close ends the request's context.
 type connBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -157,8 +160,8 @@ func (b *connBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// body is a response's body. It ends the request's context after it has been read or
-// closed.
+// body is the body of any other response. It ends the request's context when it is
+// closed, or when Read returns an error or io.EOF.
 type body struct {
 	io.ReadCloser
 	cancel context.CancelFunc

@@ -38,8 +38,8 @@ type fmtWriter struct{}
 
 func (fmtWriter) Write(p []byte) (int, error) { return fmt.Print(string(p)) }
 
-// Each request of the server has 10 ms. The handler passes its request's context on, and
-// answers when the context has ended.
+// Each request has 10 ms. The handler waits until its request's context is done, and
+// then answers.
 func ExampleHandler() {
 	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -116,7 +116,7 @@ func TestTransport_EndsWithTheBody(t *testing.T) {
 		base.err, base.body = nil, rec.Result().Body
 		resp, err := tr.RoundTrip(req)
 		require.NoError(t, err)
-		require.NoError(t, base.req.Context().Err(), "the body is yet to be read")
+		require.NoError(t, base.req.Context().Err(), "the body has not been read")
 		_, hasDeadline := base.req.Context().Deadline()
 		require.True(t, hasDeadline)
 		end(resp.Body)

@@ -91,7 +91,7 @@ func TestTransport_UpgradedConnection(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "bye\n", string(rest))
 	require.NoError(t, <-serverErr)
-	require.NoError(t, ctx.Err(), "the body is yet to be closed")
+	require.NoError(t, ctx.Err(), "the body has not been closed")
 	require.NoError(t, conn.Close())
 	require.ErrorIs(t, ctx.Err(), context.Canceled)
 }
@@ -102,7 +102,7 @@ type rwc struct {
 	io.Writer
 }
 
-// The base may watch the context as long as the connection is used.
+// After an upgrade, the context of the request lasts as long as the connection.
 func TestTransport_UpgradedContext(t *testing.T) {
 	cause := errors.New("cause")
 	for name, test := range map[string]struct {
@@ -135,7 +135,7 @@ func TestTransport_UpgradedContext(t *testing.T) {
 				require.NoError(t, err)
 				require.Implements(t, (*io.Writer)(nil), resp.Body)
 				_, ok := resp.Body.(interface{ CloseWrite() error })
-				require.False(t, ok, "base's has none")
+				require.False(t, ok, "the body of base has no CloseWrite")
 				time.Sleep(time.Hour)
 				_, err = io.ReadAll(resp.Body)
 				require.NoError(t, err)
@@ -159,7 +159,7 @@ func TestTransport_UpgradedContext(t *testing.T) {
 	}
 }
 
-// Until the protocol is switched, the timeout applies as to any other request.
+// The timeout applies until the protocol is switched, as to any other request.
 func TestTransport_UpgradeTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

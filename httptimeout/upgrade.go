@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// An upgradeCtx is the context of a request with an Upgrade header. It follows a context
-// with a timeout, until dropTimeout makes it follow another. Its Done channel stays the
-// same, and the change cancels nothing.
+// An upgradeCtx is the context of a request with an Upgrade header. It ends when the
+// context that it follows ends. At first it follows a context with a timeout. After
+// dropTimeout it follows one without. Its Done channel stays the same.
 type upgradeCtx struct {
 	done chan struct{}
 
@@ -21,7 +21,7 @@ type upgradeCtx struct {
 
 var _ context.Context = (*upgradeCtx)(nil)
 
-// newUpgradeCtx returns a context that follows timed, which release cancels.
+// newUpgradeCtx returns a context that follows timed. release cancels timed.
 func newUpgradeCtx(timed context.Context, release context.CancelFunc) *upgradeCtx {
 	c := &upgradeCtx{done: make(chan struct{})}
 	c.mu.Lock()
@@ -35,8 +35,8 @@ func (c *upgradeCtx) followLocked(ctx context.Context, release context.CancelFun
 	c.unfollow = context.AfterFunc(ctx, c.end)
 }
 
-// dropTimeout makes c follow parent instead of the context with the timeout. If the
-// timeout has already passed, c stays done, or is done at once.
+// dropTimeout makes c follow parent instead of the context with the timeout. It does
+// nothing if the timeout has already passed.
 func (c *upgradeCtx) dropTimeout(parent context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +48,7 @@ func (c *upgradeCtx) dropTimeout(parent context.Context) {
 	releaseTimed()
 }
 
-// cancel ends c, and releases the timer and the registration with the parent.
+// cancel ends c and the context that it follows. This releases the timer.
 func (c *upgradeCtx) cancel() {
 	c.mu.Lock()
 	release := c.release
@@ -77,7 +77,7 @@ func (c *upgradeCtx) Err() error {
 
 func (c *upgradeCtx) Deadline() (time.Time, bool) { return c.current().Deadline() }
 
-// Value also serves [context.Cause], which looks the cause up by key.
+// Value also serves [context.Cause], which looks up the cause by key.
 func (c *upgradeCtx) Value(key any) any { return c.current().Value(key) }
 
 func (c *upgradeCtx) current() context.Context {
