@@ -23,7 +23,7 @@ func (o *benchOp) TryComplete() bool { return o.ready.Load() }
 func (o *benchOp) OnComplete()       {}
 func (o *benchOp) OnExpiration()     {}
 
-// benchKeys returns sets of 3 different keys below space.
+// benchKeys returns sets of 3 different keys, each less than space.
 func benchKeys(space int) [][]int {
 	sets := make([][]int, 1<<12)
 	for i := range sets {

@@ -1,10 +1,10 @@
-// Package purgatory holds requests that cannot be answered yet, each until its condition
-// is met or a timeout passes.
+// Package purgatory holds requests that cannot be answered yet, each until its
+// condition is met or a timeout passes.
 //
-// It is the request purgatory of Apache Kafka. There a produce request waits for the
-// acknowledgements of replicas, and a fetch request for enough bytes, on any of the
-// partitions that it names. The code that changes a partition checks the requests that
-// wait for that partition.
+// The idea is from Apache Kafka. There a fetch request waits until its partitions have
+// enough bytes, and a produce request until replicas have acknowledged it. Each request
+// waits under keys, its partitions. The code that changes a partition checks the
+// requests that wait for it.
 //
 // # Usage
 //
@@ -29,20 +29,20 @@
 //     completed it returns true.
 //   - OnExpiration runs after OnComplete, and only if the timeout completed the
 //     operation. It never runs early.
-//   - When an operation is added, TryComplete runs at most twice, whatever the number of keys.
-//     It never runs after the operation is complete.
-//   - No completion is lost. If the condition of a waiting operation becomes true and
-//     then one of its keys is checked, the operation is complete when that check
-//     returns, unless it was cancelled. If the operation is just being added,
-//     TryCompleteElseWatch sees the condition in its second check.
-//   - Completion and expiry remove an operation from the lists of all its keys, and
-//     stop its timer, at once. Nothing is purged later, nothing is kept alive, and
-//     the gauges are exact. A key that no operation waits for takes no memory.
+//   - When an operation is added, TryComplete runs at most twice, whatever the number
+//     of keys. It never runs after the operation is complete.
+//   - No completion is lost. Suppose that an operation waits, its condition becomes
+//     true, and then one of its keys is checked. When the check returns, the operation
+//     is complete or was cancelled. An operation that is just being added finds the
+//     condition in its second check.
+//   - A completed or expired operation leaves the lists of all its keys at once, and
+//     its timer stops. The gauges are exact. A key that no operation waits for takes no
+//     memory.
 //   - No operation waits without a timeout. If the Scheduler refuses the timer,
 //     TryCompleteElseWatch returns the Scheduler's error.
 //   - A panic in one operation harms no other. [Operation] says where the panic goes.
-//   - Close and Shutdown complete nothing. TakeLeftover returns the operations that were
-//     waiting.
+//   - Close and Shutdown complete nothing. TakeLeftover returns the operations that
+//     were waiting.
 //
 // # Concurrency
 //
@@ -52,21 +52,22 @@
 // of their own if the executor refuses them.
 //
 // TryComplete runs under its operation's lock. It must not complete or check an
-// operation; where it would have to wait, it panics. A check of an operation waits for a
-// running TryComplete of that operation. So do not check while you hold a lock that a
-// TryComplete takes.
+// operation: if it would have to wait for a lock, it panics.
+//
+// CheckAndComplete waits for a running TryComplete of each operation. So do not call it
+// while you hold a lock that a TryComplete takes.
 //
 // # Complexity
 //
 // TryCompleteElseWatch, completion, expiry and cancellation are O(k) for an operation
-// with k keys. CheckAndComplete is O(n) for n operations that wait for the key. A waiting
-// operation takes about 55 bytes and 32 for each key, its timer included, besides the 72
-// of its Delayed.
+// with k keys. CheckAndComplete is O(n) for n operations that wait for the key. A
+// waiting operation takes about 55 bytes, timer included, and 32 for each key. Its
+// Delayed takes another 72.
 //
 // # When not to use it
 //
 // For a single event that one goroutine waits for, use a channel and a context. If an
-// event always completes exactly one request, known by an ID, use a map of requests with
-// a [timer.Handle] each. Keys pay off if several requests wait for one event, or one
-// request for several.
+// event always completes exactly one request, known by an ID, use a map of requests
+// with a [timer.Handle] each. Keys pay off if several requests wait for one event, or
+// one request for several.
 package purgatory

@@ -128,8 +128,8 @@ func Example_produce() {
 	// waiting: 0
 }
 
-// A Fetch request is answered when its partitions together have enough bytes, or after
-// the longest wait with the bytes that there are.
+// A Fetch request is answered when its partitions together have enough bytes. After the
+// longest wait it is answered with the bytes that there are.
 type Fetch struct {
 	purgatory.Delayed[Partition]
 	logs     map[Partition]*Log

@@ -16,8 +16,8 @@ import (
 	"github.com/tickless/tickless/purgatory"
 )
 
-// Problems of Apache Kafka's purgatory, under the numbers of its issues, and what its own
-// tests require. The test of KAFKA-17240 is in panic_test.go. Kafka's load test is the
+// Tests for problems of Apache Kafka's purgatory, named after its issues, and Kafka's
+// own tests. The test of KAFKA-17240 is in panic_test.go. Kafka's load test is the
 // purgatory command of cmd/tickless.
 
 // Kafka's testRequestSatisfaction.
@@ -42,13 +42,14 @@ func TestKafka_RequestSatisfaction(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Kafka's testRequestExpiry: 20 ms expire after at least 20, 200 s stay.
+// Kafka's testRequestExpiry. An operation with a timeout of 20 ms expires after at
+// least 20 ms. One with 200 s stays.
 func TestKafka_RequestExpiry(t *testing.T) {
 	p, s, clk := virtual(t)
 	r1 := watch(t, p, new(op), 20*time.Millisecond, "test1")
 	r2 := watch(t, p, new(op), 200*time.Second, "test2")
 	clk.Advance(20*time.Millisecond - 1)
-	require.False(t, r1.IsCompleted(), "early")
+	require.False(t, r1.IsCompleted(), "r1 has a timeout of 200 s")
 	clk.Advance(1)
 	require.True(t, r1.IsCompleted())
 	require.EqualValues(t, 1, r1.completed.Load())
@@ -62,9 +63,9 @@ func TestKafka_RequestExpiry(t *testing.T) {
 	require.EqualValues(t, 1, p.Stats().Expired)
 }
 
-// Kafka's testRequestPurge, but nothing needs to be purged. KAFKA-664 and KAFKA-19389:
-// operations stayed in the lists of their other keys until brokers ran out of memory.
-// KAFKA-1616: gauges drifted.
+// Kafka's testRequestPurge, but here nothing needs a purge. In KAFKA-664 and
+// KAFKA-19389, operations stayed in the lists of their other keys until brokers ran out
+// of memory. In KAFKA-1616, gauges drifted.
 func TestKafka664And19389And1616_CompletionLeavesAllKeysAtOnce(t *testing.T) {
 	p, s, clk := virtual(t)
 	r1 := watch(t, p, new(op), time.Hour, "1")
@@ -89,8 +90,8 @@ func TestKafka664And19389And1616_CompletionLeavesAllKeysAtOnce(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Kafka's shouldCancelForKeyReturningCancelledOperations, with a shared third key:
-// cancelled operations also leave the lists of their other keys.
+// Kafka's shouldCancelForKeyReturningCancelledOperations, with a third key that the
+// operations share. Cancelled operations also leave the lists of their other keys.
 func TestKafka_CancelForKey(t *testing.T) {
 	p, s, clk := virtual(t)
 	a := watch(t, p, new(op), 10*time.Second, "key")
@@ -116,9 +117,9 @@ func TestKafka_CancelForKey(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Kafka's testTryCompleteWithMultipleThreads, of KAFKA-6653: a tryLock that finds the
-// lock busy loses the completion. Here the last of the attempts makes the condition true.
-// However the attempts overlap, no operation remains.
+// Kafka's testTryCompleteWithMultipleThreads. In KAFKA-6653, a check that found the
+// lock taken gave up, and the completion was lost. Here the condition becomes true
+// before the last of several concurrent checks. No operation may remain.
 func TestKafka6653_ManyThreads(t *testing.T) {
 	const ops, threads, attempts = 100, 20, 20
 	p, s := realTime(t)
@@ -178,7 +179,7 @@ func TestKafka1952_AsksAtMostTwice(t *testing.T) {
 		require.EqualValues(t, 1, o.completed.Load())
 	}
 	empty(t, p, s)
-	require.EqualValues(t, 6, p.Stats().Entered, "what is complete at once does not enter")
+	require.EqualValues(t, 6, p.Stats().Entered, "an operation that is complete at once does not count as entered")
 }
 
 // KAFKA-8334: an event between the two checks must not be lost, although CheckAndComplete
@@ -386,8 +387,8 @@ func TestKafka2160_KeysWithoutWatchersTakeNoMemory(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// KAFKA-2253: an operation is added to a key just as the key's last operation leaves. The
-// new one must not get into a list that is no longer in the map.
+// KAFKA-2253: an operation is added to a key just as the key's last operation leaves.
+// The new operation must not get into a list that has left the map.
 func TestKafka2253_RemovalRacesWithANewWatch(t *testing.T) {
 	p, s := realTime(t)
 	const n = 20_000

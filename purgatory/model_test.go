@@ -17,10 +17,10 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// The model is the simplest purgatory there is: a list of operations in the order in
-// which they were added, each with its keys and its deadline. A run applies random calls
-// to a Purgatory under a virtual clock and to the model, and compares them after every
-// step. Callbacks make such calls too.
+// The model is the simplest possible purgatory: a list of operations in the order in
+// which they were added, each with its keys and its deadline. The test makes random
+// calls to a Purgatory on a virtual clock and to the model, also from callbacks. It
+// compares both after every step.
 
 type modelOp struct {
 	purgatory.Delayed[int]
@@ -31,8 +31,8 @@ type modelOp struct {
 	keys                       []int
 	deadline                   time.Time
 	waiting, completed, handed bool
-	// ready is true if TryComplete returns true. readyAt is the call from which on it
-	// does.
+	// ready is what TryComplete returns. The readyAt-th call of TryComplete makes it
+	// true.
 	ready   bool
 	readyAt int
 
@@ -55,7 +55,7 @@ func (o *modelOp) OnComplete() {
 	o.calledOnComplete = true
 	if r.cause == byTimeout {
 		require.True(r.t, o.waiting)
-		require.False(r.t, o.deadline.After(r.clk.Now()), "early")
+		require.False(r.t, o.deadline.After(r.clk.Now()), "expired early")
 		o.expiring = true
 		r.cover.expired++
 	} else {
@@ -84,7 +84,8 @@ type modelCoverage struct {
 	given, atOnce, second, completed, expired, cancelled, again, forced, forcedBefore, nested, keyless, handedBack int
 }
 
-// choices provides a run's decisions: a random generator or a fuzzer's bytes.
+// choices provides the random decisions of a run, from a generator or from a fuzzer's
+// bytes.
 type choices interface{ IntN(n int) int }
 
 type modelRun struct {
@@ -113,7 +114,7 @@ func newModelRun(t testing.TB, rng choices, cover *modelCoverage) *modelRun {
 	return r
 }
 
-// call runs f, a call of the purgatory, and returns how many operations it has completed.
+// call runs f, which calls the purgatory, and returns how many operations f completed.
 func (r *modelRun) call(forcing *modelOp, f func()) (completions int) {
 	cause, count, was := r.cause, r.count, r.forcing
 	r.cause, r.count, r.forcing = byCall, &completions, forcing
@@ -122,7 +123,7 @@ func (r *modelRun) call(forcing *modelOp, f func()) (completions int) {
 	return completions
 }
 
-// nested is called in callbacks, which may do the same as the test.
+// nested is called in callbacks. Sometimes it makes a random call.
 func (r *modelRun) nested() {
 	if r.depth < 3 && r.rng.IntN(3) == 0 {
 		r.depth++
@@ -215,7 +216,7 @@ func (r *modelRun) change() {
 		n := r.call(nil, func() { got = r.p.CheckAndComplete(key) })
 		require.Equal(r.t, n, got, "CheckAndComplete(%d)", key)
 		for _, o := range due {
-			require.False(r.t, o.waiting, "passed by")
+			require.False(r.t, o.waiting, "CheckAndComplete left a ready operation waiting")
 		}
 	case k < 10:
 		o := r.pick()
@@ -354,7 +355,7 @@ func TestPurgatory_Model(t *testing.T) {
 	}
 }
 
-// fuzzBytes takes choices from a fuzzer's bytes.
+// fuzzBytes makes choices from the bytes of a fuzzer.
 type fuzzBytes struct{ b []byte }
 
 func (f *fuzzBytes) IntN(n int) int {

@@ -8,33 +8,38 @@ import (
 	"go.uber.org/atomic"
 )
 
-// An Operation is a request that cannot be answered yet: it waits until a condition holds
-// or a timeout passes. A type becomes an Operation by embedding [Delayed] and having the
-// three methods.
+// An Operation is a request that cannot be answered yet. It waits until a condition
+// holds or a timeout passes. A type becomes an Operation by embedding [Delayed] and
+// having the three methods.
 //
-// An operation is completed once, by whichever comes first: a check that finds its
-// condition true, ForceComplete, or its timeout.
+// An operation is completed once: by a check that finds its condition true, by
+// ForceComplete, or by its timeout.
 //
-// A panic in a method of the operation reaches the caller of TryCompleteElseWatch or
-// ForceComplete. In CheckAndComplete and at the timeout the panic goes to the panic
-// handler, and the other operations continue. A panic in TryComplete does not change the
-// state: an operation that was waiting still waits, with its timeout. An operation that
-// was being added is not watched, and may be added again. A panic in OnComplete does not
-// undo the completion. At the timeout OnExpiration runs even if OnComplete has panicked.
+// # Panics
+//
+//   - In TryCompleteElseWatch and ForceComplete, a panic of the operation reaches the
+//     caller.
+//   - In CheckAndComplete and at the timeout, the panic goes to the panic handler. The
+//     other operations continue.
+//   - After a panic in TryComplete, an operation that was waiting still waits, with its
+//     timeout. An operation that was being added is not watched, and may be added
+//     again.
+//   - After a panic in OnComplete, the operation is complete. At the timeout,
+//     OnExpiration still runs.
 type Operation[K comparable] interface {
-	// TryComplete reports whether the condition holds. If it returns true, the purgatory
-	// completes the operation. TryComplete runs under the operation's own lock, on the
-	// goroutine that checks. It runs on one goroutine at a time, and never after the
-	// operation is complete.
+	// TryComplete reports whether the condition holds. If it returns true, the
+	// purgatory completes the operation. TryComplete runs under the operation's own
+	// lock, on the goroutine that checks. It runs on one goroutine at a time, and never
+	// after the operation is complete.
 	//
 	// TryComplete should be quick. It may read anything, even [Delayed.IsCompleted] and
-	// the purgatory's gauges. It must not complete, check, cancel or start any operation:
-	// it would wait for an operation's lock while it holds one. Inside TryComplete,
-	// CancelForKey, Close and Shutdown always panic, before they change anything; the other
-	// methods panic only where they would have to wait.
+	// the purgatory's gauges. It must not complete, check, cancel or add any operation,
+	// because it already holds an operation's lock. Inside TryComplete, CancelForKey,
+	// Close and Shutdown always panic, and change nothing. The other methods panic only
+	// if they would have to wait.
 	TryComplete() bool
 	// OnComplete is called once, after the operation has been completed for any reason.
-	// At the timeout it is called before OnExpiration. Answer the request here.
+	// Answer the request here. At the timeout, OnExpiration is called next.
 	OnComplete()
 	// OnExpiration is called after OnComplete, if the timeout completed the operation.
 	OnExpiration()
@@ -62,24 +67,24 @@ type operation interface {
 //	 └──── added ───────────────────────────▶ waiting ───────────┘
 //	                                                checked, forced, expired
 //
-// Every transition happens under the operation's lock. A transition out of waiting also
-// takes the operation out of the lists of all its keys. So of all calls that race,
-// exactly one gets the operation. An idle operation can also be forced.
+// Every transition happens under the operation's lock. So if several calls race, only
+// one of them makes the transition. An operation that stops waiting also leaves the
+// lists of all its keys. ForceComplete also completes an idle operation.
 type Delayed[K comparable] struct {
 	mu sync.Mutex
-	// completed is set once, under mu.
+	// completed is set once, under mu. It may be read without mu.
 	completed atomic.Bool
 
-	// All below is guarded by mu.
+	// mu guards the fields below.
 
 	// op is the value that embeds this Delayed. It is nil until the operation is first
 	// added.
 	op operation
-	// nodes has one element for each key, in the key's list. It is nil unless the
+	// nodes has one node for each key, in that key's list. It is nil unless the
 	// operation waits. The shard of the first node counts the operation.
 	nodes []node[K]
-	// timer fires at the timeout. It is zero while the operation does not wait, and
-	// during the checks of TryCompleteElseWatch.
+	// timer fires at the timeout. It is zero unless the operation waits.
+	// TryCompleteElseWatch sets it after its checks.
 	timer timer.Handle
 }
 
@@ -99,13 +104,12 @@ func (d *Delayed[K]) delayed() *Delayed[K] { return d }
 // be running. IsCompleted takes no lock.
 func (d *Delayed[K]) IsCompleted() bool { return d.completed.Load() }
 
-// ForceComplete completes the operation, whether its condition holds or not, and runs its
-// OnComplete. It reports false if the operation was already completed. ForceComplete
-// waits for a running TryComplete of the operation.
+// ForceComplete completes the operation, whether its condition holds or not, and runs
+// its OnComplete. It reports false if the operation was already completed.
+// ForceComplete waits for a running TryComplete of the operation.
 //
-// An operation that is not waiting can be completed too: before it is added to a
-// purgatory, or after CancelForKey. If it has never been added, OnComplete runs when it
-// is added.
+// ForceComplete also completes an operation that is not waiting. If the operation has
+// never been added, OnComplete runs when it is added.
 func (d *Delayed[K]) ForceComplete() bool {
 	if d.completed.Load() {
 		return false
@@ -132,33 +136,33 @@ func (d *Delayed[K]) lock() {
 	}
 }
 
-// enter adds an operation: it completes the operation if the condition holds, and
-// otherwise makes it wait. run reports whether the caller must run OnComplete. byThisCall
-// reports whether this call completed the operation.
+// enter adds an operation. It completes the operation if the condition holds, and
+// otherwise makes it wait. runOnComplete reports whether the caller must run
+// OnComplete. byThisCall reports whether this call completed the operation.
 //
-// enter holds the lock from the first check to the start of the timer. The condition may
-// become true between the two checks. If CheckAndComplete runs before the operation is in
-// the key's list, the second check sees the condition. If CheckAndComplete runs later, it
-// finds the operation in the list, and waits for the lock. All other calls that complete
-// the operation wait for the lock too, so no timer is started for a complete operation.
-func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Duration, keys []K) (run, byThisCall bool, err error) {
+// enter checks the condition twice, and holds d.mu until the timer has started. Suppose
+// that the condition becomes true between the checks, and CheckAndComplete is called.
+// If that call comes before the operation is in the key's list, the second check sees
+// the condition. If it comes later, it finds the operation in the list, and waits for
+// d.mu. ForceComplete waits for d.mu too, so no timer starts for a complete operation.
+func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Duration, keys []K) (runOnComplete, byThisCall bool, err error) {
 	d.lock()
-	waits := false
+	waiting := false
 	defer func() {
-		if !waits && d.nodes != nil {
-			d.leaveLocked(refused) // TryComplete has panicked, or there was an error
+		if !waiting && d.nodes != nil {
+			d.leaveListsLocked(refused) // TryComplete has panicked, or there was an error
 		}
 		d.mu.Unlock()
 	}()
 	if d.nodes != nil {
-		waits = true
+		waiting = true
 		panic("purgatory: TryCompleteElseWatch: the operation is already waiting")
 	}
 	if d.completed.Load() {
 		// If ForceComplete was called before the operation was added, OnComplete must run
 		// now.
-		run, d.op = d.op == nil, op
-		return run, false, nil
+		runOnComplete, d.op = d.op == nil, op
+		return runOnComplete, false, nil
 	}
 	d.op = op
 	if p.closed.Load() {
@@ -178,12 +182,12 @@ func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Durati
 	if d.timer, err = p.s.Start(timeout, d.nodes[0].expire); err != nil {
 		return false, false, err
 	}
-	waits = true
+	waiting = true
 	return false, false, nil
 }
 
-// watchLocked puts the operation into the lists of its keys. If it fails, or hashing a
-// key panics, the operation may already be in some of them.
+// watchLocked puts the operation into the lists of its keys. If watchLocked fails or
+// panics, the operation may already be in some of these lists.
 func (d *Delayed[K]) watchLocked(p *Purgatory[K], keys []K) error {
 	keys = distinct(keys)
 	d.nodes = make([]node[K], max(len(keys), 1))
@@ -199,25 +203,24 @@ func (d *Delayed[K]) watchLocked(p *Purgatory[K], keys []K) error {
 	return nil
 }
 
-// linkLocked appends the operation's i-th node to the list that of returns. It calls of
-// under the shard's lock.
-func (d *Delayed[K]) linkLocked(sh *shard[K], i int, of func(*shard[K]) *list[K]) error {
+// linkLocked appends the operation's i-th node to the list that listOf returns. It
+// calls listOf under the lock of sh.
+func (d *Delayed[K]) linkLocked(sh *shard[K], i int, listOf func(*shard[K]) *list[K]) error {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.closed {
 		return ErrClosed
 	}
 	d.nodes[i].owner = d
-	sh.linkLocked(of(sh), &d.nodes[i])
+	sh.linkLocked(listOf(sh), &d.nodes[i])
 	if i == 0 {
-		sh.n.enter()
+		sh.counts.enter()
 	}
 	return nil
 }
 
-// completeLocked completes the operation for a reason other than its timeout. The
-// operation must not be complete. The caller runs OnComplete after it has released the
-// lock.
+// completeLocked completes the operation, which must not be complete, for a reason
+// other than its timeout. The caller runs OnComplete after it has released the lock.
 func (d *Delayed[K]) completeLocked() {
 	d.completed.Store(true)
 	d.withdrawLocked(completed)
@@ -228,13 +231,13 @@ func (d *Delayed[K]) completeLocked() {
 func (d *Delayed[K]) withdrawLocked(why outcome) {
 	if d.nodes != nil {
 		d.timer.Stop()
-		d.leaveLocked(why)
+		d.leaveListsLocked(why)
 	}
 }
 
-// leaveLocked takes the operation out of the lists of all its keys. Afterwards only the
+// leaveListsLocked takes the operation out of the lists of all its keys. Afterwards only the
 // snapshots of running checks refer to the operation.
-func (d *Delayed[K]) leaveLocked(why outcome) {
+func (d *Delayed[K]) leaveListsLocked(why outcome) {
 	for i := range d.nodes {
 		l := d.nodes[i].list
 		if l == nil {
@@ -244,7 +247,7 @@ func (d *Delayed[K]) leaveLocked(why outcome) {
 		sh.mu.Lock()
 		sh.unlinkLocked(&d.nodes[i])
 		if i == 0 {
-			sh.n.leave(why)
+			sh.counts.leave(why)
 		}
 		sh.mu.Unlock()
 	}
@@ -252,19 +255,21 @@ func (d *Delayed[K]) leaveLocked(why outcome) {
 }
 
 // checkSome calls TryComplete of the operations in ns that still wait, in order, and
-// completes those that return true. If one panics, checkSome returns early, with the
-// nodes that remain. One deferred function serves many operations: two for each operation
-// would take a fifth of the time (BenchmarkCheckAndComplete_Watchers).
+// completes those that return true. After a panic it returns early, with the nodes that
+// remain.
+//
+// All operations share one deferred function. Two for each operation would take a fifth
+// of the time (BenchmarkCheckAndComplete_Watchers).
 func (p *Purgatory[K]) checkSome(ns []*node[K], completed *int) (remaining []*node[K]) {
-	var asked *Delayed[K] // the operation whose method is running, or nil
+	var running *Delayed[K] // the operation whose method runs now, or nil
 	locked := false
 	defer func() {
 		if locked {
-			asked.mu.Unlock()
+			running.mu.Unlock()
 		}
-		if asked != nil {
+		if running != nil {
 			if v := recover(); v != nil {
-				p.report(v)
+				p.reportPanic(v)
 			}
 		}
 	}()
@@ -276,7 +281,7 @@ func (p *Purgatory[K]) checkSome(ns []*node[K], completed *int) (remaining []*no
 			d.mu.Unlock()
 			continue
 		}
-		asked, locked = d, true
+		running, locked = d, true
 		op, done := d.op, try(d.op)
 		if done {
 			d.completeLocked()
@@ -287,12 +292,13 @@ func (p *Purgatory[K]) checkSome(ns []*node[K], completed *int) (remaining []*no
 			*completed++ // even if OnComplete panics
 			op.OnComplete()
 		}
-		asked = nil
+		running = nil
 	}
 	return remaining
 }
 
-// take removes the operation, uncompleted, if it still waits in n.
+// take removes the operation without completing it. ok is false if the operation no
+// longer waits in n's list.
 func (n *node[K]) take(why outcome) (op Operation[K], ok bool) {
 	d := n.owner
 	d.lock()
@@ -305,8 +311,8 @@ func (n *node[K]) take(why outcome) (op Operation[K], ok bool) {
 }
 
 // expire is called by the timer, on the operation's first node. If the operation was
-// removed after the timer had fired, it no longer waits in n, even if it has been added
-// again since.
+// removed after the timer had fired, n is in no list and expire does nothing. This also
+// holds if the operation has been added again, because it then has new nodes.
 func (n *node[K]) expire() {
 	d := n.owner
 	d.lock()
@@ -315,24 +321,23 @@ func (n *node[K]) expire() {
 		return
 	}
 	p, op := n.list.shard.p, d.op
-	// Count the expiry before the operation leaves the lists: a Close that no longer
-	// finds the operation in a list then finds it in expiring.
+	// Count the expiry before the operation leaves the lists. So if Close no longer
+	// finds the operation in a list, Shutdown waits for its callbacks.
 	p.expiring.Add(1)
 	d.completed.Store(true)
-	d.leaveLocked(expired)
+	d.leaveListsLocked(expired)
 	d.mu.Unlock()
-	// Deferred, so that both run even if a callback ends the goroutine.
+	// Deferred, so that both calls happen even if a callback ends the goroutine.
 	defer p.expiring.Add(-1)
 	defer p.guard(op.OnExpiration)
 	p.guard(op.OnComplete)
 }
 
-// fewKeys is the number of keys up to which comparing each with each is faster than a
-// map.
+// Up to fewKeys keys, comparing each with each is faster than a map.
 const fewKeys = 16
 
-// distinct returns keys without repetitions, in the order of their first appearance. It
-// does not change keys, and copies them only if one is repeated.
+// distinct returns keys without repetitions, in the order of first appearance. It does
+// not change keys. If no key is repeated, it returns keys itself.
 func distinct[K comparable](keys []K) []K {
 	var seen map[K]struct{}
 	if len(keys) > fewKeys {

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-func (p *Purgatory[K]) report(v any) {
+func (p *Purgatory[K]) reportPanic(v any) {
 	p.panics.Inc()
 	p.onPanic(v, debug.Stack())
 }
@@ -16,7 +16,7 @@ func (p *Purgatory[K]) report(v any) {
 func (p *Purgatory[K]) guard(f func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			p.report(v)
+			p.reportPanic(v)
 		}
 	}()
 	f()

@@ -70,14 +70,14 @@ func TestPurgatory_PanicAtTheTimeout(t *testing.T) {
 	good := watch(t, p, new(op), time.Second, "a")
 	clk.Advance(time.Second)
 	require.Equal(t, []any{"in OnComplete", "in OnExpiration"}, ps.values)
-	require.EqualValues(t, 1, bad.expired.Load(), "OnExpiration runs all the same")
+	require.EqualValues(t, 1, bad.expired.Load(), "OnExpiration runs after a panic of OnComplete")
 	require.EqualValues(t, 1, good.expired.Load())
 	empty(t, p, s)
 	err := p.Shutdown(t.Context())
-	require.NoError(t, err, "Shutdown waits for nobody")
+	require.NoError(t, err, "no callback is running")
 }
 
-// The caller of TryCompleteElseWatch gets a panic of TryComplete. Nothing of the
+// A panic of TryComplete reaches the caller of TryCompleteElseWatch. Nothing of the
 // operation remains in the purgatory.
 func TestTryCompleteElseWatch_PanicInTryComplete(t *testing.T) {
 	for at := int32(1); at <= 2; at++ {
@@ -126,7 +126,7 @@ func TestPurgatory_Goexit(t *testing.T) {
 		go func() {
 			defer close(done)
 			f()
-			t.Error("the goroutine went on")
+			t.Error("the goroutine continued after Goexit")
 		}()
 		<-done
 	}
@@ -145,7 +145,7 @@ func TestPurgatory_Goexit(t *testing.T) {
 
 	o = watch(t, p, &op{onComplete: func() { runtime.Goexit() }}, time.Millisecond, "a")
 	require.Eventually(t, func() bool { return o.expired.Load() == 1 }, 10*time.Second, time.Millisecond,
-		"OnExpiration runs all the same")
+		"OnExpiration runs after a panic of OnComplete")
 	err := p.Shutdown(context.Background())
 	require.NoError(t, err)
 	empty(t, p, s)

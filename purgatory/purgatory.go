@@ -13,39 +13,41 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A Purgatory holds operations, each of which waits for a check of one of its keys or for
-// its timeout. Make one with [New]. Any goroutine may call its methods, and so may
-// OnComplete and OnExpiration. [Operation] says what TryComplete may call.
+// A Purgatory holds operations. Each operation waits for a check of one of its keys, or
+// for its timeout. Make a Purgatory with [New]. Any goroutine may call its methods, and
+// so may OnComplete and OnExpiration. [Operation] says what TryComplete may call.
 type Purgatory[K comparable] struct {
-	// panics comes first, because there 64 bits are aligned on 32-bit machines too.
+	// panics is the first field, so that it is 64-bit aligned on 32-bit machines.
 	panics atomic.Uint64
 
-	// Set by New.
+	// New sets these fields.
 
 	s       *timer.Scheduler
 	seed    maphash.Seed
-	shards  []shard[K] // a power of two
+	shards  []shard[K] // their number is a power of two
 	onPanic func(v any, stack []byte)
 
-	// closed is set by Close before it closes the shards one by one. Close holds closing
-	// until it is done, so that a second Close returns only when all operations are in
-	// leftover. closing is locked before a shard's lock and an operation's.
+	// Close sets closed, and then closes the shards one by one. It holds closeMu
+	// meanwhile, so that a second Close returns only when all operations are in
+	// leftover. closeMu is locked before the locks of operations and shards.
 	closed  atomic.Bool
-	closing sync.Mutex
-	// expiring counts the timeouts whose callbacks are running.
+	closeMu sync.Mutex
+	// expiring counts the expired operations whose callbacks are running.
 	expiring latch.Latch
-	// leftover has the operations that waited at Close, until TakeLeftover takes them.
+	// leftover holds the operations that waited at Close, until TakeLeftover returns
+	// them.
 	leftover struct {
 		sync.Mutex
 		ops []Operation[K]
 	}
-	// snapshots recycles the slices of snapshot, of type *[]*node[K].
+	// snapshots recycles the slices that the method snapshot returns, of type
+	// *[]*node[K].
 	snapshots sync.Pool
 }
 
-// New returns a Purgatory that uses timers of s for its timeouts. Shut the Purgatory down
-// before you close s: an operation whose timer s has handed back waits without a timeout.
-// New panics if s is nil.
+// New returns a Purgatory that uses timers of s for its timeouts. Shut the Purgatory
+// down before you close s. Otherwise operations may be left without a timeout. New
+// panics if s is nil.
 func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 	if s == nil {
 		panic("purgatory: New with a nil Scheduler")
@@ -65,38 +67,40 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 }
 
 // TryCompleteElseWatch completes the operation if its condition holds. Otherwise the
-// operation waits for its keys. TryCompleteElseWatch reports true if this call completed
-// the operation; then OnComplete has run. If it reports false, another goroutine may have
-// completed the operation before the call returns.
+// operation waits for its keys. It reports true if this call completed the operation,
+// and OnComplete has then run. If it reports false, the operation may already have been
+// completed by another goroutine.
 //
-// TryComplete runs at most twice, whatever the number of keys: at the start, and after
-// the operation has been put into the lists of all its keys, in case the condition became
-// true in between. Then the timeout begins. A timeout of zero or less expires at once, on
-// the Scheduler's executor. Repeated keys count once. Without keys the operation waits
-// for its timeout or a ForceComplete.
+// TryComplete runs at most twice, whatever the number of keys: at the start, and when
+// the operation is in the lists of all its keys. The second run finds a condition that
+// became true in between. Then the timeout begins. A timeout of zero or less expires at
+// once, on the Scheduler's executor. Repeated keys count once. Without keys the
+// operation waits for its timeout or a ForceComplete.
 //
-// The error is [ErrClosed], or the Scheduler's if it refused the timer: [timer.ErrClosed]
-// or [timer.ErrTooManyPending]. Then the operation is neither complete nor watched, and
-// none of its callbacks will run. It may be added again.
+// The error is [ErrClosed] if the Purgatory is closed. If the Scheduler refuses the
+// timer, it is [timer.ErrClosed] or [timer.ErrTooManyPending]. After an error the
+// operation is neither complete nor watched, and none of its callbacks will run. It may
+// be added again.
 //
-// If the operation is already complete, TryCompleteElseWatch only runs an OnComplete that
-// has not run. It panics if the operation is nil or waiting, or if a key is not equal to itself, such as NaN.
+// If the operation is already complete, TryCompleteElseWatch only runs OnComplete, and
+// only if OnComplete has not run. It panics if the operation is nil or waiting, or if a
+// key is not equal to itself, such as NaN.
 func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Duration, keys ...K) (completed bool, err error) {
 	p.mustBeMade()
 	if op == nil {
 		panic("purgatory: TryCompleteElseWatch with a nil Operation")
 	}
-	run, byThisCall, err := op.delayed().enter(p, op, timeout, keys)
-	if run {
+	runOnComplete, byThisCall, err := op.delayed().enter(p, op, timeout, keys)
+	if runOnComplete {
 		op.OnComplete()
 	}
 	return byThisCall, err
 }
 
-// CheckAndComplete calls TryComplete of every operation that waits for key, in the order
-// in which they were added, completes those that return true, and returns their number.
-// When it returns, each operation that was waiting at the time of the call has been
-// checked since, or another goroutine has completed or removed it.
+// CheckAndComplete calls TryComplete of every operation that waits for key, in the
+// order in which they were added. It completes those that return true, and returns
+// their number. When CheckAndComplete returns, each operation that was waiting at the
+// start has been checked, completed or removed.
 //
 // CheckAndComplete waits for a running TryComplete, so do not call it while you hold a
 // lock that a TryComplete takes. It is O(n) for n operations that wait for the key.
@@ -113,11 +117,11 @@ func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
 }
 
 // CancelForKey removes all operations that wait for key, stops their timeouts, and
-// returns them, in the order in which they were added. They no longer wait for any of
-// their keys. They are not completed, and none of their callbacks runs. The caller may
-// complete them with ForceComplete, or add them to a purgatory again.
+// returns them, in the order in which they were added. The operations leave the lists
+// of their other keys too. They are not completed, and none of their callbacks runs.
+// The caller may complete them with ForceComplete, or add them to a purgatory again.
 func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
-	refuseInsideTryComplete() // before it removes any operation, which a panic would lose
+	refuseInsideTryComplete() // before any operation is removed: a panic would lose it
 	ns := p.snapshot(key)
 	if ns == nil {
 		return nil
@@ -126,12 +130,12 @@ func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
 	return takeAll(nil, *ns, cancelled)
 }
 
-// Len returns the number of waiting operations. It is exact while no operation is
-// added, completed or removed. It is O(shards).
+// Len returns the number of waiting operations. It is exact if no operation is added,
+// completed or removed meanwhile. O(shards).
 func (p *Purgatory[K]) Len() int { return p.Stats().Delayed }
 
-// Watched returns the sum of the lengths of all keys' lists: an operation counts once for
-// each of its keys. Watched is exact under the same condition as Len. O(shards).
+// Watched returns the sum of the lengths of all keys' lists. An operation counts once
+// for each of its keys. Watched is exact under the same condition as Len. O(shards).
 func (p *Purgatory[K]) Watched() int { return p.Stats().Watched }
 
 // Stats returns the gauges and counts. O(shards).
@@ -141,7 +145,7 @@ func (p *Purgatory[K]) Stats() Stats {
 	for i := range p.shards {
 		sh := &p.shards[i]
 		sh.mu.Lock()
-		st.add(&sh.n)
+		st.add(&sh.counts)
 		st.Watched += sh.watched
 		st.Keys += len(sh.lists)
 		sh.mu.Unlock()
@@ -149,20 +153,21 @@ func (p *Purgatory[K]) Stats() Stats {
 	return st
 }
 
-// Close ends the Purgatory and returns nil. It refuses new operations. Operations that
-// were waiting stop waiting, and none is completed: [Purgatory.TakeLeftover] returns
-// them. Close does not wait for callbacks of expired operations, so a callback may call
-// it. Closing again does nothing, except that it waits for a Close on another goroutine.
+// Close ends the Purgatory, which then refuses new operations, and returns nil.
+// Operations that were waiting stop waiting, and are not completed:
+// [Purgatory.TakeLeftover] returns them. Close does not wait for callbacks of expired
+// operations, so a callback may call it. A second Close does nothing, but waits for the
+// first.
 func (p *Purgatory[K]) Close() error {
 	p.mustBeMade()
 	refuseInsideTryComplete() // before anything changes
-	// An expiry counts itself in expiring before its operation leaves any list. It holds
-	// the operation's lock, which take needs too. So for every operation there are two
-	// cases. Close finds it in a list, and the lock decides whether Close or the expiry
-	// gets it. Or the expiry is counted before Close returns.
+	// Close and an expiry may race for an operation. Both take the operation's lock,
+	// and the first one gets the operation. If the expiry is first, it has counted
+	// itself in expiring before the operation leaves any list. So Shutdown waits for
+	// it.
 	p.closed.Store(true)
-	p.closing.Lock()
-	defer p.closing.Unlock()
+	p.closeMu.Lock()
+	defer p.closeMu.Unlock()
 	var ns []*node[K]
 	for i := range p.shards {
 		sh := &p.shards[i]
@@ -213,8 +218,8 @@ func (p *Purgatory[K]) shardOf(key K) *shard[K] {
 	return &p.shards[maphash.Comparable(p.seed, key)&uint64(len(p.shards)-1)]
 }
 
-// snapshot returns a copy of the key's list, to be used without the shard's lock, or nil
-// if there is none.
+// snapshot returns a copy of the key's list, or nil if there is none. The caller needs
+// no lock to read the copy, and returns it with release.
 func (p *Purgatory[K]) snapshot(key K) *[]*node[K] {
 	sh := p.shardOf(key)
 	sh.mu.Lock()

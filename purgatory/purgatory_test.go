@@ -172,7 +172,8 @@ func TestPurgatory_NoTryCompleteAfterCompletion(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Each completion checks the same key and completes the next operation, a thousand deep.
+// OnComplete checks the same key, which completes the next operation, and so on a
+// thousand deep.
 func TestCheckAndComplete_Cascade(t *testing.T) {
 	p, s, _ := virtual(t)
 	const n = 1000
@@ -243,8 +244,8 @@ func TestPurgatory_KeepsNoKeyAlive(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// An operation is cancelled after its timer has fired, and added again. The callback of
-// the first timer, which has not run yet, must not affect it.
+// An operation is cancelled after its timer has fired, and then added again. The
+// callback of the first timer runs only afterwards, and must not affect the operation.
 func TestPurgatory_StaleTimeout(t *testing.T) {
 	var queued []func()
 	clk := timertest.NewClock(epoch)

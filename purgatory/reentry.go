@@ -5,21 +5,21 @@ import (
 	"runtime"
 )
 
-// A TryComplete runs under its operation's lock. If it completes, checks or removes its
-// own operation, it would wait for itself. If two TryCompletes do so with each other's
-// operations, both would wait for ever. So a goroutine that finds an operation's lock
-// taken searches its own stack before it waits, and panics if it finds a TryComplete.
+// TryComplete runs under its operation's lock. If it completes its own operation, it
+// waits for itself. If two TryCompletes complete each other's operations, both wait for
+// ever.
 //
-// Only calls that must wait, CancelForKey and Close search the stack. That takes about
-// half a microsecond.
+// So a goroutine that finds an operation's lock taken searches its own stack before it
+// waits. It panics if it finds a TryComplete. The search takes about half a
+// microsecond. Only CancelForKey, Close, and calls that must wait make it.
 
-// try calls an operation's TryComplete. It is a separate function, and not a generic one,
-// so that its frame can be found on a stack.
+// try calls an operation's TryComplete. It is not generic and not inlined, so that
+// refuseInsideTryComplete can find it on a stack.
 //
 //go:noinline
 func try(op operation) bool { return op.TryComplete() }
 
-var tryEntry = reflect.ValueOf(try).Pointer()
+var tryEntryPC = reflect.ValueOf(try).Pointer()
 
 // refuseInsideTryComplete panics if the calling goroutine is running a TryComplete.
 func refuseInsideTryComplete() {
@@ -27,8 +27,8 @@ func refuseInsideTryComplete() {
 	for skip := 2; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs[:])
 		for _, pc := range pcs[:n] {
-			if f := runtime.FuncForPC(pc - 1); f != nil && f.Entry() == tryEntry {
-				panic("purgatory: TryComplete waits for an operation's lock: it must only answer, and leave completing to the purgatory")
+			if f := runtime.FuncForPC(pc - 1); f != nil && f.Entry() == tryEntryPC {
+				panic("purgatory: TryComplete waits for an operation's lock: it must only report whether the condition holds")
 			}
 		}
 		if n < len(pcs) {

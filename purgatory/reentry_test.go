@@ -11,9 +11,9 @@ import (
 	"github.com/tickless/tickless/purgatory"
 )
 
-// A TryComplete that calls a method of its own operation would wait for itself. (In
-// Kafka, tryComplete itself completes the operation.) It panics instead, whatever method
-// it calls and however deep in the stack.
+// A TryComplete that calls a method of its own operation would wait for itself. So it
+// panics, whatever method it calls and however deep in the stack. In Kafka, tryComplete
+// itself completes the operation.
 func TestTryComplete_AsksForItself(t *testing.T) {
 	for name, call := range map[string]func(*purgatory.Purgatory[string], *op){
 		"ForceComplete":        func(_ *purgatory.Purgatory[string], o *op) { o.ForceComplete() },
@@ -35,7 +35,7 @@ func TestTryComplete_AsksForItself(t *testing.T) {
 			o := watch(t, p, new(op), time.Hour, "a", "own")
 			o.try = func() bool {
 				deep(100, func() { call(p, o) })
-				t.Error("the call came back")
+				t.Error("the call returned instead of panicking")
 				return false
 			}
 			require.Zero(t, p.CheckAndComplete("own"))
@@ -81,7 +81,7 @@ func TestTryComplete_CancelsForAKeyOfNobody(t *testing.T) {
 	watch(t, p, o, time.Hour, "a")
 	o.try = func() bool {
 		p.CancelForKey("nobody's")
-		t.Error("the call came back")
+		t.Error("the call returned instead of panicking")
 		return false
 	}
 	require.Zero(t, p.CheckAndComplete("a"))

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// A shard contains the lists of a share of the keys.
+// A shard holds the lists of some of the keys, under its own lock.
 type shard[K comparable] struct {
 	p *Purgatory[K]
 
 	mu sync.Mutex
-	// All below is guarded by mu.
+	// mu guards the fields below.
 
-	// lists has a list for each key that operations wait for. peak is the largest size of
-	// the map since it was made.
+	// lists maps each key that operations wait for to its list. peak is the largest
+	// size of this map since it was made.
 	lists map[K]*list[K]
 	peak  int
-	// spare is an unused list, or nil. Keys come and go, most often with one operation.
+	// spare is an empty list for the next new key, or nil. Many lists are short-lived.
 	spare *list[K]
 	// keyless is the list of the operations without a key. It counts neither in Watched
 	// nor in Keys.
@@ -24,29 +24,29 @@ type shard[K comparable] struct {
 	watched int
 	// closed is set once, by Close. No node is linked afterwards.
 	closed bool
-	n      counts
+	counts counts
 
-	_ [128]byte // keeps the locks of two shards out of one pair of cache lines
+	_ [128]byte // keeps the locks of two shards on different pairs of cache lines
 }
 
 // A list holds the operations that wait for one key, in the order in which they were
-// added. It is a ring through root.
+// added. It is circular: root is before the first node and after the last.
 type list[K comparable] struct {
 	shard *shard[K]
 	key   K
-	n     int
+	len   int
 	root  node[K]
 }
 
-// A node links an operation into one list. An operation gets new nodes each time that it
-// is added, so that an old node is recognized as stale.
+// A node links an operation into one list. An operation gets new nodes each time it is
+// added, so that old nodes can be told from new ones.
 type node[K comparable] struct {
 	// owner is set once.
 	owner *Delayed[K]
 	// prev and next are guarded by the shard's lock.
 	prev, next *node[K]
-	// list is the list that contains the node, or nil after the node has left. It is
-	// written under both the owner's lock and the shard's, and may be read under either.
+	// list is the list that contains the node, or nil after the node has left. Both the
+	// owner's lock and the shard's are held for writing, and either for reading.
 	list *list[K]
 }
 
@@ -83,25 +83,24 @@ func (sh *shard[K]) linkLocked(l *list[K], n *node[K]) {
 	n.list = l
 	n.prev, n.next = l.root.prev, &l.root
 	n.prev.next, l.root.prev = n, n
-	l.n++
+	l.len++
 	if l != &sh.keyless {
 		sh.watched++
 	}
 }
 
-// unlinkLocked takes n out of its list. If the list is then empty, it also removes the
-// list from the map, in the same critical section: so no node is linked to a list that is
-// no longer in the map.
+// unlinkLocked takes n out of its list. It also removes an empty list from the map, in
+// the same critical section. So no node is linked to a list that is not in the map.
 func (sh *shard[K]) unlinkLocked(n *node[K]) {
 	l := n.list
 	n.prev.next, n.next.prev = n.next, n.prev
 	n.prev, n.next, n.list = nil, nil, nil
-	l.n--
+	l.len--
 	if l == &sh.keyless {
 		return
 	}
 	sh.watched--
-	if l.n == 0 {
+	if l.len == 0 {
 		delete(sh.lists, l.key)
 		sh.shrinkLocked()
 		var none K
@@ -110,8 +109,8 @@ func (sh *shard[K]) unlinkLocked(n *node[K]) {
 	}
 }
 
-// shrinkLocked releases memory when few of many keys remain. A Go map does not do so by
-// itself. The copy costs O(1) for each key that has left.
+// shrinkLocked copies the map when few of many keys remain, because a Go map does not
+// shrink by itself. The copy costs O(1) for each key that has left.
 func (sh *shard[K]) shrinkLocked() {
 	const small = 64
 	if sh.peak <= small || len(sh.lists) > sh.peak/8 {

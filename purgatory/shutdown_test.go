@@ -35,7 +35,7 @@ func TestShutdown_HandsBackWhatWaits(t *testing.T) {
 	require.Len(t, pending, len(want))
 	clk.Advance(2 * time.Hour)
 	for _, o := range pending {
-		require.True(t, want[o], "handed back twice, or not to be")
+		require.True(t, want[o], "handed back twice, or was not waiting")
 		delete(want, o)
 		require.False(t, o.(*op).IsCompleted(), "completed silently")
 		require.Zero(t, o.(*op).completed.Load()+o.(*op).expired.Load())
@@ -70,13 +70,13 @@ func TestPurgatory_UseAfterShutdown(t *testing.T) {
 	require.True(t, refused.ForceComplete())
 	require.EqualValues(t, 1, refused.completed.Load())
 	require.False(t, waits.IsCompleted())
-	require.True(t, waits.ForceComplete(), "what was handed back is the caller's to complete")
+	require.True(t, waits.ForceComplete(), "the caller may complete an operation that was handed back")
 	require.EqualValues(t, 1, waits.completed.Load())
 	empty(t, p, s)
 }
 
 // Shutdown runs while an operation is being added. Either the operation is handed back,
-// or TryCompleteElseWatch returns the error: never both, never neither.
+// or TryCompleteElseWatch returns the error, but not both.
 func TestShutdown_RacesWithStarts(t *testing.T) {
 	for range 100 {
 		s := timer.New()
@@ -119,7 +119,7 @@ func TestShutdown_RacesWithStarts(t *testing.T) {
 	}
 }
 
-// A Close while another goroutine calls Close returns only when TakeLeftover has all
+// A Close that runs at the same time as another returns only when TakeLeftover has all
 // operations.
 func TestClose_WhileAnotherCloses(t *testing.T) {
 	s := timer.New()
@@ -151,7 +151,7 @@ func TestShutdown_WaitsForCallbacks(t *testing.T) {
 	defer cancel()
 	pending, err := shutDown(ctx, p)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Equal(t, []purgatory.Operation[string]{waits}, pending, "handed back all the same")
+	require.Equal(t, []purgatory.Operation[string]{waits}, pending, "handed back although a callback is running")
 	time.AfterFunc(5*time.Millisecond, func() { close(proceed) })
 	pending, err = shutDown(t.Context(), p)
 	require.NoError(t, err)

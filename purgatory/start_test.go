@@ -17,8 +17,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// The condition becomes true while the operation is put into the lists. The second check
-// sees it. Afterwards neither a list nor a timer refers to the operation.
+// The condition becomes true while the operation is put into the lists. The second
+// check sees it. Afterwards no list or timer refers to the operation.
 func TestTryCompleteElseWatch_CompletedByTheSecondCheck(t *testing.T) {
 	p, s, clk := virtual(t)
 	o := new(op)
@@ -28,13 +28,13 @@ func TestTryCompleteElseWatch_CompletedByTheSecondCheck(t *testing.T) {
 	require.True(t, done)
 	require.EqualValues(t, 1, o.completed.Load())
 	empty(t, p, s)
-	require.Zero(t, s.Stats().Started, "a timer")
+	require.Zero(t, s.Stats().Started, "no timer is started")
 	clk.Advance(time.Hour)
 	require.Zero(t, o.expired.Load())
 }
 
-// A call that completes the operation while it is being added waits until the operation's
-// timer is started. So no timer remains.
+// Calls that complete an operation while it is being added wait until its timer has
+// started. Then they stop the timer.
 func TestTryCompleteElseWatch_CompletedMeanwhile(t *testing.T) {
 	for name, complete := range map[string]func(*purgatory.Purgatory[string], *op){
 		"force": func(_ *purgatory.Purgatory[string], o *op) { o.ForceComplete() },
@@ -109,7 +109,7 @@ func TestTryCompleteElseWatch_TimeoutOfZeroOrLess(t *testing.T) {
 	for _, timeout := range []time.Duration{0, -1, math.MinInt64} {
 		o := watch(t, p, new(op), timeout, "a")
 		require.EqualValues(t, 2, o.asked.Load())
-		require.Zero(t, o.completed.Load(), "inside the call")
+		require.Zero(t, o.completed.Load(), "OnComplete ran inside TryCompleteElseWatch")
 		clk.Advance(0)
 		require.EqualValues(t, 1, o.expired.Load())
 
@@ -170,11 +170,11 @@ func TestForceComplete_BeforeItWasGiven(t *testing.T) {
 	require.True(t, o.ForceComplete())
 	require.True(t, o.IsCompleted())
 	require.False(t, o.ForceComplete())
-	require.Zero(t, o.completed.Load(), "nobody knows yet what to run")
+	require.Zero(t, o.completed.Load(), "the operation has not been added")
 	for range 2 {
 		done, err := p.TryCompleteElseWatch(o, time.Hour, "a")
 		require.NoError(t, err)
-		require.False(t, done, "it was ForceComplete that completed it")
+		require.False(t, done, "ForceComplete has completed it")
 		require.EqualValues(t, 1, o.completed.Load())
 		require.Zero(t, o.asked.Load())
 	}
@@ -186,7 +186,7 @@ func TestTryCompleteElseWatch_OperationThatWaitsPanics(t *testing.T) {
 	o := watch(t, p, new(op), time.Hour, "a")
 	require.PanicsWithValue(t, "purgatory: TryCompleteElseWatch: the operation is already waiting",
 		func() { p.TryCompleteElseWatch(o, time.Hour, "b") })
-	require.Equal(t, 1, p.Len(), "it waits on")
+	require.Equal(t, 1, p.Len(), "it still waits")
 	require.True(t, o.ForceComplete())
 	empty(t, p, s)
 }

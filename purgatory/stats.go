@@ -1,7 +1,7 @@
 package purgatory
 
-// Stats holds the gauges and counts of a Purgatory. While no operation is added,
-// completed or removed,
+// Stats holds the gauges and counts of a Purgatory. If no operation is added, completed
+// or removed meanwhile, they satisfy
 //
 //	Entered = Completed + Expired + Cancelled + HandedBack + Delayed
 type Stats struct {
@@ -35,12 +35,13 @@ const (
 	expired
 	cancelled
 	handedBack
-	// refused means that adding the operation failed. It then counts as never entered.
+	// refused means that adding the operation failed. The operation counts as never
+	// entered.
 	refused
 )
 
-// counts is a shard's part of Stats, for the operations whose first key belongs to the
-// shard. The shard's lock guards it.
+// counts is a shard's part of Stats. It counts the operations whose first key belongs
+// to the shard. The shard's lock guards it.
 type counts struct {
 	delayed   int
 	entered   uint64

@@ -24,7 +24,7 @@ func stressFor() time.Duration {
 	return 2 * time.Second
 }
 
-// A stressed operation checks the order of its own events. The test checks their numbers
+// A stressed operation checks the order of its own calls. The test checks their numbers
 // at the end.
 type stressed struct {
 	purgatory.Delayed[int]
@@ -35,8 +35,8 @@ type stressed struct {
 
 	trying             atomic.Bool
 	completed, expired atomic.Int32
-	// told counts the calls that reported the completion. handed counts the calls that
-	// removed the operation and did not add it again.
+	// told counts the calls that returned true. handed counts the calls that removed
+	// the operation and did not add it again.
 	told, handed atomic.Int32
 }
 
@@ -76,12 +76,12 @@ func TestStress_AllAtOnce(t *testing.T) {
 		stressRound(t, rounds)
 	}
 	t.Logf("%d rounds", rounds)
-	require.Less(t, heap()-before, 1_000_000, "bytes left")
+	require.Less(t, heap()-before, 1_000_000, "bytes that stay in use")
 }
 
-// warmGoroutines runs n goroutines at once. The runtime keeps memory for each goroutine
-// that has ever run, for the next one, and counts it as heap. A pool may start very many
-// workers while processors are busy.
+// warmGoroutines runs n goroutines at once. The runtime keeps the memory of ended
+// goroutines for new ones, and counts it as heap. After the warm-up this memory no
+// longer grows.
 func warmGoroutines(n int) {
 	var wg sync.WaitGroup
 	over := make(chan struct{})
@@ -97,7 +97,8 @@ func stressRound(t *testing.T, round int) {
 	s := timer.New()
 	p := purgatory.New[int](s, purgatory.WithShards(1<<(round%4)))
 	all := make([][]*stressed, goroutines)
-	// Operations are removed while these two differ, or while shutdown is set.
+	// begun and ended count calls of CancelForKey. While they differ, or after shutdown
+	// is set, operations may be removed.
 	var begun, ended atomic.Int64
 	var shutdown atomic.Bool
 	stop := make(chan struct{})
@@ -137,7 +138,7 @@ func stressRound(t *testing.T, round int) {
 						p.CheckAndComplete(o.keys[rng.IntN(len(o.keys))])
 						waited := o.handed.Load() == 0 && quiet == cancels && begun.Load() == cancels && !shutdown.Load()
 						if waited && !o.IsCompleted() {
-							t.Error("a check passed an operation by")
+							t.Error("CheckAndComplete left a ready operation waiting")
 						}
 					}
 				case 5:
@@ -160,7 +161,7 @@ func stressRound(t *testing.T, round int) {
 							}
 						default:
 							// The operation is not added again. It is neither completed
-							// nor lost, unless it is forced.
+							// nor lost, unless another goroutine forces it.
 							o.handed.Inc()
 						}
 					}
