@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// Tests of jobs with a Schedule when the wall clock is set, and when time passes during a
-// reading of it.
+// Tests of jobs with a Schedule. The wall clock is set, or time passes while a job
+// reads it.
 
 // The wall clock is set forward, past several occurrences. The job notices within a
 // minute, and runs once for all of them.
@@ -35,8 +35,8 @@ func TestCalendar_WallClockSetForward(t *testing.T) {
 	require.Len(t, runs, 2)
 	require.Equal(t, epoch.Add(6*time.Hour), runs[1])
 
-	// The clock is set forward, but not past the occurrence, which comes sooner by that
-	// much, to the tick.
+	// The clock is set forward, but not past the occurrence. The occurrence comes
+	// earlier by as much, to the tick.
 	clk.SetWall(epoch.Add(6*time.Hour + 58*time.Minute + 30*time.Second))
 	clk.Advance(90*time.Second - 1)
 	require.Len(t, runs, 2)
@@ -175,7 +175,8 @@ func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 		require.Len(t, runs, 4, by)
 		require.True(t, j.Stop())
 
-		// A series with a shorter period waits until its times have come.
+		// A series with a short period waits until the clock shows the time of its next
+		// occurrence again.
 		runs = nil
 		jobs.Calendar(s, everySecond, f)
 		clk.Advance(10 * time.Second)
@@ -189,9 +190,9 @@ func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 	}
 }
 
-// The model sets the wall clock to any time, and any call of Next may panic. No
-// occurrence runs twice, unless the clock was set back by more than a minute. After the
-// clock has been left alone for two minutes, all runs are on time again.
+// The test sets the wall clock to random times, and some calls of Next panic. No
+// occurrence runs twice, unless the clock was set back by more than a minute. Two
+// minutes after the last change, all runs are on time again.
 func TestCalendar_WallClockModel(t *testing.T) {
 	rng := newRand(t)
 	// Whole ticks, so that nothing is rounded.
@@ -271,8 +272,9 @@ func (c *hookClock) Wall() time.Time {
 	return w
 }
 
-// A run ends at the very moment of the next occurrence. That occurrence comes at various
-// moments of the search for it. It may be skipped, and the one after it is kept.
+// The next occurrence comes just after a run, while the job reads the clock, calls the
+// schedule or sets its timer. The job may skip that occurrence, but not the one after
+// it.
 func TestCalendar_RunEndsAtTheNextOccurrence(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -330,9 +332,9 @@ func TestCalendar_RunEndsAtTheNextOccurrence(t *testing.T) {
 	}
 }
 
-// The job notices that the clock was set back by more than a minute, at whatever moment
-// between two readings. If the clock is set back by less, the job never calls the
-// schedule again.
+// The clock is set back at various times after a run. If it is set back by more than a
+// minute, the job notices within a minute and calls the schedule. Otherwise it does not
+// call the schedule.
 func TestCalendar_WallClockSetBackAtAnyMoment(t *testing.T) {
 	for _, by := range []time.Duration{59 * time.Second, time.Minute, 61 * time.Second, 90 * time.Second, 119 * time.Second, 121 * time.Second, time.Hour} {
 		for since := time.Duration(0); since <= 3*time.Minute; since += 7 * time.Second {
@@ -350,10 +352,10 @@ func TestCalendar_WallClockSetBackAtAnyMoment(t *testing.T) {
 			noticed := by > time.Minute
 			require.Equal(t, noticed, asked > 2, "%v back, %v after a run", by, since)
 
-			// The occurrence is repeated if the clock had not reached it when the job
-			// read the clock.
-			look := since.Truncate(time.Minute) + time.Minute
-			again := noticed && look-by < 0
+			// The occurrence is repeated if it was still ahead when the job read the
+			// clock.
+			readAt := since.Truncate(time.Minute) + time.Minute
+			again := noticed && readAt-by < 0
 			clk.AdvanceTo(clk.Now().Add(epoch.Add(time.Hour + 30*time.Minute).Sub(clk.Wall())))
 			require.Equal(t, again, len(runs) == 2, "%v back, %v after a run: %v", by, since, runs)
 			s.Close()

@@ -57,7 +57,7 @@ func TestCalendar(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// Occurrences far apart: the checks of the wall clock in between run nothing.
+// The job reads the wall clock between occurrences, and runs nothing.
 func TestCalendar_FarApart(t *testing.T) {
 	s, clk := virtual(t)
 	a, b := epoch.Add(36*time.Hour+time.Second/3), epoch.Add(100*time.Hour)
@@ -89,7 +89,7 @@ func TestCalendar_EndsWhenNextIsZero(t *testing.T) {
 	var j *jobs.Job
 	j = must(jobs.Calendar(s, at(epoch.Add(time.Second), epoch.Add(2*time.Second)), func() {
 		if n++; n == 2 {
-			require.Zero(t, j.Next(), "in the last run it is over")
+			require.Zero(t, j.Next(), "the series is over during the last run")
 			require.False(t, j.Stop())
 		}
 	}))
@@ -102,8 +102,8 @@ func TestCalendar_EndsWhenNextIsZero(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// RussellLuo: a schedule whose first Next was an hour ago ran 3,601 times in 100 ms to
-// catch up.
+// A bug of RussellLuo/timingwheel: a schedule whose first time was an hour ago ran
+// 3,601 times in 100 ms.
 func TestCalendar_RussellLuo_NextAnHourBack(t *testing.T) {
 	s, clk := virtual(t)
 	last := clk.Now().Add(-time.Hour)
@@ -133,7 +133,7 @@ func TestCalendar_RussellLuo_NextAnHourBack(t *testing.T) {
 }
 
 // The goroutine that calls Calendar makes the first call of the schedule. No two calls
-// overlap, although each takes longer than the time to the next occurrence.
+// overlap, although each takes longer than the time between occurrences.
 func TestCalendar_IsAskedByOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
@@ -148,7 +148,7 @@ func TestCalendar_IsAskedByOneAtATime(t *testing.T) {
 			runs.Add(1)
 			time.Sleep(3 * time.Millisecond)
 		}))
-		require.EqualValues(t, 1, asked.Load(), "it was asked before Repeat returned")
+		require.EqualValues(t, 1, asked.Load(), "the schedule was called before Calendar returned")
 		time.Sleep(time.Second)
 		require.True(t, j.Stop())
 		require.Greater(t, runs.Load(), int32(50))
@@ -210,16 +210,16 @@ func TestCalendar_NextPanics(t *testing.T) {
 	clk.Advance(time.Second)
 	require.Equal(t, 11, runs, "the run that was due is made")
 	require.Equal(t, 1, panics)
-	require.Equal(t, epoch.Add(11*time.Second), j.Next(), "the last that is known")
+	require.Equal(t, epoch.Add(11*time.Second), j.Next(), "the last known occurrence")
 	clk.Advance(10*time.Minute - 1)
-	require.Equal(t, 10, panics, "it is asked again once a minute")
+	require.Equal(t, 10, panics, "the schedule is called again once a minute")
 	require.Equal(t, 11, runs, "no more than were due")
 	require.Equal(t, 1, s.Len(), "the series goes on")
 	clk.Advance(1)
 	require.Equal(t, 11, panics)
 	broken = false
 	clk.Advance(time.Minute)
-	require.Equal(t, 11, runs, "what came in between is left out")
+	require.Equal(t, 11, runs, "occurrences in between are skipped")
 	require.Equal(t, clk.Now().Add(time.Second), j.Next())
 	clk.Advance(10 * time.Second)
 	require.Equal(t, 21, runs)
@@ -235,7 +235,7 @@ func TestCalendar_NextPanicsAndTheRunToo(t *testing.T) {
 		"returns": func() {},
 		"recovers": func() {
 			if v := recover(); v != nil {
-				panic("recovered what is not its own")
+				panic("recovered the panic of Next")
 			}
 		},
 		"panics": func() { panic("run") },
@@ -301,7 +301,7 @@ func TestCalendar_NextPanicsAtTheEndOfARun(t *testing.T) {
 		time.Sleep(66 * time.Second)
 		require.NoError(t, s.Shutdown(context.Background()))
 		require.Equal(t, 1, panics)
-		// The runs at 3.5 s and a minute later.
+		// The schedule panics at 3.5 s and is called again a minute later.
 		require.Equal(t, seconds(1, 64, 65), runs[:3])
 		balanced(t, s.Stats())
 	})
@@ -325,7 +325,7 @@ func TestCalendar_WatchesOnlyWhilePending(t *testing.T) {
 	s, clk := virtual(t)
 	jobs.Periodic(s, 1000*time.Hour, func() {})
 	clk.Advance(24 * time.Hour)
-	// Entries of higher levels move down now and then.
+	// The wheel wakes up now and then, to move entries down from higher levels.
 	require.Less(t, s.Stats().Wakeups, uint64(10), "without a schedule")
 	before := s.Stats()
 	j := must(jobs.Calendar(s, at(epoch.Add(10_000*time.Hour)), func() { t.Error("ran") }))
@@ -341,7 +341,7 @@ func TestCalendar_WatchesOnlyWhilePending(t *testing.T) {
 	require.Less(t, st.Wakeups-before.Wakeups, uint64(10), "after Stop")
 }
 
-// Occurrences during a run are skipped.
+// The job skips occurrences during a run.
 func TestCalendar_OverlongRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()

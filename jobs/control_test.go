@@ -33,7 +33,7 @@ func TestJob_StopWait(t *testing.T) {
 		require.NoError(t, j.StopWait(t.Context()))
 		require.Equal(t, 11*time.Second, time.Since(begin))
 		require.True(t, ended)
-		require.NoError(t, j.StopWait(ctx), "it is over: the context does not matter")
+		require.NoError(t, j.StopWait(ctx), "the series is over, so the context does not matter")
 		require.False(t, j.Stop())
 
 		// A job that is not running, and a job whose schedule has ended.
@@ -76,11 +76,11 @@ func TestJob_RunNow(t *testing.T) {
 		j := must(make(s, func() { runs = append(runs, clk.Now().Sub(epoch)) }))
 		clk.Advance(10 * time.Second)
 		require.True(t, j.RunNow())
-		require.True(t, j.RunNow(), "it is the same")
-		require.Empty(t, runs, "not inside RunNow")
+		require.True(t, j.RunNow(), "both calls share one run")
+		require.Empty(t, runs, "f ran inside RunNow")
 		clk.Advance(0)
 		require.Equal(t, seconds(10), runs, name)
-		require.Equal(t, epoch.Add(time.Minute), j.Next(), "the series stays as it is")
+		require.Equal(t, epoch.Add(time.Minute), j.Next(), "RunNow does not change the series")
 		clk.Advance(2 * time.Minute)
 		require.Equal(t, seconds(10, 60, 120), runs, name)
 		require.True(t, j.RunNow())
@@ -92,8 +92,8 @@ func TestJob_RunNow(t *testing.T) {
 	}
 }
 
-// The timer has fired, and RunNow is called before the executor has run the callback. So
-// two callbacks are submitted, and the second may run during the first.
+// The timer has fired, and RunNow is called before the executor runs the callback. So
+// two callbacks are submitted. The test runs the second one during the first.
 func TestJob_TwoCallbacksOnTheirWay(t *testing.T) {
 	e := new(byHand)
 	s, clk := virtual(t, timer.WithExecutor(e))
@@ -113,7 +113,7 @@ func TestJob_TwoCallbacksOnTheirWay(t *testing.T) {
 	clk.Advance(0)
 	require.Len(t, e.waiting, 2)
 	e.run(1)
-	require.Equal(t, 1, runs, "it was due, and asked for")
+	require.Equal(t, 1, runs, "one run for the occurrence and for RunNow")
 	clk.Advance(time.Second)
 	e.run(1)
 	require.Equal(t, 2, runs, "the series goes on")
@@ -168,7 +168,7 @@ func TestJob_PauseAndResume(t *testing.T) {
 		require.True(t, j.Pause())
 		require.False(t, j.Pause())
 		require.Zero(t, j.Next())
-		require.Zero(t, s.Len(), "a paused job takes no timer")
+		require.Zero(t, s.Len(), "a paused job has no timer")
 		clk.Advance(40 * time.Second)
 		require.True(t, j.Resume())
 		clk.Advance(20 * time.Second)

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Cron is the [Schedule] of a cron spec: its times are those at which a clock in Location
-// matches all fields. Each field is a set of bits: bit 9 of Hour is nine o'clock, bit 1
-// of Dow is Monday. The fields are those of robfig/cron's SpecSchedule, so the result of
-// its parser can be converted:
+// Cron is the [Schedule] of a cron spec. Its times are those at which a clock in
+// Location matches all fields. Each field is a set of bits: bit 9 of Hour is nine
+// o'clock, bit 1 of Dow is Monday. The fields are those of robfig/cron's SpecSchedule,
+// so the result of its parser can be converted:
 //
 //	spec, err := cron.ParseStandard("CRON_TZ=Europe/Berlin 30 2 * * 1-5")
 //	...
@@ -16,84 +16,86 @@ import (
 //
 // # When the clock is changed
 //
-//   - A time that the clock skips is moved to the end of the gap. If the clock
-//     goes from 2:00 to 3:00, 2:30 is at 3:00.
-//   - A time that the clock shows twice occurs once, the first time, if the spec has fixed
-//     hours. It occurs both times if Hour is in steps: every hour of the day, or every second
-//     and so on up to every sixth.
+//   - If the clock is set forward, it skips some times. A skipped time occurs at the
+//     end of the gap: if the clock goes from 2:00 to 3:00, 2:30 occurs at 3:00.
+//   - If the clock is set back, it shows some times twice. A spec with fixed hours
+//     matches such a time once, the first time. A spec whose hours have a step, such as
+//     */2, matches it both times. The step can be one to six hours.
 type Cron struct {
-	// Dom is the day of the month and Dow the day of the week, from 0 for Sunday. Bit 63
-	// is set if the field is a star. If neither field is a star, a day must be in one of
-	// them; otherwise it must be in both.
+	// Dom is the day of the month, and Dow the day of the week, from 0 for Sunday. Bit
+	// 63 is set if the field is a star. If neither Dom nor Dow is a star, a day matches
+	// if it is in one of them. Otherwise it must be in both.
 	Second, Minute, Hour, Dom, Month, Dow uint64
-	// Location is the time zone. nil and [time.Local], which robfig/cron sets if a spec
-	// names no zone, mean the zone of Next's argument.
+	// Location is the time zone. If it is nil or [time.Local], Next uses the zone of
+	// its argument. robfig/cron sets time.Local if a spec names no zone.
 	Location *time.Location
 }
 
 const (
 	star = 1 << 63
-	// searchLimit is how many seconds Next looks ahead. The 29th of February may be eight
-	// years away.
+	// searchLimit is how far ahead Next searches, in seconds. The 29th of February may
+	// be eight years away.
 	searchLimit = 10 * 366 * 24 * 60 * 60
 )
 
-// Next returns the first matching time after t, in whole seconds, or the zero time if
-// there is none in ten years. It takes about a microsecond, and a tenth of a millisecond
-// if there is none.
+// Next returns the first matching time after t, in whole seconds. It returns the zero
+// time if there is none in ten years. Next takes about a microsecond, or a tenth of a
+// millisecond if there is none.
 func (c Cron) Next(t time.Time) time.Time {
 	loc := c.Location
 	if loc == nil || loc == time.Local {
 		loc = t.Location()
 	}
-	// All values below are in seconds. A local time is the moment plus the zone's offset.
+	// All values below are in seconds. A local time is the Unix time plus the zone's
+	// offset.
 	now := t.Unix()
 	limit := now + searchLimit
-	begin, end, offset := period(now, loc)
-	low := now + 1 + offset // the first local time that may match
-	twice := c.inSteps()
-	if !twice && begin != 0 {
+	begin, end, offset := offsetPeriod(now, loc)
+	earliest := now + 1 + offset // the first local time that may match
+	matchTwice := c.inSteps()    // match both times if the clock shows a time twice
+	if !matchTwice && begin != 0 {
 		// Skip the local times that the clock had already shown before it was set back.
-		_, _, before := period(begin-1, loc)
-		low = max(low, begin+before)
+		_, _, offsetBefore := offsetPeriod(begin-1, loc)
+		earliest = max(earliest, begin+offsetBefore)
 	}
-	// Each pass handles one period in which the zone has one offset.
+	// Each iteration searches a period in which the zone's offset is constant.
 	for {
 		until := limit
 		if end != 0 {
 			until = min(limit, end)
 		}
-		if local, ok := c.find(low, until+offset); ok {
+		if local, ok := c.find(earliest, until+offset); ok {
 			return time.Unix(local-offset, 0).In(t.Location())
 		}
 		if until == limit {
 			return time.Time{}
 		}
-		change, before := end, offset
-		_, end, offset = period(change, loc)
-		if _, skipped := c.find(max(low, change+before), change+offset); skipped {
+		change, offsetBefore := end, offset
+		_, end, offset = offsetPeriod(change, loc)
+		if _, skipped := c.find(max(earliest, change+offsetBefore), change+offset); skipped {
 			return time.Unix(change, 0).In(t.Location())
 		}
-		if low = max(low, change+before, change+offset); twice {
-			low = change + offset
+		if earliest = max(earliest, change+offsetBefore, change+offset); matchTwice {
+			earliest = change + offset
 		}
 	}
 }
 
-// period returns the period around at in which the zone has one offset, and the offset. A
-// begin or end of 0 means that the period is unbounded.
-func period(at int64, loc *time.Location) (begin, end, offset int64) {
-	t := time.Unix(at, 0).In(loc)
+// offsetPeriod returns the zone's offset at a Unix time, and the period around that
+// time in which the offset stays the same. A begin or end of 0 means that the period is
+// unbounded.
+func offsetPeriod(unix int64, loc *time.Location) (begin, end, offset int64) {
+	t := time.Unix(unix, 0).In(loc)
 	_, seconds := t.Zone()
-	from, to := t.ZoneBounds()
-	if !from.IsZero() {
-		begin = from.Unix()
+	zoneBegin, zoneEnd := t.ZoneBounds()
+	if !zoneBegin.IsZero() {
+		begin = zoneBegin.Unix()
 	}
-	if !to.IsZero() {
-		end = to.Unix()
+	if !zoneEnd.IsZero() {
+		end = zoneEnd.Unix()
 	}
-	if end != 0 && end <= at {
-		end = at + 60*60 // package time has been seen to end a leap year a day too early
+	if end != 0 && end <= unix {
+		end = unix + 60*60 // package time has been seen to end a leap year a day too early
 	}
 	return begin, end, int64(seconds)
 }
@@ -109,7 +111,7 @@ func (c *Cron) find(from, until int64) (local int64, ok bool) {
 		}
 		hour, minute, second := t.Clock()
 		midnight := from - int64(hour*60*60+minute*60+second)
-		if c.hasDay(t) {
+		if c.matchesDay(t) {
 			if s, ok := c.firstOfDay(hour, minute, second); ok {
 				return midnight + s, midnight+s < until
 			}
@@ -119,7 +121,7 @@ func (c *Cron) find(from, until int64) (local int64, ok bool) {
 	return 0, false
 }
 
-func (c *Cron) hasDay(t time.Time) bool {
+func (c *Cron) matchesDay(t time.Time) bool {
 	inMonth, inWeek := c.Dom>>t.Day()&1 == 1, c.Dow>>t.Weekday()&1 == 1
 	if c.Dom&star == 0 && c.Dow&star == 0 {
 		return inMonth || inWeek
@@ -153,11 +155,12 @@ func (c *Cron) firstOfDay(hour, minute, second int) (s int64, ok bool) {
 	}
 }
 
-// firstFrom returns the first element of set that is at least from, or 63 or 64 if there is
-// none.
+// firstFrom returns the smallest element of set that is at least from. If there is
+// none, it returns 63 or 64.
 func firstFrom(set uint64, from int) int { return bits.TrailingZeros64(set >> from << from) }
 
-// inSteps reports whether Hour is in equal steps of at most six hours.
+// inSteps reports whether Hour has a step of at most six hours: every hour of the day,
+// every second hour, and so on.
 func (c *Cron) inSteps() bool {
 	hours := c.Hour &^ star
 	begin := bits.TrailingZeros64(hours)
@@ -165,9 +168,9 @@ func (c *Cron) inSteps() bool {
 	if step > 6 || begin >= step {
 		return false
 	}
-	var all uint64
+	var expected uint64
 	for h := begin; h < 24; h += step {
-		all |= 1 << h
+		expected |= 1 << h
 	}
-	return hours == all
+	return hours == expected
 }

@@ -50,8 +50,7 @@ func every(step, begin, end int) (list []int) {
 	return list
 }
 
-// specs returns specs that are likely to be affected by a change of the clock, and random
-// ones.
+// specs returns specs for which a change of the clock matters, and random ones.
 func specs(rnd *rand.Rand) []fields {
 	list := []fields{
 		{minutes: []int{30}, hours: []int{2}},
@@ -104,7 +103,7 @@ func faceOf(t time.Time) face {
 	return face{minute, hour, day, int(month), int(t.Weekday())}
 }
 
-// A reading is a list of a spec's occurrences, found by reading a clock each minute.
+// A reading finds the occurrences of a spec by reading a clock each minute.
 type reading struct {
 	fields
 	minute [60]bool
@@ -137,9 +136,9 @@ func (r *reading) has(x *face) bool {
 	return slices.Contains(r.dom, x.day) || slices.Contains(r.dow, x.weekday)
 }
 
-// read reads the clock at one moment. shown contains the times that the clock has shown
-// for the first time since the minute before: several after a gap, none in a repeated
-// hour.
+// read adds time at to the occurrences if the spec matches. now is what the clock
+// shows. shown lists what the clock has shown for the first time since the previous
+// minute: several times after a gap, none in a repeated hour.
 func (r *reading) read(at int64, now face, shown []face) {
 	has := r.repeats && r.has(&now)
 	for i := range shown {
@@ -276,7 +275,7 @@ func TestCron_Seconds(t *testing.T) {
 	for _, want := range []string{"22:59:50", "23:59:10", "23:59:50", "00:59:10"} {
 		at = cron.Next(at)
 		require.Equal(t, want, at.Format(time.TimeOnly))
-		require.Equal(t, time.UTC, at.Location(), "the place of the time that it was given")
+		require.Equal(t, time.UTC, at.Location(), "the location of Next's argument")
 	}
 }
 

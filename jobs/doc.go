@@ -12,8 +12,10 @@
 //
 // [Periodic] follows the monotonic clock: the period stays the same when the time of day
 // is set. [Calendar] follows the wall clock: nine o'clock is when the clock shows nine,
-// even after the clock was set. On a virtual clock, give the Scheduler an executor.Inline:
-// otherwise Advance moves on before a run has started the next.
+// even after the clock was set.
+//
+// On a virtual clock, give the Scheduler an executor.Inline. Otherwise an Advance past
+// several occurrences does not wait for the runs, and misses occurrences.
 //
 // # Guarantees
 //
@@ -27,6 +29,6 @@
 //
 // # When not to use it
 //
-// A series is lost with the process, and each process has its own. A series that several
-// processes share, or that must survive them, belongs in package durable.
+// A series ends with its process, and each process has its own series. A series that
+// several processes share, or that must survive them, belongs in package durable.
 package jobs

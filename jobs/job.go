@@ -8,14 +8,14 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Job runs a function repeatedly: see [Periodic] and [Calendar]. While a Job waits for
-// its next run, it is one pending timer of its Scheduler.
+// A Job runs a function repeatedly: see [Periodic] and [Calendar]. While a Job waits
+// for its next run, it is one pending timer of its Scheduler.
 //
-// If the Scheduler is closed, the series ends after the present run. If the job is
-// waiting or paused, it notices only when RunNow or Resume starts its timer: until then
-// Next still returns a time, and Stop, Pause and Resume report true as before.
+// If the Scheduler is closed, the series ends after the present run. A waiting or
+// paused job notices this only when RunNow or Resume starts its timer. Until then
+// Next still returns a time, and Stop, Pause and Resume report true.
 type Job struct {
-	// Set once.
+	// These fields are set once.
 
 	s      *timer.Scheduler
 	f      func()
@@ -26,53 +26,52 @@ type Job struct {
 
 	mu sync.Mutex
 
-	// All below is guarded by mu.
+	// mu guards the fields below.
 
 	// busy is true while a goroutine runs the function or calls the plan. Only that
 	// goroutine uses the plan and sets next.
 	busy bool
 	// next is the next occurrence, or the zero time if there is none.
-	next   time.Time
-	over   bool
-	paused bool
-	runNow bool
+	next         time.Time
+	ended        bool
+	paused       bool
+	runRequested bool // by RunNow; the run has not begun
 
-	// handle is the job's timer, unless Start has refused it because too many timers were
-	// pending. Then spare is.
+	// handle is the job's timer. If Start refuses it because too many timers are
+	// pending, spare is the timer instead.
 	handle timer.Handle
 	spare  *timer.Timer
 }
 
 // # A job's life
 //
-// While a job waits, its timer is pending. The timer's function makes the job busy, lets
-// the plan read the clock, and runs the job's function if an occurrence is due. Then it
-// starts the timer for the next occurrence. So the timer is not pending during a run.
-// After the run, the plan reads the clock again and decides about the occurrences that
-// came during the run.
+// While a job waits, its timer is pending. When the timer fires, the job becomes busy:
 //
-// The timer's function may run once too often: if Pause or Stop is too late to stop the
-// timer, or if RunNow starts another. That does no harm. The function finds the job busy,
-// paused or over and does nothing, or it finds no occurrence due and starts the timer
-// again.
+//   1. The plan reads the clock and reports whether an occurrence is due.
+//   2. If one is due, the plan sets the next occurrence, and the job's function runs.
+//   3. The plan decides about occurrences that came during the run.
+//   4. The job is no longer busy, and starts its timer for the next occurrence.
+//
+// The timer may fire once too often: if Pause or Stop comes too late to stop it, or if
+// RunNow starts it again. That does no harm. If the job is busy, paused or over,
+// nothing happens. If no occurrence is due, the job only starts its timer again.
 
 // A plan decides when a job's occurrences are. All its methods except wait are called
-// while the job is busy, without its lock: they may run the user's code, which may panic.
+// while the job is busy, and without its lock, because they may run the user's code.
 type plan interface {
 	// due reads the clock and reports whether an occurrence is due.
 	due(*Job) bool
 	// advance sets the next occurrence, just before the due one runs.
 	advance(*Job)
-	// ended handles the occurrences that came during the run that has just ended.
-	ended(*Job)
-	// resume sets the next occurrence, after a pause.
+	// afterRun handles the occurrences that came during the run that has just ended.
+	afterRun(*Job)
+	// resume sets the next occurrence after a pause.
 	resume(*Job)
-	// wait returns how long to wait before due is called again. It is called with the job
-	// locked.
+	// wait returns the delay after which due must be called. The job is locked.
 	wait(*Job) time.Duration
 }
 
-// start starts a job whose next occurrence is set.
+// start starts the timer of a new job. The caller has set the next occurrence.
 func start(j *Job) (*Job, error) {
 	j.onFire, j.done = j.fire, make(chan struct{})
 	j.mu.Lock()
@@ -88,13 +87,13 @@ func start(j *Job) (*Job, error) {
 	return j, nil
 }
 
-// fire is the timer's function.
+// fire runs when the timer fires.
 func (j *Job) fire() {
-	paused, runNow, ok := j.begin()
+	paused, runNow, ok := j.enterBusy()
 	if !ok {
 		return
 	}
-	defer j.leave()
+	defer j.leaveBusy()
 	due := !paused && j.plan.due(j)
 	if !due && !runNow {
 		return
@@ -105,43 +104,44 @@ func (j *Job) fire() {
 	}
 }
 
-// run makes one run.
+// run calls the job's function.
 func (j *Job) run() {
 	defer func() { // also if f panics or ends its goroutine
-		if !j.isOver() {
-			j.plan.ended(j)
+		if !j.hasEnded() {
+			j.plan.afterRun(j)
 		}
 	}()
 	j.f()
 }
 
-func (j *Job) isOver() bool {
+func (j *Job) hasEnded() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.over
+	return j.ended
 }
 
-// begin makes the job busy until leave. It reports false if nothing needs to run.
-func (j *Job) begin() (paused, runNow, ok bool) {
+// enterBusy makes the job busy. ok is false if nothing needs to run: then the job is not
+// busy.
+func (j *Job) enterBusy() (paused, runNow, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.over || j.busy || j.paused && !j.runNow {
+	if j.ended || j.busy || j.paused && !j.runRequested {
 		return false, false, false
 	}
-	runNow, j.runNow = j.runNow, false
+	runNow, j.runRequested = j.runRequested, false
 	j.busy = true
 	return j.paused, runNow, true
 }
 
-// leave ends the busy state and starts the timer for what comes next.
-func (j *Job) leave() {
+// leaveBusy ends the busy state and starts the timer for the next run.
+func (j *Job) leaveBusy() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.busy = false
 	switch {
-	case j.over:
+	case j.ended:
 		close(j.done)
-	case j.runNow:
+	case j.runRequested:
 		j.setTimerLocked(0)
 	case !j.paused:
 		j.setTimerLocked(j.plan.wait(j))
@@ -172,7 +172,7 @@ func (j *Job) stopTimerLocked() {
 
 // endLocked ends the series.
 func (j *Job) endLocked() {
-	j.over = true
+	j.ended = true
 	j.stopTimerLocked()
 	if !j.busy {
 		close(j.done)
@@ -184,7 +184,7 @@ func (j *Job) endLocked() {
 func (j *Job) setNext(t time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.over {
+	if j.ended {
 		return
 	}
 	if j.next = t; t.IsZero() {
@@ -205,7 +205,7 @@ func (j *Job) lock() {
 func (j *Job) Stop() bool {
 	j.lock()
 	defer j.mu.Unlock()
-	if j.over {
+	if j.ended {
 		return false
 	}
 	j.endLocked()
@@ -230,56 +230,56 @@ func (j *Job) StopWait(ctx context.Context) error {
 	}
 }
 
-// RunNow makes one run in addition to those of the series, even if the job is paused. It
-// does not wait for the run. If a run is in progress, the new one begins after it.
-// Several calls of RunNow share one run if it has not begun. RunNow reports false if the
-// series is over.
+// RunNow makes one run in addition to those of the series, even if the job is paused.
+// It does not wait for the run. If a run is in progress, the new one begins after it.
+// If RunNow is called again before that, both calls share one run. RunNow reports false
+// if the series is over.
 func (j *Job) RunNow() bool {
 	j.lock()
 	defer j.mu.Unlock()
-	if !j.over && !j.runNow {
-		j.runNow = true
+	if !j.ended && !j.runRequested {
+		j.runRequested = true
 		if !j.busy {
 			j.setTimerLocked(0)
 		}
 	}
-	return !j.over
+	return !j.ended
 }
 
-// Pause stops runs from beginning until Resume, except those of RunNow. It does not wait
-// for a run in progress. It reports false if the job was already paused, or if the series
-// is over.
+// Pause suspends the series until Resume. RunNow still makes runs. Pause does not wait
+// for a run in progress. It reports false if the job was already paused, or if the
+// series is over.
 func (j *Job) Pause() bool {
 	j.lock()
 	defer j.mu.Unlock()
-	if j.over || j.paused {
+	if j.ended || j.paused {
 		return false
 	}
 	j.paused = true
-	if !j.runNow {
+	if !j.runRequested {
 		j.stopTimerLocked()
 	}
 	return true
 }
 
-// Resume ends a pause. Occurrences that came during the pause are skipped: the next run
-// is at the next occurrence, or after one period with [FixedDelay]. Resume reports false
-// if the job was not paused, or if the series is over. It calls a [Schedule] on the
-// calling goroutine.
+// Resume ends a pause. Occurrences that came during the pause are skipped. The next run
+// is at the next occurrence, or after one period with [FixedDelay]. Resume reports
+// false if the job was not paused, or if the series is over. A [Schedule] is called on
+// the calling goroutine.
 func (j *Job) Resume() bool {
 	j.lock()
-	if j.over || !j.paused {
+	if j.ended || !j.paused {
 		j.mu.Unlock()
 		return false
 	}
 	j.paused = false
-	busy := j.busy
+	wasBusy := j.busy
 	j.busy = true
 	j.mu.Unlock()
-	if busy {
-		return true // the goroutine that made the job busy starts the timer, in leave
+	if wasBusy {
+		return true // the goroutine that made the job busy starts the timer, in leaveBusy
 	}
-	defer j.leave()
+	defer j.leaveBusy()
 	j.plan.resume(j)
 	return true
 }
@@ -289,7 +289,7 @@ func (j *Job) Resume() bool {
 func (j *Job) Next() time.Time {
 	j.lock()
 	defer j.mu.Unlock()
-	if j.over || j.paused {
+	if j.ended || j.paused {
 		return time.Time{}
 	}
 	return j.next

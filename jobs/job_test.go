@@ -85,7 +85,7 @@ func TestPeriodic_FirstAfter(t *testing.T) {
 		var at []time.Duration
 		inside := true
 		jobs.Periodic(s, time.Second, func() {
-			require.False(t, inside, "inside Every")
+			require.False(t, inside, "f ran inside Periodic")
 			at = append(at, clk.Now().Sub(epoch))
 		}, jobs.FirstAfter(c.first))
 		inside = false
@@ -174,8 +174,8 @@ func TestPeriodic_Model(t *testing.T) {
 				if rng.IntN(3) == 0 {
 					takes[i] = time.Duration(rng.IntN(400))
 				}
-				// Odd, so that a run ends between two occurrences, never at the moment of
-				// one.
+				// An odd length, so that a run never ends at the moment of an
+				// occurrence.
 				takes[i] = takes[i]*2 + 1
 			}
 			// All other durations are even.
@@ -428,7 +428,7 @@ func TestJob_StopRace(t *testing.T) {
 		}
 		wg.Wait()
 		require.EqualValues(t, 1, trues.Load())
-		// A run in progress may have counted afterwards.
+		// A run that was in progress may have counted after Stop.
 		require.LessOrEqual(t, late.Load(), int64(1))
 	}
 	require.NoError(t, s.Shutdown(context.Background()))
@@ -488,7 +488,8 @@ func TestJob_WaitsInTheExecutor(t *testing.T) {
 	}
 }
 
-// With Burst, occurrences that the process missed during a run are made up for too.
+// With Burst, the job also makes up for occurrences that the process missed during a
+// run.
 func TestPeriodic_PauseDuringARun(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts []jobs.Option
@@ -525,10 +526,10 @@ func TestJob_CloseAndShutdown(t *testing.T) {
 		handed := closeAll(s)
 		require.Len(t, handed, 2)
 		require.NoError(t, s.Shutdown(context.Background()))
-		require.Equal(t, 11*time.Second, time.Since(begin), "it waits for the run that is under way")
+		require.Equal(t, 11*time.Second, time.Since(begin), "Shutdown waits for the run in progress")
 		time.Sleep(time.Hour)
 		require.EqualValues(t, 501, runs.Load())
-		require.Zero(t, j.Next(), "the run under way was the last")
+		require.Zero(t, j.Next(), "the run in progress was the last")
 		require.False(t, j.Stop())
 		require.True(t, c.Stop())
 		balanced(t, s.Stats())
@@ -562,7 +563,7 @@ func TestJob_MaxPending(t *testing.T) {
 	require.ErrorIs(t, err, timer.ErrTooManyPending)
 	clk.Advance(5 * time.Second)
 	require.Equal(t, 10, n)
-	require.True(t, filler.Stop(), "it has taken a place")
+	require.True(t, filler.Stop(), "the filler is pending")
 	clk.Advance(5 * time.Second)
 	require.Equal(t, 20, n)
 	for _, j := range js {

@@ -21,11 +21,13 @@ func FixedDelay() Option { return option(func(p *periodic) { p.fixedDelay = true
 
 // FirstAfter sets when the first run comes: after d, or at once if d is zero or less. The
 // default is one period.
-func FirstAfter(d time.Duration) Option { return option(func(p *periodic) { p.first = max(d, 0) }) }
+func FirstAfter(d time.Duration) Option {
+	return option(func(p *periodic) { p.firstDelay = max(d, 0) })
+}
 
 // OnOverrun sets what happens to occurrences that come during a run. The default is
-// [Skip]. With [FixedDelay] there are no such occurrences. OnOverrun panics if o is not
-// [Skip], [Burst] or [Delay].
+// [Skip]. With [FixedDelay] there are none. OnOverrun panics if o is not [Skip],
+// [Burst] or [Delay].
 func OnOverrun(o Overrun) Option {
 	if o > Delay {
 		panic(fmt.Sprintf("jobs: OnOverrun: must be Skip, Burst or Delay, got %d", o))
@@ -33,29 +35,29 @@ func OnOverrun(o Overrun) Option {
 	return option(func(p *periodic) { p.overrun = o })
 }
 
-// Overrun is what happens to occurrences that come during a run, or that the process was
-// too late for. The names are those of tokio's MissedTickBehavior.
+// Overrun is what happens to missed occurrences: those that come during a run, or while
+// the process is suspended. The names are those of tokio's MissedTickBehavior.
 type Overrun uint8
 
 const (
-	// Skip skips them. The next run is at the next regular occurrence, so the phase is
-	// kept.
+	// Skip drops the missed occurrences. The next run is at the next regular one.
 	Skip Overrun = iota
-	// Burst runs all of them, one right after the other. The phase is kept.
+	// Burst runs the missed occurrences one right after the other. Later ones stay
+	// regular.
 	Burst
-	// Delay runs once as soon as the present run has ended, and counts the periods from
-	// there. The phase changes.
+	// Delay makes one run for all missed occurrences, as soon as the present run has
+	// ended. The next run is one period later.
 	Delay
 )
 
 // periodic is the plan of a Job with a period.
 type periodic struct {
 	period     time.Duration
-	first      time.Duration
+	firstDelay time.Duration
 	fixedDelay bool
 	overrun    Overrun
 
-	now time.Time // the time of the last call of due
+	checkedAt time.Time // when due was last called
 }
 
 // Periodic runs f repeatedly on the Scheduler's executor, with the given period: first
@@ -69,33 +71,33 @@ func Periodic(s *timer.Scheduler, period time.Duration, f func(), opts ...Option
 	if period <= 0 {
 		panic(fmt.Sprintf("jobs: Periodic: the period must be positive, got %v", period))
 	}
-	p := &periodic{period: period, first: period}
+	p := &periodic{period: period, firstDelay: period}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("jobs: Periodic: option %d is nil", i+1))
 		}
 		o.apply(p)
 	}
-	return start(&Job{s: s, f: f, plan: p, next: s.Now().Add(p.first)})
+	return start(&Job{s: s, f: f, plan: p, next: s.Now().Add(p.firstDelay)})
 }
 
 func (p *periodic) due(j *Job) bool {
-	p.now = j.s.Now()
-	return !p.now.Before(j.next)
+	p.checkedAt = j.s.Now()
+	return !p.checkedAt.Before(j.next)
 }
 
 func (p *periodic) advance(j *Job) {
-	switch late := p.now.Sub(j.next); {
+	switch late := p.checkedAt.Sub(j.next); {
 	case p.fixedDelay, p.overrun == Delay && late >= p.period:
-		j.setNext(p.now.Add(p.period))
+		j.setNext(p.checkedAt.Add(p.period))
 	case p.overrun == Skip:
-		p.skip(j, p.now)
+		p.skip(j, p.checkedAt)
 	default:
 		j.setNext(j.next.Add(p.period))
 	}
 }
 
-func (p *periodic) ended(j *Job) {
+func (p *periodic) afterRun(j *Job) {
 	now := j.s.Now()
 	switch {
 	case p.fixedDelay:
@@ -117,11 +119,10 @@ func (p *periodic) resume(j *Job) {
 	}
 }
 
-// skip sets the next occurrence to the first one after now. The one set before has
-// passed.
+// skip moves the next occurrence, which has passed, to the first one after now.
 func (p *periodic) skip(j *Job, now time.Time) {
-	passed := now.Sub(j.next) / p.period
-	j.setNext(j.next.Add(passed * p.period).Add(p.period))
+	periods := now.Sub(j.next) / p.period
+	j.setNext(j.next.Add(periods * p.period).Add(p.period))
 }
 
 func (p *periodic) wait(j *Job) time.Duration { return j.next.Sub(j.s.Now()) }

@@ -2,8 +2,8 @@ package jobs
 
 import "time"
 
-// A Schedule returns the times of an event by the wall clock. Use [Cron], [At], or a type
-// of your own.
+// A Schedule returns the times at which a job runs, by the wall clock. Use [Cron],
+// [At], or a type of your own.
 type Schedule interface {
 	// Next returns the first time after t, or the zero time if there is none.
 	Next(t time.Time) time.Time
@@ -11,13 +11,13 @@ type Schedule interface {
 
 // At returns a Schedule with one occurrence, at t. If t has passed when the job is
 // started, the job does not run.
-func At(t time.Time) Schedule { return at(t) }
+func At(t time.Time) Schedule { return onceAt(t) }
 
-type at time.Time
+type onceAt time.Time
 
-func (a at) Next(t time.Time) time.Time {
-	if t.Before(time.Time(a)) {
-		return time.Time(a)
+func (at onceAt) Next(t time.Time) time.Time {
+	if t.Before(time.Time(at)) {
+		return time.Time(at)
 	}
 	return time.Time{}
 }

@@ -16,9 +16,9 @@
 //     package timer.
 //   - A key disappears at its deadline. After that moment no method finds the key, even
 //     if its callback has not run yet.
-//   - Each value leaves exactly once: through its callback, Remove, Drain, or the timers that
-//     the Scheduler hands back when it is closed. A value that Set replaces before its
-//     deadline is dropped. A value that Set finds expired still reaches the callback.
+//   - Each value leaves exactly once: through its callback, Remove or Drain, or in a timer
+//     that the closed Scheduler hands back. A value that Set replaces before its deadline
+//     is dropped. An expired value still reaches the callback, even after a Set.
 //
 // # Concurrency
 //
@@ -32,6 +32,6 @@
 //
 // # When not to use it
 //
-// The package does not limit the number of keys, and does not evict by use. Keys are lost
+// The package does not limit the number of keys, or evict the least used. Keys are lost
 // with the process. Data that must survive the process belongs in package durable.
 package keyed

@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A cache returned expired values until the timer fired (pipe-cd/pipecd#7406).
+// In pipe-cd/pipecd#7406, a cache returned expired values until the timer fired.
 func TestExpired_IsGoneForEveryReader(t *testing.T) {
 	for name, gone := range map[string]func(*testing.T, *keyed.Timers[string, int]){
 		"Get": func(t *testing.T, k *keyed.Timers[string, int]) {
@@ -75,7 +75,7 @@ func TestExpired_SetBeginsAnew(t *testing.T) {
 			clk.Advance(980 * time.Millisecond)
 			require.Equal(t, []int{1}, fired)
 			v, ok := k.Get("token")
-			require.True(t, ok, "the firing has left the new one alone")
+			require.True(t, ok, "the old callback does not remove the new value")
 			require.Equal(t, 2, v)
 			require.Equal(t, 1, k.Len())
 			clk.Advance(time.Hour)
@@ -108,7 +108,7 @@ func TestSetIfAbsent(t *testing.T) {
 	require.ErrorIs(t, err, timer.ErrClosed)
 }
 
-// Len is right after each key expires, and after a key is moved to an earlier deadline.
+// Len is right after each key has expired, and after a key got an earlier deadline.
 func TestLen_WhileKeysExpire(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Hour))
 	k := keyed.New(s, func(int, int) {})

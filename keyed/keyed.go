@@ -14,62 +14,61 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Timers keeps at most one pending timer for each key. Setting a pending key replaces its
-// value and its deadline. When a key's deadline passes, Timers drops the key and calls
-// the callback with the key and the value. Make one with [New].
+// Timers keeps at most one pending timer for each key. Setting a pending key replaces
+// its value and its deadline. When a key's deadline passes, Timers drops the key and
+// calls the callback with the key and the value. Make one with [New].
 //
-// When the Scheduler is closed, it hands back the timers whose callbacks have not run. To
-// keep what is pending, call Drain before. Drain does not return values whose deadlines
-// have passed, even if their callbacks have not run yet. After Close,
-// [timer.Scheduler.TakeLeftover] returns the timers of both: the Func of a Leftover runs
-// the callback with the key and the value.
+// To keep the pending values, call Drain before you close the Scheduler. Drain does not
+// return values whose deadlines have passed, even if their callbacks have not run yet.
+// After Close, [timer.Scheduler.TakeLeftover] returns a timer for each value whose
+// callback has not run. The Func of a Leftover runs the callback.
 //
-// After the Scheduler is closed, Set fails, and Move, Remove and Drain find no key. Get,
-// All and Len still report a pending key until its deadline.
+// After the Scheduler is closed, Set fails, and Move, Remove and Drain find no key.
+// Get, All and Len still report a pending key until its deadline.
 //
-// Each method that takes a key panics if the key is not equal to itself, such as NaN, or
-// cannot be hashed, such as an interface that contains a slice.
+// Each method that takes a key panics if the key is not equal to itself, such as NaN,
+// or cannot be hashed, such as an interface that contains a slice.
 type Timers[K comparable, V any] struct {
 	s      *timer.Scheduler
 	f      func(K, V)
-	onFire func(*node) // the method value k.fired, made once
+	onFire func(*node) // the method value k.runCallback, made once
 	epoch  time.Time   // deadlines are nanoseconds since epoch, on the Scheduler's clock
 	seed   maphash.Seed
 	// The high bits of a key's hash choose its part.
 	parts []part[K, V]
-	shift int // shifts a hash right to the index of its part
+	shift int // hash >> shift is the index of the part
 }
 
-// A part is a share of the keys, with a lock of its own. The lock may be held in calls of
-// the Scheduler's methods, because they never run a callback.
+// A part holds some of the keys, under its own lock. It is safe to call the Scheduler
+// while holding the lock, because the Scheduler's methods never run a callback.
 type part[K comparable, V any] struct {
 	mu    sync.Mutex
 	table table[K, V]
-	// earliest is a lower bound of all deadlines in the table.
+	// No deadline in the table is before earliest.
 	earliest int64
 }
 
-// An entry is one value of a key, from Set until the value leaves. The table contains the
-// entry that was set last. An expired entry stays in the table until its callback runs,
-// or until a method finds that it has expired.
+// An entry is one value of a key, from Set until the value leaves. The table contains
+// the last entry of each key. An expired entry stays in the table until its callback
+// runs, or until Set or Len removes it.
 type entry[K comparable, V any] struct {
-	node // must be first: see Timers.fired
+	node // must be first: see Timers.runCallback
 	key  K
 
-	// Guarded by the part's lock.
+	// The part's lock guards the fields below.
 
 	value    V
 	deadline int64
 	handle   timer.Handle
-	next     *entry[K, V] // in the chain
+	next     *entry[K, V] // the next entry in the table's chain
 }
 
-// A node is the part of an entry that its timer refers to. The timer's function is a
-// method value of the node, which takes 16 bytes. A method value of the entry would take
-// more, to carry the type arguments.
-type node struct{ fired func(*node) }
+// A node is the first field of an entry. The entry's timer calls node.fire: a method
+// value of the node takes 16 bytes. A method value of the entry, a generic type, would
+// also store its type arguments.
+type node struct{ onFire func(*node) }
 
-func (n *node) fire() { n.fired(n) }
+func (n *node) fire() { n.onFire(n) }
 
 // New returns Timers without keys. Their timers run on s and call f. New panics if s or f
 // is nil.
@@ -86,7 +85,7 @@ func New[K comparable, V any](s *timer.Scheduler, f func(key K, value V)) *Timer
 		parts: make([]part[K, V], 1<<partBits),
 		shift: 64 - partBits,
 	}
-	k.onFire = k.fired
+	k.onFire = k.runCallback
 	for i := range k.parts {
 		k.parts[i].table.seed = k.seed
 		k.parts[i].earliest = math.MaxInt64
@@ -106,9 +105,9 @@ func (k *Timers[K, V]) now() int64 {
 	return int64(k.s.Now().Sub(k.epoch))
 }
 
-// part returns a key's hash and part. It panics if the key cannot be hashed, such as an
-// interface that contains a slice, or is not equal to itself, such as NaN: the table
-// could never find such a key.
+// part returns a key's hash and part. It panics if the key cannot be hashed. It also
+// panics if the key is not equal to itself, because the table could never find such a
+// key.
 func (k *Timers[K, V]) part(key K) (hash uint64, p *part[K, V]) {
 	if key != key {
 		panic("keyed: a key must be equal to itself")
@@ -117,11 +116,13 @@ func (k *Timers[K, V]) part(key K) (hash uint64, p *part[K, V]) {
 	return hash, &k.parts[hash>>k.shift]
 }
 
-// Set sets the value and the deadline of key: the callback runs with both after d from
-// now. Set replaces a pending value and deadline. If d is zero or less, the callback is
-// due at once, but never runs inside Set. The error is [timer.ErrClosed] or, for a key
-// that is not pending, [timer.ErrTooManyPending]; then nothing has changed. Set allocates
-// nothing if the key is pending.
+// Set sets the value and the deadline of key: after d, the callback runs with the key
+// and the value. If the key is pending, Set replaces its value and its deadline, and
+// allocates nothing. If d is zero or less, the callback is due at once, but never runs
+// inside Set.
+//
+// The error is [timer.ErrClosed] or, for a key that is not pending,
+// [timer.ErrTooManyPending]. After an error nothing has changed.
 func (k *Timers[K, V]) Set(key K, value V, d time.Duration) error {
 	now := k.now()
 	hash, p := k.part(key)
@@ -150,7 +151,8 @@ func (k *Timers[K, V]) SetIfAbsent(key K, value V, d time.Duration) (set bool, e
 	return err == nil, err
 }
 
-// startLocked adds an entry. The entry replaces expired, unless that is nil.
+// startLocked adds an entry and starts its timer. expired is the key's expired entry,
+// which is replaced, or nil.
 func (k *Timers[K, V]) startLocked(p *part[K, V], expired *entry[K, V], hash uint64, now int64, key K, value V, d time.Duration) error {
 	e := &entry[K, V]{node: node{k.onFire}, key: key, value: value, deadline: deadlineAfter(now, d)}
 	h, err := k.s.Start(d, e.fire)
@@ -166,7 +168,7 @@ func (k *Timers[K, V]) startLocked(p *part[K, V], expired *entry[K, V], hash uin
 	return nil
 }
 
-// deadlineAfter returns the moment d after now.
+// deadlineAfter returns now plus d, or the last possible deadline if that overflows.
 func deadlineAfter(now int64, d time.Duration) int64 {
 	if d > time.Duration(math.MaxInt64-now) {
 		return math.MaxInt64
@@ -201,14 +203,14 @@ func (k *Timers[K, V]) Remove(key K) (V, bool) {
 	return k.removeIf(key, func(*entry[K, V]) bool { return true })
 }
 
-// removeIf is like Remove, but removes the entry only if ok returns true for it.
-func (k *Timers[K, V]) removeIf(key K, ok func(*entry[K, V]) bool) (value V, removed bool) {
+// removeIf is like Remove, but removes the entry only if the condition is true for it.
+func (k *Timers[K, V]) removeIf(key K, condition func(*entry[K, V]) bool) (value V, removed bool) {
 	now := k.now()
 	hash, p := k.part(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.table.find(hash, key)
-	if !e.pending(now) || !ok(e) || !e.handle.Stop() {
+	if !e.pending(now) || !condition(e) || !e.handle.Stop() {
 		return value, false
 	}
 	p.table.remove(hash, e)
@@ -240,9 +242,9 @@ func (k *Timers[K, V]) find(key K) (Item[K, V], bool) {
 	return Item[K, V]{}, false
 }
 
-// Len returns the number of pending keys. It takes O(parts), and there are four parts for
-// each processor. For each part in which a deadline has passed since the last Len, it
-// takes O(n/parts) more.
+// Len returns the number of pending keys. Without expired keys it takes O(parts), with
+// four parts for each processor. Len also removes keys that have expired, which takes
+// O(n) at the most.
 func (k *Timers[K, V]) Len() int {
 	now := k.now()
 	n := 0
@@ -282,10 +284,10 @@ type Item[K comparable, V any] struct {
 	Deadline time.Time // on the Scheduler's clock
 }
 
-// All returns an iterator over the pending keys and their values, in no particular order.
-// The loop's body may use the Timers. A key that is set, removed or fires during the loop
-// may be missing or come with its earlier value. All is O(n), and copies the keys of one
-// part at a time.
+// All returns an iterator over the pending keys and their values, in no particular
+// order. The loop's body may call any method. A key that is set, removed or fires
+// during the loop may be missing, or come with its earlier value. All takes O(n), and
+// copies the keys of one part at a time.
 func (k *Timers[K, V]) All() iter.Seq2[K, V] {
 	k.mustBeMade()
 	return func(yield func(K, V) bool) {
@@ -297,7 +299,7 @@ func (k *Timers[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
-// Items is like [Timers.All], with the deadlines.
+// Items is like [Timers.All], but also returns the deadlines.
 func (k *Timers[K, V]) Items() iter.Seq[Item[K, V]] {
 	k.mustBeMade()
 	return func(yield func(Item[K, V]) bool) {
@@ -322,17 +324,16 @@ func (k *Timers[K, V]) Items() iter.Seq[Item[K, V]] {
 	}
 }
 
-// Drain removes all keys that are pending when it is called. It calls f with each key and
-// value, in the order of deadlines, on the calling goroutine. It skips a key that is
-// removed, fires, or gets another deadline before f is called with it. Drain returns how
-// many keys it removed. If f panics, the keys that f has not been called with stay
-// pending. O(n log n).
+// Drain removes all pending keys, and returns how many it removed. It calls f with each
+// key and value, in the order of deadlines, on the calling goroutine. It skips a key
+// that is removed, fires, or gets another deadline before its turn. If f panics, the
+// remaining keys stay pending. Drain takes O(n log n).
 func (k *Timers[K, V]) Drain(f func(key K, value V)) int {
 	items := slices.SortedFunc(k.Items(), func(a, b Item[K, V]) int { return a.Deadline.Compare(b.Deadline) })
 	n := 0
 	for _, item := range items {
-		unmoved := func(e *entry[K, V]) bool { return k.item(e).Deadline.Equal(item.Deadline) }
-		if value, ok := k.removeIf(item.Key, unmoved); ok {
+		sameDeadline := func(e *entry[K, V]) bool { return k.item(e).Deadline.Equal(item.Deadline) }
+		if value, ok := k.removeIf(item.Key, sameDeadline); ok {
 			n++
 			f(item.Key, value)
 		}
@@ -347,8 +348,8 @@ func (k *Timers[K, V]) item(e *entry[K, V]) Item[K, V] {
 	return Item[K, V]{e.key, e.value, k.epoch.Add(time.Duration(e.deadline))}
 }
 
-// fired runs when an entry's timer has fired. n is the first field of that entry.
-func (k *Timers[K, V]) fired(n *node) {
+// runCallback is called when the timer of an entry fires. n is the first field of that entry.
+func (k *Timers[K, V]) runCallback(n *node) {
 	e := (*entry[K, V])(unsafe.Pointer(n))
 	hash, p := k.part(e.key)
 	p.mu.Lock()

@@ -23,8 +23,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// The model is a map of the pending values, and a list of those that have expired and not
-// fired.
+// The model is a map of the pending values, and a list of the expired values whose
+// callbacks have not run.
 func TestModel(t *testing.T) {
 	rng := newRand(t)
 	type entry struct {
@@ -69,7 +69,7 @@ func TestModel(t *testing.T) {
 				}
 				return a.key - b.key
 			}
-			require.True(t, slices.IsSortedFunc(got, func(a, b fired) int { return int(a.at - b.at) }), "by their times")
+			require.True(t, slices.IsSortedFunc(got, func(a, b fired) int { return int(a.at - b.at) }), "fired in the order of their times")
 			slices.SortFunc(got, byTime)
 			slices.SortFunc(want, byTime)
 			require.Equal(t, want, got)
@@ -77,7 +77,7 @@ func TestModel(t *testing.T) {
 			require.Equal(t, len(model), k.Len())
 			require.Equal(t, len(model)+len(expired), s.Len())
 		}
-		// If d is zero or less, set and move count the key as due at the next advance.
+		// If d is zero or less, the key is due at the next Advance.
 		set := func(key, value int, d time.Duration) {
 			if d <= 0 {
 				want = append(want, fired{key, value, now()})
@@ -189,11 +189,11 @@ func TestDueAtOnce(t *testing.T) {
 		require.NoError(t, k.Set("over", 20+i, d))
 		require.NoError(t, k.Set("moved", 30+i, time.Hour))
 		require.True(t, k.Move("moved", d))
-		require.False(t, k.Move("moved", time.Hour), "it has left")
+		require.False(t, k.Move("moved", time.Hour), "the key has expired")
 		_, ok := k.Remove("new")
 		require.False(t, ok)
 		require.Zero(t, k.Len())
-		require.Empty(t, got, "inside Set")
+		require.Empty(t, got, "the callback ran inside Set")
 		clk.Advance(0)
 		require.Equal(t, []int{10 + i, 20 + i, 30 + i}, got)
 		got = nil
@@ -212,7 +212,7 @@ func TestFromInsideTheCallback(t *testing.T) {
 	var k *keyed.Timers[string, int]
 	k = keyed.New(s, func(key string, v int) {
 		_, ok := k.Get(key)
-		require.False(t, ok, "it has left")
+		require.False(t, ok, "the key has expired")
 		if n++; v > 0 {
 			require.NoError(t, k.Set(key, v-1, time.Second))
 			require.True(t, k.Move(key, 2*time.Second))
@@ -325,7 +325,7 @@ func TestDrainsAtOnce(t *testing.T) {
 	}
 }
 
-// An invalid key panics in its caller, and the Timers stay usable.
+// A method panics if its key is invalid, and the Timers stay usable.
 func TestKeysThatCannotBe(t *testing.T) {
 	s, clk := virtual(t)
 	n := 0
@@ -403,8 +403,8 @@ func TestClose(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// After Close, the Scheduler hands back the values that have expired and not fired, even
-// if Drain, Set or Len has already found them expired.
+// After Close, the Scheduler hands back expired values whose callbacks have not run. It
+// does so even if Set, Len or Drain has already found them expired.
 func TestClose_BeforeTheCallbackOfWhatHasExpired(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Second))
 	var got []int
@@ -438,10 +438,10 @@ func TestMaxPending(t *testing.T) {
 		require.Equal(t, 3, k.Len())
 		_, ok := k.Get(3)
 		require.False(t, ok)
-		require.NoError(t, k.Set(1, 11, time.Second), "it has its place")
+		require.NoError(t, k.Set(1, 11, time.Second), "the key is pending")
 		_, ok = k.Remove(0)
 		require.True(t, ok)
-		require.NoError(t, k.Set(3, 3, time.Second), "there is room")
+		require.NoError(t, k.Set(3, 3, time.Second), "a key was removed")
 		clk.Advance(time.Second)
 		require.Equal(t, map[int]int{1: 11, 2: 2, 3: 3}, got)
 		for i := range 3 {
@@ -452,7 +452,7 @@ func TestMaxPending(t *testing.T) {
 	}
 }
 
-// With a limit of one, the pending timer moves from shard to shard.
+// With a limit of one pending timer, timers of different shards are pending in turn.
 func TestMaxPendingAcrossShards(t *testing.T) {
 	s, _ := virtual(t, timer.WithMaxPending(1), timer.WithShards(4))
 	k := keyed.New(s, func(int, int) {})
@@ -502,7 +502,7 @@ func TestAllocatesNothingOverAKey(t *testing.T) {
 	}
 }
 
-// After a peak, neither entries nor the table's own memory stay.
+// After a peak, the memory of the entries and of the table is released.
 func TestMemoryFallsAfterAPeak(t *testing.T) {
 	s, clk := virtual(t, timer.WithShards(2), timer.WithTick(time.Millisecond))
 	k := keyed.New(s, func(int, [4]int) {})
@@ -616,8 +616,8 @@ func TestStress(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// All workers set the same keys. Any of the values that are set at the same time may be
-// replaced, but the values that left and those that were replaced add up to all values.
+// All workers set the same keys, so any Set may replace the value of another worker.
+// The values that fired, were removed or were replaced add up to all values.
 func TestStressSameKeys(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	var fired, removed atomic.Int64
@@ -648,7 +648,8 @@ func TestStressSameKeys(t *testing.T) {
 	balanced(t, st)
 }
 
-// Close runs in between. A value that was set without an error fires or is handed back.
+// Close runs while keys are set. A value that was set without an error fires or is
+// handed back.
 func TestCloseRace(t *testing.T) {
 	for range 50 {
 		s := timer.New(timer.WithTick(time.Microsecond))
@@ -711,8 +712,9 @@ func TestAll_HasEveryKey(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// The executor runs callbacks on the submitter, and keys are due at once. The callback
-// never runs inside Set or Move, because it takes the same locks.
+// The executor runs callbacks on the goroutine that submits them, and keys are due at
+// once. Still the callback never runs inside Set or Move, which hold a lock that the
+// callback takes.
 func TestDueAtOnce_OnASubmitterThatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, e := range []executor.Executor{

@@ -115,7 +115,7 @@ func TestGoZero3789_SlowTask(t *testing.T) {
 	})
 }
 
-// go-zero 3619: after missed ticks, as when the process was suspended, all later ticks
+// go-zero 3619: after the process was suspended and ticks were missed, all later ticks
 // came late by the same time.
 func TestGoZero3619_MissedTicks(t *testing.T) {
 	s, clk := virtual(t)

@@ -7,17 +7,17 @@ import (
 )
 
 // A table finds entries by key. It uses linear hashing (Litwin, 1980): as the number of
-// entries changes, the table splits or merges one chain at a time. So no operation takes
-// long, and memory shrinks when entries leave. A Go map promises neither.
+// entries changes, the table splits or merges one chain at a time. So no operation
+// takes long, and memory shrinks when entries leave. A Go map promises neither.
 //
-//	with 6 chains:  an entry is in chain hash & 7 or, if there is no such chain, hash & 3
-//	a split of 2 makes 6:   the entries of 2 whose hash & 7 is 6 move there
-//	a merge of 6 undoes it: all entries of 6 move to 2
+// For example, chain 6 is made by a split of chain 2: the entries of chain 2 whose hash
+// & 7 is 6 move to chain 6. A merge moves all entries of chain 6 back. While chain 6
+// does not exist, entries whose hash & 7 is 6 are in chain 6 & 3, which is 2.
 type table[K comparable, V any] struct {
 	seed   maphash.Seed
 	blocks []*[blockSize]*entry[K, V]
-	chains uint64
-	len    uint64
+	chains uint64 // the number of chains
+	len    uint64 // the number of entries
 }
 
 const blockSize = 16
@@ -28,13 +28,13 @@ func (t *table[K, V]) chain(i uint64) **entry[K, V] { return &t.blocks[i/blockSi
 func (t *table[K, V]) chainOf(hash uint64) **entry[K, V] {
 	i := hash & (1<<bits.Len64(t.chains-1) - 1)
 	if i >= t.chains {
-		i = buddy(i)
+		i = parentChain(i)
 	}
 	return t.chain(i)
 }
 
-// buddy returns the chain that is split to make chain i: i without its highest bit.
-func buddy(i uint64) uint64 { return i &^ (1 << (bits.Len64(i) - 1)) }
+// parentChain returns the chain that is split to make chain i: i without its highest bit.
+func parentChain(i uint64) uint64 { return i &^ (1 << (bits.Len64(i) - 1)) }
 
 // find returns the entry of a key, or nil.
 func (t *table[K, V]) find(hash uint64, key K) *entry[K, V] {
@@ -67,11 +67,11 @@ func (t *table[K, V]) split() {
 	if i == 0 {
 		return
 	}
-	bit := i &^ buddy(i)
-	to, at := t.chain(i), t.chain(buddy(i))
+	highBit := i &^ parentChain(i)
+	to, at := t.chain(i), t.chain(parentChain(i))
 	for *at != nil {
 		e := *at
-		if maphash.Comparable(t.seed, e.key)&bit == 0 {
+		if maphash.Comparable(t.seed, e.key)&highBit == 0 {
 			at = &e.next
 			continue
 		}
@@ -103,7 +103,7 @@ func (t *table[K, V]) merge() {
 	t.chains--
 	i := t.chains
 	if i > 0 {
-		at := t.chain(buddy(i))
+		at := t.chain(parentChain(i))
 		for *at != nil {
 			at = &(*at).next
 		}
@@ -113,9 +113,9 @@ func (t *table[K, V]) merge() {
 	case i == 0:
 		t.blocks = nil
 	case i%blockSize == 0:
-		last := len(t.blocks) - 1
-		t.blocks[last] = nil
-		t.blocks = t.blocks[:last]
+		lastBlock := len(t.blocks) - 1
+		t.blocks[lastBlock] = nil
+		t.blocks = t.blocks[:lastBlock]
 	}
 }
 
