@@ -353,7 +353,7 @@ func TestCalendar_OverlongRun(t *testing.T) {
 			case 1:
 				time.Sleep(2500 * time.Millisecond)
 			case 3:
-				time.Sleep(5 * time.Minute) // longer than wallCheck
+				time.Sleep(5 * time.Minute) // longer than maxTimerDelay
 			}
 		}))
 		time.Sleep(5*time.Minute + 7500*time.Millisecond)

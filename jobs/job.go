@@ -213,8 +213,8 @@ func (j *Job) Stop() bool {
 }
 
 // StopWait ends the series, and waits for a run in progress. If ctx ends first, it
-// returns the error of ctx. If the job's own function calls StopWait, it waits for
-// itself, until ctx ends.
+// returns the error of ctx. If the job's own function calls StopWait, the call waits
+// until ctx ends.
 func (j *Job) StopWait(ctx context.Context) error {
 	j.Stop()
 	select {

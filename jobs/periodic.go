@@ -60,10 +60,11 @@ type periodic struct {
 	checkedAt time.Time // when due was last called
 }
 
-// Periodic runs f repeatedly on the Scheduler's executor, with the given period: first
-// after one period, and then at a fixed rate. An [Option] changes that. The error is
-// [timer.ErrClosed] or [timer.ErrTooManyPending], and then f never runs. Periodic panics
-// if s or f is nil, or if period is not positive.
+// Periodic runs f repeatedly on the Scheduler's executor. The first run is after one
+// period. Later runs follow at a fixed rate. Options change this.
+//
+// The error is [timer.ErrClosed] or [timer.ErrTooManyPending], and then f never runs.
+// Periodic panics if s or f is nil, or if period is not positive.
 func Periodic(s *timer.Scheduler, period time.Duration, f func(), opts ...Option) (*Job, error) {
 	if s == nil || f == nil {
 		panic("jobs: Periodic with a nil Scheduler or func")

@@ -559,8 +559,8 @@ func TestValuesAreReleased(t *testing.T) {
 	runtime.KeepAlive(k)
 }
 
-// Many goroutines set keys while keys fall due. Each value fires, is removed, is drained
-// or is replaced, and only once. The last value of a key is never lost.
+// Many goroutines set keys while other keys expire. Each value leaves once: it fires,
+// or is removed, drained or replaced. The last value of a key is never lost.
 func TestStress(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	const workers, keys, each = 4, 16, 3000

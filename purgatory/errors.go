@@ -3,6 +3,6 @@ package purgatory
 import "github.com/tickless/tickless/internal/closed"
 
 // ErrClosed is returned for an operation that is added after [Purgatory.Close] or
-// [Purgatory.Shutdown]. The operation is not watched, and none of its methods is called.
-// ErrClosed matches [timer.ErrClosed] too, as errors.Is reports.
+// [Purgatory.Shutdown]. The operation is not watched, and none of its methods is
+// called. An ErrClosed also matches [timer.ErrClosed] in errors.Is.
 var ErrClosed = closed.New("purgatory: closed")

@@ -109,7 +109,7 @@ func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
 	if ns == nil {
 		return 0
 	}
-	defer p.release(ns)
+	defer p.recycleSnapshot(ns)
 	for remaining := *ns; len(remaining) > 0; {
 		remaining = p.checkSome(remaining, &completed)
 	}
@@ -126,7 +126,7 @@ func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
 	if ns == nil {
 		return nil
 	}
-	defer p.release(ns)
+	defer p.recycleSnapshot(ns)
 	return takeAll(nil, *ns, cancelled)
 }
 
@@ -195,10 +195,10 @@ func (p *Purgatory[K]) Shutdown(ctx context.Context) error {
 	return p.expiring.Wait(ctx)
 }
 
-// TakeLeftover returns the operations that were waiting when the Purgatory was closed, in
-// no particular order. It returns an operation only once, and none before Close or
-// Shutdown. The operations are not completed: the caller may complete them with
-// ForceComplete, or add them to another purgatory, as after CancelForKey.
+// TakeLeftover returns the operations that were waiting when the Purgatory was closed,
+// in no particular order. It returns each operation only once, and none before Close or
+// Shutdown. The operations are not completed. The caller may complete them with
+// ForceComplete, or add them to another purgatory.
 func (p *Purgatory[K]) TakeLeftover() iter.Seq[Operation[K]] {
 	p.leftover.Lock()
 	defer p.leftover.Unlock()
@@ -219,7 +219,7 @@ func (p *Purgatory[K]) shardOf(key K) *shard[K] {
 }
 
 // snapshot returns a copy of the key's list, or nil if there is none. The caller needs
-// no lock to read the copy, and returns it with release.
+// no lock to read the copy, and returns it with recycleSnapshot.
 func (p *Purgatory[K]) snapshot(key K) *[]*node[K] {
 	sh := p.shardOf(key)
 	sh.mu.Lock()
@@ -233,7 +233,7 @@ func (p *Purgatory[K]) snapshot(key K) *[]*node[K] {
 	return ns
 }
 
-func (p *Purgatory[K]) release(ns *[]*node[K]) {
+func (p *Purgatory[K]) recycleSnapshot(ns *[]*node[K]) {
 	clear(*ns)
 	p.snapshots.Put(ns)
 }

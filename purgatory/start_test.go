@@ -203,8 +203,8 @@ func (*anyOp) TryComplete() bool { return false }
 func (*anyOp) OnComplete()       {}
 func (*anyOp) OnExpiration()     {}
 
-// A key that is not equal to itself, or cannot be hashed, is refused with a panic. The
-// operation then waits for none of its keys, and may be started again.
+// TryCompleteElseWatch panics if a key is not equal to itself or cannot be hashed. The
+// operation then waits for none of its keys, and may be added again.
 func TestTryCompleteElseWatch_BadKeysPanic(t *testing.T) {
 	s := timer.New(timer.WithClock(timertest.NewClock(epoch)))
 	defer s.Close()

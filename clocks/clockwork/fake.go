@@ -15,7 +15,7 @@ import (
 )
 
 // A FakeClock is a Clock on a virtual clock, with the methods of clockwork's FakeClock.
-// Each callback runs on a new goroutine, and its panic ends the program.
+// Each callback runs on a new goroutine. A callback that panics ends the program.
 type FakeClock struct {
 	*Clock
 	virtual *timertest.Clock
