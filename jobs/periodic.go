@@ -21,9 +21,7 @@ func FixedDelay() Option { return option(func(p *periodic) { p.fixedDelay = true
 
 // FirstAfter sets when the first run comes: after d, or at once if d is zero or less. The
 // default is one period.
-func FirstAfter(d time.Duration) Option {
-	return option(func(p *periodic) { p.firstDelay = max(d, 0) })
-}
+func FirstAfter(d time.Duration) Option { return option(func(p *periodic) { p.first = max(d, 0) }) }
 
 // OnOverrun sets what happens to occurrences that come during a run. The default is
 // [Skip]. With [FixedDelay] there are none. OnOverrun panics if o is not [Skip],
@@ -53,7 +51,7 @@ const (
 // periodic is the plan of a Job with a period.
 type periodic struct {
 	period     time.Duration
-	firstDelay time.Duration
+	first      time.Duration // the delay of the first run
 	fixedDelay bool
 	overrun    Overrun
 
@@ -72,14 +70,14 @@ func Periodic(s *timer.Scheduler, period time.Duration, f func(), opts ...Option
 	if period <= 0 {
 		panic(fmt.Sprintf("jobs: Periodic: the period must be positive, got %v", period))
 	}
-	p := &periodic{period: period, firstDelay: period}
+	p := &periodic{period: period, first: period}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("jobs: Periodic: option %d is nil", i+1))
 		}
 		o.apply(p)
 	}
-	return start(&Job{s: s, f: f, plan: p, next: s.Now().Add(p.firstDelay)})
+	return start(&Job{s: s, f: f, plan: p, next: s.Now().Add(p.first)})
 }
 
 func (p *periodic) due(j *Job) bool {
