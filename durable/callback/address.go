@@ -11,9 +11,9 @@ import (
 // [WithAllowed].
 var ErrAddress = errors.New("callback: the address is not allowed")
 
-// special are address ranges outside the public internet that package netip does not
-// classify, from IANA's registries of special-purpose addresses.
-var special = prefixes(
+// specialRanges are addresses outside the public internet for which package netip has
+// no method. They come from IANA's registries of special-purpose addresses.
+var specialRanges = parsePrefixes(
 	"0.0.0.0/8",       // this network
 	"100.64.0.0/10",   // shared, behind carriers' NAT
 	"192.0.0.0/24",    // protocol assignments
@@ -34,35 +34,35 @@ var special = prefixes(
 )
 
 var (
-	nat64 = netip.MustParsePrefix("64:ff9b::/96")
-	to4   = netip.MustParsePrefix("2002::/16")
+	nat64     = netip.MustParsePrefix("64:ff9b::/96")
+	sixToFour = netip.MustParsePrefix("2002::/16")
 )
 
-func prefixes(list ...string) []netip.Prefix {
-	out := make([]netip.Prefix, len(list))
+func parsePrefixes(list ...string) []netip.Prefix {
+	parsed := make([]netip.Prefix, len(list))
 	for i, s := range list {
-		out[i] = netip.MustParsePrefix(s)
+		parsed[i] = netip.MustParsePrefix(s)
 	}
-	return out
+	return parsed
 }
 
-// public reports whether an address belongs to the public internet. An IPv6 address
-// that embeds an IPv4 address is judged by the IPv4 address.
-func public(a netip.Addr) bool {
+// isPublic reports whether an address belongs to the public internet. If an IPv6
+// address embeds an IPv4 address, the IPv4 address decides.
+func isPublic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if a.Is6() {
 		b := a.As16()
 		switch {
 		case nat64.Contains(a):
-			return public(netip.AddrFrom4([4]byte(b[12:])))
-		case to4.Contains(a):
-			return public(netip.AddrFrom4([4]byte(b[2:6])))
+			return isPublic(netip.AddrFrom4([4]byte(b[12:])))
+		case sixToFour.Contains(a):
+			return isPublic(netip.AddrFrom4([4]byte(b[2:6])))
 		}
 	}
-	return a.IsGlobalUnicast() && !a.IsPrivate() && !within(special, a)
+	return a.IsGlobalUnicast() && !a.IsPrivate() && !isIn(specialRanges, a)
 }
 
-func within(list []netip.Prefix, a netip.Addr) bool {
+func isIn(list []netip.Prefix, a netip.Addr) bool {
 	for _, p := range list {
 		if p.Contains(a) {
 			return true
@@ -71,14 +71,14 @@ func within(list []netip.Prefix, a netip.Addr) bool {
 	return false
 }
 
-// control implements net.Dialer.Control: it checks the address of each connection
-// before it is made.
-func (c *config) control(network, address string, _ syscall.RawConn) error {
+// checkAddress is called by net.Dialer with the address of each connection, before the
+// connection is made.
+func (c *config) checkAddress(network, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("%w: %s", ErrAddress, address)
 	}
-	if a := at.Addr().Unmap().WithZone(""); !public(a) && !within(c.allowed, a) {
+	if a := at.Addr().Unmap().WithZone(""); !isPublic(a) && !isIn(c.allowed, a) {
 		return fmt.Errorf("%w: %s is private or reserved; callback.WithAllowed permits a range", ErrAddress, a)
 	}
 	return nil

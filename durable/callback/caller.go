@@ -16,13 +16,12 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A Caller sends the HTTP requests of tasks. Make one with [New] and register its
-// Handle, which is a [durable.Handler]. A Caller keeps connections for reuse. Any
-// number of workers may share it.
+// A Caller sends the HTTP requests of tasks. Make one with [New], and register its
+// Handle method with a worker. Several workers may share a Caller.
 type Caller struct {
 	config
-	// A Transport and not a Client: a Client parses the target of a redirect even if it
-	// does not follow it, and returns an error if the target is not a URL.
+	// Not an http.Client: if a redirect's target is not a valid URL, a Client returns
+	// an error instead of the status.
 	transport *http.Transport
 	hosts     hosts
 }
@@ -40,11 +39,11 @@ func New(opts ...Option) *Caller {
 		}
 		o.apply(&c.config)
 	}
-	c.hosts = hosts{limit: c.perHost, m: make(map[string]*host)}
-	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: c.control}
+	c.hosts = hosts{maxLimit: c.perHost, byName: make(map[string]*host)}
+	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: c.checkAddress}
 	c.transport = &http.Transport{
-		// No Proxy: the proxy would connect to the host, and could reach addresses that
-		// control refuses.
+		// There is no Proxy, because checkAddress would not see the addresses to which
+		// a proxy connects.
 		DialContext:            dialer.DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxIdleConnsPerHost:    c.perHost,
@@ -53,8 +52,8 @@ func New(opts ...Option) *Caller {
 		MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression:     true, // so that a small compressed response cannot become large
 		ForceAttemptHTTP2:      true,
-		// A timeout closes an HTTP/1 connection, but not an HTTP/2 connection, which
-		// may be dead without an error. Pings detect that.
+		// Pings detect a dead HTTP/2 connection. The timeout of a request does not
+		// close it.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second},
 	}
 	return c
@@ -66,12 +65,11 @@ func (c *Caller) Close() error {
 	return nil
 }
 
-// errRoom is the reason for handing back a task.
-var errRoom = errors.New("callback: the host has no room")
+// errHostBusy is the reason for handing back a task.
+var errHostBusy = errors.New("callback: too many requests to the host")
 
-// Handle sends the request of a task. If the host has too many requests under way,
-// Handle waits for room, or hands the task back: see [WithPerHost]. It returns after
-// the response, or when the time is up.
+// Handle sends the request of a task and judges the response. If too many requests to
+// the host are under way, Handle waits or hands the task back: see [WithPerHost].
 func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	r, err := Parse(d.Body)
 	if err != nil {
@@ -82,62 +80,61 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 		return durable.NoRetry(err)
 	}
 	name := hostOf(u)
-	h, after, ok := c.hosts.enter(ctx, name, d.Concurrency)
+	h, delay, ok := c.hosts.enter(ctx, name, d.Concurrency)
 	if !ok {
-		return durable.HandBack(fmt.Errorf("%w: %s", errRoom, u.Host), after)
+		return durable.HandBack(fmt.Errorf("%w: %s", errHostBusy, u.Host), delay)
 	}
-	begin, answered := time.Now(), false
-	defer func() { c.hosts.leave(name, h, time.Since(begin), answered) }()
+	began, answered := time.Now(), false
+	defer func() { c.hosts.leave(name, h, time.Since(began), answered) }()
 
-	called := func(err error) error { return fmt.Errorf("%s %s: %w", r.Method, shown(u), err) }
-	limited, cancel := context.WithTimeoutCause(ctx, c.timeout, errSlow)
+	withRequest := func(err error) error { return fmt.Errorf("%s %s: %w", r.Method, safeURL(u), err) }
+	reqCtx, cancel := context.WithTimeoutCause(ctx, c.timeout, errTimeout)
 	defer cancel()
-	req, err := c.request(limited, r, d)
+	req, err := c.newRequest(reqCtx, r, d)
 	if err != nil {
-		return durable.NoRetry(called(err))
+		return durable.NoRetry(withRequest(err))
 	}
 	resp, err := c.transport.RoundTrip(req)
-	// An attempt that the worker cancelled says nothing about the host.
+	// If the worker cancelled the attempt, the host is not to blame.
 	answered = err == nil || errors.Is(err, ErrAddress) ||
 		ctx.Err() != nil && !errors.Is(context.Cause(ctx), durable.ErrTimeout)
 	if err != nil {
-		if ctx.Err() == nil && limited.Err() != nil {
-			err = errSlow
+		if ctx.Err() == nil && reqCtx.Err() != nil {
+			err = errTimeout
 		}
 		if errors.Is(err, ErrAddress) {
-			return durable.NoRetry(called(err))
+			return durable.NoRetry(withRequest(err))
 		}
-		return called(err)
+		return withRequest(err)
 	}
 	defer resp.Body.Close()
 	verdict := c.judge(resp.StatusCode)
-	var said string
-	// After 101 Switching Protocols the body is the connection itself, which cancel
-	// does not close.
-	if _, conn := resp.Body.(io.Writer); !conn {
-		said = read(resp.Body, cancel)
+	var bodyText string
+	// After 101 Switching Protocols, the body is the open connection: do not read it.
+	if _, isConn := resp.Body.(io.Writer); !isConn {
+		bodyText = readStart(resp.Body, cancel)
 	}
 	if verdict == Success {
 		return nil
 	}
 	err = errors.New(resp.Status)
-	if at := resp.Header.Get("Location"); at != "" && resp.StatusCode/100 == 3 {
+	if location := resp.Header.Get("Location"); location != "" && resp.StatusCode/100 == 3 {
 		err = fmt.Errorf("%s: redirects are not followed", resp.Status)
-	} else if said != "" {
-		err = fmt.Errorf("%s: %s", resp.Status, said)
+	} else if bodyText != "" {
+		err = fmt.Errorf("%s: %s", resp.Status, bodyText)
 	}
 	if verdict == Dead {
-		return durable.NoRetry(called(err))
+		return durable.NoRetry(withRequest(err))
 	}
-	if after, ok := retryAfter(resp.Header, time.Now()); ok {
-		return durable.RetryAfter(called(err), spread(after))
+	if delay, ok := retryAfter(resp.Header, time.Now()); ok {
+		return durable.RetryAfter(withRequest(err), addJitter(delay))
 	}
-	return called(err)
+	return withRequest(err)
 }
 
-var errSlow = errors.New("callback: no answer in time")
+var errTimeout = errors.New("callback: no answer in time")
 
-func (c *Caller) request(ctx context.Context, r Request, d durable.Delivery) (*http.Request, error) {
+func (c *Caller) newRequest(ctx context.Context, r Request, d durable.Delivery) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
 		return nil, err
@@ -155,8 +152,8 @@ func (c *Caller) request(ctx context.Context, r Request, d durable.Delivery) (*h
 		password, _ := u.Password()
 		req.SetBasicAuth(u.Username(), password)
 	}
-	// Because of this header, net/http repeats the request by itself if a reused
-	// connection turns out to be closed before a response begins.
+	// This header lets net/http repeat the request if a reused connection turns out to
+	// be closed.
 	h.Set(headerIdempotency, d.IdempotencyKey())
 	h.Set(headerKey, url.PathEscape(d.Key))
 	h.Set(headerToken, strconv.FormatInt(d.Token, 10))
@@ -169,31 +166,32 @@ func (c *Caller) request(ctx context.Context, r Request, d durable.Delivery) (*h
 }
 
 const (
-	// drain is how long Handle reads the response body after the status.
-	drain = time.Second
-	// maxResponse is how many bytes of a response body are read. A connection with a
-	// longer response is closed.
-	maxResponse = 64 << 10
+	// bodyTimeout is how long Handle reads a response body.
+	bodyTimeout = time.Second
+	// maxBody is how many bytes of a response body are read. If the body is longer, the
+	// connection is closed.
+	maxBody = 64 << 10
 )
 
-// read reads a response body up to maxResponse and returns its beginning on one line. A
-// connection whose response was read completely can be reused.
-func read(body io.Reader, cancel func()) string {
-	late := time.AfterFunc(drain, cancel)
-	defer late.Stop()
-	var first [200]byte
-	n, _ := io.ReadFull(body, first[:])
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxResponse-int64(n)))
+// readStart returns the first 200 bytes of a response body on one line. It reads on, up
+// to maxBody, so that the connection can be reused. If reading takes longer than
+// bodyTimeout, it calls cancel.
+func readStart(body io.Reader, cancel func()) string {
+	timer := time.AfterFunc(bodyTimeout, cancel)
+	defer timer.Stop()
+	var start [200]byte
+	n, _ := io.ReadFull(body, start[:])
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxBody-int64(n)))
 	text := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
-	}, strings.ToValidUTF8(string(first[:n]), ""))
+	}, strings.ToValidUTF8(string(start[:n]), ""))
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// hostOf returns the host and port for the limit per host.
+// hostOf returns the URL's host and port, by which requests are limited.
 func hostOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -202,8 +200,8 @@ func hostOf(u *url.URL) string {
 	return strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// shown returns the URL for error messages, without the parts that may be secret: user
-// and query.
-func shown(u *url.URL) string {
+// safeURL returns the URL for error messages, without user and query, which may be
+// secret.
+func safeURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

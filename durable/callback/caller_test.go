@@ -38,7 +38,7 @@ func serve(t *testing.T, f http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// delivery returns the delivery of a task for the request.
+// delivery returns the request's task as a worker passes it to Handle.
 func delivery(t *testing.T, r Request) durable.Delivery {
 	t.Helper()
 	task, err := r.Task("key 1/ü")
@@ -91,7 +91,7 @@ func TestCaller_SendsWhatTheTaskSays(t *testing.T) {
 		key, err := url.PathUnescape(got.Header.Get(headerKey))
 		require.NoError(t, err)
 		require.Equal(t, "key 1/ü", key)
-		require.Empty(t, got.Header.Get(headerSignature), "nobody asked for one")
+		require.Empty(t, got.Header.Get(headerSignature), "there is no secret")
 	}
 }
 
@@ -190,8 +190,8 @@ func TestCaller_SlowReceiver(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
 	defer close(release)
 	err := call(t, newCaller(t, WithTimeout(20*time.Millisecond)), Request{URL: s.URL})
-	require.ErrorIs(t, err, errSlow)
-	require.False(t, isDead(err), "it is tried again")
+	require.ErrorIs(t, err, errTimeout)
+	require.False(t, isDead(err), "the task is tried again")
 
 	ctx, cancel := context.WithCancelCause(context.Background())
 	time.AfterFunc(20*time.Millisecond, func() { cancel(durable.ErrLeaseLost) })
@@ -199,7 +199,7 @@ func TestCaller_SlowReceiver(t *testing.T) {
 	require.ErrorIs(t, err, durable.ErrLeaseLost)
 }
 
-// The status decides, however slowly the body arrives.
+// A slow body does not matter: the status decides.
 func TestCaller_SlowBody(t *testing.T) {
 	release := make(chan struct{})
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -239,8 +239,7 @@ func TestCaller_RedirectLoop(t *testing.T) {
 	require.EqualValues(t, 1, n.Load())
 }
 
-// A redirect to an invalid URL is judged by its status. The client of net/http would
-// return an error, as if there had been no response.
+// The status of a redirect decides, even if its Location is not a valid URL.
 func TestCaller_RedirectToNoURL(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -272,7 +271,7 @@ func TestCaller_BasicAuth(t *testing.T) {
 	require.Empty(t, got)
 }
 
-// Reading stops at the limit if a response does not end.
+// Handle stops reading a response that does not end.
 func TestCaller_OversizeResponse(t *testing.T) {
 	for _, status := range []int{200, 500} {
 		var sent atomic.Int64
@@ -321,12 +320,12 @@ func TestCaller_RefusesPrivateAddresses(t *testing.T) {
 		require.True(t, isDead(err), host)
 	}
 	require.Zero(t, n.Load())
-	require.NoError(t, call(t, newCaller(t), Request{URL: s.URL}), "it is there")
+	require.NoError(t, call(t, newCaller(t), Request{URL: s.URL}), "the server can be reached")
 	require.EqualValues(t, 1, n.Load())
 }
 
-// A name may resolve to a public address when it is checked and to a private one when
-// the connection is made. The Caller therefore checks the address of the connection.
+// The Caller checks the address to which it connects. Checking only the name is not
+// enough: a second lookup of the name may return another address.
 func TestCaller_LooksAtTheAddressThatIsDialled(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was reached") })
 	addr := netip.MustParseAddrPort(s.Listener.Addr().String())
@@ -380,7 +379,7 @@ func TestCaller_LimitPerHost(t *testing.T) {
 					return
 				}
 				var later *durable.HandBackError
-				if !errors.As(err, &later) || later.After < soonest || later.After > latest {
+				if !errors.As(err, &later) || later.After < minDelay || later.After > maxDelay {
 					t.Error(err)
 				}
 				back.Add(1)
@@ -393,7 +392,7 @@ func TestCaller_LimitPerHost(t *testing.T) {
 	for i := range receivers {
 		require.EqualValues(t, due/2, receivers[i].all.Load())
 		require.LessOrEqual(t, receivers[i].most.Load(), int32(limit))
-		require.Greater(t, receivers[i].most.Load(), int32(1), "they do not go one by one")
+		require.Greater(t, receivers[i].most.Load(), int32(1), "requests are concurrent")
 	}
 	for range 2 {
 		d := delivery(t, Request{URL: urls[0]})

@@ -1,5 +1,5 @@
-// Package callback provides the handler for tasks that are HTTP requests: a task
-// contains the request, and any worker sends it when the task is due.
+// Package callback runs tasks that are HTTP requests: a task contains a request, and a
+// worker sends it when the task is due.
 //
 // # Usage
 //
@@ -15,40 +15,40 @@
 //	}.Task("order-17")
 //	client.Schedule(ctx, t, durable.After(30*time.Minute))
 //
-// # How a response is judged
+// # Responses
 //
-// Only the status decides: see [Judge]. 2xx ends the run. 408, 425, 429, 5xx and
-// network errors lead to another attempt. Any other status makes the task a dead
-// letter. Redirects are not followed. A Retry-After header delays the next attempt, by
-// an hour at most. At most 64 KB of the body are read. The first 200 bytes go into the
-// error of a failed attempt.
+// The status of the response decides: see [Judge]. 2xx is a success. 408, 425, 429, 5xx
+// and network errors lead to another attempt. Any other status makes the task a dead
+// letter.
 //
-// Each host may use a limited share of a worker's places, so that a host that does not
-// answer does not delay other hosts: see [WithPerHost].
+// Redirects are not followed. A Retry-After header delays the next attempt, by about an
+// hour at most. At most 64 KB of a body are read. The error of an attempt contains the
+// first 200 bytes.
 //
-// # What a receiver gets
+// A host that does not answer does not delay other hosts: see [WithPerHost].
 //
-// The request, and these headers:
+// # Headers
 //
-//	Idempotency-Key   the same for every attempt at this run, and for no other
+// Each request has these headers besides its own:
+//
+//	Idempotency-Key   the same for all attempts at one run
 //	Tickless-Key      the task's key, escaped as in a URL's path
-//	Tickless-Token    the fencing token: grows with each attempt at the key's tasks
+//	Tickless-Token    the fencing token, which grows with each attempt
 //	Tickless-Attempt  the number of the attempt, from 1
 //	Tickless-Due      when the run was due: RFC 3339, UTC
 //
-// [WithSecrets] adds Webhook-Id, Webhook-Timestamp and Webhook-Signature according to
-// Standard Webhooks: see [Verify].
+// [WithSecrets] adds a signature according to Standard Webhooks: see [Verify].
 //
-// A receiver may get the same request more than once. docs/receivers.md, in the folder
-// of package durable, is written for receivers.
+// A receiver may get a request more than once. docs/receivers.md, in the folder of package
+// durable, explains what receivers should do.
 //
-// # Which addresses are allowed
+// # Allowed addresses
 //
-// Only addresses of the public internet are allowed by default. Loopback, private,
-// link-local and reserved addresses need [WithAllowed], for example with
-// netip.MustParsePrefix("127.0.0.0/8") for a receiver on the same machine. If an
-// address is refused, the task becomes a dead letter. The check applies to the address
-// of the connection itself, after the name was resolved, so a name that changes its
-// address between a check and the request cannot bypass it. Proxies from the
+// Requests may go only to addresses of the public internet. [WithAllowed] allows loopback,
+// private, link-local and reserved addresses, for example 127.0.0.0/8 for a receiver on
+// the same machine. A task for a refused address becomes a dead letter.
+//
+// The address is checked when the connection is made, after the name was resolved.
+// Changing the name's address therefore does not bypass the check. Proxies from the
 // environment are not used.
 package callback

@@ -9,99 +9,97 @@ import (
 	"time"
 )
 
-// hosts shares a worker's places among the called hosts, so that one host that does not
-// answer and has very many tasks does not delay the others.
+// hosts limits the concurrent requests to each host, so that a host that does not
+// answer cannot use all places of a worker.
 //
-// Each host has room for a number of concurrent requests, firstRoom at first. A
-// response of any status adds one, up to the limit. A request without a response halves
-// the room, down to one. As many more tasks may wait in the worker's places. Running
-// and waiting tasks together take at most half of the places. Further tasks are handed
-// back to the queue, until about the time when the host has room for them.
+// The limit of a host starts at startLimit. Each response raises it by 1, up to
+// maxLimit. Each request without a response halves it, down to 1. As many more tasks
+// may wait. Running and waiting tasks use at most half of the worker's places. Further
+// tasks are handed back to the queue.
 type hosts struct {
-	limit int
+	maxLimit int
 
-	mu    sync.Mutex
-	m     map[string]*host
-	sweep int // the number of hosts at which forgetLocked runs again
+	mu      sync.Mutex
+	byName  map[string]*host
+	sweepAt int // the number of hosts at which forgetLocked runs again
 }
 
-// host is the state of one host, guarded by hosts.mu. It is deleted when it has no
-// requests. A host that did not answer is kept a while longer.
+// host is the state of one host. hosts.mu guards it.
 type host struct {
-	room, running int
-	waiting       []chan struct{} // each is closed when its task may run
-	took          time.Duration   // moving average of the requests' durations
-	nextFree      time.Time       // when the task handed back last may run
-	idle          time.Time       // when the last request ended
+	limit, running int
+	waiting        []chan struct{} // each is closed when its task may run
+	avgDuration    time.Duration   // moving average of the requests' durations
+	nextFree       time.Time       // when the last task that was handed back may run
+	idleSince      time.Time       // when the last request ended
 }
 
 const (
-	// firstRoom is the room of a new host.
-	firstRoom = 4
-	// firstTook is the assumed duration of a request before the first one ends.
-	firstTook = 50 * time.Millisecond
-	// soonest and latest are the limits of the delay of a task that is handed back.
-	soonest, latest = 100 * time.Millisecond, 20 * time.Second
-	// memory is how long a host that did not answer is remembered.
-	memory = time.Minute
+	// startLimit is the limit of a new host.
+	startLimit = 4
+	// startDuration is the assumed duration of a host's first request.
+	startDuration = 50 * time.Millisecond
+	// minDelay and maxDelay bound the delay of a task that is handed back.
+	minDelay, maxDelay = 100 * time.Millisecond, 20 * time.Second
+	// forgetAfter is how long a host that did not answer is remembered.
+	forgetAfter = time.Minute
 )
 
-// enter waits until the host has room for a request. If the host already uses its share
-// of the worker's places, or ctx ends first, ok is false, and after is the delay for
-// handing the task back. Otherwise the caller must call leave after the request.
-func (s *hosts) enter(ctx context.Context, name string, places int) (h *host, after time.Duration, ok bool) {
-	most := max(1, places/2)
+// enter waits until a request to the host may start. The caller must then call leave
+// after the request. If too many tasks already wait, or if ctx ends, ok is false: the
+// task must be handed back for the time delay.
+func (s *hosts) enter(ctx context.Context, name string, places int) (h *host, delay time.Duration, ok bool) {
+	maxTasks := max(1, places/2)
 	if places == 0 { // not called by a worker
-		most = math.MaxInt
+		maxTasks = math.MaxInt
 	}
 	s.mu.Lock()
-	h = s.m[name]
+	h = s.byName[name]
 	if h == nil {
 		s.forgetLocked()
-		h = &host{room: min(firstRoom, s.limit), took: firstTook}
-		s.m[name] = h
+		h = &host{limit: min(startLimit, s.maxLimit), avgDuration: startDuration}
+		s.byName[name] = h
 	}
-	room := min(h.room, most)
+	limit := min(h.limit, maxTasks)
 	switch {
-	case h.running < room:
+	case h.running < limit:
 		h.running++
 		s.mu.Unlock()
 		return h, 0, true
-	case len(h.waiting) >= room || h.running+len(h.waiting) >= most:
-		after = h.laterLocked(time.Now())
+	case len(h.waiting) >= limit || h.running+len(h.waiting) >= maxTasks:
+		delay = h.delayLocked(time.Now())
 		s.mu.Unlock()
-		return nil, after, false
+		return nil, delay, false
 	}
-	mine := make(chan struct{})
-	h.waiting = append(h.waiting, mine)
+	turn := make(chan struct{})
+	h.waiting = append(h.waiting, turn)
 	s.mu.Unlock()
 
 	select {
-	case <-mine:
+	case <-turn:
 		return h, 0, true
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(h.waiting, mine); i >= 0 {
+	if i := slices.Index(h.waiting, turn); i >= 0 {
 		h.waiting = slices.Delete(h.waiting, i, i+1)
 	} else {
-		// The host had just given us room: pass it on.
+		// The turn came just as ctx ended: pass it on.
 		s.doneLocked(name, h)
 	}
-	return nil, soonest, false
+	return nil, minDelay, false
 }
 
-// laterLocked returns the delay for a task that is handed back. Each task gets the time
-// at which the host has probably finished the tasks before it.
-func (h *host) laterLocked(now time.Time) time.Duration {
-	if first := now.Add(soonest); h.nextFree.Before(first) {
-		h.nextFree = first
+// delayLocked returns the delay for a task that is handed back. The host should by then
+// have finished the requests of the tasks before it.
+func (h *host) delayLocked(now time.Time) time.Duration {
+	if soonest := now.Add(minDelay); h.nextFree.Before(soonest) {
+		h.nextFree = soonest
 	}
-	h.nextFree = h.nextFree.Add(h.took / time.Duration(h.room))
-	if last := now.Add(latest); h.nextFree.After(last) {
+	h.nextFree = h.nextFree.Add(h.avgDuration / time.Duration(h.limit))
+	if last := now.Add(maxDelay); h.nextFree.After(last) {
 		h.nextFree = last
-		return latest/2 + rand.N(latest/2)
+		return maxDelay/2 + rand.N(maxDelay/2)
 	}
 	return h.nextFree.Sub(now)
 }
@@ -112,17 +110,17 @@ func (s *hosts) leave(name string, h *host, took time.Duration, answered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if answered {
-		h.room = min(h.room+1, s.limit)
+		h.limit = min(h.limit+1, s.maxLimit)
 	} else {
-		h.room = max(h.room/2, 1)
+		h.limit = max(h.limit/2, 1)
 	}
-	h.took += (took - h.took) / 8
+	h.avgDuration += (took - h.avgDuration) / 8
 	s.doneLocked(name, h)
 }
 
 func (s *hosts) doneLocked(name string, h *host) {
 	h.running--
-	for h.running < h.room && len(h.waiting) > 0 {
+	for h.running < h.limit && len(h.waiting) > 0 {
 		h.running++
 		close(h.waiting[0])
 		h.waiting = h.waiting[1:]
@@ -130,22 +128,22 @@ func (s *hosts) doneLocked(name string, h *host) {
 	if h.running > 0 {
 		return
 	}
-	if h.idle = time.Now(); h.room >= min(firstRoom, s.limit) && h.idle.After(h.nextFree) {
-		delete(s.m, name)
+	if h.idleSince = time.Now(); h.limit >= min(startLimit, s.maxLimit) && h.idleSince.After(h.nextFree) {
+		delete(s.byName, name)
 	}
 }
 
-// forgetLocked deletes hosts that have been idle for long. It does so only each time
-// the number of hosts has doubled.
+// forgetLocked deletes hosts that were idle for longer than forgetAfter. It does so
+// only when there are many more hosts than the last time.
 func (s *hosts) forgetLocked() {
-	if len(s.m) < s.sweep {
+	if len(s.byName) < s.sweepAt {
 		return
 	}
 	now := time.Now()
-	for name, h := range s.m {
-		if h.running == 0 && now.Sub(h.idle) > memory {
-			delete(s.m, name)
+	for name, h := range s.byName {
+		if h.running == 0 && now.Sub(h.idleSince) > forgetAfter {
+			delete(s.byName, name)
 		}
 	}
-	s.sweep = 2*len(s.m) + 64
+	s.sweepAt = 2*len(s.byName) + 64
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func newHosts(limit int) *hosts { return &hosts{limit: limit, m: make(map[string]*host)} }
+func newHosts(limit int) *hosts { return &hosts{maxLimit: limit, byName: make(map[string]*host)} }
 
-// try is enter with a context that has already ended, so that it does not wait.
+// try calls enter with a context that has already ended, so that it does not wait.
 func (s *hosts) try(name string, places int) (*host, time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -28,20 +28,20 @@ func TestHosts_RoomGrowsWithAnswersAndShrinksWithout(t *testing.T) {
 	}
 	for _, room := range []int{2, 1, 1} {
 		call(false)
-		require.Equal(t, room, s.m["a"].room)
+		require.Equal(t, room, s.byName["a"].limit)
 	}
 	for _, room := range []int{2, 3} {
 		call(true)
-		require.Equal(t, room, s.m["a"].room)
+		require.Equal(t, room, s.byName["a"].limit)
 	}
 	call(true)
-	require.Empty(t, s.m, "it is well again, and idle")
+	require.Empty(t, s.byName, "a host is deleted when it answers and is idle")
 
 	h, _ := s.try("a", 0)
 	for range 30 {
 		call(true)
 	}
-	require.Equal(t, 16, h.room)
+	require.Equal(t, 16, h.limit)
 }
 
 func TestHosts_TakeHalfOfTheWorkersPlacesAtMost(t *testing.T) {
@@ -57,11 +57,11 @@ func TestHosts_TakeHalfOfTheWorkersPlacesAtMost(t *testing.T) {
 		}
 		synctest.Wait()
 		s.mu.Lock()
-		held := s.m["a"].running + len(s.m["a"].waiting)
+		held := s.byName["a"].running + len(s.byName["a"].waiting)
 		s.mu.Unlock()
 		require.Equal(t, 3, held)
 		h, _ := s.try("b", 6)
-		require.NotNil(t, h, "another host has its own")
+		require.NotNil(t, h, "another host has its own limit")
 		cancel()
 		back := 0
 		for range 100 {
@@ -73,7 +73,7 @@ func TestHosts_TakeHalfOfTheWorkersPlacesAtMost(t *testing.T) {
 	})
 }
 
-// Waiting tasks enter in order when the host has room.
+// A waiting task enters when a request to its host ends.
 func TestHosts_WaitingOnesFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHosts(1)
@@ -85,38 +85,38 @@ func TestHosts_WaitingOnesFollow(t *testing.T) {
 		}()
 		synctest.Wait()
 		_, after := s.try("a", 0)
-		require.Positive(t, after, "one waits already")
+		require.Positive(t, after, "one task waits already")
 		s.leave("a", h, time.Second, true)
 		require.Equal(t, h, <-entered)
 		s.leave("a", h, time.Second, true)
 	})
 }
 
-// Tasks that are handed back get delays one after the other, at the host's own pace,
-// and never a delay above the limit.
+// Tasks that are handed back get growing delays, at the pace of the host's requests. No
+// delay exceeds maxDelay.
 func TestHosts_HandBackForTheTimeOfTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHosts(1)
-		s.sweep = 1
+		s.sweepAt = 1
 		h, _ := s.try("a", 0)
-		h.took = 10 * time.Millisecond
+		h.avgDuration = 10 * time.Millisecond
 		go func() { _, _, _ = s.enter(context.Background(), "a", 0) }()
 		synctest.Wait()
 		for i := range 100 {
 			_, after := s.try("a", 0)
-			require.Equal(t, soonest+time.Duration(i+1)*10*time.Millisecond, after)
+			require.Equal(t, minDelay+time.Duration(i+1)*10*time.Millisecond, after)
 		}
-		h.took = time.Minute
+		h.avgDuration = time.Minute
 		for range 100 {
 			_, after := s.try("a", 0)
-			require.GreaterOrEqual(t, after, latest/2)
-			require.LessOrEqual(t, after, latest)
+			require.GreaterOrEqual(t, after, maxDelay/2)
+			require.LessOrEqual(t, after, maxDelay)
 		}
 		s.leave("a", h, time.Minute, false)
 		s.leave("a", h, time.Minute, false)
-		require.Len(t, s.m, 1, "it did not answer")
-		time.Sleep(2 * memory)
+		require.Len(t, s.byName, 1, "a host that did not answer is remembered")
+		time.Sleep(2 * forgetAfter)
 		_, _ = s.try("b", 0)
-		require.NotContains(t, s.m, "a", "it is forgotten in the end")
+		require.NotContains(t, s.byName, "a", "the host is forgotten in the end")
 	})
 }

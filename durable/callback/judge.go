@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A Verdict says how to treat a response.
+// A Verdict says what a response means for its task.
 type Verdict uint8
 
 const (
@@ -17,9 +17,8 @@ const (
 	Dead                   // a dead letter
 )
 
-// Judge is the default for [WithJudge]: 2xx is Success; 408 Request Timeout, 425 Too
-// Early, 429 Too Many Requests and 5xx are Retry; any other status, including
-// redirects, is Dead.
+// Judge is the default of [WithJudge]. It returns Success for 2xx, Retry for 408, 425,
+// 429 and 5xx, and Dead for any other status.
 func Judge(status int) Verdict {
 	switch {
 	case status >= 200 && status < 300:
@@ -31,35 +30,34 @@ func Judge(status int) Verdict {
 	return Dead
 }
 
-// retryAfter returns the delay of a response's Retry-After header: seconds, or a date.
-// A date is compared with the response's Date header if it has one, because the
-// receiver's clock may be wrong. ok is false if there is no such header or its date has
-// passed.
+// retryAfter returns the delay that a Retry-After header asks for, in seconds or as a
+// date. It compares the date with the response's own Date, because the receiver's clock
+// may be wrong. ok is false without a positive delay.
 func retryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
-	s := h.Get("Retry-After")
-	if s == "" {
+	value := h.Get("Retry-After")
+	if value == "" {
 		return 0, false
 	}
-	if n, err := strconv.ParseUint(s, 10, 64); err == nil {
+	if n, err := strconv.ParseUint(value, 10, 64); err == nil {
 		return time.Duration(min(n, math.MaxInt64/uint64(time.Second))) * time.Second, n > 0
 	}
-	at, err := http.ParseTime(s)
+	until, err := http.ParseTime(value)
 	if err != nil {
 		return 0, false
 	}
-	if theirs, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = theirs
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
 	}
-	d = at.Sub(now)
+	d = until.Sub(now)
 	return d, d > 0
 }
 
-// maxRetryAfter is the longest delay that a receiver can ask for.
+// maxRetryAfter is the longest delay that a Retry-After header can ask for.
 const maxRetryAfter = time.Hour
 
-// spread adds up to a tenth and 10 ms to a delay of at most maxRetryAfter, so that tasks
-// that were delayed together do not all return at once. The result is never shorter.
-func spread(d time.Duration) time.Duration {
+// addJitter limits a delay to maxRetryAfter and lengthens it by up to a tenth plus 10
+// ms. So tasks that are delayed together return at different times.
+func addJitter(d time.Duration) time.Duration {
 	d = min(d, maxRetryAfter)
 	return d + rand.N(d/10+10*time.Millisecond)
 }

@@ -28,42 +28,43 @@ type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-func positive[N int | time.Duration](name string, v N) {
+func mustBePositive[N int | time.Duration](name string, v N) {
 	if v <= 0 {
 		panic(fmt.Sprintf("callback: %s: must be positive, got %v", name, v))
 	}
 }
 
-// WithPerHost sets the maximum number of concurrent requests of this Caller to one
-// host, which is a name or an address with a port. The number starts lower, and falls,
-// down to one, while the host does not answer. As many more tasks may wait in the
-// worker's places; both together take at most half of the places. Further tasks are
-// handed back for 0.1 to 20 seconds, depending on how fast the host answers. Handing
-// back does not count as an attempt. The default is [DefaultPerHost]. It panics if n is
-// not positive.
+// WithPerHost sets how many requests the Caller sends to one host at a time. A host is
+// a name or an address, with a port. The default is [DefaultPerHost].
+//
+// The Caller begins with fewer requests. While the host does not answer, it sends fewer
+// and fewer, down to one at a time. As many more tasks may wait in the worker. Running
+// and waiting tasks use at most half of the worker's places. Further tasks are handed
+// back for 0.1 to 20 seconds, which does not count as an attempt.
+//
+// WithPerHost panics if n is not positive.
 func WithPerHost(n int) Option {
-	positive("WithPerHost", n)
+	mustBePositive("WithPerHost", n)
 	return option(func(c *config) { c.perHost = n })
 }
 
-// WithTimeout sets how long a request may take until the status of its response
-// arrives. Waiting for room at the host does not count here, but it does count for the
-// timeout of the worker's attempt. The default is [DefaultTimeout]. WithTimeout panics
-// if d is not positive.
+// WithTimeout sets how long a request may take until the response's status arrives.
+// Waiting for other requests to the host counts only for the timeout of the worker's
+// attempt. The default is [DefaultTimeout]. WithTimeout panics if d is not positive.
 func WithTimeout(d time.Duration) Option {
-	positive("WithTimeout", d)
+	mustBePositive("WithTimeout", d)
 	return option(func(c *config) { c.timeout = d })
 }
 
-// WithSecrets signs every request according to Standard Webhooks, so that receivers can
-// verify it with a library: see [Verify] and docs/receivers.md. With several secrets
-// there is a signature for each, so that receivers can change from the old secret to
-// the new one at any time. It panics if there are no secrets or one is shorter than 24
-// bytes.
+// WithSecrets signs every request according to Standard Webhooks: see [Verify] and
+// docs/receivers.md. With several secrets, a request has a signature for each:
+// receivers can change from an old secret to a new one at any time.
 //
-// The signature contains the time of the worker's clock. If the clock is off by more
-// than a receiver tolerates, the receiver refuses the requests, and the tasks become
-// dead letters.
+// A signature contains the worker's time. If the worker's clock is wrong by more than
+// the receiver tolerates, the receiver refuses all requests. Their tasks become dead
+// letters.
+//
+// WithSecrets panics if there are no secrets, or if a secret has fewer than 24 bytes.
 func WithSecrets(secrets ...[]byte) Option {
 	checkSecrets("WithSecrets", secrets)
 	return option(func(c *config) { c.secrets = slices.Clone(secrets) })

@@ -57,8 +57,8 @@ func TestRequest_RefusesWhatCannotBeSent(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
-// The error for an invalid request does not contain its user and query, because dead
-// letters show the error.
+// Errors contain neither the user nor the query of a URL, because dead letters show
+// errors.
 func TestRequest_ErrorsHaveNoSecrets(t *testing.T) {
 	for _, raw := range []string{
 		"ftp://me:pw@a.example/?token=1",
@@ -82,8 +82,7 @@ func TestRequest_ErrorsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// A request that Task accepts can be scheduled and reaches its receiver, even if it is
-// unusual.
+// A request that Task accepts reaches its receiver, even if it is unusual.
 func TestRequest_WhatIsUnusualArrives(t *testing.T) {
 	for _, r := range []Request{
 		{URL: "/?q=\u00e4&r=%20+", Headers: map[string]string{"Host": "b.example:8080"}},
@@ -113,11 +112,11 @@ func TestRequest_WhatIsUnusualArrives(t *testing.T) {
 	}
 }
 
-// No attempt comes before the time of Retry-After, up to the longest delay.
+// addJitter never shortens a delay, except to maxRetryAfter.
 func TestSpread_IsNeverEarly(t *testing.T) {
 	for _, d := range []time.Duration{1, time.Millisecond, time.Second, time.Hour, 24 * time.Hour, math.MaxInt64} {
 		for range 100 {
-			got := spread(d)
+			got := addJitter(d)
 			d := min(d, maxRetryAfter)
 			require.GreaterOrEqual(t, got, d)
 			require.Less(t, got, d+d/10+10*time.Millisecond)
@@ -125,7 +124,7 @@ func TestSpread_IsNeverEarly(t *testing.T) {
 	}
 }
 
-// The handler also validates tasks that other programs have scheduled.
+// Handle validates requests, because other programs may have scheduled the tasks.
 func TestCaller_BrokenTasksAreDead(t *testing.T) {
 	c := New()
 	defer c.Close()
@@ -157,7 +156,7 @@ func TestPublic(t *testing.T) {
 		"64:ff9b::7f00:1": false, "64:ff9b::a00:1": false, "2002:7f00:1::": false, "2002:a9fe:a9fe::": false,
 		"2001:0:1::": false, "2001:db8::1": false,
 	} {
-		require.Equal(t, want, public(netip.MustParseAddr(addr)), addr)
+		require.Equal(t, want, isPublic(netip.MustParseAddr(addr)), addr)
 	}
 }
 

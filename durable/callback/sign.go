@@ -22,14 +22,14 @@ const (
 	headerAttempt     = "Tickless-Attempt"
 	headerDue         = "Tickless-Due"
 
-	// Headers of Standard Webhooks, with WithSecrets.
+	// Headers of Standard Webhooks, for WithSecrets.
 	headerID        = "Webhook-Id"
 	headerTimestamp = "Webhook-Timestamp"
 	headerSignature = "Webhook-Signature"
 )
 
-// DefaultTolerance is a tolerance for [Verify]: how old a signature may be, and how far
-// ahead the sender's clock.
+// DefaultTolerance is the recommended tolerance for [Verify]: how much the time of a
+// signature may differ from the receiver's clock.
 const DefaultTolerance = 5 * time.Minute
 
 // MaxBody is the largest body that [Verify] reads, in bytes. A task cannot hold a body
@@ -39,13 +39,12 @@ const MaxBody = 1 << 20
 // minSecret is the minimum length of a secret in bytes, according to Standard Webhooks.
 const minSecret = 24
 
-// ErrSignature is returned by [Verify] for a request that is not signed with any of the
-// secrets, was changed after signing, or is too old.
+// ErrSignature is the error of [Verify] if the signature is missing, wrong or too old.
 var ErrSignature = errors.New("callback: the signature is not valid")
 
 func checkSecrets(name string, secrets [][]byte) {
 	if len(secrets) == 0 {
-		panic("callback: " + name + " without a secret")
+		panic("callback: " + name + ": there is no secret")
 	}
 	for _, s := range secrets {
 		if len(s) < minSecret {
@@ -66,27 +65,27 @@ func signature(secret []byte, id, at string, body []byte) string {
 // sign sets the headers of Standard Webhooks, with one signature for each secret.
 func sign(secrets [][]byte, now time.Time, h http.Header, id string, body []byte) {
 	at := strconv.FormatInt(now.Unix(), 10)
-	all := make([]string, len(secrets))
+	signatures := make([]string, len(secrets))
 	for i, s := range secrets {
-		all[i] = signature(s, id, at, body)
+		signatures[i] = signature(s, id, at, body)
 	}
 	h.Set(headerID, id)
 	h.Set(headerTimestamp, at)
-	h.Set(headerSignature, strings.Join(all, " "))
+	h.Set(headerSignature, strings.Join(signatures, " "))
 }
 
-// Verify is for receivers. It checks that a request was signed with one of the secrets,
-// according to Standard Webhooks, and that the signature is no older than the tolerance
-// and no further in the future. It returns the body and restores r.Body, so that the
-// body can be read again. The error is [ErrSignature], or an error of reading the body,
-// which may have at most [MaxBody] bytes.
+// Verify checks, for a receiver, the signature of a request according to Standard
+// Webhooks. One of the secrets must have signed it, and its time may differ from the
+// present by at most the tolerance. Verify returns the body, and r.Body can be read
+// again. The error is [ErrSignature], or an error of reading the body, which may have
+// at most [MaxBody] bytes.
 //
-// The signature covers Webhook-Id, which equals the Idempotency-Key, Webhook-Timestamp
-// and the body, but not the method, the URL and the other headers. Verify refuses a
-// recorded request after the tolerance has passed. Until then, a receiver can detect it
-// by its Webhook-Id.
+// The signature covers the body, Webhook-Id and Webhook-Timestamp. It does not cover
+// the method, the URL and other headers. A recorded request is valid until the
+// tolerance has passed. A receiver can detect it by its Webhook-Id, which equals the
+// Idempotency-Key.
 //
-// Verify panics if there are no secrets, if one is shorter than 24 bytes, or if the
+// Verify panics if there are no secrets, if a secret has fewer than 24 bytes, or if the
 // tolerance is not positive.
 func Verify(r *http.Request, tolerance time.Duration, secrets ...[]byte) ([]byte, error) {
 	return verify(r, time.Now(), tolerance, secrets)
@@ -94,7 +93,7 @@ func Verify(r *http.Request, tolerance time.Duration, secrets ...[]byte) ([]byte
 
 func verify(r *http.Request, now time.Time, tolerance time.Duration, secrets [][]byte) ([]byte, error) {
 	checkSecrets("Verify", secrets)
-	positive("Verify: tolerance", tolerance)
+	mustBePositive("Verify: tolerance", tolerance)
 	var body []byte
 	if r.Body != nil {
 		var err error
@@ -109,13 +108,13 @@ func verify(r *http.Request, now time.Time, tolerance time.Duration, secrets [][
 	if err != nil || id == "" || r.Header.Get(headerSignature) == "" {
 		return nil, fmt.Errorf("%w: the request is not signed", ErrSignature)
 	}
-	right := false
-	for given := range strings.FieldsSeq(r.Header.Get(headerSignature)) {
+	isSigned := false
+	for sig := range strings.FieldsSeq(r.Header.Get(headerSignature)) {
 		for _, s := range secrets {
-			right = right || hmac.Equal([]byte(given), []byte(signature(s, id, at, body)))
+			isSigned = isSigned || hmac.Equal([]byte(sig), []byte(signature(s, id, at, body)))
 		}
 	}
-	if !right {
+	if !isSigned {
 		return nil, ErrSignature
 	}
 	if age := now.Sub(time.Unix(seconds, 0)); age.Abs() > tolerance {

@@ -17,7 +17,8 @@ var (
 	newSecret = []byte("the new secret of everybody")
 )
 
-// record sends a request and returns it as the receiver got it, with its body.
+// record sends a request to a server, and returns the request and the body that
+// arrived.
 func record(t *testing.T, opts ...Option) (*http.Request, []byte) {
 	var got *http.Request
 	var body []byte

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipes is a listener whose connections are pipes, together with their dialer.
+// pipes is a listener and its dialer. They are connected by in-memory pipes.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -48,7 +48,7 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return c, nil
 }
 
-// silent is a connection that can drop its packets, as a NAT may do.
+// silent is a connection that can drop what is written to it, as a NAT may do.
 type silent struct {
 	net.Conn
 	drops atomic.Bool
@@ -61,8 +61,8 @@ func (c *silent) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// If an HTTP/2 connection silently drops packets, for example because a NAT has
-// forgotten it, the request on it fails, and the next request uses a new connection.
+// A request fails if its HTTP/2 connection silently drops packets. The next request
+// uses a new connection.
 func TestCaller_SilentConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -91,7 +91,7 @@ func TestCaller_SilentConnection(t *testing.T) {
 		require.NoError(t, call(t, c, r))
 		require.Len(t, p.dialed, 2)
 
-		// No request fails if the connection breaks while it is idle.
+		// If a connection breaks while it is idle, no request fails.
 		p.dialed[1].drops.Store(true)
 		time.Sleep(time.Minute)
 		require.NoError(t, call(t, c, r))

@@ -15,9 +15,8 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// An end-to-end test: a receiver that asks for one second's delay gets the request
-// again, not earlier, with the same idempotency key, a larger token and a valid
-// signature.
+// A receiver first answers with a Retry-After of one second. It gets the request again
+// after at least a second, with the same idempotency key and a larger token.
 func TestWorker_Calls(t *testing.T) {
 	type arrival struct {
 		at      time.Time
@@ -70,8 +69,7 @@ func TestWorker_Calls(t *testing.T) {
 	require.EqualValues(t, 1, st.Retried)
 }
 
-// A host that accepts connections but does not answer does not delay tasks of another
-// host, even if it has far more tasks than the worker has places.
+// Tasks of a host that never answers do not delay tasks of another host.
 func TestWorker_ADeadHostDoesNotHoldUpOthers(t *testing.T) {
 	const places, many = 64, 500
 	var under, most atomic.Int32
@@ -109,13 +107,13 @@ func TestWorker_ADeadHostDoesNotHoldUpOthers(t *testing.T) {
 		select {
 		case <-answered:
 		case <-time.After(30 * time.Second):
-			t.Fatal("the healthy host's tasks do not come")
+			t.Fatal("the healthy host got too few requests")
 		}
 	}
 	require.LessOrEqual(t, most.Load(), int32(places/2))
 	st, err := client.Stats(ctx)
 	require.NoError(t, err)
-	require.Zero(t, st.Retried+st.Died, "waiting burns no attempt")
+	require.Zero(t, st.Retried+st.Died, "waiting does not count as an attempt")
 	cancel()
 	require.NoError(t, <-done)
 }

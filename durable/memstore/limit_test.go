@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// While a limit holds back a task with a schedule, the claims of a worker that has the
-// schedule and of one that lacks it wake nobody.
+// Two workers claim tasks of a handler that is at its limit. Only one of them knows the
+// tasks' schedule. Their claims must not wake each other.
 func TestLimit_WorkersWithDifferentSchedules(t *testing.T) {
 	for name, limit := range map[string]store.Limit{"concurrency": {Concurrency: 1}, "rate": {Rate: 1}} {
 		t.Run(name, func(t *testing.T) {

@@ -17,13 +17,13 @@ const DefaultShards = 1
 
 // A Store keeps tasks in memory. Make one with [New].
 type Store struct {
-	clock  clock.Clock
-	wall   clock.Wall // nil if Now of the clock is the time of day too
-	epoch  time.Time
-	shards []*shard
-	// set says whether the wall clock can be set.
-	set     bool
-	waiters waiters.Waiters
+	clock   clock.Clock
+	wall    clock.Wall // nil if Now of the clock is the time of day too
+	started time.Time
+	shards  []*shard
+	// wallCanChange says whether the wall clock can be set.
+	wallCanChange bool
+	waiters       waiters.Waiters
 }
 
 var _ store.Store = (*Store)(nil)
@@ -67,18 +67,18 @@ func New(opts ...Option) *Store {
 		}
 		o.apply(&c)
 	}
-	s := &Store{clock: c.clock, epoch: c.clock.Now(), shards: make([]*shard, c.shards)}
+	s := &Store{clock: c.clock, started: c.clock.Now(), shards: make([]*shard, c.shards)}
 	s.wall, _ = c.clock.(clock.Wall)
-	inBubble := s.epoch == s.epoch.Round(0) // its clock has no monotonic readings, and is never set
-	s.set = s.wall != nil || c.clock == clock.System() && !inBubble
+	inBubble := s.started == s.started.Round(0) // a bubble's clock has no monotonic time, and is never set
+	s.wallCanChange = s.wall != nil || c.clock == clock.System() && !inBubble
 	for i := range s.shards {
 		s.shards[i] = newShard()
 	}
 	return s
 }
 
-// Close closes the Store and discards its tasks: every later call returns
-// [store.ErrClosed], and Wait returns. Close returns nil.
+// Close closes the Store and discards its tasks. Later calls return [store.ErrClosed].
+// Close returns nil.
 func (s *Store) Close() error {
 	s.waiters.Close()
 	return nil
@@ -92,74 +92,72 @@ func (s *Store) Shards() int { return len(s.shards) }
 
 // Now returns the time of day.
 func (s *Store) Now(ctx context.Context, _ int) (store.Time, error) {
-	return s.moment().Wall, s.begin(ctx)
+	return s.moment().Wall, s.checkOpen(ctx)
 }
 
 // moment reads the clock. It rounds down, so that no task is due early.
 func (s *Store) moment() machine.Moment {
 	now := s.clock.Now()
-	at := machine.Moment{Wall: store.Time(now.UnixMicro()), Steady: now.Sub(s.epoch)}
+	at := machine.Moment{Wall: store.Time(now.UnixMicro()), Steady: now.Sub(s.started)}
 	if s.wall != nil {
 		at.Wall = store.Time(s.wall.Wall().UnixMicro())
 	}
 	return at
 }
 
-// longest is the longest time that a worker sleeps while tasks are pending, if the wall
-// clock can be set.
-const longest = time.Minute
+// maxSleep limits Answer.Next if the wall clock can be set, so that workers notice it.
+const maxSleep = time.Minute
 
-// in calls f with a shard, under the shard's lock.
-func (s *Store) in(ctx context.Context, index int, f func(sh *shard, at machine.Moment)) error {
-	if err := s.begin(ctx); err != nil {
+// withShard calls f under the shard's lock, and then wakes waiting workers if needed.
+func (s *Store) withShard(ctx context.Context, index int, f func(sh *shard, at machine.Moment)) error {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
-	if s.shards[index].call(s.moment, f) {
+	if s.shards[index].withLock(s.moment, f) {
 		s.waiters.Wake(index)
 	}
 	return nil
 }
 
 // Change carries out a command.
-func (s *Store) Change(ctx context.Context, index int, st store.Stamp, c store.Command) (out []store.Outcome, err error) {
+func (s *Store) Change(ctx context.Context, index int, st store.Stamp, c store.Command) (outcomes []store.Outcome, err error) {
 	if err := c.Check(&st); err != nil {
 		return nil, err
 	}
 	c.Items = machine.CopyItems(c.Items)
-	ended := s.in(ctx, index, func(sh *shard, at machine.Moment) { out, err = machine.Change(sh, at, &st, &c) })
-	return out, cmp.Or(ended, err)
+	callErr := s.withShard(ctx, index, func(sh *shard, at machine.Moment) { outcomes, err = machine.Change(sh, at, &st, &c) })
+	return outcomes, cmp.Or(callErr, err)
 }
 
-// Do carries out a round. A worker that leaves needs no successor, because all workers
-// watch every shard.
+// Do carries out a round.
 func (s *Store) Do(ctx context.Context, index int, st store.Stamp, r store.Round) (a store.Answer, err error) {
 	if err := r.Check(&st); err != nil {
 		return a, err
 	}
-	ended := s.in(ctx, index, func(sh *shard, at machine.Moment) { a, err = machine.Do(sh, at, &st, &r) })
-	if s.set {
-		a.Next = min(a.Next, longest)
+	callErr := s.withShard(ctx, index, func(sh *shard, at machine.Moment) { a, err = machine.Do(sh, at, &st, &r) })
+	if s.wallCanChange {
+		a.Next = min(a.Next, maxSleep)
 	}
-	return a, cmp.Or(ended, err)
+	return a, cmp.Or(callErr, err)
 }
 
-// Wait first calls wake for each shard, so that no earlier change is missed.
+// Wait first calls wake once for each shard, so that no earlier change is missed.
 func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
 	return s.waiters.Wait(ctx, shards, wake)
 }
 
-// begin returns an error if the Store is closed or ctx has ended.
-func (s *Store) begin(ctx context.Context) error {
+// checkOpen returns an error if the Store is closed or ctx has ended.
+func (s *Store) checkOpen(ctx context.Context) error {
 	if s.waiters.Closed() {
 		return store.ErrClosed
 	}
 	return store.Ended(ctx)
 }
 
-// Check never finds a problem.
+// Check describes the Store. There is nothing to check.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	return store.Health{
 		Store:    "memory of this process",
 		Warnings: []string{"tasks are kept in memory, and are gone with the process"},
-	}, s.begin(ctx)
+	}, s.checkOpen(ctx)
 }

@@ -22,8 +22,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestStore_RealTime runs storetest with the system's clock and several shards. It
-// needs TICKLESS_STRESS, because on a busy machine a step may take longer than a lease.
+// TestStore_RealTime uses the system's clock and several shards. It needs
+// TICKLESS_STRESS, because on a busy machine a lease may expire too early for the test.
 func TestStore_RealTime(t *testing.T) {
 	if os.Getenv("TICKLESS_STRESS") == "" {
 		t.Skip("set TICKLESS_STRESS to run it")
@@ -46,7 +46,7 @@ func TestStore_Reopened(t *testing.T) {
 	})
 }
 
-// setter returns a function that sets the wall clock forward.
+// setter returns a function that moves the wall clock, for Subject.SetWall.
 func setter(clk *timertest.Clock) func(time.Duration) {
 	return func(d time.Duration) { clk.SetWall(clk.Wall().Add(d)) }
 }

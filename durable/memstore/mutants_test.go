@@ -11,20 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mutants are changes of package machine or memstore that each break a guarantee, with
-// the test of storetest that must then fail.
+// mutants are changes to package machine or memstore. Each breaks a promise, so that
+// the named test of storetest must fail.
 var mutants = []struct{ promise, file, old, new, test string }{
-	{"never early", "shard.go", "if head.At > now {", "if head.At > now+1 {", "NeverEarly"},
+	{"never early", "shard.go", "if oldest.At > now {", "if oldest.At > now+1 {", "NeverEarly"},
 	{"oldest first", "queue.go", "return x.At < y.At", "return x.At > y.At", "OldestFirst"},
 	{"told when there is more", "../store/machine/round.go", "\t\tat = m.now\n", "", "DowntimeCatchesUp"},
-	{"tokens grow", "../store/machine/round.go", "m.n.Fence = max(m.n.Fence, int64(m.now))", "m.n.Fence = int64(m.now)", "TokensGrow"},
+	{"tokens grow", "../store/machine/round.go", "m.numbers.Fence = max(m.numbers.Fence, int64(m.now))", "m.numbers.Fence = int64(m.now)", "TokensGrow"},
 	{"a report needs the token", "../store/machine/round.go", "&& t.Token == h.Token {", "{", "ZombiesAreRefused"},
-	{"a lease that is extended lasts", "../store/machine/round.go", "m.lease(t, r)\n\tif", "if", "LeaseAndToken"},
+	{"a lease that is extended lasts", "../store/machine/round.go", "m.startLease(t, r)\n\tif", "if", "LeaseAndToken"},
 	{"a claim keeps to its rooms", "../store/machine/pick.go", "return r.Most > 0 &&", "return true &&", "Rooms"},
 	{"shares come first", "../store/machine/pick.go", "(!first || r.First > 0)", "(!first || true)", "Shares"},
 	{"suspects are left", "../store/machine/pick.go", "if suspect && p.suspects == 0 {", "if false {", "Suspects"},
-	{"poison beside others is not buried", "../store/machine/round.go", "most == 1 || t.Alone {", "true {", "Poison"},
-	{"poison dies", "../store/machine/round.go", "t.Crashes+1 >= most;", "t.Crashes >= most;", "Poison"},
+	{"poison beside others is not buried", "../store/machine/round.go", "maxCrashes == 1 || t.Alone {", "true {", "Poison"},
+	{"poison dies", "../store/machine/round.go", "t.Crashes+1 >= maxCrashes;", "t.Crashes >= maxCrashes;", "Poison"},
 	{"but not a task that repeats", "../store/machine/round.go", " && !t.Repeats()", "", "PoisonRepeats"},
 	{"what follows is what was scheduled", "../store/machine/round.go", "t.Task = *t.NextTask", "", "FollowingAndStopping"},
 	{"cancel ends what follows", "../store/machine/change.go", "t.Stopping, t.Following, t.Next, t.NextTask = true, false, 0, nil", "t.Stopping = true", "FollowingAndStopping"},
@@ -33,50 +33,50 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"what was overtaken is refused", "../store/machine/change.go", "last != nil && s.Number < last.Number", "false", "OnceHoweverOftenItIsSent"},
 	{"a command is remembered for a day", "../store/machine/change.go", "24 * time.Hour", "time.Hour", "OnceForADay"},
 	{"not after its deadline", "../store/machine/change.go", "s.Until != 0 && m.now > s.Until", "false", "Deadlines"},
-	{"a claim that is repeated gets its tasks", "../store/machine/round.go", "m.lease(t, r)\n\t\t\t\ta.Tasks = append(a.Tasks, t.claimed())", "m.lease(t, r)", "OnceRounds"},
-	{"and their leases begin again", "../store/machine/round.go", "m.lease(t, r)\n\t\t\t\ta.Tasks", "a.Tasks", "OnceRounds"},
+	{"a claim that is repeated gets its tasks", "../store/machine/round.go", "m.startLease(t, r)\n\t\t\t\ta.Tasks = append(a.Tasks, t.claimed())", "m.startLease(t, r)", "OnceRounds"},
+	{"and their leases begin again", "../store/machine/round.go", "m.startLease(t, r)\n\t\t\t\ta.Tasks", "a.Tasks", "OnceRounds"},
 	{"but not those that are over", "../store/machine/round.go", " && t.At > m.now", "", "OnceRounds"},
 	{"only what the worker can run", "../store/machine/index.go", "(schedule == \"\" || slices.Contains(c.Schedules, schedule))", "true", "UnknownHandlers"},
 	{"an attempt handed back does not count", "../store/machine/round.go", "t.Attempts-- // it does not count", "", "Reports"},
 	{"nor one that was not begun", "../store/machine/round.go", "if r.End == store.Dropped {", "if false {", "Reports"},
-	{"runs that die are counted", "../store/machine/round.go", "runs += there.Runs", "", "Repeating"},
+	{"runs that die are counted", "../store/machine/round.go", "runs += old.Runs", "", "Repeating"},
 	{"when the run was due", "../store/machine/round.go", "t.Due = r.Due", "", "Model"},
-	{"a single run does not repeat", "../store/machine/change.go", "single.Schedule, single.ID = \"\",", "single.ID =", "Model"},
+	{"a single run does not repeat", "../store/machine/change.go", "run.Schedule, run.ID = \"\",", "run.ID =", "Model"},
 	{"what was tried elsewhere counts", "../store/machine/change.go", "e.Due, e.Attempts, e.Crashes", "e.Due, 0, e.Crashes", "Import"},
-	{"the earlier stays", "../store/machine/change.go", "at >= there", "at > there", "ScheduleModes"},
-	{"a requeued run is cancelled by itself", "../store/machine/change.go", "return m.cancel(t)", "return m.cancel(m.ix.Find(store.KeyOf(x.ID)))", "RequeuedRuns"},
-	{"what is asked for again is another run", "../store/machine/change.go", "t.Renew(x.Generation)\n\tm.fresh(t, at)", "m.fresh(t, at)", "Generations"},
-	{"paused is paused", "../store/machine/round.go", "if m.n.Paused {\n\t\tdue = nil", "if false {\n\t\tdue = nil", "PauseAndResume"},
+	{"the earlier stays", "../store/machine/change.go", "at >= oldAt", "at > oldAt", "ScheduleModes"},
+	{"a requeued run is cancelled by itself", "../store/machine/change.go", "return m.cancel(t)", "return m.cancel(m.index.Find(store.KeyOf(x.ID)))", "RequeuedRuns"},
+	{"what is asked for again is another run", "../store/machine/change.go", "t.Renew(x.Generation)\n\tm.fresh(t, at)", "m.makePending(t, at)", "Generations"},
+	{"paused is paused", "../store/machine/round.go", "if m.numbers.Paused {\n\t\tdue = nil", "if false {\n\t\tdue = nil", "PauseAndResume"},
 	{"bytes are the caller's", "../store/machine/index.go", "t.Record = bytes.Clone(t.Record)", "bytes.Clone(t.Record)", "NothingIsShared"},
 	{"a list misses nothing", "list.go", "p.Next, found = found[limit-1].Cursor", "p.Next, found = found[limit].Cursor", "List"},
 	{"the context ends the call", "memstore.go", "return store.Ended(ctx)", "return nil", "ContextEndsTheCall"},
-	{"who sleeps is woken", "../store/machine/round.go", "s == store.Pending && at < m.n.Told", "false", "Wait"},
-	{"whatever is left for others", "../store/machine/round.go", "m.n.Told = max(m.n.Told, at)", "m.n.Told = at", "WhoSleepsIsInTime"},
+	{"who sleeps is woken", "../store/machine/round.go", "s == store.Pending && at < m.numbers.Told", "false", "Wait"},
+	{"whatever is left for others", "../store/machine/round.go", "m.numbers.Told = max(m.numbers.Told, at)", "m.numbers.Told = at", "WhoSleepsIsInTime"},
 	{"what follows is imported", "../store/machine/change.go", "t.Task = *e.NextTask", "", "Import"},
 	{"what follows is listed", "../store/machine/index.go", "next := Copy(*e.NextTask)", "next := Copy(e.Task)", "FollowingAndStopping"},
-	{"a clock that was set ends no lease", "../store/machine/change.go", "step > leap || step < -leap", "false", "ClockIsSet"},
-	{"what is paused stays paused", "../store/machine/change.go", "there == store.Farthest && x.Task.Repeats()", "false", "Model"},
+	{"a clock that was set ends no lease", "../store/machine/change.go", "moved > minClockStep || moved < -minClockStep", "false", "ClockIsSet"},
+	{"what is paused stays paused", "../store/machine/change.go", "oldAt == store.Farthest && x.Task.Repeats()", "false", "Model"},
 	{"what is resumed begins anew", "../store/machine/change.go", "t.At == store.Farthest && t.Repeats()", "false", "Model"},
-	{"the same stays", "../store/machine/change.go", "keep == store.KeepSame && t.isNext(&x.Task)", "false", "Model"},
+	{"the same stays", "../store/machine/change.go", "keep == store.KeepSame && t.isSameNext(&x.Task)", "false", "Model"},
 	{"a key that was done is unique", "../store/machine/kept.go", "head != nil && head.Due > m.now", "head != nil && false", "Model"},
 	{"the latest runs are kept", "../store/machine/kept.go", "number %= k.Most", "", "Model"},
-	{"what is kept is forgotten", "../store/machine/kept.go", "m.n.Past == 0", "true", "Model"},
+	{"what is kept is forgotten", "../store/machine/kept.go", "m.numbers.Past == 0", "true", "Model"},
 	{"numbers, pause and tokens last over a restart", "reopen_test.go", "sh.numbers = old.numbers", "", "Reopened"},
 	{"a command is once over a restart", "reopen_test.go", "sh.senders[name] = x", "_, _ = name, x", "Reopened"},
 	{"what was tried lasts over a restart", "reopen_test.go", "sh.Changed(t)", "t.Failures = nil\n\t\t\tsh.Changed(t)", "Reopened"},
 	{"leases last over a restart", "reopen_test.go", "sh.Changed(t)", "t.State = min(t.State, 1)\n\t\t\tsh.Changed(t)", "Reopened"},
 	{"no more run than a limit says", "../store/machine/limits.go", "r.Most = min(r.Most, int(n))", "", "LimitOfConcurrency"},
-	{"a permit comes back with its lease", "../store/machine/round.go", "m.n.Crashed++\n\t\tm.ends(t)", "m.n.Crashed++", "LimitOfConcurrency"},
+	{"a permit comes back with its lease", "../store/machine/round.go", "m.numbers.Crashed++\n\t\tm.ends(t)", "m.numbers.Crashed++", "LimitOfConcurrency"},
 	{"what runs already counts", "../store/machine/limits.go", "if t.Handler == handler {", "if t.Handler == \"\" {", "LimitWhileRunning"},
-	{"no more begin than a rate says", "../store/machine/limits.go", "l.full(m.now) + every\n\t}", "l.full(m.now) + every/2\n\t}", "LimitOfRate"},
+	{"no more begin than a rate says", "../store/machine/limits.go", "l.fullAt(m.now) + every\n\t}", "l.fullAt(m.now) + every/2\n\t}", "LimitOfRate"},
 	{"a worker is told when the next may begin", "../store/machine/limits.go", "next = min(next, at)", "", "LimitOfRate"},
 	{"a permit that others wait for wakes them", "../store/machine/limits.go", "a.Limited, l.Kept = true, true", "a.Limited = true", "LimitWakes"},
 	{"a permit that comes back wakes others", "../store/machine/limits.go", "l.Kept = false\n\t\t\tm.n.Wakes++", "l.Kept = false", "LimitWakes"},
 	{"a closed store is closed", "memstore.go", "if s.waiters.Closed() {\n\t\treturn store.ErrClosed", "if false {\n\t\treturn store.ErrClosed", "Reopened"},
 }
 
-// TestMutants checks that each mutant still applies, and that storetest fails with the
-// first one. With TICKLESS_STRESS it runs all of them, which takes a minute or two.
+// TestMutants checks that each mutant can be applied, and that storetest fails with the
+// first. With TICKLESS_STRESS it tests all of them, in a minute or two.
 func TestMutants(t *testing.T) {
 	for i, m := range mutants {
 		t.Run(strings.ReplaceAll(m.promise, " ", "_"), func(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A queue is a heap of the pending tasks of one kind, or of the running tasks, ordered
-// by At and then by arrival.
+// A queue is a heap of tasks, ordered by At. If At is equal, the task that arrived
+// first comes first.
 type queue struct {
-	kind  kind
+	key   queueKey
 	tasks []*task
 }
 
@@ -23,12 +23,12 @@ func (q *queue) remove(x *task) {
 	x.queue = nil
 }
 
-// until calls f for the tasks in the heap at or below index i whose At is not after at.
-func (q *queue) until(i int, at store.Time, f func(*task)) {
+// visitUntil calls f for the tasks of the subtree at index i that are due by at.
+func (q *queue) visitUntil(i int, at store.Time, f func(*task)) {
 	if i < len(q.tasks) && q.tasks[i].At <= at {
 		f(q.tasks[i])
-		q.until(2*i+1, at, f)
-		q.until(2*i+2, at, f)
+		q.visitUntil(2*i+1, at, f)
+		q.visitUntil(2*i+2, at, f)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// Reopened moves the contents of s to a new Store and closes s, as if s were stored
-// outside the process. With it the reopening tests of storetest are tested too.
+// Reopened moves the contents of s to a new Store and closes s. It stands for a store
+// that outlives its process, so that the reopening tests of storetest run too.
 func Reopened(s *Store, opts ...Option) *Store {
 	to := New(opts...)
 	for i, old := range s.shards {

@@ -11,25 +11,23 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A worker that has sent nothing for more than a day does not count as able to run a
-// task.
+// A worker that was silent for more than a day no longer counts as able to run tasks.
 func TestStats_AWorkerThatIsGone(t *testing.T) {
 	unknown, _ := unknownAfterADay(t, false)
 	require.EqualValues(t, 3, unknown)
 }
 
-// While the store is paused, a silent worker may still be alive, because it has nothing
-// to claim. After the pause, it counts as gone after a day, like the others.
+// A worker of a paused store may be silent, because it has nothing to claim. After the
+// pause, a worker is gone if it is silent for a day.
 func TestStats_AWorkerOfAPausedStore(t *testing.T) {
 	unknown, resumed := unknownAfterADay(t, true)
 	require.Zero(t, unknown)
 	require.EqualValues(t, 4, resumed)
 }
 
-// unknownAfterADay returns how many of three tasks no worker can run after the only
-// worker with their handler has sent nothing for more than a day, and how many of four
-// after the pause, if there was one, has ended. pause says whether the store is paused
-// during that day.
+// unknownAfterADay counts tasks that no worker can run, after the only worker was
+// silent for more than a day. If pause is set, the store is paused during that day.
+// resumed is the number after the pause.
 func unknownAfterADay(t *testing.T, pause bool) (unknown, resumed int64) {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := memstore.New(memstore.WithClock(clk), memstore.WithShards(1))

@@ -7,19 +7,18 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// A shard holds a part of the tasks under its own lock. It is the Index of its machine.
+// A shard is a part of the tasks, with its own lock. It implements [machine.Index].
 type shard struct {
 	mu    sync.Mutex
 	tasks map[string]*task
-	all   []*task // the same, in no order
+	list  []*task // the same tasks in any order, for List
 
-	// A task is in the container of its State: a Pending one in the queue of its kind,
-	// a Running one in leases, a Past one in past, a Dead one in none.
-	pending map[kind]*queue
-	leases  queue
+	// These heaps contain the tasks by State. Dead tasks are in no heap.
+	pending map[queueKey]*queue
+	leases  queue // of Running tasks
 	past    queue
 
-	arrival uint64
+	arrival uint64 // of the latest task
 	numbers machine.Numbers
 	senders map[string]*machine.Sender
 	limits  map[string]*machine.Limit
@@ -27,37 +26,36 @@ type shard struct {
 
 var _ machine.Index = (*shard)(nil)
 
-// A task is an entry and its positions.
+// A task is an entry with its positions in the shard.
 type task struct {
 	machine.Task
-	nth   int    // of all
-	queue *queue // nil if the task is in no queue
-	index int    // in the queue
-	// arrival orders tasks with the same At.
+	listIndex int    // in shard.list
+	queue     *queue // nil if the task is in no queue
+	index     int    // in the queue
+	// arrival orders tasks with the same At: a smaller number came first.
 	arrival uint64
 }
 
-// A kind is the handler and schedule that a worker needs for a task, and whether the
-// task is a suspect.
-type kind struct {
+// A queueKey says in which queue a pending task is.
+type queueKey struct {
 	handler, schedule string
 	suspect           bool
 }
 
 func newShard() *shard {
 	return &shard{
-		tasks: make(map[string]*task), pending: make(map[kind]*queue),
+		tasks: make(map[string]*task), pending: make(map[queueKey]*queue),
 		senders: make(map[string]*machine.Sender), limits: make(map[string]*machine.Limit),
 	}
 }
 
-// call calls f under the lock, and reports whether waiting workers must be woken.
-func (sh *shard) call(now func() machine.Moment, f func(sh *shard, at machine.Moment)) (wake bool) {
+// withLock calls f under the lock, and reports whether waiting workers must be woken.
+func (sh *shard) withLock(now func() machine.Moment, f func(sh *shard, at machine.Moment)) (wake bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	wakes := sh.numbers.Wakes
+	wakesBefore := sh.numbers.Wakes
 	f(sh, now())
-	return sh.numbers.Wakes != wakes
+	return sh.numbers.Wakes != wakesBefore
 }
 
 func (sh *shard) Numbers() *machine.Numbers { return &sh.numbers }
@@ -70,28 +68,28 @@ func (sh *shard) Find(id string) *machine.Task {
 }
 
 func (sh *shard) Add(id string) *machine.Task {
-	x := &task{nth: len(sh.all)}
-	sh.tasks[id], sh.all = x, append(sh.all, x)
+	x := &task{listIndex: len(sh.list)}
+	sh.tasks[id], sh.list = x, append(sh.list, x)
 	return &x.Task
 }
 
-// Changed moves a task to the container of its new State.
+// Changed moves a task to the heap of its new State.
 func (sh *shard) Changed(t *machine.Task) {
 	x := sh.tasks[t.ID]
 	if q := x.queue; q != nil {
 		q.remove(x)
 		if q.Len() == 0 && q != &sh.leases && q != &sh.past {
-			delete(sh.pending, q.kind)
+			delete(sh.pending, q.key)
 		}
 	}
 	switch t.State {
 	case store.Pending:
 		sh.arrival++
 		x.arrival = sh.arrival
-		k := kind{x.Handler, x.Schedule, x.Suspect()}
+		k := queueKey{x.Handler, x.Schedule, x.Suspect()}
 		q := sh.pending[k]
 		if q == nil {
-			q = &queue{kind: k}
+			q = &queue{key: k}
 			sh.pending[k] = q
 		}
 		q.push(x)
@@ -101,59 +99,60 @@ func (sh *shard) Changed(t *machine.Task) {
 		sh.past.push(x)
 	case 0:
 		delete(sh.tasks, t.ID)
-		n := len(sh.all) - 1
-		sh.all[x.nth], sh.all[n].nth = sh.all[n], x.nth
-		sh.all[n] = nil
-		sh.all = sh.all[:n]
+		n := len(sh.list) - 1
+		sh.list[x.listIndex], sh.list[n].listIndex = sh.list[n], x.listIndex
+		sh.list[n] = nil
+		sh.list = sh.list[:n]
 	}
 }
 
-// Due returns up to n due tasks that the claim may get, without changing the queues.
+// Due returns up to n due tasks that the claim may get. It takes them out of their
+// queues to find the next ones, and finally puts them back.
 func (sh *shard) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
-	knows := machine.Claim{Handlers: c.Handlers, Schedules: c.Schedules}
+	worker := machine.Claim{Handlers: c.Handlers, Schedules: c.Schedules}
 	var queues []*queue
 	for k, q := range sh.pending {
-		if knows.Knows(k.handler, k.schedule) {
+		if worker.Knows(k.handler, k.schedule) {
 			queues = append(queues, q)
 		}
 	}
-	pick := machine.NewPicker(c)
-	var taken []*task
+	picker := machine.NewPicker(c)
+	var picked []*task
 	for _, first := range []bool{true, false} {
-		for next = machine.Never; len(taken) < n; {
-			var head *task
+		for next = machine.Never; len(picked) < n; {
+			var oldest *task
 			for _, q := range queues {
-				if q.Len() > 0 && pick.Has(q.kind.handler, q.kind.suspect, first) && (head == nil || q.tasks[0].before(head)) {
-					head = q.tasks[0]
+				if q.Len() > 0 && picker.Has(q.key.handler, q.key.suspect, first) && (oldest == nil || q.tasks[0].before(oldest)) {
+					oldest = q.tasks[0]
 				}
 			}
-			if head == nil {
+			if oldest == nil {
 				break
 			}
-			if head.At > now {
-				next = head.At
+			if oldest.At > now {
+				next = oldest.At
 				break
 			}
-			q := head.queue
-			q.remove(head)
-			head.queue = q
-			pick.Take(q.kind.handler, q.kind.suspect)
-			taken, due = append(taken, head), append(due, &head.Task)
+			q := oldest.queue
+			q.remove(oldest)
+			oldest.queue = q
+			picker.Take(q.key.handler, q.key.suspect)
+			picked, due = append(picked, oldest), append(due, &oldest.Task)
 		}
 	}
-	for _, x := range taken {
+	for _, x := range picked {
 		x.queue.push(x)
 	}
 	return due, next
 }
 
 func (sh *shard) Running(until store.Time) (out []*machine.Task) {
-	sh.leases.until(0, until, func(x *task) { out = append(out, &x.Task) })
+	sh.leases.visitUntil(0, until, func(x *task) { out = append(out, &x.Task) })
 	return out
 }
 
 func (sh *shard) Over(now store.Time, n int) (out []*machine.Task) {
-	sh.past.until(0, now, func(x *task) { out = append(out, &x.Task) })
+	sh.past.visitUntil(0, now, func(x *task) { out = append(out, &x.Task) })
 	return out[:min(n, len(out))]
 }
 
@@ -169,7 +168,7 @@ func (sh *shard) Limits() map[string]*machine.Limit { return sh.limits }
 func (sh *shard) Overdue(now store.Time) (out []machine.Kind) {
 	for k, q := range sh.pending {
 		x := machine.Kind{Handler: k.handler, Schedule: k.schedule, First: q.tasks[0].At}
-		q.until(0, now, func(*task) { x.Tasks++ })
+		q.visitUntil(0, now, func(*task) { x.Tasks++ })
 		out = append(out, x)
 	}
 	return out
@@ -185,7 +184,7 @@ func (sh *shard) Remember(name string, x *machine.Sender) {
 	sh.senders[name] = x
 }
 
-// Gone returns senders that have been silent for long. It checks only some of them,
+// Gone returns senders whose last command was before a time. It checks only n senders,
 // because there may be many.
 func (sh *shard) Gone(before store.Time, n int) (out []string) {
 	for name, x := range sh.senders { // in random order

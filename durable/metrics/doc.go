@@ -1,6 +1,5 @@
-// Package metrics exports the numbers of durable Clients and Workers through the
-// exporters of package observe: to Prometheus, OpenTelemetry, expvar and the debug
-// page.
+// Package metrics exports the numbers of durable Clients and Workers to Prometheus,
+// OpenTelemetry, expvar and the debug page, through the exporters of package observe.
 //
 // # Usage
 //
@@ -14,12 +13,13 @@
 //
 // # Cost of a scrape
 //
-// A scrape reads the store's numbers with one call of [durable.Client.Stats], unless
-// the numbers of the last call are younger than [WithMaxAge]. It waits for the store up
-// to 5 seconds. After a timeout, later scrapes do not wait until the store is read
-// again. All other metrics are in memory: O(n log n) for n handlers.
+// A scrape calls [durable.Client.Stats] if the numbers of the last call are older than
+// [WithMaxAge]. It waits up to 5 seconds for the store. After a timeout, later scrapes do
+// not wait until it is time for the next call.
+//
+// All other metrics are in memory, and cost O(n log n) for n handlers.
 //
 // # Concurrency
 //
-// Any number of exporters may share a Source.
+// Several exporters may share a Source.
 package metrics

@@ -12,7 +12,7 @@ import (
 	"github.com/tickless/tickless/observe/expvar"
 )
 
-// A Client as a source of numbers, here for package expvar.
+// A Client's metrics, exported through package expvar.
 func ExampleClient() {
 	client := durable.New(memstore.New())
 	client.Schedule(context.Background(), durable.Task{Key: "order-17", Handler: "remind"}, durable.After(time.Hour))

@@ -98,8 +98,8 @@ func TestSources_HaveWhatHappened(t *testing.T) {
 	})
 }
 
-// The counters exist with value zero before the first command, so that a rate includes
-// the first burst.
+// Counters are exported as zero before the first command, so that a rate includes that
+// command.
 func TestClient_ZerosBeforeTheFirstCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := export(t, metrics.Client("orders", durable.New(memstore.New(), quiet))).Client["orders"]
@@ -113,7 +113,7 @@ func TestClient_ZerosBeforeTheFirstCommand(t *testing.T) {
 	})
 }
 
-// asked is a store that counts calls of Stats, which can fail or hang.
+// asked is a store whose Stats counts its calls, and can be made to fail or hang.
 type asked struct {
 	store.Store
 	n     atomic.Int32
@@ -166,7 +166,7 @@ func TestClient_AsksTheStoreNowAndThen(t *testing.T) {
 	})
 }
 
-// A store that hangs delays one scrape by the timeout, and the later ones not at all until
+// If the store hangs, one scrape waits for the timeout. Later scrapes do not wait until
 // the store is read again.
 func TestClient_AStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

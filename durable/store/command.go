@@ -14,13 +14,12 @@ type Item struct {
 	ID   string
 	When When // of Schedule, Reschedule and Requeue
 	Task Task // of Schedule, with the same ID
-	// Generation is for Reschedule and Requeue. [Task.Renew] gives it to a task that
-	// the command makes Pending without attempts. If it is empty, the task keeps its
-	// generation.
+	// Generation is for Reschedule and Requeue: the generation of the requested run,
+	// see [GenerationSize]. If it is empty, the task keeps its own.
 	Generation string
-	// Entry is for Import, with the same ID.
+	// Entry is for Import. Its id must be ID.
 	Entry *Entry
-	// Limit is for SetLimit, whose ID is the handler's name.
+	// Limit is for SetLimit. ID is then the handler's name.
 	Limit *Limit
 }
 
@@ -28,38 +27,44 @@ type Item struct {
 type Op uint8
 
 const (
-	// Schedule makes a task Pending, due at When. The outcome is Created, Replaced if
-	// the id's task was Pending or Dead, or Following if it is Running. The outcome is
-	// Kept, and nothing changes, if Keep says so or if the key is not unique yet: see
-	// [Keeping]. A paused task, which is Pending or Following at [Farthest], stays
-	// paused if the new task repeats.
-	Schedule Op = iota + 1
-	// Reschedule moves a Pending task to When: Moved. A Running task becomes Following,
-	// with its present Task or, if there is a Generation, with that as its NextTask. In
-	// other states the outcome is Absent.
+	// Schedule makes a task Pending, due at When. The outcome is Created if the id is
+	// new, Replaced if its task was Pending or Dead, and Following if its task is
+	// Running. It is Kept, without a change, because of Keep or [Keeping.Unique].
 	//
-	// A task with attempts keeps its Attempts, Due and generation, unless it is paused.
-	// Without attempts its Due becomes When.
+	// A paused task is one at [Farthest]. It stays paused if the new task repeats.
+	Schedule Op = iota + 1
+	// Reschedule moves a Pending task to When: Moved. A Running task becomes Following:
+	// it is due again at When, with the Generation if there is one. In other states the
+	// outcome is Absent.
+	//
+	// A Pending task without attempts gets When as its Due, and the Generation. A task
+	// with attempts keeps its Attempts, Due and generation. A paused task loses its
+	// attempts.
 	Reschedule
-	// Cancel removes a Pending task: Removed. A Running task becomes Stopping and is no
-	// longer Following. In other states the outcome is Absent.
+	// Cancel removes a Pending task: Removed. A Running task becomes Stopping: it is
+	// removed when its attempt ends, unless it is scheduled again. In other states the
+	// outcome is Absent.
 	Cancel
 	// Requeue makes a Dead task Pending, due at When, without attempts: Moved. In other
-	// states the outcome is Absent. The dead letter of a repeating task becomes a task
-	// without a schedule, whose id is [SingleID] of its Due. If that id exists, it is
-	// [SingleID] of the first unused time from now on.
+	// states the outcome is Absent.
+	//
+	// The dead letter of a repeating task becomes a task without a schedule. Its id is
+	// [SingleID] of its Due. If that id exists, it is [SingleID] of the next unused
+	// time from now on.
 	Requeue
 	// Purge removes a Dead task: Removed. In other states the outcome is Absent.
 	Purge
-	// Import adds an entry of another store: Created. The entry keeps everything except
-	// its lease. A Running entry becomes Pending and due at once, with its attempts; a
-	// Following one becomes Pending at Next, as its NextTask, without attempts. An
-	// entry that is Stopping and not Following is invalid, because it ends with its
-	// attempt. If the id exists, the outcome is Kept.
+	// Import adds an entry of another store: Created. If the id exists, the outcome is
+	// Kept.
+	//
+	// A Running entry loses its lease: it becomes Pending, due now, with its attempts.
+	// If it is Following, it becomes Pending at Next, as its NextTask, without
+	// attempts. If it is Stopping and not Following, it is invalid, because it would
+	// end with its attempt.
 	Import
 	// SetLimit sets a handler's limit for later claims: Created, or Replaced if the
-	// handler had one. The outcome is Kept if [MaxLimits] other handlers have one. The
-	// zero Limit removes the handler's limit: Removed, or Absent if there is none.
+	// handler had one. A zero Limit removes the limit: Removed, or Absent if there was
+	// none. If [MaxLimits] other handlers have a limit, the outcome is Kept.
 	SetLimit
 	// Pause stops claims from getting tasks until Resume. Pause and Resume have no
 	// items and no outcomes.
@@ -67,7 +72,7 @@ const (
 	Resume
 )
 
-// Keep says when Schedule keeps the task that an id already has.
+// Keep says when Schedule keeps the existing task with the id.
 type Keep uint8
 
 const (
@@ -75,12 +80,12 @@ const (
 	KeepNone Keep = iota
 	// KeepAny keeps an existing task in any state.
 	KeepAny
-	// KeepEarlier keeps a Pending or Following task unless the new one is due before
-	// it. KeepLater keeps it unless the new one is due after it.
+	// KeepEarlier replaces a Pending or Following task only by one that is due earlier.
 	KeepEarlier
+	// KeepLater replaces a Pending or Following task only by one that is due later.
 	KeepLater
-	// KeepSame keeps a task that is not Dead if the new one differs only in its
-	// generation and its time.
+	// KeepSame keeps a task that is not Dead if the new one has the same content. The
+	// generation and the time may differ.
 	KeepSame
 )
 
@@ -88,11 +93,11 @@ const (
 type Outcome uint8
 
 const (
-	// Unknown means that the command was not answered: it may or may not have had its
-	// effect. Stores do not return it.
+	// Unknown means that no answer came: the command may or may not have taken effect.
+	// Stores do not return it.
 	Unknown Outcome = iota
-	// Absent means that there is no such task in a state that the command applies to.
-	// There was no effect.
+	// Absent means that nothing was changed, because there is no task with the id in a
+	// state to which the command applies.
 	Absent
 	// Created means that the new task is pending. The key had no task.
 	Created
@@ -103,13 +108,12 @@ const (
 	// Following means that the key's task is running. The new task becomes pending, at
 	// its time, when the current attempt ends, whatever its result.
 	Following
-	// Moved means that the pending task has a new time.
+	// Moved means that the task is pending at its new time.
 	Moved
 	// Removed means that the task is deleted and will not run.
 	Removed
-	// Stopping means that the task is running and was asked to stop. Its context is
-	// cancelled when the worker next extends its lease. The task ends with the current
-	// attempt, whatever its result.
+	// Stopping means that the running task was cancelled. Its context is cancelled when
+	// the worker next extends its lease. The task ends with the current attempt.
 	Stopping
 )
 

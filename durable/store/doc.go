@@ -1,7 +1,6 @@
-// Package store defines the interface between package durable, whose clients and
-// workers know about tasks, and the stores that keep tasks: in memory (package
-// memstore), in a file, on a server. A [Store] knows nothing about handlers, retries or
-// HTTP; package durable knows nothing about keys, scripts or transactions.
+// Package store defines the interface between package durable and the stores that keep
+// its tasks: in memory, in a file or on a server. A [Store] moves tasks from state to
+// state. Package durable runs them, and decides about retries and schedules.
 //
 // # Usage
 //
@@ -11,56 +10,41 @@
 //
 // Authors of stores test them with package storetest.
 //
-// # How it works
-//
-// A store keeps its tasks in shards. A task has an id, which is its key, and belongs to
-// the shard that [ShardOf] returns for the id. In its shard it has exactly one [State].
-//
-// Pending tasks are ordered by when they are due, running ones by when their lease
-// ends, dead letters by when they died. Each transition is part of one atomic command:
-//
-//   - [Store.Change] carries out a [Command] of a client: Schedule, Reschedule, Cancel, Requeue,
-//     Purge, Import, Pause or Resume.
-//   - [Store.Do] carries out a [Round] of a worker: reports on attempts, leases to extend, and a
-//     claim.
-//
-// A task that is scheduled or rescheduled while it runs is Following: it stays Running,
-// and when the attempt ends, whatever its result, the task becomes Pending at its new
-// time without attempts. A task that is cancelled while it runs is Stopping: when the
-// attempt ends, the task is removed, unless it is Following.
-//
-// If the attempts at a run end with an expired lease as often as a worker's round
-// allows, the run becomes a dead letter. If the task repeats, as [Task.Repeats] says,
-// the store does not know when it is due next. It then gives the task to a worker,
-// which reports that the run is [Dropped].
-//
-// A repeating task never becomes a dead letter itself. Each of its runs that fails for
-// good becomes a dead letter with the id [DeadID], and the task continues. All failed
-// runs of a task share one dead letter, which describes the latest run, counts the
-// runs, and keeps the latest failures of all of them. When it is requeued, it becomes a
-// task that does not repeat, with the id [SingleID].
-//
-// Finished runs that a task asks to keep are entries in the state [Past], with ids of
-// their own: see [Keeping]. Claims delete some of those that have expired.
-//
 // # Guarantees
 //
-//   - The store's clock decides when a task is due, when a lease ends and when a deadline has
-//     passed. The clocks of clients and workers do not matter. No task is claimed before its
-//     time by the store's wall clock. If that clock is set back, pending tasks wait until it
-//     shows their times again.
-//   - A claim gives each task a lease and a token. The tokens of a shard always grow, even
-//     across restarts. None is less than the store's time, so that they also grow when a task
-//     moves to another store. In a failover they grow unless the new server lacks the latest
-//     claims and its clock is behind. Reports and extensions need the token of the task's
-//     latest claim.
-//   - A command has its effect once, however often it is sent: see [Stamp].
-//   - A claim gets only tasks that its worker can run: see [Claim]. Other tasks stay Pending
-//     without an attempt.
-//   - A claim first ends attempts whose leases have expired, and then gets the tasks that
-//     have been due longest.
+//   - The store's clock decides when a task is due, and when a lease or a deadline ends. No
+//     task is claimed early. If the clock is set back, tasks wait until it shows their times
+//     again.
+//   - A claim gets only tasks that its worker can run, those that have been due longest first.
+//     It gives each task a lease and a token: see [Claim].
+//   - A later token of a shard is larger, even after a restart. Tokens are at least the store's
+//     time, so that they also grow when a task moves to another store. After a failover they
+//     grow, unless the new server lacks the latest claims and its clock is behind.
+//   - Reports and extensions need the token of the task's latest claim.
+//   - A command takes effect once, however often it is sent: see [Stamp].
 //   - Acknowledged commands are as durable as the store's own documentation says.
 //   - Every method returns when its context ends.
+//
+// # How it works
+//
+// A store keeps its tasks in shards. The id of a task is its key, and [ShardOf] says in
+// which shard it is. A task has one [State] at a time. Two methods change states, and each
+// change is atomic:
+//
+//   - [Store.Change] carries out a [Command] of a client, for example Schedule or Cancel.
+//   - [Store.Do] carries out a [Round] of a worker: reports on attempts, leases to extend, and a
+//     claim. The claim first ends attempts whose leases have expired.
+//
+// A Running task that is scheduled again is Following: when its attempt ends, it becomes
+// Pending at its new time. A Running task that is cancelled is Stopping: when its attempt
+// ends, it is removed, unless it is Following. The result of the attempt does not matter.
+//
+// A run becomes a dead letter if it fails for good, or if too many of its attempts end with
+// an expired lease. A repeating task itself never becomes a dead letter: see [DeadID]. The
+// store does not know when it is due next. So a worker gets it after too many expired
+// leases, and reports that the run is [Dropped].
+//
+// A task may ask the store to keep its finished runs, which are then Past: see [Keeping].
 //
 // # Concurrency
 //
@@ -68,8 +52,8 @@
 //
 // # Complexity
 //
-// Commands and rounds are O(log n) for each task, in the number of tasks in the shard,
-// or better. Methods that cost more say so.
+// Commands and rounds take O(log n) for each task, or less, with n tasks in the shard.
+// Methods that cost more say so.
 //
 // # When not to use it
 //

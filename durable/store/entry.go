@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A State says where a task is in its life. A task has one state at a time.
+// A State is one of the stages of a task's life. A task has one State at a time.
 type State uint8
 
 const (
@@ -15,8 +15,8 @@ const (
 	Running
 	// Dead tasks are dead letters.
 	Dead
-	// Past entries are finished runs, or the entry that counts the finished runs of a
-	// key.
+	// Past entries are finished runs that are kept, or a key's head entry, which counts
+	// them.
 	Past
 )
 
@@ -52,26 +52,26 @@ func (s *State) UnmarshalText(b []byte) error {
 type Entry struct {
 	Task
 	State State
-	// At depends on the State: when a Pending task is due, when the lease of a Running
-	// one ends, when a Dead one died, until when a Past one is kept.
+	// At depends on the State. It is when a Pending task is due, a Running task's lease
+	// ends, a Dead task died, or a Past entry expires.
 	At Time
 	// Due is when the run was first due. It equals At for a Pending task without
 	// attempts.
 	Due Time
-	// Attempts and Crashes are those of the current run.
+	// Attempts and Crashes count the attempts at the current run, and how many crashed.
 	Attempts int
 	Crashes  int
 	Token    int64 // of the lease of a Running task
-	// The package comment explains Stopping and Following. If the entry is Following,
-	// Next is when it is due next. NextTask is then the task that was scheduled during
-	// the attempt, or the present task with another generation, or nil if the present
-	// task was only rescheduled.
+	// Stopping and Following belong to a Running task: see the package comment. If it
+	// is Following, Next is when it is due next. NextTask is its new content, or nil if
+	// only its time was changed.
 	Stopping  bool
 	Following bool
 	Next      Time
 	NextTask  *Task
-	// Runs is how many failed runs the dead letter of a repeating task stands for, and
-	// 0 in other entries.
+	// Runs is how many failed runs the dead letter of a repeating task describes. In a
+	// head entry, see [HeadID], it is how many runs were kept so far. Otherwise it is
+	// 0.
 	Runs int
 	// Failures are the latest failed attempts, the oldest first.
 	Failures []Failure
@@ -84,14 +84,14 @@ type Failure struct {
 	Text    string
 }
 
-// Texts of failures that stores write themselves.
+// Texts of the failures that stores add themselves.
 const (
 	TextCrashed = "the worker crashed or lost its lease"
 	TextPoison  = "the worker crashed or lost its lease, as often as is allowed"
 )
 
-// Note returns old with one more failure: the latest [MaxFailures], each with at most
-// [MaxText] bytes of text. It does not change old.
+// Note returns a copy of old with f at its end. It keeps the latest [MaxFailures], and
+// at most [MaxText] bytes of f's text.
 func Note(old []Failure, f Failure) []Failure {
 	if len(f.Text) > MaxText {
 		f.Text = strings.ToValidUTF8(f.Text[:MaxText-3], "") + "..."

@@ -7,8 +7,7 @@ import (
 )
 
 var (
-	// ErrNotDone matches, with errors.Is, errors of calls that certainly changed
-	// nothing.
+	// ErrNotDone is wrapped by the errors of calls that certainly changed nothing.
 	ErrNotDone = errors.New("not carried out")
 	// ErrInvalid is returned for invalid input.
 	ErrInvalid = fmt.Errorf("store: invalid: %w", ErrNotDone)
@@ -18,29 +17,28 @@ var (
 	ErrBusy = fmt.Errorf("store: too many commands are waiting: %w", ErrNotDone)
 	// ErrFull is returned if the store is out of space.
 	ErrFull = fmt.Errorf("store: the store is full: %w", ErrNotDone)
-	// ErrClosed is returned after the store was closed. A command during which the
-	// store's connection is closed may have had its effect: its error then matches
-	// ErrClosed but not ErrNotDone.
+	// ErrClosed is returned after the store was closed. If the connection closes during
+	// a command, the command may have taken effect: the error then does not match
+	// ErrNotDone.
 	ErrClosed = fmt.Errorf("store: closed: %w", ErrNotDone)
 	// ErrStale is returned for a command if its sender has already sent a later one.
-	// The command may have had its effect before.
+	// The command may have taken effect earlier.
 	ErrStale = errors.New("store: the sender has sent a later command")
 
 	// ErrNotFound is returned by Get if there is no such task.
 	ErrNotFound = errors.New("store: no such task")
 
-	// ErrUnfit matches, with errors.Is, permanent errors: the store cannot be used
-	// until somebody changes its setup.
+	// ErrUnfit is wrapped by permanent errors: somebody must change the store's setup.
 	ErrUnfit = errors.New("store: unfit")
-	// ErrSchema is returned if the stored data has another number of shards or another
-	// version.
+	// ErrSchema is returned if the stored data has another version, or another number
+	// of shards, than the program expects.
 	ErrSchema = fmt.Errorf("%w: created with other settings", ErrUnfit)
 	// ErrUnsafe is returned by Check if the store may discard tasks.
 	ErrUnsafe = fmt.Errorf("%w: it may lose tasks", ErrUnfit)
 )
 
-// Ended returns nil, or an error that wraps [ErrNotDone] and the context's error if ctx
-// has ended. Calls use it before they start.
+// Ended returns nil, or if ctx has ended, an error that wraps [ErrNotDone] and the
+// context's error. Stores call it before they change anything.
 func Ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("store: %w: %w", ErrNotDone, err)
@@ -48,6 +46,6 @@ func Ended(ctx context.Context) error {
 	return nil
 }
 
-func invalid(format string, args ...any) error {
+func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }

@@ -10,7 +10,7 @@ type Filter struct {
 	State   State
 	Handler string
 	Prefix  string // of the id
-	// From and To limit At: At is not before From, and before To.
+	// From and To select a range of At: From <= At < To.
 	From, To Time
 	// Error is a substring of the latest failure's text.
 	Error string
@@ -25,16 +25,18 @@ func (f *Filter) Match(e *Entry) bool {
 		(f.Error == "" || len(e.Failures) > 0 && strings.Contains(e.Failures[len(e.Failures)-1].Text, f.Error))
 }
 
-// A Cursor is the position after an entry in a list. Lists are ordered by State, At and
-// ID or, if the filter has a Prefix, by ID alone: State and At are then zero. The zero
-// Cursor is the beginning. A Cursor stays valid while tasks come and go.
+// A Cursor is a position in a list: behind an entry with these fields. The zero Cursor
+// is the beginning. A Cursor stays valid while entries come and go.
+//
+// A list is ordered by State, At and ID. If the filter has a Prefix, it is ordered by
+// ID alone, and its Cursors have no State and no At.
 type Cursor struct {
 	State State
 	At    Time
 	ID    string
 }
 
-// CursorOf returns the Cursor after an entry, in lists with this filter.
+// CursorOf returns the Cursor behind an entry, for a list with this filter.
 func (f *Filter) CursorOf(e *Entry) Cursor {
 	if f.Prefix != "" {
 		return Cursor{ID: e.ID}

@@ -4,15 +4,13 @@ package store
 type Room struct {
 	// Most is the maximum for this handler.
 	Most int
-	// First is how many of the handler's tasks precede the tasks of other handlers
-	// beyond their own First. So each handler gets its share if the claim cannot get
-	// all due tasks.
+	// First is the handler's share. The claim gets each handler's share, if so many
+	// tasks are due, before it gets more tasks of any handler.
 	First int
 }
 
 // Suspects says how many suspects a claim gets. A suspect is a task with crashed
-// attempts: it may have ended its worker, and would then end the next worker's other
-// tasks too.
+// attempts: it may crash its next worker too, with all other tasks there.
 type Suspects uint8
 
 const (
@@ -25,15 +23,15 @@ const (
 func (c *Claim) check() error {
 	switch {
 	case c.Max < 0 || c.Max > MaxClaim || c.Max > 0 && !c.Asked:
-		return invalid("a claim of %d tasks, not from 0 to %d", c.Max, MaxClaim)
+		return invalidf("the claim has a Max of %d, not from 0 to %d, or is not Asked", c.Max, MaxClaim)
 	case c.Rooms != nil && len(c.Rooms) != len(c.Handlers):
-		return invalid("a claim with %d rooms for %d handlers", len(c.Rooms), len(c.Handlers))
+		return invalidf("the claim has %d Rooms for %d handlers", len(c.Rooms), len(c.Handlers))
 	case c.Suspects > NoSuspect:
-		return invalid("there is no Suspects of %d", c.Suspects)
+		return invalidf("unknown Suspects %d", c.Suspects)
 	}
 	for _, r := range c.Rooms {
 		if r.First < 0 || r.First > r.Most || r.Most > c.Max {
-			return invalid("a room of %+v", r)
+			return invalidf("the Room %+v needs First <= Most <= %d", r, c.Max)
 		}
 	}
 	return nil

@@ -2,30 +2,29 @@ package store
 
 import "time"
 
-// A Round is everything that a worker reports to a shard and requests from it at one
-// time. Each part may be empty.
+// A Round is what a worker sends to a shard at one time: reports, leases to extend and
+// a claim. Each part may be empty.
 type Round struct {
 	Reports []Report
 	Extend  []Lease
 	Claim   Claim
-	// Lease is the duration of the leases that the round extends or gives. MaxCrashes
-	// is how many attempts at a run may end with an expired lease before the run dies.
-	// The store makes the run a dead letter; if the task repeats, the worker that gets
-	// it with that many Crashes does. Both must be positive. The last of these crashes,
-	// if it is not the first, counts only if the task was Alone: otherwise another task
-	// may have caused it.
-	Lease      time.Duration
+	// Lease is the duration of the leases that the round extends or gives. It must be
+	// positive.
+	Lease time.Duration
+	// MaxCrashes is after how many crashes a run becomes a dead letter. A crash is an
+	// attempt that ends with an expired lease. If MaxCrashes is more than 1, the last
+	// crash counts only if the task ran Alone: otherwise another task may have caused
+	// it. If the task repeats, a worker makes the dead letter: it sees the Crashes.
 	MaxCrashes int
-	// Alone says that until their attempts end the worker runs nothing but the tasks
-	// whose leases this round extends.
+	// Alone says that the worker runs nothing except the tasks of Extend, until their
+	// attempts end.
 	Alone bool
-	// Leave says that this is the worker's last round, so that another waiting worker
-	// must watch the shard.
+	// Leave says that this is the worker's last round. If it watched the shard for the
+	// others, another worker must do so.
 	Leave bool
-	// More is for stores that delay rounds to send several together. More adds the
-	// reports that have arrived during the delay. Such a store may call it once, after
-	// the delay and before Do returns, with its own copy of the round. More does not
-	// block. It may be nil, and other stores ignore it.
+	// More adds reports that arrived since the round was made. A store that waits
+	// before it sends a round may call More once, with its own copy of the round,
+	// before Do returns. More does not block, and may be nil.
 	More func(*Round)
 }
 
@@ -40,16 +39,16 @@ type Lease struct {
 type Report struct {
 	Lease
 	End End
-	// Next is when the task is due next, or zero if the End needs no time.
+	// Next is when the task is due next, or zero. The End says when it is needed.
 	Next When
 	// Due is when the run was due. It differs from the claim's Due if the worker
 	// skipped missed runs.
 	Due Time
 	// Text says why the attempt failed. At most MaxText bytes are kept.
 	Text string
-	// Keep must be set if [Task.Keeps] is true, so that the store need not check the
-	// record of every task. Result is the result of a run that is Done and kept, of at
-	// most MaxResult bytes.
+	// Keep must be set if [Task.Keeps] is true: the store does not check every record.
+	// Result is the result of a run that is Done and kept, with at most MaxResult
+	// bytes.
 	Keep   bool
 	Result []byte
 }
@@ -58,33 +57,31 @@ type Report struct {
 type End uint8
 
 const (
-	// Done means that the run succeeded. With Next the task repeats and is due then.
+	// Done means that the run succeeded. With Next, the task repeats and is due then.
 	Done End = iota + 1
-	// Retry means that the attempt failed and the task is tried again at Next, which is
+	// Retry means that the attempt failed. The task is tried again at Next, which is
 	// required.
 	Retry
-	// Failed means that the run failed for good. With Next the task repeats and is due
-	// then, and the run becomes a separate dead letter.
+	// Failed means that the run failed for good and becomes a dead letter. With Next
+	// the task repeats: it is due then, and the dead letter is a separate entry.
 	Failed
-	// HandBack means that the attempt does not count. The task is due at Next or,
-	// without Next, at its previous time.
+	// HandBack means that the attempt does not count. The task is due at Next, or
+	// without Next at Due.
 	HandBack
-	// Dropped is Failed for a run whose handler was not called: the attempt does not
-	// count.
+	// Dropped means the same as Failed, for a run whose handler was not called: the
+	// attempt does not count.
 	Dropped
 )
 
-// A Claim requests tasks.
+// A Claim requests up to Max due tasks whose handler is one of Handlers, and whose
+// schedule, if there is one, is one of Schedules. Tasks that have been due longest come
+// first. Rooms, Suspects and the handlers' [Limit] may exclude some. Each task gets a
+// lease and a token.
 //
-// It gets up to Max due tasks whose handler is one of Handlers and whose schedule, if
-// any, is one of Schedules. Tasks that have been due longest come first, within the
-// limits of Rooms and Suspects and the handlers' [Limit]. Each task gets a lease and a
-// token.
-//
-// If a round is repeated, its claim gets those of its tasks again whose leases are still
-// valid, with the same tokens. Their leases start again. It gets no other tasks.
+// If a round is repeated, its claim gets the same tasks again, with the same tokens and
+// new leases. Tasks whose leases have ended are left out.
 type Claim struct {
-	// Asked says whether the round has a claim. A claim with a Max of 0 gets no tasks,
+	// Asked says whether the round has a claim. If Max is 0, the claim gets no tasks,
 	// but ends attempts with expired leases and returns Answer.Next.
 	Asked     bool
 	Max       int // from 0 to MaxClaim
@@ -94,8 +91,8 @@ type Claim struct {
 	// Max tasks.
 	Rooms    []Room
 	Suspects Suspects
-	// Full says that the worker has no place for more than Max tasks: the store wakes
-	// other workers for the rest. Pass wakes them also for tasks that exceed Rooms.
+	// Full and Pass wake other workers for due tasks that the claim does not get: Full
+	// for tasks beyond Max, Pass for tasks beyond Rooms.
 	Full, Pass bool
 }
 
@@ -109,15 +106,14 @@ type Answer struct {
 	Extensions []Extension
 	// Tasks are the claimed tasks.
 	Tasks []Claimed
-	// Next is how long the worker should wait before it claims again, unless it is woken
-	// earlier: until a task is due, a lease ends, or it must check for a lost wake-up. If
-	// another worker watches the shard, Next is somewhat longer. It is negative if there
-	// is nothing to wait for, and zero if only the claim's Max has left out due tasks.
+	// Next is how long the worker should wait before it claims again, unless it is
+	// woken earlier. It is zero if only the claim's Max excluded due tasks, and
+	// negative if there is nothing to wait for.
 	Next time.Duration
 	// Paused says that claims get no tasks until Resume.
 	Paused bool
-	// Limited says that a handler's Concurrency holds back a task for which the claim has
-	// room. The worker should claim with its next reports.
+	// Limited says that a handler's Concurrency holds back a task for which the claim
+	// has room. The worker should claim with its next reports.
 	Limited bool
 }
 
@@ -129,9 +125,9 @@ const (
 	Refused Receipt = iota
 	// Accepted means that the attempt is over and the report had its effect.
 	Accepted
-	// Overtaken means that the attempt is over, but the task was cancelled or scheduled
-	// again while it ran. That command took effect instead: the task is removed or
-	// pending again, and there is neither a retry nor a dead letter.
+	// Overtaken means that the task was cancelled or scheduled again during the
+	// attempt. The attempt is over, without a retry or a dead letter. The task is
+	// removed, or is pending with its new time.
 	Overtaken
 )
 
@@ -152,7 +148,7 @@ type Claimed struct {
 	Task
 	Token int64
 	Due   Time // when the run was to begin
-	// Attempts and Crashes are those of the run before this attempt.
+	// Attempts and Crashes count the run's earlier attempts.
 	Attempts int
 	Crashes  int
 }

@@ -2,18 +2,18 @@ package store
 
 import "time"
 
-// Stats are the numbers of tasks and the counters of a shard.
+// Stats are the numbers of a shard's tasks, and its counters.
 type Stats struct {
 	Pending int64 // waiting tasks, including overdue ones
 	Overdue int64 // due tasks that are not claimed
 	Running int64
 	Dead    int64
 	Past    int64 // finished runs that are kept, and one head entry for each key with such runs
-	// Unknown is the number of due tasks whose handler or schedule no running worker has
-	// named in its latest claim.
+	// Unknown is the number of due tasks that no worker can run: no running worker's
+	// latest claim names their handler and schedule.
 	Unknown int64
-	// Astray is the number of tasks that no claim finds because an index was damaged.
-	// Workers on Redis correct them within a minute; Repair does too.
+	// Astray is the number of tasks that no claim can find, because an index is
+	// damaged. Repair corrects them. On Redis, workers do so within a minute.
 	Astray int64
 	// Late is how long the most overdue task has been due, or zero.
 	Late   time.Duration
@@ -54,16 +54,15 @@ type Counters struct {
 	Died     int64 // runs that became dead letters
 	Crashed  int64 // leases that expired
 	Released int64 // attempts handed back
-	Refused  int64 // reports of workers whose lease another had by then, or none
-	// Cancelled counts tasks that Cancel removed or found running. A running task is
-	// counted at once, although it only ends with its attempt, and only once even if it
-	// is cancelled again.
+	Refused  int64 // reports whose lease was no longer valid
+	// Cancelled counts tasks that Cancel removed, or asked to stop while they ran. A
+	// running task counts once, even if it is cancelled again.
 	Cancelled int64
 }
 
 // A Health is the result of Check.
 type Health struct {
-	// Store describes the store, for people.
+	// Store describes the store to operators.
 	Store string
 	// Warnings are conditions that may lose or delay tasks.
 	Warnings []string
@@ -72,7 +71,7 @@ type Health struct {
 // A Repair counts what Store.Repair has checked and corrected.
 type Repair struct {
 	Looked   int64 // entries checked
-	Requeued int64 // tasks that were in no index: now Pending, or dead letters again
-	Doubled  int64 // tasks that were in two indexes: now in one
-	Orphaned int64 // index entries without a task: now removed
+	Requeued int64 // tasks in no index, which are now Pending or dead letters again
+	Doubled  int64 // tasks in two indexes, which are now in one
+	Orphaned int64 // index entries without a task, which are now removed
 }

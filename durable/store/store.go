@@ -5,40 +5,40 @@ import "context"
 // A Store keeps tasks. The package comment states its guarantees, and package storetest
 // tests them.
 //
-// An error that wraps [ErrNotDone] means that the call changed nothing. After any other
-// error of Change or Do, it is unknown whether the command had its effect. To find out,
-// send the same command again with the same [Stamp].
+// An error that wraps [ErrNotDone] means that nothing was changed. After any other
+// error of Change or Do, the command may have taken effect. To find out, send it again
+// with the same [Stamp].
 type Store interface {
 	// Shards returns the number of shards. It never changes.
 	Shards() int
 
-	// Now returns the time of the shard's clock, or slightly less.
+	// Now returns the time of the shard's clock. It may be slightly behind.
 	Now(ctx context.Context, shard int) (Time, error)
 
-	// Change carries out a command and returns the outcomes of its items in order. It is
-	// atomic: all items have their effect at one time, or none. If two items have the
-	// same id, they take effect in order.
+	// Change carries out a command and returns the outcome of each item. Either all
+	// items take effect or none. If two items have the same id, they take effect in
+	// order.
 	Change(ctx context.Context, shard int, s Stamp, c Command) ([]Outcome, error)
 
 	// Do carries out a worker's round: its reports, then its extensions, then the return
 	// of expired leases, then its claim. Each part is atomic.
 	Do(ctx context.Context, shard int, s Stamp, r Round) (Answer, error)
 
-	// Wait calls wake, from one goroutine at a time, when a task in one of the shards
-	// becomes due earlier than the latest answers to claims there have said. Wait returns
-	// an error when ctx ends or the store fails. While wake is running, Wait may leave
-	// wake-ups to other waiting calls. A call of wake may be spurious. A store that may
-	// lose a wake-up, with a process or a connection, tells workers to check regularly:
-	// see Answer.Next.
+	// Wait calls wake when a task in one of the shards becomes due earlier than workers
+	// were told by [Answer]. It returns an error when ctx ends or the store fails.
+	//
+	// One call of Wait calls wake from one goroutine at a time. Meanwhile, other calls
+	// may get its wake-ups. There may be more wake-ups than necessary. A store that can
+	// lose some limits Answer.Next, so that workers also check regularly.
 	Wait(ctx context.Context, shards []int, wake func(shard int)) error
 
-	// Get returns the entry of a task, or [ErrNotFound].
+	// Get returns the entry with an id, or [ErrNotFound].
 	Get(ctx context.Context, shard int, id string) (Entry, error)
 
-	// List returns the entries that match a filter and come after the cursor, in the
-	// order of [Cursor]. A page has at most limit entries, from 1 to [MaxPage]. It may
-	// have fewer and still have a Next. Tasks that move between two pages may be missed
-	// or appear twice. List delays other calls by a few milliseconds at most.
+	// List returns a page of the entries that match f and come after c, in the order of
+	// [Cursor]. A page has at most limit entries, from 1 to [MaxPage]. It may have
+	// fewer and still have a Next. A task that moves between two pages may be missed or
+	// appear twice. List delays other calls by a few milliseconds at most.
 	List(ctx context.Context, shard int, f Filter, c Cursor, limit int) (Page, error)
 
 	// Stats returns the numbers of the shard.
@@ -56,7 +56,7 @@ type Store interface {
 // Limits of all stores.
 const (
 	// MaxID is the largest length of a key and of a handler's or schedule's name, in
-	// bytes. Ids of runs are a little longer.
+	// bytes. Ids of runs are slightly longer.
 	MaxID = 512
 	// MaxRecord is the largest size of a record, in bytes.
 	MaxRecord = 257 << 10

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// A Task is what a store keeps of a task, apart from its state. The store does not
-// interpret the Record, except where this package does. Handler and Schedule are what a
-// worker needs to run the task: the store gives it only to such workers. See [Claim].
-// Schedule may be empty.
+// A Task is the content of a task, without its state. A store gives it only to workers
+// with its Handler and its Schedule, which may be empty: see [Claim]. Only the
+// functions of this package interpret the Record.
 //
-// Later versions may add fields, for new ways to order, filter or limit tasks. A store
-// that encodes a Task should therefore write a version number first.
+// Later versions may add fields. A store that encodes a Task should therefore write a
+// version number first.
 type Task struct {
 	ID       string
 	Handler  string
@@ -20,13 +19,13 @@ type Task struct {
 	Record   []byte
 }
 
-// GenerationSize is the size of a generation: the bytes after the first byte of a
-// record, which is the version of the format. Generations distinguish tasks with the
-// same key, and requested runs of one task, even if they are due at the same time.
+// GenerationSize is the number of bytes of a generation. It follows the first byte of a
+// record, which is the version of the format. Two runs with the same key and time have
+// different generations if each was scheduled or requested separately.
 const GenerationSize = 6
 
 // Renew sets the task's generation, in a copy of its record. It returns false and
-// changes nothing if the generation is empty or the record is too short.
+// changes nothing if generation is empty or the record is too short.
 func (t *Task) Renew(generation string) bool {
 	if generation == "" || len(t.Record) < 1+len(generation) {
 		return false
@@ -36,7 +35,7 @@ func (t *Task) Renew(generation string) bool {
 	return true
 }
 
-// Same reports whether two tasks differ only in their generation.
+// Same reports whether two tasks have the same content, apart from the generation.
 func (t *Task) Same(x *Task) bool {
 	if t.Handler != x.Handler || t.Schedule != x.Schedule || len(t.Record) != len(x.Record) {
 		return false
@@ -48,25 +47,25 @@ func (t *Task) Same(x *Task) bool {
 	return bytes.Equal(t.Record[:from], x.Record[:from]) && bytes.Equal(t.Record[to:], x.Record[to:])
 }
 
-// Repeats reports whether the task repeats. A store does not end such a task, because
-// only a worker knows when it is due next. A task repeats if it has a schedule, or if
-// its record, of version 1, has bit 8 set in the byte after the generation. A single
-// run does not repeat.
+// Repeats reports whether the task is due again after its present run. A store does not
+// end such a task, because only a worker knows the next time.
+//
+// A task repeats if it has a schedule, or if its record has version 1 and the bit 8 in
+// the byte after the generation. A requeued run does not repeat: see [SingleID].
 func (t *Task) Repeats() bool {
 	const version, fields, bit = 1, 1 + GenerationSize, 8
 	return !IsSingle(t.ID) && (t.Schedule != "" ||
 		len(t.Record) > fields && t.Record[0] == version && t.Record[fields]&bit != 0)
 }
 
-// Ids of runs: all failed runs of a repeating task share one dead letter, whose id is
-// the key and a NUL. When it is requeued, it becomes a task whose id is the key, a NUL
-// and the time at which the run was due. All are in the shard of their key. Other tasks
-// have their key as their id.
+// The id of a task is its key, except for runs of a repeating task. All its failed runs
+// share one dead letter, with a [DeadID]. When that is requeued, it becomes a task with
+// a [SingleID]. All ids of a key are in the same shard.
 
-// DeadID returns the id of the dead letter of a repeating task.
+// DeadID returns the id of the dead letter of a repeating task: the key and a NUL.
 func DeadID(key string) string { return key + "\x00" }
 
-// SingleID returns the id of a requeued run of a repeating task.
+// SingleID returns the id of a requeued run: the key, a NUL and when the run was due.
 func SingleID(key string, due Time) string { return DeadID(key) + strconv.FormatInt(int64(due), 10) }
 
 // KeyOf returns the key in an id.
@@ -75,15 +74,14 @@ func KeyOf(id string) string {
 	return key
 }
 
-// IsSingle reports whether the id is that of a run of a repeating task. Such a run does
-// not repeat.
+// IsSingle reports whether the id is a [DeadID] or a [SingleID]. Such a task does not
+// repeat.
 func IsSingle(id string) bool { return strings.IndexByte(id, 0) >= 0 }
 
-// ShardOf returns the shard of a task among n shards; n is a power of two. The result
-// must never change, because stored tasks depend on it.
+// ShardOf returns the shard of an id among n shards. n must be a power of two. The
+// result must never change, because stored tasks depend on it.
 func ShardOf(id string, n int) int {
-	// FNV-1a. Multiplication mixes the upper bits best, so the shard is taken from
-	// those.
+	// FNV-1a, followed by a multiplication. The upper bits are mixed best.
 	x := uint64(14695981039346656037)
 	for i := range len(id) {
 		if id[i] == 0 {

@@ -33,11 +33,11 @@ func (t Time) Std() time.Time { return time.UnixMicro(int64(t)) }
 
 // Add returns t+d, at most Farthest.
 func (t Time) Add(d time.Duration) Time {
-	us := Time(micros(d))
-	if us > Farthest-t {
+	microseconds := Time(micros(d))
+	if microseconds > Farthest-t {
 		return Farthest
 	}
-	return max(0, t+us)
+	return max(0, t+microseconds)
 }
 
 // Sub returns t-u.
@@ -45,14 +45,14 @@ func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Micro
 
 // micros converts d to microseconds, rounded up.
 func micros(d time.Duration) int64 {
-	us := int64(d / time.Microsecond)
+	microseconds := int64(d / time.Microsecond)
 	if d > 0 && d%time.Microsecond != 0 {
-		us++
+		microseconds++
 	}
-	return us
+	return microseconds
 }
 
-// A When is a time in a command: a point in time, or a delay from when the store
+// A When is a time in a command: a point in time, or a delay that begins when the store
 // carries out the command. The zero When means none.
 type When struct {
 	kind   whenKind
@@ -67,16 +67,16 @@ const (
 	whenAfter
 )
 
-// At returns a point in time.
+// At returns a When for a point in time.
 func At(t Time) When { return When{whenAt, int64(t)} }
 
-// After returns a delay, rounded up to a microsecond.
+// After returns a When for a delay, rounded up to a microsecond.
 func After(d time.Duration) When { return When{whenAfter, micros(d)} }
 
 // IsZero reports whether w is the zero When.
 func (w When) IsZero() bool { return w.kind == whenNone }
 
-// From returns the point in time of w for a command that is carried out now.
+// From returns the point in time of w for a command that is carried out at now.
 func (w When) From(now Time) Time {
 	if w.kind == whenAfter {
 		return min(now+Time(w.micros), Farthest)
@@ -84,9 +84,9 @@ func (w When) From(now Time) Time {
 	return Time(w.micros)
 }
 
-// Parts returns w for transmission to another process: microseconds, and whether they
-// count from when the command is carried out.
-func (w When) Parts() (micros int64, fromNow bool) { return w.micros, w.kind == whenAfter }
+// Parts returns w for transmission to another process: the microseconds since 1970, or
+// the delay in microseconds if isDelay is true.
+func (w When) Parts() (micros int64, isDelay bool) { return w.micros, w.kind == whenAfter }
 
 func (w When) String() string {
 	switch w.kind {
@@ -98,8 +98,8 @@ func (w When) String() string {
 	return "none"
 }
 
-// inRange reports whether a store can keep w.
-func (w When) inRange() bool {
+// isStorable reports whether a store can keep w: it is not zero and in range.
+func (w When) isStorable() bool {
 	if w.kind == whenAfter {
 		return w.micros >= 0 && w.micros <= MaxDelay.Microseconds()
 	}

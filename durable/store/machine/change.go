@@ -9,41 +9,43 @@ import (
 
 // A machine is the state of one transaction.
 type machine struct {
-	ix    Index
-	n     *Numbers
-	now   store.Time
-	freed []*Limit // limits that had no room before
+	index       Index
+	numbers     *Numbers
+	now         store.Time
+	freedLimits []*Limit // limits with a permit that this round has returned
 }
 
-// leap is the difference between the wall clock and the steady clock that counts as a
-// change of the wall clock.
-const leap = time.Second
+// minClockStep is how far the wall clock must move, compared with the steady clock, to
+// count as set.
+const minClockStep = time.Second
 
-// begin compares the clocks with those of the previous transaction.
-func begin(ix Index, at Moment) *machine {
-	m := &machine{ix: ix, n: ix.Numbers(), now: at.Wall}
-	step := at.Wall.Sub(m.n.Wall)
-	if at.Boot == m.n.Boot {
-		step -= at.Steady - m.n.Steady
+// begin starts a transaction. If the wall clock was set since the last one, all leases
+// start again.
+func begin(index Index, at Moment) *machine {
+	m := &machine{index: index, numbers: index.Numbers(), now: at.Wall}
+	moved := at.Wall.Sub(m.numbers.Wall)
+	if at.Boot == m.numbers.Boot {
+		moved -= at.Steady - m.numbers.Steady
 	} else {
-		step = min(step, 0) // whether time has passed or the clock was set forward is not known
+		moved = min(moved, 0) // after a restart of the steady clock, it is unknown how much time has passed
 	}
-	if m.n.Wall != 0 && (step > leap || step < -leap) {
-		for _, t := range ix.Running(Never) {
-			m.put(t, store.Running, m.now.Add(t.Lease))
+	if m.numbers.Wall != 0 && (moved > minClockStep || moved < -minClockStep) {
+		for _, t := range index.Running(Never) {
+			m.setState(t, store.Running, m.now.Add(t.Lease))
 		}
 	}
-	m.n.Moment = at
+	m.numbers.Moment = at
 	return m
 }
 
-// memory is how long a sender is remembered.
-const memory = 24 * time.Hour
+// senderLifetime is how long a silent sender is remembered.
+const senderLifetime = 24 * time.Hour
 
-// admit returns a new Sender for a command, the Sender of a command that was already
-// carried out, or an error for a command that must not be carried out.
-func (m *machine) admit(s *store.Stamp) (x *Sender, again bool, err error) {
-	last := m.ix.Sender(s.Sender)
+// admit decides whether a command may be carried out. It returns a new Sender for it,
+// or an error. If the command was already carried out, repeated is true, and x has its
+// answer.
+func (m *machine) admit(s *store.Stamp) (x *Sender, repeated bool, err error) {
+	last := m.index.Sender(s.Sender)
 	switch {
 	case last != nil && s.Number < last.Number:
 		return nil, false, store.ErrStale
@@ -58,11 +60,11 @@ func (m *machine) admit(s *store.Stamp) (x *Sender, again bool, err error) {
 		x.Claim = last.Claim
 		return x, false, nil
 	}
-	// When a new sender comes, forget some that have been silent for long, but not the
-	// workers of a paused store: they may have had nothing to claim.
-	for _, name := range m.ix.Gone(m.now.Add(-memory), 8) {
-		if !m.n.Paused || m.ix.Sender(name).Claim == nil {
-			m.ix.Remember(name, nil)
+	// Each new sender removes up to 8 senders that were silent for a day. Workers of a
+	// paused store stay: they may have had nothing to claim.
+	for _, name := range m.index.Gone(m.now.Add(-senderLifetime), 8) {
+		if !m.numbers.Paused || m.index.Sender(name).Claim == nil {
+			m.index.Remember(name, nil)
 		}
 	}
 	return x, false, nil
@@ -70,46 +72,47 @@ func (m *machine) admit(s *store.Stamp) (x *Sender, again bool, err error) {
 
 func (m *machine) remember(s *store.Stamp, x *Sender) {
 	x.Seen = m.now
-	m.ix.Remember(s.Sender, x)
+	m.index.Remember(s.Sender, x)
 }
 
-// Change carries out a command that has passed its Check. It keeps the items.
-func Change(ix Index, at Moment, s *store.Stamp, c *store.Command) ([]store.Outcome, error) {
-	m := begin(ix, at)
-	x, again, err := m.admit(s)
+// Change carries out a command that has passed its Check. The Index may keep the items:
+// the caller must not change them.
+func Change(index Index, at Moment, s *store.Stamp, c *store.Command) ([]store.Outcome, error) {
+	m := begin(index, at)
+	x, repeated, err := m.admit(s)
 	if err != nil {
 		return nil, err
 	}
-	if again {
+	if repeated {
 		return slices.Clone(x.Outcomes), nil
 	}
 	x.Outcomes = m.changeAll(c)
 	switch c.Op {
 	case store.Pause:
-		m.n.Paused = true
+		m.numbers.Paused = true
 	case store.Resume:
-		m.n.Paused = false
-		m.n.Wakes++
+		m.numbers.Paused = false
+		m.numbers.Wakes++
 	}
 	m.remember(s, x)
 	return slices.Clone(x.Outcomes), nil
 }
 
-// Schedule carries out a Schedule command as the only command of a transaction. It
-// needs no stamp. It keeps the items.
-func Schedule(ix Index, at Moment, c *store.Command) []store.Outcome {
-	return begin(ix, at).changeAll(c)
+// Schedule carries out a Schedule command without a stamp, as the only command of a
+// transaction. The Index may keep the items.
+func Schedule(index Index, at Moment, c *store.Command) []store.Outcome {
+	return begin(index, at).changeAll(c)
 }
 
-func (m *machine) changeAll(c *store.Command) (out []store.Outcome) {
+func (m *machine) changeAll(c *store.Command) (outcomes []store.Outcome) {
 	for i := range c.Items {
-		out = append(out, m.change(c, &c.Items[i]))
+		outcomes = append(outcomes, m.change(c, &c.Items[i]))
 	}
-	return out
+	return outcomes
 }
 
 func (m *machine) change(c *store.Command, x *store.Item) store.Outcome {
-	t := m.ix.Find(x.ID)
+	t := m.index.Find(x.ID)
 	at := x.When.From(m.now)
 	switch c.Op {
 	case store.Schedule:
@@ -121,7 +124,7 @@ func (m *machine) change(c *store.Command, x *store.Item) store.Outcome {
 	case store.Requeue:
 		return m.requeue(t, x, at)
 	case store.Import:
-		return m.take(t, x.Entry)
+		return m.importEntry(t, x.Entry)
 	case store.SetLimit:
 		return m.setLimit(x.ID, *x.Limit)
 	}
@@ -129,47 +132,47 @@ func (m *machine) change(c *store.Command, x *store.Item) store.Outcome {
 	if t == nil || t.State < store.Dead {
 		return store.Absent
 	}
-	m.end(t)
+	m.remove(t)
 	return store.Removed
 }
 
 func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Keep) store.Outcome {
-	keeps := func(there store.Time) bool {
-		return keep == store.KeepEarlier && at >= there || keep == store.KeepLater && at <= there
+	keepsOld := func(oldAt store.Time) bool {
+		return keep == store.KeepEarlier && at >= oldAt || keep == store.KeepLater && at <= oldAt
 	}
-	paused := func(there store.Time) {
-		if there == store.Farthest && x.Task.Repeats() {
-			at = there
+	stayPaused := func(oldAt store.Time) {
+		if oldAt == store.Farthest && x.Task.Repeats() {
+			at = oldAt
 		}
 	}
 	switch {
-	case m.isUnique(&x.Task):
+	case m.wasDone(&x.Task):
 		return store.Kept
 	case t == nil:
-		m.fresh(m.add(x.Task), at)
+		m.makePending(m.add(x.Task), at)
 		return store.Created
-	case keep == store.KeepSame && t.isNext(&x.Task):
+	case keep == store.KeepSame && t.isSameNext(&x.Task):
 		return store.Kept
-	case keep == store.KeepAny, t.State == store.Pending && keeps(t.At), t.Following && keeps(t.Next):
+	case keep == store.KeepAny, t.State == store.Pending && keepsOld(t.At), t.Following && keepsOld(t.Next):
 		return store.Kept
 	case t.State == store.Running:
 		if t.Following {
-			paused(t.Next)
+			stayPaused(t.Next)
 		}
 		t.NextTask, t.Following, t.Next = &x.Task, true, at
-		m.ix.Changed(t)
+		m.index.Changed(t)
 		return store.Following
 	case t.State == store.Pending:
-		paused(t.At)
+		stayPaused(t.At)
 	}
 	t.Task = x.Task
-	m.fresh(t, at)
+	m.makePending(t, at)
 	return store.Replaced
 }
 
-// isNext reports whether x equals the entry's task or, if the entry is Following, the
-// task that follows.
-func (t *Task) isNext(x *store.Task) bool {
+// isSameNext reports whether x is the same as the task that runs next: the NextTask if
+// there is one.
+func (t *Task) isSameNext(x *store.Task) bool {
 	switch {
 	case t.State >= store.Dead || t.Stopping && !t.Following:
 		return false
@@ -192,19 +195,19 @@ func (m *machine) reschedule(t *Task, x *store.Item, at store.Time) store.Outcom
 			t.NextTask = &next
 		}
 		t.Following, t.Next = true, at
-		m.ix.Changed(t)
+		m.index.Changed(t)
 		return store.Following
 	}
 	switch {
 	case t.At == store.Farthest && t.Repeats():
 		t.Renew(x.Generation)
-		m.fresh(t, at)
+		m.makePending(t, at)
 		return store.Moved
 	case t.Attempts == 0 && t.Crashes == 0:
 		t.Due = at
 		t.Renew(x.Generation)
 	}
-	m.put(t, store.Pending, at)
+	m.setState(t, store.Pending, at)
 	return store.Moved
 }
 
@@ -214,14 +217,14 @@ func (m *machine) cancel(t *Task) store.Outcome {
 		return store.Absent
 	case t.State == store.Running:
 		if !t.Stopping {
-			m.n.Cancelled++
+			m.numbers.Cancelled++
 		}
 		t.Stopping, t.Following, t.Next, t.NextTask = true, false, 0, nil
-		m.ix.Changed(t)
+		m.index.Changed(t)
 		return store.Stopping
 	}
-	m.n.Cancelled++
-	m.end(t)
+	m.numbers.Cancelled++
+	m.remove(t)
 	return store.Removed
 }
 
@@ -230,21 +233,21 @@ func (m *machine) requeue(t *Task, x *store.Item, at store.Time) store.Outcome {
 		return store.Absent
 	}
 	if key := store.KeyOf(t.ID); t.ID == store.DeadID(key) {
-		m.end(t)
-		single := t.Task
-		single.Schedule, single.ID = "", store.SingleID(key, t.Due)
-		for free := m.now; m.ix.Find(single.ID) != nil; free++ {
-			single.ID = store.SingleID(key, free)
+		m.remove(t)
+		run := t.Task
+		run.Schedule, run.ID = "", store.SingleID(key, t.Due)
+		for free := m.now; m.index.Find(run.ID) != nil; free++ {
+			run.ID = store.SingleID(key, free)
 		}
-		t = m.add(single)
+		t = m.add(run)
 	}
 	t.Renew(x.Generation)
-	m.fresh(t, at)
+	m.makePending(t, at)
 	return store.Moved
 }
 
-// take imports an entry of another store.
-func (m *machine) take(t *Task, e *store.Entry) store.Outcome {
+// importEntry adds an entry of another store.
+func (m *machine) importEntry(t *Task, e *store.Entry) store.Outcome {
 	if t != nil {
 		return store.Kept
 	}
@@ -252,16 +255,16 @@ func (m *machine) take(t *Task, e *store.Entry) store.Outcome {
 	t.Due, t.Attempts, t.Crashes, t.Runs, t.Failures = e.Due, e.Attempts, e.Crashes, e.Runs, e.Failures
 	switch {
 	case e.State >= store.Dead:
-		m.put(t, e.State, e.At)
+		m.setState(t, e.State, e.At)
 	case e.Following:
 		if e.NextTask != nil {
 			t.Task = *e.NextTask
 		}
-		m.fresh(t, e.Next)
+		m.makePending(t, e.Next)
 	case e.State == store.Running:
-		m.put(t, store.Pending, m.now)
+		m.setState(t, store.Pending, m.now)
 	default:
-		m.put(t, store.Pending, e.At)
+		m.setState(t, store.Pending, e.At)
 	}
 	return store.Created
 }

@@ -7,33 +7,33 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Stats returns the shard's numbers. O(n) in the kinds of due tasks.
-func Stats(ix Index, now store.Time) store.Stats {
-	n := ix.Numbers()
+// Stats returns the shard's numbers. It takes O(n) for n Kinds of due tasks.
+func Stats(index Index, now store.Time) store.Stats {
+	n := index.Numbers()
 	st := store.Stats{Pending: n.Pending, Running: n.Running, Dead: n.Dead, Past: n.Past, Paused: n.Paused, Counters: n.Counters}
 	if n.Limits > 0 {
 		st.Limits = make(map[string]store.Limit)
-		for h, l := range ix.Limits() {
+		for h, l := range index.Limits() {
 			st.Limits[h] = l.Limit
 		}
 	}
-	workers := ix.Workers()
-	for _, k := range ix.Overdue(now) {
+	workers := index.Workers()
+	for _, k := range index.Overdue(now) {
 		st.Overdue += k.Tasks
 		st.Late = max(st.Late, now.Sub(k.First))
-		known := false
+		hasWorker := false
 		for _, c := range workers {
-			known = known || c.Knows(k.Handler, k.Schedule)
+			hasWorker = hasWorker || c.Knows(k.Handler, k.Schedule)
 		}
-		if !known {
+		if !hasWorker {
 			st.Unknown += k.Tasks
 		}
 	}
 	return st
 }
 
-// Check returns an error if the task is in a condition that the machine never produces.
-// n are the shard's numbers.
+// Check returns an error if the fields of the task contradict each other or n, the
+// shard's numbers.
 func (t *Task) Check(n *Numbers) error {
 	running := t.State == store.Running
 	switch {

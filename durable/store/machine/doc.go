@@ -1,6 +1,6 @@
-// Package machine implements the life of a shard's tasks for all stores that are
-// written in Go. Each store runs it over its own [Index]. The package has no clock, no
-// lock and no I/O, and keeps nothing between calls.
+// Package machine implements the states of a shard's tasks, for stores that are written
+// in Go. Each store passes its own [Index]. The package has no clock, no lock, no I/O and
+// no state of its own.
 //
 // # How it works
 //
@@ -23,14 +23,13 @@
 //	Dropped
 //	the lease expired                   the next claim of any worker
 //
-// A Running task that is scheduled or rescheduled is Following, and one that is
+// A Running task that is scheduled or rescheduled is Following. A Running task that is
 // cancelled is Stopping. Both stay Running until the attempt ends, whatever its result.
 //
 // # Time
 //
-// The times of tasks follow the wall clock; leases are durations. When a transaction
-// sees that the wall clock was set, or that the machine slept, it gives each Running
-// task one full lease from then on.
+// Tasks are due by the wall clock. Leases are durations. If a transaction notices that the
+// wall clock was set, or that the machine slept, all leases start again.
 //
 // # Concurrency
 //

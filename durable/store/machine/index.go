@@ -9,53 +9,54 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Task is the data that a shard has about a task.
+// A Task is all data that a shard has about a task.
 type Task struct {
 	store.Entry
-	// Lease is how long the lease lasts if the task is Running: see Numbers.Wall.
+	// Lease is the duration of a Running task's lease. The lease starts again if the
+	// wall clock is set.
 	Lease time.Duration
-	// Alone says that the worker of a Running task runs nothing else.
+	// Alone says that the worker of a Running task runs nothing else meanwhile.
 	Alone bool
 }
 
 // An Index stores the tasks of one shard, its numbers and its senders. It sees its own
 // changes. During a transaction it always returns the same *Task for an id.
 //
-// A store makes each call of this package one transaction or a part of one: it keeps
-// all changes made to the Index, or none.
+// Each call of this package is one transaction or a part of one. A store keeps all
+// changes of a transaction, or none.
 type Index interface {
 	// Numbers returns the shard's numbers. The machine changes them in place.
 	Numbers() *Numbers
 	// Find returns the task with an id, or nil.
 	Find(id string) *Task
-	// Add returns a new task for an id that does not exist, without a State. The
-	// machine then sets its State and calls Changed.
+	// Add returns a new task without a State. The id must be new. The machine then sets
+	// the State and calls Changed.
 	Add(id string) *Task
 	// Changed says that a task has changed. A task without a State is deleted.
 	Changed(*Task)
-	// Due returns the n oldest due Pending tasks that match the claim, within the room
-	// of a Picker. If there are fewer than n, it returns all of them, and as next the
-	// time of the first task that is not due yet, or Never. next may be the time of a
-	// task that does not match the claim.
+	// Due returns the n oldest due Pending tasks that match the claim and for which a
+	// [Picker] has room. If there are fewer than n, next is when another task is due,
+	// or Never. That task need not match the claim.
 	Due(c *store.Claim, now store.Time, n int) (due []*Task, next store.Time)
 	// Running returns the Running tasks whose lease ends at or before a time.
 	Running(until store.Time) []*Task
 	// End returns when the first lease ends, or Never.
 	End() store.Time
-	// Over returns up to n Past entries whose At has passed, the first ones first.
+	// Over returns up to n Past entries whose At has passed.
 	Over(now store.Time, n int) []*Task
-	// Limits returns the limits by handler. The machine changes them and the map in
-	// place. The map has Numbers.Limits elements. The machine calls Limits only if that
-	// is not 0, and for SetLimit.
+	// Limits returns the limits by handler. The machine changes the map and its
+	// elements in place. Numbers.Limits is the length of the map. If it is 0, the
+	// machine calls Limits only for SetLimit.
 	Limits() map[string]*Limit
-	// Overdue counts the due tasks by kind.
+	// Overdue counts the due tasks by handler and schedule.
 	Overdue(now store.Time) []Kind
 
 	// Sender returns a sender's record, or nil.
 	Sender(name string) *Sender
 	// Remember stores a sender's record, or deletes it if s is nil.
 	Remember(name string, s *Sender)
-	// Gone returns up to n senders whose last command was before a time.
+	// Gone returns up to n senders whose last command was before a time. It may miss
+	// some.
 	Gone(before store.Time, n int) []string
 	// Workers returns the latest claims of all senders that are workers.
 	Workers() []*Claim
@@ -69,40 +70,39 @@ const Never = store.Time(math.MaxInt64)
 type Numbers struct {
 	Pending, Running, Dead, Past int64
 	store.Counters
-	Limits int64 // handlers that have a limit
+	Limits int64 // the number of handlers that have a limit
 	Paused bool
 	Fence  int64 // the latest token
 
-	// Told is the time by which every worker claims without a wake-up, as the answers to
-	// their claims have said. A command that makes a task due earlier lowers Told and
-	// increments Wakes. The store then wakes the waiting workers. Apart from that,
-	// Resume, a claim that leaves tasks for others, and a limit that has room again wake
-	// them.
-	Told  store.Time
+	// Every worker claims again by Told, even without a wake-up, because the answer to
+	// its last claim has said so. A command that makes a task due earlier lowers Told.
+	Told store.Time
+	// Wakes grows when the store must wake the workers that wait.
 	Wakes int64
 
-	// The Moment of the latest transaction.
+	// Moment is when the latest transaction took place.
 	Moment
 }
 
-// A Moment is the current time in the process that works on a shard.
+// A Moment is a point in time, by two clocks of a process that works on a shard.
 type Moment struct {
 	// Wall is the time of the wall clock.
 	Wall store.Time
-	// Steady is the time of a clock that is never set. Boot identifies its start.
+	// Steady is the time of a clock that is never set. Steady times can be compared
+	// only if Boot is equal.
 	Steady time.Duration
 	Boot   string
 }
 
-// A Sender is the latest command of a sender and its answer. Stores may encode it as
-// JSON.
+// A Sender is the latest command of a client or worker, with its answer. Stores may
+// encode it as JSON.
 type Sender struct {
-	Number     int64 // the command's
-	Seen       store.Time
+	Number     int64             // of the command
+	Seen       store.Time        // when the command came
 	Outcomes   []store.Outcome   `json:",omitempty"`
 	Receipts   []store.Receipt   `json:",omitempty"`
 	Extensions []store.Extension `json:",omitempty"`
-	// The tasks that the command claimed have the tokens above After, up to Last.
+	// The tasks that the command claimed have tokens from After+1 to Last.
 	After, Last int64 `json:",omitempty"`
 	// Claim is what the worker can run. It is nil if the sender is not a worker or has
 	// left.
@@ -112,7 +112,7 @@ type Sender struct {
 // A Claim lists the handlers and schedules of a worker.
 type Claim struct{ Handlers, Schedules []string }
 
-// Suspect reports whether the task may have ended a worker.
+// Suspect reports whether the task may have crashed a worker.
 func (t *Task) Suspect() bool { return t.Crashes > 0 }
 
 // Knows reports whether the worker has the handler and, if it is not empty, the

@@ -2,8 +2,8 @@ package machine
 
 import "github.com/tickless/tickless/durable/store"
 
-// keep stores what a task asks to keep of a finished run.
-func (m *machine) keep(t *Task, done bool, failures []store.Failure, result []byte) {
+// keepRun stores what a task asks to keep of a run that has finished.
+func (m *machine) keepRun(t *Task, done bool, failures []store.Failure, result []byte) {
 	k, ok := t.Keeps()
 	if !ok {
 		return
@@ -13,55 +13,55 @@ func (m *machine) keep(t *Task, done bool, failures []store.Failure, result []by
 		return
 	}
 	key := store.KeyOf(t.ID)
-	head := m.entry(store.HeadID(key))
+	head := m.findOrAdd(store.HeadID(key))
 	head.Handler = t.Handler
 	if unique {
 		head.Due = m.now.Add(k.Unique)
 	}
-	until := head.Due
+	headAt := head.Due
 	if history {
 		number := head.Runs
 		if head.Runs++; k.Most > 0 {
 			number %= k.Most
 		}
-		ends := store.Farthest
+		runAt := store.Farthest
 		if k.For > 0 {
-			ends = m.now.Add(k.For)
+			runAt = m.now.Add(k.For)
 		}
-		run := m.entry(store.RunID(key, number))
+		run := m.findOrAdd(store.RunID(key, number))
 		run.Handler, run.Record = t.Handler, store.RunRecord(done, m.now, result)
 		run.Due, run.Attempts, run.Crashes, run.Failures = t.Due, t.Attempts, t.Crashes, failures
-		m.put(run, store.Past, ends)
-		until = max(until, ends)
+		m.setState(run, store.Past, runAt)
+		headAt = max(headAt, runAt)
 	}
-	m.put(head, store.Past, max(head.At, until))
+	m.setState(head, store.Past, max(head.At, headAt))
 }
 
-// entry returns the entry with an id, or a new one.
-func (m *machine) entry(id string) *Task {
-	if t := m.ix.Find(id); t != nil {
+// findOrAdd returns the task with an id, or a new one.
+func (m *machine) findOrAdd(id string) *Task {
+	if t := m.index.Find(id); t != nil {
 		return t
 	}
 	return m.add(store.Task{ID: id})
 }
 
-// isUnique reports whether the key was done so recently that x must not be scheduled.
-func (m *machine) isUnique(x *store.Task) bool {
+// wasDone reports whether the key succeeded so recently that x must not be scheduled.
+func (m *machine) wasDone(x *store.Task) bool {
 	if k, ok := x.Keeps(); !ok || k.Unique == 0 {
 		return false
 	}
-	head := m.ix.Find(store.HeadID(x.ID))
+	head := m.index.Find(store.HeadID(x.ID))
 	return head != nil && head.Due > m.now
 }
 
-// trimmed is how many expired entries a claim deletes at most.
-const trimmed = 100
+// maxExpired is how many expired entries a claim deletes at most.
+const maxExpired = 100
 
-func (m *machine) trim() {
-	if m.n.Past == 0 {
+func (m *machine) deleteExpired() {
+	if m.numbers.Past == 0 {
 		return
 	}
-	for _, t := range m.ix.Over(m.now, trimmed) {
-		m.end(t)
+	for _, t := range m.index.Over(m.now, maxExpired) {
+		m.remove(t)
 	}
 }

@@ -6,80 +6,82 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Limit is a handler's limit and its use. Stores may encode it as JSON.
+// A Limit is a handler's limit and the state that it needs. Stores may encode it as
+// JSON.
 type Limit struct {
 	store.Limit
-	Running int64
-	Full    store.Time // when a whole burst may be claimed at once
-	// Kept says that Concurrency has held back a due task. The permit that makes room
-	// wakes other workers. Until then no task of the handler needs to wake a worker.
+	Running int64      // tasks of the handler that run
+	Full    store.Time // from when on a full burst may be claimed at once
+	// Kept is set while Concurrency holds back a due task. Meanwhile, a new task of the
+	// handler wakes no worker. The next permit that is returned wakes the workers.
 	Kept bool
 }
 
-// room returns how many tasks may be claimed. If only the Rate prevents a claim, at is
-// when the next task may be claimed.
+// room returns how many tasks may be claimed now. If only the Rate prevents a claim, at
+// is when the next task may be claimed.
 func (l *Limit) room(now store.Time) (n int64, at store.Time) {
 	n, at = math.MaxInt32, Never
 	if l.Concurrency > 0 {
 		n = max(0, int64(l.Concurrency)-l.Running)
 	}
 	if every, burst := l.Pace(); n > 0 && every > 0 {
-		empty := now + every*store.Time(burst)
-		n = min(n, int64((empty-l.full(now))/every))
-		at = l.full(now) + every - every*store.Time(burst)
+		allUsed := now + every*store.Time(burst)
+		n = min(n, int64((allUsed-l.fullAt(now))/every))
+		at = l.fullAt(now) + every - every*store.Time(burst)
 	}
 	return n, at
 }
 
-// full returns Full, corrected for changes of the clock or of Pace.
-func (l *Limit) full(now store.Time) store.Time {
+// fullAt returns Full, moved into the possible range: the clock or the Rate may have
+// changed.
+func (l *Limit) fullAt(now store.Time) store.Time {
 	every, burst := l.Pace()
 	return min(max(l.Full, now), now+every*store.Time(burst))
 }
 
 // limit returns a handler's limit, or nil.
 func (m *machine) limit(handler string) *Limit {
-	if m.n.Limits == 0 {
+	if m.numbers.Limits == 0 {
 		return nil
 	}
-	return m.ix.Limits()[handler]
+	return m.index.Limits()[handler]
 }
 
-// begins takes a permit for a claimed task.
-func (m *machine) begins(t *Task) {
+// takePermit counts a claimed task.
+func (m *machine) takePermit(t *Task) {
 	if l := m.limit(t.Handler); l != nil {
 		every, _ := l.Pace()
 		l.Running++
-		l.Full = l.full(m.now) + every
+		l.Full = l.fullAt(m.now) + every
 	}
 }
 
-// ends returns the permit of a task whose lease ends.
-func (m *machine) ends(t *Task) {
+// returnPermit stops counting a task whose lease ends.
+func (m *machine) returnPermit(t *Task) {
 	if l := m.limit(t.Handler); l != nil {
 		if l.Kept && l.Running == int64(l.Concurrency) {
-			m.freed = append(m.freed, l)
+			m.freedLimits = append(m.freedLimits, l)
 		}
 		l.Running--
 	}
 }
 
-// wakeKept wakes other workers for the permits that the round has returned and not taken
-// again.
-func (m *machine) wakeKept() {
-	for _, l := range m.freed {
+// wakeForPermits wakes other workers if this round returned a permit that held back a
+// task, and did not take it again.
+func (m *machine) wakeForPermits() {
+	for _, l := range m.freedLimits {
 		if l.Kept && l.Running < int64(l.Concurrency) {
 			l.Kept = false
-			m.n.Wakes++
+			m.numbers.Wakes++
 		}
 	}
 }
 
-// within returns the claim with its room reduced to that of the limits. The claim's own
-// Max stands for any number in a Room. A limit never does, so the result has a Max that no
-// Room has.
-func (m *machine) within(c *store.Claim) *store.Claim {
-	if m.n.Limits == 0 {
+// limitClaim returns the claim with its Rooms reduced to what the limits allow. A Room
+// with the claim's Max means any number of tasks, but a limit of that size does not. So
+// limitClaim replaces Max by -1, which no Room has.
+func (m *machine) limitClaim(c *store.Claim) *store.Claim {
+	if m.numbers.Limits == 0 {
 		return c
 	}
 	x := *c
@@ -105,11 +107,11 @@ func (m *machine) within(c *store.Claim) *store.Claim {
 	return &x
 }
 
-// keepBack notes the tasks that only limits hold back from a claim. It returns when the
-// first of them may be claimed, if that is known.
-func (m *machine) keepBack(c *store.Claim, a *store.Answer) store.Time {
+// markHeldBack marks the limits that hold back due tasks from the claim. It returns
+// when the worker should claim again for these handlers, or Never.
+func (m *machine) markHeldBack(c *store.Claim, a *store.Answer) store.Time {
 	next := Never
-	if m.n.Limits == 0 || m.n.Paused {
+	if m.numbers.Limits == 0 || m.numbers.Paused {
 		return next
 	}
 	for i, h := range c.Handlers {
@@ -121,7 +123,7 @@ func (m *machine) keepBack(c *store.Claim, a *store.Answer) store.Time {
 		if n > 0 {
 			continue
 		}
-		due, first := m.ix.Due(&store.Claim{Handlers: []string{h}, Schedules: c.Schedules}, m.now, 1)
+		due, first := m.index.Due(&store.Claim{Handlers: []string{h}, Schedules: c.Schedules}, m.now, 1)
 		switch {
 		case len(due) == 0: // another worker may have a schedule that this one lacks
 			next = min(next, first)
@@ -134,49 +136,49 @@ func (m *machine) keepBack(c *store.Claim, a *store.Answer) store.Time {
 	return next
 }
 
-// Recount counts the running tasks of the handlers that have a limit, for a store whose
-// tasks another program can change. It reports whether a count was wrong.
-func Recount(ix Index) (wrong bool) {
-	n := ix.Numbers()
+// Recount corrects each limit's number of running tasks, for a store whose tasks
+// another program can change. It reports whether a number was wrong.
+func Recount(index Index) (corrected bool) {
+	n := index.Numbers()
 	if n.Limits == 0 {
 		return false
 	}
 	running := make(map[string]int64)
-	for _, t := range ix.Running(Never) {
+	for _, t := range index.Running(Never) {
 		running[t.Handler]++
 	}
-	for h, l := range ix.Limits() {
+	for h, l := range index.Limits() {
 		if l.Running != running[h] {
-			l.Running, l.Kept, wrong = running[h], false, true
+			l.Running, l.Kept, corrected = running[h], false, true
 		}
 	}
-	if wrong {
+	if corrected {
 		n.Wakes++
 	}
-	return wrong
+	return corrected
 }
 
 // setLimit carries out SetLimit.
 func (m *machine) setLimit(handler string, limit store.Limit) store.Outcome {
-	limits := m.ix.Limits()
+	limits := m.index.Limits()
 	l, outcome := limits[handler], store.Replaced
-	m.n.Wakes++
+	m.numbers.Wakes++
 	switch none := limit == (store.Limit{}); {
 	case none && l == nil:
 		return store.Absent
 	case none:
 		delete(limits, handler)
-		m.n.Limits--
+		m.numbers.Limits--
 		return store.Removed
 	case l == nil && len(limits) >= store.MaxLimits:
 		return store.Kept
 	case l == nil:
 		l, outcome = new(Limit), store.Created
 		limits[handler] = l
-		m.n.Limits++
+		m.numbers.Limits++
 	}
 	*l = Limit{Limit: limit, Full: l.Full}
-	for _, t := range m.ix.Running(Never) {
+	for _, t := range m.index.Running(Never) {
 		if t.Handler == handler {
 			l.Running++
 		}

@@ -7,16 +7,15 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Picker tracks how much room a claim has left while an Index selects its tasks:
-// first the oldest tasks within their handlers' First, and then the oldest of the
-// others.
+// A Picker counts how many more tasks a claim may get, while an Index selects them: at
+// first the oldest tasks within their handlers' First, then the oldest other tasks.
 type Picker struct {
 	rooms    map[string]*store.Room // nil: there is room for all
 	suspects int
 }
 
-// NewPicker returns a Picker for a claim. It does not enforce Max, so that an Index can
-// tell whether there are more tasks.
+// NewPicker returns a Picker for a claim. It ignores Max, so that an Index can tell
+// whether there are more tasks.
 func NewPicker(c *store.Claim) *Picker {
 	p := &Picker{suspects: math.MaxInt}
 	switch c.Suspects {
@@ -37,8 +36,8 @@ func NewPicker(c *store.Claim) *Picker {
 	return p
 }
 
-// Has reports whether there is room for a task, within its handler's First if first is
-// set.
+// Has reports whether the claim may get one more task of the handler. If first is set,
+// the task must be within the handler's First.
 func (p *Picker) Has(handler string, suspect, first bool) bool {
 	if suspect && p.suspects == 0 {
 		return false
@@ -61,7 +60,7 @@ func (p *Picker) Take(handler string, suspect bool) {
 	}
 }
 
-// Within removes the suspects that exceed what the claim may get.
+// Within removes suspects from due if there are more than the claim may get.
 func (p *Picker) Within(due []*Task) []*Task {
 	n := 0
 	return slices.DeleteFunc(due, func(t *Task) bool {

@@ -8,16 +8,16 @@ import (
 )
 
 // Do carries out a round that has passed its Check.
-func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, error) {
-	m := begin(ix, at)
-	x, again, err := m.admit(s)
+func Do(index Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, error) {
+	m := begin(index, at)
+	x, repeated, err := m.admit(s)
 	switch {
 	case err != nil:
 		return store.Answer{}, err
-	case again:
+	case repeated:
 		return m.repeat(x, r), nil
 	}
-	a := store.Answer{Now: m.now, Next: -1, Paused: m.n.Paused}
+	a := store.Answer{Now: m.now, Next: -1, Paused: m.numbers.Paused}
 	for i := range r.Reports {
 		a.Receipts = append(a.Receipts, m.finish(&r.Reports[i]))
 	}
@@ -26,13 +26,13 @@ func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, erro
 	}
 	if r.Claim.Asked {
 		x.Claim = &Claim{slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules)}
-		m.expire(r.MaxCrashes)
-		m.trim()
-		x.After = m.n.Fence
+		m.endExpired(r.MaxCrashes)
+		m.deleteExpired()
+		x.After = m.numbers.Fence
 		m.claim(&a, r)
-		x.Last = m.n.Fence
+		x.Last = m.numbers.Fence
 	}
-	m.wakeKept()
+	m.wakeForPermits()
 	if r.Leave {
 		x.Claim = nil
 	}
@@ -43,131 +43,132 @@ func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, erro
 
 // repeat answers a round that was already carried out.
 func (m *machine) repeat(x *Sender, r *store.Round) store.Answer {
-	a := store.Answer{Now: m.now, Next: -1, Paused: m.n.Paused, Receipts: slices.Clone(x.Receipts), Extensions: slices.Clone(x.Extensions)}
+	a := store.Answer{Now: m.now, Next: -1, Paused: m.numbers.Paused, Receipts: slices.Clone(x.Receipts), Extensions: slices.Clone(x.Extensions)}
 	if x.Last > x.After {
-		for _, t := range m.ix.Running(Never) {
+		for _, t := range m.index.Running(Never) {
 			if t.Token > x.After && t.Token <= x.Last && t.At > m.now {
-				m.lease(t, r)
+				m.startLease(t, r)
 				a.Tasks = append(a.Tasks, t.claimed())
 			}
 		}
 		slices.SortFunc(a.Tasks, func(a, b store.Claimed) int { return cmp.Compare(a.Token, b.Token) })
 	}
 	if r.Claim.Asked {
-		due, next := m.ix.Due(m.within(&r.Claim), m.now, 1)
-		m.next(&a, r, len(due) > 0, min(next, m.keepBack(&r.Claim, &a)))
+		due, next := m.index.Due(m.limitClaim(&r.Claim), m.now, 1)
+		m.setNext(&a, r, len(due) > 0, min(next, m.markHeldBack(&r.Claim, &a)))
 	}
 	return a
 }
 
-// held returns the task that has this lease, or nil.
-func (m *machine) held(h store.Lease) *Task {
-	if t := m.ix.Find(h.ID); t != nil && t.State == store.Running && t.Token == h.Token {
+// leased returns the task that has this lease, or nil.
+func (m *machine) leased(h store.Lease) *Task {
+	if t := m.index.Find(h.ID); t != nil && t.State == store.Running && t.Token == h.Token {
 		return t
 	}
 	return nil
 }
 
 func (m *machine) extend(h store.Lease, r *store.Round) store.Extension {
-	t := m.held(h)
+	t := m.leased(h)
 	if t == nil {
 		return store.Lost
 	}
 	t.Alone = t.Alone || r.Alone
-	m.lease(t, r)
+	m.startLease(t, r)
 	if t.Stopping {
 		return store.HeldStopping
 	}
 	return store.Held
 }
 
-// lease starts the task's lease.
-func (m *machine) lease(t *Task, r *store.Round) {
+// startLease starts the task's lease.
+func (m *machine) startLease(t *Task, r *store.Round) {
 	t.Lease = r.Lease
-	m.put(t, store.Running, m.now.Add(r.Lease))
+	m.setState(t, store.Running, m.now.Add(r.Lease))
 }
 
 // claim gives due tasks to the worker.
 func (m *machine) claim(a *store.Answer, r *store.Round) {
-	// Tokens never decrease, even if the clock is set back.
-	m.n.Fence = max(m.n.Fence, int64(m.now))
-	due, next := m.ix.Due(m.within(&r.Claim), m.now, r.Claim.Max+1)
-	left := len(due) > r.Claim.Max
-	if m.n.Paused {
+	// Tokens are at least the store's time. They grow even if the clock is set back.
+	m.numbers.Fence = max(m.numbers.Fence, int64(m.now))
+	due, next := m.index.Due(m.limitClaim(&r.Claim), m.now, r.Claim.Max+1)
+	more := len(due) > r.Claim.Max
+	if m.numbers.Paused {
 		due = nil
 	}
 	for _, t := range due[:min(len(due), r.Claim.Max)] {
-		m.n.Fence++
-		t.Token = m.n.Fence
+		m.numbers.Fence++
+		t.Token = m.numbers.Fence
 		t.Attempts++
-		m.lease(t, r)
-		m.begins(t)
+		m.startLease(t, r)
+		m.takePermit(t)
 		a.Tasks = append(a.Tasks, t.claimed())
 	}
-	m.n.Claimed += int64(len(a.Tasks))
-	m.next(a, r, left, min(next, m.keepBack(&r.Claim, a)))
+	m.numbers.Claimed += int64(len(a.Tasks))
+	m.setNext(a, r, more, min(next, m.markHeldBack(&r.Claim, a)))
 }
 
 func (t *Task) claimed() store.Claimed {
 	return store.Claimed{Task: Copy(t.Task), Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes}
 }
 
-// next sets when the worker must claim again: at once if there are more due tasks for
-// it, and otherwise when the next task is due or a lease ends.
-func (m *machine) next(a *store.Answer, r *store.Round, left bool, at store.Time) {
+// setNext sets when the worker must claim again: at once if there is more for it, and
+// otherwise when the next task is due or a lease ends.
+func (m *machine) setNext(a *store.Answer, r *store.Round, more bool, at store.Time) {
 	switch {
-	case m.n.Paused:
+	case m.numbers.Paused:
 		at = Never
-	case left:
+	case more:
 		at = m.now
 	}
-	if !m.n.Paused && (r.Claim.Full && left || r.Claim.Pass && m.isBehind(&r.Claim)) {
-		m.n.Wakes++
+	if !m.numbers.Paused && (r.Claim.Full && more || r.Claim.Pass && m.hasMore(&r.Claim)) {
+		m.numbers.Wakes++
 	}
-	m.n.Told = max(m.n.Told, at)
-	if at = min(at, m.ix.End()); at != Never {
+	m.numbers.Told = max(m.numbers.Told, at)
+	if at = min(at, m.index.End()); at != Never {
 		a.Next = max(0, at.Sub(a.Now))
 	}
 }
 
-// isBehind reports whether a task is due for which the claim has no room.
-func (m *machine) isBehind(c *store.Claim) bool {
-	due, _ := m.ix.Due(m.within(&store.Claim{Handlers: c.Handlers, Schedules: c.Schedules}), m.now, 1)
+// hasMore reports whether a task is due for the worker, whatever Rooms and Suspects
+// say.
+func (m *machine) hasMore(c *store.Claim) bool {
+	due, _ := m.index.Due(m.limitClaim(&store.Claim{Handlers: c.Handlers, Schedules: c.Schedules}), m.now, 1)
 	return len(due) > 0
 }
 
-// expire ends the attempts whose leases have expired.
-func (m *machine) expire(most int) {
-	for _, t := range m.ix.Running(m.now) {
-		m.n.Crashed++
-		m.ends(t)
-		if m.follow(t) {
+// endExpired ends the attempts whose leases have expired.
+func (m *machine) endExpired(maxCrashes int) {
+	for _, t := range m.index.Running(m.now) {
+		m.numbers.Crashed++
+		m.returnPermit(t)
+		if m.applyChange(t) {
 			continue
 		}
-		if last := t.Crashes+1 >= most; !last || most == 1 || t.Alone {
+		if last := t.Crashes+1 >= maxCrashes; !last || maxCrashes == 1 || t.Alone {
 			t.Crashes++
 			if last && !t.Repeats() {
 				m.bury(t, store.TextPoison)
-				m.keep(t, false, t.Failures, nil)
+				m.keepRun(t, false, t.Failures, nil)
 				continue
 			}
 		}
-		m.note(t, store.TextCrashed)
-		m.put(t, store.Pending, m.now)
+		m.addFailure(t, store.TextCrashed)
+		m.setState(t, store.Pending, m.now)
 	}
 }
 
-// follow handles the end of an attempt at a task that was scheduled again or cancelled
-// during the attempt. It returns false for other tasks.
-func (m *machine) follow(t *Task) bool {
+// applyChange applies a Schedule, Reschedule or Cancel that came during the attempt,
+// when the attempt ends. It returns false if none came.
+func (m *machine) applyChange(t *Task) bool {
 	switch {
 	case t.Following:
 		if t.NextTask != nil {
 			t.Task = *t.NextTask
 		}
-		m.fresh(t, t.Next)
+		m.makePending(t, t.Next)
 	case t.Stopping:
-		m.end(t)
+		m.remove(t)
 	default:
 		return false
 	}
@@ -176,70 +177,70 @@ func (m *machine) follow(t *Task) bool {
 
 // finish applies a report and returns its receipt.
 func (m *machine) finish(r *store.Report) store.Receipt {
-	t := m.held(r.Lease)
+	t := m.leased(r.Lease)
 	if t == nil {
-		m.n.Refused++
+		m.numbers.Refused++
 		return store.Refused
 	}
-	m.ends(t)
+	m.returnPermit(t)
 	switch r.End {
 	case store.Done:
-		m.n.Done++
+		m.numbers.Done++
 	case store.HandBack:
-		m.n.Released++
+		m.numbers.Released++
 	}
 	t.Due = r.Due
 	if r.End == store.Done && r.Keep {
-		m.keep(t, true, t.Failures, r.Result)
+		m.keepRun(t, true, t.Failures, r.Result)
 	}
-	if m.follow(t) {
+	if m.applyChange(t) {
 		return store.Overtaken
 	}
 	next := r.Next.From(m.now)
 	switch r.End {
 	case store.Done:
 		if r.Next.IsZero() {
-			m.end(t)
+			m.remove(t)
 			break
 		}
-		m.fresh(t, next)
+		m.makePending(t, next)
 	case store.Failed, store.Dropped:
 		if r.End == store.Dropped {
 			t.Attempts-- // the handler was not called
 		}
 		if r.Keep {
-			m.keep(t, false, store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: r.Text}), nil)
+			m.keepRun(t, false, store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: r.Text}), nil)
 		}
 		if r.Next.IsZero() {
 			m.bury(t, r.Text)
 			break
 		}
 		m.buryRun(t, r.Text)
-		m.fresh(t, next)
+		m.makePending(t, next)
 	case store.Retry:
-		m.n.Retried++
-		m.note(t, r.Text)
-		m.put(t, store.Pending, next)
+		m.numbers.Retried++
+		m.addFailure(t, r.Text)
+		m.setState(t, store.Pending, next)
 	case store.HandBack:
 		t.Attempts-- // it does not count
 		if r.Next.IsZero() {
 			next = r.Due
 		}
-		m.put(t, store.Pending, next)
+		m.setState(t, store.Pending, next)
 	}
 	return store.Accepted
 }
 
-// buryRun makes a run of a repeating task a dead letter, which replaces the task's
-// previous one.
+// buryRun makes a run of a repeating task a dead letter. If the task has one already,
+// the new dead letter replaces it and describes both runs.
 func (m *machine) buryRun(t *Task, text string) {
 	x := t.Task
 	x.ID = store.DeadID(t.ID)
 	runs, failures := 1, t.Failures
-	if there := m.ix.Find(x.ID); there != nil {
-		runs += there.Runs
-		failures = slices.Concat(there.Failures, failures)
-		m.end(there)
+	if old := m.index.Find(x.ID); old != nil {
+		runs += old.Runs
+		failures = slices.Concat(old.Failures, failures)
+		m.remove(old)
 	}
 	run := m.add(x)
 	run.Due, run.Attempts, run.Crashes, run.Failures, run.Runs = t.Due, t.Attempts, t.Crashes, failures, runs
@@ -247,31 +248,31 @@ func (m *machine) buryRun(t *Task, text string) {
 }
 
 func (m *machine) bury(t *Task, text string) {
-	m.note(t, text)
-	m.put(t, store.Dead, m.now)
-	m.n.Died++
+	m.addFailure(t, text)
+	m.setState(t, store.Dead, m.now)
+	m.numbers.Died++
 }
 
-func (m *machine) note(t *Task, text string) {
+func (m *machine) addFailure(t *Task, text string) {
 	t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: text})
 }
 
-// fresh makes a task Pending without attempts.
-func (m *machine) fresh(t *Task, at store.Time) {
+// makePending makes a task Pending without attempts.
+func (m *machine) makePending(t *Task, at store.Time) {
 	t.Due, t.Attempts, t.Crashes, t.Failures, t.Runs = at, 0, 0, nil, 0
-	m.put(t, store.Pending, at)
+	m.setState(t, store.Pending, at)
 }
 
 func (m *machine) add(x store.Task) *Task {
-	t := m.ix.Add(x.ID)
+	t := m.index.Add(x.ID)
 	t.Task = x
 	return t
 }
 
-func (m *machine) end(t *Task) { m.put(t, 0, 0) }
+func (m *machine) remove(t *Task) { m.setState(t, 0, 0) }
 
-// put moves a task to a state with a time. Without a state it deletes the task.
-func (m *machine) put(t *Task, s store.State, at store.Time) {
+// setState gives a task a State and its At. Without a State the task is deleted.
+func (m *machine) setState(t *Task, s store.State, at store.Time) {
 	m.count(t.State, -1)
 	m.count(s, 1)
 	t.State, t.At = s, at
@@ -279,22 +280,22 @@ func (m *machine) put(t *Task, s store.State, at store.Time) {
 		t.Token, t.Lease, t.Alone = 0, 0, false
 		t.Stopping, t.Following, t.Next, t.NextTask = false, false, 0, nil
 	}
-	m.ix.Changed(t)
-	if l := m.limit(t.Handler); s == store.Pending && at < m.n.Told && (l == nil || !l.Kept) {
-		m.n.Told = at
-		m.n.Wakes++
+	m.index.Changed(t)
+	if l := m.limit(t.Handler); s == store.Pending && at < m.numbers.Told && (l == nil || !l.Kept) {
+		m.numbers.Told = at
+		m.numbers.Wakes++
 	}
 }
 
 func (m *machine) count(s store.State, n int64) {
 	switch s {
 	case store.Pending:
-		m.n.Pending += n
+		m.numbers.Pending += n
 	case store.Running:
-		m.n.Running += n
+		m.numbers.Running += n
 	case store.Dead:
-		m.n.Dead += n
+		m.numbers.Dead += n
 	case store.Past:
-		m.n.Past += n
+		m.numbers.Past += n
 	}
 }

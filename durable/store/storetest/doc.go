@@ -14,13 +14,13 @@
 //
 // # Guarantees
 //
-// There is a test for each guarantee, named after it, and a model test. The model test
-// sends random commands, some of them repeated, overtaken or too late. After each step
-// it compares every answer and all stored data with a plain map. It prints its seed;
-// TICKLESS_SEED repeats a seed, and TICKLESS_MODEL sets the number of steps.
+// Each guarantee has a test with its name. A model test sends random commands, some of
+// them repeated, out of order or too late. After each step it compares every answer and
+// all stored data with a plain map. It prints its seed. TICKLESS_SEED sets the seed, and
+// TICKLESS_MODEL the number of steps.
 //
 // # When not to use it
 //
-// To test what a store does when its process, its disk or its server fails. Each store
-// needs its own tests for that.
+// The package does not test what a store does when its process, its disk or its server
+// fails. Each store needs its own tests for that.
 package storetest

@@ -32,7 +32,7 @@ func testImport(b *bench) {
 	equal(b, "what was imported twice", b.whole(), want)
 	equal(b, "counters", b.stats().Counters, store.Counters{})
 
-	// A task that was running in the source is due at once here, or at the time for
+	// A task that was running in the other store is due at once, or at the time for
 	// which it was scheduled again.
 	running, follows := entry("running", store.Running, far), entry("follows", store.Running, far)
 	running.Schedule, follows.Schedule = "", ""

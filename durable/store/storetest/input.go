@@ -75,7 +75,7 @@ func testLimits(b *bench) {
 	b.require(b.report(got[0], store.Failed, store.At(store.Farthest)), "refused")
 	equal(b, "requeue", b.op(store.Requeue, store.DeadID(key), store.After(0)), store.Moved)
 	equal(b, "the key", store.KeyOf(b.do(r).Tasks[0].ID), key)
-	// A task may have no record, and a lease may be so short that it expires at once.
+	// A task may have no record.
 	empty := store.Task{ID: "empty", Handler: "h"}
 	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "empty", When: store.After(0), Task: empty}}})
 	equal(b, "record", len(b.claimOne("empty").Record), 0)
@@ -170,7 +170,7 @@ func testBadInput(b *bench) {
 	b.isError(err, store.ErrInvalid)
 }
 
-// The store and its caller do not share memory: either may change its bytes afterwards.
+// The store and its caller share no memory: each may change its own bytes afterwards.
 func testShared(b *bench) {
 	x := item("k", store.After(0))
 	items := []store.Item{x}

@@ -32,8 +32,8 @@ func testKeep(b *bench) {
 		e := b.get("k")
 		equal(b, "moved", e.At == now+x.at, x.want != store.Kept || x.at == 50 || x.at == 49)
 	}
-	// The same for a running task: the new one follows it, whatever Keep says, except
-	// for KeepAny.
+	// A task that follows a running one is kept by the same rules. KeepAny keeps the
+	// running task too.
 	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Removed)
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
@@ -43,7 +43,7 @@ func testKeep(b *bench) {
 	equal(b, "outcome", schedule(store.KeepLater, now+50), store.Kept)
 	equal(b, "outcome", schedule(store.KeepLater, now+60), store.Following)
 	equal(b, "next", b.get("k").Next, now+60)
-	// The same for a dead task.
+	// Only KeepAny keeps a dead task.
 	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Stopping)
 	b.require(b.report(x, store.Failed, store.When{}), "refused")
 	b.schedule("k", b.after(0))
@@ -55,8 +55,8 @@ func testKeep(b *bench) {
 	equal(b, "what was tried", e.Attempts+len(e.Failures), 0)
 }
 
-// A task that is scheduled while another with its key runs comes afterwards, however
-// that attempt ends.
+// A task that is scheduled while another task with its key runs follows it, however the
+// attempt ends.
 func testFollowing(b *bench) {
 	reports := func(end store.End, next store.When) func(store.Claimed) {
 		return func(x store.Claimed) { equal(b, "receipt", b.receipt(x, end, next), store.Overtaken) }
@@ -93,7 +93,7 @@ func testFollowing(b *bench) {
 			equal(b, name+": the record that follows", string(y.Record), "another")
 			equal(b, "due", y.Due, at)
 			equal(b, "what was tried", y.Attempts+y.Crashes, 0)
-			// The same for Reschedule of a running task.
+			// A rescheduled task follows in the same way.
 			equal(b, "reschedule", b.op(store.Reschedule, name, store.At(at)), store.Following)
 			end(y)
 			y = b.claimOne(name)
@@ -121,14 +121,14 @@ func testCancel(b *bench) {
 	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Moved)
 	x := b.claimOne("k")
 	equal(b, "due", x.Due, b.get("k").Due)
-	// A task that has been attempted keeps its Due.
+	// A task with attempts keeps its Due.
 	b.require(b.report(x, store.Retry, b.after(10)), "refused")
 	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Moved)
 	y := b.claimOne("k")
 	equal(b, "due", y.Due, x.Due)
 	equal(b, "attempts", y.Attempts, 1)
 	b.require(b.report(y, store.Failed, store.When{}), "refused")
-	// Only Requeue and Purge work on dead letters, and they work on nothing else.
+	// Only Requeue and Purge change dead letters, and they change no other tasks.
 	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Absent)
 	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Absent)
 	equal(b, "purge", b.op(store.Purge, "k", store.When{}), store.Removed)
@@ -140,7 +140,7 @@ func testCancel(b *bench) {
 }
 
 // A requeued run of a repeating task is a separate task with its own id. A command for
-// one of the two does not change the other.
+// one of the two tasks does not change the other task.
 func testRequeuedRuns(b *bench) {
 	// begin creates the repeating task k and a requeued run of it that is due at w.
 	begin := func(w store.When) (id string) {
@@ -170,7 +170,7 @@ func testRequeuedRuns(b *bench) {
 	equal(b, "state", b.get("k").State, store.Pending)
 	cancel("k", store.Removed)
 
-	// Both may run at the same time. Of any two attempts the later one has the larger
+	// Both tasks may run at the same time. The later of two attempts has the larger
 	// token.
 	id = begin(b.after(90))
 	at := b.get("k").At
@@ -199,8 +199,7 @@ func testRequeuedRuns(b *bench) {
 	b.claimNone()
 	b.absent(id)
 
-	// Several requeued runs with the same Due all stay, even if the clock does not
-	// advance.
+	// Requeued runs with the same Due get different ids, even if no time passes.
 	at = b.now() - 1
 	for range 3 {
 		b.schedule("k", store.At(at))
@@ -212,9 +211,9 @@ func testRequeuedRuns(b *bench) {
 	b.get(store.SingleID("k", at))
 }
 
-// Requesting a run again gives it a new generation, even if it is due at the same time
-// as the run before. Further attempts at a run keep its generation. The rest of the
-// record never changes.
+// Rescheduling or requeueing a task gives its next run a new generation, even if it is
+// due at the same time as before. Further attempts at a run keep its generation. The
+// rest of the record never changes.
 func testGenerations(b *bench) {
 	n := 0
 	again := func(op store.Op, id string, w store.When) store.Outcome {
@@ -274,8 +273,8 @@ func testGenerations(b *bench) {
 	equal(b, "due", b.get("k").Due, at)
 	x = claim("k", 5)
 
-	// A task that was scheduled while another ran, and is then rescheduled, keeps the
-	// record with which it was scheduled.
+	// A task that follows a running one keeps its own record when it is rescheduled,
+	// except for the generation.
 	other := store.Task{ID: "k", Handler: "h", Record: []byte("vGENERAother")}
 	out := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: store.At(at), Task: other}}})
 	equal(b, "schedule", out[0], store.Following)
@@ -284,8 +283,7 @@ func testGenerations(b *bench) {
 	x = b.claimOne("k")
 	equal(b, "record", string(x.Record), "v666666other")
 
-	// The dead letter of a repeating task and the task itself have separate
-	// generations.
+	// A dead letter and its repeating task have separate generations.
 	b.require(b.report(x, store.Failed, b.after(100)), "refused")
 	equal(b, "requeue", again(store.Requeue, store.DeadID("k"), store.At(at)), store.Moved)
 	y = b.claimOne(store.SingleID("k", at))
@@ -294,8 +292,8 @@ func testGenerations(b *bench) {
 	b.require(b.report(y, store.Done, store.When{}), "refused")
 	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Removed)
 
-	// A record that is too short to contain a generation does not change, and neither
-	// does any record if the command has no generation.
+	// If a record is too short to contain a generation, or if the command has none, the
+	// record does not change.
 	short := store.Task{ID: "k", Handler: "h", Record: []byte("short!")}
 	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: b.after(0), Task: short}}})
 	x = b.claimOne("k")

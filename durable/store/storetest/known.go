@@ -29,7 +29,7 @@ func testUnknown(b *bench) {
 		e := b.get(id)
 		b.require(e.State == store.Pending && e.Attempts == 0, "%+v", e)
 	}
-	// A worker with handler "other" and schedule "daily", but without the handler
+	// This worker has the handler "other" and the schedule "daily", but not the handler
 	// "third".
 	put("third", "third", "daily", 1)
 	r := b.claimOf(store.MaxClaim)

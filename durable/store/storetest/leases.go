@@ -17,7 +17,7 @@ func testLease(b *bench) {
 	equal(b, "token", e.Token, x.Token)
 	equal(b, "attempts", e.Attempts, 1)
 	b.claimNone()
-	// As long as the lease is extended, no other claim gets the task.
+	// While the lease is extended, no other claim gets the task.
 	for range 3 {
 		b.sleep(lease * 3 / 4)
 		equal(b, "extended", b.extend(x), store.Held)
@@ -36,7 +36,7 @@ func testLease(b *bench) {
 }
 
 func testTokens(b *bench) {
-	// Tokens start at the store's time, so that they also grow when a queue moves to
+	// Tokens start at the store's time, so that they also grow when tasks move to
 	// another store.
 	last := int64(b.now()) - 1
 	for i := range 20 {
@@ -78,8 +78,8 @@ func testPoison(b *bench) {
 	equal(b, "died", b.stats().Died, 1)
 }
 
-// With MaxCrashes of 1 the first crash is enough. A task that was alone for one attempt
-// need not be alone for the next.
+// If MaxCrashes is 1, the first crash ends the run. Running alone holds for one attempt
+// only.
 func testPoisonAtOnce(b *bench) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
@@ -102,7 +102,7 @@ func testPoisonAtOnce(b *bench) {
 	equal(b, "state", b.get("once").State, store.Dead)
 }
 
-// alone tells the store that nothing else runs beside the task.
+// alone reports that the worker runs nothing else beside the task.
 func (b *bench) alone(x store.Claimed) {
 	b.Helper()
 	r := b.round()
@@ -118,8 +118,8 @@ func repeating(id string) store.Task {
 	return t
 }
 
-// The store does not know when a repeating task is due next. The worker therefore gets
-// the number of crashes and decides.
+// The store does not end a repeating task, because only a worker knows when it is due
+// next. The worker gets the number of crashes and decides.
 func testPoisonRepeats(b *bench) {
 	scheduled := task("scheduled")
 	scheduled.Schedule = "daily"
@@ -149,7 +149,7 @@ func testPoisonRepeats(b *bench) {
 		run := b.get(store.DeadID(t.ID))
 		b.require(run.State == store.Dead && run.Runs == 1 && run.Attempts == 5 && run.Crashes == 5, "the run is %+v", run)
 
-		// A requeued run does not repeat, and dies like other tasks.
+		// A requeued run does not repeat, so the store makes it a dead letter.
 		equal(b, "requeue", b.op(store.Requeue, run.ID, b.after(0)), store.Moved)
 		single := store.SingleID(t.ID, run.Due)
 		for range 3 {
@@ -161,8 +161,8 @@ func testPoisonRepeats(b *bench) {
 	}
 	equal(b, "died", b.stats().Died, 4)
 
-	// A record of another version does not say that the task repeats, and neither does
-	// one that is too short.
+	// A record of another version, or one that is too short, does not make a task
+	// repeat.
 	for i, record := range [][]byte{{2, 2, 3, 4, 5, 6, 7, 0xff}, {1, 2, 3, 4, 5, 6, 7, 0xf7}, {1, 8, 8, 8, 8, 8, 8}, {1}, nil} {
 		t := task(fmt.Sprint(i))
 		t.Record = record
@@ -176,7 +176,7 @@ func testPoisonRepeats(b *bench) {
 	}
 }
 
-// A worker that was frozen and continues does no harm.
+// The store refuses what a worker reports after its lease has expired.
 func testZombie(b *bench) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")

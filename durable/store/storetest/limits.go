@@ -14,7 +14,7 @@ func (b *bench) limit(handler string, l store.Limit) store.Outcome {
 	return b.change(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: handler, Limit: &l}}})[0]
 }
 
-// claimAs sends a round of a worker with this name that claims tasks of the handlers.
+// claimAs sends a claim for tasks of the handlers, as the worker with this name.
 func (b *bench) claimAs(worker string, n int, handlers ...string) (ids []string, a store.Answer) {
 	b.Helper()
 	r := b.claimOf(n)
@@ -29,9 +29,9 @@ func (b *bench) claimAs(worker string, n int, handlers ...string) (ids []string,
 	return ids, a
 }
 
-// All workers together run at most as many tasks of a handler as its limit allows, in
-// order, and tasks beyond it do not delay others. A permit is returned when its lease
-// ends, for whatever reason.
+// All workers together run at most as many tasks of a handler as its limit allows.
+// Tasks beyond the limit do not delay other handlers' tasks. A task counts until its
+// lease ends, for whatever reason.
 func testConcurrency(b *bench) {
 	now := b.now()
 	b.scheduleMany("a", 12, now-1000)
@@ -48,7 +48,7 @@ func testConcurrency(b *bench) {
 	_, a = b.claimAs("four", 10, "b")
 	b.require(!a.Limited, "a worker that has no such handler is limited")
 
-	// A round that reports tasks also claims the tasks for which the reports make room.
+	// The reports of a round make room for its own claim.
 	next := func(what string, want ...string) store.Claimed {
 		b.Helper()
 		ids, a := b.claimAs("one", 10, "a")
@@ -115,15 +115,14 @@ func testRate(b *bench) {
 	if took := times[tasks-1].Sub(times[0]); b.Advance != nil {
 		equal(b, "how long they took", took, (tasks-time.Duration(burst))*every)
 	}
-	// After a pause a burst starts at once, and not more.
+	// After a pause, one burst starts at once.
 	b.sleep(int(every/b.unit) * int(burst))
 	b.scheduleMany("a", tasks, b.now()-1000)
 	ids, _ := b.claimAs("one", tasks, "a")
 	equal(b, "claimed after a pause", len(ids), int(burst))
 }
 
-// A new limit counts the tasks that are already running, and a removed limit has no
-// effect.
+// A new limit counts tasks that already run. A removed limit has no effect.
 func testLimitWhileRunning(b *bench) {
 	b.scheduleMany("a", 12, b.now()-1000)
 	b.scheduleMany("b", 2, b.now()-1000)
@@ -191,7 +190,7 @@ func testLimitSettings(b *bench) {
 	b.isError(err, store.ErrInvalid)
 }
 
-// A sleeping worker is woken when a limit has room again, whatever has made the room.
+// A sleeping worker is woken whenever a limit allows another task.
 func testLimitWakes(b *bench) {
 	if a := b.do(b.claimOf(1)); a.Next >= 0 {
 		b.Skip("workers look now and then, although nothing is there: a wake-up may be late by that")
@@ -211,7 +210,7 @@ func testLimitWakes(b *bench) {
 	b.limit("a", store.Limit{})
 	waitFor("when it was taken away", 4, s)
 
-	// A task that is scheduled while others wait.
+	// later schedules a task of a handler while other tasks of the handler wait.
 	later := func(id, handler string, in int) {
 		x := task(id)
 		x.Handler = handler
@@ -231,7 +230,7 @@ func testLimitWakes(b *bench) {
 	b.sleep(5)
 	waitFor("later", 5, s)
 
-	// The same for a rate.
+	// The same for a limit of the rate.
 	every := int(time.Second / b.unit)
 	b.limit("c", store.Limit{Rate: 1})
 	b.scheduleMany("c", 3, b.now()-1000)
@@ -248,21 +247,20 @@ func testLimitWakes(b *bench) {
 
 // The functions below implement limits in the model.
 
-// A modelLimit is a limit and the state of its rate: at time whole, the full burst is
-// available again.
+// A modelLimit is a limit, and when its full burst is available again.
 type modelLimit struct {
 	store.Limit
 	whole store.Time
 }
 
-// used returns how long it takes until the full burst is available again.
+// untilFull returns how long it takes until the full burst is available again.
 func (l *modelLimit) used(now store.Time) store.Time {
 	every, burst := l.Pace()
 	return min(max(0, l.whole-now), every*store.Time(burst))
 }
 
-// room returns how many tasks the rate lets start now, or -1 for any number, and when the
-// next one may start.
+// room returns how many tasks the rate allows now, or -1 for any number, and when it
+// allows another one.
 func (l *modelLimit) room(now store.Time) (n int, next store.Time) {
 	every, burst := l.Pace()
 	if every == 0 {
@@ -311,7 +309,7 @@ func (m *model) setLimit() {
 	})
 }
 
-// bound reduces the room of a claim to that of the limits.
+// applyLimits reduces x to what the limits allow.
 func (m *model) bound(x *modelRoom) {
 	for h, l := range m.limits {
 		if _, ok := x.most[h]; !ok {
@@ -326,7 +324,7 @@ func (m *model) bound(x *modelRoom) {
 	}
 }
 
-// keptBack checks that the answer says what limits hold back from the claim.
+// checkLimited checks what the answer says about tasks held back by limits.
 func (m *model) keptBack(r *store.Round, a *store.Answer, due []*modelTask) {
 	limited := false
 	for i, h := range r.Claim.Handlers {

@@ -73,7 +73,7 @@ func testList(b *bench) {
 			equal(b, fmt.Sprintf("%+v by %d", f, limit), b.all(f, limit), want)
 		}
 	}
-	// Removing entries before the cursor does not make the list miss others.
+	// If listed entries are removed, the list misses no others.
 	var seen []string
 	for c := (store.Cursor{}); ; {
 		p, err := b.Store.List(ctx, 0, store.Filter{State: store.Pending}, c, 7)
@@ -89,7 +89,7 @@ func testList(b *bench) {
 	equal(b, "seen", len(seen), len(slices.DeleteFunc(slices.Clone(all), func(e store.Entry) bool { return e.State != store.Pending })))
 }
 
-// A prefix is a string of bytes, not a pattern and not text.
+// A prefix is compared byte by byte: it has no wildcards, and need not be UTF-8.
 func testPrefixes(b *bench) {
 	ids := []string{"a*1", "a*2", "ab", "a?1", "a[b]", "a[c", `a\1`, `a\*`, "A*1", "a", "\xff\xff1", "\xff", "\xfe1", "ä1", "a%1", "a_1", "a'1"}
 	for i, id := range ids {

@@ -11,10 +11,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// The model test drives one shard with random commands and rounds under a virtual
-// clock. Its clients and workers race, crash, return, and repeat commands whose answer
-// they lost, at once or much later. The model keeps the expected contents of the store
-// in a plain map, and compares everything after each step.
+// The model test sends random commands and rounds to one shard under a virtual clock.
+// Its clients and workers race, crash, and repeat commands as if an answer were lost.
+// After each step the test compares the store with a map of the expected entries.
 
 // A modelTask is the expected state of a task.
 type modelTask struct {
@@ -22,7 +21,7 @@ type modelTask struct {
 	alone bool
 }
 
-// A sent is a command or a round that was sent, with its answer.
+// A sentCommand is a command or a round that was sent, with its answer.
 type sent struct {
 	stamp    store.Stamp
 	command  *store.Command
@@ -31,7 +30,7 @@ type sent struct {
 	answer   store.Answer
 }
 
-// A belief is a lease that a worker believes it holds.
+// A belief is a lease that a worker believes it holds, possibly wrongly.
 type belief struct {
 	store.Lease
 	due store.Time
@@ -153,7 +152,7 @@ func (m *model) step() {
 
 func (m *model) key() string { return "k" + strconv.Itoa(m.rng.IntN(12)) }
 
-// when returns a random time.
+// randomWhen returns a random When, and its point in time.
 func (m *model) when() (store.When, store.Time) {
 	d := m.rng.Int64N(2000)
 	if m.rng.IntN(2) == 0 {
@@ -173,7 +172,7 @@ func (m *model) stampOf(sender string) store.Stamp {
 	return s
 }
 
-// tooLate sometimes first sends the command with a deadline that has passed.
+// tooLate sometimes sends a copy of the command with a deadline that has passed.
 func (m *model) tooLate(send func(until store.Time) error) {
 	if m.rng.IntN(8) == 0 {
 		m.isError(send(m.now-1), store.ErrLate)
@@ -182,8 +181,8 @@ func (m *model) tooLate(send func(until store.Time) error) {
 	}
 }
 
-// copies repeats earlier commands, possibly after their deadlines. The latest of a
-// sender must get the same answer again, and the one before must be refused.
+// resend repeats the last two commands of a sender, possibly after their deadlines. The
+// last must get the same answer again, and the one before it must be refused.
 func (m *model) copies() {
 	if len(m.senders) == 0 {
 		return
@@ -208,7 +207,7 @@ func (m *model) copies() {
 	}
 }
 
-// keep records a sent command, so that it can be repeated as if its answer were lost.
+// remember records a sent command for resend, and sometimes repeats it at once.
 func (m *model) keep(x sent) {
 	m.senders[x.stamp.Sender] = append(m.senders[x.stamp.Sender], x)
 	if m.rng.IntN(4) == 0 {

@@ -89,7 +89,8 @@ func (m *model) generation() string {
 	return string(b)
 }
 
-// deadID returns the id of a random dead letter, or sometimes another id.
+// deadID returns the id of a random dead letter or finished run, or sometimes another
+// id.
 func (m *model) deadID() string {
 	var ids []string
 	for id, t := range m.tasks {
@@ -104,7 +105,7 @@ func (m *model) deadID() string {
 	return ids[m.rng.IntN(len(ids))]
 }
 
-// pend makes t a pending task without attempts.
+// setPending makes t a pending task without attempts.
 func (t *modelTask) pend(x store.Task, at store.Time) {
 	*t = modelTask{Entry: store.Entry{Task: x, State: store.Pending, At: at, Due: at}}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// keeping returns a random record of a task with Unique and Retention, mostly shorter
-// than the test takes.
+// keepingRecord returns the record of a task that asks to keep something, mostly for
+// less time than the test takes.
 func (m *model) keeping() []byte {
 	k := store.Keeping{Unique: time.Duration(m.rng.IntN(20_000)) * time.Microsecond, For: time.Duration(m.rng.IntN(20_000)) * time.Microsecond}
 	switch m.rng.IntN(4) {

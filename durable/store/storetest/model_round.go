@@ -92,7 +92,7 @@ func (m *model) prolong(h store.Lease, alone bool) store.Extension {
 	return store.Held
 }
 
-// anyReport returns a random report on a task that has none among others.
+// randomReport returns a report on a random task that is not in others.
 func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 	if len(m.beliefs) == 0 {
 		return store.Report{}, false
@@ -110,7 +110,7 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 		x.Due += store.Time(m.rng.IntN(100)) // the worker skipped missed runs
 	}
 	x.End = []store.End{store.Done, store.Done, store.Retry, store.Failed, store.HandBack, store.Dropped}[m.rng.IntN(6)]
-	// Make it frequent that a run dies while its task already has a dead letter.
+	// Often let a run fail whose task already has a dead letter.
 	again := m.tasks[store.DeadID(h.ID)] != nil && m.rng.IntN(2) == 0
 	if again {
 		x.End = store.Failed
@@ -199,8 +199,8 @@ func (m *model) finish(x store.Report) store.Receipt {
 	return store.Accepted
 }
 
-// ended handles the end of a run whose task was scheduled again or cancelled during the
-// run.
+// applyChange handles the end of an attempt at a task that was scheduled again or
+// cancelled meanwhile.
 func (m *model) ended(t *modelTask) bool {
 	switch {
 	case t.Following:
@@ -219,7 +219,7 @@ func (m *model) ended(t *modelTask) bool {
 	return false
 }
 
-// expire ends the attempts whose leases have expired, as every claim does first.
+// endExpired ends the attempts whose leases have expired, as every claim does first.
 func (m *model) expire(most int) {
 	for _, t := range m.tasks {
 		if t.State != store.Running || t.At > m.now {
@@ -255,8 +255,8 @@ func (m *model) expire(most int) {
 	}
 }
 
-// claimed checks the tasks that a claim got. Of several tasks that are due at the same
-// time it may get any.
+// claimed checks the tasks that a claim got. If several tasks are due at the same time,
+// it may get any of them.
 func (m *model) claimed(r *store.Round, a *store.Answer) {
 	var due []*modelTask
 	for _, t := range m.tasks {

@@ -7,7 +7,7 @@ import (
 )
 
 // A walk reads a list page by page while tasks are created, removed and moved. A task
-// that stays in place during the whole walk must appear exactly once.
+// that keeps its place during the walk must appear exactly once.
 type walk struct {
 	filter store.Filter
 	cursor store.Cursor
@@ -38,7 +38,7 @@ func (m *model) filter() (f store.Filter) {
 	return f
 }
 
-// walkOn reads the next page of the current walk, or starts a walk. all is the expected
+// walkOn reads the next page of the present walk, or starts a walk. all is the expected
 // contents of the store.
 func (m *model) walkOn(all []store.Entry) {
 	m.Helper()

@@ -68,8 +68,7 @@ func testOnce(b *bench) {
 	}
 }
 
-// A repeated Pause has no effect if a Resume came after the original, and the other way
-// round.
+// A repeated Pause does not undo a later Resume, nor a repeated Resume a later Pause.
 func testOncePaused(b *bench) {
 	for _, op := range []store.Op{store.Pause, store.Resume} {
 		s, paused := b.stamp(), op == store.Pause
@@ -136,11 +135,11 @@ func testOnceRounds(b *bench) {
 	equal(b, "leases once more", again.Extensions, first.Extensions)
 	equal(b, "claimed in all", b.stats().Claimed, 4)
 	equal(b, "retried in all", b.stats().Retried, 1)
-	// The repeated round starts the leases of the claimed tasks again, but does not extend
-	// the lease of got[1] again.
+	// A repeated round starts new leases for the tasks that it claimed. It does not
+	// extend the lease of got[1] again.
 	b.sleep(lease * 3 / 4)
 	equal(b, "the one that was extended", b.claimOne(got[1].ID).Crashes, 1)
-	// The answer of a repeated claim omits tasks that have ended since the first answer.
+	// A repeated claim omits tasks that have ended since.
 	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "refused")
 	again, err = b.Store.Do(ctx, 0, s, r)
 	b.noError(err)
@@ -211,7 +210,7 @@ func testDeadlines(b *bench) {
 	equal(b, "all that there is", b.whole(), before)
 	b.require(!b.stats().Paused, "it is paused")
 
-	// A command that arrived in time is answered again even after its deadline.
+	// A command that was carried out in time is answered again after its deadline.
 	s := b.stamp()
 	s.Until = b.now().Add(10 * b.unit)
 	c := store.Command{Op: store.Schedule, Items: []store.Item{item("in time", b.after(100))}}
@@ -221,8 +220,7 @@ func testDeadlines(b *bench) {
 	out, err := b.Store.Change(ctx, 0, s, c)
 	b.noError(err)
 	equal(b, "outcome", out, []store.Outcome{store.Created})
-	// A command that was refused because it was late is never carried out by a later
-	// copy.
+	// A copy of a command that was refused as too late is refused too.
 	s = late(b.stamp())
 	c = store.Command{Op: store.Schedule, Items: []store.Item{item("late", b.after(100))}}
 	for range 2 {

@@ -23,7 +23,7 @@ func (b *bench) reopen() {
 	}
 }
 
-// reopenLater advances the clock while the store is closed, and opens it again.
+// reopenLater sets the wall clock forward by step, or back, while the store is closed.
 func (b *bench) reopenLater(step time.Duration) {
 	b.Helper()
 	b.SetWall(step)
@@ -58,7 +58,7 @@ func testReopened(b *bench) {
 	b.require(b.report(x, store.Failed, b.after(70)), "refused")
 	b.schedule("tried", b.after(0))
 	b.require(b.report(b.claimOne("tried"), store.Retry, b.after(60)), "refused")
-	// Send each type of command by its own sender, as if its answer were lost.
+	// Send one command of each type, to repeat it when the store is open again.
 	type answered struct {
 		stamp    store.Stamp
 		command  store.Command
@@ -104,7 +104,7 @@ func testReopened(b *bench) {
 	b.isError(err, store.ErrLate)
 	same()
 
-	// Leases continue: workers notice nothing.
+	// The leases are still valid.
 	again, err := b.Store.Do(ctx, 0, s, round)
 	b.noError(err)
 	equal(b, "the tasks once more", again.Tasks, answer.Tasks)
@@ -130,7 +130,7 @@ func testReopened(b *bench) {
 	}
 	b.require(b.report(y, store.Done, store.When{}), "refused")
 
-	// Expired leases are taken back, and a call of Wait returns when the store closes.
+	// Expired leases end, and Wait returns when the store closes.
 	ended := make(chan error, 1)
 	go func(st store.Store) { ended <- st.Wait(ctx, []int{0}, func(int) {}) }(b.Store)
 	old := b.Store

@@ -18,7 +18,7 @@ func (b *bench) scheduleMany(handler string, n int, first store.Time) {
 	}
 }
 
-// claimWith claims tasks of the handlers a and b with the given rooms.
+// claimWith claims tasks of the handlers a and b, limited by rooms.
 func (b *bench) claimWith(n int, full bool, rooms ...store.Room) (ids []string, next time.Duration) {
 	b.Helper()
 	r := b.claimOf(n)
@@ -30,7 +30,7 @@ func (b *bench) claimWith(n int, full bool, rooms ...store.Room) (ids []string, 
 	return ids, a.Next
 }
 
-// A claim with a full room for one handler still gets due tasks of the other handlers.
+// If a claim has no more room for one handler, it still gets tasks of the others.
 func testRooms(b *bench) {
 	now := b.now()
 	b.scheduleMany("a", 20, now-1000)
@@ -44,7 +44,7 @@ func testRooms(b *bench) {
 	got, next = b.claimWith(2, false, store.Room{Most: 2, First: 2}, store.Room{})
 	equal(b, "claimed", got, []string{"a3", "a4"})
 	equal(b, "next: it may have room for more", next, 0)
-	// Tasks for which the claim has no room do not count for Next.
+	// Next ignores tasks for which the claim has no room.
 	b.op(store.Schedule, "later", b.after(10*lease))
 	_, next = b.claimWith(8, true, store.Room{}, store.Room{Most: 8, First: 8})
 	b.require(next > 0, "next is %v", next)
@@ -113,7 +113,7 @@ func (m *model) rooms(c *store.Claim) {
 	}
 }
 
-// A modelRoom is what a claim still has room for.
+// A modelRoom counts how many more tasks a claim may get.
 type modelRoom struct {
 	most, first map[string]int
 	suspects    int
@@ -159,7 +159,7 @@ func (x *modelRoom) candidates(due []*modelTask) (out []*modelTask) {
 	return out
 }
 
-// oldest returns when the next task is due, or 0 if there is none.
+// oldest returns when the next task was due, or 0 if there is none.
 func (x *modelRoom) oldest(due []*modelTask) (at store.Time) {
 	for _, t := range x.candidates(due) {
 		if at == 0 || t.At < at {

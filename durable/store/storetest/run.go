@@ -11,26 +11,26 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Subject is a store to test. Its Store must be empty, and serves one test.
+// A Subject is an empty store for one test.
 type Subject struct {
 	Store store.Store
 	// Advance advances the store's clock, which must not advance by itself. Nil means
-	// that the store uses the system's clock: the tests then wait, and the model test
-	// is skipped.
+	// that the store uses the system's clock. The tests then wait, without the model
+	// test.
 	Advance func(d time.Duration)
-	// SetWall sets the store's wall clock forward by d, or back, while no time passes.
-	// Nil means that the store's time does not follow the wall clock.
+	// SetWall sets the store's wall clock forward by d, or back if d is negative. No
+	// time passes. Nil means that the store's time does not follow the wall clock.
 	SetWall func(d time.Duration)
 	// Reopen closes the latest Store and opens it again with everything that it has
-	// acknowledged. Advance must then move the clock of the new Store. Nil means that
-	// the store does not outlive its process.
+	// acknowledged. Advance must then move the new Store's clock. Nil means that the
+	// store does not outlive its process.
 	Reopen func(t *testing.T) store.Store
 	// Steps is the number of steps of the model test, 10,000 if zero. Each step
 	// compares all stored data. TICKLESS_MODEL overrides it.
 	Steps int
 }
 
-// Run tests the store that open returns. It calls open for each test.
+// Run tests the stores that open returns. It calls open once for each test.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {
@@ -174,7 +174,7 @@ func task(id string) store.Task {
 
 func item(id string, w store.When) store.Item { return store.Item{ID: id, When: w, Task: task(id)} }
 
-// change sends a command to the shard of its items, which must all be in one shard.
+// change sends a command with the ids of one shard.
 func (b *bench) change(c store.Command) []store.Outcome {
 	b.Helper()
 	out, err := b.Store.Change(ctx, 0, b.stamp(), c)
@@ -219,7 +219,7 @@ func (b *bench) claim(n int) []store.Claimed {
 	return b.do(b.claimOf(n)).Tasks
 }
 
-// claimOne claims one task, which must be the one with this id.
+// claimOne claims a task and checks that it is the only one, with this id.
 func (b *bench) claimOne(id string) store.Claimed {
 	b.Helper()
 	got := b.claim(10)

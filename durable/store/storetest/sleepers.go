@@ -9,8 +9,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A sleeper is a worker that claims when it is woken or when the last answer told it
-// to, like the workers of package durable.
+// A sleeper is a worker that claims when it is woken, or when the answer to its last
+// claim told it to. Workers of package durable do the same.
 type sleeper struct {
 	b        *bench
 	handlers []string
@@ -69,8 +69,8 @@ func (s *sleeper) step() {
 	s.claim(store.MaxClaim)
 }
 
-// waitFor steps the workers until the first of them has got n tasks in total and
-// nothing wakes it any more.
+// waitFor lets the sleepers claim until the first one has got n tasks and is no longer
+// woken.
 func waitFor(what string, n int, s ...*sleeper) {
 	b := s[0].b
 	b.Helper()
@@ -87,9 +87,8 @@ func waitFor(what string, n int, s ...*sleeper) {
 	equal(b, what+": claimed", s[0].got, n)
 }
 
-// testSleepers lets one worker sleep while another has more due tasks than it claims at
-// once. Tasks that only the sleeper can run, or that the other worker leaves, must run
-// in time.
+// testSleepers lets one worker sleep while another worker has more due tasks than it
+// claims at once. Tasks that only the sleeper can run must still run in time.
 func testSleepers(b *bench) {
 	if a := b.do(b.claimOf(1)); a.Next >= 0 {
 		b.Skip("workers look now and then, although nothing is there: a wake-up may be late by that")
@@ -107,8 +106,8 @@ func testSleepers(b *bench) {
 	defer end()
 	other, leave := b.sleeper("other", "b")
 	defer leave()
-	// part lets the other worker claim one of the due tasks while s sleeps. The answer
-	// must say that the other worker should claim again at once.
+	// claimOne lets the other worker claim one of its due tasks while s sleeps. The
+	// answer must say that the other worker should claim again at once.
 	part := func() {
 		b.Helper()
 		waitFor("nothing", s.got, s)
@@ -136,7 +135,7 @@ func testSleepers(b *bench) {
 	b.sleep(10)
 	waitFor("later", 2, s, other)
 
-	// More tasks than a store may hold in memory, followed by one for later.
+	// There are more due tasks than a store may read at once, and one task for later.
 	for i := range 3 {
 		put("b", 100+100*i, 100, b.after(0))
 	}
@@ -149,7 +148,7 @@ func testSleepers(b *bench) {
 	b.sleep(10)
 	waitFor("later than what was behind", 3, s, other)
 
-	// A worker that leaves while tasks are due.
+	// The other worker leaves while tasks are due.
 	put("b", 2000, 5, b.after(0))
 	part()
 	put("a", 3, 1, b.after(10))

@@ -122,8 +122,8 @@ func testPause(b *bench) {
 	equal(b, "extended", b.extend(running[1]), store.Held)
 }
 
-// The times of tasks follow the wall clock. Leases are durations: setting the clock
-// neither ends a lease nor lengthens it by more than one lease.
+// Due times follow the wall clock. Leases do not: setting the clock ends no lease, and
+// extends none by more than its duration.
 func testClock(b *bench) {
 	if b.SetWall == nil {
 		b.Skip("its time does not follow the wall clock")

@@ -12,8 +12,7 @@ import (
 // patience is how long a test waits for an event that should come at once.
 const patience = 10 * time.Second
 
-// testWait lets a worker sleep until it is woken, once for each event that must wake
-// it.
+// testWait checks that a sleeping worker is woken by each event that makes a task due.
 func testWait(b *bench) {
 	if b.Reopen != nil {
 		b.reopen()
@@ -23,8 +22,7 @@ func testWait(b *bench) {
 	woken := make(chan int, 1000)
 	ended := make(chan error, 1)
 	go func() { ended <- b.Store.Wait(waiting, []int{0}, func(shard int) { woken <- shard }) }()
-	// claim claims whenever the worker is woken, until it gets a task, which it
-	// returns.
+	// claim waits until the worker is woken and gets a task.
 	claim := func(what string) store.Claimed {
 		b.Helper()
 		late := time.After(patience)
@@ -40,7 +38,7 @@ func testWait(b *bench) {
 			}
 		}
 	}
-	// settle lets the worker claim and go to sleep.
+	// settle lets the worker claim until nothing wakes it.
 	settle := func() {
 		time.Sleep(time.Millisecond)
 		for len(woken) > 0 {
@@ -118,7 +116,7 @@ func testContext(b *bench) {
 	}
 	equal(b, "all that there is", b.whole(), before)
 
-	// A context that ends during a call ends the call.
+	// Wait returns even if its context ends while it calls wake.
 	ending, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	for range 4 {

@@ -11,9 +11,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// testWorkers runs many clients that schedule tasks, and many workers that race for them,
-// in all shards while time advances. Some workers crash or freeze. Every task must be done
-// once, no two leases may overlap, and the record of a claimed task must not change later.
+// testWorkers runs many clients that schedule tasks, and many workers that race for
+// them. Some workers crash or freeze. Every task must be done once, its tokens must
+// grow, and its record must not change after a claim.
 func testWorkers(b *bench) {
 	const clients, each, workers = 8, 50, 6
 	shards := b.Store.Shards()
@@ -112,8 +112,8 @@ func (x *crowd) work(w, shards, tasks int) {
 		r := x.round()
 		for _, c := range a.Tasks {
 			x.mu.Lock()
-			// A worker that gets the answer of its claim after the lease has expired
-			// may see the next claim's token first.
+			// If the answer of a claim arrives after the lease has expired, another
+			// worker may already have reported a larger token.
 			if now, err := x.Store.Now(ctx, shard); c.Token <= x.last[c.ID] && err == nil && now < a.Now.Add(lease*x.unit) {
 				x.Errorf("%s has the token %d after %d", c.ID, c.Token, x.last[c.ID])
 			}

@@ -1,4 +1,4 @@
-// Package waiters wakes the calls that wait for a store's shards.
+// Package waiters implements Wait for stores: calls sleep until a shard wakes them.
 package waiters
 
 import (
@@ -9,25 +9,25 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Waiters are the waiting calls of a store's Wait. The zero Waiters is ready to use.
+// Waiters are the present calls of a store's Wait. The zero Waiters is ready to use.
 type Waiters struct {
 	mu     sync.Mutex
-	all    map[*waiter]struct{}
+	all    map[*waiter]struct{} // calls of Wait
 	closed bool
 }
 
 type waiter struct {
-	signal  chan struct{} // has an element if shards are pending, or all is over
+	wakeUp  chan struct{} // contains an element if shards are pending or the Waiters were closed
 	shards  []int
-	pending []int // guarded by Waiters.mu
+	pending []int // shards for which wake must be called; guarded by Waiters.mu
 }
 
-// Wait calls wake once for each of the shards, so that no earlier change is missed, and
-// then whenever Wake is called for one of them. It returns the context's error or
-// store.ErrClosed.
+// Wait calls wake once for each shard, so that no earlier change is missed. Then it
+// calls wake after each Wake of one of the shards. It returns ctx.Err() when ctx ends,
+// or store.ErrClosed.
 func (ws *Waiters) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
-	w := &waiter{signal: make(chan struct{}, 1), shards: shards, pending: slices.Clone(shards)}
-	w.signal <- struct{}{}
+	w := &waiter{wakeUp: make(chan struct{}, 1), shards: shards, pending: slices.Clone(shards)}
+	w.wakeUp <- struct{}{}
 	ws.mu.Lock()
 	if ws.all == nil {
 		ws.all = make(map[*waiter]struct{})
@@ -43,16 +43,16 @@ func (ws *Waiters) Wait(ctx context.Context, shards []int, wake func(shard int))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-w.signal:
+		case <-w.wakeUp:
 		}
 		ws.mu.Lock()
-		some, closed := w.pending, ws.closed
+		shardsToWake, closed := w.pending, ws.closed
 		w.pending = nil
 		ws.mu.Unlock()
 		if closed {
 			return store.ErrClosed
 		}
-		for _, shard := range some {
+		for _, shard := range shardsToWake {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -68,7 +68,7 @@ func (ws *Waiters) Wake(shard int) {
 	for w := range ws.all {
 		if slices.Contains(w.shards, shard) && !slices.Contains(w.pending, shard) {
 			w.pending = append(w.pending, shard)
-			w.ring()
+			w.notify()
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (ws *Waiters) Close() bool {
 	}
 	ws.closed = true
 	for w := range ws.all {
-		w.ring()
+		w.notify()
 	}
 	return true
 }
@@ -95,9 +95,9 @@ func (ws *Waiters) Closed() bool {
 	return ws.closed
 }
 
-func (w *waiter) ring() {
+func (w *waiter) notify() {
 	select {
-	case w.signal <- struct{}{}:
+	case w.wakeUp <- struct{}{}:
 	default:
 	}
 }
