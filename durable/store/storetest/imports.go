@@ -4,40 +4,40 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-func testImport(b *bench) {
+func testImport(b *storeTest) {
 	now := b.now()
-	far := now.Add(1000 * b.unit)
+	farFuture := now.Add(1000 * b.unit)
 	failures := []store.Failure{{Attempt: 1, Time: now - 9, Text: "first"}, {Attempt: 2, Time: now - 5, Text: "second"}}
 	entry := func(id string, s store.State, at store.Time) store.Entry {
 		e := store.Entry{Task: task(id), State: s, At: at, Due: now - 10, Attempts: 2, Crashes: 1, Failures: failures}
 		e.Schedule = "daily"
 		return e
 	}
-	tried, dead, runs := entry("tried", store.Pending, far), entry("dead", store.Dead, now-3), entry(store.DeadID("repeats"), store.Dead, now-2)
-	fresh := store.Entry{Task: task("fresh"), State: store.Pending, At: far, Due: far}
+	attempted, dead, runs := entry("tried", store.Pending, farFuture), entry("dead", store.Dead, now-3), entry(store.DeadID("repeats"), store.Dead, now-2)
+	unattempted := store.Entry{Task: task("fresh"), State: store.Pending, At: farFuture, Due: farFuture}
 	runs.Runs = 7
-	want := []store.Entry{fresh, tried, dead, runs}
+	want := []store.Entry{unattempted, attempted, dead, runs}
 	var items []store.Item
 	for _, e := range want {
 		items = append(items, store.Item{ID: e.ID, Entry: &e})
 	}
-	for _, out := range b.change(store.Command{Op: store.Import, Items: items}) {
-		equal(b, "outcome", out, store.Created)
+	for _, outcome := range b.change(store.Command{Op: store.Import, Items: items}) {
+		equal(b, "outcome", outcome, store.Created)
 	}
-	want = ordered(want, store.Filter{})
-	equal(b, "what was imported", b.whole(), want)
-	for _, out := range b.change(store.Command{Op: store.Import, Items: items}) {
-		equal(b, "outcome", out, store.Kept)
+	want = expectedList(want, store.Filter{})
+	equal(b, "what was imported", b.allEntries(), want)
+	for _, outcome := range b.change(store.Command{Op: store.Import, Items: items}) {
+		equal(b, "outcome", outcome, store.Kept)
 	}
-	equal(b, "what was imported twice", b.whole(), want)
+	equal(b, "what was imported twice", b.allEntries(), want)
 	equal(b, "counters", b.stats().Counters, store.Counters{})
 
 	// A task that was running in the other store is due at once, or at the time for
 	// which it was scheduled again.
-	running, follows := entry("running", store.Running, far), entry("follows", store.Running, far)
+	running, follows := entry("running", store.Running, farFuture), entry("follows", store.Running, farFuture)
 	running.Schedule, follows.Schedule = "", ""
 	running.Token, follows.Token = 17, 18
-	follows.Following, follows.Stopping, follows.Next = true, true, far
+	follows.Following, follows.Stopping, follows.Next = true, true, farFuture
 	replaced, next := follows, task("replaced")
 	replaced.Task, replaced.NextTask = task("replaced"), &next
 	next.Handler, next.Record = "another", []byte("another")
@@ -48,9 +48,9 @@ func testImport(b *bench) {
 	equal(b, "crashes", x.Crashes, 1)
 	equal(b, "due", x.Due, now-10)
 	e := b.get("follows")
-	b.require(e.State == store.Pending && e.At == far && e.Due == far && e.Attempts == 0, "%+v", e)
-	equal(b, "the task that follows", b.get("replaced"), store.Entry{Task: next, State: store.Pending, At: far, Due: far})
-	equal(b, "requeue", b.op(store.Requeue, "dead", b.after(1000)), store.Moved)
+	b.require(e.State == store.Pending && e.At == farFuture && e.Due == farFuture && e.Attempts == 0, "%+v", e)
+	equal(b, "the task that follows", b.get("replaced"), store.Entry{Task: next, State: store.Pending, At: farFuture, Due: farFuture})
+	equal(b, "requeue", b.changeOne(store.Requeue, "dead", b.after(1000)), store.Moved)
 
 	for what, f := range map[string]func(e *store.Entry){
 		"state":         func(e *store.Entry) { e.State = 0 },
@@ -71,18 +71,18 @@ func testImport(b *bench) {
 		"next":          func(e *store.Entry) { e.State, e.NextTask = store.Running, &next },
 		"next id":       func(e *store.Entry) { e.State, e.Following, e.NextTask = store.Running, true, &next },
 	} {
-		bad := entry("bad", store.Pending, far)
-		f(&bad)
-		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.Import, Items: []store.Item{{ID: "bad", Entry: &bad}}})
-		b.isError(err, store.ErrInvalid)
+		changed := entry("bad", store.Pending, farFuture)
+		f(&changed)
+		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.Import, Items: []store.Item{{ID: "bad", Entry: &changed}}})
+		b.requireError(err, store.ErrInvalid)
 		_ = what
 	}
 	for _, c := range []store.Command{
 		{Op: store.Import, Items: []store.Item{{ID: "bad"}}},
-		{Op: store.Cancel, Items: []store.Item{{ID: "bad", Entry: &tried}}},
+		{Op: store.Cancel, Items: []store.Item{{ID: "bad", Entry: &attempted}}},
 	} {
 		_, err := b.Store.Change(ctx, 0, b.stamp(), c)
-		b.isError(err, store.ErrInvalid)
+		b.requireError(err, store.ErrInvalid)
 	}
-	b.absent("bad")
+	b.requireAbsent("bad")
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-func testBatches(b *bench) {
+func testBatches(b *storeTest) {
 	var items []store.Item
 	for i := range store.MaxBatch {
 		items = append(items, item(fmt.Sprint(i%(store.MaxBatch-50)), b.after(10+i)))
 	}
-	out := b.change(store.Command{Op: store.Schedule, Items: items})
-	for i := range out {
+	outcomes := b.change(store.Command{Op: store.Schedule, Items: items})
+	for i := range outcomes {
 		want := store.Created
 		if i >= store.MaxBatch-50 {
 			want = store.Replaced
 		}
-		equal(b, "outcome", out[i], want)
+		equal(b, "outcome", outcomes[i], want)
 	}
 	equal(b, "pending", b.stats().Pending, store.MaxBatch-50)
 	for i := range items {
@@ -30,10 +30,10 @@ func testBatches(b *bench) {
 		equal(b, "outcome", x, store.Moved)
 	}
 	equal(b, "overdue", b.stats().Overdue, store.MaxBatch-50)
-	r := b.round()
+	r := b.emptyRound()
 	for len(r.Reports) < store.MaxBatch-50 {
 		for _, x := range b.claim(store.MaxClaim) {
-			r.Reports = append(r.Reports, store.Report{Lease: hold(x), End: store.Failed, Due: x.Due})
+			r.Reports = append(r.Reports, store.Report{Lease: leaseOf(x), End: store.Failed, Due: x.Due})
 		}
 	}
 	for _, receipt := range b.do(r).Receipts {
@@ -51,29 +51,29 @@ func testBatches(b *bench) {
 	for i, x := range b.change(store.Command{Op: store.Cancel, Items: items[:150]}) {
 		equal(b, "outcome", x, map[bool]store.Outcome{true: store.Removed, false: store.Absent}[i < 100])
 	}
-	equal(b, "what is left", len(b.whole()), store.MaxBatch-50-150)
+	equal(b, "what is left", len(b.allEntries()), store.MaxBatch-50-150)
 }
 
 // Items of the maximum size are stored unchanged.
-func testLimits(b *bench) {
+func testLimits(b *storeTest) {
 	key := strings.Repeat("\xff", store.MaxID-1) + "\x01"
 	record := bytes.Repeat([]byte{0, 1, 2, 0xff, '\n', '\r'}, store.MaxRecord/6+1)[:store.MaxRecord]
 	t := store.Task{ID: key, Handler: strings.Repeat("\x00h", store.MaxID/2), Schedule: strings.Repeat("\xfe ", store.MaxID/2), Record: record}
-	out := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: key, When: store.At(store.Farthest), Task: t}}})
-	equal(b, "outcome", out[0], store.Created)
+	outcomes := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: key, When: store.At(store.Farthest), Task: t}}})
+	equal(b, "outcome", outcomes[0], store.Created)
 	equal(b, "at", b.get(key).At, store.Farthest)
-	equal(b, "reschedule", b.op(store.Reschedule, key, store.After(store.MaxDelay)), store.Moved)
-	equal(b, "reschedule", b.op(store.Reschedule, key, store.At(0)), store.Moved)
+	equal(b, "reschedule", b.changeOne(store.Reschedule, key, store.After(store.MaxDelay)), store.Moved)
+	equal(b, "reschedule", b.changeOne(store.Reschedule, key, store.At(0)), store.Moved)
 	e := b.get(key)
 	equal(b, "the task", e.Task, t)
 	equal(b, "at", e.At, 0)
-	r := b.claimOf(1)
+	r := b.claimRound(1)
 	r.Claim.Handlers, r.Claim.Schedules = []string{t.Handler}, []string{t.Schedule}
 	got := b.do(r).Tasks
 	b.require(len(got) == 1, "claimed %d tasks", len(got))
 	equal(b, "the task", got[0].Task, t)
-	b.require(b.report(got[0], store.Failed, store.At(store.Farthest)), "refused")
-	equal(b, "requeue", b.op(store.Requeue, store.DeadID(key), store.After(0)), store.Moved)
+	b.require(b.report(got[0], store.Failed, store.At(store.Farthest)), "the report was refused")
+	equal(b, "requeue", b.changeOne(store.Requeue, store.DeadID(key), store.After(0)), store.Moved)
 	equal(b, "the key", store.KeyOf(b.do(r).Tasks[0].ID), key)
 	// A task may have no record.
 	empty := store.Task{ID: "empty", Handler: "h"}
@@ -81,55 +81,55 @@ func testLimits(b *bench) {
 	equal(b, "record", len(b.claimOne("empty").Record), 0)
 }
 
-func testBadInput(b *bench) {
-	b.prepare()
-	before := b.whole()
-	good := item("k", store.After(0))
-	with := func(f func(x *store.Item)) store.Command {
-		x := good
+func testBadInput(b *storeTest) {
+	b.prepareTasks()
+	before := b.allEntries()
+	valid := item("k", store.After(0))
+	withItem := func(f func(x *store.Item)) store.Command {
+		x := valid
 		f(&x)
-		return store.Command{Op: store.Schedule, Items: []store.Item{good, x}}
+		return store.Command{Op: store.Schedule, Items: []store.Item{valid, x}}
 	}
-	name := func(s string) func(x *store.Item) { return func(x *store.Item) { x.ID, x.Task.ID = s, s } }
-	many := make([]store.Item, store.MaxBatch+1)
-	for i := range many {
-		many[i] = good
+	setID := func(s string) func(x *store.Item) { return func(x *store.Item) { x.ID, x.Task.ID = s, s } }
+	tooMany := make([]store.Item, store.MaxBatch+1)
+	for i := range tooMany {
+		tooMany[i] = valid
 	}
 	for what, c := range map[string]store.Command{
 		"no op":               {Items: []store.Item{{ID: "k"}}},
 		"op":                  {Op: store.Resume + 1},
 		"no items":            {Op: store.Schedule},
-		"many items":          {Op: store.Schedule, Items: many},
-		"pause with items":    {Op: store.Pause, Items: []store.Item{good}},
-		"no id":               with(name("")),
-		"long id":             with(name(strings.Repeat("k", store.MaxID+1))),
-		"NUL":                 with(name("k\x00")),
-		"two ids":             with(func(x *store.Item) { x.Task.ID = "other" }),
-		"no handler":          with(func(x *store.Item) { x.Task.Handler = "" }),
-		"long handler":        with(func(x *store.Item) { x.Task.Handler = strings.Repeat("h", store.MaxID+1) }),
-		"long schedule":       with(func(x *store.Item) { x.Task.Schedule = strings.Repeat("h", store.MaxID+1) }),
-		"large record":        with(func(x *store.Item) { x.Task.Record = make([]byte, store.MaxRecord+1) }),
-		"no time":             with(func(x *store.Item) { x.When = store.When{} }),
-		"negative time":       with(func(x *store.Item) { x.When = store.At(-1) }),
-		"negative delay":      with(func(x *store.Item) { x.When = store.After(-time.Microsecond) }),
-		"too late":            with(func(x *store.Item) { x.When = store.At(store.Farthest + 1) }),
-		"too long":            with(func(x *store.Item) { x.When = store.After(store.MaxDelay + time.Microsecond) }),
-		"keep":                {Op: store.Schedule, Keep: store.KeepSame + 1, Items: []store.Item{good}},
+		"many items":          {Op: store.Schedule, Items: tooMany},
+		"pause with items":    {Op: store.Pause, Items: []store.Item{valid}},
+		"no id":               withItem(setID("")),
+		"long id":             withItem(setID(strings.Repeat("k", store.MaxID+1))),
+		"NUL":                 withItem(setID("k\x00")),
+		"two ids":             withItem(func(x *store.Item) { x.Task.ID = "other" }),
+		"no handler":          withItem(func(x *store.Item) { x.Task.Handler = "" }),
+		"long handler":        withItem(func(x *store.Item) { x.Task.Handler = strings.Repeat("h", store.MaxID+1) }),
+		"long schedule":       withItem(func(x *store.Item) { x.Task.Schedule = strings.Repeat("h", store.MaxID+1) }),
+		"large record":        withItem(func(x *store.Item) { x.Task.Record = make([]byte, store.MaxRecord+1) }),
+		"no time":             withItem(func(x *store.Item) { x.When = store.When{} }),
+		"negative time":       withItem(func(x *store.Item) { x.When = store.At(-1) }),
+		"negative delay":      withItem(func(x *store.Item) { x.When = store.After(-time.Microsecond) }),
+		"too late":            withItem(func(x *store.Item) { x.When = store.At(store.Farthest + 1) }),
+		"too long":            withItem(func(x *store.Item) { x.When = store.After(store.MaxDelay + time.Microsecond) }),
+		"keep":                {Op: store.Schedule, Keep: store.KeepSame + 1, Items: []store.Item{valid}},
 		"cancel with a time":  {Op: store.Cancel, Items: []store.Item{{ID: "pending", When: store.After(0)}}},
 		"cancel with keep":    {Op: store.Cancel, Keep: store.KeepAny, Items: []store.Item{{ID: "pending"}}},
 		"requeue with a time": {Op: store.Requeue, Items: []store.Item{{ID: "dead"}}},
 	} {
 		_, err := b.Store.Change(ctx, 0, b.stamp(), c)
-		b.isError(err, store.ErrInvalid)
-		b.isError(err, store.ErrNotDone)
-		equal(b, "all that there is after: "+what, b.whole(), before)
+		b.requireError(err, store.ErrInvalid)
+		b.requireError(err, store.ErrNotDone)
+		equal(b, "all entries after: "+what, b.allEntries(), before)
 	}
 	for _, s := range []store.Stamp{{}, {Sender: "s"}, {Number: 1}, {Sender: "s", Number: -1}, {Sender: "s", Number: 1, Until: -1},
 		{Sender: strings.Repeat("s", store.MaxID+1), Number: 1}} {
-		_, err := b.Store.Change(ctx, 0, s, store.Command{Op: store.Schedule, Items: []store.Item{good}})
-		b.isError(err, store.ErrInvalid)
-		_, err = b.Store.Do(ctx, 0, s, b.claimOf(1))
-		b.isError(err, store.ErrInvalid)
+		_, err := b.Store.Change(ctx, 0, s, store.Command{Op: store.Schedule, Items: []store.Item{valid}})
+		b.requireError(err, store.ErrInvalid)
+		_, err = b.Store.Do(ctx, 0, s, b.claimRound(1))
+		b.requireError(err, store.ErrInvalid)
 	}
 	for what, f := range map[string]func(r *store.Round){
 		"max":        func(r *store.Round) { r.Claim.Max = store.MaxClaim + 1 },
@@ -156,22 +156,22 @@ func testBadInput(b *bench) {
 		},
 		"due too far": func(r *store.Round) { r.Reports = []store.Report{{End: store.Done, Due: store.Farthest + 1}} },
 	} {
-		r := b.claimOf(1)
+		r := b.claimRound(1)
 		f(&r)
 		_, err := b.Store.Do(ctx, 0, b.stamp(), r)
-		b.isError(err, store.ErrInvalid)
-		equal(b, "all that there is after: "+what, b.whole(), before)
+		b.requireError(err, store.ErrInvalid)
+		equal(b, "all entries after: "+what, b.allEntries(), before)
 	}
 	for _, limit := range []int{0, -1, store.MaxPage + 1} {
 		_, err := b.Store.List(ctx, 0, store.Filter{}, store.Cursor{}, limit)
-		b.isError(err, store.ErrInvalid)
+		b.requireError(err, store.ErrInvalid)
 	}
 	_, err := b.Store.List(ctx, 0, store.Filter{State: store.Past + 1}, store.Cursor{}, 1)
-	b.isError(err, store.ErrInvalid)
+	b.requireError(err, store.ErrInvalid)
 }
 
 // The store and its caller share no memory: each may change its own bytes afterwards.
-func testShared(b *bench) {
+func testShared(b *storeTest) {
 	x := item("k", store.After(0))
 	items := []store.Item{x}
 	b.change(store.Command{Op: store.Schedule, Items: items})
@@ -183,12 +183,12 @@ func testShared(b *bench) {
 	got := b.claimOne("k")
 	equal(b, "record", string(got.Record), "record of k")
 	clear(got.Record)
-	follows := item("k", store.After(0))
-	b.change(store.Command{Op: store.Schedule, Items: []store.Item{follows}})
-	clear(follows.Task.Record)
-	listed := b.whole()
+	nextItem := item("k", store.After(0))
+	b.change(store.Command{Op: store.Schedule, Items: []store.Item{nextItem}})
+	clear(nextItem.Task.Record)
+	listed := b.allEntries()
 	equal(b, "record", string(listed[0].Record), "record of k")
 	clear(listed[0].Record)
-	b.require(b.report(got, store.Done, store.When{}), "refused")
+	b.require(b.report(got, store.Done, store.When{}), "the report was refused")
 	equal(b, "record", string(b.claimOne("k").Record), "record of k")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-func testKeep(b *bench) {
+func testKeep(b *storeTest) {
 	schedule := func(k store.Keep, at store.Time) store.Outcome {
 		return b.change(store.Command{Op: store.Schedule, Keep: k, Items: []store.Item{item("k", store.At(at))}})[0]
 	}
@@ -34,7 +34,7 @@ func testKeep(b *bench) {
 	}
 	// A task that follows a running one is kept by the same rules. KeepAny keeps the
 	// running task too.
-	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Removed)
+	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Removed)
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
 	equal(b, "outcome", schedule(store.KeepAny, now), store.Kept)
@@ -44,10 +44,10 @@ func testKeep(b *bench) {
 	equal(b, "outcome", schedule(store.KeepLater, now+60), store.Following)
 	equal(b, "next", b.get("k").Next, now+60)
 	// Only KeepAny keeps a dead task.
-	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Stopping)
-	b.require(b.report(x, store.Failed, store.When{}), "refused")
+	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Stopping)
+	b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
 	b.schedule("k", b.after(0))
-	b.require(b.report(b.claimOne("k"), store.Failed, store.When{}), "refused")
+	b.require(b.report(b.claimOne("k"), store.Failed, store.When{}), "the report was refused")
 	equal(b, "outcome", schedule(store.KeepAny, now), store.Kept)
 	equal(b, "outcome", schedule(store.KeepEarlier, now), store.Replaced)
 	e := b.get("k")
@@ -57,130 +57,130 @@ func testKeep(b *bench) {
 
 // A task that is scheduled while another task with its key runs follows it, however the
 // attempt ends.
-func testFollowing(b *bench) {
-	reports := func(end store.End, next store.When) func(store.Claimed) {
+func testFollowing(b *storeTest) {
+	reportAs := func(end store.End, next store.When) func(store.Claimed) {
 		return func(x store.Claimed) { equal(b, "receipt", b.receipt(x, end, next), store.Overtaken) }
 	}
-	ends := map[string]func(x store.Claimed){
-		"done":     reports(store.Done, store.When{}),
-		"repeats":  reports(store.Done, b.after(100)),
-		"retry":    reports(store.Retry, b.after(100)),
-		"failed":   reports(store.Failed, store.When{}),
-		"dropped":  reports(store.Dropped, store.When{}),
-		"run dies": reports(store.Failed, b.after(100)),
-		"handback": reports(store.HandBack, b.after(100)),
+	waysToEnd := map[string]func(x store.Claimed){
+		"done":     reportAs(store.Done, store.When{}),
+		"repeats":  reportAs(store.Done, b.after(100)),
+		"retry":    reportAs(store.Retry, b.after(100)),
+		"failed":   reportAs(store.Failed, store.When{}),
+		"dropped":  reportAs(store.Dropped, store.When{}),
+		"run dies": reportAs(store.Failed, b.after(100)),
+		"handback": reportAs(store.HandBack, b.after(100)),
 		"crash":    func(store.Claimed) { b.sleep(lease + 1) },
 	}
-	for name, end := range ends {
+	for name, end := range waysToEnd {
 		for _, stopped := range []bool{false, true} {
 			b.schedule(name, b.after(0))
 			x := b.claimOne(name)
 			if stopped {
-				equal(b, "cancel", b.op(store.Cancel, name, store.When{}), store.Stopping)
+				equal(b, "cancel", b.changeOne(store.Cancel, name, store.When{}), store.Stopping)
 				equal(b, "extend", b.extend(x), store.HeldStopping)
 			}
 			at := b.now() - 5
-			other := task(name)
-			other.Record = []byte("another")
-			out := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: name, When: store.At(at), Task: other}}})
-			equal(b, "outcome", out[0], store.Following)
+			newTask := task(name)
+			newTask.Record = []byte("another")
+			outcomes := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: name, When: store.At(at), Task: newTask}}})
+			equal(b, "outcome", outcomes[0], store.Following)
 			e := b.get(name)
 			b.require(e.State == store.Running && e.Following && e.Next == at && e.Stopping == stopped, "%+v", e)
 			equal(b, "the record while it runs", string(e.Record), "record of "+name)
-			b.require(e.NextTask != nil && reflect.DeepEqual(*e.NextTask, other), "what follows: %+v", e.NextTask)
+			b.require(e.NextTask != nil && reflect.DeepEqual(*e.NextTask, newTask), "what follows: %+v", e.NextTask)
 			end(x)
 			y := b.claimOne(name)
 			equal(b, name+": the record that follows", string(y.Record), "another")
 			equal(b, "due", y.Due, at)
 			equal(b, "what was tried", y.Attempts+y.Crashes, 0)
 			// A rescheduled task follows in the same way.
-			equal(b, "reschedule", b.op(store.Reschedule, name, store.At(at)), store.Following)
+			equal(b, "reschedule", b.changeOne(store.Reschedule, name, store.At(at)), store.Following)
 			end(y)
 			y = b.claimOne(name)
 			equal(b, "the record", string(y.Record), "another")
 			// A Cancel after the Reschedule removes the task.
-			equal(b, "reschedule", b.op(store.Reschedule, name, store.At(at)), store.Following)
-			equal(b, "cancel", b.op(store.Cancel, name, store.When{}), store.Stopping)
+			equal(b, "reschedule", b.changeOne(store.Reschedule, name, store.At(at)), store.Following)
+			equal(b, "cancel", b.changeOne(store.Cancel, name, store.When{}), store.Stopping)
 			end(y)
 			b.claimNone()
-			b.absent(name)
+			b.requireAbsent(name)
 		}
 	}
 	equal(b, "dead", b.stats().Dead, 0)
 	equal(b, "retried and died", b.stats().Retried+b.stats().Died, 0)
 }
 
-func testCancel(b *bench) {
-	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Absent)
-	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Absent)
+func testCancel(b *storeTest) {
+	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Absent)
+	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Absent)
 	b.schedule("k", b.after(0))
-	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Removed)
+	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Removed)
 	b.claimNone()
-	b.absent("k")
+	b.requireAbsent("k")
 	b.schedule("k", b.after(10))
-	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Moved)
+	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Moved)
 	x := b.claimOne("k")
 	equal(b, "due", x.Due, b.get("k").Due)
 	// A task with attempts keeps its Due.
-	b.require(b.report(x, store.Retry, b.after(10)), "refused")
-	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Moved)
+	b.require(b.report(x, store.Retry, b.after(10)), "the report was refused")
+	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Moved)
 	y := b.claimOne("k")
 	equal(b, "due", y.Due, x.Due)
 	equal(b, "attempts", y.Attempts, 1)
-	b.require(b.report(y, store.Failed, store.When{}), "refused")
+	b.require(b.report(y, store.Failed, store.When{}), "the report was refused")
 	// Only Requeue and Purge change dead letters, and they change no other tasks.
-	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Absent)
-	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Absent)
-	equal(b, "purge", b.op(store.Purge, "k", store.When{}), store.Removed)
-	equal(b, "purge", b.op(store.Purge, "k", store.When{}), store.Absent)
+	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Absent)
+	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Absent)
+	equal(b, "purge", b.changeOne(store.Purge, "k", store.When{}), store.Removed)
+	equal(b, "purge", b.changeOne(store.Purge, "k", store.When{}), store.Absent)
 	b.schedule("k", b.after(0))
-	equal(b, "purge", b.op(store.Purge, "k", store.When{}), store.Absent)
-	equal(b, "requeue", b.op(store.Requeue, "k", b.after(0)), store.Absent)
+	equal(b, "purge", b.changeOne(store.Purge, "k", store.When{}), store.Absent)
+	equal(b, "requeue", b.changeOne(store.Requeue, "k", b.after(0)), store.Absent)
 	equal(b, "cancelled", b.stats().Cancelled, 1)
 }
 
 // A requeued run of a repeating task is a separate task with its own id. A command for
 // one of the two tasks does not change the other task.
-func testRequeuedRuns(b *bench) {
-	// begin creates the repeating task k and a requeued run of it that is due at w.
-	begin := func(w store.When) (id string) {
+func testRequeuedRuns(b *storeTest) {
+	// createBoth creates the repeating task k, and a requeued run of k that is due at w.
+	createBoth := func(w store.When) (id string) {
 		b.Helper()
 		b.schedule("k", b.after(0))
 		x := b.claimOne("k")
-		b.require(b.report(x, store.Failed, b.after(100)), "refused")
-		equal(b, "requeue", b.op(store.Requeue, store.DeadID("k"), w), store.Moved)
+		b.require(b.report(x, store.Failed, b.after(100)), "the report was refused")
+		equal(b, "requeue", b.changeOne(store.Requeue, store.DeadID("k"), w), store.Moved)
 		return store.SingleID("k", x.Due)
 	}
 	cancel := func(id string, want store.Outcome) {
 		b.Helper()
-		equal(b, "cancel", b.op(store.Cancel, id, store.When{}), want)
+		equal(b, "cancel", b.changeOne(store.Cancel, id, store.When{}), want)
 	}
 
-	id := begin(b.after(0))
+	id := createBoth(b.after(0))
 	cancel("k", store.Removed)
-	b.absent("k")
-	b.require(b.report(b.claimOne(id), store.Done, store.When{}), "refused")
-	b.absent(id)
+	b.requireAbsent("k")
+	b.require(b.report(b.claimOne(id), store.Done, store.When{}), "the report was refused")
+	b.requireAbsent(id)
 
-	id = begin(b.after(0))
+	id = createBoth(b.after(0))
 	cancel(id, store.Removed)
 	cancel(id, store.Absent)
-	b.absent(id)
+	b.requireAbsent(id)
 	b.claimNone()
 	equal(b, "state", b.get("k").State, store.Pending)
 	cancel("k", store.Removed)
 
 	// Both tasks may run at the same time. The later of two attempts has the larger
 	// token.
-	id = begin(b.after(90))
+	id = createBoth(b.after(90))
 	at := b.get("k").At
-	equal(b, "reschedule", b.op(store.Reschedule, id, b.after(0)), store.Moved)
+	equal(b, "reschedule", b.changeOne(store.Reschedule, id, b.after(0)), store.Moved)
 	equal(b, "when the task is due", b.get("k").At, at)
 	x := b.claimOne(id)
-	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Moved)
+	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Moved)
 	y := b.claimOne("k")
 	b.require(y.Token > x.Token, "token %d came after %d", y.Token, x.Token)
-	b.require(b.report(x, store.Retry, b.after(0)), "refused")
+	b.require(b.report(x, store.Retry, b.after(0)), "the report was refused")
 	x = b.claimOne(id)
 	equal(b, "attempts", x.Attempts, 1)
 	b.require(x.Token > y.Token, "token %d came after %d", x.Token, y.Token)
@@ -188,23 +188,23 @@ func testRequeuedRuns(b *bench) {
 	cancel("k", store.Stopping)
 	equal(b, "extended", b.extend(x), store.Held)
 	equal(b, "extended", b.extend(y), store.HeldStopping)
-	equal(b, "reschedule", b.op(store.Reschedule, id, b.after(0)), store.Following)
+	equal(b, "reschedule", b.changeOne(store.Reschedule, id, b.after(0)), store.Following)
 	equal(b, "receipt", b.receipt(y, store.Retry, b.after(0)), store.Overtaken)
 	equal(b, "receipt", b.receipt(x, store.Failed, store.When{}), store.Overtaken)
-	b.absent("k")
+	b.requireAbsent("k")
 	x = b.claimOne(id)
 	cancel(id, store.Stopping)
 	equal(b, "extended", b.extend(x), store.HeldStopping)
 	equal(b, "receipt", b.receipt(x, store.Retry, b.after(0)), store.Overtaken)
 	b.claimNone()
-	b.absent(id)
+	b.requireAbsent(id)
 
 	// Requeued runs with the same Due get different ids, even if no time passes.
 	at = b.now() - 1
 	for range 3 {
 		b.schedule("k", store.At(at))
-		b.require(b.report(b.claimOne("k"), store.Failed, b.after(90)), "refused")
-		equal(b, "requeue", b.op(store.Requeue, store.DeadID("k"), b.after(90)), store.Moved)
+		b.require(b.report(b.claimOne("k"), store.Failed, b.after(90)), "the report was refused")
+		equal(b, "requeue", b.changeOne(store.Requeue, store.DeadID("k"), b.after(90)), store.Moved)
 		cancel("k", store.Removed)
 	}
 	equal(b, "pending", b.stats().Pending, 3)
@@ -214,9 +214,9 @@ func testRequeuedRuns(b *bench) {
 // Rescheduling or requeueing a task gives its next run a new generation, even if it is
 // due at the same time as before. Further attempts at a run keep its generation. The
 // rest of the record never changes.
-func testGenerations(b *bench) {
+func testGenerations(b *storeTest) {
 	n := 0
-	again := func(op store.Op, id string, w store.When) store.Outcome {
+	request := func(op store.Op, id string, w store.When) store.Outcome {
 		n++
 		return b.change(store.Command{Op: op, Items: []store.Item{{ID: id, When: w, Generation: strings.Repeat(strconv.Itoa(n), store.GenerationSize)}}})[0]
 	}
@@ -227,7 +227,7 @@ func testGenerations(b *bench) {
 		}
 		return first[:1] + strings.Repeat(strconv.Itoa(n), store.GenerationSize) + first[1+store.GenerationSize:]
 	}
-	follows := func() string {
+	nextRecord := func() string {
 		next := b.get("k").NextTask
 		b.require(next != nil, "nothing follows with another generation")
 		return string(next.Record)
@@ -243,67 +243,67 @@ func testGenerations(b *bench) {
 	x := claim("k", 0)
 
 	// All attempts at one run have the same generation.
-	b.require(b.report(x, store.Retry, b.after(10)), "refused")
-	equal(b, "reschedule", again(store.Reschedule, "k", b.after(0)), store.Moved)
+	b.require(b.report(x, store.Retry, b.after(10)), "the report was refused")
+	equal(b, "reschedule", request(store.Reschedule, "k", b.after(0)), store.Moved)
 	claim("k", 0)
 	b.sleep(lease + 1)
 	x = claim("k", 0)
 
 	// A task that is rescheduled while it runs gets a new generation for the next run.
 	// The running attempt keeps its own.
-	equal(b, "reschedule", again(store.Reschedule, "k", store.At(x.Due)), store.Following)
+	equal(b, "reschedule", request(store.Reschedule, "k", store.At(x.Due)), store.Following)
 	equal(b, "what runs", string(b.get("k").Record), record(0))
-	equal(b, "what follows", follows(), record(2))
-	equal(b, "reschedule", again(store.Reschedule, "k", store.At(x.Due)), store.Following)
-	equal(b, "what follows", follows(), record(3))
-	b.require(b.report(x, store.Done, store.When{}), "refused")
+	equal(b, "what follows", nextRecord(), record(2))
+	equal(b, "reschedule", request(store.Reschedule, "k", store.At(x.Due)), store.Following)
+	equal(b, "what follows", nextRecord(), record(3))
+	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
 	y := claim("k", 3)
 	equal(b, "due", y.Due, x.Due)
-	b.require(b.report(y, store.HandBack, b.after(1)), "refused")
+	b.require(b.report(y, store.HandBack, b.after(1)), "the report was refused")
 
 	// A pending task without attempts gets a new generation too: an earlier run may
 	// have had this time.
-	equal(b, "reschedule", again(store.Reschedule, "k", store.At(at)), store.Moved)
+	equal(b, "reschedule", request(store.Reschedule, "k", store.At(at)), store.Moved)
 	equal(b, "due", b.get("k").Due, at)
 	x = claim("k", 4)
-	b.require(b.report(x, store.Failed, store.When{}), "refused")
+	b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
 
 	// A requeued dead letter gets a new generation too.
-	equal(b, "requeue", again(store.Requeue, "k", store.At(at)), store.Moved)
+	equal(b, "requeue", request(store.Requeue, "k", store.At(at)), store.Moved)
 	equal(b, "due", b.get("k").Due, at)
 	x = claim("k", 5)
 
 	// A task that follows a running one keeps its own record when it is rescheduled,
 	// except for the generation.
-	other := store.Task{ID: "k", Handler: "h", Record: []byte("vGENERAother")}
-	out := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: store.At(at), Task: other}}})
-	equal(b, "schedule", out[0], store.Following)
-	equal(b, "reschedule", again(store.Reschedule, "k", store.At(at)), store.Following)
-	b.require(b.report(x, store.Done, store.When{}), "refused")
+	newTask := store.Task{ID: "k", Handler: "h", Record: []byte("vGENERAother")}
+	outcomes := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: store.At(at), Task: newTask}}})
+	equal(b, "schedule", outcomes[0], store.Following)
+	equal(b, "reschedule", request(store.Reschedule, "k", store.At(at)), store.Following)
+	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
 	x = b.claimOne("k")
 	equal(b, "record", string(x.Record), "v666666other")
 
 	// A dead letter and its repeating task have separate generations.
-	b.require(b.report(x, store.Failed, b.after(100)), "refused")
-	equal(b, "requeue", again(store.Requeue, store.DeadID("k"), store.At(at)), store.Moved)
+	b.require(b.report(x, store.Failed, b.after(100)), "the report was refused")
+	equal(b, "requeue", request(store.Requeue, store.DeadID("k"), store.At(at)), store.Moved)
 	y = b.claimOne(store.SingleID("k", at))
 	equal(b, "record", string(y.Record), "v777777other")
 	equal(b, "record", string(b.get("k").Record), "v666666other")
-	b.require(b.report(y, store.Done, store.When{}), "refused")
-	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Removed)
+	b.require(b.report(y, store.Done, store.When{}), "the report was refused")
+	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Removed)
 
 	// If a record is too short to contain a generation, or if the command has none, the
 	// record does not change.
-	short := store.Task{ID: "k", Handler: "h", Record: []byte("short!")}
-	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: b.after(0), Task: short}}})
+	shortTask := store.Task{ID: "k", Handler: "h", Record: []byte("short!")}
+	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: b.after(0), Task: shortTask}}})
 	x = b.claimOne("k")
-	equal(b, "reschedule", again(store.Reschedule, "k", b.after(0)), store.Following)
+	equal(b, "reschedule", request(store.Reschedule, "k", b.after(0)), store.Following)
 	b.require(b.get("k").NextTask == nil, "%+v", b.get("k"))
-	b.require(b.report(x, store.Done, store.When{}), "refused")
+	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
 	x = b.claimOne("k")
 	equal(b, "record", string(x.Record), "short!")
-	b.require(b.report(x, store.Failed, store.When{}), "refused")
-	equal(b, "requeue", b.op(store.Requeue, "k", b.after(0)), store.Moved)
+	b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
+	equal(b, "requeue", b.changeOne(store.Requeue, "k", b.after(0)), store.Moved)
 	equal(b, "record", string(b.claimOne("k").Record), "short!")
 
 	for _, c := range []store.Command{
@@ -311,6 +311,6 @@ func testGenerations(b *bench) {
 		{Op: store.Cancel, Items: []store.Item{{ID: "k", Generation: "123456"}}},
 	} {
 		_, err := b.Store.Change(ctx, 0, b.stamp(), c)
-		b.isError(err, store.ErrInvalid)
+		b.requireError(err, store.ErrInvalid)
 	}
 }

@@ -8,19 +8,19 @@ import (
 
 // A worker never gets a task whose handler or schedule it does not name, and such a
 // task does not delay other tasks.
-func testUnknown(b *bench) {
-	put := func(id, handler, schedule string, at store.Time) {
+func testUnknown(b *storeTest) {
+	schedule := func(id, handler, schedule string, at store.Time) {
 		t := store.Task{ID: id, Handler: handler, Schedule: schedule}
 		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, When: store.At(at), Task: t}}})
 	}
 	for i := range 2 * store.MaxClaim {
-		put(fmt.Sprint("unknown", i), "other", "", 1)
-		put(fmt.Sprint("puzzling", i), "h", "daily", 1)
+		schedule(fmt.Sprint("unknown", i), "other", "", 1)
+		schedule(fmt.Sprint("puzzling", i), "h", "daily", 1)
 	}
-	put("known", "h", "", 2)
+	schedule("known", "h", "", 2)
 	x := b.claimOne("known")
-	b.require(b.report(x, store.Done, store.When{}), "refused")
-	a := b.do(b.claimOf(10))
+	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
+	a := b.do(b.claimRound(10))
 	b.require(len(a.Tasks) == 0 && a.Next != 0, "claimed %d tasks, Next is %v", len(a.Tasks), a.Next)
 	st := b.stats()
 	equal(b, "unknown", st.Unknown, 4*store.MaxClaim)
@@ -31,8 +31,8 @@ func testUnknown(b *bench) {
 	}
 	// This worker has the handler "other" and the schedule "daily", but not the handler
 	// "third".
-	put("third", "third", "daily", 1)
-	r := b.claimOf(store.MaxClaim)
+	schedule("third", "third", "daily", 1)
+	r := b.claimRound(store.MaxClaim)
 	r.Claim.Handlers = []string{"other", "h"}
 	r.Claim.Schedules = []string{"weekly", "daily"}
 	n := 0
@@ -43,7 +43,7 @@ func testUnknown(b *bench) {
 		}
 		for _, x := range a.Tasks {
 			equal(b, "attempts", x.Attempts, 0)
-			b.require(x.ID != "third", "claimed what was not asked for")
+			b.require(x.ID != "third", "claimed a task of another handler")
 			if x.ID[0] == 'p' {
 				equal(b, "schedule", x.Schedule, "daily")
 			}
@@ -63,7 +63,7 @@ func testUnknown(b *bench) {
 	_, err = b.Store.Do(ctx, 0, s, r)
 	b.noError(err)
 	equal(b, "unknown", b.stats().Unknown, 1)
-	r = b.claimOf(10)
+	r = b.claimRound(10)
 	// A claim that names no handlers gets no tasks.
 	r.Claim.Handlers, r.Claim.Schedules = nil, nil
 	equal(b, "claimed", len(b.do(r).Tasks), 0)

@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-func testLease(b *bench) {
+func testLease(b *storeTest) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
 	equal(b, "record", string(x.Record), "record of k")
@@ -35,18 +35,18 @@ func testLease(b *bench) {
 		"failures %+v", e.Failures)
 }
 
-func testTokens(b *bench) {
+func testTokens(b *storeTest) {
 	// Tokens start at the store's time, so that they also grow when tasks move to
 	// another store.
-	last := int64(b.now()) - 1
+	lastToken := int64(b.now()) - 1
 	for i := range 20 {
 		for j := range 3 {
 			b.schedule(fmt.Sprint(i, " ", j), b.after(0))
 		}
 		for _, x := range b.claim(10) {
-			b.require(x.Token > last, "token %d came after %d", x.Token, last)
-			last = x.Token
-			b.require(b.report(x, store.Done, store.When{}), "refused")
+			b.require(x.Token > lastToken, "token %d came after %d", x.Token, lastToken)
+			lastToken = x.Token
+			b.require(b.report(x, store.Done, store.When{}), "the report was refused")
 		}
 		if b.Reopen != nil && i%5 == 0 {
 			b.reopen()
@@ -54,19 +54,19 @@ func testTokens(b *bench) {
 	}
 }
 
-func testPoison(b *bench) {
+func testPoison(b *storeTest) {
 	b.schedule("k", b.after(0))
 	for i := range 3 {
 		x := b.claimOne("k")
 		equal(b, "crashes", x.Crashes, i)
 		b.sleep(lease + 1)
 	}
-	// The third and fourth crash do not count, because the task did not run alone.
+	// From the third crash on, a crash counts only if the task ran alone.
 	equal(b, "crashes", b.claimOne("k").Crashes, 2)
 	b.sleep(lease + 1)
 	x := b.claimOne("k")
 	equal(b, "crashes", x.Crashes, 2)
-	b.alone(x)
+	b.reportAlone(x)
 	equal(b, "extended", b.extend(x), store.Held) // the suspect still runs alone
 	b.sleep(lease + 1)
 	b.claimNone()
@@ -80,11 +80,11 @@ func testPoison(b *bench) {
 
 // If MaxCrashes is 1, the first crash ends the run. Running alone holds for one attempt
 // only.
-func testPoisonAtOnce(b *bench) {
+func testPoisonAtOnce(b *storeTest) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
-	b.alone(x)
-	b.require(b.report(x, store.HandBack, store.When{}), "refused")
+	b.reportAlone(x)
+	b.require(b.report(x, store.HandBack, store.When{}), "the report was refused")
 	for i := range 2 {
 		equal(b, "crashes", b.claimOne("k").Crashes, i)
 		b.sleep(lease + 1)
@@ -94,7 +94,7 @@ func testPoisonAtOnce(b *bench) {
 	b.claimOne("k") // the suspect did not run alone
 	b.sleep(lease + 1)
 	b.schedule("once", b.after(0))
-	r := b.claimOf(2)
+	r := b.claimRound(2)
 	r.MaxCrashes = 1
 	b.do(r)
 	b.sleep(lease + 1)
@@ -102,17 +102,17 @@ func testPoisonAtOnce(b *bench) {
 	equal(b, "state", b.get("once").State, store.Dead)
 }
 
-// alone reports that the worker runs nothing else beside the task.
-func (b *bench) alone(x store.Claimed) {
+// reportAlone tells the store that the worker runs nothing else beside the task.
+func (b *storeTest) reportAlone(x store.Claimed) {
 	b.Helper()
-	r := b.round()
+	r := b.emptyRound()
 	r.Alone = true
-	r.Extend = []store.Lease{hold(x)}
+	r.Extend = []store.Lease{leaseOf(x)}
 	equal(b, "extended", b.do(r).Extensions[0], store.Held)
 }
 
-// repeating returns a task whose record says that it repeats.
-func repeating(id string) store.Task {
+// repeatingTask returns a task whose record says that it repeats.
+func repeatingTask(id string) store.Task {
 	t := task(id)
 	t.Record = append([]byte{1, 2, 3, 4, 5, 6, 7, 0x08 | 0x21}, id...)
 	return t
@@ -120,15 +120,15 @@ func repeating(id string) store.Task {
 
 // The store does not end a repeating task, because only a worker knows when it is due
 // next. The worker gets the number of crashes and decides.
-func testPoisonRepeats(b *bench) {
+func testPoisonRepeats(b *storeTest) {
 	scheduled := task("scheduled")
 	scheduled.Schedule = "daily"
-	for _, t := range []store.Task{repeating("every"), scheduled} {
+	for _, t := range []store.Task{repeatingTask("every"), scheduled} {
 		item := store.Item{ID: t.ID, When: b.after(0), Task: t}
 		equal(b, "outcome", b.change(store.Command{Op: store.Schedule, Items: []store.Item{item}})[0], store.Created)
 		claim := func() store.Claimed {
 			b.Helper()
-			r := b.claimOf(10)
+			r := b.claimRound(10)
 			r.Claim.Schedules = []string{"daily"}
 			got := b.do(r).Tasks
 			b.require(len(got) == 1 && got[0].ID == t.ID, "claimed %+v, want %s alone", got, t.ID)
@@ -137,23 +137,23 @@ func testPoisonRepeats(b *bench) {
 		for i := range 5 {
 			x := claim()
 			equal(b, "crashes", x.Crashes, i)
-			b.alone(x)
+			b.reportAlone(x)
 			b.sleep(lease + 1)
 		}
 		x := claim()
 		equal(b, "crashes", x.Crashes, 5)
 		equal(b, "the last failure", b.get(t.ID).Failures[4].Text, store.TextCrashed)
-		b.require(b.report(x, store.Dropped, b.after(1000)), "refused")
+		b.require(b.report(x, store.Dropped, b.after(1000)), "the report was refused")
 		e := b.get(t.ID)
 		b.require(e.State == store.Pending && e.Attempts+e.Crashes+len(e.Failures) == 0, "the task is %+v", e)
 		run := b.get(store.DeadID(t.ID))
 		b.require(run.State == store.Dead && run.Runs == 1 && run.Attempts == 5 && run.Crashes == 5, "the run is %+v", run)
 
 		// A requeued run does not repeat, so the store makes it a dead letter.
-		equal(b, "requeue", b.op(store.Requeue, run.ID, b.after(0)), store.Moved)
+		equal(b, "requeue", b.changeOne(store.Requeue, run.ID, b.after(0)), store.Moved)
 		single := store.SingleID(t.ID, run.Due)
 		for range 3 {
-			b.alone(b.claimOne(single))
+			b.reportAlone(b.claimOne(single))
 			b.sleep(lease + 1)
 		}
 		b.claimNone()
@@ -168,7 +168,7 @@ func testPoisonRepeats(b *bench) {
 		t.Record = record
 		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, When: b.after(0), Task: t}}})
 		for range 3 {
-			b.alone(b.claimOne(t.ID))
+			b.reportAlone(b.claimOne(t.ID))
 			b.sleep(lease + 1)
 		}
 		b.claimNone()
@@ -177,7 +177,7 @@ func testPoisonRepeats(b *bench) {
 }
 
 // The store refuses what a worker reports after its lease has expired.
-func testZombie(b *bench) {
+func testZombie(b *storeTest) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
 	b.sleep(lease + 1)
@@ -190,15 +190,15 @@ func testZombie(b *bench) {
 	}
 	equal(b, "the task", b.get("k"), before)
 	equal(b, "refused", b.stats().Refused, 5)
-	b.require(b.report(y, store.Done, store.When{}), "refused")
-	b.require(!b.report(y, store.Done, store.When{}), "accepted twice")
-	b.absent("k")
+	b.require(b.report(y, store.Done, store.When{}), "the report was refused")
+	b.require(!b.report(y, store.Done, store.When{}), "a second report was accepted")
+	b.requireAbsent("k")
 }
 
-func testReports(b *bench) {
+func testReports(b *storeTest) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
-	b.require(b.report(x, store.Retry, b.after(10)), "refused")
+	b.require(b.report(x, store.Retry, b.after(10)), "the report was refused")
 	e := b.get("k")
 	equal(b, "state", e.State, store.Pending)
 	equal(b, "attempts", e.Attempts, 1)
@@ -210,46 +210,46 @@ func testReports(b *bench) {
 	equal(b, "attempts", y.Attempts, 1)
 	equal(b, "due", y.Due, x.Due)
 
-	b.require(b.report(y, store.HandBack, store.When{}), "refused")
+	b.require(b.report(y, store.HandBack, store.When{}), "the report was refused")
 	y = b.claimOne("k")
 	equal(b, "attempts after it was handed back", y.Attempts, 1)
-	b.require(b.report(y, store.HandBack, b.after(10)), "refused")
+	b.require(b.report(y, store.HandBack, b.after(10)), "the report was refused")
 	b.claimNone()
 	b.sleep(11)
 	y = b.claimOne("k")
 	equal(b, "attempts after it was handed back", y.Attempts, 1)
 	equal(b, "due", y.Due, x.Due)
 
-	b.require(b.report(y, store.Failed, store.When{}), "refused")
+	b.require(b.report(y, store.Failed, store.When{}), "the report was refused")
 	e = b.get("k")
 	equal(b, "state", e.State, store.Dead)
 	equal(b, "attempts", e.Attempts, 2)
 	equal(b, "failures", len(e.Failures), 2)
 	b.claimNone()
-	equal(b, "requeue", b.op(store.Requeue, "k", b.after(0)), store.Moved)
+	equal(b, "requeue", b.changeOne(store.Requeue, "k", b.after(0)), store.Moved)
 	y = b.claimOne("k")
 	equal(b, "attempts after it was requeued", y.Attempts, 0)
 	equal(b, "failures", len(b.get("k").Failures), 0)
-	b.require(b.report(y, store.Dropped, store.When{}), "refused")
+	b.require(b.report(y, store.Dropped, store.When{}), "the report was refused")
 	e = b.get("k")
 	equal(b, "state", e.State, store.Dead)
 	equal(b, "attempts", e.Attempts, 0)
 	equal(b, "the failed attempt", e.Failures[0].Attempt, 0)
-	equal(b, "requeue", b.op(store.Requeue, "k", b.after(0)), store.Moved)
+	equal(b, "requeue", b.changeOne(store.Requeue, "k", b.after(0)), store.Moved)
 	y = b.claimOne("k")
-	b.require(b.report(y, store.Done, store.When{}), "refused")
-	b.absent("k")
+	b.require(b.report(y, store.Done, store.When{}), "the report was refused")
+	b.requireAbsent("k")
 	equal(b, "counters", b.stats().Counters,
 		store.Counters{Claimed: 6, Done: 1, Retried: 1, Died: 2, Released: 2})
 }
 
-func testFailures(b *bench) {
+func testFailures(b *storeTest) {
 	b.schedule("k", b.after(0))
-	long := strings.Repeat("ü", store.MaxText)
+	longText := strings.Repeat("ü", store.MaxText)
 	for i := range store.MaxFailures + 3 {
 		x := b.claimOne("k")
-		r := b.round()
-		r.Reports = []store.Report{{Lease: hold(x), End: store.Retry, Next: b.after(0), Due: x.Due, Text: fmt.Sprint(i, " ", long)}}
+		r := b.emptyRound()
+		r.Reports = []store.Report{{Lease: leaseOf(x), End: store.Retry, Next: b.after(0), Due: x.Due, Text: fmt.Sprint(i, " ", longText)}}
 		equal(b, "receipt", b.do(r).Receipts[0], store.Accepted)
 	}
 	f := b.get("k").Failures
@@ -263,11 +263,11 @@ func testFailures(b *bench) {
 
 // A repeating task continues after a failed run, and all its failed runs share one dead
 // letter.
-func testRepeating(b *bench) {
+func testRepeating(b *storeTest) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
 	next := b.now() - 1
-	b.require(b.report(x, store.Done, store.At(next)), "refused")
+	b.require(b.report(x, store.Done, store.At(next)), "the report was refused")
 	x = b.claimOne("k")
 	equal(b, "due", x.Due, next)
 	equal(b, "attempts", x.Attempts, 0)
@@ -275,7 +275,7 @@ func testRepeating(b *bench) {
 	for i := range store.MaxFailures + 2 { // more than are kept
 		next := b.now() - 1
 		due := x.Due
-		b.require(b.report(x, store.Failed, store.At(next)), "refused")
+		b.require(b.report(x, store.Failed, store.At(next)), "the report was refused")
 		e := b.get(id)
 		equal(b, "state", e.State, store.Dead)
 		equal(b, "runs", e.Runs, i+1)
@@ -288,12 +288,12 @@ func testRepeating(b *bench) {
 	}
 	equal(b, "dead", b.stats().Dead, 1)
 	due := b.get(id).Due
-	equal(b, "requeue", b.op(store.Requeue, id, b.after(0)), store.Moved)
-	b.absent(id)
+	equal(b, "requeue", b.changeOne(store.Requeue, id, b.after(0)), store.Moved)
+	b.requireAbsent(id)
 	single := b.claimOne(store.SingleID("k", due))
 	equal(b, "record", string(single.Record), "record of k")
-	b.require(b.report(single, store.Failed, store.When{}), "refused")
-	equal(b, "purge", b.op(store.Purge, single.ID, store.When{}), store.Removed)
-	b.absent(single.ID)
+	b.require(b.report(single, store.Failed, store.When{}), "the report was refused")
+	equal(b, "purge", b.changeOne(store.Purge, single.ID, store.When{}), store.Removed)
+	b.requireAbsent(single.ID)
 	equal(b, "state", b.get("k").State, store.Running)
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// limit sets a handler's limit.
-func (b *bench) limit(handler string, l store.Limit) store.Outcome {
+// setHandlerLimit sets a handler's limit.
+func (b *storeTest) setHandlerLimit(handler string, l store.Limit) store.Outcome {
 	b.Helper()
 	return b.change(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: handler, Limit: &l}}})[0]
 }
 
 // claimAs sends a claim for tasks of the handlers, as the worker with this name.
-func (b *bench) claimAs(worker string, n int, handlers ...string) (ids []string, a store.Answer) {
+func (b *storeTest) claimAs(worker string, n int, handlers ...string) (ids []string, a store.Answer) {
 	b.Helper()
-	r := b.claimOf(n)
+	r := b.claimRound(n)
 	r.Claim.Handlers = handlers
 	s := b.stamp()
 	s.Sender = worker
@@ -32,11 +32,11 @@ func (b *bench) claimAs(worker string, n int, handlers ...string) (ids []string,
 // All workers together run at most as many tasks of a handler as its limit allows.
 // Tasks beyond the limit do not delay other handlers' tasks. A task counts until its
 // lease ends, for whatever reason.
-func testConcurrency(b *bench) {
+func testConcurrency(b *storeTest) {
 	now := b.now()
 	b.scheduleMany("a", 12, now-1000)
 	b.scheduleMany("b", 3, now-100)
-	equal(b, "outcome", b.limit("a", store.Limit{Concurrency: 3}), store.Created)
+	equal(b, "outcome", b.setHandlerLimit("a", store.Limit{Concurrency: 3}), store.Created)
 	ids, one := b.claimAs("one", 2, "a", "b")
 	equal(b, "claimed", ids, []string{"a0", "a1"})
 	ids, two := b.claimAs("two", 10, "a", "b")
@@ -46,35 +46,35 @@ func testConcurrency(b *bench) {
 	equal(b, "claimed at the limit", len(ids), 0)
 	b.require(a.Next != 0 && a.Limited, "the answer is %+v", a)
 	_, a = b.claimAs("four", 10, "b")
-	b.require(!a.Limited, "a worker that has no such handler is limited")
+	b.require(!a.Limited, "a worker without the handler is limited")
 
 	// The reports of a round make room for its own claim.
-	next := func(what string, want ...string) store.Claimed {
+	claimAfter := func(what string, want ...string) store.Claimed {
 		b.Helper()
 		ids, a := b.claimAs("one", 10, "a")
 		equal(b, "claimed after "+what, ids, want)
 		return a.Tasks[0]
 	}
-	r := b.claimOf(10)
+	r := b.claimRound(10)
 	r.Claim.Handlers = []string{"a"}
-	r.Reports = []store.Report{{Lease: hold(one.Tasks[0]), End: store.Done, Due: now}}
+	r.Reports = []store.Report{{Lease: leaseOf(one.Tasks[0]), End: store.Done, Due: now}}
 	got := b.do(r).Tasks
 	b.require(len(got) == 1 && got[0].ID == "a3", "claimed %+v with a report", got)
-	b.require(b.report(one.Tasks[1], store.Failed, store.When{}), "refused")
-	x := next("a failure", "a4")
-	b.require(b.report(x, store.HandBack, b.after(1000)), "refused")
-	x = next("a task that was handed back", "a5")
-	b.require(b.report(x, store.Retry, b.after(1000)), "refused")
-	x = next("a retry", "a6")
-	equal(b, "cancel", b.op(store.Cancel, x.ID, store.When{}), store.Stopping)
+	b.require(b.report(one.Tasks[1], store.Failed, store.When{}), "the report was refused")
+	x := claimAfter("a failure", "a4")
+	b.require(b.report(x, store.HandBack, b.after(1000)), "the report was refused")
+	x = claimAfter("a task that was handed back", "a5")
+	b.require(b.report(x, store.Retry, b.after(1000)), "the report was refused")
+	x = claimAfter("a retry", "a6")
+	equal(b, "cancel", b.changeOne(store.Cancel, x.ID, store.When{}), store.Stopping)
 	_, a = b.claimAs("one", 10, "a")
 	equal(b, "claimed while a cancelled task runs", len(a.Tasks), 0)
-	b.require(b.report(x, store.Done, store.When{}), "refused")
-	x = next("a cancel", "a7")
-	equal(b, "schedule", b.op(store.Schedule, x.ID, b.after(1000)), store.Following) // of another handler
-	b.require(b.report(x, store.Done, store.When{}), "refused")
-	next("another handler's task with its key", "a8")
-	b.require(!b.report(x, store.Done, store.When{}), "reported twice")
+	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
+	x = claimAfter("a cancel", "a7")
+	equal(b, "schedule", b.changeOne(store.Schedule, x.ID, b.after(1000)), store.Following) // of another handler
+	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
+	claimAfter("another handler's task with its key", "a8")
+	b.require(!b.report(x, store.Done, store.When{}), "a second report was accepted")
 	ids, _ = b.claimAs("one", 10, "a")
 	equal(b, "claimed after a report that was refused", len(ids), 0)
 	b.sleep(lease + 1)
@@ -84,12 +84,12 @@ func testConcurrency(b *bench) {
 
 // A handler's tasks start no faster than its rate, and the worker learns when the next
 // may start.
-func testRate(b *bench) {
+func testRate(b *storeTest) {
 	const tasks = 30
-	every := 4 * b.unit
-	l := store.Limit{Rate: float64(time.Second) / float64(every)}
+	interval := 4 * b.unit
+	l := store.Limit{Rate: float64(time.Second) / float64(interval)}
 	_, burst := l.Pace()
-	b.limit("a", l)
+	b.setHandlerLimit("a", l)
 	b.scheduleMany("a", tasks, b.now()-1000)
 	var times []store.Time
 	for {
@@ -97,15 +97,15 @@ func testRate(b *bench) {
 		for i, id := range ids {
 			equal(b, "claimed", id, fmt.Sprint("a", len(times)))
 			if n := len(times) - int(burst); n >= 0 {
-				b.require(a.Now.Sub(times[n]) >= every, "%d tasks in %v", burst+1, a.Now.Sub(times[n]))
+				b.require(a.Now.Sub(times[n]) >= interval, "%d tasks in %v", burst+1, a.Now.Sub(times[n]))
 			}
 			times = append(times, a.Now)
-			b.require(b.report(a.Tasks[i], store.Done, store.When{}), "refused")
+			b.require(b.report(a.Tasks[i], store.Done, store.When{}), "the report was refused")
 		}
 		if len(times) == tasks {
 			break
 		}
-		b.require(len(ids) == 10 || a.Next > 0 && a.Next <= every, "Next is %v, after %d tasks", a.Next, len(ids))
+		b.require(len(ids) == 10 || a.Next > 0 && a.Next <= interval, "Next is %v, after %d tasks", a.Next, len(ids))
 		if b.Advance != nil {
 			b.Advance(a.Next)
 		} else {
@@ -113,49 +113,49 @@ func testRate(b *bench) {
 		}
 	}
 	if took := times[tasks-1].Sub(times[0]); b.Advance != nil {
-		equal(b, "how long they took", took, (tasks-time.Duration(burst))*every)
+		equal(b, "how long they took", took, (tasks-time.Duration(burst))*interval)
 	}
 	// After a pause, one burst starts at once.
-	b.sleep(int(every/b.unit) * int(burst))
+	b.sleep(int(interval/b.unit) * int(burst))
 	b.scheduleMany("a", tasks, b.now()-1000)
 	ids, _ := b.claimAs("one", tasks, "a")
 	equal(b, "claimed after a pause", len(ids), int(burst))
 }
 
 // A new limit counts tasks that already run. A removed limit has no effect.
-func testLimitWhileRunning(b *bench) {
+func testLimitWhileRunning(b *storeTest) {
 	b.scheduleMany("a", 12, b.now()-1000)
 	b.scheduleMany("b", 2, b.now()-1000)
 	_, first := b.claimAs("one", 5, "a")
 	b.claimAs("one", 1, "b")
-	b.limit("a", store.Limit{Concurrency: 4})
-	next := func(want int) {
+	b.setHandlerLimit("a", store.Limit{Concurrency: 4})
+	claimCount := func(want int) {
 		b.Helper()
 		ids, _ := b.claimAs("one", 3, "a")
 		equal(b, "claimed", len(ids), want)
 	}
-	next(0)
-	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "refused")
-	next(0)
-	b.require(b.report(first.Tasks[1], store.Done, store.When{}), "refused")
-	next(1)
-	equal(b, "outcome", b.limit("a", store.Limit{Concurrency: 6}), store.Replaced)
-	next(2)
-	next(0)
-	equal(b, "outcome", b.limit("a", store.Limit{}), store.Removed)
-	next(3)
-	equal(b, "outcome", b.limit("a", store.Limit{Concurrency: 9}), store.Created)
-	next(0)
-	b.limit("a", store.Limit{Concurrency: 10})
+	claimCount(0)
+	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "the report was refused")
+	claimCount(0)
+	b.require(b.report(first.Tasks[1], store.Done, store.When{}), "the report was refused")
+	claimCount(1)
+	equal(b, "outcome", b.setHandlerLimit("a", store.Limit{Concurrency: 6}), store.Replaced)
+	claimCount(2)
+	claimCount(0)
+	equal(b, "outcome", b.setHandlerLimit("a", store.Limit{}), store.Removed)
+	claimCount(3)
+	equal(b, "outcome", b.setHandlerLimit("a", store.Limit{Concurrency: 9}), store.Created)
+	claimCount(0)
+	b.setHandlerLimit("a", store.Limit{Concurrency: 10})
 	if b.Reopen != nil {
 		b.reopen()
 	}
-	next(1)
-	next(0)
+	claimCount(1)
+	claimCount(0)
 }
 
-func testLimitSettings(b *bench) {
-	equal(b, "outcome", b.limit("a", store.Limit{}), store.Absent)
+func testLimitSettings(b *storeTest) {
+	equal(b, "outcome", b.setHandlerLimit("a", store.Limit{}), store.Absent)
 	want := make(map[string]store.Limit)
 	var items []store.Item
 	for i := range store.MaxLimits {
@@ -163,7 +163,7 @@ func testLimitSettings(b *bench) {
 		items = append(items, store.Item{ID: fmt.Sprint("h\x00\xff ", i), Limit: &l})
 		want[items[i].ID] = l
 	}
-	all := func(outcome store.Outcome) {
+	setAll := func(outcome store.Outcome) {
 		b.Helper()
 		for some := range slices.Chunk(items, store.MaxBatch) {
 			for _, o := range b.change(store.Command{Op: store.SetLimit, Items: some}) {
@@ -171,8 +171,8 @@ func testLimitSettings(b *bench) {
 			}
 		}
 	}
-	all(store.Created)
-	equal(b, "outcome of one too many", b.limit("a", store.Limit{Rate: 1}), store.Kept)
+	setAll(store.Created)
+	equal(b, "outcome of one too many", b.setHandlerLimit("a", store.Limit{Rate: 1}), store.Kept)
 	if b.Reopen != nil {
 		b.reopen()
 	}
@@ -180,68 +180,68 @@ func testLimitSettings(b *bench) {
 	for i := range items {
 		items[i].Limit = &store.Limit{}
 	}
-	all(store.Removed)
+	setAll(store.Removed)
 	equal(b, "limits", len(b.stats().Limits), 0)
 	for _, l := range []*store.Limit{nil, {Concurrency: -1}, {Rate: -1}} {
 		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.SetLimit, Items: []store.Item{{ID: "a", Limit: l}}})
-		b.isError(err, store.ErrInvalid)
+		b.requireError(err, store.ErrInvalid)
 	}
 	_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.SetLimit, Items: []store.Item{{Limit: &store.Limit{}}}})
-	b.isError(err, store.ErrInvalid)
+	b.requireError(err, store.ErrInvalid)
 }
 
 // A sleeping worker is woken whenever a limit allows another task.
-func testLimitWakes(b *bench) {
-	if a := b.do(b.claimOf(1)); a.Next >= 0 {
-		b.Skip("workers look now and then, although nothing is there: a wake-up may be late by that")
+func testLimitWakes(b *storeTest) {
+	if a := b.do(b.claimRound(1)); a.Next >= 0 {
+		b.Skip("workers of this store also claim from time to time: a wake-up may come late")
 	}
 	s, end := b.sleeper("sleeper", "a", "c", "d")
 	defer end()
-	b.limit("a", store.Limit{Concurrency: 1})
+	b.setHandlerLimit("a", store.Limit{Concurrency: 1})
 	b.scheduleMany("a", 5, b.now()-1000)
 	_, a := b.claimAs("other", 1, "a")
 	waitFor("nothing", 0, s)
-	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "refused")
-	waitFor("when the other one has reported", 1, s)
-	b.limit("a", store.Limit{Concurrency: 2})
-	waitFor("when the limit was raised", 2, s)
-	b.limit("a", store.Limit{Concurrency: 3, Rate: float64(time.Second) / float64(50*b.unit)})
-	waitFor("when the limit was raised again", 3, s)
-	b.limit("a", store.Limit{})
-	waitFor("when it was taken away", 4, s)
+	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "the report was refused")
+	waitFor("after the report of the other worker", 1, s)
+	b.setHandlerLimit("a", store.Limit{Concurrency: 2})
+	waitFor("after the limit was raised", 2, s)
+	b.setHandlerLimit("a", store.Limit{Concurrency: 3, Rate: float64(time.Second) / float64(50*b.unit)})
+	waitFor("after the limit was raised again", 3, s)
+	b.setHandlerLimit("a", store.Limit{})
+	waitFor("after the limit was removed", 4, s)
 
-	// later schedules a task of a handler while other tasks of the handler wait.
-	later := func(id, handler string, in int) {
+	// scheduleLater schedules a task of a handler while other tasks of the handler wait.
+	scheduleLater := func(id, handler string, in int) {
 		x := task(id)
 		x.Handler = handler
 		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, Task: x, When: b.after(in)}}})
 	}
-	b.limit("d", store.Limit{Concurrency: 1})
+	b.setHandlerLimit("d", store.Limit{Concurrency: 1})
 	b.scheduleMany("d", 2, b.now()-1000)
 	_, a = b.claimAs("other", 1, "d")
 	waitFor("nothing", 4, s)
-	later("later d", "d", 5)
-	r := b.claimOf(1)
+	scheduleLater("later d", "d", 5)
+	r := b.claimRound(1)
 	r.Claim.Handlers = []string{"d"}
-	r.Reports = []store.Report{{Lease: hold(a.Tasks[0]), End: store.Done}}
+	r.Reports = []store.Report{{Lease: leaseOf(a.Tasks[0]), End: store.Done}}
 	a = b.do(r)
 	waitFor("nothing", 4, s)
-	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "refused")
+	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "the report was refused")
 	b.sleep(5)
 	waitFor("later", 5, s)
 
 	// The same for a limit of the rate.
-	every := int(time.Second / b.unit)
-	b.limit("c", store.Limit{Rate: 1})
+	interval := int(time.Second / b.unit)
+	b.setHandlerLimit("c", store.Limit{Rate: 1})
 	b.scheduleMany("c", 3, b.now()-1000)
 	waitFor("the rate", 6, s)
-	later("later c", "c", 4*every)
+	scheduleLater("later c", "c", 4*interval)
 	waitFor("nothing", 6, s)
-	b.sleep(every)
+	b.sleep(interval)
 	waitFor("the rate", 7, s)
-	b.sleep(every)
+	b.sleep(interval)
 	waitFor("the rate", 8, s)
-	b.sleep(2 * every)
+	b.sleep(2 * interval)
 	waitFor("later", 9, s)
 }
 
@@ -250,29 +250,29 @@ func testLimitWakes(b *bench) {
 // A modelLimit is a limit, and when its full burst is available again.
 type modelLimit struct {
 	store.Limit
-	whole store.Time
+	fullAt store.Time
 }
 
 // untilFull returns how long it takes until the full burst is available again.
-func (l *modelLimit) used(now store.Time) store.Time {
-	every, burst := l.Pace()
-	return min(max(0, l.whole-now), every*store.Time(burst))
+func (l *modelLimit) untilFull(now store.Time) store.Time {
+	interval, burst := l.Pace()
+	return min(max(0, l.fullAt-now), interval*store.Time(burst))
 }
 
 // room returns how many tasks the rate allows now, or -1 for any number, and when it
 // allows another one.
 func (l *modelLimit) room(now store.Time) (n int, next store.Time) {
-	every, burst := l.Pace()
-	if every == 0 {
+	interval, burst := l.Pace()
+	if interval == 0 {
 		return -1, now
 	}
-	left := every*store.Time(burst) - l.used(now)
-	return int(left / every), now + max(0, every-left)
+	unused := interval*store.Time(burst) - l.untilFull(now)
+	return int(unused / interval), now + max(0, interval-unused)
 }
 
 func (l *modelLimit) take(now store.Time) {
-	every, _ := l.Pace()
-	l.whole = now + l.used(now) + every
+	interval, _ := l.Pace()
+	l.fullAt = now + l.untilFull(now) + interval
 }
 
 func (m *model) running(handler string) (n int) {
@@ -292,25 +292,25 @@ func (m *model) setLimit() {
 		l = store.Limit{}
 	}
 	m.send(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: h, Limit: &l}}}, func() []store.Outcome {
-		there, none := m.limits[h], l == store.Limit{}
+		old, none := m.limits[h], l == store.Limit{}
 		switch {
-		case none && there == nil:
+		case none && old == nil:
 			return []store.Outcome{store.Absent}
 		case none:
 			delete(m.limits, h)
 			return []store.Outcome{store.Removed}
-		case there == nil:
+		case old == nil:
 			m.limits[h] = &modelLimit{Limit: l}
 			return []store.Outcome{store.Created}
 		}
 		m.counts["limited again"]++
-		there.Limit = l
+		old.Limit = l
 		return []store.Outcome{store.Replaced}
 	})
 }
 
 // applyLimits reduces x to what the limits allow.
-func (m *model) bound(x *modelRoom) {
+func (m *model) applyLimits(x *modelRoom) {
 	for h, l := range m.limits {
 		if _, ok := x.most[h]; !ok {
 			continue
@@ -325,7 +325,7 @@ func (m *model) bound(x *modelRoom) {
 }
 
 // checkLimited checks what the answer says about tasks held back by limits.
-func (m *model) keptBack(r *store.Round, a *store.Answer, due []*modelTask) {
+func (m *model) checkLimited(r *store.Round, a *store.Answer, due []*modelTask) {
 	limited := false
 	for i, h := range r.Claim.Handlers {
 		l := m.limits[h]
@@ -340,10 +340,10 @@ func (m *model) keptBack(r *store.Round, a *store.Answer, due []*modelTask) {
 			m.counts["kept by concurrency"]++
 		case n == 0:
 			m.counts["kept by rate"]++
-			m.require(!m.exact || a.Next >= 0 && m.now.Add(a.Next) <= next, "Next is %v, and the rate of %s lets a task begin in %v", a.Next, h, next.Sub(m.now))
+			m.require(!m.wakeOnly || a.Next >= 0 && m.now.Add(a.Next) <= next, "Next is %v, and the rate of %s lets a task begin in %v", a.Next, h, next.Sub(m.now))
 		}
 	}
 	if r.Claim.Max > 0 && !m.paused {
-		equal(m.bench, "limited", a.Limited, limited)
+		equal(m.storeTest, "limited", a.Limited, limited)
 	}
 }

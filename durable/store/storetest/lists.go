@@ -9,10 +9,10 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// ordered returns the entries that match a filter, in the order of the list.
-func ordered(all []store.Entry, f store.Filter) (want []store.Entry) {
+// expectedList returns the entries that match a filter, in the order of the list.
+func expectedList(all []store.Entry, f store.Filter) (want []store.Entry) {
 	for _, e := range all {
-		if meets(&e, f) {
+		if matches(&e, f) {
 			want = append(want, e)
 		}
 	}
@@ -25,7 +25,7 @@ func ordered(all []store.Entry, f store.Filter) (want []store.Entry) {
 	return want
 }
 
-func meets(e *store.Entry, f store.Filter) bool {
+func matches(e *store.Entry, f store.Filter) bool {
 	if f.Error != "" {
 		n := len(e.Failures)
 		if n == 0 || !strings.Contains(e.Failures[n-1].Text, f.Error) {
@@ -39,7 +39,7 @@ func meets(e *store.Entry, f store.Filter) bool {
 	return e.At >= f.From && (f.To == 0 || e.At < f.To)
 }
 
-func testList(b *bench) {
+func testList(b *storeTest) {
 	now := b.now().Add(1000 * b.unit)
 	for i := range 60 {
 		t := task(fmt.Sprintf("%c%d", 'a'+i%3, i))
@@ -54,12 +54,12 @@ func testList(b *bench) {
 	}
 	for i, x := range b.claim(100) {
 		if i%2 == 0 {
-			b.require(b.report(x, store.Failed, store.When{}), "refused")
+			b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
 		}
 	}
-	all := b.whole()
+	all := b.allEntries()
 	equal(b, "entries", len(all), 60)
-	equal(b, "their order", all, ordered(all, store.Filter{}))
+	equal(b, "their order", all, expectedList(all, store.Filter{}))
 	for _, e := range all {
 		equal(b, "what Get says", b.get(e.ID), e)
 	}
@@ -68,9 +68,9 @@ func testList(b *bench) {
 		{Prefix: "b1", Handler: "other"}, {From: now}, {To: now}, {From: now + 3, To: now + 7}, {State: store.Dead, Handler: "h", To: 1},
 		{Error: "ex"}, {Error: "EX"}, {Error: "text", Handler: "h"}, {Error: "text", Prefix: "a"}, {Prefix: "a", State: store.Dead, To: now},
 	} {
-		want := ordered(all, f)
+		want := expectedList(all, f)
 		for _, limit := range []int{1, 7, 100} {
-			equal(b, fmt.Sprintf("%+v by %d", f, limit), b.all(f, limit), want)
+			equal(b, fmt.Sprintf("%+v by %d", f, limit), b.listAll(f, limit), want)
 		}
 	}
 	// If listed entries are removed, the list misses no others.
@@ -80,7 +80,7 @@ func testList(b *bench) {
 		b.noError(err)
 		for _, e := range p.Entries {
 			seen = append(seen, e.ID)
-			equal(b, "cancel", b.op(store.Cancel, e.ID, store.When{}), store.Removed)
+			equal(b, "cancel", b.changeOne(store.Cancel, e.ID, store.When{}), store.Removed)
 		}
 		if c = p.Next; c == (store.Cursor{}) {
 			break
@@ -90,26 +90,26 @@ func testList(b *bench) {
 }
 
 // A prefix is compared byte by byte: it has no wildcards, and need not be UTF-8.
-func testPrefixes(b *bench) {
+func testPrefixes(b *storeTest) {
 	ids := []string{"a*1", "a*2", "ab", "a?1", "a[b]", "a[c", `a\1`, `a\*`, "A*1", "a", "\xff\xff1", "\xff", "\xfe1", "ä1", "a%1", "a_1", "a'1"}
 	for i, id := range ids {
 		b.schedule(id, b.after(1000-i))
 	}
-	all := b.whole()
+	all := b.allEntries()
 	for _, prefix := range []string{"a", "a*", "a?", "a[", "a[b", `a\`, `a\*`, "\xff", "\xff\xff", "\xc3", "a%", "a_", "a'", "b"} {
 		f := store.Filter{Prefix: prefix}
 		for _, limit := range []int{1, 100} {
-			equal(b, fmt.Sprintf("what begins with %q, by %d", prefix, limit), b.all(f, limit), ordered(all, f))
+			equal(b, fmt.Sprintf("what begins with %q, by %d", prefix, limit), b.listAll(f, limit), expectedList(all, f))
 		}
 	}
 }
 
-func testStats(b *bench) {
+func testStats(b *storeTest) {
 	equal(b, "the numbers of an empty shard", b.stats(), store.Stats{})
 	now := b.now()
-	far := now.Add(1000 * b.unit)
+	farFuture := now.Add(1000 * b.unit)
 	for i := range 20 {
-		b.schedule(fmt.Sprint("far", i), store.At(far+store.Time(i/2)))
+		b.schedule(fmt.Sprint("far", i), store.At(farFuture+store.Time(i/2)))
 	}
 	b.schedule("late", store.At(now.Add(-5*b.unit)))
 	b.schedule("due", b.after(0))
@@ -120,22 +120,22 @@ func testStats(b *bench) {
 	x := b.claim(1)[0]
 	equal(b, "the oldest", x.ID, "late")
 	y := b.claim(1)[0]
-	b.require(b.report(y, store.Failed, store.When{}), "refused")
+	b.require(b.report(y, store.Failed, store.When{}), "the report was refused")
 	st = b.stats()
 	equal(b, "pending, overdue, running, dead", []int64{st.Pending, st.Overdue, st.Running, st.Dead}, []int64{20, 0, 1, 1})
 	equal(b, "late", st.Late, 0)
 	equal(b, "counters", st.Counters, store.Counters{Claimed: 2, Died: 1})
 }
 
-func testRepair(b *bench) {
-	b.prepare()
-	before := b.whole()
+func testRepair(b *storeTest) {
+	b.prepareTasks()
+	before := b.allEntries()
 	r, err := b.Store.Repair(ctx, 0)
 	b.noError(err)
-	b.require(r.Looked >= int64(len(before)), "it has looked at %d of %d", r.Looked, len(before))
+	b.require(r.Looked >= int64(len(before)), "Repair has checked %d of %d", r.Looked, len(before))
 	r.Looked = 0
-	equal(b, "what there was to repair", r, store.Repair{})
-	equal(b, "all that there is", b.whole(), before)
+	equal(b, "repairs", r, store.Repair{})
+	equal(b, "all entries", b.allEntries(), before)
 	_, err = b.Store.Check(ctx)
 	b.noError(err)
 }

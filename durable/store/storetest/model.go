@@ -22,7 +22,7 @@ type modelTask struct {
 }
 
 // A sentCommand is a command or a round that was sent, with its answer.
-type sent struct {
+type sentCommand struct {
 	stamp    store.Stamp
 	command  *store.Command
 	round    *store.Round
@@ -37,20 +37,20 @@ type belief struct {
 }
 
 type model struct {
-	*bench
-	rng     *rand.Rand
-	now     store.Time
-	tasks   map[string]*modelTask
-	beliefs []belief
-	senders map[string][]sent // the latest of each
-	number  int64
-	paused  bool
-	fence   int64
-	limits  map[string]*modelLimit
-	exact   bool // workers claim only when woken, not also from time to time
-	n       store.Counters
-	counts  map[string]int
-	walk    *walk // nil: none is under way
+	*storeTest
+	rng        *rand.Rand
+	now        store.Time
+	tasks      map[string]*modelTask
+	beliefs    []belief
+	senders    map[string][]sentCommand // what each sender has sent
+	lastNumber int64
+	paused     bool
+	lastToken  int64
+	limits     map[string]*modelLimit
+	wakeOnly   bool           // whether workers need no claims from time to time, because every wake-up arrives
+	counters   store.Counters // the expected Stats.Counters
+	counts     map[string]int // how often each case happened
+	walk       *walk          // nil if no walk is under way
 }
 
 const (
@@ -59,32 +59,32 @@ const (
 	modelCrashes = 2
 )
 
-func environ(b *bench, name string, otherwise uint64) uint64 {
+func envUint(b *storeTest, name string, defaultValue uint64) uint64 {
 	s := os.Getenv(name)
 	if s == "" {
-		return otherwise
+		return defaultValue
 	}
 	n, err := strconv.ParseUint(s, 10, 64)
 	b.noError(err)
 	return n
 }
 
-func testModel(b *bench) {
+func testModel(b *storeTest) {
 	if b.Advance == nil {
 		b.Skip("the model needs a clock that it can move")
 	}
-	seed := environ(b, "TICKLESS_SEED", uint64(time.Now().UnixNano()))
+	seed := envUint(b, "TICKLESS_SEED", uint64(time.Now().UnixNano()))
 	b.Logf("TICKLESS_SEED=%d", seed)
 	m := &model{
-		bench:   b,
-		rng:     rand.New(rand.NewPCG(seed, 0)),
-		tasks:   make(map[string]*modelTask),
-		senders: make(map[string][]sent),
-		limits:  make(map[string]*modelLimit),
-		counts:  make(map[string]int),
+		storeTest: b,
+		rng:       rand.New(rand.NewPCG(seed, 0)),
+		tasks:     make(map[string]*modelTask),
+		senders:   make(map[string][]sentCommand),
+		limits:    make(map[string]*modelLimit),
+		counts:    make(map[string]int),
 	}
-	m.exact = b.do(b.claimOf(0)).Next < 0
-	steps := environ(b, "TICKLESS_MODEL", uint64(cmp.Or(b.Steps, modelSteps)))
+	m.wakeOnly = b.do(b.claimRound(0)).Next < 0
+	steps := envUint(b, "TICKLESS_MODEL", uint64(cmp.Or(b.Steps, modelSteps)))
 	for range steps {
 		b.Advance(time.Duration(m.rng.IntN(200)) * time.Microsecond)
 		m.now = b.now()
@@ -96,7 +96,7 @@ func testModel(b *bench) {
 		return
 	}
 	if m.Reopen != nil {
-		b.require(m.counts["reopened"] > 0, "it was never reopened")
+		b.require(m.counts["reopened"] > 0, "the store was never reopened")
 	}
 	for _, what := range []string{
 		"created", "replaced", "kept", "following", "moved", "removed", "stopping", "absent",
@@ -123,11 +123,11 @@ func testModel(b *bench) {
 func (m *model) step() {
 	switch n := m.rng.IntN(100); {
 	case n < 40:
-		m.command()
+		m.randomCommand()
 	case n < 89:
-		m.round()
+		m.randomRound()
 	case n < 93:
-		m.copies()
+		m.resend()
 	case n < 95:
 		m.beliefs = nil // all workers crash and forget their tasks
 	case n < 96:
@@ -146,14 +146,14 @@ func (m *model) step() {
 		m.counts["reopened"]++
 	default:
 		m.Advance(3 * modelLease)
-		m.now = m.bench.now()
+		m.now = m.storeTest.now()
 	}
 }
 
-func (m *model) key() string { return "k" + strconv.Itoa(m.rng.IntN(12)) }
+func (m *model) randomKey() string { return "k" + strconv.Itoa(m.rng.IntN(12)) }
 
 // randomWhen returns a random When, and its point in time.
-func (m *model) when() (store.When, store.Time) {
+func (m *model) randomWhen() (store.When, store.Time) {
 	d := m.rng.Int64N(2000)
 	if m.rng.IntN(2) == 0 {
 		return store.After(time.Duration(d) * time.Microsecond), m.now + store.Time(d)
@@ -162,10 +162,10 @@ func (m *model) when() (store.When, store.Time) {
 	return store.At(at), at
 }
 
-// stampOf returns the next stamp of a sender.
-func (m *model) stampOf(sender string) store.Stamp {
-	m.number += 1 + m.rng.Int64N(3)
-	s := store.Stamp{Sender: sender, Number: m.number}
+// nextStamp returns the next stamp of a sender.
+func (m *model) nextStamp(sender string) store.Stamp {
+	m.lastNumber += 1 + m.rng.Int64N(3)
+	s := store.Stamp{Sender: sender, Number: m.lastNumber}
 	if m.rng.IntN(6) == 0 {
 		s.Until = m.now + store.Time(m.rng.IntN(100))
 	}
@@ -175,7 +175,7 @@ func (m *model) stampOf(sender string) store.Stamp {
 // tooLate sometimes sends a copy of the command with a deadline that has passed.
 func (m *model) tooLate(send func(until store.Time) error) {
 	if m.rng.IntN(8) == 0 {
-		m.isError(send(m.now-1), store.ErrLate)
+		m.requireError(send(m.now-1), store.ErrLate)
 		m.counts["late"]++
 		m.compare()
 	}
@@ -183,7 +183,7 @@ func (m *model) tooLate(send func(until store.Time) error) {
 
 // resend repeats the last two commands of a sender, possibly after their deadlines. The
 // last must get the same answer again, and the one before it must be refused.
-func (m *model) copies() {
+func (m *model) resend() {
 	if len(m.senders) == 0 {
 		return
 	}
@@ -192,49 +192,49 @@ func (m *model) copies() {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	list := m.senders[names[m.rng.IntN(len(names))]]
-	m.repeat(list[len(list)-1])
-	if n := len(list); n > 1 {
-		x := list[n-2]
+	commands := m.senders[names[m.rng.IntN(len(names))]]
+	m.repeat(commands[len(commands)-1])
+	if n := len(commands); n > 1 {
+		x := commands[n-2]
 		var err error
 		if x.command != nil {
 			_, err = m.Store.Change(ctx, 0, x.stamp, *x.command)
 		} else {
 			_, err = m.Store.Do(ctx, 0, x.stamp, *x.round)
 		}
-		m.isError(err, store.ErrStale)
+		m.requireError(err, store.ErrStale)
 		m.counts["overtaken"]++
 	}
 }
 
 // remember records a sent command for resend, and sometimes repeats it at once.
-func (m *model) keep(x sent) {
+func (m *model) remember(x sentCommand) {
 	m.senders[x.stamp.Sender] = append(m.senders[x.stamp.Sender], x)
 	if m.rng.IntN(4) == 0 {
 		m.repeat(x)
 	}
 }
 
-func (m *model) repeat(x sent) {
+func (m *model) repeat(x sentCommand) {
 	if x.command != nil {
-		out, err := m.Store.Change(ctx, 0, x.stamp, *x.command)
+		outcomes, err := m.Store.Change(ctx, 0, x.stamp, *x.command)
 		m.noError(err)
-		equal(m.bench, "outcomes once more", out, x.outcomes)
+		equal(m.storeTest, "outcomes once more", outcomes, x.outcomes)
 		m.counts["repeated command"]++
 		return
 	}
 	a, err := m.Store.Do(ctx, 0, x.stamp, *x.round)
 	m.noError(err)
-	equal(m.bench, "reports once more", a.Receipts, x.answer.Receipts)
-	equal(m.bench, "leases once more", a.Extensions, x.answer.Extensions)
+	equal(m.storeTest, "reports once more", a.Receipts, x.answer.Receipts)
+	equal(m.storeTest, "leases once more", a.Extensions, x.answer.Extensions)
 	var want []store.Claimed
 	for _, c := range x.answer.Tasks {
-		if t := m.held(hold(c)); t != nil && t.At > m.now {
+		if t := m.leased(leaseOf(c)); t != nil && t.At > m.now {
 			t.At = m.now.Add(x.round.Lease)
 			want = append(want, c)
 		}
 	}
-	equal(m.bench, "tasks once more", a.Tasks, want)
+	equal(m.storeTest, "tasks once more", a.Tasks, want)
 	m.counts["repeated round"]++
 	if len(want) > 0 {
 		m.counts["repeated claim with tasks"]++
@@ -267,15 +267,15 @@ func (m *model) compare() {
 	m.walkOn(want)
 	f := store.Filter{}
 	if m.rng.IntN(3) == 0 {
-		f = m.filter()
+		f = m.randomFilter()
 		m.counts["filtered"]++
 	}
-	want = ordered(want, f)
-	got := m.all(f, 1+m.rng.IntN(20))
+	want = expectedList(want, f)
+	got := m.listAll(f, 1+m.rng.IntN(20))
 	for i := range max(len(got), len(want)) {
-		m.require(i < len(got), "it does not have %+v", want[min(i, len(want)-1)])
-		m.require(i < len(want), "it has %+v", got[min(i, len(got)-1)])
-		equal(m.bench, "an entry", got[i], want[i])
+		m.require(i < len(got), "the store does not have %+v", want[min(i, len(want)-1)])
+		m.require(i < len(want), "the store has the unexpected %+v", got[min(i, len(got)-1)])
+		equal(m.storeTest, "an entry", got[i], want[i])
 	}
 	for h, l := range m.limits {
 		if st.Limits == nil {
@@ -283,8 +283,8 @@ func (m *model) compare() {
 		}
 		st.Limits[h] = l.Limit
 	}
-	st.Paused, st.Counters = m.paused, m.n
-	numbers := m.stats()
-	numbers.Unknown = 0
-	equal(m.bench, "the numbers", numbers, st)
+	st.Paused, st.Counters = m.paused, m.counters
+	stats := m.stats()
+	stats.Unknown = 0
+	equal(m.storeTest, "the numbers", stats, st)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// command sends a random command for one to three tasks.
-func (m *model) command() {
+// randomCommand sends a random command for one to three tasks.
+func (m *model) randomCommand() {
 	ops := []store.Op{store.Schedule, store.Schedule, store.Schedule, store.Reschedule, store.Cancel, store.Requeue, store.Purge}
 	c := store.Command{Op: ops[m.rng.IntN(len(ops))]}
 	if c.Op == store.Schedule {
@@ -16,19 +16,19 @@ func (m *model) command() {
 	}
 	var times []store.Time
 	for range 1 + m.rng.IntN(3) {
-		x := store.Item{ID: m.key()}
+		x := store.Item{ID: m.randomKey()}
 		if c.Op == store.Requeue || c.Op == store.Purge {
-			x.ID = m.deadID()
+			x.ID = m.randomDeadID()
 		}
 		var at store.Time
 		if c.Op != store.Cancel && c.Op != store.Purge {
-			x.When, at = m.when()
+			x.When, at = m.randomWhen()
 		}
 		if c.Op == store.Reschedule && m.rng.IntN(6) == 0 {
 			x.When, at = store.At(store.Farthest), store.Farthest
 		}
 		if (c.Op == store.Reschedule || c.Op == store.Requeue) && m.rng.IntN(2) == 0 {
-			x.Generation = m.generation()
+			x.Generation = m.randomGeneration()
 		}
 		if c.Op == store.Schedule {
 			x.Task = store.Task{ID: x.ID, Handler: "h" + strconv.Itoa(m.rng.IntN(3)), Record: []byte(strconv.Itoa(m.rng.Int()))}
@@ -36,7 +36,7 @@ func (m *model) command() {
 				x.Task.Record = append([]byte{1, 0, 0, 0, 0, 0, 0, byte(m.rng.IntN(256))}, x.Task.Record...)
 			}
 			if m.rng.IntN(4) == 0 {
-				x.Task.Record = m.keeping()
+				x.Task.Record = m.keepingRecord()
 			}
 			if m.rng.IntN(4) == 0 {
 				x.Task.Schedule = "s" + strconv.Itoa(m.rng.IntN(2))
@@ -44,10 +44,10 @@ func (m *model) command() {
 			// Make rare cases more frequent.
 			if t := m.tasks[x.ID]; t != nil && c.Keep == store.KeepSame && m.rng.IntN(2) == 0 {
 				x.Task = t.Task
-				x.Task.Renew(m.generation())
+				x.Task.Renew(m.randomGeneration())
 			}
 			if t := m.tasks[store.HeadID(x.ID)]; t != nil && m.rng.IntN(3) == 0 {
-				x.Task.Record = m.keeping()
+				x.Task.Record = m.keepingRecord()
 			}
 		}
 		c.Items, times = append(c.Items, x), append(times, at)
@@ -63,25 +63,25 @@ func (m *model) command() {
 // send sends a command, sometimes after a copy that is too late. effect applies the
 // command to the model and returns the expected outcomes.
 func (m *model) send(c store.Command, effect func() []store.Outcome) {
-	s := m.stampOf("client" + strconv.Itoa(m.rng.IntN(4)))
+	s := m.nextStamp("client" + strconv.Itoa(m.rng.IntN(4)))
 	m.tooLate(func(until store.Time) error {
-		late := s
-		late.Until = until
-		_, err := m.Store.Change(ctx, 0, late, c)
+		lateStamp := s
+		lateStamp.Until = until
+		_, err := m.Store.Change(ctx, 0, lateStamp, c)
 		return err
 	})
 	want := effect()
-	out, err := m.Store.Change(ctx, 0, s, c)
+	outcomes, err := m.Store.Change(ctx, 0, s, c)
 	m.noError(err)
-	equal(m.bench, "outcomes", out, want)
+	equal(m.storeTest, "outcomes", outcomes, want)
 	for _, o := range want {
 		m.counts[o.String()]++
 	}
-	m.keep(sent{stamp: s, command: &c, outcomes: out})
+	m.remember(sentCommand{stamp: s, command: &c, outcomes: outcomes})
 }
 
-// generation returns a random generation.
-func (m *model) generation() string {
+// randomGeneration returns a random generation.
+func (m *model) randomGeneration() string {
 	b := make([]byte, store.GenerationSize)
 	for i := range b {
 		b[i] = byte(m.rng.IntN(256))
@@ -89,9 +89,9 @@ func (m *model) generation() string {
 	return string(b)
 }
 
-// deadID returns the id of a random dead letter or finished run, or sometimes another
+// randomDeadID returns the id of a random dead letter or finished run, or sometimes another
 // id.
-func (m *model) deadID() string {
+func (m *model) randomDeadID() string {
 	var ids []string
 	for id, t := range m.tasks {
 		if t.State >= store.Dead {
@@ -99,14 +99,14 @@ func (m *model) deadID() string {
 		}
 	}
 	if len(ids) == 0 || m.rng.IntN(4) == 0 {
-		return m.key()
+		return m.randomKey()
 	}
 	slices.Sort(ids)
 	return ids[m.rng.IntN(len(ids))]
 }
 
 // setPending makes t a pending task without attempts.
-func (t *modelTask) pend(x store.Task, at store.Time) {
+func (t *modelTask) setPending(x store.Task, at store.Time) {
 	*t = modelTask{Entry: store.Entry{Task: x, State: store.Pending, At: at, Due: at}}
 }
 
@@ -124,36 +124,36 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 		}
 		if t == nil {
 			t = new(modelTask)
-			t.pend(x.Task, at)
+			t.setPending(x.Task, at)
 			m.tasks[x.ID] = t
 			return store.Created
 		}
-		there, timed := t.At, t.State == store.Pending
+		oldAt, timed := t.At, t.State == store.Pending
 		if is(store.Running) && t.Following {
-			there, timed = t.Next, true
+			oldAt, timed = t.Next, true
 		}
-		if c.Keep == store.KeepAny || timed && (c.Keep == store.KeepEarlier && at >= there || c.Keep == store.KeepLater && at <= there) {
+		if c.Keep == store.KeepAny || timed && (c.Keep == store.KeepEarlier && at >= oldAt || c.Keep == store.KeepLater && at <= oldAt) {
 			return store.Kept
 		}
 		if c.Keep == store.KeepSame && !is(store.Dead) && (!t.Stopping || t.Following) {
-			last := t.Task
+			nextTask := t.Task
 			if t.NextTask != nil {
-				last = *t.NextTask
+				nextTask = *t.NextTask
 			}
-			if last.Same(&x.Task) {
+			if nextTask.Same(&x.Task) {
 				m.counts["same"]++
 				return store.Kept
 			}
 		}
-		if timed && there == store.Farthest && x.Task.Repeats() {
+		if timed && oldAt == store.Farthest && x.Task.Repeats() {
 			m.counts["stays paused"]++
-			at = there
+			at = oldAt
 		}
 		if is(store.Running) {
 			t.NextTask, t.Following, t.Next = &x.Task, true, at
 			return store.Following
 		}
-		t.pend(x.Task, at)
+		t.setPending(x.Task, at)
 		return store.Replaced
 	case store.Reschedule:
 		if is(store.Running) {
@@ -174,7 +174,7 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 		if is(store.Pending) && t.At == store.Farthest && t.Repeats() {
 			m.counts["resumed"]++
 			t.Renew(x.Generation)
-			t.pend(t.Task, at)
+			t.setPending(t.Task, at)
 			return store.Moved
 		}
 		if is(store.Pending) {
@@ -189,33 +189,33 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 	case store.Cancel:
 		if is(store.Running) {
 			if !t.Stopping {
-				m.n.Cancelled++
+				m.counters.Cancelled++
 			}
 			t.Stopping, t.Following, t.Next, t.NextTask = true, false, 0, nil
 			return store.Stopping
 		}
 		if is(store.Pending) {
-			m.n.Cancelled++
+			m.counters.Cancelled++
 			delete(m.tasks, x.ID)
 			return store.Removed
 		}
 	case store.Requeue:
 		if is(store.Dead) {
 			delete(m.tasks, x.ID)
-			again := t.Task
+			requeued := t.Task
 			if t.Runs > 0 {
-				again.Schedule = ""
-				again.ID = store.SingleID(store.KeyOf(x.ID), t.Due)
-				for free := m.now; m.tasks[again.ID] != nil; free++ {
-					again.ID = store.SingleID(store.KeyOf(x.ID), free)
+				requeued.Schedule = ""
+				requeued.ID = store.SingleID(store.KeyOf(x.ID), t.Due)
+				for free := m.now; m.tasks[requeued.ID] != nil; free++ {
+					requeued.ID = store.SingleID(store.KeyOf(x.ID), free)
 				}
 			}
-			if again.Renew(x.Generation) {
+			if requeued.Renew(x.Generation) {
 				m.counts["requeued as another generation"]++
 			}
 			t = new(modelTask)
-			t.pend(again, at)
-			m.tasks[again.ID] = t
+			t.setPending(requeued, at)
+			m.tasks[requeued.ID] = t
 			return store.Moved
 		}
 	case store.Purge:

@@ -8,7 +8,7 @@ import (
 
 // keepingRecord returns the record of a task that asks to keep something, mostly for
 // less time than the test takes.
-func (m *model) keeping() []byte {
+func (m *model) keepingRecord() []byte {
 	k := store.Keeping{Unique: time.Duration(m.rng.IntN(20_000)) * time.Microsecond, For: time.Duration(m.rng.IntN(20_000)) * time.Microsecond}
 	switch m.rng.IntN(4) {
 	case 0:

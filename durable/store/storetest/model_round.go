@@ -7,12 +7,12 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// round sends a worker's round: reports on some of the leases that workers believe they
+// randomRound sends a worker's round: reports on some of the leases that workers believe they
 // hold, some extensions, and a claim.
-func (m *model) round() {
+func (m *model) randomRound() {
 	r := store.Round{Lease: modelLease, MaxCrashes: min(1+m.rng.IntN(4), modelCrashes), Leave: m.rng.IntN(20) == 0}
 	for range m.rng.IntN(4) {
-		if x, ok := m.anyReport(r.Reports); ok {
+		if x, ok := m.randomReport(r.Reports); ok {
 			r.Reports = append(r.Reports, x)
 		}
 	}
@@ -34,36 +34,36 @@ func (m *model) round() {
 		for i := range m.rng.IntN(3) {
 			r.Claim.Schedules = append(r.Claim.Schedules, "s"+strconv.Itoa(i))
 		}
-		m.rooms(&r.Claim)
+		m.addRandomRooms(&r.Claim)
 	}
-	s := m.stampOf("worker" + strconv.Itoa(m.rng.IntN(3)))
+	s := m.nextStamp("worker" + strconv.Itoa(m.rng.IntN(3)))
 	m.tooLate(func(until store.Time) error {
-		late := s
-		late.Until = until
-		_, err := m.Store.Do(ctx, 0, late, r)
+		lateStamp := s
+		lateStamp.Until = until
+		_, err := m.Store.Do(ctx, 0, lateStamp, r)
 		return err
 	})
 	a, err := m.Store.Do(ctx, 0, s, r)
 	m.noError(err)
-	equal(m.bench, "now", a.Now, m.now)
+	equal(m.storeTest, "now", a.Now, m.now)
 	var receipts []store.Receipt
 	for _, x := range r.Reports {
-		receipts = append(receipts, m.finish(x))
+		receipts = append(receipts, m.applyReport(x))
 	}
-	equal(m.bench, "receipts", a.Receipts, receipts)
+	equal(m.storeTest, "receipts", a.Receipts, receipts)
 	var leases []store.Extension
 	for _, h := range r.Extend {
-		leases = append(leases, m.prolong(h, r.Alone))
+		leases = append(leases, m.extendLease(h, r.Alone))
 	}
-	equal(m.bench, "leases", a.Extensions, leases)
+	equal(m.storeTest, "leases", a.Extensions, leases)
 	if r.Claim.Asked {
-		m.expire(r.MaxCrashes)
+		m.endExpired(r.MaxCrashes)
 	}
-	m.claimed(&r, &a)
-	m.keep(sent{stamp: s, round: &r, answer: a})
+	m.checkClaimed(&r, &a)
+	m.remember(sentCommand{stamp: s, round: &r, answer: a})
 }
 
-func (m *model) held(h store.Lease) *modelTask {
+func (m *model) leased(h store.Lease) *modelTask {
 	t := m.tasks[h.ID]
 	if t == nil || t.State != store.Running || t.Token != h.Token {
 		return nil
@@ -72,12 +72,12 @@ func (m *model) held(h store.Lease) *modelTask {
 }
 
 func (m *model) isStopping(x belief) bool {
-	t := m.held(x.Lease)
+	t := m.leased(x.Lease)
 	return t != nil && t.Stopping
 }
 
-func (m *model) prolong(h store.Lease, alone bool) store.Extension {
-	t := m.held(h)
+func (m *model) extendLease(h store.Lease, alone bool) store.Extension {
+	t := m.leased(h)
 	if t == nil {
 		m.counts["lost"]++
 		return store.Lost
@@ -93,7 +93,7 @@ func (m *model) prolong(h store.Lease, alone bool) store.Extension {
 }
 
 // randomReport returns a report on a random task that is not in others.
-func (m *model) anyReport(others []store.Report) (store.Report, bool) {
+func (m *model) randomReport(others []store.Report) (store.Report, bool) {
 	if len(m.beliefs) == 0 {
 		return store.Report{}, false
 	}
@@ -111,8 +111,8 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 	}
 	x.End = []store.End{store.Done, store.Done, store.Retry, store.Failed, store.HandBack, store.Dropped}[m.rng.IntN(6)]
 	// Often let a run fail whose task already has a dead letter.
-	again := m.tasks[store.DeadID(h.ID)] != nil && m.rng.IntN(2) == 0
-	if again {
+	hasDeadLetter := m.tasks[store.DeadID(h.ID)] != nil && m.rng.IntN(2) == 0
+	if hasDeadLetter {
 		x.End = store.Failed
 	}
 	x.Keep = m.rng.IntN(4) > 0
@@ -122,32 +122,32 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 	if store.IsSingle(h.ID) && x.End != store.Retry && x.End != store.HandBack {
 		return x, true // the task does not repeat
 	}
-	if again || x.End == store.Retry || m.rng.IntN(3) == 0 {
-		x.Next, _ = m.when()
+	if hasDeadLetter || x.End == store.Retry || m.rng.IntN(3) == 0 {
+		x.Next, _ = m.randomWhen()
 	}
 	return x, true
 }
 
-// finish applies a report to the model and returns the expected receipt.
-func (m *model) finish(x store.Report) store.Receipt {
-	t := m.held(x.Lease)
+// applyReport applies a report to the model and returns the expected receipt.
+func (m *model) applyReport(x store.Report) store.Receipt {
+	t := m.leased(x.Lease)
 	if t == nil {
-		m.n.Refused++
+		m.counters.Refused++
 		m.counts["refused"]++
 		return store.Refused
 	}
 	next := x.Next.From(m.now)
 	switch x.End {
 	case store.Done:
-		m.n.Done++
+		m.counters.Done++
 	case store.HandBack:
-		m.n.Released++
+		m.counters.Released++
 	}
 	if x.End == store.Done && x.Keep {
 		t.Due = x.Due
 		m.keepRun(t, true, t.Failures, x.Result)
 	}
-	if m.ended(t) {
+	if m.applyChange(t) {
 		return store.Overtaken
 	}
 	t.Token, t.Due = 0, x.Due
@@ -165,9 +165,9 @@ func (m *model) finish(x store.Report) store.Receipt {
 		delete(m.tasks, x.ID)
 	case x.End == store.Done:
 		m.counts["done, repeats"]++
-		t.pend(t.Task, next)
+		t.setPending(t.Task, next)
 	case x.End == store.Retry:
-		m.n.Retried++
+		m.counters.Retried++
 		m.counts["retried"]++
 		t.State, t.At, t.Failures = store.Pending, next, store.Note(t.Failures, failure)
 	case x.End == store.HandBack:
@@ -178,30 +178,30 @@ func (m *model) finish(x store.Report) store.Receipt {
 			t.At = next
 		}
 	case x.Next.IsZero():
-		m.n.Died++
+		m.counters.Died++
 		m.counts["died"]++
 		t.State, t.At, t.Failures = store.Dead, m.now, store.Note(t.Failures, failure)
 	default:
-		m.n.Died++
+		m.counters.Died++
 		m.counts["run died"]++
 		run := &modelTask{Entry: t.Entry}
 		run.ID = store.DeadID(x.ID)
 		run.State, run.At, run.Runs = store.Dead, m.now, 1
-		if there := m.tasks[run.ID]; there != nil {
+		if old := m.tasks[run.ID]; old != nil {
 			m.counts["run died again"]++
-			run.Runs += there.Runs
-			run.Failures = append(slices.Clone(there.Failures), t.Failures...)
+			run.Runs += old.Runs
+			run.Failures = append(slices.Clone(old.Failures), t.Failures...)
 		}
 		run.Failures = store.Note(run.Failures, failure)
 		m.tasks[run.ID] = run
-		t.pend(t.Task, next)
+		t.setPending(t.Task, next)
 	}
 	return store.Accepted
 }
 
 // applyChange handles the end of an attempt at a task that was scheduled again or
 // cancelled meanwhile.
-func (m *model) ended(t *modelTask) bool {
+func (m *model) applyChange(t *modelTask) bool {
 	switch {
 	case t.Following:
 		m.counts["followed"]++
@@ -209,7 +209,7 @@ func (m *model) ended(t *modelTask) bool {
 		if t.NextTask != nil {
 			x = *t.NextTask
 		}
-		t.pend(x, t.Next)
+		t.setPending(x, t.Next)
 		return true
 	case t.Stopping:
 		m.counts["forgotten"]++
@@ -220,25 +220,25 @@ func (m *model) ended(t *modelTask) bool {
 }
 
 // endExpired ends the attempts whose leases have expired, as every claim does first.
-func (m *model) expire(most int) {
+func (m *model) endExpired(maxCrashes int) {
 	for _, t := range m.tasks {
 		if t.State != store.Running || t.At > m.now {
 			continue
 		}
-		m.n.Crashed++
+		m.counters.Crashed++
 		m.counts["crashed"]++
-		if m.ended(t) {
+		if m.applyChange(t) {
 			continue
 		}
 		t.Token, t.At, t.State = 0, m.now, store.Pending
 		text := store.TextCrashed
-		if t.Crashes++; t.Crashes >= most && most > 1 && !t.alone {
+		if t.Crashes++; t.Crashes >= maxCrashes && maxCrashes > 1 && !t.alone {
 			m.counts["poison beside others"]++
 			t.Crashes--
-		} else if t.Crashes >= most && t.Repeats() {
+		} else if t.Crashes >= maxCrashes && t.Repeats() {
 			m.counts["poison that repeats"]++
-		} else if t.Crashes >= most {
-			m.n.Died++
+		} else if t.Crashes >= maxCrashes {
+			m.counters.Died++
 			m.counts["poisoned"]++
 			t.State, text = store.Dead, store.TextPoison
 		}
@@ -255,9 +255,9 @@ func (m *model) expire(most int) {
 	}
 }
 
-// claimed checks the tasks that a claim got. If several tasks are due at the same time,
+// checkClaimed checks the tasks that a claim got. If several tasks are due at the same time,
 // it may get any of them.
-func (m *model) claimed(r *store.Round, a *store.Answer) {
+func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 	var due []*modelTask
 	for _, t := range m.tasks {
 		if t.State != store.Pending || t.At > m.now || m.paused || !r.Claim.Asked {
@@ -270,21 +270,21 @@ func (m *model) claimed(r *store.Round, a *store.Answer) {
 		}
 	}
 	room := roomOf(&r.Claim)
-	m.bound(room)
+	m.applyLimits(room)
 	for i, x := range a.Tasks {
 		m.require(i < r.Claim.Max, "claimed %d tasks of %d", len(a.Tasks), r.Claim.Max)
 		t := m.tasks[x.ID]
-		at := room.oldest(due)
+		at := room.oldestAt(due)
 		m.require(t != nil && t.State == store.Pending && slices.Contains(room.candidates(due), t) && t.At == at, "claimed %+v, of %+v; the oldest is of %v", x, t, at)
 		room.take(t)
 		due = slices.DeleteFunc(due, func(u *modelTask) bool { return u == t })
-		equal(m.bench, "what was claimed", x,
+		equal(m.storeTest, "what was claimed", x,
 			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes})
-		m.require(x.Token > m.fence, "token %d came after %d", x.Token, m.fence)
-		m.fence = x.Token
+		m.require(x.Token > m.lastToken, "token %d came after %d", x.Token, m.lastToken)
+		m.lastToken = x.Token
 		t.State, t.At, t.Token, t.Attempts, t.alone = store.Running, m.now.Add(r.Lease), x.Token, t.Attempts+1, false
-		m.n.Claimed++
-		m.beliefs = append(m.beliefs, belief{hold(x), t.Due})
+		m.counters.Claimed++
+		m.beliefs = append(m.beliefs, belief{leaseOf(x), t.Due})
 		m.counts["claimed"]++
 		if l := m.limits[t.Handler]; l != nil {
 			l.take(m.now)
@@ -294,11 +294,11 @@ func (m *model) claimed(r *store.Round, a *store.Answer) {
 			m.counts["claimed with rooms"]++
 		}
 	}
-	if room.oldest(due) > 0 {
-		equal(m.bench, "tasks claimed", len(a.Tasks), r.Claim.Max)
-		equal(m.bench, "next, with more that is due", a.Next, 0)
+	if room.oldestAt(due) > 0 {
+		equal(m.storeTest, "tasks claimed", len(a.Tasks), r.Claim.Max)
+		equal(m.storeTest, "next, with more that is due", a.Next, 0)
 	} else if len(due) > 0 && r.Claim.Suspects == store.NoSuspect {
 		m.counts["suspects left"]++
 	}
-	m.keptBack(r, a, due)
+	m.checkLimited(r, a, due)
 }

@@ -9,14 +9,14 @@ import (
 // A walk reads a list page by page while tasks are created, removed and moved. A task
 // that keeps its place during the walk must appear exactly once.
 type walk struct {
-	filter store.Filter
-	cursor store.Cursor
-	stay   map[string]store.Cursor // tasks that matched the filter during the whole walk
-	seen   map[string]int          // of these
+	filter    store.Filter
+	cursor    store.Cursor
+	unchanged map[string]store.Cursor // tasks that have matched the filter all the time, with their place in the list
+	seen      map[string]int          // how often each of the tasks was listed
 }
 
-// filter returns a random filter.
-func (m *model) filter() (f store.Filter) {
+// randomFilter returns a random filter.
+func (m *model) randomFilter() (f store.Filter) {
 	if m.rng.IntN(2) == 0 {
 		f.State = store.State(m.rng.IntN(int(store.Past) + 1))
 	}
@@ -44,15 +44,15 @@ func (m *model) walkOn(all []store.Entry) {
 	m.Helper()
 	w := m.walk
 	if w == nil {
-		w = &walk{filter: m.filter(), stay: make(map[string]store.Cursor), seen: make(map[string]int)}
-		for _, e := range ordered(all, w.filter) {
-			w.stay[e.ID] = w.filter.CursorOf(&e)
+		w = &walk{filter: m.randomFilter(), unchanged: make(map[string]store.Cursor), seen: make(map[string]int)}
+		for _, e := range expectedList(all, w.filter) {
+			w.unchanged[e.ID] = w.filter.CursorOf(&e)
 		}
 		m.walk = w
 	}
-	for id, at := range w.stay {
-		if t := m.tasks[id]; t == nil || !meets(&t.Entry, w.filter) || w.filter.CursorOf(&t.Entry) != at {
-			delete(w.stay, id)
+	for id, at := range w.unchanged {
+		if t := m.tasks[id]; t == nil || !matches(&t.Entry, w.filter) || w.filter.CursorOf(&t.Entry) != at {
+			delete(w.unchanged, id)
 		}
 	}
 	if m.rng.IntN(3) > 0 {
@@ -63,9 +63,9 @@ func (m *model) walkOn(all []store.Entry) {
 	for _, e := range p.Entries {
 		t := m.tasks[e.ID]
 		m.require(t != nil, "a walk came to %+v", e)
-		equal(m.bench, "an entry of a walk", e, t.Entry)
+		equal(m.storeTest, "an entry of a walk", e, t.Entry)
 		at := w.filter.CursorOf(&e)
-		m.require(meets(&e, w.filter) && at.Compare(w.cursor) > 0, "a walk by %+v came from %v to %+v", w.filter, w.cursor, e)
+		m.require(matches(&e, w.filter) && at.Compare(w.cursor) > 0, "a walk by %+v came from %v to %+v", w.filter, w.cursor, e)
 		w.cursor = at
 		w.seen[e.ID]++
 	}
@@ -74,8 +74,8 @@ func (m *model) walkOn(all []store.Entry) {
 		w.cursor = p.Next
 		return
 	}
-	for id := range w.stay {
-		equal(m.bench, "how often a walk came to "+strings.ToValidUTF8(id, "?"), w.seen[id], 1)
+	for id := range w.unchanged {
+		equal(m.storeTest, "how often a walk came to "+strings.ToValidUTF8(id, "?"), w.seen[id], 1)
 	}
 	if m.counts["walked"]++; w.filter.Prefix != "" {
 		m.counts["walked by prefix"]++

@@ -9,8 +9,8 @@ import (
 )
 
 // everyCommand returns one command of each type, for a store filled by prepare.
-func (b *bench) everyCommand() []store.Command {
-	one := func(op store.Op, id string, w store.When) store.Command {
+func (b *storeTest) everyCommand() []store.Command {
+	newCommand := func(op store.Op, id string, w store.When) store.Command {
 		x := store.Item{ID: id, When: w}
 		if op == store.Schedule {
 			x.Task = task(id)
@@ -18,25 +18,25 @@ func (b *bench) everyCommand() []store.Command {
 		return store.Command{Op: op, Items: []store.Item{x}}
 	}
 	return []store.Command{
-		one(store.Schedule, "new", b.after(50)),
-		one(store.Schedule, "pending", b.after(50)),
-		one(store.Schedule, "running", b.after(50)),
-		one(store.Reschedule, "pending2", b.after(60)),
-		one(store.Cancel, "pending3", store.When{}),
-		one(store.Cancel, "running2", store.When{}),
-		one(store.Cancel, "none", store.When{}),
-		one(store.Requeue, "dead", b.after(60)),
-		one(store.Purge, "dead2", store.When{}),
+		newCommand(store.Schedule, "new", b.after(50)),
+		newCommand(store.Schedule, "pending", b.after(50)),
+		newCommand(store.Schedule, "running", b.after(50)),
+		newCommand(store.Reschedule, "pending2", b.after(60)),
+		newCommand(store.Cancel, "pending3", store.When{}),
+		newCommand(store.Cancel, "running2", store.When{}),
+		newCommand(store.Cancel, "none", store.When{}),
+		newCommand(store.Requeue, "dead", b.after(60)),
+		newCommand(store.Purge, "dead2", store.When{}),
 		{Op: store.Pause},
 		{Op: store.Resume},
 	}
 }
 
-func (b *bench) prepare() {
+func (b *storeTest) prepareTasks() {
 	for _, id := range []string{"running", "running2", "dead", "dead2"} {
 		b.schedule(id, b.after(0))
 		if x := b.claimOne(id); id[0] == 'd' {
-			b.require(b.report(x, store.Failed, store.When{}), "refused")
+			b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
 		}
 	}
 	for _, id := range []string{"pending", "pending2", "pending3"} {
@@ -44,84 +44,84 @@ func (b *bench) prepare() {
 	}
 }
 
-func (b *bench) whole() []store.Entry { return b.all(store.Filter{}, 100) }
+func (b *storeTest) allEntries() []store.Entry { return b.listAll(store.Filter{}, 100) }
 
-func testOnce(b *bench) {
-	b.prepare()
+func testOnce(b *storeTest) {
+	b.prepareTasks()
 	for i, c := range b.everyCommand() {
 		s := store.Stamp{Sender: "sender", Number: int64(10 * (i + 1))}
 		first, err := b.Store.Change(ctx, 0, s, c)
 		b.noError(err)
 		equal(b, fmt.Sprintf("how many outcomes %+v has", c), len(first), len(c.Items))
-		before := b.whole()
+		before := b.allEntries()
 		if b.Advance != nil {
 			b.Advance(time.Microsecond) // a delay would count from another moment
 		}
 		again, err := b.Store.Change(ctx, 0, s, c)
 		b.noError(err)
 		equal(b, fmt.Sprintf("the answer to %+v once more", c), again, first)
-		equal(b, fmt.Sprintf("all that there is after %+v once more", c), b.whole(), before)
+		equal(b, fmt.Sprintf("all entries after %+v once more", c), b.allEntries(), before)
 		s.Number--
 		_, err = b.Store.Change(ctx, 0, s, c)
-		b.isError(err, store.ErrStale)
-		equal(b, "all that there is after what was overtaken", b.whole(), before)
+		b.requireError(err, store.ErrStale)
+		equal(b, "all entries after what was overtaken", b.allEntries(), before)
 	}
 }
 
 // A repeated Pause does not undo a later Resume, nor a repeated Resume a later Pause.
-func testOncePaused(b *bench) {
+func testOncePaused(b *storeTest) {
 	for _, op := range []store.Op{store.Pause, store.Resume} {
 		s, paused := b.stamp(), op == store.Pause
 		for range 2 {
-			out, err := b.Store.Change(ctx, 0, s, store.Command{Op: op})
+			outcomes, err := b.Store.Change(ctx, 0, s, store.Command{Op: op})
 			b.noError(err)
-			equal(b, "how many outcomes it has", len(out), 0)
+			equal(b, "number of outcomes", len(outcomes), 0)
 		}
-		equal(b, "whether it is paused", b.stats().Paused, paused)
+		equal(b, "paused", b.stats().Paused, paused)
 		b.change(store.Command{Op: store.Pause + store.Resume - op})
-		out, err := b.Store.Change(ctx, 0, s, store.Command{Op: op})
+		outcomes, err := b.Store.Change(ctx, 0, s, store.Command{Op: op})
 		b.noError(err)
-		equal(b, "how many outcomes it has once more", len(out), 0)
-		equal(b, "whether it is paused when it has come once more", b.stats().Paused, !paused)
+		equal(b, "number of outcomes of the repeated command", len(outcomes), 0)
+		equal(b, "paused after the repeated command", b.stats().Paused, !paused)
 	}
 }
 
-func testOnceGone(b *bench) {
+func testOnceGone(b *storeTest) {
 	s := b.stamp()
 	c := store.Command{Op: store.Schedule, Items: []store.Item{item("k", b.after(0))}}
-	out, err := b.Store.Change(ctx, 0, s, c)
+	outcomes, err := b.Store.Change(ctx, 0, s, c)
 	b.noError(err)
-	equal(b, "outcome", out[0], store.Created)
-	b.require(b.report(b.claimOne("k"), store.Done, store.When{}), "refused")
-	out, err = b.Store.Change(ctx, 0, s, c)
+	equal(b, "outcome", outcomes[0], store.Created)
+	b.require(b.report(b.claimOne("k"), store.Done, store.When{}), "the report was refused")
+	outcomes, err = b.Store.Change(ctx, 0, s, c)
 	b.noError(err)
-	equal(b, "outcome", out[0], store.Created)
-	b.absent("k")
+	equal(b, "outcome", outcomes[0], store.Created)
+	b.requireAbsent("k")
 
 	s = b.stamp()
 	c = store.Command{Op: store.Cancel, Items: []store.Item{{ID: "k"}}}
 	b.schedule("k", b.after(0))
-	out, err = b.Store.Change(ctx, 0, s, c)
+	outcomes, err = b.Store.Change(ctx, 0, s, c)
 	b.noError(err)
-	equal(b, "outcome", out[0], store.Removed)
+	equal(b, "outcome", outcomes[0], store.Removed)
 	b.schedule("k", b.after(0))
-	out, err = b.Store.Change(ctx, 0, s, c)
+	outcomes, err = b.Store.Change(ctx, 0, s, c)
 	b.noError(err)
-	equal(b, "outcome", out[0], store.Removed)
+	equal(b, "outcome", outcomes[0], store.Removed)
 	equal(b, "state", b.get("k").State, store.Pending)
 }
 
-func testOnceRounds(b *bench) {
+func testOnceRounds(b *storeTest) {
 	for i := range 4 {
 		b.schedule(fmt.Sprint("k", i), b.after(0))
 	}
 	got := b.claim(2)
 	equal(b, "claimed", len(got), 2)
 	s := b.stamp()
-	r := b.claimOf(2)
-	r.Reports = []store.Report{{Lease: hold(got[0]), End: store.Retry, Next: b.after(100), Due: got[0].Due, Text: "text"},
+	r := b.claimRound(2)
+	r.Reports = []store.Report{{Lease: leaseOf(got[0]), End: store.Retry, Next: b.after(100), Due: got[0].Due, Text: "text"},
 		{Lease: store.Lease{ID: "none", Token: 1}, End: store.Done}}
-	r.Extend = []store.Lease{hold(got[1])}
+	r.Extend = []store.Lease{leaseOf(got[1])}
 	first, err := b.Store.Do(ctx, 0, s, r)
 	b.noError(err)
 	equal(b, "claimed", len(first.Tasks), 2)
@@ -138,9 +138,9 @@ func testOnceRounds(b *bench) {
 	// A repeated round starts new leases for the tasks that it claimed. It does not
 	// extend the lease of got[1] again.
 	b.sleep(lease * 3 / 4)
-	equal(b, "the one that was extended", b.claimOne(got[1].ID).Crashes, 1)
+	equal(b, "crashes of the extended task", b.claimOne(got[1].ID).Crashes, 1)
 	// A repeated claim omits tasks that have ended since.
-	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "refused")
+	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "the report was refused")
 	again, err = b.Store.Do(ctx, 0, s, r)
 	b.noError(err)
 	equal(b, "the tasks once more", again.Tasks, first.Tasks[1:])
@@ -150,10 +150,10 @@ func testOnceRounds(b *bench) {
 	equal(b, "the tasks when their leases are over", len(again.Tasks), 0)
 	s.Number--
 	_, err = b.Store.Do(ctx, 0, s, r)
-	b.isError(err, store.ErrStale)
+	b.requireError(err, store.ErrStale)
 }
 
-func testOnceForADay(b *bench) {
+func testOnceForADay(b *storeTest) {
 	if b.Advance == nil {
 		b.Skip("a day is too long")
 	}
@@ -161,18 +161,18 @@ func testOnceForADay(b *bench) {
 	c := store.Command{Op: store.Schedule, Items: []store.Item{item("k", store.After(0))}}
 	_, err := b.Store.Change(ctx, 0, s, c)
 	b.noError(err)
-	b.require(b.report(b.claimOne("k"), store.Done, store.When{}), "refused")
+	b.require(b.report(b.claimOne("k"), store.Done, store.When{}), "the report was refused")
 	b.Advance(24*time.Hour - time.Second)
 	for i := range 500 { // so that the store checks for senders to forget
 		b.schedule(fmt.Sprint(i), store.After(time.Hour))
 	}
-	out, err := b.Store.Change(ctx, 0, s, c)
+	outcomes, err := b.Store.Change(ctx, 0, s, c)
 	b.noError(err)
-	equal(b, "outcome", out, []store.Outcome{store.Created})
-	b.absent("k")
+	equal(b, "outcome", outcomes, []store.Outcome{store.Created})
+	b.requireAbsent("k")
 }
 
-func testOnceAtOneTime(b *bench) {
+func testOnceAtOneTime(b *storeTest) {
 	for i := range 20 {
 		s := b.stamp()
 		id := fmt.Sprint(i)
@@ -192,23 +192,23 @@ func testOnceAtOneTime(b *bench) {
 	equal(b, "pending", b.stats().Pending, 20)
 }
 
-func testDeadlines(b *bench) {
-	b.prepare()
+func testDeadlines(b *storeTest) {
+	b.prepareTasks()
 	b.schedule("due", store.At(1))
-	before := b.whole()
-	late := func(s store.Stamp) store.Stamp {
+	before := b.allEntries()
+	withPastDeadline := func(s store.Stamp) store.Stamp {
 		s.Until = b.now() - 1
 		return s
 	}
 	for _, c := range b.everyCommand() {
-		_, err := b.Store.Change(ctx, 0, late(b.stamp()), c)
-		b.isError(err, store.ErrLate)
-		b.isError(err, store.ErrNotDone)
+		_, err := b.Store.Change(ctx, 0, withPastDeadline(b.stamp()), c)
+		b.requireError(err, store.ErrLate)
+		b.requireError(err, store.ErrNotDone)
 	}
-	_, err := b.Store.Do(ctx, 0, late(b.stamp()), b.claimOf(10))
-	b.isError(err, store.ErrLate)
-	equal(b, "all that there is", b.whole(), before)
-	b.require(!b.stats().Paused, "it is paused")
+	_, err := b.Store.Do(ctx, 0, withPastDeadline(b.stamp()), b.claimRound(10))
+	b.requireError(err, store.ErrLate)
+	equal(b, "all entries", b.allEntries(), before)
+	b.require(!b.stats().Paused, "the store is paused")
 
 	// A command that was carried out in time is answered again after its deadline.
 	s := b.stamp()
@@ -217,15 +217,15 @@ func testDeadlines(b *bench) {
 	_, err = b.Store.Change(ctx, 0, s, c)
 	b.noError(err)
 	b.sleep(11)
-	out, err := b.Store.Change(ctx, 0, s, c)
+	outcomes, err := b.Store.Change(ctx, 0, s, c)
 	b.noError(err)
-	equal(b, "outcome", out, []store.Outcome{store.Created})
+	equal(b, "outcome", outcomes, []store.Outcome{store.Created})
 	// A copy of a command that was refused as too late is refused too.
-	s = late(b.stamp())
+	s = withPastDeadline(b.stamp())
 	c = store.Command{Op: store.Schedule, Items: []store.Item{item("late", b.after(100))}}
 	for range 2 {
 		_, err = b.Store.Change(ctx, 0, s, c)
-		b.isError(err, store.ErrLate)
+		b.requireError(err, store.ErrLate)
 	}
-	b.absent("late")
+	b.requireAbsent("late")
 }

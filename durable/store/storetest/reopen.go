@@ -9,22 +9,22 @@ import (
 
 // reopen closes the store and opens it again, and checks that the closed one returns
 // errors.
-func (b *bench) reopen() {
+func (b *storeTest) reopen() {
 	b.Helper()
-	old, before := b.Store, b.now()
+	oldStore, before := b.Store, b.now()
 	b.Store = b.Reopen(b.T)
-	b.require(b.now() >= before, "its time went back by %v", before.Sub(b.now()))
-	if b.Store == old {
+	b.require(b.now() >= before, "the store's time went back by %v", before.Sub(b.now()))
+	if b.Store == oldStore {
 		return // not closed
 	}
-	for name, call := range b.calls(ctx, old) {
+	for name, call := range b.allCalls(ctx, oldStore) {
 		err := call()
 		b.require(errors.Is(err, store.ErrClosed), "%s after Close: the error is %v", name, err)
 	}
 }
 
 // reopenLater sets the wall clock forward by step, or back, while the store is closed.
-func (b *bench) reopenLater(step time.Duration) {
+func (b *storeTest) reopenLater(step time.Duration) {
 	b.Helper()
 	b.SetWall(step)
 	b.Store = b.Reopen(b.T)
@@ -32,17 +32,17 @@ func (b *bench) reopenLater(step time.Duration) {
 
 // testReopened checks that everything acknowledged before the store was closed is
 // unchanged after it is opened again.
-func testReopened(b *bench) {
+func testReopened(b *storeTest) {
 	if b.Reopen == nil {
-		b.Skip("it does not outlive its process")
+		b.Skip("the store does not outlive its process")
 	}
 	b.reopen()
 	b.reopen() // empty
-	equal(b, "entries of a new store", len(b.whole()), 0)
+	equal(b, "entries of a new store", len(b.allEntries()), 0)
 
-	b.prepare() // running, running2; dead, dead2; pending, pending2, pending3
+	b.prepareTasks() // running, running2; dead, dead2; pending, pending2, pending3
 	s := b.stamp()
-	round := b.claimOf(3)
+	round := b.claimRound(3)
 	for _, id := range []string{"held", "follows", "stops"} {
 		b.schedule(id, b.after(0))
 	}
@@ -52,12 +52,12 @@ func testReopened(b *bench) {
 	other := task("follows")
 	other.Record = []byte("another")
 	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "follows", When: b.after(50), Task: other}}})
-	equal(b, "cancel", b.op(store.Cancel, "stops", store.When{}), store.Stopping)
+	equal(b, "cancel", b.changeOne(store.Cancel, "stops", store.When{}), store.Stopping)
 	b.schedule("fails", b.after(0))
 	x := b.claimOne("fails")
-	b.require(b.report(x, store.Failed, b.after(70)), "refused")
+	b.require(b.report(x, store.Failed, b.after(70)), "the report was refused")
 	b.schedule("tried", b.after(0))
-	b.require(b.report(b.claimOne("tried"), store.Retry, b.after(60)), "refused")
+	b.require(b.report(b.claimOne("tried"), store.Retry, b.after(60)), "the report was refused")
 	// Send one command of each type, to repeat it when the store is open again.
 	type answered struct {
 		stamp    store.Stamp
@@ -71,38 +71,38 @@ func testReopened(b *bench) {
 		b.noError(err)
 		sent = append(sent, x)
 	}
-	late := b.stamp()
-	late.Until = b.now() - 1
-	overdue := store.Command{Op: store.Schedule, Items: []store.Item{item("late", b.after(100))}}
-	_, err = b.Store.Change(ctx, 0, late, overdue)
-	b.isError(err, store.ErrLate)
+	lateStamp := b.stamp()
+	lateStamp.Until = b.now() - 1
+	lateCommand := store.Command{Op: store.Schedule, Items: []store.Item{item("late", b.after(100))}}
+	_, err = b.Store.Change(ctx, 0, lateStamp, lateCommand)
+	b.requireError(err, store.ErrLate)
 	b.change(store.Command{Op: store.Pause})
 	b.schedule("while paused", b.after(0))
-	before, numbers := b.whole(), b.stats()
+	before, numbers := b.allEntries(), b.stats()
 
-	same := func() {
+	requireUnchanged := func() {
 		b.Helper()
-		equal(b, "all that there is", b.whole(), before)
+		equal(b, "all entries", b.allEntries(), before)
 		st := b.stats()
 		st.Late, st.Overdue, st.Unknown = numbers.Late, numbers.Overdue, numbers.Unknown
 		equal(b, "the numbers", st, numbers)
 	}
 	for range 3 {
 		b.reopen()
-		same()
+		requireUnchanged()
 		b.claimNone() // the store is paused
 	}
 	for _, x := range sent {
-		out, err := b.Store.Change(ctx, 0, x.stamp, x.command)
+		outcomes, err := b.Store.Change(ctx, 0, x.stamp, x.command)
 		b.noError(err)
-		equal(b, "an answer once more", out, x.outcomes)
+		equal(b, "an answer once more", outcomes, x.outcomes)
 		x.stamp.Number--
 		_, err = b.Store.Change(ctx, 0, x.stamp, x.command)
-		b.isError(err, store.ErrStale)
+		b.requireError(err, store.ErrStale)
 	}
-	_, err = b.Store.Change(ctx, 0, late, overdue)
-	b.isError(err, store.ErrLate)
-	same()
+	_, err = b.Store.Change(ctx, 0, lateStamp, lateCommand)
+	b.requireError(err, store.ErrLate)
+	requireUnchanged()
 
 	// The leases are still valid.
 	again, err := b.Store.Do(ctx, 0, s, round)
@@ -114,13 +114,13 @@ func testReopened(b *bench) {
 	}
 	equal(b, "extended", b.extend(held["held"]), store.Held)
 	equal(b, "extended", b.extend(held["stops"]), store.HeldStopping)
-	b.require(b.report(held["stops"], store.Retry, b.after(0)), "refused")
-	b.absent("stops")
+	b.require(b.report(held["stops"], store.Retry, b.after(0)), "the report was refused")
+	b.requireAbsent("stops")
 	b.reopen()
-	b.require(b.report(held["follows"], store.Done, store.When{}), "refused")
+	b.require(b.report(held["follows"], store.Done, store.When{}), "the report was refused")
 	e := b.get("follows")
 	b.require(e.State == store.Pending && string(e.Record) == "another", "%+v", e)
-	b.require(!b.report(x, store.Done, store.When{}), "a token that was used was accepted")
+	b.require(!b.report(x, store.Done, store.When{}), "a used token was accepted")
 
 	// A new claim gets a token that was never used before.
 	b.change(store.Command{Op: store.Resume})
@@ -128,16 +128,16 @@ func testReopened(b *bench) {
 	for id, x := range held {
 		b.require(y.Token > x.Token, "token %d came after %d, of %s", y.Token, x.Token, id)
 	}
-	b.require(b.report(y, store.Done, store.When{}), "refused")
+	b.require(b.report(y, store.Done, store.When{}), "the report was refused")
 
 	// Expired leases end, and Wait returns when the store closes.
 	ended := make(chan error, 1)
 	go func(st store.Store) { ended <- st.Wait(ctx, []int{0}, func(int) {}) }(b.Store)
-	old := b.Store
-	if b.reopen(); b.Store != old {
+	oldStore := b.Store
+	if b.reopen(); b.Store != oldStore {
 		select {
 		case err := <-ended:
-			b.isError(err, store.ErrClosed)
+			b.requireError(err, store.ErrClosed)
 		case <-time.After(patience):
 			b.Fatal("Wait does not end with the store")
 		}
@@ -147,5 +147,5 @@ func testReopened(b *bench) {
 	for _, x := range b.claim(100) {
 		crashed = crashed || x.ID == "held" && x.Crashes == 1 && x.Token > y.Token
 	}
-	b.require(crashed, "the lease of a worker that is gone does not end")
+	b.require(crashed, "the lease of a crashed worker does not end")
 }

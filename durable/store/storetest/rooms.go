@@ -9,7 +9,7 @@ import (
 )
 
 // scheduleMany schedules n tasks of a handler, one microsecond apart.
-func (b *bench) scheduleMany(handler string, n int, first store.Time) {
+func (b *storeTest) scheduleMany(handler string, n int, first store.Time) {
 	b.Helper()
 	for i := range n {
 		t := task(fmt.Sprint(handler, i))
@@ -19,9 +19,9 @@ func (b *bench) scheduleMany(handler string, n int, first store.Time) {
 }
 
 // claimWith claims tasks of the handlers a and b, limited by rooms.
-func (b *bench) claimWith(n int, full bool, rooms ...store.Room) (ids []string, next time.Duration) {
+func (b *storeTest) claimWith(n int, full bool, rooms ...store.Room) (ids []string, next time.Duration) {
 	b.Helper()
-	r := b.claimOf(n)
+	r := b.claimRound(n)
 	r.Claim.Handlers, r.Claim.Rooms, r.Claim.Full = []string{"a", "b"}, rooms, full
 	a := b.do(r)
 	for _, x := range a.Tasks {
@@ -31,27 +31,27 @@ func (b *bench) claimWith(n int, full bool, rooms ...store.Room) (ids []string, 
 }
 
 // If a claim has no more room for one handler, it still gets tasks of the others.
-func testRooms(b *bench) {
+func testRooms(b *storeTest) {
 	now := b.now()
 	b.scheduleMany("a", 20, now-1000)
 	b.scheduleMany("b", 3, now-100)
 	got, next := b.claimWith(8, false, store.Room{Most: 3, First: 3}, store.Room{Most: 8, First: 8})
 	equal(b, "claimed", got, []string{"a0", "a1", "a2", "b0", "b1", "b2"})
-	b.require(next != 0, "there is no more that it has room for")
+	b.require(next != 0, "Next is 0, but the claim has no room for more")
 	got, next = b.claimWith(8, false, store.Room{}, store.Room{Most: 8, First: 8})
 	equal(b, "claimed", len(got), 0)
-	b.require(next != 0, "there is no more that it has room for")
+	b.require(next != 0, "Next is 0, but the claim has no room for more")
 	got, next = b.claimWith(2, false, store.Room{Most: 2, First: 2}, store.Room{})
 	equal(b, "claimed", got, []string{"a3", "a4"})
-	equal(b, "next: it may have room for more", next, 0)
+	equal(b, "Next, if the worker may have more room", next, 0)
 	// Next ignores tasks for which the claim has no room.
-	b.op(store.Schedule, "later", b.after(10*lease))
+	b.changeOne(store.Schedule, "later", b.after(10*lease))
 	_, next = b.claimWith(8, true, store.Room{}, store.Room{Most: 8, First: 8})
-	b.require(next > 0, "next is %v", next)
+	b.require(next > 0, "Next is %v", next)
 }
 
 // If a claim cannot get all due tasks, each handler gets its share.
-func testShares(b *bench) {
+func testShares(b *storeTest) {
 	now := b.now()
 	b.scheduleMany("a", 20, now-1000)
 	b.scheduleMany("b", 20, now-100)
@@ -64,7 +64,7 @@ func testShares(b *bench) {
 
 // A claim gets no suspects, one or all, as its Suspects says. (A suspect is a task with
 // crashed attempts.)
-func testSuspects(b *bench) {
+func testSuspects(b *storeTest) {
 	for i := range 4 {
 		b.schedule(fmt.Sprint("s", i), b.after(0))
 		b.sleep(1)
@@ -73,7 +73,7 @@ func testSuspects(b *bench) {
 	b.sleep(lease + 1)
 	claim := func(s store.Suspects, n int) (ids []string, next time.Duration) {
 		b.Helper()
-		r := b.claimOf(n)
+		r := b.claimRound(n)
 		r.Claim.Suspects = s
 		a := b.do(r)
 		for _, x := range a.Tasks {
@@ -82,17 +82,17 @@ func testSuspects(b *bench) {
 		slices.Sort(ids)
 		return ids, a.Next
 	}
-	b.do(b.claimOf(0)) // takes the leases back
+	b.do(b.claimRound(0)) // ends the expired leases
 	b.sleep(1)
 	b.schedule("k0", b.after(0))
 	b.schedule("k1", b.after(0))
 	got, _ := claim(store.NoSuspect, 1)
 	equal(b, "claimed", len(got), 1)
-	b.require(got[0][0] == 'k', "claimed %v, which is suspect", got)
+	b.require(got[0][0] == 'k', "claimed %v, a suspect", got)
 	got, next := claim(store.OneSuspect, 10)
 	equal(b, "claimed", len(got), 2)
 	b.require(got[0][0] == 'k' && got[1][0] == 's', "claimed %v", got)
-	b.require(next != 0, "the others wait for another claim")
+	b.require(next != 0, "Next is 0, but the other tasks need another claim")
 	got, _ = claim(store.NoSuspect, 10)
 	equal(b, "claimed", len(got), 0)
 	got, _ = claim(store.AllSuspects, 10)
@@ -101,8 +101,8 @@ func testSuspects(b *bench) {
 
 // The functions below are the part of the model that decides which tasks a claim may get.
 
-// rooms sets random rooms for a claim.
-func (m *model) rooms(c *store.Claim) {
+// addRandomRooms sets random rooms for a claim.
+func (m *model) addRandomRooms(c *store.Claim) {
 	c.Suspects = []store.Suspects{store.AllSuspects, store.AllSuspects, store.OneSuspect, store.NoSuspect}[m.rng.IntN(4)]
 	if m.rng.IntN(2) == 0 {
 		return
@@ -145,22 +145,22 @@ func (x *modelRoom) allows(t *modelTask) bool {
 }
 
 // candidates returns the due tasks from which the next one is chosen.
-func (x *modelRoom) candidates(due []*modelTask) (out []*modelTask) {
+func (x *modelRoom) candidates(due []*modelTask) (chosen []*modelTask) {
 	for _, first := range []bool{true, false} {
 		for _, t := range due {
 			if x.allows(t) && (!first || x.first[t.Handler] > 0) {
-				out = append(out, t)
+				chosen = append(chosen, t)
 			}
 		}
-		if len(out) > 0 {
+		if len(chosen) > 0 {
 			break
 		}
 	}
-	return out
+	return chosen
 }
 
-// oldest returns when the next task was due, or 0 if there is none.
-func (x *modelRoom) oldest(due []*modelTask) (at store.Time) {
+// oldestAt returns when the next task was due, or 0 if there is none.
+func (x *modelRoom) oldestAt(due []*modelTask) (at store.Time) {
 	for _, t := range x.candidates(due) {
 		if at == 0 || t.At < at {
 			at = t.At

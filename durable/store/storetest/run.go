@@ -34,7 +34,7 @@ type Subject struct {
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {
-			b := &bench{T: t, Subject: open(t)}
+			b := &storeTest{T: t, Subject: open(t)}
 			b.unit = time.Millisecond
 			if b.Advance == nil {
 				b.unit = 50 * time.Millisecond
@@ -47,7 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 
 var tests = []struct {
 	name string
-	run  func(b *bench)
+	run  func(b *storeTest)
 }{
 	{"Model", testModel},
 	{"NeverEarly", testNeverEarly},
@@ -102,12 +102,12 @@ var tests = []struct {
 	{"ManyWorkers", testWorkers},
 }
 
-// A bench is a test with a store.
-type bench struct {
+// A storeTest is a test with its store.
+type storeTest struct {
 	*testing.T
 	Subject
-	unit   time.Duration // a time long enough to measure
-	number int64         // of the latest stamp
+	unit       time.Duration // a time long enough to measure
+	lastNumber int64         // of the last stamp
 }
 
 var ctx = context.Background()
@@ -115,7 +115,7 @@ var ctx = context.Background()
 // lease is how long leases last, in units.
 const lease = 20
 
-func (b *bench) sleep(units int) {
+func (b *storeTest) sleep(units int) {
 	d := time.Duration(units) * b.unit
 	if b.Advance != nil {
 		b.Advance(d)
@@ -124,9 +124,9 @@ func (b *bench) sleep(units int) {
 	}
 }
 
-func (b *bench) after(units int) store.When { return store.After(time.Duration(units) * b.unit) }
+func (b *storeTest) after(units int) store.When { return store.After(time.Duration(units) * b.unit) }
 
-func (b *bench) now() store.Time {
+func (b *storeTest) now() store.Time {
 	b.Helper()
 	now, err := b.Store.Now(ctx, 0)
 	b.noError(err)
@@ -134,33 +134,33 @@ func (b *bench) now() store.Time {
 }
 
 // stamp returns the first stamp of a new sender.
-func (b *bench) stamp() store.Stamp {
-	b.number++
-	return store.Stamp{Sender: fmt.Sprint("test", b.number), Number: b.number}
+func (b *storeTest) stamp() store.Stamp {
+	b.lastNumber++
+	return store.Stamp{Sender: fmt.Sprint("test", b.lastNumber), Number: b.lastNumber}
 }
 
-func (b *bench) noError(err error) {
+func (b *storeTest) noError(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (b *bench) isError(err, want error) {
+func (b *storeTest) requireError(err, want error) {
 	b.Helper()
 	if !errors.Is(err, want) {
 		b.Fatalf("the error is %v, want %v", err, want)
 	}
 }
 
-func equal[T any](b *bench, what string, got, want T) {
+func equal[T any](b *storeTest, what string, got, want T) {
 	b.Helper()
 	if !reflect.DeepEqual(got, want) {
 		b.Fatalf("%s:\n got %+v\nwant %+v", what, got, want)
 	}
 }
 
-func (b *bench) require(ok bool, format string, args ...any) {
+func (b *storeTest) require(ok bool, format string, args ...any) {
 	b.Helper()
 	if !ok {
 		b.Fatalf(format, args...)
@@ -175,14 +175,14 @@ func task(id string) store.Task {
 func item(id string, w store.When) store.Item { return store.Item{ID: id, When: w, Task: task(id)} }
 
 // change sends a command with the ids of one shard.
-func (b *bench) change(c store.Command) []store.Outcome {
+func (b *storeTest) change(c store.Command) []store.Outcome {
 	b.Helper()
-	out, err := b.Store.Change(ctx, 0, b.stamp(), c)
+	entries, err := b.Store.Change(ctx, 0, b.stamp(), c)
 	b.noError(err)
-	return out
+	return entries
 }
 
-func (b *bench) op(op store.Op, id string, w store.When) store.Outcome {
+func (b *storeTest) changeOne(op store.Op, id string, w store.When) store.Outcome {
 	b.Helper()
 	x := store.Item{ID: id, When: w}
 	if op == store.Schedule {
@@ -191,109 +191,109 @@ func (b *bench) op(op store.Op, id string, w store.When) store.Outcome {
 	return b.change(store.Command{Op: op, Items: []store.Item{x}})[0]
 }
 
-func (b *bench) schedule(id string, w store.When) {
+func (b *storeTest) schedule(id string, w store.When) {
 	b.Helper()
-	equal(b, "schedule "+id, b.op(store.Schedule, id, w), store.Created)
+	equal(b, "schedule "+id, b.changeOne(store.Schedule, id, w), store.Created)
 }
 
-// round returns an empty round.
-func (b *bench) round() store.Round {
+// emptyRound returns a round without reports, extensions and claim.
+func (b *storeTest) emptyRound() store.Round {
 	return store.Round{Lease: lease * b.unit, MaxCrashes: 3}
 }
 
-func (b *bench) claimOf(n int) store.Round {
-	r := b.round()
+func (b *storeTest) claimRound(n int) store.Round {
+	r := b.emptyRound()
 	r.Claim = store.Claim{Asked: true, Max: n, Handlers: []string{"h"}}
 	return r
 }
 
-func (b *bench) do(r store.Round) store.Answer {
+func (b *storeTest) do(r store.Round) store.Answer {
 	b.Helper()
 	a, err := b.Store.Do(ctx, 0, b.stamp(), r)
 	b.noError(err)
 	return a
 }
 
-func (b *bench) claim(n int) []store.Claimed {
+func (b *storeTest) claim(n int) []store.Claimed {
 	b.Helper()
-	return b.do(b.claimOf(n)).Tasks
+	return b.do(b.claimRound(n)).Tasks
 }
 
 // claimOne claims a task and checks that it is the only one, with this id.
-func (b *bench) claimOne(id string) store.Claimed {
+func (b *storeTest) claimOne(id string) store.Claimed {
 	b.Helper()
 	got := b.claim(10)
 	b.require(len(got) == 1 && got[0].ID == id, "claimed %+v, want %s alone", got, id)
 	return got[0]
 }
 
-func (b *bench) claimNone() {
+func (b *storeTest) claimNone() {
 	b.Helper()
 	if got := b.claim(10); len(got) > 0 {
 		b.Fatalf("claimed %+v, want nothing", got)
 	}
 }
 
-func hold(x store.Claimed) store.Lease { return store.Lease{ID: x.ID, Token: x.Token} }
+func leaseOf(x store.Claimed) store.Lease { return store.Lease{ID: x.ID, Token: x.Token} }
 
 // report reports the end of an attempt, and returns false if the report was refused.
-func (b *bench) report(x store.Claimed, end store.End, next store.When) bool {
+func (b *storeTest) report(x store.Claimed, end store.End, next store.When) bool {
 	b.Helper()
 	return b.receipt(x, end, next) != store.Refused
 }
 
 // receipt reports the end of an attempt, and returns the store's receipt.
-func (b *bench) receipt(x store.Claimed, end store.End, next store.When) store.Receipt {
+func (b *storeTest) receipt(x store.Claimed, end store.End, next store.When) store.Receipt {
 	b.Helper()
-	r := b.round()
-	r.Reports = []store.Report{{Lease: hold(x), End: end, Next: next, Due: x.Due, Text: "text"}}
+	r := b.emptyRound()
+	r.Reports = []store.Report{{Lease: leaseOf(x), End: end, Next: next, Due: x.Due, Text: "text"}}
 	a := b.do(r)
 	b.require(len(a.Receipts) == 1, "%d receipts for one report", len(a.Receipts))
 	return a.Receipts[0]
 }
 
-func (b *bench) extend(x store.Claimed) store.Extension {
+func (b *storeTest) extend(x store.Claimed) store.Extension {
 	b.Helper()
-	r := b.round()
-	r.Extend = []store.Lease{hold(x)}
+	r := b.emptyRound()
+	r.Extend = []store.Lease{leaseOf(x)}
 	a := b.do(r)
 	b.require(len(a.Extensions) == 1, "%d answers to one extension", len(a.Extensions))
 	return a.Extensions[0]
 }
 
-func (b *bench) get(id string) store.Entry {
+func (b *storeTest) get(id string) store.Entry {
 	b.Helper()
 	e, err := b.Store.Get(ctx, 0, id)
 	b.noError(err)
 	return e
 }
 
-func (b *bench) absent(id string) {
+func (b *storeTest) requireAbsent(id string) {
 	b.Helper()
 	_, err := b.Store.Get(ctx, 0, id)
-	b.isError(err, store.ErrNotFound)
+	b.requireError(err, store.ErrNotFound)
 }
 
-func (b *bench) stats() store.Stats {
+func (b *storeTest) stats() store.Stats {
 	b.Helper()
 	st, err := b.Store.Stats(ctx, 0)
 	b.noError(err)
 	return st
 }
 
-// all lists all entries that match a filter, in pages of limit.
-func (b *bench) all(f store.Filter, limit int) []store.Entry {
+// listAll lists all entries that match a filter, with at most limit entries on a page.
+func (b *storeTest) listAll(f store.Filter, limit int) []store.Entry {
 	b.Helper()
-	var out []store.Entry
+	var entries []store.Entry
 	for c := (store.Cursor{}); ; {
 		p, err := b.Store.List(ctx, 0, f, c, limit)
 		b.noError(err)
 		b.require(len(p.Entries) <= limit, "%d entries on a page of %d", len(p.Entries), limit)
-		out = append(out, p.Entries...)
+		entries = append(entries, p.Entries...)
 		if p.Next == (store.Cursor{}) {
-			return out
+			return entries
 		}
-		b.require(p.Next.Compare(c) > 0, "the cursor does not go on: from %v to %v", c, p.Next)
+		b.require(p.Next.Compare(c) > 0, "the cursor does not advance: from %v to %v", c, p.Next)
 		c = p.Next
 	}
 }

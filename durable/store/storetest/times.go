@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-func testNeverEarly(b *bench) {
+func testNeverEarly(b *storeTest) {
 	b.schedule("after", b.after(10))
 	b.schedule("at", store.At(b.now().Add(10*b.unit)))
 	if b.Advance == nil {
@@ -33,22 +33,22 @@ func testNeverEarly(b *bench) {
 	}
 }
 
-func testOldestFirst(b *bench) {
+func testOldestFirst(b *storeTest) {
 	now := b.now()
 	for i := range 30 {
 		b.schedule(fmt.Sprint(i), store.At(now-store.Time(i*7%30)))
 	}
-	last := store.Time(0)
+	lastDue := store.Time(0)
 	for range 3 {
 		for _, x := range b.claim(10) {
-			b.require(x.Due > last, "%s, due %v, came after what was due %v", x.ID, x.Due, last)
-			last = x.Due
+			b.require(x.Due > lastDue, "%s, due %v, came after what was due %v", x.ID, x.Due, lastDue)
+			lastDue = x.Due
 		}
 	}
-	equal(b, "the last", last, now)
+	equal(b, "the last", lastDue, now)
 }
 
-func testDowntime(b *bench) {
+func testDowntime(b *storeTest) {
 	const n = 500
 	for i := range n {
 		b.schedule(fmt.Sprint(i), store.After(time.Duration(i%50)*b.unit/10))
@@ -60,37 +60,37 @@ func testDowntime(b *bench) {
 	}
 	equal(b, "overdue", b.stats().Overdue, n)
 	seen := make(map[string]bool)
-	last := store.Time(0)
+	lastDue := store.Time(0)
 	for range n / store.MaxClaim {
-		a := b.do(b.claimOf(store.MaxClaim))
+		a := b.do(b.claimRound(store.MaxClaim))
 		equal(b, "claimed", len(a.Tasks), store.MaxClaim)
 		equal(b, "there is more", a.Next == 0, len(seen)+len(a.Tasks) < n)
 		for _, x := range a.Tasks {
 			b.require(!seen[x.ID], "%s came twice", x.ID)
-			b.require(x.Due >= last, "%s is older than the one before it", x.ID)
-			seen[x.ID], last = true, x.Due
+			b.require(x.Due >= lastDue, "%s is older than the one before it", x.ID)
+			seen[x.ID], lastDue = true, x.Due
 		}
 	}
 	b.claimNone()
 }
 
 // A single worker that follows Next claims every task in time.
-func testNext(b *bench) {
+func testNext(b *storeTest) {
 	// A store that may lose a wake-up limits Next even if nothing is pending.
-	if a := b.do(b.claimOf(1)); a.Next >= 0 && a.Next < lease*b.unit {
-		b.Fatalf("Next is %v, and there is nothing", a.Next)
+	if a := b.do(b.claimRound(1)); a.Next >= 0 && a.Next < lease*b.unit {
+		b.Fatalf("Next is %v, but no task is there", a.Next)
 	}
 	b.schedule("k", b.after(10))
-	a := b.do(b.claimOf(1))
+	a := b.do(b.claimRound(1))
 	b.require(a.Next >= 0 && a.Next <= 10*b.unit, "Next is %v, a task is due in 10 units", a.Next)
 	for i := 0; ; i++ {
-		b.require(i < 10, "it was told to come ten times")
+		b.require(i < 10, "Next has come ten times too early")
 		if b.Advance != nil {
 			b.Advance(a.Next)
 		} else {
 			time.Sleep(a.Next)
 		}
-		if a = b.do(b.claimOf(1)); len(a.Tasks) > 0 {
+		if a = b.do(b.claimRound(1)); len(a.Tasks) > 0 {
 			break
 		}
 	}
@@ -98,35 +98,35 @@ func testNext(b *bench) {
 	b.require(a.Next >= 0 && a.Next <= lease*b.unit, "Next is %v, a lease ends after %d units", a.Next, lease)
 	b.schedule("one", b.after(0))
 	b.schedule("two", b.after(0))
-	a = b.do(b.claimOf(1))
-	b.require(len(a.Tasks) == 1 && a.Next == 0, "Next is %v, and a task is left", a.Next)
+	a = b.do(b.claimRound(1))
+	b.require(len(a.Tasks) == 1 && a.Next == 0, "Next is %v, but a due task is left", a.Next)
 }
 
-func testPause(b *bench) {
+func testPause(b *storeTest) {
 	b.schedule("k", b.after(0))
 	b.change(store.Command{Op: store.Pause})
-	b.require(b.stats().Paused, "it is not paused")
-	equal(b, "paused", b.do(b.claimOf(10)).Paused, true)
+	b.require(b.stats().Paused, "the store is not paused")
+	equal(b, "paused", b.do(b.claimRound(10)).Paused, true)
 	b.claimNone()
 	b.schedule("later", b.after(0))
 	b.change(store.Command{Op: store.Pause})
 	b.claimNone()
 	b.change(store.Command{Op: store.Resume})
-	b.require(!b.stats().Paused, "it is paused")
-	a := b.do(b.claimOf(10))
+	b.require(!b.stats().Paused, "the store is still paused")
+	a := b.do(b.claimRound(10))
 	running := a.Tasks
 	equal(b, "claimed", len(running), 2)
 	equal(b, "paused", a.Paused, false)
 	b.change(store.Command{Op: store.Pause})
-	b.require(b.report(running[0], store.Done, store.When{}), "what runs goes on")
+	b.require(b.report(running[0], store.Done, store.When{}), "a report was refused while the store is paused")
 	equal(b, "extended", b.extend(running[1]), store.Held)
 }
 
 // Due times follow the wall clock. Leases do not: setting the clock ends no lease, and
 // extends none by more than its duration.
-func testClock(b *bench) {
+func testClock(b *storeTest) {
 	if b.SetWall == nil {
-		b.Skip("its time does not follow the wall clock")
+		b.Skip("the store's time does not follow the wall clock")
 	}
 	var held []store.Claimed
 	for i := range 100 {
@@ -149,7 +149,7 @@ func testClock(b *bench) {
 			got = b.claim(10)
 		}
 		b.require(len(got) == 1 && got[0].ID == id && got[0].Due <= b.now(), "claimed %+v, want %s", got, id)
-		b.require(b.report(got[0], store.Done, store.When{}), "refused")
+		b.require(b.report(got[0], store.Done, store.When{}), "the report was refused")
 		b.Advance((lease - 1) * b.unit)
 		if b.Reopen != nil {
 			b.reopenLater(-time.Hour)
@@ -162,7 +162,7 @@ func testClock(b *bench) {
 		}
 	}
 	b.Advance((lease + 1) * b.unit)
-	equal(b, "leases that ran out", len(b.claim(100)), 100)
+	equal(b, "expired leases", len(b.claim(100)), 100)
 
 	// An overdue task is pending again if the clock is set back.
 	b.schedule("overdue", b.after(0))

@@ -13,7 +13,7 @@ import (
 const patience = 10 * time.Second
 
 // testWait checks that a sleeping worker is woken by each event that makes a task due.
-func testWait(b *bench) {
+func testWait(b *storeTest) {
 	if b.Reopen != nil {
 		b.reopen()
 	}
@@ -25,13 +25,13 @@ func testWait(b *bench) {
 	// claim waits until the worker is woken and gets a task.
 	claim := func(what string) store.Claimed {
 		b.Helper()
-		late := time.After(patience)
+		timeout := time.After(patience)
 		for {
 			select {
 			case shard := <-woken:
 				equal(b, "shard", shard, 0)
-			case <-late:
-				b.Fatalf("nobody was woken: %s", what)
+			case <-timeout:
+				b.Fatalf("the worker was not woken: %s", what)
 			}
 			if got := b.claim(10); len(got) == 1 {
 				return got[0]
@@ -52,24 +52,24 @@ func testWait(b *bench) {
 	b.schedule("k", b.after(0))
 	x := claim("a task that is due at once")
 	settle()
-	b.require(b.report(x, store.Retry, b.after(0)), "refused")
+	b.require(b.report(x, store.Retry, b.after(0)), "the report was refused")
 	x = claim("a retry")
 	settle()
-	b.require(b.report(x, store.Done, b.after(0)), "refused")
+	b.require(b.report(x, store.Done, b.after(0)), "the report was refused")
 	x = claim("the next run")
-	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Following)
+	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Following)
 	settle()
-	b.require(b.report(x, store.HandBack, b.after(0)), "refused")
+	b.require(b.report(x, store.HandBack, b.after(0)), "the report was refused")
 	x = claim("what follows")
 	settle()
-	b.require(b.report(x, store.Failed, store.When{}), "refused")
-	equal(b, "requeue", b.op(store.Requeue, "k", b.after(0)), store.Moved)
+	b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
+	equal(b, "requeue", b.changeOne(store.Requeue, "k", b.after(0)), store.Moved)
 	x = claim("what was requeued")
 	settle()
-	equal(b, "reschedule", b.op(store.Reschedule, "far", b.after(0)), store.Moved)
+	equal(b, "reschedule", b.changeOne(store.Reschedule, "far", b.after(0)), store.Moved)
 	claim("what was moved")
 	b.change(store.Command{Op: store.Pause})
-	b.require(b.report(x, store.HandBack, store.When{}), "refused")
+	b.require(b.report(x, store.HandBack, store.When{}), "the report was refused")
 	settle()
 	b.change(store.Command{Op: store.Resume})
 	claim("resumed")
@@ -77,14 +77,14 @@ func testWait(b *bench) {
 	end()
 	select {
 	case err := <-ended:
-		b.isError(err, context.Canceled)
+		b.requireError(err, context.Canceled)
 	case <-time.After(patience):
 		b.Fatal("Wait does not end with its context")
 	}
 }
 
-// calls returns all methods of a store that can fail.
-func (b *bench) calls(ctx context.Context, st store.Store) map[string]func() error {
+// allCalls returns all methods of a store that can fail.
+func (b *storeTest) allCalls(ctx context.Context, st store.Store) map[string]func() error {
 	return map[string]func() error{
 		"Now":    func() error { _, err := st.Now(ctx, 0); return err },
 		"Get":    func() error { _, err := st.Get(ctx, 0, "k"); return err },
@@ -93,28 +93,28 @@ func (b *bench) calls(ctx context.Context, st store.Store) map[string]func() err
 		"Check":  func() error { _, err := st.Check(ctx); return err },
 		"Repair": func() error { _, err := st.Repair(ctx, 0); return err },
 		"Wait":   func() error { return st.Wait(ctx, []int{0}, func(int) {}) },
-		"Do":     func() error { _, err := st.Do(ctx, 0, b.stamp(), b.claimOf(1)); return err },
+		"Do":     func() error { _, err := st.Do(ctx, 0, b.stamp(), b.claimRound(1)); return err },
 		"Change": func() error { _, err := st.Change(ctx, 0, b.stamp(), store.Command{Op: store.Pause}); return err },
 	}
 }
 
 // Every call returns when its context ends. A command whose context had already ended
 // has no effect.
-func testContext(b *bench) {
-	b.prepare()
-	before := b.whole()
+func testContext(b *storeTest) {
+	b.prepareTasks()
+	before := b.allEntries()
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	for name, call := range b.calls(ended, b.Store) {
+	for name, call := range b.allCalls(ended, b.Store) {
 		err := call()
 		b.require(errors.Is(err, context.Canceled), "%s: the error is %v", name, err)
 	}
 	for _, c := range b.everyCommand() {
 		_, err := b.Store.Change(ended, 0, b.stamp(), c)
-		b.isError(err, context.Canceled)
-		b.isError(err, store.ErrNotDone)
+		b.requireError(err, context.Canceled)
+		b.requireError(err, store.ErrNotDone)
 	}
-	equal(b, "all that there is", b.whole(), before)
+	equal(b, "all entries", b.allEntries(), before)
 
 	// Wait returns even if its context ends while it calls wake.
 	ending, cancel := context.WithCancel(ctx)

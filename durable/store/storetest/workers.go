@@ -14,10 +14,10 @@ import (
 // testWorkers runs many clients that schedule tasks, and many workers that race for
 // them. Some workers crash or freeze. Every task must be done once, its tokens must
 // grow, and its record must not change after a claim.
-func testWorkers(b *bench) {
+func testWorkers(b *storeTest) {
 	const clients, each, workers = 8, 50, 6
 	shards := b.Store.Shards()
-	x := &crowd{bench: b, last: make(map[string]int64), done: make(map[string]int)}
+	x := &workerRun{storeTest: b, lastToken: make(map[string]int64), done: make(map[string]int)}
 	record := func(id string) []byte { return bytes.Repeat([]byte(id+" "), 20) }
 	var clock, all sync.WaitGroup
 	for c := range clients {
@@ -72,16 +72,16 @@ func testWorkers(b *bench) {
 	b.Logf("%d leases lost", x.lost.Load())
 }
 
-type crowd struct {
-	*bench
-	lost atomic.Int64
-	mu   sync.Mutex
-	last map[string]int64 // the latest token of each task
-	done map[string]int
-	got  []store.Claimed
+type workerRun struct {
+	*storeTest
+	lost      atomic.Int64
+	mu        sync.Mutex
+	lastToken map[string]int64 // the latest token of each task
+	done      map[string]int
+	got       []store.Claimed
 }
 
-func (x *crowd) work(w, shards, tasks int) {
+func (x *workerRun) work(w, shards, tasks int) {
 	var numbers = make([]int64, shards)
 	deadline := time.Now().Add(4 * patience)
 	for i := 0; ; i++ {
@@ -105,35 +105,35 @@ func (x *crowd) work(w, shards, tasks int) {
 			}
 			return a, err == nil
 		}
-		a, ok := do(x.claimOf(1 + rand.IntN(5)))
+		a, ok := do(x.claimRound(1 + rand.IntN(5)))
 		if !ok {
 			return
 		}
-		r := x.round()
+		r := x.emptyRound()
 		for _, c := range a.Tasks {
 			x.mu.Lock()
 			// If the answer of a claim arrives after the lease has expired, another
 			// worker may already have reported a larger token.
-			if now, err := x.Store.Now(ctx, shard); c.Token <= x.last[c.ID] && err == nil && now < a.Now.Add(lease*x.unit) {
-				x.Errorf("%s has the token %d after %d", c.ID, c.Token, x.last[c.ID])
+			if now, err := x.Store.Now(ctx, shard); c.Token <= x.lastToken[c.ID] && err == nil && now < a.Now.Add(lease*x.unit) {
+				x.Errorf("%s has the token %d after %d", c.ID, c.Token, x.lastToken[c.ID])
 			}
-			x.last[c.ID] = max(x.last[c.ID], c.Token)
+			x.lastToken[c.ID] = max(x.lastToken[c.ID], c.Token)
 			x.got = append(x.got, c)
 			x.mu.Unlock()
 			if c.Due > a.Now {
 				x.Errorf("%s is early by %v", c.ID, c.Due.Sub(a.Now))
 			}
-			end := store.Report{Lease: hold(c), End: store.Done, Due: c.Due}
+			report := store.Report{Lease: leaseOf(c), End: store.Done, Due: c.Due}
 			switch rand.IntN(10) {
 			case 0: // a crash
 				x.lost.Add(1)
 				continue
 			case 1:
-				end.End, end.Next = store.Retry, store.After(0)
+				report.End, report.Next = store.Retry, store.After(0)
 			case 2:
-				end.End = store.HandBack
+				report.End = store.HandBack
 			}
-			r.Reports = append(r.Reports, end)
+			r.Reports = append(r.Reports, report)
 		}
 		if a, ok = do(r); !ok {
 			return
