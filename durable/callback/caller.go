@@ -95,7 +95,8 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 		return durable.NoRetry(withRequest(err))
 	}
 	resp, err := c.transport.RoundTrip(req)
-	// If the worker cancelled the attempt, the host is not to blame.
+	// If the worker cancelled the attempt, count it as answered: the host is not to
+	// blame.
 	answered = err == nil || errors.Is(err, ErrAddress) ||
 		ctx.Err() != nil && !errors.Is(context.Cause(ctx), durable.ErrTimeout)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 // answer cannot use all places of a worker.
 //
 // The limit of a host starts at startLimit. Each response raises it by 1, up to
-// maxLimit. Each request without a response halves it, down to 1. As many more tasks
-// may wait. Running and waiting tasks use at most half of the worker's places. Further
-// tasks are handed back to the queue.
+// maxLimit. Each request without a response halves it, down to 1. The same number of
+// further tasks may wait. Running and waiting tasks use at most half of the worker's
+// places. Other tasks are handed back to the queue.
 type hosts struct {
 	maxLimit int
 
@@ -84,14 +84,14 @@ func (s *hosts) enter(ctx context.Context, name string, places int) (h *host, de
 	if i := slices.Index(h.waiting, turn); i >= 0 {
 		h.waiting = slices.Delete(h.waiting, i, i+1)
 	} else {
-		// The turn came just as ctx ended: pass it on.
+		// ctx ended just after this task got its turn. Pass the turn on.
 		s.doneLocked(name, h)
 	}
 	return nil, minDelay, false
 }
 
-// delayLocked returns the delay for a task that is handed back. The host should by then
-// have finished the requests of the tasks before it.
+// delayLocked returns the delay for a task that is handed back. By then the host has
+// probably finished the requests of earlier tasks.
 func (h *host) delayLocked(now time.Time) time.Duration {
 	if soonest := now.Add(minDelay); h.nextFree.Before(soonest) {
 		h.nextFree = soonest
@@ -134,7 +134,7 @@ func (s *hosts) doneLocked(name string, h *host) {
 }
 
 // forgetLocked deletes hosts that were idle for longer than forgetAfter. It does so
-// only when there are many more hosts than the last time.
+// only if the number of hosts has doubled.
 func (s *hosts) forgetLocked() {
 	if len(s.byName) < s.sweepAt {
 		return

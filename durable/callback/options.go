@@ -38,9 +38,9 @@ func mustBePositive[N int | time.Duration](name string, v N) {
 // a name or an address, with a port. The default is [DefaultPerHost].
 //
 // The Caller begins with fewer requests. While the host does not answer, it sends fewer
-// and fewer, down to one at a time. As many more tasks may wait in the worker. Running
-// and waiting tasks use at most half of the worker's places. Further tasks are handed
-// back for 0.1 to 20 seconds, which does not count as an attempt.
+// and fewer, down to one at a time. The same number of further tasks may wait in the
+// worker. Running and waiting tasks use at most half of the worker's places. Other
+// tasks are handed back for 0.1 to 20 seconds, which does not count as an attempt.
 //
 // WithPerHost panics if n is not positive.
 func WithPerHost(n int) Option {

@@ -34,8 +34,8 @@ type Request struct {
 	Body    []byte
 }
 
-// encodedRequest is the JSON of a Request in a task's body. Bytes contains the
-// request's body, as base64, if the body is not UTF-8 or too long as text.
+// encodedRequest is the JSON of a Request in a task's body. The request's body is in
+// Bytes, as base64, if it is not UTF-8 or if its JSON string would be too long.
 type encodedRequest struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method,omitempty"`
@@ -168,8 +168,9 @@ func (r Request) url() (*url.URL, error) {
 // rest of the password is then in the path.
 var errPathHasAt = errors.New("the path contains an @")
 
-// safeError returns err without the URL, which may contain a password. If there is an
-// @, even the rest of err may quote the password: a / in it ends the host's name early.
+// safeError returns an error without parts of the URL that may be secret. If a password
+// contains an unescaped /, err quotes a part of the password. So safeError replaces err
+// if the URL contains an @.
 func safeError(raw string, err error) error {
 	if strings.Contains(raw, "@") {
 		return errors.New("in a user name or a password, write / as %2F, ? as %3F, # as %23 and @ as %40")

@@ -112,7 +112,7 @@ func TestRequest_WhatIsUnusualArrives(t *testing.T) {
 	}
 }
 
-// addJitter never shortens a delay, except to maxRetryAfter.
+// addJitter never shortens a delay that is at most maxRetryAfter.
 func TestSpread_IsNeverEarly(t *testing.T) {
 	for _, d := range []time.Duration{1, time.Millisecond, time.Second, time.Hour, 24 * time.Hour, math.MaxInt64} {
 		for range 100 {

@@ -54,7 +54,7 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"whatever is left for others", "../store/machine/round.go", "m.numbers.Told = max(m.numbers.Told, at)", "m.numbers.Told = at", "WhoSleepsIsInTime"},
 	{"what follows is imported", "../store/machine/change.go", "t.Task = *e.NextTask", "", "Import"},
 	{"what follows is listed", "../store/machine/index.go", "next := Copy(*e.NextTask)", "next := Copy(e.Task)", "FollowingAndStopping"},
-	{"a clock that was set ends no lease", "../store/machine/change.go", "moved > minClockStep || moved < -minClockStep", "false", "ClockIsSet"},
+	{"a clock that was set ends no lease", "../store/machine/change.go", "clockStep > minClockStep || clockStep < -minClockStep", "false", "ClockIsSet"},
 	{"what is paused stays paused", "../store/machine/change.go", "oldAt == store.Farthest && x.Task.Repeats()", "false", "Model"},
 	{"what is resumed begins anew", "../store/machine/change.go", "t.At == store.Farthest && t.Repeats()", "false", "Model"},
 	{"the same stays", "../store/machine/change.go", "keep == store.KeepSame && t.isSameNext(&x.Task)", "false", "Model"},

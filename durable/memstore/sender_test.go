@@ -17,17 +17,17 @@ func TestStats_AWorkerThatIsGone(t *testing.T) {
 	require.EqualValues(t, 3, unknown)
 }
 
-// A worker of a paused store may be silent, because it has nothing to claim. After the
-// pause, a worker is gone if it is silent for a day.
+// While the store is paused, a silent worker still counts, because it has nothing to
+// claim. After the pause, a worker that was silent for a day is gone.
 func TestStats_AWorkerOfAPausedStore(t *testing.T) {
 	unknown, resumed := unknownAfterADay(t, true)
 	require.Zero(t, unknown)
 	require.EqualValues(t, 4, resumed)
 }
 
-// unknownAfterADay counts tasks that no worker can run, after the only worker was
-// silent for more than a day. If pause is set, the store is paused during that day.
-// resumed is the number after the pause.
+// unknownAfterADay lets the only worker be silent for more than a day. unknown is how
+// many tasks then have no worker. If pause is set, the store is paused during that day.
+// resumed is how many tasks have no worker after the pause.
 func unknownAfterADay(t *testing.T, pause bool) (unknown, resumed int64) {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := memstore.New(memstore.WithClock(clk), memstore.WithShards(1))

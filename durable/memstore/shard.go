@@ -16,7 +16,7 @@ type shard struct {
 	// These heaps contain the tasks by State. Dead tasks are in no heap.
 	pending map[queueKey]*queue
 	leases  queue // of Running tasks
-	past    queue
+	past    queue // of Past entries
 
 	arrival uint64 // of the latest task
 	numbers machine.Numbers

@@ -131,8 +131,8 @@ func addStore(t metric.Table[clientSample]) {
 			}
 			return 1
 		})
-	// These metrics are gauges, because all Clients export the same store: a sum over
-	// Clients would mean nothing.
+	// These are gauges: all Clients export the same store, so a sum over Clients would
+	// mean nothing.
 	t.AddParts(metric.Gauge, "queue.tasks", "{task}", "state",
 		"Tasks in the store: not due yet (pending), due and not claimed (due), due without a worker that has their handler and schedule (unknown), running, dead letters (dead), finished runs that are kept (past), not found by claims until they are repaired (astray)",
 		func(s clientSample, yield func(string, float64)) {

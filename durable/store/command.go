@@ -29,9 +29,10 @@ type Op uint8
 const (
 	// Schedule makes a task Pending, due at When. The outcome is Created if the id is
 	// new, Replaced if its task was Pending or Dead, and Following if its task is
-	// Running. It is Kept, without a change, because of Keep or [Keeping.Unique].
+	// Running. The outcome is Kept, without a change, because of Keep or
+	// [Keeping.Unique].
 	//
-	// A paused task is one at [Farthest]. It stays paused if the new task repeats.
+	// A paused task is due at [Farthest]. It stays paused if the new task repeats.
 	Schedule Op = iota + 1
 	// Reschedule moves a Pending task to When: Moved. A Running task becomes Following:
 	// it is due again at When, with the Generation if there is one. In other states the

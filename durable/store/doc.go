@@ -41,8 +41,8 @@
 //
 // A run becomes a dead letter if it fails for good, or if too many of its attempts end with
 // an expired lease. A repeating task itself never becomes a dead letter: see [DeadID]. The
-// store does not know when it is due next. So a worker gets it after too many expired
-// leases, and reports that the run is [Dropped].
+// store does not know when such a task is due next. So after too many expired leases, a
+// worker gets the task and reports that the run is [Dropped].
 //
 // A task may ask the store to keep its finished runs, which are then Past: see [Keeping].
 //

@@ -62,16 +62,16 @@ type Entry struct {
 	Attempts int
 	Crashes  int
 	Token    int64 // of the lease of a Running task
-	// Stopping and Following belong to a Running task: see the package comment. If it
-	// is Following, Next is when it is due next. NextTask is its new content, or nil if
-	// only its time was changed.
+	// Stopping and Following belong to a Running task: see the package comment. If the
+	// task is Following, Next is when it is due next. NextTask is its new content, or
+	// nil if only its time was changed.
 	Stopping  bool
 	Following bool
 	Next      Time
 	NextTask  *Task
-	// Runs is how many failed runs the dead letter of a repeating task describes. In a
-	// head entry, see [HeadID], it is how many runs were kept so far. Otherwise it is
-	// 0.
+	// Runs is, in the dead letter of a repeating task, the number of failed runs that
+	// the dead letter describes. In a head entry it is the number of runs kept so far:
+	// see [HeadID]. Otherwise it is 0.
 	Runs int
 	// Failures are the latest failed attempts, the oldest first.
 	Failures []Failure

@@ -17,9 +17,8 @@ var (
 	ErrBusy = fmt.Errorf("store: too many commands are waiting: %w", ErrNotDone)
 	// ErrFull is returned if the store is out of space.
 	ErrFull = fmt.Errorf("store: the store is full: %w", ErrNotDone)
-	// ErrClosed is returned after the store was closed. If the connection closes during
-	// a command, the command may have taken effect: the error then does not match
-	// ErrNotDone.
+	// ErrClosed is returned after the store was closed. A command that was under way at
+	// that time may have taken effect: its error then does not match ErrNotDone.
 	ErrClosed = fmt.Errorf("store: closed: %w", ErrNotDone)
 	// ErrStale is returned for a command if its sender has already sent a later one.
 	// The command may have taken effect earlier.

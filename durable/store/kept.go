@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// A key's finished runs are stored as Past entries, which are deleted when their At has
-// passed. There is one entry for each run that is kept. The key's head entry counts the
-// runs in its Runs. Until its Due, the key cannot be scheduled again.
+// A key's finished runs are stored as Past entries, one for each run that is kept. They
+// are deleted when their At has passed. The key also has a head entry: Runs counts the
+// runs, and until Due the key cannot be scheduled again.
 
 // Keeping is what a task asks the store to keep about its finished runs.
 type Keeping struct {
 	// Unique is how long Schedule of the key returns Kept after a run has succeeded.
 	Unique time.Duration
 	// For is how long a finished run is kept, and Most how many of the latest runs. If
-	// only For is zero, a run is kept until newer runs replace it.
+	// For is zero and Most is not, a run is kept until newer runs replace it.
 	For  time.Duration
 	Most int
 }

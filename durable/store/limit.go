@@ -2,12 +2,12 @@ package store
 
 import "math"
 
-// A Limit limits how many tasks of one handler run and start, over all workers of a
-// shard. Tasks beyond it stay Pending, and do not delay tasks of other handlers.
+// A Limit limits the tasks of one handler, over all workers of a shard. Tasks beyond
+// the Limit stay Pending, and do not delay tasks of other handlers.
 type Limit struct {
 	// Concurrency is the maximum number of Running tasks. Zero means any number.
 	Concurrency int
-	// Rate is the maximum number of claims in a second, on average, up to a million. A
+	// Rate is how many tasks may be claimed in a second, on average, up to a million. A
 	// tenth of that number may be claimed at once. Zero means any number.
 	Rate float64
 }

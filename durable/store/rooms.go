@@ -4,13 +4,13 @@ package store
 type Room struct {
 	// Most is the maximum for this handler.
 	Most int
-	// First is the handler's share. The claim gets each handler's share, if so many
-	// tasks are due, before it gets more tasks of any handler.
+	// First is the handler's share: how many of its due tasks the claim gets before it
+	// gets other tasks beyond their handlers' First.
 	First int
 }
 
 // Suspects says how many suspects a claim gets. A suspect is a task with crashed
-// attempts: it may crash its next worker too, with all other tasks there.
+// attempts. It may crash the next worker too, and so all tasks that run there.
 type Suspects uint8
 
 const (

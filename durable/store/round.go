@@ -11,10 +11,10 @@ type Round struct {
 	// Lease is the duration of the leases that the round extends or gives. It must be
 	// positive.
 	Lease time.Duration
-	// MaxCrashes is after how many crashes a run becomes a dead letter. A crash is an
-	// attempt that ends with an expired lease. If MaxCrashes is more than 1, the last
-	// crash counts only if the task ran Alone: otherwise another task may have caused
-	// it. If the task repeats, a worker makes the dead letter: it sees the Crashes.
+	// MaxCrashes is how many crashes make a run a dead letter. A crash is an attempt
+	// whose lease has expired. The last one of several counts only if the task ran
+	// Alone: otherwise another task may have caused it. For a task that repeats, the
+	// store only counts: the worker that claims the task makes the dead letter.
 	MaxCrashes int
 	// Alone says that the worker runs nothing except the tasks of Extend, until their
 	// attempts end.
@@ -22,9 +22,9 @@ type Round struct {
 	// Leave says that this is the worker's last round. If it watched the shard for the
 	// others, another worker must do so.
 	Leave bool
-	// More adds reports that arrived since the round was made. A store that waits
-	// before it sends a round may call More once, with its own copy of the round,
-	// before Do returns. More does not block, and may be nil.
+	// More adds reports that arrived since the round was made. A store that delays
+	// rounds may call it once, with its own copy of the round, before Do returns. More
+	// does not block, and may be nil.
 	More func(*Round)
 }
 

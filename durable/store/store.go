@@ -27,9 +27,9 @@ type Store interface {
 	// Wait calls wake when a task in one of the shards becomes due earlier than workers
 	// were told by [Answer]. It returns an error when ctx ends or the store fails.
 	//
-	// One call of Wait calls wake from one goroutine at a time. Meanwhile, other calls
-	// may get its wake-ups. There may be more wake-ups than necessary. A store that can
-	// lose some limits Answer.Next, so that workers also check regularly.
+	// Calls of wake do not overlap. During such a call, other calls of Wait may get the
+	// wake-ups instead. Some wake-ups may be unnecessary. A store that can lose a
+	// wake-up limits Answer.Next, so that workers also check regularly.
 	Wait(ctx context.Context, shards []int, wake func(shard int)) error
 
 	// Get returns the entry with an id, or [ErrNotFound].

@@ -19,9 +19,9 @@ type Task struct {
 	Record   []byte
 }
 
-// GenerationSize is the number of bytes of a generation. It follows the first byte of a
-// record, which is the version of the format. Two runs with the same key and time have
-// different generations if each was scheduled or requested separately.
+// GenerationSize is the number of bytes of a generation, which follows the first byte
+// of a record. (The first byte is the version of the format.) Runs with the same key
+// and time have different generations if each was scheduled or requested separately.
 const GenerationSize = 6
 
 // Renew sets the task's generation, in a copy of its record. It returns false and
@@ -58,9 +58,9 @@ func (t *Task) Repeats() bool {
 		len(t.Record) > fields && t.Record[0] == version && t.Record[fields]&bit != 0)
 }
 
-// The id of a task is its key, except for runs of a repeating task. All its failed runs
-// share one dead letter, with a [DeadID]. When that is requeued, it becomes a task with
-// a [SingleID]. All ids of a key are in the same shard.
+// All failed runs of a repeating task share one dead letter, whose id is a [DeadID].
+// When the dead letter is requeued, it becomes a task whose id is a [SingleID]. Other
+// tasks have their key as id. All ids with a key are in the same shard.
 
 // DeadID returns the id of the dead letter of a repeating task: the key and a NUL.
 func DeadID(key string) string { return key + "\x00" }
@@ -74,8 +74,8 @@ func KeyOf(id string) string {
 	return key
 }
 
-// IsSingle reports whether the id is a [DeadID] or a [SingleID]. Such a task does not
-// repeat.
+// IsSingle reports whether the id is more than a key, such as a [SingleID] or a
+// [DeadID]. Such an entry does not repeat.
 func IsSingle(id string) bool { return strings.IndexByte(id, 0) >= 0 }
 
 // ShardOf returns the shard of an id among n shards. n must be a power of two. The

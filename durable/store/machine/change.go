@@ -23,13 +23,13 @@ const minClockStep = time.Second
 // start again.
 func begin(index Index, at Moment) *machine {
 	m := &machine{index: index, numbers: index.Numbers(), now: at.Wall}
-	moved := at.Wall.Sub(m.numbers.Wall)
+	clockStep := at.Wall.Sub(m.numbers.Wall)
 	if at.Boot == m.numbers.Boot {
-		moved -= at.Steady - m.numbers.Steady
+		clockStep -= at.Steady - m.numbers.Steady
 	} else {
-		moved = min(moved, 0) // after a restart of the steady clock, it is unknown how much time has passed
+		clockStep = min(clockStep, 0) // after a restart of the steady clock, it is unknown how much time has passed
 	}
-	if m.numbers.Wall != 0 && (moved > minClockStep || moved < -minClockStep) {
+	if m.numbers.Wall != 0 && (clockStep > minClockStep || clockStep < -minClockStep) {
 		for _, t := range index.Running(Never) {
 			m.setState(t, store.Running, m.now.Add(t.Lease))
 		}
@@ -146,7 +146,7 @@ func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Kee
 		}
 	}
 	switch {
-	case m.wasDone(&x.Task):
+	case m.succeededRecently(&x.Task):
 		return store.Kept
 	case t == nil:
 		m.makePending(m.add(x.Task), at)

@@ -19,8 +19,8 @@ type Task struct {
 	Alone bool
 }
 
-// An Index stores the tasks of one shard, its numbers and its senders. It sees its own
-// changes. During a transaction it always returns the same *Task for an id.
+// An Index stores the tasks of one shard, its numbers and its senders. Its methods see
+// the earlier changes of a transaction, and always return the same *Task for an id.
 //
 // Each call of this package is one transaction or a part of one. A store keeps all
 // changes of a transaction, or none.
@@ -74,8 +74,8 @@ type Numbers struct {
 	Paused bool
 	Fence  int64 // the latest token
 
-	// Every worker claims again by Told, even without a wake-up, because the answer to
-	// its last claim has said so. A command that makes a task due earlier lowers Told.
+	// Told is a time by which every worker claims again without a wake-up, because
+	// answers have said so. A command that makes a task due earlier lowers Told.
 	Told store.Time
 	// Wakes grows when the store must wake the workers that wait.
 	Wakes int64

@@ -18,23 +18,23 @@ func (m *machine) keepRun(t *Task, done bool, failures []store.Failure, result [
 	if unique {
 		head.Due = m.now.Add(k.Unique)
 	}
-	headAt := head.Due
+	headExpiry := head.Due
 	if history {
 		number := head.Runs
 		if head.Runs++; k.Most > 0 {
 			number %= k.Most
 		}
-		runAt := store.Farthest
+		runExpiry := store.Farthest
 		if k.For > 0 {
-			runAt = m.now.Add(k.For)
+			runExpiry = m.now.Add(k.For)
 		}
 		run := m.findOrAdd(store.RunID(key, number))
 		run.Handler, run.Record = t.Handler, store.RunRecord(done, m.now, result)
 		run.Due, run.Attempts, run.Crashes, run.Failures = t.Due, t.Attempts, t.Crashes, failures
-		m.setState(run, store.Past, runAt)
-		headAt = max(headAt, runAt)
+		m.setState(run, store.Past, runExpiry)
+		headExpiry = max(headExpiry, runExpiry)
 	}
-	m.setState(head, store.Past, max(head.At, headAt))
+	m.setState(head, store.Past, max(head.At, headExpiry))
 }
 
 // findOrAdd returns the task with an id, or a new one.
@@ -45,8 +45,8 @@ func (m *machine) findOrAdd(id string) *Task {
 	return m.add(store.Task{ID: id})
 }
 
-// wasDone reports whether the key succeeded so recently that x must not be scheduled.
-func (m *machine) wasDone(x *store.Task) bool {
+// succeededRecently reports whether the key succeeded so recently that x must not be scheduled.
+func (m *machine) succeededRecently(x *store.Task) bool {
 	if k, ok := x.Keeps(); !ok || k.Unique == 0 {
 		return false
 	}

@@ -13,7 +13,7 @@ type Limit struct {
 	Running int64      // tasks of the handler that run
 	Full    store.Time // from when on a full burst may be claimed at once
 	// Kept is set while Concurrency holds back a due task. Meanwhile, a new task of the
-	// handler wakes no worker. The next permit that is returned wakes the workers.
+	// handler wakes no worker. The workers are woken when a running task ends.
 	Kept bool
 }
 
@@ -25,8 +25,8 @@ func (l *Limit) room(now store.Time) (n int64, at store.Time) {
 		n = max(0, int64(l.Concurrency)-l.Running)
 	}
 	if every, burst := l.Pace(); n > 0 && every > 0 {
-		allUsed := now + every*store.Time(burst)
-		n = min(n, int64((allUsed-l.fullAt(now))/every))
+		emptyAt := now + every*store.Time(burst)
+		n = min(n, int64((emptyAt-l.fullAt(now))/every))
 		at = l.fullAt(now) + every - every*store.Time(burst)
 	}
 	return n, at
@@ -77,9 +77,9 @@ func (m *machine) wakeForPermits() {
 	}
 }
 
-// limitClaim returns the claim with its Rooms reduced to what the limits allow. A Room
-// with the claim's Max means any number of tasks, but a limit of that size does not. So
-// limitClaim replaces Max by -1, which no Room has.
+// limitClaim returns the claim with its Rooms reduced to what the limits allow. In a
+// Room, the claim's Max means any number. A limit that equals Max must not mean that,
+// so limitClaim replaces Max by -1.
 func (m *machine) limitClaim(c *store.Claim) *store.Claim {
 	if m.numbers.Limits == 0 {
 		return c

@@ -7,11 +7,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Picker counts how many more tasks a claim may get, while an Index selects them: at
-// first the oldest tasks within their handlers' First, then the oldest other tasks.
+// A Picker counts how many more tasks a claim may get, while an Index selects tasks. An
+// Index first takes the oldest tasks within their handlers' First, then others.
 type Picker struct {
-	rooms    map[string]*store.Room // nil: there is room for all
-	suspects int
+	rooms    map[string]*store.Room // by handler; nil if all have room
+	suspects int                    // how many more suspects the claim may get
 }
 
 // NewPicker returns a Picker for a claim. It ignores Max, so that an Index can tell

@@ -19,7 +19,7 @@ func Do(index Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, e
 	}
 	a := store.Answer{Now: m.now, Next: -1, Paused: m.numbers.Paused}
 	for i := range r.Reports {
-		a.Receipts = append(a.Receipts, m.finish(&r.Reports[i]))
+		a.Receipts = append(a.Receipts, m.applyReport(&r.Reports[i]))
 	}
 	for _, h := range r.Extend {
 		a.Extensions = append(a.Extensions, m.extend(h, r))
@@ -112,7 +112,7 @@ func (t *Task) claimed() store.Claimed {
 	return store.Claimed{Task: Copy(t.Task), Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes}
 }
 
-// setNext sets when the worker must claim again: at once if there is more for it, and
+// setNext sets when the worker must claim again: at once if more tasks are due, and
 // otherwise when the next task is due or a lease ends.
 func (m *machine) setNext(a *store.Answer, r *store.Round, more bool, at store.Time) {
 	switch {
@@ -121,7 +121,7 @@ func (m *machine) setNext(a *store.Answer, r *store.Round, more bool, at store.T
 	case more:
 		at = m.now
 	}
-	if !m.numbers.Paused && (r.Claim.Full && more || r.Claim.Pass && m.hasMore(&r.Claim)) {
+	if !m.numbers.Paused && (r.Claim.Full && more || r.Claim.Pass && m.hasDueTask(&r.Claim)) {
 		m.numbers.Wakes++
 	}
 	m.numbers.Told = max(m.numbers.Told, at)
@@ -130,9 +130,9 @@ func (m *machine) setNext(a *store.Answer, r *store.Round, more bool, at store.T
 	}
 }
 
-// hasMore reports whether a task is due for the worker, whatever Rooms and Suspects
+// hasDueTask reports whether a task is due for the worker, whatever Rooms and Suspects
 // say.
-func (m *machine) hasMore(c *store.Claim) bool {
+func (m *machine) hasDueTask(c *store.Claim) bool {
 	due, _ := m.index.Due(m.limitClaim(&store.Claim{Handlers: c.Handlers, Schedules: c.Schedules}), m.now, 1)
 	return len(due) > 0
 }
@@ -148,7 +148,7 @@ func (m *machine) endExpired(maxCrashes int) {
 		if last := t.Crashes+1 >= maxCrashes; !last || maxCrashes == 1 || t.Alone {
 			t.Crashes++
 			if last && !t.Repeats() {
-				m.bury(t, store.TextPoison)
+				m.makeDead(t, store.TextPoison)
 				m.keepRun(t, false, t.Failures, nil)
 				continue
 			}
@@ -175,8 +175,8 @@ func (m *machine) applyChange(t *Task) bool {
 	return true
 }
 
-// finish applies a report and returns its receipt.
-func (m *machine) finish(r *store.Report) store.Receipt {
+// applyReport applies a report and returns its receipt.
+func (m *machine) applyReport(r *store.Report) store.Receipt {
 	t := m.leased(r.Lease)
 	if t == nil {
 		m.numbers.Refused++
@@ -212,10 +212,10 @@ func (m *machine) finish(r *store.Report) store.Receipt {
 			m.keepRun(t, false, store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: r.Text}), nil)
 		}
 		if r.Next.IsZero() {
-			m.bury(t, r.Text)
+			m.makeDead(t, r.Text)
 			break
 		}
-		m.buryRun(t, r.Text)
+		m.makeRunDead(t, r.Text)
 		m.makePending(t, next)
 	case store.Retry:
 		m.numbers.Retried++
@@ -231,9 +231,9 @@ func (m *machine) finish(r *store.Report) store.Receipt {
 	return store.Accepted
 }
 
-// buryRun makes a run of a repeating task a dead letter. If the task has one already,
+// makeRunDead makes a run of a repeating task a dead letter. If the task has one already,
 // the new dead letter replaces it and describes both runs.
-func (m *machine) buryRun(t *Task, text string) {
+func (m *machine) makeRunDead(t *Task, text string) {
 	x := t.Task
 	x.ID = store.DeadID(t.ID)
 	runs, failures := 1, t.Failures
@@ -244,10 +244,10 @@ func (m *machine) buryRun(t *Task, text string) {
 	}
 	run := m.add(x)
 	run.Due, run.Attempts, run.Crashes, run.Failures, run.Runs = t.Due, t.Attempts, t.Crashes, failures, runs
-	m.bury(run, text)
+	m.makeDead(run, text)
 }
 
-func (m *machine) bury(t *Task, text string) {
+func (m *machine) makeDead(t *Task, text string) {
 	m.addFailure(t, text)
 	m.setState(t, store.Dead, m.now)
 	m.numbers.Died++

@@ -56,12 +56,12 @@ func testUnknown(b *storeTest) {
 	s := b.stamp()
 	r.Claim = store.Claim{Asked: true, Handlers: []string{"third"}, Schedules: []string{"daily"}}
 	_, err := b.Store.Do(ctx, 0, s, r)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "unknown", b.stats().Unknown, 0)
 	s.Number++
 	r.Claim, r.Leave = store.Claim{}, true
 	_, err = b.Store.Do(ctx, 0, s, r)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "unknown", b.stats().Unknown, 1)
 	r = b.claimRound(10)
 	// A claim that names no handlers gets no tasks.

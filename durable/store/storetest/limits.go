@@ -22,7 +22,7 @@ func (b *storeTest) claimAs(worker string, n int, handlers ...string) (ids []str
 	s := b.stamp()
 	s.Sender = worker
 	a, err := b.Store.Do(ctx, 0, s, r)
-	b.noError(err)
+	b.requireNoError(err)
 	for _, x := range a.Tasks {
 		ids = append(ids, x.ID)
 	}

@@ -77,7 +77,7 @@ func testList(b *storeTest) {
 	var seen []string
 	for c := (store.Cursor{}); ; {
 		p, err := b.Store.List(ctx, 0, store.Filter{State: store.Pending}, c, 7)
-		b.noError(err)
+		b.requireNoError(err)
 		for _, e := range p.Entries {
 			seen = append(seen, e.ID)
 			equal(b, "cancel", b.changeOne(store.Cancel, e.ID, store.When{}), store.Removed)
@@ -131,11 +131,11 @@ func testRepair(b *storeTest) {
 	b.prepareTasks()
 	before := b.allEntries()
 	r, err := b.Store.Repair(ctx, 0)
-	b.noError(err)
+	b.requireNoError(err)
 	b.require(r.Looked >= int64(len(before)), "Repair has checked %d of %d", r.Looked, len(before))
 	r.Looked = 0
 	equal(b, "repairs", r, store.Repair{})
 	equal(b, "all entries", b.allEntries(), before)
 	_, err = b.Store.Check(ctx)
-	b.noError(err)
+	b.requireNoError(err)
 }

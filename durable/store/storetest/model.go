@@ -47,7 +47,7 @@ type model struct {
 	paused     bool
 	lastToken  int64
 	limits     map[string]*modelLimit
-	wakeOnly   bool           // whether workers need no claims from time to time, because every wake-up arrives
+	wakeOnly   bool           // the store needs no regular claims, because it loses no wake-ups
 	counters   store.Counters // the expected Stats.Counters
 	counts     map[string]int // how often each case happened
 	walk       *walk          // nil if no walk is under way
@@ -65,7 +65,7 @@ func envUint(b *storeTest, name string, defaultValue uint64) uint64 {
 		return defaultValue
 	}
 	n, err := strconv.ParseUint(s, 10, 64)
-	b.noError(err)
+	b.requireNoError(err)
 	return n
 }
 
@@ -172,8 +172,8 @@ func (m *model) nextStamp(sender string) store.Stamp {
 	return s
 }
 
-// tooLate sometimes sends a copy of the command with a deadline that has passed.
-func (m *model) tooLate(send func(until store.Time) error) {
+// sendTooLate sometimes sends a copy of the command with a deadline that has passed.
+func (m *model) sendTooLate(send func(until store.Time) error) {
 	if m.rng.IntN(8) == 0 {
 		m.requireError(send(m.now-1), store.ErrLate)
 		m.counts["late"]++
@@ -218,13 +218,13 @@ func (m *model) remember(x sentCommand) {
 func (m *model) repeat(x sentCommand) {
 	if x.command != nil {
 		outcomes, err := m.Store.Change(ctx, 0, x.stamp, *x.command)
-		m.noError(err)
+		m.requireNoError(err)
 		equal(m.storeTest, "outcomes once more", outcomes, x.outcomes)
 		m.counts["repeated command"]++
 		return
 	}
 	a, err := m.Store.Do(ctx, 0, x.stamp, *x.round)
-	m.noError(err)
+	m.requireNoError(err)
 	equal(m.storeTest, "reports once more", a.Receipts, x.answer.Receipts)
 	equal(m.storeTest, "leases once more", a.Extensions, x.answer.Extensions)
 	var want []store.Claimed
@@ -264,7 +264,7 @@ func (m *model) compare() {
 			st.Past++
 		}
 	}
-	m.walkOn(want)
+	m.continueWalk(want)
 	f := store.Filter{}
 	if m.rng.IntN(3) == 0 {
 		f = m.randomFilter()

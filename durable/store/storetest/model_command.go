@@ -54,7 +54,7 @@ func (m *model) randomCommand() {
 	}
 	m.send(c, func() (want []store.Outcome) {
 		for i, x := range c.Items {
-			want = append(want, m.effect(c, x, times[i]))
+			want = append(want, m.applyItem(c, x, times[i]))
 		}
 		return want
 	})
@@ -64,7 +64,7 @@ func (m *model) randomCommand() {
 // command to the model and returns the expected outcomes.
 func (m *model) send(c store.Command, effect func() []store.Outcome) {
 	s := m.nextStamp("client" + strconv.Itoa(m.rng.IntN(4)))
-	m.tooLate(func(until store.Time) error {
+	m.sendTooLate(func(until store.Time) error {
 		lateStamp := s
 		lateStamp.Until = until
 		_, err := m.Store.Change(ctx, 0, lateStamp, c)
@@ -72,7 +72,7 @@ func (m *model) send(c store.Command, effect func() []store.Outcome) {
 	})
 	want := effect()
 	outcomes, err := m.Store.Change(ctx, 0, s, c)
-	m.noError(err)
+	m.requireNoError(err)
 	equal(m.storeTest, "outcomes", outcomes, want)
 	for _, o := range want {
 		m.counts[o.String()]++
@@ -110,8 +110,8 @@ func (t *modelTask) setPending(x store.Task, at store.Time) {
 	*t = modelTask{Entry: store.Entry{Task: x, State: store.Pending, At: at, Due: at}}
 }
 
-// effect applies a command to one task of the model and returns the expected outcome.
-func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outcome {
+// applyItem applies a command to one task of the model and returns the expected outcome.
+func (m *model) applyItem(c store.Command, x store.Item, at store.Time) store.Outcome {
 	t := m.tasks[x.ID]
 	is := func(s store.State) bool { return t != nil && t.State == s }
 	switch c.Op {

@@ -37,14 +37,14 @@ func (m *model) randomRound() {
 		m.addRandomRooms(&r.Claim)
 	}
 	s := m.nextStamp("worker" + strconv.Itoa(m.rng.IntN(3)))
-	m.tooLate(func(until store.Time) error {
+	m.sendTooLate(func(until store.Time) error {
 		lateStamp := s
 		lateStamp.Until = until
 		_, err := m.Store.Do(ctx, 0, lateStamp, r)
 		return err
 	})
 	a, err := m.Store.Do(ctx, 0, s, r)
-	m.noError(err)
+	m.requireNoError(err)
 	equal(m.storeTest, "now", a.Now, m.now)
 	var receipts []store.Receipt
 	for _, x := range r.Reports {

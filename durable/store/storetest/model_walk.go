@@ -38,9 +38,9 @@ func (m *model) randomFilter() (f store.Filter) {
 	return f
 }
 
-// walkOn reads the next page of the present walk, or starts a walk. all is the expected
+// continueWalk reads the next page of the present walk, or starts a walk. all is the expected
 // contents of the store.
-func (m *model) walkOn(all []store.Entry) {
+func (m *model) continueWalk(all []store.Entry) {
 	m.Helper()
 	w := m.walk
 	if w == nil {
@@ -59,7 +59,7 @@ func (m *model) walkOn(all []store.Entry) {
 		return
 	}
 	p, err := m.Store.List(ctx, 0, w.filter, w.cursor, 1+m.rng.IntN(3))
-	m.noError(err)
+	m.requireNoError(err)
 	for _, e := range p.Entries {
 		t := m.tasks[e.ID]
 		m.require(t != nil, "a walk came to %+v", e)

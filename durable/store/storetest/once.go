@@ -51,14 +51,14 @@ func testOnce(b *storeTest) {
 	for i, c := range b.everyCommand() {
 		s := store.Stamp{Sender: "sender", Number: int64(10 * (i + 1))}
 		first, err := b.Store.Change(ctx, 0, s, c)
-		b.noError(err)
+		b.requireNoError(err)
 		equal(b, fmt.Sprintf("how many outcomes %+v has", c), len(first), len(c.Items))
 		before := b.allEntries()
 		if b.Advance != nil {
 			b.Advance(time.Microsecond) // a delay would count from another moment
 		}
 		again, err := b.Store.Change(ctx, 0, s, c)
-		b.noError(err)
+		b.requireNoError(err)
 		equal(b, fmt.Sprintf("the answer to %+v once more", c), again, first)
 		equal(b, fmt.Sprintf("all entries after %+v once more", c), b.allEntries(), before)
 		s.Number--
@@ -74,13 +74,13 @@ func testOncePaused(b *storeTest) {
 		s, paused := b.stamp(), op == store.Pause
 		for range 2 {
 			outcomes, err := b.Store.Change(ctx, 0, s, store.Command{Op: op})
-			b.noError(err)
+			b.requireNoError(err)
 			equal(b, "number of outcomes", len(outcomes), 0)
 		}
 		equal(b, "paused", b.stats().Paused, paused)
 		b.change(store.Command{Op: store.Pause + store.Resume - op})
 		outcomes, err := b.Store.Change(ctx, 0, s, store.Command{Op: op})
-		b.noError(err)
+		b.requireNoError(err)
 		equal(b, "number of outcomes of the repeated command", len(outcomes), 0)
 		equal(b, "paused after the repeated command", b.stats().Paused, !paused)
 	}
@@ -90,11 +90,11 @@ func testOnceGone(b *storeTest) {
 	s := b.stamp()
 	c := store.Command{Op: store.Schedule, Items: []store.Item{item("k", b.after(0))}}
 	outcomes, err := b.Store.Change(ctx, 0, s, c)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "outcome", outcomes[0], store.Created)
 	b.require(b.report(b.claimOne("k"), store.Done, store.When{}), "the report was refused")
 	outcomes, err = b.Store.Change(ctx, 0, s, c)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "outcome", outcomes[0], store.Created)
 	b.requireAbsent("k")
 
@@ -102,11 +102,11 @@ func testOnceGone(b *storeTest) {
 	c = store.Command{Op: store.Cancel, Items: []store.Item{{ID: "k"}}}
 	b.schedule("k", b.after(0))
 	outcomes, err = b.Store.Change(ctx, 0, s, c)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "outcome", outcomes[0], store.Removed)
 	b.schedule("k", b.after(0))
 	outcomes, err = b.Store.Change(ctx, 0, s, c)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "outcome", outcomes[0], store.Removed)
 	equal(b, "state", b.get("k").State, store.Pending)
 }
@@ -123,13 +123,13 @@ func testOnceRounds(b *storeTest) {
 		{Lease: store.Lease{ID: "none", Token: 1}, End: store.Done}}
 	r.Extend = []store.Lease{leaseOf(got[1])}
 	first, err := b.Store.Do(ctx, 0, s, r)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "claimed", len(first.Tasks), 2)
 	equal(b, "receipts", first.Receipts, []store.Receipt{store.Accepted, store.Refused})
 	equal(b, "leases", first.Extensions, []store.Extension{store.Held})
 	b.sleep(lease * 3 / 4)
 	again, err := b.Store.Do(ctx, 0, s, r)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "the tasks once more", again.Tasks, first.Tasks)
 	equal(b, "receipts once more", again.Receipts, first.Receipts)
 	equal(b, "leases once more", again.Extensions, first.Extensions)
@@ -142,11 +142,11 @@ func testOnceRounds(b *storeTest) {
 	// A repeated claim omits tasks that have ended since.
 	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "the report was refused")
 	again, err = b.Store.Do(ctx, 0, s, r)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "the tasks once more", again.Tasks, first.Tasks[1:])
 	b.sleep(lease + 1)
 	again, err = b.Store.Do(ctx, 0, s, r)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "the tasks when their leases are over", len(again.Tasks), 0)
 	s.Number--
 	_, err = b.Store.Do(ctx, 0, s, r)
@@ -160,14 +160,14 @@ func testOnceForADay(b *storeTest) {
 	s := b.stamp()
 	c := store.Command{Op: store.Schedule, Items: []store.Item{item("k", store.After(0))}}
 	_, err := b.Store.Change(ctx, 0, s, c)
-	b.noError(err)
+	b.requireNoError(err)
 	b.require(b.report(b.claimOne("k"), store.Done, store.When{}), "the report was refused")
 	b.Advance(24*time.Hour - time.Second)
 	for i := range 500 { // so that the store checks for senders to forget
 		b.schedule(fmt.Sprint(i), store.After(time.Hour))
 	}
 	outcomes, err := b.Store.Change(ctx, 0, s, c)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "outcome", outcomes, []store.Outcome{store.Created})
 	b.requireAbsent("k")
 }
@@ -185,7 +185,7 @@ func testOnceAtOneTime(b *storeTest) {
 		}
 		all.Wait()
 		for j := range outs {
-			b.noError(errs[j])
+			b.requireNoError(errs[j])
 			equal(b, "outcome", outs[j], []store.Outcome{store.Created})
 		}
 	}
@@ -215,10 +215,10 @@ func testDeadlines(b *storeTest) {
 	s.Until = b.now().Add(10 * b.unit)
 	c := store.Command{Op: store.Schedule, Items: []store.Item{item("in time", b.after(100))}}
 	_, err = b.Store.Change(ctx, 0, s, c)
-	b.noError(err)
+	b.requireNoError(err)
 	b.sleep(11)
 	outcomes, err := b.Store.Change(ctx, 0, s, c)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "outcome", outcomes, []store.Outcome{store.Created})
 	// A copy of a command that was refused as too late is refused too.
 	s = withPastDeadline(b.stamp())

@@ -47,7 +47,7 @@ func testReopened(b *storeTest) {
 		b.schedule(id, b.after(0))
 	}
 	answer, err := b.Store.Do(ctx, 0, s, round)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "claimed", len(answer.Tasks), 3)
 	other := task("follows")
 	other.Record = []byte("another")
@@ -68,7 +68,7 @@ func testReopened(b *storeTest) {
 	for _, c := range b.everyCommand() {
 		x := answered{stamp: b.stamp(), command: c}
 		x.outcomes, err = b.Store.Change(ctx, 0, x.stamp, c)
-		b.noError(err)
+		b.requireNoError(err)
 		sent = append(sent, x)
 	}
 	lateStamp := b.stamp()
@@ -94,7 +94,7 @@ func testReopened(b *storeTest) {
 	}
 	for _, x := range sent {
 		outcomes, err := b.Store.Change(ctx, 0, x.stamp, x.command)
-		b.noError(err)
+		b.requireNoError(err)
 		equal(b, "an answer once more", outcomes, x.outcomes)
 		x.stamp.Number--
 		_, err = b.Store.Change(ctx, 0, x.stamp, x.command)
@@ -106,7 +106,7 @@ func testReopened(b *storeTest) {
 
 	// The leases are still valid.
 	again, err := b.Store.Do(ctx, 0, s, round)
-	b.noError(err)
+	b.requireNoError(err)
 	equal(b, "the tasks once more", again.Tasks, answer.Tasks)
 	held := make(map[string]store.Claimed)
 	for _, x := range answer.Tasks {
@@ -138,7 +138,7 @@ func testReopened(b *storeTest) {
 		select {
 		case err := <-ended:
 			b.requireError(err, store.ErrClosed)
-		case <-time.After(patience):
+		case <-time.After(maxWait):
 			b.Fatal("Wait does not end with the store")
 		}
 	}

@@ -129,7 +129,7 @@ func (b *storeTest) after(units int) store.When { return store.After(time.Durati
 func (b *storeTest) now() store.Time {
 	b.Helper()
 	now, err := b.Store.Now(ctx, 0)
-	b.noError(err)
+	b.requireNoError(err)
 	return now
 }
 
@@ -139,7 +139,7 @@ func (b *storeTest) stamp() store.Stamp {
 	return store.Stamp{Sender: fmt.Sprint("test", b.lastNumber), Number: b.lastNumber}
 }
 
-func (b *storeTest) noError(err error) {
+func (b *storeTest) requireNoError(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
@@ -178,7 +178,7 @@ func item(id string, w store.When) store.Item { return store.Item{ID: id, When: 
 func (b *storeTest) change(c store.Command) []store.Outcome {
 	b.Helper()
 	entries, err := b.Store.Change(ctx, 0, b.stamp(), c)
-	b.noError(err)
+	b.requireNoError(err)
 	return entries
 }
 
@@ -210,7 +210,7 @@ func (b *storeTest) claimRound(n int) store.Round {
 func (b *storeTest) do(r store.Round) store.Answer {
 	b.Helper()
 	a, err := b.Store.Do(ctx, 0, b.stamp(), r)
-	b.noError(err)
+	b.requireNoError(err)
 	return a
 }
 
@@ -264,7 +264,7 @@ func (b *storeTest) extend(x store.Claimed) store.Extension {
 func (b *storeTest) get(id string) store.Entry {
 	b.Helper()
 	e, err := b.Store.Get(ctx, 0, id)
-	b.noError(err)
+	b.requireNoError(err)
 	return e
 }
 
@@ -277,7 +277,7 @@ func (b *storeTest) requireAbsent(id string) {
 func (b *storeTest) stats() store.Stats {
 	b.Helper()
 	st, err := b.Store.Stats(ctx, 0)
-	b.noError(err)
+	b.requireNoError(err)
 	return st
 }
 
@@ -287,7 +287,7 @@ func (b *storeTest) listAll(f store.Filter, limit int) []store.Entry {
 	var entries []store.Entry
 	for c := (store.Cursor{}); ; {
 		p, err := b.Store.List(ctx, 0, f, c, limit)
-		b.noError(err)
+		b.requireNoError(err)
 		b.require(len(p.Entries) <= limit, "%d entries on a page of %d", len(p.Entries), limit)
 		entries = append(entries, p.Entries...)
 		if p.Next == (store.Cursor{}) {

@@ -52,7 +52,7 @@ func (s *sleeper) do(r store.Round) store.Answer {
 	s.b.Helper()
 	s.stamp.Number++
 	a, err := s.b.Store.Do(ctx, 0, s.stamp, r)
-	s.b.noError(err)
+	s.b.requireNoError(err)
 	return a
 }
 
@@ -74,7 +74,7 @@ func (s *sleeper) step() {
 func waitFor(what string, n int, s ...*sleeper) {
 	b := s[0].b
 	b.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(maxWait)
 	for quiet := 0; quiet < 5; {
 		b.require(time.Now().Before(deadline), "%s: the worker is not woken", what)
 		for _, s := range s {

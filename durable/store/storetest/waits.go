@@ -9,8 +9,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// patience is how long a test waits for an event that should come at once.
-const patience = 10 * time.Second
+// maxWait is how long a test waits for an event that should come at once.
+const maxWait = 10 * time.Second
 
 // testWait checks that a sleeping worker is woken by each event that makes a task due.
 func testWait(b *storeTest) {
@@ -25,7 +25,7 @@ func testWait(b *storeTest) {
 	// claim waits until the worker is woken and gets a task.
 	claim := func(what string) store.Claimed {
 		b.Helper()
-		timeout := time.After(patience)
+		timeout := time.After(maxWait)
 		for {
 			select {
 			case shard := <-woken:
@@ -38,39 +38,39 @@ func testWait(b *storeTest) {
 			}
 		}
 	}
-	// settle lets the worker claim until nothing wakes it.
-	settle := func() {
+	// goToSleep ignores the wake-ups so far, and checks that there is nothing to claim.
+	goToSleep := func() {
 		time.Sleep(time.Millisecond)
 		for len(woken) > 0 {
 			<-woken
 		}
 		b.claimNone()
 	}
-	settle()
+	goToSleep()
 	b.schedule("far", b.after(10_000))
-	settle()
+	goToSleep()
 	b.schedule("k", b.after(0))
 	x := claim("a task that is due at once")
-	settle()
+	goToSleep()
 	b.require(b.report(x, store.Retry, b.after(0)), "the report was refused")
 	x = claim("a retry")
-	settle()
+	goToSleep()
 	b.require(b.report(x, store.Done, b.after(0)), "the report was refused")
 	x = claim("the next run")
 	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Following)
-	settle()
+	goToSleep()
 	b.require(b.report(x, store.HandBack, b.after(0)), "the report was refused")
 	x = claim("what follows")
-	settle()
+	goToSleep()
 	b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
 	equal(b, "requeue", b.changeOne(store.Requeue, "k", b.after(0)), store.Moved)
 	x = claim("what was requeued")
-	settle()
+	goToSleep()
 	equal(b, "reschedule", b.changeOne(store.Reschedule, "far", b.after(0)), store.Moved)
 	claim("what was moved")
 	b.change(store.Command{Op: store.Pause})
 	b.require(b.report(x, store.HandBack, store.When{}), "the report was refused")
-	settle()
+	goToSleep()
 	b.change(store.Command{Op: store.Resume})
 	claim("resumed")
 
@@ -78,7 +78,7 @@ func testWait(b *storeTest) {
 	select {
 	case err := <-ended:
 		b.requireError(err, context.Canceled)
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		b.Fatal("Wait does not end with its context")
 	}
 }

@@ -66,7 +66,7 @@ func testWorkers(b *storeTest) {
 	}
 	for shard := range shards {
 		st, err := b.Store.Stats(ctx, shard)
-		b.noError(err)
+		b.requireNoError(err)
 		equal(b, "what is left", st.Pending+st.Running+st.Dead, 0)
 	}
 	b.Logf("%d leases lost", x.lost.Load())
@@ -83,7 +83,7 @@ type workerRun struct {
 
 func (x *workerRun) work(w, shards, tasks int) {
 	var numbers = make([]int64, shards)
-	deadline := time.Now().Add(4 * patience)
+	deadline := time.Now().Add(4 * maxWait)
 	for i := 0; ; i++ {
 		shard := (i + w) % shards
 		x.mu.Lock()
