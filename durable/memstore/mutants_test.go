@@ -45,7 +45,7 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"what was tried elsewhere counts", "../store/machine/change.go", "e.Due, e.Attempts, e.Crashes", "e.Due, 0, e.Crashes", "Import"},
 	{"the earlier stays", "../store/machine/change.go", "at >= oldAt", "at > oldAt", "ScheduleModes"},
 	{"a requeued run is cancelled by itself", "../store/machine/change.go", "return m.cancel(t)", "return m.cancel(m.index.Find(store.KeyOf(x.ID)))", "RequeuedRuns"},
-	{"what is asked for again is another run", "../store/machine/change.go", "t.Renew(x.Generation)\n\tm.fresh(t, at)", "m.makePending(t, at)", "Generations"},
+	{"what is asked for again is another run", "../store/machine/change.go", "t.Renew(x.Generation)\n\tm.makePending(t, at)", "m.makePending(t, at)", "Generations"},
 	{"paused is paused", "../store/machine/round.go", "if m.numbers.Paused {\n\t\tdue = nil", "if false {\n\t\tdue = nil", "PauseAndResume"},
 	{"bytes are the caller's", "../store/machine/index.go", "t.Record = bytes.Clone(t.Record)", "bytes.Clone(t.Record)", "NothingIsShared"},
 	{"a list misses nothing", "list.go", "p.Next, found = found[limit-1].Cursor", "p.Next, found = found[limit].Cursor", "List"},
@@ -66,12 +66,12 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"what was tried lasts over a restart", "reopen_test.go", "sh.Changed(t)", "t.Failures = nil\n\t\t\tsh.Changed(t)", "Reopened"},
 	{"leases last over a restart", "reopen_test.go", "sh.Changed(t)", "t.State = min(t.State, 1)\n\t\t\tsh.Changed(t)", "Reopened"},
 	{"no more run than a limit says", "../store/machine/limits.go", "r.Most = min(r.Most, int(n))", "", "LimitOfConcurrency"},
-	{"a permit comes back with its lease", "../store/machine/round.go", "m.numbers.Crashed++\n\t\tm.ends(t)", "m.numbers.Crashed++", "LimitOfConcurrency"},
+	{"a permit comes back with its lease", "../store/machine/round.go", "m.numbers.Crashed++\n\t\tm.returnPermit(t)", "m.numbers.Crashed++", "LimitOfConcurrency"},
 	{"what runs already counts", "../store/machine/limits.go", "if t.Handler == handler {", "if t.Handler == \"\" {", "LimitWhileRunning"},
 	{"no more begin than a rate says", "../store/machine/limits.go", "l.fullAt(m.now) + every\n\t}", "l.fullAt(m.now) + every/2\n\t}", "LimitOfRate"},
 	{"a worker is told when the next may begin", "../store/machine/limits.go", "next = min(next, at)", "", "LimitOfRate"},
 	{"a permit that others wait for wakes them", "../store/machine/limits.go", "a.Limited, l.Kept = true, true", "a.Limited = true", "LimitWakes"},
-	{"a permit that comes back wakes others", "../store/machine/limits.go", "l.Kept = false\n\t\t\tm.n.Wakes++", "l.Kept = false", "LimitWakes"},
+	{"a permit that comes back wakes others", "../store/machine/limits.go", "l.Kept = false\n\t\t\tm.numbers.Wakes++", "l.Kept = false", "LimitWakes"},
 	{"a closed store is closed", "memstore.go", "if s.waiters.Closed() {\n\t\treturn store.ErrClosed", "if false {\n\t\treturn store.ErrClosed", "Reopened"},
 }
 
