@@ -44,7 +44,7 @@ func TestLimit_WorkersWithDifferentSchedules(t *testing.T) {
 				defer cancel()
 				go func() { _ = st.Wait(waiting, []int{0}, func(int) { wakes.Add(1) }) }()
 				synctest.Wait()
-				require.EqualValues(t, 1, wakes.Load(), "that of Wait itself")
+				require.EqualValues(t, 1, wakes.Load(), "Wait itself must call wake once")
 				for range 5 {
 					require.Empty(t, claim())
 					require.Empty(t, claim("s"))

@@ -159,7 +159,7 @@ func TestClient_AsksTheStoreNowAndThen(t *testing.T) {
 			require.NotContains(t, got, "queue.tasks")
 			require.NotContains(t, got, "queue.late")
 		}
-		require.EqualValues(t, 3, st.n.Load(), "an error is remembered, too")
+		require.EqualValues(t, 3, st.n.Load(), "an error must be remembered too")
 		st.err.Store(nil)
 		time.Sleep(3 * time.Second)
 		require.EqualValues(t, 1, read()["queue.up"])

@@ -78,7 +78,7 @@ func TestNote_KeepsTheLatest(t *testing.T) {
 	for i := range 25 {
 		before := len(f)
 		longer := Note(f, Failure{Attempt: i, Text: strings.Repeat("ü", i*20)})
-		require.Len(t, f, before, "it was changed")
+		require.Len(t, f, before, "Note changed its argument")
 		f = longer
 	}
 	require.Len(t, f, MaxFailures)
