@@ -28,9 +28,9 @@ func invalidf(format string, args ...any) error {
 
 // A Request is the HTTP request to send when a task is due.
 type Request struct {
-	URL     string            // http or https, with a host; escaped, so without blanks
+	URL     string            // http or https, with a host; special characters must be escaped
 	Method  string            // POST if it is empty; not CONNECT
-	Headers map[string]string // Host sets the request's host; headers that the package sets are refused
+	Headers map[string]string // Host sets the request's host; headers that Handle sets are not allowed
 	Body    []byte
 }
 

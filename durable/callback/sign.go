@@ -28,8 +28,8 @@ const (
 	headerSignature = "Webhook-Signature"
 )
 
-// DefaultTolerance is the recommended tolerance for [Verify]: how much the time of a
-// signature may differ from the receiver's clock.
+// DefaultTolerance is a tolerance for [Verify] that suits most receivers: how much the
+// time of a signature may differ from the receiver's clock.
 const DefaultTolerance = 5 * time.Minute
 
 // MaxBody is the largest body that [Verify] reads, in bytes. A task cannot hold a body

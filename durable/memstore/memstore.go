@@ -18,8 +18,8 @@ const DefaultShards = 1
 // A Store keeps tasks in memory. Make one with [New].
 type Store struct {
 	clock   clock.Clock
-	wall    clock.Wall // nil if Now of the clock is the time of day too
-	started time.Time
+	wall    clock.Wall // nil if clock.Now is the time of day too
+	started time.Time  // Moment.Steady counts from then
 	shards  []*shard
 	// wallCanChange says whether the wall clock can be set.
 	wallCanChange bool
@@ -158,6 +158,6 @@ func (s *Store) checkOpen(ctx context.Context) error {
 func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	return store.Health{
 		Store:    "memory of this process",
-		Warnings: []string{"tasks are kept in memory, and are gone with the process"},
+		Warnings: []string{"tasks are kept in memory, and are lost when the process ends"},
 	}, s.checkOpen(ctx)
 }

@@ -82,8 +82,8 @@ func commandStats(c *durable.Client) []durable.CommandStats {
 
 // A clientSample is the numbers of a Client at one time.
 type clientSample struct {
-	store    *durable.Stats // the latest answer of the store; nil if the store does not answer
-	age      time.Duration  // of queue
+	store    *durable.Stats // nil if the store did not answer
+	age      time.Duration  // of the numbers in store
 	commands []durable.CommandStats
 }
 

@@ -22,13 +22,13 @@ func Worker(name string, w *durable.Worker) observe.Source {
 	})
 }
 
-func deadNotes(w *durable.Worker) (all []metric.Note) {
+func deadNotes(w *durable.Worker) (notes []metric.Note) {
 	for _, d := range w.RecentDead() {
-		all = append(all, metric.Note{
+		notes = append(notes, metric.Note{
 			When: d.When, What: fmt.Sprintf("%s, key %.80q, attempt %d", d.Handler, d.Key, d.Attempt), Text: d.Error,
 		})
 	}
-	return all
+	return notes
 }
 
 // A workerSample is the numbers of a Worker at one time.

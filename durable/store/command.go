@@ -5,15 +5,15 @@ import "fmt"
 // A Command changes tasks for a client.
 type Command struct {
 	Op    Op
-	Keep  Keep   // of Schedule
-	Items []Item // from 1 to MaxBatch; none with Pause and Resume
+	Keep  Keep   // for Schedule
+	Items []Item // from 1 to MaxBatch, or none for Pause and Resume
 }
 
 // An Item is one task of a command.
 type Item struct {
 	ID   string
-	When When // of Schedule, Reschedule and Requeue
-	Task Task // of Schedule, with the same ID
+	When When // for Schedule, Reschedule and Requeue
+	Task Task // for Schedule, with the same ID
 	// Generation is for Reschedule and Requeue: the generation of the requested run,
 	// see [GenerationSize]. If it is empty, the task keeps its own.
 	Generation string

@@ -6,7 +6,7 @@ import "time"
 // a claim. Each part may be empty.
 type Round struct {
 	Reports []Report
-	Extend  []Lease
+	Extend  []Lease // leases that must last for their full duration again
 	Claim   Claim
 	// Lease is the duration of the leases that the round extends or gives. It must be
 	// positive.
@@ -91,8 +91,8 @@ type Claim struct {
 	// Max tasks.
 	Rooms    []Room
 	Suspects Suspects
-	// Full and Pass wake other workers for due tasks that the claim does not get: Full
-	// for tasks beyond Max, Pass for tasks beyond Rooms.
+	// Full and Pass ask the store to wake other workers for due tasks that the claim
+	// does not get: Full for tasks beyond Max, Pass also for tasks beyond Rooms.
 	Full, Pass bool
 }
 

@@ -68,9 +68,9 @@ const Never = store.Time(math.MaxInt64)
 // Numbers are the counters and settings of a shard. All processes that use the shard
 // share them.
 type Numbers struct {
-	Pending, Running, Dead, Past int64
+	Pending, Running, Dead, Past int64 // the number of tasks in each State
 	store.Counters
-	Limits int64 // the number of handlers that have a limit
+	Limits int64 // how many handlers have a limit
 	Paused bool
 	Fence  int64 // the latest token
 
@@ -125,7 +125,7 @@ func (c *Claim) Knows(handler, schedule string) bool {
 type Kind struct {
 	Handler, Schedule string
 	Tasks             int64
-	First             store.Time // when the oldest was due
+	First             store.Time // when the oldest of the tasks was due
 }
 
 // Copy returns a copy of a task, including its record.

@@ -10,8 +10,8 @@ import (
 // JSON.
 type Limit struct {
 	store.Limit
-	Running int64      // tasks of the handler that run
-	Full    store.Time // from when on a full burst may be claimed at once
+	Running int64      // Running tasks of the handler
+	Full    store.Time // the time from which a full burst may be claimed at once
 	// Kept is set while Concurrency holds back a due task. Meanwhile, a new task of the
 	// handler wakes no worker. The workers are woken when a running task ends.
 	Kept bool
