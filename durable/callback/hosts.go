@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// hosts limits the concurrent requests to each host, so that a host that does not
-// answer cannot use all places of a worker.
+// hosts limits the concurrent requests to each host. Otherwise a host that does not
+// answer could use all places of a worker.
 //
 // The limit of a host starts at startLimit. Each response raises it by 1, up to
 // maxLimit. Each request without a response halves it, down to 1. The same number of

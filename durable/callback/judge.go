@@ -55,8 +55,8 @@ func retryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
 // maxRetryAfter is the longest delay that a Retry-After header can ask for.
 const maxRetryAfter = time.Hour
 
-// addJitter limits a delay to maxRetryAfter. Then it lengthens the delay at random, by
-// up to a tenth and 10ms more, so that tasks do not all return at the same time.
+// addJitter limits a delay to maxRetryAfter. Then it adds a random time, up to a tenth
+// of the delay and 10ms, so that tasks do not all return together.
 func addJitter(d time.Duration) time.Duration {
 	d = min(d, maxRetryAfter)
 	return d + rand.N(d/10+10*time.Millisecond)

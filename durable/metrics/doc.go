@@ -1,5 +1,5 @@
-// Package metrics exports the numbers of durable Clients and Workers to Prometheus,
-// OpenTelemetry, expvar and the debug page, through the exporters of package observe.
+// Package metrics exports the numbers of durable Clients and Workers, through the
+// exporters of package observe: Prometheus, OpenTelemetry, expvar and the debug page.
 //
 // # Usage
 //
@@ -14,8 +14,8 @@
 // # Cost of a scrape
 //
 // A scrape calls [durable.Client.Stats] if the numbers of the last call are older than
-// [WithMaxAge]. It waits up to 5 seconds for the store. After a timeout, later scrapes do
-// not wait until it is time for the next call.
+// [WithMaxAge]. It waits up to 5 seconds for the store. After a timeout, later scrapes
+// do not wait until it is time for the next call.
 //
 // All other metrics are in memory, and cost O(n log n) for n handlers.
 //

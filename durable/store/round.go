@@ -73,8 +73,8 @@ const (
 	Dropped
 )
 
-// A Claim requests up to Max due tasks whose handler is one of Handlers, and whose
-// schedule, if there is one, is one of Schedules. Tasks that have been due longest come
+// A Claim requests up to Max due tasks. Their handler must be one of Handlers. Their
+// schedule, if any, must be one of Schedules. Tasks that have been due longest come
 // first. Rooms, Suspects and the handlers' [Limit] may exclude some. Each task gets a
 // lease and a token.
 //

@@ -6,8 +6,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A worker never gets a task whose handler or schedule it does not name, and such a
-// task does not delay other tasks.
+// A worker never gets a task whose handler or schedule it does not name. Such a task
+// does not delay other tasks.
 func testUnknown(b *storeTest) {
 	schedule := func(id, handler, schedule string, at store.Time) {
 		t := store.Task{ID: id, Handler: handler, Schedule: schedule}

@@ -111,8 +111,8 @@ func (m *model) randomReport(others []store.Report) (store.Report, bool) {
 	}
 	x.End = []store.End{store.Done, store.Done, store.Retry, store.Failed, store.HandBack, store.Dropped}[m.rng.IntN(6)]
 	// Often let a run fail whose task already has a dead letter.
-	hasDeadLetter := m.tasks[store.DeadID(h.ID)] != nil && m.rng.IntN(2) == 0
-	if hasDeadLetter {
+	failsAgain := m.tasks[store.DeadID(h.ID)] != nil && m.rng.IntN(2) == 0
+	if failsAgain {
 		x.End = store.Failed
 	}
 	x.Keep = m.rng.IntN(4) > 0
@@ -122,7 +122,7 @@ func (m *model) randomReport(others []store.Report) (store.Report, bool) {
 	if store.IsSingle(h.ID) && x.End != store.Retry && x.End != store.HandBack {
 		return x, true // the task does not repeat
 	}
-	if hasDeadLetter || x.End == store.Retry || m.rng.IntN(3) == 0 {
+	if failsAgain || x.End == store.Retry || m.rng.IntN(3) == 0 {
 		x.Next, _ = m.randomWhen()
 	}
 	return x, true
@@ -274,7 +274,7 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 	for i, x := range a.Tasks {
 		m.require(i < r.Claim.Max, "claimed %d tasks of %d", len(a.Tasks), r.Claim.Max)
 		t := m.tasks[x.ID]
-		at := room.oldestAt(due)
+		at := room.oldestDue(due)
 		m.require(t != nil && t.State == store.Pending && slices.Contains(room.candidates(due), t) && t.At == at, "claimed %+v, of %+v; the oldest is of %v", x, t, at)
 		room.take(t)
 		due = slices.DeleteFunc(due, func(u *modelTask) bool { return u == t })
@@ -294,7 +294,7 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 			m.counts["claimed with rooms"]++
 		}
 	}
-	if room.oldestAt(due) > 0 {
+	if room.oldestDue(due) > 0 {
 		equal(m.storeTest, "tasks claimed", len(a.Tasks), r.Claim.Max)
 		equal(m.storeTest, "next, with more that is due", a.Next, 0)
 	} else if len(due) > 0 && r.Claim.Suspects == store.NoSuspect {

@@ -49,9 +49,9 @@ func testReopened(b *storeTest) {
 	answer, err := b.Store.Do(ctx, 0, s, round)
 	b.requireNoError(err)
 	equal(b, "claimed", len(answer.Tasks), 3)
-	other := task("follows")
-	other.Record = []byte("another")
-	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "follows", When: b.after(50), Task: other}}})
+	replacement := task("follows")
+	replacement.Record = []byte("another")
+	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "follows", When: b.after(50), Task: replacement}}})
 	equal(b, "cancel", b.changeOne(store.Cancel, "stops", store.When{}), store.Stopping)
 	b.schedule("fails", b.after(0))
 	x := b.claimOne("fails")
@@ -131,12 +131,12 @@ func testReopened(b *storeTest) {
 	b.require(b.report(y, store.Done, store.When{}), "the report was refused")
 
 	// Expired leases end, and Wait returns when the store closes.
-	ended := make(chan error, 1)
-	go func(st store.Store) { ended <- st.Wait(ctx, []int{0}, func(int) {}) }(b.Store)
+	waitErr := make(chan error, 1)
+	go func(st store.Store) { waitErr <- st.Wait(ctx, []int{0}, func(int) {}) }(b.Store)
 	oldStore := b.Store
 	if b.reopen(); b.Store != oldStore {
 		select {
-		case err := <-ended:
+		case err := <-waitErr:
 			b.requireError(err, store.ErrClosed)
 		case <-time.After(maxWait):
 			b.Fatal("Wait does not end with the store")

@@ -159,8 +159,8 @@ func (x *modelRoom) candidates(due []*modelTask) (chosen []*modelTask) {
 	return chosen
 }
 
-// oldestAt returns when the next task was due, or 0 if there is none.
-func (x *modelRoom) oldestAt(due []*modelTask) (at store.Time) {
+// oldestDue returns when the next task was due, or 0 if there is none.
+func (x *modelRoom) oldestDue(due []*modelTask) (at store.Time) {
 	for _, t := range x.candidates(due) {
 		if at == 0 || t.At < at {
 			at = t.At

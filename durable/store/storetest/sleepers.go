@@ -12,12 +12,12 @@ import (
 // A sleeper is a worker that claims when it is woken, or when the answer to its last
 // claim told it to. Workers of package durable do the same.
 type sleeper struct {
-	b        *storeTest
-	handlers []string
-	stamp    store.Stamp
-	woken    chan struct{}
-	at       store.Time // when the sleeper claims next; zero: when it is woken
-	claimed  int        // tasks that the sleeper has claimed
+	b         *storeTest
+	handlers  []string
+	stamp     store.Stamp
+	woken     chan struct{}
+	nextClaim store.Time // zero if only a wake-up makes the sleeper claim
+	claimed   int        // tasks that the sleeper has claimed
 }
 
 // sleeper starts a sleeper. The returned function ends it.
@@ -42,8 +42,8 @@ func (s *sleeper) claim(n int) {
 	r := s.b.claimRound(n)
 	r.Claim.Handlers, r.Lease = s.handlers, time.Hour
 	a := s.do(r)
-	if s.at = 0; a.Next >= 0 {
-		s.at = a.Now.Add(a.Next)
+	if s.nextClaim = 0; a.Next >= 0 {
+		s.nextClaim = a.Now.Add(a.Next)
 	}
 	s.claimed += len(a.Tasks)
 }
@@ -62,7 +62,7 @@ func (s *sleeper) step() {
 	select {
 	case <-s.woken:
 	default:
-		if s.at == 0 || s.b.now() < s.at {
+		if s.nextClaim == 0 || s.b.now() < s.nextClaim {
 			return
 		}
 	}
@@ -114,11 +114,11 @@ func testSleepers(b *storeTest) {
 		n := other.claimed
 		other.claim(1)
 		equal(b, "claimed", other.claimed, n+1)
-		b.require(other.at != 0 && other.at <= b.now(), "Next is not 0, but a due task is left")
+		b.require(other.nextClaim != 0 && other.nextClaim <= b.now(), "Next is not 0, but a due task is left")
 	}
 	otherClaimsRest := func(n int) {
 		b.Helper()
-		other.at = b.now()
+		other.nextClaim = b.now()
 		waitFor("what is left", n, other)
 	}
 

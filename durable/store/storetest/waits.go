@@ -20,8 +20,8 @@ func testWait(b *storeTest) {
 	waiting, end := context.WithCancel(ctx)
 	defer end()
 	woken := make(chan int, 1000)
-	ended := make(chan error, 1)
-	go func() { ended <- b.Store.Wait(waiting, []int{0}, func(shard int) { woken <- shard }) }()
+	waitErr := make(chan error, 1)
+	go func() { waitErr <- b.Store.Wait(waiting, []int{0}, func(shard int) { woken <- shard }) }()
 	// claim waits until the worker is woken and gets a task.
 	claim := func(what string) store.Claimed {
 		b.Helper()
@@ -76,7 +76,7 @@ func testWait(b *storeTest) {
 
 	end()
 	select {
-	case err := <-ended:
+	case err := <-waitErr:
 		b.requireError(err, context.Canceled)
 	case <-time.After(maxWait):
 		b.Fatal("Wait does not end with its context")

@@ -17,7 +17,7 @@ import (
 func testWorkers(b *storeTest) {
 	const clients, each, workers = 8, 50, 6
 	shards := b.Store.Shards()
-	x := &workerRun{storeTest: b, lastToken: make(map[string]int64), done: make(map[string]int)}
+	x := &workerRun{storeTest: b, lastToken: make(map[string]int64), timesDone: make(map[string]int)}
 	record := func(id string) []byte { return bytes.Repeat([]byte(id+" "), 20) }
 	var clock, all sync.WaitGroup
 	for c := range clients {
@@ -57,11 +57,11 @@ func testWorkers(b *storeTest) {
 	if b.Failed() {
 		return
 	}
-	equal(b, "tasks done", len(x.done), clients*each)
-	for id, n := range x.done {
+	equal(b, "tasks done", len(x.timesDone), clients*each)
+	for id, n := range x.timesDone {
 		equal(b, id+" was done", n, 1)
 	}
-	for _, c := range x.got {
+	for _, c := range x.claimed {
 		b.require(bytes.Equal(c.Record, record(c.ID)), "the record of %s is %.40q", c.ID, c.Record)
 	}
 	for shard := range shards {
@@ -69,16 +69,16 @@ func testWorkers(b *storeTest) {
 		b.requireNoError(err)
 		equal(b, "what is left", st.Pending+st.Running+st.Dead, 0)
 	}
-	b.Logf("%d leases lost", x.lost.Load())
+	b.Logf("%d leases lost", x.lostLeases.Load())
 }
 
 type workerRun struct {
 	*storeTest
-	lost      atomic.Int64
-	mu        sync.Mutex
-	lastToken map[string]int64 // the latest token of each task
-	done      map[string]int
-	got       []store.Claimed
+	lostLeases atomic.Int64
+	mu         sync.Mutex
+	lastToken  map[string]int64 // the latest token of each task
+	timesDone  map[string]int
+	claimed    []store.Claimed
 }
 
 func (x *workerRun) work(w, shards, tasks int) {
@@ -87,7 +87,7 @@ func (x *workerRun) work(w, shards, tasks int) {
 	for i := 0; ; i++ {
 		shard := (i + w) % shards
 		x.mu.Lock()
-		n := len(x.done)
+		n := len(x.timesDone)
 		x.mu.Unlock()
 		if n == tasks || x.Failed() {
 			return
@@ -118,7 +118,7 @@ func (x *workerRun) work(w, shards, tasks int) {
 				x.Errorf("%s has the token %d after %d", c.ID, c.Token, x.lastToken[c.ID])
 			}
 			x.lastToken[c.ID] = max(x.lastToken[c.ID], c.Token)
-			x.got = append(x.got, c)
+			x.claimed = append(x.claimed, c)
 			x.mu.Unlock()
 			if c.Due > a.Now {
 				x.Errorf("%s is early by %v", c.ID, c.Due.Sub(a.Now))
@@ -126,7 +126,7 @@ func (x *workerRun) work(w, shards, tasks int) {
 			report := store.Report{Lease: leaseOf(c), End: store.Done, Due: c.Due}
 			switch rand.IntN(10) {
 			case 0: // a crash
-				x.lost.Add(1)
+				x.lostLeases.Add(1)
 				continue
 			case 1:
 				report.End, report.Next = store.Retry, store.After(0)
@@ -141,9 +141,9 @@ func (x *workerRun) work(w, shards, tasks int) {
 		x.mu.Lock()
 		for i, receipt := range a.Receipts {
 			if receipt == store.Refused {
-				x.lost.Add(1)
+				x.lostLeases.Add(1)
 			} else if r.Reports[i].End == store.Done {
-				x.done[r.Reports[i].ID]++
+				x.timesDone[r.Reports[i].ID]++
 			}
 		}
 		x.mu.Unlock()
