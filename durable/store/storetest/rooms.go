@@ -159,7 +159,7 @@ func (x *modelRoom) candidates(due []*modelTask) (chosen []*modelTask) {
 	return chosen
 }
 
-// oldestDue returns when the next task was due, or 0 if there is none.
+// oldestDue returns when the oldest candidate was due, or 0 if there is none.
 func (x *modelRoom) oldestDue(due []*modelTask) (at store.Time) {
 	for _, t := range x.candidates(due) {
 		if at == 0 || t.At < at {
