@@ -13,8 +13,8 @@ const million = 1_000_000
 
 func forget(*int, time.Time) {}
 
-// millionWatched returns a Monitor that watches a million things with timeouts as servers
-// use them, and the entries in random order.
+// millionWatched returns a Monitor that watches a million things, and their entries in
+// random order.
 func millionWatched(b *testing.B) (*idle.Monitor[*int], []*idle.Entry[*int]) {
 	m := idle.New(forget)
 	es := make([]*idle.Entry[*int], million)
@@ -40,9 +40,9 @@ func millionTimers(b *testing.B) []*time.Timer {
 	return ts
 }
 
-// BenchmarkTouch measures one heartbeat: of an entry in the cache (n=1), or of a random
-// one of a million. touchAt gets the time from the caller. touch reads the clock, as
-// time.Timer.Reset does.
+// BenchmarkTouch measures one touch. With n=1 the entry is in the CPU's cache. With n=1M
+// it is one of a million, chosen at random. touchAt gets the time from the caller. touch
+// reads the clock, as time.Timer.Reset does.
 func BenchmarkTouch(b *testing.B) {
 	b.Run("impl=touchAt/n=1", func(b *testing.B) {
 		m := idle.New(forget)
@@ -108,7 +108,8 @@ func BenchmarkTouch(b *testing.B) {
 	})
 }
 
-// BenchmarkWatchStop measures a Watch and a Stop, beside a million other entries.
+// BenchmarkWatchStop measures a Watch and a Stop while a million other entries are
+// watched.
 func BenchmarkWatchStop(b *testing.B) {
 	b.Run("impl=idle/n=1M", func(b *testing.B) {
 		m, _ := millionWatched(b)
@@ -127,8 +128,8 @@ func BenchmarkWatchStop(b *testing.B) {
 	})
 }
 
-// BenchmarkMemory reports the bytes for each of a million watched things: an Entry with
-// the user's pointer, or a closure and a timer.
+// BenchmarkMemory reports the bytes per watched thing: an Entry with the user's pointer,
+// or a closure and a timer.
 func BenchmarkMemory(b *testing.B) {
 	heap := func() uint64 {
 		runtime.GC()

@@ -36,9 +36,9 @@ func TestMonitor_ClosedInABubbleAndAgainOutside(t *testing.T) {
 	}
 }
 
-// An entry may be used on both sides of a bubble's border, like a timer of package time:
-// a lease in a global variable, a connection in a pool. A touch from the other side
-// counts, although its time is unknown.
+// An entry that was made outside a bubble may be used inside, and the other way round.
+// An example is a lease in a global variable. A touch across the border counts, although
+// its time is unknown.
 func TestMonitor_WatchesCrossTheBordersOfBubbles(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	evicted := make(chan string, 10)

@@ -12,32 +12,31 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A Conn is a connection that is closed when it has neither read nor written for a
-// timeout. A pending Read or Write then returns [ErrIdle]. A [Listener] or [Conns.Wrap]
-// makes a Conn.
+// A Conn is a connection that is closed when it has neither read nor written for its
+// timeout. A pending Read or Write then returns [ErrIdle]. Make a Conn with a [Listener]
+// or [Conns.Wrap].
 //
-// A Read counts as activity when it returns some bytes. A Write or a copy is done in
-// pieces of at most 64 KiB, and counts as activity each time that the operating system
-// has accepted a whole piece. So a peer must accept at least 64 KiB of a long Write
-// within each timeout. Otherwise the connection counts as idle although bytes flow. Bytes
-// that the peer sends count when they are read.
+// A Read counts as activity when it returns some bytes. A Write or a copy is split into
+// pieces of at most 64 KiB. Each piece counts as activity when the operating system has
+// accepted it. So during a long Write, the peer must accept 64 KiB within each timeout.
+// Otherwise the connection is closed although bytes flow.
 //
 // Deadlines are those of the underlying connection. A Conn has the methods of
-// [*net.TCPConn] and [*net.UnixConn] that code looks for with type assertions. If the
-// underlying connection lacks such a method, it returns [errors.ErrUnsupported].
-// [io.Copy] to or from a Conn uses sendfile and splice as it would without the Conn.
+// [*net.TCPConn] and [*net.UnixConn] that programs look for with type assertions. Such a
+// method returns [errors.ErrUnsupported] if the underlying connection lacks it. [io.Copy]
+// uses sendfile and splice as with the underlying connection.
 type Conn struct {
-	under net.Conn
+	inner net.Conn
 	conns *Conns
 
 	entry atomic.Pointer[Entry[*Conn]] // written under mu
-	// evicted is set before the connection is closed for being idle.
+	// evicted is set just before the connection is closed for being idle.
 	evicted atomic.Bool
-	// writing is held by Write, so that no other Write comes between its pieces.
+	// Write holds writing, so that the pieces of two Writes do not mix.
 	writing sync.Mutex
 
 	mu sync.Mutex
-	// All below is guarded by mu.
+	// mu guards the fields below.
 
 	timeout time.Duration
 	closed  bool // by Close or by an eviction
@@ -45,8 +44,9 @@ type Conn struct {
 
 // watch starts watching the connection, unless it is closed.
 func (c *Conn) watch() error {
-	// Hold the lock until the entry is stored. If the entry falls due before that and
-	// onIdle refuses the eviction, idled stores its new entry after this one.
+	// Hold the lock until the entry is stored. The entry may fall due before that, and
+	// onIdle may refuse the eviction. Then handleIdle calls watch again, and the newer
+	// entry must be stored last.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -59,8 +59,8 @@ func (c *Conn) watch() error {
 	return err
 }
 
-// idled is called by the Monitor when the connection has been found idle.
-func (c *Conn) idled(since time.Time) {
+// handleIdle is the Monitor's callback: the connection is idle.
+func (c *Conn) handleIdle(since time.Time) {
 	c.mu.Lock() // waits for watch to store the entry
 	closed := c.closed
 	c.mu.Unlock()
@@ -79,7 +79,7 @@ func (c *Conn) idled(since time.Time) {
 	if evict {
 		return
 	}
-	c.conns.count(func(n *ConnsStats) { n.Refused++ })
+	c.conns.updateStats(func(s *ConnsStats) { s.Refused++ })
 	if c.watch() != nil {
 		c.conns.monitor.addLeftover(&c.entry.Load().entry) // the Conns was closed
 	}
@@ -88,15 +88,15 @@ func (c *Conn) idled(since time.Time) {
 // evict closes an idle connection, unless it is already closed.
 func (c *Conn) evict() {
 	c.mu.Lock()
-	first := !c.closed
+	wasOpen := !c.closed
 	c.closed = true
-	if first {
+	if wasOpen {
 		c.evicted.Store(true)
 	}
 	c.mu.Unlock()
-	if first {
-		c.conns.count(func(n *ConnsStats) { n.Evicted++; n.Open-- })
-		c.under.Close()
+	if wasOpen {
+		c.conns.updateStats(func(s *ConnsStats) { s.Evicted++; s.Open-- })
+		c.inner.Close()
 	}
 }
 
@@ -104,32 +104,32 @@ func (c *Conn) evict() {
 func (c *Conn) Close() error {
 	c.conn()
 	c.mu.Lock()
-	first := !c.closed
+	wasOpen := !c.closed
 	c.closed = true
-	if first {
+	if wasOpen {
 		c.entry.Load().Stop()
 	}
 	c.mu.Unlock()
-	if first {
-		c.conns.count(func(n *ConnsStats) { n.Closed++; n.Open-- })
+	if wasOpen {
+		c.conns.updateStats(func(s *ConnsStats) { s.Closed++; s.Open-- })
 	}
-	return c.explain("close", c.under.Close())
+	return c.asErrIdle("close", c.inner.Close())
 }
 
-// conn returns the underlying connection.
+// conn returns the underlying connection. It panics if c is a zero Conn.
 func (c *Conn) conn() net.Conn {
-	if c.under == nil {
+	if c.inner == nil {
 		panic("idle: a Conn that was not made by Conns.Wrap or a Listener")
 	}
-	return c.under
+	return c.inner
 }
 
 // touch records activity.
 func (c *Conn) touch() { c.entry.Load().Touch() }
 
-// explain returns ErrIdle instead of an error that our closing of the connection has
-// caused.
-func (c *Conn) explain(op string, err error) error {
+// asErrIdle returns ErrIdle if the reason for err is that the connection was closed for
+// being idle. Otherwise it returns err.
+func (c *Conn) asErrIdle(op string, err error) error {
 	if err == nil || !c.evicted.Load() || !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrClosedPipe) {
 		return err
 	}
@@ -142,16 +142,16 @@ func (c *Conn) Read(b []byte) (int, error) {
 	if n > 0 {
 		c.touch()
 	}
-	return n, c.explain("read", err)
+	return n, c.asErrIdle("read", err)
 }
 
-// pieceSize is the largest piece of a Write or a copy. A larger piece would save a few
-// percent of a copy's CPU, but count slow peers as idle.
+// pieceSize is the size of the largest piece of a Write or a copy. Larger pieces would
+// save a few percent of a copy's CPU, but then slower peers would count as idle.
 const pieceSize = 64 << 10
 
-// Write writes to the connection. If the network is tcp, unix or pipe, Write splits b
-// into pieces of 64 KiB, and each piece counts as activity once it is written. On other
-// networks b may be a message: Write does not split it, and counts it when it is written.
+// Write writes to the connection. On the networks tcp, unix and pipe, Write splits b into
+// pieces of 64 KiB, and each written piece counts as activity. On other networks Write
+// does not split b, because b may be a message.
 func (c *Conn) Write(b []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -167,14 +167,13 @@ func (c *Conn) Write(b []byte) (int, error) {
 			c.touch()
 		}
 		if err != nil || written == len(b) {
-			return written, c.explain("write", err)
+			return written, c.asErrIdle("write", err)
 		}
 	}
 }
 
-// SetTimeout changes how long the connection may be silent, counted from its last
-// activity: a shorter timeout may close the connection at once. SetTimeout panics if
-// timeout is not positive.
+// SetTimeout changes the timeout, which counts from the last activity. So a shorter
+// timeout may close the connection at once. SetTimeout panics if timeout is not positive.
 func (c *Conn) SetTimeout(timeout time.Duration) {
 	c.conn()
 	checkTimeout("SetTimeout", timeout)
@@ -201,23 +200,23 @@ func (c *Conn) LocalAddr() net.Addr { return c.conn().LocalAddr() }
 func (c *Conn) RemoteAddr() net.Addr { return c.conn().RemoteAddr() }
 
 // SetDeadline sets the read and write deadlines of the underlying connection.
-func (c *Conn) SetDeadline(t time.Time) error { return c.explain("set", c.conn().SetDeadline(t)) }
+func (c *Conn) SetDeadline(t time.Time) error { return c.asErrIdle("set", c.conn().SetDeadline(t)) }
 
 // SetReadDeadline sets the read deadline of the underlying connection.
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	return c.explain("set", c.conn().SetReadDeadline(t))
+	return c.asErrIdle("set", c.conn().SetReadDeadline(t))
 }
 
 // SetWriteDeadline sets the write deadline of the underlying connection.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
-	return c.explain("set", c.conn().SetWriteDeadline(t))
+	return c.asErrIdle("set", c.conn().SetWriteDeadline(t))
 }
 
 // CloseRead shuts down the reading side. The connection is still watched: writes count as
 // activity.
 func (c *Conn) CloseRead() error {
 	if u, ok := c.conn().(interface{ CloseRead() error }); ok {
-		return c.explain("close", u.CloseRead())
+		return c.asErrIdle("close", u.CloseRead())
 	}
 	return unsupported("CloseRead", c.conn())
 }
@@ -226,16 +225,13 @@ func (c *Conn) CloseRead() error {
 // connection is still watched: reads count as activity.
 func (c *Conn) CloseWrite() error {
 	if u, ok := c.conn().(interface{ CloseWrite() error }); ok {
-		return c.explain("close", u.CloseWrite())
+		return c.asErrIdle("close", u.CloseWrite())
 	}
 	return unsupported("CloseWrite", c.conn())
 }
 
-// SyscallConn returns access to the file descriptor. A successful Read or Write through
-// it counts as activity.
-//
-// A copy from a file goes through ReadFrom, which uses sendfile. Package os does not
-// bypass the Conn by using SyscallConn itself.
+// SyscallConn returns access to the file descriptor. A Read or Write of the returned
+// RawConn counts as activity when it succeeds.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	sc, ok := c.conn().(syscall.Conn)
 	if !ok {
@@ -243,37 +239,37 @@ func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	}
 	rc, err := sc.SyscallConn()
 	if err != nil {
-		return nil, c.explain("raw-control", err)
+		return nil, c.asErrIdle("raw-control", err)
 	}
 	return rawConn{rc, c}, nil
 }
 
-func unsupported(method string, under net.Conn) error {
-	return fmt.Errorf("idle: %s on a %T: %w", method, under, errors.ErrUnsupported)
+func unsupported(method string, inner net.Conn) error {
+	return fmt.Errorf("idle: %s on a %T: %w", method, inner, errors.ErrUnsupported)
 }
 
 type rawConn struct {
 	syscall.RawConn
-	c *Conn
+	conn *Conn
 }
 
 func (r rawConn) Read(f func(fd uintptr) (done bool)) error {
-	return r.c.explain("raw-read", r.RawConn.Read(r.touching(f)))
+	return r.conn.asErrIdle("raw-read", r.RawConn.Read(r.touchAfter(f)))
 }
 
 func (r rawConn) Write(f func(fd uintptr) (done bool)) error {
-	return r.c.explain("raw-write", r.RawConn.Write(r.touching(f)))
+	return r.conn.asErrIdle("raw-write", r.RawConn.Write(r.touchAfter(f)))
 }
 
 func (r rawConn) Control(f func(fd uintptr)) error {
-	return r.c.explain("raw-control", r.RawConn.Control(f))
+	return r.conn.asErrIdle("raw-control", r.RawConn.Control(f))
 }
 
-func (r rawConn) touching(f func(fd uintptr) bool) func(fd uintptr) bool {
+func (r rawConn) touchAfter(f func(fd uintptr) bool) func(fd uintptr) bool {
 	return func(fd uintptr) bool {
 		done := f(fd)
 		if done {
-			r.c.touch()
+			r.conn.touch()
 		}
 		return done
 	}

@@ -31,18 +31,18 @@ func pipe(t testing.TB, cs *idle.Conns) (*idle.Conn, net.Conn) {
 	return c, far
 }
 
-// end requires that no connection is open, and that no goroutine remains.
+// end shuts cs down. It requires that the counts agree and that all open connections are
+// left over.
 func end(t testing.TB, cs *idle.Conns) {
 	t.Helper()
-	// Shutdown waits for evictions, which are counted after the connection has been
-	// closed.
+	// Shutdown waits for callbacks, which may still change the counts.
 	require.NoError(t, cs.Shutdown(context.Background()))
 	st := cs.Stats()
 	require.Equal(t, st.Wrapped, st.Evicted+st.Closed+uint64(st.Open), "%+v", st)
 	require.Len(t, openAfterClose(cs), st.Open)
 }
 
-// idleError requires that err is ErrIdle, in a net.OpError.
+// idleError requires that err is a net.OpError that wraps ErrIdle.
 func idleError(t testing.TB, op string, err error) {
 	t.Helper()
 	require.ErrorIs(t, err, idle.ErrIdle)
@@ -106,8 +106,8 @@ func TestConn_ReadsAndWritesAreActivity(t *testing.T) {
 	})
 }
 
-// A long Write counts as activity as long as the peer accepts bytes, and not when the
-// peer accepts none.
+// A long Write counts as activity while the peer accepts bytes. When the peer accepts no
+// more, the connection is closed.
 func TestConnWrite_ToASlowPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cs := idle.NewConns(30*time.Second, idle.WithSlack(0))
@@ -143,7 +143,7 @@ func TestConnWrite_ToASlowPeer(t *testing.T) {
 	})
 }
 
-// messages is a connection of a given network that records the lengths of its writes.
+// messages is a connection that records the lengths of its writes.
 type messages struct {
 	net.Conn
 	network string
@@ -162,8 +162,8 @@ func (r *messages) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// If a Write is a message, it must not be split.
-func TestConnWrite_CutsOnlyStreams(t *testing.T) {
+// A Write is split only on networks without message boundaries.
+func TestConnWrite_SplitsOnlyStreams(t *testing.T) {
 	cs := idle.NewConns(time.Hour)
 	defer cs.Close()
 	const piece, size = 64 << 10, 100_000
@@ -185,7 +185,7 @@ func TestConnWrite_CutsOnlyStreams(t *testing.T) {
 	}
 }
 
-// A message is written as one message.
+// On the network unixpacket, a Write is sent as one message.
 func TestConnWrite_Unixpacket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unixpacket", path)
@@ -264,9 +264,9 @@ func TestConn_EvictionRefused(t *testing.T) {
 	})
 }
 
-// If the callback refuses an eviction while the Conns is being closed, TakeLeftover
-// returns the connection like others.
-func TestConn_KeptWhileTheWatchingEnds(t *testing.T) {
+// If the callback refuses an eviction after Close of the Conns, TakeLeftover returns the
+// connection.
+func TestConn_RefusedAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
 		cs := idle.NewConns(time.Second, idle.WithOnIdle(func(*idle.Conn, time.Time) bool {
@@ -306,8 +306,8 @@ func TestConn_CallbackMayClose(t *testing.T) {
 	}
 }
 
-// If a connection is closed after its eviction was decided and before the callback
-// begins, the callback is not called.
+// If a connection is closed between the decision to evict it and its callback, the
+// callback is not called.
 func TestConnClose_BeforeItsCallbackBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -320,7 +320,8 @@ func TestConnClose_BeforeItsCallbackBegins(t *testing.T) {
 			return true
 		}))
 		var conns []*idle.Conn
-		// One more than the callbacks that can run at once, within a millisecond.
+		// One more connection than the pool can run callbacks: it takes a millisecond to
+		// grow.
 		for range runtime.GOMAXPROCS(0) + 1 {
 			c, far := pipe(t, cs)
 			defer far.Close()
@@ -385,7 +386,7 @@ func TestConn_UsersDeadlines(t *testing.T) {
 		_, err = c.Read(make([]byte, 1))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		require.Equal(t, 22*time.Second, time.Since(start))
-		// A deadline after the timeout: the connection is closed before.
+		// If the deadline is after the timeout, the connection is closed first.
 		require.NoError(t, c.SetDeadline(time.Now().Add(time.Hour)))
 		_, err = c.Read(make([]byte, 1))
 		idleError(t, "read", err)
@@ -421,7 +422,7 @@ func TestConn_WhatIsNotSupportedUnderneath(t *testing.T) {
 	require.ErrorIs(t, c.CloseWrite(), errors.ErrUnsupported)
 	_, err := c.SyscallConn()
 	require.ErrorIs(t, err, errors.ErrUnsupported)
-	// A copy works even if the kernel cannot help.
+	// A copy works even without sendfile and splice.
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
@@ -457,7 +458,7 @@ func TestConns_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	require.NoError(t, cs.Shutdown(context.Background()))
 }
 
-// countingConn records the counts when it is closed.
+// countingConn records the counts of cs when it is closed.
 type countingConn struct {
 	net.Conn
 	cs *idle.Conns
@@ -469,25 +470,25 @@ func (c *countingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// When a peer or a reader notices that its connection was closed, the counts already
-// include it.
+// A connection is counted as closed before its peer or its reader can notice that it is
+// closed.
 func TestConns_CountsBeforeItCloses(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	cs := idle.NewConns(time.Second, idle.WithClock(clk))
 	defer end(t, cs)
 	wrap := func() (*idle.Conn, *countingConn) {
 		ours, _ := net.Pipe()
-		under := &countingConn{Conn: ours, cs: cs}
-		c, err := cs.Wrap(under)
+		inner := &countingConn{Conn: ours, cs: cs}
+		c, err := cs.Wrap(inner)
 		require.NoError(t, err)
-		return c, under
+		return c, inner
 	}
 	_, silent := wrap()
 	clk.Advance(2 * time.Second)
 	require.Equal(t, idle.ConnsStats{Wrapped: 1, Evicted: 1}, silent.n)
-	c, under := wrap()
+	c, inner := wrap()
 	require.NoError(t, c.Close())
-	require.Equal(t, idle.ConnsStats{Wrapped: 2, Evicted: 1, Closed: 1}, under.n)
+	require.Equal(t, idle.ConnsStats{Wrapped: 2, Evicted: 1, Closed: 1}, inner.n)
 }
 
 func TestConns_AfterClose(t *testing.T) {
@@ -511,9 +512,9 @@ func TestConns_AfterClose(t *testing.T) {
 	end(t, cs)
 }
 
-// Reads, writes, closes, changes of the timeout, and evictions of which some are refused,
-// race with each other. Each connection ends once, and its underlying connection is
-// closed.
+// Reads, writes, closes, timeout changes and evictions race with each other. A third of
+// the evictions is refused. Each connection ends once, evicted or closed, and its
+// underlying connection is closed.
 func TestStress_ConnsEndOnce(t *testing.T) {
 	for end := time.Now().Add(stressFor() / 2); time.Now().Before(end); {
 		var asked atomic.Uint32

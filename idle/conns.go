@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// A Conns closes connections that have gone silent: those that it wraps, and those that
-// its listeners accept. Make one with [NewConns]. Any goroutine may call its methods.
-// Code in a testing/synctest bubble needs a Conns that was made there: see [Monitor].
+// A Conns closes connections that have gone silent. It watches the connections that were
+// passed to [Conns.Wrap], and those that its listeners accept. Make one with [NewConns].
+// Any goroutine may call its methods. Code in a testing/synctest bubble needs a Conns
+// that was made in the bubble: see [Monitor].
 type Conns struct {
-	// Set by NewConns.
+	// NewConns sets these fields.
 
 	monitor *Monitor[*Conn]
 	timeout time.Duration
@@ -20,18 +21,17 @@ type Conns struct {
 
 	mu struct {
 		sync.Mutex
-		n ConnsStats
+		stats ConnsStats
 	}
 }
 
-// ConnsStats holds counts of connections. At every moment Wrapped = Evicted + Closed
-// + Open.
+// ConnsStats counts connections. Always Wrapped = Evicted + Closed + Open.
 type ConnsStats struct {
-	// Wrapped counts all connections, wrapped or accepted.
+	// Wrapped counts all connections, from Wrap and from listeners.
 	Wrapped uint64
 	// Evicted counts the connections that were closed for being idle.
 	Evicted uint64
-	// Closed counts the connections that their users closed.
+	// Closed counts the connections that were closed by Conn.Close.
 	Closed uint64
 	// Open is the number of connections that are open.
 	Open int
@@ -50,27 +50,27 @@ func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 		o.applyConns(&c)
 	}
 	cs := &Conns{timeout: timeout, onIdle: c.onIdle}
-	cs.monitor = New((*Conn).idled, option(func(m *config) { *m = c.config }))
+	cs.monitor = New((*Conn).handleIdle, option(func(m *config) { *m = c.config }))
 	return cs
 }
 
-// made returns cs. It panics if cs is a zero Conns.
-func (cs *Conns) made() *Conns {
+// mustBeMade returns cs. It panics if cs is a zero Conns.
+func (cs *Conns) mustBeMade() *Conns {
 	if cs.monitor == nil {
 		panic("idle: a Conns that was not made by NewConns")
 	}
 	return cs
 }
 
-// Wrap returns a Conn over c and starts watching it. Afterwards use only the Conn. After
-// Close the error is [ErrClosed], and c stays open.
+// Wrap returns a Conn over c and starts watching it. From then on, use the Conn instead of
+// c. After Close, Wrap returns [ErrClosed] and leaves c open.
 func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
-	w := &Conn{under: c, conns: cs.made(), timeout: cs.timeout}
-	cs.monitor.mustBeHere(cs.monitor.now())
-	// Count the connection before it is watched: it may be evicted at once.
-	cs.count(func(n *ConnsStats) { n.Wrapped++; n.Open++ })
+	w := &Conn{inner: c, conns: cs.mustBeMade(), timeout: cs.timeout}
+	cs.monitor.mustKnowTime(cs.monitor.now())
+	// Count first: once the connection is watched, it may be evicted at any time.
+	cs.updateStats(func(s *ConnsStats) { s.Wrapped++; s.Open++ })
 	if err := w.watch(); err != nil {
-		cs.count(func(n *ConnsStats) { n.Wrapped--; n.Open-- })
+		cs.updateStats(func(s *ConnsStats) { s.Wrapped--; s.Open-- })
 		return nil, err
 	}
 	return w, nil
@@ -78,29 +78,29 @@ func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 
 // Listener returns a Listener over l. The Conns watches the connections that the Listener
 // accepts.
-func (cs *Conns) Listener(l net.Listener) *Listener { return &Listener{under: l, conns: cs.made()} }
+func (cs *Conns) Listener(l net.Listener) *Listener { return &Listener{l, cs.mustBeMade()} }
 
 // Stats returns the counts.
 func (cs *Conns) Stats() ConnsStats {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	return cs.mu.n
+	return cs.mu.stats
 }
 
-// Close stops the watching and returns nil. Open connections stay open and usable, and
-// are no longer closed for being idle: [Conns.TakeLeftover] returns them. After Close,
-// Wrap returns [ErrClosed]. Close does not wait: see [Monitor.Close]. If all connections
-// are closed, there is no need to call Close.
-func (cs *Conns) Close() error { return cs.made().monitor.Close() }
+// Close stops watching, and returns nil. Open connections stay open and usable, and are
+// no longer closed for being idle. [Conns.TakeLeftover] returns them. After Close, Wrap
+// returns [ErrClosed]. Close does not wait for callbacks. A Conns whose connections are
+// all closed needs no Close.
+func (cs *Conns) Close() error { return cs.mustBeMade().monitor.Close() }
 
 // Shutdown does what Close does, and waits until all callbacks have returned. If ctx ends
 // first, Shutdown returns the error of ctx.
-func (cs *Conns) Shutdown(ctx context.Context) error { return cs.made().monitor.Shutdown(ctx) }
+func (cs *Conns) Shutdown(ctx context.Context) error { return cs.mustBeMade().monitor.Shutdown(ctx) }
 
-// TakeLeftover returns the connections that were open when the watching ended, in no
-// particular order. It returns a connection only once: see [Monitor.TakeLeftover].
+// TakeLeftover returns the connections that were open when the Conns was closed, in no
+// particular order. It returns each connection once: see [Monitor.TakeLeftover].
 func (cs *Conns) TakeLeftover() iter.Seq[*Conn] {
-	entries := cs.made().monitor.TakeLeftover()
+	entries := cs.mustBeMade().monitor.TakeLeftover()
 	return func(yield func(*Conn) bool) {
 		for e := range entries {
 			if !yield(e.Value()) {
@@ -110,8 +110,8 @@ func (cs *Conns) TakeLeftover() iter.Seq[*Conn] {
 	}
 }
 
-func (cs *Conns) count(f func(*ConnsStats)) {
+func (cs *Conns) updateStats(f func(*ConnsStats)) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	f(&cs.mu.n)
+	f(&cs.mu.stats)
 }

@@ -9,23 +9,21 @@ import (
 
 // # Copies
 //
-// io.Copy calls the ReadFrom of its destination or the WriteTo of its source once for the
-// whole copy. These may use the kernel: sendfile from a file, splice between two sockets
-// or from a socket to a file. Such a call may last for hours. A Conn therefore splits a
-// copy into pieces, each of which counts as activity. While bytes move, a piece must not
-// last long. So the size of a piece depends on the source:
+// For a whole copy, io.Copy makes one call: ReadFrom of the destination or WriteTo of the
+// source. This call may use the kernel (sendfile, splice) and may last for hours. A Conn
+// therefore splits a copy into pieces, and counts each piece as activity. The source
+// decides about the size of a piece:
 //
-//   - A regular file always has bytes to send, so a piece takes as long as
-//     the peer takes to accept it.
-//   - A socket may deliver only a few bytes a minute. A piece of fixed length
-//     would count them only when it is full, so a piece is what has arrived by now.
+//   - A regular file always has bytes, so a piece has a fixed size.
+//   - A socket may deliver only a few bytes a minute, and to fill a piece of fixed size
+//     may take longer than the timeout. So a piece is the bytes that have arrived.
 //   - Any other source is copied through a buffer, as io.Copy does.
 
 // ReadFrom copies from r until its end. [io.Copy] calls ReadFrom.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 	if dst, ok := c.conn().(io.ReaderFrom); ok {
 		if t, ok := transferFrom(r); ok {
-			t.dst, t.to = dst, c
+			t.dst, t.dstConn = dst, c
 			return t.run("readfrom")
 		}
 	}
@@ -36,15 +34,14 @@ func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	to, _ := w.(*Conn)
 	if to != nil {
-		w = to.under
+		w = to.inner
 	}
-	// Only a destination with a file descriptor can take bytes from a socket without a
-	// buffer.
+	// The kernel can copy from a socket only to a destination with a file descriptor.
 	_, hasFD := w.(syscall.Conn)
 	dst, ok := w.(io.ReaderFrom)
 	if hasFD && ok {
 		if t, ok := transferFrom(c); ok {
-			t.dst, t.to = dst, to
+			t.dst, t.dstConn = dst, to
 			return t.run("writeto")
 		}
 	}
@@ -57,25 +54,26 @@ func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 type onlyReader struct{ io.Reader }
 type onlyWriter struct{ io.Writer }
 
-// transfer is a copy in pieces. dst.ReadFrom may use the kernel for each.
+// transfer is a copy in pieces. It calls dst.ReadFrom for each piece.
 type transfer struct {
-	dst io.ReaderFrom
-	to  *Conn // the Conn over dst, or nil
+	dst     io.ReaderFrom
+	dstConn *Conn // the Conn over dst, or nil
 
-	src   io.Reader         // the source, as dst must see it
-	from  *Conn             // the Conn over src, or nil
-	limit *io.LimitedReader // bounds the copy; nil: no bound
-	// socket is used to wait until src has bytes. It is nil if src always has bytes.
+	src     io.Reader         // the source that dst.ReadFrom gets
+	srcConn *Conn             // the Conn over src, or nil
+	limit   *io.LimitedReader // the most bytes to copy; nil: no limit
+	// socket serves to wait until src has bytes. It is nil if src always has bytes.
 	socket syscall.RawConn
 }
 
-// transferFrom returns a transfer from r. It reports false if the kernel cannot help.
+// transferFrom returns a transfer from r. It reports false if the kernel cannot copy
+// from r.
 func transferFrom(r io.Reader) (t transfer, ok bool) {
 	if lr, ok := r.(*io.LimitedReader); ok {
 		t.limit, r = lr, lr.R
 	}
 	if c, ok := r.(*Conn); ok {
-		t.from, r = c, c.conn()
+		t.srcConn, r = c, c.conn()
 	}
 	t.src = r
 	// Test for methods, not for types: io.Copy wraps a *net.TCPConn and an *os.File in a
@@ -86,7 +84,7 @@ func transferFrom(r io.Reader) (t transfer, ok bool) {
 	}
 	switch r := r.(type) {
 	case interface{ Stat() (fs.FileInfo, error) }:
-		// A pipe or a terminal is a file too, but may deliver only a few bytes a minute.
+		// A pipe or a terminal is a file too, but does not always have bytes.
 		info, err := r.Stat()
 		return t, err == nil && info.Mode().IsRegular()
 	case net.Conn:
@@ -100,7 +98,7 @@ func transferFrom(r io.Reader) (t transfer, ok bool) {
 	return t, false
 }
 
-// isStream reports whether c is known not to preserve the boundaries between writes.
+// isStream reports whether c is surely a stream of bytes, without message boundaries.
 func isStream(c net.Conn) bool {
 	addr := c.LocalAddr()
 	if addr == nil {
@@ -115,11 +113,11 @@ func isStream(c net.Conn) bool {
 
 func (t *transfer) run(op string) (int64, error) {
 	n, err := t.copy()
-	if t.from != nil {
-		err = t.from.explain(op, err)
+	if t.srcConn != nil {
+		err = t.srcConn.asErrIdle(op, err)
 	}
-	if t.to != nil {
-		err = t.to.explain(op, err)
+	if t.dstConn != nil {
+		err = t.dstConn.asErrIdle(op, err)
 	}
 	return n, err
 }
@@ -156,10 +154,10 @@ func (t *transfer) copy() (copied int64, err error) {
 }
 
 func (t *transfer) touch() {
-	if t.from != nil {
-		t.from.touch()
+	if t.srcConn != nil {
+		t.srcConn.touch()
 	}
-	if t.to != nil {
-		t.to.touch()
+	if t.dstConn != nil {
+		t.dstConn.touch()
 	}
 }

@@ -10,28 +10,28 @@ import (
 // canSplice is true because package net uses splice between sockets on Linux.
 const canSplice = true
 
-// waitReadable waits until stream socket rc has bytes to read or its stream ends, but not
-// beyond the socket's read deadline. It returns how many bytes can be read at once. n is
-// zero only at the end of the stream or with an error, which is like an error of c.Read.
-// rc is the socket of c.
+// waitReadable waits until c, a stream socket, has bytes to read or has ended. It returns
+// how many bytes can be read now, or 0 at the end of the stream. Errors, including that
+// of the read deadline, are like those of c.Read. rc is the RawConn of c.
 func waitReadable(rc syscall.RawConn, c net.Conn) (n int64, err error) {
-	var fail error
+	var recvErr error
 	err = rc.Read(func(fd uintptr) (done bool) {
-		n, done, fail = readable(int(fd))
+		n, done, recvErr = readable(int(fd))
 		return done
 	})
-	if err == nil && fail != nil {
-		err = &net.OpError{Op: "read", Net: c.LocalAddr().Network(), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: fail}
+	if err == nil && recvErr != nil {
+		err = &net.OpError{Op: "read", Net: c.LocalAddr().Network(), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: recvErr}
 	}
 	return n, err
 }
 
-// readable returns how many bytes can be read. done is false if there are none yet.
+// readable returns how many bytes can be read from a socket now. done is false if there
+// are none and the stream has not ended.
 func readable(fd int) (n int64, done bool, err error) {
 	var b [1]byte
 	for {
-		// The number of bytes alone does not distinguish the end of the stream from no
-		// bytes yet.
+		// Look for the end of the stream. The ioctl below returns 0 at the end, and also
+		// when no bytes have arrived yet.
 		k, _, err := syscall.Recvfrom(fd, b[:], syscall.MSG_PEEK)
 		switch err {
 		case nil:

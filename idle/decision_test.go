@@ -26,7 +26,7 @@ func (silent) Stop()                          {}
 
 type silent struct{}
 
-// contested is a watched thing for which touches, a stop and the decision to evict race.
+// contested is a watched thing. Touches, a stop and an eviction of it race.
 type contested struct {
 	touched atomic.Int64 // time of the latest touch that reported true
 	evicted atomic.Int64
@@ -35,8 +35,8 @@ type contested struct {
 	stopped atomic.Bool
 }
 
-// Touches race with the decision to evict, millions of times. To be fast, the test does
-// not wait for timers: it takes the rings out and expires them itself, over and over.
+// Touches race with the decision to evict, millions of times. For speed, the test does
+// not wait for timers: it takes entries out of their rings and checks them itself.
 func TestStress_TouchRacesTheDecision(t *testing.T) {
 	d := time.Second
 	if os.Getenv("TICKLESS_STRESS") == "long" {
@@ -66,8 +66,8 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 		e.value.touched.Store(int64(e.Last()))
 		entries[i] = e
 	}
-	// front is the thing that all goroutines work on. It advances when that thing has
-	// ended.
+	// front is the index of the entry that all goroutines use. It advances when this
+	// entry is evicted or stopped.
 	var front atomic.Int64
 	var wg sync.WaitGroup
 	for range 2 {
@@ -76,8 +76,7 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 			n := int64(0)
 			for i := front.Load(); i < things; i = front.Load() {
 				e, at := entries[i], m.Now()
-				// Since then front may have advanced, and the eviction may have been
-				// decided.
+				// Advance the clock, so that the other goroutine may evict the entry first.
 				clk.ns.Add(rng.Int64N(2 * timeout))
 				if e.TouchAt(at) {
 					n++
@@ -145,8 +144,8 @@ func TestMonitorClose_WhileAnEntryIsRearmed(t *testing.T) {
 	require.NoError(t, err)
 	clk.ns.Add(int64(time.Second))
 	require.True(t, e.Touch())
-	m.s.Close() // the first step of Close, as expire sees it
-	for p := range m.s.TakeLeftover() {
+	m.scheduler.Close() // the first step of Close, as checkAll sees it
+	for p := range m.scheduler.TakeLeftover() {
 		p.Func()
 	}
 	require.False(t, e.Touch())
@@ -156,7 +155,7 @@ func TestMonitorClose_WhileAnEntryIsRearmed(t *testing.T) {
 	require.EqualValues(t, 1, m.Stats().HandedBack)
 }
 
-// A Shutdown while another goroutine calls Close returns only when TakeLeftover has all
+// If another goroutine is in Close, Shutdown returns only when TakeLeftover has all
 // entries.
 func TestMonitorShutdown_WhileAnotherCloses(t *testing.T) {
 	m := New(func(int, time.Time) { t.Error("evicted") })

@@ -1,9 +1,9 @@
-// Package idle evicts what has gone silent: leases that are not renewed, peers that send
-// no heartbeat, connections without traffic.
+// Package idle evicts things that have gone silent: leases that are not renewed, peers
+// that send no heartbeat, connections without traffic.
 //
 // # Usage
 //
-// A [Monitor] watches things of any type, each with a timeout of its own:
+// A [Monitor] watches things of any type. Each has its own timeout:
 //
 //	m := idle.New(func(id string, since time.Time) { expire(id) })
 //	lease, err := m.Watch("worker 17", 30*time.Second)
@@ -13,82 +13,84 @@
 //	}
 //	lease.Stop()
 //
-// An event loop that knows the time passes it to [Entry.TouchAt]. A touch then costs a
-// few nanoseconds.
+// An event loop that knows the time calls [Entry.TouchAt]. It costs a few nanoseconds,
+// because it does not read the clock.
 //
-// A [Listener] closes those of its connections that neither read nor write, also over
+// A [Listener] closes its connections that neither read nor write. It also works over
 // TLS:
 //
 //	l, err := net.Listen("tcp", addr)
 //	server.Serve(idle.NewListener(l, 30*time.Second))
 //
-// While a handler computes, its connection neither reads nor writes. If a computation may
-// exceed the timeout, refuse to evict connections with a running handler. For net/http,
-// see the example "http" of Listener. A server that keeps writing keeps its connection:
-// to close one whose peer is silent, touch an entry of a [Monitor] with each message.
+// A connection neither reads nor writes while its handler computes. If a computation may
+// take longer than the timeout, refuse to evict connections whose handler is running: see
+// [WithOnIdle] and, for net/http, the example "http" of Listener.
 //
-// [Conns] does the same for dialed connections, and for several listeners together.
-// [WithOnIdle] sets a function that may refuse an eviction.
+// A write is activity even if the peer is silent. To close connections to silent peers,
+// watch the peers with a [Monitor], and touch a peer's entry for each message.
+//
+// [Conns] watches dialed connections, and the connections of several listeners.
 //
 // # Guarantees
 //
-//   - Never early: an entry is not evicted before its timeout has passed since the
-//     last touch that reported true.
+//   - Never early: an entry is evicted only when its timeout has passed since the
+//     last touch that returned true.
 //   - Late by at most a tick, plus 1 % of the timeout ([WithSlack]), plus the time
-//     to wake up and to start the callback. If a Conns wakes up late by more than a quarter
-//     of a connection's timeout, it waits another quarter: the process may have been stopped,
-//     and bytes may wait in the socket.
-//   - Each entry is evicted at most once, and never after a Stop that returned true.
-//   - A decided eviction is final: from then on Touch reports false. An older
-//     touch never replaces a later one.
-//   - Nothing is lost: watched = evicted + stopped + handed back + watching.
-//   - A callback that blocks or panics harms no other.
-//   - A Monitor keeps no reference to what was evicted or stopped.
-//   - A Monitor has no goroutine while nothing is due, and none after Shutdown. It uses no
-//     file descriptor.
-//   - A Conn reads and writes what the underlying connection does, with its
-//     errors, its deadlines and its kernel copies.
+//     to wake up and to start the callback. The exception is a Conns that wakes up late by
+//     more than a quarter of a connection's timeout. It waits another quarter: the process
+//     may have been stopped, and bytes may wait in the socket.
+//   - An entry is evicted at most once, and never after a Stop that returned true.
+//   - An eviction is final: once it is decided, Touch returns false.
+//   - No entry is lost: watched = evicted + stopped + handed back + watching.
+//   - A callback that blocks or panics affects no other callback.
+//   - A Monitor keeps no reference to a thing that was evicted or stopped.
+//   - A Monitor has no goroutine while no entry is due, and none after Shutdown. It uses
+//     no file descriptor.
+//   - A Conn reads and writes like the underlying connection, with the same errors,
+//     deadlines and kernel copies (sendfile, splice).
 //   - All of this holds under a virtual clock (package timertest) and inside a
 //     testing/synctest bubble.
 //
 // # How it works
 //
-// A touch moves no timer. It only updates the time of the entry's last activity, an
-// atomic word. Entries that may be evicted at the same moment, because of their slack,
-// share a list with one timer. When the timer fires, an entry that was touched since then
-// moves to the list for its new deadline. That happens about once in a timeout, however
-// often the entry is touched. The same word contains the entry's state. So a touch is one
-// compare-and-swap, and the decision to evict is another. Whichever comes first makes the
-// other fail.
+// A touch moves no timer. It only stores the time of the entry's last activity.
 //
-// A Monitor has a [timer.Scheduler] of its own rather than a shared one. Timeouts of
-// seconds do not need a tick of a tenth of a millisecond. With a tick of ten milliseconds
-// ([DefaultTick]) timers fire in batches, and wake-ups, which cost far more than timers,
-// are few. And [Monitor.TakeLeftover] needs no list of its own to return exactly what was
-// watched.
+// Entries that are due at about the same time share a list and one timer. When the timer
+// fires, the Monitor checks each entry of the list. An entry that was touched meanwhile
+// moves to the list for its new deadline. This happens about once per timeout, however
+// often the entry is touched.
+//
+// One atomic word contains the entry's state and the time of its last activity. A touch
+// is a compare-and-swap of this word, and so is an eviction. If a touch and an eviction
+// race, the first to swap wins, and the swap of the second fails.
+//
+// A Monitor has its own [timer.Scheduler], with a tick of 10 ms ([DefaultTick]). Timeouts
+// of seconds need no finer tick. With this tick, many timers share a wake-up, and a
+// wake-up costs far more than a timer.
 //
 // # Concurrency
 //
 // Any goroutine may call any method, and so may callbacks. Callbacks run concurrently.
 // Under a virtual clock they run one by one, on the goroutine that advances the clock.
-// Touches take no lock. What a goroutine did before Watch happens before the callback.
+// Touches take no lock. A call of Watch happens before the entry's callback.
 //
 // # Complexity
 //
-// Every operation is O(1). A touch allocates nothing. A watched entry takes 56 bytes with
-// the caller's pointer. An entry of a heap with a lock takes 99, and a time.AfterFunc
-// with a closure 160. If only hundreds of entries are watched, each has a list of its
-// own, and takes a few hundred bytes more.
+// Every operation is O(1). A touch allocates nothing.
+//
+// A watched entry takes 56 bytes with the caller's pointer. For comparison, an entry of a
+// heap with a lock takes 99 bytes, and a time.AfterFunc with a closure 160. If only
+// hundreds of entries are watched, each takes a few hundred bytes more, for its own list.
 //
 // With 100,000 connections that send heartbeats, a Monitor takes about a quarter less CPU
-// than such a heap, and a fifth less than timers of package time. Most of the remaining
-// cost is one cache miss for each touch.
+// than a heap with a lock, and a fifth less than timers of package time. Most of the
+// remaining cost is one cache miss for each touch.
 //
 // # When not to use it
 //
-// For a few hundred connections, calling [net.Conn]'s SetReadDeadline before each Read is
-// as good: it costs as much as a time.Timer's Reset, and needs a pending Read.
-// [net/http.Server]'s IdleTimeout closes connections between requests and knows what a
-// request is; this package only sees bytes. For a deadline that activity does not extend,
-// use package timer.
+//   - A few hundred connections: call [net.Conn]'s SetReadDeadline before each Read. It
+//     costs as much as a time.Timer's Reset, and works only while a Read is pending.
+//   - HTTP connections between requests: set [net/http.Server]'s IdleTimeout. It knows
+//     what a request is; this package only sees bytes.
+//   - A deadline that activity does not extend: use package timer.
 package idle

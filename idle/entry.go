@@ -14,7 +14,7 @@ type Entry[T any] struct {
 	value T
 }
 
-// entry is the part of an Entry that is the same for all T.
+// entry is the part of an Entry that does not depend on T.
 //
 // # An entry's life
 //
@@ -27,21 +27,20 @@ type Entry[T any] struct {
 //	    check, touched
 //	    meanwhile: rearm
 //
-// One atomic word contains the state and the time of the last activity. A touch replaces
-// the word of a live entry by a later one. Each transition out of live is a
-// compare-and-swap of the word on which it was decided. If a touch comes before the swap,
-// the swap fails and the decision is made again. If a touch comes after the swap, it
-// finds the entry not live and reports false. No transition leads back to live.
+// One atomic word contains the state and the time of the last activity. A touch and an
+// eviction both read the word, and then replace it by a compare-and-swap. If a touch
+// swaps first, the swap of the eviction fails, and the entry is checked again. If the
+// eviction swaps first, the touch finds that the entry is not live, and returns false.
 //
-// A touch takes no lock and moves no timer. A live entry is in exactly one ring, guarded
-// by the stripe's lock. When the ring's timer fires, checkLocked reads the time of the
-// last touch.
+// A touch takes no lock and moves no timer. A live entry is in exactly one ring: a list
+// of entries that are checked together, when a timer fires. The check reads the time of
+// the last touch.
 type entry struct {
 	links // nil unless the entry is live
-	// word is the moment of the last activity, times 4, plus the state. atomic.Uint64 is
-	// aligned on 32-bit machines too.
+	// word is the moment of the last activity, times 4, plus the state. Its offset must
+	// be a multiple of 8, also on 32-bit machines.
 	word atomic.Uint64
-	// timeout is written under the stripe's lock and read without it.
+	// timeout is written under the stripe's lock, and read without the lock.
 	timeout atomic.Duration
 	stripe  *stripe // set once, by watch
 }
@@ -54,17 +53,17 @@ const (
 	stateMask = 3
 )
 
-func word(at Moment) uint64 {
+func liveWord(at Moment) uint64 {
 	if at > unknown {
 		at = maxMoment
 	}
 	return uint64(max(at, 0)) << 2
 }
 
-func moment(w uint64) Moment { return Moment(w >> 2) }
+func momentOf(w uint64) Moment { return Moment(w >> 2) }
 
-// remaining returns how long it takes until an entry is idle that was last touched at
-// last. The result is not positive if the entry is idle now.
+// remaining returns the time until an entry is idle. last is its last touch. The result
+// is zero or negative if the entry is idle now.
 func remaining(timeout time.Duration, last, now Moment) time.Duration {
 	if d := timeout - time.Duration(now-last); d >= 0 || now > last {
 		return d
@@ -75,28 +74,28 @@ func remaining(timeout time.Duration, last, now Moment) time.Duration {
 // Value returns the watched value.
 func (e *Entry[T]) Value() T { return e.value }
 
-// Touch records activity now, and reports whether the entry is still watched. If true,
-// the entry will not be evicted before its timeout has passed from now. If false, the
-// entry was stopped or handed back, or its eviction has been decided, and the callback
+// Touch records activity at the present time, and reports whether the entry is still
+// watched. If so, the entry will not be evicted before its timeout has passed again. If
+// not, the entry was stopped, handed back or evicted. The callback of an evicted entry
 // has run, is running or will run.
 func (e *Entry[T]) Touch() bool { return e.touch() }
 
-// TouchAt is like Touch, for callers that know the time, from [Monitor.Now]. An older
-// touch does not replace a later one, so moments need not come in order. If at is in the
-// future, the timeout counts from at.
+// TouchAt is like Touch, for a caller that knows the time: see [Monitor.Now]. A touch
+// never replaces a later one, so callers need not touch in the order of time. If at is in
+// the future, the timeout counts from at.
 func (e *Entry[T]) TouchAt(at Moment) bool {
-	e.made()
+	e.mustStripe()
 	return e.touchAt(at)
 }
 
-// Stop stops watching the entry. It reports true if this call has prevented the callback
-// from ever running. It reports false if the entry was already stopped or handed back, or
-// if its eviction has been decided. Stop does not wait for a running callback.
+// Stop stops watching the entry. It returns true if this call prevents the callback from
+// ever running. It returns false if the entry was already stopped, handed back or
+// evicted. Stop does not wait for a running callback.
 func (e *Entry[T]) Stop() bool { return e.stop() }
 
-// SetTimeout changes the timeout, which counts from the last activity. So a shorter
-// timeout may evict the entry at once. SetTimeout does not count as activity. It reports
-// whether the entry is still watched. It panics if timeout is not positive.
+// SetTimeout changes the timeout and reports whether the entry is still watched. The new
+// timeout counts from the last activity, so a shorter one may evict the entry at once.
+// SetTimeout panics if timeout is not positive.
 func (e *Entry[T]) SetTimeout(timeout time.Duration) bool {
 	checkTimeout("SetTimeout", timeout)
 	return e.setTimeout(timeout)
@@ -104,17 +103,17 @@ func (e *Entry[T]) SetTimeout(timeout time.Duration) bool {
 
 // Timeout returns the timeout.
 func (e *Entry[T]) Timeout() time.Duration {
-	e.made()
+	e.mustStripe()
 	return e.timeout.Load()
 }
 
 // Last returns the moment of the last activity, even if the entry is no longer watched.
-func (e *Entry[T]) Last() Moment { return moment(e.word.Load()) }
+func (e *Entry[T]) Last() Moment { return momentOf(e.word.Load()) }
 
-func (e *entry) touch() bool { return e.touchAt(e.made().core.now()) }
+func (e *entry) touch() bool { return e.touchAt(e.mustStripe().core.now()) }
 
-// made returns the stripe of e. It panics if e is a zero Entry.
-func (e *entry) made() *stripe {
+// mustStripe returns the stripe of e. It panics if e is a zero Entry.
+func (e *entry) mustStripe() *stripe {
 	if e.stripe == nil {
 		panic("idle: an Entry that was not made by Monitor.Watch")
 	}
@@ -122,13 +121,13 @@ func (e *entry) made() *stripe {
 }
 
 func (e *entry) touchAt(at Moment) bool {
-	next := word(at)
+	newWord := liveWord(at)
 	for {
 		w := e.word.Load()
 		if w&stateMask != live {
 			return false
 		}
-		if next <= w || e.word.CompareAndSwap(w, next) {
+		if newWord <= w || e.word.CompareAndSwap(w, newWord) {
 			return true
 		}
 	}
@@ -149,19 +148,19 @@ func (e *entry) finishLocked(state uint64) bool {
 }
 
 func (e *entry) stop() bool {
-	st := e.made()
+	st := e.mustStripe()
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if !e.finishLocked(stopped) {
 		return false
 	}
 	st.removeLocked(e)
-	st.n.Stopped++
+	st.stats.Stopped++
 	return true
 }
 
 func (e *entry) setTimeout(timeout time.Duration) bool {
-	st := e.made()
+	st := e.mustStripe()
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	w := e.word.Load()
@@ -169,12 +168,12 @@ func (e *entry) setTimeout(timeout time.Duration) bool {
 		return false
 	}
 	old := e.timeout.Swap(timeout)
-	if now := st.core.now(); timeout < old && now != unknown && moment(w) != unknown {
-		// The next check may come too late for the shorter timeout. For a longer timeout
-		// it comes early enough.
+	if now := st.core.now(); timeout < old && now != unknown && momentOf(w) != unknown {
+		// A shorter timeout needs an earlier check. For a longer one, the next check is
+		// early enough.
 		st.removeLocked(e)
-		if st.insertLocked(e, now, remaining(timeout, moment(w), now), false) != nil {
-			st.handBackLocked(e) // Close has come in between
+		if st.insertLocked(e, now, remaining(timeout, momentOf(w), now), false) != nil {
+			st.handBackLocked(e) // closed meanwhile
 			return false
 		}
 	}

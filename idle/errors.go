@@ -7,12 +7,12 @@ import (
 )
 
 var (
-	// ErrClosed is returned by Watch and Wrap after Close or Shutdown. It matches
-	// [timer.ErrClosed] too, as errors.Is reports.
+	// ErrClosed is returned by Watch and Wrap after Close or Shutdown.
+	// errors.Is(ErrClosed, timer.ErrClosed) is true.
 	ErrClosed = closed.New("idle: closed")
-	// ErrIdle is the error of reads and writes on a connection that was closed for being
-	// idle. It wraps [net.ErrClosed]. Methods return it inside a [net.OpError], so
-	// compare with [errors.Is].
+	// ErrIdle is returned by reads and writes on a connection that was closed for being
+	// idle. Compare with [errors.Is], because a [net.OpError] wraps it. ErrIdle wraps
+	// [net.ErrClosed].
 	ErrIdle error = idleError{}
 )
 

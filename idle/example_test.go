@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A lease of 30 seconds, which every request renews. The clock is virtual, to show what
-// happens when.
+// Every request renews a lease of 30 seconds. The clock is virtual, so that the output
+// shows the times.
 func ExampleMonitor() {
 	start := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	clk := timertest.NewClock(start)
@@ -75,8 +75,8 @@ func ExampleEntry_TouchAt() {
 	// 2 left
 }
 
-// A client closes its connections when they have not been used for a while, as a pool
-// does. The callback may refuse.
+// A client closes its unused connections, as a connection pool does. The callback may
+// keep a connection open.
 func ExampleConns() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC))
 	busy := true
@@ -103,8 +103,8 @@ func ExampleConns() {
 	// true 1
 }
 
-// A server whose clients send a heartbeat, a line of text. A client that sends none is
-// pinged once, and then disconnected.
+// The clients of a server send heartbeats: lines of text. The server pings a silent
+// client once, and then disconnects it.
 func ExampleListener() {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

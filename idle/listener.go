@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// A Listener closes its accepted connections when they have gone silent. Make one with
+// A Listener closes the connections that it accepted when they go silent. Make one with
 // [NewListener] or [Conns.Listener].
 type Listener struct {
-	under net.Listener
+	inner net.Listener
 	conns *Conns
 }
 
 // NewListener returns a Listener over l. The Listener closes each accepted connection
 // when it has neither read nor written for timeout.
 //
-// Closing the Listener leaves its connections open and watched, so that a server can shut
-// down gracefully.
+// After Close of the Listener, its connections stay open and watched, so that a server
+// can shut down gracefully.
 func NewListener(l net.Listener, timeout time.Duration, opts ...ConnsOption) *Listener {
 	if l == nil {
 		panic("idle: NewListener with a nil listener")
@@ -28,7 +28,7 @@ func NewListener(l net.Listener, timeout time.Duration, opts ...ConnsOption) *Li
 }
 
 func (l *Listener) mustBeMade() {
-	if l.under == nil {
+	if l.inner == nil {
 		panic("idle: a Listener that was not made by NewListener or Conns.Listener")
 	}
 }
@@ -37,14 +37,14 @@ func (l *Listener) mustBeMade() {
 // the underlying listener.
 func (l *Listener) Accept() (net.Conn, error) {
 	l.mustBeMade()
-	under, err := l.under.Accept()
+	conn, err := l.inner.Accept()
 	if err != nil {
 		return nil, err
 	}
-	c, err := l.conns.Wrap(under)
+	c, err := l.conns.Wrap(conn)
 	if err != nil {
-		// The Conns has been closed.
-		under.Close()
+		// The Conns is closed.
+		conn.Close()
 		return nil, &net.OpError{Op: "accept", Net: l.Addr().Network(), Addr: l.Addr(), Err: net.ErrClosed}
 	}
 	return c, nil
@@ -53,20 +53,20 @@ func (l *Listener) Accept() (net.Conn, error) {
 // Close closes the underlying listener.
 func (l *Listener) Close() error {
 	l.mustBeMade()
-	return l.under.Close()
+	return l.inner.Close()
 }
 
 // Addr returns the listener's address.
 func (l *Listener) Addr() net.Addr {
 	l.mustBeMade()
-	return l.under.Addr()
+	return l.inner.Addr()
 }
 
 // Conns returns the Conns that watches the connections.
 func (l *Listener) Conns() *Conns { return l.conns }
 
-// Stats returns the counts of the Listener's Conns, which include connections from
-// elsewhere.
+// Stats returns the counts of the Listener's Conns. They include connections that the
+// Listener did not accept.
 func (l *Listener) Stats() ConnsStats {
 	l.mustBeMade()
 	return l.conns.Stats()

@@ -58,7 +58,7 @@ func TestListener_ClosesWhatIsSilent(t *testing.T) {
 }
 
 // A server that shuts down closes its listener first. Its connections stay watched until
-// they have ended.
+// they end.
 func TestListenerClose_ConnectionsGoOn(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
@@ -108,16 +108,16 @@ func (temporary) Timeout() bool   { return false }
 func (temporary) Temporary() bool { return true }
 
 func TestListenerAccept_ErrorsPass(t *testing.T) {
-	under := &scripted{Listener: listen(t)}
-	l := idle.NewListener(under, time.Hour)
+	inner := &scripted{Listener: listen(t)}
+	l := idle.NewListener(inner, time.Hour)
 	defer l.Close()
 	want := temporary{errors.New("too many open files")}
-	under.accept = func() (net.Conn, error) { return nil, want }
+	inner.accept = func() (net.Conn, error) { return nil, want }
 	for range 3 {
 		_, err := l.Accept()
 		require.Equal(t, want, err, "as it is: servers look at its methods")
 	}
-	under.accept = under.Listener.Accept
+	inner.accept = inner.Listener.Accept
 	c, _ := accept(t, l)
 	c.Close()
 	st := l.Stats()
@@ -143,7 +143,7 @@ func TestConns_OfSeveralListeners(t *testing.T) {
 	end(t, cs)
 }
 
-// certificate returns TLS configurations for a server and a client.
+// certificate returns the TLS configurations of a server and its client.
 func certificate(t testing.TB) (server, client *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -211,8 +211,8 @@ func TestListener_UnderTLS(t *testing.T) {
 	}
 }
 
-// A Listener over a TLS listener watches TLS connections, and counts what their users
-// read and write.
+// A Listener over a TLS listener watches TLS connections. Reads and writes of plain text
+// count as activity.
 func TestListener_OverTLS(t *testing.T) {
 	serverConfig, clientConfig := certificate(t)
 	clk := timertest.NewClock(epoch)
@@ -314,13 +314,13 @@ func TestListener_HTTPStreaming(t *testing.T) {
 	require.EqualValues(t, 1, l.Stats().Evicted)
 }
 
-// An HTTP server sends a file by sendfile.
+// An HTTP server behind a Listener sends a file with sendfile.
 func TestListener_HTTPSendfile(t *testing.T) {
 	f, data := randomFile(t, 1<<20)
 	spies := make(chan *spy, 1)
-	under := &scripted{Listener: listen(t)}
-	under.accept = func() (net.Conn, error) {
-		c, err := under.Listener.Accept()
+	inner := &scripted{Listener: listen(t)}
+	inner.accept = func() (net.Conn, error) {
+		c, err := inner.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
@@ -328,7 +328,7 @@ func TestListener_HTTPSendfile(t *testing.T) {
 		spies <- s
 		return s, nil
 	}
-	l := idle.NewListener(under, time.Hour)
+	l := idle.NewListener(inner, time.Hour)
 	serve(t, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, f.Name()) }))
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + l.Addr().String())
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// modelled is a watched thing with its expected fate.
+// modelled is a watched thing with the state that the test expects.
 type modelled struct {
 	*idle.Entry[int]
 	last, latest time.Time // the last activity, and the latest time for an eviction
@@ -19,8 +19,9 @@ type modelled struct {
 	ended        bool
 }
 
-// The test watches, touches, stops and changes timeouts at random moments. Each eviction
-// happens once, with the right last activity, not before the timeout and not too late.
+// The test watches, touches and stops things, and changes their timeouts, at random
+// moments. Each eviction must be neither early nor too late, and must report the last
+// activity.
 func TestMonitor_Model(t *testing.T) {
 	for seed := range uint64(1000) {
 		rng := rand.New(rand.NewPCG(seed, 1))

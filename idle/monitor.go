@@ -13,47 +13,47 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A Monitor watches things, each with a timeout of its own, and evicts those that have
-// gone silent. Make one with [New], and end it with [Monitor.Close] or
+// A Monitor watches things and evicts those that have gone silent. Each thing has its own
+// timeout. Make a Monitor with [New], and end it with [Monitor.Close] or
 // [Monitor.Shutdown]. Any goroutine may call its methods, and so may callbacks.
 //
-// A Monitor has a [timer.Scheduler] of its own, with a coarser tick. It has no goroutine
-// while nothing is due.
+// A Monitor has its own [timer.Scheduler]. It has no goroutine while no entry is due.
 //
-// Code in a testing/synctest bubble needs a Monitor that was made there. On the other
-// side of the bubble's border, Watch panics, and so do Close and Shutdown the first time.
-// All other methods work there, but do not know the time. So a touch from there counts as
-// made at the Monitor's next check of the entry, and a shorter timeout set from there may
-// take effect only after the old timeout.
+// Code in a testing/synctest bubble needs a Monitor that was made in the bubble, because a
+// bubble has its own time. If a Monitor is used across the bubble's border, in either
+// direction:
+//
+//   - Watch panics, and so does the first Close or Shutdown.
+//   - A touch counts from the Monitor's next check of the entry.
+//   - A shorter timeout may take effect only after the old timeout.
 type Monitor[T any] struct{ core }
 
-// core is the part of a Monitor that is the same for all T.
+// core is the part of a Monitor that does not depend on T.
 type core struct {
-	// Set by New.
+	// New sets these fields.
 
 	tick time.Duration
-	// slack is how much later an eviction may come, as a share of its timeout.
+	// slack is how late an eviction may be, as a share of its timeout.
 	slack float64
-	// recheck is true if an entry that is checked much too late gets a second check.
+	// recheck is true if an entry gets a second check when the first was much too late.
 	recheck bool
 	timeline
-	s *timer.Scheduler
+	scheduler *timer.Scheduler
 	// pool runs the callbacks.
 	pool pool
 	// callback calls the user's function.
 	callback func(e *entry, since time.Time)
 
-	// closed is set before the Scheduler is closed. A check that finds it set hands the
-	// entry back instead of evicting it.
+	// closed is set before the Scheduler is closed. If a check finds it set, the check
+	// hands the entry back instead of evicting it.
 	closed  atomic.Bool
-	stripes []stripe // each with a lock, which touches do not take
-	// closing is held by shut while it moves the watched entries to leftover. So two
-	// concurrent calls both return after all entries have moved. closing is locked before
-	// a stripe's lock.
+	stripes []stripe // each has a lock and a part of the entries
+	// handBackAll holds closing, so that each of two concurrent calls returns only when
+	// all entries are in leftover. Lock closing before a stripe.
 	closing sync.Mutex
 
-	// leftover has the entries that were watched at Close, until TakeLeftover takes them.
-	// Its lock is taken after a stripe's.
+	// leftover holds the entries that were watched at Close, until TakeLeftover returns
+	// them. Lock it after a stripe.
 	leftover struct {
 		sync.Mutex
 		entries []*entry
@@ -65,9 +65,10 @@ type pool interface {
 	Shutdown(context.Context) error
 }
 
-// New returns a Monitor. When a thing has not been touched for its timeout, the Monitor
-// stops watching it and calls evict once, with the thing and the time of its last
-// activity, on a goroutine that the Monitor chooses. evict may block. It may call any
+// New returns a Monitor. If a thing is not touched for its timeout, the Monitor stops
+// watching it and calls evict once, with the thing and the time of its last activity.
+//
+// The Monitor chooses the goroutine that runs evict. evict may block, and may call any
 // method, for example Watch with the same thing. New panics if evict is nil.
 func New[T any](evict func(v T, since time.Time), opts ...Option) *Monitor[T] {
 	if evict == nil {
@@ -87,7 +88,7 @@ func New[T any](evict func(v T, since time.Time), opts ...Option) *Monitor[T] {
 func (c *core) init(cfg *config) {
 	c.tick, c.slack, c.recheck = cfg.tick, cfg.slack, cfg.recheck
 	c.timeline = newTimeline(cfg.clock)
-	c.s = cfg.scheduler()
+	c.scheduler = cfg.scheduler()
 	c.pool = cfg.pool()
 	c.stripes = make([]stripe, cfg.stripes())
 	for i := range c.stripes {
@@ -97,18 +98,18 @@ func (c *core) init(cfg *config) {
 
 // evict runs the callback for an evicted entry. The caller holds no lock.
 func (c *core) evict(e *entry, last Moment) {
-	// Submit cannot fail: the pool is unbounded, and Shutdown ends it after the
-	// Scheduler.
+	// Submit cannot fail: the pool is unbounded, and no entry is evicted after the pool
+	// is shut down.
 	_ = c.pool.Submit(func() { c.callback(e, c.time(last)) })
 }
 
-// entryOf returns the Entry whose first field e is.
+// entryOf returns the Entry that has e as its first field.
 func entryOf[T any](e *entry) *Entry[T] { return (*Entry[T])(unsafe.Pointer(e)) }
 
-// Watch starts watching v, and counts the present moment as v's first activity. If v is
-// not touched for timeout, it is evicted: never earlier, and late by at most a tick, the
-// slack (see [WithSlack]) and the time to wake up. If v is watched twice, the two entries
-// are independent. After Close the error is [ErrClosed]. Watch panics if timeout is not
+// Watch starts watching v. The call counts as v's first activity. If v is not touched for
+// timeout, it is evicted: never early, and late by at most a tick, the slack (see
+// [WithSlack]) and the time to wake up. If v is watched twice, its two entries are
+// independent. After Close, Watch returns [ErrClosed]. Watch panics if timeout is not
 // positive. It is O(1).
 func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 	m.mustBeMade()
@@ -121,25 +122,26 @@ func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 }
 
 func (c *core) watch(e *entry, timeout time.Duration) error {
-	// rand keeps a state for each thread, so no counter is shared.
+	// rand is faster than a counter, because each thread has its own state.
 	st := &c.stripes[rand.IntN(len(c.stripes))]
 	now := c.now()
-	c.mustBeHere(now)
+	c.mustKnowTime(now)
 	e.stripe = st
-	e.word.Store(word(now))
+	e.word.Store(liveWord(now))
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	e.timeout.Store(timeout)
 	if st.insertLocked(e, now, timeout, false) != nil {
-		st.n.Rejected++
+		st.stats.Rejected++
 		return ErrClosed
 	}
-	st.n.Watched++
+	st.stats.Watched++
 	return nil
 }
 
-// mustBeHere panics if the time is unknown: what is started there would never end.
-func (c *core) mustBeHere(now Moment) {
+// mustKnowTime panics if the time is unknown: a timer that is started across a bubble's
+// border would never fire.
+func (c *core) mustKnowTime(now Moment) {
 	if now == unknown && !c.closed.Load() {
 		panic("idle: a Monitor or Conns that was made outside a testing/synctest bubble is used inside one," +
 			" or the other way round: make it where it is used")
@@ -147,7 +149,7 @@ func (c *core) mustBeHere(now Moment) {
 }
 
 func (m *Monitor[T]) mustBeMade() {
-	if m.s == nil {
+	if m.scheduler == nil {
 		panic("idle: a Monitor that was not made by New")
 	}
 }
@@ -174,40 +176,40 @@ func (m *Monitor[T]) Stats() Stats {
 	for i := range m.stripes {
 		st := &m.stripes[i]
 		st.mu.Lock()
-		sum.add(&st.n)
+		sum.add(&st.stats)
 		st.mu.Unlock()
 	}
 	return sum
 }
 
-// Close ends the Monitor and returns nil. Things that it still watches will not be
-// evicted: [Monitor.TakeLeftover] returns them. After Close, Watch returns [ErrClosed].
-// Close does not wait for callbacks, so a callback may call it. Evictions that were
-// decided before still run their callbacks. Closing again does nothing.
+// Close ends the Monitor and returns nil. Things that are still watched will not be
+// evicted: [Monitor.TakeLeftover] returns them. If an eviction was decided before Close,
+// its callback still runs. After Close, Watch returns [ErrClosed]. Close does not wait
+// for callbacks, so a callback may call it. Closing again does nothing.
 func (m *Monitor[T]) Close() error {
 	m.mustBeMade()
-	m.shut()
+	m.handBackAll()
 	return nil
 }
 
-// Shutdown does what Close does, and waits until all callbacks have returned. If ctx ends
-// first, Shutdown returns the error of ctx. When Shutdown has returned nil, no goroutine
-// of the Monitor is running. A callback that calls Shutdown waits for itself, until ctx
-// ends.
+// Shutdown does what Close does, and waits until all callbacks have returned. Then no
+// goroutine of the Monitor is running, and Shutdown returns nil. If ctx ends first,
+// Shutdown returns the error of ctx. If a callback calls Shutdown, it waits for itself
+// until ctx ends.
 func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 	m.mustBeMade()
-	m.shut()
-	if err := m.s.Shutdown(ctx); err != nil {
+	m.handBackAll()
+	if err := m.scheduler.Shutdown(ctx); err != nil {
 		return err
 	}
-	// No more callbacks can be submitted.
+	// No more callbacks can be submitted to the pool.
 	return m.pool.Shutdown(ctx)
 }
 
 // TakeLeftover returns the entries that were watched when the Monitor was closed, in no
-// particular order. It returns an entry only once, and none before Close or Shutdown. If
-// the Monitor is just checking an entry whose timer has fired, a later call returns that
-// entry: at the latest a call after Shutdown has returned nil.
+// particular order. It returns each entry once, and returns none before Close or
+// Shutdown. An entry that is being checked during Close may be returned only by a later
+// call. After Shutdown has returned nil, a call returns all entries that remain.
 func (m *Monitor[T]) TakeLeftover() iter.Seq[*Entry[T]] {
 	m.mustBeMade()
 	m.leftover.Lock()
@@ -223,21 +225,21 @@ func (m *Monitor[T]) TakeLeftover() iter.Seq[*Entry[T]] {
 	}
 }
 
-// addLeftover adds an entry for TakeLeftover: one that is handed back, or one whose
-// eviction was refused after the Conns had been closed.
+// addLeftover adds an entry for TakeLeftover: the entry is handed back, or onIdle refused
+// its eviction after the Conns was closed.
 func (c *core) addLeftover(e *entry) {
 	c.leftover.Lock()
 	c.leftover.entries = append(c.leftover.entries, e)
 	c.leftover.Unlock()
 }
 
-// shut closes the Scheduler and moves the watched entries to leftover.
-func (c *core) shut() {
-	c.mustBeHere(c.now())
+// handBackAll closes the Scheduler and moves all watched entries to leftover.
+func (c *core) handBackAll() {
+	c.mustKnowTime(c.now())
 	c.closed.Store(true)
 	c.closing.Lock()
 	defer c.closing.Unlock()
-	c.s.Close()
+	c.scheduler.Close()
 	for i := range c.stripes {
 		st := &c.stripes[i]
 		st.mu.Lock()

@@ -27,12 +27,12 @@ type eviction struct {
 	since, at time.Duration // since epoch
 }
 
-// watched has a Monitor on a virtual clock, and records its evictions.
+// watched is a Monitor on a virtual clock that records its evictions.
 type watched struct {
 	*idle.Monitor[string]
 	clk     *timertest.Clock
 	evicted []eviction
-	// then is called by the callback, unless it is nil.
+	// The callback calls then, unless then is nil.
 	then func(v string)
 }
 
@@ -123,7 +123,8 @@ func TestMonitor_ATouchMovesNothing(t *testing.T) {
 		w.clk.Advance(5 * time.Second)
 		require.True(t, e.Touch())
 	}
-	// The timer fires at 30 s, when the last touch was at 25 or 30 s, and so on.
+	// The entry is checked at 30 s, when its last touch was at 25 or 30 s. So its next
+	// check is at 55 or 60 s, and so on.
 	st := w.Stats()
 	require.LessOrEqual(t, st.Rearmed, uint64(12))
 	require.GreaterOrEqual(t, st.Rearmed, uint64(9))
@@ -221,7 +222,7 @@ func TestEntryStop_TheCallbackNeverRuns(t *testing.T) {
 	require.Empty(t, w.evicted)
 	require.EqualValues(t, 1, w.Stats().Stopped)
 
-	// The same after the entry was rearmed: a different timer must be stopped.
+	// The same after a check has moved the entry to another timer.
 	e = w.watch(t, "y", time.Second)
 	for range 5 {
 		w.clk.Advance(700 * time.Millisecond)
@@ -357,8 +358,7 @@ func TestMonitorClose_HandsBack(t *testing.T) {
 	require.EqualValues(t, 4, st.Watched)
 }
 
-// An entry that is due, but not checked before Close is called, is handed back even if it
-// is late.
+// If an entry is due but not yet checked when Close is called, it is handed back.
 func TestMonitorClose_WhileOthersAreDue(t *testing.T) {
 	w := virtual(t)
 	var left []string
@@ -405,7 +405,7 @@ func TestMonitorShutdown_WaitsForCallbacks(t *testing.T) {
 	})
 }
 
-// A callback that blocks for an hour delays no other.
+// A callback that blocks for an hour delays no other callback.
 func TestMonitor_InABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -443,7 +443,7 @@ func TestMonitor_InABubble(t *testing.T) {
 const elsewhere = "idle: a Monitor or Conns that was made outside a testing/synctest bubble is used inside one," +
 	" or the other way round: make it where it is used"
 
-// A timer that is started on the wrong side would never fire.
+// Methods that would start a timer on the wrong side of a bubble's border panic.
 func TestMonitor_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	m := idle.New(func(string, time.Time) {})
 	synctest.Test(t, func(t *testing.T) {
@@ -486,7 +486,7 @@ func TestMonitor_ManyTimeouts(t *testing.T) {
 	}
 }
 
-// An eviction that blocks delays no other.
+// With clock.System, callbacks run concurrently: one that blocks delays no other.
 func TestWithClock_SystemIsTheDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unblock := make(chan struct{})
@@ -508,8 +508,7 @@ func TestWithClock_SystemIsTheDefault(t *testing.T) {
 	})
 }
 
-// Evictions may be delayed by a share of their timeouts. So they come in few wake-ups,
-// and none comes early.
+// With slack, evictions share wake-ups. None is early, or later than the slack allows.
 func TestWithSlack(t *testing.T) {
 	for _, c := range []struct {
 		opts  []idle.Option

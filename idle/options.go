@@ -51,9 +51,10 @@ type connsOption func(*connsConfig)
 
 func (o connsOption) applyConns(c *connsConfig) { o(c) }
 
-// WithTick sets the tick to which evictions are rounded up, and so how late they may be.
-// The default is [DefaultTick]. There is at most one wake-up a tick, however many things
-// are watched, so a coarse tick is cheap. WithTick panics if tick is not positive.
+// WithTick sets the tick. Evictions are rounded up to the tick, so they are late by up to
+// one tick. There is at most one wake-up per tick, however many things are watched: a
+// coarse tick is cheap. The default is [DefaultTick]. WithTick panics if tick is not
+// positive.
 func WithTick(tick time.Duration) Option {
 	if tick <= 0 {
 		panic(fmt.Sprintf("idle: WithTick: the tick must be positive, got %v", tick))
@@ -61,11 +62,10 @@ func WithTick(tick time.Duration) Option {
 	return option(func(c *config) { c.tick = tick })
 }
 
-// WithSlack sets how much later than its deadline an eviction may come, as a share of its
-// timeout, so that many evictions share a wake-up: see [timer.WithSlack]. The default is
-// [DefaultSlack], 0.3 s of a timeout of 30 s. With 0, evictions are late by no more than
-// a tick, which suits tests on a virtual clock. WithSlack panics unless share is from 0
-// to 1.
+// WithSlack sets how late an eviction may be, as a share of its timeout. With slack, many
+// evictions share a wake-up. The default is [DefaultSlack], 1 %: 0.3 s for a timeout of
+// 30 s. With 0, evictions are late by at most a tick, which suits tests on a virtual
+// clock. WithSlack panics unless share is from 0 to 1.
 func WithSlack(share float64) Option {
 	if !(share >= 0 && share <= 1) {
 		panic(fmt.Sprintf("idle: WithSlack: the share must be from 0 to 1, got %v", share))
@@ -73,10 +73,10 @@ func WithSlack(share float64) Option {
 	return option(func(c *config) { c.slack = share })
 }
 
-// WithClock sets the clock, such as a virtual one from package timertest. Callbacks then
+// WithClock sets the clock, such as a virtual clock of package timertest. Callbacks then
 // run on the goroutine that advances the clock. The default is the system's monotonic
-// clock, or the fake clock of the testing/synctest bubble in which the Monitor or the
-// Conns is made. [clock.System] means the default.
+// clock. A Monitor or Conns that is made in a testing/synctest bubble uses the bubble's
+// clock by default. [clock.System] means the default.
 func WithClock(clk clock.Clock) Option {
 	if clk == clock.System() {
 		clk = nil
@@ -84,9 +84,9 @@ func WithClock(clk clock.Clock) Option {
 	return option(func(c *config) { c.clock = clk })
 }
 
-// WithPanicHandler sets the function that is called when a callback panics, with the
-// value of the panic and the stack. It runs on the goroutine that panicked. The
-// default prints both to standard error. WithPanicHandler panics if f is nil.
+// WithPanicHandler sets the function that is called when a callback panics. f gets the
+// value of the panic and the stack, and runs on the goroutine that panicked. The default
+// prints both to standard error. WithPanicHandler panics if f is nil.
 func WithPanicHandler(f func(v any, stack []byte)) Option {
 	if f == nil {
 		panic("idle: WithPanicHandler: the func must not be nil")
@@ -94,21 +94,21 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 	return option(func(c *config) { c.onPanic = f })
 }
 
-// WithName names the Scheduler of the Monitor or the Conns, as [timer.WithName] does. The
-// Scheduler is then listed by [timer.Schedulers] and on the page of package
-// observe/debug, and goroutines that run callbacks have the profiler label "scheduler".
-// Its pending timers are checks, one for all entries that are checked at the same moment.
-// The default is no name.
+// WithName names the Scheduler of the Monitor or the Conns, as [timer.WithName] does. Then
+// [timer.Schedulers] and the page of package observe/debug list the Scheduler, and
+// goroutines that run callbacks have the profiler label "scheduler". One pending timer of
+// the Scheduler may stand for many entries. The default is no name.
 func WithName(name string) Option {
 	return option(func(c *config) { c.name = name })
 }
 
-// WithOnIdle sets a function that is called before an idle connection is closed, with the
+// WithOnIdle sets a function that decides whether to close an idle connection. f gets the
 // connection and the time of its last activity. If f returns false, the connection stays
-// open for another timeout from then on. f may block, for example to send a ping, and may
-// use and close the connection. The connection stays open until f returns, so set a
-// deadline for a write in f. If f panics, the connection is closed. WithOnIdle panics if
-// f is nil.
+// open for at least another timeout.
+//
+// f may block, for example to send a ping, and may use and close the connection. The
+// connection stays open until f returns, so set a deadline for a write in f. If f panics,
+// the connection is closed. WithOnIdle panics if f is nil.
 func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	if f == nil {
 		panic("idle: WithOnIdle: the func must not be nil")
@@ -116,11 +116,10 @@ func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	return connsOption(func(c *connsConfig) { c.onIdle = f })
 }
 
-// scheduler makes a Monitor's Scheduler. On the system's clock, the Scheduler's ticks do
-// not begin at the same moments as the Monitor's, so they are finer. The Scheduler runs
-// the rings' functions inline, on its poller: most entries were touched since their timer
-// was set, and are rearmed without waking another goroutine. Callbacks run elsewhere: see
-// pool.
+// scheduler makes a Monitor's Scheduler. It checks entries inline, on its own goroutine:
+// most entries were touched and only need a new timer, so no other goroutine wakes up. On
+// the system's clock, the Scheduler's ticks do not begin when the Monitor's do, so the
+// Scheduler's tick is finer.
 func (c *config) scheduler() *timer.Scheduler {
 	tick := c.tick
 	if c.clock == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// stoppedClock is the clock of a process that stands still for a while. Its time leaps,
-// and alarms that fell due during the pause go off afterwards.
+// stoppedClock is the clock of a process that is stopped for a while. Alarms that fall
+// due during the pause go off after it.
 type stoppedClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -67,8 +67,8 @@ func (c *stoppedClock) leap(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// A server is stopped for longer than its connections' timeout. It finds their bytes in
-// the sockets, and reads them before it evicts any connection.
+// A server is stopped for longer than the timeout of its connections. When it continues,
+// it reads the bytes that wait in the sockets before it evicts any connection.
 func TestConns_AfterAPause(t *testing.T) {
 	const timeout = 30 * time.Second
 	clk := &stoppedClock{now: epoch}
@@ -77,7 +77,7 @@ func TestConns_AfterAPause(t *testing.T) {
 	busy, peer := pipe(t, cs)
 	silent, _ := pipe(t, cs)
 	clk.leap(timeout + timeout/2)
-	require.Zero(t, cs.Stats().Evicted, "one more look")
+	require.Zero(t, cs.Stats().Evicted, "one more check")
 	go peer.Write([]byte("x"))
 	_, err := busy.Read(make([]byte, 1))
 	require.NoError(t, err)
@@ -89,9 +89,10 @@ func TestConns_AfterAPause(t *testing.T) {
 	require.EqualValues(t, 2, cs.Stats().Evicted, "punctually from then on")
 }
 
-// Two pauses in a row do not keep a connection for ever. A ring that is late by less than
-// a quarter of the timeout is not a pause. A Monitor expires leases despite a pause.
-func TestConns_OneMoreLookOnly(t *testing.T) {
+// A connection gets one more check, even if there are two pauses. It gets none if the
+// first check was late by less than a quarter of the timeout. Leases of a Monitor get
+// none at all.
+func TestConns_OneMoreCheckOnly(t *testing.T) {
 	const timeout = 30 * time.Second
 	clk := &stoppedClock{now: epoch}
 	cs := idle.NewConns(timeout, idle.WithClock(clk))
@@ -115,7 +116,7 @@ func TestConns_OneMoreLookOnly(t *testing.T) {
 }
 
 // A Conns that is closed between the two checks hands its connections back.
-func TestConns_ClosedBetweenTheLooks(t *testing.T) {
+func TestConns_ClosedBetweenTheChecks(t *testing.T) {
 	clk := &stoppedClock{now: epoch}
 	cs := idle.NewConns(time.Minute, idle.WithClock(clk))
 	c, _ := pipe(t, cs)

@@ -20,8 +20,8 @@ func TestMonitor_ChecksManyTogether(t *testing.T) {
 		w.clk.Advance(7 * time.Millisecond)
 	}
 	second := 0
-	// heartbeats sends heartbeats for d: each entry gets one every 5 s, at its own
-	// millisecond. It returns how often the clock's alarm went off.
+	// heartbeats sends heartbeats for the time d: one every 5 s to each entry, at the
+	// entry's own millisecond. It returns how often the clock's alarm went off.
 	heartbeats := func(d time.Duration) (rang int) {
 		for end := w.clk.Now().Add(d); w.clk.Now().Before(end); second++ {
 			for i := second % 5; i < n; i += 5 {
@@ -39,10 +39,10 @@ func TestMonitor_ChecksManyTogether(t *testing.T) {
 	heartbeats(time.Minute)
 	before := w.Stats().Rearmed
 	rang := heartbeats(time.Minute)
-	looks := int(w.Stats().Rearmed - before)
+	checks := int(w.Stats().Rearmed - before)
 	require.Less(t, rang, 60*5, "wake-ups in a minute")
-	require.GreaterOrEqual(t, looks, 2*n)
-	require.Less(t, looks, 3*n, "each about once in its timeout")
+	require.GreaterOrEqual(t, checks, 2*n)
+	require.Less(t, checks, 3*n, "each about once in its timeout")
 	require.Empty(t, w.evicted)
 
 	w.clk.Advance(time.Minute)
@@ -50,8 +50,7 @@ func TestMonitor_ChecksManyTogether(t *testing.T) {
 	require.Zero(t, w.Len())
 }
 
-// Without slack, the check of a touched entry is punctual, whatever the tick and the
-// timeout.
+// Without slack, a touched entry is evicted on time, whatever the tick and the timeout.
 func TestMonitor_PunctualAfterTouches(t *testing.T) {
 	for _, timeout := range []time.Duration{7, 63, time.Microsecond, time.Second, 30*time.Second + 1, time.Hour, 9000 * time.Hour} {
 		for _, tick := range []time.Duration{1, time.Microsecond, tick, time.Second, time.Minute} {
@@ -74,7 +73,7 @@ func TestMonitor_PunctualAfterTouches(t *testing.T) {
 	}
 }
 
-// Very many entries are due at once. Those that were touched stay, and the others are
+// Very many entries are due at once. The touched entries stay, and the others are
 // evicted.
 func TestMonitor_ManyAtOneMoment(t *testing.T) {
 	const n, timeout = 1000, time.Second

@@ -9,41 +9,40 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// links link a live entry to its neighbours in a ring. They are the first field of an
-// entry and of a ring, so that a pointer to links can be converted to a pointer to
-// either.
+// links connect a live entry to its neighbours in a ring. They are the first field of
+// entry and of ring, so that a *links can be converted to an *entry or a *ring.
 type links struct{ prev, next *links }
 
-// A ring holds the entries of a stripe that are checked at one moment, by one timer. So
-// an entry needs no timer and no callback of its own. The stripe's lock guards the ring.
+// A ring is a list of entries that are checked together, when the ring's timer fires. The
+// stripe's lock guards the ring.
 type ring struct {
-	links // the first and the last entry; the ring itself if it is empty
+	links // to the first and the last entry, or to the ring itself if it is empty
 	ringKey
 	stripe *stripe
 	timer  timer.Handle
 }
 
-// ringKey is what all entries of a ring share.
+// ringKey identifies a ring of a stripe.
 type ringKey struct {
-	at     Moment
-	second bool // this is their second check: see stripe.checkLocked
+	at        Moment // when the entries are checked
+	isRecheck bool   // this is the entries' second check: see stripe.checkLocked
 }
 
-// insertLocked schedules a check of e, d from now or up to its slack later. After Close
-// it returns ErrClosed.
-func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, second bool) error {
+// insertLocked schedules a check of e at d from now, or later by up to e's slack. After
+// Close it returns ErrClosed.
+func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, isRecheck bool) error {
 	c := st.core
 	if c.closed.Load() {
 		return ErrClosed
 	}
-	key := ringKey{c.checkAt(now, d, c.slackOf(e.timeout.Load())), second}
+	key := ringKey{c.checkAt(now, d, c.slackOf(e.timeout.Load())), isRecheck}
 	r := st.rings[key]
 	if r == nil {
 		r = &ring{ringKey: key, stripe: st}
 		r.prev, r.next = &r.links, &r.links
 		var err error
-		if r.timer, err = c.s.Start(time.Duration(key.at-now), r.expire); err != nil {
-			return ErrClosed // Close has come in between
+		if r.timer, err = c.scheduler.Start(time.Duration(key.at-now), r.checkAll); err != nil {
+			return ErrClosed // closed meanwhile
 		}
 		st.rings[key] = r
 	}
@@ -52,25 +51,26 @@ func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, second boo
 	return nil
 }
 
-// checkAt returns when to check an entry that is idle d from now: the next multiple of a
-// power of two within the slack, or of the tick. Other entries share that moment.
+// checkAt returns when to check an entry that will be idle d from now. It rounds up to a
+// multiple of the tick, or of a power of two that the slack allows, so that many entries
+// are checked together.
 func (c *core) checkAt(now Moment, d, slack time.Duration) Moment {
 	if d <= 0 {
 		return now
 	}
-	grain := Moment(c.tick)
+	step := Moment(c.tick)
 	if slack > c.tick {
-		grain = 1 << (bits.Len64(uint64(slack)) - 1)
+		step = 1 << (bits.Len64(uint64(slack)) - 1)
 	}
 	at := now + Moment(d)
-	if at < now || at > math.MaxInt64-grain {
+	if at < now || at > math.MaxInt64-step {
 		return math.MaxInt64 // the sum overflows
 	}
-	return (at + grain - 1) / grain * grain
+	return (at + step - 1) / step * step
 }
 
-// removeLocked takes a live entry out of its ring. If the ring is then empty, it removes
-// the ring.
+// removeLocked takes a live entry out of its ring. If the ring is then empty, removeLocked
+// stops the ring's timer and deletes the ring.
 func (st *stripe) removeLocked(e *entry) {
 	prev, next := e.prev, e.next
 	prev.next, next.prev = next, prev
@@ -82,20 +82,21 @@ func (st *stripe) removeLocked(e *entry) {
 	}
 }
 
-// expire is the function of the ring's timer. It checks each entry of the ring.
-func (r *ring) expire() {
+// checkAll is the function of the ring's timer. It checks each entry of the ring.
+func (r *ring) checkAll() {
 	for more := true; more; {
 		var e *entry
 		var last Moment
-		if e, last, more = r.checkSome(); e != nil {
+		if e, last, more = r.checkBatch(); e != nil {
 			r.stripe.core.evict(e, last)
 		}
 	}
 }
 
-// checkSome checks entries of the ring until it has evicted one, which it returns, or has
-// checked 64. Then it releases the lock, which others may be waiting for.
-func (r *ring) checkSome() (e *entry, last Moment, more bool) {
+// checkBatch checks up to 64 entries, so that it holds the lock only for a short time. It
+// stops when it has evicted an entry, and returns the entry as e. more is true if entries
+// may remain.
+func (r *ring) checkBatch() (e *entry, last Moment, more bool) {
 	r.stripe.mu.Lock()
 	defer r.stripe.mu.Unlock()
 	for range 64 {
@@ -104,7 +105,7 @@ func (r *ring) checkSome() (e *entry, last Moment, more bool) {
 		}
 		e := (*entry)(unsafe.Pointer(r.next))
 		r.stripe.removeLocked(e)
-		if last, idle := r.stripe.checkLocked(e, r.second); idle {
+		if last, idle := r.stripe.checkLocked(e, r.isRecheck); idle {
 			return e, last, true
 		}
 	}

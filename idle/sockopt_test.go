@@ -13,13 +13,12 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// A Conn has the methods of package net's connections that code looks for. The test fails
-// if a new version of Go adds some.
+// A Conn has the methods of *net.TCPConn and *net.UnixConn. The test fails if a new
+// version of Go adds a method.
 func TestConn_HasTheMethodsOfPackageNets(t *testing.T) {
 	ours := reflect.TypeFor[*idle.Conn]()
-	// *net.UnixConn has the ReadFrom and WriteTo of net.PacketConn, but a Conn has those
-	// that io.Copy looks for. Code that sends descriptors, or messages without a
-	// connection, must get the *net.UnixConn from Conn.NetConn.
+	// A Conn lacks the methods of *net.UnixConn for messages. ReadFrom and WriteTo of a
+	// Conn are those that io.Copy looks for, not those of net.PacketConn.
 	others := map[string]bool{"ReadFrom": true, "WriteTo": true, "ReadFromUnix": true, "WriteToUnix": true, "ReadMsgUnix": true, "WriteMsgUnix": true}
 	for _, theirs := range []reflect.Type{reflect.TypeFor[*net.TCPConn](), reflect.TypeFor[*net.UnixConn]()} {
 		for i := range theirs.NumMethod() {
@@ -48,7 +47,7 @@ func withoutReceiver(m reflect.Type) reflect.Type {
 	return reflect.FuncOf(in, out, m.IsVariadic())
 }
 
-// sockoptCalls returns a call of each method.
+// sockoptCalls returns a call of each method of c for socket options.
 func sockoptCalls(c *idle.Conn) map[string]func() error {
 	return map[string]func() error{
 		"SetKeepAlive":       func() error { return c.SetKeepAlive(true) },

@@ -1,15 +1,13 @@
 package idle
 
-// Stats holds counts since the Monitor was made. At every moment
+// Stats holds counts since the Monitor was made. Always
 //
 //	Watched = Evicted + Stopped + HandedBack + Watching
-//
-// if nothing changes while Stats is taken.
 type Stats struct {
 	// Watched counts the entries that Watch has made.
 	Watched uint64
-	// Evicted counts the entries found idle. Their callbacks have run, are running or
-	// will run.
+	// Evicted counts the entries that were idle at their check. Their callbacks have
+	// run, are running or will run.
 	Evicted uint64
 	// Stopped counts the entries that Stop ended.
 	Stopped uint64
@@ -18,8 +16,8 @@ type Stats struct {
 	// Watching is the number of entries that are watched now.
 	Watching int
 
-	// Rearmed counts how often a timer fired for an entry that had been touched since the
-	// timer was set: about once in an entry's timeout.
+	// Rearmed counts the checks after which the entry stayed watched: about one per
+	// entry and timeout.
 	Rearmed uint64
 	// Rejected counts the calls of Watch that returned an error.
 	Rejected uint64

@@ -16,8 +16,8 @@ import (
 
 // stressed is a watched thing of a stress test.
 type stressed struct {
-	// touched is the time of the latest touch that reported true. A later eviction must
-	// report a last activity that is not earlier.
+	// touched is the time of the latest touch that returned true. An eviction must not
+	// report an earlier time of the last activity.
 	touched atomic.Int64
 	stopped atomic.Bool
 	evicted atomic.Int32
@@ -34,9 +34,9 @@ func stressFor() time.Duration {
 	return 2 * time.Second
 }
 
-// Touches, stops, changes of the timeout and new watches race with evictions, and with a
-// Close. Nothing is evicted twice, early, after a Stop or after a successful touch, and
-// nothing is lost.
+// Touches, stops, timeout changes and new watches race with evictions and with Close. No
+// thing is lost or evicted twice, and none is evicted early, after a Stop or after a
+// successful touch.
 func TestStress_TouchesRaceWithEviction(t *testing.T) {
 	var rounds, touches, evictions int
 	var rearmed uint64
@@ -84,7 +84,7 @@ func stressRound(t *testing.T, round int) (touches, evictions int, rearmed uint6
 					x.touched.Store(int64(e.Last()))
 					mine = append(mine, watched{x, e})
 				}
-				// Several goroutines touch the same things. Sometimes all pause for about
+				// One goroutine or two touch the things, and sometimes pause for about
 				// the timeout.
 				var in sync.WaitGroup
 				for k := range 1 + rng.IntN(8)/7 {
@@ -108,7 +108,7 @@ func stressRound(t *testing.T, round int) (touches, evictions int, rearmed uint6
 								case 1:
 									w.SetTimeout(w.timeout + time.Duration(rng.IntN(50))*time.Microsecond)
 								case 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15:
-									// About the time until the eviction is decided.
+									// Wait until about the time of the eviction.
 									pause := idle.Moment(w.timeout) * idle.Moment(80+rng.IntN(40)) / 100
 									for begin := m.Now(); m.Now()-begin < pause; {
 									}
@@ -159,7 +159,7 @@ func stressRound(t *testing.T, round int) (touches, evictions int, rearmed uint6
 		if n == 1 {
 			evictions++
 			require.Equal(t, int64(w.Last()), w.since.Load())
-			// timeout is the shortest timeout that the thing has had.
+			// w.timeout is the shortest timeout that the thing has had.
 			require.GreaterOrEqual(t, w.at.Load(), w.since.Load()+int64(w.timeout), "early")
 			require.GreaterOrEqual(t, w.at.Load(), w.touched.Load()+int64(w.timeout), "a touch was ignored")
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// These tests use real sockets with a virtual clock. Only an advance of that clock can
-// make a connection idle, however slow the machine.
+// These tests use real sockets and a virtual clock. A connection becomes idle only when
+// the test advances the clock, however slow the machine is.
 
 func listen(t testing.TB) net.Listener {
 	t.Helper()
@@ -43,8 +43,8 @@ func tcpPair(t testing.TB) (server, client *net.TCPConn) {
 	return s.(*net.TCPConn), c.(*net.TCPConn)
 }
 
-// spy is a connection that records the argument of its ReadFrom, by whose type package
-// net chooses sendfile or splice.
+// spy is a connection that records the types of the sources that its ReadFrom gets.
+// Package net uses sendfile or splice only for some types.
 type spy struct {
 	*net.TCPConn
 	before func() // called at each ReadFrom, unless nil
@@ -79,7 +79,7 @@ func wrap(t testing.TB, cs *idle.Conns, c net.Conn) *idle.Conn {
 	return w
 }
 
-// active waits until the connection's last activity is the present moment.
+// active waits until the last activity of each connection is at the present time.
 func active(clk *timertest.Clock, cs ...*idle.Conn) {
 	for _, c := range cs {
 		for !c.Since().Equal(clk.Now()) {
@@ -147,8 +147,8 @@ func TestConn_PendingReadAndWriteGetErrIdle(t *testing.T) {
 		errs <- err
 	}()
 	for {
-		// A copy that waits in the kernel and a copy that begins later get the same
-		// error.
+		// The copy may wait in the kernel when its connection is evicted, or may begin
+		// later. Both get the same error.
 		if clk.Advance(40 * time.Second); cs.Stats().Evicted == 1 {
 			break
 		}
@@ -234,7 +234,7 @@ func TestConnCopy_BetweenSocketsGoesTheFastWay(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("package net has no fast way between sockets here")
 	}
-	// in -> [a  b] -> out
+	// The test writes to in and reads from out: in -> a -> copy -> b -> out.
 	for name, copy := range map[string]func(cs *idle.Conns, a, b *net.TCPConn, s *spy) (from, to *idle.Conn, copy func() (int64, error)){
 		"Conn to Conn": func(cs *idle.Conns, a, b *net.TCPConn, s *spy) (*idle.Conn, *idle.Conn, func() (int64, error)) {
 			from, to := wrap(t, cs, a), wrap(t, cs, s)
@@ -283,7 +283,7 @@ func TestConnCopy_BetweenSocketsGoesTheFastWay(t *testing.T) {
 				clk.Advance(20 * time.Second)
 			}
 			require.Zero(t, cs.Stats().Evicted)
-			// Then a lot at once.
+			// Then many bytes arrive at once.
 			data := make([]byte, 5<<20)
 			rand.Read(data)
 			go func() {
@@ -308,7 +308,7 @@ func TestConnCopy_BetweenSocketsGoesTheFastWay(t *testing.T) {
 	}
 }
 
-// The error is the one of a Read, and names the connection.
+// If the peer resets the connection, the error of the copy is that of a Read.
 func TestConnCopy_FromOneThatIsReset(t *testing.T) {
 	cs := idle.NewConns(time.Hour)
 	a, in := tcpPair(t)
@@ -375,8 +375,8 @@ func TestConnWriteTo_AFile(t *testing.T) {
 	end(t, cs)
 }
 
-// A pipe, or any other reader, may deliver only a few bytes a minute. The copy must not
-// wait until they fill a piece.
+// A pipe or another reader may deliver only a few bytes a minute. The copy must not wait
+// for a full piece.
 func TestConnReadFrom_SlowSources(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
