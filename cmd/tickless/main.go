@@ -11,10 +11,13 @@
 //
 // Each command lists its flags and examples under --help.
 //
-// The exit code is 0 for success, 1 if something failed or a timer of Tickless was
-// lost, early or fired twice, 2 for wrong arguments, 3 if migrate finds calls to
-// rewrite, and 130 after an interruption. An interrupted command prints what it has
-// measured.
+// The exit codes are:
+//
+//	0    success
+//	1    an error, or a timer of Tickless was lost, early or fired twice
+//	2    wrong arguments
+//	3    migrate found calls to rewrite
+//	130  interrupted; the command has printed what it has measured
 package main
 
 import (
@@ -34,7 +37,7 @@ func main() {
 	os.Exit(cli.Run(newCommand(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// newCommand returns the root command, which itself runs if no subcommand is given.
+// newCommand returns the root command. It runs the load if there is no subcommand.
 func newCommand() *cobra.Command {
 	root := requests.NewCommand()
 	root.AddCommand(scale.NewCommand(), rewrite.NewCommand(), tasks.NewCommand(), transfer.NewExport(), transfer.NewImport())

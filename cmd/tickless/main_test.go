@@ -8,15 +8,14 @@ import (
 
 func TestMain(m *testing.M) { clitest.Main(m, newCommand) }
 
-// The tests of each command are in the command's package. The tests here are for the
-// whole program.
+// These tests are for the whole program. Each command has tests in its own package.
 
 func TestProgram_Help(t *testing.T) {
 	clitest.CheckHelp(t, "", "scale", "migrate", "tasks", "export", "import", "--count")
 }
 
 func TestProgram_CalledWrongly(t *testing.T) {
-	clitest.CheckCalledWrongly(t, "", []clitest.WrongCall{
+	clitest.CheckWrongCalls(t, "", []clitest.WrongCall{
 		{Args: []string{"bogus"}, Want: `unknown command "bogus"`},
 		{Args: []string{"bogus", "scale"}, Want: `unknown command "bogus"`},
 		{Args: []string{"scale", "bogus"}, Want: `"bogus"`},

@@ -1,15 +1,17 @@
 //go:build ignore
 
-// Modules prepares the repository's modules for a release. It needs golang.org/x/mod, which
-// module migrate requires, so it is run from there:
+// Modules prepares the repository's modules for a release. Run it in the folder migrate,
+// because that module requires golang.org/x/mod:
 //
 //	cd migrate && go run ../scripts/modules/main.go check v0.1.0
 //
-// The command check serves all modules of the tree, as a pre-release of the version, from a
-// folder that acts as the module proxy. It gets each module into an empty module, builds its
-// packages, and installs the command as users do. The command strip removes the replace
-// directives, with which `go install` refuses a module. The modules then require one another
-// at the version.
+// The command check tests the release as a user sees it. It puts all modules into a folder
+// that serves as the module proxy. Then it gets each module with go get, builds its
+// packages, and installs the program tickless.
+//
+// The command strip changes the go.mod files. It removes the replace directives, because
+// `go install` refuses a module that has any, and makes the modules require one another at
+// the given version.
 package main
 
 import (
@@ -37,7 +39,7 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("modules: ")
 	if len(os.Args) != 3 || module.Check(root, os.Args[2]) != nil {
-		log.Fatal("usage: modules check|strip VERSION, as v0.1.0")
+		log.Fatal("usage: modules check|strip VERSION, for example v0.1.0")
 	}
 	top, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err == nil {
@@ -59,7 +61,7 @@ func main() {
 				}
 			}
 		default:
-			err = fmt.Errorf("there is no command %q", os.Args[1])
+			err = fmt.Errorf("unknown command %q, want check or strip", os.Args[1])
 		}
 	}
 	if err != nil {
@@ -67,11 +69,11 @@ func main() {
 	}
 }
 
-// A mod is a module of the repository.
+// A mod is a Go module of the repository.
 type mod struct {
 	path, dir string
 	goMod     []byte
-	files     []string // relative to the repository's root, without those of nested modules
+	files     []string // relative to the repository's root, without files of nested modules
 }
 
 // modules returns the repository's modules, the core first.
@@ -88,7 +90,7 @@ func modules() ([]mod, error) {
 		}
 		text, err := os.ReadFile(f)
 		if os.IsNotExist(err) {
-			continue // removed and not yet committed
+			continue // removed, but the removal is not committed yet
 		}
 		m := mod{path: modfile.ModulePath(text), dir: path.Dir(f), goMod: text}
 		if err != nil {
@@ -108,19 +110,19 @@ func modules() ([]mod, error) {
 	return mods, nil
 }
 
-// owner returns the index of the module that contains a file: the one with the nearest
-// folder above it.
+// owner returns the index of the module that contains a file. Of nested modules, it is the
+// innermost.
 func owner(mods []mod, file string) int {
-	best := -1
+	innermost := -1
 	for i, m := range mods {
-		if (m.dir == "." || strings.HasPrefix(file, m.dir+"/")) && (best < 0 || len(m.dir) > len(mods[best].dir)) {
-			best = i
+		if (m.dir == "." || strings.HasPrefix(file, m.dir+"/")) && (innermost < 0 || len(m.dir) > len(mods[innermost].dir)) {
+			innermost = i
 		}
 	}
-	return best
+	return innermost
 }
 
-// released returns the module's go.mod for a release.
+// released returns the go.mod file that the module has in a release.
 func (m mod) released(version string) []byte {
 	f, err := modfile.Parse(m.dir+"/go.mod", m.goMod, nil)
 	if err != nil {
@@ -146,12 +148,12 @@ func (m mod) released(version string) []byte {
 	return text
 }
 
-// A file is a file in a module's zip.
-type file struct{ name, from string }
+// A file is a file in a module's zip, under the path name. Its content is that of source.
+type file struct{ name, source string }
 
 func (f file) Path() string                 { return f.name }
-func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.from) }
-func (f file) Open() (io.ReadCloser, error) { return os.Open(f.from) }
+func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.source) }
+func (f file) Open() (io.ReadCloser, error) { return os.Open(f.source) }
 
 // serve writes the module into a folder that can serve as a GOPROXY.
 func (m mod) serve(proxy, version string) error {
@@ -171,15 +173,15 @@ func (m mod) serve(proxy, version string) error {
 			continue
 		}
 		name := strings.TrimPrefix(f, m.dir+"/")
-		one := file{name: name, from: f}
+		zipped := file{name: name, source: f}
 		if name == "go.mod" {
-			one.from = filepath.Join(base, version+".mod")
+			zipped.source = filepath.Join(base, version+".mod")
 		}
 		hasLicense = hasLicense || name == "LICENSE"
-		files = append(files, one)
+		files = append(files, zipped)
 	}
-	if !hasLicense { // the go command does the same for a nested module
-		files = append(files, file{name: "LICENSE", from: "LICENSE"})
+	if !hasLicense { // for a nested module, the go command adds LICENSE too
+		files = append(files, file{name: "LICENSE", source: "LICENSE"})
 	}
 	info := fmt.Sprintf(`{"Version":%q,"Time":%q}`, version, time.Now().UTC().Format(time.RFC3339))
 	for name, text := range map[string]string{version + ".info": info, version + ".mod": string(goMod), "list": version + "\n"} {
@@ -198,8 +200,8 @@ func (m mod) serve(proxy, version string) error {
 	return out.Close()
 }
 
-// check gets and builds each module, and installs the command. The version must be new,
-// because it may stay in the user's module cache for a while.
+// check gets and builds each module, and installs the command. The version must be new:
+// an old one might be in the user's module cache.
 func check(mods []mod, version string) error {
 	temp, err := os.MkdirTemp("", "release-check")
 	if err != nil {
@@ -214,11 +216,11 @@ func check(mods []mod, version string) error {
 	}
 	env := goEnv("GOPROXY", "GOMODCACHE")
 	defer forget(env["GOMODCACHE"], mods, version)
-	vars := append(os.Environ(), "GOPROXY=file://"+proxy+","+env["GOPROXY"], "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw",
+	environ := append(os.Environ(), "GOPROXY=file://"+proxy+","+env["GOPROXY"], "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw",
 		"GOPRIVATE=", "GONOPROXY=", "GONOSUMDB="+root+","+root+"/*", "CGO_ENABLED=0", "GOBIN="+filepath.Join(temp, "bin"))
 	run := func(dir string, args ...string) error {
 		cmd := exec.Command("go", args...)
-		cmd.Dir, cmd.Env = dir, vars
+		cmd.Dir, cmd.Env = dir, environ
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 		}
@@ -253,7 +255,7 @@ func check(mods []mod, version string) error {
 	return nil
 }
 
-// packages returns the packages of the module that programs may import.
+// packages returns the packages of the module that other modules may import.
 func (m mod) packages() (paths []string) {
 	seen := map[string]bool{}
 	for _, f := range m.files {

@@ -27,8 +27,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// Every number with two decimals is parsed exactly, although its floating-point product
-// with a thousand or a million is often rounded.
+// Numbers with two decimals are parsed exactly. Multiplying them by a thousand or a
+// million in floating point would often round.
 func TestCount_Decimals(t *testing.T) {
 	for i := range 2000 {
 		for suffix, scale := range map[string]int{"k": 10, "M": 10_000} {

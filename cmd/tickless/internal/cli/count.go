@@ -22,8 +22,8 @@ func (c *Count) String() string {
 	return strconv.Itoa(n)
 }
 
-// Set parses s. It uses an exponent for the scale, because 4.1 times a million is not a
-// whole number in binary floating point.
+// Set parses s. It replaces M by the exponent e6 instead of multiplying: in floating
+// point, 4.1 times a million is not a whole number.
 func (c *Count) Set(s string) error {
 	digits, scale := strings.ReplaceAll(s, "_", ""), ""
 	switch {
@@ -40,13 +40,13 @@ func (c *Count) Set(s string) error {
 	return nil
 }
 
-// Type is the name of the value in the help text.
+// Type returns what the help text calls the value.
 func (*Count) Type() string { return "number" }
 
-// Counts is a list of counts, separated by commas, given as the value of a flag.
+// Counts is a list of counts given as the value of a flag, such as 1M,10M.
 type Counts []int
 
-// String formats the counts as Set parses them.
+// String formats the counts in the form that Set parses.
 func (cs *Counts) String() string {
 	var parts []string
 	for _, n := range *cs {
@@ -69,5 +69,5 @@ func (cs *Counts) Set(s string) error {
 	return nil
 }
 
-// Type is the name of the value in the help text.
+// Type returns what the help text calls the value.
 func (*Counts) Type() string { return "numbers" }

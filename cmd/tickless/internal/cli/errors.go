@@ -12,12 +12,12 @@ import (
 const (
 	ExitFailed      = 1
 	ExitUsage       = 2
-	ExitPending     = 3   // there is something to do, which was not asked for
-	ExitInterrupted = 130 // 128 + SIGINT, as shells have it
+	ExitPending     = 3   // migrate found calls to rewrite, and did not rewrite them
+	ExitInterrupted = 130 // 128 + SIGINT, as in shells
 )
 
-// ErrInterrupted is returned by a command that a signal interrupted and that has
-// printed its results so far.
+// ErrInterrupted is the error of a command that was interrupted by a signal. The command
+// has printed its results so far.
 var ErrInterrupted = errors.New("interrupted")
 
 // An ExitCode is the error of a command that has already printed its error message.
@@ -39,15 +39,15 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// A Fault counts violations of one guarantee; N is zero if there are none.
+// A Fault counts how often tickless violated one guarantee.
 type Fault struct {
 	Name string
 	N    int64
 }
 
-// Faults returns an error that names the nonzero faults, or nil. It is only for
-// tickless: violations by other implementations appear in the table and do not fail the
-// run.
+// Faults returns an error that lists the faults with a nonzero N, or nil if there are
+// none. The faults of other implementations are only shown in the table: they are no
+// error.
 func Faults(faults ...Fault) error {
 	var broken []string
 	for _, f := range faults {

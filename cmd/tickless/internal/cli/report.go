@@ -29,8 +29,8 @@ func (m Machine) String() string {
 
 const interruptedNote = "Interrupted: the figures are incomplete."
 
-// Conclude ends a command. With json it prints the report; without, it adds a note if
-// the command was interrupted. An interrupted command returns ErrInterrupted.
+// Conclude ends a command. If json is true, it prints the report as JSON. If the command
+// was interrupted, Conclude returns ErrInterrupted, and prints a note unless json is true.
 func Conclude(cmd *cobra.Command, json bool, report any) error {
 	interrupted := cmd.Context().Err() != nil
 	if json {
@@ -46,9 +46,9 @@ func Conclude(cmd *cobra.Command, json bool, report any) error {
 	return nil
 }
 
-// PrintJSON writes a report to w.
+// PrintJSON writes a report to w as JSON.
 func PrintJSON(w io.Writer, report any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(report)
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(report)
 }

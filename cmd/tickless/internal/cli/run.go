@@ -14,10 +14,10 @@ import (
 
 // Run runs the program and returns its exit code.
 func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
-	// The first signal cancels the context. A second one ends the program at once,
-	// because the signals have their default effect again.
+	// The first signal cancels ctx. Then stop restores the default effect of signals, so
+	// that a second signal ends the program at once.
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)

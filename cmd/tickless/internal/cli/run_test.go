@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A command that returns the context's error after a signal was interrupted. Without a
-// signal, the same error is a failure.
+// After a signal, a command that returns the context's error counts as interrupted.
+// Without a signal, the same error is a failure.
 func TestRun_Interrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals to send")

@@ -7,55 +7,55 @@ import (
 	"text/tabwriter"
 )
 
-// absent stands for a figure that this side does not measure.
-const absent = "-"
+// unknown is the text of a figure that has no value.
+const unknown = "-"
 
 // A Figure is one row of a table.
 type Figure[R any] struct {
 	Name string
-	// Value returns the figure of a result; ok is false if it is unknown.
+	// Value returns the figure of a result. ok is false if it is unknown.
 	Value func(R) (v float64, ok bool)
 	// Format formats the figure with its unit.
 	Format func(float64) string
-	// Compare says whether the ratio of two such figures is meaningful.
-	Compare bool
+	// HasRatio is true if the ratio of two such figures is meaningful.
+	HasRatio bool
 }
 
-// Tally returns a Figure for a whole number that is always known.
-func Tally[R any](name string, get func(R) int64) Figure[R] {
+// CountFigure returns a Figure for a whole number that is always known.
+func CountFigure[R any](name string, get func(R) int64) Figure[R] {
 	return Figure[R]{Name: name, Format: Whole, Value: func(r R) (float64, bool) { return float64(get(r)), true }}
 }
 
-// RenderTable formats results side by side, one column each, with a blank line between
-// groups of figures. It omits figures that no result has. If ratios is set and there
-// are two results, a third column shows the ratio of the first to the second.
+// RenderTable formats a table with one column for each result, and a blank line between
+// groups of figures. It omits figures that are unknown for all results. If ratios is
+// true and there are two results, a third column shows the first divided by the second.
 func RenderTable[R any](names []string, results []R, groups [][]Figure[R], ratios bool) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)
-	line := func(cells []string) { fmt.Fprintln(t, strings.Join(cells, "\t")+"\t") }
-	widest := 0
+	writeLine := func(cells []string) { fmt.Fprintln(t, strings.Join(cells, "\t")+"\t") }
+	widestName := 0
 	for _, group := range groups {
 		for _, f := range group {
-			widest = max(widest, len(f.Name))
+			widestName = max(widestName, len(f.Name))
 		}
 	}
 	ratios = ratios && len(results) == 2
-	header := append([]string{strings.Repeat(" ", widest)}, names...)
+	header := append([]string{strings.Repeat(" ", widestName)}, names...)
 	if ratios {
 		header = append(header, "ratio")
 	}
-	line(header)
+	writeLine(header)
 	for i, group := range groups {
 		if i > 0 {
-			line(make([]string, len(header)))
+			writeLine(make([]string, len(header)))
 		}
 		for _, f := range group {
 			if slices.ContainsFunc(results, func(r R) bool { _, ok := f.Value(r); return ok }) {
-				line(append([]string{fmt.Sprintf("%-*s", widest, f.Name)}, f.cells(results, ratios)...))
+				writeLine(append([]string{fmt.Sprintf("%-*s", widestName, f.Name)}, f.cells(results, ratios)...))
 			}
 		}
 	}
-	_ = t.Flush() // a Builder takes all
+	_ = t.Flush() // writing to a Builder cannot fail
 	return b.String()
 }
 
@@ -64,7 +64,7 @@ func (f Figure[R]) cells(results []R, ratios bool) (cells []string) {
 	for _, r := range results {
 		v, ok := f.Value(r)
 		if !ok {
-			cells = append(cells, absent)
+			cells = append(cells, unknown)
 			continue
 		}
 		values = append(values, v)
@@ -74,7 +74,7 @@ func (f Figure[R]) cells(results []R, ratios bool) (cells []string) {
 		return cells
 	}
 	ratio := ""
-	if f.Compare && len(values) == 2 && values[1] > 0 {
+	if f.HasRatio && len(values) == 2 && values[1] > 0 {
 		ratio = fmt.Sprintf("%.2f", values[0]/values[1])
 	}
 	return append(cells, ratio)

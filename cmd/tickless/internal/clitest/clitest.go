@@ -14,12 +14,12 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
-// AsProgram is the environment variable that turns a test binary into the program: see
-// Main.
+// AsProgram is the environment variable that makes a test binary run the program instead
+// of its tests: see Main.
 const AsProgram = "TICKLESS_TEST_AS_PROGRAM"
 
 // Main is the TestMain of a package whose tests run the program. If AsProgram is set,
-// it runs newCommand instead of the tests.
+// Main runs the command that newCommand returns instead of the tests.
 func Main(m *testing.M, newCommand func() *cobra.Command) {
 	if os.Getenv(AsProgram) != "" {
 		os.Exit(cli.Run(newCommand(), os.Args[1:], os.Stdout, os.Stderr))
@@ -27,8 +27,8 @@ func Main(m *testing.M, newCommand func() *cobra.Command) {
 	os.Exit(m.Run())
 }
 
-// Under returns a root command with one subcommand, for Main.
-func Under(newCommand func() *cobra.Command) func() *cobra.Command {
+// InRoot returns a function for Main that makes a root command with one subcommand.
+func InRoot(newCommand func() *cobra.Command) func() *cobra.Command {
 	return func() *cobra.Command {
 		root := &cobra.Command{Use: "tickless"}
 		root.AddCommand(newCommand())
@@ -36,7 +36,7 @@ func Under(newCommand func() *cobra.Command) func() *cobra.Command {
 	}
 }
 
-// Program returns a command that runs the program with args.
+// Program returns an exec.Cmd that runs the program with args.
 func Program(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), AsProgram+"=1")
@@ -59,7 +59,8 @@ func Run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-// arguments puts the name of the command, if any, before its arguments.
+// arguments returns the name of the command and its arguments. The root command has the
+// name "".
 func arguments(command string, args ...string) []string {
 	if command == "" {
 		return args
@@ -73,9 +74,9 @@ type WrongCall struct {
 	Want string // part of the error line
 }
 
-// CheckCalledWrongly checks that each call prints one line to standard error and exits
-// with ExitUsage.
-func CheckCalledWrongly(t *testing.T, command string, calls []WrongCall) {
+// CheckWrongCalls checks that each call prints one line to standard error and exits with
+// ExitUsage.
+func CheckWrongCalls(t *testing.T, command string, calls []WrongCall) {
 	for _, tt := range calls {
 		t.Run(strings.Join(tt.Args, " "), func(t *testing.T) {
 			stdout, stderr, code := Run(t, arguments(command, tt.Args...)...)
@@ -89,14 +90,13 @@ func CheckCalledWrongly(t *testing.T, command string, calls []WrongCall) {
 				t.Errorf("want one line on standard error, got %q", stderr)
 			}
 			if !strings.HasPrefix(stderr, "tickless: ") || !strings.Contains(stderr, tt.Want) {
-				t.Errorf("the line does not tell of %q: %q", tt.Want, stderr)
+				t.Errorf("want a line that contains %q, got %q", tt.Want, stderr)
 			}
 		})
 	}
 }
 
-// CheckHelp checks that a command's help text contains the given words, and returns the
-// text.
+// CheckHelp checks that a command's help text contains all wants, and returns the text.
 func CheckHelp(t *testing.T, command string, wants ...string) (help string) {
 	t.Helper()
 	for _, flag := range []string{"--help", "-h"} {

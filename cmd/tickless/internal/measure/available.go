@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// AvailableMemory returns how much memory is available without swapping; ok is false if
-// the system does not say. It ignores the limit of a container.
+// AvailableMemory returns how many bytes programs can use without swapping. ok is false
+// if this is unknown. The limit of a container is ignored.
 func AvailableMemory() (bytes int64, ok bool) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {

@@ -4,6 +4,6 @@ package measure
 
 import "time"
 
-// CPUTime returns the user and system time of the process so far; ok is false if the
-// system does not say.
+// CPUTime returns the user and system time of the process so far. ok is false if it is
+// unknown.
 func CPUTime() (cpu time.Duration, ok bool) { return 0, false }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// CPUTime returns the user and system time of the process so far; ok is false if the
-// system does not say.
+// CPUTime returns the user and system time of the process so far. ok is false if it is
+// unknown.
 func CPUTime() (cpu time.Duration, ok bool) {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {

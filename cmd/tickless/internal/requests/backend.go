@@ -9,25 +9,25 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Backend is one implementation of timers under load. It keeps its timers' handles by
-// request. Its constructor allocates the memory for the handles, so that no backend's
-// figures include it.
+// A Backend is one implementation of timers under load. Each request has an index i and
+// one timer. The backend allocates memory for the timers' handles before the run, so that
+// the figures do not include it.
 type Backend interface {
-	// Name is the heading of the backend's column.
+	// Name is the heading of the backend's column in the table.
 	Name() string
 	// Open creates what the timers need, such as a Scheduler.
 	Open()
-	// Start starts the timeout of request i, which calls f after d. It is called at
-	// most once for each i.
+	// Start starts the timeout of request i: f must run after d. Start is called at most
+	// once for each i.
 	Start(i int, d time.Duration, f func()) error
 	// Stop stops the timeout of request i and reports whether it prevented the call of
-	// f. The goroutine that called Start for i calls it.
+	// f. It is called by the goroutine that called Start for i.
 	Stop(i int) bool
-	// Fired says that the callback of request i runs and that Stop will not be called:
-	// the backend may drop the handle.
+	// Fired tells the backend that the callback of request i is running. The backend may
+	// drop the handle, but a later Stop must still return false.
 	Fired(i int)
-	// Close closes the backend, waits for running callbacks, and returns how many
-	// timers are still pending. No other call runs at the same time.
+	// Close closes the backend and returns how many timers were still pending. No Start
+	// or Stop runs at the same time.
 	Close() (pending int, err error)
 }
 
@@ -36,9 +36,8 @@ func NewTime(n int) Backend {
 	return &stdTime{timers: make([]atomic.Pointer[time.Timer], n)}
 }
 
-// stdTime drops a timer when it fires or is stopped, as a program that saves memory
-// would. The pointers are atomic because a callback may drop its timer while Close
-// reads the pointer.
+// stdTime drops a timer when it fires or is stopped, to save memory. The pointers are
+// atomic, because a callback may drop its timer while Stop or Close reads the pointer.
 type stdTime struct {
 	timers []atomic.Pointer[time.Timer]
 }
@@ -73,8 +72,7 @@ func (b *stdTime) Close() (int, error) {
 	return pending, nil
 }
 
-// newTickless returns a backend for n requests that uses a timer.Scheduler with these
-// options.
+// newTickless returns a backend for n requests that uses a timer.Scheduler with opts.
 func newTickless(n int, opts ...timer.Option) *tickless {
 	return &tickless{opts: opts, handles: make([]timer.Handle, n)}
 }

@@ -17,15 +17,14 @@ type report struct {
 	Runs        []Result `json:"runs"`
 }
 
-// sides are the constructors of the compared backends, each with room for n requests.
-// tickless comes first. A backend exists only while it runs, so that no backend pays
-// for another's memory.
-var sides = []func(f flags, n int) Backend{
+// newBackends are the constructors of the compared backends, tickless first. A backend is
+// made just before its run, so that no backend pays for the memory of another.
+var newBackends = []func(f flags, n int) Backend{
 	func(f flags, n int) Backend { return newTickless(n, f.options()...) },
 	func(_ flags, n int) Backend { return NewTime(n) },
 }
 
-// runAll runs the load on one side after the other and prints the results.
+// runAll runs the load on one backend after the other and prints the results.
 func runAll(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	plan, err := NewPlan(f.config)
@@ -33,7 +32,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 		return err
 	}
 	var results []Result
-	for i, newBackend := range sides {
+	for i, newBackend := range newBackends {
 		if i > 0 && ctx.Err() != nil {
 			break
 		}
@@ -55,7 +54,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 	return ours.faults(ours.Lost + ours.Pending)
 }
 
-// announce writes to standard error that a run begins.
+// announce writes to w that a run begins.
 func announce(w io.Writer, name string, c Config) {
 	fmt.Fprintf(w, "%s: %s requests over %v\n", name, cli.Thousands(int64(c.Count)), c.Duration)
 }

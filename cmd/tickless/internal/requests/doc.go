@@ -1,10 +1,10 @@
-// Package requests is the command that runs one load of request timeouts on package
-// timer and on time.AfterFunc. It measures the cost and checks the timers' guarantees.
+// Package requests is the command that runs a load of request timeouts on package timer,
+// and then on time.AfterFunc. It measures their cost and checks their guarantees.
 //
-// A [Plan] is generated once and may run many times: every [Backend] gets the same
-// delays, and the same answers at the same times, through the same code.
+// A [Plan] is a load that is generated once and may run many times. So every [Backend]
+// gets the same delays, and the same answers at the same times.
 //
-// The generator must not distort the measurement. It allocates nothing during a run:
-// delays, answers and result records exist before. Its own CPU time (two clock readings
-// and a few loads and stores a request) is part of every backend's figures.
+// The load generator must not distort the measurement, so it allocates nothing during a
+// run. Its CPU time is included in every backend's figures: two clock readings and a few
+// loads and stores per request.
 package requests

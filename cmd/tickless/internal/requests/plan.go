@@ -13,24 +13,23 @@ import (
 	"go.uber.org/atomic"
 )
 
-// MaxCount is the largest number of requests in a plan. The index of a request is an
-// int32, and a hundred million requests need about 10 GB.
+// MaxCount is the largest number of requests in a plan. They need about 10 GB.
 const MaxCount = 100_000_000
 
 // Config describes the load.
 type Config struct {
 	Count     int           `json:"count"`        // requests, 1 to MaxCount
-	Duration  time.Duration `json:"duration_ns"`  // over which the requests arrive at a steady rate
+	Duration  time.Duration `json:"duration_ns"`  // how long requests arrive, at a steady rate
 	StopRatio float64       `json:"stop_ratio"`   // share of requests answered before their timeout, 0 to 1
-	MinDelay  time.Duration `json:"delay_min_ns"` // the timeouts are uniform between these two
+	MinDelay  time.Duration `json:"delay_min_ns"` // timeouts are random between MinDelay and MaxDelay
 	MaxDelay  time.Duration `json:"delay_max_ns"`
-	Seed      uint64        `json:"seed"` // the same seed draws the same plan
+	Seed      uint64        `json:"seed"` // the same seed gives the same plan
 }
 
-// maxSpan bounds durations and delays, so that sums of them cannot overflow.
+// maxSpan is the longest duration or delay, so that their sums cannot overflow.
 const maxSpan = 24 * time.Hour
 
-// Validate returns an error if c is not valid.
+// Validate returns an error if a field of c is out of range.
 func (c Config) Validate() error {
 	switch {
 	case c.Count < 1 || c.Count > MaxCount:
@@ -49,47 +48,46 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// The states of a request. A request leaves pending once: for stopped if Stop returns
-// true, for fired if its callback runs. Result.Wrong counts any other transition, which
-// is an error of the backend.
+// The states of a request. A request is pending until Stop returns true (stopped) or its
+// callback runs (fired). If one of these happens again, Result.Wrong counts it.
 const (
 	pending uint32 = iota
 	stopped
 	fired
 )
 
-// A Plan is a load generated in advance: when each request arrives, its timeout, and
-// when it is answered.
+// A Plan is a load that is generated in advance: the arrival, the timeout and the answer
+// of each request. It also has the records of the current run.
 //
-// The slices are indexed by request. They are not one slice of structs, so that the
-// starting goroutine and the callbacks write to different cache lines.
+// The slices are indexed by request. With one slice of structs, workers and callbacks
+// would write to the same cache lines.
 type Plan struct {
 	cfg    Config
 	delays []time.Duration
-	// answerAt is when a request is answered, relative to the start of the run, or
-	// never if it times out.
+	// answerAt is when a request is answered, relative to the start of the run. It is
+	// never if the request times out.
 	answerAt []time.Duration
 	workers  []worker
 
 	due   []time.Duration // written just before Start, read by the callback
-	late  []time.Duration // written by the callback that took state to fired
+	late  []time.Duration // written by the callback that sets state to fired
 	state []atomic.Uint32
 	fire  []func() // the callbacks, made in advance
 
-	// run is the current run, nil between runs, so that a plan does not keep a backend
-	// alive.
+	// run is the current run. It is nil between runs, so that the plan does not keep the
+	// backend in memory.
 	run atomic.Pointer[run]
 }
 
-// A worker sends every len(workers)th request, from first on.
+// A worker is a goroutine that sends every len(workers)th request and its answer.
 type worker struct {
-	first   int
+	first   int     // its first request
 	answers []int32 // its answered requests, in the order of their answers
 }
 
 const never = time.Duration(math.MaxInt64)
 
-var errNoMemory = errors.New("too many requests for this machine's addresses")
+var errNoMemory = errors.New("too many requests for a 32-bit machine")
 
 // NewPlan generates the load that c describes. A plan needs about 100 bytes a request.
 func NewPlan(c Config) (*Plan, error) {
@@ -114,8 +112,8 @@ func NewPlan(c Config) (*Plan, error) {
 		p.delays[i] = c.MinDelay + time.Duration(rng.Int64N(int64(c.MaxDelay-c.MinDelay)+1))
 		p.answerAt[i] = never
 		if rng.Float64() < c.StopRatio {
-			// Answers come before the last tenth of the timeout, so that an answer that
-			// a busy machine delays is still in time.
+			// No answer is planned in the last tenth of the timeout, because a busy
+			// machine may delay it.
 			p.answerAt[i] = p.arrival(i) + time.Duration(float64(p.delays[i])*0.9*rng.Float64())
 		}
 		p.fire[i] = func() { p.fired(i) }
@@ -139,7 +137,7 @@ func (p *Plan) arrival(i int) time.Duration {
 	return time.Duration(float64(p.cfg.Duration) * float64(i) / float64(p.cfg.Count))
 }
 
-// reset clears the records for another run.
+// reset clears the records of the last run.
 func (p *Plan) reset() {
 	clear(p.due)
 	clear(p.late)

@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { clitest.Main(m, NewCommand) }
 
 func TestRequests_CalledWrongly(t *testing.T) {
-	clitest.CheckCalledWrongly(t, "", []clitest.WrongCall{
+	clitest.CheckWrongCalls(t, "", []clitest.WrongCall{
 		{Args: []string{"--bogus"}, Want: "--bogus"},
 		{Args: []string{"-x"}, Want: "'x'"},
 		{Args: []string{"bogus"}, Want: `unknown command "bogus"`},
@@ -115,7 +115,7 @@ func TestRequests_Table(t *testing.T) {
 	}
 }
 
-// run_test.go tests the results of an interrupted run.
+// This is a test of the output. run_test.go tests the results of an interrupted run.
 func TestRequests_InterruptPrintsWhatWasDone(t *testing.T) {
 	stdout := interrupt(t, "tickless: 100,000 requests", "--json", "--count", "100k", "--duration", "10m", "--delay-max", "500ms")
 	r := parseReport(t, stdout)
@@ -124,18 +124,18 @@ func TestRequests_InterruptPrintsWhatWasDone(t *testing.T) {
 	}
 	run := r.Runs[0]
 	if run.Started == 100_000 {
-		t.Error("the load was not cut short")
+		t.Error("all requests were started despite the interrupt")
 	}
 	if run.Started != run.Fired+run.Stopped+run.Pending || run.Lost != 0 {
 		t.Errorf("started %d, fired %d, stopped %d, pending %d, lost %d", run.Started, run.Fired, run.Stopped, run.Pending, run.Lost)
 	}
 }
 
-// A violation of a guarantee by tickless fails the command.
+// The command fails if tickless violates a guarantee.
 func TestRequests_BrokenPromisesFail(t *testing.T) {
-	ours := sides[0]
-	defer func() { sides[0] = ours }()
-	sides[0] = func(f flags, n int) Backend {
+	ours := newBackends[0]
+	defer func() { newBackends[0] = ours }()
+	newBackends[0] = func(f flags, n int) Backend {
 		return faulty{Backend: ours(f, n), start: func(i int, d time.Duration, f func()) (time.Duration, func()) {
 			return d, func() {
 				f()
@@ -160,8 +160,8 @@ func TestRequests_BrokenPromisesFail(t *testing.T) {
 	}
 }
 
-// interrupt runs the program, sends it an interrupt when standard error contains want,
-// checks the exit code, and returns the standard output.
+// interrupt runs the program, and sends it an interrupt when standard error contains
+// want. It checks the exit code and returns the standard output.
 func interrupt(t *testing.T, want string, args ...string) (stdout string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {

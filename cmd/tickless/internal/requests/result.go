@@ -16,27 +16,27 @@ type Result struct {
 	Started int64 `json:"started"`
 	Stopped int64 `json:"stopped"` // Stop returned true
 	Fired   int64 `json:"fired"`   // callbacks that ran
-	Pending int64 `json:"pending"` // handed back by Close; only after an interruption
+	Pending int64 `json:"pending"` // still pending at Close, after an interruption
 	Lost    int64 `json:"lost"`    // neither stopped nor fired nor pending
-	Early   int64 `json:"early"`   // fired before the caller's own deadline
+	Early   int64 `json:"early"`   // fired before the deadline by the caller's clock
 	Wrong   int64 `json:"twice_or_after_stop"`
 
 	Behind time.Duration `json:"behind_ns"` // the most that the generator ran behind its plan
 	Late   Lateness      `json:"late"`
 
-	CPU       *time.Duration `json:"cpu_ns,omitempty"` // user and system, the load's own included
+	CPU       *time.Duration `json:"cpu_ns,omitempty"` // user and system time, with the load generator's
 	Allocated int64          `json:"allocated_bytes"`  // on the heap, during the run
 }
 
-// Lateness says how long after the deadline callbacks ran. The deadline is the caller's
-// clock before Start, plus the delay.
+// Lateness is how long after their deadlines callbacks ran. The deadline is the time just
+// before Start, by the caller's clock, plus the delay.
 type Lateness struct {
 	P50 time.Duration `json:"p50_ns"`
 	P99 time.Duration `json:"p99_ns"`
 	Max time.Duration `json:"max_ns"`
 }
 
-// newLateness computes the percentiles of late, which it sorts.
+// newLateness returns the percentiles of late. It sorts late.
 func newLateness(late []time.Duration) Lateness {
 	if len(late) == 0 {
 		return Lateness{}

@@ -13,41 +13,40 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/measure"
 )
 
-// pace is how long a worker that is not behind the plan sleeps. It then sends in one
-// batch what is due.
+// pace is how long a worker sleeps between two batches. In each batch it sends all
+// requests that are due.
 const pace = time.Millisecond
 
-// patience is how many times in a row waitUntilSettled sees no progress before it
-// counts the missing timers as lost. It is a number of checks and not a duration,
-// because a process may be suspended.
+// patience is after how many checks in a row without progress waitUntilSettled gives up.
+// A duration would be wrong if the process is suspended.
 const patience = 1000
 
 // A run is one execution of a plan by a backend.
 type run struct {
 	plan    *Plan
 	backend Backend
-	base    time.Time // set once, before the first request
+	begin   time.Time // set once, before the first request
 
-	workers []tally
+	workers []progress
 	firings atomic.Int32
-	wrong   atomic.Int32 // counted before the firing, or the stop, that it is about
+	wrong   atomic.Int32 // incremented before firings or stopped
 }
 
-// A tally is the progress of one worker. Only that worker writes it, after each batch.
-// Padding keeps it on its own cache line.
-type tally struct {
-	// 32 bits are enough for MaxCount and need no alignment on 32-bit machines.
+// progress counts the requests of one worker. The worker writes it after each batch. The
+// padding keeps the counts of two workers out of one cache line.
+type progress struct {
+	// 32 bits are enough for MaxCount, and are always aligned on 32-bit machines.
 	started atomic.Int32
 	stopped atomic.Int32
-	behind  time.Duration // read when the worker has ended
-	err     error         // likewise
+	behind  time.Duration // read only when the worker has ended
+	err     error         // read only when the worker has ended
 	_       [64]byte
 }
 
-func (r *run) now() time.Duration { return time.Since(r.base) }
+func (r *run) now() time.Duration { return time.Since(r.begin) }
 
-// fired is the callback of request i. A callback that comes after the run belongs to a
-// timer that was counted as lost.
+// fired is the callback of request i. It does nothing after the run, because the timer
+// was then counted as lost.
 func (p *Plan) fired(i int) {
 	r := p.run.Load()
 	if r == nil {
@@ -57,41 +56,41 @@ func (p *Plan) fired(i int) {
 	if p.state[i].CompareAndSwap(pending, fired) {
 		p.late[i] = now - p.due[i]
 	} else {
-		r.wrong.Inc() // a second time, or after Stop returned true
+		r.wrong.Inc() // fired twice, or after Stop returned true
 	}
 	r.backend.Fired(i)
 	r.firings.Inc()
 }
 
-// settled returns how many requests have been started, and how many of these have been
+// settled returns how many requests have been started, and how many of them have been
 // stopped or have fired.
 func (r *run) settled() (started, settled int64) {
 	settled = int64(r.firings.Load())
 	for w := range r.workers {
 		settled += int64(r.workers[w].stopped.Load())
 	}
-	settled -= int64(r.wrong.Load()) // those had been settled before
+	settled -= int64(r.wrong.Load()) // counted twice; read last, so that settled is never too high
 	for w := range r.workers {
 		started += int64(r.workers[w].started.Load())
 	}
 	return started, settled
 }
 
-// Run runs the plan on b, which must be new, and returns the result. It takes about the
-// sum of the plan's duration and its longest delay. If ctx ends, Run stops early,
-// closes b and returns the result so far.
+// Run runs the plan on b, closes b and returns the result. It takes about as long as the
+// plan's duration plus its longest delay. If ctx ends, Run stops early and returns the
+// result so far.
 func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	p.reset()
-	runtime.GC() // so that the garbage of what came before is not collected in the run
+	runtime.GC() // so that earlier garbage is not collected during the run
 	b.Open()
-	r := &run{plan: p, backend: b, workers: make([]tally, len(p.workers))}
+	r := &run{plan: p, backend: b, workers: make([]progress, len(p.workers))}
 	p.run.Store(r)
 	defer p.run.Store(nil)
 
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	cpuBefore, hasCPU := measure.CPUTime()
-	r.base = time.Now()
+	r.begin = time.Now()
 
 	var working sync.WaitGroup
 	for w := range r.workers {
@@ -111,7 +110,7 @@ func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", b.Name(), err)
 	}
-	r.waitUntilSettled(context.Background(), int64(left)) // callbacks that were on their way
+	r.waitUntilSettled(context.Background(), int64(left)) // for callbacks that Close came too late to prevent
 
 	res := r.count()
 	res.Name = b.Name()
@@ -127,13 +126,13 @@ func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	return res, nil
 }
 
-// work sends and answers the requests of worker w at their planned times, or as soon as
-// possible if it is behind.
+// work sends and answers the requests of worker w at their planned times. If it is behind
+// the plan, it does not wait.
 func (r *run) work(ctx context.Context, w int) {
 	var (
 		p       = r.plan
 		mine    = p.workers[w]
-		out     = &r.workers[w]
+		counts  = &r.workers[w]
 		request = mine.first
 		answer  int
 		started int32
@@ -158,10 +157,10 @@ func (r *run) work(ctx context.Context, w int) {
 			if sendAt <= answerAt {
 				d := p.delays[request]
 				begin := r.now()
-				out.behind = max(out.behind, begin-sendAt)
+				counts.behind = max(counts.behind, begin-sendAt)
 				p.due[request] = begin + d
 				if err := r.backend.Start(request, d, p.fire[request]); err != nil {
-					out.err = err
+					counts.err = err
 					return
 				}
 				started++
@@ -171,37 +170,37 @@ func (r *run) work(ctx context.Context, w int) {
 			i := int(mine.answers[answer])
 			answer++
 			if !r.backend.Stop(i) {
-				continue // too late: it fires
+				continue // too late: the timer fires
 			}
 			stops++
 			if p.state[i].Swap(stopped) != pending {
-				r.wrong.Inc() // it had fired, and yet Stop returned true
+				r.wrong.Inc() // Stop returned true, but the timer had fired
 			}
 		}
-		out.started.Store(started)
-		out.stopped.Store(stops)
+		counts.started.Store(started)
+		counts.stopped.Store(stops)
 		time.Sleep(pace)
 	}
 }
 
-// waitUntilSettled returns when all but left of the started requests have been stopped
-// or have fired, or when there is no progress any more.
+// waitUntilSettled waits until all started requests, except left, have been stopped or
+// have fired. It gives up if there is no more progress.
 func (r *run) waitUntilSettled(ctx context.Context, left int64) {
-	last := int64(-1)
+	lastSettled := int64(-1)
 	allDue := r.plan.cfg.Duration + r.plan.cfg.MaxDelay
 	for n := 0; n < patience && ctx.Err() == nil; n++ {
 		started, settled := r.settled()
 		if settled+left >= started {
 			return
 		}
-		if settled != last || left == 0 && r.now() < allDue {
-			last, n = settled, 0
+		if settled != lastSettled || left == 0 && r.now() < allDue {
+			lastSettled, n = settled, 0
 		}
 		time.Sleep(pace)
 	}
 }
 
-// count sums up the records of the run.
+// count adds up the records of the run.
 func (r *run) count() Result {
 	res := Result{Fired: int64(r.firings.Load()), Wrong: int64(r.wrong.Load())}
 	for w := range r.workers {

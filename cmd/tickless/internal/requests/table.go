@@ -9,8 +9,8 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
-// printTable prints the results side by side and, if there are two, the ratio of the
-// first to the second.
+// printTable prints the results side by side. If there are two, it adds the first divided
+// by the second.
 func printTable(w io.Writer, c Config, results []Result, interrupted bool) error {
 	var names []string
 	for _, r := range results {
@@ -27,39 +27,39 @@ func printTable(w io.Writer, c Config, results []Result, interrupted bool) error
 	return err
 }
 
-// figures returns the rows of the table: the outcomes, the lateness, the cost.
+// figures returns the rows of the table in three groups: outcomes, lateness and cost.
 func figures(results []Result) [][]cli.Figure[Result] {
 	counts := []cli.Figure[Result]{
-		cli.Tally("started", func(r Result) int64 { return r.Started }),
-		cli.Tally("stopped in time", func(r Result) int64 { return r.Stopped }),
-		cli.Tally("fired", func(r Result) int64 { return r.Fired }),
+		cli.CountFigure("started", func(r Result) int64 { return r.Started }),
+		cli.CountFigure("stopped in time", func(r Result) int64 { return r.Stopped }),
+		cli.CountFigure("fired", func(r Result) int64 { return r.Fired }),
 	}
 	for _, r := range results {
 		if r.Interrupted {
-			counts = append(counts, cli.Tally("still pending", func(r Result) int64 { return r.Pending }))
+			counts = append(counts, cli.CountFigure("still pending", func(r Result) int64 { return r.Pending }))
 			break
 		}
 	}
 	counts = append(counts,
-		cli.Tally("lost", func(r Result) int64 { return r.Lost }),
-		cli.Tally("early", func(r Result) int64 { return r.Early }),
-		cli.Tally("twice or after Stop", func(r Result) int64 { return r.Wrong }),
+		cli.CountFigure("lost", func(r Result) int64 { return r.Lost }),
+		cli.CountFigure("early", func(r Result) int64 { return r.Early }),
+		cli.CountFigure("twice or after Stop", func(r Result) int64 { return r.Wrong }),
 	)
 	return [][]cli.Figure[Result]{
 		counts,
 		{
-			{Name: "late, p50", Value: lateness(func(l Lateness) time.Duration { return l.P50 }), Format: cli.Millis, Compare: true},
-			{Name: "late, p99", Value: lateness(func(l Lateness) time.Duration { return l.P99 }), Format: cli.Millis, Compare: true},
-			{Name: "late, max", Value: lateness(func(l Lateness) time.Duration { return l.Max }), Format: cli.Millis, Compare: true},
+			{Name: "late, p50", Value: lateness(func(l Lateness) time.Duration { return l.P50 }), Format: cli.Millis, HasRatio: true},
+			{Name: "late, p99", Value: lateness(func(l Lateness) time.Duration { return l.P99 }), Format: cli.Millis, HasRatio: true},
+			{Name: "late, max", Value: lateness(func(l Lateness) time.Duration { return l.Max }), Format: cli.Millis, HasRatio: true},
 		},
 		{
-			{Name: "CPU time", Format: cli.Seconds, Compare: true, Value: func(r Result) (float64, bool) {
+			{Name: "CPU time", Format: cli.Seconds, HasRatio: true, Value: func(r Result) (float64, bool) {
 				if r.CPU == nil {
 					return 0, false
 				}
 				return float64(*r.CPU), true
 			}},
-			{Name: "allocated in all", Format: cli.Megabytes, Compare: true, Value: func(r Result) (float64, bool) {
+			{Name: "allocated in all", Format: cli.Megabytes, HasRatio: true, Value: func(r Result) (float64, bool) {
 				return float64(r.Allocated), true
 			}},
 		},
@@ -68,16 +68,16 @@ func figures(results []Result) [][]cli.Figure[Result] {
 
 // notes returns the remarks below the table.
 func notes(results []Result, interrupted bool) []string {
-	ns := []string{"Lateness is by the caller's clock. CPU time includes the load generator. For memory see tickless scale."}
+	remarks := []string{"Lateness is by the caller's clock. CPU time includes the load generator. For memory see tickless scale."}
 	for _, r := range results {
 		if r.Behind > 100*time.Millisecond {
-			ns = append(ns, fmt.Sprintf("%s: the load ran up to %s behind its plan; this machine is too busy for it.", r.Name, cli.Millis(float64(r.Behind))))
+			remarks = append(remarks, fmt.Sprintf("%s: the load ran up to %s behind its plan; this machine is too busy for it.", r.Name, cli.Millis(float64(r.Behind))))
 		}
 	}
 	if interrupted {
-		ns = append(ns, "Interrupted: the table is incomplete.")
+		remarks = append(remarks, "Interrupted: the table is incomplete.")
 	}
-	return ns
+	return remarks
 }
 
 func lateness(get func(Lateness) time.Duration) func(Result) (float64, bool) {

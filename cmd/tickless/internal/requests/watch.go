@@ -34,21 +34,21 @@ func watch(cmd *cobra.Command, f flags) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	defer server.Close()
-	fmt.Fprintf(stdout, "%s shows the load while it runs, again and again; interrupt it to end\n", pageURL(l.Addr()))
+	fmt.Fprintf(stdout, "%s shows the load, which repeats until you interrupt it\n", pageURL(l.Addr()))
 
 	sum, err := repeat(ctx, stderr, plan, b, served)
 	if err != nil {
 		return err
 	}
-	left, err := b.tickless.Close() // if the last load was whole
+	left, err := b.tickless.Close() // left is 0 if the last load was interrupted
 	sum.Pending += int64(left)
 	fmt.Fprintf(stdout, "%s requests: %s answered, %s timed out, %s pending, %s lost\n", cli.Thousands(sum.Started),
 		cli.Thousands(sum.Stopped), cli.Thousands(sum.Fired), cli.Thousands(sum.Pending), cli.Thousands(sum.Lost))
 	return errors.Join(err, sum.faults(sum.Lost))
 }
 
-// repeat runs the plan on b until ctx ends, and returns the sum of the results. It
-// returns an error if the page's server fails.
+// repeat runs the plan on b again and again until ctx ends, and returns the sum of the
+// results. It returns an error if the HTTP server of the page fails.
 func repeat(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, served <-chan error) (Result, error) {
 	var sum Result
 	for runs := 1; ctx.Err() == nil; runs++ {
@@ -69,9 +69,8 @@ func repeat(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, served
 	return sum, nil
 }
 
-// listen listens on an address, on the loopback interface unless the address names a
-// host. It also returns the host names, besides the loopback ones, for which the page
-// answers.
+// listen listens on an address. If the address has no host, it listens on the loopback
+// interface. hosts are the names, besides localhost, for which the page must answer.
 func listen(address string) (l net.Listener, hosts []string, err error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -86,8 +85,8 @@ func listen(address string) (l net.Listener, hosts []string, err error) {
 	return l, hosts, err
 }
 
-// pageURL returns the URL of the page. If the listener accepts any address of the
-// machine, the page only answers on localhost.
+// pageURL returns the URL of the page. If the listener has all addresses of the machine,
+// the URL is that of localhost, for which the page always answers.
 func pageURL(listens net.Addr) string {
 	if a, ok := listens.(*net.TCPAddr); ok && a.IP.IsUnspecified() {
 		return fmt.Sprintf("http://localhost:%d/", a.Port)
@@ -95,7 +94,7 @@ func pageURL(listens net.Addr) string {
 	return fmt.Sprintf("http://%s/", listens)
 }
 
-// watched is a backend whose Scheduler runs load after load, until ctx ends.
+// watched is a backend that keeps its Scheduler open for several loads, until ctx ends.
 type watched struct {
 	*tickless
 	ctx context.Context
@@ -104,8 +103,8 @@ type watched struct {
 func (*watched) Open() {}
 
 // Close leaves the Scheduler open for the next load. After an interruption there is no
-// next load: Close then closes the Scheduler, so that no timer fires after it was
-// counted as pending.
+// next load, and Close closes the Scheduler. Otherwise a timer that Close counts as
+// pending could still fire.
 func (b *watched) Close() (int, error) {
 	if b.ctx.Err() != nil {
 		return b.tickless.Close()

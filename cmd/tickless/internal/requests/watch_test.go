@@ -91,7 +91,7 @@ func (hasty) Start(i int, _ time.Duration, f func()) error {
 	return nil
 }
 
-// With --http, too, timers that fire early or twice fail the command.
+// With --http, the command also fails if timers fire early or twice.
 func TestRepeat_BrokenPromises(t *testing.T) {
 	p, err := NewPlan(Config{Count: 10, Duration: time.Millisecond, MinDelay: time.Hour, MaxDelay: time.Hour})
 	if err != nil {
@@ -109,8 +109,8 @@ func TestRepeat_BrokenPromises(t *testing.T) {
 	}
 }
 
-// Once Close has counted the pending timers of an interrupted load, they do not fire.
-// Otherwise they would count twice, and the number of lost timers would be negative.
+// After an interruption, timers that Close counted as pending do not fire. Otherwise they
+// would be counted twice.
 func TestWatched_Interrupted(t *testing.T) {
 	c := config()
 	c.Duration = time.Minute

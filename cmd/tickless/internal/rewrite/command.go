@@ -26,28 +26,28 @@ type flags struct {
 	migrate.Options
 }
 
-// NewCommand returns the command that rewrites the packages of a module.
+// NewCommand returns the command that rewrites the timers of a module.
 func NewCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "migrate [flags] [packages]",
 		Short: "Moves a module's timers and contexts from package time to this library",
 		Long: `Analyzes all packages of a module, with their tests, and lists the calls that
-start timers: those worth rewriting, those that can be rewritten but are not
-worth it, and those that are left, with the reason and the line. The analysis
-works on types: a field, a hook or an interface and all its uses change together
-or not at all. Name packages as for go build; the default is the package in the
-current folder.
+start timers in three groups: calls that are worth rewriting, calls that can be
+rewritten but are not worth it, and calls that cannot be rewritten, with the
+reason. A field, a hook or an interface and all its uses change together or not
+at all. Name packages as for go build; the default is the package in the current
+folder.
 
 Files change only with --fix. The module then requires the library:
 go get github.com/tickless/tickless.
 
-The exit code is 0 if there is nothing to rewrite or --fix has rewritten it, 3 if
-there is something to rewrite, 1 after an error and 2 for wrong arguments.`,
+The exit code is 0 if no calls remain to be rewritten, 3 if some do, 1 after an
+error and 2 for wrong arguments.`,
 		Example: `  tickless migrate ./...                  which calls can be rewritten, and which are worth it
   tickless migrate --diff ./...           what would change
   tickless migrate --fix ./...            rewrite
-  tickless migrate --fix --worth ./...    only where there may be very many timers at a time
+  tickless migrate --fix --worth ./...    rewrite only where very many timers may be pending
   tickless migrate --json ./...           the report for a program to read`,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			if err := f.validate(); err != nil {
@@ -61,11 +61,11 @@ there is something to rewrite, 1 after an error and 2 for wrong arguments.`,
 	flags.BoolVar(&f.fix, "fix", false, "rewrite the files")
 	flags.BoolVar(&f.diff, "diff", false, "print the changes as a diff instead of the report")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
-	flags.BoolVar(&f.Worth, "worth", false, "only calls worth rewriting, and calls that share a type with them")
-	flags.BoolVar(&f.Tests, "tests", false, "calls in tests too, not only what shares a type with the code under test")
-	flags.BoolVar(&f.Exported, "exported", false, "exported types too, which breaks other modules that use them")
+	flags.BoolVar(&f.Worth, "worth", false, "only calls that are worth rewriting, and calls that share a type with them")
+	flags.BoolVar(&f.Tests, "tests", false, "all calls in tests too; without it, only those that share a type with other code")
+	flags.BoolVar(&f.Exported, "exported", false, "exported types too; other modules that use them may no longer compile")
 	flags.StringVar(&f.tags, "tags", "", "build tags, separated by commas")
-	flags.StringVarP(&f.dir, "chdir", "C", "", "the folder that packages are looked for in")
+	flags.StringVarP(&f.dir, "chdir", "C", "", "the folder in which to look for the packages")
 	return cmd
 }
 
@@ -82,10 +82,10 @@ func (f *flags) validate() error {
 func run(cmd *cobra.Command, f flags, patterns []string) error {
 	p, err := project.Load(cmd.Context(), project.Config{Dir: f.dir, Patterns: patterns, Tags: f.tags, Options: f.Options})
 	if cmd.Context().Err() != nil {
-		return cli.ErrInterrupted // by then nothing has been written
+		return cli.ErrInterrupted // no file has been written yet
 	}
-	var wrong *project.ArgumentError
-	if errors.As(err, &wrong) {
+	var argumentErr *project.ArgumentError
+	if errors.As(err, &argumentErr) {
 		return cli.UsageError{Err: err}
 	}
 	if err != nil {
@@ -101,14 +101,14 @@ func run(cmd *cobra.Command, f flags, patterns []string) error {
 			return err
 		}
 	}
-	out := cmd.OutOrStdout()
+	stdout := cmd.OutOrStdout()
 	switch {
 	case f.diff:
-		err = p.WriteDiff(out)
+		err = p.WriteDiff(stdout)
 	case f.json:
-		err = writeJSON(out, p)
+		err = writeJSON(stdout, p)
 	default:
-		err = p.WriteReport(out)
+		err = p.WriteReport(stdout)
 	}
 	if err != nil {
 		return err
@@ -120,26 +120,26 @@ func run(cmd *cobra.Command, f flags, patterns []string) error {
 		return cli.ExitCode(cli.ExitPending)
 	}
 	if !f.json {
-		files := "files"
+		noun := "files"
 		if len(p.Changes()) == 1 {
-			files = "file"
+			noun = "file"
 		}
-		fmt.Fprintf(out, "Rewrote %d %s.\n", len(p.Changes()), files)
+		fmt.Fprintf(stdout, "Rewrote %d %s.\n", len(p.Changes()), noun)
 		if !p.Requires {
-			fmt.Fprintln(out, "Next: go get github.com/tickless/tickless")
+			fmt.Fprintln(stdout, "Next: go get github.com/tickless/tickless")
 		}
 		if _, err := os.Stat(filepath.Join(p.Dir, "vendor", "modules.txt")); err == nil {
-			fmt.Fprintln(out, "Then: go mod vendor")
+			fmt.Fprintln(stdout, "Then: go mod vendor")
 		}
 	}
 	return nil
 }
 
-// writeJSON prints the counts and the call sites.
+// writeJSON prints the counts and the call sites as JSON.
 func writeJSON(w io.Writer, p *project.Project) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(struct {
 		Module string         `json:"module"`
 		Counts project.Counts `json:"counts"`
 		Sites  []migrate.Site `json:"sites"`

@@ -1,3 +1,3 @@
-// Package rewrite is the migrate command: it rewrites a module's timers to use this
+// Package rewrite is the command migrate: it rewrites a module's timers to use this
 // library.
 package rewrite

@@ -11,14 +11,14 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, clitest.Under(NewCommand)) }
+func TestMain(m *testing.M) { clitest.Main(m, clitest.InRoot(NewCommand)) }
 
 func TestMigrate_Help(t *testing.T) {
 	clitest.CheckHelp(t, "migrate", "--diff", "--fix", "--worth", "--tests", "--json", "go get")
 }
 
 func TestMigrate_CalledWrongly(t *testing.T) {
-	clitest.CheckCalledWrongly(t, "migrate", []clitest.WrongCall{
+	clitest.CheckWrongCalls(t, "migrate", []clitest.WrongCall{
 		{Args: []string{"--bogus"}, Want: "--bogus"},
 		{Args: []string{"--diff", "--fix"}, Want: "--diff or --fix"},
 		{Args: []string{"--diff", "--json"}, Want: "--diff or --json"},

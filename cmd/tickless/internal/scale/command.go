@@ -13,18 +13,18 @@ import (
 // flags are the flags of the scale command.
 type flags struct {
 	counts cli.Counts
-	std    bool // time.AfterFunc too
+	stdlib bool // measure time.AfterFunc too
 	json   bool
-	child  string // the side to measure in a process that the program started: see runChild
+	child  string // in a child process, the side to measure: see runChild
 }
 
-// maxCount is the most timers at once. The shards of a Scheduler have room for more,
-// but few machines have the memory.
+// maxCount is the largest number of timers. A Scheduler has room for more, but few
+// machines have the memory.
 const maxCount = 1_000_000_000
 
 func (f *flags) validate() error {
 	if len(f.counts) == 0 {
-		return errors.New("there must be a number of timers")
+		return errors.New("give at least one number of timers")
 	}
 	for _, n := range f.counts {
 		if n < 1 || n > maxCount {
@@ -32,7 +32,7 @@ func (f *flags) validate() error {
 		}
 	}
 	if !slices.IsSorted(f.counts) {
-		return errors.New("the numbers of timers must go up")
+		return errors.New("the numbers of timers must be in ascending order")
 	}
 	return nil
 }
@@ -43,12 +43,12 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scale [flags]",
 		Short: "Measures what up to 100 million pending timers cost",
-		Long: `Starts many timers that are due in hours, in a separate process for each number
-of timers. Prints the memory and the garbage collector's time that they need,
-the cost to start and stop another timer, and the cost to stop a random timer
-and start another. Then does the same with time.AfterFunc.
+		Long: `For each number of timers, starts a process with this number of timers, which are
+due in hours. Prints the memory that they need, the duration of a garbage
+collection, the cost to start and stop one more timer, and the cost to stop a
+random timer and start another (churn). Then does the same with time.AfterFunc.
 
-Skips a number of timers that needs more memory than the machine has available.
+Skips numbers of timers that need more memory than the machine has available.
 100 million timers need about 4 GiB, and 18 GiB with time.AfterFunc.`,
 		Example: `  tickless scale                          1M, 10M and 100M; takes some minutes
   tickless scale --counts 1M,2M,5M        other numbers
@@ -68,7 +68,7 @@ Skips a number of timers that needs more memory than the machine has available.
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.Var(&f.counts, "counts", "numbers of pending timers, such as 10k or 1M")
-	flags.BoolVar(&f.std, "time", true, "compare with time.AfterFunc")
+	flags.BoolVar(&f.stdlib, "time", true, "compare with time.AfterFunc")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of tables")
 	flags.StringVar(&f.child, "child", "", "")
 	_ = flags.MarkHidden("child")

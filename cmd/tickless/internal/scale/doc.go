@@ -1,3 +1,3 @@
-// Package scale is the command that measures what up to 100 million pending timers
-// cost, with package timer and with time.AfterFunc.
+// Package scale is the command that measures the cost of up to 100 million pending
+// timers, with package timer and with time.AfterFunc.
 package scale

@@ -14,9 +14,9 @@ import (
 // A side is one of the compared implementations.
 type side struct {
 	name string
-	// bytes estimates the memory a timer takes while the timers are started.
-	bytes int64
-	open  func() timers
+	// bytesPerTimer is about the memory that a timer takes while timers are started.
+	bytesPerTimer int64
+	open          func() timers
 }
 
 // timers starts timers with trivial callbacks.
@@ -27,15 +27,15 @@ type timers interface {
 
 // A handle refers to a timer of either side.
 type handle struct {
-	handle timer.Handle
-	timer  *time.Timer
+	tickless timer.Handle
+	stdlib   *time.Timer // nil: a timer of tickless
 }
 
 func (h handle) stop() bool {
-	if h.timer != nil {
-		return h.timer.Stop()
+	if h.stdlib != nil {
+		return h.stdlib.Stop()
 	}
-	return h.handle.Stop()
+	return h.tickless.Stop()
 }
 
 var sides = []side{
@@ -48,15 +48,15 @@ type ticklessTimers struct{ s *timer.Scheduler }
 func (t ticklessTimers) start(d time.Duration) handle {
 	h, err := t.s.Start(d, func() {})
 	if err != nil {
-		panic(err) // it is neither closed nor bounded
+		panic(err) // impossible: the Scheduler is open and has no limit
 	}
-	return handle{handle: h}
+	return handle{tickless: h}
 }
 
 type stdTimers struct{}
 
 func (stdTimers) start(d time.Duration) handle {
-	return handle{timer: time.AfterFunc(d, func() {})}
+	return handle{stdlib: time.AfterFunc(d, func() {})}
 }
 
 // A result is the cost of a number of pending timers.
@@ -64,34 +64,32 @@ type result struct {
 	Count      int           `json:"count"`
 	Skipped    string        `json:"skipped,omitempty"` // why nothing was measured
 	Failed     string        `json:"failed,omitempty"`  // why the measurement failed
-	Insert     time.Duration `json:"insert_ns"`         // to start all, from all procs
-	HeapBytes  int64         `json:"heap_bytes"`        // alive
-	TotalBytes int64         `json:"total_bytes"`       // what the runtime has of the system's memory
+	Insert     time.Duration `json:"insert_ns"`         // to start all timers, on all procs
+	HeapBytes  int64         `json:"heap_bytes"`        // live heap
+	TotalBytes int64         `json:"total_bytes"`       // memory of the system that the Go runtime holds
 	FullGC     time.Duration `json:"full_gc_ns"`
-	// The cost of one operation on one proc, in nanoseconds: first with no timer
-	// pending, then with all.
-	EmptyStartStop float64 `json:"empty_start_stop_ns"`
-	StartStop      float64 `json:"start_stop_ns"`
-	Churn          float64 `json:"churn_ns"`
+	// The cost of one operation on one proc, in nanoseconds.
+	EmptyStartStop float64 `json:"empty_start_stop_ns"` // with no other timer pending
+	StartStop      float64 `json:"start_stop_ns"`       // with all timers pending
+	Churn          float64 `json:"churn_ns"`            // stop a random timer and start another
 }
 
-// measured reports whether there are figures.
+// measured reports whether r has figures.
 func (r *result) measured() bool { return r.Skipped == "" && r.Failed == "" }
 
 const (
-	// maxKept is how many handles are kept, spread evenly over all timers, for random
-	// stops.
+	// maxKept is the largest number of handles that are kept, to stop random timers.
 	maxKept = 1_000_000
-	// A round has ops operations. The median round counts.
-	ops       = 100_000
-	numRounds = 9
-	// The timers are due between near and far.
-	near = time.Hour
-	far  = 11 * time.Hour
+	// A figure is the median of numRounds rounds. A round has opsPerRound operations.
+	opsPerRound = 100_000
+	numRounds   = 9
+	// The delays of the timers are between minDelay and maxDelay.
+	minDelay = time.Hour
+	maxDelay = 11 * time.Hour
 )
 
-// measureTimers starts n timers and measures their cost. It does not stop them, because
-// the process ends afterwards.
+// measureTimers starts n timers and measures their cost. It leaves them pending: the
+// process ends afterwards.
 func measureTimers(timers timers, n int) *result {
 	r := &result{Count: n}
 	delays := newDelays()
@@ -107,13 +105,13 @@ func measureTimers(timers timers, n int) *result {
 	nprocs := runtime.GOMAXPROCS(0)
 	for g := range nprocs {
 		wg.Go(func() {
-			// Each goroutine fills its part of kept with handles spread evenly over its
-			// timers.
+			// Each goroutine fills its part of kept, from first to end, with handles that
+			// are spread evenly over its own timers.
 			first, end := len(kept)*g/nprocs, len(kept)*(g+1)/nprocs
-			own := n*(g+1)/nprocs - n*g/nprocs
-			for i, k := 0, first; i < own; i++ {
+			numOwn := n*(g+1)/nprocs - n*g/nprocs
+			for i, k := 0, first; i < numOwn; i++ {
 				h := timers.start(delay(i))
-				if k < end && i >= (k-first)*own/(end-first) {
+				if k < end && i >= (k-first)*numOwn/(end-first) {
 					kept[k] = h
 					k++
 				}
@@ -140,25 +138,25 @@ func measureTimers(timers timers, n int) *result {
 	return r
 }
 
-// newDelays returns random delays, few enough to fit into the cache.
+// newDelays returns random delays. They are few, so that they fit into the CPU's cache.
 func newDelays() []time.Duration {
 	rng := rand.New(rand.NewPCG(3, 4))
 	delays := make([]time.Duration, 1<<12)
 	for i := range delays {
-		delays[i] = near + time.Duration(rng.Int64N(int64(far-near)))
+		delays[i] = minDelay + time.Duration(rng.Int64N(int64(maxDelay-minDelay)))
 	}
 	return delays
 }
 
-// medianOf returns the cost of op in nanoseconds.
+// medianOf returns the median cost of op, in nanoseconds.
 func medianOf(op func(i int)) float64 {
 	var rounds []float64
 	for range numRounds {
 		begin := time.Now()
-		for i := range ops {
+		for i := range opsPerRound {
 			op(i)
 		}
-		rounds = append(rounds, float64(time.Since(begin).Nanoseconds())/ops)
+		rounds = append(rounds, float64(time.Since(begin).Nanoseconds())/opsPerRound)
 	}
 	slices.Sort(rounds)
 	return rounds[len(rounds)/2]

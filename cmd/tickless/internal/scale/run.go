@@ -25,7 +25,7 @@ type report struct {
 	Sides       []*sideRuns `json:"sides"`
 }
 
-// sideRuns are the results of one side, by count.
+// sideRuns are the results of one side, one for each number of timers.
 type sideRuns struct {
 	Name string    `json:"name"`
 	Runs []*result `json:"runs"`
@@ -36,7 +36,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 	report := report{Machine: cli.ThisMachine()}
 	failed := 0
 	for _, side := range sides {
-		if !f.std && side.name != sides[0].name {
+		if !f.stdlib && side.name != sides[0].name {
 			continue
 		}
 		runs := &sideRuns{Name: side.name}
@@ -46,10 +46,10 @@ func runAll(cmd *cobra.Command, f flags) error {
 			}
 			r, err := runOne(ctx, stderr, side, n)
 			switch {
-			case ctx.Err() != nil: // what was cut short tells nothing
+			case ctx.Err() != nil: // an interrupted measurement has no figures
 			case err != nil:
-				// The system may have killed the child for its memory: continue with
-				// the others.
+				// The system may have killed the child to free memory. Continue with the
+				// other measurements.
 				failed++
 				r = &result{Count: n, Failed: fmt.Sprintf("%s, %s timers: %v", side.name, cli.Thousands(int64(n)), err)}
 				fmt.Fprintf(stderr, "tickless: %s\n", r.Failed)
@@ -72,10 +72,10 @@ func runAll(cmd *cobra.Command, f flags) error {
 	return cli.ExitCode(cli.ExitFailed)
 }
 
-// runOne measures one side with n timers in a child process, unless there is too little
-// memory.
+// runOne measures one side with n timers in a child process. If there is too little
+// memory, it skips the measurement.
 func runOne(ctx context.Context, stderr io.Writer, side side, n int) (*result, error) {
-	needed := int64(n) * side.bytes
+	needed := int64(n) * side.bytesPerTimer
 	if available, ok := measure.AvailableMemory(); ok && needed > available {
 		r := &result{Count: n, Skipped: fmt.Sprintf("%s needs about %s for %s timers, and %s are available",
 			side.name, cli.Gibibytes(float64(needed)), cli.Thousands(int64(n)), cli.Gibibytes(float64(available)))}
@@ -103,7 +103,7 @@ func runOne(ctx context.Context, stderr io.Writer, side side, n int) (*result, e
 	return r, json.Unmarshal(out, r)
 }
 
-// runChild is the child process: it measures one side and writes the result.
+// runChild runs in the child process. It measures one side and writes the result.
 func runChild(cmd *cobra.Command, name string, n int) error {
 	i := slices.IndexFunc(sides, func(s side) bool { return s.name == name })
 	if i < 0 {

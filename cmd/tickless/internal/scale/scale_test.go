@@ -17,10 +17,10 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/measure"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, clitest.Under(NewCommand)) }
+func TestMain(m *testing.M) { clitest.Main(m, clitest.InRoot(NewCommand)) }
 
 func TestScale_CalledWrongly(t *testing.T) {
-	clitest.CheckCalledWrongly(t, "scale", []clitest.WrongCall{
+	clitest.CheckWrongCalls(t, "scale", []clitest.WrongCall{
 		{Args: []string{"--bogus"}, Want: "--bogus"},
 		{Args: []string{"1M"}, Want: `"1M"`},
 		{Args: []string{"--counts", "0"}, Want: "between 1 and"},
@@ -104,7 +104,7 @@ func TestScale_TooLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(table.String(), "Skipped: greedy needs") {
-		t.Errorf("the table does not tell:\n%s", table.String())
+		t.Errorf("the table does not say that a measurement was skipped:\n%s", table.String())
 	}
 }
 
@@ -122,18 +122,18 @@ func TestScale_Interrupted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The program prints its second line for the larger number.
+	// The program has begun with the larger number when it prints its second line.
 	read := make([]byte, 4096)
-	said := ""
-	for strings.Count(said, "\n") < 2 {
+	printed := ""
+	for strings.Count(printed, "\n") < 2 {
 		n, err := stderr.Read(read)
-		if said += string(read[:n]); err != nil {
-			t.Fatalf("%v after %q", err, said)
+		if printed += string(read[:n]); err != nil {
+			t.Fatalf("%v after %q", err, printed)
 		}
 	}
-	if strings.Contains(said, "skipped: ") {
+	if strings.Contains(printed, "skipped: ") {
 		_ = cmd.Wait()
-		t.Skip("the machine has not the memory for it: " + said)
+		t.Skip("the machine has too little memory: " + printed)
 	}
 	time.Sleep(50 * time.Millisecond)
 	_ = cmd.Process.Signal(os.Interrupt)
@@ -151,8 +151,8 @@ func TestScale_Interrupted(t *testing.T) {
 	}
 }
 
-// If one measurement fails, for example because it needs too much memory, the report
-// keeps the others and names the failed one.
+// If a measurement fails, for example because it needs too much memory, the report names
+// it, and contains all others.
 func TestScale_FailureKeepsTheOthers(t *testing.T) {
 	t.Setenv(clitest.AsProgram, "1")
 	before := sides
@@ -177,11 +177,11 @@ func TestScale_FailureKeepsTheOthers(t *testing.T) {
 	}
 	for _, run := range r.Sides[1].Runs {
 		if !strings.Contains(run.Failed, `no such implementation: "greedy"`) || !strings.Contains(stderr.String(), "tickless: "+run.Failed) {
-			t.Errorf("it is not said what failed: %+v, %s", run, stderr.String())
+			t.Errorf("the report does not say what failed: %+v, %s", run, stderr.String())
 		}
 	}
 	var table strings.Builder
 	if err := printTable(&table, r.Sides[1]); err != nil || !strings.Contains(table.String(), "FAILED: greedy, 1,000 timers: ") {
-		t.Errorf("the table does not tell, %v:\n%s", err, table.String())
+		t.Errorf("the table does not say what failed, %v:\n%s", err, table.String())
 	}
 }

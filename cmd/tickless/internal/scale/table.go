@@ -15,13 +15,13 @@ func printTable(w io.Writer, runs *sideRuns) error {
 		names = append(names, cli.Thousands(int64(r.Count)))
 	}
 	first := runs.Runs[0]
-	// row returns a figure of the results that were measured.
+	// row returns a figure that is known for the results that were measured.
 	row := func(name string, format func(float64) string, get func(*result) float64) cli.Figure[*result] {
 		return cli.Figure[*result]{Name: name, Format: format, Value: func(r *result) (float64, bool) {
 			return get(r), r.measured()
 		}}
 	}
-	a := func(get func(*result) float64) func(*result) float64 {
+	perTimer := func(get func(*result) float64) func(*result) float64 {
 		return func(r *result) float64 { return get(r) / float64(r.Count) }
 	}
 	insert := func(r *result) float64 { return float64(r.Insert) }
@@ -30,24 +30,24 @@ func printTable(w io.Writer, runs *sideRuns) error {
 	groups := [][]cli.Figure[*result]{
 		{
 			row("started in", cli.Seconds, insert),
-			row("a timer", cli.Nanos, a(insert)),
+			row("per timer", cli.Nanos, perTimer(insert)),
 		},
 		{
 			row("live heap", cli.Gibibytes, heap),
-			row("a timer", tenths, a(heap)),
+			row("per timer", oneDecimalBytes, perTimer(heap)),
 			row("memory of the process", cli.Gibibytes, total),
-			row("a timer", tenths, a(total)),
+			row("per timer", oneDecimalBytes, perTimer(total)),
 			row("full GC", cli.Millis, func(r *result) float64 { return float64(r.FullGC) }),
 		},
 		{
 			row("start and stop, none pending", cli.Nanos, func(r *result) float64 { return r.EmptyStartStop }),
 			row("start and stop, all pending", cli.Nanos, func(r *result) float64 { return r.StartStop }),
-			row("times as much", factor, func(r *result) float64 { return r.StartStop / r.EmptyStartStop }),
-			row("churn", cli.Nanos, func(r *result) float64 { return r.Churn }),
+			row("all pending / none pending", twoDecimals, func(r *result) float64 { return r.StartStop / r.EmptyStartStop }),
+			row("churn: stop one, start one", cli.Nanos, func(r *result) float64 { return r.Churn }),
 		},
 	}
 	if first.measured() && len(runs.Runs) > 1 {
-		groups[2] = append(groups[2], row("times that of the first column", factor,
+		groups[2] = append(groups[2], row("churn / churn of the first column", twoDecimals,
 			func(r *result) float64 { return r.Churn / first.Churn }))
 	}
 	var b strings.Builder
@@ -65,5 +65,5 @@ func printTable(w io.Writer, runs *sideRuns) error {
 	return err
 }
 
-func factor(v float64) string { return fmt.Sprintf("%.2f", v) }
-func tenths(v float64) string { return fmt.Sprintf("%.1f B", v) }
+func twoDecimals(v float64) string     { return fmt.Sprintf("%.2f", v) }
+func oneDecimalBytes(v float64) string { return fmt.Sprintf("%.1f B", v) }

@@ -1,4 +1,4 @@
-// Package stores opens the task stores that the commands work on.
+// Package stores opens the stores of durable tasks that the commands work on.
 package stores
 
 import (
@@ -18,13 +18,14 @@ type Place struct {
 	File    string
 	URL     string
 	Cluster bool
-	Name    string // of the queue on Redis; empty: the default
-	Shards  int    // on Redis; 0: the default
-	// ReadOnly opens a file for reading only.
+	Name    string // name of the store on Redis; empty: the default
+	Shards  int    // number of shards on Redis; 0: the default
+	// ReadOnly is true if a file is to be opened for reading only.
 	ReadOnly bool
 }
 
-// Open opens the store. Errors that no call can return are written to log.
+// Open opens the store. Errors in the background, which no call returns, are written to
+// log.
 func (p Place) Open(log io.Writer) (store.Store, func() error, error) {
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))
 	if p.File != "" {

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Shown returns the parts of a server's URL that are safe to print: scheme, host and
-// database. The other parts may contain a secret.
-func Shown(raw string) string {
+// PrintableURL returns the parts of a server's URL that are safe to print: scheme, host
+// and database. The other parts may contain a secret.
+func PrintableURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || misread(u) {
 		return "a URL that cannot be read"
 	}
-	out := url.URL{Scheme: u.Scheme, Host: u.Host}
+	safe := url.URL{Scheme: u.Scheme, Host: u.Host}
 	database := strings.TrimPrefix(u.Path, "/")
 	switch _, err := strconv.ParseUint(database, 10, 16); {
 	case u.Scheme == "unix":
-		out.Path = u.Path
+		safe.Path = u.Path
 		database = ""
 	case err != nil:
 		database = ""
@@ -29,19 +29,19 @@ func Shown(raw string) string {
 		}
 	}
 	if database == "" {
-		return out.String()
+		return safe.String()
 	}
-	return out.String() + ", database " + database
+	return safe.String() + ", database " + database
 }
 
-// misread reports whether u was probably parsed wrongly: an unescaped / or ? in a
-// password starts the path or the query, which then contain the @.
+// misread reports whether u was probably parsed wrongly. If a password contains an
+// unescaped / or ?, the path or the query begins too early and contains the @.
 func misread(u *url.URL) bool {
 	return u.Scheme != "unix" && strings.Contains(u.Opaque+u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@")
 }
 
-// withoutSecrets returns err, the error for a refused URL, or another error if err may
-// quote the password. Errors of package url quote the whole URL.
+// withoutSecrets returns an error for the refused URL raw that does not contain the
+// password. It returns err itself only if err cannot quote the password.
 func withoutSecrets(raw string, err error) error {
 	if u, err := url.Parse(raw); err != nil || misread(u) {
 		return errors.New("the URL is not valid; in a user name or a password, write / as %2F, ? as %3F, # as %23 and @ as %40")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestShown(t *testing.T) {
+func TestPrintableURL(t *testing.T) {
 	for in, want := range map[string]string{
 		"redis://localhost:6379":                  "redis://localhost:6379",
 		"redis://user:secret@h:7000/3":            "redis://h:7000, database 3",
@@ -21,13 +21,13 @@ func TestShown(t *testing.T) {
 		":secret@h:7000":                          "a URL that cannot be read",
 		"user:secret@h:7000":                      "a URL that cannot be read",
 	} {
-		if got := Shown(in); got != want {
+		if got := PrintableURL(in); got != want {
 			t.Errorf("%s is shown as %s, want %s", in, got, want)
 		}
 	}
 }
 
-// The error for a URL never contains the password, even if the password is what makes
+// The error for an invalid URL never contains the password, even if the password makes
 // the URL invalid.
 func TestPlaceClient_ErrorsHaveNoPassword(t *testing.T) {
 	for _, raw := range []string{"redis://:sec ret@h:7000", "redis://:sec/ret@h:7000", "redis://:1/ret@h:7000", "redis://user?ret@h:7000",

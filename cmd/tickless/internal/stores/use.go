@@ -17,10 +17,10 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// quiet discards go-redis's log: the same errors are returned.
-type quiet struct{}
+// noLog discards the log of go-redis, because calls return the same errors.
+type noLog struct{}
 
-func (quiet) Printf(context.Context, string, ...any) {}
+func (noLog) Printf(context.Context, string, ...any) {}
 
 // AddFlags adds the flags that say where the store is.
 func (p *Place) AddFlags(flags *pflag.FlagSet) {
@@ -32,21 +32,21 @@ func (p *Place) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&p.Shards, "shards", 0, "number of shards of a store on Redis (default: that of package redisstore)")
 }
 
-// Use checks the flags and opens the store. If exists is set, it returns an error for a
-// store that does not exist.
-func (p Place) Use(ctx context.Context, log io.Writer, exists bool) (store.Store, func() error, error) {
-	redis.SetLogger(quiet{})
+// Use checks the flags and opens the store. If mustExist is true, it returns an error for
+// a store that does not exist.
+func (p Place) Use(ctx context.Context, log io.Writer, mustExist bool) (store.Store, func() error, error) {
+	redis.SetLogger(noLog{})
 	if n := p.Shards; n < 0 || n > 1024 || n&(n-1) != 0 {
 		return nil, nil, cli.UsageError{Err: fmt.Errorf("the number of shards must be a power of two up to 1024, not %d", n)}
 	}
 	if (p.File == "") == (p.URL == "") {
 		return nil, nil, cli.UsageError{Err: errors.New("name the store with --file or --redis")}
 	}
-	if err := named(p.Name); err != nil {
+	if err := checkName(p.Name); err != nil {
 		return nil, nil, cli.UsageError{Err: err}
 	}
-	if exists {
-		if err := p.exists(ctx, log); err != nil {
+	if mustExist {
+		if err := p.checkExists(ctx, log); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -60,8 +60,8 @@ func (p Place) Use(ctx context.Context, log io.Writer, exists bool) (store.Store
 	return st, closeStore, nil
 }
 
-// named returns an error for a name that package redisstore refuses.
-func named(name string) (err error) {
+// checkName returns an error for a name that package redisstore refuses.
+func checkName(name string) (err error) {
 	defer func() {
 		if recover() != nil {
 			err = fmt.Errorf("%q is not a valid store name: it must have 1 to 64 bytes, without braces, blanks and control characters", name)
@@ -73,9 +73,9 @@ func named(name string) (err error) {
 	return nil
 }
 
-// exists returns an error if the store does not exist, because opening it for writing
+// checkExists returns an error if the store does not exist. To open the store for writing
 // would create it.
-func (p Place) exists(ctx context.Context, log io.Writer) error {
+func (p Place) checkExists(ctx context.Context, log io.Writer) error {
 	if p.IsNew() {
 		return fmt.Errorf("no such file: %s", p.File)
 	}
@@ -84,16 +84,16 @@ func (p Place) exists(ctx context.Context, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if on, ok := st.(*redisstore.Store); ok {
-		var there bool
-		if there, err = on.Exists(ctx); err == nil && !there {
-			err = fmt.Errorf("no store named %q on the server at %s", cmp.Or(p.Name, redisstore.DefaultName), Shown(p.URL))
+	if onRedis, ok := st.(*redisstore.Store); ok {
+		var found bool
+		if found, err = onRedis.Exists(ctx); err == nil && !found {
+			err = fmt.Errorf("no store named %q on the server at %s", cmp.Or(p.Name, redisstore.DefaultName), PrintableURL(p.URL))
 		}
 	}
 	return errors.Join(err, closeStore())
 }
 
-// IsNew reports whether the named file does not exist.
+// IsNew reports whether p names a file that does not exist yet.
 func (p Place) IsNew() bool {
 	if p.File == "" {
 		return false

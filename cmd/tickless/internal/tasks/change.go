@@ -11,11 +11,11 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A batch is a Client method that changes many tasks.
-type batch = func(c *durable.Client, ctx context.Context, ids []string) ([]durable.Outcome, error)
+// A changeFunc is a method of Client that changes many tasks.
+type changeFunc = func(c *durable.Client, ctx context.Context, ids []string) ([]durable.Outcome, error)
 
-// again returns a batch that runs tasks at once.
-func again(do func(*durable.Client, context.Context, []durable.Move) ([]durable.Outcome, error)) batch {
+// runNow returns a changeFunc that calls do to make tasks due now.
+func runNow(do func(*durable.Client, context.Context, []durable.Move) ([]durable.Outcome, error)) changeFunc {
 	return func(c *durable.Client, ctx context.Context, ids []string) ([]durable.Outcome, error) {
 		moves := make([]durable.Move, len(ids))
 		for i, id := range ids {
@@ -31,22 +31,22 @@ type result struct {
 	Outcome string `json:"outcome"`
 }
 
-// newChange returns a command that changes tasks: those named by ID, or those that
-// flags select among the tasks in a state (0 means any). If question is not empty, the
-// command asks for confirmation.
-func (c *call) newChange(name, short, question string, state durable.State, do batch) *cobra.Command {
+// newChange returns a command that changes tasks. The arguments are the IDs of the tasks.
+// Without arguments, flags select tasks that are in the given state (0: any state). If
+// question is not empty, the command asks for confirmation.
+func (c *call) newChange(name, short, question string, state durable.State, do changeFunc) *cobra.Command {
 	var s selection
 	cmd := &cobra.Command{
 		Use:   name + " [ID...]",
 		Short: short,
 		Long: short + `.
 
-The arguments are IDs of tasks. Without arguments the flags select tasks; --all selects
-all.`,
+The arguments are the IDs of tasks. Without arguments, the flags select tasks; --all
+selects all tasks that the command applies to.`,
 		Example: fmt.Sprintf("  tickless tasks %[1]s --file tasks.db order-17 order-18\n  tickless tasks %[1]s --file tasks.db --handler mail", name),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := s.filter()
-			if err == nil && (len(args) > 0) == (s.any || f != (durable.Filter{})) {
+			if err == nil && (len(args) > 0) == (s.all || f != (durable.Filter{})) {
 				err = errors.New("give either IDs, or flags that select tasks")
 			}
 			ids := make([]string, len(args))
@@ -58,7 +58,7 @@ all.`,
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
-			return c.with(cmd, func(ctx context.Context, client *durable.Client) error {
+			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
 				if len(ids) == 0 {
 					f.State = state
 					for info, err := range client.List(ctx, f) {
@@ -79,22 +79,22 @@ all.`,
 		},
 	}
 	s.addFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&s.any, "all", false, "all tasks that the command applies to")
+	cmd.Flags().BoolVar(&s.all, "all", false, "all tasks that the command applies to")
 	if question != "" {
 		cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do not ask")
 	}
 	return cmd
 }
 
-// printResults prints what happened to each task. It returns an error if a task that
-// was named by ID does not exist.
-func (c *call) printResults(cmd *cobra.Command, ids []string, outcomes []durable.Outcome, named bool) error {
-	absent := 0
+// printResults prints what happened to each task. If the tasks were given by ID, it
+// returns an error if one does not exist.
+func (c *call) printResults(cmd *cobra.Command, ids []string, outcomes []durable.Outcome, byID bool) error {
+	missing := 0
 	results := make([]result, len(outcomes))
 	for i, o := range outcomes {
 		results[i] = result{showID(ids[i]), o.String()}
 		if o == durable.Absent {
-			absent++
+			missing++
 		}
 	}
 	var err error
@@ -107,8 +107,8 @@ func (c *call) printResults(cmd *cobra.Command, ids []string, outcomes []durable
 		}
 		err = t.flush()
 	}
-	if absent > 0 && named && err == nil {
-		return fmt.Errorf("%d of %d tasks do not exist or cannot be changed by %s", absent, len(ids), cmd.Name())
+	if missing > 0 && byID && err == nil {
+		return fmt.Errorf("%d of %d tasks do not exist or cannot be changed by %s", missing, len(ids), cmd.Name())
 	}
 	return err
 }

@@ -1,5 +1,5 @@
-// Package tasks is the commands that show and change the tasks of a store, also while
-// workers use it.
+// Package tasks is the commands that show and change the tasks of a store. Workers may
+// use the store at the same time.
 package tasks
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A call is the flags that all these commands share.
+// A call contains the values of the flags that all these commands share.
 type call struct {
 	place stores.Place
 	json  bool
-	yes   bool
+	yes   bool // do not ask for confirmation
 }
 
-// NewCommand returns the parent command.
+// NewCommand returns the command tasks with its subcommands.
 func NewCommand() *cobra.Command {
 	var c call
 	cmd := &cobra.Command{
 		Use:   "tasks",
 		Short: "Shows and changes the tasks of a store",
-		Long: `Shows and changes the tasks of a store, also while workers use it.
+		Long: `Shows and changes the tasks of a store. Workers may use it at the same time.
 
 The ID of a task is its key. In output and arguments, \x00 means a NUL and \\ a
 backslash: the dead letter of a repeating task has the ID KEY\x00. A time is written as
@@ -50,17 +50,17 @@ backslash: the dead letter of a repeating task has the ID KEY\x00. A time is wri
 	c.place.AddFlags(flags)
 	flags.BoolVar(&c.json, "json", false, "print JSON")
 	cmd.AddCommand(c.newList(), c.newGet(), c.newStats(),
-		c.newChange("run", "Has pending tasks run now", "", durable.Pending, again((*durable.Client).RescheduleBatch)),
-		c.newChange("cancel", "Takes pending tasks out, and asks running ones to stop", "cancel", 0, (*durable.Client).CancelBatch),
-		c.newChange("requeue", "Has dead letters run again, now", "", durable.Dead, again((*durable.Client).RequeueBatch)),
+		c.newChange("run", "Runs pending tasks now", "", durable.Pending, runNow((*durable.Client).RescheduleBatch)),
+		c.newChange("cancel", "Cancels pending tasks, and asks running tasks to stop", "cancel", 0, (*durable.Client).CancelBatch),
+		c.newChange("requeue", "Runs dead letters again, now", "", durable.Dead, runNow((*durable.Client).RequeueBatch)),
 		c.newChange("purge", "Deletes dead letters", "purge", durable.Dead, (*durable.Client).PurgeBatch),
-		c.newSwitch("pause", "Keeps workers from taking tasks", (*durable.Client).Pause),
+		c.newSwitch("pause", "Stops workers from taking tasks", (*durable.Client).Pause),
 		c.newSwitch("resume", "Ends a pause", (*durable.Client).Resume))
 	return cmd
 }
 
-// with opens the store and calls f with a client.
-func (c *call) with(cmd *cobra.Command, f func(ctx context.Context, client *durable.Client) error) error {
+// withClient opens the store and calls f with a client of the store.
+func (c *call) withClient(cmd *cobra.Command, f func(ctx context.Context, client *durable.Client) error) error {
 	st, closeStore, err := c.place.Use(cmd.Context(), cmd.ErrOrStderr(), true)
 	if err != nil {
 		return err
@@ -68,12 +68,13 @@ func (c *call) with(cmd *cobra.Command, f func(ctx context.Context, client *dura
 	return errors.Join(f(cmd.Context(), durable.New(st)), closeStore())
 }
 
-// confirm asks whether to continue, unless --yes is set.
-func (c *call) confirm(cmd *cobra.Command, what string, n int) error {
-	if c.yes || what == "" || n == 0 {
+// confirm asks whether to continue, unless --yes is set or verb is empty. It returns an
+// error if the answer is not yes.
+func (c *call) confirm(cmd *cobra.Command, verb string, n int) error {
+	if c.yes || verb == "" || n == 0 {
 		return nil
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "Really %s %s? [y/N] ", what, tasks(n))
+	fmt.Fprintf(cmd.ErrOrStderr(), "Really %s %s? [y/N] ", verb, taskCount(n))
 	line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
 		return errors.New("nothing changed: answer y, or give --yes")
@@ -81,7 +82,7 @@ func (c *call) confirm(cmd *cobra.Command, what string, n int) error {
 	return nil
 }
 
-func tasks(n int) string {
+func taskCount(n int) string {
 	if n == 1 {
 		return "1 task"
 	}
@@ -95,7 +96,7 @@ func (c *call) newSwitch(name, short string, do func(*durable.Client, context.Co
 		Short: short,
 		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.with(cmd, func(ctx context.Context, client *durable.Client) error { return do(client, ctx) })
+			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error { return do(client, ctx) })
 		},
 	}
 }

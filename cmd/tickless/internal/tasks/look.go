@@ -14,18 +14,18 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A selection is the flags that select tasks.
+// A selection contains the flags that select tasks.
 type selection struct {
 	state, handler, prefix, from, to, text string
-	any                                    bool
+	all                                    bool
 }
 
 func (s *selection) addFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&s.handler, "handler", "", "tasks of this handler")
 	flags.StringVar(&s.prefix, "prefix", "", "tasks whose ID has this prefix")
-	flags.StringVar(&s.from, "from", "", "tasks that are due at or after this time, or died then")
-	flags.StringVar(&s.to, "to", "", "tasks that are due before this time, or died before it")
+	flags.StringVar(&s.from, "from", "", "tasks that are due at or after this time; for dead letters, the time of death counts")
+	flags.StringVar(&s.to, "to", "", "tasks that are due before this time; for dead letters, the time of death counts")
 	flags.StringVar(&s.text, "error", "", "tasks whose latest error contains this text")
 }
 
@@ -43,9 +43,9 @@ func (s *selection) filter() (f durable.Filter, err error) {
 	return f, errors.Join(errs[:]...)
 }
 
-// shown is the JSON form of a task. Its ID is escaped: the commands accept it as an
-// argument.
-type shown struct {
+// taskJSON is the JSON form of a task. Its ID is escaped, as the commands take it in their
+// arguments.
+type taskJSON struct {
 	ID string `json:"id"`
 	durable.Info
 }
@@ -69,7 +69,7 @@ func (c *call) newList() *cobra.Command {
 				return cli.UsageError{Err: err}
 			}
 			c.place.ReadOnly = true
-			return c.with(cmd, func(ctx context.Context, client *durable.Client) error {
+			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
 				page, err := client.Page(ctx, f, durable.Cursor(after), limit)
 				if err != nil {
 					return err
@@ -87,26 +87,26 @@ func (c *call) newList() *cobra.Command {
 
 func (c *call) printPage(cmd *cobra.Command, p *durable.Page) error {
 	if c.json {
-		all := make([]shown, len(p.Tasks))
+		list := make([]taskJSON, len(p.Tasks))
 		for i, info := range p.Tasks {
-			all[i] = shown{showID(info.ID), info}
+			list[i] = taskJSON{showID(info.ID), info}
 		}
-		return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"tasks": all, "next": p.Next})
+		return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"tasks": list, "next": p.Next})
 	}
 	if p.Next != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "There are more: --after %s\n", p.Next)
 	}
 	t := newTable(cmd, "ID", "STATE", "AT", "HANDLER", "ATTEMPTS", "LAST ERROR")
 	for _, info := range p.Tasks {
-		last := ""
+		lastError := ""
 		if n := len(info.Failures); n > 0 {
-			last = oneLine(info.Failures[n-1].Error)
+			lastError = oneLine(info.Failures[n-1].Error)
 		}
 		state := info.State.String()
 		if info.Paused {
 			state = "paused"
 		}
-		t.row(showID(info.ID), state, showTime(info.At), showID(info.Task.Handler), info.Attempts, last)
+		t.row(showID(info.ID), state, showTime(info.At), showID(info.Task.Handler), info.Attempts, lastError)
 	}
 	return t.flush()
 }
@@ -125,13 +125,13 @@ func (c *call) newGet() *cobra.Command {
 				return cli.UsageError{Err: err}
 			}
 			c.place.ReadOnly = true
-			return c.with(cmd, func(ctx context.Context, client *durable.Client) error {
+			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
 				info, err := client.Get(ctx, id)
 				switch {
 				case err != nil:
 					return err
 				case c.json:
-					return cli.PrintJSON(cmd.OutOrStdout(), shown{showID(info.ID), info})
+					return cli.PrintJSON(cmd.OutOrStdout(), taskJSON{showID(info.ID), info})
 				}
 				return printInfo(cmd, &info)
 			})
@@ -188,7 +188,7 @@ func (c *call) newStats() *cobra.Command {
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.place.ReadOnly = true
-			return c.with(cmd, func(ctx context.Context, client *durable.Client) error {
+			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
 				health, err := client.Check(ctx)
 				if err != nil && !errors.Is(err, durable.ErrUnsafe) {
 					return err

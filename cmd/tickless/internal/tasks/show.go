@@ -17,7 +17,7 @@ func showID(id string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// parseID parses the output of showID.
+// parseID returns the ID that showID escaped.
 func parseID(arg string) (string, error) {
 	var id []byte
 	for rest := arg; rest != ""; {
@@ -51,7 +51,7 @@ func parseTime(s string) (time.Time, error) {
 
 func showTime(t time.Time) string { return t.Local().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// oneLine shortens a text to one line.
+// oneLine escapes a text and cuts it to one line.
 func oneLine(s string) string {
 	const longest = 80
 	s = showID(strings.ToValidUTF8(s, "?"))

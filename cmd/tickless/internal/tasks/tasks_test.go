@@ -22,7 +22,7 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, clitest.Under(NewCommand)) }
+func TestMain(m *testing.M) { clitest.Main(m, clitest.InRoot(NewCommand)) }
 
 var ctx = context.Background()
 
@@ -56,7 +56,7 @@ func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("it did not come to that")
+			t.Fatal("the condition was false for 30 s")
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestTasks(t *testing.T) {
 func TestTasks_CalledWrongly(t *testing.T) {
 	clitest.CheckHelp(t, "tasks", "--file", "--redis", "requeue")
 	file := filepath.Join(t.TempDir(), "none")
-	clitest.CheckCalledWrongly(t, "tasks", []clitest.WrongCall{
+	clitest.CheckWrongCalls(t, "tasks", []clitest.WrongCall{
 		{Args: []string{"bogus"}, Want: `unknown command "bogus"`},
 		{Args: []string{"stats"}, Want: "--file"},
 		{Args: []string{"list", "--file", file, "--state", "ill"}, Want: "pending, running, dead or past"},

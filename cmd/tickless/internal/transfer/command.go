@@ -42,11 +42,11 @@ func NewImport() *cobra.Command {
 	var resume bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Reads the tasks of a file that tickless export wrote into a store",
-		Long: `Reads the tasks of a file that tickless export wrote into a store of any type and
-any number of shards. Tasks that the store already has do not change. The import
-pauses the store, so that no task runs before all are imported; --resume resumes it
-at the end. After an error, run the import again.`,
+		Short: "Reads the tasks of a file into a store",
+		Long: `Reads the tasks of a file into a store of any type and any number of shards. The
+command tickless export wrote the file. Tasks that the store already has do not
+change. The import pauses the store, so that no task runs before all are imported;
+--resume resumes it at the end. After an error, run the import again.`,
 		Example: `  tickless import --file new.db tasks.jsonl
   zstd -dc tasks.jsonl.zst | tickless import --redis redis://localhost:6379 --resume -`,
 		Args: oneFile,
@@ -85,7 +85,7 @@ func export(cmd *cobra.Command, p stores.Place, name string) (err error) {
 	return err
 }
 
-// exportTo writes a new file, which gets its name when it is complete.
+// exportTo writes a new file. The file gets its name when it is complete.
 func exportTo(ctx context.Context, name string, st store.Store) (int, error) {
 	if _, err := os.Lstat(name); err == nil {
 		return 0, fmt.Errorf("%s already exists", name)
@@ -94,7 +94,7 @@ func exportTo(ctx context.Context, name string, st store.Store) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(f.Name()) // once it is renamed there is none
+	defer os.Remove(f.Name()) // does nothing after the rename
 	n, err := durable.Export(ctx, f, st)
 	if err != nil && !errors.Is(err, durable.ErrChanged) {
 		return n, errors.Join(err, f.Close())
@@ -115,7 +115,7 @@ func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (e
 		defer f.Close()
 		in = f
 	}
-	begun := p.IsNew()
+	isNew := p.IsNew()
 	st, closeStore, err := p.Use(cmd.Context(), cmd.ErrOrStderr(), false)
 	if err != nil {
 		return err
@@ -123,8 +123,8 @@ func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (e
 	var copied durable.Copied
 	defer func() {
 		err = errors.Join(err, closeStore())
-		if err != nil && begun && copied.Added == 0 {
-			err = errors.Join(err, os.Remove(p.File)) // the store that was made for nothing
+		if err != nil && isNew && copied.Added == 0 {
+			err = errors.Join(err, os.Remove(p.File)) // the new store has no tasks
 		}
 	}()
 	copied, err = durable.Import(cmd.Context(), st, in)

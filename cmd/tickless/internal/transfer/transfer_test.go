@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestTransfer_CalledWrongly(t *testing.T) {
-	clitest.CheckCalledWrongly(t, "export", []clitest.WrongCall{
+	clitest.CheckWrongCalls(t, "export", []clitest.WrongCall{
 		{Args: []string{}, Want: "one argument"},
 		{Args: []string{"file"}, Want: "--file"},
 		{Args: []string{"file", "--file", "a", "--redis", "b"}, Want: "--file"},
@@ -36,7 +36,7 @@ func TestTransfer_CalledWrongly(t *testing.T) {
 		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--name", "a b"}, Want: "is not a valid store name"},
 		{Args: []string{"", "--file", "a"}, Want: "name of the file is empty"},
 	})
-	clitest.CheckCalledWrongly(t, "import", []clitest.WrongCall{{Args: []string{"a", "b"}, Want: "one argument"}})
+	clitest.CheckWrongCalls(t, "import", []clitest.WrongCall{{Args: []string{"a", "b"}, Want: "one argument"}})
 	clitest.CheckHelp(t, "export", "--file", "--redis", "--shards")
 	clitest.CheckHelp(t, "import", "--file", "--redis", "--resume")
 }
