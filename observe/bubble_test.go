@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// outside returns do, which calls f on a goroutine outside any bubble and returns f's
-// result.
+// outside returns a function do for code in a bubble. do calls f on a goroutine outside
+// any bubble, and returns f's result.
 func outside() (do func(f func() string) string, end func()) {
 	calls, results := make(chan func() string), make(chan string)
 	go func() {
@@ -28,7 +28,7 @@ func outside() (do func(f func() string) string, end func()) {
 	}, func() { close(calls) }
 }
 
-// numbers has some of the numbers that expvar shows of a Scheduler.
+// numbers contains some of the numbers that expvar shows for a Scheduler.
 type numbers struct {
 	Started int    `json:"timer.started"`
 	Fired   int    `json:"timer.fired"`
@@ -77,7 +77,7 @@ func TestSchedulers_InABubble_ReadFromOutside(t *testing.T) {
 	})
 }
 
-// In a bubble, a Scheduler from outside can be read, and so can the bubble's own.
+// In a bubble, a Scheduler from outside can be read, and so can one from the bubble.
 func TestSchedulers_ReadInABubble(t *testing.T) {
 	s := timer.New(timer.WithName("outside"))
 	defer s.Close()

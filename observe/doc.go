@@ -1,8 +1,9 @@
-// Package observe provides the sources of exported numbers: Schedulers, keyed Timers,
-// purgatories, and the Monitors and Conns of package idle.
+// Package observe tells an exporter which things to export: Schedulers, keyed Timers,
+// purgatories, and the Monitors and Conns of package idle. Each thing is a [Source] of
+// numbers.
 //
-// The exporters are packages below this one. All of them export the same numbers, which
-// observe/metrics.csv lists:
+// The exporters are packages below this one. All of them export the same numbers. The
+// file observe/metrics.csv lists them.
 //
 //   - observe/prom: a collector for Prometheus; a separate module.
 //   - observe/otel: instruments and a producer for OpenTelemetry; a separate module.
@@ -22,9 +23,9 @@
 //
 // # In a testing/synctest bubble
 //
-// A Scheduler that was made in a bubble can be read from outside, and the reverse. A
-// durable store in memory that was made in a bubble can be read only there: outside, it
-// counts as a store that does not answer.
+// A Scheduler that was made in a bubble can be read from outside, and the other way
+// round. A durable store in memory that was made in a bubble can be read only in the
+// bubble. Outside, it counts as a store that does not answer.
 //
 // # Complexity
 //

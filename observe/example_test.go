@@ -10,7 +10,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// The numbers of one Scheduler, published with package expvar.
+// Publish the numbers of one Scheduler with package expvar.
 func ExampleScheduler() {
 	s := timer.New()
 	defer s.Close()

@@ -23,7 +23,8 @@ func TestTables_ExportEachField(t *testing.T) {
 	each(t, conns, idle.ConnsStats{}, func(st idle.ConnsStats) any { return st })
 }
 
-// each changes the numeric fields of a T, one at a time, except leftOut.
+// each changes the numeric fields of a T, one at a time, except leftOut. It requires that
+// each change changes a metric.
 func each[T any](t *testing.T, thing *metric.Thing, zero T, sample func(T) any, leftOut ...string) {
 	t.Helper()
 	without := dump(thing, sample(zero))
@@ -61,7 +62,7 @@ func each[T any](t *testing.T, thing *metric.Thing, zero T, sample func(T) any, 
 	walk(reflect.ValueOf(&stats).Elem(), "")
 }
 
-// dump returns all numbers of a sample.
+// dump returns all numbers of a sample as text.
 func dump(thing *metric.Thing, sample any) (text string) {
 	r := metric.Reading{Thing: thing, Sample: sample}
 	for i := range thing.Metrics {

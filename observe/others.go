@@ -17,26 +17,26 @@ var purgatories = func() *metric.Thing {
 	counter := func(name, unit, help string, read func(purgatory.Stats) uint64) {
 		t.Add(metric.Counter, name, unit, help, func(s purgatory.Stats) float64 { return float64(read(s)) })
 	}
-	now := func(name, unit, help string, read func(purgatory.Stats) int) {
+	current := func(name, unit, help string, read func(purgatory.Stats) int) {
 		t.Add(metric.UpDownCounter, name, unit, help, func(s purgatory.Stats) float64 { return float64(read(s)) })
 	}
-	now("operation.waiting", "{operation}", "Operations that are waiting",
+	current("operation.waiting", "{operation}", "Operations that are waiting",
 		func(s purgatory.Stats) int { return s.Delayed })
-	now("watches", "{watch}", "The sum of the lengths of all keys' lists: an operation counts once for each of its keys",
+	current("watches", "{watch}", "Operations in the lists of all keys; an operation counts once for each of its keys",
 		func(s purgatory.Stats) int { return s.Watched })
-	now("keys", "{key}", "Keys that have operations waiting for them",
+	current("keys", "{key}", "Keys that have operations waiting for them",
 		func(s purgatory.Stats) int { return s.Keys })
-	counter("operation.entered", "{operation}", "Operations that were not complete when they were added, and so waited",
+	counter("operation.entered", "{operation}", "Operations that had to wait, because they were not complete when they were added",
 		func(s purgatory.Stats) uint64 { return s.Entered })
-	counter("operation.completed", "{operation}", "Operations that waited and were completed before their timeout",
+	counter("operation.completed", "{operation}", "Operations that waited and completed before their timeout",
 		func(s purgatory.Stats) uint64 { return s.Completed })
-	counter("operation.expired", "{operation}", "Operations that their timeout completed",
+	counter("operation.expired", "{operation}", "Operations that waited until their timeout",
 		func(s purgatory.Stats) uint64 { return s.Expired })
-	counter("operation.cancelled", "{operation}", "Operations that CancelForKey took out",
+	counter("operation.cancelled", "{operation}", "Operations that CancelForKey cancelled",
 		func(s purgatory.Stats) uint64 { return s.Cancelled })
 	counter("operation.handed_back", "{operation}", "Operations that were waiting when the Purgatory was closed",
 		func(s purgatory.Stats) uint64 { return s.HandedBack })
-	counter("panics", "{panic}", "Panics of operations that went to the panic handler",
+	counter("panics", "{panic}", "Panics of operations that the panic handler got",
 		func(s purgatory.Stats) uint64 { return s.Panics })
 	return t.Thing()
 }()
@@ -48,12 +48,12 @@ var monitors = func() *metric.Thing {
 	}
 	t.Add(metric.UpDownCounter, "entry.watching", "{entry}", "Entries that are watched",
 		func(s idle.Stats) float64 { return float64(s.Watching) })
-	entries("watched", "Entries made", func(s idle.Stats) uint64 { return s.Watched })
-	entries("evicted", "Entries found idle", func(s idle.Stats) uint64 { return s.Evicted })
+	entries("watched", "Entries that Watch made", func(s idle.Stats) uint64 { return s.Watched })
+	entries("evicted", "Entries that were evicted", func(s idle.Stats) uint64 { return s.Evicted })
 	entries("stopped", "Entries that Stop ended", func(s idle.Stats) uint64 { return s.Stopped })
 	entries("handed_back", "Entries that were watched when the Monitor was closed",
 		func(s idle.Stats) uint64 { return s.HandedBack })
-	entries("rearmed", "Timers that fired for an entry that had been touched meanwhile",
+	entries("rearmed", "Checks after which the entry stayed watched",
 		func(s idle.Stats) uint64 { return s.Rearmed })
 	entries("rejected", "Calls of Watch that returned an error",
 		func(s idle.Stats) uint64 { return s.Rejected })

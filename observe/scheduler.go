@@ -20,7 +20,7 @@ func addTimers(t metric.Table[timer.Stats]) {
 	timers := func(name, help string, read func(timer.Stats) uint64) {
 		t.Add(metric.Counter, "timer."+name, "{timer}", help, func(s timer.Stats) float64 { return float64(read(s)) })
 	}
-	timers("started", "Timers started, each tick of a ticker among them",
+	timers("started", "Timers started; each tick of a ticker counts",
 		func(s timer.Stats) uint64 { return s.Started })
 	timers("fired", "Timers that fired",
 		func(s timer.Stats) uint64 { return s.Fired })
@@ -28,7 +28,7 @@ func addTimers(t metric.Table[timer.Stats]) {
 		func(s timer.Stats) uint64 { return s.Stopped })
 	timers("handed_back", "Timers that were pending when the Scheduler was closed",
 		func(s timer.Stats) uint64 { return s.HandedBack })
-	timers("fallen_back", "Timers left to package time or to the clock, because too many were pending or their period is too short",
+	timers("fallen_back", "Timers that package time or the clock ran, because too many were pending or the period was too short",
 		func(s timer.Stats) uint64 { return s.FellBack })
 	t.AddParts(metric.Counter, "timer.rejected", "{timer}", "reason",
 		"Timers not started, because too many were pending (full) or the Scheduler was closed (closed)",
@@ -38,14 +38,14 @@ func addTimers(t metric.Table[timer.Stats]) {
 		})
 	t.Add(metric.UpDownCounter, "timer.pending", "{timer}", "Timers that have neither fired nor been stopped",
 		func(s timer.Stats) float64 { return float64(s.Pending) })
-	t.AddHistogram("timer.lateness", "How long after their deadlines timers fired, slack not counted",
+	t.AddHistogram("timer.lateness", "How long after their deadlines timers fired; slack does not count",
 		func(s timer.Stats) (timer.Histogram, bool) { return s.Lateness, true })
 }
 
 // addPoller adds the metrics about the poller and the wheel.
 func addPoller(t metric.Table[timer.Stats]) {
 	t.AddParts(metric.Counter, "poller.wakeups", "{wakeup}", "result",
-		"Wake-ups of the poller, by whether it then fired or moved timers (work) or found nothing to do (nothing)",
+		"Wake-ups of the poller after which it fired or moved timers (work) or had nothing to do (nothing)",
 		func(s timer.Stats, yield func(string, float64)) {
 			yield("work", float64(s.Wakeups-min(s.EmptyWakeups, s.Wakeups)))
 			yield("nothing", float64(s.EmptyWakeups))
@@ -62,29 +62,29 @@ func addCallbacks(t metric.Table[timer.Stats]) {
 	callbacks := func(name, help string, read func(timer.Stats) uint64) {
 		add(metric.Counter, name, "{callback}", help, func(s timer.Stats) float64 { return float64(read(s)) })
 	}
-	now := func(name, unit, help string, read func(timer.Stats) int) {
+	current := func(name, unit, help string, read func(timer.Stats) int) {
 		add(metric.UpDownCounter, name, unit, help, func(s timer.Stats) float64 { return float64(read(s)) })
 	}
-	callbacks("callback.refused", "Callbacks that the executor refused and that ran on goroutines of their own",
+	callbacks("callback.refused", "Callbacks that the executor refused; each ran on its own goroutine",
 		func(s timer.Stats) uint64 { return s.Refused })
 	callbacks("callback.panicked", "Callbacks that panicked",
 		func(s timer.Stats) uint64 { return s.Panicked })
-	now("callback.queued", "{callback}", "Callbacks that wait for the poller, which hands them to the executor",
+	current("callback.queued", "{callback}", "Callbacks that wait until the poller submits them to the executor",
 		func(s timer.Stats) int { return s.Queued })
 	callbacks("executor.submitted", "Callbacks that the executor accepted",
 		func(s timer.Stats) uint64 { return s.Executor.Submitted })
-	callbacks("executor.finished", "Callbacks that the executor has run to their end",
+	callbacks("executor.finished", "Callbacks that have ended in the executor",
 		func(s timer.Stats) uint64 { return s.Executor.Run })
 	callbacks("executor.panicked", "Callbacks in the executor that panicked",
 		func(s timer.Stats) uint64 { return s.Executor.Panicked })
 	callbacks("executor.rejected", "Callbacks that the executor refused",
 		func(s timer.Stats) uint64 { return s.Executor.Rejected })
-	now("executor.queued", "{callback}", "Callbacks that wait in the executor",
+	current("executor.queued", "{callback}", "Callbacks that wait in the executor",
 		func(s timer.Stats) int { return s.Executor.Queued })
-	now("executor.running", "{callback}", "Callbacks that run in the executor",
+	current("executor.running", "{callback}", "Callbacks that run in the executor",
 		func(s timer.Stats) int { return s.Executor.Running })
-	now("executor.workers", "{worker}", "Goroutines of the executor",
+	current("executor.workers", "{worker}", "Goroutines of the executor",
 		func(s timer.Stats) int { return s.Executor.Workers })
-	add(metric.Gauge, "executor.peak_workers", "{worker}", "The most goroutines that the executor has had at a time",
+	add(metric.Gauge, "executor.peak_workers", "{worker}", "The largest number of goroutines that the executor has had",
 		func(s timer.Stats) float64 { return float64(s.Executor.PeakWorkers) })
 }

@@ -11,27 +11,30 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Source provides one thing, or several of a type, whose numbers an exporter exports.
-// The functions of this package return Sources.
+// A Source is a list of things of one type, such as Schedulers, whose numbers an exporter
+// exports. The functions of this package return Sources.
 //
-// The name of a thing becomes the value of a label. If two things of a type have the same
-// name, the later one among the exporter's Sources becomes "name#2"; of Schedulers, the
-// one that was made later. Bytes in a name that are not UTF-8 are replaced.
+// # Names
 //
-// A thing that several Sources provide is exported once. A name that was given to that
-// thing alone, as with Scheduler, takes precedence over one from a list, as with
-// Schedulers.
+// The name of a thing becomes the value of a label. If two Schedulers have the same name,
+// the one that was made later becomes "name#2". For other things, the order of the
+// exporter's Sources decides. Bytes in a name that are not UTF-8 are replaced.
 //
-// If a thing panics when it is read, such as a zero Purgatory, only its read_failures are
-// exported. The process and the other Sources are not affected. A durable store that
-// panics in Stats counts as one that does not answer.
+// A thing that is in several Sources is exported once. If [Scheduler] gives a Scheduler a
+// name, this name is exported instead of its own.
+//
+// # Panics
+//
+// If reading a thing panics, only its read_failures are exported. The process and other
+// things are not affected. A durable store that panics in Stats counts as a store that
+// does not answer.
 //
 // The functions of this package panic if they are given nil, and the exporters panic if
 // they are given a zero Source.
 type Source = metric.Source
 
-// Schedulers returns a Source of all open Schedulers of the process that have a name, by
-// [timer.WithName], at the time of each export. It keeps none of them alive.
+// Schedulers returns a Source of all Schedulers of the process that are open and have a
+// name ([timer.WithName]) at the time of an export. It keeps no Scheduler in memory.
 func Schedulers() Source {
 	return metric.Source{Thing: schedulers, Objects: func() iter.Seq[metric.Object] {
 		return func(yield func(metric.Object) bool) {
@@ -44,8 +47,8 @@ func Schedulers() Source {
 	}}
 }
 
-// Scheduler returns a Source of one Scheduler, which need not have a name of its own. The
-// Scheduler is exported even after it is closed.
+// Scheduler returns a Source of one Scheduler, under the given name. The Scheduler is
+// exported even after it is closed.
 func Scheduler(name string, s *timer.Scheduler) Source {
 	notNil("Scheduler", s)
 	return metric.One(schedulers, schedulerObject(name, s))

@@ -14,7 +14,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A nil thing is refused by the function that gets it, not when it is read.
+// A function that gets a nil thing panics at once, not only when the thing is read.
 func TestSources_RefuseNil(t *testing.T) {
 	for want, f := range map[string]func(){
 		"observe: Scheduler: nil Scheduler": func() { observe.Scheduler("a", nil) },
@@ -35,7 +35,8 @@ func TestSources_RefuseNil(t *testing.T) {
 	}
 }
 
-// The second Scheduler with the same name gets a number, which an exporter keeps for it.
+// The second Scheduler with the same name gets a number. It keeps this name in an
+// exporter even if the first is closed.
 func TestSchedulers_OfTheSameName(t *testing.T) {
 	names := func(v interface{ String() string }) (names []string) {
 		var all struct{ Scheduler map[string]any }

@@ -18,12 +18,12 @@ import (
 // handler serves the page. See Handler.
 type handler struct {
 	config
-	set   *metric.Set // of everything on the page
+	set   *metric.Set // reads everything that is on the page
 	rates rates
 }
 
-// Handler returns a handler that serves the page at any path. Several goroutines may call
-// the handler at a time.
+// Handler returns a handler that serves the page at any path. Any goroutine may call the
+// handler.
 func Handler(opts ...Option) http.Handler {
 	h := new(handler)
 	for i, o := range opts {
@@ -35,7 +35,7 @@ func Handler(opts ...Option) http.Handler {
 	if h.schedulers == nil {
 		h.schedulers = []observe.Source{observe.Schedulers()}
 	}
-	h.set = metric.NewSet(append(h.schedulers, h.others...))
+	h.set = metric.NewSet(append(h.schedulers, h.sources...))
 	return h
 }
 
@@ -46,11 +46,11 @@ var (
 	script []byte
 )
 
-// assets are the files that the page loads, by their names in the query. They have no
-// paths of their own, because a handler does not know its path.
+// assets are the files that the page loads, by name. A URL names a file in its query
+// (?asset=style) instead of its path, because a handler does not know its own path.
 var assets = map[string]struct {
-	kind string
-	body []byte
+	contentType string
+	body        []byte
 }{
 	"style":  {"text/css; charset=utf-8", style},
 	"script": {"text/javascript; charset=utf-8", script},
@@ -81,7 +81,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "no such asset", http.StatusNotFound)
 			return
 		}
-		h.write(w, http.StatusOK, asset.kind, asset.body)
+		h.write(w, http.StatusOK, asset.contentType, asset.body)
 		return
 	}
 	d := h.read(query)
@@ -89,7 +89,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch format := query.Get("format"); format {
 	case "json":
 		if missing {
-			http.Error(w, "there is no Scheduler named "+strconv.Quote(query.Get("scheduler"))+", or it was closed", http.StatusNotFound)
+			http.Error(w, "no Scheduler is named "+strconv.Quote(query.Get("scheduler"))+", or it was closed", http.StatusNotFound)
 			return
 		}
 		if query.Has("scheduler") {
@@ -113,37 +113,37 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if missing {
 			code = http.StatusNotFound
 		}
-		h.write(w, code, "text/html; charset=utf-8", clean(body.Bytes()))
+		h.write(w, code, "text/html; charset=utf-8", replaceInvalid(body.Bytes()))
 	default:
 		http.Error(w, "the format must be html or json, got "+strconv.Quote(format), http.StatusBadRequest)
 	}
 }
 
-// clean replaces characters that HTML does not allow. Names, panics and errors may
-// contain any bytes.
-func clean(body []byte) []byte {
-	bad := func(r rune) bool {
+// replaceInvalid replaces characters that HTML does not allow. Names, panics and errors
+// may contain any bytes.
+func replaceInvalid(body []byte) []byte {
+	invalid := func(r rune) bool {
 		return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError
 	}
-	if !bytes.ContainsFunc(body, bad) {
+	if !bytes.ContainsFunc(body, invalid) {
 		return body
 	}
 	return bytes.Map(func(r rune) rune {
-		if bad(r) {
+		if invalid(r) {
 			return utf8.RuneError
 		}
 		return r
 	}, body)
 }
 
-func (h *handler) write(w http.ResponseWriter, code int, kind string, body []byte) {
-	w.Header().Set("Content-Type", kind)
+func (h *handler) write(w http.ResponseWriter, code int, contentType string, body []byte) {
+	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)
 	_, _ = w.Write(body) // net/http does not send the body of a HEAD
 }
 
-// allows reports whether the page may be served under a request's Host.
+// allows reports whether a request with this Host may get the page.
 func (h *handler) allows(host string) bool {
 	host = hostOf(host)
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
@@ -155,7 +155,7 @@ func (h *handler) allows(host string) bool {
 	return h.hosts[host] || h.anyHost
 }
 
-// hostOf returns a Host header without its port, in the form in which hosts are compared.
+// hostOf returns the host of a Host header: without the port, in lower case.
 func hostOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -128,7 +128,7 @@ func TestHandler_LoadsNothingFromElsewhere(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 }
 
-// wellFormed fails unless all elements of the page are closed in the right order.
+// wellFormed requires that all elements of the page are closed, in the right order.
 func wellFormed(t *testing.T, body string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(body))
@@ -160,18 +160,18 @@ func TestHandler_Page(t *testing.T) {
 		h := debug.Handler(debug.WithSchedulers(s))
 		_, body := get(t, h, "http://localhost/")
 		wellFormed(t, body)
-		require.Contains(t, body, "Rates appear from the second load on")
+		require.Contains(t, body, "Reload the page to see rates")
 		time.Sleep(10 * time.Second)
 		synctest.Wait() // for the tick of this moment
 		_, body = get(t, h, "http://localhost/")
 		wellFormed(t, body)
-		require.NotContains(t, body, "Rates appear from the second load on")
+		require.NotContains(t, body, "Reload the page to see rates")
 		require.NotContains(t, body, "<b>orders")
 		require.Contains(t, body, "debug_test.busyHour")
 		require.Contains(t, body, "5\u202f001") // pending
 		require.Contains(t, body, "in 1 h")
 
-		// Clients that ask at different times all get rates.
+		// Several clients at different times all get rates.
 		resp, body := get(t, h, "http://localhost/?format=json")
 		require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
 		var got struct {
@@ -235,7 +235,7 @@ func TestHandler_NamedSchedulers(t *testing.T) {
 	resp, body := get(t, h, "http://localhost/?scheduler=a/b?c=d%26e&refresh=2")
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 	wellFormed(t, body)
-	require.Contains(t, body, "There is no Scheduler named")
+	require.Contains(t, body, "No Scheduler is named")
 	require.Contains(t, body, `http-equiv="refresh" content="2"`)
 	for _, query := range []string{"?scheduler=", "?format=json&scheduler="} {
 		resp, _ = get(t, h, "http://localhost/"+query)
@@ -246,8 +246,8 @@ func TestHandler_NamedSchedulers(t *testing.T) {
 	require.Contains(t, body, `no Scheduler named "nope"`)
 }
 
-// Names may contain any bytes. The page is still UTF-8 without control characters, and
-// has a link to each Scheduler.
+// Names may contain any bytes. The page is UTF-8 without control characters all the same,
+// and has a link to each Scheduler.
 func TestHandler_AnyBytes(t *testing.T) {
 	name := "a\xff\xff\x01\x00<b>\u009f\"&"
 	s := timer.New(timer.WithName(name))
@@ -279,12 +279,12 @@ func TestHandler_AnyBytes(t *testing.T) {
 	check(body)
 }
 
-// badExecutor panics in Stats.
+// badExecutor is an executor that panics in Stats.
 type badExecutor struct{ executor.Executor }
 
 func (badExecutor) Stats() executor.Stats { panic("<i>no stats</i>") }
 
-// badClock panics after broken is set.
+// badClock is a clock that panics after broken is set.
 type badClock struct {
 	*timertest.Clock
 	broken atomic.Bool
@@ -297,8 +297,7 @@ func (c *badClock) Now() time.Time {
 	return c.Clock.Now()
 }
 
-// If a Scheduler panics when it is read, the page shows the panic and the other
-// Schedulers.
+// If reading a Scheduler panics, the page shows the panic and the other Schedulers.
 func TestHandler_ASchedulerThatPanics(t *testing.T) {
 	clk := &badClock{Clock: timertest.NewClock(time.Unix(1e9, 0))}
 	all := []*timer.Scheduler{
@@ -319,8 +318,8 @@ func TestHandler_ASchedulerThatPanics(t *testing.T) {
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	wellFormed(t, body)
 	require.Equal(t, 4, strings.Count(body, `<th scope="row"><a href=`))
-	require.Contains(t, body, "It could not be read: observe: panic: &lt;i&gt;no stats")
-	require.Contains(t, body, "It could not be read: "+errs[3])
+	require.Contains(t, body, "Reading it failed: observe: panic: &lt;i&gt;no stats")
+	require.Contains(t, body, "Reading it failed: "+errs[3])
 
 	resp, body = get(t, h, "http://localhost/?format=json")
 	require.Equal(t, http.StatusOK, resp.StatusCode)
@@ -375,7 +374,7 @@ func TestHandler_OfVeryMany(t *testing.T) {
 	}
 	require.NotContains(t, page(), "more are pending")
 	s.AfterFunc(time.Hour, busyHour)
-	require.Contains(t, page(), "Of 100\u202f000 timers: more are pending.")
+	require.Contains(t, page(), "Only 100\u202f000 timers were read: more are pending.")
 }
 
 func TestHandler_FromManyGoroutines(t *testing.T) {

@@ -18,17 +18,17 @@ type config struct {
 	hosts      map[string]bool
 	anyHost    bool
 	schedulers []observe.Source // nil: those of timer.Schedulers
-	others     []observe.Source
+	sources    []observe.Source
 }
 
 type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-// WithHosts serves the page also under other hosts than the loopback's: names or
-// addresses as in a URL. Ports do not matter. "*" stands for every host, for a handler
-// that is protected in another way. The default is the loopback alone. WithHosts panics
-// if a host is empty, or a whole URL.
+// WithHosts allows more hosts under which the page may be opened, besides the local
+// machine's, such as localhost. A host is a name or an address as in a URL. Ports are
+// ignored. "*" allows every host, for a handler that is protected in another way.
+// WithHosts panics if a host is empty or a whole URL.
 func WithHosts(hosts ...string) Option {
 	for _, h := range hosts {
 		if hostOf(h) == "" || strings.ContainsAny(h, "/@ ") {
@@ -47,8 +47,7 @@ func WithHosts(hosts ...string) Option {
 }
 
 // WithSchedulers makes the page show the given Schedulers, with or without names. The
-// default is the Schedulers of [timer.Schedulers]. The handler keeps the given ones
-// alive.
+// handler keeps them in memory. The default is all Schedulers of [timer.Schedulers].
 func WithSchedulers(s ...*timer.Scheduler) Option {
 	if slices.Contains(s, nil) {
 		panic("debug: WithSchedulers: a Scheduler must not be nil")
@@ -65,9 +64,9 @@ func WithSchedulers(s ...*timer.Scheduler) Option {
 
 // WithSources adds other things to the page, below the list of Schedulers: keyed Timers,
 // a purgatory, a Client or Worker of package durable/metrics, or any other Source. The
-// page then takes as long as reading these takes, and shows the errors of the latest dead
-// letters. WithSources panics if a Source is the zero Source.
+// page waits until all Sources have been read. WithSources panics if a Source is the zero
+// Source.
 func WithSources(sources ...observe.Source) Option {
 	metric.NewSet(sources) // panics for a zero Source
-	return option(func(c *config) { c.others = append(c.others, sources...) })
+	return option(func(c *config) { c.sources = append(c.sources, sources...) })
 }

@@ -27,11 +27,11 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number":   number,
 	"figure":   figure,
 	"clock":    func(t time.Time) string { return t.Format("15:04:05.000") },
-	"short":    short,
+	"short":    shortName,
 	"link":     func(name string) string { return "?" + url.Values{"scheduler": {name}}.Encode() },
 }).Parse(pageHTML))
 
-// pageData is the data of page.html, and of the JSON.
+// pageData is the data of page.html, and of the page as JSON.
 type pageData struct {
 	Time       time.Time       `json:"time"`
 	Schedulers []schedulerView `json:"schedulers"`
@@ -41,11 +41,11 @@ type pageData struct {
 	Program string         `json:"-"`
 	Process string         `json:"-"`
 	Shown   *schedulerView `json:"-"` // the Scheduler that the query names, or the only one
-	Asked   string         `json:"-"` // the name in the query
-	Missing bool           `json:"-"` // there is no Scheduler of that name
+	Asked   string         `json:"-"` // the name of a Scheduler in the query
+	Missing bool           `json:"-"` // no Scheduler has the name in the query
 	Refresh int            `json:"-"` // seconds until the page is reloaded; 0: never
-	// Again and Once are links to the same page with Refresh and without.
-	Again, Once, JSON string `json:"-"`
+	// These are links to the same page: with Refresh, without Refresh, and as JSON.
+	RefreshLink, NoRefreshLink, JSONLink string `json:"-"`
 }
 
 // read returns the data for a query.
@@ -61,16 +61,16 @@ func (h *handler) read(query url.Values) *pageData {
 		}
 	}
 	h.rates.retain(schedulers)
-	shown := -1
+	shownIndex := -1
 	for i := range schedulers {
 		d.Schedulers = append(d.Schedulers, h.newSchedulerView(&schedulers[i]))
 		if schedulers[i].Name == name && asked || len(schedulers) == 1 && !asked {
-			shown = i
+			shownIndex = i
 		}
 	}
-	if shown >= 0 {
-		d.Shown = &d.Schedulers[shown]
-		d.Shown.addPending(schedulers[shown].ID)
+	if shownIndex >= 0 {
+		d.Shown = &d.Schedulers[shownIndex]
+		d.Shown.addPending(schedulers[shownIndex].ID)
 	}
 	for i := range others {
 		d.Sources = append(d.Sources, newSourceView(i, &others[i]))
@@ -85,7 +85,7 @@ func (d *pageData) addLinks(query url.Values) {
 		runtime.GOMAXPROCS(0), number(runtime.NumGoroutine()))
 	d.Refresh, _ = strconv.Atoi(query.Get("refresh"))
 	d.Refresh = min(max(d.Refresh, 0), 3600)
-	with := func(key, value string) string {
+	linkWith := func(key, value string) string {
 		q := maps.Clone(query)
 		q.Del(key)
 		if value != "" {
@@ -93,8 +93,8 @@ func (d *pageData) addLinks(query url.Values) {
 		}
 		return "?" + q.Encode()
 	}
-	d.JSON = with("format", "json")
-	d.Again, d.Once = with("refresh", "2"), with("refresh", "")
+	d.JSONLink = linkWith("format", "json")
+	d.RefreshLink, d.NoRefreshLink = linkWith("refresh", "2"), linkWith("refresh", "")
 }
 
 // duration formats seconds with three digits and a suitable unit.
@@ -114,7 +114,7 @@ func duration(seconds float64) string {
 	return strconv.FormatFloat(seconds*1e9, 'g', 3, 64) + " ns"
 }
 
-// number formats a count with thin spaces between thousands.
+// number formats a count with thin spaces: 1 000 000.
 func number(n any) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -123,8 +123,8 @@ func number(n any) string {
 	return s
 }
 
-// figure formats a number that may have a fraction: 0.25, 7.5, 1 000. Below 99.5 it keeps
-// two digits.
+// figure formats a number that may have a fraction: 0.25, 7.5, 1 000. A number below 99.5
+// gets two digits.
 func figure(f float64) string {
 	if whole := math.Round(f); whole == f || math.Abs(f) >= 99.5 {
 		return number(int64(whole))
@@ -132,8 +132,8 @@ func figure(f float64) string {
 	return strconv.FormatFloat(f, 'g', 2, 64)
 }
 
-// short returns a function's name without its folders.
-func short(name string) string {
+// shortName returns a function's name without the folders of its package.
+func shortName(name string) string {
 	head, rest, generic := strings.Cut(name, "[") // type arguments have folders too
 	if generic {
 		rest = "[" + rest

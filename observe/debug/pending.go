@@ -8,13 +8,13 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// pendingView shows the pending timers of a Scheduler: when they fall due, and which
+// pendingView shows the pending timers of a Scheduler: when they are due, and which
 // functions they run.
 type pendingView struct {
 	Due []windowView `json:"due"`
-	Top []topView    `json:"top"` // the most frequent ones
-	// Read is the number of timers that were read, at most mostRead. More is true if
-	// there are others.
+	Top []topView    `json:"top"` // the functions with the most timers
+	// Read is the number of timers that were read, at most maxRead. More is true if more
+	// timers are pending.
 	Read int  `json:"read"`
 	More bool `json:"more,omitempty"`
 }
@@ -23,7 +23,7 @@ type windowView struct {
 	Until   *float64 `json:"until_seconds"` // nil: no end
 	Timers  int      `json:"timers"`
 	Label   string   `json:"-"`
-	Percent float64  `json:"-"` // of the largest Timers
+	Percent float64  `json:"-"` // Timers as a percentage of the largest in all rows
 }
 
 type topView struct {
@@ -33,7 +33,7 @@ type topView struct {
 	Percent  float64    `json:"percent"` // of the timers that were read
 }
 
-// windows are the rows of the table of due times, without the last row, which has no end.
+// windows are the rows of the table of due times, except the last row, "later".
 var windows = []struct {
 	until time.Duration
 	label string
@@ -49,18 +49,18 @@ var windows = []struct {
 }
 
 const (
-	mostRead = 100_000
-	topRows  = 20
+	maxRead = 100_000
+	topRows = 20
 )
 
-// pending reads the pending timers of a Scheduler.
-func pending(s *timer.Scheduler) *pendingView {
+// newPendingView reads the pending timers of a Scheduler.
+func newPendingView(s *timer.Scheduler) *pendingView {
 	v := &pendingView{Top: []topView{}}
 	due := make([]int, len(windows)+1)
-	by := make(map[topView]int)
+	counts := make(map[topView]int)
 	now := s.Now()
 	for p := range s.Pending() {
-		if v.Read == mostRead {
+		if v.Read == maxRead {
 			v.More = true
 			break
 		}
@@ -70,7 +70,7 @@ func pending(s *timer.Scheduler) *pendingView {
 			i++
 		}
 		due[i]++
-		by[topView{Kind: p.Kind, Function: p.Function()}]++
+		counts[topView{Kind: p.Kind, Function: p.Function()}]++
 	}
 	largest := max(1, slices.Max(due))
 	for i, n := range due {
@@ -81,7 +81,7 @@ func pending(s *timer.Scheduler) *pendingView {
 		}
 		v.Due = append(v.Due, w)
 	}
-	for t, n := range by {
+	for t, n := range counts {
 		t.Timers, t.Percent = n, percent(n, v.Read)
 		v.Top = append(v.Top, t)
 	}

@@ -8,21 +8,21 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A rate is the difference to an earlier request, of any client, that came at least
-// rateApart and at most rateStale ago. If there was no such request, there are no rates.
+// A rate compares the counts now with those of an earlier request. The earlier request
+// was at least minRateTime and at most maxRateTime ago. Otherwise there are no rates.
 const (
-	rateApart = 500 * time.Millisecond
-	rateStale = time.Minute
+	minRateTime = 500 * time.Millisecond
+	maxRateTime = time.Minute
 )
 
-// rates keeps earlier counts of Schedulers.
+// rates keeps the counts of Schedulers at earlier requests.
 type rates struct {
-	mu   sync.Mutex
-	seen map[any]*counted // by the Scheduler's ID
+	mu      sync.Mutex
+	history map[any]*twoReadings // by the Scheduler's ID
 }
 
-// counted contains the last two readings that are at least rateApart apart.
-type counted struct{ before, last reading }
+// twoReadings contains the last two readings that are at least minRateTime apart.
+type twoReadings struct{ before, last reading }
 
 type reading struct {
 	at                      time.Time
@@ -36,24 +36,24 @@ type ratesView struct {
 	Seconds float64 `json:"over_seconds"`
 }
 
-// of returns the rates of a Scheduler, or nil if they are not known yet.
-func (r *rates) of(id any, st *timer.Stats) *ratesView {
+// update adds a reading of a Scheduler. It returns the rates, or nil if there are none.
+func (r *rates) update(id any, st *timer.Stats) *ratesView {
 	now := reading{time.Now(), st.Started, st.Stopped, st.Fired}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.seen[id]
+	c := r.history[id]
 	if c == nil {
-		c = &counted{now, now}
-		r.seen[id] = c
+		c = &twoReadings{now, now}
+		r.history[id] = c
 	}
-	if now.at.Sub(c.last.at) >= rateApart {
+	if now.at.Sub(c.last.at) >= minRateTime {
 		c.before, c.last = c.last, now
-		if now.at.Sub(c.before.at) > rateStale {
+		if now.at.Sub(c.before.at) > maxRateTime {
 			c.before = now
 		}
 	}
 	d := now.at.Sub(c.before.at).Seconds()
-	if d < rateApart.Seconds() {
+	if d < minRateTime.Seconds() {
 		return nil
 	}
 	return &ratesView{
@@ -64,15 +64,15 @@ func (r *rates) of(id any, st *timer.Stats) *ratesView {
 	}
 }
 
-// retain drops the Schedulers that are not among the readings.
+// retain drops the counts of Schedulers that are not among the readings.
 func (r *rates) retain(readings []metric.Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := r.seen
-	r.seen = make(map[any]*counted, len(readings))
+	old := r.history
+	r.history = make(map[any]*twoReadings, len(readings))
 	for i := range readings {
-		if c := before[readings[i].ID]; c != nil {
-			r.seen[readings[i].ID] = c
+		if c := old[readings[i].ID]; c != nil {
+			r.history[readings[i].ID] = c
 		}
 	}
 }

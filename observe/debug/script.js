@@ -1,5 +1,5 @@
-// Live: once a second the page is fetched again and its contents are replaced, while it
-// can be seen and nobody has paused it.
+// Live updates: once a second, fetch the page again and replace the contents. Do this only
+// while the page is visible, no text is selected and the user has not paused.
 "use strict";
 (() => {
   const button = document.getElementById("live");
@@ -40,7 +40,7 @@
         button.title = "";
       }
     } catch (err) {
-      button.title = "the last try failed: " + err.message; // the program may have ended
+      button.title = "the last update failed: " + err.message; // the program may have ended
     }
     setTimeout(refresh, 1000);
   };

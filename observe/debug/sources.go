@@ -14,14 +14,14 @@ import (
 type sourceView struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Error says why the numbers could not be read.
+	// Error is the reason why reading the numbers failed.
 	Error string `json:"error,omitempty"`
-	// Numbers maps the names of metrics to numbers. A metric with a label maps to an
-	// object with a number for each value of the label.
+	// Numbers maps the names of metrics to numbers. For a metric with a label, it has a
+	// map from values of the label to numbers.
 	Numbers map[string]any `json:"numbers"`
 	Notes   []noteView     `json:"notes,omitempty"` // the latest first
 
-	ID         string       `json:"-"` // of the heading
+	ID         string       `json:"-"` // HTML id of the heading
 	Title      string       `json:"-"`
 	Figures    []figureView `json:"-"` // the metrics without a label
 	Tables     []tableView  `json:"-"` // the metrics with a label, one table for each label
@@ -34,12 +34,12 @@ type figureView struct{ Name, Text, Help string }
 // tableView has a row for each value of a label, and a column for each metric.
 type tableView struct {
 	Label   string
-	Columns []figureView // Text is appended to the name
+	Columns []figureView // the heading is Name and then Text
 	Rows    []tableRow
 }
 
 type tableRow struct {
-	Part  string
+	Part  string // the value of the label
 	Cells []string
 }
 
@@ -49,10 +49,10 @@ type noteView struct {
 	Text string    `json:"text"`
 }
 
-// bothQuantiles is appended to the name of a histogram.
-const bothQuantiles = ", p50 / p99"
+// quantilesSuffix is appended to the name of a histogram.
+const quantilesSuffix = ", p50 / p99"
 
-// newSourceView makes the sourceView of the nth thing.
+// newSourceView makes the sourceView of a reading, which is number n on the page.
 func newSourceView(n int, r *metric.Reading) sourceView {
 	v := sourceView{
 		Kind: r.Thing.Name, Name: r.Name, Numbers: r.Numbers(),
@@ -81,11 +81,11 @@ func (v *sourceView) add(r *metric.Reading, m *metric.Metric) {
 			v.table(m.Label).put(name, m, part, text)
 			return
 		}
-		shown := words(name)
+		heading := readable(name)
 		if m.Kind == metric.Histogram {
-			shown += bothQuantiles
+			heading += quantilesSuffix
 		}
-		v.Figures = append(v.Figures, figureView{shown, text, m.Help})
+		v.Figures = append(v.Figures, figureView{heading, text, m.Help})
 	}
 	if m.Kind == metric.Histogram {
 		r.Histograms(m, func(part string, h timer.Histogram) {
@@ -108,7 +108,7 @@ func (v *sourceView) add(r *metric.Reading, m *metric.Metric) {
 	})
 }
 
-// table returns the table of a label.
+// table returns the table for a label. It adds the table if there is none.
 func (v *sourceView) table(label string) *tableView {
 	for i := range v.Tables {
 		if v.Tables[i].Label == label {
@@ -127,7 +127,7 @@ func (t *tableView) put(name string, m *metric.Metric, part, text string) {
 	if column == len(t.Columns) {
 		c := figureView{Name: name, Help: m.Help}
 		if m.Kind == metric.Histogram {
-			c.Text = bothQuantiles
+			c.Text = quantilesSuffix
 		}
 		t.Columns = append(t.Columns, c)
 	}
@@ -144,8 +144,8 @@ func (t *tableView) put(name string, m *metric.Metric, part, text string) {
 	t.Rows[row].Cells[column] = text
 }
 
-// fill makes all rows equally long. If all columns' names begin with the same word, it
-// removes that word.
+// fill adds missing cells to the rows. If the names of all columns begin with the same
+// word, fill removes this word.
 func (t *tableView) fill() {
 	first, _, _ := strings.Cut(t.Columns[0].Name, ".")
 	for _, c := range t.Columns {
@@ -154,7 +154,7 @@ func (t *tableView) fill() {
 		}
 	}
 	for i := range t.Columns {
-		t.Columns[i].Name = words(strings.TrimPrefix(t.Columns[i].Name, first+"."))
+		t.Columns[i].Name = readable(strings.TrimPrefix(t.Columns[i].Name, first+"."))
 	}
 	for i := range t.Rows {
 		for len(t.Rows[i].Cells) < len(t.Columns) {
@@ -166,5 +166,5 @@ func (t *tableView) fill() {
 	}
 }
 
-// words makes a metric's name readable.
-func words(name string) string { return strings.NewReplacer(".", " ", "_", " ").Replace(name) }
+// readable returns a metric's name with spaces between the words.
+func readable(name string) string { return strings.NewReplacer(".", " ", "_", " ").Replace(name) }

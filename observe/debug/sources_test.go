@@ -53,8 +53,8 @@ func TestWithSources(t *testing.T) {
 	require.Panics(t, func() { debug.WithSources(observe.Source{}) })
 }
 
-// A program may pass the same Sources as to its exporters. The page lists each Scheduler
-// once.
+// A program may give the page the same Sources as its exporters. The page lists each
+// Scheduler once.
 func TestWithSources_SchedulersOnce(t *testing.T) {
 	shown, other := timer.New(timer.WithName("shown")), timer.New()
 	t.Cleanup(func() {
@@ -75,7 +75,7 @@ func TestWithSources_SchedulersOnce(t *testing.T) {
 	require.Contains(t, body, ">other</a>")
 }
 
-// If a Source panics when it is read, the page shows the panic and the other Sources.
+// If reading a Source panics, the page shows the panic and the other Sources.
 func TestWithSources_OneThatPanics(t *testing.T) {
 	h := debug.Handler(debug.WithSchedulers([]*timer.Scheduler{}...), debug.WithSources(append(observetest.Sources(t),
 		observe.Purgatory("not made", new(purgatory.Purgatory[string])))...))
@@ -83,8 +83,8 @@ func TestWithSources_OneThatPanics(t *testing.T) {
 	require.Equal(t, http.StatusOK, r.StatusCode)
 	wellFormed(t, body)
 	require.Contains(t, body, "Purgatory not made")
-	require.Contains(t, body, `<p class="note">It could not be read: observe: panic: `)
-	require.Contains(t, body, "<dt title=\"Times that its other numbers could not be read and are missing, because reading them panicked\">read failures</dt><dd>1</dd>")
+	require.Contains(t, body, `<p class="note">Reading it failed: observe: panic: `)
+	require.Contains(t, body, "<dt title=\"Reads that panicked; the other numbers are then missing\">read failures</dt><dd>1</dd>")
 	require.Contains(t, body, "Purgatory produce")
 	_, body = get(t, h, "http://localhost/?format=json")
 	require.Contains(t, body, `"error": "observe: panic: `)

@@ -13,14 +13,14 @@ import (
 // schedulerView shows a Scheduler. In JSON, durations are in seconds.
 type schedulerView struct {
 	Name string `json:"name"`
-	// Error says why some or all numbers could not be read.
+	// Error is the reason why reading some or all numbers failed.
 	Error string `json:"error,omitempty"`
 	*numbersView
-	*pendingView // only of the Scheduler that is shown in full
+	*pendingView // nil unless the page shows details of this Scheduler
 }
 
-// Known reports whether v has numbers.
-func (v *schedulerView) Known() bool { return v.numbersView != nil }
+// HasNumbers reports whether the numbers could be read.
+func (v *schedulerView) HasNumbers() bool { return v.numbersView != nil }
 
 type numbersView struct {
 	Counts   countsView    `json:"counts"`
@@ -52,7 +52,7 @@ type executorView struct {
 	PeakWorkers int    `json:"peak_workers"`
 }
 
-// newSchedulerView makes a schedulerView of a Scheduler's reading, without its pending timers.
+// newSchedulerView makes a schedulerView without the pending timers.
 func (h *handler) newSchedulerView(r *metric.Reading) schedulerView {
 	v := schedulerView{Name: r.Name}
 	if r.Err != nil {
@@ -66,7 +66,7 @@ func (h *handler) newSchedulerView(r *metric.Reading) schedulerView {
 			Rejected: st.Rejected, FellBack: st.FellBack, Refused: st.Refused, Panicked: st.Panicked,
 			Wakeups: st.Wakeups, EmptyWakeups: st.EmptyWakeups, Cascaded: st.Cascaded,
 		},
-		Rates:    h.rates.of(r.ID, &st),
+		Rates:    h.rates.update(r.ID, &st),
 		Lateness: newHistogramView(st.Lateness),
 		Executor: executorView{
 			Submitted: st.Executor.Submitted, Ran: st.Executor.Run, Queued: st.Executor.Queued,
@@ -76,16 +76,16 @@ func (h *handler) newSchedulerView(r *metric.Reading) schedulerView {
 	return v
 }
 
-// addPending adds the pending timers of a Scheduler. It recovers a panic of the
-// Scheduler's clock, which may be user code.
+// addPending adds the pending timers of a Scheduler. The Scheduler's clock may be user
+// code, so addPending recovers a panic.
 func (v *schedulerView) addPending(id any) {
 	defer func() {
 		if p := recover(); p != nil {
 			v.Error = fmt.Sprintf("panic: %v", p)
 		}
 	}()
-	if s := id.(weak.Pointer[timer.Scheduler]).Value(); s != nil && v.Known() {
-		v.pendingView = pending(s)
+	if s := id.(weak.Pointer[timer.Scheduler]).Value(); s != nil && v.HasNumbers() {
+		v.pendingView = newPendingView(s)
 	}
 }
 
@@ -100,13 +100,13 @@ type histogramView struct {
 }
 
 type bucketView struct {
-	UpTo    float64 `json:"le"` // the last bucket has no end, and -1
+	UpTo    float64 `json:"le"` // -1 for the last bucket, which has no end
 	Count   uint64  `json:"count"`
 	Label   string  `json:"-"`
-	Percent float64 `json:"-"` // of the largest Count
+	Percent float64 `json:"-"` // Count as a percentage of the largest in all buckets
 }
 
-// limits are the upper ends of the drawn buckets, except the last, which has none.
+// limits are the upper ends of the drawn buckets. The last bucket has no end.
 var limits = []time.Duration{
 	10 * time.Microsecond, 100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second,
 }
@@ -137,7 +137,7 @@ func newHistogramView(h timer.Histogram) histogramView {
 	return v
 }
 
-// percent returns n as a percentage of of, rounded to three decimal places.
-func percent[N int | uint64](n, of N) float64 {
-	return math.Round(1e5*float64(n)/float64(of)) / 1e3
+// percent returns n as a percentage of total, rounded to three decimal places.
+func percent[N int | uint64](n, total N) float64 {
+	return math.Round(1e5*float64(n)/float64(total)) / 1e3
 }

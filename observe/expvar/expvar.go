@@ -1,5 +1,5 @@
-// Package expvar publishes the numbers of Schedulers, and of what is built on them, as a
-// variable of the standard library's package expvar.
+// Package expvar publishes the numbers of Schedulers, and of the packages built on them,
+// as a variable of the standard library's package expvar.
 //
 // # Usage
 //
@@ -15,16 +15,18 @@
 //	            "timer.lateness": {"count": 3, "sum": 0.0021, "max": 0.0011, "p50": ..., "p90": ..., "p99": ..., "p999": ...},
 //	            ...
 //
-// The variable has an object for each thing, by its type and its name. The keys are the
-// names of OpenTelemetry's metrics without their beginning; observe/metrics.csv lists
-// them. If a thing panics when it is read, its object has only "error", with the panic,
-// and "read_failures". Durations are in seconds. Quantiles are at most 12.5 percent above
-// the true ones.
+// Each type of thing, such as "scheduler", has an object for each thing, such as
+// "default". Its keys are the names of metrics in observe/metrics.csv, for OpenTelemetry,
+// without "tickless." and the type. Durations are in seconds. Quantiles are at most 12.5
+// percent above the true ones.
+//
+// If reading a thing panics, its object has only "error", which is the panic, and
+// "read_failures".
 //
 // # Concurrency and complexity
 //
-// Any goroutine may read the variable. Each read reads all things again, which is
-// O(shards) for each Scheduler, however many timers are pending.
+// Any goroutine may read the variable. Reading it is O(shards) for each Scheduler, however
+// many timers are pending.
 package expvar
 
 import (

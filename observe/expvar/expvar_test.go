@@ -82,7 +82,7 @@ func ExamplePublish() {
 	// Output: 2 pending
 }
 
-// If a thing panics when it is read, its object has an error and no numbers.
+// If reading a thing panics, its object has an error and no numbers.
 func TestNew_AThingThatPanics(t *testing.T) {
 	v := tickless.New(observe.Purgatory("not made", new(purgatory.Purgatory[string])), observe.Scheduler("not made", new(timer.Scheduler)))
 	var all map[string]map[string]map[string]any

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Bounds are the upper limits of the buckets of exported histograms, in seconds: powers
-// of two of a nanosecond, less one, from 16 µs to 69 s. At each limit a bucket of a
-// timer.Histogram ends, so the exported counts are exact.
+// Bounds are the upper limits of the buckets of exported histograms, in seconds. Each is
+// a power of two nanoseconds, minus one: 16 µs to 69 s. These are also limits of buckets
+// of a timer.Histogram, so the exported counts are exact.
 var Bounds = func() (bounds []float64) {
 	for n := 14; n <= 36; n++ {
 		bounds = append(bounds, seconds(1<<n-1))
@@ -18,8 +18,9 @@ var Bounds = func() (bounds []float64) {
 
 func seconds(d time.Duration) float64 { return float64(d) / float64(time.Second) }
 
-// Counts converts the buckets of a timer.Histogram. It returns the number of durations in
-// each exported bucket: up to the first of Bounds, between each two, and above the last.
+// Counts converts the buckets of a timer.Histogram. counts[i] is the number of durations
+// up to Bounds[i] and above Bounds[i-1]. The last count is that of durations above all
+// Bounds.
 func Counts(buckets iter.Seq2[time.Duration, uint64]) []uint64 {
 	counts := make([]uint64, len(Bounds)+1)
 	i := 0
@@ -42,16 +43,16 @@ type Exponential struct {
 	Counts []uint64
 }
 
-// Scale is the scale of exponential histograms: their base is 2^(2^-Scale). Like a
-// timer.Histogram they have eight buckets for each doubling.
+// Scale is the scale of exponential histograms: the base is 2^(2^-Scale). There are eight
+// buckets from a duration to its double, as in a timer.Histogram.
 const Scale = 3
 
 // ZeroThreshold is the longest duration in Exponential.Zero, in seconds.
 const ZeroThreshold = 1e-9
 
-// Exponentials converts the buckets of a timer.Histogram to exponential ones. It counts
-// all durations of a bucket as the longest of them: a quantile of the result is never
-// less than the true one, and at most 23 percent above it.
+// Exponentials converts the buckets of a timer.Histogram to exponential buckets. It
+// counts each duration as the upper limit of its bucket. So a quantile of the result is
+// never below the true quantile, and at most 23 percent above it.
 func Exponentials(buckets iter.Seq2[time.Duration, uint64]) (e Exponential) {
 	for limit, n := range buckets {
 		if limit <= 1 {

@@ -12,9 +12,9 @@ type Kind int
 const (
 	// Counter only grows.
 	Counter Kind = iota
-	// UpDownCounter grows and shrinks. The values of several things can be added up.
+	// UpDownCounter grows and shrinks. Adding the values of several things makes sense.
 	UpDownCounter
-	// Gauge is an estimate, or a value whose sum over several things means nothing.
+	// Gauge is an estimate, or a value that makes no sense added over several things.
 	Gauge
 	// Histogram counts durations.
 	Histogram
@@ -26,45 +26,46 @@ func (k Kind) String() string {
 
 // A Thing describes a type of thing that has numbers.
 type Thing struct {
-	// Name begins the names of its metrics, after "tickless.".
+	// Name is in the names of all metrics of the Thing, after "tickless.".
 	Name string
-	// Label is the label that distinguishes things of this type.
+	// Label is the label whose value is the name of a thing of this type.
 	Label string
-	// Title is the heading, on a page, above the numbers of one thing of this type.
+	// Title is the heading above the numbers of a thing of this type, on a page.
 	Title string
-	// Metrics are its metrics, in the order of the documentation.
+	// Metrics are the metrics of each thing, in the order of the documentation.
 	Metrics []Metric
-	// Notes is the heading for an Object's Notes, such as "Latest dead letters".
+	// Notes is the heading above an Object's Notes, such as "Latest dead letters".
 	Notes string
 }
 
-// A Metric describes one metric of a Thing. A Reading has its values, or its histograms.
+// A Metric describes one metric of a Thing. A Reading has the values.
 type Metric struct {
 	// Name begins with "tickless." and the Thing's name.
 	Name string
 	Kind Kind
-	// Unit is in the notation of UCUM: "s", "1" for a share, or the counted thing in
-	// braces.
+	// Unit is a unit in the notation of UCUM: "s" for seconds, "1" for a share, or what
+	// is counted in braces, such as "{timer}".
 	Unit string
 	// Help is one sentence, without a full stop.
 	Help string
-	// Label distinguishes the parts of the metric. It is "" if the metric is one number.
+	// Label distinguishes the parts of a metric that has several numbers. It is "" if
+	// the metric has only one number.
 	Label string
 
-	// values calls yield with each part of the metric and its value in the sample, which
-	// a Source has read. The part is "" if the metric has no Label.
+	// values calls yield for each part, with the value of Label and the number in the
+	// sample. A metric without Label has one part, "".
 	values func(sample any, yield func(part string, value float64))
-	// histograms calls yield with each part of the metric and its histogram in the
-	// sample. It does not call yield if the histogram is not measured.
+	// histograms is like values, for a histogram. If there is no histogram in the
+	// sample, it does not call yield.
 	histograms func(sample any, yield func(part string, h timer.Histogram))
-	// failures is true for the metric that counts failed reads.
-	failures bool
+	// countsFailures is true if the metric is the count of failed reads.
+	countsFailures bool
 }
 
 // Seconds reports whether the metric is measured in seconds.
 func (m *Metric) Seconds() bool { return m.Unit == "s" }
 
-// Prometheus returns the metric's name in Prometheus, by OpenTelemetry's mapping.
+// Prometheus returns the metric's name in Prometheus, as OpenTelemetry prescribes.
 func (m *Metric) Prometheus() string {
 	name := strings.ReplaceAll(m.Name, ".", "_")
 	switch {
@@ -89,7 +90,7 @@ type Table[T any] struct {
 	thing *Thing
 }
 
-// NewTable returns an empty Table. name and label are the Thing's.
+// NewTable returns an empty Table for a Thing with the given name and label.
 func NewTable[T any](name, label string) Table[T] {
 	return Table[T]{&Thing{Name: name, Label: label, Title: label}}
 }
@@ -100,7 +101,7 @@ func (t Table[T]) Titled(title string) Table[T] {
 	return t
 }
 
-// Noted sets the heading for an Object's Notes, and returns t.
+// Noted sets the heading above Notes, and returns t.
 func (t Table[T]) Noted(notes string) Table[T] {
 	t.thing.Notes = notes
 	return t
@@ -109,11 +110,11 @@ func (t Table[T]) Noted(notes string) Table[T] {
 // ReadFailures is the short name of the metric that every Thing has.
 const ReadFailures = "read_failures"
 
-// Thing returns the Thing, and adds its last metric: the count of failed reads. Call it
-// after all other metrics have been added.
+// Thing adds the last metric, the count of failed reads, and returns the Thing. Call it
+// when all other metrics have been added.
 func (t Table[T]) Thing() *Thing {
-	t.add(Metric{Kind: Counter, Name: ReadFailures, Unit: "{failure}", failures: true,
-		Help: "Times that its other numbers could not be read and are missing, because reading them panicked"})
+	t.add(Metric{Kind: Counter, Name: ReadFailures, Unit: "{failure}", countsFailures: true,
+		Help: "Reads that panicked; the other numbers are then missing"})
 	return t.thing
 }
 
@@ -131,7 +132,7 @@ func (t Table[T]) AddParts(kind Kind, name, unit, label, help string, read func(
 	})
 }
 
-// AddHistogram adds a histogram of durations. read returns false if it is not measured.
+// AddHistogram adds a histogram of durations. read returns false if a sample has none.
 func (t Table[T]) AddHistogram(name, help string, read func(sample T) (timer.Histogram, bool)) {
 	t.add(Metric{Kind: Histogram, Name: name, Unit: "s", Help: help,
 		histograms: func(sample any, yield func(string, timer.Histogram)) {

@@ -15,7 +15,7 @@ import (
 // A Source returns things of one type, whose numbers are exported.
 type Source struct {
 	Thing *Thing
-	// Objects returns the present things.
+	// Objects returns the things that exist now.
 	Objects func() iter.Seq[Object]
 	// Fixed is true if Objects always returns the same things.
 	Fixed bool
@@ -29,12 +29,11 @@ type Object struct {
 	ID any
 	// Read returns the sample for the Thing's metrics.
 	Read func() any
-	// Notes returns the latest events of the thing, oldest first. It is nil if the thing
-	// has none.
+	// Notes returns the latest events of the thing, oldest first. Notes may be nil.
 	Notes func() []Note
 }
 
-// One returns the Source of one thing. It panics if o has no name.
+// One returns a Source of one thing, o. It panics if o has no name.
 func One(thing *Thing, o Object) Source {
 	if o.Name == "" {
 		panic("observe: the name must not be empty")
@@ -47,45 +46,45 @@ func One(thing *Thing, o Object) Source {
 // A Note describes an event.
 type Note struct {
 	When time.Time
-	// What names the affected part of the thing. Text describes the event.
+	// What names the part of the thing that the event is about. Text describes the event.
 	What, Text string
 }
 
-// A Reading is what has been read of one thing.
+// A Reading contains the numbers that have been read of one thing.
 type Reading struct {
 	Thing *Thing
 	// Name is unique among the things of the same type.
 	Name   string
-	ID     any // the Object's
-	Sample any
-	// Err says why the thing could not be read. It is nil if it was read.
+	ID     any // Object.ID
+	Sample any // what Object.Read returned
+	// Err is the reason why reading failed, or nil.
 	Err error
-	// Notes is the Object's.
+	// Notes returns the Notes of the Object.
 	Notes func() []Note
 
 	failures uint64 // the number of failed reads
 }
 
-// Values calls yield with each part of metric m and its value.
+// Values calls yield for each part of metric m, with the part's value.
 func (r *Reading) Values(m *Metric, yield func(part string, value float64)) {
 	switch {
-	case m.failures:
+	case m.countsFailures:
 		yield("", float64(r.failures))
 	case r.Err == nil:
 		m.values(r.Sample, yield)
 	}
 }
 
-// Histograms calls yield with each part of histogram m.
+// Histograms calls yield for each part of metric m, with the part's histogram.
 func (r *Reading) Histograms(m *Metric, yield func(part string, h timer.Histogram)) {
 	if r.Err == nil {
 		m.histograms(r.Sample, yield)
 	}
 }
 
-// Numbers returns all numbers of the Thing for JSON. It maps the short name of a metric
-// to its number, or to a map by values of the label. If reading failed, "error" has the
-// reason.
+// Numbers returns all numbers of the thing, for JSON. It maps the short name of a metric
+// to its number. A metric with a label is a map from values of the label to numbers. If
+// reading failed, "error" is the reason.
 func (r *Reading) Numbers() map[string]any {
 	numbers := make(map[string]any)
 	if r.Err != nil {
@@ -135,13 +134,13 @@ type Set struct {
 
 	mu    sync.Mutex
 	names map[*Thing]map[any]string // by Object.ID
-	// failures counts the failed reads of each thing. A thing that was always read has no
-	// entry.
+	// failures counts the failed reads of each thing, by Object.ID.
 	failures map[*Thing]map[any]uint64
 }
 
-// NewSet returns a Set of the sources. Things of Fixed sources get their names before
-// others. NewSet panics if a source is the zero Source.
+// NewSet returns a Set of the sources. The things of Fixed sources get their unique names
+// first, so that these are the same in every Set. NewSet panics if a source is the zero
+// Source.
 func NewSet(sources []Source) *Set {
 	s := &Set{sources: slices.Clone(sources), names: make(map[*Thing]map[any]string), failures: make(map[*Thing]map[any]uint64)}
 	fixed := make(map[*Thing][]Object)
@@ -167,14 +166,15 @@ func NewSet(sources []Source) *Set {
 // Things returns the Things of the sources.
 func (s *Set) Things() []*Thing { return s.things }
 
-// Read reads all things. If a thing has the same name as another of its type, Read
-// appends a number, "name#2", which the thing keeps as long as it exists. A thing that
-// several sources return is read once. No lock is held while things are read. If a thing
-// panics, its Reading has the panic as Err: reading must not end the program.
+// Read reads all things of the sources. A thing that several sources return is read once.
+//
+// If two things of a type have the same name, the second gets a name such as "name#2". It
+// keeps this name while it exists. If reading a thing panics, Read recovers the panic and
+// returns it as Err of the Reading. Read holds no lock while it reads a thing.
 func (s *Set) Read() []Reading { return s.read(true) }
 
-// ReadAgain is like Read, for an exporter that reads twice for one export. It does not
-// count failures.
+// ReadAgain is like Read, but does not count failures. It is the second read of an
+// exporter that reads twice for one export.
 func (s *Set) ReadAgain() []Reading { return s.read(false) }
 
 func (s *Set) read(count bool) []Reading {
@@ -196,7 +196,7 @@ func (s *Set) read(count bool) []Reading {
 	return readings
 }
 
-// read returns the sample, or a panic as an error.
+// read returns the sample. If o.Read panics, read returns the panic as an error.
 func (o *Object) read() (sample any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -206,7 +206,7 @@ func (o *Object) read() (sample any, err error) {
 	return o.Read(), nil
 }
 
-// notes returns the Object's Notes, or a panic as a Note.
+// notes returns the Object's Notes. If o.Notes panics, notes returns the panic as a Note.
 func (o Object) notes() (all []Note) {
 	if o.Notes == nil {
 		return nil
@@ -219,39 +219,39 @@ func (o Object) notes() (all []Note) {
 	return o.Notes()
 }
 
-// countFailures returns the number of failed reads of a thing. If now is true, it counts one
-// more first.
-func (s *Set) countFailures(thing *Thing, id any, now bool) uint64 {
+// countFailures returns the number of failed reads of a thing. If failed is true, the
+// present read has failed too, and is counted.
+func (s *Set) countFailures(thing *Thing, id any, failed bool) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now {
+	if failed {
 		s.failures[thing][id]++
 	}
 	return s.failures[thing][id]
 }
 
 // unique returns each object once, with a name that is unique within its type. An object
-// keeps the name that it was given first.
+// keeps its first name.
 func (s *Set) unique(thing *Thing, objects []Object) iter.Seq2[string, Object] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.names[thing]
+	oldNames := s.names[thing]
 	names := make(map[any]string, len(objects))
 	taken := make(map[string]bool, len(objects))
 	for _, o := range objects {
-		if name, ok := before[o.ID]; ok {
+		if name, ok := oldNames[o.ID]; ok {
 			names[o.ID] = name
 			taken[name] = true
 		}
 	}
-	list := make([]Object, 0, len(objects))
+	distinct := make([]Object, 0, len(objects))
 	seen := make(map[any]bool, len(objects))
 	for _, o := range objects {
 		if seen[o.ID] {
 			continue
 		}
 		seen[o.ID] = true
-		list = append(list, o)
+		distinct = append(distinct, o)
 		if _, ok := names[o.ID]; ok {
 			continue
 		}
@@ -270,7 +270,7 @@ func (s *Set) unique(thing *Thing, objects []Object) iter.Seq2[string, Object] {
 		}
 	}
 	return func(yield func(string, Object) bool) {
-		for _, o := range list {
+		for _, o := range distinct {
 			if !yield(names[o.ID], o) {
 				return
 			}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// things is a Source to which a test adds things, and from which it removes them.
+// things is a Source whose things a test adds and removes.
 type things struct {
 	thing   *Thing
 	objects []Object
@@ -74,7 +74,8 @@ func TestSet_ReadsEachThingOnce(t *testing.T) {
 	}
 }
 
-// Things of a Fixed source have the same names in every Set, whatever was read before.
+// Things of a Fixed source have the same names in every Set, even if another thing with
+// the same name is read first.
 func TestSet_FixedThingsHaveTheirNamesFirst(t *testing.T) {
 	s := &things{thing: NewTable[int]("thing", "thing").Thing()}
 	s.add(1, "a")
@@ -102,7 +103,7 @@ func TestNewSet_RefusesTheZeroSource(t *testing.T) {
 	NewSet([]Source{s.source(), {}})
 }
 
-// A thing that panics when it is read is counted, and the others are read.
+// If reading a thing panics, the failure is counted, and the other things are read.
 func TestSet_APanicIsAnError(t *testing.T) {
 	s := &things{thing: NewTable[int]("thing", "thing").Thing()}
 	broken := true

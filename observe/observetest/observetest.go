@@ -1,5 +1,5 @@
-// Package observetest is for tests of exporters. It provides things whose numbers are known,
-// and the list of metrics to compare with.
+// Package observetest is for tests of exporters. It provides things with known numbers, and
+// the documented list of metrics.
 package observetest
 
 import (
@@ -21,14 +21,14 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// operation waits until its timeout: its condition never holds.
+// operation is never complete, so it waits until its timeout.
 type operation struct{ purgatory.Delayed[string] }
 
 func (*operation) TryComplete() bool { return false }
 func (*operation) OnComplete()       {}
 func (*operation) OnExpiration()     {}
 
-// A lazyClock lets each alarm go off 3 ms late.
+// A lazyClock is a clock whose alarms go off 3 ms late.
 type lazyClock struct{ *timertest.Clock }
 
 func (c *lazyClock) NewAlarm(f func()) clock.Alarm { return lazyAlarm{c.Clock.NewAlarm(f)} }
@@ -37,12 +37,12 @@ type lazyAlarm struct{ clock.Alarm }
 
 func (a lazyAlarm) Reset(d time.Duration) { a.Alarm.Reset(d + 3*time.Millisecond) }
 
-// Sources returns one thing of each type, with numbers that are not all zero. Time is
-// virtual, so the numbers are the same in each run.
+// Sources returns one thing of each type. Time is virtual, so the numbers are the same in
+// each run.
 //
-// The Scheduler is named "jobs". It has started 8 timers, of which 3 fired, each 3 ms
-// late, 1 was stopped, and 4 are pending. It has refused 1 timer because it was full. The
-// others are named "sessions", "produce", "peers" and "clients".
+// The Scheduler "jobs" has started 8 timers: 3 fired, each 3 ms late, 1 was stopped, and
+// 4 are pending. It was full, and refused 1 more timer. The other things are "sessions",
+// "produce", "peers" and "clients".
 func Sources(t testing.TB) []observe.Source {
 	t.Helper()
 	clk := &lazyClock{timertest.NewClock(time.Unix(1e9, 0))}
@@ -100,8 +100,9 @@ func Sources(t testing.TB) []observe.Source {
 	}
 }
 
-// Foreign returns a thing "mailer" of a type that this module does not define, like those
-// of package durable. It has numbers and histograms with a label, and a note.
+// Foreign returns a Source of one thing, "mailer". Its type is not defined in this module,
+// like the types of package durable. It has a note, and numbers and histograms with a
+// label.
 func Foreign() observe.Source {
 	t := metric.NewTable[int]("mail.worker", "worker").Titled("Mail worker").Noted("Latest errors")
 	handlers := map[string]time.Duration{"bill": time.Second, "remind\xff": 2 * time.Millisecond}
@@ -130,8 +131,8 @@ type Row struct {
 	OTel, Prometheus, Kind, Unit, Labels, Help string
 }
 
-// Documented returns the rows of observe/metrics.csv; those of package durable come last.
-// root is the repository's folder.
+// Documented returns the rows of observe/metrics.csv. The rows of package durable are the
+// last. root is the repository's folder.
 func Documented(t testing.TB, root string) []Row {
 	t.Helper()
 	f, err := os.Open(root + "/observe/metrics.csv")
@@ -150,7 +151,7 @@ func Documented(t testing.TB, root string) []Row {
 	return rows
 }
 
-// Core returns the rows without those of package durable, which Sources does not have.
+// Core returns the rows except those of package durable. Sources has none of its things.
 func Core(rows []Row) []Row {
 	return slices.DeleteFunc(rows, func(r Row) bool { return strings.HasPrefix(r.OTel, "tickless.durable.") })
 }

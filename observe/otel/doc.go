@@ -8,25 +8,23 @@
 //		sdkmetric.NewPeriodicReader(otlp, sdkmetric.WithProducer(exporter))))
 //	registration, err := exporter.Register(provider)
 //
-// Register creates asynchronous instruments for counters and gauges. OpenTelemetry has
-// no asynchronous instrument for histograms, and the Schedulers already keep them, so
-// the reader gets them from the Exporter as a Producer. Views apply to the instruments
-// only, not to the histograms.
+// Register creates asynchronous instruments for counters and gauges. Histograms have no
+// asynchronous instrument in OpenTelemetry. So the reader gets them from the Exporter,
+// which is a Producer. Views apply only to the instruments, not to the histograms.
 //
-// Leave readers at cumulative temporality, the SDK's default. The histograms are always
-// cumulative. A reader with delta temporality reports the first value of a counter as
-// an increase: at the start of a process, and when a durable store answers again, it
-// would report the store's totals since its creation.
+// Leave readers at cumulative temporality, the SDK's default. With delta temporality, a
+// reader reports the first value of a counter as an increase. For a durable store, this
+// would be the total since the store was created, whenever a process starts or the store
+// answers again.
 //
-// The Exporter exports every open Scheduler that has a name, which timer.WithName
-// gives. Package observe makes Sources of other things. observe/metrics.csv lists the
-// metrics. They are the same as those of package prom, translated by OpenTelemetry's
-// rules.
+// The example exports every open Scheduler that has a name (timer.WithName). Package
+// observe makes Sources of other things. The file observe/metrics.csv lists the metrics.
+// They are the same as in package prom, with names that follow OpenTelemetry's rules.
 //
 // # Concurrency
 //
-// Any number of readers may use an Exporter at once. An Exporter starts no goroutine
-// and costs nothing until a reader collects.
+// Several readers may use an Exporter at once. An Exporter starts no goroutine, and costs
+// nothing until a reader collects.
 //
 // # Complexity
 //

@@ -17,19 +17,19 @@ import (
 // scopeName is the name of the instrumentation scope.
 const scopeName = "github.com/tickless/tickless/observe/otel"
 
-// An Exporter exports the metrics of its Sources: counters and gauges through the
-// instruments that Register creates, histograms through Produce.
+// An Exporter exports the metrics of its Sources: counters and gauges through instruments
+// that Register creates, and histograms through Produce.
 type Exporter struct {
 	set         *metric.Set
-	begin       time.Time // when counting began, as far as readers are concerned
-	exponential bool
+	begin       time.Time // the time of New: the start time of exported histograms
+	exponential bool      // export exponential histograms
 }
 
 // errZero is the error of an Exporter that was not made by New.
 var errZero = errors.New("otel: the zero Exporter: call otel.New")
 
-// New returns an Exporter of the sources, or of observe.Schedulers if there are none.
-// Its histograms have explicit bounds: see ExponentialHistograms. New panics if a
+// New returns an Exporter of the sources. Without sources, it exports observe.Schedulers.
+// Histograms have explicit bounds unless ExponentialHistograms is called. New panics if a
 // source is the zero Source.
 func New(sources ...observe.Source) *Exporter {
 	if len(sources) == 0 {
@@ -39,22 +39,23 @@ func New(sources ...observe.Source) *Exporter {
 }
 
 // ExponentialHistograms switches the Exporter to exponential histograms of scale 3.
-// They are finer, and become native histograms in Prometheus, but not every backend
-// accepts them. Call it before Register and before a reader gets the Exporter. It
-// returns e.
+// They are finer, and become native histograms in Prometheus, but some backends do not
+// accept them. Call it before Register and before a reader gets the Exporter. It returns
+// e.
 func (e *Exporter) ExponentialHistograms() *Exporter {
 	e.exponential = true
 	return e
 }
 
-// Register creates the instruments with a meter of the provider. The Registration
-// removes them. Register returns an error if the provider is nil or e was not made by
-// New.
+// Register creates the instruments with a meter of the provider. Unregister of the
+// Registration ends the export. Register returns an error if the provider is nil or e was
+// not made by New.
 //
-// Register one Exporter with a provider, once, and give it all Sources. If two
-// Exporters export the same metric, OpenTelemetry adds the counters and takes one of
-// the gauges. If a source panics when it is read, Register passes the panic to
-// otel.Handle and exports only the source's read_failures.
+// Register only one Exporter with a provider, and give it all Sources. If two Exporters
+// export the same metric, OpenTelemetry adds the counters and takes one of the gauges.
+//
+// If reading a thing panics, the panic is passed to otel.Handle, and only the thing's
+// read_failures are exported.
 func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Registration, error) {
 	switch {
 	case e == nil || e.set == nil:
@@ -64,7 +65,7 @@ func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Regis
 	}
 	meter := provider.Meter(scopeName)
 	instruments := make(map[*metric.Metric]otelmetric.Float64Observable)
-	var all []otelmetric.Observable
+	var observables []otelmetric.Observable
 	for _, thing := range e.set.Things() {
 		for i := range thing.Metrics {
 			m := &thing.Metrics[i]
@@ -76,14 +77,14 @@ func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Regis
 				return nil, err
 			}
 			instruments[m] = instrument
-			all = append(all, instrument)
+			observables = append(observables, instrument)
 		}
 	}
 	return meter.RegisterCallback(func(_ context.Context, o otelmetric.Observer) error {
 		for _, r := range e.set.Read() {
 			if r.Err != nil {
-				// If this callback returned the error, a periodic reader would export
-				// nothing at all.
+				// Do not return the error: a periodic reader would then export nothing
+				// at all.
 				otel.Handle(fmt.Errorf("%s %q: %w", r.Thing.Name, r.Name, r.Err))
 			}
 			for i := range r.Thing.Metrics {
@@ -97,10 +98,10 @@ func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Regis
 			}
 		}
 		return nil
-	}, all...)
+	}, observables...)
 }
 
-// attributes returns the attributes of one part of a metric.
+// attributes returns the attributes of a part of a metric: its labels and their values.
 func attributes(m *metric.Metric, r *metric.Reading, part string) []attribute.KeyValue {
 	if m.Label == "" {
 		return []attribute.KeyValue{attribute.String(r.Thing.Label, r.Name)}

@@ -52,8 +52,8 @@ func collect(t *testing.T, e *otel.Exporter) []metricdata.Metrics {
 	return all
 }
 
-// kind returns the type of a metric, in the words of the documentation, and the
-// attributes of its points.
+// kind returns the type of a metric, as metrics.csv names it, and the attributes of its
+// points.
 func kind(t *testing.T, data metricdata.Aggregation) (kind string, attributes []attribute.Set) {
 	t.Helper()
 	switch data := data.(type) {
@@ -129,8 +129,8 @@ func TestExporter_HasWhatIsDocumented(t *testing.T) {
 	}
 }
 
-// TestExporter_PrometheusNamesAreTheOfficialOnes translates each name by
-// OpenTelemetry's own rules and compares the result.
+// TestExporter_PrometheusNamesAreTheOfficialOnes compares each Prometheus name with what
+// OpenTelemetry's own translator returns.
 func TestExporter_PrometheusNamesAreTheOfficialOnes(t *testing.T) {
 	types := map[string]otlptranslator.MetricType{
 		"counter":         otlptranslator.MetricTypeMonotonicCounter,
@@ -147,9 +147,9 @@ func TestExporter_PrometheusNamesAreTheOfficialOnes(t *testing.T) {
 	}
 }
 
-// TestExporter_ThroughPrometheusIsPackageProm exports the same sources through package
-// prom, and through this package and OpenTelemetry's exporter for Prometheus. The
-// results must be equal.
+// TestExporter_ThroughPrometheusIsPackageProm exports sources through package prom. It
+// exports them also through this package and OpenTelemetry's exporter for Prometheus.
+// The results must be equal.
 func TestExporter_ThroughPrometheusIsPackageProm(t *testing.T) {
 	sources := append(observetest.Sources(t), observetest.Foreign())
 	direct := prometheus.NewPedanticRegistry()
@@ -309,7 +309,7 @@ func Example() {
 	// Output: tickless.scheduler.timer.pending {timer} jobs 1
 }
 
-// A source that panics when it is read ends neither the process nor the collection.
+// If reading a source panics, neither the process nor the collection ends.
 func TestExporter_AThingThatPanics(t *testing.T) {
 	var mu sync.Mutex
 	var handled []string

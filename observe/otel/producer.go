@@ -16,8 +16,8 @@ import (
 
 var _ sdkmetric.Producer = (*Exporter)(nil)
 
-// Produce implements sdkmetric.Producer. It returns the histograms, which are always
-// cumulative. It returns an error if ctx has ended or e was not made by New.
+// Produce implements sdkmetric.Producer. It returns the histograms. They are cumulative
+// in all readers. Produce returns an error if ctx has ended or e was not made by New.
 func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -25,8 +25,8 @@ func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	if e == nil || e.set == nil {
 		return nil, errZero
 	}
-	// ReadAgain does not count failures, because a reader collects the instruments
-	// first, and they have counted the failures.
+	// Use ReadAgain, which does not count failures: the reader has collected the
+	// instruments before, and they have counted the failures.
 	readings, now := e.set.ReadAgain(), time.Now()
 	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scopeName}}
 	for _, thing := range e.set.Things() {
@@ -48,7 +48,8 @@ func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	return []metricdata.ScopeMetrics{scope}, nil
 }
 
-// aggregate returns a metric's histograms of all sources, or nil if there are none.
+// aggregate returns the histograms of a metric, of all sources. It returns nil if there
+// are none.
 func (e *Exporter) aggregate(thing *metric.Thing, m *metric.Metric, readings []metric.Reading, now time.Time) metricdata.Aggregation {
 	var explicit []metricdata.HistogramDataPoint[float64]
 	var exponential []metricdata.ExponentialHistogramDataPoint[float64]
@@ -57,11 +58,11 @@ func (e *Exporter) aggregate(thing *metric.Thing, m *metric.Metric, readings []m
 			continue
 		}
 		r.Histograms(m, func(part string, h timer.Histogram) {
-			set := attribute.NewSet(attributes(m, &r, part)...)
+			attrs := attribute.NewSet(attributes(m, &r, part)...)
 			if e.exponential {
-				exponential = append(exponential, exponentialPoint(h, set, e.begin, now))
+				exponential = append(exponential, exponentialPoint(h, attrs, e.begin, now))
 			} else {
-				explicit = append(explicit, explicitPoint(h, set, e.begin, now))
+				explicit = append(explicit, explicitPoint(h, attrs, e.begin, now))
 			}
 		})
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// sizes returns the numbers of pending timers to measure with. 10 million need
-// TICKLESS_BENCH=full and 2 GB.
+// sizes returns the numbers of pending timers to measure with. With TICKLESS_BENCH=full
+// they include 10 million, which need 2 GB.
 func sizes() []int {
 	switch {
 	case testing.Short():
@@ -32,7 +32,7 @@ func sizes() []int {
 	return []int{1000, 100_000}
 }
 
-// pending returns a Scheduler with n pending timers, due in one minute to one day.
+// pending returns a Scheduler with n pending timers, due in a minute to a day.
 func pending(b *testing.B, n int, opts ...timer.Option) *timer.Scheduler {
 	b.Helper()
 	s := timer.New(opts...)
@@ -76,12 +76,12 @@ func BenchmarkScrape(b *testing.B) {
 	}
 }
 
-// BenchmarkStartStop stops a timer and starts another, first without scrapes and then
-// during scrapes without a pause.
+// BenchmarkStartStop stops a timer and starts another. It measures this without scrapes,
+// and then during continuous scrapes.
 //
-// During scrapes it reports hold-ns: the longest operation of each scrape, as the
-// median over all scrapes. A scrape that held a lock would raise the median. (The
-// maximum over all scrapes would show the garbage collector and other processes.)
+// For the scrapes it reports hold-ns, which would be high if a scrape held a lock for
+// long. It is the median over all scrapes of the longest operation during a scrape. The
+// maximum over all scrapes would also include pauses for other reasons.
 func BenchmarkStartStop(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(fmt.Sprintf("pending=%d", n), func(b *testing.B) { startStop(b, n) })

@@ -13,11 +13,10 @@ import (
 // A Collector is a prometheus.Collector for the metrics of its Sources. Make one with
 // New: the zero Collector cannot be registered.
 //
-// Give all Sources to one Collector, because a registry accepts each metric from one
-// Collector only. Registering a second one returns the error "duplicate metrics
-// collector registration attempted" if it has the same types of sources, or else an
-// error that a descriptor "already exists with the same fully-qualified name and const
-// label values". If two parts of a program need a Collector each, register both with
+// Give all Sources to one Collector. A registry accepts a metric only from one Collector,
+// and returns an error for the second: "duplicate metrics collector registration
+// attempted" or "already exists with the same fully-qualified name and const label
+// values". If two parts of a program need their own Collectors, register both with
 // prometheus.WrapRegistererWith, with the same label and different values.
 type Collector struct {
 	set   *metric.Set
@@ -30,8 +29,8 @@ var _ prometheus.Collector = (*Collector)(nil)
 // New.
 var errZero = errors.New("prom: the zero Collector: call prom.New")
 
-// New returns a Collector for the sources, or for observe.Schedulers if there are none.
-// It panics if a source is the zero Source.
+// New returns a Collector for the sources. Without sources, it exports
+// observe.Schedulers. It panics if a source is the zero Source.
 func New(sources ...observe.Source) *Collector {
 	if len(sources) == 0 {
 		sources = []observe.Source{observe.Schedulers()}
@@ -63,8 +62,8 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. If a source panics when it is read, Collect
-// sends only the source's read_failures.
+// Collect implements prometheus.Collector. If reading a thing panics, Collect sends only
+// the thing's read_failures.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	if c == nil || c.set == nil {
 		out <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(errZero), errZero)

@@ -106,7 +106,7 @@ func TestCollector_Values(t *testing.T) {
 		# HELP tickless_purgatory_watches The sum of the lengths of all keys' lists: an operation counts once for each of its keys
 		# TYPE tickless_purgatory_watches gauge
 		tickless_purgatory_watches{purgatory="produce"} 2
-		# HELP tickless_idle_entry_watched_total Entries made
+		# HELP tickless_idle_entry_watched_total Entries that Watch made
 		# TYPE tickless_idle_entry_watched_total counter
 		tickless_idle_entry_watched_total{monitor="peers"} 2
 	`
@@ -156,8 +156,8 @@ func TestCollector_HistogramIsNativeAndClassic(t *testing.T) {
 	if len(spans) != 1 || spans[0].GetLength() != 1 || !slices.Equal(deltas, []int64{3}) || h.GetSchema() != 3 {
 		t.Fatalf("the native histogram is %v", h)
 	}
-	// timer.Histogram counts 3 ms in the bucket that ends at 3,145,727 ns. This is
-	// within the native bucket from 2^(-67/8) to 2^(-66/8), or 3.01 to 3.29 ms.
+	// timer.Histogram counts 3 ms in the bucket that ends at 3,145,727 ns. This end is in
+	// the native bucket from 2^(-67/8) s to 2^(-66/8) s: 3.01 to 3.29 ms.
 	if spans[0].GetOffset() != -66 {
 		t.Errorf("the native bucket is %d, want -66", spans[0].GetOffset())
 	}
@@ -225,7 +225,7 @@ func Example() {
 	// Output: tickless_scheduler_timer_pending{scheduler="jobs"} 1
 }
 
-// A source that panics when it is read ends neither the process nor the scrape.
+// If reading a source panics, neither the process nor the scrape ends.
 func TestCollector_AThingThatPanics(t *testing.T) {
 	sources := append(observetest.Sources(t), observe.Purgatory("not made", new(purgatory.Purgatory[string])), observe.Scheduler("not made", new(timer.Scheduler)))
 	registry := prometheus.NewPedanticRegistry()
@@ -237,15 +237,15 @@ func TestCollector_AThingThatPanics(t *testing.T) {
 			t.Fatalf("got %d: %s", w.Code, w.Body)
 		}
 		if strings.Contains(w.Body.String(), `tickless_purgatory_operation_waiting{purgatory="not made"}`) {
-			t.Error("it has numbers of what could not be read")
+			t.Error("numbers are exported although reading panicked")
 		}
 	}
 	want := `
-# HELP tickless_purgatory_read_failures_total Times that its other numbers could not be read and are missing, because reading them panicked
+# HELP tickless_purgatory_read_failures_total Reads that panicked; the other numbers are then missing
 # TYPE tickless_purgatory_read_failures_total counter
 tickless_purgatory_read_failures_total{purgatory="not made"} 3
 tickless_purgatory_read_failures_total{purgatory="produce"} 0
-# HELP tickless_scheduler_read_failures_total Times that its other numbers could not be read and are missing, because reading them panicked
+# HELP tickless_scheduler_read_failures_total Reads that panicked; the other numbers are then missing
 # TYPE tickless_scheduler_read_failures_total counter
 tickless_scheduler_read_failures_total{scheduler="jobs"} 0
 tickless_scheduler_read_failures_total{scheduler="not made"} 3

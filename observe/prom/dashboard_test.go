@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/observe/observetest"
 )
 
-// A panel is the part of a dashboard's panel that these tests read.
+// A panel contains what these tests read of a panel of the dashboard.
 type panel struct {
 	ID      int
 	Type    string
@@ -61,7 +61,7 @@ func TestFiles_NameMetricsThatExist(t *testing.T) {
 			}
 		}
 		if found < 9 {
-			t.Errorf("%s names but %d metrics", file, found)
+			t.Errorf("%s names only %d metrics", file, found)
 		}
 	}
 }
@@ -114,8 +114,8 @@ func TestDashboard_PanelsAreWhole(t *testing.T) {
 	}
 }
 
-// instances returns the selector of the metrics that provide the dashboard's list of
-// instances.
+// instances returns the selector of the metrics whose label instance is in the dashboard's
+// list of instances.
 func instances(t *testing.T) string {
 	t.Helper()
 	var dashboard struct {

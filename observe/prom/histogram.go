@@ -10,8 +10,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A histogram is both a native and a classic histogram. Prometheus takes the one that
-// it is configured for.
+// A histogram is both a native and a classic histogram. The configuration of Prometheus
+// decides which one it takes.
 type histogram struct {
 	prometheus.Metric // the native one
 	classic           []*dto.Bucket
@@ -22,7 +22,7 @@ func newHistogram(desc *prometheus.Desc, h timer.Histogram, labels ...string) pr
 	native := make(map[int]int64, len(e.Counts))
 	for i, n := range e.Counts {
 		if n > 0 {
-			native[e.Offset+i+1] = int64(n) // Prometheus counts from one: its bucket i ends at base^i
+			native[e.Offset+i+1] = int64(n) // bucket i of Prometheus ends at base^i, not at base^(i+1)
 		}
 	}
 	m := histogram{
@@ -44,7 +44,7 @@ func (m histogram) Write(out *dto.Metric) error {
 		return err
 	}
 	out.Histogram.Bucket = m.classic
-	out.Histogram.CreatedTimestamp = nil // it is not known, and would be of the year 1
+	out.Histogram.CreatedTimestamp = nil // unknown; otherwise it would be in the year 1
 	return nil
 }
 

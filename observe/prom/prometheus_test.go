@@ -24,8 +24,8 @@ import (
 	"github.com/tickless/tickless/observe/prom"
 )
 
-// program returns the path of prometheus or promtool. It skips the test if the program
-// is missing. scripts/need-prometheus installs both into the repository's folder .bin.
+// program returns the path of prometheus or promtool. It skips the test if the program is
+// missing. The script scripts/need-prometheus installs both into the folder .bin.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {
@@ -107,8 +107,8 @@ func TestPrometheus_Scrapes(t *testing.T) {
 	})
 }
 
-// answersAll runs each dashboard query about the core, and the histogram query of each
-// alert, and checks that it has a result.
+// answersAll checks that the queries of the dashboard, except those about durable tasks,
+// have results, and also the histogram query of each alert.
 func (s *server) answersAll(t *testing.T) {
 	t.Helper()
 	for _, p := range panels(t) {
@@ -136,9 +136,8 @@ func (s *server) answersAll(t *testing.T) {
 // A server is a running Prometheus that scrapes an exporter.
 type server struct{ url string }
 
-// startPrometheus starts a Prometheus and returns after a few scrapes. The scrape
-// timeout equals the scrape interval, which is long: on a busy machine a scrape may
-// take seconds, and after a timeout there is no value until the next scrape.
+// startPrometheus starts a Prometheus and returns after a few scrapes. The scrape timeout
+// is as long as the scrape interval, because a scrape may take seconds on a busy machine.
 func startPrometheus(t *testing.T, path string, flags ...string) *server {
 	t.Helper()
 	target := httptest.NewServer(exporter(t))
@@ -164,15 +163,16 @@ scrape_configs:
 		if s != nil {
 			return s
 		}
-		// Another program may take the port between its choice and its use.
+		// Another program may take the port after listen has chosen it and before
+		// Prometheus opens it.
 		if tries == 5 || !strings.Contains(log, "address already in use") {
 			t.Fatalf("prometheus has ended:\n%s", log)
 		}
 	}
 }
 
-// listen starts the program on a free port and waits for a few scrapes. If the program
-// ends, listen returns nil and the program's log.
+// listen starts Prometheus on a free port and waits for a few scrapes. If Prometheus ends,
+// listen returns nil and its log.
 func listen(t *testing.T, path string, flags []string) (s *server, log string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -248,8 +248,8 @@ func (s *server) try(expr string) ([]float64, error) {
 	return values, nil
 }
 
-// query returns the values of a query as soon as it has any. On a busy machine a scrape
-// may time out, and the next scrape brings the value.
+// query waits until a query has values, and returns them. On a busy machine a scrape may
+// time out: then the values come with the next scrape.
 func (s *server) query(t *testing.T, expr string) []float64 {
 	t.Helper()
 	for tries := 0; ; tries++ {

@@ -16,7 +16,7 @@ import (
 
 const schema = semconv.SchemaURL
 
-// system is this library's name among messaging systems.
+// system is the attribute that names this library as the messaging system.
 var system = semconv.MessagingSystemKey.String("tickless")
 
 // Client returns the option that makes a span for each call of Schedule and
@@ -37,8 +37,8 @@ func Client(opts ...Option) durable.Option {
 				headers := make(map[string]string, len(items[i].Task.Headers)+1)
 				maps.Copy(headers, items[i].Task.Headers)
 				if span.SpanContext().IsValid() {
-					// A task that a handler schedules again may have the headers of
-					// another span.
+					// A handler may schedule a task again with its old headers. Remove
+					// those of the old span.
 					for _, field := range c.propagator.Fields() {
 						delete(headers, field)
 					}
@@ -59,8 +59,8 @@ func Client(opts ...Option) durable.Option {
 	})
 }
 
-// spanName returns the operation, with the handler's name if all items have the same
-// handler.
+// spanName returns the name of a span: the operation and, if all items have the same
+// handler, the handler.
 func spanName(operation string, items []durable.Item) string {
 	if handler, ok := destination(items); ok {
 		return operation + " " + text(handler)
@@ -68,8 +68,8 @@ func spanName(operation string, items []durable.Item) string {
 	return operation
 }
 
-// destination returns the handler of the items, or false if they have several handlers.
-// There is at least one item.
+// destination returns the handler of the items. It returns false if they have several
+// handlers. There must be at least one item.
 func destination(items []durable.Item) (string, bool) {
 	for i := range items {
 		if items[i].Task.Handler != items[0].Task.Handler {
@@ -81,23 +81,23 @@ func destination(items []durable.Item) (string, bool) {
 
 // sendAttributes returns the attributes of a send span.
 func sendAttributes(items []durable.Item) []attribute.KeyValue {
-	all := []attribute.KeyValue{system, semconv.MessagingOperationName("send"), semconv.MessagingOperationTypeSend}
+	attributes := []attribute.KeyValue{system, semconv.MessagingOperationName("send"), semconv.MessagingOperationTypeSend}
 	if handler, ok := destination(items); ok {
-		all = append(all, semconv.MessagingDestinationName(text(handler)))
+		attributes = append(attributes, semconv.MessagingDestinationName(text(handler)))
 	}
 	if len(items) == 1 {
-		return append(all, semconv.MessagingMessageID(text(items[0].Task.Key)), semconv.MessagingMessageBodySize(len(items[0].Task.Body)))
+		return append(attributes, semconv.MessagingMessageID(text(items[0].Task.Key)), semconv.MessagingMessageBodySize(len(items[0].Task.Body)))
 	}
-	return append(all, semconv.MessagingBatchMessageCount(len(items)))
+	return append(attributes, semconv.MessagingBatchMessageCount(len(items)))
 }
 
 // text returns s with invalid UTF-8 replaced. Keys, handlers' names and error texts may
-// contain any bytes. One span that is not UTF-8 makes an exporter's whole batch
-// invalid, including the program's other spans.
+// contain any bytes. If one span is not UTF-8, an exporter's whole batch of spans is
+// invalid.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// recordError sets the status to the error. It adds no event, as the conventions require,
-// because the status says the same.
+// recordError sets the span's status to the error. The conventions require no event for
+// the error, because the status contains it.
 func recordError(span trace.Span, err error) {
 	span.SetStatus(codes.Error, text(err.Error()))
 	span.SetAttributes(semconv.ErrorType(err))

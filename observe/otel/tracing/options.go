@@ -22,26 +22,26 @@ type option func(*config)
 func (f option) apply(c *config) { f(c) }
 
 // WithTracerProvider sets the TracerProvider that makes the spans. The default is the
-// global one. It panics if p is nil.
+// global TracerProvider. WithTracerProvider panics if p is nil.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	if p == nil {
-		panic("tracing: WithTracerProvider: nil TracerProvider")
+		panic("tracing: WithTracerProvider: the TracerProvider must not be nil")
 	}
 	return option(func(c *config) { c.provider = p })
 }
 
 // WithPropagator sets the propagator that writes a span's context into a task's headers
-// and reads it. Use the same one for the Client and the Worker. The default is the
-// global propagator. It panics if p is nil.
+// and reads it. Use the same propagator for the Client and the Worker. The default is the
+// global propagator. WithPropagator panics if p is nil.
 func WithPropagator(p propagation.TextMapPropagator) Option {
 	if p == nil {
-		panic("tracing: WithPropagator: nil TextMapPropagator")
+		panic("tracing: WithPropagator: the TextMapPropagator must not be nil")
 	}
 	return option(func(c *config) { c.propagator = p })
 }
 
-// WithParent makes an attempt's span a child of the send span, in its trace, in
-// addition to the link. It is an option of Worker, for tasks that run once and soon.
+// WithParent makes an attempt's span a child of the send span. Both spans are then in one
+// trace. Give this option to Worker if tasks run once and soon.
 func WithParent() Option { return option(func(c *config) { c.parent = true }) }
 
 func newConfig(function string, opts []Option) config {

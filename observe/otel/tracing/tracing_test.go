@@ -275,8 +275,8 @@ func TestSpans_Ends(t *testing.T) {
 	})
 }
 
-// An attempt whose handler panics or ends its goroutine after the Worker was closed has
-// failed and is not handed back. Its span agrees with the Worker's counters.
+// If a handler panics or ends its goroutine after the Worker was closed, the attempt has
+// failed. It is not handed back. Its span agrees with the Worker's counters.
 func TestSpans_PanicAfterShutdown(t *testing.T) {
 	for name, leave := range map[string]func(){"panic": func() { panic("on purpose") }, "goexit": runtime.Goexit} {
 		for attempts, want := range map[int]string{1: "dead", 2: "retry"} {
@@ -355,10 +355,10 @@ func TestSpans_Batches(t *testing.T) {
 
 func TestOptions_RefuseNil(t *testing.T) {
 	for want, f := range map[string]func(){
-		"tracing: Client: option 1 is nil":                func() { tracing.Client(nil) },
-		"tracing: Worker: option 2 is nil":                func() { tracing.Worker(tracing.WithParent(), nil) },
-		"tracing: WithTracerProvider: nil TracerProvider": func() { tracing.WithTracerProvider(nil) },
-		"tracing: WithPropagator: nil TextMapPropagator":  func() { tracing.WithPropagator(nil) },
+		"tracing: Client: option 1 is nil":                                func() { tracing.Client(nil) },
+		"tracing: Worker: option 2 is nil":                                func() { tracing.Worker(tracing.WithParent(), nil) },
+		"tracing: WithTracerProvider: the TracerProvider must not be nil": func() { tracing.WithTracerProvider(nil) },
+		"tracing: WithPropagator: the TextMapPropagator must not be nil":  func() { tracing.WithPropagator(nil) },
 	} {
 		func() {
 			defer func() {
@@ -371,8 +371,8 @@ func TestOptions_RefuseNil(t *testing.T) {
 	}
 }
 
-// Spans are valid UTF-8 for all keys, handlers' names and error texts: exporters refuse
-// a whole batch otherwise.
+// Spans are valid UTF-8 for all keys, handlers' names and error texts. Otherwise an
+// exporter would refuse a whole batch.
 func TestSpans_AreUTF8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()
@@ -398,7 +398,7 @@ func TestSpans_AreUTF8(t *testing.T) {
 	})
 }
 
-// A task that is scheduled with another task's headers does not keep the old baggage.
+// If a task is scheduled with the headers of another task, the old baggage is removed.
 func TestSpans_StaleHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()

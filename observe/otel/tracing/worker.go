@@ -16,35 +16,35 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// Worker returns the option that makes a span for each attempt. It applies to all
-// handlers if it is given to [durable.NewWorker], and to one if it is given to
-// [durable.Worker.Handle]. Give it before other middleware, so that the span includes
-// them. It panics if an option is nil.
+// Worker returns the option that makes a span for each attempt. Give it to
+// [durable.NewWorker] for all handlers, or to [durable.Worker.Handle] for one handler. Give
+// it before other middleware, so that the span includes their time. Worker panics if an
+// option is nil.
 func Worker(opts ...Option) durable.HandlerOption {
 	c := newConfig("Worker", opts)
 	tracer := c.tracer()
 	return durable.WithMiddleware(func(next durable.Handler) durable.Handler {
 		return func(ctx context.Context, d durable.Delivery) error {
-			from := c.propagator.Extract(ctx, propagation.MapCarrier(d.Headers))
+			extracted := c.propagator.Extract(ctx, propagation.MapCarrier(d.Headers))
 			options := []trace.SpanStartOption{
 				trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attemptAttributes(&d)...),
 			}
-			scheduled := trace.SpanContextFromContext(from)
-			linked := scheduled.IsValid() && scheduled.IsRemote() // and not the span of Worker.Run's context
+			sendSpan := trace.SpanContextFromContext(extracted)
+			linked := sendSpan.IsValid() && sendSpan.IsRemote() // not remote: the span of Worker.Run's context
 			if linked {
-				options = append(options, trace.WithLinks(trace.Link{SpanContext: scheduled}))
+				options = append(options, trace.WithLinks(trace.Link{SpanContext: sendSpan}))
 			}
 			if !linked || !c.parent {
 				options = append(options, trace.WithNewRoot())
 			}
-			ctx, span := tracer.Start(from, "process "+text(d.Handler), options...)
+			ctx, span := tracer.Start(extracted, "process "+text(d.Handler), options...)
 			returned := false
 			defer func() {
 				if !returned {
 					v := recover()
 					recordPanic(ctx, span, &d, v)
 					if v != nil {
-						defer panic(v) // for the Worker, with the stack that it has
+						defer panic(v) // for the Worker, which logs v with the handler's stack
 					}
 				}
 				span.End()
@@ -53,7 +53,7 @@ func Worker(opts ...Option) durable.HandlerOption {
 			returned = true
 			result := endAttribute(ctx, &d, err)
 			span.SetAttributes(result)
-			if err != nil && result.Value.AsString() != handBack && !stopped(ctx, err) {
+			if err != nil && result.Value.AsString() != handBack && !isCancellation(ctx, err) {
 				recordError(span, err)
 			}
 			return err
@@ -74,8 +74,8 @@ func attemptAttributes(d *durable.Delivery) []attribute.KeyValue {
 	}
 }
 
-// recordPanic records that the handler did not return: it panicked with v or, if v is nil,
-// ended its goroutine.
+// recordPanic records that the handler panicked with v. If v is nil, the handler ended its
+// goroutine.
 func recordPanic(ctx context.Context, span trace.Span, d *durable.Delivery, v any) {
 	err := errors.New("the handler ended its goroutine")
 	errorType := "goexit"
@@ -89,9 +89,9 @@ func recordPanic(ctx context.Context, span trace.Span, d *durable.Delivery, v an
 		semconv.ExceptionType(errorType), semconv.ExceptionMessage(message), semconv.ExceptionStacktrace(text(string(debug.Stack())))))
 }
 
-// stopped reports whether the error only says that the task was cancelled, which is not
-// a failure.
-func stopped(ctx context.Context, err error) bool {
+// isCancellation reports whether the only reason for the error is that the task was
+// cancelled. This is not a failure.
+func isCancellation(ctx context.Context, err error) bool {
 	return errors.Is(context.Cause(ctx), durable.ErrCancelled) &&
 		(errors.Is(err, context.Canceled) || errors.Is(err, durable.ErrCancelled))
 }
@@ -102,24 +102,24 @@ const endKey = attribute.Key("tickless.end")
 
 // endAttribute returns the attribute tickless.end for the handler's result.
 func endAttribute(ctx context.Context, d *durable.Delivery, err error) attribute.KeyValue {
-	var never *durable.NoRetryError
-	var back *durable.HandBackError
+	var noRetry *durable.NoRetryError
+	var handedBack *durable.HandBackError
 	switch {
 	case err == nil:
 		return endKey.String("done")
-	case errors.As(err, &back) && !errors.As(err, &never), errors.Is(context.Cause(ctx), durable.ErrClosed):
+	case errors.As(err, &handedBack) && !errors.As(err, &noRetry), errors.Is(context.Cause(ctx), durable.ErrClosed):
 		return endKey.String(handBack)
 	}
-	return failureAttribute(ctx, d, errors.As(err, &never))
+	return failureAttribute(ctx, d, errors.As(err, &noRetry))
 }
 
-// failureAttribute returns tickless.end for a failed attempt. An attempt whose handler did not return has
-// failed, even if the Worker was closed.
-func failureAttribute(ctx context.Context, d *durable.Delivery, never bool) attribute.KeyValue {
+// failureAttribute returns the attribute tickless.end for a failed attempt. noRetry is true
+// if the handler's error forbids another attempt.
+func failureAttribute(ctx context.Context, d *durable.Delivery, noRetry bool) attribute.KeyValue {
 	switch {
 	case errors.Is(context.Cause(ctx), durable.ErrCancelled):
 		return endKey.String("overtaken")
-	case never || d.Attempt >= d.MaxAttempts:
+	case noRetry || d.Attempt >= d.MaxAttempts:
 		return endKey.String("dead")
 	}
 	return endKey.String("retry")
