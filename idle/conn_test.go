@@ -320,8 +320,8 @@ func TestConnClose_BeforeItsCallbackBegins(t *testing.T) {
 			return true
 		}))
 		var conns []*idle.Conn
-		// One more connection than the pool can run callbacks: it takes a millisecond to
-		// grow.
+		// The pool runs GOMAXPROCS callbacks at once, and needs a millisecond to start
+		// more. So one callback has to wait.
 		for range runtime.GOMAXPROCS(0) + 1 {
 			c, far := pipe(t, cs)
 			defer far.Close()

@@ -11,8 +11,8 @@ import (
 //
 // For a whole copy, io.Copy makes one call: ReadFrom of the destination or WriteTo of the
 // source. This call may use the kernel (sendfile, splice) and may last for hours. A Conn
-// therefore splits a copy into pieces, and counts each piece as activity. The source
-// decides about the size of a piece:
+// therefore splits a copy into pieces, and counts each piece as activity. The size of a
+// piece depends on the source:
 //
 //   - A regular file always has bytes, so a piece has a fixed size.
 //   - A socket may deliver only a few bytes a minute, and to fill a piece of fixed size
@@ -62,7 +62,7 @@ type transfer struct {
 	src     io.Reader         // the source that dst.ReadFrom gets
 	srcConn *Conn             // the Conn over src, or nil
 	limit   *io.LimitedReader // the most bytes to copy; nil: no limit
-	// socket serves to wait until src has bytes. It is nil if src always has bytes.
+	// socket is used to wait until src has bytes. It is nil if src always has bytes.
 	socket syscall.RawConn
 }
 
@@ -98,7 +98,7 @@ func transferFrom(r io.Reader) (t transfer, ok bool) {
 	return t, false
 }
 
-// isStream reports whether c is surely a stream of bytes, without message boundaries.
+// isStream reports whether c is known to be a stream of bytes, without messages.
 func isStream(c net.Conn) bool {
 	addr := c.LocalAddr()
 	if addr == nil {

@@ -16,7 +16,7 @@ const canSplice = true
 func waitReadable(rc syscall.RawConn, c net.Conn) (n int64, err error) {
 	var recvErr error
 	err = rc.Read(func(fd uintptr) (done bool) {
-		n, done, recvErr = readable(int(fd))
+		n, done, recvErr = readableBytes(int(fd))
 		return done
 	})
 	if err == nil && recvErr != nil {
@@ -25,13 +25,13 @@ func waitReadable(rc syscall.RawConn, c net.Conn) (n int64, err error) {
 	return n, err
 }
 
-// readable returns how many bytes can be read from a socket now. done is false if there
+// readableBytes returns how many bytes can be read from a socket now. done is false if there
 // are none and the stream has not ended.
-func readable(fd int) (n int64, done bool, err error) {
+func readableBytes(fd int) (n int64, done bool, err error) {
 	var b [1]byte
 	for {
-		// Look for the end of the stream. The ioctl below returns 0 at the end, and also
-		// when no bytes have arrived yet.
+		// Check for the end of the stream first. The ioctl below returns 0 at the end,
+		// but also when no bytes have arrived yet.
 		k, _, err := syscall.Recvfrom(fd, b[:], syscall.MSG_PEEK)
 		switch err {
 		case nil:

@@ -37,8 +37,8 @@ type Entry[T any] struct {
 // the last touch.
 type entry struct {
 	links // nil unless the entry is live
-	// word is the moment of the last activity, times 4, plus the state. Its offset must
-	// be a multiple of 8, also on 32-bit machines.
+	// word is the moment of the last activity, times 4, plus the state. Its offset is a
+	// multiple of 8, which 64-bit atomics need on 32-bit machines.
 	word atomic.Uint64
 	// timeout is written under the stripe's lock, and read without the lock.
 	timeout atomic.Duration
@@ -81,8 +81,8 @@ func (e *Entry[T]) Value() T { return e.value }
 func (e *Entry[T]) Touch() bool { return e.touch() }
 
 // TouchAt is like Touch, for a caller that knows the time: see [Monitor.Now]. A touch
-// never replaces a later one, so callers need not touch in the order of time. If at is in
-// the future, the timeout counts from at.
+// never replaces a touch with a later time. If at is in the future, the timeout counts
+// from at.
 func (e *Entry[T]) TouchAt(at Moment) bool {
 	e.mustStripe()
 	return e.touchAt(at)
@@ -167,8 +167,8 @@ func (e *entry) setTimeout(timeout time.Duration) bool {
 	if w&stateMask != live {
 		return false
 	}
-	old := e.timeout.Swap(timeout)
-	if now := st.core.now(); timeout < old && now != unknown && momentOf(w) != unknown {
+	oldTimeout := e.timeout.Swap(timeout)
+	if now := st.core.now(); timeout < oldTimeout && now != unknown && momentOf(w) != unknown {
 		// A shorter timeout needs an earlier check. For a longer one, the next check is
 		// early enough.
 		st.removeLocked(e)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Listener closes the connections that it accepted when they go silent. Make one with
+// A Listener accepts connections, and closes them when they go silent. Make one with
 // [NewListener] or [Conns.Listener].
 type Listener struct {
 	inner net.Listener

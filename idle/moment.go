@@ -16,9 +16,9 @@ type Moment int64
 // has only 62 bits for the time. From then on no entry is evicted.
 const maxMoment = unknown - 1
 
-// unknown is the reading of a Monitor's clock in a testing/synctest bubble if the Monitor
-// was made outside, and the other way round: a bubble has its own time. An entry that was
-// touched at unknown counts as touched at its next check.
+// unknown is the reading of a Monitor's clock across the border of a testing/synctest
+// bubble, in either direction: a bubble has its own time. An entry that was touched at
+// unknown counts as touched at its next check.
 const unknown Moment = math.MaxInt64 >> 1
 
 // timeline is a Monitor's clock.

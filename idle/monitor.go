@@ -33,7 +33,7 @@ type core struct {
 	// New sets these fields.
 
 	tick time.Duration
-	// slack is how late an eviction may be, as a share of its timeout.
+	// slack is how late an eviction may be, as a share of the entry's timeout.
 	slack float64
 	// recheck is true if an entry gets a second check when the first was much too late.
 	recheck bool
@@ -122,7 +122,7 @@ func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 }
 
 func (c *core) watch(e *entry, timeout time.Duration) error {
-	// rand is faster than a counter, because each thread has its own state.
+	// Choose a stripe at random. Threads would contend for a shared counter.
 	st := &c.stripes[rand.IntN(len(c.stripes))]
 	now := c.now()
 	c.mustKnowTime(now)

@@ -62,10 +62,10 @@ func WithTick(tick time.Duration) Option {
 	return option(func(c *config) { c.tick = tick })
 }
 
-// WithSlack sets how late an eviction may be, as a share of its timeout. With slack, many
-// evictions share a wake-up. The default is [DefaultSlack], 1 %: 0.3 s for a timeout of
-// 30 s. With 0, evictions are late by at most a tick, which suits tests on a virtual
-// clock. WithSlack panics unless share is from 0 to 1.
+// WithSlack sets how late an eviction may be, as a share of the entry's timeout. With
+// slack, many evictions share a wake-up. The default is [DefaultSlack], 1 %: 0.3 s for a
+// timeout of 30 s. With 0, evictions are late by at most a tick, which suits tests on a
+// virtual clock. WithSlack panics unless share is from 0 to 1.
 func WithSlack(share float64) Option {
 	if !(share >= 0 && share <= 1) {
 		panic(fmt.Sprintf("idle: WithSlack: the share must be from 0 to 1, got %v", share))
@@ -116,9 +116,9 @@ func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	return connsOption(func(c *connsConfig) { c.onIdle = f })
 }
 
-// scheduler makes a Monitor's Scheduler. It checks entries inline, on its own goroutine:
-// most entries were touched and only need a new timer, so no other goroutine wakes up. On
-// the system's clock, the Scheduler's ticks do not begin when the Monitor's do, so the
+// scheduler makes a Monitor's Scheduler. The Scheduler checks entries on its own
+// goroutine, because most entries were touched and only need a new timer. On the system's
+// clock, ticks of the Scheduler and of the Monitor begin at different times. So the
 // Scheduler's tick is finer.
 func (c *config) scheduler() *timer.Scheduler {
 	tick := c.tick
@@ -137,7 +137,7 @@ func (c *config) stripes() int {
 	return 2 * runtime.GOMAXPROCS(0)
 }
 
-// pool makes the executor for a Monitor's callbacks. If a clock was given, it runs them
+// pool makes the executor for a Monitor's callbacks. If a clock was given, callbacks run
 // on the goroutine that advances the clock.
 func (c *config) pool() pool {
 	if c.clock != nil {
@@ -155,7 +155,7 @@ func printPanic(v any, stack []byte) {
 	fmt.Fprintf(os.Stderr, "idle: panic in a callback: %v\n\n%s\n", v, stack)
 }
 
-// notNil panics if an option of function is nil.
+// notNil panics if option is nil. It is argument i of function, counted from 0.
 func notNil(function string, i int, option any) {
 	if option == nil {
 		panic(fmt.Sprintf("idle: %s: option %d is nil", function, i+1))

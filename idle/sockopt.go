@@ -10,7 +10,7 @@ import (
 // Programs look for them with type assertions. A Conn does not have the methods for
 // messages of unix sockets: use Conn.NetConn.
 
-// callInner calls a method of the underlying connection. U is an interface with that
+// callInner calls a method of the underlying connection. U is an interface that has the
 // method.
 func callInner[U any](c *Conn, method string, call func(U) error) error {
 	u, ok := c.conn().(U)

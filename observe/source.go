@@ -20,8 +20,8 @@ import (
 // the one that was made later becomes "name#2". For other things, the order of the
 // exporter's Sources decides. Bytes in a name that are not UTF-8 are replaced.
 //
-// A thing that is in several Sources is exported once. If [Scheduler] gives a Scheduler a
-// name, this name is exported instead of its own.
+// A thing that is in several Sources is exported once. The name that is given to
+// [Scheduler] takes precedence over the Scheduler's own name.
 //
 // # Panics
 //

@@ -81,10 +81,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "no such asset", http.StatusNotFound)
 			return
 		}
-		h.write(w, http.StatusOK, asset.contentType, asset.body)
+		h.writeResponse(w, http.StatusOK, asset.contentType, asset.body)
 		return
 	}
-	d := h.read(query)
+	d := h.readPage(query)
 	missing := query.Has("scheduler") && d.Shown == nil
 	switch format := query.Get("format"); format {
 	case "json":
@@ -100,7 +100,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		h.write(w, http.StatusOK, "application/json", append(body, '\n'))
+		h.writeResponse(w, http.StatusOK, "application/json", append(body, '\n'))
 	case "", "html":
 		d.addLinks(query)
 		d.Missing = missing
@@ -109,11 +109,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		code := http.StatusOK
+		status := http.StatusOK
 		if missing {
-			code = http.StatusNotFound
+			status = http.StatusNotFound
 		}
-		h.write(w, code, "text/html; charset=utf-8", replaceInvalid(body.Bytes()))
+		h.writeResponse(w, status, "text/html; charset=utf-8", replaceInvalid(body.Bytes()))
 	default:
 		http.Error(w, "the format must be html or json, got "+strconv.Quote(format), http.StatusBadRequest)
 	}
@@ -136,10 +136,10 @@ func replaceInvalid(body []byte) []byte {
 	}, body)
 }
 
-func (h *handler) write(w http.ResponseWriter, code int, contentType string, body []byte) {
+func (h *handler) writeResponse(w http.ResponseWriter, status int, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(code)
+	w.WriteHeader(status)
 	_, _ = w.Write(body) // net/http does not send the body of a HEAD
 }
 

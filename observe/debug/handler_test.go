@@ -246,8 +246,8 @@ func TestHandler_NamedSchedulers(t *testing.T) {
 	require.Contains(t, body, `no Scheduler named "nope"`)
 }
 
-// Names may contain any bytes. The page is UTF-8 without control characters all the same,
-// and has a link to each Scheduler.
+// Names may contain any bytes. But the page is UTF-8 without control characters, and has
+// a link to each Scheduler.
 func TestHandler_AnyBytes(t *testing.T) {
 	name := "a\xff\xff\x01\x00<b>\u009f\"&"
 	s := timer.New(timer.WithName(name))

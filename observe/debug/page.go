@@ -48,8 +48,8 @@ type pageData struct {
 	RefreshLink, NoRefreshLink, JSONLink string `json:"-"`
 }
 
-// read returns the data for a query.
-func (h *handler) read(query url.Values) *pageData {
+// readPage returns the data for a query.
+func (h *handler) readPage(query url.Values) *pageData {
 	name, asked := query.Get("scheduler"), query.Has("scheduler")
 	d := &pageData{Time: time.Now(), Schedulers: []schedulerView{}, Asked: name}
 	var schedulers, others []metric.Reading

@@ -11,30 +11,30 @@ import (
 // pendingView shows the pending timers of a Scheduler: when they are due, and which
 // functions they run.
 type pendingView struct {
-	Due []windowView `json:"due"`
-	Top []topView    `json:"top"` // the functions with the most timers
+	Due []dueView      `json:"due"`
+	Top []functionView `json:"top"` // the functions with the most timers
 	// Read is the number of timers that were read, at most maxRead. More is true if more
 	// timers are pending.
 	Read int  `json:"read"`
 	More bool `json:"more,omitempty"`
 }
 
-type windowView struct {
+type dueView struct {
 	Until   *float64 `json:"until_seconds"` // nil: no end
 	Timers  int      `json:"timers"`
 	Label   string   `json:"-"`
 	Percent float64  `json:"-"` // Timers as a percentage of the largest in all rows
 }
 
-type topView struct {
+type functionView struct {
 	Kind     timer.Kind `json:"kind"`
 	Function string     `json:"function,omitempty"`
 	Timers   int        `json:"timers"`
 	Percent  float64    `json:"percent"` // of the timers that were read
 }
 
-// windows are the rows of the table of due times, except the last row, "later".
-var windows = []struct {
+// dueRows are the rows of the table of due times, except the last row, "later".
+var dueRows = []struct {
 	until time.Duration
 	label string
 }{
@@ -55,9 +55,9 @@ const (
 
 // newPendingView reads the pending timers of a Scheduler.
 func newPendingView(s *timer.Scheduler) *pendingView {
-	v := &pendingView{Top: []topView{}}
-	due := make([]int, len(windows)+1)
-	counts := make(map[topView]int)
+	v := &pendingView{Top: []functionView{}}
+	due := make([]int, len(dueRows)+1)
+	counts := make(map[functionView]int)
 	now := s.Now()
 	for p := range s.Pending() {
 		if v.Read == maxRead {
@@ -66,18 +66,18 @@ func newPendingView(s *timer.Scheduler) *pendingView {
 		}
 		v.Read++
 		in, i := p.Due.Sub(now), 0
-		for i < len(windows) && in > windows[i].until {
+		for i < len(dueRows) && in > dueRows[i].until {
 			i++
 		}
 		due[i]++
-		counts[topView{Kind: p.Kind, Function: p.Function()}]++
+		counts[functionView{Kind: p.Kind, Function: p.Function()}]++
 	}
 	largest := max(1, slices.Max(due))
 	for i, n := range due {
-		w := windowView{Timers: n, Label: "later", Percent: percent(n, largest)}
-		if i < len(windows) {
-			until := windows[i].until.Seconds()
-			w.Until, w.Label = &until, windows[i].label
+		w := dueView{Timers: n, Label: "later", Percent: percent(n, largest)}
+		if i < len(dueRows) {
+			until := dueRows[i].until.Seconds()
+			w.Until, w.Label = &until, dueRows[i].label
 		}
 		v.Due = append(v.Due, w)
 	}
@@ -85,7 +85,7 @@ func newPendingView(s *timer.Scheduler) *pendingView {
 		t.Timers, t.Percent = n, percent(n, v.Read)
 		v.Top = append(v.Top, t)
 	}
-	slices.SortFunc(v.Top, func(a, b topView) int {
+	slices.SortFunc(v.Top, func(a, b functionView) int {
 		return cmp.Or(-cmp.Compare(a.Timers, b.Timers), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Function, b.Function))
 	})
 	v.Top = v.Top[:min(len(v.Top), topRows)]

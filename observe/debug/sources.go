@@ -16,8 +16,8 @@ type sourceView struct {
 	Name string `json:"name"`
 	// Error is the reason why reading the numbers failed.
 	Error string `json:"error,omitempty"`
-	// Numbers maps the names of metrics to numbers. For a metric with a label, it has a
-	// map from values of the label to numbers.
+	// Numbers maps the names of metrics to numbers. A metric with a label maps to another
+	// map, from values of the label to numbers.
 	Numbers map[string]any `json:"numbers"`
 	Notes   []noteView     `json:"notes,omitempty"` // the latest first
 
@@ -62,10 +62,10 @@ func newSourceView(n int, r *metric.Reading) sourceView {
 		v.Error = r.Err.Error()
 	}
 	for i := range r.Thing.Metrics {
-		v.add(r, &r.Thing.Metrics[i])
+		v.addMetric(r, &r.Thing.Metrics[i])
 	}
 	for i := range v.Tables {
-		v.Tables[i].fill()
+		v.Tables[i].fillRows()
 	}
 	for _, n := range slices.Backward(r.Notes()) {
 		v.Notes = append(v.Notes, noteView(n))
@@ -73,8 +73,8 @@ func newSourceView(n int, r *metric.Reading) sourceView {
 	return v
 }
 
-// add adds a metric to the figures or to a table.
-func (v *sourceView) add(r *metric.Reading, m *metric.Metric) {
+// addMetric adds a metric to the figures or to a table.
+func (v *sourceView) addMetric(r *metric.Reading, m *metric.Metric) {
 	name := r.Thing.Short(m)
 	put := func(part, text string) {
 		if m.Label != "" {
@@ -144,9 +144,9 @@ func (t *tableView) put(name string, m *metric.Metric, part, text string) {
 	t.Rows[row].Cells[column] = text
 }
 
-// fill adds missing cells to the rows. If the names of all columns begin with the same
-// word, fill removes this word.
-func (t *tableView) fill() {
+// fillRows adds missing cells to the rows. If the names of all columns begin with the same
+// word, fillRows removes this word.
+func (t *tableView) fillRows() {
 	first, _, _ := strings.Cut(t.Columns[0].Name, ".")
 	for _, c := range t.Columns {
 		if !strings.HasPrefix(c.Name, first+".") {

@@ -106,8 +106,8 @@ type bucketView struct {
 	Percent float64 `json:"-"` // Count as a percentage of the largest in all buckets
 }
 
-// limits are the upper ends of the drawn buckets. The last bucket has no end.
-var limits = []time.Duration{
+// bucketLimits are the upper ends of the drawn buckets. The last bucket has no end.
+var bucketLimits = []time.Duration{
 	10 * time.Microsecond, 100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second,
 }
 
@@ -116,13 +116,13 @@ func newHistogramView(h timer.Histogram) histogramView {
 		Count: h.Count(), Sum: h.Sum(), Max: h.Max().Seconds(),
 		P50: h.Quantile(0.5).Seconds(), P99: h.Quantile(0.99).Seconds(),
 	}
-	for _, l := range limits {
+	for _, l := range bucketLimits {
 		v.Buckets = append(v.Buckets, bucketView{UpTo: l.Seconds(), Label: duration(l.Seconds())})
 	}
 	v.Buckets = append(v.Buckets, bucketView{UpTo: -1, Label: "longer"})
 	i := 0
 	for upTo, n := range h.Buckets() {
-		for i < len(limits) && upTo > limits[i] {
+		for i < len(bucketLimits) && upTo > bucketLimits[i] {
 			i++
 		}
 		v.Buckets[i].Count += n

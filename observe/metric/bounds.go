@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Bounds are the upper limits of the buckets of exported histograms, in seconds. Each is
-// a power of two nanoseconds, minus one: 16 µs to 69 s. These are also limits of buckets
-// of a timer.Histogram, so the exported counts are exact.
+// Bounds are the upper limits of the buckets of exported histograms, in seconds. They are
+// 2^n-1 nanoseconds, from 16 µs to 69 s. Each is also a limit of a bucket of a
+// timer.Histogram, so the exported counts are exact.
 var Bounds = func() (bounds []float64) {
 	for n := 14; n <= 36; n++ {
 		bounds = append(bounds, seconds(1<<n-1))
@@ -50,9 +50,9 @@ const Scale = 3
 // ZeroThreshold is the longest duration in Exponential.Zero, in seconds.
 const ZeroThreshold = 1e-9
 
-// Exponentials converts the buckets of a timer.Histogram to exponential buckets. It
-// counts each duration as the upper limit of its bucket. So a quantile of the result is
-// never below the true quantile, and at most 23 percent above it.
+// Exponentials converts the buckets of a timer.Histogram to exponential buckets. For each
+// duration, it takes the upper limit of its bucket instead. So a quantile of the result
+// is never below the true quantile, and at most 23 percent above it.
 func Exponentials(buckets iter.Seq2[time.Duration, uint64]) (e Exponential) {
 	for limit, n := range buckets {
 		if limit <= 1 {

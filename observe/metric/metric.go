@@ -12,9 +12,9 @@ type Kind int
 const (
 	// Counter only grows.
 	Counter Kind = iota
-	// UpDownCounter grows and shrinks. Adding the values of several things makes sense.
+	// UpDownCounter grows and shrinks. Its values may be added up over several things.
 	UpDownCounter
-	// Gauge is an estimate, or a value that makes no sense added over several things.
+	// Gauge is an estimate, or a value that must not be added up over several things.
 	Gauge
 	// Histogram counts durations.
 	Histogram

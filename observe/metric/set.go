@@ -83,8 +83,8 @@ func (r *Reading) Histograms(m *Metric, yield func(part string, h timer.Histogra
 }
 
 // Numbers returns all numbers of the thing, for JSON. It maps the short name of a metric
-// to its number. A metric with a label is a map from values of the label to numbers. If
-// reading failed, "error" is the reason.
+// to its number. A metric with a label maps to another map, from values of the label to
+// numbers. If reading failed, "error" is the reason.
 func (r *Reading) Numbers() map[string]any {
 	numbers := make(map[string]any)
 	if r.Err != nil {
@@ -177,19 +177,19 @@ func (s *Set) Read() []Reading { return s.read(true) }
 // exporter that reads twice for one export.
 func (s *Set) ReadAgain() []Reading { return s.read(false) }
 
-func (s *Set) read(count bool) []Reading {
-	named := make(map[*Thing][]Object)
+func (s *Set) read(countFailed bool) []Reading {
+	objects := make(map[*Thing][]Object)
 	for _, source := range s.sources {
 		for o := range source.Objects() {
-			named[source.Thing] = append(named[source.Thing], o)
+			objects[source.Thing] = append(objects[source.Thing], o)
 		}
 	}
 	var readings []Reading
 	for _, thing := range s.things {
-		for name, o := range s.unique(thing, named[thing]) {
+		for name, o := range s.unique(thing, objects[thing]) {
 			r := Reading{Thing: thing, Name: name, ID: o.ID, Notes: o.notes}
 			r.Sample, r.Err = o.read()
-			r.failures = s.countFailures(thing, o.ID, count && r.Err != nil)
+			r.failures = s.countFailures(thing, o.ID, countFailed && r.Err != nil)
 			readings = append(readings, r)
 		}
 	}
@@ -237,11 +237,11 @@ func (s *Set) unique(thing *Thing, objects []Object) iter.Seq2[string, Object] {
 	defer s.mu.Unlock()
 	oldNames := s.names[thing]
 	names := make(map[any]string, len(objects))
-	taken := make(map[string]bool, len(objects))
+	takenNames := make(map[string]bool, len(objects))
 	for _, o := range objects {
 		if name, ok := oldNames[o.ID]; ok {
 			names[o.ID] = name
-			taken[name] = true
+			takenNames[name] = true
 		}
 	}
 	distinct := make([]Object, 0, len(objects))
@@ -257,11 +257,11 @@ func (s *Set) unique(thing *Thing, objects []Object) iter.Seq2[string, Object] {
 		}
 		base := strings.ToValidUTF8(o.Name, "\uFFFD")
 		name := base
-		for n := 2; taken[name]; n++ {
+		for n := 2; takenNames[name]; n++ {
 			name = base + "#" + strconv.Itoa(n)
 		}
 		names[o.ID] = name
-		taken[name] = true
+		takenNames[name] = true
 	}
 	s.names[thing] = names
 	for id := range s.failures[thing] {

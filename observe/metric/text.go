@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s as the value of a label. It writes a byte that is not UTF-8 as \xff, with
-// its own value. With the same replacement for all bytes, different labels could become
-// equal, and then Prometheus would refuse the whole scrape.
+// Text returns s as the value of a label. It writes bytes that are not UTF-8 as hex, such
+// as \xff. With one replacement for all bytes, different labels could become equal, and
+// then Prometheus would refuse the whole scrape.
 func Text(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -151,7 +151,7 @@ func Documented(t testing.TB, root string) []Row {
 	return rows
 }
 
-// Core returns the rows except those of package durable. Sources has none of its things.
+// Core returns the rows except those of package durable, which Sources does not cover.
 func Core(rows []Row) []Row {
 	return slices.DeleteFunc(rows, func(r Row) bool { return strings.HasPrefix(r.OTel, "tickless.durable.") })
 }

@@ -99,8 +99,8 @@ func TestDashboard_ShowsWhatMatters(t *testing.T) {
 	}
 }
 
-// TestDashboard_PanelsAreWhole checks that each panel has a title, a unique id and,
-// unless it is a row, something to show.
+// TestDashboard_PanelsAreWhole checks that each panel has a title and a unique id, and
+// that each panel except a row has a query.
 func TestDashboard_PanelsAreWhole(t *testing.T) {
 	seen := make(map[int]string)
 	for _, p := range panels(t) {
@@ -155,8 +155,8 @@ func TestDashboard_AnyProcessCanBeChosen(t *testing.T) {
 	}
 }
 
-// TestAlerts_EachHasATest checks that alerts_test.yml has a case and the documentation
-// a line for each alert.
+// TestAlerts_EachHasATest checks that each alert has a case in alerts_test.yml and a line
+// in the documentation.
 func TestAlerts_EachHasATest(t *testing.T) {
 	rules, tests, docs := read(t, "alerts.yml"), read(t, "alerts_test.yml"), read(t, "../../docs/observability.md")
 	alerts := regexp.MustCompile(`(?s)- alert: (\w+).*?severity: (\w+)`).FindAllStringSubmatch(rules, -1)

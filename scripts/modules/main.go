@@ -148,7 +148,7 @@ func (m mod) released(version string) []byte {
 	return text
 }
 
-// A file is a file in a module's zip, under the path name. Its content is that of source.
+// A file is a file in a module's zip. name is its path in the zip, source that on disk.
 type file struct{ name, source string }
 
 func (f file) Path() string                 { return f.name }
@@ -161,8 +161,8 @@ func (m mod) serve(proxy, version string) error {
 	if err != nil {
 		return err
 	}
-	base := filepath.Join(proxy, escaped, "@v")
-	if err := os.MkdirAll(base, 0o755); err != nil {
+	versionDir := filepath.Join(proxy, escaped, "@v")
+	if err := os.MkdirAll(versionDir, 0o755); err != nil {
 		return err
 	}
 	goMod := m.released(version)
@@ -175,7 +175,7 @@ func (m mod) serve(proxy, version string) error {
 		name := strings.TrimPrefix(f, m.dir+"/")
 		zipped := file{name: name, source: f}
 		if name == "go.mod" {
-			zipped.source = filepath.Join(base, version+".mod")
+			zipped.source = filepath.Join(versionDir, version+".mod")
 		}
 		hasLicense = hasLicense || name == "LICENSE"
 		files = append(files, zipped)
@@ -185,11 +185,11 @@ func (m mod) serve(proxy, version string) error {
 	}
 	info := fmt.Sprintf(`{"Version":%q,"Time":%q}`, version, time.Now().UTC().Format(time.RFC3339))
 	for name, text := range map[string]string{version + ".info": info, version + ".mod": string(goMod), "list": version + "\n"} {
-		if err := os.WriteFile(filepath.Join(base, name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(versionDir, name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
-	out, err := os.Create(filepath.Join(base, version+".zip"))
+	out, err := os.Create(filepath.Join(versionDir, version+".zip"))
 	if err != nil {
 		return err
 	}

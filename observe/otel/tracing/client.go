@@ -37,8 +37,8 @@ func Client(opts ...Option) durable.Option {
 				headers := make(map[string]string, len(items[i].Task.Headers)+1)
 				maps.Copy(headers, items[i].Task.Headers)
 				if span.SpanContext().IsValid() {
-					// A handler may schedule a task again with its old headers. Remove
-					// those of the old span.
+					// Remove the headers of an older span: a handler may schedule its
+					// own task again.
 					for _, field := range c.propagator.Fields() {
 						delete(headers, field)
 					}

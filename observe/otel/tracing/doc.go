@@ -41,9 +41,9 @@
 //     "hand_back", or "overtaken" if the handler failed after the task was cancelled.
 //
 // The span ends before the Worker reports the result to the store. So tickless.end may be
-// "retry" or "dead" although neither follows: the task was scheduled again or cancelled
-// meanwhile, or its lease was lost. [durable.HandlerStats] counts such attempts as
-// Overtaken or Lost.
+// "retry" or "dead" although the task is not retried or dead. This happens if the task was
+// scheduled again or cancelled meanwhile, or if its lease was lost. [durable.HandlerStats]
+// counts such attempts as Overtaken or Lost.
 //
 // # Errors
 //

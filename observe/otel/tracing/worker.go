@@ -30,11 +30,11 @@ func Worker(opts ...Option) durable.HandlerOption {
 				trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attemptAttributes(&d)...),
 			}
 			sendSpan := trace.SpanContextFromContext(extracted)
-			linked := sendSpan.IsValid() && sendSpan.IsRemote() // not remote: the span of Worker.Run's context
-			if linked {
+			hasSendSpan := sendSpan.IsValid() && sendSpan.IsRemote() // not remote: the span of Worker.Run's context
+			if hasSendSpan {
 				options = append(options, trace.WithLinks(trace.Link{SpanContext: sendSpan}))
 			}
-			if !linked || !c.parent {
+			if !hasSendSpan || !c.parent {
 				options = append(options, trace.WithNewRoot())
 			}
 			ctx, span := tracer.Start(extracted, "process "+text(d.Handler), options...)
@@ -53,7 +53,7 @@ func Worker(opts ...Option) durable.HandlerOption {
 			returned = true
 			result := endAttribute(ctx, &d, err)
 			span.SetAttributes(result)
-			if err != nil && result.Value.AsString() != handBack && !isCancellation(ctx, err) {
+			if err != nil && result.Value.AsString() != endHandBack && !isCancellation(ctx, err) {
 				recordError(span, err)
 			}
 			return err
@@ -96,7 +96,7 @@ func isCancellation(ctx context.Context, err error) bool {
 		(errors.Is(err, context.Canceled) || errors.Is(err, durable.ErrCancelled))
 }
 
-const handBack = "hand_back"
+const endHandBack = "hand_back"
 
 const endKey = attribute.Key("tickless.end")
 
@@ -108,7 +108,7 @@ func endAttribute(ctx context.Context, d *durable.Delivery, err error) attribute
 	case err == nil:
 		return endKey.String("done")
 	case errors.As(err, &handedBack) && !errors.As(err, &noRetry), errors.Is(context.Cause(ctx), durable.ErrClosed):
-		return endKey.String(handBack)
+		return endKey.String(endHandBack)
 	}
 	return failureAttribute(ctx, d, errors.As(err, &noRetry))
 }

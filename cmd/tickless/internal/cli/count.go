@@ -40,7 +40,7 @@ func (c *Count) Set(s string) error {
 	return nil
 }
 
-// Type returns what the help text calls the value.
+// Type returns the name of the type for the help text.
 func (*Count) Type() string { return "number" }
 
 // Counts is a list of counts given as the value of a flag, such as 1M,10M.
@@ -69,5 +69,5 @@ func (cs *Counts) Set(s string) error {
 	return nil
 }
 
-// Type returns what the help text calls the value.
+// Type returns the name of the type for the help text.
 func (*Counts) Type() string { return "numbers" }

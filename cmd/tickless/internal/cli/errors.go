@@ -31,7 +31,8 @@ type UsageError struct{ Err error }
 func (e UsageError) Error() string { return e.Err.Error() }
 func (e UsageError) Unwrap() error { return e.Err }
 
-// NoArguments refuses arguments for a command that takes only flags.
+// NoArguments returns an error if there are arguments. It is for commands that take only
+// flags.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return UsageError{fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0])}
@@ -41,18 +42,17 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 
 // A Fault counts how often tickless violated one guarantee.
 type Fault struct {
-	Name string
-	N    int64
+	Name  string
+	Count int64
 }
 
-// Faults returns an error that lists the faults with a nonzero N, or nil if there are
-// none. The faults of other implementations are only shown in the table: they are no
-// error.
+// Faults returns an error that lists the faults with a nonzero Count, or nil. Call it
+// only for tickless: faults of other implementations are not an error.
 func Faults(faults ...Fault) error {
 	var broken []string
 	for _, f := range faults {
-		if f.N != 0 {
-			broken = append(broken, fmt.Sprintf("%s: %s", f.Name, Thousands(f.N)))
+		if f.Count != 0 {
+			broken = append(broken, fmt.Sprintf("%s: %s", f.Name, Thousands(f.Count)))
 		}
 	}
 	if broken == nil {

@@ -33,14 +33,14 @@ func RenderTable[R any](names []string, results []R, groups [][]Figure[R], ratio
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)
 	writeLine := func(cells []string) { fmt.Fprintln(t, strings.Join(cells, "\t")+"\t") }
-	widestName := 0
+	nameWidth := 0
 	for _, group := range groups {
 		for _, f := range group {
-			widestName = max(widestName, len(f.Name))
+			nameWidth = max(nameWidth, len(f.Name))
 		}
 	}
 	ratios = ratios && len(results) == 2
-	header := append([]string{strings.Repeat(" ", widestName)}, names...)
+	header := append([]string{strings.Repeat(" ", nameWidth)}, names...)
 	if ratios {
 		header = append(header, "ratio")
 	}
@@ -51,7 +51,7 @@ func RenderTable[R any](names []string, results []R, groups [][]Figure[R], ratio
 		}
 		for _, f := range group {
 			if slices.ContainsFunc(results, func(r R) bool { _, ok := f.Value(r); return ok }) {
-				writeLine(append([]string{fmt.Sprintf("%-*s", widestName, f.Name)}, f.cells(results, ratios)...))
+				writeLine(append([]string{fmt.Sprintf("%-*s", nameWidth, f.Name)}, f.cells(results, ratios)...))
 			}
 		}
 	}

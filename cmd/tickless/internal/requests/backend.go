@@ -11,7 +11,7 @@ import (
 
 // A Backend is one implementation of timers under load. Each request has an index i and
 // one timer. The backend allocates memory for the timers' handles before the run, so that
-// the figures do not include it.
+// this memory is not measured.
 type Backend interface {
 	// Name is the heading of the backend's column in the table.
 	Name() string

@@ -48,7 +48,7 @@ func (f *flags) options() []timer.Option {
 	return opts
 }
 
-// NewCommand returns the command that runs if no subcommand is given.
+// NewCommand returns the root command, which runs the load.
 func NewCommand() *cobra.Command {
 	f := flags{config: Config{Count: 1_000_000}}
 	cmd := &cobra.Command{

@@ -50,8 +50,8 @@ func runAll(cmd *cobra.Command, f flags) error {
 	if ctx.Err() != nil {
 		return cli.ErrInterrupted
 	}
-	ours := results[0]
-	return ours.faults(ours.Lost + ours.Pending)
+	ticklessResult := results[0]
+	return ticklessResult.faults(ticklessResult.Lost + ticklessResult.Pending)
 }
 
 // announce writes to w that a run begins.

@@ -5,6 +5,6 @@
 // gets the same delays, and the same answers at the same times.
 //
 // The load generator must not distort the measurement, so it allocates nothing during a
-// run. Its CPU time is included in every backend's figures: two clock readings and a few
-// loads and stores per request.
+// run. Its CPU time is part of every backend's figures. It reads the clock twice per
+// request.
 package requests

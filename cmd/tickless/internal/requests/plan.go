@@ -13,7 +13,7 @@ import (
 	"go.uber.org/atomic"
 )
 
-// MaxCount is the largest number of requests in a plan. They need about 10 GB.
+// MaxCount is the largest number of requests in a plan. So many need about 10 GB.
 const MaxCount = 100_000_000
 
 // Config describes the load.
@@ -57,7 +57,7 @@ const (
 )
 
 // A Plan is a load that is generated in advance: the arrival, the timeout and the answer
-// of each request. It also has the records of the current run.
+// of each request. It also holds the results of the current run.
 //
 // The slices are indexed by request. With one slice of structs, workers and callbacks
 // would write to the same cache lines.
@@ -65,7 +65,7 @@ type Plan struct {
 	cfg    Config
 	delays []time.Duration
 	// answerAt is when a request is answered, relative to the start of the run. It is
-	// never if the request times out.
+	// the constant never if the request times out.
 	answerAt []time.Duration
 	workers  []worker
 
@@ -112,8 +112,8 @@ func NewPlan(c Config) (*Plan, error) {
 		p.delays[i] = c.MinDelay + time.Duration(rng.Int64N(int64(c.MaxDelay-c.MinDelay)+1))
 		p.answerAt[i] = never
 		if rng.Float64() < c.StopRatio {
-			// No answer is planned in the last tenth of the timeout, because a busy
-			// machine may delay it.
+			// Plan no answer in the last tenth of the timeout: a busy machine may send
+			// it late.
 			p.answerAt[i] = p.arrival(i) + time.Duration(float64(p.delays[i])*0.9*rng.Float64())
 		}
 		p.fire[i] = func() { p.fired(i) }
@@ -137,7 +137,7 @@ func (p *Plan) arrival(i int) time.Duration {
 	return time.Duration(float64(p.cfg.Duration) * float64(i) / float64(p.cfg.Count))
 }
 
-// reset clears the records of the last run.
+// reset clears the results of the last run.
 func (p *Plan) reset() {
 	clear(p.due)
 	clear(p.late)

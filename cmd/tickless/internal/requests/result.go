@@ -49,6 +49,6 @@ func newLateness(late []time.Duration) Lateness {
 // faults returns an error if tickless violated a guarantee. lost is the number of lost
 // timers.
 func (r Result) faults(lost int64) error {
-	return cli.Faults(cli.Fault{Name: "lost", N: lost}, cli.Fault{Name: "early", N: r.Early},
-		cli.Fault{Name: "fired twice or after Stop", N: r.Wrong})
+	return cli.Faults(cli.Fault{Name: "lost", Count: lost}, cli.Fault{Name: "early", Count: r.Early},
+		cli.Fault{Name: "fired twice or after Stop", Count: r.Wrong})
 }

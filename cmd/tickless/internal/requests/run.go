@@ -13,13 +13,13 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/measure"
 )
 
-// pace is how long a worker sleeps between two batches. In each batch it sends all
-// requests that are due.
-const pace = time.Millisecond
+// batchInterval is how long a worker sleeps between two batches. In each batch it sends
+// all requests that are due.
+const batchInterval = time.Millisecond
 
-// patience is after how many checks in a row without progress waitUntilSettled gives up.
-// A duration would be wrong if the process is suspended.
-const patience = 1000
+// waitUntilSettled gives up after maxStalledChecks in a row without progress. A duration
+// would be wrong if the process is suspended.
+const maxStalledChecks = 1000
 
 // A run is one execution of a plan by a backend.
 type run struct {
@@ -38,8 +38,8 @@ type progress struct {
 	// 32 bits are enough for MaxCount, and are always aligned on 32-bit machines.
 	started atomic.Int32
 	stopped atomic.Int32
-	behind  time.Duration // read only when the worker has ended
-	err     error         // read only when the worker has ended
+	behind  time.Duration // how late the worker was at most; read when it has ended
+	err     error         // read when the worker has ended
 	_       [64]byte
 }
 
@@ -179,7 +179,7 @@ func (r *run) work(ctx context.Context, w int) {
 		}
 		counts.started.Store(started)
 		counts.stopped.Store(stops)
-		time.Sleep(pace)
+		time.Sleep(batchInterval)
 	}
 }
 
@@ -187,20 +187,20 @@ func (r *run) work(ctx context.Context, w int) {
 // have fired. It gives up if there is no more progress.
 func (r *run) waitUntilSettled(ctx context.Context, left int64) {
 	lastSettled := int64(-1)
-	allDue := r.plan.cfg.Duration + r.plan.cfg.MaxDelay
-	for n := 0; n < patience && ctx.Err() == nil; n++ {
+	allDueAt := r.plan.cfg.Duration + r.plan.cfg.MaxDelay
+	for n := 0; n < maxStalledChecks && ctx.Err() == nil; n++ {
 		started, settled := r.settled()
 		if settled+left >= started {
 			return
 		}
-		if settled != lastSettled || left == 0 && r.now() < allDue {
+		if settled != lastSettled || left == 0 && r.now() < allDueAt {
 			lastSettled, n = settled, 0
 		}
-		time.Sleep(pace)
+		time.Sleep(batchInterval)
 	}
 }
 
-// count adds up the records of the run.
+// count adds up the results of the run.
 func (r *run) count() Result {
 	res := Result{Fired: int64(r.firings.Load()), Wrong: int64(r.wrong.Load())}
 	for w := range r.workers {

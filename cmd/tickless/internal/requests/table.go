@@ -9,8 +9,7 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
-// printTable prints the results side by side. If there are two, it adds the first divided
-// by the second.
+// printTable prints the results side by side. If there are two, it adds their ratio.
 func printTable(w io.Writer, c Config, results []Result, interrupted bool) error {
 	var names []string
 	for _, r := range results {

@@ -31,12 +31,12 @@ func watch(cmd *cobra.Command, f flags) error {
 	}
 	b.tickless.Open()
 	server := &http.Server{Handler: debug.Handler(debug.WithHosts(hosts...)), ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
+	serverEnded := make(chan error, 1)
+	go func() { serverEnded <- server.Serve(l) }()
 	defer server.Close()
 	fmt.Fprintf(stdout, "%s shows the load, which repeats until you interrupt it\n", pageURL(l.Addr()))
 
-	sum, err := repeat(ctx, stderr, plan, b, served)
+	sum, err := repeat(ctx, stderr, plan, b, serverEnded)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func watch(cmd *cobra.Command, f flags) error {
 
 // repeat runs the plan on b again and again until ctx ends, and returns the sum of the
 // results. It returns an error if the HTTP server of the page fails.
-func repeat(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, served <-chan error) (Result, error) {
+func repeat(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, serverEnded <-chan error) (Result, error) {
 	var sum Result
 	for runs := 1; ctx.Err() == nil; runs++ {
 		announce(stderr, fmt.Sprintf("load %d", runs), plan.cfg)
@@ -61,7 +61,7 @@ func repeat(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, served
 		sum.Pending, sum.Lost = sum.Pending+r.Pending, sum.Lost+r.Lost
 		sum.Early, sum.Wrong = sum.Early+r.Early, sum.Wrong+r.Wrong
 		select {
-		case err := <-served:
+		case err := <-serverEnded:
 			return sum, err
 		default:
 		}
@@ -85,7 +85,7 @@ func listen(address string) (l net.Listener, hosts []string, err error) {
 	return l, hosts, err
 }
 
-// pageURL returns the URL of the page. If the listener has all addresses of the machine,
+// pageURL returns the URL of the page. If the listener accepts all addresses of the machine,
 // the URL is that of localhost, for which the page always answers.
 func pageURL(listens net.Addr) string {
 	if a, ok := listens.(*net.TCPAddr); ok && a.IP.IsUnspecified() {

@@ -14,7 +14,7 @@ import (
 // A side is one of the compared implementations.
 type side struct {
 	name string
-	// bytesPerTimer is about the memory that a timer takes while timers are started.
+	// bytesPerTimer is about how much memory a timer takes while timers are started.
 	bytesPerTimer int64
 	open          func() timers
 }
@@ -98,7 +98,7 @@ func measureTimers(timers timers, n int) *result {
 	r.EmptyStartStop = medianOf(startStop)
 
 	kept := make([]handle, min(n, maxKept))
-	before := measure.Memory()
+	memoryBefore := measure.Memory()
 	liveBefore, _ := measure.LiveHeap()
 	begin := time.Now()
 	var wg sync.WaitGroup
@@ -122,7 +122,7 @@ func measureTimers(timers timers, n int) *result {
 	r.Insert = time.Since(begin)
 	live, _ := measure.LiveHeap()
 	r.HeapBytes = live - liveBefore
-	r.TotalBytes = measure.Memory() - before
+	r.TotalBytes = measure.Memory() - memoryBefore
 
 	r.FullGC = fullGC()
 	r.StartStop = medianOf(startStop)

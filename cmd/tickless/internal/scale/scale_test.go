@@ -152,7 +152,7 @@ func TestScale_Interrupted(t *testing.T) {
 }
 
 // If a measurement fails, for example because it needs too much memory, the report names
-// it, and contains all others.
+// it, and has the results of the others.
 func TestScale_FailureKeepsTheOthers(t *testing.T) {
 	t.Setenv(clitest.AsProgram, "1")
 	before := sides

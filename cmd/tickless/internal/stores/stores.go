@@ -13,20 +13,20 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Place says where a store is: in a file or on Redis.
-type Place struct {
+// A Location says where a store is: in a file or on Redis.
+type Location struct {
 	File    string
 	URL     string
 	Cluster bool
 	Name    string // name of the store on Redis; empty: the default
 	Shards  int    // number of shards on Redis; 0: the default
-	// ReadOnly is true if a file is to be opened for reading only.
+	// If ReadOnly is true, a file is opened for reading only.
 	ReadOnly bool
 }
 
 // Open opens the store. Errors in the background, which no call returns, are written to
 // log.
-func (p Place) Open(log io.Writer) (store.Store, func() error, error) {
+func (p Location) Open(log io.Writer) (store.Store, func() error, error) {
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))
 	if p.File != "" {
 		opts := []sqlitestore.Option{sqlitestore.WithLogger(logger)}
@@ -55,7 +55,7 @@ func (p Place) Open(log io.Writer) (store.Store, func() error, error) {
 }
 
 // Client returns a client of the Redis server.
-func (p Place) Client() (redis.UniversalClient, error) {
+func (p Location) Client() (redis.UniversalClient, error) {
 	if p.Cluster {
 		o, err := redis.ParseClusterURL(p.URL)
 		if err != nil {

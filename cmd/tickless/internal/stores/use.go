@@ -23,7 +23,7 @@ type noLog struct{}
 func (noLog) Printf(context.Context, string, ...any) {}
 
 // AddFlags adds the flags that say where the store is.
-func (p *Place) AddFlags(flags *pflag.FlagSet) {
+func (p *Location) AddFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&p.File, "file", "", "SQLite file of the store")
 	flags.StringVar(&p.URL, "redis", "", "URL of a Redis server, such as redis://localhost:6379")
@@ -34,7 +34,7 @@ func (p *Place) AddFlags(flags *pflag.FlagSet) {
 
 // Use checks the flags and opens the store. If mustExist is true, it returns an error for
 // a store that does not exist.
-func (p Place) Use(ctx context.Context, log io.Writer, mustExist bool) (store.Store, func() error, error) {
+func (p Location) Use(ctx context.Context, log io.Writer, mustExist bool) (store.Store, func() error, error) {
 	redis.SetLogger(noLog{})
 	if n := p.Shards; n < 0 || n > 1024 || n&(n-1) != 0 {
 		return nil, nil, cli.UsageError{Err: fmt.Errorf("the number of shards must be a power of two up to 1024, not %d", n)}
@@ -75,7 +75,7 @@ func checkName(name string) (err error) {
 
 // checkExists returns an error if the store does not exist. To open the store for writing
 // would create it.
-func (p Place) checkExists(ctx context.Context, log io.Writer) error {
+func (p Location) checkExists(ctx context.Context, log io.Writer) error {
 	if p.IsNew() {
 		return fmt.Errorf("no such file: %s", p.File)
 	}
@@ -94,7 +94,7 @@ func (p Place) checkExists(ctx context.Context, log io.Writer) error {
 }
 
 // IsNew reports whether p names a file that does not exist yet.
-func (p Place) IsNew() bool {
+func (p Location) IsNew() bool {
 	if p.File == "" {
 		return false
 	}

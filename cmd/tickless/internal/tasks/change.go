@@ -34,7 +34,7 @@ type result struct {
 // newChange returns a command that changes tasks. The arguments are the IDs of the tasks.
 // Without arguments, flags select tasks that are in the given state (0: any state). If
 // question is not empty, the command asks for confirmation.
-func (c *call) newChange(name, short, question string, state durable.State, do changeFunc) *cobra.Command {
+func (c *sharedFlags) newChange(name, short, question string, state durable.State, do changeFunc) *cobra.Command {
 	var s selection
 	cmd := &cobra.Command{
 		Use:   name + " [ID...]",
@@ -88,7 +88,7 @@ selects all tasks that the command applies to.`,
 
 // printResults prints what happened to each task. If the tasks were given by ID, it
 // returns an error if one does not exist.
-func (c *call) printResults(cmd *cobra.Command, ids []string, outcomes []durable.Outcome, byID bool) error {
+func (c *sharedFlags) printResults(cmd *cobra.Command, ids []string, outcomes []durable.Outcome, byID bool) error {
 	missing := 0
 	results := make([]result, len(outcomes))
 	for i, o := range outcomes {

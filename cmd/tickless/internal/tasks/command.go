@@ -1,4 +1,4 @@
-// Package tasks is the commands that show and change the tasks of a store. Workers may
+// Package tasks contains the commands that show and change the tasks of a store. Workers may
 // use the store at the same time.
 package tasks
 
@@ -16,16 +16,16 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A call contains the values of the flags that all these commands share.
-type call struct {
-	place stores.Place
-	json  bool
-	yes   bool // do not ask for confirmation
+// sharedFlags are the flags that all these commands share.
+type sharedFlags struct {
+	location stores.Location
+	json     bool
+	yes      bool // do not ask for confirmation
 }
 
 // NewCommand returns the command tasks with its subcommands.
 func NewCommand() *cobra.Command {
-	var c call
+	var c sharedFlags
 	cmd := &cobra.Command{
 		Use:   "tasks",
 		Short: "Shows and changes the tasks of a store",
@@ -47,21 +47,21 @@ backslash: the dead letter of a repeating task has the ID KEY\x00. A time is wri
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	flags := cmd.PersistentFlags()
-	c.place.AddFlags(flags)
+	c.location.AddFlags(flags)
 	flags.BoolVar(&c.json, "json", false, "print JSON")
 	cmd.AddCommand(c.newList(), c.newGet(), c.newStats(),
 		c.newChange("run", "Runs pending tasks now", "", durable.Pending, runNow((*durable.Client).RescheduleBatch)),
 		c.newChange("cancel", "Cancels pending tasks, and asks running tasks to stop", "cancel", 0, (*durable.Client).CancelBatch),
 		c.newChange("requeue", "Runs dead letters again, now", "", durable.Dead, runNow((*durable.Client).RequeueBatch)),
 		c.newChange("purge", "Deletes dead letters", "purge", durable.Dead, (*durable.Client).PurgeBatch),
-		c.newSwitch("pause", "Stops workers from taking tasks", (*durable.Client).Pause),
-		c.newSwitch("resume", "Ends a pause", (*durable.Client).Resume))
+		c.newPauseOrResume("pause", "Stops workers from taking tasks", (*durable.Client).Pause),
+		c.newPauseOrResume("resume", "Ends a pause", (*durable.Client).Resume))
 	return cmd
 }
 
 // withClient opens the store and calls f with a client of the store.
-func (c *call) withClient(cmd *cobra.Command, f func(ctx context.Context, client *durable.Client) error) error {
-	st, closeStore, err := c.place.Use(cmd.Context(), cmd.ErrOrStderr(), true)
+func (c *sharedFlags) withClient(cmd *cobra.Command, f func(ctx context.Context, client *durable.Client) error) error {
+	st, closeStore, err := c.location.Use(cmd.Context(), cmd.ErrOrStderr(), true)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (c *call) withClient(cmd *cobra.Command, f func(ctx context.Context, client
 
 // confirm asks whether to continue, unless --yes is set or verb is empty. It returns an
 // error if the answer is not yes.
-func (c *call) confirm(cmd *cobra.Command, verb string, n int) error {
+func (c *sharedFlags) confirm(cmd *cobra.Command, verb string, n int) error {
 	if c.yes || verb == "" || n == 0 {
 		return nil
 	}
@@ -89,8 +89,8 @@ func taskCount(n int) string {
 	return cli.Thousands(int64(n)) + " tasks"
 }
 
-// newSwitch returns the command pause or resume.
-func (c *call) newSwitch(name, short string, do func(*durable.Client, context.Context) error) *cobra.Command {
+// newPauseOrResume returns the command pause or resume.
+func (c *sharedFlags) newPauseOrResume(name, short string, do func(*durable.Client, context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   name,
 		Short: short,

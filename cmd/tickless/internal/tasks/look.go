@@ -43,14 +43,14 @@ func (s *selection) filter() (f durable.Filter, err error) {
 	return f, errors.Join(errs[:]...)
 }
 
-// taskJSON is the JSON form of a task. Its ID is escaped, as the commands take it in their
-// arguments.
+// taskJSON is the JSON form of a task. ID is escaped, so that the commands accept it as an
+// argument.
 type taskJSON struct {
 	ID string `json:"id"`
 	durable.Info
 }
 
-func (c *call) newList() *cobra.Command {
+func (c *sharedFlags) newList() *cobra.Command {
 	var s selection
 	var after string
 	limit := 100
@@ -68,7 +68,7 @@ func (c *call) newList() *cobra.Command {
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
-			c.place.ReadOnly = true
+			c.location.ReadOnly = true
 			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
 				page, err := client.Page(ctx, f, durable.Cursor(after), limit)
 				if err != nil {
@@ -85,7 +85,7 @@ func (c *call) newList() *cobra.Command {
 	return cmd
 }
 
-func (c *call) printPage(cmd *cobra.Command, p *durable.Page) error {
+func (c *sharedFlags) printPage(cmd *cobra.Command, p *durable.Page) error {
 	if c.json {
 		list := make([]taskJSON, len(p.Tasks))
 		for i, info := range p.Tasks {
@@ -111,7 +111,7 @@ func (c *call) printPage(cmd *cobra.Command, p *durable.Page) error {
 	return t.flush()
 }
 
-func (c *call) newGet() *cobra.Command {
+func (c *sharedFlags) newGet() *cobra.Command {
 	return &cobra.Command{
 		Use:     "get ID",
 		Short:   "Shows one task with all its details",
@@ -124,7 +124,7 @@ func (c *call) newGet() *cobra.Command {
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
-			c.place.ReadOnly = true
+			c.location.ReadOnly = true
 			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
 				info, err := client.Get(ctx, id)
 				switch {
@@ -180,14 +180,14 @@ func printInfo(cmd *cobra.Command, info *durable.Info) error {
 	return t.flush()
 }
 
-func (c *call) newStats() *cobra.Command {
+func (c *sharedFlags) newStats() *cobra.Command {
 	return &cobra.Command{
 		Use:     "stats",
 		Short:   "Shows how many tasks there are, by state and outcome",
 		Example: "  tickless tasks stats --file tasks.db",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.place.ReadOnly = true
+			c.location.ReadOnly = true
 			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
 				health, err := client.Check(ctx)
 				if err != nil && !errors.Is(err, durable.ErrUnsafe) {

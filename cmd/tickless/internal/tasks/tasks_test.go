@@ -105,9 +105,9 @@ func (s *subject) schedule(t durable.Task, w durable.When) {
 	}
 }
 
-// on runs f with a store in a file and one on Redis. During f a worker uses the store.
+// on runs f with a store in a file and a store on Redis. During f a worker uses the store.
 func on(t *testing.T, f func(s *subject)) {
-	test := func(p stores.Place, flags ...string) func(t *testing.T) {
+	test := func(p stores.Location, flags ...string) func(t *testing.T) {
 		return func(t *testing.T) {
 			st, closeStore, err := p.Open(io.Discard)
 			if err != nil {
@@ -129,10 +129,10 @@ func on(t *testing.T, f func(s *subject)) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "tasks.db")
-	t.Run("file", test(stores.Place{File: file}, "--file", file))
+	t.Run("file", test(stores.Location{File: file}, "--file", file))
 	t.Run("redis", func(t *testing.T) {
 		url := redisServer(t)
-		test(stores.Place{URL: url, Shards: 4}, "--redis", url, "--shards", "4")(t)
+		test(stores.Location{URL: url, Shards: 4}, "--redis", url, "--shards", "4")(t)
 	})
 }
 

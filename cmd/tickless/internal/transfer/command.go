@@ -1,4 +1,4 @@
-// Package transfer is the commands export and import.
+// Package transfer contains the commands export and import.
 package transfer
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // NewExport returns the command that writes the tasks of a store to a file.
 func NewExport() *cobra.Command {
-	var p stores.Place
+	var p stores.Location
 	cmd := &cobra.Command{
 		Use:   "export FILE",
 		Short: "Writes all tasks of a store to a file",
@@ -38,7 +38,7 @@ the file format.`,
 
 // NewImport returns the command that reads tasks from a file into a store.
 func NewImport() *cobra.Command {
-	var p stores.Place
+	var p stores.Location
 	var resume bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
@@ -67,7 +67,7 @@ func oneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func export(cmd *cobra.Command, p stores.Place, name string) (err error) {
+func export(cmd *cobra.Command, p stores.Location, name string) (err error) {
 	st, closeStore, err := p.Use(cmd.Context(), cmd.ErrOrStderr(), true)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func exportTo(ctx context.Context, name string, st store.Store) (int, error) {
 	return n, errors.Join(os.Rename(f.Name(), name), err)
 }
 
-func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (err error) {
+func importFile(cmd *cobra.Command, p stores.Location, name string, resume bool) (err error) {
 	var in io.Reader = cmd.InOrStdin()
 	if name != "-" {
 		f, err := os.Open(name)

@@ -42,7 +42,7 @@ func TestTransfer_CalledWrongly(t *testing.T) {
 }
 
 // with opens the store and calls f with a client.
-func with(t *testing.T, p stores.Place, f func(c *durable.Client)) {
+func with(t *testing.T, p stores.Location, f func(c *durable.Client)) {
 	t.Helper()
 	st, closeStore, err := p.Open(io.Discard)
 	if err != nil {
@@ -69,7 +69,7 @@ func TestTransfer(t *testing.T) {
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
 	ctx := context.Background()
-	with(t, stores.Place{File: first}, func(c *durable.Client) {
+	with(t, stores.Location{File: first}, func(c *durable.Client) {
 		for i := range 1000 {
 			task := durable.Task{Key: fmt.Sprint(i), Handler: "h", Body: []byte("body")}
 			if _, err := c.Schedule(ctx, task, durable.After(time.Hour)); err != nil {
@@ -81,14 +81,14 @@ func TestTransfer(t *testing.T) {
 	must(t, "imported 1,000 tasks, kept 0", "import", "--redis", url, "--name", "queue", one)
 	must(t, "exported 1,000 tasks", "export", "--redis", url, "--name", "queue", two)
 	must(t, "The store is paused", "import", "--file", second, two)
-	with(t, stores.Place{File: second}, func(c *durable.Client) {
+	with(t, stores.Location{File: second}, func(c *durable.Client) {
 		st, err := c.Stats(ctx)
 		if err != nil || st.Pending != 1000 || st.Paused != 1 {
 			t.Errorf("%+v, %v", st, err)
 		}
 	})
 	must(t, "imported 0 tasks, kept 1,000", "import", "--file", second, "--resume", one)
-	with(t, stores.Place{File: second}, func(c *durable.Client) {
+	with(t, stores.Location{File: second}, func(c *durable.Client) {
 		if st, err := c.Stats(ctx); err != nil || st.Paused != 0 {
 			t.Errorf("%+v, %v", st, err)
 		}
@@ -98,7 +98,7 @@ func TestTransfer(t *testing.T) {
 func TestTransfer_Failures(t *testing.T) {
 	dir := t.TempDir()
 	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "file")
-	with(t, stores.Place{File: data}, func(*durable.Client) {})
+	with(t, stores.Location{File: data}, func(*durable.Client) {})
 	if err := os.WriteFile(file, []byte("hello\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
