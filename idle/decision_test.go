@@ -130,7 +130,7 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 	}
 	m.Close()
 	for range m.TakeLeftover() {
-		t.Error("all were evicted or stopped")
+		t.Error("an entry is left over, although all were evicted or stopped")
 	}
 	return st
 }
@@ -175,7 +175,7 @@ func TestMonitorShutdown_WhileAnotherCloses(t *testing.T) {
 	}()
 	select {
 	case early := <-left:
-		t.Errorf("Shutdown returned, and left over are %v", early)
+		t.Errorf("Shutdown returned before TakeLeftover had all entries: %v", early)
 		st.mu.Unlock()
 	case <-time.After(50 * time.Millisecond):
 		st.mu.Unlock()

@@ -19,7 +19,7 @@ type Listener struct {
 // can shut down gracefully.
 func NewListener(l net.Listener, timeout time.Duration, opts ...ConnsOption) *Listener {
 	if l == nil {
-		panic("idle: NewListener with a nil listener")
+		panic("idle: NewListener: the listener must not be nil")
 	}
 	for i, o := range opts {
 		notNil("NewListener", i, o)

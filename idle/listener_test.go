@@ -92,7 +92,7 @@ func TestListenerAccept_ConnsClosedMeanwhile(t *testing.T) {
 	_, err := l.Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
 	_, err = far.Read(make([]byte, 1))
-	require.Equal(t, io.EOF, err, "nobody is left with the connection")
+	require.Equal(t, io.EOF, err, "the connection must be closed")
 }
 
 type scripted struct {
@@ -115,7 +115,7 @@ func TestListenerAccept_ErrorsPass(t *testing.T) {
 	inner.accept = func() (net.Conn, error) { return nil, want }
 	for range 3 {
 		_, err := l.Accept()
-		require.Equal(t, want, err, "as it is: servers look at its methods")
+		require.Equal(t, want, err, "the error must be unchanged, because servers call its methods")
 	}
 	inner.accept = inner.Listener.Accept
 	c, _ := accept(t, l)
@@ -343,5 +343,5 @@ func TestListener_HTTPSendfile(t *testing.T) {
 	for _, p := range pieces {
 		sum += p
 	}
-	require.LessOrEqual(t, int64(len(data)-512), sum, "all but what was sniffed")
+	require.LessOrEqual(t, int64(len(data)-512), sum, "all bytes except those that were read to detect the content type")
 }

@@ -72,7 +72,7 @@ type pool interface {
 // method, for example Watch with the same thing. New panics if evict is nil.
 func New[T any](evict func(v T, since time.Time), opts ...Option) *Monitor[T] {
 	if evict == nil {
-		panic("idle: New with a nil func")
+		panic("idle: New: the func must not be nil")
 	}
 	c := config{tick: DefaultTick, slack: DefaultSlack, onPanic: printPanic}
 	for i, o := range opts {

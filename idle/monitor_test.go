@@ -153,7 +153,7 @@ func TestEntryTouch_FalseOnceTheEvictionIsDecided(t *testing.T) {
 	require.Equal(t, idle.Moment(time.Second-1), e.Last(), "touches after the eviction change nothing")
 	require.Equal(t, "x", e.Value())
 	w.clk.Advance(time.Hour)
-	require.Empty(t, w.evicted, "once only")
+	require.Empty(t, w.evicted, "evicted twice")
 }
 
 func TestEntryTouchAt_NeverGoesBackwards(t *testing.T) {
@@ -179,7 +179,7 @@ func TestEntryTouchAt_AMomentAhead(t *testing.T) {
 	w := virtual(t)
 	e := w.watch(t, "x", 10*time.Second)
 	require.True(t, e.TouchAt(idle.Moment(time.Hour)))
-	require.True(t, e.Touch(), "older, and so without effect")
+	require.True(t, e.Touch(), "an older touch has no effect")
 	w.clk.Advance(time.Hour + 10*time.Second - 1)
 	require.Empty(t, w.evicted)
 	w.clk.Advance(1)
@@ -188,7 +188,7 @@ func TestEntryTouchAt_AMomentAhead(t *testing.T) {
 	for _, at := range []idle.Moment{math.MaxInt64, 1 << 62} {
 		never := w.watch(t, "never", time.Second)
 		require.True(t, never.TouchAt(at))
-		require.Greater(t, never.Last(), idle.Moment(100*365*24*time.Hour), "as far as a word reaches")
+		require.Greater(t, never.Last(), idle.Moment(100*365*24*time.Hour), "the largest time that fits into a word")
 		require.True(t, never.SetTimeout(math.MaxInt64)) // the deadline overflows
 		w.clk.Advance(50 * 365 * 24 * time.Hour)
 		require.Empty(t, w.evicted)
@@ -206,7 +206,7 @@ func TestMonitor_BeyondTheEndOfItsTime(t *testing.T) {
 	e := w.watch(t, "late", 365*24*time.Hour)
 	require.True(t, e.Touch())
 	w.clk.Advance(50 * 365 * 24 * time.Hour)
-	require.Empty(t, w.evicted, "rather than early")
+	require.Empty(t, w.evicted, "after 146 years nothing is evicted")
 }
 
 func TestEntryStop_TheCallbackNeverRuns(t *testing.T) {
@@ -280,10 +280,10 @@ func TestMonitor_RefusesBadArguments(t *testing.T) {
 		"idle: Watch: the timeout must be positive, got 0s":      func() { w.Watch("x", 0) },
 		"idle: Watch: the timeout must be positive, got -1ns":    func() { w.Watch("x", -1) },
 		"idle: SetTimeout: the timeout must be positive, got 0s": func() { e.SetTimeout(0) },
-		"idle: New with a nil func":                              func() { idle.New[int](nil) },
+		"idle: New: the func must not be nil":                    func() { idle.New[int](nil) },
 		"idle: WithTick: the tick must be positive, got 0s":      func() { idle.WithTick(0) },
 		"idle: NewConns: the timeout must be positive, got -1s":  func() { idle.NewConns(-time.Second) },
-		"idle: NewListener with a nil listener":                  func() { idle.NewListener(nil, time.Second) },
+		"idle: NewListener: the listener must not be nil":        func() { idle.NewListener(nil, time.Second) },
 		"idle: WithOnIdle: the func must not be nil":             func() { idle.WithOnIdle(nil) },
 		"idle: WithPanicHandler: the func must not be nil":       func() { idle.WithPanicHandler(nil) },
 	} {
@@ -338,7 +338,7 @@ func TestMonitorClose_HandsBack(t *testing.T) {
 	es[1].Stop()
 	w.clk.Advance(time.Second / 2)
 	es[2].Touch()
-	require.Empty(t, slices.Collect(w.TakeLeftover()), "it is not closed")
+	require.Empty(t, slices.Collect(w.TakeLeftover()), "the Monitor is not closed")
 	require.NoError(t, w.Close())
 	left := slices.Collect(w.TakeLeftover())
 	require.ElementsMatch(t, []*idle.Entry[string]{es[0], es[2], es[3]}, left)
@@ -553,7 +553,7 @@ func TestMonitor_AThingWatchedTwice(t *testing.T) {
 	clk.Advance(500 * time.Millisecond)
 	require.True(t, first.Touch())
 	clk.Advance(time.Second)
-	require.Equal(t, []time.Duration{1500 * time.Millisecond}, evicted, "the touch was of the first alone")
+	require.Equal(t, []time.Duration{1500 * time.Millisecond}, evicted, "only the first entry was touched")
 	require.False(t, first.Stop())
 	clk.Advance(time.Second)
 	require.Equal(t, []time.Duration{1500 * time.Millisecond, 2 * time.Second}, evicted)

@@ -108,7 +108,7 @@ func TestConn_HalfClosed(t *testing.T) {
 
 	require.NoError(t, client.CloseWrite())
 	_, err := c.Read(make([]byte, 1))
-	require.Equal(t, io.EOF, err, "the peer's end of file is not ours")
+	require.Equal(t, io.EOF, err, "only the peer has closed its side")
 	for range 5 { // the other direction continues
 		clk.Advance(20 * time.Second)
 		_, err := c.Write([]byte("x"))
@@ -232,7 +232,7 @@ func TestConnReadFrom_InPieces(t *testing.T) {
 
 func TestConnCopy_BetweenSocketsGoesTheFastWay(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("package net has no fast way between sockets here")
+		t.Skip("package net has no splice here")
 	}
 	// The test writes to in and reads from out: in -> a -> copy -> b -> out.
 	for name, copy := range map[string]func(cs *idle.Conns, a, b *net.TCPConn, s *spy) (from, to *idle.Conn, copy func() (int64, error)){
@@ -467,7 +467,7 @@ func TestConnSyscallConn_ReadsAndWritesAreActivity(t *testing.T) {
 	require.NoError(t, c.SetDeadline(time.Unix(1, 0)))
 	require.ErrorIs(t, rc.Read(func(fd uintptr) bool { return false }), os.ErrDeadlineExceeded)
 	require.ErrorIs(t, rc.Write(func(fd uintptr) bool { return false }), os.ErrDeadlineExceeded)
-	require.Equal(t, at, c.Since(), "neither was carried out")
+	require.Equal(t, at, c.Since(), "neither the Read nor the Write succeeded")
 	clk.Advance(time.Hour)
 	idleError(t, "raw-read", rc.Read(func(fd uintptr) bool { return true }))
 	idleError(t, "raw-write", rc.Write(func(fd uintptr) bool { return true }))

@@ -66,7 +66,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		" connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		header.Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
+		http.Error(w, "only GET and HEAD are allowed", http.StatusMethodNotAllowed)
 		return
 	}
 	if !h.allows(r.Host) {
@@ -78,7 +78,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if name := query.Get("asset"); name != "" {
 		asset, ok := assets[name]
 		if !ok {
-			http.Error(w, "no such asset", http.StatusNotFound)
+			http.Error(w, "no asset is named "+strconv.Quote(name), http.StatusNotFound)
 			return
 		}
 		h.writeResponse(w, http.StatusOK, asset.contentType, asset.body)

@@ -223,7 +223,7 @@ func TestHandler_NamedSchedulers(t *testing.T) {
 	wellFormed(t, body)
 	require.Contains(t, body, "twin#2")
 	require.Contains(t, body, "?scheduler=a%2Fb%3Fc%3Dd%26e")
-	require.NotContains(t, body, "Falling due", "none was chosen")
+	require.NotContains(t, body, "Falling due", "no Scheduler is selected")
 	_, body = get(t, h, "http://localhost/?scheduler=twin%232")
 	wellFormed(t, body)
 	require.Contains(t, body, "Falling due")
@@ -273,7 +273,7 @@ func TestHandler_AnyBytes(t *testing.T) {
 	var all struct{ Schedulers []struct{ Name string } }
 	require.NoError(t, json.Unmarshal([]byte(body), &all))
 	resp, _ = get(t, h, "http://localhost/?scheduler="+url.QueryEscape(all.Schedulers[0].Name))
-	require.Equal(t, http.StatusOK, resp.StatusCode, "by the name that the JSON has")
+	require.Equal(t, http.StatusOK, resp.StatusCode, "the name in the JSON selects the Scheduler")
 	resp, body = get(t, h, "http://localhost/?scheduler=%fe%01")
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 	check(body)

@@ -61,7 +61,7 @@ func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Regis
 	case e == nil || e.set == nil:
 		return nil, errZero
 	case provider == nil:
-		return nil, errors.New("otel: Register: nil MeterProvider")
+		return nil, errors.New("otel: Register: the MeterProvider must not be nil")
 	}
 	meter := provider.Meter(scopeName)
 	instruments := make(map[*metric.Metric]otelmetric.Float64Observable)

@@ -181,7 +181,7 @@ func TestExporter_ThroughPrometheusIsPackageProm(t *testing.T) {
 			}
 		}
 		if len(want) < 40 {
-			t.Errorf("there are but %d series", len(want))
+			t.Errorf("there are only %d series", len(want))
 		}
 		provider.Shutdown(context.Background())
 	}
@@ -359,7 +359,7 @@ func TestExporter_RefusesNil(t *testing.T) {
 			t.Errorf("Produce returned %v", err)
 		}
 	}
-	if _, err := otel.New().Register(nil); err == nil || err.Error() != "otel: Register: nil MeterProvider" {
+	if _, err := otel.New().Register(nil); err == nil || err.Error() != "otel: Register: the MeterProvider must not be nil" {
 		t.Errorf("Register returned %v", err)
 	}
 }

@@ -150,7 +150,7 @@ func TestCollector_HistogramIsNativeAndClassic(t *testing.T) {
 		t.Error("there is no classic histogram")
 	}
 	if h.CreatedTimestamp != nil {
-		t.Errorf("it began at %v, which nobody knows", h.CreatedTimestamp)
+		t.Errorf("the created timestamp is %v, want none", h.CreatedTimestamp)
 	}
 	spans, deltas := h.GetPositiveSpan(), h.GetPositiveDelta()
 	if len(spans) != 1 || spans[0].GetLength() != 1 || !slices.Equal(deltas, []int64{3}) || h.GetSchema() != 3 {
@@ -191,7 +191,7 @@ func TestCollector_ServedFormatsParse(t *testing.T) {
 			}
 			n++
 			if !model.LegacyValidation.IsValidMetricName(f.GetName()) {
-				t.Errorf("%s is no name of a metric", f.GetName())
+				t.Errorf("%s is not a valid name of a metric", f.GetName())
 			}
 			for _, m := range f.GetMetric() {
 				native = native || m.GetHistogram().GetPositiveSpan() != nil
@@ -262,12 +262,12 @@ func TestCollector_TheZeroOne(t *testing.T) {
 			t.Errorf("Register returned %v", err)
 		}
 		if _, err := testutil.CollectAndLint(c); err == nil {
-			t.Error("it was collected")
+			t.Error("the zero Collector could be collected")
 		}
 		out := make(chan prometheus.Metric, 1)
 		c.Collect(out)
 		if err := (<-out).Write(new(dto.Metric)); err == nil {
-			t.Error("it has a metric")
+			t.Error("the zero Collector has a metric")
 		}
 	}
 }
@@ -290,14 +290,14 @@ func TestCollector_TwoOfAKind(t *testing.T) {
 		t.Errorf("Register returned %v", err)
 	}
 	if err := registry.Register(prom.New(sessions)); err != nil {
-		t.Errorf("of another kind: %v", err)
+		t.Errorf("Register of another type of source returned %v", err)
 	}
 	registry = prometheus.NewPedanticRegistry()
 	for part, s := range map[string]*timer.Scheduler{"a": s, "b": other} {
 		prometheus.WrapRegistererWith(prometheus.Labels{"part": part}, registry).MustRegister(prom.New(observe.Scheduler("jobs", s)))
 	}
 	if n, err := testutil.GatherAndCount(registry, "tickless_scheduler_timer_pending"); n != 2 || err != nil {
-		t.Errorf("%d Schedulers with labels of their own, %v", n, err)
+		t.Errorf("got %d Schedulers with different labels, want 2: %v", n, err)
 	}
 }
 
@@ -311,6 +311,6 @@ func TestCollector_TheSameThingTwice(t *testing.T) {
 		names = append(names, m.GetLabel()[0].GetValue())
 	}
 	if !slices.Equal(names, []string{"first"}) {
-		t.Errorf("it is exported as %v", names)
+		t.Errorf("the Scheduler is exported as %v", names)
 	}
 }

@@ -141,7 +141,7 @@ func TestDashboard_AnyProcessCanBeChosen(t *testing.T) {
 	selector := instances(t)
 	m := regexp.MustCompile(`^\{__name__=~"(.+)"\}$`).FindStringSubmatch(selector)
 	if m == nil {
-		t.Fatalf("instances are those of %s alone", selector)
+		t.Fatalf("the list of instances is only that of %s", selector)
 	}
 	names, chosen := regexp.MustCompile("^(?:"+m[1]+")$"), make(map[string]bool)
 	for _, r := range observetest.Documented(t, "../..") {

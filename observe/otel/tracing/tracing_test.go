@@ -113,7 +113,7 @@ func TestSpans_LinkAttemptsToSchedule(t *testing.T) {
 		}
 		send, first, second := spans[0], spans[3], spans[5]
 		if send.SpanKind != trace.SpanKindProducer || send.Parent.SpanID() != request.SpanContext().SpanID() {
-			t.Errorf("the span of Schedule is %v, below %v", send.SpanKind, send.Parent.SpanID())
+			t.Errorf("the span of Schedule has the kind %v and the parent %v", send.SpanKind, send.Parent.SpanID())
 		}
 		same(t, attributes(send), map[string]string{
 			"messaging.system": "tickless", "messaging.operation.name": "send", "messaging.operation.type": "send",
@@ -122,7 +122,7 @@ func TestSpans_LinkAttemptsToSchedule(t *testing.T) {
 		})
 		for i, s := range []tracetest.SpanStub{first, second} {
 			if s.SpanKind != trace.SpanKindConsumer || s.Parent.IsValid() {
-				t.Errorf("attempt %d is of kind %v, below %v", i+1, s.SpanKind, s.Parent.SpanID())
+				t.Errorf("attempt %d has the kind %v and the parent %v", i+1, s.SpanKind, s.Parent.SpanID())
 			}
 			if s.SpanContext.TraceID() == send.SpanContext.TraceID() {
 				t.Errorf("attempt %d is in the trace of Schedule", i+1)
@@ -131,7 +131,7 @@ func TestSpans_LinkAttemptsToSchedule(t *testing.T) {
 				t.Errorf("attempt %d has the links %v", i+1, s.Links)
 			}
 			if inner := spans[2+2*i]; inner.Parent.SpanID() != s.SpanContext.SpanID() {
-				t.Errorf("what attempt %d has done is not below it", i+1)
+				t.Errorf("the handler's span is not a child of attempt %d", i+1)
 			}
 		}
 		common := map[string]string{
@@ -170,7 +170,7 @@ func TestWithParent(t *testing.T) {
 		b.schedule(t, t.Context(), durable.Task{Key: "a", Handler: "h"}, durable.After(0))
 		spans := b.run(t, context.Background(), time.Minute)
 		if len(spans) != 2 || spans[1].Parent.SpanID() != spans[0].SpanContext.SpanID() || len(spans[1].Links) != 1 {
-			t.Errorf("the attempt is not below Schedule: %v", spans)
+			t.Errorf("the attempt is not a child of the send span: %v", spans)
 		}
 	})
 }
@@ -286,7 +286,7 @@ func TestSpans_PanicAfterShutdown(t *testing.T) {
 					b.worker.Handle("h", func(ctx context.Context, _ durable.Delivery) error {
 						<-ctx.Done()
 						if cause := context.Cause(ctx); !errors.Is(cause, durable.ErrClosed) {
-							t.Errorf("the context ended by %v", cause)
+							t.Errorf("the cause of the context's end is %v", cause)
 						}
 						leave()
 						return nil
@@ -325,7 +325,7 @@ func TestSpans_Batches(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := b.client.Schedule(t.Context(), durable.Task{Key: "bad", Handler: "h"}, durable.After(-1)); err == nil {
-			t.Fatal("it was scheduled")
+			t.Fatal("Schedule accepted a negative duration")
 		}
 		spans := b.spans.GetSpans()
 		if len(spans) != 3 {
@@ -347,7 +347,7 @@ func TestSpans_Batches(t *testing.T) {
 			}
 			from := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier(info.Task.Headers))
 			if got := trace.SpanContextFromContext(from).SpanID(); got != spans[span].SpanContext.SpanID() {
-				t.Errorf("%s was scheduled by %v", key, got)
+				t.Errorf("%s has the headers of the span %v", key, got)
 			}
 		}
 	})

@@ -41,7 +41,7 @@ func TestCount_Decimals(t *testing.T) {
 	}
 	for _, in := range []string{"1.0005k", "0.1", "k", "M", "1kk", "", "3G", "3000M", "Infk"} {
 		if err := new(Count).Set(in); err == nil {
-			t.Errorf("%q was taken", in)
+			t.Errorf("%q was accepted", in)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (e UsageError) Unwrap() error { return e.Err }
 // flags.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return UsageError{fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0])}
+		return UsageError{fmt.Errorf("%s takes no arguments, got %q", cmd.Name(), args[0])}
 	}
 	return nil
 }
@@ -58,5 +58,5 @@ func Faults(faults ...Fault) error {
 	if broken == nil {
 		return nil
 	}
-	return errors.New("FAILED: timers of tickless " + strings.Join(broken, "; "))
+	return errors.New("FAILED: faults of tickless: " + strings.Join(broken, "; "))
 }

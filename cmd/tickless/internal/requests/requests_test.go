@@ -152,7 +152,7 @@ func TestRequests_BrokenPromisesFail(t *testing.T) {
 	cmd.SetErr(io.Discard)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err := cmd.ExecuteContext(t.Context())
-	if err == nil || err.Error() != "FAILED: timers of tickless fired twice or after Stop: 1" {
+	if err == nil || err.Error() != "FAILED: faults of tickless: fired twice or after Stop: 1" {
 		t.Errorf("the error is %v", err)
 	}
 	if r := parseReport(t, stdout.String()); len(r.Runs) != 2 || r.Runs[0].Wrong != 1 {

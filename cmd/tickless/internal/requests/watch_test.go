@@ -56,7 +56,7 @@ func TestWatch(t *testing.T) {
 	cancel()
 	sum, err := io.ReadAll(lines)
 	if err != nil || !strings.Contains(string(sum), " requests: ") || !strings.Contains(string(sum), " 0 lost") {
-		t.Errorf("it ended with %q, %v", sum, err)
+		t.Errorf("the command ended with %q, %v", sum, err)
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -104,7 +104,7 @@ func TestRepeat_BrokenPromises(t *testing.T) {
 	if !errors.Is(err, over) {
 		t.Fatal(err)
 	}
-	if err := sum.faults(sum.Lost); err == nil || err.Error() != "FAILED: timers of tickless early: 10; fired twice or after Stop: 1" {
+	if err := sum.faults(sum.Lost); err == nil || err.Error() != "FAILED: faults of tickless: early: 10; fired twice or after Stop: 1" {
 		t.Errorf("the error is %v, of %+v", err, sum)
 	}
 }

@@ -37,7 +37,7 @@ func TestLocationClient_ErrorsHaveNoPassword(t *testing.T) {
 			if err == nil {
 				_ = client.Close()
 				if !cluster { // a cluster has no databases
-					t.Errorf("%s was read", raw)
+					t.Errorf("%s was accepted", raw)
 				}
 				continue
 			}

@@ -94,7 +94,7 @@ func (c *sharedFlags) printPage(cmd *cobra.Command, p *durable.Page) error {
 		return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"tasks": list, "next": p.Next})
 	}
 	if p.Next != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "There are more: --after %s\n", p.Next)
+		fmt.Fprintf(cmd.ErrOrStderr(), "There are more tasks: continue with --after %s\n", p.Next)
 	}
 	t := newTable(cmd, "ID", "STATE", "AT", "HANDLER", "ATTEMPTS", "LAST ERROR")
 	for _, info := range p.Tasks {

@@ -120,7 +120,7 @@ func TestTransfer_Failures(t *testing.T) {
 		}
 	}
 	if keys := m.Keys(); len(keys) != 0 {
-		t.Errorf("made on the server: %q", keys)
+		t.Errorf("keys on the server: %q", keys)
 	}
 	if list, _ := filepath.Glob(filepath.Join(dir, "*")); len(list) != 2 {
 		t.Errorf("left behind: %q", list)
