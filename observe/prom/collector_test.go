@@ -103,7 +103,7 @@ func TestCollector_Values(t *testing.T) {
 		# HELP tickless_keyed_pending Keys that are pending
 		# TYPE tickless_keyed_pending gauge
 		tickless_keyed_pending{keyed="sessions"} 1
-		# HELP tickless_purgatory_watches The sum of the lengths of all keys' lists: an operation counts once for each of its keys
+		# HELP tickless_purgatory_watches Operations in the lists of all keys; an operation counts once for each of its keys
 		# TYPE tickless_purgatory_watches gauge
 		tickless_purgatory_watches{purgatory="produce"} 2
 		# HELP tickless_idle_entry_watched_total Entries that Watch made

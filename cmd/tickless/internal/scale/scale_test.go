@@ -28,7 +28,7 @@ func TestScale_CalledWrongly(t *testing.T) {
 		{Args: []string{"--counts", "1001M"}, Want: "1000000000"},
 		{Args: []string{"--counts", "1k,,2k"}, Want: "whole number"},
 		{Args: []string{"--counts", "many"}, Want: "whole number"},
-		{Args: []string{"--counts", "2k,1k"}, Want: "go up"},
+		{Args: []string{"--counts", "2k,1k"}, Want: "ascending order"},
 		{Args: []string{"--time=maybe"}, Want: "maybe"},
 	})
 }
@@ -91,7 +91,7 @@ func TestScale_TooLittleMemory(t *testing.T) {
 		t.Skip("the system does not tell how much memory there is")
 	}
 	var stderr bytes.Buffer
-	greedy := side{name: "greedy", bytes: 1 << 50}
+	greedy := side{name: "greedy", bytesPerTimer: 1 << 50}
 	r, err := runOne(context.Background(), &stderr, greedy, 1000)
 	if err != nil || r.Skipped == "" || r.Count != 1000 {
 		t.Fatalf("got %+v, %v", r, err)
