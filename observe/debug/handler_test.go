@@ -243,7 +243,7 @@ func TestHandler_NamedSchedulers(t *testing.T) {
 	}
 	w, body := get(t, h, "http://localhost/?format=json&scheduler=nope")
 	require.Equal(t, http.StatusNotFound, w.StatusCode)
-	require.Contains(t, body, `no Scheduler named "nope"`)
+	require.Contains(t, body, `no Scheduler is named "nope"`)
 }
 
 // Names may contain any bytes. But the page is UTF-8 without control characters, and has
