@@ -24,8 +24,8 @@ import (
 // after its first use.
 //
 // Set allocates nothing and starts no timer before the first call of Done. Timers run
-// on the default Scheduler. A Deadline with a pending timer is garbage only after the
-// timer has fired. Set never stops a timer.
+// on the default Scheduler. A pending timer keeps its Deadline in memory until
+// it fires: Set does not stop it.
 type Deadline struct {
 	mu sync.Mutex
 	// mu guards the fields below.

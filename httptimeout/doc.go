@@ -8,8 +8,8 @@
 //
 // # Guarantees
 //
-//   - A request's context is done when the timeout has passed, and never earlier
-//     because of it. The context also ends with the request's original context.
+//   - A request's context is done when the timeout has passed, or when the request's
+//     original context is done. It never times out early.
 //   - On a server, a request starts no timer until its context is waited for: see
 //     package deadline.
 //   - On a client, each request starts a timer, because [http.Transport] waits for the

@@ -232,8 +232,8 @@ func (j *Job) StopWait(ctx context.Context) error {
 
 // RunNow makes one run in addition to those of the series, even if the job is paused.
 // It does not wait for the run. If a run is in progress, the new one begins after it.
-// If RunNow is called again before that, both calls share one run. RunNow reports false
-// if the series is over.
+// If RunNow is called again before the new run begins, both calls share it. RunNow
+// reports false if the series is over.
 func (j *Job) RunNow() bool {
 	j.lock()
 	defer j.mu.Unlock()

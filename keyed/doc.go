@@ -18,7 +18,7 @@
 //     if its callback has not run yet.
 //   - Each value leaves exactly once: through its callback, Remove or Drain, or in a timer
 //     that the closed Scheduler hands back. A value that Set replaces before its deadline
-//     is dropped. An expired value still reaches the callback, even after a Set.
+//     is dropped. An expired value still reaches the callback, even if Set replaces it.
 //
 // # Concurrency
 //

@@ -242,9 +242,8 @@ func (k *Timers[K, V]) find(key K) (Item[K, V], bool) {
 	return Item[K, V]{}, false
 }
 
-// Len returns the number of pending keys. Without expired keys it takes O(parts), with
-// four parts for each processor. Len also removes keys that have expired, which takes
-// O(n) at the most.
+// Len returns the number of pending keys. It takes O(GOMAXPROCS). If keys have expired,
+// Len also removes them, which takes O(n) at the most.
 func (k *Timers[K, V]) Len() int {
 	now := k.now()
 	n := 0
@@ -287,7 +286,7 @@ type Item[K comparable, V any] struct {
 // All returns an iterator over the pending keys and their values, in no particular
 // order. The loop's body may call any method. A key that is set, removed or fires
 // during the loop may be missing, or come with its earlier value. All takes O(n), and
-// copies the keys of one part at a time.
+// copies only some of the keys at a time.
 func (k *Timers[K, V]) All() iter.Seq2[K, V] {
 	k.mustBeMade()
 	return func(yield func(K, V) bool) {

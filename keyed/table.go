@@ -12,7 +12,7 @@ import (
 //
 // For example, chain 6 is made by a split of chain 2: the entries of chain 2 whose hash
 // & 7 is 6 move to chain 6. A merge moves all entries of chain 6 back. While chain 6
-// does not exist, entries whose hash & 7 is 6 are in chain 6 & 3, which is 2.
+// does not exist, its entries are in chain 2, which is their hash & 3.
 type table[K comparable, V any] struct {
 	seed   maphash.Seed
 	blocks []*[blockSize]*entry[K, V]

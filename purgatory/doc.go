@@ -36,7 +36,7 @@
 //     is complete or was cancelled. An operation that is just being added finds the
 //     condition in its second check.
 //   - A completed or expired operation leaves the lists of all its keys at once, and
-//     its timer stops. The gauges are exact. A key that no operation waits for takes no
+//     its timer stops. Len and Stats are exact. A key that no operation waits for takes no
 //     memory.
 //   - No operation waits without a timeout. If the Scheduler refuses the timer,
 //     TryCompleteElseWatch returns the Scheduler's error.

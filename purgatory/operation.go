@@ -33,7 +33,7 @@ type Operation[K comparable] interface {
 	// after the operation is complete.
 	//
 	// TryComplete should be quick. It may read anything, even [Delayed.IsCompleted] and
-	// the purgatory's gauges. It must not complete, check, cancel or add any operation,
+	// the purgatory's Stats. It must not complete, check, cancel or add any operation,
 	// because it already holds an operation's lock. Inside TryComplete, CancelForKey,
 	// Close and Shutdown always panic, and change nothing. The other methods panic only
 	// if they would have to wait.
@@ -258,8 +258,8 @@ func (d *Delayed[K]) leaveListsLocked(why outcome) {
 // completes those that return true. After a panic it returns early, with the nodes that
 // remain.
 //
-// All operations share one deferred function. Two for each operation would take a fifth
-// of the time (BenchmarkCheckAndComplete_Watchers).
+// All operations share one deferred function, because two for each operation are slower
+// (BenchmarkCheckAndComplete_Watchers).
 func (p *Purgatory[K]) checkSome(ns []*node[K], completed *int) (remaining []*node[K]) {
 	var running *Delayed[K] // the operation whose method runs now, or nil
 	locked := false

@@ -11,7 +11,7 @@ import (
 //
 // So a goroutine that finds an operation's lock taken searches its own stack before it
 // waits. It panics if it finds a TryComplete. The search takes about half a
-// microsecond. Only CancelForKey, Close, and calls that must wait make it.
+// microsecond. Only CancelForKey, Close, and calls that find a lock taken need it.
 
 // try calls an operation's TryComplete. It is not generic and not inlined, so that
 // refuseInsideTryComplete can find it on a stack.

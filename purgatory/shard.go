@@ -45,8 +45,8 @@ type node[K comparable] struct {
 	owner *Delayed[K]
 	// prev and next are guarded by the shard's lock.
 	prev, next *node[K]
-	// list is the list that contains the node, or nil after the node has left. Both the
-	// owner's lock and the shard's are held for writing, and either for reading.
+	// list is the list that contains the node, or nil after the node has left. To write
+	// it, hold the locks of the owner and of the shard. To read it, hold either.
 	list *list[K]
 }
 

@@ -77,9 +77,9 @@ func (f *FakeClock) Advance(d time.Duration) {
 	}
 }
 
-// anyDue reports whether a timer is due now. This happens after an Advance if a timer
-// read the clock before it moved, and set its alarm afterwards. Timers start under
-// f.mu, so anyDue waits for a timer that is just starting.
+// anyDue reports whether a timer is due after an Advance. A timer that starts during
+// the Advance may have read the old time, and so may already be due. anyDue locks f.mu
+// to wait for a timer that is just starting.
 func (f *FakeClock) anyDue() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +117,7 @@ func (f *FakeClock) BlockUntilContext(ctx context.Context, n int) error {
 
 // wakeBlockedLocked wakes the calls of BlockUntilContext, after a timer has started.
 // The caller starts the timer under the same lock. Otherwise a test could count a timer
-// whose alarm is not yet set, and advance the time past the alarm.
+// that is still starting, and advance the time past its deadline.
 func (f *FakeClock) wakeBlockedLocked() {
 	if f.mu.started != nil {
 		close(f.mu.started)

@@ -83,9 +83,9 @@ func (f *FakeClock) Step(d time.Duration) {
 	}
 }
 
-// anyDue reports whether a timer is due now. This happens after a Step if a timer read
-// the clock before it moved, and set its alarm afterwards. Timers start under f.mu, so
-// anyDue waits for a timer that is just starting.
+// anyDue reports whether a timer is due after a Step. A timer that starts during the
+// Step may have read the old time, and so may already be due. anyDue locks f.mu to wait
+// for a timer that is just starting.
 func (f *FakeClock) anyDue() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,7 +141,7 @@ func (f *FakeClock) AfterFunc(d time.Duration, cb func()) k8sclock.Timer {
 
 // NewTicker returns a ticker with the period d. It panics if d is not positive.
 func (f *FakeClock) NewTicker(d time.Duration) k8sclock.Ticker {
-	f.mu.Lock() // otherwise a Step could pass the deadline before the alarm is set
+	f.mu.Lock() // otherwise a Step could pass the deadline while the ticker starts
 	defer f.mu.Unlock()
 	return f.Clock.NewTicker(d)
 }
