@@ -17,8 +17,9 @@ var (
 	ErrBusy = fmt.Errorf("store: too many commands are waiting: %w", ErrNotDone)
 	// ErrFull is returned if the store is out of space.
 	ErrFull = fmt.Errorf("store: the store is full: %w", ErrNotDone)
-	// ErrClosed is returned after the store was closed. A command that was under way at
-	// that time may have taken effect: its error then does not match ErrNotDone.
+	// ErrClosed is returned after the store was closed. If the store closes during a
+	// command, the error matches ErrClosed but not ErrNotDone: the command may have
+	// taken effect.
 	ErrClosed = fmt.Errorf("store: closed: %w", ErrNotDone)
 	// ErrStale is returned for a command if its sender has already sent a later one.
 	// The command may have taken effect earlier.

@@ -65,8 +65,8 @@ const (
 	// Failed means that the run failed for good and becomes a dead letter. With Next
 	// the task repeats: it is due then, and the dead letter is a separate entry.
 	Failed
-	// HandBack means that the attempt does not count. The task is due at Next, or
-	// without Next at Due.
+	// HandBack means that the attempt does not count. The task is due at Next, or at
+	// Due if there is no Next.
 	HandBack
 	// Dropped means the same as Failed, for a run whose handler was not called: the
 	// attempt does not count.

@@ -81,7 +81,7 @@ func IsSingle(id string) bool { return strings.IndexByte(id, 0) >= 0 }
 // ShardOf returns the shard of an id among n shards. n must be a power of two. The
 // result must never change, because stored tasks depend on it.
 func ShardOf(id string, n int) int {
-	// FNV-1a, followed by a multiplication. The upper bits are mixed best.
+	// This is FNV-1a and a final multiplication, which mixes the upper bits best.
 	x := uint64(14695981039346656037)
 	for i := range len(id) {
 		if id[i] == 0 {

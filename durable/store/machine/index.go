@@ -74,8 +74,8 @@ type Numbers struct {
 	Paused bool
 	Fence  int64 // the latest token
 
-	// Told is a time by which every worker claims again without a wake-up, because
-	// answers have said so. A command that makes a task due earlier lowers Told.
+	// Each worker claims again by Told, even if nothing wakes it: the answer to its
+	// last claim says so. A command that makes a task due earlier lowers Told.
 	Told store.Time
 	// Wakes grows when the store must wake the workers that wait.
 	Wakes int64

@@ -32,8 +32,8 @@ func testKeep(b *storeTest) {
 		e := b.get("k")
 		equal(b, "moved", e.At == now+x.at, x.want != store.Kept || x.at == 50 || x.at == 49)
 	}
-	// A task that follows a running one is kept by the same rules. KeepAny keeps the
-	// running task too.
+	// Keep has the same effect for a task that follows a running one. KeepAny also
+	// keeps a running task.
 	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Removed)
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
@@ -93,7 +93,7 @@ func testFollowing(b *storeTest) {
 			equal(b, name+": the record that follows", string(y.Record), "another")
 			equal(b, "due", y.Due, at)
 			equal(b, "what was tried", y.Attempts+y.Crashes, 0)
-			// A rescheduled task follows in the same way.
+			// Rescheduling the running task has the same effect.
 			equal(b, "reschedule", b.changeOne(store.Reschedule, name, store.At(at)), store.Following)
 			end(y)
 			y = b.claimOne(name)
@@ -250,7 +250,7 @@ func testGenerations(b *storeTest) {
 	x = claim("k", 0)
 
 	// A task that is rescheduled while it runs gets a new generation for the next run.
-	// The running attempt keeps its own.
+	// The running attempt keeps the old generation.
 	equal(b, "reschedule", request(store.Reschedule, "k", store.At(x.Due)), store.Following)
 	equal(b, "what runs", string(b.get("k").Record), record(0))
 	equal(b, "what follows", nextRecord(), record(2))

@@ -230,7 +230,7 @@ func testLimitWakes(b *storeTest) {
 	b.sleep(5)
 	waitFor("later", 5, s)
 
-	// The same for a limit of the rate.
+	// A limit of the rate wakes the worker in the same way.
 	interval := int(time.Second / b.unit)
 	b.setHandlerLimit("c", store.Limit{Rate: 1})
 	b.scheduleMany("c", 3, b.now()-1000)
@@ -260,7 +260,7 @@ func (l *modelLimit) untilFull(now store.Time) store.Time {
 }
 
 // room returns how many tasks the rate allows now, or -1 for any number, and when it
-// allows another one.
+// allows the next one.
 func (l *modelLimit) room(now store.Time) (n int, next store.Time) {
 	interval, burst := l.Pace()
 	if interval == 0 {

@@ -152,7 +152,7 @@ func (m *model) step() {
 
 func (m *model) randomKey() string { return "k" + strconv.Itoa(m.rng.IntN(12)) }
 
-// randomWhen returns a random When, and its point in time.
+// randomWhen returns a random When, and the point in time that it means.
 func (m *model) randomWhen() (store.When, store.Time) {
 	d := m.rng.Int64N(2000)
 	if m.rng.IntN(2) == 0 {

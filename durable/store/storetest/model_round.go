@@ -92,7 +92,8 @@ func (m *model) extendLease(h store.Lease, alone bool) store.Extension {
 	return store.Held
 }
 
-// randomReport returns a report on a random task that is not in others.
+// randomReport returns a report on a random lease. It returns false if others has a
+// report on the same task.
 func (m *model) randomReport(others []store.Report) (store.Report, bool) {
 	if len(m.beliefs) == 0 {
 		return store.Report{}, false

@@ -174,7 +174,7 @@ func task(id string) store.Task {
 
 func item(id string, w store.When) store.Item { return store.Item{ID: id, When: w, Task: task(id)} }
 
-// change sends a command with the ids of one shard.
+// change sends a command to shard 0.
 func (b *storeTest) change(c store.Command) []store.Outcome {
 	b.Helper()
 	entries, err := b.Store.Change(ctx, 0, b.stamp(), c)

@@ -164,7 +164,7 @@ func testClock(b *storeTest) {
 	b.Advance((lease + 1) * b.unit)
 	equal(b, "expired leases", len(b.claim(100)), 100)
 
-	// An overdue task is pending again if the clock is set back.
+	// A task is no longer overdue if the clock is set back.
 	b.schedule("overdue", b.after(0))
 	equal(b, "overdue", b.stats().Overdue, 1)
 	b.SetWall(-time.Hour)
