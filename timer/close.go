@@ -16,8 +16,7 @@ type Leftover struct {
 	Deadline time.Time
 	// Func is the timer's callback. It is nil for a timer that sends on a channel.
 	Func func()
-	// Handle is what [Scheduler.Start] returned for this timer. It tells which timer it
-	// is.
+	// Handle is what [Scheduler.Start] returned for this timer. It identifies the timer.
 	Handle Handle
 }
 
@@ -57,12 +56,12 @@ func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 		for _, l := range taken {
 			n += l.wheel.Len() + len(l.fallbacks)
 		}
-		all := make([]Leftover, 0, n)
+		leftovers := make([]Leftover, 0, n)
 		for _, l := range taken {
-			l.each(func(e Leftover) { all = append(all, e) })
+			l.each(func(e Leftover) { leftovers = append(leftovers, e) })
 		}
-		slices.SortFunc(all, func(a, b Leftover) int { return a.Deadline.Compare(b.Deadline) })
-		for _, e := range all {
+		slices.SortFunc(leftovers, func(a, b Leftover) int { return a.Deadline.Compare(b.Deadline) })
+		for _, e := range leftovers {
 			if !yield(e) {
 				return
 			}
@@ -121,8 +120,8 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	return s.dispatcher.shutdown(ctx)
 }
 
-// closeShards refuses new timers and takes out all pending ones. A second call waits
-// until the first has done so.
+// closeShards refuses new timers and takes out all pending ones. A second call waits for
+// the first.
 func (s *Scheduler) closeShards() {
 	s.closeOnce.Do(func() {
 		// A start loads closed under its shard's lock. The loop below takes the same lock

@@ -18,9 +18,9 @@ import (
 type dispatcher struct {
 	// Fixed by init.
 
-	exec    executor.Executor
-	batcher executor.Batcher // the executor, unless onlyPollerSubmits
-	ownPool *executor.Pool   // the executor, if the Scheduler made it; else nil
+	executor executor.Executor
+	batcher  executor.Batcher // the executor, unless onlyPollerSubmits
+	ownPool  *executor.Pool   // the executor, if the Scheduler made it; else nil
 	// onPanic is the handler of WithPanicHandler. If it is nil, an executor of
 	// WithExecutor handles panics itself.
 	onPanic  func(v any, stack []byte)
@@ -47,15 +47,15 @@ func (d *dispatcher) init(c *config) {
 	d.onPanic = c.onPanic
 	if c.executor == nil {
 		d.ownPool = d.newPool(c)
-		d.exec = d.ownPool
+		d.executor = d.ownPool
 	} else {
-		d.exec = c.executor
+		d.executor = c.executor
 	}
 	d.onlyPollerSubmits = true
 	if c.clock != nil {
 		return
 	}
-	switch e := d.exec.(type) { // exactly these types: a type that embeds one may behave differently
+	switch e := d.executor.(type) { // exactly these types: a type that embeds one may behave differently
 	case *executor.Pool:
 		d.onlyPollerSubmits, d.batcher, d.pool = false, e, share.Of(e)
 	case *executor.Goroutines:
@@ -98,7 +98,7 @@ func (d *dispatcher) submitDueLocked(sh *shard, f func()) {
 
 // submitBatch submits the callbacks of b to the executor.
 func (d *dispatcher) submitBatch(b *batch) {
-	accepted, _ := d.batcher.SubmitBatch(d.trackAll(b))
+	accepted, _ := d.batcher.SubmitBatch(d.wrapAll(b))
 	d.runRefused(b.fs[accepted:]...)
 	b.reset()
 }
@@ -111,7 +111,7 @@ func (d *dispatcher) shareBatch(b *batch) share.Work {
 		d.submitBatch(b)
 		return share.Work{}
 	}
-	w, err := d.pool.Share(d.trackAll(b))
+	w, err := d.pool.Share(d.wrapAll(b))
 	if err != nil {
 		d.runRefused(b.fs...)
 	}
@@ -120,25 +120,25 @@ func (d *dispatcher) shareBatch(b *batch) share.Work {
 }
 
 func (d *dispatcher) submit(f func()) {
-	if d.exec.Submit(d.track(f)) != nil {
+	if d.executor.Submit(d.wrap(f)) != nil {
 		d.runRefused(f)
 	}
 }
 
-func (d *dispatcher) trackAll(b *batch) []func() {
+func (d *dispatcher) wrapAll(b *batch) []func() {
 	if d.ownPool != nil {
 		return b.fs
 	}
 	for _, f := range b.fs {
-		b.wrapped = append(b.wrapped, d.track(f))
+		b.wrapped = append(b.wrapped, d.wrap(f))
 	}
 	return b.wrapped
 }
 
-// track returns a function that calls f and counts it as outstanding until it has ended,
+// wrap returns a function that calls f and counts it as outstanding until it has ended,
 // even by a panic or Goexit. It passes a panic to the panic handler, if there is one. For
-// ownPool, which does both itself, track returns f.
-func (d *dispatcher) track(f func()) func() {
+// ownPool, which does both itself, wrap returns f.
+func (d *dispatcher) wrap(f func()) func() {
 	if d.ownPool != nil {
 		return f
 	}
@@ -166,7 +166,7 @@ func (d *dispatcher) runRefused(fs ...func()) {
 	d.refusedCount.Add(uint64(len(fs)))
 	for _, f := range fs {
 		if d.ownPool != nil {
-			d.outstanding.Add(1) // without ownPool, track has counted f
+			d.outstanding.Add(1) // without ownPool, wrap has counted f
 		}
 		go func() {
 			pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that started a timer
@@ -202,9 +202,9 @@ func (d *dispatcher) hasReady() bool {
 // submitted, and ends the goroutine by runtime.Goexit, the next goroutine continues after
 // it.
 type batch struct {
-	fs        []func()
-	submitted int
-	// wrapped holds what track has returned for the callbacks in fs.
+	fs           []func()
+	numSubmitted int
+	// wrapped holds what wrap has returned for the callbacks in fs.
 	wrapped []func()
 }
 
@@ -218,13 +218,13 @@ func (b *batch) reset() {
 // submitEach calls submit with every callback that is not yet submitted, and empties the
 // batch.
 func (b *batch) submitEach(submit func(func())) {
-	for b.submitted < len(b.fs) {
-		f := b.fs[b.submitted]
-		b.fs[b.submitted] = nil
-		b.submitted++
+	for b.numSubmitted < len(b.fs) {
+		f := b.fs[b.numSubmitted]
+		b.fs[b.numSubmitted] = nil
+		b.numSubmitted++
 		submit(f)
 	}
-	b.fs, b.submitted = b.fs[:0], 0
+	b.fs, b.numSubmitted = b.fs[:0], 0
 	if cap(b.fs) > 2*submitSize { // grown beyond its usual size
 		b.fs = nil
 	}
@@ -242,7 +242,7 @@ func (d *dispatcher) shutdown(ctx context.Context) error {
 
 func (d *dispatcher) stats(st *Stats) {
 	st.Refused, st.Panicked = d.refusedCount.Load(), d.panicked.Load()
-	if e, ok := d.exec.(interface{ Stats() executor.Stats }); ok {
+	if e, ok := d.executor.(interface{ Stats() executor.Stats }); ok {
 		st.Executor = e.Stats()
 	}
 	d.mu.Lock()

@@ -153,7 +153,7 @@ func (t *Timer) enterWheelLocked(now int64, d time.Duration) (active bool) {
 		sh.stopped = &stoppedTimers{s: sh.s}
 	}
 	sh.timersInWheel++
-	sh.stopped.setMaxListed(sh.timersInWheel)
+	sh.stopped.setMaxPerStripe(sh.timersInWheel)
 	t.mu.Lock()
 	t.id, t.deadline, t.wheelDeadline = id, deadline, deadline
 	t.state.Store(pendingInWheel)
@@ -210,9 +210,9 @@ func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 	return true
 }
 
-// replaceIn replaces the *Timer in x by its callback or channel, and x's deadline by the
-// Timer's. It reports false if the Timer is neither pending nor handed back.
-func (t *Timer) replaceIn(x *timingwheel.Expired[payload]) bool {
+// copyTo copies the Timer's callback or channel, and its deadline, to x, which holds the
+// *Timer. It reports false if the Timer is neither pending nor handed back.
+func (t *Timer) copyTo(x *timingwheel.Expired[payload]) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if state := t.state.Load(); state == stoppedInWheel || state == notInWheel {
@@ -255,12 +255,12 @@ func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (stoppedCou
 // different procs do not write to the same cache line, the list has several stripes.
 type stoppedTimers struct {
 	s *Scheduler
-	// maxListed is how many Timers a stripe may list. All stripes together list fewer
+	// maxPerStripe is how many Timers a stripe may list. All stripes together list fewer
 	// Timers than the wheel holds. So if all Timers are stopped, the last Stop finds no
 	// place, and removes all entries: the poller then needs no alarm.
-	maxListed atomic.Int32
-	_         [52]byte
-	stripes   [numStripes]stripe
+	maxPerStripe atomic.Int32
+	_            [52]byte
+	stripes      [numStripes]stripe
 }
 
 const numStripes = 8
@@ -287,18 +287,18 @@ func (l *stoppedTimers) callerStripe() *stripe {
 // add lists a Timer. If the stripe is full, add returns the Timer that it could not list,
 // and the caller must remove the Timer's entry.
 func (l *stoppedTimers) add(t *Timer) (unlisted *Timer) {
-	maxListed := l.maxListed.Load()
-	if maxListed == 0 {
+	maxPerStripe := l.maxPerStripe.Load()
+	if maxPerStripe == 0 {
 		return t
 	}
 	stripe := l.callerStripe()
 	last := stripe.latest.Swap(t)
 	if last == nil {
 		l.s.trimmer.schedule()
-	} else if last != t && last.state.Load() == stoppedInWheel && !stripe.addEarlier(last, int(maxListed)-1) {
+	} else if last != t && last.state.Load() == stoppedInWheel && !stripe.addEarlier(last, int(maxPerStripe)-1) {
 		return last
 	}
-	if l.maxListed.Load() < maxListed {
+	if l.maxPerStripe.Load() < maxPerStripe {
 		return t // removeStoppedLocked may have passed the stripe before t was in it
 	}
 	return nil
@@ -325,13 +325,13 @@ func (l *stoppedTimers) restarts() (n uint64) {
 	return n
 }
 
-// setMaxListed sets maxListed for n Timers in the wheel. It reports whether maxListed is
-// lower than before.
-func (l *stoppedTimers) setMaxListed(n int) bool {
+// setMaxPerStripe sets maxPerStripe for n Timers in the wheel. It reports whether the new
+// value is lower.
+func (l *stoppedTimers) setMaxPerStripe(n int) bool {
 	newMax := int32(min(max(n-1, 0)/numStripes, len(stripe{}.earlier)+1))
-	oldMax := l.maxListed.Load()
+	oldMax := l.maxPerStripe.Load()
 	if newMax != oldMax {
-		l.maxListed.Store(newMax)
+		l.maxPerStripe.Store(newMax)
 	}
 	return newMax < oldMax
 }
@@ -342,7 +342,7 @@ func (sh *shard) removeStoppedLocked() {
 	if l == nil {
 		return
 	}
-	for again := true; again; again = l.setMaxListed(sh.timersInWheel) {
+	for again := true; again; again = l.setMaxPerStripe(sh.timersInWheel) {
 		for i := range l.stripes {
 			sh.clearSlotLocked(&l.stripes[i].latest)
 			for j := range l.stripes[i].earlier {

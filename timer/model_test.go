@@ -661,7 +661,7 @@ func (r *modelRun) advance() {
 	}
 	d = min(d, math.MaxInt64-1-r.now()) // the last moment is never reached
 	r.clk.Advance(time.Duration(d))
-	// The due timers have run: settle finds their values, and no other is still due.
+	// Each due timer must have run.
 	now := r.now()
 	for _, m := range r.timers {
 		r.settle(m, now)

@@ -62,7 +62,7 @@ func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 // isPending reports whether x is a pending timer, or one that was handed back. If x holds
 // a *Timer, isPending replaces it by the Timer's callback or channel and its deadline.
 func isPending(x *timingwheel.Expired[payload]) bool {
-	return x.Tag != tagTimer || x.Value.timer().replaceIn(x)
+	return x.Tag != tagTimer || x.Value.timer().copyTo(x)
 }
 
 // scan calls f with the timers in the next pendingBatch slots of the shard's wheel, and

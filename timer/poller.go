@@ -74,8 +74,8 @@ type poller struct {
 	// is set for alarmAfterWatch.
 	watchedWakeup   uint64
 	alarmAfterWatch int64
-	// unfinished is true if the poller fell asleep with work left: see sleepUnfinished.
-	unfinished bool
+	// hasWorkLeft is true if the poller fell asleep with work left: see sleepUnfinished.
+	hasWorkLeft bool
 
 	wakeups, emptyWakeups uint64
 
@@ -172,7 +172,7 @@ func (p *poller) poll() {
 		p.mu.Unlock()
 		return
 	}
-	p.awake, p.unfinished = true, false
+	p.awake, p.hasWorkLeft = true, false
 	p.alarmAt = never
 	p.wakeups++
 	wakeup := p.wakeups
@@ -240,7 +240,7 @@ func (p *poller) run(wakeup uint64, worked bool) {
 func (p *poller) sleepUnfinished() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.unfinished = true
+	p.hasWorkLeft = true
 	now := p.s.moment()
 	p.setAlarmLocked(now, now.now)
 	p.fallAsleepLocked()
@@ -301,7 +301,7 @@ func (p *poller) runRemaining(ctx context.Context) error {
 func (p *poller) isUnfinished() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.unfinished
+	return p.hasWorkLeft
 }
 
 // # The order of work
@@ -537,7 +537,7 @@ func (p *poller) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	if !p.awake && !p.unfinished && !p.s.dispatcher.hasReady() {
+	if !p.awake && !p.hasWorkLeft && !p.s.dispatcher.hasReady() {
 		p.stopAlarmLocked()
 	}
 }

@@ -85,12 +85,12 @@ func newWheel(c *config, opts ...timingwheel.Option) *timingwheel.Wheel[payload]
 // held.
 func (sh *shard) queueBucket(b bucket.Bucket, slot uint32, expiration int64) {
 	q := sh.s.queue
-	aboveLowest := slot >= uint32(sh.s.config.wheelSize) // buckets of the lowest level are offered only once
-	if aboveLowest {
+	isUpperLevel := slot >= uint32(sh.s.config.wheelSize) // buckets of the lowest level are offered only once
+	if isUpperLevel {
 		q.Remove(sh.tickets[slot])
 	}
 	ticket, head := q.OfferAt(dueBucket{sh, b, expiration}, expiration)
-	if aboveLowest {
+	if isUpperLevel {
 		if sh.tickets == nil {
 			sh.tickets = make(map[uint32]delayqueue.Ticket)
 		}
@@ -262,9 +262,9 @@ const busyStarts = 256
 // shards. Each proc then keeps to one shard, until it finds the shard locked and moves to
 // the next.
 type shards struct {
-	s     *Scheduler
-	first *shard
-	all   []atomic.Pointer[shard] // nil until the shard is made
+	s       *Scheduler
+	first   *shard
+	byIndex []atomic.Pointer[shard] // nil until the shard is made
 	// spreadStarts is true if starts use all shards.
 	spreadStarts atomic.Bool
 	// tokens gives each proc a *token, if spreadStarts is true.
@@ -279,20 +279,20 @@ type token struct{ sh *shard }
 
 func (ss *shards) init(s *Scheduler) {
 	ss.s = s
-	ss.all = make([]atomic.Pointer[shard], s.config.shards)
+	ss.byIndex = make([]atomic.Pointer[shard], s.config.shards)
 	ss.tokens.New = func() any {
-		return &token{ss.at(int(ss.tokensMade.Inc()) % len(ss.all))}
+		return &token{ss.at(int(ss.tokensMade.Inc()) % len(ss.byIndex))}
 	}
 	ss.first = ss.at(0)
 }
 
 // at returns shard i, and makes it if necessary.
 func (ss *shards) at(i int) *shard {
-	if sh := ss.all[i].Load(); sh != nil {
+	if sh := ss.byIndex[i].Load(); sh != nil {
 		return sh
 	}
-	ss.all[i].CompareAndSwap(nil, newShard(ss.s, i))
-	return ss.all[i].Load()
+	ss.byIndex[i].CompareAndSwap(nil, newShard(ss.s, i))
+	return ss.byIndex[i].Load()
 }
 
 // existing returns an iterator over the shards that have been made. It may miss a shard
@@ -300,8 +300,8 @@ func (ss *shards) at(i int) *shard {
 // Close stores closed: a start on the new shard loads the flag and returns ErrClosed.
 func (ss *shards) existing() iter.Seq[*shard] {
 	return func(yield func(*shard) bool) {
-		for i := range ss.all {
-			if sh := ss.all[i].Load(); sh != nil && !yield(sh) {
+		for i := range ss.byIndex {
+			if sh := ss.byIndex[i].Load(); sh != nil && !yield(sh) {
 				return
 			}
 		}
@@ -333,7 +333,7 @@ func (s *Scheduler) lockShard() *shard {
 // lockSecond is lockShard's slow path: the first shard is locked, so it locks the second
 // one, if there is one.
 func (ss *shards) lockSecond() *shard {
-	if len(ss.all) > 1 && ss.foundLocked.Inc() >= busyStarts {
+	if len(ss.byIndex) > 1 && ss.foundLocked.Inc() >= busyStarts {
 		ss.spreadStarts.Store(true)
 	}
 	sh := ss.following(ss.first)
@@ -342,4 +342,4 @@ func (ss *shards) lockSecond() *shard {
 }
 
 // following returns the shard with the next index.
-func (ss *shards) following(sh *shard) *shard { return ss.at((sh.index + 1) % len(ss.all)) }
+func (ss *shards) following(sh *shard) *shard { return ss.at((sh.index + 1) % len(ss.byIndex)) }
