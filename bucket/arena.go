@@ -22,9 +22,9 @@ type Arena[T any] struct {
 	spareChunk uint32
 	// liveCount is the number of entries.
 	liveCount int
-	// firstGen is the generation at which slots start if the number of their chunk was
-	// never used before; 0 means 1. highestGen is the highest generation of any chunk that was given back, and
-	// of any retired slot.
+	// firstGen is the first generation of the slots in a chunk with a new number; 0 means
+	// 1. (A chunk that reuses a number starts later: see freeChunk.) highestGen is the
+	// highest generation of any chunk that was given back, and of any retired slot.
 	firstGen, highestGen uint64
 }
 

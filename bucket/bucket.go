@@ -6,7 +6,7 @@ import "fmt"
 // numbers with it: an expiration and a load.
 //
 // The list is a ring that includes a slot for the bucket itself, the sentinel. So an
-// entry can leave without knowing its bucket, and a whole bucket moves in O(1).
+// entry can be unlinked without knowing its bucket, and a whole bucket moves in O(1).
 type Bucket Index
 
 // NewBuckets makes k empty buckets with consecutive numbers, and returns the first.

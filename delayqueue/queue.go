@@ -195,8 +195,8 @@ func (q *Queue[T]) Poll() (v T, ok bool) {
 }
 
 // PollAt is like Poll, for a caller that has read the clock. now is in nanoseconds since
-// the queue's epoch, and so is next: the deadline of the first element that remains. It
-// may have passed. If no element remains, next is [math.MaxInt64].
+// the queue's epoch, and so is next: the deadline of the first element that remains. That
+// deadline may have passed already. If no element remains, next is [math.MaxInt64].
 func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()

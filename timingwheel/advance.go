@@ -3,10 +3,10 @@ package timingwheel
 import "github.com/tickless/tickless/bucket"
 
 // Expire moves the wheel's clock to the expiration of bucket b, and takes the entries out
-// of b, for [Wheel.Drain] to hand out. Expire is for wheels made with [WithQueue]. by is
-// the expiration with which b was offered; call Expire when that time has come. Expire
-// does nothing if b is not queued, or is queued again to expire later. When b gets its
-// next entry, the wheel offers b again.
+// of b, for [Wheel.Drain] to hand out. Expire is for wheels made with [WithQueue].
+// offered is the expiration with which b was offered; call Expire when that time has
+// come. Expire does nothing if b is not queued, or is queued again to expire later. When
+// b gets its next entry, the wheel offers b again.
 //
 // Call Expire in the order of expirations, and Drain after each Expire. Then ticks come
 // in order. Ticks may come out of order in two cases:
@@ -20,8 +20,8 @@ import "github.com/tickless/tickless/bucket"
 //
 // Expire moves the entries of b to the level's due list, in O(1). Drain never puts an
 // entry into a due list.
-func (w *Wheel[T]) Expire(b bucket.Bucket, by int64) {
-	if n, slot, ok := w.slotOf(b); ok && w.ticks.time(w.arena.Expiration(b)) <= by {
+func (w *Wheel[T]) Expire(b bucket.Bucket, offered int64) {
+	if n, slot, ok := w.slotOf(b); ok && w.ticks.time(w.arena.Expiration(b)) <= offered {
 		w.expire(n, slot)
 	}
 }
@@ -90,7 +90,7 @@ func (w *Wheel[T]) drain(dst []Expired[T], n, budget int) (int, int) {
 				w.insert(i, t)
 				continue
 			}
-			e := w.expired(i)
+			e := w.asExpired(i)
 			e.Value = w.arena.Free(i)
 			dst[n] = e
 			n++
@@ -99,8 +99,8 @@ func (w *Wheel[T]) drain(dst []Expired[T], n, budget int) (int, int) {
 	return n, budget
 }
 
-// expired returns entry i as an Expired without its Value.
-func (w *Wheel[T]) expired(i bucket.Index) Expired[T] {
+// asExpired returns entry i as an Expired without its Value.
+func (w *Wheel[T]) asExpired(i bucket.Index) Expired[T] {
 	e := Expired[T]{Deadline: w.arena.Deadline(i), Tag: w.arena.Tag(i)}
 	e.Due = e.Deadline
 	if w.arena.Grain(i) > 0 {

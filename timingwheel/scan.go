@@ -31,7 +31,7 @@ func (w *Wheel[T]) Scan(cursor uint64, n int, f func(e Entry[T])) (next uint64, 
 		n -= int(to - from)
 		for ; from < to; from++ {
 			if i := bucket.Index(from); w.arena.Live(i) {
-				e := Entry[T]{w.arena.Ref(i), w.expired(i)}
+				e := Entry[T]{w.arena.Ref(i), w.asExpired(i)}
 				e.Value = w.arena.Value(i)
 				f(e)
 			}
