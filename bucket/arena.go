@@ -124,8 +124,8 @@ func (a *Arena[T]) Len() int { return a.liveCount }
 // Release gives back all memory. All Refs become stale, and all buckets become invalid.
 //
 // Release does nothing and reports false if the arena has entries. It also refuses if a
-// slot has used half of its generations, because after a Release all slots start from the
-// highest generation of any slot. O(chunks in memory).
+// slot has used half of its generations. (After a Release, all slots start from the
+// highest generation of any slot.) O(chunks in memory).
 func (a *Arena[T]) Release() bool {
 	if a.liveCount > 0 {
 		return false

@@ -36,9 +36,9 @@
 // # Complexity
 //
 // Every operation on an entry is O(1), and so is moving a whole bucket onto another.
-// [Arena.NewBuckets] and [Arena.Release] are O(chunks). When the last
-// entry of a chunk is freed, giving the chunk back is O(ChunkSize). An entry or a bucket takes 24 bytes and the size
-// of a payload. The arena allocates memory for [ChunkSize] of them at a time.
+// [Arena.NewBuckets] and [Arena.Release] are O(chunks). When the last entry of a chunk is
+// freed, giving the chunk back is O(ChunkSize). An entry or a bucket takes 24 bytes plus
+// the size of a payload. The arena allocates memory for [ChunkSize] of them at a time.
 //
 // # When not to use it
 //

@@ -120,10 +120,11 @@ func (q *Queue[T]) timeOf(moment int64) time.Time { return q.epoch.Add(time.Dura
 
 // momentOf returns the moment of a deadline: nanoseconds since the epoch.
 //
-// If the epoch has a monotonic reading and the deadline has none, their difference may be
-// wrong, because the wall clock may have been set since the epoch. (A board may boot in
-// 1970 and get the time from the network a second later.) Then momentOf converts the
-// deadline into a delay from now, as time.Until does.
+// A deadline without a monotonic reading is a time of the wall clock, which may have been
+// set since the epoch. (A board may boot in 1970 and get the time from the network a
+// second later.) So momentOf converts such a deadline into a delay from now, as
+// time.Until does. If the epoch has no monotonic reading either, as with a virtual clock,
+// it returns their difference.
 func (q *Queue[T]) momentOf(deadline time.Time) int64 {
 	d := int64(deadline.Sub(q.epoch)) // saturates
 	if d == never || bubble.Monotonic(deadline) || !bubble.Monotonic(q.epoch) {
@@ -260,8 +261,8 @@ func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
 const rebuildMin = 64
 
 // takeLocked takes the element numbered seq and leaves a dead key. It then pops all dead
-// keys at the front. It rebuilds the heap if more than half of its keys are dead, and the
-// map if less than a quarter of it is in use.
+// keys at the front. If more than half of the keys are dead, it rebuilds the heap. If
+// less than a quarter of the map is in use, it rebuilds the map.
 func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 	e, ok := q.elements[seq]
 	if !ok {

@@ -27,9 +27,9 @@ func (w *Wheel[T]) Expire(b bucket.Bucket, offered int64) {
 }
 
 // Discard withdraws an empty bucket before its expiration. The owner of the queue calls
-// Discard while the bucket is in the queue, and removes the bucket from the queue if
-// Discard reports true. If the bucket has entries or is not queued, Discard does nothing
-// and reports false.
+// Discard while the bucket is in the queue. If Discard reports true, the owner must
+// remove the bucket from the queue. If the bucket has entries or is not queued, Discard
+// does nothing and reports false.
 func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 	n, slot, ok := w.slotOf(b)
 	if !ok || !w.levels[n].isQueued(slot) || !w.arena.Empty(b) {

@@ -161,9 +161,9 @@ func TestWheelAdvance_Order(t *testing.T) {
 	}
 }
 
-// Two entries of one tick have no order if one of them moved down a level and the other
-// was added later, directly to the lowest level. Here the one that was added later comes
-// first.
+// Two entries of one tick may come in either order if one of them moved down a level, and
+// the other was added directly to the lowest level. Here the one that was added later
+// comes first.
 func TestWheelAdvance_NoOrderAcrossACascade(t *testing.T) {
 	w := newWheel[string](t, 1, 4, 0)
 	a := add(t, w, 5, "added at 0")

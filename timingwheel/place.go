@@ -17,8 +17,8 @@ import (
 // Unless buckets expire out of order (see Expire), the clock does not pass the expiration
 // of a queued bucket. So the queued slots of a level lie between the clock's slot and one
 // turn later, and each stands for one range of ticks. No entry is placed in the clock's
-// own slot. An entry that is due there in this turn goes to a lower level, and one that
-// is due there in the next turn goes to a higher level.
+// own slot. An entry that is due within it goes to a lower level. An entry that is due
+// one turn later goes to a higher level.
 type level struct {
 	// firstBucket is the bucket of slot 0. The buckets of the other slots follow it. It
 	// is zero until the level gets its first entry: most levels never get one.

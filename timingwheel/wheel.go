@@ -98,8 +98,8 @@ func WithPhase(ticks int64) Option {
 // [Wheel.Drain]. It does not call [Wheel.Advance].
 //
 // The wheel offers a bucket when the first entry is placed in it. The bucket expires when
-// that entry is due. The wheel offers the bucket again, with an earlier expiration that
-// replaces the previous one, if an earlier entry is added or the bucket becomes large.
+// that entry is due. If an earlier entry is added, or the bucket becomes large, the wheel
+// offers the bucket again. The new expiration is earlier and replaces the previous one.
 // While a bucket of the lowest level is queued, it is never offered again; its place is
 // less than the wheel's size.
 //

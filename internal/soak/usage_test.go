@@ -81,9 +81,9 @@ func settle(t *testing.T) {
 // leak of 900 bytes a second is found.
 //
 // Without a leak, the heap still grows a little at each burst that is larger than all
-// before, for example after the process stood still for a second. A pool then keeps up to
-// 150 kB of spare batches (executor's maxSpares). The runtime keeps half a kilobyte for
-// each additional goroutine. moreHeap is three times that growth.
+// before. Such a burst comes after the process stood still, for example. A pool then
+// keeps up to 150 kB of spare batches (executor's maxSpares). The runtime keeps half a
+// kilobyte for each additional goroutine. moreHeap is three times that growth.
 const moreHeap = 512 << 10
 
 // warmGoroutines runs n goroutines at once. The runtime keeps their memory for later
