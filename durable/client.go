@@ -56,7 +56,7 @@ type Health = store.Health
 func (c *Client) Check(ctx context.Context) (Health, error) {
 	h, err := c.store.Check(ctx)
 	if err != nil {
-		return h, explain(err)
+		return h, clientError(err)
 	}
 	st, err := c.Stats(ctx)
 	if st.Paused > 0 {
@@ -83,7 +83,7 @@ func (c *Client) Repair(ctx context.Context) (Repair, error) {
 		total.Doubled += r.Doubled
 		total.Orphaned += r.Orphaned
 		if err != nil {
-			return total, explain(err)
+			return total, clientError(err)
 		}
 	}
 	return total, nil

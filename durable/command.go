@@ -145,19 +145,19 @@ func (x *command) send(ctx context.Context) (unknown error) {
 		return x.sendPart(ctx, x.parts[0])
 	}
 	errs := make([]error, len(x.parts))
-	next := make(chan int)
+	nextPart := make(chan int)
 	var all sync.WaitGroup
 	for range min(maxShardsAtOnce, len(x.parts)) {
 		all.Go(func() {
-			for i := range next {
+			for i := range nextPart {
 				errs[i] = x.sendPart(ctx, x.parts[i])
 			}
 		})
 	}
 	for i := range x.parts {
-		next <- i
+		nextPart <- i
 	}
-	close(next)
+	close(nextPart)
 	all.Wait()
 	return cmp.Or(errs...)
 }
@@ -176,7 +176,7 @@ func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
 			return err
 		}
 		for i, index := range ch.indexes {
-			x.errs[index] = explain(err)
+			x.errs[index] = clientError(err)
 			if i < len(out) {
 				x.outcomes[index] = out[i]
 			}

@@ -43,7 +43,7 @@ var ErrChanged = errors.New("durable: the source was used during the copy: stop 
 func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	to, from := New(dst), New(src)
 	if dst == src {
-		return Copied{}, invalid("Copy: the destination is the source")
+		return Copied{}, invalidError("Copy: the destination is the source")
 	}
 	c, err := newImporter(ctx, to)
 	if err != nil {

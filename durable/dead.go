@@ -42,7 +42,7 @@ func checkID(id string) error {
 		return err
 	}
 	if n := len(id) - len(key); n > longest {
-		return invalid("the id %.80q has %d bytes after its key, more than %d", id, n, longest)
+		return invalidError("the id %.80q has %d bytes after its key, more than %d", id, n, longest)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (c *Client) latestNow(ctx context.Context) (time.Time, error) {
 	for shard := range c.store.Shards() {
 		now, err := c.store.Now(ctx, shard)
 		if err != nil {
-			return time.Time{}, explain(err)
+			return time.Time{}, clientError(err)
 		}
 		latest = max(latest, now)
 	}

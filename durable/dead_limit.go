@@ -8,8 +8,8 @@ import (
 
 // A deadLimit has the arguments of WithDeadLimit.
 type deadLimit struct {
-	age   time.Duration
-	count int
+	age   time.Duration // 0: no limit
+	count int           // 0: no limit
 }
 
 // WithDeadLimit makes the Worker purge dead letters that are older than age. If there

@@ -54,7 +54,7 @@ var (
 	ErrTimeout = errors.New("durable: the attempt took too long")
 )
 
-func invalid(format string, args ...any) error {
+func invalidError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
@@ -62,8 +62,8 @@ func invalid(format string, args ...any) error {
 // deadline.
 var errLate = fmt.Errorf("durable: %w: %w", ErrNotDone, context.DeadlineExceeded)
 
-// explain translates a store's error into an error of this package.
-func explain(err error) error {
+// clientError translates a store's error into an error of this package.
+func clientError(err error) error {
 	switch {
 	case err == nil:
 		return nil

@@ -57,7 +57,7 @@ func (x *exporter) writeLine(v any) error {
 }
 
 func (x *exporter) add(_ context.Context, e *store.Entry) error {
-	if err := x.writeLine(lineOf(e)); err != nil {
+	if err := x.writeLine(fileLineOf(e)); err != nil {
 		return err
 	}
 	x.tasks++

@@ -106,7 +106,7 @@ func (s *byteString) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(s))
 }
 
-func taskOf(t *store.Task) fileTask {
+func fileTaskOf(t *store.Task) fileTask {
 	return fileTask{byteString(t.ID), byteString(t.Handler), byteString(t.Schedule), t.Record}
 }
 
@@ -114,14 +114,14 @@ func (t *fileTask) storeTask() store.Task {
 	return store.Task{ID: string(t.ID), Handler: string(t.Handler), Schedule: string(t.Schedule), Record: t.Record}
 }
 
-func lineOf(e *store.Entry) fileLine {
-	x := fileLine{fileTask: taskOf(&e.Task), State: e.State, At: fileTime(e.At), Due: fileTime(e.Due),
+func fileLineOf(e *store.Entry) fileLine {
+	x := fileLine{fileTask: fileTaskOf(&e.Task), State: e.State, At: fileTime(e.At), Due: fileTime(e.Due),
 		Attempts: e.Attempts, Crashes: e.Crashes, Runs: e.Runs}
 	if e.Following {
 		x.Following, x.Next = true, fileTime(e.Next)
 	}
 	if e.NextTask != nil {
-		next := taskOf(e.NextTask)
+		next := fileTaskOf(e.NextTask)
 		x.NextTask = &next
 	}
 	for _, f := range e.Failures {

@@ -45,7 +45,7 @@ func (w *Worker) HandlerStats() []HandlerStats {
 	slices.SortFunc(handlers, func(a, b *handler) int { return strings.Compare(a.name, b.name) })
 	all := make([]HandlerStats, 0, len(handlers))
 	for _, h := range handlers {
-		all = append(all, h.counters.read(h.name))
+		all = append(all, h.counters.stats(h.name))
 	}
 	return all
 }
@@ -59,7 +59,7 @@ type handlerCounters struct {
 	lateness, ran timer.Histogram
 }
 
-func (n *handlerCounters) read(name string) HandlerStats {
+func (n *handlerCounters) stats(name string) HandlerStats {
 	st := HandlerStats{
 		Handler:   name,
 		Running:   int(n.running.Load()),

@@ -48,14 +48,14 @@ func (c *Client) Runs(ctx context.Context, key string) ([]Run, error) {
 	}
 	now, err := c.store.Now(ctx, c.shardOf(key))
 	if err != nil {
-		return nil, explain(err)
+		return nil, clientError(err)
 	}
 	var runs []Run
 	f := store.Filter{State: store.Past, Prefix: store.RunsPrefix(key), From: now + 1}
 	for cursor := (store.Cursor{}); ; {
 		p, err := c.store.List(ctx, c.shardOf(key), f, cursor, store.MaxPage)
 		if err != nil {
-			return nil, explain(err)
+			return nil, clientError(err)
 		}
 		for i := range p.Entries {
 			if r := runOf(&p.Entries[i]); r != nil {
@@ -88,8 +88,8 @@ func runOf(e *store.Entry) *Run {
 // beganSize is the number of decimal digits of Began. They precede the stored result.
 const beganSize = 16
 
-// isHead reports whether an entry is the one that counts the kept runs of a key.
-func isHead(e *store.Entry) bool {
+// countsRuns reports whether an entry is not a run, but counts the kept runs of a key.
+func countsRuns(e *store.Entry) bool {
 	return e.State == store.Past && e.ID == store.HeadID(store.KeyOf(e.ID))
 }
 
@@ -98,7 +98,7 @@ func isHead(e *store.Entry) bool {
 // result has more than [MaxResult] bytes.
 func (d *Delivery) SetResult(b []byte) error {
 	if len(b) > MaxResult {
-		return invalid("the result has %d bytes, more than %d", len(b), MaxResult)
+		return invalidError("the result has %d bytes, more than %d", len(b), MaxResult)
 	}
 	if d.result != nil {
 		*d.result = slices.Clone(b)

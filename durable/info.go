@@ -98,7 +98,7 @@ func (c *Client) Get(ctx context.Context, id string) (Info, error) {
 	}
 	e, err := c.store.Get(ctx, c.shardOf(id), id)
 	if err != nil {
-		return Info{}, explain(err)
+		return Info{}, clientError(err)
 	}
 	return infoOf(&e)
 }

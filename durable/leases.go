@@ -44,11 +44,11 @@ func (s *leaseList) remove(a *attempt) {
 	a.prev, a.next = nil, nil
 }
 
-// renewals returns the attempts whose leases must be extended. It gives up the leases
-// of handlers that hang.
-func (l *loop) renewals(now time.Time) []*attempt {
-	extend := l.takeUrgent()
-	for a := l.leases.first(); a != nil && now.Sub(a.extendedAt) >= l.w.config.lease/3 && len(extend) < store.MaxBatch; {
+// leasesToExtend returns the attempts whose leases must be extended. It gives up the
+// leases of handlers that hang.
+func (l *loop) leasesToExtend(now time.Time) []*attempt {
+	attempts := l.takeUrgent()
+	for a := l.leases.first(); a != nil && now.Sub(a.extendedAt) >= l.w.config.lease/3 && len(attempts) < store.MaxBatch; {
 		next := a.next
 		if !a.giveUpAt.IsZero() && now.After(a.giveUpAt) {
 			// The handler has not returned long after its timeout. Another worker gets
@@ -59,11 +59,11 @@ func (l *loop) renewals(now time.Time) []*attempt {
 			l.w.client.log.Error("durable: a handler does not return; its lease is given up",
 				"handler", a.task.Handler, "key", printable(a.task.Key))
 		} else {
-			extend = append(extend, a)
+			attempts = append(attempts, a)
 		}
 		a = next
 	}
-	return extend
+	return attempts
 }
 
 // dropLease records that the Worker no longer has the attempt's lease.

@@ -26,14 +26,14 @@ type Limit = store.Limit
 // gone, so set them again whenever a program starts.
 func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	if n := c.store.Shards(); n > 1 {
-		return invalid("SetLimit: the store has %d shards, and a limit needs a store of one: see its option WithShards", n)
+		return invalidError("SetLimit: the store has %d shards, and a limit needs a store of one: see its option WithShards", n)
 	}
 	outcome, err := c.doOne(ctx, store.Command{Op: store.SetLimit}, store.Item{ID: handler, Limit: &l})
 	switch {
 	case errors.Is(err, store.ErrInvalid):
 		return fmt.Errorf("%w: SetLimit: %w", ErrInvalid, err)
 	case outcome == Kept:
-		return invalid("SetLimit: %d handlers have a limit already", store.MaxLimits)
+		return invalidError("SetLimit: %d handlers have a limit already", store.MaxLimits)
 	}
 	return err
 }
@@ -42,5 +42,5 @@ func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 // [Client.Stats].
 func (c *Client) Limits(ctx context.Context) (map[string]Limit, error) {
 	st, err := c.store.Stats(ctx, 0)
-	return st.Limits, explain(err)
+	return st.Limits, clientError(err)
 }

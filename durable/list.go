@@ -55,7 +55,7 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 				yield(Info{}, err)
 				return
 			}
-			if !isHead(&e) && !yield(infoOf(&e)) {
+			if !countsRuns(&e) && !yield(infoOf(&e)) {
 				return
 			}
 		}
@@ -78,7 +78,7 @@ type Page struct {
 // Otherwise Page is like [Client.List].
 func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (Page, error) {
 	if limit < 1 || limit > store.MaxPage {
-		return Page{}, invalid("the limit must be from 1 to %d, got %d", store.MaxPage, limit)
+		return Page{}, invalidError("the limit must be from 1 to %d, got %d", store.MaxPage, limit)
 	}
 	from, err := after.parse()
 	if err != nil {
@@ -86,8 +86,8 @@ func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (P
 	}
 	var p Page
 	var last store.Cursor
-	stored := f.storeFilter()
-	for e, err := range c.entries(ctx, stored, from, limit) {
+	filter := f.storeFilter()
+	for e, err := range c.entries(ctx, filter, from, limit) {
 		if err != nil {
 			return Page{}, err
 		}
@@ -95,11 +95,11 @@ func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (P
 			p.Next = cursorOf(last)
 			break
 		}
-		if isHead(&e) {
+		if countsRuns(&e) {
 			continue
 		}
 		info, _ := infoOf(&e)
-		p.Tasks, last = append(p.Tasks, info), stored.CursorOf(&e)
+		p.Tasks, last = append(p.Tasks, info), filter.CursorOf(&e)
 	}
 	return p, nil
 }
@@ -118,7 +118,7 @@ func (c Cursor) parse() (x store.Cursor, err error) {
 		_, err = fmt.Sscan(part[0]+" "+part[1], &x.State, &x.At)
 	}
 	if err != nil || x.ID == "" || x.State > store.Past {
-		return x, invalid("%q is not a cursor", c)
+		return x, invalidError("%q is not a cursor", c)
 	}
 	return x, nil
 }
@@ -137,11 +137,11 @@ func (s *shardList) compare(t *shardList) int {
 }
 
 // fill reads the shard's next entries if all that it has read are used up.
-func (s *shardList) fill(ctx context.Context, c *Client, limit int) error {
+func (s *shardList) fill(ctx context.Context, c *Client, pageSize int) error {
 	for len(s.entries) == 0 && !s.atEnd {
-		p, err := c.store.List(ctx, s.shard, *s.filter, s.next, limit)
+		p, err := c.store.List(ctx, s.shard, *s.filter, s.next, pageSize)
 		if err != nil {
-			return explain(err)
+			return clientError(err)
 		}
 		s.entries, s.next, s.atEnd = p.Entries, p.Next, p.Next == store.Cursor{}
 	}
@@ -153,14 +153,14 @@ func (s *shardList) fill(ctx context.Context, c *Client, limit int) error {
 func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor, readAhead int) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		n := c.store.Shards()
-		limit := min(max(2*readAhead/n, 10), readAhead)
+		pageSize := min(max(2*readAhead/n, 10), readAhead)
 		if f.Prefix != "" || f.Error != "" {
-			limit = max(limit, 200) // a short page may cost as much as a long one
+			pageSize = max(pageSize, 200) // a short page may cost as much as a long one
 		}
 		lists := make([]*shardList, n)
 		for i := range lists { // one by one, so that the store also serves others
 			lists[i] = &shardList{shard: i, filter: &f, next: after}
-			if err := lists[i].fill(ctx, c, limit); err != nil {
+			if err := lists[i].fill(ctx, c, pageSize); err != nil {
 				yield(store.Entry{}, err)
 				return
 			}
@@ -174,7 +174,7 @@ func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor
 			if !yield(e, nil) {
 				return
 			}
-			if err := first.fill(ctx, c, limit); err != nil {
+			if err := first.fill(ctx, c, pageSize); err != nil {
 				yield(store.Entry{}, err)
 				return
 			}

@@ -13,14 +13,14 @@ import (
 // A panic of a handler passes through the middleware. If a task ends without a call of
 // its handler, for example because it was missed, the middleware is not called either.
 // WithMiddleware panics if a function is nil.
-func WithMiddleware(around ...func(next Handler) Handler) HandlerOption {
-	for _, f := range around {
+func WithMiddleware(middleware ...func(next Handler) Handler) HandlerOption {
+	for _, f := range middleware {
 		if f == nil {
 			panic("durable: WithMiddleware: nil function")
 		}
 	}
-	around = slices.Clone(around)
-	return handlerOption(func(c *handlerConfig) { c.middleware = slices.Concat(c.middleware, around) })
+	middleware = slices.Clone(middleware)
+	return handlerOption(func(c *handlerConfig) { c.middleware = slices.Concat(c.middleware, middleware) })
 }
 
 // wrap returns h inside the middleware.
@@ -44,23 +44,23 @@ type ScheduleFunc func(ctx context.Context, items []Item, opts ...ScheduleOption
 // and Headers, which belong to the caller, but may replace them. It must return the
 // results of next, or an error if it does not call next. WithScheduleMiddleware panics
 // if a function is nil.
-func WithScheduleMiddleware(around ...func(next ScheduleFunc) ScheduleFunc) Option {
-	for _, f := range around {
+func WithScheduleMiddleware(middleware ...func(next ScheduleFunc) ScheduleFunc) Option {
+	for _, f := range middleware {
 		if f == nil {
 			panic("durable: WithScheduleMiddleware: nil function")
 		}
 	}
-	around = slices.Clone(around)
-	return option(func(c *config) { c.middleware = slices.Concat(c.middleware, around) })
+	middleware = slices.Clone(middleware)
+	return option(func(c *config) { c.middleware = slices.Concat(c.middleware, middleware) })
 }
 
 // wrapSchedule returns ScheduleBatch inside the middleware, or nil if there is none.
-func (c *Client) wrapSchedule(around []func(ScheduleFunc) ScheduleFunc) ScheduleFunc {
-	if len(around) == 0 {
+func (c *Client) wrapSchedule(middleware []func(ScheduleFunc) ScheduleFunc) ScheduleFunc {
+	if len(middleware) == 0 {
 		return nil
 	}
 	f := ScheduleFunc(c.scheduleBatch)
-	for _, m := range slices.Backward(around) {
+	for _, m := range slices.Backward(middleware) {
 		if f = m(f); f == nil {
 			panic("durable: New: a middleware of Schedule returned nil")
 		}

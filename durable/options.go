@@ -98,7 +98,7 @@ func scheduleCommand(method string, opts []ScheduleOption) (store.Command, error
 	for i, o := range opts {
 		notNil(method, i, o)
 		if c.Keep != store.KeepNone && c.Keep != o.keep() {
-			return c, invalid("OnlyNew, OnlyChanged, OnlyEarlier and OnlyLater exclude one another, use one of them")
+			return c, invalidError("OnlyNew, OnlyChanged, OnlyEarlier and OnlyLater exclude one another, use one of them")
 		}
 		c.Keep = o.keep()
 	}

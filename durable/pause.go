@@ -18,10 +18,10 @@ import (
 func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 	info, err := c.Get(ctx, key)
 	if err != nil {
-		return absent(err)
+		return getFailed(err)
 	}
 	if !info.Task.repeats() && !info.Following {
-		return Unknown, invalid("PauseTask: the task %q does not repeat", key)
+		return Unknown, invalidError("PauseTask: the task %q does not repeat", key)
 	}
 	return c.Reschedule(ctx, key, At(store.Farthest.Std()))
 }
@@ -32,14 +32,14 @@ func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	info, err := c.Get(ctx, key)
 	if err != nil {
-		return absent(err)
+		return getFailed(err)
 	}
 	if !info.Paused {
 		return Kept, nil
 	}
 	now, err := c.store.Now(ctx, c.shardOf(key))
 	if err != nil {
-		return Unknown, explain(err)
+		return Unknown, clientError(err)
 	}
 	at, err := info.Task.firstRun(now, c.schedules)
 	if err != nil {
@@ -48,8 +48,8 @@ func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	return c.Reschedule(ctx, key, At(at.Std()))
 }
 
-// absent returns the results of a method whose call of Get failed with err.
-func absent(err error) (Outcome, error) {
+// getFailed returns the results of a method whose call of Get failed with err.
+func getFailed(err error) (Outcome, error) {
 	if errors.Is(err, ErrNotFound) {
 		return Absent, nil
 	}

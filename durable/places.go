@@ -80,8 +80,8 @@ func (h *handler) isLimited() bool { return h.maxRunning > 0 || h.rate > 0 }
 // second, and at least one.
 func (h *handler) burst() float64 { return max(1, h.rate/10) }
 
-// usable returns how many of n places the handler's limits allow it to use.
-func (h *handler) usable(n int, now time.Time) int {
+// usablePlaces returns how many of n places the handler's limits allow it to use.
+func (h *handler) usablePlaces(n int, now time.Time) int {
 	if h.maxRunning > 0 {
 		n = min(n, h.maxRunning-h.taken)
 	}
@@ -109,8 +109,8 @@ func (p *places) unusedShare(h *handler) (unused, remaining int) {
 	return unused, remaining
 }
 
-// usableLocked returns how many places a claim can use.
-func (p *places) usableLocked(now time.Time) int {
+// usablePlacesLocked returns how many places a claim can use.
+func (p *places) usablePlacesLocked(now time.Time) int {
 	if p.runOver || p.mustBeAlone || !p.limited || p.free == 0 {
 		if p.runOver || p.mustBeAlone {
 			return 0
@@ -119,7 +119,7 @@ func (p *places) usableLocked(now time.Time) int {
 	}
 	n := 0
 	for _, h := range p.handlers {
-		n += h.usable(p.free, now)
+		n += h.usablePlaces(p.free, now)
 	}
 	return min(n, p.free)
 }
@@ -133,7 +133,7 @@ func (p *places) reserve(l *loop, limit int, offered bool) grant {
 	defer p.unlockAndNotify(now)
 	p.free += l.reserved
 	l.reserved = 0
-	n := min(limit, p.usableLocked(now))
+	n := min(limit, p.usablePlacesLocked(now))
 	if offered && !p.canClaimLocked(l, now) {
 		n = 0
 	} else if n == 0 {
@@ -143,21 +143,21 @@ func (p *places) reserve(l *loop, limit int, offered bool) grant {
 		p.enqueueLocked(l)
 		return grant{allTaken: true}
 	}
-	contended := l.waitsFor.anyHandler && len(p.w.loops) > 1
+	hadToWait := l.waitsFor.anyHandler && len(p.w.loops) > 1
 	p.dequeueLocked(l)
 	p.free -= n
 	g := grant{places: n, allTaken: p.free == 0, suspects: store.OneSuspect}
 	if p.suspect != nil {
 		g.suspects = store.NoSuspect
 	}
-	g.fair = contended && now.Sub(l.lastFair) >= fairInterval && p.isUnfairLocked(n, now)
+	g.fair = hadToWait && now.Sub(l.lastFair) >= fairInterval && p.isUnfairLocked(n, now)
 	if g.fair {
 		l.lastFair = now
 	}
 	g.omitRooms = true
 	limitReached := false
 	for _, h := range p.handlers {
-		r := store.Room{Most: h.usable(n, now)}
+		r := store.Room{Most: h.usablePlaces(n, now)}
 		unused, remaining := p.unusedShare(h)
 		if g.fair {
 			r.Most = min(r.Most, remaining)
@@ -168,7 +168,7 @@ func (p *places) reserve(l *loop, limit int, offered bool) grant {
 		if h.isLimited() {
 			h.taken += r.Most
 			h.tokens -= float64(r.Most)
-			limitReached = limitReached || h.usable(1, now) == 0
+			limitReached = limitReached || h.usablePlaces(1, now) == 0
 		}
 		g.rooms = append(g.rooms, r)
 	}
@@ -194,7 +194,7 @@ func (p *places) isUnfairLocked(n int, now time.Time) bool {
 		if _, remaining := p.unusedShare(h); remaining == 0 {
 			someFull = true
 		} else {
-			someBelow = someBelow || h.usable(n, now) > 0
+			someBelow = someBelow || h.usablePlaces(n, now) > 0
 		}
 	}
 	return someFull && someBelow
@@ -281,7 +281,7 @@ func (p *places) dequeueLocked(l *loop) {
 // canClaimLocked reports whether something that the loop waits for is available.
 func (p *places) canClaimLocked(l *loop, now time.Time) bool {
 	return l.waitsFor.anyHandler || l.waitsFor.suspectEnd && p.suspect == nil ||
-		slices.ContainsFunc(l.waitsFor.handlers, func(h *handler) bool { return h.usable(1, now) > 0 })
+		slices.ContainsFunc(l.waitsFor.handlers, func(h *handler) bool { return h.usablePlaces(1, now) > 0 })
 }
 
 // wakeups says which loops to notify after the lock is released.
@@ -307,7 +307,7 @@ func (p *places) unlockAndNotify(now time.Time) {
 
 func (p *places) wakeupsLocked(now time.Time) (c wakeups) {
 	c.readySuspect = p.readyLocked()
-	if p.usableLocked(now) == 0 {
+	if p.usablePlacesLocked(now) == 0 {
 		p.setRefillLocked(now)
 		return c
 	}
@@ -337,7 +337,7 @@ func (p *places) setRefillLocked(now time.Time) {
 	const none = time.Duration(1<<63 - 1)
 	soonest := none
 	for _, h := range p.handlers {
-		if h.rate > 0 && h.tokens < 1 && h.usable(1, now) == 0 {
+		if h.rate > 0 && h.tokens < 1 && h.usablePlaces(1, now) == 0 {
 			soonest = min(soonest, time.Duration((1-h.tokens)/h.rate*float64(time.Second))+1)
 		}
 	}
@@ -363,7 +363,7 @@ func (p *places) onRefill() {
 func (p *places) awaitPlace(l *loop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.usableLocked(p.w.now()) > 0 {
+	if p.usablePlacesLocked(p.w.now()) > 0 {
 		return
 	}
 	l.waitsFor.anyHandler = true

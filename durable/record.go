@@ -52,47 +52,47 @@ func encode(t *Task, maxSize int) (store.Task, error) {
 		size += len(k) + len(v) + 2*binary.MaxVarintLen16
 	}
 	if len(t.Key)+size > maxSize {
-		return store.Task{}, invalid("task %.80q has %d bytes with its headers, more than %d: see WithMaxTask", t.Key, len(t.Key)+size, maxSize)
+		return store.Task{}, invalidError("task %.80q has %d bytes with its headers, more than %d: see WithMaxTask", t.Key, len(t.Key)+size, maxSize)
 	}
 	b := make([]byte, 1, size+maxOverhead)
 	b[0] = recordVersion
 	b = appendGeneration(b)
 	b = append(b, 0)
-	fields := &b[len(b)-1]
+	fieldBits := &b[len(b)-1]
 	if k := (store.Keeping{Unique: t.Unique, For: t.Retention.For, Most: t.Retention.Runs}); k != (store.Keeping{}) {
-		*fields |= hasKept
+		*fieldBits |= hasKept
 		b = k.Append(b)
 	}
 	if len(t.Headers) > 0 {
-		*fields |= hasHeaders
+		*fieldBits |= hasHeaders
 		b = binary.AppendUvarint(b, uint64(len(t.Headers)))
 		for _, k := range slices.Sorted(maps.Keys(t.Headers)) {
 			b = appendString(appendString(b, k), t.Headers[k])
 		}
 	}
 	if t.MaxAttempts > 0 {
-		*fields |= hasMaxAttempts
+		*fieldBits |= hasMaxAttempts
 		b = binary.AppendUvarint(b, uint64(t.MaxAttempts))
 	}
 	if t.Timeout > 0 {
-		*fields |= hasTimeout
+		*fieldBits |= hasTimeout
 		b = appendDuration(b, t.Timeout)
 	}
 	if t.Every > 0 || t.Cron != "" {
-		*fields |= hasEvery
+		*fieldBits |= hasEvery
 		b = appendDuration(b, t.Every)
 	}
 	if t.Missed != LatestMissed {
-		*fields |= hasMissed
+		*fieldBits |= hasMissed
 		b = append(b, byte(t.Missed))
 		b = appendDuration(b, t.MissedAfter)
 	}
 	if t.Cron != "" {
-		*fields |= hasCron
+		*fieldBits |= hasCron
 		b = appendString(appendString(b, t.Cron), t.Zone)
 	}
 	if !t.Start.IsZero() || !t.End.IsZero() {
-		*fields |= hasStart
+		*fieldBits |= hasStart
 		b = appendTime(appendTime(b, t.Start), t.End)
 	}
 	return store.Task{ID: t.Key, Handler: t.Handler, Schedule: t.Schedule, Record: append(b, t.Body...)}, nil
@@ -144,9 +144,9 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 		return t, "", errRecord
 	}
 	generation = string(x.Record[1 : 1+generationSize])
-	fields := x.Record[recordHeadSize-1]
+	fieldBits := x.Record[recordHeadSize-1]
 	r := recordReader{unread: x.Record[recordHeadSize:]}
-	if fields&hasKept != 0 {
+	if fieldBits&hasKept != 0 {
 		k, ok := x.Keeps()
 		if !ok {
 			return t, generation, errRecord
@@ -154,39 +154,39 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 		t.Unique, t.Retention = k.Unique, Retention{k.For, k.Most}
 		r.unread = r.unread[store.KeepingSize:]
 	}
-	if fields&hasHeaders != 0 {
-		n := r.uint()
+	if fieldBits&hasHeaders != 0 {
+		n := r.readUint()
 		if n > uint64(len(r.unread)) {
 			return t, generation, errRecord
 		}
 		t.Headers = make(map[string]string, n)
 		for range n {
-			k := r.string()
-			t.Headers[k] = r.string()
+			k := r.readString()
+			t.Headers[k] = r.readString()
 		}
 	}
-	if fields&hasMaxAttempts != 0 {
-		n := r.uint()
+	if fieldBits&hasMaxAttempts != 0 {
+		n := r.readUint()
 		t.MaxAttempts = int(min(n, math.MaxInt32))
 	}
-	if fields&hasTimeout != 0 {
-		t.Timeout = r.duration()
+	if fieldBits&hasTimeout != 0 {
+		t.Timeout = r.readDuration()
 	}
-	if fields&hasEvery != 0 {
-		t.Every = r.duration()
+	if fieldBits&hasEvery != 0 {
+		t.Every = r.readDuration()
 	}
-	if fields&hasMissed != 0 {
-		t.Missed = Missed(r.byte())
-		t.MissedAfter = r.duration()
+	if fieldBits&hasMissed != 0 {
+		t.Missed = Missed(r.readByte())
+		t.MissedAfter = r.readDuration()
 	}
-	if fields&hasCron != 0 {
-		t.Cron = r.string()
-		t.Zone = r.string()
+	if fieldBits&hasCron != 0 {
+		t.Cron = r.readString()
+		t.Zone = r.readString()
 		r.damaged = r.damaged || t.Cron == ""
 	}
-	if fields&hasStart != 0 {
-		t.Start = r.time()
-		t.End = r.time()
+	if fieldBits&hasStart != 0 {
+		t.Start = r.readTime()
+		t.End = r.readTime()
 	}
 	if r.damaged {
 		return t, generation, errRecord
@@ -208,7 +208,7 @@ type recordReader struct {
 
 func (r *recordReader) fail() { r.unread, r.damaged = nil, true }
 
-func (r *recordReader) byte() byte {
+func (r *recordReader) readByte() byte {
 	if len(r.unread) == 0 {
 		r.fail()
 		return 0
@@ -218,7 +218,7 @@ func (r *recordReader) byte() byte {
 	return b
 }
 
-func (r *recordReader) uint() uint64 {
+func (r *recordReader) readUint() uint64 {
 	n, size := binary.Uvarint(r.unread)
 	if size <= 0 {
 		r.fail()
@@ -228,8 +228,8 @@ func (r *recordReader) uint() uint64 {
 	return n
 }
 
-func (r *recordReader) string() string {
-	n := r.uint()
+func (r *recordReader) readString() string {
+	n := r.readUint()
 	if n > uint64(len(r.unread)) {
 		r.fail()
 		return ""
@@ -239,8 +239,8 @@ func (r *recordReader) string() string {
 	return s
 }
 
-func (r *recordReader) time() (t time.Time) {
-	if n := r.uint(); n > uint64(store.Farthest) {
+func (r *recordReader) readTime() (t time.Time) {
+	if n := r.readUint(); n > uint64(store.Farthest) {
 		r.fail()
 	} else if n > 0 {
 		t = store.Time(n).Std()
@@ -248,8 +248,8 @@ func (r *recordReader) time() (t time.Time) {
 	return t
 }
 
-func (r *recordReader) duration() time.Duration {
-	n := r.uint()
+func (r *recordReader) readDuration() time.Duration {
+	n := r.readUint()
 	if n > uint64(1<<63-1)/uint64(time.Microsecond) {
 		r.fail()
 		return 0

@@ -59,7 +59,7 @@ func parseCron(spec, zoneName string) (jobs.Cron, error) {
 
 // A recurrence says when the runs of a task are due.
 type recurrence struct {
-	scheduleName string // of the schedule
+	scheduleName string
 	every        time.Duration
 	schedule     Schedule
 	end          store.Time // 0: none
@@ -141,11 +141,11 @@ func (r *recurrence) latestRun(due, now store.Time) store.Time {
 // firstRun returns the time of the task's first run at or after now.
 func (t *Task) firstRun(now store.Time, schedules map[string]Schedule) (at store.Time, err error) {
 	if !t.repeats() {
-		return 0, invalid("task %q does not repeat, and so has no next run", t.Key)
+		return 0, invalidError("task %q does not repeat, and so has no next run", t.Key)
 	}
 	r, err := t.recurrence(schedules)
 	if err != nil {
-		return 0, invalid("task %q: %v", t.Key, err)
+		return 0, invalidError("task %q: %v", t.Key, err)
 	}
 	start := now
 	if !t.Start.IsZero() {
@@ -163,7 +163,7 @@ func (t *Task) firstRun(now store.Time, schedules map[string]Schedule) (at store
 		at = r.latestRun(start, now-1).Add(r.every)
 	}
 	if err != nil || !ok || r.end != 0 && at > r.end {
-		return 0, invalid("task %q never runs from %v on", t.Key, max(start, now).Std())
+		return 0, invalidError("task %q never runs from %v on", t.Key, max(start, now).Std())
 	}
 	return at, nil
 }

@@ -33,9 +33,9 @@ func (l *loop) sendRound(p phase) {
 		addMore = func(x *store.Round) { *x = l.addReports(r) }
 	}
 	ctx, cancel := context.WithTimeout(l.w.commandCtx, l.answerTimeout())
-	sent := r.request
-	sent.More = addMore
-	answer, err := l.w.client.store.Do(ctx, l.shard, r.stamp, sent)
+	request := r.request
+	request.More = addMore
+	answer, err := l.w.client.store.Do(ctx, l.shard, r.stamp, request)
 	cancel()
 	if errors.Is(err, store.ErrLate) {
 		l.handleLate(r)
@@ -104,11 +104,11 @@ func (l *loop) handleLate(r *round) {
 func (l *loop) buildRound(now time.Time, p phase) *round {
 	r := &round{firstSent: now, request: store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes}}
 	claim, offered := l.takeReports(r)
-	for _, a := range l.renewals(now) {
+	for _, a := range l.leasesToExtend(now) {
 		r.extended = append(r.extended, a)
 		r.request.Extend = append(r.request.Extend, a.lease)
 	}
-	r.request.Alone = l.places.isOnly(r.extended)
+	r.request.Alone = l.places.isOnlyAttempt(r.extended)
 	claim = claim || !now.Before(l.claimAt) || l.retriesAtOnce(r) || l.limitReached && len(r.reports) > 0
 	if p == working && (claim || offered) {
 		l.addClaim(r, now, !claim)

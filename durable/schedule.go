@@ -51,10 +51,10 @@ func (x *Item) storeItem(maxTask int, schedules map[string]Schedule, now func(ke
 	return store.Item{ID: t.Key, When: when, Task: task}, err
 }
 
-// item returns the Item in the form of the Client's store.
-func (c *Client) item(ctx context.Context, x *Item) (store.Item, error) {
+// storeItem returns the Item as an item of the Client's store.
+func (c *Client) storeItem(ctx context.Context, x *Item) (store.Item, error) {
 	if name := x.Task.Schedule; name != "" && c.schedules[name] == nil {
-		return store.Item{}, invalid("task %q: the Client does not know the schedule %q: see WithSchedule", x.Task.Key, name)
+		return store.Item{}, invalidError("task %q: the Client does not know the schedule %q: see WithSchedule", x.Task.Key, name)
 	}
 	return x.storeItem(c.maxTask, c.schedules, func(key string) (store.Time, error) {
 		now, err := c.store.Now(ctx, c.shardOf(key))
@@ -85,7 +85,7 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 	if err != nil {
 		return Unknown, err
 	}
-	item, err := c.item(ctx, &Item{t, w})
+	item, err := c.storeItem(ctx, &Item{t, w})
 	if err != nil {
 		return Unknown, err
 	}
@@ -114,7 +114,7 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 	}
 	x := c.newCommand(ctx, command, len(items))
 	for i := range items {
-		item, err := c.item(ctx, &items[i])
+		item, err := c.storeItem(ctx, &items[i])
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 	for shard := range c.store.Shards() {
 		st, err := c.store.Stats(ctx, shard)
 		if err != nil {
-			return Stats{}, explain(err)
+			return Stats{}, clientError(err)
 		}
 		if st.Paused {
 			sum.Paused++

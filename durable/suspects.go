@@ -73,9 +73,9 @@ func (p *places) readyLocked() *attempt {
 	return p.suspect
 }
 
-// isOnly reports whether the suspect is the only element of attempts, and nothing else
-// runs.
-func (p *places) isOnly(attempts []*attempt) bool {
+// isOnlyAttempt reports whether the suspect is the only element of attempts, and
+// nothing else runs.
+func (p *places) isOnlyAttempt(attempts []*attempt) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(attempts) == 1 && attempts[0] == p.suspect && p.isAloneLocked()

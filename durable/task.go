@@ -98,11 +98,11 @@ const (
 func checkKey(key string) error {
 	switch {
 	case key == "":
-		return invalid("the key is empty")
+		return invalidError("the key is empty")
 	case len(key) > MaxKey:
-		return invalid("the key has %d bytes, more than %d", len(key), MaxKey)
+		return invalidError("the key has %d bytes, more than %d", len(key), MaxKey)
 	case strings.IndexByte(key, 0) >= 0:
-		return invalid("the key %q contains a NUL", key)
+		return invalidError("the key %q contains a NUL", key)
 	}
 	return nil
 }
@@ -113,45 +113,45 @@ func (t *Task) check() error {
 	}
 	switch {
 	case t.Handler == "":
-		return invalid("task %q has no handler", t.Key)
+		return invalidError("task %q has no handler", t.Key)
 	case len(t.Handler) > MaxKey:
-		return invalid("task %q: the handler's name has %d bytes, more than %d", t.Key, len(t.Handler), MaxKey)
+		return invalidError("task %q: the handler's name has %d bytes, more than %d", t.Key, len(t.Handler), MaxKey)
 	case len(t.Schedule) > MaxKey:
-		return invalid("task %q: the schedule's name has %d bytes, more than %d", t.Key, len(t.Schedule), MaxKey)
+		return invalidError("task %q: the schedule's name has %d bytes, more than %d", t.Key, len(t.Schedule), MaxKey)
 	case t.MaxAttempts < 0:
-		return invalid("task %q: MaxAttempts is %d, but must not be negative", t.Key, t.MaxAttempts)
+		return invalidError("task %q: MaxAttempts is %d, but must not be negative", t.Key, t.MaxAttempts)
 	case t.Timeout < 0 || t.Timeout > store.MaxDelay:
-		return invalid("task %q: Timeout is %v, but must be from 0 to %v", t.Key, t.Timeout, store.MaxDelay)
+		return invalidError("task %q: Timeout is %v, but must be from 0 to %v", t.Key, t.Timeout, store.MaxDelay)
 	case t.Every < 0 || t.Every > 0 && t.Every < time.Millisecond:
-		return invalid("task %q: Every is %v, less than a millisecond", t.Key, t.Every)
+		return invalidError("task %q: Every is %v, less than a millisecond", t.Key, t.Every)
 	case t.Every > store.MaxDelay:
-		return invalid("task %q: Every is %v, more than %v", t.Key, t.Every, store.MaxDelay)
+		return invalidError("task %q: Every is %v, more than %v", t.Key, t.Every, store.MaxDelay)
 	case t.MissedAfter > store.MaxDelay:
-		return invalid("task %q: MissedAfter is %v, more than %v", t.Key, t.MissedAfter, store.MaxDelay)
+		return invalidError("task %q: MissedAfter is %v, more than %v", t.Key, t.MissedAfter, store.MaxDelay)
 	case t.Every > 0 && t.Schedule != "" || t.Cron != "" && (t.Every > 0 || t.Schedule != ""):
-		return invalid("task %q has two of Every, Cron and Schedule", t.Key)
+		return invalidError("task %q has two of Every, Cron and Schedule", t.Key)
 	case t.Zone != "" && t.Cron == "":
-		return invalid("task %q has a Zone but no Cron", t.Key)
+		return invalidError("task %q has a Zone but no Cron", t.Key)
 	case !t.repeats() && !(t.Start.IsZero() && t.End.IsZero()):
-		return invalid("task %q has a Start or an End, but does not repeat", t.Key)
+		return invalidError("task %q has a Start or an End, but does not repeat", t.Key)
 	case t.Missed > DeadMissed:
-		return invalid("task %q: Missed is %d, which is not known", t.Key, t.Missed)
+		return invalidError("task %q: Missed is %d, which is not known", t.Key, t.Missed)
 	case t.Missed == DeadMissed && t.MissedAfter == 0:
-		return invalid("task %q: DeadMissed requires a MissedAfter", t.Key)
+		return invalidError("task %q: DeadMissed requires a MissedAfter", t.Key)
 	case t.Unique < 0 || t.Unique > store.MaxDelay || t.Unique > 0 && t.repeats():
-		return invalid("task %q: Unique is %v, but must be from 0 to %v, and 0 if the task repeats", t.Key, t.Unique, store.MaxDelay)
+		return invalidError("task %q: Unique is %v, but must be from 0 to %v, and 0 if the task repeats", t.Key, t.Unique, store.MaxDelay)
 	case t.Retention.For < 0 || t.Retention.For > store.MaxDelay || t.Retention.Runs < 0 || t.Retention.Runs > store.MaxRuns:
-		return invalid("task %q: Retention is %+v, but must be from 0 to %v and from 0 to %d runs", t.Key, t.Retention, store.MaxDelay, store.MaxRuns)
+		return invalidError("task %q: Retention is %+v, but must be from 0 to %v and from 0 to %d runs", t.Key, t.Retention, store.MaxDelay, store.MaxRuns)
 	case t.MissedAfter < 0 || t.MissedAfter > 0 && t.Missed != DeadMissed:
-		return invalid("task %q: MissedAfter is %v, but must not be negative, and is only for DeadMissed", t.Key, t.MissedAfter)
+		return invalidError("task %q: MissedAfter is %v, but must not be negative, and is only for DeadMissed", t.Key, t.MissedAfter)
 	}
 	if t.Cron != "" {
 		c, err := parseCron(t.Cron, t.Zone)
 		if err != nil {
-			return invalid("task %q: %v", t.Key, err)
+			return invalidError("task %q: %v", t.Key, err)
 		}
 		if c.Next(time.Now()).IsZero() {
-			return invalid("task %q: the cron spec %q has no time", t.Key, t.Cron)
+			return invalidError("task %q: the cron spec %q has no time", t.Key, t.Cron)
 		}
 	}
 	return nil

@@ -33,8 +33,8 @@ type CommandStats struct {
 // not access the store. O(1).
 func (c *Client) CommandStats() []CommandStats {
 	var all []CommandStats
-	for i := range c.store.commands {
-		if st := c.store.commands[i].read(commandNames[i]); st.Took.Count() > 0 {
+	for i := range c.store.counters {
+		if st := c.store.counters[i].stats(commandNames[i]); st.Took.Count() > 0 {
 			all = append(all, st)
 		}
 	}
@@ -69,8 +69,8 @@ type commandCounter struct {
 	took timer.Histogram
 }
 
-// finish counts a command, its duration and its error. The methods below defer it.
-func (c *commandCounter) finish(began time.Time, err *error) {
+// record counts a command, its duration and its error. The methods below defer it.
+func (c *commandCounter) record(began time.Time, err *error) {
 	if *err != nil && !errors.Is(*err, store.ErrNotFound) {
 		c.errors.Add(1)
 	}
@@ -80,7 +80,7 @@ func (c *commandCounter) finish(began time.Time, err *error) {
 	c.mu.Unlock()
 }
 
-func (c *commandCounter) read(name string) CommandStats {
+func (c *commandCounter) stats(name string) CommandStats {
 	st := CommandStats{Command: name, Errors: c.errors.Load()}
 	for o := range c.outcomes {
 		if n := c.outcomes[o].Load(); n > 0 {
@@ -99,18 +99,18 @@ func (c *commandCounter) read(name string) CommandStats {
 // A timedStore is a Store that counts its commands and measures how long they take.
 type timedStore struct {
 	store.Store
-	commands [numCommands]commandCounter
+	counters [numCommands]commandCounter
 	workers  workerSet
 }
 
 func (s *timedStore) Now(ctx context.Context, shard int) (_ store.Time, err error) {
-	defer s.commands[askNow].finish(time.Now(), &err)
+	defer s.counters[askNow].record(time.Now(), &err)
 	return s.Store.Now(ctx, shard)
 }
 
 func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c store.Command) (out []Outcome, err error) {
-	n := &s.commands[c.Op]
-	defer n.finish(time.Now(), &err)
+	n := &s.counters[c.Op]
+	defer n.record(time.Now(), &err)
 	if out, err = s.Store.Change(ctx, shard, stamp, c); err != nil {
 		return out, err
 	}
@@ -126,31 +126,31 @@ func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c
 }
 
 func (s *timedStore) Do(ctx context.Context, shard int, stamp store.Stamp, r store.Round) (_ store.Answer, err error) {
-	defer s.commands[doRound].finish(time.Now(), &err)
+	defer s.counters[doRound].record(time.Now(), &err)
 	return s.Store.Do(ctx, shard, stamp, r)
 }
 
 func (s *timedStore) Get(ctx context.Context, shard int, id string) (_ store.Entry, err error) {
-	defer s.commands[askGet].finish(time.Now(), &err)
+	defer s.counters[askGet].record(time.Now(), &err)
 	return s.Store.Get(ctx, shard, id)
 }
 
 func (s *timedStore) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (_ store.Page, err error) {
-	defer s.commands[askList].finish(time.Now(), &err)
+	defer s.counters[askList].record(time.Now(), &err)
 	return s.Store.List(ctx, shard, f, c, limit)
 }
 
 func (s *timedStore) Stats(ctx context.Context, shard int) (_ store.Stats, err error) {
-	defer s.commands[askStats].finish(time.Now(), &err)
+	defer s.counters[askStats].record(time.Now(), &err)
 	return s.Store.Stats(ctx, shard)
 }
 
 func (s *timedStore) Check(ctx context.Context) (_ store.Health, err error) {
-	defer s.commands[askCheck].finish(time.Now(), &err)
+	defer s.counters[askCheck].record(time.Now(), &err)
 	return s.Store.Check(ctx)
 }
 
 func (s *timedStore) Repair(ctx context.Context, shard int) (_ store.Repair, err error) {
-	defer s.commands[askRepair].finish(time.Now(), &err)
+	defer s.counters[askRepair].record(time.Now(), &err)
 	return s.Store.Repair(ctx, shard)
 }

@@ -43,23 +43,23 @@ func (w When) storeWhen() (store.When, error) {
 	switch w.kind {
 	case whenAfter:
 		if w.after < 0 {
-			return store.When{}, invalid("the delay %v is negative", w.after)
+			return store.When{}, invalidError("the delay %v is negative", w.after)
 		}
 		if w.after > store.MaxDelay {
-			return store.When{}, invalid("the delay is %v, more than %v", w.after, store.MaxDelay)
+			return store.When{}, invalidError("the delay is %v, more than %v", w.after, store.MaxDelay)
 		}
 		return store.After(w.after), nil
 	case whenAt:
 		if w.at.IsZero() {
-			return store.When{}, invalid("the time is zero")
+			return store.When{}, invalidError("the time is zero")
 		}
 		if y := w.at.UTC().Year(); y >= store.Farthest.Std().UTC().Year()+1 || y < 1 {
-			return store.When{}, invalid("the time %v is not in the years 1 to 2199", w.at)
+			return store.When{}, invalidError("the time %v is not in the years 1 to 2199", w.at)
 		}
 		return store.At(store.TimeOf(w.at)), nil
 	}
 	if w.kind == whenNext {
-		return store.When{}, invalid("Next is only for Schedule")
+		return store.When{}, invalidError("Next is only for Schedule")
 	}
-	return store.When{}, invalid("no time was given: use After, At or Next")
+	return store.When{}, invalidError("no time was given: use After, At or Next")
 }

@@ -33,7 +33,7 @@ type Worker struct {
 	// Set before the first Run.
 
 	handlers      map[string]*handler
-	handlerNames  []string // of handlers
+	handlerNames  []string
 	scheduleNames []string
 
 	// Set by each Run.
@@ -159,7 +159,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		r.err = err
 		close(r.done)
 	}()
-	if ready, err := w.connect(ctx, r); !ready {
+	if ready, err := w.awaitStore(ctx, r); !ready {
 		return err
 	}
 	commandCtx, endCommands := context.WithCancel(context.WithoutCancel(ctx))
@@ -222,9 +222,9 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	w.waitForHooks(r)
 	select {
 	case <-r.failed:
-		return errors.Join(fmt.Errorf("durable: the store failed permanently: %w", r.reason), w.unconfirmed())
+		return errors.Join(fmt.Errorf("durable: the store failed permanently: %w", r.reason), w.unconfirmedError())
 	default:
-		return w.unconfirmed()
+		return w.unconfirmedError()
 	}
 }
 
@@ -237,9 +237,9 @@ func (w *Worker) failRun(err error) {
 	}
 }
 
-// unconfirmed returns an error if the store has not confirmed the reports on some
+// unconfirmedError returns an error if the store has not confirmed the reports on some
 // attempts. The loops must have ended.
-func (w *Worker) unconfirmed() error {
+func (w *Worker) unconfirmedError() error {
 	n := 0
 	for _, l := range w.loops {
 		n += l.leased
@@ -321,9 +321,9 @@ func (w *Worker) awaitHandlers(r *currentRun) {
 	}
 }
 
-// connect waits until the store is usable. If the store has a permanent problem, it
+// awaitStore waits until the store is usable. If the store has a permanent problem, it
 // returns false and an error. If the Run ends first, it returns false without an error.
-func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err error) {
+func (w *Worker) awaitStore(ctx context.Context, r *currentRun) (ready bool, err error) {
 	// Shutdown ends the wait at once, because nothing has been claimed yet.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
