@@ -98,9 +98,9 @@ type importer struct {
 
 const (
 	// importTimeout is how long an import may take to reach the store. If it arrived
-	// after its tasks were done, they would run again.
+	// later, its tasks might be done already, and would run again.
 	importTimeout = time.Minute
-	// importBytes is the size of the collected records at which they are sent.
+	// When the collected records have importBytes, they are sent.
 	importBytes = maxShardsAtOnce * chunkBytes
 )
 

@@ -37,8 +37,8 @@ type exporter struct {
 	sinceChecksum int    // bytes since the latest checksum
 }
 
-// blockBytes is how many bytes follow one another without a checksum. A reader must
-// buffer them until it can verify them.
+// Export writes a checksum after each blockBytes. Import buffers lines until it can
+// verify them.
 const blockBytes = 1 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -88,7 +88,8 @@ func runOf(e *store.Entry) *Run {
 // beganSize is the number of decimal digits of Began. They precede the stored result.
 const beganSize = 16
 
-// countsRuns reports whether an entry is not a run, but counts the kept runs of a key.
+// A key with kept runs also has an entry that counts them. countsRuns reports whether e
+// is such an entry.
 func countsRuns(e *store.Entry) bool {
 	return e.State == store.Past && e.ID == store.HeadID(store.KeyOf(e.ID))
 }

@@ -22,7 +22,7 @@ type Info struct {
 	// Due is when the run was first due. For a pending task without attempts it equals
 	// At.
 	Due time.Time `json:"due"`
-	// Attempts and Crashes count attempts at the current run.
+	// Attempts and Crashes are about the current run only.
 	Attempts int `json:"attempts,omitempty"`
 	Crashes  int `json:"crashes,omitempty"`
 	// Runs is how many failed runs a dead letter stands for. All failed runs of a

@@ -17,7 +17,7 @@ type Filter struct {
 	State   State
 	Handler string
 	Prefix  string // of the ID, and so of the key
-	// From and To limit Info.At: it is not before From, but before To.
+	// From and To limit Info.At: From <= At < To.
 	From, To time.Time
 	// Error is a substring of the latest failure's text.
 	Error string

@@ -310,8 +310,8 @@ func (l *loop) setNextTimer(p phase) {
 	l.setTimer(at)
 }
 
-// hasMore reports whether something to do has arrived during the round. Its signal may
-// have been consumed already.
+// hasMore reports whether reports or requests have arrived during the round. Their
+// signal may have been consumed already.
 func (l *loop) hasMore(p phase) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

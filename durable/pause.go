@@ -48,7 +48,7 @@ func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	return c.Reschedule(ctx, key, At(at.Std()))
 }
 
-// getFailed returns the results of a method whose call of Get failed with err.
+// getFailed returns what PauseTask and ResumeTask return if Get fails with err.
 func getFailed(err error) (Outcome, error) {
 	if errors.Is(err, ErrNotFound) {
 		return Absent, nil

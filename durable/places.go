@@ -172,7 +172,7 @@ func (p *places) reserve(l *loop, limit int, offered bool) grant {
 		}
 		g.rooms = append(g.rooms, r)
 	}
-	// If places are left, every handler gets what it needs: send no rooms.
+	// If free places remain, every handler gets what it needs: send no rooms.
 	g.omitRooms = g.omitRooms || !p.limited && !g.fair && p.free > 0
 	if limitReached && now.Sub(p.wokeOthersAt) >= time.Second {
 		p.wokeOthersAt, g.wakeOthers = now, true

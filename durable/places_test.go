@@ -99,8 +99,8 @@ func TestWorker_ASlowHandlerDoesNotStarveOthers(t *testing.T) {
 				}
 				st := w.Stats()
 				require.Zero(t, st.Released)
-				// The worker claims from each shard at the start. Then it makes a fair
-				// claim once a second.
+				// The worker claims from each shard at the start. Then it makes one
+				// claim a second for handlers below their share.
 				require.LessOrEqual(t, st.Claims, int64(33+12*mem.Shards()))
 			})
 		})

@@ -38,7 +38,8 @@ func (p *places) admitSuspect(a *attempt) bool {
 	return true
 }
 
-// forgetLocked removes an attempt that has ended. It may be the suspect, or hang.
+// When an attempt has ended, forgetLocked no longer counts it as the suspect or as
+// hanging.
 func (p *places) forgetLocked(a *attempt) {
 	if a.givenUp {
 		a.givenUp = false

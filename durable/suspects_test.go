@@ -104,7 +104,7 @@ func TestWorker_PoisonDoesNotBuryItsNeighbours(t *testing.T) {
 	})
 }
 
-// The process is killed three times while 20 tasks run. None of them is to blame.
+// The process is killed three times while 20 tasks run. None of the tasks is the cause.
 func TestWorker_KillsBuryNobody(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)

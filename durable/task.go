@@ -157,7 +157,8 @@ func (t *Task) check() error {
 	return nil
 }
 
-// printable returns a key in a form for log messages.
+// printable returns the key for log messages: quoted and shortened if it is long or not
+// UTF-8.
 func printable(key string) string {
 	if utf8.ValidString(key) && len(key) <= 80 {
 		return key

@@ -41,7 +41,8 @@ func (c *Client) CommandStats() []CommandStats {
 	return all
 }
 
-// These types of commands have the numbers after those of Change, which are store.Ops.
+// The types of commands. A command of Change has the number of its Op; the others
+// follow.
 const (
 	doRound = iota + int(store.Resume) + 1
 	askNow

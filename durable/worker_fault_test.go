@@ -426,7 +426,7 @@ func (w *watched) Do(ctx context.Context, shard int, s store.Stamp, r store.Roun
 }
 
 // If a task is retried at once, the round that reports the attempt also claims the
-// task. It gets the place that it had.
+// task. So the task gets its place again.
 func TestWorker_ClaimsWithTheReportOfAnAttemptToRepeatAtOnce(t *testing.T) {
 	for _, places := range []int{1, 10} {
 		bubble(t, func(t *testing.T, mem *memstore.Store) {
