@@ -96,7 +96,6 @@ func (c *Client) Pause(ctx context.Context) error { return c.toAllShards(ctx, st
 // Resume ends a pause. Tasks that became due during the pause run at once. O(shards).
 func (c *Client) Resume(ctx context.Context) error { return c.toAllShards(ctx, store.Resume) }
 
-// toAllShards sends a command without items to all shards.
 func (c *Client) toAllShards(ctx context.Context, op store.Op) error {
 	x := c.newCommand(ctx, store.Command{Op: op}, c.store.Shards())
 	x.outcomes = nil // the command has no tasks

@@ -95,7 +95,6 @@ func (x *command) part(shard int) *part {
 	return x.byShard[shard]
 }
 
-// doOne carries out a command for one task.
 func (c *Client) doOne(ctx context.Context, template store.Command, item store.Item) (Outcome, error) {
 	x := c.newCommand(ctx, template, 1)
 	x.add(0, item)

@@ -120,7 +120,6 @@ func (c *importer) add(ctx context.Context, e *store.Entry) error {
 	return c.flush(ctx)
 }
 
-// flush sends the collected entries.
 func (c *importer) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()

@@ -29,7 +29,6 @@ func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 	return x.tasks, err
 }
 
-// An exporter is the state of one call of Export.
 type exporter struct {
 	w             *bufio.Writer
 	crc           uint32 // of all bytes written

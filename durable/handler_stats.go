@@ -79,7 +79,6 @@ func (n *handlerCounters) stats(name string) HandlerStats {
 	return st
 }
 
-// countClaim counts a claimed attempt.
 func (a *attempt) countClaim() {
 	h := a.handler
 	if a.unsupported() {

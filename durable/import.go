@@ -49,7 +49,6 @@ func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
 // and names and texts with every byte escaped.
 const maxLine = 1 << 20
 
-// A lineReader reads the lines of a file.
 type lineReader struct {
 	r       *bufio.Reader
 	n       int    // lines read

@@ -109,7 +109,6 @@ func (l *loop) startAttempt(a *attempt, now store.Time, sent time.Time) bool {
 	return true
 }
 
-// startHandler starts the handler's goroutine.
 func (l *loop) startHandler(a *attempt) {
 	a.giveUpAt = l.w.now().Add(a.timeout() + l.w.config.lease)
 	go a.run()

@@ -23,7 +23,6 @@ type Filter struct {
 	Error string
 }
 
-// storeFilter returns the Filter as a store's filter.
 func (f *Filter) storeFilter() store.Filter {
 	x := store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix, Error: f.Error}
 	if !f.From.IsZero() {

@@ -169,7 +169,6 @@ func (l *loop) reportAndRelease(r *report) {
 	notify.send()
 }
 
-// setPhase makes the loop enter a phase of the shutdown.
 func (l *loop) setPhase(p phase) {
 	l.mu.Lock()
 	l.phase = p
@@ -177,7 +176,6 @@ func (l *loop) setPhase(p phase) {
 	l.wake()
 }
 
-// run is the loop's goroutine.
 func (l *loop) run() {
 	defer close(l.ended)
 	l.claimAt = l.w.now()
@@ -225,7 +223,6 @@ func (l *loop) step() (ended bool) {
 	return false
 }
 
-// hasWork reports whether there is something to do now.
 func (l *loop) hasWork(now time.Time, p phase, claim bool) bool {
 	if p == working && (claim || !now.Before(l.claimAt)) || l.unanswered != nil {
 		return true

@@ -26,7 +26,6 @@ func withShards(t *testing.T, f func(t *testing.T, mem *memstore.Store)) {
 	}
 }
 
-// scheduleMany schedules n tasks of a handler.
 func scheduleMany(t *testing.T, c *durable.Client, handler string, n int, w durable.When) {
 	t.Helper()
 	items := make([]durable.Item, n)

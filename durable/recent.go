@@ -19,10 +19,8 @@ type RecentDead struct {
 // the oldest first. [Client.List] returns all dead letters.
 func (w *Worker) RecentDead() []RecentDead { return w.recentDead.get() }
 
-// maxRecentDead is how many dead letters RecentDead returns at most.
 const maxRecentDead = 16
 
-// A deadList has the latest RecentDead.
 type deadList struct {
 	mu     sync.Mutex
 	latest []RecentDead

@@ -13,7 +13,6 @@ import (
 	"github.com/tickless/tickless/jobs"
 )
 
-// repeats reports whether the task repeats.
 func (t *Task) repeats() bool { return t.Every > 0 || t.Cron != "" || t.Schedule != "" }
 
 // zones caches the time zones by name, because loading a zone reads a file.

@@ -28,7 +28,6 @@ func (r *report) storeReport() store.Report {
 	return x
 }
 
-// doneReport returns the report on a successful run.
 func (a *attempt) doneReport() *report {
 	return &report{attempt: a, end: store.Done, due: a.due, next: a.nextRun}
 }
@@ -38,7 +37,6 @@ func (a *attempt) handBackReport() *report {
 	return &report{attempt: a, end: store.HandBack, due: a.due}
 }
 
-// failedReport returns the report on a failed attempt.
 func (a *attempt) failedReport(err error) *report {
 	r := &report{attempt: a, due: a.due, text: truncate(err), err: err}
 	var never *NoRetryError

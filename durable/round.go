@@ -196,7 +196,6 @@ func (l *loop) addClaim(r *round, now time.Time, offered bool) {
 	}
 }
 
-// handleReceipts handles the store's receipts for reports.
 func (l *loop) handleReceipts(r *round, a *store.Answer) {
 	n := &l.w.counters
 	for i, x := range r.reports {

@@ -22,7 +22,6 @@ type sender struct {
 	last int64      // the number of the latest command
 }
 
-// nextStamp returns the stamp of the sender's next command.
 func (l *sender) nextStamp() store.Stamp {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -38,7 +38,6 @@ func At(t time.Time) When { return When{kind: whenAt, at: t} }
 // an [ErrInvalid] if the task does not repeat, or has no run between Start and End.
 func Next() When { return When{kind: whenNext} }
 
-// storeWhen returns the When as a store's time.
 func (w When) storeWhen() (store.When, error) {
 	switch w.kind {
 	case whenAfter:

@@ -107,7 +107,6 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 	return w
 }
 
-// now returns the time of the Worker's clock.
 func (w *Worker) now() time.Time { return w.clock.Now() }
 
 // Handle registers h for tasks whose Handler is name. A Worker that lacks a task's
@@ -270,7 +269,6 @@ func (w *Worker) setCurrent(r *currentRun) error {
 	return nil
 }
 
-// initRun initializes the state of a Run.
 func (w *Worker) initRun(ctx, commandCtx context.Context) {
 	w.id, w.deadHooks = newName(), new(sync.WaitGroup)
 	w.handlerCtx, w.commandCtx = context.WithoutCancel(ctx), commandCtx
