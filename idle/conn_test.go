@@ -31,8 +31,8 @@ func pipe(t testing.TB, cs *idle.Conns) (*idle.Conn, net.Conn) {
 	return c, far
 }
 
-// end shuts cs down. It requires that the counts agree and that all open connections are
-// left over.
+// end shuts cs down. It requires that the counts agree and that TakeLeftover returns all
+// open connections.
 func end(t testing.TB, cs *idle.Conns) {
 	t.Helper()
 	// Shutdown waits for callbacks, which may still change the counts.

@@ -15,8 +15,8 @@ import (
 // piece depends on the source:
 //
 //   - A regular file always has bytes, so a piece has a fixed size.
-//   - A socket may deliver only a few bytes a minute, and to fill a piece of fixed size
-//     may take longer than the timeout. So a piece is the bytes that have arrived.
+//   - A socket may deliver only a few bytes a minute: too few to fill a piece before the
+//     timeout. So a piece is the bytes that have arrived.
 //   - Any other source is copied through a buffer, as io.Copy does.
 
 // ReadFrom copies from r until its end. [io.Copy] calls ReadFrom.

@@ -26,7 +26,7 @@ func TestMonitor_BytesOfAWatchedThing(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the figure is that of 64 bits")
 	}
-	// With a million entries, the memory of some hundred rings does not matter.
+	// With a million entries, the memory of the Monitor itself does not matter.
 	const n = 1_000_000
 	es := make([]*idle.Entry[*int], n)
 	m := idle.New(func(*int, time.Time) {})

@@ -66,7 +66,8 @@ type pool interface {
 }
 
 // New returns a Monitor. If a thing is not touched for its timeout, the Monitor stops
-// watching it and calls evict once, with the thing and the time of its last activity.
+// watching it and calls evict once. evict gets the thing and the time of its last
+// activity.
 //
 // The Monitor chooses the goroutine that runs evict. evict may block, and may call any
 // method, for example Watch with the same thing. New panics if evict is nil.

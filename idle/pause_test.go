@@ -115,7 +115,8 @@ func TestConns_OneMoreCheckOnly(t *testing.T) {
 	require.Equal(t, 1, expired)
 }
 
-// A Conns that is closed between the two checks hands its connections back.
+// If a Conns is closed between a late check and the second check of a connection, it
+// hands the connection back.
 func TestConns_ClosedBetweenTheChecks(t *testing.T) {
 	clk := &stoppedClock{now: epoch}
 	cs := idle.NewConns(time.Minute, idle.WithClock(clk))

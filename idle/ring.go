@@ -10,7 +10,7 @@ import (
 )
 
 // links connect a live entry to its neighbours in a ring. They are the first field of
-// entry and of ring, so that a *links can be converted to an *entry or a *ring.
+// entry and ring: so a *links can be converted to an *entry or a *ring.
 type links struct{ prev, next *links }
 
 // A ring is a list of entries that are checked together, when the ring's timer fires. The
@@ -52,8 +52,8 @@ func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, isRecheck 
 }
 
 // checkAt returns when to check an entry that will be idle d from now. It rounds up to a
-// multiple of the tick, or of a power of two that the slack allows, so that many entries
-// are checked together.
+// multiple of the tick or, if the slack is longer, of a power of two. So many entries are
+// checked together.
 func (c *core) checkAt(now Moment, d, slack time.Duration) Moment {
 	if d <= 0 {
 		return now

@@ -33,8 +33,9 @@ import (
 // they are given a zero Source.
 type Source = metric.Source
 
-// Schedulers returns a Source of all Schedulers of the process that are open and have a
-// name ([timer.WithName]) at the time of an export. It keeps no Scheduler in memory.
+// Schedulers returns a Source of all open Schedulers of the process that have a name:
+// see [timer.WithName]. Each export reads the Schedulers that exist then. The Source
+// keeps no Scheduler in memory.
 func Schedulers() Source {
 	return metric.Source{Thing: schedulers, Objects: func() iter.Seq[metric.Object] {
 		return func(yield func(metric.Object) bool) {

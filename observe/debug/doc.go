@@ -18,8 +18,8 @@
 // the same numbers. The query ?scheduler=NAME selects one Scheduler.
 //
 // [WithSources] adds other things to the page. For example, a Source of package
-// durable/metrics shows a task queue by state, the work of each handler, and the errors
-// of the latest dead letters.
+// durable/metrics shows a task queue by state, each handler's work, and the latest dead
+// letters with their errors.
 //
 // # Safety
 //

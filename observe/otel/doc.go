@@ -13,9 +13,8 @@
 // which is a Producer. Views apply only to the instruments, not to the histograms.
 //
 // Leave readers at cumulative temporality, the SDK's default. With delta temporality, a
-// reader reports the first value of a counter as an increase. For a durable store, this
-// would be the total since the store was created, whenever a process starts or the store
-// answers again.
+// reader reports the first value of a counter as an increase. When a process starts, or a
+// durable store answers again, this would be the total since the store was created.
 //
 // The example exports every open Scheduler that has a name (timer.WithName). Package
 // observe makes Sources of other things. The file observe/metrics.csv lists the metrics.

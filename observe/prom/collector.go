@@ -76,7 +76,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// collect sends one reading of a metric.
+// collect sends the values of metric m in reading r.
 func collect(out chan<- prometheus.Metric, desc *prometheus.Desc, m *metric.Metric, r *metric.Reading) {
 	if m.Kind == metric.Histogram {
 		r.Histograms(m, func(part string, h timer.Histogram) {

@@ -10,8 +10,8 @@
 // packages, and installs the program tickless.
 //
 // The command strip changes the go.mod files. It removes the replace directives, because
-// `go install` refuses a module that has any, and makes the modules require one another at
-// the given version.
+// `go install` refuses a module with them. It also makes the modules require one another
+// at the given version.
 package main
 
 import (

@@ -20,8 +20,8 @@ const schema = semconv.SchemaURL
 var system = semconv.MessagingSystemKey.String("tickless")
 
 // Client returns the option that makes a span for each call of Schedule and
-// ScheduleBatch, and writes the span's context into the tasks' headers. It panics if an
-// option is nil.
+// ScheduleBatch. It also writes the span's context into the tasks' headers. Client panics
+// if an option is nil.
 func Client(opts ...Option) durable.Option {
 	c := newConfig("Client", opts)
 	tracer := c.tracer()

@@ -175,8 +175,8 @@ func TestWithParent(t *testing.T) {
 	})
 }
 
-// The attempts of a task without headers have no link, not even to the span in the
-// context of Run.
+// The attempts of a task without headers have no link. They do not link to the span in
+// the context of Worker.Run either.
 func TestSpans_TaskWithoutHeaders(t *testing.T) {
 	for name, opts := range map[string][]tracing.Option{"root": nil, "parent": {tracing.WithParent()}} {
 		t.Run(name, func(t *testing.T) {

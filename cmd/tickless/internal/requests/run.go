@@ -126,8 +126,8 @@ func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	return res, nil
 }
 
-// work sends and answers the requests of worker w at their planned times. If it is behind
-// the plan, it does not wait.
+// work sends and answers the requests of worker w at their planned times. If the worker
+// is late, work does not wait.
 func (r *run) work(ctx context.Context, w int) {
 	var (
 		p       = r.plan

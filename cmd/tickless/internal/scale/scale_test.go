@@ -151,8 +151,8 @@ func TestScale_Interrupted(t *testing.T) {
 	}
 }
 
-// If a measurement fails, for example because it needs too much memory, the report names
-// it, and has the results of the others.
+// If a measurement fails, the report names it, and has the results of the others. It may
+// fail because it needs too much memory.
 func TestScale_FailureKeepsTheOthers(t *testing.T) {
 	t.Setenv(clitest.AsProgram, "1")
 	before := sides
