@@ -89,9 +89,9 @@ func TestConns_AfterAPause(t *testing.T) {
 	require.EqualValues(t, 2, cs.Stats().Evicted, "punctually from then on")
 }
 
-// A connection gets one more check, even if there are two pauses. It gets none if the
-// first check was late by less than a quarter of the timeout. Leases of a Monitor get
-// none at all.
+// A connection gets one more check after a late check, even if that is late too. It gets
+// none if the first check was late by less than a quarter of the timeout. Leases of a
+// Monitor never get another check.
 func TestConns_OneMoreCheckOnly(t *testing.T) {
 	const timeout = 30 * time.Second
 	clk := &stoppedClock{now: epoch}

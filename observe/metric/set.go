@@ -138,8 +138,8 @@ type Set struct {
 	failures map[*Thing]map[any]uint64
 }
 
-// NewSet returns a Set of the sources. The things of Fixed sources get their unique names
-// first, so that these are the same in every Set. NewSet panics if a source is the zero
+// NewSet returns a Set of the sources. A thing of a Fixed source gets its unique name
+// first, so that it has the same name in every Set. NewSet panics if a source is the zero
 // Source.
 func NewSet(sources []Source) *Set {
 	s := &Set{sources: slices.Clone(sources), names: make(map[*Thing]map[any]string), failures: make(map[*Thing]map[any]uint64)}

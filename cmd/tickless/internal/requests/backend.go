@@ -21,7 +21,7 @@ type Backend interface {
 	// once for each i.
 	Start(i int, d time.Duration, f func()) error
 	// Stop stops the timeout of request i and reports whether it prevented the call of
-	// f. It is called by the goroutine that called Start for i.
+	// f. The goroutine that called Start for i also calls Stop.
 	Stop(i int) bool
 	// Fired tells the backend that the callback of request i is running. The backend may
 	// drop the handle, but a later Stop must still return false.

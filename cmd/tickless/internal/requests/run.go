@@ -76,9 +76,9 @@ func (r *run) settled() (started, settled int64) {
 	return started, settled
 }
 
-// Run runs the plan on b, closes b and returns the result. It takes about as long as the
-// plan's duration plus its longest delay. If ctx ends, Run stops early and returns the
-// result so far.
+// Run runs the plan on b, closes b and returns the result. It takes about the plan's
+// duration plus its longest delay. If ctx ends, Run stops early and returns the result so
+// far.
 func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	p.reset()
 	runtime.GC() // so that earlier garbage is not collected during the run
