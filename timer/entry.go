@@ -92,8 +92,8 @@ func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 }
 
 // resetInWheelLocked is like resetInWheel, but with the shard's lock and for any
-// deadline. done is false if no entry holds the *Timer: then the caller must reset the
-// Timer itself.
+// deadline. done is false if no entry holds the *Timer: then the caller must reset it in
+// another way.
 func (t *Timer) resetInWheelLocked(now int64, d time.Duration) (active, done bool) {
 	sh := t.sh
 	t.mu.Lock()

@@ -172,9 +172,8 @@ func (r *modelRun) slackFor(d time.Duration) time.Duration {
 }
 
 // dueAt returns the moment at which a timer with the given deadline falls due. Without
-// slack it is the deadline's tick. With slack it is the tick in the window that is
-// divisible by the largest power of two, or by three times a power of two, depending on
-// the slack.
+// slack it is the deadline's tick. With slack it is the roundest tick in the window: a
+// multiple of the largest power of two, or of three times a power of two for some slacks.
 func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 	tick := int64(r.c.tick)
 	k := deadline / tick
@@ -314,8 +313,8 @@ func (r *modelRun) fired(m *modelTimer) {
 	r.cover.Fired++
 }
 
-// reached reports whether a timer is due at or before now. In the middle of the callbacks
-// of this moment, such a timer may have left the wheel while its callback still waits.
+// reached reports whether a timer is due at or before now. While callbacks of this moment
+// run, such a timer may have left the wheel, and its own callback may still wait.
 func (r *modelRun) reached(m *modelTimer, now int64) bool {
 	return m.armed && (m.atOnce || m.due <= now)
 }

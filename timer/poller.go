@@ -23,7 +23,7 @@ const (
 	// poller holds a shard's lock. It bounds how long a start or stop waits for the lock.
 	batchSize = 256
 	// submitSize is how many callbacks the poller collects before it submits them to the
-	// executor. If there are fewer, it runs them itself after trySleep: see poller.run.
+	// executor. If there are fewer, it runs them itself after it has fallen asleep.
 	submitSize = 4 * batchSize
 	// maxWorkTime bounds how long the poller works without a break of breakTime. Go's
 	// scheduler preempts a goroutine after 10 ms and puts it at the end of the global run
@@ -336,7 +336,7 @@ func (p *poller) isUnfinished() bool {
 
 // work does the work that is due at the time at. It reads the clock again after about
 // batchSize timers. worked reports whether there was any work. If work is left, pause is
-// how long to wait before it is continued; otherwise pause is negative.
+// how long the poller waits before it goes on. Otherwise pause is negative.
 func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 	serial := p.s.dispatcher.onlyPollerSubmits
 	if serial {

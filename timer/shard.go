@@ -50,8 +50,7 @@ const (
 	// never is later than any time.
 	never = math.MaxInt64
 	// shardEmptied is passed to poller.wake instead of a time if a shard has lost its
-	// last timer. A timer may be due at that very time, so all code accepts it as a time
-	// too.
+	// last timer. It is also a valid time, at which a timer may be due.
 	shardEmptied = never - 1
 	// atOnce is passed to poller.wake instead of a time if callbacks wait for the poller.
 	atOnce = 0

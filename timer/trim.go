@@ -10,9 +10,9 @@ import (
 	"github.com/tickless/tickless/internal/bubble"
 )
 
-// trimAfter is how long a shard without timers keeps its memory after the last start; it
-// may be twice as long. Allocating the memory takes some microseconds, too much for each
-// of many timers that come and go one at a time.
+// A shard without timers keeps its memory for trimAfter to 2 × trimAfter after the last
+// start. So timers that come and go one at a time reuse the memory. Allocating it takes
+// some microseconds.
 const trimAfter = 5 * time.Second
 
 // trimmer gives back the memory of unused shards. Its alarm needs no goroutine, and is
