@@ -17,8 +17,8 @@ import (
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
-// The users shown in docs/operating.md can do what it says, and the servers have
-// refused none of their commands.
+// The users of docs/operating.md can do what the page says, and the servers refuse none
+// of their commands.
 func TestACL_OfTheDocumentation(t *testing.T) {
 	t.Run("server", func(t *testing.T) {
 		r := redistest.Start(t).Client()
@@ -46,8 +46,8 @@ func TestACL_OfTheDocumentation(t *testing.T) {
 	})
 }
 
-// makeUsers creates the users of the documentation, and those that it shows after a
-// given text.
+// makeUsers creates the users that docs/operating.md shows, and those that it shows after
+// the text more.
 func makeUsers(t *testing.T, nodes []*redis.Client, more string) {
 	t.Helper()
 	text, err := os.ReadFile("docs/operating.md")
@@ -130,10 +130,10 @@ func tryUsers(t *testing.T, nodes []*redis.Client, connect func(user string) red
 	for _, r := range nodes {
 		denied, err := r.ACLLog(ctx, 10).Result()
 		require.NoError(t, err)
-		require.Empty(t, denied, "what the server has refused")
+		require.Empty(t, denied, "the server has refused these commands")
 	}
 
-	// The users can do nothing else.
+	// The users can do nothing else: they cannot empty the server, for example.
 	for _, user := range []string{"scheduler", "worker"} {
 		other := connect(user)
 		defer other.Close()

@@ -23,13 +23,14 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A logged is a command in an AOF, from its first byte to its last.
+// A logged is a command in an AOF. from and to are its first byte and the byte after its
+// last.
 type logged struct {
 	from, to int
 	name     string
 }
 
-// readAOF parses what a server has written from an offset on.
+// readAOF returns the commands in an AOF from an offset on.
 func readAOF(t *testing.T, b []byte, from int) []logged {
 	t.Helper()
 	var out []logged
@@ -66,7 +67,7 @@ func readAOF(t *testing.T, b []byte, from int) []logged {
 	return out
 }
 
-// aofFile returns the file to which a server appends.
+// aofFile returns the path of the AOF to which the server of this folder appends.
 func aofFile(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
@@ -77,7 +78,7 @@ func aofFile(t *testing.T, dir string) string {
 	return files[0]
 }
 
-// withoutIDs returns a dump without some tasks.
+// withoutIDs returns a copy of the dump without the tasks with these ids.
 func withoutIDs(dump map[string]string, ids map[string]bool) map[string]string {
 	out := maps.Clone(dump)
 	maps.DeleteFunc(out, func(k, _ string) bool {
@@ -88,13 +89,12 @@ func withoutIDs(dump map[string]string, ids map[string]bool) map[string]string {
 }
 
 // TestAOF_CutInsideEveryCommand truncates the AOF inside each command that each script
-// writes. After such a crash the server starts and drops only the torn command. The
-// commands before it remain after a MULTI without EXEC, and are carried out at the
-// second start, together with the next transaction. Only the tasks of the torn script
-// may be affected, and Repair must correct them.
+// writes, as a crash may do. At its first start the server drops the torn command, but
+// keeps a MULTI without EXEC and the commands before the cut. The second start carries
+// them out, together with the next transaction. Only tasks of the torn script may then be
+// wrong, and Repair must correct them.
 //
-// A cut between two commands is harmless: the server truncates the file to before the
-// MULTI.
+// The test does not cut between two commands: the server then also removes the MULTI.
 func TestAOF_CutInsideEveryCommand(t *testing.T) {
 	ctx := context.Background()
 	tomorrow := time.Now().Add(24 * time.Hour).Truncate(time.Second)
@@ -109,7 +109,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 		for _, token := range w.claim() {
 			return token
 		}
-		t.Fatal("nothing was claimed")
+		t.Fatal("no task was claimed")
 		return 0
 	}
 	report := func(end store.End, next store.When) func(t *testing.T, c *client) func() {
@@ -126,7 +126,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 	due, none0 := store.At(store.TimeOf(tomorrow)), store.When{}
 	for _, x := range []struct {
 		name string
-		// prepare sets up the tasks and returns the operation to tear.
+		// prepare sets up the tasks, and returns the command whose writes are torn.
 		prepare func(t *testing.T, c *client) func()
 		ids     []string // the tasks that the command changes
 		kept    bool     // whether these tasks must exist afterwards
@@ -200,7 +200,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			require.NoError(t, r.ZAdd(ctx, c.key("p1", "lease"), redis.Z{Score: 1, Member: "p1"}).Err())
 			require.NoError(t, r.HSet(ctx, c.key("p2", "follows"), "p2", r.HGet(ctx, c.key("p2", "task"), "p2").Val()).Err())
 			return func() {
-				_, err := c.s.one(ctx, c.s.scripts.repair, 0, "task", "", "0", 1000)
+				_, err := c.s.runIn(ctx, c.s.scripts.repair, 0, "task", "", "0", 1000)
 				require.NoError(t, err)
 			}
 		}, []string{"p0", "p1", "p2"}, true, true},
@@ -362,8 +362,8 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 					s := redistest.Start(t, append(args, "--dir", dir)...)
 					r := s.Client()
 					c := newClient(r, WithShards(1))
-					require.Equal(t, before, dump(t, c), "%s: it is not there at first", torn)
-					// Normal operation continues. It claims what the torn claim had
+					require.Equal(t, before, dump(t, c), "%s: the torn script has an effect at the first start", torn)
+					// A worker continues, and claims the tasks that the torn claim had
 					// claimed.
 					put(t, c, "later", durable.At(tomorrow))
 					ids := map[string]bool{"later": true}
@@ -378,8 +378,8 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 					s.Kill()
 					s.Restart()
 
-					require.Equal(t, withoutIDs(before, ids), withoutIDs(dump(t, c), ids), "%s: others suffer", torn)
-					astray, err := c.s.astray(ctx, c.s.shards[0])
+					require.Equal(t, withoutIDs(before, ids), withoutIDs(dump(t, c), ids), "%s: a task of another script has changed", torn)
+					astray, err := c.s.unindexed(ctx, c.s.shards[0])
 					require.NoError(t, err)
 					seen := astray != 0
 					for _, id := range r.ZRange(ctx, c.key("", "lease"), 0, -1).Val() {
@@ -390,13 +390,13 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 					rep, err := c.Repair(ctx)
 					require.NoError(t, err)
 					if rep.Requeued+rep.Doubled > 0 {
-						require.True(t, seen, "%s: workers do not see that %+v is to be repaired", torn, rep)
+						require.True(t, seen, "%s: workers do not notice the damage that Repair corrects: %+v", torn, rep)
 					}
-					require.Equal(t, withoutIDs(before, ids), withoutIDs(dump(t, c), ids), "%s: others suffer by Repair", torn)
+					require.Equal(t, withoutIDs(before, ids), withoutIDs(dump(t, c), ids), "%s: Repair has changed a task of another script", torn)
 					again, err := c.Repair(ctx)
 					require.NoError(t, err)
 					again.Looked = 0
-					require.Zero(t, again, "%s: Repair leaves %+v, after %+v", torn, again, rep)
+					require.Zero(t, again, "%s: the second Repair still corrects %+v, after %+v", torn, again, rep)
 					for id := range ids {
 						info, err := c.Get(ctx, id)
 						if slices.Contains(x.ids, id) && !x.kept && err != nil {

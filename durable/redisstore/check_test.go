@@ -76,7 +76,7 @@ func TestRun_WaitsForTheServer(t *testing.T) {
 	go func() { ended <- durable.NewWorker(c).Run(stop) }()
 	require.Never(t, func() bool { return len(ended) > 0 }, 100*time.Millisecond, 10*time.Millisecond)
 	cancel()
-	require.NoError(t, <-ended, "its context ends the waiting")
+	require.NoError(t, <-ended, "Run returns no error when its context ends")
 
 	stop, cancel = context.WithCancel(t.Context())
 	seen := make(chan string, 1)

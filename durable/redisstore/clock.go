@@ -6,25 +6,26 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A reading is a time of a server's clock, and a local time shortly after it.
+// A reading is a time of the server's clock, with the local time when it arrived.
 type reading struct {
-	now   store.Time
-	after time.Time
+	server store.Time
+	local  time.Time
 }
 
-// maxAge is the age from which a reading is no longer used.
+// maxAge is how long a reading is used.
 const maxAge = 5 * time.Second
 
-// at returns the time of the server's clock at the local time t, or slightly less.
-func (r *reading) at(t time.Time) store.Time { return r.now.Add(t.Sub(r.after)) }
+// at estimates the server's time at the local time t. The estimate is too low by the
+// network delay of the reading.
+func (r *reading) at(t time.Time) store.Time { return r.server.Add(t.Sub(r.local)) }
 
-// read records a time of the server's clock. A reading lags behind the clock by the
-// time that the answer took, so the largest one is the best.
-func (sh *shard) read(now store.Time) {
+// addReading records a time of the server's clock. A network delay makes a reading too
+// low, so the reading with the highest estimate stays, for at most maxAge.
+func (sh *shard) addReading(now store.Time) {
 	r := &reading{now, time.Now()}
 	for {
 		old := sh.clock.Load()
-		if old != nil && r.after.Sub(old.after) < maxAge && old.at(r.after) >= now || sh.clock.CompareAndSwap(old, r) {
+		if old != nil && r.local.Sub(old.local) < maxAge && old.at(r.local) >= now || sh.clock.CompareAndSwap(old, r) {
 			return
 		}
 	}

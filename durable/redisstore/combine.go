@@ -9,28 +9,27 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A combiner sends a shard's commands in batches: commands that arrive while a batch is
-// under way form the next one. A single goroutine never waits for others. (With 32
-// goroutines this doubles the throughput: BenchmarkSchedule/by=one.)
+// A combiner sends a shard's commands in batches. Commands that arrive while a batch is
+// under way form the next batch. With 32 goroutines this doubles the throughput
+// (BenchmarkSchedule/by=one).
 type combiner struct {
-	s  *Store
-	mu sync.Mutex
-	// busy is whether a batch is under way. queue has the waiting commands.
+	store *Store
+	mu    sync.Mutex
+	// busy is true while a batch is under way. queue holds the waiting commands.
 	busy  bool
 	queue []*change
 }
 
 const (
-	// maxItems and maxBytes are about the most that one script gets, which takes a
-	// server a millisecond or so. While it runs a script, the server does nothing else: a
-	// script with 250 tasks takes 1 to 3 ms, one with 1000 took up to 11 ms.
+	// maxItems and maxBytes limit a batch of several commands. A full batch takes the
+	// server 1 to 3 ms, and the server does nothing else meanwhile.
 	maxItems = store.MaxBatch
 	maxBytes = 512 << 10
 	// maxQueued is the maximum number of waiting commands.
 	maxQueued = 1 << 14
 )
 
-// change carries out a command, together with others.
+// change queues a command and waits for its outcomes.
 func (b *combiner) change(ctx context.Context, x *change) ([]store.Outcome, error) {
 	x.done = make(chan struct{})
 	b.mu.Lock()
@@ -39,14 +38,14 @@ func (b *combiner) change(ctx context.Context, x *change) ([]store.Outcome, erro
 		return nil, store.ErrBusy
 	}
 	b.queue = append(b.queue, x)
-	lead := !b.busy
+	idle := !b.busy
 	b.busy = true
 	b.mu.Unlock()
-	if lead {
+	if idle {
 		if ctx.Done() == nil {
-			b.lead(ctx)
+			b.sendNext(ctx)
 		} else {
-			go b.lead(context.WithoutCancel(ctx))
+			go b.sendNext(context.WithoutCancel(ctx))
 		}
 	}
 	select {
@@ -64,51 +63,51 @@ func (b *combiner) change(ctx context.Context, x *change) ([]store.Outcome, erro
 	return nil, explain(&unsentError{ctx.Err()})
 }
 
-// lead sends a batch of waiting commands, and leaves the others, including those that
-// arrive later, to another goroutine.
-func (b *combiner) lead(ctx context.Context) {
+// sendNext sends one batch. If commands remain in the queue, another goroutine sends the
+// next batch.
+func (b *combiner) sendNext(ctx context.Context) {
 	b.mu.Lock()
-	some := b.batchLocked()
+	batch := b.batchLocked()
 	b.mu.Unlock()
-	if len(some) > 0 {
-		b.send(ctx, some)
+	if len(batch) > 0 {
+		b.sendBatch(ctx, batch)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.queue) > 0 {
-		go b.lead(ctx)
+		go b.sendNext(ctx)
 	} else {
 		b.busy = false
 	}
 }
 
-// batchLocked removes from the queue the commands of the next script. They have different
-// senders. Imports, commands that schedule tasks, and other commands go in separate
-// scripts, because a server without free memory refuses the first two.
-func (b *combiner) batchLocked() (some []*change) {
+// batchLocked removes the next batch from the queue. Each sender has at most one command
+// in a batch, and all commands have the same class.
+func (b *combiner) batchLocked() (batch []*change) {
 	items, bytes, senders := 0, 0, make(map[string]bool)
 	b.queue = slices.DeleteFunc(b.queue, func(x *change) bool {
-		if len(some) > 0 && (x.class() != some[0].class() || items+x.items > maxItems || bytes+x.bytes > maxBytes || senders[x.sender]) {
+		if len(batch) > 0 && (x.class() != batch[0].class() || items+x.items > maxItems || bytes+x.bytes > maxBytes || senders[x.sender]) {
 			return false
 		}
-		some, senders[x.sender] = append(some, x), true
+		batch, senders[x.sender] = append(batch, x), true
 		items, bytes = items+max(1, x.items), bytes+x.bytes
 		return true
 	})
-	return some
+	return batch
 }
 
-func (b *combiner) send(ctx context.Context, some []*change) {
-	v, err := b.s.run(ctx, b.s.callOf(some))
-	answered(some, v, err)
-	if len(some) > 1 && errors.Is(some[0].err, store.ErrFull) {
-		// Changes that were already carried out are answered even by a full server.
-		for _, x := range some {
-			b.send(ctx, []*change{x})
+func (b *combiner) sendBatch(ctx context.Context, batch []*change) {
+	v, err := b.store.run(ctx, b.store.callFor(batch))
+	setAnswers(batch, v, err)
+	if len(batch) > 1 && errors.Is(batch[0].err, store.ErrFull) {
+		// A full server still answers a command that it has already carried out, if the
+		// command comes alone.
+		for _, x := range batch {
+			b.sendBatch(ctx, []*change{x})
 		}
 		return
 	}
-	for _, x := range some {
+	for _, x := range batch {
 		close(x.done)
 	}
 }

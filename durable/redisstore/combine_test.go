@@ -10,9 +10,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// If a key is imported and scheduled at the same time, the result is either a new task
-// without attempts or the imported task. It used to be the new task with the imported
-// attempts.
+// A key is imported and scheduled at the same time. The result is either a new task
+// without attempts or the imported task. A mixture of both was a bug.
 func TestChange_ScheduleAndImportOfOneKeyTogether(t *testing.T) {
 	r := redistest.Start(t).Client()
 	defer r.Close()
@@ -49,7 +48,7 @@ func TestChange_ScheduleAndImportOfOneKeyTogether(t *testing.T) {
 			return len(b.queue) == i+1
 		}, time.Minute, time.Millisecond)
 	}
-	b.lead(ctx)
+	b.sendNext(ctx)
 	require.Equal(t, store.Created, <-outcomes[0])
 	require.Equal(t, store.Replaced, <-outcomes[1])
 	require.Equal(t, store.Created, <-outcomes[2])

@@ -42,9 +42,9 @@ func calls(t *testing.T, rdb *redis.Client) map[string]int {
 	return n
 }
 
-// The number of Redis commands for a command or a round does not depend on the number
-// of tasks. None of them costs more than O(log n) for each entry that it returns, and
-// all take one round trip.
+// The number of Redis commands that a command or a round needs does not depend on the
+// number of tasks. Each Redis command costs at most O(log n) for each entry that it
+// returns. Each command and round takes one round trip.
 func TestCommands_NumberDoesNotGrow(t *testing.T) {
 	server := redistest.Start(t)
 	ctx := context.Background()
@@ -111,7 +111,7 @@ func TestCommands_NumberDoesNotGrow(t *testing.T) {
 				}
 			}
 			t.Logf("%s, %d tasks: %v", x.name, n, used)
-			require.Equal(t, did, used["evalsha"], "round trips")
+			require.Equal(t, did, used["evalsha"], "number of scripts, each in a round trip")
 			for _, name := range []string{"keys", "scan", "hscan", "zscan", "hkeys", "hvals", "smembers", "sort"} {
 				require.Zero(t, used[name], name)
 			}
@@ -125,8 +125,8 @@ func TestCommands_NumberDoesNotGrow(t *testing.T) {
 	}
 }
 
-// A task takes as much memory as docs/operating.md says, within 15 percent, because
-// Redis doubles its tables.
+// A task takes the memory that docs/operating.md says. The test allows 15 percent,
+// because Redis doubles its tables.
 func TestMemory_OfATask(t *testing.T) {
 	const n, body = 20_000, 205
 	rdb := redistest.Start(t).Client()
@@ -145,8 +145,7 @@ func TestMemory_OfATask(t *testing.T) {
 		return 0
 	}
 	before := used()
-	// each returns by how many bytes the memory for each task has grown since the last
-	// call.
+	// each returns the growth of memory since the last call, in bytes for each task.
 	each := func(what string) float64 {
 		now := used()
 		d := (now - before) / n
@@ -179,7 +178,7 @@ func TestMemory_OfATask(t *testing.T) {
 	require.InEpsilon(t, 190+len(text), running+each("dead"), 0.15)
 }
 
-// A claim stops at about a megabyte, and says that there are more tasks.
+// A claim stops at about a megabyte, and reports that more tasks are due.
 func TestClaim_BoundedByBytes(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	defer rdb.Close()

@@ -12,8 +12,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A worker with a long recheck interval counts as running although it is silent for
-// long: tasks that only it can run wake it, and do not count as unknown.
+// A worker with a long recheck interval is silent for long, but still counts as running.
+// Tasks that only this worker can run wake it, and are not counted as unknown.
 func TestCrew_LongRecheck(t *testing.T) {
 	ctx := context.Background()
 	rdb := redistest.Start(t).Client()
@@ -33,7 +33,7 @@ func TestCrew_LongRecheck(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			s := New(rdb, WithName(strings.ReplaceAll(x.name, " ", "_")), WithShards(1), WithRecheck(x.recheck))
 			t.Cleanup(func() { s.Close() })
-			s.scripts, s.config.exact = clockedScripts, true
+			s.scripts, s.config.exactNow = clockedScripts, true
 			c := &clock{s: s, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 			c.advance(0)
 			claim := func(sender string, n int64, handler string, lease time.Duration) store.Answer {
@@ -49,7 +49,7 @@ func TestCrew_LongRecheck(t *testing.T) {
 				{ID: "k", When: store.After(0), Task: store.Task{ID: "k", Handler: "h2"}}}})
 			require.NoError(t, err)
 			wake := s.shards[0].keys[keyWake]
-			require.NoError(t, rdb.Del(ctx, wake).Err()) // who is woken does not know the task
+			require.NoError(t, rdb.Del(ctx, wake).Err()) // remove the wake-up that Change sent
 			require.Empty(t, claim("other", 1, "h1", time.Second).Tasks)
 			woken, err := rdb.ZCard(ctx, wake).Result()
 			require.NoError(t, err)

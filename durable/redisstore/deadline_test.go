@@ -18,12 +18,12 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// frozen returns a server that no longer answers, and a client that it has answered
-// before.
+// frozen returns a server for a test to freeze, and a client that is connected to the
+// server.
 func frozen(t *testing.T) (*redistest.Server, *client) {
 	t.Helper()
 	s := redistest.Start(t)
-	// With these options go-redis itself would wait for ever.
+	// With these options go-redis itself waits for ever.
 	r := s.Client(func(o *redis.Options) { o.ReadTimeout, o.MaxRetries = -1, -1 })
 	t.Cleanup(func() { r.Close() })
 	c := newClient(r, WithShards(4))
@@ -36,8 +36,8 @@ func frozen(t *testing.T) (*redistest.Server, *client) {
 	return s, c
 }
 
-// Every method returns when its context ends, whatever the server does, and a command
-// is not carried out after its deadline.
+// Every method returns when its context ends, even if the server is frozen. The server
+// does not carry out a command after its deadline.
 func TestContext_EndsTheCall(t *testing.T) {
 	s, c := frozen(t)
 	other := newClient(c.s.redis, WithShards(4))
@@ -74,8 +74,8 @@ func TestContext_EndsTheCall(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, err, context.DeadlineExceeded, name)
 	}
-	// A call whose context is cancelled returns too. Its command has no deadline and is
-	// carried out later.
+	// A call also returns when its context is cancelled. Its command has no deadline, so
+	// the server carries it out later.
 	ctx, cancel := context.WithCancel(context.Background())
 	comb := &other.s.shards[store.ShardOf("later", 4)].combiner
 	sent := func(busy bool) bool {
@@ -95,8 +95,8 @@ func TestContext_EndsTheCall(t *testing.T) {
 	require.ErrorAs(t, err, &u)
 	s.Resume()
 	require.Eventually(t, func() bool { _, err := c.Stats(context.Background()); return err == nil }, time.Minute, 10*time.Millisecond)
-	// Commands that are still on their way arrive too late.
-	require.Eventually(t, func() bool { return len(c.s.waiting)+len(other.s.waiting) == 0 && sent(false) }, time.Minute, 10*time.Millisecond)
+	// Wait until the late commands have arrived.
+	require.Eventually(t, func() bool { return len(c.s.awaiting)+len(other.s.awaiting) == 0 && sent(false) }, time.Minute, 10*time.Millisecond)
 	out, err := u.Again(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, []durable.Outcome{durable.Created}, out)
@@ -139,7 +139,7 @@ func TestSchedule_ManyThatTimeOut(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}
 	require.Less(t, held, 64<<20, "bytes")
-	// More waiting commands than that are refused.
+	// A command is refused if maxQueued commands are waiting.
 	b := &c.s.shards[store.ShardOf("one more", 4)].combiner
 	b.mu.Lock()
 	queue := b.queue
@@ -161,7 +161,7 @@ func TestSchedule_ManyThatTimeOut(t *testing.T) {
 	}
 	st, err := c.Stats(context.Background())
 	require.NoError(t, err)
-	require.EqualValues(t, 4, st.Pending, "those from before")
+	require.EqualValues(t, 4, st.Pending, "only the tasks scheduled before the freeze exist")
 	t.Logf("%d MB held, %d refused", held>>20, busy)
 }
 

@@ -14,32 +14,30 @@ var (
 	// ErrEviction is returned by [Store.Check] if a server may evict tasks when its
 	// memory is full. It wraps [store.ErrUnsafe].
 	ErrEviction = fmt.Errorf("redisstore: the server evicts keys; set maxmemory-policy to noeviction: %w", store.ErrUnsafe)
-	// ErrLost is passed to a handler of [WithLossHandler] if a server has lost tasks: it
-	// was emptied, or has restarted without its data. A command returns it only if the
-	// server loses its data at each of five attempts to send the command, because it
-	// evicts keys all the time.
+	// ErrLost means that a server has lost tasks: it was emptied, or it restarted without
+	// its data. The handler of [WithLossHandler] gets this error. A command returns it
+	// only if the server loses its data before each of five attempts, for example because
+	// it evicts keys.
 	ErrLost = errors.New("redisstore: the server has lost tasks")
 )
 
-// unsentError is the error of a command that was not sent.
+// An unsentError means that the command was not sent.
 type unsentError struct{ err error }
 
 func (e *unsentError) Error() string { return e.err.Error() }
 func (e *unsentError) Unwrap() error { return e.err }
 
-// closedError is the error of a client that was closed. It matches [store.ErrClosed]
-// but not [store.ErrNotDone]: the client may have been closed between a command and its
-// answer.
+// A closedError means that the client was closed. It matches [store.ErrClosed], but not
+// [store.ErrNotDone]: the server may have carried out the command before.
 type closedError struct{ err error }
 
 func (e *closedError) Error() string        { return "redisstore: " + e.err.Error() }
 func (e *closedError) Unwrap() error        { return e.err }
 func (e *closedError) Is(target error) bool { return target == store.ErrClosed }
 
-// explain translates the errors of scripts into those of package store. An error that a
-// script returns is certain, because the script first checks whether the command was
-// already carried out. Any other reply is about this copy of the command, and there may
-// be other copies.
+// explain turns an error into one of package store. An error that a script returns is
+// final: the script first checks whether an earlier copy of the command was carried out.
+// Any other reply says nothing about earlier copies, which go-redis may have sent.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +55,6 @@ func explain(err error) error {
 	case text == "TICKLESS stale":
 		return store.ErrStale
 	case text == "TICKLESS lost" || strings.HasPrefix(text, "TICKLESS is "):
-		// At every attempt the shard was missing or a different one: see learn.
 		return fmt.Errorf("%w: the shard was missing or new at every attempt", ErrLost)
 	case outOfMemory(text):
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
@@ -66,13 +63,14 @@ func explain(err error) error {
 		has, _, _ = strings.Cut(has, "@")
 		return fmt.Errorf("%w: its version and number of shards are %s: %w", store.ErrSchema, has, store.ErrNotDone)
 	}
-	// NOPERM, NOAUTH and WRONGPASS are not certain: go-redis repeats a command after a
-	// failed connection, and such a reply may then be about the new connection.
+	// After NOPERM, NOAUTH or WRONGPASS the outcome is unknown: go-redis may have sent
+	// the command on an earlier connection, before the server refused a new one.
 	return fmt.Errorf("redisstore: %w", err)
 }
 
-// denied reports whether a server refuses the user or the user's command.
-func denied(err error) bool {
+// isDenied reports whether the server refuses the user, or refuses this command to the
+// user.
+func isDenied(err error) bool {
 	for _, prefix := range []string{"NOPERM ", "NOAUTH ", "WRONGPASS "} {
 		if strings.HasPrefix(err.Error(), prefix) {
 			return true
@@ -81,13 +79,13 @@ func denied(err error) bool {
 	return false
 }
 
-// outOfMemory reports whether the error says that the server's memory is full. The
-// server then refuses the first write of a script, and never a later one. Redis 6.2
-// says that the script has failed.
+// outOfMemory reports whether the server's memory is full. A full server refuses the
+// first write of a script, and never a later write. Redis 6.2 reports this as a failure
+// of the script.
 func outOfMemory(text string) bool {
 	return strings.HasPrefix(text, "OOM ") ||
 		strings.HasPrefix(text, "ERR Error running script ") && strings.Contains(text, ": -OOM command not allowed ")
 }
 
-// unexpected returns the error for an answer that no script gives.
-func unexpected(v any) error { return fmt.Errorf("redisstore: unexpected answer of a script: %v", v) }
+// badAnswer returns the error for an answer that no script gives.
+func badAnswer(v any) error { return fmt.Errorf("redisstore: unexpected answer of a script: %v", v) }

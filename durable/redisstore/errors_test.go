@@ -9,14 +9,14 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A reply is an error that a server has returned.
+// A reply is an error reply of a server.
 type reply string
 
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// The errors of servers without free memory, by version. Redis 6.2 says that the script
-// has failed.
+// Each version of Redis has its own error for a full memory. Redis 6.2 says that the
+// script has failed.
 func TestErrors_OfAServerThatIsFull(t *testing.T) {
 	for _, text := range []string{
 		"OOM command not allowed when used memory > 'maxmemory'.",
@@ -28,7 +28,7 @@ func TestErrors_OfAServerThatIsFull(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrFull, text)
 		require.ErrorIs(t, err, store.ErrNotDone, text)
 		require.ErrorContains(t, err, text)
-		require.NotErrorIs(t, new(Store).unfit(reply(text)), store.ErrUnfit, text)
+		require.NotErrorIs(t, new(Store).explainCheck(reply(text)), store.ErrUnfit, text)
 	}
 	for _, text := range []string{
 		"ERR Error running script (call to f_0123): @user_script:23: attempt to index a nil value: -OOMPH",
@@ -40,7 +40,7 @@ func TestErrors_OfAServerThatIsFull(t *testing.T) {
 }
 
 // go-redis repeats a command after its connection has failed. If the server refuses the
-// new connection, the first attempt may still have had its effect.
+// new connection, it may still have carried out the first attempt.
 func TestErrors_OfAServerThatRefusesAConnection(t *testing.T) {
 	for _, text := range []string{
 		"NOPERM User default has no permissions to run the 'evalsha' command",
@@ -51,7 +51,7 @@ func TestErrors_OfAServerThatRefusesAConnection(t *testing.T) {
 		require.NotErrorIs(t, err, store.ErrNotDone, text)
 		require.ErrorContains(t, err, text)
 		require.ErrorIs(t, explain(&unsentError{reply(text)}), store.ErrNotDone, text)
-		require.True(t, denied(reply(text)))
+		require.True(t, isDenied(reply(text)))
 	}
-	require.False(t, denied(reply("ERR NOAUTH ")))
+	require.False(t, isDenied(reply("ERR NOAUTH ")))
 }

@@ -14,43 +14,44 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Check connects to the servers. It creates the store if it does not exist, and
-// otherwise checks that the store has these settings. It then checks the servers'
-// settings: if a server does not persist its data, a restart loses tasks, which is a
-// warning. If a server evicts keys, tasks may vanish at any time, which is the error
-// [ErrEviction]. Check returns a Health with that error too.
+// Check connects to the servers. If the store does not exist, Check creates it; otherwise
+// the store must have this Store's version and number of shards.
+//
+// Check then reads the servers' settings. It warns of a server that does not persist its
+// data, because a restart loses tasks. If a server evicts keys, tasks may vanish at any
+// time: Check returns [ErrEviction] and the Health.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	var h store.Health
-	if err := s.begin(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return h, err
 	}
-	shards := s.shards[:1]
+	toCheck := s.shards[:1]
 	if _, ok := s.redis.(*redis.Client); ok {
-		shards = s.shards
+		toCheck = s.shards
 	}
-	var astray []string
-	for _, sh := range shards {
-		n, err := s.astray(ctx, sh)
+	var damage []string
+	for _, sh := range toCheck {
+		n, err := s.unindexed(ctx, sh)
 		if err != nil {
-			return h, s.unfit(err)
+			return h, s.explainCheck(err)
 		}
 		if n > 0 {
-			astray = append(astray, fmt.Sprintf("shard %d: %d tasks are in no place; workers repair that within a minute", sh.index, n))
+			damage = append(damage, fmt.Sprintf("shard %d: %d tasks are in no index; workers repair this within a minute", sh.index, n))
 		}
 	}
 	nodes, err := s.inspect(ctx)
 	if err != nil {
-		return h, s.unfit(err)
+		return h, s.explainCheck(err)
 	}
 	h, err = s.health(nodes)
-	h.Warnings = append(h.Warnings, astray...)
+	h.Warnings = append(h.Warnings, damage...)
 	return h, err
 }
 
-// Exists reports whether the store exists, with any number of shards. It changes
-// nothing, while all other methods create the store.
+// Exists reports whether the store exists, with any number of shards. The other methods
+// create the store; Exists does not.
 func (s *Store) Exists(ctx context.Context) (bool, error) {
-	if err := s.begin(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return false, err
 	}
 	var there bool
@@ -61,41 +62,39 @@ func (s *Store) Exists(ctx context.Context) (bool, error) {
 		return false, ended
 	}
 	if err != nil {
-		return false, s.unfit(err)
+		return false, s.explainCheck(err)
 	}
 	return there, nil
 }
 
-// unfit is explain for errors of Check: permanent errors, such as a wrong password,
-// also wrap ErrUnfit.
-func (s *Store) unfit(err error) error {
+// explainCheck is explain for Check and Exists. Permanent errors, such as a wrong
+// password, also wrap store.ErrUnfit.
+func (s *Store) explainCheck(err error) error {
 	explained := explain(err)
 	var reply redis.Error
 	isReply := errors.As(err, &reply)
-	_, one := s.redis.(*redis.Client)
+	_, single := s.redis.(*redis.Client)
 	switch {
 	case errors.Is(explained, store.ErrUnfit):
 		return explained
-	case one && isReply && strings.HasPrefix(reply.Error(), "MOVED "):
+	case single && isReply && strings.HasPrefix(reply.Error(), "MOVED "):
 		return fmt.Errorf("%w: the server is a node of a Redis Cluster, which needs a redis.ClusterClient: %w", store.ErrUnfit, err)
-	case !errors.Is(err, redis.ErrClosed) && (!isReply || passes(reply)):
+	case !errors.Is(err, redis.ErrClosed) && (!isReply || isTemporary(reply)):
 		return explained
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnfit, explained)
 }
 
-// passes reports whether the error may end by itself, without a change of the server's
-// or the client's settings.
-func passes(reply redis.Error) bool {
+// isTemporary reports whether the error may end without a change of any settings.
+func isTemporary(reply redis.Error) bool {
 	return outOfMemory(reply.Error()) || slices.ContainsFunc([]string{
 		"LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "MOVED", "ASK", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF",
 		"ERR max number of clients reached",
 	}, func(prefix string) bool { return strings.HasPrefix(reply.Error(), prefix) })
 }
 
-// inspect asks the servers that hold the store for their settings. For each it returns
-// the fields of INFO, the setting save, and addr. Many managed servers answer only in
-// part.
+// inspect returns the settings of each server that holds the store: the fields of INFO,
+// the setting save, and the address as addr. Managed servers may omit some.
 func (s *Store) inspect(ctx context.Context) ([]map[string]string, error) {
 	var mu sync.Mutex
 	var nodes []map[string]string
@@ -127,7 +126,8 @@ func (s *Store) inspect(ctx context.Context) ([]map[string]string, error) {
 	return nodes, err
 }
 
-// health returns the warnings, and ErrEviction if a server evicts keys.
+// health turns the servers' settings into warnings. It returns ErrEviction if a server
+// evicts keys.
 func (s *Store) health(nodes []map[string]string) (h store.Health, evicting error) {
 	var addrs []string
 	for _, n := range nodes {

@@ -24,7 +24,7 @@ var (
 	silent = WithLogger(quiet)
 )
 
-// A client is a Client with its Store.
+// A client is a durable.Client with its Store.
 type client struct {
 	*durable.Client
 	s *Store
@@ -35,12 +35,12 @@ func newClient(r redis.UniversalClient, opts ...Option) *client {
 	return &client{durable.New(s, durable.WithLogger(quiet)), s}
 }
 
-// key returns a Redis key of a task's shard.
+// key returns the name of a Redis key in the task's shard.
 func (c *client) key(id, name string) string {
 	return keyOf(c.s.shards[store.ShardOf(id, len(c.s.shards))], name)
 }
 
-// dueOf returns the name of the key with a handler's pending tasks.
+// dueOf returns the name of the key of a handler's pending tasks.
 func dueOf(handler string) string { return "due:" + strconv.Itoa(len(handler)) + ":" + handler }
 
 func keyOf(sh *shard, name string) string {
@@ -55,8 +55,8 @@ func keyOf(sh *shard, name string) string {
 	panic(name)
 }
 
-// dump returns the data of a store with one shard, without meta, wake, crew and kinds,
-// and without what differs each time: tokens and the times of claims and deaths.
+// dump returns the data of a store with one shard. It omits meta, wake, crew and kinds.
+// It also omits what differs in each run: tokens, and the times of claims and deaths.
 func dump(t *testing.T, c *client) map[string]string {
 	t.Helper()
 	ctx := context.Background()
@@ -92,9 +92,9 @@ var crashers atomic.Int64
 type crasher struct {
 	t        *testing.T
 	c        *client
-	n        int           // of a claim; zero is 100
+	n        int           // maximum tasks in a claim; zero is 100
 	lease    time.Duration // zero is an hour
-	handlers []string      // its handlers; nil means h and h2
+	handlers []string      // nil means h and h2
 	rooms    []store.Room  // of its handlers
 	shard    int
 	sender   string
@@ -105,7 +105,7 @@ type crasher struct {
 func (w *crasher) do(r store.Round) store.Answer {
 	w.t.Helper()
 	r.Lease, r.MaxCrashes = cmp.Or(w.lease, time.Hour), 3
-	if w.sender == "" { // not the worker's address, which may be reused after it is garbage
+	if w.sender == "" { // a counter, because addresses are reused
 		w.sender = fmt.Sprint("crasher", crashers.Add(1))
 	}
 	w.number++

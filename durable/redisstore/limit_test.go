@@ -15,8 +15,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A waiting worker gets a free permit within the time of a wake-up: the worker that
-// returns a permit takes the next one, or the others are woken.
+// A free permit is used within the time of a wake-up. Either the worker that returns the
+// permit takes it again, or the other workers are woken.
 func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	ctx := context.Background()
@@ -66,11 +66,11 @@ func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	}
 	begin := time.Now()
 	schedule(60)
-	require.Eventually(t, func() bool { return count() == 60 }, 4*time.Second, time.Millisecond, "slower than by looking now and then")
+	require.Eventually(t, func() bool { return count() == 60 }, 4*time.Second, time.Millisecond, "workers do not take free permits at once")
 	t.Logf("60 tasks of 20 ms, 3 at a time, took %v; by worker %v; claims %d and %d", time.Since(begin), names,
 		workers[0].Stats().Claims, workers[1].Stats().Claims)
 
-	// A worker that leaves does not take the next permit.
+	// A worker that shuts down does not take the next permit.
 	require.NoError(t, c.SetLimit(ctx, "slow", durable.Limit{Concurrency: 1}))
 	schedule(3)
 	require.NoError(t, workers[0].Shutdown(ctx))
@@ -78,7 +78,7 @@ func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	require.Equal(t, 3, most)
 }
 
-// limited returns a store with due tasks of the handler h, of which one may run at a time.
+// limited returns a store with due tasks of the handler h. Its limit is one running task.
 func limited(t *testing.T) (*client, *redis.Client) {
 	rdb := redistest.Start(t).Client()
 	c := newClient(rdb, WithShards(1))
@@ -109,8 +109,8 @@ func TestLimit_Repair(t *testing.T) {
 	require.Equal(t, 0, claim(4))
 }
 
-// The lease of a task whose record is gone, as after a torn report, has a permit until it
-// ends or Repair removes it.
+// A crash may leave a lease without a task record. This lease has a permit until the
+// lease ends or Repair removes it.
 func TestLimit_PermitOfATaskWithoutARecord(t *testing.T) {
 	for name, lease := range map[string]time.Duration{"the lease ends": time.Millisecond, "repair": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -132,10 +132,10 @@ func TestLimit_PermitOfATaskWithoutARecord(t *testing.T) {
 	}
 }
 
-// Workers correct the number of running tasks, as Repair does.
+// Workers correct the number of running tasks without a call of Repair.
 func TestLimit_WorkersFindALostPermit(t *testing.T) {
 	c, rdb := limited(t)
-	c.s.config.care = 100 * time.Millisecond
+	c.s.config.checkInterval = 100 * time.Millisecond
 	require.NoError(t, rdb.HSet(t.Context(), c.key("", "limits"), "1:h", "1 0 0 1 0 1 0").Err())
 	require.Empty(t, (&crasher{t: t, c: c}).claim())
 	w := durable.NewWorker(c.Client)
@@ -149,7 +149,7 @@ func TestLimit_WorkersFindALostPermit(t *testing.T) {
 	select {
 	case <-ran:
 	case <-time.After(20 * time.Second):
-		t.Error("the permit stays lost")
+		t.Error("no worker has returned the lost permit")
 	}
 	require.NoError(t, w.Shutdown(context.Background()))
 	require.NoError(t, <-ended)

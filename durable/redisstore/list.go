@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Get returns a task's entry.
+// Get returns a task's entry, or store.ErrNotFound.
 func (s *Store) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
 	e, _, err := s.find(ctx, shard, []string{id})
 	switch {
@@ -19,40 +19,41 @@ func (s *Store) Get(ctx context.Context, shard int, id string) (store.Entry, err
 	return e[0], nil
 }
 
-// find returns the entries with these ids, and the ids that it has not processed yet.
-func (s *Store) find(ctx context.Context, shard int, ids []string) (found []store.Entry, rest []string, err error) {
+// find reads the entries with these ids. The script may stop early: unread are the ids
+// that remain.
+func (s *Store) find(ctx context.Context, shard int, ids []string) (found []store.Entry, unread []string, err error) {
 	args := make([]any, len(ids))
 	for i, id := range ids {
 		args[i] = id
 	}
-	v, err := s.one(ctx, s.scripts.get, shard, args...)
+	v, err := s.runIn(ctx, s.scripts.get, shard, args...)
 	if err != nil {
 		return nil, nil, err
 	}
 	const width = 7
-	f, ok := words(v)
+	f, ok := decodeStrings(v)
 	if !ok || len(f)%width != 1 {
-		return nil, nil, unexpected(v)
+		return nil, nil, badAnswer(v)
 	}
-	looked, _ := strconv.Atoi(f[0])
-	if looked < 1 || looked > len(ids) {
-		return nil, nil, unexpected(v)
+	processed, _ := strconv.Atoi(f[0])
+	if processed < 1 || processed > len(ids) {
+		return nil, nil, badAnswer(v)
 	}
 	for f = f[1:]; len(f) > 0; f = f[width:] {
 		state, _ := strconv.Atoi(f[1])
 		found = append(found, entry(f[0], store.State(state), parseTime(f[2]), f[3:width]))
 	}
-	return found, ids[looked:], nil
+	return found, ids[processed:], nil
 }
 
-// maxLooks is the maximum number of scripts for a page. Each reads up to 1,000 entries
-// of a state.
-const maxLooks = 10
+// maxListScripts is the maximum number of scripts for a page. Each script reads at most
+// 1,000 entries of one state.
+const maxListScripts = 10
 
-// List returns a page. A page costs O(log n + entries that it reads). It skips entries
-// without the filter's handler or error: if it has skipped many, the page is short. With
-// a Prefix it reads the ids of all tasks, or those of a State or a Handler, in small
-// steps.
+// List returns a page. The page is short if ten scripts have found too few entries that
+// match the filter. The cost is O(log n) plus the entries that the scripts read. With a
+// Prefix, List first reads the ids of all tasks, or of all with the State or the Handler,
+// in short scripts.
 func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return store.Page{}, err
@@ -61,23 +62,23 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 		return s.listPrefix(ctx, shard, &f, c.ID, limit)
 	}
 	var p store.Page
-	for looks := 0; ; looks++ {
+	for scripts := 0; ; scripts++ {
 		if first := max(f.State, store.Pending); c.State < first {
 			c = store.Cursor{State: first}
 		}
 		if c.State > store.Past || f.State != 0 && c.State > f.State {
 			return p, nil
 		}
-		if len(p.Entries) == limit || looks == maxLooks {
+		if len(p.Entries) == limit || scripts == maxListScripts {
 			p.Next = c
 			return p, nil
 		}
-		entries, next, err := s.look(ctx, shard, &f, c, limit-len(p.Entries))
+		entries, next, err := s.listState(ctx, shard, &f, c, limit-len(p.Entries))
 		if err != nil {
 			return store.Page{}, err
 		}
 		for _, e := range entries {
-			if f.Match(&e) { // a text may be in an earlier failure than the latest
+			if f.Match(&e) { // list.lua also matches earlier failures
 				p.Entries = append(p.Entries, e)
 			}
 		}
@@ -85,26 +86,26 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 	}
 }
 
-// look returns up to n entries of a state that come after a cursor, and the cursor
-// after them.
-func (s *Store) look(ctx context.Context, shard int, filter *store.Filter, from store.Cursor, n int) ([]store.Entry, store.Cursor, error) {
-	most := store.Farthest
+// listState returns up to n entries of one state after a cursor, and the cursor after
+// these entries.
+func (s *Store) listState(ctx context.Context, shard int, filter *store.Filter, from store.Cursor, n int) ([]store.Entry, store.Cursor, error) {
+	maxTime := store.Farthest
 	if filter.To != 0 {
-		most = filter.To - 1
+		maxTime = filter.To - 1
 	}
-	v, err := s.one(ctx, s.scripts.list, shard, strconv.Itoa(int(from.State)), n,
-		int64(filter.From), int64(most), int64(from.At), from.ID, filter.Handler, filter.Error)
+	v, err := s.runIn(ctx, s.scripts.list, shard, strconv.Itoa(int(from.State)), n,
+		int64(filter.From), int64(maxTime), int64(from.At), from.ID, filter.Handler, filter.Error)
 	if err != nil {
 		return nil, from, err
 	}
 	list, _ := v.([]any)
 	if len(list) != 4 {
-		return nil, from, unexpected(v)
+		return nil, from, badAnswer(v)
 	}
-	head, ok1 := words(list[:3])
-	f, ok2 := words(list[3])
+	head, ok1 := decodeStrings(list[:3])
+	f, ok2 := decodeStrings(list[3])
 	if !ok1 || !ok2 {
-		return nil, from, unexpected(v)
+		return nil, from, badAnswer(v)
 	}
 	var out []store.Entry
 	for i := 0; i+6 <= len(f); i += 6 {

@@ -16,8 +16,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Lua compares strings by the server's locale, while Redis orders a ZSET by bytes.
-// Pages of dead letters with the same time must still contain each once.
+// Lua compares strings by the server's locale, but Redis orders a ZSET by bytes. Pages of
+// dead letters with equal times must contain each letter once.
 func TestDeadLetters_UnderAnotherLocale(t *testing.T) {
 	ctx := context.Background()
 	// Compile a locale of the C library into a temporary folder.
@@ -33,11 +33,11 @@ func TestDeadLetters_UnderAnotherLocale(t *testing.T) {
 	defer r.Close()
 	before, err := r.Eval(ctx, "return 'a' < 'B' and 'é' < 'f'", nil).Bool()
 	require.NoError(t, err)
-	require.True(t, before, "the server compares as people do")
+	require.True(t, before, "the server does not compare by the locale")
 	c := newClient(r, WithShards(1))
 	_, err = c.Check(ctx)
 	require.NoError(t, err)
-	// Names whose order by bytes and by the locale differs for nearly every pair.
+	// Most pairs of these names are ordered differently by bytes and by the locale.
 	var want []string
 	for i := range 400 {
 		id := string([]rune("aBcDeéF_-. zÄß")[i%14])

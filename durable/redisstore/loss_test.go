@@ -22,7 +22,7 @@ func told(t *testing.T, losses <-chan error) error {
 	case err := <-losses:
 		return err
 	case <-time.After(30 * time.Second):
-		t.Fatal("nothing was reported")
+		t.Fatal("the loss was not reported")
 		return nil
 	}
 }
@@ -75,7 +75,7 @@ func TestLoss_OfAllDataIsReportedToWhoOnlySchedules(t *testing.T) {
 	}
 }
 
-// flusher empties a server before each script.
+// A flusher empties a server before each script.
 type flusher struct {
 	other atomic.Pointer[redis.Client]
 	sent  atomic.Int64
@@ -99,7 +99,7 @@ func (f *flusher) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// A command to a server that keeps losing its data is not repeated for ever.
+// A command is not repeated for ever if the server loses its data before each attempt.
 func TestLoss_EachTimeThatACommandIsSent(t *testing.T) {
 	ctx := context.Background()
 	server := redistest.Start(t)
@@ -123,7 +123,7 @@ func TestLoss_EachTimeThatACommandIsSent(t *testing.T) {
 }
 
 // A full server with noeviction refuses commands that may need memory. Long tasks must
-// keep their leases nevertheless, and running tasks must end.
+// keep their leases even so, and running tasks must be able to end.
 func TestWorker_OnAServerThatIsFull(t *testing.T) {
 	ctx := context.Background()
 	r := redistest.Start(t, "--maxmemory-policy", "noeviction").Client()

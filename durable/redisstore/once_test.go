@@ -24,7 +24,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A loser loses replies to scripts after the server has carried out the scripts.
+// A loser drops replies to scripts that the server has carried out.
 type loser struct {
 	mu   sync.Mutex
 	lose func() bool // is asked about each, one call at a time
@@ -52,8 +52,8 @@ func (l *loser) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestOnce_EveryReplyLost loses each reply to each method that changes something, one
-// reply or several in a row. Between the command and its repetition, something else
+// TestOnce_EveryReplyLost drops replies to each method that changes something: each
+// single reply, or several in a row. Before the command is repeated, something else
 // happens to the task.
 func TestOnce_EveryReplyLost(t *testing.T) {
 	ctx := context.Background()
@@ -77,8 +77,7 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 		name    string
 		prepare func(t *testing.T, c *client)
 		do      func(c *client) ([]durable.Outcome, error)
-		// between runs after the command was carried out and its reply lost, before the
-		// command is repeated.
+		// between runs after the reply was dropped, and before the command is repeated.
 		between func(t *testing.T, c *client)
 		want    durable.Outcome
 	}{
@@ -178,15 +177,15 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 							continue
 						}
 						require.ErrorContains(t, err, "EOF")
-						require.False(t, carriedOut(t, direct, c, own[0]), "it said that it was not carried out")
+						require.False(t, carriedOut(t, direct, c, own[0]), "the error said that the command was not carried out, but it was")
 						out, err = x.do(c)
 					}
 					r.Close()
 					for _, o := range out {
-						require.Equal(t, x.want, o, "reply %d, %d lost", first, cuts)
+						require.Equal(t, x.want, o, "outcome, with %d replies dropped from reply %d on", cuts, first)
 					}
 					lost += cuts
-					// Run the same without a fault.
+					// Compare with the same calls without a fault.
 					same := newClient(direct, WithName("same-"+c.s.config.name), WithShards(1))
 					_, err = same.Cancel(ctx, "none")
 					require.NoError(t, err)
@@ -198,7 +197,8 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 					}
 					want, got := dump(t, same), dump(t, plain)
 					if x.name == "Schedule/After" && !happened {
-						// The times depend on when the command was carried out.
+						// The times differ, because they depend on when the command was
+						// carried out.
 						require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
 					} else {
 						require.Equal(t, want, got)
@@ -215,7 +215,7 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 	}
 }
 
-// senders returns the fields of the senders that a shard remembers.
+// senders returns the fields of meta for the senders that a shard remembers.
 func senders(t *testing.T, r *redis.Client, c *client) []string {
 	t.Helper()
 	fields, err := r.HKeys(context.Background(), c.s.shards[0].keys[keyMeta]).Result()
@@ -223,16 +223,15 @@ func senders(t *testing.T, r *redis.Client, c *client) []string {
 	return slices.DeleteFunc(fields, func(f string) bool { return !strings.HasPrefix(f, "s:") || strings.HasPrefix(f, "s:crasher") })
 }
 
-// carriedOut reports whether a shard has carried out a command of a Client other than
-// the one with this sender.
+// carriedOut reports whether a shard has carried out a command of any other sender.
 func carriedOut(t *testing.T, r *redis.Client, c *client, sender string) bool {
 	t.Helper()
 	name, _, _ := strings.Cut(sender, ".")
 	return slices.ContainsFunc(senders(t, r, c), func(f string) bool { return !strings.HasPrefix(f, name+".") })
 }
 
-// TestOnce_RandomProgram runs random commands, many of which lose their replies, and
-// compares the results with a map.
+// TestOnce_RandomProgram runs random commands, drops many of their replies, and compares
+// the results with a map.
 func TestOnce_RandomProgram(t *testing.T) {
 	ctx := context.Background()
 	steps := 1500
@@ -265,7 +264,7 @@ func TestOnce_RandomProgram(t *testing.T) {
 		for i := 0; err != nil; i++ {
 			var u *durable.UnknownError
 			if !errors.As(err, &u) {
-				// The command was not sent, because the client failed before.
+				// The client had failed before, so it did not send the command.
 				require.Less(t, i, 100)
 				require.NotErrorIs(t, err, durable.ErrUnknown)
 				return nil
@@ -356,8 +355,8 @@ func TestOnce_RandomProgram(t *testing.T) {
 	require.Greater(t, int(lost.Load()), steps/10)
 }
 
-// TestOnce_WorkerLosesReplies runs a worker that loses many replies: still every
-// attempt is made once, and none is refused or repeated after its lease.
+// TestOnce_WorkerLosesReplies runs a worker and drops many of its replies. Each attempt
+// must still run once, and no report may be refused.
 func TestOnce_WorkerLosesReplies(t *testing.T) {
 	ctx := context.Background()
 	s := redistest.Start(t)
@@ -390,8 +389,7 @@ func TestOnce_WorkerLosesReplies(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
 	want := make(map[string]int)
-	// A worker that is behind sends few commands, so continue until enough replies were
-	// lost.
+	// A slow worker sends few commands, so continue until enough replies were dropped.
 	for lost.Load() <= 20 {
 		var items []durable.Item
 		for range n {
@@ -415,6 +413,6 @@ func TestOnce_WorkerLosesReplies(t *testing.T) {
 	require.Zero(t, w.Stats().Lost)
 	mu.Lock()
 	defer mu.Unlock()
-	require.True(t, maps.Equal(want, attempts), "each attempt once: %v", attempts)
+	require.True(t, maps.Equal(want, attempts), "each attempt must run once, got %v", attempts)
 	t.Logf("%d replies lost", lost.Load())
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Defaults of the options.
+// The defaults of the options.
 const (
 	DefaultName          = "tickless"
 	DefaultShards        = 1
@@ -28,32 +28,34 @@ type option func(*config)
 func (f option) apply(c *config) { f(c) }
 
 type config struct {
-	name    string
-	shards  int // 0: by the kind of client
-	log     *slog.Logger
-	onLoss  func(error)
-	recheck time.Duration
-	slack   time.Duration
-	care    time.Duration // careInterval, except in tests
-	// exact makes Now ask the server each time, for tests that advance the clock.
-	exact bool
+	name          string
+	shards        int // 0: by the kind of client
+	log           *slog.Logger
+	onLoss        func(error)
+	recheck       time.Duration
+	slack         time.Duration
+	checkInterval time.Duration // checkInterval, except in tests
+	// exactNow makes Now ask the server every time. Tests that advance the clock need
+	// this.
+	exactNow bool
 }
 
-// WithName sets the store's name, with which all its Redis keys begin. Stores with
-// different names are independent. The default is [DefaultName]. It panics if the name
-// is empty, longer than 64 bytes, or contains a brace, a blank or a control character.
+// WithName sets the store's name. All its Redis keys begin with a brace and this name.
+// Stores with different names are independent. The default is [DefaultName]. WithName
+// panics if the name is empty, is longer than 64 bytes, or contains a brace, a space or a
+// control character.
 func WithName(name string) Option {
-	bad := func(r rune) bool { return r <= ' ' || r == '{' || r == '}' || r == 0x7f }
-	if name == "" || len(name) > 64 || strings.ContainsFunc(name, bad) {
+	isInvalid := func(r rune) bool { return r <= ' ' || r == '{' || r == '}' || r == 0x7f }
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, isInvalid) {
 		panic(fmt.Sprintf("redisstore: WithName: %q is not a valid store name", name))
 	}
 	return option(func(c *config) { c.name = name })
 }
 
-// WithShards sets the number of shards. It is fixed when the store is first used: a
-// Store with another number gets [store.ErrSchema]. The default is [DefaultShards], or
-// [DefaultClusterShards] for a Cluster. It panics unless n is a power of two from 1 to
-// 1024.
+// WithShards sets the number of shards, a power of two from 1 to 1024. The first use of
+// the store fixes the number; a Store with another number then gets [store.ErrSchema].
+// The default is [DefaultShards], or [DefaultClusterShards] for a Cluster. WithShards
+// panics for any other n.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards || n&(n-1) != 0 {
 		panic(fmt.Sprintf("redisstore: WithShards: the number of shards must be a power of two up to %d, got %d", maxShards, n))
@@ -61,9 +63,8 @@ func WithShards(n int) Option {
 	return option(func(c *config) { c.shards = n })
 }
 
-// WithLogger sets the logger for what no call returns: that a server has lost tasks, or
-// what was repaired after a restart. The default is [slog.Default]. It panics if l is
-// nil.
+// WithLogger sets the logger for events that no call reports: a server has lost tasks, or
+// a worker has repaired a shard. The default is [slog.Default]. It panics if l is nil.
 func WithLogger(l *slog.Logger) Option {
 	if l == nil {
 		panic("redisstore: WithLogger: nil Logger")
@@ -72,10 +73,12 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithLossHandler sets a function that the Store calls with [ErrLost] when a server has
-// lost all tasks of a shard. The Store notices this at its first command to the shard
-// after the loss, and also logs it. The command waits for f, so f must not block. The
-// Store cannot name the lost tasks; schedule them again if the program knows them. The
-// limits and the pause are lost too. It panics if f is nil.
+// lost all tasks of a shard. The limits and the pause are lost too. The Store notices the
+// loss at its next command to the shard, and also logs it. The command waits for f, so f
+// must not block.
+//
+// The Store does not know the lost tasks. A program that knows them can schedule them
+// again. WithLossHandler panics if f is nil.
 func WithLossHandler(f func(err error)) Option {
 	if f == nil {
 		panic("redisstore: WithLossHandler: nil function")
@@ -83,9 +86,8 @@ func WithLossHandler(f func(err error)) Option {
 	return option(func(c *config) { c.onLoss = f })
 }
 
-// WithRecheck sets the longest time after which a worker claims without a wake-up, in
-// case a wake-up was lost. The default is [DefaultRecheck]. It panics unless d is from
-// 10 ms to an hour.
+// WithRecheck sets the longest time between two claims of a worker, in case a wake-up was
+// lost. The default is [DefaultRecheck]. It panics unless d is from 10 ms to an hour.
 func WithRecheck(d time.Duration) Option {
 	if d < 10*time.Millisecond || d > time.Hour {
 		panic(fmt.Sprintf("redisstore: WithRecheck: must be from 10ms to 1h, got %v", d))
@@ -93,11 +95,13 @@ func WithRecheck(d time.Duration) Option {
 	return option(func(c *config) { c.recheck = d })
 }
 
-// WithSlack sets how long a worker's round may be delayed, so that it includes reports
-// that arrive during the delay. At a steady load this saves the server and the process 60
-// to 80 percent of their CPU time. The first round after a pause is not delayed, and
-// neither is a large one. Zero turns it off. The default is [DefaultSlack]. It has no
-// effect on a Cluster. It panics unless d is from 0 to 100 ms.
+// WithSlack sets the longest delay of a worker's round. Reports that arrive during the
+// delay join the round. At a steady load this saves the server and the process 60 to 80
+// percent of their CPU time. Large rounds and the first round after a pause are not
+// delayed.
+//
+// Zero turns the delay off. The default is [DefaultSlack]. WithSlack has no effect on a
+// Cluster. It panics unless d is from 0 to 100 ms.
 func WithSlack(d time.Duration) Option {
 	if d < 0 || d > 100*time.Millisecond {
 		panic(fmt.Sprintf("redisstore: WithSlack: must be from 0 to 100ms, got %v", d))
@@ -106,7 +110,7 @@ func WithSlack(d time.Duration) Option {
 }
 
 func newConfig(client redis.UniversalClient, opts []Option) config {
-	c := config{name: DefaultName, log: slog.Default(), recheck: DefaultRecheck, slack: DefaultSlack, care: careInterval}
+	c := config{name: DefaultName, log: slog.Default(), recheck: DefaultRecheck, slack: DefaultSlack, checkInterval: checkInterval}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("redisstore: New: option %d is nil", i+1))
@@ -126,9 +130,9 @@ func newConfig(client redis.UniversalClient, opts []Option) config {
 	return c
 }
 
-// TuneCluster changes the options of a Redis Cluster client so that the client notices
-// a failover within seconds. By default go-redis may take most of a minute. TuneCluster
-// returns o, and panics if o is nil.
+// TuneCluster changes the options of a Redis Cluster client so that the client notices a
+// failover within seconds. With its default options go-redis may need most of a minute.
+// TuneCluster returns o, and panics if o is nil.
 func TuneCluster(o *redis.ClusterOptions) *redis.ClusterOptions {
 	if o == nil {
 		panic("redisstore: TuneCluster: nil ClusterOptions")

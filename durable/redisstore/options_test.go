@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Options accept the limits of their ranges and panic beyond them.
+// Options accept the ends of their ranges, and panic outside.
 func TestOptions_RefuseMisuse(t *testing.T) {
 	WithName(strings.Repeat("n", 64))
 	WithRecheck(10 * time.Millisecond)
@@ -30,11 +30,11 @@ func TestOptions_RefuseMisuse(t *testing.T) {
 	}
 }
 
-// A wrapped is a client of a type that New does not know.
+// A wrapped client has a type that New does not know.
 type wrapped struct{ redis.UniversalClient }
 
-// The Store needs the client's own type: with another client, Wait used to continue
-// after its context, and the servers' settings were unknown.
+// New refuses other client types: Wait could not end with its context, and Check could
+// not read the servers' settings.
 func TestNew_RefusesOtherClients(t *testing.T) {
 	one, ring := redis.NewClient(&redis.Options{}), redis.NewRing(&redis.RingOptions{})
 	defer one.Close()

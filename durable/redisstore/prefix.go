@@ -10,8 +10,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// listPrefix lists by a prefix, ordered by id: it first finds the ids, in no order, and
-// then reads the tasks.
+// listPrefix lists the tasks whose ids have the prefix, ordered by id. It first collects
+// all ids, and then reads the tasks.
 func (s *Store) listPrefix(ctx context.Context, shard int, f *store.Filter, after string, limit int) (p store.Page, err error) {
 	ids, err := s.idsOf(ctx, shard, f)
 	if err != nil {
@@ -22,11 +22,11 @@ func (s *Store) listPrefix(ctx context.Context, shard int, f *store.Filter, afte
 	ids = slices.Compact(ids) // a task that moved meanwhile was found twice
 	for len(ids) > 0 && len(p.Entries) <= limit {
 		n := min(100, len(ids))
-		entries, rest, err := s.find(ctx, shard, ids[:n])
+		entries, unread, err := s.find(ctx, shard, ids[:n])
 		if err != nil {
 			return store.Page{}, err
 		}
-		ids = ids[n-len(rest):]
+		ids = ids[n-len(unread):]
 		for _, e := range entries {
 			if f.Match(&e) {
 				p.Entries = append(p.Entries, e)
@@ -40,17 +40,17 @@ func (s *Store) listPrefix(ctx context.Context, shard int, f *store.Filter, afte
 	return p, nil
 }
 
-// idsOf returns the ids of tasks that may match the filter.
+// idsOf returns the ids of tasks that may match the filter, in no order.
 func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []string, err error) {
-	var places []string // as scan.lua names them
+	var places []string // the argument WHAT of scan.lua
 	if f.State == 0 || f.State == store.Pending {
 		kinds, err := s.scan(ctx, shard, "k", "", f)
 		if err != nil {
 			return nil, err
 		}
-		named := fmt.Sprintf("%d:%s", len(f.Handler), f.Handler)
+		kindPrefix := fmt.Sprintf("%d:%s", len(f.Handler), f.Handler)
 		for _, kind := range kinds {
-			if f.Handler == "" || strings.HasPrefix(kind, named) {
+			if f.Handler == "" || strings.HasPrefix(kind, kindPrefix) {
 				places = append(places, "d"+kind)
 			}
 		}
@@ -75,22 +75,22 @@ func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []st
 	return ids, nil
 }
 
-var escape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
+var escapePattern = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
 
-// scan runs scan.lua. miniredis does not support patterns that are not UTF-8, so
-// listPrefix also checks the prefix itself.
+// scan calls scan.lua. It selects all ids if the prefix is not UTF-8, because miniredis
+// does not support such patterns; listPrefix then selects by the prefix.
 func (s *Store) scan(ctx context.Context, shard int, place, cursor string, f *store.Filter) ([]string, error) {
 	pattern := "*"
 	if utf8.ValidString(f.Prefix) {
-		pattern = escape.Replace(f.Prefix) + "*"
+		pattern = escapePattern.Replace(f.Prefix) + "*"
 	}
-	v, err := s.one(ctx, s.scripts.scan, shard, place, cursor, pattern)
+	v, err := s.runIn(ctx, s.scripts.scan, shard, place, cursor, pattern)
 	if err != nil {
 		return nil, err
 	}
-	page, ok := words(v)
+	page, ok := decodeStrings(v)
 	if !ok || place != "k" && len(page) == 0 {
-		return nil, unexpected(v)
+		return nil, badAnswer(v)
 	}
 	return page, nil
 }

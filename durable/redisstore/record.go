@@ -7,16 +7,16 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// The encoding of the stored data that scripts/begin.lua describes.
+// This file encodes and decodes the stored data: see scripts/begin.lua.
 
 const (
-	dueSize       = 16
-	recordVersion = '4'
-	recordHead    = dueSize + 1 + 2
+	dueSize        = 16
+	recordVersion  = '4'
+	recordHeadSize = dueSize + 1 + 2
 )
 
-// whenArg encodes a When for the scripts: 16 digits, with a plus sign before them if
-// they count from now.
+// whenArg encodes a When for the scripts: 16 digits, after a plus sign if the time counts
+// from now.
 func whenArg(w store.When) string {
 	micros, fromNow := w.Parts()
 	b := make([]byte, 0, 1+dueSize)
@@ -29,13 +29,13 @@ func whenArg(w store.When) string {
 	return string(strconv.AppendInt(b, micros, 10))
 }
 
-// record returns a task's record after the time when, which a script may replace by
-// another time.
-func record(t *store.Task, when string) string {
+// encodeRecord returns a task's record. It begins with the time when, which a script may
+// replace.
+func encodeRecord(t *store.Task, when string) string {
 	size := strconv.Itoa(len(t.Handler))
 	n := len(size) + 1 + len(t.Handler) + len(t.Schedule)
 	var b strings.Builder
-	b.Grow(len(when) + recordHead + n + len(t.Record))
+	b.Grow(len(when) + recordHeadSize + n + len(t.Record))
 	b.WriteString(when)
 	b.Write([]byte{recordVersion, byte(n >> 8), byte(n)})
 	b.WriteString(size)
@@ -46,15 +46,15 @@ func record(t *store.Task, when string) string {
 	return b.String()
 }
 
-// parseRecord decodes a record. From a damaged record it returns only the id, so that
-// the worker that claims the task finds the damage.
+// parseRecord decodes a record. From a damaged record it returns only the id. The worker
+// that claims the task then finds the damage.
 func parseRecord(id, s string) store.Task {
 	t := store.Task{ID: id}
-	if len(s) < recordHead || s[dueSize] != recordVersion {
+	if len(s) < recordHeadSize || s[dueSize] != recordVersion {
 		return t
 	}
 	n := int(s[dueSize+1])<<8 | int(s[dueSize+2])
-	if s = s[recordHead:]; len(s) < n {
+	if s = s[recordHeadSize:]; len(s) < n {
 		return t
 	}
 	size, names, _ := strings.Cut(s[:n], ":")
@@ -67,14 +67,14 @@ func parseRecord(id, s string) store.Task {
 	return t
 }
 
-// A run is the state of a run that has been claimed at least once.
+// A run is the stored state of a task that was claimed at least once.
 type run struct {
 	token    int64
 	attempts int
 	crashes  int
 	due      store.Time
 	stopping bool
-	follows  bool // there is a next
+	hasNext  bool // next is set
 	next     store.Time
 }
 
@@ -88,7 +88,7 @@ func parseRun(s string) (r run, ok bool) {
 	r.crashes, _ = strconv.Atoi(f[2])
 	r.due = parseTime(f[3])
 	r.stopping = strings.Contains(f[4], "c")
-	if r.follows = f[5] != "-"; r.follows {
+	if r.hasNext = f[5] != "-"; r.hasNext {
 		r.next = parseTime(f[5])
 	}
 	return r, true
@@ -99,8 +99,8 @@ func parseTime(s string) store.Time {
 	return store.Time(n)
 }
 
-// entry returns the entry for a script's answer: record, run, failures and the record
-// of what follows.
+// entry decodes a script's answer for one task. f holds the task's record, run and
+// failures, and the record that was scheduled while the task runs.
 func entry(id string, state store.State, at store.Time, f []string) store.Entry {
 	e := store.Entry{Task: parseRecord(id, f[0]), State: state, At: at, Due: at, Failures: parseFailures(f[2])}
 	r, ok := parseRun(f[1])
@@ -111,18 +111,18 @@ func entry(id string, state store.State, at store.Time, f []string) store.Entry 
 	switch {
 	case state == store.Running:
 		e.Token, e.Stopping = r.token, r.stopping
-		if e.Following, e.Next = r.follows, r.next; r.follows && f[3] != "" {
+		if e.Following, e.Next = r.hasNext, r.next; r.hasNext && f[3] != "" {
 			next := parseRecord(id, f[3])
 			e.NextTask = &next
 		}
-	case state >= store.Dead && r.follows:
+	case state >= store.Dead && r.hasNext:
 		e.Runs = int(r.next)
 	}
 	return e
 }
 
-// parseFailures decodes the failures that the scripts store: for each attempt its
-// number, the time, and the text with its length before it.
+// parseFailures decodes the failures that the scripts store. Each consists of the
+// attempt's number, the time, the text's length and the text.
 func parseFailures(s string) []store.Failure {
 	var out []store.Failure
 	for s != "" {
@@ -142,8 +142,8 @@ func parseFailures(s string) []store.Failure {
 	return out
 }
 
-// failures encodes failures as the scripts do.
-func failures(list []store.Failure) string {
+// encodeFailures is the inverse of parseFailures.
+func encodeFailures(list []store.Failure) string {
 	var b []byte
 	for _, f := range list {
 		b = strconv.AppendInt(b, int64(f.Attempt), 10)
@@ -154,8 +154,8 @@ func failures(list []store.Failure) string {
 	return string(b)
 }
 
-// words decodes an answer of strings and numbers.
-func words(v any) ([]string, bool) {
+// decodeStrings decodes a list of strings and numbers; it returns the numbers as text.
+func decodeStrings(v any) ([]string, bool) {
 	list, ok := v.([]any)
 	if !ok {
 		return nil, false

@@ -9,37 +9,40 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Repair checks and corrects a shard: see package store. A task that is in no index
-// becomes pending at its due time, or a dead letter again if it was the dead letter of a
-// repeating task. Repair is only needed if the server has lost acknowledged data, for
-// example in a failover, a crash during a write to its AOF, by a disk error or by manual
-// changes. Wait repairs a shard whose number of tasks differs from the number of index
-// entries.
+// Repair checks and corrects a shard: see package store. It is only needed after the
+// server has lost acknowledged data: in a failover, in a crash during a write to its AOF,
+// by a disk error, or by manual changes. Wait repairs a shard whose numbers of tasks and
+// of index entries differ.
+//
+// A task that is in no index becomes pending at its due time. If it was the dead letter
+// of a repeating task, it becomes a dead letter again.
 func (s *Store) Repair(ctx context.Context, shard int) (store.Repair, error) {
 	return s.repairShard(ctx, s.shards[shard], 0)
 }
 
 const (
-	// careInterval is the longest time between two checks of a shard by Wait.
-	careInterval = 40 * time.Second
-	// careShare is how long a repair pauses after each step, as a multiple of the step's
-	// duration, so that the server has time for other commands.
-	careShare = 9
-	// maxStep is the intended maximum duration of a step.
+	// checkInterval is the longest time between two checks of a shard by checkShards.
+	checkInterval = 40 * time.Second
+	// pauseFactor times a step's duration is the pause after the step. The server then
+	// has time for other commands.
+	pauseFactor = 9
+	// A step should take at most maxStep.
 	maxStep = 5 * time.Millisecond
 )
 
-// care runs on a goroutine of Wait. From time to time it compares the number of a shard's
-// tasks with the number of index entries, and repairs the shard if they differ. It also
-// corrects how many tasks of each limit are running. After an error it starts again.
-func (s *Store) care(ctx context.Context, shards []*shard) {
-	interval := s.config.care
+// checkShards runs on a goroutine of Wait. It regularly compares each shard's number of
+// tasks with its number of index entries. If they differ, it repairs the shard. It also
+// corrects the number of running tasks of each limit. After an error it waits for the
+// next check.
+func (s *Store) checkShards(ctx context.Context, shards []*shard) {
+	interval := s.config.checkInterval
 	for sleep(ctx, interval/2+rand.N(interval/2)) == nil {
 		for _, sh := range shards {
-			n, err := s.astray(ctx, sh)
+			n, err := s.unindexed(ctx, sh)
 			if err == nil && n == 0 {
-				// The first step of run counts the running tasks of handlers with a limit.
-				_, err = s.one(ctx, s.scripts.repair, sh.index, "run", "", "0", 1)
+				// The first step for the key run corrects the number of running tasks of
+				// each limit.
+				_, err = s.runIn(ctx, s.scripts.repair, sh.index, "run", "", "0", 1)
 			}
 			if err != nil {
 				break
@@ -47,7 +50,7 @@ func (s *Store) care(ctx context.Context, shards []*shard) {
 			if n == 0 {
 				continue
 			}
-			rep, err := s.repairShard(ctx, sh, careShare)
+			rep, err := s.repairShard(ctx, sh, pauseFactor)
 			if err != nil {
 				break
 			}
@@ -57,45 +60,45 @@ func (s *Store) care(ctx context.Context, shards []*shard) {
 	}
 }
 
-// astray returns how many more tasks than index entries a shard has.
-func (s *Store) astray(ctx context.Context, sh *shard) (int64, error) {
-	v, err := s.run(ctx, call{script: s.scripts.astray, shard: sh})
+// unindexed returns how many more tasks than index entries a shard has.
+func (s *Store) unindexed(ctx context.Context, sh *shard) (int64, error) {
+	v, err := s.run(ctx, call{script: s.scripts.unindexed, shard: sh})
 	if err != nil {
 		return 0, err
 	}
 	n, ok := v.(int64)
 	if !ok {
-		return 0, unexpected(v)
+		return 0, badAnswer(v)
 	}
 	return n, nil
 }
 
-// repairShard checks and corrects a shard. After each step it pauses for a multiple of
-// the step's duration.
+// repairShard checks and corrects a shard. After each step it waits for pause times the
+// step's duration.
 func (s *Store) repairShard(ctx context.Context, sh *shard, pause int) (store.Repair, error) {
 	var total store.Repair
-	look := func(name, kind string) (kinds []string, err error) {
-		// The records of one step may be large: halve the number after a slow step.
+	checkKey := func(name, kind string) (kinds []string, err error) {
+		// A step may read large records: halve the number of entries after a slow step.
 		for n, cursor := 100, "0"; ; {
 			begin := time.Now()
-			v, err := s.one(ctx, s.scripts.repair, sh.index, name, kind, cursor, n)
+			v, err := s.runIn(ctx, s.scripts.repair, sh.index, name, kind, cursor, n)
 			if err != nil {
 				return nil, err
 			}
 			f, _ := v.([]any)
 			if len(f) != 6 {
-				return nil, unexpected(v)
+				return nil, badAnswer(v)
 			}
-			head, ok1 := words(f[:5])
-			some, ok2 := words(f[5])
+			head, ok1 := decodeStrings(f[:5])
+			page, ok2 := decodeStrings(f[5])
 			if !ok1 || !ok2 {
-				return nil, unexpected(v)
+				return nil, badAnswer(v)
 			}
 			for i, p := range []*int64{&total.Looked, &total.Requeued, &total.Doubled, &total.Orphaned} {
 				n, _ := strconv.ParseInt(head[1+i], 10, 64)
 				*p += n
 			}
-			kinds = append(kinds, some...)
+			kinds = append(kinds, page...)
 			if cursor = head[0]; cursor == "0" {
 				return kinds, nil
 			}
@@ -110,19 +113,18 @@ func (s *Store) repairShard(ctx context.Context, sh *shard, pause int) (store.Re
 			}
 		}
 	}
-	kinds, err := look("kinds", "")
+	kinds, err := checkKey("kinds", "")
 	if err != nil {
 		return total, err
 	}
-	// First remove the entries without a task, so that none of them counts as a task's
-	// index entry.
+	// First remove index entries that have no task. Check the tasks last.
 	for _, kind := range kinds {
-		if _, err := look("due", kind); err != nil {
+		if _, err := checkKey("due", kind); err != nil {
 			return total, err
 		}
 	}
 	for _, name := range []string{"lease", "dead", "past", "run", "err", "follows", "task"} {
-		if _, err := look(name, ""); err != nil {
+		if _, err := checkKey(name, ""); err != nil {
 			return total, err
 		}
 	}

@@ -28,7 +28,7 @@ func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, rep.Looked, int64(2000))
 	rep.Looked = 0
-	require.Zero(t, rep, "nothing is wrong")
+	require.Zero(t, rep, "Repair of an undamaged store")
 
 	for _, id := range []string{"nowhere", "run but nowhere", "lease without run", "due and dead", "due and lease", "lease and dead"} {
 		_, err := c.Schedule(ctx, durable.Task{Key: id, Handler: "h"}, durable.After(time.Hour))
@@ -73,7 +73,7 @@ func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
 	rep, err = c.Repair(ctx)
 	require.NoError(t, err)
 	rep.Looked = 0
-	require.Zero(t, rep, "nothing is wrong any more")
+	require.Zero(t, rep, "the second Repair")
 	for id, want := range map[string]durable.State{
 		"nowhere": durable.Pending, "run but nowhere": durable.Pending, "lease without run": durable.Pending,
 		"due and dead": durable.Pending, "due and lease": durable.Running, "lease and dead": durable.Running,
@@ -87,8 +87,8 @@ func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
 	require.ErrorIs(t, err, durable.ErrNotFound)
 }
 
-// If a report is torn before the dead letter of a repeating task is in its index,
-// Repair makes it a dead letter, and not a task that was due in 1970.
+// A crash tears a report before the dead letter of a repeating task is in its index.
+// Repair must make it a dead letter. It must not make it a task that was due in 1970.
 func TestRepair_TornDeadLetterOfARepeatingTask(t *testing.T) {
 	ctx := context.Background()
 	r := redistest.Start(t).Client()
@@ -135,7 +135,7 @@ func TestRepair_TornDeadLetterOfARepeatingTask(t *testing.T) {
 			rep, err = c.Repair(ctx)
 			require.NoError(t, err)
 			rep.Looked = 0
-			require.Zero(t, rep, "nothing is wrong any more")
+			require.Zero(t, rep, "the second Repair")
 			out, err := c.Requeue(ctx, id, durable.After(0))
 			require.NoError(t, err)
 			require.Equal(t, durable.Moved, out)
@@ -144,13 +144,13 @@ func TestRepair_TornDeadLetterOfARepeatingTask(t *testing.T) {
 	}
 }
 
-// A running task whose lease entry is missing is repaired while workers run.
+// Workers repair a running task whose lease entry is missing.
 func TestWorker_FindsATaskWithoutALease(t *testing.T) {
 	ctx := context.Background()
 	r := redistest.Start(t).Client()
 	defer r.Close()
 	c := newClient(r, WithShards(2))
-	c.s.config.care = 100 * time.Millisecond
+	c.s.config.checkInterval = 100 * time.Millisecond
 	_, err := c.Schedule(ctx, durable.Task{Key: "k", Handler: "h"}, durable.After(0))
 	require.NoError(t, err)
 	require.Len(t, (&crasher{t: t, c: c, shard: store.ShardOf("k", 2)}).claim(), 1)

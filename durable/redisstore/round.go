@@ -15,11 +15,11 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 	if err := r.Check(&st); err != nil {
 		return store.Answer{}, err
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return store.Answer{}, err
 	}
 	sh := s.shards[shard]
-	if err := s.company(ctx, sh.busy.Load() || len(r.Reports) >= largeRound); err != nil {
+	if err := s.delayRound(ctx, sh.moreDue.Load() || len(r.Reports) >= largeRound); err != nil {
 		return store.Answer{}, explain(err)
 	}
 	if r.More != nil {
@@ -30,45 +30,45 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 	if err != nil {
 		return store.Answer{}, explain(err)
 	}
-	return s.answer(sh, &r, v)
+	return s.parseAnswer(sh, &r, v)
 }
 
-// largeRound is the number of reports from which a round is not delayed.
+// A round with largeRound reports or more is not delayed.
 const largeRound = 32
 
-// company delays a round until the slack after the latest round of any shard has passed.
-// The round then includes the reports that arrive during the delay, and is sent together
-// with rounds of other shards. At a steady load most of a round's cost is that the server
-// and the worker wake up for it: a thousand tasks a second need about a third of the CPU
-// time that they need without a delay (BenchmarkSteady). A round after a pause is not
-// delayed, and neither is a large one.
-func (s *Store) company(ctx context.Context, large bool) error {
-	wait := time.Duration(s.latest.Load()) + s.config.slack - time.Since(s.opened)
+// delayRound waits until the slack has passed since the latest round of any shard.
+// Reports that arrive meanwhile join the round, and rounds of several shards are sent
+// together. The server and the worker then wake up less often: a thousand tasks a second
+// need a third of the CPU time (BenchmarkSteady). Large rounds and the first round after
+// a pause do not wait.
+func (s *Store) delayRound(ctx context.Context, large bool) error {
+	wait := time.Duration(s.latestRound.Load()) + s.config.slack - time.Since(s.opened)
 	if wait > 0 && !large {
 		if err := sleep(ctx, wait); err != nil {
 			return &unsentError{err}
 		}
 	}
-	s.latest.Store(int64(time.Since(s.opened)))
+	s.latestRound.Store(int64(time.Since(s.opened)))
 	return nil
 }
 
-var ends = [...]string{store.Done: "d", store.Retry: "r", store.Failed: "x", store.HandBack: "b", store.Dropped: "m"}
+var endOps = [...]string{store.Done: "d", store.Retry: "r", store.Failed: "x", store.HandBack: "b", store.Dropped: "m"}
 
-// roundFields are the fields of meta that scripts/round.lua reads, after the sender.
+// roundFields are the fields of meta that scripts/round.lua reads after the sender's
+// field.
 var roundFields = []any{"fence", "paused", "owner", "claimed", "done", "called", "keeps", "limits"}
 
 // roundArgs returns the arguments of scripts/round.lua.
 func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	c := &r.Claim
-	most := ""
+	maxTasks := ""
 	if c.Asked {
-		most = strconv.Itoa(c.Max)
+		maxTasks = strconv.Itoa(c.Max)
 	}
 	args := make([]any, 0, 14+6*len(r.Reports)+2*len(r.Extend))
-	args = append(args, strconv.FormatInt(st.Number, 10), untilArg(st.Until), micros(r.Lease), strconv.Itoa(r.MaxCrashes),
-		bit(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), most, bit(c.Full), names(max(r.Lease, s.config.recheck), c),
-		rooms(c), suspects[c.Suspects], bit(c.Pass), bit(r.Alone))
+	args = append(args, strconv.FormatInt(st.Number, 10), deadlineArg(st.Until), microsArg(r.Lease), strconv.Itoa(r.MaxCrashes),
+		boolArg(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), maxTasks, boolArg(c.Full), namesArg(max(r.Lease, s.config.recheck), c),
+		roomsArg(c), suspectArgs[c.Suspects], boolArg(c.Pass), boolArg(r.Alone))
 	for i := range r.Reports {
 		x := &r.Reports[i]
 		next, text := "", ""
@@ -78,7 +78,7 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 		if x.Text != "" {
 			text = store.Note(nil, store.Failure{Text: x.Text})[0].Text
 		}
-		end := ends[x.End]
+		end := endOps[x.End]
 		if x.Keep {
 			end = strings.ToUpper(end)
 		}
@@ -93,11 +93,12 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	return args
 }
 
-// suspects is the maximum number of suspects in a claim; empty means any number.
-var suspects = [...]string{store.AllSuspects: "", store.OneSuspect: "1", store.NoSuspect: "0"}
+// suspectArgs are the values of SUSPECTS: how many tasks a claim may get whose earlier
+// attempts crashed. Empty means any number.
+var suspectArgs = [...]string{store.AllSuspects: "", store.OneSuspect: "1", store.NoSuspect: "0"}
 
-// rooms encodes the rooms of a claim for scripts/round.lua.
-func rooms(c *store.Claim) string {
+// roomsArg encodes how many tasks of each handler a claim may get, for scripts/round.lua.
+func roomsArg(c *store.Claim) string {
 	var b []byte
 	for i, r := range c.Rooms {
 		h := c.Handlers[i]
@@ -109,24 +110,24 @@ func rooms(c *store.Claim) string {
 	return string(b)
 }
 
-func micros(d time.Duration) string {
+func microsArg(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Microsecond-1)/time.Microsecond), 10)
 }
 
-func bit(b bool) string {
+func boolArg(b bool) string {
 	if b {
 		return "1"
 	}
 	return "0"
 }
 
-// names encodes the handlers and schedules of a worker for scripts/round.lua, after the
-// longer of its lease and its longest sleep.
-func names(silent time.Duration, c *store.Claim) string {
+// namesArg encodes a worker's handlers and schedules for scripts/round.lua. They follow
+// maxSilence, the longest time between two rounds of the worker.
+func namesArg(maxSilence time.Duration, c *store.Claim) string {
 	if !c.Asked {
 		return ""
 	}
-	b := []byte(micros(silent))
+	b := []byte(microsArg(maxSilence))
 	add := func(letter byte, names []string) {
 		for _, s := range names {
 			b = append(strconv.AppendInt(append(b, 0, letter), int64(len(s)), 10), ':')
@@ -138,19 +139,19 @@ func names(silent time.Duration, c *store.Claim) string {
 	return string(b)
 }
 
-// The answer of scripts/round.lua to a round.
+// answerSize is the number of values in an answer of scripts/round.lua.
 const answerSize = 13
 
-func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err error) {
+func (s *Store) parseAnswer(sh *shard, r *store.Round, v any) (a store.Answer, err error) {
 	f, _ := v.([]any)
 	if len(f) != answerSize {
-		return a, unexpected(v)
+		return a, badAnswer(v)
 	}
 	var n [answerSize]int64
 	for _, i := range []int{0, 3, 4, 5, 6, 11, 12} {
 		var ok bool
 		if n[i], ok = f[i].(int64); !ok {
-			return a, unexpected(v)
+			return a, badAnswer(v)
 		}
 	}
 	accepted, _ := f[1].(string)
@@ -161,10 +162,10 @@ func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err er
 	runs, _ := f[10].([]any)
 	if len(accepted) != 1+len(r.Reports) || len(leases) != 1+len(r.Extend) ||
 		len(scores) != len(ids) || len(records) != len(ids) || len(runs) != len(ids) {
-		return a, unexpected(v)
+		return a, badAnswer(v)
 	}
 	a.Now, a.Paused, a.Limited = store.Time(n[0]), n[11] == 1, n[12] == 1
-	sh.read(a.Now)
+	sh.addReading(a.Now)
 	if len(r.Reports) > 0 {
 		a.Receipts = make([]store.Receipt, len(r.Reports))
 	}
@@ -188,19 +189,19 @@ func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err er
 		id, _ := ids[i].(string)
 		score, _ := scores[i].(string)
 		before, _ := runs[i].(string)
-		a.Tasks = append(a.Tasks, claimed(id, n[6]+int64(i), record, score, before))
+		a.Tasks = append(a.Tasks, parseClaimed(id, n[6]+int64(i), record, score, before))
 	}
 	if len(a.Tasks) == 0 {
 		a.Tasks = nil
 	}
 	if r.Claim.Asked {
-		sh.busy.Store(len(a.Tasks) > 0 && len(a.Tasks) == r.Claim.Max)
+		sh.moreDue.Store(len(a.Tasks) > 0 && len(a.Tasks) == r.Claim.Max)
 	}
-	a.Next = s.next(r, &a, n[3] == 1, n[4], n[5])
+	a.Next = s.nextClaim(r, &a, n[3] == 1, n[4], n[5])
 	return a, nil
 }
 
-func claimed(id string, token int64, record, score, before string) store.Claimed {
+func parseClaimed(id string, token int64, record, score, before string) store.Claimed {
 	x := store.Claimed{Task: parseRecord(id, record), Token: token, Due: parseTime(score)}
 	if r, ok := parseRun(before); ok {
 		x.Due, x.Attempts, x.Crashes = r.due, r.attempts, r.crashes
@@ -208,30 +209,33 @@ func claimed(id string, token int64, record, score, before string) store.Claimed
 	return x
 }
 
-// backup is how much later than the task is due a worker that does not own the shard
-// checks it. Up to as much is added at random, so that the workers do not all check at
+// backupDelay is how long after a task is due the workers other than the owner check the
+// shard. They add a random time of up to backupDelay, so that they do not all check at
 // once.
-const backup = 250 * time.Millisecond
+const backupDelay = 250 * time.Millisecond
 
-// next returns when a worker must claim again. wait and lease count from the script's
-// run, and the worker counts from when it sent the round, so it is early by less than a
-// round trip. wait and lease are microseconds, or negative if there is none.
-func (s *Store) next(r *store.Round, a *store.Answer, own bool, wait, lease int64) time.Duration {
+// nextClaim returns how long after sending the round the worker must claim again. wait is
+// the time until the next task is due, and lease is the time until the next lease ends.
+// Both are microseconds, or negative if there is none.
+//
+// wait and lease count from when the script ran. So the claim may be early, by less than
+// a round trip.
+func (s *Store) nextClaim(r *store.Round, a *store.Answer, isOwner bool, wait, lease int64) time.Duration {
 	d := s.config.recheck
 	if len(a.Tasks) > 0 {
 		d = min(d, r.Lease)
 	}
-	soon := func(micros int64) {
+	claimWithin := func(micros int64) {
 		if micros < 0 {
 			return
 		}
 		at := time.Duration(micros) * time.Microsecond
-		if !own && micros > 0 {
-			at += backup + rand.N(backup)
+		if !isOwner && micros > 0 {
+			at += backupDelay + rand.N(backupDelay)
 		}
 		d = min(d, at)
 	}
-	soon(wait)
-	soon(lease)
+	claimWithin(wait)
+	claimWithin(lease)
 	return d
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // A delayed round includes the reports that arrive during the delay. It fetches them
-// once, when it is sent, or never if its caller's context has ended.
+// once, when it is sent. If its context ends before, it does not fetch them.
 func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
 	r := redistest.Start(t).Client()
 	defer r.Close()
@@ -35,14 +35,14 @@ func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, a.Tasks, 1)
 
-	s.latest.Add(int64(time.Hour))
+	s.latestRound.Add(int64(time.Hour))
 	soon, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
-	_, err = do(soon, store.Round{Claim: claim, More: func(*store.Round) { t.Error("its caller has given up") }})
+	_, err = do(soon, store.Round{Claim: claim, More: func(*store.Round) { t.Error("More is called after the context has ended") }})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorIs(t, err, store.ErrNotDone)
 
-	s.latest.Store(int64(time.Since(s.opened)))
+	s.latestRound.Store(int64(time.Since(s.opened)))
 	called := 0
 	a, err = do(ctx, store.Round{Claim: claim, More: func(r *store.Round) {
 		called++

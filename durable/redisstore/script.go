@@ -12,48 +12,48 @@ import (
 )
 
 //go:embed scripts/*.lua
-var sources embed.FS
+var scriptFiles embed.FS
 
-// A script is begin.lua, one of the other files of scripts, and the files that they
+// A script is begin.lua and another file of the folder scripts, with the files that they
 // include.
 type script struct {
 	source, sha string
 }
 
-// scripts are all scripts.
+// scripts holds all scripts of a Store.
 type scripts struct {
-	change, round, now, get, list, scan, stats, repair, astray *script
+	change, round, now, get, list, scan, stats, repair, unindexed *script
 }
 
 const systemClock = "call('TIME')"
 
 var allScripts = loadScripts(systemClock)
 
-// loadScripts returns the scripts, which read the clock with the Lua code clock.
+// loadScripts returns the scripts. clock is the Lua expression that reads the time.
 func loadScripts(clock string) *scripts {
 	load := func(name string) *script {
-		text := strings.Replace(read("begin"), systemClock, clock, 1) + read(name)
+		text := strings.Replace(readScript("begin"), systemClock, clock, 1) + readScript(name)
 		for _, part := range []string{"finish", "expire", "kept", "limits", "count", "lib", "merge", "rooms", "kind"} {
-			text = strings.ReplaceAll(text, "--include "+part+".lua\n", read(part))
+			text = strings.ReplaceAll(text, "--include "+part+".lua\n", readScript(part))
 		}
 		sum := sha1.Sum([]byte(text))
 		return &script{source: text, sha: hex.EncodeToString(sum[:])}
 	}
 	return &scripts{
 		change: load("change"), round: load("round"), now: load("now"), get: load("get"), list: load("list"), scan: load("scan"),
-		stats: load("stats"), repair: load("repair"), astray: load("astray"),
+		stats: load("stats"), repair: load("repair"), unindexed: load("unindexed"),
 	}
 }
 
-func read(name string) string {
-	text, err := sources.ReadFile("scripts/" + name + ".lua")
+func readScript(name string) string {
+	text, err := scriptFiles.ReadFile("scripts/" + name + ".lua")
 	if err != nil {
 		panic("redisstore: " + err.Error())
 	}
 	return string(text)
 }
 
-// A call is a script to run in a shard.
+// A call is a script with its arguments, to run in a shard.
 type call struct {
 	script *script
 	shard  *shard
@@ -62,9 +62,9 @@ type call struct {
 }
 
 func (s *Store) command(ctx context.Context, x call, name, code string) *redis.Cmd {
-	args := make([]any, 0, 5+len(x.shard.args)+len(x.fields)+len(x.args))
+	args := make([]any, 0, 5+len(x.shard.keyArgs)+len(x.fields)+len(x.args))
 	args = append(args, name, code, len(x.shard.keys))
-	args = append(args, x.shard.args...)
+	args = append(args, x.shard.keyArgs...)
 	args = append(args, *x.shard.schema.Load(), len(x.fields))
 	args = append(args, x.fields...)
 	args = append(args, x.args...)
@@ -75,37 +75,36 @@ func (s *Store) command(ctx context.Context, x call, name, code string) *redis.C
 
 // run runs a script and returns its answer.
 //
-// At its first call it checks the schema of shard 0, which every Store has. A Store with
-// too many shards would otherwise not notice an error in the shards that only it has, and
-// no other Store would find the tasks there.
+// The first call checks the schema of shard 0. Without this check, a Store with too many
+// shards would create the extra shards, and no other Store would find the tasks there.
 func (s *Store) run(ctx context.Context, x call) (any, error) {
-	if err := s.know(ctx); err != nil {
-		if denied(err) {
-			err = &unsentError{err} // only the question was sent
+	if err := s.checkSchema(ctx); err != nil {
+		if isDenied(err) {
+			err = &unsentError{err} // only the check was sent
 		}
 		return nil, err
 	}
 	return s.send(ctx, x)
 }
 
-// know returns an error unless shard 0 is known to have this Store's schema.
-func (s *Store) know(ctx context.Context) error {
-	if s.known.Load() {
+// checkSchema returns an error unless shard 0 has this Store's schema. After the first
+// success it does not ask the server again.
+func (s *Store) checkSchema(ctx context.Context) error {
+	if s.schemaChecked.Load() {
 		return nil
 	}
-	_, err := s.check(ctx, s.shards[0])
+	_, err := s.askClock(ctx, s.shards[0])
 	if err == nil {
-		s.known.Store(true)
+		s.schemaChecked.Store(true)
 	}
 	return err
 }
 
-// send runs a script. It repeats a script that had no effect because something was
-// unknown:
+// send runs a script. It sends the script again in two cases in which the script had no
+// effect:
 //
-//   - The server does not have the script. send then sends the script's source, and the server
-//     keeps it.
-//   - The Store does not know when the shard was created, or knows another time.
+//   - The server does not have the script. send then sends the source, which the server keeps.
+//   - The Store does not know the shard's creation time, or knows a wrong one: see learnSchema.
 func (s *Store) send(ctx context.Context, x call) (any, error) {
 	const tries = 5
 	name, code := "evalsha", x.script.sha
@@ -125,28 +124,28 @@ func (s *Store) send(ctx context.Context, x call) (any, error) {
 			return v, err
 		case strings.HasPrefix(err.Error(), "NOSCRIPT"):
 			name, code = "eval", x.script.source
-		case !s.learn(x.shard, err):
+		case !s.learnSchema(x.shard, err):
 			return nil, err
 		}
 	}
 }
 
-// await calls f, and returns when f returns or, with an error, when the context ends.
-// go-redis ignores the context while it waits for an answer, unless its options say
-// otherwise. After an error, the results of f must not be read.
+// await calls f, and returns when f returns or the context ends. go-redis may ignore the
+// context while it waits for an answer. After an error f may still run, so the caller
+// must not read its results.
 func (s *Store) await(ctx context.Context, f func()) error {
 	if ctx.Done() == nil {
 		f()
 		return nil
 	}
 	select {
-	case s.waiting <- struct{}{}:
+	case s.awaiting <- struct{}{}:
 	case <-ctx.Done():
 		return &unsentError{ctx.Err()}
 	}
 	done := make(chan struct{})
 	go func() {
-		defer func() { <-s.waiting }()
+		defer func() { <-s.awaiting }()
 		defer close(done)
 		f()
 	}()
@@ -158,12 +157,12 @@ func (s *Store) await(ctx context.Context, f func()) error {
 	}
 }
 
-// maxWaiting is the maximum number of commands under way whose callers can give up or
+// maxWaiting is the maximum number of goroutines of await, including those whose callers
 // have given up.
 const maxWaiting = 1024
 
-// noticeFailure reloads a Cluster client's state after a connection has failed. By itself
-// the client would keep using a dead master for long.
+// noticeFailure handles a failed connection. It reloads a Cluster client's state: the
+// client would otherwise use a dead master for long.
 func (s *Store) noticeFailure(ctx context.Context, err error) {
 	var reply redis.Error
 	if err == nil || errors.As(err, &reply) && !strings.HasPrefix(err.Error(), "CLUSTERDOWN") {
@@ -177,25 +176,25 @@ func (s *Store) noticeFailure(ctx context.Context, err error) {
 	}
 }
 
-// one runs a script in one shard.
-func (s *Store) one(ctx context.Context, x *script, shard int, args ...any) (any, error) {
-	if err := s.begin(ctx); err != nil {
+// runIn runs a script in one shard, unless the Store is closed.
+func (s *Store) runIn(ctx context.Context, x *script, shard int, args ...any) (any, error) {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
 	v, err := s.run(ctx, call{script: x, shard: s.shards[shard], args: args})
 	return v, explain(err)
 }
 
-// ints decodes an answer of exactly n numbers.
-func ints(v any, n int) ([]int64, error) {
+// decodeInts decodes an answer of exactly n numbers.
+func decodeInts(v any, n int) ([]int64, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) != n {
-		return nil, unexpected(v)
+		return nil, badAnswer(v)
 	}
 	out := make([]int64, n)
 	for i := range list {
 		if out[i], ok = list[i].(int64); !ok {
-			return nil, unexpected(v)
+			return nil, badAnswer(v)
 		}
 	}
 	return out, nil

@@ -27,12 +27,12 @@ func sentinel(t *testing.T, master *redistest.Server) string {
 			return addr
 		}
 	}
-	t.Fatal("the Sentinel has ended at once")
+	t.Fatal("four Sentinels have ended at once")
 	return ""
 }
 
-// tryPort starts a Sentinel on a port. It returns the address when the Sentinel
-// answers, or "" if it has ended.
+// tryPort starts a Sentinel on a free port. It returns the address when the Sentinel
+// answers, or "" if the Sentinel has ended.
 func tryPort(t *testing.T, master *redistest.Server) string {
 	t.Helper()
 	port := redistest.FreePort(t)
@@ -75,12 +75,12 @@ sentinel failover-timeout it 5000
 			}
 		}
 	}
-	t.Fatal("the Sentinel lives, and does not answer")
+	t.Fatal("the Sentinel runs, but does not answer")
 	return ""
 }
 
-// A queue continues on the replica that a Sentinel promotes, and its acknowledged tasks
-// are delivered there.
+// After a failover a queue continues on the new master, and acknowledged tasks are
+// delivered there.
 func TestWorker_SentinelFailover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a failover takes long")
@@ -134,12 +134,12 @@ func TestWorker_SentinelFailover(t *testing.T) {
 		case key := <-seen:
 			got[key] = true
 		case <-deadline:
-			t.Fatalf("%d of %d delivered", len(got), n)
+			t.Fatalf("%d of %d tasks delivered", len(got), n)
 		}
 	}
 	now := replica.Client()
 	defer now.Close()
 	info, err := now.InfoMap(t.Context(), "replication").Result()
 	require.NoError(t, err)
-	require.Equal(t, "master", info["Replication"]["role"], "the fault has happened")
+	require.Equal(t, "master", info["Replication"]["role"], "the replica has not become the master")
 }

@@ -9,49 +9,51 @@ import (
 // key or a field changes.
 const schemaVersion = 5
 
-// A shard is a part of the tasks. Its Redis keys share a hash tag, so that they are on
-// one node of a Cluster and one script may use them all.
+// A shard holds a part of the tasks. Its Redis keys share a hash tag: all are on one node
+// of a Cluster, and one script may use them all.
 type shard struct {
 	index int
 	// keys are the KEYS of every script, in the order of keyNames.
-	keys []string
-	args []any // the same, as go-redis takes them
+	keys    []string
+	keyArgs []any // keys, as go-redis takes them
 
-	// schema is the first argument of every script: the Store's schema and, once it is
-	// known, the shard's creation time.
+	// schema is the first argument of every script: the Store's schema and, once known,
+	// the shard's creation time.
 	schema atomic.Pointer[string]
 	// clock is the latest reading of the server's clock, or nil.
 	clock atomic.Pointer[reading]
-	// busy says that the latest claim got as many tasks as it could. There is then more
-	// work, and rounds do not wait for others.
-	busy atomic.Bool
+	// moreDue is true if the latest claim was full. More tasks may be due then, so rounds
+	// are not delayed.
+	moreDue atomic.Bool
 	// combiner sends the commands of Change.
 	combiner combiner
 }
 
-// The keys of a shard. Times are in microseconds.
+// The Redis keys of a shard. Times are in microseconds. An id is that of a task.
 //
-//	due:KIND ZSET   id to when it is due, of pending tasks of one kind, which is a handler
-//	                and a schedule; retries too
-//	kinds    ZSET   kind to when its first task is due
-//	lease    ZSET   id to when the lease of the running attempt ends
-//	dead     ZSET   id to when it became a dead letter
-//	task     HASH   id to its record
-//	follows  HASH   id to the record of what was scheduled while it runs
-//	run      HASH   id to the state of its run, from the first claim on
-//	err      HASH   id to its last ten failures
-//	wake     ZSET   two members at most, or one for each worker: one worker should check at
-//	                once, another a little later
-//	meta     HASH   schema and creation time, fence, paused, the owner, counters, and each
-//	                sender's last command and its answer
-//	past     ZSET   id to until when a finished run, or the head of a key's runs, is kept
+//	due:KIND ZSET   id to due time, for the pending tasks of one kind; retries too. A kind is
+//	                a handler and a schedule.
+//	kinds    ZSET   kind to due time of its first task
+//	lease    ZSET   id to end of the running attempt's lease
+//	dead     ZSET   id to time when the task became a dead letter
+//	task     HASH   id to record
+//	follows  HASH   id of a running task to the record that was scheduled meanwhile
+//	run      HASH   id to state of the run, from the first claim on
+//	err      HASH   id to the last ten failures
+//	wake     ZSET   wake-ups that no worker has popped yet: w for one worker, x for another
+//	                a little later, y3, y4 and so on for all workers
+//	meta     HASH   schema and creation time, fence, paused, owner, counters, and each
+//	                sender's last command with its answer
+//	past     ZSET   id to expiry, for the finished runs that are kept, and for the head entry
+//	                of each key that has such runs
 //	crew     HASH   worker to its handlers and schedules
-//	limits   HASH   handler to its limit over all workers, if it has one
+//	limits   HASH   handler to its limit over all workers
 //
-// scripts/begin.lua describes the values and how a task moves between the keys. The
-// scripts get all these names, and append the kind to the first. No Redis key has the
-// first name alone, so a node of a Cluster refuses the scripts while it moves the slot to
-// another node: a script that ran meanwhile might see only a part of the shard.
+// scripts/begin.lua describes the values, and how a task moves between the keys. Every
+// script gets all these names, and appends a kind to "due:".
+//
+// No Redis key is named "due:" alone. So a node of a Cluster refuses the scripts while it
+// moves the shard's slot to another node: a script might find only a part of the shard.
 var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past", "limits"}
 
 const (
@@ -59,8 +61,8 @@ const (
 	keyMeta = 9
 )
 
-// newShards returns the shards. Their tags do not contain their number, so a Store with a
-// wrong number finds the schema of the first shard and is refused.
+// newShards returns the shards. Their hash tags do not contain the number of shards. So a
+// Store with a wrong number finds the schema of shard 0, and is refused.
 func newShards(name, schema string, n int) []*shard {
 	shards := make([]*shard, n)
 	for i := range shards {
@@ -68,7 +70,7 @@ func newShards(name, schema string, n int) []*shard {
 		sh := &shard{index: i, keys: make([]string, len(keyNames))}
 		for j, k := range keyNames {
 			sh.keys[j] = tag + k
-			sh.args = append(sh.args, sh.keys[j])
+			sh.keyArgs = append(sh.keyArgs, sh.keys[j])
 		}
 		sh.schema.Store(&schema)
 		shards[i] = sh

@@ -9,9 +9,10 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Stats returns the shard's numbers, in O(log n) for each kind of task.
+// Stats returns the shard's counts. It costs O(log n) for each pair of a handler and a
+// schedule.
 func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
-	n, limits, err := s.numbers(ctx, shard)
+	n, limits, err := s.readStats(ctx, shard)
 	if err != nil {
 		return store.Stats{}, err
 	}
@@ -26,10 +27,9 @@ func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
 	}, nil
 }
 
-// numbers returns the answer of scripts/stats.lua. The seventh number is how many tasks
-// are in no index.
-func (s *Store) numbers(ctx context.Context, shard int) ([]int64, map[string]store.Limit, error) {
-	if err := s.begin(ctx); err != nil {
+// readStats runs scripts/stats.lua. The seventh number is how many tasks are in no index.
+func (s *Store) readStats(ctx context.Context, shard int) ([]int64, map[string]store.Limit, error) {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, nil, err
 	}
 	fields := []any{"paused", "claimed", "done", "retried", "died", "crashed", "released", "refused", "cancelled"}
@@ -39,9 +39,9 @@ func (s *Store) numbers(ctx context.Context, shard int) ([]int64, map[string]sto
 	}
 	list, _ := v.([]any)
 	if len(list) == 0 {
-		return nil, nil, unexpected(v)
+		return nil, nil, badAnswer(v)
 	}
-	n, err := ints(list[:len(list)-1], 8+len(fields))
+	n, err := decodeInts(list[:len(list)-1], 8+len(fields))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,11 +49,11 @@ func (s *Store) numbers(ctx context.Context, shard int) ([]int64, map[string]sto
 	return n, limits, err
 }
 
-// parseLimits decodes the limits as scripts/limits.lua describes them.
+// parseLimits decodes the limits of handlers: see scripts/limits.lua.
 func parseLimits(v any) (limits map[string]store.Limit, err error) {
-	list, ok := words(v)
+	list, ok := decodeStrings(v)
 	if !ok {
-		return nil, unexpected(v)
+		return nil, badAnswer(v)
 	}
 	for i := 0; i+1 < len(list); i += 2 {
 		_, handler, _ := strings.Cut(list[i], ":")

@@ -22,13 +22,14 @@ type Store struct {
 	shards []*shard
 	// scripts are allScripts, except in tests.
 	scripts *scripts
-	// known says that shard 0 has confirmed the schema: see run.
-	known atomic.Bool
-	// waiting has an element for each goroutine of await.
-	waiting chan struct{}
-	// latest is when the latest round was sent, in nanoseconds since opened: see company.
-	latest atomic.Int64
-	opened time.Time
+	// schemaChecked is true once shard 0 has confirmed the schema: see run.
+	schemaChecked atomic.Bool
+	// awaiting has one element for each goroutine of await.
+	awaiting chan struct{}
+	// latestRound is when the latest round was sent, in nanoseconds since opened: see
+	// delayRound.
+	latestRound atomic.Int64
+	opened      time.Time
 
 	closing sync.Once
 	closed  chan struct{}
@@ -37,11 +38,11 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // New returns a Store on one Redis server, on servers monitored by Sentinels, or on a
-// Redis Cluster. The caller closes the client. New does not connect; [Store.Check]
-// does. The client must be a *[redis.Client] or a *[redis.ClusterClient], because the
-// Store opens its own connections to the client's servers. To observe the client's
-// commands, add a hook to it. New panics for any other client, and if the client or an
-// option is nil.
+// Redis Cluster. The caller closes the client. New does not connect; [Store.Check] does.
+//
+// The client must be a *[redis.Client] or a *[redis.ClusterClient], because the Store
+// opens further connections to its servers. To observe the commands, add a hook to the
+// client. New panics for any other client, a nil client and a nil option.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic("redisstore: New: nil client")
@@ -52,30 +53,30 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 		panic(fmt.Sprintf("redisstore: New: the client must be a *redis.Client or a *redis.ClusterClient, got %T", client))
 	}
 	s := &Store{
-		redis:   client,
-		config:  newConfig(client, opts),
-		scripts: allScripts,
-		waiting: make(chan struct{}, maxWaiting),
-		closed:  make(chan struct{}),
-		opened:  time.Now(),
+		redis:    client,
+		config:   newConfig(client, opts),
+		scripts:  allScripts,
+		awaiting: make(chan struct{}, maxWaiting),
+		closed:   make(chan struct{}),
+		opened:   time.Now(),
 	}
 	s.schema = fmt.Sprintf("%d/%d", schemaVersion, s.config.shards)
 	s.shards = newShards(s.config.name, s.schema, s.config.shards)
 	for _, sh := range s.shards {
-		sh.combiner.s = s
+		sh.combiner.store = s
 	}
 	return s
 }
 
-// Close closes the Store: every later call returns [store.ErrClosed], and Wait returns.
+// Close closes the Store: later calls return [store.ErrClosed], and Wait returns.
 // Commands under way continue. The caller closes the client.
 func (s *Store) Close() error {
 	s.closing.Do(func() { close(s.closed) })
 	return nil
 }
 
-// begin returns an error if a call must not start.
-func (s *Store) begin(ctx context.Context) error {
+// checkOpen returns an error if the Store is closed or the context has ended.
+func (s *Store) checkOpen(ctx context.Context) error {
 	select {
 	case <-s.closed:
 		return store.ErrClosed
@@ -87,26 +88,26 @@ func (s *Store) begin(ctx context.Context) error {
 // Shards returns the number of shards.
 func (s *Store) Shards() int { return len(s.shards) }
 
-// Now returns the time of the shard's server, estimated from an answer that is at most
-// a few seconds old. If there is no such answer, it asks the server.
+// Now returns the time of the shard's server. It calculates the time from an answer of
+// the last few seconds, or else asks the server.
 func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
-	if err := s.begin(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return 0, err
 	}
 	sh := s.shards[shard]
-	if r := sh.clock.Load(); s.config.exact || r == nil || time.Since(r.after) > maxAge {
-		if err := s.know(ctx); err != nil {
+	if r := sh.clock.Load(); s.config.exactNow || r == nil || time.Since(r.local) > maxAge {
+		if err := s.checkSchema(ctx); err != nil {
 			return 0, explain(err)
 		}
-		now, err := s.check(ctx, sh)
+		now, err := s.askClock(ctx, sh)
 		return now, explain(err)
 	} else {
 		return r.at(time.Now()), nil
 	}
 }
 
-// check asks a shard for its clock, and so verifies its schema.
-func (s *Store) check(ctx context.Context, sh *shard) (store.Time, error) {
+// askClock asks a shard's server for the time. The script also checks the schema.
+func (s *Store) askClock(ctx context.Context, sh *shard) (store.Time, error) {
 	v, err := s.send(ctx, call{script: s.scripts.now, shard: sh})
 	if err != nil {
 		return 0, err
@@ -114,8 +115,8 @@ func (s *Store) check(ctx context.Context, sh *shard) (store.Time, error) {
 	text, _ := v.(string)
 	now, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, unexpected(v)
+		return 0, badAnswer(v)
 	}
-	sh.read(store.Time(now))
+	sh.addReading(store.Time(now))
 	return store.Time(now), nil
 }

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock makes the scripts of a Store read the time from a Redis key, which advance
-// changes.
+// A clock makes the scripts of a Store read the time from a Redis key. advance changes
+// the time.
 type clock struct {
 	s   *Store
 	now time.Time
@@ -39,8 +39,8 @@ func (c *clock) advance(d time.Duration) {
 	}
 }
 
-// open returns a function that opens a store for a test. All stores have the same name
-// and server, and use a clock.
+// open returns a function that opens a Store for a test. All Stores of a test share the
+// name, the server and the clock.
 func open(connect func() redis.UniversalClient, scripts *scripts, steps int) func(t *testing.T) storetest.Subject {
 	return func(t *testing.T) storetest.Subject {
 		rdb := connect()
@@ -51,7 +51,7 @@ func open(connect func() redis.UniversalClient, scripts *scripts, steps int) fun
 				c.s.Close()
 			}
 			c.s = New(rdb, WithName(t.Name()), WithShards(1))
-			c.s.scripts, c.s.config.exact = scripts, true
+			c.s.scripts, c.s.config.exactNow = scripts, true
 			return c.s
 		}
 		s := again(t)
@@ -61,11 +61,11 @@ func open(connect func() redis.UniversalClient, scripts *scripts, steps int) fun
 	}
 }
 
-// TestStore_OnMiniredis runs storetest on miniredis, which programs may use in their
+// TestStore_OnMiniredis runs storetest on miniredis, because programs may use it in their
 // tests. With TICKLESS_STRESS the model test takes as many steps as on a server.
 func TestStore_OnMiniredis(t *testing.T) {
 	if testing.Short() {
-		t.Skip("what is interpreted takes long")
+		t.Skip("miniredis interprets Lua slowly")
 	}
 	steps := 100
 	if os.Getenv("TICKLESS_STRESS") != "" {
@@ -89,8 +89,8 @@ func TestStore_OnAServer(t *testing.T) {
 	storetest.Run(t, open(func() redis.UniversalClient { return server.Client() }, clockedScripts, 1000))
 }
 
-// TestStore_RealTime runs storetest with the server's clock. It needs TICKLESS_STRESS,
-// because on a busy machine a step may take longer than a lease.
+// TestStore_RealTime runs storetest with the server's clock. It runs only with
+// TICKLESS_STRESS: on a busy machine a step may take longer than a lease.
 func TestStore_RealTime(t *testing.T) {
 	if os.Getenv("TICKLESS_STRESS") == "" {
 		t.Skip("set TICKLESS_STRESS to run it")

@@ -13,55 +13,53 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A wake-up is two members in a shard's wake set. The worker that pops the first checks
-// the shard at once. The one that pops wakeBackup does so a little later, in case the
-// other is frozen or gone: see rouse in scripts/lib.lua.
+// A wake-up is two members of a shard's wake set. The worker that pops the first member
+// checks the shard at once. The worker that pops wakeBackup checks it a little later, in
+// case the first worker is frozen or gone: see rouse in scripts/lib.lua.
 const wakeBackup = "x"
 
-// A waiter is a call of Wait. It waits for wake-ups, which scripts send when a task
-// becomes due before the owner's timer. The waiter pops their members with BZPOPMIN, on
-// connections of its own, so as not to occupy the caller's pool.
+// A waiter is a call of Wait. It pops wake-ups with BZPOPMIN, on its own connections, so
+// that the caller's pool stays free. Scripts send a wake-up when a task becomes due
+// before the owner's timer.
 //
-// A wake-up may be lost with the worker that popped it or with a reply. Then the waiter
-// that popped the backup checks the store, and all waiters do so from time to time: see
-// next.
+// A wake-up is lost if its worker or its connection fails. Then the worker with
+// wakeBackup checks the shard. All workers also check from time to time: see nextClaim.
 type waiter struct {
-	s      *Store
-	client redis.UniversalClient
-	ctx    context.Context
-	all    sync.WaitGroup
+	s          *Store
+	client     redis.UniversalClient
+	ctx        context.Context
+	goroutines sync.WaitGroup
 
 	mu   sync.Mutex
 	wake func(shard int)
 
-	// later says for each shard of the Store whether a call of callLater is scheduled.
-	later []atomic.Bool
+	// delayed is true for each shard whose call of callLater is scheduled.
+	delayed []atomic.Bool
 }
 
 func newWaiter(ctx context.Context, shards int, wake func(shard int)) *waiter {
-	return &waiter{ctx: ctx, wake: wake, later: make([]atomic.Bool, shards)}
+	return &waiter{ctx: ctx, wake: wake, delayed: make([]atomic.Bool, shards)}
 }
 
-// Wait waits for wake-ups until the context ends. It survives failed connections. While
-// it waits, it repairs a shard whose number of tasks differs from the number of index
-// entries: see care.
+// Wait pops wake-ups and calls wake for them until the context ends. It survives failed
+// connections. Meanwhile it repairs damaged shards: see checkShards.
 func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
-	if err := s.begin(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	inner, cancel := context.WithCancel(ctx)
 	w := newWaiter(inner, len(s.shards), wake)
 	w.s = s
-	defer w.all.Wait()
+	defer w.goroutines.Wait()
 	defer cancel()
-	w.client = s.another(len(shards))
+	w.client = s.blockingClient(len(shards))
 	defer w.client.Close()
 	list := make([]*shard, len(shards))
 	for i, n := range shards {
 		list[i] = s.shards[n]
-		w.all.Go(func() { w.hear(list[i]) })
+		w.goroutines.Go(func() { w.popWakeUps(list[i]) })
 	}
-	w.all.Go(func() { s.care(inner, list) })
+	w.goroutines.Go(func() { s.checkShards(inner, list) })
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -70,8 +68,9 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	}
 }
 
-// another returns a client like the caller's with connections for some blocking commands.
-func (s *Store) another(blocking int) redis.UniversalClient {
+// blockingClient returns a client with the caller's options, and with connections for so
+// many blocking commands.
+func (s *Store) blockingClient(blocking int) redis.UniversalClient {
 	switch r := s.redis.(type) {
 	case *redis.ClusterClient:
 		opt := *r.Options()
@@ -85,9 +84,8 @@ func (s *Store) another(blocking int) redis.UniversalClient {
 	}
 }
 
-// call calls wake, unless the waiter has ended. While wake runs, no more members are
-// popped.
-func (w *waiter) call(shard int) {
+// callWake calls wake unless the waiter has ended. Calls of wake never overlap.
+func (w *waiter) callWake(shard int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wakeLocked(shard)
@@ -99,9 +97,9 @@ func (w *waiter) wakeLocked(shard int) {
 	}
 }
 
-// hear waits for wake-ups of a shard.
-func (w *waiter) hear(sh *shard) {
-	// Whole seconds, because servers before Redis 6 require that.
+// popWakeUps pops the wake-ups of one shard until the waiter ends.
+func (w *waiter) popWakeUps(sh *shard) {
+	// Servers before Redis 6 only accept whole seconds.
 	timeout := max(w.s.config.recheck.Truncate(time.Second), time.Second)
 	pause := firstBackoff
 	for w.ctx.Err() == nil {
@@ -110,7 +108,7 @@ func (w *waiter) hear(sh *shard) {
 		case err == nil && z.Member == wakeBackup:
 			w.callLater(sh.index)
 		case err == nil:
-			w.call(sh.index)
+			w.callWake(sh.index)
 		case !errors.Is(err, redis.Nil):
 			w.s.noticeFailure(w.ctx, err)
 			if c, ok := w.client.(*redis.ClusterClient); ok {
@@ -133,20 +131,20 @@ const (
 	lastBackoff  = time.Second
 )
 
-// callLater calls wake a little later, in case no other worker claims. It does nothing
-// if such a call is already scheduled, because that call covers this one too.
+// callLater calls wake a little later, in case no other worker checks the shard. If such
+// a call is already scheduled, it does nothing.
 func (w *waiter) callLater(shard int) {
-	if w.later[shard].Swap(true) {
+	if w.delayed[shard].Swap(true) {
 		return
 	}
-	w.all.Go(func() {
-		if sleep(w.ctx, backup+rand.N(backup)) != nil {
+	w.goroutines.Go(func() {
+		if sleep(w.ctx, backupDelay+rand.N(backupDelay)) != nil {
 			return
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		// A member popped from now on needs another call.
-		w.later[shard].Store(false)
+		// A wake-up that comes from now on needs another call.
+		w.delayed[shard].Store(false)
 		w.wakeLocked(shard)
 	})
 }

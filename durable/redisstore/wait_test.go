@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A worker that gets the backups of many wake-ups schedules one call for each shard,
-// not one for each wake-up: if wake blocks, they would all pile up.
+// A worker may pop the backups of many wake-ups. It schedules one call for each shard:
+// many calls would pile up while wake blocks.
 func TestWait_ManyBackupsOfAShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -25,7 +25,7 @@ func TestWait_ManyBackupsOfAShard(t *testing.T) {
 			}
 		})
 		settle := func() [2]int {
-			time.Sleep(10 * backup)
+			time.Sleep(10 * backupDelay)
 			synctest.Wait()
 			return woken
 		}
@@ -35,19 +35,19 @@ func TestWait_ManyBackupsOfAShard(t *testing.T) {
 		}
 		require.Equal(t, [2]int{1, 1}, settle())
 		w.callLater(1)
-		require.Equal(t, [2]int{1, 2}, settle(), "the next one counts")
+		require.Equal(t, [2]int{1, 2}, settle(), "a later backupDelay needs another call")
 		during = true
 		w.callLater(0)
-		require.Equal(t, [2]int{3, 2}, settle(), "so does one that comes while wake runs")
+		require.Equal(t, [2]int{3, 2}, settle(), "a backupDelay that comes while wake runs needs another call")
 		w.callLater(0)
 		cancel()
-		w.all.Wait()
+		w.goroutines.Wait()
 		require.Equal(t, [2]int{3, 2}, woken)
 	})
 }
 
-// The worker that gets the backup checks half a second later at most, including the
-// random part.
+// A worker that pops the backup checks the shard within half a second, with the random
+// delay.
 func TestWait_ABackupIsHalfASecondLateAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

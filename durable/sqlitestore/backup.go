@@ -7,39 +7,39 @@ import (
 	"path/filepath"
 )
 
-// Backup writes a consistent copy of the file to a new file at path, while the file is
-// in use. It takes some seconds a gigabyte. The copy omits deleted data. If others write
-// during the backup, the log grows. Backup returns an error if a file exists at path.
+// Backup writes a consistent copy of the file to a new file at path. The copy omits
+// deleted data. Others may use the file meanwhile; if they write, the log grows. Backup
+// takes some seconds a gigabyte. It returns an error if a file exists at path.
 func (s *Store) Backup(ctx context.Context, path string) (err error) {
-	if err := s.mayRead(ctx); err != nil {
+	if err := s.checkRead(ctx); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(path); err == nil {
 		return &os.PathError{Op: "backup", Path: path, Err: os.ErrExist}
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part") // not a whole one yet
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part") // incomplete until the rename
 	if err != nil {
 		return err
 	}
-	part := f.Name()
+	temp := f.Name()
 	defer func() {
 		if err != nil {
-			_ = os.Remove(part)
+			_ = os.Remove(temp)
 		}
 	}()
 	if err := f.Close(); err != nil {
 		return err
 	}
-	err = retry(ctx, func() error {
-		_, err := s.tend.ExecContext(ctx, "VACUUM INTO ?", part)
+	err = retryBusy(ctx, func() error {
+		_, err := s.serviceDB.ExecContext(ctx, "VACUUM INTO ?", temp)
 		return err
 	})
 	if err != nil {
 		return explain(err, false)
 	}
 	for _, step := range []func() error{
-		func() error { return syncFile(part) },
-		func() error { return os.Rename(part, path) },
+		func() error { return syncFile(temp) },
+		func() error { return os.Rename(temp, path) },
 		func() error { return syncFile(filepath.Dir(path)) },
 	} {
 		if err := step(); err != nil {

@@ -37,7 +37,7 @@ func BenchmarkScheduleBatch(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "tasks/s")
 }
 
-// BenchmarkSchedule schedules one task at a time from one goroutine.
+// BenchmarkSchedule schedules one task at a time, from one goroutine.
 func BenchmarkSchedule(b *testing.B) {
 	st, err := sqlitestore.Open(filepath.Join(b.TempDir(), "tasks.db"))
 	if err != nil {
@@ -80,7 +80,7 @@ func BenchmarkScheduleMany(b *testing.B) {
 	})
 }
 
-// BenchmarkDrain runs a worker on tasks that are all due.
+// BenchmarkDrain runs a worker on tasks that are already due.
 func BenchmarkDrain(b *testing.B) {
 	st, err := sqlitestore.Open(filepath.Join(b.TempDir(), "tasks.db"))
 	if err != nil {

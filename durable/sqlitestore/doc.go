@@ -15,19 +15,19 @@
 // # Guarantees
 //
 //   - Those of package store. Acknowledged commands survive the end of the process, kill -9
-//     and a power failure, as long as the disk keeps what it has synced. [WithSyncInterval]
-//     gives up the last moments before a power failure for speed.
-//   - The times of tasks follow the wall clock; leases are durations. Setting the clock or
-//     suspending the machine ends no lease. If the clock is set back, pending tasks wait until
-//     it shows their times again.
-//   - A full disk is an error that wraps [store.ErrFull]. The call has no effect, and the Store
-//     continues when there is space.
+//     and a power failure, if the disk keeps what it has synced. With [WithSyncInterval] the
+//     Store is faster, but a power failure loses the latest commands.
+//   - Tasks are due by the wall clock. If the clock is set back, pending tasks wait until it
+//     shows their times again. Leases are durations: neither setting the clock nor suspending
+//     the machine ends a lease.
+//   - If the disk is full, a call has no effect and returns an error that wraps
+//     [store.ErrFull]. The Store continues when there is space.
+//   - Any other disk error fails the calls of one transaction. The Store continues.
 //   - The log beside the file stays below some 100 MB, unless a reader keeps a transaction open
 //     for long.
-//   - Any other disk error fails the calls of one transaction. The Store continues.
-//   - Each row has a checksum. Claims skip a task whose row is damaged. [Store.Verify] finds it,
-//     and scheduling its key again replaces it. A file that SQLite cannot read, or an index that
-//     does not match the rows, is an error that wraps [ErrDamaged].
+//   - Each row has a checksum. Claims skip a task with a damaged row, and [Store.Verify] finds
+//     it. Scheduling its key again replaces the row. If SQLite cannot read the file, or an
+//     index does not match the rows, calls return an error that wraps [ErrDamaged].
 //   - If the file or its log is removed or replaced while the Store is open, every later call
 //     returns an error that wraps [ErrGone].
 //   - While nothing happens, the Store writes nothing and, on Linux, does not wake up.
@@ -35,7 +35,7 @@
 // # How it works
 //
 // A Store runs package machine over four tables, whose names begin with tickless_. One
-// goroutine writes: it puts all waiting calls into one transaction, so that they share
+// goroutine writes. It puts all waiting calls into one transaction, so that they share
 // a sync of the disk. Readers have their own connections.
 //
 // Several processes may use a file; transactions decide which worker gets a task. On
@@ -44,23 +44,26 @@
 //
 // # Concurrency
 //
-// A Store may be used from any goroutine, and a file by any number of Stores in any
-// number of processes. A program that uses a Store must not open the file, or the files
-// beside it that end in -wal and -shm, other than through SQLite, for example to copy
-// them: closing them releases SQLite's locks. [Store.Backup] copies a file that is in
-// use. Other programs that write to the file must use SQLite 3.51.3 or later: a bug in
-// earlier versions can damage the file.
+// A Store may be used from any goroutine. Any number of Stores in any number of processes
+// may use a file.
+//
+// A program that uses a Store must open the file only through SQLite, and never itself, for
+// example to copy it: closing the file would release SQLite's locks. The same holds for the
+// files beside it that end in -wal and -shm. [Store.Backup] copies a file that is in use.
+//
+// Other programs that write to the file must use SQLite 3.51.3 or later: a bug in earlier
+// versions can damage the file.
 //
 // # Complexity
 //
 // Scheduling, cancelling and finishing a task are O(log n) in the number of tasks. A
-// claim queries the index once for each handler of the worker, and once for each pair
-// of a handler and a schedule. Memory does not grow with the number of tasks: SQLite's
-// caches have at most 32 MB.
+// claim queries the index for each handler of the worker, and for each pair of a handler
+// and a schedule. Memory does not grow with the number of tasks: SQLite's caches have at
+// most 32 MB.
 //
 // # When not to use it
 //
-// If several machines share the tasks, use a store on a server. A file on a network
-// file system is refused where it is recognized. A file has one writer at a time, so
-// some ten thousand tasks a second are the maximum.
+// If several machines share the tasks, use a store on a server: [Open] refuses a file on a
+// network file system if it recognizes one. A file has one writer at a time, so it handles
+// at most some ten thousand tasks a second.
 package sqlitestore

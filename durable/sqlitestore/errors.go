@@ -14,14 +14,14 @@ var (
 	// ErrDamaged matches, with errors.Is, every error about damaged data in the file.
 	// It wraps [store.ErrUnfit].
 	ErrDamaged = fmt.Errorf("sqlitestore: the file is damaged: %w", store.ErrUnfit)
-	// ErrGone is returned if the file was removed or replaced after the Store was
-	// opened. It wraps [store.ErrUnfit] and [store.ErrNotDone].
+	// ErrGone is returned if the file was removed or replaced after the Store was opened.
+	// It wraps [store.ErrUnfit] and [store.ErrNotDone].
 	ErrGone = fmt.Errorf("sqlitestore: the file was removed or replaced: %w: %w", store.ErrUnfit, store.ErrNotDone)
 	// ErrReadOnly is returned by calls that write, if the Store was opened with
 	// [WithReadOnly] or the file is not writable. It wraps [store.ErrNotDone].
 	ErrReadOnly = fmt.Errorf("sqlitestore: the file is read-only: %w", store.ErrNotDone)
-	// ErrBusy is returned, together with the context's error, if another connection
-	// holds the file's lock until the context ends. It wraps [store.ErrNotDone].
+	// ErrBusy is returned, together with the context's error, if another connection holds
+	// the file's lock until the context ends. It wraps [store.ErrNotDone].
 	ErrBusy = fmt.Errorf("sqlitestore: another connection has the file's lock: %w", store.ErrNotDone)
 )
 
@@ -38,9 +38,9 @@ func isBusy(err error) bool {
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
 
-// explain wraps an error of SQLite in the errors of this package and of package store.
-// done says that the transaction may have been committed.
-func explain(err error, done bool) error {
+// explain wraps an error of SQLite in the errors of this package and of package store. If
+// maybeDone is true, the transaction may have been committed.
+func explain(err error, maybeDone bool) error {
 	if err == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func explain(err error, done bool) error {
 	default:
 		err = fmt.Errorf("sqlitestore: %w", err)
 	}
-	if !done && !errors.Is(err, store.ErrNotDone) {
+	if !maybeDone && !errors.Is(err, store.ErrNotDone) {
 		err = fmt.Errorf("%w: %w", err, store.ErrNotDone)
 	}
 	return err

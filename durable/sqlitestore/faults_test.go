@@ -35,7 +35,7 @@ func open(t *testing.T, path string, opts ...sqlitestore.Option) *sqlitestore.St
 
 func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "tasks.db") }
 
-// fill schedules n tasks for later, and returns their keys.
+// fill schedules n tasks that are due later, and returns their keys.
 func fill(t *testing.T, st *sqlitestore.Store, n int) (keys []string) {
 	var items []durable.Item
 	for i := range n {
@@ -52,7 +52,7 @@ func schedule(ctx context.Context, st *sqlitestore.Store, key string) error {
 	return err
 }
 
-// application opens the file as an application would.
+// application opens the file like an application that uses SQLite.
 func application(t *testing.T, path string, more string) *sql.DB {
 	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)"+more)
 	require.NoError(t, err)
@@ -106,8 +106,7 @@ func TestScheduleTx(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// ScheduleTx refuses a transaction that does not sync its commits or that is on another
-// file.
+// ScheduleTx refuses a transaction that does not sync its commit, or is on another file.
 func TestScheduleTx_Refused(t *testing.T) {
 	path := newPath(t)
 	st := open(t, path)
@@ -123,8 +122,7 @@ func TestScheduleTx_Refused(t *testing.T) {
 	}
 }
 
-// If an application holds the file's lock for long, a call waits until its context
-// ends.
+// An application holds the file's lock for long. A call waits until its context ends.
 func TestBusy(t *testing.T) {
 	hold := 500 * time.Millisecond
 	if long() {
@@ -170,7 +168,7 @@ func TestReadOnly(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A user without permission to write the file or its folder gets clear errors.
+// A user who may not write the file or its folder gets clear errors.
 func TestReadOnly_Permissions(t *testing.T) {
 	if _, err := exec.LookPath("setpriv"); err != nil || os.Getuid() != 0 {
 		t.Skip("it starts a process of another user")
@@ -193,11 +191,11 @@ func TestReadOnly_Permissions(t *testing.T) {
 	}
 }
 
-// nobodyChild runs as a user who may not write.
+// nobodyChild runs as a user who may not write the file.
 func nobodyChild(path string) error {
 	for _, opts := range [][]sqlitestore.Option{nil, {sqlitestore.WithReadOnly()}} {
 		if _, err := sqlitestore.Open(path, opts...); !errors.Is(err, sqlitestore.ErrReadOnly) {
-			return fmt.Errorf("it got %w", err)
+			return fmt.Errorf("a call of a user who may not write: %w", err)
 		}
 	}
 	return nil
@@ -252,7 +250,7 @@ func TestSchema(t *testing.T) {
 	st := open(t, path)
 	_, err := application(t, path, "").Exec(`UPDATE tickless_numbers SET version = version + 1`)
 	require.NoError(t, err)
-	require.ErrorIs(t, schedule(t.Context(), st, "k"), store.ErrSchema, "while it is open")
+	require.ErrorIs(t, schedule(t.Context(), st, "k"), store.ErrSchema, "another program has upgraded the tables while the Store is open")
 	_, err = st.Check(t.Context())
 	require.ErrorIs(t, err, store.ErrSchema)
 	path = newPath(t)
@@ -281,8 +279,8 @@ func claim(t *testing.T, st *sqlitestore.Store, most int) (store.Answer, error) 
 	return st.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 1}, store.Round{Lease: time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: most, Handlers: []string{"h"}}})
 }
 
-// If an index entry points to another task's row, no task runs early or twice, and
-// Verify finds the entry.
+// An index entry points to another task's row. No task may run early or twice, and Verify
+// must find the entry.
 func TestDamagedIndex(t *testing.T) {
 	path := newPath(t)
 	st, err := sqlitestore.Open(path)
@@ -325,7 +323,7 @@ func TestDamagedIndex(t *testing.T) {
 	}
 }
 
-// A task with a damaged row does not stop others from running, and Verify finds it.
+// A damaged row does not stop other tasks from running, and Verify finds it.
 func TestDamagedRow(t *testing.T) {
 	path := newPath(t)
 	st := open(t, path)
@@ -351,7 +349,7 @@ func TestDamagedRow(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Repair returns the permits of tasks that another program has removed.
+// Another program has removed running tasks. Repair returns their permits.
 func TestRepair_Limits(t *testing.T) {
 	path := newPath(t)
 	st := open(t, path)
@@ -378,8 +376,7 @@ func TestRepair_Limits(t *testing.T) {
 	require.Zero(t, claims(4))
 }
 
-// A claim does not fail even if there are more damaged rows than the claim may get
-// tasks.
+// A claim does not fail if more rows are damaged than it may get tasks.
 func TestDamagedRow_FullClaim(t *testing.T) {
 	path := newPath(t)
 	st := open(t, path)
@@ -395,12 +392,12 @@ func TestDamagedRow_FullClaim(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, a.Tasks, 4)
 	require.Equal(t, "key20", a.Tasks[0].ID)
-	require.Zero(t, a.Next, "there is more")
+	require.Zero(t, a.Next, "more tasks are due")
 	_, err = st.Verify(t.Context())
 	require.ErrorIs(t, err, sqlitestore.ErrDamaged)
 }
 
-// The lease of a damaged row ends without making a worker claim.
+// Workers do not claim at the end of a damaged row's lease.
 func TestDamagedRow_Running(t *testing.T) {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	path := newPath(t)
@@ -416,11 +413,11 @@ func TestDamagedRow_Running(t *testing.T) {
 	a, err = st.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 2}, store.Round{Lease: time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: 4, Handlers: []string{"h"}}})
 	require.NoError(t, err)
 	require.Empty(t, a.Tasks)
-	require.EqualValues(t, -1, a.Next, "no reason to come again")
+	require.EqualValues(t, -1, a.Next, "the damaged row's lease must not cause a claim")
 }
 
-// A flipped bit or a truncation anywhere in the file is either found by Verify or
-// harmless: all tasks are unchanged.
+// A bit is flipped, or the file is truncated, at any place. Either Verify finds the
+// damage, or all tasks are unchanged.
 func TestFlips(t *testing.T) {
 	places := 40
 	if long() {
@@ -462,12 +459,12 @@ func TestFlips(t *testing.T) {
 			harmless++
 		}
 	}
-	require.False(t, sound(content[:rand.N(len(content)-4096)]), "it was cut")
+	require.False(t, sound(content[:rand.N(len(content)-4096)]), "Verify did not find the truncation")
 	t.Logf("%d of %d flips were harmless, and the others were found", harmless, places)
 }
 
-// If the file system becomes full during the work, calls return errors, and the Store
-// continues when there is space.
+// The file system becomes full. Calls return errors, and the Store continues when there
+// is space.
 func TestFull(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("it mounts a small file system")
@@ -499,8 +496,8 @@ func TestFull(t *testing.T) {
 	require.NoError(t, st.Close())
 }
 
-// faultyChild schedules tasks and prints what was acknowledged, while every tenth sync
-// fails.
+// faultyChild schedules tasks while every tenth sync fails, and prints the acknowledged
+// keys.
 func faultyChild(path string) error {
 	st, err := sqlitestore.Open(path)
 	if err != nil {
@@ -519,7 +516,7 @@ func faultyChild(path string) error {
 	return st.Close()
 }
 
-// TestSyncFails lets strace fail syncs of the disk with EIO.
+// TestSyncFails uses strace to make syncs of the disk fail with EIO.
 func TestSyncFails(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("there is no strace")
@@ -564,7 +561,7 @@ func TestSyncFails(t *testing.T) {
 	t.Logf("%d acknowledged, %d refused", len(acknowledged), refused)
 }
 
-// While a reader keeps a transaction open, the log grows, Check warns of it, and no
+// A reader keeps a transaction open for long. The log grows, Check warns of it, and no
 // call fails.
 func TestLongReader(t *testing.T) {
 	wait := time.Second
@@ -590,8 +587,7 @@ func TestLongReader(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The log is reused even if two processes write all the time, as long as no reader
-// blocks it.
+// The log is reused even if two processes write all the time. No reader blocks it.
 func TestLog_TwoWriters(t *testing.T) {
 	path := newPath(t)
 	var all sync.WaitGroup
@@ -613,9 +609,9 @@ func TestLog_TwoWriters(t *testing.T) {
 	all.Wait()
 }
 
-// A copy of the files made while they are in use, which the docs forbid, is an older
-// state, or Verify finds the damage. (Another process makes the copy, because closing a
-// file would release this process's locks.)
+// The files are copied while they are in use, which the docs forbid. The copy is in an
+// older state, or Verify finds damage. Another process copies the files: if this process
+// closed them, it would release its locks.
 func TestCopyInUse(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tasks.db")

@@ -15,8 +15,8 @@ import (
 	"github.com/tickless/tickless/durable/sqlitestore"
 )
 
-// idleChild runs a worker that waits for a task of tomorrow, and prints how often its
-// threads wake up in three seconds.
+// idleChild runs a worker whose only task is due tomorrow. It prints how often the
+// process's threads wake up in three seconds.
 func idleChild(path string) error {
 	st, err := sqlitestore.Open(path)
 	if err != nil {
@@ -50,11 +50,11 @@ func switches() (all int) {
 
 func init() { children["idle"] = idleChild }
 
-// An idle Store does not wake up: the few context switches come from the measurement
-// and from Go's runtime, which has more of them on a busy machine.
+// An idle Store does not wake up. The measurement and the Go runtime cause a few context
+// switches, and more on a busy machine.
 func TestIdle(t *testing.T) {
 	if !long() {
-		t.Skip("it wants an idle machine: TICKLESS_CHAOS=long")
+		t.Skip("set TICKLESS_CHAOS=long on an idle machine to run it")
 	}
 	said := make(chan string, 1)
 	start(t, "idle", filepath.Join(t.TempDir(), "tasks.db"), func(line string) { said <- line })

@@ -21,8 +21,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// TestLarge measures a file with as many pending tasks as TICKLESS_LARGE says, after a
-// kill -9 that left a log of 64 MB. It takes a minute or two for a million tasks.
+// TestLarge measures a file with TICKLESS_LARGE pending tasks. Before, a kill -9 leaves a
+// log of 64 MB. It takes a minute or two for a million tasks.
 func TestLarge(t *testing.T) {
 	if os.Getenv("TICKLESS_LARGE") == "" {
 		t.Skip("set TICKLESS_LARGE to a number of tasks to run it")
@@ -43,7 +43,7 @@ func TestLarge(t *testing.T) {
 	t.Logf("%s", text)
 }
 
-// fillChild fills a file, and leaves a log of 64 MB.
+// fillChild fills a file with tasks, and leaves a log of 64 MB.
 func fillChild(path string) error {
 	n, err := strconv.Atoi(os.Getenv("TICKLESS_LARGE"))
 	if err != nil {
@@ -76,7 +76,7 @@ func fillChild(path string) error {
 	var some string
 	rows, err := db.Query(`SELECT id FROM tickless_tasks`) // while the query is open, the log grows
 	if err != nil || !rows.Next() || rows.Scan(&some) != nil {
-		return fmt.Errorf("it cannot read: %w", err)
+		return fmt.Errorf("reading the file: %w", err)
 	}
 	for ; st.WAL() < 70<<20; i += 1000 {
 		if err := batch(i); err != nil {

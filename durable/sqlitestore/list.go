@@ -10,11 +10,10 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// List returns a page. Each page has its own transaction, so that a long list does not
-// prevent the log from being reused. The cost is that of the entries in the page and
-// those that it skips, for each kind of task. With a Prefix it skips only entries with
-// that prefix, with an Error only entries with failures. Tasks with damaged rows are
-// omitted.
+// List returns a page. Each page has its own transaction, because a long transaction
+// prevents the log from being reused. A page reads the entries that it returns and those
+// that it skips. With a Prefix it skips only entries with the prefix, and with an Error
+// only entries with failures. It omits tasks with damaged rows.
 func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return p, err
@@ -35,22 +34,22 @@ func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor,
 	return p, err
 }
 
-// list returns the first n tasks after a cursor that match the filter.
+// list returns the first n tasks that match the filter and come after the cursor.
 func (x *session) list(f *store.Filter, c store.Cursor, n int) (found []*task) {
 	find := func(f *store.Filter, index, condition string, args ...any) {
 		args = append([]any{int64(max(f.From, c.At)), int64(cmp.Or(f.To, machine.Never)), int64(f.State), f.Handler, f.Error,
 			n - len(found), int64(c.At), c.ID}, args...)
-		x.rows(`SELECT `+columns+` FROM tickless_tasks INDEXED BY `+index+` WHERE at >= ?1 AND at < ?2 AND (?3 = 0 OR state = ?3)
+		x.queryRows(`SELECT `+columns+` FROM tickless_tasks INDEXED BY `+index+` WHERE at >= ?1 AND at < ?2 AND (?3 = 0 OR state = ?3)
 			AND (?4 = '' OR handler = ?4) AND (?5 = '' OR instr(json_extract(more, '$.failures[#-1].Text'), ?5) > 0) AND `+condition+` LIMIT ?6`,
 			args, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
 	}
-	const behind = ` AND (at > ?7 OR id > ?8) ORDER BY at, id`
+	const afterCursor = ` AND (at > ?7 OR id > ?8) ORDER BY at, id`
 	if f.Prefix != "" {
 		from, condition := f.Prefix, `id >= ?9 AND id < ?10 ORDER BY id`
 		if c.ID != "" {
 			from, condition = c.ID, `id > ?9 AND id < ?10 ORDER BY id`
 		}
-		find(f, "sqlite_autoindex_tickless_tasks_1", condition, from, after(f.Prefix))
+		find(f, "sqlite_autoindex_tickless_tasks_1", condition, from, afterPrefix(f.Prefix))
 		return found
 	}
 	for state := max(store.Pending, c.State); state <= store.Past && len(found) < n; state++ {
@@ -60,37 +59,37 @@ func (x *session) list(f *store.Filter, c store.Cursor, n int) (found []*task) {
 		switch {
 		case f.State != 0 && f.State != state:
 		case f.Error != "":
-			find(f, "tickless_more", `more IS NOT NULL AND state = ?9`+behind, int64(state))
+			find(f, "tickless_more", `more IS NOT NULL AND state = ?9`+afterCursor, int64(state))
 		case state == store.Pending:
 			kinds := x.kinds()
 			if f.Handler != "" {
 				kinds = slices.DeleteFunc(kinds, func(k machine.Kind) bool { return k.Handler != f.Handler })
 			}
 			f := *f
-			f.To = x.until(kinds, &f, c, n)
+			f.To = x.pageEnd(kinds, &f, c, n)
 			var all []*task
 			for _, k := range kinds {
 				found = nil
-				find(&f, "tickless_due", `state = 1 AND handler = ?9 AND schedule = ?10`+behind, k.Handler, k.Schedule)
+				find(&f, "tickless_due", `state = 1 AND handler = ?9 AND schedule = ?10`+afterCursor, k.Handler, k.Schedule)
 				all = append(all, found...)
 			}
 			slices.SortFunc(all, func(a, b *task) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
 			found = all[:min(n, len(all))]
 		default:
-			find(f, "tickless_rest", `state > 1 AND state = ?9`+behind, int64(state))
+			find(f, "tickless_rest", `state > 1 AND state = ?9`+afterCursor, int64(state))
 		}
 	}
 	return found
 }
 
-// until returns a time before which n tasks of the kinds are due after a cursor, or the
-// filter's To if there are fewer. It reads only the index. So a page reads as many rows
-// for many kinds as for one.
-func (x *session) until(kinds []machine.Kind, f *store.Filter, c store.Cursor, n int) store.Time {
+// pageEnd returns a time before which n tasks of the kinds are due, counted from the
+// cursor. If fewer tasks are left, it returns the filter's To. pageEnd reads only the
+// index, so that a page reads as few rows for many kinds as for one.
+func (x *session) pageEnd(kinds []machine.Kind, f *store.Filter, c store.Cursor, n int) store.Time {
 	var times []store.Time
 	to := cmp.Or(f.To, machine.Never)
 	for _, k := range kinds {
-		x.rows(dueTimes, []any{k.Handler, k.Schedule, int64(max(f.From, c.At+1)), int64(to), n}, func(rows *sql.Rows) {
+		x.queryRows(dueTimes, []any{k.Handler, k.Schedule, int64(max(f.From, c.At+1)), int64(to), n}, func(rows *sql.Rows) {
 			var at store.Time
 			must(rows.Scan(&at))
 			times = append(times, at)
@@ -103,9 +102,9 @@ func (x *session) until(kinds []machine.Kind, f *store.Filter, c store.Cursor, n
 	return times[n-1] + 1
 }
 
-// after returns the first string after all strings with the prefix. If there is none,
-// it returns a blob, which SQLite sorts after all strings.
-func after(prefix string) any {
+// afterPrefix returns the first string that sorts after all strings with the prefix. If
+// there is none, it returns an empty blob, which SQLite sorts after all strings.
+func afterPrefix(prefix string) any {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] < 0xff {
 			return prefix[:i] + string([]byte{prefix[i] + 1})

@@ -20,8 +20,8 @@ import (
 	"github.com/tickless/tickless/durable/sqlitestore"
 )
 
-// Tests of whole processes start the test binary again as a child, which runs the
-// function named by TICKLESS_CHILD on the file TICKLESS_FILE until it is killed.
+// Some tests need other processes. They start the test binary as a child. The child runs
+// the function named by TICKLESS_CHILD on the file TICKLESS_FILE, until it is killed.
 func TestMain(m *testing.M) {
 	if name := os.Getenv("TICKLESS_CHILD"); name != "" {
 		if err := children[name](os.Getenv("TICKLESS_FILE")); err != nil {
@@ -45,7 +45,7 @@ var children = map[string]func(path string) error{
 	"serve":  serveChild,
 }
 
-// long reports whether the fault tests should run at full length.
+// long reports whether the fault tests run at full length.
 func long() bool { return os.Getenv("TICKLESS_CHAOS") == "long" }
 
 // start starts a child and calls line for each line that the child prints.
@@ -99,7 +99,7 @@ func clientChild(path string) error {
 	return nil
 }
 
-// workerChild runs tasks, and prints their keys and which were early.
+// workerChild runs tasks. It prints their keys, and whether they ran early.
 func workerChild(path string) error {
 	st, err := sqlitestore.Open(path)
 	if err != nil {
@@ -121,9 +121,9 @@ func worker(st *sqlitestore.Store, ran func(d durable.Delivery)) *durable.Worker
 	return w
 }
 
-// TestLives kills two workers and a client of one file at random. From what the
-// children print it checks that nothing acknowledged is lost, nothing is early, and
-// only tasks that were running at a kill run twice.
+// TestLives kills two workers and a client of one file at random. It reads what the
+// processes print. No acknowledged task may be lost or early, and only tasks that were
+// running at a kill may run twice.
 func TestLives(t *testing.T) {
 	lives := 9
 	if long() {
@@ -210,8 +210,8 @@ func TestLives(t *testing.T) {
 	t.Logf("%d lives, %d acknowledged, %d ran twice, %d processes ran some", lives, len(acknowledged), twice, len(by))
 }
 
-// writerChild schedules as fast as it can, and prints the number of tasks and the
-// longest duration.
+// writerChild schedules tasks as fast as it can. It prints their number, and the longest
+// duration of a call.
 func writerChild(path string) error {
 	st, err := sqlitestore.Open(path)
 	if err != nil {
@@ -232,7 +232,7 @@ func writerChild(path string) error {
 	return st.Close()
 }
 
-// TestTwoWriters lets two processes write at once: each gets its share.
+// TestTwoWriters checks that each of two writing processes gets its share.
 func TestTwoWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tasks.db")
 	st, err := sqlitestore.Open(path)
@@ -256,7 +256,7 @@ func TestTwoWriters(t *testing.T) {
 	require.Equal(t, a[0]+b[0], n)
 }
 
-// oneChild schedules one task when its standard input says so.
+// oneChild waits briefly, and then schedules one task.
 func oneChild(path string) error {
 	st, err := sqlitestore.Open(path)
 	if err != nil {
@@ -271,8 +271,7 @@ func oneChild(path string) error {
 	return st.Close()
 }
 
-// TestAnotherProcess lets another process schedule a task in the file of an idle
-// worker.
+// In TestAnotherProcess another process schedules a task in the file of an idle worker.
 func TestAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tasks.db")
 	st, err := sqlitestore.Open(path)
@@ -293,7 +292,7 @@ func TestAnotherProcess(t *testing.T) {
 	case at := <-came:
 		t.Logf("noticed in %v", at.Sub(<-acknowledged))
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody noticed")
+		t.Fatal("the worker has not noticed the task of the other process")
 	}
 	require.NoError(t, w.Shutdown(t.Context()))
 	require.NoError(t, <-ended)

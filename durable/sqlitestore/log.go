@@ -7,43 +7,42 @@ import (
 )
 
 const (
-	// walLimit is the size to which the log shrinks when it is reused.
+	// SQLite truncates the log to walLimit bytes when it reuses the log.
 	walLimit = 64 << 20
-	// checkEvery is how often the writer checks the length of the log, and moveFrames
-	// is the length in pages from which it checkpoints the log: 4 MB. A short log is
-	// soon overwritten, and the disk syncs that faster than a growing file. Under load
-	// the log has some 40 MB at the next check.
-	checkEvery = 250 * time.Millisecond
-	moveFrames = 1000
-	// finishFor is how long a checkpoint tries to empty the log while others write or
+	// The writer checks the length of the log every checkEvery. It requests a checkpoint
+	// if the log has more than checkpointPages pages, about 4 MB. A short log is faster:
+	// the disk syncs overwritten pages faster than a growing file.
+	checkEvery      = 250 * time.Millisecond
+	checkpointPages = 1000
+	// resetTimeout is how long a checkpoint tries to reset the log while others write or
 	// read.
-	finishFor = 100 * time.Millisecond
-	// largeWAL is the size of a log for which Check warns.
+	resetTimeout = 100 * time.Millisecond
+	// Check warns if the log has more than largeWAL bytes.
 	largeWAL = 256 << 20
 )
 
-// Statements for the log. SQLite reuses the log from its beginning once all of it has
-// been copied to the file. Most of it is copied while others write, and the remainder
-// while they wait.
+// Statements for the log. SQLite reuses the log from its beginning after the whole log
+// was copied to the file. copyLog copies what it can while others write. resetLog copies
+// the remainder, and others cannot write meanwhile.
 const (
-	askLog    = `PRAGMA wal_checkpoint(NOOP)`
-	moveLog   = `PRAGMA wal_checkpoint(PASSIVE)`
-	finishLog = `PRAGMA wal_checkpoint(RESTART)`
+	readLogSize = `PRAGMA wal_checkpoint(NOOP)`
+	copyLog     = `PRAGMA wal_checkpoint(PASSIVE)`
+	resetLog    = `PRAGMA wal_checkpoint(RESTART)`
 )
 
-// tendLog checkpoints the log when the writer requests it.
-func (s *Store) tendLog() {
+// runCheckpoints checkpoints the log when the writer requests it.
+func (s *Store) runCheckpoints() {
 	for {
 		select {
-		case <-s.over:
+		case <-s.closed:
 			return
-		case <-s.dirty:
+		case <-s.checkpointDue:
 		}
-		if s.interval > 0 { // nobody else syncs the log
+		if s.syncInterval > 0 { // only a checkpoint syncs the log
 			select {
-			case <-s.over: // and Close does
+			case <-s.closed: // Close syncs the log too
 				return
-			case <-time.After(s.interval):
+			case <-time.After(s.syncInterval):
 			}
 		}
 		if err := s.checkpoint(); err != nil {
@@ -53,41 +52,41 @@ func (s *Store) tendLog() {
 }
 
 func (s *Store) checkpoint() error {
-	var busy, frames, moved int64
-	err := s.tend.QueryRow(moveLog).Scan(&busy, &frames, &moved)
-	if full := s.full.Swap(false); err != nil || frames <= moveFrames && !full {
+	var busy, pages, copied int64
+	err := s.serviceDB.QueryRow(copyLog).Scan(&busy, &pages, &copied)
+	if full := s.diskFull.Swap(false); err != nil || pages <= checkpointPages && !full {
 		return err
 	}
 	busy = 1
-	for begin := time.Now(); err == nil && busy != 0 && time.Since(begin) < finishFor; time.Sleep(pause) {
-		err = s.tend.QueryRow(finishLog).Scan(&busy, &frames, &moved)
+	for begin := time.Now(); err == nil && busy != 0 && time.Since(begin) < resetTimeout; time.Sleep(lockPause) {
+		err = s.serviceDB.QueryRow(resetLog).Scan(&busy, &pages, &copied)
 	}
 	return err
 }
 
-// mayCheckpoint requests a checkpoint if much was written, or if the disk is full: the
-// log may then free space.
-func (w *writer) mayCheckpoint(full bool) {
-	ask := full || w.s.interval > 0
-	if time.Since(w.looked) > checkEvery {
-		w.looked = time.Now()
-		var busy, frames, moved int64
-		err := w.conn.QueryRowContext(context.Background(), askLog).Scan(&busy, &frames, &moved)
-		ask = ask || err == nil && frames > moveFrames
+// requestCheckpoint requests a checkpoint if the log is long or the disk is full. A
+// checkpoint of a full disk may free space. With WithSyncInterval it always requests one.
+func (w *writer) requestCheckpoint(full bool) {
+	needed := full || w.s.syncInterval > 0
+	if time.Since(w.logChecked) > checkEvery {
+		w.logChecked = time.Now()
+		var busy, pages, copied int64
+		err := w.conn.QueryRowContext(context.Background(), readLogSize).Scan(&busy, &pages, &copied)
+		needed = needed || err == nil && pages > checkpointPages
 	}
 	if full {
-		w.s.full.Store(true)
+		w.s.diskFull.Store(true)
 	}
-	if ask {
+	if needed {
 		select {
-		case w.s.dirty <- struct{}{}:
+		case w.s.checkpointDue <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// WAL returns the size of the file's write-ahead log in bytes. More than some hundred
-// megabytes mean that a reader keeps a transaction open for long. SQLite reuses the log
+// WAL returns the size of the write-ahead log in bytes. If the size is more than some
+// hundred megabytes, a reader keeps a transaction open for long. SQLite reuses the log
 // when that transaction ends.
 func (s *Store) WAL() int64 {
 	st, err := os.Stat(s.path + "-wal")

@@ -12,11 +12,11 @@ import (
 type Option interface{ apply(*config) }
 
 type config struct {
-	clock    clock.Clock
-	log      *slog.Logger
-	interval time.Duration
-	alone    bool
-	readOnly bool
+	clock        clock.Clock
+	log          *slog.Logger
+	syncInterval time.Duration
+	oneProcess   bool
+	readOnly     bool
 }
 
 type option func(*config)
@@ -53,24 +53,26 @@ func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.log = l })
 }
 
-// WithSyncInterval makes the Store sync the disk once in an interval, instead of before
-// each acknowledgement (SQLite's synchronous=NORMAL). A power failure then loses what
-// was acknowledged since the latest sync: the file is in an earlier, consistent state.
-// The end of the process loses nothing. The option applies to this Store only, not to
-// other Stores on the file. It panics unless every is from 1 ms to 1 minute.
+// WithSyncInterval makes the Store sync the disk once in each interval, instead of before
+// each acknowledgement (SQLite's synchronous=NORMAL). A power failure then loses the
+// changes since the latest sync, and leaves the file in an earlier, consistent state. The
+// end of the process loses nothing.
+//
+// Other Stores on the file do not follow this option. It panics unless every is from 1 ms
+// to 1 minute.
 func WithSyncInterval(every time.Duration) Option {
 	if every < time.Millisecond || every > time.Minute {
 		panic(fmt.Sprintf("sqlitestore: WithSyncInterval: must be from 1ms to 1m, got %v", every))
 	}
-	return option(func(c *config) { c.interval = every })
+	return option(func(c *config) { c.syncInterval = every })
 }
 
-// WithOneProcess promises that no other process writes to the file. The Store then does
-// not watch for commits of other processes.
-func WithOneProcess() Option { return option(func(c *config) { c.alone = true }) }
+// WithOneProcess tells the Store that no other process writes to the file. The Store then
+// does not watch for commits of other processes.
+func WithOneProcess() Option { return option(func(c *config) { c.oneProcess = true }) }
 
-// WithReadOnly opens the Store for reading only, for tools; others may write at the
-// same time. Calls that write return [ErrReadOnly]. SQLite still writes files beside
-// the file, unless another process has it open. If the folder is not writable, open a
-// copy made by [Store.Backup].
+// WithReadOnly opens the Store for reading only, for example for tools. Others may write
+// at the same time. Calls that write return [ErrReadOnly]. SQLite still creates files
+// beside the file, unless another process has it open. If the folder is not writable,
+// open a copy that [Store.Backup] has made.
 func WithReadOnly() Option { return option(func(c *config) { c.readOnly = true }) }

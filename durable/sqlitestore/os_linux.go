@@ -14,12 +14,12 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// systemSteady returns the id of the current boot, and a clock of the time since the
-// boot that stops while the machine sleeps.
-func systemSteady() (boot string, read func() time.Duration) {
+// bootClock returns the id of the current boot, and a clock that counts from the boot and
+// stops while the machine sleeps.
+func bootClock() (boot string, read func() time.Duration) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return ownSteady()
+		return processClock()
 	}
 	return strings.TrimSpace(string(id)), func() time.Duration {
 		var t unix.Timespec
@@ -28,8 +28,8 @@ func systemSteady() (boot string, read func() time.Duration) {
 	}
 }
 
-// refuseNetwork returns an error for a folder on a network file system, where locks and
-// syncs may have no effect.
+// refuseNetwork returns an error if the folder is on a network file system. Locks and
+// syncs may have no effect there.
 func refuseNetwork(dir string) error {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
@@ -42,51 +42,51 @@ func refuseNetwork(dir string) error {
 	return nil
 }
 
-// notify calls changed after a write to the log, and set after the wall clock was set
-// or the machine has slept, until stop is called. It does not wake up otherwise.
-func notify(path string, changed, set func()) (stop func(), err error) {
-	folder, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+// notify calls written after each write to the log. It calls clockSet after the wall
+// clock was set or the machine has slept. stop ends this.
+func notify(path string, written, clockSet func()) (stop func(), err error) {
+	inotify, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
-	log := os.NewFile(uintptr(folder), "inotify")
-	if _, err = unix.InotifyAddWatch(folder, filepath.Dir(path), unix.IN_MODIFY|unix.IN_CREATE); err != nil {
-		return nil, errors.Join(err, log.Close())
+	fileEvents := os.NewFile(uintptr(inotify), "inotify")
+	if _, err = unix.InotifyAddWatch(inotify, filepath.Dir(path), unix.IN_MODIFY|unix.IN_CREATE); err != nil {
+		return nil, errors.Join(err, fileEvents.Close())
 	}
-	timer, err := unix.TimerfdCreate(unix.CLOCK_REALTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	timerfd, err := unix.TimerfdCreate(unix.CLOCK_REALTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
-		return nil, errors.Join(err, log.Close())
+		return nil, errors.Join(err, fileEvents.Close())
 	}
-	wall := os.NewFile(uintptr(timer), "timerfd")
+	clockEvents := os.NewFile(uintptr(timerfd), "timerfd")
 	arm := func() error {
 		never := unix.ItimerSpec{Value: unix.Timespec{Sec: math.MaxInt32}}
-		return unix.TimerfdSettime(timer, unix.TFD_TIMER_ABSTIME|unix.TFD_TIMER_CANCEL_ON_SET, &never, nil)
+		return unix.TimerfdSettime(timerfd, unix.TFD_TIMER_ABSTIME|unix.TFD_TIMER_CANCEL_ON_SET, &never, nil)
 	}
 	if err = arm(); err != nil {
-		return nil, errors.Join(err, log.Close(), wall.Close())
+		return nil, errors.Join(err, fileEvents.Close(), clockEvents.Close())
 	}
 	name := filepath.Base(path) + "-wal\x00"
 	go func() {
 		for b := make([]byte, 16<<10); ; {
-			n, err := log.Read(b)
+			n, err := fileEvents.Read(b)
 			if err != nil {
 				return
 			}
-			if strings.Contains(string(b[:n]), name) { // events have the names
-				changed()
+			if strings.Contains(string(b[:n]), name) { // an event contains the file name
+				written()
 			}
 		}
 	}()
 	go func() {
 		for b := make([]byte, 8); ; {
-			if _, err := wall.Read(b); err != nil && !errors.Is(err, unix.ECANCELED) {
+			if _, err := clockEvents.Read(b); err != nil && !errors.Is(err, unix.ECANCELED) {
 				return
 			}
 			if arm() != nil {
 				return
 			}
-			set()
+			clockSet()
 		}
 	}()
-	return func() { _, _ = log.Close(), wall.Close() }, nil
+	return func() { _, _ = fileEvents.Close(), clockEvents.Close() }, nil
 }

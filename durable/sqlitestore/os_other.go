@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-func systemSteady() (string, func() time.Duration) { return ownSteady() }
+func bootClock() (string, func() time.Duration) { return processClock() }
 
 func refuseNetwork(string) error { return nil }
 
-// notify would call changed and set for watchOthers, as on Linux. Without it, watchOthers
-// looks for commits at regular intervals.
-func notify(path string, changed, set func()) (stop func(), err error) {
+// notify is only supported on Linux. Elsewhere watchOthers looks for commits at regular
+// intervals.
+func notify(path string, written, clockSet func()) (stop func(), err error) {
 	return nil, errors.ErrUnsupported
 }

@@ -20,9 +20,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A request is a call of a Store in another process, at a time of the test's clock.
-// Whens are those of the items or reports: a When has no exported fields, and so is
-// encoded separately.
+// A request is a call of a Store in another process, at a time of the test's clock. Whens
+// has the times of the items or reports, because a When has no exported fields to encode.
 type request struct {
 	Now, Wall time.Time
 	Change    bool
@@ -61,7 +60,7 @@ type report struct {
 	Due  store.Time
 	Text string
 	Keep bool
-	// Result is the result of the run.
+	// Result is the result that the report stores.
 	Result []byte
 }
 
@@ -109,7 +108,7 @@ func (e *remoteError) Unwrap() (all []error) {
 	return all
 }
 
-// serveChild carries out the requests on its standard input.
+// serveChild carries out the requests that it reads from standard input.
 func serveChild(path string) error {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	st, err := sqlitestore.Open(path, sqlitestore.WithClock(clk), sqlitestore.WithSyncInterval(time.Minute))
@@ -154,8 +153,8 @@ func serveChild(path string) error {
 	}
 }
 
-// twoProcesses is a Store of which another process carries out every other command and
-// round.
+// A twoProcesses is a Store in this process and one in another process. They take turns
+// to carry out commands and rounds.
 type twoProcesses struct {
 	*sqlitestore.Store
 	clk *timertest.Clock
@@ -191,7 +190,7 @@ func (p *twoProcesses) close(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// remote sends the request to the other process, if it is that process's turn.
+// remote sends the request to the other process if it is that process's turn.
 func (p *twoProcesses) remote(ctx context.Context, x request) (y response, done bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,8 +234,8 @@ func (p *twoProcesses) Do(ctx context.Context, shard int, s store.Stamp, r store
 	return p.Store.Do(ctx, shard, s, r)
 }
 
-// TestStore_TwoProcesses runs storetest with a Store of which another process carries
-// out every other command and round.
+// TestStore_TwoProcesses runs storetest with two processes that take turns to carry out
+// commands and rounds.
 func TestStore_TwoProcesses(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

@@ -8,15 +8,18 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// version is the version of the tables. A file with another version is refused.
-const version = 2
+// schemaVersion is the version of the tables. A file with another version is refused.
+const schemaVersion = 2
 
-// The tables. tickless_tasks has the tasks by id; times are microseconds since 1970.
-// The index tickless_due orders Pending tasks by handler, schedule and time, and
-// tickless_rest orders the others by time. tickless_more indexes the few tasks with
-// failures or a following task, for lists by error. tickless_senders has the
-// machine.Sender of each name, tickless_limits the machine.Limit of each handler that
-// has one, and the single row of tickless_numbers has machine.Numbers, all as JSON.
+// The tables and indexes. Times are microseconds since 1970.
+//
+//	tickless_tasks    the tasks by id
+//	tickless_due      Pending tasks by handler, schedule and time
+//	tickless_rest     all other tasks by state and time
+//	tickless_more     the few tasks with a value in more, to list tasks by error
+//	tickless_senders  the machine.Sender of each name, as JSON
+//	tickless_limits   the machine.Limit of each handler with a limit, as JSON
+//	tickless_numbers  one row: the machine.Numbers, as JSON
 const schema = `
 	CREATE TABLE tickless_tasks (
 		id TEXT PRIMARY KEY, state INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -32,23 +35,23 @@ const schema = `
 	CREATE TABLE tickless_numbers (version INTEGER NOT NULL, wakes INTEGER NOT NULL, numbers TEXT NOT NULL);
 	INSERT INTO tickless_numbers VALUES (2, 0, '{}');`
 
-// The statements. A statement with ROWS takes any number of rows. OR FAIL, and columns
-// without NOT NULL, avoid the journal that SQLite otherwise writes for a statement with
-// many rows.
+// The statements. ROWS stands for any number of rows. For a statement with many rows
+// SQLite writes a journal, unless it has OR FAIL and columns without NOT NULL.
 const (
-	columns    = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum`
-	findSome   = `SELECT ` + columns + ` FROM tickless_tasks WHERE id IN ROWS`
-	insertSome = `INSERT OR FAIL INTO tickless_tasks (` + columns + `) VALUES ROWS`
-	moveTask   = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=? WHERE id=?`
-	deleteSome = `DELETE FROM tickless_tasks WHERE id IN ROWS`
-	dueTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at <= ? ORDER BY at LIMIT ?`
-	nextDue    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at > ?`
-	dueTimes   = `SELECT at FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?`
-	runTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
-	overTasks  = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT ?`
-	firstEnd   = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
-	// nextKind has two parts, because a single comparison of both columns would skip a
-	// handler's remaining schedules.
+	columns     = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum`
+	findTasks   = `SELECT ` + columns + ` FROM tickless_tasks WHERE id IN ROWS`
+	insertTasks = `INSERT OR FAIL INTO tickless_tasks (` + columns + `) VALUES ROWS`
+	moveTask    = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=? WHERE id=?`
+	deleteTasks = `DELETE FROM tickless_tasks WHERE id IN ROWS`
+	dueTasks    = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at <= ? ORDER BY at LIMIT ?`
+	nextDue     = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at > ?`
+	dueTimes    = `SELECT at FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?`
+	runTasks    = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
+	overTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT ?`
+	firstEnd    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
+	// nextKind first looks for the handler's next schedule, and then for the next
+	// handler. A single comparison of both columns would skip a handler's remaining
+	// schedules.
 	nextKind = `SELECT * FROM (SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ?1 AND schedule > ?2 ORDER BY schedule LIMIT 1)
 		UNION ALL SELECT * FROM (SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler > ?1 ORDER BY handler, schedule LIMIT 1) LIMIT 1`
 	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
@@ -71,21 +74,21 @@ const (
 )
 
 func checkVersion(v int64) error {
-	if v != version {
-		return fmt.Errorf("%w: its tables have version %d, but this program supports version %d", store.ErrSchema, v, version)
+	if v != schemaVersion {
+		return fmt.Errorf("%w: its tables have version %d, but this program supports version %d", store.ErrSchema, v, schemaVersion)
 	}
 	return nil
 }
 
-// lookAtSchema reports whether the tables exist. It returns an error if they are not a
-// store's.
-func lookAtSchema(ctx context.Context, conn *sql.Conn) (there bool, err error) {
+// tablesExist reports whether the Store's tables exist. It returns an error if other
+// tables have their names.
+func tablesExist(ctx context.Context, conn *sql.Conn) (exist bool, err error) {
 	var n int
 	err = conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name IN ('tickless_tasks', 'tickless_senders', 'tickless_numbers')`).Scan(&n)
 	if err != nil || n == 0 {
 		return false, err
 	}
-	foreign := func(err error) error {
+	otherTables := func(err error) error {
 		if isBusy(err) {
 			return err
 		}
@@ -93,15 +96,15 @@ func lookAtSchema(ctx context.Context, conn *sql.Conn) (there bool, err error) {
 	}
 	var v int64
 	if err = conn.QueryRowContext(ctx, `SELECT version FROM tickless_numbers`).Scan(&v); err != nil {
-		return false, foreign(err)
+		return false, otherTables(err)
 	}
 	if err := checkVersion(v); err != nil {
 		return false, err
 	}
-	for _, query := range []string{statement{findSome, 1, 1}.String(), dueTasks, runTasks, statement{findSenders, 1, 1}.String(), getNumbers, getWakes} {
+	for _, query := range []string{statement{findTasks, 1, 1}.String(), dueTasks, runTasks, statement{findSenders, 1, 1}.String(), getNumbers, getWakes} {
 		stmt, err := conn.PrepareContext(ctx, query)
 		if err != nil {
-			return false, foreign(err)
+			return false, otherTables(err)
 		}
 		_ = stmt.Close()
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A session is a connection or a transaction, with its prepared statements. Its methods
+// A session runs prepared statements on a connection or in a transaction. Its methods
 // panic on errors: see recoverInto.
 type session struct {
 	ctx     context.Context // ends only for readers
@@ -14,8 +14,7 @@ type session struct {
 	stmts   map[statement]*sql.Stmt
 }
 
-// A statement is a query in which ROWS stands for a list of parameters, with a number
-// of rows and columns.
+// A statement is a query, in which ROWS stands for this number of rows of parameters.
 type statement struct {
 	query         string
 	rows, columns int
@@ -35,7 +34,7 @@ func must(err error) {
 	}
 }
 
-// recoverInto turns a panic of a session into an error.
+// recoverInto turns a panic of a session's method into an error.
 func recoverInto(err *error) {
 	switch v := recover().(type) {
 	case nil:
@@ -73,8 +72,8 @@ func (x *session) exec(query string, args ...any) {
 	must(err)
 }
 
-// row reads one row, and reports whether there is one.
-func (x *session) row(query string, args []any, to ...any) bool {
+// queryRow reads one row, and reports whether there is one.
+func (x *session) queryRow(query string, args []any, to ...any) bool {
 	err := x.stmt(statement{query: query}).QueryRowContext(x.ctx, args...).Scan(to...)
 	if err == sql.ErrNoRows {
 		return false
@@ -83,8 +82,8 @@ func (x *session) row(query string, args []any, to ...any) bool {
 	return true
 }
 
-// rows calls f for each row.
-func (x *session) rows(query string, args []any, f func(rows *sql.Rows)) {
+// queryRows calls f for each row of the result.
+func (x *session) queryRows(query string, args []any, f func(rows *sql.Rows)) {
 	x.query(statement{query: query}, args, f)
 }
 
@@ -98,17 +97,17 @@ func (x *session) query(st statement, args []any, f func(rows *sql.Rows)) {
 	must(rows.Err())
 }
 
-// some runs a query with ROWS, where each row has the given number of columns. It takes
-// several rows at a time, which needs half the time of one query for each. It calls f,
-// if not nil, for each row of the result.
-func (x *session) some(query string, columns int, args []any, f func(rows *sql.Rows)) {
+// inBatches runs a query with ROWS. args holds the rows of parameters one after the
+// other, each with so many columns. A statement gets several rows, which halves the time.
+// inBatches calls f, if not nil, for each row of the result.
+func (x *session) inBatches(query string, columns int, args []any, f func(rows *sql.Rows)) {
 	// The driver's time to bind parameters grows with the square of their number.
-	most := 8
+	maxRows := 8
 	if columns == 1 {
-		most = 32
+		maxRows = 32
 	}
 	for len(args) > 0 {
-		n := most
+		n := maxRows
 		for n > len(args)/columns {
 			n = max(n/4, 1)
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// subject returns a Store in a new file with a virtual clock. Whenever the Store closes,
-// the whole file is verified.
+// subject returns a Store with a virtual clock in a new file. Verify checks the whole
+// file each time the Store closes.
 func subject(t *testing.T) storetest.Subject {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	path := filepath.Join(t.TempDir(), "tasks.db")
@@ -54,8 +54,8 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, subject)
 }
 
-// TestStore_TwoStores runs storetest with two Stores on one file that take turns call by
-// call: neither may rely on data that is not in the file.
+// TestStore_TwoStores runs storetest with two Stores on one file. They take turns call by
+// call, so neither may rely on data that is not in the file.
 func TestStore_TwoStores(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -83,7 +83,7 @@ func TestStore_TwoStores(t *testing.T) {
 	})
 }
 
-// both is two Stores that take turns call by call.
+// A both is two Stores that take turns call by call.
 type both struct {
 	stores [2]*sqlitestore.Store
 	n      atomic.Int64

@@ -26,24 +26,24 @@ type Store struct {
 	path string
 	file os.FileInfo // the file when it was opened
 	wal  os.FileInfo // the file's log; nil if there was none
-	steady
-	// longest is the longest time that a worker sleeps. It is limited if the system does
-	// not report changes of the wall clock.
-	longest atomic.Int64
+	steadyClock
+	// sleepLimit is the longest time that a worker sleeps. There is no limit once the
+	// system reports changes of the wall clock.
+	sleepLimit atomic.Int64
 
-	write  *sql.DB // of the writer's connection
-	read   *sql.DB // of readers
-	tend   *sql.DB // for checkpoints and for watching commits of other processes
-	writer writer
+	writeDB   *sql.DB // of the writer's connection
+	readDB    *sql.DB // of readers
+	serviceDB *sql.DB // for checkpoints and for watching commits of other processes
+	writer    writer
 
-	waiters waiters.Waiters
-	seen    atomic.Int64 // the Wakes for which the waiters were woken
-	watch   sync.Once
-	dirty   chan struct{} // has an element if the log must be checkpointed
-	full    atomic.Bool   // the disk was full: reset the log, however short it is
-	held    atomic.Bool   // the writer waits for another connection's lock on the file
-	over    chan struct{}
-	all     sync.WaitGroup
+	waiters       waiters.Waiters
+	seenWakes     atomic.Int64 // the Wakes for which the waiters were woken
+	watchOnce     sync.Once
+	checkpointDue chan struct{} // has an element if the log must be checkpointed
+	diskFull      atomic.Bool   // the disk was full: reset the log, however short it is
+	lockedOut     atomic.Bool   // the writer waits for another connection's lock on the file
+	closed        chan struct{}
+	goroutines    sync.WaitGroup
 }
 
 var _ store.Store = (*Store)(nil)
@@ -51,27 +51,27 @@ var _ store.Store = (*Store)(nil)
 // maxReaders is the maximum number of concurrent readers.
 const maxReaders = 3
 
-// The sizes of the caches in kilobytes: of the writer, of each reader, and of each other
-// connection.
+// The cache of each connection in kilobytes.
 const (
-	writeCache = 16 << 10
-	readCache  = 4 << 10
-	tendCache  = 512
+	writeCache   = 16 << 10
+	readCache    = 4 << 10
+	serviceCache = 512
 )
 
 // openTimeout is how long Open waits for the file's lock.
 const openTimeout = 10 * time.Second
 
-// Open opens the file, and creates it if it does not exist. Its folder must exist. SQLite
-// also writes files beside it that end in -wal and -shm. The error wraps
-// [store.ErrSchema] if the tables have another version than this package's or if other
-// tables have the Store's names, [ErrDamaged] if it is not an SQLite file, and [store.ErrUnfit]
-// for ":memory:".
+// Open opens the file, or creates it. Its folder must exist. SQLite also writes files
+// beside it that end in -wal and -shm.
+//
+// The error wraps [ErrDamaged] if it is not an SQLite file. It wraps [store.ErrSchema] if
+// the tables have another version, or if other tables have the Store's names. It wraps
+// [store.ErrUnfit] for ":memory:".
 func Open(path string, opts ...Option) (*Store, error) {
 	if path == "" || path == ":memory:" {
 		return nil, fmt.Errorf("sqlitestore: %q is not a file name; for tasks in memory, use package memstore: %w", path, store.ErrUnfit)
 	}
-	s := &Store{config: newConfig(opts), over: make(chan struct{}), dirty: make(chan struct{}, 1)}
+	s := &Store{config: newConfig(opts), closed: make(chan struct{}), checkpointDue: make(chan struct{}, 1)}
 	var err error
 	if s.path, err = filepath.Abs(path); err != nil {
 		return nil, err
@@ -79,29 +79,29 @@ func Open(path string, opts ...Option) (*Store, error) {
 	if err := refuseNetwork(filepath.Dir(s.path)); err != nil {
 		return nil, err
 	}
-	s.steady = newSteady(s.clock)
-	s.longest.Store(int64(s.maxSleep()))
+	s.steadyClock = newSteadyClock(s.clock)
+	s.sleepLimit.Store(int64(s.maxSleep()))
 	sync := "FULL"
-	if s.interval > 0 {
+	if s.syncInterval > 0 {
 		sync = "NORMAL"
 	}
-	s.write = s.open("rwc", writeCache, 1, "synchronous("+sync+")", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", walLimit))
-	s.read = s.open("rw", readCache, maxReaders, "query_only(1)")
-	s.tend = s.open("rw", tendCache, 2, "synchronous(NORMAL)")
+	s.writeDB = s.openPool("rwc", writeCache, 1, "synchronous("+sync+")", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", walLimit))
+	s.readDB = s.openPool("rw", readCache, maxReaders, "query_only(1)")
+	s.serviceDB = s.openPool("rw", serviceCache, 2, "synchronous(NORMAL)")
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	if err := retry(ctx, func() error { return s.begin(ctx) }); err != nil {
+	if err := retryBusy(ctx, func() error { return s.connect(ctx) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlitestore: %s: %w", s.path, err), s.closeAll())
 	}
-	s.all.Go(s.writer.run)
-	s.all.Go(s.tendLog)
+	s.goroutines.Go(s.writer.run)
+	s.goroutines.Go(s.runCheckpoints)
 	return s, nil
 }
 
 // OpenDB opens the file of an open database, and puts the Store's tables beside the
 // application's. It uses its own connections and does not close db. It panics if the
-// driver of db is not modernc.org/sqlite: two SQLite libraries in one process would
-// release each other's locks.
+// driver of db is not modernc.org/sqlite: two SQLite libraries in one process release
+// each other's locks.
 func OpenDB(ctx context.Context, db *sql.DB, opts ...Option) (*Store, error) {
 	if _, ok := db.Driver().(*sqlite.Driver); !ok {
 		panic(fmt.Sprintf("sqlitestore: OpenDB: the driver must be that of modernc.org/sqlite, got %T", db.Driver()))
@@ -113,7 +113,7 @@ func OpenDB(ctx context.Context, db *sql.DB, opts ...Option) (*Store, error) {
 	return Open(path, opts...)
 }
 
-// pathOf returns the file of the main database.
+// pathOf returns the path of the main database's file.
 func pathOf(ctx context.Context, on interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }) (path string, err error) {
@@ -126,8 +126,8 @@ func pathOf(ctx context.Context, on interface {
 	return path, nil
 }
 
-// open returns a pool of connections. It does not connect yet.
-func (s *Store) open(mode string, cache, most int, pragmas ...string) *sql.DB {
+// openPool returns a pool of connections. It does not connect yet.
+func (s *Store) openPool(mode string, cache, maxConns int, pragmas ...string) *sql.DB {
 	if s.readOnly {
 		mode = "ro"
 	}
@@ -137,19 +137,19 @@ func (s *Store) open(mode string, cache, most int, pragmas ...string) *sql.DB {
 	if err != nil {
 		panic(err) // the driver is there
 	}
-	db.SetMaxOpenConns(most)
-	db.SetMaxIdleConns(most)
+	db.SetMaxOpenConns(maxConns)
+	db.SetMaxIdleConns(maxConns)
 	return db
 }
 
-// begin opens the connections, and creates the tables if they do not exist. It may be
-// called again after an error.
-func (s *Store) begin(ctx context.Context) error {
-	conn, err := s.write.Conn(ctx)
+// connect opens the writer's connection, and creates the tables if they do not exist.
+// After an error it may be called again.
+func (s *Store) connect(ctx context.Context) error {
+	conn, err := s.writeDB.Conn(ctx)
 	if err != nil {
 		return explain(err, false)
 	}
-	if err := s.make(ctx, conn); err != nil {
+	if err := s.createTables(ctx, conn); err != nil {
 		_ = conn.Close()
 		return explain(err, false)
 	}
@@ -162,12 +162,12 @@ func (s *Store) begin(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) make(ctx context.Context, conn *sql.Conn) error {
-	there, err := lookAtSchema(ctx, conn)
+func (s *Store) createTables(ctx context.Context, conn *sql.Conn) error {
+	exist, err := tablesExist(ctx, conn)
 	switch {
 	case err != nil:
 		return err
-	case s.readOnly && !there:
+	case s.readOnly && !exist:
 		return fmt.Errorf("%w: the file has no tables of a store", store.ErrSchema)
 	case s.readOnly:
 		return nil
@@ -179,13 +179,13 @@ func (s *Store) make(ctx context.Context, conn *sql.Conn) error {
 	if !strings.EqualFold(mode, "wal") {
 		return fmt.Errorf("%w: SQLite refuses a write-ahead log; its journal mode is %q", store.ErrUnfit, mode)
 	}
-	if there {
+	if exist {
 		return nil
 	}
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	if there, err = lookAtSchema(ctx, conn); err == nil && !there { // another process may have made them
+	if exist, err = tablesExist(ctx, conn); err == nil && !exist { // another process may have created them
 		_, err = conn.ExecContext(ctx, schema)
 	}
 	if err == nil {
@@ -203,14 +203,14 @@ func (s *Store) Close() error {
 	if !s.waiters.Close() {
 		return nil
 	}
-	close(s.over)
-	s.all.Wait()
+	close(s.closed)
+	s.goroutines.Wait()
 	return s.closeAll()
 }
 
 func (s *Store) closeAll() error {
 	s.writer.close()
-	return errors.Join(s.tend.Close(), s.read.Close(), s.write.Close())
+	return errors.Join(s.serviceDB.Close(), s.readDB.Close(), s.writeDB.Close())
 }
 
 // Clock returns the Store's clock, which its workers follow.
@@ -221,28 +221,29 @@ func (s *Store) Shards() int { return 1 }
 
 // Now returns the time of day.
 func (s *Store) Now(ctx context.Context, _ int) (store.Time, error) {
-	return s.moment().Wall, s.mayBegin(ctx)
+	return s.moment().Wall, s.checkOpen(ctx)
 }
 
-// mayRead returns an error if a call that only reads must not start.
-func (s *Store) mayRead(ctx context.Context) error {
-	if err := s.mayBegin(ctx); err != nil {
+// checkRead returns an error if the Store is closed, the context has ended or the file is
+// gone.
+func (s *Store) checkRead(ctx context.Context) error {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
-	return s.isThere()
+	return s.checkFile()
 }
 
-// mayBegin returns an error if a call must not start.
-func (s *Store) mayBegin(ctx context.Context) error {
+// checkOpen returns an error if the Store is closed or the context has ended.
+func (s *Store) checkOpen(ctx context.Context) error {
 	if s.waiters.Closed() {
 		return store.ErrClosed
 	}
 	return store.Ended(ctx)
 }
 
-// isThere returns ErrGone if the file or its log is not the one that was opened. Writes
-// would then be lost, and reads might be stale.
-func (s *Store) isThere() error {
+// checkFile returns ErrGone if the file or its log was removed or replaced since the
+// Store opened it. Writes would then be lost, and reads might be stale.
+func (s *Store) checkFile() error {
 	now, err := os.Stat(s.path)
 	if err != nil || !os.SameFile(now, s.file) {
 		return ErrGone

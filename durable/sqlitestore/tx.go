@@ -12,18 +12,18 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// ScheduleTx schedules tasks in a transaction of the application on the same file. The
-// tasks exist, and workers wake up, when the transaction commits; after a rollback they
-// never existed. ScheduleTx returns an outcome for each item, in order.
+// ScheduleTx schedules tasks in a transaction of the application on the same file. When
+// the transaction commits, the tasks exist and workers wake up. A rollback discards the
+// tasks. ScheduleTx returns an outcome for each item, in order.
 //
-// The transaction must start with BEGIN IMMEDIATE (a DSN with _txlock=immediate),
-// because SQLite refuses a write in a deferred transaction that has read before another
-// connection has written. The connection must use WAL mode and at least
-// synchronous=FULL, so that the commit is on disk. Otherwise, or if the transaction is
-// on another file, ScheduleTx returns an error that wraps [store.ErrUnfit]. No other
+// The transaction must start with BEGIN IMMEDIATE (a DSN with _txlock=immediate). SQLite
+// refuses a write in a deferred transaction if another connection has written since the
+// transaction's first read. The connection must use WAL mode and at least
+// synchronous=FULL, so that the commit is on disk. Otherwise, or if the transaction is on
+// another file, ScheduleTx returns an error that wraps [store.ErrUnfit]. No other
 // connection can write while the transaction is open.
 func (s *Store) ScheduleTx(ctx context.Context, tx *sql.Tx, items ...durable.Item) (out []store.Outcome, err error) {
-	if err := s.mayBegin(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
 	if s.readOnly {
@@ -35,13 +35,14 @@ func (s *Store) ScheduleTx(ctx context.Context, tx *sql.Tx, items ...durable.Ite
 			return nil, err
 		}
 	}
-	if err := s.mayUse(ctx, tx); err != nil {
+	if err := s.checkTx(ctx, tx); err != nil {
 		return nil, err
 	}
 	if err := s.scheduleTx(tx, &c, &out); err != nil {
 		return nil, explain(err, false)
 	}
-	// This call runs when the transaction has ended, and sees what it has committed.
+	// The writer runs this call after the transaction has ended. It reads the new
+	// counters, and wakes the workers.
 	go func() { _ = s.call(context.Background(), reads{}, func(*index, machine.Moment) error { return nil }) }()
 	return out, nil
 }
@@ -61,9 +62,9 @@ func (s *Store) scheduleTx(tx *sql.Tx, c *store.Command, out *[]store.Outcome) (
 	return nil
 }
 
-// mayUse returns an error if the transaction's commit might be lost, or is for another
-// file.
-func (s *Store) mayUse(ctx context.Context, tx *sql.Tx) error {
+// checkTx returns an error if the transaction is on another file, or if its commit might
+// not be on disk.
+func (s *Store) checkTx(ctx context.Context, tx *sql.Tx) error {
 	path, err := pathOf(ctx, tx)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func (s *Store) mayUse(ctx context.Context, tx *sql.Tx) error {
 	if err := tx.QueryRowContext(ctx, `PRAGMA synchronous`).Scan(&sync); err != nil {
 		return explain(err, false)
 	}
-	if full := 2; !strings.EqualFold(mode, "wal") || sync < full && s.interval == 0 {
+	if full := 2; !strings.EqualFold(mode, "wal") || sync < full && s.syncInterval == 0 {
 		return fmt.Errorf("sqlitestore: ScheduleTx: the transaction's connection must have journal_mode WAL and synchronous of at least 2, got %s and %d: %w", mode, sync, store.ErrUnfit)
 	}
 	return nil

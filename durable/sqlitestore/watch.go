@@ -7,33 +7,34 @@ import (
 	"time"
 )
 
-// The intervals of the watch for commits of other processes.
+// How often watchOthers looks for commits of other processes.
 const (
-	lookEvery  = 50 * time.Millisecond // if the system does not report changes of the file
-	quickEvery = 2 * time.Millisecond  // at first after a reported change; the interval then grows
-	lookFor    = time.Minute           // how long after the latest reported change
+	pollEvery = 50 * time.Millisecond // if the system does not report writes
+	firstPoll = 2 * time.Millisecond  // soon after a write; the interval then grows
+	pollFor   = time.Minute           // after the latest write
 )
 
 // Wait first calls wake for each shard, so that no earlier change is missed.
 func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
-	if err := s.mayBegin(ctx); err != nil || s.readOnly {
+	if err := s.checkOpen(ctx); err != nil || s.readOnly {
 		return cmp.Or(err, ErrReadOnly)
 	}
-	s.watch.Do(func() { s.all.Go(s.watchOthers) })
+	s.watchOnce.Do(func() { s.goroutines.Go(s.watchOthers) })
 	return s.waiters.Wait(ctx, shards, wake)
 }
 
-// saw wakes the waiting calls if wakes has changed since they were last woken.
-func (s *Store) saw(wakes int64) {
-	if s.seen.Swap(wakes) != wakes {
+// wakeIfNew wakes the calls of Wait, unless they were already woken for this number. It
+// counts the changes for which all workers must wake up.
+func (s *Store) wakeIfNew(wakes int64) {
+	if s.seenWakes.Swap(wakes) != wakes {
 		s.waiters.Wake(0)
 	}
 }
 
-// watchOthers looks for commits of other connections. The system reports the write to
-// the log, but the commit becomes visible only after the disk sync that follows. So
-// watchOthers looks several times after a write. Each pause is half of the time since
-// the write: a commit is seen late by at most half of the time that its sync takes.
+// watchOthers looks for commits of other connections. A commit first writes to the log,
+// and becomes visible after a sync of the disk. So watchOthers looks several times after
+// a write. Each pause is half of the time since the write, so a commit is seen late by at
+// most half of the time of its sync.
 func (s *Store) watchOthers() {
 	changed := make(chan struct{}, 1)
 	stop, err := notify(s.path, func() {
@@ -46,21 +47,21 @@ func (s *Store) watchOthers() {
 	switch {
 	case err == nil:
 		defer stop()
-		if s.tell != nil {
-			s.longest.Store(math.MaxInt64)
+		if s.elapsed != nil {
+			s.sleepLimit.Store(math.MaxInt64)
 		}
-	case !s.alone:
-		t := time.NewTicker(lookEvery)
+	case !s.oneProcess:
+		t := time.NewTicker(pollEvery)
 		defer t.Stop()
 		tick = t.C
 	}
 	written := changed // nil, and so never ready, if no other process writes
-	if s.alone {
+	if s.oneProcess {
 		written = nil
 	}
-	conn, err := s.tend.Conn(context.Background())
+	conn, err := s.serviceDB.Conn(context.Background())
 	if err != nil {
-		s.log.Error("sqlitestore: what other processes schedule is noticed late", "error", err)
+		s.log.Error("sqlitestore: workers find tasks of other processes late: cannot watch for commits", "error", err)
 		return
 	}
 	defer conn.Close()
@@ -69,32 +70,33 @@ func (s *Store) watchOthers() {
 	last := int64(-1)
 	for {
 		select {
-		case <-s.over:
+		case <-s.closed:
 			return
 		case <-tick:
 			last = s.look(x, last)
 		case <-written:
-			begin := time.Now()
-			for next := begin.Add(quickEvery); time.Since(begin) < lookFor; {
+			writtenAt := time.Now()
+			for next := writtenAt.Add(firstPoll); time.Since(writtenAt) < pollFor; {
 				select {
-				case <-s.over:
+				case <-s.closed:
 					return
 				case <-written: // again
-					begin = time.Now()
-					if soon := begin.Add(quickEvery); soon.Before(next) {
+					writtenAt = time.Now()
+					if soon := writtenAt.Add(firstPoll); soon.Before(next) {
 						next = soon
 					}
 				case <-time.After(time.Until(next)):
 					last = s.look(x, last)
-					next = time.Now().Add(max(quickEvery, time.Since(begin)/2))
+					next = time.Now().Add(max(firstPoll, time.Since(writtenAt)/2))
 				}
 			}
 		}
 	}
 }
 
-// look wakes the waiting calls if another connection has committed a change for them.
-// last is the version at the previous look.
+// look wakes the calls of Wait if another connection has committed a change for them.
+// version is SQLite's counter of such commits, and last is its value at the previous
+// look.
 func (s *Store) look(x *session, last int64) (version int64) {
 	var err error
 	defer func() {
@@ -103,11 +105,11 @@ func (s *Store) look(x *session, last int64) (version int64) {
 		}
 	}()
 	defer recoverInto(&err)
-	x.row(getVersion, nil, &version)
+	x.queryRow(getVersion, nil, &version)
 	if version != last {
 		var wakes int64
-		x.row(getWakes, nil, &wakes)
-		s.saw(wakes)
+		x.queryRow(getWakes, nil, &wakes)
+		s.wakeIfNew(wakes)
 	}
 	return version
 }

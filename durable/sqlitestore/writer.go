@@ -19,28 +19,28 @@ import (
 // A writer makes all changes of the file, on one goroutine and one connection. It puts
 // all waiting calls into one transaction.
 type writer struct {
-	s       *Store
-	conn    *sql.Conn
-	last    *index // the index of the latest committed transaction, or an empty one
-	session *session
-	calls   chan *call
-	count   int       // calls in the previous transaction
-	looked  time.Time // when the length of the log was last checked
+	s          *Store
+	conn       *sql.Conn
+	lastIndex  *index // the index of the latest committed transaction, or an empty one
+	session    *session
+	calls      chan *call
+	prevCalls  int       // calls in the previous transaction
+	logChecked time.Time // when the length of the log was last checked
 }
 
 const (
-	// maxCalls is the maximum number of waiting calls, and maxGroup that of calls in a
-	// transaction.
+	// maxCalls is the maximum number of waiting calls. maxGroup is the maximum number of
+	// calls in a transaction.
 	maxCalls = 8192
 	maxGroup = 512
-	// pause is the minimum time before the writer tries to get the lock again. The
-	// maximum is three times that.
-	pause = 200 * time.Microsecond
-	// patience is how long the writer waits for more calls.
-	patience = 200 * time.Microsecond
+	// The writer waits for one to three times lockPause before it tries to get the file's
+	// lock again.
+	lockPause = 200 * time.Microsecond
+	// gatherTime is the longest time that the writer waits for more calls.
+	gatherTime = 200 * time.Microsecond
 )
 
-// A call waits for the writer, which runs it on its own goroutine.
+// A call is a function that waits to run in a transaction, on the writer's goroutine.
 type call struct {
 	reads reads
 	do    func(ix *index, at machine.Moment) error
@@ -49,24 +49,24 @@ type call struct {
 	done  chan struct{}
 }
 
-// reads names what a call will read, so that the writer can read it together with that
-// of other calls.
+// reads names the rows that a call needs. The writer reads the rows of all calls
+// together.
 type reads struct {
 	sender string
 	ids    []string
 }
 
-// The states of a call. The end of its context ends a waiting call, but not one that
-// has begun.
+// The states of a call. If its context ends, a waiting call is dropped, but a begun call
+// continues.
 const (
-	waits int32 = iota
-	begun
-	dropped
+	callWaits int32 = iota
+	callBegun
+	callDropped
 )
 
 func newWriter(s *Store, conn *sql.Conn) writer {
 	x := newSession(conn)
-	return writer{s: s, conn: conn, session: x, last: &index{session: x}, calls: make(chan *call, maxCalls)}
+	return writer{s: s, conn: conn, session: x, lastIndex: &index{session: x}, calls: make(chan *call, maxCalls)}
 }
 
 func (w *writer) close() {
@@ -76,10 +76,10 @@ func (w *writer) close() {
 	}
 }
 
-// call runs do on the writer's goroutine. It returns when the transaction was
-// committed, or when the context ends.
+// call runs do on the writer's goroutine. It returns after the commit, or when the
+// context ends.
 func (s *Store) call(ctx context.Context, r reads, do func(ix *index, at machine.Moment) error) error {
-	if err := s.mayBegin(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	if s.readOnly {
@@ -94,18 +94,18 @@ func (s *Store) call(ctx context.Context, r reads, do func(ix *index, at machine
 	select {
 	case <-c.done:
 		return c.err
-	case <-s.over:
+	case <-s.closed:
 	case <-ctx.Done():
 		switch {
-		case !c.state.CompareAndSwap(waits, dropped):
-		case s.held.Load():
+		case !c.state.CompareAndSwap(callWaits, callDropped):
+		case s.lockedOut.Load():
 			return fmt.Errorf("%w: %w", ErrBusy, ctx.Err())
 		default:
 			return store.Ended(ctx)
 		}
 		return fmt.Errorf("sqlitestore: %w", ctx.Err())
 	}
-	if c.state.CompareAndSwap(waits, dropped) {
+	if c.state.CompareAndSwap(callWaits, callDropped) {
 		return store.ErrClosed
 	}
 	<-c.done
@@ -115,7 +115,7 @@ func (s *Store) call(ctx context.Context, r reads, do func(ix *index, at machine
 func (w *writer) run() {
 	for {
 		select {
-		case <-w.s.over:
+		case <-w.s.closed:
 			return
 		case c := <-w.calls:
 			w.carryOut(w.gather(c))
@@ -123,111 +123,111 @@ func (w *writer) run() {
 	}
 }
 
-// gather returns the waiting calls. The callers that the previous transaction has
-// answered are about to send their next calls. Waiting for these briefly is cheaper
-// than another sync.
+// gather returns the waiting calls. It waits briefly for callers that the previous
+// transaction has answered, because they are likely to call again soon. Such a wait is
+// cheaper than another sync.
 func (w *writer) gather(first *call) []*call {
-	for begin := time.Now(); len(w.calls)+1 < w.count && time.Since(begin) < patience; {
+	for begin := time.Now(); len(w.calls)+1 < w.prevCalls && time.Since(begin) < gatherTime; {
 		runtime.Gosched()
 	}
 	group := []*call{first}
 	for n := len(w.calls); n > 0 && len(group) < maxGroup; n-- {
 		group = append(group, <-w.calls)
 	}
-	w.count = len(group)
+	w.prevCalls = len(group)
 	return group
 }
 
-// carryOut runs the calls in one transaction. If that fails, it runs each in a
-// transaction of its own, so that a call that cannot succeed fails alone.
+// carryOut runs the calls in one transaction. If the transaction fails, it runs each call
+// in its own transaction, so that only the faulty call fails.
 func (w *writer) carryOut(group []*call) {
-	group, err := w.begin(group)
+	group, err := w.beginTransaction(group)
 	if len(group) == 0 {
 		return
 	}
-	done := false
+	maybeDone := false
 	if err == nil {
-		done, err = w.transaction(group)
+		maybeDone, err = w.transaction(group)
 	}
-	if err != nil && !done && len(group) > 1 && codeOf(err) != 0 {
+	if err != nil && !maybeDone && len(group) > 1 && codeOf(err) != 0 {
 		for _, c := range group {
-			c.state.Store(waits)
+			c.state.Store(callWaits)
 			w.carryOut([]*call{c})
 		}
 		return
 	}
 	for _, c := range group {
 		if err != nil {
-			c.err = explain(err, done)
+			c.err = explain(err, maybeDone)
 		}
 		close(c.done)
 	}
-	w.mayCheckpoint(codeOf(err)&0xff == sqlite3.SQLITE_FULL)
+	w.requestCheckpoint(codeOf(err)&0xff == sqlite3.SQLITE_FULL)
 }
 
-// begin starts a transaction, and returns the calls whose contexts have not ended. It
-// polls for the lock itself: SQLite's own waiting is unfair to the later one of two
-// processes, and does not end with a context.
-func (w *writer) begin(group []*call) ([]*call, error) {
+// beginTransaction starts a transaction, and returns the calls that are not dropped. It polls for
+// the file's lock: SQLite's own waiting does not end with a context, and is unfair to the
+// process that begins to wait later.
+func (w *writer) beginTransaction(group []*call) ([]*call, error) {
 	for {
-		if err := w.s.isThere(); err != nil {
-			return take(group), err
+		if err := w.s.checkFile(); err != nil {
+			return markBegun(group), err
 		}
 		_, err := w.conn.ExecContext(context.Background(), "BEGIN IMMEDIATE")
-		w.s.held.Store(isBusy(err))
+		w.s.lockedOut.Store(isBusy(err))
 		if !isBusy(err) {
-			if group = take(group); err == nil && len(group) == 0 {
+			if group = markBegun(group); err == nil && len(group) == 0 {
 				_, err = w.conn.ExecContext(context.Background(), "ROLLBACK")
 			}
 			return group, err
 		}
-		if !slices.ContainsFunc(group, func(c *call) bool { return c.state.Load() == waits }) {
+		if !slices.ContainsFunc(group, func(c *call) bool { return c.state.Load() == callWaits }) {
 			return nil, nil
 		}
 		select {
-		case <-w.s.over:
-			return take(group), store.ErrClosed
-		case <-time.After(pause + rand.N(2*pause)):
+		case <-w.s.closed:
+			return markBegun(group), store.ErrClosed
+		case <-time.After(lockPause + rand.N(2*lockPause)):
 		}
 	}
 }
 
-// take marks the calls that still wait as begun, and returns them.
-func take(group []*call) (some []*call) {
+// markBegun marks the waiting calls as begun, and returns them.
+func markBegun(group []*call) (marked []*call) {
 	for _, c := range group {
-		if c.state.CompareAndSwap(waits, begun) {
-			some = append(some, c)
+		if c.state.CompareAndSwap(callWaits, callBegun) {
+			marked = append(marked, c)
 		}
 	}
-	return some
+	return marked
 }
 
-// transaction runs calls and commits. done says that the transaction may have been
-// committed despite an error.
-func (w *writer) transaction(group []*call) (done bool, err error) {
+// transaction runs the calls and commits. If maybeDone is true, the transaction may have
+// been committed despite an error.
+func (w *writer) transaction(group []*call) (maybeDone bool, err error) {
 	ctx := context.Background()
-	ix, err := w.attempt(group)
+	ix, err := w.runCalls(group)
 	if err == nil {
-		done = true
+		maybeDone = true
 		_, err = w.conn.ExecContext(ctx, "COMMIT")
 	}
 	if err != nil {
 		_, _ = w.conn.ExecContext(ctx, "ROLLBACK")
-		w.last = &index{session: w.session}
-		return done, err
+		w.lastIndex = &index{session: w.session}
+		return maybeDone, err
 	}
-	w.last = ix
-	w.s.saw(ix.numbers.Wakes)
+	w.lastIndex = ix
+	w.s.wakeIfNew(ix.numbers.Wakes)
 	return true, nil
 }
 
-func (w *writer) attempt(group []*call) (ix *index, err error) {
+func (w *writer) runCalls(group []*call) (ix *index, err error) {
 	defer recoverInto(&err)
 	at := w.s.moment()
-	if at.Wall < 0 || at.Wall > lastTime {
+	if at.Wall < 0 || at.Wall > maxTime {
 		return nil, fmt.Errorf("%w: the clock shows %v: %w", store.ErrUnfit, at.Wall.Std().UTC(), store.ErrNotDone)
 	}
-	ix = w.last.after()
+	ix = w.lastIndex.next()
 	var ids, senders []string
 	for _, c := range group {
 		ids = append(ids, c.reads.ids...)
@@ -263,7 +263,7 @@ func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Comma
 	return out, nil
 }
 
-// Do carries out a round.
+// Do carries out a worker's round.
 func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (a store.Answer, err error) {
 	if err := r.Check(&st); err != nil {
 		return a, err
@@ -282,6 +282,6 @@ func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (a
 	if err != nil {
 		return store.Answer{}, err
 	}
-	a.Next = min(a.Next, time.Duration(s.longest.Load()))
+	a.Next = min(a.Next, time.Duration(s.sleepLimit.Load()))
 	return a, nil
 }

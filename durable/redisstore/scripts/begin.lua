@@ -1,50 +1,55 @@
--- The beginning of every script. KEYS are those of one shard. ARGV begins with
+-- The beginning of every script. KEYS are the Redis keys of one shard. ARGV begins with
 --
---   SCHEMA     the store's version and number of shards, and when the shard was created, as
---              the store in the process knows them
---   N FIELD... fields of meta that the script reads
+--   SCHEMA     the store's version and number of shards, and the shard's creation time, as
+--              the Store in the process knows them
+--   N FIELD... N fields of meta that the script reads
 --
--- Times are microseconds since 1970, by the clock of this server. Lua's doubles represent
--- them exactly until the year 2255, but tostring would use an exponent: always convert a
--- time to a string with int.
+-- Times are microseconds since 1970, by the clock of this server. A double is exact for them
+-- until the year 2255. But tostring would write an exponent, so always convert a time to a
+-- string with int.
 --
 -- # What is stored
 --
--- A kind is what a worker needs to run a task: the length of the handler's name, a colon,
--- that name, and the schedule's name. Damaged records have the empty kind.
+-- A kind says which handler and schedule a worker needs to run a task. It consists of the
+-- length of the handler's name, a colon, that name, and the schedule's name. A damaged
+-- record has the empty kind.
 --
--- A record, a value of task, is
+-- A record is the value of a task in task. It consists of
 --
---   due       16 digits: when the task was scheduled for
+--   due       16 digits: when the task was scheduled to run
 --   version   the byte 4
---   kind      2 bytes of length, and the kind
---   bytes     the caller's
+--   kind      2 bytes with the kind's length, and the kind
+--   bytes     the bytes of package durable
 --
--- A run, a value of run, is seven words:
+-- A run is the value of a task in run. It consists of seven words:
 --
 --   token attempt crashes due flags next kind
 --
 --   token    the fencing token of the lease, or 0 without a lease
 --   attempt  how many attempts have started
---   crashes  how many of them ended with an expired lease
---   due      when the run was first due
---   flags    c if the task was cancelled while it runs; n if it was scheduled again while
---            it runs, or rescheduled with another generation, with the new record in
---            follows; - for neither
---   next     of a running task that was scheduled again or rescheduled: when it is due
---            next, or -. Of a pending task: when the next attempt is due, or - if it is
---            due at the time due. Of the dead letter of a repeating task: how many runs
---            it stands for. Of the head of a key's finished runs: how many runs have been
---            kept, and due is the time until which the key cannot be scheduled.
---   kind     the record's kind
+--   crashes  how many attempts have ended with an expired lease
+--   due      when the run was first due. For a head, until when the key cannot be scheduled
+--   flags    some of these letters, or -
+--              c  the running task was cancelled
+--              n  the running task has a new record in follows: it was scheduled again, or
+--                 rescheduled with another generation
+--              a  the worker runs this task alone
+--   next     depends on the state:
+--              running      when the task is due again, if it was scheduled or rescheduled
+--                           meanwhile; otherwise -
+--              pending      when the next attempt is due, or - for the time due
+--              dead letter  of a repeating task: how many failed runs it stands for
+--              head         how many runs of the key have been kept
+--   kind     the kind in the record
 --
--- A pending task is in the ZSET of its kind, whose key is "due:" and the kind, with the
--- time when it is due. Its run, or without a run its record, has the same time, so that
--- Repair can restore it. The ZSET kinds has each kind with the time of its first task or an
--- earlier time.
+-- A head is an entry for all finished runs that are kept of one key: see kept.lua.
 --
--- Under each sender's name, meta has the sender's latest command: its number, when it came,
--- and the answer.
+-- A pending task is in the ZSET "due:" + kind, at the time when it is due. Its run has the
+-- same time, or its record if it has no run. From this time Repair restores a missing entry.
+-- The ZSET kinds has each kind, at the time of its first task or earlier.
+--
+-- The hash meta has each sender's latest command under the sender's name: the command's
+-- number, when it came, and the answer.
 --
 -- # A task's life
 --
@@ -57,29 +62,32 @@
 --                       │   lease expired, following        │
 --                       └───────────────────────────────────┘ requeue, schedule
 --
--- Finished runs that are kept are in past, with ids of their own.
+-- Finished runs that are kept are in past. They have ids of their own.
 --
--- A task is in exactly one of these ZSETs, and has a record. It has a run from its first
--- claim on. A pending task keeps its run between attempts and between runs, and a dead
--- letter keeps it as long as it exists.
+-- A task has a record, and is in exactly one of these ZSETs. From its first claim on it also
+-- has a run. A pending task keeps its run between attempts and between runs. A dead letter
+-- keeps its run as long as it exists.
 --
 -- # A crash during a script
 --
--- A server that crashes while it writes its AOF can leave the first commands of a script
--- there, which then take effect alone at the second start. So a script adds a task to its
--- new ZSET before it removes it from the old one, and when it deletes a task it deletes the
--- record first. A task in two ZSETs or in none can then be distinguished from one that is
--- done. Scripts never delete by rank, range or count, because that could delete other tasks
--- later. They write last that the command was carried out.
+-- If a server crashes while it writes its AOF, the AOF may contain only the first commands
+-- of a script. These commands take effect at the second start. So the scripts follow rules:
+--
+--   - A script adds a task to its new ZSET before it removes the task from the old ZSET.
+--   - A script that deletes a task deletes its record first. So Repair can tell a task that is
+--     done from a task that is in two ZSETs or in none.
+--   - A script never deletes by rank, range or count: at the second start, this could delete
+--     other tasks.
+--   - A script records last that it has carried out the command.
 local due, kinds, lease, dead, task, follows, run, err, wake, meta, crew, past, limits = unpack(KEYS)
 local call, byte, sub, match = redis.call, string.byte, string.sub, string.match
-local ARGV, tonumber = ARGV, tonumber -- a global is looked up each time
+local ARGV, tonumber = ARGV, tonumber -- locals are faster than globals
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
 local function int(n) return string.format('%.0f', tonumber(n)) end
 
--- Usually the client knows this shard.
+-- If the client already knows this shard, SCHEMA is right.
 local m = call('HMGET', meta, 'schema', 'armed', unpack(ARGV, 3, 2 + ARGV[2]))
 if m[1] ~= ARGV[1] then
   local version, born = match(ARGV[1], '^([^@]*)@?(.*)$')
@@ -89,15 +97,15 @@ if m[1] ~= ARGV[1] then
   if not m[1] and born ~= '' then
     return redis.error_reply('TICKLESS lost')
   end
-  -- The first command creates the shard.
+  -- The first command to the shard creates it.
   if not m[1] then
     m[1] = version .. '@' .. int(now)
-    -- A value of more than 64 bytes makes meta a hash table. A small hash is a list, which
-    -- Redis would search from its beginning for each sender.
+    -- Redis stores a small hash as a list, and would search the list for each sender. A
+    -- value of more than 64 bytes makes meta a real hash table.
     call('HSET', meta, 'schema', m[1], 'table', string.rep('-', 65))
   end
   return redis.error_reply('TICKLESS is ' .. m[1] .. ' ' .. int(now))
 end
 local armed = tonumber(m[2] or '')
-local first = 3 + ARGV[2] -- of the script's own arguments
-local claims = false -- whether a claim follows
+local first = 3 + ARGV[2] -- the script's own arguments begin here
+local claims = false -- whether this script also claims tasks

@@ -1,5 +1,5 @@
--- change carries out commands of clients, and returns a string for each: an o and a digit
--- for each outcome, or stale, or late. If all are the same, it returns one string. The
+-- change carries out commands of clients. It returns a string for each command: o and a digit
+-- for each outcome, or stale, or late. If all strings are the same, it returns only one. The
 -- fields of meta are the senders. The arguments are, for each command,
 --
 --   "NUMBER UNTIL OP K W" and K items of W arguments, where
@@ -7,10 +7,12 @@
 --
 -- The ops and their items are
 --
---   s        schedule: ID, and WHEN followed by the RECORD. sn, se, sl keep the existing
---            task: always, unless the new one is earlier, unless it is later; sm keeps a
---            task that is the same. A U after it says that some keys may be unique for a
---            time.
+--   s        schedule: ID, and WHEN followed by the RECORD
+--   sn       like s, but keep an existing task
+--   se       like s, but keep an existing task unless the new one is due earlier
+--   sl       like s, but keep an existing task unless the new one is due later
+--   sm       like s, but keep an existing task that is the same
+--   sU, ...  like s, sn, se, sl or sm; the keys of some tasks may be unique for a time
 --   r        reschedule: ID WHEN GENERATION
 --   c        cancel: ID
 --   q        requeue: ID WHEN GENERATION
@@ -19,23 +21,23 @@
 --   l        limit: HANDLER MOST EVERY BURST RATE, as in limits.lua; all 0 for none
 --   p, g     pause and resume; without items
 --
--- A WHEN is 16 digits, or a plus sign and 16 digits that count from now. A GENERATION
--- replaces the bytes after the first of the caller's bytes, in a task that becomes
--- pending without attempts; an empty one changes nothing. Imported records have no time
--- at their beginning.
+-- A WHEN is 16 digits. After a plus sign it counts from now. A GENERATION replaces bytes of the
+-- record, after the first byte from package durable, if the task becomes pending without
+-- attempts. An empty GENERATION changes nothing. An imported RECORD has no due time at its
+-- beginning.
 --
--- Commands that may need memory, s and i, are sent separately from each other and from
--- the other commands. All commands have different senders.
+-- s and i may need memory. A batch has only s commands, only i commands, or only others. All
+-- its commands have different senders.
 --
--- A command that comes again gets its first answer. A command is stale, and not carried
--- out, if its sender has already sent a later one: the sender does not wait for it.
+-- A command that comes again gets its first answer. A command is stale if its sender has
+-- already sent a later command. It is not carried out, because its sender no longer waits.
 local n = tonumber(ARGV[2])
 
--- The most frequent case: one new task, from a sender that the shard has met.
+-- The most frequent case: one new task, from a known sender.
 if n == 1 and m[3] then
   local number, ending = ARGV[first], ''
   if string.find(number, ' ', 1, true) then number, ending = match(number, '^(%d+) (%d*) s%l? 1 2$') end
-  -- In any locale, strings of the same length compare correctly.
+  -- Strings of equal length compare correctly in any locale.
   if number and byte(m[3], #number + 1, #number + 1) == 32 and m[3] < number and (ending == '' or now <= tonumber(ending)) then
     local id, record = ARGV[first + 1], ARGV[first + 2]
     if byte(record, 1, 1) == 43 then -- a plus sign
@@ -43,12 +45,12 @@ if n == 1 and m[3] then
     end
     if call('HSETNX', task, id, record) == 1 then
       local at, a, b = sub(record, 1, 16), byte(record, 18, 19)
-      local kind, answer = sub(record, 20, 19 + a * 256 + b), number .. ' ' .. clock[1] .. '000000 o2' -- in seconds, which takes less
+      local kind, answer = sub(record, 20, 19 + a * 256 + b), number .. ' ' .. clock[1] .. '000000 o2' -- whole seconds, for speed
       call('ZADD', kinds, 'LT', at, kind)
       call('ZADD', due .. kind, at, id)
       if not armed then
-        -- No worker watches the shard. The worker that is woken now will, from this time
-        -- on; a later task wakes no other worker until then.
+        -- No worker watches the shard. The worker that is woken now will claim before
+        -- this time. So only an earlier task must wake a worker again.
         call('ZADD', wake, 0, 'w', 1, 'x') -- as rouse in lib.lua
         call('HSET', meta, ARGV[3], answer, 'armed', at)
       else
@@ -93,7 +95,7 @@ for i = 1, n do
   p = p + 1 + count * width
 end
 
--- New tasks are written together. The others wait in known.
+-- Write all new tasks together. known has the tasks that may already exist.
 local soonest, known, uniques = nil, {}, false
 if all == 's' then
   local there, sets, adds, fresh, filled = call('HMGET', task, unpack(ids)), {}, {}, {}, 0
@@ -140,7 +142,8 @@ if all ~= 's' or #known > 0 or not met then
 
 local absent, created, replaced, kept, following, moved, removed, stopping = '1', '2', '3', '4', '5', '6', '7', '8'
 
--- find returns a task's data: when it is due if it is pending, and its run.
+-- find returns the time when a pending task is due, or nil, and then its kind, its run
+-- and the words of the run.
 local function find(id)
   local r = call('HGET', run, id)
   local token, attempt, crashes, at, flags, next, kind = parse(r)
@@ -148,7 +151,7 @@ local function find(id)
   return tonumber(call('ZSCORE', due .. kind, id) or ''), kind, r, token, attempt, crashes, at, flags, next
 end
 
--- same reports whether two records differ only in their time and generation.
+-- same reports whether two records differ at most in their time and generation.
 local function same(a, b)
   local k = #kindOf(a)
   if not a or #a ~= #b or k ~= #kindOf(b) then return false end
@@ -156,7 +159,7 @@ local function same(a, b)
   return sub(a, 17, 20 + k) == sub(b, 17, 20 + k) and sub(a, 27 + k) == sub(b, 27 + k)
 end
 
--- schedule schedules a task whose id may exist.
+-- schedule schedules a task that may already exist.
 local function schedule(id, at, record, mode)
   local score = tonumber(at)
   local there, old, r, token, attempt, crashes, due_, flags, next = find(id)
@@ -184,8 +187,7 @@ local function schedule(id, at, record, mode)
         score = farthest
         record = int(farthest) .. sub(record, 17)
       end
-      -- The record of the running attempt stays: if the answer with it was lost, it is sent
-      -- again.
+      -- Keep the record of the running attempt: a repeated claim may need it.
       call('HSET', follows, id, record)
       flags = has(flags, 'c') and 'cn' or 'n'
       call('HSET', run, id, state(token, attempt, crashes, due_, flags, int(score), old))
@@ -206,8 +208,8 @@ local function schedule(id, at, record, mode)
   return (there or r) and replaced or created
 end
 
--- renewed returns a record with another generation, due at a time. It returns nil if there
--- is no generation or the record is too short.
+-- renewed returns the record with a new generation and due time. It returns nil if
+-- generation is empty or the record is too short.
 local function renewed(record, generation, score)
   local kind = kindOf(record)
   local from = 20 + #kind
@@ -260,7 +262,7 @@ local function cancel(id)
 end
 
 -- requeue makes a dead letter a pending task. The dead letter of a repeating task gets a
--- new id, so that the next failed run finds the id of the dead letter free.
+-- new id, so that its old id is free for the next failed run.
 local function requeue(id, score, generation)
   if not call('ZSCORE', dead, id) then return absent end
   local record = call('HGET', task, id) or ''
@@ -296,7 +298,7 @@ local function purge(id)
   return removed
 end
 
--- take imports an entry of another store.
+-- take imports an entry from another store.
 local function take(id, into, at, record, attempts, crashes, due_, runs, failures)
   if call('HEXISTS', task, id) == 1 or call('HEXISTS', run, id) == 1 then return kept end
   at = int(when(at))
@@ -342,7 +344,7 @@ local function pause(on)
   end
 end
 
-local blocks -- reports whether a task must not be scheduled since its key was done
+local blocks -- reports whether the task's key is still unique after a finished run
 if uniques then
 --include kept.lua
   function blocks(id, record)
@@ -405,8 +407,8 @@ if soonest and (not armed or soonest < armed) then
   call('ZADD', wake, 0, 'w', 1, 'x') -- as rouse in lib.lua
   armed = soonest
 end
--- If no worker watches the shard, the worker that is woken now will, from this time on; a
--- later task wakes no other worker until then.
+-- If no worker watches the shard, the worker that is woken now will claim before this
+-- time. So only an earlier task must wake a worker again.
 if armed and not m[2] then fields[#fields + 1], fields[#fields + 2] = 'armed', int(armed) end
 if #fields > 0 then call('HSET', meta, unpack(fields)) end
 for i = 2, n do

@@ -1,18 +1,19 @@
--- Take back expired leases. ends becomes the time when the first other lease ends.
+-- Handle expired leases. Afterwards ends is when the next lease ends.
 local expired = call('ZRANGEBYSCORE', lease, '-inf', int(now), 'LIMIT', 0, 100)
 local crashed, died = 0, 0
 local runs = call('HMGET', run, unpack(expired))
 for i, id in ipairs(expired) do
   local token, attempt, crashes, at, flags, next, kind = parse(runs[i])
   if call('HEXISTS', task, id) == 0 then
-    -- A crash has left this entry of a task that is done or cancelled.
+    -- The task is done or cancelled. A crash of the server has left this entry.
     call('HDEL', run, id)
     call('HDEL', err, id)
     if limited and token ~= '0' then release(runs[i]) end
   elseif call('ZSCORE', due .. kind, id) then
-    -- After a crash a task may be in due and lease. It is now in lease only, and pending.
+    -- A crash of the server has left the task in due and lease. Removing it from lease
+    -- makes it pending.
   elseif token == '0' then
-    -- The lease has ended, and a crash has left this entry.
+    -- The task has no lease. A crash of the server has left this entry.
     local record = call('HGET', task, id)
     if not call('ZSCORE', dead, id) then enter(id, kindOf(record), place(runs[i], record)) end
   else
@@ -23,7 +24,8 @@ for i, id in ipairs(expired) do
     elseif has(flags, 'c') then
       forget(id)
     elseif crashes + 1 >= most and most > 1 and not has(flags, 'a') then
-      -- The last allowed crash counts only if the task ran alone.
+      -- Count the last allowed crash only if the task ran alone: another task may have
+      -- caused the crash.
       note(id, attempt, 'the worker crashed or lost its lease')
       call('HSET', run, id, state('0', attempt, crashes, at, '-', int(now), kind))
       enter(id, kind, int(now))

@@ -1,14 +1,15 @@
--- Reports that are not plain: ids, runs, digits and finished are those of round.lua.
+-- Handle all reports that round.lua has not handled itself. ids, runs, digits and
+-- finished are variables of round.lua.
 
--- buryRun makes a run of a repeating task a dead letter. It replaces the task's previous
--- dead letter, so that a task that always fails has only one.
+-- buryRun makes a failed run of a repeating task a dead letter. It replaces the task's
+-- previous dead letter, so that a task that always fails has only one.
 local function buryRun(id, attempt, crashes, due_, text, kind)
   local single, runs, failures = id .. '\0', 1, ''
   if call('ZSCORE', dead, single) then
     local _, _, _, _, _, k = parse(call('HGET', run, single))
     runs, failures = (tonumber(k) or 1) + 1, call('HGET', err, single) or ''
   elseif call('HEXISTS', task, single) == 1 then
-    single = single .. due_ -- only damage can have put it into another place
+    single = single .. due_ -- damage: the dead letter exists, but is not in dead
   end
   call('HSET', task, single, call('HGET', task, id) or '')
   note(single, attempt, text, failures .. (call('HGET', err, id) or ''))
@@ -25,7 +26,7 @@ if keepRun then
   keepRun = keep
 end
 
--- finish applies a report and returns the digit for it.
+-- finish carries out a report, and returns the digit for it.
 local counts = {retried = 0, died = 0, released = 0, refused = 0}
 local function finish(op, id, at, due_, text, r)
   local _, attempt, crashes, _, flags, next, kind = parse(r)
@@ -75,7 +76,7 @@ for i, id in ipairs(ids) do
   local at, r = p + 6 * i - 6, runs[i]
   local token = ARGV[at + 2] .. ' '
   if digits[i] then
-    -- It is plain.
+    -- round.lua has handled this report.
   elseif not r or token == '0 ' or sub(r, 1, #token) ~= token then
     counts.refused, digits[i] = counts.refused + 1, '0'
   else

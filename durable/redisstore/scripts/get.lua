@@ -1,6 +1,6 @@
--- get ID... returns how many ids it has processed, which may not be all if the tasks are
--- large, and for each task that exists: id, state, time, record, run, failures, and the
--- record of what follows.
+-- get ID... returns how many ids it has processed, and then for each task that exists: id,
+-- state, time, record, run, failures, and the record that was scheduled while the task runs.
+-- If the tasks are large, it does not process all ids.
 --include kind.lua
 local answer, weight = {0}, 0
 for i = first, #ARGV do

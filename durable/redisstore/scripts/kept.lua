@@ -1,4 +1,5 @@
--- Keeping finished runs: see store.Keeping.
+-- Functions to keep finished runs: see store.Keeping. A key with kept runs has a head, an
+-- entry of past with the key's id and "\0h" after it.
 
 -- keeps returns what a task asks to keep, like Task.Keeps of package store: how long its
 -- key is unique, how long its runs are kept, and how many. Most tasks ask for nothing.
@@ -11,15 +12,15 @@ local function keeps(record)
   return math.min(limit, tonumber(sub(digits, 1, 16))), math.min(limit, tonumber(sub(digits, 17, 32))), tonumber(sub(digits, 33))
 end
 
--- headOf returns the id of a key's head entry, the time until which the key cannot be
--- scheduled, and how many of its runs have been kept.
+-- headOf returns the id of a key's head, the time until which the key cannot be
+-- scheduled, and how many runs of the key have been kept.
 local function headOf(key)
   local r = call('HGET', run, key .. '\0h')
   local _, _, _, at, _, runs = parse(r)
   return key .. '\0h', r and tonumber(at) or 0, tonumber(runs) or 0
 end
 
--- keep stores what a task asks to keep of a finished run.
+-- keep stores a finished run, if the task asks for this.
 local function keep(id, record, attempt, crashes, due_, failures, done, result)
   local unique, length, most = keeps(record)
   if not unique then return end
@@ -30,8 +31,8 @@ local function keep(id, record, attempt, crashes, due_, failures, done, result)
   local head, blocked, runs = headOf(key)
   local ends = tonumber(call('ZSCORE', past, head) or '0')
   kind = sub(kind, 1, #size + 1 + size) -- without its schedule
-  -- Add the entry to past before its record: otherwise Repair would make it a task after a
-  -- crash.
+  -- Add the entry to past before its record. Otherwise, after a crash, Repair would make
+  -- the record a pending task.
   local function put(id, at, run_, bytes)
     call('ZADD', past, int(at), id)
     call('HSET', task, id, string.rep('0', 16) .. '4' .. string.char(math.floor(#kind / 256), #kind % 256) .. kind .. bytes)

@@ -1,4 +1,4 @@
--- kindOf returns the kind in a record.
+-- kindOf returns the kind in a record, or "" if the record is damaged.
 local function kindOf(record)
   local a, b = byte(record or '', 18, 19)
   if not b then return '' end

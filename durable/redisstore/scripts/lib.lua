@@ -1,16 +1,17 @@
--- Functions that the fastest paths of the scripts avoid, because defining a function costs
--- as much as a Redis command.
+-- Functions for all but the fastest paths of the scripts: defining a function costs as
+-- much as a Redis command.
 --include kind.lua
 
--- rouse makes a worker check the shard: the one that pops w at once, and the one that pops
--- x a little later, in case the first is frozen after popping w.
+-- rouse makes workers check the shard. The worker that pops w checks it at once. The
+-- worker that pops x checks it a little later, in case the first worker is frozen.
 local function rouse() call('ZADD', wake, 0, 'w', 1, 'x') end
 
--- permit lets the script continue on a full server: Redis refuses commands that may need
--- memory until the script has executed one that does not.
+-- permit lets the script continue on a full server. Such a server refuses commands that
+-- may need memory, until the script has executed a command that needs none.
 local function permit() call('HDEL', run, '') end
 
--- sweep forgets some senders that have been silent for a day. It runs for each new sender.
+-- sweep deletes some senders that have been silent for a day. The first command of each
+-- new sender calls it.
 local function sweep()
   if call('HLEN', meta) < 100 then return end
   local page = call('HSCAN', meta, call('HGET', meta, 'sweep') or '0', 'COUNT', 50)
@@ -18,7 +19,7 @@ local function sweep()
   for i = 1, #page[2], 2 do
     if sub(page[2][i], 1, 2) == 's:' then
       local seen = match(page[2][i + 1], '^%d+ (%d+) ')
-      -- seen may be a second too low.
+      -- change.lua rounds seen down to a second.
       if (tonumber(seen or '') or 0) < now - 86401 * 1000000 then old[#old + 1] = page[2][i] end
     end
   end
@@ -29,14 +30,15 @@ local function sweep()
   call('HSET', meta, 'sweep', page[1])
 end
 
--- when parses a time, or a delay from now. The maximum is store.Farthest.
+-- when returns a time in microseconds. s is a time, or a plus sign and a delay. The
+-- maximum is store.Farthest.
 local function when(s)
   if byte(s, 1, 1) == 43 then return math.min(now + tonumber(sub(s, 2)), 7258118399999999) end -- a plus sign
   return tonumber(s)
 end
 
--- watch wakes a worker if a task is due before the owner's timer, unless a claim follows in
--- this script: its worker then watches for the tasks that it does not get.
+-- watch wakes a worker if a task is due before the owner's timer. If this script also
+-- claims tasks, its worker will set its timer for the tasks that it does not get.
 local function watch(score)
   if not claims and (not armed or score < armed) then
     rouse()
@@ -44,7 +46,8 @@ local function watch(score)
   end
 end
 
--- parse decodes a run. A missing or damaged run becomes one without a lease.
+-- parse returns the words of a run. For a missing or damaged run it returns those of a
+-- run without a lease.
 local function parse(r)
   local token, attempt, crashes, at, flags, next, kind =
     match(r or '', '^(%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')
@@ -58,7 +61,7 @@ end
 
 local function has(flags, flag) return string.find(flags, flag, 1, true) end
 
--- A repeating task that is due at this time is paused.
+-- A paused repeating task is due at the time farthest.
 local farthest = 7258118399999999
 
 -- repeats reports whether a task repeats, like Task.Repeats of package store.
@@ -71,8 +74,8 @@ local function repeats(id, record)
   return fields and byte(record, 20 + #kind, 20 + #kind) == 1 and math.floor(fields / 8) % 2 == 1
 end
 
--- place returns when a task without a lease is due, according to its run or else its
--- record.
+-- place returns when a task without a lease is due, by its run r, or by its record if it
+-- has no run.
 local function place(r, record)
   local _, _, _, at, _, next = parse(r)
   if r then return next ~= '-' and next or at end
@@ -90,7 +93,7 @@ local function forget(id)
   call('HDEL', err, id)
 end
 
--- noted returns a task's failures with one more attempt. It keeps the last ten.
+-- noted returns a task's failures, old, with one more failure. It keeps the last ten.
 local function noted(old, attempt, text)
   local starts, at = {}, 1
   while at <= #old do
@@ -124,14 +127,15 @@ local function enter(id, kind, score)
   watch(tonumber(score))
 end
 
--- wait makes a task without attempts due at a time.
+-- wait makes a task pending at the time score, without attempts.
 local function wait(id, kind, score)
   call('HSET', run, id, state('0', 0, 0, score, '-', '-', kind))
   call('HDEL', err, id)
   enter(id, kind, score)
 end
 
--- follow makes a task that was scheduled again while it ran pending at its new time.
+-- follow makes a running task pending at the time next, if it was scheduled again or
+-- rescheduled meanwhile.
 local function follow(id, kind, flags, next)
   local record = has(flags, 'n') and call('HGET', follows, id)
   if record then

@@ -3,12 +3,13 @@
 --
 --   most every burst running full kept rate
 --
---   most     how many tasks may run, or 0 for any number
+--   most     how many tasks may run at once, or 0 for any number
 --   every    the microseconds between two claims, or 0 without a rate
 --   burst    how many tasks may be claimed at once, or 0 without a rate
 --   running  how many tasks are running
 --   full     when burst tasks may be claimed at once again
---   kept     1 if most holds back a due task: others are woken when there is room again
+--   kept     1 if a due task waits because most tasks are running. When a task ends,
+--            other workers are woken.
 --   rate     the rate that the client has set
 limited = {}
 
@@ -25,22 +26,22 @@ function limitOf(handler)
   return l
 end
 
--- fullOf returns when burst tasks may be claimed at once again, after a change of the
--- clock or the limit.
+-- fullOf returns when burst tasks may be claimed at once again. It corrects this time
+-- after a change of the clock or of the limit.
 local function fullOf(l) return math.min(math.max(l.full, now), now + l.every * l.burst) end
 
--- spare returns how many tasks of the handler may be claimed. If only the rate prevents a
--- claim, at is when the next task may be claimed.
+-- spare returns how many of the handler's tasks may be claimed. If only the rate prevents
+-- a claim, it also returns when the next task may be claimed.
 function spare(l)
   local k, size = l.most > 0 and math.max(0, l.most - l.running) or math.huge, l.every * l.burst
   if k == 0 or size == 0 then return k, nil end
   return math.min(k, math.floor((now + size - fullOf(l)) / l.every)), fullOf(l) - size + l.every
 end
 
--- take takes a permit for a claimed task.
+-- take counts a claimed task as running.
 function take(l) l.running, l.full, l.changed = l.running + 1, fullOf(l) + l.every, true end
 
--- release returns the permit of a run.
+-- release counts the task of the run r as no longer running.
 function release(r)
   local kind = match(r, '^%d+ %d+ %d+ %d+ %S+ %S+ (.*)$')
   local size = match(kind or '', '^%d+')

@@ -1,21 +1,22 @@
--- list STATE N MIN MAX AT ID HANDLER TEXT lists entries of a state by time and then by
--- id, compared as bytes: at most N, with times from MIN to MAX, after the entry with AT
--- and ID. If HANDLER is not empty, only tasks with that handler are listed, and if TEXT
--- is not empty, only tasks whose failures contain it. The answer is
+-- list STATE N MIN MAX AT ID HANDLER TEXT lists entries of a state, ordered by time and then
+-- by the bytes of the id: at most N, with times from MIN to MAX, after the entry AT ID. With
+-- HANDLER it lists only tasks of that handler, and with TEXT only tasks whose failures
+-- contain that text. The answer is
 --
 --   done at id entries
 --
--- where done is 1 if there are no more entries, at and id are those of the last entry
--- that was read, and entries has for each entry: id time record run failures next. next
--- is the record of what follows.
+-- done is 1 if there are no more entries. at and id are those of the last entry that was
+-- read. entries has for each entry: id time record run failures next, where next is the
+-- record that was scheduled while the task runs.
 --include kind.lua
 --include merge.lua
 local n, min, max, after, last = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), ARGV[first + 4], ARGV[first + 5]
 local handler, text = ARGV[first + 6], ARGV[first + 7]
-local most, weight = 1000, 512 * 1024 -- entries, and bytes, that are looked at
+local most, weight = 1000, 512 * 1024 -- maximum entries and bytes that are read
 local named = #handler .. ':' .. handler
 
--- less compares as a ZSET does, by bytes. Lua's own comparison follows the server's locale.
+-- less compares by bytes, as a ZSET does. Lua's own comparison follows the server's
+-- locale.
 local function less(a, b)
   for i = 1, math.min(#a, #b) do
     local x, y = byte(a, i, i), byte(b, i, i)
@@ -24,7 +25,7 @@ local function less(a, b)
   return #a < #b
 end
 
--- source starts after the last entry that was read.
+-- source returns a source for merge that starts after the last entry that was read.
 local function source(key)
   local from = call('ZCOUNT', key, '-inf', '(' .. int(min))
   if after ~= '' then

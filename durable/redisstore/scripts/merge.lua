@@ -1,13 +1,15 @@
--- merge returns the next n entries of several ZSETs by time, up to the time last: their
--- ids, times and sources. A source has the ZSET's key, and in from the index of its next
--- entry; a caller that sets score to false ends it. less, if given, orders entries with the
--- same time.
+-- merge returns the next n entries of several ZSETs, ordered by time: their ids, times
+-- and sources. It stops at the time last. If less is given, it orders entries with equal
+-- times.
+--
+-- A source describes a ZSET. key is its key, and from is the index of its next entry. A
+-- caller can set score to false to end the source.
 local function merge(sources, n, last, less)
   local ids, times, of, k, size = {}, {}, {}, 0, math.ceil(n / #sources)
   local function step(s)
     local page, i = s.page, s.i + 2
     if not page[i] and not s.over then
-      if s.from == 0 then -- which reads nothing that comes later
+      if s.from == 0 then -- reads no entry after last
         page = call('ZRANGEBYSCORE', s.key, '-inf', int(last), 'WITHSCORES', 'LIMIT', 0, size)
       else
         page = call('ZRANGE', s.key, s.from, s.from + size - 1, 'WITHSCORES')
@@ -41,7 +43,7 @@ local function merge(sources, n, last, less)
       k = k + 1
       ids[k], times[k], of[k] = page[i], page[i + 1], best
       if k == n then
-        best.i, best.taken = i, true -- the next page may not be needed
+        best.i, best.taken = i, true -- read the next page only if it is needed
         return ids, times, of
       end
       i = i + 2

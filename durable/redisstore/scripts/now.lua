@@ -1,2 +1,2 @@
--- now returns the clock. begin.lua has already checked that the client knows this shard.
+-- now returns the time. begin.lua has already checked SCHEMA.
 return int(now)

@@ -1,7 +1,12 @@
--- repair NAME KIND CURSOR N checks about N entries of one of the shard's keys, the ZSET of
--- KIND if NAME is due, and corrects them. It returns the next cursor, or 0 at the end, how
--- many entries it has checked, requeued, doubled and orphaned, and the kinds if NAME is
--- kinds.
+-- repair NAME KIND CURSOR N checks and corrects about N entries of the Redis key NAME, which
+-- is due:KIND if NAME is due. It returns
+--
+--   cursor looked requeued doubled orphaned kinds
+--
+-- cursor is the next cursor, or 0 at the end. looked is how many entries it has checked. The
+-- next three say how many tasks it has put back into an index, how many it has removed from
+-- a second index, and how many entries without a task it has removed. kinds has the kinds if
+-- NAME is kinds.
 --include lib.lua
 local name, kind, cursor, n = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
 local looked, requeued, doubled, orphaned, names = 0, 0, 0, 0, {}
@@ -10,7 +15,7 @@ local keys = {due = due .. kind, kinds = kinds, lease = lease, dead = dead, past
 local scan = (name == 'due' or name == 'kinds' or name == 'lease' or name == 'dead' or name == 'past') and 'ZSCAN' or 'HSCAN'
 local page = call(scan, keys[name], cursor, 'COUNT', n)
 
--- settle makes a task have exactly one ZSET entry.
+-- settle corrects a task so that it has exactly one ZSET entry.
 local function settle(id, record)
   local kind = kindOf(record)
   local d, l, x = call('ZSCORE', due .. kind, id), call('ZSCORE', lease, id), call('ZSCORE', dead, id)
@@ -29,8 +34,8 @@ local function settle(id, record)
     if d or x then doubled = doubled + 1 end
   end
   if held and not l then
-    -- The worker with this token must not finish a task that another worker may have
-    -- claimed.
+    -- Remove the token: its worker must not finish the task after another worker has
+    -- claimed it.
     r = state('0', attempt, crashes, at, '-', '-', kind)
     call('HSET', run, id, r)
   elseif r and was ~= kind then
@@ -43,15 +48,15 @@ local function settle(id, record)
     doubled = doubled + 1
   end
   if d and not call('ZSCORE', kinds, kind) then
-    -- No claim would find the task without this entry in kinds.
+    -- Without this entry in kinds no claim finds the task.
     call('ZADD', kinds, int(d), kind)
     requeued = requeued + 1
   end
   if not d and not x then
     requeued = requeued + 1
     if sub(id, -1) == '\0' then
-      -- This is the dead letter of a repeating task. Its run has the number of runs instead
-      -- of a time, so it must not become pending.
+      -- This is the dead letter of a repeating task. It must not become pending: its run
+      -- has a number of runs instead of a time.
       r = r or state('0', 0, 0, place(r, record), '-', 1, kind)
       call('HSET', run, id, r)
       call('ZADD', dead, int(now), id)
@@ -64,7 +69,8 @@ local function settle(id, record)
   end
 end
 
--- Correct the limits' numbers of running tasks, once lease has no orphans.
+-- Correct the number of running tasks of each limit. By now lease has no entries without
+-- a task.
 if name == 'run' and cursor == '0' and call('HLEN', limits) > 0 then
 --include count.lua
   local counts, all = countRunning(), call('HGETALL', limits)
@@ -82,7 +88,7 @@ for i = 1, #page[2], 2 do
   if name == 'task' then
     settle(id, value)
   elseif name == 'kinds' then
-    -- The kind's first entry says when the kind is due.
+    -- The kind's time in kinds must be that of its first task.
     names[#names + 1] = id
     local head = call('ZRANGE', due .. id, 0, 0, 'WITHSCORES')[2]
     if head then call('ZADD', kinds, int(head), id) else call('ZREM', kinds, id) end

@@ -1,6 +1,9 @@
--- Apply the claim's rooms to the result of merge: some, times and of become the first n + 1
--- tasks for which there is room, and known their runs. First come the tasks within their
--- handlers' First, and then the others in order.
+-- Pick the tasks of the claim from the result of merge: some, times and of. A handler's
+-- room says how many of its tasks the claim may get. The first tasks of each handler, up
+-- to first, come before all others. The room allows at most most tasks.
+--
+-- Afterwards some, times and of are the first n + 1 tasks that the rooms allow, and known
+-- has their runs.
 local asked, fits, later, count = n + 1, true, {}, 0
 known = #some > 0 and call('HMGET', run, unpack(some)) or {}
 for i, s in ipairs(of) do
@@ -11,10 +14,10 @@ for i, s in ipairs(of) do
     if r.taken > (i > n and r.most or r.first) then fits = false end
   end
 end
-if not fits then -- which is rare
+if not fits then -- rare: some tasks exceed their rooms
   local found, picked = known, {{}, {}, {}}
   known = {}
-  -- pick takes a task if there is room, and reports whether there was.
+  -- pick picks a task and returns true, if there is room for the task.
   local function pick(id, at, s, before, crashed)
     local r = s.room
     if r and r.most <= 0 or crashed and suspects <= 0 then return false end
@@ -30,7 +33,7 @@ if not fits then -- which is rare
       local s, r, before = of[i], of[i].room, found[i]
       local crashed = before and match(before, '^%d+ %d+ [1-9]')
       if r and r.first <= 0 and r.most > 0 then
-        -- Some of these tasks may exceed their rooms; all others fit.
+        -- This task exceeds first, but not most.
         later[#later + 1] = {id, times[i], s, before, crashed}
         if not crashed then r.later = r.later + 1 end
       elseif not pick(id, times[i], s, before, crashed) then
@@ -51,7 +54,8 @@ if not fits then -- which is rare
   end
   some, times, of = picked[1], picked[2], picked[3]
   if kept and count < asked then
-    -- A task that the claim did not get is still the first of its kind.
+    -- Tasks without room stay the first of their kinds. So look for the first task that
+    -- is not due yet.
     for _, s in ipairs(sources) do
       local at = not s.closed and tonumber(call('ZRANGEBYSCORE', s.key, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
       if at then soonest = math.min(soonest or at, at) end

@@ -1,61 +1,73 @@
 -- round NUMBER UNTIL LEASE CRASHES LEAVE REPORTS EXTENDS N FULL NAMES ROOMS SUSPECTS PASS
--- ALONE ... carries out a worker's round with this NUMBER, until the time UNTIL: its
--- reports, its extensions and, if N is not empty, a claim of at most N tasks. The
--- arguments are
+-- ALONE ... carries out a worker's round: its reports, its extensions and, if N is not empty,
+-- a claim of at most N tasks. The arguments are
 --
+--   NUMBER     the number of the round
+--   UNTIL      the time after which the round must not be carried out, or empty
 --   LEASE      the duration of leases in microseconds
---   CRASHES    the number of crashes after which a run dies
+--   CRASHES    the number of crashes after which a run becomes a dead letter
 --   LEAVE      1 if this is the worker's last round
---   FULL       1 if the worker has no place for more than N tasks: others are then woken for the
---              rest, for which this worker would otherwise come again at once
---   NAMES      for how many microseconds the worker may be silent, and "\0hLENGTH:NAME" for each
---              handler and "\0sLENGTH:NAME" for each schedule
---   ROOMS      empty, or "\0hLENGTH:NAME\0MOST FIRST" for each handler
---   SUSPECTS   how many suspects the claim gets at most, or empty
---   PASS       1 if others are woken for tasks that exceed ROOMS
+--   FULL       1 if the worker cannot run more than N tasks: if more tasks are due, the script
+--              wakes other workers, because this worker would not claim again at once
+--   NAMES      the longest time in microseconds between two rounds of the worker, then
+--              "\0hLENGTH:NAME" for each handler and "\0sLENGTH:NAME" for each schedule
+--   ROOMS      empty, or "\0hLENGTH:NAME\0MOST FIRST" for each handler: see rooms.lua
+--   SUSPECTS   the maximum number of tasks in the claim that have crashed before, or empty
+--   PASS       1 if the script wakes other workers for tasks that exceed ROOMS
 --   ALONE      1 if the worker runs only the tasks that it extends
 --
--- followed by REPORTS times OP ID TOKEN WHEN DUE TEXT and EXTENDS times ID TOKEN.
+-- followed by OP ID TOKEN WHEN DUE TEXT for each report, and ID TOKEN for each extension.
 --
 -- The ops of reports are
 --
 --   d  done. If WHEN is not empty, the task repeats and is due then.
 --   r  failed; the next attempt is due at WHEN. TEXT is the error.
---   x  failed for good. If WHEN is not empty, the task repeats and is due then, and the dead
---      letter has an id of its own: all failed runs of the task share it.
+--   x  failed for good. If WHEN is not empty, the task repeats and is due then. All its failed
+--      runs share one dead letter, with an id of its own.
 --   m  like x, but the handler was not called: the attempt does not count.
 --   D, X and M are d, x and m of a task that asks to keep something: see kept.lua. TEXT of D is
 --      the result to keep.
 --   b  handed back: the attempt does not count. If WHEN is not empty, the task is due then.
 --
--- DUE is when the run was due. It differs from the claim's if the worker skipped missed
--- runs.
+-- DUE is when the run was due. If the worker has skipped missed runs, DUE is later than in the
+-- claim.
 --
 -- The answer is
 --
 --   now accepted leases own wait lease base ids scores records runs paused limited
 --
--- accepted is an a and a digit for each report: 1 if it was accepted, 0 if the lease with
--- this token is no longer valid and nothing was changed, 2 if the task was scheduled
--- again or cancelled meanwhile and that took effect instead. leases is an l and a digit
--- for each extension: 1 if the lease was extended, 0 if it is no longer valid, 2 if it
--- was extended and the task was cancelled. ids, scores, records and runs are lists: the
--- claimed tasks, when they were due, and their records and runs before the claim. The
--- first task has the token base, the next one base + 1, and so on. An id without a record
--- is not a task. wait is the time until the next task is due and lease the time until the
--- next lease ends, or -1. paused is 1 if the shard is paused. limited is 1 if a limit
--- holds back a task until another one ends.
+--   accepted  an a and a digit for each report:
+--               1  it was accepted
+--               0  the lease with this token is no longer valid; nothing was changed
+--               2  the task was scheduled again or cancelled meanwhile; this took effect instead
+--   leases    an l and a digit for each extension:
+--               1  the lease was extended
+--               0  the lease is no longer valid
+--               2  the lease was extended, and the task was cancelled
+--   own       1 if this worker is now the owner
+--   wait      the time until the next task is due, or -1
+--   lease     the time until the next lease ends, or -1
+--   base      the token of the first claimed task. The second task has base + 1, and so on.
+--   ids       the claimed tasks. An id without a record is not a task.
+--   scores    when these tasks were due
+--   records   the records of these tasks
+--   runs      the runs of these tasks before the claim
+--   paused    1 if the shard is paused
+--   limited   1 if a task waits for a limit until another task ends
 --
--- The same number again gets the same answer for reports and extensions, and those of the
--- claimed tasks whose leases are still valid.
+-- If the same NUMBER comes again, the script repeats its answers for reports and extensions.
+-- It returns the claimed tasks again if their leases are still valid.
 --
--- One worker watches the shard: the owner, whose timer is set for the first due task.
--- meta has that time as armed. A command that makes a task due earlier adds members to
--- wake. The worker that pops the first of them claims and becomes the owner. All other
--- workers, for which own is 0, claim a little later than the task is due, and become the
--- owner if the owner has not claimed. If a due task has a kind that the worker does not
--- know, all workers are woken, once: called in meta says until when. All this only
--- affects speed: any worker may claim at any time.
+-- The owner is the worker that watches the shard: its timer is set for the first due task.
+-- The field armed of meta has this time. A command that makes a task due earlier adds members
+-- to wake. The worker that pops the first member claims and becomes the owner. Every other
+-- worker claims a little after the task is due; if the owner has not claimed, this worker
+-- becomes the owner.
+--
+-- If a due task has a kind that the worker does not know, all workers are woken. The field
+-- called of meta has the time up to which this was done, so it happens once for each task.
+--
+-- All this only affects speed: any worker may claim at any time.
 local sender, number, ending, length, most = ARGV[3], ARGV[first], tonumber(ARGV[first + 1]), ARGV[first + 2], tonumber(ARGV[first + 3])
 local reports, extends, n = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6]), tonumber(ARGV[first + 7])
 local full, names = ARGV[first + 8] == '1', ARGV[first + 9]
@@ -63,8 +75,8 @@ local rooms, suspects = ARGV[first + 10], tonumber(ARGV[first + 11])
 local pass, alone = ARGV[first + 12] == '1', ARGV[first + 13] == '1'
 local last, fence, paused, owner, called = m[3], tonumber(m[4] or '0'), m[5], m[6], tonumber(m[9] or '0')
 claims = n and n > 0 and not paused
-local gone = 100000 -- microseconds after which an owner was not in time
-local wakes = false -- whether others are to look at the shard
+local gone = 100000 -- an owner that is so many microseconds late is replaced
+local wakes = false -- whether to wake other workers
 
 local before, kept
 if last then
@@ -73,24 +85,24 @@ if last then
 end
 local again = before == number
 if not again and ending and now > ending then return redis.error_reply('TICKLESS late') end
-call('HDEL', run, '') -- see permit in lib.lua
+call('HDEL', run, '') -- as permit in lib.lua
 
 local accepted, leases, base, had = 'a', 'l', '0', ''
 local out = {now, accepted, leases, 1, -1, -1, 0, {}, {}, {}, {}, paused and 1 or 0, 0}
 local deadline = int(now + length)
-local fields = {sender, ''} -- what is written into meta at the end
+local fields = {sender, ''} -- the end of the script writes these into meta
 local function set(field, value)
   local k = #fields
   fields[k + 1], fields[k + 2] = field, value
 end
 
-local limited, limitOf, spare, take, release -- only if there are limits
+local limited, limitOf, spare, take, release -- nil without limits
 if m[11] then
 --include limits.lua
 end
 
 if again then
-  -- The answer was lost. The claimed ids were stored with it.
+  -- The previous answer was lost. meta has the ids of the claimed tasks.
   accepted, leases, base, had = match(kept, '^(%S+) (%S+) (%d+) (.*)$')
   if not accepted then return redis.error_reply('TICKLESS stale') end
   out[2], out[3], out[7] = accepted, leases, tonumber(base)
@@ -128,7 +140,7 @@ if reports > 0 and not again then
   end
   local finished = #over
   if finished > 0 then
-    -- The usual case: done at the first attempt and does not repeat.
+    -- The usual report: done at the first attempt, and the task does not repeat.
     call('HDEL', task, unpack(over))
     call('HDEL', run, unpack(over))
     call('ZREM', lease, unpack(over))
@@ -181,7 +193,7 @@ if n then
       end
     end
     if m[10] then
-      -- Delete some finished runs that have expired.
+      -- Delete some finished runs that are no longer kept.
       local some = call('ZRANGEBYSCORE', past, '-inf', int(now), 'LIMIT', 0, 100)
       if #some > 0 then
         call('HDEL', task, unpack(some))
@@ -192,15 +204,15 @@ if n then
     end
   end
 
-  -- The claim gets the tasks that have been due longest. It reads the first 1,000 kinds
-  -- that are due, and stops when the records have about a megabyte.
+  -- Claim the tasks that have been due longest. Read at most the first 1,000 due kinds,
+  -- and stop when the records have about 768 KB.
   local more, heads, sources, closed = false, {}, {}, {}
-  -- kept says that there is no room for some due tasks. soonest is when the next of the
-  -- kinds with room is due.
+  -- kept is true if some due tasks exceed their rooms. soonest is when the next task is
+  -- due that does not.
   local kept, soonest, known, byHandler = false, nil, nil, {}
   if not paused then heads = call('ZRANGEBYSCORE', kinds, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, 1000) end
   for i = 1, #heads, 2 do
-    -- Every worker claims damaged records, to make them dead letters.
+    -- Every worker claims tasks with damaged records, and makes them dead letters.
     local kind, head = heads[i], tonumber(heads[i + 1])
     local size = match(kind, '^%d+')
     local to = size and #size + 1 + size
@@ -254,12 +266,12 @@ if n then
         s.ids[#s.ids + 1] = id
         if record and (s.kind == '' or sub(record, 18, 17 + #s.mark) == s.mark) then
           k = k + 1
-          -- Redis formats 16 digits without an exponent, miniredis with one.
+          -- Redis writes 16 digits without an exponent, but miniredis with one.
           ids[k], scores[k], records[k], froms[k] = id, #times[j] == 16 and times[j] or int(times[j]), record, s
           runs[k] = known and known[j]
           bytes = bytes + #record
         elseif not record then
-          -- An id without a task, which only damage can leave, cannot run.
+          -- This id has no task: only damage can leave such an entry.
           call('HDEL', run, id)
           call('HDEL', err, id)
         end
@@ -269,7 +281,7 @@ if n then
     more = some[i] ~= nil
     if k > 0 then
       if not known then runs = call('HMGET', run, unpack(ids)) end
-      -- Tokens must not decrease, even if a server that lacks data has taken over.
+      -- Tokens must not decrease, even after a failover to a server that lacks data.
       local low = math.max(fence + 1, now)
       local held, sets, names = {}, {}, {}
       for i, id in ipairs(ids) do
@@ -299,7 +311,8 @@ if n then
     local firsts = {}
     for _, s in ipairs(sources) do
       if #s.ids > 0 then call('ZREM', s.key, unpack(s.ids)) end
-      -- The first task may have been cancelled or moved.
+      -- Update the time of each kind in kinds: its first task may have been claimed,
+      -- cancelled or moved.
       if #s.ids > 0 or s.score ~= s.head then
         local first = call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
         if first then
@@ -315,12 +328,12 @@ if n then
   if limited then
     for _, s in ipairs(sources) do closed[#closed + 1] = s end
     for _, s in ipairs(closed) do
-      -- Tasks that a limit holds back from this claim.
+      -- Find the due tasks that wait for a limit.
       local l, k, at = s.room and s.room.limit, 1, nil
       if l then k, at = spare(l) end
       local first = k == 0 and call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
       if k > 0 then
-        -- It keeps nothing.
+        -- No task of this kind waits for its limit.
       elseif not first then
         call('ZREM', kinds, s.kind)
       elseif tonumber(first) > now then
@@ -345,7 +358,7 @@ if n then
     out[5] = math.max(0, next - now)
     wakes = wakes or more and full
     if more and n == 0 then
-      -- The worker has no room: let another one become the owner.
+      -- This worker cannot run the due tasks: another worker must become the owner.
       call('HDEL', meta, 'armed', 'owner')
       out[4] = 0
     elseif not armed or not owner or armed > next or owner == sender or armed < now - gone then
@@ -355,7 +368,7 @@ if n then
       out[4] = 0
     end
   end
-  -- The new leases end later than a worker sleeps, so they do not matter here.
+  -- New leases need no check: they end later than the worker sleeps.
   if ends then out[6] = math.max(0, ends - now) end
 end
 if ARGV[first + 4] == '1' then

@@ -1,7 +1,7 @@
--- scan WHAT CURSOR PATTERN finds tasks whose ids match a pattern, some hundred at a time
--- and in no order, as ZSCAN does. It returns the next cursor and the ids. WHAT is d and a
--- kind for pending tasks, l for running ones, x for dead ones, or p for past ones. With
--- WHAT k it returns all kinds.
+-- scan WHAT CURSOR PATTERN returns ids of tasks that match the pattern, after the cursor for
+-- the next call. Like ZSCAN it returns them in no order, some hundred at a time. WHAT is d
+-- and a kind for pending tasks, l for running tasks, x for dead letters, or p for past runs.
+-- If WHAT is k, it returns all kinds instead.
 local what = ARGV[first]
 if what == 'k' then return call('ZRANGE', kinds, 0, -1) end
 local key = ({l = lease, x = dead, p = past})[what] or due .. sub(what, 2)

@@ -1,6 +1,6 @@
--- stats returns the shard's numbers. A task is unknown if no running worker has named its
--- handler, or none its schedule, in its latest claim. A worker counts as gone after a
--- minute of silence, plus twice the time for which it may be silent.
+-- stats returns the shard's counts. A task is unknown if no running worker has named its
+-- handler, or its schedule, in the worker's latest claim. A worker counts as running
+-- until it was silent for a minute, or for twice its own longest silence.
 local there, all, workers = {}, call('HGETALL', crew), {}
 for i = 1, #all, 2 do workers[#workers + 1] = all[i] end
 for from = 1, #workers, 1000 do
@@ -32,8 +32,7 @@ for _, kind in ipairs(call('ZRANGE', kinds, 0, -1)) do
     if nobody(kind) then unknown = unknown + some end
   end
 end
--- The number after late is how many tasks are in no index. The limits come last: see
--- limits.lua.
+-- After late comes the number of tasks in no index. The limits come last: see limits.lua.
 local running, buried, kept = call('ZCARD', lease), call('ZCARD', dead), call('ZCARD', past)
 local out = {pending, overdue, running, buried, unknown, late, call('HLEN', task) - pending - running - buried - kept, kept}
 for i = 3, #m do out[#out + 1] = tonumber(m[i] or '0') end

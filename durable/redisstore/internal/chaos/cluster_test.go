@@ -19,7 +19,7 @@ import (
 
 func onCluster(t *testing.T) (*trial, *redistest.Cluster) {
 	t.Helper()
-	c := redistest.StartCluster(t, 3, 1, redistest.FailsSoon...)
+	c := redistest.StartCluster(t, 3, 1, redistest.FastFailover...)
 	var addrs []string
 	for _, s := range c.Servers {
 		addrs = append(addrs, s.Addr)
@@ -27,8 +27,8 @@ func onCluster(t *testing.T) (*trial, *redistest.Cluster) {
 	return newTrial(t, c.Client(), addrs...), c
 }
 
-// traffic schedules a task every few milliseconds for the duration d, from several
-// goroutines. worst returns the longest duration of a call.
+// traffic schedules a task every few milliseconds from several goroutines, for the
+// duration d. worst returns the longest duration of a call.
 func (x *trial) traffic(d time.Duration) (worst func() time.Duration) {
 	var mu sync.Mutex
 	var longest time.Duration
@@ -63,7 +63,7 @@ func TestFault_ClusterMasterKilled(t *testing.T) {
 	before := time.Now()
 	old.Kill()
 	killed := time.Now()
-	// Replication is asynchronous, so tasks of the last second may be lost.
+	// Replication is asynchronous, so the tasks of the last second may be lost.
 	x.doubtful = append(x.doubtful, span{before.Add(-time.Second), killed})
 	x.l.mu.Lock()
 	x.l.since = killed
@@ -85,8 +85,8 @@ func TestFault_ClusterMasterKilled(t *testing.T) {
 	x.done(30 * time.Second)
 }
 
-// What the master has acknowledged and not replicated is lost with the master. Redis
-// Cluster does not promise more.
+// A master is killed. Commands that it has acknowledged but not replicated are lost:
+// Redis Cluster does not promise more.
 func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 	long(t)
 	x, c := onCluster(t)
@@ -105,8 +105,8 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 		return have != "" && have == sent
 	})
 	replica.Suspend()
-	// More data than the sockets hold: the replica still gets the contents of the
-	// sockets.
+	// Write more data than the sockets hold: the replica still reads what the sockets
+	// hold.
 	x.schedule(1000, 2000, func(int) durable.When { return durable.After(12 * time.Second) }, strings.Repeat("x", 30_000))
 	master.Kill()
 	replica.Resume()
@@ -117,17 +117,18 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 	})
 	x.note("replica frozen, then its master killed with -9: what was scheduled between is lost")
 	x.done(60 * time.Second)
-	require.NotEmpty(t, x.lost, "the fault has happened")
+	require.NotEmpty(t, x.lost, "the failover has lost no task")
 	for _, key := range x.lost {
 		var n int
-		_, err := fmt.Sscanf(strings.TrimPrefix(key, prefix), "%d", &n)
+		_, err := fmt.Sscanf(strings.TrimPrefix(key, keyPrefix), "%d", &n)
 		require.NoError(t, err)
 		require.True(t, n >= 1000 && n < 3000, "%s was replicated; the replica's log:\n%s", key, replica.Output())
 	}
 }
 
-// A master is frozen for longer than the node timeout and then continues. Until it
-// learns that it was replaced, it acknowledges commands whose effects are lost.
+// A master is frozen for longer than the node timeout, and is replaced. When it
+// continues, it acknowledges commands until it learns of its replacement. The effects of
+// these commands are lost.
 func TestFault_ClusterMasterFrozen(t *testing.T) {
 	for _, how := range []string{"Plain", "MinReplicas"} {
 		t.Run(how, func(t *testing.T) {
@@ -153,8 +154,8 @@ func TestFault_ClusterMasterFrozen(t *testing.T) {
 				old.Suspend()
 				time.Sleep(d)
 				old.Resume()
-				// Lost are commands that were not replicated, and those that the old
-				// master acknowledges before it learns that it was replaced.
+				// Commands may be lost if they were not replicated, or if the old master
+				// acknowledges them before it learns of its replacement.
 				x.doubtful = append(x.doubtful, span{frozen.Add(-time.Second), time.Now().Add(time.Second)})
 				time.Sleep(2 * time.Second)
 				x.eventually(20*time.Second, "there is a master", func() bool { return c.MasterOf(ctx, 0) != nil })
@@ -171,7 +172,7 @@ func TestFault_ClusterMasterFrozen(t *testing.T) {
 	}
 }
 
-// offset returns a server's replication offset.
+// offset returns the replication offset of a server.
 func offset(s *redistest.Server, field string) string {
 	r := s.Client()
 	defer r.Close()

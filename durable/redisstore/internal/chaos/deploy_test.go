@@ -14,7 +14,7 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// Workers of the old version do not have the handler of the new version's tasks.
+// In a rolling deploy, workers of the old version do not have the handler of new tasks.
 func TestFault_RollingDeploy(t *testing.T) {
 	x, _ := onServer(t)
 	old := make([]*durable.Worker, 3)
@@ -38,7 +38,7 @@ func TestFault_RollingDeploy(t *testing.T) {
 	}
 }
 
-// A task that repeats as fast as possible and always fails has one dead letter.
+// A task that repeats as fast as possible and always fails has only one dead letter.
 func TestFault_RepeatingTaskFails(t *testing.T) {
 	x, _ := onServer(t)
 	ctx := context.Background()

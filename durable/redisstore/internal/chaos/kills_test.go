@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// busyDisk keeps writing to a folder's disk and syncing it, so that other syncs are
+// busyDisk keeps writing and syncing a file in the folder, so that the server's syncs are
 // slow. stop returns how many MB it has written.
 func busyDisk(t *testing.T, dir string) (stop func() int) {
 	t.Helper()
@@ -51,10 +51,10 @@ func busyDisk(t *testing.T, dir string) (stop func() int) {
 	}
 }
 
-// A server is killed ten times while tasks are scheduled and run and its disk is busy,
-// and all that ten times. Nothing is lost with appendfsync always. With everysec, Redis
-// delays writes to its log by up to two seconds while a sync is slow: tasks
-// acknowledged then may be lost, and tasks done then may run again.
+// A server with a busy disk is killed ten times while tasks are scheduled and run. The
+// test repeats this ten times. With appendfsync always, nothing is lost. With everysec,
+// Redis may write to its log two seconds late while a sync is slow. A kill then loses
+// tasks acknowledged in that time, and tasks done in that time run again.
 func TestFault_ServerKilledTenTimes(t *testing.T) {
 	const runs, times = 10, 10
 	for _, fsync := range []string{"everysec", "always"} {
@@ -76,7 +76,7 @@ func TestFault_ServerKilledTenTimes(t *testing.T) {
 	}
 }
 
-// killAgain is one run of TestFault_ServerKilledTenTimes.
+// killAgain is one of the ten runs of TestFault_ServerKilledTenTimes.
 func killAgain(t *testing.T, fsync string, times int) *trial {
 	x, s := onServer(t, "--appendonly", "yes", "--appendfsync", fsync)
 	x.torn = true
@@ -112,7 +112,7 @@ func killAgain(t *testing.T, fsync string, times int) *trial {
 	return x
 }
 
-// A tally sums up the runs of a case.
+// A tally adds up the counters of the ten runs.
 type tally struct {
 	lost     []int // of each run
 	failures int

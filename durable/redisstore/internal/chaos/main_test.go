@@ -29,8 +29,8 @@ import (
 
 const childEnv = "TICKLESS_CHAOS_CHILD"
 
-// quietRedis is a logger for go-redis that discards everything: errors are expected
-// here.
+// quietRedis is a logger for go-redis that discards everything: these tests expect
+// errors.
 type quietRedis struct{}
 
 func (quietRedis) Printf(context.Context, string, ...any) {}
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An order is the configuration of a worker process.
+// An order tells a worker process how to run.
 type order struct {
 	Addrs       []string
 	Cluster     bool
@@ -64,7 +64,7 @@ type order struct {
 	Recheck     time.Duration
 }
 
-// child is the main function of a worker process.
+// child is the main function of a worker process. text is its order.
 func child(text string) error {
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
@@ -93,7 +93,7 @@ func child(text string) error {
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
-		switch strings.TrimPrefix(string(d.Body), mark) {
+		switch strings.TrimPrefix(string(d.Body), bodyMark) {
 		case "panic":
 			panic("poison")
 		case "exit":
@@ -113,7 +113,7 @@ func child(text string) error {
 	return w.Run(ctx)
 }
 
-// A proc is a running worker process.
+// A proc is a worker process of a trial.
 type proc struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -153,8 +153,8 @@ func (x *trial) start(o order) *proc {
 
 func (p *proc) pid() int { return p.cmd.Process.Pid }
 
-// kill kills the process with kill -9. Any goroutine may call it. It returns true for
-// the first call.
+// kill kills the process with kill -9. It returns true for the first call. Any goroutine
+// may call it.
 func (p *proc) kill() (first bool) {
 	p.once.Do(func() {
 		first = true

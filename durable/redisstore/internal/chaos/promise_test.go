@@ -22,16 +22,16 @@ import (
 	"github.com/tickless/tickless/durable/redisstore"
 )
 
-// One answer in three is lost with its connection, and go-redis repeats the command. When
-// the repeated command arrives, the task may be done and its Redis key deleted.
+// One answer in three is lost with its connection, and go-redis repeats the command. By
+// then the task may be done and its data deleted.
 func TestFault_AnswersLost(t *testing.T) {
 	x, s := onServer(t)
 	p := newProxy(t, s.Addr)
 	var dropped atomic.Int32
 	var on atomic.Bool
 	p.reply = func(b []byte) bool {
-		// Drop only outcomes: if the greeting of a connection were lost, no command
-		// would be sent.
+		// Drop only outcomes of commands. Without the greeting of a connection, go-redis
+		// would send no command.
 		if on.Load() && bytes.HasPrefix(b, []byte("$2\r\no")) && rand.IntN(3) == 0 {
 			dropped.Add(1)
 			return false
@@ -49,7 +49,7 @@ func TestFault_AnswersLost(t *testing.T) {
 	on.Store(true)
 	const n = 200
 	unknown := 0
-	// sure repeats a command until its outcome is known, with UnknownError.Again.
+	// sure repeats a command with UnknownError.Again until its outcome is known.
 	sure := func(out durable.Outcome, err error) durable.Outcome {
 		for range 20 {
 			var u *durable.UnknownError
@@ -66,10 +66,10 @@ func TestFault_AnswersLost(t *testing.T) {
 		return out
 	}
 	for i := range n {
-		key := fmt.Sprint(prefix, i)
+		key := fmt.Sprint(keyPrefix, i)
 		require.Equal(t, durable.Created, sure(c.Schedule(ctx, durable.Task{Key: key, Handler: "h"}, durable.After(0))))
 		x.acked[key] = true
-		other := fmt.Sprint(prefix, "cancelled-", i)
+		other := fmt.Sprint(keyPrefix, "cancelled-", i)
 		require.Equal(t, durable.Created, sure(c.Schedule(ctx, durable.Task{Key: other, Handler: "h"}, durable.After(time.Hour))))
 		require.Equal(t, durable.Moved, sure(c.Reschedule(ctx, other, durable.After(2*time.Hour))))
 		require.Equal(t, durable.Removed, sure(c.Cancel(ctx, other)))
@@ -81,7 +81,7 @@ func TestFault_AnswersLost(t *testing.T) {
 	require.Zero(t, x.dups)
 }
 
-// A full server refuses new tasks. Long tasks continue and end.
+// A full server refuses new tasks, but long tasks continue and end.
 func TestFault_FullServerWithLongTasks(t *testing.T) {
 	x, _ := onServer(t)
 	ctx := context.Background()
@@ -120,7 +120,7 @@ func TestFault_FullServerWithLongTasks(t *testing.T) {
 	require.EqualValues(t, n, st.Done)
 }
 
-// The server is emptied.
+// FLUSHALL empties the server. The Store logs the loss and continues.
 func TestFault_ServerEmptied(t *testing.T) {
 	x, _ := onServer(t)
 	x.loose = true

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// A proxy between a client and a server causes faults.
+// A proxy passes data between a client and a server, and causes faults.
 type proxy struct {
 	l      net.Listener
 	server string
 	delay  time.Duration // each way
-	// request and reply get the data that passes. If they return false, the proxy drops
-	// the data and closes the connection.
+	// request gets the data from the client, and reply the data from the server. If one
+	// returns false, the proxy drops the data and closes the connection.
 	request, reply func([]byte) bool
 
 	mu    sync.Mutex
@@ -41,7 +41,7 @@ func newProxy(t *testing.T, server string) *proxy {
 
 func (p *proxy) addr() string { return p.l.Addr().String() }
 
-// serve starts the proxy, after its fields are set.
+// serve starts the proxy. Set its fields before.
 func (p *proxy) serve() {
 	p.all.Go(func() {
 		for {
@@ -87,8 +87,8 @@ func (p *proxy) copy(to, from net.Conn, hole *atomic.Bool, look func([]byte) boo
 	}
 }
 
-// swallow makes the present connections half-open: they stay open, but no data passes.
-// It returns their number.
+// swallow drops all further data of the present connections, but leaves them open. It
+// returns their number.
 func (p *proxy) swallow() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 	"github.com/tickless/tickless/durable/callback"
 )
 
-// One host accepts connections and does not answer, beside one that answers.
+// One host accepts connections but never answers. Another host answers.
 func TestFault_DeadHost(t *testing.T) {
 	const places, many = 64, 500
 	x, _ := onServer(t)
@@ -60,7 +60,7 @@ func TestFault_DeadHost(t *testing.T) {
 	add := func(n int, key, to string, when func(int) durable.When) {
 		var items []durable.Item
 		for i := range n {
-			task, err := callback.Request{URL: to, Body: []byte(mark)}.Task(fmt.Sprint(prefix, key, i))
+			task, err := callback.Request{URL: to, Body: []byte(bodyMark)}.Task(fmt.Sprint(keyPrefix, key, i))
 			require.NoError(t, err)
 			task.Handler = "h"
 			items = append(items, durable.Item{Task: task, When: when(i)})
@@ -77,7 +77,7 @@ func TestFault_DeadHost(t *testing.T) {
 		defer mu.Unlock()
 		return len(late) >= many // a request that was answered too late is repeated
 	})
-	require.Zero(t, x.l.count(prefix+"dead0"))
+	require.Zero(t, x.l.count(keyPrefix+"dead0"))
 	close(alive)
 	st := x.done(2 * time.Minute)
 	slices.Sort(late)
@@ -87,8 +87,8 @@ func TestFault_DeadHost(t *testing.T) {
 	require.Zero(t, st.Dead)
 }
 
-// Several receivers misbehave at the first attempt, beside one host with very many due
-// tasks.
+// Several receivers misbehave at the first attempt of each task. Another host has very
+// many due tasks.
 func TestFault_BadReceivers(t *testing.T) {
 	const limit = 16
 	each, many := 10, 5000
@@ -139,8 +139,8 @@ func TestFault_BadReceivers(t *testing.T) {
 	}))
 	defer good.Close()
 
-	// The timeout is short only for the receiver that never answers, because a slow
-	// machine is not a fault.
+	// Only the receiver that never answers gets a short timeout, because a slow machine
+	// is not a fault.
 	local := callback.WithAllowed(netip.MustParsePrefix("127.0.0.0/8"))
 	calls := callback.New(callback.WithPerHost(limit), callback.WithTimeout(time.Minute), local)
 	defer calls.Close()
@@ -164,18 +164,18 @@ func TestFault_BadReceivers(t *testing.T) {
 	}, durable.WithConcurrency(512))
 	var items []durable.Item
 	add := func(key, to string) {
-		task, err := callback.Request{URL: to, Body: []byte(mark)}.Task(key)
+		task, err := callback.Request{URL: to, Body: []byte(bodyMark)}.Task(key)
 		require.NoError(t, err)
 		task.Handler = "h"
 		items = append(items, durable.Item{Task: task, When: durable.After(time.Second)})
 	}
 	for i := range each {
 		for _, path := range []string{"/429", "/slow", "/reset", "/redirect"} {
-			add(fmt.Sprint(prefix, "bad", path, "-", i), bad.URL+path)
+			add(fmt.Sprint(keyPrefix, "bad", path, "-", i), bad.URL+path)
 		}
 	}
 	for i := range many {
-		add(fmt.Sprint(prefix, i), good.URL)
+		add(fmt.Sprint(keyPrefix, i), good.URL)
 	}
 	_, err := x.c.ScheduleBatch(context.Background(), items)
 	require.NoError(t, err)

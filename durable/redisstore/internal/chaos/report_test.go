@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// long skips a long test unless TICKLESS_CHAOS is long.
+// long skips the test unless TICKLESS_CHAOS is "long".
 func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("TICKLESS_CHAOS") != "long" {
@@ -18,7 +18,7 @@ func long(t *testing.T) {
 	}
 }
 
-// numbers are the counters of a case.
+// numbers are the results of a trial.
 type numbers struct {
 	acknowledged, lost, duplicates, early int
 	crashed                               int // leases that expired
@@ -31,7 +31,7 @@ func (n numbers) String() string {
 		n.acknowledged, n.lost, n.duplicates, n.early, n.crashed, n.dead, n.repaired, short(n.late), short(n.worst))
 }
 
-// short formats a duration.
+// short formats a duration in few characters.
 func short(d time.Duration) string {
 	if d < time.Second {
 		return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"

@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
-// A failover that an administrator requests from a Sentinel. What the old master had
-// not replicated is lost, and nothing says what that is.
+// An administrator requests a failover from a Sentinel. The new master lacks what the old
+// master had not replicated, and nothing reports this loss.
 func TestFault_SentinelFailover(t *testing.T) {
 	long(t)
 	master := redistest.Start(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/tickless/tickless/durable/redisstore"
 )
 
-// info returns the lines of INFO with a prefix.
+// info returns the lines of INFO that begin with a prefix.
 func info(r redis.Cmdable, section, prefix string) string {
 	var out []string
 	for line := range strings.Lines(r.Info(context.Background(), section).Val()) {
@@ -35,8 +35,8 @@ func TestFault_ServerKilled(t *testing.T) {
 	for _, fsync := range []string{"everysec", "always"} {
 		t.Run("AOF"+fsync, func(t *testing.T) {
 			x, s := onServer(t, "--appendonly", "yes", "--appendfsync", fsync)
-			// One kill loses nothing, whatever it interrupts. docs/operating.md says
-			// what several can do.
+			// One kill loses nothing, whatever it interrupts. docs/operating.md describes
+			// what several kills may lose.
 			times := 1
 			if os.Getenv("TICKLESS_CHAOS") == "long" {
 				times, x.torn = 3, true
@@ -169,8 +169,8 @@ func TestFault_OutOfMemory(t *testing.T) {
 	for i := 0; i < 200_000 && refused == nil; i += 100 {
 		var items []durable.Item
 		for j := range 100 {
-			items = append(items, durable.Item{Task: durable.Task{Key: fmt.Sprint(prefix, i+j), Handler: "h",
-				Body: []byte(mark + strings.Repeat("x", 1000))}, When: durable.After(2 * time.Second)})
+			items = append(items, durable.Item{Task: durable.Task{Key: fmt.Sprint(keyPrefix, i+j), Handler: "h",
+				Body: []byte(bodyMark + strings.Repeat("x", 1000))}, When: durable.After(2 * time.Second)})
 		}
 		out, err := x.c.ScheduleBatch(ctx, items)
 		refused = err
@@ -239,7 +239,7 @@ func TestFault_TwoVersions(t *testing.T) {
 	require.ErrorIs(t, durable.NewWorker(wrong).Run(ctx), durable.ErrSchema)
 	_, err := wrong.Check(ctx)
 	require.ErrorIs(t, err, durable.ErrSchema)
-	// A later version has taken over another queue.
+	// A later version has changed the schema of another queue.
 	later := newClient(x.r, redisstore.WithName("later"))
 	_, err = later.Check(ctx)
 	require.NoError(t, err)
@@ -256,7 +256,7 @@ func TestFault_TwoVersions(t *testing.T) {
 	x.done(20 * time.Second)
 }
 
-// A day's tasks are all due at once when the workers return.
+// The tasks of a day are all due when the workers return.
 func TestFault_LongDowntime(t *testing.T) {
 	for _, n := range []int{20_000, 100_000, 1_000_000} {
 		t.Run(fmt.Sprintf("%dk", n/1000), func(t *testing.T) {

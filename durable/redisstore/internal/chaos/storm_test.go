@@ -18,8 +18,8 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// All faults at random at the same time: lost answers, frozen and killed workers, a
-// frozen and killed server, while tasks are scheduled, run and cancelled.
+// All faults happen at random at the same time while tasks are scheduled, run and
+// cancelled. Answers are lost, workers are frozen and killed, and so is the server.
 func TestFault_Storm(t *testing.T) {
 	long(t)
 	x, s := onServer(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -52,7 +52,7 @@ func TestFault_Storm(t *testing.T) {
 			for i := 0; ctx.Err() == nil; i++ {
 				key := fmt.Sprintf("cancel-%d-%d", g, i)
 				out, n := sure(func() (durable.Outcome, error) {
-					return c.Schedule(context.Background(), durable.Task{Key: key, Handler: "h", Body: []byte(mark)}, durable.After(rand.N(200*time.Millisecond)))
+					return c.Schedule(context.Background(), durable.Task{Key: key, Handler: "h", Body: []byte(bodyMark)}, durable.After(rand.N(200*time.Millisecond)))
 				})
 				if out != durable.Created {
 					t.Errorf("%s: schedule: %v", key, out)
@@ -106,13 +106,12 @@ func TestFault_Storm(t *testing.T) {
 		x.kills, outcomes[durable.Removed], outcomes[durable.Stopping], outcomes[durable.Absent], unknown)
 	require.Positive(t, outcomes[durable.Removed])
 	require.Positive(t, unknown)
-	// A removed task may have been delivered before, by an attempt whose lease has
-	// expired.
+	// A cancelled task may have run before, in an attempt whose lease has expired.
 	require.LessOrEqual(t, after, int(st.Crashed))
 }
 
-// sure calls f until its outcome is known, as a careful caller does, and returns how
-// often it was unknown.
+// sure repeats f until its outcome is known, as a careful caller does. unknown is how
+// often the outcome was unknown.
 func sure(f func() (durable.Outcome, error)) (out durable.Outcome, unknown int) {
 	out, err := f()
 	for err != nil {

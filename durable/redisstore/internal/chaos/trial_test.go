@@ -24,41 +24,41 @@ import (
 	"github.com/tickless/tickless/durable/redisstore"
 )
 
-// mark is in the body of every task, and so in the answer to a claim, but in no other
-// answer of a server.
-const mark = "!mark!"
+// bodyMark is in the body of every task. Of the answers of a server, only those to claims
+// contain it.
+const bodyMark = "!mark!"
 
-// prefix is the beginning of every task's key.
-const prefix = "chaos-task-"
+// keyPrefix is the beginning of every task's key.
+const keyPrefix = "chaos-task-"
 
 // A ledger is a server to which handlers report their deliveries.
 type ledger struct {
 	*httptest.Server
 	mu    sync.Mutex
-	seen  map[string]visits
-	again []visit // all but the first of each task, with the time of the one before
+	seen  map[string]deliveries
+	again []redelivery // every delivery of a task except its first
 	early int
 	late  []time.Duration
 	since time.Time // tasks due before this do not count as late
 	worst time.Duration
-	ahead time.Duration // of the clock of Redis
+	ahead time.Duration // how far the clock of Redis is ahead
 	hook  func(key string, pid int)
 }
 
-// visits are the deliveries of a task: their number, and the time of the last.
-type visits struct {
+// deliveries are the deliveries of one task: their number, and the time of the last.
+type deliveries struct {
 	n    int
 	last time.Time
 }
 
-// A visit is a delivery of a task that was delivered before.
-type visit struct {
+// A redelivery is a delivery of a task that was delivered before.
+type redelivery struct {
 	key    string
 	before time.Time
 }
 
 func newLedger() *ledger {
-	l := &ledger{seen: make(map[string]visits)}
+	l := &ledger{seen: make(map[string]deliveries)}
 	l.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		due, _ := strconv.ParseInt(q.Get("due"), 10, 64)
@@ -77,9 +77,9 @@ func (l *ledger) note(key string, due time.Time, pid int) {
 	}
 	v := l.seen[key]
 	if v.n > 0 {
-		l.again = append(l.again, visit{key, v.last})
+		l.again = append(l.again, redelivery{key, v.last})
 	}
-	l.seen[key] = visits{v.n + 1, at}
+	l.seen[key] = deliveries{v.n + 1, at}
 	l.late = append(l.late, late)
 	if !due.Before(l.since) {
 		l.worst = max(l.worst, late)
@@ -109,7 +109,7 @@ func (l *ledger) setHook(f func(key string, pid int)) {
 	l.hook = f
 }
 
-// A trial is one case.
+// A trial is one case: a server under faults, its workers, and the results.
 type trial struct {
 	*testing.T
 	r     redis.UniversalClient
@@ -122,8 +122,9 @@ type trial struct {
 	acked    map[string]bool
 	asked    map[string]span // from the call that scheduled it to the answer
 	failures int             // calls of ScheduleBatch with an error
-	// twice are tasks that were scheduled again because the call had failed. If the
-	// first call had its effect and the task was done by then, it runs again.
+	// twice are tasks that were scheduled again, because the outcome of the first call
+	// was unknown. If the first call had its effect and the task was done before the
+	// second call, the task runs again.
 	twice map[string]bool
 
 	procs []*proc
@@ -132,17 +133,17 @@ type trial struct {
 	dups  int
 	lost  []string
 	n     numbers // what done has counted
-	// torn is for servers that are killed repeatedly during writes to their AOF, which
+	// torn is true if the server is killed repeatedly while it writes to its AOF. This
 	// can leave a task in no index: see docs/operating.md. Repair corrects it, and then
 	// the task must run.
 	torn bool
 	// kills is how often the server was killed.
 	kills int
-	// doubtful are times whose commands a server may have forgotten: tasks acknowledged
-	// then may be lost, and tasks done then may run again.
+	// doubtful are the times from which a server may have forgotten commands. Tasks
+	// acknowledged then may be lost, and tasks done then may run again.
 	doubtful []span
-	// loose is for faults after which a server may have forgotten commands of any time:
-	// duplicates and losses are logged, but do not fail the case.
+	// loose is true if a server may have forgotten commands from any time. Duplicates and
+	// losses are then logged, but the case does not fail.
 	loose bool
 }
 
@@ -150,8 +151,7 @@ type span struct{ from, to time.Time }
 
 func (s span) overlaps(t span) bool { return !s.to.Before(t.from) && !t.to.Before(s.from) }
 
-// lateReport is how much later than a delivery its report may arrive if the server is
-// slow.
+// A report may arrive lateReport after its delivery if the server is slow.
 const lateReport = time.Second
 
 var quietLog = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -177,13 +177,14 @@ func newTrial(t *testing.T, r redis.UniversalClient, addrs ...string) *trial {
 	return x
 }
 
-// schedule schedules tasks until all are acknowledged, as a careful caller does.
+// schedule schedules n tasks, and repeats this until all are acknowledged, as a careful
+// caller does.
 func (x *trial) schedule(from, n int, when func(i int) durable.When, does string) {
 	x.Helper()
 	for i := from; i < from+n; i += 1000 {
 		var items []durable.Item
 		for j := i; j < min(i+1000, from+n); j++ {
-			items = append(items, durable.Item{Task: durable.Task{Key: prefix + strconv.Itoa(j), Handler: "h", Body: []byte(mark + does)}, When: when(j)})
+			items = append(items, durable.Item{Task: durable.Task{Key: keyPrefix + strconv.Itoa(j), Handler: "h", Body: []byte(bodyMark + does)}, When: when(j)})
 		}
 		end := time.Now().Add(2 * time.Minute)
 		for len(items) > 0 {
@@ -221,7 +222,7 @@ func (x *trial) schedule(from, n int, when func(i int) durable.When, does string
 	}
 }
 
-// soon returns a function that returns random times within d, starting shortly after
+// soon returns a function that returns random times. They are within d from 200 ms after
 // now.
 func soon(d time.Duration) func(int) durable.When {
 	base := time.Now().Add(200 * time.Millisecond)
@@ -257,7 +258,7 @@ func (x *trial) run(w *durable.Worker) {
 	x.here = append(x.here, func() {
 		cancel()
 		if err := <-done; err != nil {
-			x.Error("a worker: ", err)
+			x.Error("Run of a worker: ", err)
 		}
 	})
 }
@@ -279,14 +280,14 @@ func (x *trial) eventually(d time.Duration, what string, f func() bool) bool {
 	for end := time.Now().Add(d); !f(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			st, err := x.c.Stats(context.Background())
-			x.Errorf("not within %v: %s; %d of %d delivered, %+v %v", d, what, x.l.total(), len(x.acked), st, err)
+			x.Errorf("not within %v: %s; %d of %d tasks delivered; stats %+v, %v", d, what, x.l.total(), len(x.acked), st, err)
 			return false
 		}
 	}
 	return true
 }
 
-// drain waits until the queue has nothing left to do.
+// drain waits until no task is pending or running.
 func (x *trial) drain(d time.Duration) {
 	x.Helper()
 	x.eventually(d, "the queue is empty", func() bool {
@@ -297,7 +298,7 @@ func (x *trial) drain(d time.Duration) {
 	})
 }
 
-// done drains the queue, ends the workers, and checks the counters.
+// done drains the queue, ends the workers, and checks the results.
 func (x *trial) done(patience time.Duration) durable.Stats {
 	x.Helper()
 	x.drain(patience)
@@ -308,7 +309,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 	repair, err := x.c.Repair(ctx)
 	require.NoError(x, err)
 	if x.torn && repair.Requeued > 0 {
-		x.note("Repair put %d tasks into their places", repair.Requeued)
+		x.note("Repair put %d tasks back into an index", repair.Requeued)
 		x.work(x.r, nil)
 		x.drain(patience)
 		x.stop()
@@ -334,7 +335,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 	}
 	x.dups = len(x.l.again)
 	for _, v := range x.l.again {
-		// The task was scheduled twice, or the report on its previous delivery is lost.
+		// The task was scheduled twice, or its previous report may be lost.
 		if x.twice[v.key] || x.inDoubt(span{v.before, v.before.Add(lateReport)}) {
 			allowed++
 		}
@@ -348,10 +349,10 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 	}
 	broken := repair.Requeued + repair.Doubled + repair.Orphaned
 	if x.l.early > 0 {
-		x.Errorf("%d came early", x.l.early)
+		x.Errorf("%d tasks were delivered early", x.l.early)
 	}
 	if broken > 0 && !x.torn {
-		x.Errorf("the invariant is broken: %+v", repair)
+		x.Errorf("Repair had to correct the store: %+v", repair)
 	}
 	if !x.loose {
 		missing := slices.DeleteFunc(slices.Clone(x.lost), func(key string) bool { return x.inDoubt(x.asked[key]) })
@@ -359,7 +360,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 			x.Errorf("%d acknowledged tasks are missing: %.5q", len(missing), missing)
 		}
 		if x.dups > allowed {
-			x.Errorf("%d duplicates, and only %d leases ran out; %d are allowed", x.dups, st.Crashed, allowed)
+			x.Errorf("%d duplicates after %d expired leases; at most %d are allowed", x.dups, st.Crashed, allowed)
 		}
 	}
 	x.n = numbers{
@@ -370,7 +371,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 	return st
 }
 
-// inDoubt reports whether the server may have forgotten commands of a time in s.
+// inDoubt reports whether the server may have forgotten commands from a time in s.
 func (x *trial) inDoubt(s span) bool { return slices.ContainsFunc(x.doubtful, s.overlaps) }
 
 // note adds a line to the log of the case.

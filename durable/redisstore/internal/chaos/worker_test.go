@@ -26,9 +26,9 @@ func onServer(t *testing.T, args ...string) (*trial, *redistest.Server) {
 	return newTrial(t, s.Client(), s.Addr), s
 }
 
-// killsOne schedules tasks, waits until the worker that runs them has been killed,
-// starts a second one, and checks the result. The second one starts only then, because
-// on a busy machine it could take all tasks, and the first would never be killed.
+// killsOne schedules tasks, waits until their worker was killed, starts a second worker,
+// and checks the result. The second worker starts late: on a busy machine it could take
+// all tasks, and then the first would never be killed.
 func (x *trial) killsOne(kills *atomic.Int32, how string) {
 	x.Helper()
 	x.schedule(0, 2000, soon(2*time.Second), "")
@@ -39,7 +39,7 @@ func (x *trial) killsOne(kills *atomic.Int32, how string) {
 	require.Positive(x, st.Crashed) // and done has compared the duplicates with it
 }
 
-// behind starts a worker whose connections go through a proxy.
+// behind starts a worker process that is connected through a proxy.
 func (x *trial) behind(p *proxy, victim *atomic.Pointer[proc]) {
 	x.Helper()
 	p.serve()
@@ -66,7 +66,7 @@ func TestFault_WorkerKilledBetweenClaimAndDispatch(t *testing.T) {
 	var victim atomic.Pointer[proc]
 	var kills, seen atomic.Int32
 	p.reply = func(b []byte) bool {
-		if v := victim.Load(); v != nil && bytes.Contains(b, []byte(mark)) && seen.Add(1) > 20 && v.kill() {
+		if v := victim.Load(); v != nil && bytes.Contains(b, []byte(bodyMark)) && seen.Add(1) > 20 && v.kill() {
 			kills.Add(1)
 			return false
 		}
@@ -82,9 +82,9 @@ func TestFault_WorkerKilledBetweenAnswerAndDone(t *testing.T) {
 	var victim atomic.Pointer[proc]
 	var kills, seen atomic.Int32
 	p.request = func(b []byte) bool {
-		// A worker names a task only in its report: its handlers are too short for an
-		// extension.
-		if v := victim.Load(); v != nil && bytes.Contains(b, []byte(prefix)) && seen.Add(1) > 20 && v.kill() {
+		// Only the reports of this worker contain task keys: its handlers are too short
+		// for lease extensions.
+		if v := victim.Load(); v != nil && bytes.Contains(b, []byte(keyPrefix)) && seen.Add(1) > 20 && v.kill() {
 			kills.Add(1)
 			return false
 		}
@@ -92,7 +92,7 @@ func TestFault_WorkerKilledBetweenAnswerAndDone(t *testing.T) {
 	}
 	x.behind(p, &victim)
 	x.killsOne(&kills, "worker process killed with -9 after the 2xx, its report on the way")
-	require.Positive(t, x.dups, "its task had been handled")
+	require.Positive(t, x.dups, "the lost report's task must run again")
 }
 
 func TestFault_Zombie(t *testing.T) {
@@ -129,20 +129,20 @@ func TestFault_Zombie(t *testing.T) {
 	require.Positive(t, x.dups)
 }
 
-// A worker that is frozen while it waits takes a wake-up with it. Without the backup,
-// the other worker would only check after a minute.
+// The first worker is frozen while it waits for a wake-up, and takes the wake-up with it.
+// Only the backup wakes the other worker before its recheck, a minute later.
 func TestFault_WorkerFrozenWithAWakeUp(t *testing.T) {
 	x, _ := onServer(t)
 	o := x.order
 	o.Recheck = time.Minute
 	a := x.start(o)
-	time.Sleep(500 * time.Millisecond) // now it is the first in the queue
+	time.Sleep(500 * time.Millisecond) // this worker gets the next wake-up
 	x.start(o)
 	time.Sleep(500 * time.Millisecond)
 	for i := range 12 {
 		require.NoError(t, syscall.Kill(a.pid(), syscall.SIGSTOP))
 		x.schedule(i, 1, now, "")
-		x.eventually(20*time.Second, "the other one has it", func() bool { return x.l.total() == i+1 })
+		x.eventually(20*time.Second, "the other worker runs the task", func() bool { return x.l.total() == i+1 })
 		require.NoError(t, syscall.Kill(a.pid(), syscall.SIGCONT))
 		time.Sleep(300 * time.Millisecond) // it waits again
 	}
@@ -156,7 +156,7 @@ func TestFault_ClaimsAnswerLost(t *testing.T) {
 	p := newProxy(t, s.Addr)
 	var dropped, seen atomic.Int32
 	p.reply = func(b []byte) bool {
-		if bytes.Contains(b, []byte(mark)) && seen.Add(1)%10 == 0 && dropped.Load() < 30 {
+		if bytes.Contains(b, []byte(bodyMark)) && seen.Add(1)%10 == 0 && dropped.Load() < 30 {
 			dropped.Add(1)
 			return false
 		}
@@ -175,7 +175,7 @@ func TestFault_ClaimsAnswerLost(t *testing.T) {
 	x.note("%d answers to claims dropped, with their connections", dropped.Load())
 	st := x.done(30 * time.Second)
 	require.Zero(t, x.dups)
-	require.Zero(t, st.Crashed, "the same claim again gives the same tasks")
+	require.Zero(t, st.Crashed, "a repeated claim must get the same tasks")
 }
 
 func TestFault_ClocksAnHourOff(t *testing.T) {
@@ -206,9 +206,9 @@ func TestFault_ClocksAnHourOff(t *testing.T) {
 	}
 }
 
-// The server's clock is set back and forward while tasks are scheduled and run. The
-// times of tasks follow it. No task is lost or stuck. A running task runs twice if the
-// change ends its lease.
+// The server's clock is set back and forward while tasks are scheduled and run. Tasks are
+// due by the new time, and no task is lost or stuck. If a change ends the lease of a
+// running task, the task runs twice.
 func TestFault_ServersClockIsSet(t *testing.T) {
 	m := miniredis.RunT(t)
 	x := newTrial(t, redis.NewClient(&redis.Options{Addr: m.Addr()}), m.Addr())
@@ -251,7 +251,7 @@ func TestFault_ServersClockIsSet(t *testing.T) {
 		x.schedule(from+200, 200, spread, "")
 		x.eventually(20*time.Second, "what was scheduled by the new clock is run", func() bool {
 			for i := from + 200; i < from+400; i++ {
-				if x.l.count(fmt.Sprint(prefix, i)) == 0 {
+				if x.l.count(fmt.Sprint(keyPrefix, i)) == 0 {
 					return false
 				}
 			}
@@ -267,7 +267,7 @@ func TestFault_PoisonPanics(t *testing.T) {
 	x, _ := onServer(t)
 	x.work(x.r, func(_ context.Context, d durable.Delivery) error {
 		x.l.note(d.Key, d.Due, 0)
-		if string(d.Body) == mark+"panic" {
+		if string(d.Body) == bodyMark+"panic" {
 			panic("poison")
 		}
 		return nil
@@ -292,17 +292,17 @@ func TestFault_PoisonKillsItsProcess(t *testing.T) {
 	x.eventually(40*time.Second, "it is a dead letter", func() bool {
 		if !p.alive() {
 			if deaths++; deaths == 1 {
-				// Not before: tasks that run beside the poison task die with it each
-				// time.
+				// Schedule these tasks after the first crash: tasks that run beside the
+				// poison task die with each process.
 				x.schedule(1, 300, soon(3*time.Second), "")
 			}
 			p = x.start(x.order)
 		}
 		var err error
-		info, err = x.c.Get(context.Background(), fmt.Sprint(prefix, 0))
+		info, err = x.c.Get(context.Background(), fmt.Sprint(keyPrefix, 0))
 		return err == nil && info.State == durable.Dead
 	})
-	// A lease that expires while its worker is alive, as on a busy machine, counts as a
+	// On a busy machine a lease may expire while its worker is alive. This counts as a
 	// crash too.
 	require.Positive(t, deaths)
 	require.LessOrEqual(t, deaths, durable.DefaultMaxCrashes)

@@ -16,19 +16,19 @@ const slots = 16384
 
 // A Cluster is a Redis Cluster.
 type Cluster struct {
-	// Servers are the initial masters, followed by their replicas, those of the first
-	// master first.
+	// Servers are the initial masters, followed by the replicas in the order of their
+	// masters.
 	Servers []*Server
 	Masters int
 }
 
-// FailsSoon are arguments for clusters that should fail over fast. A pause of the
-// machine then also counts as a failure.
-var FailsSoon = []string{"--cluster-node-timeout", "2000"}
+// FastFailover are arguments for clusters that fail over fast. A pause of the machine may
+// then also cause a failover.
+var FastFailover = []string{"--cluster-node-timeout", "2000"}
 
-// StartCluster starts a cluster with masters that share the slots equally, and replicas
-// for each. args are for every server: with [FailsSoon] a master counts as failed after
-// two seconds of silence, and otherwise after Redis's default.
+// StartCluster starts a cluster. The masters share the slots equally, and each gets as
+// many replicas. Every server gets args. With [FastFailover] a master counts as failed after
+// two seconds of silence.
 func StartCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{Masters: masters}
@@ -38,13 +38,13 @@ func StartCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster
 			"--repl-diskless-sync-delay", "0",
 		}, args...)...))
 	}
-	if err := c.form(replicas); err != nil {
+	if err := c.create(replicas); err != nil {
 		tb.Fatalf("redistest: forming the cluster: %v\n%s", err, c.Servers[0].Output())
 	}
 	return c
 }
 
-func (c *Cluster) form(replicas int) error {
+func (c *Cluster) create(replicas int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var clients []*redis.Client
@@ -54,7 +54,7 @@ func (c *Cluster) form(replicas int) error {
 		clients = append(clients, cl)
 	}
 	for i, cl := range clients {
-		// Set distinct epochs, because servers take a while to agree on them.
+		// Give the masters distinct epochs, because they take a while to agree on them.
 		if err := cl.Do(ctx, "cluster", "set-config-epoch", i+1).Err(); err != nil {
 			return err
 		}
@@ -94,8 +94,8 @@ func (c *Cluster) form(replicas int) error {
 	})
 }
 
-// healthy reports whether a server considers the cluster healthy and, if it is a replica,
-// is connected to its master.
+// healthy reports whether a server considers the cluster healthy. A replica must also be
+// connected to its master.
 func healthy(ctx context.Context, s *Server) bool {
 	cl := s.Client()
 	defer cl.Close()
@@ -106,9 +106,8 @@ func healthy(ctx context.Context, s *Server) bool {
 	return strings.Contains(info, "role:master") || strings.Contains(info, "master_link_status:up")
 }
 
-// Client returns a client of the cluster, which the caller closes. It reloads the
-// cluster's state every second, as with redisstore.TuneCluster. opts change its
-// options.
+// Client returns a client of the cluster. The caller closes it. It reloads the cluster's
+// state every second, as with redisstore.TuneCluster. opts change its options.
 func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClient {
 	o := &redis.ClusterOptions{ClusterStateReloadInterval: time.Second}
 	for _, s := range c.Servers {
@@ -120,8 +119,7 @@ func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClie
 	return redis.NewClusterClient(o)
 }
 
-// MasterOf returns the server that is the master of a slot, or nil if no running server
-// is, during a failover.
+// MasterOf returns the master of a slot. During a failover it may return nil.
 func (c *Cluster) MasterOf(ctx context.Context, slot int) *Server {
 	for _, s := range c.Servers {
 		if !s.Alive() {
@@ -148,7 +146,7 @@ func (c *Cluster) MasterOf(ctx context.Context, slot int) *Server {
 	return nil
 }
 
-// poll waits until ok returns true.
+// poll waits until ok returns true or the context ends.
 func poll(ctx context.Context, ok func() bool) error {
 	for !ok() {
 		select {

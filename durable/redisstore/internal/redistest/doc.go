@@ -1,7 +1,6 @@
 // Package redistest starts real Redis servers for tests, on free ports of the loopback
-// interface, with their files in a temporary folder, and stops them by their process
-// ids.
+// interface. Their files are in temporary folders.
 //
-// The program redis-server must be in the PATH or named by REDIS_SERVER: see
+// The program redis-server must be in the PATH, or REDIS_SERVER must name it: see
 // scripts/need-redis. Without it tests fail, unless they run with -short.
 package redistest

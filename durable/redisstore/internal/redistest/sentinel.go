@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// StartSentinel starts a Sentinel that monitors a master under the name "it", and
-// returns the Sentinel's address. A master counts as failed after one second of
-// silence.
+// StartSentinel starts a Sentinel that monitors the master under the name "it". A master
+// counts as failed after one second of silence. StartSentinel returns the Sentinel's
+// address.
 func StartSentinel(tb testing.TB, master *Server) (addr string) {
 	tb.Helper()
 	port, dir := FreePort(tb), tempDir(tb)
@@ -27,7 +27,7 @@ sentinel failover-timeout it 5000
 `, port, dir, master.Port), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	cmd := exec.Command(program(tb), conf, "--sentinel")
+	cmd := exec.Command(serverPath(tb), conf, "--sentinel")
 	if err := cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}

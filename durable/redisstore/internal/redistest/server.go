@@ -15,12 +15,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Server is a redis-server process. Its methods fail the test on errors. Only one
+// A Server is a process of redis-server. Its methods fail the test on errors. Only one
 // goroutine at a time may use it.
 type Server struct {
 	Addr string // 127.0.0.1 and its port
 	Port int
-	Dir  string // the folder of its files, which restarts keep
+	Dir  string // its files, which stay after a restart
 
 	tb   testing.TB
 	args []string
@@ -28,12 +28,12 @@ type Server struct {
 	done chan struct{} // closed when cmd has ended
 }
 
-// Start starts a server that stops when the test ends. It does not use the disk, unless
-// args, which are arguments of redis-server, say so.
+// Start starts a server that stops when the test ends. args are arguments of
+// redis-server. Without args for files, the server does not use the disk.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
-	program(tb)
-	// Another program may take the port first.
+	serverPath(tb)
+	// Another program may take the port first: then try another port.
 	for try := 0; ; try++ {
 		s := &Server{tb: tb, Port: FreePort(tb), Dir: tempDir(tb), args: args}
 		s.Addr = "127.0.0.1:" + strconv.Itoa(s.Port)
@@ -48,8 +48,8 @@ func Start(tb testing.TB, args ...string) *Server {
 	}
 }
 
-// program returns the path of redis-server.
-func program(tb testing.TB) string {
+// serverPath returns the path of the program redis-server.
+func serverPath(tb testing.TB) string {
 	tb.Helper()
 	name := "redis-server"
 	if env := os.Getenv("REDIS_SERVER"); env != "" {
@@ -68,8 +68,8 @@ func program(tb testing.TB) string {
 	return ""
 }
 
-// tempDir returns a folder that is removed after the servers have stopped. t.TempDir
-// would fail the test if a killed server writes a last file during the removal.
+// tempDir returns a folder that is removed after the servers have stopped. With t.TempDir
+// a killed server could write a file during the removal, and the test would fail.
 func tempDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "redistest-")
@@ -80,8 +80,8 @@ func tempDir(tb testing.TB) string {
 	return dir
 }
 
-// FreePort returns a port that is free at the moment. It is low enough for a server of
-// a cluster, whose bus uses the port plus 10000.
+// FreePort returns a port that is free now. It is at most 55535, because the bus of a
+// cluster uses the port plus 10000.
 func FreePort(tb testing.TB) int {
 	tb.Helper()
 	for range 100 {
@@ -106,9 +106,9 @@ func FreePort(tb testing.TB) int {
 func (s *Server) start() error {
 	args := append([]string{
 		"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.Dir,
-		"--save", "", "--daemonize", "no", "--loglevel", "notice", "--logfile", s.log(),
+		"--save", "", "--daemonize", "no", "--loglevel", "notice", "--logfile", s.logPath(),
 	}, s.args...)
-	s.cmd = exec.Command(program(s.tb), args...)
+	s.cmd = exec.Command(serverPath(s.tb), args...)
 	ownGroup(s.cmd)
 	if err := s.cmd.Start(); err != nil {
 		return err
@@ -122,18 +122,19 @@ func (s *Server) start() error {
 	return s.ready()
 }
 
-// ready waits until this server, and not another one, answers and has read its files.
+// ready waits until this server answers and has read its files. It fails if another
+// server answers.
 func (s *Server) ready() error {
 	c := s.Client()
 	defer c.Close()
-	end := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		info, err := c.InfoMap(ctx, "server").Result()
 		cancel()
 		if err == nil {
 			if pid := info["Server"]["process_id"]; pid != strconv.Itoa(s.cmd.Process.Pid) {
-				return fmt.Errorf("port %d has another server, with pid %s", s.Port, pid)
+				return fmt.Errorf("another server has port %d, with pid %s", s.Port, pid)
 			}
 			return nil
 		}
@@ -142,13 +143,13 @@ func (s *Server) ready() error {
 			return errors.New("redis-server exited at once")
 		case <-time.After(5 * time.Millisecond):
 		}
-		if time.Now().After(end) {
+		if time.Now().After(deadline) {
 			return fmt.Errorf("redis-server does not answer: %w", err)
 		}
 	}
 }
 
-// Client returns a client, which the caller closes. opts change its options.
+// Client returns a client of the server. The caller closes it. opts change its options.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	o := &redis.Options{Addr: s.Addr}
 	for _, f := range opts {
@@ -167,7 +168,7 @@ func (s *Server) Alive() bool {
 	}
 }
 
-// Kill kills the server with kill -9 and waits for its end.
+// Kill kills the server with kill -9, and waits until the process has ended.
 func (s *Server) Kill() {
 	s.tb.Helper()
 	s.Resume()
@@ -181,7 +182,7 @@ func (s *Server) Kill() {
 func (s *Server) Restart() {
 	s.tb.Helper()
 	if s.Alive() {
-		s.tb.Fatal("redistest: Restart of a server that runs")
+		s.tb.Fatal("redistest: Restart: the server is running")
 	}
 	if err := s.start(); err != nil {
 		s.tb.Fatalf("redistest: restart: %v\n%s", err, s.Output())
@@ -190,11 +191,11 @@ func (s *Server) Restart() {
 
 // Output returns the server's log.
 func (s *Server) Output() string {
-	b, _ := os.ReadFile(s.log())
+	b, _ := os.ReadFile(s.logPath())
 	return string(b)
 }
 
-func (s *Server) log() string { return filepath.Join(s.Dir, "log") }
+func (s *Server) logPath() string { return filepath.Join(s.Dir, "log") }
 
 func (s *Server) stop() {
 	if s.cmd == nil || s.cmd.Process == nil || s.done == nil {

@@ -6,8 +6,8 @@ import "os/exec"
 
 func ownGroup(*exec.Cmd) {}
 
-// Suspend only works on Unix.
-func (s *Server) Suspend() { s.tb.Fatal("redistest: Suspend is for Unix alone") }
+// Suspend works only on Unix.
+func (s *Server) Suspend() { s.tb.Fatal("redistest: Suspend works only on Unix") }
 
-// Resume ends a Suspend.
+// Resume continues a suspended server.
 func (s *Server) Resume() {}

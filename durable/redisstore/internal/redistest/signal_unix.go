@@ -7,10 +7,11 @@ import (
 	"syscall"
 )
 
-// ownGroup protects the servers from a Ctrl-C at the terminal: the test stops them.
+// ownGroup puts the server into a process group of its own, so that Ctrl-C at the
+// terminal does not end it: the test stops it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// Suspend freezes the server, as an overloaded host may do.
+// Suspend freezes the server, like an overloaded host.
 func (s *Server) Suspend() {
 	s.tb.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -18,5 +19,5 @@ func (s *Server) Suspend() {
 	}
 }
 
-// Resume ends a Suspend.
+// Resume continues a suspended server.
 func (s *Server) Resume() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }

@@ -1,4 +1,4 @@
--- astray returns how many more tasks there are than index entries.
+-- unindexed returns how many more tasks than index entries there are.
 local places = call('ZCARD', lease) + call('ZCARD', dead) + call('ZCARD', past)
 for _, kind in ipairs(call('ZRANGE', kinds, 0, -1)) do places = places + call('ZCARD', due .. kind) end
 return call('HLEN', task) - places

@@ -1,0 +1,47 @@
+package redisstore
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// learnSchema handles a script's error about the shard's creation time. It returns true if the
+// command may be sent again.
+//
+// Each shard stores when it was created. A Store remembers this time after its first
+// command to the shard. If the shard is gone or has another creation time, the server has
+// lost its data.
+func (s *Store) learnSchema(sh *shard, err error) bool {
+	oldSchema := *sh.schema.Load()
+	if err.Error() == "TICKLESS lost" {
+		s.reportLoss(sh, oldSchema)
+		sh.schema.CompareAndSwap(sh.schema.Load(), &s.schema)
+		return true
+	}
+	current, ok := strings.CutPrefix(err.Error(), "TICKLESS is ")
+	if !ok {
+		return false
+	}
+	schema, clock, _ := strings.Cut(current, " ")
+	now, _ := strconv.ParseInt(clock, 10, 64)
+	sh.addReading(store.Time(now))
+	if strings.Contains(oldSchema, "@") && oldSchema != schema {
+		s.reportLoss(sh, oldSchema)
+	}
+	sh.schema.Store(&schema)
+	return true
+}
+
+// reportLoss logs that a server has lost a shard's data, and calls the loss handler.
+func (s *Store) reportLoss(sh *shard, oldSchema string) {
+	_, born, _ := strings.Cut(oldSchema, "@")
+	err := fmt.Errorf("%w: shard %d of %q, created at %v, was emptied, or its server restarted without its data",
+		ErrLost, sh.index, s.config.name, parseTime(born).Std().UTC())
+	s.config.log.Error(err.Error())
+	if f := s.config.onLoss; f != nil {
+		f(err)
+	}
+}
