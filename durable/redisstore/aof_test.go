@@ -23,8 +23,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A logged is a command in an AOF. from and to are its first byte and the byte after its
-// last.
+// A logged is a command in an AOF: its first byte is at from, and its last byte is before
+// to.
 type logged struct {
 	from, to int
 	name     string
@@ -88,13 +88,13 @@ func withoutIDs(dump map[string]string, ids map[string]bool) map[string]string {
 	return out
 }
 
-// TestAOF_CutInsideEveryCommand truncates the AOF inside each command that each script
-// writes, as a crash may do. At its first start the server drops the torn command, but
-// keeps a MULTI without EXEC and the commands before the cut. The second start carries
-// them out, together with the next transaction. Only tasks of the torn script may then be
-// wrong, and Repair must correct them.
+// TestAOF_CutInsideEveryCommand truncates the AOF inside each command of each script, as
+// a crash may do. At the next start of the server the cut script has no effect. But the
+// AOF keeps its MULTI and the commands before the cut, and these take effect at the
+// second start. Repair must then correct the tasks of the cut script. No other task may
+// change.
 //
-// The test does not cut between two commands: the server then also removes the MULTI.
+// A cut between two commands is harmless: the server then also removes the MULTI.
 func TestAOF_CutInsideEveryCommand(t *testing.T) {
 	ctx := context.Background()
 	tomorrow := time.Now().Add(24 * time.Hour).Truncate(time.Second)
@@ -379,7 +379,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 					s.Restart()
 
 					require.Equal(t, withoutIDs(before, ids), withoutIDs(dump(t, c), ids), "%s: a task of another script has changed", torn)
-					astray, err := c.s.unindexed(ctx, c.s.shards[0])
+					astray, err := c.s.countUnindexed(ctx, c.s.shards[0])
 					require.NoError(t, err)
 					seen := astray != 0
 					for _, id := range r.ZRange(ctx, c.key("", "lease"), 0, -1).Val() {
@@ -412,7 +412,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 					s.Kill()
 				}
 			}
-			t.Logf("torn in %d commands", len(inside))
+			t.Logf("tested cuts in %d commands", len(inside))
 		})
 	}
 }

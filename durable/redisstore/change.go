@@ -19,26 +19,26 @@ func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 		return nil, err
 	}
 	x := &change{shard: s.shards[shard], sender: senderField(&st), op: c.Op, items: len(c.Items)}
-	x.put(&st, &c)
-	return s.shards[shard].combiner.change(ctx, x)
+	x.encode(&st, &c)
+	return s.shards[shard].combiner.submit(ctx, x)
 }
 
 // A change is a queued command, or a sent command that waits for its answer.
 type change struct {
-	shard  *shard
-	sender string
-	args   []any // the arguments for the script
-	op     store.Op
-	items  int // number of items
-	bytes  int // size of the records
-	out    []store.Outcome
-	err    error
-	done   chan struct{} // closed when out and err are set
+	shard    *shard
+	sender   string
+	args     []any // the arguments for the script
+	op       store.Op
+	items    int // number of items
+	bytes    int // size of the records
+	outcomes []store.Outcome
+	err      error
+	done     chan struct{} // closed when outcomes and err are set
 }
 
-// class returns the same value for commands that may share a script: Schedule, Import, or
-// 0 for all others. A server without free memory refuses Schedule and Import.
-func (x *change) class() store.Op {
+// batchClass returns the class of a command. Commands of different classes do not share a
+// script, because a server without free memory refuses Schedule and Import.
+func (x *change) batchClass() store.Op {
 	if x.op == store.Schedule || x.op == store.Import {
 		return x.op
 	}
@@ -55,18 +55,18 @@ func deadlineArg(t store.Time) string {
 	return strconv.FormatInt(int64(t), 10)
 }
 
-var keepOps = [...]string{store.KeepNone: "s", store.KeepAny: "sn", store.KeepEarlier: "se", store.KeepLater: "sl", store.KeepSame: "sm"}
+var scheduleOps = [...]string{store.KeepNone: "s", store.KeepAny: "sn", store.KeepEarlier: "se", store.KeepLater: "sl", store.KeepSame: "sm"}
 
 var otherOps = map[store.Op]string{
 	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.SetLimit: "l", store.Pause: "p", store.Resume: "g",
 }
 
-// put sets the arguments for scripts/change.lua. It passes pointers to strings, because a
+// encode sets the arguments for scripts/change.lua. It passes pointers to strings, because a
 // string in an interface needs an allocation.
-func (x *change) put(st *store.Stamp, c *store.Command) {
+func (x *change) encode(st *store.Stamp, c *store.Command) {
 	op := otherOps[c.Op]
 	if c.Op == store.Schedule {
-		op = keepOps[c.Keep]
+		op = scheduleOps[c.Keep]
 		if slices.ContainsFunc(c.Items, isUnique) {
 			op += "U"
 		}
@@ -168,10 +168,10 @@ func setAnswers(batch []*change, v any, err error) {
 		default:
 			x.err = nil
 			if x.items > 0 {
-				x.out = make([]store.Outcome, x.items)
+				x.outcomes = make([]store.Outcome, x.items)
 			}
-			for j := range x.out {
-				x.out[j] = store.Outcome(answer[1+j] - '0')
+			for j := range x.outcomes {
+				x.outcomes[j] = store.Outcome(answer[1+j] - '0')
 			}
 		}
 	}

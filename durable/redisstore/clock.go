@@ -8,8 +8,8 @@ import (
 
 // A reading is a time of the server's clock, with the local time when it arrived.
 type reading struct {
-	server store.Time
-	local  time.Time
+	serverTime store.Time
+	localTime  time.Time
 }
 
 // maxAge is how long a reading is used.
@@ -17,15 +17,15 @@ const maxAge = 5 * time.Second
 
 // at estimates the server's time at the local time t. The estimate is too low by the
 // network delay of the reading.
-func (r *reading) at(t time.Time) store.Time { return r.server.Add(t.Sub(r.local)) }
+func (r *reading) at(t time.Time) store.Time { return r.serverTime.Add(t.Sub(r.localTime)) }
 
 // addReading records a time of the server's clock. A network delay makes a reading too
-// low, so the reading with the highest estimate stays, for at most maxAge.
+// low. So addReading keeps the reading that gives the highest time, for at most maxAge.
 func (sh *shard) addReading(now store.Time) {
 	r := &reading{now, time.Now()}
 	for {
 		old := sh.clock.Load()
-		if old != nil && r.local.Sub(old.local) < maxAge && old.at(r.local) >= now || sh.clock.CompareAndSwap(old, r) {
+		if old != nil && r.localTime.Sub(old.localTime) < maxAge && old.at(r.localTime) >= now || sh.clock.CompareAndSwap(old, r) {
 			return
 		}
 	}

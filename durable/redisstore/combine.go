@@ -29,8 +29,8 @@ const (
 	maxQueued = 1 << 14
 )
 
-// change queues a command and waits for its outcomes.
-func (b *combiner) change(ctx context.Context, x *change) ([]store.Outcome, error) {
+// submit queues a command and waits for its outcomes.
+func (b *combiner) submit(ctx context.Context, x *change) ([]store.Outcome, error) {
 	x.done = make(chan struct{})
 	b.mu.Lock()
 	if len(b.queue) >= maxQueued {
@@ -50,7 +50,7 @@ func (b *combiner) change(ctx context.Context, x *change) ([]store.Outcome, erro
 	}
 	select {
 	case <-x.done:
-		return x.out, x.err
+		return x.outcomes, x.err
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
@@ -86,7 +86,7 @@ func (b *combiner) sendNext(ctx context.Context) {
 func (b *combiner) batchLocked() (batch []*change) {
 	items, bytes, senders := 0, 0, make(map[string]bool)
 	b.queue = slices.DeleteFunc(b.queue, func(x *change) bool {
-		if len(batch) > 0 && (x.class() != batch[0].class() || items+x.items > maxItems || bytes+x.bytes > maxBytes || senders[x.sender]) {
+		if len(batch) > 0 && (x.batchClass() != batch[0].batchClass() || items+x.items > maxItems || bytes+x.bytes > maxBytes || senders[x.sender]) {
 			return false
 		}
 		batch, senders[x.sender] = append(batch, x), true

@@ -37,7 +37,7 @@ func (e *closedError) Is(target error) bool { return target == store.ErrClosed }
 
 // explain turns an error into one of package store. An error that a script returns is
 // final: the script first checks whether an earlier copy of the command was carried out.
-// Any other reply says nothing about earlier copies, which go-redis may have sent.
+// After any other reply, an earlier copy that go-redis sent may have been carried out.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -55,13 +55,13 @@ func explain(err error) error {
 	case text == "TICKLESS stale":
 		return store.ErrStale
 	case text == "TICKLESS lost" || strings.HasPrefix(text, "TICKLESS is "):
-		return fmt.Errorf("%w: the shard was missing or new at every attempt", ErrLost)
+		return fmt.Errorf("%w: the shard was missing or newly created at every attempt", ErrLost)
 	case outOfMemory(text):
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
 	}
 	if _, has, ok := strings.Cut(text, "TICKLESS schema "); ok {
 		has, _, _ = strings.Cut(has, "@")
-		return fmt.Errorf("%w: its version and number of shards are %s: %w", store.ErrSchema, has, store.ErrNotDone)
+		return fmt.Errorf("%w: the stored version/number of shards is %s: %w", store.ErrSchema, has, store.ErrNotDone)
 	}
 	// After NOPERM, NOAUTH or WRONGPASS the outcome is unknown: go-redis may have sent
 	// the command on an earlier connection, before the server refused a new one.

@@ -31,7 +31,7 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	}
 	var damage []string
 	for _, sh := range toCheck {
-		n, err := s.unindexed(ctx, sh)
+		n, err := s.countUnindexed(ctx, sh)
 		if err != nil {
 			return h, s.explainCheck(err)
 		}
@@ -39,11 +39,11 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 			damage = append(damage, fmt.Sprintf("shard %d: %d tasks are in no index; workers repair this within a minute", sh.index, n))
 		}
 	}
-	nodes, err := s.inspect(ctx)
+	nodes, err := s.readSettings(ctx)
 	if err != nil {
 		return h, s.explainCheck(err)
 	}
-	h, err = s.health(nodes)
+	h, err = s.healthOf(nodes)
 	h.Warnings = append(h.Warnings, damage...)
 	return h, err
 }
@@ -93,12 +93,12 @@ func isTemporary(reply redis.Error) bool {
 	}, func(prefix string) bool { return strings.HasPrefix(reply.Error(), prefix) })
 }
 
-// inspect returns the settings of each server that holds the store: the fields of INFO,
-// the setting save, and the address as addr. Managed servers may omit some.
-func (s *Store) inspect(ctx context.Context) ([]map[string]string, error) {
+// readSettings returns the settings of each server that holds the store: the fields of INFO,
+// and the fields save and addr. Managed servers may omit some.
+func (s *Store) readSettings(ctx context.Context) ([]map[string]string, error) {
 	var mu sync.Mutex
 	var nodes []map[string]string
-	ask := func(ctx context.Context, server *redis.Client) error {
+	askServer := func(ctx context.Context, server *redis.Client) error {
 		n := map[string]string{"addr": server.Options().Addr}
 		maps.Copy(n, server.ConfigGet(ctx, "save").Val())
 		for line := range strings.Lines(server.Info(ctx).Val()) {
@@ -115,9 +115,9 @@ func (s *Store) inspect(ctx context.Context) ([]map[string]string, error) {
 	if ended := s.await(ctx, func() {
 		switch r := s.redis.(type) {
 		case *redis.Client:
-			err = ask(ctx, r)
+			err = askServer(ctx, r)
 		case *redis.ClusterClient:
-			err = r.ForEachMaster(ctx, ask)
+			err = r.ForEachMaster(ctx, askServer)
 		}
 	}); ended != nil {
 		return nil, ended
@@ -126,9 +126,9 @@ func (s *Store) inspect(ctx context.Context) ([]map[string]string, error) {
 	return nodes, err
 }
 
-// health turns the servers' settings into warnings. It returns ErrEviction if a server
+// healthOf turns the servers' settings into warnings. It returns ErrEviction if a server
 // evicts keys.
-func (s *Store) health(nodes []map[string]string) (h store.Health, evicting error) {
+func (s *Store) healthOf(nodes []map[string]string) (h store.Health, evicting error) {
 	var addrs []string
 	for _, n := range nodes {
 		addr, version, policy := n["addr"], n["redis_version"], n["maxmemory_policy"]
@@ -138,17 +138,17 @@ func (s *Store) health(nodes []map[string]string) (h store.Health, evicting erro
 		}
 		switch {
 		case policy == "":
-			warn("it is not known whether the server evicts keys, since it does not answer INFO")
+			warn("it is unknown whether the server evicts keys, because it does not answer INFO")
 		case policy == "noeviction":
 		case n["maxmemory"] != "0":
 			evicting = fmt.Errorf("%w (%s has %s)", ErrEviction, addr, policy)
 		default:
-			warn("maxmemory-policy is %s, which will lose tasks once maxmemory is set", policy)
+			warn("maxmemory-policy is %s: if maxmemory is set, the server will evict tasks", policy)
 		}
 		switch {
 		case version == "" || n["aof_enabled"] == "1":
 		case n["save"] != "":
-			warn("without appendonly, a crash loses what was scheduled since the last snapshot")
+			warn("without appendonly, a crash loses the changes since the last snapshot")
 		default:
 			warn("without appendonly and snapshots, a restart loses every task")
 		}

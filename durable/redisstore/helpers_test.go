@@ -77,7 +77,7 @@ func dump(t *testing.T, c *client) map[string]string {
 	for id, s := range c.s.redis.HGetAll(ctx, keyOf(c.s.shards[0], "task")).Val() {
 		x := parseRecord(id, s)
 		require.GreaterOrEqual(t, len(x.Record), 8)
-		copy(x.Record[1:7], "random") // durable's record has a generation there
+		copy(x.Record[1:7], "random") // the generation is random
 		out["task "+id] = fmt.Sprintf("%s %+v", s[:dueSize], x)
 	}
 	for id, s := range c.s.redis.HGetAll(ctx, keyOf(c.s.shards[0], "err")).Val() {
@@ -95,7 +95,7 @@ type crasher struct {
 	n        int           // maximum tasks in a claim; zero is 100
 	lease    time.Duration // zero is an hour
 	handlers []string      // nil means h and h2
-	rooms    []store.Room  // of its handlers
+	rooms    []store.Room  // for the handlers
 	shard    int
 	sender   string
 	number   int64

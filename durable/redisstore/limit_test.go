@@ -15,8 +15,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A free permit is used within the time of a wake-up. Either the worker that returns the
-// permit takes it again, or the other workers are woken.
+// A free permit does not wait for a recheck. The worker that returns it takes it again,
+// or other workers are woken.
 func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	ctx := context.Background()
@@ -78,7 +78,8 @@ func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	require.Equal(t, 3, most)
 }
 
-// limited returns a store with due tasks of the handler h. Its limit is one running task.
+// limited returns a store with due tasks of the handler h, and the limit of one running
+// task.
 func limited(t *testing.T) (*client, *redis.Client) {
 	rdb := redistest.Start(t).Client()
 	c := newClient(rdb, WithShards(1))

@@ -41,7 +41,7 @@ func (s *Store) find(ctx context.Context, shard int, ids []string) (found []stor
 	}
 	for f = f[1:]; len(f) > 0; f = f[width:] {
 		state, _ := strconv.Atoi(f[1])
-		found = append(found, entry(f[0], store.State(state), parseTime(f[2]), f[3:width]))
+		found = append(found, parseEntry(f[0], store.State(state), parseTime(f[2]), f[3:width]))
 	}
 	return found, ids[processed:], nil
 }
@@ -52,8 +52,8 @@ const maxListScripts = 10
 
 // List returns a page. The page is short if ten scripts have found too few entries that
 // match the filter. The cost is O(log n) plus the entries that the scripts read. With a
-// Prefix, List first reads the ids of all tasks, or of all with the State or the Handler,
-// in short scripts.
+// Prefix, short scripts first read the ids of all tasks, or of those with the State or
+// the Handler.
 func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return store.Page{}, err
@@ -109,7 +109,7 @@ func (s *Store) listState(ctx context.Context, shard int, filter *store.Filter, 
 	}
 	var out []store.Entry
 	for i := 0; i+6 <= len(f); i += 6 {
-		out = append(out, entry(f[i], from.State, parseTime(f[i+1]), f[i+2:i+6]))
+		out = append(out, parseEntry(f[i], from.State, parseTime(f[i+1]), f[i+2:i+6]))
 	}
 	if head[0] == "1" {
 		return out, store.Cursor{State: from.State + 1}, nil

@@ -24,7 +24,7 @@ func TestDeadLetters_UnderAnotherLocale(t *testing.T) {
 	dir := t.TempDir()
 	out, err := exec.Command("localedef", "-i", "en_US", "-f", "UTF-8", filepath.Join(dir, "en_US.UTF-8")).CombinedOutput()
 	if err != nil {
-		t.Skipf("no locale en_US, which localedef and its sources (Debian's package locales) would make: %v\n%s", err, out)
+		t.Skipf("cannot compile the locale en_US; install localedef and its sources (Debian's package locales): %v\n%s", err, out)
 	}
 	t.Setenv("LOCPATH", dir)
 	t.Setenv("LC_ALL", "en_US.UTF-8")

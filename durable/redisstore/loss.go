@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// learnSchema handles a script's error about the shard's creation time. It returns true if the
-// command may be sent again.
+// learnSchema handles a script's error about the shard's creation time. It returns true
+// if the command may be sent again.
 //
 // Each shard stores when it was created. A Store remembers this time after its first
 // command to the shard. If the shard is gone or has another creation time, the server has

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The defaults of the options.
+// The default values of the options.
 const (
 	DefaultName          = "tickless"
 	DefaultShards        = 1
@@ -29,7 +29,7 @@ func (f option) apply(c *config) { f(c) }
 
 type config struct {
 	name          string
-	shards        int // 0: by the kind of client
+	shards        int // 0 means the default for the kind of client
 	log           *slog.Logger
 	onLoss        func(error)
 	recheck       time.Duration
@@ -47,7 +47,7 @@ type config struct {
 func WithName(name string) Option {
 	isInvalid := func(r rune) bool { return r <= ' ' || r == '{' || r == '}' || r == 0x7f }
 	if name == "" || len(name) > 64 || strings.ContainsFunc(name, isInvalid) {
-		panic(fmt.Sprintf("redisstore: WithName: %q is not a valid store name", name))
+		panic(fmt.Sprintf("redisstore: WithName: the name must have 1 to 64 bytes without braces, spaces and control characters, got %q", name))
 	}
 	return option(func(c *config) { c.name = name })
 }
@@ -58,7 +58,7 @@ func WithName(name string) Option {
 // panics for any other n.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards || n&(n-1) != 0 {
-		panic(fmt.Sprintf("redisstore: WithShards: the number of shards must be a power of two up to %d, got %d", maxShards, n))
+		panic(fmt.Sprintf("redisstore: WithShards: the number of shards must be a power of two from 1 to %d, got %d", maxShards, n))
 	}
 	return option(func(c *config) { c.shards = n })
 }
@@ -90,21 +90,21 @@ func WithLossHandler(f func(err error)) Option {
 // lost. The default is [DefaultRecheck]. It panics unless d is from 10 ms to an hour.
 func WithRecheck(d time.Duration) Option {
 	if d < 10*time.Millisecond || d > time.Hour {
-		panic(fmt.Sprintf("redisstore: WithRecheck: must be from 10ms to 1h, got %v", d))
+		panic(fmt.Sprintf("redisstore: WithRecheck: the time must be from 10ms to 1h, got %v", d))
 	}
 	return option(func(c *config) { c.recheck = d })
 }
 
 // WithSlack sets the longest delay of a worker's round. Reports that arrive during the
-// delay join the round. At a steady load this saves the server and the process 60 to 80
-// percent of their CPU time. Large rounds and the first round after a pause are not
+// delay join the round. At a steady load this saves 60 to 80 percent of the CPU time of
+// the server and the process. Large rounds and the first round after a pause are not
 // delayed.
 //
 // Zero turns the delay off. The default is [DefaultSlack]. WithSlack has no effect on a
 // Cluster. It panics unless d is from 0 to 100 ms.
 func WithSlack(d time.Duration) Option {
 	if d < 0 || d > 100*time.Millisecond {
-		panic(fmt.Sprintf("redisstore: WithSlack: must be from 0 to 100ms, got %v", d))
+		panic(fmt.Sprintf("redisstore: WithSlack: the delay must be from 0 to 100ms, got %v", d))
 	}
 	return option(func(c *config) { c.slack = d })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Options accept the ends of their ranges, and panic outside.
+// Options accept the lowest and the highest allowed value, and panic outside.
 func TestOptions_RefuseMisuse(t *testing.T) {
 	WithName(strings.Repeat("n", 64))
 	WithRecheck(10 * time.Millisecond)

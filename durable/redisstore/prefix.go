@@ -19,7 +19,7 @@ func (s *Store) listPrefix(ctx context.Context, shard int, f *store.Filter, afte
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool { return id <= after || !strings.HasPrefix(id, f.Prefix) })
 	slices.Sort(ids)
-	ids = slices.Compact(ids) // a task that moved meanwhile was found twice
+	ids = slices.Compact(ids) // a task that moved meanwhile may be found twice
 	for len(ids) > 0 && len(p.Entries) <= limit {
 		n := min(100, len(ids))
 		entries, unread, err := s.find(ctx, shard, ids[:n])

@@ -72,9 +72,9 @@ type run struct {
 	token    int64
 	attempts int
 	crashes  int
-	due      store.Time
-	stopping bool
-	hasNext  bool // next is set
+	due      store.Time // when the run was first due
+	stopping bool       // the running task was cancelled
+	hasNext  bool       // next is set
 	next     store.Time
 }
 
@@ -99,9 +99,9 @@ func parseTime(s string) store.Time {
 	return store.Time(n)
 }
 
-// entry decodes a script's answer for one task. f holds the task's record, run and
+// parseEntry decodes a script's answer for one task. f holds the task's record, run and
 // failures, and the record that was scheduled while the task runs.
-func entry(id string, state store.State, at store.Time, f []string) store.Entry {
+func parseEntry(id string, state store.State, at store.Time, f []string) store.Entry {
 	e := store.Entry{Task: parseRecord(id, f[0]), State: state, At: at, Due: at, Failures: parseFailures(f[2])}
 	r, ok := parseRun(f[1])
 	if !ok {

@@ -23,8 +23,8 @@ func (s *Store) Repair(ctx context.Context, shard int) (store.Repair, error) {
 const (
 	// checkInterval is the longest time between two checks of a shard by checkShards.
 	checkInterval = 40 * time.Second
-	// pauseFactor times a step's duration is the pause after the step. The server then
-	// has time for other commands.
+	// After each step checkShards pauses for pauseFactor times the step's duration, so
+	// that the server has time for other commands.
 	pauseFactor = 9
 	// A step should take at most maxStep.
 	maxStep = 5 * time.Millisecond
@@ -38,10 +38,9 @@ func (s *Store) checkShards(ctx context.Context, shards []*shard) {
 	interval := s.config.checkInterval
 	for sleep(ctx, interval/2+rand.N(interval/2)) == nil {
 		for _, sh := range shards {
-			n, err := s.unindexed(ctx, sh)
+			n, err := s.countUnindexed(ctx, sh)
 			if err == nil && n == 0 {
-				// The first step for the key run corrects the number of running tasks of
-				// each limit.
+				// This step corrects the number of running tasks of each limit.
 				_, err = s.runIn(ctx, s.scripts.repair, sh.index, "run", "", "0", 1)
 			}
 			if err != nil {
@@ -54,14 +53,14 @@ func (s *Store) checkShards(ctx context.Context, shards []*shard) {
 			if err != nil {
 				break
 			}
-			s.config.log.Warn("redisstore: what a crash of the server had left was put right",
+			s.config.log.Warn("redisstore: repaired a shard after a crash of the server",
 				"shard", sh.index, "requeued", rep.Requeued, "doubled", rep.Doubled, "orphaned", rep.Orphaned)
 		}
 	}
 }
 
-// unindexed returns how many more tasks than index entries a shard has.
-func (s *Store) unindexed(ctx context.Context, sh *shard) (int64, error) {
+// countUnindexed returns how many more tasks than index entries a shard has.
+func (s *Store) countUnindexed(ctx context.Context, sh *shard) (int64, error) {
 	v, err := s.run(ctx, call{script: s.scripts.unindexed, shard: sh})
 	if err != nil {
 		return 0, err
@@ -73,9 +72,9 @@ func (s *Store) unindexed(ctx context.Context, sh *shard) (int64, error) {
 	return n, nil
 }
 
-// repairShard checks and corrects a shard. After each step it waits for pause times the
+// repairShard checks and corrects a shard. After each step it pauses for factor times the
 // step's duration.
-func (s *Store) repairShard(ctx context.Context, sh *shard, pause int) (store.Repair, error) {
+func (s *Store) repairShard(ctx context.Context, sh *shard, factor int) (store.Repair, error) {
 	var total store.Repair
 	checkKey := func(name, kind string) (kinds []string, err error) {
 		// A step may read large records: halve the number of entries after a slow step.
@@ -106,8 +105,8 @@ func (s *Store) repairShard(ctx context.Context, sh *shard, pause int) (store.Re
 			if took > maxStep {
 				n = max(1, n/2)
 			}
-			if pause > 0 {
-				if err := sleep(ctx, time.Duration(pause)*took); err != nil {
+			if factor > 0 {
+				if err := sleep(ctx, time.Duration(factor)*took); err != nil {
 					return nil, err
 				}
 			}

@@ -160,7 +160,7 @@ func TestWorker_FindsATaskWithoutALease(t *testing.T) {
 	require.EqualValues(t, 1, st.Astray)
 	h, err := c.Check(ctx)
 	require.NoError(t, err)
-	require.Contains(t, h.Warnings[len(h.Warnings)-1], "1 tasks are in no place")
+	require.Contains(t, h.Warnings[len(h.Warnings)-1], "1 tasks are in no index")
 	w := durable.NewWorker(c.Client)
 	ran := make(chan string, 10)
 	w.Handle("h", func(_ context.Context, d durable.Delivery) error {

@@ -38,13 +38,13 @@ const largeRound = 32
 
 // delayRound waits until the slack has passed since the latest round of any shard.
 // Reports that arrive meanwhile join the round, and rounds of several shards are sent
-// together. The server and the worker then wake up less often: a thousand tasks a second
-// need a third of the CPU time (BenchmarkSteady). Large rounds and the first round after
-// a pause do not wait.
+// together. So the server and the worker wake up less often, and need a third of the CPU
+// time for a thousand tasks a second (BenchmarkSteady). Large rounds and the first round
+// after a pause do not wait.
 func (s *Store) delayRound(ctx context.Context, large bool) error {
-	wait := time.Duration(s.latestRound.Load()) + s.config.slack - time.Since(s.opened)
-	if wait > 0 && !large {
-		if err := sleep(ctx, wait); err != nil {
+	delay := time.Duration(s.latestRound.Load()) + s.config.slack - time.Since(s.opened)
+	if delay > 0 && !large {
+		if err := sleep(ctx, delay); err != nil {
 			return &unsentError{err}
 		}
 	}
@@ -52,7 +52,7 @@ func (s *Store) delayRound(ctx context.Context, large bool) error {
 	return nil
 }
 
-var endOps = [...]string{store.Done: "d", store.Retry: "r", store.Failed: "x", store.HandBack: "b", store.Dropped: "m"}
+var reportOps = [...]string{store.Done: "d", store.Retry: "r", store.Failed: "x", store.HandBack: "b", store.Dropped: "m"}
 
 // roundFields are the fields of meta that scripts/round.lua reads after the sender's
 // field.
@@ -78,7 +78,7 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 		if x.Text != "" {
 			text = store.Note(nil, store.Failure{Text: x.Text})[0].Text
 		}
-		end := endOps[x.End]
+		end := reportOps[x.End]
 		if x.Keep {
 			end = strings.ToUpper(end)
 		}
@@ -209,17 +209,17 @@ func parseClaimed(id string, token int64, record, score, before string) store.Cl
 	return x
 }
 
-// backupDelay is how long after a task is due the workers other than the owner check the
-// shard. They add a random time of up to backupDelay, so that they do not all check at
-// once.
+// When a task is due, the owner of the shard checks the shard at once. The other workers
+// check it backupDelay later, plus a random time of up to backupDelay, so that they do
+// not all check at once.
 const backupDelay = 250 * time.Millisecond
 
-// nextClaim returns how long after sending the round the worker must claim again. wait is
+// nextClaim returns the time from sending the round to the worker's next claim. wait is
 // the time until the next task is due, and lease is the time until the next lease ends.
 // Both are microseconds, or negative if there is none.
 //
-// wait and lease count from when the script ran. So the claim may be early, by less than
-// a round trip.
+// The script measures wait and lease when it runs. So the claim may be early, by less
+// than a round trip.
 func (s *Store) nextClaim(r *store.Round, a *store.Answer, isOwner bool, wait, lease int64) time.Duration {
 	d := s.config.recheck
 	if len(a.Tasks) > 0 {

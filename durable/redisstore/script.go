@@ -104,7 +104,8 @@ func (s *Store) checkSchema(ctx context.Context) error {
 // effect:
 //
 //   - The server does not have the script. send then sends the source, which the server keeps.
-//   - The Store does not know the shard's creation time, or knows a wrong one: see learnSchema.
+//   - The Store does not know the shard's creation time, or knows a wrong one: see
+//     learnSchema.
 func (s *Store) send(ctx context.Context, x call) (any, error) {
 	const tries = 5
 	name, code := "evalsha", x.script.sha
@@ -157,8 +158,8 @@ func (s *Store) await(ctx context.Context, f func()) error {
 	}
 }
 
-// maxWaiting is the maximum number of goroutines of await, including those whose callers
-// have given up.
+// maxWaiting is the maximum number of goroutines of await. Their callers may have given
+// up.
 const maxWaiting = 1024
 
 // noticeFailure handles a failed connection. It reloads a Cluster client's state: the
@@ -172,7 +173,7 @@ func (s *Store) noticeFailure(ctx context.Context, err error) {
 		cluster.ReloadState(ctx)
 	}
 	for _, sh := range s.shards {
-		sh.clock.Store(nil) // there may be another server, with another clock
+		sh.clock.Store(nil) // the new server has another clock
 	}
 }
 

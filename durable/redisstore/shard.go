@@ -29,25 +29,26 @@ type shard struct {
 	combiner combiner
 }
 
-// The Redis keys of a shard. Times are in microseconds. An id is that of a task.
+// The Redis keys of a shard, and what each maps to what. An id is that of a task. Times are
+// in microseconds.
 //
-//	due:KIND ZSET   id to due time, for the pending tasks of one kind; retries too. A kind is
-//	                a handler and a schedule.
-//	kinds    ZSET   kind to due time of its first task
-//	lease    ZSET   id to end of the running attempt's lease
-//	dead     ZSET   id to time when the task became a dead letter
-//	task     HASH   id to record
-//	follows  HASH   id of a running task to the record that was scheduled meanwhile
-//	run      HASH   id to state of the run, from the first claim on
-//	err      HASH   id to the last ten failures
-//	wake     ZSET   wake-ups that no worker has popped yet: w for one worker, x for another
-//	                a little later, y3, y4 and so on for all workers
+//	due:KIND ZSET   id → due time, of pending tasks of one kind. A kind is a handler and a
+//	                schedule.
+//	kinds    ZSET   kind → due time of its first task
+//	lease    ZSET   id → end of the lease, of running tasks
+//	dead     ZSET   id → when the task became a dead letter
+//	task     HASH   id → record
+//	follows  HASH   id → record that was scheduled while the task runs
+//	run      HASH   id → state of the run, from the first claim on
+//	err      HASH   id → last ten failures
+//	wake     ZSET   wake-ups: w for one worker, x for another worker a little later, and y3,
+//	                y4 and so on for all workers
 //	meta     HASH   schema and creation time, fence, paused, owner, counters, and each
 //	                sender's last command with its answer
-//	past     ZSET   id to expiry, for the finished runs that are kept, and for the head entry
-//	                of each key that has such runs
-//	crew     HASH   worker to its handlers and schedules
-//	limits   HASH   handler to its limit over all workers
+//	past     ZSET   id → expiry, of finished runs that are kept, and of a head for each key
+//	                with such runs
+//	crew     HASH   worker → its handlers and schedules
+//	limits   HASH   handler → its limit over all workers
 //
 // scripts/begin.lua describes the values, and how a task moves between the keys. Every
 // script gets all these names, and appends a kind to "due:".

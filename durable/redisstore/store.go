@@ -31,8 +31,8 @@ type Store struct {
 	latestRound atomic.Int64
 	opened      time.Time
 
-	closing sync.Once
-	closed  chan struct{}
+	closeOnce sync.Once
+	closed    chan struct{}
 }
 
 var _ store.Store = (*Store)(nil)
@@ -71,7 +71,7 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 // Close closes the Store: later calls return [store.ErrClosed], and Wait returns.
 // Commands under way continue. The caller closes the client.
 func (s *Store) Close() error {
-	s.closing.Do(func() { close(s.closed) })
+	s.closeOnce.Do(func() { close(s.closed) })
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
 		return 0, err
 	}
 	sh := s.shards[shard]
-	if r := sh.clock.Load(); s.config.exactNow || r == nil || time.Since(r.local) > maxAge {
+	if r := sh.clock.Load(); s.config.exactNow || r == nil || time.Since(r.localTime) > maxAge {
 		if err := s.checkSchema(ctx); err != nil {
 			return 0, explain(err)
 		}

@@ -25,7 +25,7 @@ const wakeBackup = "x"
 // A wake-up is lost if its worker or its connection fails. Then the worker with
 // wakeBackup checks the shard. All workers also check from time to time: see nextClaim.
 type waiter struct {
-	s          *Store
+	store      *Store
 	client     redis.UniversalClient
 	ctx        context.Context
 	goroutines sync.WaitGroup
@@ -33,7 +33,7 @@ type waiter struct {
 	mu   sync.Mutex
 	wake func(shard int)
 
-	// delayed is true for each shard whose call of callLater is scheduled.
+	// delayed is true for each shard for which callLater has scheduled a call.
 	delayed []atomic.Bool
 }
 
@@ -49,17 +49,17 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	}
 	inner, cancel := context.WithCancel(ctx)
 	w := newWaiter(inner, len(s.shards), wake)
-	w.s = s
+	w.store = s
 	defer w.goroutines.Wait()
 	defer cancel()
 	w.client = s.blockingClient(len(shards))
 	defer w.client.Close()
-	list := make([]*shard, len(shards))
+	watched := make([]*shard, len(shards))
 	for i, n := range shards {
-		list[i] = s.shards[n]
-		w.goroutines.Go(func() { w.popWakeUps(list[i]) })
+		watched[i] = s.shards[n]
+		w.goroutines.Go(func() { w.popWakeUps(watched[i]) })
 	}
-	w.goroutines.Go(func() { s.checkShards(inner, list) })
+	w.goroutines.Go(func() { s.checkShards(inner, watched) })
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -68,8 +68,8 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	}
 }
 
-// blockingClient returns a client with the caller's options, and with connections for so
-// many blocking commands.
+// blockingClient returns a client with the caller's options. blocking is how many
+// blocking commands it sends at the same time.
 func (s *Store) blockingClient(blocking int) redis.UniversalClient {
 	switch r := s.redis.(type) {
 	case *redis.ClusterClient:
@@ -100,7 +100,7 @@ func (w *waiter) wakeLocked(shard int) {
 // popWakeUps pops the wake-ups of one shard until the waiter ends.
 func (w *waiter) popWakeUps(sh *shard) {
 	// Servers before Redis 6 only accept whole seconds.
-	timeout := max(w.s.config.recheck.Truncate(time.Second), time.Second)
+	timeout := max(w.store.config.recheck.Truncate(time.Second), time.Second)
 	pause := firstBackoff
 	for w.ctx.Err() == nil {
 		z, err := w.client.BZPopMin(w.ctx, timeout, sh.keys[keyWake]).Result()
@@ -110,7 +110,7 @@ func (w *waiter) popWakeUps(sh *shard) {
 		case err == nil:
 			w.callWake(sh.index)
 		case !errors.Is(err, redis.Nil):
-			w.s.noticeFailure(w.ctx, err)
+			w.store.noticeFailure(w.ctx, err)
 			if c, ok := w.client.(*redis.ClusterClient); ok {
 				c.ReloadState(w.ctx)
 			}

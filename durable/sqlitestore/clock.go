@@ -20,17 +20,17 @@ const maxTime = store.Farthest - store.Time(24*time.Hour/time.Microsecond)
 // Elsewhere each Store has its own clock. Such a Store does not detect that the wall
 // clock was set forward since the latest transaction of another process.
 type steadyClock struct {
-	boot    string
-	elapsed func() time.Duration // nil for a given clock, which is steady itself
-	wall    clock.Wall           // of a given clock; nil if its Now is the time of day too
+	bootID  string
+	elapsed func() time.Duration // nil with WithClock: clk is steady itself
+	wall    clock.Wall           // with WithClock, the wall time; nil if clk.Now is also the wall time
 	clk     clock.Clock
 }
 
 func newSteadyClock(clk clock.Clock) steadyClock {
-	x := steadyClock{clk: clk, boot: "given"}
+	x := steadyClock{clk: clk, bootID: "given"}
 	x.wall, _ = clk.(clock.Wall)
 	if clk == clock.System() {
-		x.boot, x.elapsed = bootClock()
+		x.bootID, x.elapsed = bootClock()
 	}
 	return x
 }
@@ -38,7 +38,7 @@ func newSteadyClock(clk clock.Clock) steadyClock {
 // moment reads both clocks. It rounds down, so that no task is due early.
 func (x *steadyClock) moment() machine.Moment {
 	now := x.clk.Now()
-	at := machine.Moment{Wall: store.Time(now.UnixMicro()), Boot: x.boot, Steady: time.Duration(now.UnixNano())}
+	at := machine.Moment{Wall: store.Time(now.UnixMicro()), Boot: x.bootID, Steady: time.Duration(now.UnixNano())}
 	if x.wall != nil {
 		at.Wall = store.Time(x.wall.Wall().UnixMicro())
 	}
@@ -58,7 +58,7 @@ func (x *steadyClock) maxSleep() time.Duration {
 }
 
 // processClock returns a clock of this process alone, with a random boot id.
-func processClock() (boot string, read func() time.Duration) {
+func processClock() (bootID string, read func() time.Duration) {
 	begin := time.Now()
 	return rand.Text(), func() time.Duration { return time.Since(begin) }
 }

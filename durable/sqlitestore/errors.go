@@ -46,7 +46,7 @@ func explain(err error, maybeDone bool) error {
 	}
 	switch code := codeOf(err); code & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return fmt.Errorf("%w: %w", store.ErrFull, err) // rolled back
+		return fmt.Errorf("%w: %w", store.ErrFull, err) // SQLite has rolled back the transaction
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	case sqlite3.SQLITE_READONLY:

@@ -171,7 +171,7 @@ func TestReadOnly(t *testing.T) {
 // A user who may not write the file or its folder gets clear errors.
 func TestReadOnly_Permissions(t *testing.T) {
 	if _, err := exec.LookPath("setpriv"); err != nil || os.Getuid() != 0 {
-		t.Skip("it starts a process of another user")
+		t.Skip("this test needs root and setpriv, to start a process of another user")
 	}
 	for _, mode := range []os.FileMode{0o444, 0o644} {
 		dir := filepath.Join(os.TempDir(), fmt.Sprint("tickless-", rand.Uint64()))
@@ -460,18 +460,18 @@ func TestFlips(t *testing.T) {
 		}
 	}
 	require.False(t, sound(content[:rand.N(len(content)-4096)]), "Verify did not find the truncation")
-	t.Logf("%d of %d flips were harmless, and the others were found", harmless, places)
+	t.Logf("%d of %d flips were harmless, and Verify found the others", harmless, places)
 }
 
 // The file system becomes full. Calls return errors, and the Store continues when there
 // is space.
 func TestFull(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("it mounts a small file system")
+		t.Skip("this test needs root, to mount a small file system")
 	}
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Skipf("it cannot mount a small file system: %s", out)
+		t.Skipf("cannot mount a small file system: %s", out)
 	}
 	defer func() { require.NoError(t, exec.Command("umount", dir).Run()) }()
 	st, err := sqlitestore.Open(filepath.Join(dir, "tasks.db"))
@@ -519,7 +519,7 @@ func faultyChild(path string) error {
 // TestSyncFails uses strace to make syncs of the disk fail with EIO.
 func TestSyncFails(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
-		t.Skip("there is no strace")
+		t.Skip("this test needs strace")
 	}
 	path := newPath(t)
 	require.NoError(t, open(t, path).Close())
@@ -633,5 +633,5 @@ func TestCopyInUse(t *testing.T) {
 		}
 		require.NoError(t, x.Close())
 	}
-	t.Logf("%d of 10 copies were sound, and the others were found", sound)
+	t.Logf("%d of 10 copies were undamaged, and Verify found the others", sound)
 }

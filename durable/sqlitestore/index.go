@@ -20,11 +20,11 @@ type index struct {
 	tasks          map[string]*task
 	dirty          []*task // changed, but not written
 	senders        map[string]*sender
-	changedSenders []string   // senders with a new command; names may repeat
-	damagedUntil   store.Time // leases in the table up to this time belong to damaged rows
-	version        int64      // SQLite's data_version: changes when another connection commits
+	changedSenders []string   // may contain a name twice
+	damagedUntil   store.Time // all leases up to this time belong to damaged rows
+	version        int64      // SQLite's data_version; a commit of another connection changes it
 	numbers        machine.Numbers
-	storedNumbers  machine.Numbers // the numbers in the table
+	storedNumbers  machine.Numbers // the counters in the table
 	// limits is nil until the limits are read. storedLimits are the limits in the table.
 	limits       map[string]*machine.Limit
 	storedLimits map[string]machine.Limit
@@ -35,8 +35,8 @@ var _ machine.Index = (*index)(nil)
 // A task is a cached task, with its state in the table.
 type task struct {
 	machine.Task
-	old    store.Task // the task in the table
-	hasRow bool       // the table has the task
+	old    store.Task // as in the table
+	hasRow bool       // whether the table has the task
 	dirty  bool
 	err    error // not nil if the row is damaged
 }
@@ -46,7 +46,7 @@ type sender struct {
 	dirty bool // changed, but not written
 }
 
-// newIndex returns an index that has only read the counters, which are the
+// newIndex returns an index without cached tasks. It reads only the counters,
 // machine.Numbers.
 func newIndex(x *session) *index {
 	ix := &index{session: x, tasks: make(map[string]*task), senders: make(map[string]*sender)}
@@ -54,8 +54,8 @@ func newIndex(x *session) *index {
 	return ix
 }
 
-// What an index passes to the next one: at most so many senders and running tasks, and no
-// task with a larger record, in bytes.
+// Limits of what an index passes to the next index: the number of senders, the number of
+// running tasks, and the size of a record in bytes.
 const (
 	maxSenders  = 2000
 	maxRunning  = 1000
@@ -63,9 +63,9 @@ const (
 )
 
 // next returns the index of the next transaction on the connection, after ix was
-// committed. It keeps the counters, the senders and the running tasks, which will soon be
-// reported. If another connection has committed since, it keeps nothing and reads the
-// counters again.
+// committed. It keeps the counters, the senders and the running tasks, because reports on
+// these tasks come soon. If another connection has committed since, it keeps nothing and
+// reads the counters again.
 func (ix *index) next() *index {
 	next := &index{session: ix.session, tasks: make(map[string]*task), senders: ix.senders, numbers: ix.numbers, storedNumbers: ix.numbers}
 	next.queryRow(getVersion, nil, &next.version)
@@ -265,9 +265,9 @@ func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 	return pick.Pick(due, n), next
 }
 
-// selectTasks runs a query that selects tasks by an index. It returns the tasks with
-// undamaged rows, and the number of all selected rows. It fails if a task has another
-// state than the index's tasks, or is selected twice.
+// selectTasks runs a query that selects tasks in this state by an index. It returns the
+// tasks with undamaged rows, and the number of all selected rows. It fails if a task has
+// another state, or is selected twice.
 func (ix *index) selectTasks(state store.State, query string, args ...any) (found []*machine.Task, all int) {
 	seen := make(map[string]bool)
 	ix.queryRows(query, args, func(rows *sql.Rows) {

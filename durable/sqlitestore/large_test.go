@@ -21,8 +21,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// TestLarge measures a file with TICKLESS_LARGE pending tasks. Before, a kill -9 leaves a
-// log of 64 MB. It takes a minute or two for a million tasks.
+// TestLarge measures a file with TICKLESS_LARGE pending tasks and a log of 64 MB, after a
+// kill -9. It takes a minute or two for a million tasks.
 func TestLarge(t *testing.T) {
 	if os.Getenv("TICKLESS_LARGE") == "" {
 		t.Skip("set TICKLESS_LARGE to a number of tasks to run it")

@@ -122,8 +122,8 @@ func worker(st *sqlitestore.Store, ran func(d durable.Delivery)) *durable.Worker
 }
 
 // TestLives kills two workers and a client of one file at random. It reads what the
-// processes print. No acknowledged task may be lost or early, and only tasks that were
-// running at a kill may run twice.
+// processes print. No acknowledged task may be lost, and no task may run early. Only
+// tasks that were running at a kill may run twice.
 func TestLives(t *testing.T) {
 	lives := 9
 	if long() {

@@ -46,7 +46,7 @@ func (s *Store) runCheckpoints() {
 			}
 		}
 		if err := s.checkpoint(); err != nil {
-			s.log.Error("sqlitestore: the log cannot be checkpointed, and grows", "error", err)
+			s.log.Error("sqlitestore: the write-ahead log grows: cannot checkpoint it", "error", err)
 		}
 	}
 }

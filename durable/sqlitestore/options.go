@@ -58,11 +58,11 @@ func WithLogger(l *slog.Logger) Option {
 // changes since the latest sync, and leaves the file in an earlier, consistent state. The
 // end of the process loses nothing.
 //
-// Other Stores on the file do not follow this option. It panics unless every is from 1 ms
-// to 1 minute.
+// The option does not affect other Stores on the file. It panics unless every is from 1
+// ms to 1 minute.
 func WithSyncInterval(every time.Duration) Option {
 	if every < time.Millisecond || every > time.Minute {
-		panic(fmt.Sprintf("sqlitestore: WithSyncInterval: must be from 1ms to 1m, got %v", every))
+		panic(fmt.Sprintf("sqlitestore: WithSyncInterval: the interval must be from 1ms to 1m, got %v", every))
 	}
 	return option(func(c *config) { c.syncInterval = every })
 }

@@ -16,7 +16,7 @@ import (
 
 // bootClock returns the id of the current boot, and a clock that counts from the boot and
 // stops while the machine sleeps.
-func bootClock() (boot string, read func() time.Duration) {
+func bootClock() (bootID string, read func() time.Duration) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return processClock()
@@ -42,8 +42,8 @@ func refuseNetwork(dir string) error {
 	return nil
 }
 
-// notify calls written after each write to the log. It calls clockSet after the wall
-// clock was set or the machine has slept. stop ends this.
+// notify calls written after each write to the log, until stop is called. It calls
+// clockSet after the wall clock was set or the machine has slept.
 func notify(path string, written, clockSet func()) (stop func(), err error) {
 	inotify, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// retry calls f again while the file is locked, until the context ends.
+// retryBusy calls f again while the file is locked, until the context ends.
 func retryBusy(ctx context.Context, f func() error) error {
 	for {
 		err := f()

@@ -73,7 +73,7 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task) error {
 	switch {
 	case err != nil && t.ID == "":
 		return err
-	case err != nil: // another column has a value of another type
+	case err != nil: // a column has a value of a wrong type
 		return fmt.Errorf("%w: task %.80q: %w", ErrDamaged, t.ID, err)
 	}
 	if len(t.Record) == 0 {

@@ -35,8 +35,8 @@ const schema = `
 	CREATE TABLE tickless_numbers (version INTEGER NOT NULL, wakes INTEGER NOT NULL, numbers TEXT NOT NULL);
 	INSERT INTO tickless_numbers VALUES (2, 0, '{}');`
 
-// The statements. ROWS stands for any number of rows. For a statement with many rows
-// SQLite writes a journal, unless it has OR FAIL and columns without NOT NULL.
+// The statements. ROWS stands for any number of rows. OR FAIL and columns without NOT
+// NULL avoid a journal, which SQLite otherwise writes for a statement with many rows.
 const (
 	columns     = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum`
 	findTasks   = `SELECT ` + columns + ` FROM tickless_tasks WHERE id IN ROWS`
@@ -92,7 +92,7 @@ func tablesExist(ctx context.Context, conn *sql.Conn) (exist bool, err error) {
 		if isBusy(err) {
 			return err
 		}
-		return fmt.Errorf("%w: the tables whose names begin with tickless_ are not those of a store: %w", store.ErrSchema, err)
+		return fmt.Errorf("%w: other tables have names that begin with tickless_: %w", store.ErrSchema, err)
 	}
 	var v int64
 	if err = conn.QueryRowContext(ctx, `SELECT version FROM tickless_numbers`).Scan(&v); err != nil {

@@ -14,7 +14,8 @@ type session struct {
 	stmts   map[statement]*sql.Stmt
 }
 
-// A statement is a query, in which ROWS stands for this number of rows of parameters.
+// A statement is a query. If rows is not 0, ROWS in the query stands for so many rows of
+// parameters.
 type statement struct {
 	query         string
 	rows, columns int
@@ -46,14 +47,14 @@ func recoverInto(err *error) {
 }
 
 func (st statement) String() string {
-	list := func(element string, n int) string { return strings.Repeat(element+",", n-1) + element }
+	repeat := func(element string, n int) string { return strings.Repeat(element+",", n-1) + element }
 	switch {
 	case st.rows == 0:
 		return st.query
 	case st.columns == 1:
-		return strings.Replace(st.query, "ROWS", "("+list("?", st.rows)+")", 1)
+		return strings.Replace(st.query, "ROWS", "("+repeat("?", st.rows)+")", 1)
 	}
-	return strings.Replace(st.query, "ROWS", list("("+list("?", st.columns)+")", st.rows), 1)
+	return strings.Replace(st.query, "ROWS", repeat("("+repeat("?", st.columns)+")", st.rows), 1)
 }
 
 func (x *session) stmt(st statement) *sql.Stmt {
@@ -97,9 +98,9 @@ func (x *session) query(st statement, args []any, f func(rows *sql.Rows)) {
 	must(rows.Err())
 }
 
-// inBatches runs a query with ROWS. args holds the rows of parameters one after the
-// other, each with so many columns. A statement gets several rows, which halves the time.
-// inBatches calls f, if not nil, for each row of the result.
+// inBatches runs a query with ROWS. args holds the parameters of all rows, row by row.
+// Each statement gets several rows, which halves the time. inBatches calls f, if not nil,
+// for each row of the result.
 func (x *session) inBatches(query string, columns int, args []any, f func(rows *sql.Rows)) {
 	// The driver's time to bind parameters grows with the square of their number.
 	maxRows := 8

@@ -37,11 +37,11 @@ type Store struct {
 	writer    writer
 
 	waiters       waiters.Waiters
-	seenWakes     atomic.Int64 // the Wakes for which the waiters were woken
+	seenWakes     atomic.Int64 // the latest Wakes for which the waiters were woken
 	watchOnce     sync.Once
-	checkpointDue chan struct{} // has an element if the log must be checkpointed
-	diskFull      atomic.Bool   // the disk was full: reset the log, however short it is
-	lockedOut     atomic.Bool   // the writer waits for another connection's lock on the file
+	checkpointDue chan struct{} // has an element if a checkpoint is due
+	diskFull      atomic.Bool   // the disk was full: the next checkpoint resets even a short log
+	lockedOut     atomic.Bool   // another connection has the lock that the writer needs
 	closed        chan struct{}
 	goroutines    sync.WaitGroup
 }
@@ -135,7 +135,7 @@ func (s *Store) openPool(mode string, cache, maxConns int, pragmas ...string) *s
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {
-		panic(err) // the driver is there
+		panic(err) // impossible: the driver is registered
 	}
 	db.SetMaxOpenConns(maxConns)
 	db.SetMaxIdleConns(maxConns)
@@ -168,7 +168,7 @@ func (s *Store) createTables(ctx context.Context, conn *sql.Conn) error {
 	case err != nil:
 		return err
 	case s.readOnly && !exist:
-		return fmt.Errorf("%w: the file has no tables of a store", store.ErrSchema)
+		return fmt.Errorf("%w: the file does not contain a store", store.ErrSchema)
 	case s.readOnly:
 		return nil
 	}

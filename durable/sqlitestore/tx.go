@@ -70,7 +70,7 @@ func (s *Store) checkTx(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	if file, err := os.Stat(path); err != nil || !os.SameFile(file, s.file) {
-		return fmt.Errorf("sqlitestore: ScheduleTx: the transaction is on %s: %w", path, store.ErrUnfit)
+		return fmt.Errorf("sqlitestore: ScheduleTx: the transaction must be on the Store's file, got %s: %w", path, store.ErrUnfit)
 	}
 	var mode string
 	var sync int

@@ -9,9 +9,9 @@ import (
 
 // How often watchOthers looks for commits of other processes.
 const (
-	pollEvery = 50 * time.Millisecond // if the system does not report writes
-	firstPoll = 2 * time.Millisecond  // soon after a write; the interval then grows
-	pollFor   = time.Minute           // after the latest write
+	pollEvery = 50 * time.Millisecond // the interval if the system does not report writes
+	firstPoll = 2 * time.Millisecond  // the first interval after a write
+	pollFor   = time.Minute           // how long to look after a write
 )
 
 // Wait first calls wake for each shard, so that no earlier change is missed.
@@ -23,8 +23,8 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	return s.waiters.Wait(ctx, shards, wake)
 }
 
-// wakeIfNew wakes the calls of Wait, unless they were already woken for this number. It
-// counts the changes for which all workers must wake up.
+// wakeIfNew wakes the calls of Wait if wakes has changed. wakes counts the changes for
+// which all workers must wake up.
 func (s *Store) wakeIfNew(wakes int64) {
 	if s.seenWakes.Swap(wakes) != wakes {
 		s.waiters.Wake(0)
@@ -67,26 +67,26 @@ func (s *Store) watchOthers() {
 	defer conn.Close()
 	x := newSession(conn)
 	defer x.close()
-	last := int64(-1)
+	lastVersion := int64(-1)
 	for {
 		select {
 		case <-s.closed:
 			return
 		case <-tick:
-			last = s.look(x, last)
+			lastVersion = s.checkCommits(x, lastVersion)
 		case <-written:
 			writtenAt := time.Now()
 			for next := writtenAt.Add(firstPoll); time.Since(writtenAt) < pollFor; {
 				select {
 				case <-s.closed:
 					return
-				case <-written: // again
+				case <-written: // another write
 					writtenAt = time.Now()
 					if soon := writtenAt.Add(firstPoll); soon.Before(next) {
 						next = soon
 					}
 				case <-time.After(time.Until(next)):
-					last = s.look(x, last)
+					lastVersion = s.checkCommits(x, lastVersion)
 					next = time.Now().Add(max(firstPoll, time.Since(writtenAt)/2))
 				}
 			}
@@ -94,19 +94,19 @@ func (s *Store) watchOthers() {
 	}
 }
 
-// look wakes the calls of Wait if another connection has committed a change for them.
-// version is SQLite's counter of such commits, and last is its value at the previous
-// look.
-func (s *Store) look(x *session, last int64) (version int64) {
+// checkCommits wakes the calls of Wait if another connection has committed a change for
+// them. It returns SQLite's counter of such commits. lastVersion is the counter at the
+// previous check.
+func (s *Store) checkCommits(x *session, lastVersion int64) (version int64) {
 	var err error
 	defer func() {
 		if err != nil {
-			version = -1 // perhaps busy: check again
+			version = -1 // perhaps the file is locked: check again
 		}
 	}()
 	defer recoverInto(&err)
 	x.queryRow(getVersion, nil, &version)
-	if version != last {
+	if version != lastVersion {
 		var wakes int64
 		x.queryRow(getWakes, nil, &wakes)
 		s.wakeIfNew(wakes)

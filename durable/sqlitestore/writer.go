@@ -21,7 +21,7 @@ import (
 type writer struct {
 	s          *Store
 	conn       *sql.Conn
-	lastIndex  *index // the index of the latest committed transaction, or an empty one
+	lastIndex  *index // of the latest committed transaction, or empty
 	session    *session
 	calls      chan *call
 	prevCalls  int       // calls in the previous transaction
@@ -165,9 +165,9 @@ func (w *writer) carryOut(group []*call) {
 	w.requestCheckpoint(codeOf(err)&0xff == sqlite3.SQLITE_FULL)
 }
 
-// beginTransaction starts a transaction, and returns the calls that are not dropped. It polls for
-// the file's lock: SQLite's own waiting does not end with a context, and is unfair to the
-// process that begins to wait later.
+// beginTransaction starts a transaction, and returns the calls that are not dropped. It
+// polls for the file's lock. SQLite's own waiting does not end with a context, and is
+// unfair to the process that begins to wait later.
 func (w *writer) beginTransaction(group []*call) ([]*call, error) {
 	for {
 		if err := w.s.checkFile(); err != nil {
@@ -248,7 +248,7 @@ func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Comma
 	if err := c.Check(&st); err != nil {
 		return nil, err
 	}
-	c.Items = machine.CopyItems(c.Items) // the index may remember them
+	c.Items = machine.CopyItems(c.Items) // the index may keep the items
 	read := reads{sender: st.Sender}
 	for i := range c.Items {
 		read.ids = append(read.ids, c.Items[i].ID)

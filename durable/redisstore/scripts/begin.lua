@@ -42,10 +42,10 @@
 --              head         how many runs of the key have been kept
 --   kind     the kind in the record
 --
--- A head is an entry for all finished runs that are kept of one key: see kept.lua.
+-- A head is an entry of past for each key whose finished runs are kept: see kept.lua.
 --
--- A pending task is in the ZSET "due:" + kind, at the time when it is due. Its run has the
--- same time, or its record if it has no run. From this time Repair restores a missing entry.
+-- A pending task is in the ZSET "due:" + kind, at the time when it is due. The same time is
+-- in its run, or in its record if it has no run, so that Repair can restore a missing entry.
 -- The ZSET kinds has each kind, at the time of its first task or earlier.
 --
 -- The hash meta has each sender's latest command under the sender's name: the command's
@@ -74,8 +74,8 @@
 -- of a script. These commands take effect at the second start. So the scripts follow rules:
 --
 --   - A script adds a task to its new ZSET before it removes the task from the old ZSET.
---   - A script that deletes a task deletes its record first. So Repair can tell a task that is
---     done from a task that is in two ZSETs or in none.
+--   - A script that deletes a task deletes its record first. A task with a record still
+--     exists, and Repair corrects its ZSETs.
 --   - A script never deletes by rank, range or count: at the second start, this could delete
 --     other tasks.
 --   - A script records last that it has carried out the command.
@@ -87,7 +87,7 @@ local now = clock[1] * 1000000 + clock[2]
 
 local function int(n) return string.format('%.0f', tonumber(n)) end
 
--- If the client already knows this shard, SCHEMA is right.
+-- Usually the Store knows this shard, and SCHEMA is right.
 local m = call('HMGET', meta, 'schema', 'armed', unpack(ARGV, 3, 2 + ARGV[2]))
 if m[1] ~= ARGV[1] then
   local version, born = match(ARGV[1], '^([^@]*)@?(.*)$')

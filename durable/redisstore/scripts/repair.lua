@@ -34,8 +34,8 @@ local function settle(id, record)
     if d or x then doubled = doubled + 1 end
   end
   if held and not l then
-    -- Remove the token: its worker must not finish the task after another worker has
-    -- claimed it.
+    -- Remove the token, because another worker may claim the task. The worker with this
+    -- token must then not finish the task.
     r = state('0', attempt, crashes, at, '-', '-', kind)
     call('HSET', run, id, r)
   elseif r and was ~= kind then

@@ -75,7 +75,7 @@ local rooms, suspects = ARGV[first + 10], tonumber(ARGV[first + 11])
 local pass, alone = ARGV[first + 12] == '1', ARGV[first + 13] == '1'
 local last, fence, paused, owner, called = m[3], tonumber(m[4] or '0'), m[5], m[6], tonumber(m[9] or '0')
 claims = n and n > 0 and not paused
-local gone = 100000 -- an owner that is so many microseconds late is replaced
+local gone = 100000 -- another worker replaces an owner that is so many microseconds late
 local wakes = false -- whether to wake other workers
 
 local before, kept

@@ -100,7 +100,7 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 		}
 	}
 	x.schedule(0, 1000, func(int) durable.When { return durable.After(12 * time.Second) }, "")
-	x.eventually(10*time.Second, "the replica has all that there is", func() bool {
+	x.eventually(10*time.Second, "the replica has all data", func() bool {
 		have, sent := offset(replica, "slave_repl_offset"), offset(master, "master_repl_offset")
 		return have != "" && have == sent
 	})
@@ -115,7 +115,7 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 		m := c.MasterOf(ctx, 0)
 		return m != nil && m != master
 	})
-	x.note("replica frozen, then its master killed with -9: what was scheduled between is lost")
+	x.note("replica frozen, then its master killed with -9: the tasks scheduled in between are lost")
 	x.done(60 * time.Second)
 	require.NotEmpty(t, x.lost, "the failover has lost no task")
 	for _, key := range x.lost {

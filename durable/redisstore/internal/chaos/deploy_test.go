@@ -23,7 +23,7 @@ func TestFault_RollingDeploy(t *testing.T) {
 		x.run(old[i])
 	}
 	x.schedule(0, 1000, now, "")
-	x.eventually(30*time.Second, "the old workers have seen all of it", func() bool {
+	x.eventually(30*time.Second, "the old workers have seen all tasks", func() bool {
 		st, err := x.c.Stats(t.Context())
 		return err == nil && st.Unknown == 1000
 	})
@@ -56,7 +56,7 @@ func TestFault_RepeatingTaskFails(t *testing.T) {
 	_, err := x.c.Schedule(ctx, durable.Task{Key: "fails", Handler: "fails", Every: time.Millisecond}, durable.After(0))
 	require.NoError(t, err)
 	x.schedule(0, 1000, soon(3*time.Second), "")
-	x.eventually(20*time.Second, "it fails again and again", func() bool { return w.Stats().Died > failures })
+	x.eventually(20*time.Second, "the task fails repeatedly", func() bool { return w.Stats().Died > failures })
 	_, err = x.c.Cancel(ctx, "fails")
 	require.NoError(t, err)
 	st := x.done(30 * time.Second)

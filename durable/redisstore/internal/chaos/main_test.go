@@ -29,8 +29,8 @@ import (
 
 const childEnv = "TICKLESS_CHAOS_CHILD"
 
-// quietRedis is a logger for go-redis that discards everything: these tests expect
-// errors.
+// quietRedis is a logger for go-redis that discards everything, because these tests
+// expect errors.
 type quietRedis struct{}
 
 func (quietRedis) Printf(context.Context, string, ...any) {}

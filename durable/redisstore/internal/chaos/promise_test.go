@@ -93,7 +93,7 @@ func TestFault_FullServerWithLongTasks(t *testing.T) {
 		running.Done()
 		<-full
 		var last time.Time
-		for times := 0; times < 3; { // until its lease has been prolonged twice
+		for times := 0; times < 3; { // until its lease was extended twice
 			info, err := x.c.Get(ctx, d.Key)
 			if err == nil && !info.At.Equal(last) {
 				times, last = times+1, info.At
@@ -115,7 +115,7 @@ func TestFault_FullServerWithLongTasks(t *testing.T) {
 	require.ErrorContains(t, err, "OOM")
 	close(full)
 	st := x.done(30 * time.Second)
-	x.note("the server is full while %d tasks run until their leases have been prolonged twice, each with one attempt; Schedule fails with OOM", n)
+	x.note("the server is full while %d tasks run until their leases were extended twice, each with one attempt; Schedule fails with OOM", n)
 	require.Zero(t, st.Dead+st.Crashed)
 	require.EqualValues(t, n, st.Done)
 }
@@ -137,7 +137,7 @@ func TestFault_ServerEmptied(t *testing.T) {
 	x.eventually(30*time.Second, "the loss is logged", func() bool { return strings.Contains(log.String(), redisstore.ErrLost.Error()) })
 	x.schedule(1000, 1000, soon(time.Second), "")
 	x.done(30 * time.Second)
-	x.note("FLUSHALL with 1000 tasks pending: a worker logs the loss, and what is scheduled afterwards is run")
+	x.note("FLUSHALL with 1000 tasks pending: a worker logs the loss, and tasks scheduled afterwards are run")
 	require.Len(t, x.lost, 1000)
 }
 

@@ -70,9 +70,9 @@ func TestFault_DeadHost(t *testing.T) {
 		require.NoError(t, err)
 	}
 	add(many, "dead", dead.URL, now)
-	x.eventually(30*time.Second, "the dead host has all that it may have", func() bool { return w.Stats().Released >= many-places })
+	x.eventually(30*time.Second, "the tasks of the dead host are handed back", func() bool { return w.Stats().Released >= many-places })
 	add(many, "healthy", healthy.URL, soon(3*time.Second))
-	x.eventually(60*time.Second, "the healthy one has all of its tasks", func() bool {
+	x.eventually(60*time.Second, "the healthy host gets all its tasks", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(late) >= many // a request that was answered too late is repeated
@@ -96,7 +96,7 @@ func TestFault_BadReceivers(t *testing.T) {
 		each, many = 100, 100_000
 	}
 	x, _ := onServer(t)
-	x.loose = true // a failed attempt is no duplicate
+	x.loose = true // a failed attempt does not count as a duplicate
 	var faults [4]atomic.Int64
 	var under, most, early atomic.Int64
 	var tried sync.Map

@@ -14,7 +14,7 @@ import (
 func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("TICKLESS_CHAOS") != "long" {
-		t.Skip("takes long: make chaos runs it")
+		t.Skip("this test takes long: make chaos runs it")
 	}
 }
 
@@ -23,7 +23,7 @@ type numbers struct {
 	acknowledged, lost, duplicates, early int
 	crashed                               int // leases that expired
 	dead, repaired                        int
-	late, worst                           time.Duration // half of the tasks, and all
+	late, worst                           time.Duration // median and maximum
 }
 
 func (n numbers) String() string {

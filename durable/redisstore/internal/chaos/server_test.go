@@ -132,11 +132,11 @@ func TestFault_HalfOpen(t *testing.T) {
 	o.Addrs, o.Lease = []string{p.addr()}, 2*time.Second
 	x.start(o)
 	x.schedule(0, 3000, soon(4*time.Second), "")
-	x.eventually(time.Minute, "the first is run", func() bool { return x.l.total() > 0 })
+	x.eventually(time.Minute, "the first task is run", func() bool { return x.l.total() > 0 })
 	time.Sleep(1500 * time.Millisecond)
 	n := p.swallow()
 	require.Positive(t, n)
-	x.note("%d connections half-open: what is sent vanishes", n)
+	x.note("%d connections half-open: all sent data is lost", n)
 	x.done(60 * time.Second)
 }
 
@@ -184,7 +184,7 @@ func TestFault_OutOfMemory(t *testing.T) {
 	r := s.Client()
 	defer r.Close()
 	require.NotEmpty(t, info(r, "errorstats", "errorstat_OOM"))
-	x.note("maxmemory 12 MB, noeviction: Schedule fails with OOM, what is there is run")
+	x.note("maxmemory 12 MB, noeviction: Schedule fails with OOM, existing tasks are run")
 	x.start(x.order)
 	x.done(30 * time.Second)
 }
@@ -222,7 +222,7 @@ func TestFault_BusyScript(t *testing.T) {
 	time.Sleep(2 * time.Second)
 	require.NoError(t, r.ScriptKill(ctx).Err())
 	require.ErrorContains(t, <-killed, "killed")
-	x.note("somebody's endless script for 2 s, killed then; %s", info(r, "errorstats", "errorstat_BUSY"))
+	x.note("another client's endless script, killed after 2 s; %s", info(r, "errorstats", "errorstat_BUSY"))
 	x.done(30 * time.Second)
 }
 

@@ -24,8 +24,7 @@ import (
 	"github.com/tickless/tickless/durable/redisstore"
 )
 
-// bodyMark is in the body of every task. Of the answers of a server, only those to claims
-// contain it.
+// bodyMark is in the body of every task. A server sends it only in the answer to a claim.
 const bodyMark = "!mark!"
 
 // keyPrefix is the beginning of every task's key.
@@ -120,7 +119,7 @@ type trial struct {
 
 	mu       sync.Mutex
 	acked    map[string]bool
-	asked    map[string]span // from the call that scheduled it to the answer
+	asked    map[string]span // from the call of Schedule to its answer
 	failures int             // calls of ScheduleBatch with an error
 	// twice are tasks that were scheduled again, because the outcome of the first call
 	// was unknown. If the first call had its effect and the task was done before the
@@ -134,15 +133,15 @@ type trial struct {
 	lost  []string
 	n     numbers // what done has counted
 	// torn is true if the server is killed repeatedly while it writes to its AOF. This
-	// can leave a task in no index: see docs/operating.md. Repair corrects it, and then
-	// the task must run.
+	// can leave a task in no index: see docs/operating.md. Repair then puts the task
+	// back, and the task must run.
 	torn bool
 	// kills is how often the server was killed.
 	kills int
-	// doubtful are the times from which a server may have forgotten commands. Tasks
-	// acknowledged then may be lost, and tasks done then may run again.
+	// doubtful are spans of time. A server may have forgotten the commands of these
+	// spans: acknowledged tasks may be lost, and tasks that were done may run again.
 	doubtful []span
-	// loose is true if a server may have forgotten commands from any time. Duplicates and
+	// loose is true if a server may have forgotten commands of any time. Duplicates and
 	// losses are then logged, but the case does not fail.
 	loose bool
 }
@@ -222,8 +221,7 @@ func (x *trial) schedule(from, n int, when func(i int) durable.When, does string
 	}
 }
 
-// soon returns a function that returns random times. They are within d from 200 ms after
-// now.
+// soon returns a function that returns random times within d. They start 200 ms from now.
 func soon(d time.Duration) func(int) durable.When {
 	base := time.Now().Add(200 * time.Millisecond)
 	return func(i int) durable.When {
@@ -371,7 +369,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 	return st
 }
 
-// inDoubt reports whether the server may have forgotten commands from a time in s.
+// inDoubt reports whether the server may have forgotten commands of a time in s.
 func (x *trial) inDoubt(s span) bool { return slices.ContainsFunc(x.doubtful, s.overlaps) }
 
 // note adds a line to the log of the case.

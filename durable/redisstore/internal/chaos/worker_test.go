@@ -36,7 +36,7 @@ func (x *trial) killsOne(kills *atomic.Int32, how string) {
 	x.start(x.order)
 	x.note("%s", how)
 	st := x.done(20 * time.Second)
-	require.Positive(x, st.Crashed) // and done has compared the duplicates with it
+	require.Positive(x, st.Crashed) // done has compared the duplicates with this number
 }
 
 // behind starts a worker process that is connected through a proxy.
@@ -112,14 +112,14 @@ func TestFault_Zombie(t *testing.T) {
 	x.schedule(0, 1, now, "")
 	key := <-frozen
 	x.start(x.order)
-	x.eventually(20*time.Second, "another worker has it", func() bool { return x.l.count(key) == 2 })
-	x.eventually(20*time.Second, "it is done", func() bool {
+	x.eventually(20*time.Second, "another worker runs the task", func() bool { return x.l.count(key) == 2 })
+	x.eventually(20*time.Second, "the task is done", func() bool {
 		_, err := x.c.Get(context.Background(), key)
 		return errors.Is(err, durable.ErrNotFound)
 	})
-	close(release) // the zombie gets its 2xx when it wakes up
+	close(release) // the frozen worker gets its 2xx when it continues
 	_ = syscall.Kill(a.pid(), syscall.SIGCONT)
-	x.eventually(20*time.Second, "its report is refused", func() bool {
+	x.eventually(20*time.Second, "the frozen worker's report is refused", func() bool {
 		st, err := x.c.Stats(context.Background())
 		return err == nil && st.Refused > 0
 	})
@@ -144,9 +144,9 @@ func TestFault_WorkerFrozenWithAWakeUp(t *testing.T) {
 		x.schedule(i, 1, now, "")
 		x.eventually(20*time.Second, "the other worker runs the task", func() bool { return x.l.total() == i+1 })
 		require.NoError(t, syscall.Kill(a.pid(), syscall.SIGCONT))
-		time.Sleep(300 * time.Millisecond) // it waits again
+		time.Sleep(300 * time.Millisecond) // the first worker waits again
 	}
-	x.note("a worker process is stopped while it waits, 12 times, beside one that goes on")
+	x.note("a worker process is stopped while it waits, 12 times, beside one that continues")
 	x.done(20 * time.Second)
 	require.Zero(t, x.dups)
 }
@@ -249,7 +249,7 @@ func TestFault_ServersClockIsSet(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		set(d)
 		x.schedule(from+200, 200, spread, "")
-		x.eventually(20*time.Second, "what was scheduled by the new clock is run", func() bool {
+		x.eventually(20*time.Second, "the tasks scheduled by the new clock are run", func() bool {
 			for i := from + 200; i < from+400; i++ {
 				if x.l.count(fmt.Sprint(keyPrefix, i)) == 0 {
 					return false
@@ -289,7 +289,7 @@ func TestFault_PoisonKillsItsProcess(t *testing.T) {
 	var info durable.Info
 	deaths := 0
 	p := x.start(x.order)
-	x.eventually(40*time.Second, "it is a dead letter", func() bool {
+	x.eventually(40*time.Second, "the task is a dead letter", func() bool {
 		if !p.alive() {
 			if deaths++; deaths == 1 {
 				// Schedule these tasks after the first crash: tasks that run beside the

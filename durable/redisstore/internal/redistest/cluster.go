@@ -26,9 +26,9 @@ type Cluster struct {
 // then also cause a failover.
 var FastFailover = []string{"--cluster-node-timeout", "2000"}
 
-// StartCluster starts a cluster. The masters share the slots equally, and each gets as
-// many replicas. Every server gets args. With [FastFailover] a master counts as failed after
-// two seconds of silence.
+// StartCluster starts a cluster. The masters share the slots equally. replicas is the
+// number of replicas of each master, and args are arguments for every server. With
+// [FastFailover] a master counts as failed after two seconds of silence.
 func StartCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{Masters: masters}
@@ -106,8 +106,8 @@ func healthy(ctx context.Context, s *Server) bool {
 	return strings.Contains(info, "role:master") || strings.Contains(info, "master_link_status:up")
 }
 
-// Client returns a client of the cluster. The caller closes it. It reloads the cluster's
-// state every second, as with redisstore.TuneCluster. opts change its options.
+// Client returns a client of the cluster, which the caller closes. The client reloads the
+// cluster's state every second, as with redisstore.TuneCluster. opts change its options.
 func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClient {
 	o := &redis.ClusterOptions{ClusterStateReloadInterval: time.Second}
 	for _, s := range c.Servers {

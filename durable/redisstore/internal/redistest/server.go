@@ -20,7 +20,7 @@ import (
 type Server struct {
 	Addr string // 127.0.0.1 and its port
 	Port int
-	Dir  string // its files, which stay after a restart
+	Dir  string // the folder of its files; Restart keeps them
 
 	tb   testing.TB
 	args []string
@@ -29,7 +29,7 @@ type Server struct {
 }
 
 // Start starts a server that stops when the test ends. args are arguments of
-// redis-server. Without args for files, the server does not use the disk.
+// redis-server. By default the server does not use the disk.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	serverPath(tb)
@@ -149,7 +149,8 @@ func (s *Server) ready() error {
 	}
 }
 
-// Client returns a client of the server. The caller closes it. opts change its options.
+// Client returns a client of the server, which the caller closes. opts change its
+// options.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	o := &redis.Options{Addr: s.Addr}
 	for _, f := range opts {
