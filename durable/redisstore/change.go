@@ -61,8 +61,8 @@ var otherOps = map[store.Op]string{
 	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.SetLimit: "l", store.Pause: "p", store.Resume: "g",
 }
 
-// encode sets the arguments for scripts/change.lua. It passes pointers to strings, because a
-// string in an interface needs an allocation.
+// encode sets the arguments for scripts/change.lua. Pointers to strings avoid an
+// allocation for each string.
 func (x *change) encode(st *store.Stamp, c *store.Command) {
 	op := otherOps[c.Op]
 	if c.Op == store.Schedule {

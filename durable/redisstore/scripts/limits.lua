@@ -8,8 +8,7 @@
 --   burst    how many tasks may be claimed at once, or 0 without a rate
 --   running  how many tasks are running
 --   full     when burst tasks may be claimed at once again
---   kept     1 if a due task waits because most tasks are running. When a task ends,
---            other workers are woken.
+--   kept     1 if a due task waits until another task ends. Other workers are woken then.
 --   rate     the rate that the client has set
 limited = {}
 

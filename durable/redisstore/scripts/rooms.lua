@@ -1,6 +1,6 @@
--- Pick the tasks of the claim from the result of merge: some, times and of. A handler's
--- room says how many of its tasks the claim may get. The first tasks of each handler, up
--- to first, come before all others. The room allows at most most tasks.
+-- Pick the tasks of the claim from the result of merge: some, times and of. A handler may
+-- have a room, which limits its tasks in the claim: most is the maximum. The first tasks
+-- of each handler, up to the room's first, come before all others.
 --
 -- Afterwards some, times and of are the first n + 1 tasks that the rooms allow, and known
 -- has their runs.

@@ -207,8 +207,8 @@ if n then
   -- Claim the tasks that have been due longest. Read at most the first 1,000 due kinds,
   -- and stop when the records have about 768 KB.
   local more, heads, sources, closed = false, {}, {}, {}
-  -- kept is true if some due tasks exceed their rooms. soonest is when the next task is
-  -- due that does not.
+  -- kept is true if some due tasks exceed their rooms. soonest is when the next task with
+  -- room is due.
   local kept, soonest, known, byHandler = false, nil, nil, {}
   if not paused then heads = call('ZRANGEBYSCORE', kinds, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, 1000) end
   for i = 1, #heads, 2 do

@@ -53,8 +53,8 @@ func busyDisk(t *testing.T, dir string) (stop func() int) {
 
 // A server with a busy disk is killed ten times while tasks are scheduled and run. The
 // test repeats this ten times. With appendfsync always, nothing is lost. With everysec,
-// Redis may write to its log two seconds late while a sync is slow. A kill then loses
-// tasks acknowledged in that time, and tasks done in that time run again.
+// Redis may write to its log up to two seconds late while a sync is slow. A kill then
+// loses tasks acknowledged in that time, and tasks done in that time run again.
 func TestFault_ServerKilledTenTimes(t *testing.T) {
 	const runs, times = 10, 10
 	for _, fsync := range []string{"everysec", "always"} {
