@@ -201,7 +201,7 @@ func TestSchedule_OfSeveralDeadlines(t *testing.T) {
 				item.When = store.After(time.Hour)
 			}
 			x := &change{shard: c.s.shards[0], sender: senderField(&st), op: op, items: 1, done: make(chan struct{})}
-			x.put(&st, &store.Command{Op: op, Items: []store.Item{item}})
+			x.encode(&st, &store.Command{Op: op, Items: []store.Item{item}})
 			some = append(some, x)
 		}
 		require.Eventually(t, func() bool {
@@ -212,7 +212,7 @@ func TestSchedule_OfSeveralDeadlines(t *testing.T) {
 		b.mu.Lock()
 		b.queue, b.busy = slices.Clone(some), true
 		b.mu.Unlock()
-		b.lead(ctx)
+		b.sendNext(ctx)
 		for i, x := range some {
 			<-x.done
 			if i%3 == 0 {
@@ -224,7 +224,7 @@ func TestSchedule_OfSeveralDeadlines(t *testing.T) {
 			if x.op == store.Cancel || x.op == store.Reschedule {
 				want = store.Absent
 			}
-			require.Equal(t, []store.Outcome{want}, x.out)
+			require.Equal(t, []store.Outcome{want}, x.outcomes)
 		}
 	}
 	st, err := c.Stats(ctx)
