@@ -10,15 +10,14 @@ import (
 	"testing"
 )
 
-// childFile is the environment variable that makes a process a child. It names the file
-// for the child's figures.
-const childFile = "TICKLESS_BENCH_CHILD"
+// childFileVar is an environment variable that only child processes have: the name of
+// the file to which the child writes its figures.
+const childFileVar = "TICKLESS_BENCH_CHILD"
 
-// inProcess runs work in a child process and returns the figures that work returned
-// there, by unit. The child is this program, and runs only the benchmark that calls
-// inProcess: so that benchmark must do nothing but work.
-func inProcess(b *testing.B, work func() map[string]float64) map[string]float64 {
-	if path := os.Getenv(childFile); path != "" {
+// runInChild runs work in a child process and returns its figures, by unit. The child
+// runs this program again, with only the calling benchmark. There runInChild calls work.
+func runInChild(b *testing.B, work func() map[string]float64) map[string]float64 {
+	if path := os.Getenv(childFileVar); path != "" {
 		figures := work()
 		text, err := json.Marshal(figures)
 		if err == nil {
@@ -30,16 +29,16 @@ func inProcess(b *testing.B, work func() map[string]float64) map[string]float64 
 		return figures
 	}
 	path := filepath.Join(b.TempDir(), "figures.json")
-	pattern := strings.Split(b.Name(), "/")
-	for i, part := range pattern {
-		pattern[i] = "^" + regexp.QuoteMeta(part) + "$"
+	patterns := strings.Split(b.Name(), "/")
+	for i, part := range patterns {
+		patterns[i] = "^" + regexp.QuoteMeta(part) + "$"
 	}
-	args := []string{"-test.run=^$", "-test.benchtime=1x", "-test.bench=" + strings.Join(pattern, "/")}
+	args := []string{"-test.run=^$", "-test.benchtime=1x", "-test.bench=" + strings.Join(patterns, "/")}
 	if testing.Short() {
 		args = append(args, "-test.short")
 	}
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), childFile+"="+path)
+	cmd.Env = append(os.Environ(), childFileVar+"="+path)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
@@ -54,16 +53,16 @@ func inProcess(b *testing.B, work func() map[string]float64) map[string]float64 
 	return figures
 }
 
-// reportProcess runs work in a child process and reports its figures, each as the mean
-// over the iterations.
-func reportProcess(b *testing.B, work func() map[string]float64) {
+// reportChild runs work b.N times, each time in a child process, and reports the mean of
+// each figure.
+func reportChild(b *testing.B, work func() map[string]float64) {
 	sums := map[string]float64{}
 	for b.Loop() {
-		for unit, v := range inProcess(b, work) {
+		for unit, v := range runInChild(b, work) {
 			sums[unit] += v
 		}
 	}
-	b.ReportMetric(0, "ns/op") // says nothing: hidden
+	b.ReportMetric(0, "ns/op") // 0 hides it: the time of a child process says nothing
 	for unit, sum := range sums {
 		b.ReportMetric(sum/float64(b.N), unit)
 	}

@@ -6,17 +6,16 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Churn stops a random one of n pending timers and starts another: the cost of a
-// request that is answered after a while. On several procs each goroutine has its own
-// timers.
+// Churn measures stopping a random one of n pending timers and starting another: what a
+// request with a timeout costs. Each proc has a goroutine with its own timers.
 func Churn(b *testing.B, m Maker) {
 	sizes := choose([]int{1_000}, []int{100_000, 1_000_000}, []int{10_000, 100_000, 1_000_000, 10_000_000})
 	withPending(b, m, sizes, longDelay, func(b *testing.B, p pending) {
-		p.split(b, func(g, n int) {
-			first, own := p.share(g)
+		p.measure(b, func(g, n int) {
+			first, count := p.slotsOf(g)
 			rng := newXorshift()
 			for i := range n {
-				slot := first + rng.below(own)
+				slot := first + rng.intN(count)
 				p.impl.Stop(slot)
 				p.impl.Start(slot, p.delay(i), nop)
 			}
@@ -24,19 +23,19 @@ func Churn(b *testing.B, m Maker) {
 	})
 }
 
-// xorshift is a random source that takes a nanosecond for a number (Marsaglia's
-// xorshift64), so that it hardly affects the measurement. It must not be zero.
+// xorshift is Marsaglia's random number generator xorshift64. A number takes about a
+// nanosecond, so it hardly affects a measurement. Its value must not be zero.
 type xorshift uint64
 
-// sources counts the sources that newXorshift has returned.
-var sources atomic.Uint64
+// generators counts the calls of newXorshift.
+var generators atomic.Uint64
 
-// newXorshift returns a source with another seed each time. (If a run used the numbers
-// of the previous run, it would use the memory in the order in which that run left it.)
-func newXorshift() xorshift { return xorshift(sources.Inc() * 0x9e3779b97f4a7c15) }
+// newXorshift returns a generator with a new seed. If runs had the same seed, each would
+// use memory in the order in which the run before used it, unlike a program.
+func newXorshift() xorshift { return xorshift(generators.Inc() * 0x9e3779b97f4a7c15) }
 
-// below returns a number from 0 to n-1; n is below 2^32.
-func (x *xorshift) below(n int) int {
+// intN returns a random number from 0 to n-1. n must be less than 2^32.
+func (x *xorshift) intN(n int) int {
 	v := *x
 	v ^= v << 13
 	v ^= v >> 7

@@ -11,17 +11,17 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// The workloads of this file compare contexts of package deadline with those of package
-// context (impl=time), each in its own process.
+// These workloads compare contexts of package deadline (impl=tickless) with contexts of
+// package context (impl=time), each in its own process.
 
-// withTimeout is the function WithTimeout of package context or package deadline.
+// withTimeout is context.WithTimeout or deadline.WithTimeout.
 type withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 
 // eachContext runs work for both implementations with each number of procs.
 func eachContext(b *testing.B, work func(with withTimeout) map[string]float64) {
 	for _, impl := range []string{Time.Name, Tickless.Name} {
 		b.Run("impl="+impl, func(b *testing.B) {
-			onProcs(b, func() map[string]float64 {
+			eachProcs(b, func() map[string]float64 {
 				if impl == Time.Name {
 					return work(context.WithTimeout)
 				}
@@ -31,9 +31,9 @@ func eachContext(b *testing.B, work func(with withTimeout) map[string]float64) {
 	}
 }
 
-// paced calls f n times, on as many goroutines as there are procs. It reports ns, the
-// elapsed time divided by n, and allocs, the allocations of a call.
-func paced(n int, f func()) map[string]float64 {
+// measureCalls calls f n times, on one goroutine per proc. It returns ns, the elapsed
+// time divided by n, and allocs, the allocations per call.
+func measureCalls(n int, f func()) map[string]float64 {
 	run := func(n int) {
 		var wg sync.WaitGroup
 		for range runtime.GOMAXPROCS(0) {
@@ -51,25 +51,21 @@ func paced(n int, f func()) map[string]float64 {
 	runtime.ReadMemStats(&before)
 	begin := time.Now()
 	run(n)
-	took := time.Since(begin)
+	elapsed := time.Since(begin)
 	runtime.ReadMemStats(&after)
 	return map[string]float64{
-		"ns":     float64(took.Nanoseconds()) / float64(n),
+		"ns":     float64(elapsed.Nanoseconds()) / float64(n),
 		"allocs": float64(after.Mallocs-before.Mallocs) / float64(n),
 	}
 }
 
-// often is the number of repetitions for an operation that takes less than a
-// microsecond.
-func often() int { return choose(1000, 500_000, 1_000_000) }
-
-// Context makes a context, uses it or makes a child of it, and cancels it. The parent
-// can be cancelled; it is shared or is made for each context. Context reports ns and
-// allocs, including those of such a parent.
+// Context measures making a context with a timeout, using it and cancelling it. All
+// contexts share a parent (parent=shared), or each has a new one (parent=own), which is
+// measured too.
 func Context(b *testing.B) {
 	for _, use := range []struct {
 		name string
-		ask  func(context.Context)
+		call func(context.Context)
 	}{
 		{"nothing", func(context.Context) {}},
 		{"Err", func(ctx context.Context) { ctx.Err() }},
@@ -84,13 +80,13 @@ func Context(b *testing.B) {
 				eachContext(b, func(with withTimeout) map[string]float64 {
 					shared, cancelShared := context.WithCancel(context.Background())
 					defer cancelShared()
-					return paced(often(), func() {
+					return measureCalls(choose(1000, 500_000, 1_000_000), func() {
 						ctx, cancelParent := shared, func() {}
 						if parent == "own" {
 							ctx, cancelParent = context.WithCancel(context.Background())
 						}
 						ctx, cancel := with(ctx, time.Minute)
-						use.ask(ctx)
+						use.call(ctx)
 						cancel()
 						cancelParent()
 					})
@@ -100,9 +96,8 @@ func Context(b *testing.B) {
 	}
 }
 
-// ContextLive keeps a million contexts alive whose deadlines are a minute away and for
-// which no goroutine waits. It reports B/ctx, the live heap including the cancel
-// functions.
+// ContextLive measures the memory of a million contexts that no goroutine waits for. It
+// reports B/ctx: heap bytes per context, with its cancel function.
 func ContextLive(b *testing.B) {
 	eachContext(b, func(with withTimeout) map[string]float64 {
 		n := choose(1000, 1_000_000, 1_000_000)

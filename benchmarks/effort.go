@@ -5,9 +5,11 @@ import (
 	"testing"
 )
 
-// choose returns the amount of work: very little under -short, where a workload is only
-// tested, an amount that gives a figure within seconds or, with TICKLESS_BENCH=full in
-// the environment, one that gives figures to quote.
+// choose returns a size for a workload:
+//
+//   - short under -short, where a workload is only tested
+//   - full if TICKLESS_BENCH=full is in the environment, for figures to publish
+//   - else quick, for a figure within seconds
 func choose[T any](short, quick, full T) T {
 	switch {
 	case testing.Short():
@@ -18,5 +20,5 @@ func choose[T any](short, quick, full T) T {
 	return quick
 }
 
-// mode returns the mode of make bench.
+// mode returns the MODE that make bench was called with.
 func mode() string { return os.Getenv("TICKLESS_BENCH") }

@@ -10,18 +10,18 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Heartbeats is a server with a hundred thousand connections, each of which is closed
-// after 30 s of silence. Each sends a heartbeat every 5 s on average, which resets its
-// timer; one in a hundred falls silent. It reports
+// Heartbeats simulates a server with 100,000 connections. Each connection sends a
+// heartbeat about every 5 s, which resets its timer of 30 s. One connection in a hundred
+// stops sending, and its timer closes it. Heartbeats reports
 //
-//   - cpu-ns/beat: user and system time for a heartbeat, including all work of the
-//     timers, minus the time for a heartbeat without timers;
-//   - B/conn: live heap bytes for a connection's timeout: handle, callback and timer;
-//   - late-ms: how long after its timeout the last silent connection was closed;
-//   - lost, wrong: silent connections that were not closed, and others that were.
+//   - cpu-ns/beat: user and system time per heartbeat, minus the time that a heartbeat
+//     takes without timers
+//   - B/conn: heap bytes per connection for its handle, callback and timer
+//   - late-ms: the longest time from a timeout to the closing of its connection
+//   - lost: silent connections that were not closed
+//   - wrong: connections that were closed although they sent heartbeats
 //
-// Under -short and in quick mode all times are shorter by a factor, including ticks
-// that can be chosen.
+// Under -short and in quick mode all these times are shorter.
 func Heartbeats(b *testing.B, m Maker) {
 	n := choose(1_000, 100_000, 100_000)
 	timeout := choose(120*time.Millisecond, 1500*time.Millisecond, 30*time.Second)
@@ -29,18 +29,18 @@ func Heartbeats(b *testing.B, m Maker) {
 		timeout = 30 * time.Second
 	}
 	b.Run("n="+Size(n), func(b *testing.B) {
-		heartbeatsAlone.Do(func() { heartbeatsOwn = newHeartbeats(n, timeout).run(None).perBeat })
+		noTimersOnce.Do(func() { noTimersCPU = newHeartbeats(n, timeout).run(None).cpuPerBeat })
 		var cost, bytes, late float64
 		var lost, wrong int
 		for b.Loop() {
 			r := newHeartbeats(n, timeout).run(m)
-			cost += max(0, r.perBeat-heartbeatsOwn)
+			cost += max(0, r.cpuPerBeat-noTimersCPU)
 			bytes += r.bytes
 			late = max(late, r.late)
 			lost += r.lost
 			wrong += r.wrong
 		}
-		b.ReportMetric(0, "ns/op") // says nothing: hidden
+		b.ReportMetric(0, "ns/op") // 0 hides it: it includes the waiting
 		b.ReportMetric(cost/float64(b.N), "cpu-ns/beat")
 		b.ReportMetric(bytes/float64(b.N), "B/conn")
 		b.ReportMetric(late, "late-ms")
@@ -49,35 +49,32 @@ func Heartbeats(b *testing.B, m Maker) {
 	})
 }
 
-// heartbeatsOwn is the time for a heartbeat without a timer, in nanoseconds.
 var (
-	heartbeatsAlone sync.Once
-	heartbeatsOwn   float64
+	noTimersOnce sync.Once
+	noTimersCPU  float64 // CPU time of a heartbeat without timers, in nanoseconds
 )
 
 const (
-	beatsPerTimeout = 6   // 30 s to 5 s
-	oneSilentIn     = 100 // connections
+	beatsPerTimeout = 6   // a timeout of 30 s, a heartbeat every 5 s
+	silentEvery     = 100 // one connection in a hundred falls silent
 )
 
-// heartbeats is the workload. The connections send their heartbeats in two random
-// orders, alternately, so that two heartbeats of one connection are up to twice the
-// average apart. Times are relative to base.
+// heartbeats is a run of the workload Heartbeats. Times are relative to begin.
 type heartbeats struct {
-	timeout time.Duration
-	orders  [2][]int32
-	base    time.Time
-	last    []time.Duration // each silent connection's last heartbeat
-	closed  []atomic.Int64  // when, in nanoseconds
+	timeout  time.Duration
+	orders   [2][]int32 // in which connections send heartbeats, used in turn
+	begin    time.Time
+	lastBeat []time.Duration // of each silent connection
+	closedAt []atomic.Int64  // in nanoseconds; zero while the connection is open
 }
 
 type heartbeatsResult struct {
-	perBeat, bytes, late float64
-	lost, wrong          int
+	cpuPerBeat, bytes, late float64 // in nanoseconds, bytes, milliseconds
+	lost, wrong             int
 }
 
 func newHeartbeats(n int, timeout time.Duration) *heartbeats {
-	h := &heartbeats{timeout: timeout, last: make([]time.Duration, n), closed: make([]atomic.Int64, n)}
+	h := &heartbeats{timeout: timeout, lastBeat: make([]time.Duration, n), closedAt: make([]atomic.Int64, n)}
 	rng := rand.New(rand.NewPCG(9, 10))
 	for i := range h.orders {
 		h.orders[i] = make([]int32, n)
@@ -89,36 +86,36 @@ func newHeartbeats(n int, timeout time.Duration) *heartbeats {
 }
 
 func (h *heartbeats) run(m Maker) heartbeatsResult {
-	n := len(h.closed)
-	before := liveHeap()
+	n := len(h.closedAt)
+	heapBefore := liveHeap()
 	impl := m.New(n)
 	defer impl.Close()
-	h.base = time.Now()
-	closeConn := func(conn int) { h.closed[conn].Store(int64(time.Since(h.base))) }
+	h.begin = time.Now()
+	closeConn := func(conn int) { h.closedAt[conn].Store(int64(time.Since(h.begin))) }
 	for conn := range n {
 		startFor(impl, conn, h.timeout, closeConn)
 	}
 	flush(impl)
-	bytes := float64(liveHeap()-before) / float64(n)
+	bytes := float64(liveHeap()-heapBefore) / float64(n)
 
-	// All connections send their first heartbeat at once, so that none waits long for
-	// it. The silent ones fall silent after a sixth of the timeout.
+	// In the first interval every connection sends a heartbeat. After that the silent
+	// connections send none.
 	interval := h.timeout / beatsPerTimeout
-	begin := time.Since(h.base)
+	firstBeat := time.Since(h.begin)
 	cpuBefore, _ := cpuTime()
 	beats := 0
-	end := begin + h.timeout + 2*interval
+	end := firstBeat + h.timeout + 2*interval
 	if m.Name == None.Name || m.Name == Noted.Name {
-		end = begin + 2*interval // nothing falls due
+		end = firstBeat + 2*interval // no timeout ends
 	}
-	for now := begin; now < end; now = time.Since(h.base) {
-		for due := int(float64(now-begin) / float64(interval) * float64(n)); beats < due; beats++ {
+	for now := firstBeat; now < end; now = time.Since(h.begin) {
+		for due := int(float64(now-firstBeat) / float64(interval) * float64(n)); beats < due; beats++ {
 			conn := int(h.orders[beats/n%2][beats%n])
-			if conn%oneSilentIn == 0 {
+			if conn%silentEvery == 0 {
 				if beats >= n {
 					continue
 				}
-				h.last[conn] = time.Since(h.base)
+				h.lastBeat[conn] = time.Since(h.begin)
 			}
 			impl.Reset(conn, h.timeout)
 		}
@@ -126,33 +123,33 @@ func (h *heartbeats) run(m Maker) heartbeatsResult {
 	}
 	flush(impl)
 	cpuAfter, _ := cpuTime()
-	r := heartbeatsResult{perBeat: float64(cpuAfter-cpuBefore) / float64(beats), bytes: bytes}
+	r := heartbeatsResult{cpuPerBeat: float64(cpuAfter-cpuBefore) / float64(beats), bytes: bytes}
 	if m.Name == None.Name || m.Name == Noted.Name {
 		return r
 	}
-	for grace := time.Now().Add(2 * time.Second); h.open() > 0 && time.Now().Before(grace); {
+	for giveUp := time.Now().Add(2 * time.Second); h.silentOpen() > 0 && time.Now().Before(giveUp); {
 		time.Sleep(time.Millisecond)
 	}
-	r.lost = h.open()
+	r.lost = h.silentOpen()
 	for conn := range n {
-		at := time.Duration(h.closed[conn].Load())
+		closedAt := time.Duration(h.closedAt[conn].Load())
 		switch {
-		case at == 0:
-		case conn%oneSilentIn != 0:
+		case closedAt == 0:
+		case conn%silentEvery != 0:
 			r.wrong++
 		default:
-			r.late = max(r.late, milliseconds(at-h.last[conn]-h.timeout))
+			r.late = max(r.late, milliseconds(closedAt-h.lastBeat[conn]-h.timeout))
 		}
 	}
 	runtime.KeepAlive(impl)
 	return r
 }
 
-// open returns how many silent connections have not been closed.
-func (h *heartbeats) open() int {
+// silentOpen returns how many silent connections have not been closed.
+func (h *heartbeats) silentOpen() int {
 	n := 0
-	for conn := 0; conn < len(h.closed); conn += oneSilentIn {
-		if h.closed[conn].Load() == 0 {
+	for conn := 0; conn < len(h.closedAt); conn += silentEvery {
+		if h.closedAt[conn].Load() == 0 {
 			n++
 		}
 	}

@@ -9,44 +9,43 @@ import (
 	"time"
 )
 
-// Held starts a million timers and leaves them pending, in its own process. It reports
+// Held starts a million timers with the same callback in a new process, and leaves them
+// pending. It reports
 //
-//   - ns/start: the time to start a timer;
-//   - B/timer: the live heap bytes of a pending timer, without the caller's handle and the
-//     callback;
-//   - peak-B/timer: the peak memory of the process (VmHWM) above the memory before, for each
-//     timer, on Linux;
-//   - gc-ms: the duration of a full garbage collection with the timers pending. All have the
-//     same callback, and the caller keeps the handles.
+//   - ns/start: the time to start a timer
+//   - B/timer: heap bytes per pending timer, without its handle and callback
+//   - peak-B/timer: how much the peak memory of the process grew (VmHWM, on Linux),
+//     per timer
+//   - gc-ms: the duration of a full garbage collection while the timers are pending
 func Held(b *testing.B, m Maker) {
 	n := choose(10_000, 1_000_000, 1_000_000)
 	b.Run("n="+Size(n), func(b *testing.B) {
-		for _, p := range procs {
+		for _, p := range procCounts {
 			b.Run(fmt.Sprintf("p=%d", p), func(b *testing.B) {
-				reportProcess(b, func() map[string]float64 {
+				reportChild(b, func() map[string]float64 {
 					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
-					return hold(m, n)
+					return measureHeld(m, n)
 				})
 			})
 		}
 	})
 }
 
-func hold(m Maker, n int) map[string]float64 {
+func measureHeld(m Maker, n int) map[string]float64 {
 	impl := m.New(n)
 	defer impl.Close()
-	baseline := liveHeap()
-	resident, _, hasMemory := processMemory()
+	heapBefore := liveHeap()
+	memoryBefore, _, hasMemory := processMemory()
 	begin := time.Now()
 	fill(impl, n)
-	took := time.Since(begin)
+	elapsed := time.Since(begin)
 	_, peak, _ := processMemory()
 	figures := map[string]float64{
-		"ns/start": float64(took.Nanoseconds()) / float64(n),
-		"B/timer":  float64(liveHeap()-baseline) / float64(n),
+		"ns/start": float64(elapsed.Nanoseconds()) / float64(n),
+		"B/timer":  float64(liveHeap()-heapBefore) / float64(n),
 	}
 	if hasMemory {
-		figures["peak-B/timer"] = float64(peak-resident) / float64(n)
+		figures["peak-B/timer"] = float64(peak-memoryBefore) / float64(n)
 	}
 	var fullGC []float64
 	for range 5 {
@@ -58,7 +57,7 @@ func hold(m Maker, n int) map[string]float64 {
 	return figures
 }
 
-// liveHeap runs the garbage collector and returns the bytes of live heap.
+// liveHeap runs the garbage collector and returns the size of the heap in bytes.
 func liveHeap() int64 {
 	runtime.GC()
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -66,7 +65,8 @@ func liveHeap() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// quantile sorts values and returns the q-quantile. There must be at least one value.
+// quantile sorts values and returns the q-quantile: the median for q=0.5, the largest
+// for q=1. values must not be empty.
 func quantile(values []float64, q float64) float64 {
 	slices.Sort(values)
 	return values[min(int(q*float64(len(values))), len(values)-1)]

@@ -5,49 +5,42 @@ import (
 	"time"
 )
 
-// An Impl is an implementation of timers under test. It has a fixed number of slots,
-// each of which holds at most one pending timer.
-//
-// Goroutines may use different slots at the same time, but only one goroutine at a time
-// uses a slot.
+// An Impl is an implementation of timers to measure. It has a fixed number of slots. A
+// slot holds at most one pending timer. Only one goroutine at a time may use a slot.
 type Impl interface {
-	// Start starts the timer of slot, which must not have a pending one. The
-	// implementation calls f once after d, on a goroutine of its choice.
+	// Start starts a timer that calls f after d, on any goroutine. The slot must have
+	// no pending timer.
 	Start(slot int, d time.Duration, f func())
-	// Stop stops the timer of slot and reports whether it prevented the callback.
+	// Stop stops the slot's timer and reports whether it prevented the callback.
 	Stop(slot int) bool
-	// Reset makes the pending timer of slot call its callback after d from now instead.
-	// It returns false if the timer was no longer pending; the implementation may then
-	// start it again or not.
+	// Reset changes the deadline of the slot's timer to d from now. If the timer is not
+	// pending, Reset returns false and may or may not start it again.
 	Reset(slot int, d time.Duration) bool
 	// Close stops all timers and ends the implementation's goroutines.
 	Close()
 }
 
-// A Flusher is an [Impl] whose Start, Stop and Reset only queue their work. The
-// measurement ends when the work is done.
+// A Flusher is an [Impl] whose Start, Stop and Reset return before their work is done.
+// A workload therefore ends its measurement with a Flush.
 type Flusher interface {
-	// Flush returns when all work that was queued before is done.
+	// Flush waits until the work of all earlier calls is done.
 	Flush()
 }
 
-// flush waits until impl has done its queued work.
+// flush calls impl's Flush, if it has one.
 func flush(impl Impl) {
 	if f, ok := impl.(Flusher); ok {
 		f.Flush()
 	}
 }
 
-// A SlotStarter is an [Impl] whose callbacks get their slot, so that all timers can
-// share one function.
+// A SlotStarter is an [Impl] with one callback for all its timers.
 type SlotStarter interface {
-	// StartFor is Start with a function that gets the slot. It is the same function for
-	// all slots.
+	// StartFor is like Start, but calls f with the slot. All calls have the same f.
 	StartFor(slot int, d time.Duration, f func(slot int))
 }
 
-// startFor starts the timer of slot, with a closure for the slot unless impl is a
-// SlotStarter.
+// startFor starts a timer that calls f(slot) after d.
 func startFor(impl Impl, slot int, d time.Duration, f func(slot int)) {
 	if s, ok := impl.(SlotStarter); ok {
 		s.StartFor(slot, d, f)
@@ -56,9 +49,8 @@ func startFor(impl Impl, slot int, d time.Duration, f func(slot int)) {
 	impl.Start(slot, d, func() { f(slot) })
 }
 
-// Touched returns a slice for an Impl's handles. All its pages have been written, so
-// that it does not count for any implementation, neither in the heap nor in the memory
-// of the process.
+// Touched returns a slice whose pages are already in memory. An Impl keeps its handles in
+// such a slice, so that the handles do not count as memory of its timers.
 func Touched[T any](n int) []T {
 	s := make([]T, n)
 	var zero T
@@ -70,26 +62,26 @@ func Touched[T any](n int) []T {
 
 // A Maker makes instances of one implementation.
 type Maker struct {
-	// Name appears in the benchmarks' names, as impl=Name.
+	// Name is the implementation's name in benchmark names: impl=Name.
 	Name string
-	// New returns an implementation with the given number of slots.
+	// New returns an instance with the given number of slots.
 	New func(slots int) Impl
-	// Slow is a factor for implementations that take long to start very many timers; 0
-	// means 1. Workloads wait that many times as long before the first timer falls due.
+	// Slow multiplies the time that workloads allow for starting timers before the first
+	// one is due. 0 means 1.
 	Slow int
 }
 
-// lead returns the time to start timers in before the first falls due. usual is the
-// time for most implementations.
-func (m Maker) lead(usual time.Duration) time.Duration {
+// firstDue returns the earliest deadline of a workload: usual, or a multiple for an
+// implementation that is slow to start timers.
+func (m Maker) firstDue(usual time.Duration) time.Duration {
 	return usual * time.Duration(max(m.Slow, 1))
 }
 
-// Makers returns the implementations that need only the standard library and this
-// module, package time first.
+// Makers returns package time, the baseline Heap, and this library with its two kinds of
+// handles.
 func Makers() []Maker { return []Maker{Time, Heap, Tickless, TicklessTimer} }
 
-// Each runs a workload for every implementation in turn.
+// Each runs a workload as a sub-benchmark for each of the makers.
 func Each(b *testing.B, makers []Maker, workload func(*testing.B, Maker)) {
 	for _, m := range makers {
 		b.Run("impl="+m.Name, func(b *testing.B) { workload(b, m) })

@@ -2,6 +2,6 @@
 
 package benchmarks
 
-// processMemory returns the present and the peak memory of the process in bytes; ok is
-// false if the system does not say.
+// processMemory returns the process's present and peak memory in bytes. ok is false: this
+// system does not report them.
 func processMemory() (now, peak int64, ok bool) { return 0, 0, false }

@@ -7,17 +7,17 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// Monitor is package idle, which only provides timeouts that activity renews. So it
-// runs [Heartbeats] alone: its Reset is a touch, which keeps the original timeout.
+// Monitor is package idle. It runs only the workload [Heartbeats], because its Reset
+// cannot change the timeout: Reset is a Touch, which renews the original one.
 var Monitor = Maker{Name: "idle.Monitor", New: newMonitor}
 
-// Noted is the minimal cost of a timeout that activity renews: each connection has an
-// object with the time of its last heartbeat. No timeout ever falls due.
+// Noted only stores the time of each connection's last heartbeat. No timeout ever ends, so
+// it shows the least that a timeout renewed by activity can cost.
 var Noted = Maker{Name: "noted", New: func(slots int) Impl {
-	return &noted{base: time.Now(), last: Touched[*[6]int64](slots)}
+	return &noted{begin: time.Now(), lastBeat: Touched[*[6]int64](slots)}
 }}
 
-// None has no timers: it shows the cost of a workload itself.
+// None does nothing. It shows what a workload costs without timers.
 var None = Maker{Name: "none", New: func(int) Impl { return none{} }}
 
 type none struct{}
@@ -28,16 +28,16 @@ func (none) Reset(slot int, _ time.Duration) bool { return true }
 func (none) Close()                               {}
 
 type noted struct {
-	base time.Time
-	last []*[6]int64
+	begin    time.Time
+	lastBeat []*[6]int64 // only the first number is used: nanoseconds since begin
 }
 
-func (n *noted) Start(slot int, _ time.Duration, _ func()) { n.last[slot] = new([6]int64) }
+func (n *noted) Start(slot int, _ time.Duration, _ func()) { n.lastBeat[slot] = new([6]int64) }
 
 func (n *noted) Stop(int) bool { return true }
 
 func (n *noted) Reset(slot int, _ time.Duration) bool {
-	n.last[slot][0] = int64(time.Since(n.base))
+	n.lastBeat[slot][0] = int64(time.Since(n.begin))
 	return true
 }
 
@@ -45,28 +45,30 @@ func (n *noted) Close() {}
 
 type monitor struct {
 	m       *idle.Monitor[int]
-	closed  func(slot int)
+	onIdle  func(slot int) // the callback of every slot
 	entries []*idle.Entry[int]
 }
 
 func newMonitor(slots int) Impl {
-	// The tick is the same fraction of the timeout as by default.
+	// The workload's timeout is shorter in quick mode and under -short, so the tick is too.
 	tick := choose(100*time.Microsecond, idle.DefaultTick/20, idle.DefaultTick)
 	m := &monitor{entries: Touched[*idle.Entry[int]](slots)}
-	m.m = idle.New(func(slot int, _ time.Time) { m.closed(slot) }, idle.WithTick(tick))
+	m.m = idle.New(func(slot int, _ time.Time) { m.onIdle(slot) }, idle.WithTick(tick))
 	return m
 }
 
 func (m *monitor) StartFor(slot int, d time.Duration, f func(slot int)) {
-	m.closed = f // the same each time, from one goroutine, before any is due
+	m.onIdle = f // no lock: one goroutine starts all timers before the first is due
 	e, err := m.m.Watch(slot, d)
 	if err != nil {
-		panic(err) // it is neither closed nor bounded
+		panic(err) // the monitor is not closed and has no limit
 	}
 	m.entries[slot] = e
 }
 
-func (*monitor) Start(int, time.Duration, func()) { panic("benchmarks: a Monitor has one callback") }
+func (*monitor) Start(int, time.Duration, func()) {
+	panic("benchmarks: Monitor has no Start, only StartFor")
+}
 
 func (m *monitor) Stop(slot int) bool { return m.entries[slot].Stop() }
 

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// procs are the numbers of procs for workloads.
-var procs = []int{1, 2}
+// procCounts are the values of GOMAXPROCS that workloads run with.
+var procCounts = []int{1, 2}
 
-// apart is the distance between slots that are used by different goroutines, so that
-// their handles are in different cache lines.
-const apart = 16
+// slotGap is the number of slots between those of two goroutines. It keeps their handles
+// in different cache lines.
+const slotGap = 16
 
-// longDelays are uniform between 1 and 11 minutes, as many as fit into the cache. Their
-// number is a power of two, so that an index needs no division.
+// longDelays are random delays from 1 to 11 minutes. They fit into the cache. Their number
+// is a power of two, so that longDelay needs no division.
 var longDelays = func() (d [1 << 12]time.Duration) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range d {
@@ -31,51 +31,49 @@ func longDelay(i int) time.Duration { return longDelays[i&(len(longDelays)-1)] }
 
 func nop() {}
 
-// pending is an implementation with pending timers in the first n of its slots, and
-// some more slots. There are as many goroutines as procs, and each has a share of the
-// n.
+// pending is an Impl with pending timers in its first n slots. These slots are divided
+// among goroutines, one per proc.
 type pending struct {
-	impl     Impl
-	n, procs int
-	delay    func(i int) time.Duration
-	filled   time.Time // when the timers were started
-	// cold says that no timer has been moved or replaced since they were started.
-	cold bool
+	impl      Impl
+	n, procs  int
+	delay     func(i int) time.Duration
+	startedAt time.Time // when the timers were started
+	// needsWarmUp is true until the measured operation has used the new timers.
+	needsWarmUp bool
 }
 
-// freshness is the maximum age of a workload's pending timers. Older ones are started
-// again, so that they do not fire.
-const freshness = 10 * time.Second
+// Timers that have been pending for longer than maxAge are started again before a
+// measurement, so that none fires during it.
+const maxAge = 10 * time.Second
 
-// withPending runs body as sub-benchmarks n= and p=, with n pending timers of m that
-// have the delays of delay.
+// withPending runs body as sub-benchmarks for each number n of pending timers and each
+// number p of procs. delay returns the delay of each timer.
 //
-// The testing package may call a benchmark several times to find b.N, and for -count,
-// and sets GOMAXPROCS before each call. So each call sets the procs, and the first
-// starts the timers. Timers that were just started are in memory in order, which makes
-// every implementation faster or slower until they are mixed. So the operation that
-// [pending.split] measures first runs as often as there are timers, without being
-// measured.
+// The testing package calls a benchmark several times, and sets GOMAXPROCS before each
+// call. So each call sets the procs again. The first call starts the timers.
+//
+// New timers are in memory in the order of their slots, unlike those of a program. So
+// [pending.measure] first runs the measured operation as often as there are timers.
 func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Duration, body func(*testing.B, pending)) {
 	for _, n := range sizes {
 		b.Run("n="+Size(n), func(b *testing.B) {
-			for _, nprocs := range procs {
+			for _, nprocs := range procCounts {
 				p := pending{n: n, procs: nprocs, delay: delay}
 				b.Run(fmt.Sprintf("p=%d", nprocs), func(b *testing.B) {
 					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(nprocs))
 					switch {
 					case p.impl == nil:
-						p.impl = m.New(n + apart*(nprocs+1))
+						p.impl = m.New(n + slotGap*(nprocs+1))
 						p.fillFast()
-						p.cold = true
-					case time.Since(p.filled) > freshness:
+						p.needsWarmUp = true
+					case time.Since(p.startedAt) > maxAge:
 						p.startAgain()
-						p.cold = true
+						p.needsWarmUp = true
 					}
 					b.ReportAllocs()
 					body(b, p)
-					if p.cold { // it has been warmed up, which may have taken a while
-						p.cold, p.filled = false, time.Now()
+					if p.needsWarmUp { // body has warmed up; do not count that time as age
+						p.needsWarmUp, p.startedAt = false, time.Now()
 					}
 				})
 				if p.impl != nil {
@@ -86,14 +84,15 @@ func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Durati
 	}
 }
 
-// share returns the slots of goroutine g.
-func (p *pending) share(g int) (first, n int) {
+// slotsOf returns the slots of goroutine g: the first, and how many.
+func (p *pending) slotsOf(g int) (first, count int) {
 	first = p.n * g / p.procs
 	return first, p.n*(g+1)/p.procs - first
 }
 
-// each calls f for each goroutine at once, and waits for all.
-func (p *pending) each(f func(g int)) {
+// eachGoroutine calls f on one goroutine per proc, with the goroutine's number, and waits
+// for all.
+func (p *pending) eachGoroutine(f func(g int)) {
 	var wg sync.WaitGroup
 	for g := 1; g < p.procs; g++ {
 		wg.Go(func() { f(g) })
@@ -102,75 +101,73 @@ func (p *pending) each(f func(g int)) {
 	wg.Wait()
 }
 
-// fill starts the timers.
+// fill starts a timer in each of the n slots.
 func (p *pending) fill() {
-	p.each(func(g int) {
-		first, n := p.share(g)
-		for slot := first; slot < first+n; slot++ {
+	p.eachGoroutine(func(g int) {
+		first, count := p.slotsOf(g)
+		for slot := first; slot < first+count; slot++ {
 			p.impl.Start(slot, p.delay(slot), nop)
 		}
 	})
 	flush(p.impl)
-	p.filled = time.Now()
+	p.startedAt = time.Now()
 }
 
-// fillFast is fill without measurement. It avoids most garbage collections of a growing
-// heap, which with some implementations take longer than everything else.
+// fillFast is fill with fewer garbage collections, for a fill that is not measured.
 func (p *pending) fillFast() {
-	percent := debug.SetGCPercent(400)
+	oldPercent := debug.SetGCPercent(400)
 	p.fill()
-	debug.SetGCPercent(percent)
+	debug.SetGCPercent(oldPercent)
 	runtime.GC()
 }
 
 // startAgain stops the timers and starts them again.
 func (p *pending) startAgain() {
-	p.each(func(g int) {
-		first, n := p.share(g)
-		for slot := first; slot < first+n; slot++ {
+	p.eachGoroutine(func(g int) {
+		first, count := p.slotsOf(g)
+		for slot := first; slot < first+count; slot++ {
 			p.impl.Stop(slot)
 			p.impl.Start(slot, p.delay(slot), nop)
 		}
 	})
 	flush(p.impl)
-	p.filled = time.Now()
+	p.startedAt = time.Now()
 }
 
-// split lets each goroutine g do n of b.N operations, and measures the time until the
-// implementation has done all.
-func (p *pending) split(b *testing.B, body func(g, n int)) {
-	if p.cold {
+// measure divides b.N operations among the goroutines and measures how long they take.
+// body(g, n) does n operations on goroutine g.
+func (p *pending) measure(b *testing.B, body func(g, n int)) {
+	if p.needsWarmUp {
 		p.warmUp(body)
 	}
 	b.ResetTimer()
-	p.each(func(g int) { body(g, b.N*(g+1)/p.procs-b.N*g/p.procs) })
+	p.eachGoroutine(func(g int) { body(g, b.N*(g+1)/p.procs-b.N*g/p.procs) })
 	flush(p.impl)
 	b.StopTimer()
 }
 
-// warmUp runs the operation as often as there are timers, or for warmUpMost.
+// warmUp runs the operation as often as there are timers, but for about maxWarmUp at most.
 func (p *pending) warmUp(body func(g, n int)) {
 	const parts = 16
 	n := max(p.n, 1<<14) / parts
 	begin := time.Now()
-	for i := 0; i < parts && time.Since(begin) < warmUpMost; i++ {
-		p.each(func(g int) { body(g, n/p.procs) })
+	for i := 0; i < parts && time.Since(begin) < maxWarmUp; i++ {
+		p.eachGoroutine(func(g int) { body(g, n/p.procs) })
 	}
 	flush(p.impl)
 	runtime.GC()
 }
 
-// warmUpMost is less than freshness, and their sum is less than the shortest delay of a
-// pending timer.
-const warmUpMost = 5 * time.Second
+// maxWarmUp + maxAge is less than the shortest delay, so no timer fires.
+const maxWarmUp = 5 * time.Second
 
-// fill starts the timers of n slots, from as many goroutines as there are procs.
+// fill starts n timers, on one goroutine per proc.
 func fill(impl Impl, n int) {
 	p := pending{impl: impl, n: n, procs: runtime.GOMAXPROCS(0), delay: longDelay}
 	p.fill()
 }
 
-// Size formats n for the names of benchmarks: 100k, 1M.
+// Size formats n for the names of benchmarks, such as 100k or 1M.
 func Size(n int) string {
 	switch {
 	case n > 0 && n%1_000_000 == 0:

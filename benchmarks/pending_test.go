@@ -14,20 +14,20 @@ func TestPendingShare_CoversEverySlotOnce(t *testing.T) {
 			p := pending{n: n, procs: nprocs}
 			next := 0
 			for g := range nprocs {
-				first, own := p.share(g)
+				first, count := p.slotsOf(g)
 				if first != next {
-					t.Errorf("n=%d: the share of %d of %d begins at %d, want %d", n, g, nprocs, first, next)
+					t.Errorf("n=%d: the slots of goroutine %d of %d begin at %d, want %d", n, g, nprocs, first, next)
 				}
-				next = first + own
+				next = first + count
 			}
 			if next != n {
-				t.Errorf("n=%d: %d procs share %d slots", n, nprocs, next)
+				t.Errorf("n=%d: %d goroutines have %d slots", n, nprocs, next)
 			}
 		}
 	}
 }
 
-// counting is an Impl that counts calls, and does its work in Flush.
+// counting is an Impl that only counts calls.
 type counting struct {
 	starts, stops, resets atomic.Int64
 	flushes               int
@@ -39,7 +39,7 @@ func (c *counting) Reset(_ int, _ time.Duration) bool { c.resets.Inc(); return t
 func (c *counting) Flush()                            { c.flushes++ }
 func (c *counting) Close()                            {}
 
-// benchmark runs f for an odd number of operations, after one operation.
+// benchmark runs f with b.N = 1237, which two goroutines cannot divide evenly.
 func benchmark(t *testing.T, f func(*testing.B)) {
 	t.Helper()
 	benchtime := flag.Lookup("test.benchtime").Value
@@ -59,7 +59,7 @@ func TestPending_DoesWhatIsMeasuredAndFlushes(t *testing.T) {
 		p := pending{impl: c, n: 100, procs: nprocs, delay: longDelay}
 		p.fill()
 		if got := c.starts.Load(); got != 100 || c.flushes != 1 {
-			t.Errorf("fill started %d, want 100, and flushed %d times", got, c.flushes)
+			t.Errorf("fill started %d timers, want 100, and flushed %d times, want 1", got, c.flushes)
 		}
 		ops := 0
 		benchmark(t, func(b *testing.B) {
@@ -68,7 +68,7 @@ func TestPending_DoesWhatIsMeasuredAndFlushes(t *testing.T) {
 			ops = b.N
 		})
 		if got := c.starts.Load(); got != int64(ops) {
-			t.Errorf("%d procs started %d for %d operations", nprocs, got, ops)
+			t.Errorf("%d procs started %d timers in %d operations", nprocs, got, ops)
 		}
 		benchmark(t, func(b *testing.B) {
 			c.resets.Store(0)
@@ -76,7 +76,7 @@ func TestPending_DoesWhatIsMeasuredAndFlushes(t *testing.T) {
 			ops = b.N
 		})
 		if got := c.resets.Load(); got != int64(ops) {
-			t.Errorf("%d procs reset %d for %d operations", nprocs, got, ops)
+			t.Errorf("%d procs reset %d timers in %d operations", nprocs, got, ops)
 		}
 	}
 }

@@ -11,26 +11,27 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// TicklessSlack is [Tickless] with a slack of 10 ms for every timer.
+// TicklessSlack is [Tickless] with timers that may fire up to 10 ms late.
 var TicklessSlack = Maker{Name: "tickless-slack", New: func(slots int) Impl {
 	const slack = 10 * time.Millisecond
 	return &tickless{timer.New(timer.WithSlack(0, slack, slack)), Touched[timer.Handle](slots)}
 }}
 
-// Rates lets a number of timers a second fall due, at random times, in a process that
-// does nothing else. Each is started at least a second before it is due. It reports
-// cpu-ms/s, the user and system time a second, and switches/s, the context switches,
-// both after all timers are started; p50-ms and p99-ms, how late they ran; and early
-// and lost.
+// Rates starts timers with random deadlines, a given number of them due a second, in a
+// process that does nothing else. It reports scattered.figures and, for the time after
+// all timers are started,
+//
+//   - cpu-ms/s: milliseconds of user and system time a second
+//   - switches/s: context switches a second
 func Rates(b *testing.B, m Maker) {
 	for _, rate := range choose([]int{100}, []int{10, 100, 1000, 10_000, 100_000}, []int{10, 100, 1000, 10_000, 100_000}) {
 		b.Run("rate="+Size(rate), func(b *testing.B) {
-			onProcs(b, func() map[string]float64 { return rated(m, rate) })
+			eachProcs(b, func() map[string]float64 { return measureRate(m, rate) })
 		})
 	}
 }
 
-func rated(m Maker, rate int) map[string]float64 {
+func measureRate(m Maker, rate int) map[string]float64 {
 	delay := choose(50*time.Millisecond, time.Second, time.Second)
 	span := choose(50*time.Millisecond, 2*time.Second, 4*time.Second)
 	if rate < 100 {
@@ -56,23 +57,26 @@ func rated(m Maker, rate int) map[string]float64 {
 	return figures
 }
 
-type used struct {
-	cpu      time.Duration
-	switches int64
-	ok       bool
+type processUsage struct {
+	cpu      time.Duration // user and system time
+	switches int64         // context switches
+	ok       bool          // false if the system does not report them
 }
 
-func usageNow() (u used) {
+func usageNow() (u processUsage) {
 	u.cpu, u.switches, u.ok = usage()
 	return u
 }
 
-// Tickers runs n tickers with the same period and reads all their ticks. It reports
-// cpu-ms/s, and ticks: the fraction of the due ticks that came.
+// Tickers runs n tickers with the same period, each with a goroutine that receives its
+// ticks. It reports
+//
+//   - cpu-ms/s: milliseconds of user and system time a second
+//   - ticks: received ticks, as a fraction of those due
 func Tickers(b *testing.B) {
 	for _, m := range []struct {
-		name string
-		tick func(d time.Duration) (c <-chan time.Time, stop func())
+		name      string
+		newTicker func(d time.Duration) (c <-chan time.Time, stop func())
 	}{
 		{"time", func(d time.Duration) (<-chan time.Time, func()) {
 			t := time.NewTicker(d)
@@ -88,19 +92,19 @@ func Tickers(b *testing.B) {
 			for _, period := range choose([]time.Duration{10 * time.Millisecond},
 				[]time.Duration{100 * time.Millisecond, time.Second}, []time.Duration{100 * time.Millisecond, time.Second}) {
 				b.Run(fmt.Sprintf("n=%s/period=%v", Size(n), period), func(b *testing.B) {
-					onProcs(b, func() map[string]float64 { return ticked(n, period, m.tick) })
+					eachProcs(b, func() map[string]float64 { return measureTickers(n, period, m.newTicker) })
 				})
 			}
 		})
 	}
 }
 
-func ticked(n int, period time.Duration, tick func(time.Duration) (<-chan time.Time, func())) map[string]float64 {
+func measureTickers(n int, period time.Duration, newTicker func(time.Duration) (<-chan time.Time, func())) map[string]float64 {
 	span := choose(100*time.Millisecond, 3*time.Second, 5*time.Second)
 	var ticks atomic.Int64
 	quit := make(chan struct{})
 	for range n {
-		c, stop := tick(period)
+		c, stop := newTicker(period)
 		go func() {
 			defer stop()
 			for {
@@ -113,12 +117,12 @@ func ticked(n int, period time.Duration, tick func(time.Duration) (<-chan time.T
 			}
 		}()
 	}
-	before, from, had := usageNow(), time.Now(), ticks.Load()
+	before, begin, ticksBefore := usageNow(), time.Now(), ticks.Load()
 	time.Sleep(span)
-	after, elapsed := usageNow(), time.Since(from)
-	got := ticks.Load() - had
+	after, elapsed := usageNow(), time.Since(begin)
+	received := ticks.Load() - ticksBefore
 	close(quit)
-	figures := map[string]float64{"ticks": float64(got) / (float64(n) * float64(elapsed/period))}
+	figures := map[string]float64{"ticks": float64(received) / (float64(n) * float64(elapsed/period))}
 	if before.ok {
 		figures["cpu-ms/s"] = milliseconds(after.cpu-before.cpu) / elapsed.Seconds()
 	}

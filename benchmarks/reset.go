@@ -8,20 +8,22 @@ import (
 	"time"
 )
 
-// Reset moves pending timers from 1-11 minutes to 20-30 (to=later), as activity does
-// with an idle timeout, or the other way round (to=earlier), in the order in which they
-// were started (order=turn) or at random. Before the measurement, the timers to move
-// are stopped and started with their first delays.
+// Reset measures resetting pending timers.
+//
+//   - to=later: from a delay of 1 to 11 minutes to one of 20 to 30 minutes
+//   - to=earlier: from 20 to 30 minutes to 1 to 11
+//   - order=turn: in the order in which they were started
+//   - order=random: in random order
 func Reset(b *testing.B, m Maker) {
 	sizes := choose([]int{1_000}, []int{100_000}, []int{100_000, 1_000_000})
 	if mode() == "rates" {
 		sizes = []int{1_000_000}
 	}
-	far := func(i int) time.Duration { return 19*time.Minute + longDelay(i) }
+	laterDelay := func(i int) time.Duration { return 19*time.Minute + longDelay(i) }
 	for _, w := range []struct {
 		name     string
 		from, to func(int) time.Duration
-	}{{"later", longDelay, far}, {"earlier", far, longDelay}} {
+	}{{"later", longDelay, laterDelay}, {"earlier", laterDelay, longDelay}} {
 		for _, order := range []string{"turn", "random"} {
 			b.Run(fmt.Sprintf("to=%s/order=%s", w.name, order), func(b *testing.B) {
 				withPending(b, m, sizes, w.from, func(b *testing.B, p pending) { p.resetAll(b, order, w.to) })
@@ -30,8 +32,8 @@ func Reset(b *testing.B, m Maker) {
 	}
 }
 
-// resetAll moves b.N timers to the delays that to returns.
-func (p *pending) resetAll(b *testing.B, order string, to func(int) time.Duration) {
+// resetAll resets b.N timers. Slot i gets the delay newDelay(i).
+func (p *pending) resetAll(b *testing.B, order string, newDelay func(int) time.Duration) {
 	slots := make([]int32, p.n)
 	for i := range slots {
 		slots[i] = int32(i)
@@ -39,19 +41,19 @@ func (p *pending) resetAll(b *testing.B, order string, to func(int) time.Duratio
 	if order == "random" {
 		rng := rand.New(rand.NewPCG(3, 4))
 		for g := range p.procs { // each goroutine has slots of its own
-			first, own := p.share(g)
-			rng.Shuffle(own, func(i, j int) {
+			first, count := p.slotsOf(g)
+			rng.Shuffle(count, func(i, j int) {
 				slots[first+i], slots[first+j] = slots[first+j], slots[first+i]
 			})
 		}
 	}
 	b.ResetTimer()
 	b.StopTimer()
-	for todo := b.N; todo > 0; todo -= p.n {
-		now := min(todo, p.n)
-		p.some(slots, now, func(own []int32) {
-			// Start them in slot order: otherwise they would be in memory in the order
-			// in which they are moved.
+	for remaining := b.N; remaining > 0; remaining -= p.n {
+		count := min(remaining, p.n)
+		p.eachPart(slots, count, func(own []int32) {
+			// Give the timers their first delays again. Start them in slot order, so that
+			// their order in memory is not the order of the resets.
 			own = slices.Clone(own)
 			slices.Sort(own)
 			for _, slot := range own {
@@ -60,20 +62,21 @@ func (p *pending) resetAll(b *testing.B, order string, to func(int) time.Duratio
 			}
 		})
 		b.StartTimer()
-		p.some(slots, now, func(own []int32) {
+		p.eachPart(slots, count, func(own []int32) {
 			for _, slot := range own {
-				p.impl.Reset(int(slot), to(int(slot)))
+				p.impl.Reset(int(slot), newDelay(int(slot)))
 			}
 		})
 		b.StopTimer()
 	}
 }
 
-// some calls f in each goroutine with its part of n of the slots.
-func (p *pending) some(slots []int32, n int, f func(own []int32)) {
-	p.each(func(g int) {
-		first, own := p.share(g)
-		f(slots[first : first+min(own, n*(g+1)/p.procs-n*g/p.procs)])
+// eachPart divides n of the slots among the goroutines. It calls f on each goroutine with
+// the goroutine's part.
+func (p *pending) eachPart(slots []int32, n int, f func(own []int32)) {
+	p.eachGoroutine(func(g int) {
+		first, count := p.slotsOf(g)
+		f(slots[first : first+min(count, n*(g+1)/p.procs-n*g/p.procs)])
 	})
 	flush(p.impl)
 }

@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	scatterLead  = 50 * time.Millisecond // before the first falls due
-	scatterGrace = 5 * time.Second       // after which the rest is lost
+	scatterFirstDue = 50 * time.Millisecond
+	scatterGrace    = 5 * time.Second
 )
 
-// scattered is a number of timers that fall due at random times. Times are relative to
-// base.
+// scattered is a set of timers, usually with random deadlines. Its slices have an element
+// per timer. Times are relative to begin.
 type scattered struct {
-	base time.Time
-	due  []time.Duration
-	ran  []atomic.Int64 // nanoseconds; zero until the callback has run
-	todo atomic.Int32
-	done chan struct{}
+	begin time.Time
+	due   []time.Duration
+	ran   []atomic.Int64 // nanoseconds; zero until the callback has run
+	todo  atomic.Int32   // callbacks that have not run
+	done  chan struct{}  // closed when all have run
 
-	grace   time.Duration // after which a callback counts as lost
-	started func()        // is called when all timers have been started, if not nil
+	grace   time.Duration // a callback that has not run grace after the last deadline is lost
+	started func()        // called when all timers have been started; may be nil
 }
 
 func newScattered(n int, span time.Duration) *scattered {
@@ -31,21 +31,21 @@ func newScattered(n int, span time.Duration) *scattered {
 	s.todo.Store(int32(n))
 	rng := rand.New(rand.NewPCG(5, 6))
 	for i := range s.due {
-		s.due[i] = scatterLead + time.Duration(rng.Int64N(int64(span)))
+		s.due[i] = scatterFirstDue + time.Duration(rng.Int64N(int64(span)))
 	}
 	return s
 }
 
-// run starts the timers and waits for their callbacks.
+// run starts the timers and waits until their callbacks have run or are lost.
 func (s *scattered) run(m Maker) {
 	impl := m.New(len(s.due))
 	defer impl.Close()
-	s.base = time.Now()
+	s.begin = time.Now()
 	for i, due := range s.due {
-		// The implementation reads its clock after this line, so that due is never
-		// after the true deadline.
-		impl.Start(i, due-time.Since(s.base), func() {
-			s.ran[i].Store(int64(time.Since(s.base)))
+		// impl reads its clock later than this line. So its deadline is due or later, and
+		// no callback is counted as early by mistake.
+		impl.Start(i, due-time.Since(s.begin), func() {
+			s.ran[i].Store(int64(time.Since(s.begin)))
 			if s.todo.Dec() == 0 {
 				close(s.done)
 			}
@@ -64,8 +64,7 @@ func (s *scattered) run(m Maker) {
 	}
 }
 
-// lateness returns how late the callbacks ran, in milliseconds, and how many did not
-// run.
+// lateness returns how late each callback ran, in milliseconds, and how many are lost.
 func (s *scattered) lateness() (late []float64, lost int) {
 	for i := range s.due {
 		ran := time.Duration(s.ran[i].Load())
@@ -78,7 +77,8 @@ func (s *scattered) lateness() (late []float64, lost int) {
 	return late, lost
 }
 
-// figures returns p50-ms and p99-ms, how late the callbacks ran, and early and lost.
+// figures returns p50-ms and p99-ms, how late callbacks ran, early, the number that ran
+// too early, and lost, the number that never ran.
 func (s *scattered) figures() map[string]float64 {
 	late, lost := s.lateness()
 	if lost > 0 {
@@ -100,7 +100,7 @@ func countEarly(late []float64) int {
 	return n
 }
 
-// keepBusy runs n goroutines that compute, until stop is called.
+// keepBusy starts n goroutines that compute until stop is called.
 func keepBusy(n int) (stop func()) {
 	var quit atomic.Bool
 	var wg sync.WaitGroup
@@ -108,7 +108,7 @@ func keepBusy(n int) (stop func()) {
 		wg.Go(func() {
 			for rng := xorshift(g + 1); !quit.Load(); {
 				for range 1000 {
-					rng.below(2)
+					rng.intN(2)
 				}
 			}
 		})

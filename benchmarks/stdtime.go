@@ -2,7 +2,7 @@ package benchmarks
 
 import "time"
 
-// Time is the baseline: package time.
+// Time is package time, the baseline.
 var Time = Maker{Name: "time", New: newStdTime}
 
 type stdTime struct {

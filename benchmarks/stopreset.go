@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// StopReset stops a random one of n pending timers and resets it: the cost of a
-// SetDeadline before every read, or of an idle timeout that is stopped during work. The
-// new delay is 1 to 11 minutes at random, as for the other timers (delay=random), or
-// always 5 minutes, later than before (delay=same). On several procs each goroutine has
-// its own timers.
+// StopReset measures stopping a random one of n pending timers and starting it again with
+// Reset, as SetDeadline does before every read. Each measurement has its own process. It
+// reports ns/pair: the time of a Stop and a Reset together.
 //
-// Each measurement has its own process. It reports ns/pair, for a Stop and a Reset.
+//   - delay=random: the new delay is random, from 1 to 11 minutes
+//   - delay=same: the new delay is always 5 minutes
 func StopReset(b *testing.B, m Maker) {
 	for _, w := range []struct {
 		name  string
@@ -21,7 +20,7 @@ func StopReset(b *testing.B, m Maker) {
 	}{{"random", longDelay}, {"same", func(int) time.Duration { return 5 * time.Minute }}} {
 		for _, n := range choose([]int{1_000}, []int{300_000}, []int{300_000}) {
 			b.Run(fmt.Sprintf("delay=%s/n=%s", w.name, Size(n)), func(b *testing.B) {
-				onProcs(b, func() map[string]float64 { return stopReset(m, n, w.delay) })
+				eachProcs(b, func() map[string]float64 { return stopReset(m, n, w.delay) })
 			})
 		}
 	}
@@ -31,21 +30,21 @@ func stopReset(m Maker, n int, delay func(int) time.Duration) map[string]float64
 	p := pending{impl: m.New(n), n: n, procs: runtime.GOMAXPROCS(0), delay: delay}
 	defer p.impl.Close()
 	p.fillFast()
-	pairs := func(each int) {
-		p.each(func(g int) {
-			first, own := p.share(g)
+	runPairs := func(perGoroutine int) {
+		p.eachGoroutine(func(g int) {
+			first, count := p.slotsOf(g)
 			rng := newXorshift()
-			for i := range each {
-				slot := first + rng.below(own)
+			for i := range perGoroutine {
+				slot := first + rng.intN(count)
 				p.impl.Stop(slot)
 				p.impl.Reset(slot, delay(i))
 			}
 		})
 		flush(p.impl)
 	}
-	each := choose(1_000, 2_000_000, 2_000_000) / p.procs
-	pairs(each) // every timer has been reset before
+	perGoroutine := choose(1_000, 2_000_000, 2_000_000) / p.procs
+	runPairs(perGoroutine) // warm-up: resets nearly every timer
 	begin := time.Now()
-	pairs(each)
-	return map[string]float64{"ns/pair": float64(time.Since(begin)) / float64(each*p.procs)}
+	runPairs(perGoroutine)
+	return map[string]float64{"ns/pair": float64(time.Since(begin)) / float64(perGoroutine*p.procs)}
 }

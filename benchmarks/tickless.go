@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Tickless is this module's Scheduler with its defaults, used with [timer.Handle].
+// Tickless is a [timer.Scheduler] with default options. A slot holds a [timer.Handle].
 var Tickless = Maker{Name: "tickless", New: newTickless}
 
 type tickless struct {
@@ -22,7 +22,7 @@ func newTickless(slots int) Impl {
 func (t *tickless) Start(slot int, d time.Duration, f func()) {
 	h, err := t.s.Start(d, f)
 	if err != nil {
-		panic(err) // it is not closed, and has room for all slots
+		panic(err) // the scheduler is not closed, and has no limit that n timers reach
 	}
 	t.handles[slot] = h
 }
@@ -33,8 +33,8 @@ func (t *tickless) Reset(slot int, d time.Duration) bool { return t.handles[slot
 
 func (t *tickless) Close() { shutDown(t.s) }
 
-// TicklessTimer is the same Scheduler used with [timer.Timer], which replaces
-// [time.Timer].
+// TicklessTimer is a [timer.Scheduler] with default options. A slot holds a [timer.Timer],
+// which has the methods of [time.Timer].
 var TicklessTimer = Maker{Name: "tickless-timer", New: newTicklessTimer}
 
 type ticklessTimer struct {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// usage returns the user and system time of the process and its context switches,
-// voluntary or not; ok is false if the system does not say.
+// usage returns the process's user and system time and its context switches. ok is false
+// if the system does not report them.
 func usage() (cpu time.Duration, switches int64, ok bool) {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {

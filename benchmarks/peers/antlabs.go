@@ -8,9 +8,8 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
-// Antlabs is the default wheel of github.com/antlabs/timer. Reset is a stop and a
-// start: the library's own Reset, which is marked as unstable, never returns if the
-// timer stays in its slot.
+// Antlabs is github.com/antlabs/timer. Reset stops the timer and starts a new one, because
+// the library's own Reset never returns if the timer stays in its slot.
 var Antlabs = benchmarks.Maker{Name: "antlabs", New: newAntlabs}
 
 type antlabs struct {

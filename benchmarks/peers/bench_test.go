@@ -17,7 +17,8 @@ func BenchmarkExpiry(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.Ex
 func BenchmarkBusyBurst(b *testing.B) { benchmarks.Each(b, makers, benchmarks.BusyBurst) }
 func BenchmarkBusyRate(b *testing.B)  { benchmarks.Each(b, makers, benchmarks.BusyRate) }
 
-// The other libraries run callbacks one after another, or lose some.
+// The other implementations are left out: they run callbacks one after another, or lose
+// some.
 func BenchmarkBusyQueue(b *testing.B) {
 	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless, benchmarks.TicklessTimer}, benchmarks.BusyQueue)
 }
@@ -29,7 +30,7 @@ func BenchmarkHeartbeats(b *testing.B) {
 func BenchmarkContext(b *testing.B)     { benchmarks.Context(b) }
 func BenchmarkContextLive(b *testing.B) { benchmarks.ContextLive(b) }
 
-// A stopped Handle cannot be reset, so tickless uses a Timer here.
+// Here tickless uses a Timer, because a stopped Handle cannot be reset.
 func BenchmarkStopReset(b *testing.B) {
 	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, {Name: "tickless", New: benchmarks.TicklessTimer.New}}, benchmarks.StopReset)
 }

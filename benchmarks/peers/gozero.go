@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
-// GoZero is the TimingWheel of github.com/zeromicro/go-zero, which identifies timers by
-// keys. It does not report whether a timer was still pending.
+// GoZero is the TimingWheel of github.com/zeromicro/go-zero. Stop and Reset always return
+// true, because the library does not report whether the timer was pending.
 var GoZero = benchmarks.Maker{Name: "go-zero", New: newGoZero, Slow: 4}
 
 type goZero struct {
@@ -18,7 +18,7 @@ type goZero struct {
 }
 
 func newGoZero(n int) benchmarks.Impl {
-	w, err := collection.NewTimingWheel(coarseTick, slots, func(key, f any) {
+	w, err := collection.NewTimingWheel(coarseTick, coarseSlots, func(key, f any) {
 		switch f := f.(type) {
 		case func():
 			f()
@@ -36,7 +36,7 @@ func newGoZero(n int) benchmarks.Impl {
 	return g
 }
 
-// Start uses the shortest delay that the wheel accepts for timers that are due at once.
+// Start raises d to a nanosecond, the shortest delay that the wheel accepts.
 func (g *goZero) Start(slot int, d time.Duration, f func()) {
 	must(g.w.SetTimer(g.keys[slot], f, max(d, 1)))
 }
@@ -55,8 +55,8 @@ func (g *goZero) Reset(slot int, d time.Duration) bool {
 	return true
 }
 
-// Flush returns when the wheel's goroutine has taken this request, and so has processed
-// those before it.
+// Flush sends a request that does nothing. The wheel's goroutine receives it when it has
+// processed all earlier requests.
 func (g *goZero) Flush() { must(g.w.RemoveTimer(-1)) }
 
 func (g *goZero) Close() { g.w.Stop() }

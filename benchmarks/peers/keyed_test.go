@@ -13,11 +13,11 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// BenchmarkKeyedSet sets pending keys, in random order, each to a new value and a later
-// deadline. Implementations that queue their work are measured until it is done.
+// BenchmarkKeyedSet measures giving a pending key a new value and a later deadline, in
+// random order of the keys. It ends when queued work is done.
 func BenchmarkKeyedSet(b *testing.B) {
 	sizes := []int{10_000, 1_000_000}
-	if testing.Short() { // only to be seen to work
+	if testing.Short() {
 		sizes = sizes[:1]
 	}
 	for _, n := range sizes {
@@ -55,8 +55,8 @@ func BenchmarkKeyedSet(b *testing.B) {
 			defer w.Stop()
 			run(b,
 				func(key, value int, d time.Duration) { w.SetTimer(key, value, d) },
-				// The wheel's goroutine processes requests in order: when it takes this
-				// one, those before it are done.
+				// The wheel's goroutine receives this request, which does nothing, when it
+				// has processed all earlier requests.
 				func() { w.RemoveTimer(-1) })
 		})
 	}

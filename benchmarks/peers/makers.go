@@ -8,17 +8,17 @@ import (
 
 const tick = time.Millisecond
 
-// coarseTick and slots configure the two libraries whose wheel has one level. They fall
-// behind with a finer tick.
+// The configuration of the two wheels with one level, which cannot keep up with a shorter
+// tick.
 const (
-	coarseTick = 10 * time.Millisecond
-	slots      = 1 << 13
+	coarseTick  = 10 * time.Millisecond
+	coarseSlots = 1 << 13
 )
 
-// Rivals returns the implementations with other libraries.
+// Rivals returns the other libraries.
 func Rivals() []benchmarks.Maker {
 	return []benchmarks.Maker{RussellLuo, Antlabs, GoZero, Xiaoxuxiansheng}
 }
 
-// Makers returns all implementations: those of package benchmarks, then the rivals.
+// Makers returns the implementations of package benchmarks and the other libraries.
 func Makers() []benchmarks.Maker { return append(benchmarks.Makers(), Rivals()...) }

@@ -11,7 +11,7 @@ func BenchmarkRates(b *testing.B) {
 	benchmarks.Each(b, append(slices.Clone(makers), benchmarks.TicklessSlack), benchmarks.Rates)
 }
 
-// BenchmarkExpirySlack compares timers that share wake-ups with others.
+// BenchmarkExpirySlack compares timers with and without slack.
 func BenchmarkExpirySlack(b *testing.B) {
 	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless, benchmarks.TicklessSlack}, benchmarks.Expiry)
 }

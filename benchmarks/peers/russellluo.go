@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
-// RussellLuo is github.com/RussellLuo/timingwheel. It has no reset, so Reset is a stop
-// and a start.
+// RussellLuo is github.com/RussellLuo/timingwheel. It has no reset: Reset stops the timer
+// and starts a new one.
 var RussellLuo = benchmarks.Maker{Name: "RussellLuo", New: newRussellLuo}
 
 type russellLuo struct {

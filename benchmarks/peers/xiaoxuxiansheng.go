@@ -9,9 +9,8 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
-// Xiaoxuxiansheng is github.com/xiaoxuxiansheng/timewheel, which identifies timers by
-// keys and takes times of day. It does not report whether a timer was still pending.
-// Reset adds the timer again.
+// Xiaoxuxiansheng is github.com/xiaoxuxiansheng/timewheel. Stop and Reset always return
+// true, because the library does not report whether the timer was pending.
 var Xiaoxuxiansheng = benchmarks.Maker{Name: "xiaoxuxiansheng", New: newXiaoxuxiansheng, Slow: 4}
 
 type xiaoxuxiansheng struct {
@@ -21,7 +20,7 @@ type xiaoxuxiansheng struct {
 }
 
 func newXiaoxuxiansheng(n int) benchmarks.Impl {
-	x := &xiaoxuxiansheng{timewheel.NewTimeWheel(slots, coarseTick), make([]string, n), benchmarks.Touched[func()](n)}
+	x := &xiaoxuxiansheng{timewheel.NewTimeWheel(coarseSlots, coarseTick), make([]string, n), benchmarks.Touched[func()](n)}
 	for slot := range x.keys {
 		x.keys[slot] = strconv.Itoa(slot)
 	}
@@ -30,7 +29,7 @@ func newXiaoxuxiansheng(n int) benchmarks.Impl {
 
 func (x *xiaoxuxiansheng) Start(slot int, d time.Duration, f func()) {
 	x.callbacks[slot] = f
-	// A past time could become a negative index, with which the wheel panics.
+	// At least a tick from now: for a time in the past the wheel may panic.
 	x.w.AddTask(x.keys[slot], f, time.Now().Add(max(d, coarseTick)))
 }
 
@@ -44,8 +43,8 @@ func (x *xiaoxuxiansheng) Reset(slot int, d time.Duration) bool {
 	return true
 }
 
-// Flush returns when the wheel's goroutine has taken this request, and so has processed
-// those before it.
+// Flush sends a request that does nothing. The wheel's goroutine receives it when it has
+// processed all earlier requests.
 func (x *xiaoxuxiansheng) Flush() { x.w.RemoveTask("") }
 
 func (x *xiaoxuxiansheng) Close() { x.w.Stop() }

@@ -13,7 +13,7 @@ type asynqImpl struct {
 	opt    asynq.RedisClientOpt
 	client *asynq.Client
 	config asynq.Config
-	uuid   bool // asynq's own ids, of 36 bytes, which the caller does not know in advance
+	uuid   bool // tasks get ids from asynq, of 36 bytes, instead of their keys
 }
 
 func newAsynq(s *server) impl {
@@ -34,8 +34,7 @@ func (x *asynqImpl) schedule(b *testing.B, ts []task, goroutines int, _ bool) {
 	for g := range goroutines {
 		all.Go(func() {
 			for _, t := range ts[g*len(ts)/goroutines : (g+1)*len(ts)/goroutines] {
-				// The key is the task's id, without which the task could not be
-				// deleted.
+				// The id is the task's key, so that a caller could delete the task by it.
 				opts := []asynq.Option{asynq.ProcessAt(t.due), asynq.TaskID(t.key)}
 				if x.uuid {
 					opts = opts[:1]
@@ -63,7 +62,7 @@ func (x *asynqImpl) work(b *testing.B, handle func([]byte)) func() {
 	return s.Shutdown
 }
 
-func (x *asynqImpl) left(b *testing.B) int {
+func (x *asynqImpl) remaining(b *testing.B) int {
 	i := asynq.NewInspector(x.opt)
 	defer i.Close()
 	q, err := i.GetQueueInfo("default")

@@ -23,13 +23,14 @@ import (
 
 // An impl is one of the compared libraries.
 type impl interface {
-	// schedule schedules tasks, one or many in a call, from a number of goroutines.
+	// schedule schedules tasks from several goroutines. With batch, a call of the library
+	// schedules many tasks.
 	schedule(b *testing.B, tasks []task, goroutines int, batch bool)
-	// work runs a worker until stop is called. It calls handle for each task.
+	// work starts a worker, which calls handle for each task until stop is called.
 	work(b *testing.B, handle func(body []byte)) (stop func())
-	// left returns how many tasks are in Redis in any state.
-	left(b *testing.B) int
-	// batches reports whether schedule can schedule many tasks in a call.
+	// remaining returns how many tasks are in Redis, in any state.
+	remaining(b *testing.B) int
+	// batches reports whether the library can schedule many tasks in a call.
 	batches() bool
 	close()
 }
@@ -49,7 +50,7 @@ var impls = []struct {
 	{"asynq", newAsynq},
 }
 
-// exact is like tickless, but its workers' commands do not wait for others.
+// exact is tickless without slack: a worker's commands do not wait to be combined.
 var exact = struct {
 	name string
 	make func(*server) impl
@@ -57,7 +58,7 @@ var exact = struct {
 	return newTicklessOn(s.client(), redisstore.WithSlack(0))
 }}
 
-// scale returns n, a tenth of n, or with -short a hundredth.
+// scale returns n in mode long, a hundredth of n under -short, and else a tenth.
 func scale(n int) int {
 	switch {
 	case testing.Short():
@@ -75,7 +76,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// body returns a body of 205 bytes that begins with the due time.
+// body returns a task's body of 205 bytes, which begins with the due time.
 func body(due time.Time) []byte {
 	b := make([]byte, 205)
 	binary.LittleEndian.PutUint64(b, uint64(due.UnixNano()))
@@ -87,7 +88,7 @@ func body(due time.Time) []byte {
 
 func dueOf(b []byte) time.Time { return time.Unix(0, int64(binary.LittleEndian.Uint64(b))) }
 
-// tasks returns n tasks with the due times that due returns.
+// tasks returns n tasks. Task i is due at due(i).
 func tasks(n int, due func(int) time.Time) []task {
 	ts := make([]task, n)
 	for i := range ts {
@@ -98,11 +99,11 @@ func tasks(n int, due func(int) time.Time) []task {
 }
 
 func each(b *testing.B, f func(b *testing.B, s *server, x impl)) {
-	some := impls
+	compared := impls
 	if strings.HasPrefix(b.Name(), "BenchmarkSteady/") {
-		some = append(slices.Clone(some), exact)
+		compared = append(slices.Clone(compared), exact)
 	}
-	for _, i := range some {
+	for _, i := range compared {
 		b.Run("impl="+i.name, func(b *testing.B) {
 			for b.Loop() {
 				s := startServer(b)
@@ -127,7 +128,7 @@ func BenchmarkSchedule(b *testing.B) {
 		b.Run(fmt.Sprintf("by=%s/conns=%d", w.by, w.conns), func(b *testing.B) {
 			each(b, func(b *testing.B, s *server, x impl) {
 				if w.by == "batch" && !x.batches() {
-					b.Skip("has no batches")
+					b.Skip("the library cannot schedule batches")
 				}
 				n := scale(w.tasks)
 				ts := tasks(n, tomorrow)
@@ -140,8 +141,8 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 }
 
-// BenchmarkBurst lets tasks fall due at the same time, and measures until the last of
-// them has been handled and acknowledged.
+// BenchmarkBurst schedules tasks for the same time. It measures how long after that time
+// the last task has been handled and acknowledged.
 func BenchmarkBurst(b *testing.B) {
 	n := scale(100_000)
 	each(b, func(b *testing.B, s *server, x impl) {
@@ -149,7 +150,7 @@ func BenchmarkBurst(b *testing.B) {
 		due := time.Now().Add(lead).Truncate(time.Second)
 		x.schedule(b, tasks(n, func(int) time.Time { return due }), 8, x.batches())
 		if time.Until(due) < time.Second { // the worker needs time to start
-			b.Fatalf("scheduling took longer than %v: part of the burst was due before, or the worker would start late", lead)
+			b.Fatalf("scheduling took too long: %v is left before the tasks are due, want a second or more", time.Until(due))
 		}
 		var handled atomic.Int64
 		all := make(chan struct{})
@@ -160,7 +161,7 @@ func BenchmarkBurst(b *testing.B) {
 			}
 		})
 		<-all
-		for x.left(b) > 0 {
+		for x.remaining(b) > 0 {
 			time.Sleep(time.Millisecond)
 		}
 		b.ReportMetric(time.Since(due).Seconds(), "s")
@@ -169,9 +170,8 @@ func BenchmarkBurst(b *testing.B) {
 	})
 }
 
-// BenchmarkSteady lets a number of tasks a second fall due, at random times. It
-// measures the CPU time of the server and the worker, how late the handlers start, and
-// the share that starts early.
+// BenchmarkSteady schedules tasks for random times, rate of them due a second. It measures
+// the CPU time of server and worker, and how late or early handlers start.
 func BenchmarkSteady(b *testing.B) {
 	for _, rate := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("rate=%dk", rate/1000), func(b *testing.B) {
@@ -181,10 +181,10 @@ func BenchmarkSteady(b *testing.B) {
 }
 
 func steady(b *testing.B, s *server, x impl, rate int) {
-	long := span(10 * time.Second)
-	n := int(float64(rate) * long.Seconds())
+	duration := span(10 * time.Second)
+	n := int(float64(rate) * duration.Seconds())
 	begin := time.Now().Add(2*time.Second + time.Duration(n)*20*time.Microsecond)
-	x.schedule(b, tasks(n, func(int) time.Time { return begin.Add(rand.N(long)).Truncate(time.Microsecond) }), 8, x.batches())
+	x.schedule(b, tasks(n, func(int) time.Time { return begin.Add(rand.N(duration)).Truncate(time.Microsecond) }), 8, x.batches())
 	h := hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3)
 	var mu sync.Mutex
 	early, handled, all := 0, 0, make(chan struct{})
@@ -216,7 +216,7 @@ func steady(b *testing.B, s *server, x impl, rate int) {
 	b.ReportMetric(float64(early)/float64(n)*100, "early-%")
 }
 
-// BenchmarkMemory measures how much memory Redis needs for a pending task.
+// BenchmarkMemory measures the memory of a pending task in Redis.
 func BenchmarkMemory(b *testing.B) {
 	n := scale(1_000_000)
 	measure := func(b *testing.B, s *server, x impl) {
@@ -242,7 +242,7 @@ func memory(b *testing.B, s *server) int64 {
 	return used
 }
 
-// info reads one field of INFO.
+// info returns one field of the server's INFO command.
 func info(b *testing.B, s *server, section, field string) string {
 	b.Helper()
 	c := s.client()
@@ -256,8 +256,7 @@ func info(b *testing.B, s *server, section, field string) string {
 	return ""
 }
 
-// BenchmarkIdle measures the cost of a worker with nothing to do, beside one pending
-// task.
+// BenchmarkIdle measures what a worker costs while its only task is not due.
 func BenchmarkIdle(b *testing.B) {
 	each(b, func(b *testing.B, s *server, x impl) {
 		x.schedule(b, tasks(1, func(int) time.Time { return time.Now().Add(24 * time.Hour) }), 1, false)
@@ -277,8 +276,8 @@ func BenchmarkIdle(b *testing.B) {
 	})
 }
 
-// spent returns how many commands a server has got from its clients, how many it counts
-// itself, including those that scripts call, and its CPU time in seconds.
+// spent returns how many commands clients have sent to the server (calls), how many it has
+// run including commands in scripts (all), and its CPU time in seconds.
 func spent(b *testing.B, s *server) (calls, all, cpu float64) {
 	b.Helper()
 	number := func(section, field string) float64 {
@@ -290,7 +289,7 @@ func spent(b *testing.B, s *server) (calls, all, cpu float64) {
 	for line := range strings.Lines(c.Info(context.Background(), "commandstats").Val()) {
 		name, rest, _ := strings.Cut(line, ":calls=")
 		switch name {
-		// No script of either library calls these.
+		// Only clients send these commands: no script of either library runs one.
 		case "cmdstat_evalsha", "cmdstat_eval", "cmdstat_bzpopmin", "cmdstat_ping", "cmdstat_smembers",
 			"cmdstat_setex", "cmdstat_expire", "cmdstat_subscribe", "cmdstat_publish":
 			n, _, _ := strings.Cut(rest, ",")

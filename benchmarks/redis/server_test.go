@@ -12,13 +12,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A server is a redis-server process that keeps nothing on disk.
+// A server is a redis-server process that stores nothing on disk.
 type server struct {
 	addr string
 	cmd  *exec.Cmd
 }
 
-// startServer starts a server that ends with kill or with the benchmark.
+// startServer starts a server, which runs until kill or the end of the benchmark.
 func startServer(b *testing.B) *server {
 	b.Helper()
 	program := os.Getenv("REDIS_SERVER")

@@ -80,7 +80,7 @@ func (x *tickless) work(b *testing.B, handle func([]byte)) func() {
 	}
 }
 
-func (x *tickless) left(b *testing.B) int {
+func (x *tickless) remaining(b *testing.B) int {
 	st, err := x.client.Stats(context.Background())
 	if err != nil {
 		b.Fatal(err)

@@ -1,8 +1,9 @@
-// Report makes a table and a plot from the raw output of the benchmarks.
+// Report turns the output of the benchmarks into tables.
 //
 //	report -mode rates -results results
 //
-// It reads MODE.txt and writes MODE.md beside it, and for mode busy also burst.svg.
+// This reads results/rates.txt and writes results/rates.md. For the mode busy it also
+// writes the plot burst.svg.
 package main
 
 import (
@@ -13,8 +14,8 @@ import (
 )
 
 func main() {
-	mode := flag.String("mode", "quick", "the mode that the benchmarks were run in")
-	dir := flag.String("results", "results", "directory of the raw output")
+	mode := flag.String("mode", "quick", "the MODE of make bench that made the output")
+	dir := flag.String("results", "results", "directory of the benchmarks' output")
 	flag.Parse()
 	if err := report(*mode, *dir); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)

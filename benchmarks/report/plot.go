@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// A bar is a figure of a plot.
+// A bar is a bar of the plot, for one implementation.
 type bar struct {
 	name  string
 	value float64
 }
 
-// bars returns the medians of the implementations that have measurements.
+// bars returns a bar with the median of row k for each implementation that has one.
 func (r *results) bars(k key, impls []string) (bars []bar) {
 	for _, impl := range impls {
 		if v, ok := r.median(k, impl); ok {
@@ -22,13 +22,12 @@ func (r *results) bars(k key, impls []string) (bars []bar) {
 	return bars
 }
 
-// plot returns horizontal bars as an SVG that is readable on light and dark
-// backgrounds.
+// plot returns an SVG with horizontal bars. Its colors suit light and dark backgrounds.
 func plot(title string, bars []bar) string {
 	const width, left, right, height, top = 760, 90, 80, 28, 34
-	most := 0.0
+	largest := 0.0
 	for _, b := range bars {
-		most = max(most, b.value)
+		largest = max(largest, b.value)
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="14" fill="#777">`+"\n",
@@ -36,14 +35,14 @@ func plot(title string, bars []bar) string {
 	fmt.Fprintf(&s, `<text x="0" y="18">%s</text>`+"\n", html.EscapeString(title))
 	for i, b := range bars {
 		y := top + i*height
-		length := b.value / most * (width - left - right)
+		length := b.value / largest * (width - left - right)
 		color := "#999"
 		if b.name == "tickless" {
 			color = "#2a7ab0"
 		}
 		fmt.Fprintf(&s, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+17, html.EscapeString(b.name))
 		fmt.Fprintf(&s, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`, left, y+2, max(1, length), height-8, color)
-		fmt.Fprintf(&s, `<text x="%.1f" y="%d">%s</text>`+"\n", left+length+6, y+17, number(b.value))
+		fmt.Fprintf(&s, `<text x="%.1f" y="%d">%s</text>`+"\n", left+length+6, y+17, formatNumber(b.value))
 	}
 	s.WriteString("</svg>\n")
 	return s.String()

@@ -50,29 +50,29 @@ func TestReport(t *testing.T) {
 		}
 	}
 	if strings.Contains(string(text), "lost") && strings.Contains(string(text), "lost |") {
-		t.Errorf("the table has a row of what never happened:\n%s", text)
+		t.Errorf("the table has a row for lost timers, want none: no timer was lost\n%s", text)
 	}
 	if strings.Contains(string(text), "113") || strings.Contains(string(text), "allocs") {
-		t.Errorf("the table says twice what was allocated:\n%s", text)
+		t.Errorf("the table shows allocations twice:\n%s", text)
 	}
 	svg, err := os.ReadFile(filepath.Join(dir, "burst.svg"))
 	if err != nil || !strings.Contains(string(svg), ">257</text>") {
-		t.Error("no plot with the figures", err, string(svg))
+		t.Error("the plot lacks the figure 257", err, string(svg))
 	}
 }
 
-func TestReport_RefusesWhatIsNoOutput(t *testing.T) {
+func TestParse_RefusesInvalidOutput(t *testing.T) {
 	for _, text := range []string{"", "PASS\n", "BenchmarkA/impl=time 1 x ns/op\n", "BenchmarkA/impl=time 1 2 ns/op 3\n"} {
 		if _, err := parse(text); err == nil {
-			t.Errorf("%q is taken", text)
+			t.Errorf("parse accepts %q", text)
 		}
 	}
 }
 
-func TestNumber(t *testing.T) {
+func TestFormatNumber(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.0123: "0.0123", 1.5: "1.5", 14.25: "14.2", 257: "257", 1234567: "1,234,567", -9.2: "-9.2"} {
-		if got := number(v); got != want {
-			t.Errorf("%v is written %s, want %s", v, got, want)
+		if got := formatNumber(v); got != want {
+			t.Errorf("%v is formatted as %s, want %s", v, got, want)
 		}
 	}
 }

@@ -9,47 +9,47 @@ import (
 	"strings"
 )
 
-// A key identifies a row: workload, parameters and unit, such as StartStop, n=1M/p=2,
-// ns/op.
+// A key identifies a row of a table, for example {"StartStop", "n=1M/p=2", "ns/op"}.
 type key struct{ workload, params, unit string }
 
 // results are the measurements of one file.
 type results struct {
-	config  map[string]string // the lines at its head
-	impls   []string          // in the order of the file
-	keys    []key             // the same
-	samples map[key]map[string][]float64
+	header  map[string]string            // the file's first lines: commit, cpu and so on
+	impls   []string                     // in the order of the file
+	keys    []key                        // in the order of the file
+	samples map[key]map[string][]float64 // by row and implementation
 }
 
-var procsSuffix = regexp.MustCompile(`-\d+$`) // the testing package's, of the program's procs
+// procsSuffix is the number that the testing package appends to the names of benchmarks.
+var procsSuffix = regexp.MustCompile(`-\d+$`)
 
 // parse parses the output of Go's benchmarks.
 func parse(text string) (*results, error) {
-	r := &results{config: map[string]string{}, samples: map[key]map[string][]float64{}}
+	r := &results{header: map[string]string{}, samples: map[key]map[string][]float64{}}
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) == 0 {
 			continue
 		}
 		if name, ok := strings.CutPrefix(fields[0], "Benchmark"); ok && len(fields) >= 4 {
-			if err := r.add(procsSuffix.ReplaceAllString(name, ""), fields[2:]); err != nil {
+			if err := r.addLine(procsSuffix.ReplaceAllString(name, ""), fields[2:]); err != nil {
 				return nil, fmt.Errorf("%w in %q", err, line)
 			}
 		} else if name, value, ok := strings.Cut(line, ": "); ok && !strings.Contains(name, " ") {
-			r.config[name] = strings.TrimSpace(value)
+			r.header[name] = strings.TrimSpace(value)
 		}
 	}
 	if len(r.keys) == 0 {
-		return nil, errors.New("there are no measurements")
+		return nil, errors.New("no line starts with Benchmark")
 	}
 	return r, nil
 }
 
-func (r *results) add(name string, figures []string) error {
-	workload, rest, _ := strings.Cut(name, "/")
+func (r *results) addLine(name string, figures []string) error {
+	workload, pairs, _ := strings.Cut(name, "/")
 	impl := ""
 	var params []string
-	for part := range strings.SplitSeq(rest, "/") {
+	for part := range strings.SplitSeq(pairs, "/") {
 		if v, ok := strings.CutPrefix(part, "impl="); ok {
 			impl = v
 		} else if part != "" {
@@ -77,7 +77,7 @@ func (r *results) add(name string, figures []string) error {
 	return nil
 }
 
-// median returns the median of impl's figures for k; ok is false if there are none.
+// median returns the median of impl's figures in row k. ok is false if there are none.
 func (r *results) median(k key, impl string) (v float64, ok bool) {
 	values := slices.Sorted(slices.Values(r.samples[k][impl]))
 	if len(values) == 0 {
@@ -90,7 +90,7 @@ func (r *results) median(k key, impl string) (v float64, ok bool) {
 	return values[middle], true
 }
 
-// most returns the largest of impl's figures for k, or 0 if there are none.
-func (r *results) most(k key, impl string) float64 {
+// largest returns the largest of impl's figures in row k, or 0 if there are none.
+func (r *results) largest(k key, impl string) float64 {
 	return slices.Max(append([]float64{0}, r.samples[k][impl]...))
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// titles describe the workloads. A workload without a title is shown by its name.
+// titles are the headings of the workloads' tables. The default is the workload's name.
 var titles = map[string]string{
 	"StartStop":     "Start and stop a timer, n others pending",
 	"Churn":         "Stop a random one of n and start another",
@@ -36,21 +36,19 @@ var titles = map[string]string{
 	"StoreLate":     "1,000 tasks a second",
 }
 
-// defects are units of events that should not happen. A median would hide the few runs
-// in which they do, so their rows show the worst run, and are omitted if all runs have
-// 0.
-var defects = []string{"early", "early-%", "lost", "wrong"}
+// errorUnits count events that should not happen. A median would hide rare events, so
+// their rows show the worst run.
+var errorUnits = []string{"early", "early-%", "lost", "wrong"}
 
-// moreIsBetter and neutral are units. For units in neither list, less is better.
-var moreIsBetter, neutral = []string{"tasks/s"}, []string{"ticks"}
+// Less is better, except for these units. For neutralUnits no figure is marked as best.
+var moreIsBetter, neutralUnits = []string{"tasks/s"}, []string{"ticks"}
 
-// markdown returns a table for each workload. README.md, in the parent folder of the
-// results, explains them.
+// markdown returns the page with all tables.
 func (r *results) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Results of `make bench MODE=%s`\n\n", r.config["mode"])
-	fmt.Fprintf(&b, "Commit %s, %s, %s, %s procs, %s, %s, %s. [How to read them](../README.md).\n", r.config["commit"], r.config["go"],
-		r.config["cpu"], r.config["procs"], r.config["memory"], r.config["system"], r.config["date"])
+	fmt.Fprintf(&b, "# Results of `make bench MODE=%s`\n\n", r.header["mode"])
+	fmt.Fprintf(&b, "Commit %s, %s, %s, %s procs, %s, %s, %s. [How to read them](../README.md).\n", r.header["commit"], r.header["go"],
+		r.header["cpu"], r.header["procs"], r.header["memory"], r.header["system"], r.header["date"])
 	var workloads []string
 	for _, k := range r.keys {
 		if !slices.Contains(workloads, k.workload) {
@@ -66,14 +64,14 @@ func (r *results) markdown() string {
 func (r *results) table(b *strings.Builder, workload string) {
 	var impls []string
 	var keys []key
-	least, most := math.MaxInt, 0
+	minRuns, maxRuns := math.MaxInt, 0
 	for _, k := range r.keys {
-		if k.workload != workload || r.dull(k) {
+		if k.workload != workload || r.omitRow(k) {
 			continue
 		}
 		keys = append(keys, k)
-		for impl, runs := range r.samples[k] {
-			least, most = min(least, len(runs)), max(most, len(runs))
+		for impl, figures := range r.samples[k] {
+			minRuns, maxRuns = min(minRuns, len(figures)), max(maxRuns, len(figures))
 			if !slices.Contains(impls, impl) {
 				impls = append(impls, impl)
 			}
@@ -87,9 +85,9 @@ func (r *results) table(b *strings.Builder, workload string) {
 	if title == "" {
 		title = workload
 	}
-	runs := strconv.Itoa(most)
-	if least < most {
-		runs = strconv.Itoa(least) + " to " + runs
+	runs := strconv.Itoa(maxRuns)
+	if minRuns < maxRuns {
+		runs = strconv.Itoa(minRuns) + " to " + runs
 	}
 	fmt.Fprintf(b, "\n**%s** (`%s`, %s runs)\n\n| | %s |\n|---|%s\n", title, workload, runs,
 		strings.Join(impls, " | "), strings.Repeat("---:|", len(impls)))
@@ -98,9 +96,12 @@ func (r *results) table(b *strings.Builder, workload string) {
 	}
 }
 
-// dull reports whether to omit a row: a time that the benchmark has hidden, a defect
-// that never happened, or allocations that an earlier row of the workload shows.
-func (r *results) dull(k key) bool {
+// omitRow reports whether the table omits row k:
+//
+//   - allocs/op always, and B/op except in the workload's first row with that unit
+//   - ns/op if all figures are 0, which a workload reports to hide them
+//   - an error that never happened
+func (r *results) omitRow(k key) bool {
 	switch k.unit {
 	case "allocs/op":
 		return true
@@ -109,68 +110,69 @@ func (r *results) dull(k key) bool {
 		return r.keys[first] != k
 	}
 	for impl := range r.samples[k] {
-		if r.most(k, impl) > 0 {
+		if r.largest(k, impl) > 0 {
 			return false
 		}
 	}
-	return k.unit == "ns/op" || slices.Contains(defects, k.unit)
+	return k.unit == "ns/op" || slices.Contains(errorUnits, k.unit)
 }
 
-// row returns a table row, named like the benchmark without the implementation:
-// n=1M/p=1 ns/op.
+// row returns a row of a table. Its first cell is, for example, "n=1M/p=1 ns/op".
 func (r *results) row(k key, impls []string) string {
-	defect := slices.Contains(defects, k.unit)
+	isError := slices.Contains(errorUnits, k.unit)
 	best := ""
-	if !defect && !slices.Contains(neutral, k.unit) {
+	if !isError && !slices.Contains(neutralUnits, k.unit) {
 		best = r.best(k, impls)
 	}
 	row := "| " + strings.TrimSpace(k.params+" "+k.unit) + " |"
 	for _, impl := range impls {
 		v, ok := r.median(k, impl)
-		if defect {
-			v = r.most(k, impl)
+		if isError {
+			v = r.largest(k, impl)
 		}
 		switch {
 		case !ok:
 			row += " |"
-		case number(v) == best:
-			row += " **" + number(v) + "** |"
+		case formatNumber(v) == best:
+			row += " **" + formatNumber(v) + "** |"
 		default:
-			row += " " + number(v) + " |"
+			row += " " + formatNumber(v) + " |"
 		}
 	}
 	return row + "\n"
 }
 
-// best returns the best figure of a row, as formatted, if there are several. For
-// lateness, an implementation that fired timers early or lost some cannot be the best.
+// best returns the best figure of row k as it is printed, or "" if fewer than two
+// implementations have one. An implementation that ran timers too early or lost some
+// cannot have the best lateness.
 func (r *results) best(k key, impls []string) string {
-	best, rows := math.NaN(), 0
+	best, count := math.NaN(), 0
 	for _, impl := range impls {
 		v, ok := r.median(k, impl)
 		if !ok {
 			continue
 		}
-		rows++
-		failed := strings.HasSuffix(k.unit, "-ms") && slices.ContainsFunc(defects, func(m string) bool {
-			return r.most(key{k.workload, k.params, m}, impl) > 0
+		count++
+		hasErrors := strings.HasSuffix(k.unit, "-ms") && slices.ContainsFunc(errorUnits, func(unit string) bool {
+			return r.largest(key{k.workload, k.params, unit}, impl) > 0
 		})
 		better := v < best
 		if slices.Contains(moreIsBetter, k.unit) {
 			better = v > best
 		}
-		if v >= 0 && !failed && (math.IsNaN(best) || better) {
+		if v >= 0 && !hasErrors && (math.IsNaN(best) || better) {
 			best = v
 		}
 	}
-	if rows < 2 || math.IsNaN(best) {
+	if count < 2 || math.IsNaN(best) {
 		return ""
 	}
-	return number(best)
+	return formatNumber(best)
 }
 
-// number formats v with three digits, or more if they are before the decimal point.
-func number(v float64) string {
+// formatNumber formats v with three digits, and four or more only before the decimal
+// point: 0.0123, 14.2, 1,234,567.
+func formatNumber(v float64) string {
 	if v == 0 {
 		return "0"
 	}

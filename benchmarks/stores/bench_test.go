@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// choose returns the amount of work, very little under -short.
+// choose returns the size of a workload: short under -short, else usual.
 func choose[T any](short, usual T) T {
 	if testing.Short() {
 		return short
@@ -22,7 +22,7 @@ func choose[T any](short, usual T) T {
 	return usual
 }
 
-// each runs work with every side, each time in a new folder.
+// each runs work as a sub-benchmark for every store, each time in a new folder.
 func each(b *testing.B, work func(b *testing.B, x side)) {
 	for _, s := range sides {
 		b.Run("impl="+s.name, func(b *testing.B) {
@@ -34,7 +34,7 @@ func each(b *testing.B, work func(b *testing.B, x side)) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(0, "ns/op") // says nothing: hidden
+			b.ReportMetric(0, "ns/op") // 0 hides it: it includes the waiting
 		})
 	}
 }
@@ -51,8 +51,8 @@ func open(tb testing.TB, f func(dir string) (side, error)) side {
 	return x
 }
 
-// BenchmarkStoreSchedule schedules tasks for the next 30 days. Each caller waits for
-// its answer.
+// BenchmarkStoreSchedule schedules tasks for times within 30 days. Each caller waits until
+// its tasks are acknowledged.
 func BenchmarkStoreSchedule(b *testing.B) {
 	const month = 30 * 24 * time.Hour
 	for _, w := range []struct{ callers, batch int }{{1, 1}, {64, 1}, {256, 1}, {1, 1000}} {
@@ -81,15 +81,15 @@ func BenchmarkStoreSchedule(b *testing.B) {
 	}
 }
 
-// BenchmarkStoreBurst lets tasks fall due at the same time, and measures until the last
-// of them has been handled and reported.
+// BenchmarkStoreBurst schedules tasks for the same time. It measures how long after that
+// time the last task has been handled and deleted.
 func BenchmarkStoreBurst(b *testing.B) {
 	n := choose(500, 40_000)
 	each(b, func(b *testing.B, x side) {
-		due := time.Now().Add(lead(n))
+		due := time.Now().Add(timeToSchedule(n))
 		fill(b, x, tasks(n, func() time.Time { return due }))
 		if time.Now().After(due) {
-			b.Fatalf("scheduling %d tasks took too long: part of the burst was due before", n)
+			b.Fatalf("scheduling %d tasks took too long: it ended after they were due", n)
 		}
 		var handled atomic.Int64
 		all := make(chan struct{})
@@ -107,13 +107,13 @@ func BenchmarkStoreBurst(b *testing.B) {
 	})
 }
 
-// BenchmarkStoreLate lets a thousand tasks a second fall due, at random times, and
+// BenchmarkStoreLate schedules tasks for random times, a thousand of them due a second. It
 // measures how late their handlers start.
 func BenchmarkStoreLate(b *testing.B) {
 	span := choose(200*time.Millisecond, 7*time.Second)
 	n := int(1000 * span.Seconds())
 	each(b, func(b *testing.B, x side) {
-		begin := time.Now().Add(lead(n))
+		begin := time.Now().Add(timeToSchedule(n))
 		var mu sync.Mutex
 		var lates []time.Duration
 		all := make(chan struct{})
@@ -137,10 +137,10 @@ func BenchmarkStoreLate(b *testing.B) {
 	})
 }
 
-// lead is the time to schedule n tasks before the first is due.
-func lead(n int) time.Duration { return time.Second + time.Duration(n)*150*time.Microsecond }
+// timeToSchedule returns the time that a benchmark allows for scheduling n tasks.
+func timeToSchedule(n int) time.Duration { return time.Second + time.Duration(n)*150*time.Microsecond }
 
-// TestSides checks that each side does what the workloads rely on.
+// TestSides checks that each store runs every task once, and not early.
 func TestSides(t *testing.T) {
 	for _, s := range sides {
 		t.Run(s.name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestSides(t *testing.T) {
 	}
 }
 
-// work runs the side's worker, which calls handle for due tasks until stop is called.
+// work starts the store's worker. It calls handle for due tasks until stop is called.
 func work(tb testing.TB, x side, handle func(body []byte)) (stop func()) {
 	tb.Helper()
 	end, err := x.work(handle)
@@ -191,7 +191,7 @@ func work(tb testing.TB, x side, handle func(body []byte)) (stop func()) {
 	}
 }
 
-// remaining returns how many tasks there are in any state.
+// remaining returns how many tasks the store contains, in any state.
 func remaining(tb testing.TB, x side) int64 {
 	tb.Helper()
 	n, err := x.remaining(context.Background())
@@ -201,7 +201,7 @@ func remaining(tb testing.TB, x side) int64 {
 	return n
 }
 
-// fill schedules tasks in batches from a few goroutines.
+// fill schedules tasks in batches, on several goroutines.
 func fill(b *testing.B, x side, ts []task) {
 	b.Helper()
 	batches := make(chan []task, len(ts)/1000+1)
@@ -225,7 +225,7 @@ func fill(b *testing.B, x side, ts []task) {
 	}
 }
 
-// body returns a body of 256 bytes that begins with the due time.
+// body returns a task's body of 256 bytes, which begins with the due time.
 func body(due time.Time) []byte {
 	b := make([]byte, 256)
 	binary.LittleEndian.PutUint64(b, uint64(due.UnixNano()))

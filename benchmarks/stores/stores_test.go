@@ -31,7 +31,7 @@ func openFile(dir string) (side, error) {
 
 var errNoServer = errors.New("there is no redis-server: see scripts/need-redis")
 
-// openRedis starts a server that syncs its log once a second, as by default.
+// openRedis starts a server that syncs its log once a second, the default.
 func openRedis(dir string) (side, error) {
 	path, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
 	if err != nil {

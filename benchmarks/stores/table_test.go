@@ -14,37 +14,39 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// table is what one might write instead: tasks in an SQLite table with an index on the
-// due time. One goroutine writes with prepared statements and puts all waiting requests
-// into one transaction, so that many callers share a sync. Workers claim tasks with a
-// lease and a token, and delete finished ones in the same transaction.
+// table keeps tasks in an SQLite table with an index on the due time.
+//
+//   - One goroutine does all writing. It puts all waiting requests into one transaction, so
+//     many callers share one sync to disk.
+//   - A worker claims tasks with a lease and a token. In the same transaction it deletes
+//     the tasks that it has handled.
 type table struct {
 	db       *sql.DB
 	conn     *sql.Conn
 	requests chan *request
 	ended    chan struct{}
 	insert   *sql.Stmt
-	many     *sql.Stmt // the same of rowsAtOnce tasks
+	many     *sql.Stmt // inserts rowsAtOnce tasks
 	claim    *sql.Stmt
 	next     *sql.Stmt
 	finish   *sql.Stmt
 	token    int64
-	wake     chan struct{} // has an element if a task is due earlier than the worker expects
-	waits    int64         // when the worker expects the next task; owned by the writer
+	wake     chan struct{} // signals a task that is due before nextDue
+	nextDue  int64         // until when the worker sleeps, in microseconds; owned by write
 }
 
-// A request is a part of a transaction.
+// A request is what one caller wants done in the next transaction.
 type request struct {
 	insert []task
-	finish []held // finished tasks
-	claim  int    // how many to claim at most
+	finish []claimedTask // handled tasks to delete
+	claim  int           // how many tasks to claim at most
 	done   chan error
 
-	claimed []held
-	next    int64 // when the next task is due; 0: none
+	claimed []claimedTask // result
+	next    int64         // result: when the next task is due, in microseconds; 0 if there is none
 }
 
-type held struct {
+type claimedTask struct {
 	row, token int64
 	body       []byte
 }
@@ -63,7 +65,7 @@ const schema = `
 	CREATE INDEX IF NOT EXISTS pending ON tasks (due) WHERE lease IS NULL;
 	CREATE INDEX IF NOT EXISTS running ON tasks (lease) WHERE lease IS NOT NULL;`
 
-// rowsAtOnce is how many tasks of a request one statement inserts.
+// rowsAtOnce is how many tasks the statement many inserts.
 const rowsAtOnce = 50
 
 func insertion(n int) string {
@@ -104,7 +106,7 @@ func openTable(dir string) (side, error) {
 	return x, nil
 }
 
-// write runs on the writing goroutine.
+// write is the writing goroutine. It carries out requests until the channel is closed.
 func (x *table) write() {
 	defer close(x.ended)
 	for r := range x.requests {
@@ -142,15 +144,15 @@ func (x *table) transaction(group []*request) (err error) {
 }
 
 func (x *table) carryOut(ctx context.Context, r *request) error {
-	for some := range slices.Chunk(r.insert, rowsAtOnce) {
-		if len(some) == rowsAtOnce {
-			if err := x.put(ctx, x.many, some); err != nil {
+	for tasks := range slices.Chunk(r.insert, rowsAtOnce) {
+		if len(tasks) == rowsAtOnce {
+			if err := x.put(ctx, x.many, tasks); err != nil {
 				return err
 			}
 			continue
 		}
-		for i := range some {
-			if err := x.put(ctx, x.insert, some[i:i+1]); err != nil {
+		for i := range tasks {
+			if err := x.put(ctx, x.insert, tasks[i:i+1]); err != nil {
 				return err
 			}
 		}
@@ -171,7 +173,7 @@ func (x *table) carryOut(ctx context.Context, r *request) error {
 	}
 	defer rows.Close()
 	for rows.Next() {
-		h := held{token: x.token}
+		h := claimedTask{token: x.token}
 		if err := rows.Scan(&h.row, &h.body); err != nil {
 			return err
 		}
@@ -182,14 +184,15 @@ func (x *table) carryOut(ctx context.Context, r *request) error {
 	}
 	var next sql.NullInt64
 	err = x.next.QueryRowContext(ctx).Scan(&next)
-	r.next, x.waits = next.Int64, next.Int64
+	r.next, x.nextDue = next.Int64, next.Int64
 	if !next.Valid {
-		x.waits = 1 << 62
+		x.nextDue = 1 << 62
 	}
 	return err
 }
 
-// put inserts as many tasks as the statement takes.
+// put runs a statement that inserts tasks, and wakes the worker if one is due earlier than
+// the worker expects.
 func (x *table) put(ctx context.Context, stmt *sql.Stmt, tasks []task) error {
 	args := make([]any, 0, 3*rowsAtOnce)
 	first := int64(math.MaxInt64)
@@ -199,8 +202,8 @@ func (x *table) put(ctx context.Context, stmt *sql.Stmt, tasks []task) error {
 		first = min(first, due)
 		args = append(args, t.key, due, t.body)
 	}
-	if first < x.waits {
-		x.waits = first
+	if first < x.nextDue {
+		x.nextDue = first
 		select {
 		case x.wake <- struct{}{}:
 		default:
@@ -229,16 +232,16 @@ func (x *table) schedule(ctx context.Context, tasks []task) error {
 	return x.do(ctx, &request{insert: tasks})
 }
 
-// work claims tasks as soon as the previous ones are handled, and reports those in the
-// same transaction.
+// work claims a batch of tasks, handles it, then claims the next batch. Claiming also
+// deletes the batch before.
 func (x *table) work(handle func(body []byte)) (func() error, error) {
 	const claim = 100
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		var done []held
+		var handled []claimedTask
 		for {
-			r := &request{finish: done, claim: claim}
+			r := &request{finish: handled, claim: claim}
 			if err := x.do(ctx, r); err != nil {
 				ended <- err
 				return
@@ -246,7 +249,7 @@ func (x *table) work(handle func(body []byte)) (func() error, error) {
 			for _, h := range r.claimed {
 				handle(h.body)
 			}
-			if done = r.claimed; len(done) > 0 {
+			if handled = r.claimed; len(handled) > 0 {
 				continue
 			}
 			wait := time.Hour

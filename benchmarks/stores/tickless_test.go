@@ -9,7 +9,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// tickless is a side with a store of package durable.
+// tickless runs tasks with package durable, on any of its stores.
 type tickless struct {
 	client *durable.Client
 	closer func() error // nil if there is nothing to close

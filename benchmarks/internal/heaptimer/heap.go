@@ -1,22 +1,21 @@
 package heaptimer
 
-// An entry is a timer. It is either pending and in the heap, or on the list of free
-// entries. Its generation is incremented when it leaves the heap. The Timer's mutex
-// guards it.
+// An entry holds a timer while it is in the heap. Else it is on the list of free entries.
+// The Timer's mutex guards it.
 type entry struct {
 	f          func()
-	next       *entry // free list
-	generation uint64
-	index      int // in the heap
+	next       *entry // in the list of free entries
+	generation uint64 // counts how often the entry has left the heap
+	index      int    // in the heap
 }
 
 // An item is an element of the heap.
 type item struct {
-	when int64 // nanoseconds since the Timer was made
+	when int64 // the deadline, in nanoseconds since the Timer was made
 	*entry
 }
 
-// A minHeap has the earliest item first. The zero value is empty.
+// A minHeap is a binary heap with the earliest deadline first. The zero value is empty.
 type minHeap []item
 
 func (h *minHeap) push(it item) {
@@ -27,15 +26,15 @@ func (h *minHeap) push(it item) {
 // remove removes the item at index i.
 func (h *minHeap) remove(i int) {
 	last := len(*h) - 1
-	moved := (*h)[last]
+	lastItem := (*h)[last]
 	(*h)[last] = item{}
 	*h = (*h)[:last]
 	if i != last {
-		h.fix(i, moved)
+		h.fix(i, lastItem)
 	}
 }
 
-// fix stores it at index i and moves it up or down to its position.
+// fix stores the item at index i, then moves it up or down to where it belongs.
 func (h *minHeap) fix(i int, it item) {
 	if i > 0 && it.when < (*h)[(i-1)/2].when {
 		h.up(i, it)

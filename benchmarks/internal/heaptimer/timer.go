@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// batch is how many callbacks are removed from the heap at a time, under the mutex.
-const batch = 64
+// batchSize limits how many due timers are removed each time the mutex is locked.
+const batchSize = 64
 
-// A Timer calls functions after a delay. Make one with [New]. All its methods may be
-// called from any goroutine.
+// A Timer calls functions after a delay. Make one with [New]. It is safe for concurrent
+// use.
 type Timer struct {
-	base  time.Time
-	wake  chan struct{} // holds at most one
-	ended chan struct{}
+	created time.Time     // deadlines are relative to it
+	wake    chan struct{} // has a buffer for one signal
+	ended   chan struct{} // closed when the goroutine ends
 
 	mu struct {
 		sync.Mutex
 		heap   minHeap
-		free   *entry
+		free   *entry // the first free entry
 		closed bool
-		// sleepsUntil is when the goroutine wakes up by itself, 0 while it is awake.
-		// Starting an earlier timer wakes it.
+		// sleepsUntil is when the sleeping goroutine will wake up. It is 0 while the
+		// goroutine is awake.
 		sleepsUntil int64
 	}
 }
 
 // New makes a Timer and starts its goroutine, which ends with [Timer.Close].
 func New() *Timer {
-	t := &Timer{base: time.Now(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	t := &Timer{created: time.Now(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go t.run()
 	return t
 }
@@ -41,8 +41,7 @@ type Handle struct {
 	generation uint64
 }
 
-// Start calls f once after d. On a closed Timer it does nothing and returns the zero
-// Handle.
+// Start calls f once after d. On a closed Timer, Start only returns the zero Handle.
 func (t *Timer) Start(d time.Duration, f func()) Handle {
 	when := t.when(d)
 	t.mu.Lock()
@@ -60,10 +59,10 @@ func (t *Timer) Start(d time.Duration, f func()) Handle {
 	e.f = f
 	t.mu.heap.push(item{when, e})
 	h := Handle{t, e, e.generation}
-	mustWake := t.movesAlarmLocked(when)
+	mustWake := t.mustWakeLocked(when)
 	t.mu.Unlock()
 	if mustWake {
-		t.rouse()
+		t.wakeUp()
 	}
 	return h
 }
@@ -83,8 +82,8 @@ func (h Handle) Stop() bool {
 	return true
 }
 
-// Reset makes the callback run after d from now instead. It returns false and does
-// nothing if the timer is no longer pending.
+// Reset changes the deadline to d from now. If the timer is no longer pending, Reset only
+// returns false.
 func (h Handle) Reset(d time.Duration) bool {
 	if h.t == nil {
 		return false
@@ -96,10 +95,10 @@ func (h Handle) Reset(d time.Duration) bool {
 		return false
 	}
 	h.t.mu.heap.fix(h.e.index, item{when, h.e})
-	mustWake := h.t.movesAlarmLocked(when)
+	mustWake := h.t.mustWakeLocked(when)
 	h.t.mu.Unlock()
 	if mustWake {
-		h.t.rouse()
+		h.t.wakeUp()
 	}
 	return true
 }
@@ -111,8 +110,8 @@ func (t *Timer) Len() int {
 	return len(t.mu.heap)
 }
 
-// Close stops every timer, waits for a running callback, and returns how many timers
-// were pending. It must not be called from a callback.
+// Close stops every timer, waits until no callback runs, and returns how many timers it
+// stopped. A callback must not call Close.
 func (t *Timer) Close() int {
 	t.mu.Lock()
 	n := len(t.mu.heap)
@@ -121,21 +120,22 @@ func (t *Timer) Close() int {
 	}
 	t.mu.heap, t.mu.closed = nil, true
 	t.mu.Unlock()
-	t.rouse()
+	t.wakeUp()
 	<-t.ended
 	return n
 }
 
-// when returns the deadline after d, or never if it is out of range.
+// when returns the deadline of a timer that starts now with the delay d. If the deadline
+// is out of range, when returns the latest possible one.
 func (t *Timer) when(d time.Duration) int64 {
-	now := time.Since(t.base)
+	now := time.Since(t.created)
 	if d > math.MaxInt64-now {
 		return math.MaxInt64
 	}
 	return int64(now + max(d, 0))
 }
 
-// releaseLocked puts an entry that has left the heap on the free list.
+// releaseLocked puts an entry that has left the heap on the list of free entries.
 func (t *Timer) releaseLocked(e *entry) {
 	e.generation++
 	e.f = nil
@@ -143,9 +143,9 @@ func (t *Timer) releaseLocked(e *entry) {
 	t.mu.free = e
 }
 
-// movesAlarmLocked reports whether the goroutine sleeps for longer than until when, and
-// must be woken. It marks the goroutine as awake.
-func (t *Timer) movesAlarmLocked(when int64) bool {
+// mustWakeLocked reports whether the goroutine would sleep past the deadline when. If so,
+// the caller must wake it, and mustWakeLocked counts it as awake.
+func (t *Timer) mustWakeLocked(when int64) bool {
 	if when >= t.mu.sleepsUntil {
 		return false
 	}
@@ -153,24 +153,24 @@ func (t *Timer) movesAlarmLocked(when int64) bool {
 	return true
 }
 
-func (t *Timer) rouse() {
+func (t *Timer) wakeUp() {
 	select {
 	case t.wake <- struct{}{}:
 	default:
 	}
 }
 
-// run runs the due callbacks, and sleeps until the next deadline.
+// run is the goroutine: it runs due callbacks and sleeps until the next deadline.
 func (t *Timer) run() {
 	defer close(t.ended)
 	alarm := time.NewTimer(math.MaxInt64)
 	defer alarm.Stop()
-	var due [batch]func()
+	var due [batchSize]func()
 	for {
 		t.mu.Lock()
 		t.mu.sleepsUntil = 0
-		n, now := 0, int64(time.Since(t.base))
-		for n < batch && len(t.mu.heap) > 0 && t.mu.heap[0].when <= now {
+		n, now := 0, int64(time.Since(t.created))
+		for n < batchSize && len(t.mu.heap) > 0 && t.mu.heap[0].when <= now {
 			e := t.mu.heap[0].entry
 			due[n] = e.f
 			n++

@@ -28,16 +28,16 @@ func TestTimer_FiresOnTimeAndInOrder(t *testing.T) {
 		timer.Close()
 		for i, ms := range order {
 			if i != ms {
-				t.Fatalf("number %d to run was that of %d ms", i, ms)
+				t.Fatalf("callback %d to run had a delay of %d ms, want %d", i, ms, i)
 			}
 		}
 		if len(order) != 1000 {
-			t.Fatalf("%d of 1000 ran", len(order))
+			t.Fatalf("%d of 1000 callbacks ran", len(order))
 		}
 	})
 }
 
-// TestTimer_Model compares random operations with a plain map.
+// TestTimer_Model runs random operations and compares the pending timers with a map.
 func TestTimer_Model(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const steps = 5_000
@@ -141,15 +141,15 @@ func TestTimer_FarAndPastDelays(t *testing.T) {
 		synctest.Wait()
 		timer.Close()
 		if ran != 2 {
-			t.Errorf("%d of 2 that were due at once ran", ran)
+			t.Errorf("%d of 2 timers that were due at once ran", ran)
 		}
 		if timer.Start(0, func() { t.Error("ran after Close") }).Stop() || timer.Close() != 0 {
-			t.Error("a closed Timer took another")
+			t.Error("a closed Timer accepted a timer")
 		}
 	})
 }
 
-// Every started timer runs, is stopped, or is pending at the end: exactly one of these.
+// Every started timer either runs, is stopped, or is still pending at Close.
 func TestStress_StartStopClose(t *testing.T) {
 	timer := New()
 	var started, ran, stopped atomic.Int64
