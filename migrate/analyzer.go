@@ -10,18 +10,17 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// Analyzer reports the call sites of a package and suggests one fix for all that can be
-// rewritten. Its result is a *Report.
+// Analyzer reports the calls of a package that start timers. It suggests one fix, which
+// rewrites all calls that can be rewritten. Its result is a *Report.
 //
-// Analyzer sees one package at a time, with its tests if the driver loads them. So it
-// does not rewrite what other packages may use: exported names, unless the package is a
-// program, and names that other files in the package's folder may use. `tickless
-// migrate` sees all packages of a module together.
+// Analyzer sees one package at a time. So it leaves timers of exported names, which other
+// packages may use, and timers that unanalyzed files in the package's folder may use.
+// `tickless migrate` sees all packages of a module and rewrites more.
 var Analyzer = newAnalyzer()
 
 func newAnalyzer() *analysis.Analyzer {
 	var opts Options
-	left := true
+	reportLeft := true
 	a := &analysis.Analyzer{
 		Name:       "tickless",
 		Doc:        "report timers of package time and contexts with deadlines that can be Tickless's\n\nThe fix rewrites these timers and the types that contain them, and nothing else.",
@@ -31,18 +30,18 @@ func newAnalyzer() *analysis.Analyzer {
 	a.Flags.BoolVar(&opts.Tests, "tests", false, "rewrite call sites in tests too, not only what shares a type with the code under test")
 	a.Flags.BoolVar(&opts.Exported, "exported", false, "rewrite exported types too, which breaks users in other modules")
 	a.Flags.BoolVar(&opts.Worth, "worth", false, "rewrite only where there may be very many timers at a time")
-	a.Flags.BoolVar(&left, "left", true, "also report call sites that are not rewritten, with the reasons")
-	a.Run = func(pass *analysis.Pass) (any, error) { return runPass(pass, opts, left) }
+	a.Flags.BoolVar(&reportLeft, "left", true, "also report call sites that are not rewritten, with the reasons")
+	a.Run = func(pass *analysis.Pass) (any, error) { return runPass(pass, opts, reportLeft) }
 	return a
 }
 
-func runPass(pass *analysis.Pass, opts Options, left bool) (any, error) {
+func runPass(pass *analysis.Pass, opts Options, reportLeft bool) (any, error) {
 	pkg := &Package{
 		Path:   pass.Pkg.Path(),
 		Files:  pass.Files,
 		Types:  pass.Pkg,
 		Info:   pass.TypesInfo,
-		Unseen: unseenBy(pass),
+		Unseen: unseenFiles(pass),
 	}
 	opts.ReadFile = pass.ReadFile
 	opts.alone = true
@@ -60,17 +59,17 @@ func runPass(pass *analysis.Pass, opts Options, left bool) (any, error) {
 			}
 		}
 	}
-	first := true
+	fixPending := true
 	for _, s := range report.Sites {
 		switch {
 		case s.Rewritten():
 			d := analysis.Diagnostic{Pos: s.pos, Category: "rewrite", Message: fmt.Sprintf("%s can be %s (%s)", s.From, s.To, s.Use)}
-			if first {
+			if fixPending {
 				d.SuggestedFixes = []analysis.SuggestedFix{fix}
-				first = false
+				fixPending = false
 			}
 			pass.Report(d)
-		case left:
+		case reportLeft:
 			d := analysis.Diagnostic{Pos: s.pos, Category: "left", Message: fmt.Sprintf("%s is left: %s", s.From, s.Left[0].Text)}
 			for _, r := range s.Left {
 				if r.pos.IsValid() && r.pos != s.pos {
@@ -86,15 +85,15 @@ func runPass(pass *analysis.Pass, opts Options, left bool) (any, error) {
 	return report, nil
 }
 
-// unseenBy lists the Go files in the folder of the pass's package that the pass does
-// not have.
-func unseenBy(pass *analysis.Pass) []string {
+// unseenFiles returns the Go files in the package's folder that are not part of the pass:
+// files for other systems, and perhaps tests.
+func unseenFiles(pass *analysis.Pass) []string {
 	if len(pass.Files) == 0 {
 		return nil
 	}
-	seen := make(map[string]bool)
+	passFiles := make(map[string]bool)
 	for _, f := range pass.Files {
-		seen[pass.Fset.File(f.FileStart).Name()] = true
+		passFiles[pass.Fset.File(f.FileStart).Name()] = true
 	}
 	dir := filepath.Dir(pass.Fset.File(pass.Files[0].FileStart).Name())
 	entries, err := os.ReadDir(dir)
@@ -104,7 +103,7 @@ func unseenBy(pass *analysis.Pass) []string {
 	var unseen []string
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
-		if strings.HasSuffix(name, ".go") && !e.IsDir() && !seen[name] {
+		if strings.HasSuffix(name, ".go") && !e.IsDir() && !passFiles[name] {
 			unseen = append(unseen, name)
 		}
 	}

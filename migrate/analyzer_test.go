@@ -13,9 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestAnalyzer_Golden runs the analyzer on the packages of testdata/src, each of which
-// shows one language construct. It compares the diagnostics with the comments there,
-// and the fixed files with the golden ones.
+// TestAnalyzer_Golden runs the analyzer on each package in testdata/src. It compares the
+// diagnostics with the "want" comments and the fixed files with the .golden files.
 func TestAnalyzer_Golden(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it type-checks the standard library; the tests of package project run the same code")

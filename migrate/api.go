@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// findAPI notes the types that other modules can reach without naming them: unexported
-// types and types of internal packages that exported identifiers contain or return.
+// findAPI finds the types that other modules can reach through exported identifiers. Some
+// of these types other modules cannot name: they are unexported or in internal packages.
 func (p *program) findAPI() {
 	if p.opts.Exported {
 		return
@@ -26,7 +26,7 @@ func (p *program) findAPI() {
 	}
 }
 
-// addAPI records a type and every type that code can reach from a value of it.
+// addAPI adds a type to the API, with every type that code can reach from its values.
 func (p *program) addAPI(t types.Type) {
 	if t == nil || p.api[t] {
 		return
@@ -96,6 +96,5 @@ func (p *program) addAPI(t types.Type) {
 	}
 }
 
-// inAPI reports whether other modules can reach the type that id declares, by name or
-// otherwise.
+// inAPI reports whether other modules can reach the type that id declares.
 func (p *program) inAPI(id *ast.Ident) bool { return p.apiNames[p.key(id.Pos(), 'o')] }

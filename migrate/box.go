@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// boxing is a conversion between a value made of timers and an interface value. A type
-// assertion can only get back a value of the type that was boxed.
+// boxing is a conversion of a timer, or of a value that contains timers, to an interface
+// value, or a type assertion that converts it back.
 type boxing struct {
-	node *node
-	typ  string
+	node    *node
+	typeKey string // of the value that is not an interface
 }
 
 func boxingOf(n *node, t types.Type) boxing { return boxing{n, typeKey(t)} }
 
-// typeKey returns the same text for identical types, even if a package was type-checked
-// twice. Different types may have the same text.
+// typeKey returns a text for a type. Identical types have the same text, even if their
+// package was type-checked twice. Different types may have the same text too.
 func typeKey(t types.Type) string {
 	switch t := types.Unalias(t).(type) {
 	case *types.Pointer:
@@ -66,66 +66,65 @@ func hasTypeParam(t types.Type) bool {
 	return found
 }
 
-// box notes that a value of type from becomes an interface value of type t. The value's
-// node n may be nil.
-func (p *program) box(n *node, from, t types.Type) {
-	p.generic = p.generic || hasTypeParam(from) && !isBox(from)
-	if n != nil && mentions(from) && !isBox(from) {
+// addBoxed records that a value of type from becomes an interface value of type t. n is
+// the value's node, or nil.
+func (p *program) addBoxed(n *node, from, t types.Type) {
+	p.generic = p.generic || hasTypeParam(from) && !isInterface(from)
+	if n != nil && hasTimer(from) && !isInterface(from) {
 		p.boxed = append(p.boxed, boxingOf(n, from))
 		n.class().stopped = n.class().stopped || hasMethod(t, "Stop")
 	}
 	p.uniteMethods(from, t)
 }
 
-// uniteMethods unites the methods of an interface type with those of a type that
-// implements it.
+// uniteMethods unites the methods of the interface type t with the methods of the type
+// from, which implements t.
 func (p *program) uniteMethods(from, t types.Type) {
 	iface, ok := t.Underlying().(*types.Interface)
 	if !ok {
 		return
 	}
 	for m := range iface.Methods() {
-		if !mentions(origin(m).Type()) {
+		if !hasTimer(origin(m).Type()) {
 			continue
 		}
-		if obj, _, _ := types.LookupFieldOrMethod(from, true, p.pkg.Types, m.Name()); obj != nil && obj != m && mentions(origin(obj).Type()) {
-			unite(p.object(m), p.object(obj))
+		if obj, _, _ := types.LookupFieldOrMethod(from, true, p.pkg.Types, m.Name()); obj != nil && obj != m && hasTimer(origin(obj).Type()) {
+			unite(p.nodeOfObject(m), p.nodeOfObject(obj))
 		}
 	}
 }
 
-// unbox notes that an interface value is asserted to be of type t, or compared with a
-// value of type t.
-func (p *program) unbox(n *node, t types.Type) {
-	if n != nil && mentions(t) && !isBox(t) {
+// addUnboxed records a type assertion to type t, or a comparison of an interface value with
+// a value of type t.
+func (p *program) addUnboxed(n *node, t types.Type) {
+	if n != nil && hasTimer(t) && !isInterface(t) {
 		p.unboxed = append(p.unboxed, boxingOf(n, t))
 	}
 }
 
-// visitAssertion notes a type assertion, or a case of a type switch.
+// visitAssertion handles a type assertion or a case of a type switch.
 func (p *program) visitAssertion(te ast.Expr, m *node) {
 	t := p.typeOf(te)
 	if t == nil {
 		return
 	}
 	p.generic = p.generic || hasTypeParam(t)
-	if mentions(t) {
+	if hasTimer(t) {
 		p.claim(te, m)
-		p.unbox(m, t)
+		p.addUnboxed(m, t)
 	}
 }
 
-// unifyBoxes puts timers that became interface values into one class with the type
-// assertions that may return them. It runs last, so that the report on a call shows
-// only the reasons found without it.
-func (p *program) unifyBoxes() {
+// uniteBoxed unites timers that became interface values with the type assertions that may
+// return them. It runs last, because the reasons found before it are more specific.
+func (p *program) uniteBoxed() {
 	groups := make(map[string][]*node)
 	for _, u := range p.unboxed {
-		groups[u.typ] = append(groups[u.typ], u.node)
+		groups[u.typeKey] = append(groups[u.typeKey], u.node)
 	}
 	for _, b := range p.boxed {
-		if groups[b.typ] != nil {
-			groups[b.typ] = append(groups[b.typ], b.node)
+		if groups[b.typeKey] != nil {
+			groups[b.typeKey] = append(groups[b.typeKey], b.node)
 		}
 	}
 	if p.generic && len(p.instances) > 0 {
@@ -139,7 +138,7 @@ func (p *program) unifyBoxes() {
 		for _, n := range nodes {
 			for _, s := range n.class().sites {
 				if !s.boxed {
-					s.boxed, s.own = true, slices.Clone(n.class().blocks)
+					s.boxed, s.ownBlocks = true, slices.Clone(n.class().blocks)
 				}
 			}
 		}

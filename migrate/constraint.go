@@ -5,9 +5,9 @@ import (
 	"go/types"
 )
 
-// blockConstrained blocks type arguments whose constraint lists types made of timers,
-// because constraints are not rewritten. It also unites the methods that a constraint
-// requires with the methods of the type argument, which may come from another module.
+// blockConstrained blocks type arguments whose constraint lists timer types, because
+// constraints are not rewritten. It also unites the methods that a constraint requires
+// with those of the type argument.
 func (p *program) blockConstrained() {
 	for _, pkg := range p.pkgs {
 		p.pkg = pkg
@@ -17,9 +17,9 @@ func (p *program) blockConstrained() {
 				if i >= inst.TypeArgs.Len() {
 					break
 				}
-				p.visiting = id.Pos()
+				p.visitingPos = id.Pos()
 				p.uniteMethods(inst.TypeArgs.At(i), params.At(i).Constraint())
-				if namesTimers(params.At(i).Constraint()) {
+				if listsTimers(params.At(i).Constraint()) {
 					p.blockArgument(id, inst.TypeArgs.At(i))
 				}
 			}
@@ -27,13 +27,13 @@ func (p *program) blockConstrained() {
 	}
 }
 
-// namesTimers reports whether a constraint, or one that it embeds, lists a type that is
-// made of timers.
-func namesTimers(t types.Type) bool {
+// listsTimers reports whether a constraint lists a type that contains timers, directly or
+// through an embedded constraint.
+func listsTimers(t types.Type) bool {
 	switch u := types.Unalias(t).(type) {
 	case *types.Union:
 		for term := range u.Terms() {
-			if namesTimers(term.Type()) {
+			if listsTimers(term.Type()) {
 				return true
 			}
 		}
@@ -45,16 +45,16 @@ func namesTimers(t types.Type) bool {
 	}
 	if iface, ok := t.Underlying().(*types.Interface); ok {
 		for e := range iface.EmbeddedTypes() {
-			if namesTimers(e) {
+			if listsTimers(e) {
 				return true
 			}
 		}
 		return false
 	}
-	return mentions(t) || mentions(t.Underlying())
+	return hasTimer(t) || hasTimer(t.Underlying())
 }
 
-// blockArgument blocks the timers that a type argument is made of.
+// blockArgument blocks the timers that a type argument contains.
 func (p *program) blockArgument(id *ast.Ident, arg types.Type) {
 	reason := "a constraint of " + id.Name + " lists its type"
 	walkType(arg, func(t types.Type) {
@@ -62,62 +62,61 @@ func (p *program) blockArgument(id *ast.Ident, arg types.Type) {
 		if !ok || timerType(named) != "" {
 			return
 		}
-		p.definedNode(named).block(id.Pos(), reason)
+		p.nodeOfNamed(named).block(id.Pos(), reason)
 		if s, ok := named.Origin().Underlying().(*types.Struct); ok {
 			for f := range s.Fields() {
-				if mentions(f.Type()) && p.paths[f.Pkg().Path()] {
-					p.object(f).block(id.Pos(), reason)
+				if hasTimer(f.Type()) && p.paths[f.Pkg().Path()] {
+					p.nodeOfObject(f).block(id.Pos(), reason)
 				}
 			}
 		}
 	})
 }
 
-// visitInstantiation blocks the timers in type arguments whose constraint lists types
-// made of timers.
+// visitInstantiation handles a generic type or function x with written type arguments. It
+// blocks timers in type arguments whose constraint lists timer types.
 func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
-	id := named(x)
+	id := identOf(x)
 	if id == nil {
 		return
 	}
 	params := typeParams(p.pkg.Info.Uses[id])
 	f := p.genericFunc(x)
 	for i, arg := range args {
-		if f != nil && mentions(p.typeOf(arg)) {
-			// The instantiated function has these types whether it is called or used as
-			// a value.
-			n := p.expression(ast.Unparen(x))
+		if f != nil && hasTimer(p.typeOf(arg)) {
+			// These types belong to the function also when it is used as a value.
+			n := p.nodeOfExpr(ast.Unparen(x))
 			p.claim(arg, n)
-			if mentions(f.Origin().Type()) {
-				unite(n, p.object(f))
+			if hasTimer(f.Origin().Type()) {
+				unite(n, p.nodeOfObject(f))
 			}
 		}
 		if i < params.Len() {
-			p.addInstances(arg)
+			p.addTypeArg(arg)
 		}
-		if i >= params.Len() || !namesTimers(params.At(i).Constraint()) {
+		if i >= params.Len() || !listsTimers(params.At(i).Constraint()) {
 			continue
 		}
 		ast.Inspect(arg, func(n ast.Node) bool {
 			if sel, ok := n.(*ast.SelectorExpr); ok && timerName(p.pkg.Info.Uses[sel.Sel]) != "" {
-				p.expression(sel).block(id.Pos(), "a constraint of "+id.Name+" lists its type")
+				p.nodeOfExpr(sel).block(id.Pos(), "a constraint of "+id.Name+" lists its type")
 			}
 			return true
 		})
 	}
 }
 
-// addInstances notes the timers in a type argument.
-func (p *program) addInstances(arg ast.Expr) {
+// addTypeArg records the timers in a type argument.
+func (p *program) addTypeArg(arg ast.Expr) {
 	ast.Inspect(arg, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			if timerName(p.pkg.Info.Uses[n.Sel]) != "" {
-				p.instances = append(p.instances, p.expression(n))
+				p.instances = append(p.instances, p.nodeOfExpr(n))
 			}
 		case *ast.Ident:
-			if obj, ok := p.pkg.Info.Uses[n].(*types.TypeName); ok && obj.IsAlias() && mentions(obj.Type()) {
-				p.instances = append(p.instances, p.object(obj))
+			if obj, ok := p.pkg.Info.Uses[n].(*types.TypeName); ok && obj.IsAlias() && hasTimer(obj.Type()) {
+				p.instances = append(p.instances, p.nodeOfObject(obj))
 			}
 		}
 		return true
@@ -137,8 +136,8 @@ func typeParams(obj types.Object) *types.TypeParamList {
 	return nil
 }
 
-// visitTypeParams unites the methods that constraints require with the types in those
-// methods' signatures.
+// visitTypeParams handles the methods that constraints require: it unites each method with
+// the timer types in its signature.
 func (p *program) visitTypeParams(list *ast.FieldList) {
 	if list == nil {
 		return
@@ -150,8 +149,8 @@ func (p *program) visitTypeParams(list *ast.FieldList) {
 		}
 		for _, field := range iface.Methods.List {
 			for _, id := range field.Names {
-				if obj := p.pkg.Info.Defs[id]; obj != nil && mentions(obj.Type()) {
-					p.claim(field.Type, p.object(obj))
+				if obj := p.pkg.Info.Defs[id]; obj != nil && hasTimer(obj.Type()) {
+					p.claim(field.Type, p.nodeOfObject(obj))
 				}
 			}
 		}

@@ -1,15 +1,13 @@
-// Package migrate finds the timers of a program that can become Tickless's and rewrites
-// them: calls of time.AfterFunc, NewTimer, NewTicker and Sleep, and contexts with a
-// deadline. It works on types, not on text: a *time.Timer becomes a *timer.Timer
-// together with every field, hook, interface, map and test that it flows through, or
-// none of them changes.
+// Package migrate rewrites programs from package time's timers, and from contexts with
+// deadlines, to packages timer and deadline. It works on types, not on text: a *time.Timer
+// becomes a *timer.Timer together with every variable, field and function that it flows
+// through, or none of them changes.
 //
 // # Usage
 //
-// `tickless migrate` rewrites the packages of a module together, with package project.
-// Analyzer does the same for one package at a time, under drivers of
-// golang.org/x/tools/go/analysis such as go vet (package vettool) and golangci-lint.
-// Both call Analyze.
+// `tickless migrate` rewrites all packages of a module together, with package project.
+// Analyzer rewrites one package at a time, for golang.org/x/tools/go/analysis: under go
+// vet (package vettool) or golangci-lint. Both call Analyze.
 //
 // # What is rewritten
 //
@@ -17,39 +15,38 @@
 //	*time.Timer, *time.Ticker                     *timer.Timer, *timer.Ticker
 //	context.WithTimeout, WithDeadline, ...Cause   deadline.WithTimeout, ...
 //
-// time.After and time.Tick stay: the functions of package timer are the same. If the
-// name timer or deadline is taken in a file, the import gets another name. The import
-// of package time is removed when nothing uses it.
+// time.After and time.Tick stay: timer.After and timer.Tick are the same functions. If a
+// file already uses the name timer or deadline, the new import gets another name.
+// docs/migrating.md says what the rewritten program does differently.
 //
 // # What is not rewritten
 //
-// The report gives the reasons for each call that is not rewritten, with their
-// positions:
+// The report gives the reasons for each call that is not rewritten. Other modules:
 //
-//   - The timer flows to another module or comes from one.
-//   - The timer is part of the API of a package that is neither internal nor a
-//     program. Fields that an exported type promotes and values that an exported
-//     function returns are API too.
+//   - The timer comes from another module or flows to one.
+//   - The timer is part of the API of a package that is neither internal nor a program.
+//     Values that exported functions return are API too.
+//   - The timer becomes an interface value in a call of another module's function, except
+//     the standard library's and testify's.
+//
+// What package timer's types do not allow, or do differently:
+//
 //   - The timer is held or copied by value, or becomes an unsafe.Pointer.
-//   - The program takes len or cap of the timer's channel, or may do so because
-//     the channel is stored in a variable.
-//   - Nothing stops the NewTimer or NewTicker.
-//   - The timer, or a value whose methods take or return timers, becomes an
-//     interface value in a call of a function that is not known to be harmless.
-//   - A struct embeds the timer beside another method Deadline, which package
-//     timer's would hide.
-//   - The file is generated, uses cgo, imports package time with a dot, or looks
-//     for leaked goroutines.
-//   - A file that the build excludes may use the timer by name.
-//   - The timer becomes an interface value, and a type assertion may return it or
-//     another timer of the same type that is not rewritten.
-//   - runtime.SetFinalizer gets the timer.
-//   - The timer reaches a type switch that has a case for package timer's type.
-//   - A package variable or a sync.Pool leads to the timer, in a package that a
-//     test may run inside a testing/synctest bubble. A timer that is used both
-//     inside and outside a bubble belongs to neither.
+//   - The program takes the len or cap of a channel that may be the timer's.
+//   - Nothing stops the timer of a NewTimer or NewTicker.
+//   - The timer is an argument of runtime.SetFinalizer.
+//   - A struct embeds the timer and has another method Deadline, which the method Deadline
+//     of timer.Timer would hide.
+//   - The timer reaches a type switch that already has a case for package timer's type.
+//   - A type assertion may return the timer, or another timer that is not rewritten.
+//   - A package variable or sync.Pool holds the timer, and a test may use it in a
+//     testing/synctest bubble. Reset there, it would follow another clock than now.
 //
-// docs/migrating.md says what the rewritten program does differently.
+// Files:
+//
+//   - The file is generated, uses cgo, imports package time with a dot, or looks for leaked
+//     goroutines.
+//   - A file that the build excludes may use the timer by name.
 //
 // # Guarantees
 //
@@ -58,10 +55,8 @@
 //
 // # Limits
 //
-// The analysis does not see through reflection and assembly. It does not type-check
-// files for other systems and blocks what these may use by name. Code that prints a
-// type or reflects on it sees the new one. Modules nested in this one may use exported
-// identifiers of its internal packages: the analysis does not see them.
+// The analysis does not see reflection, assembly, or modules nested in this one, which may
+// use its internal packages. Code that prints the name of a type prints the new name.
 //
 // # Complexity
 //

@@ -5,16 +5,16 @@ import (
 	"go/types"
 )
 
-// nodeOf returns the node of an expression's value, or nil if its type contains no
-// timers.
+// nodeOf returns the node that stands for the timers in an expression's value. It returns
+// nil if the type contains no timers.
 func (p *program) nodeOf(e ast.Expr) *node {
 	e = ast.Unparen(e)
 	t := p.typeOf(e)
 	if t == nil {
 		return nil
 	}
-	if !mentions(t) {
-		return p.definedNode(t)
+	if !hasTimer(t) {
+		return p.nodeOfNamed(t)
 	}
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -25,12 +25,12 @@ func (p *program) nodeOf(e ast.Expr) *node {
 		return p.nodeOfCall(e)
 	case *ast.IndexExpr:
 		if p.genericFunc(e.X) != nil {
-			return p.expression(ast.Unparen(e.X)) // see visitInstantiation
+			return p.nodeOfExpr(ast.Unparen(e.X)) // see visitInstantiation
 		}
 		return p.nodeOf(e.X)
 	case *ast.IndexListExpr:
 		if p.genericFunc(e.X) != nil {
-			return p.expression(ast.Unparen(e.X))
+			return p.nodeOfExpr(ast.Unparen(e.X))
 		}
 		return p.nodeOf(e.X)
 	case *ast.SliceExpr:
@@ -44,7 +44,7 @@ func (p *program) nodeOf(e ast.Expr) *node {
 			return n
 		}
 	}
-	return p.expression(e)
+	return p.nodeOfExpr(e)
 }
 
 func (p *program) typeOf(e ast.Expr) types.Type {
@@ -54,16 +54,14 @@ func (p *program) typeOf(e ast.Expr) types.Type {
 	return p.pkg.Info.TypeOf(e)
 }
 
-// genericFunc returns the function that x instantiates if type arguments follow x, and
-// else nil.
+// genericFunc returns the function that x denotes, or nil. In f[int], x is f.
 func (p *program) genericFunc(x ast.Expr) *types.Func {
-	f, _ := p.pkg.Info.Uses[named(x)].(*types.Func)
+	f, _ := p.pkg.Info.Uses[identOf(x)].(*types.Func)
 	return f
 }
 
-// named returns the identifier of x: x itself, or the last part of a qualified name or
-// selector. It returns nil for other expressions.
-func named(x ast.Expr) *ast.Ident {
+// identOf returns x if it is an identifier, and b if x is a.b. Else it returns nil.
+func identOf(x ast.Expr) *ast.Ident {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.Ident:
 		return x
@@ -73,24 +71,23 @@ func named(x ast.Expr) *ast.Ident {
 	return nil
 }
 
-// nodeOfUse returns the node of the object that id denotes. e is id, or the qualified
-// identifier that ends in id.
+// nodeOfUse returns the node of the object that id denotes. e is id, or pkg.id.
 func (p *program) nodeOfUse(id *ast.Ident, e ast.Expr) *node {
 	obj := p.pkg.Info.ObjectOf(id)
 	if obj == nil {
-		return p.expression(e)
+		return p.nodeOfExpr(e)
 	}
 	if obj.Pkg() != nil && obj.Pkg().Path() == "time" {
-		return p.expression(e) // a constructor
+		return p.nodeOfExpr(e) // a constructor
 	}
-	if _, generic := p.pkg.Info.Instances[id]; generic && !mentions(origin(obj).Type()) {
-		// Each use of a generic function has its own types.
-		return p.expression(e)
+	if _, generic := p.pkg.Info.Instances[id]; generic && !hasTimer(origin(obj).Type()) {
+		// Each use of a generic function has its own type arguments.
+		return p.nodeOfExpr(e)
 	}
 	if _, ok := obj.(*types.Nil); ok {
 		return nil
 	}
-	return p.object(obj)
+	return p.nodeOfObject(obj)
 }
 
 func (p *program) nodeOfSelector(e *ast.SelectorExpr) *node {
@@ -99,27 +96,27 @@ func (p *program) nodeOfSelector(e *ast.SelectorExpr) *node {
 		return p.nodeOfUse(e.Sel, e)
 	}
 	if sel.Kind() == types.MethodExpr {
-		n := p.expression(e)
+		n := p.nodeOfExpr(e)
 		p.claim(e.X, n)
-		if mentions(origin(sel.Obj()).Type()) {
-			unite(n, p.object(sel.Obj()))
+		if hasTimer(origin(sel.Obj()).Type()) {
+			unite(n, p.nodeOfObject(sel.Obj()))
 		}
 		return n
 	}
-	if mentions(origin(sel.Obj()).Type()) {
-		return p.object(sel.Obj())
+	if hasTimer(origin(sel.Obj()).Type()) {
+		return p.nodeOfObject(sel.Obj())
 	}
-	// The timers are type arguments of an embedded field on the way to the member, or
-	// of the operand.
-	if n := p.promotedThrough(sel); n != nil {
+	// The timers are type arguments of the operand, or of an embedded field between the
+	// operand and the selected member.
+	if n := p.nodeOfEmbedding(sel); n != nil {
 		return n
 	}
 	return p.nodeOf(e.X)
 }
 
-// promotedThrough returns the node of the innermost embedded field on the way to a
-// selected member whose written type contains timers, or nil.
-func (p *program) promotedThrough(sel *types.Selection) *node {
+// nodeOfEmbedding looks at the embedded fields that lead from a selector's operand to the
+// selected member. It returns the node of the innermost one with timers in its type, or nil.
+func (p *program) nodeOfEmbedding(sel *types.Selection) *node {
 	var n *node
 	t := sel.Recv()
 	for _, i := range sel.Index()[:len(sel.Index())-1] {
@@ -128,8 +125,8 @@ func (p *program) promotedThrough(sel *types.Selection) *node {
 			break
 		}
 		f := s.Field(i)
-		if mentions(origin(f).Type()) {
-			n = p.object(f)
+		if hasTimer(origin(f).Type()) {
+			n = p.nodeOfObject(f)
 		}
 		t = f.Type()
 	}
@@ -139,19 +136,19 @@ func (p *program) promotedThrough(sel *types.Selection) *node {
 func (p *program) nodeOfCall(e *ast.CallExpr) *node {
 	info := p.pkg.Info
 	if info.Types[e.Fun].IsType() {
-		return p.expression(e)
+		return p.nodeOfExpr(e)
 	}
 	if builtin := builtinName(info, e); builtin != "" {
 		switch builtin {
 		case "append", "min", "max":
 			return p.nodeOf(e.Args[0])
 		}
-		return p.expression(e)
+		return p.nodeOfExpr(e)
 	}
 	if n := p.nodeOf(e.Fun); n != nil {
 		return n
 	}
-	return p.expression(e)
+	return p.nodeOfExpr(e)
 }
 
 func builtinName(info *types.Info, e *ast.CallExpr) string {
@@ -163,7 +160,8 @@ func builtinName(info *types.Info, e *ast.CallExpr) string {
 	return ""
 }
 
-// claim unites n with the timers in the type expression te, which n owns.
+// claim records that the timer types written in the type expression te belong to n: they
+// are rewritten with n.
 func (p *program) claim(te ast.Expr, n *node) {
 	if te == nil {
 		return
@@ -186,8 +184,8 @@ func (p *program) claim(te ast.Expr, n *node) {
 				ids = []*ast.Ident{id} // embedded, or a parameter without a name
 			}
 			for _, id := range ids {
-				if obj := info.Defs[id]; obj != nil && mentions(obj.Type()) {
-					unite(n, p.object(obj))
+				if obj := info.Defs[id]; obj != nil && hasTimer(obj.Type()) {
+					unite(n, p.nodeOfObject(obj))
 				}
 			}
 		case *ast.SelectorExpr:
@@ -200,8 +198,8 @@ func (p *program) claim(te ast.Expr, n *node) {
 	})
 }
 
-// claimName is claim for one name. e is id, or the qualified identifier that ends in
-// id.
+// claimName is claim for one type name. e is id, or pkg.id. pointed says that the name
+// follows a * or is a type argument.
 func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	obj, ok := p.pkg.Info.Uses[id].(*types.TypeName)
 	if !ok {
@@ -211,13 +209,13 @@ func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	if kind == "" {
 		switch {
 		case !obj.IsAlias():
-			unite(n, p.definedNode(obj.Type())) // a type that is defined by this one
-		case mentions(obj.Type()):
-			unite(n, p.object(obj))
+			unite(n, p.nodeOfNamed(obj.Type())) // a type that is defined by this one
+		case hasTimer(obj.Type()):
+			unite(n, p.nodeOfObject(obj))
 		}
 		return
 	}
-	m := p.expression(e)
+	m := p.nodeOfExpr(e)
 	p.claimed[p.key(e.Pos(), 'e')] = true
 	unite(n, m)
 	if !pointed {
@@ -225,25 +223,25 @@ func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	}
 }
 
-// claimFields is claim for the parameters or results of a function whose node is n.
+// claimFields is claim for the parameters or results of the function with node n.
 func (p *program) claimFields(list *ast.FieldList, n *node) {
 	if list == nil {
 		return
 	}
 	for _, field := range list.List {
 		for _, id := range field.Names {
-			if obj := p.pkg.Info.Defs[id]; obj != nil && mentions(obj.Type()) {
-				unite(n, p.object(obj))
+			if obj := p.pkg.Info.Defs[id]; obj != nil && hasTimer(obj.Type()) {
+				unite(n, p.nodeOfObject(obj))
 			}
 		}
-		if mentions(p.pkg.Info.TypeOf(field.Type)) {
+		if hasTimer(p.pkg.Info.TypeOf(field.Type)) {
 			p.claim(field.Type, n)
 		}
 	}
 }
 
-// blockUnclaimed blocks timer types in constructs that the analysis does not follow,
-// such as the constraint of a type parameter.
+// blockUnclaimed blocks written timer types that no claim covers. They are in constructs
+// that the analysis does not follow, such as constraints.
 func (p *program) blockUnclaimed() {
 	for k, m := range p.typeUses {
 		if !p.claimed[k] {

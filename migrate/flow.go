@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// flow unites the value src with its destination, which has type t and node dst.
+// flow unites the value src with the variable, field or parameter that it is assigned to,
+// which has type t and node dst.
 func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
 	from := p.typeOf(src)
 	if from == nil {
 		return
 	}
-	if isBox(t) {
-		p.box(p.nodeOf(src), from, t)
+	if isInterface(t) {
+		p.addBoxed(p.nodeOf(src), from, t)
 		return
 	}
 	n := p.nodeOf(src)
@@ -24,8 +25,8 @@ func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
 	p.uniteFields(dst, t, n, from)
 }
 
-// uniteFields unites the fields of two struct types that are assignable or convertible
-// to each other. x and y are the nodes of the values; they may be nil.
+// uniteFields unites the fields of two struct types, one of which is assigned or converted
+// to the other. x and y are the nodes of the values, or nil.
 func (p *program) uniteFields(x *node, t types.Type, y *node, u types.Type) {
 	a, ok1 := t.Underlying().(*types.Struct)
 	b, ok2 := u.Underlying().(*types.Struct)
@@ -33,24 +34,24 @@ func (p *program) uniteFields(x *node, t types.Type, y *node, u types.Type) {
 		return
 	}
 	for i := range a.NumFields() {
-		unite(p.fieldNode(a.Field(i), x), p.fieldNode(b.Field(i), y))
+		unite(p.nodeOfField(a.Field(i), x), p.nodeOfField(b.Field(i), y))
 	}
 }
 
-// fieldNode returns the node of the field f of a struct whose own node is whole.
-func (p *program) fieldNode(f *types.Var, whole *node) *node {
+// nodeOfField returns the node of field f of a struct value with node whole.
+func (p *program) nodeOfField(f *types.Var, whole *node) *node {
 	switch {
 	case f.Pkg() != nil && f.Pkg().Path() == "time":
-		return nil // C, of a channel's type
-	case mentions(origin(f).Type()):
-		return p.object(f)
-	case mentions(f.Type()):
+		return nil // the field C, a channel of times
+	case hasTimer(origin(f).Type()):
+		return p.nodeOfObject(f)
+	case hasTimer(f.Type()):
 		return whole
 	}
-	return p.definedNode(f.Type())
+	return p.nodeOfNamed(f.Type())
 }
 
-// flowResult is flow for the i-th value of an expression that has several.
+// flowResult is flow for result i of a call with isTuple results.
 func (p *program) flowResult(dst *node, t types.Type, src ast.Expr, i int) {
 	tuple, ok := p.typeOf(src).(*types.Tuple)
 	if !ok || i >= tuple.Len() {
@@ -58,13 +59,13 @@ func (p *program) flowResult(dst *node, t types.Type, src ast.Expr, i int) {
 	}
 	from := tuple.At(i).Type()
 	var n *node
-	if mentions(from) {
+	if hasTimer(from) {
 		n = p.nodeOf(src)
 	} else {
-		n = p.definedNode(from)
+		n = p.nodeOfNamed(from)
 	}
-	if isBox(t) {
-		p.box(n, from, t)
+	if isInterface(t) {
+		p.addBoxed(n, from, t)
 		return
 	}
 	if dst != nil {
@@ -73,19 +74,19 @@ func (p *program) flowResult(dst *node, t types.Type, src ast.Expr, i int) {
 	p.uniteFields(dst, t, n, from)
 }
 
-// meet unites two values that a comparison compares.
-func (p *program) meet(x, y ast.Expr) {
+// uniteOperands unites the two values of a comparison or a copy.
+func (p *program) uniteOperands(x, y ast.Expr) {
 	tx, ty := p.typeOf(x), p.typeOf(y)
 	if tx == nil || ty == nil {
 		return
 	}
 	switch {
-	case isBox(tx) && !isBox(ty):
+	case isInterface(tx) && !isInterface(ty):
 		p.flow(nil, tx, y)
-		p.unbox(p.nodeOf(y), ty)
-	case isBox(ty) && !isBox(tx):
+		p.addUnboxed(p.nodeOf(y), ty)
+	case isInterface(ty) && !isInterface(tx):
 		p.flow(nil, ty, x)
-		p.unbox(p.nodeOf(x), tx)
+		p.addUnboxed(p.nodeOf(x), tx)
 	default:
 		nx, ny := p.nodeOf(x), p.nodeOf(y)
 		unite(nx, ny)
@@ -93,9 +94,8 @@ func (p *program) meet(x, y ast.Expr) {
 	}
 }
 
-// isBox reports whether values of the type t are interface values. It is false for
-// type parameters.
-func isBox(t types.Type) bool {
+// isInterface reports whether t is an interface type. It is false for type parameters.
+func isInterface(t types.Type) bool {
 	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
 		return false
 	}
@@ -115,12 +115,12 @@ func hasMethod(t types.Type, name string) bool {
 	return false
 }
 
-// part returns the node of a part of e that has type t.
-func (p *program) part(e ast.Expr, t types.Type) *node {
-	if mentions(t) {
+// nodeOfPart returns the node of a part of e, such as an element. t is the part's type.
+func (p *program) nodeOfPart(e ast.Expr, t types.Type) *node {
+	if hasTimer(t) {
 		return p.nodeOf(e)
 	}
-	return p.definedNode(t)
+	return p.nodeOfNamed(t)
 }
 
 func (p *program) visitCall(n *ast.CallExpr) {
@@ -142,11 +142,11 @@ func (p *program) visitCall(n *ast.CallExpr) {
 		return
 	}
 	p.visitInstance(n)
-	third := p.thirdParty(n.Fun)
+	thirdPartyName := p.thirdParty(n.Fun)
 	args := len(n.Args)
-	tuple, several := (*types.Tuple)(nil), false
+	tuple, isTuple := (*types.Tuple)(nil), false
 	if args == 1 && sig.Params().Len() > 1 {
-		if tuple, several = p.typeOf(n.Args[0]).(*types.Tuple); several {
+		if tuple, isTuple = p.typeOf(n.Args[0]).(*types.Tuple); isTuple {
 			args = tuple.Len()
 		}
 	}
@@ -155,38 +155,38 @@ func (p *program) visitCall(n *ast.CallExpr) {
 		if pt == nil {
 			continue
 		}
-		dst := p.part(n.Fun, pt)
-		if several {
+		dst := p.nodeOfPart(n.Fun, pt)
+		if isTuple {
 			p.flowResult(dst, pt, n.Args[0], i)
 			continue
 		}
-		if p.printed(n, sig, i) {
+		if p.isPrinted(n, sig, i) {
 			p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), neverStopped)
 			continue
 		}
-		if p.finalized(n) {
+		if p.isSetFinalizer(n) {
 			p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), "runtime.SetFinalizer compares its type with the finalizer's")
 			continue
 		}
 		p.flow(dst, pt, n.Args[i])
-		if third != "" && isBox(pt) {
-			if from := p.typeOf(n.Args[i]); from != nil && mentions(from) {
-				p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), "it is passed to "+third+" as an interface value")
+		if thirdPartyName != "" && isInterface(pt) {
+			if from := p.typeOf(n.Args[i]); from != nil && hasTimer(from) {
+				p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), "it is passed to "+thirdPartyName+" as an interface value")
 			} else if from != nil {
-				p.blockMethods(from, n.Args[i].Pos(), "it is passed to "+third+" as an interface value, and may be asserted to have this method")
+				p.blockMethods(from, n.Args[i].Pos(), "it is passed to "+thirdPartyName+" as an interface value, and may be asserted to have this method")
 			}
 		}
 	}
 }
 
-// printed reports whether argument i of a call is a new timer that becomes a variadic
-// interface value of a function outside the analyzed packages, such as fmt.Print.
-// Nothing can stop such a timer.
-func (p *program) printed(n *ast.CallExpr, sig *types.Signature, i int) bool {
+// isPrinted reports whether argument i of a call is a new timer for a function like
+// fmt.Print, which is not analyzed and has variadic interface parameters. Nothing can stop
+// such a timer.
+func (p *program) isPrinted(n *ast.CallExpr, sig *types.Signature, i int) bool {
 	if !sig.Variadic() || i < sig.Params().Len()-1 || n.Ellipsis.IsValid() {
 		return false
 	}
-	if pt := paramType(sig, i, false); pt == nil || !isBox(pt) || hasMethod(pt, "Stop") {
+	if pt := paramType(sig, i, false); pt == nil || !isInterface(pt) || hasMethod(pt, "Stop") {
 		return false
 	}
 	made, ok := ast.Unparen(n.Args[i]).(*ast.CallExpr)
@@ -200,21 +200,21 @@ func (p *program) printed(n *ast.CallExpr, sig *types.Signature, i int) bool {
 	if path, name := constructor(p.pkg.Info.Uses[maker.Sel]); path != "time" || name != "NewTimer" && name != "NewTicker" {
 		return false
 	}
-	obj := p.pkg.Info.Uses[named(n.Fun)]
+	obj := p.pkg.Info.Uses[identOf(n.Fun)]
 	return obj != nil && obj.Pkg() != nil && !p.paths[obj.Pkg().Path()]
 }
 
-// finalized reports whether a call is runtime.SetFinalizer.
-func (p *program) finalized(n *ast.CallExpr) bool {
+// isSetFinalizer reports whether a call is runtime.SetFinalizer.
+func (p *program) isSetFinalizer(n *ast.CallExpr) bool {
 	sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
 	return ok && qualified(p.pkg.Info, sel, "runtime") == "SetFinalizer"
 }
 
-// blockMethods blocks the exported methods of a type whose signatures contain timers.
+// blockMethods blocks the exported methods of a type that take or return timers.
 func (p *program) blockMethods(t types.Type, pos token.Pos, reason string) {
 	for m := range types.NewMethodSet(t).Methods() {
-		if obj := m.Obj(); obj.Exported() && mentions(origin(obj).Type()) {
-			p.object(obj).block(pos, reason)
+		if obj := m.Obj(); obj.Exported() && hasTimer(origin(obj).Type()) {
+			p.nodeOfObject(obj).block(pos, reason)
 		}
 	}
 }
@@ -237,11 +237,11 @@ func paramType(sig *types.Signature, i int, spread bool) types.Type {
 	return nil // append([]byte, string...)
 }
 
-// thirdParty returns the name of the called function if it is neither in the analyzed
-// packages, nor in the standard library, nor known to be harmless. Such a function
-// might assert an interface value's type.
+// thirdParty returns the name of a called function of another module, which might use type
+// assertions on its arguments. It returns "" for analyzed packages, the standard library
+// and testify.
 func (p *program) thirdParty(fun ast.Expr) string {
-	obj := p.pkg.Info.Uses[named(fun)]
+	obj := p.pkg.Info.Uses[identOf(fun)]
 	if obj == nil || obj.Pkg() == nil || p.paths[obj.Pkg().Path()] {
 		return ""
 	}
@@ -252,8 +252,8 @@ func (p *program) thirdParty(fun ast.Expr) string {
 	return obj.Pkg().Name() + "." + obj.Name()
 }
 
-// standardLibrary has the first elements of the standard library's import paths. A path
-// without a dot may also belong to another module.
+// standardLibrary has the first elements of the standard library's import paths. Not all
+// paths without a dot are the standard library's.
 var standardLibrary = map[string]bool{
 	"archive": true, "bufio": true, "bytes": true, "cmp": true, "compress": true, "container": true,
 	"context": true, "crypto": true, "database": true, "debug": true, "embed": true, "encoding": true,
@@ -265,8 +265,8 @@ var standardLibrary = map[string]bool{
 	"unique": true, "unsafe": true, "weak": true,
 }
 
-// visitInstance unites the type arguments of a call of a generic function: each may
-// occur in several of its parameters and results.
+// visitInstance handles a call of a generic function. It unites the type arguments with all
+// arguments and results that contain timers.
 func (p *program) visitInstance(call *ast.CallExpr) {
 	fun := ast.Unparen(call.Fun)
 	var targs []ast.Expr
@@ -276,15 +276,15 @@ func (p *program) visitInstance(call *ast.CallExpr) {
 	case *ast.IndexListExpr:
 		fun, targs = x.X, x.Indices
 	}
-	id := named(fun)
+	id := identOf(fun)
 	inst, ok := p.pkg.Info.Instances[id]
 	if !ok {
 		return
 	}
 	var n *node
 	for arg := range inst.TypeArgs.Types() {
-		if mentions(arg) {
-			n = p.expression(ast.Unparen(fun))
+		if hasTimer(arg) {
+			n = p.nodeOfExpr(ast.Unparen(fun))
 		}
 	}
 	if n == nil {
@@ -295,7 +295,7 @@ func (p *program) visitInstance(call *ast.CallExpr) {
 		p.claim(e, n)
 	}
 	for _, e := range call.Args {
-		if t := p.typeOf(e); t != nil && mentions(t) && !isBox(t) {
+		if t := p.typeOf(e); t != nil && hasTimer(t) && !isInterface(t) {
 			unite(n, p.nodeOf(e))
 		}
 	}
@@ -303,12 +303,12 @@ func (p *program) visitInstance(call *ast.CallExpr) {
 	if !ok {
 		return
 	}
-	if mentions(f.Origin().Type()) {
-		unite(n, p.object(f))
+	if hasTimer(f.Origin().Type()) {
+		unite(n, p.nodeOfObject(f))
 	}
 	for tp := range f.Origin().Signature().TypeParams().TypeParams() {
 		n.class().stopped = n.class().stopped || hasMethod(tp.Constraint(), "Stop")
-		if namesTimers(tp.Constraint()) {
+		if listsTimers(tp.Constraint()) {
 			n.block(call.Pos(), "a constraint of "+f.Name()+" lists its type")
 		}
 	}
@@ -327,29 +327,28 @@ func (p *program) visitConversion(n *ast.CallExpr, t types.Type) {
 		return
 	}
 	var dst *node
-	if mentions(t) {
-		dst = p.expression(n)
+	if hasTimer(t) {
+		dst = p.nodeOfExpr(n)
 		p.claim(n.Fun, dst)
 		if from == types.Typ[types.UnsafePointer] {
 			dst.block(n.Pos(), "it was an unsafe.Pointer")
 		}
 	} else {
-		dst = p.definedNode(t)
+		dst = p.nodeOfNamed(t)
 	}
 	p.flow(dst, t, n.Args[0])
 
-	// A pointer to a struct converts to a pointer to another struct with the same
-	// fields.
+	// The conversion may be between pointers to structs with the same fields.
 	p.uniteFields(dst, deref(t.Underlying()), p.nodeOf(n.Args[0]), deref(from.Underlying()))
 }
 
 func (p *program) visitBuiltin(n *ast.CallExpr, name string) {
 	switch name {
 	case "new", "make":
-		if !mentions(p.typeOf(n)) {
+		if !hasTimer(p.typeOf(n)) {
 			return
 		}
-		m := p.expression(n)
+		m := p.nodeOfExpr(n)
 		if !p.pkg.Info.Types[n.Args[0]].IsType() { // new(value), from Go 1.26 on
 			unite(m, p.nodeOf(n.Args[0]))
 			return
@@ -369,14 +368,14 @@ func (p *program) visitBuiltin(n *ast.CallExpr, name string) {
 			if n.Ellipsis.IsValid() {
 				p.flow(p.nodeOf(n.Args[0]), t, arg)
 			} else {
-				p.flow(p.part(n.Args[0], s.Elem()), s.Elem(), arg)
+				p.flow(p.nodeOfPart(n.Args[0], s.Elem()), s.Elem(), arg)
 			}
 		}
 	case "copy":
-		p.meet(n.Args[0], n.Args[1])
+		p.uniteOperands(n.Args[0], n.Args[1])
 	case "delete":
 		if m, ok := p.typeOf(n.Args[0]).Underlying().(*types.Map); ok {
-			p.flow(p.part(n.Args[0], m.Key()), m.Key(), n.Args[1])
+			p.flow(p.nodeOfPart(n.Args[0], m.Key()), m.Key(), n.Args[1])
 		}
 	case "len", "cap":
 		p.visitLength(n, name)
@@ -407,16 +406,16 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 			p.claim(n.Type, whole)
 		}
 	}
-	under := t.Underlying()
-	if ptr, ok := under.(*types.Pointer); ok { // &T that is left out
-		under = ptr.Elem().Underlying()
+	underlying := t.Underlying()
+	if ptr, ok := underlying.(*types.Pointer); ok { // {} for &T{} in a []*T
+		underlying = ptr.Elem().Underlying()
 	}
-	if s, ok := under.(*types.Struct); ok {
+	if s, ok := underlying.(*types.Struct); ok {
 		p.visitStructLiteral(n, s, whole)
 		return
 	}
 	var key, elem types.Type
-	switch u := under.(type) {
+	switch u := underlying.(type) {
 	case *types.Map:
 		key, elem = u.Key(), u.Elem()
 	case *types.Slice:
@@ -427,11 +426,11 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 		return
 	}
 	part := func(e ast.Expr, t types.Type) {
-		dst := p.definedNode(t)
-		if mentions(t) {
+		dst := p.nodeOfNamed(t)
+		if hasTimer(t) {
 			dst = whole
 		}
-		if lit, ok := e.(*ast.CompositeLit); ok && lit.Type == nil && dst != nil && mentions(t) {
+		if lit, ok := e.(*ast.CompositeLit); ok && lit.Type == nil && dst != nil && hasTimer(t) {
 			p.elided[lit] = dst
 		}
 		p.flow(dst, t, e)
@@ -463,6 +462,6 @@ func (p *program) visitStructLiteral(n *ast.CompositeLit, s *types.Struct, whole
 		if field == nil {
 			continue
 		}
-		p.flow(p.fieldNode(field, whole), field.Type(), e)
+		p.flow(p.nodeOfField(field, whole), field.Type(), e)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// newImport is the path of an import to add and the name it gets.
+// newImport is an import to add to a file.
 type newImport struct{ path, name string }
 
 // spec returns the source text of the import.
@@ -22,12 +22,11 @@ func (n newImport) spec() string {
 	return n.name + ` "` + n.path + `"`
 }
 
-// editImports removes the imports with the indexes gone from a file and adds the
-// imports add, in one edit. All comments stay in place, except those of removed
-// imports.
-func editImports(src []byte, gone []int, add []newImport) (Edit, error) {
-	old := src
-	if len(gone) > 0 {
+// editImports returns the edit of a file's source that removes imports, given by index, and
+// adds others. Other comments than those of removed imports stay in place.
+func editImports(src []byte, removed []int, add []newImport) (Edit, error) {
+	original := src
+	if len(removed) > 0 {
 		im, err := parseImports(src)
 		if err != nil {
 			return Edit{}, err
@@ -36,8 +35,8 @@ func editImports(src []byte, gone []int, add []newImport) (Edit, error) {
 		if len(add) > 0 {
 			spec = add[0].spec()
 		}
-		edits, replaced := im.remove(gone, spec)
-		src = apply(src, edits)
+		edits, replaced := im.remove(removed, spec)
+		src = applyEdits(src, edits)
 		if replaced {
 			add = add[1:]
 		}
@@ -47,9 +46,9 @@ func editImports(src []byte, gone []int, add []newImport) (Edit, error) {
 		if err != nil {
 			return Edit{}, err
 		}
-		src = apply(src, []Edit{im.insert(n)})
+		src = applyEdits(src, []Edit{im.insert(n)})
 	}
-	return difference(old, src), nil
+	return editBetween(original, src), nil
 }
 
 // imports are the import declarations of a file.
@@ -57,7 +56,7 @@ type imports struct {
 	src  []byte
 	fset *token.FileSet
 	file *ast.File
-	nl   string // what ends a line
+	nl   string // the file's newline: LF or CR LF
 }
 
 func parseImports(src []byte) (*imports, error) {
@@ -83,23 +82,23 @@ func (im *imports) decls() []*ast.GenDecl {
 	return decls
 }
 
-// remove returns the edits that remove imports. If spec is not empty and has no better
-// place, it replaces the only import of a declaration.
-func (im *imports) remove(gone []int, spec string) (edits []Edit, replaced bool) {
-	isGone := func(s ast.Spec) bool {
-		return slices.ContainsFunc(gone, func(i int) bool { return im.file.Imports[i] == s })
+// remove returns the edits that remove imports, given by index. It may put the new import
+// spec where a removed one was; then replaced is true.
+func (im *imports) remove(removed []int, spec string) (edits []Edit, replaced bool) {
+	isRemoved := func(s ast.Spec) bool {
+		return slices.ContainsFunc(removed, func(i int) bool { return im.file.Imports[i] == s })
 	}
-	alone := !slices.ContainsFunc(im.file.Imports, func(s *ast.ImportSpec) bool { return !isStandard(importPath(s)) })
+	onlyStandard := !slices.ContainsFunc(im.file.Imports, func(s *ast.ImportSpec) bool { return !isStandard(importPath(s)) })
 	decls := im.decls()
 	for i, d := range slices.Backward(decls) {
-		if !slices.ContainsFunc(d.Specs, func(s ast.Spec) bool { return !isGone(s) }) {
+		if !slices.ContainsFunc(d.Specs, func(s ast.Spec) bool { return !isRemoved(s) }) {
 			specs := d.Specs
-			if spec != "" && alone && !replaced {
+			if spec != "" && onlyStandard && !replaced {
 				s := specs[0]
 				edits = append(edits, Edit{im.offset(s.Pos()), im.offset(s.(*ast.ImportSpec).Path.End()), spec})
 				replaced = true
 				for j, s := range specs[1:] {
-					edits = append(edits, im.removeNode(s, s.(*ast.ImportSpec).Doc, im.next(specs[1+j:])))
+					edits = append(edits, im.removeNode(s, s.(*ast.ImportSpec).Doc, im.nextInBlock(specs[1+j:])))
 				}
 				continue
 			}
@@ -111,12 +110,12 @@ func (im *imports) remove(gone []int, spec string) (edits []Edit, replaced bool)
 			continue
 		}
 		for j, s := range d.Specs {
-			if isGone(s) {
+			if isRemoved(s) {
 				doc := s.(*ast.ImportSpec).Doc
-				if j > 0 && im.next(d.Specs[j-1:]) != nil {
+				if j > 0 && im.nextInBlock(d.Specs[j-1:]) != nil {
 					edits = append(edits, im.removeNode(s, doc, nil))
 				} else {
-					edits = append(edits, im.removeNode(s, doc, im.next(d.Specs[j:])))
+					edits = append(edits, im.removeNode(s, doc, im.nextInBlock(d.Specs[j:])))
 				}
 			}
 		}
@@ -125,8 +124,8 @@ func (im *imports) remove(gone []int, spec string) (edits []Edit, replaced bool)
 	return edits, replaced
 }
 
-// next returns specs[1] if no empty line separates it from specs[0], and else nil.
-func (im *imports) next(specs []ast.Spec) ast.Node {
+// nextInBlock returns specs[1], or nil if an empty line separates it from specs[0].
+func (im *imports) nextInBlock(specs []ast.Spec) ast.Node {
 	if len(specs) < 2 {
 		return nil
 	}
@@ -140,26 +139,25 @@ func (im *imports) next(specs []ast.Spec) ast.Node {
 	return specs[1]
 }
 
-// removeNode removes an import or an import declaration, with its doc comment and the
-// comments in its lines. If the doc comment heads a block, it stays: next is the rest
-// of that block, or nil.
+// removeNode removes an import or import declaration n, with the comments on its lines. Its
+// doc comment goes too, unless next follows in the same block: then it may be about both.
 func (im *imports) removeNode(n ast.Node, doc *ast.CommentGroup, next ast.Node) Edit {
 	start, end := im.offset(n.Pos()), im.offset(n.End())
 	from, to := im.lineStart(start), im.lineEnd(end)
-	rest := slices.Concat(im.src[from:start], im.src[end:to])
+	otherText := slices.Concat(im.src[from:start], im.src[end:to])
 	for _, g := range im.file.Comments {
 		for _, c := range g.List {
-			// Comments within n go with n.
+			// Comments inside n are removed with n anyway.
 			a, b := im.offset(c.Pos()), im.offset(c.Pos())+len(c.Text)
 			switch {
 			case a >= from && b <= start:
-				blank(rest[a-from : b-from])
+				blank(otherText[a-from : b-from])
 			case a >= end && b <= to:
-				blank(rest[a-end+start-from : b-end+start-from])
+				blank(otherText[a-end+start-from : b-end+start-from])
 			}
 		}
 	}
-	if len(bytes.TrimSpace(rest)) > 0 {
+	if len(bytes.TrimSpace(otherText)) > 0 {
 		return im.removeInline(start, end)
 	}
 	if doc != nil && next == nil {
@@ -181,8 +179,7 @@ func blank(text []byte) {
 	}
 }
 
-// removeInline removes an import that shares its line with other code, and one
-// semicolon.
+// removeInline removes an import that shares its line with other code, with one semicolon.
 func (im *imports) removeInline(start, end int) Edit {
 	rest := bytes.TrimLeft(im.src[end:], " \t")
 	if bytes.HasPrefix(rest, []byte(";")) {
@@ -195,8 +192,8 @@ func (im *imports) removeInline(start, end int) Edit {
 	return Edit{Start: start, End: end}
 }
 
-// lineStart returns the offset where the line of an offset begins, lineEnd where the
-// next line begins.
+// lineStart returns where the line that contains offset at begins. lineEnd returns where
+// the next line begins.
 func (im *imports) lineStart(at int) int { return bytes.LastIndexByte(im.src[:at], '\n') + 1 }
 
 func (im *imports) lineEnd(at int) int {
@@ -206,7 +203,7 @@ func (im *imports) lineEnd(at int) int {
 	return len(im.src)
 }
 
-// lineBefore returns the line that ends at an offset.
+// lineBefore returns the line that ends at offset at.
 func (im *imports) lineBefore(at int) string {
 	if at == 0 {
 		return ""
@@ -214,8 +211,8 @@ func (im *imports) lineBefore(at int) string {
 	return string(im.src[im.lineStart(at-1):at])
 }
 
-// insert adds an import: in order among those of other modules, or else in a block of
-// its own.
+// insert adds an import: sorted into a block with imports of other modules, or else as a
+// new block.
 func (im *imports) insert(n newImport) Edit {
 	spec := n.spec()
 	decls := im.decls()
@@ -245,7 +242,7 @@ func (im *imports) insert(n newImport) Edit {
 		if best == nil {
 			gap = im.nl
 		}
-		// A comment after the import stays with it.
+		// Keep the comment behind the import on its line.
 		if c := last.(*ast.ImportSpec).Comment; c != nil {
 			end = im.offset(c.End())
 			if im.nl == "\r\n" {
@@ -263,11 +260,11 @@ func (im *imports) insert(n newImport) Edit {
 	return im.insertSorted(decl, best, n)
 }
 
-// insertSorted adds an import to the block of lines that contains best.
+// insertSorted adds an import to the block of imports that contains best.
 func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, n newImport) Edit {
 	spec := n.spec()
 	i := slices.Index(decl.Specs, best)
-	for i > 0 && im.next(decl.Specs[i-1:]) != nil {
+	for i > 0 && im.nextInBlock(decl.Specs[i-1:]) != nil {
 		i--
 	}
 	first := decl.Specs[i]
@@ -279,33 +276,33 @@ func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, n newImport) E
 		at := im.lineStart(im.offset(first.Pos()))
 		return Edit{Start: at, End: at, New: "\t" + spec + im.nl}
 	}
-	for im.next(decl.Specs[i:]) != nil && importPath(decl.Specs[i+1].(*ast.ImportSpec)) < n.path {
+	for im.nextInBlock(decl.Specs[i:]) != nil && importPath(decl.Specs[i+1].(*ast.ImportSpec)) < n.path {
 		i++
 	}
 	at := im.lineEnd(im.offset(decl.Specs[i].End()))
 	return Edit{Start: at, End: at, New: "\t" + spec + im.nl}
 }
 
-// bestMatch returns the import whose path shares the most elements with the path other,
-// and its declaration. It returns nil if all imports are the standard library's.
+// bestMatch returns the import whose path begins longest like other, and its declaration. It
+// ignores the standard library.
 func (im *imports) bestMatch(decls []*ast.GenDecl, other string) (decl *ast.GenDecl, best ast.Spec) {
-	most := -1
+	longest := -1
 	for _, d := range decls {
 		for _, s := range d.Specs {
 			path := importPath(s.(*ast.ImportSpec))
 			if isStandard(path) {
 				continue
 			}
-			if n := shared(path, other); n > most {
-				decl, best, most = d, s, n
+			if n := commonElements(path, other); n > longest {
+				decl, best, longest = d, s, n
 			}
 		}
 	}
 	return decl, best
 }
 
-// shared returns how many leading elements two paths have in common.
-func shared(x, y string) int {
+// commonElements returns how many elements two paths have in common at their start.
+func commonElements(x, y string) int {
 	a, b := strings.Split(x, "/"), strings.Split(y, "/")
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -314,8 +311,8 @@ func shared(x, y string) int {
 	return n
 }
 
-// difference returns the edit that turns before into after.
-func difference(before, after []byte) Edit {
+// editBetween returns the edit that turns before into after.
+func editBetween(before, after []byte) Edit {
 	start := 0
 	for start < len(before) && start < len(after) && before[start] == after[start] {
 		start++
@@ -330,7 +327,8 @@ func difference(before, after []byte) Edit {
 
 func importPath(s *ast.ImportSpec) string { return strings.Trim(s.Path.Value, "\"`") }
 
-// isStandard reports whether an import path is one of the standard library's.
+// isStandard reports whether an import path looks like one of the standard library: its
+// first element has no dot.
 func isStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")

@@ -6,8 +6,8 @@ import (
 	"go/types"
 )
 
-// visitLength handles a call of len or cap. The length of a timer's channel shows
-// whether the channel has a buffer.
+// visitLength handles a call of len or cap. For a timer's channel the result changes: in
+// package timer the channel has a buffer.
 func (p *program) visitLength(n *ast.CallExpr, name string) {
 	arg := ast.Unparen(n.Args[0])
 	if sel, ok := arg.(*ast.SelectorExpr); ok && p.isChannel(sel) {
@@ -19,8 +19,8 @@ func (p *program) visitLength(n *ast.CallExpr, name string) {
 	}
 }
 
-// mayBeChannel reports whether t, or an instance of it, can be the type of a timer's
-// channel.
+// mayBeChannel reports whether t may be the type of a timer's channel. A type parameter
+// may be if its constraint allows it.
 func mayBeChannel(t types.Type) bool {
 	if tp, ok := types.Unalias(t).(*types.TypeParam); ok {
 		found := false
@@ -43,7 +43,7 @@ func mayBeChannel(t types.Type) bool {
 	return false
 }
 
-// termMayBeChannel is mayBeChannel for an element that a constraint embeds.
+// termMayBeChannel is mayBeChannel for an element of a constraint.
 func termMayBeChannel(t types.Type) bool {
 	switch u := types.Unalias(t).(type) {
 	case *types.Union:
@@ -66,19 +66,19 @@ func termMayBeChannel(t types.Type) bool {
 	return mayBeChannel(t)
 }
 
-// isChannel reports whether a selector selects a timer's channel.
+// isChannel reports whether a selector is a timer's field C.
 func (p *program) isChannel(n *ast.SelectorExpr) bool {
 	sel := p.pkg.Info.Selections[n]
 	return sel != nil && sel.Kind() == types.FieldVal && sel.Obj().Name() == "C" &&
 		sel.Obj().Pkg() != nil && sel.Obj().Pkg().Path() == "time"
 }
 
-// channelOwner returns the node of the timer whose channel is selected. It may be nil.
+// channelOwner returns the node of the timer whose field C is selected, or nil.
 func (p *program) channelOwner(n *ast.SelectorExpr) *node {
 	return p.receiver(n, p.pkg.Info.Selections[n])
 }
 
-// visitChannel notes timers whose channel is used for more than to receive.
+// visitChannel records timers whose channel is stored or passed on.
 func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
 	if !p.isChannel(n) {
 		return
@@ -119,9 +119,9 @@ func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
 	}
 }
 
-// blockLengths blocks timers whose channels are stored or passed on, if the program
-// anywhere takes len or cap of a channel that may be one of them. The analysis does not
-// follow channels.
+// blockLengths handles calls of len and cap on channels that may be timers' channels. The
+// analysis does not follow channels. So one such call anywhere in the program blocks all
+// timers whose channel is stored or passed on.
 func (p *program) blockLengths() {
 	if len(p.lengths) == 0 {
 		return

@@ -4,8 +4,8 @@ import (
 	"go/types"
 )
 
-// timerType returns "Timer" or "Ticker" if t is package time's type of that name, and
-// else "". A pointer to the type does not count.
+// timerType returns "Timer" for time.Timer, "Ticker" for time.Ticker, and "" for any other
+// type, including pointers to these.
 func timerType(t types.Type) string {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok {
@@ -24,16 +24,16 @@ func timerName(obj types.Object) string {
 	return ""
 }
 
-// mentions reports whether the type itself contains package time's timers. It does not
-// look into the definitions of named types.
-func mentions(t types.Type) bool {
+// hasTimer reports whether time.Timer or time.Ticker occurs in the type t as it is written.
+// It does not look into the definitions of named types.
+func hasTimer(t types.Type) bool {
 	found := false
 	walkType(t, func(t types.Type) { found = found || timerType(t) != "" })
 	return found
 }
 
-// walkType calls f with t and every type that t is made of. It stops at named types,
-// except for their type arguments.
+// walkType calls f with t and every type that t is made of. For named types it visits only
+// the type arguments.
 func walkType(t types.Type, f func(types.Type)) {
 	if t == nil {
 		return
@@ -75,18 +75,18 @@ func walkType(t types.Type, f func(types.Type)) {
 	}
 }
 
-// uniteAliases unites n with the aliases that the type t is written with.
+// uniteAliases unites n with the type aliases that occur in t.
 func (p *program) uniteAliases(n *node, t types.Type) {
 	walkType(t, func(t types.Type) {
-		if a, ok := t.(*types.Alias); ok && mentions(a.Rhs()) {
-			unite(n, p.object(a.Obj()))
+		if a, ok := t.(*types.Alias); ok && hasTimer(a.Rhs()) {
+			unite(n, p.nodeOfObject(a.Obj()))
 		}
 	})
 }
 
-// definedNode returns the node of a named map, slice, function or similar type, or a
-// pointer to one, whose definition contains timers. It returns nil for any other type.
-func (p *program) definedNode(t types.Type) *node {
+// nodeOfNamed returns the node of a named type such as type queue []*time.Timer, also for a
+// pointer to it. It returns nil for structs and interfaces, and for types without timers.
+func (p *program) nodeOfNamed(t types.Type) *node {
 	if t == nil {
 		return nil
 	}
@@ -98,13 +98,13 @@ func (p *program) definedNode(t types.Type) *node {
 	if !ok || timerType(named) != "" {
 		return nil
 	}
-	under := named.Origin().Underlying()
-	switch under.(type) {
+	underlying := named.Origin().Underlying()
+	switch underlying.(type) {
 	case *types.Struct, *types.Interface:
 		return nil
 	}
-	if !mentions(under) {
+	if !hasTimer(underlying) {
 		return nil
 	}
-	return p.object(named.Origin().Obj())
+	return p.nodeOfObject(named.Origin().Obj())
 }

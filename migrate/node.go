@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// A node stands for the timers in the type of one variable, field, literal or
-// expression, or of a function's parameters and results together. A value keeps one
-// type wherever it flows, so the nodes along its way are united into a class
-// (union-find). A class is rewritten as a whole or not at all.
+// A node stands for the timers in the type of one variable, field or expression, or in the
+// signature of one function. If a value flows from one to another, their types must stay
+// the same, so their nodes are united into a class (union-find). A class is rewritten as
+// a whole or not at all.
 type node struct {
-	parent *node // nil for the one that stands for its class
+	parent *node // nil for the class's representative
 
-	// The fields below are valid in the representative of a class.
+	// The fields below are used only in a representative.
 
 	size     int
 	blocks   []block
 	sites    []*site
 	typeUses []*typeUse
 	names    []name
-	stopped  bool      // a Stop is called
+	stopped  bool      // the program calls Stop of one of the timers
 	newCall  token.Pos // a call of NewTimer or NewTicker, or NoPos
 }
 
@@ -31,20 +31,19 @@ type block struct {
 	reason string
 }
 
-// bothTypes is a reason that applies to the interface values of a class, not only to
-// one call.
-const bothTypes = "a type switch has a case for package timer's type too"
+// reasonBothTypes is the reason for a type switch that would get two equal cases.
+const reasonBothTypes = "a type switch has a case for package timer's type too"
 
-// name is a name under which other files may use a member of the class.
+// name is the name of a variable, function, field or method that other files may use.
 type name struct {
 	pkg, name string
 	member    bool // a field or a method
 }
 
-// typeUse is a position where the source says time.Timer or time.Ticker.
+// typeUse is a place location the source says time.Timer or time.Ticker.
 type typeUse struct {
 	file  *file
-	ident *ast.Ident // the package's name
+	ident *ast.Ident // the name before the dot
 }
 
 func (n *node) class() *node {
@@ -93,7 +92,7 @@ func (n *node) block(pos token.Pos, reason string) {
 	}
 }
 
-// nodeAt returns the node for a position, and whether the node is new.
+// nodeAt returns the node for a source position, and whether the node is new.
 func (p *program) nodeAt(pos token.Pos, kind byte) (*node, bool) {
 	k := p.key(pos, kind)
 	if n := p.nodes[k]; n != nil {
@@ -104,33 +103,34 @@ func (p *program) nodeAt(pos token.Pos, kind byte) (*node, bool) {
 	return n, true
 }
 
-// expression returns the node of an expression that is not a variable, field or
-// function.
-func (p *program) expression(e ast.Expr) *node {
+// nodeOfExpr returns the node of an expression itself, such as a call or a literal. For a
+// variable, field or function see nodeOfObject.
+func (p *program) nodeOfExpr(e ast.Expr) *node {
 	n, _ := p.nodeAt(e.Pos(), 'e')
 	return n
 }
 
-// object returns the node of an object whose type contains a timer.
-func (p *program) object(obj types.Object) *node {
+// nodeOfObject returns the node of a variable, field or function whose type contains a
+// timer.
+func (p *program) nodeOfObject(obj types.Object) *node {
 	obj = origin(obj)
 	if obj.Pkg() == nil || !p.paths[obj.Pkg().Path()] {
-		// Each use of another package's object gets its own node: one use says nothing
-		// about the next.
+		// A name of another module cannot be rewritten. Each use gets a new node, so that
+		// blocking one use does not block the others.
 		n := &node{size: 1}
-		where := "another package"
+		location := "another package"
 		if obj.Pkg() != nil {
-			where = "package " + obj.Pkg().Path()
+			location = "package " + obj.Pkg().Path()
 		}
-		n.block(p.visiting, obj.Name()+" of "+where+" has package time's type")
+		n.block(p.visitingPos, obj.Name()+" of "+location+" has package time's type")
 		return n
 	}
-	n, fresh := p.nodeAt(obj.Pos(), 'o')
-	if !fresh {
+	n, isNew := p.nodeAt(obj.Pos(), 'o')
+	if !isNew {
 		return n
 	}
 	p.uniteAliases(n, obj.Type())
-	if isKnownOutside(obj) {
+	if isVisible(obj) {
 		n.names = append(n.names, name{obj.Pkg().Path(), obj.Name(), isMember(obj)})
 	}
 	if f, ok := obj.(*types.Func); ok && f.Signature().Recv() != nil {
@@ -139,7 +139,7 @@ func (p *program) object(obj types.Object) *node {
 	return n
 }
 
-// origin returns the generic object that obj is an instance of, or obj itself.
+// origin returns the generic object that obj instantiates, or obj if it is not an instance.
 func origin(obj types.Object) types.Object {
 	switch obj := obj.(type) {
 	case *types.Var:
@@ -150,8 +150,8 @@ func origin(obj types.Object) types.Object {
 	return obj
 }
 
-// isKnownOutside reports whether other files may use the object by its name.
-func isKnownOutside(obj types.Object) bool {
+// isVisible reports whether other files may use the object by its name.
+func isVisible(obj types.Object) bool {
 	if v, ok := obj.(*types.Var); ok && v.IsField() {
 		return true
 	}
@@ -161,9 +161,9 @@ func isKnownOutside(obj types.Object) bool {
 	return obj.Parent() == obj.Pkg().Scope()
 }
 
-// unifyMethods unites methods of the same name: those of an interface and those of the
-// types that implement it.
-func (p *program) unifyMethods() {
+// uniteSameNames unites methods with the same name, because one of them may implement the
+// other in an interface.
+func (p *program) uniteSameNames() {
 	for _, nodes := range p.methods {
 		for _, n := range nodes[1:] {
 			unite(nodes[0], n)

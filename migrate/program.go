@@ -8,51 +8,48 @@ import (
 	"strings"
 )
 
-// A Package is a type-checked package, with the data that an analysis.Pass has or
-// go/packages loads.
+// A Package is a type-checked package to analyze.
 type Package struct {
 	Path  string
 	Files []*ast.File
 	Types *types.Package
 	Info  *types.Info
 
-	// Unseen are the Go files of the package's folder that are not among Files: files
-	// for other systems, and the tests if only the package itself was loaded. Analyze
-	// does not change them, nor anything that they may use of this package or of what
-	// other packages export.
+	// Unseen are the names of the other Go files in the package's folder: files for other
+	// systems, and tests that were not loaded. Analyze does not change what they may use.
 	Unseen []string
-	// Untouched says that the package is analyzed but not changed.
+	// Untouched says that the package must not be changed.
 	Untouched bool
 }
 
 // Options choose what Analyze rewrites.
 type Options struct {
-	// Tests also rewrites call sites in tests. Without it, Analyze rewrites only the
-	// parts of tests that share a type with the code under test.
+	// Tests says to rewrite calls in tests too. Without it, tests change only where they
+	// share a type with the code under test.
 	Tests bool
-	// Exported also rewrites types that are part of a package's API: exported types of
-	// a package that is neither internal nor a program.
+	// Exported says to rewrite types of a package's API too. Internal packages and
+	// programs have no API.
 	Exported bool
-	// Worth rewrites only call sites whose Use is worth it, and those that share a type
-	// with such a call site.
+	// Worth says to rewrite only calls for which Use.Worth is true, and calls that share a
+	// type with one of them.
 	Worth bool
 	// ReadFile reads a file by its name. Nil means os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
 
-	// Unseen are Go files of the module, for other systems, outside the folders of the
-	// packages. Analyze does not change what they may use.
+	// Unseen are the names of Go files of the module that no package has among its Files
+	// or Unseen. Analyze does not change what they may use.
 	Unseen []string
 
-	// Bubbles are packages of other modules that import testing/synctest, directly or
-	// through others. Their functions may run a callback inside a bubble.
+	// Bubbles has the paths of packages of other modules that import testing/synctest,
+	// directly or through others. They may run callbacks in a synctest bubble.
 	Bubbles map[string]bool
 
-	// alone says that the packages that import the analyzed ones are unknown.
+	// alone says that packages that are not analyzed may import the analyzed ones.
 	alone bool
 }
 
-// key is a position in the source. A file may be part of both a package and its test
-// variant: the same declaration then has two objects, but one key.
+// key is a source position. A file may be type-checked twice, with and without the
+// package's tests. Then a declaration has two objects but one key.
 type key struct {
 	file      string
 	line, col int
@@ -63,14 +60,14 @@ type key struct {
 type program struct {
 	fset  *token.FileSet
 	opts  Options
-	paths map[string]bool // of the packages
+	paths map[string]bool // paths of the analyzed packages
 	pkgs  []*Package
 
 	nodes    map[key]*node
 	sites    map[key]*site
 	files    map[string]*file
-	claimed  map[key]bool                // timer types whose owner is known
-	elided   map[*ast.CompositeLit]*node // literals whose type is not written
+	claimed  map[key]bool                // written timer types that belong to a node: see claim
+	elided   map[*ast.CompositeLit]*node // literals without a type, such as {} in []T{{}}
 	typeUses map[key]*typeUse
 	unseen   map[string]*ast.File // files that were not type-checked, by name
 	methods  map[string][]*node   // methods whose types contain a timer, by name
@@ -78,48 +75,48 @@ type program struct {
 	api      map[types.Type]bool // types that other modules can reach
 	apiNames map[key]bool        // declarations of the types in api
 
-	// boxed are the timers that became interface values. unboxed are the type
-	// assertions that return timers.
+	// boxed are the timers that become interface values. unboxed are the type assertions
+	// that return timers.
 	boxed, unboxed []boxing
-	// instances are type arguments that contain timers. generic reports whether generic
-	// code boxes or unboxes a value; the value may then be of any of the instances.
+	// instances are the type arguments that contain timers. generic says that generic code
+	// converts a value to or from an interface. The value may be of any type argument.
 	instances []*node
 	generic   bool
 
-	// lengths are the calls of len or cap on a channel that may be a timer's. channels
-	// are the timers whose channel is stored or passed on.
+	// See blockLengths. lengths are the calls of len or cap on a channel that may be a
+	// timer's. channels are the timers whose channel is stored or passed on.
 	lengths  []token.Pos
 	channels []*node
 
-	// keepers are the variables and pools that may outlive a test: see blockKept.
-	keepers []keeper
+	globals []global // see blockGlobals
 
-	// The fields below describe what is being visited.
+	// The fields below say what is being visited.
 
-	pkg      *Package
-	file     *file
-	visiting token.Pos
+	pkg         *Package
+	file        *file
+	visitingPos token.Pos
 }
 
 // file is a source file and what the analysis knows about it.
 type file struct {
 	name         string
 	ast          *ast.File
-	packages     []*Package // those that the file is part of
+	packages     []*Package // the packages that contain it
 	test         bool
-	refusal      string // why the file must not change, or empty
-	leak         token.Pos
+	refusal      string              // why the file must not change, or empty
+	leakCheck    token.Pos           // where it looks for leaked goroutines, or NoPos
 	replacements map[int]replacement // by offset
 }
 
-// replacement replaces a package's name before an identifier.
+// replacement replaces the package name in a qualified identifier, such as time in
+// time.Timer.
 type replacement struct {
-	to    string // path of the new package
-	width int    // length of the old name
+	path   string // import path of the new package
+	oldLen int    // length of the old name
 }
 
-// Analyze decides which timers of the packages can become package timer's. Packages
-// that import one another must be type-checked together, with one file set.
+// Analyze decides which timers of the packages can be replaced by those of package timer.
+// The packages must be type-checked together, with the file set fset.
 func Analyze(fset *token.FileSet, pkgs []*Package, opts Options) *Report {
 	p := &program{
 		fset:     fset,
@@ -153,12 +150,12 @@ func Analyze(fset *token.FileSet, pkgs []*Package, opts Options) *Report {
 		}
 	}
 	p.blockConstrained()
-	p.unifyMethods()
+	p.uniteSameNames()
 	p.blockLengths()
 	p.blockUnclaimed()
 	p.blockUnseen()
-	p.blockKept()
-	p.unifyBoxes()
+	p.blockGlobals()
+	p.uniteBoxed()
 	return p.report()
 }
 
@@ -180,16 +177,16 @@ func (p *program) addFile(pkg *Package, f *ast.File) {
 		p.files[name] = known
 	}
 	known.packages = append(known.packages, pkg)
-	if pos := leakCheck(pkg, f); pos.IsValid() {
-		known.leak = pos
+	if pos := findLeakCheck(pkg, f); pos.IsValid() {
+		known.leakCheck = pos
 	}
 }
 
 // position returns the file and offset of pos. It ignores line directives.
 func (p *program) position(pos token.Pos) token.Position { return p.fset.PositionFor(pos, false) }
 
-// source is position for reports: in a file that cgo generated it returns the position
-// in the original file.
+// source returns the file and offset of pos for the report. If cgo generated the file,
+// source returns the position in the original file.
 func (p *program) source(pos token.Pos) token.Position {
 	at := p.position(pos)
 	if f := p.files[at.Filename]; f != nil && p.fromCgo(f.ast) {
@@ -211,12 +208,13 @@ func (p *program) key(pos token.Pos, kind byte) key {
 	return key{at.Filename, at.Line, at.Column, kind}
 }
 
-// importsPath reports whether the file imports the package of that path.
+// importsPath reports whether the file imports the package with the given path.
 func importsPath(f *ast.File, path string) bool {
 	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"`+path+`"` })
 }
 
-// qualified returns the name that sel selects from the package with that path, or "".
+// qualified returns b if sel is a.b and a is the package with the given path. Else it
+// returns "".
 func qualified(info *types.Info, sel *ast.SelectorExpr, path string) string {
 	id, ok := sel.X.(*ast.Ident)
 	if !ok {
@@ -230,9 +228,9 @@ func qualified(info *types.Info, sel *ast.SelectorExpr, path string) string {
 
 const goleak = "go.uber.org/goleak"
 
-// leakCheck returns the position where a file counts or lists goroutines, or
-// token.NoPos.
-func leakCheck(pkg *Package, f *ast.File) token.Pos {
+// findLeakCheck returns where a file looks for leaked goroutines: it imports goleak, or
+// counts or lists goroutines. Else it returns NoPos.
+func findLeakCheck(pkg *Package, f *ast.File) token.Pos {
 	if importsPath(f, goleak) {
 		return f.Package
 	}

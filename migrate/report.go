@@ -17,62 +17,61 @@ const (
 
 // A Report is the result of Analyze.
 type Report struct {
-	// Sites are the call sites, by position, without those that Muted counts.
+	// Sites are the call sites, sorted by position. They do not include those in tests
+	// that Muted counts.
 	Sites []Site `json:"sites"`
-	// Files are the files that can be rewritten, by name.
+	// Files are the files to rewrite, sorted by name.
 	Files []File `json:"files"`
 	// Muted is the number of call sites in tests that are not rewritten because
-	// Options.Tests is not set.
+	// Options.Tests is false.
 	Muted int `json:"muted"`
-	// Warnings are positions of code that may behave differently after the rewrite.
+	// Warnings are about code that may behave differently after the rewrite.
 	Warnings []Reason `json:"warnings,omitempty"`
 }
 
-// A Site is a call of a function that starts a timer, or a use of that function as a
-// value.
+// A Site is a call of a function that starts a timer, or another use of such a function,
+// such as f := time.AfterFunc.
 type Site struct {
 	Pos token.Position `json:"pos"`
-	// From is the function, such as time.NewTimer, and To its replacement, such as
-	// timer.NewTimer.
+	// From is the function, such as time.NewTimer. To is its replacement, such as
+	// timer.NewTimer, or empty if there is none.
 	From string `json:"from"`
 	To   string `json:"to,omitempty"`
 	Use  Use    `json:"use"`
-	// Left are the reasons why the call is not rewritten. It is empty if the call is
-	// rewritten.
+	// Left are the reasons not to rewrite the call. It is empty if the call is rewritten.
 	Left []Reason `json:"left,omitempty"`
 
-	// pos is Pos in the file set.
-	pos token.Pos
+	pos token.Pos // Pos in the file set
 }
 
 // Rewritten reports whether the call site can be rewritten.
 func (s Site) Rewritten() bool { return len(s.Left) == 0 }
 
-// A Reason says why a call is not rewritten.
+// A Reason says why a call is not rewritten, or is a warning.
 type Reason struct {
 	Text string `json:"text"`
-	// Pos is the position that prevents the rewrite: the call itself, or code that its
-	// timer flows to.
+	// Pos is the position of the code that the text is about. It may be far from the call,
+	// if the timer is stored or passed on.
 	Pos token.Position `json:"pos"`
 
 	pos token.Pos
 }
 
-// A File is a source file that can be rewritten.
+// A File is a source file to rewrite.
 type File struct {
 	Name string `json:"name"`
-	// Edits are sorted by offset and do not overlap.
+	// Edits are the changes, sorted by offset. They do not overlap.
 	Edits []Edit `json:"edits"`
 }
 
-// An Edit replaces the bytes in [Start, End).
+// An Edit replaces the bytes from offset Start up to, but not including, End with New.
 type Edit struct {
 	Start int    `json:"start"`
 	End   int    `json:"end"`
 	New   string `json:"new"`
 }
 
-// report decides about each class and collects the results.
+// report decides for each class whether to rewrite it, and collects the results.
 func (p *program) report() *Report {
 	classes := make(map[*node]bool)
 	for _, s := range p.sites {
@@ -80,7 +79,7 @@ func (p *program) report() *Report {
 		classes[c] = true
 	}
 	for c := range classes {
-		p.settle(c)
+		p.decide(c)
 	}
 
 	r := &Report{}
@@ -98,39 +97,39 @@ func (p *program) report() *Report {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		if f := p.files[name]; len(r.Files) > 0 && f.leak.IsValid() && !importsPath(f.ast, goleak) {
-			r.Warnings = append(r.Warnings, Reason{goroutinesCounted, p.source(f.leak), f.leak})
+		if f := p.files[name]; len(r.Files) > 0 && f.leakCheck.IsValid() && !importsPath(f.ast, goleak) {
+			r.Warnings = append(r.Warnings, Reason{goroutinesCounted, p.source(f.leakCheck), f.leakCheck})
 		}
 	}
 	return r
 }
 
 const goroutinesCounted = "goroutines are counted here, and the library keeps one for up to 20 ms after its last timer was stopped:" +
-	" wait until it is gone, see \"Leak checkers\" in docs/migrating.md"
+	" wait until it has ended, see \"Leak checkers\" in docs/migrating.md"
 
 const neverStopped = "never stopped: package time frees it when nothing refers to it, package timer keeps it until it fires"
 
-// settle decides whether to rewrite a class, and notes its replacements.
-func (p *program) settle(c *node) {
+// decide decides whether to rewrite a class, and records its replacements.
+func (p *program) decide(c *node) {
 	slices.SortFunc(c.blocks, func(a, b block) int { return p.compare(a.pos, b.pos) })
 	if len(c.blocks) == 0 && c.newCall.IsValid() && !c.stopped {
 		c.block(c.newCall, neverStopped)
 	}
-	tests, worth := true, false
+	onlyTests, anyWorth := true, false
 	for _, s := range c.sites {
-		tests = tests && s.file.test
-		worth = worth || s.use.Worth()
+		onlyTests = onlyTests && s.file.test
+		anyWorth = anyWorth || s.use.Worth()
 	}
 	for _, m := range c.typeUses {
-		tests = tests && m.file.test
+		onlyTests = onlyTests && m.file.test
 	}
-	if tests && !p.opts.Tests {
+	if onlyTests && !p.opts.Tests {
 		for _, s := range c.sites {
 			s.muted = true
 		}
 		return
 	}
-	if p.opts.Worth && !worth {
+	if p.opts.Worth && !anyWorth {
 		for _, s := range c.sites {
 			c.block(s.sel.Pos(), "not worth it")
 		}
@@ -139,11 +138,11 @@ func (p *program) settle(c *node) {
 		return
 	}
 	for _, s := range c.sites {
-		if s.stays != "" {
+		if s.stayReason != "" {
 			continue
 		}
 		from, _, _ := strings.Cut(s.call, ".")
-		s.file.replacements[p.position(s.sel.X.Pos()).Offset] = replacement{targets[from], int(s.sel.X.End() - s.sel.X.Pos())}
+		s.file.replacements[p.position(s.sel.X.Pos()).Offset] = replacement{replacementPaths[from], int(s.sel.X.End() - s.sel.X.Pos())}
 	}
 	for _, m := range c.typeUses {
 		m.file.replacements[p.position(m.ident.Pos()).Offset] = replacement{TimerPath, len(m.ident.Name)}
@@ -155,14 +154,14 @@ func (p *program) siteReport(s *site) Site {
 	from, name, _ := strings.Cut(s.call, ".")
 	result := Site{Pos: pos, From: s.call, Use: s.use, pos: s.sel.Pos()}
 	if to := constructors[from][name]; to != "" {
-		result.To = path.Base(targets[from]) + "." + to
+		result.To = path.Base(replacementPaths[from]) + "." + to
 	}
-	if s.stays != "" {
-		result.Left = append(result.Left, Reason{Text: s.stays, Pos: pos, pos: s.sel.Pos()})
+	if s.stayReason != "" {
+		result.Left = append(result.Left, Reason{Text: s.stayReason, Pos: pos, pos: s.sel.Pos()})
 	}
 	for _, r := range p.reasons(s) {
-		same := func(o Reason) bool { return o.Text == r.Text }
-		if i := slices.IndexFunc(result.Left, same); i < 0 {
+		sameText := func(o Reason) bool { return o.Text == r.Text }
+		if i := slices.IndexFunc(result.Left, sameText); i < 0 {
 			result.Left = append(result.Left, r)
 		} else if r.Pos == pos {
 			result.Left[i] = r
@@ -171,13 +170,13 @@ func (p *program) siteReport(s *site) Site {
 	return result
 }
 
-// reasons returns why a call is not rewritten. If the reason is another timer that
-// becomes an interface value, the text says so.
+// reasons returns why a call is not rewritten. A call may have no reason of its own: a type
+// assertion may return its timer or another timer that must stay. Then the text says so.
 func (p *program) reasons(s *site) (list []Reason) {
 	reason := func(text string, b block) Reason { return Reason{Text: text, Pos: p.source(b.pos), pos: b.pos} }
 	blocks := s.node.class().blocks
 	for _, b := range blocks {
-		if !s.boxed || b.pos == s.sel.Pos() || b.reason == bothTypes || slices.Contains(s.own, b) {
+		if !s.boxed || b.pos == s.sel.Pos() || b.reason == reasonBothTypes || slices.Contains(s.ownBlocks, b) {
 			list = append(list, reason(b.reason, b))
 		}
 	}

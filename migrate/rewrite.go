@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// rewrite returns the edits of a file: the replacements, and one for its imports.
+// rewrite returns the edits of a file: its replacements, and one edit for its imports.
 func (p *program) rewrite(f *file) File {
 	edited := File{Name: f.name}
 	names := make(map[string]string) // of the packages, by path
@@ -29,17 +29,17 @@ func (p *program) rewrite(f *file) File {
 	}
 	for _, offset := range slices.Sorted(maps.Keys(f.replacements)) {
 		c := f.replacements[offset]
-		edited.Edits = append(edited.Edits, Edit{Start: offset, End: offset + c.width, New: names[c.to]})
+		edited.Edits = append(edited.Edits, Edit{Start: offset, End: offset + c.oldLen, New: names[c.path]})
 	}
-	gone := p.unused(f)
-	if len(add) == 0 && len(gone) == 0 {
+	removed := p.unusedImports(f)
+	if len(add) == 0 && len(removed) == 0 {
 		return edited
 	}
 	src, err := p.readFile(f.name)
 	if err != nil {
-		return File{Name: f.name} // nothing is changed by halves
+		return File{Name: f.name} // better no edits than replacements without the imports
 	}
-	e, err := editImports(src, gone, add)
+	e, err := editImports(src, removed, add)
 	if err != nil {
 		return File{Name: f.name}
 	}
@@ -47,46 +47,46 @@ func (p *program) rewrite(f *file) File {
 	return edited
 }
 
-// needs reports whether a replacement in the file refers to the package with that path.
+// needs reports whether the rewritten file uses the package with the givenNames path.
 func (f *file) needs(path string) bool {
 	for _, c := range f.replacements {
-		if c.to == path {
+		if c.path == path {
 			return true
 		}
 	}
 	return false
 }
 
-// unused returns the indexes of the imports that the rewritten file does not use.
-func (p *program) unused(f *file) []int {
+// unusedImports returns the indexes of the imports that only replaced code used.
+func (p *program) unusedImports(f *file) []int {
 	info := f.packages[0].Info
-	all, replaced := make(map[types.Object]int), make(map[types.Object]int)
+	uses, replacedUses := make(map[types.Object]int), make(map[types.Object]int)
 	ast.Inspect(f.ast, func(x ast.Node) bool {
 		id, ok := x.(*ast.Ident)
 		if !ok {
 			return true
 		}
 		if pn, ok := info.Uses[id].(*types.PkgName); ok {
-			all[pn]++
+			uses[pn]++
 			if _, ok := f.replacements[p.position(id.Pos()).Offset]; ok {
-				replaced[pn]++
+				replacedUses[pn]++
 			}
 		}
 		return true
 	})
-	var gone []int
+	var removed []int
 	for i, spec := range f.ast.Imports {
-		if pn := info.PkgNameOf(spec); pn != nil && replaced[pn] > 0 && replaced[pn] == all[pn] {
-			gone = append(gone, i)
+		if pn := info.PkgNameOf(spec); pn != nil && replacedUses[pn] > 0 && replacedUses[pn] == uses[pn] {
+			removed = append(removed, i)
 		}
 	}
-	return gone
+	return removed
 }
 
 func (p *program) readFile(name string) ([]byte, error) {
 	if p.opts.ReadFile != nil {
-		// An analyzer's driver provides only the files of the package and those that
-		// the build excludes, not the tests.
+		// opts.ReadFile may refuse some files: an analysis.Pass does not read tests that
+		// it did not load.
 		if src, err := p.opts.ReadFile(name); err == nil {
 			return src, nil
 		}
@@ -94,11 +94,11 @@ func (p *program) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// nameIn returns the name of the package with path to in a file, and whether the file
-// already imports it under that name. An import that is shadowed anywhere in the file
-// does not count: the package is imported again under another name. given holds the
-// names of the other imports to add.
-func (p *program) nameIn(f *file, to string, given map[string]string) (name string, imported bool) {
+// nameIn returns a name for the package with path to in a file. imported says that the
+// file already imports the package under that name, and declares nothing with that name.
+// Otherwise the caller must add the import. givenNames are the names of imports that the
+// caller adds already.
+func (p *program) nameIn(f *file, to string, givenNames map[string]string) (name string, imported bool) {
 	for _, spec := range f.ast.Imports {
 		if importPath(spec) != to {
 			continue
@@ -120,16 +120,15 @@ func (p *program) nameIn(f *file, to string, given map[string]string) (name stri
 		default:
 			name = fmt.Sprint("tickless", i)
 		}
-		if !p.taken(f, name) && !slices.Contains(slices.Collect(maps.Values(given)), name) {
+		if !p.isTaken(f, name) && !slices.Contains(slices.Collect(maps.Values(givenNames)), name) {
 			return name, false
 		}
 	}
 }
 
-// taken reports whether an import with that name would not compile in the file or would
-// be shadowed there: because the file or its package, including files that the build
-// excludes, declares the name.
-func (p *program) taken(f *file, name string) bool {
+// isTaken reports whether an import cannot have that name in the file, because the file
+// or its package already declares it. The package includes files that the build excludes.
+func (p *program) isTaken(f *file, name string) bool {
 	for _, pkg := range f.packages {
 		if pkg.Types.Scope().Lookup(name) != nil || p.declaresUnseen(pkg, name) {
 			return true
@@ -143,8 +142,8 @@ func (p *program) taken(f *file, name string) bool {
 	return declares(f, name)
 }
 
-// declares reports whether the file declares the name anywhere, other than as an
-// import, a field or a method.
+// declares reports whether the file declares the name at any level. Imports, fields and
+// methods do not count.
 func declares(f *file, name string) bool {
 	info := f.packages[0].Info
 	found := false
@@ -166,8 +165,7 @@ func declares(f *file, name string) bool {
 	return found
 }
 
-// isMember reports whether the object is a field or a method: its name only follows a
-// dot.
+// isMember reports whether the object is a field or a method.
 func isMember(obj types.Object) bool {
 	switch obj := obj.(type) {
 	case *types.Var:
@@ -178,8 +176,8 @@ func isMember(obj types.Object) bool {
 	return false
 }
 
-// Apply returns the new contents of the file. src is the contents that were analyzed.
-// If src is formatted with gofmt, the result is too. Apply keeps the line endings.
+// Apply returns the file's new contents. src must be the contents that were analyzed. If
+// src is formatted with gofmt, the result is too. Line endings stay as they are.
 func (f File) Apply(src []byte) ([]byte, error) {
 	at := 0
 	for _, e := range f.Edits {
@@ -188,7 +186,7 @@ func (f File) Apply(src []byte) ([]byte, error) {
 		}
 		at = e.End
 	}
-	edited := apply(src, f.Edits)
+	edited := applyEdits(src, f.Edits)
 	plain, crlf := unixLines(src)
 	if formatted, err := format.Source(plain); err != nil || !bytes.Equal(formatted, plain) {
 		return edited, nil
@@ -203,8 +201,8 @@ func (f File) Apply(src []byte) ([]byte, error) {
 	return edited, err
 }
 
-// apply carries out edits that are sorted and do not overlap.
-func apply(src []byte, edits []Edit) []byte {
+// applyEdits applies edits, which must be sorted and must not overlap.
+func applyEdits(src []byte, edits []Edit) []byte {
 	var edited []byte
 	at := 0
 	for _, e := range edits {
@@ -214,7 +212,7 @@ func apply(src []byte, edits []Edit) []byte {
 	return append(edited, src[at:]...)
 }
 
-// unixLines converts a text whose lines all end in CR LF to LF, and reports whether it
+// unixLines converts CR LF to LF if all lines of src end in CR LF. It reports whether it
 // did.
 func unixLines(src []byte) ([]byte, bool) {
 	n := bytes.Count(src, []byte("\r\n"))

@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// site is a use of a function of package time or context that starts a timer: a call,
-// or the function as a value.
+// site is a call of a function that starts a timer, or another use of such a function,
+// such as f := time.AfterFunc.
 type site struct {
-	file  *file
-	sel   *ast.SelectorExpr
-	call  string // "time.NewTimer"
-	node  *node
-	stays string // why the call stays package time's by design, or empty
-	use   Use
-	boxed bool    // the timer becomes an interface value, or comes from one
-	own   []block // if boxed, the reasons that do not apply to the other boxed timers
-	muted bool    // the call is in a test, and Options.Tests is not set
+	file       *file
+	sel        *ast.SelectorExpr
+	call       string // for example time.NewTimer
+	node       *node
+	stayReason string // why such a call is never rewritten, or empty
+	use        Use
+	boxed      bool    // the timer becomes an interface value, or comes from one
+	ownBlocks  []block // if boxed: the class's reasons before uniteBoxed
+	muted      bool    // the call is in a test, and Options.Tests is false
 }
 
-// targets maps the path of a package to the path of its replacement.
-var targets = map[string]string{"time": TimerPath, "context": DeadlinePath}
+// replacementPaths maps the path of a package to the path of its replacement.
+var replacementPaths = map[string]string{"time": TimerPath, "context": DeadlinePath}
 
-// constructors maps each function that starts a timer to its name in the replacement
-// package.
+// constructors maps the functions that start timers, by package path, to their names in the
+// replacement package. The name is empty if calls stay as they are.
 var constructors = map[string]map[string]string{
 	"time": {
 		"AfterFunc": "AfterFunc",
@@ -67,8 +67,8 @@ func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
 	}
 }
 
-// receiver returns the node of the timer whose member sel selects: the operand, or a
-// field that the operand embeds.
+// receiver returns the node of the timer whose field or method sel selects. The timer is
+// the operand, or a field embedded in the operand.
 func (p *program) receiver(n *ast.SelectorExpr, sel *types.Selection) *node {
 	path := sel.Index()
 	if len(path) == 1 {
@@ -87,14 +87,14 @@ func (p *program) receiver(n *ast.SelectorExpr, sel *types.Selection) *node {
 		field = s.Field(i)
 		t = field.Type()
 	}
-	if !mentions(origin(field).Type()) {
+	if !hasTimer(origin(field).Type()) {
 		return nil
 	}
-	return p.object(field)
+	return p.nodeOfObject(field)
 }
 
-// constructor returns the package path and name of a function that starts timers, or
-// "".
+// constructor returns the package path and name of obj if it is a function that starts
+// timers. Else it returns empty strings.
 func constructor(obj types.Object) (path, name string) {
 	f, ok := obj.(*types.Func)
 	if !ok || f.Pkg() == nil || f.Signature().Recv() != nil {
@@ -106,7 +106,7 @@ func constructor(obj types.Object) (path, name string) {
 	return f.Pkg().Path(), f.Name()
 }
 
-// addTypeUse notes a position where a timer type is written.
+// addTypeUse records a place where the source says time.Timer or time.Ticker.
 func (p *program) addTypeUse(n *ast.SelectorExpr) {
 	k := p.key(n.Pos(), 'e')
 	if p.typeUses[k] != nil {
@@ -114,14 +114,14 @@ func (p *program) addTypeUse(n *ast.SelectorExpr) {
 	}
 	m := &typeUse{file: p.file, ident: n.X.(*ast.Ident)}
 	p.typeUses[k] = m
-	node := p.expression(n).class()
+	node := p.nodeOfExpr(n).class()
 	node.typeUses = append(node.typeUses, m)
 	if p.file.refusal != "" {
 		node.block(n.Pos(), p.file.refusal)
 	}
 }
 
-// visitIdent finds uses of identifiers that a dot import provides.
+// visitIdent finds timer types and functions that the file imports with a dot.
 func (p *program) visitIdent(n *ast.Ident, stack []ast.Node) {
 	if sel, ok := stack[len(stack)-1].(*ast.SelectorExpr); ok && sel.Sel == n {
 		return
@@ -134,11 +134,11 @@ func (p *program) visitIdent(n *ast.Ident, stack []ast.Node) {
 	if path == "" && timerName(obj) == "" {
 		return
 	}
-	p.expression(n).block(n.Pos(), "package "+obj.Pkg().Path()+" is imported with a dot")
+	p.nodeOfExpr(n).block(n.Pos(), "package "+obj.Pkg().Path()+" is imported with a dot")
 	if path != "" {
 		k := p.key(n.Pos(), 'e')
 		if p.sites[k] == nil {
-			s := &site{file: p.file, sel: &ast.SelectorExpr{X: n, Sel: n}, call: path + "." + name, node: p.expression(n)}
+			s := &site{file: p.file, sel: &ast.SelectorExpr{X: n, Sel: n}, call: path + "." + name, node: p.nodeOfExpr(n)}
 			p.sites[k] = s
 			c := s.node.class()
 			c.sites = append(c.sites, s)
@@ -151,26 +151,26 @@ func (p *program) addSite(n *ast.SelectorExpr, path, name string, stack []ast.No
 	if p.sites[k] != nil {
 		return
 	}
-	s := &site{file: p.file, sel: n, call: path + "." + name, node: p.expression(n), use: p.use(n, path, stack)}
+	s := &site{file: p.file, sel: n, call: path + "." + name, node: p.nodeOfExpr(n), use: p.use(n, path, stack)}
 	p.sites[k] = s
 	c := s.node.class()
 	c.sites = append(c.sites, s)
-	if (name == "NewTimer" || name == "NewTicker") && !c.newCall.IsValid() && !p.read(stack) {
+	if (name == "NewTimer" || name == "NewTicker") && !c.newCall.IsValid() && !p.isAwaited(stack) {
 		c.newCall = n.Pos()
 	}
 	if constructors[path][name] == "" {
-		s.stays = staysTime(name, s.use)
+		s.stayReason = afterReason(name, s.use)
 	}
 	switch {
 	case p.file.refusal != "":
 		s.node.block(n.Pos(), p.file.refusal)
-	case p.file.leak.IsValid():
-		s.node.block(p.file.leak, "the file looks for leaked goroutines and waits for them with package time")
+	case p.file.leakCheck.IsValid():
+		s.node.block(p.file.leakCheck, "the file looks for leaked goroutines and waits for them with package time")
 	}
 }
 
-// staysTime returns why a call of time.After or time.Tick stays.
-func staysTime(name string, u Use) string {
+// afterReason returns why a call of time.After or time.Tick is not rewritten.
+func afterReason(name string, u Use) string {
 	if name == "Tick" {
 		return "timer.Tick is time.Tick, which cannot be stopped"
 	}
@@ -180,15 +180,15 @@ func staysTime(name string, u Use) string {
 	return "timer.After is time.After, which cannot be stopped"
 }
 
-// called reports whether n is the function of a call, rather than a value.
-func (p *program) called(n *ast.SelectorExpr, stack []ast.Node) bool {
+// isCalled reports whether n is the function of a call.
+func (p *program) isCalled(n *ast.SelectorExpr, stack []ast.Node) bool {
 	call, ok := stack[len(stack)-1].(*ast.CallExpr)
 	return ok && call.Fun == n
 }
 
-// read reports whether the statement that makes a timer also waits for it, as in
+// isAwaited reports whether a timer is made and awaited in one statement, as in
 // <-time.NewTimer(d).C.
-func (p *program) read(stack []ast.Node) bool {
+func (p *program) isAwaited(stack []ast.Node) bool {
 	if len(stack) < 5 {
 		return false
 	}

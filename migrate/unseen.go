@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// blockUnseen blocks the types that files without type information may use: files for
-// other systems, and tests. It goes by name: such a file may use any name of its own
-// package and all exported names of other packages.
+// blockUnseen blocks the types that unseen files may use. These files are not type-checked:
+// they are for other systems, or tests that were not loaded. A type counts as used if an
+// unseen file contains the name of a variable, function, field or method with that type.
 func (p *program) blockUnseen() {
-	used := make(map[name]token.Pos) // exported names have no path
-	parse := func(file, path string) {
+	used := make(map[name]token.Pos) // exported names with and without their package path
+	visitFile := func(file, path string) {
 		f := p.parseUnseen(file)
 		if f == nil || p.opts.alone && strings.HasSuffix(file, "_test.go") && !importsPath(f, "time") {
 			return // a test that does not import time works with either type
@@ -28,7 +28,7 @@ func (p *program) blockUnseen() {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CompositeLit:
-				if namesNoFields(n) {
+				if setsByPosition(n) {
 					p.eachField(n.Type, func(field string) { use(&ast.Ident{NamePos: n.Pos(), Name: field}, true) })
 				}
 			case *ast.KeyValueExpr:
@@ -56,11 +56,11 @@ func (p *program) blockUnseen() {
 	}
 	for _, pkg := range p.pkgs {
 		for _, file := range pkg.Unseen {
-			parse(file, pkg.Path)
+			visitFile(file, pkg.Path)
 		}
 	}
 	for _, file := range p.opts.Unseen {
-		parse(file, "")
+		visitFile(file, "")
 	}
 	if len(used) == 0 {
 		return
@@ -69,20 +69,19 @@ func (p *program) blockUnseen() {
 		if n.parent != nil {
 			continue
 		}
-		for _, known := range n.names {
-			pos, ok := used[known]
+		for _, visible := range n.names {
+			pos, ok := used[visible]
 			if !ok {
-				pos, ok = used[name{"", known.name, known.member}]
+				pos, ok = used[name{"", visible.name, visible.member}]
 			}
 			if ok {
-				n.block(pos, known.name+" may be used there, in a file that the analysis does not see")
+				n.block(pos, visible.name+" may be used there, in a file that the analysis does not see")
 			}
 		}
 	}
 }
 
-// parseUnseen parses a file that was not type-checked. It returns nil if the file does
-// not parse.
+// parseUnseen parses a file. It returns nil if the file has a syntax error.
 func (p *program) parseUnseen(name string) *ast.File {
 	if f, ok := p.unseen[name]; ok {
 		return f
@@ -97,8 +96,8 @@ func (p *program) parseUnseen(name string) *ast.File {
 	return f
 }
 
-// declaresUnseen reports whether a file of the package that was not type-checked
-// declares the name at package level.
+// declaresUnseen reports whether an unseen file of the package declares the name at package
+// level.
 func (p *program) declaresUnseen(pkg *Package, name string) bool {
 	for _, file := range pkg.Unseen {
 		f := p.parseUnseen(file)
@@ -130,9 +129,9 @@ func (p *program) declaresUnseen(pkg *Package, name string) bool {
 	return false
 }
 
-// namesNoFields reports whether a composite literal, or one nested in it without a
-// type, may set fields by position.
-func namesNoFields(n *ast.CompositeLit) bool {
+// setsByPosition reports whether a composite literal may set fields without naming them, as
+// in T{1, 2}, or contain a literal that does.
+func setsByPosition(n *ast.CompositeLit) bool {
 	switch n.Type.(type) {
 	case nil:
 		return false // the enclosing literal decides
@@ -146,11 +145,11 @@ func namesNoFields(n *ast.CompositeLit) bool {
 	return !keyed
 }
 
-// eachField calls f with the field names of all structs that have the name of a
-// composite literal's type.
+// eachField calls f with each field name of the structs that te may denote. te is a type
+// expression in an unseen file, so only the last name in it is compared.
 func (p *program) eachField(te ast.Expr, f func(string)) {
 	var id *ast.Ident
-	ast.Inspect(te, func(n ast.Node) bool { // the last name: of a selector, or a slice's element
+	ast.Inspect(te, func(n ast.Node) bool {
 		if x, ok := n.(*ast.Ident); ok {
 			id = x
 		}

@@ -5,20 +5,19 @@ import (
 	"go/types"
 )
 
-// Use is what the timers of a call site are for, as far as the code around the call
-// shows. It suggests how many may be pending at a time, and so whether the call is
-// worth rewriting.
+// Use is a guess at what the timers of a call site are for. It tells whether very many may
+// be pending at a time.
 type Use uint8
 
-// The uses. Once, Sleeping and Testing are not worth rewriting. Call means unknown.
+// What each timer of a call site belongs to.
 const (
-	Call       Use = iota // unknown
+	Call       Use = iota // a call of a function; how many run at a time is unknown
 	Keyed                 // an entry of a map
-	Connection            // each network connection
-	Request               // each request
-	Loop                  // each round of a loop
-	Object                // each value of a type
-	Once                  // a program's main function, or its start
+	Connection            // a network connection
+	Request               // a request
+	Loop                  // a round of a loop
+	Object                // a value of a struct type
+	Once                  // the program: the call runs only once
 	Sleeping              // a goroutine that sleeps
 	Testing               // a test
 )
@@ -40,11 +39,11 @@ func (u Use) String() string { return useTexts[u] }
 // MarshalText encodes a Use as its String, for JSON.
 func (u Use) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// Worth reports whether the call site may have very many timers at a time, most of
-// which are stopped before they fire. A rewrite gains nothing where few are pending.
+// Worth reports whether very many timers of the call site may be pending at a time. Where
+// few are, a rewrite gains nothing.
 func (u Use) Worth() bool { return u >= Keyed && u <= Object }
 
-// use guesses what a call site is for.
+// use guesses what the timers of a call site are for.
 func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	switch {
 	case p.file.test:
@@ -52,14 +51,14 @@ func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	case path == "time" && n.Sel.Name == "Sleep":
 		return Sleeping
 	}
-	if !p.called(n, stack) {
+	if !p.isCalled(n, stack) {
 		return Call // a hook, or an argument
 	}
-	store, owner := p.stored(stack)
-	if store == Keyed || owner != nil && p.keyed(owner) {
+	store, owner := p.storedIn(stack)
+	if store == Keyed || owner != nil && p.isMapValue(owner) {
 		return Keyed
 	}
-	request, conn, once := p.surroundings(stack)
+	request, conn, once := p.enclosing(stack)
 	switch {
 	case conn || owner != nil && isConn(owner):
 		return Connection
@@ -75,9 +74,9 @@ func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	return Call
 }
 
-// stored reports where the result of a call is stored. It returns Keyed for a map entry;
-// for a field, Call with the struct type as owner; and else Call.
-func (p *program) stored(stack []ast.Node) (u Use, owner types.Type) {
+// storedIn looks where the result of a call is stored. It returns Keyed for a map entry,
+// and else Call. For a field of a struct, owner is the type of the struct.
+func (p *program) storedIn(stack []ast.Node) (u Use, owner types.Type) {
 	for i := len(stack) - 1; i > 0; i-- {
 		switch s := stack[i].(type) {
 		case *ast.CallExpr, *ast.SelectorExpr, *ast.ParenExpr, *ast.UnaryExpr:
@@ -115,19 +114,19 @@ func (p *program) stored(stack []ast.Node) (u Use, owner types.Type) {
 	return Call, nil
 }
 
-// keyed reports whether a field or variable of the package is a map of values of type
-// t, or of pointers to t.
-func (p *program) keyed(t types.Type) bool {
+// isMapValue reports whether the package has a map with values of type t or *t, as a
+// variable or a field of a struct.
+func (p *program) isMapValue(t types.Type) bool {
 	scope := p.pkg.Types.Scope()
 	for _, name := range scope.Names() {
-		under := scope.Lookup(name).Type().Underlying()
-		if s, ok := under.(*types.Struct); ok {
+		underlying := scope.Lookup(name).Type().Underlying()
+		if s, ok := underlying.(*types.Struct); ok {
 			for f := range s.Fields() {
 				if isMapOf(f.Type(), t) {
 					return true
 				}
 			}
-		} else if isMapOf(under, t) {
+		} else if isMapOf(underlying, t) {
 			return true
 		}
 	}
@@ -139,10 +138,10 @@ func isMapOf(m, elem types.Type) bool {
 	return ok && types.Identical(deref(mt.Elem()), elem)
 }
 
-// surroundings reports whether an enclosing function gets a request or a connection,
-// and whether it runs only once.
-func (p *program) surroundings(stack []ast.Node) (request, conn, once bool) {
-	function := false
+// enclosing looks at the functions around a call. request and conn say that one of them has
+// a request or a connection as a parameter, once that the outermost runs only once.
+func (p *program) enclosing(stack []ast.Node) (request, conn, once bool) {
+	inFunction := false
 	for _, n := range stack {
 		var t *ast.FuncType
 		switch n := n.(type) {
@@ -157,7 +156,7 @@ func (p *program) surroundings(stack []ast.Node) (request, conn, once bool) {
 		default:
 			continue
 		}
-		function = true
+		inFunction = true
 		for _, field := range t.Params.List {
 			pt := p.typeOf(field.Type)
 			if pt == nil {
@@ -167,10 +166,10 @@ func (p *program) surroundings(stack []ast.Node) (request, conn, once bool) {
 			conn = conn || isConn(deref(pt))
 		}
 	}
-	return request, conn, once || !function
+	return request, conn, once || !inFunction
 }
 
-// isRequest reports whether a function with a parameter of type t runs for a request.
+// isRequest reports whether functions with a parameter of type t handle requests.
 func isRequest(t types.Type) bool {
 	named, ok := types.Unalias(deref(t)).(*types.Named)
 	if !ok || named.Obj().Pkg() == nil {
@@ -219,7 +218,7 @@ func isNetConn(t types.Type) bool {
 	return false
 }
 
-// inLoop reports whether the innermost function around a call makes the call in a loop.
+// inLoop reports whether the call is in a loop, also inside a function literal there.
 func inLoop(stack []ast.Node) bool {
 	for i := len(stack) - 1; i >= 0; i-- {
 		switch n := stack[i].(type) {
@@ -236,7 +235,7 @@ func inLoop(stack []ast.Node) bool {
 		case *ast.FuncDecl:
 			return false
 		case *ast.FuncLit:
-			// The loop starts a goroutine or calls a function literal in each round.
+			// Look for a loop around the function literal: it may run each round.
 			continue
 		}
 	}

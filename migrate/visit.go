@@ -6,17 +6,17 @@ import (
 	"go/types"
 )
 
-// visit unites the nodes between which values flow in a file, and finds the call sites.
+// visit finds a file's call sites, and unites nodes if a value flows from one to the other.
 func (p *program) visit(f *ast.File) {
 	ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
-		p.visiting = n.Pos()
+		p.visitingPos = n.Pos()
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			p.visitTypeParams(n.Type.TypeParams)
 			p.visitFuncDecl(n)
 		case *ast.FuncLit:
-			if mentions(p.typeOf(n)) {
-				fn := p.expression(n)
+			if hasTimer(p.typeOf(n)) {
+				fn := p.nodeOfExpr(n)
 				p.claimFields(n.Type.Params, fn)
 				p.claimFields(n.Type.Results, fn)
 			}
@@ -36,12 +36,12 @@ func (p *program) visit(f *ast.File) {
 			p.addPoolNew(n, stack)
 		case *ast.CallExpr:
 			p.visitCall(n)
-			p.addPooled(n)
+			p.addPoolPut(n)
 		case *ast.CompositeLit:
 			p.visitLiteral(n, stack)
 		case *ast.SendStmt:
 			if ch, ok := p.typeOf(n.Chan).Underlying().(*types.Chan); ok {
-				p.flow(p.part(n.Chan, ch.Elem()), ch.Elem(), n.Value)
+				p.flow(p.nodeOfPart(n.Chan, ch.Elem()), ch.Elem(), n.Value)
 			}
 		case *ast.RangeStmt:
 			p.visitRange(n)
@@ -51,12 +51,12 @@ func (p *program) visit(f *ast.File) {
 			p.visitInstantiation(n.X, []ast.Expr{n.Index})
 			if t := p.typeOf(n.X); t != nil {
 				if m, ok := t.Underlying().(*types.Map); ok {
-					p.flow(p.part(n.X, m.Key()), m.Key(), n.Index)
+					p.flow(p.nodeOfPart(n.X, m.Key()), m.Key(), n.Index)
 				}
 			}
 		case *ast.BinaryExpr:
 			if n.Op == token.EQL || n.Op == token.NEQ {
-				p.meet(n.X, n.Y)
+				p.uniteOperands(n.X, n.Y)
 			}
 		case *ast.SwitchStmt:
 			p.visitSwitch(n)
@@ -64,7 +64,7 @@ func (p *program) visit(f *ast.File) {
 			p.visitTypeSwitch(n)
 		case *ast.TypeAssertExpr:
 			if n.Type != nil {
-				p.visitAssertion(n.Type, p.expression(n))
+				p.visitAssertion(n.Type, p.nodeOfExpr(n))
 			}
 		case *ast.StarExpr:
 			if tv := p.pkg.Info.Types[n]; tv.IsValue() {
@@ -81,10 +81,9 @@ func (p *program) visit(f *ast.File) {
 	})
 }
 
-// visitRange unites the ranged-over value with the variables of the range clause. The
-// types can differ only if the variables are declared elsewhere.
+// visitRange unites the value that a loop ranges over with the loop's variables.
 func (p *program) visitRange(n *ast.RangeStmt) {
-	whole := p.nodeOf(n.X)
+	ranged := p.nodeOf(n.X)
 	for i, v := range []ast.Expr{n.Key, n.Value} {
 		if v == nil {
 			continue
@@ -94,18 +93,19 @@ func (p *program) visitRange(n *ast.RangeStmt) {
 			continue
 		}
 		dst := p.nodeOf(v)
-		unite(dst, whole)
+		unite(dst, ranged)
 		if from := rangeType(p.typeOf(n.X), i); from != nil && n.Tok == token.ASSIGN {
-			if isBox(t) {
-				p.box(whole, from, t)
+			if isInterface(t) {
+				p.addBoxed(ranged, from, t)
 				continue
 			}
-			p.uniteFields(dst, t, whole, from)
+			p.uniteFields(dst, t, ranged, from)
 		}
 	}
 }
 
-// rangeType returns the type of value i (0 or 1) of a range over x, or nil.
+// rangeType returns the type of the first (i = 0) or second (i = 1) variable of a loop that
+// ranges over x, or nil.
 func rangeType(x types.Type, i int) types.Type {
 	if x == nil {
 		return nil
@@ -139,10 +139,10 @@ func rangeType(x types.Type, i int) types.Type {
 
 func (p *program) visitFuncDecl(n *ast.FuncDecl) {
 	obj, ok := p.pkg.Info.Defs[n.Name].(*types.Func)
-	if !ok || !mentions(obj.Type()) {
+	if !ok || !hasTimer(obj.Type()) {
 		return
 	}
-	fn := p.object(obj)
+	fn := p.nodeOfObject(obj)
 	p.claimFields(n.Type.Params, fn)
 	p.claimFields(n.Type.Results, fn)
 	if n.Body == nil {
@@ -169,8 +169,8 @@ func (p *program) visitFuncDecl(n *ast.FuncDecl) {
 	p.blockExported(fn, n.Name)
 }
 
-// blockExported blocks the type of an exported name if packages outside the analysis
-// may use it.
+// blockExported blocks the type of an exported name if packages that are not analyzed may
+// use it.
 func (p *program) blockExported(n *node, id *ast.Ident) {
 	if !id.IsExported() || p.pkg.Types.Name() == "main" || isInternal(p.pkg.Path) && !p.opts.alone {
 		return
@@ -178,7 +178,7 @@ func (p *program) blockExported(n *node, id *ast.Ident) {
 	p.blockAPI(n, id)
 }
 
-// blockAPI is blockExported for types that other modules can reach without a name.
+// blockAPI blocks a type that other modules can reach.
 func (p *program) blockAPI(n *node, id *ast.Ident) {
 	if p.opts.Exported || p.file.test {
 		return
@@ -194,17 +194,17 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 	if !n.Assign.IsValid() {
 		p.blockHiding(obj.Type(), n.Name.Pos())
 	}
-	global := len(stack) == 2 // file, declaration
-	exported := func(m *node, id *ast.Ident, embedded bool) {
+	packageLevel := len(stack) == 2 // file, declaration
+	blockIfExported := func(m *node, id *ast.Ident, embedded bool) {
 		switch {
-		case !global:
+		case !packageLevel:
 		case p.inAPI(n.Name) && (id == n.Name || embedded || id.IsExported()):
 			p.blockAPI(m, id)
 		case n.Name.IsExported():
 			p.blockExported(m, id)
 		}
 	}
-	members := func(list *ast.FieldList) {
+	visitMembers := func(list *ast.FieldList) {
 		for _, field := range list.List {
 			ids := field.Names
 			if len(ids) == 0 { // embedded
@@ -213,10 +213,10 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 				}
 			}
 			for _, id := range ids {
-				if member := p.member(obj, id); member != nil && mentions(member.Type()) {
-					m := p.object(member)
+				if member := p.member(obj, id); member != nil && hasTimer(member.Type()) {
+					m := p.nodeOfObject(member)
 					p.claim(field.Type, m)
-					exported(m, id, len(field.Names) == 0)
+					blockIfExported(m, id, len(field.Names) == 0)
 				}
 			}
 		}
@@ -224,27 +224,27 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 	switch t := n.Type.(type) {
 	case *ast.StructType:
 		if !n.Assign.IsValid() {
-			members(t.Fields)
+			visitMembers(t.Fields)
 			return
 		}
 	case *ast.InterfaceType:
 		if !n.Assign.IsValid() {
-			members(t.Methods)
+			visitMembers(t.Methods)
 			return
 		}
 	}
-	under := obj.Type().Underlying()
+	underlying := obj.Type().Underlying()
 	if n.Assign.IsValid() {
-		under = p.typeOf(n.Type)
+		underlying = p.typeOf(n.Type)
 	}
-	if mentions(under) {
-		m := p.object(obj)
+	if hasTimer(underlying) {
+		m := p.nodeOfObject(obj)
 		p.claim(n.Type, m)
-		exported(m, n.Name, false)
+		blockIfExported(m, n.Name, false)
 	}
 }
 
-// embeddedName returns the name of an embedded field of that type.
+// embeddedName returns the name of a field that embeds the type e: Timer for *time.Timer.
 func embeddedName(e ast.Expr) *ast.Ident {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -261,7 +261,7 @@ func embeddedName(e ast.Expr) *ast.Ident {
 	return nil
 }
 
-// member returns the field or method of a type that id declares.
+// member returns the field or method that id declares in a type.
 func (p *program) member(typeName types.Object, id *ast.Ident) types.Object {
 	if obj := p.pkg.Info.Defs[id]; obj != nil {
 		return obj
@@ -282,10 +282,10 @@ func (p *program) visitValueSpec(n *ast.ValueSpec, stack []ast.Node) {
 	for i, id := range n.Names {
 		lhs[i] = id
 		obj := p.pkg.Info.Defs[id]
-		if obj == nil || !mentions(obj.Type()) {
+		if obj == nil || !hasTimer(obj.Type()) {
 			continue
 		}
-		m := p.object(obj)
+		m := p.nodeOfObject(obj)
 		p.claim(n.Type, m)
 		if len(stack) == 2 {
 			p.blockExported(m, id)
@@ -326,12 +326,12 @@ search:
 		switch f := stack[i].(type) {
 		case *ast.FuncLit:
 			sig, _ = p.typeOf(f).(*types.Signature)
-			fn = func() *node { return p.expression(f) }
+			fn = func() *node { return p.nodeOfExpr(f) }
 			break search
 		case *ast.FuncDecl:
 			if obj, ok := p.pkg.Info.Defs[f.Name].(*types.Func); ok {
 				sig = obj.Signature()
-				fn = func() *node { return p.object(obj) }
+				fn = func() *node { return p.nodeOfObject(obj) }
 			}
 			break search
 		}
@@ -342,10 +342,10 @@ search:
 	for i := range sig.Results().Len() {
 		t := sig.Results().At(i).Type()
 		var dst *node
-		if mentions(t) {
+		if hasTimer(t) {
 			dst = fn()
 		} else {
-			dst = p.definedNode(t)
+			dst = p.nodeOfNamed(t)
 		}
 		if len(n.Results) == sig.Results().Len() {
 			p.flow(dst, t, n.Results[i])
@@ -361,7 +361,7 @@ func (p *program) visitSwitch(n *ast.SwitchStmt) {
 	}
 	for _, s := range n.Body.List {
 		for _, e := range s.(*ast.CaseClause).List {
-			p.meet(n.Tag, e)
+			p.uniteOperands(n.Tag, e)
 		}
 	}
 }
@@ -371,24 +371,24 @@ func (p *program) visitTypeSwitch(n *ast.TypeSwitchStmt) {
 	for _, s := range n.Body.List {
 		clause := s.(*ast.CaseClause)
 		for _, e := range clause.List {
-			m := p.expression(e)
+			m := p.nodeOfExpr(e)
 			p.visitAssertion(e, m)
-			if obj := p.pkg.Info.Implicits[clause]; obj != nil && mentions(obj.Type()) {
-				unite(m, p.object(obj))
+			if obj := p.pkg.Info.Implicits[clause]; obj != nil && hasTimer(obj.Type()) {
+				unite(m, p.nodeOfObject(obj))
 			}
 		}
 	}
 }
 
-// blockDuplicates blocks a type in a type switch if the rewrite would make it equal to
-// the type of another case.
+// blockDuplicates blocks a type in a case of a type switch if the rewrite might make it
+// equal to the type of another case, which does not compile.
 func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	var timers, others []ast.Expr
 	for _, s := range n.Body.List {
 		for _, e := range s.(*ast.CaseClause).List {
 			switch t := p.typeOf(e); {
 			case t == nil:
-			case mentions(t):
+			case hasTimer(t):
 				timers = append(timers, e)
 			default:
 				others = append(others, e)
@@ -397,16 +397,16 @@ func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	}
 	for _, e := range timers {
 		for _, o := range others {
-			if becomes(p.typeOf(e), p.typeOf(o)) {
-				p.expression(e).block(o.Pos(), bothTypes)
+			if mayBecome(p.typeOf(e), p.typeOf(o)) {
+				p.nodeOfExpr(e).block(o.Pos(), reasonBothTypes)
 			}
 		}
 	}
 }
 
-// becomes reports whether t may equal u once its timers are package timer's. Structs,
-// interfaces and functions count as equal.
-func becomes(t, u types.Type) bool {
+// mayBecome reports whether t may equal u when its timers are those of package timer.
+// Structs, interfaces and functions are not compared in detail: they may equal.
+func mayBecome(t, u types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
 		u, ok := types.Unalias(u).(*types.Named)
@@ -414,7 +414,7 @@ func becomes(t, u types.Type) bool {
 			return false
 		}
 		for i := range t.TypeArgs().Len() {
-			if !becomes(t.TypeArgs().At(i), u.TypeArgs().At(i)) {
+			if !mayBecome(t.TypeArgs().At(i), u.TypeArgs().At(i)) {
 				return false
 			}
 		}
@@ -425,19 +425,19 @@ func becomes(t, u types.Type) bool {
 		return t.Origin().Obj() == u.Origin().Obj()
 	case *types.Pointer:
 		u, ok := types.Unalias(u).(*types.Pointer)
-		return ok && becomes(t.Elem(), u.Elem())
+		return ok && mayBecome(t.Elem(), u.Elem())
 	case *types.Slice:
 		u, ok := types.Unalias(u).(*types.Slice)
-		return ok && becomes(t.Elem(), u.Elem())
+		return ok && mayBecome(t.Elem(), u.Elem())
 	case *types.Array:
 		u, ok := types.Unalias(u).(*types.Array)
-		return ok && t.Len() == u.Len() && becomes(t.Elem(), u.Elem())
+		return ok && t.Len() == u.Len() && mayBecome(t.Elem(), u.Elem())
 	case *types.Chan:
 		u, ok := types.Unalias(u).(*types.Chan)
-		return ok && t.Dir() == u.Dir() && becomes(t.Elem(), u.Elem())
+		return ok && t.Dir() == u.Dir() && mayBecome(t.Elem(), u.Elem())
 	case *types.Map:
 		u, ok := types.Unalias(u).(*types.Map)
-		return ok && becomes(t.Key(), u.Key()) && becomes(t.Elem(), u.Elem())
+		return ok && mayBecome(t.Key(), u.Key()) && mayBecome(t.Elem(), u.Elem())
 	case *types.Signature:
 		_, ok := types.Unalias(u).(*types.Signature)
 		return ok
@@ -451,9 +451,8 @@ func becomes(t, u types.Type) bool {
 	return types.Identical(t, u)
 }
 
-// blockHiding blocks the timers that a struct type embeds, at any depth, if the struct
-// has another method Deadline. package timer's Deadline would hide that method or
-// conflict with it; time.Timer has no such method.
+// blockHiding blocks timers that a struct embeds, if the struct also has a method Deadline
+// from elsewhere. timer.Timer has a method Deadline too, which would hide that method.
 func (p *program) blockHiding(outer types.Type, pos token.Pos) {
 	if outer == nil {
 		return
@@ -462,7 +461,7 @@ func (p *program) blockHiding(outer types.Type, pos token.Pos) {
 	if found == nil {
 		return
 	}
-	// A timer embedded deeper than this is hidden by the other Deadline.
+	// A timer that is embedded deeper does not hide the other Deadline.
 	deepest := len(index) - 1
 	var walk func(t types.Type, depth int)
 	walk = func(t types.Type, depth int) {
@@ -474,7 +473,7 @@ func (p *program) blockHiding(outer types.Type, pos token.Pos) {
 			switch t := deref(f.Type()); {
 			case !f.Embedded():
 			case timerType(t) == "Timer":
-				p.object(f).block(pos, "embedded beside another method Deadline, which package timer's would hide")
+				p.nodeOfObject(f).block(pos, "embedded beside another method Deadline, which package timer's would hide")
 			default:
 				walk(t, depth+1)
 			}

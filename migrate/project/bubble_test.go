@@ -6,9 +6,8 @@ import (
 	"github.com/tickless/tickless/migrate"
 )
 
-// TestProject_Bubbles makes bubbles in tests and in helper packages, of this module and
-// of another one. Timers in package variables that code inside a bubble can reach are
-// left.
+// Timers in package variables are not rewritten if a test may use them in a synctest
+// bubble. The bubbles are in tests and in helpers, of this module and of another one.
 func TestProject_Bubbles(t *testing.T) {
 	const do = `
 

@@ -14,17 +14,17 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// A Change is the old and the new contents of a file.
+// A Change is a file with its old and new contents.
 type Change struct {
 	Name     string // absolute path of the file
 	Old, New []byte
 	// Lines is the number of added or changed lines.
 	Lines int
 
-	diff string
+	diff string // a unified diff
 }
 
-// prepare computes the changes.
+// prepare computes p.changes from the report.
 func (p *Project) prepare() error {
 	for _, f := range p.Report.Files {
 		src, err := p.source(f.Name)
@@ -48,9 +48,8 @@ func (p *Project) prepare() error {
 
 var hunk = regexp.MustCompile(`^@@ -(\d+)((?:,\d+)?) \+\d+((?:,\d+)?) @@`)
 
-// renumber corrects the line numbers of the new file in a diff's hunks, because udiff
-// does not count the lines between two changes of one hunk. It also returns how many
-// lines the diff adds.
+// renumber corrects the line numbers in a diff's hunk headers, which udiff counts wrongly
+// for the new file. It also returns how many lines the diff adds.
 func renumber(diff string) (string, int) {
 	var out strings.Builder
 	added, removed, inside := 0, 0, false
@@ -74,7 +73,7 @@ func renumber(diff string) (string, int) {
 // Changes returns the changed files, sorted by name.
 func (p *Project) Changes() []Change { return p.changes }
 
-// WriteDiff writes the changes as a unified diff, with names below the module's
+// WriteDiff writes the changes as a unified diff. File names are relative to the module's
 // folder.
 func (p *Project) WriteDiff(w io.Writer) error {
 	for _, c := range p.changes {
@@ -85,8 +84,8 @@ func (p *Project) WriteDiff(w io.Writer) error {
 	return nil
 }
 
-// Fix writes all changed files, or none of them if one has changed since Load or cannot
-// be written. In that case Fix restores the files that it has already written.
+// Fix writes all changed files. If a file has changed since Load or cannot be written, Fix
+// restores the files that it has written and returns an error.
 func (p *Project) Fix() error {
 	modes := make([]os.FileMode, len(p.changes))
 	for i, c := range p.changes {
@@ -103,12 +102,13 @@ func (p *Project) Fix() error {
 		}
 		modes[i] = info.Mode().Perm()
 	}
-	// Write all new files first: only renames remain then, which need no disk space.
+	// Write the new contents beside the old files first. After that only renames remain,
+	// which need no disk space.
 	written := make([]string, len(p.changes))
 	defer func() {
 		for _, name := range written {
 			if name != "" {
-				os.Remove(name) // a file that cannot be removed does no harm
+				os.Remove(name) // if this fails, the extra file does no harm
 			}
 		}
 	}()
@@ -140,7 +140,7 @@ func (p *Project) Fix() error {
 
 // rename is a variable so that tests can replace it.
 var rename = func(from, to string) error {
-	// Replace the target of a symbolic link, not the link.
+	// If to is a symbolic link, replace the file that it links to.
 	to, err := filepath.EvalSymlinks(to)
 	if err != nil {
 		return err
@@ -148,8 +148,8 @@ var rename = func(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// writeBeside writes a new file into the folder of the named file and returns the new
-// file's name.
+// writeBeside writes a temporary file into the folder of the file name. It returns the
+// temporary file's name.
 func writeBeside(name string, text []byte, mode os.FileMode) (string, error) {
 	name, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -168,7 +168,7 @@ func writeBeside(name string, text []byte, mode os.FileMode) (string, error) {
 	return f.Name(), nil
 }
 
-// relative returns a file's name relative to the module's folder.
+// relative returns name relative to the module's folder, or name if it is outside.
 func (p *Project) relative(name string) string {
 	if rel, err := filepath.Rel(p.Dir, name); err == nil && !strings.HasPrefix(rel, "..") {
 		return rel

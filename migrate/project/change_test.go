@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/migrate/project"
 )
 
-// write creates a module with these files and returns its folder.
+// write creates a module with the given files and returns its folder.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,8 +31,8 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// reasons returns why each call is left, by the call's position. The reason is empty
-// for a rewritten call.
+// reasons maps the position of each call to the reason why it is not rewritten. The reason
+// is empty for a rewritten call.
 func reasons(p *project.Project) map[string]string {
 	got := make(map[string]string)
 	for _, s := range p.Report.Sites {
@@ -62,7 +62,7 @@ func compare(t *testing.T, p *project.Project, want map[string]string) {
 	}
 }
 
-// A file keeps its line endings, and gofmt's formatting apart from them.
+// The rewrite keeps CR LF line endings, and files with them stay formatted with gofmt.
 func TestProject_LineEndings(t *testing.T) {
 	const before = `package m
 
@@ -125,7 +125,7 @@ func f() { fmt.Println(s{timer: tickless.AfterFunc(1, nil)}) }
 	}
 }
 
-// The line numbers of each hunk point at the lines that the hunk shows.
+// The line numbers in a diff's hunk headers are correct.
 func TestProject_DiffLineNumbers(t *testing.T) {
 	var src strings.Builder
 	src.WriteString("package m\n\nimport (\n\t\"fmt\"\n\t\"time\"\n)\n\nvar _ = fmt.Sprint\n\n")
@@ -171,8 +171,7 @@ func TestProject_DiffLineNumbers(t *testing.T) {
 	}
 }
 
-// A call in a file with cgo is reported at its position in that file, not in the file
-// that cgo generates.
+// A call in a file that uses cgo is reported with its position in the original file.
 func TestProject_Cgo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles C")
@@ -202,7 +201,7 @@ func (c *conn) start() { c.t = time.AfterFunc(1, func() { C.one() }) }
 	})
 }
 
-// Fix writes all files or none.
+// Fix writes no file if one of them has changed since Load.
 func TestProject_FixAllOrNothing(t *testing.T) {
 	const src = "package m\n\nimport \"time\"\n\nfunc %s() { time.AfterFunc(1, nil) }\n"
 	dir := write(t, map[string]string{
@@ -223,8 +222,7 @@ func TestProject_FixAllOrNothing(t *testing.T) {
 	}
 }
 
-// If a file cannot be replaced, Fix restores the files before it and leaves no
-// temporary files.
+// If a file cannot be replaced, Fix restores the others and leaves no temporary files.
 func TestProject_FixPutsBack(t *testing.T) {
 	const src = "package m\n\nimport \"time\"\n\nfunc %s() { time.AfterFunc(1, nil) }\n"
 	files := map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n"}
@@ -249,7 +247,7 @@ func TestProject_FixPutsBack(t *testing.T) {
 	}
 }
 
-// A file keeps its mode, and a symbolic link stays a link.
+// Fix keeps file modes, and writes through symbolic links.
 func TestProject_FixModesAndLinks(t *testing.T) {
 	const src = "package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, nil) }\n"
 	dir := write(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n", "real": src})
@@ -274,7 +272,7 @@ func TestProject_FixModesAndLinks(t *testing.T) {
 	}
 }
 
-// A file that is saved while Load runs is not rewritten at stale offsets.
+// If a file changes while Load runs, Fix does not write it.
 func TestProject_SavedMeanwhile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("it puts a shell script before the go command")
@@ -287,7 +285,7 @@ func TestProject_SavedMeanwhile(t *testing.T) {
 	}
 	file := filepath.Join(dir, "a.go")
 	bin := t.TempDir()
-	// The go command lists all packages for the third time after the files are parsed.
+	// When go list runs for the third time, the files have been parsed.
 	script := fmt.Sprintf(`#!/bin/sh
 for last; do :; done
 if [ "$1" = list ] && [ "$last" = ./... ]; then

@@ -1,5 +1,5 @@
-// Package project rewrites the packages of a module together, with their tests.
-// `tickless migrate` is built on it.
+// Package project rewrites all packages of a module together, with their tests. The command
+// `tickless migrate` uses it.
 //
 // # Usage
 //
@@ -13,14 +13,13 @@
 // # Guarantees
 //
 //   - A type is rewritten in all packages of the module that use it, or in none.
-//   - Nothing is written before Fix. Fix writes all files of the report or none.
+//   - Only Fix writes files. It writes all files of the report or none.
 //   - A file that is formatted with gofmt stays so. Line endings do not change.
-//   - A named package that does not compile is an error. Other packages that do
-//     not compile are skipped, and what they may use by name does not change.
+//   - If a package that the patterns match does not compile, Load returns an error. Other
+//     packages that do not compile are skipped, and types that they may use do not change.
 //
 // # Limits
 //
-// Files that the build excludes, for other systems or tags, are not rewritten, and
-// neither is what they may use by name. Nested modules are separate modules. The
-// module's go.mod does not change.
+// Files that the build excludes, for other systems or tags, are not rewritten, and neither
+// are types that they may use. Modules nested in the module, and go.mod, do not change.
 package project

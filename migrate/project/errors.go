@@ -13,16 +13,15 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// ErrSeveralModules is the error for patterns that match packages of more than one
-// module.
+// ErrSeveralModules is the error of Load if the patterns match packages of several modules.
 var ErrSeveralModules = errors.New("the packages belong to several modules")
 
-// An ArgumentError reports a folder or a pattern that is not valid.
+// An ArgumentError is the error of Load for an invalid Config.Dir or Config.Patterns.
 type ArgumentError struct{ text string }
 
 func (e *ArgumentError) Error() string { return e.text }
 
-// check refuses arguments that the go command refuses, or accepts with another meaning.
+// check returns an error for a folder that does not exist, and for a pattern that is a file.
 func (cfg Config) check() error {
 	if cfg.Dir != "" {
 		if info, err := os.Stat(cfg.Dir); err != nil {
@@ -46,8 +45,8 @@ func (cfg Config) check() error {
 	return nil
 }
 
-// explain returns a readable error for a go command that cannot list packages.
-func (cfg Config) explain(ctx context.Context, err error) error {
+// readableError turns an error of the go command into a readable one.
+func (cfg Config) readableError(ctx context.Context, err error) error {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOMOD", "GOWORK")
 	cmd.Dir, cmd.Env = cfg.Dir, cfg.Env
 	if out, envErr := cmd.Output(); envErr == nil {
@@ -64,8 +63,8 @@ func (cfg Config) explain(ctx context.Context, err error) error {
 	return errors.New(strings.TrimPrefix(strings.TrimSpace(text), "go: "))
 }
 
-// message returns the text of a package's error, with the file's name relative to dir.
-func message(e packages.Error, dir string) string {
+// errorText returns the text of a package's error, with file names relative to dir.
+func errorText(e packages.Error, dir string) string {
 	if e.Pos == "" || e.Pos == "-" {
 		return e.Msg
 	}
@@ -75,29 +74,29 @@ func message(e packages.Error, dir string) string {
 	return e.Pos + ": " + e.Msg
 }
 
-// compileErrors returns the first errors of packages that do not compile. The error of
-// an imported package comes before the errors that it causes.
+// compileErrors returns an error with the first errors of the packages, or nil. Errors of
+// imported packages come first, because they may cause the others.
 func compileErrors(pkgs []*packages.Package, dir string) error {
-	var missing, syntax, typing, built []string // by the step that finds the error
+	var missing, syntax, typing, built []string // errors by the step that finds them
 	add := func(list *[]string, text string) {
 		if !slices.Contains(*list, text) {
 			*list = append(*list, text)
 		}
 	}
-	lines := make(map[string]bool) // files with a syntax error, which causes further ones
+	brokenFiles := make(map[string]bool) // with a syntax error, of which only the first counts
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
 		for _, e := range pkg.Errors {
-			text := message(e, dir)
+			text := errorText(e, dir)
 			switch {
 			case e.Kind == packages.ParseError:
 				file, _, _ := strings.Cut(e.Pos, ".go:")
-				if !lines[file] || slices.Contains(syntax, text) {
-					lines[file] = true
+				if !brokenFiles[file] || slices.Contains(syntax, text) {
+					brokenFiles[file] = true
 					add(&syntax, text)
 				}
 			case e.Kind == packages.TypeError:
 				add(&typing, text)
-			case strings.HasPrefix(e.Msg, "# "): // the compiler repeats it
+			case strings.HasPrefix(e.Msg, "# "): // the compiler's copy of another error
 				add(&built, text)
 			default:
 				add(&missing, text)

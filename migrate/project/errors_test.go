@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/migrate/project"
 )
 
-// loadError returns the error of Load.
+// loadError returns the error of Load. It fails the test if there is none.
 func loadError(t *testing.T, dir string, patterns ...string) error {
 	t.Helper()
 	_, err := project.Load(t.Context(), project.Config{Dir: dir, Patterns: patterns, Env: env()})
@@ -21,8 +21,8 @@ func loadError(t *testing.T, dir string, patterns ...string) error {
 	return err
 }
 
-// Each compile error is reported once: the compiler's copy and the copy for the
-// package's tests are dropped.
+// Load reports each compile error once, though the compiler and the package's tests repeat
+// it.
 func TestProject_CompileErrors(t *testing.T) {
 	const mod = "module example.com/m\n\ngo 1.25\n"
 	const test = "package m\n\nimport \"testing\"\n\nfunc Test(t *testing.T) { f() }\n"
@@ -80,8 +80,7 @@ func TestProject_CalledWrongly(t *testing.T) {
 	}
 }
 
-// docs/migrating.md says this about go.mod: requiring the library raises a lower
-// version.
+// A module that requires this library gets its Go version, as docs/migrating.md says.
 func TestProject_GoVersionIsRaised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs the go command")
@@ -103,8 +102,7 @@ func TestProject_GoVersionIsRaised(t *testing.T) {
 	}
 }
 
-// A package that is not named need not compile: it is skipped, and what it may use by
-// name does not change.
+// A package that no pattern matches may fail to compile. Then types that it may use stay.
 func TestProject_OthersThatDoNotCompile(t *testing.T) {
 	dir := write(t, map[string]string{
 		"go.mod":           "module example.com/m\n\ngo 1.25\n",
@@ -128,7 +126,7 @@ func TestProject_OthersThatDoNotCompile(t *testing.T) {
 	}
 }
 
-// GOFLAGS may name another go.mod, relative to the folder in which the go command runs.
+// GOFLAGS may contain -modfile with a relative path.
 func TestProject_ModFile(t *testing.T) {
 	dir := write(t, map[string]string{
 		"go.mod":   "module example.com/m\n\ngo 1.25\n",

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FailRename lets Fix fail when it replaces the named file, until the test ends.
+// FailRename makes Fix fail with err when it replaces the file name.
 func FailRename(t *testing.T, name string, err error) {
 	name, evalErr := filepath.EvalSymlinks(name)
 	if evalErr != nil {

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// libraryGo is the minor Go version of this library's go.mod. Requiring the library
-// raises a lower version to it.
+// libraryGo is the Go version in this library's go.mod: 25 for go 1.25. A module that
+// requires the library gets at least this version.
 const libraryGo = 25
 
-// godebugs lists the GODEBUG settings whose defaults changed, by minor Go version.
+// godebugs lists the GODEBUG settings whose defaults changed in each Go version: 21 is
+// Go 1.21.
 var godebugs = map[int]string{
 	21: "panicnil",
 	22: "httplaxcontentlength, httpmuxgo121, tls10server, tlsrsakex, tlsunsafeekm",
@@ -20,9 +21,9 @@ var godebugs = map[int]string{
 	25: "containermaxprocs, decoratemappings, tlssha1, updatemaxprocs, x509sha256skid",
 }
 
-// raises says what changes when go.mod's version goVersion is raised to the library's.
-// It returns "" if goVersion is not lower.
-func raises(goVersion string) string {
+// goVersionWarning returns a warning for a module with an older Go version than the
+// library: its version and some GODEBUG defaults will change. Else it returns "".
+func goVersionWarning(goVersion string) string {
 	_, after, _ := strings.Cut(version.Lang("go"+goVersion), ".")
 	minor, err := strconv.Atoi(after)
 	if err != nil || minor >= libraryGo || !strings.HasPrefix(goVersion, "1.") {

@@ -21,44 +21,42 @@ import (
 	"github.com/tickless/tickless/migrate"
 )
 
-// Config says which packages to load and what to rewrite in them.
+// Config says which packages to load and what to rewrite.
 type Config struct {
-	// Dir is the folder that the patterns are relative to. Empty means the current
-	// folder.
+	// Dir is the folder to run the go command in. Empty means the current folder.
 	Dir string
-	// Patterns name the packages to rewrite, as for go build. The other packages of the
-	// module are analyzed but not changed. None means the package in Dir.
+	// Patterns are the packages to rewrite, written as for go build. Empty means the
+	// package in Dir. The module's other packages are analyzed but not changed.
 	Patterns []string
 	// Tags are build tags, separated by commas.
 	Tags string
-	// Env is the environment of the go command. Nil means the environment of this
-	// process.
+	// Env is the environment of the go command. Nil means that of this process.
 	Env []string
 
 	migrate.Options
 
-	modFile string // of GOFLAGS, as an absolute path
+	modFile string // the absolute path of -modfile in GOFLAGS, or empty
 }
 
-// A Project is the packages of a module and the result of their analysis.
+// A Project is the result of analyzing a module.
 type Project struct {
 	// Module is the module's path, Dir its folder.
 	Module, Dir string
 	// Requires says whether the module already requires Tickless.
 	Requires bool
 	Report   *migrate.Report
-	// Warnings are about packages that were skipped, and about changes in what the
-	// rewritten module does.
+	// Warnings are texts about skipped packages, and about code that may behave
+	// differently after the rewrite.
 	Warnings []string
 
 	changes []Change
 
 	mu      sync.Mutex
-	sources map[string][]byte // the files as they were parsed
+	sources map[string][]byte // by file name, as they were parsed
 }
 
-// parse parses a file and keeps its source, because the file may change before source
-// reads it.
+// parse parses a file and keeps its source for the method source: the file on disk may
+// change meanwhile.
 func (p *Project) parse(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
 	p.mu.Lock()
 	p.sources[name] = src
@@ -66,7 +64,7 @@ func (p *Project) parse(fset *token.FileSet, name string, src []byte) (*ast.File
 	return parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments)
 }
 
-// source returns the parsed source of a file, or reads a file that was not parsed.
+// source returns a file's contents: as they were parsed, or else from disk.
 func (p *Project) source(name string) ([]byte, error) {
 	p.mu.Lock()
 	src, ok := p.sources[name]
@@ -77,14 +75,14 @@ func (p *Project) source(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// Load loads and analyzes the packages of the module that the patterns match. It runs
-// the go command, which compiles the module's dependencies.
+// Load analyzes the module with the packages that the patterns match. It runs the go
+// command, which compiles the module's dependencies.
 func Load(ctx context.Context, cfg Config) (*Project, error) {
 	cfg, err := cfg.takeModFile(ctx)
 	if err != nil {
 		return nil, err
 	}
-	named, module, err := matched(ctx, cfg)
+	named, module, err := matchPatterns(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +97,7 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, broken := p.leaveOut(loaded, named)
+	loaded, broken := p.splitBroken(loaded, named)
 	if err := compileErrors(loaded, module.Dir); err != nil {
 		return nil, err
 	}
@@ -107,7 +105,7 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 	if opts.ReadFile == nil {
 		opts.ReadFile = p.source
 	}
-	if opts.Bubbles, err = bubbles(ctx, cfg, module.Dir); err != nil {
+	if opts.Bubbles, err = synctestImporters(ctx, cfg, module.Dir); err != nil {
 		return nil, err
 	}
 	other, err := otherFiles(module.Dir, slices.Concat(loaded, broken))
@@ -115,17 +113,17 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 		return nil, err
 	}
 	opts.Unseen = slices.Concat(opts.Unseen, other, goFiles(broken))
-	p.Report = migrate.Analyze(pc.Fset, convert(loaded, named), opts)
-	if p.Requires, err = requires(module.GoMod); err != nil {
+	p.Report = migrate.Analyze(pc.Fset, convertPackages(loaded, named), opts)
+	if p.Requires, err = requiresTickless(module.GoMod); err != nil {
 		return nil, err
 	}
 	if err := p.prepare(); err != nil || len(p.changes) == 0 {
 		return p, err
 	}
 	for _, w := range p.Report.Warnings {
-		p.Warnings = append(p.Warnings, p.place(w.Pos)+": "+w.Text)
+		p.Warnings = append(p.Warnings, p.positionText(w.Pos)+": "+w.Text)
 	}
-	if text := raises(module.GoVersion); text != "" && !p.Requires {
+	if text := goVersionWarning(module.GoVersion); text != "" && !p.Requires {
 		p.Warnings = append(p.Warnings, text)
 	}
 	return p, nil
@@ -142,15 +140,15 @@ func (cfg Config) packages(ctx context.Context, mode packages.LoadMode) *package
 	return pc
 }
 
-// takeModFile moves -modfile from GOFLAGS to modFile. Package packages also runs the go
-// command without modules, where the flag is an error, and in other folders, where a
-// relative path is wrong.
+// takeModFile moves the flag -modfile from GOFLAGS to cfg.modFile. In GOFLAGS it would be
+// an error, because go/packages also runs go commands that do not allow it. A relative
+// path would be wrong in other folders.
 func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOFLAGS")
 	cmd.Dir, cmd.Env = cfg.Dir, cfg.Env
 	out, err := cmd.Output()
 	if err != nil || !strings.Contains(string(out), "-modfile=") {
-		return cfg, nil // matched reports what is wrong with the go command
+		return cfg, nil // if the go command fails, matchPatterns reports why
 	}
 	var rest []string
 	for _, flag := range strings.Fields(string(out)) {
@@ -172,10 +170,9 @@ func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 	return cfg, nil
 }
 
-// leaveOut returns the packages without those that do not compile and were not named and
-// the packages that import them, which are broken. It adds a warning for these. Timers
-// that a broken package may use by name are not rewritten.
-func (p *Project) leaveOut(loaded []*packages.Package, named map[string]bool) (good, broken []*packages.Package) {
+// splitBroken returns the packages to analyze (good) and the packages to skip (broken): the
+// patterns do not match these and they do not compile. It adds a warning for each.
+func (p *Project) splitBroken(loaded []*packages.Package, named map[string]bool) (good, broken []*packages.Package) {
 	warned := make(map[string]bool)
 	for _, pkg := range loaded {
 		if isTestMain(pkg) {
@@ -188,9 +185,9 @@ func (p *Project) leaveOut(loaded []*packages.Package, named map[string]bool) (g
 		broken = append(broken, pkg)
 		path := plainPath(pkg.PkgPath)
 		for _, e := range pkg.Errors {
-			if !warned[path] && !strings.HasPrefix(e.Msg, "# ") { // the compiler repeats it
+			if !warned[path] && !strings.HasPrefix(e.Msg, "# ") { // not the compiler's copy
 				warned[path] = true
-				p.Warnings = append(p.Warnings, fmt.Sprintf("package %s is skipped because it does not compile: %s", path, message(e, p.Dir)))
+				p.Warnings = append(p.Warnings, fmt.Sprintf("package %s is skipped because it does not compile: %s", path, errorText(e, p.Dir)))
 			}
 		}
 	}
@@ -209,9 +206,9 @@ func goFiles(pkgs []*packages.Package) (files []string) {
 	return files
 }
 
-// bubbles returns the packages of other modules that import testing/synctest, directly
-// or through others. They are test helpers that may run a callback inside a bubble.
-func bubbles(ctx context.Context, cfg Config, dir string) (map[string]bool, error) {
+// synctestImporters returns the packages of other modules that import testing/synctest,
+// directly or through others. They may run callbacks inside a bubble.
+func synctestImporters(ctx context.Context, cfg Config, dir string) (map[string]bool, error) {
 	pc := cfg.packages(ctx, packages.NeedName|packages.NeedImports|packages.NeedDeps|packages.NeedModule)
 	pc.Dir = dir
 	pkgs, err := packages.Load(pc, "./...")
@@ -219,7 +216,7 @@ func bubbles(ctx context.Context, cfg Config, dir string) (map[string]bool, erro
 		return nil, err
 	}
 	found := make(map[string]bool)
-	packages.Visit(pkgs, nil, func(pkg *packages.Package) { // imported packages come first
+	packages.Visit(pkgs, nil, func(pkg *packages.Package) { // visits imported packages first
 		if pkg.Module == nil || pkg.Module.Main {
 			return
 		}
@@ -232,8 +229,8 @@ func bubbles(ctx context.Context, cfg Config, dir string) (map[string]bool, erro
 	return found, nil
 }
 
-// otherFiles returns the Go files of a module in folders where the build excludes every
-// file.
+// otherFiles returns the Go files in folders of the module without a loaded package: the
+// build excludes all files there.
 func otherFiles(root string, loaded []*packages.Package) ([]string, error) {
 	known := make(map[string]bool)
 	for _, pkg := range loaded {
@@ -267,14 +264,15 @@ func otherFiles(root string, loaded []*packages.Package) ([]string, error) {
 	return files, err
 }
 
-// matched returns the paths of the packages that the patterns match, and their module.
-func matched(ctx context.Context, cfg Config) (map[string]bool, *packages.Module, error) {
+// matchPatterns returns the paths of the packages that the patterns match, and their
+// module.
+func matchPatterns(ctx context.Context, cfg Config) (map[string]bool, *packages.Module, error) {
 	if err := cfg.check(); err != nil {
 		return nil, nil, err
 	}
 	list, err := packages.Load(cfg.packages(ctx, packages.NeedName|packages.NeedModule|packages.NeedFiles), cfg.Patterns...)
 	if err != nil {
-		return nil, nil, cfg.explain(ctx, err)
+		return nil, nil, cfg.readableError(ctx, err)
 	}
 	named := make(map[string]bool)
 	var module *packages.Module
@@ -283,7 +281,7 @@ func matched(ctx context.Context, cfg Config) (map[string]bool, *packages.Module
 			continue
 		}
 		if len(pkg.Errors) > 0 {
-			return nil, nil, cfg.explain(ctx, errors.New(message(pkg.Errors[0], "")))
+			return nil, nil, cfg.readableError(ctx, errors.New(errorText(pkg.Errors[0], "")))
 		}
 		switch {
 		case pkg.Module == nil:
@@ -303,8 +301,8 @@ func matched(ctx context.Context, cfg Config) (map[string]bool, *packages.Module
 	return named, module, nil
 }
 
-// requires reports whether a go.mod file requires Tickless.
-func requires(file string) (bool, error) {
+// requiresTickless reports whether a go.mod file requires Tickless.
+func requiresTickless(file string) (bool, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
 		return false, err
@@ -318,16 +316,15 @@ func requires(file string) (bool, error) {
 	}), nil
 }
 
-// plainPath returns the path of the package under test if path names an external test
-// package, and else path itself.
+// plainPath returns path without the suffix _test of an external test package.
 func plainPath(path string) string { return strings.TrimSuffix(path, "_test") }
 
-// isTestMain reports whether a package is the main package that go test generates.
+// isTestMain reports whether go test generates the package, to run a package's tests.
 func isTestMain(pkg *packages.Package) bool { return strings.HasSuffix(pkg.ID, ".test") }
 
-// convert chooses the variant with the most files of each package: the one with its
-// tests.
-func convert(loaded []*packages.Package, named map[string]bool) []*migrate.Package {
+// convertPackages converts the packages for migrate.Analyze. If a package was loaded with and
+// without its tests, it chooses the variant with them.
+func convertPackages(loaded []*packages.Package, named map[string]bool) []*migrate.Package {
 	best := make(map[string]*packages.Package)
 	for _, pkg := range loaded {
 		if isTestMain(pkg) || pkg.Types == nil {

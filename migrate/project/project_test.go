@@ -16,7 +16,7 @@ import (
 	"github.com/tickless/tickless/migrate/project"
 )
 
-// fixture returns a copy of testdata/module.
+// fixture copies testdata/module and returns the folder of the copy.
 func fixture(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func load(t *testing.T, dir string, opts migrate.Options, patterns ...string) *p
 	return p
 }
 
-// env runs the go command outside this repository's workspace.
+// env is an environment in which the go command does not use this repository's workspace.
 func env() []string { return append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod") }
 
 func goCommand(t *testing.T, dir string, args ...string) {
@@ -48,7 +48,7 @@ func goCommand(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// left returns the first reason for each call that is left, by the call's position.
+// left maps each call that is not rewritten, as "file function", to the first reason.
 func left(p *project.Project) map[string]string {
 	reasons := make(map[string]string)
 	for _, s := range p.Report.Sites {
@@ -59,8 +59,7 @@ func left(p *project.Project) map[string]string {
 	return reasons
 }
 
-// TestProject_Fix rewrites a module that has hooks, external test packages and an API,
-// and runs its tests with this library.
+// TestProject_Fix rewrites the module in testdata and runs its tests with this library.
 func TestProject_Fix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles this library for another module")
@@ -156,8 +155,7 @@ func TestProject_ReportAndDiff(t *testing.T) {
 	}
 }
 
-// TestProject_OnlyNamedPackages checks that types stay if packages that were not named
-// use them.
+// A type is not rewritten if a package that the patterns do not match uses it.
 func TestProject_OnlyNamedPackages(t *testing.T) {
 	dir := fixture(t)
 	p := load(t, dir, migrate.Options{}, "./server")
@@ -223,7 +221,7 @@ func TestProject_Refuses(t *testing.T) {
 	}
 }
 
-// TestProject_Unseen checks types that files for another system use across packages.
+// A type is not rewritten if a file for another system in another package may use it.
 func TestProject_Unseen(t *testing.T) {
 	dir := write(t, map[string]string{
 		"go.mod": "module example.com/unseen\n\ngo 1.25\n",

@@ -11,11 +11,11 @@ import (
 
 // Counts are the totals of a report.
 type Counts struct {
-	Sites     int `json:"sites"`     // call sites, without those that Muted counts
+	Sites     int `json:"sites"`     // call sites: Rewritten + Left
 	Rewritten int `json:"rewritten"` // call sites that can be rewritten
-	Worth     int `json:"worth"`     // call sites that are worth rewriting
+	Worth     int `json:"worth"`     // of Rewritten: call sites that are worth it
 	Left      int `json:"left"`      // call sites that cannot be rewritten
-	Muted     int `json:"muted"`     // call sites in tests, without Options.Tests
+	Muted     int `json:"muted"`     // call sites in tests that Options.Tests would add
 	Files     int `json:"files"`     // files that change
 	Lines     int `json:"lines"`     // lines that change
 }
@@ -40,8 +40,8 @@ func (p *Project) Counts() Counts {
 	return c
 }
 
-// WriteReport writes which call sites are worth rewriting, which are not, and which are
-// left and why.
+// WriteReport writes a readable report: which call sites are worth rewriting, and which
+// cannot be rewritten and why.
 func (p *Project) WriteReport(w io.Writer) error {
 	out := &printer{w: w}
 	out.section("Worth it where very many are pending at a time, and most are stopped:", p, func(s migrate.Site) bool {
@@ -61,10 +61,10 @@ func (p *Project) WriteReport(w io.Writer) error {
 		out.printf("%s starts no timers.\n", p.Module)
 	default:
 		out.printf("%d of %s can be rewritten, on %s of %s; %d left.\n",
-			c.Rewritten, number(c.Sites, "call site"), number(c.Lines, "line"), number(c.Files, "file"), c.Left)
+			c.Rewritten, plural(c.Sites, "call site"), plural(c.Lines, "line"), plural(c.Files, "file"), c.Left)
 	}
 	if c.Muted > 0 {
-		out.printf("Not counted: %s in tests; --tests rewrites these too.\n", number(c.Muted, "call site"))
+		out.printf("Not counted: %s in tests; --tests rewrites these too.\n", plural(c.Muted, "call site"))
 	}
 	for _, w := range p.Warnings {
 		out.printf("Note: %s\n", w)
@@ -75,8 +75,8 @@ func (p *Project) WriteReport(w io.Writer) error {
 	return out.err
 }
 
-// number formats n with the singular or plural of thing.
-func number(n int, thing string) string {
+// plural returns n with the noun, as in "1 line" or "2 lines".
+func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
@@ -95,40 +95,41 @@ func (o *printer) printf(format string, args ...any) {
 	}
 }
 
-// section prints a table of the call sites for which in returns true, if there are any.
-func (o *printer) section(title string, p *Project, in func(migrate.Site) bool) {
+// section prints a title and a table of the call sites for which include returns true. It
+// prints nothing if there are none.
+func (o *printer) section(title string, p *Project, include func(migrate.Site) bool) {
 	table := tabwriter.NewWriter(o.w, 0, 0, 2, ' ', 0)
-	any := false
+	printed := false
 	for _, s := range p.Report.Sites {
-		if !in(s) {
+		if !include(s) {
 			continue
 		}
-		if !any {
+		if !printed {
 			o.printf("%s\n", title)
-			any = true
+			printed = true
 		}
 		if s.Rewritten() {
-			fmt.Fprintf(table, "  %s\t%s -> %s\t%s\n", p.place(s.Pos), s.From, s.To, s.Use)
+			fmt.Fprintf(table, "  %s\t%s -> %s\t%s\n", p.positionText(s.Pos), s.From, s.To, s.Use)
 			continue
 		}
 		for i, r := range s.Left {
-			place, from := p.place(s.Pos), s.From
+			position, from := p.positionText(s.Pos), s.From
 			if i > 0 {
-				place, from = "", ""
+				position, from = "", ""
 			}
-			why := r.Text
+			reason := r.Text
 			if r.Pos.IsValid() && r.Pos != s.Pos {
-				why += " (" + p.place(r.Pos) + ")"
+				reason += " (" + p.positionText(r.Pos) + ")"
 			}
-			fmt.Fprintf(table, "  %s\t%s\t%s\n", place, from, why)
+			fmt.Fprintf(table, "  %s\t%s\t%s\n", position, from, reason)
 		}
 	}
-	if any && o.err == nil {
+	if printed && o.err == nil {
 		o.err = table.Flush()
 		o.printf("\n")
 	}
 }
 
-func (p *Project) place(pos token.Position) string {
+func (p *Project) positionText(pos token.Position) string {
 	return fmt.Sprintf("%s:%d:%d", p.relative(pos.Filename), pos.Line, pos.Column)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/tickless/tickless/migrate"
 )
 
-// lostCancel is vet's lostcancel check for package deadline: it reports contexts whose
-// cancel function is not called on all paths. vet's own check knows only package
-// context, by its path, so lostCancel presents deadline to it under that path.
+// lostCancel reports contexts of package deadline whose cancel function is not called on
+// all paths. It runs vet's check lostcancel, which knows only package context, and makes
+// package deadline look like package context to it.
 var lostCancel = &analysis.Analyzer{
 	Name:     "lostcancel",
 	Doc:      lostcancel.Analyzer.Doc,
@@ -29,8 +29,8 @@ var lostCancel = &analysis.Analyzer{
 		}
 		pkg := types.NewPackage(pass.Pkg.Path(), pass.Pkg.Name())
 		pkg.SetImports(append(pass.Pkg.Imports(), standard))
-		twin := *pass
-		twin.TypesInfo, twin.Pkg = &info, pkg
-		return lostcancel.Analyzer.Run(&twin)
+		changed := *pass
+		changed.TypesInfo, changed.Pkg = &info, pkg
+		return lostcancel.Analyzer.Run(&changed)
 	},
 }

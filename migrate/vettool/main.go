@@ -1,13 +1,13 @@
-// Vettool runs the analyzer of package migrate under go vet, together with vet's
-// lostcancel check for contexts of package deadline:
+// Vettool runs the analyzer of package migrate under go vet.
 //
 //	go build -o /tmp/migrate github.com/tickless/tickless/migrate/vettool
-//	go vet -vettool=/tmp/migrate ./...
+//	go vet -vettool=/tmp/migrate ./...               # report
+//	go vet -vettool=/tmp/migrate -fix ./...          # rewrite; needs Go 1.26
+//	go vet -vettool=/tmp/migrate -lostcancel ./...   # find contexts of package deadline
+//	                                                 # that are never canceled
 //
-// From Go 1.26 on, go vet -vettool=/tmp/migrate -fix rewrites the files. Vettool sees
-// one package at a time; `tickless migrate` sees all packages of a module. After a
-// migration, go vet -vettool=/tmp/migrate -lostcancel ./... finds contexts that are
-// never canceled.
+// Vettool sees one package at a time. `tickless migrate` sees all packages of a module, and
+// rewrites more.
 package main
 
 import (
