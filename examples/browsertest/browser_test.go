@@ -26,12 +26,12 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// browserNames are the programs to try if BROWSER_BIN is not set.
+// browserNames are the programs to look for if BROWSER_BIN is not set.
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
 
-// newBrowser starts a browser. When the test ends, it fails if the browser has logged
-// errors. Call newPage before it, so that the browser ends before the page's server: a
-// page without its server logs errors.
+// newBrowser starts a browser. At its end, the test fails if the browser has logged errors.
+// Call newPage first: then the browser ends before the page's server, whose end would
+// cause errors.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
 	if testing.Short() {
@@ -77,20 +77,20 @@ func newBrowser(t *testing.T) context.Context {
 	t.Cleanup(func() {
 		mu.Lock()
 		defer mu.Unlock()
-		require.NoError(t, errors.Join(complaints...), "the browser complains: of the Content-Security-Policy, or of the script")
+		require.NoError(t, errors.Join(complaints...), "the browser logged errors, of the Content-Security-Policy or of the script")
 	})
 	return ctx
 }
 
-// do runs steps on the page.
+// do runs browser actions. It fails the test after three minutes.
 func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // long, because the page's speed is not tested
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	require.NoError(t, chromedp.Do(ctx, steps...))
 }
 
-// get runs an action and returns its result.
+// get runs a browser action and returns its result.
 func get[T any](t *testing.T, ctx context.Context, a chromedp.Action[T]) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
@@ -107,7 +107,7 @@ func call[P, R any](t *testing.T, ctx context.Context, c cdp.Command[P, R], para
 	return v
 }
 
-// until waits for a JavaScript condition to become true.
+// until is an action that waits until a JavaScript condition is true.
 func until(condition string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, t *chromedp.Target) (none chromedp.Void, err error) {
 		_, err = chromedp.Poll[bool](condition)(ctx, t)
@@ -117,7 +117,8 @@ func until(condition string) chromedp.Action[chromedp.Void] {
 
 func expire() {}
 
-// newPage serves a debug page with two Schedulers under load and returns its URL.
+// newPage starts a server with a debug page, which shows two Schedulers under load. It
+// returns the server's URL.
 func newPage(t *testing.T) string {
 	t.Helper()
 	var all []*timer.Scheduler
@@ -135,7 +136,7 @@ func newPage(t *testing.T) string {
 	return server.URL
 }
 
-// mailer is a source that the page shows below the Schedulers, with a table and a note.
+// mailer returns a source of numbers that the page shows below the Schedulers.
 func mailer() observe.Source {
 	t := metric.NewTable[int]("mail.worker", "worker").Titled("Mail worker").Noted("Latest errors")
 	t.Add(metric.UpDownCounter, "places", "{handler}", "How many may run at a time", func(n int) float64 { return float64(n) })
@@ -150,8 +151,8 @@ func mailer() observe.Source {
 	})
 }
 
-// fits fails the test if the page is wider than the window.
-func fits(t *testing.T, ctx context.Context) {
+// requireFits fails the test if the page is wider than the window.
+func requireFits(t *testing.T, ctx context.Context) {
 	t.Helper()
 	over := get(t, ctx, chromedp.Evaluate[int](`document.documentElement.scrollWidth - document.documentElement.clientWidth`))
 	require.LessOrEqual(t, over, 0, "pixels that the page is too wide")
@@ -159,8 +160,8 @@ func fits(t *testing.T, ctx context.Context) {
 
 const (
 	clock = `document.querySelector("header time").textContent`
-	// rates is true once the page shows how many timers fire a second.
-	rates = `/^\d/.test(document.querySelectorAll(".figures dd")[3].textContent)`
+	// ratesShown is true when the page shows how many timers fire a second.
+	ratesShown = `/^\d/.test(document.querySelectorAll(".figures dd")[3].textContent)`
 )
 
 func TestPage_Live(t *testing.T) {
@@ -171,16 +172,16 @@ func TestPage_Live(t *testing.T) {
 		chromedp.Navigate(url+"/debug/timers"),
 		chromedp.Click(chromedp.CSS(`a[href="?scheduler=requests"]`)),
 		chromedp.WaitVisible(chromedp.CSS(`#due`)),
-		until(rates), // the page shows the rates without a reload
+		until(ratesShown), // the page shows the rates without a reload
 	)
 	require.Contains(t, get(t, ctx, chromedp.Title()), "requests - Timers of ")
 	require.NotEqual(t, "0", get(t, ctx, chromedp.Text(chromedp.CSS(`.figures div:nth-child(4) dd`))), "a ticker ticks")
-	fits(t, ctx)
+	requireFits(t, ctx)
 
-	// The page updates itself.
+	// The page's clock moves without a reload.
 	at := get(t, ctx, chromedp.Evaluate[string](clock))
 	do(t, ctx, until(clock+` !== "`+at+`"`))
-	// A paused page does not.
+	// It stands still while the page is paused.
 	do(t, ctx,
 		chromedp.Click(chromedp.CSS(`#live`)),
 		until(`document.querySelector("#live").getAttribute("aria-pressed") === "false"`),
@@ -221,10 +222,10 @@ func TestPage_WithoutJavaScript(t *testing.T) {
 		chromedp.Click(chromedp.CSS(`.plain a:not([href*="refresh"])`)),
 		chromedp.WaitVisible(chromedp.CSS(`.plain a[href*="refresh=2"]`)),
 	)
-	fits(t, ctx)
+	requireFits(t, ctx)
 }
 
-// Every control and every picture has a text for screen readers.
+// Every control and picture has a name for screen readers.
 func TestPage_ControlsHaveNames(t *testing.T) {
 	url := newPage(t)
 	ctx := newBrowser(t)
@@ -272,7 +273,7 @@ func TestPage_Sources(t *testing.T) {
 			)
 			require.Equal(t, "Mail worker mailer", get(t, ctx, chromedp.Text(chromedp.CSS(`#source0`))))
 			require.Contains(t, get(t, ctx, chromedp.Text(chromedp.CSS(`section[aria-labelledby="source0"]`))), "no such address")
-			fits(t, ctx)
+			requireFits(t, ctx)
 		}
 		if script { // an update of the page replaces the tables
 			at := get(t, ctx, chromedp.Evaluate[string](clock))
@@ -281,8 +282,8 @@ func TestPage_Sources(t *testing.T) {
 	}
 }
 
-// TestPage_Screenshots writes screenshots in both widths, light and dark, to the folder
-// SCREENSHOTS.
+// If SCREENSHOTS names a folder, TestPage_Screenshots writes screenshots there: narrow and
+// wide, light and dark.
 func TestPage_Screenshots(t *testing.T) {
 	folder := os.Getenv("SCREENSHOTS")
 	if folder == "" {
@@ -299,7 +300,7 @@ func TestPage_Screenshots(t *testing.T) {
 			do(t, ctx,
 				chromedp.EmulateViewport(width, 900),
 				chromedp.Navigate(url),
-				until(rates),
+				until(ratesShown),
 			)
 			picture := get(t, ctx, chromedp.FullScreenshot(100))
 			require.NoError(t, os.WriteFile(fmt.Sprintf("%s/page-%d-%s.png", folder, width, scheme), picture, 0o644))
@@ -310,8 +311,8 @@ func TestPage_Screenshots(t *testing.T) {
 	}
 }
 
-// TestPage_Picture writes a screenshot of the page at PAGE_URL to the file
-// PAGE_PICTURE: see scripts/page-picture.
+// For scripts/page-picture, TestPage_Picture writes a screenshot of the page at PAGE_URL to
+// the file PAGE_PICTURE.
 func TestPage_Picture(t *testing.T) {
 	url, path := os.Getenv("PAGE_URL"), os.Getenv("PAGE_PICTURE")
 	if url == "" || path == "" {
@@ -321,7 +322,7 @@ func TestPage_Picture(t *testing.T) {
 	do(t, ctx,
 		chromedp.EmulateViewport(960, 734),
 		chromedp.Navigate(url),
-		until(rates),
+		until(ratesShown),
 	)
 	require.NoError(t, os.WriteFile(path, get(t, ctx, chromedp.CaptureScreenshot()), 0o644))
 }

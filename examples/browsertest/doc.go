@@ -1,2 +1,2 @@
-// Package browsertest opens the page of package debug in a real browser.
+// Package browsertest tests the page of package debug in a real browser.
 package browsertest

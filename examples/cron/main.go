@@ -1,10 +1,7 @@
-// Command cron runs functions at the times of cron expressions. robfig/cron parses the
-// expressions; package jobs schedules the runs.
+// Command cron prints a line at the times of cron expressions. Package robfig/cron parses
+// them, and package jobs runs the function.
 //
 //	go run ./cron '*/2 * * * * *' '@every 3s'
-//
-// Each argument is a schedule, with seconds. The command prints a line at each time of
-// each schedule until it is interrupted.
 package main
 
 import (
@@ -20,8 +17,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// parser parses cron expressions with an optional field for seconds, and descriptors
-// such as @daily.
+// parser parses cron expressions of five fields, of six fields with seconds first, and
+// names such as @daily.
 var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
 func parse(spec string) (jobs.Schedule, error) {

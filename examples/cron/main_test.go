@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// runs returns when a job with the given schedule runs in the days after start.
+// runs returns when a job with the schedule spec runs in the days after start.
 func runs(t *testing.T, spec string, start time.Time, days int) []string {
 	sched, err := parse(spec)
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func zone(t *testing.T, name string) *time.Location {
 	return loc
 }
 
-// A job at nine in the morning stays at nine when the clocks change.
+// A job at nine in the morning runs at nine on the days when summer time begins or ends.
 func TestSchedule_DailyAcrossBothClockChanges(t *testing.T) {
 	berlin := zone(t, "Europe/Berlin")
 	require.Equal(t, []string{
@@ -57,13 +57,13 @@ func TestSchedule_MonthEnds(t *testing.T) {
 		t.Skip("takes long under the race detector: make test runs it")
 	}
 	start := time.Date(2027, 12, 31, 12, 0, 0, 0, time.UTC)
-	// The 31st skips shorter months.
+	// A job on the 31st does not run in shorter months.
 	require.Equal(t, []string{
 		"2028-01-31 00:00:00 UTC", "2028-03-31 00:00:00 UTC", "2028-05-31 00:00:00 UTC",
 		"2028-07-31 00:00:00 UTC", "2028-08-31 00:00:00 UTC", "2028-10-31 00:00:00 UTC",
 		"2028-12-31 00:00:00 UTC",
 	}, runs(t, "0 0 31 * *", start, 366))
-	// The first of each month, and a 29th of February.
+	// @monthly runs on the first. A job on February 29 runs only in leap years.
 	require.Len(t, runs(t, "@monthly", start, 366), 12)
 	require.Equal(t, []string{"2028-02-29 00:00:00 UTC"}, runs(t, "0 0 29 2 *", start, 366))
 }
@@ -72,8 +72,8 @@ func TestSchedule_EveryTenSecondsForADay(t *testing.T) {
 	require.Len(t, runs(t, "*/10 * * * * *", time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), 1), 24*60*6)
 }
 
-// A time in an hour that the clock change skips runs at the end of that hour. A time in
-// an hour that occurs twice runs once.
+// When summer time begins, a job in the skipped hour runs when that hour would end. When
+// it ends, a job in the repeated hour runs once.
 func TestSchedule_InTheHourOfAClockChange(t *testing.T) {
 	berlin := zone(t, "Europe/Berlin")
 	require.Equal(t, []string{

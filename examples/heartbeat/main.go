@@ -1,5 +1,5 @@
-// Command heartbeat is a WebSocket server that closes connections which send no message
-// for ten seconds.
+// Command heartbeat is a WebSocket server. It closes a connection after ten seconds
+// without a message.
 //
 //	go run ./heartbeat     # ws://localhost:8080
 package main
@@ -18,8 +18,8 @@ func main() {
 	log.Fatal(http.ListenAndServe("localhost:8080", newServer(10*time.Second)))
 }
 
-// A server echoes messages. Each message is a heartbeat, which costs one atomic store,
-// however many connections there are.
+// A server sends each message back. Each message is a heartbeat: it keeps its connection
+// open.
 type server struct {
 	timeout time.Duration
 	monitor *idle.Monitor[*websocket.Conn]

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The server closes the silent one of two clients, and not early. The timeout is longer
-// than any scheduling delay.
+// Of two clients, the server closes the one that is silent, and not before the timeout.
 func TestHeartbeat_OnlyTheSilentAreClosed(t *testing.T) {
 	const timeout = 2 * time.Second
 	server := httptest.NewServer(newServer(timeout))

@@ -1,6 +1,6 @@
-// Command idle is a TCP server that closes connections after three seconds of silence.
-// It reads durations, one a line, sleeps for each and then answers. A connection whose
-// handler runs longer than the timeout is not silent and stays open.
+// Command idle is a TCP server. It closes a connection after three seconds of silence, but
+// not while it works for the client. The client sends a duration, such as 5s. The server
+// sleeps that long and answers.
 //
 //	go run ./idle
 //	nc localhost 7070      # type 5s and Enter: an answer after 5 s, then wait 3 s more
@@ -25,7 +25,7 @@ func main() {
 	log.Fatal(serve(l, 3*time.Second, sleep))
 }
 
-// sleep is the handler.
+// sleep sleeps for the duration in line.
 func sleep(line string) (answer string) {
 	d, err := time.ParseDuration(line)
 	if err != nil {
@@ -35,9 +35,9 @@ func sleep(line string) (answer string) {
 	return "slept " + line
 }
 
-// serve answers lines until the listener closes.
+// serve answers each line of each connection with handle, until the listener is closed.
 func serve(tcp net.Listener, timeout time.Duration, handle func(line string) string) error {
-	var busy sync.Map // the connections with a handler at work
+	var busy sync.Map // connections with a running handler
 	l := idle.NewListener(tcp, timeout, idle.WithOnIdle(func(c *idle.Conn, since time.Time) (evict bool) {
 		_, working := busy.Load(c)
 		return !working

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The server closes a silent connection, and not early. A connection whose handler
-// takes longer than the timeout gets its answer first.
+// The server closes a silent connection, and not before the timeout. While a handler runs,
+// its connection stays open.
 func TestServe(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	l, err := net.Listen("tcp", "localhost:0")

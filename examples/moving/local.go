@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// local implements deadlines with timers in this process.
+// local implements the interface deadlines with timers of this process.
 type local struct {
 	scheduler *timer.Scheduler
 	orders    *keyed.Timers[string, []byte]

@@ -1,5 +1,6 @@
-// Command moving is one small program that can keep its deadlines in timers of this
-// process or in tasks of a store: orders of a shop expire unless they are paid in time.
+// Command moving shows how a program moves from timers to durable tasks. It is a shop:
+// orders expire unless they are paid in time. The deadlines are timers of this process, or
+// tasks in a store.
 //
 //	go run ./moving                         timers of this process
 //	go run ./moving -memory                 tasks of a store in memory
@@ -7,9 +8,8 @@
 //	go run ./moving -redis localhost:6379   on a server: many processes share the orders
 //	go run ./moving -redis in-process       on a small server inside this process
 //
-// The differences are in local.go and store.go. A store needs another constructor than
-// the timer and a name for the callback, because another process may run it. Two stores
-// differ in one line.
+// Only local.go and store.go know which. For a task the callback needs a name, because
+// another process may run it. The stores differ only in how they are opened.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// deadlines are the times by which orders must be paid.
+// deadlines calls an expiry for each order that is not paid in time.
 type deadlines interface {
 	Set(order string, amount []byte, d time.Duration) error
 	Move(order string, d time.Duration) error
@@ -29,7 +29,7 @@ type deadlines interface {
 	Close() error
 }
 
-// An expiry is the callback for an order that was not paid in time.
+// An expiry is called with an order that was not paid in time.
 type expiry func(order string, amount []byte)
 
 func main() {
@@ -44,8 +44,7 @@ func main() {
 	}
 }
 
-// where says what implements the deadlines. The zero value means timers of this
-// process.
+// where says which implementation of deadlines to use. The zero value means timers.
 type where struct {
 	memory bool
 	file   string
@@ -66,12 +65,11 @@ func (w where) open(f expiry) (deadlines, error) {
 	return newLocal(f)
 }
 
-// shop is the program. It does not depend on what implements its deadlines.
+// shop is the program. open opens an implementation of deadlines.
 func shop(out io.Writer, open func(expiry) (deadlines, error)) error {
 	var mu sync.Mutex
 	var expired sync.WaitGroup
-	// A store may contain orders of other processes, and may call back twice for one
-	// order.
+	// A store may call back for orders of other processes too, and twice for one order.
 	ours := map[string]bool{"order-1": true, "order-3": true}
 	expired.Add(len(ours))
 	d, err := open(func(order string, amount []byte) {
@@ -96,7 +94,7 @@ func shop(out io.Writer, open func(expiry) (deadlines, error)) error {
 	if err := d.Remove("order-2"); err != nil { // it was paid
 		return err
 	}
-	// Let the others expire sooner.
+	// The others expire in less than a second.
 	if err := d.Move("order-1", 20*time.Millisecond); err != nil {
 		return err
 	}

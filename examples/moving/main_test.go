@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The program behaves the same with every implementation of deadlines.
+// The program prints the same with every implementation of deadlines.
 func TestShop(t *testing.T) {
 	for name, w := range map[string]where{"local": {}, "memory": {memory: true}, "file": {file: filepath.Join(t.TempDir(), "shop.db")}, "redis": {redis: "in-process"}} {
 		t.Run(name, func(t *testing.T) {
@@ -23,8 +23,8 @@ func TestShop_ServerThatIsNotThere(t *testing.T) {
 	require.Error(t, shop(new(bytes.Buffer), where{redis: "127.0.0.1:1"}.open))
 }
 
-// openOthers returns deadlines in which an order of another process expires too, and
-// one of ours expires twice.
+// openOthers returns deadlines that call back for an order of another process too, and
+// twice for order-1.
 func openOthers(f expiry) (deadlines, error) {
 	return newLocal(func(order string, amount []byte) {
 		if order == "order-1" {

@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// The constructors below are all that differs between stores.
+// The stores differ only in these constructors.
 
 func newInMemory(f expiry) (deadlines, error) {
 	st := memstore.New()
@@ -36,7 +36,7 @@ func newOnRedis(addr string, f expiry) (deadlines, error) {
 	return newOnStore(st, func() error { return errors.Join(st.Close(), rdb.Close()) }, f)
 }
 
-// newOnRedisInProcess runs a Redis server in this process.
+// newOnRedisInProcess starts a Redis server in this process and uses it as the store.
 func newOnRedisInProcess(f expiry) (deadlines, error) {
 	m, err := miniredis.Run()
 	if err != nil {
@@ -56,9 +56,8 @@ func newOnRedisInProcess(f expiry) (deadlines, error) {
 	return s, nil
 }
 
-// onStore implements deadlines with tasks of package durable. The callback has a name,
-// because any process that uses the store may set a deadline and any may run its
-// callback.
+// onStore implements the interface deadlines with tasks of package durable. Any process
+// that uses the store may run the callback, so tasks name it: "expire".
 type onStore struct {
 	orders *durable.Client
 	worker *durable.Worker

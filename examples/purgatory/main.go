@@ -1,5 +1,5 @@
-// Command purgatory is a small message log over HTTP with long polling: a fetch returns
-// as soon as there is a message to read, or empty after ten seconds.
+// Command purgatory is a small message log over HTTP with long polling. A fetch waits for
+// a message for up to ten seconds, and then returns an empty list.
 //
 //	go run ./purgatory
 //	curl 'localhost:8080/orders?from=0' &       # waits
@@ -24,15 +24,15 @@ func main() {
 }
 
 type broker struct {
-	longest time.Duration                // that a fetch waits
+	maxWait time.Duration                // for a fetch
 	waiting *purgatory.Purgatory[string] // fetches, by their topic
 
 	mu   sync.Mutex
 	logs map[string][]string // by topic
 }
 
-func newBroker(s *timer.Scheduler, longest time.Duration) http.Handler {
-	b := &broker{longest: longest, waiting: purgatory.New[string](s), logs: map[string][]string{}}
+func newBroker(s *timer.Scheduler, maxWait time.Duration) http.Handler {
+	b := &broker{maxWait: maxWait, waiting: purgatory.New[string](s), logs: map[string][]string{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /{topic}", b.produce)
 	mux.HandleFunc("GET /{topic}", b.fetch)
@@ -52,23 +52,23 @@ func (b *broker) produce(w http.ResponseWriter, r *http.Request) {
 	b.waiting.CheckAndComplete(topic)
 }
 
-// read returns the messages of a topic from number from on.
+// read returns the messages of a topic, beginning with message number from.
 func (b *broker) read(topic string, from int) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]string{}, b.logs[topic][min(from, len(b.logs[topic])):]...)
 }
 
-// A fetch waits until its topic has a message to read.
+// A fetch is a request that waits until its topic has a message to read.
 type fetch struct {
 	purgatory.Delayed[string] // makes it an Operation
 	read                      func() []string
-	answer                    chan []string // has room for the one answer
+	answer                    chan []string // has a buffer for one answer
 }
 
 func (f *fetch) TryComplete() bool { return len(f.read()) > 0 }
 func (f *fetch) OnComplete()       { f.answer <- f.read() }
-func (f *fetch) OnExpiration()     {} // OnComplete has answered, with nothing
+func (f *fetch) OnExpiration()     {} // after OnComplete, which has answered already
 
 func (b *broker) fetch(w http.ResponseWriter, r *http.Request) {
 	from, err := strconv.ParseUint(r.FormValue("from"), 10, 31)
@@ -78,7 +78,7 @@ func (b *broker) fetch(w http.ResponseWriter, r *http.Request) {
 	}
 	topic := r.PathValue("topic")
 	f := &fetch{read: func() []string { return b.read(topic, int(from)) }, answer: make(chan []string, 1)}
-	if _, err := b.waiting.TryCompleteElseWatch(f, b.longest, topic); err != nil {
+	if _, err := b.waiting.TryCompleteElseWatch(f, b.maxWait, topic); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -86,6 +86,6 @@ func (b *broker) fetch(w http.ResponseWriter, r *http.Request) {
 	case messages := <-f.answer:
 		json.NewEncoder(w).Encode(messages)
 	case <-r.Context().Done():
-		f.ForceComplete() // the client has gone: nothing waits for it any more
+		f.ForceComplete() // the client has gone: stop waiting
 	}
 }

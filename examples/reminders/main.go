@@ -1,8 +1,8 @@
-// Command reminders prints reminders when they are due. The reminders are tasks in a
-// file, so they survive a crash of the program.
+// Command reminders prints reminders when they are due. They are tasks in a file, so they
+// survive a crash of the program.
 //
-//	go run ./reminders -in 20s 'tea is ready'    # then kill -9 it
-//	go run ./reminders                           # prints it, late if need be
+//	go run ./reminders -in 20s 'tea is ready'    # kill it with kill -9
+//	go run ./reminders                           # prints the reminder, perhaps late
 package main
 
 import (
@@ -20,8 +20,8 @@ import (
 )
 
 func main() {
-	file := flag.String("file", "reminders.db", "where the reminders are kept")
-	in := flag.Duration("in", 10*time.Second, "when to remind")
+	file := flag.String("file", "reminders.db", "file for the reminders")
+	in := flag.Duration("in", 10*time.Second, "how long until the reminder")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// run schedules a reminder if text is not empty, and prints due reminders until ctx
+// run schedules a reminder, unless text is empty. Then it prints due reminders until ctx
 // ends.
 func run(ctx context.Context, file string, in time.Duration, text string) (err error) {
 	st, err := sqlitestore.Open(file)
@@ -41,18 +41,18 @@ func run(ctx context.Context, file string, in time.Duration, text string) (err e
 	client := durable.New(st)
 
 	if text != "" {
-		// A key identifies one task: scheduling the same reminder again moves it.
+		// The key is the text, so scheduling the same text again changes its time.
 		task := durable.Task{Key: text, Handler: "remind", Body: []byte(text)}
 		if _, err := client.Schedule(ctx, task, durable.After(in)); err != nil {
 			return err
 		}
-		fmt.Println("scheduled:", text) // and on disk: from here on no crash loses it
+		fmt.Println("scheduled:", text) // it is on disk: from now on no crash loses it
 	}
 
 	worker := durable.NewWorker(client)
 	worker.Handle("remind", func(_ context.Context, d durable.Delivery) error {
 		_, err := fmt.Printf("reminder: %s\n", d.Body)
-		return err // another attempt follows, unless it is nil
+		return err // if it is not nil, another attempt follows
 	})
 	return worker.Run(ctx)
 }

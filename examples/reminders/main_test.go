@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// If REMINDERS_TEST is set, the test binary runs the command.
+// If REMINDERS_TEST is set, the test binary is the command.
 func TestMain(m *testing.M) {
 	if os.Getenv("REMINDERS_TEST") != "" {
 		main()
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// start starts the command and returns the first line that it prints.
+// start starts the command, and returns it with the first line that it prints.
 func start(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
