@@ -35,7 +35,8 @@ func eachBusy(b *testing.B, counts []int, work func(busy int) map[string]float64
 	}
 }
 
-// BusyBurst starts 100,000 timers with the same deadline while other goroutines compute.
+// BusyBurst starts 100,000 timers with the same deadline. Then goroutines compute until the
+// timers have fired. BusyBurst reports
 //
 //   - last-ms: how late the last callback ran
 //   - p50-ms: the median lateness
@@ -81,7 +82,7 @@ func BusyRate(b *testing.B, m Maker) {
 }
 
 // BusyQueue starts 3,000 timers with the same deadline, whose callbacks each compute for
-// 2 ms. While these run, it starts timers with short callbacks, the probes.
+// 2 ms. While these run, it starts timers with short callbacks, the probes. It reports
 //
 //   - p50-ms, worst-ms: how late the probes ran
 //   - lost: probes that never ran

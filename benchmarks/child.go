@@ -14,8 +14,8 @@ import (
 // the file to which the child writes its figures.
 const childFileVar = "TICKLESS_BENCH_CHILD"
 
-// runInChild runs work in a child process and returns its figures, by unit. The child
-// runs this program again, with only the calling benchmark. There runInChild calls work.
+// runInChild calls work in a child process and returns its figures, by unit. The child
+// runs this program with only the calling benchmark; in the child, runInChild calls work.
 func runInChild(b *testing.B, work func() map[string]float64) map[string]float64 {
 	if path := os.Getenv(childFileVar); path != "" {
 		figures := work()

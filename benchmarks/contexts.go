@@ -59,9 +59,10 @@ func measureCalls(n int, f func()) map[string]float64 {
 	}
 }
 
-// Context measures making a context with a timeout, using it and cancelling it. All
-// contexts share a parent (parent=shared), or each has a new one (parent=own), which is
-// measured too.
+// Context measures making a context with a timeout, using it and cancelling it.
+//
+//   - parent=shared: all contexts have the same parent
+//   - parent=own: each context has a new parent, whose cost is included
 func Context(b *testing.B) {
 	for _, use := range []struct {
 		name string

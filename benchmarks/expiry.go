@@ -97,8 +97,8 @@ func (e *expiry) run(b *testing.B, m Maker) {
 	for g := range nprocs {
 		wg.Go(func() {
 			for slot := g; slot < n; slot += nprocs {
-				// impl reads its clock later than this line. So its deadline is e.due[slot]
-				// or later, and no callback is counted as early by mistake.
+				// impl reads its clock after time.Since does, so its deadline is not before
+				// e.due[slot]. A callback that is not early never counts as early.
 				impl.Start(slot, e.due[slot]-time.Since(e.begin), e.callbacks[slot])
 			}
 		})

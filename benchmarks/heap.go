@@ -6,7 +6,7 @@ import (
 	"github.com/tickless/tickless/benchmarks/internal/heaptimer"
 )
 
-// Heap is the baseline with O(log n) operations: package heaptimer.
+// Heap is package heaptimer, whose operations take O(log n).
 var Heap = Maker{Name: "heap", New: newHeap}
 
 type heap struct {

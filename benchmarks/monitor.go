@@ -7,12 +7,12 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// Monitor is package idle. It runs only the workload [Heartbeats], because its Reset
-// cannot change the timeout: Reset is a Touch, which renews the original one.
+// Monitor is package idle. Its Reset always renews the original timeout, so it can run only
+// the workload [Heartbeats].
 var Monitor = Maker{Name: "idle.Monitor", New: newMonitor}
 
-// Noted only stores the time of each connection's last heartbeat. No timeout ever ends, so
-// it shows the least that a timeout renewed by activity can cost.
+// Noted only stores the time of each connection's last heartbeat and never calls a
+// callback. It shows the least that Heartbeats can cost.
 var Noted = Maker{Name: "noted", New: func(slots int) Impl {
 	return &noted{begin: time.Now(), lastBeat: Touched[*[6]int64](slots)}
 }}

@@ -38,7 +38,7 @@ type pending struct {
 	n, procs  int
 	delay     func(i int) time.Duration
 	startedAt time.Time // when the timers were started
-	// needsWarmUp is true until the measured operation has used the new timers.
+	// needsWarmUp is true while the timers are new: see withPending.
 	needsWarmUp bool
 }
 

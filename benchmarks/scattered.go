@@ -42,8 +42,8 @@ func (s *scattered) run(m Maker) {
 	defer impl.Close()
 	s.begin = time.Now()
 	for i, due := range s.due {
-		// impl reads its clock later than this line. So its deadline is due or later, and
-		// no callback is counted as early by mistake.
+		// impl reads its clock after time.Since does, so its deadline is not before due. A
+		// callback that is not early therefore never counts as early.
 		impl.Start(i, due-time.Since(s.begin), func() {
 			s.ran[i].Store(int64(time.Since(s.begin)))
 			if s.todo.Dec() == 0 {
@@ -77,8 +77,8 @@ func (s *scattered) lateness() (late []float64, lost int) {
 	return late, lost
 }
 
-// figures returns p50-ms and p99-ms, how late callbacks ran, early, the number that ran
-// too early, and lost, the number that never ran.
+// figures returns how late callbacks ran (p50-ms, p99-ms), how many ran too early (early),
+// and how many never ran (lost).
 func (s *scattered) figures() map[string]float64 {
 	late, lost := s.lateness()
 	if lost > 0 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// findAPI finds the types that other modules can reach through exported identifiers. Some
-// of these types other modules cannot name: they are unexported or in internal packages.
+// findAPI finds the types that other modules can reach through exported identifiers. These
+// include unexported types, and types of internal packages.
 func (p *program) findAPI() {
 	if p.opts.Exported {
 		return

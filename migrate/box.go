@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// boxing is a conversion of a timer, or of a value that contains timers, to an interface
-// value, or a type assertion that converts it back.
+// boxing is a conversion between an interface value and a value whose type contains timers.
+// A type assertion is such a conversion too.
 type boxing struct {
 	node    *node
 	typeKey string // of the value that is not an interface
@@ -77,8 +77,8 @@ func (p *program) addBoxed(n *node, from, t types.Type) {
 	p.uniteMethods(from, t)
 }
 
-// uniteMethods unites the methods of the interface type t with the methods of the type
-// from, which implements t.
+// uniteMethods lets methods of the interface type t be rewritten together with the methods
+// of the type from, which implements t.
 func (p *program) uniteMethods(from, t types.Type) {
 	iface, ok := t.Underlying().(*types.Interface)
 	if !ok {
@@ -115,8 +115,9 @@ func (p *program) visitAssertion(te ast.Expr, m *node) {
 	}
 }
 
-// uniteBoxed unites timers that became interface values with the type assertions that may
-// return them. It runs last, because the reasons found before it are more specific.
+// uniteBoxed lets timers that become interface values be rewritten together with the type
+// assertions that may return them. It runs last, so that reports show each timer's own
+// reasons first.
 func (p *program) uniteBoxed() {
 	groups := make(map[string][]*node)
 	for _, u := range p.unboxed {

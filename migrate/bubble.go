@@ -19,9 +19,9 @@ type global struct {
 	desc string     // for the report
 }
 
-// blockGlobals blocks timers that package variables or pools hold, also inside structs, if
-// their package may run in a synctest bubble. If a timer is made outside a bubble and
-// reset inside it, package time and package timer use different clocks for it.
+// blockGlobals keeps timers as they are if package variables or pools hold them and their
+// package may run in a synctest bubble. If a timer is made outside a bubble and reset
+// inside it, package time and package timer use different clocks for it.
 func (p *program) blockGlobals() {
 	reached := p.packagesInBubbles()
 	if len(reached) == 0 {
@@ -54,8 +54,8 @@ func (p *program) addGlobal(path string, pos token.Pos, t types.Type, n func() *
 	p.globals = append(p.globals, k)
 }
 
-// blockReachable blocks the timers that code can reach from a value of type t without a
-// call. n is the node of the timers that t itself contains.
+// blockReachable keeps all timers as they are that code can reach from a value of type t
+// without a call. n is the node of the timers that t itself contains.
 func (p *program) blockReachable(t types.Type, n *node, b block, seen map[*types.Named]bool) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:

@@ -5,9 +5,9 @@ import (
 	"go/types"
 )
 
-// blockConstrained blocks type arguments whose constraint lists timer types, because
-// constraints are not rewritten. It also unites the methods that a constraint requires
-// with those of the type argument.
+// blockConstrained keeps timers in type arguments as they are if the constraint lists timer
+// types, because constraints are not rewritten. It also lets methods that a constraint
+// requires be rewritten together with the methods of the type argument.
 func (p *program) blockConstrained() {
 	for _, pkg := range p.pkgs {
 		p.pkg = pkg
@@ -54,7 +54,7 @@ func listsTimers(t types.Type) bool {
 	return hasTimer(t) || hasTimer(t.Underlying())
 }
 
-// blockArgument blocks the timers that a type argument contains.
+// blockArgument keeps the timers that a type argument contains as they are.
 func (p *program) blockArgument(id *ast.Ident, arg types.Type) {
 	reason := "a constraint of " + id.Name + " lists its type"
 	walkType(arg, func(t types.Type) {
@@ -73,8 +73,8 @@ func (p *program) blockArgument(id *ast.Ident, arg types.Type) {
 	})
 }
 
-// visitInstantiation handles a generic type or function x with written type arguments. It
-// blocks timers in type arguments whose constraint lists timer types.
+// visitInstantiation handles a generic type or function x with written type arguments, such
+// as f[*time.Timer].
 func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
 	id := identOf(x)
 	if id == nil {
@@ -136,8 +136,8 @@ func typeParams(obj types.Object) *types.TypeParamList {
 	return nil
 }
 
-// visitTypeParams handles the methods that constraints require: it unites each method with
-// the timer types in its signature.
+// visitTypeParams lets a method that a constraint requires be rewritten together with the
+// timer types in its signature.
 func (p *program) visitTypeParams(list *ast.FieldList) {
 	if list == nil {
 		return

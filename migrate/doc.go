@@ -40,7 +40,8 @@
 //   - The timer reaches a type switch that already has a case for package timer's type.
 //   - A type assertion may return the timer, or another timer that is not rewritten.
 //   - A package variable or sync.Pool holds the timer, and a test may use it in a
-//     testing/synctest bubble. Reset there, it would follow another clock than now.
+//     testing/synctest bubble. If it is reset there, a timer.Timer follows the bubble's
+//     clock, and a time.Timer the system's.
 //
 // Files:
 //

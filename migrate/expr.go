@@ -114,8 +114,8 @@ func (p *program) nodeOfSelector(e *ast.SelectorExpr) *node {
 	return p.nodeOf(e.X)
 }
 
-// nodeOfEmbedding looks at the embedded fields that lead from a selector's operand to the
-// selected member. It returns the node of the innermost one with timers in its type, or nil.
+// nodeOfEmbedding looks at the embedded fields between a selector's operand and the selected
+// member. It returns the node of the innermost field whose type contains timers, or nil.
 func (p *program) nodeOfEmbedding(sel *types.Selection) *node {
 	var n *node
 	t := sel.Recv()
@@ -160,8 +160,7 @@ func builtinName(info *types.Info, e *ast.CallExpr) string {
 	return ""
 }
 
-// claim records that the timer types written in the type expression te belong to n: they
-// are rewritten with n.
+// claim lets the timer types in the type expression te be rewritten together with n.
 func (p *program) claim(te ast.Expr, n *node) {
 	if te == nil {
 		return
@@ -198,7 +197,7 @@ func (p *program) claim(te ast.Expr, n *node) {
 	})
 }
 
-// claimName is claim for one type name. e is id, or pkg.id. pointed says that the name
+// claimName is claim for a single type name: e is id, or pkg.id. pointed says that the name
 // follows a * or is a type argument.
 func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	obj, ok := p.pkg.Info.Uses[id].(*types.TypeName)
@@ -240,8 +239,8 @@ func (p *program) claimFields(list *ast.FieldList, n *node) {
 	}
 }
 
-// blockUnclaimed blocks written timer types that no claim covers. They are in constructs
-// that the analysis does not follow, such as constraints.
+// blockUnclaimed keeps timer types as they are in code that the analysis does not follow,
+// such as constraints: those that no call of claim has seen.
 func (p *program) blockUnclaimed() {
 	for k, m := range p.typeUses {
 		if !p.claimed[k] {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// flow unites the value src with the variable, field or parameter that it is assigned to,
-// which has type t and node dst.
+// flow handles an assignment of the value src to a variable, field or parameter with type t
+// and node dst: both are rewritten together.
 func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
 	from := p.typeOf(src)
 	if from == nil {
@@ -25,8 +25,8 @@ func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
 	p.uniteFields(dst, t, n, from)
 }
 
-// uniteFields unites the fields of two struct types, one of which is assigned or converted
-// to the other. x and y are the nodes of the values, or nil.
+// uniteFields lets the fields of two struct types be rewritten together, because a value of
+// one is assigned or converted to the other. x and y are the nodes of the values, or nil.
 func (p *program) uniteFields(x *node, t types.Type, y *node, u types.Type) {
 	a, ok1 := t.Underlying().(*types.Struct)
 	b, ok2 := u.Underlying().(*types.Struct)
@@ -51,7 +51,7 @@ func (p *program) nodeOfField(f *types.Var, whole *node) *node {
 	return p.nodeOfNamed(f.Type())
 }
 
-// flowResult is flow for result i of a call with isTuple results.
+// flowResult is flow for result i of a call with several results.
 func (p *program) flowResult(dst *node, t types.Type, src ast.Expr, i int) {
 	tuple, ok := p.typeOf(src).(*types.Tuple)
 	if !ok || i >= tuple.Len() {
@@ -74,7 +74,7 @@ func (p *program) flowResult(dst *node, t types.Type, src ast.Expr, i int) {
 	p.uniteFields(dst, t, n, from)
 }
 
-// uniteOperands unites the two values of a comparison or a copy.
+// uniteOperands lets both values of a comparison or a copy be rewritten together.
 func (p *program) uniteOperands(x, y ast.Expr) {
 	tx, ty := p.typeOf(x), p.typeOf(y)
 	if tx == nil || ty == nil {
@@ -143,14 +143,14 @@ func (p *program) visitCall(n *ast.CallExpr) {
 	}
 	p.visitInstance(n)
 	thirdPartyName := p.thirdParty(n.Fun)
-	args := len(n.Args)
+	numArgs := len(n.Args)
 	tuple, isTuple := (*types.Tuple)(nil), false
-	if args == 1 && sig.Params().Len() > 1 {
+	if numArgs == 1 && sig.Params().Len() > 1 {
 		if tuple, isTuple = p.typeOf(n.Args[0]).(*types.Tuple); isTuple {
-			args = tuple.Len()
+			numArgs = tuple.Len()
 		}
 	}
-	for i := range args {
+	for i := range numArgs {
 		pt := paramType(sig, i, n.Ellipsis.IsValid())
 		if pt == nil {
 			continue
@@ -179,9 +179,9 @@ func (p *program) visitCall(n *ast.CallExpr) {
 	}
 }
 
-// isPrinted reports whether argument i of a call is a new timer for a function like
-// fmt.Print, which is not analyzed and has variadic interface parameters. Nothing can stop
-// such a timer.
+// isPrinted reports whether argument i of a call is a new timer for a function such as
+// fmt.Print. Nothing can stop such a timer. The function is not analyzed and has variadic
+// parameters of an interface type.
 func (p *program) isPrinted(n *ast.CallExpr, sig *types.Signature, i int) bool {
 	if !sig.Variadic() || i < sig.Params().Len()-1 || n.Ellipsis.IsValid() {
 		return false
@@ -189,15 +189,15 @@ func (p *program) isPrinted(n *ast.CallExpr, sig *types.Signature, i int) bool {
 	if pt := paramType(sig, i, false); pt == nil || !isInterface(pt) || hasMethod(pt, "Stop") {
 		return false
 	}
-	made, ok := ast.Unparen(n.Args[i]).(*ast.CallExpr)
+	call, ok := ast.Unparen(n.Args[i]).(*ast.CallExpr)
 	if !ok {
 		return false
 	}
-	maker, ok := ast.Unparen(made.Fun).(*ast.SelectorExpr)
+	callee, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok {
 		return false
 	}
-	if path, name := constructor(p.pkg.Info.Uses[maker.Sel]); path != "time" || name != "NewTimer" && name != "NewTicker" {
+	if path, name := constructor(p.pkg.Info.Uses[callee.Sel]); path != "time" || name != "NewTimer" && name != "NewTicker" {
 		return false
 	}
 	obj := p.pkg.Info.Uses[identOf(n.Fun)]
@@ -210,7 +210,7 @@ func (p *program) isSetFinalizer(n *ast.CallExpr) bool {
 	return ok && qualified(p.pkg.Info, sel, "runtime") == "SetFinalizer"
 }
 
-// blockMethods blocks the exported methods of a type that take or return timers.
+// blockMethods keeps a type's exported methods that take or return timers as they are.
 func (p *program) blockMethods(t types.Type, pos token.Pos, reason string) {
 	for m := range types.NewMethodSet(t).Methods() {
 		if obj := m.Obj(); obj.Exported() && hasTimer(origin(obj).Type()) {
@@ -265,8 +265,8 @@ var standardLibrary = map[string]bool{
 	"unique": true, "unsafe": true, "weak": true,
 }
 
-// visitInstance handles a call of a generic function. It unites the type arguments with all
-// arguments and results that contain timers.
+// visitInstance handles a call of a generic function: its type arguments and all arguments
+// and results that contain timers are rewritten together.
 func (p *program) visitInstance(call *ast.CallExpr) {
 	fun := ast.Unparen(call.Fun)
 	var targs []ast.Expr
@@ -397,13 +397,13 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 	if t == nil {
 		return
 	}
-	whole := p.nodeOf(n)
-	if whole != nil && n.Type != nil {
+	literal := p.nodeOf(n)
+	if literal != nil && n.Type != nil {
 		parent, _ := stack[len(stack)-1].(*ast.UnaryExpr)
 		if parent != nil && parent.Op == token.AND && timerType(t) != "" {
-			p.claim(&ast.StarExpr{Star: n.Type.Pos(), X: n.Type}, whole)
+			p.claim(&ast.StarExpr{Star: n.Type.Pos(), X: n.Type}, literal)
 		} else {
-			p.claim(n.Type, whole)
+			p.claim(n.Type, literal)
 		}
 	}
 	underlying := t.Underlying()
@@ -411,7 +411,7 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 		underlying = ptr.Elem().Underlying()
 	}
 	if s, ok := underlying.(*types.Struct); ok {
-		p.visitStructLiteral(n, s, whole)
+		p.visitStructLiteral(n, s, literal)
 		return
 	}
 	var key, elem types.Type
@@ -428,7 +428,7 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 	part := func(e ast.Expr, t types.Type) {
 		dst := p.nodeOfNamed(t)
 		if hasTimer(t) {
-			dst = whole
+			dst = literal
 		}
 		if lit, ok := e.(*ast.CompositeLit); ok && lit.Type == nil && dst != nil && hasTimer(t) {
 			p.elided[lit] = dst
@@ -446,7 +446,7 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 	}
 }
 
-func (p *program) visitStructLiteral(n *ast.CompositeLit, s *types.Struct, whole *node) {
+func (p *program) visitStructLiteral(n *ast.CompositeLit, s *types.Struct, literal *node) {
 	for i, e := range n.Elts {
 		var field *types.Var
 		if kv, ok := e.(*ast.KeyValueExpr); ok {
@@ -462,6 +462,6 @@ func (p *program) visitStructLiteral(n *ast.CompositeLit, s *types.Struct, whole
 		if field == nil {
 			continue
 		}
-		p.flow(p.nodeOfField(field, whole), field.Type(), e)
+		p.flow(p.nodeOfField(field, literal), field.Type(), e)
 	}
 }

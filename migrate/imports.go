@@ -22,8 +22,8 @@ func (n newImport) spec() string {
 	return n.name + ` "` + n.path + `"`
 }
 
-// editImports returns the edit of a file's source that removes imports, given by index, and
-// adds others. Other comments than those of removed imports stay in place.
+// editImports returns an edit that removes the imports with the given indexes and adds
+// others. Comments stay in place, except those of removed imports.
 func editImports(src []byte, removed []int, add []newImport) (Edit, error) {
 	original := src
 	if len(removed) > 0 {
@@ -82,8 +82,8 @@ func (im *imports) decls() []*ast.GenDecl {
 	return decls
 }
 
-// remove returns the edits that remove imports, given by index. It may put the new import
-// spec where a removed one was; then replaced is true.
+// remove returns edits that remove the imports with the given indexes. If replaced is true,
+// the edits put the new import spec in the place of a removed one.
 func (im *imports) remove(removed []int, spec string) (edits []Edit, replaced bool) {
 	isRemoved := func(s ast.Spec) bool {
 		return slices.ContainsFunc(removed, func(i int) bool { return im.file.Imports[i] == s })
@@ -139,15 +139,15 @@ func (im *imports) nextInBlock(specs []ast.Spec) ast.Node {
 	return specs[1]
 }
 
-// removeNode removes an import or import declaration n, with the comments on its lines. Its
-// doc comment goes too, unless next follows in the same block: then it may be about both.
+// removeNode removes n, an import or import declaration, with the comments on its lines. It
+// keeps n's doc comment if next is not nil: the comment may be about next too.
 func (im *imports) removeNode(n ast.Node, doc *ast.CommentGroup, next ast.Node) Edit {
 	start, end := im.offset(n.Pos()), im.offset(n.End())
 	from, to := im.lineStart(start), im.lineEnd(end)
 	otherText := slices.Concat(im.src[from:start], im.src[end:to])
 	for _, g := range im.file.Comments {
 		for _, c := range g.List {
-			// Comments inside n are removed with n anyway.
+			// Look only at comments before and behind n.
 			a, b := im.offset(c.Pos()), im.offset(c.Pos())+len(c.Text)
 			switch {
 			case a >= from && b <= start:
@@ -181,13 +181,13 @@ func blank(text []byte) {
 
 // removeInline removes an import that shares its line with other code, with one semicolon.
 func (im *imports) removeInline(start, end int) Edit {
-	rest := bytes.TrimLeft(im.src[end:], " \t")
-	if bytes.HasPrefix(rest, []byte(";")) {
-		rest = bytes.TrimLeft(rest[1:], " \t")
-		return Edit{Start: start, End: len(im.src) - len(rest)}
+	behind := bytes.TrimLeft(im.src[end:], " \t")
+	if bytes.HasPrefix(behind, []byte(";")) {
+		behind = bytes.TrimLeft(behind[1:], " \t")
+		return Edit{Start: start, End: len(im.src) - len(behind)}
 	}
-	if head := bytes.TrimRight(im.src[:start], " \t"); bytes.HasSuffix(head, []byte(";")) {
-		return Edit{Start: len(head) - 1, End: end}
+	if before := bytes.TrimRight(im.src[:start], " \t"); bytes.HasSuffix(before, []byte(";")) {
+		return Edit{Start: len(before) - 1, End: end}
 	}
 	return Edit{Start: start, End: end}
 }
@@ -283,8 +283,8 @@ func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, n newImport) E
 	return Edit{Start: at, End: at, New: "\t" + spec + im.nl}
 }
 
-// bestMatch returns the import whose path begins longest like other, and its declaration. It
-// ignores the standard library.
+// bestMatch returns the import whose path has the most leading elements in common with
+// other, and its declaration. It ignores the standard library.
 func (im *imports) bestMatch(decls []*ast.GenDecl, other string) (decl *ast.GenDecl, best ast.Spec) {
 	longest := -1
 	for _, d := range decls {

@@ -119,9 +119,9 @@ func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
 	}
 }
 
-// blockLengths handles calls of len and cap on channels that may be timers' channels. The
-// analysis does not follow channels. So one such call anywhere in the program blocks all
-// timers whose channel is stored or passed on.
+// blockLengths keeps timers as they are if their channel is stored or passed on and a call
+// of len or cap, anywhere in the program, may be on that channel. The analysis does not
+// follow channels.
 func (p *program) blockLengths() {
 	if len(p.lengths) == 0 {
 		return

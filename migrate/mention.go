@@ -75,7 +75,7 @@ func walkType(t types.Type, f func(types.Type)) {
 	}
 }
 
-// uniteAliases unites n with the type aliases that occur in t.
+// uniteAliases lets the type aliases that occur in t be rewritten together with n.
 func (p *program) uniteAliases(n *node, t types.Type) {
 	walkType(t, func(t types.Type) {
 		if a, ok := t.(*types.Alias); ok && hasTimer(a.Rhs()) {
@@ -84,8 +84,9 @@ func (p *program) uniteAliases(n *node, t types.Type) {
 	})
 }
 
-// nodeOfNamed returns the node of a named type such as type queue []*time.Timer, also for a
-// pointer to it. It returns nil for structs and interfaces, and for types without timers.
+// nodeOfNamed returns the node of a named type that is defined with timers, such as
+// type queue []*time.Timer, or of a pointer to such a type. For structs, interfaces and
+// other types it returns nil.
 func (p *program) nodeOfNamed(t types.Type) *node {
 	if t == nil {
 		return nil

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// A node stands for the timers in the type of one variable, field or expression, or in the
-// signature of one function. If a value flows from one to another, their types must stay
-// the same, so their nodes are united into a class (union-find). A class is rewritten as
-// a whole or not at all.
+// A node stands for the timers in the type of a variable, a field or an expression, or in
+// the signature of a function. Nodes that must be rewritten together form a class: for
+// example a variable and the field that it is assigned to. The classes are a union-find
+// structure.
 type node struct {
 	parent *node // nil for the class's representative
 
@@ -25,13 +25,13 @@ type node struct {
 	newCall  token.Pos // a call of NewTimer or NewTicker, or NoPos
 }
 
-// block is a reason not to rewrite a class.
+// A block is a reason not to rewrite a class.
 type block struct {
 	pos    token.Pos
 	reason string
 }
 
-// reasonBothTypes is the reason for a type switch that would get two equal cases.
+// reasonBothTypes is a reason why a type in a type switch is not rewritten.
 const reasonBothTypes = "a type switch has a case for package timer's type too"
 
 // name is the name of a variable, function, field or method that other files may use.
@@ -40,7 +40,7 @@ type name struct {
 	member    bool // a field or a method
 }
 
-// typeUse is a place location the source says time.Timer or time.Ticker.
+// typeUse is a place where the source says time.Timer or time.Ticker.
 type typeUse struct {
 	file  *file
 	ident *ast.Ident // the name before the dot
@@ -56,7 +56,7 @@ func (n *node) class() *node {
 	return n
 }
 
-// unite merges the classes of two nodes. Either may be nil.
+// unite puts two nodes into one class: they must be rewritten together. Either may be nil.
 func unite(a, b *node) {
 	if a == nil || b == nil {
 		return
@@ -81,7 +81,7 @@ func unite(a, b *node) {
 	b.blocks, b.sites, b.typeUses, b.names = nil, nil, nil, nil
 }
 
-// block records a reason not to rewrite the class of n. n may be nil.
+// block records a reason not to rewrite n's class. n may be nil.
 func (n *node) block(pos token.Pos, reason string) {
 	if n == nil {
 		return
@@ -161,8 +161,8 @@ func isVisible(obj types.Object) bool {
 	return obj.Parent() == obj.Pkg().Scope()
 }
 
-// uniteSameNames unites methods with the same name, because one of them may implement the
-// other in an interface.
+// uniteSameNames lets methods with the same name be rewritten together: one of them may
+// implement the other, which an interface declares.
 func (p *program) uniteSameNames() {
 	for _, nodes := range p.methods {
 		for _, n := range nodes[1:] {

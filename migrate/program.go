@@ -16,7 +16,8 @@ type Package struct {
 	Info  *types.Info
 
 	// Unseen are the names of the other Go files in the package's folder: files for other
-	// systems, and tests that were not loaded. Analyze does not change what they may use.
+	// systems, and tests that were not loaded. Analyze does not change types that they may
+	// use.
 	Unseen []string
 	// Untouched says that the package must not be changed.
 	Untouched bool
@@ -36,8 +37,8 @@ type Options struct {
 	// ReadFile reads a file by its name. Nil means os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
 
-	// Unseen are the names of Go files of the module that no package has among its Files
-	// or Unseen. Analyze does not change what they may use.
+	// Unseen are the names of the module's Go files that belong to no analyzed package.
+	// Analyze does not change types that they may use.
 	Unseen []string
 
 	// Bubbles has the paths of packages of other modules that import testing/synctest,
@@ -48,8 +49,8 @@ type Options struct {
 	alone bool
 }
 
-// key is a source position. A file may be type-checked twice, with and without the
-// package's tests. Then a declaration has two objects but one key.
+// key is a source position. If a file is type-checked twice, with and without tests, a
+// declaration has two types.Objects but one key.
 type key struct {
 	file      string
 	line, col int
@@ -78,13 +79,13 @@ type program struct {
 	// boxed are the timers that become interface values. unboxed are the type assertions
 	// that return timers.
 	boxed, unboxed []boxing
-	// instances are the type arguments that contain timers. generic says that generic code
-	// converts a value to or from an interface. The value may be of any type argument.
+	// instances are the type arguments that contain timers. generic is true if generic code
+	// converts to or from an interface a value whose type may be any of these.
 	instances []*node
 	generic   bool
 
-	// See blockLengths. lengths are the calls of len or cap on a channel that may be a
-	// timer's. channels are the timers whose channel is stored or passed on.
+	// For blockLengths: lengths are the calls of len or cap on a channel that may be a
+	// timer's; channels are the timers whose channel is stored or passed on.
 	lengths  []token.Pos
 	channels []*node
 
@@ -115,8 +116,8 @@ type replacement struct {
 	oldLen int    // length of the old name
 }
 
-// Analyze decides which timers of the packages can be replaced by those of package timer.
-// The packages must be type-checked together, with the file set fset.
+// Analyze decides which timers of the packages can be rewritten. The packages must be
+// type-checked together, with the file set fset.
 func Analyze(fset *token.FileSet, pkgs []*Package, opts Options) *Report {
 	p := &program{
 		fset:     fset,
@@ -161,24 +162,24 @@ func Analyze(fset *token.FileSet, pkgs []*Package, opts Options) *Report {
 
 func (p *program) addFile(pkg *Package, f *ast.File) {
 	name := p.position(f.FileStart).Filename
-	known := p.files[name]
-	if known == nil {
-		known = &file{name: name, ast: f, test: strings.HasSuffix(name, "_test.go"), replacements: make(map[int]replacement)}
+	added := p.files[name]
+	if added == nil {
+		added = &file{name: name, ast: f, test: strings.HasSuffix(name, "_test.go"), replacements: make(map[int]replacement)}
 		switch {
 		case p.fromCgo(f):
-			known.refusal = "the file uses cgo"
+			added.refusal = "the file uses cgo"
 		case ast.IsGenerated(f):
-			known.refusal = "the file is generated"
+			added.refusal = "the file is generated"
 		case importsPath(f, "C"):
-			known.refusal = "the file uses cgo"
+			added.refusal = "the file uses cgo"
 		case pkg.Untouched:
-			known.refusal = "the package was not named"
+			added.refusal = "the package was not named"
 		}
-		p.files[name] = known
+		p.files[name] = added
 	}
-	known.packages = append(known.packages, pkg)
+	added.packages = append(added.packages, pkg)
 	if pos := findLeakCheck(pkg, f); pos.IsValid() {
-		known.leakCheck = pos
+		added.leakCheck = pos
 	}
 }
 

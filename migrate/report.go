@@ -50,8 +50,8 @@ func (s Site) Rewritten() bool { return len(s.Left) == 0 }
 // A Reason says why a call is not rewritten, or is a warning.
 type Reason struct {
 	Text string `json:"text"`
-	// Pos is the position of the code that the text is about. It may be far from the call,
-	// if the timer is stored or passed on.
+	// Pos is the position of the code that the text is about: the call, or code that gets
+	// its timer.
 	Pos token.Position `json:"pos"`
 
 	pos token.Pos
@@ -170,8 +170,8 @@ func (p *program) siteReport(s *site) Site {
 	return result
 }
 
-// reasons returns why a call is not rewritten. A call may have no reason of its own: a type
-// assertion may return its timer or another timer that must stay. Then the text says so.
+// reasons returns why a call is not rewritten. If the reason belongs to another timer that
+// the same type assertion may return, the text says so.
 func (p *program) reasons(s *site) (list []Reason) {
 	reason := func(text string, b block) Reason { return Reason{Text: text, Pos: p.source(b.pos), pos: b.pos} }
 	blocks := s.node.class().blocks

@@ -47,7 +47,7 @@ func (p *program) rewrite(f *file) File {
 	return edited
 }
 
-// needs reports whether the rewritten file uses the package with the givenNames path.
+// needs reports whether the rewritten file uses the package with the given path.
 func (f *file) needs(path string) bool {
 	for _, c := range f.replacements {
 		if c.path == path {
@@ -94,10 +94,9 @@ func (p *program) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// nameIn returns a name for the package with path to in a file. imported says that the
-// file already imports the package under that name, and declares nothing with that name.
-// Otherwise the caller must add the import. givenNames are the names of imports that the
-// caller adds already.
+// nameIn returns a name for the package with path to in the file f. If imported is false,
+// the caller must add an import with that name. givenNames are the names of other imports
+// that the caller adds.
 func (p *program) nameIn(f *file, to string, givenNames map[string]string) (name string, imported bool) {
 	for _, spec := range f.ast.Imports {
 		if importPath(spec) != to {
@@ -126,8 +125,8 @@ func (p *program) nameIn(f *file, to string, givenNames map[string]string) (name
 	}
 }
 
-// isTaken reports whether an import cannot have that name in the file, because the file
-// or its package already declares it. The package includes files that the build excludes.
+// isTaken reports whether the file, or any file of its package, already declares the name,
+// so that an import cannot have it.
 func (p *program) isTaken(f *file, name string) bool {
 	for _, pkg := range f.packages {
 		if pkg.Types.Scope().Lookup(name) != nil || p.declaresUnseen(pkg, name) {

@@ -24,8 +24,8 @@ type site struct {
 // replacementPaths maps the path of a package to the path of its replacement.
 var replacementPaths = map[string]string{"time": TimerPath, "context": DeadlinePath}
 
-// constructors maps the functions that start timers, by package path, to their names in the
-// replacement package. The name is empty if calls stay as they are.
+// constructors maps functions that start timers, by package and name, to their names in the
+// replacement package. The name is empty for functions that are not replaced.
 var constructors = map[string]map[string]string{
 	"time": {
 		"AfterFunc": "AfterFunc",

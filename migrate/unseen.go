@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// blockUnseen blocks the types that unseen files may use. These files are not type-checked:
-// they are for other systems, or tests that were not loaded. A type counts as used if an
-// unseen file contains the name of a variable, function, field or method with that type.
+// blockUnseen keeps types as they are that unseen files may use. These files are not
+// type-checked: they are for other systems, or tests that were not loaded. So all that
+// counts is whether such a file contains a name with that type.
 func (p *program) blockUnseen() {
 	used := make(map[name]token.Pos) // exported names with and without their package path
 	visitFile := func(file, path string) {
@@ -145,8 +145,8 @@ func setsByPosition(n *ast.CompositeLit) bool {
 	return !keyed
 }
 
-// eachField calls f with each field name of the structs that te may denote. te is a type
-// expression in an unseen file, so only the last name in it is compared.
+// eachField calls f with each field name of the structs that the type expression te may
+// mean. Without type information it can only compare the last name in te.
 func (p *program) eachField(te ast.Expr, f func(string)) {
 	var id *ast.Ident
 	ast.Inspect(te, func(n ast.Node) bool {

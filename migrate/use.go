@@ -74,8 +74,8 @@ func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	return Call
 }
 
-// storedIn looks where the result of a call is stored. It returns Keyed for a map entry,
-// and else Call. For a field of a struct, owner is the type of the struct.
+// storedIn looks where the result of a call is stored. For an entry of a map, u is Keyed.
+// For a field of a struct, owner is the type of the struct.
 func (p *program) storedIn(stack []ast.Node) (u Use, owner types.Type) {
 	for i := len(stack) - 1; i > 0; i-- {
 		switch s := stack[i].(type) {
@@ -138,8 +138,9 @@ func isMapOf(m, elem types.Type) bool {
 	return ok && types.Identical(deref(mt.Elem()), elem)
 }
 
-// enclosing looks at the functions around a call. request and conn say that one of them has
-// a request or a connection as a parameter, once that the outermost runs only once.
+// enclosing looks at the functions around a call. request is true if one of them has a
+// request as a parameter, and conn if one has a connection. once is true if the outermost
+// runs only once.
 func (p *program) enclosing(stack []ast.Node) (request, conn, once bool) {
 	inFunction := false
 	for _, n := range stack {

@@ -6,7 +6,7 @@ import (
 	"go/types"
 )
 
-// visit finds a file's call sites, and unites nodes if a value flows from one to the other.
+// visit finds a file's call sites, and nodes that must be rewritten together.
 func (p *program) visit(f *ast.File) {
 	ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
 		p.visitingPos = n.Pos()
@@ -81,7 +81,8 @@ func (p *program) visit(f *ast.File) {
 	})
 }
 
-// visitRange unites the value that a loop ranges over with the loop's variables.
+// visitRange lets a loop's variables be rewritten together with the value that the loop
+// ranges over.
 func (p *program) visitRange(n *ast.RangeStmt) {
 	ranged := p.nodeOf(n.X)
 	for i, v := range []ast.Expr{n.Key, n.Value} {
@@ -169,8 +170,8 @@ func (p *program) visitFuncDecl(n *ast.FuncDecl) {
 	p.blockExported(fn, n.Name)
 }
 
-// blockExported blocks the type of an exported name if packages that are not analyzed may
-// use it.
+// blockExported keeps the type of an exported name as it is if packages that are not
+// analyzed may use it.
 func (p *program) blockExported(n *node, id *ast.Ident) {
 	if !id.IsExported() || p.pkg.Types.Name() == "main" || isInternal(p.pkg.Path) && !p.opts.alone {
 		return
@@ -178,7 +179,7 @@ func (p *program) blockExported(n *node, id *ast.Ident) {
 	p.blockAPI(n, id)
 }
 
-// blockAPI blocks a type that other modules can reach.
+// blockAPI keeps a type as it is because other modules can reach it.
 func (p *program) blockAPI(n *node, id *ast.Ident) {
 	if p.opts.Exported || p.file.test {
 		return
@@ -380,8 +381,8 @@ func (p *program) visitTypeSwitch(n *ast.TypeSwitchStmt) {
 	}
 }
 
-// blockDuplicates blocks a type in a case of a type switch if the rewrite might make it
-// equal to the type of another case, which does not compile.
+// blockDuplicates keeps a type in a type switch as it is if the rewrite could make it equal
+// to the type of another case. A type switch with equal cases does not compile.
 func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	var timers, others []ast.Expr
 	for _, s := range n.Body.List {
@@ -404,8 +405,8 @@ func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	}
 }
 
-// mayBecome reports whether t may equal u when its timers are those of package timer.
-// Structs, interfaces and functions are not compared in detail: they may equal.
+// mayBecome reports whether t may be equal to u after a rewrite of t. Any two structs,
+// interfaces or functions count as equal.
 func mayBecome(t, u types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -451,8 +452,8 @@ func mayBecome(t, u types.Type) bool {
 	return types.Identical(t, u)
 }
 
-// blockHiding blocks timers that a struct embeds, if the struct also has a method Deadline
-// from elsewhere. timer.Timer has a method Deadline too, which would hide that method.
+// blockHiding keeps timers as they are that a struct embeds, if the struct also has another
+// method Deadline. The method Deadline of timer.Timer would hide it.
 func (p *program) blockHiding(outer types.Type, pos token.Pos) {
 	if outer == nil {
 		return

@@ -170,8 +170,8 @@ func BenchmarkBurst(b *testing.B) {
 	})
 }
 
-// BenchmarkSteady schedules tasks for random times, rate of them due a second. It measures
-// the CPU time of server and worker, and how late or early handlers start.
+// BenchmarkSteady schedules tasks for random times, 1,000 or 10,000 of them due a second.
+// It measures the CPU time of server and worker, and how late or early handlers start.
 func BenchmarkSteady(b *testing.B) {
 	for _, rate := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("rate=%dk", rate/1000), func(b *testing.B) {

@@ -140,7 +140,7 @@ func BenchmarkStoreLate(b *testing.B) {
 // timeToSchedule returns the time that a benchmark allows for scheduling n tasks.
 func timeToSchedule(n int) time.Duration { return time.Second + time.Duration(n)*150*time.Microsecond }
 
-// TestSides checks that each store runs every task once, and not early.
+// TestSides checks that each store runs every task, and none early.
 func TestSides(t *testing.T) {
 	for _, s := range sides {
 		t.Run(s.name, func(t *testing.T) {

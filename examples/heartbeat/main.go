@@ -37,18 +37,18 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // Accept has answered
 	}
 	defer c.CloseNow()
-	heart, err := s.monitor.Watch(c, s.timeout)
+	entry, err := s.monitor.Watch(c, s.timeout)
 	if err != nil {
 		c.Close(websocket.StatusTryAgainLater, "closing")
 		return
 	}
-	defer heart.Stop()
+	defer entry.Stop()
 	for {
 		kind, message, err := c.Read(r.Context())
 		if err != nil {
 			return
 		}
-		heart.Touch()
+		entry.Touch()
 		if err := c.Write(r.Context(), kind, message); err != nil {
 			return
 		}

@@ -33,34 +33,34 @@ type deadlines interface {
 type expiry func(order string, amount []byte)
 
 func main() {
-	var w where
-	flag.StringVar(&w.redis, "redis", "", "HOST:PORT of a Redis server, or in-process")
-	flag.StringVar(&w.file, "file", "", "a file for the orders")
-	flag.BoolVar(&w.memory, "memory", false, "as tasks of a store in memory")
+	var b backend
+	flag.StringVar(&b.redis, "redis", "", "HOST:PORT of a Redis server, or in-process")
+	flag.StringVar(&b.file, "file", "", "a file for the orders")
+	flag.BoolVar(&b.memory, "memory", false, "as tasks of a store in memory")
 	flag.Parse()
-	if err := shop(os.Stdout, w.open); err != nil {
+	if err := shop(os.Stdout, b.open); err != nil {
 		fmt.Fprintln(os.Stderr, "moving:", err)
 		os.Exit(1)
 	}
 }
 
-// where says which implementation of deadlines to use. The zero value means timers.
-type where struct {
+// backend says which implementation of deadlines to use. The zero value means timers.
+type backend struct {
 	memory bool
 	file   string
 	redis  string
 }
 
-func (w where) open(f expiry) (deadlines, error) {
+func (b backend) open(f expiry) (deadlines, error) {
 	switch {
-	case w.memory:
+	case b.memory:
 		return newInMemory(f)
-	case w.file != "":
-		return newInFile(w.file, f)
-	case w.redis == "in-process":
+	case b.file != "":
+		return newInFile(b.file, f)
+	case b.redis == "in-process":
 		return newOnRedisInProcess(f)
-	case w.redis != "":
-		return newOnRedis(w.redis, f)
+	case b.redis != "":
+		return newOnRedis(b.redis, f)
 	}
 	return newLocal(f)
 }

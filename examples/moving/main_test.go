@@ -10,17 +10,17 @@ import (
 
 // The program prints the same with every implementation of deadlines.
 func TestShop(t *testing.T) {
-	for name, w := range map[string]where{"local": {}, "memory": {memory: true}, "file": {file: filepath.Join(t.TempDir(), "shop.db")}, "redis": {redis: "in-process"}} {
+	for name, b := range map[string]backend{"local": {}, "memory": {memory: true}, "file": {file: filepath.Join(t.TempDir(), "shop.db")}, "redis": {redis: "in-process"}} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			require.NoError(t, shop(&out, w.open))
+			require.NoError(t, shop(&out, b.open))
 			require.Equal(t, "order-1 expired: 12 EUR\norder-3 expired: 56 EUR\n", out.String())
 		})
 	}
 }
 
 func TestShop_ServerThatIsNotThere(t *testing.T) {
-	require.Error(t, shop(new(bytes.Buffer), where{redis: "127.0.0.1:1"}.open))
+	require.Error(t, shop(new(bytes.Buffer), backend{redis: "127.0.0.1:1"}.open))
 }
 
 // openOthers returns deadlines that call back for an order of another process too, and

@@ -48,8 +48,8 @@ func (p *Project) prepare() error {
 
 var hunk = regexp.MustCompile(`^@@ -(\d+)((?:,\d+)?) \+\d+((?:,\d+)?) @@`)
 
-// renumber corrects the line numbers in a diff's hunk headers, which udiff counts wrongly
-// for the new file. It also returns how many lines the diff adds.
+// renumber corrects the new file's line numbers in the hunk headers of a diff, because udiff
+// counts them wrongly. It also returns how many lines the diff adds.
 func renumber(diff string) (string, int) {
 	var out strings.Builder
 	added, removed, inside := 0, 0, false
@@ -104,9 +104,9 @@ func (p *Project) Fix() error {
 	}
 	// Write the new contents beside the old files first. After that only renames remain,
 	// which need no disk space.
-	written := make([]string, len(p.changes))
+	tempFiles := make([]string, len(p.changes))
 	defer func() {
-		for _, name := range written {
+		for _, name := range tempFiles {
 			if name != "" {
 				os.Remove(name) // if this fails, the extra file does no harm
 			}
@@ -114,14 +114,14 @@ func (p *Project) Fix() error {
 	}()
 	for i, c := range p.changes {
 		var err error
-		if written[i], err = writeBeside(c.Name, c.New, modes[i]); err != nil {
+		if tempFiles[i], err = writeBeside(c.Name, c.New, modes[i]); err != nil {
 			return err
 		}
 	}
 	for i, c := range p.changes {
-		err := rename(written[i], c.Name)
+		err := rename(tempFiles[i], c.Name)
 		if err == nil {
-			written[i] = ""
+			tempFiles[i] = ""
 			continue
 		}
 		for j, c := range p.changes[:i] {

@@ -21,8 +21,8 @@ var godebugs = map[int]string{
 	25: "containermaxprocs, decoratemappings, tlssha1, updatemaxprocs, x509sha256skid",
 }
 
-// goVersionWarning returns a warning for a module with an older Go version than the
-// library: its version and some GODEBUG defaults will change. Else it returns "".
+// goVersionWarning returns a warning if requiring the library raises the module's Go version
+// and so changes GODEBUG defaults. Else it returns "".
 func goVersionWarning(goVersion string) string {
 	_, after, _ := strings.Cut(version.Lang("go"+goVersion), ".")
 	minor, err := strconv.Atoi(after)

@@ -75,7 +75,7 @@ func (p *Project) source(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// Load analyzes the module with the packages that the patterns match. It runs the go
+// Load loads and analyzes the module that contains the packages to rewrite. It runs the go
 // command, which compiles the module's dependencies.
 func Load(ctx context.Context, cfg Config) (*Project, error) {
 	cfg, err := cfg.takeModFile(ctx)
@@ -140,9 +140,9 @@ func (cfg Config) packages(ctx context.Context, mode packages.LoadMode) *package
 	return pc
 }
 
-// takeModFile moves the flag -modfile from GOFLAGS to cfg.modFile. In GOFLAGS it would be
-// an error, because go/packages also runs go commands that do not allow it. A relative
-// path would be wrong in other folders.
+// takeModFile moves the flag -modfile from GOFLAGS to cfg.modFile, for two reasons:
+// go/packages also runs go commands that refuse the flag, and it runs them in other
+// folders, where a relative path is wrong.
 func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOFLAGS")
 	cmd.Dir, cmd.Env = cfg.Dir, cfg.Env
@@ -170,8 +170,8 @@ func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 	return cfg, nil
 }
 
-// splitBroken returns the packages to analyze (good) and the packages to skip (broken): the
-// patterns do not match these and they do not compile. It adds a warning for each.
+// splitBroken divides packages into good, to analyze, and broken, to skip. A package is
+// broken if it does not compile and no pattern matches it. Each gets a warning.
 func (p *Project) splitBroken(loaded []*packages.Package, named map[string]bool) (good, broken []*packages.Package) {
 	warned := make(map[string]bool)
 	for _, pkg := range loaded {
@@ -215,27 +215,27 @@ func synctestImporters(ctx context.Context, cfg Config, dir string) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[string]bool)
+	importers := make(map[string]bool)
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) { // visits imported packages first
 		if pkg.Module == nil || pkg.Module.Main {
 			return
 		}
 		for path := range pkg.Imports {
-			if path == "testing/synctest" || found[path] {
-				found[pkg.PkgPath] = true
+			if path == "testing/synctest" || importers[path] {
+				importers[pkg.PkgPath] = true
 			}
 		}
 	})
-	return found, nil
+	return importers, nil
 }
 
-// otherFiles returns the Go files in folders of the module without a loaded package: the
-// build excludes all files there.
+// otherFiles returns the Go files in folders of the module from which no package was
+// loaded, because the build excludes all their files.
 func otherFiles(root string, loaded []*packages.Package) ([]string, error) {
-	known := make(map[string]bool)
+	loadedFolders := make(map[string]bool)
 	for _, pkg := range loaded {
 		for _, file := range slices.Concat(pkg.GoFiles, pkg.IgnoredFiles) {
-			known[filepath.Dir(file)] = true
+			loadedFolders[filepath.Dir(file)] = true
 		}
 	}
 	var files []string
@@ -256,7 +256,7 @@ func otherFiles(root string, loaded []*packages.Package) ([]string, error) {
 			}
 			return nil
 		}
-		if filepath.Ext(path) == ".go" && !known[filepath.Dir(path)] {
+		if filepath.Ext(path) == ".go" && !loadedFolders[filepath.Dir(path)] {
 			files = append(files, path)
 		}
 		return nil
@@ -322,20 +322,20 @@ func plainPath(path string) string { return strings.TrimSuffix(path, "_test") }
 // isTestMain reports whether go test generates the package, to run a package's tests.
 func isTestMain(pkg *packages.Package) bool { return strings.HasSuffix(pkg.ID, ".test") }
 
-// convertPackages converts the packages for migrate.Analyze. If a package was loaded with and
-// without its tests, it chooses the variant with them.
+// convertPackages converts loaded packages for migrate.Analyze. A package may be loaded
+// twice: then the variant with its tests is used.
 func convertPackages(loaded []*packages.Package, named map[string]bool) []*migrate.Package {
-	best := make(map[string]*packages.Package)
+	variants := make(map[string]*packages.Package)
 	for _, pkg := range loaded {
 		if isTestMain(pkg) || pkg.Types == nil {
 			continue
 		}
-		if b := best[pkg.PkgPath]; b == nil || len(pkg.Syntax) > len(b.Syntax) {
-			best[pkg.PkgPath] = pkg
+		if b := variants[pkg.PkgPath]; b == nil || len(pkg.Syntax) > len(b.Syntax) {
+			variants[pkg.PkgPath] = pkg
 		}
 	}
 	var pkgs []*migrate.Package
-	for path, pkg := range best {
+	for path, pkg := range variants {
 		unseen := slices.DeleteFunc(slices.Clone(pkg.IgnoredFiles), func(name string) bool { return filepath.Ext(name) != ".go" })
 		pkgs = append(pkgs, &migrate.Package{
 			Path:      path,

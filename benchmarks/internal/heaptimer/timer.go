@@ -144,7 +144,7 @@ func (t *Timer) releaseLocked(e *entry) {
 }
 
 // mustWakeLocked reports whether the goroutine would sleep past the deadline when. If so,
-// the caller must wake it, and mustWakeLocked counts it as awake.
+// it marks the goroutine as awake, and the caller must wake it.
 func (t *Timer) mustWakeLocked(when int64) bool {
 	if when >= t.mu.sleepsUntil {
 		return false
