@@ -38,7 +38,7 @@ func TestEditImports(t *testing.T) {
 					want = strings.ReplaceAll(want, "\r", "")
 				}
 				e, err := editImports([]byte(src), tt.gone, []newImport{{TimerPath, "timer"}})
-				if got := string(apply([]byte(src), []Edit{e})); err != nil || got != want {
+				if got := string(applyEdits([]byte(src), []Edit{e})); err != nil || got != want {
 					t.Errorf("%q\nbecomes %q, %v\nwant    %q", src, got, err, want)
 				}
 			}
@@ -46,15 +46,15 @@ func TestEditImports(t *testing.T) {
 	}
 	src := "package p\n\nimport (\n\t\"fmt\"\n\t\"time\"\n)\n"
 	e, err := editImports([]byte(src), []int{1}, nil)
-	if got := string(apply([]byte(src), []Edit{e})); got != "package p\n\nimport (\n\t\"fmt\"\n)\n" || err != nil {
-		t.Errorf("an import that is only taken out: %q, %v", got, err)
+	if got := string(applyEdits([]byte(src), []Edit{e})); got != "package p\n\nimport (\n\t\"fmt\"\n)\n" || err != nil {
+		t.Errorf("an import is removed, none added: %q, %v", got, err)
 	}
 	if e, err := editImports([]byte("package p\n"), nil, []newImport{{TimerPath, "tickless"}}); e.New != "\nimport tickless "+timer+"\n" || err != nil {
-		t.Errorf("with a name: %+v, %v", e, err)
+		t.Errorf("the added import has a name: %+v, %v", e, err)
 	}
 	src = "package p\n\nimport (\n\t\"context\"\n\t\"fmt\"\n)\n"
 	e, err = editImports([]byte(src), []int{0}, []newImport{{DeadlinePath, "deadline"}, {TimerPath, "timer"}})
-	if got := string(apply([]byte(src), []Edit{e})); got != "package p\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/tickless/tickless/deadline\"\n\t"+timer+"\n)\n" || err != nil {
-		t.Errorf("two: %q, %v", got, err)
+	if got := string(applyEdits([]byte(src), []Edit{e})); got != "package p\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/tickless/tickless/deadline\"\n\t"+timer+"\n)\n" || err != nil {
+		t.Errorf("two imports are added: %q, %v", got, err)
 	}
 }

@@ -173,7 +173,7 @@ func (p *program) addFile(pkg *Package, f *ast.File) {
 		case importsPath(f, "C"):
 			added.refusal = "the file uses cgo"
 		case pkg.Untouched:
-			added.refusal = "the package was not named"
+			added.refusal = "no pattern matches its package"
 		}
 		p.files[name] = added
 	}

@@ -54,11 +54,11 @@ func compare(t *testing.T, p *project.Project, want map[string]string) {
 	got := reasons(p)
 	for site, reason := range want {
 		if r, ok := got[site]; !ok || r != reason {
-			t.Errorf("%s: left because of %q, want %q", site, r, reason)
+			t.Errorf("%s: the reason is %q, want %q", site, r, reason)
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("found %q", got)
+		t.Errorf("%d call sites, want %d: %q", len(got), len(want), got)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestProject_DiffLineNumbers(t *testing.T) {
 		}
 	}
 	if hunks < 3 || c.Lines != 14 {
-		t.Errorf("%d hunks that add %d lines", hunks, c.Lines)
+		t.Errorf("the diff has %d hunks and adds %d lines", hunks, c.Lines)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestProject_FixAllOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Fix(); err == nil || err.Error() != changed+" has changed since it was loaded" {
-		t.Errorf("a file was changed: %v", err)
+		t.Errorf("Fix after a file was changed: %v", err)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "a.go")); err != nil || string(text) != fmt.Sprintf(src, "a") {
 		t.Errorf("the other file is %q, %v", text, err)
@@ -234,15 +234,15 @@ func TestProject_FixPutsBack(t *testing.T) {
 	refused := errors.New("refused")
 	project.FailRename(t, filepath.Join(dir, "c.go"), refused)
 	if err := p.Fix(); !errors.Is(err, refused) {
-		t.Errorf("c.go was refused: %v", err)
+		t.Errorf("Fix returned %v, want the error of rename", err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != len(files) {
-		t.Errorf("there are %v, %v", entries, err)
+		t.Errorf("the folder has %v, want only the original files; %v", entries, err)
 	}
 	for name, want := range files {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != want {
-			t.Errorf("%s is %q, %v", name, text, err)
+			t.Errorf("%s is %q after a failed Fix; %v", name, text, err)
 		}
 	}
 }
@@ -265,7 +265,7 @@ func TestProject_FixModesAndLinks(t *testing.T) {
 	}
 	info, err := os.Stat(filepath.Join(dir, "real"))
 	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
-		t.Errorf("the file is %v, %v", info, err)
+		t.Errorf("the mode of the file is %v, want 0640; %v", info, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "real")); err != nil || !strings.Contains(string(text), "timer.AfterFunc") {
 		t.Errorf("the file is %q, %v", text, err)
@@ -309,6 +309,6 @@ exec %[3]q "$@"
 		t.Errorf("the changes are %q", c)
 	}
 	if err := p.Fix(); err == nil || err.Error() != file+" has changed since it was loaded" {
-		t.Errorf("a file was saved meanwhile: %v", err)
+		t.Errorf("Fix after a file was saved: %v", err)
 	}
 }

@@ -119,10 +119,10 @@ func TestProject_OthersThatDoNotCompile(t *testing.T) {
 		"internal/a/a.go:11 time.AfterFunc": "Used may be used there, in a file that the analysis does not see (b.go:5)",
 	})
 	if len(p.Warnings) != 2 || !strings.HasPrefix(p.Warnings[0], "package example.com/m/broken is skipped because it does not compile: broken/b.go:5:13: ") {
-		t.Errorf("warned of %q", p.Warnings)
+		t.Errorf("the warnings are %q", p.Warnings)
 	}
 	if err := loadError(t, dir, "./above"); !strings.Contains(err.Error(), "broken/b.go:5:13") {
-		t.Errorf("a package that imports it: %v", err)
+		t.Errorf("a package that imports a broken one: %v", err)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestProject_ModFile(t *testing.T) {
 			continue
 		}
 		if len(p.Changes()) != 1 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "raises go.mod's go 1.24 to 1.25") {
-			t.Errorf("%s: warned of %q", file, p.Warnings)
+			t.Errorf("%s: the warnings are %q", file, p.Warnings)
 		}
 	}
 }
@@ -154,6 +154,6 @@ func TestProject_CountedGoroutines(t *testing.T) {
 	})
 	p := load(t, dir, migrate.Options{}, "./...")
 	if len(p.Warnings) != 1 || !strings.HasPrefix(p.Warnings[0], "m_test.go:11:5: goroutines are counted here") {
-		t.Errorf("warned of %q", p.Warnings)
+		t.Errorf("the warnings are %q", p.Warnings)
 	}
 }

@@ -35,7 +35,7 @@ func TestGodebugs_AreTheToolchains(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(mod), fmt.Sprintf("\ngo 1.%d", libraryGo)) {
-		t.Errorf("the library's go.mod asks for another version than 1.%d", libraryGo)
+		t.Errorf("the library's go.mod has another Go version than 1.%d", libraryGo)
 	}
 }
 
@@ -49,6 +49,6 @@ func TestRaises(t *testing.T) {
 		}
 	}
 	if got := goVersionWarning("1.24"); strings.Contains(got, "asynctimerchan") {
-		t.Error("1.24 has these already: ", got)
+		t.Error("a setting that changed before Go 1.24 is listed for 1.24: ", got)
 	}
 }

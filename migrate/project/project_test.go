@@ -77,20 +77,20 @@ func TestProject_Fix(t *testing.T) {
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("left are %v", got)
+		t.Errorf("%d calls are left, want %d: %v", len(got), len(want), got)
 	}
 	if c := p.Counts(); c.Sites != 12 || c.Rewritten != 10 || c.Worth != 2 || c.Left != 2 || c.Muted != 1 || c.Files != 7 {
-		t.Errorf("counted %+v", c)
+		t.Errorf("wrong counts: %+v", c)
 	}
 	if p.Requires || p.Module != "example.com/fixture" {
-		t.Errorf("module %s, which requires the library: %v", p.Module, p.Requires)
+		t.Errorf("module %s, requires the library: %v, want example.com/fixture, false", p.Module, p.Requires)
 	}
 	if err := p.Fix(); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range p.Changes() {
 		if formatted, err := format.Source(c.New); err != nil || !bytes.Equal(formatted, c.New) {
-			t.Errorf("%s is not as gofmt has it: %v", c.Name, err)
+			t.Errorf("%s is not formatted with gofmt: %v", c.Name, err)
 		}
 	}
 
@@ -111,7 +111,7 @@ func TestProject_Fix(t *testing.T) {
 
 	again := load(t, dir, migrate.Options{}, "./...")
 	if len(again.Changes()) > 0 || !again.Requires {
-		t.Errorf("there is more to rewrite: %+v", again.Counts())
+		t.Errorf("after a rewrite there is more to rewrite: %+v", again.Counts())
 	}
 }
 
@@ -161,14 +161,14 @@ func TestProject_OnlyNamedPackages(t *testing.T) {
 	p := load(t, dir, migrate.Options{}, "./server")
 	for _, c := range p.Changes() {
 		if !strings.HasPrefix(c.Name, filepath.Join(dir, "server")) {
-			t.Errorf("%s was not named", c.Name)
+			t.Errorf("%s is rewritten, but no pattern matches it", c.Name)
 		}
 	}
 	if len(p.Changes()) != 4 {
 		t.Errorf("%d files change, want 4", len(p.Changes()))
 	}
-	if got := left(p)["hook.go time.AfterFunc"]; got != "the package was not named" {
-		t.Errorf("the hook is left: %q", got)
+	if got := left(p)["hook.go time.AfterFunc"]; got != "no pattern matches its package" {
+		t.Errorf("the reason for the hook is %q", got)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestProject_Options(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if c := load(t, dir, tt.opts, "./...").Counts(); c.Rewritten != tt.rewritten || c.Muted != tt.muted {
-				t.Errorf("counted %+v", c)
+				t.Errorf("wrong counts: %+v", c)
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func TestProject_Refuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	check("a package that is not there", "missing", "./missing")
+	check("a missing package", "missing", "./missing")
 	check("the standard library", "package time belongs to the standard library", "time")
 
 	p := load(t, dir, migrate.Options{}, "./...")
@@ -210,14 +210,14 @@ func TestProject_Refuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Fix(); err == nil || !strings.Contains(err.Error(), "server.go has changed since it was loaded") {
-		t.Errorf("a file that has changed: %v", err)
+		t.Errorf("Fix after a file was changed: %v", err)
 	}
-	check("what does not compile", "does not compile", "./...")
+	check("a package that does not compile", "does not compile", "./...")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := project.Load(ctx, project.Config{Dir: dir, Env: env()}); err == nil {
-		t.Error("a context that has ended is not noticed")
+		t.Error("Load with an ended context returned no error")
 	}
 }
 

@@ -23,7 +23,7 @@ func TestVettool(t *testing.T) {
 	cmd.Env = append(cmd.Environ(), "GOWORK=off")
 	out, err := cmd.CombinedOutput()
 	if err == nil {
-		t.Error("go vet has nothing to say")
+		t.Error("go vet reports nothing")
 	}
 	for _, want := range []string{
 		"time.NewTicker can be timer.NewTicker (each call)",
@@ -54,6 +54,6 @@ func TestVettool(t *testing.T) {
 	out, err = cmd.CombinedOutput()
 	got, _ := os.ReadFile(file)
 	if err != nil || !strings.Contains(string(got), "timer.AfterFunc(1, f)") {
-		t.Errorf("go vet -fix has left %s: %v\n%s", got, err, out)
+		t.Errorf("after go vet -fix the file is %s: %v\n%s", got, err, out)
 	}
 }
