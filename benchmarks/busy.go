@@ -46,7 +46,7 @@ func BusyBurst(b *testing.B, m Maker) {
 	b.Run("n="+Size(n), func(b *testing.B) {
 		eachBusy(b, choose([]int{2}, []int{0, 2, 4, 16}, []int{0, 2, 4, 16}), func(busy int) map[string]float64 {
 			due := m.firstDue(choose(100*time.Millisecond, time.Second, time.Second))
-			l := &scattered{due: make([]time.Duration, n), ran: make([]atomic.Int64, n), done: make(chan struct{}), grace: busyGrace}
+			l := &scatteredTimers{due: make([]time.Duration, n), ranAt: make([]atomic.Int64, n), done: make(chan struct{}), grace: busyGrace}
 			l.todo.Store(int32(n))
 			for i := range l.due {
 				l.due[i] = due
@@ -68,7 +68,7 @@ func BusyBurst(b *testing.B, m Maker) {
 const busyGrace = 60 * time.Second
 
 // BusyRate starts timers with random deadlines, a thousand of them due a second, while
-// other goroutines compute. It reports scattered.figures.
+// other goroutines compute. It reports scatteredTimers.figures.
 func BusyRate(b *testing.B, m Maker) {
 	eachBusy(b, choose([]int{2}, []int{2, 4, 16}, []int{2, 4, 16}), func(busy int) map[string]float64 {
 		stopBusy := keepBusy(busy)
@@ -99,7 +99,7 @@ func BusyQueue(b *testing.B, m Maker) {
 // returns the figures of BusyQueue.
 func measureProbes(n, probes int, start func(slot int, d time.Duration, f func())) map[string]float64 {
 	const callbackTime, due, probeDelay, interval = 2 * time.Millisecond, 50 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond
-	l := &scattered{due: make([]time.Duration, probes), ran: make([]atomic.Int64, probes)}
+	l := &scatteredTimers{due: make([]time.Duration, probes), ranAt: make([]atomic.Int64, probes)}
 	begin := time.Now()
 	var all sync.WaitGroup
 	for slot := range n {
@@ -111,7 +111,7 @@ func measureProbes(n, probes int, start func(slot int, d time.Duration, f func()
 		l.due[i] = time.Since(begin) + probeDelay
 		all.Add(1)
 		start(n+i, probeDelay, func() {
-			l.ran[i].Store(int64(time.Since(begin)))
+			l.ranAt[i].Store(int64(time.Since(begin)))
 			all.Done()
 		})
 		time.Sleep(interval)

@@ -10,7 +10,7 @@ import (
 // request with a timeout costs. Each proc has a goroutine with its own timers.
 func Churn(b *testing.B, m Maker) {
 	sizes := choose([]int{1_000}, []int{100_000, 1_000_000}, []int{10_000, 100_000, 1_000_000, 10_000_000})
-	withPending(b, m, sizes, longDelay, func(b *testing.B, p pending) {
+	withPending(b, m, sizes, longDelay, func(b *testing.B, p pendingTimers) {
 		p.measure(b, func(g, n int) {
 			first, count := p.slotsOf(g)
 			rng := newXorshift()

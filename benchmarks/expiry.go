@@ -45,9 +45,9 @@ func Expiry(b *testing.B, m Maker) {
 // If no callback runs for expiryGrace, the callbacks that have not run count as lost.
 const expiryGrace = 5 * time.Second
 
-// expiry holds the deadlines and the results of the workload Expiry. Its slices have an
+// expiryRun holds the deadlines and the results of the workload Expiry. Its slices have an
 // element per slot. Their times are relative to begin.
-type expiry struct {
+type expiryRun struct {
 	firstDue time.Duration // the first deadline
 	span     time.Duration // from the first to the last deadline
 
@@ -64,8 +64,8 @@ type expiry struct {
 	hasCPU      bool
 }
 
-func newExpiry(n int, m Maker) *expiry {
-	e := &expiry{
+func newExpiry(n int, m Maker) *expiryRun {
+	e := &expiryRun{
 		firstDue:  m.firstDue(choose(100*time.Millisecond, 1300*time.Millisecond, 2*time.Second)),
 		span:      choose(10*time.Millisecond, time.Second, time.Second),
 		due:       make([]time.Duration, n),
@@ -83,7 +83,7 @@ func newExpiry(n int, m Maker) *expiry {
 	return e
 }
 
-func (e *expiry) run(b *testing.B, m Maker) {
+func (e *expiryRun) run(b *testing.B, m Maker) {
 	n := len(e.due)
 	clear(e.ranAt)
 	e.ranCount.Store(0)
@@ -132,7 +132,7 @@ func (e *expiry) run(b *testing.B, m Maker) {
 }
 
 // wait returns when every callback has run, or none has run for expiryGrace.
-func (e *expiry) wait() {
+func (e *expiryRun) wait() {
 	lastCount := int32(-1)
 	var giveUp time.Time
 	for {

@@ -10,16 +10,16 @@ import (
 var Heap = Maker{Name: "heap", New: newHeap}
 
 type heap struct {
-	t       *heaptimer.Timer
+	timer   *heaptimer.Timer
 	handles []heaptimer.Handle
 }
 
 func newHeap(slots int) Impl { return &heap{heaptimer.New(), Touched[heaptimer.Handle](slots)} }
 
-func (h *heap) Start(slot int, d time.Duration, f func()) { h.handles[slot] = h.t.Start(d, f) }
+func (h *heap) Start(slot int, d time.Duration, f func()) { h.handles[slot] = h.timer.Start(d, f) }
 
 func (h *heap) Stop(slot int) bool { return h.handles[slot].Stop() }
 
 func (h *heap) Reset(slot int, d time.Duration) bool { return h.handles[slot].Reset(d) }
 
-func (h *heap) Close() { h.t.Close() }
+func (h *heap) Close() { h.timer.Close() }

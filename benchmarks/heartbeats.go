@@ -35,7 +35,7 @@ func Heartbeats(b *testing.B, m Maker) {
 		for b.Loop() {
 			r := newHeartbeats(n, timeout).run(m)
 			cost += max(0, r.cpuPerBeat-noTimersCPU)
-			bytes += r.bytes
+			bytes += r.bytesPerConn
 			late = max(late, r.late)
 			lost += r.lost
 			wrong += r.wrong
@@ -59,8 +59,8 @@ const (
 	silentEvery     = 100 // one connection in a hundred falls silent
 )
 
-// heartbeats is a run of the workload Heartbeats. Times are relative to begin.
-type heartbeats struct {
+// heartbeatsRun is a run of the workload Heartbeats. Times are relative to begin.
+type heartbeatsRun struct {
 	timeout  time.Duration
 	orders   [2][]int32 // in which connections send heartbeats, used in turn
 	begin    time.Time
@@ -69,12 +69,12 @@ type heartbeats struct {
 }
 
 type heartbeatsResult struct {
-	cpuPerBeat, bytes, late float64 // in nanoseconds, bytes, milliseconds
-	lost, wrong             int
+	cpuPerBeat, bytesPerConn, late float64 // in nanoseconds, bytes, milliseconds
+	lost, wrong                    int
 }
 
-func newHeartbeats(n int, timeout time.Duration) *heartbeats {
-	h := &heartbeats{timeout: timeout, lastBeat: make([]time.Duration, n), closedAt: make([]atomic.Int64, n)}
+func newHeartbeats(n int, timeout time.Duration) *heartbeatsRun {
+	h := &heartbeatsRun{timeout: timeout, lastBeat: make([]time.Duration, n), closedAt: make([]atomic.Int64, n)}
 	rng := rand.New(rand.NewPCG(9, 10))
 	for i := range h.orders {
 		h.orders[i] = make([]int32, n)
@@ -85,7 +85,7 @@ func newHeartbeats(n int, timeout time.Duration) *heartbeats {
 	return h
 }
 
-func (h *heartbeats) run(m Maker) heartbeatsResult {
+func (h *heartbeatsRun) run(m Maker) heartbeatsResult {
 	n := len(h.closedAt)
 	heapBefore := liveHeap()
 	impl := m.New(n)
@@ -96,7 +96,7 @@ func (h *heartbeats) run(m Maker) heartbeatsResult {
 		startFor(impl, conn, h.timeout, closeConn)
 	}
 	flush(impl)
-	bytes := float64(liveHeap()-heapBefore) / float64(n)
+	bytesPerConn := float64(liveHeap()-heapBefore) / float64(n)
 
 	// In the first interval every connection sends a heartbeat. After that the silent
 	// connections send none.
@@ -123,7 +123,7 @@ func (h *heartbeats) run(m Maker) heartbeatsResult {
 	}
 	flush(impl)
 	cpuAfter, _ := cpuTime()
-	r := heartbeatsResult{cpuPerBeat: float64(cpuAfter-cpuBefore) / float64(beats), bytes: bytes}
+	r := heartbeatsResult{cpuPerBeat: float64(cpuAfter-cpuBefore) / float64(beats), bytesPerConn: bytesPerConn}
 	if m.Name == None.Name || m.Name == Noted.Name {
 		return r
 	}
@@ -146,7 +146,7 @@ func (h *heartbeats) run(m Maker) heartbeatsResult {
 }
 
 // silentOpen returns how many silent connections have not been closed.
-func (h *heartbeats) silentOpen() int {
+func (h *heartbeatsRun) silentOpen() int {
 	n := 0
 	for conn := 0; conn < len(h.closedAt); conn += silentEvery {
 		if h.closedAt[conn].Load() == 0 {

@@ -44,7 +44,7 @@ func (n *noted) Reset(slot int, _ time.Duration) bool {
 func (n *noted) Close() {}
 
 type monitor struct {
-	m       *idle.Monitor[int]
+	monitor *idle.Monitor[int]
 	onIdle  func(slot int) // the callback of every slot
 	entries []*idle.Entry[int]
 }
@@ -53,13 +53,13 @@ func newMonitor(slots int) Impl {
 	// The workload's timeout is shorter in quick mode and under -short, so the tick is too.
 	tick := choose(100*time.Microsecond, idle.DefaultTick/20, idle.DefaultTick)
 	m := &monitor{entries: Touched[*idle.Entry[int]](slots)}
-	m.m = idle.New(func(slot int, _ time.Time) { m.onIdle(slot) }, idle.WithTick(tick))
+	m.monitor = idle.New(func(slot int, _ time.Time) { m.onIdle(slot) }, idle.WithTick(tick))
 	return m
 }
 
 func (m *monitor) StartFor(slot int, d time.Duration, f func(slot int)) {
 	m.onIdle = f // no lock: one goroutine starts all timers before the first is due
-	e, err := m.m.Watch(slot, d)
+	e, err := m.monitor.Watch(slot, d)
 	if err != nil {
 		panic(err) // the monitor is not closed and has no limit
 	}
@@ -75,8 +75,8 @@ func (m *monitor) Stop(slot int) bool { return m.entries[slot].Stop() }
 func (m *monitor) Reset(slot int, _ time.Duration) bool { return m.entries[slot].Touch() }
 
 func (m *monitor) Close() {
-	m.m.Close()
-	if err := m.m.Shutdown(context.Background()); err != nil {
+	m.monitor.Close()
+	if err := m.monitor.Shutdown(context.Background()); err != nil {
 		panic(err)
 	}
 }

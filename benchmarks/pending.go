@@ -31,9 +31,9 @@ func longDelay(i int) time.Duration { return longDelays[i&(len(longDelays)-1)] }
 
 func nop() {}
 
-// pending is an Impl with pending timers in its first n slots. These slots are divided
+// pendingTimers is an Impl with pending timers in its first n slots. These slots are divided
 // among goroutines, one per proc.
-type pending struct {
+type pendingTimers struct {
 	impl      Impl
 	n, procs  int
 	delay     func(i int) time.Duration
@@ -53,12 +53,12 @@ const maxAge = 10 * time.Second
 // call. So each call sets the procs again. The first call starts the timers.
 //
 // New timers are in memory in the order of their slots, unlike those of a program. So
-// [pending.measure] first runs the measured operation as often as there are timers.
-func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Duration, body func(*testing.B, pending)) {
+// [pendingTimers.measure] first runs the measured operation as often as there are timers.
+func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Duration, body func(*testing.B, pendingTimers)) {
 	for _, n := range sizes {
 		b.Run("n="+Size(n), func(b *testing.B) {
 			for _, nprocs := range procCounts {
-				p := pending{n: n, procs: nprocs, delay: delay}
+				p := pendingTimers{n: n, procs: nprocs, delay: delay}
 				b.Run(fmt.Sprintf("p=%d", nprocs), func(b *testing.B) {
 					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(nprocs))
 					switch {
@@ -85,14 +85,14 @@ func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Durati
 }
 
 // slotsOf returns the slots of goroutine g: the first, and how many.
-func (p *pending) slotsOf(g int) (first, count int) {
+func (p *pendingTimers) slotsOf(g int) (first, count int) {
 	first = p.n * g / p.procs
 	return first, p.n*(g+1)/p.procs - first
 }
 
 // eachGoroutine calls f on one goroutine per proc, with the goroutine's number, and waits
 // for all.
-func (p *pending) eachGoroutine(f func(g int)) {
+func (p *pendingTimers) eachGoroutine(f func(g int)) {
 	var wg sync.WaitGroup
 	for g := 1; g < p.procs; g++ {
 		wg.Go(func() { f(g) })
@@ -102,7 +102,7 @@ func (p *pending) eachGoroutine(f func(g int)) {
 }
 
 // fill starts a timer in each of the n slots.
-func (p *pending) fill() {
+func (p *pendingTimers) fill() {
 	p.eachGoroutine(func(g int) {
 		first, count := p.slotsOf(g)
 		for slot := first; slot < first+count; slot++ {
@@ -114,7 +114,7 @@ func (p *pending) fill() {
 }
 
 // fillFast is fill with fewer garbage collections, for a fill that is not measured.
-func (p *pending) fillFast() {
+func (p *pendingTimers) fillFast() {
 	oldPercent := debug.SetGCPercent(400)
 	p.fill()
 	debug.SetGCPercent(oldPercent)
@@ -122,7 +122,7 @@ func (p *pending) fillFast() {
 }
 
 // startAgain stops the timers and starts them again.
-func (p *pending) startAgain() {
+func (p *pendingTimers) startAgain() {
 	p.eachGoroutine(func(g int) {
 		first, count := p.slotsOf(g)
 		for slot := first; slot < first+count; slot++ {
@@ -136,7 +136,7 @@ func (p *pending) startAgain() {
 
 // measure divides b.N operations among the goroutines and measures how long they take.
 // body(g, n) does n operations on goroutine g.
-func (p *pending) measure(b *testing.B, body func(g, n int)) {
+func (p *pendingTimers) measure(b *testing.B, body func(g, n int)) {
 	if p.needsWarmUp {
 		p.warmUp(body)
 	}
@@ -147,7 +147,7 @@ func (p *pending) measure(b *testing.B, body func(g, n int)) {
 }
 
 // warmUp runs the operation as often as there are timers, but for about maxWarmUp at most.
-func (p *pending) warmUp(body func(g, n int)) {
+func (p *pendingTimers) warmUp(body func(g, n int)) {
 	const parts = 16
 	n := max(p.n, 1<<14) / parts
 	begin := time.Now()
@@ -163,7 +163,7 @@ const maxWarmUp = 5 * time.Second
 
 // fill starts n timers, on one goroutine per proc.
 func fill(impl Impl, n int) {
-	p := pending{impl: impl, n: n, procs: runtime.GOMAXPROCS(0), delay: longDelay}
+	p := pendingTimers{impl: impl, n: n, procs: runtime.GOMAXPROCS(0), delay: longDelay}
 	p.fill()
 }
 

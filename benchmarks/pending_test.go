@@ -11,7 +11,7 @@ import (
 func TestPendingShare_CoversEverySlotOnce(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 1000} {
 		for nprocs := 1; nprocs <= 3; nprocs++ {
-			p := pending{n: n, procs: nprocs}
+			p := pendingTimers{n: n, procs: nprocs}
 			next := 0
 			for g := range nprocs {
 				first, count := p.slotsOf(g)
@@ -56,7 +56,7 @@ func benchmark(t *testing.T, f func(*testing.B)) {
 func TestPending_DoesWhatIsMeasuredAndFlushes(t *testing.T) {
 	for nprocs := 1; nprocs <= 2; nprocs++ {
 		c := new(counting)
-		p := pending{impl: c, n: 100, procs: nprocs, delay: longDelay}
+		p := pendingTimers{impl: c, n: 100, procs: nprocs, delay: longDelay}
 		p.fill()
 		if got := c.starts.Load(); got != 100 || c.flushes != 1 {
 			t.Errorf("fill started %d timers, want 100, and flushed %d times, want 1", got, c.flushes)

@@ -18,7 +18,7 @@ var TicklessSlack = Maker{Name: "tickless-slack", New: func(slots int) Impl {
 }}
 
 // Rates starts timers with random deadlines, a given number of them due a second, in a
-// process that does nothing else. It reports scattered.figures and, for the time after
+// process that does nothing else. It reports scatteredTimers.figures and, for the time after
 // all timers are started,
 //
 //   - cpu-ms/s: milliseconds of user and system time a second

@@ -26,14 +26,14 @@ func Reset(b *testing.B, m Maker) {
 	}{{"later", longDelay, laterDelay}, {"earlier", laterDelay, longDelay}} {
 		for _, order := range []string{"turn", "random"} {
 			b.Run(fmt.Sprintf("to=%s/order=%s", w.name, order), func(b *testing.B) {
-				withPending(b, m, sizes, w.from, func(b *testing.B, p pending) { p.resetAll(b, order, w.to) })
+				withPending(b, m, sizes, w.from, func(b *testing.B, p pendingTimers) { p.resetAll(b, order, w.to) })
 			})
 		}
 	}
 }
 
 // resetAll resets b.N timers. Slot i gets the delay newDelay(i).
-func (p *pending) resetAll(b *testing.B, order string, newDelay func(int) time.Duration) {
+func (p *pendingTimers) resetAll(b *testing.B, order string, newDelay func(int) time.Duration) {
 	slots := make([]int32, p.n)
 	for i := range slots {
 		slots[i] = int32(i)
@@ -73,7 +73,7 @@ func (p *pending) resetAll(b *testing.B, order string, newDelay func(int) time.D
 
 // eachPart divides n of the slots among the goroutines. It calls f on each goroutine with
 // the goroutine's part.
-func (p *pending) eachPart(slots []int32, n int, f func(own []int32)) {
+func (p *pendingTimers) eachPart(slots []int32, n int, f func(own []int32)) {
 	p.eachGoroutine(func(g int) {
 		first, count := p.slotsOf(g)
 		f(slots[first : first+min(count, n*(g+1)/p.procs-n*g/p.procs)])

@@ -13,12 +13,12 @@ const (
 	scatterGrace    = 5 * time.Second
 )
 
-// scattered is a set of timers, usually with random deadlines. Its slices have an element
+// scatteredTimers is a set of timers, usually with random deadlines. Its slices have an element
 // per timer. Times are relative to begin.
-type scattered struct {
+type scatteredTimers struct {
 	begin time.Time
 	due   []time.Duration
-	ran   []atomic.Int64 // nanoseconds; zero until the callback has run
+	ranAt []atomic.Int64 // nanoseconds; zero until the callback has run
 	todo  atomic.Int32   // callbacks that have not run
 	done  chan struct{}  // closed when all have run
 
@@ -26,8 +26,8 @@ type scattered struct {
 	started func()        // called when all timers have been started; may be nil
 }
 
-func newScattered(n int, span time.Duration) *scattered {
-	s := &scattered{due: make([]time.Duration, n), ran: make([]atomic.Int64, n), done: make(chan struct{}), grace: scatterGrace}
+func newScattered(n int, span time.Duration) *scatteredTimers {
+	s := &scatteredTimers{due: make([]time.Duration, n), ranAt: make([]atomic.Int64, n), done: make(chan struct{}), grace: scatterGrace}
 	s.todo.Store(int32(n))
 	rng := rand.New(rand.NewPCG(5, 6))
 	for i := range s.due {
@@ -37,7 +37,7 @@ func newScattered(n int, span time.Duration) *scattered {
 }
 
 // run starts the timers and waits until their callbacks have run or are lost.
-func (s *scattered) run(m Maker) {
+func (s *scatteredTimers) run(m Maker) {
 	impl := m.New(len(s.due))
 	defer impl.Close()
 	s.begin = time.Now()
@@ -45,7 +45,7 @@ func (s *scattered) run(m Maker) {
 		// impl reads its clock after time.Since does, so its deadline is not before due. A
 		// callback that is not early therefore never counts as early.
 		impl.Start(i, due-time.Since(s.begin), func() {
-			s.ran[i].Store(int64(time.Since(s.begin)))
+			s.ranAt[i].Store(int64(time.Since(s.begin)))
 			if s.todo.Dec() == 0 {
 				close(s.done)
 			}
@@ -65,9 +65,9 @@ func (s *scattered) run(m Maker) {
 }
 
 // lateness returns how late each callback ran, in milliseconds, and how many are lost.
-func (s *scattered) lateness() (late []float64, lost int) {
+func (s *scatteredTimers) lateness() (late []float64, lost int) {
 	for i := range s.due {
-		ran := time.Duration(s.ran[i].Load())
+		ran := time.Duration(s.ranAt[i].Load())
 		if ran == 0 {
 			lost++
 			continue
@@ -79,7 +79,7 @@ func (s *scattered) lateness() (late []float64, lost int) {
 
 // figures returns how late callbacks ran (p50-ms, p99-ms), how many ran too early (early),
 // and how many never ran (lost).
-func (s *scattered) figures() map[string]float64 {
+func (s *scatteredTimers) figures() map[string]float64 {
 	late, lost := s.lateness()
 	if lost > 0 {
 		late = append(late, milliseconds(s.grace))

@@ -9,7 +9,7 @@ func StartStop(b *testing.B, m Maker) {
 	withPending(b, m, sizes, longDelay, startStop)
 }
 
-func startStop(b *testing.B, p pending) {
+func startStop(b *testing.B, p pendingTimers) {
 	p.measure(b, func(g, n int) {
 		slot := p.n + slotGap*(g+1)
 		for i := range n {

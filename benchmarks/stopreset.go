@@ -27,7 +27,7 @@ func StopReset(b *testing.B, m Maker) {
 }
 
 func stopReset(m Maker, n int, delay func(int) time.Duration) map[string]float64 {
-	p := pending{impl: m.New(n), n: n, procs: runtime.GOMAXPROCS(0), delay: delay}
+	p := pendingTimers{impl: m.New(n), n: n, procs: runtime.GOMAXPROCS(0), delay: delay}
 	defer p.impl.Close()
 	p.fillFast()
 	runPairs := func(perGoroutine int) {

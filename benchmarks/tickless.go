@@ -11,8 +11,8 @@ import (
 var Tickless = Maker{Name: "tickless", New: newTickless}
 
 type tickless struct {
-	s       *timer.Scheduler
-	handles []timer.Handle
+	scheduler *timer.Scheduler
+	handles   []timer.Handle
 }
 
 func newTickless(slots int) Impl {
@@ -20,7 +20,7 @@ func newTickless(slots int) Impl {
 }
 
 func (t *tickless) Start(slot int, d time.Duration, f func()) {
-	h, err := t.s.Start(d, f)
+	h, err := t.scheduler.Start(d, f)
 	if err != nil {
 		panic(err) // the scheduler is not closed, and has no limit that n timers reach
 	}
@@ -31,15 +31,15 @@ func (t *tickless) Stop(slot int) bool { return t.handles[slot].Stop() }
 
 func (t *tickless) Reset(slot int, d time.Duration) bool { return t.handles[slot].Move(d) }
 
-func (t *tickless) Close() { shutDown(t.s) }
+func (t *tickless) Close() { shutDown(t.scheduler) }
 
 // TicklessTimer is a [timer.Scheduler] with default options. A slot holds a [timer.Timer],
 // which has the methods of [time.Timer].
 var TicklessTimer = Maker{Name: "tickless-timer", New: newTicklessTimer}
 
 type ticklessTimer struct {
-	s      *timer.Scheduler
-	timers []*timer.Timer
+	scheduler *timer.Scheduler
+	timers    []*timer.Timer
 }
 
 func newTicklessTimer(slots int) Impl {
@@ -47,14 +47,14 @@ func newTicklessTimer(slots int) Impl {
 }
 
 func (t *ticklessTimer) Start(slot int, d time.Duration, f func()) {
-	t.timers[slot] = t.s.AfterFunc(d, f)
+	t.timers[slot] = t.scheduler.AfterFunc(d, f)
 }
 
 func (t *ticklessTimer) Stop(slot int) bool { return t.timers[slot].Stop() }
 
 func (t *ticklessTimer) Reset(slot int, d time.Duration) bool { return t.timers[slot].Reset(d) }
 
-func (t *ticklessTimer) Close() { shutDown(t.s) }
+func (t *ticklessTimer) Close() { shutDown(t.scheduler) }
 
 func shutDown(s *timer.Scheduler) {
 	s.Close()

@@ -44,7 +44,7 @@ func runPass(pass *analysis.Pass, opts Options, reportLeft bool) (any, error) {
 		Unseen: unseenFiles(pass),
 	}
 	opts.ReadFile = pass.ReadFile
-	opts.alone = true
+	opts.unseenImporters = true
 	report := Analyze(pass.Fset, []*Package{pkg}, opts)
 
 	fix := analysis.SuggestedFix{Message: "Use Tickless's timers"}

@@ -13,7 +13,7 @@ func (p *program) findAPI() {
 		return
 	}
 	for _, pkg := range p.pkgs {
-		if pkg.Types.Name() == "main" || strings.HasSuffix(pkg.Types.Name(), "_test") || isInternal(pkg.Path) && !p.opts.alone {
+		if pkg.Types.Name() == "main" || strings.HasSuffix(pkg.Types.Name(), "_test") || isInternal(pkg.Path) && !p.opts.unseenImporters {
 			continue
 		}
 		scope := pkg.Types.Scope()

@@ -128,8 +128,8 @@ func (p *program) uniteBoxed() {
 			groups[b.typeKey] = append(groups[b.typeKey], b.node)
 		}
 	}
-	if p.generic && len(p.instances) > 0 {
-		all := p.instances
+	if p.generic && len(p.typeArgs) > 0 {
+		all := p.typeArgs
 		for _, b := range slices.Concat(p.boxed, p.unboxed) {
 			all = append(all, b.node)
 		}

@@ -112,11 +112,11 @@ func (p *program) addTypeArg(arg ast.Expr) {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			if timerName(p.pkg.Info.Uses[n.Sel]) != "" {
-				p.instances = append(p.instances, p.nodeOfExpr(n))
+				p.typeArgs = append(p.typeArgs, p.nodeOfExpr(n))
 			}
 		case *ast.Ident:
 			if obj, ok := p.pkg.Info.Uses[n].(*types.TypeName); ok && obj.IsAlias() && hasTimer(obj.Type()) {
-				p.instances = append(p.instances, p.nodeOfObject(obj))
+				p.typeArgs = append(p.typeArgs, p.nodeOfObject(obj))
 			}
 		}
 		return true

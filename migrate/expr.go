@@ -218,7 +218,7 @@ func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	p.claimed[p.key(e.Pos(), 'e')] = true
 	unite(n, m)
 	if !pointed {
-		n.block(e.Pos(), "a time."+kind+" by value: package timer's must not be copied")
+		n.block(e.Pos(), "a time."+kind+" by value: a timer."+kind+" must not be copied")
 	}
 }
 

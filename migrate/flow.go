@@ -290,7 +290,7 @@ func (p *program) visitInstance(call *ast.CallExpr) {
 	if n == nil {
 		return
 	}
-	p.instances = append(p.instances, n)
+	p.typeArgs = append(p.typeArgs, n)
 	for _, e := range targs {
 		p.claim(e, n)
 	}

@@ -72,7 +72,7 @@ func parseImports(src []byte) (*imports, error) {
 func (im *imports) offset(pos token.Pos) int { return im.fset.PositionFor(pos, false).Offset }
 func (im *imports) line(pos token.Pos) int   { return im.fset.PositionFor(pos, false).Line }
 
-func (im *imports) decls() []*ast.GenDecl {
+func (im *imports) importDecls() []*ast.GenDecl {
 	var decls []*ast.GenDecl
 	for _, d := range im.file.Decls {
 		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
@@ -89,7 +89,7 @@ func (im *imports) remove(removed []int, spec string) (edits []Edit, replaced bo
 		return slices.ContainsFunc(removed, func(i int) bool { return im.file.Imports[i] == s })
 	}
 	onlyStandard := !slices.ContainsFunc(im.file.Imports, func(s *ast.ImportSpec) bool { return !isStandard(importPath(s)) })
-	decls := im.decls()
+	decls := im.importDecls()
 	for i, d := range slices.Backward(decls) {
 		if !slices.ContainsFunc(d.Specs, func(s ast.Spec) bool { return !isRemoved(s) }) {
 			specs := d.Specs
@@ -151,9 +151,9 @@ func (im *imports) removeNode(n ast.Node, doc *ast.CommentGroup, next ast.Node) 
 			a, b := im.offset(c.Pos()), im.offset(c.Pos())+len(c.Text)
 			switch {
 			case a >= from && b <= start:
-				blank(otherText[a-from : b-from])
+				overwrite(otherText[a-from : b-from])
 			case a >= end && b <= to:
-				blank(otherText[a-end+start-from : b-end+start-from])
+				overwrite(otherText[a-end+start-from : b-end+start-from])
 			}
 		}
 	}
@@ -173,7 +173,7 @@ func (im *imports) removeNode(n ast.Node, doc *ast.CommentGroup, next ast.Node) 
 	return Edit{Start: from, End: to}
 }
 
-func blank(text []byte) {
+func overwrite(text []byte) {
 	for i := range text {
 		text[i] = ' '
 	}
@@ -215,7 +215,7 @@ func (im *imports) lineBefore(at int) string {
 // new block.
 func (im *imports) insert(n newImport) Edit {
 	spec := n.spec()
-	decls := im.decls()
+	decls := im.importDecls()
 	if len(decls) == 0 {
 		at := im.lineEnd(im.offset(im.file.Name.End()))
 		return Edit{Start: at, End: at, New: im.nl + "import " + spec + im.nl}

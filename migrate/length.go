@@ -15,7 +15,7 @@ func (p *program) visitLength(n *ast.CallExpr, name string) {
 		return
 	}
 	if t := p.typeOf(arg); t != nil && mayBeChannel(t) {
-		p.lengths = append(p.lengths, n.Pos())
+		p.lenCalls = append(p.lenCalls, n.Pos())
 	}
 }
 
@@ -115,7 +115,7 @@ func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
 		}
 	}
 	if m := p.channelOwner(n); m != nil {
-		p.channels = append(p.channels, m)
+		p.storedChannels = append(p.storedChannels, m)
 	}
 }
 
@@ -123,10 +123,10 @@ func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
 // of len or cap, anywhere in the program, may be on that channel. The analysis does not
 // follow channels.
 func (p *program) blockLengths() {
-	if len(p.lengths) == 0 {
+	if len(p.lenCalls) == 0 {
 		return
 	}
-	for _, n := range p.channels {
-		n.block(p.lengths[0], "len or cap of a channel that may be its own is always 0 in package time, but not in package timer")
+	for _, n := range p.storedChannels {
+		n.block(p.lenCalls[0], "len or cap of a channel that may be its own: always 0 in package time, but not in package timer")
 	}
 }

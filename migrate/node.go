@@ -37,7 +37,7 @@ const reasonBothTypes = "a type switch has a case for package timer's type too"
 // name is the name of a variable, function, field or method that other files may use.
 type name struct {
 	pkg, name string
-	member    bool // a field or a method
+	isMember  bool // it is a field or a method
 }
 
 // typeUse is a place where the source says time.Timer or time.Ticker.

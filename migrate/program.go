@@ -45,8 +45,8 @@ type Options struct {
 	// directly or through others. They may run callbacks in a synctest bubble.
 	Bubbles map[string]bool
 
-	// alone says that packages that are not analyzed may import the analyzed ones.
-	alone bool
+	// unseenImporters says that packages that are not analyzed may import the analyzed ones.
+	unseenImporters bool
 }
 
 // key is a source position. If a file is type-checked twice, with and without tests, a
@@ -79,15 +79,15 @@ type program struct {
 	// boxed are the timers that become interface values. unboxed are the type assertions
 	// that return timers.
 	boxed, unboxed []boxing
-	// instances are the type arguments that contain timers. generic is true if generic code
+	// typeArgs are the type arguments that contain timers. generic is true if generic code
 	// converts to or from an interface a value whose type may be any of these.
-	instances []*node
-	generic   bool
+	typeArgs []*node
+	generic  bool
 
-	// For blockLengths: lengths are the calls of len or cap on a channel that may be a
-	// timer's; channels are the timers whose channel is stored or passed on.
-	lengths  []token.Pos
-	channels []*node
+	// For blockLengths: lenCalls are the calls of len or cap on a channel that may be a
+	// timer's; storedChannels are the timers whose channel is stored or passed on.
+	lenCalls       []token.Pos
+	storedChannels []*node
 
 	globals []global // see blockGlobals
 
@@ -103,7 +103,7 @@ type file struct {
 	name         string
 	ast          *ast.File
 	packages     []*Package // the packages that contain it
-	test         bool
+	isTest       bool
 	refusal      string              // why the file must not change, or empty
 	leakCheck    token.Pos           // where it looks for leaked goroutines, or NoPos
 	replacements map[int]replacement // by offset
@@ -164,7 +164,7 @@ func (p *program) addFile(pkg *Package, f *ast.File) {
 	name := p.position(f.FileStart).Filename
 	added := p.files[name]
 	if added == nil {
-		added = &file{name: name, ast: f, test: strings.HasSuffix(name, "_test.go"), replacements: make(map[int]replacement)}
+		added = &file{name: name, ast: f, isTest: strings.HasSuffix(name, "_test.go"), replacements: make(map[int]replacement)}
 		switch {
 		case p.fromCgo(f):
 			added.refusal = "the file uses cgo"

@@ -117,11 +117,11 @@ func (p *program) decide(c *node) {
 	}
 	onlyTests, anyWorth := true, false
 	for _, s := range c.sites {
-		onlyTests = onlyTests && s.file.test
+		onlyTests = onlyTests && s.file.isTest
 		anyWorth = anyWorth || s.use.Worth()
 	}
 	for _, m := range c.typeUses {
-		onlyTests = onlyTests && m.file.test
+		onlyTests = onlyTests && m.file.isTest
 	}
 	if onlyTests && !p.opts.Tests {
 		for _, s := range c.sites {

@@ -18,7 +18,7 @@ func (p *program) rewrite(f *file) File {
 	names := make(map[string]string) // of the packages, by path
 	var add []newImport
 	for _, to := range []string{DeadlinePath, TimerPath} {
-		if !f.needs(to) {
+		if !f.needsImport(to) {
 			continue
 		}
 		name, imported := p.nameIn(f, to, names)
@@ -47,8 +47,8 @@ func (p *program) rewrite(f *file) File {
 	return edited
 }
 
-// needs reports whether the rewritten file uses the package with the given path.
-func (f *file) needs(path string) bool {
+// needsImport reports whether the rewritten file uses the package with the given path.
+func (f *file) needsImport(path string) bool {
 	for _, c := range f.replacements {
 		if c.path == path {
 			return true
@@ -186,7 +186,7 @@ func (f File) Apply(src []byte) ([]byte, error) {
 		at = e.End
 	}
 	edited := applyEdits(src, f.Edits)
-	plain, crlf := unixLines(src)
+	plain, crlf := toUnixLines(src)
 	if formatted, err := format.Source(plain); err != nil || !bytes.Equal(formatted, plain) {
 		return edited, nil
 	}
@@ -211,9 +211,9 @@ func applyEdits(src []byte, edits []Edit) []byte {
 	return append(edited, src[at:]...)
 }
 
-// unixLines converts CR LF to LF if all lines of src end in CR LF. It reports whether it
+// toUnixLines converts CR LF to LF if all lines of src end in CR LF. It reports whether it
 // did.
-func unixLines(src []byte) ([]byte, bool) {
+func toUnixLines(src []byte) ([]byte, bool) {
 	n := bytes.Count(src, []byte("\r\n"))
 	if n == 0 || n != bytes.Count(src, []byte("\n")) {
 		return src, false

@@ -16,7 +16,7 @@ func (p *program) blockUnseen() {
 	used := make(map[name]token.Pos) // exported names with and without their package path
 	visitFile := func(file, path string) {
 		f := p.parseUnseen(file)
-		if f == nil || p.opts.alone && strings.HasSuffix(file, "_test.go") && !importsPath(f, "time") {
+		if f == nil || p.opts.unseenImporters && strings.HasSuffix(file, "_test.go") && !importsPath(f, "time") {
 			return // a test that does not import time works with either type
 		}
 		use := func(id *ast.Ident, member bool) {
@@ -72,7 +72,7 @@ func (p *program) blockUnseen() {
 		for _, visible := range n.names {
 			pos, ok := used[visible]
 			if !ok {
-				pos, ok = used[name{"", visible.name, visible.member}]
+				pos, ok = used[name{"", visible.name, visible.isMember}]
 			}
 			if ok {
 				n.block(pos, visible.name+" may be used there, in a file that the analysis does not see")

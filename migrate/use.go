@@ -46,7 +46,7 @@ func (u Use) Worth() bool { return u >= Keyed && u <= Object }
 // use guesses what the timers of a call site are for.
 func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	switch {
-	case p.file.test:
+	case p.file.isTest:
 		return Testing
 	case path == "time" && n.Sel.Name == "Sleep":
 		return Sleeping

@@ -69,7 +69,7 @@ func (p *program) visit(f *ast.File) {
 		case *ast.StarExpr:
 			if tv := p.pkg.Info.Types[n]; tv.IsValue() {
 				if kind := timerType(tv.Type); kind != "" {
-					p.nodeOf(n.X).block(n.Pos(), "a time."+kind+" is copied: package timer's must not be")
+					p.nodeOf(n.X).block(n.Pos(), "a time."+kind+" is copied: a timer."+kind+" must not be copied")
 				}
 			}
 		case *ast.SelectorExpr:
@@ -173,7 +173,7 @@ func (p *program) visitFuncDecl(n *ast.FuncDecl) {
 // blockExported keeps the type of an exported name as it is if packages that are not
 // analyzed may use it.
 func (p *program) blockExported(n *node, id *ast.Ident) {
-	if !id.IsExported() || p.pkg.Types.Name() == "main" || isInternal(p.pkg.Path) && !p.opts.alone {
+	if !id.IsExported() || p.pkg.Types.Name() == "main" || isInternal(p.pkg.Path) && !p.opts.unseenImporters {
 		return
 	}
 	p.blockAPI(n, id)
@@ -181,7 +181,7 @@ func (p *program) blockExported(n *node, id *ast.Ident) {
 
 // blockAPI keeps a type as it is because other modules can reach it.
 func (p *program) blockAPI(n *node, id *ast.Ident) {
-	if p.opts.Exported || p.file.test {
+	if p.opts.Exported || p.file.isTest {
 		return
 	}
 	n.block(id.Pos(), id.Name+" is part of the API of package "+p.pkg.Types.Name())
@@ -474,7 +474,7 @@ func (p *program) blockHiding(outer types.Type, pos token.Pos) {
 			switch t := deref(f.Type()); {
 			case !f.Embedded():
 			case timerType(t) == "Timer":
-				p.nodeOfObject(f).block(pos, "embedded beside another method Deadline, which package timer's would hide")
+				p.nodeOfObject(f).block(pos, "embedded beside another method Deadline, which the Deadline of timer.Timer would hide")
 			default:
 				walk(t, depth+1)
 			}

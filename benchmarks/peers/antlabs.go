@@ -13,7 +13,7 @@ import (
 var Antlabs = benchmarks.Maker{Name: "antlabs", New: newAntlabs}
 
 type antlabs struct {
-	t         timer.Timer
+	wheel     timer.Timer
 	nodes     []timer.TimeNoder
 	callbacks []func()
 	ended     chan struct{}
@@ -23,24 +23,24 @@ func newAntlabs(n int) benchmarks.Impl {
 	a := &antlabs{timer.NewTimer(timer.WithTimeWheel()), benchmarks.Touched[timer.TimeNoder](n), benchmarks.Touched[func()](n), make(chan struct{})}
 	go func() {
 		defer close(a.ended)
-		a.t.Run()
+		a.wheel.Run()
 	}()
 	return a
 }
 
 func (a *antlabs) Start(slot int, d time.Duration, f func()) {
-	a.nodes[slot], a.callbacks[slot] = a.t.AfterFunc(d, f), f
+	a.nodes[slot], a.callbacks[slot] = a.wheel.AfterFunc(d, f), f
 }
 
 func (a *antlabs) Stop(slot int) bool { return a.nodes[slot].Stop() }
 
 func (a *antlabs) Reset(slot int, d time.Duration) bool {
 	stopped := a.nodes[slot].Stop()
-	a.nodes[slot] = a.t.AfterFunc(d, a.callbacks[slot])
+	a.nodes[slot] = a.wheel.AfterFunc(d, a.callbacks[slot])
 	return stopped
 }
 
 func (a *antlabs) Close() {
-	a.t.Stop()
+	a.wheel.Stop()
 	<-a.ended
 }

@@ -13,8 +13,8 @@ import (
 var GoZero = benchmarks.Maker{Name: "go-zero", New: newGoZero, Slow: 4}
 
 type goZero struct {
-	w    *collection.TimingWheel
-	keys []any
+	wheel *collection.TimingWheel
+	keys  []any
 }
 
 func newGoZero(n int) benchmarks.Impl {
@@ -38,28 +38,28 @@ func newGoZero(n int) benchmarks.Impl {
 
 // Start raises d to a nanosecond, the shortest delay that the wheel accepts.
 func (g *goZero) Start(slot int, d time.Duration, f func()) {
-	must(g.w.SetTimer(g.keys[slot], f, max(d, 1)))
+	must(g.wheel.SetTimer(g.keys[slot], f, max(d, 1)))
 }
 
 func (g *goZero) StartFor(slot int, d time.Duration, f func(int)) {
-	must(g.w.SetTimer(g.keys[slot], f, d))
+	must(g.wheel.SetTimer(g.keys[slot], f, d))
 }
 
 func (g *goZero) Stop(slot int) bool {
-	must(g.w.RemoveTimer(g.keys[slot]))
+	must(g.wheel.RemoveTimer(g.keys[slot]))
 	return true
 }
 
 func (g *goZero) Reset(slot int, d time.Duration) bool {
-	must(g.w.MoveTimer(g.keys[slot], d))
+	must(g.wheel.MoveTimer(g.keys[slot], d))
 	return true
 }
 
 // Flush sends a request that does nothing. The wheel's goroutine receives it when it has
 // processed all earlier requests.
-func (g *goZero) Flush() { must(g.w.RemoveTimer(-1)) }
+func (g *goZero) Flush() { must(g.wheel.RemoveTimer(-1)) }
 
-func (g *goZero) Close() { g.w.Stop() }
+func (g *goZero) Close() { g.wheel.Stop() }
 
 func must(err error) {
 	if err != nil {

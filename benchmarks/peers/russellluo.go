@@ -13,7 +13,7 @@ import (
 var RussellLuo = benchmarks.Maker{Name: "RussellLuo", New: newRussellLuo}
 
 type russellLuo struct {
-	w         *timingwheel.TimingWheel
+	wheel     *timingwheel.TimingWheel
 	timers    []*timingwheel.Timer
 	callbacks []func()
 }
@@ -25,7 +25,7 @@ func newRussellLuo(n int) benchmarks.Impl {
 }
 
 func (r *russellLuo) Start(slot int, d time.Duration, f func()) {
-	r.timers[slot], r.callbacks[slot] = r.w.AfterFunc(d, f), f
+	r.timers[slot], r.callbacks[slot] = r.wheel.AfterFunc(d, f), f
 }
 
 func (r *russellLuo) Stop(slot int) bool { return r.timers[slot].Stop() }
@@ -34,8 +34,8 @@ func (r *russellLuo) Reset(slot int, d time.Duration) bool {
 	if !r.timers[slot].Stop() {
 		return false
 	}
-	r.timers[slot] = r.w.AfterFunc(d, r.callbacks[slot])
+	r.timers[slot] = r.wheel.AfterFunc(d, r.callbacks[slot])
 	return true
 }
 
-func (r *russellLuo) Close() { r.w.Stop() }
+func (r *russellLuo) Close() { r.wheel.Stop() }

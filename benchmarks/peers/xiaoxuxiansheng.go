@@ -14,7 +14,7 @@ import (
 var Xiaoxuxiansheng = benchmarks.Maker{Name: "xiaoxuxiansheng", New: newXiaoxuxiansheng, Slow: 4}
 
 type xiaoxuxiansheng struct {
-	w         *timewheel.TimeWheel
+	wheel     *timewheel.TimeWheel
 	keys      []string
 	callbacks []func()
 }
@@ -30,11 +30,11 @@ func newXiaoxuxiansheng(n int) benchmarks.Impl {
 func (x *xiaoxuxiansheng) Start(slot int, d time.Duration, f func()) {
 	x.callbacks[slot] = f
 	// At least a tick from now: for a time in the past the wheel may panic.
-	x.w.AddTask(x.keys[slot], f, time.Now().Add(max(d, coarseTick)))
+	x.wheel.AddTask(x.keys[slot], f, time.Now().Add(max(d, coarseTick)))
 }
 
 func (x *xiaoxuxiansheng) Stop(slot int) bool {
-	x.w.RemoveTask(x.keys[slot])
+	x.wheel.RemoveTask(x.keys[slot])
 	return true
 }
 
@@ -45,6 +45,6 @@ func (x *xiaoxuxiansheng) Reset(slot int, d time.Duration) bool {
 
 // Flush sends a request that does nothing. The wheel's goroutine receives it when it has
 // processed all earlier requests.
-func (x *xiaoxuxiansheng) Flush() { x.w.RemoveTask("") }
+func (x *xiaoxuxiansheng) Flush() { x.wheel.RemoveTask("") }
 
-func (x *xiaoxuxiansheng) Close() { x.w.Stop() }
+func (x *xiaoxuxiansheng) Close() { x.wheel.Stop() }

@@ -106,8 +106,8 @@ func (r *results) omitRow(k key) bool {
 	case "allocs/op":
 		return true
 	case "B/op":
-		first := slices.IndexFunc(r.keys, func(x key) bool { return x.workload == k.workload && x.unit == k.unit })
-		return r.keys[first] != k
+		firstRow := slices.IndexFunc(r.keys, func(x key) bool { return x.workload == k.workload && x.unit == k.unit })
+		return r.keys[firstRow] != k
 	}
 	for impl := range r.samples[k] {
 		if r.largest(k, impl) > 0 {

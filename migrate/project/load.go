@@ -82,7 +82,7 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	named, module, err := matchPatterns(ctx, cfg)
+	matched, module, err := matchPatterns(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, broken := p.splitBroken(loaded, named)
+	loaded, broken := p.splitBroken(loaded, matched)
 	if err := compileErrors(loaded, module.Dir); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 		return nil, err
 	}
 	opts.Unseen = slices.Concat(opts.Unseen, other, goFiles(broken))
-	p.Report = migrate.Analyze(pc.Fset, convertPackages(loaded, named), opts)
+	p.Report = migrate.Analyze(pc.Fset, convertPackages(loaded, matched), opts)
 	if p.Requires, err = requiresTickless(module.GoMod); err != nil {
 		return nil, err
 	}
@@ -172,13 +172,13 @@ func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 
 // splitBroken divides packages into good, to analyze, and broken, to skip. A package is
 // broken if it does not compile and no pattern matches it. Each gets a warning.
-func (p *Project) splitBroken(loaded []*packages.Package, named map[string]bool) (good, broken []*packages.Package) {
+func (p *Project) splitBroken(loaded []*packages.Package, matched map[string]bool) (good, broken []*packages.Package) {
 	warned := make(map[string]bool)
 	for _, pkg := range loaded {
 		if isTestMain(pkg) {
 			continue // the packages that it imports are in loaded too
 		}
-		if !pkg.IllTyped && len(pkg.Errors) == 0 || named[plainPath(pkg.PkgPath)] {
+		if !pkg.IllTyped && len(pkg.Errors) == 0 || matched[plainPath(pkg.PkgPath)] {
 			good = append(good, pkg)
 			continue
 		}
@@ -274,7 +274,7 @@ func matchPatterns(ctx context.Context, cfg Config) (map[string]bool, *packages.
 	if err != nil {
 		return nil, nil, cfg.readableError(ctx, err)
 	}
-	named := make(map[string]bool)
+	matched := make(map[string]bool)
 	var module *packages.Module
 	for _, pkg := range list {
 		if isTestMain(pkg) {
@@ -293,12 +293,12 @@ func matchPatterns(ctx context.Context, cfg Config) (map[string]bool, *packages.
 			return nil, nil, fmt.Errorf("%w: %s and %s", ErrSeveralModules, module.Path, pkg.Module.Path)
 		}
 		module = pkg.Module
-		named[plainPath(pkg.PkgPath)] = true
+		matched[plainPath(pkg.PkgPath)] = true
 	}
 	if module == nil {
 		return nil, nil, fmt.Errorf("no packages match %s", strings.Join(cfg.Patterns, " "))
 	}
-	return named, module, nil
+	return matched, module, nil
 }
 
 // requiresTickless reports whether a go.mod file requires Tickless.
@@ -324,7 +324,7 @@ func isTestMain(pkg *packages.Package) bool { return strings.HasSuffix(pkg.ID, "
 
 // convertPackages converts loaded packages for migrate.Analyze. A package may be loaded
 // twice: then the variant with its tests is used.
-func convertPackages(loaded []*packages.Package, named map[string]bool) []*migrate.Package {
+func convertPackages(loaded []*packages.Package, matched map[string]bool) []*migrate.Package {
 	variants := make(map[string]*packages.Package)
 	for _, pkg := range loaded {
 		if isTestMain(pkg) || pkg.Types == nil {
@@ -343,7 +343,7 @@ func convertPackages(loaded []*packages.Package, named map[string]bool) []*migra
 			Types:     pkg.Types,
 			Info:      pkg.TypesInfo,
 			Unseen:    unseen,
-			Untouched: !named[plainPath(path)],
+			Untouched: !matched[plainPath(path)],
 		})
 	}
 	slices.SortFunc(pkgs, func(a, b *migrate.Package) int { return strings.Compare(a.Path, b.Path) })

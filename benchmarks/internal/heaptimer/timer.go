@@ -36,8 +36,8 @@ func New() *Timer {
 
 // A Handle identifies a started timer. The zero Handle identifies none.
 type Handle struct {
-	t          *Timer
-	e          *entry
+	timer      *Timer
+	entry      *entry
 	generation uint64
 }
 
@@ -69,36 +69,36 @@ func (t *Timer) Start(d time.Duration, f func()) Handle {
 
 // Stop stops the timer and reports whether it prevented the callback.
 func (h Handle) Stop() bool {
-	if h.t == nil {
+	if h.timer == nil {
 		return false
 	}
-	h.t.mu.Lock()
-	defer h.t.mu.Unlock()
-	if h.e.generation != h.generation {
+	h.timer.mu.Lock()
+	defer h.timer.mu.Unlock()
+	if h.entry.generation != h.generation {
 		return false
 	}
-	h.t.mu.heap.remove(h.e.index)
-	h.t.releaseLocked(h.e)
+	h.timer.mu.heap.remove(h.entry.index)
+	h.timer.releaseLocked(h.entry)
 	return true
 }
 
 // Reset changes the deadline to d from now. If the timer is no longer pending, Reset only
 // returns false.
 func (h Handle) Reset(d time.Duration) bool {
-	if h.t == nil {
+	if h.timer == nil {
 		return false
 	}
-	when := h.t.when(d)
-	h.t.mu.Lock()
-	if h.e.generation != h.generation {
-		h.t.mu.Unlock()
+	when := h.timer.when(d)
+	h.timer.mu.Lock()
+	if h.entry.generation != h.generation {
+		h.timer.mu.Unlock()
 		return false
 	}
-	h.t.mu.heap.fix(h.e.index, item{when, h.e})
-	mustWake := h.t.mustWakeLocked(when)
-	h.t.mu.Unlock()
+	h.timer.mu.heap.fix(h.entry.index, item{when, h.entry})
+	mustWake := h.timer.mustWakeLocked(when)
+	h.timer.mu.Unlock()
 	if mustWake {
-		h.t.wakeUp()
+		h.timer.wakeUp()
 	}
 	return true
 }

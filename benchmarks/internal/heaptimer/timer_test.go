@@ -120,7 +120,7 @@ func TestHandle_StaleNeverTouchesAnother(t *testing.T) {
 	stale := timer.Start(time.Hour, func() {})
 	stale.Stop()
 	h := timer.Start(time.Hour, func() {}) // in the same entry
-	if h.e != stale.e {
+	if h.entry != stale.entry {
 		t.Fatal("the entry was not reused")
 	}
 	if stale.Stop() || stale.Reset(0) || (Handle{}).Stop() || (Handle{}).Reset(0) {
