@@ -18,7 +18,7 @@ import (
 func eachProcs(b *testing.B, work func() map[string]float64) {
 	for _, p := range choose([]int{2}, procCounts, procCounts) {
 		b.Run(fmt.Sprintf("p=%d", p), func(b *testing.B) {
-			reportProcess(b, func() map[string]float64 {
+			reportChild(b, func() map[string]float64 {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
 				return work()
 			})
