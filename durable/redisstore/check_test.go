@@ -63,7 +63,7 @@ func TestExists(t *testing.T) {
 	}
 }
 
-// Run waits for a server that is not running yet, as for one that stops later.
+// Run waits until the server runs.
 func TestRun_WaitsForTheServer(t *testing.T) {
 	s := redistest.Start(t)
 	r := s.Client()
@@ -148,7 +148,8 @@ func TestRun_RefusesClientsThatCannotWork(t *testing.T) {
 	defer stranger.Close()
 	refused(stranger)
 
-	// A node of a Cluster has only some of the shards.
+	// Run refuses a client of one node of a Cluster: the node has only some of the
+	// shards.
 	for _, s := range redistest.StartCluster(t, 3, 0).Servers {
 		node := s.Client()
 		defer node.Close()

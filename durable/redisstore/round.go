@@ -38,9 +38,9 @@ const largeRound = 32
 
 // delayRound waits until the slack has passed since the latest round of any shard.
 // Reports that arrive meanwhile join the round, and rounds of several shards are sent
-// together. So the server and the worker wake up less often, and need a third of the CPU
-// time for a thousand tasks a second (BenchmarkSteady). Large rounds and the first round
-// after a pause do not wait.
+// together. So the server and the worker wake up less often: a thousand tasks a second
+// need a third of the CPU time (BenchmarkSteady). Large rounds and the first round after
+// a pause do not wait.
 func (s *Store) delayRound(ctx context.Context, large bool) error {
 	delay := time.Duration(s.latestRound.Load()) + s.config.slack - time.Since(s.opened)
 	if delay > 0 && !large {
@@ -93,8 +93,8 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	return args
 }
 
-// suspectArgs are the values of SUSPECTS: how many tasks a claim may get whose earlier
-// attempts crashed. Empty means any number.
+// suspectArgs are the values of the argument SUSPECTS: the maximum number of tasks in a
+// claim that crashed before. Empty means any number.
 var suspectArgs = [...]string{store.AllSuspects: "", store.OneSuspect: "1", store.NoSuspect: "0"}
 
 // roomsArg encodes how many tasks of each handler a claim may get, for scripts/round.lua.
@@ -209,9 +209,8 @@ func parseClaimed(id string, token int64, record, score, before string) store.Cl
 	return x
 }
 
-// When a task is due, the owner of the shard checks the shard at once. The other workers
-// check it backupDelay later, plus a random time of up to backupDelay, so that they do
-// not all check at once.
+// When a task is due, the owner of the shard checks the shard at once. Each other worker
+// checks it backupDelay later, plus a random time of up to backupDelay.
 const backupDelay = 250 * time.Millisecond
 
 // nextClaim returns the time from sending the round to the worker's next claim. wait is

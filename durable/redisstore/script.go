@@ -75,8 +75,8 @@ func (s *Store) command(ctx context.Context, x call, name, code string) *redis.C
 
 // run runs a script and returns its answer.
 //
-// The first call checks the schema of shard 0. Without this check, a Store with too many
-// shards would create the extra shards, and no other Store would find the tasks there.
+// The first call checks the schema of shard 0. Otherwise a Store with too many shards
+// would create the extra shards. No other Store would find the tasks there.
 func (s *Store) run(ctx context.Context, x call) (any, error) {
 	if err := s.checkSchema(ctx); err != nil {
 		if isDenied(err) {

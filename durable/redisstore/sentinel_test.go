@@ -21,7 +21,7 @@ import (
 // sentinel starts a Sentinel that monitors a master, and returns its address.
 func sentinel(t *testing.T, master *redistest.Server) string {
 	t.Helper()
-	// Another program may take the port first.
+	// Another program may take the port first: then try another port.
 	for range 4 {
 		if addr := tryPort(t, master); addr != "" {
 			return addr

@@ -32,7 +32,7 @@ type index struct {
 
 var _ machine.Index = (*index)(nil)
 
-// A task is a cached task, with its state in the table.
+// A task is a cached task, with the values of its row in the table.
 type task struct {
 	machine.Task
 	old    store.Task // as in the table

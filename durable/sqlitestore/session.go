@@ -14,8 +14,8 @@ type session struct {
 	stmts   map[statement]*sql.Stmt
 }
 
-// A statement is a query. If rows is not 0, ROWS in the query stands for so many rows of
-// parameters.
+// A statement is a query. If rows is not 0, ROWS in the query stands for that number of
+// rows of parameters.
 type statement struct {
 	query         string
 	rows, columns int

@@ -51,7 +51,7 @@ var _ store.Store = (*Store)(nil)
 // maxReaders is the maximum number of concurrent readers.
 const maxReaders = 3
 
-// The cache of each connection in kilobytes.
+// The sizes in kilobytes of SQLite's caches, of which each connection has one.
 const (
 	writeCache   = 16 << 10
 	readCache    = 4 << 10

@@ -33,8 +33,8 @@ func (s *Store) wakeIfNew(wakes int64) {
 
 // watchOthers looks for commits of other connections. A commit first writes to the log,
 // and becomes visible after a sync of the disk. So watchOthers looks several times after
-// a write. Each pause is half of the time since the write, so a commit is seen late by at
-// most half of the time of its sync.
+// a write. Each pause is half of the time since the write. It sees a commit late by at
+// most half of the time that the sync takes.
 func (s *Store) watchOthers() {
 	changed := make(chan struct{}, 1)
 	stop, err := notify(s.path, func() {

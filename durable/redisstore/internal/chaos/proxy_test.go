@@ -41,7 +41,7 @@ func newProxy(t *testing.T, server string) *proxy {
 
 func (p *proxy) addr() string { return p.l.Addr().String() }
 
-// serve starts the proxy. Set its fields before.
+// serve starts the proxy. The fields of the proxy must be set before.
 func (p *proxy) serve() {
 	p.all.Go(func() {
 		for {

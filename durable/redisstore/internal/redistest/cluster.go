@@ -14,7 +14,7 @@ import (
 // slots is the number of slots of a Redis Cluster.
 const slots = 16384
 
-// A Cluster is a Redis Cluster.
+// A Cluster is a running Redis Cluster.
 type Cluster struct {
 	// Servers are the initial masters, followed by the replicas in the order of their
 	// masters.
