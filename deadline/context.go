@@ -26,7 +26,7 @@ func WithTimeoutCause(parent context.Context, d time.Duration, cause error) (con
 	// The wall-clock deadline is computed by the first call of Deadline: few callers
 	// need it.
 	c := &lazyContext{parent: parent, due: programStart.Add(elapsed).Add(d), cause: cause}
-	c.inherit()
+	c.inheritDeadline()
 	return c, c.cancel
 }
 
@@ -51,7 +51,7 @@ func WithDeadlineCause(parent context.Context, d time.Time, cause error) (contex
 		c.due = now.Add(d.Sub(now)) // does not move when the wall clock is set
 		c.deadline.Store(&at)
 	}
-	c.inherit()
+	c.inheritDeadline()
 	return c, c.cancel
 }
 
@@ -64,8 +64,8 @@ var programStart = time.Now()
 //	idle    no timer; the parent does not know of the context; armed is nil
 //	armed   all methods delegate to armed, a context of package context
 //
-// Done and cancel arm the context. Err does so if the deadline has passed, if the
-// parent has ended, or if it is called often.
+// Done and cancel arm the context. Err arms it if the deadline has passed, if the parent
+// has ended, or if Err is called often.
 //
 // If two goroutines arm the context at once, each makes a context of package context.
 // The first one stored is used, and the second is cancelled.
@@ -85,16 +85,16 @@ type armedContext struct {
 	cancel context.CancelFunc
 }
 
-// canceled takes the place of armed if a context is cancelled while it is idle.
+// canceled is the value of armed if a context is cancelled while it is idle.
 var canceled = func() *armedContext {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return &armedContext{ctx, func() {}}
 }()
 
-// inherit makes c end with its parent, without a timer, if the parent's deadline is
-// earlier.
-func (c *lazyContext) inherit() {
+// inheritDeadline gives c the deadline of its parent, if that is earlier. Then c needs
+// no timer, because it ends with its parent.
+func (c *lazyContext) inheritDeadline() {
 	var at time.Time
 	ok := true
 	if p, ours := c.parent.(*lazyContext); ours {
@@ -155,7 +155,7 @@ func (c *lazyContext) arm() *armedContext {
 	}
 	parent := c.parent
 	if parent.Err() == context.DeadlineExceeded && c.passed() {
-		// The parent's deadline is later than c's, so c ended first.
+		// Both deadlines have passed, c's first. So c must not report the parent's end.
 		parent = context.WithoutCancel(parent)
 	}
 	a := new(armedContext)
@@ -171,7 +171,7 @@ func (c *lazyContext) arm() *armedContext {
 }
 
 func (c *lazyContext) cancel() {
-	// If c has already ended, arm keeps the error and the cause of that end.
+	// If c has already ended, c becomes armed instead, and keeps its error and cause.
 	if c.armed.Load() == nil && c.parent.Err() == nil && !c.passed() && c.armed.CompareAndSwap(nil, canceled) {
 		return
 	}
@@ -181,33 +181,33 @@ func (c *lazyContext) cancel() {
 // Done implements [context.Context].
 func (c *lazyContext) Done() <-chan struct{} { return c.arm().Done() }
 
-// errCallsUntilArmed is the number of calls of Err after which a context is armed. They
-// cost about as much as a timer.
+// errCallsUntilArmed is the number of calls of Err after which a context is armed. So
+// many calls cost about as much as a timer.
 const errCallsUntilArmed = 16
 
 // Err implements [context.Context].
 func (c *lazyContext) Err() error {
-	if c.armed.Load() == nil && c.parent.Err() == nil && !c.passed() && !c.calledOften() {
+	if c.armed.Load() == nil && c.parent.Err() == nil && !c.passed() && !c.countErrCall() {
 		return nil
 	}
 	return c.arm().Err()
 }
 
-// calledOften counts a call of Err. It reports whether c should now be armed, so that
+// countErrCall counts a call of Err. It reports whether c should now be armed, so that
 // later calls need not read the clock.
 //
 // In a synctest bubble it returns false. Otherwise Err would start a timer inside the
 // bubble, and a cancel outside must not stop such a timer.
-func (c *lazyContext) calledOften() bool {
+func (c *lazyContext) countErrCall() bool {
 	return c.errCalls.Add(1) >= errCallsUntilArmed && !bubble.Inside()
 }
 
 // Value implements [context.Context].
 func (c *lazyContext) Value(key any) any {
 	if _, ok := key.(*int); ok {
-		// key may be the key that package context uses to find its own contexts. Up to
-		// Go 1.25, [context.Cause] looks up this key without a call of Err. Err arms c
-		// if it has ended.
+		// key may be the private key with which package context finds its own contexts.
+		// Up to Go 1.25, [context.Cause] looks up this key, but does not call Err. So
+		// call Err here: it arms c if c has ended.
 		c.Err()
 	}
 	switch a := c.armed.Load(); a {

@@ -37,7 +37,7 @@ type Deadline struct {
 	firesAt time.Time     // when the timer fires; zero: the timer is not pending
 }
 
-// Set sets the deadline to t. The zero time means no deadline. If t has passed, Err
+// Set sets the deadline to t. The zero time means no deadline. When t has passed, Err
 // reports it at once, and Done's channel is closed within a tick of the default
 // Scheduler.
 //
@@ -70,8 +70,8 @@ func (d *Deadline) Done() <-chan struct{} {
 }
 
 // Err returns [os.ErrDeadlineExceeded] if the deadline has passed, and otherwise nil. A
-// goroutine that has received from Done need not call Err. Err may even return nil
-// then, if Set has been called since.
+// goroutine that has received from Done need not call Err: if Set has been called
+// since, Err may return nil.
 func (d *Deadline) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,8 +89,8 @@ func (d *Deadline) closeDoneLocked() {
 	}
 }
 
-// armLocked sets the timer to fire at due, if Done has been called. If the timer is
-// pending and fires earlier, armLocked leaves it: fired then sets it again.
+// armLocked sets the timer to fire at due, if Done has been called. It does not change a
+// pending timer that fires earlier: when that timer fires, onFire calls armLocked again.
 func (d *Deadline) armLocked() {
 	if d.done == nil || d.closed || d.due.IsZero() || !d.firesAt.IsZero() && !d.due.Before(d.firesAt) {
 		return
@@ -101,15 +101,15 @@ func (d *Deadline) armLocked() {
 		d.closeDoneLocked() // a pending timer fires without effect
 		return
 	case d.timer == nil:
-		d.timer = timer.AfterFunc(delay, d.fired)
+		d.timer = timer.AfterFunc(delay, d.onFire)
 	default:
 		d.timer.Reset(delay)
 	}
 	d.firesAt = d.due
 }
 
-// fired runs when the timer fires.
-func (d *Deadline) fired() {
+// onFire runs when the timer fires.
+func (d *Deadline) onFire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.firesAt = time.Time{} // even if Set has just reset the timer: armLocked resets it again

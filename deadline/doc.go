@@ -14,8 +14,8 @@
 //
 // If a context is waited for, package context is better. Database calls, outgoing
 // requests and every select on Done wait for their context. Then a context of this
-// package costs up to half as much again as one of package context. Measure before you
-// replace [context.WithTimeout].
+// package costs up to 50% more than one of package context. Measure before you replace
+// [context.WithTimeout].
 //
 // # Guarantees
 //

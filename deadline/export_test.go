@@ -12,7 +12,7 @@ func Lazy(parent context.Context, d time.Duration, cause error) (context.Context
 		return context.WithTimeoutCause(parent, d, cause)
 	}
 	c := &lazyContext{parent: parent, due: time.Now().Add(d), cause: cause}
-	c.inherit()
+	c.inheritDeadline()
 	return c, c.cancel
 }
 

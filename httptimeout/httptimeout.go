@@ -17,11 +17,11 @@ import (
 // h gets a copy of the request. If h calls ParseMultipartForm, the uploaded files are
 // removed when the request ends, as without Handler. There are two differences:
 //
-//   - If the client disconnects, the files are removed once h has returned. A handler
-//     around this one may then miss them.
-//   - Below [http.TimeoutHandler], and below handlers that copy the request, package
-//     http would leave the files. Handler removes them when h has returned and the
-//     copy's context is done.
+//   - If the client disconnects, the files are removed as soon as h has returned. A
+//     handler that wraps this one may then miss them.
+//   - A handler that wraps this one may pass a copy of the request, as
+//     [http.TimeoutHandler] does. Package http would not remove the files of a copy.
+//     Handler removes them when h has returned and the copy's context is done.
 //
 // A client's trailers reach h only if the client declares them in a Trailer header. All
 // trailers of the response reach the client.
@@ -45,13 +45,12 @@ func mustBePositive(function string, timeout time.Duration) {
 	}
 }
 
-// handBackForm gives r the form that a handler has parsed from timedRequest, the copy
-// of r. When a request ends, package http removes the files of its form, but not those
-// of a copy.
+// handBackForm gives r the form that a handler has parsed from timedRequest, a copy of
+// r. When request r ends, package http removes the files of r's form.
 //
-// r itself may be a copy. So handBackForm also removes the files when r's context ends,
-// or at once if it has ended. Package http may remove the files at the same time. That is
-// safe, because RemoveAll does not change the form.
+// If r itself is a copy, package http does not do so. So handBackForm also removes the
+// files when r's context ends, or at once if it has ended. It is safe to remove the
+// files twice, even at the same time: RemoveAll does not change the form.
 func handBackForm(r, timedRequest *http.Request) {
 	form := timedRequest.MultipartForm
 	if form == r.MultipartForm {
@@ -69,7 +68,7 @@ func handBackForm(r, timedRequest *http.Request) {
 //
 // If a request with an Upgrade header gets a 101 Switching Protocols response, the
 // timeout ends. The context is then done when the body is closed, or when the request's
-// original context is done. A request without that header keeps its timeout.
+// original context is done. A request without that header always keeps its timeout.
 //
 // The body of a response has the methods Write and CloseWrite if base's body has them.
 // CloseIdleConnections calls base's method if there is one.
@@ -110,9 +109,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if upgrade != nil {
 			upgrade.dropTimeout(r.Context())
 		}
-		resp.Body = withWriter(&connBody{resp.Body, cancel}, resp.Body)
+		resp.Body = withWriter(&upgradedBody{resp.Body, cancel}, resp.Body)
 	} else {
-		resp.Body = withWriter(&body{ReadCloser: resp.Body, cancel: cancel}, resp.Body)
+		resp.Body = withWriter(&timedBody{ReadCloser: resp.Body, cancel: cancel}, resp.Body)
 	}
 	bodyCancels = true
 	return resp, nil
@@ -148,27 +147,27 @@ func withWriter(b, base io.ReadCloser) io.ReadCloser {
 	return b
 }
 
-// connBody is the body of a 101 response. After a failed or complete read, the client
-// may still write. So only Close ends the request's context.
-type connBody struct {
+// upgradedBody is the body of a 101 response. After a failed or complete read, the
+// client may still write. So only Close ends the request's context.
+type upgradedBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 }
 
-func (b *connBody) Close() error {
+func (b *upgradedBody) Close() error {
 	defer b.cancel()
 	return b.ReadCloser.Close()
 }
 
-// body is the body of any other response. It ends the request's context when it is
-// closed, or when Read returns an error or io.EOF.
-type body struct {
+// timedBody is the body of a response other than a 101. It ends the request's context
+// when it is closed, or when Read returns an error or io.EOF.
+type timedBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 	once   sync.Once
 }
 
-func (b *body) Read(p []byte) (int, error) {
+func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
 		b.once.Do(b.cancel)
@@ -176,7 +175,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *body) Close() error {
+func (b *timedBody) Close() error {
 	err := b.ReadCloser.Close()
 	b.once.Do(b.cancel)
 	return err

@@ -12,48 +12,48 @@ import (
 type upgradeCtx struct {
 	done chan struct{}
 
-	mu       sync.Mutex
-	followed context.Context    // does not change after err is set
-	release  context.CancelFunc // cancels followed
-	unfollow func() bool        // returns false if followed has ended, which ends this context
-	err      error              // set when done is closed
+	mu             sync.Mutex
+	followed       context.Context // does not change after err is set
+	cancelFollowed context.CancelFunc
+	unfollow       func() bool // returns false if followed has ended, which ends this context
+	err            error       // set when done is closed
 }
 
 var _ context.Context = (*upgradeCtx)(nil)
 
-// newUpgradeCtx returns a context that follows timed. release cancels timed.
-func newUpgradeCtx(timed context.Context, release context.CancelFunc) *upgradeCtx {
+// newUpgradeCtx returns a context that follows timed. cancelTimed cancels timed.
+func newUpgradeCtx(timed context.Context, cancelTimed context.CancelFunc) *upgradeCtx {
 	c := &upgradeCtx{done: make(chan struct{})}
 	c.mu.Lock()
-	c.followLocked(timed, release)
+	c.followLocked(timed, cancelTimed)
 	c.mu.Unlock()
 	return c
 }
 
-func (c *upgradeCtx) followLocked(ctx context.Context, release context.CancelFunc) {
-	c.followed, c.release = ctx, release
+func (c *upgradeCtx) followLocked(ctx context.Context, cancel context.CancelFunc) {
+	c.followed, c.cancelFollowed = ctx, cancel
 	c.unfollow = context.AfterFunc(ctx, c.end)
 }
 
 // dropTimeout makes c follow parent instead of the context with the timeout. It does
-// nothing if the timeout has already passed.
+// nothing if that context has already ended.
 func (c *upgradeCtx) dropTimeout(parent context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.unfollow() {
 		return
 	}
-	releaseTimed := c.release
+	cancelTimed := c.cancelFollowed
 	c.followLocked(context.WithCancel(parent))
-	releaseTimed()
+	cancelTimed()
 }
 
 // cancel ends c and the context that it follows. This releases the timer.
 func (c *upgradeCtx) cancel() {
 	c.mu.Lock()
-	release := c.release
+	cancelFollowed := c.cancelFollowed
 	c.mu.Unlock()
-	release()
+	cancelFollowed()
 	c.end()
 }
 

@@ -17,14 +17,14 @@ const maxSetBack = time.Minute
 // calendar is the plan of a Job with a Schedule.
 type calendar struct {
 	schedule Schedule
-	// searchAfter is the argument of the next call of the schedule. It is the last
-	// occurrence that was run or skipped, or the last reading of the wall clock,
-	// whichever is later.
+	// The next occurrence must be after searchAfter. It is the last occurrence that was
+	// run or skipped, or the time of the last call of the schedule, whichever is later.
 	searchAfter time.Time
 	// nextUnknown is true if the schedule must be called to find the next occurrence.
 	// It stays true if the schedule panics.
 	nextUnknown bool
-	// wall and mono are the readings of the two clocks at the last call of the schedule.
+	// wall and mono are what the wall clock and the monotonic clock showed at the last
+	// call of the schedule.
 	wall, mono time.Time
 }
 
@@ -37,8 +37,8 @@ type calendar struct {
 //
 // If the wall clock is set back by more than a minute, Calendar calls sched.Next with
 // the new time, and occurrences come again. If the clock is set back by less, as time
-// servers do, no occurrence comes twice. The series waits until the clock has reached
-// the next one. To notice such changes, the job's timer fires at least once a minute.
+// servers do, no occurrence comes twice: the series waits until the clock has reached
+// the next occurrence. To notice changes, the job's timer fires at least once a minute.
 //
 // The first call of sched.Next is on the calling goroutine. Later calls are on the
 // executor or in [Job.Resume], one at a time. If sched.Next panics when a run begins, f
@@ -58,7 +58,7 @@ func Calendar(s *timer.Scheduler, sched Schedule, f func()) (*Job, error) {
 }
 
 func (c *calendar) due(j *Job) bool {
-	now := c.read(j)
+	now := c.readWall(j)
 	if c.nextUnknown {
 		c.callSchedule(j, now)
 		return false
@@ -66,11 +66,11 @@ func (c *calendar) due(j *Job) bool {
 	return !j.next.After(now)
 }
 
-func (c *calendar) advance(j *Job) { c.findNext(j, c.read(j)) }
+func (c *calendar) advance(j *Job) { c.findNext(j, c.readWall(j)) }
 
 func (c *calendar) afterRun(j *Job) {
 	panicked := c.nextUnknown
-	now := c.read(j)
+	now := c.readWall(j)
 	switch {
 	case panicked: // the schedule is called again in a minute
 	case c.nextUnknown:
@@ -80,11 +80,11 @@ func (c *calendar) afterRun(j *Job) {
 	}
 }
 
-func (c *calendar) resume(j *Job) { c.callSchedule(j, c.read(j)) }
+func (c *calendar) resume(j *Job) { c.callSchedule(j, c.readWall(j)) }
 
-// read returns the time of the wall clock. If the clock was set back by more than
-// maxSetBack, read makes the next occurrence unknown.
-func (c *calendar) read(j *Job) time.Time {
+// readWall returns the time of the wall clock. If the clock was set back by more than
+// maxSetBack, readWall makes the next occurrence unknown.
+func (c *calendar) readWall(j *Job) time.Time {
 	mono, wall := j.s.Now(), j.s.Wall()
 	if setBack := c.wall.Add(mono.Sub(c.mono)).Sub(wall); setBack > maxSetBack {
 		c.nextUnknown, c.searchAfter = true, wall // so the caller calls the schedule

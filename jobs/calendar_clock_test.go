@@ -35,8 +35,8 @@ func TestCalendar_WallClockSetForward(t *testing.T) {
 	require.Len(t, runs, 2)
 	require.Equal(t, epoch.Add(6*time.Hour), runs[1])
 
-	// The clock is set forward, but not past the occurrence. The occurrence comes
-	// earlier by as much, to the tick.
+	// The clock is set forward, but not past the occurrence. The job runs exactly when
+	// the clock shows the occurrence's time.
 	clk.SetWall(epoch.Add(6*time.Hour + 58*time.Minute + 30*time.Second))
 	clk.Advance(90*time.Second - 1)
 	require.Len(t, runs, 2)
@@ -45,7 +45,8 @@ func TestCalendar_WallClockSetForward(t *testing.T) {
 	require.Equal(t, epoch.Add(7*time.Hour), runs[2])
 }
 
-// The clock is set forward past millions of occurrences: once, and then back and forth.
+// The clock is set forward past millions of occurrences. Then it is set back, and
+// forward again.
 func TestCalendar_WallClockSetForwardByYears(t *testing.T) {
 	s, clk := virtual(t)
 	runs := 0
@@ -66,8 +67,8 @@ func TestCalendar_WallClockSetForwardByYears(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// After the clock is set back, occurrences come when the clock shows their times. Those
-// whose times come again are repeated.
+// After the clock is set back, occurrences come when the clock shows their times. If the
+// clock shows a time again, its occurrence is repeated.
 func TestCalendar_WallClockSetBack(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Time
@@ -83,7 +84,7 @@ func TestCalendar_WallClockSetBack(t *testing.T) {
 	clk.Advance(2 * time.Hour)
 	require.Equal(t, []time.Time{epoch.Add(-time.Hour), epoch, epoch.Add(time.Hour)}, runs)
 
-	// Just before the occurrence, when the timer is already set for it.
+	// The clock is set back just before an occurrence, when the timer is set for it.
 	clk.SetWall(epoch.Add(2*time.Hour - 2*time.Minute))
 	clk.Advance(2*time.Minute - time.Millisecond)
 	clk.SetWall(epoch.Add(2*time.Hour - 5*time.Second))
@@ -146,7 +147,7 @@ func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 		f := func() { runs = append(runs, clk.Wall()) }
 		back := func() { clk.SetWall(clk.Wall().Add(-by)) }
 
-		// Right after a run.
+		// The clock is set back right after a run.
 		j := must(jobs.Calendar(s, each(time.Hour), f))
 		clk.Advance(time.Hour)
 		back()
@@ -155,7 +156,7 @@ func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 		clk.Advance(by)
 		require.Equal(t, []time.Time{epoch.Add(time.Hour), epoch.Add(2 * time.Hour)}, runs, by)
 
-		// At the occurrence, before the job reads the clock.
+		// The clock is set back at an occurrence, just before the job reads the clock.
 		clk.Advance(time.Hour - 61*time.Second)
 		_, err := s.Start(61*time.Second, back)
 		require.NoError(t, err)
@@ -166,7 +167,7 @@ func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 		require.Equal(t, epoch.Add(3*time.Hour), runs[2])
 		require.Equal(t, epoch.Add(4*time.Hour), j.Next(), by)
 
-		// Set back twice, each time by less than a minute.
+		// The clock is set back again, a minute after a run.
 		clk.Advance(time.Minute)
 		back()
 		clk.Advance(time.Hour - time.Minute)
@@ -352,8 +353,8 @@ func TestCalendar_WallClockSetBackAtAnyMoment(t *testing.T) {
 			noticed := by > time.Minute
 			require.Equal(t, noticed, asked > 2, "%v back, %v after a run", by, since)
 
-			// The occurrence is repeated if it was still ahead when the job read the
-			// clock.
+			// The occurrence is repeated if the clock had not reached it again when the
+			// job noticed the change.
 			readAt := since.Truncate(time.Minute) + time.Minute
 			again := noticed && readAt-by < 0
 			clk.AdvanceTo(clk.Now().Add(epoch.Add(time.Hour + 30*time.Minute).Sub(clk.Wall())))

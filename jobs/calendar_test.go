@@ -364,8 +364,8 @@ func TestCalendar_OverlongRun(t *testing.T) {
 	})
 }
 
-// The process stands still for an hour. Afterwards the job runs once, and then as
-// planned.
+// The process is suspended for an hour. Afterwards the job runs once, and then at its
+// regular times.
 func TestCalendar_Pause(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Duration
@@ -377,8 +377,8 @@ func TestCalendar_Pause(t *testing.T) {
 	require.Equal(t, seconds(60, 3661, 3720, 3780), runs)
 }
 
-// Only one goroutine at a time calls the schedule, with a time of the wall clock. The
-// race detector checks n.
+// Only one goroutine at a time calls the schedule: otherwise the race detector reports
+// n. The schedule's argument has no monotonic reading.
 func TestCalendar_OnTheSystemClock(t *testing.T) {
 	s := timer.New()
 	n := 0

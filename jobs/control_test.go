@@ -36,7 +36,7 @@ func TestJob_StopWait(t *testing.T) {
 		require.NoError(t, j.StopWait(ctx), "the series is over, so the context does not matter")
 		require.False(t, j.Stop())
 
-		// A job that is not running, and a job whose schedule has ended.
+		// A job that waits, a job in its last run, and a job without occurrences.
 		require.NoError(t, must(jobs.Periodic(s, time.Second, func() {})).StopWait(t.Context()))
 		last := must(jobs.Calendar(s, jobs.At(time.Now().Add(time.Second)), func() { time.Sleep(time.Minute) }))
 		time.Sleep(2 * time.Second)

@@ -132,18 +132,18 @@ func (c *Cron) matchesDay(t time.Time) bool {
 // firstOfDay returns the first matching second of a day, at or after the given time of day.
 func (c *Cron) firstOfDay(hour, minute, second int) (s int64, ok bool) {
 	for {
-		h := firstFrom(c.Hour, hour)
+		h := firstAtLeast(c.Hour, hour)
 		if h > 23 {
 			return 0, false
 		}
 		if h > hour {
 			minute, second = 0, 0
 		}
-		m := firstFrom(c.Minute, minute)
+		m := firstAtLeast(c.Minute, minute)
 		if m > minute {
 			second = 0
 		}
-		s := firstFrom(c.Second, second)
+		s := firstAtLeast(c.Second, second)
 		switch {
 		case m > 59:
 			hour, minute, second = h+1, 0, 0
@@ -155,16 +155,16 @@ func (c *Cron) firstOfDay(hour, minute, second int) (s int64, ok bool) {
 	}
 }
 
-// firstFrom returns the smallest element of set that is at least from. If there is
+// firstAtLeast returns the smallest element of set that is at least from. If there is
 // none, it returns 63 or 64.
-func firstFrom(set uint64, from int) int { return bits.TrailingZeros64(set >> from << from) }
+func firstAtLeast(set uint64, from int) int { return bits.TrailingZeros64(set >> from << from) }
 
 // inSteps reports whether Hour has a step of at most six hours: every hour of the day,
 // every second hour, and so on.
 func (c *Cron) inSteps() bool {
 	hours := c.Hour &^ star
 	begin := bits.TrailingZeros64(hours)
-	step := firstFrom(hours, begin+1) - begin
+	step := firstAtLeast(hours, begin+1) - begin
 	if step > 6 || begin >= step {
 		return false
 	}

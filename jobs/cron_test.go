@@ -136,7 +136,7 @@ func (r *reading) has(x *face) bool {
 	return slices.Contains(r.dom, x.day) || slices.Contains(r.dow, x.weekday)
 }
 
-// read adds time at to the occurrences if the spec matches. now is what the clock
+// read adds the time at to the occurrences if the spec matches. now is what the clock
 // shows. shown lists what the clock has shown for the first time since the previous
 // minute: several times after a gap, none in a repeated hour.
 func (r *reading) read(at int64, now face, shown []face) {

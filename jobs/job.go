@@ -37,27 +37,28 @@ type Job struct {
 	paused       bool
 	runRequested bool // by RunNow; the run has not begun
 
-	// handle is the job's timer. If Start refuses it because too many timers are
-	// pending, spare is the timer instead.
-	handle timer.Handle
-	spare  *timer.Timer
+	// handle is the job's timer. If Start fails because too many timers are pending,
+	// fallback is the job's timer instead.
+	handle   timer.Handle
+	fallback *timer.Timer
 }
 
 // # A job's life
 //
 // While a job waits, its timer is pending. When the timer fires, the job becomes busy:
 //
-//   1. The plan reads the clock and reports whether an occurrence is due.
-//   2. If one is due, the plan sets the next occurrence, and the job's function runs.
-//   3. The plan decides about occurrences that came during the run.
-//   4. The job is no longer busy, and starts its timer for the next occurrence.
+//   1. The plan reads the clock and reports whether an occurrence is due. If so, the
+//      plan sets the next occurrence.
+//   2. If an occurrence is due, or RunNow was called, the job's function runs. Then the
+//      plan decides about occurrences that came during the run.
+//   3. The job is no longer busy, and starts its timer for the next occurrence.
 //
 // The timer may fire once too often: if Pause or Stop comes too late to stop it, or if
 // RunNow starts it again. That does no harm. If the job is busy, paused or over,
-// nothing happens. If no occurrence is due, the job only starts its timer again.
+// nothing happens. If nothing needs to run, the job only starts its timer again.
 
 // A plan decides when a job's occurrences are. All its methods except wait are called
-// while the job is busy, and without its lock, because they may run the user's code.
+// while the job is busy, but not locked, because they may run the user's code.
 type plan interface {
 	// due reads the clock and reports whether an occurrence is due.
 	due(*Job) bool
@@ -120,8 +121,7 @@ func (j *Job) hasEnded() bool {
 	return j.ended
 }
 
-// enterBusy makes the job busy. ok is false if nothing needs to run: then the job is not
-// busy.
+// enterBusy makes the job busy. If nothing can run now, it does nothing and ok is false.
 func (j *Job) enterBusy() (paused, runNow, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -156,17 +156,17 @@ func (j *Job) setTimerLocked(d time.Duration) {
 	case err == nil:
 	case err == timer.ErrClosed:
 		j.endLocked()
-	case j.spare == nil:
-		j.spare = j.s.AfterFunc(d, j.onFire) // AfterFunc cannot be refused
+	case j.fallback == nil:
+		j.fallback = j.s.AfterFunc(d, j.onFire) // AfterFunc cannot be refused
 	default:
-		j.spare.Reset(d)
+		j.fallback.Reset(d)
 	}
 }
 
 func (j *Job) stopTimerLocked() {
 	j.handle.Stop()
-	if j.spare != nil {
-		j.spare.Stop()
+	if j.fallback != nil {
+		j.fallback.Stop()
 	}
 }
 

@@ -132,7 +132,7 @@ func TestPeriodic_OverlongRun(t *testing.T) {
 	}
 }
 
-// The whole process stands still, so that everything is late at once.
+// The whole process is suspended, so that everything is late at once.
 func TestPeriodic_Pause(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts []jobs.Option

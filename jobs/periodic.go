@@ -15,8 +15,8 @@ type option func(*periodic)
 func (f option) apply(p *periodic) { f(p) }
 
 // FixedDelay counts the period from the end of one run to the start of the next, as the
-// JDK's scheduleWithFixedDelay does. Without it, the period counts from one start to the
-// next, however long a run takes.
+// JDK's scheduleWithFixedDelay does. Without FixedDelay, the period counts from start to
+// start, however long a run takes.
 func FixedDelay() Option { return option(func(p *periodic) { p.fixedDelay = true }) }
 
 // FirstAfter sets when the first run comes: after d, or at once if d is zero or less. The
@@ -33,15 +33,15 @@ func OnOverrun(o Overrun) Option {
 	return option(func(p *periodic) { p.overrun = o })
 }
 
-// Overrun is what happens to missed occurrences: those that come during a run, or while
-// the process is suspended. The names are those of tokio's MissedTickBehavior.
+// Overrun is what happens to missed occurrences: those that come during a run, or before
+// a late run begins. The names are those of tokio's MissedTickBehavior.
 type Overrun uint8
 
 const (
-	// Skip drops the missed occurrences. The next run is at the next regular one.
+	// Skip drops the missed occurrences. The next run is at the next regular time.
 	Skip Overrun = iota
-	// Burst runs the missed occurrences one right after the other. Later ones stay
-	// regular.
+	// Burst makes the missed runs one right after the other. Later runs are at their
+	// regular times.
 	Burst
 	// Delay makes one run for all missed occurrences, as soon as the present run has
 	// ended. The next run is one period later.

@@ -16,9 +16,9 @@
 //     package timer.
 //   - A key disappears at its deadline. After that moment no method finds the key, even
 //     if its callback has not run yet.
-//   - Each value leaves exactly once: through its callback, Remove or Drain, or in a timer
-//     that the closed Scheduler hands back. A value that Set replaces before its deadline
-//     is dropped. An expired value still reaches the callback, even if Set replaces it.
+//   - Each value leaves exactly once: the callback gets it, Remove or Drain takes it, or
+//     the closed Scheduler hands back its timer. Only a value that Set replaces before
+//     its deadline is dropped.
 //
 // # Concurrency
 //

@@ -21,7 +21,7 @@ import (
 // To keep the pending values, call Drain before you close the Scheduler. Drain does not
 // return values whose deadlines have passed, even if their callbacks have not run yet.
 // After Close, [timer.Scheduler.TakeLeftover] returns a timer for each value whose
-// callback has not run. The Func of a Leftover runs the callback.
+// callback has not run. The Func of that timer runs the callback.
 //
 // After the Scheduler is closed, Set fails, and Move, Remove and Drain find no key.
 // Get, All and Len still report a pending key until its deadline.
@@ -48,9 +48,9 @@ type part[K comparable, V any] struct {
 	earliest int64
 }
 
-// An entry is one value of a key, from Set until the value leaves. The table contains
-// the last entry of each key. An expired entry stays in the table until its callback
-// runs, or until Set or Len removes it.
+// An entry is one value of a key. The table contains the last entry of each key. An
+// expired entry stays in the table until its callback runs, or until Set, SetIfAbsent or
+// Len removes it.
 type entry[K comparable, V any] struct {
 	node // must be first: see Timers.runCallback
 	key  K
@@ -105,10 +105,10 @@ func (k *Timers[K, V]) now() int64 {
 	return int64(k.s.Now().Sub(k.epoch))
 }
 
-// part returns a key's hash and part. It panics if the key cannot be hashed. It also
+// partOf returns a key's hash and part. It panics if the key cannot be hashed. It also
 // panics if the key is not equal to itself, because the table could never find such a
 // key.
-func (k *Timers[K, V]) part(key K) (hash uint64, p *part[K, V]) {
+func (k *Timers[K, V]) partOf(key K) (hash uint64, p *part[K, V]) {
 	if key != key {
 		panic("keyed: a key must be equal to itself")
 	}
@@ -125,7 +125,7 @@ func (k *Timers[K, V]) part(key K) (hash uint64, p *part[K, V]) {
 // [timer.ErrTooManyPending]. After an error nothing has changed.
 func (k *Timers[K, V]) Set(key K, value V, d time.Duration) error {
 	now := k.now()
-	hash, p := k.part(key)
+	hash, p := k.partOf(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.table.find(hash, key)
@@ -140,7 +140,7 @@ func (k *Timers[K, V]) Set(key K, value V, d time.Duration) error {
 // SetIfAbsent reports false and changes nothing.
 func (k *Timers[K, V]) SetIfAbsent(key K, value V, d time.Duration) (set bool, err error) {
 	now := k.now()
-	hash, p := k.part(key)
+	hash, p := k.partOf(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.table.find(hash, key)
@@ -151,8 +151,8 @@ func (k *Timers[K, V]) SetIfAbsent(key K, value V, d time.Duration) (set bool, e
 	return err == nil, err
 }
 
-// startLocked adds an entry and starts its timer. expired is the key's expired entry,
-// which is replaced, or nil.
+// startLocked adds an entry and starts its timer. If expired is not nil, the new entry
+// replaces it: expired is the key's entry whose deadline has passed.
 func (k *Timers[K, V]) startLocked(p *part[K, V], expired *entry[K, V], hash uint64, now int64, key K, value V, d time.Duration) error {
 	e := &entry[K, V]{node: node{k.onFire}, key: key, value: value, deadline: deadlineAfter(now, d)}
 	h, err := k.s.Start(d, e.fire)
@@ -181,7 +181,7 @@ func deadlineAfter(now int64, d time.Duration) int64 {
 // allocates nothing.
 func (k *Timers[K, V]) Move(key K, d time.Duration) bool {
 	now := k.now()
-	hash, p := k.part(key)
+	hash, p := k.partOf(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.moveLocked(p.table.find(hash, key), now, d)
@@ -206,7 +206,7 @@ func (k *Timers[K, V]) Remove(key K) (V, bool) {
 // removeIf is like Remove, but removes the entry only if the condition is true for it.
 func (k *Timers[K, V]) removeIf(key K, condition func(*entry[K, V]) bool) (value V, removed bool) {
 	now := k.now()
-	hash, p := k.part(key)
+	hash, p := k.partOf(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.table.find(hash, key)
@@ -233,7 +233,7 @@ func (k *Timers[K, V]) Deadline(key K) (time.Time, bool) {
 
 func (k *Timers[K, V]) find(key K) (Item[K, V], bool) {
 	now := k.now()
-	hash, p := k.part(key)
+	hash, p := k.partOf(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e := p.table.find(hash, key); e.pending(now) {
@@ -243,7 +243,7 @@ func (k *Timers[K, V]) find(key K) (Item[K, V], bool) {
 }
 
 // Len returns the number of pending keys. It takes O(GOMAXPROCS). If keys have expired,
-// Len also removes them, which takes O(n) at the most.
+// Len also removes them, which takes at most O(n).
 func (k *Timers[K, V]) Len() int {
 	now := k.now()
 	n := 0
@@ -284,9 +284,9 @@ type Item[K comparable, V any] struct {
 }
 
 // All returns an iterator over the pending keys and their values, in no particular
-// order. The loop's body may call any method. A key that is set, removed or fires
-// during the loop may be missing, or come with its earlier value. All takes O(n), and
-// copies only some of the keys at a time.
+// order. The loop's body may call any method. If a key changes during the loop, the key
+// may be missing, or come with its earlier value. All takes O(n), and copies only some
+// of the keys at a time.
 func (k *Timers[K, V]) All() iter.Seq2[K, V] {
 	k.mustBeMade()
 	return func(yield func(K, V) bool) {
@@ -323,10 +323,10 @@ func (k *Timers[K, V]) Items() iter.Seq[Item[K, V]] {
 	}
 }
 
-// Drain removes all pending keys, and returns how many it removed. It calls f with each
-// key and value, in the order of deadlines, on the calling goroutine. It skips a key
-// that is removed, fires, or gets another deadline before its turn. If f panics, the
-// remaining keys stay pending. Drain takes O(n log n).
+// Drain removes the keys that are pending when it is called, and returns how many it
+// removed. It calls f with each key and value, in the order of deadlines, on the calling
+// goroutine. It skips a key that is removed, fires, or gets another deadline before its
+// turn. If f panics, the remaining keys stay pending. Drain takes O(n log n).
 func (k *Timers[K, V]) Drain(f func(key K, value V)) int {
 	items := slices.SortedFunc(k.Items(), func(a, b Item[K, V]) int { return a.Deadline.Compare(b.Deadline) })
 	n := 0
@@ -350,7 +350,7 @@ func (k *Timers[K, V]) item(e *entry[K, V]) Item[K, V] {
 // runCallback is called when the timer of an entry fires. n is the first field of that entry.
 func (k *Timers[K, V]) runCallback(n *node) {
 	e := (*entry[K, V])(unsafe.Pointer(n))
-	hash, p := k.part(e.key)
+	hash, p := k.partOf(e.key)
 	p.mu.Lock()
 	p.table.remove(hash, e)
 	value := e.value

@@ -452,7 +452,7 @@ func TestMaxPending(t *testing.T) {
 	}
 }
 
-// With a limit of one pending timer, timers of different shards are pending in turn.
+// Only one timer may be pending at a time. The keys' timers belong to different shards.
 func TestMaxPendingAcrossShards(t *testing.T) {
 	s, _ := virtual(t, timer.WithMaxPending(1), timer.WithShards(4))
 	k := keyed.New(s, func(int, int) {})
@@ -577,7 +577,7 @@ func TestStress(t *testing.T) {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(w), 5))
 			for i := range each {
-				// A key that only this worker sets, so that it knows the last value.
+				// Only this worker sets the key, so the worker knows the last value.
 				key := w + workers*rng.IntN(keys/workers)
 				last[key] = i*keys + key
 				if err := k.Set(key, last[key], time.Duration(rng.IntN(300_000)-1000)); err != nil {

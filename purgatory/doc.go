@@ -2,9 +2,8 @@
 // condition is met or a timeout passes.
 //
 // The idea is from Apache Kafka. There a fetch request waits until its partitions have
-// enough bytes, and a produce request until replicas have acknowledged it. Each request
-// waits under keys, its partitions. The code that changes a partition checks the
-// requests that wait for it.
+// enough bytes. The partitions are the request's keys. The code that changes a partition
+// checks the requests that wait for it.
 //
 // # Usage
 //
@@ -27,22 +26,16 @@
 //
 //   - An operation is completed once, and OnComplete runs once. Only the call that
 //     completed it returns true.
-//   - OnExpiration runs after OnComplete, and only if the timeout completed the
-//     operation. It never runs early.
-//   - When an operation is added, TryComplete runs at most twice, whatever the number
-//     of keys. It never runs after the operation is complete.
-//   - No completion is lost. Suppose that an operation waits, its condition becomes
-//     true, and then one of its keys is checked. When the check returns, the operation
-//     is complete or was cancelled. An operation that is just being added finds the
-//     condition in its second check.
-//   - A completed or expired operation leaves the lists of all its keys at once, and
-//     its timer stops. Len and Stats are exact. A key that no operation waits for takes no
-//     memory.
-//   - No operation waits without a timeout. If the Scheduler refuses the timer,
-//     TryCompleteElseWatch returns the Scheduler's error.
+//   - OnExpiration runs after OnComplete, if the timeout completed the operation. It
+//     never runs early.
+//   - No completion is lost. Suppose that an operation waits, its condition becomes true,
+//     and then one of its keys is checked. When the check returns, the operation is
+//     complete or was cancelled.
+//   - Adding an operation runs TryComplete at most twice, whatever the number of keys.
+//   - A completed operation leaves the lists of all its keys at once. Its timer stops.
+//   - No operation waits without a timeout.
 //   - A panic in one operation harms no other. [Operation] says where the panic goes.
-//   - Close and Shutdown complete nothing. TakeLeftover returns the operations that
-//     were waiting.
+//   - Close and Shutdown complete nothing: TakeLeftover returns the waiting operations.
 //
 // # Concurrency
 //
@@ -62,7 +55,7 @@
 // TryCompleteElseWatch, completion, expiry and cancellation are O(k) for an operation
 // with k keys. CheckAndComplete is O(n) for n operations that wait for the key. A
 // waiting operation takes about 55 bytes, timer included, and 32 for each key. Its
-// Delayed takes another 72.
+// Delayed takes another 72. A key that no operation waits for takes no memory.
 //
 // # When not to use it
 //

@@ -4,5 +4,5 @@ import "github.com/tickless/tickless/internal/closed"
 
 // ErrClosed is returned for an operation that is added after [Purgatory.Close] or
 // [Purgatory.Shutdown]. The operation is not watched, and none of its methods is
-// called. An ErrClosed also matches [timer.ErrClosed] in errors.Is.
+// called. errors.Is reports that ErrClosed is also a [timer.ErrClosed].
 var ErrClosed = closed.New("purgatory: closed")

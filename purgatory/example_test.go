@@ -129,7 +129,7 @@ func Example_produce() {
 }
 
 // A Fetch request is answered when its partitions together have enough bytes. After the
-// longest wait it is answered with the bytes that there are.
+// longest wait it is answered with the bytes available.
 type Fetch struct {
 	purgatory.Delayed[Partition]
 	logs     map[Partition]*Log

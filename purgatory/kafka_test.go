@@ -42,14 +42,14 @@ func TestKafka_RequestSatisfaction(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Kafka's testRequestExpiry. An operation with a timeout of 20 ms expires after at
-// least 20 ms. One with 200 s stays.
+// Kafka's testRequestExpiry. An operation with a timeout of 20 ms expires after 20 ms.
+// An operation with a timeout of 200 s still waits.
 func TestKafka_RequestExpiry(t *testing.T) {
 	p, s, clk := virtual(t)
 	r1 := watch(t, p, new(op), 20*time.Millisecond, "test1")
 	r2 := watch(t, p, new(op), 200*time.Second, "test2")
 	clk.Advance(20*time.Millisecond - 1)
-	require.False(t, r1.IsCompleted(), "r1 has a timeout of 200 s")
+	require.False(t, r1.IsCompleted(), "expired early")
 	clk.Advance(1)
 	require.True(t, r1.IsCompleted())
 	require.EqualValues(t, 1, r1.completed.Load())
@@ -63,9 +63,9 @@ func TestKafka_RequestExpiry(t *testing.T) {
 	require.EqualValues(t, 1, p.Stats().Expired)
 }
 
-// Kafka's testRequestPurge, but here nothing needs a purge. In KAFKA-664 and
-// KAFKA-19389, operations stayed in the lists of their other keys until brokers ran out
-// of memory. In KAFKA-1616, gauges drifted.
+// Kafka's testRequestPurge. Here a completed operation leaves all lists without a purge.
+// In KAFKA-664 and KAFKA-19389, operations stayed in the lists of their other keys until
+// brokers ran out of memory. In KAFKA-1616, gauges drifted.
 func TestKafka664And19389And1616_CompletionLeavesAllKeysAtOnce(t *testing.T) {
 	p, s, clk := virtual(t)
 	r1 := watch(t, p, new(op), time.Hour, "1")
@@ -117,9 +117,9 @@ func TestKafka_CancelForKey(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Kafka's testTryCompleteWithMultipleThreads. In KAFKA-6653, a check that found the
-// lock taken gave up, and the completion was lost. Here the condition becomes true
-// before the last of several concurrent checks. No operation may remain.
+// Kafka's testTryCompleteWithMultipleThreads. In KAFKA-6653, a check gave up because
+// another check held the lock, and the completion was lost. Here the condition becomes
+// true before the last of several concurrent checks. All operations must be completed.
 func TestKafka6653_ManyThreads(t *testing.T) {
 	const ops, threads, attempts = 100, 20, 20
 	p, s := realTime(t)

@@ -81,7 +81,7 @@ type Delayed[K comparable] struct {
 	// added.
 	op operation
 	// nodes has one node for each key, in that key's list. It is nil unless the
-	// operation waits. The shard of the first node counts the operation.
+	// operation waits. The first node's shard counts the operation for Stats.
 	nodes []node[K]
 	// timer fires at the timeout. It is zero unless the operation waits.
 	// TryCompleteElseWatch sets it after its checks.
@@ -219,8 +219,8 @@ func (d *Delayed[K]) linkLocked(sh *shard[K], i int, listOf func(*shard[K]) *lis
 	return nil
 }
 
-// completeLocked completes the operation, which must not be complete, for a reason
-// other than its timeout. The caller runs OnComplete after it has released the lock.
+// completeLocked completes the operation, for any reason except its timeout. The
+// operation must not be complete yet. The caller unlocks and then runs OnComplete.
 func (d *Delayed[K]) completeLocked() {
 	d.completed.Store(true)
 	d.withdrawLocked(completed)

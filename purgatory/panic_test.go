@@ -145,7 +145,7 @@ func TestPurgatory_Goexit(t *testing.T) {
 
 	o = watch(t, p, &op{onComplete: func() { runtime.Goexit() }}, time.Millisecond, "a")
 	require.Eventually(t, func() bool { return o.expired.Load() == 1 }, 10*time.Second, time.Millisecond,
-		"OnExpiration runs after a panic of OnComplete")
+		"OnExpiration runs after OnComplete has ended the goroutine")
 	err := p.Shutdown(context.Background())
 	require.NoError(t, err)
 	empty(t, p, s)

@@ -135,7 +135,7 @@ func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
 func (p *Purgatory[K]) Len() int { return p.Stats().Delayed }
 
 // Watched returns the sum of the lengths of all keys' lists. An operation counts once
-// for each of its keys. Watched is exact under the same condition as Len. O(shards).
+// for each of its keys. Like Len, it is exact if nothing changes meanwhile. O(shards).
 func (p *Purgatory[K]) Watched() int { return p.Stats().Watched }
 
 // Stats returns the gauges and counts. O(shards).

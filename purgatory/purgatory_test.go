@@ -172,8 +172,8 @@ func TestPurgatory_NoTryCompleteAfterCompletion(t *testing.T) {
 	empty(t, p, s)
 }
 
-// OnComplete checks the same key, which completes the next operation, and so on a
-// thousand deep.
+// The OnComplete of each operation checks the same key, which completes the next
+// operation. The calls nest a thousand deep.
 func TestCheckAndComplete_Cascade(t *testing.T) {
 	p, s, _ := virtual(t)
 	const n = 1000

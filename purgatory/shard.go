@@ -18,8 +18,8 @@ type shard[K comparable] struct {
 	peak  int
 	// spare is an empty list for the next new key, or nil. Many lists are short-lived.
 	spare *list[K]
-	// keyless is the list of the operations without a key. It counts neither in Watched
-	// nor in Keys.
+	// keyless is the list of the operations without a key. Watched and Keys do not count
+	// it.
 	keyless list[K]
 	watched int
 	// closed is set once, by Close. No node is linked afterwards.
@@ -39,7 +39,7 @@ type list[K comparable] struct {
 }
 
 // A node links an operation into one list. An operation gets new nodes each time it is
-// added, so that old nodes can be told from new ones.
+// added. So a timer or a check that still refers to an old node does nothing.
 type node[K comparable] struct {
 	// owner is set once.
 	owner *Delayed[K]

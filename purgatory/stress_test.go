@@ -97,8 +97,8 @@ func stressRound(t *testing.T, round int) {
 	s := timer.New()
 	p := purgatory.New[int](s, purgatory.WithShards(1<<(round%4)))
 	all := make([][]*stressed, goroutines)
-	// begun and ended count calls of CancelForKey. While they differ, or after shutdown
-	// is set, operations may be removed.
+	// begun and ended count calls of CancelForKey. While the counts differ, or after
+	// shutdown is set, an operation may be removed at any time.
 	var begun, ended atomic.Int64
 	var shutdown atomic.Bool
 	stop := make(chan struct{})
@@ -160,8 +160,8 @@ func stressRound(t *testing.T, round int) {
 								o.told.Inc()
 							}
 						default:
-							// The operation is not added again. It is neither completed
-							// nor lost, unless another goroutine forces it.
+							// The operation is not added again. It stays incomplete,
+							// unless another goroutine calls ForceComplete.
 							o.handed.Inc()
 						}
 					}

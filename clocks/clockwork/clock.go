@@ -50,20 +50,20 @@ func (c *Clock) Sleep(d time.Duration) { c.s.Sleep(d) }
 func (c *Clock) After(d time.Duration) <-chan time.Time { return c.s.After(d) }
 
 // NewTimer returns a timer that sends the time on its channel after d.
-func (c *Clock) NewTimer(d time.Duration) clockwork.Timer { return timerOf{c.s.NewTimer(d)} }
+func (c *Clock) NewTimer(d time.Duration) clockwork.Timer { return timerAdapter{c.s.NewTimer(d)} }
 
 // AfterFunc returns a timer that runs f after d, on the Scheduler's executor.
 func (c *Clock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
-	return timerOf{c.s.AfterFunc(d, f)}
+	return timerAdapter{c.s.AfterFunc(d, f)}
 }
 
 // NewTicker returns a ticker with the period d. It panics if d is not positive.
-func (c *Clock) NewTicker(d time.Duration) clockwork.Ticker { return tickerOf{c.s.NewTicker(d)} }
+func (c *Clock) NewTicker(d time.Duration) clockwork.Ticker { return tickerAdapter{c.s.NewTicker(d)} }
 
-type timerOf struct{ *timer.Timer }
+type timerAdapter struct{ *timer.Timer }
 
-func (t timerOf) Chan() <-chan time.Time { return t.C }
+func (t timerAdapter) Chan() <-chan time.Time { return t.C }
 
-type tickerOf struct{ *timer.Ticker }
+type tickerAdapter struct{ *timer.Ticker }
 
-func (t tickerOf) Chan() <-chan time.Time { return t.C }
+func (t tickerAdapter) Chan() <-chan time.Time { return t.C }

@@ -23,8 +23,8 @@
 //     no old value is received. Stop reports true if it removes an unreceived value.
 //   - A timer that starts during an Advance counts its delay from the time that the
 //     clock has reached, not from the end of the Advance.
-//   - A negative Advance sets the clock back. Pending timers keep their delays, and the
-//     times that they send are not set back.
+//   - A negative Advance sets the clock back. Pending timers keep their delays, and send
+//     the times that the clock would show if it had not been set back.
 //   - The zero FakeClock is not usable: call NewFakeClock or NewFakeClockAt.
 //   - clockwork.WithDeadline and clockwork.WithTimeout do not work with it. Use the
 //     methods of the same names of FakeClock.Scheduler.

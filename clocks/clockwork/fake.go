@@ -20,7 +20,7 @@ type FakeClock struct {
 	*Clock
 	virtual *timertest.Clock
 
-	advancing sync.Mutex // held during Advance
+	advanceMu sync.Mutex // held during Advance
 
 	mu struct {
 		sync.Mutex
@@ -63,8 +63,8 @@ func (f *FakeClock) Until(t time.Time) time.Duration { return t.Sub(f.Now()) }
 // Callbacks may still run when Advance returns. Concurrent calls of Advance run one
 // after the other. A negative d changes only the results of Now, Since and Until.
 func (f *FakeClock) Advance(d time.Duration) {
-	f.advancing.Lock()
-	defer f.advancing.Unlock()
+	f.advanceMu.Lock()
+	defer f.advanceMu.Unlock()
 	if d < 0 {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -77,9 +77,9 @@ func (f *FakeClock) Advance(d time.Duration) {
 	}
 }
 
-// anyDue reports whether a timer is due after an Advance. A timer that starts during
-// the Advance may have read the old time, and so may already be due. anyDue locks f.mu
-// to wait for a timer that is just starting.
+// anyDue reports whether a timer is due after an Advance: a timer that starts during
+// the Advance may have read the old time. Timers start under f.mu, so anyDue waits for
+// a timer that is just starting.
 func (f *FakeClock) anyDue() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,8 +116,8 @@ func (f *FakeClock) BlockUntilContext(ctx context.Context, n int) error {
 }
 
 // wakeBlockedLocked wakes the calls of BlockUntilContext, after a timer has started.
-// The caller starts the timer under the same lock. Otherwise a test could count a timer
-// that is still starting, and advance the time past its deadline.
+// The timer must also start under f.mu. Otherwise a test could count a timer that is
+// still starting, and advance the time past its deadline.
 func (f *FakeClock) wakeBlockedLocked() {
 	if f.mu.started != nil {
 		close(f.mu.started)
@@ -177,7 +177,7 @@ func (t fakeTimer) Reset(d time.Duration) bool {
 
 func (t fakeTimer) resetLocked(d time.Duration) bool {
 	if t.f != nil && d <= 0 {
-		// The Scheduler would run the callback only at the next Advance.
+		// The callback is due now, but the Scheduler would run it only at the next Advance.
 		wasActive := t.Stop()
 		go t.f()
 		return wasActive

@@ -243,9 +243,8 @@ func checkTimers(t *testing.T, c anyClock, advance func(time.Duration)) {
 }
 
 // checkDue compares our clock with the library's own fake clock, for delays of zero or
-// less. A timer must fire at once, or only at the next advance, as the library's timer
-// does. The results of Stop and Reset must be equal too, except in the steps named in
-// wrong. There the library's results are wrong.
+// less. Timers of both clocks must fire in the same steps. The results of Stop and Reset
+// must be equal too, except in the steps that wrong lists: there the library is wrong.
 //
 // theirs and ours return a clock and the function that advances it.
 func checkDue(t *testing.T, theirs, ours func(t *testing.T) (anyClock, func(time.Duration)), wrong ...string) {
@@ -322,8 +321,8 @@ type racingClock struct {
 }
 
 // checkStartDuringAdvance starts a timer or ticker on one goroutine, while another
-// advances the time to its deadline. The advance begins once the timer is pending, or
-// at any moment. Afterwards the timer must have fired, or be pending for a later time.
+// advances the time to its deadline. The advance waits until the timer is pending, or
+// begins at any moment. Afterwards the timer must have fired, or be pending for later.
 func checkStartDuringAdvance(t *testing.T, clock func() racingClock) {
 	t.Helper()
 	const d = time.Second
@@ -421,9 +420,8 @@ func (o racingClock) hasFiredOrWaits(c <-chan time.Time, mustFire bool) bool {
 	return o.Pending() == pending && !received(c)
 }
 
-// checkPanicEnds checks that a panic of f ends the program and prints want. f may panic
-// on another goroutine. checkPanicEnds runs the same test in a child process, which
-// calls f.
+// checkPanicEnds checks that f panics with want and that the panic ends the program,
+// even on another goroutine. A child process runs the same test and calls f.
 func checkPanicEnds(t *testing.T, want string, f func()) {
 	t.Helper()
 	const variable = "TICKLESS_PANICS"

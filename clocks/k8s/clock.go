@@ -51,23 +51,23 @@ func (c *Clock) After(d time.Duration) <-chan time.Time { return c.s.After(d) }
 func (c *Clock) Tick(d time.Duration) <-chan time.Time { return c.s.Tick(d) }
 
 // NewTimer returns a timer that sends the time on its channel after d.
-func (c *Clock) NewTimer(d time.Duration) k8sclock.Timer { return timerOf{c.s.NewTimer(d)} }
+func (c *Clock) NewTimer(d time.Duration) k8sclock.Timer { return timerAdapter{c.s.NewTimer(d)} }
 
 // AfterFunc returns a timer that runs f after d, on the Scheduler's executor.
 func (c *Clock) AfterFunc(d time.Duration, f func()) k8sclock.Timer {
-	return timerOf{c.s.AfterFunc(d, f)}
+	return timerAdapter{c.s.AfterFunc(d, f)}
 }
 
 // NewTicker returns a ticker with the period d. It panics if d is not positive.
-func (c *Clock) NewTicker(d time.Duration) k8sclock.Ticker { return tickerOf{c.s.NewTicker(d)} }
+func (c *Clock) NewTicker(d time.Duration) k8sclock.Ticker { return tickerAdapter{c.s.NewTicker(d)} }
 
-type timerOf struct{ timer *timer.Timer }
+type timerAdapter struct{ timer *timer.Timer }
 
-func (t timerOf) C() <-chan time.Time        { return t.timer.C }
-func (t timerOf) Stop() bool                 { return t.timer.Stop() }
-func (t timerOf) Reset(d time.Duration) bool { return t.timer.Reset(d) }
+func (t timerAdapter) C() <-chan time.Time        { return t.timer.C }
+func (t timerAdapter) Stop() bool                 { return t.timer.Stop() }
+func (t timerAdapter) Reset(d time.Duration) bool { return t.timer.Reset(d) }
 
-type tickerOf struct{ ticker *timer.Ticker }
+type tickerAdapter struct{ ticker *timer.Ticker }
 
-func (t tickerOf) C() <-chan time.Time { return t.ticker.C }
-func (t tickerOf) Stop()               { t.ticker.Stop() }
+func (t tickerAdapter) C() <-chan time.Time { return t.ticker.C }
+func (t tickerAdapter) Stop()               { t.ticker.Stop() }

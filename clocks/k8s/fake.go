@@ -22,8 +22,8 @@ type FakeClock struct {
 	mu struct {
 		sync.Mutex
 		// lastSet is the time to which the clock was last set. virtualAtSet is the
-		// virtual clock's time at that moment. Now adds the time that has passed since:
-		// the virtual clock itself cannot be set back.
+		// virtual clock's time at that moment. Now returns lastSet plus the virtual time
+		// that has passed since then: the virtual clock itself cannot be set back.
 		lastSet, virtualAtSet time.Time
 		// due lists the timers that were started with a delay of zero or less. They
 		// fire in the next Step.
@@ -43,8 +43,8 @@ func NewFakeClock(t time.Time) *FakeClock {
 	return f
 }
 
-// A monotonicClock is a virtual clock whose times have a monotonic reading, if the
-// start time has one. Then the time that a timer sends is == to Now at that moment.
+// A monotonicClock is a virtual clock. If its start time has a monotonic reading, all
+// its times have one. So the time that a timer sends is == to Now at that moment.
 type monotonicClock struct {
 	*timertest.Clock
 	start, virtualStart time.Time // the start time as given, and without monotonic reading
@@ -83,9 +83,9 @@ func (f *FakeClock) Step(d time.Duration) {
 	}
 }
 
-// anyDue reports whether a timer is due after a Step. A timer that starts during the
-// Step may have read the old time, and so may already be due. anyDue locks f.mu to wait
-// for a timer that is just starting.
+// anyDue reports whether a timer is due after a Step: a timer that starts during the
+// Step may have read the old time. Timers start under f.mu, so anyDue waits for a timer
+// that is just starting.
 func (f *FakeClock) anyDue() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,9 +94,9 @@ func (f *FakeClock) anyDue() bool {
 }
 
 // SetTime sets the clock to t. If t is after Now, timers fire as in Step. If t is
-// before Now, pending timers keep their delays, and the times that they send are not
-// set back. SetTime panics if timers are pending and t is more than 292 years after
-// Now, because a Duration cannot hold such a step.
+// before Now, pending timers keep their delays, and send the times that the clock would
+// show if it had not been set back. SetTime panics if timers are pending and t is more
+// than 292 years after Now, because a Duration cannot hold such a step.
 func (f *FakeClock) SetTime(t time.Time) {
 	d := t.Sub(f.Now())
 	if d == math.MaxInt64 {
