@@ -306,7 +306,7 @@ func TestContext_Deadline(t *testing.T) {
 	later, cancelLater := deadline.WithTimeout(ctx, 2*time.Hour)
 	defer cancelLater()
 	got, _ := later.Deadline()
-	require.Equal(t, wall, got, "the parent's is earlier")
+	require.Equal(t, wall, got, "the parent's deadline is earlier")
 	sooner, cancelSooner := deadline.WithTimeout(ctx, time.Minute)
 	defer cancelSooner()
 	got, _ = sooner.Deadline()

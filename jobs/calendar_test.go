@@ -94,7 +94,7 @@ func TestCalendar_EndsWhenNextIsZero(t *testing.T) {
 		}
 	}))
 	clk.Advance(time.Hour)
-	require.Equal(t, 2, n, "the last one runs")
+	require.Equal(t, 2, n, "the last occurrence runs")
 	require.Zero(t, s.Len())
 	wakeups := s.Stats().Wakeups
 	clk.Advance(24 * time.Hour)

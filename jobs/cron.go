@@ -163,13 +163,13 @@ func firstAtLeast(set uint64, from int) int { return bits.TrailingZeros64(set >>
 // every second hour, and so on.
 func (c *Cron) inSteps() bool {
 	hours := c.Hour &^ star
-	begin := bits.TrailingZeros64(hours)
-	step := firstAtLeast(hours, begin+1) - begin
-	if step > 6 || begin >= step {
+	firstHour := bits.TrailingZeros64(hours)
+	step := firstAtLeast(hours, firstHour+1) - firstHour
+	if step > 6 || firstHour >= step {
 		return false
 	}
 	var expected uint64
-	for h := begin; h < 24; h += step {
+	for h := firstHour; h < 24; h += step {
 		expected |= 1 << h
 	}
 	return hours == expected

@@ -381,7 +381,7 @@ func TestJob_StopDuringARun(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				before := time.Now()
 				require.True(t, j.Stop())
-				require.Equal(t, before, time.Now(), "it waited")
+				require.Equal(t, before, time.Now(), "Stop waited for the run")
 				require.Zero(t, s.Len())
 				time.Sleep(time.Hour)
 				require.False(t, j.Stop())

@@ -296,7 +296,7 @@ func TestDrainPanics(t *testing.T) {
 		})
 	})
 	require.Equal(t, 6, k.Len())
-	require.NoError(t, k.Set(0, 0, time.Second), "it is usable")
+	require.NoError(t, k.Set(0, 0, time.Second), "the Timers stay usable")
 	clk.Advance(time.Minute)
 	require.Equal(t, map[int]bool{0: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true}, fired)
 	balanced(t, s.Stats())

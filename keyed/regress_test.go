@@ -85,7 +85,7 @@ func TestGoZero_UnhashableKey(t *testing.T) {
 	require.Panics(t, func() { k.Set([]byte("key"), 1, time.Second) })
 	require.NoError(t, k.Set("key", []byte("value"), time.Second))
 	clk.Advance(time.Second)
-	require.Equal(t, 1, fired, "it goes on")
+	require.Equal(t, 1, fired, "the Timers stay usable")
 }
 
 // go-zero 3789: one slow task delayed the others of the same tick.
@@ -130,7 +130,7 @@ func TestGoZero3619_MissedTicks(t *testing.T) {
 	clk.Suspend(time.Second)
 	require.Equal(t, []time.Duration{10*time.Minute - time.Second, 0}, late, "set after the pause")
 	clk.Suspend(50*time.Minute - time.Second)
-	require.Equal(t, []time.Duration{10*time.Minute - time.Second, 0, 0}, late, "set before it")
+	require.Equal(t, []time.Duration{10*time.Minute - time.Second, 0, 0}, late, "set before the pause")
 }
 
 // go-zero: with an interval of a second, a timer of 1.9 s fired after 10 ms.

@@ -33,8 +33,9 @@
 //     complete or was cancelled.
 //   - Adding an operation runs TryComplete at most twice, whatever the number of keys.
 //   - A completed operation leaves the lists of all its keys at once. Its timer stops.
-//   - No operation waits without a timeout.
-//   - A panic in one operation harms no other. [Operation] says where the panic goes.
+//   - No operation waits without a timeout. If the Scheduler refuses the timer, adding
+//     the operation fails.
+//   - A panic in one operation harms no other: see [Operation].
 //   - Close and Shutdown complete nothing: TakeLeftover returns the waiting operations.
 //
 // # Concurrency

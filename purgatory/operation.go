@@ -223,21 +223,21 @@ func (d *Delayed[K]) linkLocked(sh *shard[K], i int, listOf func(*shard[K]) *lis
 // operation must not be complete yet. The caller unlocks and then runs OnComplete.
 func (d *Delayed[K]) completeLocked() {
 	d.completed.Store(true)
-	d.withdrawLocked(completed)
+	d.stopWaitingLocked(completed)
 }
 
-// withdrawLocked stops the timer and takes the operation out of its lists. If the timer
+// stopWaitingLocked stops the timer and takes the operation out of its lists. If the timer
 // has already fired, expire finds nothing to do.
-func (d *Delayed[K]) withdrawLocked(why outcome) {
+func (d *Delayed[K]) stopWaitingLocked(reason leaveReason) {
 	if d.nodes != nil {
 		d.timer.Stop()
-		d.leaveListsLocked(why)
+		d.leaveListsLocked(reason)
 	}
 }
 
 // leaveListsLocked takes the operation out of the lists of all its keys. Afterwards only the
 // snapshots of running checks refer to the operation.
-func (d *Delayed[K]) leaveListsLocked(why outcome) {
+func (d *Delayed[K]) leaveListsLocked(reason leaveReason) {
 	for i := range d.nodes {
 		l := d.nodes[i].list
 		if l == nil {
@@ -247,7 +247,7 @@ func (d *Delayed[K]) leaveListsLocked(why outcome) {
 		sh.mu.Lock()
 		sh.unlinkLocked(&d.nodes[i])
 		if i == 0 {
-			sh.counts.leave(why)
+			sh.counts.leave(reason)
 		}
 		sh.mu.Unlock()
 	}
@@ -297,16 +297,16 @@ func (p *Purgatory[K]) checkSome(ns []*node[K], completed *int) (remaining []*no
 	return remaining
 }
 
-// take removes the operation without completing it. ok is false if the operation no
+// remove removes the operation without completing it. ok is false if the operation no
 // longer waits in n's list.
-func (n *node[K]) take(why outcome) (op Operation[K], ok bool) {
+func (n *node[K]) remove(reason leaveReason) (op Operation[K], ok bool) {
 	d := n.owner
 	d.lock()
 	defer d.mu.Unlock()
 	if n.list == nil {
 		return nil, false
 	}
-	d.withdrawLocked(why)
+	d.stopWaitingLocked(reason)
 	return d.op.(Operation[K]), true
 }
 

@@ -127,7 +127,7 @@ func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
 		return nil
 	}
 	defer p.recycleSnapshot(ns)
-	return takeAll(nil, *ns, cancelled)
+	return removeAll(nil, *ns, cancelled)
 }
 
 // Len returns the number of waiting operations. It is exact if no operation is added,
@@ -178,7 +178,7 @@ func (p *Purgatory[K]) Close() error {
 			ns = l.appendLocked(ns)
 		}
 		sh.mu.Unlock()
-		ops := takeAll(nil, ns, handedBack)
+		ops := removeAll(nil, ns, handedBack)
 		p.leftover.Lock()
 		p.leftover.ops = append(p.leftover.ops, ops...)
 		p.leftover.Unlock()
@@ -238,9 +238,9 @@ func (p *Purgatory[K]) recycleSnapshot(ns *[]*node[K]) {
 	p.snapshots.Put(ns)
 }
 
-func takeAll[K comparable](to []Operation[K], ns []*node[K], why outcome) []Operation[K] {
+func removeAll[K comparable](to []Operation[K], ns []*node[K], reason leaveReason) []Operation[K] {
 	for _, n := range ns {
-		if op, ok := n.take(why); ok {
+		if op, ok := n.remove(reason); ok {
 			to = append(to, op)
 		}
 	}

@@ -42,10 +42,10 @@ func TestTryComplete_AsksForItself(t *testing.T) {
 			require.Len(t, ps.values, 1)
 			require.True(t, strings.HasPrefix(ps.values[0].(string), "purgatory: TryComplete waits for an operation's lock"), ps.values[0])
 			require.False(t, o.IsCompleted())
-			require.Equal(t, 2, p.Len(), "both wait as before")
+			require.Equal(t, 2, p.Len(), "both operations still wait")
 			watch(t, p, new(op), time.Hour, "late").ForceComplete() // the purgatory is not closed
 			o.try = nil
-			require.True(t, o.ForceComplete(), "its lock is free")
+			require.True(t, o.ForceComplete(), "the operation's lock is free")
 			first.ForceComplete()
 			empty(t, p, s)
 		})

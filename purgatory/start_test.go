@@ -240,7 +240,7 @@ func TestTryCompleteElseWatch_AnExecutorThatRefuses(t *testing.T) {
 	o := watch(t, p, new(op), time.Second, "a")
 	clk.Advance(time.Hour)
 	require.EqualValues(t, 1, s.Stats().Refused)
-	require.Eventually(t, func() bool { return o.expired.Load() == 1 }, time.Minute, time.Millisecond, "on a goroutine of its own")
+	require.Eventually(t, func() bool { return o.expired.Load() == 1 }, time.Minute, time.Millisecond, "the callbacks run on a goroutine of their own")
 	require.True(t, o.IsCompleted())
 	require.Zero(t, p.Len())
 }

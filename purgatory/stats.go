@@ -27,11 +27,11 @@ type Stats struct {
 	Panics uint64
 }
 
-// outcome is the reason why an operation leaves the lists.
-type outcome int
+// A leaveReason is why an operation leaves the lists.
+type leaveReason int
 
 const (
-	completed outcome = iota
+	completed leaveReason = iota
 	expired
 	cancelled
 	handedBack
@@ -43,9 +43,9 @@ const (
 // counts is a shard's part of Stats. It counts the operations whose first key belongs
 // to the shard. The shard's lock guards it.
 type counts struct {
-	delayed   int
-	entered   uint64
-	byOutcome [refused]uint64
+	delayed  int
+	entered  uint64
+	byReason [refused]uint64
 }
 
 func (c *counts) enter() {
@@ -53,20 +53,20 @@ func (c *counts) enter() {
 	c.entered++
 }
 
-func (c *counts) leave(why outcome) {
+func (c *counts) leave(reason leaveReason) {
 	c.delayed--
-	if why == refused {
+	if reason == refused {
 		c.entered--
 		return
 	}
-	c.byOutcome[why]++
+	c.byReason[reason]++
 }
 
 func (s *Stats) add(c *counts) {
 	s.Delayed += c.delayed
 	s.Entered += c.entered
-	s.Completed += c.byOutcome[completed]
-	s.Expired += c.byOutcome[expired]
-	s.Cancelled += c.byOutcome[cancelled]
-	s.HandedBack += c.byOutcome[handedBack]
+	s.Completed += c.byReason[completed]
+	s.Expired += c.byReason[expired]
+	s.Cancelled += c.byReason[cancelled]
+	s.HandedBack += c.byReason[handedBack]
 }
