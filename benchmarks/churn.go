@@ -30,8 +30,8 @@ type xorshift uint64
 // generators counts the calls of newXorshift.
 var generators atomic.Uint64
 
-// newXorshift returns a generator with a new seed. With the same seed, a run would use
-// memory in the same order as the run before, which real programs do not do.
+// newXorshift returns a generator with a new seed. With the same seed, each run would use
+// memory in the same order as the run before. Real programs do not.
 func newXorshift() xorshift { return xorshift(generators.Inc() * 0x9e3779b97f4a7c15) }
 
 // intN returns a random number from 0 to n-1. n must be less than 2^32.

@@ -45,8 +45,8 @@ func Expiry(b *testing.B, m Maker) {
 // If no callback runs for expiryGrace, the callbacks that have not run count as lost.
 const expiryGrace = 5 * time.Second
 
-// expiryRun holds the deadlines and the results of the workload Expiry. Its slices have an
-// element per slot. Their times are relative to begin.
+// expiryRun holds the deadlines and results of the workload Expiry. Each slice except
+// lateness has one element per slot. Times are relative to begin.
 type expiryRun struct {
 	firstDue time.Duration // the first deadline
 	span     time.Duration // from the first to the last deadline

@@ -31,8 +31,8 @@ func longDelay(i int) time.Duration { return longDelays[i&(len(longDelays)-1)] }
 
 func nop() {}
 
-// pendingTimers is an Impl with pending timers in its first n slots. These slots are divided
-// among goroutines, one per proc.
+// pendingTimers is an Impl with pending timers in its first n slots. Each proc has a
+// goroutine, and each goroutine has its own part of these slots.
 type pendingTimers struct {
 	impl      Impl
 	n, procs  int

@@ -13,9 +13,9 @@ import (
 // Analyzer reports the calls of a package that start timers. It suggests one fix, which
 // rewrites all calls that can be rewritten. Its result is a *Report.
 //
-// Analyzer sees one package at a time. So it leaves timers of exported names, which other
-// packages may use, and timers that unanalyzed files in the package's folder may use.
-// `tickless migrate` sees all packages of a module and rewrites more.
+// Analyzer sees one package at a time. So it leaves timers of exported names: other
+// packages may use them. It also leaves timers that other files in the package's folder may
+// use. `tickless migrate` sees all packages of a module and rewrites more.
 var Analyzer = newAnalyzer()
 
 func newAnalyzer() *analysis.Analyzer {

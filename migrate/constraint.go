@@ -84,7 +84,7 @@ func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
 	f := p.genericFunc(x)
 	for i, arg := range args {
 		if f != nil && hasTimer(p.typeOf(arg)) {
-			// These types belong to the function also when it is used as a value.
+			// A generic function has type arguments also when it is not called.
 			n := p.nodeOfExpr(ast.Unparen(x))
 			p.claim(arg, n)
 			if hasTimer(f.Origin().Type()) {

@@ -25,8 +25,8 @@ func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
 	p.uniteFields(dst, t, n, from)
 }
 
-// uniteFields lets the fields of two struct types be rewritten together, because a value of
-// one is assigned or converted to the other. x and y are the nodes of the values, or nil.
+// uniteFields handles an assignment or conversion between values of two struct types: their
+// fields are rewritten together. x and y are the nodes of the values, or nil.
 func (p *program) uniteFields(x *node, t types.Type, y *node, u types.Type) {
 	a, ok1 := t.Underlying().(*types.Struct)
 	b, ok2 := u.Underlying().(*types.Struct)

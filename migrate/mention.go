@@ -84,9 +84,8 @@ func (p *program) uniteAliases(n *node, t types.Type) {
 	})
 }
 
-// nodeOfNamed returns the node of a named type that is defined with timers, such as
-// type queue []*time.Timer, or of a pointer to such a type. For structs, interfaces and
-// other types it returns nil.
+// nodeOfNamed returns the node of a named type such as type queue []*time.Timer, or of a
+// pointer to it. It returns nil for structs, interfaces, and types without timers.
 func (p *program) nodeOfNamed(t types.Type) *node {
 	if t == nil {
 		return nil

@@ -161,8 +161,8 @@ func isVisible(obj types.Object) bool {
 	return obj.Parent() == obj.Pkg().Scope()
 }
 
-// uniteSameNames lets methods with the same name be rewritten together: one of them may
-// implement the other, which an interface declares.
+// uniteSameNames lets methods with the same name be rewritten together. One may be declared
+// in an interface and the others may implement it.
 func (p *program) uniteSameNames() {
 	for _, nodes := range p.methods {
 		for _, n := range nodes[1:] {

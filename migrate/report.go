@@ -29,8 +29,8 @@ type Report struct {
 	Warnings []Reason `json:"warnings,omitempty"`
 }
 
-// A Site is a call of a function that starts a timer, or another use of such a function,
-// such as f := time.AfterFunc.
+// A Site is a place where the program calls a function that starts a timer, or uses it as a
+// value, as in f := time.AfterFunc.
 type Site struct {
 	Pos token.Position `json:"pos"`
 	// From is the function, such as time.NewTimer. To is its replacement, such as
@@ -71,7 +71,7 @@ type Edit struct {
 	New   string `json:"new"`
 }
 
-// report decides for each class whether to rewrite it, and collects the results.
+// report decides what to rewrite and returns the Report.
 func (p *program) report() *Report {
 	classes := make(map[*node]bool)
 	for _, s := range p.sites {
@@ -109,7 +109,7 @@ const goroutinesCounted = "goroutines are counted here, and the library keeps on
 
 const neverStopped = "never stopped: package time frees it when nothing refers to it, package timer keeps it until it fires"
 
-// decide decides whether to rewrite a class, and records its replacements.
+// decide decides whether to rewrite a class of timers. If so, it records the replacements.
 func (p *program) decide(c *node) {
 	slices.SortFunc(c.blocks, func(a, b block) int { return p.compare(a.pos, b.pos) })
 	if len(c.blocks) == 0 && c.newCall.IsValid() && !c.stopped {

@@ -176,7 +176,7 @@ func isMember(obj types.Object) bool {
 }
 
 // Apply returns the file's new contents. src must be the contents that were analyzed. If
-// src is formatted with gofmt, the result is too. Line endings stay as they are.
+// src is formatted with gofmt, so is the result. Line endings stay as they are.
 func (f File) Apply(src []byte) ([]byte, error) {
 	at := 0
 	for _, e := range f.Edits {

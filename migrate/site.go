@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// site is a call of a function that starts a timer, or another use of such a function,
-// such as f := time.AfterFunc.
+// site is a place where the program calls a function that starts a timer, or uses it as a
+// value, as in f := time.AfterFunc.
 type site struct {
 	file       *file
 	sel        *ast.SelectorExpr

@@ -114,8 +114,8 @@ func (p *program) storedIn(stack []ast.Node) (u Use, owner types.Type) {
 	return Call, nil
 }
 
-// isMapValue reports whether the package has a map with values of type t or *t, as a
-// variable or a field of a struct.
+// isMapValue reports whether a variable or field of the package is a map with values of
+// type t or *t.
 func (p *program) isMapValue(t types.Type) bool {
 	scope := p.pkg.Types.Scope()
 	for _, name := range scope.Names() {

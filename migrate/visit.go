@@ -105,8 +105,8 @@ func (p *program) visitRange(n *ast.RangeStmt) {
 	}
 }
 
-// rangeType returns the type of the first (i = 0) or second (i = 1) variable of a loop that
-// ranges over x, or nil.
+// rangeType returns the type of variable i of a loop that ranges over a value of type x. It
+// returns nil if there is none.
 func rangeType(x types.Type, i int) types.Type {
 	if x == nil {
 		return nil
@@ -381,8 +381,8 @@ func (p *program) visitTypeSwitch(n *ast.TypeSwitchStmt) {
 	}
 }
 
-// blockDuplicates keeps a type in a type switch as it is if the rewrite could make it equal
-// to the type of another case. A type switch with equal cases does not compile.
+// blockDuplicates keeps a type in a type switch as it is if the rewrite could make two cases
+// equal. Such a type switch does not compile.
 func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	var timers, others []ast.Expr
 	for _, s := range n.Body.List {

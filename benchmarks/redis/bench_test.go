@@ -276,8 +276,8 @@ func BenchmarkIdle(b *testing.B) {
 	})
 }
 
-// spent returns how many commands clients have sent to the server (calls), how many it has
-// run including commands in scripts (all), and its CPU time in seconds.
+// spent returns the number of commands that clients have sent to the server (calls), the
+// number with those in scripts (all), and the server's CPU time in seconds.
 func spent(b *testing.B, s *server) (calls, all, cpu float64) {
 	b.Helper()
 	number := func(section, field string) float64 {

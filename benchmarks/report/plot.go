@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A bar is a bar of the plot, for one implementation.
+// A bar shows the figure of one implementation.
 type bar struct {
 	name  string
 	value float64

@@ -13,7 +13,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// runs returns when a job with the schedule spec runs in the days after start.
+// runs returns the times at which a job with the schedule spec runs, from start on and for
+// the given number of days.
 func runs(t *testing.T, spec string, start time.Time, days int) []string {
 	sched, err := parse(spec)
 	require.NoError(t, err)

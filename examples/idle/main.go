@@ -25,7 +25,7 @@ func main() {
 	log.Fatal(serve(l, 3*time.Second, sleep))
 }
 
-// sleep sleeps for the duration in line.
+// sleep sleeps for the duration in line, then answers. It is the server's handler.
 func sleep(line string) (answer string) {
 	d, err := time.ParseDuration(line)
 	if err != nil {

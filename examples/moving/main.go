@@ -8,7 +8,7 @@
 //	go run ./moving -redis localhost:6379   on a server: many processes share the orders
 //	go run ./moving -redis in-process       on a small server inside this process
 //
-// Only local.go and store.go know which. For a task the callback needs a name, because
+// Timers are used in local.go, tasks in store.go. A task names its callback, because
 // another process may run it. The stores differ only in how they are opened.
 package main
 

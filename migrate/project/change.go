@@ -84,8 +84,8 @@ func (p *Project) WriteDiff(w io.Writer) error {
 	return nil
 }
 
-// Fix writes all changed files. If a file has changed since Load or cannot be written, Fix
-// restores the files that it has written and returns an error.
+// Fix writes all changed files, or none. It returns an error if a file has changed since
+// Load or cannot be written; then it restores the files that it has already written.
 func (p *Project) Fix() error {
 	modes := make([]os.FileMode, len(p.changes))
 	for i, c := range p.changes {

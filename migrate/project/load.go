@@ -229,8 +229,8 @@ func synctestImporters(ctx context.Context, cfg Config, dir string) (map[string]
 	return importers, nil
 }
 
-// otherFiles returns the Go files in folders of the module from which no package was
-// loaded, because the build excludes all their files.
+// otherFiles returns the Go files in folders of the module where the build excludes all
+// files.
 func otherFiles(root string, loaded []*packages.Package) ([]string, error) {
 	loadedFolders := make(map[string]bool)
 	for _, pkg := range loaded {

@@ -48,7 +48,8 @@ func goCommand(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// left maps each call that is not rewritten, as "file function", to the first reason.
+// left returns the first reason for each call that is not rewritten. Its keys are like
+// "server.go time.After".
 func left(p *project.Project) map[string]string {
 	reasons := make(map[string]string)
 	for _, s := range p.Report.Sites {
