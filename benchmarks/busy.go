@@ -64,7 +64,7 @@ func BusyBurst(b *testing.B, m Maker) {
 	})
 }
 
-// A callback that has not run busyGrace after the last deadline counts as lost.
+// busyGrace is how long after the last deadline a missing callback counts as lost.
 const busyGrace = 60 * time.Second
 
 // BusyRate starts timers with random deadlines, a thousand of them due a second, while

@@ -146,7 +146,7 @@ func (p *pendingTimers) measure(b *testing.B, body func(g, n int)) {
 	b.StopTimer()
 }
 
-// warmUp runs the operation as often as there are timers, but for about maxWarmUp at most.
+// warmUp runs the operation as often as there are timers, or until maxWarmUp has passed.
 func (p *pendingTimers) warmUp(body func(g, n int)) {
 	const parts = 16
 	n := max(p.n, 1<<14) / parts

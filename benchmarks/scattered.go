@@ -22,7 +22,7 @@ type scatteredTimers struct {
 	todo  atomic.Int32   // callbacks that have not run
 	done  chan struct{}  // closed when all have run
 
-	grace   time.Duration // a callback that has not run grace after the last deadline is lost
+	grace   time.Duration // how long after the last deadline a missing callback counts as lost
 	started func()        // called when all timers have been started; may be nil
 }
 
