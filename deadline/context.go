@@ -121,12 +121,12 @@ var (
 	}()
 )
 
-// isStandard reports whether ctx is a context of package context or of this package. A
-// context of WithValue counts like its parent.
+// isStandard reports whether ctx is a context of package context or of this package. Any
+// other context is foreign. A context of WithValue counts like its parent.
 //
-// An idle context calls its parent's Err, perhaps on a goroutine that holds a lock. If
-// the parent is foreign, its Err may take the same lock, and the goroutine would wait
-// for ever. So a context below a foreign parent is never idle.
+// An idle context calls its parent's Err, perhaps on a goroutine that holds a lock. The
+// Err of a foreign parent may take the same lock, and would wait for ever. So a context
+// below a foreign parent is never idle.
 func isStandard(ctx context.Context) bool {
 	for {
 		if _, ok := ctx.(*lazyContext); ok {
@@ -196,8 +196,8 @@ func (c *lazyContext) Err() error {
 // countErrCall counts a call of Err. It reports whether c should now be armed, so that
 // later calls need not read the clock.
 //
-// In a synctest bubble it returns false. Otherwise Err would start a timer inside the
-// bubble, and a cancel outside must not stop such a timer.
+// In a synctest bubble it returns false, because an armed context has a timer. If the
+// timer started inside the bubble, a cancel outside the bubble could not stop it.
 func (c *lazyContext) countErrCall() bool {
 	return c.errCalls.Add(1) >= errCallsUntilArmed && !bubble.Inside()
 }

@@ -268,8 +268,9 @@ func TestContext_ArmsWhenSomebodyWaits(t *testing.T) {
 	}
 }
 
-// A context below a foreign parent is armed from the start. An idle context would call
-// the parent's Err on any goroutine, even one that holds a lock that Err takes.
+// A context below a foreign parent, of an unknown type, is armed from the start. An idle
+// context would call the parent's Err, even on a goroutine that holds a lock that Err
+// takes.
 func TestContext_BelowAForeignParent(t *testing.T) {
 	for _, foreign := range []context.Context{newUnknown(), wrapped{context.Background()}, context.WithValue(newUnknown(), key1(1), 1)} {
 		ctx, cancel := deadline.WithTimeout(foreign, time.Hour)
@@ -469,7 +470,7 @@ func TestContext_ChildrenAreRemoved(t *testing.T) {
 	runtime.KeepAlive(parent)
 }
 
-// If Err is not nil, Done is closed (golang/go 75533).
+// If Err is not nil, Done is closed (golang/go#75533).
 func TestContext_ErrDoneRace(t *testing.T) {
 	for i := range 200 {
 		parent, cancelParent := context.WithCancel(context.Background())

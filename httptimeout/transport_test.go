@@ -178,8 +178,8 @@ func TestTransport_UpgradeTimesOut(t *testing.T) {
 	})
 }
 
-// A response without a body leaves no timer. Transport returns it unchanged to
-// http.Client.
+// If the response is nil or has no body, Transport stops the timer, and returns the
+// response unchanged.
 func TestTransport_BaseReturnsNoBody(t *testing.T) {
 	var req *http.Request
 	var answer *http.Response

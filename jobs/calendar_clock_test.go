@@ -106,7 +106,7 @@ func TestCalendar_WallClockSetBack(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// The clock was in 2099, and is corrected.
+// The clock shows 2099 at first, and is then set to 2026.
 func TestCalendar_WallClockSetBackByYears(t *testing.T) {
 	clk := timertest.NewClock(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
@@ -196,7 +196,7 @@ func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 // minutes after the last change, all runs are on time again.
 func TestCalendar_WallClockModel(t *testing.T) {
 	rng := newRand(t)
-	// Whole ticks, so that nothing is rounded.
+	// upTo returns a whole number of ticks, so that nothing is rounded.
 	upTo := func(d time.Duration) time.Duration {
 		return time.Duration(rng.Int64N(int64(d/timer.DefaultTick))) * timer.DefaultTick
 	}

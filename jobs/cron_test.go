@@ -19,7 +19,7 @@ func place(t testing.TB, name string) *time.Location {
 	return loc
 }
 
-// fields is a cron spec with a list for each field; nil is a star.
+// fields is a cron spec with a list for each field. A nil list stands for a star.
 type fields struct {
 	minutes, hours, dom, months, dow []int
 	repeats                          bool // a time that the clock shows twice counts twice

@@ -156,7 +156,7 @@ func TestPeriodic_Pause(t *testing.T) {
 	}
 }
 
-// Runs of random lengths must follow the documentation.
+// Runs of random lengths must come at the times that the documentation promises.
 func TestPeriodic_Model(t *testing.T) {
 	rng := newRand(t)
 	const period = 100
@@ -276,7 +276,7 @@ func TestPeriodic_RunsNeverOverlap(t *testing.T) {
 	}
 }
 
-// The same on the real clock, beside other work.
+// The race detector finds overlapping runs of one job, on the system's clock.
 func TestPeriodic_RunsNeverOverlap_Race(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	var js []*jobs.Job
@@ -541,7 +541,7 @@ func TestJob_CloseAndShutdown(t *testing.T) {
 	})
 }
 
-// A waiting job counts as one pending timer. If another timer takes its slot during a
+// A waiting job counts as one pending timer. If other timers reach the limit during a
 // run, the series still continues.
 func TestJob_MaxPending(t *testing.T) {
 	s, clk := virtual(t, timer.WithMaxPending(2))

@@ -108,7 +108,7 @@ func TestSetIfAbsent(t *testing.T) {
 	require.ErrorIs(t, err, timer.ErrClosed)
 }
 
-// Len is right after each key has expired, and after a key got an earlier deadline.
+// Len is correct after each expiry of a key, and after a key gets an earlier deadline.
 func TestLen_WhileKeysExpire(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Hour))
 	k := keyed.New(s, func(int, int) {})

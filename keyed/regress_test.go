@@ -25,7 +25,7 @@ func TestGoZero_SetAfterDrain(t *testing.T) {
 	require.Equal(t, []int{2}, fired)
 }
 
-// go-zero 5316: a Move to less than the interval ran the task twice.
+// go-zero 5316: if a Move set a delay shorter than the interval, the task ran twice.
 func TestGoZero5316_MoveBelowTheInterval(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Second))
 	var at []time.Duration

@@ -16,9 +16,9 @@ import (
 	"github.com/tickless/tickless/purgatory"
 )
 
-// Tests for problems of Apache Kafka's purgatory, named after its issues, and Kafka's
-// own tests. The test of KAFKA-17240 is in panic_test.go. Kafka's load test is the
-// purgatory command of cmd/tickless.
+// Some of these tests are Kafka's own. Others cover problems of Kafka's purgatory, and
+// are named after Kafka's issues. The test of KAFKA-17240 is in panic_test.go. Kafka's
+// load test is the purgatory command of cmd/tickless.
 
 // Kafka's testRequestSatisfaction.
 func TestKafka_RequestSatisfaction(t *testing.T) {
@@ -161,7 +161,7 @@ func TestKafka6653_ManyThreads(t *testing.T) {
 	empty(t, p, s)
 }
 
-// KAFKA-1952: with many keys, tryComplete ran once for each.
+// KAFKA-1952: for an operation with many keys, tryComplete ran once for each key.
 func TestKafka1952_AsksAtMostTwice(t *testing.T) {
 	p, s, _ := virtual(t)
 	for _, n := range []int{0, 1, 3, 16, 17, 500} {
@@ -388,7 +388,7 @@ func TestKafka2160_KeysWithoutWatchersTakeNoMemory(t *testing.T) {
 }
 
 // KAFKA-2253: an operation is added to a key just as the key's last operation leaves.
-// The new operation must not get into a list that has left the map.
+// The new operation must not get into a list that is no longer in the map.
 func TestKafka2253_RemovalRacesWithANewWatch(t *testing.T) {
 	p, s := realTime(t)
 	const n = 20_000

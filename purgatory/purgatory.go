@@ -153,11 +153,10 @@ func (p *Purgatory[K]) Stats() Stats {
 	return st
 }
 
-// Close ends the Purgatory, which then refuses new operations, and returns nil.
-// Operations that were waiting stop waiting, and are not completed:
-// [Purgatory.TakeLeftover] returns them. Close does not wait for callbacks of expired
-// operations, so a callback may call it. A second Close does nothing, but waits for the
-// first.
+// Close ends the Purgatory. Afterwards the Purgatory refuses new operations. Operations
+// that were waiting stop waiting, and are not completed: [Purgatory.TakeLeftover] returns
+// them. Close does not wait for callbacks of expired operations, so a callback may call
+// it. A second Close does nothing, but waits for the first. The error is always nil.
 func (p *Purgatory[K]) Close() error {
 	p.mustBeMade()
 	refuseInsideTryComplete() // before anything changes

@@ -5,9 +5,9 @@ import (
 	"runtime"
 )
 
-// TryComplete runs under its operation's lock. If it completes its own operation, it
-// waits for itself. If two TryCompletes complete each other's operations, both wait for
-// ever.
+// TryComplete runs under its operation's lock. If it called ForceComplete of its own
+// operation, it would wait for itself. If two TryCompletes did so with each other's
+// operations, both would wait for ever.
 //
 // So a goroutine that finds an operation's lock taken searches its own stack before it
 // waits. It panics if it finds a TryComplete. The search takes about half a
