@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime/debug"
 	"sync"
+
+	"github.com/tickless/tickless/internal/latch"
 )
 
 // A gate is the common part of [Inline] and [Goroutines]. It admits callbacks until it is
@@ -50,8 +52,8 @@ func (g *gate) run(f func()) {
 	f()
 }
 
-// recoverPanic recovers a panic and calls the handler. Defer recoverPanic itself: recover
-// works only in a deferred function.
+// recoverPanic recovers a panic and calls the handler. It must be deferred directly, not
+// called by a deferred function: otherwise recover does nothing.
 func (g *gate) recoverPanic() {
 	if v := recover(); v != nil {
 		g.mu.Lock()
@@ -104,17 +106,7 @@ func (g *gate) Shutdown(ctx context.Context) error {
 	}
 	done := g.mu.done
 	g.mu.Unlock()
-	return await(ctx, done)
-}
-
-// await waits until done is closed. If ctx ends first, it returns the error of ctx.
-func await(ctx context.Context, done <-chan struct{}) error {
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return latch.Await(ctx, done)
 }
 
 func (g *gate) stats() Stats {

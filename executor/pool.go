@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/internal/latch"
 )
 
 // A Pool runs short callbacks on few goroutines, and adds goroutines when callbacks
@@ -16,9 +18,10 @@ import (
 //
 // As callbacks come in, a Pool starts workers up to its base ([WithWorkers]). A worker
 // takes one callback at a time, in the order of submission, and ends when no callback
-// waits. So an idle pool has no goroutine. While callbacks wait, a watchdog checks every
-// millisecond whether the running callbacks take long. If so, it starts a worker for each
-// callback that waits.
+// waits. So an idle pool has no goroutine.
+//
+// While callbacks wait, a watchdog checks every millisecond whether the running callbacks
+// take long. If so, it starts a worker for each callback that waits.
 //
 // A Pool does not limit concurrency unless [WithMaxWorkers] is given: each callback that
 // blocks gets its own goroutine, after a few milliseconds.
@@ -117,7 +120,7 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 	}
 	done := p.done
 	p.mu.Unlock()
-	return await(ctx, done)
+	return latch.Await(ctx, done)
 }
 
 // mustBeMade panics unless NewPool has made p.
@@ -196,7 +199,8 @@ func (p *Pool) run(f func(), b *batch) {
 		if finished {
 			return
 		}
-		// Deferred, because the handler may also call runtime.Goexit.
+		// Start the next goroutine in a deferred function, because the handler may also
+		// call runtime.Goexit.
 		defer func() {
 			b := b // a copy, so that the worker's own variable stays off the heap
 			go func() {
@@ -232,10 +236,9 @@ func (p *Pool) run(f func(), b *batch) {
 	finished = true
 }
 
-// workerEndedLocked counts a worker as ended, and lowers the limit to p.baseWorkers more
-// than the workers that remain. So while a thousand callbacks block, the next callback
-// gets a worker at once and does not wait for the watchdog. As blocked workers end, the
-// limit falls to the base.
+// workerEndedLocked counts a worker as ended. It lowers workerLimit to p.baseWorkers more
+// than the number of remaining workers. So while a thousand callbacks block, the next
+// callback gets a worker at once and does not wait for the watchdog.
 func (p *Pool) workerEndedLocked() {
 	p.workers--
 	p.workerLimit = max(p.baseWorkers, min(p.workerLimit, p.workers+p.baseWorkers))

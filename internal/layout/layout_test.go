@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"bucket":           {},
 	"clock":            {},
 	"delayqueue":       {"clock", "internal/bubble"},
-	"executor":         {"internal/closed", "internal/share"},
+	"executor":         {"internal/closed", "internal/latch", "internal/share"},
 	"internal/alarm":   {"clock"},
 	"internal/bubble":  {},
 	"internal/share":   {},
