@@ -23,8 +23,9 @@ type Arena[T any] struct {
 	// liveCount is the number of entries.
 	liveCount int
 	// firstGen is the first generation of the slots in a chunk with a new number; 0 means
-	// 1. (A chunk that reuses a number starts later: see freeChunk.) highestGen is the
-	// highest generation of any chunk that was given back, and of any retired slot.
+	// 1. In a chunk that reuses a number, slots start at a later generation.
+	//
+	// highestGen is the highest generation of any slot that was given back or retired.
 	firstGen, highestGen uint64
 }
 
@@ -123,23 +124,22 @@ func (a *Arena[T]) Len() int { return a.liveCount }
 
 // Release gives back all memory. All Refs become stale, and all buckets become invalid.
 //
-// Release does nothing and reports false if the arena has entries. It also refuses if a
-// slot has used half of its generations. (After a Release, all slots start from the
-// highest generation of any slot.) O(chunks in memory).
+// Release does nothing and reports false if the arena has entries. It also refuses if one
+// slot has been used so often (2^35 times) that Refs could run out. O(chunks in memory).
 func (a *Arena[T]) Release() bool {
 	if a.liveCount > 0 {
 		return false
 	}
-	highest := max(a.firstGen, a.highestGen)
+	highestGen := max(a.firstGen, a.highestGen)
 	for n := range a.memories {
 		if a.memories[n] != nil && a.chunks[n].gen != 0 {
-			highest = max(highest, a.highestGenIn(uint32(n)))
+			highestGen = max(highestGen, a.highestGenIn(uint32(n)))
 		}
 	}
-	if highest > maxGen/2 {
-		return false
+	if highestGen > maxGen/2 {
+		return false // too few generations would remain: all slots would start from highestGen
 	}
-	*a = Arena[T]{firstGen: highest}
+	*a = Arena[T]{firstGen: highestGen}
 	return true
 }
 

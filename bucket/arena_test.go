@@ -215,8 +215,8 @@ func TestArenaFind_WholeChunkRetired(t *testing.T) {
 	}
 }
 
-// A chunk is given back just before its generations are used up. Each slot of the next
-// chunk with its number can hold only one entry.
+// A chunk is given back when each of its slots has one generation left. The next chunk
+// with its number starts there: each slot can hold one more entry.
 func TestArenaFind_ChunkGivenBackAtTheLastGeneration(t *testing.T) {
 	a := new(Arena[int])
 	all := fill(a, 2*ChunkSize)
@@ -411,11 +411,9 @@ func TestArena_MemoryFallsAfterAPeak(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
-// After a peak, a few remaining entries keep a chunk each in memory. As other entries
-// come and go, these chunks must be given back. So New uses a chunk that is less than
-// half full only when there is no other. After a few turnovers the remaining chunks are
-// at least half full: at most twice the minimum, and some that are about to be given
-// back.
+// After a peak, the few remaining entries are spread over many chunks. As entries come
+// and go, most of these chunks must be given back. After a few turnovers, the entries
+// take at most twice the minimum of chunks.
 func TestArena_ChurnAfterAPeakGivesChunksBack(t *testing.T) {
 	const peak, steady = 1_000_000, 10_000
 	const least = (steady + ChunkSize - 1) / ChunkSize
@@ -439,7 +437,7 @@ func TestArena_ChurnAfterAPeakGivesChunksBack(t *testing.T) {
 	checkArena(t, &a)
 }
 
-// Like the test above, but the number of entries grows and shrinks.
+// Chunks are given back although the number of entries grows and shrinks again and again.
 func TestArena_TidesDoNotPileUpChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	var a Arena[int]

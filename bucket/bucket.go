@@ -27,7 +27,7 @@ func (a *Arena[T]) PushBack(b Bucket, i Index) {
 	a.pushBack(b, i, a.link(i))
 }
 
-// pushBack appends entry i to b. l holds i's links.
+// pushBack appends entry i to b. l is a.link(i).
 func (a *Arena[T]) pushBack(b Bucket, i Index, l *link) {
 	sentinel := a.link(Index(b))
 	last := sentinel.prev

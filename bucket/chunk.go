@@ -7,8 +7,8 @@ import "fmt"
 const ChunkSize = 1 << chunkShift
 
 const (
-	// A chunk of 1024 slots with pointers as payloads takes 32 kB. The allocator gives it
-	// whole pages. For a chunk of 512 slots it would waste an eighth.
+	// With pointers as payloads, a chunk takes 32 kB, in whole pages of the allocator.
+	// Chunks of 512 slots would waste an eighth of their memory.
 	chunkShift = 10
 	chunkMask  = ChunkSize - 1
 	maxChunks  = 1 << (indexBits - chunkShift)
@@ -20,11 +20,11 @@ type chunk struct {
 	// chunk are sentinels.
 	gen uint64
 	// used is the number of slots that are live, retired or sentinels. The chunk has room
-	// while used is less than ChunkSize. firstFresh is the position of the first slot that was
-	// never used.
+	// while used is less than ChunkSize. firstFresh is the position of the first slot that
+	// was never used.
 	used, firstFresh uint16
-	// firstFree is the position of the first slot that is free again, plus 1; 0 if there is
-	// none.
+	// firstFree is the position, plus 1, of the first slot in the list of freed slots. It
+	// is 0 if the list is empty.
 	firstFree uint16
 	// prev and next link the chunks that have room into a ring. Chunk 0 is the ring's
 	// sentinel and has no slots.
@@ -44,10 +44,11 @@ func (a *Arena[T]) init() {
 // # Which chunk the next entry goes to
 //
 // A slot that was just freed is fast to reuse: it is still in the processor's cache. So
-// freeing an entry makes its chunk the current one, if the chunk is at least half full. A
-// chunk that is less than half full is left alone, so that it can become empty and be
-// given back. Otherwise the last thousand of a million entries would keep a thousand
-// chunks in memory.
+// freeing an entry makes its chunk the current one, if the chunk is at least half full.
+//
+// A chunk that is less than half full does not become current when an entry is freed. So
+// it can become empty and be given back. Otherwise the last thousand of a million entries
+// would keep a thousand chunks in memory.
 
 // takeSlot makes a slot live. It returns the slot and the memory of the slot's chunk. The
 // slot has its next generation; its tag, grain and place are zero.
@@ -102,16 +103,16 @@ func (a *Arena[T]) takeFreshSlots(k int) Index {
 			n = a.appendChunks(1)
 			a.chunks[n].gen = max(a.firstGen, 1)
 			a.linkChunk(n)
-			a.useFresh(n, k)
+			a.useFreshSlots(n, k)
 		}
 		return first
 	}
-	return Index(n)<<chunkShift | Index(a.useFresh(n, k))
+	return Index(n)<<chunkShift | Index(a.useFreshSlots(n, k))
 }
 
-// useFresh takes the next k fresh slots of chunk n and returns the position of the first.
-// The chunk must have k fresh slots.
-func (a *Arena[T]) useFresh(n uint32, k int) (pos uint16) {
+// useFreshSlots takes the next k fresh slots of chunk n and returns the position of the
+// first. The chunk must have k fresh slots.
+func (a *Arena[T]) useFreshSlots(n uint32, k int) (pos uint16) {
 	c := &a.chunks[n]
 	pos = c.firstFresh
 	c.firstFresh += uint16(k)
@@ -189,9 +190,9 @@ func (a *Arena[T]) freeChunk(n uint32) {
 	// The next chunk with this number starts at the highest generation of this chunk, so
 	// that old Refs stay stale.
 	c := &a.chunks[n]
-	highest := a.highestGenIn(n)
-	a.highestGen = max(a.highestGen, highest)
-	*c = chunk{gen: highest}
+	highestGen := a.highestGenIn(n)
+	a.highestGen = max(a.highestGen, highestGen)
+	*c = chunk{gen: highestGen}
 	a.memories[n] = nil
 	a.vacantChunks = append(a.vacantChunks, n)
 }
@@ -200,11 +201,11 @@ func (a *Arena[T]) freeChunk(n uint32) {
 // slot.
 func (a *Arena[T]) highestGenIn(n uint32) uint64 {
 	c := &a.chunks[n]
-	highest := c.gen
+	highestGen := c.gen
 	for p := range a.memories[n].bodies[:c.firstFresh] {
-		highest = max(highest, a.memories[n].bodies[p].gen())
+		highestGen = max(highestGen, a.memories[n].bodies[p].gen())
 	}
-	return highest
+	return highestGen
 }
 
 // newChunk makes a chunk and links it. It reuses a vacant number if there is one.

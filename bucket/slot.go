@@ -22,9 +22,8 @@ type Index uint32
 //
 //   - The payloads come first, because the garbage collector does not scan an object
 //     beyond its last pointer.
-//   - The links are not beside the bodies, because unlinking an entry writes the links
-//     of its neighbours and reads nothing else of them. This makes BenchmarkChurn of
-//     package timingwheel 14 percent faster.
+//   - The links have their own array, because unlinking an entry reads and writes only
+//     links. This makes BenchmarkChurn of package timingwheel 14 percent faster.
 type memory[T any] struct {
 	values [ChunkSize]T // zero in a slot that is not live
 	bodies [ChunkSize]body
@@ -97,6 +96,6 @@ func refOf(gen uint64, i Index) Ref { return Ref{gen<<indexBits | uint64(i)} }
 func (r Ref) gen() uint64  { return r.word >> indexBits }
 func (r Ref) index() Index { return Index(r.word & (1<<indexBits - 1)) }
 
-// Foreign returns a Ref that no arena gives to an entry, a different one for each n from
-// 1 to 2^36-1. A caller may use it to identify something other than an entry.
+// Foreign returns a Ref that no arena gives to an entry. A caller may use it to identify
+// something else. n is from 1 to 2^36-1; each n has its own Ref.
 func Foreign(n uint64) Ref { return refOf(n, 1) } // chunk 0 has no slots

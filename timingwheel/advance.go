@@ -78,9 +78,9 @@ func (w *Wheel[T]) Drain(dst []Expired[T]) (n int, more bool) {
 // returns the new n and the remaining budget.
 func (w *Wheel[T]) drain(dst []Expired[T], n, budget int) (int, int) {
 	for level := range w.levels {
-		due := w.levels[level].dueList
+		dueList := w.levels[level].dueList
 		for ; budget > 0; budget-- {
-			i, ok := w.arena.Front(due)
+			i, ok := w.arena.Front(dueList)
 			if !ok {
 				break
 			}

@@ -541,9 +541,9 @@ func TestWheelExpire_OfABucketThatIsNotQueued(t *testing.T) {
 	require.False(t, more)
 }
 
-// The owner takes a bucket from its queue. Before the owner calls Expire, the wheel
-// offers the bucket again, so the owner calls Expire twice. At the second call the bucket
-// may be queued for a later time. Then it must not expire, and the clock must not move.
+// The owner takes a bucket from its queue. Before it calls Expire, the wheel offers the
+// bucket again. So the owner calls Expire twice. At the second call the bucket may
+// already be queued for a later time. Then Expire must do nothing.
 func TestWheelExpire_LeavesABucketThatIsQueuedForLater(t *testing.T) {
 	q := queueModel{now: 30, size: 4}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))

@@ -111,9 +111,9 @@ func TestKafka_OverflowWheelIsMadeOnce(t *testing.T) {
 	require.EqualValues(t, 1040, expiration, "the same bucket")
 	require.Equal(t, made, w.levels[1].firstBucket)
 
-	// The overflow wheel's clock moves with the lowest wheel's clock. At 1060 the former
-	// reads 1040, because its slots begin at multiples of 40 (1050 with Kafka's slots of
-	// 50).
+	// The overflow wheel's clock moves with the lowest wheel's clock. At 1060 the overflow
+	// wheel's clock reads 1040, because its slots begin at multiples of 40. (Kafka's reads
+	// 1050, because its slots begin at multiples of 50.)
 	require.Equal(t, []int{1040, 1050, 1051}, advance(w, 1060))
 	require.EqualValues(t, 1060, w.Clock())
 	for _, c := range []struct {

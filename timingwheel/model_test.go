@@ -166,8 +166,8 @@ type wheelModel struct {
 	settled int64 // all entries due at this time have been handed out
 	clock   int64 // the wheel's clock at the last check
 	last    int64 // the tick of the entry that was handed out last
-	// overlapped is true if a bucket was expired before the drain of the previous one had
-	// ended. Then ticks may come in any order.
+	// overlapped is true if a bucket was expired before the previous bucket was drained
+	// completely. Then ticks may come in any order.
 	overlapped bool
 }
 
@@ -273,7 +273,7 @@ func (m *wheelModel) bits(n int) int64 { return m.src.int63() >> (63 - m.src.int
 // deadline chooses a deadline of an interesting sort.
 func (m *wheelModel) deadline() int64 {
 	if i, ok := m.firstDue(); ok && m.src.intn(4) == 0 {
-		return m.again(i)
+		return m.nextBeginOf(i)
 	}
 	off := m.src.int63() % m.tick
 	span := int64(1) // the span of a random level, in ticks
@@ -308,9 +308,9 @@ func (m *wheelModel) deadline() int64 {
 	}
 }
 
-// again returns when the slot of entry i's bucket begins next, after the slot that the
-// clock is in.
-func (m *wheelModel) again(i bucket.Index) int64 {
+// nextBeginOf returns the next time, after the clock's slot, at which the slot of entry
+// i's bucket begins.
+func (m *wheelModel) nextBeginOf(i bucket.Index) int64 {
 	p := m.w.arena.Place(i)
 	bits := uint(p>>m.w.slotBits) * m.w.slotBits
 	at, mask := m.w.clock>>bits, int64(m.w.slotMask)
@@ -643,7 +643,7 @@ func (m *wheelModel) poll(out []Expired[int]) (n int, more bool) {
 			m.w.Expire(x.b, x.expiration)
 			// An exhausted source returns zeros, which must not add entries for ever.
 			if i, ok := m.firstDue(); ok && draining && m.src.intn(4) != 0 {
-				m.add(m.again(i))
+				m.add(m.nextBeginOf(i))
 			}
 			return 0, true
 		}

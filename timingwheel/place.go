@@ -15,10 +15,11 @@ import (
 // expiration only moves earlier.
 //
 // Unless buckets expire out of order (see Expire), the clock does not pass the expiration
-// of a queued bucket. So the queued slots of a level lie between the clock's slot and one
-// turn later, and each stands for one range of ticks. No entry is placed in the clock's
-// own slot. An entry that is due within it goes to a lower level. An entry that is due
-// one turn later goes to a higher level.
+// of a queued bucket. So each queued slot of a level stands for a single range of ticks,
+// which begins less than one turn after the clock.
+//
+// No entry is placed in the clock's own slot. An entry that is due within that slot goes
+// to a lower level. An entry that is due one turn later goes to a higher level.
 type level struct {
 	// firstBucket is the bucket of slot 0. The buckets of the other slots follow it. It
 	// is zero until the level gets its first entry: most levels never get one.
@@ -59,8 +60,7 @@ func (l *level) nextQueued(from uint32) (uint32, bool) {
 // entry into it.
 //
 // The bucket's level is the lowest n with t>>s - clock>>s < size, where s is n*slotBits.
-// If the distance t-clock is from size^n to size^(n+1)-1, the level is n or n+1. It is
-// n+1 if the level's clock, which is rounded down to a slot, is too far behind. So
+// If t-clock is from size^n to size^(n+1)-1, this n or the next level fits. So
 // queueBucketFor tries at most two levels.
 func (w *Wheel[T]) queueBucketFor(t int64) (b bucket.Bucket, place uint32) {
 	n := uint(w.firstLevel[bits.Len64(uint64(t-w.clock))&63])
@@ -90,9 +90,8 @@ func (w *Wheel[T]) queueBucketFor(t int64) (b bucket.Bucket, place uint32) {
 	return b, place
 }
 
-// A bucket with a load of largeLoad or more is large. Its entries move down one by one.
-// That takes so long that it must begin before the first of them is due, which is worth a
-// wake-up.
+// A bucket with a load of largeLoad or more is large. Moving its entries down takes long,
+// so it must begin before the first of them is due. That is worth a wake-up of its own.
 const largeLoad = 256
 
 // expireBy makes queued bucket b of an upper level expire no later than t, the tick of a

@@ -39,7 +39,7 @@ type Expired[T any] struct {
 type Wheel[T any] struct {
 	// Fields that every call needs come first, so that they share few cache lines.
 
-	ticks ticks
+	ticks tickConverter
 
 	// slotBits is log2 of the number of slots a level. slotMask is that number minus one.
 	slotBits uint
@@ -100,8 +100,9 @@ func WithPhase(ticks int64) Option {
 // The wheel offers a bucket when the first entry is placed in it. The bucket expires when
 // that entry is due. If an earlier entry is added, or the bucket becomes large, the wheel
 // offers the bucket again. The new expiration is earlier and replaces the previous one.
-// While a bucket of the lowest level is queued, it is never offered again; its place is
-// less than the wheel's size.
+//
+// A bucket whose place is less than the wheel's size is of the lowest level. It is never
+// offered again while it is queued.
 //
 // offer must not call the wheel.
 func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Option {
@@ -156,8 +157,8 @@ func (w *Wheel[T]) Chunks() int { return w.arena.Chunks() }
 // again when it needs them. Old IDs stay stale. No bucket stays queued: if the owner's
 // queue still has an old bucket, Expire does nothing for it.
 //
-// Release does nothing and reports false if the wheel has entries. It also refuses if
-// half of all IDs have been used: see [bucket.Arena.Release].
+// Release does nothing and reports false if the wheel has entries. It also refuses if IDs
+// could run out: see [bucket.Arena.Release].
 func (w *Wheel[T]) Release() bool {
 	if !w.arena.Release() {
 		return false
@@ -167,7 +168,7 @@ func (w *Wheel[T]) Release() bool {
 }
 
 // Clock returns the wheel's time, rounded down to a tick. No queued bucket expires before
-// that time.
+// that time, unless Expire was called out of order: see [Wheel.Expire].
 func (w *Wheel[T]) Clock() int64 { return w.ticks.time(w.clock) }
 
 // Add puts v into the wheel, to be handed out at deadline. It reports false and stores
@@ -237,9 +238,10 @@ func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	}
 	w.arena.SetDeadline(i, deadline)
 	w.arena.SetGrain(i, grain)
-	// An entry in a due list still has the place of its old bucket. If that bucket is not
-	// queued again, t is after its old expiration, and the entry stays where Drain finds
-	// it. If the bucket is queued again, the entry may stay or move: both are right.
+	// The entry may be in a due list, and still have the place of its old bucket. If that
+	// bucket is not queued again, t is after its expiration, and the entry stays in the
+	// due list. If the bucket is queued again, the entry may stay or move: Drain or the
+	// new bucket hands it out.
 	if t < w.arena.Expiration(w.bucketOf(i)) {
 		w.arena.Unlink(i)
 		w.insert(i, t)
@@ -270,9 +272,11 @@ func (w *Wheel[T]) Tag(id ID) (uint8, bool) {
 	return w.arena.Tag(i), true
 }
 
-// Observe moves the wheel's clock to now, unless a queued bucket expires by then. It
-// hands out no entry. Call Observe before Add. Otherwise a wheel that has been idle puts
-// a near deadline into a high level, and the entry must move down level by level.
+// Observe moves the wheel's clock to now, unless a queued bucket expires by then or a
+// drain is unfinished. It hands out no entry.
+//
+// Call Observe before Add. Otherwise a wheel that has been idle puts a near deadline into
+// a high level, and the entry must move down level by level.
 func (w *Wheel[T]) Observe(now int64) {
 	if now < w.observeFrom {
 		return
@@ -280,8 +284,8 @@ func (w *Wheel[T]) Observe(now int64) {
 	t := w.ticks.floor(now)
 	if t > w.clock && t < w.nextExpiration && !w.isDraining() {
 		w.clock = t
-		// Skip the next calls until an eighth of a turn of the lowest level has passed.
-		// Such a lag of the clock costs less than moving it at each call.
+		// The next calls do nothing until an eighth of the lowest level's slots have
+		// passed. That costs less than moving the clock at each call.
 		w.observeFrom = w.ticks.time(t + int64(w.slotMask+1)/8)
 	}
 }

@@ -278,8 +278,8 @@ func TestWheel_DeadlineOnTheBorderOfALevel(t *testing.T) {
 			for _, clock := range []int64{0, 1, size - 1, size, size + 1, size*size - 1, size * size, 5*size*size*size - 1, 5 * size * size * size} {
 				for _, span := range []int64{size, size * size, size * size * size, size * size * size * size} {
 					for d := int64(-2); d <= 2; d++ {
-						// The deadlines lie about one full span after the clock, and
-						// about the next border of the span.
+						// The deadlines lie near the clock plus one full span, and near
+						// the next multiple of the span.
 						for _, at := range []int64{clock + span + d, (clock/span+1)*span + d} {
 							if at <= clock {
 								continue
@@ -518,8 +518,8 @@ func TestWheelObserve_PassesNoQueuedBucket(t *testing.T) {
 	require.EqualValues(t, 1000, w.Clock())
 }
 
-// Observe ignores most readings of the time, but the clock never lags by an eighth of a
-// turn.
+// Most calls of Observe do nothing. Nevertheless the clock lags by less than an eighth of
+// a turn of the lowest level.
 func TestWheelObserve_LagsByLessThanAnEighthOfATurn(t *testing.T) {
 	for _, size := range []int64{2, 4, 8, 256} {
 		w := newWheel[int](t, 10, int(size), 0)
