@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A reminder uses a Clock, so that its test does not wait.
+// A reminder uses a Clock, so that its test need not wait in real time.
 type reminder struct{ alarm clock.Alarm }
 
 func newReminder(clk clock.Clock, text string) *reminder {

@@ -12,26 +12,26 @@ var sizes = []struct {
 	n    int
 }{{"n=0", 0}, {"n=1k", 1000}, {"n=100k", 100_000}}
 
-// fill returns a queue with n elements whose deadlines passed within the last hour. age
-// returns another random deadline of that hour.
-func fill(n int) (q *Queue[int], age func() time.Time) {
+// fill returns a queue with n elements whose deadlines passed within the last hour.
+// pastDeadline returns another random deadline of that hour.
+func fill(n int) (q *Queue[int], pastDeadline func() time.Time) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Now()
-	age = func() time.Time { return now.Add(-time.Duration(r.Int64N(int64(time.Hour)))) }
+	pastDeadline = func() time.Time { return now.Add(-time.Duration(r.Int64N(int64(time.Hour)))) }
 	q = New[int]()
 	for i := range n {
-		q.Offer(i, age())
+		q.Offer(i, pastDeadline())
 	}
-	return q, age
+	return q, pastDeadline
 }
 
 func BenchmarkOfferPoll(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(s.name, func(b *testing.B) {
-			q, age := fill(s.n)
+			q, pastDeadline := fill(s.n)
 			b.ReportAllocs()
 			for b.Loop() {
-				q.Offer(0, age())
+				q.Offer(0, pastDeadline())
 				q.Poll()
 			}
 		})
@@ -41,10 +41,10 @@ func BenchmarkOfferPoll(b *testing.B) {
 func BenchmarkOfferRemove(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(s.name, func(b *testing.B) {
-			q, age := fill(s.n)
+			q, pastDeadline := fill(s.n)
 			b.ReportAllocs()
 			for b.Loop() {
-				ticket, _ := q.Offer(0, age())
+				ticket, _ := q.Offer(0, pastDeadline())
 				q.Remove(ticket)
 			}
 		})
@@ -56,16 +56,16 @@ func BenchmarkOfferRemove(b *testing.B) {
 func BenchmarkOfferRemove_Old(b *testing.B) {
 	for _, s := range sizes[1:] {
 		b.Run(s.name, func(b *testing.B) {
-			q, age := fill(0)
+			q, pastDeadline := fill(0)
 			tickets := make([]Ticket, s.n)
 			for i := range tickets {
-				tickets[i], _ = q.Offer(0, age())
+				tickets[i], _ = q.Offer(0, pastDeadline())
 			}
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
 				q.Remove(tickets[i])
-				tickets[i], _ = q.Offer(0, age())
+				tickets[i], _ = q.Offer(0, pastDeadline())
 				if i++; i == len(tickets) {
 					i = 0
 				}
@@ -76,11 +76,11 @@ func BenchmarkOfferRemove_Old(b *testing.B) {
 
 func BenchmarkOfferTake(b *testing.B) {
 	b.Run("due", func(b *testing.B) {
-		q, age := fill(1000)
+		q, pastDeadline := fill(1000)
 		ctx := context.Background()
 		b.ReportAllocs()
 		for b.Loop() {
-			q.Offer(0, age())
+			q.Offer(0, pastDeadline())
 			if _, err := q.Take(ctx); err != nil {
 				b.Fatal(err)
 			}

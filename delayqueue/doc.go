@@ -44,10 +44,14 @@
 // # Complexity
 //
 // Offering or taking an element is O(log n) in the number of elements, and allocates
-// nothing while that number is steady. Peek and Len are O(1). Remove is O(1), because it
-// leaves the element's key in the heap. When more than half of the keys are such dead
-// keys, the heap is rebuilt in O(n), under the lock. Drain is O(n log n). An element
-// costs its own size and 40 to 70 bytes. The heap is the generic one of
+// nothing while that number is steady. Peek and Len are O(1). Drain is O(n log n).
+//
+// Removing any element except the first is O(1): its key stays in the heap, as a dead
+// key. Removing the first element pops its key and all dead keys behind it, in O(log n)
+// each. When more than half of the keys are dead, the heap is rebuilt in O(n), under the
+// lock.
+//
+// An element costs its own size and 40 to 70 bytes. The heap is the generic one of
 // github.com/emirpasic/gods/v2.
 //
 // # When not to use it

@@ -40,10 +40,9 @@ func compare(a, b key) int {
 	}
 }
 
-// The heap's array doubles when it is full, and shrinks when three quarters of it are
-// unused. With fewer than two keys it would do both in turn, and a queue that is mostly
-// empty would allocate with every Offer. So every heap has two extra keys, which sort
-// after all others.
+// Every heap has two extra keys, which sort after all others. Without them, a queue that
+// is mostly empty would allocate with every Offer: the heap's array doubles when it is
+// full, and shrinks when three quarters of it are unused.
 const sentinels = 2
 
 var sentinel = key{due: never, seq: math.MaxUint64}

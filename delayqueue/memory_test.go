@@ -42,7 +42,7 @@ func TestQueue_RetainsNothingThatHasLeft(t *testing.T) {
 		},
 		"Drain": func(q *Queue[*payload], _ []Ticket) { require.Len(t, q.Drain(), n+1) },
 		"Remove": func(q *Queue[*payload], tickets []Ticket) {
-			// There are so few dead keys that the heap keeps some of them.
+			// Too few keys become dead for a rebuild, so the heap keeps some of them.
 			for _, ticket := range tickets {
 				_, ok := q.Remove(ticket)
 				require.True(t, ok)

@@ -124,7 +124,7 @@ func (q *Queue[T]) timeOf(moment int64) time.Time { return q.epoch.Add(time.Dura
 // set since the epoch. (A board may boot in 1970 and get the time from the network a
 // second later.) So momentOf converts such a deadline into a delay from now, as
 // time.Until does. If the epoch has no monotonic reading either, as with a virtual clock,
-// it returns their difference.
+// momentOf returns deadline minus epoch.
 func (q *Queue[T]) momentOf(deadline time.Time) int64 {
 	d := int64(deadline.Sub(q.epoch)) // saturates
 	if d == never || bubble.Monotonic(deadline) || !bubble.Monotonic(q.epoch) {
@@ -206,9 +206,8 @@ func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	return v, head.due, ok
 }
 
-// pollLocked is Poll with mu held. It need not call wakeOrSetAlarmLocked, because taking
-// an element only makes the first deadline later. An alarm that goes off too early is set
-// again.
+// pollLocked is Poll with mu held. It need not set the alarm again: taking an element can
+// only make the first deadline later, and an alarm that is too early does no harm.
 func (q *Queue[T]) pollLocked(now int64) (v T, ok bool) {
 	k, ok := q.keys.head()
 	if !ok || !isDue(k.due, now) {
@@ -256,8 +255,9 @@ func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
 	return q.takeLocked(ticket.seq)
 }
 
-// rebuildMin prevents rebuilding a small queue at every second Remove. The heap is
-// rebuilt only if it has more dead keys, and the map only if it has had more entries.
+// The heap is rebuilt only if it has more than rebuildMin dead keys. The map is rebuilt
+// only if it has had more than rebuildMin entries. Without this limit, every second
+// Remove would rebuild a small queue.
 const rebuildMin = 64
 
 // takeLocked takes the element numbered seq and leaves a dead key. It then pops all dead
@@ -280,11 +280,11 @@ func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 		q.keys = newKeyHeap(q.keysLocked()...)
 	}
 	if q.peak > rebuildMin && len(q.elements) < q.peak/4 {
-		smaller := make(map[uint64]element[T], 2*len(q.elements))
+		smallMap := make(map[uint64]element[T], 2*len(q.elements))
 		for seq, e := range q.elements {
-			smaller[seq] = e
+			smallMap[seq] = e
 		}
-		q.elements, q.peak = smaller, 2*len(smaller)
+		q.elements, q.peak = smallMap, 2*len(smallMap)
 	}
 	return e.v, true
 }
@@ -313,9 +313,9 @@ func (q *Queue[T]) Drain() []T {
 
 	// Sort without the lock, because sorting may take long.
 	slices.SortFunc(keys, compare)
-	all := make([]T, len(keys))
+	values := make([]T, len(keys))
 	for i, k := range keys {
-		all[i] = elements[k.seq].v
+		values[i] = elements[k.seq].v
 	}
-	return all
+	return values
 }

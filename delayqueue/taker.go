@@ -71,8 +71,8 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 		}
 
 		q.mu.Lock()
-		// If w was woken, it must wake the next taker or set the alarm, even if its
-		// context is done. Since the wake-up, wakeOrSetAlarmLocked has relied on w.
+		// If w was woken, it must call wakeOrSetAlarmLocked, even if its context is done.
+		// While awake was true, no other call has woken a taker or set the alarm.
 		woken := w.elem == nil
 		if woken {
 			q.awake = false
@@ -111,7 +111,7 @@ func isDone(done <-chan struct{}) bool {
 // costs almost nothing if no taker sleeps.
 func (q *Queue[T]) wakeOrSetAlarmLocked() {
 	if q.awake {
-		return // that taker settles when it has locked mu
+		return // that taker will call wakeOrSetAlarmLocked
 	}
 	if q.waiting.Len() == 0 {
 		if q.alarmAt != never {
@@ -135,9 +135,9 @@ func (q *Queue[T]) wakeOrSetAlarmLocked() {
 	}
 	if head.due >= q.alarmAt {
 		// The alarm is set for this element, or for an earlier element that was removed.
-		// In the second case the alarm goes off too early, once, and is set again. That
-		// costs less than setting it at each removal. (An element that never falls due
-		// needs no alarm.)
+		// If that element was removed, the alarm goes off too early, once, and is set
+		// again. That costs less than setting the alarm at each removal. (An element that
+		// never falls due needs no alarm.)
 		return
 	}
 	if q.alarm == nil {
@@ -149,9 +149,9 @@ func (q *Queue[T]) wakeOrSetAlarmLocked() {
 
 // onAlarm is the alarm's function.
 //
-// If the alarm is set or stopped while onAlarm waits for mu, then onAlarm sets alarmAt to
-// never although the alarm may be set. That does no harm: either wakeOrSetAlarmLocked
-// sets the alarm again, or the alarm goes off once without effect.
+// The alarm may be set again while onAlarm waits for mu. Then onAlarm sets alarmAt to
+// never although the alarm is set. That does no harm: either wakeOrSetAlarmLocked sets
+// the alarm once more, or the alarm goes off without effect.
 func (q *Queue[T]) onAlarm() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

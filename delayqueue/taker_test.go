@@ -386,7 +386,7 @@ func TestQueueTake_ContextEndsAtTheMomentOfDelivery(t *testing.T) {
 }
 
 func TestQueueTake_AlarmRingsWhenItShouldNot(t *testing.T) {
-	// The alarm may go off at a moment that was replaced, or without reason.
+	// The alarm may go off for a moment that has been replaced, or at any other time.
 	synctest.Test(t, func(t *testing.T) {
 		clk := &countingClock{}
 		q := New[int](WithClock(clk))

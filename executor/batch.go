@@ -2,8 +2,8 @@ package executor
 
 import "go.uber.org/atomic"
 
-// batchSize is how many callbacks a batch holds. A worker locks the pool only once for a
-// batch: less than a nanosecond for each callback.
+// batchSize is the largest number of callbacks in a batch. A worker locks the pool only
+// once for a batch, which costs less than a nanosecond for each callback.
 const batchSize = 256
 
 // A worker runs a batch of at most fewCallbacks without yielding to other goroutines.
@@ -24,9 +24,8 @@ const fewCallbacks = 8
 // A worker takes the first callback of a batch under the lock. So if next is 0, read
 // under the lock, the batch is open.
 //
-// A worker holds a batch until it calls release. A spent batch must not be reused before:
-// a worker whose callback blocked for an hour would take from the next batch in the same
-// memory.
+// A worker holds a batch until it calls release. A batch is not reused while a worker
+// holds it: that worker may still try to take a callback from it.
 type batch struct {
 	next      atomic.Int32 // index of the callback to take next; may exceed n
 	n         int32        // the number of callbacks in funcs
@@ -51,8 +50,8 @@ func (b *batch) take() (f func(), ok bool) {
 // waiting returns how many callbacks wait in the batch.
 func (b *batch) waiting() int { return int(b.n - min(b.next.Load(), b.n)) }
 
-// A queue is a list of batches, and of spare batches for reuse. The pool's lock guards
-// it. Only taking from a shared batch needs no lock.
+// A queue has a list of batches, and a list of spare batches for reuse. The pool's lock
+// guards both lists. Only taking from a shared batch needs no lock.
 type queue struct {
 	head, tail *batch
 
@@ -60,8 +59,8 @@ type queue struct {
 	spareCount int
 }
 
-// maxSpares bounds the batches that are kept for reuse to 150 kB, so that memory shrinks
-// after a peak.
+// maxSpares is the largest number of batches that are kept for reuse: 150 kB. So memory
+// shrinks after a peak.
 const maxSpares = 64
 
 // len returns how many callbacks wait. It stops counting once it has reached limit. While

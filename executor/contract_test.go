@@ -19,7 +19,7 @@ import (
 	"github.com/tickless/tickless/executor"
 )
 
-// subject has the methods that all executors of this package share beyond the interface.
+// subject has the methods of Inline, Goroutines and Pool.
 type subject interface {
 	executor.Batcher
 	io.Closer

@@ -37,11 +37,12 @@ func (option) forAnyExecutor() {}
 // callback counts as ended. Several goroutines may call h at a time. By default, value
 // and stack are printed to standard error. WithPanicHandler panics if h is nil.
 //
-// A panic of h is not recovered. On a goroutine of the executor it ends the process. In
-// an [Inline] it reaches the caller of Submit. So this option makes a panic in a callback
-// end the program:
+// A panic of h is not recovered. On a goroutine of the executor it ends the process. So
+// this option makes a panic in a callback end the program:
 //
 //	executor.WithPanicHandler(func(v any, _ []byte) { panic(v) })
+//
+// In an [Inline], a panic of h reaches the caller of Submit.
 func WithPanicHandler(h func(v any, stack []byte)) Option {
 	if h == nil {
 		panic("executor: WithPanicHandler: the func must not be nil")
@@ -49,10 +50,13 @@ func WithPanicHandler(h func(v any, stack []byte)) Option {
 	return option{func(c *config) { c.panicHandler = h }}
 }
 
-// WithWorkers sets the base of a [Pool]: it starts up to n workers as soon as callbacks
-// come in. It adds workers beyond its base only when callbacks take long. The default is
-// GOMAXPROCS when the pool is made. WithWorkers panics if n is less than 1. NewPool
-// panics if n is greater than the number given to WithMaxWorkers.
+// WithWorkers sets the base number of workers of a [Pool]. The pool starts up to n
+// workers as soon as callbacks come in, and more only when callbacks take long. The
+// default is GOMAXPROCS when the pool is made, but at most the number given to
+// WithMaxWorkers.
+//
+// WithWorkers panics if n is less than 1. NewPool panics if n is greater than the number
+// given to WithMaxWorkers.
 func WithWorkers(n int) PoolOption {
 	if n < 1 {
 		panic(fmt.Sprintf("executor: WithWorkers: the number of workers must be positive, got %d", n))
@@ -62,8 +66,7 @@ func WithWorkers(n int) PoolOption {
 
 // WithMaxWorkers sets the largest number of workers of a [Pool]. It does not bound how
 // many callbacks may wait. By default there is no bound: a Pool has up to one worker for
-// each callback that has not ended. If n is less than the default of WithWorkers, n
-// becomes that default. WithMaxWorkers panics if n is less than 1.
+// each callback that has not ended. WithMaxWorkers panics if n is less than 1.
 //
 // If all workers of a bounded pool block, the pool runs nothing until one of them
 // returns.

@@ -55,8 +55,8 @@ func (s *sharer) Watch() {
 func (s *sharer) Run(w share.Work) {
 	p := (*Pool)(s)
 	p.setLabels()
-	// The caller's own labels cannot be read and restored, so they are cleared at the
-	// end.
+	// Clear the pool's labels at the end. The caller's own labels cannot be restored,
+	// because they cannot be read.
 	defer pprof.SetGoroutineLabels(context.Background())
 	b, _ := w.Batch.(*batch)
 	p.run(w.First, b)

@@ -113,8 +113,8 @@ func TestShare_AheadOfTheQueue(t *testing.T) {
 	})
 }
 
-// If a started worker has not begun, the goroutine that shares also runs the worker's
-// callback.
+// If a started worker has not begun to run, the goroutine that calls Run also runs the
+// callback that the worker was started for.
 func TestShare_HelpsAWorkerThatHasNotBegun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := executor.NewPool(executor.WithWorkers(1))

@@ -6,8 +6,8 @@ const (
 	// watchEvery is the time between two checks of the watchdog.
 	watchEvery = time.Millisecond
 
-	// If callbacks have taken slowCallback or longer on average, since the watchdog's
-	// timer was set, it starts more workers.
+	// The watchdog starts more workers if callbacks have taken slowCallback or longer on
+	// average since its timer was set.
 	slowCallback = 100 * time.Microsecond
 
 	// maxNewWorkers is the largest number of workers that one check starts.
@@ -60,8 +60,10 @@ func (p *Pool) endedLocked() uint64 {
 //
 // While callbacks take long, workers yield between the callbacks of a batch that has more
 // than fewCallbacks. Without the yield, a worker that computes would occupy its processor
-// for 10 to 20 ms, and due timers would fire only after that. Workers of a bounded pool
-// do not yield: each callback would have to wait until all computing goroutines had run.
+// for 10 to 20 ms, and due timers would fire only after that.
+//
+// Workers of a bounded pool do not yield. After each yield, the next callback would have
+// to wait until all computing goroutines had run.
 func (p *Pool) check() {
 	p.mu.Lock()
 	w := &p.watchdog

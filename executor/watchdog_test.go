@@ -65,8 +65,8 @@ func TestWatchdog_NextCallbackBehindBlockedOnes(t *testing.T) {
 	})
 }
 
-// Callbacks that block for less than a millisecond, the watchdog's interval, delay each
-// other too.
+// The watchdog also starts more workers for callbacks that block for less than its
+// interval of a millisecond.
 func TestWatchdog_ShortBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))
@@ -97,7 +97,7 @@ func TestWatchdog_LeavesAWorkerThatKeepsUp(t *testing.T) {
 	})
 }
 
-// The pool keeps many workers while callbacks of 0.9 ms wait.
+// The pool keeps its 100 workers busy as long as callbacks that block for 0.9 ms wait.
 func TestWatchdog_LastingBacklogOfShortBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2), executor.WithMaxWorkers(100))

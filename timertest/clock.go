@@ -69,7 +69,7 @@ func (c *Clock) SetWall(t time.Time) {
 // runs what is due now.
 //
 // If another goroutine starts a timer during Advance, that timer may fire only at the
-// next Advance, and so may others of the same tick.
+// next Advance. So may other timers that are due at the same tick.
 //
 // Advance panics if d is negative, if the clock cannot show the time (see [NewClock]), or
 // if another Advance is running. So a function that Advance calls must not call Advance.
