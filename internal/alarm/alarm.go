@@ -5,8 +5,9 @@
 // milliseconds, so a time.Timer is up to a millisecond late. Resetting a time.Timer after
 // it has fired often wakes a second thread. A timerfd is exact and wakes one goroutine.
 //
-// Why not only a timerfd: if all procs are busy, its goroutine goes to the end of a run
-// queue. The function of a time.Timer mostly goes to the front.
+// Why not only a timerfd: if all processors are busy, the goroutine that waits for the
+// timerfd goes to the end of a run queue. The function of a time.Timer mostly goes to the
+// front.
 //
 // So on Linux the alarm uses a timerfd for moments less than a second away. After the
 // timerfd has been late, the alarm uses time.Timers for a while: see hub. Otherwise, and

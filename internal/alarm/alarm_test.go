@@ -48,7 +48,7 @@ func TestAlarm_ResetReplacesAndStopUnsets(t *testing.T) {
 		start := time.Now()
 		b.Reset(20 * time.Millisecond)
 		b.Reset(60 * time.Millisecond) // later
-		// If this took longer, the alarm may have gone off between the two calls.
+		// If the two Resets took longer, the alarm may have gone off between them.
 		inTime = time.Since(start) < 20*time.Millisecond
 		if at := <-later; inTime {
 			require.GreaterOrEqual(t, at.Sub(start), 60*time.Millisecond)

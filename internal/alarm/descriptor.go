@@ -24,7 +24,7 @@ type descriptor struct {
 }
 
 // openLocked opens the descriptor if none is open. It reports false if the system refuses
-// a timerfd. The hub tries again at the next ring.
+// a timerfd. The next armLocked tries again.
 func (h *hub) openLocked() bool {
 	if h.descriptor != nil {
 		return true
@@ -42,9 +42,11 @@ func (h *hub) openLocked() bool {
 	return true
 }
 
-// wait waits until the timerfd expires, and then rings, again and again. It returns when
-// the descriptor is closed. An alarm's function may end the goroutine by runtime.Goexit.
-// Then a guard rings next and closes the descriptor: see onTimer.
+// wait waits until the timerfd expires, and then calls the functions of the due alarms,
+// again and again. It returns when the descriptor is closed.
+//
+// An alarm's function may end this goroutine by runtime.Goexit. Then one of the hub's
+// timers goes off next, and closes the descriptor: see onTimer.
 func (h *hub) wait(d *descriptor) {
 	pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that set the alarm
 	calledBefore := false

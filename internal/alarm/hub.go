@@ -18,9 +18,9 @@ import (
 //	exact   at most nearLimit away    set for the moment       set 2 to 20 ms later, as guards
 //	busy    at most nearLimit away    closed after closeDelay  set for the moment
 //
-// Guards ring if the descriptor is late: because procs are busy, or because its goroutine
-// is inside a slow function. After two late rings in a row, or one ring of a guard, the
-// state is busy for busyFor.
+// In state exact, the timers are guards: they ring if the descriptor is late. It is late
+// if all processors are busy, or if its goroutine is inside a slow function. After two
+// late rings in a row, or one ring of a guard, the state is busy for busyFor.
 //
 // While rings are frequent, the descriptor is set for minGap after the last ring, or
 // later.
@@ -63,17 +63,16 @@ const (
 	nearLimit  = int64(time.Second)
 	closeDelay = int64(20 * time.Millisecond) // how long an unused descriptor stays open
 
-	// The guards are set for guardAfter minus the average gap between rings, counted from
-	// the descriptor's moment. If rings are rare, it costs little to set the guards
-	// earlier.
+	// The guards are set for the descriptor's moment plus guardAfter minus averageGap. If
+	// rings are rare, the guards are early, because setting them costs little then.
 	guardAfter = int64(20 * time.Millisecond)
 	spareAfter = int64(7 * time.Millisecond) // an odd number: few other timers have this period
-	lateAfter  = int64(3 * time.Millisecond) // a ring is late beyond this; even an idle process needs 1.5 ms
+	lateAfter  = int64(3 * time.Millisecond) // a later ring counts as late; 1.5 ms is normal in an idle process
 	busyFor    = int64(2 * time.Second)      // how long a late descriptor is not used
 
-	// Rings are frequent while the average gap between them is less than 2*minGap. A
-	// longer gap counts as maxGap at most, so that the average recovers from it within
-	// some thirty rings.
+	// Rings are frequent while averageGap is less than 2*minGap. A gap longer than maxGap
+	// counts as maxGap, so that averageGap is small again after about thirty frequent
+	// rings.
 	minGap = int64(time.Millisecond)
 	maxGap = 16 * minGap
 )
@@ -83,8 +82,8 @@ var processHub = sync.OnceValue(newHub)
 
 func newHub() *hub {
 	h := &hub{start: time.Now(), armedFor: notArmed, timerAt: never, averageGap: maxGap}
-	timer := func() *time.Timer { return time.AfterFunc(math.MaxInt64, h.onTimer) }
-	h.timers, h.otherTimers = [2]*time.Timer{timer(), timer()}, [2]*time.Timer{timer(), timer()}
+	newTimer := func() *time.Timer { return time.AfterFunc(math.MaxInt64, h.onTimer) }
+	h.timers, h.otherTimers = [2]*time.Timer{newTimer(), newTimer()}, [2]*time.Timer{newTimer(), newTimer()}
 	return h
 }
 
@@ -152,8 +151,8 @@ func (h *hub) armLocked(now int64) {
 }
 
 // timerLocked sets the timers for moment at, or stops them if at is never. It sets the
-// other pair before it stops the present one. In the opposite order, package time could
-// wake a thread only to sleep longer, or to handle a timer that has become the first.
+// other pair before it stops the present pair. In the opposite order, package time could
+// wake a thread for nothing.
 func (h *hub) timerLocked(now, at int64) {
 	if h.timerAt == at {
 		return

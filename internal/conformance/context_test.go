@@ -93,11 +93,12 @@ func rewriteLinkage(t *testing.T, text string) string {
 	return text[:i]
 }
 
-// cut removes the text from the first from up to the next to.
-func cut(t *testing.T, text, from, to string) string {
-	i := strings.Index(text, from)
-	require.GreaterOrEqual(t, i, 0, "%s", from)
-	j := strings.Index(text[i:], to)
-	require.Positive(t, j, "%s", to)
+// cut finds the first begin in text, and the next end. It removes begin and the text up
+// to end.
+func cut(t *testing.T, text, begin, end string) string {
+	i := strings.Index(text, begin)
+	require.GreaterOrEqual(t, i, 0, "%s", begin)
+	j := strings.Index(text[i:], end)
+	require.Positive(t, j, "%s", end)
 	return text[:i] + text[i+j:]
 }

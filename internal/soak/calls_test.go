@@ -23,8 +23,8 @@ type service struct {
 	server *http.Server
 	// calls is the number of requests in progress.
 	calls atomic.Int32
-	// to is the ledger in which the server records its timeouts.
-	to atomic.Pointer[ledger]
+	// serverLedger is the ledger in which the server records its timeouts.
+	serverLedger atomic.Pointer[ledger]
 }
 
 const (
@@ -46,7 +46,7 @@ func (v *service) step(l *ledger, rng *rand.Rand, longest time.Duration) {
 	if v.calls.Load() >= maxCalls {
 		return
 	}
-	v.to.Store(l)
+	v.serverLedger.Store(l)
 	r, err := http.NewRequest(http.MethodGet, "http://pipe/", nil)
 	if err != nil {
 		l.complain("%v", err)
@@ -80,7 +80,7 @@ func (v *service) call(l *ledger, r *http.Request, timeout time.Duration) {
 // serve works as long as the request says. It stops early at its timeout, or if the
 // client disconnects.
 func (v *service) serve(w http.ResponseWriter, r *http.Request) {
-	l := v.to.Load()
+	l := v.serverLedger.Load()
 	timeout, err := time.ParseDuration(r.Header.Get("Timeout"))
 	if err != nil {
 		l.complain("%v", err)

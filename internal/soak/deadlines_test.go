@@ -59,8 +59,8 @@ func (x *moment) start(l *ledger, d time.Duration) {
 	}()
 }
 
-// set moves the deadline to d from now. If the channel is closed during set, it may be
-// for the old or the new moment. Then the ledger takes the earlier moment.
+// set moves the deadline to d from now. If the Done channel is closed during set, the old
+// or the new deadline may have closed it. Then the ledger records the earlier deadline.
 func (x *moment) set(d time.Duration) {
 	x.n.move(d, func() bool {
 		earlier := now()+d < x.n.due
@@ -69,8 +69,8 @@ func (x *moment) set(d time.Duration) {
 	})
 }
 
-// clear clears the deadline. If the cleared deadline passes nevertheless, the ledger
-// reports the next deadline as early.
+// clear clears the deadline. A cleared deadline may pass by mistake. Then the ledger
+// reports that the deadline set next is early.
 func (x *moment) clear() {
 	cleared := x.n.stop(func() bool {
 		x.d.Set(time.Time{})

@@ -14,7 +14,7 @@ type ledger struct {
 
 	started, fired, stopped atomic.Int64
 
-	// ending is true when each step must stop a repeating timer.
+	// While ending is true, each step must stop a repeating timer.
 	ending atomic.Bool
 
 	mu sync.Mutex
@@ -100,7 +100,7 @@ func (n *note) move(d time.Duration, reset func() bool) {
 
 func (n *note) settleLocked(how string, counter *atomic.Int64) {
 	if n.settled != "" {
-		n.l.complain("it has %s although it had already %s", how, n.settled)
+		n.l.complain("a timer is recorded as %s, but was already recorded as %s", how, n.settled)
 		return
 	}
 	n.settled = how

@@ -35,8 +35,8 @@ const (
 	longPause = 15 * time.Second
 )
 
-// pauses returns how often a run pauses, and how long each pause lasts when no timer is
-// pending any more. The run works for at least half of the time.
+// pauses returns how often a run pauses, and how long a pause continues after the last
+// pending timer has fired. The run works for at least half of the time.
 func pauses(length, longest time.Duration) (n int, pause time.Duration) {
 	if length < time.Minute {
 		return 2, 0 // nothing is measured
@@ -69,8 +69,8 @@ func (r *run) steps(i int, rng *rand.Rand) bool {
 func (r *run) watch(t *testing.T, interval, until time.Duration) {
 	t.Helper()
 	for i := 0; now() < until; i++ {
-		// After the process stood still, all timers are late. The next check finds those
-		// that are lost.
+		// If the process stood still, all timers are late. So skip this check. The next
+		// check finds lost timers.
 		if sleep(t, min(interval, until-now())) > 0 {
 			continue
 		}

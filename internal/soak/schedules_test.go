@@ -11,21 +11,23 @@ import (
 )
 
 // A series is both the function and the Schedule of a Job. The ledger has an entry for
-// each time that the Schedule returns. The time is run, or skipped because it has passed,
-// or dropped because the series is stopped. No two methods of a series run at the same
-// time, so a series needs no lock.
+// each time that the Schedule returns. The entry ends when the Job runs, when the Job
+// skips that time because it has passed, or when the series is stopped.
+//
+// No two methods of a series run at the same time, so a series needs no lock.
 type series struct {
 	l      *ledger
 	period time.Duration
 	// once is true if the schedule returns one time and then none. Otherwise a run stops
-	// the series after left calls of Next.
-	once  bool
-	left  int
-	alive *atomic.Int32 // number of running series
-	j     atomic.Pointer[jobs.Job]
+	// the series when callsLeft more calls of Next have been made.
+	once      bool
+	callsLeft int
+	alive     *atomic.Int32 // number of running series
+	j         atomic.Pointer[jobs.Job]
 
 	running atomic.Bool
-	// next is the schedule's last result. due is the result before that, until it is run.
+	// next is the result of the last call of Next. due is the result of the call before,
+	// until the Job runs for it.
 	next, due *occurrence
 }
 
@@ -41,7 +43,7 @@ func schedules(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 		if alive.Load() >= 10 || l.ending.Load() {
 			return
 		}
-		x := &series{l: l, once: rng.IntN(4) == 0, left: 1 + rng.IntN(100), alive: alive}
+		x := &series{l: l, once: rng.IntN(4) == 0, callsLeft: 1 + rng.IntN(100), alive: alive}
 		x.period = 10*time.Millisecond + delay(rng, longest/4)
 		alive.Inc()
 		j, err := jobs.Calendar(s, x, x.run)
@@ -56,18 +58,18 @@ func schedules(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 // wall reads the wall clock.
 func wall() time.Time { return time.Now().Round(0) }
 
-// Next returns the next multiple of the period after t. A Job calls Next when its last
-// result is about to be run, or has passed during a run.
+// Next returns the next multiple of the period after t. The Job calls Next just before it
+// runs for the previous result, or when that result has passed during a run.
 func (x *series) Next(t time.Time) time.Time {
 	if x.due != nil {
-		x.due.check(x.l, "left out")
+		x.due.check(x.l, "skipped")
 		x.due.n.stop(func() bool { return true })
 	}
 	x.due, x.next = x.next, nil
 	if x.once && x.due != nil {
 		return time.Time{}
 	}
-	x.left--
+	x.callsLeft--
 	at := t.Truncate(x.period).Add(x.period)
 	x.next = &occurrence{x.l.enter(at.Sub(wall())), at}
 	return at
@@ -99,10 +101,10 @@ func (x *series) run() {
 		x.alive.Dec()
 		return
 	}
-	// Only a run may stop the Job. Another goroutine could not know which occurrence a
-	// run in progress is for, and that run continues after a Stop.
+	// Only this function may stop the Job. A run in progress continues after a Stop, and
+	// another goroutine could not know the occurrence of that run.
 	j := x.j.Load()
-	if j != nil && (x.left <= 0 || x.l.ending.Load()) && x.next.n.stop(j.Stop) {
+	if j != nil && (x.callsLeft <= 0 || x.l.ending.Load()) && x.next.n.stop(j.Stop) {
 		x.next = nil
 		x.alive.Dec()
 	}

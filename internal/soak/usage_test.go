@@ -58,7 +58,8 @@ func middle(us []usage) usage {
 	}
 }
 
-// median returns the median of the values, or the upper one of two.
+// median returns the median of the values. If their number is even, it returns the upper
+// of the two in the middle.
 func median[T cmp.Ordered](us []usage, of func(usage) T) T {
 	var all []T
 	for _, u := range us {
@@ -80,10 +81,10 @@ func settle(t *testing.T) {
 // second third, measured in pauses. In half an hour these are ten minutes apart, so a
 // leak of 900 bytes a second is found.
 //
-// Without a leak, the heap still grows a little at each burst that is larger than all
-// before. Such a burst comes after the process stood still, for example. A pool then
-// keeps up to 150 kB of spare batches (executor's maxSpares). The runtime keeps half a
-// kilobyte for each additional goroutine. moreHeap is three times that growth.
+// Without a leak, the heap still grows a little when the largest burst of timers so far
+// is due, for example after the process stood still. A pool then keeps up to 150 kB of
+// spare batches (executor's maxSpares). The runtime keeps half a kilobyte for each
+// additional goroutine. moreHeap is three times that growth.
 const moreHeap = 512 << 10
 
 // warmGoroutines runs n goroutines at once. The runtime keeps their memory for later
@@ -103,8 +104,8 @@ func warmGoroutines(n int) {
 // third, measured in pauses. (In the first third, caches fill.) It compares medians of
 // memory and of goroutines, so that no single pause decides.
 //
-// The number of goroutines must not grow at all: an idle Scheduler, pool or Monitor has
-// none, and the test's own are always the same. Nor must the number of descriptors.
+// The numbers of goroutines and of descriptors must not grow at all. An idle Scheduler,
+// pool or Monitor has no goroutine, and the test's own goroutines are always the same.
 func flat(t *testing.T, seen []usage) {
 	t.Helper()
 	for i, u := range seen {

@@ -55,8 +55,9 @@ func WithDeadlineCause(parent Context, at time.Time, cause error) (Context, Canc
 }
 
 // BetweenEnv is an environment variable. It chooses the context that is inserted between
-// a context of package deadline and its parent: "context" or "deadline" for one of that
-// package, "other" for one of another type. Any other value inserts none.
+// a context of package deadline and its parent: a context of package context ("context"),
+// of package deadline ("deadline"), or of a type of its own ("other"). Any other value
+// inserts none.
 const BetweenEnv = "TICKLESS_BETWEEN"
 
 func insertBetween(parent Context) (Context, CancelFunc) {
