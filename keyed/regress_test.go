@@ -13,7 +13,7 @@ import (
 
 // Bugs of other libraries with timers by key.
 
-// go-zero: after a Drain, a Set of the same key never fired.
+// A bug of go-zero: after a Drain, a Set of the same key never fired.
 func TestGoZero_SetAfterDrain(t *testing.T) {
 	s, clk := virtual(t)
 	var fired []int
@@ -25,7 +25,7 @@ func TestGoZero_SetAfterDrain(t *testing.T) {
 	require.Equal(t, []int{2}, fired)
 }
 
-// go-zero 5316: if a Move set a delay shorter than the interval, the task ran twice.
+// A bug of go-zero (#5316): if Move set a delay below the interval, the task ran twice.
 func TestGoZero5316_MoveBelowTheInterval(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Second))
 	var at []time.Duration
@@ -41,7 +41,7 @@ func TestGoZero5316_MoveBelowTheInterval(t *testing.T) {
 	require.Zero(t, k.Len())
 }
 
-// go-zero: a Drain whose callback called Set deadlocked.
+// A bug of go-zero: a Drain whose callback called Set deadlocked.
 func TestGoZero_SetFromDrain(t *testing.T) {
 	s, clk := virtual(t)
 	fired := 0
@@ -61,7 +61,7 @@ func TestGoZero_SetFromDrain(t *testing.T) {
 	require.Equal(t, 1000, fired)
 }
 
-// go-zero 205: after a Move and a Remove, the task still ran.
+// A bug of go-zero (#205): after a Move and a Remove, the task still ran.
 func TestGoZero205_MoveThenRemove(t *testing.T) {
 	for _, d := range []time.Duration{time.Millisecond, time.Second, 90 * time.Minute} {
 		s, clk := virtual(t)
@@ -76,8 +76,8 @@ func TestGoZero205_MoveThenRemove(t *testing.T) {
 	}
 }
 
-// go-zero: a key that cannot be hashed ended the process, with a panic on a goroutine
-// where the caller cannot recover.
+// A bug of go-zero: a key that cannot be hashed ended the process, because the panic was
+// not on the caller's goroutine.
 func TestGoZero_UnhashableKey(t *testing.T) {
 	s, clk := virtual(t)
 	fired := 0
@@ -88,7 +88,7 @@ func TestGoZero_UnhashableKey(t *testing.T) {
 	require.Equal(t, 1, fired, "the Timers stay usable")
 }
 
-// go-zero 3789: one slow task delayed the others of the same tick.
+// A bug of go-zero (#3789): one slow task delayed the others of the same tick.
 func TestGoZero3789_SlowTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
@@ -115,8 +115,8 @@ func TestGoZero3789_SlowTask(t *testing.T) {
 	})
 }
 
-// go-zero 3619: after the process was suspended and ticks were missed, all later ticks
-// came late by the same time.
+// A bug of go-zero (#3619): the process was suspended and missed ticks. Afterwards all
+// ticks were late by the same time.
 func TestGoZero3619_MissedTicks(t *testing.T) {
 	s, clk := virtual(t)
 	var late []time.Duration
@@ -133,7 +133,7 @@ func TestGoZero3619_MissedTicks(t *testing.T) {
 	require.Equal(t, []time.Duration{10*time.Minute - time.Second, 0, 0}, late, "set before the pause")
 }
 
-// go-zero: with an interval of a second, a timer of 1.9 s fired after 10 ms.
+// A bug of go-zero: with an interval of a second, a timer of 1.9 s fired after 10 ms.
 func TestGoZero_NeverEarly(t *testing.T) {
 	for _, into := range []time.Duration{0, 1, 100 * time.Millisecond, 990 * time.Millisecond, time.Second - 1} {
 		s, clk := virtual(t, timer.WithTick(time.Second))
@@ -148,7 +148,7 @@ func TestGoZero_NeverEarly(t *testing.T) {
 	}
 }
 
-// ouqiang, xiaoxuxiansheng: adding to a stopped timer blocked for ever.
+// A bug of ouqiang/timewheel: adding to a stopped timer blocked for ever.
 func TestOuqiang_SetAfterClose(t *testing.T) {
 	s := timer.New()
 	k := keyed.New(s, func(string, int) { t.Error("ran") })
@@ -161,7 +161,7 @@ func TestOuqiang_SetAfterClose(t *testing.T) {
 	require.NoError(t, s.Shutdown(t.Context()))
 }
 
-// ouqiang, xiaoxuxiansheng: a key that was added twice and then removed still ran once.
+// A bug of ouqiang/timewheel: a key was added twice and then removed, but still ran once.
 func TestOuqiang_AddedTwiceAndRemoved(t *testing.T) {
 	for _, again := range []time.Duration{time.Second, 2 * time.Second, time.Hour, time.Millisecond} {
 		s, clk := virtual(t)
@@ -176,7 +176,7 @@ func TestOuqiang_AddedTwiceAndRemoved(t *testing.T) {
 	}
 }
 
-// ouqiang, xiaoxuxiansheng: a time in the past silently ended the loop.
+// A bug of xiaoxuxiansheng/timewheel: a time in the past silently ended its loop.
 func TestXiaoxuxiansheng_TimeInThePast(t *testing.T) {
 	s, clk := virtual(t)
 	var fired []string
