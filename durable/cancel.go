@@ -57,11 +57,11 @@ func (l *loop) extendNow(id string) {
 }
 
 // takeUrgent returns the running attempts whose leases must be extended at once. It
-// empties the list of these tasks.
+// takes at most store.MaxBatch ids from l.urgent. The next round takes the others.
 func (l *loop) takeUrgent() (urgent []*attempt) {
 	l.mu.Lock()
-	ids := l.urgent
-	l.urgent = nil
+	ids := l.urgent[:min(len(l.urgent), store.MaxBatch)]
+	l.urgent = l.urgent[len(ids):]
 	l.mu.Unlock()
 	if len(ids) == 0 {
 		return nil
