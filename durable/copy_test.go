@@ -280,9 +280,9 @@ func (s *tardy) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 	return s.Store.Change(ctx, shard, st, c)
 }
 
-// The first copy gets no answer. Its import arrives later, when the task may already be
-// done, and has no effect: the context's deadline has passed, or a minute if there is
-// no deadline.
+// The first copy gets no answer. Its import reaches the store after the context's
+// deadline or, without a deadline, after a minute. The task may have run by then, so the
+// import must have no effect.
 func TestCopy_LandsLate(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"with a deadline": 2 * time.Second, "without": time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -393,7 +393,7 @@ func TestImport_DamagedFile(t *testing.T) {
 		to := memstore.New()
 		_, err := durable.Import(ctx, to, bytes.NewReader(b))
 		if err == nil {
-			// An upper-case letter in a field's name is harmless.
+			// JSON ignores the case of field names, so that change is harmless.
 			require.True(t, strings.EqualFold(string(b), string(file)), "%s: Import did not detect the damage", what)
 		} else if !errors.Is(err, durable.ErrDamaged) {
 			require.ErrorContains(t, err, "version", what)
@@ -454,8 +454,8 @@ func TestImport_GoesOn(t *testing.T) {
 func TestImport_Refuses(t *testing.T) {
 	for _, x := range []struct{ file, want string }{
 		{"", "line 1: the file ends too early"},
-		{"hello\n", "line 1: this is no file of tasks"},
-		{"{}\n", `line 1: this is no file of tasks: unknown format ""`},
+		{"hello\n", "line 1: this is not a file of exported tasks"},
+		{"{}\n", `line 1: this is not a file of exported tasks: unknown format ""`},
 		{`{"format":"tickless tasks","version":2,"new":1}` + "\n", "the file has format version 2, but this program supports version 1"},
 	} {
 		to := memstore.New()

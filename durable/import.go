@@ -85,7 +85,7 @@ func (in *lineReader) readHead() error {
 	}
 	h, err := unmarshalHead(b)
 	if err != nil {
-		return in.damagedError("this is no file of tasks: %w", err)
+		return in.damagedError("this is not a file of exported tasks: %w", err)
 	}
 	if h.Version != fileVersion {
 		return fmt.Errorf("durable: the file has format version %d, but this program supports version %d", h.Version, fileVersion)

@@ -86,7 +86,7 @@ func TestRecurring_Refused(t *testing.T) {
 		`the cron spec "61 * * * *": `:               {Cron: "61 * * * *"},
 		`names a zone, which belongs in Zone`:        {Cron: "CRON_TZ=Europe/Berlin 0 9 * * *"},
 		`has a period, which belongs in Every`:       {Cron: "@every 1h"},
-		`the cron spec "0 0 30 2 *" has no time`:     {Cron: "0 0 30 2 *"},
+		`the cron spec "0 0 30 2 *" never matches`:   {Cron: "0 0 30 2 *"},
 		`the zone "Europe/Atlantis": unknown time`:   {Cron: "* * * * *", Zone: "Europe/Atlantis"},
 		`the zone "Local" depends on`:                {Cron: "* * * * *", Zone: "Local"},
 		`has a Zone but no Cron`:                     {Every: time.Hour, Zone: "Europe/Berlin"},

@@ -64,9 +64,9 @@ type Task struct {
 	Start time.Time `json:"start,omitzero"`
 	End   time.Time `json:"end,omitzero"`
 
-	// Unique is how long after a success the key cannot be scheduled again. Until then,
-	// scheduling a Task that has a Unique does nothing, and the outcome is Kept. It is
-	// for tasks that do not repeat.
+	// Unique protects the key for this time after the task has succeeded: scheduling a
+	// Task with this key and a Unique does nothing, and the outcome is Kept. It is for
+	// tasks that do not repeat.
 	Unique time.Duration `json:"unique_ns,omitempty"`
 	// Retention says which finished runs of the key are kept.
 	Retention Retention `json:"retention,omitzero"`
@@ -151,7 +151,7 @@ func (t *Task) check() error {
 			return invalidError("task %q: %v", t.Key, err)
 		}
 		if c.Next(time.Now()).IsZero() {
-			return invalidError("task %q: the cron spec %q has no time", t.Key, t.Cron)
+			return invalidError("task %q: the cron spec %q never matches", t.Key, t.Cron)
 		}
 	}
 	return nil

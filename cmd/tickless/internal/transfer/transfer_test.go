@@ -107,7 +107,7 @@ func TestTransfer_Failures(t *testing.T) {
 	for want, args := range map[string][]string{
 		"no such file: " + dir + "/none":                    {"export", "--file", dir + "/none", file + "2"},
 		file + " already exists":                            {"export", "--file", data, file},
-		"line 1: this is no file of tasks":                  {"import", "--file", data, file},
+		"line 1: this is not a file of exported tasks":      {"import", "--file", data, file},
 		"line 1: the file ends too early":                   {"import", "--file", dir + "/new", os.DevNull},
 		"no such file":                                      {"import", "--file", data, file + "3"},
 		"connection refused":                                {"export", "--redis", "redis://127.0.0.1:1", file + "4"},
