@@ -101,7 +101,7 @@ func (a *attempt) config() *handlerConfig {
 
 // unsupported reports whether this Worker cannot run the task, but another one may.
 func (a *attempt) unsupported() bool {
-	// If the record is damaged, the handler's name may be damaged too.
+	// If the record is damaged, handler may be nil because its name is damaged too.
 	return a.recordErr == nil && (a.handler == nil || a.recurrenceErr != nil) || errors.Is(a.recordErr, errNewer)
 }
 
@@ -124,16 +124,16 @@ func (a *attempt) makeContext() {
 // any time.
 func (a *attempt) mayCallSchedule() bool { return a.task.Schedule != "" && !a.unsupported() }
 
-// prepare sets the Delivery's Due. If the handler must not be called, it returns the
-// attempt's report. now is the store's time.
+// prepare sets the Delivery's Due. If the handler must not be called, prepare returns
+// the report on the attempt, otherwise nil. now is the store's time.
 //
-// The loop calls prepare before it starts the handler's goroutine. If mayCallSchedule
-// is true, that goroutine calls prepare instead.
+// The loop calls prepare before it starts the handler's goroutine. But if
+// mayCallSchedule is true, that goroutine calls prepare, so that the loop does not wait.
 func (a *attempt) prepare(now store.Time) (early *report) {
 	defer func() { a.delivery.Due = a.due.Std() }()
 	switch {
 	case a.unsupported():
-		// Log why: the handler exists, but not the schedule or the time zone.
+		// The handler exists, but not the schedule or the time zone: log that.
 		if a.handler != nil && a.recurrenceErr != nil {
 			a.loop.w.logError(fmt.Errorf("task %q: %w", printable(a.task.Key), a.recurrenceErr))
 		}
@@ -144,15 +144,14 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 	var exhausted error
 	switch {
 	case a.delivery.Crashes >= a.loop.w.config.maxCrashes:
-		// If the task did not repeat, the store would have made it a dead letter.
-		// Another attempt might crash this worker too.
+		// The task repeats: the store itself makes other tasks dead letters. Do not call
+		// the handler, because it might crash this worker too.
 		exhausted = errors.New(store.TextPoison)
 	case a.delivery.Attempt > a.delivery.MaxAttempts:
 		exhausted = errors.New("durable: the worker of the last attempt crashed")
 	}
-	// Missed runs are skipped before the first report on the run. If all earlier
-	// attempts crashed, there was no report, and the store still has the oldest missed
-	// run.
+	// If all earlier attempts crashed, or there was none, the store has no report that
+	// says which missed runs were skipped. Skip them now.
 	if a.task.Missed == LatestMissed && a.delivery.Attempt == a.delivery.Crashes+1 {
 		unfinished, err := a.skipToLatest(now)
 		switch {

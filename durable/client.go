@@ -10,9 +10,9 @@ import (
 )
 
 // A Client schedules and manages tasks. Make one with [New]. Any number of goroutines
-// may use it. Every method that takes a context sends one or a few commands to the
-// store and returns when the context ends. With n tasks it takes O(log n) unless it
-// says otherwise.
+// may use it. A method that takes a context sends one or a few commands to the store. It
+// returns at once if the context ends. With n tasks it takes O(log n) unless it says
+// otherwise.
 type Client struct {
 	store   *timedStore
 	log     *slog.Logger
@@ -50,9 +50,9 @@ func (c *Client) shardOf(id string) int { return store.ShardOf(id, c.store.Shard
 // A Health is the result of [Client.Check].
 type Health = store.Health
 
-// Check reports whether the store is usable, and how safely it keeps tasks. A serious
-// problem is an error, such as [ErrSchema] or [ErrUnsafe]. Other findings are in the
-// Warnings, for example that the store is paused. O(shards).
+// Check reports whether the store is usable, and how safely it keeps tasks. A problem
+// that prevents its use is an error, such as [ErrSchema] or [ErrUnsafe]. Other findings
+// are in the Warnings, for example that the store is paused. O(shards).
 func (c *Client) Check(ctx context.Context) (Health, error) {
 	h, err := c.store.Check(ctx)
 	if err != nil {
@@ -91,12 +91,12 @@ func (c *Client) Repair(ctx context.Context) (Repair, error) {
 
 // Pause stops workers from claiming tasks until Resume. Claimed tasks still run, and
 // tasks can be scheduled. O(shards).
-func (c *Client) Pause(ctx context.Context) error { return c.toAllShards(ctx, store.Pause) }
+func (c *Client) Pause(ctx context.Context) error { return c.sendToAllShards(ctx, store.Pause) }
 
 // Resume ends a pause. Tasks that became due during the pause run at once. O(shards).
-func (c *Client) Resume(ctx context.Context) error { return c.toAllShards(ctx, store.Resume) }
+func (c *Client) Resume(ctx context.Context) error { return c.sendToAllShards(ctx, store.Resume) }
 
-func (c *Client) toAllShards(ctx context.Context, op store.Op) error {
+func (c *Client) sendToAllShards(ctx context.Context, op store.Op) error {
 	x := c.newCommand(ctx, store.Command{Op: op}, c.store.Shards())
 	x.outcomes = nil // the command has no tasks
 	for shard := range c.store.Shards() {

@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// A wrapped clock follows the system's clock, but is another value. It advances between
-// two readings.
+// A wrapped clock shows the system's time. The worker treats it as a virtual clock,
+// because it is another value.
 type wrapped struct {
 	clock.Clock
 	looks atomic.Int64

@@ -17,8 +17,8 @@ import (
 //
 // Each shard gets its items in order, in chunks. The next chunk is sent when the
 // previous one was answered. If a chunk is not answered, its effect is unknown, and the
-// shard gets no more chunks. A repeated command continues with that chunk. It has the
-// same stamp, so that the store carries it out only once.
+// shard gets no more chunks. When the command is repeated, it sends that chunk again,
+// with the same stamp. So the store carries the chunk out only once.
 type command struct {
 	client    *Client
 	template  store.Command // without items
@@ -36,9 +36,9 @@ type command struct {
 
 // A part has the items of a command for one shard.
 type part struct {
-	shard      int
-	chunks     []chunk
-	unanswered int // the index of the first chunk that has not been answered
+	shard           int
+	chunks          []chunk
+	firstUnanswered int // the index of the first chunk that has not been answered
 }
 
 type chunk struct {
@@ -164,8 +164,8 @@ func (x *command) send(ctx context.Context) (unknown error) {
 // sendPart sends the chunks of a part that have no answer. It returns an error if the
 // effect of a chunk is unknown.
 func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
-	for ; p.unanswered < len(p.chunks); p.unanswered++ {
-		ch := &p.chunks[p.unanswered]
+	for ; p.firstUnanswered < len(p.chunks); p.firstUnanswered++ {
+		ch := &p.chunks[p.firstUnanswered]
 		sentBefore := ch.stamp.Sender != ""
 		out, err := x.sendChunk(ctx, p.shard, ch)
 		if err != nil && ch.stamp.Sender != "" && !surelyNotDone(err, sentBefore) {
@@ -184,9 +184,9 @@ func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
 	return nil
 }
 
-// surelyNotDone reports whether the chunk certainly had no effect. If it was sent
-// before, most errors are only about the latest time: it may have had its effect
-// before. But ErrLate means that it never had one.
+// surelyNotDone reports whether a chunk with this error certainly had no effect. If it
+// was sent before, only ErrLate means that: the store has never carried out the chunk.
+// After other errors, the chunk may have had its effect the first time.
 func surelyNotDone(err error, sentBefore bool) bool {
 	return errors.Is(err, store.ErrLate) || !sentBefore && errors.Is(err, ErrNotDone)
 }

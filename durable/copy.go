@@ -32,7 +32,7 @@ var ErrChanged = errors.New("durable: the source was used during the copy: stop 
 // Copy pauses dst and leaves it paused. So no task runs before all are copied, and none
 // runs twice if Copy is repeated after an error. Tasks that dst already has do not
 // change, and wait too. Call [Client.Resume] when src is out of use. After an error,
-// also wait for a minute: until then a command of Copy may still arrive.
+// first wait for a minute: until then a command of Copy may still arrive.
 //
 // If src was used during or after Copy, empty dst before repeating Copy. Otherwise dst
 // would run tasks that src has finished, cancelled or changed since.
@@ -97,10 +97,10 @@ type importer struct {
 }
 
 const (
-	// importTimeout is how long an import may take to reach the store. If it arrived
-	// later, its tasks might be done already, and would run again.
+	// importTimeout is how long an import may take to reach the store. The store
+	// refuses a later import: its tasks may have run already, and would run again.
 	importTimeout = time.Minute
-	// When the collected records have importBytes, they are sent.
+	// importBytes is the size of the collected records at which they are sent.
 	importBytes = maxShardsAtOnce * chunkBytes
 )
 

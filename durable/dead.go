@@ -57,7 +57,7 @@ func (c *Client) RequeueAll(ctx context.Context, f Filter, w When) (int, error) 
 	if _, err := w.storeWhen(); err != nil {
 		return 0, err
 	}
-	return c.forDeadBatches(ctx, f, func(ids []string) ([]Outcome, error) {
+	return c.forEachDeadBatch(ctx, f, func(ids []string) ([]Outcome, error) {
 		moves := make([]Move, len(ids))
 		for i, id := range ids {
 			moves[i] = Move{id, w}
@@ -69,10 +69,10 @@ func (c *Client) RequeueAll(ctx context.Context, f Filter, w When) (int, error) 
 // PurgeAll deletes all dead letters that match a filter, and returns how many.
 // Otherwise it is like [Client.RequeueAll].
 func (c *Client) PurgeAll(ctx context.Context, f Filter) (int, error) {
-	return c.forDeadBatches(ctx, f, func(ids []string) ([]Outcome, error) { return c.PurgeBatch(ctx, ids) })
+	return c.forEachDeadBatch(ctx, f, func(ids []string) ([]Outcome, error) { return c.PurgeBatch(ctx, ids) })
 }
 
-func (c *Client) forDeadBatches(ctx context.Context, f Filter, do func(ids []string) ([]Outcome, error)) (n int, err error) {
+func (c *Client) forEachDeadBatch(ctx context.Context, f Filter, do func(ids []string) ([]Outcome, error)) (n int, err error) {
 	f.State = Dead
 	begin, err := c.latestNow(ctx)
 	if err != nil {

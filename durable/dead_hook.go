@@ -11,9 +11,9 @@ import (
 // handlers; ctx ends when Run returns.
 //
 // The Worker calls the function after the store has confirmed the dead letter. If the
-// process ends before that, there is no call. Nor is there one if the store itself
-// makes the dead letter, because the task's workers crashed too often: Stats counts it
-// as Died. WithDeadHook panics if f is nil.
+// process ends before that, there is no call. If the task's workers crashed too often,
+// the store itself makes the dead letter, and there is no call either. [Client.Stats]
+// counts all dead letters as Died. WithDeadHook panics if f is nil.
 func WithDeadHook(f func(ctx context.Context, d Delivery, err error)) HandlerOption {
 	if f == nil {
 		panic("durable: WithDeadHook: nil function")

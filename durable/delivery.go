@@ -27,32 +27,32 @@ type Delivery struct {
 	// Crashes is how many earlier attempts ended with a lost lease, usually because the
 	// worker crashed.
 	Crashes int
-	// Token is the fencing token. Of two attempts at tasks with the same key, the later
-	// one has the larger token. So the receiver of a handler's requests can recognize
-	// requests from a worker that was frozen and continues. It remembers the largest
-	// token of each key and refuses smaller ones.
+	// Token is the fencing token. Each attempt has a larger token than all earlier
+	// attempts at tasks with the same key. A handler can send the token with its
+	// requests. The receiver remembers the largest token of each key, and refuses
+	// smaller ones. So it refuses a worker that was frozen and has lost its lease.
 	//
 	// If the receiver refuses the token, return an ordinary error or [HandBack], but
-	// not [NoRetry]. The lease may be valid: if a repeating task and its requeued run
-	// run at the same time, the request with the smaller token may arrive last. The
-	// next attempt then has a larger token.
+	// not [NoRetry]. The lease may still be valid: a repeating task and its requeued
+	// run may run at the same time, and the smaller token may arrive last. The next
+	// attempt has a larger token.
 	Token int64
-	// Concurrency is how many handlers the worker runs at a time. A handler can use it
-	// to limit its own share, and return [HandBack] beyond that.
+	// Concurrency is how many handlers the worker runs at a time. A handler can limit
+	// itself to a part of these places, and return [HandBack] if the part is in use.
 	Concurrency int
 
-	// generation identifies what was scheduled. Each Schedule, Reschedule and Requeue
-	// starts a new one.
+	// generation is random. It differs between runs that were scheduled or requeued
+	// separately.
 	generation string
 	// result is where SetResult stores the result. It is nil if the task has no
 	// Retention.
 	result *[]byte
 }
 
-// IdempotencyKey is the same for all attempts at one run. Every other run has another
-// key, even if it is due at the same time. That includes the next run of a repeating
-// task, a new task with the same Key, and a run that Reschedule or Requeue starts. The
-// key consists of letters, digits and dashes.
+// IdempotencyKey is the same for all attempts at one run, and differs between runs, even
+// if they are due at the same time. The next run of a repeating task is another run. So
+// is a run that Schedule, Requeue, or the Reschedule of a running task starts. The key
+// consists of letters, digits and dashes.
 func (d *Delivery) IdempotencyKey() string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder

@@ -18,8 +18,9 @@ var (
 	ErrUnknown = errors.New("durable: unknown whether the command was carried out")
 
 	// ErrNotDone matches, with errors.Is, errors of commands that certainly had no
-	// effect. It never matches an [UnknownError]. After a call for many tasks, it is
-	// about those whose outcome is Unknown. The command had its effect on the others.
+	// effect. It never matches an [UnknownError]. A call for many tasks may
+	// return it too: the call had no effect on tasks whose outcome is Unknown, but had
+	// its effect on the others.
 	ErrNotDone = store.ErrNotDone
 	// ErrBusy is returned if too many commands are waiting for the store. The command
 	// had no effect.
@@ -39,9 +40,8 @@ var (
 	// count.
 	ErrClosed = errors.New("durable: the worker is closed")
 	// ErrNotHandedBack is returned by [Worker.Run] if the store did not confirm the
-	// reports on some attempts. Their tasks run again when their leases have expired,
-	// unless the reports arrived nevertheless. So do tasks that were claimed without an
-	// answer.
+	// reports on some attempts. If a report has not arrived, its task runs again when
+	// the lease has expired.
 	ErrNotHandedBack = errors.New("durable: the worker has ended without an answer to its last reports")
 	// ErrLeaseLost is the cause ([context.Cause]) of a handler's context if the worker
 	// could not extend the lease. Another worker may be running the task.

@@ -121,8 +121,8 @@ func fileLineOf(e *store.Entry) fileLine {
 		x.Following, x.Next = true, fileTime(e.Next)
 	}
 	if e.NextTask != nil {
-		next := fileTaskOf(e.NextTask)
-		x.NextTask = &next
+		nextTask := fileTaskOf(e.NextTask)
+		x.NextTask = &nextTask
 	}
 	for _, f := range e.Failures {
 		x.Failures = append(x.Failures, fileFailure{f.Attempt, fileTime(f.Time), byteString(f.Text)})
@@ -134,14 +134,14 @@ func (x *fileLine) entry() (*store.Entry, error) {
 	e := &store.Entry{Task: x.storeTask(), State: x.State, At: store.Time(x.At), Due: store.Time(x.Due), Attempts: x.Attempts,
 		Crashes: x.Crashes, Runs: x.Runs, Following: x.Following, Next: store.Time(x.Next)}
 	if x.NextTask != nil {
-		next := x.NextTask.storeTask()
-		e.NextTask = &next
+		nextTask := x.NextTask.storeTask()
+		e.NextTask = &nextTask
 	}
 	for _, f := range x.Failures {
 		e.Failures = append(e.Failures, store.Failure{Attempt: f.Attempt, Time: store.Time(f.Time), Text: string(f.Text)})
 	}
-	check := store.Command{Op: store.Import, Items: []store.Item{{ID: e.ID, Entry: e}}}
-	return e, check.Check(&store.Stamp{Sender: "import", Number: 1})
+	importCommand := store.Command{Op: store.Import, Items: []store.Item{{ID: e.ID, Entry: e}}}
+	return e, importCommand.Check(&store.Stamp{Sender: "import", Number: 1})
 }
 
 func marshalLine(v any) ([]byte, error) {

@@ -157,7 +157,7 @@ func TestWorkerHandlerStats_LostLease(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.EqualValues(t, 1, w.HandlerStats()[0].Lost)
 		require.EqualValues(t, 1, other.HandlerStats()[0].Done)
-		require.Zero(t, other.HandlerStats()[0].Lateness.Count(), "it is not the first attempt")
+		require.Zero(t, other.HandlerStats()[0].Lateness.Count(), "only the first attempt has a lateness")
 	})
 }
 

@@ -14,8 +14,9 @@ import (
 type Retention struct {
 	// For is how long a run is kept. Workers delete older runs, a few with each claim.
 	For time.Duration `json:"for_ns,omitempty"`
-	// Runs is how many of the latest runs are kept, up to [store.MaxRuns]. Zero means
-	// no limit. If For is zero, a run is kept until newer runs replace it.
+	// Runs is how many of the latest runs are kept, up to [store.MaxRuns]. If it is
+	// zero, their number has no limit. If For is zero, a run is kept until newer runs
+	// replace it.
 	Runs int `json:"runs,omitempty"`
 }
 
@@ -78,19 +79,18 @@ func runOf(e *store.Entry) *Run {
 	}
 	r := &Run{Key: store.KeyOf(e.ID), Handler: e.Handler, Done: done, Due: e.Due.Std(), Ended: ended.Std(),
 		Attempts: e.Attempts, Crashes: e.Crashes, Failures: failuresOf(e)}
-	if began, err := strconv.ParseInt(string(result[:min(beganSize, len(result))]), 10, 64); err == nil {
+	if began, err := strconv.ParseInt(string(result[:min(beganDigits, len(result))]), 10, 64); err == nil {
 		r.Began = store.Time(began).Std()
-		r.Result = slices.Clone(result[beganSize:])
+		r.Result = slices.Clone(result[beganDigits:])
 	}
 	return r
 }
 
-// beganSize is the number of decimal digits of Began. They precede the stored result.
-const beganSize = 16
+// beganDigits is how many decimal digits of Began precede the stored result.
+const beganDigits = 16
 
-// A key with kept runs also has an entry that counts them. countsRuns reports whether e
-// is such an entry.
-func countsRuns(e *store.Entry) bool {
+// isRunCounter reports whether e is the entry that counts the kept runs of its key.
+func isRunCounter(e *store.Entry) bool {
 	return e.State == store.Past && e.ID == store.HeadID(store.KeyOf(e.ID))
 }
 

@@ -54,14 +54,14 @@ func TestHistory_OfARepeatingTask(t *testing.T) {
 
 		runs, err = c.Runs(ctx, "other")
 		require.NoError(t, err)
-		require.Empty(t, runs, "they were kept for a minute")
+		require.Empty(t, runs, "the runs were kept for a minute only")
 		var listed []durable.Info
 		for info, err := range c.List(ctx, durable.Filter{State: durable.Past, Prefix: "k\x00"}) {
 			require.NoError(t, err)
 			listed = append(listed, info)
 		}
 		require.Len(t, listed, 3)
-		require.Equal(t, last, *listed[1].Run, "of three places the fifth run has the second")
+		require.Equal(t, last, *listed[1].Run, "the fifth run is in the second of three places")
 		require.Equal(t, "k", listed[1].Task.Key)
 
 		_, err = c.Cancel(ctx, "k")
@@ -135,7 +135,7 @@ func TestPauseTask(t *testing.T) {
 		require.True(t, paused())
 		task.Cron = "30 * * * *"
 		require.Equal(t, durable.Replaced, schedule(t, c, task, durable.Next()))
-		require.True(t, paused(), "it stays paused when it is changed")
+		require.True(t, paused(), "a paused task stays paused when it is scheduled again")
 		time.Sleep(100*time.Hour + 10*time.Minute)
 		require.Empty(t, ds)
 		require.Equal(t, durable.Moved, outcome(c.ResumeTask))

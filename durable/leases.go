@@ -55,7 +55,7 @@ func (l *loop) leasesToExtend(now time.Time) []*attempt {
 			// the task when the lease has expired.
 			l.leases.remove(a)
 			l.dropLease(a)
-			l.places.giveUp(a)
+			l.places.giveUpLease(a)
 			l.w.client.log.Error("durable: a handler does not return; its lease is given up",
 				"handler", a.task.Handler, "key", printable(a.task.Key))
 		} else {
@@ -70,7 +70,7 @@ func (l *loop) leasesToExtend(now time.Time) []*attempt {
 func (l *loop) dropLease(a *attempt) {
 	if a.leased {
 		a.leased = false
-		l.leased--
+		l.leaseCount--
 	}
 }
 
@@ -81,7 +81,7 @@ func (l *loop) startAttempt(a *attempt, now store.Time, sent time.Time) bool {
 	w := l.w
 	l.leases.add(a, sent)
 	a.leased = true
-	l.leased++
+	l.leaseCount++
 	a.makeContext()
 	var early *report
 	if !a.mayCallSchedule() {

@@ -9,18 +9,18 @@ import (
 )
 
 // A Limit limits the tasks of one handler, counted over all Workers of a store: how
-// many run at a time, and how many start in a second on average. A tenth of the tasks
-// of a second may start at once. Zero means any number.
+// many run at a time, and how many start in a second on average. Up to a tenth of
+// that number may start at once. Zero means any number.
 type Limit = store.Limit
 
-// SetLimit sets a handler's limit in the store. The zero Limit removes it. Tasks that
-// are already running count. A task beyond the limit waits, in order, without delaying
-// tasks of other handlers. It may start when a running attempt ends, or when the lease
-// of a dead worker expires. A Worker's own limits apply too: see
+// SetLimit sets a handler's limit in the store. The zero Limit removes it. Running
+// tasks count too. Tasks beyond the limit wait, in order, and do not delay tasks of
+// other handlers. One of them may start when a running attempt ends, or when the lease
+// of a worker that died expires. A Worker's own limits apply too: see
 // [WithHandlerConcurrency] and [WithRate].
 //
-// If the store has more than one shard, the error is an [ErrInvalid], because shards
-// cannot count together. The error is the same if 1000 other handlers have a limit.
+// The error is an [ErrInvalid] if 1000 other handlers already have a limit, or if the
+// store has more than one shard: shards cannot count together.
 //
 // The store keeps the limits beside its tasks. If a Redis server is emptied, they are
 // gone, so set them again whenever a program starts.

@@ -54,7 +54,7 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 				yield(Info{}, err)
 				return
 			}
-			if !countsRuns(&e) && !yield(infoOf(&e)) {
+			if !isRunCounter(&e) && !yield(infoOf(&e)) {
 				return
 			}
 		}
@@ -73,8 +73,8 @@ type Page struct {
 
 // Page returns the tasks that follow a Cursor in a list, at most limit, which must be
 // from 1 to 1000. The Cursor must be empty or come from a Page with the same filter. A
-// task that cannot be decoded is included, without the contents of its record.
-// Otherwise Page is like [Client.List].
+// task that cannot be decoded is included, with the fields that are known. Otherwise
+// Page is like [Client.List].
 func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (Page, error) {
 	if limit < 1 || limit > store.MaxPage {
 		return Page{}, invalidError("the limit must be from 1 to %d, got %d", store.MaxPage, limit)
@@ -94,7 +94,7 @@ func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (P
 			p.Next = cursorOf(last)
 			break
 		}
-		if countsRuns(&e) {
+		if isRunCounter(&e) {
 			continue
 		}
 		info, _ := infoOf(&e)

@@ -29,10 +29,10 @@ type loop struct {
 
 	// Guarded by places.mu.
 
-	queued   bool // the loop is in places.waiting
-	waitsFor waitReasons
-	reserved int       // 1 if a place is reserved for the loop
-	lastFair time.Time // when the loop last made a fair claim: see fairInterval
+	queued        bool // the loop is in places.waiting
+	waitsFor      waitReasons
+	reserved      int       // 1 if a place is reserved for the loop
+	lastFairClaim time.Time // when the loop last made a fair claim: see fairInterval
 
 	mu       sync.Mutex // guards the fields of this block
 	reports  []*report  // waiting to be sent
@@ -53,10 +53,10 @@ type loop struct {
 	retryAt        time.Time  // no command before this time; zero after a success
 	flushBy        time.Time  // when a closing loop gives up
 	storeFailed    bool       // the store has failed permanently
-	leased         int        // attempts whose leases the Worker may still have
+	leaseCount     int        // attempts whose leases the Worker may still have
 	waitsToBeAlone *attempt   // the suspect that waits until nothing else runs, or nil
 	limitReached   bool       // a Limit held back tasks from the latest claim: claim with each report
-	answerTime     store.Time // the store's time in the latest answer
+	storeTime      store.Time // the store's time in the latest answer
 	answeredAt     time.Time  // when that answer came; zero: there was none
 	noPlaceSince   time.Time  // when the claim began to wait for a place; zero: it does not wait
 }
@@ -79,9 +79,9 @@ const (
 	// failure it pauses longer, up to lastBackoff.
 	firstBackoff = 20 * time.Millisecond
 	lastBackoff  = time.Second
-	// patience is how long a claim waits for a place. After that, the loop makes the
+	// maxPlaceWait is how long a claim waits for a place. After that, the loop makes the
 	// store wake other workers for the due tasks.
-	patience = 10 * time.Millisecond
+	maxPlaceWait = 10 * time.Millisecond
 	// minAdvance is the smallest advance of a virtual clock after which setTimer sets
 	// the timer again.
 	minAdvance = 100 * time.Microsecond
@@ -155,18 +155,18 @@ func (l *loop) queueReport(r *report) {
 }
 
 // reportAndRelease queues the report on an attempt that has ended, and releases its
-// place. It does both under the lock, so that the round with the report can claim a
-// task for the place.
+// place. It does both under l.mu, so that the round with the report can claim a task for
+// the place.
 func (l *loop) reportAndRelease(r *report) {
 	l.mu.Lock()
 	if !r.attempt.reported {
 		r.attempt.reported = true
 		l.reports = append(l.reports, r)
 	}
-	notify := l.places.release(r.attempt)
+	toNotify := l.places.release(r.attempt)
 	l.mu.Unlock()
 	l.wake()
-	notify.send()
+	toNotify.send()
 }
 
 func (l *loop) setPhase(p phase) {
@@ -238,7 +238,7 @@ func (l *loop) hasWork(now time.Time, p phase, claim bool) bool {
 // endAttempts cancels the running attempts, or hands them back, as the phase demands.
 func (l *loop) endAttempts(p phase) {
 	if p >= stopping && l.waitsToBeAlone != nil {
-		l.handBackWaiting(l.waitsToBeAlone)
+		l.handBackSuspect(l.waitsToBeAlone)
 	}
 	if p < aborting {
 		return

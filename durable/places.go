@@ -92,15 +92,16 @@ func (h *handler) usablePlaces(n int, now time.Time) int {
 	return max(n, 0)
 }
 
-// addTokens adds n tokens, and those for the time since the last call.
+// addTokens adds n tokens, and what the rate allows for the time since the last call. A
+// token lets one task start.
 func (h *handler) addTokens(now time.Time, n int) {
 	h.tokens = min(h.burst(), h.tokens+h.rate*now.Sub(h.filledAt).Seconds()+float64(n))
 	h.filledAt = now
 }
 
-// unusedShare returns how many places of the handler's share are unused, and how many
-// of these remain for new claims. If the handler has a backlog, the claims under way
-// will fill all places that they request, so these do not remain.
+// unusedShare returns how many places of its share the handler does not use. remaining
+// is how many of them new claims may request: if the handler has a backlog, claims under
+// way will fill the places that they request.
 func (p *places) unusedShare(h *handler) (unused, remaining int) {
 	unused = max(0, (p.size*h.weight+p.weights-1)/p.weights-h.taken)
 	if remaining = unused; h.hasBacklog {
@@ -124,9 +125,9 @@ func (p *places) usablePlacesLocked(now time.Time) int {
 	return min(n, p.free)
 }
 
-// reserve reserves up to limit places for a claim of the loop. offered says that the
-// loop claims because of an offer. If what it waited for is no longer available then,
-// reserve reserves none. A loop that gets none joins the queue, unless the Run is over.
+// reserve reserves up to limit places for a claim of the loop. A loop that gets no place
+// joins the queue, unless the Run is over. If offered is true, the loop claims only
+// because of an offer, and gets no place if the offer is no longer useful.
 func (p *places) reserve(l *loop, limit int, offered bool) grant {
 	now := p.w.now()
 	p.mu.Lock()
@@ -150,9 +151,9 @@ func (p *places) reserve(l *loop, limit int, offered bool) grant {
 	if p.suspect != nil {
 		g.suspects = store.NoSuspect
 	}
-	g.fair = hadToWait && now.Sub(l.lastFair) >= fairInterval && p.isUnfairLocked(n, now)
+	g.fair = hadToWait && now.Sub(l.lastFairClaim) >= fairInterval && p.isUnfairLocked(n, now)
 	if g.fair {
-		l.lastFair = now
+		l.lastFairClaim = now
 	}
 	g.omitRooms = true
 	limitReached := false
@@ -172,7 +173,7 @@ func (p *places) reserve(l *loop, limit int, offered bool) grant {
 		}
 		g.rooms = append(g.rooms, r)
 	}
-	// If free places remain, every handler gets what it needs: send no rooms.
+	// If places stay free, every handler gets what it needs, without limits.
 	g.omitRooms = g.omitRooms || !p.limited && !g.fair && p.free > 0
 	if limitReached && now.Sub(p.wokeOthersAt) >= time.Second {
 		p.wokeOthersAt, g.wakeOthers = now, true
@@ -180,10 +181,10 @@ func (p *places) reserve(l *loop, limit int, offered bool) grant {
 	return g
 }
 
-// fairInterval is how often a loop that waited makes a fair claim: one that is only for
-// handlers below their share of the places. Otherwise the loop might give every free
-// place to other handlers in its own shard, while handlers below their share have due
-// tasks in other shards.
+// fairInterval is how often a loop that had to wait makes a fair claim. A fair claim is
+// only for handlers below their share of the places. Without fair claims, the loop might
+// give each free place to a handler above its share, while tasks of handlers below their
+// share wait in other shards.
 const fairInterval = time.Second
 
 // isUnfairLocked reports whether some handlers use their full share of the places, and
@@ -201,8 +202,8 @@ func (p *places) isUnfairLocked(n int, now time.Time) bool {
 }
 
 // returnUnused returns the reserved places that a claim does not use. For each handler,
-// got says how many tasks the claim got, and started how many of them run. running is
-// the sum of started. reasons is what the loop now waits for.
+// got is how many tasks the claim got, and started is how many of them run. running is
+// the sum of started. reasons says what the loop waits for now.
 func (p *places) returnUnused(l *loop, g grant, got, started []int, running int, reasons waitReasons) {
 	if g.places == 0 {
 		return
@@ -328,8 +329,8 @@ func (p *places) wakeupsLocked(now time.Time) (c wakeups) {
 	return c
 }
 
-// setRefillLocked sets the timer for the next token of a handler, if a loop may wait
-// for it.
+// setRefillLocked sets refillTimer to when a handler gets its next token, if a loop may
+// wait for that.
 func (p *places) setRefillLocked(now time.Time) {
 	if len(p.waiting) == 0 || !p.limited {
 		return
@@ -389,7 +390,7 @@ func (p *places) endRun() {
 	p.addFreeLocked(0)
 }
 
-func (p *places) inUse() int {
+func (p *places) placesInUse() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.size - p.free

@@ -17,7 +17,7 @@ import (
 // A record is the part of a task that a store does not interpret:
 //
 //	version     1 byte
-//	generation  6 bytes, random for each call of Schedule, Reschedule and Requeue
+//	generation  6 random bytes: see [Delivery.IdempotencyKey]
 //	fields      1 byte: a bit for each optional field that follows
 //	optional    in the order of the bits
 //	body        the remaining bytes

@@ -86,8 +86,8 @@ func (t *Task) recurrence(schedules map[string]Schedule) (r recurrence, err erro
 // minStep is the shortest time between two runs of a repeating task.
 const minStep = time.Millisecond
 
-// nextRun returns when the run is due that follows the one at due. ok is false if there
-// is none.
+// nextRun returns the time of the run that follows the run at due. ok is false if there
+// is no such run.
 func (r *recurrence) nextRun(due store.Time) (next store.Time, ok bool, err error) {
 	switch {
 	case r.every > 0:
@@ -109,8 +109,8 @@ func (r *recurrence) nextRun(due store.Time) (next store.Time, ok bool, err erro
 	return next, r.end == 0 || next <= r.end, nil
 }
 
-// latestRun returns the last run that is not before due and not after now. It computes
-// few of the runs between: those of the last minute or, if there are none, of a longer
+// latestRun returns the time of the last run from due to now, both included. To save
+// time, it computes only the runs of the last minute or, if there are none, of a longer
 // time. It is for tasks with Every or Cron, whose computation cannot fail.
 func (r *recurrence) latestRun(due, now store.Time) store.Time {
 	if r.end != 0 {

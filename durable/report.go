@@ -23,7 +23,7 @@ type report struct {
 func (r *report) storeReport() store.Report {
 	x := store.Report{Lease: r.attempt.lease, End: r.end, Next: r.next, Due: r.due, Text: r.text, Keep: r.attempt.keepAfterRun}
 	if r.end == store.Done && r.attempt.delivery.result != nil {
-		x.Result = fmt.Appendf(nil, "%0*d%s", beganSize, r.attempt.claimedAt, r.attempt.result)
+		x.Result = fmt.Appendf(nil, "%0*d%s", beganDigits, r.attempt.claimedAt, r.attempt.result)
 	}
 	return x
 }
@@ -60,7 +60,7 @@ func (a *attempt) failedReport(err error) *report {
 	return r
 }
 
-// truncate returns the beginning of an error's text, a little more than the store
+// truncate returns the beginning of an error's text, up to twice as much as the store
 // keeps.
 func truncate(err error) string {
 	if err == nil {

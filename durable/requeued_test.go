@@ -143,9 +143,8 @@ func TestCancel_OfWhatIsNoRun(t *testing.T) {
 	})
 }
 
-// A requeued run and its task run at the same time. The request of the one that started
-// first arrives last. A receiver that keeps the largest token refuses it, and the next
-// attempt succeeds.
+// A requeued run and its task run at the same time, and the smaller token arrives last.
+// A receiver that keeps the largest token refuses it. The next attempt succeeds.
 func TestToken_OfARequeuedRunThatIsOvertaken(t *testing.T) {
 	for _, first := range []string{"run", "task"} {
 		t.Run(first, func(t *testing.T) {

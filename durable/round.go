@@ -59,7 +59,7 @@ func (l *loop) sendRound(p phase) {
 		return
 	}
 	l.unanswered, l.backoff, l.retryAt = nil, 0, time.Time{}
-	l.answerTime, l.answeredAt = answer.Now, l.w.now()
+	l.storeTime, l.answeredAt = answer.Now, l.w.now()
 	l.handleReceipts(r, &answer)
 	l.handleExtensions(r, &answer)
 	if r.request.Claim.Asked {
@@ -76,20 +76,20 @@ func isPermanent(err error) bool {
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnfit)
 }
 
-// claimDeadline returns the time, by the store's clock, when the loop stops waiting for
-// the answer to a claim. The store does not carry out the claim after that. Otherwise a
-// store that was frozen could carry it out before the next reports arrive, and count
-// their attempts as crashed.
+// claimDeadline returns the store's time after which the store refuses a claim. It is
+// when the loop stops waiting for the answer. Without a deadline, a store that was
+// frozen could carry out the claim before the next reports arrive, and count their
+// attempts as crashed.
 func (l *loop) claimDeadline() store.Time {
 	if l.answeredAt.IsZero() {
 		return 0
 	}
-	return l.answerTime.Add(l.w.now().Sub(l.answeredAt) + l.answerTimeout())
+	return l.storeTime.Add(l.w.now().Sub(l.answeredAt) + l.answerTimeout())
 }
 
-// handleLate handles a round that reached the store after its deadline, and so has no
-// effect. Its contents go into the next round. That round has no deadline, because the
-// store's clock may have been set.
+// handleLate handles a round that the store refused because its deadline had passed. The
+// next round has the same contents. It has no deadline: if the store's clock was set,
+// the store would refuse that round too.
 func (l *loop) handleLate(r *round) {
 	l.unanswered, l.backoff, l.retryAt, l.answeredAt = nil, 0, time.Time{}, time.Time{}
 	l.returnPlaces(r)
@@ -125,7 +125,7 @@ func (l *loop) buildRound(now time.Time, p phase) *round {
 }
 
 // takeReports moves queued reports into a round, as many as fit. It returns whether to
-// claim, and whether places has offered the loop a place.
+// claim, and whether the loop was offered a place.
 func (l *loop) takeReports(r *round) (claim, offered bool) {
 	l.mu.Lock()
 	n := min(len(l.reports), store.MaxBatch-len(r.reports))
@@ -147,7 +147,8 @@ func (l *loop) takeReports(r *round) (claim, offered bool) {
 }
 
 // addReports adds the reports that have arrived while the store delayed the round, and
-// returns the round. The loop's goroutine is waiting for the store.
+// returns the round. Meanwhile the loop's goroutine waits for the store, so nothing else
+// uses the round.
 func (l *loop) addReports(r *round) store.Round {
 	l.takeReports(r)
 	return r.request
@@ -158,17 +159,16 @@ func (l *loop) addReports(r *round) store.Round {
 func (l *loop) retriesAtOnce(r *round) bool {
 	for _, x := range r.reports {
 		micros, fromNow := x.next.Parts()
-		if !x.next.IsZero() && (fromNow && micros == 0 || !fromNow && store.Time(micros) <= l.answerTime) {
+		if !x.next.IsZero() && (fromNow && micros == 0 || !fromNow && store.Time(micros) <= l.storeTime) {
 			return true
 		}
 	}
 	return false
 }
 
-// addClaim adds a claim to the round, if a place is free. If none has been free for a
-// while, the claim is for no tasks, and only makes the store wake other workers.
-// offered says that the loop claims because of an offer: then there is no claim without
-// a place.
+// addClaim adds a claim to the round if a place is free. If no place has been free for a
+// while, it adds a claim for no tasks, which makes the store wake other workers. If
+// offered is true, the loop claims only because of an offer, and needs a place.
 func (l *loop) addClaim(r *round, now time.Time, offered bool) {
 	l.mu.Lock()
 	l.claimNow, l.offered = false, false
@@ -181,8 +181,8 @@ func (l *loop) addClaim(r *round, now time.Time, offered bool) {
 		if l.noPlaceSince.IsZero() {
 			l.noPlaceSince = now
 		}
-		if now.Sub(l.noPlaceSince) < patience {
-			l.claimAt = l.noPlaceSince.Add(patience)
+		if now.Sub(l.noPlaceSince) < maxPlaceWait {
+			l.claimAt = l.noPlaceSince.Add(maxPlaceWait)
 			return
 		}
 	}
@@ -227,8 +227,8 @@ func (l *loop) handleReceipts(r *round, a *store.Answer) {
 	}
 }
 
-// handleExtensions handles the answer about leases to extend. An extended lease starts
-// when the round was first sent, because the store may have carried it out then.
+// handleExtensions handles the answer about leases to extend. It assumes that extended
+// leases began when the round was first sent: the store may have carried it out then.
 func (l *loop) handleExtensions(r *round, answer *store.Answer) {
 	for i, a := range r.extended {
 		if !l.leases.has(a) {
@@ -240,7 +240,7 @@ func (l *loop) handleExtensions(r *round, answer *store.Answer) {
 			l.dropLease(a)
 			a.cancel(ErrLeaseLost)
 			if l.waitsToBeAlone == a {
-				l.handBackWaiting(a)
+				l.handBackSuspect(a)
 			}
 			continue
 		case store.HeldStopping:
@@ -259,7 +259,7 @@ func (l *loop) handleExtensions(r *round, answer *store.Answer) {
 
 // handleTasks starts the tasks that a claim got. sent is when the round was last sent.
 func (l *loop) handleTasks(r *round, answer *store.Answer, sent time.Time) {
-	got, startedBy := make([]int, len(l.w.handlerNames)), make([]int, len(l.w.handlerNames))
+	gotByHandler, startedByHandler := make([]int, len(l.w.handlerNames)), make([]int, len(l.w.handlerNames))
 	running := 0
 	reasons := waitReasons{anyHandler: answer.Next == 0 && r.grant.places > 0, suspectEnd: r.grant.suspects == store.NoSuspect}
 	for i := range answer.Tasks {
@@ -272,9 +272,9 @@ func (l *loop) handleTasks(r *round, answer *store.Answer, sent time.Time) {
 			running++
 		}
 		if a.handler != nil {
-			got[a.handler.index]++
+			gotByHandler[a.handler.index]++
 			if started {
-				startedBy[a.handler.index]++
+				startedByHandler[a.handler.index]++
 			}
 		}
 	}
@@ -282,12 +282,12 @@ func (l *loop) handleTasks(r *round, answer *store.Answer, sent time.Time) {
 		l.w.counters.empty.Add(1)
 	}
 	l.w.counters.claimed.Add(int64(len(answer.Tasks)))
-	l.places.returnUnused(l, r.grant, got, startedBy, running, reasons)
+	l.places.returnUnused(l, r.grant, gotByHandler, startedByHandler, running, reasons)
 	l.w.logPause(answer.Paused)
 	l.limitReached = answer.Limited
 
-	// answer.Next counts from when the store carried out the round. Counted from sent,
-	// it ends too early, but by less than a round trip.
+	// answer.Next counts from when the store carried out the round. Here it counts from
+	// sent, so the loop claims too early, but by less than a round trip.
 	l.claimAt = never
 	if answer.Next > 0 { // otherwise the loop gets an offer when a place is free
 		l.claimAt = sent.Add(answer.Next)

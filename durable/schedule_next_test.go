@@ -129,10 +129,10 @@ func TestWorker_NextHangs(t *testing.T) {
 
 				w.Close()
 				require.NoError(t, <-done)
-				require.Equal(t, 0, becomes(t, c, "k", durable.Pending).Attempts, "handed back")
+				require.Equal(t, 0, becomes(t, c, "k", durable.Pending).Attempts, "the task was handed back")
 				close(release)
 				synctest.Wait()
-				require.Empty(t, ds, "its handler is not called any more")
+				require.Empty(t, ds, "the handler must not be called after Close")
 			})
 		})
 	}

@@ -12,21 +12,21 @@ import (
 // A store recognizes a repeated command by its sender and its number: see
 // [store.Stamp]. A sender may have one command at a time under way in each shard. So a
 // Client uses many senders, and each call takes a free one. If a command is not
-// answered, its sender is not used again. So the store recognizes the command when it
-// is repeated.
+// answered, its sender sends no other command. So the store recognizes the command when
+// it is repeated.
 
 // A sender numbers the commands that it sends. One call at a time owns it.
 type sender struct {
-	name string
-	mu   sync.Mutex // one call may send to several shards at once
-	last int64      // the number of the latest command
+	name       string
+	mu         sync.Mutex // one call may send to several shards at once
+	lastNumber int64      // of the latest command
 }
 
 func (l *sender) nextStamp() store.Stamp {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last++
-	return store.Stamp{Sender: l.name, Number: l.last}
+	l.lastNumber++
+	return store.Stamp{Sender: l.name, Number: l.lastNumber}
 }
 
 // senders are the free senders of a Client.

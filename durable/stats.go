@@ -9,8 +9,8 @@ import (
 // Stats are the numbers of tasks and the counters, summed over all shards.
 type Stats struct {
 	store.Stats
-	// Paused is the number of paused shards. It is all or none, unless a Pause or
-	// Resume failed halfway.
+	// Paused is the number of paused shards. Either all shards are paused or none,
+	// unless a Pause or Resume failed halfway.
 	Paused int
 }
 

@@ -1,18 +1,19 @@
 package durable
 
 // A suspect is a task that was running when its worker died: it may have killed the
-// process. A Worker runs only one suspect at a time beside other tasks. So a poison
-// task does not crash other suspects again and again.
+// process. A Worker runs only one suspect at a time beside other tasks. So a task that
+// kills its process does not crash other suspects again and again.
 //
-// The last crash that a task is allowed counts only if the task ran alone. So before
-// that attempt the Worker claims nothing more, and waits until all other handlers have
-// returned. Then it tells the store that the task is alone, and starts the attempt.
+// If a task may crash several times, its last crash counts only if the task ran alone.
+// So before that attempt the Worker claims nothing more, and waits until all other
+// handlers have returned. Then it tells the store that the task runs alone, and starts
+// the attempt.
 
 // suspectState is about the Worker's present suspect. places.mu guards it.
 type suspectState struct {
 	suspect     *attempt // runs, or waits until nothing else runs
 	mustBeAlone bool     // the suspect must run alone
-	told        bool     // the suspect's loop was told that nothing else runs
+	wasTold     bool     // the suspect's loop was told that nothing else runs
 	hanging     int      // handlers that do not return and whose leases were given up
 }
 
@@ -34,12 +35,11 @@ func (p *places) admitSuspect(a *attempt) bool {
 	if p.suspect != nil {
 		return false
 	}
-	p.suspect, p.mustBeAlone, p.told = a, a.diesIfItCrashes(), false
+	p.suspect, p.mustBeAlone, p.wasTold = a, a.diesIfItCrashes(), false
 	return true
 }
 
-// When an attempt has ended, forgetLocked no longer counts it as the suspect or as
-// hanging.
+// After forgetLocked, the attempt is not the suspect, and does not count as hanging.
 func (p *places) forgetLocked(a *attempt) {
 	if a.givenUp {
 		a.givenUp = false
@@ -50,9 +50,9 @@ func (p *places) forgetLocked(a *attempt) {
 	}
 }
 
-// giveUp records that an attempt's lease was given up, although its handler has not
+// giveUpLease records that an attempt's lease was given up, although its handler has not
 // returned.
-func (p *places) giveUp(a *attempt) {
+func (p *places) giveUpLease(a *attempt) {
 	now := p.w.now()
 	p.mu.Lock()
 	defer p.unlockAndNotify(now)
@@ -61,16 +61,17 @@ func (p *places) giveUp(a *attempt) {
 	p.hanging++
 }
 
-// isAloneLocked reports whether the suspect must run alone, and nothing else runs.
+// isSuspectAloneLocked reports whether the suspect must run alone, and nothing else runs.
 // Claims under way count as running, because they reserve places.
-func (p *places) isAloneLocked() bool { return p.mustBeAlone && p.size-p.free-p.hanging == 1 }
+func (p *places) isSuspectAloneLocked() bool { return p.mustBeAlone && p.size-p.free-p.hanging == 1 }
 
-// readyLocked returns the suspect once, when nothing else runs any more.
+// readyLocked returns the suspect if it waits to run alone and nothing else runs. It
+// returns each suspect only once, and otherwise nil.
 func (p *places) readyLocked() *attempt {
-	if p.told || !p.isAloneLocked() {
+	if p.wasTold || !p.isSuspectAloneLocked() {
 		return nil
 	}
-	p.told = true
+	p.wasTold = true
 	return p.suspect
 }
 
@@ -79,11 +80,11 @@ func (p *places) readyLocked() *attempt {
 func (p *places) isOnlyAttempt(attempts []*attempt) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(attempts) == 1 && attempts[0] == p.suspect && p.isAloneLocked()
+	return len(attempts) == 1 && attempts[0] == p.suspect && p.isSuspectAloneLocked()
 }
 
-// handBackWaiting hands back a suspect that waits to run alone.
-func (l *loop) handBackWaiting(a *attempt) {
+// handBackSuspect hands back a suspect that waits to run alone.
+func (l *loop) handBackSuspect(a *attempt) {
 	l.waitsToBeAlone = nil
 	a.leaseTimer.Stop()
 	a.cancel(nil)

@@ -68,17 +68,17 @@ type currentRun struct {
 	abortOnce         sync.Once
 	err               error // what Run returns; set before done is closed
 
-	// failed is closed if the store fails permanently. reason is set before that.
+	// failed is closed if the store fails permanently. storeErr is set before that.
 	failed   chan struct{}
 	failOnce sync.Once
-	reason   error
+	storeErr error
 }
 
 func (r *currentRun) stopWaiting() { r.abortOnce.Do(func() { close(r.abort) }) }
 
 func (r *currentRun) fail(err error) {
 	r.failOnce.Do(func() {
-		r.reason = err
+		r.storeErr = err
 		close(r.failed)
 	})
 }
@@ -190,8 +190,8 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 
 	select {
 	case <-ctx.Done():
-		timeout := time.AfterFunc(w.config.shutdownTimeout, r.stopWaiting)
-		defer timeout.Stop()
+		shutdownTimer := time.AfterFunc(w.config.shutdownTimeout, r.stopWaiting)
+		defer shutdownTimer.Stop()
 	case <-r.stop:
 	case <-r.failed:
 		r.stopWaiting()
@@ -221,7 +221,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	w.waitForHooks(r)
 	select {
 	case <-r.failed:
-		return errors.Join(fmt.Errorf("durable: the store failed permanently: %w", r.reason), w.unconfirmedError())
+		return errors.Join(fmt.Errorf("durable: the store failed permanently: %w", r.storeErr), w.unconfirmedError())
 	default:
 		return w.unconfirmedError()
 	}
@@ -241,7 +241,7 @@ func (w *Worker) failRun(err error) {
 func (w *Worker) unconfirmedError() error {
 	n := 0
 	for _, l := range w.loops {
-		n += l.leased
+		n += l.leaseCount
 	}
 	if n == 0 {
 		return nil
@@ -359,11 +359,11 @@ func (w *Worker) setPhase(p phase) {
 	}
 }
 
-// Close ends Run without waiting for it. The Worker starts no more tasks, cancels the
-// contexts of running handlers, and hands back their tasks. Other workers may run these
-// at once, and the attempts do not count. Handlers may call Close. To wait for the end
-// of Run, call [Worker.Shutdown] before or afterwards. Run then always returns
-// [ErrClosed]. Close returns nil.
+// Close ends Run without waiting for it, and returns nil. The Worker starts no more
+// tasks, cancels the contexts of running handlers, and hands back their tasks. Other
+// workers may run these at once, and the attempts do not count. Handlers may call Close.
+// To wait for the end of Run, also call [Worker.Shutdown]. The Worker cannot run again:
+// Run returns [ErrClosed].
 func (w *Worker) Close() error {
 	if r := w.stop(); r != nil {
 		r.stopWaiting()

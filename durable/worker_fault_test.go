@@ -181,7 +181,7 @@ func TestShutdown_WhileAClaimHasNoAnswer(t *testing.T) {
 		require.NoError(t, <-done)
 		info, err := c.Get(ctx, "k")
 		require.NoError(t, err)
-		require.Equal(t, durable.Pending, info.State, "handed back when the answer came")
+		require.Equal(t, durable.Pending, info.State, "the task is handed back when the answer arrives")
 		require.Zero(t, info.Attempts)
 		require.Zero(t, w.Stats().Running)
 	})

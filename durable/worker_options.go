@@ -87,9 +87,9 @@ func WithConcurrency(n int) WorkerOption {
 }
 
 // WithLease sets how long a lease of the Worker lasts. While a handler runs, the Worker
-// extends its lease each third of this time. After a crash, other workers get the
-// Worker's tasks when the leases have expired. The default is [DefaultLease]. It panics
-// if d is below 100 ms or above a day.
+// extends its lease whenever a third of this time has passed. After a crash, other
+// workers get the Worker's tasks when the leases have expired. The default is
+// [DefaultLease]. It panics if d is below 100 ms or above a day.
 func WithLease(d time.Duration) WorkerOption {
 	checkRange("WithLease", d >= 100*time.Millisecond && d <= 24*time.Hour, d, "from 100ms to 24h")
 	return workerOption(func(c *workerConfig) { c.lease = d })
@@ -160,7 +160,7 @@ func WithHandlerConcurrency(n int) HandlerOption {
 }
 
 // WithRate sets how many tasks of the handler the Worker starts in a second, on
-// average. A tenth of the tasks of a second may start at once. The default is no limit.
+// average. Up to a tenth of that number may start at once. The default is no limit.
 // It panics unless perSecond is positive and finite.
 func WithRate(perSecond float64) HandlerOption {
 	checkRange("WithRate", perSecond > 0 && !math.IsInf(perSecond, 1), perSecond, "positive and finite")

@@ -15,7 +15,7 @@ type WorkerStats struct {
 	Overtaken int64 // failed attempts at tasks that were cancelled or scheduled again meanwhile: no retry and no dead letter follows
 	Lost      int64 // reports that the store refused because the lease was lost
 	Purged    int64 // dead letters purged: see WithDeadLimit
-	Unknown   int64 // tasks left to other Workers because this one lacks the handler or schedule
+	Unknown   int64 // tasks left to other Workers because this one cannot run them
 	Errors    int64 // rounds that failed
 	Claims    int64 // claims sent
 	Empty     int64 // claims that got no task
@@ -31,7 +31,7 @@ type counters struct {
 func (w *Worker) Stats() WorkerStats {
 	running := 0
 	if p := w.places.Load(); p != nil {
-		running = p.inUse()
+		running = p.placesInUse()
 	}
 	return WorkerStats{
 		Concurrency: w.config.concurrency,

@@ -578,7 +578,7 @@ func TestIdempotencyKey_OfRunsDueAtOneTime(t *testing.T) {
 			d := ds.next(t)
 			require.True(t, past.Equal(d.Due))
 			require.Equal(t, 1, d.Attempt)
-			require.False(t, seen[d.IdempotencyKey()], "another run had its key")
+			require.False(t, seen[d.IdempotencyKey()], "another run has the same key")
 			seen[d.IdempotencyKey()] = true
 			for range attempts - 1 {
 				end <- errors.New("fails")
@@ -651,7 +651,7 @@ func TestWorker_Repeats(t *testing.T) {
 	})
 }
 
-// times is a schedule that still has n times.
+// times is a schedule of n times. Each is one step after the time given.
 type times struct {
 	mu   sync.Mutex // several workers may share the value
 	n    int
@@ -981,7 +981,7 @@ func TestWorker_Timeouts(t *testing.T) {
 		info := becomes(t, c, "hangs", durable.Dead)
 		require.Equal(t, 1, info.Crashes)
 		close(release)
-		require.Eventually(t, func() bool { return w.Stats().Lost == 1 }, soon, 5*time.Millisecond, "its report is refused")
+		require.Eventually(t, func() bool { return w.Stats().Lost == 1 }, soon, 5*time.Millisecond, "the store refuses the report")
 	})
 }
 
