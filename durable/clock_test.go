@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// A wrapped clock shows the system's time. The worker treats it as a virtual clock,
-// because it is another value.
+// A wrapped clock shows the system's time, but is not clock.System() itself. So the
+// worker treats it as a virtual clock.
 type wrapped struct {
 	clock.Clock
 	looks atomic.Int64

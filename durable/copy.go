@@ -27,7 +27,7 @@ var ErrChanged = errors.New("durable: the source was used during the copy: stop 
 // Stop the workers and clients of src first. If a task runs nevertheless, Copy copies
 // it as due at once. If it was also scheduled again, Copy copies it with its new time;
 // if it was cancelled, Copy omits it. Counters, limits and a pause are not copied. dst
-// does not recognize commands that were sent to src before.
+// does not know which commands src has already carried out.
 //
 // Copy pauses dst and leaves it paused. So no task runs before all are copied, and none
 // runs twice if Copy is repeated after an error. Tasks that dst already has do not

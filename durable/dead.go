@@ -34,7 +34,7 @@ func (c *Client) Purge(ctx context.Context, id string) (Outcome, error) {
 	return c.doOne(ctx, store.Command{Op: store.Purge}, store.Item{ID: id})
 }
 
-// checkID returns an error if an id is invalid. It may be a key, or the ID of a dead
+// checkID returns an error if an id is invalid. A valid id is a key, or the ID of a dead
 // letter or requeued run.
 func checkID(id string) error {
 	const longest = 1 + 20 // a NUL and a time

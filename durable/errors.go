@@ -18,9 +18,9 @@ var (
 	ErrUnknown = errors.New("durable: unknown whether the command was carried out")
 
 	// ErrNotDone matches, with errors.Is, errors of commands that certainly had no
-	// effect. It never matches an [UnknownError]. A call for many tasks may
-	// return it too: the call had no effect on tasks whose outcome is Unknown, but had
-	// its effect on the others.
+	// effect. It never matches an [UnknownError]. A call for many tasks may return it
+	// too: the call had no effect on tasks whose outcome is Unknown, but had its effect
+	// on the others.
 	ErrNotDone = store.ErrNotDone
 	// ErrBusy is returned if too many commands are waiting for the store. The command
 	// had no effect.

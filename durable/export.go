@@ -13,10 +13,10 @@ import (
 )
 
 // Export writes all tasks of a store to w, in the format that [Import] reads, and
-// returns how many. docs/durable.md describes the format. The store must be out of use
-// and does not change: see [Copy]. If the error is [ErrChanged], the file is complete
-// and has the tasks that were read. Export buffers its writes. The cost is that of
-// [Client.List].
+// returns how many. docs/durable.md describes the format. Export does not change the
+// store. Stop its workers and clients first: see [Copy]. If the error is [ErrChanged],
+// the file is complete and has the tasks that were read. Export buffers its writes. The
+// cost is that of [Client.List].
 func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 	x := &exporter{w: bufio.NewWriterSize(w, 64<<10)}
 	if err := x.writeLine(fileHead{Format: fileFormat, Version: fileVersion, Time: fileTime(store.TimeOf(time.Now()))}); err != nil {

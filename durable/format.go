@@ -41,7 +41,7 @@ type fileTask struct {
 	Record   []byte     `json:"record,omitempty"`
 }
 
-// A fileLine is a line with a task or a checksum.
+// A fileLine is a line with a task.
 type fileLine struct {
 	fileTask
 	State     store.State   `json:"state"`

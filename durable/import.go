@@ -93,8 +93,8 @@ func (in *lineReader) readHead() error {
 	return nil
 }
 
-// readBlock returns the entries up to the next checksum, and verifies it. end says
-// whether it is the end of the file.
+// readBlock returns the entries up to the next checksum, and verifies the checksum. end
+// says whether the file ends there.
 func (in *lineReader) readBlock() (block []*store.Entry, end bool, err error) {
 	for size := 0; ; {
 		b, err := in.readLine()

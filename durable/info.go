@@ -11,8 +11,8 @@ import (
 type Info struct {
 	// ID identifies the task for [Client.Get], [Client.Reschedule] and [Client.Cancel].
 	// It equals the key, except for the dead letter and the requeued run of a repeating
-	// task. Their IDs begin with the key and a NUL. A [Filter.Prefix] of the key and a
-	// NUL lists them.
+	// task. Their IDs begin with the key and a NUL. To list them, use a [Filter.Prefix]
+	// of the key and a NUL.
 	ID    string `json:"id"`
 	Task  Task   `json:"task"`
 	State State  `json:"state"` // in JSON "pending", "running", "dead" or "past"
@@ -30,8 +30,8 @@ type Info struct {
 	// tasks Runs is 1.
 	Runs int `json:"runs,omitempty"`
 	// Stopping means that the task is running and was asked to stop. Following means
-	// that it is running, was scheduled again, and will run again at Next. Task is then
-	// the one that is running.
+	// that it is running, was scheduled again, and will run again at Next. Task then
+	// describes the task that is running, not the new one.
 	Stopping  bool      `json:"stopping,omitempty"`
 	Following bool      `json:"following,omitempty"`
 	Next      time.Time `json:"next,omitzero"`

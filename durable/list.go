@@ -135,7 +135,7 @@ func (s *shardList) compare(t *shardList) int {
 	return s.filter.CursorOf(&s.entries[0]).Compare(s.filter.CursorOf(&t.entries[0]))
 }
 
-// fill reads the shard's next entries if all that it has read are used up.
+// fill reads the shard's next entries when s.entries is empty.
 func (s *shardList) fill(ctx context.Context, c *Client, pageSize int) error {
 	for len(s.entries) == 0 && !s.atEnd {
 		p, err := c.store.List(ctx, s.shard, *s.filter, s.next, pageSize)

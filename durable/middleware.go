@@ -6,8 +6,8 @@ import (
 )
 
 // WithMiddleware wraps handlers with functions, for example for traces, logs or limits.
-// The first function is the outermost. Those given to [NewWorker] are outside those
-// given to [Worker.Handle]. Handle calls each function once for each handler; the
+// The first function is the outermost. Functions given to [NewWorker] are outside of
+// functions given to [Worker.Handle]. Handle calls each function once for each handler; the
 // function must not return nil.
 //
 // A panic of a handler passes through the middleware. If a task ends without a call of

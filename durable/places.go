@@ -14,10 +14,10 @@ import (
 // claim, a loop reserves places for all tasks that the claim may get. So a claimed task
 // never waits for a place.
 type places struct {
-	w        *Worker
-	handlers []*handler
-	limited  bool // some handlers have a limit
-	weights  int  // sum of the weights of handlers
+	w           *Worker
+	handlers    []*handler
+	anyLimited  bool // some handlers have a limit
+	totalWeight int  // of all handlers
 
 	mu           sync.Mutex
 	queueChanged sync.Cond // signalled when a loop leaves the queue or the Run is over
@@ -68,8 +68,8 @@ func newPlaces(w *Worker) *places {
 		h := w.handlers[name]
 		h.usage = usage{index: i, tokens: h.burst(), filledAt: w.now()}
 		p.handlers = append(p.handlers, h)
-		p.limited = p.limited || h.isLimited()
-		p.weights += h.weight
+		p.anyLimited = p.anyLimited || h.isLimited()
+		p.totalWeight += h.weight
 	}
 	return p
 }
@@ -100,10 +100,10 @@ func (h *handler) addTokens(now time.Time, n int) {
 }
 
 // unusedShare returns how many places of its share the handler does not use. remaining
-// is how many of them new claims may request: if the handler has a backlog, claims under
-// way will fill the places that they request.
+// leaves out the places that claims under way will fill. If the handler has a backlog,
+// these claims fill all places that they request; otherwise they count as filling none.
 func (p *places) unusedShare(h *handler) (unused, remaining int) {
-	unused = max(0, (p.size*h.weight+p.weights-1)/p.weights-h.taken)
+	unused = max(0, (p.size*h.weight+p.totalWeight-1)/p.totalWeight-h.taken)
 	if remaining = unused; h.hasBacklog {
 		remaining = max(0, unused-h.requested)
 	}
@@ -112,7 +112,7 @@ func (p *places) unusedShare(h *handler) (unused, remaining int) {
 
 // usablePlacesLocked returns how many places a claim can use.
 func (p *places) usablePlacesLocked(now time.Time) int {
-	if p.runOver || p.mustBeAlone || !p.limited || p.free == 0 {
+	if p.runOver || p.mustBeAlone || !p.anyLimited || p.free == 0 {
 		if p.runOver || p.mustBeAlone {
 			return 0
 		}
@@ -173,8 +173,8 @@ func (p *places) reserve(l *loop, limit int, offered bool) grant {
 		}
 		g.rooms = append(g.rooms, r)
 	}
-	// If places stay free, every handler gets what it needs, without limits.
-	g.omitRooms = g.omitRooms || !p.limited && !g.fair && p.free > 0
+	// If places stay free, all handlers get enough: the claim needs no limits (rooms).
+	g.omitRooms = g.omitRooms || !p.anyLimited && !g.fair && p.free > 0
 	if limitReached && now.Sub(p.wokeOthersAt) >= time.Second {
 		p.wokeOthersAt, g.wakeOthers = now, true
 	}
@@ -332,7 +332,7 @@ func (p *places) wakeupsLocked(now time.Time) (c wakeups) {
 // setRefillLocked sets refillTimer to when a handler gets its next token, if a loop may
 // wait for that.
 func (p *places) setRefillLocked(now time.Time) {
-	if len(p.waiting) == 0 || !p.limited {
+	if len(p.waiting) == 0 || !p.anyLimited {
 		return
 	}
 	const none = time.Duration(1<<63 - 1)

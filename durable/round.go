@@ -76,10 +76,10 @@ func isPermanent(err error) bool {
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnfit)
 }
 
-// claimDeadline returns the store's time after which the store refuses a claim. It is
-// when the loop stops waiting for the answer. Without a deadline, a store that was
-// frozen could carry out the claim before the next reports arrive, and count their
-// attempts as crashed.
+// claimDeadline returns when the loop stops waiting for the answer to a claim, by the
+// store's clock. After that, the store refuses the claim. Without a deadline, a store
+// that was frozen could carry out the claim before the next reports arrive, and count
+// their attempts as crashed.
 func (l *loop) claimDeadline() store.Time {
 	if l.answeredAt.IsZero() {
 		return 0
@@ -87,9 +87,9 @@ func (l *loop) claimDeadline() store.Time {
 	return l.storeTime.Add(l.w.now().Sub(l.answeredAt) + l.answerTimeout())
 }
 
-// handleLate handles a round that the store refused because its deadline had passed. The
-// next round has the same contents. It has no deadline: if the store's clock was set,
-// the store would refuse that round too.
+// handleLate handles a round that the store refused because its deadline had passed. Its
+// contents go into the next round. That round has no deadline: if the store's clock was
+// set, the store would refuse it too.
 func (l *loop) handleLate(r *round) {
 	l.unanswered, l.backoff, l.retryAt, l.answeredAt = nil, 0, time.Time{}, time.Time{}
 	l.returnPlaces(r)

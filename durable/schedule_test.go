@@ -207,7 +207,7 @@ func TestSchedule_RefusesBadInputAndLosesNothing(t *testing.T) {
 	})
 }
 
-// Functions that get a nil argument panic, with their names.
+// A function that gets a nil argument panics, with its name in the text.
 func TestNew_RefusesWhatIsNil(t *testing.T) {
 	mem := memstore.New()
 	c := durable.New(mem)

@@ -64,9 +64,9 @@ type Task struct {
 	Start time.Time `json:"start,omitzero"`
 	End   time.Time `json:"end,omitzero"`
 
-	// Unique protects the key for this time after the task has succeeded: scheduling a
-	// Task with this key and a Unique does nothing, and the outcome is Kept. It is for
-	// tasks that do not repeat.
+	// Unique protects the key for this time after the task has succeeded: scheduling
+	// another Task with this key and a Unique does nothing, and the outcome is Kept.
+	// It is for tasks that do not repeat.
 	Unique time.Duration `json:"unique_ns,omitempty"`
 	// Retention says which finished runs of the key are kept.
 	Retention Retention `json:"retention,omitzero"`

@@ -41,24 +41,24 @@ func (c *Client) CommandStats() []CommandStats {
 	return all
 }
 
-// The types of commands. A command of Change has the number of its Op; the others
-// follow.
+// The types of commands. Commands of Store.Change have the numbers of their Ops. The
+// other types have the numbers after these.
 const (
-	doRound = iota + int(store.Resume) + 1
-	askNow
-	askGet
-	askList
-	askStats
-	askCheck
-	askRepair
+	typeRound = iota + int(store.Resume) + 1
+	typeNow
+	typeGet
+	typeList
+	typeStats
+	typeCheck
+	typeRepair
 	numCommands
 )
 
 var commandNames = [numCommands]string{
 	store.Schedule: "schedule", store.Reschedule: "reschedule", store.Cancel: "cancel", store.Requeue: "requeue",
 	store.Purge: "purge", store.Import: "import", store.SetLimit: "limit", store.Pause: "pause", store.Resume: "resume",
-	doRound: "round", askNow: "now", askGet: "get", askList: "list", askStats: "stats",
-	askCheck: "check", askRepair: "repair",
+	typeRound: "round", typeNow: "now", typeGet: "get", typeList: "list", typeStats: "stats",
+	typeCheck: "check", typeRepair: "repair",
 }
 
 // A commandCounter counts the commands of one type.
@@ -70,7 +70,8 @@ type commandCounter struct {
 	took timer.Histogram
 }
 
-// record counts a command, its duration and its error. The methods below defer it.
+// record counts a command, its duration and its error. The methods of timedStore defer
+// this call.
 func (c *commandCounter) record(began time.Time, err *error) {
 	if *err != nil && !errors.Is(*err, store.ErrNotFound) {
 		c.errors.Add(1)
@@ -105,7 +106,7 @@ type timedStore struct {
 }
 
 func (s *timedStore) Now(ctx context.Context, shard int) (_ store.Time, err error) {
-	defer s.counters[askNow].record(time.Now(), &err)
+	defer s.counters[typeNow].record(time.Now(), &err)
 	return s.Store.Now(ctx, shard)
 }
 
@@ -127,31 +128,31 @@ func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c
 }
 
 func (s *timedStore) Do(ctx context.Context, shard int, stamp store.Stamp, r store.Round) (_ store.Answer, err error) {
-	defer s.counters[doRound].record(time.Now(), &err)
+	defer s.counters[typeRound].record(time.Now(), &err)
 	return s.Store.Do(ctx, shard, stamp, r)
 }
 
 func (s *timedStore) Get(ctx context.Context, shard int, id string) (_ store.Entry, err error) {
-	defer s.counters[askGet].record(time.Now(), &err)
+	defer s.counters[typeGet].record(time.Now(), &err)
 	return s.Store.Get(ctx, shard, id)
 }
 
 func (s *timedStore) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (_ store.Page, err error) {
-	defer s.counters[askList].record(time.Now(), &err)
+	defer s.counters[typeList].record(time.Now(), &err)
 	return s.Store.List(ctx, shard, f, c, limit)
 }
 
 func (s *timedStore) Stats(ctx context.Context, shard int) (_ store.Stats, err error) {
-	defer s.counters[askStats].record(time.Now(), &err)
+	defer s.counters[typeStats].record(time.Now(), &err)
 	return s.Store.Stats(ctx, shard)
 }
 
 func (s *timedStore) Check(ctx context.Context) (_ store.Health, err error) {
-	defer s.counters[askCheck].record(time.Now(), &err)
+	defer s.counters[typeCheck].record(time.Now(), &err)
 	return s.Store.Check(ctx)
 }
 
 func (s *timedStore) Repair(ctx context.Context, shard int) (_ store.Repair, err error) {
-	defer s.counters[askRepair].record(time.Now(), &err)
+	defer s.counters[typeRepair].record(time.Now(), &err)
 	return s.Store.Repair(ctx, shard)
 }

@@ -22,8 +22,8 @@ import (
 type Worker struct {
 	client *Client
 	config workerConfig
-	// claimBatch is how many places a loop reserves for a claim at most. A loop with
-	// few due tasks must leave places for other loops.
+	// claimBatch is the maximum number of places that a loop reserves for a claim. A
+	// loop with few due tasks must leave places for other loops.
 	claimBatch int
 	// clock is the store's own clock if it has one, such as a virtual clock, or the
 	// system's.
@@ -251,8 +251,8 @@ func (w *Worker) unconfirmedError() error {
 	return fmt.Errorf("%w: %d attempts", ErrNotHandedBack, n)
 }
 
-// When Run no longer waits for handlers, it waits for commands under way for
-// lastReportsTimeout.
+// lastReportsTimeout is how long Run still waits for the store when it no longer waits
+// for handlers.
 const lastReportsTimeout = time.Second
 
 // setCurrent makes r the current Run, if Run may be called now.
@@ -363,7 +363,7 @@ func (w *Worker) setPhase(p phase) {
 // tasks, cancels the contexts of running handlers, and hands back their tasks. Other
 // workers may run these at once, and the attempts do not count. Handlers may call Close.
 // To wait for the end of Run, also call [Worker.Shutdown]. The Worker cannot run again:
-// Run returns [ErrClosed].
+// another call of Run returns [ErrClosed].
 func (w *Worker) Close() error {
 	if r := w.stop(); r != nil {
 		r.stopWaiting()

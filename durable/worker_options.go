@@ -152,7 +152,7 @@ func WithTimeout(d time.Duration) HandlerOption {
 }
 
 // WithHandlerConcurrency sets how many tasks of the handler the Worker runs at a time.
-// With it, a slow handler leaves places for others. The default is that of
+// With it, a slow handler leaves places for others. The default is the number of
 // [WithConcurrency]. It panics if n is not positive.
 func WithHandlerConcurrency(n int) HandlerOption {
 	checkRange("WithHandlerConcurrency", n > 0, n, "positive")
