@@ -44,8 +44,8 @@ func (s *Scheduler) Close() error {
 // are none. Until TakeLeftover is called, the Scheduler keeps the timers and their
 // callbacks in memory.
 //
-// The result can be ranged over several times. Each time collects and sorts the timers,
-// which takes O(n log n) time and 48 bytes for each timer.
+// The result can be ranged over several times. Each loop collects and sorts the timers
+// again. That takes O(n log n) time, and 48 bytes for each timer.
 func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	s.leftover.Lock()
 	taken := s.leftover.shards
@@ -83,18 +83,18 @@ func (l *shardLeftover) each(f func(Leftover)) {
 		if !isPending(&e.Expired) {
 			return
 		}
-		result := leftover(s.timeAt(e.Deadline), e.Value, e.Tag)
+		result := newLeftover(s.timeAt(e.Deadline), e.Value, e.Tag)
 		if result.Func != nil {
 			result.Handle = Handle{l.sh, e.ID}
 		}
 		f(result)
 	})
 	for _, b := range l.fallbacks {
-		f(leftover(b.due, b.p, b.tag))
+		f(newLeftover(b.due, b.p, b.tag))
 	}
 }
 
-func leftover(deadline time.Time, p payload, tag uint8) Leftover {
+func newLeftover(deadline time.Time, p payload, tag uint8) Leftover {
 	if withoutLimit(tag) != tagFunc {
 		return Leftover{Deadline: deadline}
 	}
@@ -124,8 +124,8 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 // the first.
 func (s *Scheduler) closeShards() {
 	s.closeOnce.Do(func() {
-		// A start loads closed under its shard's lock. The loop below takes the same lock
-		// later, so it finds the timer of each start that has loaded false.
+		// A start loads closed under its shard's lock. If it loads false, the loop below
+		// locks that shard later, and finds the timer.
 		s.closed.Store(true)
 		for sh := range s.shards.existing() {
 			sh.handBackPending()

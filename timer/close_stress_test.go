@@ -36,7 +36,8 @@ func footprintNow(t *testing.T) (f footprint) {
 	return f
 }
 
-// backTo waits until footprintNow is at most before, give or take 4 MB of heap.
+// backTo waits until the process has no more resources than before. The heap may be up to
+// 4 MB larger.
 func backTo(t *testing.T, before footprint) {
 	t.Helper()
 	var now footprint
@@ -178,10 +179,10 @@ func TestStress_CallbacksStartStopResetClose(t *testing.T) {
 	backTo(t, before)
 }
 
-// frenzyLimit is the total number of timers in a frenzy.
+// frenzyLimit is how many timers a call of frenzy starts.
 const frenzyLimit = 30_000
 
-// frenzied is one timer of a frenzy.
+// frenzied is a timer that frenzy has started.
 type frenzied struct {
 	// ends counts how often the timer ended: it ran, a Stop reported true, or Close
 	// handed it back.

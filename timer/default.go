@@ -34,8 +34,8 @@ func (s *Scheduler) mustNotBeDefault(method string) {
 // it is reset inside a bubble, it follows the bubble's clock. If it is reset outside
 // again, it follows the system's clock.
 //
-// In a bubble, Default panics. So does starting a timer on a Scheduler that Default
-// returned earlier. Make a Scheduler with [New] in the bubble instead.
+// In a bubble, Default panics. If Default was called outside, starting a timer on the
+// result panics inside a bubble too. Make a Scheduler with [New] in the bubble instead.
 func Default() *Scheduler {
 	if bubble.Inside() {
 		// If the default Scheduler were made here, it would follow the bubble's clock in

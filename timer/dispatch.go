@@ -27,9 +27,11 @@ type dispatcher struct {
 	pool     share.Pool // the executor, if it is a Pool that shareBatch may use; else nil
 	panicked atomic.Uint64
 	// onlyPollerSubmits is true if the poller submits all callbacks, one by one, in the
-	// order of ticks. An executor.Inline then runs them on the poller. It is true with a
-	// given clock, and with executors other than Pool and Goroutines of package executor.
-	// If false, the goroutine that finds a timer due submits its callback.
+	// order of ticks. An executor.Inline then runs them on the poller.
+	//
+	// onlyPollerSubmits is true with WithClock, and with every executor except an
+	// executor.Pool or executor.Goroutines. If it is false, the goroutine that finds a
+	// timer due submits the callback.
 	onlyPollerSubmits bool
 
 	refusedCount atomic.Uint64
@@ -82,9 +84,11 @@ func (d *dispatcher) handlePanic(v any, stack []byte) {
 }
 
 // submitDueLocked submits the callback of a timer that is due when it is started or
-// reset. The caller holds the shard's lock, which Close takes too: when Close returns,
-// the callback has been submitted. If only the poller submits, the callback waits in
-// ready, and never runs inside Start.
+// reset. If only the poller submits callbacks, submitDueLocked adds the callback to ready
+// instead, so that it never runs inside Start.
+//
+// The caller holds the shard's lock. Close takes this lock too, so Close does not return
+// before the callback is submitted or in ready.
 func (d *dispatcher) submitDueLocked(sh *shard, f func()) {
 	if !d.onlyPollerSubmits {
 		d.submit(f)
@@ -103,9 +107,9 @@ func (d *dispatcher) submitBatch(b *batch) {
 	b.reset()
 }
 
-// shareBatch hands the callbacks of b to the pool, and returns them as Work. The caller
-// must run the Work after the poller has fallen asleep. Without a pool, shareBatch
-// submits the callbacks and returns no Work.
+// shareBatch registers the callbacks of b with the pool, and returns them as Work. The
+// caller must call the Work's Run after the poller has fallen asleep. Without a pool,
+// shareBatch submits the callbacks and returns an empty Work.
 func (d *dispatcher) shareBatch(b *batch) share.Work {
 	if d.pool == nil {
 		d.submitBatch(b)
@@ -198,9 +202,9 @@ func (d *dispatcher) hasReady() bool {
 	return len(d.ready) > 0
 }
 
-// A batch is a list of callbacks to be submitted. If a callback runs while it is
-// submitted, and ends the goroutine by runtime.Goexit, the next goroutine continues after
-// it.
+// A batch is a list of callbacks to be submitted. An executor.Inline runs a callback while
+// it is submitted. If the callback ends the poller's goroutine by runtime.Goexit, another
+// goroutine submits the callbacks after it.
 type batch struct {
 	fs           []func()
 	numSubmitted int

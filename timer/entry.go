@@ -12,9 +12,10 @@ import (
 // # Stopping and resetting a Timer without the shard's lock
 //
 // From the second Reset on, a Timer's entry in the wheel holds the *Timer instead of its
-// callback. (Not if the Scheduler has slack.) Stop, and Reset to a later time, then need
-// only the Timer's own lock: they change the Timer and leave the entry in its bucket. When
-// the entry falls due, the Timer fires, or the entry moves to the Timer's new deadline.
+// callback. This applies only to a Scheduler without slack. Stop, and Reset to a later
+// time, then need only the Timer's own lock: they change the Timer and leave the entry in
+// its bucket. When the entry falls due, the Timer fires, or the entry moves to the Timer's
+// new deadline.
 //
 // Stop adds the Timer to the shard's stoppedTimers. If the Timer is reset soon, its entry
 // is used again: see BenchmarkStopReset. Otherwise the entry is removed together with
@@ -22,8 +23,8 @@ import (
 //
 // Rules:
 //
-//   - Timer.mu guards the state, so that only one of Stop, Reset, the poller and Close
-//     changes it.
+//   - Timer.mu guards the state. If Stop, Reset, the poller and Close race, the first to
+//     lock Timer.mu wins.
 //   - To remove or move a Timer's entry, take the shard's lock before Timer.mu.
 //   - The entry's deadline in the wheel is never later than the Timer's deadline.
 //
@@ -44,6 +45,7 @@ const (
 	handedBack
 	// pendingInWheel: an entry holds the *Timer, which will fire.
 	pendingInWheel
+	// stoppedInWheel: an entry holds the *Timer, which was stopped.
 	stoppedInWheel
 )
 
@@ -256,8 +258,8 @@ func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (stoppedCou
 type stoppedTimers struct {
 	s *Scheduler
 	// maxPerStripe is how many Timers a stripe may list. All stripes together list fewer
-	// Timers than the wheel holds. So if all Timers are stopped, the last Stop finds no
-	// place, and removes all entries: the poller then needs no alarm.
+	// Timers than the wheel holds. So when the last Timer is stopped, its stripe is full,
+	// and Stop removes all their entries. Then the poller needs no alarm.
 	maxPerStripe atomic.Int32
 	_            [52]byte
 	stripes      [numStripes]stripe
@@ -277,7 +279,7 @@ type stripe struct {
 }
 
 // callerStripe returns the stripe of the calling goroutine. The address of the
-// goroutine's stack chooses the stripe, because computing with it reads no memory.
+// goroutine's stack determines the stripe, which costs no memory access.
 func (l *stoppedTimers) callerStripe() *stripe {
 	var here byte
 	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9e3779b97f4a7c15 // Knuth's multiplicative hash
@@ -292,11 +294,11 @@ func (l *stoppedTimers) add(t *Timer) (unlisted *Timer) {
 		return t
 	}
 	stripe := l.callerStripe()
-	last := stripe.latest.Swap(t)
-	if last == nil {
+	previous := stripe.latest.Swap(t)
+	if previous == nil {
 		l.s.trimmer.schedule()
-	} else if last != t && last.state.Load() == stoppedInWheel && !stripe.addEarlier(last, int(maxPerStripe)-1) {
-		return last
+	} else if previous != t && previous.state.Load() == stoppedInWheel && !stripe.addEarlier(previous, int(maxPerStripe)-1) {
+		return previous
 	}
 	if l.maxPerStripe.Load() < maxPerStripe {
 		return t // removeStoppedLocked may have passed the stripe before t was in it

@@ -309,8 +309,7 @@ func TestTimer_EntriesInABubble(t *testing.T) {
 	})
 }
 
-// resettable is like AfterFunc, but already the first Reset adds an entry that holds the
-// *Timer.
+// resettable is like AfterFunc, but an entry holds the *Timer after the first Reset.
 func resettable(s *Scheduler, d time.Duration, f func()) *Timer {
 	t := s.AfterFunc(d, f)
 	t.wasReset = true

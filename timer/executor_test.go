@@ -112,8 +112,8 @@ func TestWithPanicHandler_Nil(t *testing.T) {
 		func() { timer.WithPanicHandler(nil) })
 }
 
-// askingPool embeds a Pool, but its Submit locks all shards. So a Scheduler must not call
-// it while it holds a shard's lock.
+// askingPool is a Pool whose Submit locks all shards. Submit would hang if a Scheduler
+// called it while holding a shard's lock.
 type askingPool struct {
 	*executor.Pool
 	s *timer.Scheduler

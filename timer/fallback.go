@@ -12,7 +12,7 @@ import (
 // There are three cases:
 //
 //   - the period of a Ticker is too short for the wheel;
-//   - the Scheduler is closed, but a goroutine must not wait for the timer for ever;
+//   - a timer is started on a closed Scheduler, and a goroutine may wait for it;
 //   - a timer of the default Scheduler is reset inside a testing/synctest bubble, whose
 //     clock that Scheduler does not follow.
 //

@@ -9,8 +9,8 @@ import (
 // script makes a run's random choices from a fuzzer's bytes.
 type script struct{ data []byte }
 
-// next returns the next n bytes as a number. At the end of the data each byte is 255:
-// then no callback starts a timer.
+// next returns the next n bytes as a number. After the end of the data, each byte counts
+// as 255. Then callbacks start no timers.
 func (s *script) next(n int) uint64 {
 	var v uint64
 	for range n {
@@ -37,8 +37,8 @@ func (s *script) Int64N(n int64) int64 {
 	return int64(s.next(size) % uint64(n))
 }
 
-// Does the operations of the model test. The fuzzer's first two bytes choose the case,
-// the others the operations.
+// FuzzScheduler does the operations of the model test. The fuzzer's first two bytes choose
+// the case, and the other bytes choose the operations.
 func FuzzScheduler(f *testing.F) {
 	cases := modelCases()
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -155,7 +155,7 @@ func TestGuarantee03_OnceAndNeverAfterStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// The lowest level has four slots of one tick, the next level four slots of
 			// four ticks. In the case "cascade" all timers are in one slot of the second
-			// level: a third fire when it expires, the others move down first.
+			// level. When it expires, a third of them fire, and the others move down.
 			s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
 			begin := time.Duration(1)
 			if late > 1 {
@@ -367,7 +367,7 @@ func TestGuarantee06_EverythingFromInsideCallbacks(t *testing.T) {
 	}
 }
 
-// Of each four callbacks, one panics, one ends its goroutine and one never returns.
+// Of every four callbacks, one panics, one ends its goroutine and one never returns.
 func TestGuarantee07_PanicOrHangHarmsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var panics, ran atomic.Int64
@@ -681,12 +681,12 @@ func settled(t testing.TB) (goroutines, descriptors int) {
 	return g, d
 }
 
-// Without subtests, because each subtest has two goroutines, which would be counted.
+// This test has no subtests: a subtest has two goroutines, which would be counted.
 func TestGuarantee11_NothingLeft(t *testing.T) {
 	goroutines, descriptors := settled(t)
-	// set starts a timer, which makes the alarm use a goroutine and a descriptor. If the
-	// alarm was late on busy procs, it uses no descriptor for a while: then set tries
-	// again.
+	// set starts a timer. While the timer is pending, the alarm uses a goroutine and a
+	// descriptor. After the alarm was late on busy procs, it uses no descriptor for a
+	// while: then set tries again.
 	set := func(s *timer.Scheduler) timer.Handle {
 		t.Helper()
 		for until := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -771,8 +771,8 @@ func TestGuarantee11_ClosedIsGarbage(t *testing.T) {
 	}
 }
 
-// The last Timer is reset to fire at once. Nothing keeps the Scheduler reachable until
-// the old deadline.
+// The last Timer is reset to fire at once. Then the Scheduler is garbage, although the old
+// deadline has not come.
 func TestGuarantee11_ResetToThePresentIsGarbage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()

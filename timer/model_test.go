@@ -22,7 +22,7 @@ import (
 
 // The model is the simplest scheduler there is: a list of timers with their exact
 // deadlines. A run does the same random operations on the model and on a Scheduler with a
-// virtual clock, and compares:
+// virtual clock. It compares:
 //
 //   - at once: each result of a call, each received value, the time of each callback;
 //   - after every step: the number of pending timers;
@@ -62,7 +62,7 @@ func modelCases() []modelCase {
 			}
 		}
 	}
-	// Each worker takes every nth case. Shuffling gives it cases of all kinds.
+	// With n workers, each takes every nth case. Shuffling gives it cases of all kinds.
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
 	return cases
 }
@@ -172,8 +172,9 @@ func (r *modelRun) slackFor(d time.Duration) time.Duration {
 }
 
 // dueAt returns the moment at which a timer with the given deadline falls due. Without
-// slack it is the deadline's tick. With slack it is the roundest tick in the window: a
-// multiple of the largest power of two, or of three times a power of two for some slacks.
+// slack it is the deadline's tick. With slack it is a tick from the deadline to the end of
+// the slack: the multiple of the largest possible power of two. (For some slacks, of three
+// times a power of two.)
 func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 	tick := int64(r.c.tick)
 	k := deadline / tick
@@ -270,8 +271,9 @@ func (r *modelRun) unset(m *modelTimer) {
 	}
 }
 
-// settle updates a timer with a channel for all values that were sent until now. During a
-// callback it leaves out the values of the present moment.
+// settle updates a timer with a channel for all values that were sent until now. While a
+// callback calls methods, settle leaves out values that are due now: they may not have
+// been sent yet.
 func (r *modelRun) settle(m *modelTimer, now int64) {
 	if m.c == nil {
 		return
@@ -313,8 +315,8 @@ func (r *modelRun) fired(m *modelTimer) {
 	r.cover.Fired++
 }
 
-// reached reports whether a timer is due at or before now. While callbacks of this moment
-// run, such a timer may have left the wheel, and its own callback may still wait.
+// reached reports whether a timer is due at or before now. While callbacks run, such a
+// timer may still be in the wheel, or its callback may wait to run.
 func (r *modelRun) reached(m *modelTimer, now int64) bool {
 	return m.armed && (m.atOnce || m.due <= now)
 }

@@ -90,9 +90,9 @@ func WithSlack(share float64, least, most time.Duration) Option {
 // a lock of its own. More shards let more goroutines start and stop timers at once.
 //
 // The default is 8 × GOMAXPROCS, but at most 64, or 2 × GOMAXPROCS if that is more. With
-// [WithClock] the default is one, which keeps callbacks in order. A shard is made when it
-// is first used. All timers start on the first shard, until goroutines often find it
-// locked. WithShards panics unless n is from 1 to 65536.
+// [WithClock] the default is one, so that the order of callbacks is repeatable. A shard
+// is made when it is first used. All timers start on the first shard, until goroutines
+// often find it locked. WithShards panics unless n is from 1 to 65536.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards {
 		panic(fmt.Sprintf("timer: WithShards: the number of shards must be from 1 to %d, got %d", maxShards, n))
@@ -133,8 +133,8 @@ func WithMaxPending(n int) Option {
 // value of the panic and the stack. f runs on the goroutine that panicked. The default
 // prints both to standard error. WithPanicHandler panics if f is nil.
 //
-// A panic of f ends the program, unless the executor recovers it, as an executor given by
-// [WithExecutor] may.
+// If f itself panics, the program ends. An executor given by [WithExecutor] may recover
+// that panic.
 //
 // With [WithExecutor], f handles the panics of this Scheduler's callbacks. Without
 // WithPanicHandler, the executor handles them.

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Timers of one tick fire together. So the callback of one comes too late to stop
-// another.
+// Two timers of one tick fire together. So the callback of one comes too late to stop the
+// other.
 func TestStop_WithinOneTick(t *testing.T) {
 	s, clk := virtual(t)
 	ran := 0

@@ -23,14 +23,14 @@ const (
 	// poller holds a shard's lock. It bounds how long a start or stop waits for the lock.
 	batchSize = 256
 	// submitSize is how many callbacks the poller collects before it submits them to the
-	// executor. If there are fewer, it runs them itself after it has fallen asleep.
+	// executor. If there are fewer, the poller falls asleep, and its goroutine runs them.
 	submitSize = 4 * batchSize
 	// maxWorkTime bounds how long the poller works without a break of breakTime. Go's
 	// scheduler preempts a goroutine after 10 ms and puts it at the end of the global run
 	// queue, which would delay all timers.
 	maxWorkTime = 8 * time.Millisecond
 	breakTime   = 100 * time.Microsecond
-	// bucketCost is how many timers take as long as expiring a bucket.
+	// Expiring a bucket takes about as long as firing bucketCost timers.
 	bucketCost = 16
 	// watchAfter is how long the poller's goroutine may run callbacks before workers of
 	// the pool take over the callbacks that wait.
@@ -69,9 +69,9 @@ type poller struct {
 	mustRecheck atomic.Bool
 	// closed is true after the Scheduler is closed: no bucket will be queued any more.
 	closed bool
-	// watchedWakeup is the number of the wake-up whose callbacks are running, or 0. While
-	// they run, the alarm goes off within watchAfter. When they have returned, the alarm
-	// is set for alarmAfterWatch.
+	// After a wake-up, the poller's goroutine may run callbacks. watchedWakeup is the
+	// number of this wake-up, or 0 if no callbacks run. Until they return, the alarm goes
+	// off within watchAfter. Then the alarm is set for alarmAfterWatch.
 	watchedWakeup   uint64
 	alarmAfterWatch int64
 	// hasWorkLeft is true if the poller fell asleep with work left: see sleepUnfinished.
@@ -306,33 +306,37 @@ func (p *poller) isUnfinished() bool {
 
 // # The order of work
 //
-// A bucket of an upper level may hold a million timers that only move down a level. So
-// due timers of all shards come before such moves. Each step of work takes
+// A bucket of an upper level may hold a million timers that only move down a level. Due
+// timers of other buckets do not wait for these moves. Each step of work takes
 //
 //  1. the next due bucket of the queue, with the first batch of its timers;
 //  2. or else a batch from a shard that has more timers to fire;
 //  3. or else a batch from a shard that has more timers to move.
 //
-// A batch is one critical section of the shard's lock. The shards alternate. If a timer
-// falls due before it has moved, it fires when it is moved, perhaps after timers of later
-// ticks. If only the poller submits callbacks, it finishes each bucket before it takes
-// the next, so that ticks are always in order.
+// During a batch, the poller holds the shard's lock. The shards alternate. A timer may
+// fall due before it has moved down. It then fires in step 3, perhaps after timers of
+// later ticks.
+//
+// If only the poller submits callbacks, it finishes each bucket before it takes the next.
+// Then timers fire in the order of ticks.
 //
 // # Processors
 //
 // The runtime puts the alarm's goroutine in front of its proc's run queue, so it runs at
 // once. A goroutine that calls runtime.Gosched, or runs for 10 ms, goes to the end of the
-// global run queue instead. If many goroutines compute, it waits there for tens of
-// milliseconds. Therefore:
+// global run queue. If many goroutines compute, it waits there for tens of milliseconds.
+// Therefore:
 //
 //   - The poller never yields. After maxWorkTime it sets the alarm for breakTime later and
-//     returns. If callbacks wait and only moves are left, it runs the callbacks first. It
-//     goes on with the moves when the alarm goes off again.
-//   - For a few callbacks the poller wakes no other goroutine. It sets the alarm, falls
-//     asleep, and runs them itself. If a callback takes long, the alarm goes off on another
-//     goroutine.
+//     returns.
+//   - Callbacks that wait run before moves: the poller sets the alarm for now and falls
+//     asleep, and its goroutine runs the callbacks. When the alarm goes off, the poller goes
+//     on with the moves.
+//   - For a few callbacks the poller wakes no other goroutine. It sets the alarm and falls
+//     asleep, and its goroutine runs the callbacks. If a callback takes long, the alarm goes
+//     off on another goroutine.
 //   - On one proc, a start or stop may wait for the poller for up to maxWorkTime. On more
-//     procs it waits for one batch, or uses the next shard: see lockShard.
+//     procs it waits for one batch. A start may use another shard instead: see lockShard.
 
 // work does the work that is due at the time at. It reads the clock again after about
 // batchSize timers. worked reports whether there was any work. If work is left, pause is
@@ -464,9 +468,10 @@ func prefetch(fs []func()) (sum uintptr) {
 	return sum
 }
 
-// trySleep sets the alarm for the next bucket, or for after pause if work is left, and
-// puts the poller to sleep. ok is false if a timer is already due: then the poller stays
-// awake. The caller must run the callbacks. at is the time that trySleep has read.
+// trySleep sets the alarm and puts the poller to sleep. The caller must then run the
+// callbacks. The alarm is set for the next bucket, or for pause from now if work is left.
+// If a timer is already due, ok is false and the poller stays awake. at is the clock's
+// time.
 func (p *poller) trySleep(worked bool, pause time.Duration) (callbacks share.Work, at moment, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -525,7 +530,7 @@ func (p *poller) discardIfEmpty(due dueBucket, ticket delayqueue.Ticket) bool {
 	if !due.sh.wheel.Discard(due.bucket) {
 		return false
 	}
-	// Remove needs the shard's lock: after unlocking, a start may offer the bucket again.
+	// Remove comes before unlocking: afterwards a start may offer the bucket again.
 	p.s.queue.Remove(ticket)
 	p.mayTrim = p.mayTrim || due.sh.wheel.Len() == 0
 	return true
@@ -555,8 +560,9 @@ func (p *poller) stopAlarmLocked() {
 	}
 }
 
-// shutdown waits until a closed poller is asleep, and stops the alarm. It does not wait
-// for callbacks of other submitters that the poller's goroutine runs for the pool.
+// shutdown waits until a closed poller is asleep, and stops the alarm. The poller's
+// goroutine may then still run callbacks of other users of the pool: shutdown does not
+// wait for these.
 func (p *poller) shutdown(ctx context.Context) error {
 	err := p.wait(ctx)
 	p.mu.Lock()

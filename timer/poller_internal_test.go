@@ -25,7 +25,8 @@ func startOn(t testing.TB, sh *shard, d time.Duration, f func()) {
 	require.NoError(t, err)
 }
 
-// crossing is when the second slot of a wheel's third level begins and expires.
+// crossing is when the second slot of a wheel's third level begins. Timers in this slot
+// then begin to move down.
 const crossing = wheelSize * wheelSize * DefaultTick
 
 // fillFar starts n timers on a shard. They move down from the third level at crossing.
@@ -36,7 +37,7 @@ func fillFar(t testing.TB, sh *shard, n int) {
 }
 
 // manual returns a Scheduler on a virtual clock. Its poller works only when the test
-// calls work, and then as on the system's clock.
+// calls work. Its callbacks are submitted as on the system's clock.
 func manual(shards int) (*Scheduler, *timertest.Clock) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(shards))
@@ -56,8 +57,8 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 		fillFar(t, sh, far)
 	}
 	clk.Advance(crossing - 10*time.Millisecond)
-	// These timers fall due when the far timers begin to move down. More than a batch of
-	// them are in a shard with far timers, and as many in a shard without.
+	// These timers fall due when the far timers begin to move down. Half of them are in a
+	// shard with far timers, half in a shard without. Each half is more than a batch.
 	const probes = 2 * (batchSize + 100)
 	for i := range probes {
 		startOn(t, s.shards.at(1+i%2), 10*time.Millisecond, func() {})

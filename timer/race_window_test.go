@@ -287,8 +287,8 @@ func stressAttempts() uint64 {
 }
 
 // In each kind of round, some Stops report true and some report false. In the long form,
-// each result has at least a tenth of the Stops. Method round checks that all results are
-// right.
+// at least a tenth report true, and at least a tenth report false. Method round checks
+// that all results are right.
 func TestStress_RaceWindows(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("on one proc, stoppers run only if the poller is preempted, which is too rare")

@@ -114,8 +114,8 @@ func TestKafka0b9a8bac_CloseIsPromptWhileIdle(t *testing.T) {
 	require.NoError(t, s.Shutdown(ctx))
 }
 
-// Starts Kafka's 585 timers: one each with delays of 0 to 4 and 100 to 499 ms, two each
-// with 10 to 99 ms. They fire in the order of their deadlines.
+// Starts Kafka's 585 timers: one for each delay from 0 to 4 ms and from 100 to 499 ms, and
+// two for each delay from 10 to 99 ms. They fire in the order of their deadlines.
 func TestKafka_585RunsInTheOrderOfDeadlines(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithWheelSize(4))
 	var got, want []int

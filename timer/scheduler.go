@@ -101,7 +101,8 @@ func New(opts ...Option) *Scheduler {
 	return s
 }
 
-// newScheduler makes a Scheduler. Schedulers does not return it before register.
+// newScheduler makes a Scheduler. The caller must call register, so that Schedulers
+// returns it.
 func newScheduler(opts []Option) *Scheduler {
 	c := newConfig(opts)
 	s := &Scheduler{clock: c.clock, systemClock: c.clock == nil, config: c, handedBack: make(chan struct{})}
@@ -239,8 +240,8 @@ func (s *Scheduler) now() int64 {
 	return now
 }
 
-// nowOrForeign is like now. But for the default Scheduler inside a bubble it returns
-// foreign = true instead of panicking: the default Scheduler's Timers may be used there.
+// nowOrForeign is like now, except for the default Scheduler inside a bubble. There it
+// returns foreign = true instead of panicking, so that Timers and Tickers can be reset.
 func (s *Scheduler) nowOrForeign() (now int64, foreign bool) {
 	if s.isDefault {
 		if now = int64(time.Since(s.epoch)); now < 0 {

@@ -31,13 +31,13 @@ type shard struct {
 	// startedAtTrim is the value of counts.started at the last call of trimLocked.
 	startedAtTrim uint64
 	fallbacks     fallbacks
-	// tickets holds the queue's tickets of the buckets above the lowest level, by slot. A
-	// ticket is needed to remove a bucket from the queue.
+	// tickets holds the queue's tickets of the buckets above the lowest level, by place:
+	// see queueBucket. A ticket is needed to remove a bucket from the queue.
 	tickets map[uint32]delayqueue.Ticket
 
-	// timersInWheel is how many entries hold a *Timer. stopped lists those Timers that
-	// were stopped. stopped is set once, by the first Timer: then code may read it
-	// without the lock.
+	// timersInWheel is how many entries hold a *Timer. stopped lists the stopped Timers
+	// among these. The first entry with a *Timer sets stopped, which then never changes:
+	// Timer.Stop reads stopped without the lock.
 	timersInWheel int
 	stopped       *stoppedTimers
 
@@ -79,21 +79,21 @@ func newWheel(c *config, opts ...timingwheel.Option) *timingwheel.Wheel[payload]
 	return w
 }
 
-// queueBucket puts a bucket into the delay queue. If the bucket is queued already, it
-// leaves its old place in the queue. The wheel calls queueBucket with the shard's lock
-// held.
-func (sh *shard) queueBucket(b bucket.Bucket, slot uint32, expiration int64) {
+// queueBucket puts a bucket into the delay queue. If the bucket is queued already, its new
+// expiration replaces the old one. place numbers the slots of all levels, from the lowest
+// level up. The wheel calls queueBucket with the shard's lock held.
+func (sh *shard) queueBucket(b bucket.Bucket, place uint32, expiration int64) {
 	q := sh.s.queue
-	isUpperLevel := slot >= uint32(sh.s.config.wheelSize) // buckets of the lowest level are offered only once
+	isUpperLevel := place >= uint32(sh.s.config.wheelSize) // buckets of the lowest level are offered only once
 	if isUpperLevel {
-		q.Remove(sh.tickets[slot])
+		q.Remove(sh.tickets[place])
 	}
 	ticket, head := q.OfferAt(dueBucket{sh, b, expiration}, expiration)
 	if isUpperLevel {
 		if sh.tickets == nil {
 			sh.tickets = make(map[uint32]delayqueue.Ticket)
 		}
-		sh.tickets[slot] = ticket
+		sh.tickets[place] = ticket
 	}
 	if head {
 		sh.wakeAt = min(sh.wakeAt, expiration)
@@ -120,8 +120,8 @@ func (sh *shard) unlockAndWake() {
 func (sh *shard) slackFor(d time.Duration) time.Duration { return sh.s.config.slack.forDelay(d) }
 
 // startLocked starts a timer. If the timer is already due, it fires at once, and the
-// returned id is zero. A Ticker has then set its own next id. The error is ErrClosed or,
-// for tagLimited, ErrTooManyPending.
+// returned id is zero. (A Ticker that fires sets its id itself.) The error is ErrClosed
+// or, for tagLimited, ErrTooManyPending.
 func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
 	if sh.s.closed.Load() {
 		return id, ErrClosed
@@ -236,7 +236,7 @@ func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok boo
 	return nil, false
 }
 
-// deadlineAfter returns now + d, but at most never.
+// deadlineAfter returns now + d, or never if the sum is too large.
 func deadlineAfter(now int64, d time.Duration) int64 {
 	if int64(d) > never-now {
 		return never
@@ -249,15 +249,15 @@ func deadlineAfter(now int64, d time.Duration) int64 {
 // BenchmarkChurn. On many procs, more shards cost the poller more: see docs/scaling.md.
 func defaultShards(procs int) int { return max(2*procs, min(8*procs, 64)) }
 
-// busyStarts is how many starts must find the first shard locked before starts use all
-// shards.
-const busyStarts = 256
+// spreadThreshold is how many starts must find the first shard locked before starts use
+// all shards.
+const spreadThreshold = 256
 
 // shards has a Scheduler's shards. Each is made when it is first used, because it takes
 // memory.
 //
 // At first all timers start on the first shard, because for most programs one lock is
-// enough. After starts have found that shard locked busyStarts times, they use all
+// enough. After starts have found that shard locked spreadThreshold times, they use all
 // shards. Each proc then keeps to one shard, until it finds the shard locked and moves to
 // the next.
 type shards struct {
@@ -266,21 +266,21 @@ type shards struct {
 	byIndex []atomic.Pointer[shard] // nil until the shard is made
 	// spreadStarts is true if starts use all shards.
 	spreadStarts atomic.Bool
-	// tokens gives each proc a *token, if spreadStarts is true.
-	tokens sync.Pool
+	// procShards gives each proc a *procShard, if spreadStarts is true.
+	procShards sync.Pool
 
-	foundLocked atomic.Int32  // how many starts have found the first shard locked
-	tokensMade  atomic.Uint32 // the number of tokens made
+	foundLocked    atomic.Int32  // how many starts have found the first shard locked
+	procShardsMade atomic.Uint32 // the number of procShards made
 }
 
-// A token holds the shard that a proc uses at present.
-type token struct{ sh *shard }
+// A procShard holds the shard that a proc uses at present.
+type procShard struct{ sh *shard }
 
 func (ss *shards) init(s *Scheduler) {
 	ss.s = s
 	ss.byIndex = make([]atomic.Pointer[shard], s.config.shards)
-	ss.tokens.New = func() any {
-		return &token{ss.at(int(ss.tokensMade.Inc()) % len(ss.byIndex))}
+	ss.procShards.New = func() any {
+		return &procShard{ss.at(int(ss.procShardsMade.Inc()) % len(ss.byIndex))}
 	}
 	ss.first = ss.at(0)
 }
@@ -295,8 +295,8 @@ func (ss *shards) at(i int) *shard {
 }
 
 // existing returns an iterator over the shards that have been made. It may miss a shard
-// that is made meanwhile. That is safe for a caller that has stored a flag first, as
-// Close stores closed: a start on the new shard loads the flag and returns ErrClosed.
+// that is made meanwhile. Close need not find that shard, because Close has stored closed
+// before: a start on the new shard returns ErrClosed.
 func (ss *shards) existing() iter.Seq[*shard] {
 	return func(yield func(*shard) bool) {
 		for i := range ss.byIndex {
@@ -316,23 +316,23 @@ func (s *Scheduler) lockShard() *shard {
 		}
 		return ss.lockSecond()
 	}
-	t := ss.tokens.Get().(*token)
-	sh := t.sh
+	ps := ss.procShards.Get().(*procShard)
+	sh := ps.sh
 	if !sh.mu.TryLock() {
 		// Another proc uses this shard too, or the poller drains it. The next shard may
 		// have no other user: then this proc's starts need not wait any more.
 		sh = ss.following(sh)
-		t.sh = sh
+		ps.sh = sh
 		sh.mu.Lock()
 	}
-	ss.tokens.Put(t)
+	ss.procShards.Put(ps)
 	return sh
 }
 
 // lockSecond is lockShard's slow path: the first shard is locked, so it locks the second
 // one, if there is one.
 func (ss *shards) lockSecond() *shard {
-	if len(ss.byIndex) > 1 && ss.foundLocked.Inc() >= busyStarts {
+	if len(ss.byIndex) > 1 && ss.foundLocked.Inc() >= spreadThreshold {
 		ss.spreadStarts.Store(true)
 	}
 	sh := ss.following(ss.first)

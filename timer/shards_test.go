@@ -128,7 +128,7 @@ func TestShards_StartsSpreadWhenTheFirstIsBusy(t *testing.T) {
 		}
 	}
 	s.shards.first.mu.Lock()
-	start(busyStarts - 1)
+	start(spreadThreshold - 1)
 	require.False(t, s.shards.spreadStarts.Load())
 	require.Equal(t, []int{0, 1}, madeShards(s), "starts must not wait for the first shard")
 	start(1)
@@ -136,8 +136,8 @@ func TestShards_StartsSpreadWhenTheFirstIsBusy(t *testing.T) {
 	start(1000)
 	s.shards.first.mu.Unlock()
 	start(1000)
-	require.Equal(t, busyStarts+2000, s.Len())
-	require.Len(t, closeAll(s), busyStarts+2000)
+	require.Equal(t, spreadThreshold+2000, s.Len())
+	require.Len(t, closeAll(s), spreadThreshold+2000)
 }
 
 // Starts stay on the first shard while it is rarely locked, even if the garbage collector

@@ -80,7 +80,7 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 			_, set := clk.Next()
 			require.False(t, set, "an alarm is left")
 
-			// Shutdown runs the callbacks that the Goexit has left.
+			// The first callback ends its goroutine. Shutdown runs the other callbacks.
 			order = nil
 			start(t, s, 0, runtime.Goexit)
 			for i := range 3 {

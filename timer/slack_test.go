@@ -230,8 +230,9 @@ func TestPoller_NoWakeupForAMove(t *testing.T) {
 	require.LessOrEqual(t, st.Lateness.Max(), timer.DefaultTick)
 }
 
-// The poller's alarm is set for the first timer of a bucket whose slot has begun long
-// ago. A timer that is due earlier still fires in time.
+// The poller's alarm is set for the only timer of a bucket. The bucket's slot has begun,
+// but the timer is due seconds later. Then timers that are due earlier are started, and
+// fire in time.
 func TestPoller_ATimerBeforeTheFirstOfABucketWhoseSlotHasBegun(t *testing.T) {
 	slot := 256 * 256 * timer.DefaultTick // of the third level
 	s, clk := virtual(t)

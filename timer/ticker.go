@@ -31,9 +31,9 @@ type Ticker struct {
 // first tick comes after d. NewTicker panics if d is not positive. On a closed Scheduler
 // the Ticker falls back to another timer: see [Scheduler.Close].
 //
-// A Ticker may be too fast for the Scheduler: if d is less than a millisecond and less
-// than the Scheduler's tick. On the system's clock and without slack, it then uses a
-// timer of package time, and Stats counts it in FellBack.
+// If d is less than a millisecond and less than the Scheduler's tick, the Ticker uses a
+// timer of package time, and Stats counts it in FellBack. This applies only on the
+// system's clock and without slack.
 func (s *Scheduler) NewTicker(d time.Duration) *Ticker {
 	mustBePositive("NewTicker", d)
 	return s.newTicker(s.now(), d)
@@ -129,15 +129,15 @@ func (s *Scheduler) tooShort(period time.Duration) bool {
 	return s.systemClock && period < min(s.config.tick, time.Millisecond) && s.config.slack.forDelay(period) == 0
 }
 
-// tickLocked sends the time and starts the next tick. The Ticker has left the wheel
-// before, and is counted as fired.
+// tickLocked sends the time and starts the next tick. The Ticker has already left the
+// wheel, and is counted as fired.
 func (t *Ticker) tickLocked(at moment) {
 	sendTime(t.c, at.time)
 	t.nextTick = nextInPhase(t.nextTick, t.period, at.now)
 	t.id = t.sh.restartTickerLocked(at.now, t.nextTick, t)
 }
 
-// nextInPhase returns the first time after now that is last plus a multiple of period.
+// nextInPhase returns the first time after now that is one or more periods after last.
 func nextInPhase(last int64, period time.Duration, now int64) int64 {
 	if missed := (now - last) / int64(period); missed > 0 {
 		last += missed * int64(period)

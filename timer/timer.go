@@ -24,7 +24,7 @@ type Timer struct {
 	sh *shard
 	// p is the Timer's callback or channel, or its timer of package time. It is set once.
 	p payload
-	// id is that of the Timer's last entry or fallback. It is stale after the Timer has
+	// id identifies the Timer's last entry or fallback. It is stale after the Timer has
 	// fired or was stopped. Guarded by sh.mu.
 	id timingwheel.ID
 
@@ -37,8 +37,8 @@ type Timer struct {
 	// wheel.
 	deadline, wheelDeadline int64
 	state                   atomic.Uint32
-	// tag is the type of p, set once. The field C would not do: the user may assign to
-	// it.
+	// tag is the type of p, set once. The field C cannot tell the type, because users may
+	// assign to C.
 	tag uint8
 	// wasReset is true after the first Reset. Later Resets may use an entry that holds
 	// the *Timer. Guarded by sh.mu.

@@ -16,8 +16,8 @@ import (
 const trimAfter = 5 * time.Second
 
 // trimmer gives back the memory of unused shards. Its alarm needs no goroutine, and is
-// set only while a shard may have memory to give back. With a clock given to New the
-// trimmer does nothing: its alarm would be an event that tests do not expect.
+// set only while a shard may have memory to give back. With a virtual clock the trimmer
+// does nothing: its alarm would be an event that tests do not expect.
 type trimmer struct {
 	s *Scheduler
 	// alarmSet is true if the alarm will go off. onAlarm clears it before it locks the
@@ -31,8 +31,9 @@ type trimmer struct {
 	closed bool
 }
 
-// schedule sets the alarm for a pass over the shards. The poller calls it when a shard
-// may have lost its last timer, and Stop for a Timer whose entry stays in the wheel.
+// schedule sets the alarm for a pass over the shards. The poller calls schedule when a
+// shard may have lost its last timer. Timer.Stop calls schedule when the Timer's entry
+// stays in the wheel.
 func (t *trimmer) schedule() {
 	if t.alarmSet.Load() || !t.s.systemClock || t.s.realTime == bubble.Inside() {
 		return

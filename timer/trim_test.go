@@ -89,8 +89,9 @@ func TestTrim_OneShardIsInUse(t *testing.T) {
 	})
 }
 
-// All timers of a shard were stopped. Its memory is given back although its buckets wait
-// in the queue behind a timer of another shard. Afterwards the shard works as before.
+// All timers of some shards were stopped. The memory of these shards is given back,
+// although a timer of another shard is due before their buckets. Afterwards the shards
+// work as before.
 func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(64))
@@ -122,8 +123,8 @@ func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 	})
 }
 
-// Of each shard, one timer was stopped and then the last one has fired. The memory is
-// given back although another shard's timer is pending.
+// Each shard has two timers: one is stopped, and the other fires. Then the shards give
+// back their memory. Only the first shard keeps it, because it has a third timer.
 func TestTrim_BehindAnEarlierTimerWhenTheLastHasFired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(8))
