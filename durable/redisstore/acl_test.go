@@ -46,8 +46,8 @@ func TestACL_OfTheDocumentation(t *testing.T) {
 	})
 }
 
-// makeUsers creates the users that docs/operating.md shows, and those that it shows after
-// the text more.
+// makeUsers creates the users that docs/operating.md shows. They also get the permissions
+// that the page shows after the text more.
 func makeUsers(t *testing.T, nodes []*redis.Client, more string) {
 	t.Helper()
 	text, err := os.ReadFile("docs/operating.md")

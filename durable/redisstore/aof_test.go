@@ -89,12 +89,11 @@ func withoutIDs(dump map[string]string, ids map[string]bool) map[string]string {
 }
 
 // TestAOF_CutInsideEveryCommand truncates the AOF inside each command of each script, as
-// a crash may do. At the next start of the server the cut script has no effect. But the
-// AOF keeps its MULTI and the commands before the cut, and these take effect at the
-// second start. Repair must then correct the tasks of the cut script. No other task may
-// change.
+// a crash may do. The AOF then ends with a MULTI and the script's first commands, without
+// an EXEC. The first start of the server ignores these commands, but the second start
+// carries them out. Repair must then correct the script's tasks. No other task may change.
 //
-// A cut between two commands is harmless: the server then also removes the MULTI.
+// If the cut is between two commands, the first start removes all of the script.
 func TestAOF_CutInsideEveryCommand(t *testing.T) {
 	ctx := context.Background()
 	tomorrow := time.Now().Add(24 * time.Hour).Truncate(time.Second)
@@ -103,8 +102,8 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 		_, err := c.Schedule(ctx, durable.Task{Key: key, Handler: "h", Body: []byte("body of " + key)}, w)
 		require.NoError(t, err)
 	}
-	// held claims the first due task and returns its token.
-	held := func(t *testing.T, c *client, lease time.Duration) int64 {
+	// claimFirst claims the first due task and returns its token.
+	claimFirst := func(t *testing.T, c *client, lease time.Duration) int64 {
 		w := &crasher{t: t, c: c, n: 1, lease: lease}
 		for _, token := range w.claim() {
 			return token
@@ -114,7 +113,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 	}
 	report := func(end store.End, next store.When) func(t *testing.T, c *client) func() {
 		return func(t *testing.T, c *client) func() {
-			token := held(t, c, time.Hour)
+			token := claimFirst(t, c, time.Hour)
 			return func() { (&crasher{t: t, c: c}).report(end, "d0", token, next) }
 		}
 	}
@@ -146,7 +145,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			return err
 		}), []string{"a", "p0", "x0"}, false, true},
 		{"schedule follows", func(t *testing.T, c *client) func() {
-			held(t, c, time.Hour)
+			claimFirst(t, c, time.Hour)
 			return func() { put(t, c, "d0", durable.At(tomorrow)) }
 		}, []string{"d0"}, true, false},
 		{"cancel", none(func(c *client) error {
@@ -154,7 +153,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			return err
 		}), []string{"p0", "p1"}, false, true},
 		{"cancel of what runs", func(t *testing.T, c *client) func() {
-			held(t, c, time.Hour)
+			claimFirst(t, c, time.Hour)
 			return func() { _, err := c.Cancel(ctx, "d0"); require.NoError(t, err) }
 		}, []string{"d0"}, true, false},
 		{"reschedule", none(func(c *client) error {
@@ -165,7 +164,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			return func() { (&crasher{t: t, c: c, n: 3}).claim() }
 		}, []string{"d0", "d1", "d2"}, true, false},
 		{"claim after a lease", func(t *testing.T, c *client) func() {
-			held(t, c, time.Millisecond)
+			claimFirst(t, c, time.Millisecond)
 			time.Sleep(5 * time.Millisecond)
 			return func() { (&crasher{t: t, c: c, n: 3}).claim() }
 		}, []string{"d0", "d1", "d2", "d3"}, true, false},
@@ -189,7 +188,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			return func() { require.NoError(t, c.Resume(ctx)) }
 		}, nil, true, true},
 		{"extend", func(t *testing.T, c *client) func() {
-			token := held(t, c, time.Hour)
+			token := claimFirst(t, c, time.Hour)
 			return func() {
 				(&crasher{t: t, c: c, lease: 2 * time.Hour}).do(store.Round{Extend: []store.Lease{{ID: "d0", Token: token}}})
 			}
@@ -223,16 +222,16 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			return err
 		}), []string{"x0"}, true, true},
 		{"reschedule of what runs", func(t *testing.T, c *client) func() {
-			held(t, c, time.Hour)
+			claimFirst(t, c, time.Hour)
 			return func() { _, err := c.Reschedule(ctx, "d0", durable.At(tomorrow)); require.NoError(t, err) }
 		}, []string{"d0"}, true, false},
 		{"done, and what follows", func(t *testing.T, c *client) func() {
-			token := held(t, c, time.Hour)
+			token := claimFirst(t, c, time.Hour)
 			put(t, c, "d0", durable.At(tomorrow))
 			return func() { (&crasher{t: t, c: c}).report(store.Done, "d0", token, none0) }
 		}, []string{"d0"}, true, true},
 		{"done, and cancelled", func(t *testing.T, c *client) func() {
-			token := held(t, c, time.Hour)
+			token := claimFirst(t, c, time.Hour)
 			_, err := c.Cancel(ctx, "d0")
 			require.NoError(t, err)
 			return func() { (&crasher{t: t, c: c}).report(store.Done, "d0", token, due) }
@@ -253,28 +252,28 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 		{"handed back for later", report(store.HandBack, due), []string{"d0"}, true, true},
 		{"claim after the lease of what is poison", func(t *testing.T, c *client) func() {
 			for range 2 {
-				held(t, c, time.Millisecond)
+				claimFirst(t, c, time.Millisecond)
 				time.Sleep(5 * time.Millisecond)
 			}
-			held(t, c, time.Millisecond)
+			claimFirst(t, c, time.Millisecond)
 			time.Sleep(5 * time.Millisecond)
 			return func() { (&crasher{t: t, c: c, n: 3}).claim() }
 		}, []string{"d0", "d1", "d2", "d3", "d4", "d5"}, true, false},
 		{"claim after the lease of what follows", func(t *testing.T, c *client) func() {
-			held(t, c, 50*time.Millisecond)
+			claimFirst(t, c, 50*time.Millisecond)
 			put(t, c, "d0", durable.At(tomorrow))
 			time.Sleep(60 * time.Millisecond)
 			return func() { (&crasher{t: t, c: c, n: 3}).claim() }
 		}, []string{"d0", "d1", "d2", "d3"}, true, false},
 		{"claim after the lease of what was cancelled", func(t *testing.T, c *client) func() {
-			held(t, c, 50*time.Millisecond)
+			claimFirst(t, c, 50*time.Millisecond)
 			_, err := c.Cancel(ctx, "d0")
 			require.NoError(t, err)
 			time.Sleep(60 * time.Millisecond)
 			return func() { (&crasher{t: t, c: c, n: 3}).claim() }
 		}, []string{"d0", "d1", "d2", "d3"}, false, false},
 		{"requeue of a run", func(t *testing.T, c *client) func() {
-			token := held(t, c, time.Hour)
+			token := claimFirst(t, c, time.Hour)
 			(&crasher{t: t, c: c}).report(store.Failed, "d0", token, due)
 			return func() { _, err := c.Requeue(ctx, store.DeadID("d0"), durable.At(tomorrow)); require.NoError(t, err) }
 		}, []string{"d0"}, true, true},

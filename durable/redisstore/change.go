@@ -36,8 +36,9 @@ type change struct {
 	done     chan struct{} // closed when outcomes and err are set
 }
 
-// batchClass returns the class of a command. Commands of different classes do not share a
-// script, because a server without free memory refuses Schedule and Import.
+// batchClass returns Schedule or Import for these two commands, and 0 for all others. A
+// script gets commands of one class only: a full server refuses Schedule and Import, and
+// must still carry out the others.
 func (x *change) batchClass() store.Op {
 	if x.op == store.Schedule || x.op == store.Import {
 		return x.op
@@ -55,6 +56,7 @@ func deadlineArg(t store.Time) string {
 	return strconv.FormatInt(int64(t), 10)
 }
 
+// scheduleOps and otherOps are the ops of scripts/change.lua.
 var scheduleOps = [...]string{store.KeepNone: "s", store.KeepAny: "sn", store.KeepEarlier: "se", store.KeepLater: "sl", store.KeepSame: "sm"}
 
 var otherOps = map[store.Op]string{
@@ -112,11 +114,10 @@ func isUnique(x store.Item) bool {
 }
 
 func importArgs(args []any, e *store.Entry) ([]any, int) {
-	number := func(n int) string { return strconv.Itoa(n) }
 	micros := func(t store.Time) string { return strconv.FormatInt(int64(t), 10) }
 	place, at, failureText := "due", micros(e.At), encodeFailures(e.Failures)
 	t := &e.Task
-	due, attempts, crashes := micros(e.Due), number(e.Attempts), number(e.Crashes)
+	due, attempts, crashes := micros(e.Due), strconv.Itoa(e.Attempts), strconv.Itoa(e.Crashes)
 	switch {
 	case e.State >= store.Dead:
 		place = e.State.String()
@@ -129,7 +130,7 @@ func importArgs(args []any, e *store.Entry) ([]any, int) {
 		at = "+0"
 	}
 	r := encodeRecord(t, "")
-	return append(args, e.ID, place, at, r, attempts, crashes, due, number(e.Runs), failureText), len(r) + len(failureText)
+	return append(args, e.ID, place, at, r, attempts, crashes, due, strconv.Itoa(e.Runs), failureText), len(r) + len(failureText)
 }
 
 // callFor returns one call of scripts/change.lua for several changes of a shard.
@@ -142,11 +143,12 @@ func (s *Store) callFor(batch []*change) call {
 	return x
 }
 
-// setAnswers sets the result of each change from the script's answer.
+// setAnswers sets the result of each change from the script's answer. If all answers are
+// the same, the script returns only one.
 func setAnswers(batch []*change, v any, err error) {
-	common, isCommon := v.(string)
+	sharedAnswer, isShared := v.(string)
 	list, _ := v.([]any)
-	if err == nil && !isCommon && len(list) != len(batch) {
+	if err == nil && !isShared && len(list) != len(batch) {
 		err = badAnswer(v)
 	}
 	for i, x := range batch {
@@ -154,8 +156,8 @@ func setAnswers(batch []*change, v any, err error) {
 			x.err = explain(err)
 			continue
 		}
-		answer := common
-		if !isCommon {
+		answer := sharedAnswer
+		if !isShared {
 			answer, _ = list[i].(string)
 		}
 		switch {

@@ -81,8 +81,8 @@ func (b *combiner) sendNext(ctx context.Context) {
 	}
 }
 
-// batchLocked removes the next batch from the queue. Each sender has at most one command
-// in a batch, and all commands have the same class.
+// batchLocked removes the next batch from the queue. Its commands have the same class and
+// different senders.
 func (b *combiner) batchLocked() (batch []*change) {
 	items, bytes, senders := 0, 0, make(map[string]bool)
 	b.queue = slices.DeleteFunc(b.queue, func(x *change) bool {
@@ -100,8 +100,8 @@ func (b *combiner) sendBatch(ctx context.Context, batch []*change) {
 	v, err := b.store.run(ctx, b.store.callFor(batch))
 	setAnswers(batch, v, err)
 	if len(batch) > 1 && errors.Is(batch[0].err, store.ErrFull) {
-		// A full server still answers a command that it has already carried out, if the
-		// command comes alone.
+		// The server refused the whole batch, but it may have carried out some of its
+		// commands before. Such a command gets its outcome if it is sent alone.
 		for _, x := range batch {
 			b.sendBatch(ctx, []*change{x})
 		}

@@ -42,9 +42,9 @@ func calls(t *testing.T, rdb *redis.Client) map[string]int {
 	return n
 }
 
-// The number of Redis commands that a command or a round needs does not depend on the
-// number of tasks. Each Redis command costs at most O(log n) for each entry that it
-// returns. Each command and round takes one round trip.
+// The number of Redis commands in a script does not depend on the number of tasks. Each
+// Redis command costs at most O(log n) for each entry that it returns. A call of Change
+// or Do takes one round trip.
 func TestCommands_NumberDoesNotGrow(t *testing.T) {
 	server := redistest.Start(t)
 	ctx := context.Background()
@@ -178,7 +178,7 @@ func TestMemory_OfATask(t *testing.T) {
 	require.InEpsilon(t, 190+len(text), running+each("dead"), 0.15)
 }
 
-// A claim stops at about a megabyte, and reports that more tasks are due.
+// A claim stops at about 768 KB, and reports that more tasks are due.
 func TestClaim_BoundedByBytes(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	defer rdb.Close()

@@ -13,7 +13,8 @@ import (
 )
 
 // A worker with a long recheck interval is silent for long, but still counts as running.
-// Tasks that only this worker can run wake it, and are not counted as unknown.
+// A task that only this worker can run wakes it. Stats does not count the task as Unknown,
+// as a task that no worker can run.
 func TestCrew_LongRecheck(t *testing.T) {
 	ctx := context.Background()
 	rdb := redistest.Start(t).Client()

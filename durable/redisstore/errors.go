@@ -35,9 +35,9 @@ func (e *closedError) Error() string        { return "redisstore: " + e.err.Erro
 func (e *closedError) Unwrap() error        { return e.err }
 func (e *closedError) Is(target error) bool { return target == store.ErrClosed }
 
-// explain turns an error into one of package store. An error that a script returns is
-// final: the script first checks whether an earlier copy of the command was carried out.
-// After any other reply, an earlier copy that go-redis sent may have been carried out.
+// explain turns an error into one of package store. go-redis may send a command twice. An
+// error from a script is certain, because the script first checks whether the command was
+// already carried out. After any other error, the first copy may have been carried out.
 func explain(err error) error {
 	if err == nil {
 		return nil

@@ -93,8 +93,8 @@ func isTemporary(reply redis.Error) bool {
 	}, func(prefix string) bool { return strings.HasPrefix(reply.Error(), prefix) })
 }
 
-// readSettings returns the settings of each server that holds the store: the fields of INFO,
-// and the fields save and addr. Managed servers may omit some.
+// readSettings asks each server for its settings. A result has the fields of INFO, the
+// setting save, and the server's address as addr. Managed servers may omit some.
 func (s *Store) readSettings(ctx context.Context) ([]map[string]string, error) {
 	var mu sync.Mutex
 	var nodes []map[string]string

@@ -15,8 +15,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A free permit does not wait for a recheck. The worker that returns it takes it again,
-// or other workers are woken.
+// When a task with a limit ends, the next one starts at once, without waiting for a
+// recheck. The same worker starts it, or other workers are woken.
 func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	ctx := context.Background()
@@ -70,7 +70,7 @@ func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	t.Logf("60 tasks of 20 ms, 3 at a time, took %v; by worker %v; claims %d and %d", time.Since(begin), names,
 		workers[0].Stats().Claims, workers[1].Stats().Claims)
 
-	// A worker that shuts down does not take the next permit.
+	// A worker that shuts down does not start the next task.
 	require.NoError(t, c.SetLimit(ctx, "slow", durable.Limit{Concurrency: 1}))
 	schedule(3)
 	require.NoError(t, workers[0].Shutdown(ctx))
@@ -78,8 +78,8 @@ func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	require.Equal(t, 3, most)
 }
 
-// limited returns a store with due tasks of the handler h, and the limit of one running
-// task.
+// limited returns a store with due tasks of the handler h. Only one of them may run at
+// once.
 func limited(t *testing.T) (*client, *redis.Client) {
 	rdb := redistest.Start(t).Client()
 	c := newClient(rdb, WithShards(1))
@@ -110,8 +110,8 @@ func TestLimit_Repair(t *testing.T) {
 	require.Equal(t, 0, claim(4))
 }
 
-// A crash may leave a lease without a task record. This lease has a permit until the
-// lease ends or Repair removes it.
+// A crash may leave a lease without a task. The lease counts as a running task of the
+// limit until it ends or Repair removes it.
 func TestLimit_PermitOfATaskWithoutARecord(t *testing.T) {
 	for name, lease := range map[string]time.Duration{"the lease ends": time.Millisecond, "repair": time.Hour} {
 		t.Run(name, func(t *testing.T) {

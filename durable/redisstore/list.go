@@ -50,10 +50,11 @@ func (s *Store) find(ctx context.Context, shard int, ids []string) (found []stor
 // 1,000 entries of one state.
 const maxListScripts = 10
 
-// List returns a page. The page is short if ten scripts have found too few entries that
-// match the filter. The cost is O(log n) plus the entries that the scripts read. With a
-// Prefix, short scripts first read the ids of all tasks, or of those with the State or
-// the Handler.
+// List returns a page. Without a Prefix it runs at most ten scripts. If few entries match
+// the filter, the page is short. The cost is O(log n) plus the entries that are read.
+//
+// With a Prefix, List first reads the ids of all tasks, or of all tasks with the filter's
+// State or Handler, in many short scripts.
 func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return store.Page{}, err

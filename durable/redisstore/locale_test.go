@@ -17,7 +17,7 @@ import (
 )
 
 // Lua compares strings by the server's locale, but Redis orders a ZSET by bytes. Pages of
-// dead letters with equal times must contain each letter once.
+// dead letters with equal times must contain each dead letter once.
 func TestDeadLetters_UnderAnotherLocale(t *testing.T) {
 	ctx := context.Background()
 	// Compile a locale of the C library into a temporary folder.

@@ -223,7 +223,8 @@ func senders(t *testing.T, r *redis.Client, c *client) []string {
 	return slices.DeleteFunc(fields, func(f string) bool { return !strings.HasPrefix(f, "s:") || strings.HasPrefix(f, "s:crasher") })
 }
 
-// carriedOut reports whether a shard has carried out a command of any other sender.
+// carriedOut reports whether a shard has carried out a command of another Client than that
+// of this sender.
 func carriedOut(t *testing.T, r *redis.Client, c *client, sender string) bool {
 	t.Helper()
 	name, _, _ := strings.Cut(sender, ".")
@@ -264,7 +265,7 @@ func TestOnce_RandomProgram(t *testing.T) {
 		for i := 0; err != nil; i++ {
 			var u *durable.UnknownError
 			if !errors.As(err, &u) {
-				// The client had failed before, so it did not send the command.
+				// After an earlier failure the client has not sent this command.
 				require.Less(t, i, 100)
 				require.NotErrorIs(t, err, durable.ErrUnknown)
 				return nil
@@ -356,7 +357,7 @@ func TestOnce_RandomProgram(t *testing.T) {
 }
 
 // TestOnce_WorkerLosesReplies runs a worker and drops many of its replies. Each attempt
-// must still run once, and no report may be refused.
+// must still run once. No report may be refused, and no lease may expire.
 func TestOnce_WorkerLosesReplies(t *testing.T) {
 	ctx := context.Background()
 	s := redistest.Start(t)

@@ -86,8 +86,9 @@ func WithLossHandler(f func(err error)) Option {
 	return option(func(c *config) { c.onLoss = f })
 }
 
-// WithRecheck sets the longest time between two claims of a worker, in case a wake-up was
-// lost. The default is [DefaultRecheck]. It panics unless d is from 10 ms to an hour.
+// WithRecheck sets the longest time between two claims of a worker. It limits how late a
+// task is if a wake-up is lost. The default is [DefaultRecheck]. WithRecheck panics unless
+// d is from 10 ms to an hour.
 func WithRecheck(d time.Duration) Option {
 	if d < 10*time.Millisecond || d > time.Hour {
 		panic(fmt.Sprintf("redisstore: WithRecheck: the time must be from 10ms to 1h, got %v", d))
@@ -95,10 +96,10 @@ func WithRecheck(d time.Duration) Option {
 	return option(func(c *config) { c.recheck = d })
 }
 
-// WithSlack sets the longest delay of a worker's round. Reports that arrive during the
-// delay join the round. At a steady load this saves 60 to 80 percent of the CPU time of
-// the server and the process. Large rounds and the first round after a pause are not
-// delayed.
+// WithSlack sets the longest delay of a round, the command in which a worker reports and
+// claims tasks. Reports that arrive during the delay join the round. At a steady load this
+// saves 60 to 80 percent of the CPU time of the server and the process. Large rounds and
+// the first round after a pause are not delayed.
 //
 // Zero turns the delay off. The default is [DefaultSlack]. WithSlack has no effect on a
 // Cluster. It panics unless d is from 0 to 100 ms.

@@ -33,8 +33,8 @@ func TestOptions_RefuseMisuse(t *testing.T) {
 // A wrapped client has a type that New does not know.
 type wrapped struct{ redis.UniversalClient }
 
-// New refuses other client types: Wait could not end with its context, and Check could
-// not read the servers' settings.
+// New refuses other client types. With such a client Wait would not end with its context,
+// and Check could not read the servers' settings.
 func TestNew_RefusesOtherClients(t *testing.T) {
 	one, ring := redis.NewClient(&redis.Options{}), redis.NewRing(&redis.RingOptions{})
 	defer one.Close()

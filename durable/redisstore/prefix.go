@@ -77,8 +77,8 @@ func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []st
 
 var escapePattern = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
 
-// scan calls scan.lua. It selects all ids if the prefix is not UTF-8, because miniredis
-// does not support such patterns; listPrefix then selects by the prefix.
+// scan runs scan.lua. If the prefix is not UTF-8, scan returns all ids, because miniredis
+// does not support such patterns. The caller must check the prefix of each id.
 func (s *Store) scan(ctx context.Context, shard int, place, cursor string, f *store.Filter) ([]string, error) {
 	pattern := "*"
 	if utf8.ValidString(f.Prefix) {

@@ -32,13 +32,13 @@ func whenArg(w store.When) string {
 // encodeRecord returns a task's record. It begins with the time when, which a script may
 // replace.
 func encodeRecord(t *store.Task, when string) string {
-	size := strconv.Itoa(len(t.Handler))
-	n := len(size) + 1 + len(t.Handler) + len(t.Schedule)
+	handlerLen := strconv.Itoa(len(t.Handler))
+	n := len(handlerLen) + 1 + len(t.Handler) + len(t.Schedule)
 	var b strings.Builder
 	b.Grow(len(when) + recordHeadSize + n + len(t.Record))
 	b.WriteString(when)
 	b.Write([]byte{recordVersion, byte(n >> 8), byte(n)})
-	b.WriteString(size)
+	b.WriteString(handlerLen)
 	b.WriteByte(':')
 	b.WriteString(t.Handler)
 	b.WriteString(t.Schedule)
@@ -57,8 +57,8 @@ func parseRecord(id, s string) store.Task {
 	if s = s[recordHeadSize:]; len(s) < n {
 		return t
 	}
-	size, names, _ := strings.Cut(s[:n], ":")
-	if h, err := strconv.Atoi(size); err == nil && h >= 0 && h <= len(names) {
+	handlerLen, names, _ := strings.Cut(s[:n], ":")
+	if h, err := strconv.Atoi(handlerLen); err == nil && h >= 0 && h <= len(names) {
 		t.Handler, t.Schedule = names[:h], names[h:]
 		if len(s) > n {
 			t.Record = []byte(s[n:])

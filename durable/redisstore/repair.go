@@ -11,8 +11,8 @@ import (
 
 // Repair checks and corrects a shard: see package store. It is only needed after the
 // server has lost acknowledged data: in a failover, in a crash during a write to its AOF,
-// by a disk error, or by manual changes. Wait repairs a shard whose numbers of tasks and
-// of index entries differ.
+// by a disk error, or by manual changes. Wait repairs a shard if its number of tasks
+// differs from its number of index entries.
 //
 // A task that is in no index becomes pending at its due time. If it was the dead letter
 // of a repeating task, it becomes a dead letter again.
@@ -116,7 +116,8 @@ func (s *Store) repairShard(ctx context.Context, sh *shard, factor int) (store.R
 	if err != nil {
 		return total, err
 	}
-	// First remove index entries that have no task. Check the tasks last.
+	// Remove index entries without a task first, and check the tasks last: such an entry
+	// must not count as the index entry of a task.
 	for _, kind := range kinds {
 		if _, err := checkKey("due", kind); err != nil {
 			return total, err

@@ -87,8 +87,9 @@ func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
 	require.ErrorIs(t, err, durable.ErrNotFound)
 }
 
-// A crash tears a report before the dead letter of a repeating task is in its index.
-// Repair must make it a dead letter. It must not make it a task that was due in 1970.
+// A crash cuts off a report before it adds the dead letter of a repeating task to the
+// index of dead letters. Repair must add it there. It must not become a pending task that
+// was due in 1970.
 func TestRepair_TornDeadLetterOfARepeatingTask(t *testing.T) {
 	ctx := context.Background()
 	r := redistest.Start(t).Client()

@@ -93,8 +93,8 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	return args
 }
 
-// suspectArgs are the values of the argument SUSPECTS: the maximum number of tasks in a
-// claim that crashed before. Empty means any number.
+// suspectArgs are the values of the argument SUSPECTS of scripts/round.lua: how many of
+// the claimed tasks may have crashed before. Empty means any number.
 var suspectArgs = [...]string{store.AllSuspects: "", store.OneSuspect: "1", store.NoSuspect: "0"}
 
 // roomsArg encodes how many tasks of each handler a claim may get, for scripts/round.lua.
@@ -209,16 +209,16 @@ func parseClaimed(id string, token int64, record, score, before string) store.Cl
 	return x
 }
 
-// When a task is due, the owner of the shard checks the shard at once. Each other worker
-// checks it backupDelay later, plus a random time of up to backupDelay.
+// When a task is due, the shard's owner, one of its workers, claims at once. Each other
+// worker claims backupDelay later, plus a random time of up to backupDelay.
 const backupDelay = 250 * time.Millisecond
 
-// nextClaim returns the time from sending the round to the worker's next claim. wait is
+// nextClaim returns how long after sending the round the worker must claim again. wait is
 // the time until the next task is due, and lease is the time until the next lease ends.
-// Both are microseconds, or negative if there is none.
+// Both are in microseconds, and negative if there is none.
 //
-// The script measures wait and lease when it runs. So the claim may be early, by less
-// than a round trip.
+// The server measures both when the script runs, after the round was sent. So the next
+// claim may be too early, by less than a round trip.
 func (s *Store) nextClaim(r *store.Round, a *store.Answer, isOwner bool, wait, lease int64) time.Duration {
 	d := s.config.recheck
 	if len(a.Tasks) > 0 {
@@ -228,11 +228,11 @@ func (s *Store) nextClaim(r *store.Round, a *store.Answer, isOwner bool, wait, l
 		if micros < 0 {
 			return
 		}
-		at := time.Duration(micros) * time.Microsecond
+		delay := time.Duration(micros) * time.Microsecond
 		if !isOwner && micros > 0 {
-			at += backupDelay + rand.N(backupDelay)
+			delay += backupDelay + rand.N(backupDelay)
 		}
-		d = min(d, at)
+		d = min(d, delay)
 	}
 	claimWithin(wait)
 	claimWithin(lease)

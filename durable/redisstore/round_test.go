@@ -11,8 +11,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A delayed round includes the reports that arrive during the delay. It fetches them
-// once, when it is sent. If its context ends before, it does not fetch them.
+// A delayed round includes the reports that arrive during the delay. Do gets them from
+// More, which it calls once, before it sends the round. If the context ends during the
+// delay, Do does not call More.
 func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
 	r := redistest.Start(t).Client()
 	defer r.Close()

@@ -15,7 +15,7 @@ import (
 var scriptFiles embed.FS
 
 // A script is begin.lua and another file of the folder scripts, with the files that they
-// include.
+// include. sha is the SHA-1 of the source in hexadecimal.
 type script struct {
 	source, sha string
 }
@@ -75,8 +75,9 @@ func (s *Store) command(ctx context.Context, x call, name, code string) *redis.C
 
 // run runs a script and returns its answer.
 //
-// The first call checks the schema of shard 0. Otherwise a Store with too many shards
-// would create the extra shards. No other Store would find the tasks there.
+// The first call checks the schema of shard 0, which contains the number of shards. This
+// keeps a Store with too many shards from creating the extra shards. No other Store would
+// find the tasks there.
 func (s *Store) run(ctx context.Context, x call) (any, error) {
 	if err := s.checkSchema(ctx); err != nil {
 		if isDenied(err) {
@@ -173,7 +174,7 @@ func (s *Store) noticeFailure(ctx context.Context, err error) {
 		cluster.ReloadState(ctx)
 	}
 	for _, sh := range s.shards {
-		sh.clock.Store(nil) // the new server has another clock
+		sh.clock.Store(nil) // another server may answer next, with another clock
 	}
 }
 

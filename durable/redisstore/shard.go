@@ -29,8 +29,8 @@ type shard struct {
 	combiner combiner
 }
 
-// The Redis keys of a shard, and what each maps to what. An id is that of a task. Times are
-// in microseconds.
+// The Redis keys of a shard, with their contents. An id is a task's id. Times are in
+// microseconds.
 //
 //	due:KIND ZSET   id → due time, of pending tasks of one kind. A kind is a handler and a
 //	                schedule.
@@ -41,12 +41,12 @@ type shard struct {
 //	follows  HASH   id → record that was scheduled while the task runs
 //	run      HASH   id → state of the run, from the first claim on
 //	err      HASH   id → last ten failures
-//	wake     ZSET   wake-ups: w for one worker, x for another worker a little later, and y3,
-//	                y4 and so on for all workers
+//	wake     ZSET   wake-ups: w wakes one worker, x wakes another worker a little later. y3,
+//	                y4 and so on are added to wake all workers.
 //	meta     HASH   schema and creation time, fence, paused, owner, counters, and each
 //	                sender's last command with its answer
-//	past     ZSET   id → expiry, of finished runs that are kept, and of a head for each key
-//	                with such runs
+//	past     ZSET   id → expiry, of finished runs that are kept. Each key with such runs
+//	                also has an entry here, the head.
 //	crew     HASH   worker → its handlers and schedules
 //	limits   HASH   handler → its limit over all workers
 //
@@ -63,7 +63,7 @@ const (
 )
 
 // newShards returns the shards. Their hash tags do not contain the number of shards. So a
-// Store with a wrong number finds the schema of shard 0, and is refused.
+// Store with a wrong number of shards finds the schema of shard 0, and gets an error.
 func newShards(name, schema string, n int) []*shard {
 	shards := make([]*shard, n)
 	for i := range shards {

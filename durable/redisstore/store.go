@@ -18,7 +18,7 @@ import (
 type Store struct {
 	redis  redis.UniversalClient
 	config config
-	schema string
+	schema string // version and number of shards
 	shards []*shard
 	// scripts are allScripts, except in tests.
 	scripts *scripts

@@ -19,11 +19,12 @@ import (
 const wakeBackup = "x"
 
 // A waiter is a call of Wait. It pops wake-ups with BZPOPMIN, on its own connections, so
-// that the caller's pool stays free. Scripts send a wake-up when a task becomes due
-// before the owner's timer.
+// that the caller's pool stays free.
 //
-// A wake-up is lost if its worker or its connection fails. Then the worker with
-// wakeBackup checks the shard. All workers also check from time to time: see nextClaim.
+// In each shard one worker, the owner, has a timer for the first due task. A script that
+// makes a task due earlier sends a wake-up. A wake-up is lost if its worker or its
+// connection fails. Then the worker that pops wakeBackup checks the shard. All workers
+// also check from time to time: see nextClaim.
 type waiter struct {
 	store      *Store
 	client     redis.UniversalClient
@@ -73,14 +74,14 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 func (s *Store) blockingClient(blocking int) redis.UniversalClient {
 	switch r := s.redis.(type) {
 	case *redis.ClusterClient:
-		opt := *r.Options()
-		opt.PoolSize, opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = blocking+1, 0, 0, 0
-		return redis.NewClusterClient(TuneCluster(&opt))
+		options := *r.Options()
+		options.PoolSize, options.MinIdleConns, options.MaxIdleConns, options.MaxActiveConns = blocking+1, 0, 0, 0
+		return redis.NewClusterClient(TuneCluster(&options))
 	default:
-		opt := *r.(*redis.Client).Options()
-		opt.PoolSize, opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = blocking+1, 0, 0, 0
-		opt.MaxRetries = -1
-		return redis.NewClient(&opt)
+		options := *r.(*redis.Client).Options()
+		options.PoolSize, options.MinIdleConns, options.MaxIdleConns, options.MaxActiveConns = blocking+1, 0, 0, 0
+		options.MaxRetries = -1
+		return redis.NewClient(&options)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A worker may pop the backups of many wake-ups. It schedules one call for each shard:
-// many calls would pile up while wake blocks.
+// A worker may pop the backups of many wake-ups of a shard. It schedules only one call of
+// wake: many calls would pile up while wake blocks.
 func TestWait_ManyBackupsOfAShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -46,8 +46,8 @@ func TestWait_ManyBackupsOfAShard(t *testing.T) {
 	})
 }
 
-// A worker that pops the backup checks the shard within half a second, with the random
-// delay.
+// A worker that pops the backup checks the shard within half a second, including the
+// random delay.
 func TestWait_ABackupIsHalfASecondLateAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -21,25 +21,25 @@ func (s *Store) Backup(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	temp := f.Name()
+	tempPath := f.Name()
 	defer func() {
 		if err != nil {
-			_ = os.Remove(temp)
+			_ = os.Remove(tempPath)
 		}
 	}()
 	if err := f.Close(); err != nil {
 		return err
 	}
 	err = retryBusy(ctx, func() error {
-		_, err := s.serviceDB.ExecContext(ctx, "VACUUM INTO ?", temp)
+		_, err := s.serviceDB.ExecContext(ctx, "VACUUM INTO ?", tempPath)
 		return err
 	})
 	if err != nil {
 		return explain(err, false)
 	}
 	for _, step := range []func() error{
-		func() error { return syncFile(temp) },
-		func() error { return os.Rename(temp, path) },
+		func() error { return syncFile(tempPath) },
+		func() error { return os.Rename(tempPath, path) },
 		func() error { return syncFile(filepath.Dir(path)) },
 	} {
 		if err := step(); err != nil {

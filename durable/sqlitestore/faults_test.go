@@ -349,7 +349,8 @@ func TestDamagedRow(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Another program has removed running tasks. Repair returns their permits.
+// Another program has removed running tasks of a limit. After Repair, other tasks run
+// instead.
 func TestRepair_Limits(t *testing.T) {
 	path := newPath(t)
 	st := open(t, path)
@@ -376,7 +377,7 @@ func TestRepair_Limits(t *testing.T) {
 	require.Zero(t, claims(4))
 }
 
-// A claim does not fail if more rows are damaged than it may get tasks.
+// The 20 rows that are due first are damaged. A claim of 4 tasks skips them all.
 func TestDamagedRow_FullClaim(t *testing.T) {
 	path := newPath(t)
 	st := open(t, path)
@@ -397,7 +398,7 @@ func TestDamagedRow_FullClaim(t *testing.T) {
 	require.ErrorIs(t, err, sqlitestore.ErrDamaged)
 }
 
-// Workers do not claim at the end of a damaged row's lease.
+// A running task's row is damaged. The end of its lease does not make a worker claim.
 func TestDamagedRow_Running(t *testing.T) {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	path := newPath(t)

@@ -35,7 +35,7 @@ var _ machine.Index = (*index)(nil)
 // A task is a cached task, with the values of its row in the table.
 type task struct {
 	machine.Task
-	old    store.Task // as in the table
+	stored store.Task // the task in the table
 	hasRow bool       // whether the table has the task
 	dirty  bool
 	err    error // not nil if the row is damaged
@@ -54,18 +54,18 @@ func newIndex(x *session) *index {
 	return ix
 }
 
-// Limits of what an index passes to the next index: the number of senders, the number of
-// running tasks, and the size of a record in bytes.
+// Limits of what next keeps for the next transaction: the number of senders, the number
+// of running tasks, and the size of such a task's record in bytes.
 const (
 	maxSenders  = 2000
 	maxRunning  = 1000
 	smallRecord = 1 << 10
 )
 
-// next returns the index of the next transaction on the connection, after ix was
-// committed. It keeps the counters, the senders and the running tasks, because reports on
-// these tasks come soon. If another connection has committed since, it keeps nothing and
-// reads the counters again.
+// next returns the index for the connection's next transaction, after that of ix was
+// committed. It keeps the counters, the senders and the running tasks, because reports
+// will soon need them. If another connection has committed meanwhile, next keeps nothing
+// and reads the counters again.
 func (ix *index) next() *index {
 	next := &index{session: ix.session, tasks: make(map[string]*task), senders: ix.senders, numbers: ix.numbers, storedNumbers: ix.numbers}
 	next.queryRow(getVersion, nil, &next.version)
@@ -131,7 +131,7 @@ func scanTask(rows *sql.Rows) *task {
 	if x.err = scanRow(rows, &x.Task); !errors.Is(x.err, ErrDamaged) {
 		must(x.err)
 	}
-	x.old = x.Task.Task
+	x.stored = x.Task.Task
 	return x
 }
 
@@ -171,9 +171,9 @@ func (ix *index) flush() {
 		x.dirty = false
 		t := &x.Task
 		switch {
-		case t.State == 0, !x.hasRow, t.Handler != x.old.Handler, t.Schedule != x.old.Schedule, !sameSlice(t.Record, x.old.Record):
+		case t.State == 0, !x.hasRow, t.Handler != x.stored.Handler, t.Schedule != x.stored.Schedule, !sameSlice(t.Record, x.stored.Record):
 			if x.hasRow {
-				ended = append(ended, x.old.ID)
+				ended = append(ended, x.stored.ID)
 			}
 			if t.State != 0 {
 				inserted = append(inserted, rowArgs(t)...)
@@ -183,7 +183,7 @@ func (ix *index) flush() {
 			ix.exec(moveTask, int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts),
 				t.Token, int64(t.Lease), nullable(m), checksum(t, m), t.ID)
 		}
-		x.old, x.hasRow = t.Task, t.State != 0
+		x.stored, x.hasRow = t.Task, t.State != 0
 	}
 	ix.inBatches(deleteTasks, 1, ended, nil)
 	ix.inBatches(insertTasks, 12, inserted, nil)
@@ -241,28 +241,28 @@ func encodeJSON(x any) string {
 func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	ix.flush()
 	next = machine.Never
-	pick := machine.NewPicker(c)
+	picker := machine.NewPicker(c)
 	for _, h := range c.Handlers {
-		if !pick.Has(h, false, false) {
+		if !picker.Has(h, false, false) {
 			continue
 		}
 		for _, s := range append([]string{""}, c.Schedules...) {
-			var some []*machine.Task
-			for most := n; ; most *= 2 {
+			var found []*machine.Task
+			for limit := n; ; limit *= 2 {
 				var all int
-				some, all = ix.selectTasks(store.Pending, dueTasks, h, s, int64(now), most)
-				some = pick.Within(some)
-				if len(some) >= n || all < most {
+				found, all = ix.selectTasks(store.Pending, dueTasks, h, s, int64(now), limit)
+				found = picker.Within(found)
+				if len(found) >= n || all < limit {
 					break
 				}
 			}
-			if due = append(due, some...); len(some) < n {
+			if due = append(due, found...); len(found) < n {
 				next = min(next, ix.minTime(nextDue, h, s, int64(now)))
 			}
 		}
 	}
 	slices.SortStableFunc(due, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
-	return pick.Pick(due, n), next
+	return picker.Pick(due, n), next
 }
 
 // selectTasks runs a query that selects tasks in this state by an index. It returns the
@@ -361,8 +361,7 @@ func (ix *index) Remember(name string, x *machine.Sender) {
 	ix.changedSenders = append(ix.changedSenders, name)
 }
 
-// Gone checks at most 64 senders: those whose names follow the name of a random cached
-// sender.
+// Gone checks at most 64 senders. Their names follow the name of a random cached sender.
 func (ix *index) Gone(before store.Time, n int) (names []string) {
 	var from string
 	for name := range ix.senders {

@@ -82,9 +82,9 @@ func (x *session) list(f *store.Filter, c store.Cursor, n int) (found []*task) {
 	return found
 }
 
-// pageEnd returns a time before which n tasks after the cursor are due, or the filter's
-// To if fewer are left. pageEnd reads only the index. The page then reads as few rows for
-// many kinds of tasks as for one.
+// pageEnd returns a time before which at least n tasks after the cursor are due, or the
+// filter's To if there are fewer. It reads only the index. With this time as the end, list
+// need not read n rows of each kind.
 func (x *session) pageEnd(kinds []machine.Kind, f *store.Filter, c store.Cursor, n int) store.Time {
 	var times []store.Time
 	to := cmp.Or(f.To, machine.Never)

@@ -38,7 +38,7 @@ func (s *Store) runCheckpoints() {
 			return
 		case <-s.checkpointDue:
 		}
-		if s.syncInterval > 0 { // only a checkpoint syncs the log
+		if s.syncInterval > 0 { // commits do not sync the log, but a checkpoint does
 			select {
 			case <-s.closed: // Close syncs the log too
 				return
@@ -64,10 +64,10 @@ func (s *Store) checkpoint() error {
 	return err
 }
 
-// requestCheckpoint requests a checkpoint if the log is long or the disk is full. A
-// checkpoint of a full disk may free space. With WithSyncInterval it always requests one.
+// requestCheckpoint requests a checkpoint if the log is long, or if the disk is full: the
+// checkpoint may free space. With WithSyncInterval it always requests a checkpoint.
 func (w *writer) requestCheckpoint(full bool) {
-	needed := full || w.s.syncInterval > 0
+	needed := full || w.store.syncInterval > 0
 	if time.Since(w.logChecked) > checkEvery {
 		w.logChecked = time.Now()
 		var busy, pages, copied int64
@@ -75,11 +75,11 @@ func (w *writer) requestCheckpoint(full bool) {
 		needed = needed || err == nil && pages > checkpointPages
 	}
 	if full {
-		w.s.diskFull.Store(true)
+		w.store.diskFull.Store(true)
 	}
 	if needed {
 		select {
-		case w.s.checkpointDue <- struct{}{}:
+		case w.store.checkpointDue <- struct{}{}:
 		default:
 		}
 	}

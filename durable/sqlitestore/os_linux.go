@@ -58,21 +58,21 @@ func notify(path string, written, clockSet func()) (stop func(), err error) {
 		return nil, errors.Join(err, fileEvents.Close())
 	}
 	clockEvents := os.NewFile(uintptr(timerfd), "timerfd")
-	arm := func() error {
-		never := unix.ItimerSpec{Value: unix.Timespec{Sec: math.MaxInt32}}
-		return unix.TimerfdSettime(timerfd, unix.TFD_TIMER_ABSTIME|unix.TFD_TIMER_CANCEL_ON_SET, &never, nil)
+	armTimer := func() error {
+		farFuture := unix.ItimerSpec{Value: unix.Timespec{Sec: math.MaxInt32}}
+		return unix.TimerfdSettime(timerfd, unix.TFD_TIMER_ABSTIME|unix.TFD_TIMER_CANCEL_ON_SET, &farFuture, nil)
 	}
-	if err = arm(); err != nil {
+	if err = armTimer(); err != nil {
 		return nil, errors.Join(err, fileEvents.Close(), clockEvents.Close())
 	}
-	name := filepath.Base(path) + "-wal\x00"
+	logName := filepath.Base(path) + "-wal\x00"
 	go func() {
 		for b := make([]byte, 16<<10); ; {
 			n, err := fileEvents.Read(b)
 			if err != nil {
 				return
 			}
-			if strings.Contains(string(b[:n]), name) { // an event contains the file name
+			if strings.Contains(string(b[:n]), logName) { // an event contains the file name
 				written()
 			}
 		}
@@ -82,7 +82,7 @@ func notify(path string, written, clockSet func()) (stop func(), err error) {
 			if _, err := clockEvents.Read(b); err != nil && !errors.Is(err, unix.ECANCELED) {
 				return
 			}
-			if arm() != nil {
+			if armTimer() != nil {
 				return
 			}
 			clockSet()

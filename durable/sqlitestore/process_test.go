@@ -20,8 +20,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A request is a call of a Store in another process, at a time of the test's clock. Whens
-// has the times of the items or reports, because a When has no exported fields to encode.
+// A request is a call of a Store in another process, at a time of the test's clock. A When
+// has no exported fields to encode, so Whens holds the times of the items or reports.
 type request struct {
 	Now, Wall time.Time
 	Change    bool

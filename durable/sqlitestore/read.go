@@ -106,7 +106,7 @@ func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 	if err != nil || pending == 0 && running == 0 && dead == 0 && past == 0 && !wrong {
 		return r, err
 	}
-	return r, s.call(ctx, reads{}, func(ix *index, _ machine.Moment) error {
+	return r, s.call(ctx, rowKeys{}, func(ix *index, _ machine.Moment) error {
 		ix.numbers.Pending += pending
 		ix.numbers.Running += running
 		ix.numbers.Dead += dead

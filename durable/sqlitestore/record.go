@@ -49,8 +49,9 @@ func nullable(b []byte) any {
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum returns the checksum of a row. State and At come from the index if the query
-// has used one. So the checksum detects an index entry that points to another task's row.
+// checksum returns the checksum of a row. If a query uses an index, SQLite takes State and
+// At from the index entry. So the checksum also detects an entry that points to another
+// task's row.
 func checksum(t *machine.Task, more []byte) int64 {
 	var b []byte
 	for _, s := range []string{t.ID, t.Handler, t.Schedule} {

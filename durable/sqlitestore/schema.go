@@ -14,7 +14,7 @@ const schemaVersion = 2
 // The tables and indexes. Times are microseconds since 1970.
 //
 //	tickless_tasks    the tasks by id
-//	tickless_due      Pending tasks by handler, schedule and time
+//	tickless_due      pending tasks by handler, schedule and time
 //	tickless_rest     all other tasks by state and time
 //	tickless_more     the few tasks with a value in more, to list tasks by error
 //	tickless_senders  the machine.Sender of each name, as JSON
@@ -35,8 +35,8 @@ const schema = `
 	CREATE TABLE tickless_numbers (version INTEGER NOT NULL, wakes INTEGER NOT NULL, numbers TEXT NOT NULL);
 	INSERT INTO tickless_numbers VALUES (2, 0, '{}');`
 
-// The statements. ROWS stands for any number of rows. OR FAIL and columns without NOT
-// NULL avoid a journal, which SQLite otherwise writes for a statement with many rows.
+// The statements. ROWS stands for any number of rows. For a statement with many rows
+// SQLite writes a journal, unless it has OR FAIL and the columns have no NOT NULL.
 const (
 	columns     = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum`
 	findTasks   = `SELECT ` + columns + ` FROM tickless_tasks WHERE id IN ROWS`

@@ -21,10 +21,10 @@ type statement struct {
 	rows, columns int
 }
 
-func newSession(on interface {
+func newSession(db interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }) *session {
-	return &session{ctx: context.Background(), prepare: on.PrepareContext, stmts: make(map[statement]*sql.Stmt)}
+	return &session{ctx: context.Background(), prepare: db.PrepareContext, stmts: make(map[statement]*sql.Stmt)}
 }
 
 type failure struct{ err error }
@@ -57,7 +57,7 @@ func (st statement) String() string {
 	return strings.Replace(st.query, "ROWS", repeat("("+repeat("?", st.columns)+")", st.rows), 1)
 }
 
-func (x *session) stmt(st statement) *sql.Stmt {
+func (x *session) prepared(st statement) *sql.Stmt {
 	s := x.stmts[st]
 	if s == nil {
 		var err error
@@ -69,13 +69,13 @@ func (x *session) stmt(st statement) *sql.Stmt {
 }
 
 func (x *session) exec(query string, args ...any) {
-	_, err := x.stmt(statement{query: query}).ExecContext(x.ctx, args...)
+	_, err := x.prepared(statement{query: query}).ExecContext(x.ctx, args...)
 	must(err)
 }
 
 // queryRow reads one row, and reports whether there is one.
 func (x *session) queryRow(query string, args []any, to ...any) bool {
-	err := x.stmt(statement{query: query}).QueryRowContext(x.ctx, args...).Scan(to...)
+	err := x.prepared(statement{query: query}).QueryRowContext(x.ctx, args...).Scan(to...)
 	if err == sql.ErrNoRows {
 		return false
 	}
@@ -89,7 +89,7 @@ func (x *session) queryRows(query string, args []any, f func(rows *sql.Rows)) {
 }
 
 func (x *session) query(st statement, args []any, f func(rows *sql.Rows)) {
-	rows, err := x.stmt(st).QueryContext(x.ctx, args...)
+	rows, err := x.prepared(st).QueryContext(x.ctx, args...)
 	must(err)
 	defer rows.Close()
 	for rows.Next() {
@@ -116,7 +116,7 @@ func (x *session) inBatches(query string, columns int, args []any, f func(rows *
 		if f != nil {
 			x.query(st, args[:n*columns], f)
 		} else {
-			_, err := x.stmt(st).ExecContext(x.ctx, args[:n*columns]...)
+			_, err := x.prepared(st).ExecContext(x.ctx, args[:n*columns]...)
 			must(err)
 		}
 		args = args[n*columns:]

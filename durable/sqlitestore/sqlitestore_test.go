@@ -60,8 +60,8 @@ func TestStore_TwoStores(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 		path := filepath.Join(t.TempDir(), "tasks.db")
-		reopen := func() *both {
-			b := new(both)
+		reopen := func() *twoStores {
+			b := new(twoStores)
 			for i := range b.stores {
 				var err error
 				b.stores[i], err = sqlitestore.Open(path, sqlitestore.WithClock(clk), sqlitestore.WithSyncInterval(time.Minute))
@@ -83,15 +83,15 @@ func TestStore_TwoStores(t *testing.T) {
 	})
 }
 
-// A both is two Stores that take turns call by call.
-type both struct {
+// A twoStores is two Stores on one file. They take turns call by call.
+type twoStores struct {
 	stores [2]*sqlitestore.Store
 	n      atomic.Int64
 }
 
-func (b *both) next() *sqlitestore.Store { return b.stores[b.n.Add(1)%2] }
+func (b *twoStores) next() *sqlitestore.Store { return b.stores[b.n.Add(1)%2] }
 
-func (b *both) close(t *testing.T) {
+func (b *twoStores) close(t *testing.T) {
 	_, err := b.next().Verify(context.Background())
 	require.NoError(t, err)
 	for _, s := range b.stores {
@@ -99,37 +99,37 @@ func (b *both) close(t *testing.T) {
 	}
 }
 
-func (b *both) Shards() int { return 1 }
-func (b *both) Now(ctx context.Context, shard int) (store.Time, error) {
+func (b *twoStores) Shards() int { return 1 }
+func (b *twoStores) Now(ctx context.Context, shard int) (store.Time, error) {
 	return b.next().Now(ctx, shard)
 }
 
-func (b *both) Change(ctx context.Context, shard int, s store.Stamp, c store.Command) ([]store.Outcome, error) {
+func (b *twoStores) Change(ctx context.Context, shard int, s store.Stamp, c store.Command) ([]store.Outcome, error) {
 	return b.next().Change(ctx, shard, s, c)
 }
 
-func (b *both) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
+func (b *twoStores) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
 	return b.next().Do(ctx, shard, s, r)
 }
 
-func (b *both) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
+func (b *twoStores) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
 	return b.next().Wait(ctx, shards, wake)
 }
 
-func (b *both) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
+func (b *twoStores) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
 	return b.next().Get(ctx, shard, id)
 }
 
-func (b *both) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
+func (b *twoStores) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
 	return b.next().List(ctx, shard, f, c, limit)
 }
 
-func (b *both) Stats(ctx context.Context, shard int) (store.Stats, error) {
+func (b *twoStores) Stats(ctx context.Context, shard int) (store.Stats, error) {
 	return b.next().Stats(ctx, shard)
 }
 
-func (b *both) Check(ctx context.Context) (store.Health, error) { return b.next().Check(ctx) }
+func (b *twoStores) Check(ctx context.Context) (store.Health, error) { return b.next().Check(ctx) }
 
-func (b *both) Repair(ctx context.Context, shard int) (store.Repair, error) {
+func (b *twoStores) Repair(ctx context.Context, shard int) (store.Repair, error) {
 	return b.next().Repair(ctx, shard)
 }

@@ -114,10 +114,10 @@ func OpenDB(ctx context.Context, db *sql.DB, opts ...Option) (*Store, error) {
 }
 
 // pathOf returns the path of the main database's file.
-func pathOf(ctx context.Context, on interface {
+func pathOf(ctx context.Context, db interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }) (path string, err error) {
-	if err := on.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path); err != nil {
 		return "", explain(err, false)
 	}
 	if path == "" {

@@ -43,7 +43,7 @@ func (s *Store) ScheduleTx(ctx context.Context, tx *sql.Tx, items ...durable.Ite
 	}
 	// The writer runs this call after the transaction has ended. It reads the new
 	// counters, and wakes the workers.
-	go func() { _ = s.call(context.Background(), reads{}, func(*index, machine.Moment) error { return nil }) }()
+	go func() { _ = s.call(context.Background(), rowKeys{}, func(*index, machine.Moment) error { return nil }) }()
 	return out, nil
 }
 

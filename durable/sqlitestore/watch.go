@@ -32,9 +32,9 @@ func (s *Store) wakeIfNew(wakes int64) {
 }
 
 // watchOthers looks for commits of other connections. A commit first writes to the log,
-// and becomes visible after a sync of the disk. So watchOthers looks several times after
-// a write. Each pause is half of the time since the write. It sees a commit late by at
-// most half of the time that the sync takes.
+// and becomes visible after a sync of the disk. So watchOthers looks repeatedly after a
+// write, and each pause is half of the time since the write. If the sync takes 20 ms,
+// watchOthers sees the commit at most 10 ms later.
 func (s *Store) watchOthers() {
 	changed := make(chan struct{}, 1)
 	stop, err := notify(s.path, func() {
@@ -95,8 +95,8 @@ func (s *Store) watchOthers() {
 }
 
 // checkCommits wakes the calls of Wait if another connection has committed a change for
-// them. It returns SQLite's counter of such commits. lastVersion is the counter at the
-// previous check.
+// which workers must wake up. It returns SQLite's data_version, which such a commit
+// changes. lastVersion is the data_version at the previous check.
 func (s *Store) checkCommits(x *session, lastVersion int64) (version int64) {
 	var err error
 	defer func() {

@@ -19,9 +19,9 @@ import (
 // A writer makes all changes of the file, on one goroutine and one connection. It puts
 // all waiting calls into one transaction.
 type writer struct {
-	s          *Store
+	store      *Store
 	conn       *sql.Conn
-	lastIndex  *index // of the latest committed transaction, or empty
+	lastIndex  *index // of the latest transaction; empty if it failed
 	session    *session
 	calls      chan *call
 	prevCalls  int       // calls in the previous transaction
@@ -42,16 +42,16 @@ const (
 
 // A call is a function that waits to run in a transaction, on the writer's goroutine.
 type call struct {
-	reads reads
+	rows  rowKeys
 	do    func(ix *index, at machine.Moment) error
 	state atomic.Int32
 	err   error
 	done  chan struct{}
 }
 
-// reads names the rows that a call needs. The writer reads the rows of all calls
-// together.
-type reads struct {
+// rowKeys are the keys of the rows that a call needs. The writer reads the rows of all
+// calls together.
+type rowKeys struct {
 	sender string
 	ids    []string
 }
@@ -66,7 +66,7 @@ const (
 
 func newWriter(s *Store, conn *sql.Conn) writer {
 	x := newSession(conn)
-	return writer{s: s, conn: conn, session: x, lastIndex: &index{session: x}, calls: make(chan *call, maxCalls)}
+	return writer{store: s, conn: conn, session: x, lastIndex: &index{session: x}, calls: make(chan *call, maxCalls)}
 }
 
 func (w *writer) close() {
@@ -78,14 +78,14 @@ func (w *writer) close() {
 
 // call runs do on the writer's goroutine. It returns after the commit, or when the
 // context ends.
-func (s *Store) call(ctx context.Context, r reads, do func(ix *index, at machine.Moment) error) error {
+func (s *Store) call(ctx context.Context, rows rowKeys, do func(ix *index, at machine.Moment) error) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	if s.readOnly {
 		return ErrReadOnly
 	}
-	c := &call{reads: r, do: do, done: make(chan struct{})}
+	c := &call{rows: rows, do: do, done: make(chan struct{})}
 	select {
 	case s.writer.calls <- c:
 	default:
@@ -115,7 +115,7 @@ func (s *Store) call(ctx context.Context, r reads, do func(ix *index, at machine
 func (w *writer) run() {
 	for {
 		select {
-		case <-w.s.closed:
+		case <-w.store.closed:
 			return
 		case c := <-w.calls:
 			w.carryOut(w.gather(c))
@@ -165,16 +165,16 @@ func (w *writer) carryOut(group []*call) {
 	w.requestCheckpoint(codeOf(err)&0xff == sqlite3.SQLITE_FULL)
 }
 
-// beginTransaction starts a transaction, and returns the calls that are not dropped. It
-// polls for the file's lock. SQLite's own waiting does not end with a context, and is
-// unfair to the process that begins to wait later.
+// beginTransaction starts a transaction, and returns the calls that still wait for it.
+// SQLite's own waiting for the file's lock does not end with a context, and is unfair to
+// the second of two processes. So beginTransaction polls for the lock.
 func (w *writer) beginTransaction(group []*call) ([]*call, error) {
 	for {
-		if err := w.s.checkFile(); err != nil {
+		if err := w.store.checkFile(); err != nil {
 			return markBegun(group), err
 		}
 		_, err := w.conn.ExecContext(context.Background(), "BEGIN IMMEDIATE")
-		w.s.lockedOut.Store(isBusy(err))
+		w.store.lockedOut.Store(isBusy(err))
 		if !isBusy(err) {
 			if group = markBegun(group); err == nil && len(group) == 0 {
 				_, err = w.conn.ExecContext(context.Background(), "ROLLBACK")
@@ -185,7 +185,7 @@ func (w *writer) beginTransaction(group []*call) ([]*call, error) {
 			return nil, nil
 		}
 		select {
-		case <-w.s.closed:
+		case <-w.store.closed:
 			return markBegun(group), store.ErrClosed
 		case <-time.After(lockPause + rand.N(2*lockPause)):
 		}
@@ -217,22 +217,22 @@ func (w *writer) transaction(group []*call) (maybeDone bool, err error) {
 		return maybeDone, err
 	}
 	w.lastIndex = ix
-	w.s.wakeIfNew(ix.numbers.Wakes)
+	w.store.wakeIfNew(ix.numbers.Wakes)
 	return true, nil
 }
 
 func (w *writer) runCalls(group []*call) (ix *index, err error) {
 	defer recoverInto(&err)
-	at := w.s.moment()
+	at := w.store.moment()
 	if at.Wall < 0 || at.Wall > maxTime {
 		return nil, fmt.Errorf("%w: the clock shows %v: %w", store.ErrUnfit, at.Wall.Std().UTC(), store.ErrNotDone)
 	}
 	ix = w.lastIndex.next()
 	var ids, senders []string
 	for _, c := range group {
-		ids = append(ids, c.reads.ids...)
-		if c.reads.sender != "" {
-			senders = append(senders, c.reads.sender)
+		ids = append(ids, c.rows.ids...)
+		if c.rows.sender != "" {
+			senders = append(senders, c.rows.sender)
 		}
 	}
 	ix.load(ids, senders)
@@ -249,11 +249,11 @@ func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Comma
 		return nil, err
 	}
 	c.Items = machine.CopyItems(c.Items) // the index may keep the items
-	read := reads{sender: st.Sender}
+	rows := rowKeys{sender: st.Sender}
 	for i := range c.Items {
-		read.ids = append(read.ids, c.Items[i].ID)
+		rows.ids = append(rows.ids, c.Items[i].ID)
 	}
-	err = s.call(ctx, read, func(ix *index, at machine.Moment) (err error) {
+	err = s.call(ctx, rows, func(ix *index, at machine.Moment) (err error) {
 		out, err = machine.Change(ix, at, &st, &c)
 		return err
 	})
@@ -268,14 +268,14 @@ func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (a
 	if err := r.Check(&st); err != nil {
 		return a, err
 	}
-	read := reads{sender: st.Sender}
+	rows := rowKeys{sender: st.Sender}
 	for i := range r.Reports {
-		read.ids = append(read.ids, r.Reports[i].ID)
+		rows.ids = append(rows.ids, r.Reports[i].ID)
 	}
 	for i := range r.Extend {
-		read.ids = append(read.ids, r.Extend[i].ID)
+		rows.ids = append(rows.ids, r.Extend[i].ID)
 	}
-	err = s.call(ctx, read, func(ix *index, at machine.Moment) (err error) {
+	err = s.call(ctx, rows, func(ix *index, at machine.Moment) (err error) {
 		a, err = machine.Do(ix, at, &st, &r)
 		return err
 	})

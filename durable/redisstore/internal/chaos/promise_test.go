@@ -30,8 +30,8 @@ func TestFault_AnswersLost(t *testing.T) {
 	var dropped atomic.Int32
 	var on atomic.Bool
 	p.reply = func(b []byte) bool {
-		// Drop only outcomes of commands. Without the greeting of a connection, go-redis
-		// would send no command.
+		// Drop only answers to commands. If the answer to a connection's greeting is lost,
+		// go-redis sends no command.
 		if on.Load() && bytes.HasPrefix(b, []byte("$2\r\no")) && rand.IntN(3) == 0 {
 			dropped.Add(1)
 			return false

@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
-// An administrator requests a failover from a Sentinel. The new master lacks what the old
-// master had not replicated, and nothing reports this loss.
+// An administrator requests a failover from a Sentinel. Commands that the old master had
+// not replicated are lost, and nothing reports this loss.
 func TestFault_SentinelFailover(t *testing.T) {
 	long(t)
 	master := redistest.Start(t)

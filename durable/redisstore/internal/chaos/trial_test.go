@@ -121,9 +121,9 @@ type trial struct {
 	acked    map[string]bool
 	asked    map[string]span // from the call of Schedule to its answer
 	failures int             // calls of ScheduleBatch with an error
-	// twice are tasks that were scheduled again, because the outcome of the first call
-	// was unknown. If the first call had its effect and the task was done before the
-	// second call, the task runs again.
+	// twice has the tasks that were scheduled again, because the outcome of the first call
+	// was unknown. If the first call had an effect, and the task was done before the
+	// second call, the task runs twice.
 	twice map[string]bool
 
 	procs []*proc
@@ -132,14 +132,14 @@ type trial struct {
 	dups  int
 	lost  []string
 	n     numbers // what done has counted
-	// torn is true if the server is killed repeatedly while it writes to its AOF. This
-	// can leave a task in no index: see docs/operating.md. Repair then puts the task
-	// back, and the task must run.
+	// torn is true if the server is killed repeatedly while it writes to its AOF. A task
+	// may then be in no index: see docs/operating.md. Repair adds it to an index again,
+	// and then the task must run.
 	torn bool
 	// kills is how often the server was killed.
 	kills int
-	// doubtful are spans of time. A server may have forgotten the commands of these
-	// spans: acknowledged tasks may be lost, and tasks that were done may run again.
+	// doubtful are the times of commands that a server may have forgotten. Tasks
+	// acknowledged at these times may be lost, and tasks done then may run again.
 	doubtful []span
 	// loose is true if a server may have forgotten commands of any time. Duplicates and
 	// losses are then logged, but the case does not fail.
@@ -369,7 +369,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 	return st
 }
 
-// inDoubt reports whether the server may have forgotten commands of a time in s.
+// inDoubt reports whether the server may have forgotten commands from a part of s.
 func (x *trial) inDoubt(s span) bool { return slices.ContainsFunc(x.doubtful, s.overlaps) }
 
 // note adds a line to the log of the case.

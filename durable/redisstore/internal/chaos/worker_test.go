@@ -129,8 +129,9 @@ func TestFault_Zombie(t *testing.T) {
 	require.Positive(t, x.dups)
 }
 
-// The first worker is frozen while it waits for a wake-up, and takes the wake-up with it.
-// Only the backup wakes the other worker before its recheck, a minute later.
+// The first worker is frozen while it waits for a wake-up. The server still sends the
+// wake-up to this worker. The wake-up's backup must wake the other worker: its recheck
+// comes only after a minute.
 func TestFault_WorkerFrozenWithAWakeUp(t *testing.T) {
 	x, _ := onServer(t)
 	o := x.order
