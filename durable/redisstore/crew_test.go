@@ -13,8 +13,8 @@ import (
 )
 
 // A worker with a long recheck interval is silent for long, but still counts as running.
-// A task that only this worker can run wakes it. Stats does not count the task as Unknown,
-// as a task that no worker can run.
+// A task that only this worker can run wakes it. Stats does not count the task among those
+// that no worker can run.
 func TestCrew_LongRecheck(t *testing.T) {
 	ctx := context.Background()
 	rdb := redistest.Start(t).Client()

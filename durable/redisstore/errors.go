@@ -36,7 +36,7 @@ func (e *closedError) Unwrap() error        { return e.err }
 func (e *closedError) Is(target error) bool { return target == store.ErrClosed }
 
 // explain turns an error into one of package store. go-redis may send a command twice. An
-// error from a script is certain, because the script first checks whether the command was
+// error from a script is reliable, because the script first checks whether the command was
 // already carried out. After any other error, the first copy may have been carried out.
 func explain(err error) error {
 	if err == nil {

@@ -54,17 +54,17 @@ func (s *Store) Exists(ctx context.Context) (bool, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return false, err
 	}
-	var there bool
+	var exists bool
 	var err error
 	if ended := s.await(ctx, func() {
-		there, err = s.redis.HExists(ctx, s.shards[0].keys[keyMeta], "schema").Result()
+		exists, err = s.redis.HExists(ctx, s.shards[0].keys[keyMeta], "schema").Result()
 	}); ended != nil {
 		return false, ended
 	}
 	if err != nil {
 		return false, s.explainCheck(err)
 	}
-	return there, nil
+	return exists, nil
 }
 
 // explainCheck is explain for Check and Exists. Permanent errors, such as a wrong

@@ -25,8 +25,8 @@ func (s *Store) learnSchema(sh *shard, err error) bool {
 	if !ok {
 		return false
 	}
-	schema, clock, _ := strings.Cut(current, " ")
-	now, _ := strconv.ParseInt(clock, 10, 64)
+	schema, serverTime, _ := strings.Cut(current, " ")
+	now, _ := strconv.ParseInt(serverTime, 10, 64)
 	sh.addReading(store.Time(now))
 	if strings.Contains(oldSchema, "@") && oldSchema != schema {
 		s.reportLoss(sh, oldSchema)
@@ -37,9 +37,9 @@ func (s *Store) learnSchema(sh *shard, err error) bool {
 
 // reportLoss logs that a server has lost a shard's data, and calls the loss handler.
 func (s *Store) reportLoss(sh *shard, oldSchema string) {
-	_, born, _ := strings.Cut(oldSchema, "@")
+	_, created, _ := strings.Cut(oldSchema, "@")
 	err := fmt.Errorf("%w: shard %d of %q, created at %v, was emptied, or its server restarted without its data",
-		ErrLost, sh.index, s.config.name, parseTime(born).Std().UTC())
+		ErrLost, sh.index, s.config.name, parseTime(created).Std().UTC())
 	s.config.log.Error(err.Error())
 	if f := s.config.onLoss; f != nil {
 		f(err)

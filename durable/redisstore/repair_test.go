@@ -88,8 +88,8 @@ func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
 }
 
 // A crash cuts off a report before it adds the dead letter of a repeating task to the
-// index of dead letters. Repair must add it there. It must not become a pending task that
-// was due in 1970.
+// index of dead letters. Repair must add the dead letter there. It must not make it a
+// pending task that was due in 1970.
 func TestRepair_TornDeadLetterOfARepeatingTask(t *testing.T) {
 	ctx := context.Background()
 	r := redistest.Start(t).Client()

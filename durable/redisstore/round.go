@@ -78,14 +78,14 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 		if x.Text != "" {
 			text = store.Note(nil, store.Failure{Text: x.Text})[0].Text
 		}
-		end := reportOps[x.End]
+		op := reportOps[x.End]
 		if x.Keep {
-			end = strings.ToUpper(end)
+			op = strings.ToUpper(op)
 		}
 		if x.End == store.Done {
 			text = string(x.Result)
 		}
-		args = append(args, end, x.ID, strconv.FormatInt(x.Token, 10), next, strconv.FormatInt(int64(x.Due), 10), text)
+		args = append(args, op, x.ID, strconv.FormatInt(x.Token, 10), next, strconv.FormatInt(int64(x.Due), 10), text)
 	}
 	for i := range r.Extend {
 		args = append(args, r.Extend[i].ID, strconv.FormatInt(r.Extend[i].Token, 10))

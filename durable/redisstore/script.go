@@ -75,9 +75,9 @@ func (s *Store) command(ctx context.Context, x call, name, code string) *redis.C
 
 // run runs a script and returns its answer.
 //
-// The first call checks the schema of shard 0, which contains the number of shards. This
-// keeps a Store with too many shards from creating the extra shards. No other Store would
-// find the tasks there.
+// The first call checks the schema of shard 0, which contains the number of shards.
+// Otherwise a Store with too many shards would create the extra shards, and no other Store
+// would find the tasks there.
 func (s *Store) run(ctx context.Context, x call) (any, error) {
 	if err := s.checkSchema(ctx); err != nil {
 		if isDenied(err) {

@@ -15,7 +15,7 @@ import (
 
 // A wake-up is two members of a shard's wake set. The worker that pops the first member
 // checks the shard at once. The worker that pops wakeBackup checks it a little later, in
-// case the first worker is frozen or gone: see rouse in scripts/lib.lua.
+// case the first worker is frozen or gone: see wakeWorkers in scripts/lib.lua.
 const wakeBackup = "x"
 
 // A waiter is a call of Wait. It pops wake-ups with BZPOPMIN, on its own connections, so

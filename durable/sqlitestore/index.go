@@ -54,16 +54,16 @@ func newIndex(x *session) *index {
 	return ix
 }
 
-// Limits of what next keeps for the next transaction: the number of senders, the number
-// of running tasks, and the size of such a task's record in bytes.
+// The method next keeps nothing if there are more than maxSenders senders. Otherwise it
+// keeps at most maxRunning running tasks, with records of at most smallRecord bytes.
 const (
 	maxSenders  = 2000
 	maxRunning  = 1000
 	smallRecord = 1 << 10
 )
 
-// next returns the index for the connection's next transaction, after that of ix was
-// committed. It keeps the counters, the senders and the running tasks, because reports
+// next returns the index for the connection's next transaction. The transaction of ix was
+// committed. next keeps the counters, the senders and the running tasks, because reports
 // will soon need them. If another connection has committed meanwhile, next keeps nothing
 // and reads the counters again.
 func (ix *index) next() *index {
@@ -199,7 +199,7 @@ func sameSlice(a, b []byte) bool {
 // finish writes all changes to the tables.
 func (ix *index) finish() {
 	ix.flush()
-	var dropped, put []any
+	var dropped, changed []any
 	for _, name := range ix.changedSenders {
 		s := ix.senders[name]
 		dirty := s.dirty
@@ -209,11 +209,11 @@ func (ix *index) finish() {
 		case s.Sender == nil:
 			dropped = append(dropped, name)
 		default:
-			put = append(put, name, int64(s.Seen), s.Claim != nil, encodeJSON(s.Sender))
+			changed = append(changed, name, int64(s.Seen), s.Claim != nil, encodeJSON(s.Sender))
 		}
 	}
 	ix.inBatches(dropSenders, 1, dropped, nil)
-	ix.inBatches(putSenders, 4, put, nil)
+	ix.inBatches(putSenders, 4, changed, nil)
 	for h, l := range ix.limits {
 		if ix.storedLimits[h] != *l {
 			ix.exec(putLimit, h, encodeJSON(l))

@@ -27,11 +27,12 @@ func newSession(db interface {
 	return &session{ctx: context.Background(), prepare: db.PrepareContext, stmts: make(map[statement]*sql.Stmt)}
 }
 
-type failure struct{ err error }
+// A sessionPanic is the panic value of must.
+type sessionPanic struct{ err error }
 
 func must(err error) {
 	if err != nil {
-		panic(failure{err})
+		panic(sessionPanic{err})
 	}
 }
 
@@ -39,7 +40,7 @@ func must(err error) {
 func recoverInto(err *error) {
 	switch v := recover().(type) {
 	case nil:
-	case failure:
+	case sessionPanic:
 		*err = v.err
 	default:
 		panic(v)

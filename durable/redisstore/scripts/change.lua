@@ -49,9 +49,9 @@ if n == 1 and m[3] then
       call('ZADD', kinds, 'LT', at, kind)
       call('ZADD', due .. kind, at, id)
       if not armed then
-        -- No worker watches the shard. The worker that is woken now will claim before
-        -- this time. So only an earlier task must wake a worker again.
-        call('ZADD', wake, 0, 'w', 1, 'x') -- as rouse in lib.lua
+        -- No worker has a timer for the shard. The worker that is woken now claims, and
+        -- sets its timer for the time at or earlier. Only an earlier task needs a wake-up.
+        call('ZADD', wake, 0, 'w', 1, 'x') -- as wakeWorkers in lib.lua
         call('HSET', meta, ARGV[3], answer, 'armed', at)
       else
         if tonumber(at) < armed then call('ZADD', wake, 0, 'w', 1, 'x') end
@@ -62,11 +62,12 @@ if n == 1 and m[3] then
   end
 end
 
-local p, k, met, all = first, 0, true, nil
-local numbers, ops, starts, counts, widths, froms = {}, {}, {}, {}, {}, {}
-local answers, ids, outs = {}, {}, {}
+local p, k, sendersKnown, batchOp = first, 0, true, nil
+local numbers, ops, starts, counts, widths, offsets = {}, {}, {}, {}, {}, {}
+local answers, ids, outcomes = {}, {}, {}
 
--- Decide which commands to carry out.
+-- Decide which commands to carry out. offsets[i] is how many entries of outcomes come before
+-- those of command i. It is nil if command i is not carried out.
 for i = 1, n do
   local number, ending, op, count, width = ARGV[p], '', 's', 1, 2
   if string.find(number, ' ', 1, true) then
@@ -74,7 +75,7 @@ for i = 1, n do
     count, width = tonumber(count), tonumber(width)
   end
   local last, before = m[2 + i], nil
-  met = met and last
+  sendersKnown = sendersKnown and last
   if last and (byte(last, #number + 1, #number + 1) ~= 32 or last >= number) then
     before = match(last, '^%d+')
   end
@@ -86,8 +87,8 @@ for i = 1, n do
   elseif ending ~= '' and now > tonumber(ending) then
     answers[i] = 'late'
   else
-    froms[i], all = k, op == 's' and op or sub(op, 1, 1)
-    if all == 's' then
+    offsets[i], batchOp = k, op == 's' and op or sub(op, 1, 1)
+    if batchOp == 's' then
       for j = 1, count do ids[k + j] = ARGV[p + 2 * j - 1] end
     end
     k = k + count
@@ -97,17 +98,17 @@ end
 
 -- Write all new tasks together. known has the tasks that may already exist.
 local soonest, known, uniques = nil, {}, false
-if all == 's' then
-  local there, sets, adds, fresh, filled = call('HMGET', task, unpack(ids)), {}, {}, {}, 0
+if batchOp == 's' then
+  local existing, sets, adds, fresh, filled = call('HMGET', task, unpack(ids)), {}, {}, {}, 0
   for i = 1, n do
-    local from, unique = froms[i], ops[i] ~= 's' and sub(ops[i], -1) == 'U'
+    local from, unique = offsets[i], ops[i] ~= 's' and sub(ops[i], -1) == 'U'
     uniques = uniques or unique
     for j = 1, from and counts[i] or 0 do
       local id, record = ids[from + j], ARGV[starts[i] + 2 * j - 1]
       if byte(record, 1, 1) == 43 then
         record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999)) .. sub(record, 18)
       end
-      if there[from + j] or fresh[id] or unique then
+      if existing[from + j] or fresh[id] or unique then
         fresh[id] = true
         known[#known + 1] = {from + j, id, record, ops[i]}
       else
@@ -123,7 +124,7 @@ if all == 's' then
         list[k + 1], list[k + 2] = at, id
         sets[filled + 1], sets[filled + 2] = id, record
         filled = filled + 2
-        fresh[id], outs[from + j] = true, '2'
+        fresh[id], outcomes[from + j] = true, '2'
       end
     end
   end
@@ -137,7 +138,7 @@ if all == 's' then
   end
 end
 
-if all ~= 's' or #known > 0 or not met then
+if batchOp ~= 's' or #known > 0 or not sendersKnown then
 --include lib.lua
 
 local absent, created, replaced, kept, following, moved, removed, stopping = '1', '2', '3', '4', '5', '6', '7', '8'
@@ -146,7 +147,7 @@ local absent, created, replaced, kept, following, moved, removed, stopping = '1'
 -- and the words of the run.
 local function find(id)
   local r = call('HGET', run, id)
-  local token, attempt, crashes, at, flags, next, kind = parse(r)
+  local token, attempt, crashes, at, flags, next, kind = parseRun(r)
   if not r then kind = kindOf(call('HGET', task, id)) end
   return tonumber(call('ZSCORE', due .. kind, id) or ''), kind, r, token, attempt, crashes, at, flags, next
 end
@@ -162,50 +163,50 @@ end
 -- schedule schedules a task that may already exist.
 local function schedule(id, at, record, mode)
   local score = tonumber(at)
-  local there, old, r, token, attempt, crashes, due_, flags, next = find(id)
+  local pendingAt, old, r, token, attempt, crashes, due_, flags, next = find(id)
   local new = kindOf(record)
-  if there then
-    if mode == 'sn' or mode == 'se' and score >= there or mode == 'sl' and score <= there then
+  if pendingAt then
+    if mode == 'sn' or mode == 'se' and score >= pendingAt or mode == 'sl' and score <= pendingAt then
       return kept
     end
     if mode == 'sm' and same(call('HGET', task, id), record) then return kept end
-    if there == farthest and repeats(id, record) then
+    if pendingAt == farthest and repeats(id, record) then
       at = int(farthest)
       record = at .. sub(record, 17)
     end
   elseif r then
     if mode == 'sn' then return kept end
     if token ~= '0' then
-      local there = tonumber(next)
-      if there and (mode == 'se' and score >= there or mode == 'sl' and score <= there) then
+      local nextAt = tonumber(next)
+      if nextAt and (mode == 'se' and score >= nextAt or mode == 'sl' and score <= nextAt) then
         return kept
       end
-      if mode == 'sm' and (there or not has(flags, 'c')) and same(call('HGET', has(flags, 'n') and follows or task, id), record) then
+      if mode == 'sm' and (nextAt or not hasFlag(flags, 'c')) and same(call('HGET', hasFlag(flags, 'n') and follows or task, id), record) then
         return kept
       end
-      if there == farthest and repeats(id, record) then
+      if nextAt == farthest and repeats(id, record) then
         score = farthest
         record = int(farthest) .. sub(record, 17)
       end
       -- Keep the record of the running attempt: a repeated claim may need it.
       call('HSET', follows, id, record)
-      flags = has(flags, 'c') and 'cn' or 'n'
-      call('HSET', run, id, state(token, attempt, crashes, due_, flags, int(score), old))
+      flags = hasFlag(flags, 'c') and 'cn' or 'n'
+      call('HSET', run, id, formatRun(token, attempt, crashes, due_, flags, int(score), old))
       return following
     end
   end
-  enter(id, new, at)
+  addPending(id, new, at)
   call('HSET', task, id, record)
   if r then
     call('HDEL', run, id)
     call('HDEL', err, id)
   end
-  if there and new ~= old then
+  if pendingAt and new ~= old then
     call('ZREM', due .. old, id)
-  elseif r and not there then
+  elseif r and not pendingAt then
     call('ZREM', dead, id)
   end
-  return (there or r) and replaced or created
+  return (pendingAt or r) and replaced or created
 end
 
 -- renewed returns the record with a new generation and due time. It returns nil if
@@ -218,73 +219,73 @@ local function renewed(record, generation, score)
 end
 
 local function reschedule(id, score, generation)
-  local there, kind, r, token, attempt, crashes, at, flags = find(id)
-  if there then
-    local paused = there == farthest and repeats(id, call('HGET', task, id))
+  local pendingAt, kind, r, token, attempt, crashes, at, flags = find(id)
+  if pendingAt then
+    local paused = pendingAt == farthest and repeats(id, call('HGET', task, id))
     if r and (attempt > 0 or crashes > 0) and not paused then
-      call('HSET', run, id, state('0', attempt, crashes, at, '-', int(score), kind))
+      call('HSET', run, id, formatRun('0', attempt, crashes, at, '-', int(score), kind))
     else
       -- A task without attempts gets a new due time and generation.
       local record = generation ~= '' and renewed(call('HGET', task, id), generation, score)
       if record then call('HSET', task, id, record) end
-      call('HSET', run, id, state('0', 0, 0, int(score), '-', '-', kind))
+      call('HSET', run, id, formatRun('0', 0, 0, int(score), '-', '-', kind))
       if paused then call('HDEL', err, id) end
     end
-    enter(id, kind, int(score))
+    addPending(id, kind, int(score))
     return moved
   end
   if token == '0' then return absent end
   if generation ~= '' then
-    local record = renewed(call('HGET', has(flags, 'n') and follows or task, id), generation, score)
+    local record = renewed(call('HGET', hasFlag(flags, 'n') and follows or task, id), generation, score)
     if record then
       call('HSET', follows, id, record)
-      flags = has(flags, 'c') and 'cn' or 'n'
+      flags = hasFlag(flags, 'c') and 'cn' or 'n'
     end
   end
-  call('HSET', run, id, state(token, attempt, crashes, at, flags, int(score), kind))
+  call('HSET', run, id, formatRun(token, attempt, crashes, at, flags, int(score), kind))
   return following
 end
 
 local cancelled = 0
 local function cancel(id)
-  local there, kind, _, token, attempt, crashes, at, flags = find(id)
-  if there then
+  local pendingAt, kind, _, token, attempt, crashes, at, flags = find(id)
+  if pendingAt then
     forget(id)
     call('ZREM', due .. kind, id)
     cancelled = cancelled + 1
     return removed
   end
   if token == '0' then return absent end
-  call('HSET', run, id, state(token, attempt, crashes, at, 'c', '-', kind))
-  if has(flags, 'n') then call('HDEL', follows, id) end
-  if not has(flags, 'c') then cancelled = cancelled + 1 end
+  call('HSET', run, id, formatRun(token, attempt, crashes, at, 'c', '-', kind))
+  if hasFlag(flags, 'n') then call('HDEL', follows, id) end
+  if not hasFlag(flags, 'c') then cancelled = cancelled + 1 end
   return stopping
 end
 
 -- requeue makes a dead letter a pending task. The dead letter of a repeating task gets a
--- new id, so that its old id is free for the next failed run.
+-- new id: the task's next failed run needs the old one.
 local function requeue(id, score, generation)
   if not call('ZSCORE', dead, id) then return absent end
   local record = call('HGET', task, id) or ''
   local kind = kindOf(record)
   if byte(id, -1, -1) == 0 then
-    local _, _, _, at = parse(call('HGET', run, id))
-    local single, free = id .. at, tonumber(now)
-    while call('HEXISTS', task, single) == 1 do
-      single, free = id .. int(free), free + 1
+    local _, _, _, at = parseRun(call('HGET', run, id))
+    local newID, suffix = id .. at, tonumber(now)
+    while call('HEXISTS', task, newID) == 1 do
+      newID, suffix = id .. int(suffix), suffix + 1
     end
     if kind ~= '' then -- without its schedule
       local from, size = 20 + #kind, match(kind, '^%d+')
       kind = sub(kind, 1, #size + 1 + size)
       record = sub(record, 1, 17) .. string.char(math.floor(#kind / 256), #kind % 256) .. kind .. sub(record, from)
     end
-    call('HSET', task, single, renewed(record, generation, score) or record)
-    wait(single, kind, int(score))
+    call('HSET', task, newID, renewed(record, generation, score) or record)
+    makePending(newID, kind, int(score))
     forget(id)
   else
     record = renewed(record, generation, score)
     if record then call('HSET', task, id, record) end
-    wait(id, kind, int(score))
+    makePending(id, kind, int(score))
   end
   call('ZREM', dead, id)
   return moved
@@ -298,8 +299,8 @@ local function purge(id)
   return removed
 end
 
--- take imports an entry from another store.
-local function take(id, into, at, record, attempts, crashes, due_, runs, failures)
+-- import adds an entry from another store.
+local function import(id, into, at, record, attempts, crashes, due_, runs, failures)
   if call('HEXISTS', task, id) == 1 or call('HEXISTS', run, id) == 1 then return kept end
   at = int(when(at))
   if due_ == '' then due_ = at end
@@ -309,8 +310,8 @@ local function take(id, into, at, record, attempts, crashes, due_, runs, failure
   local kind, next = kindOf(record), at ~= due_ and at or '-'
   local place = into == 'dead' and dead or into == 'past' and past
   if place then next = runs ~= '0' and runs or '-' end
-  call('HSET', run, id, state('0', attempts, crashes, due_, '-', next, kind))
-  if place then call('ZADD', place, at, id) else enter(id, kind, at) end
+  call('HSET', run, id, formatRun('0', attempts, crashes, due_, '-', next, kind))
+  if place then call('ZADD', place, at, id) else addPending(id, kind, at) end
   return created
 end
 
@@ -331,7 +332,7 @@ local function limit(handler, most, every, burst, rate)
   end
   call('HDEL', meta, 'armed', 'owner')
   for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
-  rouse()
+  wakeWorkers()
   return none and removed or old and replaced or created
 end
 
@@ -340,7 +341,7 @@ local function pause(on)
     call('HSET', meta, 'paused', 1)
   else
     call('HDEL', meta, 'paused', 'armed', 'owner')
-    rouse()
+    wakeWorkers()
   end
 end
 
@@ -358,16 +359,16 @@ end
 for _, x in ipairs(known) do
   local mode = match(x[4], '^%l+')
   if mode ~= x[4] and blocks(x[2], x[3]) then
-    outs[x[1]] = kept
+    outcomes[x[1]] = kept
   else
-    outs[x[1]] = schedule(x[2], sub(x[3], 1, 16), x[3], mode)
+    outcomes[x[1]] = schedule(x[2], sub(x[3], 1, 16), x[3], mode)
   end
 end
 
 for i = 1, n do
-  local letter = froms[i] and sub(ops[i], 1, 1)
+  local letter = offsets[i] and sub(ops[i], 1, 1)
   if letter and letter ~= 's' then
-    if letter ~= 'i' then permit() end
+    if letter ~= 'i' then allowWrites() end
     if letter == 'p' or letter == 'g' then pause(letter == 'p') end
     for j = 1, counts[i] do
       local p = starts[i] + widths[i] * (j - 1)
@@ -383,32 +384,32 @@ for i = 1, n do
       elseif letter == 'l' then
         out = limit(unpack(ARGV, p, p + 4))
       else
-        out = take(unpack(ARGV, p, p + 8))
+        out = import(unpack(ARGV, p, p + 8))
       end
-      outs[froms[i] + j] = out
+      outcomes[offsets[i] + j] = out
     end
   end
 end
-count('cancelled', cancelled)
-if not met then sweep() end
+addToCounter('cancelled', cancelled)
+if not sendersKnown then deleteOldSenders() end
 end
 
 local fields, written, seen = {}, 0, ' ' .. int(now) .. ' o'
 for i = 1, n do
   local size = counts[i]
-  if froms[i] then
-    local digits = size == 1 and outs[froms[i] + 1] or table.concat(outs, '', froms[i] + 1, froms[i] + size)
+  if offsets[i] then
+    local digits = size == 1 and outcomes[offsets[i] + 1] or table.concat(outcomes, '', offsets[i] + 1, offsets[i] + size)
     answers[i] = 'o' .. digits
     written = written + 2
     fields[written - 1], fields[written] = ARGV[2 + i], numbers[i] .. seen .. digits
   end
 end
 if soonest and (not armed or soonest < armed) then
-  call('ZADD', wake, 0, 'w', 1, 'x') -- as rouse in lib.lua
+  call('ZADD', wake, 0, 'w', 1, 'x') -- as wakeWorkers in lib.lua
   armed = soonest
 end
--- If no worker watches the shard, the worker that is woken now will claim before this
--- time. So only an earlier task must wake a worker again.
+-- If no worker has a timer for the shard, the worker that is woken now claims, and sets its
+-- timer for the time armed or earlier. Only an earlier task needs a wake-up.
 if armed and not m[2] then fields[#fields + 1], fields[#fields + 2] = 'armed', int(armed) end
 if #fields > 0 then call('HSET', meta, unpack(fields)) end
 for i = 2, n do

@@ -3,45 +3,45 @@ local expired = call('ZRANGEBYSCORE', lease, '-inf', int(now), 'LIMIT', 0, 100)
 local crashed, died = 0, 0
 local runs = call('HMGET', run, unpack(expired))
 for i, id in ipairs(expired) do
-  local token, attempt, crashes, at, flags, next, kind = parse(runs[i])
+  local token, attempt, crashes, at, flags, next, kind = parseRun(runs[i])
   if call('HEXISTS', task, id) == 0 then
     -- The task is done or cancelled. A crash of the server has left this entry.
     call('HDEL', run, id)
     call('HDEL', err, id)
-    if limited and token ~= '0' then release(runs[i]) end
+    if limited and token ~= '0' then removeRunning(runs[i]) end
   elseif call('ZSCORE', due .. kind, id) then
     -- A crash of the server has left the task in due and lease. Removing it from lease
     -- makes it pending.
   elseif token == '0' then
     -- The task has no lease. A crash of the server has left this entry.
     local record = call('HGET', task, id)
-    if not call('ZSCORE', dead, id) then enter(id, kindOf(record), place(runs[i], record)) end
+    if not call('ZSCORE', dead, id) then addPending(id, kindOf(record), dueTime(runs[i], record)) end
   else
     crashed = crashed + 1
-    if limited then release(runs[i]) end
+    if limited then removeRunning(runs[i]) end
     if next ~= '-' then
       follow(id, kind, flags, next)
-    elseif has(flags, 'c') then
+    elseif hasFlag(flags, 'c') then
       forget(id)
-    elseif crashes + 1 >= most and most > 1 and not has(flags, 'a') then
+    elseif crashes + 1 >= maxCrashes and maxCrashes > 1 and not hasFlag(flags, 'a') then
       -- Count the last allowed crash only if the task ran alone: another task may have
       -- caused the crash.
-      note(id, attempt, 'the worker crashed or lost its lease')
-      call('HSET', run, id, state('0', attempt, crashes, at, '-', int(now), kind))
-      enter(id, kind, int(now))
-    elseif crashes + 1 >= most and not repeats(id, call('HGET', task, id)) then
+      addFailure(id, attempt, 'the worker crashed or lost its lease')
+      call('HSET', run, id, formatRun('0', attempt, crashes, at, '-', int(now), kind))
+      addPending(id, kind, int(now))
+    elseif crashes + 1 >= maxCrashes and not repeats(id, call('HGET', task, id)) then
       bury(id, attempt, crashes + 1, at, 'the worker crashed or lost its lease, as often as is allowed', kind)
 --include kept.lua
       keep(id, call('HGET', task, id), attempt, crashes + 1, at, call('HGET', err, id), false, '')
       died = died + 1
     else
-      note(id, attempt, 'the worker crashed or lost its lease')
-      call('HSET', run, id, state('0', attempt, crashes + 1, at, '-', int(now), kind))
-      enter(id, kind, int(now))
+      addFailure(id, attempt, 'the worker crashed or lost its lease')
+      call('HSET', run, id, formatRun('0', attempt, crashes + 1, at, '-', int(now), kind))
+      addPending(id, kind, int(now))
     end
   end
 end
 call('ZREM', lease, unpack(expired))
-count('crashed', crashed)
-count('died', died)
+addToCounter('crashed', crashed)
+addToCounter('died', died)
 ends = tonumber(call('ZRANGE', lease, 0, 0, 'WITHSCORES')[2] or '')

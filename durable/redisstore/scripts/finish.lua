@@ -6,14 +6,14 @@
 local function buryRun(id, attempt, crashes, due_, text, kind)
   local single, runs, failures = id .. '\0', 1, ''
   if call('ZSCORE', dead, single) then
-    local _, _, _, _, _, k = parse(call('HGET', run, single))
+    local _, _, _, _, _, k = parseRun(call('HGET', run, single))
     runs, failures = (tonumber(k) or 1) + 1, call('HGET', err, single) or ''
   elseif call('HEXISTS', task, single) == 1 then
     single = single .. due_ -- damage: the dead letter exists, but is not in dead
   end
   call('HSET', task, single, call('HGET', task, id) or '')
-  note(single, attempt, text, failures .. (call('HGET', err, id) or ''))
-  call('HSET', run, single, state('0', attempt, crashes, due_, '-', runs, kind))
+  addFailure(single, attempt, text, failures .. (call('HGET', err, id) or ''))
+  call('HSET', run, single, formatRun('0', attempt, crashes, due_, '-', runs, kind))
   call('ZADD', dead, int(now), single)
 end
 
@@ -29,7 +29,7 @@ end
 -- finish carries out a report, and returns the digit for it.
 local counts = {retried = 0, died = 0, released = 0, refused = 0}
 local function finish(op, id, at, due_, text, r)
-  local _, attempt, crashes, _, flags, next, kind = parse(r)
+  local _, attempt, crashes, _, flags, next, kind = parseRun(r)
   local keeping = string.find(op, '%u') and call('HGET', task, id)
   op = string.lower(op)
   if keeping and op == 'd' then keepRun(id, keeping, attempt, crashes, due_, call('HGET', err, id) or '', true, text) end
@@ -38,7 +38,7 @@ local function finish(op, id, at, due_, text, r)
   if next ~= '-' then
     follow(id, kind, flags, next)
     return '2'
-  elseif has(flags, 'c') then
+  elseif hasFlag(flags, 'c') then
     forget(id)
     return '2'
   end
@@ -48,7 +48,7 @@ local function finish(op, id, at, due_, text, r)
     if op == 'x' then
       counts.died = counts.died + 1
       if keeping then
-        keepRun(id, keeping, attempt, crashes, due_, noted(call('HGET', err, id) or '', attempt, text), false, '')
+        keepRun(id, keeping, attempt, crashes, due_, withFailure(call('HGET', err, id) or '', attempt, text), false, '')
       end
       if score then
         buryRun(id, attempt, crashes, due_, text, kind)
@@ -58,15 +58,15 @@ local function finish(op, id, at, due_, text, r)
     elseif not score then
       forget(id)
     end
-    if score then wait(id, kind, score) end
+    if score then makePending(id, kind, score) end
   elseif op == 'r' then
     counts.retried = counts.retried + 1
-    note(id, attempt, text)
-    call('HSET', run, id, state('0', attempt, crashes, due_, '-', score, kind))
-    enter(id, kind, score)
+    addFailure(id, attempt, text)
+    call('HSET', run, id, formatRun('0', attempt, crashes, due_, '-', score, kind))
+    addPending(id, kind, score)
   else
-    call('HSET', run, id, state('0', attempt - 1, crashes, due_, '-', score or '-', kind))
-    enter(id, kind, score or due_)
+    call('HSET', run, id, formatRun('0', attempt - 1, crashes, due_, '-', score or '-', kind))
+    addPending(id, kind, score or due_)
   end
   return '1'
 end
@@ -84,4 +84,4 @@ for i, id in ipairs(ids) do
   end
 end
 if #held > 0 then call('ZREM', lease, unpack(held)) end
-for what, k in pairs(counts) do count(what, k) end
+for what, k in pairs(counts) do addToCounter(what, k) end

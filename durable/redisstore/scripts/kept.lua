@@ -16,7 +16,7 @@ end
 -- scheduled, and how many runs of the key have been kept.
 local function headOf(key)
   local r = call('HGET', run, key .. '\0h')
-  local _, _, _, at, _, runs = parse(r)
+  local _, _, _, at, _, runs = parseRun(r)
   return key .. '\0h', r and tonumber(at) or 0, tonumber(runs) or 0
 end
 
@@ -45,11 +45,11 @@ local function keep(id, record, attempt, crashes, due_, failures, done, result)
   end
   if history then
     local one = key .. '\0r' .. string.format('%012.0f', most > 0 and runs % most or runs)
-    put(one, length > 0 and math.min(now + length, farthest) or farthest, state('0', attempt, crashes, due_, '-', '-', kind),
+    put(one, length > 0 and math.min(now + length, farthest) or farthest, formatRun('0', attempt, crashes, due_, '-', '-', kind),
       (done and 'd' or 'x') .. string.format('%016.0f', now) .. result)
     if failures ~= '' then call('HSET', err, one, failures) else call('HDEL', err, one) end
     runs = runs + 1
   end
-  put(head, ends, state('0', 0, 0, int(blocked), '-', runs > 0 and int(runs) or '-', kind), '')
+  put(head, ends, formatRun('0', 0, 0, int(blocked), '-', runs > 0 and int(runs) or '-', kind), '')
   call('HSET', meta, 'keeps', 1)
 end

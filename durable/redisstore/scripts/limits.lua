@@ -29,19 +29,19 @@ end
 -- after a change of the clock or of the limit.
 local function fullOf(l) return math.min(math.max(l.full, now), now + l.every * l.burst) end
 
--- spare returns how many of the handler's tasks may be claimed. If only the rate prevents
+-- available returns how many of the handler's tasks may be claimed. If only the rate prevents
 -- a claim, it also returns when the next task may be claimed.
-function spare(l)
+function available(l)
   local k, size = l.most > 0 and math.max(0, l.most - l.running) or math.huge, l.every * l.burst
   if k == 0 or size == 0 then return k, nil end
   return math.min(k, math.floor((now + size - fullOf(l)) / l.every)), fullOf(l) - size + l.every
 end
 
--- take counts a claimed task as running.
-function take(l) l.running, l.full, l.changed = l.running + 1, fullOf(l) + l.every, true end
+-- addRunning counts a claimed task as running.
+function addRunning(l) l.running, l.full, l.changed = l.running + 1, fullOf(l) + l.every, true end
 
--- release counts the task of the run r as no longer running.
-function release(r)
+-- removeRunning counts the task of the run r as no longer running.
+function removeRunning(r)
   local kind = match(r, '^%d+ %d+ %d+ %d+ %S+ %S+ (.*)$')
   local size = match(kind or '', '^%d+')
   local l = size and limitOf(sub(kind, 1, #size + 1 + size))

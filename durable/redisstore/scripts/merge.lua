@@ -5,7 +5,7 @@
 -- A source describes a ZSET. key is its key, and from is the index of its next entry. A
 -- caller can set score to false to end the source.
 local function merge(sources, n, last, less)
-  local ids, times, of, k, size = {}, {}, {}, 0, math.ceil(n / #sources)
+  local ids, times, sourceOf, k, size = {}, {}, {}, 0, math.ceil(n / #sources)
   local function step(s)
     local page, i = s.page, s.i + 2
     if not page[i] and not s.over then
@@ -41,15 +41,15 @@ local function merge(sources, n, last, less)
     local page, i, most = best.page, best.i, second or last + 1
     repeat
       k = k + 1
-      ids[k], times[k], of[k] = page[i], page[i + 1], best
+      ids[k], times[k], sourceOf[k] = page[i], page[i + 1], best
       if k == n then
         best.i, best.taken = i, true -- read the next page only if it is needed
-        return ids, times, of
+        return ids, times, sourceOf
       end
       i = i + 2
     until not page[i] or tonumber(page[i + 1]) >= most
     best.i = i - 2
     step(best)
   end
-  return ids, times, of
+  return ids, times, sourceOf
 end

@@ -21,7 +21,7 @@ local function settle(id, record)
   local d, l, x = call('ZSCORE', due .. kind, id), call('ZSCORE', lease, id), call('ZSCORE', dead, id)
   if not x and call('ZSCORE', past, id) then return end
   local r = call('HGET', run, id)
-  local token, attempt, crashes, at, flags, next, was = parse(r)
+  local token, attempt, crashes, at, flags, next, was = parseRun(r)
   local held = token ~= '0'
   if l and not held then
     call('ZREM', lease, id)
@@ -36,10 +36,10 @@ local function settle(id, record)
   if held and not l then
     -- Remove the token, because another worker may claim the task. The worker with this
     -- token must then not finish the task.
-    r = state('0', attempt, crashes, at, '-', '-', kind)
+    r = formatRun('0', attempt, crashes, at, '-', '-', kind)
     call('HSET', run, id, r)
   elseif r and was ~= kind then
-    r = state(token, attempt, crashes, at, flags, next, kind)
+    r = formatRun(token, attempt, crashes, at, flags, next, kind)
     call('HSET', run, id, r)
   end
   if l then return end
@@ -57,15 +57,15 @@ local function settle(id, record)
     if sub(id, -1) == '\0' then
       -- This is the dead letter of a repeating task. It must not become pending: its run
       -- has a number of runs instead of a time.
-      r = r or state('0', 0, 0, place(r, record), '-', 1, kind)
+      r = r or formatRun('0', 0, 0, dueTime(r, record), '-', 1, kind)
       call('HSET', run, id, r)
       call('ZADD', dead, int(now), id)
     else
-      enter(id, kind, place(r, record))
+      addPending(id, kind, dueTime(r, record))
     end
   end
   if x and not d and not r then
-    call('HSET', run, id, state('0', 0, 0, int(x), '-', '-', kind))
+    call('HSET', run, id, formatRun('0', 0, 0, int(x), '-', '-', kind))
   end
 end
 
@@ -96,8 +96,8 @@ for i = 1, #page[2], 2 do
     local record = call('HGET', task, id)
     orphan = not record or kindOf(record) ~= kind
   elseif name == 'follows' then
-    local token, _, _, _, flags = parse(call('HGET', run, id))
-    orphan = call('HEXISTS', task, id) == 0 or token == '0' or not has(flags, 'n')
+    local token, _, _, _, flags = parseRun(call('HGET', run, id))
+    orphan = call('HEXISTS', task, id) == 0 or token == '0' or not hasFlag(flags, 'n')
   else
     orphan = call('HEXISTS', task, id) == 0
   end

@@ -1,12 +1,12 @@
--- Pick the tasks of the claim from the result of merge: some, times and of. A handler may
--- have a room, which limits its tasks in the claim: most is the maximum. The first tasks
--- of each handler, up to the room's first, come before all others.
+-- Pick the tasks of the claim from the result of merge: dueIDs, dueTimes and dueSources. A
+-- handler may have a room, which limits its tasks in the claim: most is the maximum. The
+-- first tasks of each handler, as many as the field first says, come before all others.
 --
--- Afterwards some, times and of are the first n + 1 tasks that the rooms allow, and known
--- has their runs.
+-- Afterwards dueIDs, dueTimes and dueSources are the first n + 1 tasks that the rooms allow,
+-- and known has their runs.
 local asked, fits, later, count = n + 1, true, {}, 0
-known = #some > 0 and call('HMGET', run, unpack(some)) or {}
-for i, s in ipairs(of) do
+known = #dueIDs > 0 and call('HMGET', run, unpack(dueIDs)) or {}
+for i, s in ipairs(dueSources) do
   local r = s.room
   if known[i] and match(known[i], '^%d+ %d+ [1-9]') then fits = false end
   if r then
@@ -27,17 +27,17 @@ if not fits then -- rare: some tasks exceed their rooms
     picked[1][count], picked[2][count], picked[3][count], known[count] = id, at, s, before
     return true
   end
-  while #some > 0 do
-    for i, id in ipairs(some) do
+  while #dueIDs > 0 do
+    for i, id in ipairs(dueIDs) do
       if count == asked then break end
-      local s, r, before = of[i], of[i].room, found[i]
+      local s, r, before = dueSources[i], dueSources[i].room, found[i]
       local crashed = before and match(before, '^%d+ %d+ [1-9]')
       if r and r.first <= 0 and r.most > 0 then
         -- This task exceeds first, but not most.
-        later[#later + 1] = {id, times[i], s, before, crashed}
+        later[#later + 1] = {id, dueTimes[i], s, before, crashed}
         if not crashed then r.later = r.later + 1 end
-      elseif not pick(id, times[i], s, before, crashed) then
-        kept = true
+      elseif not pick(id, dueTimes[i], s, before, crashed) then
+        exceeded = true
         s.closed = s.closed or r and r.most <= 0
       end
     end
@@ -45,15 +45,15 @@ if not fits then -- rare: some tasks exceed their rooms
     for _, s in ipairs(sources) do
       if s.closed or s.room and s.room.later >= asked then s.score = false end
     end
-    some, times, of = merge(sources, asked, now)
-    found = #some > 0 and call('HMGET', run, unpack(some))
+    dueIDs, dueTimes, dueSources = merge(sources, asked, now)
+    found = #dueIDs > 0 and call('HMGET', run, unpack(dueIDs))
   end
   for _, x in ipairs(later) do
     if count == asked then break end
-    kept = not pick(unpack(x, 1, 5)) or kept
+    exceeded = not pick(unpack(x, 1, 5)) or exceeded
   end
-  some, times, of = picked[1], picked[2], picked[3]
-  if kept and count < asked then
+  dueIDs, dueTimes, dueSources = picked[1], picked[2], picked[3]
+  if exceeded and count < asked then
     -- Tasks without room stay the first of their kinds. So look for the first task that
     -- is not due yet.
     for _, s in ipairs(sources) do

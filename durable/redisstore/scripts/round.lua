@@ -5,7 +5,7 @@
 --   NUMBER     the number of the round
 --   UNTIL      the time after which the round must not be carried out, or empty
 --   LEASE      the duration of leases in microseconds
---   CRASHES    the number of crashes after which a run becomes a dead letter
+--   CRASHES    the number of crashes after which a task becomes a dead letter, unless it repeats
 --   LEAVE      1 if this is the worker's last round
 --   FULL       1 if the worker cannot run more than N tasks: if more tasks are due, the script
 --              wakes other workers, because this worker would not claim again at once
@@ -58,8 +58,8 @@
 -- If the same NUMBER comes again, the script repeats its answers for reports and extensions.
 -- It returns the claimed tasks again if their leases are still valid.
 --
--- The owner is the worker that watches the shard: its timer is set for the first due task.
--- The field armed of meta has this time. A command that makes a task due earlier adds members
+-- The owner is the worker whose timer is set for the shard's first due task. The field armed
+-- of meta has the time of this timer. A command that makes a task due earlier adds members
 -- to wake. The worker that pops the first member claims and becomes the owner. Every other
 -- worker claims a little after the task is due; if the owner has not claimed, this worker
 -- becomes the owner.
@@ -68,48 +68,48 @@
 -- called of meta has the time up to which this was done, so it happens once for each task.
 --
 -- All this only affects speed: any worker may claim at any time.
-local sender, number, ending, length, most = ARGV[3], ARGV[first], tonumber(ARGV[first + 1]), ARGV[first + 2], tonumber(ARGV[first + 3])
+local sender, number, ending, leaseTime, maxCrashes = ARGV[3], ARGV[first], tonumber(ARGV[first + 1]), ARGV[first + 2], tonumber(ARGV[first + 3])
 local reports, extends, n = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6]), tonumber(ARGV[first + 7])
 local full, names = ARGV[first + 8] == '1', ARGV[first + 9]
 local rooms, suspects = ARGV[first + 10], tonumber(ARGV[first + 11])
 local pass, alone = ARGV[first + 12] == '1', ARGV[first + 13] == '1'
 local last, fence, paused, owner, called = m[3], tonumber(m[4] or '0'), m[5], m[6], tonumber(m[9] or '0')
 claims = n and n > 0 and not paused
-local gone = 100000 -- another worker replaces an owner that is so many microseconds late
-local wakes = false -- whether to wake other workers
+local maxOwnerDelay = 100000 -- microseconds; another worker replaces an owner that claims later
+local wakeOthers = false -- whether to wake other workers
 
-local before, kept
+local lastNumber, lastAnswer
 if last then
-  before, kept = match(last, '^(%d+) %d+ (.*)$')
-  if #number < #before or #number == #before and number < before then return redis.error_reply('TICKLESS stale') end
+  lastNumber, lastAnswer = match(last, '^(%d+) %d+ (.*)$')
+  if #number < #lastNumber or #number == #lastNumber and number < lastNumber then return redis.error_reply('TICKLESS stale') end
 end
-local again = before == number
+local again = lastNumber == number
 if not again and ending and now > ending then return redis.error_reply('TICKLESS late') end
-call('HDEL', run, '') -- as permit in lib.lua
+call('HDEL', run, '') -- as allowWrites in lib.lua
 
-local accepted, leases, base, had = 'a', 'l', '0', ''
+local accepted, leases, base, claimedIDs = 'a', 'l', '0', ''
 local out = {now, accepted, leases, 1, -1, -1, 0, {}, {}, {}, {}, paused and 1 or 0, 0}
-local deadline = int(now + length)
+local deadline = int(now + leaseTime)
 local fields = {sender, ''} -- the end of the script writes these into meta
 local function set(field, value)
   local k = #fields
   fields[k + 1], fields[k + 2] = field, value
 end
 
-local limited, limitOf, spare, take, release -- nil without limits
+local limited, limitOf, available, addRunning, removeRunning -- nil without limits
 if m[11] then
 --include limits.lua
 end
 
 if again then
   -- The previous answer was lost. meta has the ids of the claimed tasks.
-  accepted, leases, base, had = match(kept, '^(%S+) (%S+) (%d+) (.*)$')
+  accepted, leases, base, claimedIDs = match(lastAnswer, '^(%S+) (%S+) (%d+) (.*)$')
   if not accepted then return redis.error_reply('TICKLESS stale') end
   out[2], out[3], out[7] = accepted, leases, tonumber(base)
   local ids, at = {}, 1
-  while at <= #had do
-    local _, to, size = string.find(had, '^(%d+):', at)
-    ids[#ids + 1] = sub(had, to + 1, to + size)
+  while at <= #claimedIDs do
+    local _, to, size = string.find(claimedIDs, '^(%d+):', at)
+    ids[#ids + 1] = sub(claimedIDs, to + 1, to + size)
     at = to + size + 1
   end
   local runs, extended = #ids > 0 and call('HMGET', run, unpack(ids)) or {}, {}
@@ -128,22 +128,22 @@ end
 
 local p = first + 14
 if reports > 0 and not again then
-  local ids, digits, over = {}, {}, {}
+  local ids, digits, doneIDs = {}, {}, {}
   for i = 1, reports do ids[i] = ARGV[p + 6 * i - 5] end
   local runs = call('HMGET', run, unpack(ids))
   for i = 1, reports do
     local at, r = p + 6 * i - 6, runs[i]
     local done = ARGV[at + 2] .. ' 1 0 ' .. ARGV[at + 4] .. ' - - '
     if ARGV[at] == 'd' and ARGV[at + 3] == '' and r and sub(r, 1, #done) == done then
-      over[#over + 1], digits[i] = ids[i], '1'
+      doneIDs[#doneIDs + 1], digits[i] = ids[i], '1'
     end
   end
-  local finished = #over
+  local finished = #doneIDs
   if finished > 0 then
     -- The usual report: done at the first attempt, and the task does not repeat.
-    call('HDEL', task, unpack(over))
-    call('HDEL', run, unpack(over))
-    call('ZREM', lease, unpack(over))
+    call('HDEL', task, unpack(doneIDs))
+    call('HDEL', run, unpack(doneIDs))
+    call('ZREM', lease, unpack(doneIDs))
   end
   if finished < reports then
 --include lib.lua
@@ -151,7 +151,7 @@ if reports > 0 and not again then
   end
   if finished > 0 then set('done', int((m[8] or 0) + finished)) end
   for i = 1, limited and reports or 0 do
-    if digits[i] ~= '0' then release(runs[i]) end
+    if digits[i] ~= '0' then removeRunning(runs[i]) end
   end
   accepted = 'a' .. table.concat(digits)
   out[2] = accepted
@@ -184,36 +184,36 @@ if n then
   local ends = tonumber(call('ZRANGE', lease, 0, 0, 'WITHSCORES')[2] or '')
   if not again then
     if call('HGET', crew, sender) ~= names then call('HSET', crew, sender, names) end
-    local over = ends and ends <= now
-    if not last or over then
+    local anyExpired = ends and ends <= now
+    if not last or anyExpired then
 --include lib.lua
-      if not last then sweep() end
-      if over then
+      if not last then deleteOldSenders() end
+      if anyExpired then
 --include expire.lua
       end
     end
     if m[10] then
       -- Delete some finished runs that are no longer kept.
-      local some = call('ZRANGEBYSCORE', past, '-inf', int(now), 'LIMIT', 0, 100)
-      if #some > 0 then
-        call('HDEL', task, unpack(some))
-        call('HDEL', run, unpack(some))
-        call('HDEL', err, unpack(some))
-        call('ZREM', past, unpack(some))
+      local expired = call('ZRANGEBYSCORE', past, '-inf', int(now), 'LIMIT', 0, 100)
+      if #expired > 0 then
+        call('HDEL', task, unpack(expired))
+        call('HDEL', run, unpack(expired))
+        call('HDEL', err, unpack(expired))
+        call('ZREM', past, unpack(expired))
       end
     end
   end
 
   -- Claim the tasks that have been due longest. Read at most the first 1,000 due kinds,
   -- and stop when the records have about 768 KB.
-  local more, heads, sources, closed = false, {}, {}, {}
-  -- kept is true if some due tasks exceed their rooms. soonest is when the next task with
+  local more, dueKinds, sources, atLimit = false, {}, {}, {}
+  -- exceeded is true if the rooms exclude a due task. soonest is when the next task with
   -- room is due.
-  local kept, soonest, known, byHandler = false, nil, nil, {}
-  if not paused then heads = call('ZRANGEBYSCORE', kinds, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, 1000) end
-  for i = 1, #heads, 2 do
+  local exceeded, soonest, known, byHandler = false, nil, nil, {}
+  if not paused then dueKinds = call('ZRANGEBYSCORE', kinds, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, 1000) end
+  for i = 1, #dueKinds, 2 do
     -- Every worker claims tasks with damaged records, and makes them dead letters.
-    local kind, head = heads[i], tonumber(heads[i + 1])
+    local kind, head = dueKinds[i], tonumber(dueKinds[i + 1])
     local size = match(kind, '^%d+')
     local to = size and #size + 1 + size
     if not size or string.find(names, '\0h' .. sub(kind, 1, to), 1, true) and
@@ -233,18 +233,18 @@ if n then
           end
           r.limit = limited and r.most > 0 and limitOf(handler)
           if r.limit then
-            local k = spare(r.limit)
+            local k = available(r.limit)
             r.most, r.first = math.min(r.most, k), math.min(r.first, k)
           end
           byHandler[handler] = r
         end
         s.room = r
       end
-      local list = s.room and s.room.limit and s.room.most == 0 and closed or sources
+      local list = s.room and s.room.limit and s.room.most == 0 and atLimit or sources
       list[#list + 1] = s
     elseif head > called and not again then
       for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
-      called, wakes = now, true
+      called, wakeOthers = now, true
       set('called', int(now))
     end
   end
@@ -252,22 +252,22 @@ if n then
     more = #sources > 0
   elseif #sources > 0 then
 --include merge.lua
-    local some, times, of = merge(sources, n + 1, now)
+    local dueIDs, dueTimes, dueSources = merge(sources, n + 1, now)
     if limited or rooms ~= '' or suspects then
       suspects = suspects or math.huge
 --include rooms.lua
     end
     local ids, scores, records, froms, runs, bytes, i, k = {}, {}, {}, {}, {}, 0, 1, 0
-    while i <= n and some[i] and bytes < 786432 do
-      local to = math.min(i + (k > 0 and bytes < 65536 and 15 or 3), n, #some)
-      local values = call('HMGET', task, unpack(some, i, to))
+    while i <= n and dueIDs[i] and bytes < 786432 do
+      local to = math.min(i + (k > 0 and bytes < 65536 and 15 or 3), n, #dueIDs)
+      local values = call('HMGET', task, unpack(dueIDs, i, to))
       for j = i, to do
-        local id, record, s = some[j], values[j - i + 1], of[j]
+        local id, record, s = dueIDs[j], values[j - i + 1], dueSources[j]
         s.ids[#s.ids + 1] = id
         if record and (s.kind == '' or sub(record, 18, 17 + #s.mark) == s.mark) then
           k = k + 1
           -- Redis writes 16 digits without an exponent, but miniredis with one.
-          ids[k], scores[k], records[k], froms[k] = id, #times[j] == 16 and times[j] or int(times[j]), record, s
+          ids[k], scores[k], records[k], froms[k] = id, #dueTimes[j] == 16 and dueTimes[j] or int(dueTimes[j]), record, s
           runs[k] = known and known[j]
           bytes = bytes + #record
         elseif not record then
@@ -278,14 +278,14 @@ if n then
       end
       i = to + 1
     end
-    more = some[i] ~= nil
+    more = dueIDs[i] ~= nil
     if k > 0 then
       if not known then runs = call('HMGET', run, unpack(ids)) end
       -- Tokens must not decrease, even after a failover to a server that lacks data.
-      local low = math.max(fence + 1, now)
+      local firstToken = math.max(fence + 1, now)
       local held, sets, names = {}, {}, {}
       for i, id in ipairs(ids) do
-        local r, kind, token = runs[i], froms[i].kind, int(low + i - 1)
+        local r, kind, token = runs[i], froms[i].kind, int(firstToken + i - 1)
         held[2 * i - 1], held[2 * i] = deadline, id
         sets[2 * i - 1] = id
         if r then
@@ -301,14 +301,14 @@ if n then
       call('ZADD', lease, unpack(held))
       for i = 1, limited and k or 0 do
         local room = froms[i].room
-        if room and room.limit then take(room.limit) end
+        if room and room.limit then addRunning(room.limit) end
       end
-      out[7], out[8], out[9], out[10], out[11] = low, ids, scores, records, runs
-      base, had = int(low), table.concat(names)
-      set('fence', int(low + k - 1))
+      out[7], out[8], out[9], out[10], out[11] = firstToken, ids, scores, records, runs
+      base, claimedIDs = int(firstToken), table.concat(names)
+      set('fence', int(firstToken + k - 1))
       set('claimed', int((m[7] or 0) + k))
     end
-    local firsts = {}
+    local kindTimes = {}
     for _, s in ipairs(sources) do
       if #s.ids > 0 then call('ZREM', s.key, unpack(s.ids)) end
       -- Update the time of each kind in kinds: its first task may have been claimed,
@@ -316,21 +316,21 @@ if n then
       if #s.ids > 0 or s.score ~= s.head then
         local first = call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
         if first then
-          firsts[#firsts + 1], firsts[#firsts + 2] = int(first), s.kind
+          kindTimes[#kindTimes + 1], kindTimes[#kindTimes + 2] = int(first), s.kind
         else
           call('ZREM', kinds, s.kind)
         end
       end
     end
-    if #firsts > 0 then call('ZADD', kinds, unpack(firsts)) end
+    if #kindTimes > 0 then call('ZADD', kinds, unpack(kindTimes)) end
   end
 
   if limited then
-    for _, s in ipairs(sources) do closed[#closed + 1] = s end
-    for _, s in ipairs(closed) do
+    for _, s in ipairs(sources) do atLimit[#atLimit + 1] = s end
+    for _, s in ipairs(atLimit) do
       -- Find the due tasks that wait for a limit.
       local l, k, at = s.room and s.room.limit, 1, nil
-      if l then k, at = spare(l) end
+      if l then k, at = available(l) end
       local first = k == 0 and call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
       if k > 0 then
         -- No task of this kind waits for its limit.
@@ -349,19 +349,19 @@ if n then
 
   local next = more and now or tonumber(call('ZRANGEBYSCORE', kinds, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
   if soonest and not more then next = math.min(next or soonest, soonest) end
-  if kept and pass then wakes = true end
+  if exceeded and pass then wakeOthers = true end
   if not next then
     if armed or owner then call('HDEL', meta, 'armed', 'owner') end
   elseif paused then
     out[4] = 0
   else
     out[5] = math.max(0, next - now)
-    wakes = wakes or more and full
+    wakeOthers = wakeOthers or more and full
     if more and n == 0 then
       -- This worker cannot run the due tasks: another worker must become the owner.
       call('HDEL', meta, 'armed', 'owner')
       out[4] = 0
-    elseif not armed or not owner or armed > next or owner == sender or armed < now - gone then
+    elseif not armed or not owner or armed > next or owner == sender or armed < now - maxOwnerDelay then
       set('armed', int(next))
       set('owner', sender)
     else
@@ -378,21 +378,21 @@ if ARGV[first + 4] == '1' then
     for i = #fields - 1, 3, -2 do
       if fields[i] == 'armed' or fields[i] == 'owner' then fields[i + 1] = nil fields[i] = nil end
     end
-    wakes = true
+    wakeOthers = true
   end
 end
 if limited then
   for handler, l in pairs(limited) do
     if l and l.changed then
       if l.kept == '1' and l.running < l.most then
-        l.kept, wakes = '0', true
+        l.kept, wakeOthers = '0', true
         for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
       end
       call('HSET', limits, handler, table.concat({l.most, int(l.every), l.burst, l.running, int(l.full), l.kept, l.rate}, ' '))
     end
   end
 end
-if wakes then call('ZADD', wake, 0, 'w', 1, 'x') end -- as rouse in lib.lua
-fields[2] = number .. ' ' .. int(now) .. ' ' .. accepted .. ' ' .. leases .. ' ' .. base .. ' ' .. had
+if wakeOthers then call('ZADD', wake, 0, 'w', 1, 'x') end -- as wakeWorkers in lib.lua
+fields[2] = number .. ' ' .. int(now) .. ' ' .. accepted .. ' ' .. leases .. ' ' .. base .. ' ' .. claimedIDs
 call('HSET', meta, unpack(fields))
 return out

@@ -1,6 +1,6 @@
 -- stats returns the shard's counts. A task is unknown if no running worker has named its
--- handler, or its schedule, in the worker's latest claim. A worker counts as running
--- until it was silent for a minute, or for twice its own longest silence.
+-- handler, or its schedule, in the worker's latest claim. A worker counts as running until
+-- it was silent for a minute, and for twice the longest time between two of its rounds.
 local there, all, workers = {}, call('HGETALL', crew), {}
 for i = 1, #all, 2 do workers[#workers + 1] = all[i] end
 for from = 1, #workers, 1000 do

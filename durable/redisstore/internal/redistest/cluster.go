@@ -49,19 +49,19 @@ func (c *Cluster) create(replicas int) error {
 	defer cancel()
 	var clients []*redis.Client
 	for _, s := range c.Servers {
-		cl := s.Client()
-		defer cl.Close()
-		clients = append(clients, cl)
+		client := s.Client()
+		defer client.Close()
+		clients = append(clients, client)
 	}
-	for i, cl := range clients {
+	for i, client := range clients {
 		// Give the masters distinct epochs, because they take a while to agree on them.
-		if err := cl.Do(ctx, "cluster", "set-config-epoch", i+1).Err(); err != nil {
+		if err := client.Do(ctx, "cluster", "set-config-epoch", i+1).Err(); err != nil {
 			return err
 		}
 	}
-	for i, cl := range clients[:c.Masters] {
+	for i, client := range clients[:c.Masters] {
 		first, last := i*slots/c.Masters, (i+1)*slots/c.Masters-1
-		if err := cl.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
+		if err := client.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
 			return err
 		}
 	}
@@ -71,8 +71,8 @@ func (c *Cluster) create(replicas int) error {
 		}
 	}
 	if err := poll(ctx, func() bool {
-		for _, cl := range clients {
-			if n := strings.Count(cl.ClusterNodes(ctx).Val(), "\n"); n != len(clients) {
+		for _, client := range clients {
+			if n := strings.Count(client.ClusterNodes(ctx).Val(), "\n"); n != len(clients) {
 				return false
 			}
 		}
@@ -97,12 +97,12 @@ func (c *Cluster) create(replicas int) error {
 // healthy reports whether a server considers the cluster healthy. A replica must also be
 // connected to its master.
 func healthy(ctx context.Context, s *Server) bool {
-	cl := s.Client()
-	defer cl.Close()
-	if !strings.Contains(cl.ClusterInfo(ctx).Val(), "cluster_state:ok") {
+	client := s.Client()
+	defer client.Close()
+	if !strings.Contains(client.ClusterInfo(ctx).Val(), "cluster_state:ok") {
 		return false
 	}
-	info := cl.Info(ctx, "replication").Val()
+	info := client.Info(ctx, "replication").Val()
 	return strings.Contains(info, "role:master") || strings.Contains(info, "master_link_status:up")
 }
 
@@ -125,10 +125,10 @@ func (c *Cluster) MasterOf(ctx context.Context, slot int) *Server {
 		if !s.Alive() {
 			continue
 		}
-		cl := s.Client()
+		client := s.Client()
 		//lint:ignore SA1019 what is to replace it needs Redis 7
-		ranges, err := cl.ClusterSlots(ctx).Result()
-		cl.Close()
+		ranges, err := client.ClusterSlots(ctx).Result()
+		client.Close()
 		if err != nil {
 			continue
 		}

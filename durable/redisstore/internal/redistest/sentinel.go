@@ -16,8 +16,8 @@ import (
 func StartSentinel(tb testing.TB, master *Server) (addr string) {
 	tb.Helper()
 	port, dir := FreePort(tb), tempDir(tb)
-	conf := filepath.Join(dir, "sentinel.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, `
+	confPath := filepath.Join(dir, "sentinel.conf")
+	if err := os.WriteFile(confPath, fmt.Appendf(nil, `
 port %d
 bind 127.0.0.1
 dir %s
@@ -27,7 +27,7 @@ sentinel failover-timeout it 5000
 `, port, dir, master.Port), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	cmd := exec.Command(serverPath(tb), conf, "--sentinel")
+	cmd := exec.Command(serverPath(tb), confPath, "--sentinel")
 	if err := cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
