@@ -17,33 +17,33 @@ type workerSet struct {
 	workers map[*Worker]struct{}
 }
 
-func (f *workerSet) add(w *Worker) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.workers == nil {
-		f.workers = make(map[*Worker]struct{})
+func (s *workerSet) add(w *Worker) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.workers == nil {
+		s.workers = make(map[*Worker]struct{})
 	}
-	f.workers[w] = struct{}{}
+	s.workers[w] = struct{}{}
 }
 
-func (f *workerSet) remove(w *Worker) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.workers, w)
+func (s *workerSet) remove(w *Worker) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.workers, w)
 }
 
 // notifyCancelled makes the Workers extend the leases of running tasks that were
 // cancelled.
-func (f *workerSet) notifyCancelled(shard int, items []store.Item, outcomes []Outcome) {
+func (s *workerSet) notifyCancelled(shard int, items []store.Item, outcomes []Outcome) {
 	for i, outcome := range outcomes {
 		if outcome != Stopping {
 			continue
 		}
-		f.mu.Lock()
-		for w := range f.workers {
+		s.mu.Lock()
+		for w := range s.workers {
 			w.loops[shard].extendNow(items[i].ID)
 		}
-		f.mu.Unlock()
+		s.mu.Unlock()
 	}
 }
 

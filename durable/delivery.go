@@ -30,7 +30,8 @@ type Delivery struct {
 	// Token is the fencing token. Each attempt has a larger token than all earlier
 	// attempts at tasks with the same key. A handler can send the token with its
 	// requests. The receiver remembers the largest token of each key, and refuses
-	// smaller ones. So it refuses a worker that was frozen and has lost its lease.
+	// smaller ones. So it refuses requests of a worker whose lease another worker has
+	// now.
 	//
 	// If the receiver refuses the token, return an ordinary error or [HandBack], but
 	// not [NoRetry]. The lease may still be valid: a repeating task and its requeued

@@ -73,11 +73,11 @@ func infoOf(e *store.Entry) (Info, error) {
 	if e.Following {
 		info.Next = e.Next.Std()
 	}
-	task := &e.Task
+	newestTask := &e.Task
 	if e.NextTask != nil {
-		task = e.NextTask
+		newestTask = e.NextTask
 	}
-	info.Paused = task.Repeats() && (e.State == Pending && e.At == store.Farthest || e.Following && e.Next == store.Farthest)
+	info.Paused = newestTask.Repeats() && (e.State == Pending && e.At == store.Farthest || e.Following && e.Next == store.Farthest)
 	var err error
 	info.Task, _, err = decode(&e.Task)
 	return info, err

@@ -46,7 +46,7 @@ type loop struct {
 	timer          timer.Handle
 	claimAt        time.Time // when to claim next, or never
 	leases         leaseList
-	sender         string
+	senderName     string
 	lastNumber     int64  // of the latest command
 	unanswered     *round // the round that was not answered, or nil
 	backoff        time.Duration
@@ -97,7 +97,7 @@ func newLoop(w *Worker, shard int, p *places) *loop {
 		w:            w,
 		shard:        shard,
 		places:       p,
-		sender:       w.id + "." + strconv.Itoa(shard),
+		senderName:   w.id + "." + strconv.Itoa(shard),
 		signal:       make(chan struct{}, 1),
 		stepRequests: make(chan chan struct{}),
 		ended:        make(chan struct{}),

@@ -18,7 +18,7 @@ import (
 func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 	info, err := c.Get(ctx, key)
 	if err != nil {
-		return getFailed(err)
+		return outcomeOfGetError(err)
 	}
 	if !info.Task.repeats() && !info.Following {
 		return Unknown, invalidError("PauseTask: the task %q does not repeat", key)
@@ -32,7 +32,7 @@ func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	info, err := c.Get(ctx, key)
 	if err != nil {
-		return getFailed(err)
+		return outcomeOfGetError(err)
 	}
 	if !info.Paused {
 		return Kept, nil
@@ -48,8 +48,8 @@ func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	return c.Reschedule(ctx, key, At(at.Std()))
 }
 
-// getFailed returns what PauseTask and ResumeTask return if Get fails with err.
-func getFailed(err error) (Outcome, error) {
+// outcomeOfGetError returns what PauseTask and ResumeTask return if Get fails with err.
+func outcomeOfGetError(err error) (Outcome, error) {
 	if errors.Is(err, ErrNotFound) {
 		return Absent, nil
 	}

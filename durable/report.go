@@ -89,11 +89,11 @@ func (a *attempt) untilNextRun() time.Duration {
 
 // retryDelay returns a random delay before the next attempt, at most longest.
 func (c *handlerConfig) retryDelay(attempt int, longest time.Duration) time.Duration {
-	limit := min(c.maxBackoff, longest)
-	if shift := attempt - 1; shift < 62 && c.backoff <= limit>>shift {
-		limit = c.backoff << shift
+	maxDelay := min(c.maxBackoff, longest)
+	if shift := attempt - 1; shift < 62 && c.backoff <= maxDelay>>shift {
+		maxDelay = c.backoff << shift
 	}
-	return time.Duration(rand.Int64N(int64(limit) + 1))
+	return time.Duration(rand.Int64N(int64(maxDelay) + 1))
 }
 
 // unsupportedReport returns the report on a task that this Worker cannot run. Other

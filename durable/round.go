@@ -49,8 +49,8 @@ func (l *loop) sendRound(p phase) {
 			l.w.failRun(err)
 		}
 		if l.w.stopping.Load() {
-			// A Worker that shuts down does not wait for tasks of a claim that was not
-			// answered.
+			// A Worker that shuts down needs no more tasks: return the places that were
+			// reserved for them.
 			l.returnPlaces(r)
 		}
 		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrInvalid) {
@@ -117,7 +117,7 @@ func (l *loop) buildRound(now time.Time, p phase) *round {
 		return nil
 	}
 	l.lastNumber++
-	r.stamp = store.Stamp{Sender: l.sender, Number: l.lastNumber}
+	r.stamp = store.Stamp{Sender: l.senderName, Number: l.lastNumber}
 	if r.request.Claim.Asked {
 		r.stamp.Until = l.claimDeadline()
 	}
@@ -318,6 +318,6 @@ func (l *loop) leaveShard() {
 	defer cancel()
 	l.lastNumber++
 	// The answer does not matter: the loop ends anyway.
-	_, _ = l.w.client.store.Do(ctx, l.shard, store.Stamp{Sender: l.sender, Number: l.lastNumber},
+	_, _ = l.w.client.store.Do(ctx, l.shard, store.Stamp{Sender: l.senderName, Number: l.lastNumber},
 		store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes, Leave: true})
 }

@@ -22,11 +22,11 @@ type sender struct {
 	lastNumber int64      // of the latest command
 }
 
-func (l *sender) nextStamp() store.Stamp {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lastNumber++
-	return store.Stamp{Sender: l.name, Number: l.lastNumber}
+func (s *sender) nextStamp() store.Stamp {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastNumber++
+	return store.Stamp{Sender: s.name, Number: s.lastNumber}
 }
 
 // senders are the free senders of a Client.
