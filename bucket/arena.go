@@ -92,8 +92,8 @@ func (a *Arena[T]) Find(r Ref) (Index, bool) {
 	if n >= len(a.memories) || a.memories[n] == nil || gen == 0 {
 		return 0, false
 	}
-	// A free slot has a later generation than every Ref to it. The sentinel of a bucket
-	// has generation zero.
+	// This is false for a free slot, whose generation is later than that of every old
+	// Ref, and for a bucket's sentinel, whose generation is zero.
 	return i, a.memories[n].bodies[i&chunkMask].gen() == gen
 }
 

@@ -402,8 +402,8 @@ func TestArena_MemoryFallsAfterAPeak(t *testing.T) {
 		a.Free(i)
 	}
 	require.Equal(t, 1, a.Chunks())
-	// The spare chunk remains, and two slices: 36 bytes for each chunk of the peak, and
-	// unused capacity.
+	// The arena keeps the spare chunk, and two slices with 36 bytes for each chunk of the
+	// peak.
 	left := int64(heapInUse()) - int64(before)
 	require.Less(t, left, int64(512<<10))
 	t.Logf("peak %d bytes an entry, %d KiB left", peak/n, left>>10)

@@ -43,7 +43,7 @@ func compare(a, b key) int {
 // Every heap has two extra keys, which sort after all others. Without them, a queue that
 // is mostly empty would allocate with every Offer: the heap's array doubles when it is
 // full, and shrinks when three quarters of it are unused.
-const sentinels = 2
+const sentinelCount = 2
 
 var sentinel = key{due: never, seq: math.MaxUint64}
 
@@ -58,7 +58,7 @@ func newKeyHeap(keys ...key) keyHeap {
 }
 
 // size returns the number of keys, dead keys included and sentinels excluded.
-func (h keyHeap) size() int { return h.Size() - sentinels }
+func (h keyHeap) size() int { return h.Size() - sentinelCount }
 
 // head returns the first key. It reports false if the heap has only sentinels.
 func (h keyHeap) head() (k key, ok bool) {

@@ -165,7 +165,7 @@ func (q *Queue[T]) check() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	live := len(q.elements)
-	if dead := q.keys.size() - live; dead < 0 || dead > max(live, rebuildMin) {
+	if dead := q.keys.size() - live; dead < 0 || dead > max(live, rebuildThreshold) {
 		return fmt.Errorf("%d keys for %d elements", q.keys.size(), live)
 	}
 	if k, ok := q.keys.head(); ok != (live > 0) {
@@ -173,7 +173,7 @@ func (q *Queue[T]) check() error {
 	} else if _, alive := q.elements[k.seq]; ok && !alive {
 		return fmt.Errorf("the first key is dead")
 	}
-	if q.peak < live || q.peak > max(4*live+4, rebuildMin) {
+	if q.peak < live || q.peak > max(4*live+4, rebuildThreshold) {
 		return fmt.Errorf("the map has had %d elements and has %d: it must be rebuilt", q.peak, live)
 	}
 	return nil

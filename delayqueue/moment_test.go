@@ -20,7 +20,7 @@ func TestAdd_Saturates(t *testing.T) {
 			if !sum.IsInt64() {
 				want = never
 			}
-			assert.Equal(t, want, add(a, b), "%d + %d", a, b)
+			assert.Equal(t, want, saturatingAdd(a, b), "%d + %d", a, b)
 		}
 	}
 }

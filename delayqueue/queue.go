@@ -131,11 +131,11 @@ func (q *Queue[T]) momentOf(deadline time.Time) int64 {
 		return d
 	}
 	now := q.clock.Now()
-	return add(int64(now.Sub(q.epoch)), int64(deadline.Sub(now)))
+	return saturatingAdd(int64(now.Sub(q.epoch)), int64(deadline.Sub(now)))
 }
 
-// add returns now+d, or never if the sum overflows.
-func add(now, d int64) int64 {
+// saturatingAdd returns now+d, or never if the sum overflows.
+func saturatingAdd(now, d int64) int64 {
 	if sum := now + d; d < 0 || sum >= 0 {
 		return sum
 	}
@@ -162,7 +162,7 @@ func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
 func (q *Queue[T]) OfferAfter(v T, d time.Duration) (ticket Ticket, head bool) {
 	q.lock()
 	defer q.mu.Unlock()
-	return q.offerLocked(v, add(q.now(), int64(d)))
+	return q.offerLocked(v, saturatingAdd(q.now(), int64(d)))
 }
 
 // OfferAt is like Offer, with a deadline in nanoseconds since the queue's epoch: see
@@ -180,11 +180,11 @@ func (q *Queue[T]) offerLocked(v T, due int64) (Ticket, bool) {
 	q.peak = max(q.peak, len(q.elements))
 	q.keys.Push(k)
 	first, _ := q.keys.head()
-	head := first == k
-	if head {
+	isFirst := first == k
+	if isFirst {
 		q.wakeOrSetAlarmLocked() // the alarm may be set for a later moment
 	}
-	return Ticket{k.seq}, head
+	return Ticket{k.seq}, isFirst
 }
 
 // Poll takes the first element if it is due. It never blocks, and reports false if no
@@ -255,10 +255,10 @@ func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
 	return q.takeLocked(ticket.seq)
 }
 
-// The heap is rebuilt only if it has more than rebuildMin dead keys. The map is rebuilt
-// only if it has had more than rebuildMin entries. Without this limit, every second
-// Remove would rebuild a small queue.
-const rebuildMin = 64
+// The heap is rebuilt only if it has more than rebuildThreshold dead keys. The map is
+// rebuilt only if it has had more than rebuildThreshold entries. Without this limit,
+// every second Remove would rebuild a small queue.
+const rebuildThreshold = 64
 
 // takeLocked takes the element numbered seq and leaves a dead key. It then pops all dead
 // keys at the front. If more than half of the keys are dead, it rebuilds the heap. If
@@ -276,10 +276,10 @@ func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 		}
 		q.keys.Pop()
 	}
-	if dead := q.keys.size() - len(q.elements); dead > max(len(q.elements), rebuildMin) {
+	if dead := q.keys.size() - len(q.elements); dead > max(len(q.elements), rebuildThreshold) {
 		q.keys = newKeyHeap(q.keysLocked()...)
 	}
-	if q.peak > rebuildMin && len(q.elements) < q.peak/4 {
+	if q.peak > rebuildThreshold && len(q.elements) < q.peak/4 {
 		smallMap := make(map[uint64]element[T], 2*len(q.elements))
 		for seq, e := range q.elements {
 			smallMap[seq] = e

@@ -301,7 +301,7 @@ func TestQueueTake_AlarmIsStoppedWhenTheLastTakerLeaves(t *testing.T) {
 		time.Sleep(time.Hour)
 		assert.Zero(t, clk.rings.Load())
 
-		// Take returns an element that is due at once, so the alarm is not needed.
+		// The element is already due. So Take returns it without the alarm.
 		c := take(t.Context(), q, begin)
 		assert.Equal(t, taking{1, nil, time.Hour}, <-c)
 		q.OfferAfter(2, time.Minute)

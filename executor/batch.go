@@ -47,8 +47,8 @@ func (b *batch) take() (f func(), ok bool) {
 	return f, true
 }
 
-// waiting returns how many callbacks wait in the batch.
-func (b *batch) waiting() int { return int(b.n - min(b.next.Load(), b.n)) }
+// waitingCount returns how many callbacks wait in the batch.
+func (b *batch) waitingCount() int { return int(b.n - min(b.next.Load(), b.n)) }
 
 // A queue has a list of batches, and a list of spare batches for reuse. The pool's lock
 // guards both lists. Only taking from a shared batch needs no lock.
@@ -67,7 +67,7 @@ const maxSpares = 64
 // the caller holds the pool's lock, workers may lower the number, but nothing raises it.
 func (q *queue) len(limit int) (n int) {
 	for b := q.head; b != nil && n < limit; b = b.nextBatch {
-		n += b.waiting()
+		n += b.waitingCount()
 	}
 	return n
 }
@@ -114,7 +114,7 @@ func (q *queue) take() (b *batch, f func(), ok bool) {
 	for q.head != nil {
 		b := q.head
 		f, ok := b.take()
-		if ok && b.waiting() > 0 {
+		if ok && b.waitingCount() > 0 {
 			b.holders++
 			return b, f, true
 		}
@@ -131,7 +131,7 @@ func (q *queue) take() (b *batch, f func(), ok bool) {
 // it, release keeps b for reuse.
 func (q *queue) release(b *batch) {
 	b.holders--
-	if b == q.head && b.waiting() == 0 {
+	if b == q.head && b.waitingCount() == 0 {
 		q.dropFirst()
 	} else if !b.queued && b.holders == 0 {
 		q.recycle(b)

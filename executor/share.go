@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/internal/share"
 )
 
-func init() { share.Of = func(p any) share.Pool { return (*sharer)(p.(*Pool)) } }
+func init() { share.PoolOf = func(p any) share.Pool { return (*sharer)(p.(*Pool)) } }
 
 // A sharer is a Pool with the methods of [share.Pool], for package timer.
 type sharer Pool

@@ -19,9 +19,9 @@ import (
 // shared calls Share. The caller must run the callbacks.
 func shared(t *testing.T, p *executor.Pool, fs ...func()) share.Work {
 	t.Helper()
-	w, err := share.Of(p).Share(fs)
+	w, err := share.PoolOf(p).Share(fs)
 	require.NoError(t, err)
-	share.Of(p).Watch()
+	share.PoolOf(p).Watch()
 	return w
 }
 
@@ -85,12 +85,12 @@ func TestShare_Watched(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))
 		release := make(chan struct{})
 		var ran atomic.Int32
-		w, err := share.Of(p).Share([]func(){func() { <-release }, func() { ran.Inc() }})
+		w, err := share.PoolOf(p).Share([]func(){func() { <-release }, func() { ran.Inc() }})
 		require.NoError(t, err)
 		go w.Run()
 		time.Sleep(time.Minute)
 		require.Zero(t, ran.Load())
-		share.Of(p).Watch()
+		share.PoolOf(p).Watch()
 		time.Sleep(2 * time.Millisecond)
 		require.EqualValues(t, 1, ran.Load())
 		close(release)
@@ -190,7 +190,7 @@ func TestShare_OfNothingAndAfterShutdown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, p.Shutdown(ctx), context.Canceled, "shared callbacks have not run yet")
-	_, err := share.Of(p).Share([]func(){func() {}, func() {}})
+	_, err := share.PoolOf(p).Share([]func(){func() {}, func() {}})
 	require.ErrorIs(t, err, executor.ErrClosed)
 	require.EqualValues(t, 2, p.Stats().Rejected)
 	s.Run()

@@ -77,7 +77,7 @@ func TestPool_FewCallbacksKeepTheirPlace(t *testing.T) {
 		wg.Go(func() { ready.Inc() })
 	}
 	var before []int32 // how many of the goroutines have run, on the only proc
-	w, err := share.Of(p).Share(slices.Repeat([]func(){func() { before = append(before, ready.Load()) }}, fewCallbacks))
+	w, err := share.PoolOf(p).Share(slices.Repeat([]func(){func() { before = append(before, ready.Load()) }}, fewCallbacks))
 	require.NoError(t, err)
 	w.Run()
 	wg.Wait()

@@ -59,7 +59,7 @@ func (d *dispatcher) init(c *config) {
 	}
 	switch e := d.executor.(type) { // exactly these types: a type that embeds one may behave differently
 	case *executor.Pool:
-		d.onlyPollerSubmits, d.batcher, d.pool = false, e, share.Of(e)
+		d.onlyPollerSubmits, d.batcher, d.pool = false, e, share.PoolOf(e)
 	case *executor.Goroutines:
 		d.onlyPollerSubmits, d.batcher = false, e
 	}

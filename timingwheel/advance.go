@@ -36,7 +36,7 @@ func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 		return false
 	}
 	w.levels[n].clearQueued(slot)
-	w.findNext()
+	w.updateNextExpiration()
 	return true
 }
 
@@ -62,7 +62,7 @@ func (w *Wheel[T]) expire(n int, slot uint32) {
 	b := l.firstBucket + bucket.Bucket(slot)
 	w.clock = max(w.clock, w.arena.Expiration(b))
 	w.arena.MoveAll(l.dueList, b)
-	w.findNext()
+	w.updateNextExpiration()
 }
 
 // Drain goes through the entries of expired buckets, lowest level first. It hands out the
@@ -86,7 +86,7 @@ func (w *Wheel[T]) drain(dst []Expired[T], n, budget int) (int, int) {
 			}
 			w.arena.Unlink(i)
 			if t := w.tickOf(i); t > w.clock {
-				w.cascaded++
+				w.cascadeCount++
 				w.insert(i, t)
 				continue
 			}

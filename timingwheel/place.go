@@ -146,8 +146,9 @@ func (w *Wheel[T]) bucketOf(i bucket.Index) bucket.Bucket {
 	return w.levels[p>>w.slotBits].firstBucket + bucket.Bucket(p&w.slotMask)
 }
 
-// findNext sets nextExpiration after a bucket has left the queue. O(levels * size / 64).
-func (w *Wheel[T]) findNext() {
+// updateNextExpiration sets nextExpiration after a bucket has left the queue. O(levels *
+// size / 64).
+func (w *Wheel[T]) updateNextExpiration() {
 	w.nextExpiration = math.MaxInt64
 	for n := range w.levels {
 		l := &w.levels[n]

@@ -67,7 +67,7 @@ type Wheel[T any] struct {
 
 	offer func(b bucket.Bucket, place uint32, expiration int64)
 
-	cascaded uint64 // see Cascaded
+	cascadeCount uint64 // see Cascaded
 }
 
 // An Option configures a wheel made by [New].
@@ -147,7 +147,7 @@ func (w *Wheel[T]) Levels() int { return len(w.levels) }
 
 // Cascaded returns how often an entry has moved to a lower level, because its bucket
 // expired before the entry was due.
-func (w *Wheel[T]) Cascaded() uint64 { return w.cascaded }
+func (w *Wheel[T]) Cascaded() uint64 { return w.cascadeCount }
 
 // Chunks returns the number of memory chunks for entries. A chunk has room for
 // [bucket.ChunkSize] entries.

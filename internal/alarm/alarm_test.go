@@ -188,7 +188,8 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
 		time.Sleep(time.Millisecond / 10)
 	}
-	// Even without Release, goroutines and descriptors end when no alarm is set.
+	// Even without Release, the hub closes its descriptor and ends its goroutine when no
+	// alarm is set.
 	var wg sync.WaitGroup
 	wg.Add(n)
 	for range n {

@@ -36,14 +36,14 @@ func main() {
 	}
 	undetected := 0
 	for _, m := range mutants {
-		begin := time.Now()
+		start := time.Now()
 		output, err := m.run(found, *timeout)
 		result := "fails: " + output
 		if err != nil {
 			undetected++
 			result = "WRONG: " + err.Error()
 		}
-		fmt.Printf("%s: %.1f s: %s\n", m, time.Since(begin).Seconds(), result)
+		fmt.Printf("%s: %.1f s: %s\n", m, time.Since(start).Seconds(), result)
 	}
 	fmt.Printf("%d changes; for %d of them no test failed, or the change could not be made\n", len(mutants), undetected)
 	if undetected > 0 {

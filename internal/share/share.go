@@ -23,8 +23,8 @@ type Pool interface {
 	Run(w Work)
 }
 
-// Of converts an *executor.Pool into a Pool. Package executor sets Of.
-var Of func(pool any) Pool
+// PoolOf converts an *executor.Pool into a Pool. Package executor sets PoolOf.
+var PoolOf func(pool any) Pool
 
 // A Work holds the callbacks that a goroutine must run after Share. The zero Work is empty.
 type Work struct {
