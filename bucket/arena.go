@@ -22,10 +22,10 @@ type Arena[T any] struct {
 	spareChunk uint32
 	// liveCount is the number of entries.
 	liveCount int
-	// firstGen is the first generation of the slots in a chunk with a new number; 0 means
-	// 1. In a chunk that reuses a number, slots start at a later generation.
-	//
-	// highestGen is the highest generation of any slot that was given back or retired.
+	// A generation counts the entries of a slot: see slot.go. In a chunk with a new number,
+	// slots start at generation firstGen; 0 means 1. In a chunk that reuses a number, they
+	// start later. highestGen is the highest generation of any slot that was given back or
+	// retired.
 	firstGen, highestGen uint64
 }
 

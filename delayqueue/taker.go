@@ -17,7 +17,7 @@ import (
 // One invariant holds whenever mu is not held:
 //
 //	if takers sleep and the first element can fall due, then a taker is awake,
-//	or the alarm is set for a moment not after that element's deadline.
+//	or the alarm is set for that element's deadline or earlier.
 //
 // wakeOrSetAlarmLocked establishes the invariant. Code calls it before it unlocks mu,
 // after each event that may break the invariant:
@@ -72,7 +72,7 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 
 		q.mu.Lock()
 		// If w was woken, it must call wakeOrSetAlarmLocked, even if its context is done.
-		// While awake was true, no other call has woken a taker or set the alarm.
+		// Until now awake was true, so that other calls of it did nothing.
 		woken := w.elem == nil
 		if woken {
 			q.awake = false
@@ -135,9 +135,9 @@ func (q *Queue[T]) wakeOrSetAlarmLocked() {
 	}
 	if head.due >= q.alarmAt {
 		// The alarm is set for this element, or for an earlier element that was removed.
-		// If that element was removed, the alarm goes off too early, once, and is set
-		// again. That costs less than setting the alarm at each removal. (An element that
-		// never falls due needs no alarm.)
+		// An alarm that is too early goes off once and is set again. That costs less than
+		// setting the alarm at each removal. (An element that never falls due needs no
+		// alarm.)
 		return
 	}
 	if q.alarm == nil {

@@ -334,7 +334,8 @@ func TestWheelRemove_EmptiesTheDrain(t *testing.T) {
 }
 
 // A bucket can be queued again while the entries of its last expiration are drained. Then
-// it is offered once. The new entry does not get into the list that is being drained.
+// the wheel offers the bucket once. The new entry does not get into the list that is
+// being drained.
 func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 	q := queueModel{now: 3}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))

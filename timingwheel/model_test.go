@@ -207,8 +207,8 @@ func (m *wheelModel) ceil(deadline int64) int64 {
 }
 
 // tickOf returns the tick of a deadline with slack: the first tick in the window that is
-// a multiple of the largest possible step. Steps are powers of two. For a window of 3*2^k
-// to 4*2^k ticks, steps are 3*2^n instead.
+// a multiple of the largest possible step. Steps are powers of two, or three times powers
+// of two if the window has 3*2^k to 4*2^k ticks.
 func (m *wheelModel) tickOf(deadline, slack int64) int64 {
 	first := m.ceil(deadline)
 	if deadline <= 0 || slack <= 0 {

@@ -60,8 +60,8 @@ func (l *level) nextQueued(from uint32) (uint32, bool) {
 // entry into it.
 //
 // The bucket's level is the lowest n with t>>s - clock>>s < size, where s is n*slotBits.
-// If t-clock is from size^n to size^(n+1)-1, this n or the next level fits. So
-// queueBucketFor tries at most two levels.
+// If t-clock is from size^k to size^(k+1)-1, the level is k or k+1. So queueBucketFor
+// tries at most two levels.
 func (w *Wheel[T]) queueBucketFor(t int64) (b bucket.Bucket, place uint32) {
 	n := uint(w.firstLevel[bits.Len64(uint64(t-w.clock))&63])
 	s := n * w.slotBits & 63
@@ -95,7 +95,7 @@ func (w *Wheel[T]) queueBucketFor(t int64) (b bucket.Bucket, place uint32) {
 const largeLoad = 256
 
 // expireBy makes queued bucket b of an upper level expire no later than t, the tick of a
-// new entry. If b has become large, it expires at tick begin, when its slot begins. Any
+// new entry. If b has become large, it expires when its slot begins, at tick begin. Any
 // other bucket expires only when an entry is due, and so costs no extra wake-up.
 func (w *Wheel[T]) expireBy(b bucket.Bucket, place uint32, t, begin int64) {
 	expiration := w.arena.Expiration(b)

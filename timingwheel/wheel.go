@@ -172,8 +172,8 @@ func (w *Wheel[T]) Release() bool {
 func (w *Wheel[T]) Clock() int64 { return w.ticks.time(w.clock) }
 
 // Add puts v into the wheel, to be handed out at deadline. It reports false and stores
-// nothing if v is already due: if the deadline, rounded up to a tick, is not after the
-// wheel's clock.
+// nothing if v is already due. (An entry is due if its deadline, rounded up to a tick, is
+// not after the wheel's clock.)
 func (w *Wheel[T]) Add(deadline int64, v T) (ID, bool) { return w.AddTagged(deadline, 0, v, 0) }
 
 // AddWithin is like Add, for an entry that may be handed out up to slack after its
@@ -220,8 +220,8 @@ func (w *Wheel[T]) Remove(id ID) (v T, ok bool) { return w.arena.Remove(id) }
 // already due, as for Add. ([Wheel.Deadline] tells the two cases apart.)
 //
 // If the new deadline is not before the expiration of the entry's bucket, the entry stays
-// in that bucket until it expires. So moving a deadline later again and again touches
-// only the entry.
+// in that bucket until the bucket expires. So moving a deadline later again and again
+// touches only the entry.
 func (w *Wheel[T]) Move(id ID, deadline int64) bool { return w.MoveWithin(id, deadline, 0) }
 
 // MoveWithin is like Move, for an entry that may be handed out up to slack after its new
@@ -284,8 +284,8 @@ func (w *Wheel[T]) Observe(now int64) {
 	t := w.ticks.floor(now)
 	if t > w.clock && t < w.nextExpiration && !w.isDraining() {
 		w.clock = t
-		// The next calls do nothing until an eighth of the lowest level's slots have
-		// passed. That costs less than moving the clock at each call.
+		// Later calls do nothing until size/8 more ticks have passed. Moving the clock at
+		// every call would cost more than letting it lag.
 		w.observeFrom = w.ticks.time(t + int64(w.slotMask+1)/8)
 	}
 }

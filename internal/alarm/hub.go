@@ -200,9 +200,9 @@ func (h *hub) closeLocked() {
 	}
 }
 
-// ringLocked removes the due alarms and unlocks the hub. The caller must then call first,
-// the function of the first alarm. ringLocked calls the other functions on new
-// goroutines. at is the moment for which the ring was set.
+// ringLocked removes the due alarms and unlocks the hub. It calls their functions on new
+// goroutines, except that of the first alarm: the caller must call first itself. at is
+// the moment for which the ring was set.
 func (h *hub) ringLocked(now, at int64) (first func()) {
 	if now-at <= lateAfter {
 		h.lateRings = 0

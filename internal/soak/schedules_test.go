@@ -101,8 +101,8 @@ func (x *series) run() {
 		x.alive.Dec()
 		return
 	}
-	// Only this function may stop the Job. A run in progress continues after a Stop, and
-	// another goroutine could not know the occurrence of that run.
+	// Stop the Job only here, at the end of a run. If another goroutine stopped the Job
+	// during a run, it could not know which occurrence is still running.
 	j := x.j.Load()
 	if j != nil && (x.callsLeft <= 0 || x.l.ending.Load()) && x.next.n.stop(j.Stop) {
 		x.next = nil
