@@ -13,9 +13,9 @@ import (
 // Analyzer reports the calls of a package that start timers. It suggests one fix, which
 // rewrites all calls that can be rewritten. Its result is a *Report.
 //
-// Analyzer sees one package at a time. So it leaves timers of exported names: other
-// packages may use them. It also leaves timers that other files in the package's folder may
-// use. `tickless migrate` sees all packages of a module and rewrites more.
+// Analyzer sees one package at a time. So it does not rewrite the types of exported names,
+// which other packages may use, nor types that other files in the package's folder may use.
+// `tickless migrate` sees all packages of a module and rewrites more.
 var Analyzer = newAnalyzer()
 
 func newAnalyzer() *analysis.Analyzer {
@@ -70,7 +70,7 @@ func runPass(pass *analysis.Pass, opts Options, reportLeft bool) (any, error) {
 			}
 			pass.Report(d)
 		case reportLeft:
-			d := analysis.Diagnostic{Pos: s.pos, Category: "left", Message: fmt.Sprintf("%s is left: %s", s.From, s.Left[0].Text)}
+			d := analysis.Diagnostic{Pos: s.pos, Category: "left", Message: fmt.Sprintf("%s stays: %s", s.From, s.Left[0].Text)}
 			for _, r := range s.Left {
 				if r.pos.IsValid() && r.pos != s.pos {
 					d.Related = append(d.Related, analysis.RelatedInformation{Pos: r.pos, Message: r.Text})

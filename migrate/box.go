@@ -77,8 +77,8 @@ func (p *program) addBoxed(n *node, from, t types.Type) {
 	p.uniteMethods(from, t)
 }
 
-// uniteMethods lets methods of the interface type t be rewritten together with the methods
-// of the type from, which implements t.
+// uniteMethods records that methods of the interface type t must be rewritten together with
+// the methods of the type from, which implements t.
 func (p *program) uniteMethods(from, t types.Type) {
 	iface, ok := t.Underlying().(*types.Interface)
 	if !ok {
@@ -115,9 +115,9 @@ func (p *program) visitAssertion(te ast.Expr, m *node) {
 	}
 }
 
-// uniteBoxed lets timers that become interface values be rewritten together with the type
-// assertions that may return them. It runs last, so that reports show each timer's own
-// reasons first.
+// uniteBoxed records that timers that become interface values must be rewritten together
+// with the type assertions that may return them. It runs last, so that reports show each
+// timer's own reasons first.
 func (p *program) uniteBoxed() {
 	groups := make(map[string][]*node)
 	for _, u := range p.unboxed {
@@ -129,11 +129,11 @@ func (p *program) uniteBoxed() {
 		}
 	}
 	if p.generic && len(p.typeArgs) > 0 {
-		all := p.typeArgs
+		allNodes := p.typeArgs
 		for _, b := range slices.Concat(p.boxed, p.unboxed) {
-			all = append(all, b.node)
+			allNodes = append(allNodes, b.node)
 		}
-		groups = map[string][]*node{"": all}
+		groups = map[string][]*node{"": allNodes}
 	}
 	for _, nodes := range groups {
 		for _, n := range nodes {

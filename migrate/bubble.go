@@ -19,9 +19,9 @@ type global struct {
 	desc string     // for the report
 }
 
-// blockGlobals keeps timers as they are if package variables or pools hold them and their
-// package may run in a synctest bubble. If a timer is made outside a bubble and reset
-// inside it, package time and package timer use different clocks for it.
+// blockGlobals prevents the rewrite of timers in package variables and pools, if their
+// package may run in a synctest bubble. For a timer that is made outside a bubble and reset
+// inside, package time and package timer use different clocks.
 func (p *program) blockGlobals() {
 	reached := p.packagesInBubbles()
 	if len(reached) == 0 {
@@ -35,10 +35,10 @@ func (p *program) blockGlobals() {
 			}
 		}
 	}
-	for _, k := range p.globals {
-		if reached[plainPath(k.path)] {
-			reason := k.desc + " holds it, and a test may use it inside and outside a testing/synctest bubble"
-			p.blockReachable(k.t, k.node, block{k.pos, reason}, make(map[*types.Named]bool))
+	for _, g := range p.globals {
+		if reached[plainPath(g.path)] {
+			reason := g.desc + " holds it, and a test may use it inside and outside a testing/synctest bubble"
+			p.blockReachable(g.t, g.node, block{g.pos, reason}, make(map[*types.Named]bool))
 		}
 	}
 }
@@ -47,15 +47,15 @@ func (p *program) addGlobal(path string, pos token.Pos, t types.Type, n func() *
 	if t == nil {
 		return
 	}
-	k := global{path, pos, t, nil, desc}
+	g := global{path, pos, t, nil, desc}
 	if hasTimer(t) {
-		k.node = n()
+		g.node = n()
 	}
-	p.globals = append(p.globals, k)
+	p.globals = append(p.globals, g)
 }
 
-// blockReachable keeps all timers as they are that code can reach from a value of type t
-// without a call. n is the node of the timers that t itself contains.
+// blockReachable prevents the rewrite of all timers that code can reach from a value of type
+// t without a call. n is the node of the timers in t itself.
 func (p *program) blockReachable(t types.Type, n *node, b block, seen map[*types.Named]bool) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -119,9 +119,9 @@ func (p *program) addPoolValue(e ast.Expr) {
 	p.addGlobal(p.pkg.Path, e.Pos(), p.typeOf(e), func() *node { return p.nodeOf(e) }, "a sync.Pool")
 }
 
-// packagesInBubbles returns the packages that may run in a testing/synctest bubble. First
-// it finds the helpers: packages that import synctest, directly or through others. Then it
-// returns every package that imports a helper, with all packages that it imports.
+// packagesInBubbles returns the packages that may run in a testing/synctest bubble. Helpers
+// are packages that import synctest, directly or through others. Every package that imports
+// a helper may run in a bubble, and so may all packages that it imports.
 func (p *program) packagesInBubbles() map[string]bool {
 	g := p.importGraph()
 	helpers := map[string]bool{synctest: true}
@@ -166,7 +166,7 @@ type importGraph struct{ withoutTests, withTests map[string]map[string]bool }
 
 func (p *program) importGraph() importGraph {
 	g := importGraph{make(map[string]map[string]bool), make(map[string]map[string]bool)}
-	add := func(path string, f *ast.File) {
+	addImports := func(path string, f *ast.File) {
 		path = plainPath(path)
 		graphs := []map[string]map[string]bool{g.withoutTests, g.withTests}
 		if strings.HasSuffix(p.position(f.FileStart).Filename, "_test.go") {
@@ -183,17 +183,17 @@ func (p *program) importGraph() importGraph {
 	}
 	for _, pkg := range p.pkgs {
 		for _, f := range pkg.Files {
-			add(pkg.Path, f)
+			addImports(pkg.Path, f)
 		}
 		for _, name := range pkg.Unseen {
 			if f := p.parseUnseen(name); f != nil {
-				add(pkg.Path, f)
+				addImports(pkg.Path, f)
 			}
 		}
 	}
 	for _, name := range p.opts.Unseen {
 		if f := p.parseUnseen(name); f != nil {
-			add("\x00"+filepath.Dir(name), f) // a path that nothing imports
+			addImports("\x00"+filepath.Dir(name), f) // a path that nothing imports
 		}
 	}
 	return g

@@ -5,9 +5,9 @@ import (
 	"go/types"
 )
 
-// blockConstrained keeps timers in type arguments as they are if the constraint lists timer
-// types, because constraints are not rewritten. It also lets methods that a constraint
-// requires be rewritten together with the methods of the type argument.
+// blockConstrained prevents the rewrite of a type argument if the constraint lists timer
+// types: constraints are not rewritten. If a constraint requires methods, these and the type
+// argument's methods must be rewritten together.
 func (p *program) blockConstrained() {
 	for _, pkg := range p.pkgs {
 		p.pkg = pkg
@@ -54,7 +54,7 @@ func listsTimers(t types.Type) bool {
 	return hasTimer(t) || hasTimer(t.Underlying())
 }
 
-// blockArgument keeps the timers that a type argument contains as they are.
+// blockArgument prevents the rewrite of the timers that a type argument contains.
 func (p *program) blockArgument(id *ast.Ident, arg types.Type) {
 	reason := "a constraint of " + id.Name + " lists its type"
 	walkType(arg, func(t types.Type) {
@@ -84,7 +84,7 @@ func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
 	f := p.genericFunc(x)
 	for i, arg := range args {
 		if f != nil && hasTimer(p.typeOf(arg)) {
-			// A generic function has type arguments also when it is not called.
+			// The type arguments count even if the function is not called.
 			n := p.nodeOfExpr(ast.Unparen(x))
 			p.claim(arg, n)
 			if hasTimer(f.Origin().Type()) {
@@ -136,8 +136,8 @@ func typeParams(obj types.Object) *types.TypeParamList {
 	return nil
 }
 
-// visitTypeParams lets a method that a constraint requires be rewritten together with the
-// timer types in its signature.
+// visitTypeParams handles the methods that constraints require: each must be rewritten
+// together with the timer types in its signature.
 func (p *program) visitTypeParams(list *ast.FieldList) {
 	if list == nil {
 		return

@@ -160,7 +160,8 @@ func builtinName(info *types.Info, e *ast.CallExpr) string {
 	return ""
 }
 
-// claim lets the timer types in the type expression te be rewritten together with n.
+// claim records that the timer types in the type expression te must be rewritten together
+// with n.
 func (p *program) claim(te ast.Expr, n *node) {
 	if te == nil {
 		return
@@ -197,7 +198,7 @@ func (p *program) claim(te ast.Expr, n *node) {
 	})
 }
 
-// claimName is claim for a single type name: e is id, or pkg.id. pointed says that the name
+// claimName is claim for a single type name. e is id, or pkg.id. pointed is true if the name
 // follows a * or is a type argument.
 func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	obj, ok := p.pkg.Info.Uses[id].(*types.TypeName)
@@ -222,7 +223,7 @@ func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	}
 }
 
-// claimFields is claim for the parameters or results of the function with node n.
+// claimFields calls claim for the parameters or results of the function with node n.
 func (p *program) claimFields(list *ast.FieldList, n *node) {
 	if list == nil {
 		return
@@ -239,8 +240,8 @@ func (p *program) claimFields(list *ast.FieldList, n *node) {
 	}
 }
 
-// blockUnclaimed keeps timer types as they are in code that the analysis does not follow,
-// such as constraints: those that no call of claim has seen.
+// blockUnclaimed prevents the rewrite of timer types that no call of claim has seen. They
+// are in code that the analysis does not follow, such as constraints.
 func (p *program) blockUnclaimed() {
 	for k, m := range p.typeUses {
 		if !p.claimed[k] {

@@ -8,7 +8,7 @@ import (
 )
 
 // flow handles an assignment of the value src to a variable, field or parameter with type t
-// and node dst: both are rewritten together.
+// and node dst. Both must be rewritten together.
 func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
 	from := p.typeOf(src)
 	if from == nil {
@@ -25,8 +25,8 @@ func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
 	p.uniteFields(dst, t, n, from)
 }
 
-// uniteFields handles an assignment or conversion between values of two struct types: their
-// fields are rewritten together. x and y are the nodes of the values, or nil.
+// uniteFields handles an assignment or conversion between values of two struct types. Their
+// fields must be rewritten together. x and y are the nodes of the values, or nil.
 func (p *program) uniteFields(x *node, t types.Type, y *node, u types.Type) {
 	a, ok1 := t.Underlying().(*types.Struct)
 	b, ok2 := u.Underlying().(*types.Struct)
@@ -38,7 +38,7 @@ func (p *program) uniteFields(x *node, t types.Type, y *node, u types.Type) {
 	}
 }
 
-// nodeOfField returns the node of field f of a struct value with node whole.
+// nodeOfField returns the node of field f. whole is the node of the struct value.
 func (p *program) nodeOfField(f *types.Var, whole *node) *node {
 	switch {
 	case f.Pkg() != nil && f.Pkg().Path() == "time":
@@ -51,7 +51,7 @@ func (p *program) nodeOfField(f *types.Var, whole *node) *node {
 	return p.nodeOfNamed(f.Type())
 }
 
-// flowResult is flow for result i of a call with several results.
+// flowResult is flow for an assignment of result i of the call src.
 func (p *program) flowResult(dst *node, t types.Type, src ast.Expr, i int) {
 	tuple, ok := p.typeOf(src).(*types.Tuple)
 	if !ok || i >= tuple.Len() {
@@ -74,7 +74,8 @@ func (p *program) flowResult(dst *node, t types.Type, src ast.Expr, i int) {
 	p.uniteFields(dst, t, n, from)
 }
 
-// uniteOperands lets both values of a comparison or a copy be rewritten together.
+// uniteOperands records that the two operands of a comparison or a copy must be rewritten
+// together.
 func (p *program) uniteOperands(x, y ast.Expr) {
 	tx, ty := p.typeOf(x), p.typeOf(y)
 	if tx == nil || ty == nil {
@@ -179,9 +180,9 @@ func (p *program) visitCall(n *ast.CallExpr) {
 	}
 }
 
-// isPrinted reports whether argument i of a call is a new timer for a function such as
-// fmt.Print. Nothing can stop such a timer. The function is not analyzed and has variadic
-// parameters of an interface type.
+// isPrinted reports whether argument i of a call is a new timer and the function is like
+// fmt.Print: not analyzed, with variadic parameters of an interface type. Nothing can stop
+// such a timer.
 func (p *program) isPrinted(n *ast.CallExpr, sig *types.Signature, i int) bool {
 	if !sig.Variadic() || i < sig.Params().Len()-1 || n.Ellipsis.IsValid() {
 		return false
@@ -210,7 +211,7 @@ func (p *program) isSetFinalizer(n *ast.CallExpr) bool {
 	return ok && qualified(p.pkg.Info, sel, "runtime") == "SetFinalizer"
 }
 
-// blockMethods keeps a type's exported methods that take or return timers as they are.
+// blockMethods prevents the rewrite of a type's exported methods that take or return timers.
 func (p *program) blockMethods(t types.Type, pos token.Pos, reason string) {
 	for m := range types.NewMethodSet(t).Methods() {
 		if obj := m.Obj(); obj.Exported() && hasTimer(origin(obj).Type()) {
@@ -237,9 +238,9 @@ func paramType(sig *types.Signature, i int, spread bool) types.Type {
 	return nil // append([]byte, string...)
 }
 
-// thirdParty returns the name of a called function of another module, which might use type
-// assertions on its arguments. It returns "" for analyzed packages, the standard library
-// and testify.
+// thirdParty returns the name of a called function if another module declares it: it might
+// use type assertions on its arguments. It returns "" for analyzed packages, the standard
+// library and testify.
 func (p *program) thirdParty(fun ast.Expr) string {
 	obj := p.pkg.Info.Uses[identOf(fun)]
 	if obj == nil || obj.Pkg() == nil || p.paths[obj.Pkg().Path()] {
@@ -265,8 +266,8 @@ var standardLibrary = map[string]bool{
 	"unique": true, "unsafe": true, "weak": true,
 }
 
-// visitInstance handles a call of a generic function: its type arguments and all arguments
-// and results that contain timers are rewritten together.
+// visitInstance handles a call of a generic function. If its type arguments contain timers,
+// they must be rewritten together with all arguments and results that contain timers.
 func (p *program) visitInstance(call *ast.CallExpr) {
 	fun := ast.Unparen(call.Fun)
 	var targs []ast.Expr
@@ -425,7 +426,7 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 	default:
 		return
 	}
-	part := func(e ast.Expr, t types.Type) {
+	visitPart := func(e ast.Expr, t types.Type) {
 		dst := p.nodeOfNamed(t)
 		if hasTimer(t) {
 			dst = literal
@@ -438,11 +439,11 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 	for _, e := range n.Elts {
 		if kv, ok := e.(*ast.KeyValueExpr); ok {
 			if key != nil {
-				part(kv.Key, key)
+				visitPart(kv.Key, key)
 			}
 			e = kv.Value
 		}
-		part(e, elem)
+		visitPart(e, elem)
 	}
 }
 

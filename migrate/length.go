@@ -119,9 +119,9 @@ func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
 	}
 }
 
-// blockLengths keeps timers as they are if their channel is stored or passed on, and the
-// program calls len or cap on a channel of the same type. The analysis does not find out
-// whether it is the same channel.
+// blockLengths prevents the rewrite of timers whose channel is stored or passed on, if the
+// program calls len or cap on a channel of the same type. The analysis cannot tell whether
+// it is the same channel.
 func (p *program) blockLengths() {
 	if len(p.lenCalls) == 0 {
 		return

@@ -75,7 +75,7 @@ func walkType(t types.Type, f func(types.Type)) {
 	}
 }
 
-// uniteAliases lets the type aliases that occur in t be rewritten together with n.
+// uniteAliases records that the type aliases in t must be rewritten together with n.
 func (p *program) uniteAliases(n *node, t types.Type) {
 	walkType(t, func(t types.Type) {
 		if a, ok := t.(*types.Alias); ok && hasTimer(a.Rhs()) {

@@ -46,6 +46,7 @@ type typeUse struct {
 	ident *ast.Ident // the name before the dot
 }
 
+// class returns the representative of the class that n is in.
 func (n *node) class() *node {
 	for n.parent != nil {
 		if n.parent.parent != nil {
@@ -161,8 +162,8 @@ func isVisible(obj types.Object) bool {
 	return obj.Parent() == obj.Pkg().Scope()
 }
 
-// uniteSameNames lets methods with the same name be rewritten together. One may be declared
-// in an interface and the others may implement it.
+// uniteSameNames records that methods with the same name must be rewritten together. One may
+// be declared in an interface and the others may implement it.
 func (p *program) uniteSameNames() {
 	for _, nodes := range p.methods {
 		for _, n := range nodes[1:] {

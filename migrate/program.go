@@ -79,8 +79,8 @@ type program struct {
 	// boxed are the timers that become interface values. unboxed are the type assertions
 	// that return timers.
 	boxed, unboxed []boxing
-	// typeArgs are the type arguments that contain timers. generic is true if generic code
-	// converts to or from an interface a value whose type may be any of these.
+	// typeArgs are the type arguments that contain timers. generic is true if a value whose
+	// type contains a type parameter becomes an interface value or comes from one.
 	typeArgs []*node
 	generic  bool
 
@@ -245,7 +245,7 @@ func findLeakCheck(pkg *Package, f *ast.File) token.Pos {
 		if !ok {
 			return true
 		}
-		arg := func(i int) string {
+		constantArg := func(i int) string {
 			if i >= len(call.Args) {
 				return ""
 			}
@@ -256,8 +256,8 @@ func findLeakCheck(pkg *Package, f *ast.File) token.Pos {
 			return tv.Value.ExactString()
 		}
 		if qualified(pkg.Info, sel, "runtime") == "NumGoroutine" ||
-			qualified(pkg.Info, sel, "runtime") == "Stack" && arg(1) == "true" ||
-			qualified(pkg.Info, sel, "runtime/pprof") == "Lookup" && arg(0) == `"goroutine"` {
+			qualified(pkg.Info, sel, "runtime") == "Stack" && constantArg(1) == "true" ||
+			qualified(pkg.Info, sel, "runtime/pprof") == "Lookup" && constantArg(0) == `"goroutine"` {
 			found = call.Pos()
 		}
 		return true

@@ -17,8 +17,7 @@ const (
 
 // A Report is the result of Analyze.
 type Report struct {
-	// Sites are the call sites, sorted by position. They do not include those in tests
-	// that Muted counts.
+	// Sites are the call sites, sorted by position, except the sites that Muted counts.
 	Sites []Site `json:"sites"`
 	// Files are the files to rewrite, sorted by name.
 	Files []File `json:"files"`
@@ -29,8 +28,8 @@ type Report struct {
 	Warnings []Reason `json:"warnings,omitempty"`
 }
 
-// A Site is a place where the program calls a function that starts a timer, or uses it as a
-// value, as in f := time.AfterFunc.
+// A Site is a place where the program calls a function that starts a timer, or uses such a
+// function as a value, as in f := time.AfterFunc.
 type Site struct {
 	Pos token.Position `json:"pos"`
 	// From is the function, such as time.NewTimer. To is its replacement, such as
@@ -50,8 +49,8 @@ func (s Site) Rewritten() bool { return len(s.Left) == 0 }
 // A Reason says why a call is not rewritten, or is a warning.
 type Reason struct {
 	Text string `json:"text"`
-	// Pos is the position of the code that the text is about: the call, or code that gets
-	// its timer.
+	// Pos is the position of the code that the text is about: the call, or other code that
+	// its timer reaches.
 	Pos token.Position `json:"pos"`
 
 	pos token.Pos
@@ -170,19 +169,19 @@ func (p *program) siteReport(s *site) Site {
 	return result
 }
 
-// reasons returns why a call is not rewritten. If the reason belongs to another timer that
-// the same type assertion may return, the text says so.
+// reasons returns why a call is not rewritten. The cause may be another timer that the same
+// type assertion may return. Then the text says so.
 func (p *program) reasons(s *site) (list []Reason) {
-	reason := func(text string, b block) Reason { return Reason{Text: text, Pos: p.source(b.pos), pos: b.pos} }
+	newReason := func(text string, b block) Reason { return Reason{Text: text, Pos: p.source(b.pos), pos: b.pos} }
 	blocks := s.node.class().blocks
 	for _, b := range blocks {
 		if !s.boxed || b.pos == s.sel.Pos() || b.reason == reasonBothTypes || slices.Contains(s.ownBlocks, b) {
-			list = append(list, reason(b.reason, b))
+			list = append(list, newReason(b.reason, b))
 		}
 	}
 	if len(list) == 0 && len(blocks) > 0 {
 		b := blocks[0]
-		list = append(list, reason("a type assertion may return it, or another timer that is left: "+b.reason, b))
+		list = append(list, newReason("a type assertion may return it, or another timer that is not rewritten: "+b.reason, b))
 	}
 	return list
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// site is a place where the program calls a function that starts a timer, or uses it as a
-// value, as in f := time.AfterFunc.
+// site is a place where the program calls a function that starts a timer, or uses such a
+// function as a value, as in f := time.AfterFunc.
 type site struct {
 	file       *file
 	sel        *ast.SelectorExpr

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// blockUnseen keeps types as they are that unseen files may use. These files are not
-// type-checked: they are for other systems, or tests that were not loaded. So all that
-// counts is whether such a file contains a name with that type.
+// blockUnseen prevents the rewrite of types that unseen files may use: files for other
+// systems, and tests that were not loaded. Unseen files are not type-checked. So a type
+// counts as used if such a file contains the name of a variable, field or function with it.
 func (p *program) blockUnseen() {
 	used := make(map[name]token.Pos) // exported names with and without their package path
 	visitFile := func(file, path string) {
@@ -19,7 +19,7 @@ func (p *program) blockUnseen() {
 		if f == nil || p.opts.unseenImporters && strings.HasSuffix(file, "_test.go") && !importsPath(f, "time") {
 			return // a test that does not import time works with either type
 		}
-		use := func(id *ast.Ident, member bool) {
+		addUsed := func(id *ast.Ident, member bool) {
 			used[name{path, id.Name, member}] = id.Pos()
 			if id.IsExported() {
 				used[name{"", id.Name, member}] = id.Pos()
@@ -29,27 +29,27 @@ func (p *program) blockUnseen() {
 			switch n := n.(type) {
 			case *ast.CompositeLit:
 				if setsByPosition(n) {
-					p.eachField(n.Type, func(field string) { use(&ast.Ident{NamePos: n.Pos(), Name: field}, true) })
+					p.eachField(n.Type, func(field string) { addUsed(&ast.Ident{NamePos: n.Pos(), Name: field}, true) })
 				}
 			case *ast.KeyValueExpr:
 				if id, ok := n.Key.(*ast.Ident); ok {
-					use(id, true)
+					addUsed(id, true)
 				}
 			case *ast.FuncDecl:
-				use(n.Name, n.Recv != nil)
+				addUsed(n.Name, n.Recv != nil)
 			case *ast.InterfaceType:
 				for _, field := range n.Methods.List {
 					for _, id := range field.Names {
-						use(id, true)
+						addUsed(id, true)
 					}
 				}
 			case *ast.SelectorExpr:
-				use(n.Sel, true)
+				addUsed(n.Sel, true)
 				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && (n.Sel.Name == "Timer" || n.Sel.Name == "Ticker") {
 					return false // a field of that name may be embedded elsewhere
 				}
 			case *ast.Ident:
-				use(n, false)
+				addUsed(n, false)
 			}
 			return true
 		})

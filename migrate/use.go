@@ -9,7 +9,7 @@ import (
 // be pending at a time.
 type Use uint8
 
-// What each timer of a call site belongs to.
+// The values of Use say what each timer belongs to.
 const (
 	Call       Use = iota // a call of a function; how many run at a time is unknown
 	Keyed                 // an entry of a map
@@ -138,9 +138,9 @@ func isMapOf(m, elem types.Type) bool {
 	return ok && types.Identical(deref(mt.Elem()), elem)
 }
 
-// enclosing looks at the functions around a call. request is true if one of them has a
-// request as a parameter, and conn if one has a connection. once is true if the outermost
-// runs only once.
+// enclosing looks at the functions around a call. request and conn are true if one of them
+// has a parameter for a request or a connection. once is true if the outermost function runs
+// only once, or there is none.
 func (p *program) enclosing(stack []ast.Node) (request, conn, once bool) {
 	inFunction := false
 	for _, n := range stack {
@@ -219,7 +219,7 @@ func isNetConn(t types.Type) bool {
 	return false
 }
 
-// inLoop reports whether the call is in a loop, also inside a function literal there.
+// inLoop reports whether the call is in a loop, or in a function literal in a loop.
 func inLoop(stack []ast.Node) bool {
 	for i := len(stack) - 1; i >= 0; i-- {
 		switch n := stack[i].(type) {
@@ -236,7 +236,7 @@ func inLoop(stack []ast.Node) bool {
 		case *ast.FuncDecl:
 			return false
 		case *ast.FuncLit:
-			// Look for a loop around the function literal: it may run each round.
+			// A loop around the function literal may call it in each iteration.
 			continue
 		}
 	}

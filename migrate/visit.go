@@ -81,8 +81,8 @@ func (p *program) visit(f *ast.File) {
 	})
 }
 
-// visitRange lets a loop's variables be rewritten together with the value that the loop
-// ranges over.
+// visitRange handles a range loop. Its variables must be rewritten together with the value
+// that the loop ranges over.
 func (p *program) visitRange(n *ast.RangeStmt) {
 	ranged := p.nodeOf(n.X)
 	for i, v := range []ast.Expr{n.Key, n.Value} {
@@ -170,8 +170,8 @@ func (p *program) visitFuncDecl(n *ast.FuncDecl) {
 	p.blockExported(fn, n.Name)
 }
 
-// blockExported keeps the type of an exported name as it is if packages that are not
-// analyzed may use it.
+// blockExported prevents the rewrite of an exported name's type if packages that are not
+// analyzed may use the name.
 func (p *program) blockExported(n *node, id *ast.Ident) {
 	if !id.IsExported() || p.pkg.Types.Name() == "main" || isInternal(p.pkg.Path) && !p.opts.unseenImporters {
 		return
@@ -179,7 +179,7 @@ func (p *program) blockExported(n *node, id *ast.Ident) {
 	p.blockAPI(n, id)
 }
 
-// blockAPI keeps a type as it is because other modules can reach it.
+// blockAPI prevents the rewrite of a type that other modules can reach.
 func (p *program) blockAPI(n *node, id *ast.Ident) {
 	if p.opts.Exported || p.file.isTest {
 		return
@@ -381,7 +381,7 @@ func (p *program) visitTypeSwitch(n *ast.TypeSwitchStmt) {
 	}
 }
 
-// blockDuplicates keeps a type in a type switch as it is if the rewrite could make two cases
+// blockDuplicates prevents the rewrite of a type in a type switch if it could make two cases
 // equal. Such a type switch does not compile.
 func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	var timers, others []ast.Expr
@@ -405,8 +405,8 @@ func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	}
 }
 
-// mayBecome reports whether t may be equal to u after a rewrite of t. Any two structs,
-// interfaces or functions count as equal.
+// mayBecome reports whether t may be identical to u after a rewrite of t. For simplicity, any
+// two structs count as identical, and so do any two interfaces or functions.
 func mayBecome(t, u types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -452,7 +452,7 @@ func mayBecome(t, u types.Type) bool {
 	return types.Identical(t, u)
 }
 
-// blockHiding keeps timers as they are that a struct embeds, if the struct also has another
+// blockHiding prevents the rewrite of embedded timers if the struct outer already has a
 // method Deadline. The method Deadline of timer.Timer would hide it.
 func (p *program) blockHiding(outer types.Type, pos token.Pos) {
 	if outer == nil {
@@ -462,7 +462,7 @@ func (p *program) blockHiding(outer types.Type, pos token.Pos) {
 	if found == nil {
 		return
 	}
-	// A timer that is embedded deeper does not hide the other Deadline.
+	// A timer that is embedded more deeply than the other Deadline does not hide it.
 	deepest := len(index) - 1
 	var walk func(t types.Type, depth int)
 	walk = func(t types.Type, depth int) {

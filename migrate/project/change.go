@@ -46,7 +46,7 @@ func (p *Project) prepare() error {
 	return nil
 }
 
-var hunk = regexp.MustCompile(`^@@ -(\d+)((?:,\d+)?) \+\d+((?:,\d+)?) @@`)
+var hunkHeader = regexp.MustCompile(`^@@ -(\d+)((?:,\d+)?) \+\d+((?:,\d+)?) @@`)
 
 // renumber corrects the new file's line numbers in the hunk headers of a diff, because udiff
 // counts them wrongly. It also returns how many lines the diff adds.
@@ -54,7 +54,7 @@ func renumber(diff string) (string, int) {
 	var out strings.Builder
 	added, removed, inside := 0, 0, false
 	for line := range strings.Lines(diff) {
-		if m := hunk.FindStringSubmatch(line); m != nil {
+		if m := hunkHeader.FindStringSubmatch(line); m != nil {
 			inside = true
 			old, _ := strconv.Atoi(m[1]) // cannot fail: m[1] is digits
 			line = fmt.Sprintf("@@ -%d%s +%d%s @@\n", old, m[2], old+added-removed, m[3])
@@ -85,7 +85,7 @@ func (p *Project) WriteDiff(w io.Writer) error {
 }
 
 // Fix writes all changed files, or none. It returns an error if a file has changed since
-// Load or cannot be written; then it restores the files that it has already written.
+// Load, or cannot be written. In that case Fix restores the files that it has written.
 func (p *Project) Fix() error {
 	modes := make([]os.FileMode, len(p.changes))
 	for i, c := range p.changes {

@@ -102,7 +102,8 @@ func TestProject_GoVersionIsRaised(t *testing.T) {
 	}
 }
 
-// A package that no pattern matches may fail to compile. Then types that it may use stay.
+// If a package does not compile and no pattern matches it, types that it may use do not
+// change.
 func TestProject_OthersThatDoNotCompile(t *testing.T) {
 	dir := write(t, map[string]string{
 		"go.mod":           "module example.com/m\n\ngo 1.25\n",

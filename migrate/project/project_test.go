@@ -48,9 +48,9 @@ func goCommand(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// left returns the first reason for each call that is not rewritten. Its keys are like
+// leftReasons returns the first reason for each call that is not rewritten. Its keys are like
 // "server.go time.After".
-func left(p *project.Project) map[string]string {
+func leftReasons(p *project.Project) map[string]string {
 	reasons := make(map[string]string)
 	for _, s := range p.Report.Sites {
 		if !s.Rewritten() {
@@ -71,14 +71,14 @@ func TestProject_Fix(t *testing.T) {
 		"server.go time.AfterFunc": "Retry is part of the API of package server",
 		"server.go time.After":     "timer.After is time.After, which cannot be stopped",
 	}
-	got := left(p)
+	got := leftReasons(p)
 	for site, reason := range want {
 		if got[site] != reason {
-			t.Errorf("%s is left: %q, want %q", site, got[site], reason)
+			t.Errorf("%s: the reason is %q, want %q", site, got[site], reason)
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("%d calls are left, want %d: %v", len(got), len(want), got)
+		t.Errorf("%d calls are not rewritten, want %d: %v", len(got), len(want), got)
 	}
 	if c := p.Counts(); c.Sites != 12 || c.Rewritten != 10 || c.Worth != 2 || c.Left != 2 || c.Muted != 1 || c.Files != 7 {
 		t.Errorf("wrong counts: %+v", c)
@@ -168,7 +168,7 @@ func TestProject_OnlyNamedPackages(t *testing.T) {
 	if len(p.Changes()) != 4 {
 		t.Errorf("%d files change, want 4", len(p.Changes()))
 	}
-	if got := left(p)["hook.go time.AfterFunc"]; got != "no pattern matches its package" {
+	if got := leftReasons(p)["hook.go time.AfterFunc"]; got != "no pattern matches its package" {
 		t.Errorf("the reason for the hook is %q", got)
 	}
 }

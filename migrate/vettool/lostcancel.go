@@ -19,18 +19,18 @@ var lostCancel = &analysis.Analyzer{
 	URL:      lostcancel.Analyzer.URL,
 	Requires: lostcancel.Analyzer.Requires,
 	Run: func(pass *analysis.Pass) (any, error) {
-		standard := types.NewPackage("context", "context")
+		contextPackage := types.NewPackage("context", "context")
 		info := *pass.TypesInfo
 		info.Uses = maps.Clone(info.Uses)
 		for id, obj := range info.Uses {
 			if pn, ok := obj.(*types.PkgName); ok && pn.Imported().Path() == migrate.DeadlinePath {
-				info.Uses[id] = types.NewPkgName(pn.Pos(), pn.Pkg(), pn.Name(), standard)
+				info.Uses[id] = types.NewPkgName(pn.Pos(), pn.Pkg(), pn.Name(), contextPackage)
 			}
 		}
 		pkg := types.NewPackage(pass.Pkg.Path(), pass.Pkg.Name())
-		pkg.SetImports(append(pass.Pkg.Imports(), standard))
-		changed := *pass
-		changed.TypesInfo, changed.Pkg = &info, pkg
-		return lostcancel.Analyzer.Run(&changed)
+		pkg.SetImports(append(pass.Pkg.Imports(), contextPackage))
+		changedPass := *pass
+		changedPass.TypesInfo, changedPass.Pkg = &info, pkg
+		return lostcancel.Analyzer.Run(&changedPass)
 	},
 }

@@ -3,19 +3,19 @@ package abandoned
 import "time"
 
 func timers(d time.Duration, c chan int) {
-	t := time.NewTimer(d) // want `time.NewTimer is left: never stopped: package time frees it`
+	t := time.NewTimer(d) // want `time.NewTimer stays: never stopped: package time frees it`
 	select {
 	case <-t.C:
 	case <-c:
 	}
 	select {
-	case <-time.NewTimer(d).C: // want `is left: never stopped`
+	case <-time.NewTimer(d).C: // want `stays: never stopped`
 	case <-c:
 	}
 }
 
 func tickers(d time.Duration) {
-	for range time.NewTicker(d).C { // want `is left: never stopped`
+	for range time.NewTicker(d).C { // want `stays: never stopped`
 	}
 }
 

@@ -14,7 +14,7 @@ func lists(x any) {
 	}
 }
 
-func filled() { lists([]short{time.AfterFunc(1, nil)}) } // want `is left: a type switch has a case`
+func filled() { lists([]short{time.AfterFunc(1, nil)}) } // want `stays: a type switch has a case`
 
 func funcs(x any) {
 	switch x.(type) {

@@ -8,7 +8,7 @@ import (
 )
 
 func all() {
-	t := time.NewTimer(1) // want `time.NewTimer is left: it is passed to log.Any as an interface value`
+	t := time.NewTimer(1) // want `time.NewTimer stays: it is passed to log.Any as an interface value`
 	log.Any(t)
 	t.Stop()
 

@@ -10,7 +10,7 @@ import (
 type API struct{ T *time.Timer }
 
 func api() {
-	a := API{time.AfterFunc(1, nil)} // want `is left: T is part of the API of package boxes`
+	a := API{time.AfterFunc(1, nil)} // want `stays: T is part of the API of package boxes`
 	take(a.T)
 }
 
@@ -21,7 +21,7 @@ func take(v any) {
 }
 
 func other() {
-	t := time.AfterFunc(1, nil) // want `is left: a type assertion may return it, or another timer that is left: T is part of the API of package boxes`
+	t := time.AfterFunc(1, nil) // want `stays: a type assertion may return it, or another timer that is not rewritten: T is part of the API of package boxes`
 	take(t)
 }
 
@@ -41,10 +41,10 @@ func starters(v any) {
 func start() { starters(time.AfterFunc) } // want `can be`
 
 func compared() bool {
-	t := time.NewTicker(1) // want `is left: Ticker is part of the API of package boxes`
+	t := time.NewTicker(1) // want `stays: Ticker is part of the API of package boxes`
 	defer t.Stop()
 	Ticker = t
-	var x any = time.NewTicker(1) // want `is left: a type assertion may return it, or another timer that is left: Ticker is part of the API`
+	var x any = time.NewTicker(1) // want `stays: a type assertion may return it, or another timer that is not rewritten: Ticker is part of the API`
 	return x == t
 }
 

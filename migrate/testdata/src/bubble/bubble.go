@@ -13,7 +13,7 @@ func work() {
 	t.Stop()
 }
 
-var global = time.NewTimer(time.Second) // want `time.NewTimer is left: the package's variable global holds it, and a test may use it inside and outside a testing/synctest bubble`
+var global = time.NewTimer(time.Second) // want `time.NewTimer stays: the package's variable global holds it, and a test may use it inside and outside a testing/synctest bubble`
 
 func stopGlobal() { global.Stop() }
 
@@ -26,19 +26,19 @@ type server struct{ conns map[string]*conn }
 var theServer = &server{}
 
 func (s *server) add(c *conn) {
-	c.idle = time.AfterFunc(time.Second, func() {}) // want `time.AfterFunc is left: the package's variable theServer holds it`
+	c.idle = time.AfterFunc(time.Second, func() {}) // want `time.AfterFunc stays: the package's variable theServer holds it`
 	s.conns["x"] = c
 }
 
 var pool = sync.Pool{New: func() any {
-	t := time.NewTimer(time.Hour) // want `time.NewTimer is left: a sync.Pool holds it`
+	t := time.NewTimer(time.Hour) // want `time.NewTimer stays: a sync.Pool holds it`
 	t.Stop()
 	return t
 }}
 
 type entry struct{ t *time.Timer }
 
-func (e *entry) start() { e.t = time.AfterFunc(time.Hour, func() {}) } // want `time.AfterFunc is left: a sync.Pool holds it`
+func (e *entry) start() { e.t = time.AfterFunc(time.Hour, func() {}) } // want `time.AfterFunc stays: a sync.Pool holds it`
 
 func put(p *sync.Pool, e *entry) { p.Put(e) }
 

@@ -8,18 +8,18 @@ import (
 type held struct{ t time.Timer }
 
 func (h *held) start() {
-	h.t = *time.NewTimer(1) // want `time.NewTimer is left: a time.Timer by value`
+	h.t = *time.NewTimer(1) // want `time.NewTimer stays: a time.Timer by value`
 	h.t.Stop()
 }
 
 func copied() {
-	t := time.NewTimer(1) // want `time.NewTimer is left: a time.Timer is copied`
+	t := time.NewTimer(1) // want `time.NewTimer stays: a time.Timer is copied`
 	u := *t
 	u.Stop()
 }
 
 func pointer() {
-	t := time.NewTimer(1) // want `time.NewTimer is left: it becomes an unsafe.Pointer`
+	t := time.NewTimer(1) // want `time.NewTimer stays: it becomes an unsafe.Pointer`
 	t.Stop()
 	_ = unsafe.Pointer(t)
 }

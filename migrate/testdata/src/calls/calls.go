@@ -33,15 +33,15 @@ var sleep = time.Sleep // want `time.Sleep can be timer.Sleep`
 
 // What nobody can stop stays package time's: there it is garbage.
 func waits(d time.Duration, c <-chan int) {
-	<-time.After(d) // want `time.After is left: timer.After is time.After, which cannot be stopped$`
-	<-time.Tick(d)  // want `time.Tick is left: timer.Tick is time.Tick`
+	<-time.After(d) // want `time.After stays: timer.After is time.After, which cannot be stopped$`
+	<-time.Tick(d)  // want `time.Tick stays: timer.Tick is time.Tick`
 	for {
 		select {
 		case <-c:
-		case <-time.After(d): // want `time.After is left: .*; in this loop a NewTimer with Stop or Reset costs less`
+		case <-time.After(d): // want `time.After stays: .*; in this loop a NewTimer with Stop or Reset costs less`
 			return
 		}
 	}
 }
 
-var after = time.After // want `time.After is left: timer.After is time.After`
+var after = time.After // want `time.After stays: timer.After is time.After`

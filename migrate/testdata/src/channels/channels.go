@@ -3,11 +3,11 @@ package channels
 import "time"
 
 func lengths() {
-	t := time.NewTimer(1) // want `time.NewTimer is left: len of its channel is always 0 in package time, but not in package timer`
+	t := time.NewTimer(1) // want `time.NewTimer stays: len of its channel is always 0 in package time, but not in package timer`
 	t.Stop()
 	_ = len(t.C)
 
-	k := time.NewTicker(1) // want `time.NewTicker is left: cap of its channel`
+	k := time.NewTicker(1) // want `time.NewTicker stays: cap of its channel`
 	k.Stop()
 	_ = cap(k.C)
 }

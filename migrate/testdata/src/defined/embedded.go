@@ -51,20 +51,20 @@ type outer struct {
 func (outer) Deadline() {}
 
 func embed(ctx context.Context) {
-	o := op{ctx, time.AfterFunc(1, nil)} // want `is left: embedded beside another method Deadline`
+	o := op{ctx, time.AfterFunc(1, nil)} // want `stays: embedded beside another method Deadline`
 	o.Stop()
-	h := hidden{time.AfterFunc(1, nil), base{ctx}} // want `is left: embedded beside another method Deadline`
+	h := hidden{time.AfterFunc(1, nil), base{ctx}} // want `stays: embedded beside another method Deadline`
 	h.Stop()
 	p := plain{time.AfterFunc(1, nil)} // want `can be`
 	p.Stop()
-	r := req{within{time.AfterFunc(1, nil)}, deep{base{ctx}}} // want `is left: embedded beside another method Deadline`
+	r := req{within{time.AfterFunc(1, nil)}, deep{base{ctx}}} // want `stays: embedded beside another method Deadline`
 	r.Deadline()
 	r.Stop()
-	b := both{beside{time.AfterFunc(1, nil)}, base{ctx}} // want `is left: embedded beside another method Deadline`
+	b := both{beside{time.AfterFunc(1, nil)}, base{ctx}} // want `stays: embedded beside another method Deadline`
 	b.Deadline()
 	b.Stop()
 	unnamed.Context = ctx
-	unnamed.Timer = time.AfterFunc(1, nil) // want `is left: embedded beside another method Deadline`
+	unnamed.Timer = time.AfterFunc(1, nil) // want `stays: embedded beside another method Deadline`
 	unnamed.Deadline()
 	unnamed.Stop()
 	u := outer{inner{time.AfterFunc(1, nil)}, deep{base{ctx}}} // want `can be`

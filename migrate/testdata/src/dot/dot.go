@@ -3,5 +3,5 @@ package dot
 import . "time"
 
 func start(d Duration) *Timer {
-	return AfterFunc(d, nil) // want `time.AfterFunc is left: package time is imported with a dot`
+	return AfterFunc(d, nil) // want `time.AfterFunc stays: package time is imported with a dot`
 }

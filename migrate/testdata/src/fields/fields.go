@@ -55,7 +55,7 @@ type mixed struct {
 }
 
 func (m *mixed) start(d time.Duration) {
-	m.t = time.NewTimer(d)             // want `time.NewTimer is left: len of its channel`
+	m.t = time.NewTimer(d)             // want `time.NewTimer stays: len of its channel`
 	m.free = time.AfterFunc(d, m.stop) // want `can be`
 }
 

@@ -3,6 +3,6 @@ package generated
 import "time"
 
 func byHand(k *kept) {
-	k.t = time.AfterFunc(1, start) // want `time.AfterFunc is left: the file is generated`
+	k.t = time.AfterFunc(1, start) // want `time.AfterFunc stays: the file is generated`
 	time.AfterFunc(1, start)       // want `can be`
 }

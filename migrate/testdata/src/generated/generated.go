@@ -7,5 +7,5 @@ import "time"
 type kept struct{ t *time.Timer }
 
 func start() {
-	time.AfterFunc(1, start) // want `time.AfterFunc is left: the file is generated`
+	time.AfterFunc(1, start) // want `time.AfterFunc stays: the file is generated`
 }

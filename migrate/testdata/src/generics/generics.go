@@ -41,7 +41,7 @@ func (h *holder) start() {
 	first(time.NewTimer(1), nil).Stop()           // want `can be`
 	clock.First(time.NewTimer(1)).Stop()          // want `can be`
 	first[*time.Ticker](time.NewTicker(1)).Stop() // want `can be`
-	named(time.NewTimer(1)).Stop()                // want `is left: a constraint of named lists its type`
+	named(time.NewTimer(1)).Stop()                // want `stays: a constraint of named lists its type`
 }
 
 // A constraint that is made of type parameters only takes either type.

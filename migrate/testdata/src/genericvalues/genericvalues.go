@@ -23,7 +23,7 @@ func values() {
 	b.Stop()
 
 	Kept = first[*time.Timer]
-	Kept(time.NewTimer(1)).Stop() // want `is left: Kept is part of the API of package genericvalues`
+	Kept(time.NewTimer(1)).Stop() // want `stays: Kept is part of the API of package genericvalues`
 }
 
 // Kept keeps its type.

@@ -12,8 +12,8 @@ import (
 // What is made for an argument is not stopped, although what is taken out of the
 // pool is.
 func print(d time.Duration) string {
-	clock.Print(time.NewTicker(d))             // want `time.NewTicker is left: never stopped`
-	return fmt.Sprintf("%T", time.NewTimer(d)) // want `time.NewTimer is left: never stopped`
+	clock.Print(time.NewTicker(d))             // want `time.NewTicker stays: never stopped`
+	return fmt.Sprintf("%T", time.NewTimer(d)) // want `time.NewTimer stays: never stopped`
 }
 
 var pool = sync.Pool{New: func() any { return time.NewTimer(time.Hour) }} // want `can be`
@@ -30,7 +30,7 @@ func put(d time.Duration) {
 
 // A finalizer's function has the type of what it is for.
 func finalized() {
-	t := time.NewTimer(1) // want `is left: runtime.SetFinalizer compares its type`
+	t := time.NewTimer(1) // want `stays: runtime.SetFinalizer compares its type`
 	runtime.SetFinalizer(t, func(t *time.Timer) { t.Stop() })
 	t.Stop()
 }

@@ -30,6 +30,6 @@ func use() {
 }
 
 // A hook that a test of another package sets is part of the API.
-var NewTimer = time.NewTimer // want `time.NewTimer is left: NewTimer is part of the API of package hooks`
+var NewTimer = time.NewTimer // want `time.NewTimer stays: NewTimer is part of the API of package hooks`
 
 func useExported() { NewTimer(1).Stop() }

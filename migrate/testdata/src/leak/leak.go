@@ -11,7 +11,7 @@ func check(n int) bool {
 		if runtime.NumGoroutine() <= n { // want `goroutines are counted here`
 			return true
 		}
-		time.Sleep(time.Millisecond) // want `time.Sleep is left: the file looks for leaked goroutines`
+		time.Sleep(time.Millisecond) // want `time.Sleep stays: the file looks for leaked goroutines`
 	}
 	return false
 }

@@ -3,14 +3,14 @@ package lengths
 import "time"
 
 func variable() int {
-	t := time.NewTimer(1) // want `time.NewTimer is left: len or cap of a channel that may be its own`
+	t := time.NewTimer(1) // want `time.NewTimer stays: len or cap of a channel that may be its own`
 	t.Stop()
 	c := t.C
 	return len(c)
 }
 
 func parameter() int {
-	t := time.NewTimer(1) // want `is left: len or cap of a channel`
+	t := time.NewTimer(1) // want `stays: len or cap of a channel`
 	t.Stop()
 	return lens(t.C)
 }
@@ -20,7 +20,7 @@ func lens(c <-chan time.Time) int { return len(c) }
 type keeper struct{ c <-chan time.Time }
 
 func field() int {
-	t := time.NewTicker(1) // want `is left: len or cap of a channel`
+	t := time.NewTicker(1) // want `stays: len or cap of a channel`
 	defer t.Stop()
 	k := keeper{c: (t.C)}
 	return cap(k.c)
@@ -29,7 +29,7 @@ func field() int {
 type embedded struct{ *time.Timer }
 
 func promoted() int {
-	e := embedded{time.NewTimer(1)} // want `is left: len of its channel`
+	e := embedded{time.NewTimer(1)} // want `stays: len of its channel`
 	e.Stop()
 	return len(e.C)
 }

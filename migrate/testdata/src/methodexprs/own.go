@@ -41,7 +41,7 @@ func literal(x s) {
 type other struct{}
 
 func (other) AfterFunc(d time.Duration, f func()) *time.Timer {
-	return time.AfterFunc(d, f) // want `is left: AfterFunc of package foreign/clock`
+	return time.AfterFunc(d, f) // want `stays: AfterFunc of package foreign/clock`
 }
 
 func start(c clock.Clock) *time.Timer {

@@ -97,16 +97,16 @@ func embeds() {
 
 // Another module's struct stays as it is.
 func foreign() {
-	u := time.AfterFunc(1, nil) // want `is left: T of package foreign/clock`
+	u := time.AfterFunc(1, nil) // want `stays: T of package foreign/clock`
 	var f clock.Fake = struct{ T *time.Timer }{u}
 	f.T.Stop()
 
-	v := struct{ T *time.Timer }{time.AfterFunc(1, nil)} // want `is left: T of package foreign/clock`
+	v := struct{ T *time.Timer }{time.AfterFunc(1, nil)} // want `stays: T of package foreign/clock`
 	clock.Named(v)
 
 	w := (*struct {
 		T *time.Timer
 		N int
 	})(&clock.Pair{})
-	w.T = time.AfterFunc(1, nil) // want `is left: T of package foreign/clock`
+	w.T = time.AfterFunc(1, nil) // want `stays: T of package foreign/clock`
 }

@@ -8,6 +8,6 @@ type conn struct {
 }
 
 func (c *conn) start() {
-	c.idle = time.AfterFunc(1, nil) // want `time.AfterFunc is left: idle may be used there, in a file that the analysis does not see`
+	c.idle = time.AfterFunc(1, nil) // want `time.AfterFunc stays: idle may be used there, in a file that the analysis does not see`
 	c.wake = time.AfterFunc(1, nil) // want `can be`
 }
