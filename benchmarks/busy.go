@@ -67,8 +67,8 @@ func BusyBurst(b *testing.B, m Maker) {
 // busyGrace is how long after the last deadline a missing callback counts as lost.
 const busyGrace = 60 * time.Second
 
-// BusyRate starts timers with random deadlines, a thousand of them due a second, while
-// other goroutines compute. It reports scatteredTimers.figures.
+// BusyRate starts timers with random deadlines while other goroutines compute. A thousand
+// timers are due each second. BusyRate reports scatteredTimers.figures.
 func BusyRate(b *testing.B, m Maker) {
 	eachBusy(b, choose([]int{2}, []int{2, 4, 16}, []int{2, 4, 16}), func(busy int) map[string]float64 {
 		stopBusy := keepBusy(busy)

@@ -97,8 +97,8 @@ func (e *expiryRun) run(b *testing.B, m Maker) {
 	for g := range nprocs {
 		wg.Go(func() {
 			for slot := g; slot < n; slot += nprocs {
-				// impl reads its clock after time.Since does, so its deadline is not before
-				// e.due[slot]. A callback that is not early never counts as early.
+				// The delay is computed before Start reads its clock. So the timer's deadline
+				// is not before e.due[slot].
 				impl.Start(slot, e.due[slot]-time.Since(e.begin), e.callbacks[slot])
 			}
 		})

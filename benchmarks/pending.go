@@ -13,8 +13,8 @@ import (
 // procCounts are the values of GOMAXPROCS that workloads run with.
 var procCounts = []int{1, 2}
 
-// slotGap is the number of slots between those of two goroutines. It keeps their handles
-// in different cache lines.
+// slotGap is the number of unused slots between the slots of two goroutines. It keeps their
+// handles in different cache lines.
 const slotGap = 16
 
 // longDelays are random delays from 1 to 11 minutes. They fit into the cache. Their number
@@ -52,8 +52,9 @@ const maxAge = 10 * time.Second
 // The testing package calls a benchmark several times, and sets GOMAXPROCS before each
 // call. So each call sets the procs again. The first call starts the timers.
 //
-// New timers are in memory in the order of their slots, unlike those of a program. So
-// [pendingTimers.measure] first runs the measured operation as often as there are timers.
+// New timers are in memory in the order of their slots. A real program's timers are not. So
+// [pendingTimers.measure] first runs the operation without measuring it, as often as there
+// are timers.
 func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Duration, body func(*testing.B, pendingTimers)) {
 	for _, n := range sizes {
 		b.Run("n="+Size(n), func(b *testing.B) {

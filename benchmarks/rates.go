@@ -17,12 +17,12 @@ var TicklessSlack = Maker{Name: "tickless-slack", New: func(slots int) Impl {
 	return &tickless{timer.New(timer.WithSlack(0, slack, slack)), Touched[timer.Handle](slots)}
 }}
 
-// Rates starts timers with random deadlines, a given number of them due a second, in a
-// process that does nothing else. It reports scatteredTimers.figures and, for the time after
-// all timers are started,
+// Rates starts timers with random deadlines in a process that does nothing else. rate is the
+// number of timers that are due each second. Rates reports scatteredTimers.figures and, for
+// the time after all timers are started,
 //
-//   - cpu-ms/s: milliseconds of user and system time a second
-//   - switches/s: context switches a second
+//   - cpu-ms/s: milliseconds of user and system time per second
+//   - switches/s: context switches per second
 func Rates(b *testing.B, m Maker) {
 	for _, rate := range choose([]int{100}, []int{10, 100, 1000, 10_000, 100_000}, []int{10, 100, 1000, 10_000, 100_000}) {
 		b.Run("rate="+Size(rate), func(b *testing.B) {
@@ -71,7 +71,7 @@ func usageNow() (u processUsage) {
 // Tickers runs n tickers with the same period, each with a goroutine that receives its
 // ticks. It reports
 //
-//   - cpu-ms/s: milliseconds of user and system time a second
+//   - cpu-ms/s: milliseconds of user and system time per second
 //   - ticks: received ticks, as a fraction of those due
 func Tickers(b *testing.B) {
 	for _, m := range []struct {

@@ -13,8 +13,8 @@ const (
 	scatterGrace    = 5 * time.Second
 )
 
-// scatteredTimers is a set of timers, usually with random deadlines. Its slices have an element
-// per timer. Times are relative to begin.
+// scatteredTimers is a set of timers, usually with random deadlines. Each slice has one
+// element per timer. Times are relative to begin.
 type scatteredTimers struct {
 	begin time.Time
 	due   []time.Duration
@@ -42,8 +42,8 @@ func (s *scatteredTimers) run(m Maker) {
 	defer impl.Close()
 	s.begin = time.Now()
 	for i, due := range s.due {
-		// impl reads its clock after time.Since does, so its deadline is not before due. A
-		// callback that is not early therefore never counts as early.
+		// The delay is computed before Start reads its clock. So the timer's deadline is not
+		// before due, and only an early callback runs before due.
 		impl.Start(i, due-time.Since(s.begin), func() {
 			s.ranAt[i].Store(int64(time.Since(s.begin)))
 			if s.todo.Dec() == 0 {

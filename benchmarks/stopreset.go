@@ -8,8 +8,8 @@ import (
 )
 
 // StopReset measures stopping a random one of n pending timers and starting it again with
-// Reset, as SetDeadline does before every read. Each measurement has its own process. It
-// reports ns/pair: the time of a Stop and a Reset together.
+// Reset. A read deadline that is renewed before each read costs this. Each measurement has
+// its own process. StopReset reports ns/pair: the time of a Stop and a Reset together.
 //
 //   - delay=random: the new delay is random, from 1 to 11 minutes
 //   - delay=same: the new delay is always 5 minutes

@@ -170,8 +170,8 @@ func BenchmarkBurst(b *testing.B) {
 	})
 }
 
-// BenchmarkSteady schedules tasks for random times, 1,000 or 10,000 of them due a second.
-// It measures the CPU time of server and worker, and how late or early handlers start.
+// BenchmarkSteady schedules tasks for random times: 1,000 or 10,000 are due each second. It
+// measures the CPU time of server and worker, and how late or early handlers start.
 func BenchmarkSteady(b *testing.B) {
 	for _, rate := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("rate=%dk", rate/1000), func(b *testing.B) {
@@ -276,8 +276,11 @@ func BenchmarkIdle(b *testing.B) {
 	})
 }
 
-// spent returns the number of commands that clients have sent to the server (calls), the
-// number with those in scripts (all), and the server's CPU time in seconds.
+// spent returns what the server has done so far:
+//
+//   - calls: the commands that clients have sent
+//   - all: these, and the commands that scripts have called
+//   - cpu: CPU time in seconds
 func spent(b *testing.B, s *server) (calls, all, cpu float64) {
 	b.Helper()
 	number := func(section, field string) float64 {

@@ -40,7 +40,8 @@ var titles = map[string]string{
 // their rows show the worst run.
 var errorUnits = []string{"early", "early-%", "lost", "wrong"}
 
-// Less is better, except for these units. For neutralUnits no figure is marked as best.
+// In rows with moreIsBetter the largest figure is the best, in rows with neutralUnits no
+// figure is, and in all other rows the smallest.
 var moreIsBetter, neutralUnits = []string{"tasks/s"}, []string{"ticks"}
 
 // markdown returns the page with all tables.
@@ -99,8 +100,8 @@ func (r *results) table(b *strings.Builder, workload string) {
 // omitRow reports whether the table omits row k:
 //
 //   - allocs/op always, and B/op except in the workload's first row with that unit
-//   - ns/op if all figures are 0, which a workload reports to hide them
-//   - an error that never happened
+//   - ns/op if all figures are 0: a workload reports 0 to hide the row
+//   - the count of an error that never happened
 func (r *results) omitRow(k key) bool {
 	switch k.unit {
 	case "allocs/op":

@@ -107,7 +107,7 @@ func BenchmarkStoreBurst(b *testing.B) {
 	})
 }
 
-// BenchmarkStoreLate schedules tasks for random times, a thousand of them due a second. It
+// BenchmarkStoreLate schedules tasks for random times: a thousand are due each second. It
 // measures how late their handlers start.
 func BenchmarkStoreLate(b *testing.B) {
 	span := choose(200*time.Millisecond, 7*time.Second)

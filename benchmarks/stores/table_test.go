@@ -232,8 +232,8 @@ func (x *table) schedule(ctx context.Context, tasks []task) error {
 	return x.do(ctx, &request{insert: tasks})
 }
 
-// work claims a batch of tasks, handles it, then claims the next batch. Claiming also
-// deletes the batch before.
+// work claims a batch of tasks, handles it, then claims the next batch. Each claim also
+// deletes the previous batch.
 func (x *table) work(handle func(body []byte)) (func() error, error) {
 	const claim = 100
 	ctx, cancel := context.WithCancel(context.Background())

@@ -29,9 +29,10 @@ import (
 // browserNames are the programs to look for if BROWSER_BIN is not set.
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
 
-// newBrowser starts a browser. At its end, the test fails if the browser has logged errors.
-// Call newPage first: then the browser ends before the page's server, whose end would
-// cause errors.
+// newBrowser starts a browser. When the test ends, it fails if the browser has logged errors.
+//
+// Call newPage before newBrowser. Then the browser ends before the page's server. The other
+// way round, the page would lose its server and log errors.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
 	if testing.Short() {
@@ -77,7 +78,7 @@ func newBrowser(t *testing.T) context.Context {
 	t.Cleanup(func() {
 		mu.Lock()
 		defer mu.Unlock()
-		require.NoError(t, errors.Join(complaints...), "the browser logged errors, of the Content-Security-Policy or of the script")
+		require.NoError(t, errors.Join(complaints...), "the browser logged errors")
 	})
 	return ctx
 }
@@ -287,7 +288,7 @@ func TestPage_Sources(t *testing.T) {
 func TestPage_Screenshots(t *testing.T) {
 	folder := os.Getenv("SCREENSHOTS")
 	if folder == "" {
-		t.Skip("SCREENSHOTS names no folder")
+		t.Skip("SCREENSHOTS is not set")
 	}
 	at := newPage(t)
 	ctx := newBrowser(t)
@@ -316,7 +317,7 @@ func TestPage_Screenshots(t *testing.T) {
 func TestPage_Picture(t *testing.T) {
 	url, path := os.Getenv("PAGE_URL"), os.Getenv("PAGE_PICTURE")
 	if url == "" || path == "" {
-		t.Skip("PAGE_URL and PAGE_PICTURE name nothing")
+		t.Skip("PAGE_URL and PAGE_PICTURE are not set")
 	}
 	ctx := newBrowser(t)
 	do(t, ctx,

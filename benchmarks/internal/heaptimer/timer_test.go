@@ -68,7 +68,7 @@ func TestTimer_Model(t *testing.T) {
 			case op < 7:
 				for k, s := range want { // any one
 					if !s.h.Stop() || s.h.Stop() {
-						t.Fatalf("seed %d: a pending timer was not stopped, or twice", seed)
+						t.Fatalf("seed %d: a pending timer was not stopped, or was stopped twice", seed)
 					}
 					delete(want, k)
 					break
@@ -124,10 +124,10 @@ func TestHandle_StaleNeverTouchesAnother(t *testing.T) {
 		t.Fatal("the entry was not reused")
 	}
 	if stale.Stop() || stale.Reset(0) || (Handle{}).Stop() || (Handle{}).Reset(0) {
-		t.Error("a stale or zero handle did something")
+		t.Error("a stale or zero handle stopped or reset a timer")
 	}
 	if !h.Stop() {
-		t.Error("the timer was gone")
+		t.Error("the timer is not pending")
 	}
 }
 
@@ -135,7 +135,7 @@ func TestTimer_FarAndPastDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		timer := New()
 		ran := 0
-		timer.Start(math.MaxInt64, func() { t.Error("ran after 292 years, today") })
+		timer.Start(math.MaxInt64, func() { t.Error("a timer with a delay of 292 years ran") })
 		timer.Start(-time.Second, func() { ran++ })
 		timer.Start(0, func() { ran++ })
 		synctest.Wait()
@@ -143,7 +143,7 @@ func TestTimer_FarAndPastDelays(t *testing.T) {
 		if ran != 2 {
 			t.Errorf("%d of 2 timers that were due at once ran", ran)
 		}
-		if timer.Start(0, func() { t.Error("ran after Close") }).Stop() || timer.Close() != 0 {
+		if timer.Start(0, func() { t.Error("a callback ran after Close") }).Stop() || timer.Close() != 0 {
 			t.Error("a closed Timer accepted a timer")
 		}
 	})
@@ -162,7 +162,7 @@ func TestStress_StartStopClose(t *testing.T) {
 				h := timer.Start(d, func() {
 					ran.Inc()
 					if time.Since(begin) < d {
-						t.Error("ran early")
+						t.Error("a callback ran early")
 					}
 				})
 				started.Inc()
