@@ -13,8 +13,8 @@ const million = 1_000_000
 
 func forget(*int, time.Time) {}
 
-// millionWatched returns a Monitor that watches a million things, and their entries in
-// random order.
+// millionWatched returns a Monitor that watches a million things. It also returns their
+// entries, in random order.
 func millionWatched(b *testing.B) (*idle.Monitor[*int], []*idle.Entry[*int]) {
 	m := idle.New(forget)
 	es := make([]*idle.Entry[*int], million)

@@ -36,9 +36,8 @@ func TestMonitor_ClosedInABubbleAndAgainOutside(t *testing.T) {
 	}
 }
 
-// An entry that was made outside a bubble may be used inside, and the other way round.
-// An example is a lease in a global variable. A touch across the border counts, although
-// its time is unknown.
+// An entry that was made outside a bubble may be touched inside, and the other way round.
+// The Monitor does not know the time of such a touch, but the touch delays the eviction.
 func TestMonitor_WatchesCrossTheBordersOfBubbles(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	evicted := make(chan string, 10)
@@ -63,7 +62,7 @@ func TestMonitor_WatchesCrossTheBordersOfBubbles(t *testing.T) {
 		case v := <-evicted:
 			require.Equal(t, want, v)
 		case <-time.After(10 * time.Second):
-			t.Fatal(want + " is not evicted")
+			t.Fatalf("%q was not evicted", want)
 		}
 	}
 	require.False(t, a.Touch())

@@ -32,8 +32,8 @@ type Conn struct {
 	entry atomic.Pointer[Entry[*Conn]] // written under mu
 	// evicted is set just before the connection is closed for being idle.
 	evicted atomic.Bool
-	// Write holds writing, so that the pieces of two Writes do not mix.
-	writing sync.Mutex
+	// Write holds writeMu, so that the pieces of two Writes do not mix.
+	writeMu sync.Mutex
 
 	mu sync.Mutex
 	// mu guards the fields below.
@@ -153,15 +153,15 @@ const pieceSize = 64 << 10
 // pieces of 64 KiB, and each written piece counts as activity. On other networks Write
 // does not split b, because b may be a message.
 func (c *Conn) Write(b []byte) (int, error) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	piece := len(b)
-	if piece > pieceSize && isStream(c.conn()) {
-		piece = pieceSize
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	pieceLen := len(b)
+	if pieceLen > pieceSize && isStream(c.conn()) {
+		pieceLen = pieceSize
 	}
 	written := 0
 	for {
-		n, err := c.conn().Write(b[written:min(written+piece, len(b))])
+		n, err := c.conn().Write(b[written:min(written+pieceLen, len(b))])
 		written += n
 		if n > 0 {
 			c.touch()

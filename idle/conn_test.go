@@ -162,7 +162,7 @@ func (r *messages) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A Write is split only on networks without message boundaries.
+// A Write of 100,000 bytes is split only on networks without message boundaries.
 func TestConnWrite_SplitsOnlyStreams(t *testing.T) {
 	cs := idle.NewConns(time.Hour)
 	defer cs.Close()
@@ -210,7 +210,7 @@ func TestConnWrite_Unixpacket(t *testing.T) {
 func TestConnClose_EndsTheWatchingAtOnce(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0), idle.WithOnIdle(func(*idle.Conn, time.Time) bool {
-		t.Error("asked about a closed connection")
+		t.Error("the callback was called for a closed connection")
 		return true
 	}))
 	c, far := pipe(t, cs)
@@ -409,7 +409,7 @@ func TestConnSetTimeout(t *testing.T) {
 		c.SetTimeout(time.Hour)
 		_, err := c.Read(make([]byte, 1))
 		idleError(t, "read", err)
-		require.Equal(t, 2*time.Hour, time.Since(start), "the next period has the new timeout too")
+		require.Equal(t, 2*time.Hour, time.Since(start), "the new timeout also counts after a refused eviction")
 		far.Close()
 		end(t, cs)
 	})

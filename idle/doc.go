@@ -38,10 +38,11 @@
 //   - Late by at most a tick, plus 1 % of the timeout ([WithSlack]), plus the time
 //     to wake up and to start the callback. The exception is a Conns that wakes up late by
 //     more than a quarter of a connection's timeout. It waits another quarter: the process
-//     may have been stopped, and bytes may wait in the socket.
+//     may have been suspended, and bytes may wait in the socket.
 //   - An entry is evicted at most once, and never after a Stop that returned true.
 //   - An eviction is final: once it is decided, Touch returns false.
-//   - No entry is lost: watched = evicted + stopped + handed back + watching.
+//   - No entry is lost: it is evicted, or stopped, or still watched, or handed back by
+//     [Monitor.TakeLeftover] after Close.
 //   - A callback that blocks or panics affects no other callback.
 //   - A Monitor keeps no reference to a thing that was evicted or stopped.
 //   - A Monitor has no goroutine while no entry is due, and none after Shutdown. It uses

@@ -37,8 +37,8 @@ type Entry[T any] struct {
 // the last touch.
 type entry struct {
 	links // nil unless the entry is live
-	// word is the moment of the last activity, times 4, plus the state. Its offset is a
-	// multiple of 8, which 64-bit atomics need on 32-bit machines.
+	// word is the moment of the last activity, times 4, plus the state. The offset of
+	// word must be a multiple of 8: 32-bit machines need this for 64-bit atomics.
 	word atomic.Uint64
 	// timeout is written under the stripe's lock, and read without the lock.
 	timeout atomic.Duration

@@ -24,7 +24,7 @@ func heap() uint64 {
 
 func TestMonitor_BytesOfAWatchedThing(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
-		t.Skip("the figure is that of 64 bits")
+		t.Skip("the expected size is that of a 64-bit machine")
 	}
 	// With a million entries, the memory of the Monitor itself does not matter.
 	const n = 1_000_000

@@ -44,13 +44,13 @@ type core struct {
 	// callback calls the user's function.
 	callback func(e *entry, since time.Time)
 
-	// closed is set before the Scheduler is closed. If a check finds it set, the check
-	// hands the entry back instead of evicting it.
+	// closed is set before the Scheduler is closed. If closed is set, a check hands the
+	// entry back instead of evicting it.
 	closed  atomic.Bool
 	stripes []stripe // each has a lock and a part of the entries
-	// handBackAll holds closing, so that each of two concurrent calls returns only when
-	// all entries are in leftover. Lock closing before a stripe.
-	closing sync.Mutex
+	// handBackAll holds closeMu, so that each of two concurrent calls returns only when
+	// all entries are in leftover. Lock closeMu before a stripe.
+	closeMu sync.Mutex
 
 	// leftover holds the entries that were watched at Close, until TakeLeftover returns
 	// them. Lock it after a stripe.
@@ -238,8 +238,8 @@ func (c *core) addLeftover(e *entry) {
 func (c *core) handBackAll() {
 	c.mustKnowTime(c.now())
 	c.closed.Store(true)
-	c.closing.Lock()
-	defer c.closing.Unlock()
+	c.closeMu.Lock()
+	defer c.closeMu.Unlock()
 	c.scheduler.Close()
 	for i := range c.stripes {
 		st := &c.stripes[i]

@@ -118,8 +118,8 @@ func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 
 // scheduler makes a Monitor's Scheduler. The Scheduler checks entries on its own
 // goroutine, because most entries were touched and only need a new timer. On the system's
-// clock, ticks of the Scheduler and of the Monitor begin at different times. So the
-// Scheduler's tick is finer.
+// clock, its tick is finer than the Monitor's tick, because the two begin at different
+// times.
 func (c *config) scheduler() *timer.Scheduler {
 	tick := c.tick
 	if c.clock == nil {
@@ -155,15 +155,15 @@ func printPanic(v any, stack []byte) {
 	fmt.Fprintf(os.Stderr, "idle: panic in a callback: %v\n\n%s\n", v, stack)
 }
 
-// notNil panics if option is nil. It is argument i of function, counted from 0.
+// notNil panics if option is nil. option is argument i of function, counted from 0.
 func notNil(function string, i int, option any) {
 	if option == nil {
 		panic(fmt.Sprintf("idle: %s: option %d is nil", function, i+1))
 	}
 }
 
-func checkTimeout(where string, d time.Duration) {
+func checkTimeout(function string, d time.Duration) {
 	if d <= 0 {
-		panic(fmt.Sprintf("idle: %s: the timeout must be positive, got %v", where, d))
+		panic(fmt.Sprintf("idle: %s: the timeout must be positive, got %v", function, d))
 	}
 }

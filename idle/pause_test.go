@@ -11,8 +11,8 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// stoppedClock is the clock of a process that is stopped for a while. Alarms that fall
-// due during the pause go off after it.
+// stoppedClock is the clock of a process that is suspended for a while. Alarms that are
+// due in the meantime go off when the process continues.
 type stoppedClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -67,7 +67,7 @@ func (c *stoppedClock) leap(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// A server is stopped for longer than the timeout of its connections. When it continues,
+// A server is suspended for longer than the timeout of its connections. When it continues,
 // it reads the bytes that wait in the sockets before it evicts any connection.
 func TestConns_AfterAPause(t *testing.T) {
 	const timeout = 30 * time.Second
@@ -89,9 +89,9 @@ func TestConns_AfterAPause(t *testing.T) {
 	require.EqualValues(t, 2, cs.Stats().Evicted, "punctually from then on")
 }
 
-// A connection gets one more check after a late check, even if that is late too. It gets
-// none if the first check was late by less than a quarter of the timeout. Leases of a
-// Monitor never get another check.
+// If the check of a connection is late by more than a quarter of the timeout, one second
+// check follows. No third check follows, even if the second is late too. Leases of a
+// Monitor get no second check.
 func TestConns_OneMoreCheckOnly(t *testing.T) {
 	const timeout = 30 * time.Second
 	clk := &stoppedClock{now: epoch}

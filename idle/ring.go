@@ -35,7 +35,7 @@ func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, isRecheck 
 	if c.closed.Load() {
 		return ErrClosed
 	}
-	key := ringKey{c.checkAt(now, d, c.slackOf(e.timeout.Load())), isRecheck}
+	key := ringKey{c.checkTime(now, d, c.slackOf(e.timeout.Load())), isRecheck}
 	r := st.rings[key]
 	if r == nil {
 		r = &ring{ringKey: key, stripe: st}
@@ -51,10 +51,10 @@ func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, isRecheck 
 	return nil
 }
 
-// checkAt returns when to check an entry that will be idle d from now. It rounds up to a
-// multiple of the tick or, if the slack is longer, of a power of two. So many entries are
-// checked together.
-func (c *core) checkAt(now Moment, d, slack time.Duration) Moment {
+// checkTime returns when to check an entry that will be idle d from now. It rounds up to a
+// multiple of the tick. If the slack is longer than the tick, it rounds up to a multiple
+// of a power of two instead. So many entries are checked together.
+func (c *core) checkTime(now Moment, d, slack time.Duration) Moment {
 	if d <= 0 {
 		return now
 	}

@@ -27,9 +27,9 @@ func TestConn_HasTheMethodsOfPackageNets(t *testing.T) {
 			switch {
 			case theirs == reflect.TypeFor[*net.UnixConn]() && others[want.Name]:
 			case !ok:
-				t.Errorf("no %s, which %v has", want.Name, theirs)
+				t.Errorf("Conn lacks the method %s of %v", want.Name, theirs)
 			case withoutReceiver(got.Type) != withoutReceiver(want.Type):
-				t.Errorf("%s is %v, of %v %v", want.Name, got.Type, theirs, want.Type)
+				t.Errorf("%s has the type %v, but that of %v has the type %v", want.Name, got.Type, theirs, want.Type)
 			}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 // stressed is a watched thing of a stress test.
 type stressed struct {
-	// touched is the time of the latest touch that returned true. An eviction must not
-	// report an earlier time of the last activity.
+	// touched is the time of the latest touch that returned true. The last activity that
+	// an eviction reports must not be earlier.
 	touched atomic.Int64
 	stopped atomic.Bool
 	evicted atomic.Int32
@@ -44,7 +44,7 @@ func TestStress_TouchesRaceWithEviction(t *testing.T) {
 		n, e, r := stressRound(t, rounds)
 		touches, evictions, rearmed = touches+n, evictions+e, rearmed+r
 	}
-	t.Logf("%d rounds, %d touches, %d evictions, %d decisions not to", rounds, touches, evictions, rearmed)
+	t.Logf("%d rounds, %d touches, %d evictions, %d checks without an eviction", rounds, touches, evictions, rearmed)
 }
 
 func stressRound(t *testing.T, round int) (touches, evictions int, rearmed uint64) {
@@ -84,7 +84,7 @@ func stressRound(t *testing.T, round int) (touches, evictions int, rearmed uint6
 					x.touched.Store(int64(e.Last()))
 					mine = append(mine, watched{x, e})
 				}
-				// One goroutine or two touch the things, and sometimes pause for about
+				// One or two goroutines touch the things. Sometimes they pause for about
 				// the timeout.
 				var in sync.WaitGroup
 				for k := range 1 + rng.IntN(8)/7 {

@@ -31,8 +31,8 @@ func (c *core) slackOf(timeout time.Duration) time.Duration {
 //     must then run the callback.
 //   - Otherwise checkLocked puts the entry into the ring of its next check.
 //
-// If the check is much too late, the process may have been stopped, and bytes may wait in
-// its sockets. If c.recheck is set, checkLocked then does not evict, but schedules a
+// If the check is much too late, the process may have been suspended, and bytes may wait
+// in its sockets. So if c.recheck is set, checkLocked does not evict, but schedules a
 // second check after a quarter of the timeout. For this check, isRecheck is true.
 func (st *stripe) checkLocked(e *entry, isRecheck bool) (last Moment, idle bool) {
 	c, timeout := st.core, e.timeout.Load()

@@ -148,7 +148,7 @@ func TestConn_PendingReadAndWriteGetErrIdle(t *testing.T) {
 	}()
 	for {
 		// The copy may wait in the kernel when its connection is evicted, or may begin
-		// later. Both get the same error.
+		// later. In both cases it must return ErrIdle.
 		if clk.Advance(40 * time.Second); cs.Stats().Evicted == 1 {
 			break
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// outside returns a function do for code in a bubble. do calls f on a goroutine outside
-// any bubble, and returns f's result.
+// outside returns two functions for code in a bubble. do calls f on a goroutine outside
+// any bubble, and returns f's result. end ends this goroutine.
 func outside() (do func(f func() string) string, end func()) {
 	calls, results := make(chan func() string), make(chan string)
 	go func() {
@@ -88,13 +88,13 @@ func TestSchedulers_ReadInABubble(t *testing.T) {
 		own.AfterFunc(time.Minute, func() {})
 		all := parse(t, expvar.New().String())
 		if got := all["in a bubble"]; got.Pending != 1 {
-			t.Errorf("the bubble's own has %+v", got)
+			t.Errorf("the Scheduler from the bubble has %+v", got)
 		}
 		if got := all["outside"]; got.Pending != 1 || got.Error != "" {
-			t.Errorf("the other has %+v", got)
+			t.Errorf("the Scheduler from outside has %+v", got)
 		}
 	})
 	if got := parse(t, expvar.New().String())["outside"]; got.Pending != 1 || got.Error != "" {
-		t.Errorf("afterwards it has %+v", got)
+		t.Errorf("after the bubble, the Scheduler has %+v", got)
 	}
 }

@@ -17,18 +17,18 @@ func schedulerTable() *metric.Thing {
 
 // addTimers adds the metrics about timers.
 func addTimers(t metric.Table[timer.Stats]) {
-	timers := func(name, help string, read func(timer.Stats) uint64) {
+	addTimerCounter := func(name, help string, read func(timer.Stats) uint64) {
 		t.Add(metric.Counter, "timer."+name, "{timer}", help, func(s timer.Stats) float64 { return float64(read(s)) })
 	}
-	timers("started", "Timers started; each tick of a ticker counts",
+	addTimerCounter("started", "Timers started; each tick of a ticker counts",
 		func(s timer.Stats) uint64 { return s.Started })
-	timers("fired", "Timers that fired",
+	addTimerCounter("fired", "Timers that fired",
 		func(s timer.Stats) uint64 { return s.Fired })
-	timers("stopped", "Timers stopped before they fired",
+	addTimerCounter("stopped", "Timers stopped before they fired",
 		func(s timer.Stats) uint64 { return s.Stopped })
-	timers("handed_back", "Timers that were pending when the Scheduler was closed",
+	addTimerCounter("handed_back", "Timers that were pending when the Scheduler was closed",
 		func(s timer.Stats) uint64 { return s.HandedBack })
-	timers("fallen_back", "Timers that package time or the clock ran, because too many were pending or the period was too short",
+	addTimerCounter("fallen_back", "Timers that package time or the clock ran, because too many were pending or the period was too short",
 		func(s timer.Stats) uint64 { return s.FellBack })
 	t.AddParts(metric.Counter, "timer.rejected", "{timer}", "reason",
 		"Timers not started, because too many were pending (full) or the Scheduler was closed (closed)",
@@ -56,35 +56,32 @@ func addPoller(t metric.Table[timer.Stats]) {
 
 // addCallbacks adds the metrics about the callbacks of fired timers.
 func addCallbacks(t metric.Table[timer.Stats]) {
-	add := func(kind metric.Kind, name, unit, help string, read func(timer.Stats) float64) {
-		t.Add(kind, name, unit, help, read)
+	addCallbackCounter := func(name, help string, read func(timer.Stats) uint64) {
+		t.Add(metric.Counter, name, "{callback}", help, func(s timer.Stats) float64 { return float64(read(s)) })
 	}
-	callbacks := func(name, help string, read func(timer.Stats) uint64) {
-		add(metric.Counter, name, "{callback}", help, func(s timer.Stats) float64 { return float64(read(s)) })
+	addUpDown := func(name, unit, help string, read func(timer.Stats) int) {
+		t.Add(metric.UpDownCounter, name, unit, help, func(s timer.Stats) float64 { return float64(read(s)) })
 	}
-	current := func(name, unit, help string, read func(timer.Stats) int) {
-		add(metric.UpDownCounter, name, unit, help, func(s timer.Stats) float64 { return float64(read(s)) })
-	}
-	callbacks("callback.refused", "Callbacks that the executor refused; each ran on its own goroutine",
+	addCallbackCounter("callback.refused", "Callbacks that the executor refused; each ran on its own goroutine",
 		func(s timer.Stats) uint64 { return s.Refused })
-	callbacks("callback.panicked", "Callbacks that panicked",
+	addCallbackCounter("callback.panicked", "Callbacks that panicked",
 		func(s timer.Stats) uint64 { return s.Panicked })
-	current("callback.queued", "{callback}", "Callbacks that wait until the poller submits them to the executor",
+	addUpDown("callback.queued", "{callback}", "Callbacks that wait until the poller submits them to the executor",
 		func(s timer.Stats) int { return s.Queued })
-	callbacks("executor.submitted", "Callbacks that the executor accepted",
+	addCallbackCounter("executor.submitted", "Callbacks that the executor accepted",
 		func(s timer.Stats) uint64 { return s.Executor.Submitted })
-	callbacks("executor.finished", "Callbacks that have ended in the executor",
+	addCallbackCounter("executor.finished", "Callbacks that have ended in the executor",
 		func(s timer.Stats) uint64 { return s.Executor.Run })
-	callbacks("executor.panicked", "Callbacks in the executor that panicked",
+	addCallbackCounter("executor.panicked", "Callbacks in the executor that panicked",
 		func(s timer.Stats) uint64 { return s.Executor.Panicked })
-	callbacks("executor.rejected", "Callbacks that the executor refused",
+	addCallbackCounter("executor.rejected", "Callbacks that the executor refused",
 		func(s timer.Stats) uint64 { return s.Executor.Rejected })
-	current("executor.queued", "{callback}", "Callbacks that wait in the executor",
+	addUpDown("executor.queued", "{callback}", "Callbacks that wait in the executor",
 		func(s timer.Stats) int { return s.Executor.Queued })
-	current("executor.running", "{callback}", "Callbacks that run in the executor",
+	addUpDown("executor.running", "{callback}", "Callbacks that run in the executor",
 		func(s timer.Stats) int { return s.Executor.Running })
-	current("executor.workers", "{worker}", "Goroutines of the executor",
+	addUpDown("executor.workers", "{worker}", "Goroutines of the executor",
 		func(s timer.Stats) int { return s.Executor.Workers })
-	add(metric.Gauge, "executor.peak_workers", "{worker}", "The largest number of goroutines that the executor has had",
+	t.Add(metric.Gauge, "executor.peak_workers", "{worker}", "The largest number of goroutines that the executor has had",
 		func(s timer.Stats) float64 { return float64(s.Executor.PeakWorkers) })
 }

@@ -87,6 +87,6 @@ func Conns(name string, c *idle.Conns) Source {
 // notNil panics if p is nil.
 func notNil[T any](function string, p *T) {
 	if p == nil {
-		panic("observe: " + function + ": nil " + function)
+		panic("observe: " + function + ": the argument must not be nil")
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A function that gets a nil thing panics at once, not only when the thing is read.
+// A function that gets nil panics at once. It does not wait until an exporter reads.
 func TestSources_RefuseNil(t *testing.T) {
 	for want, f := range map[string]func(){
-		"observe: Scheduler: nil Scheduler": func() { observe.Scheduler("a", nil) },
-		"observe: Keyed: nil Keyed":         func() { observe.Keyed("a", (*keyed.Timers[int, int])(nil)) },
-		"observe: Purgatory: nil Purgatory": func() { observe.Purgatory("a", (*purgatory.Purgatory[int])(nil)) },
-		"observe: Monitor: nil Monitor":     func() { observe.Monitor("a", (*idle.Monitor[int])(nil)) },
-		"observe: Conns: nil Conns":         func() { observe.Conns("a", nil) },
+		"observe: Scheduler: the argument must not be nil":                                    func() { observe.Scheduler("a", nil) },
+		"observe: Keyed: the argument must not be nil":                                        func() { observe.Keyed("a", (*keyed.Timers[int, int])(nil)) },
+		"observe: Purgatory: the argument must not be nil":                                    func() { observe.Purgatory("a", (*purgatory.Purgatory[int])(nil)) },
+		"observe: Monitor: the argument must not be nil":                                      func() { observe.Monitor("a", (*idle.Monitor[int])(nil)) },
+		"observe: Conns: the argument must not be nil":                                        func() { observe.Conns("a", nil) },
 		"observe: source 1 is the zero Source: the functions of package observe make Sources": func() { expvar.New(observe.Source{}) },
 	} {
 		func() {

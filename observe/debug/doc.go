@@ -36,6 +36,7 @@
 //
 // # Complexity
 //
-// The page reads at most 100,000 pending timers of a Scheduler, in about 25 ms. It says so
-// if there are more. It holds a lock of the Scheduler only for 512 timers at a time.
+// The page reads at most 100,000 pending timers of a Scheduler, in about 25 ms. If there
+// are more, the page says so. It holds a lock of the Scheduler only for 512 timers at a
+// time.
 package debug

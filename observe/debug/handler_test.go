@@ -171,7 +171,7 @@ func TestHandler_Page(t *testing.T) {
 		require.Contains(t, body, "5\u202f001") // pending
 		require.Contains(t, body, "in 1 h")
 
-		// Several clients at different times all get rates.
+		// A request right after another gets rates too.
 		resp, body := get(t, h, "http://localhost/?format=json")
 		require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
 		var got struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A rate compares the counts now with those of an earlier request. The earlier request
-// was at least minRateTime and at most maxRateTime ago. Otherwise there are no rates.
+// Rates are computed from the present counts and those of an earlier request. If no
+// request was at least minRateTime and at most maxRateTime ago, there are no rates.
 const (
 	minRateTime = 500 * time.Millisecond
 	maxRateTime = time.Minute

@@ -52,7 +52,7 @@ type noteView struct {
 // quantilesSuffix is appended to the name of a histogram.
 const quantilesSuffix = ", p50 / p99"
 
-// newSourceView makes the sourceView of a reading, which is number n on the page.
+// newSourceView makes the sourceView of a reading. n is its number on the page.
 func newSourceView(n int, r *metric.Reading) sourceView {
 	v := sourceView{
 		Kind: r.Thing.Name, Name: r.Name, Numbers: r.Numbers(),

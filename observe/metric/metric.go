@@ -24,7 +24,8 @@ func (k Kind) String() string {
 	return [...]string{"counter", "up-down counter", "gauge", "histogram"}[k]
 }
 
-// A Thing describes a type of thing that has numbers.
+// A Thing describes a type of thing that has numbers, such as Scheduler. It lists the
+// metrics of this type.
 type Thing struct {
 	// Name is in the names of all metrics of the Thing, after "tickless.".
 	Name string
@@ -43,8 +44,8 @@ type Metric struct {
 	// Name begins with "tickless." and the Thing's name.
 	Name string
 	Kind Kind
-	// Unit is a unit in the notation of UCUM: "s" for seconds, "1" for a share, or what
-	// is counted in braces, such as "{timer}".
+	// Unit is a unit in the notation of UCUM: "s" for seconds, "1" for a share. For a
+	// count, it is the name of the counted thing in braces, such as "{timer}".
 	Unit string
 	// Help is one sentence, without a full stop.
 	Help string
@@ -52,11 +53,11 @@ type Metric struct {
 	// the metric has only one number.
 	Label string
 
-	// values calls yield for each part, with the value of Label and the number in the
-	// sample. A metric without Label has one part, "".
+	// values calls yield for each number of the metric in a sample: see Reading.Sample.
+	// part is the value of Label, or "" if the metric has no Label.
 	values func(sample any, yield func(part string, value float64))
-	// histograms is like values, for a histogram. If there is no histogram in the
-	// sample, it does not call yield.
+	// histograms is like values, but for a metric that is a histogram. If the sample has
+	// no histogram, it does not call yield.
 	histograms func(sample any, yield func(part string, h timer.Histogram))
 	// countsFailures is true if the metric is the count of failed reads.
 	countsFailures bool

@@ -46,7 +46,7 @@ func One(thing *Thing, o Object) Source {
 // A Note describes an event.
 type Note struct {
 	When time.Time
-	// What names the part of the thing that the event is about. Text describes the event.
+	// What says what the event is about, such as a task. Text describes the event.
 	What, Text string
 }
 
@@ -143,7 +143,7 @@ type Set struct {
 // Source.
 func NewSet(sources []Source) *Set {
 	s := &Set{sources: slices.Clone(sources), names: make(map[*Thing]map[any]string), failures: make(map[*Thing]map[any]uint64)}
-	fixed := make(map[*Thing][]Object)
+	fixedObjects := make(map[*Thing][]Object)
 	for i, source := range sources {
 		if source.Thing == nil {
 			panic(fmt.Sprintf("observe: source %d is the zero Source: the functions of package observe make Sources", i+1))
@@ -154,10 +154,10 @@ func NewSet(sources []Source) *Set {
 			s.things = append(s.things, source.Thing)
 		}
 		if source.Fixed {
-			fixed[source.Thing] = slices.AppendSeq(fixed[source.Thing], source.Objects())
+			fixedObjects[source.Thing] = slices.AppendSeq(fixedObjects[source.Thing], source.Objects())
 		}
 	}
-	for thing, objects := range fixed {
+	for thing, objects := range fixedObjects {
 		s.unique(thing, objects)
 	}
 	return s
@@ -255,10 +255,10 @@ func (s *Set) unique(thing *Thing, objects []Object) iter.Seq2[string, Object] {
 		if _, ok := names[o.ID]; ok {
 			continue
 		}
-		base := strings.ToValidUTF8(o.Name, "\uFFFD")
-		name := base
+		baseName := strings.ToValidUTF8(o.Name, "\uFFFD")
+		name := baseName
 		for n := 2; takenNames[name]; n++ {
-			name = base + "#" + strconv.Itoa(n)
+			name = baseName + "#" + strconv.Itoa(n)
 		}
 		names[o.ID] = name
 		takenNames[name] = true

@@ -74,8 +74,8 @@ func TestSet_ReadsEachThingOnce(t *testing.T) {
 	}
 }
 
-// Things of a Fixed source have the same names in every Set. It does not matter that
-// another thing with the same name is read first.
+// A thing of a Fixed source has the same name in every Set, even if another thing with
+// this name is read first.
 func TestSet_FixedThingsHaveTheirNamesFirst(t *testing.T) {
 	s := &things{thing: NewTable[int]("thing", "thing").Thing()}
 	s.add(1, "a")

@@ -7,8 +7,8 @@ import (
 )
 
 // Text returns s as the value of a label. It writes bytes that are not UTF-8 as hex, such
-// as \xff. With one replacement for all bytes, different labels could become equal, and
-// then Prometheus would refuse the whole scrape.
+// as \xff. If it replaced all by the same character, different labels could become equal.
+// Prometheus would then refuse the whole scrape.
 func Text(s string) string {
 	if utf8.ValidString(s) {
 		return s

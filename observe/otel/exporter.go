@@ -51,8 +51,8 @@ func (e *Exporter) ExponentialHistograms() *Exporter {
 // Registration ends the export. Register returns an error if the provider is nil or e was
 // not made by New.
 //
-// Register only one Exporter with a provider, and give it all Sources. If two Exporters
-// export the same metric, OpenTelemetry adds the counters and takes one of the gauges.
+// Register only one Exporter with a provider, only once, and give it all Sources. If two
+// Exporters export a metric, OpenTelemetry adds the counters and takes one of the gauges.
 //
 // If reading a thing panics, the panic is passed to otel.Handle, and only the thing's
 // read_failures are exported.

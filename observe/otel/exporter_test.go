@@ -93,7 +93,7 @@ func TestExporter_HasWhatIsDocumented(t *testing.T) {
 		found := make(map[string]metricdata.Metrics)
 		for _, m := range collect(t, e) {
 			if _, twice := found[m.Name]; twice {
-				t.Errorf("%s is there twice", m.Name)
+				t.Errorf("%s is exported twice", m.Name)
 			}
 			found[m.Name] = m
 		}
@@ -147,9 +147,9 @@ func TestExporter_PrometheusNamesAreTheOfficialOnes(t *testing.T) {
 	}
 }
 
-// TestExporter_ThroughPrometheusIsPackageProm exports sources through package prom. It
-// exports them also through this package and OpenTelemetry's exporter for Prometheus.
-// The results must be equal.
+// TestExporter_ThroughPrometheusIsPackageProm exports sources in two ways: with package
+// prom, and with this package and OpenTelemetry's exporter for Prometheus. Both must
+// export the same.
 func TestExporter_ThroughPrometheusIsPackageProm(t *testing.T) {
 	sources := append(observetest.Sources(t), observetest.Foreign())
 	direct := prometheus.NewPedanticRegistry()

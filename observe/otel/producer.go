@@ -25,8 +25,8 @@ func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	if e == nil || e.set == nil {
 		return nil, errZero
 	}
-	// Use ReadAgain, which does not count failures: the reader has collected the
-	// instruments before, and they have counted the failures.
+	// ReadAgain does not count failures. A reader collects the instruments first, and
+	// they have already counted the failures.
 	readings, now := e.set.ReadAgain(), time.Now()
 	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scopeName}}
 	for _, thing := range e.set.Things() {

@@ -79,9 +79,9 @@ func BenchmarkScrape(b *testing.B) {
 // BenchmarkStartStop stops a timer and starts another. It measures this without scrapes,
 // and then during continuous scrapes.
 //
-// For the scrapes it reports hold-ns, which would be high if a scrape held a lock for
-// long. It is the median over all scrapes of the longest operation during a scrape. The
-// maximum over all scrapes would also include pauses for other reasons.
+// For each scrape, it measures the longest operation during the scrape. It reports the
+// median as hold-ns: this would be high if scrapes held a lock for long. The maximum would
+// also include pauses for other reasons.
 func BenchmarkStartStop(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(fmt.Sprintf("pending=%d", n), func(b *testing.B) { startStop(b, n) })

@@ -135,7 +135,7 @@ func TestCollector_NamesFollowTheRules(t *testing.T) {
 func TestCollector_HistogramIsNativeAndClassic(t *testing.T) {
 	h := gather(t, observetest.Sources(t)...)["tickless_scheduler_timer_lateness_seconds"].GetMetric()[0].GetHistogram()
 	if h.GetSampleCount() != 3 || math.Abs(h.GetSampleSum()-0.009) > 1e-12 {
-		t.Errorf("there are %d with the sum %g, want 3 with 0.009", h.GetSampleCount(), h.GetSampleSum())
+		t.Errorf("the histogram has %d durations with the sum %g, want 3 with 0.009", h.GetSampleCount(), h.GetSampleSum())
 	}
 	for _, b := range h.GetBucket() {
 		want := uint64(0)
@@ -143,7 +143,7 @@ func TestCollector_HistogramIsNativeAndClassic(t *testing.T) {
 			want = 3
 		}
 		if b.GetCumulativeCount() != want {
-			t.Errorf("%d are up to %g, want %d", b.GetCumulativeCount(), b.GetUpperBound(), want)
+			t.Errorf("%d durations are up to %g s, want %d", b.GetCumulativeCount(), b.GetUpperBound(), want)
 		}
 	}
 	if len(h.GetBucket()) == 0 {

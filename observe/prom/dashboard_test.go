@@ -66,8 +66,8 @@ func TestFiles_NameMetricsThatExist(t *testing.T) {
 	}
 }
 
-// leftOut are the metrics of package durable that the dashboard does not show.
-var leftOut = []string{
+// notShown are the metrics of package durable that the dashboard does not show.
+var notShown = []string{
 	"tickless_durable_client_queue_age_seconds",
 	"tickless_durable_client_queue_paused",
 	"tickless_durable_worker_attempt_running",       // running attempts take the places
@@ -84,11 +84,11 @@ var leftOut = []string{
 }
 
 // TestDashboard_ShowsWhatMatters checks that the dashboard shows all metrics of
-// Schedulers, and those of durable Clients and Workers except leftOut.
+// Schedulers, and those of durable Clients and Workers except notShown.
 func TestDashboard_ShowsWhatMatters(t *testing.T) {
 	dashboard := read(t, "dashboard.json")
 	for _, r := range observetest.Documented(t, "../..") {
-		if strings.HasPrefix(r.Prometheus, "tickless_durable_") && !slices.Contains(leftOut, r.Prometheus) && !strings.Contains(dashboard, r.Prometheus) {
+		if strings.HasPrefix(r.Prometheus, "tickless_durable_") && !slices.Contains(notShown, r.Prometheus) && !strings.Contains(dashboard, r.Prometheus) {
 			t.Errorf("the dashboard does not show %s", r.Prometheus)
 		}
 		if strings.HasPrefix(r.Prometheus, "tickless_scheduler_") && !strings.Contains(dashboard, r.Prometheus) &&

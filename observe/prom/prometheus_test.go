@@ -118,7 +118,7 @@ func (s *server) answersAll(t *testing.T) {
 			}
 			expr := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*", "$scheduler", ".*").Replace(target.Expr)
 			if values := s.query(t, expr); len(values) == 0 {
-				t.Errorf("%q: nothing answers %s", p.Title, expr)
+				t.Errorf("panel %q: no result for %s", p.Title, expr)
 			}
 		}
 	}
@@ -128,7 +128,7 @@ func (s *server) answersAll(t *testing.T) {
 	}
 	for _, m := range alerts {
 		if values := s.query(t, m[1]); len(values) == 0 {
-			t.Errorf("nothing answers %s", m[1])
+			t.Errorf("no result for %s", m[1])
 		}
 	}
 }

@@ -55,7 +55,7 @@ func main() {
 			err = check(mods, fmt.Sprintf("%s-check.%d", version, time.Now().Unix()))
 		case "strip":
 			for _, m := range mods {
-				err = os.WriteFile(m.dir+"/go.mod", m.released(version), 0o644)
+				err = os.WriteFile(m.dir+"/go.mod", m.releaseGoMod(version), 0o644)
 				if err != nil {
 					break
 				}
@@ -110,8 +110,8 @@ func modules() ([]mod, error) {
 	return mods, nil
 }
 
-// owner returns the index of the module that contains a file. Of nested modules, it is the
-// innermost.
+// owner returns the index of the module that contains a file. If several modules are
+// nested around the file, it is the innermost.
 func owner(mods []mod, file string) int {
 	innermost := -1
 	for i, m := range mods {
@@ -122,8 +122,8 @@ func owner(mods []mod, file string) int {
 	return innermost
 }
 
-// released returns the go.mod file that the module has in a release.
-func (m mod) released(version string) []byte {
+// releaseGoMod returns the go.mod file that the module has in a release.
+func (m mod) releaseGoMod(version string) []byte {
 	f, err := modfile.Parse(m.dir+"/go.mod", m.goMod, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -155,8 +155,9 @@ func (f file) Path() string                 { return f.name }
 func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.source) }
 func (f file) Open() (io.ReadCloser, error) { return os.Open(f.source) }
 
-// serve writes the module into a folder that can serve as a GOPROXY.
-func (m mod) serve(proxy, version string) error {
+// writeToProxy writes the module into proxy, a folder that the go command can use as a
+// module proxy.
+func (m mod) writeToProxy(proxy, version string) error {
 	escaped, err := module.EscapePath(m.path)
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func (m mod) serve(proxy, version string) error {
 	if err := os.MkdirAll(versionDir, 0o755); err != nil {
 		return err
 	}
-	goMod := m.released(version)
+	goMod := m.releaseGoMod(version)
 	var files []zip.File
 	hasLicense := false
 	for _, f := range m.files {
@@ -210,12 +211,12 @@ func check(mods []mod, version string) error {
 	defer os.RemoveAll(temp)
 	proxy := filepath.Join(temp, "proxy")
 	for _, m := range mods {
-		if err := m.serve(proxy, version); err != nil {
+		if err := m.writeToProxy(proxy, version); err != nil {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
 	}
 	env := goEnv("GOPROXY", "GOMODCACHE")
-	defer forget(env["GOMODCACHE"], mods, version)
+	defer removeFromCache(env["GOMODCACHE"], mods, version)
 	environ := append(os.Environ(), "GOPROXY=file://"+proxy+","+env["GOPROXY"], "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw",
 		"GOPRIVATE=", "GONOPROXY=", "GONOSUMDB="+root+","+root+"/*", "CGO_ENABLED=0", "GOBIN="+filepath.Join(temp, "bin"))
 	run := func(dir string, args ...string) error {
@@ -287,8 +288,8 @@ func goEnv(names ...string) map[string]string {
 	return env
 }
 
-// forget removes the version from the module cache.
-func forget(cache string, mods []mod, version string) {
+// removeFromCache removes the version of each module from the module cache.
+func removeFromCache(cache string, mods []mod, version string) {
 	for _, m := range mods {
 		escaped, err := module.EscapePath(m.path)
 		if err != nil {

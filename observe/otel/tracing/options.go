@@ -14,7 +14,7 @@ type Option interface{ apply(*config) }
 type config struct {
 	provider   trace.TracerProvider
 	propagator propagation.TextMapPropagator
-	parent     bool
+	parent     bool // see WithParent
 }
 
 type option func(*config)

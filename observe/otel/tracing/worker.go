@@ -75,7 +75,7 @@ func attemptAttributes(d *durable.Delivery) []attribute.KeyValue {
 }
 
 // recordPanic records that the handler panicked with v. If v is nil, the handler ended its
-// goroutine.
+// goroutine. Both are failures of the attempt, even if the Worker was closed.
 func recordPanic(ctx context.Context, span trace.Span, d *durable.Delivery, v any) {
 	err := errors.New("the handler ended its goroutine")
 	errorType := "goexit"

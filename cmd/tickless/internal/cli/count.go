@@ -22,8 +22,8 @@ func (c *Count) String() string {
 	return strconv.Itoa(n)
 }
 
-// Set parses s. It replaces M by the exponent e6 instead of multiplying: in floating
-// point, 4.1 times a million is not a whole number.
+// Set parses s. It parses 4.1M as 4.1e6, and does not multiply 4.1 by a million: the
+// floating-point product is not a whole number.
 func (c *Count) Set(s string) error {
 	digits, scale := strings.ReplaceAll(s, "_", ""), ""
 	switch {

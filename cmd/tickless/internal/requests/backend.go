@@ -17,11 +17,11 @@ type Backend interface {
 	Name() string
 	// Open creates what the timers need, such as a Scheduler.
 	Open()
-	// Start starts the timeout of request i: f must run after d. Start is called at most
-	// once for each i.
+	// Start starts the timeout of request i: the callback f must run after d. Start is
+	// called at most once for each i.
 	Start(i int, d time.Duration, f func()) error
-	// Stop stops the timeout of request i and reports whether it prevented the call of
-	// f. The goroutine that called Start for i also calls Stop.
+	// Stop stops the timeout of request i. It returns true if it prevented the callback.
+	// The goroutine that called Start for i also calls Stop.
 	Stop(i int) bool
 	// Fired tells the backend that the callback of request i is running. The backend may
 	// drop the handle, but a later Stop must still return false.

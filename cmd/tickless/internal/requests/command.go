@@ -25,10 +25,10 @@ func (f *flags) validate() error {
 		return err
 	}
 	if f.tick < 0 || f.tick > time.Hour {
-		return fmt.Errorf("the tick must lie between 1ns and 1h, not %v", f.tick)
+		return fmt.Errorf("the tick must be from 1ns to 1h, got %v", f.tick)
 	}
 	if f.slack < 0 || f.slack > time.Hour {
-		return fmt.Errorf("the slack must lie between 0 and 1h, not %v", f.slack)
+		return fmt.Errorf("the slack must be from 0 to 1h, got %v", f.slack)
 	}
 	if f.http != "" && f.json {
 		return errors.New("give either --http or --json: --http runs until interrupted and prints no result")

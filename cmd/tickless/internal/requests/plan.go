@@ -13,7 +13,7 @@ import (
 	"go.uber.org/atomic"
 )
 
-// MaxCount is the largest number of requests in a plan. So many need about 10 GB.
+// MaxCount is the largest number of requests in a plan, which needs about 10 GB.
 const MaxCount = 100_000_000
 
 // Config describes the load.
@@ -33,15 +33,15 @@ const maxSpan = 24 * time.Hour
 func (c Config) Validate() error {
 	switch {
 	case c.Count < 1 || c.Count > MaxCount:
-		return fmt.Errorf("the count must lie between 1 and %d, not %d", MaxCount, c.Count)
+		return fmt.Errorf("the count must be from 1 to %d, got %d", MaxCount, c.Count)
 	case c.Duration <= 0 || c.Duration > maxSpan:
-		return fmt.Errorf("the duration must be positive and at most %v, not %v", maxSpan, c.Duration)
+		return fmt.Errorf("the duration must be positive and at most %v, got %v", maxSpan, c.Duration)
 	case math.IsNaN(c.StopRatio) || c.StopRatio < 0 || c.StopRatio > 1:
-		return fmt.Errorf("the stop ratio must lie between 0 and 1, not %v", c.StopRatio)
+		return fmt.Errorf("the stop ratio must be from 0 to 1, got %v", c.StopRatio)
 	case c.MinDelay <= 0:
-		return fmt.Errorf("the shortest delay must be positive, not %v", c.MinDelay)
+		return fmt.Errorf("the shortest delay must be positive, got %v", c.MinDelay)
 	case c.MaxDelay > maxSpan:
-		return fmt.Errorf("the longest delay must be at most %v, not %v", maxSpan, c.MaxDelay)
+		return fmt.Errorf("the longest delay must be at most %v, got %v", maxSpan, c.MaxDelay)
 	case c.MinDelay > c.MaxDelay:
 		return fmt.Errorf("the shortest delay (%v) must not exceed the longest (%v)", c.MinDelay, c.MaxDelay)
 	}
@@ -49,7 +49,7 @@ func (c Config) Validate() error {
 }
 
 // The states of a request. A request is pending until Stop returns true (stopped) or its
-// callback runs (fired). If one of these happens again, Result.Wrong counts it.
+// callback runs (fired). Anything after that is a fault, and Result.Wrong counts it.
 const (
 	pending uint32 = iota
 	stopped
@@ -69,17 +69,17 @@ type Plan struct {
 	answerAt []time.Duration
 	workers  []worker
 
-	due   []time.Duration // written just before Start, read by the callback
-	late  []time.Duration // written by the callback that sets state to fired
-	state []atomic.Uint32
-	fire  []func() // the callbacks, made in advance
+	deadlines []time.Duration // written just before Start, read by the callback
+	lateness  []time.Duration // written by the callback that sets state to fired
+	state     []atomic.Uint32
+	callbacks []func() // made in advance
 
 	// run is the current run. It is nil between runs, so that the plan does not keep the
 	// backend in memory.
 	run atomic.Pointer[run]
 }
 
-// A worker is a goroutine that sends every len(workers)th request and its answer.
+// A worker is a goroutine that sends every n-th request and its answer, with n workers.
 type worker struct {
 	first   int     // its first request
 	answers []int32 // its answered requests, in the order of their answers
@@ -98,14 +98,14 @@ func NewPlan(c Config) (*Plan, error) {
 		return nil, errNoMemory
 	}
 	p := &Plan{
-		cfg:      c,
-		delays:   make([]time.Duration, c.Count),
-		answerAt: make([]time.Duration, c.Count),
-		workers:  make([]worker, runtime.GOMAXPROCS(0)),
-		due:      make([]time.Duration, c.Count),
-		late:     make([]time.Duration, c.Count),
-		state:    make([]atomic.Uint32, c.Count),
-		fire:     make([]func(), c.Count),
+		cfg:       c,
+		delays:    make([]time.Duration, c.Count),
+		answerAt:  make([]time.Duration, c.Count),
+		workers:   make([]worker, runtime.GOMAXPROCS(0)),
+		deadlines: make([]time.Duration, c.Count),
+		lateness:  make([]time.Duration, c.Count),
+		state:     make([]atomic.Uint32, c.Count),
+		callbacks: make([]func(), c.Count),
 	}
 	rng := rand.New(rand.NewPCG(c.Seed, 0))
 	for i := range p.delays {
@@ -116,7 +116,7 @@ func NewPlan(c Config) (*Plan, error) {
 			// it late.
 			p.answerAt[i] = p.arrival(i) + time.Duration(float64(p.delays[i])*0.9*rng.Float64())
 		}
-		p.fire[i] = func() { p.fired(i) }
+		p.callbacks[i] = func() { p.fired(i) }
 	}
 	for w := range p.workers {
 		p.workers[w].first = w
@@ -139,8 +139,8 @@ func (p *Plan) arrival(i int) time.Duration {
 
 // reset clears the results of the last run.
 func (p *Plan) reset() {
-	clear(p.due)
-	clear(p.late)
+	clear(p.deadlines)
+	clear(p.lateness)
 	for i := range p.state {
 		p.state[i].Store(pending)
 	}

@@ -17,8 +17,8 @@ import (
 // all requests that are due.
 const batchInterval = time.Millisecond
 
-// waitUntilSettled gives up after maxStalledChecks in a row without progress. A duration
-// would be wrong if the process is suspended.
+// waitUntilSettled gives up after maxStalledChecks in a row without progress. It does not
+// limit the time, which passes even while the process is suspended.
 const maxStalledChecks = 1000
 
 // A run is one execution of a plan by a backend.
@@ -29,7 +29,7 @@ type run struct {
 
 	workers []progress
 	firings atomic.Int32
-	wrong   atomic.Int32 // incremented before firings or stopped
+	wrong   atomic.Int32 // see Result.Wrong; incremented before firings or stopped
 }
 
 // progress counts the requests of one worker. The worker writes it after each batch. The
@@ -45,8 +45,8 @@ type progress struct {
 
 func (r *run) now() time.Duration { return time.Since(r.begin) }
 
-// fired is the callback of request i. It does nothing after the run, because the timer
-// was then counted as lost.
+// fired is the callback of request i. It does nothing after the end of the run: the timer
+// has been counted as lost.
 func (p *Plan) fired(i int) {
 	r := p.run.Load()
 	if r == nil {
@@ -54,7 +54,7 @@ func (p *Plan) fired(i int) {
 	}
 	now := r.now()
 	if p.state[i].CompareAndSwap(pending, fired) {
-		p.late[i] = now - p.due[i]
+		p.lateness[i] = now - p.deadlines[i]
 	} else {
 		r.wrong.Inc() // fired twice, or after Stop returned true
 	}
@@ -103,20 +103,20 @@ func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	cpuAfter, _ := measure.CPUTime()
 	runtime.ReadMemStats(&after)
 
-	left, err := b.Close()
+	stillPending, err := b.Close()
 	for w := range r.workers {
 		err = errors.Join(err, r.workers[w].err)
 	}
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", b.Name(), err)
 	}
-	r.waitUntilSettled(context.Background(), int64(left)) // for callbacks that Close came too late to prevent
+	r.waitUntilSettled(context.Background(), int64(stillPending)) // for callbacks that Close came too late to prevent
 
 	res := r.count()
 	res.Name = b.Name()
 	res.Interrupted = ctx.Err() != nil
 	res.Elapsed = elapsed
-	res.Pending = int64(left)
+	res.Pending = int64(stillPending)
 	res.Lost = res.Started - (res.Stopped + res.Fired - res.Wrong) - res.Pending
 	if hasCPU {
 		cpu := cpuAfter - cpuBefore
@@ -127,7 +127,7 @@ func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 }
 
 // work sends and answers the requests of worker w at their planned times. If the worker
-// is late, work does not wait.
+// is late, work sends all overdue requests and answers at once.
 func (r *run) work(ctx context.Context, w int) {
 	var (
 		p       = r.plan
@@ -158,8 +158,8 @@ func (r *run) work(ctx context.Context, w int) {
 				d := p.delays[request]
 				begin := r.now()
 				counts.behind = max(counts.behind, begin-sendAt)
-				p.due[request] = begin + d
-				if err := r.backend.Start(request, d, p.fire[request]); err != nil {
+				p.deadlines[request] = begin + d
+				if err := r.backend.Start(request, d, p.callbacks[request]); err != nil {
 					counts.err = err
 					return
 				}
@@ -183,17 +183,18 @@ func (r *run) work(ctx context.Context, w int) {
 	}
 }
 
-// waitUntilSettled waits until all started requests, except left, have been stopped or
-// have fired. It gives up if there is no more progress.
-func (r *run) waitUntilSettled(ctx context.Context, left int64) {
+// waitUntilSettled waits until all started requests have been stopped or have fired. It
+// does not wait for the stillPending requests whose timers Close found pending. It gives
+// up if there is no more progress.
+func (r *run) waitUntilSettled(ctx context.Context, stillPending int64) {
 	lastSettled := int64(-1)
 	allDueAt := r.plan.cfg.Duration + r.plan.cfg.MaxDelay
 	for n := 0; n < maxStalledChecks && ctx.Err() == nil; n++ {
 		started, settled := r.settled()
-		if settled+left >= started {
+		if settled+stillPending >= started {
 			return
 		}
-		if settled != lastSettled || left == 0 && r.now() < allDueAt {
+		if settled != lastSettled || stillPending == 0 && r.now() < allDueAt {
 			lastSettled, n = settled, 0
 		}
 		time.Sleep(batchInterval)
@@ -213,8 +214,8 @@ func (r *run) count() Result {
 		if r.plan.state[i].Load() != fired {
 			continue
 		}
-		late = append(late, r.plan.late[i])
-		if r.plan.late[i] < 0 {
+		late = append(late, r.plan.lateness[i])
+		if r.plan.lateness[i] < 0 {
 			res.Early++
 		}
 	}

@@ -107,7 +107,7 @@ func TestRun_NoticesTimersThatFireTwice(t *testing.T) {
 	}
 }
 
-// If one timer fires twice and another never, the second is still counted as lost.
+// A timer that never fires is counted as lost, even if another timer fires twice.
 func TestRun_LostAlthoughAnotherFiresTwice(t *testing.T) {
 	p, err := NewPlan(config())
 	if err != nil {

@@ -24,7 +24,7 @@ func watch(cmd *cobra.Command, f flags) error {
 	if err != nil {
 		return err
 	}
-	b := &watched{ctx: ctx, tickless: newTickless(f.config.Count, append(f.options(), timer.WithName("requests"))...)}
+	b := &watchBackend{ctx: ctx, tickless: newTickless(f.config.Count, append(f.options(), timer.WithName("requests"))...)}
 	plan, err := NewPlan(f.config)
 	if err != nil {
 		return err
@@ -40,8 +40,8 @@ func watch(cmd *cobra.Command, f flags) error {
 	if err != nil {
 		return err
 	}
-	left, err := b.tickless.Close() // left is 0 if the last load was interrupted
-	sum.Pending += int64(left)
+	stillPending, err := b.tickless.Close() // 0 if the last load was interrupted
+	sum.Pending += int64(stillPending)
 	fmt.Fprintf(stdout, "%s requests: %s answered, %s timed out, %s pending, %s lost\n", cli.Thousands(sum.Started),
 		cli.Thousands(sum.Stopped), cli.Thousands(sum.Fired), cli.Thousands(sum.Pending), cli.Thousands(sum.Lost))
 	return errors.Join(err, sum.faults(sum.Lost))
@@ -85,27 +85,27 @@ func listen(address string) (l net.Listener, hosts []string, err error) {
 	return l, hosts, err
 }
 
-// pageURL returns the URL of the page. If the listener accepts all addresses of the machine,
-// the URL is that of localhost, for which the page always answers.
-func pageURL(listens net.Addr) string {
-	if a, ok := listens.(*net.TCPAddr); ok && a.IP.IsUnspecified() {
+// pageURL returns the URL of the page for a listener's address. If the address stands for
+// all of the machine's addresses, the host of the URL is localhost.
+func pageURL(addr net.Addr) string {
+	if a, ok := addr.(*net.TCPAddr); ok && a.IP.IsUnspecified() {
 		return fmt.Sprintf("http://localhost:%d/", a.Port)
 	}
-	return fmt.Sprintf("http://%s/", listens)
+	return fmt.Sprintf("http://%s/", addr)
 }
 
-// watched is a backend that keeps its Scheduler open for several loads, until ctx ends.
-type watched struct {
+// watchBackend keeps its Scheduler open for several loads, until ctx ends.
+type watchBackend struct {
 	*tickless
 	ctx context.Context
 }
 
-func (*watched) Open() {}
+func (*watchBackend) Open() {}
 
-// Close leaves the Scheduler open for the next load. After an interruption there is no
-// next load, and Close closes the Scheduler. Otherwise a timer that Close counts as
-// pending could still fire.
-func (b *watched) Close() (int, error) {
+// Close returns the number of pending timers, and leaves the Scheduler open for the next
+// load. After an interruption there is no next load. Then Close closes the Scheduler, so
+// that no timer fires after it was counted as pending.
+func (b *watchBackend) Close() (int, error) {
 	if b.ctx.Err() != nil {
 		return b.tickless.Close()
 	}

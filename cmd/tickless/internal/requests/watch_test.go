@@ -111,7 +111,7 @@ func TestRepeat_BrokenPromises(t *testing.T) {
 
 // After an interruption, timers that Close counted as pending do not fire. Otherwise they
 // would be counted twice.
-func TestWatched_Interrupted(t *testing.T) {
+func TestWatchBackend_Interrupted(t *testing.T) {
 	c := config()
 	c.Duration = time.Minute
 	c.Count = 100_000
@@ -121,7 +121,7 @@ func TestWatched_Interrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	b := &watched{ctx: ctx, tickless: newTickless(c.Count)}
+	b := &watchBackend{ctx: ctx, tickless: newTickless(c.Count)}
 	b.tickless.Open()
 	r, err := p.Run(ctx, endingAt(100, b, cancel))
 	if err != nil {

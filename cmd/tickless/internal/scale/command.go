@@ -12,10 +12,10 @@ import (
 
 // flags are the flags of the scale command.
 type flags struct {
-	counts cli.Counts
-	stdlib bool // measure time.AfterFunc too
-	json   bool
-	child  string // in a child process, the side to measure: see runChild
+	counts     cli.Counts
+	withStdlib bool // measure time.AfterFunc too
+	json       bool
+	childSide  string // in a child process, the side to measure: see runChild
 }
 
 // maxCount is the largest number of timers. A Scheduler has room for more, but few
@@ -28,7 +28,7 @@ func (f *flags) validate() error {
 	}
 	for _, n := range f.counts {
 		if n < 1 || n > maxCount {
-			return fmt.Errorf("the number of timers must lie between 1 and %d, not %d", maxCount, n)
+			return fmt.Errorf("the number of timers must be from 1 to %d, got %d", maxCount, n)
 		}
 	}
 	if !slices.IsSorted(f.counts) {
@@ -59,8 +59,8 @@ Skips numbers of timers that need more memory than the machine has available.
 			if err := f.validate(); err != nil {
 				return cli.UsageError{Err: err}
 			}
-			if f.child != "" {
-				return runChild(cmd, f.child, f.counts[0])
+			if f.childSide != "" {
+				return runChild(cmd, f.childSide, f.counts[0])
 			}
 			return runAll(cmd, f)
 		},
@@ -68,9 +68,9 @@ Skips numbers of timers that need more memory than the machine has available.
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.Var(&f.counts, "counts", "numbers of pending timers, such as 10k or 1M")
-	flags.BoolVar(&f.stdlib, "time", true, "compare with time.AfterFunc")
+	flags.BoolVar(&f.withStdlib, "time", true, "compare with time.AfterFunc")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of tables")
-	flags.StringVar(&f.child, "child", "", "")
+	flags.StringVar(&f.childSide, "child", "", "")
 	_ = flags.MarkHidden("child")
 	return cmd
 }

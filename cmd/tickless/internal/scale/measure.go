@@ -11,10 +11,10 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A side is one of the compared implementations.
+// A side is one of the two compared implementations: tickless or time.AfterFunc.
 type side struct {
 	name string
-	// bytesPerTimer is about how much memory a timer takes while timers are started.
+	// bytesPerTimer is an estimate of the memory for each timer while timers are started.
 	bytesPerTimer int64
 	open          func() timers
 }
@@ -59,7 +59,7 @@ func (stdTimers) start(d time.Duration) handle {
 	return handle{stdlib: time.AfterFunc(d, func() {})}
 }
 
-// A result is the cost of a number of pending timers.
+// A result is what a number of pending timers cost one side.
 type result struct {
 	Count      int           `json:"count"`
 	Skipped    string        `json:"skipped,omitempty"` // why nothing was measured
@@ -78,7 +78,7 @@ type result struct {
 func (r *result) measured() bool { return r.Skipped == "" && r.Failed == "" }
 
 const (
-	// maxKept is the largest number of handles that are kept, to stop random timers.
+	// maxKept is how many handles are kept at most. They are used to stop random timers.
 	maxKept = 1_000_000
 	// A figure is the median of numRounds rounds. A round has opsPerRound operations.
 	opsPerRound = 100_000

@@ -34,9 +34,9 @@ type sideRuns struct {
 func runAll(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	report := report{Machine: cli.ThisMachine()}
-	failed := 0
+	numFailed := 0
 	for _, side := range sides {
-		if !f.stdlib && side.name != sides[0].name {
+		if !f.withStdlib && side.name != sides[0].name {
 			continue
 		}
 		runs := &sideRuns{Name: side.name}
@@ -50,7 +50,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 			case err != nil:
 				// The system may have killed the child to free memory. Continue with the
 				// other measurements.
-				failed++
+				numFailed++
 				r = &result{Count: n, Failed: fmt.Sprintf("%s, %s timers: %v", side.name, cli.Thousands(int64(n)), err)}
 				fmt.Fprintf(stderr, "tickless: %s\n", r.Failed)
 				runs.Runs = append(runs.Runs, r)
@@ -66,7 +66,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 		}
 	}
 	report.Interrupted = ctx.Err() != nil
-	if err := cli.Conclude(cmd, f.json, report); err != nil || failed == 0 {
+	if err := cli.Conclude(cmd, f.json, report); err != nil || numFailed == 0 {
 		return err
 	}
 	return cli.ExitCode(cli.ExitFailed)
@@ -75,10 +75,10 @@ func runAll(cmd *cobra.Command, f flags) error {
 // runOne measures one side with n timers in a child process. If there is too little
 // memory, it skips the measurement.
 func runOne(ctx context.Context, stderr io.Writer, side side, n int) (*result, error) {
-	needed := int64(n) * side.bytesPerTimer
-	if available, ok := measure.AvailableMemory(); ok && needed > available {
+	neededBytes := int64(n) * side.bytesPerTimer
+	if available, ok := measure.AvailableMemory(); ok && neededBytes > available {
 		r := &result{Count: n, Skipped: fmt.Sprintf("%s needs about %s for %s timers, and %s are available",
-			side.name, cli.Gibibytes(float64(needed)), cli.Thousands(int64(n)), cli.Gibibytes(float64(available)))}
+			side.name, cli.Gibibytes(float64(neededBytes)), cli.Thousands(int64(n)), cli.Gibibytes(float64(available)))}
 		fmt.Fprintf(stderr, "skipped: %s\n", r.Skipped)
 		return r, nil
 	}

@@ -23,8 +23,8 @@ func TestScale_CalledWrongly(t *testing.T) {
 	clitest.CheckWrongCalls(t, "scale", []clitest.WrongCall{
 		{Args: []string{"--bogus"}, Want: "--bogus"},
 		{Args: []string{"1M"}, Want: `"1M"`},
-		{Args: []string{"--counts", "0"}, Want: "between 1 and"},
-		{Args: []string{"--counts", "-5"}, Want: "between 1 and"},
+		{Args: []string{"--counts", "0"}, Want: "from 1 to"},
+		{Args: []string{"--counts", "-5"}, Want: "from 1 to"},
 		{Args: []string{"--counts", "1001M"}, Want: "1000000000"},
 		{Args: []string{"--counts", "1k,,2k"}, Want: "whole number"},
 		{Args: []string{"--counts", "many"}, Want: "whole number"},
@@ -151,8 +151,7 @@ func TestScale_Interrupted(t *testing.T) {
 	}
 }
 
-// If a measurement fails, the report names it, and has the results of the others. It may
-// fail because it needs too much memory.
+// If a measurement fails, the report names it, and has the results of the others.
 func TestScale_FailureKeepsTheOthers(t *testing.T) {
 	t.Setenv(clitest.AsProgram, "1")
 	before := sides

@@ -14,8 +14,8 @@ func printTable(w io.Writer, runs *sideRuns) error {
 	for _, r := range runs.Runs {
 		names = append(names, cli.Thousands(int64(r.Count)))
 	}
-	first := runs.Runs[0]
-	// row returns a figure that is known for the results that were measured.
+	firstRun := runs.Runs[0]
+	// row returns a figure. It is unknown for results that were skipped or failed.
 	row := func(name string, format func(float64) string, get func(*result) float64) cli.Figure[*result] {
 		return cli.Figure[*result]{Name: name, Format: format, Value: func(r *result) (float64, bool) {
 			return get(r), r.measured()
@@ -24,19 +24,19 @@ func printTable(w io.Writer, runs *sideRuns) error {
 	perTimer := func(get func(*result) float64) func(*result) float64 {
 		return func(r *result) float64 { return get(r) / float64(r.Count) }
 	}
-	insert := func(r *result) float64 { return float64(r.Insert) }
-	heap := func(r *result) float64 { return float64(r.HeapBytes) }
-	total := func(r *result) float64 { return float64(r.TotalBytes) }
+	insertTime := func(r *result) float64 { return float64(r.Insert) }
+	heapBytes := func(r *result) float64 { return float64(r.HeapBytes) }
+	totalBytes := func(r *result) float64 { return float64(r.TotalBytes) }
 	groups := [][]cli.Figure[*result]{
 		{
-			row("started in", cli.Seconds, insert),
-			row("per timer", cli.Nanos, perTimer(insert)),
+			row("started in", cli.Seconds, insertTime),
+			row("per timer", cli.Nanos, perTimer(insertTime)),
 		},
 		{
-			row("live heap", cli.Gibibytes, heap),
-			row("per timer", oneDecimalBytes, perTimer(heap)),
-			row("memory of the process", cli.Gibibytes, total),
-			row("per timer", oneDecimalBytes, perTimer(total)),
+			row("live heap", cli.Gibibytes, heapBytes),
+			row("per timer", oneDecimalBytes, perTimer(heapBytes)),
+			row("memory of the process", cli.Gibibytes, totalBytes),
+			row("per timer", oneDecimalBytes, perTimer(totalBytes)),
 			row("full GC", cli.Millis, func(r *result) float64 { return float64(r.FullGC) }),
 		},
 		{
@@ -46,9 +46,9 @@ func printTable(w io.Writer, runs *sideRuns) error {
 			row("churn: stop one, start one", cli.Nanos, func(r *result) float64 { return r.Churn }),
 		},
 	}
-	if first.measured() && len(runs.Runs) > 1 {
+	if firstRun.measured() && len(runs.Runs) > 1 {
 		groups[2] = append(groups[2], row("churn / churn of the first column", twoDecimals,
-			func(r *result) float64 { return r.Churn / first.Churn }))
+			func(r *result) float64 { return r.Churn / firstRun.Churn }))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nPending timers: %s\n%s\n", runs.Name, cli.ThisMachine())

@@ -26,46 +26,46 @@ type Location struct {
 
 // Open opens the store. Errors in the background, which no call returns, are written to
 // log.
-func (p Location) Open(log io.Writer) (store.Store, func() error, error) {
+func (l Location) Open(log io.Writer) (store.Store, func() error, error) {
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))
-	if p.File != "" {
+	if l.File != "" {
 		opts := []sqlitestore.Option{sqlitestore.WithLogger(logger)}
-		if p.ReadOnly {
+		if l.ReadOnly {
 			opts = append(opts, sqlitestore.WithReadOnly())
 		}
-		st, err := sqlitestore.Open(p.File, opts...)
+		st, err := sqlitestore.Open(l.File, opts...)
 		if err != nil {
 			return nil, nil, err
 		}
 		return st, st.Close, nil
 	}
-	client, err := p.Client()
+	client, err := l.Client()
 	if err != nil {
 		return nil, nil, err
 	}
 	opts := []redisstore.Option{redisstore.WithLogger(logger)}
-	if p.Name != "" {
-		opts = append(opts, redisstore.WithName(p.Name))
+	if l.Name != "" {
+		opts = append(opts, redisstore.WithName(l.Name))
 	}
-	if p.Shards > 0 {
-		opts = append(opts, redisstore.WithShards(p.Shards))
+	if l.Shards > 0 {
+		opts = append(opts, redisstore.WithShards(l.Shards))
 	}
 	st := redisstore.New(client, opts...)
 	return st, func() error { return errors.Join(st.Close(), client.Close()) }, nil
 }
 
 // Client returns a client of the Redis server.
-func (p Location) Client() (redis.UniversalClient, error) {
-	if p.Cluster {
-		o, err := redis.ParseClusterURL(p.URL)
+func (l Location) Client() (redis.UniversalClient, error) {
+	if l.Cluster {
+		o, err := redis.ParseClusterURL(l.URL)
 		if err != nil {
-			return nil, withoutSecrets(p.URL, err)
+			return nil, withoutSecrets(l.URL, err)
 		}
 		return redis.NewClusterClient(redisstore.TuneCluster(o)), nil
 	}
-	o, err := redis.ParseURL(p.URL)
+	o, err := redis.ParseURL(l.URL)
 	if err != nil {
-		return nil, withoutSecrets(p.URL, err)
+		return nil, withoutSecrets(l.URL, err)
 	}
 	return redis.NewClient(o), nil
 }

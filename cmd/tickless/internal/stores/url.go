@@ -14,11 +14,11 @@ func PrintableURL(raw string) string {
 	if err != nil || misread(u) {
 		return "a URL that cannot be read"
 	}
-	safe := url.URL{Scheme: u.Scheme, Host: u.Host}
+	safeURL := url.URL{Scheme: u.Scheme, Host: u.Host}
 	database := strings.TrimPrefix(u.Path, "/")
 	switch _, err := strconv.ParseUint(database, 10, 16); {
 	case u.Scheme == "unix":
-		safe.Path = u.Path
+		safeURL.Path = u.Path
 		database = ""
 	case err != nil:
 		database = ""
@@ -29,9 +29,9 @@ func PrintableURL(raw string) string {
 		}
 	}
 	if database == "" {
-		return safe.String()
+		return safeURL.String()
 	}
-	return safe.String() + ", database " + database
+	return safeURL.String() + ", database " + database
 }
 
 // misread reports whether u was probably parsed wrongly. If a password contains an

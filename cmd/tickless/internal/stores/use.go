@@ -23,34 +23,34 @@ type noLog struct{}
 func (noLog) Printf(context.Context, string, ...any) {}
 
 // AddFlags adds the flags that say where the store is.
-func (p *Location) AddFlags(flags *pflag.FlagSet) {
+func (l *Location) AddFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
-	flags.StringVar(&p.File, "file", "", "SQLite file of the store")
-	flags.StringVar(&p.URL, "redis", "", "URL of a Redis server, such as redis://localhost:6379")
-	flags.BoolVar(&p.Cluster, "cluster", false, "the server is part of a Redis Cluster")
-	flags.StringVar(&p.Name, "name", "", "name of the store on Redis (default: that of package redisstore)")
-	flags.IntVar(&p.Shards, "shards", 0, "number of shards of a store on Redis (default: that of package redisstore)")
+	flags.StringVar(&l.File, "file", "", "SQLite file of the store")
+	flags.StringVar(&l.URL, "redis", "", "URL of a Redis server, such as redis://localhost:6379")
+	flags.BoolVar(&l.Cluster, "cluster", false, "the server is part of a Redis Cluster")
+	flags.StringVar(&l.Name, "name", "", "name of the store on Redis (default: that of package redisstore)")
+	flags.IntVar(&l.Shards, "shards", 0, "number of shards of a store on Redis (default: that of package redisstore)")
 }
 
 // Use checks the flags and opens the store. If mustExist is true, it returns an error for
 // a store that does not exist.
-func (p Location) Use(ctx context.Context, log io.Writer, mustExist bool) (store.Store, func() error, error) {
+func (l Location) Use(ctx context.Context, log io.Writer, mustExist bool) (store.Store, func() error, error) {
 	redis.SetLogger(noLog{})
-	if n := p.Shards; n < 0 || n > 1024 || n&(n-1) != 0 {
-		return nil, nil, cli.UsageError{Err: fmt.Errorf("the number of shards must be a power of two up to 1024, not %d", n)}
+	if n := l.Shards; n < 0 || n > 1024 || n&(n-1) != 0 {
+		return nil, nil, cli.UsageError{Err: fmt.Errorf("the number of shards must be a power of two up to 1024, got %d", n)}
 	}
-	if (p.File == "") == (p.URL == "") {
+	if (l.File == "") == (l.URL == "") {
 		return nil, nil, cli.UsageError{Err: errors.New("name the store with --file or --redis")}
 	}
-	if err := checkName(p.Name); err != nil {
+	if err := checkName(l.Name); err != nil {
 		return nil, nil, cli.UsageError{Err: err}
 	}
 	if mustExist {
-		if err := p.checkExists(ctx, log); err != nil {
+		if err := l.checkExists(ctx, log); err != nil {
 			return nil, nil, err
 		}
 	}
-	st, closeStore, err := p.Open(log)
+	st, closeStore, err := l.Open(log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,31 +73,31 @@ func checkName(name string) (err error) {
 	return nil
 }
 
-// checkExists returns an error if the store does not exist. To open the store for writing
-// would create it.
-func (p Location) checkExists(ctx context.Context, log io.Writer) error {
-	if p.IsNew() {
-		return fmt.Errorf("no such file: %s", p.File)
+// checkExists returns an error if the store does not exist. It opens the store for reading
+// only, because opening it for writing would create it.
+func (l Location) checkExists(ctx context.Context, log io.Writer) error {
+	if l.IsNew() {
+		return fmt.Errorf("no such file: %s", l.File)
 	}
-	p.ReadOnly = true
-	st, closeStore, err := p.Open(log)
+	l.ReadOnly = true
+	st, closeStore, err := l.Open(log)
 	if err != nil {
 		return err
 	}
 	if onRedis, ok := st.(*redisstore.Store); ok {
 		var found bool
 		if found, err = onRedis.Exists(ctx); err == nil && !found {
-			err = fmt.Errorf("no store named %q on the server at %s", cmp.Or(p.Name, redisstore.DefaultName), PrintableURL(p.URL))
+			err = fmt.Errorf("no store named %q on the server at %s", cmp.Or(l.Name, redisstore.DefaultName), PrintableURL(l.URL))
 		}
 	}
 	return errors.Join(err, closeStore())
 }
 
-// IsNew reports whether p names a file that does not exist yet.
-func (p Location) IsNew() bool {
-	if p.File == "" {
+// IsNew reports whether l names a file that does not exist yet.
+func (l Location) IsNew() bool {
+	if l.File == "" {
 		return false
 	}
-	_, err := os.Lstat(p.File)
+	_, err := os.Lstat(l.File)
 	return errors.Is(err, os.ErrNotExist)
 }

@@ -32,7 +32,7 @@ func (s *selection) addFlags(flags *pflag.FlagSet) {
 func (s *selection) filter() (f durable.Filter, err error) {
 	if s.state != "" {
 		if err := f.State.UnmarshalText([]byte(s.state)); err != nil {
-			return f, fmt.Errorf("the state must be pending, running, dead or past, not %q", s.state)
+			return f, fmt.Errorf("the state must be pending, running, dead or past, got %q", s.state)
 		}
 	}
 	f.Handler, f.Error = s.handler, s.text
@@ -63,7 +63,7 @@ func (c *sharedFlags) newList() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := s.filter()
 			if err == nil && (limit < 1 || limit > 1000) {
-				err = fmt.Errorf("the limit must lie between 1 and 1000, not %d", limit)
+				err = fmt.Errorf("the limit must be from 1 to 1000, got %d", limit)
 			}
 			if err != nil {
 				return cli.UsageError{Err: err}

@@ -51,7 +51,7 @@ func parseTime(s string) (time.Time, error) {
 
 func showTime(t time.Time) string { return t.Local().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// oneLine escapes a text and cuts it to one line.
+// oneLine returns the beginning of a text as one line, with control characters escaped.
 func oneLine(s string) string {
 	const longest = 80
 	s = showID(strings.ToValidUTF8(s, "?"))

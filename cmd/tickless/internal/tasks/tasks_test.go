@@ -217,7 +217,7 @@ func TestTasks_CalledWrongly(t *testing.T) {
 		{Args: []string{"stats"}, Want: "--file"},
 		{Args: []string{"list", "--file", file, "--state", "ill"}, Want: "pending, running, dead or past"},
 		{Args: []string{"list", "--file", file, "--from", "noon"}, Want: "neither a time"},
-		{Args: []string{"list", "--file", file, "--limit", "0"}, Want: "between 1 and 1000"},
+		{Args: []string{"list", "--file", file, "--limit", "0"}, Want: "from 1 to 1000"},
 		{Args: []string{"get", "--file", file}, Want: "one ID"},
 		{Args: []string{"get", "--file", file, `a\b\`}, Want: "escape"},
 		{Args: []string{"cancel", "--file", file}, Want: "either IDs"},

@@ -19,7 +19,7 @@ import (
 
 // NewExport returns the command that writes the tasks of a store to a file.
 func NewExport() *cobra.Command {
-	var p stores.Location
+	var location stores.Location
 	cmd := &cobra.Command{
 		Use:   "export FILE",
 		Short: "Writes all tasks of a store to a file",
@@ -30,29 +30,29 @@ the file format.`,
 		Example: `  tickless export --file tasks.db tasks.jsonl
   tickless export --redis redis://localhost:6379 - | zstd > tasks.jsonl.zst`,
 		Args: oneFile,
-		RunE: func(cmd *cobra.Command, args []string) error { return export(cmd, p, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return export(cmd, location, args[0]) },
 	}
-	p.AddFlags(cmd.Flags())
+	location.AddFlags(cmd.Flags())
 	return cmd
 }
 
 // NewImport returns the command that reads tasks from a file into a store.
 func NewImport() *cobra.Command {
-	var p stores.Location
+	var location stores.Location
 	var resume bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Reads the tasks of a file into a store",
-		Long: `Reads the tasks of a file into a store of any type and any number of shards. The
-command tickless export wrote the file. Tasks that the store already has do not
-change. The import pauses the store, so that no task runs before all are imported;
---resume resumes it at the end. After an error, run the import again.`,
+		Long: `Reads the tasks of a file that tickless export wrote. The store may have any type
+and any number of shards. Tasks that the store already has do not change. The
+import pauses the store, so that no task runs before all are imported; --resume
+resumes it at the end. After an error, run the import again.`,
 		Example: `  tickless import --file new.db tasks.jsonl
   zstd -dc tasks.jsonl.zst | tickless import --redis redis://localhost:6379 --resume -`,
 		Args: oneFile,
-		RunE: func(cmd *cobra.Command, args []string) error { return importFile(cmd, p, args[0], resume) },
+		RunE: func(cmd *cobra.Command, args []string) error { return importFile(cmd, location, args[0], resume) },
 	}
-	p.AddFlags(cmd.Flags())
+	location.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&resume, "resume", false, "resume the store after the import, so that workers run the tasks")
 	return cmd
 }
@@ -67,8 +67,8 @@ func oneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func export(cmd *cobra.Command, p stores.Location, name string) (err error) {
-	st, closeStore, err := p.Use(cmd.Context(), cmd.ErrOrStderr(), true)
+func export(cmd *cobra.Command, location stores.Location, name string) (err error) {
+	st, closeStore, err := location.Use(cmd.Context(), cmd.ErrOrStderr(), true)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func exportTo(ctx context.Context, name string, st store.Store) (int, error) {
 	return n, errors.Join(os.Rename(f.Name(), name), err)
 }
 
-func importFile(cmd *cobra.Command, p stores.Location, name string, resume bool) (err error) {
+func importFile(cmd *cobra.Command, location stores.Location, name string, resume bool) (err error) {
 	var in io.Reader = cmd.InOrStdin()
 	if name != "-" {
 		f, err := os.Open(name)
@@ -115,8 +115,8 @@ func importFile(cmd *cobra.Command, p stores.Location, name string, resume bool)
 		defer f.Close()
 		in = f
 	}
-	isNew := p.IsNew()
-	st, closeStore, err := p.Use(cmd.Context(), cmd.ErrOrStderr(), false)
+	isNew := location.IsNew()
+	st, closeStore, err := location.Use(cmd.Context(), cmd.ErrOrStderr(), false)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func importFile(cmd *cobra.Command, p stores.Location, name string, resume bool)
 	defer func() {
 		err = errors.Join(err, closeStore())
 		if err != nil && isNew && copied.Added == 0 {
-			err = errors.Join(err, os.Remove(p.File)) // the new store has no tasks
+			err = errors.Join(err, os.Remove(location.File)) // the new store has no tasks
 		}
 	}()
 	copied, err = durable.Import(cmd.Context(), st, in)
