@@ -14,8 +14,8 @@ import (
 )
 
 // BenchmarkTickers runs 10,000 tickers with periods of 10 to 100 ms for five seconds. It
-// reports the CPU time. With read=true, a goroutine receives from each ticker, and the
-// benchmark also reports the ticks, and the ticks that came before the first was due.
+// reports the CPU time. With read=true, a goroutine receives from each ticker. Then the
+// benchmark also reports how many ticks came, and how many came before the first was due.
 func BenchmarkTickers(b *testing.B) {
 	for _, read := range []bool{true, false} {
 		b.Run(fmt.Sprintf("read=%v/impl=time", read), func(b *testing.B) {

@@ -35,8 +35,8 @@ type dispatcher struct {
 	onlyPollerSubmits bool
 
 	refusedCount atomic.Uint64
-	// outstanding counts unfinished callbacks, except those that run on ownPool:
-	// ownPool.Shutdown waits for those.
+	// outstanding counts unfinished callbacks that do not run on ownPool. For the others,
+	// ownPool.Shutdown waits.
 	outstanding latch.Latch
 
 	mu sync.Mutex
@@ -140,8 +140,8 @@ func (d *dispatcher) wrapAll(b *batch) []func() {
 }
 
 // wrap returns a function that calls f and counts it as outstanding until it has ended,
-// even by a panic or Goexit. It passes a panic to the panic handler, if there is one. For
-// ownPool, which does both itself, wrap returns f.
+// even by a panic or Goexit. It passes a panic to the panic handler, if there is one. If
+// there is an ownPool, wrap returns f, because ownPool does both itself.
 func (d *dispatcher) wrap(f func()) func() {
 	if d.ownPool != nil {
 		return f

@@ -212,8 +212,8 @@ func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 	return true
 }
 
-// copyTo copies the Timer's callback or channel, and its deadline, to x, which holds the
-// *Timer. It reports false if the Timer is neither pending nor handed back.
+// copyTo replaces the *Timer in x by the Timer's callback or channel, and sets the
+// deadline of x. It reports false if the Timer is neither pending nor handed back.
 func (t *Timer) copyTo(x *timingwheel.Expired[payload]) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -273,8 +273,8 @@ type stripe struct {
 	// moves to earlier, unless it was reset meanwhile.
 	latest  atomic.Pointer[Timer]
 	earlier [14]atomic.Pointer[Timer]
-	// restarts counts the Timers that were stopped and then reset, which counts.started
-	// and counts.stopped leave out.
+	// restarts counts the Timers that were stopped and then reset. counts.started and
+	// counts.stopped leave them out.
 	restarts atomic.Uint64
 }
 

@@ -37,7 +37,7 @@ type fallbacks struct {
 }
 
 // fallBackLocked starts a timer as a fallback. If inBubble is true, the timer follows the
-// clock of the caller's bubble, and otherwise the Scheduler's.
+// clock of the caller's bubble. Otherwise it follows the Scheduler's clock.
 func (sh *shard) fallBackLocked(d time.Duration, p payload, tag uint8, inBubble bool) timingwheel.ID {
 	fs := &sh.fallbacks
 	if fs.byID == nil {

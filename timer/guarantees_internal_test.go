@@ -8,8 +8,8 @@ import (
 )
 
 // On the system's clock the Scheduler computes times from an epoch with a monotonic
-// reading, which setting the wall clock does not affect. In a bubble time has no
-// monotonic reading, and nobody can set the wall clock.
+// reading. Setting the wall clock does not affect that reading. In a bubble, time has no
+// monotonic reading, but nobody can set the wall clock.
 func TestGuarantee10_EpochIsMonotonic(t *testing.T) {
 	s := New()
 	defer s.Close()

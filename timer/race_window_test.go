@@ -29,8 +29,8 @@ import (
 // also counts the stops in the middle: after the first timer has left the bucket, and
 // before the last has left it.
 
-// windowTicks is the number of ticks over which a cascade round spreads its timers, from
-// the tick in which the bucket expires.
+// A cascade round spreads its timers over windowTicks ticks. The bucket expires in the
+// first of these ticks.
 const windowTicks = 3
 
 type windowKind int

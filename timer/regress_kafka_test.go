@@ -17,9 +17,9 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Bugs of Apache Kafka's timer, and the requirements of its tests, for a whole Scheduler.
-// Package timingwheel has those for the wheel alone. The test of KAFKA-2112 is in
-// regress_internal_test.go.
+// Tests of a whole Scheduler for bugs of Apache Kafka's timer, and for what Kafka's own
+// tests require. Package timingwheel has the tests of the wheel alone. The test of
+// KAFKA-2112 is in regress_internal_test.go.
 
 // In Kafka, the wheel's clock did not move for 9 s without timers. Then a timer of 1 ms
 // created four wheels and moved down through all of them. Here it moves down no level.
