@@ -15,9 +15,9 @@ type reading struct {
 // maxAge is how long a reading is used.
 const maxAge = 5 * time.Second
 
-// at estimates the server's time at the local time t. The estimate is too low by the
-// network delay of the reading.
-func (r *reading) at(t time.Time) store.Time { return r.serverTime.Add(t.Sub(r.localTime)) }
+// serverTimeAt estimates the server's time at the local time t. The estimate is too low by
+// the network delay of the reading.
+func (r *reading) serverTimeAt(t time.Time) store.Time { return r.serverTime.Add(t.Sub(r.localTime)) }
 
 // addReading records a time of the server's clock. A network delay makes a reading too
 // low. So addReading keeps the reading that gives the highest time, for at most maxAge.
@@ -25,7 +25,7 @@ func (sh *shard) addReading(now store.Time) {
 	r := &reading{now, time.Now()}
 	for {
 		old := sh.clock.Load()
-		if old != nil && r.localTime.Sub(old.localTime) < maxAge && old.at(r.localTime) >= now || sh.clock.CompareAndSwap(old, r) {
+		if old != nil && r.localTime.Sub(old.localTime) < maxAge && old.serverTimeAt(r.localTime) >= now || sh.clock.CompareAndSwap(old, r) {
 			return
 		}
 	}

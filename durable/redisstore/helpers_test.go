@@ -55,8 +55,9 @@ func keyOf(sh *shard, name string) string {
 	panic(name)
 }
 
-// dump returns the data of a store with one shard. It omits meta, wake, crew and kinds.
-// It also omits what differs in each run: tokens, and the times of claims and deaths.
+// dump returns the data of a store with one shard. It omits the keys meta, wake, crew and
+// kinds. It also omits data that differs in each run of the test: tokens, and the times at
+// which tasks were claimed or became dead letters.
 func dump(t *testing.T, c *client) map[string]string {
 	t.Helper()
 	ctx := context.Background()

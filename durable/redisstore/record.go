@@ -75,7 +75,7 @@ type run struct {
 	due      store.Time // when the run was first due
 	stopping bool       // the running task was cancelled
 	hasNext  bool       // next is set
-	next     store.Time
+	next     store.Time // the next run or attempt; of a dead letter, its number of runs
 }
 
 func parseRun(s string) (r run, ok bool) {

@@ -22,8 +22,8 @@ type shard struct {
 	schema atomic.Pointer[string]
 	// clock is the latest reading of the server's clock, or nil.
 	clock atomic.Pointer[reading]
-	// moreDue is true if the latest claim was full. More tasks may be due then, so rounds
-	// are not delayed.
+	// moreDue is true if the latest claim got as many tasks as it asked for. More tasks may
+	// be due then, so rounds are not delayed.
 	moreDue atomic.Bool
 	// combiner sends the commands of Change.
 	combiner combiner

@@ -102,7 +102,7 @@ func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
 		now, err := s.askClock(ctx, sh)
 		return now, explain(err)
 	} else {
-		return r.at(time.Now()), nil
+		return r.serverTimeAt(time.Now()), nil
 	}
 }
 

@@ -19,7 +19,7 @@ type Cluster struct {
 	// Servers are the initial masters, followed by the replicas in the order of their
 	// masters.
 	Servers []*Server
-	Masters int
+	Masters int // the number of masters
 }
 
 // FastFailover are arguments for clusters that fail over fast. A pause of the machine may

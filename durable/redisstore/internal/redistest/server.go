@@ -51,11 +51,11 @@ func Start(tb testing.TB, args ...string) *Server {
 // serverPath returns the path of the program redis-server.
 func serverPath(tb testing.TB) string {
 	tb.Helper()
-	name := "redis-server"
+	program := "redis-server"
 	if env := os.Getenv("REDIS_SERVER"); env != "" {
-		name = env
+		program = env
 	}
-	path, err := exec.LookPath(name)
+	path, err := exec.LookPath(program)
 	if err == nil {
 		return path
 	}
@@ -119,12 +119,12 @@ func (s *Server) start() error {
 		_ = cmd.Wait()
 		close(done)
 	}(s.cmd)
-	return s.ready()
+	return s.waitReady()
 }
 
-// ready waits until this server answers and has read its files. It fails if another
+// waitReady waits until this server answers and has read its files. It fails if another
 // server answers.
-func (s *Server) ready() error {
+func (s *Server) waitReady() error {
 	c := s.Client()
 	defer c.Close()
 	deadline := time.Now().Add(30 * time.Second)
