@@ -1,6 +1,9 @@
 package storetest
 
 import (
+	"maps"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -32,11 +35,11 @@ func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, resul
 		return
 	}
 	key := store.KeyOf(t.ID)
-	head := m.tasks[store.HeadID(key)]
-	if head == nil {
-		head = &modelTask{Entry: store.Entry{Task: store.Task{ID: store.HeadID(key)}, State: store.Past}}
-		m.tasks[head.ID] = head
+	head := &modelTask{Entry: store.Entry{Task: store.Task{ID: store.HeadID(key)}, State: store.Past}}
+	if old := m.tasks[head.ID]; old != nil {
+		*head = *old // keepPoisoned needs old unchanged
 	}
+	m.tasks[head.ID] = head
 	head.Handler = t.Handler
 	if unique {
 		head.Due = m.now.Add(k.Unique)
@@ -63,4 +66,32 @@ func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, resul
 		Task:  store.Task{ID: id, Handler: t.Handler, Record: store.RunRecord(done, m.now, result)},
 		State: store.Past, At: ends, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes, Failures: failures,
 	}}
+}
+
+// keepPoisoned keeps runs of one key that a claim has poisoned. The store may number these
+// runs in any order. keepPoisoned tries each order until the model equals the store. It
+// returns false if no order does: compare then fails.
+func (m *model) keepPoisoned(key string, tasks []*modelTask) bool {
+	before := m.tasks
+	for i, t := range tasks {
+		m.tasks = maps.Clone(before)
+		m.keepRun(t, false, t.Failures, nil)
+		if len(tasks) == 1 {
+			return m.sameKept(key)
+		}
+		if m.keepPoisoned(key, slices.Concat(tasks[:i], tasks[i+1:])) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameKept reports whether the model and the store have the same kept runs of a key.
+func (m *model) sameKept(key string) bool {
+	var all []store.Entry
+	for _, t := range m.tasks {
+		all = append(all, t.Entry)
+	}
+	f := store.Filter{State: store.Past, Prefix: store.DeadID(key), From: m.now + 1} // others have expired
+	return reflect.DeepEqual(m.listAll(f, store.MaxPage), expectedList(all, f))
 }

@@ -222,6 +222,7 @@ func (m *model) applyChange(t *modelTask) bool {
 
 // endExpired ends the attempts whose leases have expired, as every claim does first.
 func (m *model) endExpired(maxCrashes int) {
+	poisoned := make(map[string][]*modelTask) // by key
 	for _, t := range m.tasks {
 		if t.State != store.Running || t.At > m.now {
 			continue
@@ -245,8 +246,12 @@ func (m *model) endExpired(maxCrashes int) {
 		}
 		t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: text})
 		if t.State == store.Dead {
-			m.keepRun(t, false, t.Failures, nil)
+			key := store.KeyOf(t.ID)
+			poisoned[key] = append(poisoned[key], t)
 		}
+	}
+	for key, tasks := range poisoned {
+		m.keepPoisoned(key, tasks)
 	}
 	for id, t := range m.tasks {
 		if t.State == store.Past && t.At <= m.now {
