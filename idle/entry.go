@@ -81,8 +81,8 @@ func (e *Entry[T]) Value() T { return e.value }
 func (e *Entry[T]) Touch() bool { return e.touch() }
 
 // TouchAt is like Touch, for a caller that knows the time: see [Monitor.Now]. A touch
-// never replaces a touch with a later time. If at is in the future, the timeout counts
-// from at.
+// never replaces a touch with a later time. If the time is in the future, the timeout
+// counts from this time.
 func (e *Entry[T]) TouchAt(at Moment) bool {
 	e.mustStripe()
 	return e.touchAt(at)

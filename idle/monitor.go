@@ -123,7 +123,7 @@ func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 }
 
 func (c *core) watch(e *entry, timeout time.Duration) error {
-	// Choose a stripe at random. Threads would contend for a shared counter.
+	// Choose a stripe at random: goroutines would contend for a shared counter.
 	st := &c.stripes[rand.IntN(len(c.stripes))]
 	now := c.now()
 	c.mustKnowTime(now)

@@ -28,8 +28,8 @@ type ringKey struct {
 	isRecheck bool   // this is the entries' second check: see stripe.checkLocked
 }
 
-// insertLocked schedules a check of e at d from now, or later by up to e's slack. After
-// Close it returns ErrClosed.
+// insertLocked schedules a check of e. The time from now until the check is d, plus up to
+// the slack of e. After Close, insertLocked returns ErrClosed.
 func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, isRecheck bool) error {
 	c := st.core
 	if c.closed.Load() {

@@ -35,8 +35,8 @@ func stressFor() time.Duration {
 }
 
 // Touches, stops, timeout changes and new watches race with evictions and with Close. No
-// thing is lost or evicted twice, and none is evicted early, after a Stop or after a
-// successful touch.
+// thing is lost or evicted twice. No thing is evicted after a Stop, or within its timeout
+// after a touch.
 func TestStress_TouchesRaceWithEviction(t *testing.T) {
 	var rounds, touches, evictions int
 	var rearmed uint64

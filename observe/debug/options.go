@@ -25,8 +25,8 @@ type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-// WithHosts allows more hosts under which the page may be opened, besides the local
-// machine's, such as localhost. A host is a name or an address as in a URL. Ports are
+// WithHosts allows more hosts in the URL of the page. By default, only hosts of the local
+// machine are allowed, such as localhost. A host is a name or an address. Ports are
 // ignored. "*" allows every host, for a handler that is protected in another way.
 // WithHosts panics if a host is empty or a whole URL.
 func WithHosts(hosts ...string) Option {

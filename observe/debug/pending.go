@@ -56,8 +56,8 @@ const (
 // newPendingView reads the pending timers of a Scheduler.
 func newPendingView(s *timer.Scheduler) *pendingView {
 	v := &pendingView{Top: []functionView{}}
-	due := make([]int, len(dueRows)+1)
-	counts := make(map[functionView]int)
+	timersPerRow := make([]int, len(dueRows)+1)
+	timersPerFunction := make(map[functionView]int)
 	now := s.Now()
 	for p := range s.Pending() {
 		if v.Read == maxRead {
@@ -69,11 +69,11 @@ func newPendingView(s *timer.Scheduler) *pendingView {
 		for i < len(dueRows) && in > dueRows[i].until {
 			i++
 		}
-		due[i]++
-		counts[functionView{Kind: p.Kind, Function: p.Function()}]++
+		timersPerRow[i]++
+		timersPerFunction[functionView{Kind: p.Kind, Function: p.Function()}]++
 	}
-	largest := max(1, slices.Max(due))
-	for i, n := range due {
+	largest := max(1, slices.Max(timersPerRow))
+	for i, n := range timersPerRow {
 		w := dueView{Timers: n, Label: "later", Percent: percent(n, largest)}
 		if i < len(dueRows) {
 			until := dueRows[i].until.Seconds()
@@ -81,7 +81,7 @@ func newPendingView(s *timer.Scheduler) *pendingView {
 		}
 		v.Due = append(v.Due, w)
 	}
-	for t, n := range counts {
+	for t, n := range timersPerFunction {
 		t.Timers, t.Percent = n, percent(n, v.Read)
 		v.Top = append(v.Top, t)
 	}

@@ -49,13 +49,13 @@ func New(sources ...observe.Source) expvar.Var {
 	}
 	set := metric.NewSet(sources)
 	return expvar.Func(func() any {
-		all := make(map[string]map[string]map[string]any)
+		numbers := make(map[string]map[string]map[string]any) // by type and name of the thing
 		for _, thing := range set.Things() {
-			all[thing.Name] = make(map[string]map[string]any)
+			numbers[thing.Name] = make(map[string]map[string]any)
 		}
 		for _, r := range set.Read() {
-			all[r.Thing.Name][r.Name] = r.Numbers()
+			numbers[r.Thing.Name][r.Name] = r.Numbers()
 		}
-		return all
+		return numbers
 	})
 }

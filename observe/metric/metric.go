@@ -86,7 +86,7 @@ func (t *Thing) Short(m *Metric) string {
 	return strings.TrimPrefix(m.Name, "tickless."+t.Name+".")
 }
 
-// A Table builds a Thing whose samples are of type T.
+// A Table builds a Thing. The numbers of each thing are read from a T, its sample.
 type Table[T any] struct {
 	thing *Thing
 }

@@ -27,7 +27,7 @@ type Object struct {
 	Name string
 	// ID is comparable. Two Objects of the same thing have equal IDs.
 	ID any
-	// Read returns the sample for the Thing's metrics.
+	// Read returns a sample: the value that contains the numbers, such as a timer.Stats.
 	Read func() any
 	// Notes returns the latest events of the thing, oldest first. Notes may be nil.
 	Notes func() []Note
@@ -138,9 +138,9 @@ type Set struct {
 	failures map[*Thing]map[any]uint64
 }
 
-// NewSet returns a Set of the sources. A thing of a Fixed source gets its unique name
-// first, so that it has the same name in every Set. NewSet panics if a source is the zero
-// Source.
+// NewSet returns a Set of the sources. Things of Fixed sources get their unique names
+// first, so that they have the same names in every Set. NewSet panics if a source is the
+// zero Source.
 func NewSet(sources []Source) *Set {
 	s := &Set{sources: slices.Clone(sources), names: make(map[*Thing]map[any]string), failures: make(map[*Thing]map[any]uint64)}
 	fixedObjects := make(map[*Thing][]Object)

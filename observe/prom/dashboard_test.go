@@ -114,8 +114,7 @@ func TestDashboard_PanelsAreWhole(t *testing.T) {
 	}
 }
 
-// instances returns the selector of the metrics whose label instance is in the dashboard's
-// list of instances.
+// instances returns the selector with which the dashboard makes its list of instances.
 func instances(t *testing.T) string {
 	t.Helper()
 	var dashboard struct {

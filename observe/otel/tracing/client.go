@@ -63,7 +63,7 @@ func Client(opts ...Option) durable.Option {
 // handler, the handler.
 func spanName(operation string, items []durable.Item) string {
 	if handler, ok := destination(items); ok {
-		return operation + " " + text(handler)
+		return operation + " " + validUTF8(handler)
 	}
 	return operation
 }
@@ -83,22 +83,22 @@ func destination(items []durable.Item) (string, bool) {
 func sendAttributes(items []durable.Item) []attribute.KeyValue {
 	attributes := []attribute.KeyValue{system, semconv.MessagingOperationName("send"), semconv.MessagingOperationTypeSend}
 	if handler, ok := destination(items); ok {
-		attributes = append(attributes, semconv.MessagingDestinationName(text(handler)))
+		attributes = append(attributes, semconv.MessagingDestinationName(validUTF8(handler)))
 	}
 	if len(items) == 1 {
-		return append(attributes, semconv.MessagingMessageID(text(items[0].Task.Key)), semconv.MessagingMessageBodySize(len(items[0].Task.Body)))
+		return append(attributes, semconv.MessagingMessageID(validUTF8(items[0].Task.Key)), semconv.MessagingMessageBodySize(len(items[0].Task.Body)))
 	}
 	return append(attributes, semconv.MessagingBatchMessageCount(len(items)))
 }
 
-// text returns s with invalid UTF-8 replaced. Keys, handlers' names and error texts may
+// validUTF8 returns s with invalid UTF-8 replaced. Keys, handlers' names and error texts may
 // contain any bytes. If one span is not UTF-8, an exporter's whole batch of spans is
 // invalid.
-func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // recordError sets the span's status to the error. The conventions require no event for
 // the error, because the status contains it.
 func recordError(span trace.Span, err error) {
-	span.SetStatus(codes.Error, text(err.Error()))
+	span.SetStatus(codes.Error, validUTF8(err.Error()))
 	span.SetAttributes(semconv.ErrorType(err))
 }

@@ -37,7 +37,7 @@ func Worker(opts ...Option) durable.HandlerOption {
 			if !hasSendSpan || !c.parent {
 				options = append(options, trace.WithNewRoot())
 			}
-			ctx, span := tracer.Start(extracted, "process "+text(d.Handler), options...)
+			ctx, span := tracer.Start(extracted, "process "+validUTF8(d.Handler), options...)
 			returned := false
 			defer func() {
 				if !returned {
@@ -65,8 +65,8 @@ func Worker(opts ...Option) durable.HandlerOption {
 func attemptAttributes(d *durable.Delivery) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		system, semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
-		semconv.MessagingDestinationName(text(d.Handler)),
-		semconv.MessagingMessageID(text(d.Key)),
+		semconv.MessagingDestinationName(validUTF8(d.Handler)),
+		semconv.MessagingMessageID(validUTF8(d.Key)),
 		semconv.MessagingMessageBodySize(len(d.Body)),
 		attribute.Int("tickless.attempt", d.Attempt),
 		attribute.Int("tickless.max_attempts", d.MaxAttempts),
@@ -82,11 +82,11 @@ func recordPanic(ctx context.Context, span trace.Span, d *durable.Delivery, v an
 	if v != nil {
 		err, errorType = fmt.Errorf("panic: %v", v), "panic"
 	}
-	message := text(err.Error())
+	message := validUTF8(err.Error())
 	span.SetStatus(codes.Error, message)
 	span.SetAttributes(semconv.ErrorTypeKey.String(errorType), failureAttribute(ctx, d, false))
 	span.AddEvent(semconv.ExceptionEventName, trace.WithAttributes(
-		semconv.ExceptionType(errorType), semconv.ExceptionMessage(message), semconv.ExceptionStacktrace(text(string(debug.Stack())))))
+		semconv.ExceptionType(errorType), semconv.ExceptionMessage(message), semconv.ExceptionStacktrace(validUTF8(string(debug.Stack())))))
 }
 
 // isCancellation reports whether the only reason for the error is that the task was

@@ -70,8 +70,8 @@ type Plan struct {
 	workers  []worker
 
 	deadlines []time.Duration // written just before Start, read by the callback
-	lateness  []time.Duration // written by the callback that sets state to fired
-	state     []atomic.Uint32
+	lateness  []time.Duration // written by the callback that sets the state to fired
+	states    []atomic.Uint32
 	callbacks []func() // made in advance
 
 	// run is the current run. It is nil between runs, so that the plan does not keep the
@@ -87,7 +87,7 @@ type worker struct {
 
 const never = time.Duration(math.MaxInt64)
 
-var errNoMemory = errors.New("too many requests for a 32-bit machine")
+var errTooManyRequests = errors.New("too many requests for a 32-bit machine")
 
 // NewPlan generates the load that c describes. A plan needs about 100 bytes a request.
 func NewPlan(c Config) (*Plan, error) {
@@ -95,7 +95,7 @@ func NewPlan(c Config) (*Plan, error) {
 		return nil, err
 	}
 	if math.MaxInt == math.MaxInt32 && c.Count > MaxCount/10 {
-		return nil, errNoMemory
+		return nil, errTooManyRequests
 	}
 	p := &Plan{
 		cfg:       c,
@@ -104,7 +104,7 @@ func NewPlan(c Config) (*Plan, error) {
 		workers:   make([]worker, runtime.GOMAXPROCS(0)),
 		deadlines: make([]time.Duration, c.Count),
 		lateness:  make([]time.Duration, c.Count),
-		state:     make([]atomic.Uint32, c.Count),
+		states:    make([]atomic.Uint32, c.Count),
 		callbacks: make([]func(), c.Count),
 	}
 	rng := rand.New(rand.NewPCG(c.Seed, 0))
@@ -141,7 +141,7 @@ func (p *Plan) arrival(i int) time.Duration {
 func (p *Plan) reset() {
 	clear(p.deadlines)
 	clear(p.lateness)
-	for i := range p.state {
-		p.state[i].Store(pending)
+	for i := range p.states {
+		p.states[i].Store(pending)
 	}
 }

@@ -53,7 +53,7 @@ func (p *Plan) fired(i int) {
 		return
 	}
 	now := r.now()
-	if p.state[i].CompareAndSwap(pending, fired) {
+	if p.states[i].CompareAndSwap(pending, fired) {
 		p.lateness[i] = now - p.deadlines[i]
 	} else {
 		r.wrong.Inc() // fired twice, or after Stop returned true
@@ -112,18 +112,18 @@ func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	}
 	r.waitUntilSettled(context.Background(), int64(stillPending)) // for callbacks that Close came too late to prevent
 
-	res := r.count()
-	res.Name = b.Name()
-	res.Interrupted = ctx.Err() != nil
-	res.Elapsed = elapsed
-	res.Pending = int64(stillPending)
-	res.Lost = res.Started - (res.Stopped + res.Fired - res.Wrong) - res.Pending
+	result := r.count()
+	result.Name = b.Name()
+	result.Interrupted = ctx.Err() != nil
+	result.Elapsed = elapsed
+	result.Pending = int64(stillPending)
+	result.Lost = result.Started - (result.Stopped + result.Fired - result.Wrong) - result.Pending
 	if hasCPU {
 		cpu := cpuAfter - cpuBefore
-		res.CPU = &cpu
+		result.CPU = &cpu
 	}
-	res.Allocated = int64(after.TotalAlloc - before.TotalAlloc)
-	return res, nil
+	result.Allocated = int64(after.TotalAlloc - before.TotalAlloc)
+	return result, nil
 }
 
 // work sends and answers the requests of worker w at their planned times. If the worker
@@ -173,7 +173,7 @@ func (r *run) work(ctx context.Context, w int) {
 				continue // too late: the timer fires
 			}
 			stops++
-			if p.state[i].Swap(stopped) != pending {
+			if p.states[i].Swap(stopped) != pending {
 				r.wrong.Inc() // Stop returned true, but the timer had fired
 			}
 		}
@@ -203,22 +203,22 @@ func (r *run) waitUntilSettled(ctx context.Context, stillPending int64) {
 
 // count adds up the results of the run.
 func (r *run) count() Result {
-	res := Result{Fired: int64(r.firings.Load()), Wrong: int64(r.wrong.Load())}
+	result := Result{Fired: int64(r.firings.Load()), Wrong: int64(r.wrong.Load())}
 	for w := range r.workers {
-		res.Started += int64(r.workers[w].started.Load())
-		res.Stopped += int64(r.workers[w].stopped.Load())
-		res.Behind = max(res.Behind, r.workers[w].behind)
+		result.Started += int64(r.workers[w].started.Load())
+		result.Stopped += int64(r.workers[w].stopped.Load())
+		result.Behind = max(result.Behind, r.workers[w].behind)
 	}
 	var late []time.Duration
-	for i := range r.plan.state {
-		if r.plan.state[i].Load() != fired {
+	for i := range r.plan.states {
+		if r.plan.states[i].Load() != fired {
 			continue
 		}
 		late = append(late, r.plan.lateness[i])
 		if r.plan.lateness[i] < 0 {
-			res.Early++
+			result.Early++
 		}
 	}
-	res.Late = newLateness(late)
-	return res
+	result.Late = newLateness(late)
+	return result
 }

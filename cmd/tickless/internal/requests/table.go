@@ -47,9 +47,9 @@ func figures(results []Result) [][]cli.Figure[Result] {
 	return [][]cli.Figure[Result]{
 		counts,
 		{
-			{Name: "late, p50", Value: lateness(func(l Lateness) time.Duration { return l.P50 }), Format: cli.Millis, HasRatio: true},
-			{Name: "late, p99", Value: lateness(func(l Lateness) time.Duration { return l.P99 }), Format: cli.Millis, HasRatio: true},
-			{Name: "late, max", Value: lateness(func(l Lateness) time.Duration { return l.Max }), Format: cli.Millis, HasRatio: true},
+			{Name: "late, p50", Value: latenessValue(func(l Lateness) time.Duration { return l.P50 }), Format: cli.Millis, HasRatio: true},
+			{Name: "late, p99", Value: latenessValue(func(l Lateness) time.Duration { return l.P99 }), Format: cli.Millis, HasRatio: true},
+			{Name: "late, max", Value: latenessValue(func(l Lateness) time.Duration { return l.Max }), Format: cli.Millis, HasRatio: true},
 		},
 		{
 			{Name: "CPU time", Format: cli.Seconds, HasRatio: true, Value: func(r Result) (float64, bool) {
@@ -79,6 +79,6 @@ func notes(results []Result, interrupted bool) []string {
 	return remarks
 }
 
-func lateness(get func(Lateness) time.Duration) func(Result) (float64, bool) {
+func latenessValue(get func(Lateness) time.Duration) func(Result) (float64, bool) {
 	return func(r Result) (float64, bool) { return float64(get(r.Late)), r.Fired > 0 }
 }

@@ -40,8 +40,8 @@ func misread(u *url.URL) bool {
 	return u.Scheme != "unix" && strings.Contains(u.Opaque+u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@")
 }
 
-// withoutSecrets returns an error for the refused URL raw that does not contain the
-// password. It returns err itself only if err cannot quote the password.
+// withoutSecrets returns an error without the password. raw is a URL that was refused, and
+// err is the reason. If err may quote the password, withoutSecrets returns another error.
 func withoutSecrets(raw string, err error) error {
 	if u, err := url.Parse(raw); err != nil || misread(u) {
 		return errors.New("the URL is not valid; in a user name or a password, write / as %2F, ? as %3F, # as %23 and @ as %40")
