@@ -87,12 +87,12 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	began, answered := time.Now(), false
 	defer func() { c.hosts.leave(name, h, time.Since(began), answered) }()
 
-	withRequest := func(err error) error { return fmt.Errorf("%s %s: %w", r.Method, safeURL(u), err) }
+	wrapError := func(err error) error { return fmt.Errorf("%s %s: %w", r.Method, safeURL(u), err) }
 	reqCtx, cancel := context.WithTimeoutCause(ctx, c.timeout, errTimeout)
 	defer cancel()
 	req, err := c.newRequest(reqCtx, r, d)
 	if err != nil {
-		return durable.NoRetry(withRequest(err))
+		return durable.NoRetry(wrapError(err))
 	}
 	resp, err := c.transport.RoundTrip(req)
 	// If the worker cancelled the attempt, count it as answered: the host is not to
@@ -104,9 +104,9 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 			err = errTimeout
 		}
 		if errors.Is(err, ErrAddress) {
-			return durable.NoRetry(withRequest(err))
+			return durable.NoRetry(wrapError(err))
 		}
-		return withRequest(err)
+		return wrapError(err)
 	}
 	defer resp.Body.Close()
 	verdict := c.judge(resp.StatusCode)
@@ -125,12 +125,12 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 		err = fmt.Errorf("%s: %s", resp.Status, bodyText)
 	}
 	if verdict == Dead {
-		return durable.NoRetry(withRequest(err))
+		return durable.NoRetry(wrapError(err))
 	}
 	if delay, ok := retryAfter(resp.Header, time.Now()); ok {
-		return durable.RetryAfter(withRequest(err), addJitter(delay))
+		return durable.RetryAfter(wrapError(err), addJitter(delay))
 	}
-	return withRequest(err)
+	return wrapError(err)
 }
 
 var errTimeout = errors.New("callback: no answer in time")
@@ -192,7 +192,8 @@ func readStart(body io.Reader, cancel func()) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// hostOf returns the URL's host and port, by which requests are limited.
+// hostOf returns the URL's host and port. Each pair has its own limit of
+// requests.
 func hostOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -31,7 +31,7 @@
 //
 // Each request has these headers besides its own:
 //
-//	Idempotency-Key   the same for all attempts at one run
+//	Idempotency-Key   identifies the run: the same for all its attempts
 //	Tickless-Key      the task's key, escaped as in a URL's path
 //	Tickless-Token    the fencing token, which grows with each attempt
 //	Tickless-Attempt  the number of the attempt, from 1

@@ -12,10 +12,11 @@ import (
 // hosts limits the concurrent requests to each host. Otherwise a host that does not
 // answer could use all places of a worker.
 //
-// The limit of a host starts at startLimit. Each response raises it by 1, up to
-// maxLimit. Each request without a response halves it, down to 1. The same number of
-// further tasks may wait. Running and waiting tasks use at most half of the worker's
-// places. Other tasks are handed back to the queue.
+// The limit of a host starts at startLimit. Each response raises the limit by 1, up to
+// maxLimit. Each request without a response halves the limit, down to 1.
+//
+// At most the same number of further tasks wait. Running and waiting tasks use at most
+// half of the worker's places. All other tasks are handed back to the queue.
 type hosts struct {
 	maxLimit int
 
@@ -44,9 +45,9 @@ const (
 	forgetAfter = time.Minute
 )
 
-// enter waits until a request to the host may start. The caller must then call leave
-// after the request. If too many tasks already wait, or if ctx ends, ok is false: the
-// task must be handed back for the time delay.
+// enter waits until a request to the host may start. The caller must call leave after
+// the request. If too many tasks already wait, or if ctx ends, ok is false, and no
+// request may start: the caller must hand the task back, with the returned delay.
 func (s *hosts) enter(ctx context.Context, name string, places int) (h *host, delay time.Duration, ok bool) {
 	maxTasks := max(1, places/2)
 	if places == 0 { // not called by a worker
@@ -134,7 +135,7 @@ func (s *hosts) doneLocked(name string, h *host) {
 }
 
 // forgetLocked deletes hosts that were idle for longer than forgetAfter. It does so
-// only if the number of hosts has doubled.
+// only after the number of hosts has doubled.
 func (s *hosts) forgetLocked() {
 	if len(s.byName) < s.sweepAt {
 		return

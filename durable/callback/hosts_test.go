@@ -92,7 +92,7 @@ func TestHosts_WaitingOnesFollow(t *testing.T) {
 	})
 }
 
-// Tasks that are handed back get growing delays, at the pace of the host's requests. No
+// Tasks that are handed back get growing delays, at the pace at which the host answers. No
 // delay exceeds maxDelay.
 func TestHosts_HandBackForTheTimeOfTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -30,9 +30,9 @@ func Judge(status int) Verdict {
 	return Dead
 }
 
-// retryAfter returns the delay that a Retry-After header asks for, in seconds or as a
-// date. It compares the date with the response's own Date, because the receiver's clock
-// may be wrong. ok is false without a positive delay.
+// retryAfter returns the delay in a Retry-After header, which contains seconds or a
+// date. It compares a date with the response's Date header, because the receiver's
+// clock may be wrong. ok is false if there is no positive delay.
 func retryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
 	value := h.Get("Retry-After")
 	if value == "" {

@@ -37,9 +37,9 @@ func mustBePositive[N int | time.Duration](name string, v N) {
 // WithPerHost sets how many requests the Caller sends to one host at a time. A host is
 // a name or an address, with a port. The default is [DefaultPerHost].
 //
-// The Caller begins with fewer requests. While the host does not answer, it sends fewer
-// and fewer, down to one at a time. The same number of further tasks may wait in the
-// worker. Running and waiting tasks use at most half of the worker's places. Other
+// The Caller begins with fewer requests at a time. While the host does not answer, it
+// reduces the number, down to one. At most the same number of further tasks wait in the
+// worker. Running and waiting tasks use at most half of the worker's places. All other
 // tasks are handed back for 0.1 to 20 seconds, which does not count as an attempt.
 //
 // WithPerHost panics if n is not positive.
@@ -48,9 +48,10 @@ func WithPerHost(n int) Option {
 	return option(func(c *config) { c.perHost = n })
 }
 
-// WithTimeout sets how long a request may take until the response's status arrives.
-// Waiting for other requests to the host counts only for the timeout of the worker's
-// attempt. The default is [DefaultTimeout]. WithTimeout panics if d is not positive.
+// WithTimeout sets how long a request may take until the response's status arrives. The
+// time before, while the task waits for other requests to the host, does not count.
+// (The worker's timeout of an attempt includes it.) The default is [DefaultTimeout].
+// WithTimeout panics if d is not positive.
 func WithTimeout(d time.Duration) Option {
 	mustBePositive("WithTimeout", d)
 	return option(func(c *config) { c.timeout = d })

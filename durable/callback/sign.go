@@ -74,16 +74,16 @@ func sign(secrets [][]byte, now time.Time, h http.Header, id string, body []byte
 	h.Set(headerSignature, strings.Join(signatures, " "))
 }
 
-// Verify checks, for a receiver, the signature of a request according to Standard
-// Webhooks. One of the secrets must have signed it, and its time may differ from the
+// Verify checks the signature of a received request, according to Standard Webhooks.
+// The signature must be made with one of the secrets. Its time may differ from the
 // present by at most the tolerance. Verify returns the body, and r.Body can be read
 // again. The error is [ErrSignature], or an error of reading the body, which may have
 // at most [MaxBody] bytes.
 //
 // The signature covers the body, Webhook-Id and Webhook-Timestamp. It does not cover
-// the method, the URL and other headers. A recorded request is valid until the
-// tolerance has passed. A receiver can detect it by its Webhook-Id, which equals the
-// Idempotency-Key.
+// the method, the URL and other headers. Until the tolerance has passed, anybody can
+// send a recorded request again. A receiver detects the copy by its Webhook-Id, which
+// equals the Idempotency-Key.
 //
 // Verify panics if there are no secrets, if a secret has fewer than 24 bytes, or if the
 // tolerance is not positive.

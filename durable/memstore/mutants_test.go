@@ -76,7 +76,8 @@ var mutants = []struct{ promise, file, old, new, test string }{
 }
 
 // TestMutants checks that each mutant can be applied, and that storetest fails with the
-// first. With TICKLESS_STRESS it tests all of them, in a minute or two.
+// first mutant. With TICKLESS_STRESS, storetest runs with all mutants, in a minute or
+// two.
 func TestMutants(t *testing.T) {
 	for i, m := range mutants {
 		t.Run(strings.ReplaceAll(m.promise, " ", "_"), func(t *testing.T) {

@@ -23,7 +23,7 @@ func (q *queue) remove(x *task) {
 	x.queue = nil
 }
 
-// visitUntil calls f for the tasks of the subtree at index i that are due by at.
+// visitUntil calls f for each task of the subtree at index i whose At is not after at.
 func (q *queue) visitUntil(i int, at store.Time, f func(*task)) {
 	if i < len(q.tasks) && q.tasks[i].At <= at {
 		f(q.tasks[i])

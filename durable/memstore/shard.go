@@ -13,7 +13,7 @@ type shard struct {
 	tasks map[string]*task
 	list  []*task // the same tasks in any order, for List
 
-	// These heaps contain the tasks by State. Dead tasks are in no heap.
+	// Each task is in the heap for its State. Dead tasks are in no heap.
 	pending map[queueKey]*queue
 	leases  queue // of Running tasks
 	past    queue // of Past entries

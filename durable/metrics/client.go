@@ -59,25 +59,26 @@ func Client(name string, c *durable.Client, opts ...ClientOption) observe.Source
 	})
 }
 
-// exportedOutcomes are exported for each command even if their number is zero.
+// exportedOutcomes are the outcomes of each command that are exported even if their
+// number is zero.
 var exportedOutcomes = map[string][]durable.Outcome{
 	"schedule":   {durable.Created, durable.Replaced, durable.Kept, durable.Following},
 	"reschedule": {durable.Moved, durable.Following, durable.Absent},
 	"cancel":     {durable.Removed, durable.Stopping, durable.Absent},
 }
 
-// exportedCommands are exported even if their number is zero. If a counter appeared
-// only after the first command, a rate would miss that command.
+// exportedCommands are the commands that are exported even if their number is zero. If
+// a counter appeared only after the first command, a rate would miss that command.
 var exportedCommands = []string{"schedule", "reschedule", "cancel", "round"}
 
 func commandStats(c *durable.Client) []durable.CommandStats {
-	all := c.CommandStats()
+	stats := c.CommandStats()
 	for _, name := range exportedCommands {
-		if !slices.ContainsFunc(all, func(st durable.CommandStats) bool { return st.Command == name }) {
-			all = append(all, durable.CommandStats{Command: name})
+		if !slices.ContainsFunc(stats, func(st durable.CommandStats) bool { return st.Command == name }) {
+			stats = append(stats, durable.CommandStats{Command: name})
 		}
 	}
-	return all
+	return stats
 }
 
 // A clientSample is the numbers of a Client at one time.

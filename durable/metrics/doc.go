@@ -14,8 +14,8 @@
 // # Cost of a scrape
 //
 // A scrape calls [durable.Client.Stats] if the numbers of the last call are older than
-// [WithMaxAge]. It waits up to 5 seconds for the store. After a timeout, later scrapes
-// do not wait until it is time for the next call.
+// [WithMaxAge]. It waits up to 5 seconds for the store. After a timeout, scrapes
+// return at once until it is time for the next call.
 //
 // All other metrics are in memory, and cost O(n log n) for n handlers.
 //

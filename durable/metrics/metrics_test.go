@@ -166,8 +166,8 @@ func TestClient_AsksTheStoreNowAndThen(t *testing.T) {
 	})
 }
 
-// If the store hangs, one scrape waits for the timeout. Later scrapes do not wait until
-// the store is read again.
+// If the store hangs, one scrape waits for the timeout. Later scrapes return at once
+// until it is time to read the store again.
 func TestClient_AStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &asked{Store: memstore.New()}

@@ -28,7 +28,7 @@ type statsReader struct {
 type reading struct {
 	stats durable.Stats
 	err   error
-	at    time.Time // when the store answered
+	at    time.Time // when the call ended
 }
 
 // read returns the store's numbers and their age, or nil if the last call failed.

@@ -34,38 +34,40 @@ const (
 	//
 	// A paused task is due at [Farthest]. It stays paused if the new task repeats.
 	Schedule Op = iota + 1
-	// Reschedule moves a Pending task to When: Moved. A Running task becomes Following:
-	// it is due again at When, with the Generation if there is one. In other states the
-	// outcome is Absent.
+	// Reschedule moves a Pending task to When (outcome Moved). A Running task becomes
+	// Following: it is due again at When, with the Generation if there is one. In other
+	// states the outcome is Absent.
 	//
 	// A Pending task without attempts gets When as its Due, and the Generation. A task
 	// with attempts keeps its Attempts, Due and generation. A paused task loses its
 	// attempts.
 	Reschedule
-	// Cancel removes a Pending task: Removed. A Running task becomes Stopping: it is
-	// removed when its attempt ends, unless it is scheduled again. In other states the
-	// outcome is Absent.
+	// Cancel removes a Pending task (outcome Removed). A Running task becomes Stopping:
+	// it is removed when its attempt ends, unless it is scheduled again. In other states
+	// the outcome is Absent.
 	Cancel
-	// Requeue makes a Dead task Pending, due at When, without attempts: Moved. In other
-	// states the outcome is Absent.
+	// Requeue makes a Dead task Pending, due at When, without attempts (outcome Moved).
+	// In other states the outcome is Absent.
 	//
 	// The dead letter of a repeating task becomes a task without a schedule. Its id is
 	// [SingleID] of its Due. If that id exists, it is [SingleID] of the next unused
 	// time from now on.
 	Requeue
-	// Purge removes a Dead task: Removed. In other states the outcome is Absent.
+	// Purge removes a Dead task or a Past entry (outcome Removed). In other states the
+	// outcome is Absent.
 	Purge
-	// Import adds an entry of another store: Created. If the id exists, the outcome is
-	// Kept.
+	// Import adds an entry of another store (outcome Created). If the id exists, the
+	// outcome is Kept.
 	//
 	// A Running entry loses its lease: it becomes Pending, due now, with its attempts.
 	// If it is Following, it becomes Pending at Next, as its NextTask, without
 	// attempts. If it is Stopping and not Following, it is invalid, because it would
 	// end with its attempt.
 	Import
-	// SetLimit sets a handler's limit for later claims: Created, or Replaced if the
-	// handler had one. A zero Limit removes the limit: Removed, or Absent if there was
-	// none. If [MaxLimits] other handlers have a limit, the outcome is Kept.
+	// SetLimit sets a handler's limit for later claims. The outcome is Created, or
+	// Replaced if the handler had a limit. A zero Limit removes the limit: the outcome
+	// is Removed, or Absent if there was none. If [MaxLimits] other handlers have a
+	// limit, the outcome is Kept.
 	SetLimit
 	// Pause stops claims from getting tasks until Resume. Pause and Resume have no
 	// items and no outcomes.

@@ -69,9 +69,9 @@ type Entry struct {
 	Following bool
 	Next      Time
 	NextTask  *Task
-	// Runs is, in the dead letter of a repeating task, the number of failed runs that
-	// the dead letter describes. In a head entry it is the number of runs kept so far:
-	// see [HeadID]. Otherwise it is 0.
+	// In the dead letter of a repeating task, Runs is the number of failed runs. In a
+	// head entry, it is the number of runs kept so far: see [HeadID]. In other entries
+	// it is 0.
 	Runs int
 	// Failures are the latest failed attempts, the oldest first.
 	Failures []Failure

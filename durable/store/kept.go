@@ -7,8 +7,8 @@ import (
 )
 
 // A key's finished runs are stored as Past entries, one for each run that is kept. They
-// are deleted when their At has passed. The key also has a head entry: Runs counts the
-// runs, and until Due the key cannot be scheduled again.
+// are deleted when their At has passed. The key also has a head entry. Its Runs counts
+// the runs. Until its Due, the key cannot be scheduled again.
 
 // Keeping is what a task asks the store to keep about its finished runs.
 type Keeping struct {
@@ -30,8 +30,8 @@ const (
 	MaxResult = 4<<10 + timeDigits
 )
 
-// Append appends the encoding of k to a record whose last byte has the bit 128: Unique
-// and For in microseconds, 16 digits each, and Most in 6 digits.
+// Append appends the encoding of k to a record: Unique and For in microseconds, 16
+// digits each, and Most in 6 digits. The record's last byte must have the bit 128.
 func (k *Keeping) Append(b []byte) []byte {
 	return fmt.Appendf(b, "%016d%016d%06d", micros(k.Unique), micros(k.For), k.Most)
 }

@@ -25,7 +25,7 @@ func (f *Filter) Match(e *Entry) bool {
 		(f.Error == "" || len(e.Failures) > 0 && strings.Contains(e.Failures[len(e.Failures)-1].Text, f.Error))
 }
 
-// A Cursor is a position in a list: behind an entry with these fields. The zero Cursor
+// A Cursor is a position in a list: just after an entry with these fields. The zero Cursor
 // is the beginning. A Cursor stays valid while entries come and go.
 //
 // A list is ordered by State, At and ID. If the filter has a Prefix, it is ordered by
@@ -36,7 +36,7 @@ type Cursor struct {
 	ID    string
 }
 
-// CursorOf returns the Cursor behind an entry, for a list with this filter.
+// CursorOf returns the Cursor just after an entry, for a list with this filter.
 func (f *Filter) CursorOf(e *Entry) Cursor {
 	if f.Prefix != "" {
 		return Cursor{ID: e.ID}

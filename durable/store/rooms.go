@@ -4,8 +4,8 @@ package store
 type Room struct {
 	// Most is the maximum for this handler.
 	Most int
-	// First is the handler's share: how many of its due tasks the claim gets before it
-	// gets other tasks beyond their handlers' First.
+	// First is the handler's share, at most Most. A claim first gets due tasks within
+	// the shares of their handlers, and then others.
 	First int
 }
 

@@ -11,16 +11,18 @@ type Round struct {
 	// Lease is the duration of the leases that the round extends or gives. It must be
 	// positive.
 	Lease time.Duration
-	// MaxCrashes is how many crashes make a run a dead letter. A crash is an attempt
-	// whose lease has expired. The last one of several counts only if the task ran
-	// Alone: otherwise another task may have caused it. For a task that repeats, the
-	// store only counts: the worker that claims the task makes the dead letter.
+	// MaxCrashes is how many crashes make a run a dead letter, at least 1. A crash is an
+	// attempt whose lease has expired. If MaxCrashes is larger than 1, the last crash
+	// counts only if the task ran Alone: otherwise another task may have caused it.
+	//
+	// If the task repeats, the store only counts the crashes. The next worker that
+	// claims the task reports the run as [Dropped].
 	MaxCrashes int
 	// Alone says that the worker runs nothing except the tasks of Extend, until their
 	// attempts end.
 	Alone bool
-	// Leave says that this is the worker's last round. If it watched the shard for the
-	// others, another worker must do so.
+	// Leave says that this is the worker's last round. If this worker watched the shard
+	// for all workers, the store must let another worker watch it.
 	Leave bool
 	// More adds reports that arrived since the round was made. A store that delays
 	// rounds may call it once, with its own copy of the round, before Do returns. More
@@ -39,16 +41,16 @@ type Lease struct {
 type Report struct {
 	Lease
 	End End
-	// Next is when the task is due next, or zero. The End says when it is needed.
+	// Next is when the task is due next, or zero. Each [End] says whether it needs Next.
 	Next When
 	// Due is when the run was due. It differs from the claim's Due if the worker
 	// skipped missed runs.
 	Due Time
 	// Text says why the attempt failed. At most MaxText bytes are kept.
 	Text string
-	// Keep must be set if [Task.Keeps] is true: the store does not check every record.
-	// Result is the result of a run that is Done and kept, with at most MaxResult
-	// bytes.
+	// Keep must be true if [Task.Keeps] returns true for the task: the store does not
+	// check every record. Result is the result of a run that is Done and kept, with at
+	// most MaxResult bytes.
 	Keep   bool
 	Result []byte
 }

@@ -1,8 +1,8 @@
 package store
 
 // A Stamp lets a command take effect only once, even if it is sent several times or
-// delivered late. It says who sends the command, and which of the sender's commands it
-// is. Each shard remembers the number and the answer of a sender's last command:
+// delivered late. It names the sender, and numbers the sender's commands. Each shard
+// remembers the number and the answer of a sender's last command:
 //
 //   - The same number again changes nothing and gets the same answer. For a repeated
 //     claim, see [Claim].

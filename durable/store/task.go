@@ -20,8 +20,8 @@ type Task struct {
 }
 
 // GenerationSize is the number of bytes of a generation, which follows the first byte
-// of a record. (The first byte is the version of the format.) Runs with the same key
-// and time have different generations if each was scheduled or requested separately.
+// of a record. (The first byte is the version of the format.) Two runs with the same
+// key and time have different generations if each was requested separately.
 const GenerationSize = 6
 
 // Renew sets the task's generation, in a copy of its record. It returns false and
@@ -47,8 +47,8 @@ func (t *Task) Same(x *Task) bool {
 	return bytes.Equal(t.Record[:from], x.Record[:from]) && bytes.Equal(t.Record[to:], x.Record[to:])
 }
 
-// Repeats reports whether the task is due again after its present run. A store does not
-// end such a task, because only a worker knows the next time.
+// Repeats reports whether the task is due again after its present run. A store never
+// makes such a task a dead letter, because only a worker knows the next time.
 //
 // A task repeats if it has a schedule, or if its record has version 1 and the bit 8 in
 // the byte after the generation. A requeued run does not repeat: see [SingleID].
@@ -58,9 +58,10 @@ func (t *Task) Repeats() bool {
 		len(t.Record) > fields && t.Record[0] == version && t.Record[fields]&bit != 0)
 }
 
-// All failed runs of a repeating task share one dead letter, whose id is a [DeadID].
-// When the dead letter is requeued, it becomes a task whose id is a [SingleID]. Other
-// tasks have their key as id. All ids with a key are in the same shard.
+// All failed runs of a repeating task share one dead letter, whose id is a [DeadID]. It
+// has the content of the latest run, and the latest failures of all runs. When the dead
+// letter is requeued, it becomes a task whose id is a [SingleID]. Other tasks have their
+// key as id. All ids with a key are in the same shard.
 
 // DeadID returns the id of the dead letter of a repeating task: the key and a NUL.
 func DeadID(key string) string { return key + "\x00" }

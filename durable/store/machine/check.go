@@ -35,13 +35,13 @@ func Stats(index Index, now store.Time) store.Stats {
 // Check returns an error if the fields of the task contradict each other or n, the
 // shard's numbers.
 func (t *Task) Check(n *Numbers) error {
-	running := t.State == store.Running
+	isRunning := t.State == store.Running
 	switch {
 	case t.ID == "" || t.Handler == "" || t.State < store.Pending || t.State > store.Past:
 		return errors.New("no id, no handler or no state")
-	case running != (t.Token > 0) || running != (t.Lease > 0) || t.Token > n.Fence:
+	case isRunning != (t.Token > 0) || isRunning != (t.Lease > 0) || t.Token > n.Fence:
 		return fmt.Errorf("state %v with token %d; the last token is %d", t.State, t.Token, n.Fence)
-	case !running && (t.Stopping || t.Following) || !t.Following && t.NextTask != nil:
+	case !isRunning && (t.Stopping || t.Following) || !t.Following && t.NextTask != nil:
 		return errors.New("unexpected next task")
 	}
 	return nil

@@ -74,8 +74,9 @@ type Numbers struct {
 	Paused bool
 	Fence  int64 // the latest token
 
-	// Each worker claims again by Told, even if nothing wakes it: the answer to its
-	// last claim says so. A command that makes a task due earlier lowers Told.
+	// Told is the time by which each worker claims again even if nothing wakes it, as
+	// the answer to its last claim says. If a task becomes Pending with an earlier
+	// time, the machine lowers Told and wakes the workers.
 	Told store.Time
 	// Wakes grows when the store must wake the workers that wait.
 	Wakes int64

@@ -66,8 +66,8 @@ func (m *machine) returnPermit(t *Task) {
 	}
 }
 
-// wakeForPermits wakes other workers if this round returned a permit that held back a
-// task, and did not take it again.
+// wakeForPermits wakes other workers if a task waits for a permit that this round has
+// returned and not taken again.
 func (m *machine) wakeForPermits() {
 	for _, l := range m.freedLimits {
 		if l.Kept && l.Running < int64(l.Concurrency) {
@@ -77,8 +77,8 @@ func (m *machine) wakeForPermits() {
 	}
 }
 
-// limitClaim returns the claim with its Rooms reduced to what the limits allow. In a
-// Room, the claim's Max means any number. A limit that equals Max must not mean that,
+// limitClaim returns the claim with its Rooms reduced to what the limits allow. A Room
+// whose Most equals the claim's Max allows any number. A limit may equal Max by chance,
 // so limitClaim replaces Max by -1.
 func (m *machine) limitClaim(c *store.Claim) *store.Claim {
 	if m.numbers.Limits == 0 {

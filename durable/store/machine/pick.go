@@ -7,8 +7,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Picker counts how many more tasks a claim may get, while an Index selects tasks. An
-// Index first takes the oldest tasks within their handlers' First, then others.
+// A Picker counts how many more tasks a claim may get, while an Index selects them. The
+// Index first selects the oldest tasks within each handler's Room.First, and then the
+// oldest of the others.
 type Picker struct {
 	rooms    map[string]*store.Room // by handler; nil if all have room
 	suspects int                    // how many more suspects the claim may get
@@ -36,8 +37,8 @@ func NewPicker(c *store.Claim) *Picker {
 	return p
 }
 
-// Has reports whether the claim may get one more task of the handler. If first is set,
-// the task must be within the handler's First.
+// Has reports whether the claim may get one more task of the handler, which may be a
+// suspect. If first is true, the task must be within the handler's Room.First.
 func (p *Picker) Has(handler string, suspect, first bool) bool {
 	if suspect && p.suspects == 0 {
 		return false

@@ -9,15 +9,15 @@ import (
 // A worker never gets a task whose handler or schedule it does not name. Such a task
 // does not delay other tasks.
 func testUnknown(b *storeTest) {
-	schedule := func(id, handler, schedule string, at store.Time) {
+	scheduleTask := func(id, handler, schedule string, at store.Time) {
 		t := store.Task{ID: id, Handler: handler, Schedule: schedule}
 		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, When: store.At(at), Task: t}}})
 	}
 	for i := range 2 * store.MaxClaim {
-		schedule(fmt.Sprint("unknown", i), "other", "", 1)
-		schedule(fmt.Sprint("puzzling", i), "h", "daily", 1)
+		scheduleTask(fmt.Sprint("unknown", i), "other", "", 1)
+		scheduleTask(fmt.Sprint("puzzling", i), "h", "daily", 1)
 	}
-	schedule("known", "h", "", 2)
+	scheduleTask("known", "h", "", 2)
 	x := b.claimOne("known")
 	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
 	a := b.do(b.claimRound(10))
@@ -31,7 +31,7 @@ func testUnknown(b *storeTest) {
 	}
 	// This worker has the handler "other" and the schedule "daily", but not the handler
 	// "third".
-	schedule("third", "third", "daily", 1)
+	scheduleTask("third", "third", "daily", 1)
 	r := b.claimRound(store.MaxClaim)
 	r.Claim.Handlers = []string{"other", "h"}
 	r.Claim.Schedules = []string{"weekly", "daily"}

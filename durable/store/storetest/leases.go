@@ -78,8 +78,7 @@ func testPoison(b *storeTest) {
 	equal(b, "died", b.stats().Died, 1)
 }
 
-// If MaxCrashes is 1, the first crash ends the run. Running alone holds for one attempt
-// only.
+// If MaxCrashes is 1, the first crash ends the run. Alone is valid for one attempt only.
 func testPoisonAtOnce(b *storeTest) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
@@ -118,8 +117,8 @@ func repeatingTask(id string) store.Task {
 	return t
 }
 
-// The store does not end a repeating task, because only a worker knows when it is due
-// next. The worker gets the number of crashes and decides.
+// The store never makes a repeating task a dead letter, because only a worker knows when
+// the task is due next. The worker gets the number of crashes and decides.
 func testPoisonRepeats(b *storeTest) {
 	scheduled := task("scheduled")
 	scheduled.Schedule = "daily"

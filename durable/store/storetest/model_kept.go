@@ -68,9 +68,9 @@ func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, resul
 	}}
 }
 
-// keepPoisoned keeps runs of one key that a claim has poisoned. The store may number these
-// runs in any order. keepPoisoned tries each order until the model equals the store. It
-// returns false if no order does: compare then fails.
+// keepPoisoned keeps runs of one key that became dead letters in the same claim. The store
+// may number these runs in any order, so keepPoisoned tries each order until the model
+// equals the store. It returns false if none does: compare then fails.
 func (m *model) keepPoisoned(key string, tasks []*modelTask) bool {
 	before := m.tasks
 	for i, t := range tasks {

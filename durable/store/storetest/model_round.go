@@ -111,7 +111,7 @@ func (m *model) randomReport(others []store.Report) (store.Report, bool) {
 		x.Due += store.Time(m.rng.IntN(100)) // the worker skipped missed runs
 	}
 	x.End = []store.End{store.Done, store.Done, store.Retry, store.Failed, store.HandBack, store.Dropped}[m.rng.IntN(6)]
-	// Often let a run fail whose task already has a dead letter.
+	// If the task already has a dead letter, often let this run fail too.
 	failsAgain := m.tasks[store.DeadID(h.ID)] != nil && m.rng.IntN(2) == 0
 	if failsAgain {
 		x.End = store.Failed

@@ -8,7 +8,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// everyCommand returns one command of each type, for a store filled by prepare.
+// everyCommand returns one command of each type, for a store filled by
+// prepareTasks.
 func (b *storeTest) everyCommand() []store.Command {
 	newCommand := func(op store.Op, id string, w store.When) store.Command {
 		x := store.Item{ID: id, When: w}

@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// reopen closes the store and opens it again, and checks that the closed one returns
+// reopen closes the store and opens it again. It checks that the closed store returns
 // errors.
 func (b *storeTest) reopen() {
 	b.Helper()

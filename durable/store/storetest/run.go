@@ -15,8 +15,8 @@ import (
 type Subject struct {
 	Store store.Store
 	// Advance advances the store's clock, which must not advance by itself. Nil means
-	// that the store uses the system's clock. The tests then wait, without the model
-	// test.
+	// that the store uses the system's clock. The tests then wait in real time, and the
+	// model test is skipped.
 	Advance func(d time.Duration)
 	// SetWall sets the store's wall clock forward by d, or back if d is negative. No
 	// time passes. Nil means that the store's time does not follow the wall clock.

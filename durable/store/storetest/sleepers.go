@@ -69,8 +69,8 @@ func (s *sleeper) step() {
 	s.claim(store.MaxClaim)
 }
 
-// waitFor lets the sleepers claim until the first one has got n tasks and is no longer
-// woken.
+// waitFor steps the sleepers until s[0] has claimed n tasks, and then a few more times.
+// s[0] must not claim more than n.
 func waitFor(what string, n int, s ...*sleeper) {
 	b := s[0].b
 	b.Helper()

@@ -12,7 +12,7 @@ import (
 // Waiters are the present calls of a store's Wait. The zero Waiters is ready to use.
 type Waiters struct {
 	mu     sync.Mutex
-	all    map[*waiter]struct{} // calls of Wait
+	calls  map[*waiter]struct{} // the present calls of Wait
 	closed bool
 }
 
@@ -29,15 +29,15 @@ func (ws *Waiters) Wait(ctx context.Context, shards []int, wake func(shard int))
 	w := &waiter{wakeUp: make(chan struct{}, 1), shards: shards, pending: slices.Clone(shards)}
 	w.wakeUp <- struct{}{}
 	ws.mu.Lock()
-	if ws.all == nil {
-		ws.all = make(map[*waiter]struct{})
+	if ws.calls == nil {
+		ws.calls = make(map[*waiter]struct{})
 	}
-	ws.all[w] = struct{}{}
+	ws.calls[w] = struct{}{}
 	ws.mu.Unlock()
 	defer func() {
 		ws.mu.Lock()
 		defer ws.mu.Unlock()
-		delete(ws.all, w)
+		delete(ws.calls, w)
 	}()
 	for {
 		select {
@@ -65,7 +65,7 @@ func (ws *Waiters) Wait(ctx context.Context, shards []int, wake func(shard int))
 func (ws *Waiters) Wake(shard int) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	for w := range ws.all {
+	for w := range ws.calls {
 		if slices.Contains(w.shards, shard) && !slices.Contains(w.pending, shard) {
 			w.pending = append(w.pending, shard)
 			w.notify()
@@ -82,7 +82,7 @@ func (ws *Waiters) Close() bool {
 		return false
 	}
 	ws.closed = true
-	for w := range ws.all {
+	for w := range ws.calls {
 		w.notify()
 	}
 	return true
