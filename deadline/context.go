@@ -23,9 +23,9 @@ func WithTimeoutCause(parent context.Context, d time.Duration, cause error) (con
 	if elapsed < 0 || d <= 0 || !isStandard(parent) {
 		return context.WithTimeoutCause(parent, d, cause)
 	}
-	// The wall-clock deadline is computed by the first call of Deadline: few callers
+	// The first call of Deadline computes the deadline by the wall clock: few callers
 	// need it.
-	c := &lazyContext{parent: parent, due: programStart.Add(elapsed).Add(d), cause: cause}
+	c := &lazyContext{parent: parent, deadline: programStart.Add(elapsed).Add(d), cause: cause}
 	c.inheritDeadline()
 	return c, c.cancel
 }
@@ -43,13 +43,13 @@ func WithDeadlineCause(parent context.Context, d time.Time, cause error) (contex
 	if !bubble.Monotonic(now) || !now.Before(d) || !isStandard(parent) {
 		return context.WithDeadlineCause(parent, d, cause)
 	}
-	c := &lazyContext{parent: parent, due: d, cause: cause}
+	c := &lazyContext{parent: parent, deadline: d, cause: cause}
 	if bubble.Monotonic(d) {
-		c.deadline.Store(&c.due)
+		c.reportedDeadline.Store(&c.deadline)
 	} else {
-		at := d                     // a copy, so that d itself does not escape
-		c.due = now.Add(d.Sub(now)) // does not move when the wall clock is set
-		c.deadline.Store(&at)
+		at := d                          // a copy, so that d itself does not escape
+		c.deadline = now.Add(d.Sub(now)) // does not move when the wall clock is set
+		c.reportedDeadline.Store(&at)
 	}
 	c.inheritDeadline()
 	return c, c.cancel
@@ -59,24 +59,21 @@ func WithDeadlineCause(parent context.Context, d time.Time, cause error) (contex
 // shows earlier times: there time begins in 2000.
 var programStart = time.Now()
 
-// lazyContext is a context with a deadline. It is idle at first, and later armed:
+// lazyContext is a context with a deadline, in one of two states:
 //
-//	idle    no timer; the parent does not know of the context; armed is nil
-//	armed   all methods delegate to armed, a context of package context
+//	idle    no timer is set; the parent does not know the context; the field armed is nil
+//	armed   the field armed is a context of package context, which all methods call
 //
-// Done and cancel arm the context. Err arms it if the deadline has passed, if the parent
-// has ended, or if Err is called often.
-//
-// If two goroutines arm the context at once, each makes a context of package context.
-// The first one stored is used, and the second is cancelled.
+// Done and cancel make it armed. So does Err, if the context has ended or after many
+// calls of Err.
 type lazyContext struct {
-	parent   context.Context
-	due      time.Time                 // the deadline, with a monotonic reading
-	deadline atomic.Pointer[time.Time] // the result of Deadline; nil until known
-	cause    error
-	armed    atomic.Pointer[armedContext]
-	errCalls atomic.Uint32 // calls of Err while idle
-	inherits bool          // the parent's deadline is earlier and applies
+	parent           context.Context
+	deadline         time.Time                 // with a monotonic reading
+	reportedDeadline atomic.Pointer[time.Time] // the deadline that the method Deadline returns; nil until known
+	cause            error
+	armed            atomic.Pointer[armedContext]
+	errCalls         atomic.Uint32 // calls of Err while idle
+	inheritsDeadline bool          // the parent's deadline is earlier and applies
 }
 
 // armedContext is a context of package context with its cancel function.
@@ -85,7 +82,7 @@ type armedContext struct {
 	cancel context.CancelFunc
 }
 
-// canceled is the value of armed if a context is cancelled while it is idle.
+// canceled is stored in the field armed if a context is cancelled while it is idle.
 var canceled = func() *armedContext {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -98,12 +95,12 @@ func (c *lazyContext) inheritDeadline() {
 	var at time.Time
 	ok := true
 	if p, ours := c.parent.(*lazyContext); ours {
-		at = p.due // does not read the wall clock
+		at = p.deadline // does not read the wall clock
 	} else {
 		at, ok = c.parent.Deadline()
 	}
-	if ok && at.Before(c.due) {
-		c.inherits, c.due, c.cause = true, at, nil
+	if ok && at.Before(c.deadline) {
+		c.inheritsDeadline, c.deadline, c.cause = true, at, nil
 	}
 }
 
@@ -121,12 +118,9 @@ var (
 	}()
 )
 
-// isStandard reports whether ctx is a context of package context or of this package. Any
-// other context is foreign. A context of WithValue counts like its parent.
-//
-// An idle context calls its parent's Err, perhaps on a goroutine that holds a lock. The
-// Err of a foreign parent may take the same lock, and would wait for ever. So a context
-// below a foreign parent is never idle.
+// isStandard reports whether ctx is a context of package context or of this package.
+// Only such a parent may have idle children: they call its Err. The Err of another type
+// might wait for a lock that the caller holds.
 func isStandard(ctx context.Context) bool {
 	for {
 		if _, ok := ctx.(*lazyContext); ok {
@@ -136,7 +130,7 @@ func isStandard(ctx context.Context) bool {
 		case typeOfWithCancel, typeOfWithDeadline, typeOfBackground, typeOfTODO, typeOfWithoutCancel:
 			return true
 		case typeOfWithValue:
-			// Field 0 of a value context is its parent.
+			// A context of WithValue depends on its parent, in field 0.
 			ctx = reflect.ValueOf(ctx).Elem().Field(0).Interface().(context.Context)
 		default:
 			return false
@@ -144,35 +138,40 @@ func isStandard(ctx context.Context) bool {
 	}
 }
 
-// passed reports whether c's own deadline has passed. It returns false in a synctest
-// bubble if c was made outside: the bubble's clock shows an earlier year.
-func (c *lazyContext) passed() bool { return !c.inherits && time.Until(c.due) <= 0 }
+// deadlinePassed reports whether c's deadline has passed. It returns false if the
+// deadline is the parent's.
+func (c *lazyContext) deadlinePassed() bool {
+	return !c.inheritsDeadline && time.Until(c.deadline) <= 0
+}
 
-// arm returns the context that c delegates to. It makes one if c is idle.
+// arm returns the context in the field armed. If c is idle, arm makes this context
+// first.
 func (c *lazyContext) arm() *armedContext {
 	if a := c.armed.Load(); a != nil {
 		return a
 	}
 	parent := c.parent
-	if parent.Err() == context.DeadlineExceeded && c.passed() {
-		// Both deadlines have passed, c's first. So c must not report the parent's end.
+	if parent.Err() == context.DeadlineExceeded && c.deadlinePassed() {
+		// c's deadline has passed before the parent's. So c must report its own timeout
+		// and cause, not the parent's.
 		parent = context.WithoutCancel(parent)
 	}
 	a := new(armedContext)
-	if c.inherits {
+	if c.inheritsDeadline {
 		a.Context, a.cancel = context.WithCancel(parent)
 	} else {
-		a.Context, a.cancel = context.WithDeadlineCause(parent, c.due, c.cause)
+		a.Context, a.cancel = context.WithDeadlineCause(parent, c.deadline, c.cause)
 	}
 	if !c.armed.CompareAndSwap(nil, a) {
-		a.cancel()
+		a.cancel() // another goroutine has armed c
 	}
 	return c.armed.Load()
 }
 
 func (c *lazyContext) cancel() {
-	// If c has already ended, c becomes armed instead, and keeps its error and cause.
-	if c.armed.Load() == nil && c.parent.Err() == nil && !c.passed() && c.armed.CompareAndSwap(nil, canceled) {
+	// If c has already ended, it keeps its error and cause: arm makes a context with
+	// both, and cancelling that changes nothing.
+	if c.armed.Load() == nil && c.parent.Err() == nil && !c.deadlinePassed() && c.armed.CompareAndSwap(nil, canceled) {
 		return
 	}
 	c.arm().cancel()
@@ -181,33 +180,30 @@ func (c *lazyContext) cancel() {
 // Done implements [context.Context].
 func (c *lazyContext) Done() <-chan struct{} { return c.arm().Done() }
 
-// errCallsUntilArmed is the number of calls of Err after which a context is armed. So
-// many calls cost about as much as a timer.
+// errCallsUntilArmed is the number of calls of Err after which a context sets a timer.
+// So many calls cost about as much as the timer.
 const errCallsUntilArmed = 16
 
 // Err implements [context.Context].
 func (c *lazyContext) Err() error {
-	if c.armed.Load() == nil && c.parent.Err() == nil && !c.passed() && !c.countErrCall() {
+	if c.armed.Load() == nil && c.parent.Err() == nil && !c.deadlinePassed() && !c.countErrCall() {
 		return nil
 	}
 	return c.arm().Err()
 }
 
-// countErrCall counts a call of Err. It reports whether c should now be armed, so that
-// later calls need not read the clock.
-//
-// In a synctest bubble it returns false, because an armed context has a timer. If the
-// timer started inside the bubble, a cancel outside the bubble could not stop it.
+// countErrCall counts a call of Err on an idle context. It reports true after many
+// calls: the context should then set a timer, so that Err no longer reads the clock.
 func (c *lazyContext) countErrCall() bool {
-	return c.errCalls.Add(1) >= errCallsUntilArmed && !bubble.Inside()
+	return c.errCalls.Add(1) >= errCallsUntilArmed && !bubble.Inside() // the timer of a bubble cannot be stopped outside it
 }
 
 // Value implements [context.Context].
 func (c *lazyContext) Value(key any) any {
 	if _, ok := key.(*int); ok {
-		// key may be the private key with which package context finds its own contexts.
-		// Up to Go 1.25, [context.Cause] looks up this key, but does not call Err. So
-		// call Err here: it arms c if c has ended.
+		// Up to Go 1.25, [context.Cause] finds the cause by a private key of this type,
+		// and does not call Err first. If c has ended, Err makes the context that has
+		// the cause.
 		c.Err()
 	}
 	switch a := c.armed.Load(); a {
@@ -225,20 +221,20 @@ func (c *lazyContext) Value(key any) any {
 
 // Deadline implements [context.Context].
 func (c *lazyContext) Deadline() (time.Time, bool) {
-	if c.inherits {
+	if c.inheritsDeadline {
 		return c.parent.Deadline()
 	}
-	if c.deadline.Load() == nil {
+	if c.reportedDeadline.Load() == nil {
 		now := time.Now()
-		at := now.Add(c.due.Sub(now)) // by the present wall clock
-		c.deadline.CompareAndSwap(nil, &at)
+		at := now.Add(c.deadline.Sub(now)) // by the present wall clock
+		c.reportedDeadline.CompareAndSwap(nil, &at)
 	}
-	return *c.deadline.Load(), true
+	return *c.reportedDeadline.Load(), true
 }
 
 // String returns what the corresponding context of package context would return.
 func (c *lazyContext) String() string {
-	if c.inherits {
+	if c.inheritsDeadline {
 		return fmt.Sprintf("%v.WithCancel", c.parent)
 	}
 	at, _ := c.Deadline()

@@ -19,8 +19,9 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// with is the type of WithTimeoutCause, of package context or of this package.
-type with func(context.Context, time.Duration, error) (context.Context, context.CancelFunc)
+// withTimeoutCause is the type of WithTimeoutCause, of package context or of this
+// package.
+type withTimeoutCause func(context.Context, time.Duration, error) (context.Context, context.CancelFunc)
 
 func cancellable(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancel(parent)
@@ -28,171 +29,170 @@ func cancellable(parent context.Context) context.Context {
 	return ctx
 }
 
-// TestContext_Ends runs each case with contexts of package context, and with ours. A
-// case calls no method of the context that it returns. Both contexts must end in the
-// same way.
+// Each case returns a context without calling its methods. A context of package context
+// and ours must end in the same way.
 func TestContext_Ends(t *testing.T) {
 	bg := context.Background()
 	pass := func(d time.Duration) {
 		time.Sleep(d)
 		synctest.Wait()
 	}
-	for name, run := range map[string]func(with with) context.Context{
-		"pending": func(with with) context.Context {
+	for name, run := range map[string]func(with withTimeoutCause) context.Context{
+		"pending": func(with withTimeoutCause) context.Context {
 			ctx, _ := with(bg, time.Hour, errSlow)
 			return ctx
 		},
-		"timeout": func(with with) context.Context {
+		"timeout": func(with withTimeoutCause) context.Context {
 			ctx, _ := with(bg, time.Second, nil)
 			pass(time.Second)
 			return ctx
 		},
-		"cancelled": func(with with) context.Context {
+		"cancelled": func(with withTimeoutCause) context.Context {
 			ctx, cancel := with(bg, time.Second, errSlow)
 			cancel()
 			pass(time.Second)
 			return ctx
 		},
-		"cancelled after the deadline": func(with with) context.Context {
+		"cancelled after the deadline": func(with withTimeoutCause) context.Context {
 			ctx, cancel := with(bg, time.Second, errSlow)
 			pass(time.Second)
 			cancel()
 			return ctx
 		},
-		"cancelled after the parent": func(with with) context.Context {
+		"cancelled after the parent": func(with withTimeoutCause) context.Context {
 			parent, cancelParent := context.WithCancelCause(bg)
 			ctx, cancel := with(parent, time.Hour, errSlow)
 			cancelParent(errParent)
 			cancel()
 			return ctx
 		},
-		"cancelled before the parent": func(with with) context.Context {
+		"cancelled before the parent": func(with withTimeoutCause) context.Context {
 			parent, cancelParent := context.WithCancelCause(bg)
 			ctx, cancel := with(parent, time.Hour, errSlow)
 			cancel()
 			cancelParent(errParent)
 			return ctx
 		},
-		"parent cancelled": func(with with) context.Context {
+		"parent cancelled": func(with withTimeoutCause) context.Context {
 			parent, cancel := context.WithCancelCause(bg)
 			ctx, _ := with(parent, time.Hour, errSlow)
 			cancel(errParent)
 			return ctx
 		},
-		"parent cancelled, then the deadline": func(with with) context.Context {
+		"parent cancelled, then the deadline": func(with withTimeoutCause) context.Context {
 			parent, cancel := context.WithCancelCause(bg)
 			ctx, _ := with(parent, time.Second, errSlow)
 			cancel(errParent)
 			pass(time.Second)
 			return ctx
 		},
-		"parent cancelled before, deadline passed before": func(with with) context.Context {
+		"parent cancelled before, deadline passed before": func(with withTimeoutCause) context.Context {
 			parent, cancel := context.WithCancelCause(bg)
 			cancel(errParent)
 			ctx, _ := with(parent, -1, errSlow)
 			return ctx
 		},
-		"deadline passed before, then the parent": func(with with) context.Context {
+		"deadline passed before, then the parent": func(with withTimeoutCause) context.Context {
 			parent, cancel := context.WithCancelCause(bg)
 			ctx, _ := with(parent, 0, errSlow)
 			cancel(errParent)
 			return ctx
 		},
-		"deadline passed before, without a cause, then the parent": func(with with) context.Context {
+		"deadline passed before, without a cause, then the parent": func(with withTimeoutCause) context.Context {
 			parent, cancel := context.WithCancelCause(bg)
 			ctx, _ := with(parent, 0, nil)
 			cancel(errParent)
 			return ctx
 		},
-		"deadline passed before, parent timed out before": func(with with) context.Context {
+		"deadline passed before, parent timed out before": func(with withTimeoutCause) context.Context {
 			parent, _ := with(bg, time.Second, errParent)
 			pass(time.Second)
 			ctx, _ := with(parent, -time.Hour, errSlow)
 			return ctx
 		},
-		"deadline passed before, grandparent cancelled before": func(with with) context.Context {
+		"deadline passed before, grandparent cancelled before": func(with withTimeoutCause) context.Context {
 			root, cancel := context.WithCancelCause(bg)
 			parent, _ := with(root, time.Hour, nil)
 			cancel(errParent)
 			ctx, _ := with(parent, -time.Hour, errSlow)
 			return ctx
 		},
-		"parent's timeout after the deadline": func(with with) context.Context {
+		"parent's timeout after the deadline": func(with withTimeoutCause) context.Context {
 			parent, _ := with(bg, 2*time.Second, errParent)
 			ctx, _ := with(parent, time.Second, errSlow)
 			pass(3 * time.Second)
 			return ctx
 		},
-		"package context's timeout after the deadline": func(with with) context.Context {
+		"package context's timeout after the deadline": func(with withTimeoutCause) context.Context {
 			parent, cancel := context.WithTimeoutCause(bg, 2*time.Second, errParent)
 			ctx, _ := with(parent, time.Second, errSlow)
 			pass(3 * time.Second)
 			cancel()
 			return ctx
 		},
-		"parent's timeout before the deadline": func(with with) context.Context {
+		"parent's timeout before the deadline": func(with withTimeoutCause) context.Context {
 			parent, _ := with(bg, time.Second, errParent)
 			ctx, _ := with(parent, 2*time.Second, errSlow)
 			pass(3 * time.Second)
 			return ctx
 		},
-		"value of a timeout": func(with with) context.Context {
+		"value of a timeout": func(with withTimeoutCause) context.Context {
 			ctx, _ := with(bg, time.Second, errSlow)
 			pass(time.Second)
 			return context.WithValue(ctx, key1(1), 1)
 		},
-		"child with a cause": func(with with) context.Context {
+		"child with a cause": func(with withTimeoutCause) context.Context {
 			ctx, _ := with(bg, time.Hour, errSlow)
 			child, cancel := context.WithCancelCause(ctx)
 			cancel(errChild)
 			return child
 		},
-		"parent of a child with a cause": func(with with) context.Context {
+		"parent of a child with a cause": func(with withTimeoutCause) context.Context {
 			ctx, _ := with(bg, time.Hour, errSlow)
 			_, cancel := context.WithCancelCause(ctx)
 			cancel(errChild)
 			return ctx
 		},
-		"child of a timeout": func(with with) context.Context {
+		"child of a timeout": func(with withTimeoutCause) context.Context {
 			ctx, _ := with(bg, time.Second, errSlow)
 			pass(time.Second)
 			child, cancel := context.WithCancel(ctx)
 			cancel()
 			return child
 		},
-		"child below a value": func(with with) context.Context {
+		"child below a value": func(with withTimeoutCause) context.Context {
 			ctx, cancel := with(context.WithValue(bg, key1(1), 1), time.Hour, errSlow)
 			child := cancellable(context.WithValue(ctx, key1(1), 2))
 			cancel()
 			return child
 		},
-		"without cancel": func(with with) context.Context {
+		"without cancel": func(with withTimeoutCause) context.Context {
 			ctx, cancel := with(bg, time.Hour, errSlow)
 			cancel()
 			return context.WithoutCancel(ctx)
 		},
-		"below one without cancel": func(with with) context.Context {
+		"below one without cancel": func(with withTimeoutCause) context.Context {
 			parent, cancel := with(bg, time.Second, errParent)
 			cancel()
 			ctx, _ := with(context.WithoutCancel(parent), 2*time.Second, errSlow)
 			pass(3 * time.Second)
 			return ctx
 		},
-		"below a foreign context that is cancelled": func(with with) context.Context {
+		"below a foreign context that is cancelled": func(with withTimeoutCause) context.Context {
 			parent := newRegistering()
 			ctx, _ := with(context.WithValue(parent, key1(1), 1), time.Hour, errSlow)
 			parent.cancel()
 			pass(0)
 			return ctx
 		},
-		"below a foreign context that times out without a deadline": func(with with) context.Context {
+		"below a foreign context that times out without a deadline": func(with withTimeoutCause) context.Context {
 			parent := newUnknown()
 			ctx, _ := with(cancellable(parent), time.Hour, errSlow)
 			parent.cancel(context.DeadlineExceeded)
 			pass(0)
 			return ctx
 		},
-		"below a foreign context with an error of its own": func(with with) context.Context {
+		"below a foreign context with an error of its own": func(with withTimeoutCause) context.Context {
 			parent := newUnknown()
 			ctx, _ := with(cancellable(parent), time.Hour, errSlow)
 			parent.cancel(errParent)
@@ -268,9 +268,8 @@ func TestContext_ArmsWhenSomebodyWaits(t *testing.T) {
 	}
 }
 
-// A context below a foreign parent, of an unknown type, is armed from the start. An idle
-// context would call the parent's Err, even on a goroutine that holds a lock that Err
-// takes.
+// The parent has an unknown type. Then the context is never idle, because the parent's
+// Err might wait for a lock that the caller holds.
 func TestContext_BelowAForeignParent(t *testing.T) {
 	for _, foreign := range []context.Context{newUnknown(), wrapped{context.Background()}, context.WithValue(newUnknown(), key1(1), 1)} {
 		ctx, cancel := deadline.WithTimeout(foreign, time.Hour)
@@ -525,9 +524,8 @@ func TestContext_SimultaneousCancels(t *testing.T) {
 	}
 }
 
-// Contexts time out, are cancelled, or end with their parents. Meanwhile functions are
-// registered with AfterFunc and stopped. Each function either runs or is stopped. No
-// context times out early.
+// Contexts end in different ways, with functions of AfterFunc. Each function runs or is
+// stopped. No context times out early.
 func TestContext_Stress(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range 4 {

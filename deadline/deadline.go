@@ -9,9 +9,9 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Deadline is a moment that can be set repeatedly and waited for. A type with a
-// SetReadDeadline method, such as a [net.Conn], needs one: SetReadDeadline calls Set,
-// and Read selects on Done:
+// A Deadline is a moment that can be changed and waited for. It helps to write methods
+// such as the SetReadDeadline of [net.Conn]: SetReadDeadline calls Set, and Read
+// selects on Done:
 //
 //	select {
 //	case b := <-c.in:
@@ -23,26 +23,22 @@ import (
 // The zero Deadline is ready to use, and has no deadline set. Do not copy a Deadline
 // after its first use.
 //
-// Set allocates nothing and starts no timer before the first call of Done. Timers run
-// on the default Scheduler. A pending timer keeps its Deadline in memory until
-// it fires: Set does not stop it.
+// Set starts no timer before the first call of Done. A pending timer keeps the Deadline
+// in memory until it fires, even after Set has changed the deadline.
 type Deadline struct {
 	mu sync.Mutex
 	// mu guards the fields below.
 
-	due     time.Time     // zero: not set
-	done    chan struct{} // nil until Done is called
-	closed  bool          // done is closed
-	timer   *timer.Timer  // nil until needed
-	firesAt time.Time     // when the timer fires; zero: the timer is not pending
+	deadline time.Time     // zero: not set
+	done     chan struct{} // nil until Done is called
+	closed   bool          // done is closed
+	timer    *timer.Timer  // nil until needed
+	firesAt  time.Time     // when the timer fires; zero: the timer is not pending
 }
 
-// Set sets the deadline to t. The zero time means no deadline. When t has passed, Err
-// reports it at once, and Done's channel is closed within a tick of the default
-// Scheduler.
-//
-// Set may be called again after a deadline has passed. Then Done returns a new channel,
-// and Err returns nil until t.
+// Set sets the deadline to t. The zero time means no deadline. Done's channel is closed
+// at t, or up to one tick of the default Scheduler later. If the channel is already
+// closed, Done returns a new one after Set.
 func (d *Deadline) Set(t time.Time) {
 	if !t.IsZero() && !bubble.Monotonic(t) {
 		now := time.Now()
@@ -50,32 +46,32 @@ func (d *Deadline) Set(t time.Time) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.due = t
+	d.deadline = t
 	if d.closed {
 		d.done, d.closed = nil, false
 	}
-	d.armLocked()
+	d.setTimerLocked()
 }
 
 // Done returns a channel that is closed when the deadline has passed. Until then all
-// calls return the same channel, even if Set changes the deadline.
+// calls return the same channel, even after Set.
 func (d *Deadline) Done() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.done == nil {
 		d.done = make(chan struct{})
 	}
-	d.armLocked()
+	d.setTimerLocked()
 	return d.done
 }
 
-// Err returns [os.ErrDeadlineExceeded] if the deadline has passed, and otherwise nil. A
-// goroutine that has received from Done need not call Err: if Set has been called
-// since, Err may return nil.
+// Err returns [os.ErrDeadlineExceeded] if the deadline has passed, and otherwise nil.
+// Even after a receive from Done, it returns nil if Set has set a later deadline
+// meanwhile.
 func (d *Deadline) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.due.IsZero() || time.Now().Before(d.due) {
+	if d.deadline.IsZero() || time.Now().Before(d.deadline) {
 		return nil
 	}
 	d.closeDoneLocked()
@@ -89,13 +85,13 @@ func (d *Deadline) closeDoneLocked() {
 	}
 }
 
-// armLocked sets the timer to fire at due, if Done has been called. It does not change a
-// pending timer that fires earlier: when that timer fires, onFire calls armLocked again.
-func (d *Deadline) armLocked() {
-	if d.done == nil || d.closed || d.due.IsZero() || !d.firesAt.IsZero() && !d.due.Before(d.firesAt) {
+// setTimerLocked sets the timer to fire at the deadline, if Done has been called. It
+// keeps a timer that fires earlier: onFire then sets the timer again.
+func (d *Deadline) setTimerLocked() {
+	if d.done == nil || d.closed || d.deadline.IsZero() || !d.firesAt.IsZero() && !d.deadline.Before(d.firesAt) {
 		return
 	}
-	delay := time.Until(d.due)
+	delay := time.Until(d.deadline)
 	switch {
 	case delay <= 0:
 		d.closeDoneLocked() // a pending timer fires without effect
@@ -105,13 +101,13 @@ func (d *Deadline) armLocked() {
 	default:
 		d.timer.Reset(delay)
 	}
-	d.firesAt = d.due
+	d.firesAt = d.deadline
 }
 
 // onFire runs when the timer fires.
 func (d *Deadline) onFire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.firesAt = time.Time{} // even if Set has just reset the timer: armLocked resets it again
-	d.armLocked()
+	d.firesAt = time.Time{} // even if Set has just reset the timer: it is set again below
+	d.setTimerLocked()
 }

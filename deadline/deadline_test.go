@@ -55,8 +55,8 @@ func (d *pipeDeadline) wait() <-chan struct{} {
 	return d.cancel
 }
 
-// The test makes the same random calls on a Deadline and on net.Pipe's deadline. The
-// channels of both must be closed at the same moments.
+// The same random calls on a Deadline and on net.Pipe's deadline must close their
+// channels at the same moments.
 func TestDeadline_AsNetPipe(t *testing.T) {
 	rng := newRand(t)
 	for range 100 {
@@ -143,7 +143,7 @@ func TestDeadline_Stress(t *testing.T) {
 	}
 }
 
-// A reader has received from Done, and then the deadline is cleared. The channel stays
+// A reader receives from Done, and then the deadline is cleared. The channel stays
 // closed, but Err returns nil.
 func TestDeadline_ErrIsOfTheDeadlineThatIsSetNow(t *testing.T) {
 	var d deadline.Deadline

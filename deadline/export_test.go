@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Lazy is WithTimeoutCause without the special case for bubbles. Tests call it in a
-// bubble, where they control the clock, to observe an idle context.
+// Lazy is WithTimeoutCause, but makes an idle context even in a synctest bubble, where
+// the tests control the clock.
 func Lazy(parent context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	if d <= 0 || !isStandard(parent) {
 		return context.WithTimeoutCause(parent, d, cause)
 	}
-	c := &lazyContext{parent: parent, due: time.Now().Add(d), cause: cause}
+	c := &lazyContext{parent: parent, deadline: time.Now().Add(d), cause: cause}
 	c.inheritDeadline()
 	return c, c.cancel
 }
 
-// Armed reports whether ctx is armed, or a plain context of package context.
+// Armed reports whether ctx is armed, or is a context of package context itself.
 func Armed(ctx context.Context) bool {
 	c, ok := ctx.(*lazyContext)
 	return !ok || c.armed.Load() != nil

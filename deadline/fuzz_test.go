@@ -14,16 +14,12 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// FuzzContexts builds the same tree of contexts twice. One tree uses package context
-// alone. In the other, some contexts with a deadline are of this package. The test
-// applies the same operations to both trees and compares their contexts.
+// FuzzContexts builds a tree of contexts twice: with package context, and with this
+// package. It applies the same operations to both trees and compares the contexts.
 //
-// All deadlines differ, except those that have passed when they are set. The input
-// decides when a context is compared.
-//
-// The trees may differ in one case: a descendant's deadline passes, nothing reads the
-// descendant, and then an ancestor is cancelled. So the test reads all contexts before
-// it cancels one.
+// The trees may differ in one case: the deadline of an unused context passes, and then
+// the parent is cancelled. So the test compares all contexts before it cancels such a
+// parent.
 func FuzzContexts(f *testing.F) {
 	f.Add([]byte{0, 10, 1, 20, 2, 30, 9, 1, 8, 5, 3, 1, 9, 9})
 	f.Add([]byte{0, 20, 0, 11, 13, 19, 7, 1})        // a child's deadline passes, its parent is cancelled
@@ -210,9 +206,8 @@ func (tt *twinTrees) compare(w *twin) {
 	}
 }
 
-// differs describes the first difference between the contexts of w, or returns "" if
-// there is none. It does not use package require, which is too slow here: it inspects
-// the stack in each call.
+// differs describes the first difference between the contexts of w, or returns "". It
+// does not use package require, which inspects the stack in each call.
 func (w *twin) differs() string {
 	err, std := w.ctx.Err(), w.std.Err()
 	if err != std {

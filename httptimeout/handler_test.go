@@ -103,8 +103,8 @@ func TestHandler_FilesOfAForm(t *testing.T) {
 	}
 }
 
-// A client's trailers reach the handler only if they are declared. The test writes the
-// request by hand, since package http's client declares all trailers.
+// Only declared trailers of a request reach the handler. The test writes the request
+// itself, because package http's client declares all trailers.
 func TestHandler_TrailersOfARequest(t *testing.T) {
 	trailer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)

@@ -15,16 +15,10 @@ import (
 // timeout, or when h has returned. It panics if h is nil or timeout is not positive.
 //
 // h gets a copy of the request. If h calls ParseMultipartForm, the uploaded files are
-// removed when the request ends, as without Handler. There are two differences:
+// removed when h has returned and the original request's context is done. So if the
+// client disconnects, a handler that wraps this one may no longer find the files.
 //
-//   - If the client disconnects, the files are removed as soon as h has returned. A
-//     handler that wraps this one may then miss them.
-//   - A handler that wraps this one may pass a copy of the request, as
-//     [http.TimeoutHandler] does. Package http would not remove the files of a copy.
-//     Handler removes them when h has returned and the copy's context is done.
-//
-// A client's trailers reach h only if the client declares them in a Trailer header. All
-// trailers of the response reach the client.
+// A client's trailers reach h only if the client declares them in a Trailer header.
 func Handler(timeout time.Duration, h http.Handler) http.Handler {
 	mustBePositive("Handler", timeout)
 	if h == nil {
@@ -34,7 +28,7 @@ func Handler(timeout time.Duration, h http.Handler) http.Handler {
 		ctx, cancel := deadline.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		timedRequest := r.WithContext(ctx)
-		defer handBackForm(r, timedRequest)
+		defer copyForm(r, timedRequest)
 		h.ServeHTTP(w, timedRequest)
 	})
 }
@@ -45,33 +39,29 @@ func mustBePositive(function string, timeout time.Duration) {
 	}
 }
 
-// handBackForm gives r the form that a handler has parsed from timedRequest, a copy of
-// r. When request r ends, package http removes the files of r's form.
-//
-// If r itself is a copy, package http does not do so. So handBackForm also removes the
-// files when r's context ends, or at once if it has ended. It is safe to remove the
-// files twice, even at the same time: RemoveAll does not change the form.
-func handBackForm(r, timedRequest *http.Request) {
+// copyForm gives r the form that h has parsed from timedRequest, a copy of r. Package
+// http removes the form's files when the request ends, but not if r itself is a copy.
+// So copyForm removes them when r's context ends.
+func copyForm(r, timedRequest *http.Request) {
 	form := timedRequest.MultipartForm
 	if form == r.MultipartForm {
 		return // not parsed, or parsed before r was copied
 	}
 	r.MultipartForm = form
 	if form != nil && len(form.File) > 0 {
-		context.AfterFunc(r.Context(), func() { form.RemoveAll() })
+		context.AfterFunc(r.Context(), func() { form.RemoveAll() }) // may remove the files a second time, which is safe
 	}
 }
 
 // Transport returns a RoundTripper that passes requests to base, with contexts that are
-// done after timeout. The timeout includes the time to read the response's body. A nil
-// base means [http.DefaultTransport]. Transport panics if timeout is not positive.
+// done after timeout. The timeout includes reading the response's body. A nil base
+// means [http.DefaultTransport]. Transport panics if timeout is not positive.
 //
 // If a request with an Upgrade header gets a 101 Switching Protocols response, the
 // timeout ends. The context is then done when the body is closed, or when the request's
-// original context is done. A request without that header always keeps its timeout.
+// original context is done.
 //
-// The body of a response has the methods Write and CloseWrite if base's body has them.
-// CloseIdleConnections calls base's method if there is one.
+// A response's body has the methods Write and CloseWrite if base's body has them.
 func Transport(timeout time.Duration, base http.RoundTripper) http.RoundTripper {
 	mustBePositive("Transport", timeout)
 	if base == nil {
@@ -127,7 +117,7 @@ func (t *transport) CloseIdleConnections() {
 type closeWriter interface{ CloseWrite() error }
 
 // withWriter adds base's methods Write and CloseWrite to b. If base lacks a method, b
-// must lack it too, because callers test for it by a type assertion.
+// lacks it too: callers test for it by a type assertion.
 func withWriter(b, base io.ReadCloser) io.ReadCloser {
 	w, writes := base.(io.Writer)
 	c, closes := base.(closeWriter)
@@ -147,8 +137,8 @@ func withWriter(b, base io.ReadCloser) io.ReadCloser {
 	return b
 }
 
-// upgradedBody is the body of a 101 response. After a failed or complete read, the
-// client may still write. So only Close ends the request's context.
+// upgradedBody is the body of a 101 response. Only Close ends the request's context:
+// the client may still write after it has read everything.
 type upgradedBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -159,7 +149,7 @@ func (b *upgradedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// timedBody is the body of a response other than a 101. It ends the request's context
+// timedBody is the body of a response that is not a 101. It ends the request's context
 // when it is closed, or when Read returns an error or io.EOF.
 type timedBody struct {
 	io.ReadCloser

@@ -6,63 +6,64 @@ import (
 	"time"
 )
 
-// An upgradeCtx is the context of a request with an Upgrade header. It ends when the
-// context that it follows ends. At first it follows a context with a timeout. After
-// dropTimeout it follows one without. Its Done channel stays the same.
+// An upgradeCtx is the context of a request with an Upgrade header. It ends when its
+// inner context ends. After a 101 response, dropTimeout replaces the inner context by
+// one without a timeout.
 type upgradeCtx struct {
 	done chan struct{}
 
-	mu             sync.Mutex
-	followed       context.Context // does not change after err is set
-	cancelFollowed context.CancelFunc
-	unfollow       func() bool // returns false if followed has ended, which ends this context
-	err            error       // set when done is closed
+	mu          sync.Mutex
+	inner       context.Context // does not change after err is set
+	cancelInner context.CancelFunc
+	detachInner func() bool // returns false if inner has ended, which ends this context
+	err         error       // set when done is closed
 }
 
 var _ context.Context = (*upgradeCtx)(nil)
 
-// newUpgradeCtx returns a context that follows timed. cancelTimed cancels timed.
+// newUpgradeCtx returns a context whose inner context is timed. cancelTimed cancels
+// timed.
 func newUpgradeCtx(timed context.Context, cancelTimed context.CancelFunc) *upgradeCtx {
 	c := &upgradeCtx{done: make(chan struct{})}
 	c.mu.Lock()
-	c.followLocked(timed, cancelTimed)
+	c.setInnerLocked(timed, cancelTimed)
 	c.mu.Unlock()
 	return c
 }
 
-func (c *upgradeCtx) followLocked(ctx context.Context, cancel context.CancelFunc) {
-	c.followed, c.cancelFollowed = ctx, cancel
-	c.unfollow = context.AfterFunc(ctx, c.end)
+func (c *upgradeCtx) setInnerLocked(ctx context.Context, cancel context.CancelFunc) {
+	c.inner, c.cancelInner = ctx, cancel
+	c.detachInner = context.AfterFunc(ctx, c.end)
 }
 
-// dropTimeout makes c follow parent instead of the context with the timeout. It does
-// nothing if that context has already ended.
+// dropTimeout replaces the inner context by a child of parent, without a timeout. If
+// the inner context has already ended, dropTimeout does nothing.
 func (c *upgradeCtx) dropTimeout(parent context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.unfollow() {
+	if !c.detachInner() {
 		return
 	}
-	cancelTimed := c.cancelFollowed
-	c.followLocked(context.WithCancel(parent))
+	cancelTimed := c.cancelInner
+	c.setInnerLocked(context.WithCancel(parent))
 	cancelTimed()
 }
 
-// cancel ends c and the context that it follows. This releases the timer.
+// cancel ends c and its inner context, which stops the timer.
 func (c *upgradeCtx) cancel() {
 	c.mu.Lock()
-	cancelFollowed := c.cancelFollowed
+	cancelInner := c.cancelInner
 	c.mu.Unlock()
-	cancelFollowed()
+	cancelInner()
 	c.end()
 }
 
-// end ends c with the error of the context that it follows.
+// end ends c with the error of its inner context.
 func (c *upgradeCtx) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil {
-		c.err = c.followed.Err()
+		c.err = c.inner.Err()
 		close(c.done)
 	}
 }
@@ -75,13 +76,13 @@ func (c *upgradeCtx) Err() error {
 	return c.err
 }
 
-func (c *upgradeCtx) Deadline() (time.Time, bool) { return c.current().Deadline() }
+func (c *upgradeCtx) Deadline() (time.Time, bool) { return c.currentInner().Deadline() }
 
 // Value also serves [context.Cause], which looks up the cause by key.
-func (c *upgradeCtx) Value(key any) any { return c.current().Value(key) }
+func (c *upgradeCtx) Value(key any) any { return c.currentInner().Value(key) }
 
-func (c *upgradeCtx) current() context.Context {
+func (c *upgradeCtx) currentInner() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.followed
+	return c.inner
 }

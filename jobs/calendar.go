@@ -7,18 +7,18 @@ import (
 )
 
 // maxTimerDelay limits how long a job's timer waits. When the timer fires, the job
-// reads the wall clock again.
+// reads the wall clock, which may have been set.
 const maxTimerDelay = time.Minute
 
 // If the wall clock is set back by more than maxSetBack, occurrences are repeated. A
 // time server makes smaller corrections.
 const maxSetBack = time.Minute
 
-// calendar is the plan of a Job with a Schedule.
+// calendar computes the occurrences of a Job with a Schedule.
 type calendar struct {
 	schedule Schedule
-	// The next occurrence must be after searchAfter. It is the last occurrence that was
-	// run or skipped, or the time of the last call of the schedule, whichever is later.
+	// The next call of the schedule gets searchAfter, or the time of the wall clock if
+	// that is later.
 	searchAfter time.Time
 	// nextUnknown is true if the schedule must be called to find the next occurrence.
 	// It stays true if the schedule panics.
@@ -29,21 +29,21 @@ type calendar struct {
 }
 
 // Calendar runs f on the Scheduler's executor at the times that sched.Next returns. It
-// skips occurrences that come during a run. It also skips occurrences that have passed
-// when sched.Next is called: if the clock is set forward past many, f runs once.
+// skips occurrences that come during a run.
 //
-// If sched.Next returns a time that is not after its argument, the next occurrence is
-// one second after the argument. If it returns the zero time, the series ends.
+// When the wall clock is set, the job notices within a minute:
 //
-// If the wall clock is set back by more than a minute, Calendar calls sched.Next with
-// the new time, and occurrences come again. If the clock is set back by less, as time
-// servers do, no occurrence comes twice: the series waits until the clock has reached
-// the next occurrence. To notice changes, the job's timer fires at least once a minute.
+//   - If the clock is set forward past several occurrences, f runs once for all of
+//     them.
+//   - If the clock is set back by more than a minute, occurrences come again.
+//   - If the clock is set back by less, as time servers do, no occurrence comes twice.
+//
+// If sched.Next returns the zero time, the series ends. If it returns a time that is
+// not after its argument, the next occurrence is one second after the argument.
 //
 // The first call of sched.Next is on the calling goroutine. Later calls are on the
-// executor or in [Job.Resume], one at a time. If sched.Next panics when a run begins, f
-// runs anyway. The panic is treated as a panic of f, and sched.Next is called again a
-// minute later. Until then [Job.Next] returns the last known time.
+// executor or in [Job.Resume], one at a time. A panic on the executor is handled like a
+// panic of f, and sched.Next is called again a minute later.
 //
 // The error is [timer.ErrClosed] or [timer.ErrTooManyPending], and then f never runs.
 // Calendar panics if s, sched or f is nil.
@@ -83,16 +83,17 @@ func (c *calendar) afterRun(j *Job) {
 func (c *calendar) resume(j *Job) { c.callSchedule(j, c.readWall(j)) }
 
 // readWall returns the time of the wall clock. If the clock was set back by more than
-// maxSetBack, readWall makes the next occurrence unknown.
+// maxSetBack, readWall sets nextUnknown.
 func (c *calendar) readWall(j *Job) time.Time {
 	mono, wall := j.s.Now(), j.s.Wall()
 	if setBack := c.wall.Add(mono.Sub(c.mono)).Sub(wall); setBack > maxSetBack {
-		c.nextUnknown, c.searchAfter = true, wall // so the caller calls the schedule
+		c.nextUnknown, c.searchAfter = true, wall // the caller then calls the schedule
 	}
 	return wall
 }
 
-// findNext counts the next occurrence as run or skipped, and finds the one after it.
+// findNext replaces j.next, an occurrence that is run or skipped, by the occurrence
+// after it.
 func (c *calendar) findNext(j *Job, now time.Time) {
 	if !c.nextUnknown && j.next.After(c.searchAfter) {
 		c.searchAfter = j.next

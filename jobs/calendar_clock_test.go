@@ -67,8 +67,7 @@ func TestCalendar_WallClockSetForwardByYears(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// After the clock is set back, occurrences come when the clock shows their times. If the
-// clock shows a time again, its occurrence is repeated.
+// The clock is set back. An occurrence that the clock shows a second time runs again.
 func TestCalendar_WallClockSetBack(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Time
@@ -191,9 +190,9 @@ func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 	}
 }
 
-// The test sets the wall clock to random times, and some calls of Next panic. No
-// occurrence runs twice, unless the clock was set back by more than a minute. Two
-// minutes after the last change, all runs are on time again.
+// The wall clock is set at random, and some calls of the schedule panic. An occurrence
+// runs twice only if the clock was set back by more than a minute. Two minutes after
+// the last change, all runs are on time.
 func TestCalendar_WallClockModel(t *testing.T) {
 	rng := newRand(t)
 	// upTo returns a whole number of ticks, so that nothing is rounded.
@@ -273,9 +272,8 @@ func (c *hookClock) Wall() time.Time {
 	return w
 }
 
-// The next occurrence comes just after a run, while the job reads the clock, calls the
-// schedule or sets its timer. The job may skip that occurrence, but not the one after
-// it.
+// A run ends just before the next occurrence. That occurrence comes before the job has
+// set its timer, and may be skipped. The one after it must run.
 func TestCalendar_RunEndsAtTheNextOccurrence(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -333,9 +331,8 @@ func TestCalendar_RunEndsAtTheNextOccurrence(t *testing.T) {
 	}
 }
 
-// The clock is set back at various times after a run. If it is set back by more than a
-// minute, the job notices within a minute and calls the schedule. Otherwise it does not
-// call the schedule.
+// The clock is set back at various times after a run. Within a minute the job notices a
+// change of more than a minute, but no smaller one.
 func TestCalendar_WallClockSetBackAtAnyMoment(t *testing.T) {
 	for _, by := range []time.Duration{59 * time.Second, time.Minute, 61 * time.Second, 90 * time.Second, 119 * time.Second, 121 * time.Second, time.Hour} {
 		for since := time.Duration(0); since <= 3*time.Minute; since += 7 * time.Second {
@@ -353,8 +350,8 @@ func TestCalendar_WallClockSetBackAtAnyMoment(t *testing.T) {
 			noticed := by > time.Minute
 			require.Equal(t, noticed, asked > 2, "%v back, %v after a run", by, since)
 
-			// The occurrence is repeated if the clock had not reached it again when the
-			// job noticed the change.
+			// The occurrence runs again if its time was still to come when the job
+			// noticed the change.
 			readAt := since.Truncate(time.Minute) + time.Minute
 			again := noticed && readAt-by < 0
 			clk.AdvanceTo(clk.Now().Add(epoch.Add(time.Hour + 30*time.Minute).Sub(clk.Wall())))

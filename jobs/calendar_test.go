@@ -132,8 +132,8 @@ func TestCalendar_RussellLuo_NextAnHourBack(t *testing.T) {
 	require.Equal(t, 61, runs)
 }
 
-// The goroutine that calls Calendar makes the first call of the schedule. No two calls
-// overlap, although each takes longer than the time between occurrences.
+// The schedule is first called inside Calendar. Its calls never overlap, although each
+// takes longer than the time between occurrences.
 func TestCalendar_IsAskedByOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()

@@ -92,8 +92,8 @@ func TestJob_RunNow(t *testing.T) {
 	}
 }
 
-// The timer has fired, and RunNow is called before the executor runs the callback. So
-// two callbacks are submitted. The test runs the second one during the first.
+// RunNow is called after the timer has fired, but before its callback runs. So the
+// executor gets two callbacks. The test runs the second one during the first.
 func TestJob_TwoCallbacksOnTheirWay(t *testing.T) {
 	e := new(byHand)
 	s, clk := virtual(t, timer.WithExecutor(e))

@@ -6,28 +6,27 @@ import (
 )
 
 // Cron is the [Schedule] of a cron spec. Its times are those at which a clock in
-// Location matches all fields. Each field is a set of bits: bit 9 of Hour is nine
-// o'clock, bit 1 of Dow is Monday. The fields are those of robfig/cron's SpecSchedule,
-// so the result of its parser can be converted:
+// Location matches all fields. The fields are those of robfig/cron's SpecSchedule, so
+// the result of its parser can be converted:
 //
 //	spec, err := cron.ParseStandard("CRON_TZ=Europe/Berlin 30 2 * * 1-5")
 //	...
 //	job, err := jobs.Calendar(scheduler, jobs.Cron(*spec.(*cron.SpecSchedule)), save)
 //
-// # When the clock is changed
+// # Daylight saving time
 //
-//   - If the clock is set forward, it skips some times. A skipped time occurs at the
-//     end of the gap: if the clock goes from 2:00 to 3:00, 2:30 occurs at 3:00.
-//   - If the clock is set back, it shows some times twice. A spec with fixed hours
-//     matches such a time once, the first time. A spec whose hours have a step, such as
-//     */2, matches it both times. The step can be one to six hours.
+//   - If the clock goes from 2:00 forward to 3:00, an occurrence at 2:30 comes at 3:00.
+//   - If the clock goes from 3:00 back to 2:00, an occurrence at 2:30 comes once, the
+//     first time. With hours in steps of one to six, such as */2, it comes both
+//     times.
 type Cron struct {
-	// Dom is the day of the month, and Dow the day of the week, from 0 for Sunday. Bit
-	// 63 is set if the field is a star. If neither Dom nor Dow is a star, a day matches
-	// if it is in one of them. Otherwise it must be in both.
+	// Each field is a set of bits: bit 9 of Hour is nine o'clock. Dom is the day of the
+	// month, Dow the day of the week, from 0 for Sunday. Bit 63 stands for a star. If
+	// Dom or Dow is a star, a day must be in both. If neither is, it must be in one of
+	// them.
 	Second, Minute, Hour, Dom, Month, Dow uint64
 	// Location is the time zone. If it is nil or [time.Local], Next uses the zone of
-	// its argument. robfig/cron sets time.Local if a spec names no zone.
+	// its argument.
 	Location *time.Location
 }
 
@@ -39,8 +38,7 @@ const (
 )
 
 // Next returns the first matching time after t, in whole seconds. It returns the zero
-// time if there is none in ten years. Next takes about a microsecond, or a tenth of a
-// millisecond if there is none.
+// time if there is none in ten years.
 func (c Cron) Next(t time.Time) time.Time {
 	loc := c.Location
 	if loc == nil || loc == time.Local {
@@ -51,8 +49,8 @@ func (c Cron) Next(t time.Time) time.Time {
 	now := t.Unix()
 	limit := now + searchLimit
 	begin, end, offset := offsetPeriod(now, loc)
-	earliest := now + 1 + offset // the first local time that may match
-	matchTwice := c.inSteps()    // match both times if the clock shows a time twice
+	earliest := now + 1 + offset  // the first local time that may match
+	matchTwice := c.hasHourStep() // match both times if the clock shows a time twice
 	if !matchTwice && begin != 0 {
 		// Skip the local times that the clock had already shown before it was set back.
 		_, _, offsetBefore := offsetPeriod(begin-1, loc)
@@ -81,9 +79,8 @@ func (c Cron) Next(t time.Time) time.Time {
 	}
 }
 
-// offsetPeriod returns the zone's offset at a Unix time, and the period around that
-// time in which the offset stays the same. A begin or end of 0 means that the period is
-// unbounded.
+// offsetPeriod returns the zone's offset at a Unix time, and the begin and end of the
+// period with this offset. 0 means that there is no begin or end.
 func offsetPeriod(unix int64, loc *time.Location) (begin, end, offset int64) {
 	t := time.Unix(unix, 0).In(loc)
 	_, seconds := t.Zone()
@@ -159,9 +156,9 @@ func (c *Cron) firstOfDay(hour, minute, second int) (s int64, ok bool) {
 // none, it returns 63 or 64.
 func firstAtLeast(set uint64, from int) int { return bits.TrailingZeros64(set >> from << from) }
 
-// inSteps reports whether Hour has a step of at most six hours: every hour of the day,
-// every second hour, and so on.
-func (c *Cron) inSteps() bool {
+// hasHourStep reports whether Hour has a step of at most six hours: every hour of the
+// day, every second hour, and so on.
+func (c *Cron) hasHourStep() bool {
 	hours := c.Hour &^ star
 	firstHour := bits.TrailingZeros64(hours)
 	step := firstAtLeast(hours, firstHour+1) - firstHour

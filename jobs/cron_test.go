@@ -137,8 +137,8 @@ func (r *reading) has(x *face) bool {
 }
 
 // read adds the time at to the occurrences if the spec matches. now is what the clock
-// shows. shown lists what the clock has shown for the first time since the previous
-// minute: several times after a gap, none in a repeated hour.
+// shows then. shown lists the faces that the clock has shown for the first time in this
+// minute: several after a gap, none in a repeated hour.
 func (r *reading) read(at int64, now face, shown []face) {
 	has := r.repeats && r.has(&now)
 	for i := range shown {

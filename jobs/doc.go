@@ -10,16 +10,16 @@
 //
 // # Two clocks
 //
-// [Periodic] follows the monotonic clock: the period stays the same when the time of day
-// is set. [Calendar] follows the wall clock: nine o'clock is when the clock shows nine,
-// even after the clock was set.
+// [Periodic] follows the monotonic clock: when the time of day is set, the period stays
+// the same. [Calendar] follows the wall clock: it runs a job of nine o'clock when the
+// clock shows nine.
 //
-// On a virtual clock, give the Scheduler an executor.Inline. Otherwise an Advance past
-// several occurrences does not wait for the runs, and misses occurrences.
+// With a virtual clock, give the Scheduler an executor.Inline. Otherwise Advance does
+// not wait for the runs, and the job skips occurrences.
 //
 // # Guarantees
 //
-//   - No run is early, by the clock that the job follows.
+//   - No run is early.
 //   - Runs of one job never overlap. After Stop no run begins.
 //   - A run that panics does not end the series.
 //
@@ -29,6 +29,6 @@
 //
 // # When not to use it
 //
-// A series ends with its process, and each process has its own series. A series that
-// several processes share, or that must survive them, belongs in package durable.
+// A job ends with its process, and each process has its own. A job that several
+// processes share, or that must survive them, belongs in package durable.
 package jobs

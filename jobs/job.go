@@ -8,12 +8,11 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Job runs a function repeatedly: see [Periodic] and [Calendar]. While a Job waits
-// for its next run, it is one pending timer of its Scheduler.
+// A Job runs a function repeatedly: see [Periodic] and [Calendar]. While it waits for
+// its next run, it is one pending timer of its Scheduler.
 //
-// If the Scheduler is closed, the series ends after the present run. A waiting or
-// paused job notices this only when RunNow or Resume starts its timer. Until then
-// Next still returns a time, and Stop, Pause and Resume report true.
+// If the Scheduler is closed, the series ends after the present run. Next may still
+// return a time, and Stop, Pause and Resume may still report true.
 type Job struct {
 	// These fields are set once.
 
@@ -47,18 +46,17 @@ type Job struct {
 //
 // While a job waits, its timer is pending. When the timer fires, the job becomes busy:
 //
-//   1. The plan reads the clock and reports whether an occurrence is due. If so, the
-//      plan sets the next occurrence.
-//   2. If an occurrence is due, or RunNow was called, the job's function runs. Then the
-//      plan decides about occurrences that came during the run.
-//   3. The job is no longer busy, and starts its timer for the next occurrence.
+//   1. If an occurrence is due, the job finds the next one.
+//   2. If an occurrence is due, or RunNow was called, the job's function runs.
+//   3. The job handles the occurrences that came during the run.
+//   4. The job sets its timer for the next occurrence, and is no longer busy.
 //
-// The timer may fire once too often: if Pause or Stop comes too late to stop it, or if
-// RunNow starts it again. That does no harm. If the job is busy, paused or over,
-// nothing happens. If nothing needs to run, the job only starts its timer again.
+// If Pause, Stop or RunNow comes while the timer fires, the timer may fire once too
+// often. Then nothing runs.
 
-// A plan decides when a job's occurrences are. All its methods except wait are called
-// while the job is busy, but not locked, because they may run the user's code.
+// A plan computes the occurrences of a job: periodic or calendar. All its methods
+// except wait are called while the job is busy but not locked, because they may call
+// the user's Schedule.
 type plan interface {
 	// due reads the clock and reports whether an occurrence is due.
 	due(*Job) bool
@@ -200,8 +198,8 @@ func (j *Job) lock() {
 	j.mu.Lock()
 }
 
-// Stop ends the series. It reports false if the series was already over. It does not wait
-// for a run in progress. No run begins after Stop.
+// Stop ends the series: no run begins afterwards. It does not wait for a run in
+// progress. It reports false if the series was already over.
 func (j *Job) Stop() bool {
 	j.lock()
 	defer j.mu.Unlock()
@@ -213,8 +211,8 @@ func (j *Job) Stop() bool {
 }
 
 // StopWait ends the series, and waits for a run in progress. If ctx ends first, it
-// returns the error of ctx. If the job's own function calls StopWait, the call waits
-// until ctx ends.
+// returns the error of ctx. If the job's own function calls StopWait, it waits until
+// ctx ends.
 func (j *Job) StopWait(ctx context.Context) error {
 	j.Stop()
 	select {
@@ -230,10 +228,9 @@ func (j *Job) StopWait(ctx context.Context) error {
 	}
 }
 
-// RunNow makes one run in addition to those of the series, even if the job is paused.
-// It does not wait for the run. If a run is in progress, the new one begins after it.
-// If RunNow is called again before the new run begins, both calls share it. RunNow
-// reports false if the series is over.
+// RunNow makes one extra run, even if the job is paused. It does not wait for the run,
+// and lets a run in progress end first. Several calls before the run begins make only
+// one run. RunNow reports false if the series is over.
 func (j *Job) RunNow() bool {
 	j.lock()
 	defer j.mu.Unlock()
@@ -246,9 +243,8 @@ func (j *Job) RunNow() bool {
 	return !j.ended
 }
 
-// Pause suspends the series until Resume. RunNow still makes runs. Pause does not wait
-// for a run in progress. It reports false if the job was already paused, or if the
-// series is over.
+// Pause suspends the series until Resume. A run in progress continues, and RunNow still
+// works. Pause reports false if the job was already paused, or if the series is over.
 func (j *Job) Pause() bool {
 	j.lock()
 	defer j.mu.Unlock()
@@ -262,10 +258,9 @@ func (j *Job) Pause() bool {
 	return true
 }
 
-// Resume ends a pause. Occurrences that came during the pause are skipped. The next run
-// is at the next occurrence, or after one period with [FixedDelay]. Resume reports
-// false if the job was not paused, or if the series is over. A [Schedule] is called on
-// the calling goroutine.
+// Resume ends a pause. Occurrences that came during the pause are skipped. With
+// [FixedDelay], the next run is one period later. Resume reports false if the job was
+// not paused, or if the series is over.
 func (j *Job) Resume() bool {
 	j.lock()
 	if j.ended || !j.paused {

@@ -14,9 +14,8 @@ type option func(*periodic)
 
 func (f option) apply(p *periodic) { f(p) }
 
-// FixedDelay counts the period from the end of one run to the start of the next, as the
-// JDK's scheduleWithFixedDelay does. Without FixedDelay, the period counts from start to
-// start, however long a run takes.
+// FixedDelay counts the period from the end of one run to the start of the next.
+// Without it, the period counts from start to start, however long a run takes.
 func FixedDelay() Option { return option(func(p *periodic) { p.fixedDelay = true }) }
 
 // FirstAfter sets when the first run comes: after d, or at once if d is zero or less. The
@@ -24,8 +23,8 @@ func FixedDelay() Option { return option(func(p *periodic) { p.fixedDelay = true
 func FirstAfter(d time.Duration) Option { return option(func(p *periodic) { p.first = max(d, 0) }) }
 
 // OnOverrun sets what happens to occurrences that come during a run. The default is
-// [Skip]. With [FixedDelay] there are none. OnOverrun panics if o is not [Skip],
-// [Burst] or [Delay].
+// [Skip]. It has no effect with [FixedDelay]. It panics if o is not [Skip], [Burst] or
+// [Delay].
 func OnOverrun(o Overrun) Option {
 	if o > Delay {
 		panic(fmt.Sprintf("jobs: OnOverrun: must be Skip, Burst or Delay, got %d", o))
@@ -33,8 +32,8 @@ func OnOverrun(o Overrun) Option {
 	return option(func(p *periodic) { p.overrun = o })
 }
 
-// Overrun is what happens to missed occurrences: those that come during a run, or before
-// a late run begins. The names are those of tokio's MissedTickBehavior.
+// Overrun is what happens to missed occurrences: those that come during a run, or
+// before a late run begins.
 type Overrun uint8
 
 const (
@@ -48,7 +47,7 @@ const (
 	Delay
 )
 
-// periodic is the plan of a Job with a period.
+// periodic computes the occurrences of a Job with a period.
 type periodic struct {
 	period     time.Duration
 	first      time.Duration // the delay of the first run
@@ -58,8 +57,8 @@ type periodic struct {
 	checkedAt time.Time // when due was last called
 }
 
-// Periodic runs f repeatedly on the Scheduler's executor. The first run is after one
-// period. Later runs follow at a fixed rate. Options change this.
+// Periodic runs f repeatedly on the Scheduler's executor, at a fixed rate. The first
+// run is after one period. Options change both.
 //
 // The error is [timer.ErrClosed] or [timer.ErrTooManyPending], and then f never runs.
 // Periodic panics if s or f is nil, or if period is not positive.

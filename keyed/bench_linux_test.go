@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkSlowestRemove removes four million keys one by one. It reports the longest
-// removal, and how many took more than a millisecond. It measures the thread's CPU time,
-// so that other processes do not count.
+// BenchmarkSlowestRemove removes four million keys. It reports the longest removal, and
+// how many took more than a millisecond, in CPU time of the thread.
 func BenchmarkSlowestRemove(b *testing.B) {
 	const n = 4_000_000
 	for _, shards := range []int{1, 16} {

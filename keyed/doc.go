@@ -16,9 +16,9 @@
 //     package timer.
 //   - A key disappears at its deadline. After that moment no method finds the key, even
 //     if its callback has not run yet.
-//   - Each value leaves exactly once: the callback gets it, Remove or Drain takes it, or
-//     the closed Scheduler hands back its timer. Only a value that Set replaces before
-//     its deadline is dropped.
+//   - Each value goes to exactly one place: to the callback, to the caller of Remove or
+//     Drain, or to TakeLeftover after the Scheduler is closed. Only a value that Set
+//     replaces before its deadline is dropped.
 //
 // # Concurrency
 //
@@ -28,10 +28,11 @@
 // # Complexity
 //
 // Set, SetIfAbsent, Move, Remove, Get and Deadline take O(1). A pending string key with
-// an int takes about 120 bytes, 32 of them for the timer. Memory shrinks when keys leave.
+// an int takes about 120 bytes, 32 of them for the timer. Memory shrinks when keys
+// leave.
 //
 // # When not to use it
 //
 // The package does not limit the number of keys, or evict the least used. Keys are lost
-// with the process. Data that must survive the process belongs in package durable.
+// with the process: package durable keeps them.
 package keyed

@@ -403,8 +403,8 @@ func TestClose(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// After Close, the Scheduler hands back expired values whose callbacks have not run. It
-// does so even if Set, Len or Drain has already found them expired.
+// Values have expired, but their callbacks have not run. After Close, TakeLeftover
+// returns their timers, even if Set, Len or Drain has noticed the expiry.
 func TestClose_BeforeTheCallbackOfWhatHasExpired(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Second))
 	var got []int
@@ -559,8 +559,8 @@ func TestValuesAreReleased(t *testing.T) {
 	runtime.KeepAlive(k)
 }
 
-// Many goroutines set keys while other keys expire. Each value leaves once: it fires,
-// or is removed, drained or replaced. The last value of a key is never lost.
+// Many goroutines set, move, remove and drain keys, while keys expire. No value comes
+// out twice, and the last value of each key comes out.
 func TestStress(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	const workers, keys, each = 4, 16, 3000
@@ -616,8 +616,8 @@ func TestStress(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// All workers set the same keys, so any Set may replace the value of another worker.
-// The values that fired, were removed or were replaced add up to all values.
+// All workers set the same keys. The values that fired, were removed or were replaced
+// add up to all values.
 func TestStressSameKeys(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	var fired, removed atomic.Int64
@@ -648,8 +648,8 @@ func TestStressSameKeys(t *testing.T) {
 	balanced(t, st)
 }
 
-// Close runs while keys are set. A value that was set without an error fires or is
-// handed back.
+// Close runs while keys are set. A value that was set without an error fires, or
+// TakeLeftover returns its timer.
 func TestCloseRace(t *testing.T) {
 	for range 50 {
 		s := timer.New(timer.WithTick(time.Microsecond))
@@ -712,9 +712,8 @@ func TestAll_HasEveryKey(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// The executor runs callbacks on the goroutine that submits them, and keys are due at
-// once. Still the callback never runs inside Set or Move, which hold a lock that the
-// callback takes.
+// Set and Move hold a lock that the callback takes. So the callback must not run inside
+// them, even if the delay is zero and the executor runs callbacks immediately.
 func TestDueAtOnce_OnASubmitterThatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, e := range []executor.Executor{

@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// The test measures the memory of a pending string key with an int, for various numbers
-// of keys. The bytes of the string do not count.
+// The test measures the memory of a pending string key with an int, without the bytes
+// of the string.
 func TestMemory_OfAKey(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the figures are those of 64 bits")

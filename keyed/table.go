@@ -6,18 +6,17 @@ import (
 	"math/bits"
 )
 
-// A table finds entries by key. It uses linear hashing (Litwin, 1980): as the number of
-// entries changes, the table splits or merges one chain at a time. So no operation
-// takes long, and memory shrinks when entries leave. A Go map promises neither.
+// A table finds entries by key. It grows and shrinks by one chain at a time (linear
+// hashing, Litwin 1980). So, unlike with a Go map, no call takes long, and memory
+// shrinks.
 //
-// For example, chain 6 is made by a split of chain 2: the entries of chain 2 whose hash
-// & 7 is 6 move to chain 6. A merge moves all entries of chain 6 back. While chain 6
-// does not exist, its entries are in chain 2, which is their hash & 3.
+// For example, a split of chain 2 moves the entries whose hash & 7 is 6 to chain 6,
+// which is new. A merge moves them back.
 type table[K comparable, V any] struct {
-	seed   maphash.Seed
-	blocks []*[blockSize]*entry[K, V]
-	chains uint64 // the number of chains
-	len    uint64 // the number of entries
+	seed       maphash.Seed
+	blocks     []*[blockSize]*entry[K, V]
+	chainCount uint64
+	entryCount uint64
 }
 
 const blockSize = 16
@@ -26,8 +25,8 @@ func (t *table[K, V]) chain(i uint64) **entry[K, V] { return &t.blocks[i/blockSi
 
 // chainOf returns the chain of a hash. The table must have at least one chain.
 func (t *table[K, V]) chainOf(hash uint64) **entry[K, V] {
-	i := hash & (1<<bits.Len64(t.chains-1) - 1)
-	if i >= t.chains {
+	i := hash & (1<<bits.Len64(t.chainCount-1) - 1)
+	if i >= t.chainCount {
 		i = parentChain(i)
 	}
 	return t.chain(i)
@@ -38,7 +37,7 @@ func parentChain(i uint64) uint64 { return i &^ (1 << (bits.Len64(i) - 1)) }
 
 // find returns the entry of a key, or nil.
 func (t *table[K, V]) find(hash uint64, key K) *entry[K, V] {
-	if t.len == 0 {
+	if t.entryCount == 0 {
 		return nil
 	}
 	e := *t.chainOf(hash)
@@ -50,7 +49,7 @@ func (t *table[K, V]) find(hash uint64, key K) *entry[K, V] {
 
 // add adds an entry. The table must not contain its key.
 func (t *table[K, V]) add(hash uint64, e *entry[K, V]) {
-	if t.len++; 2*t.len > 3*t.chains {
+	if t.entryCount++; 2*t.entryCount > 3*t.chainCount {
 		t.split()
 	}
 	at := t.chainOf(hash)
@@ -59,11 +58,11 @@ func (t *table[K, V]) add(hash uint64, e *entry[K, V]) {
 
 // split adds one chain.
 func (t *table[K, V]) split() {
-	i := t.chains
+	i := t.chainCount
 	if i%blockSize == 0 {
 		t.blocks = append(t.blocks, new([blockSize]*entry[K, V]))
 	}
-	t.chains++
+	t.chainCount++
 	if i == 0 {
 		return
 	}
@@ -82,7 +81,7 @@ func (t *table[K, V]) split() {
 
 // remove removes entry e, if the table contains it.
 func (t *table[K, V]) remove(hash uint64, e *entry[K, V]) {
-	if t.len == 0 {
+	if t.entryCount == 0 {
 		return
 	}
 	at := t.chainOf(hash)
@@ -93,15 +92,15 @@ func (t *table[K, V]) remove(hash uint64, e *entry[K, V]) {
 		at = &(*at).next
 	}
 	*at, e.next = e.next, nil
-	for t.len--; 2*t.len < t.chains; {
+	for t.entryCount--; 2*t.entryCount < t.chainCount; {
 		t.merge()
 	}
 }
 
 // merge undoes the last split.
 func (t *table[K, V]) merge() {
-	t.chains--
-	i := t.chains
+	t.chainCount--
+	i := t.chainCount
 	if i > 0 {
 		at := t.chain(parentChain(i))
 		for *at != nil {
@@ -123,7 +122,7 @@ func (t *table[K, V]) merge() {
 // not change the table.
 func (t *table[K, V]) all() iter.Seq[*entry[K, V]] {
 	return func(yield func(*entry[K, V]) bool) {
-		for i := range t.chains {
+		for i := range t.chainCount {
 			for e := *t.chain(i); e != nil; e = e.next {
 				if !yield(e) {
 					return

@@ -23,15 +23,15 @@ func TestTable_Model(t *testing.T) {
 			require.Nil(t, got[e.key], "twice")
 			got[e.key] = e
 		}
-		require.Equal(t, len(model), int(tab.len))
+		require.Equal(t, len(model), int(tab.entryCount))
 		require.Len(t, got, len(model))
 		for key, e := range model {
 			require.Same(t, e, got[key])
 			require.Same(t, e, tab.find(hash(key), key))
 		}
-		require.LessOrEqual(t, tab.chains, 2*tab.len)
-		require.LessOrEqual(t, 2*tab.len, 3*tab.chains)
-		require.Equal(t, int(tab.chains+blockSize-1)/blockSize, len(tab.blocks))
+		require.LessOrEqual(t, tab.chainCount, 2*tab.entryCount)
+		require.LessOrEqual(t, 2*tab.entryCount, 3*tab.chainCount)
+		require.Equal(t, int(tab.chainCount+blockSize-1)/blockSize, len(tab.blocks))
 	}
 	for _, size := range []int{1, 0, 40, 3, 700, 90, 0, 2000, 0} {
 		for len(model) != size {

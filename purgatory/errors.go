@@ -3,6 +3,6 @@ package purgatory
 import "github.com/tickless/tickless/internal/closed"
 
 // ErrClosed is returned for an operation that is added after [Purgatory.Close] or
-// [Purgatory.Shutdown]. The operation is not watched, and none of its methods is
-// called. errors.Is reports that ErrClosed is also a [timer.ErrClosed].
+// [Purgatory.Shutdown]. None of its methods is called. errors.Is reports that ErrClosed
+// is also a [timer.ErrClosed].
 var ErrClosed = closed.New("purgatory: closed")

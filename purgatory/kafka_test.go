@@ -16,9 +16,8 @@ import (
 	"github.com/tickless/tickless/purgatory"
 )
 
-// Some of these tests are Kafka's own. Others cover problems of Kafka's purgatory, and
-// are named after Kafka's issues. The test of KAFKA-17240 is in panic_test.go. Kafka's
-// load test is the purgatory command of cmd/tickless.
+// These are tests from Kafka, and tests of bugs that Kafka's purgatory has had, named
+// after Kafka's issues.
 
 // Kafka's testRequestSatisfaction.
 func TestKafka_RequestSatisfaction(t *testing.T) {
@@ -63,9 +62,9 @@ func TestKafka_RequestExpiry(t *testing.T) {
 	require.EqualValues(t, 1, p.Stats().Expired)
 }
 
-// Kafka's testRequestPurge. Here a completed operation leaves all lists without a purge.
-// In KAFKA-664 and KAFKA-19389, operations stayed in the lists of their other keys until
-// brokers ran out of memory. In KAFKA-1616, gauges drifted.
+// Kafka's testRequestPurge, but without a purge. In Kafka, completed operations stayed
+// in the lists of their other keys, and filled the memory of brokers (KAFKA-664,
+// KAFKA-19389). Gauges drifted (KAFKA-1616).
 func TestKafka664And19389And1616_CompletionLeavesAllKeysAtOnce(t *testing.T) {
 	p, s, clk := virtual(t)
 	r1 := watch(t, p, new(op), time.Hour, "1")
@@ -117,9 +116,9 @@ func TestKafka_CancelForKey(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Kafka's testTryCompleteWithMultipleThreads. In KAFKA-6653, a check gave up because
-// another check held the lock, and the completion was lost. Here the condition becomes
-// true before the last of several concurrent checks. All operations must be completed.
+// Kafka's testTryCompleteWithMultipleThreads. In KAFKA-6653, a completion was lost,
+// because a check gave up when another check held the lock. Here several threads check
+// each operation, and all must be completed.
 func TestKafka6653_ManyThreads(t *testing.T) {
 	const ops, threads, attempts = 100, 20, 20
 	p, s := realTime(t)
@@ -182,8 +181,8 @@ func TestKafka1952_AsksAtMostTwice(t *testing.T) {
 	require.EqualValues(t, 6, p.Stats().Entered, "an operation that is complete at once does not count as entered")
 }
 
-// KAFKA-8334: an event between the two checks must not be lost, although CheckAndComplete
-// finds the operation's lock taken.
+// KAFKA-8334: a check that finds the operation's lock taken must wait. Otherwise an
+// event between the two checks would be lost.
 func TestKafka8334_CheckWaitsForAStartUnderWay(t *testing.T) {
 	p, s, _ := virtual(t)
 	o := new(op)
@@ -387,8 +386,8 @@ func TestKafka2160_KeysWithoutWatchersTakeNoMemory(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// KAFKA-2253: an operation is added to a key just as the key's last operation leaves.
-// The new operation must not get into a list that is no longer in the map.
+// KAFKA-2253: an operation is added to a key while the key's last operation leaves. It
+// must not get into a list that is no longer in the map.
 func TestKafka2253_RemovalRacesWithANewWatch(t *testing.T) {
 	p, s := realTime(t)
 	const n = 20_000

@@ -17,10 +17,9 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// The model is the simplest possible purgatory: a list of operations in the order in
-// which they were added, each with its keys and its deadline. The test makes random
-// calls to a Purgatory on a virtual clock and to the model, also from callbacks. It
-// compares both after every step.
+// The model is a simple purgatory: a list of operations, each with its keys and its
+// deadline. The test makes the same random calls to the model and to a Purgatory, also
+// from callbacks. It compares both after every step.
 
 type modelOp struct {
 	purgatory.Delayed[int]
@@ -98,7 +97,7 @@ type modelRun struct {
 	cover *modelCoverage
 	depth int
 
-	// State of the innermost running call.
+	// These fields describe the innermost running call.
 
 	cause   cause
 	count   *int     // of the completions by this call

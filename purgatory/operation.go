@@ -10,38 +10,30 @@ import (
 
 // An Operation is a request that cannot be answered yet. It waits until a condition
 // holds or a timeout passes. A type becomes an Operation by embedding [Delayed] and
-// having the three methods.
-//
-// An operation is completed once: by a check that finds its condition true, by
-// ForceComplete, or by its timeout.
+// having the methods TryComplete, OnComplete and OnExpiration.
 //
 // # Panics
 //
-//   - In TryCompleteElseWatch and ForceComplete, a panic of the operation reaches the
-//     caller.
-//   - In CheckAndComplete and at the timeout, the panic goes to the panic handler. The
-//     other operations continue.
-//   - After a panic in TryComplete, an operation that was waiting still waits, with its
-//     timeout. An operation that was being added is not watched, and may be added
-//     again.
-//   - After a panic in OnComplete, the operation is complete. At the timeout,
-//     OnExpiration still runs.
+// In TryCompleteElseWatch and ForceComplete, a panic of the operation reaches the
+// caller. In CheckAndComplete and at the timeout, it goes to the panic handler, and
+// other operations continue.
+//
+// After a panic in TryComplete, a waiting operation still waits, and a new operation is
+// not added. After a panic in OnComplete, the operation is complete.
 type Operation[K comparable] interface {
 	// TryComplete reports whether the condition holds. If it returns true, the
 	// purgatory completes the operation. TryComplete runs under the operation's own
-	// lock, on the goroutine that checks. It runs on one goroutine at a time, and never
-	// after the operation is complete.
+	// lock, and never after the operation is complete.
 	//
-	// TryComplete should be quick. It may read anything, even [Delayed.IsCompleted] and
-	// the purgatory's Stats. It must not complete, check, cancel or add any operation,
-	// because it already holds an operation's lock. Inside TryComplete, CancelForKey,
-	// Close and Shutdown always panic, and change nothing. The other methods panic only
-	// if they would have to wait.
+	// TryComplete should be quick. It must not complete, check, cancel or add an
+	// operation, or close the purgatory: such a call may panic. It may call
+	// [Delayed.IsCompleted] and the purgatory's Stats.
 	TryComplete() bool
 	// OnComplete is called once, after the operation has been completed for any reason.
 	// Answer the request here. At the timeout, OnExpiration is called next.
 	OnComplete()
 	// OnExpiration is called after OnComplete, if the timeout completed the operation.
+	// It is called even if OnComplete panics.
 	OnExpiration()
 	// delayed returns the embedded Delayed.
 	delayed() *Delayed[K]
@@ -55,21 +47,20 @@ type operation interface {
 }
 
 // Delayed is embedded in an [Operation]. The zero value is ready to use. Do not copy a
-// Delayed after it has been added to a purgatory, and do not use it for another
-// operation.
+// Delayed after its first use, and do not use it for another operation.
 //
 // # An operation's life
 //
-//	                 its condition holds when it is added
+//	            its condition holds when it is added, or it is forced
 //	idle ──────────────────────────────────────────────────▶ completed
 //	 │ ▲                                                         ▲
-//	 │ └── cancelled, handed back by Close ─────┐                │
+//	 │ └── cancelled, or removed by Close ──────┐                │
 //	 └──── added ───────────────────────────▶ waiting ───────────┘
 //	                                                checked, forced, expired
 //
-// Every transition happens under the operation's lock. So if several calls race, only
-// one of them makes the transition. An operation that stops waiting also leaves the
-// lists of all its keys. ForceComplete also completes an idle operation.
+// Every transition happens under the operation's lock. So if several calls compete for
+// an operation, only one of them makes a transition. An operation that stops waiting
+// also leaves the lists of all its keys.
 type Delayed[K comparable] struct {
 	mu sync.Mutex
 	// completed is set once, under mu. It may be read without mu.
@@ -81,10 +72,9 @@ type Delayed[K comparable] struct {
 	// added.
 	op operation
 	// nodes has one node for each key, in that key's list. It is nil unless the
-	// operation waits. The first node's shard counts the operation for Stats.
+	// operation waits. Stats counts the operation in the first node's shard.
 	nodes []node[K]
 	// timer fires at the timeout. It is zero unless the operation waits.
-	// TryCompleteElseWatch sets it after its checks.
 	timer timer.Handle
 }
 
@@ -104,12 +94,12 @@ func (d *Delayed[K]) delayed() *Delayed[K] { return d }
 // be running. IsCompleted takes no lock.
 func (d *Delayed[K]) IsCompleted() bool { return d.completed.Load() }
 
-// ForceComplete completes the operation, whether its condition holds or not, and runs
-// its OnComplete. It reports false if the operation was already completed.
-// ForceComplete waits for a running TryComplete of the operation.
+// ForceComplete completes the operation, even if its condition does not hold, and runs
+// its OnComplete. It reports false if the operation was already complete. It waits for
+// a running TryComplete of the operation.
 //
-// ForceComplete also completes an operation that is not waiting. If the operation has
-// never been added, OnComplete runs when it is added.
+// It also completes an operation that is not waiting. If the operation has never been
+// added, OnComplete runs when it is added.
 func (d *Delayed[K]) ForceComplete() bool {
 	if d.completed.Load() {
 		return false
@@ -131,21 +121,15 @@ func (d *Delayed[K]) ForceComplete() bool {
 // lock locks mu. Inside a TryComplete it panics instead of waiting.
 func (d *Delayed[K]) lock() {
 	if !d.mu.TryLock() {
-		refuseInsideTryComplete()
+		panicInsideTryComplete()
 		d.mu.Lock()
 	}
 }
 
-// enter adds an operation. It completes the operation if the condition holds, and
-// otherwise makes it wait. runOnComplete reports whether the caller must run
+// addTo adds an operation to a purgatory: it completes the operation if the condition
+// holds, and otherwise makes it wait. runOnComplete reports whether the caller must run
 // OnComplete. byThisCall reports whether this call completed the operation.
-//
-// enter checks the condition twice, and holds d.mu until the timer has started. Suppose
-// that the condition becomes true between the checks, and CheckAndComplete is called.
-// If that call comes before the operation is in the key's list, the second check sees
-// the condition. If it comes later, it finds the operation in the list, and waits for
-// d.mu. ForceComplete waits for d.mu too, so no timer starts for a complete operation.
-func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Duration, keys []K) (runOnComplete, byThisCall bool, err error) {
+func (d *Delayed[K]) addTo(p *Purgatory[K], op Operation[K], timeout time.Duration, keys []K) (runOnComplete, byThisCall bool, err error) {
 	d.lock()
 	waiting := false
 	defer func() {
@@ -159,8 +143,8 @@ func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Durati
 		panic("purgatory: TryCompleteElseWatch: the operation is already waiting")
 	}
 	if d.completed.Load() {
-		// If ForceComplete was called before the operation was added, OnComplete must run
-		// now.
+		// If ForceComplete completed the operation before it was added, OnComplete must
+		// run now.
 		runOnComplete, d.op = d.op == nil, op
 		return runOnComplete, false, nil
 	}
@@ -175,6 +159,8 @@ func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Durati
 	if err := d.watchLocked(p, keys); err != nil {
 		return false, false, err
 	}
+	// Check again: CheckAndComplete may have been called before the operation was in the
+	// lists. From now on CheckAndComplete finds the operation, and waits for d.mu.
 	if try(d.op) {
 		d.completeLocked()
 		return true, true, nil
@@ -186,8 +172,8 @@ func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Durati
 	return false, false, nil
 }
 
-// watchLocked puts the operation into the lists of its keys. If watchLocked fails or
-// panics, the operation may already be in some of these lists.
+// watchLocked puts the operation into the lists of its keys. After an error or a panic,
+// the operation may be in some of these lists.
 func (d *Delayed[K]) watchLocked(p *Purgatory[K], keys []K) error {
 	keys = distinct(keys)
 	d.nodes = make([]node[K], max(len(keys), 1))
@@ -254,16 +240,12 @@ func (d *Delayed[K]) leaveListsLocked(reason leaveReason) {
 	d.nodes, d.timer = nil, timer.Handle{}
 }
 
-// checkSome calls TryComplete of the operations in ns that still wait, in order, and
-// completes those that return true. After a panic it returns early, with the nodes that
-// remain.
-//
-// All operations share one deferred function, because two for each operation are slower
-// (BenchmarkCheckAndComplete_Watchers).
-func (p *Purgatory[K]) checkSome(ns []*node[K], completed *int) (remaining []*node[K]) {
+// checkUntilPanic calls TryComplete of the operations in ns that still wait, in order,
+// and completes those that return true. After a panic it returns the nodes that remain.
+func (p *Purgatory[K]) checkUntilPanic(ns []*node[K], completed *int) (remaining []*node[K]) {
 	var running *Delayed[K] // the operation whose method runs now, or nil
 	locked := false
-	defer func() {
+	defer func() { // once for all operations: once for each is slower
 		if locked {
 			running.mu.Unlock()
 		}
@@ -310,9 +292,8 @@ func (n *node[K]) remove(reason leaveReason) (op Operation[K], ok bool) {
 	return d.op.(Operation[K]), true
 }
 
-// expire is called by the timer, on the operation's first node. If the operation was
-// removed after the timer had fired, n is in no list and expire does nothing. This also
-// holds if the operation has been added again, because it then has new nodes.
+// expire completes an operation when its timer fires. n is the operation's first node.
+// If n is in no list, the operation has been removed since the timer fired.
 func (n *node[K]) expire() {
 	d := n.owner
 	d.lock()
@@ -321,8 +302,8 @@ func (n *node[K]) expire() {
 		return
 	}
 	p, op := n.list.shard.p, d.op
-	// Count the expiry before the operation leaves the lists. So if Close no longer
-	// finds the operation in a list, Shutdown waits for its callbacks.
+	// First count the operation in expiring, so that Shutdown waits for its callbacks.
+	// Then take it out of its lists, so that Close no longer finds it.
 	p.expiring.Add(1)
 	d.completed.Store(true)
 	d.leaveListsLocked(expired)
@@ -336,8 +317,8 @@ func (n *node[K]) expire() {
 // Up to fewKeys keys, comparing each with each is faster than a map.
 const fewKeys = 16
 
-// distinct returns keys without repetitions, in the order of first appearance. It does
-// not change keys. If no key is repeated, it returns keys itself.
+// distinct returns keys without repetitions, in the same order. It does not change its
+// argument.
 func distinct[K comparable](keys []K) []K {
 	var seen map[K]struct{}
 	if len(keys) > fewKeys {

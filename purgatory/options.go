@@ -18,9 +18,9 @@ type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-// WithShards sets the number of shards. Each shard has its own lock and some of the
-// keys. The default is 16 times GOMAXPROCS, rounded up to a power of two. WithShards
-// panics unless n is a power of two up to 65536.
+// WithShards sets the number of shards: groups of keys, each with its own lock. The
+// default is 16 times GOMAXPROCS, rounded up to a power of two. WithShards panics
+// unless n is a power of two up to 65536.
 func WithShards(n int) Option {
 	if n <= 0 || n > 1<<16 || n&(n-1) != 0 {
 		panic(fmt.Sprintf("purgatory: WithShards: the number of shards must be a power of two up to 65536, got %d", n))
@@ -29,9 +29,9 @@ func WithShards(n int) Option {
 }
 
 // WithPanicHandler sets the function that is called when an operation panics in
-// CheckAndComplete or at the timeout. f gets the value of the panic and the stack, on
-// the goroutine that panicked. The default prints both to standard error. A panic of f
-// itself is not recovered. WithPanicHandler panics if f is nil.
+// CheckAndComplete or at the timeout. f gets the panic's value and stack, and must not
+// panic itself. The default prints both to standard error. WithPanicHandler panics if f
+// is nil.
 func WithPanicHandler(f func(v any, stack []byte)) Option {
 	if f == nil {
 		panic("purgatory: WithPanicHandler with a nil func")

@@ -13,9 +13,9 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A Purgatory holds operations. Each operation waits for a check of one of its keys, or
-// for its timeout. Make a Purgatory with [New]. Any goroutine may call its methods, and
-// so may OnComplete and OnExpiration. [Operation] says what TryComplete may call.
+// A Purgatory holds operations that wait for a check of one of their keys, or for a
+// timeout. Make one with [New]. Any goroutine may call its methods, and so may
+// OnComplete and OnExpiration.
 type Purgatory[K comparable] struct {
 	// panics is the first field, so that it is 64-bit aligned on 32-bit machines.
 	panics atomic.Uint64
@@ -28,8 +28,8 @@ type Purgatory[K comparable] struct {
 	onPanic func(v any, stack []byte)
 
 	// Close sets closed, and then closes the shards one by one. It holds closeMu
-	// meanwhile, so that a second Close returns only when all operations are in
-	// leftover. closeMu is locked before the locks of operations and shards.
+	// meanwhile, so that a second Close waits for the first. closeMu is locked before
+	// the locks of operations and shards.
 	closed  atomic.Bool
 	closeMu sync.Mutex
 	// expiring counts the expired operations whose callbacks are running.
@@ -45,9 +45,8 @@ type Purgatory[K comparable] struct {
 	snapshots sync.Pool
 }
 
-// New returns a Purgatory that uses timers of s for its timeouts. Shut the Purgatory
-// down before you close s. Otherwise operations may be left without a timeout. New
-// panics if s is nil.
+// New returns a Purgatory whose timeouts are timers of s. Shut it down before you close
+// s: otherwise operations may wait without a timeout. New panics if s is nil.
 func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 	if s == nil {
 		panic("purgatory: New with a nil Scheduler")
@@ -66,31 +65,27 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 	return p
 }
 
-// TryCompleteElseWatch completes the operation if its condition holds. Otherwise the
-// operation waits for its keys. It reports true if this call completed the operation,
-// and OnComplete has then run. If it reports false, the operation may already have been
-// completed by another goroutine.
+// TryCompleteElseWatch adds an operation. If the operation's condition holds,
+// TryCompleteElseWatch completes it, runs OnComplete and reports true. Otherwise the
+// operation waits for a check of one of its keys or for the timeout. If another call
+// has completed the operation, TryCompleteElseWatch reports false too.
 //
-// TryComplete runs at most twice, whatever the number of keys: at the start, and when
-// the operation is in the lists of all its keys. The second run finds a condition that
-// became true in between. Then the timeout begins. A timeout of zero or less expires at
-// once, on the Scheduler's executor. Repeated keys count once. Without keys the
-// operation waits for its timeout or a ForceComplete.
+// TryComplete runs at most twice: before and after the operation is put into the lists
+// of its keys. Then the timeout begins. A timeout of zero or less expires immediately.
+// Without keys, the operation waits for its timeout or a ForceComplete.
 //
 // The error is [ErrClosed] if the Purgatory is closed. If the Scheduler refuses the
 // timer, it is [timer.ErrClosed] or [timer.ErrTooManyPending]. After an error the
-// operation is neither complete nor watched, and none of its callbacks will run. It may
-// be added again.
+// operation does not wait, and none of its callbacks will run. It may be added again.
 //
-// If the operation is already complete, TryCompleteElseWatch only runs OnComplete, and
-// only if OnComplete has not run. It panics if the operation is nil or waiting, or if a
-// key is not equal to itself, such as NaN.
+// TryCompleteElseWatch panics if the operation is nil or already waiting, or if a key
+// is not equal to itself, such as NaN.
 func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Duration, keys ...K) (completed bool, err error) {
 	p.mustBeMade()
 	if op == nil {
 		panic("purgatory: TryCompleteElseWatch with a nil Operation")
 	}
-	runOnComplete, byThisCall, err := op.delayed().enter(p, op, timeout, keys)
+	runOnComplete, byThisCall, err := op.delayed().addTo(p, op, timeout, keys)
 	if runOnComplete {
 		op.OnComplete()
 	}
@@ -99,11 +94,10 @@ func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Durati
 
 // CheckAndComplete calls TryComplete of every operation that waits for key, in the
 // order in which they were added. It completes those that return true, and returns
-// their number. When CheckAndComplete returns, each operation that was waiting at the
-// start has been checked, completed or removed.
+// their number. It takes O(n) for n operations that wait for the key.
 //
-// CheckAndComplete waits for a running TryComplete, so do not call it while you hold a
-// lock that a TryComplete takes. It is O(n) for n operations that wait for the key.
+// CheckAndComplete waits for a running TryComplete. So do not call it while you hold a
+// lock that a TryComplete takes.
 func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
 	ns := p.snapshot(key)
 	if ns == nil {
@@ -111,17 +105,17 @@ func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
 	}
 	defer p.recycleSnapshot(ns)
 	for remaining := *ns; len(remaining) > 0; {
-		remaining = p.checkSome(remaining, &completed)
+		remaining = p.checkUntilPanic(remaining, &completed)
 	}
 	return completed
 }
 
-// CancelForKey removes all operations that wait for key, stops their timeouts, and
-// returns them, in the order in which they were added. The operations leave the lists
-// of their other keys too. They are not completed, and none of their callbacks runs.
-// The caller may complete them with ForceComplete, or add them to a purgatory again.
+// CancelForKey removes all operations that wait for key, and returns them in the order
+// in which they were added. None of their callbacks runs. They no longer wait for their
+// other keys either. The caller may complete them with ForceComplete, or add them
+// again.
 func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
-	refuseInsideTryComplete() // before any operation is removed: a panic would lose it
+	panicInsideTryComplete() // before any operation is removed: a panic would lose it
 	ns := p.snapshot(key)
 	if ns == nil {
 		return nil
@@ -134,8 +128,8 @@ func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
 // completed or removed meanwhile. O(shards).
 func (p *Purgatory[K]) Len() int { return p.Stats().Delayed }
 
-// Watched returns the sum of the lengths of all keys' lists. An operation counts once
-// for each of its keys. Like Len, it is exact if nothing changes meanwhile. O(shards).
+// Watched returns the sum of the lengths of all keys' lists: an operation counts once
+// for each of its keys. O(shards).
 func (p *Purgatory[K]) Watched() int { return p.Stats().Watched }
 
 // Stats returns the gauges and counts. O(shards).
@@ -153,17 +147,14 @@ func (p *Purgatory[K]) Stats() Stats {
 	return st
 }
 
-// Close ends the Purgatory. Afterwards the Purgatory refuses new operations. Operations
-// that were waiting stop waiting, and are not completed: [Purgatory.TakeLeftover] returns
-// them. Close does not wait for callbacks of expired operations, so a callback may call
-// it. A second Close does nothing, but waits for the first. The error is always nil.
+// Close ends the Purgatory. It refuses new operations, and removes the waiting ones
+// without completing them: [Purgatory.TakeLeftover] returns them. Close does not wait
+// for callbacks. A second Close waits for the first. The error is always nil.
 func (p *Purgatory[K]) Close() error {
 	p.mustBeMade()
-	refuseInsideTryComplete() // before anything changes
-	// Close and an expiry may race for an operation. Both take the operation's lock,
-	// and the first one gets the operation. If the expiry is first, it has counted
-	// itself in expiring before the operation leaves any list. So Shutdown waits for
-	// it.
+	panicInsideTryComplete() // before anything changes
+	// Close removes the operations that have not expired yet. The expired ones are
+	// counted in expiring, so that Shutdown waits for them.
 	p.closed.Store(true)
 	p.closeMu.Lock()
 	defer p.closeMu.Unlock()
@@ -185,19 +176,18 @@ func (p *Purgatory[K]) Close() error {
 	return nil
 }
 
-// Shutdown does what Close does, and waits until the callbacks of expired operations have
-// returned. If ctx ends first, Shutdown returns the error of ctx. A callback that calls
-// Shutdown waits for itself, until ctx ends.
+// Shutdown does what Close does, and waits until the callbacks of expired operations
+// have returned. If ctx ends first, Shutdown returns the error of ctx. A callback that
+// calls Shutdown waits for itself, until ctx ends.
 func (p *Purgatory[K]) Shutdown(ctx context.Context) error {
 	p.mustBeMade()
 	p.Close()
 	return p.expiring.Wait(ctx)
 }
 
-// TakeLeftover returns the operations that were waiting when the Purgatory was closed,
-// in no particular order. It returns each operation only once, and none before Close or
-// Shutdown. The operations are not completed. The caller may complete them with
-// ForceComplete, or add them to another purgatory.
+// TakeLeftover returns the operations that Close or Shutdown has removed, in no
+// particular order, each only once. The caller may complete them with ForceComplete, or
+// add them to another purgatory.
 func (p *Purgatory[K]) TakeLeftover() iter.Seq[Operation[K]] {
 	p.leftover.Lock()
 	defer p.leftover.Unlock()
@@ -217,8 +207,8 @@ func (p *Purgatory[K]) shardOf(key K) *shard[K] {
 	return &p.shards[maphash.Comparable(p.seed, key)&uint64(len(p.shards)-1)]
 }
 
-// snapshot returns a copy of the key's list, or nil if there is none. The caller needs
-// no lock to read the copy, and returns it with recycleSnapshot.
+// snapshot returns a copy of the key's list, or nil if there is none. The caller
+// returns the copy with recycleSnapshot.
 func (p *Purgatory[K]) snapshot(key K) *[]*node[K] {
 	sh := p.shardOf(key)
 	sh.mu.Lock()

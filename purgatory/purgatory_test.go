@@ -244,8 +244,8 @@ func TestPurgatory_KeepsNoKeyAlive(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// An operation is cancelled after its timer has fired, and then added again. The
-// callback of the first timer runs only afterwards, and must not affect the operation.
+// An operation is cancelled after its timer has fired, and then added again. Only then
+// the callback of the first timer runs, and must do nothing.
 func TestPurgatory_StaleTimeout(t *testing.T) {
 	var queued []func()
 	clk := timertest.NewClock(epoch)

@@ -12,8 +12,7 @@ import (
 )
 
 // A TryComplete that calls a method of its own operation would wait for itself. So it
-// panics, whatever method it calls and however deep in the stack. In Kafka, tryComplete
-// itself completes the operation.
+// panics, however deep in the stack the call is.
 func TestTryComplete_AsksForItself(t *testing.T) {
 	for name, call := range map[string]func(*purgatory.Purgatory[string], *op){
 		"ForceComplete":        func(_ *purgatory.Purgatory[string], o *op) { o.ForceComplete() },

@@ -12,16 +12,16 @@ type shard[K comparable] struct {
 	mu sync.Mutex
 	// mu guards the fields below.
 
-	// lists maps each key that operations wait for to its list. peak is the largest
+	// lists maps each key that operations wait for to its list. peakSize is the largest
 	// size of this map since it was made.
-	lists map[K]*list[K]
-	peak  int
+	lists    map[K]*list[K]
+	peakSize int
 	// spare is an empty list for the next new key, or nil. Many lists are short-lived.
 	spare *list[K]
 	// keyless is the list of the operations without a key. Watched and Keys do not count
 	// it.
 	keyless list[K]
-	watched int
+	watched int // the sum of the lengths of the lists
 	// closed is set once, by Close. No node is linked afterwards.
 	closed bool
 	counts counts
@@ -39,14 +39,14 @@ type list[K comparable] struct {
 }
 
 // A node links an operation into one list. An operation gets new nodes each time it is
-// added. So a timer or a check that still refers to an old node does nothing.
+// added. A timer or a check that still has an old node does nothing.
 type node[K comparable] struct {
 	// owner is set once.
 	owner *Delayed[K]
 	// prev and next are guarded by the shard's lock.
 	prev, next *node[K]
-	// list is the list that contains the node, or nil after the node has left. To write
-	// it, hold the locks of the owner and of the shard. To read it, hold either.
+	// list is the list that contains the node, or nil. To read it, hold the lock of the
+	// owner or of the shard. To write it, hold both.
 	list *list[K]
 }
 
@@ -73,7 +73,7 @@ func (sh *shard[K]) listLocked(key K) *list[K] {
 		}
 		l.key = key
 		sh.lists[key] = l
-		sh.peak = max(sh.peak, len(sh.lists))
+		sh.peakSize = max(sh.peakSize, len(sh.lists))
 	}
 	return l
 }
@@ -89,8 +89,8 @@ func (sh *shard[K]) linkLocked(l *list[K], n *node[K]) {
 	}
 }
 
-// unlinkLocked takes n out of its list. It also removes an empty list from the map, in
-// the same critical section. So no node is linked to a list that is not in the map.
+// unlinkLocked takes n out of its list. If the list is then empty, unlinkLocked removes
+// it from the map.
 func (sh *shard[K]) unlinkLocked(n *node[K]) {
 	l := n.list
 	n.prev.next, n.next.prev = n.next, n.prev
@@ -109,16 +109,16 @@ func (sh *shard[K]) unlinkLocked(n *node[K]) {
 	}
 }
 
-// shrinkLocked copies the map when few of many keys remain, because a Go map does not
-// shrink by itself. The copy costs O(1) for each key that has left.
+// shrinkLocked copies the map when most of its keys have left: a Go map does not shrink
+// by itself.
 func (sh *shard[K]) shrinkLocked() {
 	const small = 64
-	if sh.peak <= small || len(sh.lists) > sh.peak/8 {
+	if sh.peakSize <= small || len(sh.lists) > sh.peakSize/8 {
 		return
 	}
 	lists := make(map[K]*list[K], len(sh.lists))
 	maps.Copy(lists, sh.lists)
-	sh.lists, sh.peak = lists, len(lists)
+	sh.lists, sh.peakSize = lists, len(lists)
 }
 
 // appendLocked appends l's nodes.

@@ -17,8 +17,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// The condition becomes true while the operation is put into the lists. The second
-// check sees it. Afterwards no list or timer refers to the operation.
+// The condition becomes true between the two checks. The second check completes the
+// operation. Afterwards no list or timer refers to it.
 func TestTryCompleteElseWatch_CompletedByTheSecondCheck(t *testing.T) {
 	p, s, clk := virtual(t)
 	o := new(op)
@@ -203,8 +203,8 @@ func (*anyOp) TryComplete() bool { return false }
 func (*anyOp) OnComplete()       {}
 func (*anyOp) OnExpiration()     {}
 
-// TryCompleteElseWatch panics if a key is not equal to itself or cannot be hashed. The
-// operation then waits for none of its keys, and may be added again.
+// TryCompleteElseWatch panics because of a bad key. The operation then waits for none
+// of its keys, and may be added again.
 func TestTryCompleteElseWatch_BadKeysPanic(t *testing.T) {
 	s := timer.New(timer.WithClock(timertest.NewClock(epoch)))
 	defer s.Close()

@@ -1,7 +1,7 @@
 package purgatory
 
-// Stats holds the gauges and counts of a Purgatory. If no operation is added, completed
-// or removed meanwhile, they satisfy
+// Stats holds the gauges and counts of a Purgatory. While no operation is added,
+// completed or removed:
 //
 //	Entered = Completed + Expired + Cancelled + HandedBack + Delayed
 type Stats struct {

@@ -79,9 +79,8 @@ func TestStress_AllAtOnce(t *testing.T) {
 	require.Less(t, heap()-before, 1_000_000, "bytes that stay in use")
 }
 
-// warmGoroutines runs n goroutines at once. The runtime keeps the memory of ended
-// goroutines for new ones, and counts it as heap. After the warm-up this memory no
-// longer grows.
+// warmGoroutines runs n goroutines at once. The runtime keeps their memory for new
+// goroutines, so that a later measurement of the heap does not see it grow.
 func warmGoroutines(n int) {
 	var wg sync.WaitGroup
 	over := make(chan struct{})

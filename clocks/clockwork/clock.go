@@ -9,8 +9,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Clock is a clockwork.Clock that takes its timers from a Scheduler. Make one with
-// New or NewOn.
+// A Clock implements clockwork.Clock with a Scheduler. Make one with New or NewOn.
 type Clock struct {
 	s   *timer.Scheduler
 	clk clock.Clock
@@ -31,7 +30,7 @@ func NewOn(s *timer.Scheduler, clk clock.Clock) *Clock {
 	return &Clock{s, clk}
 }
 
-// Scheduler returns the Scheduler.
+// Scheduler returns the Scheduler that runs the clock's timers.
 func (c *Clock) Scheduler() *timer.Scheduler { return c.s }
 
 // Now returns the current time.

@@ -57,7 +57,7 @@ func TestClock_Timers(t *testing.T) {
 }
 
 func TestFakeClock_Due(t *testing.T) {
-	checkDue(t, func(*testing.T) (anyClock, func(time.Duration)) {
+	checkZeroDelays(t, func(*testing.T) (anyClock, func(time.Duration)) {
 		fc := upstream.NewFakeClock()
 		return adapt(fc), fc.Advance
 	}, func(*testing.T) (anyClock, func(time.Duration)) {
@@ -66,8 +66,8 @@ func TestFakeClock_Due(t *testing.T) {
 	})
 }
 
-// The time advances to a timer's deadline as soon as BlockUntil returns, or while the
-// timer is still starting.
+// Advance moves the time to a timer's deadline while the timer starts, or just after
+// BlockUntil has returned.
 func TestFakeClock_StartDuringAdvance(t *testing.T) {
 	checkStartDuringAdvance(t, func() racingClock {
 		fc := clockwork.NewFakeClock()
@@ -78,7 +78,7 @@ func TestFakeClock_StartDuringAdvance(t *testing.T) {
 	})
 }
 
-// A callback that is due at once may use the clock. A nil callback does not leave the
+// A callback with a delay of zero may use the clock. A nil callback does not leave the
 // clock locked.
 func TestFakeClock_DueUsesClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestFakeClock_DueUsesClock(t *testing.T) {
 	})
 }
 
-// A timer that fires at once does not count as pending.
+// A timer with a delay of zero does not count as pending.
 func TestFakeClock_DueIsNotPending(t *testing.T) {
 	fc := clockwork.NewFakeClock()
 	fc.AfterFunc(0, func() {})
@@ -117,13 +117,13 @@ func TestFakeClock_DueIsNotPending(t *testing.T) {
 // timers keep their delays.
 func TestFakeClock_SetBack(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	fc, theirs := clockwork.NewFakeClockAt(start), upstream.NewFakeClockAt(start)
+	fc, libraryClock := clockwork.NewFakeClockAt(start), upstream.NewFakeClockAt(start)
 	tm := fc.NewTimer(time.Minute)
 	for _, d := range []time.Duration{-time.Hour, time.Second, -1, 0} {
 		fc.Advance(d)
-		theirs.Advance(d)
-		if !fc.Now().Equal(theirs.Now()) || fc.Since(start) != theirs.Since(start) || fc.Until(start) != theirs.Until(start) {
-			t.Errorf("after Advance(%v) it is %v, and clockwork's %v", d, fc.Now(), theirs.Now())
+		libraryClock.Advance(d)
+		if !fc.Now().Equal(libraryClock.Now()) || fc.Since(start) != libraryClock.Since(start) || fc.Until(start) != libraryClock.Until(start) {
+			t.Errorf("after Advance(%v) it is %v, and clockwork's %v", d, fc.Now(), libraryClock.Now())
 		}
 	}
 	fc.Advance(58 * time.Second)

@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A FakeClock is a Clock on a virtual clock, with the methods of clockwork's FakeClock.
-// Each callback runs on a new goroutine. A callback that panics ends the program.
+// A FakeClock is a Clock whose time moves only by Advance. It has the methods of
+// clockwork's own FakeClock. Each callback runs on a new goroutine.
 type FakeClock struct {
 	*Clock
 	virtual *timertest.Clock
@@ -24,8 +24,8 @@ type FakeClock struct {
 
 	mu struct {
 		sync.Mutex
-		// behind is how far the negative Advances have set Now back. The virtual clock
-		// itself cannot be set back.
+		// behind is how much later the virtual clock is than Now. Negative Advances add
+		// to it, because the virtual clock cannot be set back.
 		behind time.Duration
 		// started is closed when a timer starts, to wake BlockUntilContext. It is nil
 		// if no call waits.
@@ -59,9 +59,9 @@ func (f *FakeClock) Since(t time.Time) time.Duration { return f.Now().Sub(t) }
 // Until returns the time until t.
 func (f *FakeClock) Until(t time.Time) time.Duration { return t.Sub(f.Now()) }
 
-// Advance moves the clock forward by d. Timers fire at their deadlines, in order.
-// Callbacks may still run when Advance returns. Concurrent calls of Advance run one
-// after the other. A negative d changes only the results of Now, Since and Until.
+// Advance moves the clock forward by d, and fires timers in the order of their
+// deadlines. Their callbacks may still run when Advance returns. A negative d changes
+// only the results of Now, Since and Until.
 func (f *FakeClock) Advance(d time.Duration) {
 	f.advanceMu.Lock()
 	defer f.advanceMu.Unlock()
@@ -77,11 +77,10 @@ func (f *FakeClock) Advance(d time.Duration) {
 	}
 }
 
-// anyDue reports whether a timer is due after an Advance: a timer that starts during
-// the Advance may have read the old time. Timers start under f.mu, so anyDue waits for
-// a timer that is just starting.
+// anyDue reports whether a timer is due. Advance may miss a timer that starts at the
+// same time and still reads the old time.
 func (f *FakeClock) anyDue() bool {
-	f.mu.Lock()
+	f.mu.Lock() // waits for a timer that is just starting
 	defer f.mu.Unlock()
 	next, ok := f.virtual.Next()
 	return ok && !next.After(f.virtual.Now())
@@ -92,9 +91,9 @@ func (f *FakeClock) anyDue() bool {
 // Deprecated: use BlockUntilContext.
 func (f *FakeClock) BlockUntil(n int) { _ = f.BlockUntilContext(context.Background(), n) }
 
-// BlockUntilContext waits until at least n timers and tickers are pending, including
-// those of Sleep and After. It returns the error of ctx if ctx ends first. Timers that
-// are started directly on the Scheduler count, but do not wake a waiting call.
+// BlockUntilContext waits until at least n timers and tickers are pending, or returns
+// the error of ctx if ctx ends first. Sleep and After count as timers. A timer that is
+// started directly on the Scheduler may not be noticed.
 func (f *FakeClock) BlockUntilContext(ctx context.Context, n int) error {
 	for {
 		f.mu.Lock()
@@ -115,10 +114,9 @@ func (f *FakeClock) BlockUntilContext(ctx context.Context, n int) error {
 	}
 }
 
-// wakeBlockedLocked wakes the calls of BlockUntilContext, after a timer has started.
-// The timer must also start under f.mu. Otherwise a test could count a timer that is
-// still starting, and advance the time past its deadline.
-func (f *FakeClock) wakeBlockedLocked() {
+// wakeBlockUntilLocked wakes BlockUntilContext after a timer has started. The timer
+// must start under f.mu too: otherwise Advance could miss it.
+func (f *FakeClock) wakeBlockUntilLocked() {
 	if f.mu.started != nil {
 		close(f.mu.started)
 		f.mu.started = nil
@@ -135,7 +133,7 @@ func (f *FakeClock) After(d time.Duration) <-chan time.Time { return f.NewTimer(
 func (f *FakeClock) NewTimer(d time.Duration) clockwork.Timer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.wakeBlockedLocked()
+	defer f.wakeBlockUntilLocked()
 	return fakeTimer{f.Clock.NewTimer(d), f, nil}
 }
 
@@ -144,22 +142,22 @@ func (f *FakeClock) AfterFunc(d time.Duration, g func()) clockwork.Timer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d > 0 {
-		defer f.wakeBlockedLocked()
+		defer f.wakeBlockUntilLocked()
 		return fakeTimer{f.Clock.AfterFunc(d, g), f, g}
 	}
-	t := fakeTimer{f.Clock.AfterFunc(never, g), f, g}
+	t := fakeTimer{f.Clock.AfterFunc(forever, g), f, g}
 	t.resetLocked(d)
 	return t
 }
 
-// never is the delay of a timer that must not fire.
-const never time.Duration = math.MaxInt64
+// forever is the delay of a timer that must not fire.
+const forever time.Duration = math.MaxInt64
 
 // NewTicker is Clock.NewTicker.
 func (f *FakeClock) NewTicker(d time.Duration) clockwork.Ticker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.wakeBlockedLocked()
+	defer f.wakeBlockUntilLocked()
 	return fakeTicker{f.Clock.NewTicker(d), f}
 }
 
@@ -182,7 +180,7 @@ func (t fakeTimer) resetLocked(d time.Duration) bool {
 		go t.f()
 		return wasActive
 	}
-	defer t.clock.wakeBlockedLocked()
+	defer t.clock.wakeBlockUntilLocked()
 	return t.Timer.Reset(d)
 }
 
@@ -194,6 +192,6 @@ type fakeTicker struct {
 func (t fakeTicker) Reset(d time.Duration) {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
-	defer t.clock.wakeBlockedLocked()
+	defer t.clock.wakeBlockUntilLocked()
 	t.Ticker.Reset(d)
 }

@@ -21,7 +21,7 @@ func TestFakeClock_UpstreamTests(t *testing.T) {
 		Replace: []string{
 			"package testing", "package k8s",
 		},
-		Also: "package k8s\n\nvar NewFakePassiveClock = NewFakeClock\n",
+		ExtraFile: "package k8s\n\nvar NewFakePassiveClock = NewFakeClock\n",
 		Skip: map[string]string{
 			"TestFakeStopDrain":    "it requires of Stop after expiry what it reported before Go 1.23",
 			"TestFakeClockWaiters": "it requires that a ticker that was stopped stays a waiter",
@@ -58,7 +58,7 @@ func TestClock_Timers(t *testing.T) {
 }
 
 func TestFakeClock_Due(t *testing.T) {
-	checkDue(t, func(*testing.T) (anyClock, func(time.Duration)) {
+	checkZeroDelays(t, func(*testing.T) (anyClock, func(time.Duration)) {
 		fc := clocktesting.NewFakeClock(time.Now())
 		return adapt(fc), fc.Step
 	}, func(*testing.T) (anyClock, func(time.Duration)) {
@@ -67,8 +67,8 @@ func TestFakeClock_Due(t *testing.T) {
 	})
 }
 
-// The time advances to a timer's deadline as soon as HasWaiters reports the timer, or
-// while the timer is still starting.
+// Step moves the time to a timer's deadline while the timer starts, or just after
+// HasWaiters has reported it.
 func TestFakeClock_StartDuringAdvance(t *testing.T) {
 	with := func(adapt func(k8sclock.WithTickerAndDelayedExecution) anyClock) func() racingClock {
 		return func() racingClock {
@@ -90,7 +90,7 @@ func TestFakeClock_StartDuringAdvance(t *testing.T) {
 	})
 }
 
-// A timer that is due at once is a waiter until the next Step.
+// A timer with a delay of zero counts in Waiters until the next Step.
 func TestFakeClock_DueWaiters(t *testing.T) {
 	for _, fc := range []interface {
 		k8sclock.WithTickerAndDelayedExecution
@@ -194,7 +194,7 @@ func TestNew_Nil(t *testing.T) {
 	k8s.New(nil)
 }
 
-// A stopped ticker is not a waiter. With k8s.io/utils it still is.
+// Waiters does not count a stopped ticker, unlike the FakeClock of k8s.io/utils.
 func TestFakeClock_StoppedTicker(t *testing.T) {
 	fc := k8s.NewFakeClock(time.Now())
 	ticker := fc.NewTicker(time.Second)
@@ -207,8 +207,8 @@ func TestFakeClock_StoppedTicker(t *testing.T) {
 	}
 }
 
-// From the zero time to now is more than a Duration can hold. SetTime panics if timers
-// are pending, and otherwise sets the clock.
+// SetTime moves the clock by more than a Duration can hold. It panics if timers are
+// pending.
 func TestFakeClock_SetTimeFar(t *testing.T) {
 	fc := k8s.NewFakeClock(time.Time{})
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -13,21 +13,21 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A FakeClock is a Clock on a virtual clock, with the methods of the FakeClock of
-// k8s.io/utils/clock/testing. Make one with NewFakeClock.
+// A FakeClock is a Clock whose time moves only by Step, SetTime and Sleep. It has the
+// methods of the FakeClock of k8s.io/utils/clock/testing.
 type FakeClock struct {
 	*Clock
 	virtual *timertest.Clock
 
 	mu struct {
 		sync.Mutex
-		// lastSet is the time to which the clock was last set. virtualAtSet is the
-		// virtual clock's time at that moment. Now returns lastSet plus the virtual time
-		// that has passed since then: the virtual clock itself cannot be set back.
+		// The clock was last set to lastSet, when the virtual clock showed
+		// virtualAtSet. Now adds the virtual time since then. The virtual clock itself
+		// cannot be set back.
 		lastSet, virtualAtSet time.Time
-		// due lists the timers that were started with a delay of zero or less. They
-		// fire in the next Step.
-		due []*fakeTimer
+		// dueNextStep lists the timers with a delay of zero or less. They fire in the
+		// next Step.
+		dueNextStep []*fakeTimer
 	}
 }
 
@@ -43,8 +43,8 @@ func NewFakeClock(t time.Time) *FakeClock {
 	return f
 }
 
-// A monotonicClock is a virtual clock. If its start time has a monotonic reading, all
-// its times have one. So the time that a timer sends is == to Now at that moment.
+// A monotonicClock is a virtual clock whose times have a monotonic reading if its start
+// time has one. So a test may compare its times with ==.
 type monotonicClock struct {
 	*timertest.Clock
 	start, virtualStart time.Time // the start time as given, and without monotonic reading
@@ -62,20 +62,19 @@ func (f *FakeClock) Now() time.Time {
 // Since returns the time that has passed since t.
 func (f *FakeClock) Since(t time.Time) time.Duration { return f.Now().Sub(t) }
 
-// Step moves the clock forward by d. Timers fire at their deadlines, in order, and
-// their callbacks have returned when Step returns. If a callback panics, Step panics,
-// and the timers that are still due fire in the next Step. A negative d sets the clock
-// back, as SetTime does.
+// Step moves the clock forward by d, fires timers in the order of their deadlines, and
+// runs their callbacks. If a callback panics, Step panics, and the other timers fire in
+// the next Step. A negative d sets the clock back, as SetTime does.
 func (f *FakeClock) Step(d time.Duration) {
 	if d < 0 {
 		f.SetTime(f.Now().Add(d))
 		return
 	}
 	f.mu.Lock()
-	for _, t := range f.mu.due {
+	for _, t := range f.mu.dueNextStep {
 		t.timer.Reset(0)
 	}
-	f.mu.due = nil
+	f.mu.dueNextStep = nil
 	f.mu.Unlock()
 	f.virtual.Advance(d)
 	if f.anyDue() {
@@ -83,20 +82,18 @@ func (f *FakeClock) Step(d time.Duration) {
 	}
 }
 
-// anyDue reports whether a timer is due after a Step: a timer that starts during the
-// Step may have read the old time. Timers start under f.mu, so anyDue waits for a timer
-// that is just starting.
+// anyDue reports whether a timer is due. Step may miss a timer that starts at the same
+// time and still reads the old time.
 func (f *FakeClock) anyDue() bool {
-	f.mu.Lock()
+	f.mu.Lock() // waits for a timer that is just starting
 	defer f.mu.Unlock()
 	next, ok := f.virtual.Next()
 	return ok && !next.After(f.virtual.Now())
 }
 
 // SetTime sets the clock to t. If t is after Now, timers fire as in Step. If t is
-// before Now, pending timers keep their delays, and send the times that the clock would
-// show if it had not been set back. SetTime panics if timers are pending and t is more
-// than 292 years after Now, because a Duration cannot hold such a step.
+// before Now, timers keep their delays. SetTime panics if timers are pending and t is
+// more than 292 years after Now.
 func (f *FakeClock) SetTime(t time.Time) {
 	d := t.Sub(f.Now())
 	if d == math.MaxInt64 {
@@ -118,7 +115,7 @@ func (f *FakeClock) Sleep(d time.Duration) { f.Step(max(d, 0)) }
 func (f *FakeClock) Waiters() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.s.Len() + len(f.mu.due)
+	return f.s.Len() + len(f.mu.dueNextStep)
 }
 
 // HasWaiters reports whether any timers or tickers are pending.
@@ -128,13 +125,13 @@ func (f *FakeClock) HasWaiters() bool { return f.Waiters() > 0 }
 func (f *FakeClock) After(d time.Duration) <-chan time.Time { return f.NewTimer(d).C() }
 
 // NewTimer returns a timer that sends the time on its channel after d. If d is zero or
-// less, it fires in the next Step, even a Step of zero.
+// less, it fires in the next Step, even in Step(0).
 func (f *FakeClock) NewTimer(d time.Duration) k8sclock.Timer {
 	return f.start(f.s.NewTimer, d)
 }
 
-// AfterFunc returns a timer that runs cb after d, on the goroutine that moves the time.
-// If d is zero or less, cb runs in the next Step, even a Step of zero.
+// AfterFunc returns a timer that runs cb after d, on the goroutine that moves the
+// clock. If d is zero or less, cb runs in the next Step, even in Step(0).
 func (f *FakeClock) AfterFunc(d time.Duration, cb func()) k8sclock.Timer {
 	return f.start(func(d time.Duration) *timer.Timer { return f.s.AfterFunc(d, cb) }, d)
 }
@@ -160,16 +157,16 @@ func (f *FakeClock) start(newTimer func(time.Duration) *timer.Timer, d time.Dura
 	if d > 0 {
 		return &fakeTimer{newTimer(d), f}
 	}
-	t := &fakeTimer{newTimer(never), f}
+	t := &fakeTimer{newTimer(forever), f}
 	t.resetLocked(d)
 	return t
 }
 
-// never is the delay of a timer that must not fire.
-const never time.Duration = math.MaxInt64
+// forever is the delay of a timer that must not fire.
+const forever time.Duration = math.MaxInt64
 
-// A fakeTimer is a timer of a FakeClock. A pending timer is either in the Scheduler or
-// in the clock's list due.
+// A fakeTimer is a timer of a FakeClock. While it is pending, it is in the Scheduler or
+// in the clock's list dueNextStep.
 type fakeTimer struct {
 	timer *timer.Timer
 	clock *FakeClock
@@ -192,17 +189,16 @@ func (t *fakeTimer) Reset(d time.Duration) bool {
 func (t *fakeTimer) resetLocked(d time.Duration) bool {
 	wasActive := t.stopLocked()
 	if d <= 0 {
-		t.clock.mu.due = append(t.clock.mu.due, t)
+		t.clock.mu.dueNextStep = append(t.clock.mu.dueNextStep, t)
 	} else {
 		t.timer.Reset(d)
 	}
 	return wasActive
 }
 
-// stopLocked removes the timer from the Scheduler or the list due. It reports whether
-// the timer was pending.
+// stopLocked stops the timer. It reports whether the timer was pending.
 func (t *fakeTimer) stopLocked() bool {
-	due := &t.clock.mu.due
+	due := &t.clock.mu.dueNextStep
 	if i := slices.Index(*due, t); i >= 0 {
 		*due = slices.Delete(*due, i, i+1)
 		return true
