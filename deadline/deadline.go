@@ -66,8 +66,7 @@ func (d *Deadline) Done() <-chan struct{} {
 }
 
 // Err returns [os.ErrDeadlineExceeded] if the deadline has passed, and otherwise nil.
-// Even after a receive from Done, it returns nil if Set has set a later deadline
-// meanwhile.
+// If Set has been called after Done's channel was closed, Err may return nil.
 func (d *Deadline) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,8 +18,8 @@
 // # Guarantees
 //
 // A context behaves like one of package context, with one difference. If its parent is
-// cancelled and its deadline passes before any of its methods is called, their order is
-// unknown. The context then reports the parent's error and cause.
+// cancelled and its deadline passes before any of its methods is called, the context
+// does not know which came first. It then reports the parent's error and cause.
 //
 // A context has no timer until Done is called. A select calls Done. So do
 // [context.AfterFunc], and functions that derive a context, such as

@@ -39,9 +39,9 @@ func mustBePositive(function string, timeout time.Duration) {
 	}
 }
 
-// copyForm gives r the form that h has parsed from timedRequest, a copy of r. Package
-// http removes the form's files when the request ends, but not if r itself is a copy.
-// So copyForm removes them when r's context ends.
+// copyForm gives r the form that a handler has parsed from timedRequest, a copy of r.
+// Package http removes the form's files when the request ends, but not if r itself is a
+// copy. So copyForm removes them when r's context ends.
 func copyForm(r, timedRequest *http.Request) {
 	form := timedRequest.MultipartForm
 	if form == r.MultipartForm {

@@ -31,7 +31,7 @@ type Cron struct {
 }
 
 const (
-	star = 1 << 63
+	starBit = 1 << 63
 	// searchLimit is how far ahead Next searches, in seconds. The 29th of February may
 	// be eight years away.
 	searchLimit = 10 * 366 * 24 * 60 * 60
@@ -120,7 +120,7 @@ func (c *Cron) find(from, until int64) (local int64, ok bool) {
 
 func (c *Cron) matchesDay(t time.Time) bool {
 	inMonth, inWeek := c.Dom>>t.Day()&1 == 1, c.Dow>>t.Weekday()&1 == 1
-	if c.Dom&star == 0 && c.Dow&star == 0 {
+	if c.Dom&starBit == 0 && c.Dow&starBit == 0 {
 		return inMonth || inWeek
 	}
 	return inMonth && inWeek
@@ -159,7 +159,7 @@ func firstAtLeast(set uint64, from int) int { return bits.TrailingZeros64(set >>
 // hasHourStep reports whether Hour has a step of at most six hours: every hour of the
 // day, every second hour, and so on.
 func (c *Cron) hasHourStep() bool {
-	hours := c.Hour &^ star
+	hours := c.Hour &^ starBit
 	firstHour := bits.TrailingZeros64(hours)
 	step := firstAtLeast(hours, firstHour+1) - firstHour
 	if step > 6 || firstHour >= step {

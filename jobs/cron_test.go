@@ -136,9 +136,9 @@ func (r *reading) has(x *face) bool {
 	return slices.Contains(r.dom, x.day) || slices.Contains(r.dow, x.weekday)
 }
 
-// read adds the time at to the occurrences if the spec matches. now is what the clock
-// shows then. shown lists the faces that the clock has shown for the first time in this
-// minute: several after a gap, none in a repeated hour.
+// read appends at, a Unix time, to want if the spec matches. now is what the clock
+// shows at this time. shown lists what it has shown for the first time in this minute:
+// several times after a gap, none in a repeated hour.
 func (r *reading) read(at int64, now face, shown []face) {
 	has := r.repeats && r.has(&now)
 	for i := range shown {

@@ -21,9 +21,9 @@ import (
 // A method panics if its key is not equal to itself, such as NaN, or cannot be hashed,
 // such as an interface that contains a slice.
 //
-// To keep the pending values, call Drain before you close the Scheduler. Drain does not
-// return values whose deadlines have passed. If their callbacks have not run, the
-// Scheduler's TakeLeftover returns their timers, whose Func runs the callback.
+// To keep the pending values, call Drain before you close the Scheduler. After Close,
+// the Scheduler's TakeLeftover returns the timers whose callbacks have not run: their
+// Func runs the callback.
 //
 // After the Scheduler is closed, Set fails, and Move, Remove and Drain find no key.
 // Get, Deadline, All and Len still find keys.

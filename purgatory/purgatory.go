@@ -65,18 +65,17 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 	return p
 }
 
-// TryCompleteElseWatch adds an operation. If the operation's condition holds,
-// TryCompleteElseWatch completes it, runs OnComplete and reports true. Otherwise the
-// operation waits for a check of one of its keys or for the timeout. If another call
-// has completed the operation, TryCompleteElseWatch reports false too.
+// TryCompleteElseWatch adds an operation. If its condition holds, the operation is
+// completed: OnComplete runs, and completed is true. Otherwise the operation waits for
+// a check of one of its keys, for its timeout or for ForceComplete. completed is also
+// false if another call has completed the operation.
 //
-// TryComplete runs at most twice: before and after the operation is put into the lists
-// of its keys. Then the timeout begins. A timeout of zero or less expires immediately.
-// Without keys, the operation waits for its timeout or a ForceComplete.
+// TryComplete runs before and after the operation is put into the lists of its keys.
+// Then the timeout begins. A timeout of zero or less expires immediately.
 //
-// The error is [ErrClosed] if the Purgatory is closed. If the Scheduler refuses the
-// timer, it is [timer.ErrClosed] or [timer.ErrTooManyPending]. After an error the
-// operation does not wait, and none of its callbacks will run. It may be added again.
+// After an error the operation does not wait, and none of its callbacks will run. It
+// may be added again. The error is [ErrClosed] or, if the Scheduler refuses the timer,
+// [timer.ErrClosed] or [timer.ErrTooManyPending].
 //
 // TryCompleteElseWatch panics if the operation is nil or already waiting, or if a key
 // is not equal to itself, such as NaN.
@@ -207,8 +206,8 @@ func (p *Purgatory[K]) shardOf(key K) *shard[K] {
 	return &p.shards[maphash.Comparable(p.seed, key)&uint64(len(p.shards)-1)]
 }
 
-// snapshot returns a copy of the key's list, or nil if there is none. The caller
-// returns the copy with recycleSnapshot.
+// snapshot returns a copy of the key's list, or nil if there is none. The caller must
+// pass the copy to recycleSnapshot.
 func (p *Purgatory[K]) snapshot(key K) *[]*node[K] {
 	sh := p.shardOf(key)
 	sh.mu.Lock()

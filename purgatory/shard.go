@@ -16,8 +16,9 @@ type shard[K comparable] struct {
 	// size of this map since it was made.
 	lists    map[K]*list[K]
 	peakSize int
-	// spare is an empty list for the next new key, or nil. Many lists are short-lived.
-	spare *list[K]
+	// spareList is an empty list for the next new key, or nil. Many lists are
+	// short-lived.
+	spareList *list[K]
 	// keyless is the list of the operations without a key. Watched and Keys do not count
 	// it.
 	keyless list[K]
@@ -65,8 +66,8 @@ func (l *list[K]) init(sh *shard[K]) {
 func (sh *shard[K]) listLocked(key K) *list[K] {
 	l, ok := sh.lists[key]
 	if !ok {
-		if l = sh.spare; l != nil {
-			sh.spare = nil
+		if l = sh.spareList; l != nil {
+			sh.spareList = nil
 		} else {
 			l = new(list[K])
 			l.init(sh)
@@ -105,7 +106,7 @@ func (sh *shard[K]) unlinkLocked(n *node[K]) {
 		sh.shrinkLocked()
 		var none K
 		l.key = none
-		sh.spare = l
+		sh.spareList = l
 	}
 }
 

@@ -21,9 +21,8 @@ type FakeClock struct {
 
 	mu struct {
 		sync.Mutex
-		// The clock was last set to lastSet, when the virtual clock showed
-		// virtualAtSet. Now adds the virtual time since then. The virtual clock itself
-		// cannot be set back.
+		// lastSet is the time to which the clock was last set. virtualAtSet is the
+		// virtual clock's time at that moment.
 		lastSet, virtualAtSet time.Time
 		// dueNextStep lists the timers with a delay of zero or less. They fire in the
 		// next Step.
