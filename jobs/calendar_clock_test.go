@@ -83,7 +83,7 @@ func TestCalendar_WallClockSetBack(t *testing.T) {
 	clk.Advance(2 * time.Hour)
 	require.Equal(t, []time.Time{epoch.Add(-time.Hour), epoch, epoch.Add(time.Hour)}, runs)
 
-	// The clock is set back just before an occurrence, when the timer is set for it.
+	// The clock is set back just before an occurrence, when the job waits for it.
 	clk.SetWall(epoch.Add(2*time.Hour - 2*time.Minute))
 	clk.Advance(2*time.Minute - time.Millisecond)
 	clk.SetWall(epoch.Add(2*time.Hour - 5*time.Second))

@@ -428,7 +428,7 @@ func TestJob_StopRace(t *testing.T) {
 		}
 		wg.Wait()
 		require.EqualValues(t, 1, trues.Load())
-		// A run that was in progress may have counted after Stop.
+		// One run that was in progress at Stop may count as late.
 		require.LessOrEqual(t, late.Load(), int64(1))
 	}
 	require.NoError(t, s.Shutdown(context.Background()))

@@ -27,8 +27,8 @@ var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const never = time.Duration(math.MaxInt64)
 
-// An op is an operation that counts its calls. It is complete when ready is set, unless
-// try decides otherwise.
+// An op is an operation that counts its calls. Its TryComplete returns ready, or the
+// result of try if that is set.
 type op struct {
 	purgatory.Delayed[string]
 	name  string

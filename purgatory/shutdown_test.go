@@ -75,8 +75,8 @@ func TestPurgatory_UseAfterShutdown(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Shutdown runs while an operation is being added. Either the operation is handed back,
-// or TryCompleteElseWatch returns the error, but not both.
+// Shutdown runs while an operation is being added. Either TakeLeftover returns the
+// operation, or TryCompleteElseWatch returns the error, but not both.
 func TestShutdown_RacesWithStarts(t *testing.T) {
 	for range 100 {
 		s := timer.New()
@@ -160,8 +160,8 @@ func TestShutdown_WaitsForCallbacks(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Shutdown runs while many operations expire. When it returns, each operation has been
-// handed back or its callbacks have returned.
+// Shutdown runs while many operations expire. When it returns, each operation is in
+// TakeLeftover, or its callbacks have returned.
 func TestShutdown_InTheMiddleOfExpiries(t *testing.T) {
 	const rounds, each = 1500, 64
 	for range rounds {
