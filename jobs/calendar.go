@@ -41,9 +41,8 @@ type calendar struct {
 // If sched.Next returns the zero time, the series ends. If it returns a time that is
 // not after its argument, the next occurrence is one second after the argument.
 //
-// The first call of sched.Next is on the calling goroutine. Later calls are on the
-// executor or in [Job.Resume], one at a time. A panic on the executor is handled like a
-// panic of f, and sched.Next is called again a minute later.
+// Calendar, [Job.Resume] and the executor call sched.Next, one at a time. A panic on the
+// executor is handled like a panic of f, and sched.Next is called again a minute later.
 //
 // The error is [timer.ErrClosed] or [timer.ErrTooManyPending], and then f never runs.
 // Calendar panics if s, sched or f is nil.

@@ -44,12 +44,8 @@
 // may call any method too. They run on the goroutine that completed the operation, or
 // on the Scheduler's executor after a timeout.
 //
-// TryComplete must only report whether the condition holds. It runs under a lock of its
-// operation, so a call that completes or checks an operation may panic: see
-// [Operation].
-//
-// CheckAndComplete waits for a running TryComplete of each operation. So do not call it
-// while you hold a lock that a TryComplete takes.
+// TryComplete runs under a lock of its operation, and must only report whether the
+// condition holds: see [Operation].
 //
 // # Complexity
 //
