@@ -79,13 +79,13 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	if err != nil {
 		return durable.NoRetry(err)
 	}
-	name := hostOf(u)
-	h, delay, ok := c.hosts.enter(ctx, name, d.Concurrency)
+	hostName := hostOf(u)
+	h, delay, ok := c.hosts.enter(ctx, hostName, d.Concurrency)
 	if !ok {
 		return durable.HandBack(fmt.Errorf("%w: %s", errHostBusy, u.Host), delay)
 	}
 	began, answered := time.Now(), false
-	defer func() { c.hosts.leave(name, h, time.Since(began), answered) }()
+	defer func() { c.hosts.leave(hostName, h, time.Since(began), answered) }()
 
 	wrapError := func(err error) error { return fmt.Errorf("%s %s: %w", r.Method, safeURL(u), err) }
 	reqCtx, cancel := context.WithTimeoutCause(ctx, c.timeout, errTimeout)
@@ -95,8 +95,8 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 		return durable.NoRetry(wrapError(err))
 	}
 	resp, err := c.transport.RoundTrip(req)
-	// If the worker cancelled the attempt, count it as answered: the host is not to
-	// blame.
+	// An attempt that the worker cancelled counts as answered: it says nothing about
+	// the host.
 	answered = err == nil || errors.Is(err, ErrAddress) ||
 		ctx.Err() != nil && !errors.Is(context.Cause(ctx), durable.ErrTimeout)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 // The limit of a host starts at startLimit. Each response raises the limit by 1, up to
 // maxLimit. Each request without a response halves the limit, down to 1.
 //
-// At most the same number of further tasks wait. Running and waiting tasks use at most
-// half of the worker's places. All other tasks are handed back to the queue.
+// As many tasks may wait as may run: with a limit of 4, 4 tasks run and 4 tasks wait.
+// All of them use at most half of the worker's places. Other tasks are handed back to
+// the queue.
 type hosts struct {
 	maxLimit int
 

@@ -38,9 +38,11 @@ func mustBePositive[N int | time.Duration](name string, v N) {
 // a name or an address, with a port. The default is [DefaultPerHost].
 //
 // The Caller begins with fewer requests at a time. While the host does not answer, it
-// reduces the number, down to one. At most the same number of further tasks wait in the
-// worker. Running and waiting tasks use at most half of the worker's places. All other
-// tasks are handed back for 0.1 to 20 seconds, which does not count as an attempt.
+// reduces the number, down to one.
+//
+// As many tasks may wait as may run: with 4 requests at a time, 4 further tasks wait in
+// the worker. All of them use at most half of the worker's places. Other tasks are
+// handed back for 0.1 to 20 seconds, which does not count as an attempt.
 //
 // WithPerHost panics if n is not positive.
 func WithPerHost(n int) Option {

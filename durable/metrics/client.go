@@ -35,8 +35,8 @@ func WithMaxAge(d time.Duration) ClientOption {
 // commands that the Client and its Workers have sent. Client panics if the name is
 // empty, or if c or an option is nil.
 //
-// All Clients of a store export the same contents. Over several processes, take their
-// maximum and not their sum.
+// All Clients of a store export the same contents. To combine several processes, take
+// the maximum and not the sum.
 func Client(name string, c *durable.Client, opts ...ClientOption) observe.Source {
 	if c == nil {
 		panic("metrics: Client: nil Client")

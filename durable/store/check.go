@@ -153,7 +153,7 @@ func (s *Stamp) check() error {
 	return nil
 }
 
-// checkID validates an id: a key, or a key with a NUL and up to 20 more bytes.
+// checkID validates an id: a key, or a key followed by a NUL and up to 20 bytes.
 func checkID(id string) error {
 	if key := KeyOf(id); key == "" || len(key) > MaxID || len(id) > len(key)+1+20 {
 		return invalidf("the id %.80q is too long, or has no key", id)

@@ -21,7 +21,7 @@ type Keeping struct {
 }
 
 const (
-	keepingBit  = 128 // of the byte behind the generation
+	keepingBit  = 128 // in the byte after the generation
 	timeDigits  = 16
 	countDigits = 6
 	// MaxRuns is the largest number of finished runs that are kept.
@@ -51,13 +51,13 @@ func (t *Task) Keeps() (k Keeping, ok bool) {
 			return k, false
 		}
 	}
-	parse := func(from, size int) int64 {
+	parseDigits := func(from, size int) int64 {
 		n, _ := strconv.ParseInt(digits[from:from+size], 10, 64)
 		return n
 	}
-	k.Unique = time.Duration(min(parse(0, timeDigits), MaxDelay.Microseconds())) * time.Microsecond
-	k.For = time.Duration(min(parse(timeDigits, timeDigits), MaxDelay.Microseconds())) * time.Microsecond
-	k.Most = int(parse(2*timeDigits, countDigits))
+	k.Unique = time.Duration(min(parseDigits(0, timeDigits), MaxDelay.Microseconds())) * time.Microsecond
+	k.For = time.Duration(min(parseDigits(timeDigits, timeDigits), MaxDelay.Microseconds())) * time.Microsecond
+	k.Most = int(parseDigits(2*timeDigits, countDigits))
 	return k, k != Keeping{}
 }
 

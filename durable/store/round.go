@@ -6,7 +6,7 @@ import "time"
 // a claim. Each part may be empty.
 type Round struct {
 	Reports []Report
-	Extend  []Lease // leases that must last for their full duration again
+	Extend  []Lease // leases to extend: each starts again, with its full duration
 	Claim   Claim
 	// Lease is the duration of the leases that the round extends or gives. It must be
 	// positive.

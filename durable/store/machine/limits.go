@@ -6,7 +6,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Limit is a handler's limit and the state that it needs. Stores may encode it as
+// A Limit is a handler's limit and the state to enforce it. Stores may encode it as
 // JSON.
 type Limit struct {
 	store.Limit
@@ -143,13 +143,13 @@ func Recount(index Index) (corrected bool) {
 	if n.Limits == 0 {
 		return false
 	}
-	running := make(map[string]int64)
+	runningByHandler := make(map[string]int64)
 	for _, t := range index.Running(Never) {
-		running[t.Handler]++
+		runningByHandler[t.Handler]++
 	}
 	for h, l := range index.Limits() {
-		if l.Running != running[h] {
-			l.Running, l.Kept, corrected = running[h], false, true
+		if l.Running != runningByHandler[h] {
+			l.Running, l.Kept, corrected = runningByHandler[h], false, true
 		}
 	}
 	if corrected {

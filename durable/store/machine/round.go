@@ -271,7 +271,7 @@ func (m *machine) add(x store.Task) *Task {
 
 func (m *machine) remove(t *Task) { m.setState(t, 0, 0) }
 
-// setState gives a task a State and its At. Without a State the task is deleted.
+// setState sets the task's State and At. If the State is 0, the task is deleted.
 func (m *machine) setState(t *Task, s store.State, at store.Time) {
 	m.count(t.State, -1)
 	m.count(s, 1)

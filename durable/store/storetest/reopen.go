@@ -108,16 +108,16 @@ func testReopened(b *storeTest) {
 	again, err := b.Store.Do(ctx, 0, s, round)
 	b.requireNoError(err)
 	equal(b, "the tasks once more", again.Tasks, answer.Tasks)
-	held := make(map[string]store.Claimed)
+	claimed := make(map[string]store.Claimed)
 	for _, x := range answer.Tasks {
-		held[x.ID] = x
+		claimed[x.ID] = x
 	}
-	equal(b, "extended", b.extend(held["held"]), store.Held)
-	equal(b, "extended", b.extend(held["stops"]), store.HeldStopping)
-	b.require(b.report(held["stops"], store.Retry, b.after(0)), "the report was refused")
+	equal(b, "extended", b.extend(claimed["held"]), store.Held)
+	equal(b, "extended", b.extend(claimed["stops"]), store.HeldStopping)
+	b.require(b.report(claimed["stops"], store.Retry, b.after(0)), "the report was refused")
 	b.requireAbsent("stops")
 	b.reopen()
-	b.require(b.report(held["follows"], store.Done, store.When{}), "the report was refused")
+	b.require(b.report(claimed["follows"], store.Done, store.When{}), "the report was refused")
 	e := b.get("follows")
 	b.require(e.State == store.Pending && string(e.Record) == "another", "%+v", e)
 	b.require(!b.report(x, store.Done, store.When{}), "a used token was accepted")
@@ -125,7 +125,7 @@ func testReopened(b *storeTest) {
 	// A new claim gets a token that was never used before.
 	b.change(store.Command{Op: store.Resume})
 	y := b.claimOne("while paused")
-	for id, x := range held {
+	for id, x := range claimed {
 		b.require(y.Token > x.Token, "token %d came after %d, of %s", y.Token, x.Token, id)
 	}
 	b.require(b.report(y, store.Done, store.When{}), "the report was refused")

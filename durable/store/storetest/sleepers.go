@@ -20,7 +20,7 @@ type sleeper struct {
 	claimed   int        // tasks that the sleeper has claimed
 }
 
-// sleeper starts a sleeper. The returned function ends it.
+// sleeper starts a sleeper with this name. end stops the sleeper.
 func (b *storeTest) sleeper(name string, handlers ...string) (s *sleeper, end func()) {
 	s = &sleeper{b: b, handlers: handlers, stamp: store.Stamp{Sender: name}, woken: make(chan struct{}, 1)}
 	waiting, cancel := context.WithCancel(ctx)
