@@ -101,7 +101,8 @@ func (a *attempt) config() *handlerConfig {
 
 // unsupported reports whether this Worker cannot run the task, but another one may.
 func (a *attempt) unsupported() bool {
-	// If the record is damaged, handler may be nil because its name is damaged too.
+	// If the record is damaged, no Worker can run the task, even if this one lacks its
+	// handler.
 	return a.recordErr == nil && (a.handler == nil || a.recurrenceErr != nil) || errors.Is(a.recordErr, errNewer)
 }
 
@@ -121,14 +122,12 @@ func (a *attempt) makeContext() {
 }
 
 // mayCallSchedule reports whether prepare may call the task's schedule, which may take
-// any time.
+// any time. If so, the handler's goroutine calls prepare, so that the loop does not
+// wait.
 func (a *attempt) mayCallSchedule() bool { return a.task.Schedule != "" && !a.unsupported() }
 
-// prepare sets the Delivery's Due. If the handler must not be called, prepare returns
-// the report on the attempt, otherwise nil. now is the store's time.
-//
-// The loop calls prepare before it starts the handler's goroutine. But if
-// mayCallSchedule is true, that goroutine calls prepare, so that the loop does not wait.
+// prepare sets the Delivery's Due. It returns nil if the handler may be called, and
+// otherwise the report on the attempt. now is the store's time.
 func (a *attempt) prepare(now store.Time) (early *report) {
 	defer func() { a.delivery.Due = a.due.Std() }()
 	switch {
@@ -144,14 +143,14 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 	var exhausted error
 	switch {
 	case a.delivery.Crashes >= a.loop.w.config.maxCrashes:
-		// The task repeats: the store itself makes other tasks dead letters. Do not call
-		// the handler, because it might crash this worker too.
+		// Do not call the handler: it might crash this worker too. Only repeating tasks
+		// come here, because the store itself makes other tasks dead letters.
 		exhausted = errors.New(store.TextPoison)
 	case a.delivery.Attempt > a.delivery.MaxAttempts:
 		exhausted = errors.New("durable: the worker of the last attempt crashed")
 	}
-	// If all earlier attempts crashed, or there was none, the store has no report that
-	// says which missed runs were skipped. Skip them now.
+	// Skip missed runs, unless the report on an earlier attempt has told the store that
+	// they were skipped.
 	if a.task.Missed == LatestMissed && a.delivery.Attempt == a.delivery.Crashes+1 {
 		unfinished, err := a.skipToLatest(now)
 		switch {
@@ -206,8 +205,7 @@ func (a *attempt) runHandler() (r *report) {
 			return early
 		}
 	}
-	// Compute the next run's time first: if the schedule fails, the handler must not
-	// run.
+	// Compute the next run's time first: if that fails, the handler must not run.
 	if err := a.planNextRun(); err != nil {
 		return a.scheduleFailedReport(err)
 	}
@@ -229,11 +227,10 @@ func (a *attempt) runHandler() (r *report) {
 	return a.failedReport(err)
 }
 
-// withTimeout returns a context that ends with the cause ErrTimeout after d. If the
-// clock is virtual, a timer ends the context, because package context uses the system's
-// clock.
+// withTimeout returns a context that ends after d with the cause ErrTimeout, by the
+// Worker's clock.
 func (w *Worker) withTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if !w.virtualClock {
+	if !w.virtualClock { // package context uses the system's clock
 		return context.WithTimeoutCause(parent, d, ErrTimeout)
 	}
 	ctx, cancel := context.WithCancelCause(parent)

@@ -22,9 +22,8 @@ func (m Move) storeItem() (store.Item, error) {
 	return newRunItem(m.ID, when), err
 }
 
-// RescheduleBatch reschedules many tasks in few commands, and returns an outcome for
-// each. If any item is invalid, no command is sent. Errors are those of
-// [Client.ScheduleBatch].
+// RescheduleBatch reschedules many tasks in few commands, and returns one outcome for
+// each Move. Errors are as for [Client.ScheduleBatch].
 func (c *Client) RescheduleBatch(ctx context.Context, moves []Move) ([]Outcome, error) {
 	return c.moveBatch(ctx, store.Reschedule, moves)
 }

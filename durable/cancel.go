@@ -7,9 +7,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Worker learns that a running task was cancelled when it next extends the task's
-// lease. To avoid this delay, the Client that cancels the task makes its own Workers
-// extend the lease at once.
+// A Worker learns that a running task was cancelled when it extends the task's lease.
+// So a Client that cancels a task makes its own Workers extend the lease immediately.
 
 // A workerSet is the set of a Client's running Workers.
 type workerSet struct {
@@ -47,7 +46,7 @@ func (s *workerSet) notifyCancelled(shard int, items []store.Item, outcomes []Ou
 	}
 }
 
-// extendNow makes the loop extend the lease of the task id at once, if the loop has
+// extendNow makes the loop extend the lease of the task id immediately, if the loop has
 // that lease.
 func (l *loop) extendNow(id string) {
 	l.mu.Lock()
@@ -56,8 +55,8 @@ func (l *loop) extendNow(id string) {
 	l.wake()
 }
 
-// takeUrgent returns the running attempts whose leases must be extended at once. It
-// takes at most store.MaxBatch ids from l.urgent. The next round takes the others.
+// takeUrgent removes up to store.MaxBatch ids from l.urgent. It returns the running
+// attempts with these ids.
 func (l *loop) takeUrgent() (urgent []*attempt) {
 	l.mu.Lock()
 	ids := l.urgent[:min(len(l.urgent), store.MaxBatch)]

@@ -9,8 +9,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// More leases must be extended at once than a round can contain. The next round extends
-// the others.
+// More leases must be extended immediately than fit into a round. The next round
+// extends the others.
 func TestTakeUrgent_MoreThanARoundCanContain(t *testing.T) {
 	l := &loop{signal: make(chan struct{}, 1)}
 	for i := range store.MaxBatch + 1 {

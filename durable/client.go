@@ -9,10 +9,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Client schedules and manages tasks. Make one with [New]. Any number of goroutines
-// may use it. A method that takes a context sends one or a few commands to the store. It
-// returns at once if the context ends. With n tasks it takes O(log n) unless it says
-// otherwise.
+// A Client schedules and manages the tasks of a store. It is safe for concurrent use.
+// Methods that take a context access the store, and return when the context ends. With
+// n tasks they take O(log n), unless their comments say otherwise.
 type Client struct {
 	store   *timedStore
 	log     *slog.Logger
@@ -20,14 +19,14 @@ type Client struct {
 	// schedules has the schedules of WithSchedule, by name.
 	schedules map[string]Schedule
 	maxTask   int // bytes
-	// wrappedSchedule is ScheduleBatch inside the middleware. It is nil if there is no
-	// middleware.
+	// wrappedSchedule is ScheduleBatch wrapped in the middleware, or nil if there is
+	// none.
 	wrappedSchedule ScheduleFunc
 }
 
-// New returns a Client for the tasks in a store. It does not access the store;
-// [Client.Check] does. The caller closes the store. New panics if an option is nil, or
-// if st is nil or contains a nil pointer.
+// New returns a Client for a store. It does not access the store: to test the store,
+// call [Client.Check]. The caller must close the store. New panics if st or an option
+// is nil.
 func New(st store.Store, opts ...Option) *Client {
 	if v := reflect.ValueOf(st); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic("durable: New: nil Store")
@@ -50,9 +49,9 @@ func (c *Client) shardOf(id string) int { return store.ShardOf(id, c.store.Shard
 // A Health is the result of [Client.Check].
 type Health = store.Health
 
-// Check reports whether the store is usable, and how safely it keeps tasks. A problem
-// that prevents its use is an error, such as [ErrSchema] or [ErrUnsafe]. Other findings
-// are in the Warnings, for example that the store is paused. O(shards).
+// Check reports whether the store is usable. If it is not, Check returns an error, such
+// as [ErrSchema] or [ErrUnsafe]. Health.Warnings has lesser problems, for example that
+// the store is paused. O(shards).
 func (c *Client) Check(ctx context.Context) (Health, error) {
 	h, err := c.store.Check(ctx)
 	if err != nil {
@@ -70,10 +69,9 @@ const pausedWarning = "the store is paused: no task is claimed until Resume"
 // A Repair counts what [Client.Repair] has checked and corrected.
 type Repair = store.Repair
 
-// Repair corrects tasks that are not in exactly one of the states pending, running and
-// dead. Call it only if the store has lost acknowledged data, for example in a crash or
-// a failover. It works in small steps, and the store may be in use meanwhile. With n
-// tasks it takes O(n).
+// Repair mends a store that has lost acknowledged data, for example in a failover.
+// After Repair, each task has exactly one state. The store may be in use meanwhile.
+// O(n) for n tasks.
 func (c *Client) Repair(ctx context.Context) (Repair, error) {
 	var total Repair
 	for shard := range c.store.Shards() {
@@ -93,7 +91,8 @@ func (c *Client) Repair(ctx context.Context) (Repair, error) {
 // tasks can be scheduled. O(shards).
 func (c *Client) Pause(ctx context.Context) error { return c.sendToAllShards(ctx, store.Pause) }
 
-// Resume ends a pause. Tasks that became due during the pause run at once. O(shards).
+// Resume ends a pause. Tasks that became due during the pause run immediately.
+// O(shards).
 func (c *Client) Resume(ctx context.Context) error { return c.sendToAllShards(ctx, store.Resume) }
 
 func (c *Client) sendToAllShards(ctx context.Context, op store.Op) error {

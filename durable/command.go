@@ -12,13 +12,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A command is one call of a Client's method that changes tasks. Its items may be for
-// any shards.
+// A command is a call that changes tasks. It sends the items of each shard in chunks,
+// one after the other, and stops at a chunk that is not answered.
 //
-// Each shard gets its items in order, in chunks. The next chunk is sent when the
-// previous one was answered. If a chunk is not answered, its effect is unknown, and the
-// shard gets no more chunks. When the command is repeated, it sends that chunk again,
-// with the same stamp. So the store carries the chunk out only once.
+// [UnknownError.Again] sends that chunk again with the same stamp, so that the store
+// carries it out only once.
 type command struct {
 	client    *Client
 	template  store.Command // without items
@@ -28,14 +26,14 @@ type command struct {
 	// The goroutine that carries out the command owns the fields below.
 
 	sender   *sender
-	parts    []*part   // one for each shard with items
-	byShard  []*part   // the parts by shard; nil for a shard without items
-	outcomes []Outcome // by index in the call
-	errs     []error   // likewise; nil: answered, and done
+	parts    []*shardPart // one for each shard with items
+	byShard  []*shardPart // the parts by shard; nil for a shard without items
+	outcomes []Outcome    // by index in the call
+	errs     []error      // likewise; nil: answered, and done
 }
 
-// A part has the items of a command for one shard.
-type part struct {
+// A shardPart has the items of a command for one shard.
+type shardPart struct {
 	shard           int
 	chunks          []chunk
 	firstUnanswered int // the index of the first chunk that has not been answered
@@ -59,7 +57,7 @@ func (c *Client) newCommand(ctx context.Context, template store.Command, n int) 
 	return x
 }
 
-// add adds the item that has this index in the call.
+// add adds an item. index is the item's position in the call.
 func (x *command) add(index int, item store.Item) {
 	bytes := len(item.Task.Record)
 	if item.Entry != nil {
@@ -83,13 +81,13 @@ func (x *command) addTo(shard, index, bytes int, items []store.Item) {
 	last.bytes += bytes
 }
 
-// part returns the part for a shard. It creates the part if there is none.
-func (x *command) part(shard int) *part {
+// part returns the part for a shard, and creates it if necessary.
+func (x *command) part(shard int) *shardPart {
 	if x.byShard == nil {
-		x.byShard = make([]*part, x.client.store.Shards())
+		x.byShard = make([]*shardPart, x.client.store.Shards())
 	}
 	if x.byShard[shard] == nil {
-		x.byShard[shard] = &part{shard: shard}
+		x.byShard[shard] = &shardPart{shard: shard}
 		x.parts = append(x.parts, x.byShard[shard])
 	}
 	return x.byShard[shard]
@@ -105,8 +103,8 @@ func (c *Client) doOne(ctx context.Context, template store.Command, item store.I
 	return out[0], err
 }
 
-// do sends all chunks that have no answer. It returns the outcomes and the first error.
-// If the effect on some items is unknown, the error is an UnknownError.
+// do sends all chunks that have no answer. It returns the outcomes and the first error,
+// or an UnknownError if the effect of a chunk is unknown.
 func (x *command) do(ctx context.Context) ([]Outcome, error) {
 	if x.sender == nil {
 		x.sender = x.client.senders.take()
@@ -163,7 +161,7 @@ func (x *command) send(ctx context.Context) (unknown error) {
 
 // sendPart sends the chunks of a part that have no answer. It returns an error if the
 // effect of a chunk is unknown.
-func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
+func (x *command) sendPart(ctx context.Context, p *shardPart) (unknown error) {
 	for ; p.firstUnanswered < len(p.chunks); p.firstUnanswered++ {
 		ch := &p.chunks[p.firstUnanswered]
 		sentBefore := ch.stamp.Sender != ""
@@ -184,15 +182,14 @@ func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
 	return nil
 }
 
-// surelyNotDone reports whether a chunk with this error certainly had no effect. If it
-// was sent before, only ErrLate means that: the store has never carried out the chunk.
-// After other errors, the chunk may have had its effect the first time.
+// surelyNotDone reports whether a chunk that failed with err has never had an effect.
+// ErrLate says exactly that. ErrNotDone says it only if the chunk was not sent before.
 func surelyNotDone(err error, sentBefore bool) bool {
 	return errors.Is(err, store.ErrLate) || !sentBefore && errors.Is(err, ErrNotDone)
 }
 
-// A repeatError is the error of a repeated command. It does not match ErrNotDone and
-// similar errors: the command had no effect this time, but may have had one before.
+// A repeatError is the error of a repeated command. It hides ErrNotDone, ErrBusy and
+// ErrFull, because the command may have had its effect the first time.
 type repeatError struct{ err error }
 
 func (e repeatError) Error() string      { return e.err.Error() }

@@ -16,30 +16,24 @@ type Copied struct {
 }
 
 // ErrChanged is returned by [Copy] and [Export] if the source was used during the call.
-// All tasks that were read have been written. Other tasks may be missing, and some may
-// no longer exist in the source.
+// The copy may lack tasks, or contain tasks that the source no longer has.
 var ErrChanged = errors.New("durable: the source was used during the copy: stop its workers and clients, empty the destination, and repeat")
 
-// Copy copies all tasks from src to dst: pending tasks with their attempts, repeating
-// tasks, and dead letters. The stores may have different types and numbers of shards.
-// src does not change.
+// Copy copies all tasks and dead letters from src to dst. The stores may have different
+// types and numbers of shards. src does not change. Limits, counters and a pause are not
+// copied. If dst and src are the same value, the error is an [ErrInvalid].
 //
-// Stop the workers and clients of src first. If a task runs nevertheless, Copy copies
-// it as due at once. If it was also scheduled again, Copy copies it with its new time;
-// if it was cancelled, Copy omits it. Counters, limits and a pause are not copied. dst
-// does not know which commands src has already carried out.
+// To move to another store:
 //
-// Copy pauses dst and leaves it paused. So no task runs before all are copied, and none
-// runs twice if Copy is repeated after an error. Tasks that dst already has do not
-// change, and wait too. Call [Client.Resume] when src is out of use. After an error,
-// first wait for a minute: until then a command of Copy may still arrive.
+//  1. Stop the workers and clients of src.
+//  2. Call Copy. It pauses dst, so that no task runs yet. A running task is copied as due
+//     immediately. Tasks that dst already has do not change.
+//  3. After an error, repeat Copy. But if src was used since step 1, as after [ErrChanged],
+//     empty dst first: it may have tasks that src has finished.
+//  4. Call [Client.Resume] for dst. If a Copy failed, wait a minute first: until then one
+//     of its commands may still arrive.
 //
-// If src was used during or after Copy, empty dst before repeating Copy. Otherwise dst
-// would run tasks that src has finished, cancelled or changed since.
-//
-// If dst and src are the same value, Copy changes nothing and returns an [ErrInvalid].
-// If they are two values for the same file or server, Copy only pauses the store. The
-// cost is that of [Client.List] and of O(n) writes.
+// The cost is that of [Client.List] and of O(n) writes.
 func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	to, from := New(dst), New(src)
 	if dst == src {
@@ -56,8 +50,8 @@ func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	return c.copied, err
 }
 
-// forEachEntry calls f with each entry that a copy of the store contains. It returns
-// ErrChanged if the store was used meanwhile.
+// forEachEntry calls f with each entry that a copy must contain. It returns ErrChanged
+// if the store was used meanwhile.
 func forEachEntry(ctx context.Context, c *Client, f func(context.Context, *store.Entry) error) error {
 	before, err := c.Stats(ctx)
 	if err != nil {
@@ -97,10 +91,10 @@ type importer struct {
 }
 
 const (
-	// importTimeout is how long an import may take to reach the store. The store
-	// refuses a later import: its tasks may have run already, and would run again.
+	// importTimeout is how long an import may take to reach the store. After that its
+	// tasks may already have run, and would run again.
 	importTimeout = time.Minute
-	// importBytes is the size of the collected records at which they are sent.
+	// importBytes is how many bytes of records are collected before they are sent.
 	importBytes = maxShardsAtOnce * chunkBytes
 )
 

@@ -20,7 +20,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// queue creates a store with about 8 n tasks, in all states and with names that are not
+// queue fills a store with about 8n tasks, in all states and with names that are not
 // UTF-8.
 func queue(t *testing.T, mem *memstore.Store, n int) *durable.Client {
 	t.Helper()
@@ -203,8 +203,8 @@ func TestCopy_NothingRunsTwice(t *testing.T) {
 	}
 }
 
-// Tasks that the destination already has stay, even if the source has the same key.
-// They wait until Resume.
+// Tasks that the destination already has do not change, even if the source has the same
+// key. They wait until Resume.
 func TestCopy_IntoAStoreThatHasTasks(t *testing.T) {
 	for name, move := range through {
 		t.Run(name, func(t *testing.T) {
@@ -235,8 +235,8 @@ func TestCopy_IntoAStoreThatHasTasks(t *testing.T) {
 	}
 }
 
-// A copy of a store to itself is refused. If Copy does not recognize the store, it
-// pauses the store and changes nothing else.
+// A copy of a store to itself is refused. If the destination is another value for the
+// same store, Copy only pauses the store.
 func TestCopy_OntoItself(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -280,9 +280,8 @@ func (s *tardy) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 	return s.Store.Change(ctx, shard, st, c)
 }
 
-// The first copy gets no answer. Its import reaches the store after the context's
-// deadline or, without a deadline, after a minute. The task may have run by then, so the
-// import must have no effect.
+// An import arrives after its context's deadline, or after a minute if there is no
+// deadline. It must have no effect, because its task may have run by then.
 func TestCopy_LandsLate(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"with a deadline": 2 * time.Second, "without": time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -381,8 +380,8 @@ func export(t *testing.T) (file []byte, want map[string]store.Entry) {
 	return b.Bytes(), want
 }
 
-// Import detects all damage. If a file was cut off or changed, it returns an error, and
-// the tasks that it has imported are correct.
+// Import returns an error for every file that was cut off or changed. The tasks that it
+// has imported by then are correct.
 func TestImport_DamagedFile(t *testing.T) {
 	file, want := export(t)
 	step := 1
@@ -393,7 +392,7 @@ func TestImport_DamagedFile(t *testing.T) {
 		to := memstore.New()
 		_, err := durable.Import(ctx, to, bytes.NewReader(b))
 		if err == nil {
-			// JSON ignores the case of field names, so that change is harmless.
+			// A change of case in a field name is harmless, because JSON ignores it.
 			require.True(t, strings.EqualFold(string(b), string(file)), "%s: Import did not detect the damage", what)
 		} else if !errors.Is(err, durable.ErrDamaged) {
 			require.ErrorContains(t, err, "version", what)

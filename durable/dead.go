@@ -7,17 +7,15 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A dead letter is a run that failed for good: it has used all attempts, its handler
-// returned [NoRetry], it crashed its workers too often, or it was late (see
-// [DeadMissed]). It stays until it is requeued, purged or scheduled again.
-// [Client.List] with the State [Dead] lists dead letters. A repeating task has at most
-// one, for its latest failed run.
+// A dead letter is a run that failed for good, for example because it used all its
+// attempts. It stays until it is requeued, purged or scheduled again. A repeating task
+// has at most one dead letter, for its latest failed run.
 
-// Requeue makes a dead letter a pending task again, due at the time w, with its full
-// number of attempts. The outcome is Moved, or Absent if there is no such dead letter.
+// Requeue makes a dead letter a pending task, due at the time w, with its full number
+// of attempts. The outcome is Moved, or Absent if there is no such dead letter.
 //
-// For a repeating task, Requeue repeats the latest failed run once, as a separate task.
-// Both tasks may run at the same time. To cancel the separate task, use its [Info.ID].
+// The dead letter of a repeating task becomes a separate task, with its own [Info.ID],
+// that runs once. The repeating task may run at the same time.
 func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error) {
 	item, err := Move{id, w}.storeItem()
 	if err != nil {
@@ -34,7 +32,7 @@ func (c *Client) Purge(ctx context.Context, id string) (Outcome, error) {
 	return c.doOne(ctx, store.Command{Op: store.Purge}, store.Item{ID: id})
 }
 
-// checkID returns an error if an id is invalid. A valid id is a key, or the ID of a dead
+// checkID returns an error unless id has the form of a key, or of the ID of a dead
 // letter or requeued run.
 func checkID(id string) error {
 	const longest = 1 + 20 // a NUL and a time
@@ -48,10 +46,9 @@ func checkID(id string) error {
 	return nil
 }
 
-// RequeueAll requeues all dead letters that match a filter, due at the time w, as
-// [Client.Requeue] does. It returns how many. It ignores the filter's State. Runs that
-// become dead letters during the call stay dead letters, so that the call ends even if
-// requeued tasks fail at once. RequeueAll ends at the first error. The cost is that of
+// RequeueAll requeues all dead letters that match a filter, due at the time w, and
+// returns how many. It ignores the filter's State, and stops at the first error.
+// Requeued runs that fail again during the call stay dead letters. The cost is that of
 // [Client.List] and of O(n) writes.
 func (c *Client) RequeueAll(ctx context.Context, f Filter, w When) (int, error) {
 	if _, err := w.storeWhen(); err != nil {

@@ -7,13 +7,12 @@ import (
 
 // WithDeadHook sets a function that the Worker calls when a task becomes a dead letter,
 // for example to raise an alert. The function gets the last attempt and its error. It
-// runs on a goroutine of its own, and a panic is logged. Run waits for it as for
-// handlers; ctx ends when Run returns.
+// runs on its own goroutine, and its panics are logged. Run waits for it; ctx ends when
+// Run returns.
 //
-// The Worker calls the function after the store has confirmed the dead letter. If the
-// process ends before that, there is no call. If the task's workers crashed too often,
-// the store itself makes the dead letter, and there is no call either. [Client.Stats]
-// counts all dead letters as Died. WithDeadHook panics if f is nil.
+// There is no call if the process ends first, or if the store itself made the dead
+// letter because the task crashed its workers too often. [Client.Stats] counts all dead
+// letters as Died. WithDeadHook panics if f is nil.
 func WithDeadHook(f func(ctx context.Context, d Delivery, err error)) HandlerOption {
 	if f == nil {
 		panic("durable: WithDeadHook: nil function")
@@ -38,7 +37,8 @@ func (w *Worker) callDeadHook(r *report) {
 	})
 }
 
-// waitForHooks waits until all dead hooks have returned, or the Run must stop waiting.
+// waitForHooks waits until all functions of WithDeadHook have returned, or the Run must
+// stop waiting.
 func (w *Worker) waitForHooks(r *currentRun) {
 	returned, hooks := make(chan struct{}), w.deadHooks // the next Run has others
 	go func() {

@@ -12,11 +12,10 @@ type deadLimit struct {
 	count int           // 0: no limit
 }
 
-// WithDeadLimit makes the Worker purge dead letters that are older than age. If there
-// are more than count, it also purges the oldest ones. Zero means no limit, and is the
-// default for both. The Worker checks once a minute and purges in batches of 200;
-// [WorkerStats.Purged] counts them. One such Worker for each store is enough.
-// WithDeadLimit panics if age or count is negative.
+// WithDeadLimit makes the Worker purge dead letters once a minute: those older than
+// age, and the oldest if there are more than count. Zero, the default, means no limit.
+// One Worker with this option is enough for a store. It panics if age or count is
+// negative.
 func WithDeadLimit(age time.Duration, count int) WorkerOption {
 	if age < 0 || count < 0 {
 		panic(fmt.Sprintf("durable: WithDeadLimit: must not be negative, got %v and %d", age, count))
@@ -24,8 +23,8 @@ func WithDeadLimit(age time.Duration, count int) WorkerOption {
 	return workerOption(func(c *workerConfig) { c.deadLimit = deadLimit{age, count} })
 }
 
-// limitDead purges dead letters that exceed the limit, until the context ends.
-func (w *Worker) limitDead(ctx context.Context) {
+// purgeDeadLetters purges dead letters that exceed the limit, until the context ends.
+func (w *Worker) purgeDeadLetters(ctx context.Context) {
 	const batch = 200
 	for {
 		n, err := w.purgeOldest(ctx, batch)

@@ -33,21 +33,19 @@
 //
 // # Guarantees
 //
-//   - A task that was scheduled without an error runs at least once, if the store keeps its
-//     data and a worker has the task's handler. Exceptions are tasks that are cancelled or
-//     replaced, and late tasks for which [Missed] says otherwise.
+//   - A scheduled task runs at least once, if the store keeps its data and a worker has the
+//     task's handler. Exceptions are tasks that are cancelled or replaced, and late tasks for
+//     which [Missed] says otherwise.
 //   - A task never runs early, by the store's clock.
 //   - A slow handler does not starve the others: see [WithHandlerConcurrency], [WithRate] and
 //     [WithWeight], and [Client.SetLimit] for all workers of a store together.
 //   - A worker that crashes, hangs or is disconnected loses nothing: other workers get its
-//     tasks when the leases have expired. A repeated attempt has a larger fencing token and the
-//     same idempotency key.
+//     tasks when the leases have expired.
 //   - If Cancel returns Removed, the task does not run any more.
 //   - Each command has its effect once, however often it is sent. If its effect is unknown, the
 //     error is an [UnknownError], whose method Again finds out.
 //   - Every call returns when its context ends.
-//   - A worker that lacks a task's handler or schedule leaves the task to other workers. That
-//     does not count as an attempt.
+//   - A worker that lacks a task's handler or schedule leaves the task to other workers.
 //   - After a downtime every task that became due runs, the oldest first, or as [Missed] says.
 //   - Dead letters stay until they are requeued or purged, or [WithDeadLimit] purges them.
 //

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	// ErrInvalid is returned for invalid input: a key with a NUL, a task that is too
-	// large, a negative delay. No command was sent to the store.
+	// ErrInvalid is returned for invalid input, such as a key with a NUL or a negative
+	// delay. No command was sent to the store.
 	ErrInvalid = errors.New("durable: invalid")
 	// ErrNotFound is returned by [Client.Get] if there is no task with the key.
 	ErrNotFound = errors.New("durable: no such task")
@@ -18,9 +18,8 @@ var (
 	ErrUnknown = errors.New("durable: unknown whether the command was carried out")
 
 	// ErrNotDone matches, with errors.Is, errors of commands that certainly had no
-	// effect. It never matches an [UnknownError]. A call for many tasks may return it
-	// too: the call had no effect on tasks whose outcome is Unknown, but had its effect
-	// on the others.
+	// effect. If a call had several tasks, this is true only of tasks whose outcome is
+	// Unknown.
 	ErrNotDone = store.ErrNotDone
 	// ErrBusy is returned if too many commands are waiting for the store. The command
 	// had no effect.
@@ -35,13 +34,11 @@ var (
 	ErrUnsafe = store.ErrUnsafe
 
 	// ErrClosed is returned by [Worker.Run] after [Worker.Close] or [Worker.Shutdown].
-	// It is also the cause of a handler's context that the Worker cancels because its
-	// shutdown timeout is over. The task is then handed back, and the attempt does not
-	// count.
+	// It is also the cause of a handler's context if the worker ends before the handler
+	// returns. The task is then handed back, and the attempt does not count.
 	ErrClosed = errors.New("durable: the worker is closed")
-	// ErrNotHandedBack is returned by [Worker.Run] if the store did not confirm the
-	// reports on some attempts. If a report has not arrived, its task runs again when
-	// the lease has expired.
+	// ErrNotHandedBack is returned by [Worker.Run] if the store did not confirm its
+	// last reports. Their tasks may run again when the leases have expired.
 	ErrNotHandedBack = errors.New("durable: the worker has ended without an answer to its last reports")
 	// ErrLeaseLost is the cause ([context.Cause]) of a handler's context if the worker
 	// could not extend the lease. Another worker may be running the task.
@@ -75,9 +72,9 @@ func clientError(err error) error {
 	return fmt.Errorf("durable: %w", err)
 }
 
-// An UnknownError is the error of a command that was sent but not answered. The command
-// may have had its effect, or may still have it until its context's deadline, by the
-// store's clock. [UnknownError.Again] finds out.
+// An UnknownError means that a command was sent but not answered. The command may have
+// had its effect, or may have it later, until its context's deadline. To find out, call
+// [UnknownError.Again].
 type UnknownError struct {
 	Err   error // what went wrong
 	again func(context.Context) ([]Outcome, error)
@@ -86,18 +83,16 @@ type UnknownError struct {
 func (e *UnknownError) Error() string   { return ErrUnknown.Error() + ": " + errorText(e.Err) }
 func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
 
-// Again sends the same command again. It returns one outcome for each task of the call.
-// If the store has already carried out the command, Again returns the outcomes of that
-// time and changes nothing. If not, the store carries out the command now. But if the
-// deadline of the first call's context has passed, the command never has an effect, and
-// the error is [context.DeadlineExceeded].
+// Again sends the command again, and returns one outcome for each task of the call. If
+// the store has already carried out the command, it returns the outcomes of that time.
+// If not, it carries out the command now. But after the deadline of the first call's
+// context it refuses, and the error is [context.DeadlineExceeded].
 //
 // Another UnknownError means that there was no answer again. With any other error the
-// command had no effect on the tasks whose outcome is Unknown. It may have had its
-// effect on other tasks of the call: do not schedule those again.
+// command had no effect on tasks whose outcome is Unknown, but may have had its effect
+// on the others.
 //
-// The store keeps the answers for a day. If several goroutines call Again, they take
-// turns.
+// The store keeps the answers for a day.
 func (e *UnknownError) Again(ctx context.Context) ([]Outcome, error) {
 	if e.again == nil { // not made by this package
 		return nil, e

@@ -12,11 +12,10 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Export writes all tasks of a store to w, in the format that [Import] reads, and
-// returns how many. docs/durable.md describes the format. Export does not change the
-// store. Stop its workers and clients first: see [Copy]. If the error is [ErrChanged],
-// the file is complete and has the tasks that were read. Export buffers its writes. The
-// cost is that of [Client.List].
+// Export writes all tasks of a store to w, in the format that docs/durable.md
+// describes, and returns how many. [Import] reads it. First stop the workers and
+// clients of the store: see [Copy]. If the error is [ErrChanged], the file is valid,
+// but may lack tasks. The cost is that of [Client.List].
 func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 	x := &exporter{w: bufio.NewWriterSize(w, 64<<10)}
 	if err := x.writeLine(fileHead{Format: fileFormat, Version: fileVersion, Time: fileTime(store.TimeOf(time.Now()))}); err != nil {
@@ -36,8 +35,8 @@ type exporter struct {
 	sinceChecksum int    // bytes since the latest checksum
 }
 
-// Export writes a checksum after each blockBytes. Import buffers lines until it can
-// verify them.
+// blockBytes is how many bytes Export writes before a checksum. Import buffers them
+// until it has verified the checksum.
 const blockBytes = 1 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -13,8 +13,8 @@ var errFault = errors.New("the connection has failed")
 // faulty is a store behind a connection that fails.
 type faulty struct {
 	store.Store
-	// If lose returns true, a command is carried out, but its answer is lost. If refuse
-	// returns true, a command does not arrive. A nil function means false.
+	// lose says whether the answer to a command is lost. refuse says whether the
+	// command itself is lost. A nil function means false.
 	lose, refuse func() bool
 	later        atomic.Pointer[func() bool] // another lose, for setLose during the test
 	frozen       atomic.Bool                 // calls wait until their contexts end

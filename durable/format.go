@@ -12,10 +12,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// The file that Export writes has lines of JSON: a header, one line for each task, and
-// checksums. The last line is a checksum that marks the end. A checksum covers all
-// bytes before its line. So a reader knows at each checksum that the file is undamaged
-// up to there.
+// Export writes lines of JSON: a header, a line for each task, and checksums. A
+// checksum covers all bytes before its line. The last line is a checksum that marks the
+// end.
 
 const (
 	fileFormat  = "tickless tasks"
@@ -81,8 +80,8 @@ func (m *fileTime) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// A byteString is a string that need not be UTF-8. If it is not, it is encoded as an
-// object with its base64.
+// A byteString is a string that need not be UTF-8. If it is not, its JSON is an object
+// with base64.
 type byteString string
 
 type notUTF8 struct {

@@ -2,8 +2,8 @@ package durable
 
 import "time"
 
-// A NoRetryError, returned by a handler, makes the task a dead letter at once, even if
-// attempts are left. [NoRetry] makes one.
+// A handler returns a NoRetryError to make the task a dead letter, even if attempts are
+// left. [NoRetry] makes one.
 type NoRetryError struct{ Err error }
 
 // NoRetry wraps err so that the task is not tried again. It returns nil if err is nil.
@@ -17,13 +17,12 @@ func NoRetry(err error) error {
 func (e *NoRetryError) Error() string { return errorText(e.Err) }
 func (e *NoRetryError) Unwrap() error { return e.Err }
 
-// A RetryAfterError, returned by a handler, sets the delay before the next attempt, for
-// example from a Retry-After header. It has no effect on the last attempt. [RetryAfter]
-// makes one.
+// A handler returns a RetryAfterError to set the delay before the next attempt. It has
+// no effect after the last attempt. [RetryAfter] makes one.
 type RetryAfterError struct {
 	Err error
-	// After is the exact delay, up to 170 years. Zero or less means at once. It may exceed
-	// the limit of [WithBackoff].
+	// After is the delay. Zero or less means immediately. It may exceed the limit of
+	// [WithBackoff].
 	After time.Duration
 }
 
@@ -39,17 +38,15 @@ func RetryAfter(err error, d time.Duration) error {
 func (e *RetryAfterError) Error() string { return errorText(e.Err) }
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
-// A HandBackError, returned by a handler, hands the task back, for example because
-// another process must run it. The attempt does not count, and the task is pending
-// again. After the delay any worker may claim it. [HandBack] makes one.
+// A handler returns a HandBackError if another worker must run the task. After the
+// delay any worker may claim it. The attempt does not count. [HandBack] makes one.
 type HandBackError struct {
 	Err error
-	// After is the delay, up to 170 years. Zero or less means at once.
+	// After is the delay. Zero or less means immediately.
 	After time.Duration
 }
 
-// HandBack wraps err so that any worker may run the task after d. This attempt does not
-// count. A task may be handed back any number of times. HandBack returns nil if err is
+// HandBack wraps err in a [HandBackError] with the delay d. It returns nil if err is
 // nil.
 func HandBack(err error, d time.Duration) error {
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// HandlerStats are a Worker's counters for the tasks of one handler, since the Worker's
-// first Run. An attempt's outcome is counted when the store has accepted the report.
+// HandlerStats are a Worker's counters for one handler, since the Worker's first Run.
+// The end of an attempt counts when the store has answered the report on it.
 type HandlerStats struct {
 	Handler   string
 	Running   int   // running handlers
@@ -27,10 +27,10 @@ type HandlerStats struct {
 	Lost      int64 // attempts whose report the store refused because the lease was lost
 
 	// Lateness is the time from when a run was due until its first attempt was claimed.
-	// Attempts that were handed back do not count. Ran is how long handlers took.
-	// Handlers that are still running are in neither.
+	// It counts attempts whose handlers have returned.
 	Lateness timer.Histogram
-	Ran      timer.Histogram
+	// Ran is how long the handlers took that have returned.
+	Ran timer.Histogram
 }
 
 // HandlerStats returns the counters of all handlers of the Worker, sorted by name. With

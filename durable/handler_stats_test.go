@@ -80,9 +80,8 @@ func TestWorkerHandlerStats_CountEachEnd(t *testing.T) {
 	})
 }
 
-// A task is cancelled or scheduled again while it runs. Whatever its handler returns,
-// the task is not retried and does not become a dead letter. The Worker and the store
-// count the same.
+// A task that is cancelled or scheduled again while it runs is not retried. It does not
+// become a dead letter either.
 func TestWorkerHandlerStats_Overtaken(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		var log strings.Builder

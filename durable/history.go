@@ -9,14 +9,13 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Retention says which finished runs of a task's key are kept, both successful and
-// failed ones: see [Client.Runs]. The zero Retention keeps none.
+// Retention says which finished runs of a key are kept for [Client.Runs], both
+// successful and failed ones. The zero Retention keeps none.
 type Retention struct {
-	// For is how long a run is kept. Workers delete older runs, a few with each claim.
+	// For is how long a run is kept. Zero means until newer runs replace it.
 	For time.Duration `json:"for_ns,omitempty"`
-	// Runs is how many of the latest runs are kept, up to [store.MaxRuns]. If it is
-	// zero, their number has no limit. If For is zero, a run is kept until newer runs
-	// replace it.
+	// Runs is how many of the latest runs are kept, up to [store.MaxRuns]. Zero means
+	// no limit.
 	Runs int `json:"runs,omitempty"`
 }
 
@@ -86,7 +85,7 @@ func runOf(e *store.Entry) *Run {
 	return r
 }
 
-// beganDigits is how many decimal digits of Began precede the stored result.
+// beganDigits is how many decimal digits of Began are at the start of a stored result.
 const beganDigits = 16
 
 // isRunCounter reports whether e is the entry that counts the kept runs of its key.
@@ -94,9 +93,9 @@ func isRunCounter(e *store.Entry) bool {
 	return e.State == store.Past && e.ID == store.HeadID(store.KeyOf(e.ID))
 }
 
-// SetResult keeps a result with the run, if the run succeeds and the task has a
-// [Task.Retention]. [Client.Runs] returns it. The error is an [ErrInvalid] if the
-// result has more than [MaxResult] bytes.
+// SetResult sets the run's result for [Client.Runs]. It is kept if the run succeeds and
+// the task has a [Task.Retention]. The error is an [ErrInvalid] if b has more than
+// [MaxResult] bytes.
 func (d *Delivery) SetResult(b []byte) error {
 	if len(b) > MaxResult {
 		return invalidError("the result has %d bytes, more than %d", len(b), MaxResult)

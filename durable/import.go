@@ -14,14 +14,12 @@ import (
 // ErrDamaged is returned by [Import] for a file that differs from what [Export] wrote.
 var ErrDamaged = errors.New("durable: the file is damaged")
 
-// Import reads a file that [Export] wrote, and adds its tasks to dst. The store that
-// was exported may have another type and another number of shards. Tasks that dst
-// already has do not change. Import pauses dst and leaves it paused: see [Copy].
+// Import adds the tasks of a file that [Export] wrote to dst. Tasks that dst already
+// has do not change. Import pauses dst and leaves it paused: see [Copy].
 //
-// Import reads r to its end. If the file is damaged or incomplete, the error is an
-// [ErrDamaged] that names the line. The tasks before the damage are imported; damaged
-// tasks are not. After any error, Import may be repeated with the whole file while dst
-// is still paused. O(n) for n tasks.
+// If the file is damaged or incomplete, the error is an [ErrDamaged] that names the
+// line. Tasks before the damage are imported. After an error, Import may be repeated
+// with the whole file while dst is still paused. O(n) for n tasks.
 func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
 	in := &lineReader{r: bufio.NewReaderSize(r, maxLine)}
 	if err := in.readHead(); err != nil { // before anything is changed
@@ -94,7 +92,7 @@ func (in *lineReader) readHead() error {
 }
 
 // readBlock returns the entries up to the next checksum, and verifies the checksum. end
-// says whether the file ends there.
+// says whether the file ends after it.
 func (in *lineReader) readBlock() (block []*store.Entry, end bool, err error) {
 	for size := 0; ; {
 		b, err := in.readLine()

@@ -10,14 +10,16 @@ import (
 // Info describes a task and its state.
 type Info struct {
 	// ID identifies the task for [Client.Get], [Client.Reschedule] and [Client.Cancel].
-	// It equals the key, except for the dead letter and the requeued run of a repeating
-	// task. Their IDs begin with the key and a NUL. To list them, use a [Filter.Prefix]
-	// of the key and a NUL.
+	// It is the key, except for a repeating task's dead letter and requeued run: their
+	// IDs begin with the key and a NUL.
 	ID    string `json:"id"`
 	Task  Task   `json:"task"`
 	State State  `json:"state"` // in JSON "pending", "running", "dead" or "past"
-	// At is when a pending task runs next, when the lease of a running task ends, when
-	// a dead letter died, or until when a past run is kept.
+	// At depends on State:
+	//   - Pending: when the task runs next
+	//   - Running: when its lease ends
+	//   - Dead: when the run failed for good
+	//   - Past: until when the run is kept
 	At time.Time `json:"at"`
 	// Due is when the run was first due. For a pending task without attempts it equals
 	// At.
@@ -26,13 +28,12 @@ type Info struct {
 	Attempts int `json:"attempts,omitempty"`
 	Crashes  int `json:"crashes,omitempty"`
 	// Runs is how many failed runs a dead letter stands for. All failed runs of a
-	// repeating task share one dead letter, with the details of the latest. For other
-	// tasks Runs is 1.
+	// repeating task share one.
 	Runs int `json:"runs,omitempty"`
-	// Stopping means that the task is running and was asked to stop. Following means
-	// that it is running, was scheduled again, and will run again at Next. Task then
-	// describes the task that is running, not the new one.
-	Stopping  bool      `json:"stopping,omitempty"`
+	// Stopping means that the task is running, but was cancelled.
+	Stopping bool `json:"stopping,omitempty"`
+	// Following means that the task is running, and will run again at Next because it was
+	// scheduled again. Task is the running one, not the new one.
 	Following bool      `json:"following,omitempty"`
 	Next      time.Time `json:"next,omitzero"`
 	// Paused means that the task repeats and waits for [Client.ResumeTask].

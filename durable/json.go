@@ -6,10 +6,9 @@ import (
 	"fmt"
 )
 
-// HandleJSON registers h for tasks whose Handler is name, as [Worker.Handle] does. It
-// decodes the task's body from JSON into a T. An empty body becomes the zero T. A task
-// whose body cannot be decoded becomes a dead letter at once, as with [NoRetry].
-// Requeue it when a worker can decode it.
+// HandleJSON is like [Worker.Handle], but decodes the task's body from JSON into a T.
+// An empty body becomes the zero T. If the body cannot be decoded, the task becomes a
+// dead letter, as with [NoRetry].
 func HandleJSON[T any](w *Worker, name string, h func(ctx context.Context, d Delivery, v T) error, opts ...HandlerOption) {
 	if h == nil {
 		panic("durable: HandleJSON: nil function")

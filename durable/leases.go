@@ -74,9 +74,8 @@ func (l *loop) dropLease(a *attempt) {
 	}
 }
 
-// startAttempt starts an attempt. now is the store's time; sent is when the claim was
-// sent. It returns false if the attempt ends without a call of the handler, and so
-// needs no place.
+// startAttempt starts an attempt. It returns false if the attempt has already ended and
+// needs no place. now is the store's time. The claim was sent at the time sent.
 func (l *loop) startAttempt(a *attempt, now store.Time, sent time.Time) bool {
 	w := l.w
 	l.leases.add(a, sent)
@@ -102,7 +101,7 @@ func (l *loop) startAttempt(a *attempt, now store.Time, sent time.Time) bool {
 	}
 	a.leaseTimer, _ = w.timers.Start(remaining, func() { a.cancel(ErrLeaseLost) })
 	if a.diesIfItCrashes() {
-		l.waitsToBeAlone = a
+		l.waitingSuspect = a
 	} else {
 		l.startHandler(a)
 	}

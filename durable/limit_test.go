@@ -30,8 +30,8 @@ func limited(t *testing.T, f func(t *testing.T, c *durable.Client, slow, quick *
 	})
 }
 
-// Two Workers with eight places share a limit of six. They always use all of it, and
-// tasks of the other handler do not wait.
+// Two Workers share a limit of six for the slow handler. They always use all six
+// places, and the quick handler's tasks do not wait.
 func TestClientSetLimit_Concurrency(t *testing.T) {
 	limited(t, func(t *testing.T, c *durable.Client, slow, quick *load, workers []*durable.Worker) {
 		require.NoError(t, c.SetLimit(ctx, "slow", durable.Limit{Concurrency: 6}))

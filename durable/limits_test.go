@@ -26,8 +26,8 @@ func TestWorkerOptions_RefuseMisuse(t *testing.T) {
 	durable.WithBackoff(1, 1)
 }
 
-// A huge timeout plus a lease must not overflow into the past. The worker would give up
-// each lease instead of extending it.
+// A huge timeout plus a lease must not overflow into the past. Otherwise the worker
+// would give up each lease instead of extending it.
 func TestWithTimeout_BeyondAllBounds(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)

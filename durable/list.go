@@ -34,18 +34,15 @@ func (f *Filter) storeFilter() store.Filter {
 	return x
 }
 
-// List iterates over the tasks that match a filter, ordered by State, At and ID. So
-// pending tasks are ordered by when they are due, and dead letters by when they died.
-// With a Prefix the order is by ID.
+// List iterates over the tasks that match a filter, ordered by State, At and ID, or
+// only by ID if the filter has a Prefix. Tasks that change during the iteration may be
+// missed or appear twice.
 //
-// Tasks that are created, deleted or moved during the iteration may be missed or appear
-// twice. All others appear once. An error of the store ends the iteration and comes
-// with an empty ID. A task that cannot be decoded comes with an error and its ID, and
-// the iteration continues.
+// An error without an ID is an error of the store, and ends the iteration. An error
+// with an ID means that this task cannot be decoded, and the iteration continues.
 //
-// List reads pages of some hundred tasks. It also reads tasks between them that do not
-// match. On memstore each page reads all tasks. On redisstore a page with a Prefix
-// reads the IDs of all tasks.
+// List reads pages of some hundred tasks. For each page, memstore reads all tasks, and
+// redisstore with a Prefix reads the IDs of all tasks.
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		const readAhead = 256
@@ -61,8 +58,8 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	}
 }
 
-// A Cursor is a position in a list. It does not expire, and may be sent to a browser
-// and back. The empty Cursor is the beginning.
+// A Cursor is a position in a list. It does not expire, and is safe in a URL. The empty
+// Cursor is the beginning.
 type Cursor string
 
 // A Page is a part of a list. Next is empty on the last page.
@@ -71,10 +68,9 @@ type Page struct {
 	Next  Cursor `json:"next,omitempty"`
 }
 
-// Page returns the tasks that follow a Cursor in a list, at most limit, which must be
-// from 1 to 1000. The Cursor must be empty or come from a Page with the same filter. A
-// task that cannot be decoded is included, with the fields that are known. Otherwise
-// Page is like [Client.List].
+// Page returns up to limit tasks of a [Client.List], after a Cursor that is empty or
+// comes from a Page with the same filter. limit must be from 1 to 1000. Tasks that
+// cannot be decoded are included, with the fields that are known.
 func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (Page, error) {
 	if limit < 1 || limit > store.MaxPage {
 		return Page{}, invalidError("the limit must be from 1 to %d, got %d", store.MaxPage, limit)
@@ -122,7 +118,7 @@ func (c Cursor) parse() (x store.Cursor, err error) {
 	return x, nil
 }
 
-// A shardList is the list of one shard.
+// A shardList iterates over the entries of one shard.
 type shardList struct {
 	shard   int
 	filter  *store.Filter
@@ -147,8 +143,8 @@ func (s *shardList) fill(ctx context.Context, c *Client, pageSize int) error {
 	return nil
 }
 
-// entries iterates over the entries of all shards after a Cursor, in order. readAhead
-// is how many entries it reads ahead. An error ends the iteration.
+// entries iterates over the entries after a Cursor, of all shards in order, until an
+// error. It reads about readAhead entries ahead.
 func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor, readAhead int) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		n := c.store.Shards()

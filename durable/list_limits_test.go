@@ -9,7 +9,7 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// No task is due before 1970, so a To of that time matches nothing. It must not mean no
+// A To before 1970 matches nothing, because no task is due then. It must not mean no
 // limit.
 func TestList_ToOrBefore1970(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {

@@ -11,13 +11,9 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A loop is the part of a Worker that handles one shard. One goroutine sends all its
-// commands, in rounds: see round.go. Whatever arrives during a round goes into the next
-// one, so rounds grow with the load.
-//
-// The loop sleeps until its timer fires or the store wakes it: see listen. The timer
-// fires when the loop must claim or extend a lease. The answer to a claim says when to
-// claim next.
+// A loop is the part of a Worker that handles one shard, on its own goroutine. It sends
+// rounds to the store: see round.go. Between rounds it sleeps until its timer fires, a
+// report is queued, or the store wakes it.
 type loop struct {
 	w      *Worker
 	shard  int
@@ -43,8 +39,8 @@ type loop struct {
 
 	// The goroutine owns the fields below.
 
-	timer          timer.Handle
-	claimAt        time.Time // when to claim next, or never
+	timer          timer.Handle // fires when the loop must claim or extend a lease
+	claimAt        time.Time    // when to claim next, or never
 	leases         leaseList
 	senderName     string
 	lastNumber     int64  // of the latest command
@@ -54,7 +50,7 @@ type loop struct {
 	flushBy        time.Time  // when a closing loop gives up
 	storeFailed    bool       // the store has failed permanently
 	leaseCount     int        // attempts whose leases the Worker may still have
-	waitsToBeAlone *attempt   // the suspect that waits until nothing else runs, or nil
+	waitingSuspect *attempt   // the suspect that waits until nothing else runs, or nil
 	limitReached   bool       // a Limit held back tasks from the latest claim: claim with each report
 	storeTime      store.Time // the store's time in the latest answer
 	answeredAt     time.Time  // when that answer came; zero: there was none
@@ -112,8 +108,7 @@ func (l *loop) claimSoon() {
 	l.wake()
 }
 
-// offer makes the loop claim: what it waits for is available, and a place is reserved
-// for it.
+// offer makes the loop claim. A place is reserved for it.
 func (l *loop) offer() {
 	l.mu.Lock()
 	l.offered = true
@@ -128,8 +123,8 @@ func (l *loop) wake() {
 	}
 }
 
-// onTimer is the timer's callback. With a virtual clock it returns after the loop has
-// done all that is due. The clock does not advance until then.
+// onTimer is the timer's callback. A virtual clock does not advance until onTimer
+// returns, so onTimer then waits until the loop has done all that is due.
 func (l *loop) onTimer() {
 	if !l.w.virtualClock {
 		l.wake()
@@ -154,9 +149,8 @@ func (l *loop) queueReport(r *report) {
 	l.wake()
 }
 
-// reportAndRelease queues the report on an attempt that has ended, and releases its
-// place. It does both under l.mu, so that the round with the report can claim a task for
-// the place.
+// reportAndRelease queues the report on an attempt, and releases its place. It does
+// both under l.mu, so that one round can send the report and use the place.
 func (l *loop) reportAndRelease(r *report) {
 	l.mu.Lock()
 	if !r.attempt.reported {
@@ -237,8 +231,8 @@ func (l *loop) hasWork(now time.Time, p phase, claim bool) bool {
 
 // endAttempts cancels the running attempts, or hands them back, as the phase demands.
 func (l *loop) endAttempts(p phase) {
-	if p >= stopping && l.waitsToBeAlone != nil {
-		l.handBackSuspect(l.waitsToBeAlone)
+	if p >= stopping && l.waitingSuspect != nil {
+		l.handBackSuspect(l.waitingSuspect)
 	}
 	if p < aborting {
 		return
@@ -262,7 +256,7 @@ func (l *loop) isFlushed() bool {
 	return len(l.reports) == 0 && l.unanswered == nil || l.storeFailed || now.After(l.flushBy)
 }
 
-// setTimer sets the timer. If the time has come, it wakes the loop instead.
+// setTimer sets the timer. If the time at has come, it wakes the loop instead.
 func (l *loop) setTimer(at time.Time) {
 	for {
 		now := l.w.now()
@@ -275,7 +269,7 @@ func (l *loop) setTimer(at time.Time) {
 			l.timer, _ = l.w.timers.Start(d, l.onTimer)
 		}
 		// If a virtual clock has advanced meanwhile, the timer fires too late: set it
-		// again. Ignore a small advance, because some clocks advance all the time.
+		// again. Some clocks advance all the time, so ignore a small advance.
 		if !l.w.virtualClock || l.w.now().Sub(now) < minAdvance {
 			return
 		}
@@ -324,8 +318,8 @@ func (l *loop) delayRetry(err error, now time.Time) {
 	l.retryAt = now.Add(l.backoff/2 + rand.N(l.backoff/2+1))
 }
 
-// untilLeaseTimer returns the time until only a tenth of a lease remains. sent is when
-// the command was sent that started or extended the lease.
+// untilLeaseTimer returns the time until a lease has only a tenth left. The lease began
+// at the time sent.
 func (l *loop) untilLeaseTimer(sent time.Time) time.Duration {
 	return sent.Add(l.w.config.lease - l.w.config.lease/10).Sub(l.w.now())
 }

@@ -5,13 +5,9 @@ import (
 	"slices"
 )
 
-// WithMiddleware wraps handlers with functions, for example for traces, logs or limits.
-// The first function is the outermost. Functions given to [NewWorker] are outside of
-// functions given to [Worker.Handle]. Handle calls each function once for each handler; the
-// function must not return nil.
-//
-// A panic of a handler passes through the middleware. If a task ends without a call of
-// its handler, for example because it was missed, the middleware is not called either.
+// WithMiddleware wraps handlers in functions, for example for traces or logs. The first
+// function is the outermost. Functions for [NewWorker] are outside of those for
+// [Worker.Handle]. Handle calls each function once, and panics if it returns nil.
 // WithMiddleware panics if a function is nil.
 func WithMiddleware(middleware ...func(next Handler) Handler) HandlerOption {
 	for _, f := range middleware {
@@ -23,7 +19,7 @@ func WithMiddleware(middleware ...func(next Handler) Handler) HandlerOption {
 	return handlerOption(func(c *handlerConfig) { c.middleware = slices.Concat(c.middleware, middleware) })
 }
 
-// wrap returns h inside the middleware.
+// wrap returns h wrapped in the middleware.
 func (c *handlerConfig) wrap(h Handler) Handler {
 	for _, f := range slices.Backward(c.middleware) {
 		if h = f(h); h == nil {
@@ -36,14 +32,13 @@ func (c *handlerConfig) wrap(h Handler) Handler {
 // A ScheduleFunc schedules items, as [Client.ScheduleBatch] does.
 type ScheduleFunc func(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error)
 
-// WithScheduleMiddleware wraps [Client.Schedule] and [Client.ScheduleBatch] with
-// functions, for example to add a trace header to all tasks. Schedule passes a single
-// item. The first function is the outermost.
+// WithScheduleMiddleware wraps [Client.Schedule] and [Client.ScheduleBatch] in
+// functions, for example to add a header to all tasks. The first function is the
+// outermost. It panics if a function is nil.
 //
-// A function may change the items, which are a copy. It must not write to their Bodies
-// and Headers, which belong to the caller, but may replace them. It must return the
-// results of next, or an error if it does not call next. WithScheduleMiddleware panics
-// if a function is nil.
+// A function may change its items. But it must replace their Bodies and Headers instead
+// of writing to them, because they belong to the caller. If it does not call next, it
+// must return an error.
 func WithScheduleMiddleware(middleware ...func(next ScheduleFunc) ScheduleFunc) Option {
 	for _, f := range middleware {
 		if f == nil {
@@ -54,7 +49,8 @@ func WithScheduleMiddleware(middleware ...func(next ScheduleFunc) ScheduleFunc) 
 	return option(func(c *config) { c.middleware = slices.Concat(c.middleware, middleware) })
 }
 
-// wrapSchedule returns ScheduleBatch inside the middleware, or nil if there is none.
+// wrapSchedule returns ScheduleBatch wrapped in the middleware, or nil if there is
+// none.
 func (c *Client) wrapSchedule(middleware []func(ScheduleFunc) ScheduleFunc) ScheduleFunc {
 	if len(middleware) == 0 {
 		return nil

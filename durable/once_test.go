@@ -98,7 +98,7 @@ func TestOnce_AWorkerLosesAnswers(t *testing.T) {
 	})
 }
 
-// Again of an UnknownError that this package has not made returns that error.
+// If this package has not made an UnknownError, its Again returns the error itself.
 func TestAgain_OfAnErrorThatIsMadeByHand(t *testing.T) {
 	e := &durable.UnknownError{}
 	_, err := e.Again(ctx)
@@ -203,8 +203,8 @@ func (s *turningAway) Change(ctx context.Context, shard int, st store.Stamp, c s
 	return nil, errFault
 }
 
-// If the store refuses the second attempt, the effect of the first is still unknown. So
-// the error of Again must not match ErrNotDone.
+// If the store refuses a repeated command, the effect of the first one is still
+// unknown. So the error of Again must not match ErrNotDone.
 func TestAgain_ThatIsRefusedDoesNotSayNotDone(t *testing.T) {
 	for _, why := range []error{store.ErrBusy, store.ErrFull, store.ErrClosed} {
 		bubble(t, func(t *testing.T, mem *memstore.Store) {

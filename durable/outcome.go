@@ -17,8 +17,8 @@ const (
 	Stopping  = store.Stopping  // the task is running and was asked to stop
 )
 
-// A State says where a task is in its life: [Pending], [Running] or [Dead]. A task has
-// one state at a time. A finished run that is kept is [Past].
+// A task has one State: [Pending], [Running] or [Dead]. A finished run that is kept is
+// [Past].
 type State = store.State
 
 const (

@@ -7,14 +7,13 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// PauseTask stops a repeating task from running until ResumeTask. The outcome is Moved,
-// or Following if the task is running. A running attempt continues, but is not tried
-// again if it fails. If the key is scheduled again, for example with another Cron, the
-// task stays paused. Reschedule ends the pause. The error is an [ErrInvalid] if the
-// task does not repeat.
+// PauseTask stops a repeating task from running until [Client.ResumeTask] or
+// [Client.Reschedule]. Schedule does not end the pause. The outcome is Moved, or
+// Following if the task is running: the attempt continues, but is not tried again if it
+// fails. The error is an [ErrInvalid] if the task does not repeat.
 //
-// PauseTask and ResumeTask read the task and then reschedule it, in two commands. They
-// may undo a command that another client sends between the two.
+// PauseTask and ResumeTask read the task and then reschedule it. They may undo a
+// command that another client sends between these two steps.
 func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 	info, err := c.Get(ctx, key)
 	if err != nil {
@@ -26,9 +25,9 @@ func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 	return c.Reschedule(ctx, key, At(store.Farthest.Std()))
 }
 
-// ResumeTask ends the pause of a task. The task next runs as [Next] says. Runs that
-// were due during the pause are skipped. The outcome is Moved, Following if the task is
-// running, or Kept if the task is not paused.
+// ResumeTask ends the pause of a task. Runs that were due during the pause are skipped.
+// The outcome is Moved, Following if the task is running, or Kept if the task is not
+// paused.
 func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	info, err := c.Get(ctx, key)
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// places manages the places in which a Worker runs handlers, during one Run. Each
-// running handler occupies one; [WithConcurrency] sets how many there are. Before a
-// claim, a loop reserves places for all tasks that the claim may get. So a claimed task
-// never waits for a place.
+// places manages the places of a Worker during one Run. Each running handler occupies
+// one. A loop reserves places before it claims tasks, so that a claimed task never
+// waits for a place.
 type places struct {
 	w           *Worker
 	handlers    []*handler
@@ -76,8 +75,8 @@ func newPlaces(w *Worker) *places {
 
 func (h *handler) isLimited() bool { return h.maxRunning > 0 || h.rate > 0 }
 
-// burst returns how many tasks may start at once: what the rate allows in a tenth of a
-// second, and at least one.
+// burst returns how many tasks may start at the same time: what the rate allows in a
+// tenth of a second, and at least one.
 func (h *handler) burst() float64 { return max(1, h.rate/10) }
 
 // usablePlaces returns how many of n places the handler's limits allow it to use.
@@ -99,9 +98,9 @@ func (h *handler) addTokens(now time.Time, n int) {
 	h.filledAt = now
 }
 
-// unusedShare returns how many places of its share the handler does not use. remaining
-// leaves out the places that claims under way will fill. If the handler has a backlog,
-// these claims fill all places that they request; otherwise they count as filling none.
+// unusedShare returns how many places of its share the handler does not use. If the
+// handler has a backlog, remaining leaves out the places that claims under way request,
+// because they will probably fill them.
 func (p *places) unusedShare(h *handler) (unused, remaining int) {
 	unused = max(0, (p.size*h.weight+p.totalWeight-1)/p.totalWeight-h.taken)
 	if remaining = unused; h.hasBacklog {
@@ -125,9 +124,9 @@ func (p *places) usablePlacesLocked(now time.Time) int {
 	return min(n, p.free)
 }
 
-// reserve reserves up to limit places for a claim of the loop. A loop that gets no place
-// joins the queue, unless the Run is over. If offered is true, the loop claims only
-// because of an offer, and gets no place if the offer is no longer useful.
+// reserve reserves up to limit places for a claim of the loop. A loop that gets no
+// place joins the queue. If offered is true and the offer is outdated, the loop gets no
+// place.
 func (p *places) reserve(l *loop, limit int, offered bool) grant {
 	now := p.w.now()
 	p.mu.Lock()
@@ -173,7 +172,8 @@ func (p *places) reserve(l *loop, limit int, offered bool) grant {
 		}
 		g.rooms = append(g.rooms, r)
 	}
-	// If places stay free, all handlers get enough: the claim needs no limits (rooms).
+	// If places stay free, every handler gets enough: the claim needs no rooms (limits
+	// for handlers).
 	g.omitRooms = g.omitRooms || !p.anyLimited && !g.fair && p.free > 0
 	if limitReached && now.Sub(p.wokeOthersAt) >= time.Second {
 		p.wokeOthersAt, g.wakeOthers = now, true
@@ -181,10 +181,9 @@ func (p *places) reserve(l *loop, limit int, offered bool) grant {
 	return g
 }
 
-// fairInterval is how often a loop that had to wait makes a fair claim. A fair claim is
-// only for handlers below their share of the places. Without fair claims, the loop might
-// give each free place to a handler above its share, while tasks of handlers below their
-// share wait in other shards.
+// fairInterval is how often a loop that had to wait for a place makes a fair claim: a
+// claim only for handlers below their share. Without such claims, a busy handler could
+// take every free place, while tasks of other handlers wait in other shards.
 const fairInterval = time.Second
 
 // isUnfairLocked reports whether some handlers use their full share of the places, and
@@ -201,9 +200,9 @@ func (p *places) isUnfairLocked(n int, now time.Time) bool {
 	return someFull && someBelow
 }
 
-// returnUnused returns the reserved places that a claim does not use. For each handler,
-// got is how many tasks the claim got, and started is how many of them run. running is
-// the sum of started. reasons says what the loop waits for now.
+// returnUnused returns the places of a grant that its claim does not use. got and
+// started count the claimed and the started tasks of each handler. running is the sum
+// of started. reasons says what the loop waits for now.
 func (p *places) returnUnused(l *loop, g grant, got, started []int, running int, reasons waitReasons) {
 	if g.places == 0 {
 		return
@@ -359,8 +358,8 @@ func (p *places) onRefill() {
 	}
 }
 
-// awaitPlace returns when a place is free. If none is free now, the loop joins the
-// queue, and awaitPlace waits for an offer or the end of the Run.
+// awaitPlace waits until the loop can get a place, or the Run is over. Meanwhile the
+// loop is in the queue.
 func (p *places) awaitPlace(l *loop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,10 +24,9 @@ type history struct {
 	failed    int
 }
 
-// TestProperty_CancelAndRescheduleRace cancels and reschedules tasks at random times,
-// while workers run, fail and retry them and one worker keeps crashing. In the end
-// every task must have run or been cancelled. None may have started after a Cancel that
-// returned Removed.
+// Tasks are cancelled and rescheduled at random times, while some fail and one worker
+// crashes again and again. Every task must run or be cancelled. None may start after a
+// Cancel that returned Removed.
 func TestProperty_CancelAndRescheduleRace(t *testing.T) {
 	bubble(t, race)
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A record is the part of a task that a store does not interpret:
+// A record is the encoded form of a task, without the key, the handler and the schedule,
+// which are in the [store.Task] around it:
 //
 //	version     1 byte
 //	generation  6 random bytes: see [Delivery.IdempotencyKey]
 //	fields      1 byte: a bit for each optional field that follows
-//	optional    in the order of the bits
+//	optional    the fields of hasKept, then the others in the order of the bits
 //	body        the remaining bytes
 //
-// Numbers and lengths are varints, durations are in microseconds. The key, the handler
-// and the schedule are in the [store.Task] that contains the record.
+// Numbers and lengths are varints, durations are in microseconds.
 const (
 	recordVersion  = 1
 	generationSize = store.GenerationSize
@@ -103,8 +103,8 @@ func appendGeneration(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, rand.Uint64())[:len(b)+generationSize]
 }
 
-// newRunItem returns the item of a command that starts another run. The run gets its
-// own generation, because it may be due at the same time as an earlier run.
+// newRunItem returns the item of a command that starts another run. The run gets a new
+// generation.
 func newRunItem(id string, when store.When) store.Item {
 	var b [8]byte
 	return store.Item{ID: id, When: when, Generation: string(appendGeneration(b[:0]))}

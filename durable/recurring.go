@@ -83,8 +83,8 @@ func (t *Task) recurrence(schedules map[string]Schedule) (r recurrence, err erro
 	return r, err
 }
 
-// minStep is the shortest time between two runs of a repeating task.
-const minStep = time.Millisecond
+// minPeriod is the shortest time between two runs of a repeating task.
+const minPeriod = time.Millisecond
 
 // nextRun returns the time of the run that follows the run at due. ok is false if there
 // is no such run.
@@ -104,14 +104,14 @@ func (r *recurrence) nextRun(due store.Time) (next store.Time, ok bool, err erro
 			return 0, false, NoRetry(fmt.Errorf("durable: the schedule %q does not advance: after %s comes %s", r.scheduleName,
 				thisRun.UTC().Format(time.RFC3339Nano), t.UTC().Format(time.RFC3339Nano)))
 		}
-		next = max(store.TimeOf(t), due.Add(minStep))
+		next = max(store.TimeOf(t), due.Add(minPeriod))
 	}
 	return next, r.end == 0 || next <= r.end, nil
 }
 
-// latestRun returns the time of the last run from due to now, both included. To save
-// time, it computes only the runs of the last minute or, if there are none, of a longer
-// time. It is for tasks with Every or Cron, whose computation cannot fail.
+// latestRun returns the time of the latest run from due to now, both included. It is
+// for tasks without a Schedule. It searches the last minute first, then ever longer
+// periods.
 func (r *recurrence) latestRun(due, now store.Time) store.Time {
 	if r.end != 0 {
 		now = min(now, r.end)

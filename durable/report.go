@@ -32,7 +32,7 @@ func (a *attempt) doneReport() *report {
 	return &report{attempt: a, end: store.Done, due: a.due, next: a.nextRun}
 }
 
-// handBackReport returns the report on an attempt that does not count.
+// handBackReport returns a report that hands back the task. The attempt does not count.
 func (a *attempt) handBackReport() *report {
 	return &report{attempt: a, end: store.HandBack, due: a.due}
 }
@@ -77,9 +77,8 @@ func truncate(err error) string {
 // refuses all reports of the round.
 func clampDelay(d time.Duration) store.When { return store.After(min(max(0, d), store.MaxDelay)) }
 
-// untilNextRun returns the time between this run and the next. It limits the delay
-// between attempts, so that a repeating task runs soon after an outage. If the task
-// does not repeat, it returns the longest possible time.
+// untilNextRun returns the time between this run and the next, or store.MaxDelay if
+// there is no next run. No delay between attempts is longer.
 func (a *attempt) untilNextRun() time.Duration {
 	if a.nextRun.IsZero() {
 		return store.MaxDelay
@@ -96,9 +95,8 @@ func (c *handlerConfig) retryDelay(attempt int, longest time.Duration) time.Dura
 	return time.Duration(rand.Int64N(int64(maxDelay) + 1))
 }
 
-// unsupportedReport returns the report on a task that this Worker cannot run. Other
-// Workers may claim the task after a short delay. The longer the task has been due, the
-// longer is the delay.
+// unsupportedReport returns a report that hands back a task that this Worker cannot
+// run. The delay before the next claim grows with the time since the task was due.
 func (a *attempt) unsupportedReport(now store.Time) *report {
 	const soonest, latest = 100 * time.Millisecond, 30 * time.Second
 	d := min(max(now.Sub(a.due)/4, soonest), latest)
@@ -114,10 +112,9 @@ func (r *report) withoutCall() *report {
 	return r
 }
 
-// scheduleFailedReport returns the report on an attempt whose schedule failed, so that
-// the handler was not called. A schedule that panicked may succeed next time, so the
-// attempt fails as if the handler had panicked. Other errors make the run a dead
-// letter.
+// scheduleFailedReport returns the report on an attempt whose handler was not called
+// because its schedule failed. If the schedule panicked, the attempt may be retried.
+// Otherwise the run becomes a dead letter.
 func (a *attempt) scheduleFailedReport(err error) *report {
 	r := a.failedReport(err)
 	if never := (*NoRetryError)(nil); errors.As(err, &never) {
@@ -147,8 +144,8 @@ func (a *attempt) setNextRun(at store.Time, ok bool) {
 	}
 }
 
-// callSafely calls f. If f may call a schedule, callSafely runs it on a new goroutine:
-// a panic or runtime.Goexit in the schedule then does not end the handler's goroutine.
+// callSafely calls f. If f may call a schedule, it uses a new goroutine: a schedule
+// that panics or calls runtime.Goexit then ends only that goroutine.
 func (a *attempt) callSafely(f func() error) error {
 	if a.task.Schedule == "" {
 		return f()
@@ -168,9 +165,8 @@ func (a *attempt) callSafely(f func() error) error {
 	return err
 }
 
-// skipToLatest replaces this run of a repeating task by the latest run that is due. It
-// skips at most 100,000 runs of a schedule at a time. If there are more, unfinished is
-// true, and the next claim continues.
+// skipToLatest sets a.due to the latest run that is due. It skips at most 100,000 runs
+// of a schedule. If there are more, unfinished is true, and the next attempt continues.
 func (a *attempt) skipToLatest(now store.Time) (unfinished bool, err error) {
 	if a.task.Schedule == "" {
 		a.due = a.recurrence.latestRun(a.due, now)

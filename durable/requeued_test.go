@@ -143,8 +143,8 @@ func TestCancel_OfWhatIsNoRun(t *testing.T) {
 	})
 }
 
-// A requeued run and its task run at the same time, and the smaller token arrives last.
-// A receiver that keeps the largest token refuses it. The next attempt succeeds.
+// A repeating task and its requeued run run at the same time. If the smaller token
+// arrives last, the receiver refuses it. The next attempt has a larger token.
 func TestToken_OfARequeuedRunThatIsOvertaken(t *testing.T) {
 	for _, first := range []string{"run", "task"} {
 		t.Run(first, func(t *testing.T) {

@@ -9,9 +9,8 @@ import (
 )
 
 // A round is one command of a loop: reports on attempts, leases to extend, and a claim.
-// If a round is not answered, its effect is unknown. The loop then repeats it until it
-// is answered. It sends no other round before that, because the store remembers only
-// the latest round of a sender.
+// The loop repeats a round until it is answered, and only then sends another, because
+// the store remembers only the latest round of a sender.
 type round struct {
 	stamp     store.Stamp
 	request   store.Round // what is sent
@@ -77,9 +76,8 @@ func isPermanent(err error) bool {
 }
 
 // claimDeadline returns when the loop stops waiting for the answer to a claim, by the
-// store's clock. After that, the store refuses the claim. Without a deadline, a store
-// that was frozen could carry out the claim before the next reports arrive, and count
-// their attempts as crashed.
+// store's clock. Zero means no deadline. A later claim could count attempts as crashed
+// whose reports are still on their way.
 func (l *loop) claimDeadline() store.Time {
 	if l.answeredAt.IsZero() {
 		return 0
@@ -87,9 +85,8 @@ func (l *loop) claimDeadline() store.Time {
 	return l.storeTime.Add(l.w.now().Sub(l.answeredAt) + l.answerTimeout())
 }
 
-// handleLate handles a round that the store refused because its deadline had passed. Its
-// contents go into the next round. That round has no deadline: if the store's clock was
-// set, the store would refuse it too.
+// handleLate handles a round that arrived after its deadline: its contents go into the
+// next round. The next round has no deadline, so that the store cannot refuse it too.
 func (l *loop) handleLate(r *round) {
 	l.unanswered, l.backoff, l.retryAt, l.answeredAt = nil, 0, time.Time{}, time.Time{}
 	l.returnPlaces(r)
@@ -146,15 +143,15 @@ func (l *loop) takeReports(r *round) (claim, offered bool) {
 	return claim, offered
 }
 
-// addReports adds the reports that have arrived while the store delayed the round, and
-// returns the round. Meanwhile the loop's goroutine waits for the store, so nothing else
-// uses the round.
+// addReports adds the reports that were queued while the store delayed the round, and
+// returns the round. Nothing else uses the round then, because the loop waits for the
+// store.
 func (l *loop) addReports(r *round) store.Round {
 	l.takeReports(r)
 	return r.request
 }
 
-// retriesAtOnce reports whether a reported task is due again at once, so that the round
+// retriesAtOnce reports whether a reported task is due immediately, so that the round
 // can claim it too.
 func (l *loop) retriesAtOnce(r *round) bool {
 	for _, x := range r.reports {
@@ -166,9 +163,9 @@ func (l *loop) retriesAtOnce(r *round) bool {
 	return false
 }
 
-// addClaim adds a claim to the round if a place is free. If no place has been free for a
-// while, it adds a claim for no tasks, which makes the store wake other workers. If
-// offered is true, the loop claims only because of an offer, and needs a place.
+// addClaim adds a claim to the round if a place is free. If none has been free for
+// maxPlaceWait and offered is false, it adds a claim for no tasks: the store then wakes
+// other workers.
 func (l *loop) addClaim(r *round, now time.Time, offered bool) {
 	l.mu.Lock()
 	l.claimNow, l.offered = false, false
@@ -227,8 +224,8 @@ func (l *loop) handleReceipts(r *round, a *store.Answer) {
 	}
 }
 
-// handleExtensions handles the answer about leases to extend. It assumes that extended
-// leases began when the round was first sent: the store may have carried it out then.
+// handleExtensions records which leases were extended. They count from when the round
+// was first sent: the store may have extended them then.
 func (l *loop) handleExtensions(r *round, answer *store.Answer) {
 	for i, a := range r.extended {
 		if !l.leases.has(a) {
@@ -239,7 +236,7 @@ func (l *loop) handleExtensions(r *round, answer *store.Answer) {
 		case store.Lost:
 			l.dropLease(a)
 			a.cancel(ErrLeaseLost)
-			if l.waitsToBeAlone == a {
+			if l.waitingSuspect == a {
 				l.handBackSuspect(a)
 			}
 			continue
@@ -250,8 +247,8 @@ func (l *loop) handleExtensions(r *round, answer *store.Answer) {
 			a.leaseTimer.Move(remaining)
 		}
 		l.leases.add(a, r.firstSent)
-		if r.request.Alone && l.waitsToBeAlone == a {
-			l.waitsToBeAlone = nil
+		if r.request.Alone && l.waitingSuspect == a {
+			l.waitingSuspect = nil
 			l.startHandler(a)
 		}
 	}
@@ -286,8 +283,8 @@ func (l *loop) handleTasks(r *round, answer *store.Answer, sent time.Time) {
 	l.w.logPause(answer.Paused)
 	l.limitReached = answer.Limited
 
-	// answer.Next counts from when the store carried out the round. Here it counts from
-	// sent, so the loop claims too early, but by less than a round trip.
+	// answer.Next counts from when the store carried out the round. Counted from sent,
+	// the claim is early by less than a round trip.
 	l.claimAt = never
 	if answer.Next > 0 { // otherwise the loop gets an offer when a place is free
 		l.claimAt = sent.Add(answer.Next)

@@ -16,9 +16,9 @@ type Item struct {
 	When When
 }
 
-// Stored returns the Item as a store's item. It is for programs that schedule tasks in
-// a transaction of their own database. [Next] uses this process's clock; Task.Schedule
-// is not supported. If the task is larger than [MaxTask], the error is an [ErrInvalid].
+// Stored returns the Item as a store's item, to schedule it in a transaction of the
+// program's own database. Task.Schedule is not supported, and [Next] uses this
+// process's clock. If the task is larger than [MaxTask], the error is an [ErrInvalid].
 func (x *Item) Stored() (store.Item, error) {
 	return x.storeItem(MaxTask, nil, func(string) (store.Time, error) { return store.TimeOf(time.Now()), nil })
 }
@@ -69,10 +69,9 @@ func (c *Client) storeItem(ctx context.Context, x *Item) (store.Item, error) {
 // one replaces it, unless an option says otherwise. The outcome is Created, Replaced,
 // Kept or, if the task is running, Following.
 //
-// Schedule returns when the context ends, whatever the store does. If the context ends
-// before the command is sent, or the store refuses the command, the task is not
-// scheduled. If the command is sent but not answered, the error is an [UnknownError].
-// The task may then be scheduled now or later, but not after the context's deadline.
+// If the error is an [UnknownError], there was no answer: the task may be scheduled now
+// or later, but not after the context's deadline. After any other error the task is not
+// scheduled.
 func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleOption) (Outcome, error) {
 	if c.wrappedSchedule != nil {
 		out, err := c.wrappedSchedule(ctx, []Item{{t, w}}, opts...)
@@ -93,13 +92,11 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 }
 
 // ScheduleBatch schedules many tasks in few commands, and returns their outcomes in the
-// same order. A command has at most 250 tasks, and is carried out as a whole or not at
-// all. If two items have the same key, the later one counts. If any item is invalid, no
-// command is sent.
+// same order. If two items have the same key, the later one counts. If any item is
+// invalid, no command is sent.
 //
-// After another error, the outcome is Unknown for all tasks that were not scheduled or
-// whose command was not answered. If a command was not answered, the error is an
-// [UnknownError].
+// After an error, the outcome is Unknown for all tasks that were not scheduled or whose
+// command was not answered. In the second case the error is an [UnknownError].
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
 	if c.wrappedSchedule != nil {
 		return c.wrappedSchedule(ctx, items, opts...)
@@ -123,16 +120,12 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 	return x.do(ctx)
 }
 
-// Cancel removes the task with this key, and ends its repetition. The outcome is
-// Removed if the task was pending and will not run. It is Stopping if the task is
-// running and was asked to stop. It is Absent if there is no such task or it is a dead
-// letter.
+// Cancel removes the task with a key or an [Info.ID], and ends its repetition. The
+// outcome is Removed if the task will not run, Absent if there is no such task or it is
+// a dead letter, or Stopping if it is running.
 //
-// A running handler's context is cancelled at once if its Worker belongs to this
-// Client. Otherwise it is cancelled within a third of the lease.
-//
-// A requeued run of a repeating task is a separate task. Cancel with the key removes
-// only the repeating task, and Cancel with the run's [Info.ID] only the run.
+// The context of a running handler is cancelled: immediately if its Worker belongs to
+// this Client, otherwise within a third of the lease.
 func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 	if err := checkID(id); err != nil {
 		return Unknown, err
@@ -140,10 +133,9 @@ func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 	return c.doOne(ctx, store.Command{Op: store.Cancel}, store.Item{ID: id})
 }
 
-// Reschedule moves a pending task to another time. id is its key or [Info.ID]. The
-// outcome is Moved, or Absent if there is no such task or it is a dead letter. If the
-// task is running, it runs again at that time, and the outcome is Following. Reschedule
-// ends a pause of the task.
+// Reschedule moves the task with a key or an [Info.ID] to another time, and ends its
+// pause. The outcome is Moved, or Absent if there is no such task or it is a dead
+// letter. A running task runs again at that time: the outcome is then Following.
 func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, error) {
 	item, err := Move{id, w}.storeItem()
 	if err != nil {

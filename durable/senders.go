@@ -9,11 +9,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A store recognizes a repeated command by its sender and its number: see
-// [store.Stamp]. A sender may have one command at a time under way in each shard. So a
-// Client uses many senders, and each call takes a free one. If a command is not
-// answered, its sender sends no other command. So the store recognizes the command when
-// it is repeated.
+// A store recognizes a repeated command by its sender and number. It remembers only the
+// latest command of each sender: see [store.Stamp]. So each call uses a sender of its
+// own until the store has answered.
 
 // A sender numbers the commands that it sends. One call at a time owns it.
 type sender struct {

@@ -1,13 +1,12 @@
 package durable
 
 // A suspect is a task that was running when its worker died: it may have killed the
-// process. A Worker runs only one suspect at a time beside other tasks. So a task that
-// kills its process does not crash other suspects again and again.
+// process. A Worker runs at most one suspect at a time, so that one suspect cannot make
+// another crash.
 //
-// If a task may crash several times, its last crash counts only if the task ran alone.
-// So before that attempt the Worker claims nothing more, and waits until all other
-// handlers have returned. Then it tells the store that the task runs alone, and starts
-// the attempt.
+// A suspect whose next crash would make it a dead letter must run alone. The Worker
+// claims nothing more, waits until all other handlers have returned, and tells the
+// store. Then it starts the suspect.
 
 // suspectState is about the Worker's present suspect. places.mu guards it.
 type suspectState struct {
@@ -23,9 +22,8 @@ func (a *attempt) diesIfItCrashes() bool {
 	return a.delivery.Crashes > 0 && a.delivery.Crashes >= a.loop.w.config.maxCrashes-1
 }
 
-// admitSuspect makes an attempt the Worker's suspect, if earlier attempts crashed. It
-// returns false if the Worker already has a suspect: two loops may claim one at the
-// same time.
+// admitSuspect makes an attempt the Worker's suspect if earlier attempts crashed. It
+// returns false if another loop has claimed a suspect at the same time.
 func (p *places) admitSuspect(a *attempt) bool {
 	if a.delivery.Crashes == 0 {
 		return true
@@ -39,7 +37,7 @@ func (p *places) admitSuspect(a *attempt) bool {
 	return true
 }
 
-// After forgetLocked, the attempt is not the suspect, and does not count as hanging.
+// forgetLocked records that the attempt is neither the suspect nor hanging.
 func (p *places) forgetLocked(a *attempt) {
 	if a.givenUp {
 		a.givenUp = false
@@ -85,7 +83,7 @@ func (p *places) isOnlyAttempt(attempts []*attempt) bool {
 
 // handBackSuspect hands back a suspect that waits to run alone.
 func (l *loop) handBackSuspect(a *attempt) {
-	l.waitsToBeAlone = nil
+	l.waitingSuspect = nil
 	a.leaseTimer.Stop()
 	a.cancel(nil)
 	l.reportAndRelease(a.handBackReport())

@@ -129,7 +129,7 @@ func TestWorker_KillsBuryNobody(t *testing.T) {
 	})
 }
 
-// Before the last crash that a suspect is allowed, a worker runs it alone.
+// A worker runs a suspect alone if its next crash would make it a dead letter.
 func TestWorker_RunsASuspectAloneBeforeItIsBuried(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -167,8 +167,8 @@ func TestWorker_RunsASuspectAloneBeforeItIsBuried(t *testing.T) {
 	})
 }
 
-// The next suspect starts as soon as the previous one has ended, even if nothing else
-// wakes the worker. That is also so if it must run alone.
+// The end of a suspect wakes the worker for the next suspect, whether or not that one
+// must run alone.
 func TestWorker_TheNextSuspectComesAtOnce(t *testing.T) {
 	for crashes := 1; crashes <= 2; crashes++ {
 		withShards(t, func(t *testing.T, mem *memstore.Store) {

@@ -13,9 +13,8 @@ import (
 const (
 	// MaxKey is the largest length of a key and of a handler's name, in bytes.
 	MaxKey = store.MaxID
-	// MaxTask is the largest size of a task in bytes: its key, handler, schedule, cron
-	// spec, zone, body and headers, with 6 more bytes for each header. [WithMaxTask]
-	// changes it.
+	// MaxTask is the largest size of a task in bytes: its strings, body and headers.
+	// Each header counts 6 bytes more. [WithMaxTask] changes it.
 	MaxTask = 64 << 10
 )
 
@@ -23,9 +22,8 @@ const (
 // required.
 type Task struct {
 	// Key identifies the task in its store: scheduling the same key again replaces the
-	// task. It has up to MaxKey bytes and no NUL. An empty key is replaced by one of
-	// [NewKey], which Schedule does not return. To cancel the task later, or to
-	// schedule it again after an error, call NewKey yourself.
+	// task. It has up to MaxKey bytes and no NUL. If it is empty, the task gets a key
+	// from [NewKey], which Schedule does not return.
 	Key string `json:"key"`
 	// Handler is the name of the function to run, of 1 to MaxKey bytes: see
 	// [Worker.Handle].
@@ -42,38 +40,31 @@ type Task struct {
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
 
 	// Every makes the task repeat with this period, at least a millisecond. Each run is
-	// due one period after the previous run was due, even if that was late or long. The
-	// next run does not start before the previous one has succeeded or has used all its
-	// attempts. The delay between attempts is at most the period.
+	// due one period after the previous run was due. It starts when the previous run
+	// has succeeded or used all its attempts.
 	Every time.Duration `json:"every_ns,omitempty"`
-	// Cron makes the task repeat at the times of a cron spec with five fields, such as
-	// "0 9 * * 1-5". A name such as "@daily" is allowed too. Failed attempts delay the
-	// next run as with Every. [jobs.Cron] says what happens when the clocks change.
+	// Cron makes the task repeat at the times of a cron spec, such as "0 9 * * 1-5" or
+	// "@daily". [jobs.Cron] says what happens when the clocks change.
 	Cron string `json:"cron,omitempty"`
-	// Zone is the time zone of Cron, such as "Europe/Berlin". Empty means UTC. A worker
-	// that cannot load the zone leaves the task to other workers.
+	// Zone is the time zone of Cron, such as "Europe/Berlin". Empty means UTC.
 	Zone string `json:"zone,omitempty"`
-	// Schedule makes the task repeat at the times of a named schedule: see
-	// [WithSchedule]. The Clients and their Workers must register it. When the schedule
-	// returns the zero time, the task ends. Only one of Every, Cron and Schedule may be
-	// set.
+	// Schedule makes the task repeat at the times of the schedule with this name: see
+	// [WithSchedule]. Only one of Every, Cron and Schedule may be set.
 	Schedule string `json:"schedule,omitempty"`
 	// Start and End limit when a repeating task runs. With [Next], the first run is not
-	// before Start, and Every counts from Start. No run is due after End. A zero Start
-	// or End is no limit.
+	// before Start. No run is due after End. Zero means no limit.
 	Start time.Time `json:"start,omitzero"`
 	End   time.Time `json:"end,omitzero"`
 
-	// Unique protects the key for this time after the task has succeeded: scheduling
-	// another Task with this key and a Unique does nothing, and the outcome is Kept.
-	// It is for tasks that do not repeat.
+	// Unique protects the key for this time after the task has succeeded. Scheduling a
+	// Task with this key and a Unique then does nothing, and the outcome is Kept. The
+	// task must not repeat.
 	Unique time.Duration `json:"unique_ns,omitempty"`
 	// Retention says which finished runs of the key are kept.
 	Retention Retention `json:"retention,omitzero"`
 
-	// Missed says what to do with runs that are late because no worker was running. The
-	// zero value is LatestMissed. MissedAfter is required for DeadMissed, and not
-	// allowed otherwise.
+	// Missed says what happens to late runs. MissedAfter is only for DeadMissed, which
+	// requires it.
 	Missed      Missed        `json:"missed,omitempty"`
 	MissedAfter time.Duration `json:"missed_after_ns,omitempty"`
 }
@@ -83,15 +74,13 @@ type Task struct {
 type Missed uint8
 
 const (
-	// LatestMissed runs a repeating task once for all missed runs, with the Due of the
-	// latest. If that attempt crashes, the next one is for the run that is the latest
-	// by then. For tasks that do not repeat, it is FireMissed.
+	// LatestMissed, the default, runs a repeating task once for all missed runs, with
+	// the Due of the latest. A task that does not repeat runs late.
 	LatestMissed Missed = iota
 	// FireMissed runs all missed runs, the oldest first.
 	FireMissed
-	// DeadMissed makes a run a dead letter, without an attempt, if it would start more
-	// than [Task.MissedAfter] late. A repeating task continues with its next run. A run
-	// that was handed back has not started.
+	// DeadMissed makes a run a dead letter if its first attempt would start more than
+	// [Task.MissedAfter] late. A repeating task continues with its next run.
 	DeadMissed
 )
 

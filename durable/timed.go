@@ -15,7 +15,7 @@ import (
 // commands of its Workers.
 type CommandStats struct {
 	// Command is the type: "schedule", "reschedule", "cancel", "requeue", "purge",
-	// "import", "limit", "pause" or "resume", a Worker's "round", or "now", "get",
+	// "import", "limit", "pause", "resume", "round" (of a Worker), "now", "get",
 	// "list", "stats", "check" or "repair".
 	Command string
 	// Took is how long each command took, whether it succeeded or not. One call of a
@@ -29,8 +29,7 @@ type CommandStats struct {
 }
 
 // CommandStats returns the counters of each type of command that the Client and its
-// Workers have sent. They are in the order that [CommandStats.Command] lists. It does
-// not access the store. O(1).
+// Workers have sent. It does not access the store. O(1).
 func (c *Client) CommandStats() []CommandStats {
 	var all []CommandStats
 	for i := range c.store.counters {

@@ -7,8 +7,7 @@ import (
 )
 
 // A When is the time for a task: a delay, a point in time, or the next run of a
-// repeating task. Make one with [After], [At] or [Next]. The zero When is an
-// [ErrInvalid].
+// repeating task. Make one with [After], [At] or [Next]. The zero When is invalid.
 type When struct {
 	kind  whenKind
 	after time.Duration
@@ -24,18 +23,17 @@ const (
 	whenNext
 )
 
-// After returns a delay. It begins when the store carries out the command, by the
-// store's clock. It is rounded up to a microsecond. Zero means due at once; a negative
-// delay is an [ErrInvalid].
+// After returns a delay from when the store carries out the command. It is rounded up
+// to a microsecond. Zero means due immediately. A negative delay is an [ErrInvalid].
 func After(d time.Duration) When { return When{kind: whenAfter, after: d} }
 
 // At returns a point in time, rounded up to a microsecond. If it has passed, the task
-// is due at once. The zero time, and years from 2200 on, are an [ErrInvalid].
+// is due immediately. The zero time and years after 2199 are an [ErrInvalid].
 func At(t time.Time) When { return When{kind: whenAt, at: t} }
 
-// Next returns the time of the next run of a task with Every, Cron or Schedule, by the
-// store's clock. For a task with Every and no Start, it is one period from now. It is
-// an [ErrInvalid] if the task does not repeat, or has no run between Start and End.
+// Next returns the time of a repeating task's next run, by the store's clock. It is
+// only for [Client.Schedule], which returns an [ErrInvalid] if there is no such run.
+// With Every and no Start, the run is one period from now.
 func Next() When { return When{kind: whenNext} }
 
 func (w When) storeWhen() (store.When, error) {

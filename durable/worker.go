@@ -16,14 +16,13 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Worker claims due tasks and runs their handlers. Make one with [NewWorker],
-// register handlers with Handle, and call Run. Any number of Workers, in one process or
-// many, may share a store.
+// A Worker claims due tasks and runs their handlers. Register handlers with Handle,
+// then call Run. Any number of Workers, also in other processes, may share a store.
 type Worker struct {
 	client *Client
 	config workerConfig
-	// claimBatch is the maximum number of places that a loop reserves for a claim. A
-	// loop with few due tasks must leave places for other loops.
+	// claimBatch is the maximum number of places that a loop reserves for a claim, so
+	// that places remain for other loops.
 	claimBatch int
 	// clock is the store's own clock if it has one, such as a virtual clock, or the
 	// system's.
@@ -109,9 +108,9 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 
 func (w *Worker) now() time.Time { return w.clock.Now() }
 
-// Handle registers h for tasks whose Handler is name. A Worker that lacks a task's
-// handler or schedule leaves the task to other Workers. Handle panics if name is empty
-// or taken, if h or an option is nil, and after Run.
+// Handle registers h for tasks whose Handler is name. The Worker leaves tasks of other
+// handlers to other Workers. Handle panics after Run, if name is empty or taken, or if
+// h or an option is nil.
 func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,18 +132,15 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	w.handlerNames = append(w.handlerNames, name)
 }
 
-// Run runs tasks until ctx ends, or Shutdown or Close is called. After ctx has ended,
-// it waits for running handlers, but not longer than [WithShutdownTimeout]. It hands
-// back the tasks of handlers that have not returned. Then it returns nil, or
-// [ErrNotHandedBack] if the store has not confirmed the last reports. If the store
-// returns errors for these reports, Run first sends them again for some seconds.
+// Run runs tasks until ctx ends, or Shutdown or Close is called. When ctx has ended,
+// Run waits for running handlers for up to [WithShutdownTimeout]. It hands back the
+// tasks of handlers that have not returned by then. It returns nil, or
+// [ErrNotHandedBack] if the store has not confirmed its last reports.
 //
-// Run returns an error at once if [Client.Check] finds a permanent problem, such as
-// [ErrSchema] or [ErrUnsafe]. If such a problem occurs later, or the store is closed,
-// Run ends as after [Worker.Close] and returns the store's error. Other errors of the
-// store, for example during a failover, are logged, and Run retries until ctx ends.
+// If the store has a permanent problem, such as [ErrSchema] or [ErrUnsafe], Run ends
+// and returns the error. It logs other errors of the store and tries again.
 //
-// Run may be called again after it has returned. While it is running, another call
+// After Run has returned, it may be called again. While it is running, another call
 // returns an error. After Shutdown or Close, Run returns [ErrClosed].
 func (w *Worker) Run(ctx context.Context) (err error) {
 	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{}), failed: make(chan struct{})}
@@ -184,7 +180,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	if w.config.deadLimit != (deadLimit{}) {
 		loops.Go(func() {
 			w.setLabels()
-			w.limitDead(listenCtx)
+			w.purgeDeadLetters(listenCtx)
 		})
 	}
 
@@ -320,7 +316,7 @@ func (w *Worker) awaitHandlers(r *currentRun) {
 }
 
 // awaitStore waits until the store is usable. If the store has a permanent problem, it
-// returns false and an error. If the Run ends first, it returns false without an error.
+// returns false and an error. If the Run ends first, it returns false and no error.
 func (w *Worker) awaitStore(ctx context.Context, r *currentRun) (ready bool, err error) {
 	// Shutdown ends the wait at once, because nothing has been claimed yet.
 	ctx, cancel := context.WithCancel(ctx)
@@ -359,11 +355,9 @@ func (w *Worker) setPhase(p phase) {
 	}
 }
 
-// Close ends Run without waiting for it, and returns nil. The Worker starts no more
-// tasks, cancels the contexts of running handlers, and hands back their tasks. Other
-// workers may run these at once, and the attempts do not count. Handlers may call Close.
-// To wait for the end of Run, also call [Worker.Shutdown]. The Worker cannot run again:
-// another call of Run returns [ErrClosed].
+// Close makes Run end without waiting for handlers: the Worker cancels their contexts
+// and hands back their tasks. Close does not wait for that, so handlers may call it. To
+// wait, also call [Worker.Shutdown]. The Worker cannot run again. Close returns nil.
 func (w *Worker) Close() error {
 	if r := w.stop(); r != nil {
 		r.stopWaiting()
@@ -371,16 +365,13 @@ func (w *Worker) Close() error {
 	return nil
 }
 
-// Shutdown ends Run and waits for it. The Worker starts no more tasks, and hands back
-// tasks that it has claimed but not started. It waits for running handlers until ctx
-// ends. Then Shutdown returns the result of Run: nil or [ErrNotHandedBack].
+// Shutdown makes Run end, waits for it, and returns its result. The Worker starts no
+// more tasks, and waits for running handlers.
 //
-// If ctx ends first, Shutdown does what [Worker.Close] does, waits for Run, and returns
-// the context's error. That takes up to half a second if handlers ignore their
-// contexts, and another second if the store does not answer.
+// If ctx ends first, Shutdown does what [Worker.Close] does, waits for Run for up to
+// two seconds more, and returns the context's error.
 //
-// Shutdown may be called more than once. The Worker cannot run again: Run returns
-// [ErrClosed].
+// Shutdown may be called more than once. The Worker cannot run again.
 func (w *Worker) Shutdown(ctx context.Context) error {
 	r := w.stop()
 	if r == nil {

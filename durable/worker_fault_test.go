@@ -319,9 +319,8 @@ func (b *broken) Do(ctx context.Context, shard int, s store.Stamp, r store.Round
 	return b.Store.Do(ctx, shard, s, r)
 }
 
-// stalled is a server that stops and continues. When it continues, it carries out all
-// commands that have arrived since it stopped, in order. It does so even if their
-// senders no longer wait.
+// stalled is a store that stops for a while. Then it carries out all commands that have
+// arrived meanwhile, in order, even if their senders no longer wait.
 type stalled struct {
 	store.Store
 	mu    sync.Mutex
@@ -363,9 +362,8 @@ func (st *stalled) goOn() {
 	st.is, st.queue = false, nil
 }
 
-// A stalled server carries out a claim long after the worker gave it up. The reports on
-// attempts that ended in time arrive after the claim. It must not treat these attempts
-// as crashed.
+// A stalled store carries out a claim late. Reports on attempts that ended in time
+// arrive after it. The claim must not make these attempts count as crashed.
 func TestWorker_AfterAStallReportsBeforeItClaims(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		st := &stalled{Store: mem}
@@ -516,8 +514,8 @@ func TestClose_HandsBackWithoutWaiting(t *testing.T) {
 	})
 }
 
-// In a rolling deployment, workers that lack a task's handler or schedule leave the
-// task to the worker that has it. That uses no attempt and does not delay other tasks.
+// A worker that lacks a task's handler or schedule leaves the task to the worker that
+// has it. That uses no attempt, and does not delay other tasks.
 func TestWorker_LeavesWhatItDoesNotKnowToOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet, durable.WithSchedule("hourly", &times{n: 1, step: 2 * time.Hour}))
@@ -609,9 +607,8 @@ func TestWorker_TimeoutUnderAVirtualClock(t *testing.T) {
 	require.ErrorIs(t, receive(t, causes), durable.ErrTimeout)
 }
 
-// A worker crashes in a run with LatestMissed. The next worker runs that run, with the
-// same Due, and then the runs after it. It does not start again at the oldest missed
-// run, even if the crashed attempt was the last one.
+// A worker crashes during a run with LatestMissed. The next worker continues with that
+// run, not with the oldest missed one, even if the run has no attempts left.
 func TestWorker_LatestMissedOfAWorkerThatIsGone(t *testing.T) {
 	for attempts := 1; attempts <= 2; attempts++ {
 		t.Run(fmt.Sprint("attempts=", attempts), func(t *testing.T) {
@@ -660,9 +657,8 @@ func TestWorker_LatestMissedOfAWorkerThatIsGone(t *testing.T) {
 	}
 }
 
-// moreStore is a store that delays rounds. When it gets a claim without a place, it
-// calls free, which frees a place. Then it takes the reports that have come. It wakes
-// no other worker.
+// moreStore is a store that delays a round. When it gets a claim for no tasks, it calls
+// free, which frees a place. Then it adds the reports that were queued meanwhile.
 type moreStore struct {
 	*memstore.Store
 	free func()

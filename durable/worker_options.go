@@ -24,9 +24,8 @@ const (
 // A WorkerOption changes how [NewWorker] makes a Worker.
 type WorkerOption interface{ applyWorker(*workerConfig) }
 
-// A HandlerOption changes how a Worker treats tasks. Given to [Worker.Handle], it
-// applies to the tasks of that handler. Given to [NewWorker], it applies to all
-// handlers.
+// A HandlerOption changes how a Worker runs the tasks of one handler, if given to
+// [Worker.Handle], or of all handlers, if given to [NewWorker].
 type HandlerOption interface {
 	WorkerOption
 	applyHandler(*handlerConfig)
@@ -70,39 +69,36 @@ func checkRange(option string, ok bool, v any, allowed string) {
 	}
 }
 
-// WithName names the Worker. In profiles, the Worker's goroutines then have the label
-// "worker", and those that run handlers also have the label "handler". The Worker's
-// timers run on a Scheduler with this name: see [timer.WithName]. The name need not be
-// unique. The default is no name.
+// WithName names the Worker. In profiles its goroutines have the label "worker" with
+// this name, and those of handlers also the label "handler". Its timers run on a
+// Scheduler with this name: see [timer.WithName]. The default is no name.
 func WithName(name string) WorkerOption {
 	return workerOption(func(c *workerConfig) { c.name = name })
 }
 
 // WithConcurrency sets how many handlers the Worker runs at a time. The default is
-// [DefaultConcurrency]. With fewer places than the store has shards, a slow handler may
-// delay others by more than the duration of one task. It panics if n is not positive.
+// [DefaultConcurrency]. n should be at least the store's number of shards, because
+// otherwise slow handlers delay others. It panics if n is not positive.
 func WithConcurrency(n int) WorkerOption {
 	checkRange("WithConcurrency", n > 0, n, "positive")
 	return workerOption(func(c *workerConfig) { c.concurrency = n })
 }
 
-// WithLease sets how long a lease of the Worker lasts. While a handler runs, the Worker
-// extends its lease whenever a third of this time has passed. After a crash, other
-// workers get the Worker's tasks when the leases have expired. The default is
-// [DefaultLease]. It panics if d is below 100 ms or above a day.
+// WithLease sets how long a lease lasts. The default is [DefaultLease]. The Worker
+// extends the leases of running handlers. After a crash, other workers get its tasks
+// when the leases have expired. It panics if d is below 100 ms or above a day.
 func WithLease(d time.Duration) WorkerOption {
 	checkRange("WithLease", d >= 100*time.Millisecond && d <= 24*time.Hour, d, "from 100ms to 24h")
 	return workerOption(func(c *workerConfig) { c.lease = d })
 }
 
 // WithMaxCrashes sets how many attempts at a run may end with a lost lease, usually
-// because the process died. After that, the run becomes a dead letter without another
-// attempt. The default is [DefaultMaxCrashes]. It panics if n is not positive.
+// because the process died. Then the run becomes a dead letter. The default is
+// [DefaultMaxCrashes]. It panics if n is not positive.
 //
-// A run whose worker died is a suspect: it may have killed the process. A Worker runs
-// at most one suspect at a time beside other tasks. If more than one crash is allowed,
-// the last one only counts if the suspect ran alone. So before that attempt the Worker
-// claims nothing else, and waits until its other handlers have returned.
+// A run that has crashed may have killed its process. So a Worker runs at most one such
+// run at a time. If the next crash would be the last, the run starts only when the
+// Worker's other handlers have returned.
 func WithMaxCrashes(n int) WorkerOption {
 	checkRange("WithMaxCrashes", n > 0, n, "positive")
 	return workerOption(func(c *workerConfig) { c.maxCrashes = n })
@@ -121,56 +117,52 @@ func WithUnsafe() WorkerOption {
 	return workerOption(func(c *workerConfig) { c.allowUnsafe = true })
 }
 
-// WithMaxAttempts sets the number of attempts at a run before it becomes a dead letter.
-// A [Task.MaxAttempts] takes precedence. The default is [DefaultMaxAttempts]. It panics
-// if n is not positive.
+// WithMaxAttempts sets the number of attempts after which a failed run becomes a dead
+// letter, unless the task has a [Task.MaxAttempts]. The default is
+// [DefaultMaxAttempts]. It panics if n is not positive.
 func WithMaxAttempts(n int) HandlerOption {
 	checkRange("WithMaxAttempts", n > 0, n, "positive")
 	return handlerOption(func(c *handlerConfig) { c.maxAttempts = n })
 }
 
-// WithBackoff sets the delays between attempts. The delay after attempt n is random,
-// between zero and base*2^(n-1), but at most limit. So tasks that failed together are
-// not retried together. For a repeating task the delay is also at most the time between
-// two runs. The defaults are [DefaultBackoff] and [DefaultMaxBackoff]. Values above
-// [store.MaxDelay] are reduced to it. It panics unless 0 <= base <= limit.
+// WithBackoff sets the delay after attempt n: a random time from zero to base*2^(n-1),
+// but at most limit. For a repeating task it is also at most the time between two runs.
+// The defaults are [DefaultBackoff] and [DefaultMaxBackoff]. It panics unless 0 <= base
+// <= limit.
 func WithBackoff(base, limit time.Duration) HandlerOption {
 	checkRange("WithBackoff", base >= 0 && base <= limit, base, fmt.Sprintf("from 0 to the limit %v", limit))
 	base, limit = min(base, store.MaxDelay), min(limit, store.MaxDelay)
 	return handlerOption(func(c *handlerConfig) { c.backoff, c.maxBackoff = base, limit })
 }
 
-// WithTimeout sets how long an attempt may take before its context is cancelled. A
-// [Task.Timeout] takes precedence. If the handler has not returned one lease later, the
-// worker stops extending the lease, and the attempt counts as a crash. The default is
-// [DefaultTimeout], the maximum [store.MaxDelay]. WithTimeout panics if d is not
-// positive.
+// WithTimeout sets how long an attempt may take before its context is cancelled, unless
+// the task has a [Task.Timeout]. If the handler still runs one lease later, the attempt
+// counts as a crash. The default is [DefaultTimeout]. It panics if d is not positive.
 func WithTimeout(d time.Duration) HandlerOption {
 	checkRange("WithTimeout", d > 0, d, "positive")
 	d = min(d, store.MaxDelay) // so that d plus a lease does not overflow
 	return handlerOption(func(c *handlerConfig) { c.timeout = d })
 }
 
-// WithHandlerConcurrency sets how many tasks of the handler the Worker runs at a time.
-// With it, a slow handler leaves places for others. The default is the number of
-// [WithConcurrency]. It panics if n is not positive.
+// WithHandlerConcurrency sets how many tasks of the handler the Worker runs at a time,
+// so that a slow handler leaves places for others. The default is no limit. It panics
+// if n is not positive.
 func WithHandlerConcurrency(n int) HandlerOption {
 	checkRange("WithHandlerConcurrency", n > 0, n, "positive")
 	return handlerOption(func(c *handlerConfig) { c.maxRunning = n })
 }
 
 // WithRate sets how many tasks of the handler the Worker starts in a second, on
-// average. Up to a tenth of that number may start at once. The default is no limit.
+// average. Up to a tenth of them may start at the same time. The default is no limit.
 // It panics unless perSecond is positive and finite.
 func WithRate(perSecond float64) HandlerOption {
 	checkRange("WithRate", perSecond > 0 && !math.IsInf(perSecond, 1), perSecond, "positive and finite")
 	return handlerOption(func(c *handlerConfig) { c.rate = perSecond })
 }
 
-// WithWeight sets the handler's share of the Worker's places. Shares apply when not all
-// due tasks can run at once: a handler with weight 2 gets twice the places of one with
-// weight 1. A handler that does not use its share leaves it to the others. The default
-// is 1. It panics unless n is from 1 to 1000.
+// WithWeight sets the handler's share of the Worker's places. With weight 2 a handler
+// gets twice the places of one with weight 1, if both have enough tasks. The default is
+// 1. It panics unless n is from 1 to 1000.
 func WithWeight(n int) HandlerOption {
 	checkRange("WithWeight", n >= 1 && n <= 1000, n, "from 1 to 1000")
 	return handlerOption(func(c *handlerConfig) { c.weight = n })

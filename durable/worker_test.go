@@ -199,8 +199,8 @@ func TestWorker_ComesInTimeForATaskBeforeTheOneItWaitsFor(t *testing.T) {
 	})
 }
 
-// A worker claims at most one task for each of its places, from all shards together.
-// Other tasks stay in the store for other workers.
+// A worker claims no more tasks than it has places, over all shards. Other tasks stay
+// in the store for other workers.
 func TestWorker_TakesNoMoreThanItHasPlacesFor(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
@@ -294,8 +294,8 @@ func TestWorker_NoRetryAndRetryAfter(t *testing.T) {
 	})
 }
 
-// A huge delay postpones the task as far as possible. It must not count as no delay, or
-// make the store refuse other reports of the round.
+// A delay beyond store.MaxDelay is reduced to it. It must not count as no delay, or
+// make the store refuse the round.
 func TestWorker_DelaysBeyondAllBounds(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -559,8 +559,8 @@ func TestSchedule_OfARunningTaskFollows(t *testing.T) {
 	})
 }
 
-// Each run has its own idempotency key, even if another run is due at the same time.
-// All attempts at a run have the same key.
+// Two runs that are due at the same time have different idempotency keys. All attempts
+// at a run have the same key.
 func TestIdempotencyKey_OfRunsDueAtOneTime(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
