@@ -192,8 +192,8 @@ func readStart(body io.Reader, cancel func()) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// hostOf returns the URL's host and port. Each pair has its own limit of
-// requests.
+// hostOf returns the URL's host and port. Each pair has its own
+// limit of requests.
 func hostOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

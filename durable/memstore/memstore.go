@@ -105,8 +105,8 @@ func (s *Store) moment() machine.Moment {
 	return at
 }
 
-// maxSleep limits Answer.Next if the wall clock can be set, so that
-// workers notice a change of the clock.
+// maxSleep limits Answer.Next if the wall clock can be set, so that workers notice a
+// change of the clock.
 const maxSleep = time.Minute
 
 // withShard calls f under the shard's lock, and then wakes waiting workers if needed.

@@ -59,13 +59,15 @@ type Report struct {
 type End uint8
 
 const (
-	// Done means that the run succeeded. With Next, the task repeats and is due then.
+	// Done means that the run succeeded. If Next is set, the task repeats and is due
+	// again at Next.
 	Done End = iota + 1
 	// Retry means that the attempt failed. The task is tried again at Next, which is
 	// required.
 	Retry
-	// Failed means that the run failed for good and becomes a dead letter. With Next
-	// the task repeats: it is due then, and the dead letter is a separate entry.
+	// Failed means that the run failed for good and becomes a dead letter. If Next is
+	// set, the task repeats: it is due again at Next, and the dead letter is a separate
+	// entry.
 	Failed
 	// HandBack means that the attempt does not count. The task is due at Next, or at
 	// Due if there is no Next.

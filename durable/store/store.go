@@ -24,10 +24,11 @@ type Store interface {
 	// of expired leases, then its claim. Each part is atomic.
 	Do(ctx context.Context, shard int, s Stamp, r Round) (Answer, error)
 
-	// Wait calls wake when a task in one of the shards becomes due earlier than workers
-	// were told by [Answer]. It returns an error when ctx ends or the store fails.
+	// Wait calls wake when a task in one of the shards becomes due earlier than
+	// Answer.Next has told the workers. It returns an error when ctx ends or the store
+	// fails.
 	//
-	// Calls of wake do not overlap. During such a call, other calls of Wait may get the
+	// Calls of wake do not overlap. While wake runs, other calls of Wait may get the
 	// wake-ups instead. Some wake-ups may be unnecessary. A store that can lose a
 	// wake-up limits Answer.Next, so that workers also check regularly.
 	Wait(ctx context.Context, shards []int, wake func(shard int)) error

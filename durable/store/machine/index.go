@@ -19,11 +19,11 @@ type Task struct {
 	Alone bool
 }
 
-// An Index stores the tasks of one shard, its numbers and its senders. Its methods see
-// the earlier changes of a transaction, and always return the same *Task for an id.
+// An Index stores the tasks of one shard, its numbers and its senders. Within a
+// transaction, its methods see earlier changes, and return the same *Task for an id.
 //
-// Each call of this package is one transaction or a part of one. A store keeps all
-// changes of a transaction, or none.
+// Each call of Change, Do or another function with an Index is one transaction or a part
+// of one. A store keeps all changes of a transaction, or none.
 type Index interface {
 	// Numbers returns the shard's numbers. The machine changes them in place.
 	Numbers() *Numbers

@@ -158,8 +158,8 @@ func (m *machine) endExpired(maxCrashes int) {
 	}
 }
 
-// applyChange applies a Schedule, Reschedule or Cancel that came during the attempt,
-// when the attempt ends. It returns false if none came.
+// applyChange is called when an attempt ends. It applies a Schedule, Reschedule or Cancel
+// that came during the attempt. It returns false if none came.
 func (m *machine) applyChange(t *Task) bool {
 	switch {
 	case t.Following:

@@ -55,8 +55,8 @@ func testKeep(b *storeTest) {
 	equal(b, "what was tried", e.Attempts+len(e.Failures), 0)
 }
 
-// A task that is scheduled while another task with its key runs follows it, however the
-// attempt ends.
+// If a task is scheduled while a task with the same key runs, the new task is pending
+// after the attempt, however the attempt ends.
 func testFollowing(b *storeTest) {
 	reportAs := func(end store.End, next store.When) func(store.Claimed) {
 		return func(x store.Claimed) { equal(b, "receipt", b.receipt(x, end, next), store.Overtaken) }

@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// everyCommand returns one command of each type, for a store filled by
-// prepareTasks.
+// everyCommand returns one command of each type, for a store that
+// prepareTasks has filled.
 func (b *storeTest) everyCommand() []store.Command {
 	newCommand := func(op store.Op, id string, w store.When) store.Command {
 		x := store.Item{ID: id, When: w}
