@@ -23,7 +23,7 @@ type attempt struct {
 	storedDue     store.Time // Due as the store has it
 	recordErr     error      // why the record cannot be decoded, or nil
 	recurrence    recurrence // when the task repeats
-	recurrenceErr error      // why this Worker cannot compute that, or nil
+	recurrenceErr error      // why this Worker cannot compute the recurrence, or nil
 	keepAfterRun  bool       // the task has a Unique or a Retention
 	result        []byte     // from SetResult
 

@@ -29,7 +29,7 @@ type command struct {
 	parts    []*shardPart // one for each shard with items
 	byShard  []*shardPart // the parts by shard; nil for a shard without items
 	outcomes []Outcome    // by index in the call
-	errs     []error      // likewise; nil: answered, and done
+	errs     []error      // by index in the call; nil if the item was carried out
 }
 
 // A shardPart has the items of a command for one shard.
@@ -42,7 +42,7 @@ type shardPart struct {
 type chunk struct {
 	stamp   store.Stamp // zero if the chunk was never sent
 	items   []store.Item
-	indexes []int // of the items, among those of the call
+	indexes []int // the items' indexes in the call
 	bytes   int   // size of the records
 }
 

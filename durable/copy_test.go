@@ -399,7 +399,7 @@ func TestImport_DamagedFile(t *testing.T) {
 		}
 		got := entries(t, to)
 		for id, e := range got {
-			e.At = want[id].At // a running task is copied as due at once
+			e.At = want[id].At // a running task is copied as due immediately
 			require.Equal(t, want[id], e, what)
 		}
 		require.True(t, err != nil || len(got) == len(want), what)

@@ -72,5 +72,5 @@
 // # When not to use it
 //
 // If tasks need not survive their process, package timer does the same in nanoseconds.
-// For jobs that run at once and need priorities, use a job queue.
+// For jobs that run immediately and need priorities, use a job queue.
 package durable

@@ -20,7 +20,7 @@ type HandlerStats struct {
 	Done      int64 // runs that succeeded
 	Retried   int64 // attempts that failed and are retried
 	Died      int64 // runs that became dead letters because their last attempt failed
-	Overtaken int64 // failed attempts at tasks that were cancelled or scheduled again meanwhile: no retry and no dead letter follows
+	Overtaken int64 // failed attempts that are not retried, because the task was cancelled or scheduled again
 	Dropped   int64 // runs that became dead letters without a call: missed, damaged, no attempts left
 	Overran   int64 // successful runs of repeating tasks that ended after the next one was due
 	Released  int64 // attempts handed back

@@ -46,7 +46,7 @@ type Info struct {
 
 // A Failure describes a failed attempt.
 type Failure struct {
-	Attempt int       `json:"attempt"` // from 1; 0 if the run failed before its handler was called first
+	Attempt int       `json:"attempt"` // from 1, or 0 if the run failed before its first attempt
 	Time    time.Time `json:"time"`    // by the store's clock
 	Error   string    `json:"error"`   // its first 400 bytes
 }

@@ -33,7 +33,7 @@ type loop struct {
 	mu       sync.Mutex // guards the fields of this block
 	reports  []*report  // waiting to be sent
 	claimNow bool       // claim now, before claimAt
-	offered  bool       // places has offered the loop a place: claim if it is still useful
+	offered  bool       // a place was reserved for the loop: claim
 	urgent   []string   // ids of tasks whose leases must be extended now
 	phase    phase
 

@@ -61,7 +61,7 @@ type recurrence struct {
 	scheduleName string
 	every        time.Duration
 	schedule     Schedule
-	end          store.Time // 0: none
+	end          store.Time // no run is due later; 0: no end
 }
 
 // recurrence returns when the task's runs are due, or an error if this process cannot

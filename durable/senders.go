@@ -16,7 +16,7 @@ import (
 // A sender numbers the commands that it sends. One call at a time owns it.
 type sender struct {
 	name       string
-	mu         sync.Mutex // one call may send to several shards at once
+	mu         sync.Mutex // one call may send to several shards at the same time
 	lastNumber int64      // of the latest command
 }
 

@@ -8,7 +8,7 @@ package durable
 // claims nothing more, waits until all other handlers have returned, and tells the
 // store. Then it starts the suspect.
 
-// suspectState is about the Worker's present suspect. places.mu guards it.
+// suspectState describes the Worker's present suspect. places.mu guards it.
 type suspectState struct {
 	suspect     *attempt // runs, or waits until nothing else runs
 	mustBeAlone bool     // the suspect must run alone

@@ -318,7 +318,7 @@ func (w *Worker) awaitHandlers(r *currentRun) {
 // awaitStore waits until the store is usable. If the store has a permanent problem, it
 // returns false and an error. If the Run ends first, it returns false and no error.
 func (w *Worker) awaitStore(ctx context.Context, r *currentRun) (ready bool, err error) {
-	// Shutdown ends the wait at once, because nothing has been claimed yet.
+	// Shutdown ends the wait, because nothing has been claimed yet.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {

@@ -12,14 +12,14 @@ type WorkerStats struct {
 	Failed    int64 // attempts that failed, including those that are not retried
 	Died      int64 // runs that became dead letters
 	Released  int64 // attempts handed back
-	Overtaken int64 // failed attempts at tasks that were cancelled or scheduled again meanwhile: no retry and no dead letter follows
+	Overtaken int64 // failed attempts that are not retried, because the task was cancelled or scheduled again
 	Lost      int64 // reports that the store refused because the lease was lost
 	Purged    int64 // dead letters purged: see WithDeadLimit
 	Unknown   int64 // tasks left to other Workers because this one cannot run them
 	Errors    int64 // rounds that failed
 	Claims    int64 // claims sent
 	Empty     int64 // claims that got no task
-	Wakeups   int64 // wake-ups by the store for tasks that are due earlier than the next one
+	Wakeups   int64 // wake-ups by the store for tasks that are due earlier than the Worker expected
 }
 
 type counters struct {

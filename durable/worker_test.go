@@ -27,8 +27,8 @@ import (
 
 var quiet = durable.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 
-// soon is how long a test waits, on a busy machine, for an event that should come at
-// once.
+// soon is how long a test waits, on a busy machine, for an event that should come
+// immediately.
 const soon = 30 * time.Second
 
 var ctx = context.Background()
@@ -421,7 +421,7 @@ func TestDeadLetters_ManyAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
 		w := durable.NewWorker(c)
-		// RequeueAll must end, although these tasks fail again at once.
+		// RequeueAll must end, although these tasks fail again immediately.
 		for i := range 3 {
 			w.Handle(fmt.Sprint("h", i), func(context.Context, durable.Delivery) error { return durable.NoRetry(errors.New("no")) })
 		}
@@ -594,8 +594,8 @@ func TestIdempotencyKey_OfRunsDueAtOneTime(t *testing.T) {
 			end <- nil
 			run(1)
 		}
-		// The time for which the task was scheduled again has passed, so it runs at
-		// once.
+		// The time for which the task was scheduled again has passed, so it runs
+		// immediately.
 		end <- nil
 		d := ds.next(t)
 		require.True(t, past.Add(time.Hour).Equal(d.Due))
@@ -1072,7 +1072,7 @@ func TestShutdown_WaitsForHandlersAndHandsBackTheRest(t *testing.T) {
 		require.Zero(t, info.Attempts, "an attempt that was handed back does not count")
 		require.Zero(t, w.Stats().Running)
 
-		// The next worker gets the task at once.
+		// The next worker gets the task immediately.
 		next := durable.NewWorker(c)
 		next.Handle("h", ds.handle)
 		start(t, next)
