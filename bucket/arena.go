@@ -1,15 +1,14 @@
 package bucket
 
-// An Arena stores entries, and buckets, which are lists of these entries. An entry has a
-// deadline, a payload of type T, and three small numbers for the caller's use: a tag, a
-// grain and a place. (Package timingwheel rounds deadlines by the grain. Its place is the
-// level and slot of the entry's bucket.)
+// An Arena stores entries and buckets. A bucket is a list of entries. An entry has a
+// deadline, a payload of type T, and three small numbers for the caller's own use: its
+// tag, grain and place.
 //
 // The zero Arena is empty and ready to use. An Arena must not be copied after its first
 // use.
 type Arena[T any] struct {
-	// memories[n] holds the slots of chunk n. It is nil for chunk 0, and for a chunk that
-	// was given back. chunks[n] describes the same chunk.
+	// memories[n] holds the slots of chunk n. It is nil if the chunk was given back, and
+	// for chunk 0, which has no slots. chunks[n] is the chunk's state.
 	memories []*memory[T]
 	chunks   []chunk
 	// vacantChunks lists the numbers of chunks that were given back. New chunks reuse
@@ -22,10 +21,9 @@ type Arena[T any] struct {
 	spareChunk uint32
 	// liveCount is the number of entries.
 	liveCount int
-	// A generation counts the entries of a slot: see slot.go. In a chunk with a new number,
-	// slots start at generation firstGen; 0 means 1. In a chunk that reuses a number, they
-	// start later. highestGen is the highest generation of any slot that was given back or
-	// retired.
+	// Each slot has a generation: see slot.go. Slots of a chunk whose number is new start
+	// at firstGen; 0 means 1. highestGen is the highest generation of a slot that was
+	// given back or retired.
 	firstGen, highestGen uint64
 }
 
@@ -38,9 +36,9 @@ func (a *Arena[T]) New(deadline int64, v T) Index {
 	return i
 }
 
-// NewIn makes an entry at the end of bucket b. tag must be at most [MaxTag], grain at
-// most [MaxGrain], and place at most [MaxPlace]. NewIn is faster than calls of New,
-// SetGrain, SetPlace and PushBack, because it looks the slot up only once.
+// NewIn makes an entry at the end of bucket b. It is faster than New, SetGrain, SetPlace
+// and PushBack together. The limits of tag, grain and place are [MaxTag], [MaxGrain] and
+// [MaxPlace].
 func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, place uint32) Ref {
 	i, m := a.takeSlot()
 	m.values[i&chunkMask] = v
@@ -56,9 +54,8 @@ func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, p
 // arena keeps no reference to the payload.
 func (a *Arena[T]) Free(i Index) T { return a.free(i, a.memories[i>>chunkShift]) }
 
-// Remove takes the entry of r out of its bucket, if it is in one, and frees the entry. It
-// reports false if the entry was freed before, or if r is zero. Remove is faster than
-// calls of Find, Unlink and Free, because it looks the slot up only once.
+// Remove takes r's entry out of its bucket, if it is in one, and frees it. It reports
+// false if the entry was already freed, or if r is zero.
 func (a *Arena[T]) Remove(r Ref) (v T, ok bool) {
 	i, ok := a.Find(r)
 	if !ok {
@@ -92,8 +89,9 @@ func (a *Arena[T]) Find(r Ref) (Index, bool) {
 	if n >= len(a.memories) || a.memories[n] == nil || gen == 0 {
 		return 0, false
 	}
-	// This is false for a free slot, whose generation is later than that of every old
-	// Ref, and for a bucket's sentinel, whose generation is zero.
+	// The generations differ if the slot is free, because Free has incremented its
+	// generation. They also differ if the slot is a bucket's sentinel: its generation is
+	// zero.
 	return i, a.memories[n].bodies[i&chunkMask].gen() == gen
 }
 
@@ -123,9 +121,8 @@ func (a *Arena[T]) SetPlace(i Index, place uint32) { a.body(i).setPlace(place) }
 func (a *Arena[T]) Len() int { return a.liveCount }
 
 // Release gives back all memory. All Refs become stale, and all buckets become invalid.
-//
-// Release does nothing and reports false if the arena has entries. It also refuses if one
-// slot has been used so often (2^35 times) that Refs could run out. O(chunks in memory).
+// Release reports false and does nothing if the arena has entries. It also refuses once a
+// slot has been used 2^35 times, so that Refs never run out. O(chunks in memory).
 func (a *Arena[T]) Release() bool {
 	if a.liveCount > 0 {
 		return false

@@ -153,8 +153,8 @@ func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
 	}
 }
 
-// nearlyUsedUp returns an arena with one entry in chunk 1. Fresh slots of that chunk
-// start at generation maxGen-left.
+// nearlyUsedUp returns an arena with one entry in chunk 1, whose fresh slots start at
+// generation maxGen-left.
 func nearlyUsedUp(left uint64) *Arena[int] {
 	a := new(Arena[int])
 	a.New(0, -1)
@@ -215,8 +215,8 @@ func TestArenaFind_WholeChunkRetired(t *testing.T) {
 	}
 }
 
-// A chunk is given back when each of its slots has one generation left. The next chunk
-// with its number starts there: each slot can hold one more entry.
+// A chunk whose slots have one generation left is given back. In the next chunk with its
+// number, each slot can hold one more entry.
 func TestArenaFind_ChunkGivenBackAtTheLastGeneration(t *testing.T) {
 	a := new(Arena[int])
 	all := fill(a, 2*ChunkSize)
@@ -411,9 +411,8 @@ func TestArena_MemoryFallsAfterAPeak(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
-// After a peak, the few remaining entries are spread over many chunks. As entries come
-// and go, most of these chunks must be given back. After a few turnovers, the entries
-// take at most twice the minimum of chunks.
+// After a peak, a few entries remain in many chunks. While entries come and go, the arena
+// gives back most of these chunks.
 func TestArena_ChurnAfterAPeakGivesChunksBack(t *testing.T) {
 	const peak, steady = 1_000_000, 10_000
 	const least = (steady + ChunkSize - 1) / ChunkSize

@@ -5,8 +5,7 @@ import "fmt"
 // A Bucket is a first-in, first-out list of entries of an arena. Its owner can store two
 // numbers with it: an expiration and a load.
 //
-// The list is a ring that includes a slot for the bucket itself, the sentinel. So an
-// entry can be unlinked without knowing its bucket, and a whole bucket moves in O(1).
+// The list is a ring. A slot of the bucket's own, the sentinel, joins its ends.
 type Bucket Index
 
 // NewBuckets makes k empty buckets with consecutive numbers, and returns the first.

@@ -143,8 +143,8 @@ func TestBucketExpiration_IsZeroUntilItIsSet(t *testing.T) {
 	require.EqualValues(t, 0, a.Expiration(b+2))
 }
 
-// The test makes few and many buckets: before the first entry, between entries, and
-// across the boundaries of chunks. No slot is ever both a bucket and an entry.
+// Buckets are made before the first entry, between entries, and across the boundaries of
+// chunks. No slot is ever both a bucket and an entry.
 func TestNewBuckets_BetweenEntries(t *testing.T) {
 	for _, first := range []int{0, 1, ChunkSize, 3*ChunkSize + 1} {
 		t.Run(fmt.Sprint("entries=", first), func(t *testing.T) {

@@ -7,8 +7,8 @@ import "fmt"
 const ChunkSize = 1 << chunkShift
 
 const (
-	// With pointers as payloads, a chunk takes 32 kB, in whole pages of the allocator.
-	// Chunks of 512 slots would waste an eighth of their memory.
+	// A chunk of 1,024 slots with pointers takes exactly 32 kB, so the allocator wastes
+	// nothing. For 512 slots it would waste an eighth.
 	chunkShift = 10
 	chunkMask  = ChunkSize - 1
 	maxChunks  = 1 << (indexBits - chunkShift)
@@ -19,9 +19,9 @@ type chunk struct {
 	// gen is the generation of the chunk's fresh slots. It is zero if all slots of the
 	// chunk are sentinels.
 	gen uint64
-	// used is the number of slots that are live, retired or sentinels. The chunk has room
-	// while used is less than ChunkSize. firstFresh is the position of the first slot that
-	// was never used.
+	// used counts the slots that are live, retired or sentinels. The chunk has room while
+	// used is less than ChunkSize. firstFresh is the position of the first slot that was
+	// never used.
 	used, firstFresh uint16
 	// firstFree is the position, plus 1, of the first slot in the list of freed slots. It
 	// is 0 if the list is empty.
@@ -41,17 +41,16 @@ func (a *Arena[T]) init() {
 	a.chunks = append(a.chunks, chunk{})
 }
 
-// # Which chunk the next entry goes to
+// # Which chunk gets the next entry
 //
-// A slot that was just freed is fast to reuse: it is still in the processor's cache. So
-// freeing an entry makes its chunk the current one, if the chunk is at least half full.
+// A slot that was just freed is still in the processor's cache. So its chunk becomes the
+// current chunk, which gets the next entry.
 //
-// A chunk that is less than half full does not become current when an entry is freed. So
-// it can become empty and be given back. Otherwise the last thousand of a million entries
-// would keep a thousand chunks in memory.
+// A chunk that is less than half full does not become current. So it can become empty,
+// and is then given back.
 
-// takeSlot makes a slot live. It returns the slot and the memory of the slot's chunk. The
-// slot has its next generation; its tag, grain and place are zero.
+// takeSlot makes a slot live. Its tag, grain and place are zero. m is the memory of the
+// slot's chunk.
 func (a *Arena[T]) takeSlot() (i Index, m *memory[T]) {
 	if a.currentChunk == 0 {
 		a.nextChunk()
@@ -80,9 +79,8 @@ func (a *Arena[T]) takeSlot() (i Index, m *memory[T]) {
 	return Index(n)<<chunkShift | Index(pos), m
 }
 
-// takeFreshSlots takes k consecutive slots for sentinels and returns the first. The slots
-// were never used before, stay in use until Release, and have no generation. Entries may
-// use the other slots of the same chunk. O(chunks with room).
+// takeFreshSlots takes k consecutive slots that were never used, as sentinels, and
+// returns the first. They stay in use until Release. O(chunks with room).
 func (a *Arena[T]) takeFreshSlots(k int) Index {
 	if a.memories == nil {
 		a.init()
@@ -145,9 +143,8 @@ func (a *Arena[T]) freeSlot(i Index, m *memory[T]) {
 	s := &m.bodies[i&chunkMask]
 	gen := s.gen() + 1
 	if gen > maxGen {
-		// The slot has used all of its generations, so it is retired: another entry in it
-		// would match the Ref of an older entry. The slot and its chunk stay in use for
-		// ever.
+		// No generation is left: the Ref of a new entry would equal an old one. So the
+		// slot is retired: it counts as used for ever.
 		s.word = 0
 		a.highestGen = maxGen
 		return

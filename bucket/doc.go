@@ -2,7 +2,7 @@
 // buckets.
 //
 // An entry is a slot in a large array, not an object of its own. So making and freeing an
-// entry allocates nothing, unless the arena needs another chunk of memory. The garbage
+// entry allocates nothing, unless the arena needs another chunk of slots. The garbage
 // collector scans only the payloads.
 //
 // # Usage
@@ -20,25 +20,23 @@
 //
 // # Guarantees
 //
-//   - A [Ref] finds its entry until the entry is freed. It never finds another entry,
-//     even after the slot or its memory is used again.
-//   - Freeing an entry clears its payload: the arena keeps no reference to it.
-//   - A chunk of [ChunkSize] slots without entries is given back to the garbage
-//     collector. The arena keeps one empty chunk as a spare, and all chunks that
-//     contain buckets. [Arena.Release] gives back everything.
+//   - A [Ref] finds its entry until the entry is freed, and never finds another entry.
+//   - The arena keeps no reference to the payload of a freed entry.
+//   - A chunk ([ChunkSize] slots) without entries is given back to the garbage collector.
+//     The arena keeps one empty chunk as a spare, and all chunks that contain buckets.
+//     [Arena.Release] gives back everything.
 //   - A bucket returns entries in the order in which they were pushed.
 //
 // # Concurrency
 //
-// None: an arena and its buckets belong to one goroutine at a time. The package has no
-// locks.
+// None: an arena and its buckets belong to one goroutine at a time.
 //
 // # Complexity
 //
-// Every operation on an entry is O(1), and so is moving a whole bucket onto another.
-// [Arena.NewBuckets] and [Arena.Release] are O(chunks). When the last entry of a chunk is
-// freed, giving the chunk back is O(ChunkSize). An entry or a bucket takes 24 bytes plus
-// the size of a payload. The arena allocates memory for [ChunkSize] of them at a time.
+// Operations on an entry are O(1), and so is moving a whole bucket onto another. But
+// freeing the last entry of a chunk is O(ChunkSize). [Arena.NewBuckets] and
+// [Arena.Release] are O(chunks). An entry takes 24 bytes plus its payload, and a bucket
+// takes as much.
 //
 // # When not to use it
 //

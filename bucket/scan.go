@@ -14,9 +14,9 @@ func (a *Arena[T]) Live(i Index) bool {
 	return s.gen() != 0 && !s.isFree()
 }
 
-// Span returns the next range of indexes, from i on, whose slots are in memory. The range
-// begins at from, ends before to, and has at most limit indexes. If no slots remain, from
-// and to both equal Slots.
+// Span finds the next slots in memory, at or after index i. It returns their range, from
+// <= index < to, of at most limit indexes. If no slots remain, from and to both equal
+// Slots.
 func (a *Arena[T]) Span(i uint64, limit int) (from, to uint64) {
 	for n := i >> chunkShift; n < uint64(len(a.memories)); n++ {
 		if a.memories[n] != nil {

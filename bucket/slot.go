@@ -9,21 +9,15 @@ package bucket
 //	                                            retired
 //
 // A slot's generation counts its lives. Free increments the generation, so that Refs to
-// the freed entry become stale. When a chunk reuses the number of an earlier chunk, its
-// slots start at a generation that no slot of the earlier chunk has used.
-//
-// A live slot is in at most one bucket. After New it is in none.
+// the freed entry become stale. If a chunk reuses the number of an earlier chunk, its
+// slots start at a generation that is still unused.
 
 // Index is the number of a slot in an arena. Zero means no slot.
 type Index uint32
 
-// memory holds the slots of a chunk, 24 bytes and a payload each, as one object. It has
-// an array for each part of a slot:
-//
-//   - The payloads come first, because the garbage collector does not scan an object
-//     beyond its last pointer.
-//   - The links have their own array, because unlinking an entry reads and writes only
-//     links. This makes BenchmarkChurn of package timingwheel 14 percent faster.
+// memory holds the slots of a chunk: 24 bytes and a payload each. values comes first,
+// because the garbage collector scans an object up to its last pointer. links is apart
+// from bodies, because unlinking an entry needs only links.
 type memory[T any] struct {
 	values [ChunkSize]T // zero in a slot that is not live
 	bodies [ChunkSize]body
@@ -35,13 +29,13 @@ type body struct {
 	// deadline is the entry's deadline. In the sentinel of a bucket it is the bucket's
 	// expiration.
 	deadline int64
-	// word packs generation, grain, tag and place, from the high bits down. In a free
-	// slot the grain is freeGrain. In a bucket's sentinel the place is the bucket's load.
+	// word packs generation, grain, tag and place, from the high bits down. A free slot's
+	// grain is freeGrain. A sentinel's place is its bucket's load.
 	word uint64
 }
 
 // link holds a slot's neighbours in its bucket. In a free slot, next is the position of
-// the chunk's next free slot, plus 1, or 0 if there is none.
+// the next free slot plus 1, or 0.
 type link struct{ next, prev Index }
 
 const (
@@ -83,9 +77,8 @@ func (s *body) setGrain(g uint) {
 
 func (s *body) setPlace(p uint32) { s.word = s.word&^placeMask | uint64(p)&placeMask }
 
-// A Ref identifies one entry, and never a later entry in the same slot. [Arena.Find]
-// finds the entry. A Ref is comparable and takes 8 bytes. The zero Ref identifies no
-// entry.
+// A Ref identifies one entry, and never a later entry in the same slot. It is comparable
+// and takes 8 bytes. The zero Ref identifies no entry.
 type Ref struct{ word uint64 } // the generation in the high bits, the index in the low indexBits
 
 // indexBits is the size of an Index in bits: an arena has room for 268 million entries.
@@ -96,6 +89,6 @@ func refOf(gen uint64, i Index) Ref { return Ref{gen<<indexBits | uint64(i)} }
 func (r Ref) gen() uint64  { return r.word >> indexBits }
 func (r Ref) index() Index { return Index(r.word & (1<<indexBits - 1)) }
 
-// Foreign returns a Ref that no arena gives to an entry. A caller may use it to identify
-// something else. n is from 1 to 2^36-1; each n has its own Ref.
+// Foreign returns a Ref that never identifies an entry, so that a caller may use it to
+// identify something else. Each n from 1 to 2^36-1 has its own Ref.
 func Foreign(n uint64) Ref { return refOf(n, 1) } // chunk 0 has no slots

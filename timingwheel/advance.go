@@ -2,34 +2,23 @@ package timingwheel
 
 import "github.com/tickless/tickless/bucket"
 
-// Expire moves the wheel's clock to the expiration of bucket b, and takes the entries out
-// of b, for [Wheel.Drain] to hand out. Expire is for wheels made with [WithQueue].
-// offered is the expiration with which b was offered; call Expire when that time has
-// come. Expire does nothing if b is not queued, or is queued again to expire later. When
-// b gets its next entry, the wheel offers b again.
+// Expire takes the entries out of bucket b, for [Wheel.Drain] to hand out, and moves the
+// wheel's clock to b's expiration. It is for wheels made with [WithQueue]. offered is the
+// expiration with which the wheel offered b. Call Expire when that time has come. If b is
+// not queued, or is queued again for later, Expire does nothing. O(1).
 //
-// Call Expire in the order of expirations, and Drain after each Expire. Then ticks come
-// in order. Ticks may come out of order in two cases:
-//
-//   - The owner expires the next bucket before Drain has emptied a large bucket of a
-//     higher level. Due entries then need not wait for the large bucket.
-//   - An earlier bucket is queued after the owner has taken a later one from the queue.
-//     In this case Next may also be too early.
-//
-// Even then no entry is early, lost or handed out twice.
-//
-// Expire moves the entries of b to the level's due list, in O(1). Drain never puts an
-// entry into a due list.
+// Call Expire in the order of expirations, and Drain after each Expire. Otherwise ticks
+// may come out of order, and Next may be too early. Even then no entry is early, lost or
+// handed out twice.
 func (w *Wheel[T]) Expire(b bucket.Bucket, offered int64) {
 	if n, slot, ok := w.slotOf(b); ok && w.ticks.time(w.arena.Expiration(b)) <= offered {
 		w.expire(n, slot)
 	}
 }
 
-// Discard withdraws an empty bucket before its expiration. The owner of the queue calls
-// Discard while the bucket is in the queue. If Discard reports true, the owner must
-// remove the bucket from the queue. If the bucket has entries or is not queued, Discard
-// does nothing and reports false.
+// Discard withdraws an empty bucket that is in the owner's queue. If Discard reports
+// true, the owner must remove the bucket from that queue. If the bucket has entries or is
+// not queued, Discard does nothing and reports false.
 func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 	n, slot, ok := w.slotOf(b)
 	if !ok || !w.levels[n].isQueued(slot) || !w.arena.Empty(b) {
@@ -65,10 +54,10 @@ func (w *Wheel[T]) expire(n int, slot uint32) {
 	w.updateNextExpiration()
 }
 
-// Drain goes through the entries of expired buckets, lowest level first. It hands out the
-// entries that are due, in dst[:n], and moves the others to lower levels. It processes at
-// most len(dst) entries, so that a caller need not hold a lock for long. more reports
-// whether entries remain. [Wheel.Draining] returns their lowest level.
+// Drain goes through the entries of expired buckets, lowest level first. It hands out due
+// entries, in dst[:n], and moves the others to lower levels. It processes at most
+// len(dst) entries, so that a caller need not hold a lock for long. more reports whether
+// entries remain.
 func (w *Wheel[T]) Drain(dst []Expired[T]) (n int, more bool) {
 	n, _ = w.drain(dst, 0, len(dst))
 	return n, w.isDraining()
@@ -113,9 +102,8 @@ func (w *Wheel[T]) asExpired(i bucket.Index) Expired[T] {
 // the order of ticks, in dst[:n]. Advance is for wheels made without [WithQueue].
 //
 // Advance processes at most len(dst) entries; dst must not be empty. If more is true,
-// call Advance again with the same now. A negative now counts as 0. A now before the
-// wheel's clock hands out nothing new. An entry is never handed out if its deadline,
-// rounded up to a tick, is beyond math.MaxInt64.
+// call Advance again with the same now. An entry whose deadline rounds up beyond
+// math.MaxInt64 is never handed out.
 func (w *Wheel[T]) Advance(now int64, dst []Expired[T]) (n int, more bool) {
 	if len(dst) == 0 {
 		panic("timingwheel: Advance: dst must not be empty")
@@ -135,9 +123,8 @@ func (w *Wheel[T]) Advance(now int64, dst []Expired[T]) (n int, more bool) {
 	}
 }
 
-// expireNext expires the queued bucket with the earliest expiration. Of several such
-// buckets it expires that of the lowest level. It reports false if no bucket expires by
-// tick t.
+// expireNext expires the queued bucket with the earliest expiration or, of several such
+// buckets, that of the lowest level. It reports false if none expires by tick t.
 func (w *Wheel[T]) expireNext(t int64) bool {
 	if w.nextExpiration > t {
 		return false

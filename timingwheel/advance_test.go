@@ -20,12 +20,12 @@ type queueModel struct {
 	heap   bucketHeap
 	set    map[bucket.Bucket]int64 // the queued buckets' expirations
 	offers int
-	// again counts the offers of buckets that were in the queue already. wrong is true if
-	// such an offer did not make the expiration earlier, or was for a bucket of the
-	// lowest level.
-	again int
-	wrong bool
-	size  uint32 // slots of a level; 0: no bucket may be offered again
+	// reoffers counts the offers of buckets that were in the queue already. badReoffer is
+	// true if such an offer was for the lowest level, or did not make the expiration
+	// earlier.
+	reoffers   int
+	badReoffer bool
+	size       uint32 // slots of a level; 0: no bucket may be offered again
 }
 
 type queued struct {
@@ -49,8 +49,8 @@ func (h *bucketHeap) Pop() any {
 func (q *queueModel) offer(b bucket.Bucket, place uint32, expiration int64) {
 	q.offers++
 	if before, ok := q.set[b]; ok {
-		q.again++
-		q.wrong = q.wrong || q.size == 0 || place < q.size || expiration >= before
+		q.reoffers++
+		q.badReoffer = q.badReoffer || q.size == 0 || place < q.size || expiration >= before
 		heap.Remove(&q.heap, slices.IndexFunc(q.heap, func(x queued) bool { return x.b == b }))
 	}
 	if q.set == nil {
@@ -161,9 +161,8 @@ func TestWheelAdvance_Order(t *testing.T) {
 	}
 }
 
-// Two entries of one tick may come in either order if one of them moved down a level, and
-// the other was added directly to the lowest level. Here the one that was added later
-// comes first.
+// Entries of one tick have no order if only one of them has moved down a level. Here the
+// one that was added later comes first.
 func TestWheelAdvance_NoOrderAcrossACascade(t *testing.T) {
 	w := newWheel[string](t, 1, 4, 0)
 	a := add(t, w, 5, "added at 0")
@@ -333,9 +332,8 @@ func TestWheelRemove_EmptiesTheDrain(t *testing.T) {
 	checkWheel(t, w)
 }
 
-// A bucket can be queued again while the entries of its last expiration are drained. Then
-// the wheel offers the bucket once. The new entry does not get into the list that is
-// being drained.
+// A bucket can be queued again while its old entries are drained. The wheel offers the
+// bucket once, and does not drain the new entry.
 func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 	q := queueModel{now: 3}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
@@ -357,7 +355,7 @@ func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 		require.Equal(t, b2.b, w.bucketOf(mustFind(t, w, id)))
 		require.Equal(t, 3, q.offers, "offered with the first, and only then")
 	}
-	require.False(t, q.wrong)
+	require.False(t, q.badReoffer)
 	require.Equal(t, queued{b2.b, 6}, q.heap[0])
 	require.Equal(t, []int{21, 30}, values(q.poll(w, 1)), "and not the entry of 6")
 	q.now = 5
@@ -368,7 +366,7 @@ func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 }
 
 // RussellLuo/timingwheel issue 53. While a bucket is drained, entries that move down go
-// to another list. So a drain that moves every entry down comes to an end.
+// to another list. So the drain comes to an end.
 func TestWheelDrain_PlacesAgainElsewhere(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 0)
 	var ids []ID
@@ -433,8 +431,8 @@ func TestWheelRemove_EmptiesAQueuedBucket(t *testing.T) {
 	require.Equal(t, []int{1}, values(q.poll(w, 8)))
 }
 
-// WithQueue offers a bucket when it becomes queued, with the time at which its first
-// entry is due. It offers the bucket again if an earlier entry is added.
+// The wheel offers a bucket when its first entry is added, for the time of that entry. It
+// offers the bucket again for an earlier entry.
 func TestWithQueue_OffersWhenABucketBecomesQueued(t *testing.T) {
 	q := queueModel{size: 4}
 	w := newWheel[int](t, 10, 4, 0, WithQueue(q.offer))
@@ -444,7 +442,7 @@ func TestWithQueue_OffersWhenABucketBecomesQueued(t *testing.T) {
 		require.Equal(t, offers, q.offers, "deadline %d", deadline)
 		b := w.bucketOf(mustFind(t, w, id))
 		require.Equal(t, expiration, q.set[b], "deadline %d", deadline)
-		require.False(t, q.wrong)
+		require.False(t, q.badReoffer)
 	}
 	step(15, 1, 20)
 	step(20, 1, 20)
@@ -474,7 +472,7 @@ func TestWithQueue_OffersWhenABucketBecomesQueued(t *testing.T) {
 	require.Equal(t, []int{170}, values(q.poll(w, 1)))
 	require.EqualValues(t, 2, w.Cascaded())
 	require.Empty(t, q.heap)
-	require.False(t, q.wrong)
+	require.False(t, q.badReoffer)
 }
 
 // A due entry does not wait for entries of higher levels that move down, however many
@@ -542,9 +540,9 @@ func TestWheelExpire_OfABucketThatIsNotQueued(t *testing.T) {
 	require.False(t, more)
 }
 
-// The owner takes a bucket from its queue. Before it calls Expire, the wheel offers the
-// bucket again. So the owner calls Expire twice. At the second call the bucket may
-// already be queued for a later time. Then Expire must do nothing.
+// The owner takes a bucket from its queue, and the wheel offers the bucket again. So the
+// owner calls Expire twice. The second call must do nothing if the bucket is queued for
+// later.
 func TestWheelExpire_LeavesABucketThatIsQueuedForLater(t *testing.T) {
 	q := queueModel{now: 30, size: 4}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
@@ -641,8 +639,7 @@ func TestWheelDiscard(t *testing.T) {
 }
 
 // Two buckets of different levels that expire at the same time may expire in either
-// order. An entry that is added after the first has expired, and before the second does,
-// goes into neither.
+// order. An entry that is added between the two goes into neither.
 func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 	for _, coarseFirst := range []bool{false, true} {
 		for d := int64(5); d < 70; d++ {
@@ -685,9 +682,9 @@ func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 	}
 }
 
-// A poller takes a bucket from the queue and locks the wheel a moment later. Between the
-// two, an earlier bucket may be queued. Then ticks come out of order, but no entry is
-// lost, early or handed out twice.
+// A poller takes a bucket from the queue and locks the wheel a moment later. If an
+// earlier bucket is queued in between, ticks come out of order. But no entry is lost,
+// early or handed out twice.
 func TestWheelExpire_OvertakenByAnEarlierBucket(t *testing.T) {
 	for _, size := range []int{2, 4, 8, 256} {
 		rng := rand.New(rand.NewPCG(9, uint64(size)))
@@ -738,6 +735,6 @@ func TestWheelExpire_OvertakenByAnEarlierBucket(t *testing.T) {
 				}
 			}
 		}
-		require.False(t, q.wrong)
+		require.False(t, q.badReoffer)
 	}
 }

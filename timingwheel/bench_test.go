@@ -17,8 +17,8 @@ var benchSizes = []struct {
 	n    int
 }{{"0", 0}, {"10k", 10_000}, {"1M", 1_000_000}}
 
-// benchWheel returns a wheel with n pending entries, and 64k random delays. The delays
-// are drawn in advance, so that the benchmark does not measure the drawing.
+// benchWheel returns a wheel with n pending entries, and 64k random delays. It draws the
+// delays in advance, outside the measured loop.
 func benchWheel(b *testing.B, n int) (w *Wheel[func()], ids []ID, delays []int64) {
 	w, err := New[func()](benchTick, 256, 0)
 	if err != nil {
@@ -95,7 +95,7 @@ func BenchmarkMove(b *testing.B) {
 }
 
 // BenchmarkAdvance hands out n entries that are due within an hour, one millisecond at a
-// time. The result is the time for one entry, moves to lower levels included.
+// time. It reports the time for each entry.
 func BenchmarkAdvance(b *testing.B) {
 	for _, size := range benchSizes[1:] {
 		b.Run("n="+size.name, func(b *testing.B) {
@@ -124,7 +124,7 @@ func BenchmarkAdvance(b *testing.B) {
 
 // BenchmarkTicks compares a multiplication and a division for converting times to ticks.
 func BenchmarkTicks(b *testing.B) {
-	k := newTicks(benchTick, 0)
+	k := newTickConverter(benchTick, 0)
 	tickLength := k.tickLength
 	for _, impl := range []struct {
 		name string
@@ -140,8 +140,8 @@ func BenchmarkTicks(b *testing.B) {
 	} {
 		b.Run("impl="+impl.name, func(b *testing.B) {
 			b.ReportAllocs()
-			// Each conversion depends on the previous one, so that latency is measured:
-			// it is what counts in Add.
+			// Each conversion depends on the previous one. So the benchmark measures
+			// latency, which is what counts in Add.
 			n := int64(1)
 			for b.Loop() {
 				n = impl.ceil(n) + 1<<40

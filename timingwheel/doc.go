@@ -1,9 +1,8 @@
 // Package timingwheel is a hierarchical timing wheel as a plain data structure: it stores
 // values with deadlines and hands out those that are due.
 //
-// The package has no clock, no goroutine and no lock. The time is a number that the
-// caller passes in, in any unit (package timer uses nanoseconds). So a wheel also works
-// alone, inside an event loop.
+// The package has no clock, no goroutine and no lock. The caller passes in the time, as a
+// number in any unit.
 //
 // # Usage
 //
@@ -20,19 +19,17 @@
 //	}
 //
 // An owner of several wheels can keep one queue for the buckets of all wheels, as package
-// timer's Scheduler does. [WithQueue] offers buckets to the queue. [Wheel.Expire] expires
-// a bucket when its time has come. [Wheel.Drain] hands out the bucket's entries in
-// batches. [Wheel.Discard] withdraws a bucket that has become empty.
+// timer's Scheduler does: see [WithQueue].
 //
 // # Guarantees
 //
-//   - Never early: deadlines are rounded up to a tick, and an entry is not handed out
-//     before that tick. An entry is less than one tick late, by the time passed in, if
-//     the wheel is advanced whenever [Wheel.Next] says so.
+//   - Never early: an entry is not handed out before its deadline, rounded up to a tick.
+//     It is less than one tick late if the wheel is advanced whenever [Wheel.Next] says
+//     so.
 //   - Ticks come in order. Within one tick, entries that moved through the same levels
 //     come first in, first out.
-//   - An entry with slack ([Wheel.AddWithin]) is not early either. It is handed out
-//     within its slack, at a tick that it shares with many other entries.
+//   - An entry with slack ([Wheel.AddWithin]) is handed out within its slack, at a tick
+//     that it shares with many other entries.
 //   - Next is never later than the first entry that is due.
 //   - A deadline of math.MaxInt64 is valid. Arithmetic saturates and never wraps.
 //   - An [ID] finds its entry until the entry is handed out or removed, and never finds
@@ -43,10 +40,10 @@
 // # How it works
 //
 // Level 0 has one slot a tick. Each slot of level n+1 is as long as all of level n. A
-// deadline goes to the lowest level that covers it, counted from that level's own clock.
-// A slot expires when the first of its entries is due. Its other entries then move to a
-// lower level, and cost no wake-up of their own. A slot of 256 entries or more expires
-// when it begins, because moving that many takes a while.
+// deadline goes to the lowest level where its slot is less than a full turn after the
+// clock's slot. A slot expires when the first of its entries is due. Its other entries
+// then move to a lower level, and cost no wake-up of their own. A slot of 256 entries or
+// more expires when it begins, because moving that many takes a while.
 //
 // An example, with tick 1 and four slots a level, at time 0. [t] is the slot that begins
 // at time t.
@@ -70,8 +67,7 @@
 //
 // The design is scheme 7 of George Varghese and Tony Lauck, "Hashed and Hierarchical
 // Timing Wheels" (1987), in Apache Kafka's form: a level is made when it is first needed,
-// and only slots with entries are visited. So time advances from one expiry to the next
-// rather than tick by tick.
+// and time advances from one expiry to the next rather than tick by tick.
 //
 // # Concurrency
 //
@@ -80,8 +76,8 @@
 // # Complexity
 //
 // Add, Remove and Move are O(1). An entry moves down at most once a level. Advance is
-// O(entries handed out or moved down), however much time has passed. After a slot has
-// expired, Advance also looks at one bit for each slot of a level, 64 at a time.
+// O(entries handed out or moved down), however much time has passed. For each slot that
+// expires, it also scans one bit for each slot of a level, 64 at a time.
 //
 // # When not to use it
 //

@@ -6,10 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// These tests follow Kafka's tests of its timer and its timing wheel, with two
-// differences. First, deadlines round up to a tick, not down: an entry that is due within
-// the current tick is due at the tick's end, not at once. Second, sizes are powers of
-// two: these tests use 4 slots where Kafka uses 3 or 5.
+// These tests follow Kafka's tests of its timer and its timing wheel. They differ in two
+// ways. Deadlines round up to a tick, not down. A level has 4 slots where Kafka uses 3 or
+// 5.
 
 // Delays that have passed are due at once.
 func TestKafka_AlreadyExpired(t *testing.T) {
@@ -24,8 +23,7 @@ func TestKafka_AlreadyExpired(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Delays of 0 to 4 and of 100 to 499 occur once, delays of 10 to 99 twice. All 585
-// callbacks come in the order of deadlines.
+// Some of the delays occur twice. All 585 callbacks come in the order of deadlines.
 func TestKafka_Expiration(t *testing.T) {
 	w := newWheel[int64](t, 1, 4, 0)
 	var got, want []int64
@@ -89,8 +87,7 @@ func TestKafka_AddAndAdvance(t *testing.T) {
 }
 
 // The first deadline beyond the lowest level makes the next level, Kafka's overflow
-// wheel. Later deadlines do not make it again. With 4 slots of 10 from 1010 on, the first
-// such deadline is 1050 (1060 with Kafka's 5 slots).
+// wheel. Later deadlines do not make it again.
 func TestKafka_OverflowWheelIsMadeOnce(t *testing.T) {
 	w := newWheel[int](t, 10, 4, 1000)
 	require.Empty(t, advance(w, 1010))
@@ -111,9 +108,8 @@ func TestKafka_OverflowWheelIsMadeOnce(t *testing.T) {
 	require.EqualValues(t, 1040, expiration, "the same bucket")
 	require.Equal(t, made, w.levels[1].firstBucket)
 
-	// The overflow wheel's clock moves with the lowest wheel's clock. At 1060 the overflow
-	// wheel's clock reads 1040, because its slots begin at multiples of 40. (Kafka's reads
-	// 1050, because its slots begin at multiples of 50.)
+	// At 1060 the overflow wheel's clock reads 1040, because its slots begin at multiples
+	// of 40. (Kafka's reads 1050, with slots of 50.)
 	require.Equal(t, []int{1040, 1050, 1051}, advance(w, 1060))
 	require.EqualValues(t, 1060, w.Clock())
 	for _, c := range []struct {

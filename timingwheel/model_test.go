@@ -207,8 +207,7 @@ func (m *wheelModel) ceil(deadline int64) int64 {
 }
 
 // tickOf returns the tick of a deadline with slack: the first tick in the window that is
-// a multiple of the largest possible step. Steps are powers of two, or three times powers
-// of two if the window has 3*2^k to 4*2^k ticks.
+// a multiple of the largest possible step. See steps in ticks.go.
 func (m *wheelModel) tickOf(deadline, slack int64) int64 {
 	first := m.ceil(deadline)
 	if deadline <= 0 || slack <= 0 {
@@ -794,11 +793,11 @@ func (m *wheelModel) check() {
 	}
 	m.clock = w.clock
 	if q := m.queue; q != nil {
-		if q.wrong {
+		if q.badReoffer {
 			m.tb.Fatal("a bucket was offered again that should not be")
 		}
-		m.cov.events["bucket offered again"] += q.again
-		q.again = 0
+		m.cov.events["bucket offered again"] += q.reoffers
+		q.reoffers = 0
 		n := 0
 		for k := range w.levels {
 			l := &w.levels[k]

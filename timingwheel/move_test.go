@@ -11,8 +11,8 @@ import (
 )
 
 func TestWheelMove(t *testing.T) {
-	// The wheel is at time 16, with tick 1 and 4 slots. The entry at 42 is on level 2, in
-	// the bucket of slot 32.
+	// At time 16, with tick 1 and 4 slots, the entry at 42 is on level 2, in the bucket
+	// of slot 32.
 	for _, c := range []struct {
 		name       string
 		to         int64
@@ -198,8 +198,8 @@ func TestWheelMove_DuringADrain(t *testing.T) {
 	}
 }
 
-// An entry in a due list still has the place of its old bucket. That bucket may be queued
-// again with any expiration. The entry is handed out in time nevertheless.
+// An entry in a due list still has the place of its old bucket. Even if that bucket is
+// queued again, the entry is handed out in time.
 func TestWheelMove_DuringADrain_BucketQueuedAgain(t *testing.T) {
 	for to := int64(4); to < 40; to++ {
 		q := queueModel{now: 3}

@@ -9,20 +9,16 @@ import (
 
 // level is one wheel of the hierarchy: a ring of buckets, one for each slot.
 //
-// A bucket is queued when its first entry is placed in it, and stays queued until it
-// expires, even if its entries are removed. It expires when its first entry is due, or
-// earlier, but never before its slot begins: see expireBy. While it is queued, its
-// expiration only moves earlier.
+// A bucket is queued from its first entry until it expires, even if its entries are
+// removed. It expires when its first entry is due or earlier, but not before its slot
+// begins: see expireBy.
 //
-// Unless buckets expire out of order (see Expire), the clock does not pass the expiration
-// of a queued bucket. So each queued slot of a level stands for a single range of ticks,
-// which begins less than one turn after the clock.
-//
-// No entry is placed in the clock's own slot. An entry that is due within that slot goes
-// to a lower level. An entry that is due one turn later goes to a higher level.
+// Unless Expire is called out of order, the clock does not pass a queued bucket. So each
+// queued slot stands for one range of ticks, less than a turn after the clock. The
+// clock's own slot gets no entries.
 type level struct {
 	// firstBucket is the bucket of slot 0. The buckets of the other slots follow it. It
-	// is zero until the level gets its first entry: most levels never get one.
+	// is zero until the level gets its first entry.
 	firstBucket bucket.Bucket
 	// dueList contains the entries of expired buckets of this level, until they are
 	// handed out or moved down. Nothing else is added to it.
@@ -59,9 +55,7 @@ func (l *level) nextQueued(from uint32) (uint32, bool) {
 // bucket's place (its level and slot). It queues the bucket, so the caller must put an
 // entry into it.
 //
-// The bucket's level is the lowest n with t>>s - clock>>s < size, where s is n*slotBits.
-// If t-clock is from size^k to size^(k+1)-1, the level is k or k+1. So queueBucketFor
-// tries at most two levels.
+// The level is the lowest n with t>>s - clock>>s < size, where s is n*slotBits.
 func (w *Wheel[T]) queueBucketFor(t int64) (b bucket.Bucket, place uint32) {
 	n := uint(w.firstLevel[bits.Len64(uint64(t-w.clock))&63])
 	s := n * w.slotBits & 63
@@ -90,13 +84,12 @@ func (w *Wheel[T]) queueBucketFor(t int64) (b bucket.Bucket, place uint32) {
 	return b, place
 }
 
-// A bucket with a load of largeLoad or more is large. Moving its entries down takes long,
-// so it must begin before the first of them is due. That is worth a wake-up of its own.
+// A bucket is large once largeLoad entries were placed in it. It expires when its slot
+// begins, because moving its entries down takes long.
 const largeLoad = 256
 
 // expireBy makes queued bucket b of an upper level expire no later than t, the tick of a
-// new entry. If b has become large, it expires when its slot begins, at tick begin. Any
-// other bucket expires only when an entry is due, and so costs no extra wake-up.
+// new entry. If b has become large, it expires at tick begin, when its slot begins.
 func (w *Wheel[T]) expireBy(b bucket.Bucket, place uint32, t, begin int64) {
 	expiration := w.arena.Expiration(b)
 	if expiration == begin {

@@ -19,9 +19,8 @@ func (w *Wheel[T]) Each(f func(e Entry[T])) { w.Scan(0, math.MaxInt, f) }
 // to the first call, and the returned next to each further call, until more is false. The
 // wheel may be used between two calls, so that a caller need not hold a lock for long.
 //
-// Scan visits an entry once if it is in the wheel from the first call to the last. It may
-// miss entries that are added or removed in between. f must not call the wheel. O(n +
-// memory given back).
+// Scan visits an entry once if it is in the wheel from the first call to the last. f must
+// not call the wheel. O(n + chunks).
 func (w *Wheel[T]) Scan(cursor uint64, n int, f func(e Entry[T])) (next uint64, more bool) {
 	for n > 0 {
 		from, to := w.arena.Span(cursor, n)

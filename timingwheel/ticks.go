@@ -11,9 +11,9 @@ import (
 // division. BenchmarkTicks shows the saving.
 //
 // For 0 <= n < 2^63 and a divisor d, let l = ceil(log2 d) and m = floor(2^(63+l)/d) + 1.
-// Then floor(n/d) is floor(m*n / 2^(63+l)). This is theorem 4.2 of Granlund and
-// Montgomery, "Division by Invariant Integers using Multiplication" (1994), for N = 63.
-// magic is m, and shift is l-1.
+// Then floor(n/d) is floor(m*n / 2^(63+l)). (Granlund and Montgomery, "Division by
+// Invariant Integers using Multiplication", 1994, theorem 4.2.) magic is m, and shift is
+// l-1.
 type tickConverter struct {
 	tickLength int64
 	magic      uint64
@@ -22,7 +22,7 @@ type tickConverter struct {
 	phase int64
 }
 
-func newTicks(tickLength, phase int64) tickConverter {
+func newTickConverter(tickLength, phase int64) tickConverter {
 	l := uint(bits.Len64(uint64(tickLength - 1)))
 	if l == 0 {
 		return tickConverter{tickLength: 1, phase: phase}
@@ -51,8 +51,8 @@ func (t tickConverter) wholeTicks(n int64) int64 {
 	return int64(hi >> t.shift)
 }
 
-// ceilTo returns the first tick that is not before time n and is a multiple of the
-// grain's step, counted from time 0. A negative n counts as 0. The result is at most
+// ceilTo returns the first tick, at or after time n, that is a multiple of the grain's
+// step, counted from time 0. A negative n counts as 0. The result is at most
 // math.MaxInt64.
 func (t tickConverter) ceilTo(n int64, grain uint) int64 {
 	if n <= 0 {
@@ -69,13 +69,11 @@ func (t tickConverter) ceilTo(n int64, grain uint) int64 {
 	return math.MaxInt64
 }
 
-// steps maps a grain to its step. An entry with slack is due at a tick that is a multiple
-// of the step. Steps are the powers of two up to 2^20, and three times the powers of two
-// up to 2^9.
+// steps maps a grain to its step: a power of two up to 2^20, or three times a power of
+// two up to 2^9. An entry with slack is due at a multiple of its step.
 //
-// Multiples of three save wake-ups: in a window of 100 ticks (10 ms with a tick of 0.1
-// ms) the step is 96 ticks. With powers of two alone it would be 64, and there would be
-// 50 percent more wake-ups. Larger windows have few wake-ups anyway.
+// Multiples of three save wake-ups. For example, in a window of 100 ticks the step is 96
+// ticks. With powers of two alone it would be 64.
 var steps = func() (s [32]uint64) {
 	for exp := range maxExp + 1 {
 		s[grainOfPow2(exp)] = 1 << exp
@@ -100,11 +98,11 @@ func grainOfPow2(exp int) uint { return uint(min(exp, maxExp) + min(exp, maxThre
 func grainOf3Pow2(exp int) uint { return uint(2*min(exp, maxThreeExp) + 1) }
 
 // grainFor returns the grain for the window from time n to n+slack: that of the largest
-// step with a multiple in the window, counted in ticks from time 0. The multiple is
-// ceilTo(n, grain). grainFor returns 0 if the window has fewer than two ticks.
+// step with a multiple in the window. It returns 0 if the window has fewer than two
+// ticks.
 //
 // The slack alone decides whether steps are powers of two, or three times powers of two.
-// So entries with equal slack use the same sort of steps, and share more ticks.
+// So entries with equal slack share more ticks.
 func (t tickConverter) grainFor(n, slack int64) (grain uint) {
 	if slack <= 0 || n <= 0 {
 		return 0
@@ -124,9 +122,9 @@ func (t tickConverter) grainFor(n, slack int64) (grain uint) {
 // exponent returns the largest k for which a multiple of 2^k is greater than low and at
 // most high. low must be less than high.
 func exponent(low, high int64) int {
-	// In the highest bit that differs, high has a one and low has a zero. Clear all lower
-	// bits of high: the result is such a multiple, and the range contains no multiple of
-	// a larger power of two.
+	// At the highest bit that differs, high has a one and low has a zero. The multiple is
+	// high with all lower bits cleared. Between low and high there is no multiple of a
+	// larger power of two.
 	return bits.Len64(uint64(low^high)) - 1
 }
 

@@ -12,9 +12,9 @@ func TestTicks_AgainstDivision(t *testing.T) {
 		units = append(units, rand.Int64N(1<<rand.IntN(63))+1)
 	}
 	for _, u := range units {
-		k := newTicks(u, 0)
+		k := newTickConverter(u, 0)
 		phase := rand.Int64N(MaxPhase + 1)
-		moved := newTicks(u, phase)
+		moved := newTickConverter(u, phase)
 		ns := []int64{0, 1, u - 1, u, math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 / u * u, math.MaxInt64/u*u - 1}
 		for range 200 {
 			ns = append(ns, rand.Int64N(1<<rand.IntN(63)), rand.Int64())

@@ -22,8 +22,8 @@ var (
 	ErrStart = errors.New("timingwheel: the start must not be negative")
 )
 
-// An ID identifies an entry of a wheel, from Add until the entry is handed out or
-// removed. IDs are comparable. The zero ID identifies no entry.
+// An ID identifies an entry of a wheel until the entry is handed out or removed. IDs are
+// comparable. The zero ID identifies no entry.
 type ID = bucket.Ref
 
 // Expired is an entry that a wheel has handed out.
@@ -45,24 +45,22 @@ type Wheel[T any] struct {
 	slotBits uint
 	slotMask uint32
 
-	// clock is the wheel's time in ticks. When a bucket expires, the clock moves to the
-	// bucket's expiration. Observe also moves the clock, but not past a queued bucket, so
-	// that the clock of an idle wheel does not fall behind.
+	// clock is the wheel's time in ticks. It moves when a bucket expires, and in Advance
+	// and Observe, but not past a queued bucket.
 	clock int64
 	// Observe does nothing before time observeFrom.
 	observeFrom int64
 	// nextExpiration is the earliest expiration of a queued bucket, or math.MaxInt64 if
 	// none is queued.
 	nextExpiration int64
-	// levels[n] is level n. A level is made when it is first needed. So a wheel that was
-	// never used has no memory for entries or buckets.
+	// levels[n] is level n. A level is made when it is first needed, so an unused wheel
+	// has no memory for entries or buckets.
 	levels []level
 
 	arena bucket.Arena[T]
 
-	// firstLevel[n] is the level to try first for a deadline whose distance from the
-	// clock has n bits. If the deadline does not fit there, it belongs to the next higher
-	// level.
+	// If the distance from the clock to a deadline has n bits, the deadline's level is
+	// firstLevel[n] or the next higher one.
 	firstLevel [64]uint8
 
 	offer func(b bucket.Bucket, place uint32, expiration int64)
@@ -83,9 +81,8 @@ type options struct {
 }
 
 // WithPhase makes the slots of upper levels begin the given number of ticks earlier. The
-// ticks themselves do not change. The default is 0. Different phases help if one
-// goroutine advances several wheels: their slots then do not all expire at the same
-// moment. WithPhase panics unless the phase is from 0 to [MaxPhase].
+// default is 0. If several wheels have different phases, their slots do not all expire at
+// the same moment. WithPhase panics unless ticks is from 0 to [MaxPhase].
 func WithPhase(ticks int64) Option {
 	if ticks < 0 || ticks > MaxPhase {
 		panic(fmt.Sprintf("timingwheel: WithPhase: the phase must be from 0 to %d ticks, got %d", int64(MaxPhase), ticks))
@@ -94,15 +91,13 @@ func WithPhase(ticks int64) Option {
 }
 
 // WithQueue makes the wheel offer its buckets to a queue. The owner of the queue calls
-// [Wheel.Expire] for each bucket, in the order of their expirations, and then
-// [Wheel.Drain]. It does not call [Wheel.Advance].
+// [Wheel.Expire] for each bucket, in the order of expirations, and then [Wheel.Drain]. It
+// does not call [Wheel.Advance].
 //
-// The wheel offers a bucket when the first entry is placed in it. The bucket expires when
-// that entry is due. If an earlier entry is added, or the bucket becomes large, the wheel
-// offers the bucket again. The new expiration is earlier and replaces the previous one.
-//
-// A bucket whose place is less than the wheel's size is of the lowest level. It is never
-// offered again while it is queued.
+// The wheel offers a bucket when the first entry is placed in it. It offers the bucket
+// again, with an earlier expiration, if an earlier entry is added or the bucket becomes
+// large. The new expiration replaces the previous one. Only buckets of upper levels,
+// whose place is at least the wheel's size, are offered again.
 //
 // offer must not call the wheel.
 func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Option {
@@ -110,8 +105,8 @@ func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Opti
 }
 
 // New returns an empty wheel whose time is start. tick is the length of a slot of the
-// lowest level, in the caller's unit of time. size is the number of slots of every level.
-// It must be a power of two from 2 to [MaxSize].
+// lowest level, in the caller's unit of time. size is the number of slots of every level,
+// a power of two from 2 to [MaxSize].
 func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], error) {
 	switch {
 	case tick <= 0:
@@ -126,7 +121,7 @@ func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], e
 		opt.apply(&o)
 	}
 	w := &Wheel[T]{
-		ticks:          newTicks(tick, o.phase),
+		ticks:          newTickConverter(tick, o.phase),
 		slotBits:       uint(bits.TrailingZeros(uint(size))),
 		slotMask:       uint32(size - 1),
 		nextExpiration: math.MaxInt64,
@@ -153,12 +148,12 @@ func (w *Wheel[T]) Cascaded() uint64 { return w.cascadeCount }
 // [bucket.ChunkSize] entries.
 func (w *Wheel[T]) Chunks() int { return w.arena.Chunks() }
 
-// Release gives back all memory for entries, buckets and levels. The wheel makes them
-// again when it needs them. Old IDs stay stale. No bucket stays queued: if the owner's
-// queue still has an old bucket, Expire does nothing for it.
+// Release gives back all memory for entries, buckets and levels. The wheel stays usable.
+// Old IDs stay stale. If the owner's queue still has an old bucket, Expire does nothing
+// for it.
 //
-// Release does nothing and reports false if the wheel has entries. It also refuses if IDs
-// could run out: see [bucket.Arena.Release].
+// Release does nothing and reports false if the wheel has entries, or if IDs could run
+// out: see [bucket.Arena.Release].
 func (w *Wheel[T]) Release() bool {
 	if !w.arena.Release() {
 		return false
@@ -168,26 +163,18 @@ func (w *Wheel[T]) Release() bool {
 }
 
 // Clock returns the wheel's time, rounded down to a tick. No queued bucket expires before
-// that time, unless Expire was called out of order: see [Wheel.Expire].
+// that time, unless Expire was called out of order.
 func (w *Wheel[T]) Clock() int64 { return w.ticks.time(w.clock) }
 
 // Add puts v into the wheel, to be handed out at deadline. It reports false and stores
-// nothing if v is already due. (An entry is due if its deadline, rounded up to a tick, is
-// not after the wheel's clock.)
+// nothing if deadline, rounded up to a tick, is not after the wheel's clock.
 func (w *Wheel[T]) Add(deadline int64, v T) (ID, bool) { return w.AddTagged(deadline, 0, v, 0) }
 
 // AddWithin is like Add, for an entry that may be handed out up to slack after its
-// deadline. Entries with slack share ticks, which saves wake-ups. (Linux calls this timer
-// slack, libdispatch leeway.)
+// deadline. Entries with slack share ticks, which saves wake-ups. For example, entries
+// with a slack of 100 ticks share every 96th tick.
 //
-// Ticks are numbered from time 0. Of the ticks from deadline to deadline+slack, the entry
-// is due at the first that is divisible by the largest possible power of two, up to 2^20.
-// If there is no tick in this window, the slack has no effect.
-//
-// There is an exception for a slack from 1.5 to 2 times a power of two, and less than
-// 2^11 ticks. The entry is then due at the first tick that is divisible by the largest
-// possible 3*2^n, up to 3*2^9. So entries with a slack of 100 ticks share every 96th
-// tick, not every 64th.
+// If there is no tick from deadline to deadline+slack, the slack has no effect.
 func (w *Wheel[T]) AddWithin(deadline, slack int64, v T) (ID, bool) {
 	return w.AddTagged(deadline, slack, v, 0)
 }
@@ -219,9 +206,8 @@ func (w *Wheel[T]) Remove(id ID) (v T, ok bool) { return w.arena.Remove(id) }
 // nothing if the entry was already handed out or removed, or if the new deadline is
 // already due, as for Add. ([Wheel.Deadline] tells the two cases apart.)
 //
-// If the new deadline is not before the expiration of the entry's bucket, the entry stays
-// in that bucket until the bucket expires. So moving a deadline later again and again
-// touches only the entry.
+// Moving a deadline later is fast: the entry stays in its bucket until the bucket
+// expires.
 func (w *Wheel[T]) Move(id ID, deadline int64) bool { return w.MoveWithin(id, deadline, 0) }
 
 // MoveWithin is like Move, for an entry that may be handed out up to slack after its new
@@ -238,10 +224,9 @@ func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	}
 	w.arena.SetDeadline(i, deadline)
 	w.arena.SetGrain(i, grain)
-	// The entry may be in a due list, and still have the place of its old bucket. If that
-	// bucket is not queued again, t is after its expiration, and the entry stays in the
-	// due list. If the bucket is queued again, the entry may stay or move: Drain or the
-	// new bucket hands it out.
+	// The entry may be in a due list, with the place of its old bucket. If it stays
+	// there, Drain hands it out or moves it down. If it moves, its new bucket hands it
+	// out.
 	if t < w.arena.Expiration(w.bucketOf(i)) {
 		w.arena.Unlink(i)
 		w.insert(i, t)
@@ -275,8 +260,8 @@ func (w *Wheel[T]) Tag(id ID) (uint8, bool) {
 // Observe moves the wheel's clock to now, unless a queued bucket expires by then or a
 // drain is unfinished. It hands out no entry.
 //
-// Call Observe before Add. Otherwise a wheel that has been idle puts a near deadline into
-// a high level, and the entry must move down level by level.
+// Call Observe before Add. Otherwise, after an idle time, the wheel puts a near deadline
+// into a high level, and the entry must move down level by level.
 func (w *Wheel[T]) Observe(now int64) {
 	if now < w.observeFrom {
 		return
@@ -290,10 +275,10 @@ func (w *Wheel[T]) Observe(now int64) {
 	}
 }
 
-// Next returns a time before which no entry is due. That is the earliest expiration of a
-// queued bucket, or the wheel's clock while a drain is unfinished. The bucket may have no
-// due entry at that time: it may be empty, or its entries may only move down a level.
-// Next reports false if no bucket is queued and no drain is unfinished.
+// Next returns a time before which no entry is due. Even at that time, perhaps no entry
+// is due: entries may only move down a level. While a drain is unfinished, Next returns
+// the wheel's clock. Next reports false if no bucket is queued and no drain is
+// unfinished.
 func (w *Wheel[T]) Next() (int64, bool) {
 	if w.isDraining() {
 		return w.Clock(), true
@@ -301,9 +286,8 @@ func (w *Wheel[T]) Next() (int64, bool) {
 	return w.ticks.time(w.nextExpiration), w.nextExpiration != math.MaxInt64 || w.anyQueued()
 }
 
-// Draining returns the lowest level with entries for Drain to process. It reports false
-// if there are none. Entries at level 0 are due. Entries at a higher level are due or
-// move down.
+// Draining returns the lowest level with entries for Drain to process, or false if there
+// are none. Entries at level 0 are due. Entries at a higher level are due or move down.
 func (w *Wheel[T]) Draining() (level int, ok bool) {
 	for n := range w.levels {
 		if !w.arena.Empty(w.levels[n].dueList) {

@@ -198,8 +198,8 @@ func TestWheel_WorkedExampleSlots(t *testing.T) {
 	}
 }
 
-// With a tick of one second and 32 slots a level, seven days take four levels. An entry
-// with a delay of 7,100 s moves down through its levels.
+// Tick 1 s, 32 slots a level: seven days take four levels. An entry with a delay of 7,100
+// s moves down through its levels.
 func TestWheel_LayeredSeconds(t *testing.T) {
 	const s = int64(time.Second)
 	w := newWheel[string](t, s, 32, 0)
@@ -270,8 +270,8 @@ func TestWheel_AllLevels(t *testing.T) {
 	}
 }
 
-// tokio issue 5183. A deadline may lie exactly on the border of a level. Wherever the
-// clock is, the entry is handed out at its tick, or can be removed.
+// tokio issue 5183. An entry whose deadline is exactly on the border of a level is handed
+// out at its tick, or can be removed.
 func TestWheel_DeadlineOnTheBorderOfALevel(t *testing.T) {
 	for _, tick := range []int64{1, 10} {
 		for _, size := range []int64{2, 8, 64} {
@@ -306,8 +306,8 @@ func TestWheel_DeadlineOnTheBorderOfALevel(t *testing.T) {
 	}
 }
 
-// A deadline of math.MaxInt64 is valid: the entry is not early, and arithmetic does not
-// wrap. (Kafka fires it at once, or fires nothing any more.)
+// An entry with a deadline of math.MaxInt64 is not early. (Kafka fires it immediately, or
+// fires nothing any more.)
 func TestWheel_DeadlineMaxInt64(t *testing.T) {
 	const forever = math.MaxInt64
 	for _, tick := range []int64{1, 2, 3, 7, 10, 1e6, 1e8, 1e9, 1<<62 - 1, 1 << 62, forever - 1, forever} {
@@ -355,11 +355,8 @@ func TestWheel_FarDeadlineWedgesNothing(t *testing.T) {
 	}
 }
 
-// This follows a test of wahern/timeout, whose timeouts_timeout corresponds to Next.
-//
-// If no bucket is large, Next is when the first entry is due. So an owner that advances
-// to Next each time gets every entry at its own tick. Entries that only move down cause
-// no wake-up. (Kafka PR 13820: a far timer must not make the poller spin.)
+// If no bucket is large, Next is when the first entry is due: entries that only move down
+// cause no wake-up. (Kafka PR 13820: a far timer must not make the poller spin.)
 func TestWheelNext_IsALowerBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(t), 0))
 	for range 300 {
@@ -429,8 +426,7 @@ func TestWheelNext_CoarseBucketHidesNothing(t *testing.T) {
 }
 
 // After a long idle time, a near deadline goes to the lowest level. In Kafka it does not,
-// because the clock moves only when a bucket expires: 1 ms after 9 idle seconds makes
-// four wheels.
+// because only a bucket that expires moves the clock.
 func TestWheel_NearDeadlineAfterALongIdleSpell(t *testing.T) {
 	const ms = 1_000_000
 	idle := int64(9 * time.Second)
@@ -747,7 +743,7 @@ func TestWheel_AllocatesNothingInSteadyState(t *testing.T) {
 }
 
 // All methods work on a wheel that was never used. Such a wheel has no memory for entries
-// or buckets, because a Scheduler has many shards and uses few of them.
+// or buckets.
 func TestWheel_UnusedHoldsNothing(t *testing.T) {
 	w, err := New[int](1, 256, 0)
 	require.NoError(t, err)
