@@ -13,7 +13,7 @@ var sizes = []struct {
 }{{"n=0", 0}, {"n=1k", 1000}, {"n=100k", 100_000}}
 
 // fill returns a queue with n elements whose deadlines passed within the last hour.
-// pastDeadline returns another random deadline of that hour.
+// pastDeadline returns a random deadline of that hour.
 func fill(n int) (q *Queue[int], pastDeadline func() time.Time) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Now()

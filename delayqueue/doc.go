@@ -9,10 +9,9 @@
 //	q.OfferAfter("retry order 17", 30*time.Second)
 //	job, err := q.Take(ctx) // half a minute later
 //
-// An event loop does not block in the queue. It takes due elements with [Queue.Poll] and
-// sleeps until the deadline that [Queue.Peek] returns. It must wake earlier if the second
-// result of [Queue.Offer] is true. An event loop that counts time in nanoseconds uses
-// [Queue.OfferAt] and [Queue.PollAt], which do not read the clock.
+// An event loop calls [Queue.Poll], which does not block, and sleeps until the deadline
+// that [Queue.Peek] returns. It must wake earlier if the second result of [Queue.Offer]
+// is true.
 //
 // [Queue.Offer] returns a [Ticket]. [Queue.Remove] removes the ticket's element.
 //
@@ -21,38 +20,33 @@
 //   - Take and Poll never return an element before its deadline, by the queue's clock.
 //   - Elements come out in the order of their deadlines. Elements with equal deadlines
 //     come out in the order in which they were offered.
-//   - Every element is handed out exactly once, by one of Take, Poll, Remove and Drain.
-//     An element is not lost if it falls due while a taker's context ends: that taker
-//     or a later one gets it.
-//   - A ticket removes its own element and no other. After an element has been taken,
-//     its ticket is invalid for ever.
-//   - The queue keeps no reference to an element that has been taken or removed, and
-//     its memory shrinks after a peak.
+//   - Every element is handed out exactly once, by Take, Poll, Remove or Drain. It is not
+//     lost if a taker's context ends when the element falls due.
+//   - A ticket removes its own element and no other, even after that element was taken.
+//   - The queue keeps no reference to an element that was taken or removed, and its
+//     memory shrinks after a peak.
 //   - Setting the wall clock does not move deadlines that came from [time.Now]. A
 //     deadline without a monotonic reading becomes a delay when it is offered, as in
-//     [time.Until]. So two equal deadlines of this sort may come out in either order.
-//   - A deadline that has passed is due at once, however long ago it was. A deadline
-//     more than 292 years after the queue's epoch never falls due.
+//     [time.Until]. So two such deadlines that are equal may come out in either order.
+//   - A deadline that has passed is due immediately. A deadline more than 292 years after
+//     the queue's epoch never falls due.
 //
 // # Concurrency
 //
-// Any goroutine may call any method, and may hold its own locks. The queue has no
-// goroutine of its own. What a goroutine did before it offered an element happens before
-// another goroutine takes that element. Which of several takers gets an element is not
-// specified. A queue that is used inside a testing/synctest bubble must be made there.
+// Any goroutine may call any method, also while it holds its own locks. The queue has no
+// goroutine. What a goroutine did before it offered an element happens before another
+// goroutine takes that element. A queue that is used inside a testing/synctest bubble
+// must be made there.
 //
 // # Complexity
 //
 // Offering or taking an element is O(log n) in the number of elements, and allocates
 // nothing while that number is steady. Peek and Len are O(1). Drain is O(n log n).
 //
-// Removing any element except the first is O(1): its key stays in the heap, as a dead
-// key. Removing the first element pops its key and all dead keys behind it, in O(log n)
-// each. When more than half of the keys are dead, the heap is rebuilt in O(n), under the
-// lock.
+// Removing an element takes O(log n) or less, averaged over many calls. One call may
+// rebuild the heap in O(n), under the lock.
 //
-// An element costs its own size and 40 to 70 bytes. The heap is the generic one of
-// github.com/emirpasic/gods/v2.
+// An element costs its own size and 40 to 70 bytes.
 //
 // # When not to use it
 //

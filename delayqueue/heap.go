@@ -6,18 +6,16 @@ import (
 	"github.com/emirpasic/gods/v2/trees/binaryheap"
 )
 
-// A key is an entry of the heap. It has no pointers. So the garbage collector does not
-// scan the heap's array, and a popped key that is still in the array keeps nothing alive.
-//
-// A key is dead when the element numbered seq has left the queue. The heap cannot remove
-// a key from its middle, so Remove leaves the key there.
+// A key is an entry of the heap. It has no pointers, so the garbage collector does not
+// scan the heap. A key is dead if its element was removed from the queue: the heap cannot
+// remove a key from its middle.
 type key struct {
 	due int64  // a moment: nanoseconds since the queue's epoch
 	seq uint64 // the number of the Offer, from 1
 }
 
-// never is the moment of a deadline that 64 bits of nanoseconds cannot hold. It is never
-// due, even if a clock that has run for 292 years reads the same number.
+// never is the moment of a deadline beyond the range of int64 nanoseconds. It is never
+// due, even if the clock reads that moment.
 const never = math.MaxInt64
 
 // isDue reports whether a deadline at moment due has passed by moment now.
@@ -40,9 +38,8 @@ func compare(a, b key) int {
 	}
 }
 
-// Every heap has two extra keys, which sort after all others. Without them, a queue that
-// is mostly empty would allocate with every Offer: the heap's array doubles when it is
-// full, and shrinks when three quarters of it are unused.
+// Every heap has two sentinels: extra keys, which sort after all others. Without them,
+// the array of a nearly empty heap would be allocated again and again.
 const sentinelCount = 2
 
 var sentinel = key{due: never, seq: math.MaxUint64}

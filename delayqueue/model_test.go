@@ -49,8 +49,8 @@ func (m *model) poll() (v int, ok bool) {
 	return v, true
 }
 
-// runModel applies random operations to a queue and to a model, and compares the two.
-// choose returns a number from 0 to n-1, or false when the run must end.
+// runModel applies random operations to a queue and to a model, and compares them. choose
+// returns a number below n, or false to end the run.
 func runModel(t *testing.T, choose func(n int) (int, bool)) {
 	clk := newFakeClock(start)
 	q := New[int](WithClock(clk))

@@ -26,11 +26,10 @@ func TestAdd_Saturates(t *testing.T) {
 }
 
 // setWall moves the wall reading of t by d and keeps the monotonic reading, which t must
-// have. Package time has no function for it: only setting the system's clock does the
-// same.
+// have. Package time has no function for this.
 func setWall(t time.Time, d time.Duration) time.Time {
-	// A time.Time with a monotonic reading consists of a flag bit, 33 bits of seconds
-	// since 1885, 30 bits of nanoseconds, and the monotonic reading.
+	// wall has a flag bit, 33 bits of seconds since 1885, and 30 bits of nanoseconds. ext
+	// is the monotonic reading.
 	p := (*struct {
 		wall uint64
 		ext  int64

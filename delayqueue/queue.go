@@ -12,25 +12,20 @@ import (
 )
 
 // A Queue is a delay queue: an element comes out when its deadline has passed, the
-// earliest first. The zero Queue is empty and follows the system's clock. Its epoch is
-// the time of its first use. [New] makes a queue with options. A Queue must not be
-// copied.
+// earliest first. The zero Queue is empty and uses the system's clock. [New] makes a
+// queue with options. A Queue must not be copied.
 //
-// A Queue needs no Close: a Take that waits ends with its context, and the garbage
-// collector frees a queue that nothing refers to.
+// A Queue needs no Close: the garbage collector frees a queue that nothing refers to.
 type Queue[T any] struct {
 	clock clock.Clock
 	epoch time.Time // moments are nanoseconds since epoch
 
-	// Lock order: a caller's lock (such as that of a Scheduler's shard), then mu, then
-	// the clock's lock. The clock is the only user code that runs under mu.
+	// Lock order: a caller's lock, then mu, then the clock's lock. The clock is the only
+	// user code that runs under mu.
 	mu sync.Mutex
 
-	// Guarded by mu from here.
-	//
-	// keys has a key for each element, and dead keys of some removed elements. Whenever
-	// mu is not held, the first key is not dead.
-	keys     keyHeap
+	// Guarded by mu from here. Whenever mu is not held, the first key is not dead.
+	keys     keyHeap               // a key for each element, and dead keys
 	elements map[uint64]element[T] // by seq, the number of the Offer
 	peak     int                   // the largest size of the map since it was made
 	seq      uint64                // the number of the last Offer
@@ -64,9 +59,9 @@ type option func(*config)
 
 func (o option) apply(c *config) { o(c) }
 
-// WithClock makes the queue follow c. By default, or if c is nil, the queue follows
-// [clock.System]. The queue calls c's Now and NewAlarm, and Reset and Stop of its alarms,
-// with its own lock held. So these methods must not call the queue.
+// WithClock sets the queue's clock. Without this option, or if c is nil, it is
+// [clock.System]. The queue calls c and its alarms with its own lock held, so they must
+// not call the queue.
 func WithClock(c clock.Clock) Option {
 	return option(func(cfg *config) {
 		if c != nil {
@@ -75,8 +70,9 @@ func WithClock(c clock.Clock) Option {
 	})
 }
 
-// WithEpoch sets the queue's epoch: OfferAt, PollAt and Head count nanoseconds from t. t
-// must be a reading of the queue's clock. The default is the time when the queue is made.
+// WithEpoch sets the queue's epoch, from which OfferAt, PollAt and Head count
+// nanoseconds. t must be a reading of the queue's clock. The default is the time when the
+// queue is made or, for a zero Queue, first used.
 func WithEpoch(t time.Time) Option {
 	return option(func(cfg *config) { cfg.epoch = t })
 }
@@ -120,11 +116,9 @@ func (q *Queue[T]) timeOf(moment int64) time.Time { return q.epoch.Add(time.Dura
 
 // momentOf returns the moment of a deadline: nanoseconds since the epoch.
 //
-// A deadline without a monotonic reading is a time of the wall clock, which may have been
-// set since the epoch. (A board may boot in 1970 and get the time from the network a
-// second later.) So momentOf converts such a deadline into a delay from now, as
-// time.Until does. If the epoch has no monotonic reading either, as with a virtual clock,
-// momentOf returns deadline minus epoch.
+// A deadline without a monotonic reading is a wall time, and the wall clock may have been
+// set since the epoch. So momentOf converts such a deadline into a delay from now, as
+// time.Until does.
 func (q *Queue[T]) momentOf(deadline time.Time) int64 {
 	d := int64(deadline.Sub(q.epoch)) // saturates
 	if d == never || bubble.Monotonic(deadline) || !bubble.Monotonic(q.epoch) {
@@ -142,14 +136,11 @@ func saturatingAdd(now, d int64) int64 {
 	return never
 }
 
-// Offer adds v, which comes out when deadline has passed. A deadline that has already
-// passed, such as the zero [time.Time], is due at once.
+// Offer adds v, which comes out when deadline has passed. If deadline has already passed,
+// v is due immediately. Offer never blocks.
 //
-// head is true if v is now due before all other elements. Then a caller that sleeps until
-// a deadline from Peek must call Peek again. Goroutines that are blocked in Take wake by
-// themselves.
-//
-// Offer never blocks, and allocates nothing while the queue's size is steady.
+// head is true if v is now the first element. Then an event loop that sleeps until a
+// deadline from Peek must call Peek again. Goroutines in Take wake by themselves.
 func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
 	q.lock()
 	defer q.mu.Unlock()
@@ -157,8 +148,7 @@ func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
 }
 
 // OfferAfter is like Offer, with a deadline d from now by the queue's clock. If d is zero
-// or less, v is due at once. v never falls due if the deadline is more than 292 years
-// after the queue's epoch.
+// or less, v is due immediately.
 func (q *Queue[T]) OfferAfter(v T, d time.Duration) (ticket Ticket, head bool) {
 	q.lock()
 	defer q.mu.Unlock()
@@ -195,9 +185,9 @@ func (q *Queue[T]) Poll() (v T, ok bool) {
 	return q.pollLocked(q.now())
 }
 
-// PollAt is like Poll, for a caller that has read the clock. now is in nanoseconds since
-// the queue's epoch, and so is next: the deadline of the first element that remains. That
-// deadline may have passed already. If no element remains, next is [math.MaxInt64].
+// PollAt is like Poll, for a caller that has read the clock. next is the deadline of the
+// first element that remains, due or not, or [math.MaxInt64] if none remains. now and
+// next are in nanoseconds since the queue's epoch.
 func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
@@ -206,8 +196,8 @@ func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	return v, head.due, ok
 }
 
-// pollLocked is Poll with mu held. It need not set the alarm again: taking an element can
-// only make the first deadline later, and an alarm that is too early does no harm.
+// pollLocked is Poll with mu held. The alarm can stay as it is: taking an element never
+// makes the first deadline earlier.
 func (q *Queue[T]) pollLocked(now int64) (v T, ok bool) {
 	k, ok := q.keys.head()
 	if !ok || !isDue(k.due, now) {
@@ -226,9 +216,8 @@ func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
 	return v, deadline, ok
 }
 
-// Head returns the first element, due or not, and its ticket and deadline. at is the
-// deadline in nanoseconds since the queue's epoch. Head reports false if the queue is
-// empty.
+// Head returns the first element, due or not, with its ticket and its deadline, in
+// nanoseconds since the queue's epoch. It reports false if the queue is empty.
 func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
@@ -247,22 +236,20 @@ func (q *Queue[T]) Len() int {
 }
 
 // Remove removes the ticket's element, due or not, and returns it. It reports false if
-// the element has already left the queue, or if the ticket is zero. The queue keeps no
-// reference to the element.
+// the element has already left the queue, or if the ticket is zero.
 func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
 	return q.takeLocked(ticket.seq)
 }
 
-// The heap is rebuilt only if it has more than rebuildThreshold dead keys. The map is
-// rebuilt only if it has had more than rebuildThreshold entries. Without this limit,
-// every second Remove would rebuild a small queue.
+// Small queues are not rebuilt: the heap must have more than rebuildThreshold dead keys,
+// and the map must have had more than rebuildThreshold elements.
 const rebuildThreshold = 64
 
-// takeLocked takes the element numbered seq and leaves a dead key. It then pops all dead
-// keys at the front. If more than half of the keys are dead, it rebuilds the heap. If
-// less than a quarter of the map is in use, it rebuilds the map.
+// takeLocked takes the element numbered seq, and pops all dead keys at the front. It
+// rebuilds the heap if more than half of the keys are dead. It rebuilds the map if less
+// than a quarter of it is in use.
 func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 	e, ok := q.elements[seq]
 	if !ok {
@@ -299,8 +286,7 @@ func (q *Queue[T]) keysLocked() []key {
 }
 
 // Drain takes all elements, due or not, and returns them in the order of their deadlines.
-// It returns nil if the queue is empty. The queue stays usable, and goroutines that are
-// blocked in Take stay blocked.
+// It returns nil if the queue is empty. Goroutines that are blocked in Take stay blocked.
 func (q *Queue[T]) Drain() []T {
 	q.lock()
 	if len(q.elements) == 0 {

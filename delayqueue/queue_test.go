@@ -118,7 +118,7 @@ func TestQueueOffer_TellsOfANewHead(t *testing.T) {
 }
 
 func TestQueueOffer_EqualDeadlinesComeFirstInFirstOut(t *testing.T) {
-	// There are enough elements for a heap of several levels, which is also rebuilt.
+	// The heap has several levels, and is also rebuilt.
 	q := New[int](WithClock(newFakeClock(start)))
 	var tickets []Ticket
 	for i := range 1000 {
@@ -145,8 +145,8 @@ func TestQueueOffer_EqualDeadlinesComeFirstInFirstOut(t *testing.T) {
 func TestQueueOffer_WallClockSetSinceTheQueueWasMade(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, time.Hour, 50 * 365 * 24 * time.Hour} {
 		q := New[int]()
-		// Simulate a wall clock that was set by step after the queue was made: move the
-		// epoch's wall reading back by step, and keep its monotonic reading.
+		// Simulate that the wall clock was set by step after the queue was made: move the
+		// epoch's wall reading back.
 		q.epoch = setWall(q.epoch, -step)
 		now := time.Now()
 		q.Offer(2, now.Add(time.Minute).Round(0))

@@ -12,39 +12,35 @@ import (
 // Takers sleep in a line. The queue has one alarm, set for the deadline of the first
 // element. When that element is due, the first taker of the line is woken. It leaves the
 // line, locks mu and takes the element. Before it unlocks mu, it wakes the next taker or
-// sets the alarm. All other takers sleep on.
+// sets the alarm.
 //
 // One invariant holds whenever mu is not held:
 //
 //	if takers sleep and the first element can fall due, then a taker is awake,
 //	or the alarm is set for that element's deadline or earlier.
 //
-// wakeOrSetAlarmLocked establishes the invariant. Code calls it before it unlocks mu,
-// after each event that may break the invariant:
+// wakeOrSetAlarmLocked restores the invariant. It is called after each of these events,
+// before mu is unlocked:
 //
 //   - an element has become the first;
 //   - a taker has joined the line;
 //   - a taker that was awake has locked mu;
 //   - the alarm has gone off.
-//
-// Waking a taker does not take the element. If the taker's context is done, the element
-// stays in the queue for another taker.
 
 // A taker is one call of Take that waits.
 type taker struct {
 	// wake gets one token when the taker is woken. The channel's buffer holds the token
-	// until the taker waits: see Take.
+	// until the taker receives it.
 	wake chan struct{}
 	elem *list.Element // in the line; nil while awake. Guarded by the queue's mu.
 }
 
 // Take takes the first element. It blocks until that element is due or ctx is done. If
-// ctx is done, Take returns ctx.Err() even if an element is due, and the element stays in
-// the queue.
+// ctx is done, Take returns ctx.Err(), and the element stays in the queue.
 //
-// Any number of goroutines may block at once, at the cost of one alarm and of one wake-up
-// for each element. The goroutine that has waited longest is woken first. If another
-// goroutine calls Take before the woken one runs, it may get the element first.
+// Any number of goroutines may block in Take. The goroutine that has waited longest is
+// woken first. But a goroutine that calls Take before the woken one runs may get the
+// element.
 func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 	done := ctx.Done()
 	if isDone(done) {
@@ -62,17 +58,16 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 		q.wakeOrSetAlarmLocked()
 		q.mu.Unlock()
 
-		// The alarm may go off, or an earlier element may be offered, between the Unlock
-		// and the select below. Then w is woken, because it is already in the line. The
-		// token waits in the channel.
+		// If w is woken between the Unlock and the select, its token waits in the
+		// channel.
 		select {
 		case <-w.wake:
 		case <-done:
 		}
 
 		q.mu.Lock()
-		// If w was woken, it must call wakeOrSetAlarmLocked, even if its context is done.
-		// Until now awake was true, so that other calls of it did nothing.
+		// If w was woken, other calls of wakeOrSetAlarmLocked have done nothing since. So
+		// w must call it, even if its context is done.
 		woken := w.elem == nil
 		if woken {
 			q.awake = false
@@ -106,9 +101,8 @@ func isDone(done <-chan struct{}) bool {
 	}
 }
 
-// wakeOrSetAlarmLocked makes sure that a sleeping taker gets the first element. If the
-// element is due, it wakes the first taker of the line. Otherwise it sets the alarm. It
-// costs almost nothing if no taker sleeps.
+// wakeOrSetAlarmLocked wakes the first taker of the line if the first element is due.
+// Otherwise it sets the alarm for that element. If no taker sleeps, it stops the alarm.
 func (q *Queue[T]) wakeOrSetAlarmLocked() {
 	if q.awake {
 		return // that taker will call wakeOrSetAlarmLocked
@@ -134,10 +128,8 @@ func (q *Queue[T]) wakeOrSetAlarmLocked() {
 		return
 	}
 	if head.due >= q.alarmAt {
-		// The alarm is set for this element, or for an earlier element that was removed.
-		// An alarm that is too early goes off once and is set again. That costs less than
-		// setting the alarm at each removal. (An element that never falls due needs no
-		// alarm.)
+		// The alarm goes off in time. If an earlier element was removed, the alarm goes
+		// off too early, once, and is then set again.
 		return
 	}
 	if q.alarm == nil {
@@ -149,9 +141,8 @@ func (q *Queue[T]) wakeOrSetAlarmLocked() {
 
 // onAlarm is the alarm's function.
 //
-// The alarm may be set again while onAlarm waits for mu. Then onAlarm sets alarmAt to
-// never although the alarm is set. That does no harm: either wakeOrSetAlarmLocked sets
-// the alarm once more, or the alarm goes off without effect.
+// If the alarm is set again while onAlarm waits for mu, onAlarm wrongly sets alarmAt to
+// never. That does no harm: the alarm is set once more, or goes off without effect.
 func (q *Queue[T]) onAlarm() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

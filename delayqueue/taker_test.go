@@ -104,9 +104,8 @@ func TestQueueTake_NoHerd(t *testing.T) {
 			time.Sleep(time.Second)
 			synctest.Wait()
 			require.Equal(t, elements-i-1, q.Len())
-			// The clock is read three times: by onAlarm, by the woken taker, and by
-			// wakeOrSetAlarmLocked for the next element. If all 1,000 takers woke, there
-			// would be 999 more readings.
+			// Three readings: by onAlarm, by the woken taker, and for the next element.
+			// If all 1,000 takers woke, there would be 999 more.
 			require.LessOrEqual(t, clk.readings.Load()-readings, int64(3), "more than one taker woke")
 			require.EqualValues(t, 1, clk.rings.Load()-rings)
 			require.LessOrEqual(t, clk.resets.Load()-resets, int64(1))
@@ -386,7 +385,7 @@ func TestQueueTake_ContextEndsAtTheMomentOfDelivery(t *testing.T) {
 }
 
 func TestQueueTake_AlarmRingsWhenItShouldNot(t *testing.T) {
-	// The alarm may go off for a moment that has been replaced, or at any other time.
+	// An alarm that goes off at a wrong time does no harm.
 	synctest.Test(t, func(t *testing.T) {
 		clk := &countingClock{}
 		q := New[int](WithClock(clk))
@@ -447,9 +446,8 @@ func TestQueueTake_OnAVirtualClock(t *testing.T) {
 	assert.Equal(t, result{2, start.Add(time.Hour + time.Minute)}, <-results)
 }
 
-// TestQueue_Stress runs takers, pollers and removers at once on the real clock. The
-// contexts of takers end at random moments. Each element must come out once, and not
-// early.
+// TestQueue_Stress takes, polls and removes elements while contexts of takers end, on the
+// real clock. Each element must come out once, and not early.
 func TestQueue_Stress(t *testing.T) {
 	const producers, each = 4, 4000
 	q := New[int]()
@@ -527,8 +525,8 @@ func TestQueue_Stress(t *testing.T) {
 	require.False(t, q.awake)
 }
 
-// TestQueue_StressTakersAlone is like TestQueue_Stress, but has no poller, and no taker
-// whose context never ends. Either would hide a lost wake-up.
+// TestQueue_StressTakersAlone is like TestQueue_Stress, but without a poller, and the
+// context of every taker ends. So nothing hides a lost wake-up.
 func TestQueue_StressTakersAlone(t *testing.T) {
 	const takers, elements = 4, 5000
 	q := New[int]()

@@ -2,30 +2,24 @@ package executor
 
 import "go.uber.org/atomic"
 
-// batchSize is the largest number of callbacks in a batch. A worker locks the pool only
-// once for a batch, which costs less than a nanosecond for each callback.
+// batchSize is the largest number of callbacks in a batch. A worker locks the pool once
+// for each batch.
 const batchSize = 256
 
-// A worker runs a batch of at most fewCallbacks without yielding to other goroutines.
-// Beside thousands of computing goroutines, each yield would delay the next callback by
-// seconds.
+// In a batch of at most fewCallbacks, a worker does not yield. If thousands of goroutines
+// compute, each yield takes seconds.
 const fewCallbacks = 8
 
 // A batch is a group of callbacks that workers take one at a time. So a callback that
-// blocks delays no other callback of its batch.
+// blocks delays no other callback of its batch. A batch has four states:
 //
-// A batch goes through four states:
+//	open    no callback has been taken; push appends callbacks under the pool's lock
+//	shared  workers that hold the batch take callbacks without the lock
+//	spent   all callbacks have been taken; the batch leaves the queue under the lock
+//	spare   no worker holds the batch; addBatch reuses it under the lock
 //
-//	open    no callback has been taken; push appends       under the pool's lock
-//	shared  n is final; workers that hold it take          without the lock
-//	spent   all callbacks have been taken; it is dequeued  under the pool's lock
-//	spare   no worker holds it; addBatch may reuse it      under the pool's lock
-//
-// A worker takes the first callback of a batch under the lock. So if next is 0, read
-// under the lock, the batch is open.
-//
-// A worker holds a batch until it calls release. A batch is not reused while a worker
-// holds it: that worker may still try to take a callback from it.
+// A worker takes the first callback of a batch under the lock. So a batch is open while
+// next is 0.
 type batch struct {
 	next      atomic.Int32 // index of the callback to take next; may exceed n
 	n         int32        // the number of callbacks in funcs
@@ -35,8 +29,8 @@ type batch struct {
 	funcs     [batchSize]func()
 }
 
-// take takes the next callback of a batch that the caller holds. It also clears the
-// callback's element of funcs, so that the batch does not keep the callback reachable.
+// take takes the next callback, and drops the batch's reference to it. The caller must
+// hold the batch or the pool's lock.
 func (b *batch) take() (f func(), ok bool) {
 	i := b.next.Inc() - 1
 	if i >= b.n {
@@ -50,8 +44,8 @@ func (b *batch) take() (f func(), ok bool) {
 // waitingCount returns how many callbacks wait in the batch.
 func (b *batch) waitingCount() int { return int(b.n - min(b.next.Load(), b.n)) }
 
-// A queue has a list of batches, and a list of spare batches for reuse. The pool's lock
-// guards both lists. Only taking from a shared batch needs no lock.
+// A queue has a list of batches, and spare batches for reuse. The pool's lock guards it,
+// but taking from a shared batch needs no lock.
 type queue struct {
 	head, tail *batch
 
@@ -63,8 +57,8 @@ type queue struct {
 // shrinks after a peak.
 const maxSpares = 64
 
-// len returns how many callbacks wait. It stops counting once it has reached limit. While
-// the caller holds the pool's lock, workers may lower the number, but nothing raises it.
+// len counts the callbacks that wait, until it has counted limit or more. While the
+// caller holds the pool's lock, the number never rises.
 func (q *queue) len(limit int) (n int) {
 	for b := q.head; b != nil && n < limit; b = b.nextBatch {
 		n += b.waitingCount()
@@ -108,8 +102,8 @@ func (q *queue) addBatch() *batch {
 	return b
 }
 
-// take returns the callback that has waited longest. If more callbacks of its batch wait,
-// take also returns the batch. The caller then holds the batch and must release it.
+// take returns the callback that has waited longest. b is the callback's batch, or nil if
+// no more callbacks of the batch wait. The caller holds b and must release it.
 func (q *queue) take() (b *batch, f func(), ok bool) {
 	for q.head != nil {
 		b := q.head
@@ -126,9 +120,9 @@ func (q *queue) take() (b *batch, f func(), ok bool) {
 	return nil, nil, false
 }
 
-// release ends the caller's hold on b. If b is the first in the queue and has no
-// callbacks left, release removes it. If b has left the queue and no other worker holds
-// it, release keeps b for reuse.
+// release ends the caller's hold on b. If b is the first batch and all of its callbacks
+// have been taken, b leaves the queue. If b has left the queue and no worker holds it, b
+// becomes a spare.
 func (q *queue) release(b *batch) {
 	b.holders--
 	if b == q.head && b.waitingCount() == 0 {

@@ -87,9 +87,8 @@ func TestQueue_AgainstAModel(t *testing.T) {
 	}
 }
 
-// A worker locks the pool for the first callback of a batch, and again after the last
-// one. The test holds the lock in between, so a worker that needed it there would
-// deadlock.
+// A worker locks the pool only at the beginning and end of a batch. The test holds the
+// lock in between, where a second lock would deadlock.
 func TestPool_TakesItsLockOnceForABatch(t *testing.T) {
 	const size, batches = 256, 3
 	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which would lock the pool too

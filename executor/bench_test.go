@@ -60,10 +60,9 @@ func (c *countdown) tick() {
 	}
 }
 
-// With load=burst, BenchmarkSubmit submits 256 callbacks one by one and waits for all of
-// them. With load=isolated it submits one callback every 20 us and waits for it.
-// "ns/submit" is the time that Submit takes, mostly to wake another processor. "late-ns"
-// is the median time until the callback runs.
+// With load=burst, BenchmarkSubmit submits 256 callbacks one by one and waits for all.
+// With load=isolated it submits one every 20 us and waits for it: ns/submit is the time
+// in Submit, and late-ns the median time until the callback runs.
 func BenchmarkSubmit(b *testing.B) {
 	for _, im := range benchmarked {
 		b.Run("impl="+im.name+"/load=burst", func(b *testing.B) {
@@ -139,9 +138,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkBlocked measures how long one callback waits behind 1,000 callbacks that
-// block. together=true submits all 1,001 at once. together=false submits the last
-// callback when the others are all running.
+// BenchmarkBlocked measures how long a callback waits behind 1,000 callbacks that block.
+// With together=false, it is submitted when the others already run.
 func BenchmarkBlocked(b *testing.B) {
 	const blocked = 1000
 	for _, im := range benchmarked[:3] {

@@ -49,8 +49,8 @@ func newPool(with ...executor.PoolOption) func(...executor.Option) subject {
 	}
 }
 
-// onEach runs f for every executor, each in its own bubble. In a bubble, a callback that
-// never runs or a Shutdown that hangs is reported as a deadlock.
+// onEach runs f for every executor, each in its own bubble. The bubble reports a callback
+// that never runs, or a Shutdown that hangs, as a deadlock.
 func onEach(t *testing.T, f func(t *testing.T, inline bool, make func(...executor.Option) subject)) {
 	for _, s := range subjects {
 		t.Run(s.name, func(t *testing.T) {

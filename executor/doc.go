@@ -9,21 +9,21 @@
 // [Inline] runs a callback on the goroutine that submits it. [Goroutines] starts one
 // goroutine for each callback. [Pool] runs short callbacks on few goroutines, and adds
 // goroutines when callbacks block. A Scheduler takes any [Executor]: one of these three,
-// or any other type that has a Submit method. [Func] turns a function into an Executor.
+// or any other type that has a Submit method.
 //
 // # Guarantees
 //
 //   - An accepted callback runs exactly once. After Close or Shutdown, a callback is
-//     refused and never runs: Submit returns [ErrClosed], and the refusal is counted.
+//     refused and never runs: Submit returns [ErrClosed].
 //   - Submit never blocks, except that an [Inline] runs the callback.
 //   - A callback that panics or calls [runtime.Goexit] harms no other callback. The
 //     handler of [WithPanicHandler] gets the panic and its stack.
 //   - On [Goroutines], a callback that blocks delays no other. On a [Pool] without
 //     [WithMaxWorkers], it delays others by a few milliseconds.
-//   - One worker ([WithWorkers] and [WithMaxWorkers] of 1) runs callbacks in the order
-//     in which they were accepted. Several workers start callbacks in that order.
-//   - An executor does not keep callbacks reachable after they have run. An idle pool
-//     has no goroutine, and keeps at most 220 kB of memory.
+//   - A [Pool] starts callbacks in the order in which it accepted them. With one worker
+//     ([WithWorkers] and [WithMaxWorkers] of 1), each ends before the next begins.
+//   - An executor does not keep callbacks reachable after they have run. An idle pool has
+//     no goroutine, and keeps at most 220 kB of memory.
 //   - When Shutdown has returned nil, every callback has ended.
 //   - An executor that is made inside a testing/synctest bubble keeps these guarantees
 //     there.

@@ -2,15 +2,14 @@ package executor
 
 import "github.com/tickless/tickless/internal/closed"
 
-// An Executor runs callbacks. [Inline], [Goroutines] and [Pool] are Executors. Many other
-// worker pools already have this method, and [Func] turns a function into an Executor.
+// An Executor runs callbacks: an [Inline], a [Goroutines], a [Pool], or any type with
+// this method. [Func] turns a function into an Executor.
 type Executor interface {
 	// Submit accepts f, to run it once, at any time and on any goroutine. An error means
 	// that f has not run and never will.
 	//
 	// Submit must not block: a Scheduler calls it on the goroutine that fires all of its
-	// timers, and may hold a lock. Submit may queue f, start a goroutine for f, or refuse
-	// f. The Executor decides what happens when f panics.
+	// timers, and may hold a lock.
 	Submit(f func()) error
 }
 
@@ -19,9 +18,8 @@ type Executor interface {
 type Batcher interface {
 	Executor
 
-	// SubmitBatch submits fs in order. It accepts the first accepted callbacks of fs and
-	// refuses the others. The error is nil if and only if it accepts all. The caller may
-	// reuse the slice after SubmitBatch returns.
+	// SubmitBatch submits fs in order. It accepts fs[:accepted] and refuses the rest. The
+	// error is nil if and only if it accepts all. SubmitBatch does not keep the slice.
 	SubmitBatch(fs []func()) (accepted int, err error)
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/internal/latch"
 )
 
-// A gate is the common part of [Inline] and [Goroutines]. It admits callbacks until it is
-// closed, counts them, and signals when the last one has ended.
+// A gate is the common part of [Inline] and [Goroutines]: it counts callbacks, refuses
+// them after Close, and signals when the last one has ended.
 type gate struct {
 	panicHandler func(v any, stack []byte) // nil in a zero Inline or Goroutines: see mustBeMade
 
@@ -44,8 +44,8 @@ func (g *gate) enter() bool {
 	return true
 }
 
-// run runs a callback for which enter has returned true. It calls leave however the
-// callback ends: by return, by a panic (even of the handler), or by runtime.Goexit.
+// run runs f after enter has returned true. It calls leave even if f panics, the panic
+// handler panics, or f calls runtime.Goexit.
 func (g *gate) run(f func()) {
 	defer g.leave()
 	defer g.recoverPanic()

@@ -5,9 +5,8 @@ import (
 	"runtime/pprof"
 )
 
-// A Goroutines runs each callback on its own goroutine, as time.AfterFunc does. No
-// callback ever waits for another. Each callback costs the start of a goroutine. Make a
-// Goroutines with [NewGoroutines].
+// A Goroutines runs each callback on its own goroutine, as time.AfterFunc does. So no
+// callback waits for another. Make one with [NewGoroutines].
 type Goroutines struct {
 	gate
 }

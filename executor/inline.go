@@ -1,13 +1,10 @@
 package executor
 
 // An Inline runs each callback on the goroutine that submits it, before Submit returns.
-// It suits deterministic tests, single-threaded event loops, and very short callbacks.
-// Make an Inline with [NewInline].
+// It suits tests and single-threaded event loops. Make one with [NewInline].
 //
-// A callback that blocks also blocks its submitter. If a callback submits another
-// callback, the inner one runs before the outer one continues. A callback that calls
-// runtime.Goexit ends the submitting goroutine, and t.FailNow ends its test. The
-// callbacks after it in the same batch are neither accepted nor run.
+// A callback that blocks also blocks its submitter. A callback that calls runtime.Goexit
+// ends the submitting goroutine, and the rest of its batch is neither accepted nor run.
 type Inline struct {
 	gate
 }

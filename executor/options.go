@@ -33,16 +33,14 @@ type option struct{ poolOption }
 func (option) forAnyExecutor() {}
 
 // WithPanicHandler sets the function that is called when a callback panics, with the
-// value of the panic and the stack. h runs on the goroutine that panicked, before the
-// callback counts as ended. Several goroutines may call h at a time. By default, value
-// and stack are printed to standard error. WithPanicHandler panics if h is nil.
+// value of the panic and the stack. By default, both are printed to standard error. h
+// runs on the goroutine that panicked, before the callback counts as ended. Several
+// goroutines may call h at a time. WithPanicHandler panics if h is nil.
 //
-// A panic of h is not recovered. On a goroutine of the executor it ends the process. So
-// this option makes a panic in a callback end the program:
+// A panic of h ends the process or, in an [Inline], reaches the caller of Submit. So this
+// option makes a panic in a callback end the program:
 //
 //	executor.WithPanicHandler(func(v any, _ []byte) { panic(v) })
-//
-// In an [Inline], a panic of h reaches the caller of Submit.
 func WithPanicHandler(h func(v any, stack []byte)) Option {
 	if h == nil {
 		panic("executor: WithPanicHandler: the func must not be nil")
@@ -52,8 +50,7 @@ func WithPanicHandler(h func(v any, stack []byte)) Option {
 
 // WithWorkers sets the base number of workers of a [Pool]. The pool starts up to n
 // workers as soon as callbacks come in, and more only when callbacks take long. The
-// default is GOMAXPROCS when the pool is made, but at most the number given to
-// WithMaxWorkers.
+// default is GOMAXPROCS or, if that is less, the number given to WithMaxWorkers.
 //
 // WithWorkers panics if n is less than 1. NewPool panics if n is greater than the number
 // given to WithMaxWorkers.
@@ -64,12 +61,9 @@ func WithWorkers(n int) PoolOption {
 	return poolOption(func(c *config) { c.workers = n })
 }
 
-// WithMaxWorkers sets the largest number of workers of a [Pool]. It does not bound how
-// many callbacks may wait. By default there is no bound: a Pool has up to one worker for
-// each callback that has not ended. WithMaxWorkers panics if n is less than 1.
-//
-// If all workers of a bounded pool block, the pool runs nothing until one of them
-// returns.
+// WithMaxWorkers sets the largest number of workers of a [Pool]. If all of them block,
+// other callbacks wait. By default, a Pool has up to one worker for each callback that
+// has not ended. WithMaxWorkers panics if n is less than 1.
 func WithMaxWorkers(n int) PoolOption {
 	if n < 1 {
 		panic(fmt.Sprintf("executor: WithMaxWorkers: the number of workers must be positive, got %d", n))
@@ -77,9 +71,9 @@ func WithMaxWorkers(n int) PoolOption {
 	return poolOption(func(c *config) { c.maxWorkers = n })
 }
 
-// WithLabels sets profiler labels on the goroutines of a [Pool], so that profiles tell
-// whose callbacks they run. The default is none. A label that a callback sets with
-// [pprof.SetGoroutineLabels] may stay until the goroutine ends.
+// WithLabels sets profiler labels on the goroutines of a [Pool]. The default is none. A
+// label that a callback sets with [pprof.SetGoroutineLabels] may stay until the goroutine
+// ends.
 func WithLabels(labels pprof.LabelSet) PoolOption {
 	return poolOption(func(c *config) {
 		c.labels = pprof.WithLabels(context.Background(), labels)
@@ -111,6 +105,6 @@ func newConfig[O PoolOption](function string, opts []O) config {
 	return c
 }
 
-// unbounded stands for no maximum of workers. It is small enough to be multiplied and
-// added to in a 32-bit int.
+// unbounded means that there is no maximum of workers. Sums with it do not overflow a
+// 32-bit int.
 const unbounded = 1 << 28

@@ -16,18 +16,12 @@ import (
 // A Pool runs short callbacks on few goroutines, and adds goroutines when callbacks
 // block. Make a Pool with [NewPool].
 //
-// As callbacks come in, a Pool starts workers up to its base ([WithWorkers]). A worker
-// takes one callback at a time, in the order of submission, and ends when no callback
-// waits. So an idle pool has no goroutine.
+// A worker is a goroutine that runs one callback after another, and ends when no callback
+// waits. As callbacks come in, a Pool starts workers up to its base ([WithWorkers]). If
+// callbacks take long, it soon starts a worker for each callback that waits, up to
+// [WithMaxWorkers].
 //
-// While callbacks wait, a watchdog checks every millisecond whether the running callbacks
-// take long. If so, it starts a worker for each callback that waits.
-//
-// A Pool does not limit concurrency unless [WithMaxWorkers] is given: each callback that
-// blocks gets its own goroutine, after a few milliseconds.
-//
-// A Pool that is made inside a testing/synctest bubble belongs to that bubble. A Pool
-// that is made outside must not be used inside: its watchdog would mix the two clocks.
+// A Pool that is made outside a testing/synctest bubble must not be used inside.
 type Pool struct {
 	baseWorkers, maxWorkers int
 	panicHandler            func(v any, stack []byte)
@@ -104,10 +98,9 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// Shutdown refuses new callbacks and waits for every accepted one to end. When Shutdown
-// has returned nil, no worker is running. If ctx ends first, Shutdown returns ctx.Err(),
-// and the callbacks still run. Several goroutines may call Shutdown, and each call waits.
-// A callback that calls Shutdown waits for itself, until ctx ends.
+// Shutdown refuses new callbacks and waits for every accepted one to end. If ctx ends
+// first, Shutdown returns ctx.Err(), and the callbacks still run. A callback that calls
+// Shutdown waits for itself, until ctx ends.
 func (p *Pool) Shutdown(ctx context.Context) error {
 	p.Close()
 	p.mu.Lock()
@@ -147,9 +140,8 @@ func (p *Pool) Stats() Stats {
 	}
 }
 
-// addWorkersLocked decides how many workers the queue needs now, and counts them. It sets
-// the watchdog if callbacks have to wait. The caller must start the n workers with spawn,
-// after it has unlocked mu.
+// addWorkersLocked decides how many workers to start, and counts them. It may set the
+// watchdog's timer. The caller must unlock mu and then call spawn(n).
 func (p *Pool) addWorkersLocked() (n int) {
 	if allowed := p.workerLimit - p.workers; allowed > 0 {
 		n = max(0, min(allowed, p.queue.len(allowed+p.starting)-p.starting))
@@ -190,11 +182,11 @@ func (p *Pool) work() {
 // run runs f, then the callbacks of b, and then those of the queue, until none waits. The
 // caller must hold b, unless b is nil.
 //
-// The recover is outside the loop, so that it costs a callback nothing. A callback that
-// panics, or calls runtime.Goexit (as a test's FailNow does), ends this goroutine. Then
-// another goroutine continues with b and counts as the same worker.
+// If a callback panics or calls runtime.Goexit, another goroutine continues with b and
+// counts as the same worker.
 func (p *Pool) run(f func(), b *batch) {
 	finished := false
+	// Recover outside the loop, so that a callback pays nothing for it.
 	defer func() {
 		if finished {
 			return
@@ -236,9 +228,9 @@ func (p *Pool) run(f func(), b *batch) {
 	finished = true
 }
 
-// workerEndedLocked counts a worker as ended. It lowers workerLimit to p.baseWorkers more
-// than the number of remaining workers. So while a thousand callbacks block, the next
-// callback gets a worker at once and does not wait for the watchdog.
+// workerEndedLocked counts a worker as ended, and lowers workerLimit to baseWorkers above
+// the number of remaining workers. So even if all of these block, the next callback gets
+// a worker without the watchdog.
 func (p *Pool) workerEndedLocked() {
 	p.workers--
 	p.workerLimit = max(p.baseWorkers, min(p.workerLimit, p.workers+p.baseWorkers))

@@ -179,8 +179,8 @@ func TestOptions_Misuse(t *testing.T) {
 	}
 }
 
-// TestPool_Stress submits callbacks of all sorts, singly and in batches, and then calls
-// Shutdown. Each accepted callback must run once. The others must count as rejected.
+// TestPool_Stress submits callbacks of all sorts, and then calls Shutdown. Each accepted
+// callback must run once. The others must count as rejected.
 func TestPool_Stress(t *testing.T) {
 	quiet := executor.WithPanicHandler(func(any, []byte) {})
 	for name, opts := range map[string][]executor.PoolOption{

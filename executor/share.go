@@ -12,8 +12,8 @@ func init() { share.PoolOf = func(p any) share.Pool { return (*sharer)(p.(*Pool)
 // A sharer is a Pool with the methods of [share.Pool], for package timer.
 type sharer Pool
 
-// Share counts the calling goroutine as a worker that holds a batch of fs. The batch is
-// also in the queue, so that other workers may take from it.
+// Share makes the calling goroutine a worker that holds a batch of fs. The batch is also
+// in the queue, so that other workers may help.
 func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 	p := (*Pool)(s)
 	if len(fs) == 0 {

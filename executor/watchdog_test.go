@@ -97,7 +97,7 @@ func TestWatchdog_LeavesAWorkerThatKeepsUp(t *testing.T) {
 	})
 }
 
-// The pool keeps its 100 workers busy as long as callbacks that block for 0.9 ms wait.
+// While callbacks that block for 0.9 ms wait, the pool keeps its 100 workers.
 func TestWatchdog_LastingBacklogOfShortBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2), executor.WithMaxWorkers(100))

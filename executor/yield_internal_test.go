@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/internal/share"
 )
 
-// While callbacks take long, other goroutines run between them. Without the yield they
-// would run only every 10 ms, when Go's scheduler preempts the worker.
+// Workers yield between callbacks that take long. Otherwise other goroutines would run
+// only every 10 ms, when Go's scheduler preempts the worker.
 func TestPool_YieldsBetweenCallbacksThatTakeLong(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which would start other workers
@@ -65,8 +65,8 @@ func TestPool_ABoundedOneDoesNotYield(t *testing.T) {
 	})
 }
 
-// A goroutine that shares a few callbacks runs them without yielding, however many
-// goroutines are ready to run.
+// A goroutine that calls Share with a few callbacks runs them without yielding, even if
+// other goroutines are ready to run.
 func TestPool_FewCallbacksKeepTheirPlace(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := NewPool()
