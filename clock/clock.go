@@ -2,45 +2,38 @@ package clock
 
 import "time"
 
-// A Clock tells the time and makes alarms.
-//
-// Now must never go backwards, as measured by [time.Time.Sub]. The system clock
-// guarantees this by its monotonic reading. A virtual clock guarantees it if it is never
-// set back.
+// A Clock tells the time and makes alarms. Now must never go backwards, as measured by
+// [time.Time.Sub].
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time
 	// NewAlarm returns an alarm that calls f when it goes off. The alarm is not yet set.
-	// The clock chooses the goroutine on which f runs. f may call any method of the alarm
-	// and of the clock.
+	// f may run on any goroutine, and may call any method of the alarm and of the clock.
 	NewAlarm(f func()) Alarm
 }
 
-// A clock implements Wall if its time of day can be set without changing Now. The time of
-// day of any other clock is Now.
+// Wall is implemented by a Clock whose time of day can be set without changing Now. The
+// time of day of any other Clock is Now.
 type Wall interface {
 	// Wall returns the time of day, without a monotonic reading.
 	Wall() time.Time
 }
 
-// An Alarm calls a function at the moment that it is set for. It is the part of
-// [time.Timer], as made by [time.AfterFunc], that a scheduler needs.
+// An Alarm calls a function at the moment that it is set for, as [time.AfterFunc] does.
 //
-// If Reset or Stop is called while the alarm goes off, the alarm may still call its
-// function. So the function must check the time and its own state.
+// If the alarm goes off during a call of Reset or Stop, it may still call its function.
+// So the function must check the time and its own state.
 type Alarm interface {
-	// Reset sets the alarm to go off once, after d. It replaces an earlier setting. If d
-	// is zero or less, the alarm goes off at once, but Reset itself never calls the
-	// function.
+	// Reset sets the alarm to go off once, after d, in place of an earlier setting. If d
+	// is zero or less, the alarm goes off immediately, but never inside Reset.
 	Reset(d time.Duration)
 	// Stop cancels the alarm. It does nothing if the alarm is not set.
 	Stop()
 }
 
 // A MomentAlarm is an [Alarm] that can be set for a moment, not only for a duration. The
-// alarms of a virtual clock should implement it. Otherwise a caller reads Now, computes a
-// duration and calls Reset. If the clock is advanced in between, the alarm is set too
-// late.
+// alarms of a virtual clock should implement it: a duration is wrong if the clock is
+// advanced before Reset.
 type MomentAlarm interface {
 	Alarm
 	// ResetAt sets the alarm to go off once, at t by the clock's Now. If t has passed,
@@ -48,9 +41,8 @@ type MomentAlarm interface {
 	ResetAt(t time.Time)
 }
 
-// ResetAt sets alarm a for t, with a.ResetAt if a is a [MomentAlarm]. Otherwise it calls
-// a.Reset with the duration from now to t. now must be a recent reading of the alarm's
-// clock.
+// ResetAt sets alarm a for t: with a.ResetAt if a is a [MomentAlarm], otherwise with
+// a.Reset. now must be a recent reading of the alarm's clock.
 func ResetAt(a Alarm, now, t time.Time) {
 	if m, ok := a.(MomentAlarm); ok {
 		m.ResetAt(t)

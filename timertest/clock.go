@@ -55,9 +55,8 @@ func (c *Clock) Wall() time.Time {
 	return c.now.Add(c.wallAhead)
 }
 
-// SetWall sets the time of day, as an administrator or a time server does. The time of
-// day then advances from t. SetWall does not move timers that were started with a
-// duration, but it affects jobs that run by the wall clock.
+// SetWall sets the time of day, which then advances from t. It affects jobs that run by
+// the wall clock, but not timers that were started with a duration.
 func (c *Clock) SetWall(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +71,7 @@ func (c *Clock) SetWall(t time.Time) {
 // next Advance. So may other timers that are due at the same tick.
 //
 // Advance panics if d is negative, if the clock cannot show the time (see [NewClock]), or
-// if another Advance is running. So a function that Advance calls must not call Advance.
+// if another Advance is running. An alarm's function must not call Advance.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
 		panic("timertest: Advance: the duration must not be negative, got " + d.String())
@@ -81,9 +80,8 @@ func (c *Clock) Advance(d time.Duration) {
 	c.advanceLocked(c.now.Add(d), false)
 }
 
-// Suspend moves the clock by d at once, as for a machine that slept or a process that was
-// stopped. Alarms that became due in between go off late, at the new time. Otherwise
-// Suspend is like Advance.
+// Suspend is like Advance, but moves the clock in one step, as if the machine had slept.
+// Alarms that became due in between go off late, at the new time.
 func (c *Clock) Suspend(d time.Duration) {
 	if d < 0 {
 		panic("timertest: Suspend: the duration must not be negative, got " + d.String())
@@ -102,8 +100,8 @@ func (c *Clock) AdvanceTo(t time.Time) {
 	c.advanceLocked(t.Round(0), false)
 }
 
-// advanceLocked moves the clock to target and unlocks mu. If atTarget is true, all due
-// alarms go off at target. Otherwise each goes off at its own moment.
+// advanceLocked moves the clock to target and unlocks mu. Each due alarm goes off at its
+// own moment or, if atTarget is true, at target.
 func (c *Clock) advanceLocked(target time.Time, atTarget bool) {
 	if c.advancing {
 		c.mu.Unlock()
@@ -141,8 +139,7 @@ func (c *Clock) advanceLocked(target time.Time, atTarget bool) {
 	c.now = target
 }
 
-// Next returns the moment of the next alarm. It reports false if none is set. While the
-// clock advances to that moment, functions of alarms may set others.
+// Next returns the moment of the next alarm. It reports false if no alarm is set.
 func (c *Clock) Next() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

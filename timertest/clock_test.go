@@ -211,8 +211,8 @@ func TestClock_Misuse(t *testing.T) {
 	require.Equal(t, epoch.Add(time.Second), clk.Now(), "it is usable")
 }
 
-// The function of an alarm may panic, or end the goroutine as t.FailNow does. Then the
-// clock keeps the time it has reached, and later alarms still go off.
+// If an alarm's function panics or calls runtime.Goexit, the clock keeps the time it has
+// reached, and later alarms still go off.
 func TestClock_PanicAndGoexit(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("oops") }, "Goexit": runtime.Goexit} {
 		clk := timertest.NewClock(epoch)

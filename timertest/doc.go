@@ -9,8 +9,7 @@
 //
 // With this executor, Advance itself runs the callbacks. So callbacks must not sleep on
 // the clock. With the default executor, callbacks run on other goroutines while the clock
-// moves on. Then a callback that starts the next timer, as in package jobs, starts it too
-// late.
+// moves on. A timer that a callback starts may then be late.
 //
 // Packages idle and purgatory can use this clock too: pass it to idle.New with
 // idle.WithClock, or give purgatory.New a Scheduler on the clock.
@@ -18,19 +17,18 @@
 // # Guarantees
 //
 //   - Time moves only during [Clock.Advance], [Clock.AdvanceTo] and [Clock.Suspend].
-//   - Alarms go off in the order of their moments. Alarms of equal moments go off in
-//     the order in which they were set. During Advance, Now is the moment of the alarm.
-//   - Advance returns when the functions of all due alarms have returned. For a
-//     Scheduler with an executor.Inline, all due callbacks have then returned too.
+//   - Alarms go off in the order of their moments. Alarms of equal moments go off in the
+//     order in which they were set. During Advance, Now is the moment of the alarm.
+//   - Advance returns when the functions of all due alarms have returned. For a Scheduler
+//     with an executor.Inline, all due callbacks have then returned too.
 //   - With such Schedulers, a program fires its timers in the same order every time.
 //
 // # Ticks
 //
-// A Scheduler rounds deadlines up to its tick, also on this clock. If the clock moves by
-// whole ticks only, a timer of whole ticks fires exactly after its delay. A tick is 0.1
-// ms for a Scheduler and 10 ms in package idle (idle.WithTick). If a timer is started
-// between two ticks, advance by one more tick. A timer with slack (timer.WithSlack,
-// idle.WithSlack) may fire later by its slack.
+// A Scheduler rounds deadlines up to its tick, also on this clock. A tick is 0.1 ms, or
+// 10 ms in package idle (idle.WithTick). If the clock moves by whole ticks only, a timer
+// of whole ticks fires exactly after its delay. Otherwise advance by one more tick. A
+// timer with slack (timer.WithSlack, idle.WithSlack) may fire later by its slack.
 //
 // # Concurrency
 //
@@ -40,7 +38,7 @@
 // # Complexity
 //
 // Advance costs O(log n) for each alarm that goes off, where n is the number of set
-// alarms. The duration does not matter: years pass at once.
+// alarms. The duration does not matter.
 //
 // # When not to use it
 //

@@ -1,19 +1,14 @@
-// Package alarm provides the alarm for which a Scheduler's poller sleeps, on the system's
-// clock. The alarm is as exact as the platform allows, and costs little CPU.
+// Package alarm provides exact alarms on the system's clock, for the pollers of
+// Schedulers.
 //
-// Why not only time.Timer: in an idle process on Linux, the runtime sleeps in whole
-// milliseconds, so a time.Timer is up to a millisecond late. Resetting a time.Timer after
-// it has fired often wakes a second thread. A timerfd is exact and wakes one goroutine.
+// On Linux, alarms less than a second away use a timerfd. In an idle process, a timerfd
+// is exact, but a time.Timer is up to a millisecond late.
 //
-// Why not only a timerfd: if all processors are busy, the goroutine that waits for the
-// timerfd goes to the end of a run queue. The function of a time.Timer mostly goes to the
-// front.
+// If all processors are busy, a timerfd is later than a time.Timer. So after the timerfd
+// has been late, alarms use time.Timers for a while: see hub. Other alarms, and all
+// alarms on other systems, always use time.Timers.
 //
-// So on Linux the alarm uses a timerfd for moments less than a second away. After the
-// timerfd has been late, the alarm uses time.Timers for a while: see hub. Otherwise, and
-// on other systems, it always uses time.Timers.
-//
-// All alarms of a process share one hub, so the runtime and the system see one alarm.
+// All alarms of a process share one hub.
 package alarm
 
 import (
@@ -22,11 +17,9 @@ import (
 	"github.com/tickless/tickless/clock"
 )
 
-// New returns an alarm that calls f when it goes off. The alarm is not yet set. It must
-// not be made or used inside a testing/synctest bubble.
-//
-// f must reset or stop the alarm, and may block after that. The alarm uses no resources
-// before it is first set. It frees them soon after it is stopped: see [Release].
+// New returns an alarm that calls f when it goes off. The alarm is not yet set. f must
+// reset or stop the alarm, and may block after that. An alarm must not be used inside a
+// testing/synctest bubble.
 func New(f func()) clock.MomentAlarm { return &hubAlarm{hub: processHub(), f: f} }
 
 // Release closes the process's timerfd and stops its timers, if no alarm is set.

@@ -48,7 +48,7 @@ func TestAlarm_ResetReplacesAndStopUnsets(t *testing.T) {
 		start := time.Now()
 		b.Reset(20 * time.Millisecond)
 		b.Reset(60 * time.Millisecond) // later
-		// If the two Resets took longer, the alarm may have gone off between them.
+		// If the two Resets took 20 ms or more, the alarm may have gone off between them.
 		inTime = time.Since(start) < 20*time.Millisecond
 		if at := <-later; inTime {
 			require.GreaterOrEqual(t, at.Sub(start), 60*time.Millisecond)
@@ -231,7 +231,7 @@ func TestRelease_WaitsForTheDescriptor(t *testing.T) {
 	}
 }
 
-// A function that does not return does not keep other functions from being called.
+// While one function does not return, other functions are still called.
 func TestAlarm_HeldUpInItsFunction(t *testing.T) {
 	const calls = 20
 	release := make(chan struct{})

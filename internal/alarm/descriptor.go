@@ -9,13 +9,8 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A descriptor is a timerfd, and a goroutine that waits until the timerfd becomes
-// readable. It waits through the runtime's network poller.
-//
-// Nothing is ever read from the timerfd. The network poller reports when the timerfd
-// becomes readable, and setting the timerfd makes it unreadable again. So the poller
-// reports every expiry. If the timerfd expires before the goroutine waits, the goroutine
-// finds that out from the clock: see wait.
+// A descriptor is a timerfd, and a goroutine that waits until the timerfd expires and so
+// becomes readable. Nothing is read from it: setting the timerfd makes it unreadable.
 type descriptor struct {
 	file    *os.File
 	rawConn syscall.RawConn
@@ -42,11 +37,11 @@ func (h *hub) openLocked() bool {
 	return true
 }
 
-// wait waits until the timerfd expires, and then calls the functions of the due alarms,
-// again and again. It returns when the descriptor is closed.
+// wait calls the functions of the due alarms each time the timerfd expires. It returns
+// when the descriptor is closed.
 //
-// An alarm's function may end this goroutine by runtime.Goexit. Then one of the hub's
-// timers goes off next, and closes the descriptor: see onTimer.
+// If a function ends this goroutine by runtime.Goexit, one of the hub's timers goes off
+// next and closes the descriptor.
 func (h *hub) wait(d *descriptor) {
 	pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that set the alarm
 	calledBefore := false
@@ -55,8 +50,8 @@ func (h *hub) wait(d *descriptor) {
 			return true // the network poller has reported it
 		}
 		calledBefore = true
-		// The network poller reports every expiry from here on. An earlier expiry shows
-		// in the clock: the moment has passed.
+		// The network poller reports every expiry from here on. If the moment has already
+		// passed, the timerfd may have expired before.
 		return d.setFor.Load() <= h.now()
 	}
 	for {

@@ -27,6 +27,6 @@ func newTimerfd() *os.File {
 // timerfd is open.
 func setTimerfd(fd uintptr, d int64) {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(d, 1))} // zero would stop the timerfd
-	// Not Syscall6, which wakes the runtime's monitor thread if that thread sleeps.
+	// Syscall6 would wake the runtime's monitor thread if that thread sleeps.
 	unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }

@@ -8,27 +8,20 @@ import (
 	"time"
 )
 
-// A hub rings when alarms of the process are due: it calls their functions. The first
-// moment is the earliest moment for which an alarm is set. When it changes, armLocked
-// chooses one of these states:
+// A hub rings when alarms are due: it calls their functions. armLocked chooses one of
+// these states, by the moment of the earliest alarm:
 //
-//	state   first moment              descriptor               timers
+//	state   earliest alarm            descriptor               timers
 //	idle    no alarm is set           closed after closeDelay  set to close it, or stopped
 //	far     more than nearLimit away  closed after closeDelay  set for the moment
 //	exact   at most nearLimit away    set for the moment       set 2 to 20 ms later, as guards
 //	busy    at most nearLimit away    closed after closeDelay  set for the moment
 //
-// In state exact, the timers are guards: they ring if the descriptor is late. It is late
-// if all processors are busy, or if its goroutine is inside a slow function. After two
+// In state exact, the timers are guards: they ring if the descriptor is late. After two
 // late rings in a row, or one ring of a guard, the state is busy for busyFor.
 //
-// While rings are frequent, the descriptor is set for minGap after the last ring, or
-// later.
-//
-// A ring runs on the goroutine of a timer, or on the one that waits for the descriptor.
-// It removes all due alarms, arms the hub for the next alarm, and unlocks the hub. It
-// calls the first function itself and the others on new goroutines, so that a function
-// that never returns delays no other.
+// While rings are frequent, the descriptor is set for at least minGap after the last
+// ring.
 type hub struct {
 	start time.Time // moments count from start
 
@@ -38,12 +31,9 @@ type hub struct {
 	armedFor   int64       // the moment that the hub is armed for, or notArmed
 	descriptor *descriptor // nil if none is open
 
-	// Two pairs of timers take turns. The pair in timers is set, unless timerAt is never.
-	// The pair in otherTimers is stopped.
-	//
-	// The first timer of a pair is set for timerAt, the second for spareAfter later. The
-	// goroutine of a timer usually runs at once. Rarely it must wait behind thousands of
-	// other goroutines; then the goroutine of the second timer runs earlier.
+	// Two pairs of timers take turns: timers is set for timerAt, and otherTimers is
+	// stopped. The second timer of a pair is set spareAfter later than the first. It
+	// rings if the first timer's goroutine must wait behind thousands of others.
 	timers, otherTimers [2]*time.Timer
 	timerAt             int64
 
@@ -57,22 +47,20 @@ const (
 	never    = int64(math.MaxInt64)
 	notArmed = int64(math.MinInt64)
 
-	// The descriptor is used if the first moment is at most nearLimit away. It is not used
-	// for later moments, because while a goroutine waits for a descriptor, the runtime makes
-	// more system calls when it looks for work.
+	// The descriptor is used only for alarms at most nearLimit away, because an open
+	// descriptor costs the runtime additional system calls.
 	nearLimit  = int64(time.Second)
 	closeDelay = int64(20 * time.Millisecond) // how long an unused descriptor stays open
 
-	// The guards are set for the descriptor's moment plus guardAfter minus averageGap. If
-	// rings are rare, the guards are early, because setting them costs little then.
+	// The guards are set for guardAfter minus averageGap after the descriptor's moment.
+	// If rings are rare, setting timers costs little, and they are early.
 	guardAfter = int64(20 * time.Millisecond)
 	spareAfter = int64(7 * time.Millisecond) // an odd number: few other timers have this period
 	lateAfter  = int64(3 * time.Millisecond) // a later ring counts as late; 1.5 ms is normal in an idle process
 	busyFor    = int64(2 * time.Second)      // how long a late descriptor is not used
 
-	// Rings are frequent while averageGap is less than 2*minGap. A gap longer than maxGap
-	// counts as maxGap, so that averageGap is small again after about thirty frequent
-	// rings.
+	// Rings are frequent while averageGap is less than 2*minGap. Gaps longer than maxGap
+	// count as maxGap, so that averageGap soon falls again.
 	minGap = int64(time.Millisecond)
 	maxGap = 16 * minGap
 )
@@ -151,8 +139,8 @@ func (h *hub) armLocked(now int64) {
 }
 
 // timerLocked sets the timers for moment at, or stops them if at is never. It sets the
-// other pair before it stops the present pair. In the opposite order, package time could
-// wake a thread for nothing.
+// other pair before it stops the present pair. Otherwise package time could wake a thread
+// for nothing.
 func (h *hub) timerLocked(now, at int64) {
 	if h.timerAt == at {
 		return
@@ -201,8 +189,8 @@ func (h *hub) closeLocked() {
 }
 
 // ringLocked removes the due alarms and unlocks the hub. It calls their functions on new
-// goroutines, except that of the first alarm: the caller must call first itself. at is
-// the moment for which the ring was set.
+// goroutines, but returns the first, which the caller must call. at is the moment for
+// which the ring was set.
 func (h *hub) ringLocked(now, at int64) (first func()) {
 	if now-at <= lateAfter {
 		h.lateRings = 0

@@ -1,6 +1,5 @@
-// Package closed relates the ErrClosed of each package to the ErrClosed of package timer:
-// errors.Is reports that each matches it. So a program can use one error to find out
-// whether something was closed.
+// Package closed makes each package's ErrClosed match package timer's ErrClosed in
+// errors.Is. So a program can test for one error, whatever was closed.
 package closed
 
 // Root is the error that package timer exports as ErrClosed.

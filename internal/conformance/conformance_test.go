@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outOfReach matches the tests that no library outside the runtime can pass. They require
-// that a pending timer is garbage if nothing refers to it.
+// outOfReach matches the tests that no library outside the runtime can pass: a pending
+// timer must be garbage if nothing refers to it.
 const outOfReach = "^TestTimerGC$/^(NewTimer|NewTicker)$"
 
 // TestConformance runs the toolchain's sleep_test.go and tick_test.go against package

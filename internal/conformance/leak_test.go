@@ -15,11 +15,9 @@ import (
 // according to docs/migrating.md.
 const alarmLine = "github.com/tickless/tickless/internal/alarm.(*hub).wait"
 
-// TestGoleak_Lines checks what docs/migrating.md says about goleak. goleak finds nothing
-// if all timers have fired or were stopped, or if the pending ones are far away. On
-// Linux, while a timer is due within a second, goleak finds the alarm's goroutine. If
-// that timer is stopped while others are pending, the goroutine stays until the timer
-// would have fired.
+// TestGoleak_Lines checks what docs/migrating.md says about goleak. On Linux, while a
+// timer is due within a second, goleak finds the alarm's goroutine. If that timer is
+// stopped while others are pending, the goroutine stays until the timer would have fired.
 func TestGoleak_Lines(t *testing.T) {
 	here := goleak.IgnoreCurrent()
 	find := func(when string, options ...goleak.Option) {

@@ -14,9 +14,9 @@ import (
 // rewriting changes a test file so that it tests another package.
 type rewriting func(t *testing.T, text string) string
 
-// buildSuite builds the toolchain's tests of standard package pkg, rewritten as tests of
-// the package in dir. It returns the path of the binary, in a temporary folder. It skips
-// the test if TICKLESS_CONFORMANCE is off.
+// buildSuite rewrites the toolchain's tests of standard package pkg as tests of the
+// package in dir. It returns the path of the binary. It skips the test if
+// TICKLESS_CONFORMANCE is off.
 func buildSuite(t *testing.T, pkg, dir string, files map[string]rewriting) (binary string) {
 	t.Helper()
 	if os.Getenv("TICKLESS_CONFORMANCE") == "off" {

@@ -25,8 +25,8 @@ func (l *Latch) Add(n int) {
 	}
 }
 
-// Wait blocks until the count is zero. If ctx ends first, Wait returns the error of ctx.
-// If the count is already zero, Wait returns nil even if ctx has ended.
+// Wait blocks until the count is zero or ctx ends, and returns nil or ctx's error. If
+// both are already true, it returns nil.
 func (l *Latch) Wait(ctx context.Context) error {
 	l.mu.Lock()
 	if l.count == 0 {
@@ -41,8 +41,8 @@ func (l *Latch) Wait(ctx context.Context) error {
 	return Await(ctx, reachedZero)
 }
 
-// Await blocks until done is closed. If ctx ends first, Await returns the error of ctx.
-// If done is already closed, Await returns nil even if ctx has ended.
+// Await blocks until done is closed or ctx ends, and returns nil or ctx's error. If both
+// are already true, it returns nil.
 func Await(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:

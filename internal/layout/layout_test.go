@@ -15,9 +15,8 @@ import (
 
 const module = "github.com/tickless/tickless"
 
-// mayImport lists the packages of the module that each package may import, directly or
-// through others. The test fails for a package without an entry, so that the position of
-// a new package is a deliberate choice.
+// mayImport lists the packages that each package of the module may import, directly or
+// through others. The test fails for a package without an entry.
 var mayImport = map[string][]string{
 	// The leaves.
 	"bucket":           {},

@@ -67,8 +67,7 @@ var zeroes = map[string]any{
 }
 
 // Each method of a zero value does something useful, or panics with the name of the
-// function to call first. No method crashes or hangs. The test runs in a bubble, which
-// reports a hang as a deadlock.
+// function to call first. No method crashes or hangs.
 func TestZeroValues_AreUsefulOrSayWhatToCall(t *testing.T) {
 	for name, zero := range zeroes {
 		if name == "bucket.Arena" {

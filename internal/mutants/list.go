@@ -19,8 +19,7 @@ type mutant struct {
 }
 
 // readList reads the mutants from the file at path. An entry has four lines: the tests,
-// the file and the function, "- " with the old text, and "+" with the new text. Lines
-// that begin with # are comments.
+// the file and the function, "- " with the old text, and "+" with the new text.
 func readList(path string) (mutants []mutant, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -55,7 +54,7 @@ func readList(path string) (mutants []mutant, err error) {
 	return mutants, nil
 }
 
-// String returns a description of the mutant. The flag -match is compared with it.
+// String returns a description of the mutant, which the flag -match is matched against.
 func (m mutant) String() string {
 	return fmt.Sprintf("list.txt:%d: %s %s, %s", m.line, m.file, m.fn, strings.Join(m.tests, " "))
 }

@@ -102,7 +102,7 @@ func (m mutant) run(found testPackages, timeout time.Duration) (output string, e
 // testPackages maps the name of each test of the core to its packages.
 type testPackages map[string][]string // by the name of the test
 
-var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(`)
+var testFuncPattern = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(`)
 
 func findTests() (testPackages, error) {
 	found := testPackages{}
@@ -116,7 +116,7 @@ func findTests() (testPackages, error) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		for _, m := range testFunc.FindAllSubmatch(text, -1) {
+		for _, m := range testFuncPattern.FindAllSubmatch(text, -1) {
 			found[string(m[1])] = append(found[string(m[1])], "./"+filepath.Dir(path))
 		}
 		return err
@@ -148,11 +148,11 @@ func isSkipped(dir string) bool {
 	return err == nil || strings.HasPrefix(filepath.Base(dir), ".")
 }
 
-var informativeLine = regexp.MustCompile(`(?m)^.*(Error:|expected|panic:|fatal error:|_test\.go:\d+:|seed).*$`)
+var informativeLinePattern = regexp.MustCompile(`(?m)^.*(Error:|expected|panic:|fatal error:|_test\.go:\d+:|seed).*$`)
 
 // summary returns the most informative lines of a failed test's output.
 func summary(out string) string {
-	lines := informativeLine.FindAllString(out, 3)
+	lines := informativeLinePattern.FindAllString(out, 3)
 	for i, l := range lines {
 		lines[i] = strings.Join(strings.Fields(l), " ")
 	}

@@ -1,17 +1,14 @@
-// Package share lets a Scheduler run callbacks itself, on the goroutine that finds timers
-// due. An executor.Pool counts that goroutine as a worker. So short callbacks wake no
-// other goroutine.
+// Package share lets a Scheduler run callbacks itself, as a worker of an executor.Pool,
+// on the goroutine that finds timers due. So short callbacks wake no other goroutine.
 package share
 
 // A Pool is an *executor.Pool with the methods that a Scheduler needs.
 type Pool interface {
-	// Share accepts fs, as SubmitBatch does, for the calling goroutine to run: it must
-	// soon call the Work's Run. The callbacks do not wait behind those in the pool's
-	// queue. The caller may reuse the slice after Share returns.
+	// Share accepts fs, as SubmitBatch does. The calling goroutine must run them: it must
+	// soon call the Work's Run.
 	//
-	// If the Work has a Batch, Watch must be called when Run has not returned after a few
-	// milliseconds. Otherwise callbacks wait behind a slow one. The pool itself sets no
-	// timer for this, because that would cost more than short callbacks.
+	// If the Work has a Batch, and Run has not returned after a few milliseconds, another
+	// goroutine must call Watch. Otherwise callbacks wait behind a slow one.
 	//
 	// On a pool with WithMaxWorkers, Share only calls SubmitBatch, and the Work is empty.
 	Share(fs []func()) (Work, error)
@@ -33,11 +30,9 @@ type Work struct {
 	Batch any // the other callbacks, in the pool's own form; nil if First is the only one
 }
 
-// Run runs the callbacks, and then those in the pool's queue, until none waits. So the
-// caller must not rely on Run to return soon. (Run takes from the queue because its
-// goroutine already has a processor, which a new worker might have to wait for.) If a
-// callback panics or calls runtime.Goexit, another goroutine continues with the callbacks
-// after it.
+// Run runs the callbacks, and then those in the pool's queue, until none waits. So it may
+// take long. If a callback panics or calls runtime.Goexit, another goroutine continues
+// with the callbacks after it.
 func (w Work) Run() {
 	if w.Pool != nil {
 		w.Pool.Run(w)

@@ -105,9 +105,8 @@ func (x *link) write() bool {
 	})
 }
 
-// active reports whether f kept the connection open by moving a byte. If the byte moves
-// when the connection has already been chosen for eviction, f succeeds, but active
-// reports false.
+// active reports whether f kept the connection open by moving a byte. It reports false if
+// the connection had already been chosen for eviction.
 func (x *link) active(f func(b []byte) error) bool {
 	began := time.Now()
 	return f(make([]byte, 1)) == nil && !x.c.Since().Before(began)

@@ -59,8 +59,8 @@ func (x *moment) start(l *ledger, d time.Duration) {
 	}()
 }
 
-// set moves the deadline to d from now. If the Done channel is closed during set, the old
-// or the new deadline may have closed it. Then the ledger records the earlier deadline.
+// set moves the deadline to d from now. If Done is closed meanwhile, either deadline may
+// have closed it. Then the ledger records the earlier deadline.
 func (x *moment) set(d time.Duration) {
 	x.n.move(d, func() bool {
 		earlier := now()+d < x.n.due
@@ -69,8 +69,8 @@ func (x *moment) set(d time.Duration) {
 	})
 }
 
-// clear clears the deadline. A cleared deadline may pass by mistake. Then the ledger
-// reports that the deadline set next is early.
+// clear clears the deadline. If it passes nevertheless, the ledger reports that the next
+// deadline is early.
 func (x *moment) clear() {
 	cleared := x.n.stop(func() bool {
 		x.d.Set(time.Time{})

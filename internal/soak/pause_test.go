@@ -12,8 +12,7 @@ import (
 )
 
 // A run has several kinds of timers, each with a ledger. It works and pauses in turn.
-// During a pause no timer is pending. Something leaks if memory, goroutines or
-// descriptors grow from pause to pause.
+// During a pause no timer is pending, so whatever grows from pause to pause is a leak.
 type run struct {
 	kinds      []kind
 	ledgers    []*ledger
@@ -30,13 +29,13 @@ const (
 	// mostPauses is the number of pauses in a run of half an hour: three in each third,
 	// which flat compares.
 	mostPauses = 9
-	// longPause is how long memory is measured in a pause. It is longer than the ten
-	// seconds for which the shards of a Scheduler may keep memory after their last timer.
+	// longPause is how long memory is measured in a pause. A Scheduler's shards may keep
+	// memory for ten seconds after their last timer.
 	longPause = 15 * time.Second
 )
 
-// pauses returns how often a run pauses, and how long a pause continues after the last
-// pending timer has fired. The run works for at least half of the time.
+// pauses returns how often a run pauses, and how long a pause lasts once no timer is
+// pending. Pauses take at most half of the run.
 func pauses(length, longest time.Duration) (n int, pause time.Duration) {
 	if length < time.Minute {
 		return 2, 0 // nothing is measured

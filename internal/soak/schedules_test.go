@@ -11,15 +11,13 @@ import (
 )
 
 // A series is both the function and the Schedule of a Job. The ledger has an entry for
-// each time that the Schedule returns. The entry ends when the Job runs, when the Job
-// skips that time because it has passed, or when the series is stopped.
-//
-// No two methods of a series run at the same time, so a series needs no lock.
+// each time that the Schedule returns. No two methods of a series run at the same time,
+// so it needs no lock.
 type series struct {
 	l      *ledger
 	period time.Duration
-	// once is true if the schedule returns one time and then none. Otherwise a run stops
-	// the series when callsLeft more calls of Next have been made.
+	// once is true if the schedule returns only one time. Otherwise a run stops the
+	// series after callsLeft more calls of Next.
 	once      bool
 	callsLeft int
 	alive     *atomic.Int32 // number of running series
@@ -59,7 +57,7 @@ func schedules(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 func wall() time.Time { return time.Now().Round(0) }
 
 // Next returns the next multiple of the period after t. The Job calls Next just before it
-// runs for the previous result, or when that result has passed during a run.
+// runs or skips the time that Next returned before.
 func (x *series) Next(t time.Time) time.Time {
 	if x.due != nil {
 		x.due.check(x.l, "skipped")
@@ -75,9 +73,8 @@ func (x *series) Next(t time.Time) time.Time {
 	return at
 }
 
-// check complains if the occurrence is early by the wall clock. It also sets the
-// occurrence's moment in the ledger to now, because that moment is wrong if the wall
-// clock was set.
+// check complains if the occurrence is early by the wall clock. The ledger follows
+// another clock, so check sets the occurrence's moment there to now.
 func (o *occurrence) check(l *ledger, what string) {
 	if early := o.at.Sub(wall()); early > 0 {
 		l.complain("%s %v early by the wall clock", what, early)
@@ -101,8 +98,8 @@ func (x *series) run() {
 		x.alive.Dec()
 		return
 	}
-	// Stop the Job only here, at the end of a run. If another goroutine stopped the Job
-	// during a run, it could not know which occurrence is still running.
+	// Only a run may stop the Job, at its end. Another goroutine could not know which
+	// occurrence is running.
 	j := x.j.Load()
 	if j != nil && (x.callsLeft <= 0 || x.l.ending.Load()) && x.next.n.stop(j.Stop) {
 		x.next = nil

@@ -1,5 +1,5 @@
-// Package contexts has the names of package context, but its contexts with a deadline come
-// from package deadline. Package conformance runs context's own tests against it.
+// Package contexts has the names of package context, but its contexts with a deadline
+// come from package deadline. Package conformance runs context's own tests on it.
 package contexts
 
 import (
@@ -54,10 +54,9 @@ func WithDeadlineCause(parent Context, at time.Time, cause error) (Context, Canc
 	return ctx, func() { cancel(); leave() }
 }
 
-// BetweenEnv is an environment variable. It chooses the context that is inserted between
-// a context of package deadline and its parent: a context of package context ("context"),
-// of package deadline ("deadline"), or of a type of its own ("other"). Any other value
-// inserts none.
+// BetweenEnv is an environment variable. It chooses the context to insert between a
+// context of package deadline and its parent: of package context ("context"), of package
+// deadline ("deadline"), or of another type ("other"). Any other value inserts none.
 const BetweenEnv = "TICKLESS_BETWEEN"
 
 func insertBetween(parent Context) (Context, CancelFunc) {
