@@ -35,8 +35,8 @@ func eachBusy(b *testing.B, counts []int, work func(busy int) map[string]float64
 	}
 }
 
-// BusyBurst starts 100,000 timers with the same deadline. Then goroutines compute until the
-// timers have fired. BusyBurst reports
+// BusyBurst measures how late 100,000 timers with the same deadline fire while other
+// goroutines compute. It reports
 //
 //   - last-ms: how late the last callback ran
 //   - p50-ms: the median lateness
@@ -67,8 +67,8 @@ func BusyBurst(b *testing.B, m Maker) {
 // busyGrace is how long after the last deadline a missing callback counts as lost.
 const busyGrace = 60 * time.Second
 
-// BusyRate starts timers with random deadlines while other goroutines compute. A thousand
-// timers are due each second. BusyRate reports scatteredTimers.figures.
+// BusyRate measures timers with random deadlines, a thousand a second, while other
+// goroutines compute. It reports scatteredTimers.figures.
 func BusyRate(b *testing.B, m Maker) {
 	eachBusy(b, choose([]int{2}, []int{2, 4, 16}, []int{2, 4, 16}), func(busy int) map[string]float64 {
 		stopBusy := keepBusy(busy)
@@ -81,8 +81,8 @@ func BusyRate(b *testing.B, m Maker) {
 	})
 }
 
-// BusyQueue starts 3,000 timers with the same deadline, whose callbacks each compute for
-// 2 ms. While these run, it starts timers with short callbacks, the probes. It reports
+// BusyQueue measures how late timers fire behind 3,000 callbacks that are due together and
+// compute for 2 ms each. These timers, the probes, have short callbacks. It reports
 //
 //   - p50-ms, worst-ms: how late the probes ran
 //   - lost: probes that never ran
@@ -95,8 +95,8 @@ func BusyQueue(b *testing.B, m Maker) {
 	})
 }
 
-// measureProbes starts n computing callbacks and then, 10 ms apart, the probes. It
-// returns the figures of BusyQueue.
+// measureProbes starts n computing callbacks and then, every 10 ms, a probe. It returns the
+// figures of BusyQueue.
 func measureProbes(n, probes int, start func(slot int, d time.Duration, f func())) map[string]float64 {
 	const callbackTime, due, probeDelay, interval = 2 * time.Millisecond, 50 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond
 	l := &scatteredTimers{due: make([]time.Duration, probes), ranAt: make([]atomic.Int64, probes)}
@@ -121,8 +121,7 @@ func measureProbes(n, probes int, start func(slot int, d time.Duration, f func()
 	return map[string]float64{"p50-ms": quantile(late, 0.5), "worst-ms": quantile(late, 1), "lost": float64(lost)}
 }
 
-// compute does as much work as one proc does in the time d. Two calls that share a proc
-// therefore take 2d.
+// compute does work that takes the time d if it has a proc for itself.
 func compute(d time.Duration) {
 	rng := xorshift(1)
 	for range int(d.Microseconds()) * numbersPerMicrosecond() {

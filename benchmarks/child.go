@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// childFileVar is an environment variable that only child processes have: the name of
-// the file to which the child writes its figures.
+// childFileVar is an environment variable of child processes. It names the file to which
+// the child writes its figures.
 const childFileVar = "TICKLESS_BENCH_CHILD"
 
-// runInChild calls work in a child process and returns its figures, by unit. The child
-// runs this program with only the calling benchmark; in the child, runInChild calls work.
+// runInChild runs the calling benchmark in a child process, and returns the figures of work
+// by unit. Only the child calls work.
 func runInChild(b *testing.B, work func() map[string]float64) map[string]float64 {
-	if path := os.Getenv(childFileVar); path != "" {
+	if path := os.Getenv(childFileVar); path != "" { // this is the child
 		figures := work()
 		text, err := json.Marshal(figures)
 		if err == nil {

@@ -31,8 +31,8 @@ func eachContext(b *testing.B, work func(with withTimeout) map[string]float64) {
 	}
 }
 
-// measureCalls calls f n times, on one goroutine per proc. It returns ns, the elapsed
-// time divided by n, and allocs, the allocations per call.
+// measureCalls calls f n times in all, on one goroutine per proc. It returns ns, the
+// elapsed time divided by n, and allocs, the allocations per call.
 func measureCalls(n int, f func()) map[string]float64 {
 	run := func(n int) {
 		var wg sync.WaitGroup
@@ -59,10 +59,8 @@ func measureCalls(n int, f func()) map[string]float64 {
 	}
 }
 
-// Context measures making a context with a timeout, using it and cancelling it.
-//
-//   - parent=shared: all contexts have the same parent
-//   - parent=own: each context has a new parent, whose cost is included
+// Context measures a context with a timeout: making, using and canceling it. With
+// parent=own, it includes the cost of a parent for each context.
 func Context(b *testing.B) {
 	for _, use := range []struct {
 		name string

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// choose returns a size for a workload:
+// choose returns the size of a workload:
 //
-//   - short under -short, where a workload is only tested
-//   - full if TICKLESS_BENCH=full is in the environment, for figures to publish
-//   - else quick, for a figure within seconds
+//   - short with the flag -short
+//   - full with TICKLESS_BENCH=full in the environment
+//   - quick otherwise
 func choose[T any](short, quick, full T) T {
 	switch {
 	case testing.Short():

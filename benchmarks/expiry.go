@@ -11,13 +11,13 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Expiry starts a million timers whose deadlines are spread evenly over one second. The
-// timers are started in random order, before the first deadline. It reports
+// Expiry measures a million timers whose deadlines are spread evenly over one second. They
+// are started in random order. It reports
 //
 //   - last-ms: how long after the last deadline the last callback ran
 //   - p50-ms, p99.9-ms: how late callbacks ran
 //   - early, lost: callbacks that ran too early or never
-//   - cpu-s: user and system time from the first deadline on
+//   - cpu-s: CPU time from the first deadline on
 func Expiry(b *testing.B, m Maker) {
 	n := choose(10_000, 1_000_000, 1_000_000)
 	b.Run("n="+Size(n), func(b *testing.B) {
@@ -42,7 +42,8 @@ func Expiry(b *testing.B, m Maker) {
 	})
 }
 
-// If no callback runs for expiryGrace, the callbacks that have not run count as lost.
+// A run ends if no callback runs for the time span plus expiryGrace. The callbacks that
+// have not run then count as lost.
 const expiryGrace = 5 * time.Second
 
 // expiryRun holds the deadlines and results of the workload Expiry. Each slice except
@@ -97,8 +98,8 @@ func (e *expiryRun) run(b *testing.B, m Maker) {
 	for g := range nprocs {
 		wg.Go(func() {
 			for slot := g; slot < n; slot += nprocs {
-				// The delay is computed before Start reads its clock. So the timer's deadline
-				// is not before e.due[slot].
+				// Start reads the clock after this delay is computed. So the timer is due
+				// at e.due[slot] or later, not earlier.
 				impl.Start(slot, e.due[slot]-time.Since(e.begin), e.callbacks[slot])
 			}
 		})
@@ -131,7 +132,7 @@ func (e *expiryRun) run(b *testing.B, m Maker) {
 	e.lastLate += milliseconds(max(0, lastRan-e.firstDue-e.span*time.Duration(n-1)/time.Duration(n)))
 }
 
-// wait returns when every callback has run, or none has run for expiryGrace.
+// wait returns when every callback has run, or none has run for e.span plus expiryGrace.
 func (e *expiryRun) wait() {
 	lastCount := int32(-1)
 	var giveUp time.Time

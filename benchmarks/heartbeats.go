@@ -10,18 +10,15 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Heartbeats simulates a server with 100,000 connections. Each connection sends a
-// heartbeat about every 5 s, which resets its timer of 30 s. One connection in a hundred
-// stops sending, and its timer closes it. Heartbeats reports
+// Heartbeats simulates a server with 100,000 connections. Each sends a heartbeat every 5 s,
+// which resets its timer of 30 s. One in a hundred falls silent, and its timer closes it.
+// Heartbeats reports
 //
-//   - cpu-ns/beat: user and system time per heartbeat, minus the time that a heartbeat
-//     takes without timers
-//   - B/conn: heap bytes per connection for its handle, callback and timer
-//   - late-ms: the longest time from a timeout to the closing of its connection
+//   - cpu-ns/beat: the CPU time that the timer adds to a heartbeat
+//   - B/conn: heap bytes of a connection's handle, callback and timer
+//   - late-ms: how late a silent connection was closed, at most
 //   - lost: silent connections that were not closed
 //   - wrong: connections that were closed although they sent heartbeats
-//
-// Under -short and in quick mode all these times are shorter.
 func Heartbeats(b *testing.B, m Maker) {
 	n := choose(1_000, 100_000, 100_000)
 	timeout := choose(120*time.Millisecond, 1500*time.Millisecond, 30*time.Second)
@@ -62,7 +59,7 @@ const (
 // heartbeatsRun is a run of the workload Heartbeats. Times are relative to begin.
 type heartbeatsRun struct {
 	timeout  time.Duration
-	orders   [2][]int32 // in which connections send heartbeats, used in turn
+	orders   [2][]int32 // two random orders in which connections send heartbeats, used in turn
 	begin    time.Time
 	lastBeat []time.Duration // of each silent connection
 	closedAt []atomic.Int64  // in nanoseconds; zero while the connection is open

@@ -9,14 +9,12 @@ import (
 	"time"
 )
 
-// Held starts a million timers with the same callback in a new process, and leaves them
-// pending. It reports
+// Held starts a million timers in a new process, and leaves them pending. It reports
 //
 //   - ns/start: the time to start a timer
-//   - B/timer: heap bytes per pending timer, without its handle and callback
-//   - peak-B/timer: how much the peak memory of the process grew (VmHWM, on Linux),
-//     per timer
-//   - gc-ms: the duration of a full garbage collection while the timers are pending
+//   - B/timer: heap bytes per timer, without its handle and callback
+//   - peak-B/timer: how much the peak memory of the process grew per timer (only on Linux)
+//   - gc-ms: the duration of a full garbage collection
 func Held(b *testing.B, m Maker) {
 	n := choose(10_000, 1_000_000, 1_000_000)
 	b.Run("n="+Size(n), func(b *testing.B) {

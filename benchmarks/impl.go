@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// An Impl is an implementation of timers to measure. It has a fixed number of slots. A
-// slot holds at most one pending timer. Only one goroutine at a time may use a slot.
+// An Impl is an implementation of timers. It has numbered slots, each for one pending
+// timer. Two goroutines must not use the same slot at the same time.
 type Impl interface {
 	// Start starts a timer that calls f after d, on any goroutine. The slot must have
 	// no pending timer.
 	Start(slot int, d time.Duration, f func())
 	// Stop stops the slot's timer and reports whether it prevented the callback.
 	Stop(slot int) bool
-	// Reset changes the deadline of the slot's timer to d from now. If the timer is not
-	// pending, Reset returns false and may or may not start it again.
+	// Reset changes the deadline of the slot's pending timer to d from now. If the timer is
+	// not pending, Reset returns false. Some implementations then start it.
 	Reset(slot int, d time.Duration) bool
 	// Close stops all timers and ends the implementation's goroutines.
 	Close()
 }
 
-// A Flusher is an [Impl] whose Start, Stop and Reset return before their work is done.
-// A workload therefore ends its measurement with a Flush.
+// A Flusher is an [Impl] whose calls may return before their work is done. Workloads call
+// Flush before they stop the clock.
 type Flusher interface {
 	// Flush waits until the work of all earlier calls is done.
 	Flush()
@@ -50,7 +50,7 @@ func startFor(impl Impl, slot int, d time.Duration, f func(slot int)) {
 }
 
 // Touched returns a slice whose pages are already in memory. An Impl keeps its handles in
-// such a slice, so that the handles do not count as memory of its timers.
+// it, so that measurements count only the timers' memory.
 func Touched[T any](n int) []T {
 	s := make([]T, n)
 	var zero T
@@ -71,7 +71,7 @@ type Maker struct {
 	Slow int
 }
 
-// firstDue returns the earliest deadline of a workload: usual, or a multiple for an
+// firstDue returns the first deadline of a workload: usual, or a multiple for an
 // implementation that is slow to start timers.
 func (m Maker) firstDue(usual time.Duration) time.Duration {
 	return usual * time.Duration(max(m.Slow, 1))

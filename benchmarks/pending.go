@@ -17,8 +17,8 @@ var procCounts = []int{1, 2}
 // handles in different cache lines.
 const slotGap = 16
 
-// longDelays are random delays from 1 to 11 minutes. They fit into the cache. Their number
-// is a power of two, so that longDelay needs no division.
+// longDelays are random delays from 1 to 11 minutes. Their number is a power of two, so
+// that longDelay needs no division.
 var longDelays = func() (d [1 << 12]time.Duration) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range d {
@@ -31,14 +31,14 @@ func longDelay(i int) time.Duration { return longDelays[i&(len(longDelays)-1)] }
 
 func nop() {}
 
-// pendingTimers is an Impl with pending timers in its first n slots. Each proc has a
-// goroutine, and each goroutine has its own part of these slots.
+// pendingTimers is an Impl with pending timers in its first n slots. Each of procs
+// goroutines uses its own part of these slots.
 type pendingTimers struct {
 	impl      Impl
 	n, procs  int
 	delay     func(i int) time.Duration
 	startedAt time.Time // when the timers were started
-	// needsWarmUp is true while the timers are new: see withPending.
+	// needsWarmUp is true while the timers are new: see warmUp.
 	needsWarmUp bool
 }
 
@@ -46,24 +46,17 @@ type pendingTimers struct {
 // measurement, so that none fires during it.
 const maxAge = 10 * time.Second
 
-// withPending runs body as sub-benchmarks for each number n of pending timers and each
-// number p of procs. delay returns the delay of each timer.
-//
-// The testing package calls a benchmark several times, and sets GOMAXPROCS before each
-// call. So each call sets the procs again. The first call starts the timers.
-//
-// New timers are in memory in the order of their slots. A real program's timers are not. So
-// [pendingTimers.measure] first runs the operation without measuring it, as often as there
-// are timers.
+// withPending runs body for each number of pending timers in sizes and each number of
+// procs. The timer in slot i has the delay delay(i).
 func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Duration, body func(*testing.B, pendingTimers)) {
 	for _, n := range sizes {
 		b.Run("n="+Size(n), func(b *testing.B) {
 			for _, nprocs := range procCounts {
 				p := pendingTimers{n: n, procs: nprocs, delay: delay}
 				b.Run(fmt.Sprintf("p=%d", nprocs), func(b *testing.B) {
-					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(nprocs))
+					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(nprocs)) // the testing package changes it before each call
 					switch {
-					case p.impl == nil:
+					case p.impl == nil: // the first of several calls of this function
 						p.impl = m.New(n + slotGap*(nprocs+1))
 						p.fillFast()
 						p.needsWarmUp = true
@@ -85,7 +78,7 @@ func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Durati
 	}
 }
 
-// slotsOf returns the slots of goroutine g: the first, and how many.
+// slotsOf returns the first slot of goroutine g, and how many slots it has.
 func (p *pendingTimers) slotsOf(g int) (first, count int) {
 	first = p.n * g / p.procs
 	return first, p.n*(g+1)/p.procs - first
@@ -147,7 +140,9 @@ func (p *pendingTimers) measure(b *testing.B, body func(g, n int)) {
 	b.StopTimer()
 }
 
-// warmUp runs the operation as often as there are timers, or until maxWarmUp has passed.
+// warmUp runs the operation about as often as there are timers, for at most maxWarmUp. New
+// timers are in memory in slot order. The warm-up changes that, because a real program's
+// timers have no such order.
 func (p *pendingTimers) warmUp(body func(g, n int)) {
 	const parts = 16
 	n := max(p.n, 1<<14) / parts

@@ -17,11 +17,10 @@ var TicklessSlack = Maker{Name: "tickless-slack", New: func(slots int) Impl {
 	return &tickless{timer.New(timer.WithSlack(0, slack, slack)), Touched[timer.Handle](slots)}
 }}
 
-// Rates starts timers with random deadlines in a process that does nothing else. rate is the
-// number of timers that are due each second. Rates reports scatteredTimers.figures and, for
-// the time after all timers are started,
+// Rates measures timers with random deadlines in a process that does nothing else. 10 to
+// 100,000 are due each second. Besides scatteredTimers.figures, it reports
 //
-//   - cpu-ms/s: milliseconds of user and system time per second
+//   - cpu-ms/s: milliseconds of CPU time per second
 //   - switches/s: context switches per second
 func Rates(b *testing.B, m Maker) {
 	for _, rate := range choose([]int{100}, []int{10, 100, 1000, 10_000, 100_000}, []int{10, 100, 1000, 10_000, 100_000}) {
@@ -68,11 +67,11 @@ func usageNow() (u processUsage) {
 	return u
 }
 
-// Tickers runs n tickers with the same period, each with a goroutine that receives its
-// ticks. It reports
+// Tickers measures n tickers with the same period. A goroutine receives the ticks of each.
+// It reports
 //
-//   - cpu-ms/s: milliseconds of user and system time per second
-//   - ticks: received ticks, as a fraction of those due
+//   - cpu-ms/s: milliseconds of CPU time per second
+//   - ticks: received ticks divided by the ticks that were due
 func Tickers(b *testing.B) {
 	for _, m := range []struct {
 		name      string

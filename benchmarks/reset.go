@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Reset measures resetting pending timers.
+// Reset measures resetting pending timers. A short delay is 1 to 11 minutes, a long one 20
+// to 30 minutes.
 //
-//   - to=later: from a delay of 1 to 11 minutes to one of 20 to 30 minutes
-//   - to=earlier: from 20 to 30 minutes to 1 to 11
+//   - to=later: from a short delay to a long one
+//   - to=earlier: from a long delay to a short one
 //   - order=turn: in the order in which they were started
 //   - order=random: in random order
 func Reset(b *testing.B, m Maker) {
@@ -52,8 +53,8 @@ func (p *pendingTimers) resetAll(b *testing.B, order string, newDelay func(int) 
 	for remaining := b.N; remaining > 0; remaining -= p.n {
 		count := min(remaining, p.n)
 		p.eachPart(slots, count, func(own []int32) {
-			// Give the timers their first delays again. Start them in slot order, so that
-			// their order in memory is not the order of the resets.
+			// Restore the first delays. Start the timers in slot order, so that a random
+			// order of resets is not their order in memory.
 			own = slices.Clone(own)
 			slices.Sort(own)
 			for _, slot := range own {

@@ -42,8 +42,8 @@ func (s *scatteredTimers) run(m Maker) {
 	defer impl.Close()
 	s.begin = time.Now()
 	for i, due := range s.due {
-		// The delay is computed before Start reads its clock. So the timer's deadline is not
-		// before due, and only an early callback runs before due.
+		// Start reads the clock after this delay is computed. So the timer is due at due or
+		// later, not earlier.
 		impl.Start(i, due-time.Since(s.begin), func() {
 			s.ranAt[i].Store(int64(time.Since(s.begin)))
 			if s.todo.Dec() == 0 {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// StopReset measures stopping a random one of n pending timers and starting it again with
-// Reset. A read deadline that is renewed before each read costs this. Each measurement has
-// its own process. StopReset reports ns/pair: the time of a Stop and a Reset together.
+// StopReset measures what a server pays to renew a read deadline before each read. It stops
+// a random one of n pending timers and resets it. It reports ns/pair: the time of a Stop
+// and a Reset.
 //
-//   - delay=random: the new delay is random, from 1 to 11 minutes
-//   - delay=same: the new delay is always 5 minutes
+//   - delay=random: new delays are random, from 1 to 11 minutes
+//   - delay=same: all new delays are 5 minutes
 func StopReset(b *testing.B, m Maker) {
 	for _, w := range []struct {
 		name  string

@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
-// Antlabs is github.com/antlabs/timer. Reset stops the timer and starts a new one. The
-// library's own Reset never returns if the timer stays in its slot.
+// Antlabs is github.com/antlabs/timer. Reset stops the timer and starts a new one, because
+// the library's own Reset may never return.
 var Antlabs = benchmarks.Maker{Name: "antlabs", New: newAntlabs}
 
 type antlabs struct {

@@ -15,7 +15,7 @@
 //   - xiaoxuxiansheng/timewheel: the same design, with string keys and a goroutine per
 //     callback.
 //
-// The wheels with one level never catch up after a missed tick. With a tick of 1 ms they
-// fall further and further behind, so they get a tick of 10 ms and 8,192 slots. Their
-// calls return before the work is done; the workloads wait for it at the end.
+// The two wheels with one level never catch up after a missed tick. So they get a tick of
+// 10 ms instead of 1 ms, and 8,192 slots. Their calls return before the work is done. The
+// workloads wait for it at the end.
 package peers

@@ -13,8 +13,8 @@ import (
 // racyLibraries have data races. TestRivals skips them under the race detector.
 var racyLibraries = []string{Antlabs.Name, Xiaoxuxiansheng.Name}
 
-// TestRivals checks that a timer runs once, and that a stopped timer does not run. It does
-// not check that timers are punctual: the libraries may run them a tick or two early.
+// TestRivals checks that a timer runs once, and that a stopped timer does not run. It
+// accepts early callbacks: some libraries run them a tick or two early.
 func TestRivals(t *testing.T) {
 	for _, m := range Rivals() {
 		t.Run(m.Name, func(t *testing.T) {

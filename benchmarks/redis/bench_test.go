@@ -170,8 +170,8 @@ func BenchmarkBurst(b *testing.B) {
 	})
 }
 
-// BenchmarkSteady schedules tasks for random times: 1,000 or 10,000 are due each second. It
-// measures the CPU time of server and worker, and how late or early handlers start.
+// BenchmarkSteady schedules tasks for random times, 1,000 or 10,000 a second. It measures
+// the CPU time of server and worker, and how late handlers start.
 func BenchmarkSteady(b *testing.B) {
 	for _, rate := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("rate=%dk", rate/1000), func(b *testing.B) {
@@ -276,10 +276,10 @@ func BenchmarkIdle(b *testing.B) {
 	})
 }
 
-// spent returns what the server has done so far:
+// spent returns the totals of the server:
 //
-//   - calls: the commands that clients have sent
-//   - all: these, and the commands that scripts have called
+//   - calls: commands from clients
+//   - all: commands from clients and from scripts
 //   - cpu: CPU time in seconds
 func spent(b *testing.B, s *server) (calls, all, cpu float64) {
 	b.Helper()

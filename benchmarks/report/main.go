@@ -2,7 +2,7 @@
 //
 //	report -mode rates -results results
 //
-// This reads results/rates.txt and writes results/rates.md. For the mode busy it also
+// This command reads results/rates.txt and writes results/rates.md. The mode busy also
 // writes the plot burst.svg.
 package main
 

@@ -24,25 +24,25 @@ func (r *results) bars(k key, impls []string) (bars []bar) {
 
 // plot returns an SVG with horizontal bars. Its colors suit light and dark backgrounds.
 func plot(title string, bars []bar) string {
-	const width, left, right, height, top = 760, 90, 80, 28, 34
+	const width, leftMargin, rightMargin, barHeight, titleHeight = 760, 90, 80, 28, 34
 	largest := 0.0
 	for _, b := range bars {
 		largest = max(largest, b.value)
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="14" fill="#777">`+"\n",
-		width, top+height*len(bars)+8)
+		width, titleHeight+barHeight*len(bars)+8)
 	fmt.Fprintf(&s, `<text x="0" y="18">%s</text>`+"\n", html.EscapeString(title))
 	for i, b := range bars {
-		y := top + i*height
-		length := b.value / largest * (width - left - right)
+		y := titleHeight + i*barHeight
+		length := b.value / largest * (width - leftMargin - rightMargin)
 		color := "#999"
 		if b.name == "tickless" {
 			color = "#2a7ab0"
 		}
-		fmt.Fprintf(&s, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+17, html.EscapeString(b.name))
-		fmt.Fprintf(&s, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`, left, y+2, max(1, length), height-8, color)
-		fmt.Fprintf(&s, `<text x="%.1f" y="%d">%s</text>`+"\n", left+length+6, y+17, formatNumber(b.value))
+		fmt.Fprintf(&s, `<text x="%d" y="%d" text-anchor="end">%s</text>`, leftMargin-8, y+17, html.EscapeString(b.name))
+		fmt.Fprintf(&s, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`, leftMargin, y+2, max(1, length), barHeight-8, color)
+		fmt.Fprintf(&s, `<text x="%.1f" y="%d">%s</text>`+"\n", leftMargin+length+6, y+17, formatNumber(b.value))
 	}
 	s.WriteString("</svg>\n")
 	return s.String()

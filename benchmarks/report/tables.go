@@ -40,8 +40,8 @@ var titles = map[string]string{
 // their rows show the worst run.
 var errorUnits = []string{"early", "early-%", "lost", "wrong"}
 
-// In rows with moreIsBetter the largest figure is the best, in rows with neutralUnits no
-// figure is, and in all other rows the smallest.
+// The largest figure is the best for the units in moreIsBetter. No figure is for those in
+// neutralUnits. For all other units the smallest is the best.
 var moreIsBetter, neutralUnits = []string{"tasks/s"}, []string{"ticks"}
 
 // markdown returns the page with all tables.
@@ -99,16 +99,17 @@ func (r *results) table(b *strings.Builder, workload string) {
 
 // omitRow reports whether the table omits row k:
 //
-//   - allocs/op always, and B/op except in the workload's first row with that unit
-//   - ns/op if all figures are 0: a workload reports 0 to hide the row
-//   - the count of an error that never happened
+//   - allocs/op
+//   - B/op, except in the workload's first row with B/op
+//   - ns/op if all figures are 0
+//   - errors that never happened
 func (r *results) omitRow(k key) bool {
 	switch k.unit {
 	case "allocs/op":
 		return true
 	case "B/op":
-		firstRow := slices.IndexFunc(r.keys, func(x key) bool { return x.workload == k.workload && x.unit == k.unit })
-		return r.keys[firstRow] != k
+		firstIndex := slices.IndexFunc(r.keys, func(x key) bool { return x.workload == k.workload && x.unit == k.unit })
+		return r.keys[firstIndex] != k
 	}
 	for impl := range r.samples[k] {
 		if r.largest(k, impl) > 0 {
@@ -144,8 +145,7 @@ func (r *results) row(k key, impls []string) string {
 }
 
 // best returns the best figure of row k as it is printed, or "" if fewer than two
-// implementations have one. An implementation that ran timers too early or lost some
-// cannot have the best lateness.
+// implementations have one. An implementation with errors cannot have the best lateness.
 func (r *results) best(k key, impls []string) string {
 	best, count := math.NaN(), 0
 	for _, impl := range impls {
@@ -171,8 +171,8 @@ func (r *results) best(k key, impls []string) string {
 	return formatNumber(best)
 }
 
-// formatNumber formats v with three digits, and four or more only before the decimal
-// point: 0.0123, 14.2, 1,234,567.
+// formatNumber formats v with three digits, and with more only before the decimal point:
+// 0.0123, 14.2, 1,234,567.
 func formatNumber(v float64) string {
 	if v == 0 {
 		return "0"

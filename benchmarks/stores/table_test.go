@@ -14,25 +14,21 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// table keeps tasks in an SQLite table with an index on the due time.
-//
-//   - One goroutine does all writing. It puts all waiting requests into one transaction, so
-//     many callers share one sync to disk.
-//   - A worker claims tasks with a lease and a token. In the same transaction it deletes
-//     the tasks that it has handled.
+// table keeps tasks in an SQLite table. One goroutine does all writing. It puts all waiting
+// requests into one transaction, so that many callers share one sync to disk.
 type table struct {
-	db       *sql.DB
-	conn     *sql.Conn
-	requests chan *request
-	ended    chan struct{}
-	insert   *sql.Stmt
-	many     *sql.Stmt // inserts rowsAtOnce tasks
-	claim    *sql.Stmt
-	next     *sql.Stmt
-	finish   *sql.Stmt
-	token    int64
-	wake     chan struct{} // signals a task that is due before nextDue
-	nextDue  int64         // until when the worker sleeps, in microseconds; owned by write
+	db         *sql.DB
+	conn       *sql.Conn
+	requests   chan *request
+	ended      chan struct{}
+	insert     *sql.Stmt
+	insertMany *sql.Stmt // inserts rowsAtOnce tasks
+	claim      *sql.Stmt
+	next       *sql.Stmt
+	finish     *sql.Stmt
+	token      int64
+	wake       chan struct{} // signals a task that is due before nextDue
+	nextDue    int64         // until when the worker sleeps, in microseconds; owned by write
 }
 
 // A request is what one caller wants done in the next transaction.
@@ -65,7 +61,7 @@ const schema = `
 	CREATE INDEX IF NOT EXISTS pending ON tasks (due) WHERE lease IS NULL;
 	CREATE INDEX IF NOT EXISTS running ON tasks (lease) WHERE lease IS NOT NULL;`
 
-// rowsAtOnce is how many tasks the statement many inserts.
+// rowsAtOnce is how many tasks the statement insertMany inserts.
 const rowsAtOnce = 50
 
 func insertion(n int) string {
@@ -92,7 +88,7 @@ func openTable(dir string) (side, error) {
 		query string
 	}{
 		{&x.insert, insertion(1)},
-		{&x.many, insertion(rowsAtOnce)},
+		{&x.insertMany, insertion(rowsAtOnce)},
 		{&x.claim, `UPDATE tasks SET lease = ?1, token = ?2, attempts = attempts + 1 WHERE id IN
 			(SELECT id FROM tasks WHERE lease IS NULL AND due <= ?3 ORDER BY due LIMIT ?4) RETURNING id, body`},
 		{&x.next, `SELECT min(due) FROM tasks WHERE lease IS NULL`},
@@ -146,7 +142,7 @@ func (x *table) transaction(group []*request) (err error) {
 func (x *table) carryOut(ctx context.Context, r *request) error {
 	for tasks := range slices.Chunk(r.insert, rowsAtOnce) {
 		if len(tasks) == rowsAtOnce {
-			if err := x.put(ctx, x.many, tasks); err != nil {
+			if err := x.put(ctx, x.insertMany, tasks); err != nil {
 				return err
 			}
 			continue

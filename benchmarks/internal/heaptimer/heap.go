@@ -1,11 +1,11 @@
 package heaptimer
 
-// An entry holds a timer while it is in the heap. Else it is on the list of free entries.
-// The Timer's mutex guards it.
+// An entry holds a pending timer, or is on the list of free entries. The Timer's mutex
+// guards it.
 type entry struct {
 	f          func()
 	next       *entry // in the list of free entries
-	generation uint64 // counts how often the entry has left the heap
+	generation uint64 // counts past timers; a valid Handle has the same number
 	index      int    // in the heap
 }
 

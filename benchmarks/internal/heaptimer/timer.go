@@ -125,8 +125,8 @@ func (t *Timer) Close() int {
 	return n
 }
 
-// when returns the deadline of a timer that starts now with the delay d. If the deadline
-// is out of range, when returns the latest possible one.
+// when returns the deadline of a timer that starts now with the delay d, or math.MaxInt64
+// if the deadline would overflow.
 func (t *Timer) when(d time.Duration) int64 {
 	now := time.Since(t.created)
 	if d > math.MaxInt64-now {
@@ -143,13 +143,13 @@ func (t *Timer) releaseLocked(e *entry) {
 	t.mu.free = e
 }
 
-// mustWakeLocked reports whether the goroutine would sleep past the deadline when. If so,
-// it marks the goroutine as awake, and the caller must wake it.
+// mustWakeLocked reports whether the goroutine sleeps longer than the deadline when. If so,
+// the caller must wake it.
 func (t *Timer) mustWakeLocked(when int64) bool {
 	if when >= t.mu.sleepsUntil {
 		return false
 	}
-	t.mu.sleepsUntil = 0
+	t.mu.sleepsUntil = 0 // no other caller needs to wake it
 	return true
 }
 
