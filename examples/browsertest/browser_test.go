@@ -29,10 +29,10 @@ import (
 // browserNames are the programs to look for if BROWSER_BIN is not set.
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
 
-// newBrowser starts a browser. When the test ends, it fails if the browser has logged errors.
+// newBrowser starts a browser. The test fails at its end if the browser has logged errors.
 //
-// Call newPage before newBrowser. Then the browser ends before the page's server. The other
-// way round, the page would lose its server and log errors.
+// Call newPage first. Then the page's server outlives the browser, which would log an error
+// without it.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
 	if testing.Short() {

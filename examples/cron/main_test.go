@@ -73,8 +73,8 @@ func TestSchedule_EveryTenSecondsForADay(t *testing.T) {
 	require.Len(t, runs(t, "*/10 * * * * *", time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), 1), 24*60*6)
 }
 
-// When summer time begins, a job in the skipped hour runs at 3:00, right after it. When
-// summer time ends, a job in the repeated hour runs once.
+// When summer time begins, a job in the skipped hour runs at 3:00. When summer time ends, a
+// job in the repeated hour runs once.
 func TestSchedule_InTheHourOfAClockChange(t *testing.T) {
 	berlin := zone(t, "Europe/Berlin")
 	require.Equal(t, []string{

@@ -1,6 +1,6 @@
-// Command idle is a TCP server. It closes a connection after three seconds of silence, but
-// not while it works for the client. The client sends a duration, such as 5s. The server
-// sleeps that long and answers.
+// Command idle is a TCP server that closes a connection after three seconds of silence. The
+// client sends a duration, such as 5s. The server sleeps that long and answers. While it
+// sleeps, the connection stays open.
 //
 //	go run ./idle
 //	nc localhost 7070      # type 5s and Enter: an answer after 5 s, then wait 3 s more

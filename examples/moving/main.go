@@ -8,8 +8,8 @@
 //	go run ./moving -redis localhost:6379   on a server: many processes share the orders
 //	go run ./moving -redis in-process       on a small server inside this process
 //
-// Timers are used in local.go, tasks in store.go. A task names its callback, because
-// another process may run it. The stores differ only in how they are opened.
+// The file local.go uses timers, store.go tasks. The stores differ only in how they are
+// opened.
 package main
 
 import (
@@ -69,7 +69,7 @@ func (b backend) open(f expiry) (deadlines, error) {
 func shop(out io.Writer, open func(expiry) (deadlines, error)) error {
 	var mu sync.Mutex
 	var expired sync.WaitGroup
-	// A store may call back for orders of other processes too, and twice for one order.
+	// A store may also report orders of other processes, and report an order twice.
 	ours := map[string]bool{"order-1": true, "order-3": true}
 	expired.Add(len(ours))
 	d, err := open(func(order string, amount []byte) {
@@ -94,7 +94,7 @@ func shop(out io.Writer, open func(expiry) (deadlines, error)) error {
 	if err := d.Remove("order-2"); err != nil { // it was paid
 		return err
 	}
-	// The others expire in less than a second.
+	// The other orders expire in less than a second.
 	if err := d.Move("order-1", 20*time.Millisecond); err != nil {
 		return err
 	}

@@ -23,8 +23,8 @@ func TestShop_ServerThatIsNotThere(t *testing.T) {
 	require.Error(t, shop(new(bytes.Buffer), backend{redis: "127.0.0.1:1"}.open))
 }
 
-// openOthers returns deadlines that call back for an order of another process too, and
-// twice for order-1.
+// openOthers returns deadlines that also report an order of another process, and report
+// order-1 twice.
 func openOthers(f expiry) (deadlines, error) {
 	return newLocal(func(order string, amount []byte) {
 		if order == "order-1" {

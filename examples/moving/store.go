@@ -56,8 +56,8 @@ func newOnRedisInProcess(f expiry) (deadlines, error) {
 	return s, nil
 }
 
-// onStore implements the interface deadlines with tasks of package durable. Any process
-// that uses the store may run the callback, so tasks name it: "expire".
+// onStore implements the interface deadlines with tasks of package durable. A task names
+// its callback, "expire", because any process may run it.
 type onStore struct {
 	orders *durable.Client
 	worker *durable.Worker

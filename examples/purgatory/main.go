@@ -1,5 +1,5 @@
 // Command purgatory is a small message log over HTTP with long polling. A fetch waits for
-// a message for up to ten seconds, and then returns an empty list.
+// a message for up to ten seconds. After that it returns an empty list.
 //
 //	go run ./purgatory
 //	curl 'localhost:8080/orders?from=0' &       # waits

@@ -1,4 +1,4 @@
-// Command reminders prints reminders when they are due. They are tasks in a file, so they
+// Command reminders prints reminders when they are due. They are tasks in a file, and
 // survive a crash of the program.
 //
 //	go run ./reminders -in 20s 'tea is ready'    # kill it with kill -9
