@@ -13,9 +13,9 @@ import (
 // Analyzer reports the calls of a package that start timers. It suggests one fix, which
 // rewrites all calls that can be rewritten. Its result is a *Report.
 //
-// Analyzer sees one package at a time. So it does not rewrite the types of exported names,
-// which other packages may use, nor types that other files in the package's folder may use.
-// `tickless migrate` sees all packages of a module and rewrites more.
+// Analyzer sees one package at a time. So it does not rewrite types that other packages, or
+// other files in the folder, may use. `tickless migrate` sees all packages of a module and
+// rewrites more.
 var Analyzer = newAnalyzer()
 
 func newAnalyzer() *analysis.Analyzer {

@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestAnalyzer_Golden runs the analyzer on each package in testdata/src. It compares the
-// diagnostics with the "want" comments and the fixed files with the .golden files.
+// TestAnalyzer_Golden runs the analyzer on the packages in testdata/src. The "want"
+// comments are the expected diagnostics, the .golden files the fixed files.
 func TestAnalyzer_Golden(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it type-checks the standard library; the tests of package project run the same code")

@@ -16,8 +16,8 @@ type boxing struct {
 
 func boxingOf(n *node, t types.Type) boxing { return boxing{n, typeKey(t)} }
 
-// typeKey returns a text for a type. Identical types have the same text, even if their
-// package was type-checked twice. Different types may have the same text too.
+// typeKey returns a text that is the same for identical types, even if their package was
+// type-checked twice. Different types may also have the same text.
 func typeKey(t types.Type) string {
 	switch t := types.Unalias(t).(type) {
 	case *types.Pointer:
@@ -66,20 +66,20 @@ func hasTypeParam(t types.Type) bool {
 	return found
 }
 
-// addBoxed records that a value of type from becomes an interface value of type t. n is
-// the value's node, or nil.
-func (p *program) addBoxed(n *node, from, t types.Type) {
-	p.generic = p.generic || hasTypeParam(from) && !isInterface(from)
-	if n != nil && hasTimer(from) && !isInterface(from) {
-		p.boxed = append(p.boxed, boxingOf(n, from))
+// addBoxed records that a value of type valueType becomes a value of the interface type t.
+// n is the value's node, or nil.
+func (p *program) addBoxed(n *node, valueType, t types.Type) {
+	p.generic = p.generic || hasTypeParam(valueType) && !isInterface(valueType)
+	if n != nil && hasTimer(valueType) && !isInterface(valueType) {
+		p.boxed = append(p.boxed, boxingOf(n, valueType))
 		n.class().stopped = n.class().stopped || hasMethod(t, "Stop")
 	}
-	p.uniteMethods(from, t)
+	p.uniteMethods(valueType, t)
 }
 
-// uniteMethods records that methods of the interface type t must be rewritten together with
-// the methods of the type from, which implements t.
-func (p *program) uniteMethods(from, t types.Type) {
+// uniteMethods records that the methods of the interface type t must be rewritten together
+// with those of impl, a type that implements t.
+func (p *program) uniteMethods(impl, t types.Type) {
 	iface, ok := t.Underlying().(*types.Interface)
 	if !ok {
 		return
@@ -88,7 +88,7 @@ func (p *program) uniteMethods(from, t types.Type) {
 		if !hasTimer(origin(m).Type()) {
 			continue
 		}
-		if obj, _, _ := types.LookupFieldOrMethod(from, true, p.pkg.Types, m.Name()); obj != nil && obj != m && hasTimer(origin(obj).Type()) {
+		if obj, _, _ := types.LookupFieldOrMethod(impl, true, p.pkg.Types, m.Name()); obj != nil && obj != m && hasTimer(origin(obj).Type()) {
 			unite(p.nodeOfObject(m), p.nodeOfObject(obj))
 		}
 	}
@@ -102,7 +102,8 @@ func (p *program) addUnboxed(n *node, t types.Type) {
 	}
 }
 
-// visitAssertion handles a type assertion or a case of a type switch.
+// visitAssertion handles a type assertion or a case of a type switch. te is the type in the
+// source, m the node of the result.
 func (p *program) visitAssertion(te ast.Expr, m *node) {
 	t := p.typeOf(te)
 	if t == nil {
@@ -115,9 +116,8 @@ func (p *program) visitAssertion(te ast.Expr, m *node) {
 	}
 }
 
-// uniteBoxed records that timers that become interface values must be rewritten together
-// with the type assertions that may return them. It runs last, so that reports show each
-// timer's own reasons first.
+// uniteBoxed records that a timer in an interface value must be rewritten together with the
+// type assertions that may return it. It runs last: see site.ownBlocks.
 func (p *program) uniteBoxed() {
 	groups := make(map[string][]*node)
 	for _, u := range p.unboxed {

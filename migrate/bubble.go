@@ -16,12 +16,12 @@ type global struct {
 	pos  token.Pos
 	t    types.Type // of its value
 	node *node      // of the timers in t, or nil
-	desc string     // for the report
+	desc string     // the name in the report
 }
 
-// blockGlobals prevents the rewrite of timers in package variables and pools, if their
-// package may run in a synctest bubble. For a timer that is made outside a bubble and reset
-// inside, package time and package timer use different clocks.
+// blockGlobals prevents the rewrite of timers in package variables and pools that a
+// synctest bubble may use. If such a timer is reset in a bubble, package time and package
+// timer use different clocks.
 func (p *program) blockGlobals() {
 	reached := p.packagesInBubbles()
 	if len(reached) == 0 {
@@ -54,8 +54,9 @@ func (p *program) addGlobal(path string, pos token.Pos, t types.Type, n func() *
 	p.globals = append(p.globals, g)
 }
 
-// blockReachable prevents the rewrite of all timers that code can reach from a value of type
-// t without a call. n is the node of the timers in t itself.
+// blockReachable prevents the rewrite of every timer that code can reach from a value of
+// type t through fields, elements and pointers. b is the reason, n the node of the timers
+// in t itself.
 func (p *program) blockReachable(t types.Type, n *node, b block, seen map[*types.Named]bool) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -119,11 +120,10 @@ func (p *program) addPoolValue(e ast.Expr) {
 	p.addGlobal(p.pkg.Path, e.Pos(), p.typeOf(e), func() *node { return p.nodeOf(e) }, "a sync.Pool")
 }
 
-// packagesInBubbles returns the packages that may run in a testing/synctest bubble. Helpers
-// are packages that import synctest, directly or through others. Every package that imports
-// a helper may run in a bubble, and so may all packages that it imports.
+// packagesInBubbles returns the packages that may run in a testing/synctest bubble.
 func (p *program) packagesInBubbles() map[string]bool {
 	g := p.importGraph()
+	// Packages that import synctest, directly or through others.
 	helpers := map[string]bool{synctest: true}
 	for path := range p.opts.Bubbles {
 		helpers[path] = true
@@ -138,6 +138,7 @@ func (p *program) packagesInBubbles() map[string]bool {
 			}
 		}
 	}
+	// Packages that import a helper, and all packages that they import.
 	reached := make(map[string]bool)
 	var reach func(path string)
 	reach = func(path string) {
@@ -161,7 +162,8 @@ func (p *program) packagesInBubbles() map[string]bool {
 	return reached
 }
 
-// importGraph maps the path of each package to the paths that it imports.
+// importGraph maps the path of each package to the paths that it imports, without and with
+// the imports of its tests.
 type importGraph struct{ withoutTests, withTests map[string]map[string]bool }
 
 func (p *program) importGraph() importGraph {

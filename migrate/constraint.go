@@ -5,9 +5,9 @@ import (
 	"go/types"
 )
 
-// blockConstrained prevents the rewrite of a type argument if the constraint lists timer
-// types: constraints are not rewritten. If a constraint requires methods, these and the type
-// argument's methods must be rewritten together.
+// blockConstrained prevents the rewrite of a type argument if its constraint lists timer
+// types: constraints are not rewritten. If a constraint requires methods, blockConstrained
+// calls uniteMethods.
 func (p *program) blockConstrained() {
 	for _, pkg := range p.pkgs {
 		p.pkg = pkg

@@ -1,7 +1,7 @@
 // Package migrate rewrites programs from package time's timers, and from contexts with
 // deadlines, to packages timer and deadline. It works on types, not on text: a *time.Timer
-// becomes a *timer.Timer together with every variable, field and function that it flows
-// through, or none of them changes.
+// becomes a *timer.Timer only together with every variable, field and function that it
+// flows through.
 //
 // # Usage
 //
@@ -40,8 +40,8 @@
 //   - The timer reaches a type switch that already has a case for package timer's type.
 //   - A type assertion may return the timer, or another timer that is not rewritten.
 //   - A package variable or sync.Pool holds the timer, and a test may use it in a
-//     testing/synctest bubble. If it is reset there, a timer.Timer follows the bubble's
-//     clock, and a time.Timer the system's.
+//     testing/synctest bubble. If it is reset there, a timer.Timer uses the bubble's clock,
+//     and a time.Timer the system's.
 //
 // Files:
 //
@@ -51,8 +51,8 @@
 //
 // # Guarantees
 //
-// The rewritten packages compile if the original ones do and all packages that use them
-// are analyzed together. A file that was formatted with gofmt still is.
+// If the original packages compile, the rewritten ones do too. For this, all packages that
+// use them must be analyzed together. A file that was formatted with gofmt still is.
 //
 // # Limits
 //

@@ -114,8 +114,9 @@ func (p *program) nodeOfSelector(e *ast.SelectorExpr) *node {
 	return p.nodeOf(e.X)
 }
 
-// nodeOfEmbedding looks at the embedded fields between a selector's operand and the selected
-// member. It returns the node of the innermost field whose type contains timers, or nil.
+// nodeOfEmbedding returns the node of the embedded field through which sel reaches a
+// member, or nil. If there are several fields, it is the innermost whose type contains
+// timers.
 func (p *program) nodeOfEmbedding(sel *types.Selection) *node {
 	var n *node
 	t := sel.Recv()
@@ -198,8 +199,8 @@ func (p *program) claim(te ast.Expr, n *node) {
 	})
 }
 
-// claimName is claim for a single type name. e is id, or pkg.id. pointed is true if the name
-// follows a * or is a type argument.
+// claimName is claim for a single type name. e is id or pkg.id. pointed is true for a name
+// after * and for a type argument.
 func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	obj, ok := p.pkg.Info.Uses[id].(*types.TypeName)
 	if !ok {
@@ -240,8 +241,8 @@ func (p *program) claimFields(list *ast.FieldList, n *node) {
 	}
 }
 
-// blockUnclaimed prevents the rewrite of timer types that no call of claim has seen. They
-// are in code that the analysis does not follow, such as constraints.
+// blockUnclaimed prevents the rewrite of timer types that no call of claim has seen. The
+// analysis does not follow the code that uses them.
 func (p *program) blockUnclaimed() {
 	for k, m := range p.typeUses {
 		if !p.claimed[k] {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// flow handles an assignment of the value src to a variable, field or parameter with type t
-// and node dst. Both must be rewritten together.
-func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
+// assign handles an assignment: the value src and its destination must be rewritten
+// together. dst is the destination's node, t its type.
+func (p *program) assign(dst *node, t types.Type, src ast.Expr) {
 	from := p.typeOf(src)
 	if from == nil {
 		return
@@ -25,8 +25,8 @@ func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
 	p.uniteFields(dst, t, n, from)
 }
 
-// uniteFields handles an assignment or conversion between values of two struct types. Their
-// fields must be rewritten together. x and y are the nodes of the values, or nil.
+// uniteFields records that the fields of the struct types t and u must be rewritten
+// together. x and y are the nodes of their values, or nil.
 func (p *program) uniteFields(x *node, t types.Type, y *node, u types.Type) {
 	a, ok1 := t.Underlying().(*types.Struct)
 	b, ok2 := u.Underlying().(*types.Struct)
@@ -51,8 +51,8 @@ func (p *program) nodeOfField(f *types.Var, whole *node) *node {
 	return p.nodeOfNamed(f.Type())
 }
 
-// flowResult is flow for an assignment of result i of the call src.
-func (p *program) flowResult(dst *node, t types.Type, src ast.Expr, i int) {
+// assignResult is assign for result i of the call src.
+func (p *program) assignResult(dst *node, t types.Type, src ast.Expr, i int) {
 	tuple, ok := p.typeOf(src).(*types.Tuple)
 	if !ok || i >= tuple.Len() {
 		return
@@ -83,10 +83,10 @@ func (p *program) uniteOperands(x, y ast.Expr) {
 	}
 	switch {
 	case isInterface(tx) && !isInterface(ty):
-		p.flow(nil, tx, y)
+		p.assign(nil, tx, y)
 		p.addUnboxed(p.nodeOf(y), ty)
 	case isInterface(ty) && !isInterface(tx):
-		p.flow(nil, ty, x)
+		p.assign(nil, ty, x)
 		p.addUnboxed(p.nodeOf(x), tx)
 	default:
 		nx, ny := p.nodeOf(x), p.nodeOf(y)
@@ -158,18 +158,18 @@ func (p *program) visitCall(n *ast.CallExpr) {
 		}
 		dst := p.nodeOfPart(n.Fun, pt)
 		if isTuple {
-			p.flowResult(dst, pt, n.Args[0], i)
+			p.assignResult(dst, pt, n.Args[0], i)
 			continue
 		}
 		if p.isPrinted(n, sig, i) {
-			p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), neverStopped)
+			p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), reasonNeverStopped)
 			continue
 		}
 		if p.isSetFinalizer(n) {
 			p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), "runtime.SetFinalizer compares its type with the finalizer's")
 			continue
 		}
-		p.flow(dst, pt, n.Args[i])
+		p.assign(dst, pt, n.Args[i])
 		if thirdPartyName != "" && isInterface(pt) {
 			if from := p.typeOf(n.Args[i]); from != nil && hasTimer(from) {
 				p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), "it is passed to "+thirdPartyName+" as an interface value")
@@ -180,9 +180,8 @@ func (p *program) visitCall(n *ast.CallExpr) {
 	}
 }
 
-// isPrinted reports whether argument i of a call is a new timer and the function is like
-// fmt.Print: not analyzed, with variadic parameters of an interface type. Nothing can stop
-// such a timer.
+// isPrinted reports whether argument i of a call is a new timer, as in
+// fmt.Println(time.NewTimer(d)). Nothing can stop such a timer.
 func (p *program) isPrinted(n *ast.CallExpr, sig *types.Signature, i int) bool {
 	if !sig.Variadic() || i < sig.Params().Len()-1 || n.Ellipsis.IsValid() {
 		return false
@@ -238,9 +237,8 @@ func paramType(sig *types.Signature, i int, spread bool) types.Type {
 	return nil // append([]byte, string...)
 }
 
-// thirdParty returns the name of a called function if another module declares it: it might
-// use type assertions on its arguments. It returns "" for analyzed packages, the standard
-// library and testify.
+// thirdParty returns the name of a called function if another module declares it, else "".
+// The standard library and testify do not count.
 func (p *program) thirdParty(fun ast.Expr) string {
 	obj := p.pkg.Info.Uses[identOf(fun)]
 	if obj == nil || obj.Pkg() == nil || p.paths[obj.Pkg().Path()] {
@@ -266,16 +264,16 @@ var standardLibrary = map[string]bool{
 	"unique": true, "unsafe": true, "weak": true,
 }
 
-// visitInstance handles a call of a generic function. If its type arguments contain timers,
-// they must be rewritten together with all arguments and results that contain timers.
+// visitInstance handles a call of a generic function. Its type arguments, arguments and
+// results that contain timers must be rewritten together.
 func (p *program) visitInstance(call *ast.CallExpr) {
 	fun := ast.Unparen(call.Fun)
-	var targs []ast.Expr
+	var typeArgExprs []ast.Expr
 	switch x := fun.(type) {
 	case *ast.IndexExpr:
-		fun, targs = x.X, []ast.Expr{x.Index}
+		fun, typeArgExprs = x.X, []ast.Expr{x.Index}
 	case *ast.IndexListExpr:
-		fun, targs = x.X, x.Indices
+		fun, typeArgExprs = x.X, x.Indices
 	}
 	id := identOf(fun)
 	inst, ok := p.pkg.Info.Instances[id]
@@ -292,7 +290,7 @@ func (p *program) visitInstance(call *ast.CallExpr) {
 		return
 	}
 	p.typeArgs = append(p.typeArgs, n)
-	for _, e := range targs {
+	for _, e := range typeArgExprs {
 		p.claim(e, n)
 	}
 	for _, e := range call.Args {
@@ -337,7 +335,7 @@ func (p *program) visitConversion(n *ast.CallExpr, t types.Type) {
 	} else {
 		dst = p.nodeOfNamed(t)
 	}
-	p.flow(dst, t, n.Args[0])
+	p.assign(dst, t, n.Args[0])
 
 	// The conversion may be between pointers to structs with the same fields.
 	p.uniteFields(dst, deref(t.Underlying()), p.nodeOf(n.Args[0]), deref(from.Underlying()))
@@ -367,16 +365,16 @@ func (p *program) visitBuiltin(n *ast.CallExpr, name string) {
 		}
 		for _, arg := range n.Args[1:] {
 			if n.Ellipsis.IsValid() {
-				p.flow(p.nodeOf(n.Args[0]), t, arg)
+				p.assign(p.nodeOf(n.Args[0]), t, arg)
 			} else {
-				p.flow(p.nodeOfPart(n.Args[0], s.Elem()), s.Elem(), arg)
+				p.assign(p.nodeOfPart(n.Args[0], s.Elem()), s.Elem(), arg)
 			}
 		}
 	case "copy":
 		p.uniteOperands(n.Args[0], n.Args[1])
 	case "delete":
 		if m, ok := p.typeOf(n.Args[0]).Underlying().(*types.Map); ok {
-			p.flow(p.nodeOfPart(n.Args[0], m.Key()), m.Key(), n.Args[1])
+			p.assign(p.nodeOfPart(n.Args[0], m.Key()), m.Key(), n.Args[1])
 		}
 	case "len", "cap":
 		p.visitLength(n, name)
@@ -434,7 +432,7 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 		if lit, ok := e.(*ast.CompositeLit); ok && lit.Type == nil && dst != nil && hasTimer(t) {
 			p.elided[lit] = dst
 		}
-		p.flow(dst, t, e)
+		p.assign(dst, t, e)
 	}
 	for _, e := range n.Elts {
 		if kv, ok := e.(*ast.KeyValueExpr); ok {
@@ -463,6 +461,6 @@ func (p *program) visitStructLiteral(n *ast.CompositeLit, s *types.Struct, liter
 		if field == nil {
 			continue
 		}
-		p.flow(p.nodeOfField(field, literal), field.Type(), e)
+		p.assign(p.nodeOfField(field, literal), field.Type(), e)
 	}
 }

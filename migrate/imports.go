@@ -83,7 +83,7 @@ func (im *imports) importDecls() []*ast.GenDecl {
 }
 
 // remove returns edits that remove the imports with the given indexes. If replaced is true,
-// the edits put the new import spec in the place of a removed one.
+// one edit puts the import spec in the place of a removed import.
 func (im *imports) remove(removed []int, spec string) (edits []Edit, replaced bool) {
 	isRemoved := func(s ast.Spec) bool {
 		return slices.ContainsFunc(removed, func(i int) bool { return im.file.Imports[i] == s })
@@ -139,15 +139,15 @@ func (im *imports) nextInBlock(specs []ast.Spec) ast.Node {
 	return specs[1]
 }
 
-// removeNode removes n, an import or import declaration, with the comments on its lines. It
-// keeps n's doc comment if next is not nil: the comment may be about next too.
+// removeNode removes n, an import or import declaration, with its comments. It keeps the
+// doc comment if next, the import behind n, is not nil: the comment may be about both.
 func (im *imports) removeNode(n ast.Node, doc *ast.CommentGroup, next ast.Node) Edit {
 	start, end := im.offset(n.Pos()), im.offset(n.End())
 	from, to := im.lineStart(start), im.lineEnd(end)
 	otherText := slices.Concat(im.src[from:start], im.src[end:to])
 	for _, g := range im.file.Comments {
 		for _, c := range g.List {
-			// Look only at comments before and behind n.
+			// Erase the comments before and behind n in otherText.
 			a, b := im.offset(c.Pos()), im.offset(c.Pos())+len(c.Text)
 			switch {
 			case a >= from && b <= start:
@@ -284,8 +284,8 @@ func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, n newImport) E
 }
 
 // bestMatch returns the import whose path has the most leading elements in common with
-// other, and its declaration. It ignores the standard library.
-func (im *imports) bestMatch(decls []*ast.GenDecl, other string) (decl *ast.GenDecl, best ast.Spec) {
+// newPath, and its declaration. It ignores the standard library.
+func (im *imports) bestMatch(decls []*ast.GenDecl, newPath string) (decl *ast.GenDecl, best ast.Spec) {
 	longest := -1
 	for _, d := range decls {
 		for _, s := range d.Specs {
@@ -293,7 +293,7 @@ func (im *imports) bestMatch(decls []*ast.GenDecl, other string) (decl *ast.GenD
 			if isStandard(path) {
 				continue
 			}
-			if n := commonElements(path, other); n > longest {
+			if n := commonElements(path, newPath); n > longest {
 				decl, best, longest = d, s, n
 			}
 		}
@@ -317,12 +317,12 @@ func editBetween(before, after []byte) Edit {
 	for start < len(before) && start < len(after) && before[start] == after[start] {
 		start++
 	}
-	end, tail := len(before), len(after)
-	for end > start && tail > start && before[end-1] == after[tail-1] {
+	end, afterEnd := len(before), len(after)
+	for end > start && afterEnd > start && before[end-1] == after[afterEnd-1] {
 		end--
-		tail--
+		afterEnd--
 	}
-	return Edit{Start: start, End: end, New: string(after[start:tail])}
+	return Edit{Start: start, End: end, New: string(after[start:afterEnd])}
 }
 
 func importPath(s *ast.ImportSpec) string { return strings.Trim(s.Path.Value, "\"`") }

@@ -19,8 +19,8 @@ func (p *program) visitLength(n *ast.CallExpr, name string) {
 	}
 }
 
-// mayBeChannel reports whether t may be the type of a timer's channel. A type parameter
-// may be if its constraint allows it.
+// mayBeChannel reports whether t may be the type of a timer's channel. A type parameter may
+// be if its constraint allows it.
 func mayBeChannel(t types.Type) bool {
 	if tp, ok := types.Unalias(t).(*types.TypeParam); ok {
 		found := false
@@ -120,8 +120,7 @@ func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
 }
 
 // blockLengths prevents the rewrite of timers whose channel is stored or passed on, if the
-// program calls len or cap on a channel of the same type. The analysis cannot tell whether
-// it is the same channel.
+// program calls len or cap on a channel that may be one of these.
 func (p *program) blockLengths() {
 	if len(p.lenCalls) == 0 {
 		return

@@ -24,8 +24,8 @@ func timerName(obj types.Object) string {
 	return ""
 }
 
-// hasTimer reports whether time.Timer or time.Ticker occurs in the type t as it is written.
-// It does not look into the definitions of named types.
+// hasTimer reports whether the type t contains time.Timer or time.Ticker, as []*time.Timer
+// does. It does not look into the definitions of named types.
 func hasTimer(t types.Type) bool {
 	found := false
 	walkType(t, func(t types.Type) { found = found || timerType(t) != "" })
@@ -84,8 +84,8 @@ func (p *program) uniteAliases(n *node, t types.Type) {
 	})
 }
 
-// nodeOfNamed returns the node of a named type such as type queue []*time.Timer, or of a
-// pointer to it. It returns nil for structs, interfaces, and types without timers.
+// nodeOfNamed returns the node of a named type, such as type queue []*time.Timer, or of a
+// pointer to one. It returns nil for structs, interfaces, and types without timers.
 func (p *program) nodeOfNamed(t types.Type) *node {
 	if t == nil {
 		return nil

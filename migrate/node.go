@@ -7,12 +7,11 @@ import (
 	"slices"
 )
 
-// A node stands for the timers in the type of a variable, a field or an expression, or in
-// the signature of a function. Nodes that must be rewritten together form a class: for
-// example a variable and the field that it is assigned to. The classes are a union-find
-// structure.
+// A node stands for the timers in the type of a variable, field or expression, or in the
+// signature of a function. Nodes that must be rewritten together form a class: for example
+// a variable and the field that it is assigned to.
 type node struct {
-	parent *node // nil for the class's representative
+	parent *node // a node nearer to the class's representative; nil for the representative
 
 	// The fields below are used only in a representative.
 
@@ -162,8 +161,8 @@ func isVisible(obj types.Object) bool {
 	return obj.Parent() == obj.Pkg().Scope()
 }
 
-// uniteSameNames records that methods with the same name must be rewritten together. One may
-// be declared in an interface and the others may implement it.
+// uniteSameNames records that methods with the same name must be rewritten together: an
+// interface may declare one that the others implement.
 func (p *program) uniteSameNames() {
 	for _, nodes := range p.methods {
 		for _, n := range nodes[1:] {

@@ -15,9 +15,8 @@ type Package struct {
 	Types *types.Package
 	Info  *types.Info
 
-	// Unseen are the names of the other Go files in the package's folder: files for other
-	// systems, and tests that were not loaded. Analyze does not change types that they may
-	// use.
+	// Unseen are the names of the folder's Go files that are not in Files, such as files
+	// for other systems. Analyze does not change types that they may use.
 	Unseen []string
 	// Untouched says that the package must not be changed.
 	Untouched bool
@@ -79,15 +78,12 @@ type program struct {
 	// boxed are the timers that become interface values. unboxed are the type assertions
 	// that return timers.
 	boxed, unboxed []boxing
-	// typeArgs are the type arguments that contain timers. generic is true if a value whose
-	// type contains a type parameter becomes an interface value or comes from one.
-	typeArgs []*node
-	generic  bool
+	typeArgs       []*node // type arguments that contain timers
+	// generic is true if generic code converts its values to interface values or back.
+	generic bool
 
-	// For blockLengths: lenCalls are the calls of len or cap on a channel that may be a
-	// timer's; storedChannels are the timers whose channel is stored or passed on.
-	lenCalls       []token.Pos
-	storedChannels []*node
+	lenCalls       []token.Pos // calls of len or cap on a channel that may be a timer's
+	storedChannels []*node     // timers whose channel is stored or passed on
 
 	globals []global // see blockGlobals
 
@@ -162,24 +158,24 @@ func Analyze(fset *token.FileSet, pkgs []*Package, opts Options) *Report {
 
 func (p *program) addFile(pkg *Package, f *ast.File) {
 	name := p.position(f.FileStart).Filename
-	added := p.files[name]
-	if added == nil {
-		added = &file{name: name, ast: f, isTest: strings.HasSuffix(name, "_test.go"), replacements: make(map[int]replacement)}
+	entry := p.files[name]
+	if entry == nil {
+		entry = &file{name: name, ast: f, isTest: strings.HasSuffix(name, "_test.go"), replacements: make(map[int]replacement)}
 		switch {
 		case p.fromCgo(f):
-			added.refusal = "the file uses cgo"
+			entry.refusal = "the file uses cgo"
 		case ast.IsGenerated(f):
-			added.refusal = "the file is generated"
+			entry.refusal = "the file is generated"
 		case importsPath(f, "C"):
-			added.refusal = "the file uses cgo"
+			entry.refusal = "the file uses cgo"
 		case pkg.Untouched:
-			added.refusal = "no pattern matches its package"
+			entry.refusal = "no pattern matches its package"
 		}
-		p.files[name] = added
+		p.files[name] = entry
 	}
-	added.packages = append(added.packages, pkg)
+	entry.packages = append(entry.packages, pkg)
 	if pos := findLeakCheck(pkg, f); pos.IsValid() {
-		added.leakCheck = pos
+		entry.leakCheck = pos
 	}
 }
 

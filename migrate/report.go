@@ -28,8 +28,8 @@ type Report struct {
 	Warnings []Reason `json:"warnings,omitempty"`
 }
 
-// A Site is a place where the program calls a function that starts a timer, or uses such a
-// function as a value, as in f := time.AfterFunc.
+// A Site is a call of a function that starts a timer, or another use of such a function, as
+// in f := time.AfterFunc.
 type Site struct {
 	Pos token.Position `json:"pos"`
 	// From is the function, such as time.NewTimer. To is its replacement, such as
@@ -37,7 +37,8 @@ type Site struct {
 	From string `json:"from"`
 	To   string `json:"to,omitempty"`
 	Use  Use    `json:"use"`
-	// Left are the reasons not to rewrite the call. It is empty if the call is rewritten.
+	// Left are the reasons why the call is not rewritten. It is empty if the call is
+	// rewritten.
 	Left []Reason `json:"left,omitempty"`
 
 	pos token.Pos // Pos in the file set
@@ -97,22 +98,22 @@ func (p *program) report() *Report {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
 		if f := p.files[name]; len(r.Files) > 0 && f.leakCheck.IsValid() && !importsPath(f.ast, goleak) {
-			r.Warnings = append(r.Warnings, Reason{goroutinesCounted, p.source(f.leakCheck), f.leakCheck})
+			r.Warnings = append(r.Warnings, Reason{warningGoroutineCount, p.source(f.leakCheck), f.leakCheck})
 		}
 	}
 	return r
 }
 
-const goroutinesCounted = "goroutines are counted here, and the library keeps one for up to 20 ms after its last timer was stopped:" +
+const warningGoroutineCount = "goroutines are counted here, and the library keeps one for up to 20 ms after its last timer was stopped:" +
 	" wait until it has ended, see \"Leak checkers\" in docs/migrating.md"
 
-const neverStopped = "never stopped: package time frees it when nothing refers to it, package timer keeps it until it fires"
+const reasonNeverStopped = "never stopped: package time frees it when nothing refers to it, package timer keeps it until it fires"
 
 // decide decides whether to rewrite a class of timers. If so, it records the replacements.
 func (p *program) decide(c *node) {
 	slices.SortFunc(c.blocks, func(a, b block) int { return p.compare(a.pos, b.pos) })
 	if len(c.blocks) == 0 && c.newCall.IsValid() && !c.stopped {
-		c.block(c.newCall, neverStopped)
+		c.block(c.newCall, reasonNeverStopped)
 	}
 	onlyTests, anyWorth := true, false
 	for _, s := range c.sites {
@@ -169,8 +170,8 @@ func (p *program) siteReport(s *site) Site {
 	return result
 }
 
-// reasons returns why a call is not rewritten. The cause may be another timer that the same
-// type assertion may return. Then the text says so.
+// reasons returns why a call is not rewritten. If the only reason is another timer that the
+// same type assertion may return, the text says so.
 func (p *program) reasons(s *site) (list []Reason) {
 	newReason := func(text string, b block) Reason { return Reason{Text: text, Pos: p.source(b.pos), pos: b.pos} }
 	blocks := s.node.class().blocks

@@ -14,7 +14,7 @@ import (
 
 // rewrite returns the edits of a file: its replacements, and one edit for its imports.
 func (p *program) rewrite(f *file) File {
-	edited := File{Name: f.name}
+	result := File{Name: f.name}
 	names := make(map[string]string) // of the packages, by path
 	var add []newImport
 	for _, to := range []string{DeadlinePath, TimerPath} {
@@ -29,22 +29,22 @@ func (p *program) rewrite(f *file) File {
 	}
 	for _, offset := range slices.Sorted(maps.Keys(f.replacements)) {
 		c := f.replacements[offset]
-		edited.Edits = append(edited.Edits, Edit{Start: offset, End: offset + c.oldLen, New: names[c.path]})
+		result.Edits = append(result.Edits, Edit{Start: offset, End: offset + c.oldLen, New: names[c.path]})
 	}
-	removed := p.unusedImports(f)
-	if len(add) == 0 && len(removed) == 0 {
-		return edited
+	unused := p.unusedImports(f)
+	if len(add) == 0 && len(unused) == 0 {
+		return result
 	}
 	src, err := p.readFile(f.name)
 	if err != nil {
 		return File{Name: f.name} // better no edits than replacements without the imports
 	}
-	e, err := editImports(src, removed, add)
+	e, err := editImports(src, unused, add)
 	if err != nil {
 		return File{Name: f.name}
 	}
-	edited.Edits = slices.Insert(edited.Edits, 0, e)
-	return edited
+	result.Edits = slices.Insert(result.Edits, 0, e)
+	return result
 }
 
 // needsImport reports whether the rewritten file uses the package with the given path.
@@ -94,9 +94,9 @@ func (p *program) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// nameIn returns a name for the package with path to in the file f. If imported is false,
-// the caller must add an import with that name. givenNames are the names of other imports
-// that the caller adds.
+// nameIn returns the name by which file f imports the package to. If imported is false, the
+// caller must add an import with this name. givenNames are the names of the caller's other
+// new imports.
 func (p *program) nameIn(f *file, to string, givenNames map[string]string) (name string, imported bool) {
 	for _, spec := range f.ast.Imports {
 		if importPath(spec) != to {

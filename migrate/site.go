@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// site is a place where the program calls a function that starts a timer, or uses such a
-// function as a value, as in f := time.AfterFunc.
+// site is what the analysis knows about a Site.
 type site struct {
 	file       *file
 	sel        *ast.SelectorExpr
@@ -24,8 +23,8 @@ type site struct {
 // replacementPaths maps the path of a package to the path of its replacement.
 var replacementPaths = map[string]string{"time": TimerPath, "context": DeadlinePath}
 
-// constructors maps functions that start timers, by package and name, to their names in the
-// replacement package. The name is empty for functions that are not replaced.
+// constructors maps the functions that start timers, by package and name, to their
+// replacements. An empty replacement means that the function is not replaced.
 var constructors = map[string]map[string]string{
 	"time": {
 		"AfterFunc": "AfterFunc",
@@ -67,8 +66,8 @@ func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
 	}
 }
 
-// receiver returns the node of the timer whose field or method sel selects. The timer is
-// the operand, or a field embedded in the operand.
+// receiver returns the node of the timer in a selection such as t.C or t.Stop. The timer is
+// t, or a field that is embedded in t.
 func (p *program) receiver(n *ast.SelectorExpr, sel *types.Selection) *node {
 	path := sel.Index()
 	if len(path) == 1 {

@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// blockUnseen prevents the rewrite of types that unseen files may use: files for other
-// systems, and tests that were not loaded. Unseen files are not type-checked. So a type
-// counts as used if such a file contains the name of a variable, field or function with it.
+// blockUnseen prevents the rewrite of a variable, field or function if its name occurs in
+// an unseen file, such as a file for another system. Unseen files have no type information.
 func (p *program) blockUnseen() {
 	used := make(map[name]token.Pos) // exported names with and without their package path
 	visitFile := func(file, path string) {
@@ -145,8 +144,8 @@ func setsByPosition(n *ast.CompositeLit) bool {
 	return !keyed
 }
 
-// eachField calls f with each field name of the structs that the type expression te may
-// mean. Without type information it can only compare the last name in te.
+// eachField calls f with each field name of the struct type te. Without type information,
+// every struct type with te's last name counts.
 func (p *program) eachField(te ast.Expr, f func(string)) {
 	var id *ast.Ident
 	ast.Inspect(te, func(n ast.Node) bool {

@@ -5,8 +5,8 @@ import (
 	"go/types"
 )
 
-// Use is a guess at what the timers of a call site are for. It tells whether very many may
-// be pending at a time.
+// Use is a guess at what the timers of a call site belong to. It tells whether very many
+// may be pending at a time.
 type Use uint8
 
 // The values of Use say what each timer belongs to.
@@ -74,8 +74,8 @@ func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	return Call
 }
 
-// storedIn looks where the result of a call is stored. For an entry of a map, u is Keyed.
-// For a field of a struct, owner is the type of the struct.
+// storedIn looks where the result of a call is stored. In an entry of a map, u is Keyed. In
+// a field of a struct, owner is the struct's type.
 func (p *program) storedIn(stack []ast.Node) (u Use, owner types.Type) {
 	for i := len(stack) - 1; i > 0; i-- {
 		switch s := stack[i].(type) {
@@ -138,9 +138,11 @@ func isMapOf(m, elem types.Type) bool {
 	return ok && types.Identical(deref(mt.Elem()), elem)
 }
 
-// enclosing looks at the functions around a call. request and conn are true if one of them
-// has a parameter for a request or a connection. once is true if the outermost function runs
-// only once, or there is none.
+// enclosing describes the functions around a call:
+//
+//   - request: one has a request as a parameter
+//   - conn: one has a connection as a parameter or receiver
+//   - once: the outermost is main or init, or there is none
 func (p *program) enclosing(stack []ast.Node) (request, conn, once bool) {
 	inFunction := false
 	for _, n := range stack {

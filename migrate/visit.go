@@ -41,7 +41,7 @@ func (p *program) visit(f *ast.File) {
 			p.visitLiteral(n, stack)
 		case *ast.SendStmt:
 			if ch, ok := p.typeOf(n.Chan).Underlying().(*types.Chan); ok {
-				p.flow(p.nodeOfPart(n.Chan, ch.Elem()), ch.Elem(), n.Value)
+				p.assign(p.nodeOfPart(n.Chan, ch.Elem()), ch.Elem(), n.Value)
 			}
 		case *ast.RangeStmt:
 			p.visitRange(n)
@@ -51,7 +51,7 @@ func (p *program) visit(f *ast.File) {
 			p.visitInstantiation(n.X, []ast.Expr{n.Index})
 			if t := p.typeOf(n.X); t != nil {
 				if m, ok := t.Underlying().(*types.Map); ok {
-					p.flow(p.nodeOfPart(n.X, m.Key()), m.Key(), n.Index)
+					p.assign(p.nodeOfPart(n.X, m.Key()), m.Key(), n.Index)
 				}
 			}
 		case *ast.BinaryExpr:
@@ -105,8 +105,8 @@ func (p *program) visitRange(n *ast.RangeStmt) {
 	}
 }
 
-// rangeType returns the type of variable i of a loop that ranges over a value of type x. It
-// returns nil if there is none.
+// rangeType returns the type of the key (i = 0) or value (i = 1) in a loop that ranges over
+// a value of type x. It returns nil for a number, and if there is no such variable.
 func rangeType(x types.Type, i int) types.Type {
 	if x == nil {
 		return nil
@@ -294,7 +294,7 @@ func (p *program) visitValueSpec(n *ast.ValueSpec, stack []ast.Node) {
 	}
 	if n.Type != nil && len(lhs) == len(n.Values) {
 		for i, v := range n.Values { // also for the blank name
-			p.flow(p.nodeOf(lhs[i]), p.typeOf(n.Type), v)
+			p.assign(p.nodeOf(lhs[i]), p.typeOf(n.Type), v)
 		}
 		return
 	}
@@ -307,14 +307,14 @@ func (p *program) visitAssign(lhs, rhs []ast.Expr) {
 	if len(lhs) == len(rhs) {
 		for i := range lhs {
 			if t := p.typeOf(lhs[i]); t != nil {
-				p.flow(p.nodeOf(lhs[i]), t, rhs[i])
+				p.assign(p.nodeOf(lhs[i]), t, rhs[i])
 			}
 		}
 		return
 	}
 	for i, l := range lhs {
 		if t := p.typeOf(l); t != nil {
-			p.flowResult(p.nodeOf(l), t, rhs[0], i)
+			p.assignResult(p.nodeOf(l), t, rhs[0], i)
 		}
 	}
 }
@@ -349,9 +349,9 @@ search:
 			dst = p.nodeOfNamed(t)
 		}
 		if len(n.Results) == sig.Results().Len() {
-			p.flow(dst, t, n.Results[i])
+			p.assign(dst, t, n.Results[i])
 		} else {
-			p.flowResult(dst, t, n.Results[0], i)
+			p.assignResult(dst, t, n.Results[0], i)
 		}
 	}
 }
@@ -381,8 +381,8 @@ func (p *program) visitTypeSwitch(n *ast.TypeSwitchStmt) {
 	}
 }
 
-// blockDuplicates prevents the rewrite of a type in a type switch if it could make two cases
-// equal. Such a type switch does not compile.
+// blockDuplicates prevents rewrites that could make two cases of a type switch equal. Such
+// a type switch does not compile.
 func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	var timers, others []ast.Expr
 	for _, s := range n.Body.List {
@@ -405,8 +405,8 @@ func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	}
 }
 
-// mayBecome reports whether t may be identical to u after a rewrite of t. For simplicity, any
-// two structs count as identical, and so do any two interfaces or functions.
+// mayBecome reports whether t may be identical to u after a rewrite of t. It is also true
+// for any two structs, interfaces or functions.
 func mayBecome(t, u types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:

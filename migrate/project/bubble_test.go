@@ -7,7 +7,7 @@ import (
 )
 
 // Timers in package variables are not rewritten if a test may use them in a synctest
-// bubble. The bubbles are in tests and in helpers, of this module and of another one.
+// bubble, directly or through a helper package.
 func TestProject_Bubbles(t *testing.T) {
 	const do = `
 

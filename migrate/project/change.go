@@ -24,8 +24,8 @@ type Change struct {
 	diff string // a unified diff
 }
 
-// prepare computes p.changes from the report.
-func (p *Project) prepare() error {
+// computeChanges sets p.changes from the report.
+func (p *Project) computeChanges() error {
 	for _, f := range p.Report.Files {
 		src, err := p.source(f.Name)
 		if err != nil {
@@ -48,8 +48,8 @@ func (p *Project) prepare() error {
 
 var hunkHeader = regexp.MustCompile(`^@@ -(\d+)((?:,\d+)?) \+\d+((?:,\d+)?) @@`)
 
-// renumber corrects the new file's line numbers in the hunk headers of a diff, because udiff
-// counts them wrongly. It also returns how many lines the diff adds.
+// renumber corrects line numbers in the hunk headers of a diff, because udiff counts them
+// wrongly. It also returns how many lines the diff adds.
 func renumber(diff string) (string, int) {
 	var out strings.Builder
 	added, removed, inside := 0, 0, false

@@ -74,8 +74,8 @@ func errorText(e packages.Error, dir string) string {
 	return e.Pos + ": " + e.Msg
 }
 
-// compileErrors returns an error with the first errors of the packages, or nil. Errors of
-// imported packages come first, because they may cause the others.
+// compileErrors returns an error that lists up to ten errors of the packages, or nil.
+// Errors of imported packages come first: they may cause the others.
 func compileErrors(pkgs []*packages.Package, dir string) error {
 	var missing, syntax, typing, built []string // errors by the step that finds them
 	add := func(list *[]string, text string) {
@@ -83,7 +83,7 @@ func compileErrors(pkgs []*packages.Package, dir string) error {
 			*list = append(*list, text)
 		}
 	}
-	brokenFiles := make(map[string]bool) // with a syntax error, of which only the first counts
+	brokenFiles := make(map[string]bool) // files with a syntax error: only its first error counts
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
 		for _, e := range pkg.Errors {
 			text := errorText(e, dir)

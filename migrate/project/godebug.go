@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// libraryGo is the Go version in this library's go.mod: 25 for go 1.25. A module that
+// libraryGoMinor is the Go version in this library's go.mod: 25 for go 1.25. A module that
 // requires the library gets at least this version.
-const libraryGo = 25
+const libraryGoMinor = 25
 
 // godebugs lists the GODEBUG settings whose defaults changed in each Go version: 21 is
 // Go 1.21.
@@ -26,15 +26,15 @@ var godebugs = map[int]string{
 func goVersionWarning(goVersion string) string {
 	_, after, _ := strings.Cut(version.Lang("go"+goVersion), ".")
 	minor, err := strconv.Atoi(after)
-	if err != nil || minor >= libraryGo || !strings.HasPrefix(goVersion, "1.") {
+	if err != nil || minor >= libraryGoMinor || !strings.HasPrefix(goVersion, "1.") {
 		return ""
 	}
 	var changed []string
-	for v := minor + 1; v <= libraryGo; v++ {
+	for v := minor + 1; v <= libraryGoMinor; v++ {
 		if godebugs[v] != "" {
 			changed = append(changed, godebugs[v])
 		}
 	}
 	return fmt.Sprintf("requiring the library raises go.mod's go %s to 1.%d, and with it the defaults of these GODEBUG settings:\n  %s\n"+
-		"a line \"godebug default=go1.%d\" in go.mod keeps the old ones", goVersion, libraryGo, strings.Join(changed, ", "), max(minor, 20))
+		"a line \"godebug default=go1.%d\" in go.mod keeps the old ones", goVersion, libraryGoMinor, strings.Join(changed, ", "), max(minor, 20))
 }

@@ -26,7 +26,7 @@ type Config struct {
 	// Dir is the folder to run the go command in. Empty means the current folder.
 	Dir string
 	// Patterns are the packages to rewrite, written as for go build. Empty means the
-	// package in Dir. The module's other packages are analyzed but not changed.
+	// package in Dir. Other packages of the module do not change.
 	Patterns []string
 	// Tags are build tags, separated by commas.
 	Tags string
@@ -55,7 +55,7 @@ type Project struct {
 	sources map[string][]byte // by file name, as they were parsed
 }
 
-// parse parses a file and keeps its source for the method source: the file on disk may
+// parse parses a file and keeps its source for p.source, because the file on disk may
 // change meanwhile.
 func (p *Project) parse(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
 	p.mu.Lock()
@@ -117,7 +117,7 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 	if p.Requires, err = requiresTickless(module.GoMod); err != nil {
 		return nil, err
 	}
-	if err := p.prepare(); err != nil || len(p.changes) == 0 {
+	if err := p.computeChanges(); err != nil || len(p.changes) == 0 {
 		return p, err
 	}
 	for _, w := range p.Report.Warnings {
@@ -140,9 +140,8 @@ func (cfg Config) packages(ctx context.Context, mode packages.LoadMode) *package
 	return pc
 }
 
-// takeModFile moves the flag -modfile from GOFLAGS to cfg.modFile, for two reasons:
-// go/packages also runs go commands that refuse the flag, and it runs them in other
-// folders, where a relative path is wrong.
+// takeModFile moves the flag -modfile from GOFLAGS to cfg.modFile. The go commands that
+// go/packages runs may refuse it in GOFLAGS, or look for the file in the wrong folder.
 func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOFLAGS")
 	cmd.Dir, cmd.Env = cfg.Dir, cfg.Env
@@ -170,8 +169,8 @@ func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 	return cfg, nil
 }
 
-// splitBroken divides packages into good, to analyze, and broken, to skip. A package is
-// broken if it does not compile and no pattern matches it. Each gets a warning.
+// splitBroken returns the packages to analyze (good) and those to skip (broken). A broken
+// package does not compile, and no pattern matches it. Each gets a warning.
 func (p *Project) splitBroken(loaded []*packages.Package, matched map[string]bool) (good, broken []*packages.Package) {
 	warned := make(map[string]bool)
 	for _, pkg := range loaded {
@@ -229,8 +228,8 @@ func synctestImporters(ctx context.Context, cfg Config, dir string) (map[string]
 	return importers, nil
 }
 
-// otherFiles returns the Go files in folders of the module where the build excludes all
-// files.
+// otherFiles returns the Go files in those folders of the module where the build excludes
+// all Go files.
 func otherFiles(root string, loaded []*packages.Package) ([]string, error) {
 	loadedFolders := make(map[string]bool)
 	for _, pkg := range loaded {

@@ -11,8 +11,8 @@ import (
 )
 
 // lostCancel reports contexts of package deadline whose cancel function is not called on
-// all paths. It runs vet's check lostcancel, which knows only package context, and makes
-// package deadline look like package context to it.
+// all paths. It runs vet's check lostcancel, to which package deadline looks like package
+// context.
 var lostCancel = &analysis.Analyzer{
 	Name:     "lostcancel",
 	Doc:      lostcancel.Analyzer.Doc,
