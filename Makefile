@@ -1,10 +1,9 @@
-# What there is to do with this repository; `make help` lists it.
+# The tasks of this repository; `make help` lists them.
 #
-# The repository holds several modules, and ./... covers only the one you
-# stand in, so every target walks over the modules that go.work names. It does
-# so with GOWORK=off: each module is judged by its own go.mod, as its users get
-# it, and not by the versions that the workspace picks for all of them
-# together. (`make build` is what looks at the workspace.)
+# The repository has several modules, which go.work lists. The pattern ./... covers only
+# one module, so most targets visit every module. They set GOWORK=off, so that a module is
+# checked with its own go.mod, as its users get it. Only `make build` also builds in the
+# workspace.
 
 GO         ?= go
 FUZZTIME   ?= 10000x
@@ -18,9 +17,11 @@ COUNT      ?= 20
 SOAK       ?= 30m
 LOAD       ?= 50
 
-# Nothing here is in C. Where a package of the standard library, or another, has a part that
-# is, the race detector's builds take it, and the others do not compile all twice.
+# Only the race detector needs cgo: the repository has no C code.
 NOCGO := CGO_ENABLED=0
+
+# By default, a program with the race detector sleeps for 1 s before it exits. The tests
+# run some hundred programs, so 50 ms must do.
 DETECTOR := GORACE='atexit_sleep_ms=50 $(GORACE)'
 
 STATICCHECK_VERSION := v0.8.2
@@ -30,8 +31,7 @@ STATICCHECK         := $(CURDIR)/.bin/staticcheck-$(STATICCHECK_VERSION)
 MODULES := $(shell GOWORK='$(CURDIR)/go.work' $(GO) list -m -f '{{.Dir}}')
 $(if $(MODULES),,$(error `$(GO) list -m` names no modules))
 
-# $(call each,TITLE,COMMAND) runs COMMAND in every module and stops at the
-# first that fails.
+# $(call each,TITLE,COMMAND) runs COMMAND in every module, until one fails.
 define each
 $(call each_of,$(MODULES),$(1),$(2))
 endef
@@ -43,8 +43,8 @@ define each_of
 done
 endef
 
-# The modules that have files for one system only, the core first. The others' code is the
-# same everywhere, and to vet it takes a minute of compiling what it needs.
+# The modules with files for only one system. `make cross` vets only these, because the
+# other modules are the same on every system.
 CROSS := $(addprefix $(CURDIR)/,. benchmarks cmd/tickless durable durable/sqlitestore durable/redisstore)
 
 .DEFAULT_GOAL := help
@@ -54,34 +54,32 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: deps
-deps: ## download what the modules and their tests need, and no more
+deps: ## download the dependencies of all modules and their tests
 	@set -e; for dir in $(MODULES); do (cd "$$dir" && GOWORK=off $(GO) list -deps -test ./... >/dev/null); done
 
 .PHONY: build
-build: ## build every module, alone and in the workspace
+build: ## build every module by itself, and the command in the workspace
 	$(call each,build,$(NOCGO) $(GO) build -o /dev/null ./...)
 	GOWORK='$(CURDIR)/go.work' $(NOCGO) $(GO) build -o /dev/null ./cmd/tickless
 
-# The store on Redis comes first: its tests mostly wait, and the other modules run beside
-# them. Go's own timer tests, in internal/conformance, judge how late timers are by the real
-# clock, so they run alone at the end.
+# The tests of redisstore mostly wait, so they start first, and other modules run at the same
+# time. The tests of internal/conformance measure how late timers fire, so they run alone at
+# the end.
 FIRST := $(addprefix $(CURDIR)/,durable/redisstore)
 QUIET_ENV := TICKLESS_CONFORMANCE=off TICKLESS_CHAOS=off
 
 .PHONY: test
-test: deps need-redis need-browser need-prometheus ## run the tests of every module, shuffled; needs Go and redis-server
+test: deps need-redis need-browser need-prometheus ## run the tests of every module, in random order; needs redis-server
 	@$(NOCGO) $(QUIET_ENV) ALONE=./internal/conformance GO='$(GO)' ./scripts/test test 2 $(FIRST) $(filter-out $(FIRST),$(MODULES)) -- -shuffle=on $(TESTFLAGS)
 
-# -short leaves out what takes minutes and runs the same code as another test. A program
-# under the detector sleeps a second before it exits, so that goroutines that still run may
-# show a race: there are some hundred, and a twentieth of it has to do.
+# The modules with concurrent code.
 CONCURRENT := $(filter-out $(addprefix $(CURDIR)/,benchmarks cmd/tickless examples migrate),$(MODULES))
 
 .PHONY: race
-race: need-cgo need-redis ## run the tests of the modules that start goroutines under the race detector
+race: need-cgo need-redis ## run the tests of the modules with concurrent code, with the race detector
 	@$(DETECTOR) $(QUIET_ENV) GO='$(GO)' ./scripts/test race 2 $(FIRST) $(filter-out $(FIRST),$(CONCURRENT)) -- -race -short -shuffle=on $(TESTFLAGS)
 
-# The race detector links against the C library (except on macOS).
+# The race detector needs a C compiler, except on macOS.
 .PHONY: need-cgo
 need-cgo:
 	@if [ "$$($(GO) env GOOS)" != darwin ] && ! { [ "$$($(GO) env CGO_ENABLED)" = 1 ] \
@@ -90,43 +88,41 @@ need-cgo:
 		exit 1; \
 	fi
 
-# The tests of redisstore start servers of their own.
+# The tests of redisstore start their own Redis servers.
 .PHONY: need-redis
 need-redis:
 	@./scripts/need-redis
 
-# Without one the tests that open a page in it are skipped.
+# Without a browser, the tests that need one are skipped.
 .PHONY: need-browser
 need-browser:
 	@./scripts/need-browser
 
-# Tests of observe/prom have Prometheus check what it is to read.
+# Tests of observe/prom check its output with Prometheus. Without it, they are skipped.
 .PHONY: need-prometheus
 need-prometheus:
 	@./scripts/need-prometheus
 
-# Beside a busy loop for each processor. Tests that fail now and then leave what they
-# wrote in .flaky; RACE=1, PACKAGES, TESTS and JOBS are explained in the script.
+# scripts/flaky explains its variables, such as RACE=1, PACKAGES, TESTS and JOBS.
 .PHONY: flaky
-flaky: need-redis ## run the tests of every module COUNT times over, shuffled, beside busy loops, and keep what fails
+flaky: need-redis ## look for tests that fail sometimes: run all tests COUNT times on a busy machine
 	@GO='$(GO)' ./scripts/flaky $(COUNT) $(MODULES)
 
 .PHONY: test32
-test32: ## run the core's tests as a 32-bit program, or build them where the kernel runs none
+test32: ## run the core's tests as 32-bit programs, or only build them if this machine cannot run them
 	@set -e; export GOWORK=off GOARCH=386 CGO_ENABLED=0 TICKLESS_CONFORMANCE=off; \
 	probe=$$(mktemp); trap 'rm -f "$$probe"' EXIT; \
 	$(GO) test -c -o "$$probe" ./internal/closed; \
 	if "$$probe" -test.run '^$$' >/dev/null 2>&1; then $(GO) test $(TESTFLAGS) ./...; else \
-		echo 'test32: this machine runs no 32-bit programs: the tests are built and not run' >&2; \
+		echo 'test32: this machine cannot run 32-bit programs: the tests are only built' >&2; \
 		$(GO) test -exec true $(TESTFLAGS) ./... >/dev/null; \
 	fi
 
-# The versions of Go besides the one in the PATH: an early patch of the oldest that the
-# core's go.mod allows, and the newest.
+# The oldest version of Go that the core's go.mod allows, with an early patch, and the newest.
 COMPAT ?= go1.25.1 go1.27.0
 
 .PHONY: compat
-compat: ## run the core's tests and Go's own timer tests, and build for other systems, with the versions of Go in COMPAT
+compat: ## run the core's tests and build for other systems, with each version of Go in COMPAT
 	@set -e; for v in $(COMPAT); do echo "-- compat: $$v"; export GOTOOLCHAIN=$$v GOWORK=off; \
 		TICKLESS_CONFORMANCE=off $(GO) test -short $(TESTFLAGS) ./...; \
 		$(GO) test $(TESTFLAGS) ./internal/conformance; \
@@ -134,52 +130,51 @@ compat: ## run the core's tests and Go's own timer tests, and build for other sy
 			GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...; done; done
 
 .PHONY: stress
-stress: need-cgo ## run the long stress tests of the core under the race detector
+stress: need-cgo ## run the long stress tests of the core with the race detector
 	GOWORK=off TICKLESS_STRESS=$(STRESS) $(GO) test -race -count=1 -timeout 0 -run Stress -v ./...
 
 .PHONY: model
-model: ## run the model tests of the core for MODEL operations
+model: ## run the model tests of the core with MODEL operations
 	GOWORK=off TICKLESS_MODEL=$(MODEL) $(GO) test -count=1 -timeout 0 -run Model -v ./...
 
-# Beside goroutines that compute for LOAD percent of their time.
+# Other goroutines compute for LOAD percent of their time.
 .PHONY: soak
-soak: ## use timers of all kinds at once for SOAK, with a ledger of each, memory, goroutines and descriptors
+soak: ## use all kinds of timers together for the time SOAK; check timers, memory, goroutines and file descriptors
 	GOWORK=off TICKLESS_SOAK=$(SOAK) TICKLESS_SOAK_LOAD=$(LOAD) $(GO) test -count=1 -timeout 0 -v ./internal/soak
 
 .PHONY: mutants
-mutants: ## make each change that internal/mutants/list.txt names, or those that match MUTANT, and see that its test fails; takes minutes
+mutants: ## break the code as internal/mutants/list.txt says, and check that tests fail; MUTANT selects changes; takes minutes
 	GOWORK=off $(GO) run ./internal/mutants -match '$(MUTANT)'
 
 .PHONY: conformance
-conformance: ## run the toolchain's own timer tests against package timer, all of them, five times
+conformance: ## run Go's own timer tests on package timer, five times
 	GOWORK=off TICKLESS_CONFORMANCE=long $(GO) test -count=1 -timeout 0 -v ./internal/conformance
 
-# The cases are in durable/redisstore/internal/chaos, and beside the code of sqlitestore; what is
-# short runs in make test too. CASES are those whose names match it.
+# `make test` runs the short cases too.
 .PHONY: chaos
-chaos: need-redis ## run the fault cases of redisstore and sqlitestore, those that take minutes too; CASES are those that match it
+chaos: need-redis ## test redisstore and sqlitestore with injected faults; CASES selects tests of redisstore; takes minutes
 	cd durable/redisstore && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -run '$(CASES)' -v ./internal/chaos
 	cd durable/sqlitestore && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -skip '^TestStore' -v .
 
 .PHONY: page-picture
-page-picture: ## take the picture of the debug page that README shows, of a load that runs; needs Chromium
+page-picture: ## make docs/debug-page.png, a picture of the debug page under load; needs Chromium
 	@GO='$(GO)' ./scripts/page-picture
 
 .PHONY: migrate-modules
-migrate-modules: ## move six public modules here by tickless migrate, and run their tests; takes minutes
+migrate-modules: ## rewrite six public modules with tickless migrate, and run their tests; takes minutes
 	@GO='$(GO)' ./scripts/migrate-modules
 
 .PHONY: fuzz-smoke
-fuzz-smoke: ## run every fuzz target for FUZZTIME: a number of inputs, or a duration
+fuzz-smoke: ## run every fuzz target for FUZZTIME, such as 10000x inputs or 1m
 	@GO='$(GO)' ./scripts/fuzz-smoke $(FUZZTIME) $(MODULES)
 
 .PHONY: lint
-lint: fmt vet staticcheck tidy vet32 ## run every check that is no test
+lint: fmt vet staticcheck tidy vet32 ## run fmt, vet, staticcheck, tidy and vet32
 
 .PHONY: fmt
-fmt: ## report files that gofmt would change
+fmt: ## list the files that gofmt would change
 	@set -e; files=$$(git ls-files --cached --others --exclude-standard '*.go'); \
-	if [ -z "$$files" ]; then echo 'fmt: git knows no Go files here' >&2; exit 1; fi; \
+	if [ -z "$$files" ]; then echo 'fmt: git lists no Go files here' >&2; exit 1; fi; \
 	unformatted=$$(gofmt -l $$files); \
 	if [ -n "$$unformatted" ]; then \
 		printf 'gofmt would change:\n%s\n' "$$unformatted" >&2; exit 1; \
@@ -199,41 +194,42 @@ $(STATICCHECK):
 	mv '$(@D)/staticcheck' $@
 
 .PHONY: tidy
-tidy: ## report what `go mod tidy` would change
+tidy: ## show what go mod tidy would change
 	$(call each,tidy,$(GO) mod tidy -diff)
 
 VERSION ?= v0.1.0
 
 .PHONY: release-check
-release-check: ## get and build each module as its users will, from a folder in place of the proxy, and install the command
+release-check: ## get and build each module as a user does after a release, and install the command
 	cd migrate && GOWORK=off $(GO) run ../scripts/modules/main.go check $(VERSION)
 
 .PHONY: vet32
-vet32: ## vet the core for 32 bits
+vet32: ## run go vet over the core for a 32-bit system
 	GOWORK=off $(NOCGO) GOARCH=386 $(GO) vet ./...
 
 .PHONY: cross
-cross: ## vet the modules that differ for other systems
+cross: ## run go vet for Windows and macOS over the modules with files for only one system
 	$(call each_of,$(CROSS),vet for windows,$(NOCGO) GOOS=windows $(GO) vet ./...)
 	$(call each_of,$(CROSS),vet for macOS,$(NOCGO) GOOS=darwin $(GO) vet ./...)
 
 .PHONY: nightly
-nightly: ## what takes hours: fuzz, other versions and systems, stress, models, faults, soak, mutants, and each benchmark once
+nightly: ## run all the long tests: fuzz-smoke, compat, cross, stress, soak, mutants and others; takes hours
 	@set -e; for target in fuzz-smoke compat cross test32 stress model conformance chaos soak mutants bench-once; do \
 		printf '\n==== make %s\n' $$target; $(MAKE) --no-print-directory $$target; done
 	@echo 'make nightly: all passed'
 
-# -short has the workloads of package benchmarks do next to nothing.
+# With -short, the workloads of package benchmarks are very small.
 .PHONY: bench-once
-bench-once: ## run each benchmark once, to see that it works
+bench-once: ## run each benchmark once, to check that it works
 	$(call each,benchmarks once,tested=$$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' ./...) || exit 1; \
 		packages=$$(printf '%s\n' "$$tested" | \
 			while read -r path dir; do ! grep -qs '^func Benchmark' "$$dir"/*_test.go || echo "$$path"; done); \
 		[ -z "$$packages" ] || $(NOCGO) $(GO) test -vet=off -short -run '^$$' -bench . -benchtime 1x -timeout 15m $$packages)
 
-# With BENCH, nothing is written but the raw output of what matches it, in which a $ is one.
+# With BENCH, only matching benchmarks run, and only their raw output is printed. A $ in BENCH
+# needs no escape.
 .PHONY: bench
-bench: ## run the main workloads in short, for results/quick.md; MODE=full, busy, rates, contexts, stores or redis: the rest; or what matches BENCH
+bench: ## run the benchmarks of MODE (quick, full, busy, rates, contexts, stores or redis) for results/MODE.md; or those that match BENCH
 ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(value BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
 else
@@ -247,5 +243,5 @@ cover: ## write coverage.txt and print the core's coverage
 	GOWORK=off $(GO) tool cover -func coverage.txt | tail -n 1
 
 .PHONY: clean
-clean: ## remove what the targets made
+clean: ## remove the files that the targets make
 	rm -rf .bin .flaky coverage.txt
