@@ -81,8 +81,9 @@ func BusyRate(b *testing.B, m Maker) {
 	})
 }
 
-// BusyQueue measures how late timers fire behind 3,000 callbacks that are due together and
-// compute for 2 ms each. These timers, the probes, have short callbacks. It reports
+// BusyQueue measures how late a timer fires behind slow callbacks. It starts 3,000 timers
+// that are due together and compute for 2 ms each. Then it starts timers with short
+// callbacks, the probes. It reports
 //
 //   - p50-ms, worst-ms: how late the probes ran
 //   - lost: probes that never ran

@@ -6,8 +6,8 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Churn measures what a timeout costs a request. Of n pending timers, it stops a random one
-// and starts a new one in its place.
+// Churn measures the cost of giving each request a timeout. It stops a random one of n
+// pending timers, and starts a new timer in its place.
 func Churn(b *testing.B, m Maker) {
 	sizes := choose([]int{1_000}, []int{100_000, 1_000_000}, []int{10_000, 100_000, 1_000_000, 10_000_000})
 	withPending(b, m, sizes, longDelay, func(b *testing.B, p pendingTimers) {

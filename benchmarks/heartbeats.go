@@ -16,7 +16,7 @@ import (
 //
 //   - cpu-ns/beat: the CPU time that the timer adds to a heartbeat
 //   - B/conn: heap bytes of a connection's handle, callback and timer
-//   - late-ms: how late a silent connection was closed, at most
+//   - late-ms: the longest time from a timeout to the closing of its connection
 //   - lost: silent connections that were not closed
 //   - wrong: connections that were closed although they sent heartbeats
 func Heartbeats(b *testing.B, m Maker) {

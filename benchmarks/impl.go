@@ -36,7 +36,7 @@ func flush(impl Impl) {
 
 // A SlotStarter is an [Impl] with one callback for all its timers.
 type SlotStarter interface {
-	// StartFor is like Start, but calls f with the slot. All calls have the same f.
+	// StartFor is like Start, but calls f with the slot. All calls must pass the same f.
 	StartFor(slot int, d time.Duration, f func(slot int))
 }
 
@@ -50,7 +50,7 @@ func startFor(impl Impl, slot int, d time.Duration, f func(slot int)) {
 }
 
 // Touched returns a slice whose pages are already in memory. An Impl keeps its handles in
-// it, so that measurements count only the timers' memory.
+// such a slice, so that measurements count only the timers' memory.
 func Touched[T any](n int) []T {
 	s := make([]T, n)
 	var zero T

@@ -46,8 +46,8 @@ type pendingTimers struct {
 // measurement, so that none fires during it.
 const maxAge = 10 * time.Second
 
-// withPending runs body for each number of pending timers in sizes and each number of
-// procs. The timer in slot i has the delay delay(i).
+// withPending runs body as a sub-benchmark for each number n in sizes and each number of
+// procs, while n timers are pending. The timer in slot i has the delay delay(i).
 func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Duration, body func(*testing.B, pendingTimers)) {
 	for _, n := range sizes {
 		b.Run("n="+Size(n), func(b *testing.B) {

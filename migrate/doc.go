@@ -1,7 +1,7 @@
-// Package migrate rewrites programs from package time's timers, and from contexts with
-// deadlines, to packages timer and deadline. It works on types, not on text: a *time.Timer
-// becomes a *timer.Timer only together with every variable, field and function that it
-// flows through.
+// Package migrate rewrites programs that use package time's timers or contexts with
+// deadlines, so that they use packages timer and deadline. It works on types, not on text:
+// a *time.Timer becomes a *timer.Timer only together with every variable, field and
+// function that it flows through.
 //
 // # Usage
 //
@@ -21,7 +21,7 @@
 //
 // # What is not rewritten
 //
-// The report gives the reasons for each call that is not rewritten. Other modules:
+// The report gives the reasons for each call that is not rewritten. Reasons in other modules:
 //
 //   - The timer comes from another module or flows to one.
 //   - The timer is part of the API of a package that is neither internal nor a program.
@@ -29,7 +29,7 @@
 //   - The timer becomes an interface value in a call of another module's function, except
 //     the standard library's and testify's.
 //
-// What package timer's types do not allow, or do differently:
+// Uses that package timer's types do not allow, or handle differently:
 //
 //   - The timer is held or copied by value, or becomes an unsafe.Pointer.
 //   - The program takes the len or cap of a channel that may be the timer's.
@@ -43,7 +43,7 @@
 //     testing/synctest bubble. If it is reset there, a timer.Timer uses the bubble's clock,
 //     and a time.Timer the system's.
 //
-// Files:
+// Reasons in files:
 //
 //   - The file is generated, uses cgo, imports package time with a dot, or looks for leaked
 //     goroutines.

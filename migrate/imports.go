@@ -140,7 +140,7 @@ func (im *imports) nextInBlock(specs []ast.Spec) ast.Node {
 }
 
 // removeNode removes n, an import or import declaration, with its comments. It keeps the
-// doc comment if next, the import behind n, is not nil: the comment may be about both.
+// doc comment if next, the import after n, is not nil: the comment may be about both.
 func (im *imports) removeNode(n ast.Node, doc *ast.CommentGroup, next ast.Node) Edit {
 	start, end := im.offset(n.Pos()), im.offset(n.End())
 	from, to := im.lineStart(start), im.lineEnd(end)

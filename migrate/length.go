@@ -120,7 +120,7 @@ func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
 }
 
 // blockLengths prevents the rewrite of timers whose channel is stored or passed on, if the
-// program calls len or cap on a channel that may be one of these.
+// program calls len or cap on a channel that may be such a channel.
 func (p *program) blockLengths() {
 	if len(p.lenCalls) == 0 {
 		return

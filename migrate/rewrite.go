@@ -57,7 +57,7 @@ func (f *file) needsImport(path string) bool {
 	return false
 }
 
-// unusedImports returns the indexes of the imports that only replaced code used.
+// unusedImports returns the indexes of the imports that only replaced code uses.
 func (p *program) unusedImports(f *file) []int {
 	info := f.packages[0].Info
 	uses, replacedUses := make(map[types.Object]int), make(map[types.Object]int)
@@ -94,15 +94,15 @@ func (p *program) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// nameIn returns the name by which file f imports the package to. If imported is false, the
-// caller must add an import with this name. givenNames are the names of the caller's other
-// new imports.
-func (p *program) nameIn(f *file, to string, givenNames map[string]string) (name string, imported bool) {
+// nameIn returns the name by which file f imports the package pkgPath. If imported is
+// false, the caller must add an import with this name. givenNames are the names of the
+// caller's other new imports.
+func (p *program) nameIn(f *file, pkgPath string, givenNames map[string]string) (name string, imported bool) {
 	for _, spec := range f.ast.Imports {
-		if importPath(spec) != to {
+		if importPath(spec) != pkgPath {
 			continue
 		}
-		name = path.Base(to)
+		name = path.Base(pkgPath)
 		if spec.Name != nil {
 			name = spec.Name.Name
 		}
@@ -113,7 +113,7 @@ func (p *program) nameIn(f *file, to string, givenNames map[string]string) (name
 	for i := 0; ; i++ {
 		switch i {
 		case 0:
-			name = path.Base(to)
+			name = path.Base(pkgPath)
 		case 1:
 			name = "tickless"
 		default:

@@ -40,8 +40,8 @@ var titles = map[string]string{
 // their rows show the worst run.
 var errorUnits = []string{"early", "early-%", "lost", "wrong"}
 
-// The largest figure is the best for the units in moreIsBetter. No figure is for those in
-// neutralUnits. For all other units the smallest is the best.
+// The best figure of a row is the smallest. For the units in moreIsBetter it is the
+// largest. Rows with neutralUnits have no best figure.
 var moreIsBetter, neutralUnits = []string{"tasks/s"}, []string{"ticks"}
 
 // markdown returns the page with all tables.
@@ -145,7 +145,8 @@ func (r *results) row(k key, impls []string) string {
 }
 
 // best returns the best figure of row k as it is printed, or "" if fewer than two
-// implementations have one. An implementation with errors cannot have the best lateness.
+// implementations have one. An implementation that lost timers or ran them early cannot
+// have the best lateness.
 func (r *results) best(k key, impls []string) string {
 	best, count := math.NaN(), 0
 	for _, impl := range impls {

@@ -29,10 +29,10 @@ import (
 // browserNames are the programs to look for if BROWSER_BIN is not set.
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
 
-// newBrowser starts a browser. The test fails at its end if the browser has logged errors.
+// newBrowser starts a browser. The test fails if the browser logs errors.
 //
-// Call newPage first. Then the page's server outlives the browser, which would log an error
-// without it.
+// Call newPage first, so that the page's server ends after the browser. A browser without
+// the server logs errors.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
 	if testing.Short() {
@@ -161,7 +161,7 @@ func requireFits(t *testing.T, ctx context.Context) {
 
 const (
 	clock = `document.querySelector("header time").textContent`
-	// ratesShown is true when the page shows how many timers fire a second.
+	// ratesShown is a JavaScript condition: the page shows how many timers fire a second.
 	ratesShown = `/^\d/.test(document.querySelectorAll(".figures dd")[3].textContent)`
 )
 

@@ -21,7 +21,7 @@ func TestGodebugs_AreTheToolchains(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	for v := 21; v <= libraryGo; v++ {
+	for v := 21; v <= libraryGoMinor; v++ {
 		var want []string
 		for _, m := range regexp.MustCompile(fmt.Sprintf(`\{Name: "(\w+)",.*Changed: %d\b`, v)).FindAllStringSubmatch(string(src), -1) {
 			want = append(want, m[1])
@@ -34,8 +34,8 @@ func TestGodebugs_AreTheToolchains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(mod), fmt.Sprintf("\ngo 1.%d", libraryGo)) {
-		t.Errorf("the library's go.mod has another Go version than 1.%d", libraryGo)
+	if !strings.Contains(string(mod), fmt.Sprintf("\ngo 1.%d", libraryGoMinor)) {
+		t.Errorf("the library's go.mod has another Go version than 1.%d", libraryGoMinor)
 	}
 }
 
