@@ -40,9 +40,8 @@ func millionTimers(b *testing.B) []*time.Timer {
 	return ts
 }
 
-// BenchmarkTouch measures one touch. With n=1 the entry is in the CPU's cache. With n=1M
-// it is one of a million, chosen at random. touchAt gets the time from the caller. touch
-// reads the clock, as time.Timer.Reset does.
+// BenchmarkTouch measures one touch of an entry: always the same (n=1), or a random one
+// of a million (n=1M). touch reads the clock, but touchAt does not.
 func BenchmarkTouch(b *testing.B) {
 	b.Run("impl=touchAt/n=1", func(b *testing.B) {
 		m := idle.New(forget)

@@ -36,8 +36,8 @@ func TestMonitor_ClosedInABubbleAndAgainOutside(t *testing.T) {
 	}
 }
 
-// An entry that was made outside a bubble may be touched inside, and the other way round.
-// The Monitor does not know the time of such a touch, but the touch delays the eviction.
+// A touch across the border of a testing/synctest bubble, in either direction, delays the
+// eviction. The Monitor does not know the time of such a touch.
 func TestMonitor_WatchesCrossTheBordersOfBubbles(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	evicted := make(chan string, 10)

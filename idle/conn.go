@@ -16,15 +16,11 @@ import (
 // timeout. A pending Read or Write then returns [ErrIdle]. Make a Conn with a [Listener]
 // or [Conns.Wrap].
 //
-// A Read counts as activity when it returns some bytes. A Write or a copy is split into
-// pieces of at most 64 KiB. Each piece counts as activity when the operating system has
-// accepted it. So during a long Write, the peer must accept 64 KiB within each timeout.
-// Otherwise the connection is closed although bytes flow.
+// A Read counts as activity when it returns bytes. A Write or a copy sends pieces of at
+// most 64 KiB, and each piece counts as activity when it has been written. So the peer
+// must accept 64 KiB within each timeout.
 //
-// Deadlines are those of the underlying connection. A Conn has the methods of
-// [*net.TCPConn] and [*net.UnixConn] that programs look for with type assertions. Such a
-// method returns [errors.ErrUnsupported] if the underlying connection lacks it. [io.Copy]
-// uses sendfile and splice as with the underlying connection.
+// Methods that the underlying connection lacks return [errors.ErrUnsupported].
 type Conn struct {
 	inner net.Conn
 	conns *Conns
@@ -44,9 +40,8 @@ type Conn struct {
 
 // watch starts watching the connection, unless it is closed.
 func (c *Conn) watch() error {
-	// Hold the lock until the entry is stored. The entry may fall due before that, and
-	// onIdle may refuse the eviction. Then handleIdle calls watch again, and the newer
-	// entry must be stored last.
+	// Hold mu until the entry is stored. If the entry is due before that, handleIdle
+	// waits for mu.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -100,7 +95,7 @@ func (c *Conn) evict() {
 	}
 }
 
-// Close closes the connection and stops watching it at once.
+// Close closes the connection and stops watching it.
 func (c *Conn) Close() error {
 	c.conn()
 	c.mu.Lock()
@@ -145,13 +140,12 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, c.asErrIdle("read", err)
 }
 
-// pieceSize is the size of the largest piece of a Write or a copy. Larger pieces would
-// save a few percent of a copy's CPU, but then slower peers would count as idle.
+// pieceSize is the size of the largest piece of a Write or a copy. Smaller pieces cost
+// more CPU. With larger pieces, more slow peers count as idle.
 const pieceSize = 64 << 10
 
-// Write writes to the connection. On the networks tcp, unix and pipe, Write splits b into
-// pieces of 64 KiB, and each written piece counts as activity. On other networks Write
-// does not split b, because b may be a message.
+// Write writes b to the connection: in pieces of 64 KiB on the networks tcp, unix and
+// pipe, in one piece on other networks, where b may be a message.
 func (c *Conn) Write(b []byte) (int, error) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
@@ -172,8 +166,9 @@ func (c *Conn) Write(b []byte) (int, error) {
 	}
 }
 
-// SetTimeout changes the timeout, which counts from the last activity. So a shorter
-// timeout may close the connection at once. SetTimeout panics if timeout is not positive.
+// SetTimeout changes the timeout, which counts from the last activity. If a shorter
+// timeout has already passed, the connection is closed. SetTimeout panics if timeout is
+// not positive.
 func (c *Conn) SetTimeout(timeout time.Duration) {
 	c.conn()
 	checkTimeout("SetTimeout", timeout)
@@ -254,18 +249,18 @@ type rawConn struct {
 }
 
 func (r rawConn) Read(f func(fd uintptr) (done bool)) error {
-	return r.conn.asErrIdle("raw-read", r.RawConn.Read(r.touchAfter(f)))
+	return r.conn.asErrIdle("raw-read", r.RawConn.Read(r.touchWhenDone(f)))
 }
 
 func (r rawConn) Write(f func(fd uintptr) (done bool)) error {
-	return r.conn.asErrIdle("raw-write", r.RawConn.Write(r.touchAfter(f)))
+	return r.conn.asErrIdle("raw-write", r.RawConn.Write(r.touchWhenDone(f)))
 }
 
 func (r rawConn) Control(f func(fd uintptr)) error {
 	return r.conn.asErrIdle("raw-control", r.RawConn.Control(f))
 }
 
-func (r rawConn) touchAfter(f func(fd uintptr) bool) func(fd uintptr) bool {
+func (r rawConn) touchWhenDone(f func(fd uintptr) bool) func(fd uintptr) bool {
 	return func(fd uintptr) bool {
 		done := f(fd)
 		if done {

@@ -42,7 +42,7 @@ func end(t testing.TB, cs *idle.Conns) {
 	require.Len(t, openAfterClose(cs), st.Open)
 }
 
-// idleError requires that err is a net.OpError that wraps ErrIdle.
+// idleError requires that err is a net.OpError for op that wraps ErrIdle.
 func idleError(t testing.TB, op string, err error) {
 	t.Helper()
 	require.ErrorIs(t, err, idle.ErrIdle)
@@ -512,9 +512,8 @@ func TestConns_AfterClose(t *testing.T) {
 	end(t, cs)
 }
 
-// Reads, writes, closes, timeout changes and evictions race with each other. A third of
-// the evictions is refused. Each connection ends once, evicted or closed, and its
-// underlying connection is closed.
+// Reads, writes, closes, timeout changes and evictions race with each other. Each
+// connection is either evicted or closed, once.
 func TestStress_ConnsEndOnce(t *testing.T) {
 	for end := time.Now().Add(stressFor() / 2); time.Now().Before(end); {
 		var asked atomic.Uint32

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// A Conns closes connections that have gone silent. It watches the connections that were
-// passed to [Conns.Wrap], and those that its listeners accept. Make one with [NewConns].
-// Any goroutine may call its methods. Code in a testing/synctest bubble needs a Conns
-// that was made in the bubble: see [Monitor].
+// A Conns closes connections that have gone silent. It watches the connections of
+// [Conns.Wrap] and of its listeners. Make one with [NewConns]. Any goroutine may call its
+// methods. For testing/synctest, see [Monitor].
 type Conns struct {
 	// NewConns sets these fields.
 
@@ -62,8 +61,8 @@ func (cs *Conns) mustBeMade() *Conns {
 	return cs
 }
 
-// Wrap returns a Conn over c and starts watching it. From then on, use the Conn instead of
-// c. After Close, Wrap returns [ErrClosed] and leaves c open.
+// Wrap returns a Conn over c and watches it. Use the Conn instead of c. After Close, Wrap
+// returns [ErrClosed] and leaves c open.
 func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 	w := &Conn{inner: c, conns: cs.mustBeMade(), timeout: cs.timeout}
 	cs.monitor.mustKnowTime(cs.monitor.now())
@@ -87,10 +86,8 @@ func (cs *Conns) Stats() ConnsStats {
 	return cs.mu.stats
 }
 
-// Close stops watching, and returns nil. Open connections stay open and usable, and are
-// no longer closed for being idle. [Conns.TakeLeftover] returns them. After Close, Wrap
-// returns [ErrClosed]. Close does not wait for callbacks. A Conns whose connections are
-// all closed needs no Close.
+// Close stops watching and returns nil. Open connections stay open: [Conns.TakeLeftover]
+// returns them. Close does not wait for callbacks.
 func (cs *Conns) Close() error { return cs.mustBeMade().monitor.Close() }
 
 // Shutdown does what Close does, and waits until all callbacks have returned. If ctx ends

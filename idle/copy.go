@@ -10,14 +10,13 @@ import (
 // # Copies
 //
 // For a whole copy, io.Copy makes one call: ReadFrom of the destination or WriteTo of the
-// source. This call may use the kernel (sendfile, splice) and may last for hours. A Conn
-// therefore splits a copy into pieces, and counts each piece as activity. The size of a
-// piece depends on the source:
+// source. This call may last for hours, in the kernel (sendfile, splice). A Conn splits
+// it into pieces, and counts each piece as activity:
 //
-//   - A regular file always has bytes, so a piece has a fixed size.
-//   - A socket may deliver only a few bytes a minute: too few to fill a piece before the
-//     timeout. So a piece is the bytes that have arrived.
-//   - Any other source is copied through a buffer, as io.Copy does.
+//   - From a regular file, a piece has a fixed size.
+//   - From a socket, a piece is the bytes that have arrived. A slow peer may need longer
+//     than the timeout for more bytes.
+//   - From any other source, io.Copy copies through a buffer.
 
 // ReadFrom copies from r until its end. [io.Copy] calls ReadFrom.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
@@ -66,8 +65,7 @@ type transfer struct {
 	socket syscall.RawConn
 }
 
-// transferFrom returns a transfer from r. It reports false if the kernel cannot copy
-// from r.
+// transferFrom returns a transfer from r. ok is false if the kernel cannot copy from r.
 func transferFrom(r io.Reader) (t transfer, ok bool) {
 	if lr, ok := r.(*io.LimitedReader); ok {
 		t.limit, r = lr, lr.R

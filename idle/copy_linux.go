@@ -10,9 +10,8 @@ import (
 // canSplice is true because package net uses splice between sockets on Linux.
 const canSplice = true
 
-// waitReadable waits until c, a stream socket, has bytes to read or has ended. It returns
-// how many bytes can be read now, or 0 at the end of the stream. Errors, including that
-// of the read deadline, are like those of c.Read. rc is the RawConn of c.
+// waitReadable waits for bytes from c, and returns how many can be read now. 0 means the
+// end of the stream. Errors are like those of c.Read. rc is the RawConn of c.
 func waitReadable(rc syscall.RawConn, c net.Conn) (n int64, err error) {
 	var recvErr error
 	err = rc.Read(func(fd uintptr) (done bool) {
@@ -25,8 +24,8 @@ func waitReadable(rc syscall.RawConn, c net.Conn) (n int64, err error) {
 	return n, err
 }
 
-// readableBytes returns how many bytes can be read from a socket now. done is false if there
-// are none and the stream has not ended.
+// readableBytes returns how many bytes can be read from a socket now. If n is 0, done
+// reports whether the stream has ended.
 func readableBytes(fd int) (n int64, done bool, err error) {
 	var b [1]byte
 	for {

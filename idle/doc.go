@@ -13,8 +13,7 @@
 //	}
 //	lease.Stop()
 //
-// An event loop that knows the time calls [Entry.TouchAt]. It costs a few nanoseconds,
-// because it does not read the clock.
+// An event loop that knows the time calls [Entry.TouchAt], which does not read the clock.
 //
 // A [Listener] closes its connections that neither read nor write. It also works over
 // TLS:
@@ -33,20 +32,19 @@
 //
 // # Guarantees
 //
-//   - Never early: an entry is evicted only when its timeout has passed since the
-//     last touch that returned true.
-//   - Late by at most a tick, plus 1 % of the timeout ([WithSlack]), plus the time
-//     to wake up and to start the callback. The exception is a Conns that wakes up late by
-//     more than a quarter of a connection's timeout. It waits another quarter: the process
-//     may have been suspended, and bytes may wait in the socket.
+//   - Never early: an entry is evicted only when its timeout has passed since the last
+//     touch that returned true.
+//   - Late by at most a tick, plus 1 % of the timeout ([WithSlack]), plus the time to
+//     wake up and to start the callback.
+//   - A connection gets a quarter of its timeout more if the process was suspended: bytes
+//     may wait in the socket.
 //   - An entry is evicted at most once, and never after a Stop that returned true.
 //   - An eviction is final: once it is decided, Touch returns false.
-//   - No entry is lost: it is evicted, or stopped, or still watched, or handed back by
-//     [Monitor.TakeLeftover] after Close.
+//   - No entry is lost: after Close, [Monitor.TakeLeftover] returns those that were still
+//     watched.
 //   - A callback that blocks or panics affects no other callback.
 //   - A Monitor keeps no reference to a thing that was evicted or stopped.
-//   - A Monitor has no goroutine while no entry is due, and none after Shutdown. It uses
-//     no file descriptor.
+//   - A Monitor has no goroutine while no entry is due, and none after Shutdown.
 //   - A Conn reads and writes like the underlying connection, with the same errors,
 //     deadlines and kernel copies (sendfile, splice).
 //   - All of this holds under a virtual clock (package timertest) and inside a
@@ -61,13 +59,8 @@
 // moves to the list for its new deadline. This happens about once per timeout, however
 // often the entry is touched.
 //
-// One atomic word contains the entry's state and the time of its last activity. A touch
-// is a compare-and-swap of this word, and so is an eviction. If a touch and an eviction
-// race, the first to swap wins, and the swap of the second fails.
-//
-// A Monitor has its own [timer.Scheduler], with a tick of 10 ms ([DefaultTick]). Timeouts
-// of seconds need no finer tick. With this tick, many timers share a wake-up, and a
-// wake-up costs far more than a timer.
+// If a touch and an eviction race, exactly one of them succeeds: each is a
+// compare-and-swap of the same atomic word.
 //
 // # Concurrency
 //
@@ -79,18 +72,16 @@
 //
 // Every operation is O(1). A touch allocates nothing.
 //
-// A watched entry takes 56 bytes with the caller's pointer. For comparison, an entry of a
-// heap with a lock takes 99 bytes, and a time.AfterFunc with a closure 160. If only
-// hundreds of entries are watched, each takes a few hundred bytes more, for its own list.
+// A watched entry takes 56 bytes, including the caller's pointer to it. An entry of a
+// heap with a lock takes 99 bytes, and a time.AfterFunc with a closure 160.
 //
 // For 100,000 connections that send heartbeats, a Monitor takes about a quarter less CPU
-// than a heap with a lock. It takes a fifth less than timers of package time. Most of the
-// cost is one cache miss for each touch.
+// than a heap with a lock, and a fifth less than timers of package time.
 //
 // # When not to use it
 //
-//   - A few hundred connections: call [net.Conn]'s SetReadDeadline before each Read. It
-//     costs as much as a time.Timer's Reset, and works only while a Read is pending.
+//   - A few hundred connections: call [net.Conn]'s SetReadDeadline before each Read. This
+//     works only while a Read is pending.
 //   - HTTP connections between requests: set [net/http.Server]'s IdleTimeout. It knows
 //     what a request is; this package only sees bytes.
 //   - A deadline that activity does not extend: use package timer.

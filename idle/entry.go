@@ -25,20 +25,18 @@ type Entry[T any] struct {
 //	        ▲  │          │ the Monitor is closed
 //	        └──┘          └──────────────────────▶ handed back
 //	    check, touched
-//	    meanwhile: rearm
+//	      meanwhile
 //
-// One atomic word contains the state and the time of the last activity. A touch and an
-// eviction both read the word, and then replace it by a compare-and-swap. If a touch
-// swaps first, the swap of the eviction fails, and the entry is checked again. If the
-// eviction swaps first, the touch finds that the entry is not live, and returns false.
+// A live entry is in exactly one ring: a list of entries that are checked together, when
+// a timer fires.
 //
-// A touch takes no lock and moves no timer. A live entry is in exactly one ring: a list
-// of entries that are checked together, when a timer fires. The check reads the time of
-// the last touch.
+// A touch and an eviction both read the field word, and then replace it by a
+// compare-and-swap. If the touch is first, the swap of the eviction fails, and the entry
+// is checked again. If the eviction is first, the touch returns false.
 type entry struct {
 	links // nil unless the entry is live
-	// word is the moment of the last activity, times 4, plus the state. The offset of
-	// word must be a multiple of 8: 32-bit machines need this for 64-bit atomics.
+	// word is the state, plus 4 times the moment of the last activity. On 32-bit
+	// machines, atomics need an offset that is a multiple of 8.
 	word atomic.Uint64
 	// timeout is written under the stripe's lock, and read without the lock.
 	timeout atomic.Duration
@@ -62,8 +60,8 @@ func liveWord(at Moment) uint64 {
 
 func momentOf(w uint64) Moment { return Moment(w >> 2) }
 
-// remaining returns the time until an entry is idle. last is its last touch. The result
-// is zero or negative if the entry is idle now.
+// remaining returns the time until an entry is idle: zero or negative if it is idle now.
+// last is the moment of its last touch.
 func remaining(timeout time.Duration, last, now Moment) time.Duration {
 	if d := timeout - time.Duration(now-last); d >= 0 || now > last {
 		return d
@@ -74,27 +72,25 @@ func remaining(timeout time.Duration, last, now Moment) time.Duration {
 // Value returns the watched value.
 func (e *Entry[T]) Value() T { return e.value }
 
-// Touch records activity at the present time, and reports whether the entry is still
-// watched. If so, the entry will not be evicted before its timeout has passed again. If
-// not, the entry was stopped, handed back or evicted. The callback of an evicted entry
-// has run, is running or will run.
+// Touch records activity and reports whether the entry is still watched. If Touch returns
+// true, the entry is not evicted before its timeout has passed again. If it returns
+// false, the entry was stopped, evicted, or handed back by Close.
 func (e *Entry[T]) Touch() bool { return e.touch() }
 
-// TouchAt is like Touch, for a caller that knows the time: see [Monitor.Now]. A touch
-// never replaces a touch with a later time. If the time is in the future, the timeout
-// counts from this time.
+// TouchAt is like Touch, for a caller that knows the time: see [Monitor.Now]. The timeout
+// counts from this time, even if it is in the future. A time before the last activity
+// changes nothing.
 func (e *Entry[T]) TouchAt(at Moment) bool {
 	e.mustStripe()
 	return e.touchAt(at)
 }
 
-// Stop stops watching the entry. It returns true if this call prevents the callback from
-// ever running. It returns false if the entry was already stopped, handed back or
-// evicted. Stop does not wait for a running callback.
+// Stop stops watching the entry. It returns true if this call prevents the callback, and
+// false if the entry was no longer watched. Stop does not wait for a running callback.
 func (e *Entry[T]) Stop() bool { return e.stop() }
 
-// SetTimeout changes the timeout and reports whether the entry is still watched. The new
-// timeout counts from the last activity, so a shorter one may evict the entry at once.
+// SetTimeout changes the timeout and reports whether the entry is still watched. The
+// timeout counts from the last activity: if it has already passed, the entry is evicted.
 // SetTimeout panics if timeout is not positive.
 func (e *Entry[T]) SetTimeout(timeout time.Duration) bool {
 	checkTimeout("SetTimeout", timeout)
@@ -133,7 +129,7 @@ func (e *entry) touchAt(at Moment) bool {
 	}
 }
 
-// finishLocked moves a live entry to a final state. It reports false if the entry is not
+// finishLocked gives a live entry its final state. It returns false if the entry is not
 // live. The caller holds the stripe's lock.
 func (e *entry) finishLocked(state uint64) bool {
 	for {

@@ -11,8 +11,7 @@ var (
 	// errors.Is(ErrClosed, timer.ErrClosed) is true.
 	ErrClosed = closed.New("idle: closed")
 	// ErrIdle is returned by reads and writes on a connection that was closed for being
-	// idle. Compare with [errors.Is], because a [net.OpError] wraps it. ErrIdle wraps
-	// [net.ErrClosed].
+	// idle. Compare with [errors.Is]. ErrIdle wraps [net.ErrClosed].
 	ErrIdle error = idleError{}
 )
 

@@ -11,9 +11,8 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// A net/http server whose handlers may take longer than the timeout. ConnState tells
-// which connections have a running request, and these stay open although no byte moves.
-// ReadHeaderTimeout closes connections whose clients begin a request and never end it.
+// The handlers of this server may take longer than the timeout. ConnState tells which
+// connections have a running request, so that they stay open.
 func ExampleListener_http() {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -13,10 +13,8 @@ type Listener struct {
 }
 
 // NewListener returns a Listener over l. The Listener closes each accepted connection
-// when it has neither read nor written for timeout.
-//
-// Close of the Listener leaves its connections open and watched, so that a server can
-// shut down gracefully.
+// when it has neither read nor written for timeout. Closing the Listener does not close
+// its connections.
 func NewListener(l net.Listener, timeout time.Duration, opts ...ConnsOption) *Listener {
 	if l == nil {
 		panic("idle: NewListener: the listener must not be nil")

@@ -19,9 +19,8 @@ type modelled struct {
 	ended        bool
 }
 
-// The test watches, touches and stops things, and changes their timeouts, at random
-// moments. Each eviction must be neither early nor too late, and must report the last
-// activity.
+// The test watches, touches and stops things, and changes timeouts, at random moments.
+// Each eviction must be in time and report the last activity.
 func TestMonitor_Model(t *testing.T) {
 	for seed := range uint64(1000) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -12,13 +12,13 @@ import (
 // Only the moments of one Monitor can be compared.
 type Moment int64
 
-// maxMoment is where a Monitor's clock stops, after 146 years. From then on, no entry is
-// evicted. The limit is due to an entry's word, which has only 62 bits for the time.
+// maxMoment is where a Monitor's clock stops, after 146 years: an entry's word has only
+// 62 bits for the time.
 const maxMoment = unknown - 1
 
-// unknown is the reading of a Monitor's clock inside a testing/synctest bubble if the
-// Monitor was made outside, and the other way round. The bubble has its own time. If an
-// entry was touched at unknown, its next check counts as the touch.
+// unknown is what a Monitor's clock shows to code on the other side of a testing/synctest
+// bubble's border. If an entry was touched at unknown, its next check counts as the
+// touch.
 const unknown Moment = math.MaxInt64 >> 1
 
 // timeline is a Monitor's clock.

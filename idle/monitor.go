@@ -17,15 +17,8 @@ import (
 // timeout. Make a Monitor with [New], and end it with [Monitor.Close] or
 // [Monitor.Shutdown]. Any goroutine may call its methods, and so may callbacks.
 //
-// A Monitor has its own [timer.Scheduler]. It has no goroutine while no entry is due.
-//
-// Code in a testing/synctest bubble needs a Monitor that was made in the bubble, because a
-// bubble has its own time. If a Monitor is used across the bubble's border, in either
-// direction:
-//
-//   - Watch panics, and so does the first Close or Shutdown.
-//   - A touch counts from the Monitor's next check of the entry.
-//   - A shorter timeout may take effect only after the old timeout.
+// Code in a testing/synctest bubble needs a Monitor that was made in the bubble. Across
+// the bubble's border, Watch and the first Close or Shutdown panic.
 type Monitor[T any] struct{ core }
 
 // core is the part of a Monitor that does not depend on T.
@@ -48,12 +41,12 @@ type core struct {
 	// entry back instead of evicting it.
 	closed  atomic.Bool
 	stripes []stripe // each has a lock and a part of the entries
-	// handBackAll holds closeMu, so that each of two concurrent calls returns only when
-	// all entries are in leftover. Lock closeMu before a stripe.
+	// closeMu makes a second handBackAll wait until the first has moved all entries to
+	// leftover. Lock closeMu before a stripe.
 	closeMu sync.Mutex
 
 	// leftover holds the entries that were watched at Close, until TakeLeftover returns
-	// them. Lock it after a stripe.
+	// them. Lock a stripe before leftover.
 	leftover struct {
 		sync.Mutex
 		entries []*entry
@@ -65,12 +58,9 @@ type pool interface {
 	Shutdown(context.Context) error
 }
 
-// New returns a Monitor. If a thing is not touched for its timeout, the Monitor stops
-// watching it and calls evict once. evict gets the thing and the time of its last
-// activity.
-//
-// The Monitor chooses the goroutine that runs evict. evict may block, and may call any
-// method, for example Watch with the same thing. New panics if evict is nil.
+// New returns a Monitor that calls evict once for each thing that is not touched for its
+// timeout. evict gets the thing and the time of its last activity. It may block, and may
+// call any method. New panics if evict is nil.
 func New[T any](evict func(v T, since time.Time), opts ...Option) *Monitor[T] {
 	if evict == nil {
 		panic("idle: New: the func must not be nil")
@@ -107,11 +97,10 @@ func (c *core) evict(e *entry, last Moment) {
 // entryOf returns the Entry that has e as its first field.
 func entryOf[T any](e *entry) *Entry[T] { return (*Entry[T])(unsafe.Pointer(e)) }
 
-// Watch starts watching v. The call counts as v's first activity. If v is not touched for
-// timeout, it is evicted: never early, and late by at most a tick, the slack (see
-// [WithSlack]) and the time to wake up. If v is watched twice, its two entries are
-// independent. After Close, Watch returns [ErrClosed]. Watch panics if timeout is not
-// positive. It is O(1).
+// Watch starts watching v, and counts as its first activity. If v is not touched for
+// timeout, it is evicted. Each call of Watch makes an independent entry.
+//
+// After Close, Watch returns [ErrClosed]. Watch panics if timeout is not positive.
 func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 	m.mustBeMade()
 	checkTimeout("Watch", timeout)
@@ -183,20 +172,18 @@ func (m *Monitor[T]) Stats() Stats {
 	return sum
 }
 
-// Close ends the Monitor and returns nil. Things that are still watched will not be
-// evicted: [Monitor.TakeLeftover] returns them. If an eviction was decided before Close,
-// its callback still runs. After Close, Watch returns [ErrClosed]. Close does not wait
-// for callbacks, so a callback may call it. Closing again does nothing.
+// Close stops watching and returns nil. [Monitor.TakeLeftover] then returns the entries
+// that were still watched. Close does not wait for callbacks of earlier evictions. A
+// callback may call Close. Closing again does nothing.
 func (m *Monitor[T]) Close() error {
 	m.mustBeMade()
 	m.handBackAll()
 	return nil
 }
 
-// Shutdown does what Close does, and waits until all callbacks have returned. Then no
-// goroutine of the Monitor is running, and Shutdown returns nil. If ctx ends first,
-// Shutdown returns the error of ctx. If a callback calls Shutdown, it waits for itself
-// until ctx ends.
+// Shutdown does what Close does, and waits until all callbacks have returned. If ctx ends
+// first, Shutdown returns the error of ctx. A callback that calls Shutdown waits for
+// itself until ctx ends.
 func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 	m.mustBeMade()
 	m.handBackAll()
@@ -207,10 +194,9 @@ func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 	return m.pool.Shutdown(ctx)
 }
 
-// TakeLeftover returns the entries that were watched when the Monitor was closed, in no
-// particular order. It returns each entry once, and returns none before Close or
-// Shutdown. An entry that is being checked during Close may be returned only by a later
-// call. After Shutdown has returned nil, a call returns all entries that remain.
+// TakeLeftover returns the entries that were watched when the Monitor was closed. It
+// returns each entry once, in no particular order. Call it after Shutdown: after Close
+// alone, entries that are being checked may still be missing.
 func (m *Monitor[T]) TakeLeftover() iter.Seq[*Entry[T]] {
 	m.mustBeMade()
 	m.leftover.Lock()

@@ -123,8 +123,8 @@ func TestMonitor_ATouchMovesNothing(t *testing.T) {
 		w.clk.Advance(5 * time.Second)
 		require.True(t, e.Touch())
 	}
-	// The entry is checked at 30 s, when its last touch was at 25 or 30 s. So its next
-	// check is at 55 or 60 s, and so on.
+	// The entry was touched at most 5 s before each check, so the next check is 25 s or
+	// 30 s later.
 	st := w.Stats()
 	require.LessOrEqual(t, st.Rearmed, uint64(12))
 	require.GreaterOrEqual(t, st.Rearmed, uint64(9))
@@ -222,7 +222,7 @@ func TestEntryStop_TheCallbackNeverRuns(t *testing.T) {
 	require.Empty(t, w.evicted)
 	require.EqualValues(t, 1, w.Stats().Stopped)
 
-	// The same after a check has moved the entry to another timer.
+	// Stop also works after a check has moved the entry to another timer.
 	e = w.watch(t, "y", time.Second)
 	for range 5 {
 		w.clk.Advance(700 * time.Millisecond)

@@ -34,7 +34,7 @@ type config struct {
 	clock   clock.Clock // nil: the system's
 	onPanic func(v any, stack []byte)
 	name    string
-	recheck bool // see stripe.checkLocked
+	recheck bool // see core.recheck
 }
 
 type connsConfig struct {
@@ -51,10 +51,9 @@ type connsOption func(*connsConfig)
 
 func (o connsOption) applyConns(c *connsConfig) { o(c) }
 
-// WithTick sets the tick. Evictions are rounded up to the tick, so they are late by up to
-// one tick. There is at most one wake-up per tick, however many things are watched: a
-// coarse tick is cheap. The default is [DefaultTick]. WithTick panics if tick is not
-// positive.
+// WithTick sets the tick: evictions are late by up to one tick. However many things are
+// watched, there is at most one wake-up per tick. The default is [DefaultTick]. WithTick
+// panics if tick is not positive.
 func WithTick(tick time.Duration) Option {
 	if tick <= 0 {
 		panic(fmt.Sprintf("idle: WithTick: the tick must be positive, got %v", tick))
@@ -63,9 +62,8 @@ func WithTick(tick time.Duration) Option {
 }
 
 // WithSlack sets how late an eviction may be, as a share of the entry's timeout. With
-// slack, many evictions share a wake-up. The default is [DefaultSlack], 1 %: 0.3 s for a
-// timeout of 30 s. With 0, evictions are late by at most a tick, which suits tests on a
-// virtual clock. WithSlack panics unless share is from 0 to 1.
+// slack, many evictions share a wake-up. The default is [DefaultSlack]: 0.3 s for a
+// timeout of 30 s. WithSlack panics unless share is from 0 to 1.
 func WithSlack(share float64) Option {
 	if !(share >= 0 && share <= 1) {
 		panic(fmt.Sprintf("idle: WithSlack: the share must be from 0 to 1, got %v", share))
@@ -74,9 +72,8 @@ func WithSlack(share float64) Option {
 }
 
 // WithClock sets the clock, such as a virtual clock of package timertest. Callbacks then
-// run on the goroutine that advances the clock. The default is the system's monotonic
-// clock. A Monitor or Conns that is made in a testing/synctest bubble uses the bubble's
-// clock by default. [clock.System] means the default.
+// run on the goroutine that advances the clock. The default is [clock.System], or in a
+// testing/synctest bubble the bubble's clock.
 func WithClock(clk clock.Clock) Option {
 	if clk == clock.System() {
 		clk = nil
@@ -84,9 +81,9 @@ func WithClock(clk clock.Clock) Option {
 	return option(func(c *config) { c.clock = clk })
 }
 
-// WithPanicHandler sets the function that is called when a callback panics. f gets the
-// value of the panic and the stack, and runs on the goroutine that panicked. The default
-// prints both to standard error. WithPanicHandler panics if f is nil.
+// WithPanicHandler sets the function that is called when a callback panics, on the same
+// goroutine. The default prints the panic's value and the stack to standard error.
+// WithPanicHandler panics if f is nil.
 func WithPanicHandler(f func(v any, stack []byte)) Option {
 	if f == nil {
 		panic("idle: WithPanicHandler: the func must not be nil")
@@ -94,21 +91,18 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 	return option(func(c *config) { c.onPanic = f })
 }
 
-// WithName names the Scheduler of the Monitor or the Conns, as [timer.WithName] does. Then
-// [timer.Schedulers] and the page of package observe/debug list the Scheduler, and
-// goroutines that run callbacks have the profiler label "scheduler". One pending timer of
-// the Scheduler may stand for many entries. The default is no name.
+// WithName names the Scheduler of the Monitor or the Conns: see [timer.WithName]. One
+// pending timer of the Scheduler may stand for many entries. The default is no name.
 func WithName(name string) Option {
 	return option(func(c *config) { c.name = name })
 }
 
-// WithOnIdle sets a function that decides whether to close an idle connection. f gets the
-// connection and the time of its last activity. If f returns false, the connection stays
-// open for at least another timeout.
+// WithOnIdle sets a function that decides whether to close an idle connection. If f
+// returns false, the connection stays open for at least another timeout. f also gets the
+// time of the last activity. WithOnIdle panics if f is nil.
 //
-// f may block, for example to send a ping, and may use and close the connection. The
-// connection stays open until f returns, so set a deadline for a write in f. If f panics,
-// the connection is closed. WithOnIdle panics if f is nil.
+// f may use the connection, for example to send a ping. The connection stays open until f
+// returns, so set a deadline for a write in f. If f panics, the connection is closed.
 func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	if f == nil {
 		panic("idle: WithOnIdle: the func must not be nil")
@@ -116,14 +110,12 @@ func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	return connsOption(func(c *connsConfig) { c.onIdle = f })
 }
 
-// scheduler makes a Monitor's Scheduler. The Scheduler checks entries on its own
-// goroutine, because most entries were touched and only need a new timer. On the system's
-// clock, its tick is finer than the Monitor's tick, because the two begin at different
-// times.
+// scheduler makes a Monitor's Scheduler. It checks entries on its own goroutine, because
+// most were touched and only need a new timer.
 func (c *config) scheduler() *timer.Scheduler {
 	tick := c.tick
 	if c.clock == nil {
-		tick = max(tick/16, 1)
+		tick = max(tick/16, 1) // the Monitor's ticks begin at another time than the Scheduler's
 	}
 	return timer.New(timer.WithTick(tick), timer.WithName(c.name), timer.WithClock(c.clock),
 		timer.WithExecutor(executor.NewInline()))

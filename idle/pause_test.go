@@ -11,8 +11,8 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// stoppedClock is the clock of a process that is suspended for a while. Alarms that are
-// due in the meantime go off when the process continues.
+// stoppedClock is the clock of a process that may be suspended. Alarms that are due
+// meanwhile go off when the process continues.
 type stoppedClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -67,8 +67,8 @@ func (c *stoppedClock) leap(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// A server is suspended for longer than the timeout of its connections. When it continues,
-// it reads the bytes that wait in the sockets before it evicts any connection.
+// A process is suspended for longer than the timeout. Then it reads the bytes that wait
+// in its sockets before it evicts a connection.
 func TestConns_AfterAPause(t *testing.T) {
 	const timeout = 30 * time.Second
 	clk := &stoppedClock{now: epoch}
@@ -89,9 +89,8 @@ func TestConns_AfterAPause(t *testing.T) {
 	require.EqualValues(t, 2, cs.Stats().Evicted, "punctually from then on")
 }
 
-// If the check of a connection is late by more than a quarter of the timeout, one second
-// check follows. No third check follows, even if the second is late too. Leases of a
-// Monitor get no second check.
+// If the check of a connection is much too late, a second check follows, but never a
+// third. The entries of a plain Monitor get no second check.
 func TestConns_OneMoreCheckOnly(t *testing.T) {
 	const timeout = 30 * time.Second
 	clk := &stoppedClock{now: epoch}

@@ -20,8 +20,8 @@ func TestMonitor_ChecksManyTogether(t *testing.T) {
 		w.clk.Advance(7 * time.Millisecond)
 	}
 	second := 0
-	// heartbeats sends heartbeats for the time d: one every 5 s to each entry, at
-	// different times. It returns how often the clock's alarm went off.
+	// heartbeats sends a heartbeat to each entry every 5 s, for the time d. It returns
+	// how often the clock's alarm went off.
 	heartbeats := func(d time.Duration) (rang int) {
 		for end := w.clk.Now().Add(d); w.clk.Now().Before(end); second++ {
 			for i := second % 5; i < n; i += 5 {

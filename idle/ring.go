@@ -9,8 +9,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// links connect a live entry to its neighbours in a ring. They are the first field of
-// entry and ring: so a *links can be converted to an *entry or a *ring.
+// links connect a live entry to its neighbours in a ring. They must be the first field,
+// because a *links is converted to an *entry or a *ring.
 type links struct{ prev, next *links }
 
 // A ring is a list of entries that are checked together, when the ring's timer fires. The
@@ -28,8 +28,8 @@ type ringKey struct {
 	isRecheck bool   // this is the entries' second check: see stripe.checkLocked
 }
 
-// insertLocked schedules a check of e. The time from now until the check is d, plus up to
-// the slack of e. After Close, insertLocked returns ErrClosed.
+// insertLocked schedules a check of e, d from now or a little later: see checkTime. After
+// Close, it returns ErrClosed.
 func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, isRecheck bool) error {
 	c := st.core
 	if c.closed.Load() {
@@ -51,9 +51,8 @@ func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, isRecheck 
 	return nil
 }
 
-// checkTime returns when to check an entry that will be idle d from now. It rounds up to a
-// multiple of the tick. If the slack is longer than the tick, it rounds up to a multiple
-// of a power of two instead. So many entries are checked together.
+// checkTime returns when to check an entry that will be idle d from now. It rounds up, by
+// less than the larger of tick and slack, so that many entries are checked together.
 func (c *core) checkTime(now Moment, d, slack time.Duration) Moment {
 	if d <= 0 {
 		return now
@@ -93,13 +92,12 @@ func (r *ring) checkAll() {
 	}
 }
 
-// checkBatch checks up to 64 entries, so that it holds the lock only for a short time. It
-// stops when it has evicted an entry, and returns the entry as e. more is true if entries
-// may remain.
+// checkBatch checks at most 64 entries, and stops when it has evicted one, which it
+// returns. more is true if entries may remain.
 func (r *ring) checkBatch() (e *entry, last Moment, more bool) {
 	r.stripe.mu.Lock()
 	defer r.stripe.mu.Unlock()
-	for range 64 {
+	for range 64 { // so that the lock is held only for a short time
 		if r.next == &r.links {
 			return nil, 0, false
 		}

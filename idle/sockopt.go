@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// The methods below are those of *net.TCPConn and *net.UnixConn that net.Conn lacks.
-// Programs look for them with type assertions. A Conn does not have the methods for
-// messages of unix sockets: use Conn.NetConn.
+// The methods below are those of *net.TCPConn and *net.UnixConn that net.Conn lacks,
+// without those for messages. Programs look for them with type assertions.
 
 // callInner calls a method of the underlying connection. U is an interface that has the
 // method.

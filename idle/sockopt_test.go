@@ -17,8 +17,8 @@ import (
 // version of Go adds a method.
 func TestConn_HasTheMethodsOfPackageNets(t *testing.T) {
 	ours := reflect.TypeFor[*idle.Conn]()
-	// A Conn lacks the methods of *net.UnixConn for messages. ReadFrom and WriteTo of a
-	// Conn are those that io.Copy looks for, not those of net.PacketConn.
+	// A Conn lacks the methods of *net.UnixConn for messages. Its ReadFrom and WriteTo
+	// are those of io.Copy.
 	others := map[string]bool{"ReadFrom": true, "WriteTo": true, "ReadFromUnix": true, "WriteToUnix": true, "ReadMsgUnix": true, "WriteMsgUnix": true}
 	for _, theirs := range []reflect.Type{reflect.TypeFor[*net.TCPConn](), reflect.TypeFor[*net.UnixConn]()} {
 		for i := range theirs.NumMethod() {

@@ -34,9 +34,8 @@ func stressFor() time.Duration {
 	return 2 * time.Second
 }
 
-// Touches, stops, timeout changes and new watches race with evictions and with Close. No
-// thing is lost or evicted twice. No thing is evicted after a Stop, or within its timeout
-// after a touch.
+// Touches, stops, timeout changes and watches race with evictions and with Close. No
+// thing is lost, or evicted early, twice or after a Stop.
 func TestStress_TouchesRaceWithEviction(t *testing.T) {
 	var rounds, touches, evictions int
 	var rearmed uint64

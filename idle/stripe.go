@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A stripe holds a random part of a Monitor's entries, under one lock. The lock may be
-// held during calls of the Scheduler, but not while user code runs.
+// A stripe holds a random part of a Monitor's entries, under one lock. No callback runs
+// while the lock is held.
 type stripe struct {
 	core *core // set once
 
 	mu sync.Mutex
-	// mu guards the fields below.
+	// mu guards the fields below. It may be held during calls of the Scheduler.
 
 	rings map[ringKey]*ring // all rings that are not empty
 	stats Stats             // without Watching
@@ -24,16 +24,9 @@ func (c *core) slackOf(timeout time.Duration) time.Duration {
 	return time.Duration(c.slack * float64(timeout))
 }
 
-// checkLocked decides about an entry that was taken out of its ring:
-//
-//   - If the Monitor is closed, checkLocked hands the entry back.
-//   - If the entry is idle, checkLocked marks it evicted and returns true. The caller
-//     must then run the callback.
-//   - Otherwise checkLocked puts the entry into the ring of its next check.
-//
-// If the check is much too late, the process may have been suspended, and bytes may wait
-// in its sockets. So if c.recheck is set, checkLocked does not evict, but schedules a
-// second check after a quarter of the timeout. For this check, isRecheck is true.
+// checkLocked decides about an entry that was taken out of its ring. If it returns true,
+// the entry is evicted, and the caller must run the callback. Otherwise the entry was
+// handed back or is in the ring of its next check.
 func (st *stripe) checkLocked(e *entry, isRecheck bool) (last Moment, idle bool) {
 	c, timeout := st.core, e.timeout.Load()
 	if c.closed.Load() {
@@ -54,6 +47,8 @@ func (st *stripe) checkLocked(e *entry, isRecheck bool) (last Moment, idle bool)
 			st.rearmLocked(e, now, d, false)
 			return 0, false
 		}
+		// The process may have been suspended, and bytes may wait in its sockets: check a
+		// second time, after a quarter of the timeout.
 		if late := time.Duration(now-last) - timeout; c.recheck && !isRecheck && late > timeout/4+c.tick+c.slackOf(timeout) {
 			st.rearmLocked(e, now, timeout/4, true)
 			return 0, false

@@ -20,8 +20,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// These tests use real sockets and a virtual clock. A connection becomes idle only when
-// the test advances the clock, however slow the machine is.
+// These tests use real sockets and a virtual clock, so that a slow machine makes no
+// connection idle.
 
 func listen(t testing.TB) net.Listener {
 	t.Helper()
@@ -43,8 +43,8 @@ func tcpPair(t testing.TB) (server, client *net.TCPConn) {
 	return s.(*net.TCPConn), c.(*net.TCPConn)
 }
 
-// spy is a connection that records the types of the sources that its ReadFrom gets.
-// Package net uses sendfile or splice only for some types.
+// spy records the types of the sources that its ReadFrom gets. Package net uses sendfile
+// or splice only for some types.
 type spy struct {
 	*net.TCPConn
 	before func() // called at each ReadFrom, unless nil

@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// outside returns two functions for code in a bubble. do calls f on a goroutine outside
-// any bubble, and returns f's result. end ends this goroutine.
+// outside starts a goroutine outside any bubble. do runs f on this goroutine and returns
+// the result. end ends the goroutine.
 func outside() (do func(f func() string) string, end func()) {
 	calls, results := make(chan func() string), make(chan string)
 	go func() {

@@ -2,8 +2,8 @@
 // purgatories, and the Monitors and Conns of package idle. Each thing is a [Source] of
 // numbers.
 //
-// The exporters are packages below this one. All of them export the same numbers. The
-// file observe/metrics.csv lists them.
+// The exporters are packages below this one. All of them export the same numbers, which
+// the file observe/metrics.csv lists:
 //
 //   - observe/prom: a collector for Prometheus; a separate module.
 //   - observe/otel: instruments and a producer for OpenTelemetry; a separate module.
@@ -24,8 +24,7 @@
 // # In a testing/synctest bubble
 //
 // A Scheduler that was made in a bubble can be read from outside, and the other way
-// round. A durable store in memory that was made in a bubble can be read only in the
-// bubble. Outside, it counts as a store that does not answer.
+// round. A durable store in memory can be read only where it was made.
 //
 // # Complexity
 //

@@ -12,13 +12,12 @@ import (
 )
 
 // A Source is a list of things of one type, such as Schedulers, whose numbers an exporter
-// exports. The functions of this package return Sources.
+// exports. The functions of this package return Sources, and panic if they are given nil.
 //
 // # Names
 //
-// The name of a thing becomes the value of a label. If two Schedulers have the same name,
-// the one that was made later becomes "name#2". For other things, the order of the
-// exporter's Sources decides. Bytes in a name that are not UTF-8 are replaced.
+// The name of a thing becomes the value of a label. If two things of a type have the same
+// name, the second becomes "name#2".
 //
 // A thing that is in several Sources is exported once. The name that is given to
 // [Scheduler] takes precedence over the Scheduler's own name.
@@ -26,16 +25,12 @@ import (
 // # Panics
 //
 // If reading a thing panics, only its read_failures are exported. The process and other
-// things are not affected. A durable store that panics in Stats counts as a store that
-// does not answer.
-//
-// The functions of this package panic if they are given nil, and the exporters panic if
-// they are given a zero Source.
+// things are not affected.
 type Source = metric.Source
 
-// Schedulers returns a Source of all open Schedulers of the process that have a name:
-// see [timer.WithName]. Each export reads the Schedulers that exist then. The Source
-// keeps no Scheduler in memory.
+// Schedulers returns a Source of the process's Schedulers that have a name: see
+// [timer.WithName]. Each export reads those that are open then. The Source keeps no
+// Scheduler in memory.
 func Schedulers() Source {
 	return metric.Source{Thing: schedulers, Objects: func() iter.Seq[metric.Object] {
 		return func(yield func(metric.Object) bool) {

@@ -2,8 +2,8 @@
 //
 // Usage:
 //
-//	tickless [flags]            a load of request timeouts, beside time.AfterFunc
-//	tickless scale [flags]      up to 100 million pending timers, beside time.AfterFunc
+//	tickless [flags]            a load of request timeouts, compared with time.AfterFunc
+//	tickless scale [flags]      up to 100 million pending timers, compared with time.AfterFunc
 //	tickless migrate [flags]    moves a module's timers from package time to this library
 //	tickless tasks COMMAND      shows the tasks of a store, and changes them
 //	tickless export FILE        writes the tasks of a store to a file

@@ -46,8 +46,8 @@ var (
 	script []byte
 )
 
-// assets are the files that the page loads, by name. A URL names a file in its query
-// (?asset=style) instead of its path, because a handler does not know its own path.
+// assets are the files that the page loads. A handler does not know its own path, so a
+// URL names a file in the query: ?asset=style.
 var assets = map[string]struct {
 	contentType string
 	body        []byte
@@ -85,10 +85,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d := h.readPage(query)
-	missing := query.Has("scheduler") && d.Shown == nil
+	unknownScheduler := query.Has("scheduler") && d.Shown == nil
 	switch format := query.Get("format"); format {
 	case "json":
-		if missing {
+		if unknownScheduler {
 			http.Error(w, "no Scheduler is named "+strconv.Quote(query.Get("scheduler"))+", or it was closed", http.StatusNotFound)
 			return
 		}
@@ -103,14 +103,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.writeResponse(w, http.StatusOK, "application/json", append(body, '\n'))
 	case "", "html":
 		d.addLinks(query)
-		d.Missing = missing
+		d.Missing = unknownScheduler
 		var body bytes.Buffer
 		if err := page.Execute(&body, d); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		status := http.StatusOK
-		if missing {
+		if unknownScheduler {
 			status = http.StatusNotFound
 		}
 		h.writeResponse(w, status, "text/html; charset=utf-8", replaceInvalid(body.Bytes()))

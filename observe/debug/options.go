@@ -25,10 +25,9 @@ type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-// WithHosts allows more hosts in the URL of the page. By default, only hosts of the local
-// machine are allowed, such as localhost. A host is a name or an address. Ports are
-// ignored. "*" allows every host, for a handler that is protected in another way.
-// WithHosts panics if a host is empty or a whole URL.
+// WithHosts allows more hosts in the URL of the page than those of the local machine. A
+// host is a name or an address, and its port is ignored. "*" allows every host. WithHosts
+// panics if a host is empty or a whole URL.
 func WithHosts(hosts ...string) Option {
 	for _, h := range hosts {
 		if hostOf(h) == "" || strings.ContainsAny(h, "/@ ") {
@@ -46,8 +45,8 @@ func WithHosts(hosts ...string) Option {
 	})
 }
 
-// WithSchedulers makes the page show the given Schedulers, with or without names. The
-// handler keeps them in memory. The default is all Schedulers of [timer.Schedulers].
+// WithSchedulers makes the page show the given Schedulers instead of [timer.Schedulers].
+// The handler keeps them in memory.
 func WithSchedulers(s ...*timer.Scheduler) Option {
 	if slices.Contains(s, nil) {
 		panic("debug: WithSchedulers: a Scheduler must not be nil")
@@ -62,10 +61,9 @@ func WithSchedulers(s ...*timer.Scheduler) Option {
 	})
 }
 
-// WithSources adds other things to the page, below the list of Schedulers: keyed Timers,
-// a purgatory, a Client or Worker of package durable/metrics, or any other Source. The
-// page waits until all Sources have been read. WithSources panics if a Source is the zero
-// Source.
+// WithSources adds other things to the page, such as a purgatory, or a Worker of package
+// durable/metrics. A slow Source delays the page. WithSources panics if a Source is the
+// zero Source.
 func WithSources(sources ...observe.Source) Option {
 	metric.NewSet(sources) // panics for a zero Source
 	return option(func(c *config) { c.sources = append(c.sources, sources...) })

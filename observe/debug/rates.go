@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Rates are computed from the present counts and those of an earlier request. If no
-// request was at least minRateTime and at most maxRateTime ago, there are no rates.
+// Rates compare the present counts with those of an earlier request, at least minRateTime
+// and at most maxRateTime ago.
 const (
 	minRateTime = 500 * time.Millisecond
 	maxRateTime = time.Minute

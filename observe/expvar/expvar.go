@@ -15,9 +15,9 @@
 //	            "timer.lateness": {"count": 3, "sum": 0.0021, "max": 0.0011, "p50": ..., "p90": ..., "p99": ..., "p999": ...},
 //	            ...
 //
-// Each type of thing, such as "scheduler", has an object for each thing, such as
-// "default". Its keys are the names of metrics in observe/metrics.csv, for OpenTelemetry,
-// without "tickless." and the type. Durations are in seconds. Quantiles are at most 12.5
+// Here "scheduler" is a type of thing, and "default" is the name of a thing. The file
+// observe/metrics.csv explains the other keys: "timer.pending" is there
+// tickless.scheduler.timer.pending. Durations are in seconds. Quantiles are at most 12.5
 // percent above the true ones.
 //
 // If reading a thing panics, its object has only "error", which is the panic, and
@@ -25,8 +25,8 @@
 //
 // # Concurrency and complexity
 //
-// Any goroutine may read the variable. Reading it is O(shards) for each Scheduler, however
-// many timers are pending.
+// Any goroutine may read the variable. Reading it is O(shards) for each Scheduler,
+// however many timers are pending.
 package expvar
 
 import (

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Bounds are the upper limits of the buckets of exported histograms, in seconds. They are
-// 2^n-1 nanoseconds, from 16 µs to 69 s. Each is also a limit of a bucket of a
-// timer.Histogram, so the exported counts are exact.
+// Bounds are the upper limits of the buckets of exported histograms, in seconds. Each is
+// also the limit of a bucket of timer.Histogram, so counts are exact.
 var Bounds = func() (bounds []float64) {
 	for n := 14; n <= 36; n++ {
 		bounds = append(bounds, seconds(1<<n-1))
@@ -18,9 +17,8 @@ var Bounds = func() (bounds []float64) {
 
 func seconds(d time.Duration) float64 { return float64(d) / float64(time.Second) }
 
-// Counts converts the buckets of a timer.Histogram. counts[i] is the number of durations
-// up to Bounds[i] and above Bounds[i-1]. The last count is that of durations above all
-// Bounds.
+// Counts converts the buckets of a timer.Histogram to buckets that end at Bounds. The
+// last count is that of durations above all Bounds.
 func Counts(buckets iter.Seq2[time.Duration, uint64]) []uint64 {
 	counts := make([]uint64, len(Bounds)+1)
 	i := 0
@@ -34,7 +32,7 @@ func Counts(buckets iter.Seq2[time.Duration, uint64]) []uint64 {
 }
 
 // Exponential contains the buckets of an exponential histogram. The bucket with index i
-// counts the durations above base^i seconds and up to base^(i+1).
+// counts durations from base^i to base^(i+1) seconds: see Scale.
 type Exponential struct {
 	// Zero is the number of durations of at most one nanosecond.
 	Zero uint64
@@ -43,16 +41,15 @@ type Exponential struct {
 	Counts []uint64
 }
 
-// Scale is the scale of exponential histograms: the base is 2^(2^-Scale). There are eight
-// buckets from a duration to its double, as in a timer.Histogram.
+// Scale is the scale of exponential histograms: eight buckets from a duration to its
+// double, as in a timer.Histogram. The base is 2^(2^-Scale).
 const Scale = 3
 
 // ZeroThreshold is the longest duration in Exponential.Zero, in seconds.
 const ZeroThreshold = 1e-9
 
-// Exponentials converts the buckets of a timer.Histogram to exponential buckets. For each
-// duration, it takes the upper limit of its bucket instead. So a quantile of the result
-// is never below the true quantile, and at most 23 percent above it.
+// Exponentials converts the buckets of a timer.Histogram to exponential buckets. It
+// rounds durations up, so quantiles are too high by up to 23 percent, and never too low.
 func Exponentials(buckets iter.Seq2[time.Duration, uint64]) (e Exponential) {
 	for limit, n := range buckets {
 		if limit <= 1 {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// buckets returns the buckets of a timer.Histogram of the durations. There are eight
-// buckets between two powers of two. Each ends one nanosecond before the next begins.
+// buckets returns the buckets of a timer.Histogram of the durations: eight buckets
+// between two powers of two.
 func buckets(durations ...time.Duration) iter.Seq2[time.Duration, uint64] {
 	counts := make(map[time.Duration]uint64)
 	for _, d := range durations {

@@ -44,8 +44,8 @@ type Metric struct {
 	// Name begins with "tickless." and the Thing's name.
 	Name string
 	Kind Kind
-	// Unit is a unit in the notation of UCUM: "s" for seconds, "1" for a share. For a
-	// count, it is the name of the counted thing in braces, such as "{timer}".
+	// Unit is a unit in the notation of UCUM: "s" for seconds, "1" for a share, or the
+	// name of the counted thing in braces, such as "{timer}".
 	Unit string
 	// Help is one sentence, without a full stop.
 	Help string
@@ -53,8 +53,8 @@ type Metric struct {
 	// the metric has only one number.
 	Label string
 
-	// values calls yield for each number of the metric in a sample: see Reading.Sample.
-	// part is the value of Label, or "" if the metric has no Label.
+	// values calls yield for each number of the metric in a sample. part is the value of
+	// Label, or "" without a Label.
 	values func(sample any, yield func(part string, value float64))
 	// histograms is like values, but for a metric that is a histogram. If the sample has
 	// no histogram, it does not call yield.

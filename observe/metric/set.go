@@ -82,9 +82,9 @@ func (r *Reading) Histograms(m *Metric, yield func(part string, h timer.Histogra
 	}
 }
 
-// Numbers returns all numbers of the thing, for JSON. It maps the short name of a metric
-// to its number. A metric with a label maps to another map, from values of the label to
-// numbers. If reading failed, "error" is the reason.
+// Numbers returns the numbers of the thing, for JSON, by the short names of its metrics.
+// For a metric with a label, it returns a map from values of the label to numbers. If
+// reading failed, "error" is the reason.
 func (r *Reading) Numbers() map[string]any {
 	numbers := make(map[string]any)
 	if r.Err != nil {
@@ -138,9 +138,9 @@ type Set struct {
 	failures map[*Thing]map[any]uint64
 }
 
-// NewSet returns a Set of the sources. Things of Fixed sources get their unique names
-// first, so that they have the same names in every Set. NewSet panics if a source is the
-// zero Source.
+// NewSet returns a Set of the sources. The things of Fixed sources get their names first,
+// so that they have the same names in every Set. NewSet panics if a source is the zero
+// Source.
 func NewSet(sources []Source) *Set {
 	s := &Set{sources: slices.Clone(sources), names: make(map[*Thing]map[any]string), failures: make(map[*Thing]map[any]uint64)}
 	fixedObjects := make(map[*Thing][]Object)
@@ -166,11 +166,9 @@ func NewSet(sources []Source) *Set {
 // Things returns the Things of the sources.
 func (s *Set) Things() []*Thing { return s.things }
 
-// Read reads all things of the sources. A thing that several sources return is read once.
-//
-// If two things of a type have the same name, the second gets a name such as "name#2". It
-// keeps this name while it exists. If reading a thing panics, Read recovers the panic and
-// returns it as Err of the Reading. Read holds no lock while it reads a thing.
+// Read reads each thing of the sources once. If two things of a type have the same name,
+// the second gets a name such as "name#2", for as long as it exists. If reading a thing
+// panics, the panic is in Err of the Reading.
 func (s *Set) Read() []Reading { return s.read(true) }
 
 // ReadAgain is like Read, but does not count failures. It is the second read of an

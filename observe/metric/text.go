@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s as the value of a label. It writes bytes that are not UTF-8 as hex, such
-// as \xff. If it replaced all by the same character, different labels could become equal.
-// Prometheus would then refuse the whole scrape.
+// Text returns s as the value of a label. It writes each byte that is not UTF-8 as hex,
+// such as \xff: if one character replaced them all, different values could become equal.
 func Text(s string) string {
 	if utf8.ValidString(s) {
 		return s

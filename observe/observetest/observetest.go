@@ -37,12 +37,10 @@ type lazyAlarm struct{ clock.Alarm }
 
 func (a lazyAlarm) Reset(d time.Duration) { a.Alarm.Reset(d + 3*time.Millisecond) }
 
-// Sources returns one thing of each type. Time is virtual, so the numbers are the same in
-// each run.
+// Sources returns one thing of each type, with the same numbers in each run.
 //
 // The Scheduler "jobs" has started 8 timers: 3 fired, each 3 ms late, 1 was stopped, and
-// 4 are pending. It was full, and refused 1 more timer. The other things are "sessions",
-// "produce", "peers" and "clients".
+// 4 are pending. It was full, and refused 1 more timer.
 func Sources(t testing.TB) []observe.Source {
 	t.Helper()
 	clk := &lazyClock{timertest.NewClock(time.Unix(1e9, 0))}
@@ -100,9 +98,8 @@ func Sources(t testing.TB) []observe.Source {
 	}
 }
 
-// Foreign returns a Source of one thing, "mailer". Its type is not defined in this module,
-// like the types of package durable. It has a note, and numbers and histograms with a
-// label.
+// Foreign returns a Source of one thing, "mailer". Like the types of package durable, its
+// type is not defined in this module.
 func Foreign() observe.Source {
 	t := metric.NewTable[int]("mail.worker", "worker").Titled("Mail worker").Noted("Latest errors")
 	handlers := map[string]time.Duration{"bill": time.Second, "remind\xff": 2 * time.Millisecond}

@@ -8,17 +8,16 @@
 //		sdkmetric.NewPeriodicReader(otlp, sdkmetric.WithProducer(exporter))))
 //	registration, err := exporter.Register(provider)
 //
-// Register creates asynchronous instruments for counters and gauges. Histograms have no
-// asynchronous instrument in OpenTelemetry. So the reader gets them from the Exporter,
-// which is a Producer. Views apply only to the instruments, not to the histograms.
-//
-// Leave readers at cumulative temporality, the SDK's default. With delta temporality, a
-// reader reports the first value of a counter as an increase. When a process starts, or a
-// durable store answers again, this would be the total since the store was created.
-//
 // The example exports every open Scheduler that has a name (timer.WithName). Package
 // observe makes Sources of other things. The file observe/metrics.csv lists the metrics.
 // They are the same as in package prom, with names that follow OpenTelemetry's rules.
+//
+// Register exports the counters and gauges. The reader gets the histograms from the
+// Exporter, which is a Producer. Views do not apply to the histograms.
+//
+// Leave readers at cumulative temporality, the SDK's default. With delta temporality, the
+// first value of a counter counts as an increase, even if it is the total of a durable
+// store that is months old.
 //
 // # Concurrency
 //

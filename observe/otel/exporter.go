@@ -29,8 +29,7 @@ type Exporter struct {
 var errZero = errors.New("otel: the zero Exporter: call otel.New")
 
 // New returns an Exporter of the sources. Without sources, it exports observe.Schedulers.
-// Histograms have explicit bounds unless ExponentialHistograms is called. New panics if a
-// source is the zero Source.
+// New panics if a source is the zero Source.
 func New(sources ...observe.Source) *Exporter {
 	if len(sources) == 0 {
 		sources = []observe.Source{observe.Schedulers()}
@@ -38,10 +37,9 @@ func New(sources ...observe.Source) *Exporter {
 	return &Exporter{set: metric.NewSet(sources), begin: time.Now()}
 }
 
-// ExponentialHistograms switches the Exporter to exponential histograms of scale 3.
-// They are finer, and become native histograms in Prometheus, but some backends do not
-// accept them. Call it before Register and before a reader gets the Exporter. It returns
-// e.
+// ExponentialHistograms switches e to exponential histograms of scale 3, and returns e.
+// They are finer, but some backends do not accept them. Call it before Register and
+// before a reader gets e.
 func (e *Exporter) ExponentialHistograms() *Exporter {
 	e.exponential = true
 	return e
@@ -51,10 +49,10 @@ func (e *Exporter) ExponentialHistograms() *Exporter {
 // Registration ends the export. Register returns an error if the provider is nil or e was
 // not made by New.
 //
-// Register only one Exporter with a provider, only once, and give it all Sources. If two
-// Exporters export a metric, OpenTelemetry adds the counters and takes one of the gauges.
+// Register only one Exporter with a provider, only once, and give it all Sources.
+// Otherwise OpenTelemetry adds up counters that are exported twice.
 //
-// If reading a thing panics, the panic is passed to otel.Handle, and only the thing's
+// If reading a thing panics, otel.Handle gets the panic, and only the thing's
 // read_failures are exported.
 func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Registration, error) {
 	switch {

@@ -16,8 +16,8 @@ import (
 
 var _ sdkmetric.Producer = (*Exporter)(nil)
 
-// Produce implements sdkmetric.Producer. It returns the histograms, which are always
-// cumulative. It returns an error if ctx has ended or e was not made by New.
+// Produce implements sdkmetric.Producer. It returns the histograms. It returns an error
+// if ctx has ended or e was not made by New.
 func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -76,12 +76,9 @@ func BenchmarkScrape(b *testing.B) {
 	}
 }
 
-// BenchmarkStartStop stops a timer and starts another. It measures this without scrapes,
-// and then during continuous scrapes.
-//
-// For each scrape, it measures the longest operation during the scrape. It reports the
-// median as hold-ns: this would be high if scrapes held a lock for long. The maximum would
-// also include pauses for other reasons.
+// BenchmarkStartStop stops a timer and starts another, without and with concurrent
+// scrapes. The metric hold-ns is the longest operation during a scrape, as a median over
+// the scrapes. It shows how long scrapes hold a lock.
 func BenchmarkStartStop(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(fmt.Sprintf("pending=%d", n), func(b *testing.B) { startStop(b, n) })

@@ -11,13 +11,11 @@ import (
 )
 
 // A Collector is a prometheus.Collector for the metrics of its Sources. Make one with
-// New: the zero Collector cannot be registered.
+// [New].
 //
-// Give all Sources to one Collector. A registry accepts a metric only from one Collector,
-// and returns an error for the second: "duplicate metrics collector registration
-// attempted" or "already exists with the same fully-qualified name and const label
-// values". If two parts of a program need their own Collectors, register both with
-// prometheus.WrapRegistererWith, with the same label and different values.
+// Give all Sources to one Collector: a registry refuses a second one with the same
+// metrics. If a program needs several Collectors, register each with
+// prometheus.WrapRegistererWith: with the same label, and a different value for each.
 type Collector struct {
 	set   *metric.Set
 	descs map[*metric.Thing][]*prometheus.Desc // in the order of Thing.Metrics

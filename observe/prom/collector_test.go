@@ -156,8 +156,8 @@ func TestCollector_HistogramIsNativeAndClassic(t *testing.T) {
 	if len(spans) != 1 || spans[0].GetLength() != 1 || !slices.Equal(deltas, []int64{3}) || h.GetSchema() != 3 {
 		t.Fatalf("the native histogram is %v", h)
 	}
-	// timer.Histogram counts 3 ms in the bucket that ends at 3,145,727 ns. This end is in
-	// the native bucket from 2^(-67/8) s to 2^(-66/8) s: 3.01 to 3.29 ms.
+	// timer.Histogram rounds 3 ms up to 3.146 ms. This is in the native bucket from
+	// 2^(-67/8) s to 2^(-66/8) s: 3.01 to 3.29 ms.
 	if spans[0].GetOffset() != -66 {
 		t.Errorf("the native bucket is %d, want -66", spans[0].GetOffset())
 	}

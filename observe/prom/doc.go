@@ -9,11 +9,9 @@
 // The example exports every open Scheduler that has a name (timer.WithName). Package
 // observe makes Sources of other things. The file observe/metrics.csv lists the metrics.
 //
-// Each histogram is exported as a classic histogram, and as a native histogram too if
-// Prometheus asks for those.
-//
-// A Grafana dashboard and alert rules for Prometheus are beside the code:
-// dashboard.json and alerts.yml. They work with both types of histogram.
+// A Grafana dashboard and alert rules for Prometheus are beside the code: dashboard.json
+// and alerts.yml. They work with classic and native histograms. Prometheus gets either,
+// as its configuration asks.
 //
 // # Concurrency
 //

@@ -24,8 +24,8 @@ import (
 	"github.com/tickless/tickless/observe/prom"
 )
 
-// program returns the path of prometheus or promtool. It skips the test if the program is
-// missing. The script scripts/need-prometheus installs both into the folder .bin.
+// program returns the path of prometheus or promtool, which scripts/need-prometheus
+// installs into .bin. If the program is missing, the test is skipped.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {
@@ -107,8 +107,8 @@ func TestPrometheus_Scrapes(t *testing.T) {
 	})
 }
 
-// answersAll checks that each query of the dashboard has a result, and so has the
-// histogram query of each alert. It leaves out queries about durable tasks.
+// answersAll checks that each query of the dashboard and of histogram alerts has a
+// result. It leaves out queries about durable tasks.
 func (s *server) answersAll(t *testing.T) {
 	t.Helper()
 	for _, p := range panels(t) {
@@ -136,8 +136,8 @@ func (s *server) answersAll(t *testing.T) {
 // A server is a running Prometheus that scrapes an exporter.
 type server struct{ url string }
 
-// startPrometheus starts a Prometheus and returns after a few scrapes. The scrape timeout
-// is as long as the scrape interval, because a scrape may take seconds on a busy machine.
+// startPrometheus starts a Prometheus that scrapes an exporter, and returns after a few
+// scrapes.
 func startPrometheus(t *testing.T, path string, flags ...string) *server {
 	t.Helper()
 	target := httptest.NewServer(exporter(t))
@@ -248,8 +248,8 @@ func (s *server) try(expr string) ([]float64, error) {
 	return values, nil
 }
 
-// query waits until a query has values, and returns them. On a busy machine a scrape may
-// time out: then the values come with the next scrape.
+// query repeats a query until it has values, for up to 10 s. On a busy machine, a scrape
+// may time out.
 func (s *server) query(t *testing.T, expr string) []float64 {
 	t.Helper()
 	for tries := 0; ; tries++ {

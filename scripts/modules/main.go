@@ -103,16 +103,16 @@ func modules() ([]mod, error) {
 		}
 	}
 	for _, f := range files {
-		if i := owner(mods, f); i >= 0 {
+		if i := ownerIndex(mods, f); i >= 0 {
 			mods[i].files = append(mods[i].files, f)
 		}
 	}
 	return mods, nil
 }
 
-// owner returns the index of the module that contains a file. If several modules are
+// ownerIndex returns the index of the module that contains a file. If several modules are
 // nested around the file, it is the innermost.
-func owner(mods []mod, file string) int {
+func ownerIndex(mods []mod, file string) int {
 	innermost := -1
 	for i, m := range mods {
 		if (m.dir == "." || strings.HasPrefix(file, m.dir+"/")) && (innermost < 0 || len(m.dir) > len(mods[innermost].dir)) {
@@ -201,8 +201,8 @@ func (m mod) writeToProxy(proxy, version string) error {
 	return out.Close()
 }
 
-// check gets and builds each module, and installs the command. The version must be new:
-// an old one might be in the user's module cache.
+// check gets and builds each module, and installs the command. The version must be new,
+// because the module cache may contain an old one.
 func check(mods []mod, version string) error {
 	temp, err := os.MkdirTemp("", "release-check")
 	if err != nil {

@@ -19,9 +19,8 @@ const schema = semconv.SchemaURL
 // system is the attribute that names this library as the messaging system.
 var system = semconv.MessagingSystemKey.String("tickless")
 
-// Client returns the option that makes a span for each call of Schedule and
-// ScheduleBatch. It also writes the span's context into the tasks' headers. Client panics
-// if an option is nil.
+// Client returns an option for [durable.New]. It makes a send span for each call of
+// Schedule and ScheduleBatch. Client panics if an option is nil.
 func Client(opts ...Option) durable.Option {
 	c := newConfig("Client", opts)
 	tracer := c.tracer()
@@ -91,9 +90,8 @@ func sendAttributes(items []durable.Item) []attribute.KeyValue {
 	return append(attributes, semconv.MessagingBatchMessageCount(len(items)))
 }
 
-// validUTF8 returns s with invalid UTF-8 replaced. Keys, handlers' names and error texts may
-// contain any bytes. If one span is not UTF-8, an exporter's whole batch of spans is
-// invalid.
+// validUTF8 replaces invalid UTF-8 in s. With invalid UTF-8 in one span, an exporter
+// loses the whole batch of spans.
 func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // recordError sets the span's status to the error. The conventions require no event for

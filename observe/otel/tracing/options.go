@@ -31,8 +31,8 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 }
 
 // WithPropagator sets the propagator that writes a span's context into a task's headers
-// and reads it. Use the same propagator for the Client and the Worker. The default is the
-// global propagator. WithPropagator panics if p is nil.
+// and reads it. The Client and the Worker must use the same propagator. The default is
+// the global one. WithPropagator panics if p is nil.
 func WithPropagator(p propagation.TextMapPropagator) Option {
 	if p == nil {
 		panic("tracing: WithPropagator: the TextMapPropagator must not be nil")
@@ -40,8 +40,8 @@ func WithPropagator(p propagation.TextMapPropagator) Option {
 	return option(func(c *config) { c.propagator = p })
 }
 
-// WithParent makes an attempt's span a child of the send span. Both spans are then in one
-// trace. Give this option to Worker if tasks run once and soon.
+// WithParent makes process spans children of the send span, in the same trace. Give it to
+// Worker if tasks run once and soon.
 func WithParent() Option { return option(func(c *config) { c.parent = true }) }
 
 func newConfig(function string, opts []Option) config {

@@ -78,8 +78,8 @@ func (b *bench) schedule(t *testing.T, ctx context.Context, task durable.Task, w
 	}
 }
 
-// An attempt that runs an hour later has its own trace and a link to the send span.
-// Spans that the handler makes belong to the attempt's trace.
+// An attempt has its own trace, with a link to the send span. Spans of the handler are in
+// the attempt's trace.
 func TestSpans_LinkAttemptsToSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()
@@ -275,8 +275,8 @@ func TestSpans_Ends(t *testing.T) {
 	})
 }
 
-// If a handler panics or ends its goroutine after the Worker was closed, the attempt has
-// failed. It is not handed back. Its span agrees with the Worker's counters.
+// If a handler panics or ends its goroutine after the Worker was closed, the span shows a
+// failure, as the Worker's counters do.
 func TestSpans_PanicAfterShutdown(t *testing.T) {
 	for name, leave := range map[string]func(){"panic": func() { panic("on purpose") }, "goexit": runtime.Goexit} {
 		for attempts, want := range map[int]string{1: "dead", 2: "retry"} {

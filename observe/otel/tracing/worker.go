@@ -16,10 +16,9 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// Worker returns the option that makes a span for each attempt. Give it to
-// [durable.NewWorker] for all handlers, or to [durable.Worker.Handle] for one handler. Give
-// it before other middleware, so that the span includes their time. Worker panics if an
-// option is nil.
+// Worker returns an option that makes a span for each attempt. Give it to
+// [durable.NewWorker], or to [durable.Worker.Handle] for one handler. Put it before other
+// middleware, so that the span includes their time. Worker panics if an option is nil.
 func Worker(opts ...Option) durable.HandlerOption {
 	c := newConfig("Worker", opts)
 	tracer := c.tracer()
@@ -74,8 +73,8 @@ func attemptAttributes(d *durable.Delivery) []attribute.KeyValue {
 	}
 }
 
-// recordPanic records that the handler panicked with v. If v is nil, the handler ended its
-// goroutine. Both are failures of the attempt, even if the Worker was closed.
+// recordPanic records that the handler panicked with v. If v is nil, the handler has
+// ended its goroutine instead.
 func recordPanic(ctx context.Context, span trace.Span, d *durable.Delivery, v any) {
 	err := errors.New("the handler ended its goroutine")
 	errorType := "goexit"

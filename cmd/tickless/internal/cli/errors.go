@@ -46,8 +46,8 @@ type Fault struct {
 	Count int64
 }
 
-// Faults returns an error that lists the faults with a nonzero Count, or nil. Do not call
-// it for time.AfterFunc: only faults of tickless make the program fail.
+// Faults returns an error that lists the faults with a nonzero Count. It returns nil if
+// there are none.
 func Faults(faults ...Fault) error {
 	var broken []string
 	for _, f := range faults {

@@ -29,8 +29,8 @@ func (m Machine) String() string {
 
 const interruptedNote = "Interrupted: the figures are incomplete."
 
-// Conclude ends a command. If json is true, it prints the report as JSON. After an
-// interruption it returns ErrInterrupted, and prints a note unless json is true.
+// Conclude prints the report if json is true. After an interruption, Conclude returns
+// ErrInterrupted, and without json it prints a note first.
 func Conclude(cmd *cobra.Command, json bool, report any) error {
 	interrupted := cmd.Context().Err() != nil
 	if json {

@@ -26,9 +26,9 @@ func CountFigure[R any](name string, get func(R) int64) Figure[R] {
 	return Figure[R]{Name: name, Format: Whole, Value: func(r R) (float64, bool) { return float64(get(r)), true }}
 }
 
-// RenderTable formats a table with one column for each result, and a blank line between
-// groups of figures. It omits figures that are unknown for all results. If ratios is
-// true and there are two results, a third column shows the first divided by the second.
+// RenderTable formats a table with a row for each figure and a column for each result. It
+// omits figures that no result has. If ratios is true and there are two results, a third
+// column shows their ratio.
 func RenderTable[R any](names []string, results []R, groups [][]Figure[R], ratios bool) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)

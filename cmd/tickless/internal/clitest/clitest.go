@@ -18,8 +18,8 @@ import (
 // of its tests: see Main.
 const AsProgram = "TICKLESS_TEST_AS_PROGRAM"
 
-// Main is the TestMain of a package whose tests run the program. Without the environment
-// variable AsProgram, Main runs the tests. With it, Main runs the command of newCommand.
+// Main is the body of TestMain. If the environment variable AsProgram is set, Main runs
+// the command that newCommand returns. Otherwise it runs the tests.
 func Main(m *testing.M, newCommand func() *cobra.Command) {
 	if os.Getenv(AsProgram) != "" {
 		os.Exit(cli.Run(newCommand(), os.Args[1:], os.Stdout, os.Stderr))
@@ -27,8 +27,8 @@ func Main(m *testing.M, newCommand func() *cobra.Command) {
 	os.Exit(m.Run())
 }
 
-// InRoot returns a function for Main. The function makes a root command whose only
-// subcommand is that of newCommand.
+// InRoot returns a function for Main. The function makes a root command with one
+// subcommand, which newCommand returns.
 func InRoot(newCommand func() *cobra.Command) func() *cobra.Command {
 	return func() *cobra.Command {
 		root := &cobra.Command{Use: "tickless"}

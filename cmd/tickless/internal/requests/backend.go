@@ -9,9 +9,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Backend is one implementation of timers under load. Each request has an index i and
-// one timer. The backend allocates memory for the timers' handles before the run, so that
-// this memory is not measured.
+// A Backend runs the timers of a load. Each request has an index i and one timer.
 type Backend interface {
 	// Name is the heading of the backend's column in the table.
 	Name() string
@@ -20,11 +18,11 @@ type Backend interface {
 	// Start starts the timeout of request i: the callback f must run after d. Start is
 	// called at most once for each i.
 	Start(i int, d time.Duration, f func()) error
-	// Stop stops the timeout of request i. It returns true if it prevented the callback.
-	// The goroutine that called Start for i also calls Stop.
+	// Stop stops the timer of request i and reports whether it prevented the callback.
+	// The goroutine that called Start calls Stop.
 	Stop(i int) bool
-	// Fired tells the backend that the callback of request i is running. The backend may
-	// drop the handle, but a later Stop must still return false.
+	// Fired is called by the callback of request i. The backend may then forget the
+	// timer, but a later Stop must return false.
 	Fired(i int)
 	// Close closes the backend and returns how many timers were still pending. No Start
 	// or Stop runs at the same time.
@@ -36,8 +34,8 @@ func NewTime(n int) Backend {
 	return &stdTime{timers: make([]atomic.Pointer[time.Timer], n)}
 }
 
-// stdTime drops a timer when it fires or is stopped, to save memory. The pointers are
-// atomic, because a callback may drop its timer while Stop or Close reads the pointer.
+// stdTime drops a timer that has fired or was stopped, to save memory. The pointers are
+// atomic: a callback and Stop may use one at the same time.
 type stdTime struct {
 	timers []atomic.Pointer[time.Timer]
 }
@@ -79,7 +77,7 @@ func newTickless(n int, opts ...timer.Option) *tickless {
 
 type tickless struct {
 	opts    []timer.Option
-	handles []timer.Handle
+	handles []timer.Handle // by request; made before the run, which measures memory
 
 	scheduler *timer.Scheduler
 }

@@ -17,8 +17,8 @@ type report struct {
 	Runs        []Result `json:"runs"`
 }
 
-// newBackends are the constructors of the compared backends, tickless first. Each backend
-// is made just before its run. So its figures do not include the memory of another.
+// newBackends make the compared backends, tickless first. A backend is made after the
+// previous run, so that its memory is measured alone.
 var newBackends = []func(f flags, n int) Backend{
 	func(f flags, n int) Backend { return newTickless(n, f.options()...) },
 	func(_ flags, n int) Backend { return NewTime(n) },

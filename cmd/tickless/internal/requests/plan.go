@@ -48,19 +48,16 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// The states of a request. A request is pending until Stop returns true (stopped) or its
-// callback runs (fired). Anything after that is a fault, and Result.Wrong counts it.
+// The states of a request. It is pending until Stop returns true (stopped) or its
+// callback runs (fired). Result.Wrong counts what happens after that.
 const (
 	pending uint32 = iota
 	stopped
 	fired
 )
 
-// A Plan is a load that is generated in advance: the arrival, the timeout and the answer
-// of each request. It also holds the results of the current run.
-//
-// The slices are indexed by request. With one slice of structs, workers and callbacks
-// would write to the same cache lines.
+// A Plan is a generated load: when each request arrives, times out and is answered. All
+// slices except workers are indexed by request.
 type Plan struct {
 	cfg    Config
 	delays []time.Duration

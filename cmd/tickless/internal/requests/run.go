@@ -17,8 +17,8 @@ import (
 // all requests that are due.
 const batchInterval = time.Millisecond
 
-// waitUntilSettled gives up after maxStalledChecks in a row without progress. It does not
-// limit the time, which passes even while the process is suspended.
+// waitUntilSettled gives up after maxStalledChecks checks without progress. It counts
+// checks, because time passes even while the process is suspended.
 const maxStalledChecks = 1000
 
 // A run is one execution of a plan by a backend.
@@ -32,8 +32,8 @@ type run struct {
 	wrong   atomic.Int32 // see Result.Wrong; incremented before firings or stopped
 }
 
-// progress counts the requests of one worker. The worker writes it after each batch. The
-// padding keeps the counts of two workers out of one cache line.
+// progress counts the requests of one worker. The padding keeps the counts of two workers
+// out of one cache line.
 type progress struct {
 	// 32 bits are enough for MaxCount, and are always aligned on 32-bit machines.
 	started atomic.Int32
@@ -76,9 +76,8 @@ func (r *run) settled() (started, settled int64) {
 	return started, settled
 }
 
-// Run runs the plan on b, closes b and returns the result. It takes about the plan's
-// duration plus its longest delay. If ctx ends, Run stops early and returns the result so
-// far.
+// Run runs the plan on b and closes b. If ctx ends, Run stops early and returns the
+// result so far.
 func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	p.reset()
 	runtime.GC() // so that earlier garbage is not collected during the run
@@ -126,8 +125,7 @@ func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	return result, nil
 }
 
-// work sends and answers the requests of worker w at their planned times. If the worker
-// is late, work sends all overdue requests and answers at once.
+// work runs worker w: in each batch, it sends all requests and answers that are due.
 func (r *run) work(ctx context.Context, w int) {
 	var (
 		p       = r.plan
@@ -183,9 +181,8 @@ func (r *run) work(ctx context.Context, w int) {
 	}
 }
 
-// waitUntilSettled waits until all started requests have been stopped or have fired. It
-// does not wait for the stillPending requests whose timers Close found pending. It gives
-// up if there is no more progress.
+// waitUntilSettled waits until all started requests are stopped or fired, except the
+// stillPending ones that Close has counted. It gives up if there is no more progress.
 func (r *run) waitUntilSettled(ctx context.Context, stillPending int64) {
 	lastSettled := int64(-1)
 	allDueAt := r.plan.cfg.Duration + r.plan.cfg.MaxDelay

@@ -47,8 +47,8 @@ func watch(cmd *cobra.Command, f flags) error {
 	return errors.Join(err, sum.faults(sum.Lost))
 }
 
-// repeat runs the plan on b again and again until ctx ends, and returns the sum of the
-// results. It returns an error if the HTTP server of the page fails.
+// repeat runs the plan on b repeatedly, until ctx ends or the HTTP server fails. It
+// returns the sum of the results.
 func repeat(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, serverEnded <-chan error) (Result, error) {
 	var sum Result
 	for runs := 1; ctx.Err() == nil; runs++ {
@@ -69,8 +69,8 @@ func repeat(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, server
 	return sum, nil
 }
 
-// listen listens on an address. If the address has no host, it listens on the loopback
-// interface. hosts are the names, besides localhost, for which the page must answer.
+// listen listens on an address. Without a host, it listens only on the loopback
+// interface. The result hosts is for debug.WithHosts.
 func listen(address string) (l net.Listener, hosts []string, err error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -85,8 +85,8 @@ func listen(address string) (l net.Listener, hosts []string, err error) {
 	return l, hosts, err
 }
 
-// pageURL returns the URL of the page for a listener's address. If the address stands for
-// all of the machine's addresses, the host of the URL is localhost.
+// pageURL returns the URL of the page. If addr stands for all addresses of the machine,
+// the URL has the host localhost.
 func pageURL(addr net.Addr) string {
 	if a, ok := addr.(*net.TCPAddr); ok && a.IP.IsUnspecified() {
 		return fmt.Sprintf("http://localhost:%d/", a.Port)
@@ -102,9 +102,8 @@ type watchBackend struct {
 
 func (*watchBackend) Open() {}
 
-// Close returns the number of pending timers, and leaves the Scheduler open for the next
-// load. After an interruption there is no next load. Then Close closes the Scheduler, so
-// that no timer fires after it was counted as pending.
+// Between loads, Close only counts the pending timers. After an interruption, it also
+// closes the Scheduler, so that no counted timer fires.
 func (b *watchBackend) Close() (int, error) {
 	if b.ctx.Err() != nil {
 		return b.tickless.Close()

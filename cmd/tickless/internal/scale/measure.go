@@ -59,7 +59,7 @@ func (stdTimers) start(d time.Duration) handle {
 	return handle{stdlib: time.AfterFunc(d, func() {})}
 }
 
-// A result is what a number of pending timers cost one side.
+// A result is the cost of Count pending timers of one side.
 type result struct {
 	Count      int           `json:"count"`
 	Skipped    string        `json:"skipped,omitempty"` // why nothing was measured
@@ -78,8 +78,8 @@ type result struct {
 func (r *result) measured() bool { return r.Skipped == "" && r.Failed == "" }
 
 const (
-	// maxKept is how many handles are kept at most. They are used to stop random timers.
-	maxKept = 1_000_000
+	// maxKeptHandles is the largest number of handles that are kept, to stop random timers.
+	maxKeptHandles = 1_000_000
 	// A figure is the median of numRounds rounds. A round has opsPerRound operations.
 	opsPerRound = 100_000
 	numRounds   = 9
@@ -97,7 +97,7 @@ func measureTimers(timers timers, n int) *result {
 	startStop := func(i int) { timers.start(delay(i)).stop() }
 	r.EmptyStartStop = medianOf(startStop)
 
-	kept := make([]handle, min(n, maxKept))
+	keptHandles := make([]handle, min(n, maxKeptHandles))
 	memoryBefore := measure.Memory()
 	liveBefore, _ := measure.LiveHeap()
 	begin := time.Now()
@@ -105,14 +105,14 @@ func measureTimers(timers timers, n int) *result {
 	nprocs := runtime.GOMAXPROCS(0)
 	for g := range nprocs {
 		wg.Go(func() {
-			// Each goroutine fills its part of kept, from first to end, with handles that
-			// are spread evenly over its own timers.
-			first, end := len(kept)*g/nprocs, len(kept)*(g+1)/nprocs
+			// keptHandles[first:end] is this goroutine's part. Its handles are spread evenly
+			// over the goroutine's timers.
+			first, end := len(keptHandles)*g/nprocs, len(keptHandles)*(g+1)/nprocs
 			numOwn := n*(g+1)/nprocs - n*g/nprocs
 			for i, k := 0, first; i < numOwn; i++ {
 				h := timers.start(delay(i))
 				if k < end && i >= (k-first)*numOwn/(end-first) {
-					kept[k] = h
+					keptHandles[k] = h
 					k++
 				}
 			}
@@ -128,11 +128,11 @@ func measureTimers(timers timers, n int) *result {
 	r.StartStop = medianOf(startStop)
 	rng := rand.New(rand.NewPCG(1, 2))
 	r.Churn = medianOf(func(i int) {
-		k := rng.IntN(len(kept))
-		if !kept[k].stop() {
+		k := rng.IntN(len(keptHandles))
+		if !keptHandles[k].stop() {
 			panic("tickless: a timer hours away was not pending")
 		}
-		kept[k] = timers.start(delay(i))
+		keptHandles[k] = timers.start(delay(i))
 	})
 	runtime.KeepAlive(timers)
 	return r

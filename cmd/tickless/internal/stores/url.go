@@ -34,14 +34,14 @@ func PrintableURL(raw string) string {
 	return safeURL.String() + ", database " + database
 }
 
-// misread reports whether u was probably parsed wrongly. If a password contains an
-// unescaped / or ?, the path or the query begins too early and contains the @.
+// misread reports whether u was probably parsed wrongly: a password with an unescaped /
+// or ? moves the @ into the path or the query.
 func misread(u *url.URL) bool {
 	return u.Scheme != "unix" && strings.Contains(u.Opaque+u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@")
 }
 
-// withoutSecrets returns an error without the password. raw is a URL that was refused, and
-// err is the reason. If err may quote the password, withoutSecrets returns another error.
+// withoutSecrets returns err, the reason why the URL raw was refused. If err may quote
+// the password, it returns another error.
 func withoutSecrets(raw string, err error) error {
 	if u, err := url.Parse(raw); err != nil || misread(u) {
 		return errors.New("the URL is not valid; in a user name or a password, write / as %2F, ? as %3F, # as %23 and @ as %40")

@@ -73,8 +73,8 @@ func checkName(name string) (err error) {
 	return nil
 }
 
-// checkExists returns an error if the store does not exist. It opens the store for reading
-// only, because opening it for writing would create it.
+// checkExists returns an error if the store does not exist. It opens the store for
+// reading only: opening it for writing would create it.
 func (l Location) checkExists(ctx context.Context, log io.Writer) error {
 	if l.IsNew() {
 		return fmt.Errorf("no such file: %s", l.File)

@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A changeFunc is a method of Client that changes many tasks.
+// A changeFunc is a method of Client that changes the tasks with the given IDs.
 type changeFunc = func(c *durable.Client, ctx context.Context, ids []string) ([]durable.Outcome, error)
 
 // runNow returns a changeFunc that calls do to make tasks due now.
@@ -31,10 +31,10 @@ type result struct {
 	Outcome string `json:"outcome"`
 }
 
-// newChange returns a command that changes tasks. The arguments are the IDs of the tasks.
-// Without arguments, flags select tasks that are in the given state (0: any state). If
-// question is not empty, the command asks for confirmation.
-func (c *sharedFlags) newChange(name, short, question string, state durable.State, do changeFunc) *cobra.Command {
+// newChange returns a command that changes the tasks whose IDs are its arguments. Without
+// arguments, its flags select tasks in the given state. If verb, such as "cancel", is not
+// empty, the command asks for confirmation.
+func (c *sharedFlags) newChange(name, short, verb string, state durable.State, do changeFunc) *cobra.Command {
 	var s selection
 	cmd := &cobra.Command{
 		Use:   name + " [ID...]",
@@ -70,7 +70,7 @@ selects all tasks that the command applies to.`,
 						}
 					}
 				}
-				if err := c.confirm(cmd, question, len(ids)); err != nil {
+				if err := c.confirm(cmd, verb, len(ids)); err != nil {
 					return err
 				}
 				outcomes, err := do(client, ctx, ids)
@@ -80,7 +80,7 @@ selects all tasks that the command applies to.`,
 	}
 	s.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&s.all, "all", false, "all tasks that the command applies to")
-	if question != "" {
+	if verb != "" {
 		cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do not ask")
 	}
 	return cmd

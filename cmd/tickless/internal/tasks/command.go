@@ -59,7 +59,7 @@ backslash: the dead letter of a repeating task has the ID KEY\x00. A time is wri
 	return cmd
 }
 
-// withClient opens the store and calls f with a client of the store.
+// withClient opens the store and calls f with a client.
 func (c *sharedFlags) withClient(cmd *cobra.Command, f func(ctx context.Context, client *durable.Client) error) error {
 	st, closeStore, err := c.location.Use(cmd.Context(), cmd.ErrOrStderr(), true)
 	if err != nil {
@@ -68,8 +68,8 @@ func (c *sharedFlags) withClient(cmd *cobra.Command, f func(ctx context.Context,
 	return errors.Join(f(cmd.Context(), durable.New(st)), closeStore())
 }
 
-// confirm asks whether to continue, unless --yes is set or verb is empty. It returns an
-// error if the answer is not yes.
+// confirm asks whether to continue, unless --yes is set, verb is empty or n is 0. It
+// returns an error if the answer is not yes.
 func (c *sharedFlags) confirm(cmd *cobra.Command, verb string, n int) error {
 	if c.yes || verb == "" || n == 0 {
 		return nil

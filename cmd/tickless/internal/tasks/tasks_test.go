@@ -105,7 +105,8 @@ func (s *subject) schedule(t durable.Task, w durable.When) {
 	}
 }
 
-// on runs f with a store in a file and a store on Redis. During f a worker uses the store.
+// on runs f twice: with a store in a file, and with a store on Redis. A worker uses the
+// store during f.
 func on(t *testing.T, f func(s *subject)) {
 	test := func(p stores.Location, flags ...string) func(t *testing.T) {
 		return func(t *testing.T) {

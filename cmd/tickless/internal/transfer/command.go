@@ -29,7 +29,7 @@ workers and clients first; docs/durable.md says how to move a queue and describe
 the file format.`,
 		Example: `  tickless export --file tasks.db tasks.jsonl
   tickless export --redis redis://localhost:6379 - | zstd > tasks.jsonl.zst`,
-		Args: oneFile,
+		Args: requireOneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return export(cmd, location, args[0]) },
 	}
 	location.AddFlags(cmd.Flags())
@@ -49,7 +49,7 @@ import pauses the store, so that no task runs before all are imported; --resume
 resumes it at the end. After an error, run the import again.`,
 		Example: `  tickless import --file new.db tasks.jsonl
   zstd -dc tasks.jsonl.zst | tickless import --redis redis://localhost:6379 --resume -`,
-		Args: oneFile,
+		Args: requireOneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return importFile(cmd, location, args[0], resume) },
 	}
 	location.AddFlags(cmd.Flags())
@@ -57,7 +57,7 @@ resumes it at the end. After an error, run the import again.`,
 	return cmd
 }
 
-func oneFile(_ *cobra.Command, args []string) error {
+func requireOneFile(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return cli.UsageError{Err: fmt.Errorf("one argument is required, a file or - for standard input or output, got %d", len(args))}
 	}
