@@ -17,8 +17,7 @@ import (
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
-// The users of docs/operating.md can do what the page says, and the servers refuse none
-// of their commands.
+// The users in docs/operating.md may run all commands that clients and workers need.
 func TestACL_OfTheDocumentation(t *testing.T) {
 	t.Run("server", func(t *testing.T) {
 		r := redistest.Start(t).Client()
@@ -47,7 +46,7 @@ func TestACL_OfTheDocumentation(t *testing.T) {
 }
 
 // makeUsers creates the users that docs/operating.md shows. They also get the permissions
-// that the page shows after the text more.
+// that follow the text more on the page.
 func makeUsers(t *testing.T, nodes []*redis.Client, more string) {
 	t.Helper()
 	text, err := os.ReadFile("docs/operating.md")

@@ -23,8 +23,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A logged is a command in an AOF: its first byte is at from, and its last byte is before
-// to.
+// A logged is a command in an AOF. It begins at the offset from, and ends before the
+// offset to.
 type logged struct {
 	from, to int
 	name     string
@@ -88,12 +88,9 @@ func withoutIDs(dump map[string]string, ids map[string]bool) map[string]string {
 	return out
 }
 
-// TestAOF_CutInsideEveryCommand truncates the AOF inside each command of each script, as
-// a crash may do. The AOF then ends with a MULTI and the script's first commands, without
-// an EXEC. The first start of the server ignores these commands, but the second start
-// carries them out. Repair must then correct the script's tasks. No other task may change.
-//
-// If the cut is between two commands, the first start removes all of the script.
+// TestAOF_CutInsideEveryCommand truncates the AOF inside each command of a script, as a
+// crash may do. The first start of the server skips the incomplete script, but the second
+// start executes it. Repair must then correct the script's tasks.
 func TestAOF_CutInsideEveryCommand(t *testing.T) {
 	ctx := context.Background()
 	tomorrow := time.Now().Add(24 * time.Hour).Truncate(time.Second)
@@ -125,7 +122,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 	due, none0 := store.At(store.TimeOf(tomorrow)), store.When{}
 	for _, x := range []struct {
 		name string
-		// prepare sets up the tasks, and returns the command whose writes are torn.
+		// prepare sets up the tasks, and returns the command whose writes are cut off.
 		prepare func(t *testing.T, c *client) func()
 		ids     []string // the tasks that the command changes
 		kept    bool     // whether these tasks must exist afterwards
@@ -362,8 +359,8 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 					r := s.Client()
 					c := newClient(r, WithShards(1))
 					require.Equal(t, before, dump(t, c), "%s: the torn script has an effect at the first start", torn)
-					// A worker continues, and claims the tasks that the torn claim had
-					// claimed.
+					// A worker claims again, and gets the tasks of the claim that was cut
+					// off.
 					put(t, c, "later", durable.At(tomorrow))
 					ids := map[string]bool{"later": true}
 					for _, id := range x.ids {
@@ -378,9 +375,9 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 					s.Restart()
 
 					require.Equal(t, withoutIDs(before, ids), withoutIDs(dump(t, c), ids), "%s: a task of another script has changed", torn)
-					astray, err := c.s.countUnindexed(ctx, c.s.shards[0])
+					unindexed, err := c.s.countUnindexed(ctx, c.s.shards[0])
 					require.NoError(t, err)
-					seen := astray != 0
+					seen := unindexed != 0
 					for _, id := range r.ZRange(ctx, c.key("", "lease"), 0, -1).Val() {
 						if run, _ := parseRun(r.HGet(ctx, c.key("", "run"), id).Val()); run.token == 0 {
 							seen = true // when the lease ends

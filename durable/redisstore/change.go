@@ -36,9 +36,8 @@ type change struct {
 	done     chan struct{} // closed when outcomes and err are set
 }
 
-// batchClass returns Schedule or Import for these two commands, and 0 for all others. A
-// script gets commands of one class only: a full server refuses Schedule and Import, and
-// must still carry out the others.
+// batchClass returns Schedule, Import, or 0 for any other command. A batch has one class,
+// so that a full server can refuse Schedule without refusing Cancel, for example.
 func (x *change) batchClass() store.Op {
 	if x.op == store.Schedule || x.op == store.Import {
 		return x.op
@@ -56,7 +55,7 @@ func deadlineArg(t store.Time) string {
 	return strconv.FormatInt(int64(t), 10)
 }
 
-// scheduleOps and otherOps are the ops of scripts/change.lua.
+// scheduleOps and otherOps are the names of the operations in scripts/change.lua.
 var scheduleOps = [...]string{store.KeepNone: "s", store.KeepAny: "sn", store.KeepEarlier: "se", store.KeepLater: "sl", store.KeepSame: "sm"}
 
 var otherOps = map[store.Op]string{

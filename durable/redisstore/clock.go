@@ -19,8 +19,8 @@ const maxAge = 5 * time.Second
 // the network delay of the reading.
 func (r *reading) serverTimeAt(t time.Time) store.Time { return r.serverTime.Add(t.Sub(r.localTime)) }
 
-// addReading records a time of the server's clock. A network delay makes a reading too
-// low. So addReading keeps the reading that gives the highest time, for at most maxAge.
+// addReading records a time that the server has just sent. A network delay makes this
+// time too low. So an older reading is kept for maxAge if it gives a later time.
 func (sh *shard) addReading(now store.Time) {
 	r := &reading{now, time.Now()}
 	for {

@@ -10,8 +10,7 @@ import (
 )
 
 // A combiner sends a shard's commands in batches. Commands that arrive while a batch is
-// under way form the next batch. With 32 goroutines this doubles the throughput
-// (BenchmarkSchedule/by=one).
+// under way form the next batch.
 type combiner struct {
 	store *Store
 	mu    sync.Mutex
@@ -21,8 +20,8 @@ type combiner struct {
 }
 
 const (
-	// maxItems and maxBytes limit a batch of several commands. A full batch takes the
-	// server 1 to 3 ms, and the server does nothing else meanwhile.
+	// maxItems and maxBytes limit a batch of several commands. A full batch blocks the
+	// server for 1 to 3 ms.
 	maxItems = store.MaxBatch
 	maxBytes = 512 << 10
 	// maxQueued is the maximum number of waiting commands.
@@ -100,8 +99,8 @@ func (b *combiner) sendBatch(ctx context.Context, batch []*change) {
 	v, err := b.store.run(ctx, b.store.callFor(batch))
 	setAnswers(batch, v, err)
 	if len(batch) > 1 && errors.Is(batch[0].err, store.ErrFull) {
-		// The server refused the whole batch, but it may have carried out some of its
-		// commands before. Such a command gets its outcome if it is sent alone.
+		// Send each command alone. An earlier attempt of the batch may have carried out
+		// some commands, and these get their outcomes.
 		for _, x := range batch {
 			b.sendBatch(ctx, []*change{x})
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A key is imported and scheduled at the same time. The result is either a new task
-// without attempts or the imported task. A mixture of both was a bug.
+// A key is imported and scheduled at the same time. The result is the new task or the
+// imported task, but never a mixture.
 func TestChange_ScheduleAndImportOfOneKeyTogether(t *testing.T) {
 	r := redistest.Start(t).Client()
 	defer r.Close()

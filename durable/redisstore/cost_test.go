@@ -42,9 +42,8 @@ func calls(t *testing.T, rdb *redis.Client) map[string]int {
 	return n
 }
 
-// The number of Redis commands in a script does not depend on the number of tasks. Each
-// Redis command costs at most O(log n) for each entry that it returns. A call of Change
-// or Do takes one round trip.
+// A call of Change or Do runs one script. The number of its Redis commands does not grow
+// with the number of tasks.
 func TestCommands_NumberDoesNotGrow(t *testing.T) {
 	server := redistest.Start(t)
 	ctx := context.Background()

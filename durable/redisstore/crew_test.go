@@ -12,9 +12,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A worker with a long recheck interval is silent for long, but still counts as running.
-// A task that only this worker can run wakes it. Stats does not count the task among those
-// that no worker can run.
+// A worker with a long recheck interval or a long lease is silent for minutes. It still
+// counts as running, so its tasks are not in Stats.Unknown.
 func TestCrew_LongRecheck(t *testing.T) {
 	ctx := context.Background()
 	rdb := redistest.Start(t).Client()

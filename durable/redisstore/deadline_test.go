@@ -37,7 +37,7 @@ func frozen(t *testing.T) (*redistest.Server, *client) {
 }
 
 // Every method returns when its context ends, even if the server is frozen. The server
-// does not carry out a command after its deadline.
+// does not carry out a command after the command's deadline.
 func TestContext_EndsTheCall(t *testing.T) {
 	s, c := frozen(t)
 	other := newClient(c.s.redis, WithShards(4))

@@ -1,6 +1,5 @@
-// Package redisstore is a store for package durable that keeps its tasks in Redis: on
-// one server, on servers monitored by Sentinels, or on a Redis Cluster. Valkey is not
-// tested.
+// Package redisstore is a store for package durable that keeps its tasks in Redis: on one
+// server, on servers monitored by Sentinels, or on a Redis Cluster. Valkey is not tested.
 //
 // # Usage
 //
@@ -9,33 +8,35 @@
 //
 // # Guarantees
 //
-// Those of package store, if the server keeps what it has acknowledged:
+// The Store keeps the promises of package store, if the server keeps what it has
+// acknowledged:
 //
-//   - The clock is that of the server with the task's shard.
-//   - Tokens grow across restarts. They may decrease in a failover, if the new server lacks
-//     the latest claims and its clock is behind.
-//   - A crash of the server may cut off a script's writes in the AOF. Repair corrects this.
+//   - Tasks are due by the clock of the server with their shard.
+//   - Fencing tokens grow across restarts. They may decrease in a failover, if the new
+//     server lacks the latest claims and its clock is behind.
+//   - A crash of the server may cut off a script's writes in the AOF. Repair corrects
+//     this.
 //
-// A server may lose acknowledged tasks in two cases: in a crash without AOF, and in a
+// A server may lose acknowledged tasks in a crash without AOF. It may also lose some in a
 // failover, because replication is asynchronous. [Store.Check] warns of such settings.
-// [WithLossHandler] reports a server that was emptied or has returned without its data. It
-// does not report tasks that a failover loses.
+// [WithLossHandler] reports a server that has lost all its tasks. It does not report
+// tasks that a failover loses.
 //
 // # How it works
 //
 // The hash of a task's key selects one of the store's shards. The Redis keys of a shard
-// share a hash tag, so that they are on one node of a Cluster. Scripts make all
-// changes: scripts/begin.lua describes the stored data and the life of a task.
+// share a hash tag, so that they are on one node of a Cluster. Scripts make all changes:
+// scripts/begin.lua describes the stored data and the life of a task.
 //
 // Workers do not poll. In each shard one worker sets its timer for the first due task. If
-// an earlier task is scheduled, a blocking command wakes a worker. A wake-up can be lost
-// with a connection or with a worker, so every worker also checks every few seconds: see
+// an earlier task is scheduled, a blocking command wakes a worker. This wake-up can be
+// lost with its connection, so every worker also checks every few seconds: see
 // [WithRecheck].
 //
 // # Concurrency
 //
-// A Store may be used from any goroutine. Commands that are sent at the same time share
-// a round trip.
+// A Store may be used from any goroutine. Commands that are sent at the same time share a
+// round trip.
 //
 // # Complexity
 //

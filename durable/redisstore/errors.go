@@ -14,10 +14,9 @@ var (
 	// ErrEviction is returned by [Store.Check] if a server may evict tasks when its
 	// memory is full. It wraps [store.ErrUnsafe].
 	ErrEviction = fmt.Errorf("redisstore: the server evicts keys; set maxmemory-policy to noeviction: %w", store.ErrUnsafe)
-	// ErrLost means that a server has lost tasks: it was emptied, or it restarted without
-	// its data. The handler of [WithLossHandler] gets this error. A command returns it
-	// only if the server loses its data before each of five attempts, for example because
-	// it evicts keys.
+	// ErrLost means that a server was emptied, or restarted without its data. The handler
+	// of [WithLossHandler] gets this error. A command is sent again, and returns ErrLost
+	// only after five failed attempts.
 	ErrLost = errors.New("redisstore: the server has lost tasks")
 )
 
@@ -35,9 +34,9 @@ func (e *closedError) Error() string        { return "redisstore: " + e.err.Erro
 func (e *closedError) Unwrap() error        { return e.err }
 func (e *closedError) Is(target error) bool { return target == store.ErrClosed }
 
-// explain turns an error into one of package store. go-redis may send a command twice. An
-// error from a script is reliable, because the script first checks whether the command was
-// already carried out. After any other error, the first copy may have been carried out.
+// explain turns an error into one of package store. go-redis may send a command twice. A
+// script's error is reliable even then, because the script checks whether the command was
+// already carried out.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -63,8 +62,8 @@ func explain(err error) error {
 		has, _, _ = strings.Cut(has, "@")
 		return fmt.Errorf("%w: the stored version/number of shards is %s: %w", store.ErrSchema, has, store.ErrNotDone)
 	}
-	// After NOPERM, NOAUTH or WRONGPASS the outcome is unknown: go-redis may have sent
-	// the command on an earlier connection, before the server refused a new one.
+	// The outcome is unknown even after NOPERM, NOAUTH or WRONGPASS: go-redis may have
+	// sent the command before, on a connection that failed.
 	return fmt.Errorf("redisstore: %w", err)
 }
 
@@ -79,9 +78,8 @@ func isDenied(err error) bool {
 	return false
 }
 
-// outOfMemory reports whether the server's memory is full. A full server refuses the
-// first write of a script, and never a later write. Redis 6.2 reports this as a failure
-// of the script.
+// outOfMemory reports whether a full server refused the first write of a script. The
+// script then had no effect. Redis 6.2 reports this as a failure of the script.
 func outOfMemory(text string) bool {
 	return strings.HasPrefix(text, "OOM ") ||
 		strings.HasPrefix(text, "ERR Error running script ") && strings.Contains(text, ": -OOM command not allowed ")

@@ -14,12 +14,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Check connects to the servers. If the store does not exist, Check creates it; otherwise
-// the store must have this Store's version and number of shards.
+// Check connects to the servers, and creates the store if it does not exist. If the store
+// has another version or number of shards, the error wraps [store.ErrSchema].
 //
-// Check then reads the servers' settings. It warns of a server that does not persist its
-// data, because a restart loses tasks. If a server evicts keys, tasks may vanish at any
-// time: Check returns [ErrEviction] and the Health.
+// Check warns of a server that does not persist its data. If a server evicts keys, tasks
+// may vanish at any time: Check then returns [ErrEviction] and the Health.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	var h store.Health
 	if err := s.checkOpen(ctx); err != nil {
@@ -85,7 +84,7 @@ func (s *Store) explainCheck(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnfit, explained)
 }
 
-// isTemporary reports whether the error may end without a change of any settings.
+// isTemporary reports whether a later call may succeed without a change of settings.
 func isTemporary(reply redis.Error) bool {
 	return outOfMemory(reply.Error()) || slices.ContainsFunc([]string{
 		"LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "MOVED", "ASK", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF",
@@ -93,8 +92,8 @@ func isTemporary(reply redis.Error) bool {
 	}, func(prefix string) bool { return strings.HasPrefix(reply.Error(), prefix) })
 }
 
-// readSettings asks each server for its settings. A result has the fields of INFO, the
-// setting save, and the server's address as addr. Managed servers may omit some.
+// readSettings returns the settings of each server: the fields of INFO, the setting save,
+// and the server's address as addr. Some servers omit fields.
 func (s *Store) readSettings(ctx context.Context) ([]map[string]string, error) {
 	var mu sync.Mutex
 	var nodes []map[string]string

@@ -40,7 +40,7 @@ func (c *client) key(id, name string) string {
 	return keyOf(c.s.shards[store.ShardOf(id, len(c.s.shards))], name)
 }
 
-// dueOf returns the name of the key of a handler's pending tasks.
+// dueOf returns the name of the Redis key with a handler's pending tasks.
 func dueOf(handler string) string { return "due:" + strconv.Itoa(len(handler)) + ":" + handler }
 
 func keyOf(sh *shard, name string) string {
@@ -55,9 +55,8 @@ func keyOf(sh *shard, name string) string {
 	panic(name)
 }
 
-// dump returns the data of a store with one shard. It omits the keys meta, wake, crew and
-// kinds. It also omits data that differs in each run of the test: tokens, and the times at
-// which tasks were claimed or became dead letters.
+// dump returns the data of a store with one shard, for comparisons. It omits what differs
+// in each run of the test, such as tokens and the times of claims.
 func dump(t *testing.T, c *client) map[string]string {
 	t.Helper()
 	ctx := context.Background()

@@ -15,8 +15,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// When a task with a limit ends, the next one starts at once, without waiting for a
-// recheck. The same worker starts it, or other workers are woken.
+// When a task with a limit ends, the next task starts immediately, without a recheck. The
+// same worker or another worker starts it.
 func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	ctx := context.Background()
@@ -110,8 +110,8 @@ func TestLimit_Repair(t *testing.T) {
 	require.Equal(t, 0, claim(4))
 }
 
-// A crash may leave a lease without a task. The lease counts as a running task of the
-// limit until it ends or Repair removes it.
+// A crash may leave a lease without a task. The lease counts towards the limit until it
+// ends or Repair removes it.
 func TestLimit_PermitOfATaskWithoutARecord(t *testing.T) {
 	for name, lease := range map[string]time.Duration{"the lease ends": time.Millisecond, "repair": time.Hour} {
 		t.Run(name, func(t *testing.T) {

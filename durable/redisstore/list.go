@@ -19,8 +19,8 @@ func (s *Store) Get(ctx context.Context, shard int, id string) (store.Entry, err
 	return e[0], nil
 }
 
-// find reads the entries with these ids. The script may stop early: unread are the ids
-// that remain.
+// find reads the entries with these ids. If the script stops early, unread has the
+// remaining ids.
 func (s *Store) find(ctx context.Context, shard int, ids []string) (found []store.Entry, unread []string, err error) {
 	args := make([]any, len(ids))
 	for i, id := range ids {
@@ -50,11 +50,11 @@ func (s *Store) find(ctx context.Context, shard int, ids []string) (found []stor
 // 1,000 entries of one state.
 const maxListScripts = 10
 
-// List returns a page. Without a Prefix it runs at most ten scripts. If few entries match
-// the filter, the page is short. The cost is O(log n) plus the entries that are read.
+// List returns a page. It runs at most ten scripts, so the page may be short even if more
+// entries match the filter.
 //
-// With a Prefix, List first reads the ids of all tasks, or of all tasks with the filter's
-// State or Handler, in many short scripts.
+// With a Prefix, List is slower: it first reads the ids of all tasks, or of all tasks in
+// the filter's State.
 func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return store.Page{}, err

@@ -16,8 +16,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Lua compares strings by the server's locale, but Redis orders a ZSET by bytes. Pages of
-// dead letters with equal times must contain each dead letter once.
+// Redis orders a ZSET by bytes, but Lua compares strings by the server's locale. Pages
+// must still contain each dead letter once.
 func TestDeadLetters_UnderAnotherLocale(t *testing.T) {
 	ctx := context.Background()
 	// Compile a locale of the C library into a temporary folder.

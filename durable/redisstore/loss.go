@@ -9,11 +9,8 @@ import (
 )
 
 // learnSchema handles a script's error about the shard's creation time. It returns true
-// if the command may be sent again.
-//
-// Each shard stores when it was created. A Store remembers this time after its first
-// command to the shard. If the shard is gone or has another creation time, the server has
-// lost its data.
+// if the command may be sent again. If the shard is gone or its creation time has
+// changed, the server has lost its data.
 func (s *Store) learnSchema(sh *shard, err error) bool {
 	oldSchema := *sh.schema.Load()
 	if err.Error() == "TICKLESS lost" {

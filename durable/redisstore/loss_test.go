@@ -122,8 +122,8 @@ func TestLoss_EachTimeThatACommandIsSent(t *testing.T) {
 	require.Equal(t, durable.Created, out)
 }
 
-// A full server with noeviction refuses commands that may need memory. Long tasks must
-// keep their leases even so, and running tasks must be able to end.
+// A full server with noeviction refuses commands that may need memory. Running tasks must
+// still keep their leases and end.
 func TestWorker_OnAServerThatIsFull(t *testing.T) {
 	ctx := context.Background()
 	r := redistest.Start(t, "--maxmemory-policy", "noeviction").Client()

@@ -52,9 +52,8 @@ func (l *loser) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestOnce_EveryReplyLost drops replies to each method that changes something: each
-// single reply, or several in a row. Before the command is repeated, something else
-// happens to the task.
+// TestOnce_EveryReplyLost drops one or several replies to each method that changes
+// something. Before the command is repeated, something else happens to the task.
 func TestOnce_EveryReplyLost(t *testing.T) {
 	ctx := context.Background()
 	s := redistest.Start(t)
@@ -223,8 +222,8 @@ func senders(t *testing.T, r *redis.Client, c *client) []string {
 	return slices.DeleteFunc(fields, func(f string) bool { return !strings.HasPrefix(f, "s:") || strings.HasPrefix(f, "s:crasher") })
 }
 
-// carriedOut reports whether a shard has carried out a command of another Client than that
-// of this sender.
+// carriedOut reports whether a shard has carried out a command of another Client than
+// this sender's.
 func carriedOut(t *testing.T, r *redis.Client, c *client, sender string) bool {
 	t.Helper()
 	name, _, _ := strings.Cut(sender, ".")
@@ -356,8 +355,8 @@ func TestOnce_RandomProgram(t *testing.T) {
 	require.Greater(t, int(lost.Load()), steps/10)
 }
 
-// TestOnce_WorkerLosesReplies runs a worker and drops many of its replies. Each attempt
-// must still run once. No report may be refused, and no lease may expire.
+// TestOnce_WorkerLosesReplies drops many replies to a worker. Each attempt must still run
+// once, and no lease may expire.
 func TestOnce_WorkerLosesReplies(t *testing.T) {
 	ctx := context.Background()
 	s := redistest.Start(t)

@@ -40,10 +40,11 @@ type config struct {
 	exactNow bool
 }
 
-// WithName sets the store's name. All its Redis keys begin with a brace and this name.
-// Stores with different names are independent. The default is [DefaultName]. WithName
-// panics if the name is empty, is longer than 64 bytes, or contains a brace, a space or a
-// control character.
+// WithName sets the store's name. Stores with different names are independent. The
+// default is [DefaultName]. The store's Redis keys begin with a brace and the name.
+//
+// WithName panics unless the name has 1 to 64 bytes, without braces, spaces and control
+// characters.
 func WithName(name string) Option {
 	isInvalid := func(r rune) bool { return r <= ' ' || r == '{' || r == '}' || r == 0x7f }
 	if name == "" || len(name) > 64 || strings.ContainsFunc(name, isInvalid) {
@@ -52,10 +53,11 @@ func WithName(name string) Option {
 	return option(func(c *config) { c.name = name })
 }
 
-// WithShards sets the number of shards, a power of two from 1 to 1024. The first use of
-// the store fixes the number; a Store with another number then gets [store.ErrSchema].
-// The default is [DefaultShards], or [DefaultClusterShards] for a Cluster. WithShards
-// panics for any other n.
+// WithShards sets the number of shards, a power of two from 1 to 1024. It panics for any
+// other n. The default is [DefaultShards], or [DefaultClusterShards] for a Cluster.
+//
+// The first use of a store fixes its number of shards. A Store with another number gets
+// [store.ErrSchema].
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards || n&(n-1) != 0 {
 		panic(fmt.Sprintf("redisstore: WithShards: the number of shards must be a power of two from 1 to %d, got %d", maxShards, n))
@@ -63,8 +65,8 @@ func WithShards(n int) Option {
 	return option(func(c *config) { c.shards = n })
 }
 
-// WithLogger sets the logger for events that no call reports: a server has lost tasks, or
-// a worker has repaired a shard. The default is [slog.Default]. It panics if l is nil.
+// WithLogger sets the logger for events that no call reports, such as a repair by a
+// worker. The default is [slog.Default]. It panics if l is nil.
 func WithLogger(l *slog.Logger) Option {
 	if l == nil {
 		panic("redisstore: WithLogger: nil Logger")
@@ -72,13 +74,12 @@ func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.log = l })
 }
 
-// WithLossHandler sets a function that the Store calls with [ErrLost] when a server has
-// lost all tasks of a shard. The limits and the pause are lost too. The Store notices the
-// loss at its next command to the shard, and also logs it. The command waits for f, so f
-// must not block.
+// WithLossHandler sets a function that the Store calls when a server has lost all data of
+// a shard. The argument err wraps [ErrLost]. A program that knows the lost tasks can
+// schedule them again.
 //
-// The Store does not know the lost tasks. A program that knows them can schedule them
-// again. WithLossHandler panics if f is nil.
+// The Store notices the loss at its next command to the shard. The command waits for f,
+// so f must not block. WithLossHandler panics if f is nil.
 func WithLossHandler(f func(err error)) Option {
 	if f == nil {
 		panic("redisstore: WithLossHandler: nil function")
@@ -86,9 +87,9 @@ func WithLossHandler(f func(err error)) Option {
 	return option(func(c *config) { c.onLoss = f })
 }
 
-// WithRecheck sets the longest time between two claims of a worker. It limits how late a
-// task is if a wake-up is lost. The default is [DefaultRecheck]. WithRecheck panics unless
-// d is from 10 ms to an hour.
+// WithRecheck sets the longest time between two claims of a worker. If a wake-up is lost,
+// a task may be late by this time. The default is [DefaultRecheck]. WithRecheck panics
+// unless d is from 10 ms to an hour.
 func WithRecheck(d time.Duration) Option {
 	if d < 10*time.Millisecond || d > time.Hour {
 		panic(fmt.Sprintf("redisstore: WithRecheck: the time must be from 10ms to 1h, got %v", d))
@@ -96,10 +97,9 @@ func WithRecheck(d time.Duration) Option {
 	return option(func(c *config) { c.recheck = d })
 }
 
-// WithSlack sets the longest delay of a round, the command in which a worker reports and
-// claims tasks. Reports that arrive during the delay join the round. At a steady load this
-// saves 60 to 80 percent of the CPU time of the server and the process. Large rounds and
-// the first round after a pause are not delayed.
+// WithSlack sets how long a worker may delay its reports and claims. Several reports then
+// share one command. At a steady load this saves 60 to 80 percent of the CPU time. The
+// first command after a pause is not delayed.
 //
 // Zero turns the delay off. The default is [DefaultSlack]. WithSlack has no effect on a
 // Cluster. It panics unless d is from 0 to 100 ms.
@@ -131,9 +131,9 @@ func newConfig(client redis.UniversalClient, opts []Option) config {
 	return c
 }
 
-// TuneCluster changes the options of a Redis Cluster client so that the client notices a
-// failover within seconds. With its default options go-redis may need most of a minute.
-// TuneCluster returns o, and panics if o is nil.
+// TuneCluster changes o so that a Cluster client notices a failover within seconds. With
+// the default options go-redis may need most of a minute. TuneCluster returns o, and
+// panics if o is nil.
 func TuneCluster(o *redis.ClusterOptions) *redis.ClusterOptions {
 	if o == nil {
 		panic("redisstore: TuneCluster: nil ClusterOptions")

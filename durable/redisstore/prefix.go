@@ -42,7 +42,7 @@ func (s *Store) listPrefix(ctx context.Context, shard int, f *store.Filter, afte
 
 // idsOf returns the ids of tasks that may match the filter, in no order.
 func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []string, err error) {
-	var places []string // the argument WHAT of scan.lua
+	var indexes []string // the argument WHAT of scan.lua
 	if f.State == 0 || f.State == store.Pending {
 		kinds, err := s.scan(ctx, shard, "k", "", f)
 		if err != nil {
@@ -51,18 +51,18 @@ func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []st
 		kindPrefix := fmt.Sprintf("%d:%s", len(f.Handler), f.Handler)
 		for _, kind := range kinds {
 			if f.Handler == "" || strings.HasPrefix(kind, kindPrefix) {
-				places = append(places, "d"+kind)
+				indexes = append(indexes, "d"+kind)
 			}
 		}
 	}
-	for state, place := range map[store.State]string{store.Running: "l", store.Dead: "x", store.Past: "p"} {
+	for state, index := range map[store.State]string{store.Running: "l", store.Dead: "x", store.Past: "p"} {
 		if f.State == 0 || f.State == state {
-			places = append(places, place)
+			indexes = append(indexes, index)
 		}
 	}
-	for _, place := range places {
+	for _, index := range indexes {
 		for cursor := "0"; ; {
-			page, err := s.scan(ctx, shard, place, cursor, f)
+			page, err := s.scan(ctx, shard, index, cursor, f)
 			if err != nil {
 				return nil, err
 			}
@@ -77,19 +77,19 @@ func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []st
 
 var escapePattern = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
 
-// scan runs scan.lua. If the prefix is not UTF-8, scan returns all ids, because miniredis
-// does not support such patterns. The caller must check the prefix of each id.
-func (s *Store) scan(ctx context.Context, shard int, place, cursor string, f *store.Filter) ([]string, error) {
+// scan runs scan.lua. It may return ids without the prefix, because miniredis does not
+// support patterns that are not UTF-8.
+func (s *Store) scan(ctx context.Context, shard int, index, cursor string, f *store.Filter) ([]string, error) {
 	pattern := "*"
 	if utf8.ValidString(f.Prefix) {
 		pattern = escapePattern.Replace(f.Prefix) + "*"
 	}
-	v, err := s.runIn(ctx, s.scripts.scan, shard, place, cursor, pattern)
+	v, err := s.runIn(ctx, s.scripts.scan, shard, index, cursor, pattern)
 	if err != nil {
 		return nil, err
 	}
 	page, ok := decodeStrings(v)
-	if !ok || place != "k" && len(page) == 0 {
+	if !ok || index != "k" && len(page) == 0 {
 		return nil, badAnswer(v)
 	}
 	return page, nil

@@ -99,8 +99,8 @@ func parseTime(s string) store.Time {
 	return store.Time(n)
 }
 
-// parseEntry decodes a script's answer for one task. f holds the task's record, run and
-// failures, and the record that was scheduled while the task runs.
+// parseEntry decodes one task of a script's answer. f has its record, run, failures, and
+// the record that was scheduled while the task runs.
 func parseEntry(id string, state store.State, at store.Time, f []string) store.Entry {
 	e := store.Entry{Task: parseRecord(id, f[0]), State: state, At: at, Due: at, Failures: parseFailures(f[2])}
 	r, ok := parseRun(f[1])

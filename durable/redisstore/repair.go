@@ -9,13 +9,12 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Repair checks and corrects a shard: see package store. It is only needed after the
-// server has lost acknowledged data: in a failover, in a crash during a write to its AOF,
-// by a disk error, or by manual changes. Wait repairs a shard if its number of tasks
-// differs from its number of index entries.
+// Repair corrects a shard after the server has lost acknowledged data, for example in a
+// failover: see package store. Usually workers notice the damage, and repair it within a
+// minute.
 //
-// A task that is in no index becomes pending at its due time. If it was the dead letter
-// of a repeating task, it becomes a dead letter again.
+// A task that is in no index becomes pending at its due time. A dead letter of a
+// repeating task becomes a dead letter again.
 func (s *Store) Repair(ctx context.Context, shard int) (store.Repair, error) {
 	return s.repairShard(ctx, s.shards[shard], 0)
 }
@@ -30,10 +29,9 @@ const (
 	maxStep = 5 * time.Millisecond
 )
 
-// checkShards runs on a goroutine of Wait. It regularly compares each shard's number of
-// tasks with its number of index entries. If they differ, it repairs the shard. It also
-// corrects the number of running tasks of each limit. After an error it waits for the
-// next check.
+// checkShards regularly repairs the shards whose number of tasks differs from their
+// number of index entries. It also corrects how many running tasks count towards each
+// limit.
 func (s *Store) checkShards(ctx context.Context, shards []*shard) {
 	interval := s.config.checkInterval
 	for sleep(ctx, interval/2+rand.N(interval/2)) == nil {
@@ -116,8 +114,8 @@ func (s *Store) repairShard(ctx context.Context, sh *shard, factor int) (store.R
 	if err != nil {
 		return total, err
 	}
-	// Remove index entries without a task first, and check the tasks last: such an entry
-	// must not count as the index entry of a task.
+	// Check the tasks last: an entry that is not valid must not count as the index entry
+	// of a task.
 	for _, kind := range kinds {
 		if _, err := checkKey("due", kind); err != nil {
 			return total, err

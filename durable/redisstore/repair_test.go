@@ -87,9 +87,8 @@ func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
 	require.ErrorIs(t, err, durable.ErrNotFound)
 }
 
-// A crash cuts off a report before it adds the dead letter of a repeating task to the
-// index of dead letters. Repair must add the dead letter there. It must not make it a
-// pending task that was due in 1970.
+// A crash leaves the dead letter of a repeating task in no index. Repair must make it a
+// dead letter again, not a pending task.
 func TestRepair_TornDeadLetterOfARepeatingTask(t *testing.T) {
 	ctx := context.Background()
 	r := redistest.Start(t).Client()

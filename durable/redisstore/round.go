@@ -36,11 +36,8 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 // A round with largeRound reports or more is not delayed.
 const largeRound = 32
 
-// delayRound waits until the slack has passed since the latest round of any shard.
-// Reports that arrive meanwhile join the round, and rounds of several shards are sent
-// together. So the server and the worker wake up less often: a thousand tasks a second
-// need a third of the CPU time (BenchmarkSteady). Large rounds and the first round after
-// a pause do not wait.
+// delayRound waits until the time of WithSlack has passed since the latest round of any
+// shard. More reports then share a round, which saves CPU time. Large rounds do not wait.
 func (s *Store) delayRound(ctx context.Context, large bool) error {
 	delay := time.Duration(s.latestRound.Load()) + s.config.slack - time.Since(s.opened)
 	if delay > 0 && !large {
@@ -209,17 +206,14 @@ func parseClaimed(id string, token int64, record, score, before string) store.Cl
 	return x
 }
 
-// When a task is due, the shard's owner, one of its workers, claims at once. Each other
-// worker claims backupDelay later, plus a random time of up to backupDelay.
+// A worker that does not own the shard claims a due task later than the owner, by one to
+// two times backupDelay.
 const backupDelay = 250 * time.Millisecond
 
-// nextClaim returns how long after sending the round the worker must claim again. wait is
-// the time until the next task is due, and lease is the time until the next lease ends.
-// Both are in microseconds, and negative if there is none.
-//
-// The server measures both when the script runs, after the round was sent. So the next
-// claim may be too early, by less than a round trip.
-func (s *Store) nextClaim(r *store.Round, a *store.Answer, isOwner bool, wait, lease int64) time.Duration {
+// nextClaim returns how long after sending the round the worker must claim again.
+// untilDue is the time until a task is due, and untilLeaseEnd until a lease ends. Both
+// are in microseconds, or negative for never.
+func (s *Store) nextClaim(r *store.Round, a *store.Answer, isOwner bool, untilDue, untilLeaseEnd int64) time.Duration {
 	d := s.config.recheck
 	if len(a.Tasks) > 0 {
 		d = min(d, r.Lease)
@@ -234,7 +228,7 @@ func (s *Store) nextClaim(r *store.Round, a *store.Answer, isOwner bool, wait, l
 		}
 		d = min(d, delay)
 	}
-	claimWithin(wait)
-	claimWithin(lease)
+	claimWithin(untilDue)
+	claimWithin(untilLeaseEnd)
 	return d
 }

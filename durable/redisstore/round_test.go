@@ -11,9 +11,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A delayed round includes the reports that arrive during the delay. Do gets them from
-// More, which it calls once, before it sends the round. If the context ends during the
-// delay, Do does not call More.
+// Do delays a round, and then calls More once for the reports that have arrived
+// meanwhile. If the context ends during the delay, Do does not call More.
 func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
 	r := redistest.Start(t).Client()
 	defer r.Close()

@@ -14,8 +14,8 @@ import (
 //go:embed scripts/*.lua
 var scriptFiles embed.FS
 
-// A script is begin.lua and another file of the folder scripts, with the files that they
-// include. sha is the SHA-1 of the source in hexadecimal.
+// A script is begin.lua, followed by another file of the folder scripts. Included files
+// are part of the source. sha is its hexadecimal SHA-1.
 type script struct {
 	source, sha string
 }
@@ -73,11 +73,8 @@ func (s *Store) command(ctx context.Context, x call, name, code string) *redis.C
 	return cmd
 }
 
-// run runs a script and returns its answer.
-//
-// The first call checks the schema of shard 0, which contains the number of shards.
-// Otherwise a Store with too many shards would create the extra shards, and no other Store
-// would find the tasks there.
+// run runs a script and returns its answer. It first checks the schema: a Store with a
+// wrong number of shards would put tasks where no other Store finds them.
 func (s *Store) run(ctx context.Context, x call) (any, error) {
 	if err := s.checkSchema(ctx); err != nil {
 		if isDenied(err) {
@@ -101,12 +98,9 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	return err
 }
 
-// send runs a script. It sends the script again in two cases in which the script had no
-// effect:
-//
-//   - The server does not have the script. send then sends the source, which the server keeps.
-//   - The Store does not know the shard's creation time, or knows a wrong one: see
-//     learnSchema.
+// send runs a script. It sends the script again in two cases: the server does not have
+// the script, or learnSchema has corrected the shard's creation time. The script had no
+// effect then.
 func (s *Store) send(ctx context.Context, x call) (any, error) {
 	const tries = 5
 	name, code := "evalsha", x.script.sha
@@ -132,9 +126,9 @@ func (s *Store) send(ctx context.Context, x call) (any, error) {
 	}
 }
 
-// await calls f, and returns when f returns or the context ends. go-redis may ignore the
-// context while it waits for an answer. After an error f may still run, so the caller
-// must not read its results.
+// await calls f. It returns when f returns or the context ends, because go-redis may
+// ignore the context. After an error f may still run: the caller must not read its
+// results.
 func (s *Store) await(ctx context.Context, f func()) error {
 	if ctx.Done() == nil {
 		f()
@@ -159,8 +153,7 @@ func (s *Store) await(ctx context.Context, f func()) error {
 	}
 }
 
-// maxWaiting is the maximum number of goroutines of await. Their callers may have given
-// up.
+// maxWaiting is the maximum number of goroutines of await that run at the same time.
 const maxWaiting = 1024
 
 // noticeFailure handles a failed connection. It reloads a Cluster client's state: the

@@ -9,8 +9,8 @@ import (
 // key or a field changes.
 const schemaVersion = 5
 
-// A shard holds a part of the tasks. Its Redis keys share a hash tag: all are on one node
-// of a Cluster, and one script may use them all.
+// A shard has a part of the tasks. Its Redis keys share a hash tag, so that one script
+// can use them all, even on a Cluster.
 type shard struct {
 	index int
 	// keys are the KEYS of every script, in the order of keyNames.
@@ -22,8 +22,8 @@ type shard struct {
 	schema atomic.Pointer[string]
 	// clock is the latest reading of the server's clock, or nil.
 	clock atomic.Pointer[reading]
-	// moreDue is true if the latest claim got as many tasks as it asked for. More tasks may
-	// be due then, so rounds are not delayed.
+	// moreDue is true if the latest claim got its maximum number of tasks. The next round
+	// is then not delayed.
 	moreDue atomic.Bool
 	// combiner sends the commands of Change.
 	combiner combiner
@@ -41,20 +41,18 @@ type shard struct {
 //	follows  HASH   id → record that was scheduled while the task runs
 //	run      HASH   id → state of the run, from the first claim on
 //	err      HASH   id → last ten failures
-//	wake     ZSET   wake-ups: w wakes one worker, x wakes another worker a little later. y3,
-//	                y4 and so on are added to wake all workers.
+//	wake     ZSET   wake-ups: see wakeWorkers in scripts/lib.lua
 //	meta     HASH   schema and creation time, fence, paused, owner, counters, and each
 //	                sender's last command with its answer
-//	past     ZSET   id → expiry, of finished runs that are kept. Each key with such runs
-//	                also has an entry here, the head.
+//	past     ZSET   id → expiry, of finished runs that are kept: see scripts/kept.lua
 //	crew     HASH   worker → its handlers and schedules
 //	limits   HASH   handler → its limit over all workers
 //
 // scripts/begin.lua describes the values, and how a task moves between the keys. Every
 // script gets all these names, and appends a kind to "due:".
 //
-// No Redis key is named "due:" alone. So a node of a Cluster refuses the scripts while it
-// moves the shard's slot to another node: a script might find only a part of the shard.
+// No Redis key is named "due:" alone. This makes a node of a Cluster refuse the scripts
+// while it moves the shard to another node.
 var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past", "limits"}
 
 const (
@@ -62,8 +60,8 @@ const (
 	keyMeta = 9
 )
 
-// newShards returns the shards. Their hash tags do not contain the number of shards. So a
-// Store with a wrong number of shards finds the schema of shard 0, and gets an error.
+// newShards returns n shards. Their hash tags do not contain n, so that a Store with a
+// wrong n finds the schema of shard 0.
 func newShards(name, schema string, n int) []*shard {
 	shards := make([]*shard, n)
 	for i := range shards {

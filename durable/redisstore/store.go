@@ -38,11 +38,11 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // New returns a Store on one Redis server, on servers monitored by Sentinels, or on a
-// Redis Cluster. The caller closes the client. New does not connect; [Store.Check] does.
+// Redis Cluster. New does not connect; [Store.Check] does. The caller closes the client.
 //
 // The client must be a *[redis.Client] or a *[redis.ClusterClient], because the Store
-// opens further connections to its servers. To observe the commands, add a hook to the
-// client. New panics for any other client, a nil client and a nil option.
+// opens more connections with its options. New panics for any other client, a nil client
+// and a nil option. To observe the commands, add a hook to the client.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic("redisstore: New: nil client")
@@ -89,7 +89,7 @@ func (s *Store) checkOpen(ctx context.Context) error {
 func (s *Store) Shards() int { return len(s.shards) }
 
 // Now returns the time of the shard's server. It calculates the time from an answer of
-// the last few seconds, or else asks the server.
+// the last few seconds, or asks the server.
 func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return 0, err

@@ -62,7 +62,7 @@ func open(connect func() redis.UniversalClient, scripts *scripts, steps int) fun
 }
 
 // TestStore_OnMiniredis runs storetest on miniredis, because programs may use it in their
-// tests. With TICKLESS_STRESS the model test takes as many steps as on a server.
+// tests.
 func TestStore_OnMiniredis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("miniredis interprets Lua slowly")

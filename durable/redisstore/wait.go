@@ -13,18 +13,13 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A wake-up is two members of a shard's wake set. The worker that pops the first member
-// checks the shard at once. The worker that pops wakeBackup checks it a little later, in
-// case the first worker is frozen or gone: see wakeWorkers in scripts/lib.lua.
+// A wake-up consists of two members of the ZSET wake, for two workers. The worker that
+// pops wakeBackup checks the shard a little later, in case the other worker is frozen or
+// gone.
 const wakeBackup = "x"
 
 // A waiter is a call of Wait. It pops wake-ups with BZPOPMIN, on its own connections, so
 // that the caller's pool stays free.
-//
-// In each shard one worker, the owner, has a timer for the first due task. A script that
-// makes a task due earlier sends a wake-up. A wake-up is lost if its worker or its
-// connection fails. Then the worker that pops wakeBackup checks the shard. All workers
-// also check from time to time: see nextClaim.
 type waiter struct {
 	store      *Store
 	client     redis.UniversalClient
@@ -34,7 +29,7 @@ type waiter struct {
 	mu   sync.Mutex
 	wake func(shard int)
 
-	// delayed is true for each shard for which callLater has scheduled a call.
+	// delayed says for each shard whether callLater has scheduled a call of wake.
 	delayed []atomic.Bool
 }
 

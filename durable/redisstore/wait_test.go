@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A worker may pop the backups of many wake-ups of a shard. It schedules only one call of
-// wake: many calls would pile up while wake blocks.
+// A worker pops the backups of many wake-ups. It schedules only one call of wake for each
+// shard.
 func TestWait_ManyBackupsOfAShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -35,10 +35,10 @@ func TestWait_ManyBackupsOfAShard(t *testing.T) {
 		}
 		require.Equal(t, [2]int{1, 1}, settle())
 		w.callLater(1)
-		require.Equal(t, [2]int{1, 2}, settle(), "a later backupDelay needs another call")
+		require.Equal(t, [2]int{1, 2}, settle(), "a later backup needs another call")
 		during = true
 		w.callLater(0)
-		require.Equal(t, [2]int{3, 2}, settle(), "a backupDelay that comes while wake runs needs another call")
+		require.Equal(t, [2]int{3, 2}, settle(), "a backup that comes while wake runs needs another call")
 		w.callLater(0)
 		cancel()
 		w.goroutines.Wait()

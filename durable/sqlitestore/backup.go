@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 )
 
-// Backup writes a consistent copy of the file to a new file at path. The copy omits
-// deleted data. Others may use the file meanwhile; if they write, the log grows. Backup
-// takes some seconds a gigabyte. It returns an error if a file exists at path.
+// Backup writes a consistent copy of the file, without deleted data, to a new file at
+// path. It returns an error if a file exists at path.
+//
+// Backup takes some seconds a gigabyte. Others may use the file meanwhile. If they write,
+// the log grows.
 func (s *Store) Backup(ctx context.Context, path string) (err error) {
 	if err := s.checkRead(ctx); err != nil {
 		return err

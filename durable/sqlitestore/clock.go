@@ -15,10 +15,8 @@ import (
 const maxTime = store.Farthest - store.Time(24*time.Hour/time.Microsecond)
 
 // A steadyClock measures leases. Setting the wall clock does not change it. On Linux all
-// processes share it until the machine restarts.
-//
-// Elsewhere each Store has its own clock. Such a Store does not detect that the wall
-// clock was set forward since the latest transaction of another process.
+// processes share the clock until the machine restarts. Elsewhere each Store has its own
+// clock.
 type steadyClock struct {
 	bootID  string
 	elapsed func() time.Duration // nil with WithClock: clk is steady itself

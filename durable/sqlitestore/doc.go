@@ -14,29 +14,32 @@
 //
 // # Guarantees
 //
-//   - Those of package store. Acknowledged commands survive the end of the process, kill -9
-//     and a power failure, if the disk keeps what it has synced. With [WithSyncInterval] the
-//     Store is faster, but a power failure loses the latest commands.
-//   - Tasks are due by the wall clock. If the clock is set back, pending tasks wait until it
-//     shows their times again. Leases are durations: neither setting the clock nor suspending
+// The Store keeps the promises of package store, and these:
+//
+//   - Acknowledged commands survive the end of the process, kill -9 and a power failure,
+//     if the disk keeps what it has synced. [WithSyncInterval] is faster, but then a
+//     power failure loses the latest commands.
+//   - Tasks are due by the wall clock. If the clock is set back by an hour, pending tasks
+//     wait an hour longer. Leases are durations: neither setting the clock nor suspending
 //     the machine ends a lease.
 //   - If the disk is full, a call has no effect and returns an error that wraps
 //     [store.ErrFull]. The Store continues when there is space.
 //   - Any other disk error fails the calls of one transaction. The Store continues.
-//   - The log beside the file stays below some 100 MB, unless a reader keeps a transaction open
-//     for long.
-//   - Each row has a checksum. Claims skip a task with a damaged row, and [Store.Verify] finds
-//     it. Scheduling its key again replaces the row. If SQLite cannot read the file, or an
-//     index does not match the rows, calls return an error that wraps [ErrDamaged].
-//   - If the file or its log is removed or replaced while the Store is open, every later call
-//     returns an error that wraps [ErrGone].
+//   - The log beside the file stays below some 100 MB, unless a reader keeps a
+//     transaction open for long.
+//   - Each row has a checksum. Claims skip a task with a damaged row, and [Store.Verify]
+//     finds it. Scheduling its key again replaces the row.
+//   - If SQLite cannot read the file, or an index does not match the rows, calls return
+//     an error that wraps [ErrDamaged].
+//   - If the file or its log is removed or replaced while the Store is open, every later
+//     call returns an error that wraps [ErrGone].
 //   - While nothing happens, the Store writes nothing and, on Linux, does not wake up.
 //
 // # How it works
 //
 // A Store runs package machine over four tables, whose names begin with tickless_. One
-// goroutine writes. It puts all waiting calls into one transaction, so that they share
-// a sync of the disk. Readers have their own connections.
+// goroutine writes. It puts all waiting calls into one transaction, so that they share a
+// sync of the disk. Readers have their own connections.
 //
 // Several processes may use a file; transactions decide which worker gets a task. On
 // Linux, inotify tells a Store within milliseconds that another process has committed.
@@ -47,9 +50,9 @@
 // A Store may be used from any goroutine. Any number of Stores in any number of processes
 // may use a file.
 //
-// A program that uses a Store must open the file only through SQLite, and never itself, for
-// example to copy it: closing the file would release SQLite's locks. The same holds for the
-// files beside it that end in -wal and -shm. [Store.Backup] copies a file that is in use.
+// In a program that uses a Store, open the file only through SQLite: closing it in another
+// way releases SQLite's locks. The same holds for the files beside it that end in -wal and
+// -shm. To copy the file, use [Store.Backup].
 //
 // Other programs that write to the file must use SQLite 3.51.3 or later: a bug in earlier
 // versions can damage the file.
@@ -63,7 +66,7 @@
 //
 // # When not to use it
 //
-// If several machines share the tasks, use a store on a server: [Open] refuses a file on a
-// network file system if it recognizes one. A file has one writer at a time, so it handles
-// at most some ten thousand tasks a second.
+// If several machines share the tasks, use a store on a server: [Open] refuses a file on
+// a network file system if it recognizes one. A file has one writer at a time, so it
+// handles at most some ten thousand tasks a second.
 package sqlitestore

@@ -38,8 +38,8 @@ func isBusy(err error) bool {
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
 
-// explain wraps an error of SQLite in the errors of this package and of package store. If
-// maybeDone is true, the transaction may have been committed.
+// explain wraps an error of SQLite in errors of this package and of package store.
+// maybeDone is true if the transaction may have been committed.
 func explain(err error, maybeDone bool) error {
 	if err == nil {
 		return nil

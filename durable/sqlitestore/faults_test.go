@@ -398,7 +398,7 @@ func TestDamagedRow_FullClaim(t *testing.T) {
 	require.ErrorIs(t, err, sqlitestore.ErrDamaged)
 }
 
-// A running task's row is damaged. The end of its lease does not make a worker claim.
+// A running task's row is damaged. No worker wakes up for the end of its lease.
 func TestDamagedRow_Running(t *testing.T) {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	path := newPath(t)
@@ -611,8 +611,7 @@ func TestLog_TwoWriters(t *testing.T) {
 }
 
 // The files are copied while they are in use, which the docs forbid. The copy is in an
-// older state, or Verify finds damage. Another process copies the files: if this process
-// closed them, it would release its locks.
+// older state, or Verify finds damage.
 func TestCopyInUse(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tasks.db")
@@ -623,7 +622,7 @@ func TestCopyInUse(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- schedule(context.Background(), st, fmt.Sprint("meanwhile", i)) }()
 		to := t.TempDir()
-		require.NoError(t, exec.Command("cp", path, path+"-wal", to).Run())
+		require.NoError(t, exec.Command("cp", path, path+"-wal", to).Run()) // this process must not close the file
 		require.NoError(t, <-done)
 		x, err := sqlitestore.Open(filepath.Join(to, "tasks.db"))
 		if err != nil {

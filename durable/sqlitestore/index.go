@@ -12,9 +12,8 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// An index implements machine.Index for one transaction. It caches the rows that the
-// transaction reads and changes. It writes the changes before a query that depends on
-// them.
+// An index implements machine.Index for one transaction. It caches rows, and writes
+// changed rows before a query that depends on them.
 type index struct {
 	*session
 	tasks          map[string]*task
@@ -32,7 +31,7 @@ type index struct {
 
 var _ machine.Index = (*index)(nil)
 
-// A task is a cached task, with the values of its row in the table.
+// A task is a cached task, with the stored values of its row.
 type task struct {
 	machine.Task
 	stored store.Task // the task in the table
@@ -54,18 +53,17 @@ func newIndex(x *session) *index {
 	return ix
 }
 
-// The method next keeps nothing if there are more than maxSenders senders. Otherwise it
-// keeps at most maxRunning running tasks, with records of at most smallRecord bytes.
+// Limits of what the method next keeps: the senders, the running tasks, and the bytes in
+// the record of such a task.
 const (
 	maxSenders  = 2000
 	maxRunning  = 1000
 	smallRecord = 1 << 10
 )
 
-// next returns the index for the connection's next transaction. The transaction of ix was
-// committed. next keeps the counters, the senders and the running tasks, because reports
-// will soon need them. If another connection has committed meanwhile, next keeps nothing
-// and reads the counters again.
+// next returns the index for the connection's next transaction, after ix was committed.
+// It keeps the cached counters, senders and running tasks, unless another connection has
+// committed meanwhile.
 func (ix *index) next() *index {
 	next := &index{session: ix.session, tasks: make(map[string]*task), senders: ix.senders, numbers: ix.numbers, storedNumbers: ix.numbers}
 	next.queryRow(getVersion, nil, &next.version)
@@ -265,9 +263,8 @@ func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 	return picker.Pick(due, n), next
 }
 
-// selectTasks runs a query that selects tasks in this state by an index. It returns the
-// tasks with undamaged rows, and the number of all selected rows. It fails if a task has
-// another state, or is selected twice.
+// selectTasks returns the undamaged tasks that a query selects, and the number of all
+// rows. It fails if an index contains a wrong task.
 func (ix *index) selectTasks(state store.State, query string, args ...any) (found []*machine.Task, all int) {
 	seen := make(map[string]bool)
 	ix.queryRows(query, args, func(rows *sql.Rows) {
@@ -342,8 +339,8 @@ func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
 	return out
 }
 
-// kinds returns each pair of a handler and a schedule that Pending tasks have. It does
-// not count the tasks.
+// kinds returns the pairs of a handler and a schedule of the pending tasks, without
+// counts.
 func (x *session) kinds() (out []machine.Kind) {
 	for k := (machine.Kind{}); x.queryRow(nextKind, []any{k.Handler, k.Schedule}, &k.Handler, &k.Schedule); {
 		out = append(out, k)
@@ -361,7 +358,8 @@ func (ix *index) Remember(name string, x *machine.Sender) {
 	ix.changedSenders = append(ix.changedSenders, name)
 }
 
-// Gone checks at most 64 senders. Their names follow the name of a random cached sender.
+// Gone checks at most 64 senders. In the order of names, they follow a random cached
+// sender.
 func (ix *index) Gone(before store.Time, n int) (names []string) {
 	var from string
 	for name := range ix.senders {

@@ -22,7 +22,7 @@ import (
 )
 
 // TestLarge measures a file with TICKLESS_LARGE pending tasks and a log of 64 MB, after a
-// kill -9. It takes a minute or two for a million tasks.
+// kill -9.
 func TestLarge(t *testing.T) {
 	if os.Getenv("TICKLESS_LARGE") == "" {
 		t.Skip("set TICKLESS_LARGE to a number of tasks to run it")

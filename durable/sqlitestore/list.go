@@ -10,10 +10,11 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// List returns a page. Each page has its own transaction, because a long transaction
-// prevents the log from being reused. A page reads the entries that it returns and those
-// that it skips. With a Prefix it skips only entries with the prefix, and with an Error
-// only entries with failures. It omits tasks with damaged rows.
+// List returns a page, without tasks whose rows are damaged. Each page has its own
+// transaction, because a long transaction prevents the log from being reused.
+//
+// A page also reads the entries that it skips. With a Prefix these are only entries with
+// the prefix. With an Error they are only entries with failures.
 func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return p, err
@@ -82,9 +83,8 @@ func (x *session) list(f *store.Filter, c store.Cursor, n int) (found []*task) {
 	return found
 }
 
-// pageEnd returns a time before which at least n tasks after the cursor are due, or the
-// filter's To if there are fewer. It reads only the index. With this time as the end, list
-// need not read n rows of each kind.
+// pageEnd returns a time before which at least n tasks after the cursor are due. If there
+// are fewer, it returns the filter's To. So list need not read n rows of each kind.
 func (x *session) pageEnd(kinds []machine.Kind, f *store.Filter, c store.Cursor, n int) store.Time {
 	var times []store.Time
 	to := cmp.Or(f.To, machine.Never)
@@ -102,8 +102,8 @@ func (x *session) pageEnd(kinds []machine.Kind, f *store.Filter, c store.Cursor,
 	return times[n-1] + 1
 }
 
-// afterPrefix returns the first string that sorts after all strings with the prefix. If
-// there is none, it returns an empty blob, which SQLite sorts after all strings.
+// afterPrefix returns the first value that SQLite sorts after all strings with the
+// prefix. An empty blob comes after all strings.
 func afterPrefix(prefix string) any {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] < 0xff {

@@ -20,8 +20,8 @@ import (
 	"github.com/tickless/tickless/durable/sqlitestore"
 )
 
-// Some tests need other processes. They start the test binary as a child. The child runs
-// the function named by TICKLESS_CHILD on the file TICKLESS_FILE, until it is killed.
+// Some tests start the test binary as another process. It runs the function named by
+// TICKLESS_CHILD on the file TICKLESS_FILE.
 func TestMain(m *testing.M) {
 	if name := os.Getenv("TICKLESS_CHILD"); name != "" {
 		if err := children[name](os.Getenv("TICKLESS_FILE")); err != nil {
@@ -121,9 +121,8 @@ func worker(st *sqlitestore.Store, ran func(d durable.Delivery)) *durable.Worker
 	return w
 }
 
-// TestLives kills two workers and a client of one file at random. It reads what the
-// processes print. No acknowledged task may be lost, and no task may run early. Only
-// tasks that were running at a kill may run twice.
+// TestLives kills workers and a client of a file at random. Acknowledged tasks must run,
+// and only tasks of killed workers may run twice.
 func TestLives(t *testing.T) {
 	lives := 9
 	if long() {
@@ -173,7 +172,7 @@ func TestLives(t *testing.T) {
 		kill(x)
 		_, _ = x.Process.Wait()
 	}
-	time.Sleep(100 * time.Millisecond) // the ledger's last lines
+	time.Sleep(100 * time.Millisecond) // the last lines of the processes
 	st, err := sqlitestore.Open(path)
 	require.NoError(t, err)
 	defer st.Close()

@@ -9,9 +9,8 @@ import (
 const (
 	// SQLite truncates the log to walLimit bytes when it reuses the log.
 	walLimit = 64 << 20
-	// The writer checks the length of the log every checkEvery. It requests a checkpoint
-	// if the log has more than checkpointPages pages, about 4 MB. A short log is faster:
-	// the disk syncs overwritten pages faster than a growing file.
+	// Every checkEvery the writer checks the log. If the log has more than
+	// checkpointPages pages (4 MB), the writer requests a checkpoint.
 	checkEvery      = 250 * time.Millisecond
 	checkpointPages = 1000
 	// resetTimeout is how long a checkpoint tries to reset the log while others write or
@@ -21,9 +20,8 @@ const (
 	largeWAL = 256 << 20
 )
 
-// Statements for the log. SQLite reuses the log from its beginning after the whole log
-// was copied to the file. copyLog copies what it can while others write. resetLog copies
-// the remainder, and others cannot write meanwhile.
+// copyLog copies the log to the file while others write. resetLog copies the remainder
+// and blocks writers. SQLite can then reuse the log.
 const (
 	readLogSize = `PRAGMA wal_checkpoint(NOOP)`
 	copyLog     = `PRAGMA wal_checkpoint(PASSIVE)`
@@ -64,8 +62,8 @@ func (s *Store) checkpoint() error {
 	return err
 }
 
-// requestCheckpoint requests a checkpoint if the log is long, or if the disk is full: the
-// checkpoint may free space. With WithSyncInterval it always requests a checkpoint.
+// requestCheckpoint requests a checkpoint if the log is long, or if the disk is full.
+// With WithSyncInterval it always requests a checkpoint.
 func (w *writer) requestCheckpoint(full bool) {
 	needed := full || w.store.syncInterval > 0
 	if time.Since(w.logChecked) > checkEvery {
@@ -85,9 +83,8 @@ func (w *writer) requestCheckpoint(full bool) {
 	}
 }
 
-// WAL returns the size of the write-ahead log in bytes. If the size is more than some
-// hundred megabytes, a reader keeps a transaction open for long. SQLite reuses the log
-// when that transaction ends.
+// WAL returns the size of the write-ahead log in bytes. If it has more than some hundred
+// megabytes, a reader keeps a transaction open for long.
 func (s *Store) WAL() int64 {
 	st, err := os.Stat(s.path + "-wal")
 	if err != nil {

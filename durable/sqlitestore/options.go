@@ -54,9 +54,8 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithSyncInterval makes the Store sync the disk once in each interval, instead of before
-// each acknowledgement (SQLite's synchronous=NORMAL). A power failure then loses the
-// changes since the latest sync, and leaves the file in an earlier, consistent state. The
-// end of the process loses nothing.
+// each acknowledgement. A power failure then loses the changes since the latest sync, but
+// the file stays consistent. The end of the process loses nothing.
 //
 // The option does not affect other Stores on the file. It panics unless every is from 1
 // ms to 1 minute.
@@ -71,8 +70,9 @@ func WithSyncInterval(every time.Duration) Option {
 // does not watch for commits of other processes.
 func WithOneProcess() Option { return option(func(c *config) { c.oneProcess = true }) }
 
-// WithReadOnly opens the Store for reading only, for example for tools. Others may write
-// at the same time. Calls that write return [ErrReadOnly]. SQLite still creates files
-// beside the file, unless another process has it open. If the folder is not writable,
-// open a copy that [Store.Backup] has made.
+// WithReadOnly opens the Store for reading only. Others may write at the same time. Calls
+// that write return [ErrReadOnly].
+//
+// SQLite usually creates files beside the file. If the folder is not writable, open a
+// copy that [Store.Backup] has made.
 func WithReadOnly() Option { return option(func(c *config) { c.readOnly = true }) }

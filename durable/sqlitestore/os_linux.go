@@ -42,8 +42,8 @@ func refuseNetwork(dir string) error {
 	return nil
 }
 
-// notify calls written after each write to the log, until stop is called. It calls
-// clockSet after the wall clock was set or the machine has slept.
+// notify calls written after each write to the log. It calls clockSet after the wall
+// clock was set or the machine has slept.
 func notify(path string, written, clockSet func()) (stop func(), err error) {
 	inotify, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {

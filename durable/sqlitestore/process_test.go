@@ -20,15 +20,14 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A request is a call of a Store in another process, at a time of the test's clock. A When
-// has no exported fields to encode, so Whens holds the times of the items or reports.
+// A request is a call of a Store in another process, at a time of the test's clock.
 type request struct {
 	Now, Wall time.Time
 	Change    bool
 	Stamp     store.Stamp
 	Command   command
 	Round     round
-	Whens     []when
+	Whens     []when // the times of the items or reports, because gob cannot encode a When
 }
 
 type command struct {

@@ -26,8 +26,8 @@ func retryBusy(ctx context.Context, f func() error) error {
 	}
 }
 
-// view calls f in a read transaction, so that f sees a consistent state of the file. If
-// the file is locked, view calls f again.
+// view calls f in a read transaction, so that f sees a consistent state. It calls f again
+// if the file was locked.
 func (s *Store) view(ctx context.Context, f func(x *session)) error {
 	if err := s.checkRead(ctx); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (s *Store) Stats(ctx context.Context, _ int) (st store.Stats, err error) {
 }
 
 // Check reports whether the file can be read. It warns of settings that may lose tasks,
-// and of a long log. Verify checks the contents.
+// and of a long log.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	h := store.Health{Store: "SQLite in " + s.path}
 	if s.syncInterval > 0 {
@@ -91,8 +91,8 @@ func countStates(x *session) (n machine.Numbers, actual [store.Past + 1]int64) {
 	return newIndex(x).numbers, actual
 }
 
-// Repair counts all tasks. It corrects the counters, and the use of the limits, if
-// another program has changed the table.
+// Repair counts all tasks. If another program has changed the table, Repair corrects the
+// counters and the number of running tasks of each limit.
 func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 	var n machine.Numbers
 	var actual [store.Past + 1]int64
@@ -116,10 +116,11 @@ func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 	})
 }
 
-// Verify checks the whole file: with SQLite's own integrity check, by the checksum of
-// each row, and by comparing the tasks with the counters. It returns the number of
-// checked tasks. For the first damage it returns an error that wraps [ErrDamaged]. It
-// takes minutes for millions of tasks. If others write meanwhile, the log grows.
+// Verify checks the whole file: SQLite's own integrity check, the checksum of each row,
+// and the counters. It returns the number of checked tasks. The first damage ends the
+// check with an error that wraps [ErrDamaged].
+//
+// Verify takes minutes for millions of tasks. If others write meanwhile, the log grows.
 func (s *Store) Verify(ctx context.Context) (checked int64, err error) {
 	err = s.view(ctx, func(x *session) {
 		checked = 0

@@ -49,9 +49,8 @@ func nullable(b []byte) any {
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum returns the checksum of a row. If a query uses an index, SQLite takes State and
-// At from the index entry. So the checksum also detects an entry that points to another
-// task's row.
+// checksum returns a row's checksum. It also detects an index entry of another row,
+// because a query may take State and At from the entry.
 func checksum(t *machine.Task, more []byte) int64 {
 	var b []byte
 	for _, s := range []string{t.ID, t.Handler, t.Schedule} {

@@ -16,7 +16,7 @@ const schemaVersion = 2
 //	tickless_tasks    the tasks by id
 //	tickless_due      pending tasks by handler, schedule and time
 //	tickless_rest     all other tasks by state and time
-//	tickless_more     the few tasks with a value in more, to list tasks by error
+//	tickless_more     tasks with a value in the column more, to list tasks by error
 //	tickless_senders  the machine.Sender of each name, as JSON
 //	tickless_limits   the machine.Limit of each handler with a limit, as JSON
 //	tickless_numbers  one row: the machine.Numbers, as JSON
@@ -35,8 +35,8 @@ const schema = `
 	CREATE TABLE tickless_numbers (version INTEGER NOT NULL, wakes INTEGER NOT NULL, numbers TEXT NOT NULL);
 	INSERT INTO tickless_numbers VALUES (2, 0, '{}');`
 
-// The statements. ROWS stands for any number of rows. For a statement with many rows
-// SQLite writes a journal, unless it has OR FAIL and the columns have no NOT NULL.
+// ROWS stands for any number of rows. OR FAIL lets SQLite write many rows without a
+// journal. In putSenders this also needs columns without NOT NULL.
 const (
 	columns     = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum`
 	findTasks   = `SELECT ` + columns + ` FROM tickless_tasks WHERE id IN ROWS`
@@ -49,9 +49,8 @@ const (
 	runTasks    = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
 	overTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT ?`
 	firstEnd    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
-	// nextKind first looks for the handler's next schedule, and then for the next
-	// handler. A single comparison of both columns would skip a handler's remaining
-	// schedules.
+	// nextKind selects the handler's next schedule, or else the next handler. The single
+	// condition handler > ? AND schedule > ? would skip schedules.
 	nextKind = `SELECT * FROM (SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ?1 AND schedule > ?2 ORDER BY schedule LIMIT 1)
 		UNION ALL SELECT * FROM (SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler > ?1 ORDER BY handler, schedule LIMIT 1) LIMIT 1`
 	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ?`

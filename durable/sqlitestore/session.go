@@ -99,9 +99,9 @@ func (x *session) query(st statement, args []any, f func(rows *sql.Rows)) {
 	must(rows.Err())
 }
 
-// inBatches runs a query with ROWS. args holds the parameters of all rows, row by row.
-// Each statement gets several rows, which halves the time. inBatches calls f, if not nil,
-// for each row of the result.
+// inBatches runs a query with ROWS, with several rows in each statement. args holds the
+// parameters of all rows, row by row. If f is not nil, inBatches calls f for each row of
+// the result.
 func (x *session) inBatches(query string, columns int, args []any, f func(rows *sql.Rows)) {
 	// The driver's time to bind parameters grows with the square of their number.
 	maxRows := 8

@@ -54,8 +54,8 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, subject)
 }
 
-// TestStore_TwoStores runs storetest with two Stores on one file. They take turns call by
-// call, so neither may rely on data that is not in the file.
+// TestStore_TwoStores runs storetest with two Stores on one file, which take turns.
+// Neither may rely on data that is not in the file.
 func TestStore_TwoStores(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

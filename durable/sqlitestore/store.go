@@ -51,7 +51,7 @@ var _ store.Store = (*Store)(nil)
 // maxReaders is the maximum number of concurrent readers.
 const maxReaders = 3
 
-// The sizes in kilobytes of SQLite's caches, of which each connection has one.
+// The sizes of SQLite's caches in kilobytes. Each connection has its own cache.
 const (
 	writeCache   = 16 << 10
 	readCache    = 4 << 10
@@ -61,12 +61,12 @@ const (
 // openTimeout is how long Open waits for the file's lock.
 const openTimeout = 10 * time.Second
 
-// Open opens the file, or creates it. Its folder must exist. SQLite also writes files
+// Open opens the file, or creates it in an existing folder. SQLite also writes files
 // beside it that end in -wal and -shm.
 //
-// The error wraps [ErrDamaged] if it is not an SQLite file. It wraps [store.ErrSchema] if
-// the tables have another version, or if other tables have the Store's names. It wraps
-// [store.ErrUnfit] for ":memory:".
+// The error wraps [ErrDamaged] if the file is not an SQLite file. It wraps
+// [store.ErrSchema] if the tables have another version, or belong to another program. It
+// wraps [store.ErrUnfit] for ":memory:".
 func Open(path string, opts ...Option) (*Store, error) {
 	if path == "" || path == ":memory:" {
 		return nil, fmt.Errorf("sqlitestore: %q is not a file name; for tasks in memory, use package memstore: %w", path, store.ErrUnfit)
@@ -98,10 +98,11 @@ func Open(path string, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// OpenDB opens the file of an open database, and puts the Store's tables beside the
-// application's. It uses its own connections and does not close db. It panics if the
-// driver of db is not modernc.org/sqlite: two SQLite libraries in one process release
-// each other's locks.
+// OpenDB opens the file of an application's database, and adds the Store's tables. It
+// uses its own connections and does not close db.
+//
+// OpenDB panics if the driver of db is not modernc.org/sqlite: two SQLite libraries in
+// one process release each other's locks.
 func OpenDB(ctx context.Context, db *sql.DB, opts ...Option) (*Store, error) {
 	if _, ok := db.Driver().(*sqlite.Driver); !ok {
 		panic(fmt.Sprintf("sqlitestore: OpenDB: the driver must be that of modernc.org/sqlite, got %T", db.Driver()))
@@ -219,7 +220,7 @@ func (s *Store) Clock() clock.Clock { return s.clock }
 // Shards returns 1, because a file has one writer.
 func (s *Store) Shards() int { return 1 }
 
-// Now returns the time of day.
+// Now returns the wall-clock time.
 func (s *Store) Now(ctx context.Context, _ int) (store.Time, error) {
 	return s.moment().Wall, s.checkOpen(ctx)
 }
@@ -242,7 +243,7 @@ func (s *Store) checkOpen(ctx context.Context) error {
 }
 
 // checkFile returns ErrGone if the file or its log was removed or replaced since the
-// Store opened it. Writes would then be lost, and reads might be stale.
+// Store opened it. Writes would then be lost.
 func (s *Store) checkFile() error {
 	now, err := os.Stat(s.path)
 	if err != nil || !os.SameFile(now, s.file) {

@@ -13,15 +13,16 @@ import (
 )
 
 // ScheduleTx schedules tasks in a transaction of the application on the same file. When
-// the transaction commits, the tasks exist and workers wake up. A rollback discards the
-// tasks. ScheduleTx returns an outcome for each item, in order.
+// the transaction commits, the tasks exist and workers wake up. ScheduleTx returns an
+// outcome for each item, in order.
 //
-// The transaction must start with BEGIN IMMEDIATE (a DSN with _txlock=immediate). SQLite
-// refuses a write in a deferred transaction if another connection has written since the
-// transaction's first read. The connection must use WAL mode and at least
-// synchronous=FULL, so that the commit is on disk. Otherwise, or if the transaction is on
-// another file, ScheduleTx returns an error that wraps [store.ErrUnfit]. No other
-// connection can write while the transaction is open.
+// The transaction must start with BEGIN IMMEDIATE (a DSN with _txlock=immediate), because
+// SQLite may refuse to write in a deferred transaction. No other connection can write
+// while the transaction is open.
+//
+// The connection must use WAL mode and at least synchronous=FULL, so that the commit is
+// on disk. With another setting or another file, ScheduleTx returns an error that wraps
+// [store.ErrUnfit].
 func (s *Store) ScheduleTx(ctx context.Context, tx *sql.Tx, items ...durable.Item) (out []store.Outcome, err error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return nil, err

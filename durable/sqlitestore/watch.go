@@ -23,18 +23,17 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	return s.waiters.Wait(ctx, shards, wake)
 }
 
-// wakeIfNew wakes the calls of Wait if wakes has changed. wakes counts the changes for
-// which all workers must wake up.
+// wakeIfNew wakes the calls of Wait if the counter wakes has changed. It counts the
+// changes for which all workers must wake up.
 func (s *Store) wakeIfNew(wakes int64) {
 	if s.seenWakes.Swap(wakes) != wakes {
 		s.waiters.Wake(0)
 	}
 }
 
-// watchOthers looks for commits of other connections. A commit first writes to the log,
-// and becomes visible after a sync of the disk. So watchOthers looks repeatedly after a
-// write, and each pause is half of the time since the write. If the sync takes 20 ms,
-// watchOthers sees the commit at most 10 ms later.
+// watchOthers looks for commits of other connections. A commit becomes visible only after
+// a sync of the disk. So watchOthers looks several times after a write to the log, with
+// growing pauses.
 func (s *Store) watchOthers() {
 	changed := make(chan struct{}, 1)
 	stop, err := notify(s.path, func() {
@@ -94,9 +93,9 @@ func (s *Store) watchOthers() {
 	}
 }
 
-// checkCommits wakes the calls of Wait if another connection has committed a change for
-// which workers must wake up. It returns SQLite's data_version, which such a commit
-// changes. lastVersion is the data_version at the previous check.
+// checkCommits wakes the calls of Wait if another connection has committed new work. It
+// returns SQLite's data_version, which changes with such a commit. lastVersion is the
+// result of the previous call.
 func (s *Store) checkCommits(x *session, lastVersion int64) (version int64) {
 	var err error
 	defer func() {

@@ -123,9 +123,8 @@ func (w *writer) run() {
 	}
 }
 
-// gather returns the waiting calls. It waits briefly for callers that the previous
-// transaction has answered, because they are likely to call again soon. Such a wait is
-// cheaper than another sync.
+// gather returns the waiting calls. To save a sync, it first waits up to gatherTime for
+// as many calls as the previous transaction had.
 func (w *writer) gather(first *call) []*call {
 	for begin := time.Now(); len(w.calls)+1 < w.prevCalls && time.Since(begin) < gatherTime; {
 		runtime.Gosched()
@@ -138,8 +137,8 @@ func (w *writer) gather(first *call) []*call {
 	return group
 }
 
-// carryOut runs the calls in one transaction. If the transaction fails, it runs each call
-// in its own transaction, so that only the faulty call fails.
+// carryOut runs the calls in one transaction. If it fails, each call gets its own
+// transaction, so that only the faulty call fails.
 func (w *writer) carryOut(group []*call) {
 	group, err := w.beginTransaction(group)
 	if len(group) == 0 {
@@ -165,9 +164,8 @@ func (w *writer) carryOut(group []*call) {
 	w.requestCheckpoint(codeOf(err)&0xff == sqlite3.SQLITE_FULL)
 }
 
-// beginTransaction starts a transaction, and returns the calls that still wait for it.
-// SQLite's own waiting for the file's lock does not end with a context, and is unfair to
-// the second of two processes. So beginTransaction polls for the lock.
+// beginTransaction starts a transaction, and returns the calls that still wait for it. It
+// polls for the file's lock, because SQLite's own waiting ignores contexts and is unfair.
 func (w *writer) beginTransaction(group []*call) ([]*call, error) {
 	for {
 		if err := w.store.checkFile(); err != nil {

@@ -126,9 +126,8 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 	}
 }
 
-// A master is frozen for longer than the node timeout, and is replaced. When it
-// continues, it acknowledges commands until it learns of its replacement. The effects of
-// these commands are lost.
+// A frozen master is replaced. When it continues, it acknowledges commands until it
+// learns of its replacement, and these commands are lost.
 func TestFault_ClusterMasterFrozen(t *testing.T) {
 	for _, how := range []string{"Plain", "MinReplicas"} {
 		t.Run(how, func(t *testing.T) {

@@ -1,9 +1,8 @@
-// Package chaos tests redisstore under faults. It uses real servers, and worker processes
-// that are killed, frozen and disconnected. Long tests run only with TICKLESS_CHAOS=long,
-// which `make chaos` sets. They log what happened in each case, with its counters.
+// Package chaos tests redisstore under faults. It kills, freezes and disconnects real
+// servers and worker processes. Long tests run only with TICKLESS_CHAOS=long, which `make
+// chaos` sets.
 //
-// Every case checks that its fault has happened. Unless the case says otherwise, it also
-// checks that:
+// Every case checks that its fault has happened. Most cases also check that:
 //
 //   - every acknowledged task was delivered or is a dead letter,
 //   - no task was delivered early,

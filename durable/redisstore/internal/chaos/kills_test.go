@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// busyDisk keeps writing and syncing a file in the folder, so that the server's syncs are
-// slow. stop returns how many MB it has written.
+// busyDisk writes and syncs files in dir until stop is called, so that the server's syncs
+// are slow. stop returns the MB written.
 func busyDisk(t *testing.T, dir string) (stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -51,10 +51,9 @@ func busyDisk(t *testing.T, dir string) (stop func() int) {
 	}
 }
 
-// A server with a busy disk is killed ten times while tasks are scheduled and run. The
-// test repeats this ten times. With appendfsync always, nothing is lost. With everysec,
-// Redis may write to its log up to two seconds late while a sync is slow. A kill then
-// loses tasks acknowledged in that time, and tasks done in that time run again.
+// A server with a busy disk is killed ten times while tasks are scheduled and run. With
+// appendfsync always, nothing is lost. With everysec, a kill loses the changes of up to
+// two seconds.
 func TestFault_ServerKilledTenTimes(t *testing.T) {
 	const runs, times = 10, 10
 	for _, fsync := range []string{"everysec", "always"} {

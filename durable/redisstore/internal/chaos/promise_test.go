@@ -23,7 +23,7 @@ import (
 )
 
 // One answer in three is lost with its connection, and go-redis repeats the command. By
-// then the task may be done and its data deleted.
+// then the task may be done and deleted.
 func TestFault_AnswersLost(t *testing.T) {
 	x, s := onServer(t)
 	p := newProxy(t, s.Addr)

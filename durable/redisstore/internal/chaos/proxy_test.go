@@ -15,8 +15,8 @@ type proxy struct {
 	l      net.Listener
 	server string
 	delay  time.Duration // each way
-	// request gets the data from the client, and reply the data from the server. If one
-	// returns false, the proxy drops the data and closes the connection.
+	// request gets the client's data, and reply the server's data. If a function returns
+	// false, the proxy drops the data and closes the connection.
 	request, reply func([]byte) bool
 
 	mu    sync.Mutex

@@ -239,7 +239,7 @@ func TestFault_TwoVersions(t *testing.T) {
 	require.ErrorIs(t, durable.NewWorker(wrong).Run(ctx), durable.ErrSchema)
 	_, err := wrong.Check(ctx)
 	require.ErrorIs(t, err, durable.ErrSchema)
-	// A later version has changed the schema of another queue.
+	// A later version has changed the schema of the queue with this name.
 	later := newClient(x.r, redisstore.WithName("later"))
 	_, err = later.Check(ctx)
 	require.NoError(t, err)
@@ -256,7 +256,7 @@ func TestFault_TwoVersions(t *testing.T) {
 	x.done(20 * time.Second)
 }
 
-// The tasks of a day are all due when the workers return.
+// All tasks of a day are overdue when the workers return.
 func TestFault_LongDowntime(t *testing.T) {
 	for _, n := range []int{20_000, 100_000, 1_000_000} {
 		t.Run(fmt.Sprintf("%dk", n/1000), func(t *testing.T) {

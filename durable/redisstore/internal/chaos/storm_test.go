@@ -18,8 +18,8 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// All faults happen at random while tasks are scheduled, run and cancelled: answers are
-// lost, and the server and the workers are frozen and killed.
+// Random faults happen while tasks are scheduled, run and cancelled: answers are lost,
+// and the server and the workers are frozen and killed.
 func TestFault_Storm(t *testing.T) {
 	long(t)
 	x, s := onServer(t, "--appendonly", "yes", "--appendfsync", "always")

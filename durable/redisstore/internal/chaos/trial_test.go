@@ -121,9 +121,8 @@ type trial struct {
 	acked    map[string]bool
 	asked    map[string]span // from the call of Schedule to its answer
 	failures int             // calls of ScheduleBatch with an error
-	// twice has the tasks that were scheduled again, because the outcome of the first call
-	// was unknown. If the first call had an effect, and the task was done before the
-	// second call, the task runs twice.
+	// twice contains the tasks that were scheduled again after an unknown outcome. If
+	// both calls had an effect, the task may run twice.
 	twice map[string]bool
 
 	procs []*proc
@@ -132,17 +131,16 @@ type trial struct {
 	dups  int
 	lost  []string
 	n     numbers // what done has counted
-	// torn is true if the server is killed repeatedly while it writes to its AOF. A task
-	// may then be in no index: see docs/operating.md. Repair adds it to an index again,
-	// and then the task must run.
+	// torn is true if kills of the server may leave a task in no index: see
+	// docs/operating.md. Repair corrects this.
 	torn bool
 	// kills is how often the server was killed.
 	kills int
-	// doubtful are the times of commands that a server may have forgotten. Tasks
-	// acknowledged at these times may be lost, and tasks done then may run again.
+	// doubtful are periods whose commands a server may have forgotten. Acknowledged tasks
+	// may then be lost, and done tasks may run again.
 	doubtful []span
-	// loose is true if a server may have forgotten commands of any time. Duplicates and
-	// losses are then logged, but the case does not fail.
+	// loose is true if a server may have forgotten commands of any time. The case then
+	// accepts duplicates and losses, and logs them.
 	loose bool
 }
 
@@ -369,7 +367,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 	return st
 }
 
-// inDoubt reports whether the server may have forgotten commands from a part of s.
+// inDoubt reports whether s overlaps a period in doubtful.
 func (x *trial) inDoubt(s span) bool { return slices.ContainsFunc(x.doubtful, s.overlaps) }
 
 // note adds a line to the log of the case.

@@ -26,14 +26,13 @@ func onServer(t *testing.T, args ...string) (*trial, *redistest.Server) {
 	return newTrial(t, s.Client(), s.Addr), s
 }
 
-// killsOne schedules tasks, waits until their worker was killed, starts a second worker,
-// and checks the result. The second worker starts late: on a busy machine it could take
-// all tasks, and then the first would never be killed.
+// killsOne schedules tasks, waits until the worker is killed, and starts another worker.
+// It checks that this worker runs the remaining tasks.
 func (x *trial) killsOne(kills *atomic.Int32, how string) {
 	x.Helper()
 	x.schedule(0, 2000, soon(2*time.Second), "")
 	x.eventually(20*time.Second, "the worker is killed", func() bool { return kills.Load() == 1 })
-	x.start(x.order)
+	x.start(x.order) // before the kill, this worker could run all tasks
 	x.note("%s", how)
 	st := x.done(20 * time.Second)
 	require.Positive(x, st.Crashed) // done has compared the duplicates with this number
@@ -82,8 +81,8 @@ func TestFault_WorkerKilledBetweenAnswerAndDone(t *testing.T) {
 	var victim atomic.Pointer[proc]
 	var kills, seen atomic.Int32
 	p.request = func(b []byte) bool {
-		// Only the reports of this worker contain task keys: its handlers are too short
-		// for lease extensions.
+		// Only reports contain task keys: the handlers of this worker are too short for
+		// lease extensions.
 		if v := victim.Load(); v != nil && bytes.Contains(b, []byte(keyPrefix)) && seen.Add(1) > 20 && v.kill() {
 			kills.Add(1)
 			return false
@@ -129,9 +128,8 @@ func TestFault_Zombie(t *testing.T) {
 	require.Positive(t, x.dups)
 }
 
-// The first worker is frozen while it waits for a wake-up. The server still sends the
-// wake-up to this worker. The wake-up's backup must wake the other worker: its recheck
-// comes only after a minute.
+// The server sends a wake-up to a frozen worker. The wake-up's backup must wake the other
+// worker, whose recheck comes only after a minute.
 func TestFault_WorkerFrozenWithAWakeUp(t *testing.T) {
 	x, _ := onServer(t)
 	o := x.order
@@ -207,9 +205,8 @@ func TestFault_ClocksAnHourOff(t *testing.T) {
 	}
 }
 
-// The server's clock is set back and forward while tasks are scheduled and run. Tasks are
-// due by the new time, and no task is lost or stuck. If a change ends the lease of a
-// running task, the task runs twice.
+// The server's clock is set back and forward. No task may be lost. A task runs twice if
+// the new time ends its lease.
 func TestFault_ServersClockIsSet(t *testing.T) {
 	m := miniredis.RunT(t)
 	x := newTrial(t, redis.NewClient(&redis.Options{Addr: m.Addr()}), m.Addr())

@@ -22,13 +22,12 @@ type Cluster struct {
 	Masters int // the number of masters
 }
 
-// FastFailover are arguments for clusters that fail over fast. A pause of the machine may
-// then also cause a failover.
+// With FastFailover a master counts as failed after two seconds of silence. A pause of
+// the machine may then also cause a failover.
 var FastFailover = []string{"--cluster-node-timeout", "2000"}
 
-// StartCluster starts a cluster. The masters share the slots equally. replicas is the
-// number of replicas of each master, and args are arguments for every server. With
-// [FastFailover] a master counts as failed after two seconds of silence.
+// StartCluster starts a cluster. Its masters share the slots equally, and each has this
+// number of replicas. Every server gets the arguments args.
 func StartCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{Masters: masters}
@@ -54,7 +53,7 @@ func (c *Cluster) create(replicas int) error {
 		clients = append(clients, client)
 	}
 	for i, client := range clients {
-		// Give the masters distinct epochs, because they take a while to agree on them.
+		// Give the masters distinct epochs: agreeing on epochs would take a while.
 		if err := client.Do(ctx, "cluster", "set-config-epoch", i+1).Err(); err != nil {
 			return err
 		}
@@ -106,8 +105,8 @@ func healthy(ctx context.Context, s *Server) bool {
 	return strings.Contains(info, "role:master") || strings.Contains(info, "master_link_status:up")
 }
 
-// Client returns a client of the cluster, which the caller closes. The client reloads the
-// cluster's state every second, as with redisstore.TuneCluster. opts change its options.
+// Client returns a client that reloads the cluster's state every second. opts change its
+// options. The caller closes the client.
 func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClient {
 	o := &redis.ClusterOptions{ClusterStateReloadInterval: time.Second}
 	for _, s := range c.Servers {

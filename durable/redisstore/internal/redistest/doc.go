@@ -1,6 +1,6 @@
 // Package redistest starts real Redis servers for tests, on free ports of the loopback
-// interface. Their files are in temporary folders.
+// interface.
 //
-// The program redis-server must be in the PATH, or REDIS_SERVER must name it: see
-// scripts/need-redis. Without it tests fail, unless they run with -short.
+// It runs redis-server from the PATH, or the program that REDIS_SERVER names: see
+// scripts/need-redis. Without a program tests fail, or are skipped with -short.
 package redistest

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// StartSentinel starts a Sentinel that monitors the master under the name "it". A master
-// counts as failed after one second of silence. StartSentinel returns the Sentinel's
-// address.
+// StartSentinel starts a Sentinel that monitors the master under the name "it". It
+// returns the Sentinel's address.
 func StartSentinel(tb testing.TB, master *Server) (addr string) {
 	tb.Helper()
 	port, dir := FreePort(tb), tempDir(tb)

@@ -68,8 +68,8 @@ func serverPath(tb testing.TB) string {
 	return ""
 }
 
-// tempDir returns a folder that is removed after the servers have stopped. With t.TempDir
-// a killed server could write a file during the removal, and the test would fail.
+// tempDir returns a folder that is removed after the servers have stopped. With
+// t.TempDir, a killed server's last write could fail the test.
 func tempDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "redistest-")

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup puts the server into a process group of its own, so that Ctrl-C at the
-// terminal does not end it: the test stops it.
+// ownGroup puts the server into its own process group, so that Ctrl-C at the terminal
+// does not end it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // Suspend freezes the server, like an overloaded host.
