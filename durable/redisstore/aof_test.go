@@ -89,8 +89,8 @@ func withoutIDs(dump map[string]string, ids map[string]bool) map[string]string {
 }
 
 // TestAOF_CutInsideEveryCommand truncates the AOF inside each command of a script, as a
-// crash may do. The first start of the server skips the incomplete script, but the second
-// start executes it. Repair must then correct the script's tasks.
+// crash may do. The server's first start skips the incomplete script, but its second start
+// executes the script's first commands. Repair must then correct the script's tasks.
 func TestAOF_CutInsideEveryCommand(t *testing.T) {
 	ctx := context.Background()
 	tomorrow := time.Now().Add(24 * time.Hour).Truncate(time.Second)

@@ -26,8 +26,8 @@ func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 // A change is a queued command, or a sent command that waits for its answer.
 type change struct {
 	shard    *shard
-	sender   string
-	args     []any // the arguments for the script
+	sender   string // the sender's field of meta
+	args     []any  // the arguments for the script
 	op       store.Op
 	items    int // number of items
 	bytes    int // size of the records

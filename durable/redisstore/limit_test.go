@@ -79,7 +79,7 @@ func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 }
 
 // limited returns a store with due tasks of the handler h. Only one of them may run at
-// once.
+// a time.
 func limited(t *testing.T) (*client, *redis.Client) {
 	rdb := redistest.Start(t).Client()
 	c := newClient(rdb, WithShards(1))

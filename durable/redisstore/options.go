@@ -32,8 +32,8 @@ type config struct {
 	shards        int // 0 means the default for the kind of client
 	log           *slog.Logger
 	onLoss        func(error)
-	recheck       time.Duration
-	slack         time.Duration
+	recheck       time.Duration // see WithRecheck
+	slack         time.Duration // see WithSlack
 	checkInterval time.Duration // checkInterval, except in tests
 	// exactNow makes Now ask the server every time. Tests that advance the clock need
 	// this.

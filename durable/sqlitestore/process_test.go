@@ -55,11 +55,10 @@ type round struct {
 
 type report struct {
 	store.Lease
-	End  store.End
-	Due  store.Time
-	Text string
-	Keep bool
-	// Result is the result that the report stores.
+	End    store.End
+	Due    store.Time
+	Text   string
+	Keep   bool
 	Result []byte
 }
 

@@ -87,7 +87,7 @@ func tablesExist(ctx context.Context, conn *sql.Conn) (exist bool, err error) {
 	if err != nil || n == 0 {
 		return false, err
 	}
-	otherTables := func(err error) error {
+	otherTablesError := func(err error) error {
 		if isBusy(err) {
 			return err
 		}
@@ -95,7 +95,7 @@ func tablesExist(ctx context.Context, conn *sql.Conn) (exist bool, err error) {
 	}
 	var v int64
 	if err = conn.QueryRowContext(ctx, `SELECT version FROM tickless_numbers`).Scan(&v); err != nil {
-		return false, otherTables(err)
+		return false, otherTablesError(err)
 	}
 	if err := checkVersion(v); err != nil {
 		return false, err
@@ -103,7 +103,7 @@ func tablesExist(ctx context.Context, conn *sql.Conn) (exist bool, err error) {
 	for _, query := range []string{statement{findTasks, 1, 1}.String(), dueTasks, runTasks, statement{findSenders, 1, 1}.String(), getNumbers, getWakes} {
 		stmt, err := conn.PrepareContext(ctx, query)
 		if err != nil {
-			return false, otherTables(err)
+			return false, otherTablesError(err)
 		}
 		_ = stmt.Close()
 	}

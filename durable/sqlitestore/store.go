@@ -81,11 +81,11 @@ func Open(path string, opts ...Option) (*Store, error) {
 	}
 	s.steadyClock = newSteadyClock(s.clock)
 	s.sleepLimit.Store(int64(s.maxSleep()))
-	sync := "FULL"
+	syncMode := "FULL"
 	if s.syncInterval > 0 {
-		sync = "NORMAL"
+		syncMode = "NORMAL"
 	}
-	s.writeDB = s.openPool("rwc", writeCache, 1, "synchronous("+sync+")", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", walLimit))
+	s.writeDB = s.openPool("rwc", writeCache, 1, "synchronous("+syncMode+")", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", walLimit))
 	s.readDB = s.openPool("rw", readCache, maxReaders, "query_only(1)")
 	s.serviceDB = s.openPool("rw", serviceCache, 2, "synchronous(NORMAL)")
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)

@@ -87,7 +87,7 @@ func (p *proxy) copy(to, from net.Conn, hole *atomic.Bool, look func([]byte) boo
 	}
 }
 
-// swallow drops all further data of the present connections, but leaves them open. It
+// swallow drops all further data of the current connections, but leaves them open. It
 // returns their number.
 func (p *proxy) swallow() int {
 	p.mu.Lock()

@@ -136,8 +136,8 @@ type trial struct {
 	torn bool
 	// kills is how often the server was killed.
 	kills int
-	// doubtful are periods whose commands a server may have forgotten. Acknowledged tasks
-	// may then be lost, and done tasks may run again.
+	// doubtful are periods whose commands a server may have forgotten. Tasks
+	// acknowledged in them may be lost, and tasks done in them may run again.
 	doubtful []span
 	// loose is true if a server may have forgotten commands of any time. The case then
 	// accepts duplicates and losses, and logs them.
@@ -219,7 +219,8 @@ func (x *trial) schedule(from, n int, when func(i int) durable.When, does string
 	}
 }
 
-// soon returns a function that returns random times within d. They start 200 ms from now.
+// soon returns a function that returns random times, between 200 ms and 200 ms + d from
+// now.
 func soon(d time.Duration) func(int) durable.When {
 	base := time.Now().Add(200 * time.Millisecond)
 	return func(i int) durable.When {

@@ -81,8 +81,8 @@ func TestFault_WorkerKilledBetweenAnswerAndDone(t *testing.T) {
 	var victim atomic.Pointer[proc]
 	var kills, seen atomic.Int32
 	p.request = func(b []byte) bool {
-		// Only reports contain task keys: the handlers of this worker are too short for
-		// lease extensions.
+		// Of this worker's requests, only reports contain task keys: its handlers are too
+		// short for lease extensions.
 		if v := victim.Load(); v != nil && bytes.Contains(b, []byte(keyPrefix)) && seen.Add(1) > 20 && v.kill() {
 			kills.Add(1)
 			return false

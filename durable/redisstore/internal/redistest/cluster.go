@@ -89,13 +89,13 @@ func (c *Cluster) create(replicas int) error {
 		}
 	}
 	return poll(ctx, func() bool {
-		return !slices.ContainsFunc(c.Servers, func(s *Server) bool { return !healthy(ctx, s) })
+		return !slices.ContainsFunc(c.Servers, func(s *Server) bool { return !isHealthy(ctx, s) })
 	})
 }
 
-// healthy reports whether a server considers the cluster healthy. A replica must also be
+// isHealthy reports whether a server considers the cluster healthy. A replica must also be
 // connected to its master.
-func healthy(ctx context.Context, s *Server) bool {
+func isHealthy(ctx context.Context, s *Server) bool {
 	client := s.Client()
 	defer client.Close()
 	if !strings.Contains(client.ClusterInfo(ctx).Val(), "cluster_state:ok") {

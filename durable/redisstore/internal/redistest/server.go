@@ -109,7 +109,7 @@ func (s *Server) start() error {
 		"--save", "", "--daemonize", "no", "--loglevel", "notice", "--logfile", s.logPath(),
 	}, s.args...)
 	s.cmd = exec.Command(serverPath(s.tb), args...)
-	ownGroup(s.cmd)
+	useOwnGroup(s.cmd)
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ package redistest
 
 import "os/exec"
 
-func ownGroup(*exec.Cmd) {}
+func useOwnGroup(*exec.Cmd) {}
 
 // Suspend works only on Unix.
 func (s *Server) Suspend() { s.tb.Fatal("redistest: Suspend works only on Unix") }

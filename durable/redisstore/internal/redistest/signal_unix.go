@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// ownGroup puts the server into its own process group, so that Ctrl-C at the terminal
+// useOwnGroup puts the server into its own process group, so that Ctrl-C at the terminal
 // does not end it.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func useOwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // Suspend freezes the server, like an overloaded host.
 func (s *Server) Suspend() {
