@@ -8,8 +8,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Benchmarks of operations that package time does not have. The others are in package
-// benchmarks.
+// Benchmarks of what package time cannot do. All others are in package benchmarks.
 
 // delay returns a delay between 1 and 11 minutes, from a fixed sample.
 func delay(i int) time.Duration { return delays[uint(i)%uint(len(delays))] }

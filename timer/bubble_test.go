@@ -57,8 +57,8 @@ func TestScheduler_MadeOutsideABubbleAndStoppedInside(t *testing.T) {
 	<-done
 }
 
-// All Schedulers on the system's clock share an alarm, which a bubble cannot set.
-// Stopping a timer inside a bubble does not disturb the timers of other Schedulers.
+// A timer is stopped inside a bubble. Timers of another Scheduler still fire, although
+// both Schedulers share one alarm.
 func TestScheduler_StoppedInsideABubbleBesideOthers(t *testing.T) {
 	s, other := timer.New(), timer.New()
 	defer s.Close()
@@ -172,9 +172,8 @@ func TestScheduler_OfABubbleStoppedOutside(t *testing.T) {
 	require.True(t, tm.Stop(), "it was the last")
 }
 
-// A Timer or Ticker of the default Scheduler may be made outside a bubble, for example in
-// a sync.Pool. Reset inside a bubble, it follows the bubble's clock. Reset outside again,
-// it follows the system's clock.
+// Timers of the default Scheduler are made outside a bubble and reset inside. They follow
+// the bubble's clock, until they are reset outside.
 func TestDefault_TimersCrossTheBordersOfBubbles(t *testing.T) {
 	ran := make(chan time.Time, 10)
 	pending := timer.AfterFunc(time.Hour, func() { ran <- time.Now() })

@@ -12,8 +12,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A hurriedClock advances by a second at each reading, as if another goroutine advanced a
-// virtual clock. Its alarms go off only when the test calls their functions.
+// A hurriedClock advances by a second at each reading. Its alarms go off only when the
+// test calls their functions.
 type hurriedClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -68,8 +68,8 @@ func (c *hurriedClock) next() (set []*hurriedAlarm, first time.Time) {
 	return set, first
 }
 
-// If the clock moves between reading it and setting the alarm, the alarm still goes off
-// by the timer's deadline. It may go off early, and is then set again.
+// The clock moves on after it is read and before the alarm is set. The alarm still goes
+// off by the timer's deadline.
 func TestClock_MovedBeforeTheAlarmIsSet(t *testing.T) {
 	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, begun := range map[string]func(t *testing.T, s *timer.Scheduler) (due time.Time){

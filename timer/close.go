@@ -23,15 +23,13 @@ type Leftover struct {
 // Close ends the Scheduler and returns nil. Pending timers will not fire:
 // [Scheduler.TakeLeftover] returns them. After Close, Start returns [ErrClosed].
 //
-// Close does not wait, so callbacks may call it. The callbacks of timers that have fired
-// still run: [Scheduler.Shutdown] waits for them, before or after Close. A second Close
-// does nothing. Close panics on the [Default] Scheduler, and inside a testing/synctest
-// bubble if the Scheduler was made outside.
+// Close does not wait for callbacks of timers that have fired: [Scheduler.Shutdown] does.
+// So callbacks may call Close. A second Close does nothing. On the [Default] Scheduler,
+// Close panics.
 //
-// AfterFunc, NewTimer, NewTicker, After, Tick and Reset cannot return an error. On a
-// closed Scheduler they use a timer of package time instead, or an alarm of the clock
-// given by [WithClock]. The callback runs on the goroutine of that timer or alarm, and
-// Shutdown does not wait for it.
+// Methods that cannot return an error, such as AfterFunc and Reset, still start timers
+// after Close. Their callbacks run without the executor, and Shutdown does not wait for
+// them.
 func (s *Scheduler) Close() error {
 	s.mustNotBeDefault("Close")
 	s.mustNotBeInForeignBubble()
@@ -39,13 +37,12 @@ func (s *Scheduler) Close() error {
 	return nil
 }
 
-// TakeLeftover returns the timers that were pending when the Scheduler was closed, sorted
-// by deadline. Each timer is returned by one call only. Before Close or Shutdown there
-// are none. Until TakeLeftover is called, the Scheduler keeps the timers and their
-// callbacks in memory.
+// TakeLeftover returns the timers that were pending at Close or Shutdown, sorted by
+// deadline. Each timer is returned by one call only. Until then, the Scheduler keeps the
+// timer in memory.
 //
-// The result can be ranged over several times. Each loop collects and sorts the timers
-// again. That takes O(n log n) time, and 48 bytes for each timer.
+// Each loop over the result collects and sorts the timers again. That takes O(n log n)
+// time, and 48 bytes for each timer.
 func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	s.leftover.Lock()
 	taken := s.leftover.shards
@@ -102,9 +99,10 @@ func newLeftover(deadline time.Time, p payload, tag uint8) Leftover {
 }
 
 // Shutdown closes the Scheduler as Close does, and waits until the callbacks of all fired
-// timers have run. If ctx ends first, Shutdown returns the error of ctx. When Shutdown
-// has returned nil, the Scheduler has no goroutine and no file descriptor. A callback
-// that calls Shutdown waits for itself until ctx ends. Shutdown panics where Close does.
+// timers have run. If ctx ends first, it returns the error of ctx. When Shutdown has
+// returned nil, the Scheduler has no goroutine and no file descriptor.
+//
+// A callback that calls Shutdown waits for itself until ctx ends.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
 	s.mustNotBeDefault("Shutdown")
 	s.mustNotBeInForeignBubble()
@@ -124,8 +122,8 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 // the first.
 func (s *Scheduler) closeShards() {
 	s.closeOnce.Do(func() {
-		// A start loads closed under its shard's lock. If it loads false, the loop below
-		// locks that shard later, and finds the timer.
+		// A start reads s.closed under its shard's lock. If it reads false, the loop
+		// below locks that shard later, and finds the timer.
 		s.closed.Store(true)
 		for sh := range s.shards.existing() {
 			sh.handBackPending()

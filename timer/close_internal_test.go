@@ -45,7 +45,7 @@ func TestClose_IsMonotonic(t *testing.T) {
 	}
 }
 
-// TakeLeftover collects the timers when its result is ranged over, each time again.
+// Each loop over the result of TakeLeftover collects the timers again.
 func TestClose_CollectsOnDemand(t *testing.T) {
 	s := New()
 	const n = 200_000

@@ -60,8 +60,8 @@ func warm(t *testing.T) {
 	require.NoError(t, s.Shutdown(context.Background()))
 }
 
-// warmGoroutines runs n goroutines at once. The runtime never frees the memory of a
-// goroutine, but reuses it, and counts it as heap.
+// warmGoroutines runs n goroutines at the same time. The runtime keeps their memory for
+// later goroutines, and counts it as heap.
 func warmGoroutines(n int) {
 	var wg sync.WaitGroup
 	over := make(chan struct{})
@@ -81,9 +81,8 @@ func rounds(t *testing.T, f func(round int)) {
 	t.Logf("%d rounds", n)
 }
 
-// Close runs while a million timers are pending, others fall due, and goroutines start
-// and stop more. Each timer is handed back, runs or is stopped. Afterwards no resources
-// remain.
+// A million timers are pending at Close, while goroutines start and stop more. Each timer
+// runs, is stopped, or is returned by TakeLeftover. Afterwards no resources remain.
 func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 	pending := 1_000_000
 	if RaceEnabled && !StressLong() {
@@ -126,7 +125,8 @@ func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 			})
 		}
 		running.Wait()
-		// Of several concurrent calls, only one returns a given timer.
+		// If several goroutines call TakeLeftover, each timer is returned to only one of
+		// them.
 		handed := make(chan int)
 		for range 2 {
 			go func() {
@@ -157,9 +157,8 @@ func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 	backTo(t, before)
 }
 
-// Callbacks start, stop and move timers, including their own, and other goroutines do the
-// same. One callback closes the Scheduler. Each timer runs, is stopped, or is handed
-// back, exactly once.
+// Callbacks and other goroutines start, stop and move timers, until a callback closes the
+// Scheduler. Each timer runs, is stopped, or is returned by TakeLeftover, exactly once.
 func TestStress_CallbacksStartStopResetClose(t *testing.T) {
 	warm(t)
 	warmGoroutines(frenzyLimit)
@@ -200,8 +199,7 @@ func frenzy(t *testing.T, s *Scheduler, seed uint64) {
 	begin := func(d time.Duration) {
 		mu.Lock()
 		if len(all) == limit {
-			// When the frenzy has started all its timers, one of the last callbacks
-			// closes the Scheduler.
+			// After the last start, a callback closes the Scheduler.
 			mu.Unlock()
 			if !closed.Swap(true) {
 				handed <- closeAll(s)

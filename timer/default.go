@@ -25,22 +25,16 @@ func (s *Scheduler) mustNotBeDefault(method string) {
 	}
 }
 
-// Default returns the Scheduler that the package-level functions use. It is made on first
-// use, with default options. The whole program shares it, so its Close and Shutdown
-// panic.
+// Default returns the Scheduler that the package-level functions use. It has default
+// options. The whole program shares it, so its Close and Shutdown panic.
 //
-// Inside a testing/synctest bubble the package-level functions use package time. A Timer
-// or Ticker of the default Scheduler may be made outside, for example in a sync.Pool. If
-// it is reset inside a bubble, it follows the bubble's clock. If it is reset outside
-// again, it follows the system's clock.
-//
-// In a bubble, Default panics. If Default was called outside, starting a timer on the
-// result panics inside a bubble too. Make a Scheduler with [New] in the bubble instead.
+// Inside a testing/synctest bubble Default panics, and the package-level functions use
+// package time. If a Timer or Ticker was made outside and is reset inside, it follows the
+// bubble's clock until it is reset outside.
 func Default() *Scheduler {
 	if bubble.Inside() {
-		// If the default Scheduler were made here, it would follow the bubble's clock in
-		// the rest of the program. Default panics even if it exists already, so that the
-		// result of a test does not depend on earlier tests.
+		// A default Scheduler that was made here would follow the bubble's clock in the
+		// whole program.
 		panic("timer: Default: must not be called inside a testing/synctest bubble:" +
 			" call timer.New inside the bubble")
 	}
@@ -78,9 +72,8 @@ func NewTimer(d time.Duration) *Timer {
 	return s.newTimer(now, d, c, chanPayload(c), tagChan)
 }
 
-// After is [time.After]. Its timers are garbage when no goroutine can receive from them;
-// a Scheduler would keep each timer until it fires. In a loop, make one timer with
-// [NewTimer] and reset it.
+// After is [time.After]. Its timer is garbage when its channel is. In a loop, make one
+// timer with [NewTimer] and reset it.
 func After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // NewTicker is [Scheduler.NewTicker] on the default Scheduler.

@@ -26,12 +26,9 @@ type dispatcher struct {
 	onPanic  func(v any, stack []byte)
 	pool     share.Pool // the executor, if it is a Pool that shareBatch may use; else nil
 	panicked atomic.Uint64
-	// onlyPollerSubmits is true if the poller submits all callbacks, one by one, in the
-	// order of ticks. An executor.Inline then runs them on the poller.
-	//
-	// onlyPollerSubmits is true with WithClock, and with every executor except an
-	// executor.Pool or executor.Goroutines. If it is false, the goroutine that finds a
-	// timer due submits the callback.
+	// onlyPollerSubmits is true if the poller submits all callbacks, in the order of
+	// ticks. If it is false, Start and Reset submit the callbacks of timers that are
+	// already due.
 	onlyPollerSubmits bool
 
 	refusedCount atomic.Uint64
@@ -83,12 +80,9 @@ func (d *dispatcher) handlePanic(v any, stack []byte) {
 	fmt.Fprintf(os.Stderr, "timer: panic in a callback: %v\n\n%s\n", v, stack)
 }
 
-// submitDueLocked submits the callback of a timer that is due when it is started or
-// reset. If only the poller submits callbacks, submitDueLocked adds the callback to ready
-// instead, so that it never runs inside Start.
-//
-// The caller holds the shard's lock. Close takes this lock too, so Close does not return
-// before the callback is submitted or in ready.
+// submitDueLocked submits the callback of a timer that is already due when it is started
+// or reset. If only the poller submits callbacks, it adds f to ready instead: so f never
+// runs inside Start.
 func (d *dispatcher) submitDueLocked(sh *shard, f func()) {
 	if !d.onlyPollerSubmits {
 		d.submit(f)
@@ -107,9 +101,9 @@ func (d *dispatcher) submitBatch(b *batch) {
 	b.reset()
 }
 
-// shareBatch registers the callbacks of b with the pool, and returns them as Work. The
-// caller must call the Work's Run after the poller has fallen asleep. Without a pool,
-// shareBatch submits the callbacks and returns an empty Work.
+// shareBatch gives the callbacks of b to the pool. When the poller is asleep, the caller
+// must call Run on the result. Without a pool, shareBatch submits the callbacks to the
+// executor, and the result is empty.
 func (d *dispatcher) shareBatch(b *batch) share.Work {
 	if d.pool == nil {
 		d.submitBatch(b)
@@ -139,9 +133,9 @@ func (d *dispatcher) wrapAll(b *batch) []func() {
 	return b.wrapped
 }
 
-// wrap returns a function that calls f and counts it as outstanding until it has ended,
-// even by a panic or Goexit. It passes a panic to the panic handler, if there is one. If
-// there is an ownPool, wrap returns f, because ownPool does both itself.
+// wrap returns a function that calls f and counts it as outstanding until it ends. A
+// panic goes to the panic handler, if there is one. An ownPool does all this itself: then
+// wrap returns f.
 func (d *dispatcher) wrap(f func()) func() {
 	if d.ownPool != nil {
 		return f
@@ -202,12 +196,10 @@ func (d *dispatcher) hasReady() bool {
 	return len(d.ready) > 0
 }
 
-// A batch is a list of callbacks to be submitted. An executor.Inline runs a callback while
-// it is submitted. If the callback ends the poller's goroutine by runtime.Goexit, another
-// goroutine submits the callbacks after it.
+// A batch is a list of callbacks to submit.
 type batch struct {
 	fs           []func()
-	numSubmitted int
+	numSubmitted int // if a callback ends the goroutine, another one goes on from here
 	// wrapped holds what wrap has returned for the callbacks in fs.
 	wrapped []func()
 }

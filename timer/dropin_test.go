@@ -45,8 +45,8 @@ func requireEmpty[T any](t testing.TB, c <-chan T, msg string) {
 	require.False(t, ok, "%s: received %v", msg, v)
 }
 
-// A Timer has the same results as a time.Timer. Both get the same random calls in a
-// bubble, where both fire at the exact nanosecond.
+// A Timer and a time.Timer get the same random calls in a bubble. They must have the same
+// results.
 func TestTimer_SameAsPackageTime(t *testing.T) {
 	rng := newRand(t)
 	for range 200 {

@@ -12,14 +12,13 @@ import (
 // # Stopping and resetting a Timer without the shard's lock
 //
 // From the second Reset on, a Timer's entry in the wheel holds the *Timer instead of its
-// callback. This applies only to a Scheduler without slack. Stop, and Reset to a later
-// time, then need only the Timer's own lock: they change the Timer and leave the entry in
-// its bucket. When the entry falls due, the Timer fires, or the entry moves to the Timer's
-// new deadline.
+// callback. Stop, and Reset to a later time, then need only Timer.mu: they change the
+// Timer, and leave the entry in its bucket. When the entry falls due, the Timer fires, or
+// the entry moves to the Timer's new deadline.
 //
-// Stop adds the Timer to the shard's stoppedTimers. If the Timer is reset soon, its entry
-// is used again: see BenchmarkStopReset. Otherwise the entry is removed together with
-// those of other stopped Timers.
+// A stopped Timer is added to stoppedTimers. If it is reset soon, it uses its entry
+// again: see BenchmarkStopReset. Otherwise its entry is removed later. With slack, an
+// entry never holds a *Timer.
 //
 // Rules:
 //
@@ -38,8 +37,8 @@ import (
 //	  └────────────────── stoppedInWheel
 //	    removed, or due *
 const (
-	// notInWheel: no entry holds the *Timer. The Timer has fired or was stopped, or an
-	// entry holds its callback, or it is a fallback.
+	// notInWheel: no entry holds the *Timer. The Timer may still be pending: as a
+	// fallback, or if an entry holds its callback.
 	notInWheel = iota
 	// handedBack: like notInWheel, after Close has removed the entry.
 	handedBack
@@ -50,7 +49,7 @@ const (
 )
 
 // stopInWheel stops a Timer whose entry holds the *Timer. active reports whether the
-// Timer was pending. done is false if there is no such entry: then nothing has changed.
+// Timer was pending. If there is no such entry, stopInWheel does nothing: done is false.
 func (t *Timer) stopInWheel() (active, done bool) {
 	t.mu.Lock()
 	oldState := t.state.Load()
@@ -70,8 +69,8 @@ func (t *Timer) stopInWheel() (active, done bool) {
 }
 
 // resetInWheel resets a Timer without the shard's lock. active reports whether the Timer
-// was pending. done is false if the reset needs the shard's lock, for example because the
-// entry must move to an earlier time: then nothing has changed.
+// was pending. If the reset needs the shard's lock, resetInWheel does nothing: done is
+// false.
 func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	if d <= 0 {
 		return false, false
@@ -80,8 +79,8 @@ func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	oldState := t.state.Load()
-	// Close stores closed before it locks this Timer. So either this load returns true,
-	// or Close comes later and hands this Timer back.
+	// Close sets closed before it locks this Timer. If closed is false here, Close locks
+	// the Timer later, and hands it back.
 	if oldState < pendingInWheel || deadline < t.wheelDeadline || t.sh.s.closed.Load() {
 		return false, false
 	}
@@ -93,9 +92,8 @@ func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	return oldState == pendingInWheel, true
 }
 
-// resetInWheelLocked is like resetInWheel, but with the shard's lock and for any
-// deadline. done is false if no entry holds the *Timer: then the caller must reset it in
-// another way.
+// resetInWheelLocked is like resetInWheel, for any deadline. If done is false, no entry
+// holds the *Timer, and the caller must reset the Timer.
 func (t *Timer) resetInWheelLocked(now int64, d time.Duration) (active, done bool) {
 	sh := t.sh
 	t.mu.Lock()
@@ -188,9 +186,9 @@ func (sh *shard) expireTimersLocked(expired []timingwheel.Expired[payload]) []ti
 	return expired[:n]
 }
 
-// expireTimerLocked handles a due entry x that holds a *Timer. It reports true if the
-// Timer fires, and replaces it in x by its callback or channel. It reports false if the
-// Timer was stopped, or if its deadline is later: then the entry moves there.
+// expireTimerLocked reports whether the *Timer in a due entry x fires. If it does, x gets
+// the Timer's callback or channel. If not, the Timer was stopped, or the entry moves to
+// the Timer's later deadline.
 func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 	t := x.Value.timer()
 	t.mu.Lock()
@@ -212,8 +210,8 @@ func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 	return true
 }
 
-// copyTo replaces the *Timer in x by the Timer's callback or channel, and sets the
-// deadline of x. It reports false if the Timer is neither pending nor handed back.
+// copyTo sets x to the Timer's callback or channel and its deadline. It reports false if
+// the Timer is neither pending nor handed back.
 func (t *Timer) copyTo(x *timingwheel.Expired[payload]) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,17 +247,13 @@ func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (stoppedCou
 	return stoppedCount
 }
 
-// stoppedTimers lists Timers that were stopped while an entry in the wheel held them.
-// Their entries are removed when a stripe is full, when a timer of the shard fires, when
-// timers are counted, and when the trimmer runs.
-//
-// A Timer stays on its shard, but any goroutine may stop it. So that goroutines on
-// different procs do not write to the same cache line, the list has several stripes.
+// stoppedTimers lists stopped Timers whose entries are still in the wheel: see
+// removeStoppedLocked. It has several stripes, so that goroutines on different procs do
+// not write to the same cache line.
 type stoppedTimers struct {
 	s *Scheduler
-	// maxPerStripe is how many Timers a stripe may list. All stripes together list fewer
-	// Timers than the wheel holds. So when the last Timer is stopped, its stripe is full,
-	// and Stop removes all their entries. Then the poller needs no alarm.
+	// maxPerStripe is how many Timers a stripe may list. It falls with the number of
+	// Timers in the wheel, so that no Timer stays listed when all are stopped.
 	maxPerStripe atomic.Int32
 	_            [52]byte
 	stripes      [numStripes]stripe
@@ -269,8 +263,8 @@ const numStripes = 8
 
 // A stripe takes two cache lines.
 type stripe struct {
-	// latest is the Timer that was stopped last. When another Timer is stopped, latest
-	// moves to earlier, unless it was reset meanwhile.
+	// latest is the Timer that was stopped last. When another Timer is stopped, this one
+	// moves to the field earlier, unless it was reset meanwhile.
 	latest  atomic.Pointer[Timer]
 	earlier [14]atomic.Pointer[Timer]
 	// restarts counts the Timers that were stopped and then reset. counts.started and
@@ -279,15 +273,15 @@ type stripe struct {
 }
 
 // callerStripe returns the stripe of the calling goroutine. The address of the
-// goroutine's stack determines the stripe, which costs no memory access.
+// goroutine's stack determines it.
 func (l *stoppedTimers) callerStripe() *stripe {
 	var here byte
 	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9e3779b97f4a7c15 // Knuth's multiplicative hash
 	return &l.stripes[hash/(math.MaxUint64/numStripes+1)]
 }
 
-// add lists a Timer. If the stripe is full, add returns the Timer that it could not list,
-// and the caller must remove the Timer's entry.
+// add lists a stopped Timer. If the stripe is full, add returns a Timer that is not
+// listed, and the caller must remove its entry.
 func (l *stoppedTimers) add(t *Timer) (unlisted *Timer) {
 	maxPerStripe := l.maxPerStripe.Load()
 	if maxPerStripe == 0 {

@@ -72,8 +72,8 @@ func TestTimer_AStoppedOneWakesUpOnce(t *testing.T) {
 	}
 }
 
-// A Timer is reset again and again, each time to a later time. When its entry falls due,
-// the entry moves to the new deadline. The Timer fires once, at its last deadline.
+// A Timer is reset several times, each time to a later time. It fires once, at its last
+// deadline: its entry moves there when it falls due.
 func TestTimer_EntryFollows(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
@@ -98,8 +98,8 @@ func TestTimer_EntryFollows(t *testing.T) {
 	require.EqualValues(t, 1, s.Stats().Fired)
 }
 
-// A Timer that was stopped and dropped becomes garbage: its entry leaves the wheel when
-// other Timers are stopped, when a timer fires, and after trimAfter at the latest.
+// A stopped Timer becomes garbage. Its entry leaves the wheel when other Timers are
+// stopped, when a timer fires, or when the trimmer runs.
 func TestTimer_AStoppedOneKeepsNothingAlive(t *testing.T) {
 	for _, by := range []string{"stop", "expiry", "time"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestTimer_AStoppedOneKeepsNothingAlive(t *testing.T) {
 	}
 }
 
-// When many Timers are stopped one by one, only a few entries of stopped Timers stay in
-// the wheel. When all are stopped, none stays.
+// Many Timers are stopped one by one. Few of their entries stay in the wheel, and none at
+// the end.
 func TestTimer_ManyAreStopped(t *testing.T) {
 	const n = 20_000
 	s := New(WithShards(1))

@@ -14,9 +14,8 @@ import (
 // entryGoroutines is the number of goroutines that stop and reset the same Timers.
 const entryGoroutines = 4
 
-// Several goroutines stop and reset a few Timers around their deadlines. At the end the
-// Scheduler is closed. Each start ends in exactly one run, one Stop that reports true, or
-// one hand-back by Close.
+// Goroutines stop and reset a few Timers around their deadlines, until the Scheduler is
+// closed. Each start ends in one run, one Stop that reports true, or one Leftover.
 func TestStress_TimersThatAreReset(t *testing.T) {
 	rounds := 0
 	var total Stats
@@ -104,9 +103,8 @@ func entryRound(t *testing.T, round uint64) Stats {
 	return st
 }
 
-// Several goroutines stop and reset Timers with channels around their deadlines, and
-// receive from them. Each start ends in one received value, or in one Stop that reports
-// true.
+// Goroutines stop and reset Timers around their deadlines, and receive from their
+// channels. Each start ends in one received value, or in one Stop that reports true.
 func TestStress_TimersWithChannelsThatAreReset(t *testing.T) {
 	rounds := 0
 	for end := time.Now().Add(stressFor(time.Second, 30*time.Second)); time.Now().Before(end); rounds++ {

@@ -251,9 +251,8 @@ func ExampleWithClock() {
 	// done
 }
 
-// In a testing/synctest bubble time.Sleep, channels and contexts use fake time, and so
-// does a Scheduler that is made there. The Scheduler must be closed before the bubble
-// ends.
+// In a testing/synctest bubble, a Scheduler uses the bubble's fake time if it was made in
+// the bubble. Close it before the bubble ends.
 func ExampleNew_synctest() {
 	_ = func(t *testing.T) { // TestRetry
 		synctest.Test(t, func(t *testing.T) {

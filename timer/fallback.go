@@ -8,23 +8,21 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A fallback is a Timer or Ticker that has an alarm of its own and no entry in the wheel.
-// There are three cases:
+// A fallback is a Timer or Ticker that uses an alarm of its own instead of the wheel:
 //
-//   - the period of a Ticker is too short for the wheel;
-//   - a timer is started on a closed Scheduler, and a goroutine may wait for it;
-//   - a timer of the default Scheduler is reset inside a testing/synctest bubble, whose
-//     clock that Scheduler does not follow.
+//   - a Ticker whose period is too short for the wheel;
+//   - a Timer or Ticker that is started on a closed Scheduler;
+//   - a Timer or Ticker of the default Scheduler that is reset inside a testing/synctest
+//     bubble.
 //
-// The shard's lock guards a fallback. Stop and Reset find it by its id. It is not counted
-// as pending. It is removed when it fires, is stopped, or is handed back by Close.
+// The shard's lock guards a fallback. It is not counted as pending.
 type fallback struct {
 	sh    *shard
 	id    timingwheel.ID
 	clock clock.Clock
 	alarm clock.Alarm
-	// inBubble is true if the alarm belongs to a bubble. Outside the bubble, the alarm
-	// cannot be stopped. It may go off after the fallback was removed: see onAlarm.
+	// inBubble is true if the alarm belongs to a bubble. Such an alarm is never stopped,
+	// because code outside the bubble cannot stop it: see onAlarm.
 	inBubble bool
 	due      time.Time // when the timer fires, by clock
 	p        payload
@@ -36,8 +34,8 @@ type fallbacks struct {
 	lastNumber uint64 // the number in the id of the newest fallback
 }
 
-// fallBackLocked starts a timer as a fallback. If inBubble is true, the timer follows the
-// clock of the caller's bubble. Otherwise it follows the Scheduler's clock.
+// fallBackLocked starts a timer as a fallback, and returns its id. If inBubble is true,
+// the timer follows the clock of the caller's bubble instead of the Scheduler's clock.
 func (sh *shard) fallBackLocked(d time.Duration, p payload, tag uint8, inBubble bool) timingwheel.ID {
 	fs := &sh.fallbacks
 	if fs.byID == nil {

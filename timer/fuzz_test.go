@@ -9,8 +9,8 @@ import (
 // script makes a run's random choices from a fuzzer's bytes.
 type script struct{ data []byte }
 
-// next returns the next n bytes as a number. After the end of the data, each byte counts
-// as 255. Then callbacks start no timers.
+// next returns the next n bytes as a number. Bytes after the end of the data are 255, so
+// that callbacks start no timers.
 func (s *script) next(n int) uint64 {
 	var v uint64
 	for range n {

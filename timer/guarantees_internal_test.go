@@ -7,9 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// On the system's clock the Scheduler computes times from an epoch with a monotonic
-// reading. Setting the wall clock does not affect that reading. In a bubble, time has no
-// monotonic reading, but nobody can set the wall clock.
+// On the system's clock, the epoch has a monotonic reading, which setting the wall clock
+// does not affect. In a bubble nobody can set the clock.
 func TestGuarantee10_EpochIsMonotonic(t *testing.T) {
 	s := New()
 	defer s.Close()

@@ -64,8 +64,8 @@ func TestGuarantee09_IdleChild(t *testing.T) {
 	})
 }
 
-// Measures an idle process with a million timers that are due in an hour, and one without
-// timers. The poller must not wake up. What the kernel and the runtime do is only logged.
+// Measures an idle process with a million pending timers, and one without timers. The
+// poller must not wake up. All other figures are only logged.
 func TestGuarantee09_IdleProcess(t *testing.T) {
 	run := func(n int) (u idle) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestGuarantee09_IdleChild$", "-test.count=1")

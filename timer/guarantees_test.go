@@ -22,8 +22,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// One or a few tests for each guarantee of the package comment. For each guarantee,
-// docs/guarantees.md names a one-line change of the code that makes its test fail.
+// Tests of the guarantees in the package comment, by number: see docs/guarantees.md.
 
 // wheels calls f with several ticks, wheel sizes and numbers of shards.
 func wheels(t *testing.T, f func(t *testing.T, tick time.Duration, opts ...timer.Option)) {
@@ -147,15 +146,13 @@ func TestGuarantee02_LateByAtMostATick(t *testing.T) {
 	})
 }
 
-// Several batches of 256 timers are due at one moment. Callbacks run between batches and
-// stop other timers: Stop reports false for those that have left the wheel, and true for
-// the rest.
+// Several batches of timers are due at one moment. Callbacks stop other timers: Stop
+// reports true only for timers that are still in the wheel.
 func TestGuarantee03_OnceAndNeverAfterStop(t *testing.T) {
 	for name, late := range map[string]int64{"expiry": 1, "cascade": 3} {
 		t.Run(name, func(t *testing.T) {
-			// The lowest level has four slots of one tick, the next level four slots of
-			// four ticks. In the case "cascade" all timers are in one slot of the second
-			// level. When it expires, a third of them fire, and the others move down.
+			// In the case "cascade" all timers are in one slot of the second level. When
+			// the slot expires, a third of them fire, and the others move down.
 			s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
 			begin := time.Duration(1)
 			if late > 1 {
@@ -270,8 +267,8 @@ func TestGuarantee04_Conservation(t *testing.T) {
 	})
 }
 
-// New timers reuse the slots of old ones. Between the rounds the memory is released and
-// allocated again. A Handle of an earlier round affects no new timer.
+// New timers reuse the memory of old timers. A Handle of an old timer affects no new
+// timer.
 func TestGuarantee05_StaleHandles(t *testing.T) {
 	s, clk := virtual(t)
 	const n = 5000 // several chunks
@@ -684,9 +681,9 @@ func settled(t testing.TB) (goroutines, descriptors int) {
 // This test has no subtests: a subtest has two goroutines, which would be counted.
 func TestGuarantee11_NothingLeft(t *testing.T) {
 	goroutines, descriptors := settled(t)
-	// set starts a timer. While the timer is pending, the alarm uses a goroutine and a
-	// descriptor. After the alarm was late on busy procs, it uses no descriptor for a
-	// while: then set tries again.
+	// set starts a timer, and requires that its alarm uses a goroutine and a descriptor.
+	// If the alarm was late before, it uses no descriptor for a while: then set tries
+	// again.
 	set := func(s *timer.Scheduler) timer.Handle {
 		t.Helper()
 		for until := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {

@@ -24,8 +24,7 @@ func (e submits) Submit(f func()) error {
 }
 
 // The library's goroutines do not have the profiler labels of the goroutine that started
-// a timer. The test checks the goroutine that waits for the alarm, and the one that runs
-// a refused callback.
+// a timer.
 func TestLabels_OfWhoStartsAreNotTheLibrarys(t *testing.T) {
 	released, begun := make(chan struct{}), make(chan struct{}, 2)
 	held := func() {

@@ -20,13 +20,9 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// The model is the simplest scheduler there is: a list of timers with their exact
-// deadlines. A run does the same random operations on the model and on a Scheduler with a
-// virtual clock. It compares:
-//
-//   - at once: each result of a call, each received value, the time of each callback;
-//   - after every step: the number of pending timers;
-//   - after every 16 steps: all counts of Stats.
+// The model is the simplest scheduler there is: a list of timers with their deadlines. A
+// run does the same random operations on the model and on a Scheduler with a virtual
+// clock. It compares their results, callbacks and counts.
 
 // modelCase is a configuration of a model run.
 type modelCase struct {
@@ -108,12 +104,12 @@ type modelRun struct {
 	timers []*modelTimer
 	steps  int
 
-	// nested is true while a callback calls methods. Of the timers that are due now, some
-	// may have left the wheel and others not.
+	// nested is true while a callback calls methods. Then it is unknown which due timers
+	// have left the wheel.
 	nested bool
 	closed bool
 	failed bool
-	// identify makes callbacks report their timer instead of running.
+	// If identify is true, callbacks only store their timer in the field identified.
 	identify   bool
 	identified *modelTimer
 
@@ -171,10 +167,9 @@ func (r *modelRun) slackFor(d time.Duration) time.Duration {
 	return min(max(time.Duration(modelShare*float64(d)), modelLeast), modelMost)
 }
 
-// dueAt returns the moment at which a timer with the given deadline falls due. Without
-// slack it is the deadline's tick. With slack it is a tick from the deadline to the end of
-// the slack: the multiple of the largest possible power of two. (For some slacks, of three
-// times a power of two.)
+// dueAt returns when a timer with the given deadline falls due. Without slack it is the
+// deadline's tick. With slack it is the roundest tick within the slack: a multiple of the
+// largest possible power of two, or of three times one.
 func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 	tick := int64(r.c.tick)
 	k := deadline / tick
@@ -272,8 +267,7 @@ func (r *modelRun) unset(m *modelTimer) {
 }
 
 // settle updates a timer with a channel for all values that were sent until now. While a
-// callback calls methods, settle leaves out values that are due now: they may not have
-// been sent yet.
+// callback runs, settle leaves out values that are due now, which may not have been sent.
 func (r *modelRun) settle(m *modelTimer, now int64) {
 	if m.c == nil {
 		return
@@ -315,8 +309,8 @@ func (r *modelRun) fired(m *modelTimer) {
 	r.cover.Fired++
 }
 
-// reached reports whether a timer is due at or before now. While callbacks run, such a
-// timer may still be in the wheel, or its callback may wait to run.
+// reached reports whether a timer is due at or before now. While callbacks run, it may
+// still be in the wheel.
 func (r *modelRun) reached(m *modelTimer, now int64) bool {
 	return m.armed && (m.atOnce || m.due <= now)
 }
@@ -447,8 +441,8 @@ func (r *modelRun) tickerPeriod() time.Duration {
 	return time.Duration(1 + r.rng.Int64N(int64(r.c.tick)*int64(r.c.size)*4))
 }
 
-// accepted returns false if the Scheduler rightly refused to start the timer, and fails
-// the test if err is wrong. err is the error of Start.
+// accepted reports whether a timer was started, and fails the test if the error of Start
+// is wrong.
 func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error) bool {
 	isHandle := m.t == nil && m.k == nil
 	if r.closed {
@@ -498,7 +492,7 @@ func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error
 // limited reports whether the timer counts against the limit.
 func (m *modelTimer) limited() bool { return m.t == nil && m.k == nil && m.armed && !m.atOnce }
 
-// undecided counts the due timers that may or may not count against the limit now.
+// undecided returns how many due timers may still count against the limit.
 func (r *modelRun) undecided(now int64) int {
 	n := 0
 	for _, m := range r.timers {
@@ -681,9 +675,8 @@ func (r *modelRun) advance() {
 	})
 }
 
-// check compares the number of pending timers after every step, unless seldom is set. It
-// compares all counts only after some steps: counts only grow, so a wrong count stays
-// wrong.
+// check compares the counts of the Scheduler and the model. Most counts are compared only
+// after some steps: they only grow, so a wrong count stays wrong.
 func (r *modelRun) check() {
 	if !r.c.seldom {
 		if got := r.s.Len(); got != r.pending {

@@ -50,9 +50,8 @@ type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-// WithTick sets the length of a tick, to which deadlines are rounded up. The default
-// is [DefaultTick]. A coarser tick causes fewer wake-ups. WithTick panics if tick is
-// not positive.
+// WithTick sets the length of a tick, to which deadlines are rounded up. A longer tick
+// causes fewer wake-ups. The default is [DefaultTick]. The tick must be positive.
 func WithTick(tick time.Duration) Option {
 	if tick <= 0 {
 		panic(fmt.Sprintf("timer: WithTick: the tick must be positive, got %v", tick))
@@ -61,38 +60,33 @@ func WithTick(tick time.Duration) Option {
 }
 
 // WithSlack lets timers fire later than their deadlines, so that several timers fire in
-// one wake-up. Wake-ups are most of the CPU cost of timers. A timer's slack is share ×
-// its delay, limited to the range from least to most. The timer never fires before its
-// deadline. It falls due at most its slack after the deadline. The default is no slack.
+// one wake-up. That saves CPU. A timer's slack is share × its delay, but at least
+// minSlack and at most maxSlack. The timer is due at its deadline, or up to its slack
+// later. The default is no slack.
 //
-// For example, a request's timeout of 30 s need not be exact to a tenth of a millisecond:
+// For example, a request's timeout of 30 s may be 300 ms late:
 //
 //	timer.New(timer.WithSlack(0.01, time.Millisecond, time.Second))
 //
-// Of all moments that its slack allows, a timer falls due at the roundest one. So timers
-// meet at the same moments: with a slack of 10 ms, any number of timers fire at no more
-// than 104 moments a second.
+// Any number of timers with a slack of 10 ms fire at no more than 104 moments a second. A
+// late tick of a ticker does not delay its next tick. [Scheduler.StartWithin] and
+// [Handle.MoveWithin] set the slack of one timer.
 //
-// A tick of a ticker may be late by its slack, but that does not delay the next tick.
-// [Scheduler.StartWithin] and [Handle.MoveWithin] take the slack as an argument. Methods
-// that return a deadline return it without the slack.
-//
-// WithSlack panics unless share is from 0 to 1 and 0 <= least <= most.
-func WithSlack(share float64, least, most time.Duration) Option {
-	if !(share >= 0 && share <= 1) || least < 0 || most < least {
-		panic(fmt.Sprintf("timer: WithSlack: the share must be from 0 to 1, and 0 <= least <= most, got %v, %v and %v",
-			share, least, most))
+// WithSlack panics unless share is from 0 to 1, and 0 <= minSlack <= maxSlack.
+func WithSlack(share float64, minSlack, maxSlack time.Duration) Option {
+	if !(share >= 0 && share <= 1) || minSlack < 0 || maxSlack < minSlack {
+		panic(fmt.Sprintf("timer: WithSlack: the share must be from 0 to 1, and 0 <= minSlack <= maxSlack, got %v, %v and %v",
+			share, minSlack, maxSlack))
 	}
-	return option(func(c *config) { c.slack = slack{share, least, most} })
+	return option(func(c *config) { c.slack = slack{share, minSlack, maxSlack} })
 }
 
 // WithShards sets the number of shards. A shard is a part of the Scheduler's timers with
-// a lock of its own. More shards let more goroutines start and stop timers at once.
+// a lock of its own. With more shards, fewer goroutines wait for a lock.
 //
 // The default is 8 × GOMAXPROCS, but at most 64, or 2 × GOMAXPROCS if that is more. With
-// [WithClock] the default is one, so that the order of callbacks is repeatable. A shard
-// is made when it is first used. All timers start on the first shard, until goroutines
-// often find it locked. WithShards panics unless n is from 1 to 65536.
+// [WithClock] it is one, so that the order of callbacks is repeatable. n must be from 1
+// to 65536.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards {
 		panic(fmt.Sprintf("timer: WithShards: the number of shards must be from 1 to %d, got %d", maxShards, n))
@@ -100,28 +94,22 @@ func WithShards(n int) Option {
 	return option(func(c *config) { c.shards = n })
 }
 
-// WithExecutor sets the executor that runs callbacks. If e is nil, or without
-// WithExecutor, the Scheduler makes a pool that grows, and closes it too. The Scheduler
-// never closes an executor given here. The executor handles a callback's panic, unless
-// there is a [WithPanicHandler] too.
+// WithExecutor sets the executor that runs callbacks. Without it, or if e is nil, the
+// Scheduler makes a pool that grows, and closes the pool too. It never closes an executor
+// given here.
 //
-// Any type with a Submit method will do: see [executor.Executor]. Submit must not block,
-// because the poller calls it: while it blocks, no timer fires. An [executor.Inline] runs
-// callbacks on the poller, one after another: a callback that blocks stops the Scheduler.
-// If the executor refuses a callback, the callback runs on a new goroutine, and Stats
-// counts it as Refused.
+// Any type with a Submit method will do: see [executor.Executor]. While Submit blocks, no
+// timer fires. An [executor.Inline] runs callbacks inside Submit, so a callback that
+// blocks stops the Scheduler. If Submit refuses a callback, it runs on a new goroutine.
 func WithExecutor(e executor.Executor) Option {
 	return option(func(c *config) { c.executor = e })
 }
 
 // WithMaxPending limits how many timers of [Scheduler.Start] and StartWithin may be
-// pending at a time. Beyond the limit, these methods return [ErrTooManyPending], and
-// Stats counts the timer as Rejected. The default is no limit.
+// pending at a time. Beyond the limit, these methods return [ErrTooManyPending]. The
+// default is no limit. n must be positive.
 //
-// The limit does not apply to AfterFunc, NewTimer, NewTicker, Sleep and other methods
-// that cannot return an error. If they started no timer, timeouts would fail just when
-// the process is overloaded. Pending in Stats counts all timers. WithMaxPending panics if
-// n is not positive.
+// Methods that cannot return an error, such as AfterFunc, ignore the limit.
 func WithMaxPending(n int) Option {
 	if n <= 0 {
 		panic(fmt.Sprintf("timer: WithMaxPending: the limit must be positive, got %d", n))
@@ -130,14 +118,12 @@ func WithMaxPending(n int) Option {
 }
 
 // WithPanicHandler sets the function that is called when a callback panics, with the
-// value of the panic and the stack. f runs on the goroutine that panicked. The default
-// prints both to standard error. WithPanicHandler panics if f is nil.
+// value of the panic and the stack. f runs on the goroutine that panicked. If f panics
+// too, the program ends, unless an executor given by [WithExecutor] recovers the panic. f
+// must not be nil.
 //
-// If f itself panics, the program ends. An executor given by [WithExecutor] may recover
-// that panic.
-//
-// With [WithExecutor], f handles the panics of this Scheduler's callbacks. Without
-// WithPanicHandler, the executor handles them.
+// Without WithPanicHandler, an executor given by WithExecutor handles panics itself. The
+// Scheduler's own executor prints them to standard error.
 func WithPanicHandler(f func(v any, stack []byte)) Option {
 	if f == nil {
 		panic("timer: WithPanicHandler: the func must not be nil")
@@ -145,15 +131,14 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 	return option(func(c *config) { c.onPanic = f })
 }
 
-// WithClock sets the clock, for example a virtual clock of package timertest. If c is nil
-// or [clock.System], or without WithClock, the Scheduler follows the system's monotonic
-// clock. If it is made in a testing/synctest bubble, it follows the bubble's clock.
+// WithClock sets the clock, for example a virtual clock of package timertest. The
+// default, also if c is nil, is the system's monotonic clock, or in a testing/synctest
+// bubble the bubble's clock.
 //
 // With a virtual clock, [WithExecutor] decides where callbacks run. An [executor.Inline]
-// runs them on the goroutine that advances the clock, one by one: the same program always
-// gives the same order. Such callbacks must not sleep on that clock, because Advance
-// waits for them. With other executors Advance does not wait. If a callback then starts a
-// timer, the delay counts from the time that the clock has reached.
+// runs them inside Advance, one by one, in a repeatable order. Advance waits for them, so
+// they must not sleep on that clock. With other executors Advance does not wait, and the
+// clock may have moved on when a callback runs.
 func WithClock(c clock.Clock) Option {
 	return option(func(cfg *config) { cfg.clock = c })
 }

@@ -5,9 +5,8 @@ import (
 	"unsafe"
 )
 
-// payload is what an entry in the wheel holds for a pending timer: one pointer. The
-// entry's tag determines its type. An interface would take two words for each timer. A
-// closure would take an allocation.
+// payload is what an entry in the wheel holds for a timer: a pointer. The entry's tag
+// determines its type. An interface would take twice the memory.
 type payload struct{ p unsafe.Pointer }
 
 const (

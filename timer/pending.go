@@ -20,8 +20,7 @@ const (
 
 // A PendingTimer describes a timer that is pending.
 type PendingTimer struct {
-	// Due is when the timer falls due: its deadline, or with slack the later time chosen
-	// for it.
+	// Due is when the timer falls due: at its deadline, or later if it has slack.
 	Due  time.Time
 	Kind Kind
 
@@ -35,10 +34,9 @@ func (p PendingTimer) Function() string { return runtime.FuncForPC(p.pc).Name() 
 // pendingBatch is how many slots of a shard's wheel are read while its lock is held.
 const pendingBatch = 512
 
-// Pending returns an iterator over the pending timers, in no particular order. Timers
-// that have fallen back to package time are left out. A timer that is started, stopped or
-// moved meanwhile may be missing, and a ticker may come twice. No lock is held while the
-// loop's body runs. O(n).
+// Pending returns the pending timers, in no particular order, without those that have
+// fallen back to package time. It may miss a timer that is started, stopped or moved
+// meanwhile. It may return a ticker twice. The loop's body may use the Scheduler. O(n).
 func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 	return func(yield func(PendingTimer) bool) {
 		batch := make([]PendingTimer, 0, pendingBatch)
@@ -59,14 +57,15 @@ func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 	}
 }
 
-// isPending reports whether x is a pending timer, or one that was handed back. If x holds
-// a *Timer, isPending replaces it by the Timer's callback or channel and its deadline.
+// isPending reports whether x is a timer that is pending, or was pending at Close. If x
+// holds a *Timer, isPending replaces it by the Timer's callback or channel.
 func isPending(x *timingwheel.Expired[payload]) bool {
 	return x.Tag != tagTimer || x.Value.timer().copyTo(x)
 }
 
-// scan calls f with the timers in the next pendingBatch slots of the shard's wheel, and
-// returns the results of the wheel's Scan. It holds the shard's lock.
+// scan calls f with the pending timers in the next pendingBatch slots of the shard's
+// wheel, and holds the shard's lock. If more is true, next is the cursor for the next
+// call.
 func (sh *shard) scan(cursor uint64, f func(timingwheel.Entry[payload])) (next uint64, more bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

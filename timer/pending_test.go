@@ -80,8 +80,8 @@ func TestSchedulerPending_BodyMayUseTheScheduler(t *testing.T) {
 	require.Equal(t, 5000, s.Len())
 }
 
-// The loop's body stops all timers. The iterator then returns only the timers that it had
-// already read: it reads a few at a time under the shard's lock.
+// The loop's body stops all timers. The iterator then returns only the few timers that it
+// had already read.
 func TestSchedulerPending_LooksAtFewAtATime(t *testing.T) {
 	const pending, looked = 5000, 512
 	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(1e9, 0))), timer.WithShards(1))

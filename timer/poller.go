@@ -19,15 +19,14 @@ import (
 )
 
 const (
-	// batchSize is the largest number of timers that fire or move down a level while the
-	// poller holds a shard's lock. It bounds how long a start or stop waits for the lock.
+	// batchSize limits how many timers the poller fires or moves down a level while it
+	// holds a shard's lock. Starts and stops wait for this lock.
 	batchSize = 256
-	// submitSize is how many callbacks the poller collects before it submits them to the
-	// executor. If there are fewer, the poller falls asleep, and its goroutine runs them.
+	// submitSize is how many callbacks the poller collects before it submits them. If
+	// there are fewer, the poller falls asleep, and its goroutine runs them.
 	submitSize = 4 * batchSize
-	// maxWorkTime bounds how long the poller works without a break of breakTime. Go's
-	// scheduler preempts a goroutine after 10 ms and puts it at the end of the global run
-	// queue, which would delay all timers.
+	// The poller works for at most maxWorkTime, and then pauses for breakTime. After 10
+	// ms, Go's scheduler would preempt it and put it behind all other goroutines.
 	maxWorkTime = 8 * time.Millisecond
 	breakTime   = 100 * time.Microsecond
 	// Expiring a bucket takes about as long as firing bucketCost timers.
@@ -38,40 +37,36 @@ const (
 )
 
 // poller expires buckets when they are due, and sleeps until the next one is. It has no
-// goroutine of its own: the alarm calls it. So while nothing is pending, no goroutine
-// exists.
+// goroutine of its own: the alarm calls it.
 //
-// The poller is awake on one goroutine, or asleep. While it is asleep, the alarm is set
-// for the first expiration in the queue or earlier. Two rules ensure that:
+// While the poller is asleep, the alarm is set for the first expiration in the queue, or
+// earlier. To ensure that, a goroutine that offers a new first bucket to the queue then
+// calls wake. There are two cases, because the poller falls asleep under mu, and wake
+// takes mu too:
 //
-//   - A goroutine first offers a bucket to the queue. If the bucket is the queue's first,
-//     the goroutine then calls wake.
-//   - The poller reads alarmAt and falls asleep in one critical section of mu, and wake
-//     takes mu too.
-//
-// If the poller reads the queue after the offer, it finds the bucket. If the poller has
-// read the queue before, wake tells it. While the poller is awake, wake lowers alarmAt.
-// When the poller is asleep, wake sets the alarm.
+//   - The poller is awake: wake lowers alarmAt, which the poller reads before it falls
+//     asleep.
+//   - The poller is asleep: wake sets the alarm.
 type poller struct {
 	s     *Scheduler
 	alarm clock.Alarm
 
 	mu    sync.Mutex
 	awake bool
-	// fellAsleep is closed when the poller falls asleep. It is nil unless wait blocks.
+	// fellAsleep is closed when the poller falls asleep. It is nil if no goroutine waits
+	// for that.
 	fellAsleep chan struct{}
 	// alarmAt is the time that the alarm is set for, or never. While the poller is awake,
-	// alarmAt is the earliest time that wake was called with, or never.
+	// alarmAt is the earliest time passed to wake, or never.
 	alarmAt int64
-	// mustRecheck is true if a shard has lost its last timer since the poller last
-	// removed empty buckets from the queue. The alarm then goes off within recheckAfter.
-	// Code may read mustRecheck without mu, but must change it under mu.
+	// mustRecheck is true if a shard has lost its last timer: within recheckAfter, the
+	// poller must remove empty buckets from the queue. Changed only under mu.
 	mustRecheck atomic.Bool
 	// closed is true after the Scheduler is closed: no bucket will be queued any more.
 	closed bool
-	// After a wake-up, the poller's goroutine may run callbacks. watchedWakeup is the
-	// number of this wake-up, or 0 if no callbacks run. Until they return, the alarm goes
-	// off within watchAfter. Then the alarm is set for alarmAfterWatch.
+	// While the poller's goroutine runs callbacks after a wake-up, watchedWakeup is the
+	// number of that wake-up. Otherwise it is 0. To notice slow callbacks, the alarm goes
+	// off within watchAfter. When they return, it is set for alarmAfterWatch.
 	watchedWakeup   uint64
 	alarmAfterWatch int64
 	// hasWorkLeft is true if the poller fell asleep with work left: see sleepUnfinished.
@@ -88,8 +83,8 @@ type poller struct {
 	expiredBuf *expiredBatch
 	// batch holds the callbacks that the poller has not submitted yet.
 	batch batch
-	// nextBucketAt is when the next bucket in the queue is due. Buckets that other
-	// goroutines have offered since the last poll may be due earlier: see trySleep.
+	// nextBucketAt is when the queue's first bucket was due when the poller last polled
+	// the queue. For buckets that are offered later, wake lowers alarmAt.
 	nextBucketAt int64
 	// mayTrim is true if a shard may have lost its last timer: see trySleep.
 	mayTrim bool
@@ -109,20 +104,19 @@ func (p *poller) init(s *Scheduler) {
 	}
 }
 
-// recheckAfter is the delay after which the poller removes the empty buckets of a shard
-// that has lost its last timer. Without the delay, timers that come and go one at a time
-// would set the alarm each time.
+// recheckAfter is how long the poller waits before it removes the empty buckets of a
+// shard that has lost its last timer. If timers come and go one at a time, this saves
+// setting the alarm each time.
 const recheckAfter = 20 * time.Millisecond
 
-// wake makes the poller work at the given time, if the alarm is set for a later time. The
-// time may also be atOnce or shardEmptied. The caller must not hold a shard's lock.
+// wake makes the poller work at the given time, or earlier. The time may also be atOnce
+// or shardEmptied. The caller must not hold a shard's lock.
 //
-// shardEmptied makes the poller remove empty buckets from the queue, recheckAfter from
-// now. Otherwise, with nothing pending, the alarm would stay set until the bucket of the
-// last stopped timer expires.
+// shardEmptied makes the poller remove empty buckets from the queue after recheckAfter.
+// Otherwise the alarm would stay set for the bucket of a stopped timer.
 func (p *poller) wake(at int64) {
-	// The poller clears mustRecheck before it searches the queue for empty buckets. So if
-	// mustRecheck is true here, a later search will find this shard's empty buckets.
+	// The poller will search the queue for empty buckets: it clears mustRecheck before it
+	// begins.
 	if at == shardEmptied && p.mustRecheck.Load() {
 		return
 	}
@@ -205,7 +199,7 @@ func (p *poller) endWatch(wakeup uint64) {
 }
 
 // run works until nothing is due, or for maxWorkTime. Then it puts the poller to sleep,
-// so that another goroutine can be the poller, and runs the remaining callbacks.
+// and runs the remaining callbacks. Meanwhile another goroutine can be the poller.
 func (p *poller) run(wakeup uint64, worked bool) {
 	asleep := false
 	defer func() {
@@ -275,12 +269,12 @@ func (p *poller) wait(ctx context.Context) error {
 	return latch.Await(ctx, asleep)
 }
 
-// runRemaining runs the callbacks that a closed poller has fired but not run. It does not
-// wait for the alarm: on a virtual clock, the caller would have to advance the clock. If
-// ctx ends first, runRemaining returns the error of ctx.
+// runRemaining runs the callbacks that a closed poller has not run. It does not wait for
+// the alarm, because a virtual clock may stand still. If ctx ends first, it returns the
+// error of ctx.
 func (p *poller) runRemaining(ctx context.Context) error {
 	for {
-		// The goroutine that is the poller now may be interrupted too, so loop.
+		// A callback may end the poller's goroutine again, so loop.
 		if err := p.wait(ctx); err != nil {
 			return err
 		}
@@ -307,40 +301,33 @@ func (p *poller) isUnfinished() bool {
 // # The order of work
 //
 // A bucket of an upper level may hold a million timers that only move down a level. Due
-// timers of other buckets do not wait for these moves. Each step of work takes
+// timers do not wait for these moves. The poller takes, in this order:
 //
 //  1. the next due bucket of the queue, with the first batch of its timers;
-//  2. or else a batch from a shard that has more timers to fire;
-//  3. or else a batch from a shard that has more timers to move.
-//
-// During a batch, the poller holds the shard's lock. The shards alternate. A timer may
-// fall due before it has moved down. It then fires in step 3, perhaps after timers of
-// later ticks.
+//  2. a batch from a shard that has more timers to fire;
+//  3. a batch from a shard that has more timers to move. A timer that is due by now
+//     fires, perhaps after timers of later ticks.
 //
 // If only the poller submits callbacks, it finishes each bucket before it takes the next.
 // Then timers fire in the order of ticks.
 //
 // # Processors
 //
-// The runtime puts the alarm's goroutine in front of its proc's run queue, so it runs at
-// once. A goroutine that calls runtime.Gosched, or runs for 10 ms, goes to the end of the
-// global run queue. If many goroutines compute, it waits there for tens of milliseconds.
-// Therefore:
+// The runtime runs the alarm's goroutine immediately. If a goroutine yields, or runs for
+// 10 ms, it goes to the end of the global run queue. If many goroutines compute, it waits
+// there for tens of milliseconds. Therefore:
 //
-//   - The poller never yields. After maxWorkTime it sets the alarm for breakTime later and
-//     returns.
-//   - Callbacks that wait run before moves: the poller sets the alarm for now and falls
-//     asleep, and its goroutine runs the callbacks. When the alarm goes off, the poller goes
-//     on with the moves.
-//   - For a few callbacks the poller wakes no other goroutine. It sets the alarm and falls
-//     asleep, and its goroutine runs the callbacks. If a callback takes long, the alarm goes
-//     off on another goroutine.
-//   - On one proc, a start or stop may wait for the poller for up to maxWorkTime. On more
-//     procs it waits for one batch. A start may use another shard instead: see lockShard.
+//   - The poller never yields. After maxWorkTime it sets the alarm for breakTime later,
+//     and falls asleep.
+//   - Callbacks run before moves. If callbacks wait and only moves are left, the poller
+//     sets the alarm for now and falls asleep, and its goroutine runs the callbacks. When
+//     the alarm goes off, the poller goes on with the moves.
+//   - A few callbacks wake no other goroutine: they run on the poller's goroutine after
+//     the poller has fallen asleep. If one takes long, the alarm goes off on another
+//     goroutine.
 
-// work does the work that is due at the time at. It reads the clock again after about
-// batchSize timers. worked reports whether there was any work. If work is left, pause is
-// how long the poller waits before it goes on. Otherwise pause is negative.
+// work does what is due at the moment at, and reports whether there was any work. If work
+// is left, the poller must pause for the result pause. Otherwise pause is negative.
 func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 	serial := p.s.dispatcher.onlyPollerSubmits
 	if serial {
@@ -375,8 +362,8 @@ func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 	}
 }
 
-// nextShard returns the next shard with due timers, or nil. If serial is true, it also
-// returns shards with moves. If ok is true, b is a bucket of the shard to expire first.
+// nextShard returns a shard to drain, or nil. If ok is true, b is a bucket of the shard
+// to expire first. Shards that only have moves are returned only if serial is true.
 func (p *poller) nextShard(now int64, serial bool) (sh *shard, b dueBucket, ok bool) {
 	if serial { // finish one bucket before the next
 		if sh = p.dueShards.pop(); sh == nil {
@@ -394,8 +381,8 @@ func (p *poller) nextShard(now int64, serial bool) (sh *shard, b dueBucket, ok b
 	return p.dueShards.pop(), b, false
 }
 
-// drain processes a batch of a shard's expired timers. If queued is true, it expires
-// bucket b first. It returns the number of timers that have fired or moved.
+// drain fires or moves down a batch of a shard's expired timers, and returns how many. If
+// queued is true, it expires the bucket b first.
 func (p *poller) drain(sh *shard, b dueBucket, queued bool, at moment) (drained int) {
 	if p.expiredBuf == nil {
 		p.expiredBuf = expiredBatches.Get().(*expiredBatch)
@@ -426,8 +413,8 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool, at moment) (drained 
 	return drained
 }
 
-// fireLocked fires timers that have left the wheel, and adds their callbacks to p.batch.
-// It returns how many have fired. The caller holds the shard's lock.
+// fireLocked fires timers that have left the wheel, adds their callbacks to p.batch, and
+// returns how many have fired.
 func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload], at moment) int {
 	if sh.stopped != nil {
 		expired = sh.expireTimersLocked(expired)
@@ -454,9 +441,9 @@ func (p *poller) flush() {
 	}
 }
 
-// prefetch reads the closures of callbacks into the processor's cache. It waits for many
-// reads at a time, which is faster than one read before each call. The result only keeps
-// the compiler from removing the reads.
+// prefetch reads the closures of callbacks into the processor's cache. Reading many
+// closures together is faster than reading each before its call. The result keeps the
+// compiler from removing the reads.
 //
 //go:noinline
 func prefetch(fs []func()) (sum uintptr) {
@@ -469,9 +456,7 @@ func prefetch(fs []func()) (sum uintptr) {
 }
 
 // trySleep sets the alarm and puts the poller to sleep. The caller must then run the
-// callbacks. The alarm is set for the next bucket, or for pause from now if work is left.
-// If a timer is already due, ok is false and the poller stays awake. at is the clock's
-// time.
+// callbacks. If a timer is already due, the poller stays awake, and ok is false.
 func (p *poller) trySleep(worked bool, pause time.Duration) (callbacks share.Work, at moment, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -508,8 +493,8 @@ func (p *poller) trySleep(worked bool, pause time.Duration) (callbacks share.Wor
 	return callbacks, at, true
 }
 
-// discardEmptyLocked removes buckets without timers from the front of the queue, so that
-// the alarm is not set for them. It returns when the first remaining bucket is due.
+// discardEmptyLocked removes empty buckets from the front of the queue, and returns when
+// the first remaining bucket is due.
 func (p *poller) discardEmptyLocked() (next int64) {
 	for {
 		due, ticket, at, ok := p.s.queue.Head()
@@ -560,9 +545,8 @@ func (p *poller) stopAlarmLocked() {
 	}
 }
 
-// shutdown waits until a closed poller is asleep, and stops the alarm. The poller's
-// goroutine may then still run callbacks of other users of the pool: shutdown does not
-// wait for these.
+// shutdown waits until a closed poller is asleep, and stops the alarm. It does not wait
+// for other users' callbacks, which the poller's goroutine may still run for the pool.
 func (p *poller) shutdown(ctx context.Context) error {
 	err := p.wait(ctx)
 	p.mu.Lock()

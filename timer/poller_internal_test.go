@@ -37,7 +37,7 @@ func fillFar(t testing.TB, sh *shard, n int) {
 }
 
 // manual returns a Scheduler on a virtual clock. Its poller works only when the test
-// calls work. Its callbacks are submitted as on the system's clock.
+// calls work.
 func manual(shards int) (*Scheduler, *timertest.Clock) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(shards))
@@ -58,7 +58,7 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	}
 	clk.Advance(crossing - 10*time.Millisecond)
 	// These timers fall due when the far timers begin to move down. Half of them are in a
-	// shard with far timers, half in a shard without. Each half is more than a batch.
+	// shard with far timers, half in a shard without.
 	const probes = 2 * (batchSize + 100)
 	for i := range probes {
 		startOn(t, s.shards.at(1+i%2), 10*time.Millisecond, func() {})
@@ -86,8 +86,8 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	require.EqualValues(t, 2*far, s.Stats().Cascaded, "in the end all far timers must move")
 }
 
-// A due timer waits for fewer than 512 of 20,000 timers that move down. It may fall due
-// when the moves begin, or while they go on.
+// A due timer does not wait for all of 20,000 timers that move down, but for fewer than
+// 512.
 func TestPoller_ADueTimerWaitsForFewMoves(t *testing.T) {
 	const far, most = 20_000, 512
 	s, clk := manual(1)
@@ -306,8 +306,8 @@ func TestPoller_RoleIsGivenAwayBeforeCallbacks(t *testing.T) {
 	})
 }
 
-// Many timers fall due at once, and others move down a level meanwhile. Some callbacks
-// panic, some call Goexit and some block. All other callbacks run, and no timer is lost.
+// Many timers fall due while others move down a level. Some callbacks panic, some call
+// Goexit, and some block. All others run, and no timer is lost.
 func TestPoller_FaultsInABurst(t *testing.T) {
 	const n = 3 * submitSize
 	var panics atomic.Int32
@@ -420,8 +420,7 @@ func TestPoller_ClosedStaysAsleep(t *testing.T) {
 	require.False(t, set)
 }
 
-// While callbacks run one after another, the alarm is set to find out whether they take
-// long. It is set for no other reason.
+// While callbacks run one after another, the alarm is set only to notice a slow one.
 func TestPoller_WatchesOverCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()

@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// The alarm's goroutine also runs callbacks of the pool whose workers have not begun. It
-// has a proc already, while the workers wait for a proc behind other goroutines.
+// The alarm's goroutine also runs callbacks that wait in the pool. It has a proc already,
+// which the pool's workers must wait for.
 func TestPoller_ServesThePool(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	// Go's scheduler may preempt the callback before it ends. Then the test tries again.

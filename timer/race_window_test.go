@@ -17,17 +17,15 @@ import (
 )
 
 // Goroutines called stoppers stop and reset timers while the timers leave their bucket.
-// In each round, several batches of timers are in one bucket. When the bucket expires,
-// each stopper goes through the timers in an order of its own. There are two kinds of
-// rounds:
+// There are two kinds of rounds:
 //
 //   - expiry: the bucket is on the lowest level, and its timers fire;
-//   - cascade: the bucket is on a higher level. When it expires, some of its timers are due
-//     and fire, and the others move down.
+//   - cascade: the bucket is on a higher level. Some of its timers fire, and the others
+//     move down.
 //
 // The test counts the attempts to stop or reset a timer while the bucket is expiring. It
-// also counts the stops in the middle: after the first timer has left the bucket, and
-// before the last has left it.
+// also counts the stops after the first timer has left the bucket and before the last
+// has.
 
 // A cascade round spreads its timers over windowTicks ticks. The bucket expires in the
 // first of these ticks.
@@ -233,8 +231,8 @@ func (r *windowRace) attack(g int, kind windowKind, seed uint64, moment int64, l
 	}
 }
 
-// reset moves a timer: to now, to a tick near the bucket's expiry, or later. Only one
-// stopper calls reset, and only once for each timer.
+// reset moves a timer: to now, to a tick near the bucket's expiry, or later. It is called
+// at most once for each timer.
 func (r *windowRace) reset(c *contender, st *windowStats, rng *rand.Rand) {
 	d := rng.Int64N(2*windowTicks*r.tick) - r.tick
 	due := r.s.now() + max(d, 0)
@@ -287,8 +285,7 @@ func stressAttempts() uint64 {
 }
 
 // In each kind of round, some Stops report true and some report false. In the long form,
-// at least a tenth report true, and at least a tenth report false. Method round checks
-// that all results are right.
+// at least a tenth report each.
 func TestStress_RaceWindows(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("on one proc, stoppers run only if the poller is preempted, which is too rare")
@@ -357,8 +354,8 @@ func raceReally(t *testing.T, seed, want uint64) (sum [2]windowStats) {
 	}
 	executors := []executor.Executor{nil, executor.NewInline()}
 	for _, e := range executors {
-		// With 256 slots, all timers of an expiry round are on the lowest level. With
-		// four slots, the timers of a cascade round are on a higher level.
+		// With 256 slots in a level, the timers of an expiry round are on the lowest
+		// level. With four slots, those of a cascade round are on a higher level.
 		expiry := newWindowRace(t, nil, WithTick(tick), WithExecutor(e))
 		cascade := newWindowRace(t, nil, WithTick(tick), WithWheelSize(4), WithExecutor(e))
 		for attempts(expiry.sum())+attempts(cascade.sum()) < want/uint64(len(executors)) {

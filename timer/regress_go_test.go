@@ -66,7 +66,7 @@ func TestRussellLuo35_AddWhileTheBucketIsFlushed(t *testing.T) {
 }
 
 // In RussellLuo/timingwheel, the wheel's time lagged while many timers were added. Here a
-// timer fires in its tick, although many others are started and stopped first.
+// timer fires in its tick nevertheless.
 func TestRussellLuo_TimeDoesNotLagUnderManyAdders(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithShards(2))
 	rng := rand.New(rand.NewPCG(9, 0))

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/atomic"
 )
 
-// In Kafka, two threads made the first overflow wheel at once. One wheel was lost with
-// its timers. Here there is exactly one second level.
+// In Kafka, two threads made the first overflow wheel at the same time. One wheel was
+// lost with its timers.
 func TestKafka2112_TwoThreadsMakeTheFirstOverflowWheel(t *testing.T) {
 	const goroutines = 2
 	for range 500 {

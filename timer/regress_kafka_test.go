@@ -17,12 +17,11 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Tests of a whole Scheduler for bugs of Apache Kafka's timer, and for what Kafka's own
-// tests require. Package timingwheel has the tests of the wheel alone. The test of
-// KAFKA-2112 is in regress_internal_test.go.
+// Tests of a Scheduler for bugs of Apache Kafka's timer. Package timingwheel has those of
+// the wheel alone.
 
-// In Kafka, the wheel's clock did not move for 9 s without timers. Then a timer of 1 ms
-// created four wheels and moved down through all of them. Here it moves down no level.
+// In Kafka, the wheel's clock stood still while there were no timers. The next timer, of
+// 1 ms, then moved down through four wheels.
 func TestKafka_ClockIsNotStale(t *testing.T) {
 	for _, far := range []bool{false, true} {
 		s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithWheelSize(4))
@@ -42,7 +41,7 @@ func TestKafka_ClockIsNotStale(t *testing.T) {
 }
 
 // In Kafka, a task was cancelled while its bucket moved down a level. It was subtracted
-// from the count twice, or was put back and ran.
+// from the count twice, or ran nevertheless.
 func TestKafka2226_CancelRacesReinsertion(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
 	const n = 2000
@@ -114,8 +113,7 @@ func TestKafka0b9a8bac_CloseIsPromptWhileIdle(t *testing.T) {
 	require.NoError(t, s.Shutdown(ctx))
 }
 
-// Starts Kafka's 585 timers: one for each delay from 0 to 4 ms and from 100 to 499 ms, and
-// two for each delay from 10 to 99 ms. They fire in the order of their deadlines.
+// Starts the 585 timers of Kafka's own test. They fire in the order of their deadlines.
 func TestKafka_585RunsInTheOrderOfDeadlines(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithWheelSize(4))
 	var got, want []int

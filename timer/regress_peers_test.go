@@ -98,8 +98,8 @@ func TestNetty2541And5647_StoppedTimersLeaveAtOnce(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// In Netty, a timeout that was cancelled and then removed was subtracted from the count
-// twice. Then the timer accepted more timeouts than its limit.
+// In Netty, a cancelled timeout was subtracted from the count twice. Then the timer
+// accepted more timeouts than its limit.
 func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
 	const limit = 10
 	s, clk := virtual(t, timer.WithMaxPending(limit))
@@ -215,8 +215,7 @@ func TestAkka_ClockNearTheEnd(t *testing.T) {
 }
 
 // In tokio, a timer was reset to a later time while it expired, and fired at the old
-// time. Here 1000 timers are due at one moment. Their callbacks move other timers, some
-// of which have left the wheel already.
+// time. Here callbacks move timers that are due at the same moment.
 func TestTokio_ResetLaterRacesExpiry(t *testing.T) {
 	s, clk := virtual(t)
 	const n = 1000
@@ -283,9 +282,8 @@ func TestTokio_StartWhileThePollerFallsAsleep(t *testing.T) {
 	}
 }
 
-// The wheel of wahern/timeout may announce its next timer too early, but never too late.
-// The test checks that no timer is early or late, fires twice, or both fires and is
-// stopped. See also TestWheelNext_IsALowerBound in package timingwheel, and the model.
+// The wheel of wahern/timeout may expect its next timer too early, but never too late.
+// Here no timer is early or late, and none fires twice.
 func TestWahern_TheHintIsNeverLate(t *testing.T) {
 	for _, size := range []int{2, 8, 256} {
 		s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithWheelSize(size), timer.WithShards(2))

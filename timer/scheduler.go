@@ -15,15 +15,14 @@ import (
 
 // A Scheduler keeps timers and fires them. Make one with [New], and end it with
 // [Scheduler.Close] or [Scheduler.Shutdown]. Any goroutine may call its methods, and so
-// may callbacks. A Scheduler has no goroutine while nothing is pending.
+// may callbacks.
 //
-// Code in a testing/synctest bubble needs a Scheduler that was made in the same bubble:
+// Code in a testing/synctest bubble needs a Scheduler that was made in the same bubble.
+// On a Scheduler made outside, methods that start or move timers panic, and so do Close
+// and Shutdown. Stopping a timer works everywhere.
 //
-//   - A Scheduler made outside panics inside a bubble when a timer is started or moved, and
-//     on Close and Shutdown. Stopping a timer works.
-//   - A Scheduler made in a bubble can be read outside, and its timers can be stopped. Do
-//     not start or move its timers outside, and do not close it there: timers may never
-//     fire, or the process may end, as with timers of package time.
+// Outside the bubble, code must not start or move timers of a Scheduler made inside, and
+// must not close it. Timers might never fire, or the process might end.
 type Scheduler struct {
 	// Fixed by New.
 
@@ -78,13 +77,12 @@ type Scheduler struct {
 //	                 ▼                    reset, d <= 0 ──┘
 //	       stopped, or handed back by Close
 //
-// Stop, firing and Close each take the timer's entry out of the wheel, under the shard's
-// lock. Only the first of them finds the entry, so exactly one happens, however they
-// race. While a bucket expires, its timers can be stopped and reset until Wheel.Drain
-// returns them. For a Timer that was reset, Timer.mu decides instead: see entry.go.
+// Stop, the poller and Close each take the timer's entry out of the wheel, under the
+// shard's lock. Only the first of them finds the entry. For a Timer that was reset,
+// Timer.mu decides instead: see entry.go.
 
-// processEpoch is the epoch of all Schedulers on the system's clock. With the same epoch
-// their ticks begin together, and timers with slack fire at the same moments.
+// All Schedulers on the system's clock count time from processEpoch. So their ticks begin
+// together, and timers with slack fire at the same moments.
 var processEpoch = time.Now()
 
 // dueBucket is an element of the delay queue.
@@ -127,9 +125,8 @@ func newScheduler(opts []Option) *Scheduler {
 }
 
 var (
-	// ErrClosed is returned when a timer is started on a Scheduler after Close or
-	// Shutdown. errors.Is(err, ErrClosed) is also true for the ErrClosed of packages
-	// executor, purgatory and idle.
+	// ErrClosed is returned when a timer is started on a closed Scheduler. errors.Is(err,
+	// ErrClosed) is also true for the ErrClosed of packages executor, purgatory and idle.
 	ErrClosed = closed.Root
 	// ErrTooManyPending is returned when a timer would exceed the limit of
 	// [WithMaxPending].
@@ -137,18 +134,16 @@ var (
 )
 
 // Start runs f once, after d from now, on the Scheduler's executor. The delay is rounded
-// up to a tick: the timer never fires early. If d is zero or less, f is due at once, but
-// never runs inside Start.
+// up to a tick. If d is zero or less, f is due immediately, but never runs inside Start.
 //
-// The error is [ErrClosed] or [ErrTooManyPending], and then f never runs. A timer that is
-// due at once does not count against the limit. Start panics if f is nil. It is O(1) and
-// allocates nothing.
+// If Start returns an error, [ErrClosed] or [ErrTooManyPending], f never runs. Start
+// panics if f is nil. It is O(1) and allocates nothing.
 func (s *Scheduler) Start(d time.Duration, f func()) (Handle, error) {
 	return s.start(d, s.config.slack.forDelay(d), mustBeFunc(f), tagFunc)
 }
 
-// StartWithin is like Start, but the timer may fire up to slack later: see [WithSlack].
-// This slack replaces the Scheduler's. If it is zero or less, the timer has no slack.
+// StartWithin is like Start, with the given slack instead of the Scheduler's: see
+// [WithSlack]. If slack is zero or less, the timer has none.
 func (s *Scheduler) StartWithin(d, slack time.Duration, f func()) (Handle, error) {
 	return s.start(d, slack, mustBeFunc(f), tagFunc)
 }
@@ -178,8 +173,8 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 	return Handle{sh, id}, nil
 }
 
-// Len returns the number of pending timers. It counts one shard after another, so the
-// result is approximate while other goroutines start and stop timers. O(shards).
+// Len returns the number of pending timers. The result is approximate while other
+// goroutines start and stop timers. O(shards).
 func (s *Scheduler) Len() int {
 	s.mustBeFromNew()
 	n := 0
@@ -217,8 +212,7 @@ func (s *Scheduler) Now() time.Time {
 	return s.clock.Now()
 }
 
-// Wall returns the time of day on the Scheduler's clock. It has no monotonic reading,
-// because comparing monotonic readings would hide that the clock was set.
+// Wall returns the time of day on the Scheduler's clock, without a monotonic reading.
 func (s *Scheduler) Wall() time.Time {
 	s.mustBeFromNew()
 	if c, ok := s.clock.(clock.Wall); ok {
@@ -234,15 +228,15 @@ func (s *Scheduler) now() int64 {
 		return max(0, int64(s.clock.Now().Sub(s.epoch)))
 	}
 	now := int64(time.Since(s.epoch))
-	if now < 0 {
+	if now < 0 { // a bubble's time begins in the year 2000
 		s.mustNotBeInForeignBubble()
 	}
 	return now
 }
 
-// nowOrForeign is like now, except for the default Scheduler inside a bubble. There it
-// returns foreign = true instead of panicking, so that Timers and Tickers can be reset.
-func (s *Scheduler) nowOrForeign() (now int64, foreign bool) {
+// nowOutsideBubble is like now. But if the default Scheduler is used inside a bubble, it
+// does not panic: inBubble is true.
+func (s *Scheduler) nowOutsideBubble() (now int64, inBubble bool) {
 	if s.isDefault {
 		if now = int64(time.Since(s.epoch)); now < 0 {
 			return 0, s.inForeignBubble()
@@ -253,9 +247,7 @@ func (s *Scheduler) nowOrForeign() (now int64, foreign bool) {
 }
 
 // mustNotBeInForeignBubble panics inside a testing/synctest bubble if the Scheduler was
-// made outside. A bubble has a clock of its own, so a timer started there would never
-// fire. Its time begins in the year 2000, so the time since the Scheduler's epoch is
-// negative there.
+// made outside. There its timers would never fire.
 func (s *Scheduler) mustNotBeInForeignBubble() {
 	if s.inForeignBubble() {
 		panic("timer: a Scheduler made outside a testing/synctest bubble must not be used inside one:" +

@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A shard is a timing wheel, and the lock that guards it and its timers. A timer stays on
-// the shard that it was started on.
+// A shard is a timing wheel, and the lock that guards it and its timers. Timers never
+// change their shard.
 type shard struct {
 	s     *Scheduler
 	index int
@@ -23,26 +23,25 @@ type shard struct {
 	// mu guards the fields below.
 
 	wheel *timingwheel.Wheel[payload]
-	// wakeAt is what unlock passes to poller.wake: the earliest expiration of a bucket
-	// that became the queue's first, or shardEmptied. If wakeAt is never, unlock does not
-	// call wake.
+	// wakeAt is what unlock passes to poller.wake: a bucket's expiration, shardEmptied or
+	// atOnce. If wakeAt is never, unlock does not call wake.
 	wakeAt int64
 	counts counts
 	// startedAtTrim is the value of counts.started at the last call of trimLocked.
 	startedAtTrim uint64
 	fallbacks     fallbacks
-	// tickets holds the queue's tickets of the buckets above the lowest level, by place:
-	// see queueBucket. A ticket is needed to remove a bucket from the queue.
+	// tickets holds the tickets that remove buckets from the queue, by the bucket's
+	// place: see queueBucket. Buckets of the lowest level have none.
 	tickets map[uint32]delayqueue.Ticket
 
 	// timersInWheel is how many entries hold a *Timer. stopped lists the stopped Timers
-	// among these. The first entry with a *Timer sets stopped, which then never changes:
-	// Timer.Stop reads stopped without the lock.
+	// among them. The pointer is set once, with the first such entry, so Timer.Stop reads
+	// it without the lock.
 	timersInWheel int
 	stopped       *stoppedTimers
 
-	// The padding makes a shard four cache lines long, so that it begins at a cache line.
-	// Processors fetch lines in pairs: the locks of two shards are never in one pair.
+	// The padding makes a shard four cache lines long. Processors fetch lines in pairs:
+	// the locks of two shards are never in one pair.
 	_ [96]byte
 }
 
@@ -50,7 +49,7 @@ const (
 	// never is later than any time.
 	never = math.MaxInt64
 	// shardEmptied is passed to poller.wake instead of a time if a shard has lost its
-	// last timer. It is also a valid time, at which a timer may be due.
+	// last timer.
 	shardEmptied = never - 1
 	// atOnce is passed to poller.wake instead of a time if callbacks wait for the poller.
 	atOnce = 0
@@ -62,10 +61,9 @@ func newShard(s *Scheduler, index int) *shard {
 	return sh
 }
 
-// shardPhase returns the phase of a shard's wheel: an offset that shifts the expiries of
-// large slots, those of the third level and above. With different phases, the shards move
-// many timers down at different times. Phases are multiples of a slot of the second
-// level, so they cause no extra wake-ups.
+// shardPhase returns an offset for the expiries of a shard's large slots, those of the
+// third level and above. So the shards move many timers down at different times. It is a
+// multiple of a slot of the second level, which avoids extra wake-ups.
 func shardPhase(c *config, index int) int64 {
 	size := int64(c.wheelSize)
 	return size * int64(index) / int64(c.shards) * size
@@ -79,9 +77,9 @@ func newWheel(c *config, opts ...timingwheel.Option) *timingwheel.Wheel[payload]
 	return w
 }
 
-// queueBucket puts a bucket into the delay queue. If the bucket is queued already, its new
-// expiration replaces the old one. place numbers the slots of all levels, from the lowest
-// level up. The wheel calls queueBucket with the shard's lock held.
+// queueBucket puts a bucket into the delay queue, or replaces its expiration there. place
+// numbers the slots of all levels, from the lowest level up. The wheel calls queueBucket
+// with the shard's lock held.
 func (sh *shard) queueBucket(b bucket.Bucket, place uint32, expiration int64) {
 	q := sh.s.queue
 	isUpperLevel := place >= uint32(sh.s.config.wheelSize) // buckets of the lowest level are offered only once
@@ -119,9 +117,8 @@ func (sh *shard) unlockAndWake() {
 // slackFor returns the slack that the Scheduler gives a timer with delay d.
 func (sh *shard) slackFor(d time.Duration) time.Duration { return sh.s.config.slack.forDelay(d) }
 
-// startLocked starts a timer. If the timer is already due, it fires at once, and the
-// returned id is zero. (A Ticker that fires sets its id itself.) The error is ErrClosed
-// or, for tagLimited, ErrTooManyPending.
+// startLocked starts a timer. If the timer is already due, it fires immediately, and id
+// is zero. The error is ErrClosed or, for tagLimited, ErrTooManyPending.
 func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
 	if sh.s.closed.Load() {
 		return id, ErrClosed
@@ -133,9 +130,8 @@ func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag u
 	sh.counts.started++
 	if d > 0 {
 		sh.wheel.Observe(now)
-		// AddTagged refuses a timer that is already due. This happens if another
-		// goroutine has read a later time and moved the wheel's clock before this
-		// goroutine got the lock.
+		// AddTagged refuses a timer that is already due: another goroutine may have moved
+		// the wheel's clock past the deadline since now was read.
 		if id, ok := sh.wheel.AddTagged(deadlineAfter(now, d), int64(slack), p, tag); ok {
 			return id, nil
 		}
@@ -150,8 +146,8 @@ func (sh *shard) restartTickerLocked(now, deadline int64, t *Ticker) timingwheel
 	slack := sh.slackFor(time.Duration(deadline - now))
 	id, ok := sh.wheel.AddTagged(deadline, int64(slack), tickerPayload(t), tagTicker)
 	if !ok {
-		// A start on another goroutine has read a later time and moved the wheel's clock
-		// past the deadline: the Ticker fires at the next tick.
+		// Another goroutine has moved the wheel's clock past the deadline: the Ticker
+		// fires at the next tick.
 		id, _ = sh.wheel.AddTagged(sh.wheel.Clock()+1, 0, tickerPayload(t), tagTicker)
 	}
 	sh.counts.started++
@@ -170,10 +166,10 @@ func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 	return p, ok
 }
 
-// noteRemovedLocked is called after an attempt to remove a timer. ok reports whether one
-// was removed. If it was the shard's last timer, unlock will call poller.wake.
+// noteRemovedLocked makes unlock call poller.wake if the shard has lost its last timer.
+// ok is false if no timer was removed.
 func (sh *shard) noteRemovedLocked(ok bool) {
-	// If mustRecheck is true, the poller will look for empty buckets later anyway: see
+	// If mustRecheck is true, the poller will remove empty buckets anyway: see
 	// poller.wake.
 	if ok && sh.wheel.Len() == 0 && !sh.s.poller.mustRecheck.Load() {
 		sh.wakeAt = min(sh.wakeAt, shardEmptied)
@@ -220,7 +216,8 @@ func (sh *shard) fireDueLocked(p payload, tag uint8) {
 }
 
 // expireLocked does the part of firing that needs the lock: it sends on the channel, or
-// restarts the Ticker. If the timer has a callback, expireLocked returns it and true.
+// restarts the Ticker. If there is a callback, expireLocked only returns it, and ok is
+// true.
 func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok bool) {
 	switch tag {
 	case tagFunc:
@@ -244,22 +241,20 @@ func deadlineAfter(now int64, d time.Duration) int64 {
 	return now + int64(d)
 }
 
-// defaultShards returns the default number of shards. For starts, one shard for each proc
-// would be enough. But stops and the poller need the locks too, so eight are faster: see
-// BenchmarkChurn. On many procs, more shards cost the poller more: see docs/scaling.md.
+// defaultShards returns the default number of shards. Eight for each proc are faster than
+// one, because stops and the poller need the locks too: see BenchmarkChurn. On many
+// procs, more shards cost the poller more: see docs/scaling.md.
 func defaultShards(procs int) int { return max(2*procs, min(8*procs, 64)) }
 
 // spreadThreshold is how many starts must find the first shard locked before starts use
 // all shards.
 const spreadThreshold = 256
 
-// shards has a Scheduler's shards. Each is made when it is first used, because it takes
-// memory.
+// shards has a Scheduler's shards, each made when it is first used.
 //
-// At first all timers start on the first shard, because for most programs one lock is
-// enough. After starts have found that shard locked spreadThreshold times, they use all
-// shards. Each proc then keeps to one shard, until it finds the shard locked and moves to
-// the next.
+// At first all timers start on the first shard. When starts have found it locked
+// spreadThreshold times, they use all shards: each proc keeps to one shard until it finds
+// that shard locked. Then it goes on to the next.
 type shards struct {
 	s       *Scheduler
 	first   *shard
@@ -294,9 +289,8 @@ func (ss *shards) at(i int) *shard {
 	return ss.byIndex[i].Load()
 }
 
-// existing returns an iterator over the shards that have been made. It may miss a shard
-// that is made meanwhile. Close need not find that shard, because Close has stored closed
-// before: a start on the new shard returns ErrClosed.
+// existing returns the shards that have been made. It may miss a shard that is made
+// meanwhile. Close need not find that shard: its starts return ErrClosed.
 func (ss *shards) existing() iter.Seq[*shard] {
 	return func(yield func(*shard) bool) {
 		for i := range ss.byIndex {
@@ -319,8 +313,8 @@ func (s *Scheduler) lockShard() *shard {
 	ps := ss.procShards.Get().(*procShard)
 	sh := ps.sh
 	if !sh.mu.TryLock() {
-		// Another proc uses this shard too, or the poller drains it. The next shard may
-		// have no other user: then this proc's starts need not wait any more.
+		// Another proc or the poller has locked this shard. Go on to the next shard,
+		// which may have no other user.
 		sh = ss.following(sh)
 		ps.sh = sh
 		sh.mu.Lock()
@@ -329,8 +323,8 @@ func (s *Scheduler) lockShard() *shard {
 	return sh
 }
 
-// lockSecond is lockShard's slow path: the first shard is locked, so it locks the second
-// one, if there is one.
+// lockSecond locks the second shard, or the first if it is the only one. lockShard calls
+// it if the first shard is locked.
 func (ss *shards) lockSecond() *shard {
 	if len(ss.byIndex) > 1 && ss.foundLocked.Inc() >= spreadThreshold {
 		ss.spreadStarts.Store(true)

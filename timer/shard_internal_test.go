@@ -16,9 +16,8 @@ func allShards(s *Scheduler) []*shard {
 	return all
 }
 
-// A Ticker starts again with an old reading of the clock, so its next tick is already due
-// in the wheel. The Ticker fires at the wheel's following tick. A panic would leave the
-// shard locked.
+// A Ticker fires with an old reading of the clock, so its next tick is already due. That
+// tick comes at the wheel's next tick.
 func TestShard_RearmOfWhatIsDue(t *testing.T) {
 	s := New(WithShards(1), WithTick(time.Millisecond))
 	defer s.Close()

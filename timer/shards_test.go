@@ -21,8 +21,8 @@ func madeShards(s *Scheduler) (made []int) {
 	return made
 }
 
-// stillClock makes the number of shards predictable. On the system's clock the poller may
-// lock the first shard just when a timer starts: then the timer starts on a second shard.
+// stillClock makes the number of shards predictable. On the system's clock, a timer
+// starts on a second shard if the poller has locked the first.
 func stillClock() Option { return WithClock(timertest.NewClock(time.Unix(0, 0))) }
 
 // A single timer makes only one shard, even if many are allowed.

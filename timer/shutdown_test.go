@@ -134,8 +134,8 @@ func TestSchedulerShutdown_NothingLeftAndAContextThatHasEnded(t *testing.T) {
 	for range 100 {
 		clk := timertest.NewClock(epoch)
 		require.NoError(t, timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline())).Shutdown(ended))
-		// All alarms on the system's clock share a goroutine. It may still be busy with
-		// another test: then Shutdown returns the error of its context.
+		// All alarms on the system's clock share a goroutine. While it works for another
+		// test, Shutdown returns the error of its context.
 		for s := timer.New(timer.WithExecutor(executor.NewInline())); s.Shutdown(ended) != nil; {
 			runtime.Gosched()
 		}

@@ -65,8 +65,8 @@ func TestSlack_SharesWakeups(t *testing.T) {
 		}
 		advanceTo(clk, begin.Add(3*time.Second))
 		require.Zero(t, s.Len())
-		// Each window is at least 10 ms long, so it contains a multiple of 9.6 ms. If it
-		// is longer than 12.8 ms, it contains a multiple of 12.8 ms.
+		// Each timer is due at a multiple of 9.6 ms or of 12.8 ms: on average, that is
+		// one moment in 6.4 ms.
 		require.LessOrEqual(t, s.Stats().Wakeups, uint64(1020*10/64+2))
 	}
 }
@@ -98,8 +98,8 @@ func TestSlack_WakesOnAGridOfItsSize(t *testing.T) {
 	}
 }
 
-// A Timer is reset to a later deadline with a larger slack. The larger slack may round it
-// to an earlier tick than before. The Timer must not wait for its old bucket then.
+// A Timer is reset to a later deadline with a larger slack, and may thereby be due
+// earlier. It must not wait for its old bucket.
 func TestSlack_OfATimerThatIsReset(t *testing.T) {
 	s, clk := virtual(t, timer.WithSlack(1, 0, time.Second))
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -230,9 +230,8 @@ func TestPoller_NoWakeupForAMove(t *testing.T) {
 	require.LessOrEqual(t, st.Lateness.Max(), timer.DefaultTick)
 }
 
-// The poller's alarm is set for the only timer of a bucket. The bucket's slot has begun,
-// but the timer is due seconds later. Then timers that are due earlier are started, and
-// fire in time.
+// The alarm is set for the only timer of a bucket whose slot has begun. Timers that are
+// due before it are started, and fire in time.
 func TestPoller_ATimerBeforeTheFirstOfABucketWhoseSlotHasBegun(t *testing.T) {
 	slot := 256 * 256 * timer.DefaultTick // of the third level
 	s, clk := virtual(t)

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Sleep pauses the calling goroutine for at least d. If d is zero or less, it returns at
-// once. If the Scheduler is closed meanwhile, Sleep returns early. If the Scheduler was
-// closed before, Sleep still pauses, with an alarm of the Scheduler's clock.
+// Sleep pauses the calling goroutine for at least d. If the Scheduler is closed
+// meanwhile, Sleep returns early. On a closed Scheduler it still pauses.
 func (s *Scheduler) Sleep(d time.Duration) {
 	if d <= 0 {
 		return
@@ -28,9 +27,7 @@ func (s *Scheduler) Sleep(d time.Duration) {
 }
 
 // SleepContext pauses the calling goroutine for at least d, and returns nil. If ctx ends
-// first, it returns early with the error of ctx. If the Scheduler is closed before or
-// meanwhile, it returns [ErrClosed]. If d is zero or less, it returns at once: nil, or
-// the error of ctx if ctx has ended.
+// first, it returns the error of ctx. If the Scheduler is closed, it returns [ErrClosed].
 func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err

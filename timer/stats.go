@@ -10,11 +10,10 @@ import (
 //
 //	Started = Fired + Stopped + HandedBack + FellBack + Pending
 //
-// The callback of every timer that fired has run, is running, or waits: in the executor,
-// or in Queued.
+// The callback of every timer that fired has run, is running, or waits to run.
 type Stats struct {
-	// Started counts how often a timer was started: by Start, AfterFunc and similar
-	// methods, by each tick of a ticker, and by a Reset of a Timer that was not pending.
+	// Started counts the starts of timers: by Start and similar methods, by each tick of
+	// a ticker, and by a Reset of a Timer that was not pending.
 	Started uint64
 	// Fired counts the timers that fired.
 	Fired uint64
@@ -24,15 +23,13 @@ type Stats struct {
 	// the timers that FellBack counts, although TakeLeftover returns these too.
 	HandedBack uint64
 	// FellBack counts the timers that use a timer of package time, or an alarm of the
-	// given clock. They were started after Close, or they are Tickers with too short a
-	// period. Stats does not count whether they fire.
+	// given clock: see [Scheduler.Close] and [Scheduler.NewTicker].
 	FellBack uint64
 	// Pending is the number of timers that have neither fired nor been stopped.
 	Pending int
 
-	// Rejected counts the timers that were not started, because the Scheduler was closed
-	// or too many timers of Start were pending. RejectedFull counts only the timers
-	// beyond the limit.
+	// Rejected counts the timers that Start and similar methods refused. RejectedFull
+	// counts only those with [ErrTooManyPending].
 	Rejected, RejectedFull uint64
 	// Refused counts the callbacks that the executor refused. Each ran on a new
 	// goroutine.
@@ -40,8 +37,8 @@ type Stats struct {
 	// Queued is the number of callbacks that wait for the poller to submit them.
 	Queued int
 
-	// Wakeups counts the wake-ups of the poller. EmptyWakeups counts those in which the
-	// poller found no timer to fire or to move down a level.
+	// Wakeups counts the wake-ups of the poller. EmptyWakeups counts those in which no
+	// timer fired or moved down a level.
 	Wakeups, EmptyWakeups uint64
 	// Cascaded counts how often a timer has moved to a lower level of its wheel.
 	Cascaded uint64
@@ -52,9 +49,8 @@ type Stats struct {
 	// Panicked counts the callbacks that panicked. With an executor of WithExecutor they
 	// are counted only if there is a panic handler.
 	Panicked uint64
-	// Executor has the executor's own counts, which include callbacks of other
-	// submitters. It is zero if an executor of WithExecutor has no method Stats()
-	// executor.Stats.
+	// Executor has the executor's counts, which include callbacks of its other users. It
+	// is zero if the executor has no method Stats() executor.Stats.
 	Executor executor.Stats
 }
 

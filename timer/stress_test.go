@@ -40,8 +40,8 @@ func stressFor(short, long time.Duration) time.Duration {
 	return short
 }
 
-// Many goroutines start, stop and reset timers while timers fall due and the Scheduler is
-// closed. No timer is early, lost, run twice, or run after a Stop that reported true.
+// Goroutines start, stop and reset timers until the Scheduler is closed. No timer is
+// early, lost, run twice, or run after a Stop that reported true.
 func TestStress_StartStopResetClose(t *testing.T) {
 	rounds := 0
 	for end := time.Now().Add(stressFor(time.Second, 30*time.Second)); time.Now().Before(end); rounds++ {

@@ -6,16 +6,14 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A Ticker sends the time on C at intervals, as [time.Ticker] does: it drops ticks for
-// slow receivers, and keeps its phase. Make one with NewTicker.
-//
-// There are two differences from time.Ticker: C has a buffer of one, which len and cap
-// report, and a Ticker is never garbage before it is stopped.
+// A Ticker sends the time on C at intervals, as [time.Ticker] does. Make one with
+// NewTicker. Two things differ from time.Ticker: C has a buffer of one, which len and cap
+// report. A Ticker is not garbage before it is stopped.
 type Ticker struct {
 	C <-chan time.Time
 
-	// sh is the Ticker's shard, set once. It is nil in a zero Ticker, and in one that the
-	// package-level NewTicker has made in a bubble: that Ticker uses stdTicker.
+	// sh is the Ticker's shard, set once. It is nil in a zero Ticker, and in one that
+	// uses stdTicker.
 	sh        *shard
 	stdTicker *time.Ticker
 	c         chan time.Time
@@ -27,13 +25,11 @@ type Ticker struct {
 	nextTick int64
 }
 
-// NewTicker returns a Ticker that sends the current time on its channel every d. The
-// first tick comes after d. NewTicker panics if d is not positive. On a closed Scheduler
-// the Ticker falls back to another timer: see [Scheduler.Close].
+// NewTicker returns a Ticker that sends the current time on its channel every d. It
+// panics if d is not positive.
 //
 // If d is less than a millisecond and less than the Scheduler's tick, the Ticker uses a
-// timer of package time, and Stats counts it in FellBack. This applies only on the
-// system's clock and without slack.
+// timer of package time. Schedulers with slack or a clock given by [WithClock] do not.
 func (s *Scheduler) NewTicker(d time.Duration) *Ticker {
 	mustBePositive("NewTicker", d)
 	return s.newTicker(s.now(), d)
@@ -73,9 +69,7 @@ func (t *Ticker) Stop() {
 }
 
 // Reset stops the Ticker and starts it again with the period d. The next tick comes after
-// d. Reset panics if d is not positive, or if the Ticker was not made by NewTicker. If d
-// is too short, or the Scheduler is closed, the Ticker falls back to another timer: see
-// [Scheduler.NewTicker].
+// d. Reset panics if d is not positive, or if the Ticker was not made by NewTicker.
 func (t *Ticker) Reset(d time.Duration) {
 	mustBePositive("Ticker.Reset", d)
 	if t.sh == nil {
@@ -85,9 +79,9 @@ func (t *Ticker) Reset(d time.Duration) {
 		t.stdTicker.Reset(d)
 		return
 	}
-	now, foreign := t.sh.s.nowOrForeign()
+	now, inBubble := t.sh.s.nowOutsideBubble()
 	t.sh.mu.Lock()
-	if foreign {
+	if inBubble {
 		t.sh.stopLocked(t.id)
 		t.fallBackLocked(d, true)
 	} else {
@@ -123,8 +117,7 @@ func (t *Ticker) fallBackLocked(d time.Duration, inBubble bool) {
 }
 
 // tooShort reports whether a period is too short for the wheel, which fires at most once
-// a tick. A period of a millisecond or more is never too short: the user has chosen the
-// longer tick.
+// a tick. A period of a millisecond or more never is.
 func (s *Scheduler) tooShort(period time.Duration) bool {
 	return s.systemClock && period < min(s.config.tick, time.Millisecond) && s.config.slack.forDelay(period) == 0
 }

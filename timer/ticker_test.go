@@ -32,7 +32,7 @@ func TestTicker_TicksAtItsPeriod(t *testing.T) {
 }
 
 // The period is not a multiple of the Scheduler's tick. Each tick of the ticker may be
-// late by a Scheduler's tick, but the lateness does not accumulate.
+// late, but the lateness does not accumulate.
 func TestTicker_DoesNotDriftByTheTick(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond))
 	tk := s.NewTicker(2500 * time.Microsecond)

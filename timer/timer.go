@@ -8,14 +8,12 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A Timer is a single event on a Scheduler, as [time.Timer] is. When it expires, it sends
-// the current time on C, or runs the function of AfterFunc. Make one with NewTimer or
-// AfterFunc.
+// A Timer is a single event on a Scheduler, as [time.Timer] is. It sends the current time
+// on C, or runs the function of AfterFunc. Make one with NewTimer or AfterFunc.
 //
-// A Timer has the methods of time.Timer, with the same results as since Go 1.23: after a
-// Stop or Reset, no earlier value is received. There are two differences. C has a buffer
-// of one, which len and cap report. A pending Timer is not garbage before it fires or is
-// stopped.
+// Its methods work as those of time.Timer since Go 1.23: after Stop or Reset, no earlier
+// value is received. Two things differ: C has a buffer of one, which len and cap report.
+// A pending Timer is not garbage before it fires or is stopped.
 type Timer struct {
 	C <-chan time.Time
 
@@ -33,8 +31,8 @@ type Timer struct {
 	// mu guards state, which code may load without mu. In the states pendingInWheel and
 	// stoppedInWheel it also guards id, deadline and wheelDeadline: see entry.go.
 	mu sync.Mutex
-	// deadline is when the Timer fires. wheelDeadline is its entry's deadline in the
-	// wheel.
+	// deadline is when the Timer fires. wheelDeadline is when its entry falls due, at
+	// deadline or earlier.
 	deadline, wheelDeadline int64
 	state                   atomic.Uint32
 	// tag is the type of p, set once. The field C cannot tell the type, because users may
@@ -47,15 +45,11 @@ type Timer struct {
 
 // AfterFunc waits for d and then runs f on the Scheduler's executor. Stop on the returned
 // Timer cancels the call. Its C is nil.
-//
-// On a closed Scheduler the Timer falls back to another timer: see [Scheduler.Close]. f
-// may be nil: the panic of calling it goes to the panic handler.
 func (s *Scheduler) AfterFunc(d time.Duration, f func()) *Timer {
 	return s.newTimer(s.now(), d, nil, funcPayload(f), tagFunc)
 }
 
-// NewTimer returns a Timer that sends the current time on its channel after d. On a
-// closed Scheduler it falls back to another timer: see [Scheduler.Close].
+// NewTimer returns a Timer that sends the current time on its channel after d.
 func (s *Scheduler) NewTimer(d time.Duration) *Timer {
 	c := make(chan time.Time, 1)
 	return s.newTimer(s.now(), d, c, chanPayload(c), tagChan)
@@ -77,17 +71,14 @@ func (t *Timer) startLocked(now int64, d time.Duration) {
 	t.id = id
 }
 
-// After is NewTimer(d).C. The Scheduler keeps the timer until it fires, even if no
-// goroutine receives any more. In a loop, make one timer with [Scheduler.NewTimer]
-// instead, and stop it when another channel is ready. If the Scheduler is closed
-// meanwhile, nothing is ever sent.
+// After is NewTimer(d).C. The Scheduler keeps the timer until it fires. In a loop, make
+// one timer with [Scheduler.NewTimer] and reset it. If the Scheduler is closed meanwhile,
+// nothing is sent.
 func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(d).C }
 
-// Stop prevents the Timer from firing. It reports true if this call did so, and false if
-// the Timer has expired or was already stopped. If a value was sent but not yet received,
-// Stop removes it from the channel and reports true. For a Timer of AfterFunc, Stop does
-// not wait for f to finish. Stop panics if the Timer was not made by NewTimer or
-// AfterFunc.
+// Stop prevents the Timer from firing. It reports false if the Timer has expired or was
+// already stopped. If a value was sent but not yet received, Stop removes it and reports
+// true. Stop does not wait for the function of AfterFunc.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.stdTimer("Stop").Stop()
@@ -118,21 +109,18 @@ func (t *Timer) stopLocked() (active bool) {
 	return t.sh.stopLocked(t.id) || t.withdrawLocked()
 }
 
-// Reset makes the Timer expire after d from now. It reports true if the Timer was active,
-// and false if it had expired or was stopped. If a value was sent but not yet received,
-// Reset removes it from the channel and reports true.
+// Reset makes the Timer expire after d from now, and reports whether the Timer was
+// active. If a value was sent but not yet received, Reset removes it and reports true.
 //
-// A Timer that was not active is started again, even on a closed Scheduler: see
-// [Scheduler.Close]. For a Timer of AfterFunc, Reset then makes f run again, and does not
-// wait for an earlier run. Reset panics if the Timer was not made by NewTimer or
-// AfterFunc.
+// If a Timer of AfterFunc has fired, Reset makes its function run again. It does not wait
+// for an earlier run.
 func (t *Timer) Reset(d time.Duration) bool {
 	if t.sh == nil {
 		return t.stdTimer("Reset").Reset(d)
 	}
 	sh := t.sh
-	now, foreign := sh.s.nowOrForeign()
-	if foreign {
+	now, inBubble := sh.s.nowOutsideBubble()
+	if inBubble {
 		return t.resetInForeignBubble(d)
 	}
 	if t.state.Load() >= pendingInWheel {
@@ -172,10 +160,9 @@ func (t *Timer) resetInForeignBubble(d time.Duration) (active bool) {
 	return active
 }
 
-// Deadline returns the time for which the Timer is set, on the Scheduler's clock and
-// without the slack. It reports false if the Timer is not pending. It always reports
-// false for a Timer that a package-level function has made inside a testing/synctest
-// bubble. O(1).
+// Deadline returns the time for which the Timer is set, without slack. It reports false
+// if the Timer is not pending, or was made inside a testing/synctest bubble by a
+// package-level function. O(1).
 func (t *Timer) Deadline() (time.Time, bool) {
 	if t.sh == nil {
 		return time.Time{}, false
@@ -213,7 +200,7 @@ func (t *Timer) stdTimer(method string) *time.Timer {
 }
 
 // withdrawLocked removes a sent value from the channel, and reports whether there was
-// one. While the caller holds the shard's lock, no other value is sent.
+// one. No value is sent while the shard's lock is held.
 func (t *Timer) withdrawLocked() bool {
 	return t.tag == tagChan && withdraw(t.p.channel())
 }

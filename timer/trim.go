@@ -10,19 +10,17 @@ import (
 	"github.com/tickless/tickless/internal/bubble"
 )
 
-// A shard without timers keeps its memory for trimAfter to 2 × trimAfter after the last
-// start. So timers that come and go one at a time reuse the memory. Allocating it takes
-// some microseconds.
+// A shard without timers keeps its memory for trimAfter to 2 × trimAfter after its last
+// start. So timers that come and go one at a time reuse it.
 const trimAfter = 5 * time.Second
 
-// trimmer gives back the memory of unused shards. Its alarm needs no goroutine, and is
-// set only while a shard may have memory to give back. With a virtual clock the trimmer
-// does nothing: its alarm would be an event that tests do not expect.
+// trimmer gives back the memory of unused shards. Its alarm is set only while there may
+// be such memory. With a virtual clock it does nothing, because tests do not expect its
+// alarm.
 type trimmer struct {
 	s *Scheduler
 	// alarmSet is true if the alarm will go off. onAlarm clears it before it locks the
-	// first shard. So if alarmSet is true, the coming pass will see all changes made
-	// until now.
+	// first shard. So if alarmSet is true, all changes until now will be seen.
 	alarmSet atomic.Bool
 
 	// mu is held while onAlarm runs. Shards are locked after mu.
@@ -31,9 +29,7 @@ type trimmer struct {
 	closed bool
 }
 
-// schedule sets the alarm for a pass over the shards. The poller calls schedule when a
-// shard may have lost its last timer. Timer.Stop calls schedule when the Timer's entry
-// stays in the wheel.
+// schedule sets the alarm for a pass over the shards, if it is not set already.
 func (t *trimmer) schedule() {
 	if t.alarmSet.Load() || !t.s.systemClock || t.s.realTime == bubble.Inside() {
 		return
@@ -68,7 +64,7 @@ func (t *trimmer) onAlarm() {
 }
 
 // trimAllLocked gives back the memory of shards that were not used since the last pass.
-// It reports whether another pass may find more such shards.
+// It reports whether another pass is needed.
 func (t *trimmer) trimAllLocked() (again bool) {
 	for sh := range t.s.shards.existing() {
 		sh.mu.Lock()
@@ -79,8 +75,8 @@ func (t *trimmer) trimAllLocked() (again bool) {
 	return again
 }
 
-// trimLocked gives back the shard's memory if the shard has no timers and no timer was
-// started since the last call. used reports whether a timer was started.
+// trimLocked gives back the shard's memory if it has no timers and has started none since
+// the last call. used reports whether it has started any.
 func (sh *shard) trimLocked() (used bool) {
 	if sh.wheel.Levels() == 0 || sh.wheel.Len() > 0 {
 		return false

@@ -89,9 +89,8 @@ func TestTrim_OneShardIsInUse(t *testing.T) {
 	})
 }
 
-// All timers of some shards were stopped. The memory of these shards is given back,
-// although a timer of another shard is due before their buckets. Afterwards the shards
-// work as before.
+// The memory of shards whose timers were all stopped is given back, although a timer of
+// another shard is due before their buckets.
 func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(64))
@@ -123,8 +122,8 @@ func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 	})
 }
 
-// Each shard has two timers: one is stopped, and the other fires. Then the shards give
-// back their memory. Only the first shard keeps it, because it has a third timer.
+// Each shard has two timers: one is stopped, and the other fires. Then all shards give
+// back their memory, except the first, which has a third timer.
 func TestTrim_BehindAnEarlierTimerWhenTheLastHasFired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(8))
@@ -184,8 +183,8 @@ func TestTrim_ClosedMeanwhile(t *testing.T) {
 	})
 }
 
-// Memory is given back as often as possible, while timers are started, stopped, reset and
-// fire. No timer is lost, and no Handle affects another timer.
+// Memory is given back again and again while goroutines use timers. No timer is lost, and
+// no Handle affects another timer.
 func TestTrim_Stress(t *testing.T) {
 	s := New(WithShards(4), WithTick(10*time.Microsecond))
 	end := make(chan struct{})
