@@ -155,7 +155,7 @@ func TestMonitorClose_WhileAnEntryIsRearmed(t *testing.T) {
 	require.EqualValues(t, 1, m.Stats().HandedBack)
 }
 
-// If another goroutine is in Close, Shutdown returns only when TakeLeftover has all
+// While another goroutine is in Close, Shutdown waits until TakeLeftover can return all
 // entries.
 func TestMonitorShutdown_WhileAnotherCloses(t *testing.T) {
 	m := New(func(int, time.Time) { t.Error("evicted") })

@@ -112,7 +112,7 @@ func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 }
 
 func (c *core) watch(e *entry, timeout time.Duration) error {
-	// Choose a stripe at random: goroutines would contend for a shared counter.
+	// Choose a stripe at random. To take turns, goroutines would need a shared counter.
 	st := &c.stripes[rand.IntN(len(c.stripes))]
 	now := c.now()
 	c.mustKnowTime(now)
@@ -212,8 +212,7 @@ func (m *Monitor[T]) TakeLeftover() iter.Seq[*Entry[T]] {
 	}
 }
 
-// addLeftover adds an entry for TakeLeftover: the entry is handed back, or onIdle refused
-// its eviction after the Conns was closed.
+// addLeftover adds an entry that TakeLeftover will return.
 func (c *core) addLeftover(e *entry) {
 	c.leftover.Lock()
 	c.leftover.entries = append(c.leftover.entries, e)

@@ -16,8 +16,8 @@ import (
 
 // stressed is a watched thing of a stress test.
 type stressed struct {
-	// touched is the time of the latest touch that returned true. The last activity that
-	// an eviction reports must not be earlier.
+	// touched is the time of the latest touch that returned true. An eviction must not
+	// report an earlier activity.
 	touched atomic.Int64
 	stopped atomic.Bool
 	evicted atomic.Int32

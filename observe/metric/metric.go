@@ -31,7 +31,7 @@ type Thing struct {
 	Name string
 	// Label is the label whose value is the name of a thing of this type.
 	Label string
-	// Title is the heading above the numbers of a thing of this type, on a page.
+	// Title is the heading above the numbers of a thing of this type, on the debug page.
 	Title string
 	// Metrics are the metrics of each thing, in the order of the documentation.
 	Metrics []Metric
@@ -86,7 +86,7 @@ func (t *Thing) Short(m *Metric) string {
 	return strings.TrimPrefix(m.Name, "tickless."+t.Name+".")
 }
 
-// A Table builds a Thing. The numbers of each thing are read from a T, its sample.
+// A Table builds a Thing whose numbers are read from a sample of type T.
 type Table[T any] struct {
 	thing *Thing
 }

@@ -22,7 +22,7 @@ func (c *Count) String() string {
 	return strconv.Itoa(n)
 }
 
-// Set parses s. It parses 4.1M as 4.1e6, and does not multiply 4.1 by a million: the
+// Set parses s, such as 4.1M. It does not multiply 4.1 by a million, because the
 // floating-point product is not a whole number.
 func (c *Count) Set(s string) error {
 	digits, scale := strings.ReplaceAll(s, "_", ""), ""

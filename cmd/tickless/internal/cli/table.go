@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// unknown is the text of a figure that has no value.
-const unknown = "-"
+// unknownText is the text of a figure that has no value.
+const unknownText = "-"
 
 // A Figure is one row of a table.
 type Figure[R any] struct {
@@ -64,7 +64,7 @@ func (f Figure[R]) cells(results []R, ratios bool) (cells []string) {
 	for _, r := range results {
 		v, ok := f.Value(r)
 		if !ok {
-			cells = append(cells, unknown)
+			cells = append(cells, unknownText)
 			continue
 		}
 		values = append(values, v)

@@ -13,11 +13,11 @@ import (
 
 // flags are the flags of the load.
 type flags struct {
-	config Config
-	tick   time.Duration
-	slack  time.Duration
-	json   bool
-	http   string
+	config      Config
+	tick        time.Duration
+	slack       time.Duration
+	asJSON      bool
+	httpAddress string
 }
 
 func (f *flags) validate() error {
@@ -30,7 +30,7 @@ func (f *flags) validate() error {
 	if f.slack < 0 || f.slack > time.Hour {
 		return fmt.Errorf("the slack must be from 0 to 1h, got %v", f.slack)
 	}
-	if f.http != "" && f.json {
+	if f.httpAddress != "" && f.asJSON {
 		return errors.New("give either --http or --json: --http runs until interrupted and prints no result")
 	}
 	return nil
@@ -77,7 +77,7 @@ the timer's callback. Delays and answers are random, but the same for both.`,
 			if err := f.validate(); err != nil {
 				return cli.UsageError{Err: err}
 			}
-			if f.http != "" {
+			if f.httpAddress != "" {
 				return watch(cmd, f)
 			}
 			return runAll(cmd, f)
@@ -93,7 +93,7 @@ the timer's callback. Delays and answers are random, but the same for both.`,
 	flags.DurationVar(&f.tick, "tick", 0, "tick of the scheduler (default: the library's own)")
 	flags.DurationVar(&f.slack, "slack", 0, "how much later timers of the scheduler may fire, to share wake-ups")
 	flags.Uint64Var(&f.config.Seed, "seed", 1, "seed of the delays and the answers")
-	flags.BoolVar(&f.json, "json", false, "print JSON instead of a table")
-	flags.StringVar(&f.http, "http", "", "repeat the load on Tickless until interrupted, and serve its debug page at this address, such as :0 (on localhost); the page answers only for localhost and the host named here")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON instead of a table")
+	flags.StringVar(&f.httpAddress, "http", "", "repeat the load on Tickless until interrupted, and serve its debug page at this address, such as :0 (on localhost); the page answers only for localhost and the host named here")
 	return cmd
 }

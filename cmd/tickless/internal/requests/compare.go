@@ -60,7 +60,7 @@ func announce(w io.Writer, name string, c Config) {
 }
 
 func printReport(w io.Writer, f flags, results []Result, interrupted bool) error {
-	if !f.json {
+	if !f.asJSON {
 		return printTable(w, f.config, results, interrupted)
 	}
 	return cli.PrintJSON(w, report{cli.ThisMachine(), f.config, interrupted, results})

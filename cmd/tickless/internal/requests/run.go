@@ -45,8 +45,8 @@ type progress struct {
 
 func (r *run) now() time.Duration { return time.Since(r.begin) }
 
-// fired is the callback of request i. It does nothing after the end of the run: the timer
-// has been counted as lost.
+// fired is the callback of request i. After the end of the run it does nothing, because
+// the timer has been counted as lost.
 func (p *Plan) fired(i int) {
 	r := p.run.Load()
 	if r == nil {

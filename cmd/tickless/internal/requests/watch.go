@@ -20,7 +20,7 @@ import (
 // page.
 func watch(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	l, hosts, err := listen(f.http)
+	l, hosts, err := listen(f.httpAddress)
 	if err != nil {
 		return err
 	}

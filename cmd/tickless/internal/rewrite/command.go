@@ -17,11 +17,11 @@ import (
 
 // flags are the flags of the migrate command.
 type flags struct {
-	dir  string
-	diff bool
-	fix  bool
-	json bool
-	tags string
+	dir    string
+	diff   bool
+	fix    bool
+	asJSON bool
+	tags   string
 
 	migrate.Options
 }
@@ -60,7 +60,7 @@ error and 2 for wrong arguments.`,
 	flags.SortFlags = false
 	flags.BoolVar(&f.fix, "fix", false, "rewrite the files")
 	flags.BoolVar(&f.diff, "diff", false, "print the changes as a diff instead of the report")
-	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
+	flags.BoolVar(&f.asJSON, "json", false, "print the report as JSON")
 	flags.BoolVar(&f.Worth, "worth", false, "only calls that are worth rewriting, and calls that share a type with them")
 	flags.BoolVar(&f.Tests, "tests", false, "all calls in tests too; without it, only those that share a type with other code")
 	flags.BoolVar(&f.Exported, "exported", false, "exported types too; other modules that use them may no longer compile")
@@ -73,7 +73,7 @@ func (f *flags) validate() error {
 	if f.diff && f.fix {
 		return errors.New("give either --diff or --fix")
 	}
-	if f.diff && f.json {
+	if f.diff && f.asJSON {
 		return errors.New("give either --diff or --json")
 	}
 	return nil
@@ -91,7 +91,7 @@ func run(cmd *cobra.Command, f flags, patterns []string) error {
 	if err != nil {
 		return err
 	}
-	if f.diff || f.json {
+	if f.diff || f.asJSON {
 		for _, w := range p.Warnings {
 			fmt.Fprintln(cmd.ErrOrStderr(), "tickless: "+w)
 		}
@@ -105,7 +105,7 @@ func run(cmd *cobra.Command, f flags, patterns []string) error {
 	switch {
 	case f.diff:
 		err = p.WriteDiff(stdout)
-	case f.json:
+	case f.asJSON:
 		err = writeJSON(stdout, p)
 	default:
 		err = p.WriteReport(stdout)
@@ -119,7 +119,7 @@ func run(cmd *cobra.Command, f flags, patterns []string) error {
 	if !f.fix {
 		return cli.ExitCode(cli.ExitPending)
 	}
-	if !f.json {
+	if !f.asJSON {
 		noun := "files"
 		if len(p.Changes()) == 1 {
 			noun = "file"

@@ -14,11 +14,11 @@ import (
 type flags struct {
 	counts     cli.Counts
 	withStdlib bool // measure time.AfterFunc too
-	json       bool
+	asJSON     bool
 	childSide  string // in a child process, the side to measure: see runChild
 }
 
-// maxCount is the largest number of timers. A Scheduler has room for more, but few
+// maxCount is the largest number of timers. A Scheduler can hold more, but few
 // machines have the memory.
 const maxCount = 1_000_000_000
 
@@ -69,7 +69,7 @@ Skips numbers of timers that need more memory than the machine has available.
 	flags.SortFlags = false
 	flags.Var(&f.counts, "counts", "numbers of pending timers, such as 10k or 1M")
 	flags.BoolVar(&f.withStdlib, "time", true, "compare with time.AfterFunc")
-	flags.BoolVar(&f.json, "json", false, "print JSON instead of tables")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON instead of tables")
 	flags.StringVar(&f.childSide, "child", "", "")
 	_ = flags.MarkHidden("child")
 	return cmd

@@ -14,7 +14,7 @@ import (
 // A side is one of the two compared implementations: tickless or time.AfterFunc.
 type side struct {
 	name string
-	// bytesPerTimer is an estimate of the memory for each timer while timers are started.
+	// bytesPerTimer is an estimate of the peak memory per timer.
 	bytesPerTimer int64
 	open          func() timers
 }
@@ -108,10 +108,10 @@ func measureTimers(timers timers, n int) *result {
 			// keptHandles[first:end] is this goroutine's part. Its handles are spread evenly
 			// over the goroutine's timers.
 			first, end := len(keptHandles)*g/nprocs, len(keptHandles)*(g+1)/nprocs
-			numOwn := n*(g+1)/nprocs - n*g/nprocs
-			for i, k := 0, first; i < numOwn; i++ {
+			numOwnTimers := n*(g+1)/nprocs - n*g/nprocs
+			for i, k := 0, first; i < numOwnTimers; i++ {
 				h := timers.start(delay(i))
-				if k < end && i >= (k-first)*numOwn/(end-first) {
+				if k < end && i >= (k-first)*numOwnTimers/(end-first) {
 					keptHandles[k] = h
 					k++
 				}

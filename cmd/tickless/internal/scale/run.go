@@ -59,14 +59,14 @@ func runAll(cmd *cobra.Command, f flags) error {
 			}
 		}
 		report.Sides = append(report.Sides, runs)
-		if !f.json && len(runs.Runs) > 0 {
+		if !f.asJSON && len(runs.Runs) > 0 {
 			if err := printTable(stdout, runs); err != nil {
 				return err
 			}
 		}
 	}
 	report.Interrupted = ctx.Err() != nil
-	if err := cli.Conclude(cmd, f.json, report); err != nil || numFailed == 0 {
+	if err := cli.Conclude(cmd, f.asJSON, report); err != nil || numFailed == 0 {
 		return err
 	}
 	return cli.ExitCode(cli.ExitFailed)

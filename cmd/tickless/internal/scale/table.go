@@ -15,7 +15,7 @@ func printTable(w io.Writer, runs *sideRuns) error {
 		names = append(names, cli.Thousands(int64(r.Count)))
 	}
 	firstRun := runs.Runs[0]
-	// row returns a figure. It is unknown for results that were skipped or failed.
+	// row returns a row of the table. Results that were skipped or failed have no value.
 	row := func(name string, format func(float64) string, get func(*result) float64) cli.Figure[*result] {
 		return cli.Figure[*result]{Name: name, Format: format, Value: func(r *result) (float64, bool) {
 			return get(r), r.measured()

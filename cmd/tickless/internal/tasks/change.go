@@ -98,7 +98,7 @@ func (c *sharedFlags) printResults(cmd *cobra.Command, ids []string, outcomes []
 		}
 	}
 	var err error
-	if c.json {
+	if c.asJSON {
 		err = cli.PrintJSON(cmd.OutOrStdout(), results)
 	} else {
 		t := newTable(cmd, "ID", "OUTCOME")

@@ -19,7 +19,7 @@ import (
 // sharedFlags are the flags that all these commands share.
 type sharedFlags struct {
 	location stores.Location
-	json     bool
+	asJSON   bool
 	yes      bool // do not ask for confirmation
 }
 
@@ -48,7 +48,7 @@ backslash: the dead letter of a repeating task has the ID KEY\x00. A time is wri
 	}
 	flags := cmd.PersistentFlags()
 	c.location.AddFlags(flags)
-	flags.BoolVar(&c.json, "json", false, "print JSON")
+	flags.BoolVar(&c.asJSON, "json", false, "print JSON")
 	cmd.AddCommand(c.newList(), c.newGet(), c.newStats(),
 		c.newChange("run", "Runs pending tasks now", "", durable.Pending, runNow((*durable.Client).RescheduleBatch)),
 		c.newChange("cancel", "Cancels pending tasks, and asks running tasks to stop", "cancel", 0, (*durable.Client).CancelBatch),

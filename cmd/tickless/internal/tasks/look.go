@@ -86,7 +86,7 @@ func (c *sharedFlags) newList() *cobra.Command {
 }
 
 func (c *sharedFlags) printPage(cmd *cobra.Command, p *durable.Page) error {
-	if c.json {
+	if c.asJSON {
 		list := make([]taskJSON, len(p.Tasks))
 		for i, info := range p.Tasks {
 			list[i] = taskJSON{showID(info.ID), info}
@@ -130,7 +130,7 @@ func (c *sharedFlags) newGet() *cobra.Command {
 				switch {
 				case err != nil:
 					return err
-				case c.json:
+				case c.asJSON:
 					return cli.PrintJSON(cmd.OutOrStdout(), taskJSON{showID(info.ID), info})
 				}
 				return printInfo(cmd, &info)
@@ -211,7 +211,7 @@ func (c *sharedFlags) newStats() *cobra.Command {
 					t.row(r.name, r.value)
 					object[r.name] = r.value
 				}
-				if c.json {
+				if c.asJSON {
 					return cli.PrintJSON(cmd.OutOrStdout(), object)
 				}
 				return t.flush()
