@@ -124,7 +124,7 @@ func TestCommands_NumberDoesNotGrow(t *testing.T) {
 	}
 }
 
-// A task takes the memory that docs/operating.md says. The test allows 15 percent,
+// A task takes the memory that docs/operating.md states. The test allows 15 percent,
 // because Redis doubles its tables.
 func TestMemory_OfATask(t *testing.T) {
 	const n, body = 20_000, 205

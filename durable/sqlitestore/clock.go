@@ -33,7 +33,7 @@ func newSteadyClock(clk clock.Clock) steadyClock {
 	return x
 }
 
-// moment reads both clocks. It rounds down, so that no task is due early.
+// moment reads the wall clock and the steady clock. It rounds down, so that no task is due early.
 func (x *steadyClock) moment() machine.Moment {
 	now := x.clk.Now()
 	at := machine.Moment{Wall: store.Time(now.UnixMicro()), Boot: x.bootID, Steady: time.Duration(now.UnixNano())}

@@ -358,8 +358,7 @@ func (ix *index) Remember(name string, x *machine.Sender) {
 	ix.changedSenders = append(ix.changedSenders, name)
 }
 
-// Gone checks at most 64 senders. In the order of names, they follow a random cached
-// sender.
+// Gone checks at most 64 senders: their names follow the name of a random cached sender.
 func (ix *index) Gone(before store.Time, n int) (names []string) {
 	var from string
 	for name := range ix.senders {

@@ -22,7 +22,7 @@ type moreFields struct {
 	Failures  []store.Failure `json:"failures,omitempty"`
 }
 
-// encodeMore returns the column more, or nil if all its fields are zero.
+// encodeMore returns a task's value for the column more, or nil if all fields are zero.
 func encodeMore(t *machine.Task) []byte {
 	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Alone && len(t.Failures) == 0 {
 		return nil

@@ -27,7 +27,7 @@ func newSession(db interface {
 	return &session{ctx: context.Background(), prepare: db.PrepareContext, stmts: make(map[statement]*sql.Stmt)}
 }
 
-// A sessionPanic is the panic value of must.
+// A sessionPanic is the value with which must panics.
 type sessionPanic struct{ err error }
 
 func must(err error) {

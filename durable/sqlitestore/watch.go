@@ -23,8 +23,8 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	return s.waiters.Wait(ctx, shards, wake)
 }
 
-// wakeIfNew wakes the calls of Wait if the counter wakes has changed. It counts the
-// changes for which all workers must wake up.
+// wakeIfNew wakes the calls of Wait if the counter wakes has changed. Each change for
+// which all workers must wake up increments the counter.
 func (s *Store) wakeIfNew(wakes int64) {
 	if s.seenWakes.Swap(wakes) != wakes {
 		s.waiters.Wake(0)
