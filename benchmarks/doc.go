@@ -14,8 +14,8 @@
 //
 // # Fairness
 //
-//   - Handles, delays and most callbacks are made before the measurement. The memory of
-//     handles is not counted.
+//   - Handles, delays and most callbacks are made before the measurement. Only Heartbeats
+//     counts the memory of handles.
 //   - Delays are random numbers with the same seed for every implementation.
 //   - The garbage collector runs as usual, and its cost is part of the figures.
 package benchmarks

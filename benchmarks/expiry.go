@@ -62,7 +62,7 @@ type expiryRun struct {
 	lateness    []float64 // in milliseconds
 	early, lost int
 	cpu         time.Duration
-	hasCPU      bool
+	hasCPU      bool // the system reports CPU times
 }
 
 func newExpiry(n int, m Maker) *expiryRun {

@@ -45,13 +45,13 @@ func measureHeld(m Maker, n int) map[string]float64 {
 	if hasMemory {
 		figures["peak-B/timer"] = float64(peak-memoryBefore) / float64(n)
 	}
-	var fullGC []float64
+	var gcTimes []float64
 	for range 5 {
 		begin := time.Now()
 		runtime.GC()
-		fullGC = append(fullGC, milliseconds(time.Since(begin)))
+		gcTimes = append(gcTimes, milliseconds(time.Since(begin)))
 	}
-	figures["gc-ms"] = quantile(fullGC, 0.5)
+	figures["gc-ms"] = quantile(gcTimes, 0.5)
 	return figures
 }
 

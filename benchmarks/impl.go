@@ -50,7 +50,7 @@ func startFor(impl Impl, slot int, d time.Duration, f func(slot int)) {
 }
 
 // Touched returns a slice whose pages are already in memory. An Impl keeps its handles in
-// such a slice, so that measurements count only the timers' memory.
+// such a slice, so that Held measures only the timers' memory.
 func Touched[T any](n int) []T {
 	s := make([]T, n)
 	var zero T
@@ -71,8 +71,8 @@ type Maker struct {
 	Slow int
 }
 
-// firstDue returns the first deadline of a workload: usual, or a multiple for an
-// implementation that is slow to start timers.
+// firstDue returns the first deadline of a workload. For an implementation that is slow to
+// start timers, it is a multiple of the usual deadline.
 func (m Maker) firstDue(usual time.Duration) time.Duration {
 	return usual * time.Duration(max(m.Slow, 1))
 }

@@ -42,8 +42,8 @@ type pendingTimers struct {
 	needsWarmUp bool
 }
 
-// Timers that have been pending for longer than maxAge are started again before a
-// measurement, so that none fires during it.
+// Before a measurement, timers older than maxAge are started again, so that none fires
+// during the measurement.
 const maxAge = 10 * time.Second
 
 // withPending runs body as a sub-benchmark for each number n in sizes and each number of
@@ -109,9 +109,9 @@ func (p *pendingTimers) fill() {
 
 // fillFast is fill with fewer garbage collections, for a fill that is not measured.
 func (p *pendingTimers) fillFast() {
-	oldPercent := debug.SetGCPercent(400)
+	oldGCPercent := debug.SetGCPercent(400)
 	p.fill()
-	debug.SetGCPercent(oldPercent)
+	debug.SetGCPercent(oldGCPercent)
 	runtime.GC()
 }
 

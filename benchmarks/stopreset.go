@@ -30,11 +30,11 @@ func stopReset(m Maker, n int, delay func(int) time.Duration) map[string]float64
 	p := pendingTimers{impl: m.New(n), n: n, procs: runtime.GOMAXPROCS(0), delay: delay}
 	defer p.impl.Close()
 	p.fillFast()
-	runPairs := func(perGoroutine int) {
+	runPairs := func(pairsPerGoroutine int) {
 		p.eachGoroutine(func(g int) {
 			first, count := p.slotsOf(g)
 			rng := newXorshift()
-			for i := range perGoroutine {
+			for i := range pairsPerGoroutine {
 				slot := first + rng.intN(count)
 				p.impl.Stop(slot)
 				p.impl.Reset(slot, delay(i))
@@ -42,9 +42,9 @@ func stopReset(m Maker, n int, delay func(int) time.Duration) map[string]float64
 		})
 		flush(p.impl)
 	}
-	perGoroutine := choose(1_000, 2_000_000, 2_000_000) / p.procs
-	runPairs(perGoroutine) // warm-up: resets nearly every timer
+	pairsPerGoroutine := choose(1_000, 2_000_000, 2_000_000) / p.procs
+	runPairs(pairsPerGoroutine) // warm-up: resets nearly every timer
 	begin := time.Now()
-	runPairs(perGoroutine)
-	return map[string]float64{"ns/pair": float64(time.Since(begin)) / float64(perGoroutine*p.procs)}
+	runPairs(pairsPerGoroutine)
+	return map[string]float64{"ns/pair": float64(time.Since(begin)) / float64(pairsPerGoroutine*p.procs)}
 }

@@ -23,7 +23,7 @@ func newAnalyzer() *analysis.Analyzer {
 	reportLeft := true
 	a := &analysis.Analyzer{
 		Name:       "tickless",
-		Doc:        "report timers of package time and contexts with deadlines that can be Tickless's\n\nThe fix rewrites these timers and the types that contain them, and nothing else.",
+		Doc:        "report timers of package time and contexts with deadlines that Tickless can replace\n\nThe fix rewrites these timers and the types that contain them, and nothing else.",
 		URL:        "https://pkg.go.dev/github.com/tickless/tickless/migrate",
 		ResultType: reflect.TypeFor[*Report](),
 	}
@@ -85,8 +85,8 @@ func runPass(pass *analysis.Pass, opts Options, reportLeft bool) (any, error) {
 	return report, nil
 }
 
-// unseenFiles returns the Go files in the package's folder that are not part of the pass:
-// files for other systems, and perhaps tests.
+// unseenFiles returns the Go files in the package's folder that the pass does not contain,
+// such as files for other systems.
 func unseenFiles(pass *analysis.Pass) []string {
 	if len(pass.Files) == 0 {
 		return nil

@@ -77,8 +77,8 @@ func (p *program) addBoxed(n *node, valueType, t types.Type) {
 	p.uniteMethods(valueType, t)
 }
 
-// uniteMethods records that the methods of the interface type t must be rewritten together
-// with those of impl, a type that implements t.
+// uniteMethods handles a type impl that implements the interface type t. Methods of the
+// same name must be rewritten together.
 func (p *program) uniteMethods(impl, t types.Type) {
 	iface, ok := t.Underlying().(*types.Interface)
 	if !ok {

@@ -23,8 +23,8 @@ type global struct {
 // synctest bubble may use. If such a timer is reset in a bubble, package time and package
 // timer use different clocks.
 func (p *program) blockGlobals() {
-	reached := p.packagesInBubbles()
-	if len(reached) == 0 {
+	inBubbles := p.packagesInBubbles()
+	if len(inBubbles) == 0 {
 		return
 	}
 	for _, pkg := range p.pkgs {
@@ -36,7 +36,7 @@ func (p *program) blockGlobals() {
 		}
 	}
 	for _, g := range p.globals {
-		if reached[plainPath(g.path)] {
+		if inBubbles[plainPath(g.path)] {
 			reason := g.desc + " holds it, and a test may use it inside and outside a testing/synctest bubble"
 			p.blockReachable(g.t, g.node, block{g.pos, reason}, make(map[*types.Named]bool))
 		}
@@ -139,27 +139,27 @@ func (p *program) packagesInBubbles() map[string]bool {
 		}
 	}
 	// Packages that import a helper, and all packages that they import.
-	reached := make(map[string]bool)
-	var reach func(path string)
-	reach = func(path string) {
-		if !reached[path] {
-			reached[path] = true
+	inBubbles := make(map[string]bool)
+	var add func(path string)
+	add = func(path string) {
+		if !inBubbles[path] {
+			inBubbles[path] = true
 			for dep := range g.withoutTests[path] {
-				reach(dep)
+				add(dep)
 			}
 		}
 	}
 	for path, imports := range g.withTests {
 		for dep := range imports {
 			if helpers[dep] {
-				reach(path)
+				add(path)
 				for other := range imports {
-					reach(other)
+					add(other)
 				}
 			}
 		}
 	}
-	return reached
+	return inBubbles
 }
 
 // importGraph maps the path of each package to the paths that it imports, without and with

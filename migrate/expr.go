@@ -206,8 +206,8 @@ func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	if !ok {
 		return
 	}
-	kind := timerName(obj)
-	if kind == "" {
+	typeName := timerName(obj)
+	if typeName == "" {
 		switch {
 		case !obj.IsAlias():
 			unite(n, p.nodeOfNamed(obj.Type())) // a type that is defined by this one
@@ -220,7 +220,7 @@ func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	p.claimed[p.key(e.Pos(), 'e')] = true
 	unite(n, m)
 	if !pointed {
-		n.block(e.Pos(), "a time."+kind+" by value: a timer."+kind+" must not be copied")
+		n.block(e.Pos(), "a time."+typeName+" by value: a timer."+typeName+" must not be copied")
 	}
 }
 

@@ -396,13 +396,13 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 	if t == nil {
 		return
 	}
-	literal := p.nodeOf(n)
-	if literal != nil && n.Type != nil {
+	literalNode := p.nodeOf(n)
+	if literalNode != nil && n.Type != nil {
 		parent, _ := stack[len(stack)-1].(*ast.UnaryExpr)
 		if parent != nil && parent.Op == token.AND && timerType(t) != "" {
-			p.claim(&ast.StarExpr{Star: n.Type.Pos(), X: n.Type}, literal)
+			p.claim(&ast.StarExpr{Star: n.Type.Pos(), X: n.Type}, literalNode)
 		} else {
-			p.claim(n.Type, literal)
+			p.claim(n.Type, literalNode)
 		}
 	}
 	underlying := t.Underlying()
@@ -410,7 +410,7 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 		underlying = ptr.Elem().Underlying()
 	}
 	if s, ok := underlying.(*types.Struct); ok {
-		p.visitStructLiteral(n, s, literal)
+		p.visitStructLiteral(n, s, literalNode)
 		return
 	}
 	var key, elem types.Type
@@ -427,7 +427,7 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 	visitPart := func(e ast.Expr, t types.Type) {
 		dst := p.nodeOfNamed(t)
 		if hasTimer(t) {
-			dst = literal
+			dst = literalNode
 		}
 		if lit, ok := e.(*ast.CompositeLit); ok && lit.Type == nil && dst != nil && hasTimer(t) {
 			p.elided[lit] = dst
@@ -445,7 +445,7 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 	}
 }
 
-func (p *program) visitStructLiteral(n *ast.CompositeLit, s *types.Struct, literal *node) {
+func (p *program) visitStructLiteral(n *ast.CompositeLit, s *types.Struct, literalNode *node) {
 	for i, e := range n.Elts {
 		var field *types.Var
 		if kv, ok := e.(*ast.KeyValueExpr); ok {
@@ -461,6 +461,6 @@ func (p *program) visitStructLiteral(n *ast.CompositeLit, s *types.Struct, liter
 		if field == nil {
 			continue
 		}
-		p.assign(p.nodeOfField(field, literal), field.Type(), e)
+		p.assign(p.nodeOfField(field, literalNode), field.Type(), e)
 	}
 }

@@ -181,10 +181,10 @@ func overwrite(text []byte) {
 
 // removeInline removes an import that shares its line with other code, with one semicolon.
 func (im *imports) removeInline(start, end int) Edit {
-	behind := bytes.TrimLeft(im.src[end:], " \t")
-	if bytes.HasPrefix(behind, []byte(";")) {
-		behind = bytes.TrimLeft(behind[1:], " \t")
-		return Edit{Start: start, End: len(im.src) - len(behind)}
+	textAfter := bytes.TrimLeft(im.src[end:], " \t")
+	if bytes.HasPrefix(textAfter, []byte(";")) {
+		textAfter = bytes.TrimLeft(textAfter[1:], " \t")
+		return Edit{Start: start, End: len(im.src) - len(textAfter)}
 	}
 	if before := bytes.TrimRight(im.src[:start], " \t"); bytes.HasSuffix(before, []byte(";")) {
 		return Edit{Start: len(before) - 1, End: end}
@@ -211,8 +211,8 @@ func (im *imports) lineBefore(at int) string {
 	return string(im.src[im.lineStart(at-1):at])
 }
 
-// insert adds an import: sorted into a block with imports of other modules, or else as a
-// new block.
+// insert adds an import to a block with imports of other modules, in sorted order. If there
+// is no such block, it adds one.
 func (im *imports) insert(n newImport) Edit {
 	spec := n.spec()
 	decls := im.importDecls()
@@ -286,15 +286,15 @@ func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, n newImport) E
 // bestMatch returns the import whose path has the most leading elements in common with
 // newPath, and its declaration. It ignores the standard library.
 func (im *imports) bestMatch(decls []*ast.GenDecl, newPath string) (decl *ast.GenDecl, best ast.Spec) {
-	longest := -1
+	maxCommon := -1
 	for _, d := range decls {
 		for _, s := range d.Specs {
 			path := importPath(s.(*ast.ImportSpec))
 			if isStandard(path) {
 				continue
 			}
-			if n := commonElements(path, newPath); n > longest {
-				decl, best, longest = d, s, n
+			if n := commonElements(path, newPath); n > maxCommon {
+				decl, best, maxCommon = d, s, n
 			}
 		}
 	}

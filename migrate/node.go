@@ -19,7 +19,7 @@ type node struct {
 	blocks   []block
 	sites    []*site
 	typeUses []*typeUse
-	names    []name
+	names    []visibleName
 	stopped  bool      // the program calls Stop of one of the timers
 	newCall  token.Pos // a call of NewTimer or NewTicker, or NoPos
 }
@@ -33,8 +33,8 @@ type block struct {
 // reasonBothTypes is a reason why a type in a type switch is not rewritten.
 const reasonBothTypes = "a type switch has a case for package timer's type too"
 
-// name is the name of a variable, function, field or method that other files may use.
-type name struct {
+// visibleName is the name of a variable, function, field or method that other files may use.
+type visibleName struct {
 	pkg, name string
 	isMember  bool // it is a field or a method
 }
@@ -131,7 +131,7 @@ func (p *program) nodeOfObject(obj types.Object) *node {
 	}
 	p.uniteAliases(n, obj.Type())
 	if isVisible(obj) {
-		n.names = append(n.names, name{obj.Pkg().Path(), obj.Name(), isMember(obj)})
+		n.names = append(n.names, visibleName{obj.Pkg().Path(), obj.Name(), isMember(obj)})
 	}
 	if f, ok := obj.(*types.Func); ok && f.Signature().Recv() != nil {
 		p.methods[f.Name()] = append(p.methods[f.Name()], n)

@@ -31,7 +31,7 @@ type Options struct {
 	// programs have no API.
 	Exported bool
 	// Worth says to rewrite only calls for which Use.Worth is true, and calls that share a
-	// type with one of them.
+	// type with them.
 	Worth bool
 	// ReadFile reads a file by its name. Nil means os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
@@ -87,7 +87,7 @@ type program struct {
 
 	globals []global // see blockGlobals
 
-	// The fields below say what is being visited.
+	// The fields below describe the code that is being visited.
 
 	pkg         *Package
 	file        *file

@@ -28,8 +28,8 @@ type Report struct {
 	Warnings []Reason `json:"warnings,omitempty"`
 }
 
-// A Site is a call of a function that starts a timer, or another use of such a function, as
-// in f := time.AfterFunc.
+// A Site is a call of a function that starts a timer. Other uses of the function, as in f
+// := time.AfterFunc, are Sites too.
 type Site struct {
 	Pos token.Position `json:"pos"`
 	// From is the function, such as time.NewTimer. To is its replacement, such as
@@ -50,8 +50,8 @@ func (s Site) Rewritten() bool { return len(s.Left) == 0 }
 // A Reason says why a call is not rewritten, or is a warning.
 type Reason struct {
 	Text string `json:"text"`
-	// Pos is the position of the code that the text is about: the call, or other code that
-	// its timer reaches.
+	// Pos is the position of the code that the text is about. This is the call, or other
+	// code that uses its timer.
 	Pos token.Position `json:"pos"`
 
 	pos token.Pos

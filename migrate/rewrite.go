@@ -125,8 +125,8 @@ func (p *program) nameIn(f *file, pkgPath string, givenNames map[string]string) 
 	}
 }
 
-// isTaken reports whether the file, or any file of its package, already declares the name,
-// so that an import cannot have it.
+// isTaken reports whether the file or its package already declares the name. An import
+// cannot have such a name.
 func (p *program) isTaken(f *file, name string) bool {
 	for _, pkg := range f.packages {
 		if pkg.Types.Scope().Lookup(name) != nil || p.declaresUnseen(pkg, name) {

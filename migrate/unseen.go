@@ -12,16 +12,16 @@ import (
 // blockUnseen prevents the rewrite of a variable, field or function if its name occurs in
 // an unseen file, such as a file for another system. Unseen files have no type information.
 func (p *program) blockUnseen() {
-	used := make(map[name]token.Pos) // exported names with and without their package path
+	used := make(map[visibleName]token.Pos) // exported names with and without their package path
 	visitFile := func(file, path string) {
 		f := p.parseUnseen(file)
 		if f == nil || p.opts.unseenImporters && strings.HasSuffix(file, "_test.go") && !importsPath(f, "time") {
 			return // a test that does not import time works with either type
 		}
 		addUsed := func(id *ast.Ident, member bool) {
-			used[name{path, id.Name, member}] = id.Pos()
+			used[visibleName{path, id.Name, member}] = id.Pos()
 			if id.IsExported() {
-				used[name{"", id.Name, member}] = id.Pos()
+				used[visibleName{"", id.Name, member}] = id.Pos()
 			}
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
@@ -71,7 +71,7 @@ func (p *program) blockUnseen() {
 		for _, visible := range n.names {
 			pos, ok := used[visible]
 			if !ok {
-				pos, ok = used[name{"", visible.name, visible.isMember}]
+				pos, ok = used[visibleName{"", visible.name, visible.isMember}]
 			}
 			if ok {
 				n.block(pos, visible.name+" may be used there, in a file that the analysis does not see")
@@ -128,8 +128,8 @@ func (p *program) declaresUnseen(pkg *Package, name string) bool {
 	return false
 }
 
-// setsByPosition reports whether a composite literal may set fields without naming them, as
-// in T{1, 2}, or contain a literal that does.
+// setsByPosition reports whether a composite literal, or a literal inside it, may set
+// fields without naming them, as in T{1, 2}.
 func setsByPosition(n *ast.CompositeLit) bool {
 	switch n.Type.(type) {
 	case nil:

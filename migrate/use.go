@@ -54,8 +54,8 @@ func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	if !p.isCalled(n, stack) {
 		return Call // a hook, or an argument
 	}
-	store, owner := p.storedIn(stack)
-	if store == Keyed || owner != nil && p.isMapValue(owner) {
+	storedUse, owner := p.storedIn(stack)
+	if storedUse == Keyed || owner != nil && p.isMapValue(owner) {
 		return Keyed
 	}
 	request, conn, once := p.enclosing(stack)

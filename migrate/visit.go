@@ -16,9 +16,9 @@ func (p *program) visit(f *ast.File) {
 			p.visitFuncDecl(n)
 		case *ast.FuncLit:
 			if hasTimer(p.typeOf(n)) {
-				fn := p.nodeOfExpr(n)
-				p.claimFields(n.Type.Params, fn)
-				p.claimFields(n.Type.Results, fn)
+				funcNode := p.nodeOfExpr(n)
+				p.claimFields(n.Type.Params, funcNode)
+				p.claimFields(n.Type.Results, funcNode)
 			}
 		case *ast.TypeSpec:
 			p.visitTypeParams(n.TypeParams)
@@ -68,8 +68,8 @@ func (p *program) visit(f *ast.File) {
 			}
 		case *ast.StarExpr:
 			if tv := p.pkg.Info.Types[n]; tv.IsValue() {
-				if kind := timerType(tv.Type); kind != "" {
-					p.nodeOf(n.X).block(n.Pos(), "a time."+kind+" is copied: a timer."+kind+" must not be copied")
+				if typeName := timerType(tv.Type); typeName != "" {
+					p.nodeOf(n.X).block(n.Pos(), "a time."+typeName+" is copied: a timer."+typeName+" must not be copied")
 				}
 			}
 		case *ast.SelectorExpr:
@@ -84,7 +84,7 @@ func (p *program) visit(f *ast.File) {
 // visitRange handles a range loop. Its variables must be rewritten together with the value
 // that the loop ranges over.
 func (p *program) visitRange(n *ast.RangeStmt) {
-	ranged := p.nodeOf(n.X)
+	rangedNode := p.nodeOf(n.X)
 	for i, v := range []ast.Expr{n.Key, n.Value} {
 		if v == nil {
 			continue
@@ -94,13 +94,13 @@ func (p *program) visitRange(n *ast.RangeStmt) {
 			continue
 		}
 		dst := p.nodeOf(v)
-		unite(dst, ranged)
+		unite(dst, rangedNode)
 		if from := rangeType(p.typeOf(n.X), i); from != nil && n.Tok == token.ASSIGN {
 			if isInterface(t) {
-				p.addBoxed(ranged, from, t)
+				p.addBoxed(rangedNode, from, t)
 				continue
 			}
-			p.uniteFields(dst, t, ranged, from)
+			p.uniteFields(dst, t, rangedNode, from)
 		}
 	}
 }
@@ -143,11 +143,11 @@ func (p *program) visitFuncDecl(n *ast.FuncDecl) {
 	if !ok || !hasTimer(obj.Type()) {
 		return
 	}
-	fn := p.nodeOfObject(obj)
-	p.claimFields(n.Type.Params, fn)
-	p.claimFields(n.Type.Results, fn)
+	funcNode := p.nodeOfObject(obj)
+	p.claimFields(n.Type.Params, funcNode)
+	p.claimFields(n.Type.Results, funcNode)
 	if n.Body == nil {
-		fn.block(n.Pos(), "the function "+n.Name.Name+" is written in assembly")
+		funcNode.block(n.Pos(), "the function "+n.Name.Name+" is written in assembly")
 	}
 	if !n.Name.IsExported() {
 		return
@@ -160,14 +160,14 @@ func (p *program) visitFuncDecl(n *ast.FuncDecl) {
 		if named, ok := types.Unalias(t).(*types.Named); ok {
 			switch {
 			case p.apiNames[p.key(named.Obj().Pos(), 'o')]:
-				p.blockAPI(fn, n.Name)
+				p.blockAPI(funcNode, n.Name)
 				return
 			case !named.Obj().Exported():
 				return
 			}
 		}
 	}
-	p.blockExported(fn, n.Name)
+	p.blockExported(funcNode, n.Name)
 }
 
 // blockExported prevents the rewrite of an exported name's type if packages that are not
@@ -195,10 +195,10 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 	if !n.Assign.IsValid() {
 		p.blockHiding(obj.Type(), n.Name.Pos())
 	}
-	packageLevel := len(stack) == 2 // file, declaration
+	isPackageLevel := len(stack) == 2 // file, declaration
 	blockIfExported := func(m *node, id *ast.Ident, embedded bool) {
 		switch {
-		case !packageLevel:
+		case !isPackageLevel:
 		case p.inAPI(n.Name) && (id == n.Name || embedded || id.IsExported()):
 			p.blockAPI(m, id)
 		case n.Name.IsExported():
@@ -321,18 +321,18 @@ func (p *program) visitAssign(lhs, rhs []ast.Expr) {
 
 func (p *program) visitReturn(n *ast.ReturnStmt, stack []ast.Node) {
 	var sig *types.Signature
-	var fn func() *node
+	var funcNode func() *node
 search:
 	for i := len(stack) - 1; i >= 0; i-- {
 		switch f := stack[i].(type) {
 		case *ast.FuncLit:
 			sig, _ = p.typeOf(f).(*types.Signature)
-			fn = func() *node { return p.nodeOfExpr(f) }
+			funcNode = func() *node { return p.nodeOfExpr(f) }
 			break search
 		case *ast.FuncDecl:
 			if obj, ok := p.pkg.Info.Defs[f.Name].(*types.Func); ok {
 				sig = obj.Signature()
-				fn = func() *node { return p.nodeOfObject(obj) }
+				funcNode = func() *node { return p.nodeOfObject(obj) }
 			}
 			break search
 		}
@@ -344,7 +344,7 @@ search:
 		t := sig.Results().At(i).Type()
 		var dst *node
 		if hasTimer(t) {
-			dst = fn()
+			dst = funcNode()
 		} else {
 			dst = p.nodeOfNamed(t)
 		}
@@ -463,11 +463,11 @@ func (p *program) blockHiding(outer types.Type, pos token.Pos) {
 		return
 	}
 	// A timer that is embedded more deeply than the other Deadline does not hide it.
-	deepest := len(index) - 1
+	maxDepth := len(index) - 1
 	var walk func(t types.Type, depth int)
 	walk = func(t types.Type, depth int) {
 		s, ok := t.Underlying().(*types.Struct)
-		if !ok || depth > deepest {
+		if !ok || depth > maxDepth {
 			return
 		}
 		for f := range s.Fields() {

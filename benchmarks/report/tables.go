@@ -172,8 +172,8 @@ func (r *results) best(k key, impls []string) string {
 	return formatNumber(best)
 }
 
-// formatNumber formats v with three digits, and with more only before the decimal point:
-// 0.0123, 14.2, 1,234,567.
+// formatNumber formats v with three digits, or with more if they are before the decimal
+// point: 0.0123, 14.2, 1,234,567.
 func formatNumber(v float64) string {
 	if v == 0 {
 		return "0"

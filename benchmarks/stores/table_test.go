@@ -187,8 +187,8 @@ func (x *table) carryOut(ctx context.Context, r *request) error {
 	return err
 }
 
-// put runs a statement that inserts tasks, and wakes the worker if one is due earlier than
-// the worker expects.
+// put runs a statement that inserts tasks. It wakes the worker if a task is due before the
+// worker would wake up.
 func (x *table) put(ctx context.Context, stmt *sql.Stmt, tasks []task) error {
 	args := make([]any, 0, 3*rowsAtOnce)
 	first := int64(math.MaxInt64)

@@ -182,7 +182,7 @@ func TestPage_Live(t *testing.T) {
 	// The page's clock moves without a reload.
 	at := get(t, ctx, chromedp.Evaluate[string](clock))
 	do(t, ctx, until(clock+` !== "`+at+`"`))
-	// It stands still while the page is paused.
+	// The clock stands still while the page is paused.
 	do(t, ctx,
 		chromedp.Click(chromedp.CSS(`#live`)),
 		until(`document.querySelector("#live").getAttribute("aria-pressed") === "false"`),

@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// runs returns the times at which a job with the schedule spec runs, from start on and for
-// the given number of days.
+// runs returns the times at which a job with the schedule spec runs, during the given
+// number of days after start.
 func runs(t *testing.T, spec string, start time.Time, days int) []string {
 	sched, err := parse(spec)
 	require.NoError(t, err)

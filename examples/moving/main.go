@@ -62,7 +62,7 @@ func (b backend) open(f expiry) (deadlines, error) {
 	case b.redis != "":
 		return newOnRedis(b.redis, f)
 	}
-	return newLocal(f)
+	return newTimerDeadlines(f)
 }
 
 // shop is the program. open opens an implementation of deadlines.
@@ -70,14 +70,14 @@ func shop(out io.Writer, open func(expiry) (deadlines, error)) error {
 	var mu sync.Mutex
 	var expired sync.WaitGroup
 	// A store may also report orders of other processes, and report an order twice.
-	ours := map[string]bool{"order-1": true, "order-3": true}
-	expired.Add(len(ours))
+	ownOrders := map[string]bool{"order-1": true, "order-3": true}
+	expired.Add(len(ownOrders))
 	d, err := open(func(order string, amount []byte) {
 		mu.Lock()
 		defer mu.Unlock()
 		fmt.Fprintf(out, "%s expired: %s\n", order, amount)
-		if ours[order] {
-			delete(ours, order)
+		if ownOrders[order] {
+			delete(ownOrders, order)
 			expired.Done()
 		}
 	})

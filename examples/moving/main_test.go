@@ -26,7 +26,7 @@ func TestShop_ServerThatIsNotThere(t *testing.T) {
 // openOthers returns deadlines that also report an order of another process, and report
 // order-1 twice.
 func openOthers(f expiry) (deadlines, error) {
-	return newLocal(func(order string, amount []byte) {
+	return newTimerDeadlines(func(order string, amount []byte) {
 		if order == "order-1" {
 			f("order-7", []byte("78 EUR"))
 			f("order-1", amount)

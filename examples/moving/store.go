@@ -19,7 +19,7 @@ import (
 
 func newInMemory(f expiry) (deadlines, error) {
 	st := memstore.New()
-	return newOnStore(st, st.Close, f)
+	return newTaskDeadlines(st, st.Close, f)
 }
 
 func newInFile(path string, f expiry) (deadlines, error) {
@@ -27,13 +27,13 @@ func newInFile(path string, f expiry) (deadlines, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newOnStore(st, st.Close, f)
+	return newTaskDeadlines(st, st.Close, f)
 }
 
 func newOnRedis(addr string, f expiry) (deadlines, error) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	st := redisstore.New(rdb, redisstore.WithName("shop"))
-	return newOnStore(st, func() error { return errors.Join(st.Close(), rdb.Close()) }, f)
+	return newTaskDeadlines(st, func() error { return errors.Join(st.Close(), rdb.Close()) }, f)
 }
 
 // newOnRedisInProcess starts a Redis server in this process and uses it as the store.
@@ -47,7 +47,7 @@ func newOnRedisInProcess(f expiry) (deadlines, error) {
 		m.Close()
 		return nil, err
 	}
-	s := d.(*onStore)
+	s := d.(*taskDeadlines)
 	closeClient := s.close
 	s.close = func() error {
 		defer m.Close()
@@ -56,17 +56,17 @@ func newOnRedisInProcess(f expiry) (deadlines, error) {
 	return s, nil
 }
 
-// onStore implements the interface deadlines with tasks of package durable. A task names
-// its callback, "expire", because any process may run it.
-type onStore struct {
+// taskDeadlines implements the interface deadlines with tasks of package durable. A task
+// names its callback, "expire", because any process may run it.
+type taskDeadlines struct {
 	orders *durable.Client
 	worker *durable.Worker
 	ended  chan error
 	close  func() error
 }
 
-func newOnStore(st store.Store, closeStore func() error, f expiry) (deadlines, error) {
-	s := &onStore{orders: durable.New(st), ended: make(chan error, 1), close: closeStore}
+func newTaskDeadlines(st store.Store, closeStore func() error, f expiry) (deadlines, error) {
+	s := &taskDeadlines{orders: durable.New(st), ended: make(chan error, 1), close: closeStore}
 	if _, err := s.orders.Check(context.Background()); err != nil {
 		return nil, errors.Join(err, closeStore())
 	}
@@ -79,23 +79,23 @@ func newOnStore(st store.Store, closeStore func() error, f expiry) (deadlines, e
 	return s, nil
 }
 
-func (s *onStore) Set(order string, amount []byte, d time.Duration) error {
+func (s *taskDeadlines) Set(order string, amount []byte, d time.Duration) error {
 	t := durable.Task{Key: order, Handler: "expire", Body: amount}
 	_, err := s.orders.Schedule(context.Background(), t, durable.After(d))
 	return err
 }
 
-func (s *onStore) Move(order string, d time.Duration) error {
+func (s *taskDeadlines) Move(order string, d time.Duration) error {
 	_, err := s.orders.Reschedule(context.Background(), order, durable.After(d))
 	return err
 }
 
-func (s *onStore) Remove(order string) error {
+func (s *taskDeadlines) Remove(order string) error {
 	_, err := s.orders.Cancel(context.Background(), order)
 	return err
 }
 
-func (s *onStore) Close() error {
+func (s *taskDeadlines) Close() error {
 	if err := s.worker.Shutdown(context.Background()); err != nil {
 		return errors.Join(err, s.close())
 	}

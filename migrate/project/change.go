@@ -31,16 +31,16 @@ func (p *Project) computeChanges() error {
 		if err != nil {
 			return err
 		}
-		out, err := f.Apply(src)
+		edited, err := f.Apply(src)
 		if err != nil {
 			return err
 		}
-		if bytes.Equal(src, out) {
+		if bytes.Equal(src, edited) {
 			continue
 		}
-		c := Change{Name: f.Name, Old: src, New: out}
+		c := Change{Name: f.Name, Old: src, New: edited}
 		name := filepath.ToSlash(p.relative(f.Name))
-		c.diff, c.Lines = renumber(udiff.Unified("a/"+name, "b/"+name, string(src), string(out)))
+		c.diff, c.Lines = renumber(udiff.Unified("a/"+name, "b/"+name, string(src), string(edited)))
 		p.changes = append(p.changes, c)
 	}
 	return nil
@@ -52,17 +52,17 @@ var hunkHeader = regexp.MustCompile(`^@@ -(\d+)((?:,\d+)?) \+\d+((?:,\d+)?) @@`)
 // wrongly. It also returns how many lines the diff adds.
 func renumber(diff string) (string, int) {
 	var out strings.Builder
-	added, removed, inside := 0, 0, false
+	added, removed, insideHunk := 0, 0, false
 	for line := range strings.Lines(diff) {
 		if m := hunkHeader.FindStringSubmatch(line); m != nil {
-			inside = true
+			insideHunk = true
 			old, _ := strconv.Atoi(m[1]) // cannot fail: m[1] is digits
 			line = fmt.Sprintf("@@ -%d%s +%d%s @@\n", old, m[2], old+added-removed, m[3])
 		}
 		switch {
-		case inside && line[0] == '+':
+		case insideHunk && line[0] == '+':
 			added++
-		case inside && line[0] == '-':
+		case insideHunk && line[0] == '-':
 			removed++
 		}
 		out.WriteString(line)
@@ -87,20 +87,20 @@ func (p *Project) WriteDiff(w io.Writer) error {
 // Fix writes all changed files, or none. It returns an error if a file has changed since
 // Load, or cannot be written. In that case Fix restores the files that it has written.
 func (p *Project) Fix() error {
-	modes := make([]os.FileMode, len(p.changes))
+	fileModes := make([]os.FileMode, len(p.changes))
 	for i, c := range p.changes {
-		now, err := os.ReadFile(c.Name)
+		current, err := os.ReadFile(c.Name)
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(now, c.Old) {
+		if !bytes.Equal(current, c.Old) {
 			return fmt.Errorf("%s has changed since it was loaded", c.Name)
 		}
 		info, err := os.Stat(c.Name)
 		if err != nil {
 			return err
 		}
-		modes[i] = info.Mode().Perm()
+		fileModes[i] = info.Mode().Perm()
 	}
 	// Write the new contents beside the old files first. After that only renames remain,
 	// which need no disk space.
@@ -114,7 +114,7 @@ func (p *Project) Fix() error {
 	}()
 	for i, c := range p.changes {
 		var err error
-		if tempFiles[i], err = writeBeside(c.Name, c.New, modes[i]); err != nil {
+		if tempFiles[i], err = writeBeside(c.Name, c.New, fileModes[i]); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (p *Project) Fix() error {
 			continue
 		}
 		for j, c := range p.changes[:i] {
-			restored, restoreErr := writeBeside(c.Name, c.Old, modes[j])
+			restored, restoreErr := writeBeside(c.Name, c.Old, fileModes[j])
 			if restoreErr == nil {
 				restoreErr = rename(restored, c.Name)
 			}

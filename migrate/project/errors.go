@@ -77,7 +77,7 @@ func errorText(e packages.Error, dir string) string {
 // compileErrors returns an error that lists up to ten errors of the packages, or nil.
 // Errors of imported packages come first: they may cause the others.
 func compileErrors(pkgs []*packages.Package, dir string) error {
-	var missing, syntax, typing, built []string // errors by the step that finds them
+	var listErrors, syntaxErrors, typeErrors, buildErrors []string // errors by the step that finds them
 	add := func(list *[]string, text string) {
 		if !slices.Contains(*list, text) {
 			*list = append(*list, text)
@@ -90,25 +90,25 @@ func compileErrors(pkgs []*packages.Package, dir string) error {
 			switch {
 			case e.Kind == packages.ParseError:
 				file, _, _ := strings.Cut(e.Pos, ".go:")
-				if !brokenFiles[file] || slices.Contains(syntax, text) {
+				if !brokenFiles[file] || slices.Contains(syntaxErrors, text) {
 					brokenFiles[file] = true
-					add(&syntax, text)
+					add(&syntaxErrors, text)
 				}
 			case e.Kind == packages.TypeError:
-				add(&typing, text)
+				add(&typeErrors, text)
 			case strings.HasPrefix(e.Msg, "# "): // the compiler's copy of another error
-				add(&built, text)
+				add(&buildErrors, text)
 			default:
-				add(&missing, text)
+				add(&listErrors, text)
 			}
 		}
 	})
-	texts := slices.Concat(missing, syntax)
+	texts := slices.Concat(listErrors, syntaxErrors)
 	if len(texts) == 0 {
-		texts = typing
+		texts = typeErrors
 	}
 	if len(texts) == 0 {
-		texts = built
+		texts = buildErrors
 	}
 	if len(texts) == 0 {
 		return nil

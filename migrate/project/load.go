@@ -149,11 +149,11 @@ func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 	if err != nil || !strings.Contains(string(out), "-modfile=") {
 		return cfg, nil // if the go command fails, matchPatterns reports why
 	}
-	var rest []string
+	var otherFlags []string
 	for _, flag := range strings.Fields(string(out)) {
 		file, ok := strings.CutPrefix(strings.TrimLeft(flag, "-"), "modfile=")
 		if !ok {
-			rest = append(rest, flag)
+			otherFlags = append(otherFlags, flag)
 			continue
 		}
 		if cfg.modFile = file; !filepath.IsAbs(file) {
@@ -165,7 +165,7 @@ func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 	if cfg.Env == nil {
 		cfg.Env = os.Environ()
 	}
-	cfg.Env = append(slices.Clip(cfg.Env), "GOFLAGS="+strings.Join(rest, " "))
+	cfg.Env = append(slices.Clip(cfg.Env), "GOFLAGS="+strings.Join(otherFlags, " "))
 	return cfg, nil
 }
 

@@ -21,8 +21,8 @@ type Timer struct {
 		heap   minHeap
 		free   *entry // the first free entry
 		closed bool
-		// sleepsUntil is when the sleeping goroutine will wake up. It is 0 while the
-		// goroutine is awake.
+		// sleepsUntil is when the sleeping goroutine wakes up. It is 0 while the goroutine
+		// is awake or about to be woken.
 		sleepsUntil int64
 	}
 }
