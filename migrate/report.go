@@ -50,8 +50,8 @@ func (s Site) Rewritten() bool { return len(s.Left) == 0 }
 // A Reason says why a call is not rewritten, or is a warning.
 type Reason struct {
 	Text string `json:"text"`
-	// Pos is the position of the code that the text is about. This is the call, or other
-	// code that uses its timer.
+	// Pos is the position of the code that the text is about, such as code that prevents the
+	// rewrite.
 	Pos token.Position `json:"pos"`
 
 	pos token.Pos
