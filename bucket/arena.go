@@ -129,7 +129,7 @@ func (a *Arena[T]) Release() bool {
 	}
 	highestGen := max(a.firstGen, a.highestGen)
 	for n := range a.memories {
-		if a.memories[n] != nil && a.chunks[n].gen != 0 {
+		if a.memories[n] != nil && a.chunks[n].freshGen != 0 {
 			highestGen = max(highestGen, a.highestGenIn(uint32(n)))
 		}
 	}
@@ -145,7 +145,7 @@ func (a *Arena[T]) Release() bool {
 func (a *Arena[T]) Chunks() int {
 	n := 0
 	for i := range a.memories {
-		if a.memories[i] != nil && a.chunks[i].gen != 0 {
+		if a.memories[i] != nil && a.chunks[i].freshGen != 0 {
 			n++
 		}
 	}

@@ -16,9 +16,9 @@ const (
 
 // chunk is the state of a chunk, except the slots themselves.
 type chunk struct {
-	// gen is the generation of the chunk's fresh slots. It is zero if all slots of the
+	// freshGen is the generation of the chunk's fresh slots. It is zero if all slots of the
 	// chunk are sentinels.
-	gen uint64
+	freshGen uint64
 	// used counts the slots that are live, retired or sentinels. The chunk has room while
 	// used is less than ChunkSize. firstFresh is the position of the first slot that was
 	// never used.
@@ -66,7 +66,7 @@ func (a *Arena[T]) takeSlot() (i Index, m *memory[T]) {
 		s.setLive(s.gen()) // setFree has incremented the generation
 	} else {
 		c.firstFresh++
-		m.bodies[pos&chunkMask].setLive(c.gen)
+		m.bodies[pos&chunkMask].setLive(c.freshGen)
 	}
 	a.liveCount++
 	c.used++
@@ -99,7 +99,7 @@ func (a *Arena[T]) takeFreshSlots(k int) Index {
 		first := Index(a.appendChunks(wholeChunks)) << chunkShift
 		if k %= ChunkSize; k > 0 {
 			n = a.appendChunks(1)
-			a.chunks[n].gen = max(a.firstGen, 1)
+			a.chunks[n].freshGen = max(a.firstGen, 1)
 			a.linkChunk(n)
 			a.useFreshSlots(n, k)
 		}
@@ -189,7 +189,7 @@ func (a *Arena[T]) freeChunk(n uint32) {
 	c := &a.chunks[n]
 	highestGen := a.highestGenIn(n)
 	a.highestGen = max(a.highestGen, highestGen)
-	*c = chunk{gen: highestGen}
+	*c = chunk{freshGen: highestGen}
 	a.memories[n] = nil
 	a.vacantChunks = append(a.vacantChunks, n)
 }
@@ -198,7 +198,7 @@ func (a *Arena[T]) freeChunk(n uint32) {
 // slot.
 func (a *Arena[T]) highestGenIn(n uint32) uint64 {
 	c := &a.chunks[n]
-	highestGen := c.gen
+	highestGen := c.freshGen
 	for p := range a.memories[n].bodies[:c.firstFresh] {
 		highestGen = max(highestGen, a.memories[n].bodies[p].gen())
 	}
@@ -214,7 +214,7 @@ func (a *Arena[T]) newChunk() uint32 {
 		a.memories[n] = new(memory[T])
 	} else {
 		n = a.appendChunks(1)
-		a.chunks[n].gen = max(a.firstGen, 1)
+		a.chunks[n].freshGen = max(a.firstGen, 1)
 	}
 	a.linkChunk(n)
 	return n

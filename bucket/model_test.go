@@ -48,11 +48,11 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 		case vacant[n] != (a.memories[n] == nil):
 			tb.Fatalf("chunk %d: vacant %v, in memory %v", n, vacant[n], a.memories[n] != nil)
 		case vacant[n]:
-			if inRing[n] || c.used != 0 || c.gen == 0 {
+			if inRing[n] || c.used != 0 || c.freshGen == 0 {
 				tb.Fatalf("vacant chunk %d: in the ring %v, %+v", n, inRing[n], *c)
 			}
 			continue
-		case c.gen == 0: // only sentinels
+		case c.freshGen == 0: // only sentinels
 			if inRing[n] || *c != (chunk{}) {
 				tb.Fatalf("chunk %d of buckets: in the ring %v, %+v", n, inRing[n], *c)
 			}
@@ -351,7 +351,7 @@ func TestArena_Model(t *testing.T) {
 		m.newBuckets()
 		m.add()
 		m.checkAll()
-		m.a.chunks[m.entries[m.next].index>>chunkShift].gen = maxGen - left
+		m.a.chunks[m.entries[m.next].index>>chunkShift].freshGen = maxGen - left
 		m.nearlyUsedUp = left <= 3
 		growing := true
 		for step := range steps / 3 {

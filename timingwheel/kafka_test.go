@@ -10,7 +10,7 @@ import (
 // ways. Deadlines round up to a tick, not down. A level has 4 slots where Kafka uses 3 or
 // 5.
 
-// Delays that have passed are due at once.
+// Delays that have passed are due immediately.
 func TestKafka_AlreadyExpired(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 100)
 	for delay := int64(-5); delay <= 0; delay++ {
@@ -29,7 +29,7 @@ func TestKafka_Expiration(t *testing.T) {
 	var got, want []int64
 	task := func(delay int64) {
 		if _, ok := w.Add(delay, delay); !ok {
-			got = append(got, delay) // only the delay of 0 is due at once
+			got = append(got, delay) // only the delay of 0 is due immediately
 		}
 	}
 	for d := int64(0); d < 5; d++ {
@@ -67,7 +67,7 @@ func TestKafka_AddAndAdvance(t *testing.T) {
 		_, ok := w.Add(late, 0)
 		require.False(t, ok, "%d is due already", late)
 	}
-	// Kafka rounds 1005 down to the clock, so that it is due at once. Here it is due at
+	// Kafka rounds 1005 down to the clock, so it is due immediately. Here it is due at
 	// 1010.
 	id = add(t, w, 1005, 1005)
 	_, expiration = where(t, w, id)

@@ -47,7 +47,7 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 	for n := range w.levels {
 		l := &w.levels[n]
 		s := uint(n) * w.slotBits
-		for word, bits := range l.queued {
+		for word, bits := range l.queuedBits {
 			for bit := uint32(0); bits != 0; bit, bits = bit+1, bits>>1 {
 				if bits&1 == 0 {
 					continue
@@ -801,7 +801,7 @@ func (m *wheelModel) check() {
 		n := 0
 		for k := range w.levels {
 			l := &w.levels[k]
-			for word, b := range l.queued {
+			for word, b := range l.queuedBits {
 				for slot := uint32(word) << 6; b != 0; slot, b = slot+1, b>>1 {
 					if b&1 == 0 {
 						continue

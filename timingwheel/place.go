@@ -23,28 +23,28 @@ type level struct {
 	// dueList contains the entries of expired buckets of this level, until they are
 	// handed out or moved down. Nothing else is added to it.
 	dueList bucket.Bucket
-	// queued has a bit for each slot. It is set while the slot's bucket is queued.
-	queued []uint64
+	// queuedBits has a bit for each slot. It is set while the slot's bucket is queued.
+	queuedBits []uint64
 }
 
-func (l *level) isQueued(slot uint32) bool { return l.queued[slot>>6]&(1<<(slot&63)) != 0 }
-func (l *level) setQueued(slot uint32)     { l.queued[slot>>6] |= 1 << (slot & 63) }
-func (l *level) clearQueued(slot uint32)   { l.queued[slot>>6] &^= 1 << (slot & 63) }
+func (l *level) isQueued(slot uint32) bool { return l.queuedBits[slot>>6]&(1<<(slot&63)) != 0 }
+func (l *level) setQueued(slot uint32)     { l.queuedBits[slot>>6] |= 1 << (slot & 63) }
+func (l *level) clearQueued(slot uint32)   { l.queuedBits[slot>>6] &^= 1 << (slot & 63) }
 
 // nextQueued returns the first queued slot at or after from, in ring order. It reports
 // false if no slot is queued.
 func (l *level) nextQueued(from uint32) (uint32, bool) {
 	w := int(from >> 6)
-	if b := l.queued[w] >> (from & 63); b != 0 {
+	if b := l.queuedBits[w] >> (from & 63); b != 0 {
 		return from + uint32(bits.TrailingZeros64(b)), true
 	}
 	// Search the other words of the ring, and at the end the first word again.
-	for range l.queued {
+	for range l.queuedBits {
 		w++
-		if w == len(l.queued) {
+		if w == len(l.queuedBits) {
 			w = 0
 		}
-		if b := l.queued[w]; b != 0 {
+		if b := l.queuedBits[w]; b != 0 {
 			return uint32(w<<6 + bits.TrailingZeros64(b)), true
 		}
 	}
@@ -127,8 +127,8 @@ func (w *Wheel[T]) addLevels(n uint) {
 	w.mustBeMade()
 	for uint(len(w.levels)) <= n {
 		w.levels = append(w.levels, level{
-			dueList: w.arena.NewBuckets(1),
-			queued:  make([]uint64, (w.slotMask+64)/64),
+			dueList:    w.arena.NewBuckets(1),
+			queuedBits: make([]uint64, (w.slotMask+64)/64),
 		})
 	}
 }

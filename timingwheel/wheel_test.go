@@ -390,8 +390,8 @@ func TestWheelNext_IsALowerBound(t *testing.T) {
 	}
 }
 
-// An entry in a coarse bucket does not hide an earlier entry in a finer one, nor the
-// reverse. (In glommio it did.)
+// Next finds the first entry, whether its bucket is coarse or fine. (In glommio one
+// bucket hid the other.)
 func TestWheelNext_CoarseBucketHidesNothing(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -715,8 +715,8 @@ func TestWheel_AllocatesNothingInSteadyState(t *testing.T) {
 			w.Remove(ids[k])
 			ids[k] = add(t, w, 1+rng.Int64N(100e9), k)
 		}
-		// AllocsPerRun rounds down. With few long runs it ignores an allocation of the
-		// runtime itself, but not one in 5,000 operations.
+		// AllocsPerRun rounds the average of 5 runs down. So it ignores one allocation by
+		// the runtime, but not one in each run.
 		require.Zero(t, testing.AllocsPerRun(5, func() {
 			for range 5000 {
 				k := rng.IntN(n)

@@ -12,10 +12,10 @@ const listPath = "internal/mutants/list.txt"
 // A mutant is a change in one function, and the tests that may detect it. At least one of
 // them must fail.
 type mutant struct {
-	line     int // line number in the list
-	tests    []string
-	file, fn string
-	old, new string
+	line             int // line number in the list
+	tests            []string
+	file, function   string
+	oldText, newText string
 }
 
 // readList reads the mutants from the file at path. An entry has four lines: the tests,
@@ -37,14 +37,14 @@ func readList(path string) (mutants []mutant, err error) {
 		if len(entry) < 4 {
 			continue
 		}
-		file, fn, _ := strings.Cut(entry[1], " ")
-		old, hasOld := strings.CutPrefix(entry[2], "- ")
-		new, hasNew := strings.CutPrefix(entry[3], "+")
-		if fn == "" || !hasOld || !hasNew {
+		file, function, _ := strings.Cut(entry[1], " ")
+		oldText, hasOld := strings.CutPrefix(entry[2], "- ")
+		newText, hasNew := strings.CutPrefix(entry[3], "+")
+		if function == "" || !hasOld || !hasNew {
 			return nil, fmt.Errorf("%s:%d: want four lines: tests, file and function, old text, new text", path, i-2)
 		}
 		mutants = append(mutants, mutant{
-			line: i - 2, tests: strings.Fields(entry[0]), file: file, fn: fn, old: old, new: strings.TrimPrefix(new, " "),
+			line: i - 2, tests: strings.Fields(entry[0]), file: file, function: function, oldText: oldText, newText: strings.TrimPrefix(newText, " "),
 		})
 		entry = nil
 	}
@@ -56,21 +56,21 @@ func readList(path string) (mutants []mutant, err error) {
 
 // String returns a description of the mutant, which the flag -match is matched against.
 func (m mutant) String() string {
-	return fmt.Sprintf("list.txt:%d: %s %s, %s", m.line, m.file, m.fn, strings.Join(m.tests, " "))
+	return fmt.Sprintf("list.txt:%d: %s %s, %s", m.line, m.file, m.function, strings.Join(m.tests, " "))
 }
 
 // apply returns the file's text with the change made.
 func (m mutant) apply(text string) (string, error) {
-	declaration := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|const )` + m.fn + `\b`)
-	for _, begin := range declaration.FindAllStringIndex(text, -1) {
+	declarationPattern := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|const )` + m.function + `\b`)
+	for _, begin := range declarationPattern.FindAllStringIndex(text, -1) {
 		body := text[begin[0]:]
 		if end := strings.Index(body, "\n}\n"); end >= 0 {
 			body = body[:end+3]
 		}
-		if at := strings.Index(body, m.old); at >= 0 {
+		if at := strings.Index(body, m.oldText); at >= 0 {
 			at += begin[0]
-			return text[:at] + m.new + text[at+len(m.old):], nil
+			return text[:at] + m.newText + text[at+len(m.oldText):], nil
 		}
 	}
-	return "", fmt.Errorf("%s: function %s has no %q", m.file, m.fn, m.old)
+	return "", fmt.Errorf("%s: function %s has no %q", m.file, m.function, m.oldText)
 }

@@ -34,13 +34,13 @@ func TestMutant_Apply(t *testing.T) {
 		m    mutant
 		want string
 	}{
-		{mutant{fn: "f", old: "a()", new: "c()"}, "func f() {\n\tc()\n\tb(1)\n\ta()\n}\n\nfunc (x X) g() {\n\ta()\n}\n"},
-		{mutant{fn: "g", old: "a()", new: "c()"}, "func f() {\n\ta()\n\tb(1)\n\ta()\n}\n\nfunc (x X) g() {\n\tc()\n}\n"},
+		{mutant{function: "f", oldText: "a()", newText: "c()"}, "func f() {\n\tc()\n\tb(1)\n\ta()\n}\n\nfunc (x X) g() {\n\ta()\n}\n"},
+		{mutant{function: "g", oldText: "a()", newText: "c()"}, "func f() {\n\ta()\n\tb(1)\n\ta()\n}\n\nfunc (x X) g() {\n\tc()\n}\n"},
 	} {
 		got, err := c.m.apply(text)
 		require.NoError(t, err)
 		require.Equal(t, c.want, got)
 	}
-	_, err := mutant{fn: "g", old: "b(1)"}.apply(text)
+	_, err := mutant{function: "g", oldText: "b(1)"}.apply(text)
 	require.Error(t, err, "the old text is in another function")
 }
