@@ -37,7 +37,7 @@ type Alarm interface {
 type MomentAlarm interface {
 	Alarm
 	// ResetAt sets the alarm to go off once, at t by the clock's Now. If t has passed,
-	// the alarm goes off at once.
+	// the alarm goes off immediately.
 	ResetAt(t time.Time)
 }
 

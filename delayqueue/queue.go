@@ -39,8 +39,8 @@ type Queue[T any] struct {
 
 // An element is a value in the queue with its deadline.
 type element[T any] struct {
-	due int64 // nanoseconds since the queue's epoch
-	v   T
+	due   int64 // nanoseconds since the queue's epoch
+	value T
 }
 
 // A Ticket identifies one element of one queue. It is comparable and keeps nothing alive.
@@ -225,7 +225,7 @@ func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
 	if !ok {
 		return v, ticket, k.due, false
 	}
-	return q.elements[k.seq].v, Ticket{k.seq}, k.due, true
+	return q.elements[k.seq].value, Ticket{k.seq}, k.due, true
 }
 
 // Len returns the number of elements, due or not.
@@ -273,7 +273,7 @@ func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 		}
 		q.elements, q.peak = smallMap, 2*len(smallMap)
 	}
-	return e.v, true
+	return e.value, true
 }
 
 // keysLocked returns the keys of all elements, in no order.
@@ -301,7 +301,7 @@ func (q *Queue[T]) Drain() []T {
 	slices.SortFunc(keys, compare)
 	values := make([]T, len(keys))
 	for i, k := range keys {
-		values[i] = elements[k.seq].v
+		values[i] = elements[k.seq].value
 	}
 	return values
 }

@@ -28,20 +28,20 @@ type Pool struct {
 	labels                  context.Context // of the workers' goroutines
 	start                   func()          // p.work as a value, so that a go statement allocates nothing
 
-	// mustYield is true while callbacks take long: see check. Workers then call
-	// runtime.Gosched between two callbacks of a batch that has more than fewCallbacks.
+	// While mustYield is true, workers call runtime.Gosched between two callbacks of a
+	// batch that has more than fewCallbacks: see check.
 	mustYield atomic.Bool
 
 	mu sync.Mutex
 	// Guarded by mu.
 	queue       queue
-	submitted   uint64
-	rejected    uint64
-	panicked    uint64
-	workers     int // workers that have not ended
-	peakWorkers int // the largest value of workers so far
-	starting    int // workers that were started and have not begun to run
-	workerLimit int // workers may grow up to workerLimit: see check and workerEndedLocked
+	submitted   uint64 // callbacks, as in Stats
+	rejected    uint64 // callbacks, as in Stats
+	panicked    uint64 // callbacks, as in Stats
+	workers     int    // workers that have not ended
+	peakWorkers int    // the largest value of workers so far
+	starting    int    // workers that were started and have not begun to run
+	workerLimit int    // workers may grow up to workerLimit: see check and workerEndedLocked
 	watchdog    watchdog
 	closed      bool
 	done        chan struct{} // closed when the last worker ends; nil unless a Shutdown waits

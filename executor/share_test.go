@@ -113,8 +113,8 @@ func TestShare_AheadOfTheQueue(t *testing.T) {
 	})
 }
 
-// If a started worker has not begun to run, the goroutine that calls Run also runs the
-// callback that the worker was started for.
+// A worker was started for a callback, but has not begun to run. The goroutine that calls
+// Run runs that callback too.
 func TestShare_HelpsAWorkerThatHasNotBegun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := executor.NewPool(executor.WithWorkers(1))

@@ -43,13 +43,13 @@ func (p *Pool) watchLocked() {
 	}
 	w.timerSet = true
 	w.setAt = time.Now()
-	w.submittedBefore, w.endedBefore = p.submitted, p.endedLocked()
+	w.submittedBefore, w.endedBefore = p.submitted, p.endedCountLocked()
 	w.timer.Reset(watchEvery)
 }
 
-// endedLocked returns how many callbacks have ended. Each worker that has begun counts as
+// endedCountLocked returns how many callbacks have ended. Each worker that has begun counts as
 // one running callback.
-func (p *Pool) endedLocked() uint64 {
+func (p *Pool) endedCountLocked() uint64 {
 	return p.submitted - uint64(p.queue.len(unbounded)+p.workers-p.starting)
 }
 
@@ -61,7 +61,7 @@ func (p *Pool) check() {
 	w.timerSet = false
 	waiting := p.queue.len(unbounded)
 	someWaited := waiting > 0 && p.submitted-uint64(waiting) < w.submittedBefore
-	tookLong := p.endedLocked()-w.endedBefore < uint64(time.Since(w.setAt)/slowCallback)
+	tookLong := p.endedCountLocked()-w.endedBefore < uint64(time.Since(w.setAt)/slowCallback)
 	// Without yields, a worker that computes delays due timers by 10 to 20 ms. Workers of
 	// a bounded pool do not yield: a yield would delay the callbacks behind it.
 	p.mustYield.Store(p.maxWorkers == unbounded && waiting > 0 && tookLong)

@@ -43,7 +43,7 @@ func TestWatchdog_AWorkerForEachWhileCallbacksBlock(t *testing.T) {
 	})
 }
 
-// While 1,000 callbacks block, a new callback starts at once, again and again.
+// While 1,000 callbacks block, each new callback starts immediately.
 func TestWatchdog_NextCallbackBehindBlockedOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))

@@ -10,8 +10,8 @@ import (
 	"github.com/tickless/tickless/executor"
 )
 
-// A worker does not yield between callbacks. Even with GOMAXPROCS 1, other goroutines
-// run, because Go's scheduler preempts the worker every 10 ms.
+// Workers do not yield here. Even with GOMAXPROCS 1, other goroutines run, because Go's
+// scheduler preempts the worker every 10 ms.
 func TestPool_OthersRunBetweenCallbacks(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := executor.NewPool()

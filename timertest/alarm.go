@@ -6,36 +6,36 @@ import (
 )
 
 type alarm struct {
-	c *Clock
-	f func()
+	clock *Clock
+	f     func()
 
-	// Guarded by c.mu.
+	// Guarded by clock.mu.
 
-	when time.Time
-	seq  uint64
-	pos  int // in c.alarms, or notInHeap
+	when time.Time // the moment that the alarm is set for
+	seq  uint64    // the number of the setting
+	pos  int       // in clock.alarms, or notInHeap
 }
 
 const notInHeap = -1
 
 func (a *alarm) Reset(d time.Duration) {
-	a.c.mu.Lock()
-	defer a.c.mu.Unlock()
-	a.resetLocked(a.c.now.Add(max(d, 0)))
+	a.clock.mu.Lock()
+	defer a.clock.mu.Unlock()
+	a.resetLocked(a.clock.now.Add(max(d, 0)))
 }
 
 // ResetAt sets the alarm for t, or for the clock's present time if t has passed.
 func (a *alarm) ResetAt(t time.Time) {
-	a.c.mu.Lock()
-	defer a.c.mu.Unlock()
-	if t.Before(a.c.now) {
-		t = a.c.now
+	a.clock.mu.Lock()
+	defer a.clock.mu.Unlock()
+	if t.Before(a.clock.now) {
+		t = a.clock.now
 	}
 	a.resetLocked(t.Round(0))
 }
 
 func (a *alarm) resetLocked(t time.Time) {
-	c := a.c
+	c := a.clock
 	c.seq++
 	a.when, a.seq = t, c.seq
 	if a.pos == notInHeap {
@@ -46,10 +46,10 @@ func (a *alarm) resetLocked(t time.Time) {
 }
 
 func (a *alarm) Stop() {
-	a.c.mu.Lock()
-	defer a.c.mu.Unlock()
+	a.clock.mu.Lock()
+	defer a.clock.mu.Unlock()
 	if a.pos != notInHeap {
-		heap.Remove(&a.c.alarms, a.pos)
+		heap.Remove(&a.clock.alarms, a.pos)
 	}
 }
 

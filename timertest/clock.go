@@ -152,5 +152,5 @@ func (c *Clock) Next() (time.Time, bool) {
 // NewAlarm returns an alarm that is not yet set. Advance calls f when it reaches the
 // alarm's moment.
 func (c *Clock) NewAlarm(f func()) clock.Alarm {
-	return &alarm{c: c, f: f, pos: notInHeap}
+	return &alarm{clock: c, f: f, pos: notInHeap}
 }

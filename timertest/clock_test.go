@@ -328,7 +328,7 @@ func TestAlarm_ResetAt(t *testing.T) {
 	require.True(t, set)
 	require.Equal(t, due, next)
 	clk.Advance(time.Hour)
-	a.ResetAt(due) // already passed: goes off at once, and the clock does not go back
+	a.ResetAt(due) // already passed: goes off immediately, and the clock does not go back
 	require.Equal(t, []time.Duration{time.Minute}, rang, "not inside ResetAt")
 	clk.Advance(0)
 	a.ResetAt(time.Now().AddDate(100, 0, 0)) // has a monotonic reading

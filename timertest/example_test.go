@@ -10,7 +10,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A year passes at once, and every callback has run when Advance returns.
+// A year passes in a moment, and every callback has run when Advance returns.
 func Example() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))

@@ -29,7 +29,7 @@ func Release() { processHub().release() }
 type hubAlarm struct {
 	hub  *hub
 	f    func()
-	when int64 // valid while the hub has the alarm; guarded by the hub's lock
+	when int64 // the moment that the alarm was last set for; guarded by the hub's lock
 }
 
 func (m *hubAlarm) Reset(d time.Duration) { m.ResetAt(time.Now().Add(d)) }

@@ -17,8 +17,8 @@ type moment struct {
 	gone chan struct{}
 }
 
-// deadlines sets deadlines later, earlier and into the past, clears them, and sets them
-// again after they have passed.
+// deadlines returns a step that sets deadlines later, earlier and into the past, clears
+// them, and sets them again.
 func deadlines() func(*ledger, *rand.Rand, time.Duration) {
 	var all [50]*moment
 	return func(l *ledger, rng *rand.Rand, longest time.Duration) {

@@ -32,7 +32,7 @@ func delay(rng *rand.Rand, longest time.Duration) time.Duration {
 }
 
 // bag keeps up to bagSize things. If it is full, swap replaces a random thing and returns
-// that one.
+// the old one.
 type bag[T any] struct{ things []T }
 
 const bagSize = 100

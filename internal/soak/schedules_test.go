@@ -24,8 +24,8 @@ type series struct {
 	j         atomic.Pointer[jobs.Job]
 
 	running atomic.Bool
-	// next is the result of the last call of Next. due is the result of the call before,
-	// until the Job runs for it.
+	// next is the result of the last call of Next. due is the previous result, until the
+	// Job runs for it.
 	next, due *occurrence
 }
 
