@@ -38,8 +38,8 @@ func (s *Scheduler) Close() error {
 }
 
 // TakeLeftover returns the timers that were pending at Close or Shutdown, sorted by
-// deadline. Each timer is returned by one call only. Until then, the Scheduler keeps the
-// timer in memory.
+// deadline. The Scheduler keeps them in memory until TakeLeftover is called. Each timer
+// is returned by one call only.
 //
 // Each loop over the result collects and sorts the timers again. That takes O(n log n)
 // time, and 48 bytes for each timer.

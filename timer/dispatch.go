@@ -32,8 +32,8 @@ type dispatcher struct {
 	onlyPollerSubmits bool
 
 	refusedCount atomic.Uint64
-	// outstanding counts unfinished callbacks that do not run on ownPool. For the others,
-	// ownPool.Shutdown waits.
+	// outstanding counts the unfinished callbacks that run outside ownPool.
+	// ownPool.Shutdown waits for all others.
 	outstanding latch.Latch
 
 	mu sync.Mutex
@@ -41,7 +41,7 @@ type dispatcher struct {
 	ready []func()
 }
 
-// init sets the executor: that of c, or a new pool.
+// init sets the executor: the one in c, or a new pool.
 func (d *dispatcher) init(c *config) {
 	d.onPanic = c.onPanic
 	if c.executor == nil {
@@ -180,8 +180,8 @@ func (d *dispatcher) runAlone(f func()) {
 	f()
 }
 
-// takeReady removes the callbacks from ready and returns them. The result reuses the
-// memory of into.
+// takeReady removes the callbacks from ready and returns them, in the memory of the slice
+// into.
 func (d *dispatcher) takeReady(into []func()) []func() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

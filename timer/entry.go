@@ -40,7 +40,7 @@ const (
 	// notInWheel: no entry holds the *Timer. The Timer may still be pending: as a
 	// fallback, or if an entry holds its callback.
 	notInWheel = iota
-	// handedBack: like notInWheel, after Close has removed the entry.
+	// handedBack: Close has removed the entry that held the *Timer.
 	handedBack
 	// pendingInWheel: an entry holds the *Timer, which will fire.
 	pendingInWheel
@@ -68,9 +68,9 @@ func (t *Timer) stopInWheel() (active, done bool) {
 	return oldState == pendingInWheel, oldState >= pendingInWheel
 }
 
-// resetInWheel resets a Timer without the shard's lock. active reports whether the Timer
-// was pending. If the reset needs the shard's lock, resetInWheel does nothing: done is
-// false.
+// resetInWheel resets a Timer to a later time, without the shard's lock. active reports
+// whether the Timer was pending. If this is impossible, resetInWheel does nothing: done
+// is false.
 func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	if d <= 0 {
 		return false, false
@@ -162,7 +162,7 @@ func (t *Timer) enterWheelLocked(now int64, d time.Duration) (active bool) {
 }
 
 // noteLeftWheelLocked updates the state of a Timer whose entry is removed from the wheel.
-// The caller holds Timer.mu too.
+// The caller holds the shard's lock and Timer.mu.
 func (sh *shard) noteLeftWheelLocked(t *Timer) {
 	if t.state.Load() == stoppedInWheel {
 		sh.counts.stopped++
@@ -171,8 +171,8 @@ func (sh *shard) noteLeftWheelLocked(t *Timer) {
 	sh.timersInWheel--
 }
 
-// expireTimersLocked replaces each *Timer in expired by its callback or channel. It
-// leaves out Timers that do not fire.
+// expireTimersLocked replaces each *Timer in the slice expired by its callback or
+// channel. It leaves out Timers that do not fire.
 func (sh *shard) expireTimersLocked(expired []timingwheel.Expired[payload]) []timingwheel.Expired[payload] {
 	n := 0
 	for i := range expired {
@@ -280,8 +280,8 @@ func (l *stoppedTimers) callerStripe() *stripe {
 	return &l.stripes[hash/(math.MaxUint64/numStripes+1)]
 }
 
-// add lists a stopped Timer. If the stripe is full, add returns a Timer that is not
-// listed, and the caller must remove its entry.
+// add lists a stopped Timer. If the stripe is full, add returns a Timer that it could not
+// list: the caller must remove that Timer's entry.
 func (l *stoppedTimers) add(t *Timer) (unlisted *Timer) {
 	maxPerStripe := l.maxPerStripe.Load()
 	if maxPerStripe == 0 {
@@ -300,8 +300,8 @@ func (l *stoppedTimers) add(t *Timer) (unlisted *Timer) {
 	return nil
 }
 
-// addEarlier puts t into one of the first n slots of earlier. It reports false if these
-// are full.
+// addEarlier puts t into one of the first n slots of the field earlier. It reports false
+// if these slots are full.
 func (s *stripe) addEarlier(t *Timer, n int) bool {
 	for i := range s.earlier[:n] {
 		if s.earlier[i].Load() == nil && s.earlier[i].CompareAndSwap(nil, t) {
@@ -321,8 +321,8 @@ func (l *stoppedTimers) restarts() (n uint64) {
 	return n
 }
 
-// setMaxPerStripe sets maxPerStripe for n Timers in the wheel. It reports whether the new
-// value is lower.
+// setMaxPerStripe sets maxPerStripe for n Timers in the wheel. It reports whether
+// maxPerStripe has fallen.
 func (l *stoppedTimers) setMaxPerStripe(n int) bool {
 	newMax := int32(min(max(n-1, 0)/numStripes, len(stripe{}.earlier)+1))
 	oldMax := l.maxPerStripe.Load()

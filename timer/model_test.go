@@ -169,7 +169,7 @@ func (r *modelRun) slackFor(d time.Duration) time.Duration {
 
 // dueAt returns when a timer with the given deadline falls due. Without slack it is the
 // deadline's tick. With slack it is the roundest tick within the slack: a multiple of the
-// largest possible power of two, or of three times one.
+// largest possible 2^i or 3 × 2^i.
 func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 	tick := int64(r.c.tick)
 	k := deadline / tick

@@ -31,8 +31,8 @@ type config struct {
 	name       string
 }
 
-// slack says how late timers may fire: share × delay, limited to the range from least to
-// most.
+// slack says how late timers may fire: share × delay, limited to the range from the field
+// least to the field most.
 type slack struct {
 	share       float64
 	least, most time.Duration // if most is 0, there is no slack

@@ -66,7 +66,8 @@ type poller struct {
 	closed bool
 	// While the poller's goroutine runs callbacks after a wake-up, watchedWakeup is the
 	// number of that wake-up. Otherwise it is 0. To notice slow callbacks, the alarm goes
-	// off within watchAfter. When they return, it is set for alarmAfterWatch.
+	// off within watchAfter. When the callbacks have returned, the alarm is set for
+	// alarmAfterWatch.
 	watchedWakeup   uint64
 	alarmAfterWatch int64
 	// hasWorkLeft is true if the poller fell asleep with work left: see sleepUnfinished.
@@ -77,7 +78,7 @@ type poller struct {
 	// Only the goroutine on which the poller is awake uses the fields below.
 
 	// dueShards lists the shards that have more expired timers to fire. moveShards lists
-	// those whose remaining expired timers only move down a level.
+	// the shards whose remaining expired timers only move down a level.
 	dueShards, moveShards shardList
 	// expiredBuf has space for a batch while the poller works, and is nil otherwise.
 	expiredBuf *expiredBatch
@@ -105,8 +106,8 @@ func (p *poller) init(s *Scheduler) {
 }
 
 // recheckAfter is how long the poller waits before it removes the empty buckets of a
-// shard that has lost its last timer. If timers come and go one at a time, this saves
-// setting the alarm each time.
+// shard that has lost its last timer. While timers come and go one at a time, the poller
+// thus need not set the alarm for each.
 const recheckAfter = 20 * time.Millisecond
 
 // wake makes the poller work at the given time, or earlier. The time may also be atOnce
@@ -175,8 +176,8 @@ func (p *poller) poll() {
 	p.run(wakeup, false)
 }
 
-// startWatchdogLocked makes workers of the pool run callbacks that wait behind a slow
-// one.
+// startWatchdogLocked makes workers of the pool run the callbacks that wait behind a slow
+// callback.
 func (p *poller) startWatchdogLocked() {
 	if p.watchedWakeup != 0 {
 		p.watchedWakeup = 0
@@ -327,7 +328,8 @@ func (p *poller) isUnfinished() bool {
 //     goroutine.
 
 // work does what is due at the moment at, and reports whether there was any work. If work
-// is left, the poller must pause for the result pause. Otherwise pause is negative.
+// is left, pause is how long the poller must wait before it goes on. Otherwise pause is
+// negative.
 func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 	serial := p.s.dispatcher.onlyPollerSubmits
 	if serial {
@@ -363,7 +365,7 @@ func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 }
 
 // nextShard returns a shard to drain, or nil. If ok is true, b is a bucket of the shard
-// to expire first. Shards that only have moves are returned only if serial is true.
+// to expire first. If serial is true, nextShard also returns shards that only have moves.
 func (p *poller) nextShard(now int64, serial bool) (sh *shard, b dueBucket, ok bool) {
 	if serial { // finish one bucket before the next
 		if sh = p.dueShards.pop(); sh == nil {
@@ -570,8 +572,8 @@ func (l *shardList) push(sh *shard) {
 	}
 }
 
-// pop removes the shard that has waited longest, and returns it. It returns nil if there
-// is none.
+// pop removes the shard that has waited longest, and returns it. It returns nil if the
+// list is empty.
 func (l *shardList) pop() *shard {
 	if len(*l) == 0 {
 		return nil

@@ -33,7 +33,7 @@ type Scheduler struct {
 	config      config
 	limit       *limit // nil: none
 	isDefault   bool   // the default Scheduler, which cannot be closed
-	// queue holds the buckets of all shards that have timers, by expiration.
+	// queue holds all buckets that have timers, of all shards, sorted by expiration.
 	queue *delayqueue.Queue[dueBucket]
 
 	// closed is set before the first shard is closed. So after one start was refused, all

@@ -130,8 +130,8 @@ func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag u
 	sh.counts.started++
 	if d > 0 {
 		sh.wheel.Observe(now)
-		// AddTagged refuses a timer that is already due: another goroutine may have moved
-		// the wheel's clock past the deadline since now was read.
+		// AddTagged refuses a timer that is already due: another goroutine with a later
+		// reading may have moved the wheel's clock past the deadline.
 		if id, ok := sh.wheel.AddTagged(deadlineAfter(now, d), int64(slack), p, tag); ok {
 			return id, nil
 		}
@@ -216,7 +216,7 @@ func (sh *shard) fireDueLocked(p payload, tag uint8) {
 }
 
 // expireLocked does the part of firing that needs the lock: it sends on the channel, or
-// restarts the Ticker. If there is a callback, expireLocked only returns it, and ok is
+// restarts the Ticker. If there is a callback, it returns the callback instead, and ok is
 // true.
 func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok bool) {
 	switch tag {
@@ -246,7 +246,7 @@ func deadlineAfter(now int64, d time.Duration) int64 {
 // procs, more shards cost the poller more: see docs/scaling.md.
 func defaultShards(procs int) int { return max(2*procs, min(8*procs, 64)) }
 
-// spreadThreshold is how many starts must find the first shard locked before starts use
+// spreadThreshold is how often starts must find the first shard locked before they use
 // all shards.
 const spreadThreshold = 256
 
@@ -290,7 +290,7 @@ func (ss *shards) at(i int) *shard {
 }
 
 // existing returns the shards that have been made. It may miss a shard that is made
-// meanwhile. Close need not find that shard: its starts return ErrClosed.
+// meanwhile. Close need not find such a shard: starts on it return ErrClosed.
 func (ss *shards) existing() iter.Seq[*shard] {
 	return func(yield func(*shard) bool) {
 		for i := range ss.byIndex {

@@ -19,7 +19,7 @@ func (s *Scheduler) Sleep(d time.Duration) {
 		}
 		return
 	}
-	// Sleep cannot return an error, so it pauses. If it returned at once, a loop that
+	// Sleep cannot return an error, so it pauses. If it returned immediately, a loop that
 	// sleeps between attempts would spin.
 	awake := make(chan struct{})
 	s.clock.NewAlarm(func() { close(awake) }).Reset(d)

@@ -29,7 +29,7 @@ type Ticker struct {
 // panics if d is not positive.
 //
 // If d is less than a millisecond and less than the Scheduler's tick, the Ticker uses a
-// timer of package time. Schedulers with slack or a clock given by [WithClock] do not.
+// timer of package time, unless there is a [WithSlack] or [WithClock].
 func (s *Scheduler) NewTicker(d time.Duration) *Ticker {
 	mustBePositive("NewTicker", d)
 	return s.newTicker(s.now(), d)
@@ -117,7 +117,7 @@ func (t *Ticker) fallBackLocked(d time.Duration, inBubble bool) {
 }
 
 // tooShort reports whether a period is too short for the wheel, which fires at most once
-// a tick. A period of a millisecond or more never is.
+// a tick. A period of a millisecond or more is never too short.
 func (s *Scheduler) tooShort(period time.Duration) bool {
 	return s.systemClock && period < min(s.config.tick, time.Millisecond) && s.config.slack.forDelay(period) == 0
 }

@@ -76,9 +76,9 @@ func (t *Timer) startLocked(now int64, d time.Duration) {
 // nothing is sent.
 func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(d).C }
 
-// Stop prevents the Timer from firing. It reports false if the Timer has expired or was
-// already stopped. If a value was sent but not yet received, Stop removes it and reports
-// true. Stop does not wait for the function of AfterFunc.
+// Stop prevents the Timer from firing, or removes a sent value that was not yet received.
+// Then it reports true. It reports false if the Timer had fired before or was already
+// stopped. Stop does not wait for the function of AfterFunc.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.stdTimer("Stop").Stop()
@@ -112,8 +112,8 @@ func (t *Timer) stopLocked() (active bool) {
 // Reset makes the Timer expire after d from now, and reports whether the Timer was
 // active. If a value was sent but not yet received, Reset removes it and reports true.
 //
-// If a Timer of AfterFunc has fired, Reset makes its function run again. It does not wait
-// for an earlier run.
+// If a Timer of AfterFunc has fired, Reset makes its function run again. Reset does not
+// wait for an earlier run.
 func (t *Timer) Reset(d time.Duration) bool {
 	if t.sh == nil {
 		return t.stdTimer("Reset").Reset(d)
