@@ -20,7 +20,7 @@ type attempt struct {
 	delivery      Delivery
 	lease         store.Lease
 	handler       *handler   // nil if this Worker does not have it
-	storedDue     store.Time // Due as the store has it
+	storedDue     store.Time // the due time in the store; due may be later
 	recordErr     error      // why the record cannot be decoded, or nil
 	recurrence    recurrence // when the task repeats
 	recurrenceErr error      // why this Worker cannot compute the recurrence, or nil
@@ -44,13 +44,13 @@ type attempt struct {
 
 	// The loop owns these fields.
 
-	extendedAt time.Time // when the lease was last extended
-	giveUpAt   time.Time // when to give the lease up if the handler has not returned
-	leased     bool      // the Worker may still have the lease
-	prev, next *attempt  // in the loop's leaseList
+	extendedAt   time.Time // when the lease was last extended
+	giveUpAt     time.Time // when to give the lease up if the handler has not returned
+	mayHaveLease bool      // the Worker may still have the lease
+	prev, next   *attempt  // in the loop's leaseList
 
-	givenUp  bool // the lease was given up; guarded by places.mu
-	reported bool // a report was queued; guarded by loop.mu
+	leaseGivenUp bool // the lease was given up; guarded by places.mu
+	reportQueued bool // a report was queued; guarded by loop.mu
 }
 
 // A handler is a Handler with its options and counters.
@@ -58,18 +58,18 @@ type handler struct {
 	name string
 	run  Handler // with the middleware around it
 	handlerConfig
-	// labels is a context with the goroutine labels of the handler. It is nil if the
+	// labelsCtx is a context with the goroutine labels of the handler. It is nil if the
 	// Worker has no name.
-	labels   context.Context
-	counters handlerCounters
+	labelsCtx context.Context
+	counters  handlerCounters
 	usage
 }
 
 func (w *Worker) newAttempt(l *loop, x *store.Claimed) *attempt {
 	a := &attempt{loop: l, storedDue: x.Due, due: x.Due, lease: store.Lease{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
 	var generation string
-	a.task, generation, a.recordErr = decode(&x.Task)
-	a.recurrence, a.recurrenceErr = a.task.recurrence(w.client.schedules)
+	a.task, generation, a.recordErr = decodeTask(&x.Task)
+	a.recurrence, a.recurrenceErr = a.task.makeRecurrence(w.client.schedules)
 	_, a.keepAfterRun = x.Task.Keeps()
 	a.delivery = Delivery{
 		Key:         a.task.Key,
@@ -99,11 +99,11 @@ func (a *attempt) config() *handlerConfig {
 	return &a.handler.handlerConfig
 }
 
-// unsupported reports whether this Worker cannot run the task, but another one may.
-func (a *attempt) unsupported() bool {
+// isUnsupported reports whether this Worker cannot run the task, but another one may.
+func (a *attempt) isUnsupported() bool {
 	// If the record is damaged, no Worker can run the task, even if this one lacks its
 	// handler.
-	return a.recordErr == nil && (a.handler == nil || a.recurrenceErr != nil) || errors.Is(a.recordErr, errNewer)
+	return a.recordErr == nil && (a.handler == nil || a.recurrenceErr != nil) || errors.Is(a.recordErr, errNewerRecord)
 }
 
 func (a *attempt) timeout() time.Duration {
@@ -115,58 +115,57 @@ func (a *attempt) timeout() time.Duration {
 
 func (a *attempt) makeContext() {
 	ctx := a.loop.w.handlerCtx
-	if a.handler != nil && a.handler.labels != nil {
-		ctx, a.hasLabels = a.handler.labels, true
+	if a.handler != nil && a.handler.labelsCtx != nil {
+		ctx, a.hasLabels = a.handler.labelsCtx, true
 	}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 }
 
-// mayCallSchedule reports whether prepare may call the task's schedule, which may take
-// any time. If so, the handler's goroutine calls prepare, so that the loop does not
-// wait.
-func (a *attempt) mayCallSchedule() bool { return a.task.Schedule != "" && !a.unsupported() }
+// mayCallSchedule reports whether prepareCall may call the task's schedule. A schedule
+// may take any time, so the handler's goroutine then calls prepareCall, not the loop.
+func (a *attempt) mayCallSchedule() bool { return a.task.Schedule != "" && !a.isUnsupported() }
 
-// prepare sets the Delivery's Due. It returns nil if the handler may be called, and
+// prepareCall sets the Delivery's Due. It returns nil if the handler may be called, and
 // otherwise the report on the attempt. now is the store's time.
-func (a *attempt) prepare(now store.Time) (early *report) {
+func (a *attempt) prepareCall(now store.Time) (earlyReport *report) {
 	defer func() { a.delivery.Due = a.due.Std() }()
 	switch {
-	case a.unsupported():
+	case a.isUnsupported():
 		// The handler exists, but not the schedule or the time zone: log that.
 		if a.handler != nil && a.recurrenceErr != nil {
 			a.loop.w.logError(fmt.Errorf("task %q: %w", printable(a.task.Key), a.recurrenceErr))
 		}
 		return a.unsupportedReport(now)
 	case a.recordErr != nil:
-		return a.failedReport(NoRetry(a.recordErr)).withoutCall()
+		return a.failedReport(NoRetry(a.recordErr)).markNotCalled()
 	}
-	var exhausted error
+	var exhaustedErr error
 	switch {
 	case a.delivery.Crashes >= a.loop.w.config.maxCrashes:
 		// Do not call the handler: it might crash this worker too. Only repeating tasks
 		// come here, because the store itself makes other tasks dead letters.
-		exhausted = errors.New(store.TextPoison)
+		exhaustedErr = errors.New(store.TextPoison)
 	case a.delivery.Attempt > a.delivery.MaxAttempts:
-		exhausted = errors.New("durable: the worker of the last attempt crashed")
+		exhaustedErr = errors.New("durable: the worker of the last attempt crashed")
 	}
 	// Skip missed runs, unless the report on an earlier attempt has told the store that
 	// they were skipped.
 	if a.task.Missed == LatestMissed && a.delivery.Attempt == a.delivery.Crashes+1 {
-		unfinished, err := a.skipToLatest(now)
+		moreToSkip, err := a.skipToLatestRun(now)
 		switch {
-		case exhausted != nil:
+		case exhaustedErr != nil:
 		case err != nil:
 			return a.scheduleFailedReport(err)
-		case unfinished:
+		case moreToSkip:
 			return a.handBackReport()
 		}
 	}
-	if exhausted != nil {
-		return a.failedReport(NoRetry(exhausted)).withoutCall()
+	if exhaustedErr != nil {
+		return a.failedReport(NoRetry(exhaustedErr)).markNotCalled()
 	}
 	if a.task.Missed == DeadMissed && a.delivery.Attempt == 1 {
 		if late := now.Sub(a.due); late > a.task.MissedAfter {
-			return a.failedReport(NoRetry(fmt.Errorf("durable: missed: %v late", late))).withoutCall()
+			return a.failedReport(NoRetry(fmt.Errorf("durable: missed: %v late", late))).markNotCalled()
 		}
 	}
 	return nil
@@ -186,7 +185,7 @@ func (a *attempt) run() {
 		a.countLateness(r)
 		a.leaseTimer.Stop()
 		a.cancel(nil)
-		a.loop.reportAndRelease(r)
+		a.loop.reportAndReleasePlace(r)
 	}()
 	r = a.runHandler()
 }
@@ -201,8 +200,8 @@ func (a *attempt) runHandler() (r *report) {
 		}
 	}()
 	if a.mayCallSchedule() {
-		if early := a.prepare(a.claimedAt); early != nil {
-			return early
+		if earlyReport := a.prepareCall(a.claimedAt); earlyReport != nil {
+			return earlyReport
 		}
 	}
 	// Compute the next run's time first: if that fails, the handler must not run.
@@ -230,7 +229,7 @@ func (a *attempt) runHandler() (r *report) {
 // withTimeout returns a context that ends after d with the cause ErrTimeout, by the
 // Worker's clock.
 func (w *Worker) withTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if !w.virtualClock { // package context uses the system's clock
+	if !w.hasVirtualClock { // package context uses the system's clock
 		return context.WithTimeoutCause(parent, d, ErrTimeout)
 	}
 	ctx, cancel := context.WithCancelCause(parent)

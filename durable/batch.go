@@ -23,24 +23,25 @@ func (m Move) storeItem() (store.Item, error) {
 }
 
 // RescheduleBatch reschedules many tasks in few commands, and returns one outcome for
-// each Move. Errors are as for [Client.ScheduleBatch].
+// each Move, in the same order. Errors are as for [Client.ScheduleBatch].
 func (c *Client) RescheduleBatch(ctx context.Context, moves []Move) ([]Outcome, error) {
 	return c.moveBatch(ctx, store.Reschedule, moves)
 }
 
-// RequeueBatch requeues many dead letters. Otherwise it is like
-// [Client.RescheduleBatch].
+// RequeueBatch requeues many dead letters in few commands, and returns one outcome for
+// each Move, in the same order. Errors are as for [Client.ScheduleBatch].
 func (c *Client) RequeueBatch(ctx context.Context, moves []Move) ([]Outcome, error) {
 	return c.moveBatch(ctx, store.Requeue, moves)
 }
 
-// CancelBatch cancels many tasks, by their keys or IDs. Otherwise it is like
-// [Client.RescheduleBatch].
+// CancelBatch cancels many tasks, by their keys or IDs, in few commands. It returns one
+// outcome for each, in the same order. Errors are as for [Client.ScheduleBatch].
 func (c *Client) CancelBatch(ctx context.Context, ids []string) ([]Outcome, error) {
 	return c.removeBatch(ctx, store.Cancel, ids)
 }
 
-// PurgeBatch purges many dead letters. Otherwise it is like [Client.RescheduleBatch].
+// PurgeBatch purges many dead letters in few commands, and returns one outcome for each
+// ID, in the same order. Errors are as for [Client.ScheduleBatch].
 func (c *Client) PurgeBatch(ctx context.Context, ids []string) ([]Outcome, error) {
 	return c.removeBatch(ctx, store.Purge, ids)
 }
@@ -52,7 +53,7 @@ func (c *Client) moveBatch(ctx context.Context, op store.Op, moves []Move) ([]Ou
 		if err != nil {
 			return nil, err
 		}
-		x.add(i, item)
+		x.addItem(i, item)
 	}
 	return x.do(ctx)
 }
@@ -63,7 +64,7 @@ func (c *Client) removeBatch(ctx context.Context, op store.Op, ids []string) ([]
 		if err := checkID(id); err != nil {
 			return nil, err
 		}
-		x.add(i, store.Item{ID: id})
+		x.addItem(i, store.Item{ID: id})
 	}
 	return x.do(ctx)
 }

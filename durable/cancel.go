@@ -40,35 +40,35 @@ func (s *workerSet) notifyCancelled(shard int, items []store.Item, outcomes []Ou
 		}
 		s.mu.Lock()
 		for w := range s.workers {
-			w.loops[shard].extendNow(items[i].ID)
+			w.loops[shard].extendLeaseNow(items[i].ID)
 		}
 		s.mu.Unlock()
 	}
 }
 
-// extendNow makes the loop extend the lease of the task id immediately, if the loop has
-// that lease.
-func (l *loop) extendNow(id string) {
+// extendLeaseNow makes the loop extend the lease of the task id immediately, if the
+// loop has that lease.
+func (l *loop) extendLeaseNow(id string) {
 	l.mu.Lock()
-	l.urgent = append(l.urgent, id)
+	l.urgentIDs = append(l.urgentIDs, id)
 	l.mu.Unlock()
 	l.wake()
 }
 
-// takeUrgent removes up to store.MaxBatch ids from l.urgent. It returns the running
-// attempts with these ids.
-func (l *loop) takeUrgent() (urgent []*attempt) {
+// takeUrgentAttempts removes up to store.MaxBatch ids from l.urgentIDs. It returns the
+// running attempts with these ids.
+func (l *loop) takeUrgentAttempts() (attempts []*attempt) {
 	l.mu.Lock()
-	ids := l.urgent[:min(len(l.urgent), store.MaxBatch)]
-	l.urgent = l.urgent[len(ids):]
+	ids := l.urgentIDs[:min(len(l.urgentIDs), store.MaxBatch)]
+	l.urgentIDs = l.urgentIDs[len(ids):]
 	l.mu.Unlock()
 	if len(ids) == 0 {
 		return nil
 	}
-	for a := l.leases.first(); a != nil && len(urgent) < store.MaxBatch; a = a.next {
+	for a := l.leases.oldest(); a != nil && len(attempts) < store.MaxBatch; a = a.next {
 		if slices.Contains(ids, a.lease.ID) {
-			urgent = append(urgent, a)
+			attempts = append(attempts, a)
 		}
 	}
-	return urgent
+	return attempts
 }

@@ -11,15 +11,15 @@ import (
 
 // More leases must be extended immediately than fit into a round. The next round
 // extends the others.
-func TestTakeUrgent_MoreThanARoundCanContain(t *testing.T) {
-	l := &loop{signal: make(chan struct{}, 1)}
+func TestTakeUrgentAttempts_MoreThanARoundCanContain(t *testing.T) {
+	l := &loop{wakeSignal: make(chan struct{}, 1)}
 	for i := range store.MaxBatch + 1 {
 		id := strconv.Itoa(i)
 		l.leases.add(&attempt{lease: store.Lease{ID: id}}, time.Time{})
-		l.extendNow(id)
+		l.extendLeaseNow(id)
 	}
-	require.Len(t, l.takeUrgent(), store.MaxBatch)
-	require.True(t, l.hasMore(working))
-	require.Len(t, l.takeUrgent(), 1)
-	require.False(t, l.hasMore(working))
+	require.Len(t, l.takeUrgentAttempts(), store.MaxBatch)
+	require.True(t, l.hasNewWork(working))
+	require.Len(t, l.takeUrgentAttempts(), 1)
+	require.False(t, l.hasNewWork(working))
 }

@@ -15,13 +15,13 @@ import (
 type Client struct {
 	store   *timedStore
 	log     *slog.Logger
-	senders senders
+	senders senderPool
 	// schedules has the schedules of WithSchedule, by name.
-	schedules map[string]Schedule
-	maxTask   int // bytes
-	// wrappedSchedule is ScheduleBatch wrapped in the middleware, or nil if there is
-	// none.
-	wrappedSchedule ScheduleFunc
+	schedules    map[string]Schedule
+	maxTaskBytes int
+	// wrappedScheduleFunc is ScheduleBatch wrapped in the middleware, or nil if there
+	// is none.
+	wrappedScheduleFunc ScheduleFunc
 }
 
 // New returns a Client for a store. It does not access the store: to test the store,
@@ -31,13 +31,13 @@ func New(st store.Store, opts ...Option) *Client {
 	if v := reflect.ValueOf(st); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic("durable: New: nil Store")
 	}
-	config := config{log: slog.Default(), maxTask: MaxTask}
+	config := config{log: slog.Default(), maxTaskBytes: MaxTask}
 	for i, o := range opts {
-		notNil("New", i, o)
+		panicIfNil("New", i, o)
 		o.apply(&config)
 	}
-	c := &Client{store: &timedStore{Store: st}, log: config.log, senders: senders{clientName: newName()}, schedules: config.schedules, maxTask: config.maxTask}
-	c.wrappedSchedule = c.wrapSchedule(config.middleware)
+	c := &Client{store: &timedStore{Store: st}, log: config.log, senders: senderPool{clientName: newUniqueName()}, schedules: config.schedules, maxTaskBytes: config.maxTaskBytes}
+	c.wrappedScheduleFunc = c.wrapScheduleFunc(config.middleware)
 	return c
 }
 
@@ -99,7 +99,7 @@ func (c *Client) sendToAllShards(ctx context.Context, op store.Op) error {
 	x := c.newCommand(ctx, store.Command{Op: op}, c.store.Shards())
 	x.outcomes = nil // the command has no tasks
 	for shard := range c.store.Shards() {
-		x.addTo(shard, shard, 0, nil)
+		x.addToShard(shard, shard, 0, nil)
 	}
 	_, err := x.do(ctx)
 	return err

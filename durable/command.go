@@ -18,18 +18,18 @@ import (
 // [UnknownError.Again] sends that chunk again with the same stamp, so that the store
 // carries it out only once.
 type command struct {
-	client    *Client
-	template  store.Command // without items
-	deadline  time.Time     // of the first call's context; zero: none
-	repeating chan struct{} // full while a goroutine repeats the command; nil before its first UnknownError
+	client     *Client
+	template   store.Command // without items
+	deadline   time.Time     // of the first call's context; zero: none
+	repeatLock chan struct{} // full while a goroutine is in repeat; nil before the first UnknownError
 
 	// The goroutine that carries out the command owns the fields below.
 
-	sender   *sender
-	parts    []*shardPart // one for each shard with items
-	byShard  []*shardPart // the parts by shard; nil for a shard without items
-	outcomes []Outcome    // by index in the call
-	errs     []error      // by index in the call; nil if the item was carried out
+	sender      *sender
+	parts       []*shardPart // one for each shard with items
+	partByShard []*shardPart // the parts by shard; nil for a shard without items
+	outcomes    []Outcome    // by index in the call
+	errs        []error      // by index in the call; nil if the item was carried out
 }
 
 // A shardPart has the items of a command for one shard.
@@ -40,15 +40,15 @@ type shardPart struct {
 }
 
 type chunk struct {
-	stamp   store.Stamp // zero if the chunk was never sent
-	items   []store.Item
-	indexes []int // the items' indexes in the call
-	bytes   int   // size of the records
+	stamp       store.Stamp // zero if the chunk was never sent
+	items       []store.Item
+	indexes     []int // the items' indexes in the call
+	recordBytes int   // size of the records
 }
 
-// chunkBytes is the maximum size of the records in a chunk. A store takes about a
+// maxChunkBytes is the maximum size of the records in a chunk. A store takes about a
 // millisecond for such a chunk.
-const chunkBytes = 512 << 10
+const maxChunkBytes = 512 << 10
 
 // newCommand returns a command for n items. The caller adds the items.
 func (c *Client) newCommand(ctx context.Context, template store.Command, n int) *command {
@@ -57,45 +57,46 @@ func (c *Client) newCommand(ctx context.Context, template store.Command, n int) 
 	return x
 }
 
-// add adds an item. index is the item's position in the call.
-func (x *command) add(index int, item store.Item) {
-	bytes := len(item.Task.Record)
+// addItem adds an item to a chunk of its shard. index is the item's position in the
+// call.
+func (x *command) addItem(index int, item store.Item) {
+	recordBytes := len(item.Task.Record)
 	if item.Entry != nil {
-		bytes = len(item.Entry.Record)
+		recordBytes = len(item.Entry.Record)
 	}
-	x.addTo(x.client.shardOf(item.ID), index, bytes, []store.Item{item})
+	x.addToShard(x.client.shardOf(item.ID), index, recordBytes, []store.Item{item})
 }
 
-func (x *command) addTo(shard, index, bytes int, items []store.Item) {
-	p := x.part(shard)
+func (x *command) addToShard(shard, index, recordBytes int, items []store.Item) {
+	p := x.partForShard(shard)
 	n := len(p.chunks)
-	if n == 0 || len(p.chunks[n-1].items) == store.MaxBatch || p.chunks[n-1].bytes+bytes > chunkBytes {
+	if n == 0 || len(p.chunks[n-1].items) == store.MaxBatch || p.chunks[n-1].recordBytes+recordBytes > maxChunkBytes {
 		// Expect the items to be spread evenly over the shards.
-		capacity := min(store.MaxBatch, len(x.errs)/len(x.byShard)*5/4+1)
-		p.chunks = append(p.chunks, chunk{items: make([]store.Item, 0, capacity), indexes: make([]int, 0, capacity)})
+		itemCapacity := min(store.MaxBatch, len(x.errs)/len(x.partByShard)*5/4+1)
+		p.chunks = append(p.chunks, chunk{items: make([]store.Item, 0, itemCapacity), indexes: make([]int, 0, itemCapacity)})
 		n++
 	}
-	last := &p.chunks[n-1]
-	last.items = append(last.items, items...)
-	last.indexes = append(last.indexes, index)
-	last.bytes += bytes
+	lastChunk := &p.chunks[n-1]
+	lastChunk.items = append(lastChunk.items, items...)
+	lastChunk.indexes = append(lastChunk.indexes, index)
+	lastChunk.recordBytes += recordBytes
 }
 
-// part returns the part for a shard, and creates it if necessary.
-func (x *command) part(shard int) *shardPart {
-	if x.byShard == nil {
-		x.byShard = make([]*shardPart, x.client.store.Shards())
+// partForShard returns the part for a shard, and creates it if necessary.
+func (x *command) partForShard(shard int) *shardPart {
+	if x.partByShard == nil {
+		x.partByShard = make([]*shardPart, x.client.store.Shards())
 	}
-	if x.byShard[shard] == nil {
-		x.byShard[shard] = &shardPart{shard: shard}
-		x.parts = append(x.parts, x.byShard[shard])
+	if x.partByShard[shard] == nil {
+		x.partByShard[shard] = &shardPart{shard: shard}
+		x.parts = append(x.parts, x.partByShard[shard])
 	}
-	return x.byShard[shard]
+	return x.partByShard[shard]
 }
 
-func (c *Client) doOne(ctx context.Context, template store.Command, item store.Item) (Outcome, error) {
+func (c *Client) doOneItem(ctx context.Context, template store.Command, item store.Item) (Outcome, error) {
 	x := c.newCommand(ctx, template, 1)
-	x.add(0, item)
+	x.addItem(0, item)
 	out, err := x.do(ctx)
 	if len(out) == 0 {
 		return Unknown, err
@@ -109,24 +110,24 @@ func (x *command) do(ctx context.Context) ([]Outcome, error) {
 	if x.sender == nil {
 		x.sender = x.client.senders.take()
 	}
-	if unknown := x.send(ctx); unknown != nil {
-		if x.repeating == nil {
-			x.repeating = make(chan struct{}, 1)
+	if unknownErr := x.sendParts(ctx); unknownErr != nil {
+		if x.repeatLock == nil {
+			x.repeatLock = make(chan struct{}, 1)
 		}
-		return slices.Clone(x.outcomes), &UnknownError{Err: unknown, again: x.again}
+		return slices.Clone(x.outcomes), &UnknownError{Err: unknownErr, again: x.repeat}
 	}
 	x.client.senders.put(x.sender)
 	x.sender = nil
 	return x.outcomes, cmp.Or(x.errs...)
 }
 
-// again repeats the command. If several goroutines call it, they take turns.
-func (x *command) again(ctx context.Context) ([]Outcome, error) {
+// repeat sends the command again. If several goroutines call it, they take turns.
+func (x *command) repeat(ctx context.Context) ([]Outcome, error) {
 	select {
-	case x.repeating <- struct{}{}:
-		defer func() { <-x.repeating }()
+	case x.repeatLock <- struct{}{}:
+		defer func() { <-x.repeatLock }()
 	case <-ctx.Done():
-		return make([]Outcome, len(x.outcomes)), &UnknownError{Err: ctx.Err(), again: x.again}
+		return make([]Outcome, len(x.outcomes)), &UnknownError{Err: ctx.Err(), again: x.repeat}
 	}
 	out, err := x.do(ctx)
 	return slices.Clone(out), err
@@ -135,33 +136,33 @@ func (x *command) again(ctx context.Context) ([]Outcome, error) {
 // maxShardsAtOnce is how many shards a command is sent to at the same time.
 const maxShardsAtOnce = 16
 
-// send sends the parts, several at a time. It returns an error if the effect of a part
-// is unknown.
-func (x *command) send(ctx context.Context) (unknown error) {
+// sendParts sends the parts, several at a time. It returns an error if the effect of a
+// part is unknown.
+func (x *command) sendParts(ctx context.Context) (unknownErr error) {
 	if len(x.parts) == 1 {
 		return x.sendPart(ctx, x.parts[0])
 	}
 	errs := make([]error, len(x.parts))
-	nextPart := make(chan int)
-	var all sync.WaitGroup
+	partIndexes := make(chan int)
+	var goroutines sync.WaitGroup
 	for range min(maxShardsAtOnce, len(x.parts)) {
-		all.Go(func() {
-			for i := range nextPart {
+		goroutines.Go(func() {
+			for i := range partIndexes {
 				errs[i] = x.sendPart(ctx, x.parts[i])
 			}
 		})
 	}
 	for i := range x.parts {
-		nextPart <- i
+		partIndexes <- i
 	}
-	close(nextPart)
-	all.Wait()
+	close(partIndexes)
+	goroutines.Wait()
 	return cmp.Or(errs...)
 }
 
 // sendPart sends the chunks of a part that have no answer. It returns an error if the
 // effect of a chunk is unknown.
-func (x *command) sendPart(ctx context.Context, p *shardPart) (unknown error) {
+func (x *command) sendPart(ctx context.Context, p *shardPart) (unknownErr error) {
 	for ; p.firstUnanswered < len(p.chunks); p.firstUnanswered++ {
 		ch := &p.chunks[p.firstUnanswered]
 		sentBefore := ch.stamp.Sender != ""
@@ -182,8 +183,9 @@ func (x *command) sendPart(ctx context.Context, p *shardPart) (unknown error) {
 	return nil
 }
 
-// surelyNotDone reports whether a chunk that failed with err has never had an effect.
-// ErrLate says exactly that. ErrNotDone says it only if the chunk was not sent before.
+// surelyNotDone reports whether a chunk that failed with err certainly had no effect.
+// This is true of ErrLate. It is true of ErrNotDone only if the chunk was not sent
+// before.
 func surelyNotDone(err error, sentBefore bool) bool {
 	return errors.Is(err, store.ErrLate) || !sentBefore && errors.Is(err, ErrNotDone)
 }

@@ -20,8 +20,8 @@ type Copied struct {
 var ErrChanged = errors.New("durable: the source was used during the copy: stop its workers and clients, empty the destination, and repeat")
 
 // Copy copies all tasks and dead letters from src to dst. The stores may have different
-// types and numbers of shards. src does not change. Limits, counters and a pause are not
-// copied. If dst and src are the same value, the error is an [ErrInvalid].
+// types and numbers of shards. src does not change. Limits, counters and a pause are
+// not copied. If dst and src are the same value, the error is an [ErrInvalid].
 //
 // To move to another store:
 //
@@ -35,17 +35,17 @@ var ErrChanged = errors.New("durable: the source was used during the copy: stop 
 //
 // The cost is that of [Client.List] and of O(n) writes.
 func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
-	to, from := New(dst), New(src)
+	dstClient, srcClient := New(dst), New(src)
 	if dst == src {
 		return Copied{}, invalidError("Copy: the destination is the source")
 	}
-	c, err := newImporter(ctx, to)
+	c, err := newImporter(ctx, dstClient)
 	if err != nil {
 		return Copied{}, err
 	}
-	err = forEachEntry(ctx, from, c.add)
+	err = forEachEntry(ctx, srcClient, c.addEntry)
 	if err == nil || errors.Is(err, ErrChanged) {
-		err = errors.Join(c.flush(ctx), err)
+		err = errors.Join(c.sendItems(ctx), err)
 	}
 	return c.copied, err
 }
@@ -57,12 +57,12 @@ func forEachEntry(ctx context.Context, c *Client, f func(context.Context, *store
 	if err != nil {
 		return err
 	}
-	var seen [store.Past + 1]int64
+	var countByState [store.Past + 1]int64
 	for e, err := range c.entries(ctx, store.Filter{}, store.Cursor{}, 256) {
 		if err != nil {
 			return err
 		}
-		seen[e.State]++
+		countByState[e.State]++
 		if e.Stopping && !e.Following {
 			continue // the task was cancelled
 		}
@@ -75,7 +75,7 @@ func forEachEntry(ctx context.Context, c *Client, f func(context.Context, *store
 		return err
 	}
 	for _, st := range []Stats{before, after} {
-		if st.Pending != seen[store.Pending] || st.Running != seen[store.Running] || st.Dead != seen[store.Dead] || st.Counters != before.Counters {
+		if st.Pending != countByState[store.Pending] || st.Running != countByState[store.Running] || st.Dead != countByState[store.Dead] || st.Counters != before.Counters {
 			return ErrChanged
 		}
 	}
@@ -84,18 +84,18 @@ func forEachEntry(ctx context.Context, c *Client, f func(context.Context, *store
 
 // An importer sends entries to a store, in batches.
 type importer struct {
-	dst    *Client
-	items  []store.Item // collected, not sent yet
-	bytes  int          // size of their records
-	copied Copied       // the result so far
+	dst         *Client
+	items       []store.Item // collected, not sent yet
+	recordBytes int          // size of their records
+	copied      Copied       // the result so far
 }
 
 const (
-	// importTimeout is how long an import may take to reach the store. After that its
-	// tasks may already have run, and would run again.
+	// importTimeout is how long an import may take to reach the store. If it arrived
+	// later, its tasks could already have run, and would run again.
 	importTimeout = time.Minute
-	// importBytes is how many bytes of records are collected before they are sent.
-	importBytes = maxShardsAtOnce * chunkBytes
+	// importBatchBytes is how many bytes of records are collected before they are sent.
+	importBatchBytes = maxShardsAtOnce * maxChunkBytes
 )
 
 func newImporter(ctx context.Context, dst *Client) (*importer, error) {
@@ -105,23 +105,23 @@ func newImporter(ctx context.Context, dst *Client) (*importer, error) {
 	return &importer{dst: dst}, nil
 }
 
-func (c *importer) add(ctx context.Context, e *store.Entry) error {
+func (c *importer) addEntry(ctx context.Context, e *store.Entry) error {
 	c.items = append(c.items, store.Item{ID: e.ID, Entry: e})
-	c.bytes += len(e.Record)
-	if len(c.items) < store.MaxBatch*min(c.dst.store.Shards(), maxShardsAtOnce) && c.bytes < importBytes {
+	c.recordBytes += len(e.Record)
+	if len(c.items) < store.MaxBatch*min(c.dst.store.Shards(), maxShardsAtOnce) && c.recordBytes < importBatchBytes {
 		return nil
 	}
-	return c.flush(ctx)
+	return c.sendItems(ctx)
 }
 
-func (c *importer) flush(ctx context.Context) error {
+func (c *importer) sendItems(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
 	x := c.dst.newCommand(ctx, store.Command{Op: store.Import}, len(c.items))
 	for i, item := range c.items {
-		x.add(i, item)
+		x.addItem(i, item)
 	}
-	c.items, c.bytes = nil, 0
+	c.items, c.recordBytes = nil, 0
 	outcomes, err := x.do(ctx)
 	for _, o := range outcomes {
 		switch o {

@@ -21,7 +21,7 @@ func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error
 	if err != nil {
 		return Unknown, err
 	}
-	return c.doOne(ctx, store.Command{Op: store.Requeue}, item)
+	return c.doOneItem(ctx, store.Command{Op: store.Requeue}, item)
 }
 
 // Purge deletes a dead letter. The outcome is Removed or Absent.
@@ -29,19 +29,19 @@ func (c *Client) Purge(ctx context.Context, id string) (Outcome, error) {
 	if err := checkID(id); err != nil {
 		return Unknown, err
 	}
-	return c.doOne(ctx, store.Command{Op: store.Purge}, store.Item{ID: id})
+	return c.doOneItem(ctx, store.Command{Op: store.Purge}, store.Item{ID: id})
 }
 
 // checkID returns an error unless id has the form of a key, or of the ID of a dead
 // letter or requeued run.
 func checkID(id string) error {
-	const longest = 1 + 20 // a NUL and a time
+	const maxSuffixBytes = 1 + 20 // a NUL and a time
 	key := store.KeyOf(id)
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	if n := len(id) - len(key); n > longest {
-		return invalidError("the id %.80q has %d bytes after its key, more than %d", id, n, longest)
+	if n := len(id) - len(key); n > maxSuffixBytes {
+		return invalidError("the id %.80q has %d bytes after its key, more than %d", id, n, maxSuffixBytes)
 	}
 	return nil
 }
@@ -71,12 +71,12 @@ func (c *Client) PurgeAll(ctx context.Context, f Filter) (int, error) {
 
 func (c *Client) forEachDeadBatch(ctx context.Context, f Filter, do func(ids []string) ([]Outcome, error)) (n int, err error) {
 	f.State = Dead
-	begin, err := c.latestNow(ctx)
+	startedAt, err := c.latestNow(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if f.To.IsZero() || f.To.After(begin) {
-		f.To = begin.Add(time.Microsecond)
+	if f.To.IsZero() || f.To.After(startedAt) {
+		f.To = startedAt.Add(time.Microsecond)
 	}
 	const batchSize = 1000
 	var ids []string

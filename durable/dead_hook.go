@@ -7,8 +7,8 @@ import (
 
 // WithDeadHook sets a function that the Worker calls when a task becomes a dead letter,
 // for example to raise an alert. The function gets the last attempt and its error. It
-// runs on its own goroutine, and its panics are logged. Run waits for it; ctx ends when
-// Run returns.
+// runs on its own goroutine, and its panics are logged. Run waits for the function. ctx
+// ends when Run returns.
 //
 // There is no call if the process ends first, or if the store itself made the dead
 // letter because the task crashed its workers too often. [Client.Stats] counts all dead
@@ -37,16 +37,16 @@ func (w *Worker) callDeadHook(r *report) {
 	})
 }
 
-// waitForHooks waits until all functions of WithDeadHook have returned, or the Run must
-// stop waiting.
-func (w *Worker) waitForHooks(r *currentRun) {
-	returned, hooks := make(chan struct{}), w.deadHooks // the next Run has others
+// waitForDeadHooks waits until all functions of WithDeadHook have returned, or the Run
+// must stop waiting.
+func (w *Worker) waitForDeadHooks(r *currentRun) {
+	hooksReturned, hooks := make(chan struct{}), w.deadHooks // the next Run has others
 	go func() {
 		hooks.Wait()
-		close(returned)
+		close(hooksReturned)
 	}()
 	select {
-	case <-returned:
+	case <-hooksReturned:
 	case <-r.abort:
 	}
 }

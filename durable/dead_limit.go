@@ -14,8 +14,8 @@ type deadLimit struct {
 
 // WithDeadLimit makes the Worker purge dead letters once a minute: those older than
 // age, and the oldest if there are more than count. Zero, the default, means no limit.
-// One Worker with this option is enough for a store. It panics if age or count is
-// negative.
+// One Worker with this option is enough for a store. WithDeadLimit panics if age or
+// count is negative.
 func WithDeadLimit(age time.Duration, count int) WorkerOption {
 	if age < 0 || count < 0 {
 		panic(fmt.Sprintf("durable: WithDeadLimit: must not be negative, got %v and %d", age, count))
@@ -25,15 +25,15 @@ func WithDeadLimit(age time.Duration, count int) WorkerOption {
 
 // purgeDeadLetters purges dead letters that exceed the limit, until the context ends.
 func (w *Worker) purgeDeadLetters(ctx context.Context) {
-	const batch = 200
+	const batchSize = 200
 	for {
-		n, err := w.purgeOldest(ctx, batch)
+		n, err := w.purgeOldestDead(ctx, batchSize)
 		w.counters.purged.Add(int64(n))
 		pause := time.Minute
 		switch {
 		case err != nil && ctx.Err() == nil:
 			w.logError(err)
-		case n == batch:
+		case n == batchSize:
 			pause = 10 * time.Millisecond // others use the store too
 		}
 		if sleep(ctx, pause) != nil {
@@ -42,9 +42,9 @@ func (w *Worker) purgeDeadLetters(ctx context.Context) {
 	}
 }
 
-// purgeOldest purges the oldest dead letters that exceed the limit, at most batch of
-// them. It returns how many.
-func (w *Worker) purgeOldest(ctx context.Context, batch int) (n int, err error) {
+// purgeOldestDead purges the oldest dead letters that exceed the limit, at most
+// batchSize. It returns how many it purged.
+func (w *Worker) purgeOldestDead(ctx context.Context, batchSize int) (n int, err error) {
 	limit := w.config.deadLimit
 	var excess int64
 	if limit.count > 0 {
@@ -63,8 +63,8 @@ func (w *Worker) purgeOldest(ctx context.Context, batch int) (n int, err error) 
 		if info.ID == "" {
 			return 0, err
 		}
-		tooOld := limit.age > 0 && now.Sub(info.At) > limit.age
-		if !tooOld && int64(len(ids)) >= excess || len(ids) == batch {
+		isTooOld := limit.age > 0 && now.Sub(info.At) > limit.age
+		if !isTooOld && int64(len(ids)) >= excess || len(ids) == batchSize {
 			break
 		}
 		ids = append(ids, info.ID)

@@ -18,7 +18,7 @@ var (
 	ErrUnknown = errors.New("durable: unknown whether the command was carried out")
 
 	// ErrNotDone matches, with errors.Is, errors of commands that certainly had no
-	// effect. If a call had several tasks, this is true only of tasks whose outcome is
+	// effect. In a call with several tasks, this is true only of tasks whose outcome is
 	// Unknown.
 	ErrNotDone = store.ErrNotDone
 	// ErrBusy is returned if too many commands are waiting for the store. The command

@@ -18,56 +18,56 @@ import (
 // but may lack tasks. The cost is that of [Client.List].
 func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 	x := &exporter{w: bufio.NewWriterSize(w, 64<<10)}
-	if err := x.writeLine(fileHead{Format: fileFormat, Version: fileVersion, Time: fileTime(store.TimeOf(time.Now()))}); err != nil {
+	if err := x.writeLine(fileHeader{Format: fileFormat, Version: fileVersion, Time: fileTime(store.TimeOf(time.Now()))}); err != nil {
 		return 0, err
 	}
-	err := forEachEntry(ctx, New(src), x.add)
+	err := forEachEntry(ctx, New(src), x.addEntry)
 	if err == nil || errors.Is(err, ErrChanged) {
 		err = errors.Join(x.finish(), err)
 	}
-	return x.tasks, err
+	return x.taskCount, err
 }
 
 type exporter struct {
-	w             *bufio.Writer
-	crc           uint32 // of all bytes written
-	tasks         int    // tasks written
-	sinceChecksum int    // bytes since the latest checksum
+	w                  *bufio.Writer
+	crcOfAll           uint32 // of all bytes written
+	taskCount          int    // tasks written
+	bytesSinceChecksum int    // bytes since the latest checksum
 }
 
-// blockBytes is how many bytes Export writes before a checksum. Import buffers them
-// until it has verified the checksum.
-const blockBytes = 1 << 20
+// bytesPerChecksum is how many bytes Export writes before a checksum. Import buffers
+// them until it has verified the checksum.
+const bytesPerChecksum = 1 << 20
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
 func (x *exporter) writeLine(v any) error {
 	b, err := marshalLine(v)
 	if err != nil {
 		return err
 	}
-	x.crc = crc32.Update(x.crc, castagnoli, b)
-	x.sinceChecksum += len(b)
+	x.crcOfAll = crc32.Update(x.crcOfAll, crcTable, b)
+	x.bytesSinceChecksum += len(b)
 	if _, err := x.w.Write(b); err != nil {
 		return fmt.Errorf("durable: writing tasks: %w", err)
 	}
 	return nil
 }
 
-func (x *exporter) add(_ context.Context, e *store.Entry) error {
-	if err := x.writeLine(fileLineOf(e)); err != nil {
+func (x *exporter) addEntry(_ context.Context, e *store.Entry) error {
+	if err := x.writeLine(fileEntryOf(e)); err != nil {
 		return err
 	}
-	x.tasks++
-	if x.sinceChecksum < blockBytes {
+	x.taskCount++
+	if x.bytesSinceChecksum < bytesPerChecksum {
 		return nil
 	}
 	return x.writeChecksum(false)
 }
 
-func (x *exporter) writeChecksum(end bool) error {
-	x.sinceChecksum = 0
-	return x.writeLine(fileChecksum{Tasks: &x.tasks, CRC: fmt.Sprintf("%08x", x.crc), End: end})
+func (x *exporter) writeChecksum(isLast bool) error {
+	x.bytesSinceChecksum = 0
+	return x.writeLine(fileChecksum{Tasks: &x.taskCount, CRC: fmt.Sprintf("%08x", x.crcOfAll), End: isLast})
 }
 
 func (x *exporter) finish() error {

@@ -21,7 +21,7 @@ const (
 	fileVersion = 1
 )
 
-type fileHead struct {
+type fileHeader struct {
 	Format  string   `json:"format"`
 	Version int      `json:"version"`
 	Time    fileTime `json:"time"` // when the export started; not read by Import
@@ -40,8 +40,8 @@ type fileTask struct {
 	Record   []byte     `json:"record,omitempty"`
 }
 
-// A fileLine is a line with a task.
-type fileLine struct {
+// A fileEntry is a line with a task.
+type fileEntry struct {
 	fileTask
 	State     store.State   `json:"state"`
 	At        fileTime      `json:"at"`
@@ -84,7 +84,7 @@ func (m *fileTime) UnmarshalText(b []byte) error {
 // with base64.
 type byteString string
 
-type notUTF8 struct {
+type base64String struct {
 	Base64 []byte `json:"base64"`
 }
 
@@ -92,12 +92,12 @@ func (s byteString) MarshalJSON() ([]byte, error) {
 	if utf8.ValidString(string(s)) {
 		return marshalLine(string(s)) // json.Marshal would escape <, > and &
 	}
-	return json.Marshal(notUTF8{[]byte(s)})
+	return json.Marshal(base64String{[]byte(s)})
 }
 
 func (s *byteString) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '{' {
-		var x notUTF8
+		var x base64String
 		err := unmarshalStrict(b, &x)
 		*s = byteString(x.Base64)
 		return err
@@ -113,8 +113,8 @@ func (t *fileTask) storeTask() store.Task {
 	return store.Task{ID: string(t.ID), Handler: string(t.Handler), Schedule: string(t.Schedule), Record: t.Record}
 }
 
-func fileLineOf(e *store.Entry) fileLine {
-	x := fileLine{fileTask: fileTaskOf(&e.Task), State: e.State, At: fileTime(e.At), Due: fileTime(e.Due),
+func fileEntryOf(e *store.Entry) fileEntry {
+	x := fileEntry{fileTask: fileTaskOf(&e.Task), State: e.State, At: fileTime(e.At), Due: fileTime(e.Due),
 		Attempts: e.Attempts, Crashes: e.Crashes, Runs: e.Runs}
 	if e.Following {
 		x.Following, x.Next = true, fileTime(e.Next)
@@ -129,7 +129,7 @@ func fileLineOf(e *store.Entry) fileLine {
 	return x
 }
 
-func (x *fileLine) entry() (*store.Entry, error) {
+func (x *fileEntry) storeEntry() (*store.Entry, error) {
 	e := &store.Entry{Task: x.storeTask(), State: x.State, At: store.Time(x.At), Due: store.Time(x.Due), Attempts: x.Attempts,
 		Crashes: x.Crashes, Runs: x.Runs, Following: x.Following, Next: store.Time(x.Next)}
 	if x.NextTask != nil {
@@ -164,7 +164,7 @@ func unmarshalStrict(b []byte, v any) error {
 	return nil
 }
 
-func unmarshalHead(b []byte) (h fileHead, err error) {
+func unmarshalHeader(b []byte) (h fileHeader, err error) {
 	// Allow unknown fields: a later version may have them.
 	if err := json.Unmarshal(b, &h); err != nil {
 		return h, err
@@ -178,14 +178,14 @@ func unmarshalHead(b []byte) (h fileHead, err error) {
 // unmarshalLine decodes a task or a checksum.
 func unmarshalLine(b []byte) (*store.Entry, *fileChecksum, error) {
 	var x struct {
-		fileLine
+		fileEntry
 		fileChecksum
 	}
 	if err := unmarshalStrict(b, &x); err != nil {
 		return nil, nil, err
 	}
 	if x.Tasks == nil {
-		e, err := x.entry()
+		e, err := x.storeEntry()
 		return e, nil, err
 	}
 	return nil, &x.fileChecksum, nil

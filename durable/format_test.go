@@ -29,7 +29,7 @@ func FuzzImport(f *testing.F) {
 			require.Equal(t, sum, got)
 			return
 		}
-		again, err := marshalLine(fileLineOf(e))
+		again, err := marshalLine(fileEntryOf(e))
 		require.NoError(t, err)
 		got, _, err := unmarshalLine(again)
 		require.NoError(t, err)

@@ -29,7 +29,7 @@ type HandlerStats struct {
 	// Lateness is the time from when a run was due until its first attempt was claimed.
 	// It counts attempts whose handlers have returned.
 	Lateness timer.Histogram
-	// Ran is how long the handlers took that have returned.
+	// Ran has the duration of each call of the handler that has returned.
 	Ran timer.Histogram
 }
 
@@ -43,11 +43,11 @@ func (w *Worker) HandlerStats() []HandlerStats {
 	}
 	w.mu.Unlock()
 	slices.SortFunc(handlers, func(a, b *handler) int { return strings.Compare(a.name, b.name) })
-	all := make([]HandlerStats, 0, len(handlers))
+	handlerStats := make([]HandlerStats, 0, len(handlers))
 	for _, h := range handlers {
-		all = append(all, h.counters.stats(h.name))
+		handlerStats = append(handlerStats, h.counters.stats(h.name))
 	}
-	return all
+	return handlerStats
 }
 
 // handlerCounters are the counters for HandlerStats.
@@ -81,7 +81,7 @@ func (n *handlerCounters) stats(name string) HandlerStats {
 
 func (a *attempt) countClaim() {
 	h := a.handler
-	if a.unsupported() {
+	if a.isUnsupported() {
 		a.loop.w.counters.unknown.Add(1)
 		return
 	}
@@ -108,16 +108,16 @@ func (a *attempt) countLateness(r *report) {
 func (a *attempt) countReturn(began time.Time) {
 	n := &a.handler.counters
 	n.running.Add(-1)
-	took := a.loop.w.now().Sub(began)
+	duration := a.loop.w.now().Sub(began)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.ran.Record(took)
+	n.ran.Record(duration)
 }
 
 // countReport counts an attempt by its report and the store's receipt. now is the
 // store's time.
 func (r *report) countReport(receipt store.Receipt, now store.Time) {
-	if r.attempt.unsupported() || r.attempt.handler == nil {
+	if r.attempt.isUnsupported() || r.attempt.handler == nil {
 		return
 	}
 	n := &r.attempt.handler.counters

@@ -21,53 +21,53 @@ var ErrDamaged = errors.New("durable: the file is damaged")
 // line. Tasks before the damage are imported. After an error, Import may be repeated
 // with the whole file while dst is still paused. O(n) for n tasks.
 func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
-	in := &lineReader{r: bufio.NewReaderSize(r, maxLine)}
-	if err := in.readHead(); err != nil { // before anything is changed
+	in := &lineReader{r: bufio.NewReaderSize(r, maxLineBytes)}
+	if err := in.readHeader(); err != nil { // before anything is changed
 		return Copied{}, err
 	}
 	c, err := newImporter(ctx, New(dst))
 	if err != nil {
 		return Copied{}, err
 	}
-	for end := false; !end; {
+	for isLastBlock := false; !isLastBlock; {
 		var block []*store.Entry
-		if block, end, err = in.readBlock(); err != nil {
+		if block, isLastBlock, err = in.readBlock(); err != nil {
 			break
 		}
 		for _, e := range block {
-			if err := c.add(ctx, e); err != nil {
+			if err := c.addEntry(ctx, e); err != nil {
 				return c.copied, err
 			}
 		}
 	}
-	return c.copied, errors.Join(c.flush(ctx), err)
+	return c.copied, errors.Join(c.sendItems(ctx), err)
 }
 
-// maxLine is more than the longest line has: two records of MaxRecord bytes in base64,
-// and names and texts with every byte escaped.
-const maxLine = 1 << 20
+// maxLineBytes is more than any line needs. The longest line has two records of
+// MaxRecord bytes in base64, and names and texts with every byte escaped.
+const maxLineBytes = 1 << 20
 
 type lineReader struct {
-	r       *bufio.Reader
-	n       int    // lines read
-	crc     uint32 // of all lines before the latest
-	nextCRC uint32 // of all lines including the latest
-	tasks   int    // tasks read
+	r             *bufio.Reader
+	lineNumber    int    // lines read
+	crcBeforeLine uint32 // of all lines before the latest line
+	crcAfterLine  uint32 // of all lines including the latest line
+	taskCount     int    // tasks read
 }
 
 func (in *lineReader) damagedError(format string, args ...any) error {
-	return fmt.Errorf("%w: line %d: %w", ErrDamaged, in.n, fmt.Errorf(format, args...))
+	return fmt.Errorf("%w: line %d: %w", ErrDamaged, in.lineNumber, fmt.Errorf(format, args...))
 }
 
-// readLine returns the next line, which is valid until the next call.
+// readLine returns the next line. The line is valid until the next call.
 func (in *lineReader) readLine() ([]byte, error) {
 	b, err := in.r.ReadSlice('\n')
-	in.n++
-	in.crc = in.nextCRC
-	in.nextCRC = crc32.Update(in.nextCRC, castagnoli, b)
+	in.lineNumber++
+	in.crcBeforeLine = in.crcAfterLine
+	in.crcAfterLine = crc32.Update(in.crcAfterLine, crcTable, b)
 	switch {
 	case err == bufio.ErrBufferFull:
-		return nil, in.damagedError("the line is longer than %d bytes", maxLine)
+		return nil, in.damagedError("the line is longer than %d bytes", maxLineBytes)
 	case err == io.EOF:
 		return nil, in.damagedError("the file ends too early: %w", io.ErrUnexpectedEOF)
 	case err != nil:
@@ -76,12 +76,12 @@ func (in *lineReader) readLine() ([]byte, error) {
 	return b, nil
 }
 
-func (in *lineReader) readHead() error {
+func (in *lineReader) readHeader() error {
 	b, err := in.readLine()
 	if err != nil {
 		return err
 	}
-	h, err := unmarshalHead(b)
+	h, err := unmarshalHeader(b)
 	if err != nil {
 		return in.damagedError("this is not a file of exported tasks: %w", err)
 	}
@@ -91,15 +91,15 @@ func (in *lineReader) readHead() error {
 	return nil
 }
 
-// readBlock returns the entries up to the next checksum, and verifies the checksum. end
-// says whether the file ends after it.
-func (in *lineReader) readBlock() (block []*store.Entry, end bool, err error) {
+// readBlock returns the entries up to the next checksum, and verifies the checksum.
+// isLastBlock reports whether the file ends after the checksum.
+func (in *lineReader) readBlock() (block []*store.Entry, isLastBlock bool, err error) {
 	for size := 0; ; {
 		b, err := in.readLine()
 		if err != nil {
 			return nil, false, err
 		}
-		if size += len(b); size > blockBytes+2*maxLine {
+		if size += len(b); size > bytesPerChecksum+2*maxLineBytes {
 			return nil, false, in.damagedError("there is no checksum within %d bytes", size)
 		}
 		e, sum, err := unmarshalLine(b)
@@ -110,9 +110,9 @@ func (in *lineReader) readBlock() (block []*store.Entry, end bool, err error) {
 			block = append(block, e)
 			continue
 		}
-		in.tasks += len(block)
-		if got := fmt.Sprintf("%08x", in.crc); got != sum.CRC || in.tasks != *sum.Tasks {
-			return nil, false, in.damagedError("the checksum is %s after %d tasks, but the file says %s after %d", got, in.tasks, sum.CRC, *sum.Tasks)
+		in.taskCount += len(block)
+		if got := fmt.Sprintf("%08x", in.crcBeforeLine); got != sum.CRC || in.taskCount != *sum.Tasks {
+			return nil, false, in.damagedError("the checksum is %s after %d tasks, but the file says %s after %d", got, in.taskCount, sum.CRC, *sum.Tasks)
 		}
 		if !sum.End {
 			return block, false, nil

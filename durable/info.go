@@ -28,12 +28,12 @@ type Info struct {
 	Attempts int `json:"attempts,omitempty"`
 	Crashes  int `json:"crashes,omitempty"`
 	// Runs is how many failed runs a dead letter stands for. All failed runs of a
-	// repeating task share one.
+	// repeating task share one dead letter.
 	Runs int `json:"runs,omitempty"`
 	// Stopping means that the task is running, but was cancelled.
 	Stopping bool `json:"stopping,omitempty"`
-	// Following means that the task is running, and will run again at Next because it was
-	// scheduled again. Task is the running one, not the new one.
+	// Following means that the task is running, and will run again at Next because it
+	// was scheduled again. Task is the running one, not the new one.
 	Following bool      `json:"following,omitempty"`
 	Next      time.Time `json:"next,omitzero"`
 	// Paused means that the task repeats and waits for [Client.ResumeTask].
@@ -80,7 +80,7 @@ func infoOf(e *store.Entry) (Info, error) {
 	}
 	info.Paused = newestTask.Repeats() && (e.State == Pending && e.At == store.Farthest || e.Following && e.Next == store.Farthest)
 	var err error
-	info.Task, _, err = decode(&e.Task)
+	info.Task, _, err = decodeTask(&e.Task)
 	return info, err
 }
 

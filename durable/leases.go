@@ -11,7 +11,7 @@ import (
 // last extended.
 type leaseList struct{ head, tail *attempt }
 
-func (s *leaseList) first() *attempt { return s.head }
+func (s *leaseList) oldest() *attempt { return s.head }
 
 func (s *leaseList) has(a *attempt) bool { return a.prev != nil || s.head == a }
 
@@ -47,9 +47,9 @@ func (s *leaseList) remove(a *attempt) {
 // leasesToExtend returns the attempts whose leases must be extended. It gives up the
 // leases of handlers that hang.
 func (l *loop) leasesToExtend(now time.Time) []*attempt {
-	attempts := l.takeUrgent()
-	for a := l.leases.first(); a != nil && now.Sub(a.extendedAt) >= l.w.config.lease/3 && len(attempts) < store.MaxBatch; {
-		next := a.next
+	attempts := l.takeUrgentAttempts()
+	for a := l.leases.oldest(); a != nil && now.Sub(a.extendedAt) >= l.w.config.lease/3 && len(attempts) < store.MaxBatch; {
+		nextAttempt := a.next
 		if !a.giveUpAt.IsZero() && now.After(a.giveUpAt) {
 			// The handler has not returned long after its timeout. Another worker gets
 			// the task when the lease has expired.
@@ -61,45 +61,45 @@ func (l *loop) leasesToExtend(now time.Time) []*attempt {
 		} else {
 			attempts = append(attempts, a)
 		}
-		a = next
+		a = nextAttempt
 	}
 	return attempts
 }
 
 // dropLease records that the Worker no longer has the attempt's lease.
 func (l *loop) dropLease(a *attempt) {
-	if a.leased {
-		a.leased = false
+	if a.mayHaveLease {
+		a.mayHaveLease = false
 		l.leaseCount--
 	}
 }
 
 // startAttempt starts an attempt. It returns false if the attempt has already ended and
-// needs no place. now is the store's time. The claim was sent at the time sent.
-func (l *loop) startAttempt(a *attempt, now store.Time, sent time.Time) bool {
+// needs no place. now is the store's time. sentAt is when the claim was sent.
+func (l *loop) startAttempt(a *attempt, now store.Time, sentAt time.Time) bool {
 	w := l.w
-	l.leases.add(a, sent)
-	a.leased = true
+	l.leases.add(a, sentAt)
+	a.mayHaveLease = true
 	l.leaseCount++
 	a.makeContext()
-	var early *report
+	var earlyReport *report
 	if !a.mayCallSchedule() {
-		early = a.prepare(now)
+		earlyReport = a.prepareCall(now)
 	}
-	remaining := l.untilLeaseTimer(sent)
+	leaseTimerDelay := l.leaseTimerDelay(sentAt)
 	switch {
-	case w.stopping.Load() || remaining <= 0:
-		early = a.handBackReport()
-	case early == nil && !l.places.admitSuspect(a):
-		early = a.handBackReport()
-		early.next = clampDelay(rand.N(time.Second))
+	case w.stopping.Load() || leaseTimerDelay <= 0:
+		earlyReport = a.handBackReport()
+	case earlyReport == nil && !l.places.admitSuspect(a):
+		earlyReport = a.handBackReport()
+		earlyReport.next = clampDelay(rand.N(time.Second))
 	}
-	if early != nil {
+	if earlyReport != nil {
 		a.cancel(nil)
-		l.queueReport(early)
+		l.queueReport(earlyReport)
 		return false
 	}
-	a.leaseTimer, _ = w.timers.Start(remaining, func() { a.cancel(ErrLeaseLost) })
+	a.leaseTimer, _ = w.timers.Start(leaseTimerDelay, func() { a.cancel(ErrLeaseLost) })
 	if a.diesIfItCrashes() {
 		l.waitingSuspect = a
 	} else {

@@ -13,7 +13,8 @@ import (
 type Limit = store.Limit
 
 // SetLimit sets the limit of a handler in the store. The zero Limit removes it. Tasks
-// beyond the limit wait, in order, and do not delay tasks of other handlers.
+// beyond the limit wait, in order, and do not delay tasks of other handlers. A Worker's
+// own limits apply too.
 //
 // The error is an [ErrInvalid] if the store has more than one shard, or if 1000 other
 // handlers have a limit. Set limits whenever a program starts: a store that was emptied
@@ -22,7 +23,7 @@ func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	if n := c.store.Shards(); n > 1 {
 		return invalidError("SetLimit: the store has %d shards, and a limit needs a store of one: see its option WithShards", n)
 	}
-	outcome, err := c.doOne(ctx, store.Command{Op: store.SetLimit}, store.Item{ID: handler, Limit: &l})
+	outcome, err := c.doOneItem(ctx, store.Command{Op: store.SetLimit}, store.Item{ID: handler, Limit: &l})
 	switch {
 	case errors.Is(err, store.ErrInvalid):
 		return fmt.Errorf("%w: SetLimit: %w", ErrInvalid, err)

@@ -68,33 +68,33 @@ type Page struct {
 	Next  Cursor `json:"next,omitempty"`
 }
 
-// Page returns up to limit tasks of a [Client.List], after a Cursor that is empty or
-// comes from a Page with the same filter. limit must be from 1 to 1000. Tasks that
+// Page returns the next tasks of a [Client.List], at most limit, which must be from 1
+// to 1000. after is empty, or the Next of a Page with the same filter. Tasks that
 // cannot be decoded are included, with the fields that are known.
 func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (Page, error) {
 	if limit < 1 || limit > store.MaxPage {
 		return Page{}, invalidError("the limit must be from 1 to %d, got %d", store.MaxPage, limit)
 	}
-	from, err := after.parse()
+	start, err := after.parse()
 	if err != nil {
 		return Page{}, err
 	}
 	var p Page
-	var last store.Cursor
+	var lastCursor store.Cursor
 	filter := f.storeFilter()
-	for e, err := range c.entries(ctx, filter, from, limit) {
+	for e, err := range c.entries(ctx, filter, start, limit) {
 		if err != nil {
 			return Page{}, err
 		}
 		if len(p.Tasks) == limit {
-			p.Next = cursorOf(last)
+			p.Next = cursorOf(lastCursor)
 			break
 		}
 		if isRunCounter(&e) {
 			continue
 		}
 		info, _ := infoOf(&e)
-		p.Tasks, last = append(p.Tasks, info), filter.CursorOf(&e)
+		p.Tasks, lastCursor = append(p.Tasks, info), filter.CursorOf(&e)
 	}
 	return p, nil
 }
@@ -108,9 +108,9 @@ func (c Cursor) parse() (x store.Cursor, err error) {
 		return x, nil
 	}
 	b, err := base64.RawURLEncoding.DecodeString(string(c))
-	if part := strings.SplitN(string(b), " ", 3); err == nil && len(part) == 3 {
-		x.ID = part[2]
-		_, err = fmt.Sscan(part[0]+" "+part[1], &x.State, &x.At)
+	if fields := strings.SplitN(string(b), " ", 3); err == nil && len(fields) == 3 {
+		x.ID = fields[2]
+		_, err = fmt.Sscan(fields[0]+" "+fields[1], &x.State, &x.At)
 	}
 	if err != nil || x.ID == "" || x.State > store.Past {
 		return x, invalidError("%q is not a cursor", c)
@@ -120,31 +120,31 @@ func (c Cursor) parse() (x store.Cursor, err error) {
 
 // A shardList iterates over the entries of one shard.
 type shardList struct {
-	shard   int
-	filter  *store.Filter
-	entries []store.Entry // read, but not used yet
-	next    store.Cursor  // where the next page starts
-	atEnd   bool          // the shard has no entries after next
+	shard           int
+	filter          *store.Filter
+	bufferedEntries []store.Entry // read from the store, but not returned yet
+	nextPage        store.Cursor  // where the next page starts
+	atEnd           bool          // the shard has no more pages
 }
 
 func (s *shardList) compare(t *shardList) int {
-	return s.filter.CursorOf(&s.entries[0]).Compare(s.filter.CursorOf(&t.entries[0]))
+	return s.filter.CursorOf(&s.bufferedEntries[0]).Compare(s.filter.CursorOf(&t.bufferedEntries[0]))
 }
 
-// fill reads the shard's next entries when s.entries is empty.
+// fill reads the shard's next page if s.bufferedEntries is empty.
 func (s *shardList) fill(ctx context.Context, c *Client, pageSize int) error {
-	for len(s.entries) == 0 && !s.atEnd {
-		p, err := c.store.List(ctx, s.shard, *s.filter, s.next, pageSize)
+	for len(s.bufferedEntries) == 0 && !s.atEnd {
+		p, err := c.store.List(ctx, s.shard, *s.filter, s.nextPage, pageSize)
 		if err != nil {
 			return clientError(err)
 		}
-		s.entries, s.next, s.atEnd = p.Entries, p.Next, p.Next == store.Cursor{}
+		s.bufferedEntries, s.nextPage, s.atEnd = p.Entries, p.Next, p.Next == store.Cursor{}
 	}
 	return nil
 }
 
-// entries iterates over the entries after a Cursor, of all shards in order, until an
-// error. It reads about readAhead entries ahead.
+// entries iterates over the entries of all shards after a Cursor, in order. It ends at
+// the first error. It reads about readAhead entries ahead.
 func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor, readAhead int) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		n := c.store.Shards()
@@ -152,34 +152,34 @@ func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor
 		if f.Prefix != "" || f.Error != "" {
 			pageSize = max(pageSize, 200) // a short page may cost as much as a long one
 		}
-		lists := make([]*shardList, n)
-		for i := range lists { // one by one, so that the store also serves others
-			lists[i] = &shardList{shard: i, filter: &f, next: after}
-			if err := lists[i].fill(ctx, c, pageSize); err != nil {
+		shardLists := make([]*shardList, n)
+		for i := range shardLists { // one by one, so that the store also serves others
+			shardLists[i] = &shardList{shard: i, filter: &f, nextPage: after}
+			if err := shardLists[i].fill(ctx, c, pageSize); err != nil {
 				yield(store.Entry{}, err)
 				return
 			}
 		}
-		lists = slices.DeleteFunc(lists, func(s *shardList) bool { return len(s.entries) == 0 })
-		slices.SortFunc(lists, (*shardList).compare)
-		for len(lists) > 0 {
-			first := lists[0]
-			e := first.entries[0]
-			first.entries = first.entries[1:]
+		shardLists = slices.DeleteFunc(shardLists, func(s *shardList) bool { return len(s.bufferedEntries) == 0 })
+		slices.SortFunc(shardLists, (*shardList).compare)
+		for len(shardLists) > 0 {
+			firstList := shardLists[0]
+			e := firstList.bufferedEntries[0]
+			firstList.bufferedEntries = firstList.bufferedEntries[1:]
 			if !yield(e, nil) {
 				return
 			}
-			if err := first.fill(ctx, c, pageSize); err != nil {
+			if err := firstList.fill(ctx, c, pageSize); err != nil {
 				yield(store.Entry{}, err)
 				return
 			}
-			if len(first.entries) == 0 {
-				lists = lists[1:]
+			if len(firstList.bufferedEntries) == 0 {
+				shardLists = shardLists[1:]
 				continue
 			}
-			i, _ := slices.BinarySearchFunc(lists[1:], first, (*shardList).compare)
-			copy(lists, lists[1:1+i])
-			lists[i] = first
+			i, _ := slices.BinarySearchFunc(shardLists[1:], firstList, (*shardList).compare)
+			copy(shardLists, shardLists[1:1+i])
+			shardLists[i] = firstList
 		}
 	}
 }

@@ -17,44 +17,44 @@ import (
 type loop struct {
 	w      *Worker
 	shard  int
-	places *places
+	places *placePool
 
-	signal       chan struct{}      // has an element if there may be something to do
+	wakeSignal   chan struct{}      // has an element if there may be something to do
 	stepRequests chan chan struct{} // the loop does all that is due, then closes the element
 	ended        chan struct{}      // closed when the goroutine ends
 
 	// Guarded by places.mu.
 
-	queued        bool // the loop is in places.waiting
-	waitsFor      waitReasons
-	reserved      int       // 1 if a place is reserved for the loop
-	lastFairClaim time.Time // when the loop last made a fair claim: see fairInterval
+	isQueued       bool // the loop is in places.waitingLoops
+	waitReasons    waitReasons
+	reservedPlaces int       // 1 if a place is reserved for the loop, otherwise 0
+	lastFairClaim  time.Time // when the loop last made a fair claim: see fairClaimInterval
 
-	mu       sync.Mutex // guards the fields of this block
-	reports  []*report  // waiting to be sent
-	claimNow bool       // claim now, before claimAt
-	offered  bool       // a place was reserved for the loop: claim
-	urgent   []string   // ids of tasks whose leases must be extended now
-	phase    phase
+	mu        sync.Mutex // guards the fields of this block
+	reports   []*report  // waiting to be sent
+	claimNow  bool       // claim now, before claimAt
+	hasOffer  bool       // a place was reserved for the loop: claim
+	urgentIDs []string   // ids of tasks whose leases must be extended now
+	phase     phase
 
 	// The goroutine owns the fields below.
 
-	timer          timer.Handle // fires when the loop must claim or extend a lease
-	claimAt        time.Time    // when to claim next, or never
-	leases         leaseList
-	senderName     string
-	lastNumber     int64  // of the latest command
-	unanswered     *round // the round that was not answered, or nil
-	backoff        time.Duration
-	retryAt        time.Time  // no command before this time; zero after a success
-	flushBy        time.Time  // when a closing loop gives up
-	storeFailed    bool       // the store has failed permanently
-	leaseCount     int        // attempts whose leases the Worker may still have
-	waitingSuspect *attempt   // the suspect that waits until nothing else runs, or nil
-	limitReached   bool       // a Limit held back tasks from the latest claim: claim with each report
-	storeTime      store.Time // the store's time in the latest answer
-	answeredAt     time.Time  // when that answer came; zero: there was none
-	noPlaceSince   time.Time  // when the claim began to wait for a place; zero: it does not wait
+	timer           timer.Handle // fires when the loop must claim or extend a lease
+	claimAt         time.Time    // when to claim next, or never
+	leases          leaseList
+	senderName      string
+	lastNumber      int64         // of the latest command
+	unansweredRound *round        // the round that was not answered, or nil
+	backoff         time.Duration // the longest pause before retryAt; zero after a success
+	retryAt         time.Time     // no command before this time; zero after a success
+	flushDeadline   time.Time     // when a closing loop gives up
+	storeFailed     bool          // the store has failed permanently
+	leaseCount      int           // attempts whose leases the Worker may still have
+	waitingSuspect  *attempt      // the suspect that waits until nothing else runs, or nil
+	limitReached    bool          // a Limit held back tasks from the latest claim: claim with each report
+	storeTime       store.Time    // the store's time in the latest answer
+	answeredAt      time.Time     // when that answer came; zero: there was none
+	noPlaceSince    time.Time     // when the claim began to wait for a place; zero: it does not wait
 }
 
 // A phase is a step of a Worker's shutdown. Each phase also does what the phases before
@@ -67,20 +67,20 @@ const (
 	aborting          // cancel the contexts of running attempts
 	handingBack       // hand back attempts that still run
 	closing           // send the waiting reports, then end
-	abandoned         // end
+	abandoned         // end, even if reports are waiting
 )
 
 const (
-	// After a failed command the loop pauses for firstBackoff. After each further
-	// failure it pauses longer, up to lastBackoff.
-	firstBackoff = 20 * time.Millisecond
-	lastBackoff  = time.Second
-	// maxPlaceWait is how long a claim waits for a place. After that, the loop makes the
-	// store wake other workers for the due tasks.
+	// After a failed command the loop pauses for minRetryPause. After each further
+	// failure it pauses longer, up to maxRetryPause.
+	minRetryPause = 20 * time.Millisecond
+	maxRetryPause = time.Second
+	// maxPlaceWait is how long a claim waits for a place. After that, the loop makes
+	// the store wake other workers for the due tasks.
 	maxPlaceWait = 10 * time.Millisecond
-	// minAdvance is the smallest advance of a virtual clock after which setTimer sets
-	// the timer again.
-	minAdvance = 100 * time.Microsecond
+	// minClockAdvance is the smallest advance of a virtual clock after which setTimer
+	// sets the timer again.
+	minClockAdvance = 100 * time.Microsecond
 	// flushTimeout is how long a Worker that shuts down tries to send its last reports.
 	flushTimeout = 5 * time.Second
 )
@@ -88,52 +88,52 @@ const (
 // never is later than any other time.
 var never = time.Unix(1<<40, 0)
 
-func newLoop(w *Worker, shard int, p *places) *loop {
+func newLoop(w *Worker, shard int, p *placePool) *loop {
 	return &loop{
 		w:            w,
 		shard:        shard,
 		places:       p,
 		senderName:   w.id + "." + strconv.Itoa(shard),
-		signal:       make(chan struct{}, 1),
+		wakeSignal:   make(chan struct{}, 1),
 		stepRequests: make(chan chan struct{}),
 		ended:        make(chan struct{}),
 	}
 }
 
-// claimSoon makes the loop claim in its next round.
-func (l *loop) claimSoon() {
+// requestClaim makes the loop claim in its next round.
+func (l *loop) requestClaim() {
 	l.mu.Lock()
 	l.claimNow = true
 	l.mu.Unlock()
 	l.wake()
 }
 
-// offer makes the loop claim. A place is reserved for it.
-func (l *loop) offer() {
+// offerPlace makes the loop claim. A place is reserved for it.
+func (l *loop) offerPlace() {
 	l.mu.Lock()
-	l.offered = true
+	l.hasOffer = true
 	l.mu.Unlock()
 	l.wake()
 }
 
 func (l *loop) wake() {
 	select {
-	case l.signal <- struct{}{}:
+	case l.wakeSignal <- struct{}{}:
 	default:
 	}
 }
 
-// onTimer is the timer's callback. A virtual clock does not advance until onTimer
-// returns, so onTimer then waits until the loop has done all that is due.
+// onTimer is the timer's callback. With a virtual clock it waits until the loop has
+// done all that is due: the clock does not advance before onTimer returns.
 func (l *loop) onTimer() {
-	if !l.w.virtualClock {
+	if !l.w.hasVirtualClock {
 		l.wake()
 		return
 	}
-	done := make(chan struct{})
+	stepDone := make(chan struct{})
 	select {
-	case l.stepRequests <- done:
-		<-done
+	case l.stepRequests <- stepDone:
+		<-stepDone
 	case <-l.ended:
 	}
 }
@@ -141,26 +141,26 @@ func (l *loop) onTimer() {
 // queueReport queues the report on an attempt, unless one is queued already.
 func (l *loop) queueReport(r *report) {
 	l.mu.Lock()
-	if !r.attempt.reported {
-		r.attempt.reported = true
+	if !r.attempt.reportQueued {
+		r.attempt.reportQueued = true
 		l.reports = append(l.reports, r)
 	}
 	l.mu.Unlock()
 	l.wake()
 }
 
-// reportAndRelease queues the report on an attempt, and releases its place. It does
-// both under l.mu, so that one round can send the report and use the place.
-func (l *loop) reportAndRelease(r *report) {
+// reportAndReleasePlace queues the report on an attempt, and releases its place. It
+// does both under l.mu, so that one round can send the report and use the place.
+func (l *loop) reportAndReleasePlace(r *report) {
 	l.mu.Lock()
-	if !r.attempt.reported {
-		r.attempt.reported = true
+	if !r.attempt.reportQueued {
+		r.attempt.reportQueued = true
 		l.reports = append(l.reports, r)
 	}
-	toNotify := l.places.release(r.attempt)
+	wakeupsToSend := l.places.releasePlace(r.attempt)
 	l.mu.Unlock()
 	l.wake()
-	toNotify.send()
+	wakeupsToSend.send()
 }
 
 func (l *loop) setPhase(p phase) {
@@ -175,16 +175,16 @@ func (l *loop) run() {
 	l.claimAt = l.w.now()
 	l.wake()
 	for {
-		var done chan struct{}
+		var stepDone chan struct{}
 		select {
-		case <-l.signal:
-		case done = <-l.stepRequests:
+		case <-l.wakeSignal:
+		case stepDone = <-l.stepRequests:
 		}
-		ended := l.step()
-		if done != nil {
-			close(done)
+		mustEnd := l.step()
+		if stepDone != nil {
+			close(stepDone)
 		}
-		if ended {
+		if mustEnd {
 			return
 		}
 	}
@@ -192,17 +192,17 @@ func (l *loop) run() {
 
 // step does all that is due, and sets the timer for what comes next. It returns true if
 // the loop must end.
-func (l *loop) step() (ended bool) {
+func (l *loop) step() (mustEnd bool) {
 	now := l.w.now()
 	l.mu.Lock()
-	claim, phase := l.claimNow || l.offered, l.phase
+	mustClaim, phase := l.claimNow || l.hasOffer, l.phase
 	l.mu.Unlock()
 	l.endAttempts(phase)
 	if phase == abandoned {
 		l.timer.Stop()
 		return true
 	}
-	if phase == closing && l.isFlushed() {
+	if phase == closing && l.canClose() {
 		l.leaveShard()
 		return true
 	}
@@ -210,23 +210,23 @@ func (l *loop) step() (ended bool) {
 		l.setTimer(l.retryAt)
 		return false
 	}
-	if l.hasWork(now, phase, claim) {
+	if l.hasWork(now, phase, mustClaim) {
 		l.sendRound(phase)
 	}
 	l.setNextTimer(phase)
 	return false
 }
 
-func (l *loop) hasWork(now time.Time, p phase, claim bool) bool {
-	if p == working && (claim || !now.Before(l.claimAt)) || l.unanswered != nil {
+func (l *loop) hasWork(now time.Time, p phase, mustClaim bool) bool {
+	if p == working && (mustClaim || !now.Before(l.claimAt)) || l.unansweredRound != nil {
 		return true
 	}
-	if a := l.leases.first(); a != nil && now.Sub(a.extendedAt) >= l.w.config.lease/3 {
+	if a := l.leases.oldest(); a != nil && now.Sub(a.extendedAt) >= l.w.config.lease/3 {
 		return true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.reports) > 0 || len(l.urgent) > 0
+	return len(l.reports) > 0 || len(l.urgentIDs) > 0
 }
 
 // endAttempts cancels the running attempts, or hands them back, as the phase demands.
@@ -237,7 +237,7 @@ func (l *loop) endAttempts(p phase) {
 	if p < aborting {
 		return
 	}
-	for a := l.leases.first(); a != nil; a = a.next {
+	for a := l.leases.oldest(); a != nil; a = a.next {
 		a.cancel(ErrClosed)
 		if p >= handingBack {
 			l.queueReport(&report{attempt: a, end: store.HandBack, due: a.storedDue})
@@ -245,15 +245,15 @@ func (l *loop) endAttempts(p phase) {
 	}
 }
 
-// isFlushed reports whether all reports have been sent, or it is too late to send them.
-func (l *loop) isFlushed() bool {
+// canClose reports whether all reports have been sent, or it is too late to send them.
+func (l *loop) canClose() bool {
 	now := time.Now()
-	if l.flushBy.IsZero() {
-		l.flushBy = now.Add(flushTimeout)
+	if l.flushDeadline.IsZero() {
+		l.flushDeadline = now.Add(flushTimeout)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.reports) == 0 && l.unanswered == nil || l.storeFailed || now.After(l.flushBy)
+	return len(l.reports) == 0 && l.unansweredRound == nil || l.storeFailed || now.After(l.flushDeadline)
 }
 
 // setTimer sets the timer. If the time at has come, it wakes the loop instead.
@@ -270,7 +270,7 @@ func (l *loop) setTimer(at time.Time) {
 		}
 		// If a virtual clock has advanced meanwhile, the timer fires too late: set it
 		// again. Some clocks advance all the time, so ignore a small advance.
-		if !l.w.virtualClock || l.w.now().Sub(now) < minAdvance {
+		if !l.w.hasVirtualClock || l.w.now().Sub(now) < minClockAdvance {
 			return
 		}
 	}
@@ -278,7 +278,7 @@ func (l *loop) setTimer(at time.Time) {
 
 // setNextTimer sets the timer for the next thing to do.
 func (l *loop) setNextTimer(p phase) {
-	if p == closing || l.unanswered == nil && l.hasMore(p) {
+	if p == closing || l.unansweredRound == nil && l.hasNewWork(p) {
 		l.wake()
 		return
 	}
@@ -286,12 +286,12 @@ func (l *loop) setNextTimer(p phase) {
 	if p != working {
 		at = never
 	}
-	if a := l.leases.first(); a != nil {
-		if renew := a.extendedAt.Add(l.w.config.lease / 3); renew.Before(at) {
-			at = renew
+	if a := l.leases.oldest(); a != nil {
+		if extendAt := a.extendedAt.Add(l.w.config.lease / 3); extendAt.Before(at) {
+			at = extendAt
 		}
 	}
-	if at.Before(l.retryAt) || l.unanswered != nil {
+	if at.Before(l.retryAt) || l.unansweredRound != nil {
 		at = l.retryAt
 	}
 	if at == never {
@@ -301,12 +301,12 @@ func (l *loop) setNextTimer(p phase) {
 	l.setTimer(at)
 }
 
-// hasMore reports whether reports or requests have arrived during the round. Their
-// signal may have been consumed already.
-func (l *loop) hasMore(p phase) bool {
+// hasNewWork reports whether reports or requests have arrived during the round. The
+// loop may have received their wakeSignal already.
+func (l *loop) hasNewWork(p phase) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.reports) > 0 || len(l.urgent) > 0 || p == working && (l.claimNow || l.offered)
+	return len(l.reports) > 0 || len(l.urgentIDs) > 0 || p == working && (l.claimNow || l.hasOffer)
 }
 
 // delayRetry logs the error of a command, and lengthens the pause before the next
@@ -314,14 +314,14 @@ func (l *loop) hasMore(p phase) bool {
 func (l *loop) delayRetry(err error, now time.Time) {
 	l.w.counters.errors.Add(1)
 	l.w.logError(err)
-	l.backoff = min(max(2*l.backoff, firstBackoff), lastBackoff)
+	l.backoff = min(max(2*l.backoff, minRetryPause), maxRetryPause)
 	l.retryAt = now.Add(l.backoff/2 + rand.N(l.backoff/2+1))
 }
 
-// untilLeaseTimer returns the time until a lease has only a tenth left. The lease began
-// at the time sent.
-func (l *loop) untilLeaseTimer(sent time.Time) time.Duration {
-	return sent.Add(l.w.config.lease - l.w.config.lease/10).Sub(l.w.now())
+// leaseTimerDelay returns the time until a lease has only a tenth left. The lease began
+// at sentAt.
+func (l *loop) leaseTimerDelay(sentAt time.Time) time.Duration {
+	return sentAt.Add(l.w.config.lease - l.w.config.lease/10).Sub(l.w.now())
 }
 
 // listen makes a loop claim when the store wakes its shard.
@@ -331,14 +331,14 @@ func (w *Worker) listen(ctx context.Context) {
 		shards[i] = i
 	}
 	places := w.places.Load()
-	wake := func(shard int) {
+	onWakeup := func(shard int) {
 		w.counters.wakeups.Add(1)
 		places.awaitPlace(w.loops[shard]) // meanwhile the store wakes other workers
-		w.loops[shard].claimSoon()
+		w.loops[shard].requestClaim()
 	}
-	for pause := firstBackoff; ; pause = min(2*pause, lastBackoff) {
-		began := time.Now()
-		err := w.client.store.Wait(ctx, shards, wake)
+	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
+		waitStart := time.Now()
+		err := w.client.store.Wait(ctx, shards, onWakeup)
 		if ctx.Err() != nil {
 			return
 		}
@@ -346,8 +346,8 @@ func (w *Worker) listen(ctx context.Context) {
 			w.failRun(err)
 			return
 		}
-		if time.Since(began) > lastBackoff {
-			pause = firstBackoff
+		if time.Since(waitStart) > maxRetryPause {
+			pause = minRetryPause
 		}
 		w.logError(err)
 		if sleep(ctx, pause) != nil {

@@ -49,19 +49,19 @@ func WithScheduleMiddleware(middleware ...func(next ScheduleFunc) ScheduleFunc) 
 	return option(func(c *config) { c.middleware = slices.Concat(c.middleware, middleware) })
 }
 
-// wrapSchedule returns ScheduleBatch wrapped in the middleware, or nil if there is
+// wrapScheduleFunc returns ScheduleBatch wrapped in the middleware, or nil if there is
 // none.
-func (c *Client) wrapSchedule(middleware []func(ScheduleFunc) ScheduleFunc) ScheduleFunc {
+func (c *Client) wrapScheduleFunc(middleware []func(ScheduleFunc) ScheduleFunc) ScheduleFunc {
 	if len(middleware) == 0 {
 		return nil
 	}
-	f := ScheduleFunc(c.scheduleBatch)
+	scheduleFunc := ScheduleFunc(c.scheduleBatch)
 	for _, m := range slices.Backward(middleware) {
-		if f = m(f); f == nil {
+		if scheduleFunc = m(scheduleFunc); scheduleFunc == nil {
 			panic("durable: New: a middleware of Schedule returned nil")
 		}
 	}
 	return func(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
-		return f(ctx, withKeys(items), opts...)
+		return scheduleFunc(ctx, withKeys(items), opts...)
 	}
 }

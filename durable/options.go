@@ -12,10 +12,10 @@ import (
 type Option interface{ apply(*config) }
 
 type config struct {
-	log        *slog.Logger
-	middleware []func(ScheduleFunc) ScheduleFunc
-	schedules  map[string]Schedule
-	maxTask    int
+	log          *slog.Logger
+	middleware   []func(ScheduleFunc) ScheduleFunc
+	schedules    map[string]Schedule
+	maxTaskBytes int
 }
 
 type option func(*config)
@@ -66,11 +66,11 @@ func WithMaxTask(n int) Option {
 	if n < 1 || n > 256<<10 {
 		panic(fmt.Sprintf("durable: WithMaxTask: the size must be from 1 to %d bytes, got %d", 256<<10, n))
 	}
-	return option(func(c *config) { c.maxTask = n })
+	return option(func(c *config) { c.maxTaskBytes = n })
 }
 
-// notNil panics if option i of a function is nil.
-func notNil(function string, i int, option any) {
+// panicIfNil panics if option i of a function is nil.
+func panicIfNil(function string, i int, option any) {
 	if option == nil {
 		panic(fmt.Sprintf("durable: %s: option %d is nil", function, i+1))
 	}
@@ -88,7 +88,7 @@ func (o scheduleOption) keep() store.Keep { return store.Keep(o) }
 func scheduleCommand(method string, opts []ScheduleOption) (store.Command, error) {
 	c := store.Command{Op: store.Schedule}
 	for i, o := range opts {
-		notNil(method, i, o)
+		panicIfNil(method, i, o)
 		if c.Keep != store.KeepNone && c.Keep != o.keep() {
 			return c, invalidError("OnlyNew, OnlyChanged, OnlyEarlier and OnlyLater exclude one another, use one of them")
 		}

@@ -9,82 +9,82 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// places manages the places of a Worker during one Run. Each running handler occupies
-// one. A loop reserves places before it claims tasks, so that a claimed task never
-// waits for a place.
-type places struct {
-	w           *Worker
-	handlers    []*handler
-	anyLimited  bool // some handlers have a limit
-	totalWeight int  // of all handlers
+// A placePool manages the places of a Worker during one Run. Each running handler
+// occupies one place. A loop reserves places before it claims tasks, so that a claimed
+// task never waits for a place.
+type placePool struct {
+	w                 *Worker
+	handlers          []*handler
+	hasLimitedHandler bool // some handlers have a limit
+	totalWeight       int  // of all handlers
 
 	mu           sync.Mutex
 	queueChanged sync.Cond // signalled when a loop leaves the queue or the Run is over
-	size         int       // how many places there are
-	free         int       // how many of them are neither in use nor reserved
-	runOver      bool      // the Run is over
-	// waiting is the queue of loops that found no place for tasks that may be due. A
-	// loop is in it at most once.
-	waiting      []*loop
+	totalPlaces  int       // how many places there are
+	freePlaces   int       // how many of them are neither in use nor reserved
+	runEnded     bool      // the Run is over
+	// waitingLoops is the queue of loops that found no place for tasks that may be due.
+	// A loop is in it at most once.
+	waitingLoops []*loop
 	refillTimer  timer.Handle // fires when a handler gets a token for which a loop may wait
-	wokeOthersAt time.Time    // when the store last woke others for tasks beyond this Worker's limits
+	wokeOthersAt time.Time    // when the store last woke other workers for tasks beyond this Worker's limits
 	suspectState
 	idle chan struct{} // closed when the Run is over and all places are free
 }
 
 // A usage is a handler's use of the places, guarded by places.mu.
 type usage struct {
-	index      int       // in places.handlers
-	taken      int       // places in use; with a limit, also those reserved for claims
-	requested  int       // places of its share that claims under way request
-	hasBacklog bool      // the latest claim got all tasks that it requested
-	tokens     float64   // how many tasks the rate allows to start now
-	filledAt   time.Time // when tokens was last updated
+	handlerIndex    int       // in places.handlers
+	placesTaken     int       // places in use; with a limit, also those reserved for claims
+	placesRequested int       // places within its share that claims under way request
+	hasBacklog      bool      // the latest claim got all tasks that it requested
+	tokens          float64   // how many tasks the rate allows to start now
+	tokensUpdatedAt time.Time // when tokens was last updated
 }
 
 // waitReasons says what a loop in the queue waits for. One of these things is enough.
 type waitReasons struct {
-	anyHandler bool       // a place that any handler may use
+	anyPlace   bool       // a place that any handler may use
 	suspectEnd bool       // the end of the present suspect
 	handlers   []*handler // a place that one of these may use
 }
 
 // A grant is what a loop has reserved for a claim, and the limits of that claim.
 type grant struct {
-	places     int            // how many places are reserved
-	rooms      []store.Room   // the claim's limits for each handler
-	omitRooms  bool           // rooms are not sent, because the claim cannot exceed them
-	suspects   store.Suspects // how many suspects the claim may get
-	allTaken   bool           // no place is free beside those of the grant
-	fair       bool           // the claim is only for handlers below their share
-	wakeOthers bool           // the store wakes other workers for tasks beyond this Worker's limits
+	placeCount       int            // how many places are reserved
+	rooms            []store.Room   // the claim's limits for each handler
+	omitRooms        bool           // rooms are not sent, because the claim cannot exceed them
+	suspectsAllowed  store.Suspects // how many suspects the claim may get
+	allPlacesTaken   bool           // no place is free beside those of the grant
+	isFair           bool           // the claim is only for handlers that use less than their share: see WithWeight
+	wakeOtherWorkers bool           // the store wakes other workers for tasks beyond this Worker's limits
 }
 
-func newPlaces(w *Worker) *places {
-	p := &places{w: w, size: w.config.concurrency, free: w.config.concurrency, idle: make(chan struct{})}
+func newPlacePool(w *Worker) *placePool {
+	p := &placePool{w: w, totalPlaces: w.config.concurrency, freePlaces: w.config.concurrency, idle: make(chan struct{})}
 	p.queueChanged.L = &p.mu
 	for i, name := range w.handlerNames {
 		h := w.handlers[name]
-		h.usage = usage{index: i, tokens: h.burst(), filledAt: w.now()}
+		h.usage = usage{handlerIndex: i, tokens: h.burst(), tokensUpdatedAt: w.now()}
 		p.handlers = append(p.handlers, h)
-		p.anyLimited = p.anyLimited || h.isLimited()
+		p.hasLimitedHandler = p.hasLimitedHandler || h.isLimited()
 		p.totalWeight += h.weight
 	}
 	return p
 }
 
-func (h *handler) isLimited() bool { return h.maxRunning > 0 || h.rate > 0 }
+func (h *handler) isLimited() bool { return h.maxRunning > 0 || h.tasksPerSecond > 0 }
 
 // burst returns how many tasks may start at the same time: what the rate allows in a
 // tenth of a second, and at least one.
-func (h *handler) burst() float64 { return max(1, h.rate/10) }
+func (h *handler) burst() float64 { return max(1, h.tasksPerSecond/10) }
 
 // usablePlaces returns how many of n places the handler's limits allow it to use.
 func (h *handler) usablePlaces(n int, now time.Time) int {
 	if h.maxRunning > 0 {
-		n = min(n, h.maxRunning-h.taken)
+		n = min(n, h.maxRunning-h.placesTaken)
 	}
-	if h.rate > 0 {
+	if h.tasksPerSecond > 0 {
 		h.addTokens(now, 0)
 		n = min(n, int(h.tokens))
 	}
@@ -94,79 +94,79 @@ func (h *handler) usablePlaces(n int, now time.Time) int {
 // addTokens adds n tokens, and what the rate allows for the time since the last call. A
 // token lets one task start.
 func (h *handler) addTokens(now time.Time, n int) {
-	h.tokens = min(h.burst(), h.tokens+h.rate*now.Sub(h.filledAt).Seconds()+float64(n))
-	h.filledAt = now
+	h.tokens = min(h.burst(), h.tokens+h.tasksPerSecond*now.Sub(h.tokensUpdatedAt).Seconds()+float64(n))
+	h.tokensUpdatedAt = now
 }
 
 // unusedShare returns how many places of its share the handler does not use. If the
-// handler has a backlog, remaining leaves out the places that claims under way request,
-// because they will probably fill them.
-func (p *places) unusedShare(h *handler) (unused, remaining int) {
-	unused = max(0, (p.size*h.weight+p.totalWeight-1)/p.totalWeight-h.taken)
-	if remaining = unused; h.hasBacklog {
-		remaining = max(0, unused-h.requested)
+// handler has a backlog, claims under way will probably fill the places that they
+// request. unrequested then leaves these places out.
+func (p *placePool) unusedShare(h *handler) (unused, unrequested int) {
+	unused = max(0, (p.totalPlaces*h.weight+p.totalWeight-1)/p.totalWeight-h.placesTaken)
+	if unrequested = unused; h.hasBacklog {
+		unrequested = max(0, unused-h.placesRequested)
 	}
-	return unused, remaining
+	return unused, unrequested
 }
 
 // usablePlacesLocked returns how many places a claim can use.
-func (p *places) usablePlacesLocked(now time.Time) int {
-	if p.runOver || p.mustBeAlone || !p.anyLimited || p.free == 0 {
-		if p.runOver || p.mustBeAlone {
+func (p *placePool) usablePlacesLocked(now time.Time) int {
+	if p.runEnded || p.mustBeAlone || !p.hasLimitedHandler || p.freePlaces == 0 {
+		if p.runEnded || p.mustBeAlone {
 			return 0
 		}
-		return p.free
+		return p.freePlaces
 	}
 	n := 0
 	for _, h := range p.handlers {
-		n += h.usablePlaces(p.free, now)
+		n += h.usablePlaces(p.freePlaces, now)
 	}
-	return min(n, p.free)
+	return min(n, p.freePlaces)
 }
 
-// reserve reserves up to limit places for a claim of the loop. A loop that gets no
-// place joins the queue. If offered is true and the offer is outdated, the loop gets no
-// place.
-func (p *places) reserve(l *loop, limit int, offered bool) grant {
+// reservePlaces reserves up to maxPlaces places for a claim of the loop. A loop that
+// gets no place joins the queue. isOffer says that the loop claims because of an offer.
+// If the offer is outdated, the loop gets no place.
+func (p *placePool) reservePlaces(l *loop, maxPlaces int, isOffer bool) grant {
 	now := p.w.now()
 	p.mu.Lock()
 	defer p.unlockAndNotify(now)
-	p.free += l.reserved
-	l.reserved = 0
-	n := min(limit, p.usablePlacesLocked(now))
-	if offered && !p.canClaimLocked(l, now) {
+	p.freePlaces += l.reservedPlaces
+	l.reservedPlaces = 0
+	n := min(maxPlaces, p.usablePlacesLocked(now))
+	if isOffer && !p.canClaimLocked(l, now) {
 		n = 0
 	} else if n == 0 {
-		l.waitsFor.anyHandler = true
+		l.waitReasons.anyPlace = true
 	}
 	if n == 0 {
 		p.enqueueLocked(l)
-		return grant{allTaken: true}
+		return grant{allPlacesTaken: true}
 	}
-	hadToWait := l.waitsFor.anyHandler && len(p.w.loops) > 1
+	hadToWait := l.waitReasons.anyPlace && len(p.w.loops) > 1
 	p.dequeueLocked(l)
-	p.free -= n
-	g := grant{places: n, allTaken: p.free == 0, suspects: store.OneSuspect}
+	p.freePlaces -= n
+	g := grant{placeCount: n, allPlacesTaken: p.freePlaces == 0, suspectsAllowed: store.OneSuspect}
 	if p.suspect != nil {
-		g.suspects = store.NoSuspect
+		g.suspectsAllowed = store.NoSuspect
 	}
-	g.fair = hadToWait && now.Sub(l.lastFairClaim) >= fairInterval && p.isUnfairLocked(n, now)
-	if g.fair {
+	g.isFair = hadToWait && now.Sub(l.lastFairClaim) >= fairClaimInterval && p.isUnfairLocked(n, now)
+	if g.isFair {
 		l.lastFairClaim = now
 	}
 	g.omitRooms = true
 	limitReached := false
 	for _, h := range p.handlers {
 		r := store.Room{Most: h.usablePlaces(n, now)}
-		unused, remaining := p.unusedShare(h)
-		if g.fair {
-			r.Most = min(r.Most, remaining)
+		unused, unrequested := p.unusedShare(h)
+		if g.isFair {
+			r.Most = min(r.Most, unrequested)
 		}
-		r.First = min(r.Most, max(remaining, min(unused, 1)))
+		r.First = min(r.Most, max(unrequested, min(unused, 1)))
 		g.omitRooms = g.omitRooms && r.First == n
-		h.requested += r.First
+		h.placesRequested += r.First
 		if h.isLimited() {
-			h.taken += r.Most
+			h.placesTaken += r.Most
 			h.tokens -= float64(r.Most)
 			limitReached = limitReached || h.usablePlaces(1, now) == 0
 		}
@@ -174,223 +174,226 @@ func (p *places) reserve(l *loop, limit int, offered bool) grant {
 	}
 	// If places stay free, every handler gets enough: the claim needs no rooms (limits
 	// for handlers).
-	g.omitRooms = g.omitRooms || !p.anyLimited && !g.fair && p.free > 0
+	g.omitRooms = g.omitRooms || !p.hasLimitedHandler && !g.isFair && p.freePlaces > 0
 	if limitReached && now.Sub(p.wokeOthersAt) >= time.Second {
-		p.wokeOthersAt, g.wakeOthers = now, true
+		p.wokeOthersAt, g.wakeOtherWorkers = now, true
 	}
 	return g
 }
 
-// fairInterval is how often a loop that had to wait for a place makes a fair claim: a
-// claim only for handlers below their share. Without such claims, a busy handler could
-// take every free place, while tasks of other handlers wait in other shards.
-const fairInterval = time.Second
+// fairClaimInterval is how often a loop that had to wait for a place makes a fair
+// claim: a claim only for handlers that use less than their share. Without such claims,
+// a busy handler could take every free place, while tasks of other handlers wait in
+// other shards.
+const fairClaimInterval = time.Second
 
-// isUnfairLocked reports whether some handlers use their full share of the places, and
-// others below their share could use more.
-func (p *places) isUnfairLocked(n int, now time.Time) bool {
-	someFull, someBelow := false, false
+// isUnfairLocked reports whether some handlers use their full share of the places,
+// while others use less than their share and could use more.
+func (p *placePool) isUnfairLocked(n int, now time.Time) bool {
+	someAtShare, someBelowShare := false, false
 	for _, h := range p.handlers {
-		if _, remaining := p.unusedShare(h); remaining == 0 {
-			someFull = true
+		if _, unrequested := p.unusedShare(h); unrequested == 0 {
+			someAtShare = true
 		} else {
-			someBelow = someBelow || h.usablePlaces(n, now) > 0
+			someBelowShare = someBelowShare || h.usablePlaces(n, now) > 0
 		}
 	}
-	return someFull && someBelow
+	return someAtShare && someBelowShare
 }
 
-// returnUnused returns the places of a grant that its claim does not use. got and
-// started count the claimed and the started tasks of each handler. running is the sum
-// of started. reasons says what the loop waits for now.
-func (p *places) returnUnused(l *loop, g grant, got, started []int, running int, reasons waitReasons) {
-	if g.places == 0 {
+// returnUnusedPlaces returns the places of a grant that its claim does not use.
+// claimedByHandler and startedByHandler count tasks. startedTotal is the sum of
+// startedByHandler. reasons says what the loop waits for now.
+func (p *placePool) returnUnusedPlaces(l *loop, g grant, claimedByHandler, startedByHandler []int, startedTotal int, reasons waitReasons) {
+	if g.placeCount == 0 {
 		return
 	}
 	now := p.w.now()
 	p.mu.Lock()
 	defer p.unlockAndNotify(now)
-	p.addFreeLocked(g.places - running)
-	reasons.anyHandler = reasons.anyHandler || g.fair || l.waitsFor.anyHandler // awaitPlace may have set it since the claim
-	l.waitsFor = reasons
+	p.addFreePlacesLocked(g.placeCount - startedTotal)
+	reasons.anyPlace = reasons.anyPlace || g.isFair || l.waitReasons.anyPlace // awaitPlace may have set it since the claim
+	l.waitReasons = reasons
 	for i, h := range p.handlers {
-		limit := g.rooms[i].Most
+		maxClaimed := g.rooms[i].Most
 		if first := g.rooms[i].First; first > 0 {
-			h.requested -= first
-			h.hasBacklog = got[i] >= first
+			h.placesRequested -= first
+			h.hasBacklog = claimedByHandler[i] >= first
 		}
 		if !h.isLimited() {
-			h.taken += started[i]
+			h.placesTaken += startedByHandler[i]
 			continue
 		}
-		h.taken -= limit - started[i]
-		h.addTokens(now, limit-got[i])
-		if limit < g.places && got[i] == limit {
-			l.waitsFor.handlers = append(l.waitsFor.handlers, h)
+		h.placesTaken -= maxClaimed - startedByHandler[i]
+		h.addTokens(now, maxClaimed-claimedByHandler[i])
+		if maxClaimed < g.placeCount && claimedByHandler[i] == maxClaimed {
+			l.waitReasons.handlers = append(l.waitReasons.handlers, h)
 		}
 	}
-	if l.waitsFor.anyHandler || l.waitsFor.suspectEnd || l.waitsFor.handlers != nil {
+	if l.waitReasons.anyPlace || l.waitReasons.suspectEnd || l.waitReasons.handlers != nil {
 		p.enqueueLocked(l)
 	}
 }
 
-// returnAll returns the reserved places of a claim that is not carried out.
-func (p *places) returnAll(l *loop, g grant) {
+// returnAllPlaces returns the reserved places of a claim that is not carried out.
+func (p *placePool) returnAllPlaces(l *loop, g grant) {
 	zeros := make([]int, len(p.handlers))
-	p.returnUnused(l, g, zeros, zeros, 0, waitReasons{suspectEnd: g.suspects == store.NoSuspect})
+	p.returnUnusedPlaces(l, g, zeros, zeros, 0, waitReasons{suspectEnd: g.suspectsAllowed == store.NoSuspect})
 }
 
-// release returns the place of an attempt. The caller must send the wakeups after
+// releasePlace returns the place of an attempt. The caller must send the wakeups after
 // unlocking.
-func (p *places) release(a *attempt) wakeups {
+func (p *placePool) releasePlace(a *attempt) wakeups {
 	now := p.w.now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.addFreeLocked(1)
-	if a.handler != nil && !p.runOver { // after the Run, taken may belong to the next Run
-		a.handler.taken--
+	p.addFreePlacesLocked(1)
+	if a.handler != nil && !p.runEnded { // after the Run, placesTaken may belong to the next Run
+		a.handler.placesTaken--
 	}
-	p.forgetLocked(a)
-	return p.wakeupsLocked(now)
+	p.forgetAttemptLocked(a)
+	return p.takeWakeupsLocked(now)
 }
 
-func (p *places) addFreeLocked(n int) {
-	p.free += n
-	if p.runOver && p.free == p.size {
+func (p *placePool) addFreePlacesLocked(n int) {
+	p.freePlaces += n
+	if p.runEnded && p.freePlaces == p.totalPlaces {
 		close(p.idle)
 	}
 }
 
 // enqueueLocked appends a loop to the queue, unless the loop was offered a place and is
 // about to claim.
-func (p *places) enqueueLocked(l *loop) {
-	if !l.queued && l.reserved == 0 && !p.runOver {
-		l.queued = true
-		p.waiting = append(p.waiting, l)
+func (p *placePool) enqueueLocked(l *loop) {
+	if !l.isQueued && l.reservedPlaces == 0 && !p.runEnded {
+		l.isQueued = true
+		p.waitingLoops = append(p.waitingLoops, l)
 	}
 }
 
-func (p *places) dequeueLocked(l *loop) {
-	if i := slices.Index(p.waiting, l); i >= 0 {
-		p.waiting = slices.Delete(p.waiting, i, i+1)
+func (p *placePool) dequeueLocked(l *loop) {
+	if i := slices.Index(p.waitingLoops, l); i >= 0 {
+		p.waitingLoops = slices.Delete(p.waitingLoops, i, i+1)
 	}
-	l.queued, l.waitsFor = false, waitReasons{}
+	l.isQueued, l.waitReasons = false, waitReasons{}
 	p.queueChanged.Broadcast()
 }
 
 // canClaimLocked reports whether something that the loop waits for is available.
-func (p *places) canClaimLocked(l *loop, now time.Time) bool {
-	return l.waitsFor.anyHandler || l.waitsFor.suspectEnd && p.suspect == nil ||
-		slices.ContainsFunc(l.waitsFor.handlers, func(h *handler) bool { return h.usablePlaces(1, now) > 0 })
+func (p *placePool) canClaimLocked(l *loop, now time.Time) bool {
+	return l.waitReasons.anyPlace || l.waitReasons.suspectEnd && p.suspect == nil ||
+		slices.ContainsFunc(l.waitReasons.handlers, func(h *handler) bool { return h.usablePlaces(1, now) > 0 })
 }
 
 // wakeups says which loops to notify after the lock is released.
 type wakeups struct {
-	offerTo      *loop    // gets an offer
+	offeredLoop  *loop    // gets an offer
 	readySuspect *attempt // may start when its lease is extended
 }
 
 func (c wakeups) send() {
-	if c.offerTo != nil {
-		c.offerTo.offer()
+	if c.offeredLoop != nil {
+		c.offeredLoop.offerPlace()
 	}
 	if c.readySuspect != nil {
-		c.readySuspect.loop.extendNow(c.readySuspect.lease.ID)
+		c.readySuspect.loop.extendLeaseNow(c.readySuspect.lease.ID)
 	}
 }
 
-func (p *places) unlockAndNotify(now time.Time) {
-	c := p.wakeupsLocked(now)
+func (p *placePool) unlockAndNotify(now time.Time) {
+	c := p.takeWakeupsLocked(now)
 	p.mu.Unlock()
 	c.send()
 }
 
-func (p *places) wakeupsLocked(now time.Time) (c wakeups) {
-	c.readySuspect = p.readyLocked()
+// takeWakeupsLocked returns which loops to notify. It reserves a place for the first
+// waiting loop that can claim.
+func (p *placePool) takeWakeupsLocked(now time.Time) (c wakeups) {
+	c.readySuspect = p.takeReadySuspectLocked()
 	if p.usablePlacesLocked(now) == 0 {
-		p.setRefillLocked(now)
+		p.setRefillTimerLocked(now)
 		return c
 	}
-	for i, l := range p.waiting {
+	for i, l := range p.waitingLoops {
 		if p.canClaimLocked(l, now) {
-			p.waiting = slices.Delete(p.waiting, i, i+1)
-			l.queued = false
+			p.waitingLoops = slices.Delete(p.waitingLoops, i, i+1)
+			l.isQueued = false
 			// Reserve the place: the loop may still have a round under way, and other
 			// loops must not take the place meanwhile.
-			l.reserved = 1
-			p.free--
+			l.reservedPlaces = 1
+			p.freePlaces--
 			p.queueChanged.Broadcast()
-			c.offerTo = l
+			c.offeredLoop = l
 			return c
 		}
 	}
-	p.setRefillLocked(now)
+	p.setRefillTimerLocked(now)
 	return c
 }
 
-// setRefillLocked sets refillTimer to when a handler gets its next token, if a loop may
-// wait for that.
-func (p *places) setRefillLocked(now time.Time) {
-	if len(p.waiting) == 0 || !p.anyLimited {
+// setRefillTimerLocked sets refillTimer to when a handler gets its next token, if a
+// loop may wait for that.
+func (p *placePool) setRefillTimerLocked(now time.Time) {
+	if len(p.waitingLoops) == 0 || !p.hasLimitedHandler {
 		return
 	}
-	const none = time.Duration(1<<63 - 1)
-	soonest := none
+	const noRefill = time.Duration(1<<63 - 1)
+	untilRefill := noRefill
 	for _, h := range p.handlers {
-		if h.rate > 0 && h.tokens < 1 && h.usablePlaces(1, now) == 0 {
-			soonest = min(soonest, time.Duration((1-h.tokens)/h.rate*float64(time.Second))+1)
+		if h.tasksPerSecond > 0 && h.tokens < 1 && h.usablePlaces(1, now) == 0 {
+			untilRefill = min(untilRefill, time.Duration((1-h.tokens)/h.tasksPerSecond*float64(time.Second))+1)
 		}
 	}
-	if soonest < none && !p.refillTimer.Move(soonest) {
-		p.refillTimer, _ = p.w.timers.Start(soonest, p.onRefill)
+	if untilRefill < noRefill && !p.refillTimer.Move(untilRefill) {
+		p.refillTimer, _ = p.w.timers.Start(untilRefill, p.onRefill)
 	}
 }
 
 // onRefill runs when a handler gets a token. It offers a place to the first waiting
 // loop that can claim.
-func (p *places) onRefill() {
+func (p *placePool) onRefill() {
 	p.mu.Lock()
-	c := p.wakeupsLocked(p.w.now())
+	c := p.takeWakeupsLocked(p.w.now())
 	p.mu.Unlock()
 	c.send()
-	if c.offerTo != nil {
-		c.offerTo.onTimer()
+	if c.offeredLoop != nil {
+		c.offeredLoop.onTimer()
 	}
 }
 
 // awaitPlace waits until the loop can get a place, or the Run is over. Meanwhile the
 // loop is in the queue.
-func (p *places) awaitPlace(l *loop) {
+func (p *placePool) awaitPlace(l *loop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.usablePlacesLocked(p.w.now()) > 0 {
 		return
 	}
-	l.waitsFor.anyHandler = true
+	l.waitReasons.anyPlace = true
 	p.enqueueLocked(l)
-	for l.queued && !p.runOver {
+	for l.isQueued && !p.runEnded {
 		p.queueChanged.Wait()
 	}
 }
 
 // endRun stops all claims, because the Run is over.
-func (p *places) endRun() {
+func (p *placePool) endRun() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.runOver {
+	if p.runEnded {
 		return
 	}
-	p.runOver = true
+	p.runEnded = true
 	p.queueChanged.Broadcast()
 	for _, l := range p.w.loops {
-		p.free += l.reserved
-		l.reserved = 0
+		p.freePlaces += l.reservedPlaces
+		l.reservedPlaces = 0
 	}
-	p.addFreeLocked(0)
+	p.addFreePlacesLocked(0)
 }
 
-func (p *places) placesInUse() int {
+func (p *placePool) placesInUse() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.size - p.free
+	return p.totalPlaces - p.freePlaces
 }

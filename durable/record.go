@@ -14,13 +14,13 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A record is the encoded form of a task, without the key, the handler and the schedule,
-// which are in the [store.Task] around it:
+// A record is the encoded form of a task, without the key, the handler and the
+// schedule, which are in the [store.Task] around it:
 //
 //	version     1 byte
 //	generation  6 random bytes: see [Delivery.IdempotencyKey]
 //	fields      1 byte: a bit for each optional field that follows
-//	optional    the fields of hasKept, then the others in the order of the bits
+//	optional    the fields of hasKeeping, then the others in the order of the bits
 //	body        the remaining bytes
 //
 // Numbers and lengths are varints, durations are in microseconds.
@@ -36,31 +36,31 @@ const (
 	hasTimeout
 	hasEvery
 	hasMissed
-	hasCron  // hasEvery is set too, with a zero Every: stores read it as "repeats"
-	hasStart // Start and End
-	hasKept  // Unique and Retention; in front of all other fields, because stores read them
+	hasCron        // hasEvery is set too, with a zero Every: stores read it as "repeats"
+	hasStartAndEnd // Start and End
+	hasKeeping     // Unique and Retention; in front of all other fields, because stores read them
 )
 
-// maxOverhead is the maximum size of a record without names, headers and body.
-const maxOverhead = 96 + store.KeepingSize
+// maxFixedBytes is the maximum size of a record without names, headers and body.
+const maxFixedBytes = 96 + store.KeepingSize
 
-// encode returns the task as a store's task. If the task is larger than maxSize bytes,
+// encodeTask returns the task as a store's task. If the task is larger than maxBytes,
 // it returns an error.
-func encode(t *Task, maxSize int) (store.Task, error) {
+func encodeTask(t *Task, maxBytes int) (store.Task, error) {
 	size := len(t.Handler) + len(t.Schedule) + len(t.Cron) + len(t.Zone) + len(t.Body)
 	for k, v := range t.Headers {
 		size += len(k) + len(v) + 2*binary.MaxVarintLen16
 	}
-	if len(t.Key)+size > maxSize {
-		return store.Task{}, invalidError("task %.80q has %d bytes with its headers, more than %d: see WithMaxTask", t.Key, len(t.Key)+size, maxSize)
+	if len(t.Key)+size > maxBytes {
+		return store.Task{}, invalidError("task %.80q has %d bytes with its headers, more than %d: see WithMaxTask", t.Key, len(t.Key)+size, maxBytes)
 	}
-	b := make([]byte, 1, size+maxOverhead)
+	b := make([]byte, 1, size+maxFixedBytes)
 	b[0] = recordVersion
 	b = appendGeneration(b)
 	b = append(b, 0)
 	fieldBits := &b[len(b)-1]
 	if k := (store.Keeping{Unique: t.Unique, For: t.Retention.For, Most: t.Retention.Runs}); k != (store.Keeping{}) {
-		*fieldBits |= hasKept
+		*fieldBits |= hasKeeping
 		b = k.Append(b)
 	}
 	if len(t.Headers) > 0 {
@@ -92,7 +92,7 @@ func encode(t *Task, maxSize int) (store.Task, error) {
 		b = appendString(appendString(b, t.Cron), t.Zone)
 	}
 	if !t.Start.IsZero() || !t.End.IsZero() {
-		*fieldBits |= hasStart
+		*fieldBits |= hasStartAndEnd
 		b = appendTime(appendTime(b, t.Start), t.End)
 	}
 	return store.Task{ID: t.Key, Handler: t.Handler, Schedule: t.Schedule, Record: append(b, t.Body...)}, nil
@@ -128,36 +128,37 @@ func appendTime(b []byte, t time.Time) []byte {
 }
 
 var (
-	errRecord = errors.New("durable: a task's record is damaged")
-	// errNewer is the error for a record that a later version of this package wrote.
-	errNewer = errors.New("durable: a task's record has an unknown version")
+	errDamagedRecord = errors.New("durable: a task's record is damaged")
+	// errNewerRecord is the error for a record that a later version of this package
+	// wrote.
+	errNewerRecord = errors.New("durable: a task's record has an unknown version")
 )
 
-// decode decodes a store's task, and returns its generation too. The requeued run of a
-// repeating task does not repeat.
-func decode(x *store.Task) (t Task, generation string, err error) {
+// decodeTask decodes a store's task, and returns its generation too. The requeued run
+// of a repeating task does not repeat.
+func decodeTask(x *store.Task) (t Task, generation string, err error) {
 	t = Task{Key: store.KeyOf(x.ID), Handler: x.Handler, Schedule: x.Schedule}
 	if len(x.Record) > 0 && x.Record[0] > recordVersion {
-		return t, "", fmt.Errorf("%w: %d", errNewer, x.Record[0])
+		return t, "", fmt.Errorf("%w: %d", errNewerRecord, x.Record[0])
 	}
 	if len(x.Record) < recordHeadSize || x.Record[0] != recordVersion {
-		return t, "", errRecord
+		return t, "", errDamagedRecord
 	}
 	generation = string(x.Record[1 : 1+generationSize])
 	fieldBits := x.Record[recordHeadSize-1]
-	r := recordReader{unread: x.Record[recordHeadSize:]}
-	if fieldBits&hasKept != 0 {
+	r := recordReader{unreadBytes: x.Record[recordHeadSize:]}
+	if fieldBits&hasKeeping != 0 {
 		k, ok := x.Keeps()
 		if !ok {
-			return t, generation, errRecord
+			return t, generation, errDamagedRecord
 		}
 		t.Unique, t.Retention = k.Unique, Retention{k.For, k.Most}
-		r.unread = r.unread[store.KeepingSize:]
+		r.unreadBytes = r.unreadBytes[store.KeepingSize:]
 	}
 	if fieldBits&hasHeaders != 0 {
 		n := r.readUint()
-		if n > uint64(len(r.unread)) {
-			return t, generation, errRecord
+		if n > uint64(len(r.unreadBytes)) {
+			return t, generation, errDamagedRecord
 		}
 		t.Headers = make(map[string]string, n)
 		for range n {
@@ -182,17 +183,17 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 	if fieldBits&hasCron != 0 {
 		t.Cron = r.readString()
 		t.Zone = r.readString()
-		r.damaged = r.damaged || t.Cron == ""
+		r.isDamaged = r.isDamaged || t.Cron == ""
 	}
-	if fieldBits&hasStart != 0 {
+	if fieldBits&hasStartAndEnd != 0 {
 		t.Start = r.readTime()
 		t.End = r.readTime()
 	}
-	if r.damaged {
-		return t, generation, errRecord
+	if r.isDamaged {
+		return t, generation, errDamagedRecord
 	}
-	if len(r.unread) > 0 {
-		t.Body = bytes.Clone(r.unread)
+	if len(r.unreadBytes) > 0 {
+		t.Body = bytes.Clone(r.unreadBytes)
 	}
 	if store.IsSingle(x.ID) {
 		t.Every, t.Schedule, t.Cron, t.Zone, t.Start, t.End = 0, "", "", "", time.Time{}, time.Time{}
@@ -202,46 +203,46 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 
 // A recordReader decodes a record. damaged says that the record is invalid.
 type recordReader struct {
-	unread  []byte
-	damaged bool
+	unreadBytes []byte
+	isDamaged   bool
 }
 
-func (r *recordReader) fail() { r.unread, r.damaged = nil, true }
+func (r *recordReader) markDamaged() { r.unreadBytes, r.isDamaged = nil, true }
 
 func (r *recordReader) readByte() byte {
-	if len(r.unread) == 0 {
-		r.fail()
+	if len(r.unreadBytes) == 0 {
+		r.markDamaged()
 		return 0
 	}
-	b := r.unread[0]
-	r.unread = r.unread[1:]
+	b := r.unreadBytes[0]
+	r.unreadBytes = r.unreadBytes[1:]
 	return b
 }
 
 func (r *recordReader) readUint() uint64 {
-	n, size := binary.Uvarint(r.unread)
+	n, size := binary.Uvarint(r.unreadBytes)
 	if size <= 0 {
-		r.fail()
+		r.markDamaged()
 		return 0
 	}
-	r.unread = r.unread[size:]
+	r.unreadBytes = r.unreadBytes[size:]
 	return n
 }
 
 func (r *recordReader) readString() string {
 	n := r.readUint()
-	if n > uint64(len(r.unread)) {
-		r.fail()
+	if n > uint64(len(r.unreadBytes)) {
+		r.markDamaged()
 		return ""
 	}
-	s := string(r.unread[:n])
-	r.unread = r.unread[n:]
+	s := string(r.unreadBytes[:n])
+	r.unreadBytes = r.unreadBytes[n:]
 	return s
 }
 
 func (r *recordReader) readTime() (t time.Time) {
 	if n := r.readUint(); n > uint64(store.Farthest) {
-		r.fail()
+		r.markDamaged()
 	} else if n > 0 {
 		t = store.Time(n).Std()
 	}
@@ -251,7 +252,7 @@ func (r *recordReader) readTime() (t time.Time) {
 func (r *recordReader) readDuration() time.Duration {
 	n := r.readUint()
 	if n > uint64(1<<63-1)/uint64(time.Microsecond) {
-		r.fail()
+		r.markDamaged()
 		return 0
 	}
 	return time.Duration(n) * time.Microsecond

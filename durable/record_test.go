@@ -20,23 +20,23 @@ func FuzzDecode(f *testing.F) {
 		{Missed: FireMissed},
 		{Cron: "0 9 * * *", Zone: "Europe/Berlin", Start: time.Unix(1, 0), End: time.Unix(1e9, 5000)},
 	} {
-		x, err := encode(&t, MaxTask)
+		x, err := encodeTask(&t, MaxTask)
 		require.NoError(f, err)
 		f.Add(x.Record)
 	}
 	// Decoding a damaged record returns an error, or a task that encodes to the same
 	// record.
 	f.Fuzz(func(t *testing.T, record []byte) {
-		x, generation, err := decode(&store.Task{ID: "key", Handler: "h", Record: record})
+		x, generation, err := decodeTask(&store.Task{ID: "key", Handler: "h", Record: record})
 		if err != nil {
 			return
 		}
 		require.Equal(t, string(record[1:1+generationSize]), generation)
-		again, err := encode(&x, MaxTask)
+		again, err := encodeTask(&x, MaxTask)
 		if err != nil {
 			return // larger than a task may be
 		}
-		y, _, err := decode(&again)
+		y, _, err := decodeTask(&again)
 		require.NoError(t, err)
 		if len(x.Headers) == 0 {
 			x.Headers = nil
@@ -49,7 +49,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 // A store can tell from the record whether the task repeats.
-func TestEncode_SaysWhetherTheTaskRepeats(t *testing.T) {
+func TestEncodeTask_SaysWhetherTheTaskRepeats(t *testing.T) {
 	for _, x := range []Task{
 		{},
 		{Body: []byte("body")},
@@ -58,7 +58,7 @@ func TestEncode_SaysWhetherTheTaskRepeats(t *testing.T) {
 		is := func(want bool) {
 			t.Helper()
 			x.Key = "k"
-			stored, err := encode(&x, MaxTask)
+			stored, err := encodeTask(&x, MaxTask)
 			require.NoError(t, err)
 			require.Equal(t, want, stored.Repeats())
 			stored.ID = store.SingleID("k", 1)
@@ -75,20 +75,20 @@ func TestEncode_SaysWhetherTheTaskRepeats(t *testing.T) {
 }
 
 func TestDecode_OfAnotherVersion(t *testing.T) {
-	x, err := encode(&Task{Key: "k", Handler: "h", Body: []byte("body")}, MaxTask)
+	x, err := encodeTask(&Task{Key: "k", Handler: "h", Body: []byte("body")}, MaxTask)
 	require.NoError(t, err)
 	x.Record[0]++
-	_, _, err = decode(&x)
-	require.ErrorIs(t, err, errNewer)
+	_, _, err = decodeTask(&x)
+	require.ErrorIs(t, err, errNewerRecord)
 	x.Record[0] = 0
-	_, _, err = decode(&x)
-	require.ErrorIs(t, err, errRecord)
+	_, _, err = decodeTask(&x)
+	require.ErrorIs(t, err, errDamagedRecord)
 	x.Record[0] = recordVersion
 	x.Record[recordHeadSize-1] |= 1 << 7 // a field of a later version
-	_, _, err = decode(&x)
-	require.ErrorIs(t, err, errRecord)
+	_, _, err = decodeTask(&x)
+	require.ErrorIs(t, err, errDamagedRecord)
 	for n := range recordHeadSize {
-		_, _, err = decode(&store.Task{ID: "k", Record: x.Record[:n]})
+		_, _, err = decodeTask(&store.Task{ID: "k", Record: x.Record[:n]})
 		require.Error(t, err)
 	}
 }
@@ -121,9 +121,9 @@ func TestWorker_LeavesAZoneThatItCannotLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memstore.New()
 		c := New(mem, WithLogger(slog.New(slog.DiscardHandler)))
-		x, err := encode(&Task{Key: "k", Handler: "h", Cron: "* * * * *", Zone: "Europe/Atlantis"}, MaxTask)
+		x, err := encodeTask(&Task{Key: "k", Handler: "h", Cron: "* * * * *", Zone: "Europe/Atlantis"}, MaxTask)
 		require.NoError(t, err)
-		_, err = c.doOne(t.Context(), store.Command{Op: store.Schedule}, store.Item{ID: "k", When: store.After(0), Task: x})
+		_, err = c.doOneItem(t.Context(), store.Command{Op: store.Schedule}, store.Item{ID: "k", When: store.After(0), Task: x})
 		require.NoError(t, err)
 		w := NewWorker(c)
 		w.Handle("h", func(context.Context, Delivery) error { panic("it was run") })

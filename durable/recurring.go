@@ -15,14 +15,14 @@ import (
 
 func (t *Task) repeats() bool { return t.Every > 0 || t.Cron != "" || t.Schedule != "" }
 
-// zones caches the time zones by name, because loading a zone reads a file.
-var zones sync.Map
+// zoneCache caches the time zones by name, because loading a zone reads a file.
+var zoneCache sync.Map
 
 func loadZone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
 	}
-	if z, ok := zones.Load(name); ok {
+	if z, ok := zoneCache.Load(name); ok {
 		return z.(*time.Location), nil
 	}
 	if name == "Local" {
@@ -32,7 +32,7 @@ func loadZone(name string) (*time.Location, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the zone %q: %w (if the system has no zone files, import time/tzdata)", name, err)
 	}
-	zones.Store(name, z)
+	zoneCache.Store(name, z)
 	return z, nil
 }
 
@@ -43,11 +43,11 @@ func parseCron(spec, zoneName string) (jobs.Cron, error) {
 	if strings.Contains(spec, "TZ=") {
 		return jobs.Cron{}, fmt.Errorf("the cron spec %q names a zone, which belongs in Zone", spec)
 	}
-	parsed, err := cronParser.Parse(spec)
+	parsedSpec, err := cronParser.Parse(spec)
 	if err != nil {
 		return jobs.Cron{}, fmt.Errorf("the cron spec %q: %w", spec, err)
 	}
-	fields, ok := parsed.(*cron.SpecSchedule)
+	fields, ok := parsedSpec.(*cron.SpecSchedule)
 	if !ok {
 		return jobs.Cron{}, fmt.Errorf("the cron spec %q has a period, which belongs in Every", spec)
 	}
@@ -61,15 +61,15 @@ type recurrence struct {
 	scheduleName string
 	every        time.Duration
 	schedule     Schedule
-	end          store.Time // no run is due later; 0: no end
+	lastDue      store.Time // no run is due later; 0: no end
 }
 
-// recurrence returns when the task's runs are due, or an error if this process cannot
-// compute that. schedules are the Client's schedules, by name.
-func (t *Task) recurrence(schedules map[string]Schedule) (r recurrence, err error) {
+// makeRecurrence returns when the task's runs are due, or an error if this process
+// cannot compute that. schedules are the Client's schedules, by name.
+func (t *Task) makeRecurrence(schedules map[string]Schedule) (r recurrence, err error) {
 	r.every = t.Every
 	if !t.End.IsZero() {
-		r.end = store.TimeOf(t.End)
+		r.lastDue = store.TimeOf(t.End)
 	}
 	switch {
 	case t.Cron != "":
@@ -106,15 +106,15 @@ func (r *recurrence) nextRun(due store.Time) (next store.Time, ok bool, err erro
 		}
 		next = max(store.TimeOf(t), due.Add(minPeriod))
 	}
-	return next, r.end == 0 || next <= r.end, nil
+	return next, r.lastDue == 0 || next <= r.lastDue, nil
 }
 
 // latestRun returns the time of the latest run from due to now, both included. It is
 // for tasks without a Schedule. It searches the last minute first, then ever longer
 // periods.
 func (r *recurrence) latestRun(due, now store.Time) store.Time {
-	if r.end != 0 {
-		now = min(now, r.end)
+	if r.lastDue != 0 {
+		now = min(now, r.lastDue)
 	}
 	switch {
 	case r.every > 0:
@@ -123,10 +123,10 @@ func (r *recurrence) latestRun(due, now store.Time) store.Time {
 	case r.schedule == nil:
 		return due
 	}
-	for ago := time.Minute; ; ago *= 4 {
-		from := max(due, now.Add(-ago))
-		next, ok, _ := r.nextRun(from)
-		if from != due && (!ok || next > now) {
+	for searchPeriod := time.Minute; ; searchPeriod *= 4 {
+		searchStart := max(due, now.Add(-searchPeriod))
+		next, ok, _ := r.nextRun(searchStart)
+		if searchStart != due && (!ok || next > now) {
 			continue
 		}
 		for ok && next <= now {
@@ -142,7 +142,7 @@ func (t *Task) firstRun(now store.Time, schedules map[string]Schedule) (at store
 	if !t.repeats() {
 		return 0, invalidError("task %q does not repeat, and so has no next run", t.Key)
 	}
-	r, err := t.recurrence(schedules)
+	r, err := t.makeRecurrence(schedules)
 	if err != nil {
 		return 0, invalidError("task %q: %v", t.Key, err)
 	}
@@ -161,7 +161,7 @@ func (t *Task) firstRun(now store.Time, schedules map[string]Schedule) (at store
 	default:
 		at = r.latestRun(start, now-1).Add(r.every)
 	}
-	if err != nil || !ok || r.end != 0 && at > r.end {
+	if err != nil || !ok || r.lastDue != 0 && at > r.lastDue {
 		return 0, invalidError("task %q never runs from %v on", t.Key, max(start, now).Std())
 	}
 	return at, nil

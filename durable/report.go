@@ -38,31 +38,31 @@ func (a *attempt) handBackReport() *report {
 }
 
 func (a *attempt) failedReport(err error) *report {
-	r := &report{attempt: a, due: a.due, text: truncate(err), err: err}
-	var never *NoRetryError
-	var back *HandBackError
-	var after *RetryAfterError
-	noRetry := errors.As(err, &never)
+	r := &report{attempt: a, due: a.due, text: truncatedText(err), err: err}
+	var noRetryErr *NoRetryError
+	var handBackErr *HandBackError
+	var retryAfterErr *RetryAfterError
+	isNoRetry := errors.As(err, &noRetryErr)
 	switch {
-	case !noRetry && errors.As(err, &back):
-		r.end, r.next = store.HandBack, clampDelay(back.After)
-	case noRetry || a.delivery.Attempt >= a.delivery.MaxAttempts:
+	case !isNoRetry && errors.As(err, &handBackErr):
+		r.end, r.next = store.HandBack, clampDelay(handBackErr.After)
+	case isNoRetry || a.delivery.Attempt >= a.delivery.MaxAttempts:
 		r.end = store.Failed
 		if !a.nextRunKnown {
 			_ = a.planNextRun() // if that fails, the whole task becomes a dead letter
 		}
 		r.next = a.nextRun
-	case errors.As(err, &after):
-		r.end, r.next = store.Retry, clampDelay(after.After)
+	case errors.As(err, &retryAfterErr):
+		r.end, r.next = store.Retry, clampDelay(retryAfterErr.After)
 	default:
 		r.end, r.next = store.Retry, clampDelay(a.config().retryDelay(a.delivery.Attempt, a.untilNextRun()))
 	}
 	return r
 }
 
-// truncate returns the beginning of an error's text, up to twice as much as the store
-// keeps.
-func truncate(err error) string {
+// truncatedText returns the beginning of an error's text, up to twice as much as the
+// store keeps.
+func truncatedText(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -86,9 +86,9 @@ func (a *attempt) untilNextRun() time.Duration {
 	return a.nextRun.From(0).Sub(a.due)
 }
 
-// retryDelay returns a random delay before the next attempt, at most longest.
-func (c *handlerConfig) retryDelay(attempt int, longest time.Duration) time.Duration {
-	maxDelay := min(c.maxBackoff, longest)
+// retryDelay returns a random delay before the next attempt, at most untilNextRun.
+func (c *handlerConfig) retryDelay(attempt int, untilNextRun time.Duration) time.Duration {
+	maxDelay := min(c.maxBackoff, untilNextRun)
 	if shift := attempt - 1; shift < 62 && c.backoff <= maxDelay>>shift {
 		maxDelay = c.backoff << shift
 	}
@@ -98,14 +98,14 @@ func (c *handlerConfig) retryDelay(attempt int, longest time.Duration) time.Dura
 // unsupportedReport returns a report that hands back a task that this Worker cannot
 // run. The delay before the next claim grows with the time since the task was due.
 func (a *attempt) unsupportedReport(now store.Time) *report {
-	const soonest, latest = 100 * time.Millisecond, 30 * time.Second
-	d := min(max(now.Sub(a.due)/4, soonest), latest)
+	const minDelay, maxDelay = 100 * time.Millisecond, 30 * time.Second
+	d := min(max(now.Sub(a.due)/4, minDelay), maxDelay)
 	return &report{attempt: a, end: store.HandBack, due: a.due, next: store.After(d/2 + rand.N(d/2))}
 }
 
-// withoutCall changes the report on a final failure so that the attempt does not count.
-// It is for attempts whose handler was not called.
-func (r *report) withoutCall() *report {
+// markNotCalled changes the report on a final failure so that the attempt does not
+// count. It is for attempts whose handler was not called.
+func (r *report) markNotCalled() *report {
 	if r.end == store.Failed {
 		r.end = store.Dropped
 	}
@@ -117,8 +117,8 @@ func (r *report) withoutCall() *report {
 // Otherwise the run becomes a dead letter.
 func (a *attempt) scheduleFailedReport(err error) *report {
 	r := a.failedReport(err)
-	if never := (*NoRetryError)(nil); errors.As(err, &never) {
-		return r.withoutCall()
+	if noRetryErr := (*NoRetryError)(nil); errors.As(err, &noRetryErr) {
+		return r.markNotCalled()
 	}
 	return r
 }
@@ -131,14 +131,14 @@ func (a *attempt) planNextRun() error {
 	return a.callSafely(func() error {
 		at, ok, err := a.recurrence.nextRun(a.due)
 		if err == nil {
-			a.setNextRun(at, ok)
+			a.recordNextRun(at, ok)
 		}
 		return err
 	})
 }
 
-// setNextRun records when the next run is due. ok is false if there is none.
-func (a *attempt) setNextRun(at store.Time, ok bool) {
+// recordNextRun records when the next run is due. ok is false if there is none.
+func (a *attempt) recordNextRun(at store.Time, ok bool) {
 	if a.nextRunKnown = true; ok {
 		a.nextRun = store.At(at)
 	}
@@ -165,9 +165,10 @@ func (a *attempt) callSafely(f func() error) error {
 	return err
 }
 
-// skipToLatest sets a.due to the latest run that is due. It skips at most 100,000 runs
-// of a schedule. If there are more, unfinished is true, and the next attempt continues.
-func (a *attempt) skipToLatest(now store.Time) (unfinished bool, err error) {
+// skipToLatestRun sets a.due to the latest run that is due. It skips at most 100,000
+// runs of a schedule. If there are more, moreToSkip is true, and the next attempt
+// continues.
+func (a *attempt) skipToLatestRun(now store.Time) (moreToSkip bool, err error) {
 	if a.task.Schedule == "" {
 		a.due = a.recurrence.latestRun(a.due, now)
 		return false, nil
@@ -179,13 +180,13 @@ func (a *attempt) skipToLatest(now store.Time) (unfinished bool, err error) {
 				return err
 			}
 			if !ok || next > now {
-				a.setNextRun(next, ok)
+				a.recordNextRun(next, ok)
 				return nil
 			}
 			a.due = next
 		}
-		unfinished = true
+		moreToSkip = true
 		return nil
 	})
-	return unfinished, err
+	return moreToSkip, err
 }

@@ -12,24 +12,24 @@ import (
 // The loop repeats a round until it is answered, and only then sends another, because
 // the store remembers only the latest round of a sender.
 type round struct {
-	stamp     store.Stamp
-	request   store.Round // what is sent
-	reports   []*report   // in the request
-	extended  []*attempt  // in the request, to extend their leases
-	grant     grant       // the places for the claim, until they are returned
-	firstSent time.Time   // when the round was first sent
+	stamp            store.Stamp
+	request          store.Round // what is sent
+	reports          []*report   // in the request
+	extendedAttempts []*attempt  // in the request, to extend their leases
+	grant            grant       // the places for the claim, until they are returned
+	firstSentAt      time.Time   // when the round was first sent
 }
 
 // sendRound sends the round that was not answered, or a new one with all that is due.
 func (l *loop) sendRound(p phase) {
 	now := l.w.now()
-	r := l.unanswered
+	r := l.unansweredRound
 	var addMore func(*store.Round)
 	if r == nil {
 		if r = l.buildRound(now, p); r == nil {
 			return
 		}
-		addMore = func(x *store.Round) { *x = l.addReports(r) }
+		addMore = func(x *store.Round) { *x = l.addQueuedReports(r) }
 	}
 	ctx, cancel := context.WithTimeout(l.w.commandCtx, l.answerTimeout())
 	request := r.request
@@ -37,11 +37,11 @@ func (l *loop) sendRound(p phase) {
 	answer, err := l.w.client.store.Do(ctx, l.shard, r.stamp, request)
 	cancel()
 	if errors.Is(err, store.ErrLate) {
-		l.handleLate(r)
+		l.handleLateRound(r)
 		return
 	}
 	if err != nil {
-		l.unanswered = r
+		l.unansweredRound = r
 		l.delayRetry(err, now)
 		if isPermanent(err) {
 			l.storeFailed = true
@@ -57,7 +57,7 @@ func (l *loop) sendRound(p phase) {
 		}
 		return
 	}
-	l.unanswered, l.backoff, l.retryAt = nil, 0, time.Time{}
+	l.unansweredRound, l.backoff, l.retryAt = nil, 0, time.Time{}
 	l.storeTime, l.answeredAt = answer.Now, l.w.now()
 	l.handleReceipts(r, &answer)
 	l.handleExtensions(r, &answer)
@@ -76,8 +76,8 @@ func isPermanent(err error) bool {
 }
 
 // claimDeadline returns when the loop stops waiting for the answer to a claim, by the
-// store's clock. Zero means no deadline. A later claim could count attempts as crashed
-// whose reports are still on their way.
+// store's clock. Zero means no deadline. If the claim arrived later, the store could
+// count attempts as crashed although their reports are on their way.
 func (l *loop) claimDeadline() store.Time {
 	if l.answeredAt.IsZero() {
 		return 0
@@ -85,10 +85,11 @@ func (l *loop) claimDeadline() store.Time {
 	return l.storeTime.Add(l.w.now().Sub(l.answeredAt) + l.answerTimeout())
 }
 
-// handleLate handles a round that arrived after its deadline: its contents go into the
-// next round. The next round has no deadline, so that the store cannot refuse it too.
-func (l *loop) handleLate(r *round) {
-	l.unanswered, l.backoff, l.retryAt, l.answeredAt = nil, 0, time.Time{}, time.Time{}
+// handleLateRound handles a round that arrived after its deadline: its contents go into
+// the next round. The next round has no deadline, so that the store cannot refuse it
+// too.
+func (l *loop) handleLateRound(r *round) {
+	l.unansweredRound, l.backoff, l.retryAt, l.answeredAt = nil, 0, time.Time{}, time.Time{}
 	l.returnPlaces(r)
 	l.mu.Lock()
 	l.reports = append(r.reports, l.reports...)
@@ -99,18 +100,18 @@ func (l *loop) handleLate(r *round) {
 
 // buildRound returns a round with all that is due, or nil if nothing is due.
 func (l *loop) buildRound(now time.Time, p phase) *round {
-	r := &round{firstSent: now, request: store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes}}
-	claim, offered := l.takeReports(r)
+	r := &round{firstSentAt: now, request: store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes}}
+	mustClaim, hasOffer := l.takeQueuedReports(r)
 	for _, a := range l.leasesToExtend(now) {
-		r.extended = append(r.extended, a)
+		r.extendedAttempts = append(r.extendedAttempts, a)
 		r.request.Extend = append(r.request.Extend, a.lease)
 	}
-	r.request.Alone = l.places.isOnlyAttempt(r.extended)
-	claim = claim || !now.Before(l.claimAt) || l.retriesAtOnce(r) || l.limitReached && len(r.reports) > 0
-	if p == working && (claim || offered) {
-		l.addClaim(r, now, !claim)
+	r.request.Alone = l.places.containsOnlySuspect(r.extendedAttempts)
+	mustClaim = mustClaim || !now.Before(l.claimAt) || l.hasImmediateRetry(r) || l.limitReached && len(r.reports) > 0
+	if p == working && (mustClaim || hasOffer) {
+		l.addClaim(r, now, !mustClaim)
 	}
-	if len(r.reports)+len(r.extended) == 0 && !r.request.Claim.Asked {
+	if len(r.reports)+len(r.extendedAttempts) == 0 && !r.request.Claim.Asked {
 		return nil
 	}
 	l.lastNumber++
@@ -121,39 +122,39 @@ func (l *loop) buildRound(now time.Time, p phase) *round {
 	return r
 }
 
-// takeReports moves queued reports into a round, as many as fit. It returns whether to
-// claim, and whether the loop was offered a place.
-func (l *loop) takeReports(r *round) (claim, offered bool) {
+// takeQueuedReports moves queued reports into a round, as many as fit. It returns
+// whether to claim, and whether the loop was offered a place.
+func (l *loop) takeQueuedReports(r *round) (mustClaim, hasOffer bool) {
 	l.mu.Lock()
 	n := min(len(l.reports), store.MaxBatch-len(r.reports))
-	taken := l.reports[:n:n]
+	newReports := l.reports[:n:n]
 	if l.reports = l.reports[n:]; len(l.reports) == 0 {
 		l.reports = nil
 	}
-	claim, offered = l.claimNow, l.offered
-	if r.grant.places > 0 { // the round already has a claim with places
-		l.claimNow, l.offered = false, false
+	mustClaim, hasOffer = l.claimNow, l.hasOffer
+	if r.grant.placeCount > 0 { // the round already has a claim with places
+		l.claimNow, l.hasOffer = false, false
 	}
 	l.mu.Unlock()
-	for _, x := range taken {
+	for _, x := range newReports {
 		l.leases.remove(x.attempt)
 		r.request.Reports = append(r.request.Reports, x.storeReport())
 	}
-	r.reports = append(r.reports, taken...)
-	return claim, offered
+	r.reports = append(r.reports, newReports...)
+	return mustClaim, hasOffer
 }
 
-// addReports adds the reports that were queued while the store delayed the round, and
-// returns the round. Nothing else uses the round then, because the loop waits for the
-// store.
-func (l *loop) addReports(r *round) store.Round {
-	l.takeReports(r)
+// addQueuedReports adds the reports that were queued while the store delayed the round,
+// and returns the round. Nothing else uses the round then, because the loop waits for
+// the store.
+func (l *loop) addQueuedReports(r *round) store.Round {
+	l.takeQueuedReports(r)
 	return r.request
 }
 
-// retriesAtOnce reports whether a reported task is due immediately, so that the round
-// can claim it too.
-func (l *loop) retriesAtOnce(r *round) bool {
+// hasImmediateRetry reports whether a reported task is due immediately, so that the
+// round can claim it too.
+func (l *loop) hasImmediateRetry(r *round) bool {
 	for _, x := range r.reports {
 		micros, fromNow := x.next.Parts()
 		if !x.next.IsZero() && (fromNow && micros == 0 || !fromNow && store.Time(micros) <= l.storeTime) {
@@ -163,16 +164,16 @@ func (l *loop) retriesAtOnce(r *round) bool {
 	return false
 }
 
-// addClaim adds a claim to the round if a place is free. If none has been free for
-// maxPlaceWait and offered is false, it adds a claim for no tasks: the store then wakes
-// other workers.
-func (l *loop) addClaim(r *round, now time.Time, offered bool) {
+// addClaim adds a claim to the round if a place is free. isOffer says that the loop
+// claims because of an offer. Otherwise, if no place has been free for maxPlaceWait, it
+// adds a claim for no tasks: the store then wakes other workers.
+func (l *loop) addClaim(r *round, now time.Time, isOffer bool) {
 	l.mu.Lock()
-	l.claimNow, l.offered = false, false
+	l.claimNow, l.hasOffer = false, false
 	l.mu.Unlock()
-	g := l.places.reserve(l, l.w.claimBatch, offered)
-	if g.places == 0 {
-		if offered {
+	g := l.places.reservePlaces(l, l.w.maxPlacesPerClaim, isOffer)
+	if g.placeCount == 0 {
+		if isOffer {
 			return
 		}
 		if l.noPlaceSince.IsZero() {
@@ -186,8 +187,8 @@ func (l *loop) addClaim(r *round, now time.Time, offered bool) {
 	l.noPlaceSince = time.Time{}
 	l.w.counters.claims.Add(1)
 	r.grant = g
-	r.request.Claim = store.Claim{Asked: true, Max: g.places, Handlers: l.w.handlerNames, Schedules: l.w.scheduleNames,
-		Suspects: g.suspects, Full: g.allTaken, Pass: g.wakeOthers}
+	r.request.Claim = store.Claim{Asked: true, Max: g.placeCount, Handlers: l.w.handlerNames, Schedules: l.w.scheduleNames,
+		Suspects: g.suspectsAllowed, Full: g.allPlacesTaken, Pass: g.wakeOtherWorkers}
 	if !g.omitRooms {
 		r.request.Claim.Rooms = g.rooms
 	}
@@ -225,9 +226,9 @@ func (l *loop) handleReceipts(r *round, a *store.Answer) {
 }
 
 // handleExtensions records which leases were extended. They count from when the round
-// was first sent: the store may have extended them then.
+// was first sent: the store may have carried out the round then.
 func (l *loop) handleExtensions(r *round, answer *store.Answer) {
-	for i, a := range r.extended {
+	for i, a := range r.extendedAttempts {
 		if !l.leases.has(a) {
 			continue // the attempt ended before the answer came
 		}
@@ -243,10 +244,10 @@ func (l *loop) handleExtensions(r *round, answer *store.Answer) {
 		case store.HeldStopping:
 			a.cancel(ErrCancelled)
 		}
-		if remaining := l.untilLeaseTimer(r.firstSent); remaining > 0 {
-			a.leaseTimer.Move(remaining)
+		if leaseTimerDelay := l.leaseTimerDelay(r.firstSentAt); leaseTimerDelay > 0 {
+			a.leaseTimer.Move(leaseTimerDelay)
 		}
-		l.leases.add(a, r.firstSent)
+		l.leases.add(a, r.firstSentAt)
 		if r.request.Alone && l.waitingSuspect == a {
 			l.waitingSuspect = nil
 			l.startHandler(a)
@@ -254,24 +255,24 @@ func (l *loop) handleExtensions(r *round, answer *store.Answer) {
 	}
 }
 
-// handleTasks starts the tasks that a claim got. sent is when the round was last sent.
-func (l *loop) handleTasks(r *round, answer *store.Answer, sent time.Time) {
-	gotByHandler, startedByHandler := make([]int, len(l.w.handlerNames)), make([]int, len(l.w.handlerNames))
-	running := 0
-	reasons := waitReasons{anyHandler: answer.Next == 0 && r.grant.places > 0, suspectEnd: r.grant.suspects == store.NoSuspect}
+// handleTasks starts the claimed tasks. sentAt is when the round was last sent.
+func (l *loop) handleTasks(r *round, answer *store.Answer, sentAt time.Time) {
+	claimedByHandler, startedByHandler := make([]int, len(l.w.handlerNames)), make([]int, len(l.w.handlerNames))
+	startedTotal := 0
+	reasons := waitReasons{anyPlace: answer.Next == 0 && r.grant.placeCount > 0, suspectEnd: r.grant.suspectsAllowed == store.NoSuspect}
 	for i := range answer.Tasks {
 		a := l.w.newAttempt(l, &answer.Tasks[i])
 		a.claimedAt = answer.Now
 		a.countClaim()
-		reasons.suspectEnd = reasons.suspectEnd || a.delivery.Crashes > 0 // there may be more suspects than the one that it got
-		started := l.startAttempt(a, answer.Now, sent)
+		reasons.suspectEnd = reasons.suspectEnd || a.delivery.Crashes > 0 // the store may have more suspects
+		started := l.startAttempt(a, answer.Now, sentAt)
 		if started {
-			running++
+			startedTotal++
 		}
 		if a.handler != nil {
-			gotByHandler[a.handler.index]++
+			claimedByHandler[a.handler.handlerIndex]++
 			if started {
-				startedByHandler[a.handler.index]++
+				startedByHandler[a.handler.handlerIndex]++
 			}
 		}
 	}
@@ -279,7 +280,7 @@ func (l *loop) handleTasks(r *round, answer *store.Answer, sent time.Time) {
 		l.w.counters.empty.Add(1)
 	}
 	l.w.counters.claimed.Add(int64(len(answer.Tasks)))
-	l.places.returnUnused(l, r.grant, gotByHandler, startedByHandler, running, reasons)
+	l.places.returnUnusedPlaces(l, r.grant, claimedByHandler, startedByHandler, startedTotal, reasons)
 	l.w.logPause(answer.Paused)
 	l.limitReached = answer.Limited
 
@@ -287,19 +288,19 @@ func (l *loop) handleTasks(r *round, answer *store.Answer, sent time.Time) {
 	// the claim is early by less than a round trip.
 	l.claimAt = never
 	if answer.Next > 0 { // otherwise the loop gets an offer when a place is free
-		l.claimAt = sent.Add(answer.Next)
+		l.claimAt = sentAt.Add(answer.Next)
 	}
 }
 
 // dropRound drops a round that the store will always refuse.
 func (l *loop) dropRound(r *round) {
 	l.returnPlaces(r)
-	l.unanswered = nil
+	l.unansweredRound = nil
 }
 
 // returnPlaces returns the places that were reserved for the round's claim.
 func (l *loop) returnPlaces(r *round) {
-	l.places.returnAll(l, r.grant)
+	l.places.returnAllPlaces(l, r.grant)
 	r.grant = grant{}
 }
 
@@ -307,7 +308,7 @@ func (l *loop) returnPlaces(r *round) {
 // fails, other workers notice it later.
 func (l *loop) leaveShard() {
 	l.timer.Stop()
-	if r := l.unanswered; r != nil {
+	if r := l.unansweredRound; r != nil {
 		l.returnPlaces(r)
 		return
 	}

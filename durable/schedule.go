@@ -24,7 +24,7 @@ func (x *Item) Stored() (store.Item, error) {
 }
 
 // storeItem returns the Item as a store's item. It calls now only if the When is Next.
-func (x *Item) storeItem(maxTask int, schedules map[string]Schedule, now func(key string) (store.Time, error)) (store.Item, error) {
+func (x *Item) storeItem(maxTaskBytes int, schedules map[string]Schedule, now func(key string) (store.Time, error)) (store.Item, error) {
 	t := x.Task
 	if t.Key == "" {
 		t.Key = NewKey()
@@ -47,7 +47,7 @@ func (x *Item) storeItem(maxTask int, schedules map[string]Schedule, now func(ke
 	if err != nil {
 		return store.Item{}, fmt.Errorf("task %.80q: %w", t.Key, err)
 	}
-	task, err := encode(&t, maxTask)
+	task, err := encodeTask(&t, maxTaskBytes)
 	return store.Item{ID: t.Key, When: when, Task: task}, err
 }
 
@@ -56,7 +56,7 @@ func (c *Client) storeItem(ctx context.Context, x *Item) (store.Item, error) {
 	if name := x.Task.Schedule; name != "" && c.schedules[name] == nil {
 		return store.Item{}, invalidError("task %q: the Client does not know the schedule %q: see WithSchedule", x.Task.Key, name)
 	}
-	return x.storeItem(c.maxTask, c.schedules, func(key string) (store.Time, error) {
+	return x.storeItem(c.maxTaskBytes, c.schedules, func(key string) (store.Time, error) {
 		now, err := c.store.Now(ctx, c.shardOf(key))
 		if err != nil {
 			return 0, fmt.Errorf("durable: %w: %w", ErrNotDone, err)
@@ -73,8 +73,8 @@ func (c *Client) storeItem(ctx context.Context, x *Item) (store.Item, error) {
 // or later, but not after the context's deadline. After any other error the task is not
 // scheduled.
 func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleOption) (Outcome, error) {
-	if c.wrappedSchedule != nil {
-		out, err := c.wrappedSchedule(ctx, []Item{{t, w}}, opts...)
+	if c.wrappedScheduleFunc != nil {
+		out, err := c.wrappedScheduleFunc(ctx, []Item{{t, w}}, opts...)
 		if len(out) == 0 {
 			return Unknown, err
 		}
@@ -88,7 +88,7 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 	if err != nil {
 		return Unknown, err
 	}
-	return c.doOne(ctx, command, item)
+	return c.doOneItem(ctx, command, item)
 }
 
 // ScheduleBatch schedules many tasks in few commands, and returns their outcomes in the
@@ -98,8 +98,8 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 // After an error, the outcome is Unknown for all tasks that were not scheduled or whose
 // command was not answered. In the second case the error is an [UnknownError].
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
-	if c.wrappedSchedule != nil {
-		return c.wrappedSchedule(ctx, items, opts...)
+	if c.wrappedScheduleFunc != nil {
+		return c.wrappedScheduleFunc(ctx, items, opts...)
 	}
 	return c.scheduleBatch(ctx, items, opts...)
 }
@@ -115,7 +115,7 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 		if err != nil {
 			return nil, err
 		}
-		x.add(i, item)
+		x.addItem(i, item)
 	}
 	return x.do(ctx)
 }
@@ -130,7 +130,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 	if err := checkID(id); err != nil {
 		return Unknown, err
 	}
-	return c.doOne(ctx, store.Command{Op: store.Cancel}, store.Item{ID: id})
+	return c.doOneItem(ctx, store.Command{Op: store.Cancel}, store.Item{ID: id})
 }
 
 // Reschedule moves the task with a key or an [Info.ID] to another time, and ends its
@@ -141,7 +141,7 @@ func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, er
 	if err != nil {
 		return Unknown, err
 	}
-	return c.doOne(ctx, store.Command{Op: store.Reschedule}, item)
+	return c.doOneItem(ctx, store.Command{Op: store.Reschedule}, item)
 }
 
 // NewKey returns a unique random key of 26 letters and digits. A Task without a Key

@@ -27,33 +27,34 @@ func (s *sender) nextStamp() store.Stamp {
 	return store.Stamp{Sender: s.name, Number: s.lastNumber}
 }
 
-// senders are the free senders of a Client.
-type senders struct {
-	clientName string // prefix of the senders' names
-	mu         sync.Mutex
-	free       []*sender
-	created    int64 // how many senders were created
+// A senderPool has the free senders of a Client.
+type senderPool struct {
+	clientName   string // prefix of the senders' names
+	mu           sync.Mutex
+	freeSenders  []*sender
+	createdCount int64 // how many senders were created
 }
 
-func (s *senders) take() *sender {
+func (s *senderPool) take() *sender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := len(s.free); n > 0 {
-		l := s.free[n-1]
-		s.free = s.free[:n-1]
-		return l
+	if n := len(s.freeSenders); n > 0 {
+		freeSender := s.freeSenders[n-1]
+		s.freeSenders = s.freeSenders[:n-1]
+		return freeSender
 	}
-	s.created++
-	return &sender{name: s.clientName + "." + strconv.FormatInt(s.created, 36)}
+	s.createdCount++
+	return &sender{name: s.clientName + "." + strconv.FormatInt(s.createdCount, 36)}
 }
 
-func (s *senders) put(l *sender) {
+func (s *senderPool) put(freed *sender) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free = append(s.free, l)
+	s.freeSenders = append(s.freeSenders, freed)
 }
 
-// newName returns a unique sender name for a Client or a run of a Worker.
-func newName() string {
+// newUniqueName returns a unique name for a Client, or for a Run of a Worker. Their
+// senders' names begin with it.
+func newUniqueName() string {
 	return strconv.Itoa(os.Getpid()) + "-" + strconv.FormatUint(rand.Uint64(), 36)
 }

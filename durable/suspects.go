@@ -10,10 +10,10 @@ package durable
 
 // suspectState describes the Worker's present suspect. places.mu guards it.
 type suspectState struct {
-	suspect     *attempt // runs, or waits until nothing else runs
-	mustBeAlone bool     // the suspect must run alone
-	wasTold     bool     // the suspect's loop was told that nothing else runs
-	hanging     int      // handlers that do not return and whose leases were given up
+	suspect         *attempt // runs, or waits until nothing else runs
+	mustBeAlone     bool     // the suspect must run alone
+	loopNotified    bool     // the suspect's loop was told that nothing else runs
+	hangingHandlers int      // handlers that do not return and whose leases were given up
 }
 
 // diesIfItCrashes reports whether the run becomes a dead letter if this attempt
@@ -24,7 +24,7 @@ func (a *attempt) diesIfItCrashes() bool {
 
 // admitSuspect makes an attempt the Worker's suspect if earlier attempts crashed. It
 // returns false if another loop has claimed a suspect at the same time.
-func (p *places) admitSuspect(a *attempt) bool {
+func (p *placePool) admitSuspect(a *attempt) bool {
 	if a.delivery.Crashes == 0 {
 		return true
 	}
@@ -33,49 +33,51 @@ func (p *places) admitSuspect(a *attempt) bool {
 	if p.suspect != nil {
 		return false
 	}
-	p.suspect, p.mustBeAlone, p.wasTold = a, a.diesIfItCrashes(), false
+	p.suspect, p.mustBeAlone, p.loopNotified = a, a.diesIfItCrashes(), false
 	return true
 }
 
-// forgetLocked records that the attempt is neither the suspect nor hanging.
-func (p *places) forgetLocked(a *attempt) {
-	if a.givenUp {
-		a.givenUp = false
-		p.hanging--
+// forgetAttemptLocked records that the attempt is neither the suspect nor hanging.
+func (p *placePool) forgetAttemptLocked(a *attempt) {
+	if a.leaseGivenUp {
+		a.leaseGivenUp = false
+		p.hangingHandlers--
 	}
 	if p.suspect == a {
 		p.suspect, p.mustBeAlone = nil, false
 	}
 }
 
-// giveUpLease records that an attempt's lease was given up, although its handler has not
-// returned.
-func (p *places) giveUpLease(a *attempt) {
+// giveUpLease records that an attempt's lease was given up, although its handler has
+// not returned.
+func (p *placePool) giveUpLease(a *attempt) {
 	now := p.w.now()
 	p.mu.Lock()
 	defer p.unlockAndNotify(now)
-	p.forgetLocked(a)
-	a.givenUp = true
-	p.hanging++
+	p.forgetAttemptLocked(a)
+	a.leaseGivenUp = true
+	p.hangingHandlers++
 }
 
-// isSuspectAloneLocked reports whether the suspect must run alone, and nothing else runs.
-// Claims under way count as running, because they reserve places.
-func (p *places) isSuspectAloneLocked() bool { return p.mustBeAlone && p.size-p.free-p.hanging == 1 }
+// isSuspectAloneLocked reports whether the suspect must run alone, and nothing else
+// runs. Claims under way count as running, because they reserve places.
+func (p *placePool) isSuspectAloneLocked() bool {
+	return p.mustBeAlone && p.totalPlaces-p.freePlaces-p.hangingHandlers == 1
+}
 
-// readyLocked returns the suspect if it waits to run alone and nothing else runs. It
-// returns each suspect only once, and otherwise nil.
-func (p *places) readyLocked() *attempt {
-	if p.wasTold || !p.isSuspectAloneLocked() {
+// takeReadySuspectLocked returns the suspect if it waits to run alone and nothing else
+// runs. It returns each suspect only once; otherwise it returns nil.
+func (p *placePool) takeReadySuspectLocked() *attempt {
+	if p.loopNotified || !p.isSuspectAloneLocked() {
 		return nil
 	}
-	p.wasTold = true
+	p.loopNotified = true
 	return p.suspect
 }
 
-// isOnlyAttempt reports whether the suspect is the only element of attempts, and
+// containsOnlySuspect reports whether the suspect is the only element of attempts, and
 // nothing else runs.
-func (p *places) isOnlyAttempt(attempts []*attempt) bool {
+func (p *placePool) containsOnlySuspect(attempts []*attempt) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(attempts) == 1 && attempts[0] == p.suspect && p.isSuspectAloneLocked()
@@ -86,5 +88,5 @@ func (l *loop) handBackSuspect(a *attempt) {
 	l.waitingSuspect = nil
 	a.leaseTimer.Stop()
 	a.cancel(nil)
-	l.reportAndRelease(a.handBackReport())
+	l.reportAndReleasePlace(a.handBackReport())
 }

@@ -31,13 +31,13 @@ type CommandStats struct {
 // CommandStats returns the counters of each type of command that the Client and its
 // Workers have sent. It does not access the store. O(1).
 func (c *Client) CommandStats() []CommandStats {
-	var all []CommandStats
+	var commandStats []CommandStats
 	for i := range c.store.counters {
 		if st := c.store.counters[i].stats(commandNames[i]); st.Took.Count() > 0 {
-			all = append(all, st)
+			commandStats = append(commandStats, st)
 		}
 	}
-	return all
+	return commandStats
 }
 
 // The types of commands. Commands of Store.Change have the numbers of their Ops. The
@@ -50,10 +50,10 @@ const (
 	typeStats
 	typeCheck
 	typeRepair
-	numCommands
+	numCommandTypes
 )
 
-var commandNames = [numCommands]string{
+var commandNames = [numCommandTypes]string{
 	store.Schedule: "schedule", store.Reschedule: "reschedule", store.Cancel: "cancel", store.Requeue: "requeue",
 	store.Purge: "purge", store.Import: "import", store.SetLimit: "limit", store.Pause: "pause", store.Resume: "resume",
 	typeRound: "round", typeNow: "now", typeGet: "get", typeList: "list", typeStats: "stats",
@@ -69,15 +69,15 @@ type commandCounter struct {
 	took timer.Histogram
 }
 
-// record counts a command, its duration and its error. The methods of timedStore defer
-// this call.
-func (c *commandCounter) record(began time.Time, err *error) {
+// recordCommand counts a command, its duration and its error. The methods of timedStore
+// defer this call.
+func (c *commandCounter) recordCommand(began time.Time, err *error) {
 	if *err != nil && !errors.Is(*err, store.ErrNotFound) {
 		c.errors.Add(1)
 	}
-	took := time.Since(began)
+	duration := time.Since(began)
 	c.mu.Lock()
-	c.took.Record(took)
+	c.took.Record(duration)
 	c.mu.Unlock()
 }
 
@@ -100,18 +100,18 @@ func (c *commandCounter) stats(name string) CommandStats {
 // A timedStore is a Store that counts its commands and measures how long they take.
 type timedStore struct {
 	store.Store
-	counters [numCommands]commandCounter
+	counters [numCommandTypes]commandCounter
 	workers  workerSet
 }
 
 func (s *timedStore) Now(ctx context.Context, shard int) (_ store.Time, err error) {
-	defer s.counters[typeNow].record(time.Now(), &err)
+	defer s.counters[typeNow].recordCommand(time.Now(), &err)
 	return s.Store.Now(ctx, shard)
 }
 
 func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c store.Command) (out []Outcome, err error) {
 	n := &s.counters[c.Op]
-	defer n.record(time.Now(), &err)
+	defer n.recordCommand(time.Now(), &err)
 	if out, err = s.Store.Change(ctx, shard, stamp, c); err != nil {
 		return out, err
 	}
@@ -127,31 +127,31 @@ func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c
 }
 
 func (s *timedStore) Do(ctx context.Context, shard int, stamp store.Stamp, r store.Round) (_ store.Answer, err error) {
-	defer s.counters[typeRound].record(time.Now(), &err)
+	defer s.counters[typeRound].recordCommand(time.Now(), &err)
 	return s.Store.Do(ctx, shard, stamp, r)
 }
 
 func (s *timedStore) Get(ctx context.Context, shard int, id string) (_ store.Entry, err error) {
-	defer s.counters[typeGet].record(time.Now(), &err)
+	defer s.counters[typeGet].recordCommand(time.Now(), &err)
 	return s.Store.Get(ctx, shard, id)
 }
 
 func (s *timedStore) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (_ store.Page, err error) {
-	defer s.counters[typeList].record(time.Now(), &err)
+	defer s.counters[typeList].recordCommand(time.Now(), &err)
 	return s.Store.List(ctx, shard, f, c, limit)
 }
 
 func (s *timedStore) Stats(ctx context.Context, shard int) (_ store.Stats, err error) {
-	defer s.counters[typeStats].record(time.Now(), &err)
+	defer s.counters[typeStats].recordCommand(time.Now(), &err)
 	return s.Store.Stats(ctx, shard)
 }
 
 func (s *timedStore) Check(ctx context.Context) (_ store.Health, err error) {
-	defer s.counters[typeCheck].record(time.Now(), &err)
+	defer s.counters[typeCheck].recordCommand(time.Now(), &err)
 	return s.Store.Check(ctx)
 }
 
 func (s *timedStore) Repair(ctx context.Context, shard int) (_ store.Repair, err error) {
-	defer s.counters[typeRepair].record(time.Now(), &err)
+	defer s.counters[typeRepair].recordCommand(time.Now(), &err)
 	return s.Store.Repair(ctx, shard)
 }

@@ -21,13 +21,13 @@ import (
 type Worker struct {
 	client *Client
 	config workerConfig
-	// claimBatch is the maximum number of places that a loop reserves for a claim, so
-	// that places remain for other loops.
-	claimBatch int
+	// maxPlacesPerClaim is the maximum number of places that a loop reserves for a
+	// claim, so that places remain for other loops.
+	maxPlacesPerClaim int
 	// clock is the store's own clock if it has one, such as a virtual clock, or the
 	// system's.
-	clock        clock.Clock
-	virtualClock bool // clock is not the system's
+	clock           clock.Clock
+	hasVirtualClock bool // clock is not the system's
 
 	// Set before the first Run.
 
@@ -43,20 +43,20 @@ type Worker struct {
 	deadHooks  *sync.WaitGroup // running dead hooks
 	handlerCtx context.Context // parent of the handlers' contexts
 	commandCtx context.Context // of commands to the store
-	labels     context.Context // with the goroutine labels; nil if the Worker has no name
+	labelsCtx  context.Context // with the goroutine labels; nil if the Worker has no name
 
 	stopping atomic.Bool
-	places   atomic.Pointer[places] // nil before the first Run
+	places   atomic.Pointer[placePool] // nil before the first Run
 
-	mu      sync.Mutex
-	started bool // Run was called
-	closed  bool // Shutdown or Close was called
-	current *currentRun
+	mu         sync.Mutex
+	runCalled  bool // Run was called
+	closed     bool // Shutdown or Close was called
+	currentRun *currentRun
 
-	counters   counters
-	recentDead deadList
-	loggedAt   atomic.Int64 // when an error was last logged, in seconds
-	paused     atomic.Bool  // the store is paused
+	counters      counters
+	recentDead    recentDeadList
+	errorLoggedAt atomic.Int64 // when an error was last logged, in seconds
+	storePaused   atomic.Bool  // the store is paused
 }
 
 // A currentRun is a call of Run that has not returned.
@@ -67,18 +67,19 @@ type currentRun struct {
 	abortOnce         sync.Once
 	err               error // what Run returns; set before done is closed
 
-	// failed is closed if the store fails permanently. storeErr is set before that.
-	failed   chan struct{}
-	failOnce sync.Once
-	storeErr error
+	// storeFailed is closed if the store fails permanently. storeErr is set before
+	// that.
+	storeFailed chan struct{}
+	failOnce    sync.Once
+	storeErr    error
 }
 
-func (r *currentRun) stopWaiting() { r.abortOnce.Do(func() { close(r.abort) }) }
+func (r *currentRun) stopWaitingForHandlers() { r.abortOnce.Do(func() { close(r.abort) }) }
 
 func (r *currentRun) fail(err error) {
 	r.failOnce.Do(func() {
 		r.storeErr = err
-		close(r.failed)
+		close(r.storeFailed)
 	})
 }
 
@@ -97,12 +98,12 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 		handlers: make(map[string]*handler),
 	}
 	if own, ok := c.Store().(interface{ Clock() clock.Clock }); ok && own.Clock() != w.clock {
-		w.clock, w.virtualClock = own.Clock(), true
+		w.clock, w.hasVirtualClock = own.Clock(), true
 	}
 	for name := range c.schedules {
 		w.scheduleNames = append(w.scheduleNames, name)
 	}
-	w.claimBatch = min(max(2*w.config.concurrency/c.store.Shards(), 1), store.MaxClaim)
+	w.maxPlacesPerClaim = min(max(2*w.config.concurrency/c.store.Shards(), 1), store.MaxClaim)
 	return w
 }
 
@@ -119,12 +120,12 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 		panic("durable: Handle: empty name or nil Handler")
 	case w.handlers[name] != nil:
 		panic(fmt.Sprintf("durable: Handle: the handler %q already exists", name))
-	case w.started:
+	case w.runCalled:
 		panic("durable: Handle: called after Run")
 	}
 	x := &handler{name: name, handlerConfig: w.config.handlerDefaults}
 	for i, o := range opts {
-		notNil("Handle", i, o)
+		panicIfNil("Handle", i, o)
 		o.applyHandler(&x.handlerConfig)
 	}
 	x.run = x.wrap(h)
@@ -143,13 +144,13 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 // After Run has returned, it may be called again. While it is running, another call
 // returns an error. After Shutdown or Close, Run returns [ErrClosed].
 func (w *Worker) Run(ctx context.Context) (err error) {
-	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{}), failed: make(chan struct{})}
-	if err := w.setCurrent(r); err != nil {
+	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{}), storeFailed: make(chan struct{})}
+	if err := w.setCurrentRun(r); err != nil {
 		return err
 	}
 	defer func() {
 		w.mu.Lock()
-		w.current = nil
+		w.currentRun = nil
 		w.mu.Unlock()
 		r.err = err
 		close(r.done)
@@ -186,11 +187,11 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 
 	select {
 	case <-ctx.Done():
-		shutdownTimer := time.AfterFunc(w.config.shutdownTimeout, r.stopWaiting)
+		shutdownTimer := time.AfterFunc(w.config.shutdownTimeout, r.stopWaitingForHandlers)
 		defer shutdownTimer.Stop()
 	case <-r.stop:
-	case <-r.failed:
-		r.stopWaiting()
+	case <-r.storeFailed:
+		r.stopWaitingForHandlers()
 	}
 	w.stopping.Store(true)
 	stopListening()
@@ -214,9 +215,9 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 			<-loopsEnded
 		}
 	}
-	w.waitForHooks(r)
+	w.waitForDeadHooks(r)
 	select {
-	case <-r.failed:
+	case <-r.storeFailed:
 		return errors.Join(fmt.Errorf("durable: the store failed permanently: %w", r.storeErr), w.unconfirmedError())
 	default:
 		return w.unconfirmedError()
@@ -227,8 +228,8 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 func (w *Worker) failRun(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.current != nil && !w.stopping.Load() {
-		w.current.fail(err)
+	if w.currentRun != nil && !w.stopping.Load() {
+		w.currentRun.fail(err)
 	}
 }
 
@@ -251,36 +252,37 @@ func (w *Worker) unconfirmedError() error {
 // for handlers.
 const lastReportsTimeout = time.Second
 
-// setCurrent makes r the current Run, if Run may be called now.
-func (w *Worker) setCurrent(r *currentRun) error {
+// setCurrentRun makes r the current Run. It returns an error if Run may not be called
+// now.
+func (w *Worker) setCurrentRun(r *currentRun) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.closed:
 		return ErrClosed
-	case w.current != nil:
+	case w.currentRun != nil:
 		return errRunning
 	}
-	w.started, w.current = true, r
+	w.runCalled, w.currentRun = true, r
 	return nil
 }
 
 func (w *Worker) initRun(ctx, commandCtx context.Context) {
-	w.id, w.deadHooks = newName(), new(sync.WaitGroup)
+	w.id, w.deadHooks = newUniqueName(), new(sync.WaitGroup)
 	w.handlerCtx, w.commandCtx = context.WithoutCancel(ctx), commandCtx
 	options := []timer.Option{timer.WithName(w.config.name)}
-	if w.virtualClock {
+	if w.hasVirtualClock {
 		options = append(options, timer.WithClock(w.clock), timer.WithExecutor(executor.NewInline()))
 	}
 	w.timers = timer.New(options...)
 	if w.config.name != "" {
-		w.labels = pprof.WithLabels(w.handlerCtx, pprof.Labels("worker", w.config.name))
+		w.labelsCtx = pprof.WithLabels(w.handlerCtx, pprof.Labels("worker", w.config.name))
 		for _, h := range w.handlers {
-			h.labels = pprof.WithLabels(w.labels, pprof.Labels("handler", h.name))
+			h.labelsCtx = pprof.WithLabels(w.labelsCtx, pprof.Labels("handler", h.name))
 		}
 	}
 	w.stopping.Store(false)
-	p := newPlaces(w)
+	p := newPlacePool(w)
 	w.places.Store(p)
 	w.loops = make([]*loop, w.client.store.Shards())
 	for i := range w.loops {
@@ -290,8 +292,8 @@ func (w *Worker) initRun(ctx, commandCtx context.Context) {
 
 // setLabels sets the Worker's labels on the current goroutine.
 func (w *Worker) setLabels() {
-	if w.labels != nil {
-		pprof.SetGoroutineLabels(w.labels)
+	if w.labelsCtx != nil {
+		pprof.SetGoroutineLabels(w.labelsCtx)
 	}
 }
 
@@ -328,11 +330,11 @@ func (w *Worker) awaitStore(ctx context.Context, r *currentRun) (ready bool, err
 		case <-ctx.Done():
 		}
 	}()
-	for pause := firstBackoff; ; pause = min(2*pause, lastBackoff) {
+	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
 		health, err := w.client.Check(ctx)
 		switch {
 		case err == nil, w.config.allowUnsafe && errors.Is(err, ErrUnsafe):
-			w.paused.Store(slices.Contains(health.Warnings, pausedWarning))
+			w.storePaused.Store(slices.Contains(health.Warnings, pausedWarning))
 			for _, warning := range health.Warnings {
 				w.client.log.Warn("durable: " + warning)
 			}
@@ -360,7 +362,7 @@ func (w *Worker) setPhase(p phase) {
 // wait, also call [Worker.Shutdown]. The Worker cannot run again. Close returns nil.
 func (w *Worker) Close() error {
 	if r := w.stop(); r != nil {
-		r.stopWaiting()
+		r.stopWaitingForHandlers()
 	}
 	return nil
 }
@@ -381,7 +383,7 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	case <-r.done:
 		return r.err
 	case <-ctx.Done():
-		r.stopWaiting()
+		r.stopWaitingForHandlers()
 		<-r.done
 		return ctx.Err()
 	}
@@ -391,16 +393,16 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 func (w *Worker) stop() *currentRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.current != nil && !w.closed {
-		close(w.current.stop)
+	if w.currentRun != nil && !w.closed {
+		close(w.currentRun.stop)
 	}
 	w.closed = true
-	return w.current
+	return w.currentRun
 }
 
 // logPause logs once that the store is paused.
 func (w *Worker) logPause(paused bool) {
-	if w.paused.Swap(paused) != paused && paused {
+	if w.storePaused.Swap(paused) != paused && paused {
 		w.client.log.Warn("durable: " + pausedWarning)
 	}
 }
@@ -408,8 +410,8 @@ func (w *Worker) logPause(paused bool) {
 // logError logs the error of a command, at most one each second. If the store is down,
 // every shard reports the same error.
 func (w *Worker) logError(err error) {
-	now, before := time.Now().Unix(), w.loggedAt.Load()
-	if before != now && w.loggedAt.CompareAndSwap(before, now) {
+	now, before := time.Now().Unix(), w.errorLoggedAt.Load()
+	if before != now && w.errorLoggedAt.CompareAndSwap(before, now) {
 		w.client.log.Error("durable: a worker's command failed and is retried", "error", err)
 	}
 }

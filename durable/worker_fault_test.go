@@ -423,8 +423,8 @@ func (w *watched) Do(ctx context.Context, shard int, s store.Stamp, r store.Roun
 	return w.Store.Do(ctx, shard, s, r)
 }
 
-// If a task is retried without delay, the round that reports the attempt also claims the
-// task. So the task gets its place again.
+// If a task is retried without delay, the round that reports the attempt also claims
+// the task. So the task gets its place again.
 func TestWorker_ClaimsWithTheReportOfAnAttemptToRepeatAtOnce(t *testing.T) {
 	for _, places := range []int{1, 10} {
 		bubble(t, func(t *testing.T, mem *memstore.Store) {

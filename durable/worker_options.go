@@ -43,15 +43,15 @@ type workerConfig struct {
 }
 
 type handlerConfig struct {
-	maxAttempts int
-	backoff     time.Duration
-	maxBackoff  time.Duration
-	timeout     time.Duration
-	maxRunning  int     // handlers at a time; 0: as many as the Worker has places
-	rate        float64 // tasks a second; 0: any
-	weight      int
-	middleware  []func(Handler) Handler
-	deadHook    func(ctx context.Context, d Delivery, err error) // nil: none
+	maxAttempts    int
+	backoff        time.Duration
+	maxBackoff     time.Duration
+	timeout        time.Duration
+	maxRunning     int     // handlers at a time; 0: as many as the Worker has places
+	tasksPerSecond float64 // tasks a second; 0: any
+	weight         int
+	middleware     []func(Handler) Handler
+	deadHook       func(ctx context.Context, d Delivery, err error) // nil: none
 }
 
 type workerOption func(*workerConfig)
@@ -157,7 +157,7 @@ func WithHandlerConcurrency(n int) HandlerOption {
 // It panics unless perSecond is positive and finite.
 func WithRate(perSecond float64) HandlerOption {
 	checkRange("WithRate", perSecond > 0 && !math.IsInf(perSecond, 1), perSecond, "positive and finite")
-	return handlerOption(func(c *handlerConfig) { c.rate = perSecond })
+	return handlerOption(func(c *handlerConfig) { c.tasksPerSecond = perSecond })
 }
 
 // WithWeight sets the handler's share of the Worker's places. With weight 2 a handler
@@ -183,7 +183,7 @@ func newWorkerConfig(opts []WorkerOption) workerConfig {
 		},
 	}
 	for i, o := range opts {
-		notNil("NewWorker", i, o)
+		panicIfNil("NewWorker", i, o)
 		o.applyWorker(&c)
 	}
 	return c
