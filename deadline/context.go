@@ -61,8 +61,8 @@ var programStart = time.Now()
 
 // lazyContext is a context with a deadline, in one of two states:
 //
-//	idle    no timer is set; the parent does not know the context; the field armed is nil
-//	armed   the field armed is a context of package context, which all methods call
+//	idle    no timer is set; the parent does not know the context; the field armedCtx is nil
+//	armed   the field armedCtx is a context of package context, which all methods call
 //
 // Done and cancel make it armed. So does Err, if the context has ended or after many
 // calls of Err.
@@ -71,8 +71,8 @@ type lazyContext struct {
 	deadline         time.Time                 // with a monotonic reading
 	reportedDeadline atomic.Pointer[time.Time] // the deadline that the method Deadline returns; nil until known
 	cause            error
-	armed            atomic.Pointer[armedContext]
-	errCalls         atomic.Uint32 // calls of Err while idle
+	armedCtx         atomic.Pointer[armedContext]
+	errCallCount     atomic.Uint32 // calls of Err while idle
 	inheritsDeadline bool          // the parent's deadline is earlier and applies
 }
 
@@ -82,8 +82,8 @@ type armedContext struct {
 	cancel context.CancelFunc
 }
 
-// canceled is stored in the field armed if a context is cancelled while it is idle.
-var canceled = func() *armedContext {
+// canceledCtx is stored in the field armedCtx if a context is cancelled while idle.
+var canceledCtx = func() *armedContext {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return &armedContext{ctx, func() {}}
@@ -108,9 +108,9 @@ func (c *lazyContext) inheritDeadline() {
 var (
 	typeOfBackground    = reflect.TypeOf(context.Background())
 	typeOfTODO          = reflect.TypeOf(context.TODO())
-	typeOfWithCancel    = reflect.TypeOf(canceled.Context)
-	typeOfWithoutCancel = reflect.TypeOf(context.WithoutCancel(canceled))
-	typeOfWithValue     = reflect.TypeOf(context.WithValue(canceled, canceled, nil))
+	typeOfWithCancel    = reflect.TypeOf(canceledCtx.Context)
+	typeOfWithoutCancel = reflect.TypeOf(context.WithoutCancel(canceledCtx))
+	typeOfWithValue     = reflect.TypeOf(context.WithValue(canceledCtx, canceledCtx, nil))
 	typeOfWithDeadline  = func() reflect.Type {
 		ctx, cancel := context.WithDeadline(context.Background(), time.Time{})
 		cancel()
@@ -144,10 +144,10 @@ func (c *lazyContext) deadlinePassed() bool {
 	return !c.inheritsDeadline && time.Until(c.deadline) <= 0
 }
 
-// arm returns the context in the field armed. If c is idle, arm makes this context
+// arm returns the context in the field armedCtx. If c is idle, arm makes this context
 // first.
 func (c *lazyContext) arm() *armedContext {
-	if a := c.armed.Load(); a != nil {
+	if a := c.armedCtx.Load(); a != nil {
 		return a
 	}
 	parent := c.parent
@@ -162,16 +162,16 @@ func (c *lazyContext) arm() *armedContext {
 	} else {
 		a.Context, a.cancel = context.WithDeadlineCause(parent, c.deadline, c.cause)
 	}
-	if !c.armed.CompareAndSwap(nil, a) {
+	if !c.armedCtx.CompareAndSwap(nil, a) {
 		a.cancel() // another goroutine has armed c
 	}
-	return c.armed.Load()
+	return c.armedCtx.Load()
 }
 
 func (c *lazyContext) cancel() {
 	// If c has already ended, it keeps its error and cause: arm makes a context with
 	// both, and cancelling that changes nothing.
-	if c.armed.Load() == nil && c.parent.Err() == nil && !c.deadlinePassed() && c.armed.CompareAndSwap(nil, canceled) {
+	if c.armedCtx.Load() == nil && c.parent.Err() == nil && !c.deadlinePassed() && c.armedCtx.CompareAndSwap(nil, canceledCtx) {
 		return
 	}
 	c.arm().cancel()
@@ -180,13 +180,13 @@ func (c *lazyContext) cancel() {
 // Done implements [context.Context].
 func (c *lazyContext) Done() <-chan struct{} { return c.arm().Done() }
 
-// errCallsUntilArmed is the number of calls of Err after which a context sets a timer.
-// So many calls cost about as much as the timer.
-const errCallsUntilArmed = 16
+// errCallLimit is the number of calls of Err at which an idle context sets a timer. So
+// many calls cost about as much as the timer.
+const errCallLimit = 16
 
 // Err implements [context.Context].
 func (c *lazyContext) Err() error {
-	if c.armed.Load() == nil && c.parent.Err() == nil && !c.deadlinePassed() && !c.countErrCall() {
+	if c.armedCtx.Load() == nil && c.parent.Err() == nil && !c.deadlinePassed() && !c.countErrCall() {
 		return nil
 	}
 	return c.arm().Err()
@@ -195,21 +195,21 @@ func (c *lazyContext) Err() error {
 // countErrCall counts a call of Err on an idle context. It reports true after many
 // calls: the context should then set a timer, so that Err no longer reads the clock.
 func (c *lazyContext) countErrCall() bool {
-	return c.errCalls.Add(1) >= errCallsUntilArmed && !bubble.Inside() // the timer of a bubble cannot be stopped outside it
+	return c.errCallCount.Add(1) >= errCallLimit && !bubble.Inside() // the timer of a bubble cannot be stopped outside it
 }
 
 // Value implements [context.Context].
 func (c *lazyContext) Value(key any) any {
 	if _, ok := key.(*int); ok {
-		// Up to Go 1.25, [context.Cause] finds the cause by a private key of this type,
-		// and does not call Err first. If c has ended, Err makes the context that has
-		// the cause.
+		// Up to Go 1.25, [context.Cause] calls Value with a key of type *int, without a
+		// call of Err before it. If c has ended, this call of Err makes the context
+		// that knows the cause.
 		c.Err()
 	}
-	switch a := c.armed.Load(); a {
+	switch a := c.armedCtx.Load(); a {
 	case nil:
 		return c.parent.Value(key)
-	case canceled: // has no values
+	case canceledCtx: // has no values
 		if v := a.Value(key); v != nil {
 			return v
 		}

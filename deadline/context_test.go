@@ -268,8 +268,8 @@ func TestContext_ArmsWhenSomebodyWaits(t *testing.T) {
 	}
 }
 
-// The parent has a type of another package. Then the context is armed from the start,
-// because the parent's Err might wait for a lock that the caller holds.
+// The parent comes from neither package context nor this package. Its Err might wait for
+// a lock that the caller holds. So the context is armed from the start.
 func TestContext_BelowAForeignParent(t *testing.T) {
 	for _, foreign := range []context.Context{newUnknown(), wrapped{context.Background()}, context.WithValue(newUnknown(), key1(1), 1)} {
 		ctx, cancel := deadline.WithTimeout(foreign, time.Hour)

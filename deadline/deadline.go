@@ -29,11 +29,11 @@ type Deadline struct {
 	mu sync.Mutex
 	// mu guards the fields below.
 
-	deadline time.Time     // zero: not set
-	done     chan struct{} // nil until Done is called
-	closed   bool          // done is closed
-	timer    *timer.Timer  // nil until needed
-	firesAt  time.Time     // when the timer fires; zero: the timer is not pending
+	deadline   time.Time     // zero: not set
+	done       chan struct{} // nil until Done is called
+	doneClosed bool          // done is closed
+	timer      *timer.Timer  // nil until needed
+	firesAt    time.Time     // when the timer fires; zero: the timer is not pending
 }
 
 // Set sets the deadline to t. The zero time means no deadline. Done's channel is closed
@@ -47,8 +47,8 @@ func (d *Deadline) Set(t time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.deadline = t
-	if d.closed {
-		d.done, d.closed = nil, false
+	if d.doneClosed {
+		d.done, d.doneClosed = nil, false
 	}
 	d.setTimerLocked()
 }
@@ -78,8 +78,8 @@ func (d *Deadline) Err() error {
 }
 
 func (d *Deadline) closeDoneLocked() {
-	if d.done != nil && !d.closed {
-		d.closed = true
+	if d.done != nil && !d.doneClosed {
+		d.doneClosed = true
 		close(d.done)
 	}
 }
@@ -87,7 +87,7 @@ func (d *Deadline) closeDoneLocked() {
 // setTimerLocked sets the timer to fire at the deadline, if Done has been called. It
 // keeps a timer that fires earlier: onFire then sets the timer again.
 func (d *Deadline) setTimerLocked() {
-	if d.done == nil || d.closed || d.deadline.IsZero() || !d.firesAt.IsZero() && !d.deadline.Before(d.firesAt) {
+	if d.done == nil || d.doneClosed || d.deadline.IsZero() || !d.firesAt.IsZero() && !d.deadline.Before(d.firesAt) {
 		return
 	}
 	delay := time.Until(d.deadline)

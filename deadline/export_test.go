@@ -19,5 +19,5 @@ func Lazy(parent context.Context, d time.Duration, cause error) (context.Context
 // Armed reports whether ctx is armed, or is a context of package context itself.
 func Armed(ctx context.Context) bool {
 	c, ok := ctx.(*lazyContext)
-	return !ok || c.armed.Load() != nil
+	return !ok || c.armedCtx.Load() != nil
 }

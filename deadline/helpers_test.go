@@ -38,7 +38,7 @@ func newRand(t testing.TB) *rand.Rand {
 // wrapped hides the type of a context.
 type wrapped struct{ context.Context }
 
-// registering is a context of an unknown type, with an AfterFunc method.
+// registering is a type of context that only the tests know, with an AfterFunc method.
 type registering struct {
 	mu    sync.Mutex
 	funcs map[*byte]func()
@@ -87,8 +87,8 @@ func (c *registering) cancel() {
 	c.funcs = nil
 }
 
-// unknown is a context of an unknown type, without an AfterFunc method. Its methods
-// take a lock.
+// unknown is a type of context that only the tests know, without an AfterFunc method.
+// Its methods take a lock.
 type unknown struct {
 	context.Context // Background: provides Deadline and Value
 	mu              sync.Mutex

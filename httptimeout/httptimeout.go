@@ -58,8 +58,8 @@ func copyForm(r, timedRequest *http.Request) {
 // means [http.DefaultTransport]. Transport panics if timeout is not positive.
 //
 // If a request with an Upgrade header gets a 101 Switching Protocols response, the
-// timeout ends. The context is then done when the body is closed, or when the request's
-// original context is done.
+// timeout no longer applies. The context is then done when the body is closed, or when
+// the request's original context is done.
 //
 // A response's body has the methods Write and CloseWrite if base's body has them.
 func Transport(timeout time.Duration, base http.RoundTripper) http.RoundTripper {
@@ -82,9 +82,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		upgrade = newUpgradeCtx(ctx, cancel)
 		ctx, cancel = upgrade, upgrade.cancel
 	}
-	bodyCancels := false // whether the response's body calls cancel
+	bodyCallsCancel := false // whether the response's body calls cancel
 	defer func() {
-		if !bodyCancels { // an error, no body, or a panic
+		if !bodyCallsCancel { // an error, no body, or a panic
 			cancel()
 		}
 	}()
@@ -99,11 +99,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if upgrade != nil {
 			upgrade.dropTimeout(r.Context())
 		}
-		resp.Body = withWriter(&upgradedBody{resp.Body, cancel}, resp.Body)
+		resp.Body = withWriteMethods(&upgradedBody{resp.Body, cancel}, resp.Body)
 	} else {
-		resp.Body = withWriter(&timedBody{ReadCloser: resp.Body, cancel: cancel}, resp.Body)
+		resp.Body = withWriteMethods(&timedBody{ReadCloser: resp.Body, cancel: cancel}, resp.Body)
 	}
-	bodyCancels = true
+	bodyCallsCancel = true
 	return resp, nil
 }
 
@@ -116,9 +116,9 @@ func (t *transport) CloseIdleConnections() {
 
 type closeWriter interface{ CloseWrite() error }
 
-// withWriter adds base's methods Write and CloseWrite to b. If base lacks a method, b
-// lacks it too: callers test for it by a type assertion.
-func withWriter(b, base io.ReadCloser) io.ReadCloser {
+// withWriteMethods adds base's methods Write and CloseWrite to b. If base lacks a
+// method, b lacks it too: callers test for it by a type assertion.
+func withWriteMethods(b, base io.ReadCloser) io.ReadCloser {
 	w, writes := base.(io.Writer)
 	c, closes := base.(closeWriter)
 	switch {
@@ -153,20 +153,20 @@ func (b *upgradedBody) Close() error {
 // when it is closed, or when Read returns an error or io.EOF.
 type timedBody struct {
 	io.ReadCloser
-	cancel context.CancelFunc
-	once   sync.Once
+	cancel     context.CancelFunc
+	cancelOnce sync.Once
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.once.Do(b.cancel)
+		b.cancelOnce.Do(b.cancel)
 	}
 	return n, err
 }
 
 func (b *timedBody) Close() error {
 	err := b.ReadCloser.Close()
-	b.once.Do(b.cancel)
+	b.cancelOnce.Do(b.cancel)
 	return err
 }

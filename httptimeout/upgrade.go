@@ -13,27 +13,27 @@ type upgradeCtx struct {
 	done chan struct{}
 
 	mu          sync.Mutex
-	inner       context.Context // does not change after err is set
+	innerCtx    context.Context // does not change after err is set
 	cancelInner context.CancelFunc
-	detachInner func() bool // returns false if inner has ended, which ends this context
+	detachInner func() bool // returns false if innerCtx has ended, which ends this context
 	err         error       // set when done is closed
 }
 
 var _ context.Context = (*upgradeCtx)(nil)
 
-// newUpgradeCtx returns a context whose inner context is timed. cancelTimed cancels
-// timed.
-func newUpgradeCtx(timed context.Context, cancelTimed context.CancelFunc) *upgradeCtx {
+// newUpgradeCtx returns a context whose inner context is timedCtx. cancelTimed cancels
+// timedCtx.
+func newUpgradeCtx(timedCtx context.Context, cancelTimed context.CancelFunc) *upgradeCtx {
 	c := &upgradeCtx{done: make(chan struct{})}
 	c.mu.Lock()
-	c.setInnerLocked(timed, cancelTimed)
+	c.setInnerCtxLocked(timedCtx, cancelTimed)
 	c.mu.Unlock()
 	return c
 }
 
-func (c *upgradeCtx) setInnerLocked(ctx context.Context, cancel context.CancelFunc) {
-	c.inner, c.cancelInner = ctx, cancel
-	c.detachInner = context.AfterFunc(ctx, c.end)
+func (c *upgradeCtx) setInnerCtxLocked(ctx context.Context, cancel context.CancelFunc) {
+	c.innerCtx, c.cancelInner = ctx, cancel
+	c.detachInner = context.AfterFunc(ctx, c.closeDone)
 }
 
 // dropTimeout replaces the inner context by a child of parent, without a timeout. If
@@ -45,7 +45,7 @@ func (c *upgradeCtx) dropTimeout(parent context.Context) {
 		return
 	}
 	cancelTimed := c.cancelInner
-	c.setInnerLocked(context.WithCancel(parent))
+	c.setInnerCtxLocked(context.WithCancel(parent))
 	cancelTimed()
 }
 
@@ -55,15 +55,15 @@ func (c *upgradeCtx) cancel() {
 	cancelInner := c.cancelInner
 	c.mu.Unlock()
 	cancelInner()
-	c.end()
+	c.closeDone()
 }
 
-// end ends c with the error of its inner context.
-func (c *upgradeCtx) end() {
+// closeDone ends c with the error of its inner context.
+func (c *upgradeCtx) closeDone() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil {
-		c.err = c.inner.Err()
+		c.err = c.innerCtx.Err()
 		close(c.done)
 	}
 }
@@ -76,13 +76,13 @@ func (c *upgradeCtx) Err() error {
 	return c.err
 }
 
-func (c *upgradeCtx) Deadline() (time.Time, bool) { return c.currentInner().Deadline() }
+func (c *upgradeCtx) Deadline() (time.Time, bool) { return c.currentInnerCtx().Deadline() }
 
 // Value also serves [context.Cause], which looks up the cause by key.
-func (c *upgradeCtx) Value(key any) any { return c.currentInner().Value(key) }
+func (c *upgradeCtx) Value(key any) any { return c.currentInnerCtx().Value(key) }
 
-func (c *upgradeCtx) currentInner() context.Context {
+func (c *upgradeCtx) currentInnerCtx() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.inner
+	return c.innerCtx
 }
