@@ -10,12 +10,12 @@ import (
 // reads the wall clock, which may have been set.
 const maxTimerDelay = time.Minute
 
-// If the wall clock is set back by more than maxSetBack, occurrences are repeated. A
-// time server makes smaller corrections.
-const maxSetBack = time.Minute
+// maxIgnoredSetBack is the largest correction of the wall clock that repeats no
+// occurrence. A time server makes smaller ones.
+const maxIgnoredSetBack = time.Minute
 
-// calendar computes the occurrences of a Job with a Schedule.
-type calendar struct {
+// calendarPlan computes the occurrences of a Job with a Schedule.
+type calendarPlan struct {
 	schedule Schedule
 	// The next call of the schedule gets searchAfter, or the time of the wall clock if
 	// that is later.
@@ -23,9 +23,9 @@ type calendar struct {
 	// nextUnknown is true if the schedule must be called to find the next occurrence.
 	// It stays true if the schedule panics.
 	nextUnknown bool
-	// wall and mono are what the wall clock and the monotonic clock showed at the last
-	// call of the schedule.
-	wall, mono time.Time
+	// lastWallTime and lastMonoTime are the times of the wall clock and the monotonic
+	// clock at the last call of the schedule.
+	lastWallTime, lastMonoTime time.Time
 }
 
 // Calendar runs f on the Scheduler's executor at the times that sched.Next returns. It
@@ -50,14 +50,14 @@ func Calendar(s *timer.Scheduler, sched Schedule, f func()) (*Job, error) {
 	if s == nil || sched == nil || f == nil {
 		panic("jobs: Calendar with a nil Scheduler, Schedule or func")
 	}
-	c := &calendar{schedule: sched, mono: s.Now(), wall: s.Wall()}
-	j := &Job{s: s, f: f, plan: c, next: sched.Next(c.wall).Round(0)}
-	c.searchAfter = c.wall
-	return start(j)
+	c := &calendarPlan{schedule: sched, lastMonoTime: s.Now(), lastWallTime: s.Wall()}
+	j := &Job{s: s, f: f, plan: c, next: sched.Next(c.lastWallTime).Round(0)}
+	c.searchAfter = c.lastWallTime
+	return startJob(j)
 }
 
-func (c *calendar) due(j *Job) bool {
-	now := c.readWall(j)
+func (c *calendarPlan) isDue(j *Job) bool {
+	now := c.readWallClock(j)
 	if c.nextUnknown {
 		c.callSchedule(j, now)
 		return false
@@ -65,13 +65,13 @@ func (c *calendar) due(j *Job) bool {
 	return !j.next.After(now)
 }
 
-func (c *calendar) advance(j *Job) { c.findNext(j, c.readWall(j)) }
+func (c *calendarPlan) beforeRun(j *Job) { c.findNext(j, c.readWallClock(j)) }
 
-func (c *calendar) afterRun(j *Job) {
-	panicked := c.nextUnknown
-	now := c.readWall(j)
+func (c *calendarPlan) afterRun(j *Job) {
+	schedulePanicked := c.nextUnknown
+	now := c.readWallClock(j)
 	switch {
-	case panicked: // the schedule is called again in a minute
+	case schedulePanicked: // the schedule is called again in a minute
 	case c.nextUnknown:
 		c.callSchedule(j, now)
 	case !j.next.After(now):
@@ -79,13 +79,13 @@ func (c *calendar) afterRun(j *Job) {
 	}
 }
 
-func (c *calendar) resume(j *Job) { c.callSchedule(j, c.readWall(j)) }
+func (c *calendarPlan) resume(j *Job) { c.callSchedule(j, c.readWallClock(j)) }
 
-// readWall returns the time of the wall clock. If the clock was set back by more than
-// maxSetBack, readWall sets nextUnknown.
-func (c *calendar) readWall(j *Job) time.Time {
+// readWallClock returns the time of the wall clock. If the clock was set back by more
+// than maxIgnoredSetBack, readWallClock sets nextUnknown.
+func (c *calendarPlan) readWallClock(j *Job) time.Time {
 	mono, wall := j.s.Now(), j.s.Wall()
-	if setBack := c.wall.Add(mono.Sub(c.mono)).Sub(wall); setBack > maxSetBack {
+	if setBack := c.lastWallTime.Add(mono.Sub(c.lastMonoTime)).Sub(wall); setBack > maxIgnoredSetBack {
 		c.nextUnknown, c.searchAfter = true, wall // the caller then calls the schedule
 	}
 	return wall
@@ -93,7 +93,7 @@ func (c *calendar) readWall(j *Job) time.Time {
 
 // findNext replaces j.next, an occurrence that is run or skipped, by the occurrence
 // after it.
-func (c *calendar) findNext(j *Job, now time.Time) {
+func (c *calendarPlan) findNext(j *Job, now time.Time) {
 	if !c.nextUnknown && j.next.After(c.searchAfter) {
 		c.searchAfter = j.next
 	}
@@ -101,20 +101,20 @@ func (c *calendar) findNext(j *Job, now time.Time) {
 }
 
 // callSchedule calls the schedule and sets the next occurrence.
-func (c *calendar) callSchedule(j *Job, now time.Time) {
-	c.nextUnknown, c.wall, c.mono = true, now, j.s.Now()
+func (c *calendarPlan) callSchedule(j *Job, now time.Time) {
+	c.nextUnknown, c.lastWallTime, c.lastMonoTime = true, now, j.s.Now()
 	if now.After(c.searchAfter) { // otherwise the clock was set back a little: no occurrence is repeated
 		c.searchAfter = now
 	}
-	next := c.schedule.Next(c.searchAfter).Round(0)
-	if !next.IsZero() && !next.After(c.searchAfter) {
-		next = c.searchAfter.Add(time.Second)
+	occurrence := c.schedule.Next(c.searchAfter).Round(0)
+	if !occurrence.IsZero() && !occurrence.After(c.searchAfter) {
+		occurrence = c.searchAfter.Add(time.Second)
 	}
 	c.nextUnknown = false
-	j.setNext(next)
+	j.setNext(occurrence)
 }
 
-func (c *calendar) wait(j *Job) time.Duration {
+func (c *calendarPlan) timerDelay(j *Job) time.Duration {
 	if c.nextUnknown {
 		return maxTimerDelay
 	}

@@ -17,13 +17,13 @@ import (
 //
 //   - If the clock goes from 2:00 forward to 3:00, an occurrence at 2:30 comes at 3:00.
 //   - If the clock goes from 3:00 back to 2:00, an occurrence at 2:30 comes once, the
-//     first time. With hours in steps of one to six, such as */2, it comes both
-//     times.
+//     first time. It comes both times if the hours are a star or a small step, such
+//     as */2.
 type Cron struct {
 	// Each field is a set of bits: bit 9 of Hour is nine o'clock. Dom is the day of the
 	// month, Dow the day of the week, from 0 for Sunday. Bit 63 stands for a star. If
-	// Dom or Dow is a star, a day must be in both. If neither is, it must be in one of
-	// them.
+	// Dom or Dow has bit 63, a day matches if it is in both. Otherwise a day matches if
+	// it is in Dom or in Dow.
 	Second, Minute, Hour, Dom, Month, Dow uint64
 	// Location is the time zone. If it is nil or [time.Local], Next uses the zone of
 	// its argument.
@@ -32,9 +32,9 @@ type Cron struct {
 
 const (
 	starBit = 1 << 63
-	// searchLimit is how far ahead Next searches, in seconds. The 29th of February may
-	// be eight years away.
-	searchLimit = 10 * 366 * 24 * 60 * 60
+	// maxSearchSeconds is how far ahead Next searches. The 29th of February may be
+	// eight years away.
+	maxSearchSeconds = 10 * 366 * 24 * 60 * 60
 )
 
 // Next returns the first matching time after t, in whole seconds. It returns the zero
@@ -47,34 +47,34 @@ func (c Cron) Next(t time.Time) time.Time {
 	// All values below are in seconds. A local time is the Unix time plus the zone's
 	// offset.
 	now := t.Unix()
-	limit := now + searchLimit
+	searchEnd := now + maxSearchSeconds
 	begin, end, offset := offsetPeriod(now, loc)
-	earliest := now + 1 + offset  // the first local time that may match
-	matchTwice := c.hasHourStep() // match both times if the clock shows a time twice
+	searchStart := now + 1 + offset // the first local time that may match
+	matchTwice := c.hasHourStep()   // match both times if the clock shows a time twice
 	if !matchTwice && begin != 0 {
 		// Skip the local times that the clock had already shown before it was set back.
 		_, _, offsetBefore := offsetPeriod(begin-1, loc)
-		earliest = max(earliest, begin+offsetBefore)
+		searchStart = max(searchStart, begin+offsetBefore)
 	}
 	// Each iteration searches a period in which the zone's offset is constant.
 	for {
-		until := limit
+		periodEnd := searchEnd
 		if end != 0 {
-			until = min(limit, end)
+			periodEnd = min(searchEnd, end)
 		}
-		if local, ok := c.find(earliest, until+offset); ok {
+		if local, ok := c.findLocalTime(searchStart, periodEnd+offset); ok {
 			return time.Unix(local-offset, 0).In(t.Location())
 		}
-		if until == limit {
+		if periodEnd == searchEnd {
 			return time.Time{}
 		}
 		change, offsetBefore := end, offset
 		_, end, offset = offsetPeriod(change, loc)
-		if _, skipped := c.find(max(earliest, change+offsetBefore), change+offset); skipped {
+		if _, skipped := c.findLocalTime(max(searchStart, change+offsetBefore), change+offset); skipped {
 			return time.Unix(change, 0).In(t.Location())
 		}
-		if earliest = max(earliest, change+offsetBefore, change+offset); matchTwice {
-			earliest = change + offset
+		if searchStart = max(searchStart, change+offsetBefore, change+offset); matchTwice {
+			searchStart = change + offset
 		}
 	}
 }
@@ -97,8 +97,8 @@ func offsetPeriod(unix int64, loc *time.Location) (begin, end, offset int64) {
 	return begin, end, int64(seconds)
 }
 
-// find returns the first matching local time at or after from and before until.
-func (c *Cron) find(from, until int64) (local int64, ok bool) {
+// findLocalTime returns the first matching local time t with from <= t < until.
+func (c *Cron) findLocalTime(from, until int64) (local int64, ok bool) {
 	for from < until {
 		t := time.Unix(from, 0).UTC()
 		year, month, _ := t.Date()
@@ -109,7 +109,7 @@ func (c *Cron) find(from, until int64) (local int64, ok bool) {
 		hour, minute, second := t.Clock()
 		midnight := from - int64(hour*60*60+minute*60+second)
 		if c.matchesDay(t) {
-			if s, ok := c.firstOfDay(hour, minute, second); ok {
+			if s, ok := c.firstMatchOfDay(hour, minute, second); ok {
 				return midnight + s, midnight+s < until
 			}
 		}
@@ -126,21 +126,21 @@ func (c *Cron) matchesDay(t time.Time) bool {
 	return inMonth && inWeek
 }
 
-// firstOfDay returns the first matching second of a day, at or after the given time of day.
-func (c *Cron) firstOfDay(hour, minute, second int) (s int64, ok bool) {
+// firstMatchOfDay returns a day's first match at or after a time of day, in seconds.
+func (c *Cron) firstMatchOfDay(hour, minute, second int) (s int64, ok bool) {
 	for {
-		h := firstAtLeast(c.Hour, hour)
+		h := firstElementFrom(c.Hour, hour)
 		if h > 23 {
 			return 0, false
 		}
 		if h > hour {
 			minute, second = 0, 0
 		}
-		m := firstAtLeast(c.Minute, minute)
+		m := firstElementFrom(c.Minute, minute)
 		if m > minute {
 			second = 0
 		}
-		s := firstAtLeast(c.Second, second)
+		s := firstElementFrom(c.Second, second)
 		switch {
 		case m > 59:
 			hour, minute, second = h+1, 0, 0
@@ -152,16 +152,16 @@ func (c *Cron) firstOfDay(hour, minute, second int) (s int64, ok bool) {
 	}
 }
 
-// firstAtLeast returns the smallest element of set that is at least from. If there is
-// none, it returns 63 or 64.
-func firstAtLeast(set uint64, from int) int { return bits.TrailingZeros64(set >> from << from) }
+// firstElementFrom returns the smallest element of set that is at least from. If there
+// is none, it returns 63 or 64.
+func firstElementFrom(set uint64, from int) int { return bits.TrailingZeros64(set >> from << from) }
 
 // hasHourStep reports whether Hour has a step of at most six hours: every hour of the
 // day, every second hour, and so on.
 func (c *Cron) hasHourStep() bool {
 	hours := c.Hour &^ starBit
 	firstHour := bits.TrailingZeros64(hours)
-	step := firstAtLeast(hours, firstHour+1) - firstHour
+	step := firstElementFrom(hours, firstHour+1) - firstHour
 	if step > 6 || firstHour >= step {
 		return false
 	}

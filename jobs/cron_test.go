@@ -137,8 +137,8 @@ func (r *reading) has(x *face) bool {
 }
 
 // read appends at, a Unix time, to want if the spec matches. now is what the clock
-// shows at this time. shown lists what it has shown for the first time in this minute:
-// several times after a gap, none in a repeated hour.
+// shows at this time. shown lists the local times that this minute adds: none in a
+// repeated hour, and several after a gap.
 func (r *reading) read(at int64, now face, shown []face) {
 	has := r.repeats && r.has(&now)
 	for i := range shown {

@@ -37,9 +37,9 @@ type Job struct {
 	runRequested bool // by RunNow; the run has not begun
 
 	// handle is the job's timer. If Start fails because too many timers are pending,
-	// fallback is the job's timer instead.
-	handle   timer.Handle
-	fallback *timer.Timer
+	// fallbackTimer is the job's timer instead.
+	handle        timer.Handle
+	fallbackTimer *timer.Timer
 }
 
 // # A job's life
@@ -55,32 +55,32 @@ type Job struct {
 // often. Then nothing runs.
 
 // A plan computes the occurrences of a job: periodic or calendar. All its methods
-// except wait are called while the job is busy but not locked, because they may call
-// the user's Schedule.
+// except timerDelay are called while the job is busy but not locked, because they may
+// call the user's Schedule.
 type plan interface {
-	// due reads the clock and reports whether an occurrence is due.
-	due(*Job) bool
-	// advance sets the next occurrence, just before the due one runs.
-	advance(*Job)
+	// isDue reads the clock and reports whether an occurrence is due.
+	isDue(*Job) bool
+	// beforeRun sets the next occurrence, just before the due one runs.
+	beforeRun(*Job)
 	// afterRun handles the occurrences that came during the run that has just ended.
 	afterRun(*Job)
 	// resume sets the next occurrence after a pause.
 	resume(*Job)
-	// wait returns the delay after which due must be called. The job is locked.
-	wait(*Job) time.Duration
+	// timerDelay returns the delay after which isDue must be called. The job is locked.
+	timerDelay(*Job) time.Duration
 }
 
-// start starts the timer of a new job. The caller has set the next occurrence.
-func start(j *Job) (*Job, error) {
+// startJob starts the timer of a new job. The caller has set the next occurrence.
+func startJob(j *Job) (*Job, error) {
 	j.onFire, j.done = j.fire, make(chan struct{})
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.next.IsZero() {
-		j.endLocked()
+		j.endSeriesLocked()
 		return j, nil
 	}
 	var err error
-	if j.handle, err = j.s.Start(j.plan.wait(j), j.onFire); err != nil {
+	if j.handle, err = j.s.Start(j.plan.timerDelay(j), j.onFire); err != nil {
 		return nil, err
 	}
 	return j, nil
@@ -88,23 +88,23 @@ func start(j *Job) (*Job, error) {
 
 // fire runs when the timer fires.
 func (j *Job) fire() {
-	paused, runNow, ok := j.enterBusy()
+	paused, runNow, ok := j.becomeBusy()
 	if !ok {
 		return
 	}
-	defer j.leaveBusy()
-	due := !paused && j.plan.due(j)
-	if !due && !runNow {
+	defer j.becomeIdle()
+	isDue := !paused && j.plan.isDue(j)
+	if !isDue && !runNow {
 		return
 	}
-	defer j.run()
-	if due {
-		j.plan.advance(j) // if it panics, the deferred run still happens
+	defer j.runFunc()
+	if isDue {
+		j.plan.beforeRun(j) // if it panics, the deferred run still happens
 	}
 }
 
-// run calls the job's function.
-func (j *Job) run() {
+// runFunc calls the job's function.
+func (j *Job) runFunc() {
 	defer func() { // also if f panics or ends its goroutine
 		if !j.hasEnded() {
 			j.plan.afterRun(j)
@@ -119,8 +119,8 @@ func (j *Job) hasEnded() bool {
 	return j.ended
 }
 
-// enterBusy makes the job busy. If nothing can run now, it does nothing and ok is false.
-func (j *Job) enterBusy() (paused, runNow, ok bool) {
+// becomeBusy makes the job busy. If nothing can run now, it does nothing and ok is false.
+func (j *Job) becomeBusy() (paused, runNow, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.ended || j.busy || j.paused && !j.runRequested {
@@ -131,8 +131,8 @@ func (j *Job) enterBusy() (paused, runNow, ok bool) {
 	return j.paused, runNow, true
 }
 
-// leaveBusy ends the busy state and starts the timer for the next run.
-func (j *Job) leaveBusy() {
+// becomeIdle ends the busy state and starts the timer for the next run.
+func (j *Job) becomeIdle() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.busy = false
@@ -142,7 +142,7 @@ func (j *Job) leaveBusy() {
 	case j.runRequested:
 		j.setTimerLocked(0)
 	case !j.paused:
-		j.setTimerLocked(j.plan.wait(j))
+		j.setTimerLocked(j.plan.timerDelay(j))
 	}
 }
 
@@ -153,23 +153,23 @@ func (j *Job) setTimerLocked(d time.Duration) {
 	switch j.handle, err = j.s.Start(d, j.onFire); {
 	case err == nil:
 	case err == timer.ErrClosed:
-		j.endLocked()
-	case j.fallback == nil:
-		j.fallback = j.s.AfterFunc(d, j.onFire) // AfterFunc cannot be refused
+		j.endSeriesLocked()
+	case j.fallbackTimer == nil:
+		j.fallbackTimer = j.s.AfterFunc(d, j.onFire) // AfterFunc cannot be refused
 	default:
-		j.fallback.Reset(d)
+		j.fallbackTimer.Reset(d)
 	}
 }
 
 func (j *Job) stopTimerLocked() {
 	j.handle.Stop()
-	if j.fallback != nil {
-		j.fallback.Stop()
+	if j.fallbackTimer != nil {
+		j.fallbackTimer.Stop()
 	}
 }
 
-// endLocked ends the series.
-func (j *Job) endLocked() {
+// endSeriesLocked ends the series.
+func (j *Job) endSeriesLocked() {
 	j.ended = true
 	j.stopTimerLocked()
 	if !j.busy {
@@ -186,7 +186,7 @@ func (j *Job) setNext(t time.Time) {
 		return
 	}
 	if j.next = t; t.IsZero() {
-		j.endLocked()
+		j.endSeriesLocked()
 	}
 }
 
@@ -206,7 +206,7 @@ func (j *Job) Stop() bool {
 	if j.ended {
 		return false
 	}
-	j.endLocked()
+	j.endSeriesLocked()
 	return true
 }
 
@@ -272,9 +272,9 @@ func (j *Job) Resume() bool {
 	j.busy = true
 	j.mu.Unlock()
 	if wasBusy {
-		return true // the goroutine that made the job busy starts the timer, in leaveBusy
+		return true // the goroutine that made the job busy starts the timer, in becomeIdle
 	}
-	defer j.leaveBusy()
+	defer j.becomeIdle()
 	j.plan.resume(j)
 	return true
 }

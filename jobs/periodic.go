@@ -8,19 +8,21 @@ import (
 )
 
 // An Option configures [Periodic].
-type Option interface{ apply(*periodic) }
+type Option interface{ apply(*periodicPlan) }
 
-type option func(*periodic)
+type option func(*periodicPlan)
 
-func (f option) apply(p *periodic) { f(p) }
+func (f option) apply(p *periodicPlan) { f(p) }
 
 // FixedDelay counts the period from the end of one run to the start of the next.
 // Without it, the period counts from start to start, however long a run takes.
-func FixedDelay() Option { return option(func(p *periodic) { p.fixedDelay = true }) }
+func FixedDelay() Option { return option(func(p *periodicPlan) { p.fixedDelay = true }) }
 
 // FirstAfter sets when the first run comes: after d, or at once if d is zero or less. The
 // default is one period.
-func FirstAfter(d time.Duration) Option { return option(func(p *periodic) { p.first = max(d, 0) }) }
+func FirstAfter(d time.Duration) Option {
+	return option(func(p *periodicPlan) { p.firstDelay = max(d, 0) })
+}
 
 // OnOverrun sets what happens to occurrences that come during a run. The default is
 // [Skip]. It has no effect with [FixedDelay]. It panics if o is not [Skip], [Burst] or
@@ -29,7 +31,7 @@ func OnOverrun(o Overrun) Option {
 	if o > Delay {
 		panic(fmt.Sprintf("jobs: OnOverrun: must be Skip, Burst or Delay, got %d", o))
 	}
-	return option(func(p *periodic) { p.overrun = o })
+	return option(func(p *periodicPlan) { p.overrun = o })
 }
 
 // Overrun is what happens to missed occurrences: those that come during a run, or
@@ -47,14 +49,14 @@ const (
 	Delay
 )
 
-// periodic computes the occurrences of a Job with a period.
-type periodic struct {
+// periodicPlan computes the occurrences of a Job with a period.
+type periodicPlan struct {
 	period     time.Duration
-	first      time.Duration // the delay of the first run
+	firstDelay time.Duration // the delay of the first run
 	fixedDelay bool
 	overrun    Overrun
 
-	checkedAt time.Time // when due was last called
+	checkedAt time.Time // when isDue was last called
 }
 
 // Periodic runs f repeatedly on the Scheduler's executor, at a fixed rate. The first
@@ -69,33 +71,33 @@ func Periodic(s *timer.Scheduler, period time.Duration, f func(), opts ...Option
 	if period <= 0 {
 		panic(fmt.Sprintf("jobs: Periodic: the period must be positive, got %v", period))
 	}
-	p := &periodic{period: period, first: period}
+	p := &periodicPlan{period: period, firstDelay: period}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("jobs: Periodic: option %d is nil", i+1))
 		}
 		o.apply(p)
 	}
-	return start(&Job{s: s, f: f, plan: p, next: s.Now().Add(p.first)})
+	return startJob(&Job{s: s, f: f, plan: p, next: s.Now().Add(p.firstDelay)})
 }
 
-func (p *periodic) due(j *Job) bool {
+func (p *periodicPlan) isDue(j *Job) bool {
 	p.checkedAt = j.s.Now()
 	return !p.checkedAt.Before(j.next)
 }
 
-func (p *periodic) advance(j *Job) {
+func (p *periodicPlan) beforeRun(j *Job) {
 	switch late := p.checkedAt.Sub(j.next); {
 	case p.fixedDelay, p.overrun == Delay && late >= p.period:
 		j.setNext(p.checkedAt.Add(p.period))
 	case p.overrun == Skip:
-		p.skip(j, p.checkedAt)
+		p.skipMissed(j, p.checkedAt)
 	default:
 		j.setNext(j.next.Add(p.period))
 	}
 }
 
-func (p *periodic) afterRun(j *Job) {
+func (p *periodicPlan) afterRun(j *Job) {
 	now := j.s.Now()
 	switch {
 	case p.fixedDelay:
@@ -104,23 +106,23 @@ func (p *periodic) afterRun(j *Job) {
 	case p.overrun == Delay:
 		j.setNext(now)
 	default:
-		p.skip(j, now)
+		p.skipMissed(j, now)
 	}
 }
 
-func (p *periodic) resume(j *Job) {
+func (p *periodicPlan) resume(j *Job) {
 	now := j.s.Now()
 	if p.fixedDelay {
 		j.setNext(now.Add(p.period))
 	} else if !now.Before(j.next) {
-		p.skip(j, now)
+		p.skipMissed(j, now)
 	}
 }
 
-// skip moves the next occurrence, which has passed, to the first one after now.
-func (p *periodic) skip(j *Job, now time.Time) {
+// skipMissed moves the next occurrence, which has passed, to the first one after now.
+func (p *periodicPlan) skipMissed(j *Job, now time.Time) {
 	periods := now.Sub(j.next) / p.period
 	j.setNext(j.next.Add(periods * p.period).Add(p.period))
 }
 
-func (p *periodic) wait(j *Job) time.Duration { return j.next.Sub(j.s.Now()) }
+func (p *periodicPlan) timerDelay(j *Job) time.Duration { return j.next.Sub(j.s.Now()) }

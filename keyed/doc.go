@@ -17,8 +17,8 @@
 //   - A key disappears at its deadline. After that moment no method finds the key, even
 //     if its callback has not run yet.
 //   - Each value goes to exactly one place: to the callback, to the caller of Remove or
-//     Drain, or to TakeLeftover after the Scheduler is closed. Only a value that Set
-//     replaces before its deadline is dropped.
+//     Drain, or to TakeLeftover after the Scheduler is closed. One exception: if Set
+//     replaces the value of a pending key, the old value is dropped.
 //
 // # Concurrency
 //

@@ -22,20 +22,20 @@ import (
 // such as an interface that contains a slice.
 //
 // To keep the pending values, call Drain before you close the Scheduler. After Close,
-// the Scheduler's TakeLeftover returns the timers whose callbacks have not run: their
-// Func runs the callback.
+// the Scheduler's TakeLeftover returns the timers whose callbacks have not run. To run
+// a callback, call the Func of its timer.
 //
 // After the Scheduler is closed, Set fails, and Move, Remove and Drain find no key.
 // Get, Deadline, All and Len still find keys.
 type Timers[K comparable, V any] struct {
-	s      *timer.Scheduler
-	f      func(K, V)
-	onFire func(*node) // the method value k.runCallback, made once
-	epoch  time.Time   // deadlines are nanoseconds since epoch, on the Scheduler's clock
-	seed   maphash.Seed
+	s         *timer.Scheduler
+	f         func(K, V)
+	onFire    func(*entryHeader) // the method value k.runCallback, made once
+	startTime time.Time          // deadlines are nanoseconds since startTime, on the Scheduler's clock
+	hashSeed  maphash.Seed
 	// The high bits of a key's hash are the index of its shard.
-	shards []shard[K, V]
-	shift  int // hash >> shift is the index of the shard
+	shards     []shard[K, V]
+	shardShift int // hash >> shift is the index of the shard
 }
 
 // A shard holds some of the keys, under its own lock. While a goroutine holds the lock,
@@ -50,8 +50,8 @@ type shard[K comparable, V any] struct {
 // An entry is a key with its value and deadline. An expired entry may stay in the table
 // until its callback runs.
 type entry[K comparable, V any] struct {
-	node // must be first: see Timers.runCallback
-	key  K
+	entryHeader // must be first: see Timers.runCallback
+	key         K
 
 	// The shard's lock guards the fields below.
 
@@ -61,11 +61,11 @@ type entry[K comparable, V any] struct {
 	next     *entry[K, V] // the next entry in the table's chain
 }
 
-// A node is the first field of an entry. The timer calls node.fire: a method value of
-// the generic type entry would take more memory.
-type node struct{ onFire func(*node) }
+// An entryHeader is the first field of an entry. The timer calls its method fire: a
+// method value of the generic type entry would take more memory.
+type entryHeader struct{ onFire func(*entryHeader) }
 
-func (n *node) fire() { n.onFire(n) }
+func (n *entryHeader) fire() { n.onFire(n) }
 
 // New returns Timers without keys. Their timers run on s and call f. New panics if s or f
 // is nil.
@@ -75,16 +75,16 @@ func New[K comparable, V any](s *timer.Scheduler, f func(key K, value V)) *Timer
 	}
 	shardBits := bits.Len(uint(4*runtime.GOMAXPROCS(0) - 1))
 	k := &Timers[K, V]{
-		s:      s,
-		f:      f,
-		epoch:  s.Now(),
-		seed:   maphash.MakeSeed(),
-		shards: make([]shard[K, V], 1<<shardBits),
-		shift:  64 - shardBits,
+		s:          s,
+		f:          f,
+		startTime:  s.Now(),
+		hashSeed:   maphash.MakeSeed(),
+		shards:     make([]shard[K, V], 1<<shardBits),
+		shardShift: 64 - shardBits,
 	}
 	k.onFire = k.runCallback
 	for i := range k.shards {
-		k.shards[i].table.seed = k.seed
+		k.shards[i].table.hashSeed = k.hashSeed
 		k.shards[i].earliestDeadline = math.MaxInt64
 	}
 	return k
@@ -96,10 +96,10 @@ func (k *Timers[K, V]) mustBeMade() {
 	}
 }
 
-// now returns the time of the Scheduler's clock, in nanoseconds since the epoch.
-func (k *Timers[K, V]) now() int64 {
+// nanosSinceStart returns the nanoseconds since startTime, on the Scheduler's clock.
+func (k *Timers[K, V]) nanosSinceStart() int64 {
 	k.mustBeMade()
-	return int64(k.s.Now().Sub(k.epoch))
+	return int64(k.s.Now().Sub(k.startTime))
 }
 
 // shardOf returns a key's hash and shard. It panics if the key is not equal to itself,
@@ -108,8 +108,8 @@ func (k *Timers[K, V]) shardOf(key K) (hash uint64, sh *shard[K, V]) {
 	if key != key {
 		panic("keyed: a key must be equal to itself")
 	}
-	hash = maphash.Comparable(k.seed, key)
-	return hash, &k.shards[hash>>k.shift]
+	hash = maphash.Comparable(k.hashSeed, key)
+	return hash, &k.shards[hash>>k.shardShift]
 }
 
 // Set sets the value of key, and its deadline to d from now. For a pending key, Set
@@ -119,37 +119,37 @@ func (k *Timers[K, V]) shardOf(key K) (hash uint64, sh *shard[K, V]) {
 // The error is [timer.ErrClosed] or, for a key that is not pending,
 // [timer.ErrTooManyPending]. After an error nothing has changed.
 func (k *Timers[K, V]) Set(key K, value V, d time.Duration) error {
-	now := k.now()
+	now := k.nanosSinceStart()
 	hash, sh := k.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e := sh.table.find(hash, key)
-	if sh.moveLocked(e, now, d) {
+	if sh.moveDeadlineLocked(e, now, d) {
 		e.value = value
 		return nil
 	}
-	return k.startLocked(sh, e, hash, now, key, value, d)
+	return k.addEntryLocked(sh, e, hash, now, key, value, d)
 }
 
 // SetIfAbsent is like Set, for a key that is not pending. If the key is pending,
 // SetIfAbsent reports false and changes nothing.
 func (k *Timers[K, V]) SetIfAbsent(key K, value V, d time.Duration) (set bool, err error) {
-	now := k.now()
+	now := k.nanosSinceStart()
 	hash, sh := k.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e := sh.table.find(hash, key)
-	if e.pending(now) {
+	if e.isPending(now) {
 		return false, nil
 	}
-	err = k.startLocked(sh, e, hash, now, key, value, d)
+	err = k.addEntryLocked(sh, e, hash, now, key, value, d)
 	return err == nil, err
 }
 
-// startLocked adds an entry and starts its timer. If expired is not nil, it is the
+// addEntryLocked adds an entry and starts its timer. If expired is not nil, it is the
 // key's expired entry, and the new entry replaces it in the table.
-func (k *Timers[K, V]) startLocked(sh *shard[K, V], expired *entry[K, V], hash uint64, now int64, key K, value V, d time.Duration) error {
-	e := &entry[K, V]{node: node{k.onFire}, key: key, value: value, deadline: deadlineAfter(now, d)}
+func (k *Timers[K, V]) addEntryLocked(sh *shard[K, V], expired *entry[K, V], hash uint64, now int64, key K, value V, d time.Duration) error {
+	e := &entry[K, V]{entryHeader: entryHeader{k.onFire}, key: key, value: value, deadline: deadlineAfter(now, d)}
 	h, err := k.s.Start(d, e.fire)
 	if err != nil {
 		return err
@@ -174,16 +174,16 @@ func deadlineAfter(now int64, d time.Duration) int64 {
 // Move changes the deadline of key to d from now, and keeps the value. It reports false
 // if the key is not pending. It allocates nothing.
 func (k *Timers[K, V]) Move(key K, d time.Duration) bool {
-	now := k.now()
+	now := k.nanosSinceStart()
 	hash, sh := k.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.moveLocked(sh.table.find(hash, key), now, d)
+	return sh.moveDeadlineLocked(sh.table.find(hash, key), now, d)
 }
 
-// moveLocked changes the deadline of e. It reports false if e is not pending.
-func (sh *shard[K, V]) moveLocked(e *entry[K, V], now int64, d time.Duration) bool {
-	if !e.pending(now) || !e.handle.Move(d) {
+// moveDeadlineLocked changes the deadline of e. It reports false if e is not pending.
+func (sh *shard[K, V]) moveDeadlineLocked(e *entry[K, V], now int64, d time.Duration) bool {
+	if !e.isPending(now) || !e.handle.Move(d) {
 		return false
 	}
 	e.deadline = deadlineAfter(now, d)
@@ -199,12 +199,12 @@ func (k *Timers[K, V]) Remove(key K) (V, bool) {
 
 // removeIf is like Remove, but removes the entry only if the condition is true for it.
 func (k *Timers[K, V]) removeIf(key K, condition func(*entry[K, V]) bool) (value V, removed bool) {
-	now := k.now()
+	now := k.nanosSinceStart()
 	hash, sh := k.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e := sh.table.find(hash, key)
-	if !e.pending(now) || !condition(e) || !e.handle.Stop() {
+	if !e.isPending(now) || !condition(e) || !e.handle.Stop() {
 		return value, false
 	}
 	sh.table.remove(hash, e)
@@ -213,24 +213,24 @@ func (k *Timers[K, V]) removeIf(key K, condition func(*entry[K, V]) bool) (value
 
 // Get returns the value of key. It reports false if the key is not pending.
 func (k *Timers[K, V]) Get(key K) (V, bool) {
-	item, ok := k.find(key)
+	item, ok := k.findItem(key)
 	return item.Value, ok
 }
 
 // Deadline returns the deadline of key, on the Scheduler's clock. It reports false if
 // the key is not pending.
 func (k *Timers[K, V]) Deadline(key K) (time.Time, bool) {
-	item, ok := k.find(key)
+	item, ok := k.findItem(key)
 	return item.Deadline, ok
 }
 
-func (k *Timers[K, V]) find(key K) (Item[K, V], bool) {
-	now := k.now()
+func (k *Timers[K, V]) findItem(key K) (Item[K, V], bool) {
+	now := k.nanosSinceStart()
 	hash, sh := k.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if e := sh.table.find(hash, key); e.pending(now) {
-		return k.item(e), true
+	if e := sh.table.find(hash, key); e.isPending(now) {
+		return k.itemOf(e), true
 	}
 	return Item[K, V]{}, false
 }
@@ -238,34 +238,34 @@ func (k *Timers[K, V]) find(key K) (Item[K, V], bool) {
 // Len returns the number of pending keys. It takes O(GOMAXPROCS). If keys have expired,
 // Len also removes them, which takes at most O(n).
 func (k *Timers[K, V]) Len() int {
-	now := k.now()
+	now := k.nanosSinceStart()
 	n := 0
 	for i := range k.shards {
 		sh := &k.shards[i]
 		sh.mu.Lock()
-		sh.expireLocked(now)
+		sh.removeExpiredLocked(now)
 		n += int(sh.table.entryCount)
 		sh.mu.Unlock()
 	}
 	return n
 }
 
-// expireLocked removes expired entries from the table. Their callbacks still run.
-func (sh *shard[K, V]) expireLocked(now int64) {
+// removeExpiredLocked removes expired entries from the table. Their callbacks still run.
+func (sh *shard[K, V]) removeExpiredLocked(now int64) {
 	if now < sh.earliestDeadline {
 		return
 	}
 	sh.earliestDeadline = math.MaxInt64
 	var expired []*entry[K, V]
-	for e := range sh.table.all() {
-		if e.pending(now) {
+	for e := range sh.table.entries() {
+		if e.isPending(now) {
 			sh.earliestDeadline = min(sh.earliestDeadline, e.deadline)
 		} else {
 			expired = append(expired, e)
 		}
 	}
 	for _, e := range expired {
-		sh.table.remove(maphash.Comparable(sh.table.seed, e.key), e)
+		sh.table.remove(maphash.Comparable(sh.table.hashSeed, e.key), e)
 	}
 }
 
@@ -298,11 +298,11 @@ func (k *Timers[K, V]) Items() iter.Seq[Item[K, V]] {
 		for i := range k.shards {
 			sh := &k.shards[i]
 			items = items[:0]
-			now := k.now()
+			now := k.nanosSinceStart()
 			sh.mu.Lock()
-			for e := range sh.table.all() {
-				if e.pending(now) {
-					items = append(items, k.item(e))
+			for e := range sh.table.entries() {
+				if e.isPending(now) {
+					items = append(items, k.itemOf(e))
 				}
 			}
 			sh.mu.Unlock()
@@ -323,8 +323,8 @@ func (k *Timers[K, V]) Drain(f func(key K, value V)) int {
 	items := slices.SortedFunc(k.Items(), func(a, b Item[K, V]) int { return a.Deadline.Compare(b.Deadline) })
 	n := 0
 	for _, item := range items {
-		sameDeadline := func(e *entry[K, V]) bool { return k.item(e).Deadline.Equal(item.Deadline) }
-		if value, ok := k.removeIf(item.Key, sameDeadline); ok {
+		hasSameDeadline := func(e *entry[K, V]) bool { return k.itemOf(e).Deadline.Equal(item.Deadline) }
+		if value, ok := k.removeIf(item.Key, hasSameDeadline); ok {
 			n++
 			f(item.Key, value)
 		}
@@ -332,15 +332,15 @@ func (k *Timers[K, V]) Drain(f func(key K, value V)) int {
 	return n
 }
 
-// pending reports whether e is an entry whose deadline has not passed.
-func (e *entry[K, V]) pending(now int64) bool { return e != nil && now < e.deadline }
+// isPending reports whether e is an entry whose deadline has not passed.
+func (e *entry[K, V]) isPending(now int64) bool { return e != nil && now < e.deadline }
 
-func (k *Timers[K, V]) item(e *entry[K, V]) Item[K, V] {
-	return Item[K, V]{e.key, e.value, k.epoch.Add(time.Duration(e.deadline))}
+func (k *Timers[K, V]) itemOf(e *entry[K, V]) Item[K, V] {
+	return Item[K, V]{e.key, e.value, k.startTime.Add(time.Duration(e.deadline))}
 }
 
 // runCallback is called when the timer of an entry fires. n is the entry's first field.
-func (k *Timers[K, V]) runCallback(n *node) {
+func (k *Timers[K, V]) runCallback(n *entryHeader) {
 	e := (*entry[K, V])(unsafe.Pointer(n))
 	hash, sh := k.shardOf(e.key)
 	sh.mu.Lock()

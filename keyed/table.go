@@ -10,18 +10,20 @@ import (
 // hashing, Litwin 1980). So, unlike with a Go map, no call takes long, and memory
 // shrinks.
 //
-// For example, a split of chain 2 moves the entries whose hash & 7 is 6 to chain 6,
-// which is new. A merge moves them back.
+// For example, splitting chain 2 moves the entries whose hash & 7 is 6 to a new chain
+// 6. Merging moves them back.
 type table[K comparable, V any] struct {
-	seed       maphash.Seed
-	blocks     []*[blockSize]*entry[K, V]
+	hashSeed   maphash.Seed
+	blocks     []*[chainsPerBlock]*entry[K, V]
 	chainCount uint64
 	entryCount uint64
 }
 
-const blockSize = 16
+const chainsPerBlock = 16
 
-func (t *table[K, V]) chain(i uint64) **entry[K, V] { return &t.blocks[i/blockSize][i%blockSize] }
+func (t *table[K, V]) chain(i uint64) **entry[K, V] {
+	return &t.blocks[i/chainsPerBlock][i%chainsPerBlock]
+}
 
 // chainOf returns the chain of a hash. The table must have at least one chain.
 func (t *table[K, V]) chainOf(hash uint64) **entry[K, V] {
@@ -50,17 +52,17 @@ func (t *table[K, V]) find(hash uint64, key K) *entry[K, V] {
 // add adds an entry. The table must not contain its key.
 func (t *table[K, V]) add(hash uint64, e *entry[K, V]) {
 	if t.entryCount++; 2*t.entryCount > 3*t.chainCount {
-		t.split()
+		t.splitChain()
 	}
 	at := t.chainOf(hash)
 	e.next, *at = *at, e
 }
 
-// split adds one chain.
-func (t *table[K, V]) split() {
+// splitChain adds one chain.
+func (t *table[K, V]) splitChain() {
 	i := t.chainCount
-	if i%blockSize == 0 {
-		t.blocks = append(t.blocks, new([blockSize]*entry[K, V]))
+	if i%chainsPerBlock == 0 {
+		t.blocks = append(t.blocks, new([chainsPerBlock]*entry[K, V]))
 	}
 	t.chainCount++
 	if i == 0 {
@@ -70,7 +72,7 @@ func (t *table[K, V]) split() {
 	to, at := t.chain(i), t.chain(parentChain(i))
 	for *at != nil {
 		e := *at
-		if maphash.Comparable(t.seed, e.key)&highBit == 0 {
+		if maphash.Comparable(t.hashSeed, e.key)&highBit == 0 {
 			at = &e.next
 			continue
 		}
@@ -93,12 +95,12 @@ func (t *table[K, V]) remove(hash uint64, e *entry[K, V]) {
 	}
 	*at, e.next = e.next, nil
 	for t.entryCount--; 2*t.entryCount < t.chainCount; {
-		t.merge()
+		t.mergeChain()
 	}
 }
 
-// merge undoes the last split.
-func (t *table[K, V]) merge() {
+// mergeChain undoes the last splitChain.
+func (t *table[K, V]) mergeChain() {
 	t.chainCount--
 	i := t.chainCount
 	if i > 0 {
@@ -111,16 +113,16 @@ func (t *table[K, V]) merge() {
 	switch {
 	case i == 0:
 		t.blocks = nil
-	case i%blockSize == 0:
-		lastBlock := len(t.blocks) - 1
-		t.blocks[lastBlock] = nil
-		t.blocks = t.blocks[:lastBlock]
+	case i%chainsPerBlock == 0:
+		lastIndex := len(t.blocks) - 1
+		t.blocks[lastIndex] = nil
+		t.blocks = t.blocks[:lastIndex]
 	}
 }
 
-// all returns an iterator over the entries, in no particular order. The loop's body must
-// not change the table.
-func (t *table[K, V]) all() iter.Seq[*entry[K, V]] {
+// entries returns an iterator over the entries, in no particular order. The loop's body
+// must not change the table.
+func (t *table[K, V]) entries() iter.Seq[*entry[K, V]] {
 	return func(yield func(*entry[K, V]) bool) {
 		for i := range t.chainCount {
 			for e := *t.chain(i); e != nil; e = e.next {

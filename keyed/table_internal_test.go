@@ -13,13 +13,13 @@ func TestTable_Model(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	tab := table[int, int]{seed: maphash.MakeSeed()}
-	hash := func(key int) uint64 { return maphash.Comparable(tab.seed, key) }
+	tab := table[int, int]{hashSeed: maphash.MakeSeed()}
+	hash := func(key int) uint64 { return maphash.Comparable(tab.hashSeed, key) }
 	model := map[int]*entry[int, int]{}
 	check := func() {
 		t.Helper()
 		got := map[int]*entry[int, int]{}
-		for e := range tab.all() {
+		for e := range tab.entries() {
 			require.Nil(t, got[e.key], "twice")
 			got[e.key] = e
 		}
@@ -31,7 +31,7 @@ func TestTable_Model(t *testing.T) {
 		}
 		require.LessOrEqual(t, tab.chainCount, 2*tab.entryCount)
 		require.LessOrEqual(t, 2*tab.entryCount, 3*tab.chainCount)
-		require.Equal(t, int(tab.chainCount+blockSize-1)/blockSize, len(tab.blocks))
+		require.Equal(t, int(tab.chainCount+chainsPerBlock-1)/chainsPerBlock, len(tab.blocks))
 	}
 	for _, size := range []int{1, 0, 40, 3, 700, 90, 0, 2000, 0} {
 		for len(model) != size {

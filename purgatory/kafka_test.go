@@ -386,8 +386,8 @@ func TestKafka2160_KeysWithoutWatchersTakeNoMemory(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// KAFKA-2253: an operation is added to a key while the key's last operation leaves. It
-// must not get into a list that is no longer in the map.
+// KAFKA-2253: an operation is added to a key while the key's last operation leaves. The
+// new operation must not get into a list that is no longer in the map.
 func TestKafka2253_RemovalRacesWithANewWatch(t *testing.T) {
 	p, s := realTime(t)
 	const n = 20_000

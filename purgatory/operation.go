@@ -39,8 +39,8 @@ type Operation[K comparable] interface {
 	delayed() *Delayed[K]
 }
 
-// operation is the part of an Operation that does not depend on the key.
-type operation interface {
+// operationCallbacks are the methods of an Operation that do not depend on its keys.
+type operationCallbacks interface {
 	TryComplete() bool
 	OnComplete()
 	OnExpiration()
@@ -70,7 +70,7 @@ type Delayed[K comparable] struct {
 
 	// op is the value that embeds this Delayed. It is nil until the operation is first
 	// added.
-	op operation
+	op operationCallbacks
 	// nodes has one node for each key, in that key's list. It is nil unless the
 	// operation waits. Stats counts the operation in the first node's shard.
 	nodes []node[K]
@@ -121,7 +121,7 @@ func (d *Delayed[K]) ForceComplete() bool {
 // lock locks mu. Inside a TryComplete it panics instead of waiting.
 func (d *Delayed[K]) lock() {
 	if !d.mu.TryLock() {
-		panicInsideTryComplete()
+		panicIfInsideTryComplete()
 		d.mu.Lock()
 	}
 }
@@ -134,7 +134,7 @@ func (d *Delayed[K]) addTo(p *Purgatory[K], op Operation[K], timeout time.Durati
 	waiting := false
 	defer func() {
 		if !waiting && d.nodes != nil {
-			d.leaveListsLocked(refused) // TryComplete has panicked, or there was an error
+			d.leaveListsLocked(reasonRefused) // an error, or a panic of TryComplete
 		}
 		d.mu.Unlock()
 	}()
@@ -152,16 +152,16 @@ func (d *Delayed[K]) addTo(p *Purgatory[K], op Operation[K], timeout time.Durati
 	if p.closed.Load() {
 		return false, false, ErrClosed
 	}
-	if try(d.op) {
+	if tryComplete(d.op) {
 		d.completeLocked()
 		return true, true, nil
 	}
-	if err := d.watchLocked(p, keys); err != nil {
+	if err := d.joinListsLocked(p, keys); err != nil {
 		return false, false, err
 	}
 	// Check again: CheckAndComplete may have been called before the operation was in the
 	// lists. From now on CheckAndComplete finds the operation, and waits for d.mu.
-	if try(d.op) {
+	if tryComplete(d.op) {
 		d.completeLocked()
 		return true, true, nil
 	}
@@ -172,16 +172,16 @@ func (d *Delayed[K]) addTo(p *Purgatory[K], op Operation[K], timeout time.Durati
 	return false, false, nil
 }
 
-// watchLocked puts the operation into the lists of its keys. After an error or a panic,
-// the operation may be in some of these lists.
-func (d *Delayed[K]) watchLocked(p *Purgatory[K], keys []K) error {
-	keys = distinct(keys)
+// joinListsLocked puts the operation into the lists of its keys. After an error or a
+// panic, the operation may be in some of these lists.
+func (d *Delayed[K]) joinListsLocked(p *Purgatory[K], keys []K) error {
+	keys = distinctKeys(keys)
 	d.nodes = make([]node[K], max(len(keys), 1))
 	if len(keys) == 0 {
-		return d.linkLocked(&p.shards[0], 0, func(sh *shard[K]) *list[K] { return &sh.keyless })
+		return d.joinListLocked(&p.shards[0], 0, func(sh *shard[K]) *list[K] { return &sh.keylessList })
 	}
 	for i, key := range keys {
-		err := d.linkLocked(p.shardOf(key), i, func(sh *shard[K]) *list[K] { return sh.listLocked(key) })
+		err := d.joinListLocked(p.shardOf(key), i, func(sh *shard[K]) *list[K] { return sh.getOrMakeListLocked(key) })
 		if err != nil {
 			return err
 		}
@@ -189,18 +189,18 @@ func (d *Delayed[K]) watchLocked(p *Purgatory[K], keys []K) error {
 	return nil
 }
 
-// linkLocked appends the operation's i-th node to the list that listOf returns. It
+// joinListLocked appends the operation's i-th node to the list that listOf returns. It
 // calls listOf under the lock of sh.
-func (d *Delayed[K]) linkLocked(sh *shard[K], i int, listOf func(*shard[K]) *list[K]) error {
+func (d *Delayed[K]) joinListLocked(sh *shard[K], i int, listOf func(*shard[K]) *list[K]) error {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.closed {
 		return ErrClosed
 	}
 	d.nodes[i].owner = d
-	sh.linkLocked(listOf(sh), &d.nodes[i])
+	sh.linkNodeLocked(listOf(sh), &d.nodes[i])
 	if i == 0 {
-		sh.counts.enter()
+		sh.counts.countEntered()
 	}
 	return nil
 }
@@ -209,11 +209,11 @@ func (d *Delayed[K]) linkLocked(sh *shard[K], i int, listOf func(*shard[K]) *lis
 // operation must not be complete yet. The caller unlocks and then runs OnComplete.
 func (d *Delayed[K]) completeLocked() {
 	d.completed.Store(true)
-	d.stopWaitingLocked(completed)
+	d.stopWaitingLocked(reasonCompleted)
 }
 
-// stopWaitingLocked stops the timer and takes the operation out of its lists. If the timer
-// has already fired, expire finds nothing to do.
+// stopWaitingLocked stops the timer and takes the operation out of its lists. If the
+// timer has already fired, expire finds nothing to do.
 func (d *Delayed[K]) stopWaitingLocked(reason leaveReason) {
 	if d.nodes != nil {
 		d.timer.Stop()
@@ -221,8 +221,8 @@ func (d *Delayed[K]) stopWaitingLocked(reason leaveReason) {
 	}
 }
 
-// leaveListsLocked takes the operation out of the lists of all its keys. Afterwards only the
-// snapshots of running checks refer to the operation.
+// leaveListsLocked takes the operation out of the lists of all its keys. Afterwards only
+// the snapshots of running checks refer to the operation.
 func (d *Delayed[K]) leaveListsLocked(reason leaveReason) {
 	for i := range d.nodes {
 		l := d.nodes[i].list
@@ -231,9 +231,9 @@ func (d *Delayed[K]) leaveListsLocked(reason leaveReason) {
 		}
 		sh := l.shard
 		sh.mu.Lock()
-		sh.unlinkLocked(&d.nodes[i])
+		sh.unlinkNodeLocked(&d.nodes[i])
 		if i == 0 {
-			sh.counts.leave(reason)
+			sh.counts.countLeave(reason)
 		}
 		sh.mu.Unlock()
 	}
@@ -244,9 +244,9 @@ func (d *Delayed[K]) leaveListsLocked(reason leaveReason) {
 // and completes those that return true. After a panic it returns the nodes that remain.
 func (p *Purgatory[K]) checkUntilPanic(ns []*node[K], completed *int) (remaining []*node[K]) {
 	var running *Delayed[K] // the operation whose method runs now, or nil
-	locked := false
+	holdsLock := false
 	defer func() { // once for all operations: once for each is slower
-		if locked {
+		if holdsLock {
 			running.mu.Unlock()
 		}
 		if running != nil {
@@ -263,12 +263,12 @@ func (p *Purgatory[K]) checkUntilPanic(ns []*node[K], completed *int) (remaining
 			d.mu.Unlock()
 			continue
 		}
-		running, locked = d, true
-		op, done := d.op, try(d.op)
+		running, holdsLock = d, true
+		op, done := d.op, tryComplete(d.op)
 		if done {
 			d.completeLocked()
 		}
-		locked = false
+		holdsLock = false
 		d.mu.Unlock()
 		if done {
 			*completed++ // even if OnComplete panics
@@ -279,9 +279,9 @@ func (p *Purgatory[K]) checkUntilPanic(ns []*node[K], completed *int) (remaining
 	return remaining
 }
 
-// remove removes the operation without completing it. ok is false if the operation no
-// longer waits in n's list.
-func (n *node[K]) remove(reason leaveReason) (op Operation[K], ok bool) {
+// removeOperation removes the operation without completing it. ok is false if the
+// operation no longer waits in n's list.
+func (n *node[K]) removeOperation(reason leaveReason) (op Operation[K], ok bool) {
 	d := n.owner
 	d.lock()
 	defer d.mu.Unlock()
@@ -302,26 +302,26 @@ func (n *node[K]) expire() {
 		return
 	}
 	p, op := n.list.shard.p, d.op
-	// First count the operation in expiring, so that Shutdown waits for its callbacks.
-	// Then take it out of its lists, so that Close no longer finds it.
-	p.expiring.Add(1)
+	// First count the operation in runningExpirations, so that Shutdown waits for its
+	// callbacks. Then take it out of its lists, so that Close no longer finds it.
+	p.runningExpirations.Add(1)
 	d.completed.Store(true)
-	d.leaveListsLocked(expired)
+	d.leaveListsLocked(reasonExpired)
 	d.mu.Unlock()
 	// Deferred, so that both calls happen even if a callback ends the goroutine.
-	defer p.expiring.Add(-1)
-	defer p.guard(op.OnExpiration)
-	p.guard(op.OnComplete)
+	defer p.runningExpirations.Add(-1)
+	defer p.callAndReportPanic(op.OnExpiration)
+	p.callAndReportPanic(op.OnComplete)
 }
 
-// Up to fewKeys keys, comparing each with each is faster than a map.
-const fewKeys = 16
+// Up to maxKeysWithoutMap keys, comparing each with each is faster than a map.
+const maxKeysWithoutMap = 16
 
-// distinct returns keys without repetitions, in the same order. It does not change its
-// argument.
-func distinct[K comparable](keys []K) []K {
+// distinctKeys returns keys without repetitions, in the same order. It does not change
+// its argument.
+func distinctKeys[K comparable](keys []K) []K {
 	var seen map[K]struct{}
-	if len(keys) > fewKeys {
+	if len(keys) > maxKeysWithoutMap {
 		seen = make(map[K]struct{}, len(keys))
 	}
 	unique, copied := keys, false
@@ -329,19 +329,19 @@ func distinct[K comparable](keys []K) []K {
 		if key != key { // NaN, or a value that contains one
 			panic("purgatory: a key must be equal to itself")
 		}
-		repeated := false
+		isRepeated := false
 		if seen != nil {
-			_, repeated = seen[key]
+			_, isRepeated = seen[key]
 			seen[key] = struct{}{}
 		} else {
 			for _, k := range keys[:i] {
-				repeated = repeated || k == key
+				isRepeated = isRepeated || k == key
 			}
 		}
 		switch {
-		case repeated && !copied:
+		case isRepeated && !copied:
 			unique, copied = append([]K(nil), keys[:i]...), true
-		case !repeated && copied:
+		case !isRepeated && copied:
 			unique = append(unique, key)
 		}
 	}

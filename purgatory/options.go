@@ -10,8 +10,8 @@ import (
 type Option interface{ apply(*config) }
 
 type config struct {
-	shards  int
-	onPanic func(v any, stack []byte)
+	shardCount int
+	onPanic    func(v any, stack []byte)
 }
 
 type option func(*config)
@@ -25,7 +25,7 @@ func WithShards(n int) Option {
 	if n <= 0 || n > 1<<16 || n&(n-1) != 0 {
 		panic(fmt.Sprintf("purgatory: WithShards: the number of shards must be a power of two up to 65536, got %d", n))
 	}
-	return option(func(c *config) { c.shards = n })
+	return option(func(c *config) { c.shardCount = n })
 }
 
 // WithPanicHandler sets the function that is called when an operation panics in
@@ -41,8 +41,8 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 
 func newConfig(opts []Option) config {
 	c := config{
-		shards:  1 << bits.Len(uint(16*runtime.GOMAXPROCS(0)-1)),
-		onPanic: printPanic,
+		shardCount: 1 << bits.Len(uint(16*runtime.GOMAXPROCS(0)-1)),
+		onPanic:    printPanic,
 	}
 	for i, o := range opts {
 		if o == nil {

@@ -7,13 +7,13 @@ import (
 )
 
 func (p *Purgatory[K]) reportPanic(v any) {
-	p.panics.Inc()
+	p.panicCount.Inc()
 	p.onPanic(v, debug.Stack())
 }
 
-// guard runs f and reports a panic of f to the handler, so that other operations
-// continue.
-func (p *Purgatory[K]) guard(f func()) {
+// callAndReportPanic runs f and reports a panic of f to the handler, so that other
+// operations continue.
+func (p *Purgatory[K]) callAndReportPanic(f func()) {
 	defer func() {
 		if v := recover(); v != nil {
 			p.reportPanic(v)

@@ -17,32 +17,31 @@ import (
 // timeout. Make one with [New]. Any goroutine may call its methods, and so may
 // OnComplete and OnExpiration.
 type Purgatory[K comparable] struct {
-	// panics is the first field, so that it is 64-bit aligned on 32-bit machines.
-	panics atomic.Uint64
+	// panicCount is the first field, so that it is 64-bit aligned on 32-bit machines.
+	panicCount atomic.Uint64
 
 	// New sets these fields.
 
-	s       *timer.Scheduler
-	seed    maphash.Seed
-	shards  []shard[K] // their number is a power of two
-	onPanic func(v any, stack []byte)
+	s        *timer.Scheduler
+	hashSeed maphash.Seed
+	shards   []shard[K] // their number is a power of two
+	onPanic  func(v any, stack []byte)
 
 	// Close sets closed, and then closes the shards one by one. It holds closeMu
 	// meanwhile, so that a second Close waits for the first. closeMu is locked before
 	// the locks of operations and shards.
 	closed  atomic.Bool
 	closeMu sync.Mutex
-	// expiring counts the expired operations whose callbacks are running.
-	expiring latch.Latch
+	// runningExpirations counts the expired operations whose callbacks are running.
+	runningExpirations latch.Latch
 	// leftover holds the operations that waited at Close, until TakeLeftover returns
 	// them.
 	leftover struct {
 		sync.Mutex
 		ops []Operation[K]
 	}
-	// snapshots recycles the slices that the method snapshot returns, of type
-	// *[]*node[K].
-	snapshots sync.Pool
+	// snapshotPool recycles the slices that takeSnapshot returns, of type *[]*node[K].
+	snapshotPool sync.Pool
 }
 
 // New returns a Purgatory whose timeouts are timers of s. Shut it down before you close
@@ -53,15 +52,15 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 	}
 	c := newConfig(opts)
 	p := &Purgatory[K]{
-		s:       s,
-		seed:    maphash.MakeSeed(),
-		shards:  make([]shard[K], c.shards),
-		onPanic: c.onPanic,
+		s:        s,
+		hashSeed: maphash.MakeSeed(),
+		shards:   make([]shard[K], c.shardCount),
+		onPanic:  c.onPanic,
 	}
 	for i := range p.shards {
 		p.shards[i].init(p)
 	}
-	p.snapshots.New = func() any { return new([]*node[K]) }
+	p.snapshotPool.New = func() any { return new([]*node[K]) }
 	return p
 }
 
@@ -98,7 +97,7 @@ func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Durati
 // CheckAndComplete waits for a running TryComplete. So do not call it while you hold a
 // lock that a TryComplete takes.
 func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
-	ns := p.snapshot(key)
+	ns := p.takeSnapshot(key)
 	if ns == nil {
 		return 0
 	}
@@ -114,13 +113,13 @@ func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
 // other keys either. The caller may complete them with ForceComplete, or add them
 // again.
 func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
-	panicInsideTryComplete() // before any operation is removed: a panic would lose it
-	ns := p.snapshot(key)
+	panicIfInsideTryComplete() // before any operation is removed: a panic would lose it
+	ns := p.takeSnapshot(key)
 	if ns == nil {
 		return nil
 	}
 	defer p.recycleSnapshot(ns)
-	return removeAll(nil, *ns, cancelled)
+	return removeOperations(nil, *ns, reasonCancelled)
 }
 
 // Len returns the number of waiting operations. It is exact if no operation is added,
@@ -134,12 +133,12 @@ func (p *Purgatory[K]) Watched() int { return p.Stats().Watched }
 // Stats returns the gauges and counts. O(shards).
 func (p *Purgatory[K]) Stats() Stats {
 	p.mustBeMade()
-	st := Stats{Panics: p.panics.Load()}
+	st := Stats{Panics: p.panicCount.Load()}
 	for i := range p.shards {
 		sh := &p.shards[i]
 		sh.mu.Lock()
-		st.add(&sh.counts)
-		st.Watched += sh.watched
+		st.addCounts(&sh.counts)
+		st.Watched += sh.watchCount
 		st.Keys += len(sh.lists)
 		sh.mu.Unlock()
 	}
@@ -151,9 +150,9 @@ func (p *Purgatory[K]) Stats() Stats {
 // for callbacks. A second Close waits for the first. The error is always nil.
 func (p *Purgatory[K]) Close() error {
 	p.mustBeMade()
-	panicInsideTryComplete() // before anything changes
+	panicIfInsideTryComplete() // before anything changes
 	// Close removes the operations that have not expired yet. The expired ones are
-	// counted in expiring, so that Shutdown waits for them.
+	// counted in runningExpirations, so that Shutdown waits for them.
 	p.closed.Store(true)
 	p.closeMu.Lock()
 	defer p.closeMu.Unlock()
@@ -162,12 +161,12 @@ func (p *Purgatory[K]) Close() error {
 		sh := &p.shards[i]
 		sh.mu.Lock()
 		sh.closed = true
-		ns = sh.keyless.appendLocked(ns[:0])
+		ns = sh.keylessList.appendNodesLocked(ns[:0])
 		for _, l := range sh.lists {
-			ns = l.appendLocked(ns)
+			ns = l.appendNodesLocked(ns)
 		}
 		sh.mu.Unlock()
-		ops := removeAll(nil, ns, handedBack)
+		ops := removeOperations(nil, ns, reasonHandedBack)
 		p.leftover.Lock()
 		p.leftover.ops = append(p.leftover.ops, ops...)
 		p.leftover.Unlock()
@@ -181,7 +180,7 @@ func (p *Purgatory[K]) Close() error {
 func (p *Purgatory[K]) Shutdown(ctx context.Context) error {
 	p.mustBeMade()
 	p.Close()
-	return p.expiring.Wait(ctx)
+	return p.runningExpirations.Wait(ctx)
 }
 
 // TakeLeftover returns the operations that Close or Shutdown has removed, in no
@@ -203,12 +202,12 @@ func (p *Purgatory[K]) mustBeMade() {
 
 func (p *Purgatory[K]) shardOf(key K) *shard[K] {
 	p.mustBeMade()
-	return &p.shards[maphash.Comparable(p.seed, key)&uint64(len(p.shards)-1)]
+	return &p.shards[maphash.Comparable(p.hashSeed, key)&uint64(len(p.shards)-1)]
 }
 
-// snapshot returns a copy of the key's list, or nil if there is none. The caller must
-// pass the copy to recycleSnapshot.
-func (p *Purgatory[K]) snapshot(key K) *[]*node[K] {
+// takeSnapshot returns a copy of the key's list, or nil if there is none. The caller
+// must pass the copy to recycleSnapshot.
+func (p *Purgatory[K]) takeSnapshot(key K) *[]*node[K] {
 	sh := p.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -216,19 +215,19 @@ func (p *Purgatory[K]) snapshot(key K) *[]*node[K] {
 	if !ok {
 		return nil
 	}
-	ns := p.snapshots.Get().(*[]*node[K])
-	*ns = l.appendLocked((*ns)[:0])
+	ns := p.snapshotPool.Get().(*[]*node[K])
+	*ns = l.appendNodesLocked((*ns)[:0])
 	return ns
 }
 
 func (p *Purgatory[K]) recycleSnapshot(ns *[]*node[K]) {
 	clear(*ns)
-	p.snapshots.Put(ns)
+	p.snapshotPool.Put(ns)
 }
 
-func removeAll[K comparable](to []Operation[K], ns []*node[K], reason leaveReason) []Operation[K] {
+func removeOperations[K comparable](to []Operation[K], ns []*node[K], reason leaveReason) []Operation[K] {
 	for _, n := range ns {
-		if op, ok := n.remove(reason); ok {
+		if op, ok := n.removeOperation(reason); ok {
 			to = append(to, op)
 		}
 	}

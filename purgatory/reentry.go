@@ -10,21 +10,21 @@ import (
 // lock, it searches its own stack for a TryComplete, and panics if it finds one. The
 // search takes about half a microsecond.
 
-// try calls an operation's TryComplete. It is not generic and not inlined, so that
-// panicInsideTryComplete can find it on a stack.
+// tryComplete calls an operation's TryComplete. It is not generic and not inlined, so
+// that panicIfInsideTryComplete can find it on a stack.
 //
 //go:noinline
-func try(op operation) bool { return op.TryComplete() }
+func tryComplete(op operationCallbacks) bool { return op.TryComplete() }
 
-var tryEntryPC = reflect.ValueOf(try).Pointer()
+var tryCompleteEntryPC = reflect.ValueOf(tryComplete).Pointer()
 
-// panicInsideTryComplete panics if the calling goroutine is running a TryComplete.
-func panicInsideTryComplete() {
+// panicIfInsideTryComplete panics if the calling goroutine is running a TryComplete.
+func panicIfInsideTryComplete() {
 	var pcs [64]uintptr
 	for skip := 2; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs[:])
 		for _, pc := range pcs[:n] {
-			if f := runtime.FuncForPC(pc - 1); f != nil && f.Entry() == tryEntryPC {
+			if f := runtime.FuncForPC(pc - 1); f != nil && f.Entry() == tryCompleteEntryPC {
 				panic("purgatory: TryComplete waits for an operation's lock: it must only report whether the condition holds")
 			}
 		}

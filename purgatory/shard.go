@@ -12,20 +12,20 @@ type shard[K comparable] struct {
 	mu sync.Mutex
 	// mu guards the fields below.
 
-	// lists maps each key that operations wait for to its list. peakSize is the largest
-	// size of this map since it was made.
-	lists    map[K]*list[K]
-	peakSize int
+	// lists maps each key that operations wait for to its list. peakListCount is the
+	// largest size of this map since it was made.
+	lists         map[K]*list[K]
+	peakListCount int
 	// spareList is an empty list for the next new key, or nil. Many lists are
 	// short-lived.
 	spareList *list[K]
-	// keyless is the list of the operations without a key. Watched and Keys do not count
-	// it.
-	keyless list[K]
-	watched int // the sum of the lengths of the lists
+	// keylessList is the list of the operations without a key. Stats.Watched and
+	// Stats.Keys do not count it.
+	keylessList list[K]
+	watchCount  int // the sum of the lengths of the lists
 	// closed is set once, by Close. No node is linked afterwards.
 	closed bool
-	counts counts
+	counts operationCounts
 
 	_ [128]byte // keeps the locks of two shards on different pairs of cache lines
 }
@@ -54,7 +54,7 @@ type node[K comparable] struct {
 func (sh *shard[K]) init(p *Purgatory[K]) {
 	sh.p = p
 	sh.lists = make(map[K]*list[K])
-	sh.keyless.init(sh)
+	sh.keylessList.init(sh)
 }
 
 func (l *list[K]) init(sh *shard[K]) {
@@ -62,8 +62,8 @@ func (l *list[K]) init(sh *shard[K]) {
 	l.root.prev, l.root.next = &l.root, &l.root
 }
 
-// listLocked returns the key's list. It makes one if there is none.
-func (sh *shard[K]) listLocked(key K) *list[K] {
+// getOrMakeListLocked returns the key's list. It makes one if there is none.
+func (sh *shard[K]) getOrMakeListLocked(key K) *list[K] {
 	l, ok := sh.lists[key]
 	if !ok {
 		if l = sh.spareList; l != nil {
@@ -74,56 +74,55 @@ func (sh *shard[K]) listLocked(key K) *list[K] {
 		}
 		l.key = key
 		sh.lists[key] = l
-		sh.peakSize = max(sh.peakSize, len(sh.lists))
+		sh.peakListCount = max(sh.peakListCount, len(sh.lists))
 	}
 	return l
 }
 
-// linkLocked appends n to l.
-func (sh *shard[K]) linkLocked(l *list[K], n *node[K]) {
+// linkNodeLocked appends n to l.
+func (sh *shard[K]) linkNodeLocked(l *list[K], n *node[K]) {
 	n.list = l
 	n.prev, n.next = l.root.prev, &l.root
 	n.prev.next, l.root.prev = n, n
 	l.len++
-	if l != &sh.keyless {
-		sh.watched++
+	if l != &sh.keylessList {
+		sh.watchCount++
 	}
 }
 
-// unlinkLocked takes n out of its list. If the list is then empty, unlinkLocked removes
-// it from the map.
-func (sh *shard[K]) unlinkLocked(n *node[K]) {
+// unlinkNodeLocked takes n out of its list. It removes an empty list from the map.
+func (sh *shard[K]) unlinkNodeLocked(n *node[K]) {
 	l := n.list
 	n.prev.next, n.next.prev = n.next, n.prev
 	n.prev, n.next, n.list = nil, nil, nil
 	l.len--
-	if l == &sh.keyless {
+	if l == &sh.keylessList {
 		return
 	}
-	sh.watched--
+	sh.watchCount--
 	if l.len == 0 {
 		delete(sh.lists, l.key)
-		sh.shrinkLocked()
+		sh.shrinkMapLocked()
 		var none K
 		l.key = none
 		sh.spareList = l
 	}
 }
 
-// shrinkLocked copies the map when most of its keys have left: a Go map does not shrink
-// by itself.
-func (sh *shard[K]) shrinkLocked() {
+// shrinkMapLocked copies the map when most of its keys have left: a Go map does not
+// shrink by itself.
+func (sh *shard[K]) shrinkMapLocked() {
 	const small = 64
-	if sh.peakSize <= small || len(sh.lists) > sh.peakSize/8 {
+	if sh.peakListCount <= small || len(sh.lists) > sh.peakListCount/8 {
 		return
 	}
 	lists := make(map[K]*list[K], len(sh.lists))
 	maps.Copy(lists, sh.lists)
-	sh.lists, sh.peakSize = lists, len(lists)
+	sh.lists, sh.peakListCount = lists, len(lists)
 }
 
-// appendLocked appends l's nodes.
-func (l *list[K]) appendLocked(to []*node[K]) []*node[K] {
+// appendNodesLocked appends l's nodes to a slice.
+func (l *list[K]) appendNodesLocked(to []*node[K]) []*node[K] {
 	for n := l.root.next; n != &l.root; n = n.next {
 		to = append(to, n)
 	}

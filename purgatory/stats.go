@@ -31,42 +31,42 @@ type Stats struct {
 type leaveReason int
 
 const (
-	completed leaveReason = iota
-	expired
-	cancelled
-	handedBack
-	// refused means that adding the operation failed. The operation counts as never
-	// entered.
-	refused
+	reasonCompleted leaveReason = iota
+	reasonExpired
+	reasonCancelled
+	reasonHandedBack
+	// reasonRefused means that adding the operation failed. The operation counts as
+	// never entered.
+	reasonRefused
 )
 
-// counts is a shard's part of Stats. It counts the operations whose first key belongs
-// to the shard. The shard's lock guards it.
-type counts struct {
-	delayed  int
-	entered  uint64
-	byReason [refused]uint64
+// operationCounts is a shard's part of Stats. It counts the operations whose first key
+// belongs to the shard. The shard's lock guards it.
+type operationCounts struct {
+	delayed      int
+	entered      uint64
+	leftByReason [reasonRefused]uint64
 }
 
-func (c *counts) enter() {
+func (c *operationCounts) countEntered() {
 	c.delayed++
 	c.entered++
 }
 
-func (c *counts) leave(reason leaveReason) {
+func (c *operationCounts) countLeave(reason leaveReason) {
 	c.delayed--
-	if reason == refused {
+	if reason == reasonRefused {
 		c.entered--
 		return
 	}
-	c.byReason[reason]++
+	c.leftByReason[reason]++
 }
 
-func (s *Stats) add(c *counts) {
+func (s *Stats) addCounts(c *operationCounts) {
 	s.Delayed += c.delayed
 	s.Entered += c.entered
-	s.Completed += c.byReason[completed]
-	s.Expired += c.byReason[expired]
-	s.Cancelled += c.byReason[cancelled]
-	s.HandedBack += c.byReason[handedBack]
+	s.Completed += c.leftByReason[reasonCompleted]
+	s.Expired += c.leftByReason[reasonExpired]
+	s.Cancelled += c.leftByReason[reasonCancelled]
+	s.HandedBack += c.leftByReason[reasonHandedBack]
 }

@@ -24,8 +24,7 @@ func stressFor() time.Duration {
 	return 2 * time.Second
 }
 
-// A stressed operation checks the order of its own calls. The test checks their numbers
-// at the end.
+// A stressed operation checks the order of its own calls, and counts them for the test.
 type stressed struct {
 	purgatory.Delayed[int]
 	p     *purgatory.Purgatory[int]

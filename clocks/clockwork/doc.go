@@ -22,7 +22,8 @@
 //     no old value is received.
 //   - A timer that starts during an Advance may fire in the same Advance.
 //   - A negative Advance changes only the results of Now, Since and Until. After
-//     Advance(-time.Hour), timers keep their delays, and send times one hour after Now.
+//     Advance(-time.Hour), timers fire after the same delays as before. The times that
+//     they send are an hour later than Now.
 //   - The zero FakeClock is not usable: call NewFakeClock or NewFakeClockAt.
 //   - clockwork.WithDeadline and clockwork.WithTimeout do not work with it. Use the
 //     methods of the same names of its Scheduler.

@@ -18,18 +18,18 @@ import (
 // clockwork's own FakeClock. Each callback runs on a new goroutine.
 type FakeClock struct {
 	*Clock
-	virtual *timertest.Clock
+	virtualClock *timertest.Clock
 
 	advanceMu sync.Mutex // held during Advance
 
 	mu struct {
 		sync.Mutex
-		// behind is how much later the virtual clock is than Now. Negative Advances add
-		// to it, because the virtual clock cannot be set back.
-		behind time.Duration
-		// started is closed when a timer starts, to wake BlockUntilContext. It is nil
+		// setBackBy is the sum of all negative Advances, as a positive duration. Now
+		// subtracts it: the virtual clock cannot be set back.
+		setBackBy time.Duration
+		// timerStarted is closed when a timer starts, to wake BlockUntilContext. It is nil
 		// if no call waits.
-		started chan struct{}
+		timerStarted chan struct{}
 	}
 }
 
@@ -39,18 +39,18 @@ func NewFakeClock() *FakeClock { return NewFakeClockAt(time.Now()) }
 
 // NewFakeClockAt returns a FakeClock that shows t.
 func NewFakeClockAt(t time.Time) *FakeClock {
-	virtual := timertest.NewClock(t.Round(0))
+	virtualClock := timertest.NewClock(t.Round(0))
 	e := executor.NewGoroutines(executor.WithPanicHandler(func(v any, stack []byte) { panic(fmt.Sprintf("%v\n\n%s", v, stack)) }))
 	// With a tick of one nanosecond, timers fire exactly at their deadlines.
-	s := timer.New(timer.WithClock(virtual), timer.WithTick(1), timer.WithExecutor(e))
-	return &FakeClock{Clock: NewOn(s, virtual), virtual: virtual}
+	s := timer.New(timer.WithClock(virtualClock), timer.WithTick(1), timer.WithExecutor(e))
+	return &FakeClock{Clock: NewOn(s, virtualClock), virtualClock: virtualClock}
 }
 
 // Now returns the time that the clock shows.
 func (f *FakeClock) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.virtual.Now().Add(-f.mu.behind)
+	return f.virtualClock.Now().Add(-f.mu.setBackBy)
 }
 
 // Since returns the time that has passed since t.
@@ -68,22 +68,22 @@ func (f *FakeClock) Advance(d time.Duration) {
 	if d < 0 {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.mu.behind -= d
+		f.mu.setBackBy -= d
 		return
 	}
-	f.virtual.Advance(d)
-	if f.anyDue() {
-		f.virtual.Advance(0)
+	f.virtualClock.Advance(d)
+	if f.hasDueTimer() {
+		f.virtualClock.Advance(0)
 	}
 }
 
-// anyDue reports whether a timer is due. Advance may miss a timer that starts at the
-// same time and still reads the old time.
-func (f *FakeClock) anyDue() bool {
+// hasDueTimer reports whether a timer is due. Advance may miss a timer that starts at
+// the same time and still reads the old time.
+func (f *FakeClock) hasDueTimer() bool {
 	f.mu.Lock() // waits for a timer that is just starting
 	defer f.mu.Unlock()
-	next, ok := f.virtual.Next()
-	return ok && !next.After(f.virtual.Now())
+	next, ok := f.virtualClock.Next()
+	return ok && !next.After(f.virtualClock.Now())
 }
 
 // BlockUntil waits until at least n timers and tickers are pending.
@@ -101,25 +101,25 @@ func (f *FakeClock) BlockUntilContext(ctx context.Context, n int) error {
 			f.mu.Unlock()
 			return nil
 		}
-		if f.mu.started == nil {
-			f.mu.started = make(chan struct{})
+		if f.mu.timerStarted == nil {
+			f.mu.timerStarted = make(chan struct{})
 		}
-		started := f.mu.started
+		timerStarted := f.mu.timerStarted
 		f.mu.Unlock()
 		select {
-		case <-started:
+		case <-timerStarted:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// wakeBlockUntilLocked wakes BlockUntilContext after a timer has started. The timer
-// must start under f.mu too: otherwise Advance could miss it.
-func (f *FakeClock) wakeBlockUntilLocked() {
-	if f.mu.started != nil {
-		close(f.mu.started)
-		f.mu.started = nil
+// wakeWaitersLocked wakes the calls of BlockUntilContext after a timer has started. The
+// timer must start under f.mu too: otherwise Advance could miss it.
+func (f *FakeClock) wakeWaitersLocked() {
+	if f.mu.timerStarted != nil {
+		close(f.mu.timerStarted)
+		f.mu.timerStarted = nil
 	}
 }
 
@@ -133,7 +133,7 @@ func (f *FakeClock) After(d time.Duration) <-chan time.Time { return f.NewTimer(
 func (f *FakeClock) NewTimer(d time.Duration) clockwork.Timer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.wakeBlockUntilLocked()
+	defer f.wakeWaitersLocked()
 	return fakeTimer{f.Clock.NewTimer(d), f, nil}
 }
 
@@ -142,7 +142,7 @@ func (f *FakeClock) AfterFunc(d time.Duration, g func()) clockwork.Timer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d > 0 {
-		defer f.wakeBlockUntilLocked()
+		defer f.wakeWaitersLocked()
 		return fakeTimer{f.Clock.AfterFunc(d, g), f, g}
 	}
 	t := fakeTimer{f.Clock.AfterFunc(forever, g), f, g}
@@ -157,7 +157,7 @@ const forever time.Duration = math.MaxInt64
 func (f *FakeClock) NewTicker(d time.Duration) clockwork.Ticker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.wakeBlockUntilLocked()
+	defer f.wakeWaitersLocked()
 	return fakeTicker{f.Clock.NewTicker(d), f}
 }
 
@@ -176,11 +176,11 @@ func (t fakeTimer) Reset(d time.Duration) bool {
 func (t fakeTimer) resetLocked(d time.Duration) bool {
 	if t.f != nil && d <= 0 {
 		// The callback is due now, but the Scheduler would run it only at the next Advance.
-		wasActive := t.Stop()
+		wasPending := t.Stop()
 		go t.f()
-		return wasActive
+		return wasPending
 	}
-	defer t.clock.wakeBlockUntilLocked()
+	defer t.clock.wakeWaitersLocked()
 	return t.Timer.Reset(d)
 }
 
@@ -192,6 +192,6 @@ type fakeTicker struct {
 func (t fakeTicker) Reset(d time.Duration) {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
-	defer t.clock.wakeBlockUntilLocked()
+	defer t.clock.wakeWaitersLocked()
 	t.Ticker.Reset(d)
 }

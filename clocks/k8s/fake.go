@@ -17,28 +17,28 @@ import (
 // methods of the FakeClock of k8s.io/utils/clock/testing.
 type FakeClock struct {
 	*Clock
-	virtual *timertest.Clock
+	virtualClock *timertest.Clock
 
 	mu struct {
 		sync.Mutex
-		// lastSet is the time to which the clock was last set. virtualAtSet is the
-		// virtual clock's time at that moment.
-		lastSet, virtualAtSet time.Time
-		// dueNextStep lists the timers with a delay of zero or less. They fire in the
+		// lastSetTime is the time to which the clock was last set. virtualTimeAtSet is
+		// the virtual clock's time at that moment.
+		lastSetTime, virtualTimeAtSet time.Time
+		// timersForNextStep lists the timers with a delay of zero or less. They fire in the
 		// next Step.
-		dueNextStep []*fakeTimer
+		timersForNextStep []*fakeTimer
 	}
 }
 
 // NewFakeClock returns a FakeClock that shows t.
 func NewFakeClock(t time.Time) *FakeClock {
-	virtual := timertest.NewClock(t)
-	clk := monotonicClock{virtual, t, virtual.Now()}
+	virtualClock := timertest.NewClock(t)
+	clk := monotonicClock{virtualClock, t, virtualClock.Now()}
 	e := executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
 	// With a tick of one nanosecond, timers fire exactly at their deadlines.
 	s := timer.New(timer.WithClock(clk), timer.WithTick(1), timer.WithExecutor(e))
-	f := &FakeClock{Clock: NewOn(s, clk), virtual: virtual}
-	f.mu.lastSet, f.mu.virtualAtSet = t, virtual.Now()
+	f := &FakeClock{Clock: NewOn(s, clk), virtualClock: virtualClock}
+	f.mu.lastSetTime, f.mu.virtualTimeAtSet = t, virtualClock.Now()
 	return f
 }
 
@@ -46,16 +46,18 @@ func NewFakeClock(t time.Time) *FakeClock {
 // time has one. So a test may compare its times with ==.
 type monotonicClock struct {
 	*timertest.Clock
-	start, virtualStart time.Time // the start time as given, and without monotonic reading
+	startTime, virtualStartTime time.Time // the start time as given, and without monotonic reading
 }
 
-func (c monotonicClock) Now() time.Time { return c.start.Add(c.Clock.Now().Sub(c.virtualStart)) }
+func (c monotonicClock) Now() time.Time {
+	return c.startTime.Add(c.Clock.Now().Sub(c.virtualStartTime))
+}
 
 // Now returns the time that the clock shows.
 func (f *FakeClock) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.mu.lastSet.Add(f.virtual.Now().Sub(f.mu.virtualAtSet))
+	return f.mu.lastSetTime.Add(f.virtualClock.Now().Sub(f.mu.virtualTimeAtSet))
 }
 
 // Since returns the time that has passed since t.
@@ -70,24 +72,24 @@ func (f *FakeClock) Step(d time.Duration) {
 		return
 	}
 	f.mu.Lock()
-	for _, t := range f.mu.dueNextStep {
+	for _, t := range f.mu.timersForNextStep {
 		t.timer.Reset(0)
 	}
-	f.mu.dueNextStep = nil
+	f.mu.timersForNextStep = nil
 	f.mu.Unlock()
-	f.virtual.Advance(d)
-	if f.anyDue() {
-		f.virtual.Advance(0)
+	f.virtualClock.Advance(d)
+	if f.hasDueTimer() {
+		f.virtualClock.Advance(0)
 	}
 }
 
-// anyDue reports whether a timer is due. Step may miss a timer that starts at the same
-// time and still reads the old time.
-func (f *FakeClock) anyDue() bool {
+// hasDueTimer reports whether a timer is due. Step may miss a timer that starts at the
+// same time and still reads the old time.
+func (f *FakeClock) hasDueTimer() bool {
 	f.mu.Lock() // waits for a timer that is just starting
 	defer f.mu.Unlock()
-	next, ok := f.virtual.Next()
-	return ok && !next.After(f.virtual.Now())
+	next, ok := f.virtualClock.Next()
+	return ok && !next.After(f.virtualClock.Now())
 }
 
 // SetTime sets the clock to t. If t is after Now, timers fire as in Step. If t is
@@ -104,7 +106,7 @@ func (f *FakeClock) SetTime(t time.Time) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mu.lastSet, f.mu.virtualAtSet = t, f.virtual.Now()
+	f.mu.lastSetTime, f.mu.virtualTimeAtSet = t, f.virtualClock.Now()
 }
 
 // Sleep moves the time like Step, as in the FakeClock of k8s.io/utils.
@@ -114,7 +116,7 @@ func (f *FakeClock) Sleep(d time.Duration) { f.Step(max(d, 0)) }
 func (f *FakeClock) Waiters() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.s.Len() + len(f.mu.dueNextStep)
+	return f.s.Len() + len(f.mu.timersForNextStep)
 }
 
 // HasWaiters reports whether any timers or tickers are pending.
@@ -126,13 +128,13 @@ func (f *FakeClock) After(d time.Duration) <-chan time.Time { return f.NewTimer(
 // NewTimer returns a timer that sends the time on its channel after d. If d is zero or
 // less, it fires in the next Step, even in Step(0).
 func (f *FakeClock) NewTimer(d time.Duration) k8sclock.Timer {
-	return f.start(f.s.NewTimer, d)
+	return f.startTimer(f.s.NewTimer, d)
 }
 
 // AfterFunc returns a timer that runs cb after d, on the goroutine that moves the
 // clock. If d is zero or less, cb runs in the next Step, even in Step(0).
 func (f *FakeClock) AfterFunc(d time.Duration, cb func()) k8sclock.Timer {
-	return f.start(func(d time.Duration) *timer.Timer { return f.s.AfterFunc(d, cb) }, d)
+	return f.startTimer(func(d time.Duration) *timer.Timer { return f.s.AfterFunc(d, cb) }, d)
 }
 
 // NewTicker returns a ticker with the period d. It panics if d is not positive.
@@ -150,7 +152,7 @@ func (f *FakeClock) Tick(d time.Duration) <-chan time.Time {
 	return f.NewTicker(d).C()
 }
 
-func (f *FakeClock) start(newTimer func(time.Duration) *timer.Timer, d time.Duration) *fakeTimer {
+func (f *FakeClock) startTimer(newTimer func(time.Duration) *timer.Timer, d time.Duration) *fakeTimer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d > 0 {
@@ -165,7 +167,7 @@ func (f *FakeClock) start(newTimer func(time.Duration) *timer.Timer, d time.Dura
 const forever time.Duration = math.MaxInt64
 
 // A fakeTimer is a timer of a FakeClock. While it is pending, it is in the Scheduler or
-// in the clock's list dueNextStep.
+// in the clock's list timersForNextStep.
 type fakeTimer struct {
 	timer *timer.Timer
 	clock *FakeClock
@@ -186,20 +188,20 @@ func (t *fakeTimer) Reset(d time.Duration) bool {
 }
 
 func (t *fakeTimer) resetLocked(d time.Duration) bool {
-	wasActive := t.stopLocked()
+	wasPending := t.stopLocked()
 	if d <= 0 {
-		t.clock.mu.dueNextStep = append(t.clock.mu.dueNextStep, t)
+		t.clock.mu.timersForNextStep = append(t.clock.mu.timersForNextStep, t)
 	} else {
 		t.timer.Reset(d)
 	}
-	return wasActive
+	return wasPending
 }
 
 // stopLocked stops the timer. It reports whether the timer was pending.
 func (t *fakeTimer) stopLocked() bool {
-	due := &t.clock.mu.dueNextStep
-	if i := slices.Index(*due, t); i >= 0 {
-		*due = slices.Delete(*due, i, i+1)
+	timers := &t.clock.mu.timersForNextStep
+	if i := slices.Index(*timers, t); i >= 0 {
+		*timers = slices.Delete(*timers, i, i+1)
 		return true
 	}
 	return t.timer.Stop()

@@ -318,7 +318,7 @@ type racingClock struct {
 // time to its deadline. There are two cases:
 //
 //   - pending: the advance begins when the timer is pending. The timer must fire.
-//   - any: the advance begins at any moment. The timer fires, or is pending for later.
+//   - any: the advance begins at any moment. The timer fires, or has a later deadline.
 func checkStartDuringAdvance(t *testing.T, clock func() racingClock) {
 	t.Helper()
 	const d = time.Second
