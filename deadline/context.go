@@ -119,8 +119,8 @@ var (
 )
 
 // isStandard reports whether ctx is a context of package context or of this package.
-// The parent of a lazyContext must be: a lazyContext calls its parent's Err, and the
-// Err of another type might wait for a lock that the caller holds.
+// A lazyContext needs such a parent, because it calls the parent's Err. The Err of
+// another type might wait for a lock that the caller holds.
 func isStandard(ctx context.Context) bool {
 	for {
 		if _, ok := ctx.(*lazyContext); ok {

@@ -35,7 +35,7 @@ type Timers[K comparable, V any] struct {
 	hashSeed  maphash.Seed
 	// The high bits of a key's hash are the index of its shard.
 	shards     []shard[K, V]
-	shardShift int // hash >> shift is the index of the shard
+	shardShift int // hash >> shardShift is the index of the shard
 }
 
 // A shard holds some of the keys, under its own lock. While a goroutine holds the lock,

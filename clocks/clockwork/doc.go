@@ -25,8 +25,8 @@
 //     Advance(-time.Hour), timers fire after the same delays as before. The times that
 //     they send are an hour later than Now.
 //   - The zero FakeClock is not usable: call NewFakeClock or NewFakeClockAt.
-//   - clockwork.WithDeadline and clockwork.WithTimeout do not work with it. Use the
-//     methods of the same names of its Scheduler.
+//   - clockwork.WithDeadline and clockwork.WithTimeout ignore a FakeClock: their contexts
+//     follow the system's clock.
 //
 // # Concurrency
 //

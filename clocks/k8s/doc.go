@@ -28,5 +28,5 @@
 // # Concurrency
 //
 // Any goroutine may call any method, but only one at a time may move the clock.
-// Callbacks run on that goroutine, and must not move the clock.
+// Callbacks run on the goroutine that moves the clock. They must not move it.
 package k8s

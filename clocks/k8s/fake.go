@@ -93,8 +93,8 @@ func (f *FakeClock) hasDueTimer() bool {
 }
 
 // SetTime sets the clock to t. If t is after Now, timers fire as in Step. If t is
-// before Now, timers keep their delays. SetTime panics if timers are pending and t is
-// more than 292 years after Now.
+// before Now, timers fire after the same delays as before. SetTime panics if timers are
+// pending and t is more than 292 years after Now.
 func (f *FakeClock) SetTime(t time.Time) {
 	d := t.Sub(f.Now())
 	if d == math.MaxInt64 {
