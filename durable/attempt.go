@@ -15,12 +15,12 @@ import (
 // An attempt is a claimed task, from its claim until the store has accepted the report
 // on it.
 type attempt struct {
-	loop          *loop
+	loop          *shardLoop
 	task          Task
 	delivery      Delivery
 	lease         store.Lease
 	handler       *handler   // nil if this Worker does not have it
-	storedDue     store.Time // the due time in the store; due may be later
+	dueInStore    store.Time // the due time in the store; due may be later
 	recordErr     error      // why the record cannot be decoded, or nil
 	recurrence    recurrence // when the task repeats
 	recurrenceErr error      // why this Worker cannot compute the recurrence, or nil
@@ -55,18 +55,18 @@ type attempt struct {
 
 // A handler is a Handler with its options and counters.
 type handler struct {
-	name string
-	run  Handler // with the middleware around it
+	name           string
+	wrappedHandler Handler // with the middleware around it
 	handlerConfig
 	// labelsCtx is a context with the goroutine labels of the handler. It is nil if the
 	// Worker has no name.
 	labelsCtx context.Context
 	counters  handlerCounters
-	usage
+	placeUsage
 }
 
-func (w *Worker) newAttempt(l *loop, x *store.Claimed) *attempt {
-	a := &attempt{loop: l, storedDue: x.Due, due: x.Due, lease: store.Lease{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
+func (w *Worker) newAttempt(l *shardLoop, x *store.Claimed) *attempt {
+	a := &attempt{loop: l, dueInStore: x.Due, due: x.Due, lease: store.Lease{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
 	var generation string
 	a.task, generation, a.recordErr = decodeTask(&x.Task)
 	a.recurrence, a.recurrenceErr = a.task.makeRecurrence(w.client.schedules)
@@ -133,7 +133,7 @@ func (a *attempt) prepareCall(now store.Time) (earlyReport *report) {
 	case a.isUnsupported():
 		// The handler exists, but not the schedule or the time zone: log that.
 		if a.handler != nil && a.recurrenceErr != nil {
-			a.loop.w.logError(fmt.Errorf("task %q: %w", printable(a.task.Key), a.recurrenceErr))
+			a.loop.w.logError(fmt.Errorf("task %q: %w", printableKey(a.task.Key), a.recurrenceErr))
 		}
 		return a.unsupportedReport(now)
 	case a.recordErr != nil:
@@ -195,7 +195,7 @@ func (a *attempt) runHandler() (r *report) {
 	defer func() {
 		if v := recover(); v != nil {
 			a.loop.w.client.log.Error("durable: panic in a handler", "handler", a.task.Handler,
-				"key", printable(a.task.Key), "panic", v, "stack", string(debug.Stack()))
+				"key", printableKey(a.task.Key), "panic", v, "stack", string(debug.Stack()))
 			r = a.failedReport(fmt.Errorf("panic: %v", v))
 		}
 	}()
@@ -241,6 +241,6 @@ func (w *Worker) withTimeout(parent context.Context, d time.Duration) (context.C
 func (a *attempt) callHandler(ctx context.Context) error {
 	a.handlerCalled = true
 	a.handler.counters.running.Add(1)
-	defer a.countReturn(a.loop.w.now())
-	return a.handler.run(ctx, a.delivery)
+	defer a.countHandlerReturn(a.loop.w.now())
+	return a.handler.wrappedHandler(ctx, a.delivery)
 }

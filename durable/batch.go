@@ -12,8 +12,7 @@ type Move struct {
 	When When
 }
 
-// storeItem returns the Move as a store's item. The run that it starts gets a
-// generation of its own.
+// storeItem returns the Move as a store's item. The moved run gets a new generation.
 func (m Move) storeItem() (store.Item, error) {
 	if err := checkID(m.ID); err != nil {
 		return store.Item{}, err

@@ -48,7 +48,7 @@ func (s *workerSet) notifyCancelled(shard int, items []store.Item, outcomes []Ou
 
 // extendLeaseNow makes the loop extend the lease of the task id immediately, if the
 // loop has that lease.
-func (l *loop) extendLeaseNow(id string) {
+func (l *shardLoop) extendLeaseNow(id string) {
 	l.mu.Lock()
 	l.urgentIDs = append(l.urgentIDs, id)
 	l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *loop) extendLeaseNow(id string) {
 
 // takeUrgentAttempts removes up to store.MaxBatch ids from l.urgentIDs. It returns the
 // running attempts with these ids.
-func (l *loop) takeUrgentAttempts() (attempts []*attempt) {
+func (l *shardLoop) takeUrgentAttempts() (attempts []*attempt) {
 	l.mu.Lock()
 	ids := l.urgentIDs[:min(len(l.urgentIDs), store.MaxBatch)]
 	l.urgentIDs = l.urgentIDs[len(ids):]

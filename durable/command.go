@@ -34,9 +34,9 @@ type command struct {
 
 // A shardPart has the items of a command for one shard.
 type shardPart struct {
-	shard           int
-	chunks          []chunk
-	firstUnanswered int // the index of the first chunk that has not been answered
+	shard                int
+	chunks               []chunk
+	firstUnansweredIndex int // the index of the first chunk that has not been answered
 }
 
 type chunk struct {
@@ -108,7 +108,7 @@ func (c *Client) doOneItem(ctx context.Context, template store.Command, item sto
 // or an UnknownError if the effect of a chunk is unknown.
 func (x *command) do(ctx context.Context) ([]Outcome, error) {
 	if x.sender == nil {
-		x.sender = x.client.senders.take()
+		x.sender = x.client.senders.takeSender()
 	}
 	if unknownErr := x.sendParts(ctx); unknownErr != nil {
 		if x.repeatLock == nil {
@@ -116,7 +116,7 @@ func (x *command) do(ctx context.Context) ([]Outcome, error) {
 		}
 		return slices.Clone(x.outcomes), &UnknownError{Err: unknownErr, again: x.repeat}
 	}
-	x.client.senders.put(x.sender)
+	x.client.senders.putSender(x.sender)
 	x.sender = nil
 	return x.outcomes, cmp.Or(x.errs...)
 }
@@ -163,8 +163,8 @@ func (x *command) sendParts(ctx context.Context) (unknownErr error) {
 // sendPart sends the chunks of a part that have no answer. It returns an error if the
 // effect of a chunk is unknown.
 func (x *command) sendPart(ctx context.Context, p *shardPart) (unknownErr error) {
-	for ; p.firstUnanswered < len(p.chunks); p.firstUnanswered++ {
-		ch := &p.chunks[p.firstUnanswered]
+	for ; p.firstUnansweredIndex < len(p.chunks); p.firstUnansweredIndex++ {
+		ch := &p.chunks[p.firstUnansweredIndex]
 		sentBefore := ch.stamp.Sender != ""
 		out, err := x.sendChunk(ctx, p.shard, ch)
 		if err != nil && ch.stamp.Sender != "" && !surelyNotDone(err, sentBefore) {

@@ -58,7 +58,7 @@ func forEachEntry(ctx context.Context, c *Client, f func(context.Context, *store
 		return err
 	}
 	var countByState [store.Past + 1]int64
-	for e, err := range c.entries(ctx, store.Filter{}, store.Cursor{}, 256) {
+	for e, err := range c.listEntries(ctx, store.Filter{}, store.Cursor{}, 256) {
 		if err != nil {
 			return err
 		}

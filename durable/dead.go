@@ -80,7 +80,7 @@ func (c *Client) forEachDeadBatch(ctx context.Context, f Filter, do func(ids []s
 	}
 	const batchSize = 1000
 	var ids []string
-	flush := func() error {
+	sendBatch := func() error {
 		out, err := do(ids)
 		for _, o := range out {
 			if o == Moved || o == Removed {
@@ -95,12 +95,12 @@ func (c *Client) forEachDeadBatch(ctx context.Context, f Filter, do func(ids []s
 			return n, err
 		}
 		if ids = append(ids, info.ID); len(ids) == batchSize {
-			if err := flush(); err != nil {
+			if err := sendBatch(); err != nil {
 				return n, err
 			}
 		}
 	}
-	return n, flush()
+	return n, sendBatch()
 }
 
 // latestNow returns the latest time that the clock of any shard shows.

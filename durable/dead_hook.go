@@ -10,9 +10,9 @@ import (
 // runs on its own goroutine, and its panics are logged. Run waits for the function. ctx
 // ends when Run returns.
 //
-// There is no call if the process ends first, or if the store itself made the dead
-// letter because the task crashed its workers too often. [Client.Stats] counts all dead
-// letters as Died. WithDeadHook panics if f is nil.
+// The Worker does not call the function if the process ends, or if the store itself
+// made the dead letter: a task that crashed its workers too often. [Client.Stats]
+// counts all dead letters as Died. WithDeadHook panics if f is nil.
 func WithDeadHook(f func(ctx context.Context, d Delivery, err error)) HandlerOption {
 	if f == nil {
 		panic("durable: WithDeadHook: nil function")
@@ -30,7 +30,7 @@ func (w *Worker) callDeadHook(r *report) {
 		defer func() {
 			if v := recover(); v != nil {
 				w.client.log.Error("durable: panic in a dead hook", "handler", r.attempt.task.Handler,
-					"key", printable(r.attempt.task.Key), "panic", v, "stack", string(debug.Stack()))
+					"key", printableKey(r.attempt.task.Key), "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
 		hook(w.commandCtx, r.attempt.delivery, r.err)

@@ -8,8 +8,8 @@ import (
 
 // A deadLimit has the arguments of WithDeadLimit.
 type deadLimit struct {
-	age   time.Duration // 0: no limit
-	count int           // 0: no limit
+	maxAge   time.Duration // 0: no limit
+	maxCount int           // 0: no limit
 }
 
 // WithDeadLimit makes the Worker purge dead letters once a minute: those older than
@@ -47,12 +47,12 @@ func (w *Worker) purgeDeadLetters(ctx context.Context) {
 func (w *Worker) purgeOldestDead(ctx context.Context, batchSize int) (n int, err error) {
 	limit := w.config.deadLimit
 	var excess int64
-	if limit.count > 0 {
+	if limit.maxCount > 0 {
 		st, err := w.client.Stats(ctx)
 		if err != nil {
 			return 0, err
 		}
-		excess = st.Dead - int64(limit.count)
+		excess = st.Dead - int64(limit.maxCount)
 	}
 	now, err := w.client.latestNow(ctx)
 	if err != nil {
@@ -63,7 +63,7 @@ func (w *Worker) purgeOldestDead(ctx context.Context, batchSize int) (n int, err
 		if info.ID == "" {
 			return 0, err
 		}
-		isTooOld := limit.age > 0 && now.Sub(info.At) > limit.age
+		isTooOld := limit.maxAge > 0 && now.Sub(info.At) > limit.maxAge
 		if !isTooOld && int64(len(ids)) >= excess || len(ids) == batchSize {
 			break
 		}

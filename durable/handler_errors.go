@@ -3,7 +3,7 @@ package durable
 import "time"
 
 // A handler returns a NoRetryError to make the task a dead letter, even if attempts are
-// left. [NoRetry] makes one.
+// left: see [NoRetry].
 type NoRetryError struct{ Err error }
 
 // NoRetry wraps err so that the task is not tried again. It returns nil if err is nil.
@@ -18,7 +18,7 @@ func (e *NoRetryError) Error() string { return errorText(e.Err) }
 func (e *NoRetryError) Unwrap() error { return e.Err }
 
 // A handler returns a RetryAfterError to set the delay before the next attempt. It has
-// no effect after the last attempt. [RetryAfter] makes one.
+// no effect after the last attempt. See [RetryAfter].
 type RetryAfterError struct {
 	Err error
 	// After is the delay. Zero or less means immediately. It may exceed the limit of
@@ -39,7 +39,7 @@ func (e *RetryAfterError) Error() string { return errorText(e.Err) }
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
 // A handler returns a HandBackError if another worker must run the task. After the
-// delay any worker may claim it. The attempt does not count. [HandBack] makes one.
+// delay any worker may claim the task. The attempt does not count. See [HandBack].
 type HandBackError struct {
 	Err error
 	// After is the delay. Zero or less means immediately.

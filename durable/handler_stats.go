@@ -12,7 +12,7 @@ import (
 )
 
 // HandlerStats are a Worker's counters for one handler, since the Worker's first Run.
-// The end of an attempt counts when the store has answered the report on it.
+// An attempt that has ended counts when the store has answered the report on it.
 type HandlerStats struct {
 	Handler   string
 	Running   int   // running handlers
@@ -103,9 +103,9 @@ func (a *attempt) countLateness(r *report) {
 	n.lateness.Record(a.claimedAt.Sub(a.due))
 }
 
-// countReturn records that the handler has returned. began is when it was called, by
-// the Worker's clock.
-func (a *attempt) countReturn(began time.Time) {
+// countHandlerReturn records that the handler has returned. began is when it was
+// called, by the Worker's clock.
+func (a *attempt) countHandlerReturn(began time.Time) {
 	n := &a.handler.counters
 	n.running.Add(-1)
 	duration := a.loop.w.now().Sub(began)

@@ -13,9 +13,9 @@ type leaseList struct{ head, tail *attempt }
 
 func (s *leaseList) oldest() *attempt { return s.head }
 
-func (s *leaseList) has(a *attempt) bool { return a.prev != nil || s.head == a }
+func (s *leaseList) contains(a *attempt) bool { return a.prev != nil || s.head == a }
 
-func (s *leaseList) add(a *attempt, extendedAt time.Time) {
+func (s *leaseList) addLast(a *attempt, extendedAt time.Time) {
 	a.extendedAt = extendedAt
 	a.prev, a.next = s.tail, nil
 	if s.tail != nil {
@@ -28,7 +28,7 @@ func (s *leaseList) add(a *attempt, extendedAt time.Time) {
 
 // remove removes an attempt if it is in the list.
 func (s *leaseList) remove(a *attempt) {
-	if !s.has(a) {
+	if !s.contains(a) {
 		return
 	}
 	if a.prev != nil {
@@ -46,7 +46,7 @@ func (s *leaseList) remove(a *attempt) {
 
 // leasesToExtend returns the attempts whose leases must be extended. It gives up the
 // leases of handlers that hang.
-func (l *loop) leasesToExtend(now time.Time) []*attempt {
+func (l *shardLoop) leasesToExtend(now time.Time) []*attempt {
 	attempts := l.takeUrgentAttempts()
 	for a := l.leases.oldest(); a != nil && now.Sub(a.extendedAt) >= l.w.config.lease/3 && len(attempts) < store.MaxBatch; {
 		nextAttempt := a.next
@@ -57,7 +57,7 @@ func (l *loop) leasesToExtend(now time.Time) []*attempt {
 			l.dropLease(a)
 			l.places.giveUpLease(a)
 			l.w.client.log.Error("durable: a handler does not return; its lease is given up",
-				"handler", a.task.Handler, "key", printable(a.task.Key))
+				"handler", a.task.Handler, "key", printableKey(a.task.Key))
 		} else {
 			attempts = append(attempts, a)
 		}
@@ -67,7 +67,7 @@ func (l *loop) leasesToExtend(now time.Time) []*attempt {
 }
 
 // dropLease records that the Worker no longer has the attempt's lease.
-func (l *loop) dropLease(a *attempt) {
+func (l *shardLoop) dropLease(a *attempt) {
 	if a.mayHaveLease {
 		a.mayHaveLease = false
 		l.leaseCount--
@@ -76,9 +76,9 @@ func (l *loop) dropLease(a *attempt) {
 
 // startAttempt starts an attempt. It returns false if the attempt has already ended and
 // needs no place. now is the store's time. sentAt is when the claim was sent.
-func (l *loop) startAttempt(a *attempt, now store.Time, sentAt time.Time) bool {
+func (l *shardLoop) startAttempt(a *attempt, now store.Time, sentAt time.Time) bool {
 	w := l.w
-	l.leases.add(a, sentAt)
+	l.leases.addLast(a, sentAt)
 	a.mayHaveLease = true
 	l.leaseCount++
 	a.makeContext()
@@ -88,7 +88,7 @@ func (l *loop) startAttempt(a *attempt, now store.Time, sentAt time.Time) bool {
 	}
 	leaseTimerDelay := l.leaseTimerDelay(sentAt)
 	switch {
-	case w.stopping.Load() || leaseTimerDelay <= 0:
+	case w.isStopping.Load() || leaseTimerDelay <= 0:
 		earlyReport = a.handBackReport()
 	case earlyReport == nil && !l.places.admitSuspect(a):
 		earlyReport = a.handBackReport()
@@ -108,7 +108,7 @@ func (l *loop) startAttempt(a *attempt, now store.Time, sentAt time.Time) bool {
 	return true
 }
 
-func (l *loop) startHandler(a *attempt) {
+func (l *shardLoop) startHandler(a *attempt) {
 	a.giveUpAt = l.w.now().Add(a.timeout() + l.w.config.lease)
 	go a.run()
 }

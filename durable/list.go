@@ -46,7 +46,7 @@ func (f *Filter) storeFilter() store.Filter {
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		const readAhead = 256
-		for e, err := range c.entries(ctx, f.storeFilter(), store.Cursor{}, readAhead) {
+		for e, err := range c.listEntries(ctx, f.storeFilter(), store.Cursor{}, readAhead) {
 			if err != nil {
 				yield(Info{}, err)
 				return
@@ -82,7 +82,7 @@ func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (P
 	var p Page
 	var lastCursor store.Cursor
 	filter := f.storeFilter()
-	for e, err := range c.entries(ctx, filter, start, limit) {
+	for e, err := range c.listEntries(ctx, filter, start, limit) {
 		if err != nil {
 			return Page{}, err
 		}
@@ -127,12 +127,12 @@ type shardList struct {
 	atEnd           bool          // the shard has no more pages
 }
 
-func (s *shardList) compare(t *shardList) int {
+func (s *shardList) compareNextEntry(t *shardList) int {
 	return s.filter.CursorOf(&s.bufferedEntries[0]).Compare(s.filter.CursorOf(&t.bufferedEntries[0]))
 }
 
-// fill reads the shard's next page if s.bufferedEntries is empty.
-func (s *shardList) fill(ctx context.Context, c *Client, pageSize int) error {
+// fillBuffer reads the shard's next page if s.bufferedEntries is empty.
+func (s *shardList) fillBuffer(ctx context.Context, c *Client, pageSize int) error {
 	for len(s.bufferedEntries) == 0 && !s.atEnd {
 		p, err := c.store.List(ctx, s.shard, *s.filter, s.nextPage, pageSize)
 		if err != nil {
@@ -143,9 +143,9 @@ func (s *shardList) fill(ctx context.Context, c *Client, pageSize int) error {
 	return nil
 }
 
-// entries iterates over the entries of all shards after a Cursor, in order. It ends at
-// the first error. It reads about readAhead entries ahead.
-func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor, readAhead int) iter.Seq2[store.Entry, error] {
+// listEntries iterates over the entries of all shards after a Cursor, in order. It ends
+// at the first error. It reads about readAhead entries ahead.
+func (c *Client) listEntries(ctx context.Context, f store.Filter, after store.Cursor, readAhead int) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		n := c.store.Shards()
 		pageSize := min(max(2*readAhead/n, 10), readAhead)
@@ -155,13 +155,13 @@ func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor
 		shardLists := make([]*shardList, n)
 		for i := range shardLists { // one by one, so that the store also serves others
 			shardLists[i] = &shardList{shard: i, filter: &f, nextPage: after}
-			if err := shardLists[i].fill(ctx, c, pageSize); err != nil {
+			if err := shardLists[i].fillBuffer(ctx, c, pageSize); err != nil {
 				yield(store.Entry{}, err)
 				return
 			}
 		}
 		shardLists = slices.DeleteFunc(shardLists, func(s *shardList) bool { return len(s.bufferedEntries) == 0 })
-		slices.SortFunc(shardLists, (*shardList).compare)
+		slices.SortFunc(shardLists, (*shardList).compareNextEntry)
 		for len(shardLists) > 0 {
 			firstList := shardLists[0]
 			e := firstList.bufferedEntries[0]
@@ -169,7 +169,7 @@ func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor
 			if !yield(e, nil) {
 				return
 			}
-			if err := firstList.fill(ctx, c, pageSize); err != nil {
+			if err := firstList.fillBuffer(ctx, c, pageSize); err != nil {
 				yield(store.Entry{}, err)
 				return
 			}
@@ -177,7 +177,7 @@ func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor
 				shardLists = shardLists[1:]
 				continue
 			}
-			i, _ := slices.BinarySearchFunc(shardLists[1:], firstList, (*shardList).compare)
+			i, _ := slices.BinarySearchFunc(shardLists[1:], firstList, (*shardList).compareNextEntry)
 			copy(shardLists, shardLists[1:1+i])
 			shardLists[i] = firstList
 		}

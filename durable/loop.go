@@ -11,10 +11,10 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A loop is the part of a Worker that handles one shard, on its own goroutine. It sends
-// rounds to the store: see round.go. Between rounds it sleeps until its timer fires, a
-// report is queued, or the store wakes it.
-type loop struct {
+// A shardLoop is the part of a Worker that handles one shard, on its own goroutine. It
+// sends rounds to the store: see round.go. Between rounds it sleeps until its timer
+// fires, a report is queued, or the store wakes it.
+type shardLoop struct {
 	w      *Worker
 	shard  int
 	places *placePool
@@ -25,10 +25,10 @@ type loop struct {
 
 	// Guarded by places.mu.
 
-	isQueued       bool // the loop is in places.waitingLoops
-	waitReasons    waitReasons
-	reservedPlaces int       // 1 if a place is reserved for the loop, otherwise 0
-	lastFairClaim  time.Time // when the loop last made a fair claim: see fairClaimInterval
+	isQueued        bool // the loop is in places.waitingLoops
+	waitReasons     waitReasons
+	reservedPlaces  int       // 1 if a place is reserved for the loop, otherwise 0
+	lastFairClaimAt time.Time // when the loop last made a fair claim: see fairClaimInterval
 
 	mu        sync.Mutex // guards the fields of this block
 	reports   []*report  // waiting to be sent
@@ -39,22 +39,22 @@ type loop struct {
 
 	// The goroutine owns the fields below.
 
-	timer           timer.Handle // fires when the loop must claim or extend a lease
-	claimAt         time.Time    // when to claim next, or never
-	leases          leaseList
-	senderName      string
-	lastNumber      int64         // of the latest command
-	unansweredRound *round        // the round that was not answered, or nil
-	backoff         time.Duration // the longest pause before retryAt; zero after a success
-	retryAt         time.Time     // no command before this time; zero after a success
-	flushDeadline   time.Time     // when a closing loop gives up
-	storeFailed     bool          // the store has failed permanently
-	leaseCount      int           // attempts whose leases the Worker may still have
-	waitingSuspect  *attempt      // the suspect that waits until nothing else runs, or nil
-	limitReached    bool          // a Limit held back tasks from the latest claim: claim with each report
-	storeTime       store.Time    // the store's time in the latest answer
-	answeredAt      time.Time     // when that answer came; zero: there was none
-	noPlaceSince    time.Time     // when the claim began to wait for a place; zero: it does not wait
+	timer             timer.Handle // fires when the loop must claim or extend a lease
+	claimAt           time.Time    // when to claim next; the time never: only on request
+	leases            leaseList
+	senderName        string
+	lastCommandNumber int64         // of the latest command
+	unansweredRound   *round        // the round that was not answered, or nil
+	backoff           time.Duration // the longest pause before retryAt; zero after a success
+	retryAt           time.Time     // no command before this time; zero after a success
+	flushDeadline     time.Time     // when a closing loop gives up
+	storeFailed       bool          // the store has failed permanently
+	leaseCount        int           // attempts whose leases the Worker may still have
+	waitingSuspect    *attempt      // the suspect that waits until nothing else runs, or nil
+	limitReached      bool          // a Limit held back tasks from the latest claim: claim with each report
+	storeTime         store.Time    // the store's time in the latest answer
+	answeredAt        time.Time     // when the latest answer came; zero: there was none
+	noPlaceSince      time.Time     // when the claim began to wait for a place; zero: it does not wait
 }
 
 // A phase is a step of a Worker's shutdown. Each phase also does what the phases before
@@ -62,12 +62,12 @@ type loop struct {
 type phase uint8
 
 const (
-	working     phase = iota
-	stopping          // claim no more
-	aborting          // cancel the contexts of running attempts
-	handingBack       // hand back attempts that still run
-	closing           // send the waiting reports, then end
-	abandoned         // end, even if reports are waiting
+	phaseWorking     phase = iota
+	phaseStopping          // claim no more
+	phaseAborting          // cancel the contexts of running attempts
+	phaseHandingBack       // hand back attempts that still run
+	phaseClosing           // send the waiting reports, then end
+	phaseAbandoned         // end, even if reports are waiting
 )
 
 const (
@@ -88,8 +88,8 @@ const (
 // never is later than any other time.
 var never = time.Unix(1<<40, 0)
 
-func newLoop(w *Worker, shard int, p *placePool) *loop {
-	return &loop{
+func newShardLoop(w *Worker, shard int, p *placePool) *shardLoop {
+	return &shardLoop{
 		w:            w,
 		shard:        shard,
 		places:       p,
@@ -101,22 +101,22 @@ func newLoop(w *Worker, shard int, p *placePool) *loop {
 }
 
 // requestClaim makes the loop claim in its next round.
-func (l *loop) requestClaim() {
+func (l *shardLoop) requestClaim() {
 	l.mu.Lock()
 	l.claimNow = true
 	l.mu.Unlock()
 	l.wake()
 }
 
-// offerPlace makes the loop claim. A place is reserved for it.
-func (l *loop) offerPlace() {
+// offerPlace makes the loop claim with the place that is reserved for it.
+func (l *shardLoop) offerPlace() {
 	l.mu.Lock()
 	l.hasOffer = true
 	l.mu.Unlock()
 	l.wake()
 }
 
-func (l *loop) wake() {
+func (l *shardLoop) wake() {
 	select {
 	case l.wakeSignal <- struct{}{}:
 	default:
@@ -125,7 +125,7 @@ func (l *loop) wake() {
 
 // onTimer is the timer's callback. With a virtual clock it waits until the loop has
 // done all that is due: the clock does not advance before onTimer returns.
-func (l *loop) onTimer() {
+func (l *shardLoop) onTimer() {
 	if !l.w.hasVirtualClock {
 		l.wake()
 		return
@@ -139,7 +139,7 @@ func (l *loop) onTimer() {
 }
 
 // queueReport queues the report on an attempt, unless one is queued already.
-func (l *loop) queueReport(r *report) {
+func (l *shardLoop) queueReport(r *report) {
 	l.mu.Lock()
 	if !r.attempt.reportQueued {
 		r.attempt.reportQueued = true
@@ -151,7 +151,7 @@ func (l *loop) queueReport(r *report) {
 
 // reportAndReleasePlace queues the report on an attempt, and releases its place. It
 // does both under l.mu, so that one round can send the report and use the place.
-func (l *loop) reportAndReleasePlace(r *report) {
+func (l *shardLoop) reportAndReleasePlace(r *report) {
 	l.mu.Lock()
 	if !r.attempt.reportQueued {
 		r.attempt.reportQueued = true
@@ -163,14 +163,14 @@ func (l *loop) reportAndReleasePlace(r *report) {
 	wakeupsToSend.send()
 }
 
-func (l *loop) setPhase(p phase) {
+func (l *shardLoop) setPhase(p phase) {
 	l.mu.Lock()
 	l.phase = p
 	l.mu.Unlock()
 	l.wake()
 }
 
-func (l *loop) run() {
+func (l *shardLoop) run() {
 	defer close(l.ended)
 	l.claimAt = l.w.now()
 	l.wake()
@@ -192,17 +192,17 @@ func (l *loop) run() {
 
 // step does all that is due, and sets the timer for what comes next. It returns true if
 // the loop must end.
-func (l *loop) step() (mustEnd bool) {
+func (l *shardLoop) step() (mustEnd bool) {
 	now := l.w.now()
 	l.mu.Lock()
 	mustClaim, phase := l.claimNow || l.hasOffer, l.phase
 	l.mu.Unlock()
 	l.endAttempts(phase)
-	if phase == abandoned {
+	if phase == phaseAbandoned {
 		l.timer.Stop()
 		return true
 	}
-	if phase == closing && l.canClose() {
+	if phase == phaseClosing && l.canClose() {
 		l.leaveShard()
 		return true
 	}
@@ -217,8 +217,8 @@ func (l *loop) step() (mustEnd bool) {
 	return false
 }
 
-func (l *loop) hasWork(now time.Time, p phase, mustClaim bool) bool {
-	if p == working && (mustClaim || !now.Before(l.claimAt)) || l.unansweredRound != nil {
+func (l *shardLoop) hasWork(now time.Time, p phase, mustClaim bool) bool {
+	if p == phaseWorking && (mustClaim || !now.Before(l.claimAt)) || l.unansweredRound != nil {
 		return true
 	}
 	if a := l.leases.oldest(); a != nil && now.Sub(a.extendedAt) >= l.w.config.lease/3 {
@@ -230,23 +230,23 @@ func (l *loop) hasWork(now time.Time, p phase, mustClaim bool) bool {
 }
 
 // endAttempts cancels the running attempts, or hands them back, as the phase demands.
-func (l *loop) endAttempts(p phase) {
-	if p >= stopping && l.waitingSuspect != nil {
+func (l *shardLoop) endAttempts(p phase) {
+	if p >= phaseStopping && l.waitingSuspect != nil {
 		l.handBackSuspect(l.waitingSuspect)
 	}
-	if p < aborting {
+	if p < phaseAborting {
 		return
 	}
 	for a := l.leases.oldest(); a != nil; a = a.next {
 		a.cancel(ErrClosed)
-		if p >= handingBack {
-			l.queueReport(&report{attempt: a, end: store.HandBack, due: a.storedDue})
+		if p >= phaseHandingBack {
+			l.queueReport(&report{attempt: a, end: store.HandBack, due: a.dueInStore})
 		}
 	}
 }
 
 // canClose reports whether all reports have been sent, or it is too late to send them.
-func (l *loop) canClose() bool {
+func (l *shardLoop) canClose() bool {
 	now := time.Now()
 	if l.flushDeadline.IsZero() {
 		l.flushDeadline = now.Add(flushTimeout)
@@ -257,7 +257,7 @@ func (l *loop) canClose() bool {
 }
 
 // setTimer sets the timer. If the time at has come, it wakes the loop instead.
-func (l *loop) setTimer(at time.Time) {
+func (l *shardLoop) setTimer(at time.Time) {
 	for {
 		now := l.w.now()
 		d := at.Sub(now)
@@ -277,13 +277,13 @@ func (l *loop) setTimer(at time.Time) {
 }
 
 // setNextTimer sets the timer for the next thing to do.
-func (l *loop) setNextTimer(p phase) {
-	if p == closing || l.unansweredRound == nil && l.hasNewWork(p) {
+func (l *shardLoop) setNextTimer(p phase) {
+	if p == phaseClosing || l.unansweredRound == nil && l.hasNewWork(p) {
 		l.wake()
 		return
 	}
 	at := l.claimAt
-	if p != working {
+	if p != phaseWorking {
 		at = never
 	}
 	if a := l.leases.oldest(); a != nil {
@@ -303,15 +303,15 @@ func (l *loop) setNextTimer(p phase) {
 
 // hasNewWork reports whether reports or requests have arrived during the round. The
 // loop may have received their wakeSignal already.
-func (l *loop) hasNewWork(p phase) bool {
+func (l *shardLoop) hasNewWork(p phase) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.reports) > 0 || len(l.urgentIDs) > 0 || p == working && (l.claimNow || l.hasOffer)
+	return len(l.reports) > 0 || len(l.urgentIDs) > 0 || p == phaseWorking && (l.claimNow || l.hasOffer)
 }
 
 // delayRetry logs the error of a command, and lengthens the pause before the next
 // command.
-func (l *loop) delayRetry(err error, now time.Time) {
+func (l *shardLoop) delayRetry(err error, now time.Time) {
 	l.w.counters.errors.Add(1)
 	l.w.logError(err)
 	l.backoff = min(max(2*l.backoff, minRetryPause), maxRetryPause)
@@ -320,12 +320,12 @@ func (l *loop) delayRetry(err error, now time.Time) {
 
 // leaseTimerDelay returns the time until a lease has only a tenth left. The lease began
 // at sentAt.
-func (l *loop) leaseTimerDelay(sentAt time.Time) time.Duration {
+func (l *shardLoop) leaseTimerDelay(sentAt time.Time) time.Duration {
 	return sentAt.Add(l.w.config.lease - l.w.config.lease/10).Sub(l.w.now())
 }
 
-// listen makes a loop claim when the store wakes its shard.
-func (w *Worker) listen(ctx context.Context) {
+// listenForWakeups makes a loop claim when the store wakes its shard.
+func (w *Worker) listenForWakeups(ctx context.Context) {
 	shards := make([]int, len(w.loops))
 	for i := range shards {
 		shards[i] = i

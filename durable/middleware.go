@@ -6,8 +6,8 @@ import (
 )
 
 // WithMiddleware wraps handlers in functions, for example for traces or logs. The first
-// function is the outermost. Functions for [NewWorker] are outside of those for
-// [Worker.Handle]. Handle calls each function once, and panics if it returns nil.
+// function is the outermost. Functions given to [NewWorker] are outside functions given
+// to [Worker.Handle]. Handle calls each function once, and panics if the result is nil.
 // WithMiddleware panics if a function is nil.
 func WithMiddleware(middleware ...func(next Handler) Handler) HandlerOption {
 	for _, f := range middleware {

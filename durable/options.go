@@ -78,21 +78,21 @@ func panicIfNil(function string, i int, option any) {
 
 // A ScheduleOption changes what [Client.Schedule] does if the key already has a task.
 // Two different options in one call are an [ErrInvalid]. A nil option panics.
-type ScheduleOption interface{ keep() store.Keep }
+type ScheduleOption interface{ storeKeep() store.Keep }
 
 type scheduleOption store.Keep
 
-func (o scheduleOption) keep() store.Keep { return store.Keep(o) }
+func (o scheduleOption) storeKeep() store.Keep { return store.Keep(o) }
 
 // scheduleCommand returns the store's command for the options of a method.
 func scheduleCommand(method string, opts []ScheduleOption) (store.Command, error) {
 	c := store.Command{Op: store.Schedule}
 	for i, o := range opts {
 		panicIfNil(method, i, o)
-		if c.Keep != store.KeepNone && c.Keep != o.keep() {
+		if c.Keep != store.KeepNone && c.Keep != o.storeKeep() {
 			return c, invalidError("OnlyNew, OnlyChanged, OnlyEarlier and OnlyLater exclude one another, use one of them")
 		}
-		c.Keep = o.keep()
+		c.Keep = o.storeKeep()
 	}
 	return c, nil
 }

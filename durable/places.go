@@ -25,15 +25,15 @@ type placePool struct {
 	runEnded     bool      // the Run is over
 	// waitingLoops is the queue of loops that found no place for tasks that may be due.
 	// A loop is in it at most once.
-	waitingLoops []*loop
+	waitingLoops []*shardLoop
 	refillTimer  timer.Handle // fires when a handler gets a token for which a loop may wait
 	wokeOthersAt time.Time    // when the store last woke other workers for tasks beyond this Worker's limits
 	suspectState
 	idle chan struct{} // closed when the Run is over and all places are free
 }
 
-// A usage is a handler's use of the places, guarded by places.mu.
-type usage struct {
+// A placeUsage is a handler's use of the places, guarded by places.mu.
+type placeUsage struct {
 	handlerIndex    int       // in places.handlers
 	placesTaken     int       // places in use; with a limit, also those reserved for claims
 	placesRequested int       // places within its share that claims under way request
@@ -49,8 +49,8 @@ type waitReasons struct {
 	handlers   []*handler // a place that one of these may use
 }
 
-// A grant is what a loop has reserved for a claim, and the limits of that claim.
-type grant struct {
+// A placeGrant is what a loop has reserved for a claim, and the limits of that claim.
+type placeGrant struct {
 	placeCount       int            // how many places are reserved
 	rooms            []store.Room   // the claim's limits for each handler
 	omitRooms        bool           // rooms are not sent, because the claim cannot exceed them
@@ -65,7 +65,7 @@ func newPlacePool(w *Worker) *placePool {
 	p.queueChanged.L = &p.mu
 	for i, name := range w.handlerNames {
 		h := w.handlers[name]
-		h.usage = usage{handlerIndex: i, tokens: h.burst(), tokensUpdatedAt: w.now()}
+		h.placeUsage = placeUsage{handlerIndex: i, tokens: h.burstSize(), tokensUpdatedAt: w.now()}
 		p.handlers = append(p.handlers, h)
 		p.hasLimitedHandler = p.hasLimitedHandler || h.isLimited()
 		p.totalWeight += h.weight
@@ -75,9 +75,9 @@ func newPlacePool(w *Worker) *placePool {
 
 func (h *handler) isLimited() bool { return h.maxRunning > 0 || h.tasksPerSecond > 0 }
 
-// burst returns how many tasks may start at the same time: what the rate allows in a
-// tenth of a second, and at least one.
-func (h *handler) burst() float64 { return max(1, h.tasksPerSecond/10) }
+// burstSize returns how many tasks may start at the same time: what the rate allows in
+// a tenth of a second, and at least one.
+func (h *handler) burstSize() float64 { return max(1, h.tasksPerSecond/10) }
 
 // usablePlaces returns how many of n places the handler's limits allow it to use.
 func (h *handler) usablePlaces(n int, now time.Time) int {
@@ -94,7 +94,7 @@ func (h *handler) usablePlaces(n int, now time.Time) int {
 // addTokens adds n tokens, and what the rate allows for the time since the last call. A
 // token lets one task start.
 func (h *handler) addTokens(now time.Time, n int) {
-	h.tokens = min(h.burst(), h.tokens+h.tasksPerSecond*now.Sub(h.tokensUpdatedAt).Seconds()+float64(n))
+	h.tokens = min(h.burstSize(), h.tokens+h.tasksPerSecond*now.Sub(h.tokensUpdatedAt).Seconds()+float64(n))
 	h.tokensUpdatedAt = now
 }
 
@@ -127,7 +127,7 @@ func (p *placePool) usablePlacesLocked(now time.Time) int {
 // reservePlaces reserves up to maxPlaces places for a claim of the loop. A loop that
 // gets no place joins the queue. isOffer says that the loop claims because of an offer.
 // If the offer is outdated, the loop gets no place.
-func (p *placePool) reservePlaces(l *loop, maxPlaces int, isOffer bool) grant {
+func (p *placePool) reservePlaces(l *shardLoop, maxPlaces int, isOffer bool) placeGrant {
 	now := p.w.now()
 	p.mu.Lock()
 	defer p.unlockAndNotify(now)
@@ -141,18 +141,18 @@ func (p *placePool) reservePlaces(l *loop, maxPlaces int, isOffer bool) grant {
 	}
 	if n == 0 {
 		p.enqueueLocked(l)
-		return grant{allPlacesTaken: true}
+		return placeGrant{allPlacesTaken: true}
 	}
 	hadToWait := l.waitReasons.anyPlace && len(p.w.loops) > 1
 	p.dequeueLocked(l)
 	p.freePlaces -= n
-	g := grant{placeCount: n, allPlacesTaken: p.freePlaces == 0, suspectsAllowed: store.OneSuspect}
+	g := placeGrant{placeCount: n, allPlacesTaken: p.freePlaces == 0, suspectsAllowed: store.OneSuspect}
 	if p.suspect != nil {
 		g.suspectsAllowed = store.NoSuspect
 	}
-	g.isFair = hadToWait && now.Sub(l.lastFairClaim) >= fairClaimInterval && p.isUnfairLocked(n, now)
+	g.isFair = hadToWait && now.Sub(l.lastFairClaimAt) >= fairClaimInterval && p.isUnfairLocked(n, now)
 	if g.isFair {
-		l.lastFairClaim = now
+		l.lastFairClaimAt = now
 	}
 	g.omitRooms = true
 	limitReached := false
@@ -201,10 +201,10 @@ func (p *placePool) isUnfairLocked(n int, now time.Time) bool {
 	return someAtShare && someBelowShare
 }
 
-// returnUnusedPlaces returns the places of a grant that its claim does not use.
+// freeUnusedPlaces frees the places of a grant that its claim does not use.
 // claimedByHandler and startedByHandler count tasks. startedTotal is the sum of
 // startedByHandler. reasons says what the loop waits for now.
-func (p *placePool) returnUnusedPlaces(l *loop, g grant, claimedByHandler, startedByHandler []int, startedTotal int, reasons waitReasons) {
+func (p *placePool) freeUnusedPlaces(l *shardLoop, g placeGrant, claimedByHandler, startedByHandler []int, startedTotal int, reasons waitReasons) {
 	if g.placeCount == 0 {
 		return
 	}
@@ -235,14 +235,14 @@ func (p *placePool) returnUnusedPlaces(l *loop, g grant, claimedByHandler, start
 	}
 }
 
-// returnAllPlaces returns the reserved places of a claim that is not carried out.
-func (p *placePool) returnAllPlaces(l *loop, g grant) {
-	zeros := make([]int, len(p.handlers))
-	p.returnUnusedPlaces(l, g, zeros, zeros, 0, waitReasons{suspectEnd: g.suspectsAllowed == store.NoSuspect})
+// freeAllPlaces frees the reserved places of a claim that is not carried out.
+func (p *placePool) freeAllPlaces(l *shardLoop, g placeGrant) {
+	zeroCounts := make([]int, len(p.handlers))
+	p.freeUnusedPlaces(l, g, zeroCounts, zeroCounts, 0, waitReasons{suspectEnd: g.suspectsAllowed == store.NoSuspect})
 }
 
-// releasePlace returns the place of an attempt. The caller must send the wakeups after
-// unlocking.
+// releasePlace frees the place of an attempt. The caller must send the wakeups after it
+// has unlocked loop.mu.
 func (p *placePool) releasePlace(a *attempt) wakeups {
 	now := p.w.now()
 	p.mu.Lock()
@@ -264,14 +264,14 @@ func (p *placePool) addFreePlacesLocked(n int) {
 
 // enqueueLocked appends a loop to the queue, unless the loop was offered a place and is
 // about to claim.
-func (p *placePool) enqueueLocked(l *loop) {
+func (p *placePool) enqueueLocked(l *shardLoop) {
 	if !l.isQueued && l.reservedPlaces == 0 && !p.runEnded {
 		l.isQueued = true
 		p.waitingLoops = append(p.waitingLoops, l)
 	}
 }
 
-func (p *placePool) dequeueLocked(l *loop) {
+func (p *placePool) dequeueLocked(l *shardLoop) {
 	if i := slices.Index(p.waitingLoops, l); i >= 0 {
 		p.waitingLoops = slices.Delete(p.waitingLoops, i, i+1)
 	}
@@ -280,15 +280,15 @@ func (p *placePool) dequeueLocked(l *loop) {
 }
 
 // canClaimLocked reports whether something that the loop waits for is available.
-func (p *placePool) canClaimLocked(l *loop, now time.Time) bool {
+func (p *placePool) canClaimLocked(l *shardLoop, now time.Time) bool {
 	return l.waitReasons.anyPlace || l.waitReasons.suspectEnd && p.suspect == nil ||
 		slices.ContainsFunc(l.waitReasons.handlers, func(h *handler) bool { return h.usablePlaces(1, now) > 0 })
 }
 
 // wakeups says which loops to notify after the lock is released.
 type wakeups struct {
-	offeredLoop  *loop    // gets an offer
-	readySuspect *attempt // may start when its lease is extended
+	offeredLoop  *shardLoop // gets an offer
+	readySuspect *attempt   // may start when its lease is extended
 }
 
 func (c wakeups) send() {
@@ -363,7 +363,7 @@ func (p *placePool) onRefill() {
 
 // awaitPlace waits until the loop can get a place, or the Run is over. Meanwhile the
 // loop is in the queue.
-func (p *placePool) awaitPlace(l *loop) {
+func (p *placePool) awaitPlace(l *shardLoop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.usablePlacesLocked(p.w.now()) > 0 {

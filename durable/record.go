@@ -47,14 +47,14 @@ const maxFixedBytes = 96 + store.KeepingSize
 // encodeTask returns the task as a store's task. If the task is larger than maxBytes,
 // it returns an error.
 func encodeTask(t *Task, maxBytes int) (store.Task, error) {
-	size := len(t.Handler) + len(t.Schedule) + len(t.Cron) + len(t.Zone) + len(t.Body)
+	sizeWithoutKey := len(t.Handler) + len(t.Schedule) + len(t.Cron) + len(t.Zone) + len(t.Body)
 	for k, v := range t.Headers {
-		size += len(k) + len(v) + 2*binary.MaxVarintLen16
+		sizeWithoutKey += len(k) + len(v) + 2*binary.MaxVarintLen16
 	}
-	if len(t.Key)+size > maxBytes {
-		return store.Task{}, invalidError("task %.80q has %d bytes with its headers, more than %d: see WithMaxTask", t.Key, len(t.Key)+size, maxBytes)
+	if len(t.Key)+sizeWithoutKey > maxBytes {
+		return store.Task{}, invalidError("task %.80q has %d bytes with its headers, more than %d: see WithMaxTask", t.Key, len(t.Key)+sizeWithoutKey, maxBytes)
 	}
-	b := make([]byte, 1, size+maxFixedBytes)
+	b := make([]byte, 1, sizeWithoutKey+maxFixedBytes)
 	b[0] = recordVersion
 	b = appendGeneration(b)
 	b = append(b, 0)

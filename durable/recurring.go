@@ -146,23 +146,23 @@ func (t *Task) firstRun(now store.Time, schedules map[string]Schedule) (at store
 	if err != nil {
 		return 0, invalidError("task %q: %v", t.Key, err)
 	}
-	start := now
+	startTime := now
 	if !t.Start.IsZero() {
-		start = store.TimeOf(t.Start)
+		startTime = store.TimeOf(t.Start)
 	}
 	ok := true
 	switch {
 	case r.every == 0:
-		at, ok, err = r.nextRun(max(start, now) - 1)
+		at, ok, err = r.nextRun(max(startTime, now) - 1)
 	case t.Start.IsZero():
 		at = now.Add(r.every)
-	case start >= now:
-		at = start
+	case startTime >= now:
+		at = startTime
 	default:
-		at = r.latestRun(start, now-1).Add(r.every)
+		at = r.latestRun(startTime, now-1).Add(r.every)
 	}
 	if err != nil || !ok || r.lastDue != 0 && at > r.lastDue {
-		return 0, invalidError("task %q never runs from %v on", t.Key, max(start, now).Std())
+		return 0, invalidError("task %q never runs from %v on", t.Key, max(startTime, now).Std())
 	}
 	return at, nil
 }

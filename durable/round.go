@@ -16,12 +16,12 @@ type round struct {
 	request          store.Round // what is sent
 	reports          []*report   // in the request
 	extendedAttempts []*attempt  // in the request, to extend their leases
-	grant            grant       // the places for the claim, until they are returned
+	grant            placeGrant  // the places for the claim, until they are freed
 	firstSentAt      time.Time   // when the round was first sent
 }
 
 // sendRound sends the round that was not answered, or a new one with all that is due.
-func (l *loop) sendRound(p phase) {
+func (l *shardLoop) sendRound(p phase) {
 	now := l.w.now()
 	r := l.unansweredRound
 	var addMore func(*store.Round)
@@ -47,10 +47,10 @@ func (l *loop) sendRound(p phase) {
 			l.storeFailed = true
 			l.w.failRun(err)
 		}
-		if l.w.stopping.Load() {
-			// A Worker that shuts down needs no more tasks: return the places that were
+		if l.w.isStopping.Load() {
+			// A Worker that shuts down needs no more tasks: free the places that were
 			// reserved for them.
-			l.returnPlaces(r)
+			l.freeClaimPlaces(r)
 		}
 		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrInvalid) {
 			l.dropRound(r) // the store would refuse it for ever
@@ -68,7 +68,7 @@ func (l *loop) sendRound(p phase) {
 
 // answerTimeout returns how long the loop waits for an answer before it repeats the
 // round.
-func (l *loop) answerTimeout() time.Duration { return max(l.w.config.lease/3, time.Second) }
+func (l *shardLoop) answerTimeout() time.Duration { return max(l.w.config.lease/3, time.Second) }
 
 // isPermanent reports whether an error of the store is permanent.
 func isPermanent(err error) bool {
@@ -78,7 +78,7 @@ func isPermanent(err error) bool {
 // claimDeadline returns when the loop stops waiting for the answer to a claim, by the
 // store's clock. Zero means no deadline. If the claim arrived later, the store could
 // count attempts as crashed although their reports are on their way.
-func (l *loop) claimDeadline() store.Time {
+func (l *shardLoop) claimDeadline() store.Time {
 	if l.answeredAt.IsZero() {
 		return 0
 	}
@@ -88,9 +88,9 @@ func (l *loop) claimDeadline() store.Time {
 // handleLateRound handles a round that arrived after its deadline: its contents go into
 // the next round. The next round has no deadline, so that the store cannot refuse it
 // too.
-func (l *loop) handleLateRound(r *round) {
+func (l *shardLoop) handleLateRound(r *round) {
 	l.unansweredRound, l.backoff, l.retryAt, l.answeredAt = nil, 0, time.Time{}, time.Time{}
-	l.returnPlaces(r)
+	l.freeClaimPlaces(r)
 	l.mu.Lock()
 	l.reports = append(r.reports, l.reports...)
 	l.claimNow = l.claimNow || r.request.Claim.Asked
@@ -99,7 +99,7 @@ func (l *loop) handleLateRound(r *round) {
 }
 
 // buildRound returns a round with all that is due, or nil if nothing is due.
-func (l *loop) buildRound(now time.Time, p phase) *round {
+func (l *shardLoop) buildRound(now time.Time, p phase) *round {
 	r := &round{firstSentAt: now, request: store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes}}
 	mustClaim, hasOffer := l.takeQueuedReports(r)
 	for _, a := range l.leasesToExtend(now) {
@@ -108,14 +108,14 @@ func (l *loop) buildRound(now time.Time, p phase) *round {
 	}
 	r.request.Alone = l.places.containsOnlySuspect(r.extendedAttempts)
 	mustClaim = mustClaim || !now.Before(l.claimAt) || l.hasImmediateRetry(r) || l.limitReached && len(r.reports) > 0
-	if p == working && (mustClaim || hasOffer) {
+	if p == phaseWorking && (mustClaim || hasOffer) {
 		l.addClaim(r, now, !mustClaim)
 	}
 	if len(r.reports)+len(r.extendedAttempts) == 0 && !r.request.Claim.Asked {
 		return nil
 	}
-	l.lastNumber++
-	r.stamp = store.Stamp{Sender: l.senderName, Number: l.lastNumber}
+	l.lastCommandNumber++
+	r.stamp = store.Stamp{Sender: l.senderName, Number: l.lastCommandNumber}
 	if r.request.Claim.Asked {
 		r.stamp.Until = l.claimDeadline()
 	}
@@ -124,7 +124,7 @@ func (l *loop) buildRound(now time.Time, p phase) *round {
 
 // takeQueuedReports moves queued reports into a round, as many as fit. It returns
 // whether to claim, and whether the loop was offered a place.
-func (l *loop) takeQueuedReports(r *round) (mustClaim, hasOffer bool) {
+func (l *shardLoop) takeQueuedReports(r *round) (mustClaim, hasOffer bool) {
 	l.mu.Lock()
 	n := min(len(l.reports), store.MaxBatch-len(r.reports))
 	newReports := l.reports[:n:n]
@@ -147,14 +147,14 @@ func (l *loop) takeQueuedReports(r *round) (mustClaim, hasOffer bool) {
 // addQueuedReports adds the reports that were queued while the store delayed the round,
 // and returns the round. Nothing else uses the round then, because the loop waits for
 // the store.
-func (l *loop) addQueuedReports(r *round) store.Round {
+func (l *shardLoop) addQueuedReports(r *round) store.Round {
 	l.takeQueuedReports(r)
 	return r.request
 }
 
 // hasImmediateRetry reports whether a reported task is due immediately, so that the
 // round can claim it too.
-func (l *loop) hasImmediateRetry(r *round) bool {
+func (l *shardLoop) hasImmediateRetry(r *round) bool {
 	for _, x := range r.reports {
 		micros, fromNow := x.next.Parts()
 		if !x.next.IsZero() && (fromNow && micros == 0 || !fromNow && store.Time(micros) <= l.storeTime) {
@@ -167,7 +167,7 @@ func (l *loop) hasImmediateRetry(r *round) bool {
 // addClaim adds a claim to the round if a place is free. isOffer says that the loop
 // claims because of an offer. Otherwise, if no place has been free for maxPlaceWait, it
 // adds a claim for no tasks: the store then wakes other workers.
-func (l *loop) addClaim(r *round, now time.Time, isOffer bool) {
+func (l *shardLoop) addClaim(r *round, now time.Time, isOffer bool) {
 	l.mu.Lock()
 	l.claimNow, l.hasOffer = false, false
 	l.mu.Unlock()
@@ -194,7 +194,7 @@ func (l *loop) addClaim(r *round, now time.Time, isOffer bool) {
 	}
 }
 
-func (l *loop) handleReceipts(r *round, a *store.Answer) {
+func (l *shardLoop) handleReceipts(r *round, a *store.Answer) {
 	n := &l.w.counters
 	for i, x := range r.reports {
 		l.dropLease(x.attempt)
@@ -210,7 +210,7 @@ func (l *loop) handleReceipts(r *round, a *store.Answer) {
 			n.failed.Add(1)
 			n.overtaken.Add(1)
 			l.w.client.log.Warn("durable: an attempt failed, but is not retried: "+
-				"its task was cancelled or scheduled again meanwhile", "handler", x.attempt.task.Handler, "key", printable(x.attempt.task.Key), "error", x.text)
+				"its task was cancelled or scheduled again meanwhile", "handler", x.attempt.task.Handler, "key", printableKey(x.attempt.task.Key), "error", x.text)
 		default:
 			n.failed.Add(1)
 			if x.end != store.Retry {
@@ -218,7 +218,7 @@ func (l *loop) handleReceipts(r *round, a *store.Answer) {
 				l.w.recentDead.add(RecentDead{When: l.w.now(), Key: x.attempt.task.Key, Handler: x.attempt.task.Handler,
 					Attempt: x.attempt.delivery.Attempt, Error: x.text})
 				l.w.client.log.Warn("durable: a task has become a dead letter", "handler", x.attempt.task.Handler,
-					"key", printable(x.attempt.task.Key), "attempt", x.attempt.delivery.Attempt, "error", x.text)
+					"key", printableKey(x.attempt.task.Key), "attempt", x.attempt.delivery.Attempt, "error", x.text)
 				l.w.callDeadHook(x)
 			}
 		}
@@ -227,9 +227,9 @@ func (l *loop) handleReceipts(r *round, a *store.Answer) {
 
 // handleExtensions records which leases were extended. They count from when the round
 // was first sent: the store may have carried out the round then.
-func (l *loop) handleExtensions(r *round, answer *store.Answer) {
+func (l *shardLoop) handleExtensions(r *round, answer *store.Answer) {
 	for i, a := range r.extendedAttempts {
-		if !l.leases.has(a) {
+		if !l.leases.contains(a) {
 			continue // the attempt ended before the answer came
 		}
 		l.leases.remove(a)
@@ -247,7 +247,7 @@ func (l *loop) handleExtensions(r *round, answer *store.Answer) {
 		if leaseTimerDelay := l.leaseTimerDelay(r.firstSentAt); leaseTimerDelay > 0 {
 			a.leaseTimer.Move(leaseTimerDelay)
 		}
-		l.leases.add(a, r.firstSentAt)
+		l.leases.addLast(a, r.firstSentAt)
 		if r.request.Alone && l.waitingSuspect == a {
 			l.waitingSuspect = nil
 			l.startHandler(a)
@@ -256,7 +256,7 @@ func (l *loop) handleExtensions(r *round, answer *store.Answer) {
 }
 
 // handleTasks starts the claimed tasks. sentAt is when the round was last sent.
-func (l *loop) handleTasks(r *round, answer *store.Answer, sentAt time.Time) {
+func (l *shardLoop) handleTasks(r *round, answer *store.Answer, sentAt time.Time) {
 	claimedByHandler, startedByHandler := make([]int, len(l.w.handlerNames)), make([]int, len(l.w.handlerNames))
 	startedTotal := 0
 	reasons := waitReasons{anyPlace: answer.Next == 0 && r.grant.placeCount > 0, suspectEnd: r.grant.suspectsAllowed == store.NoSuspect}
@@ -265,13 +265,13 @@ func (l *loop) handleTasks(r *round, answer *store.Answer, sentAt time.Time) {
 		a.claimedAt = answer.Now
 		a.countClaim()
 		reasons.suspectEnd = reasons.suspectEnd || a.delivery.Crashes > 0 // the store may have more suspects
-		started := l.startAttempt(a, answer.Now, sentAt)
-		if started {
+		hasStarted := l.startAttempt(a, answer.Now, sentAt)
+		if hasStarted {
 			startedTotal++
 		}
 		if a.handler != nil {
 			claimedByHandler[a.handler.handlerIndex]++
-			if started {
+			if hasStarted {
 				startedByHandler[a.handler.handlerIndex]++
 			}
 		}
@@ -280,12 +280,12 @@ func (l *loop) handleTasks(r *round, answer *store.Answer, sentAt time.Time) {
 		l.w.counters.empty.Add(1)
 	}
 	l.w.counters.claimed.Add(int64(len(answer.Tasks)))
-	l.places.returnUnusedPlaces(l, r.grant, claimedByHandler, startedByHandler, startedTotal, reasons)
+	l.places.freeUnusedPlaces(l, r.grant, claimedByHandler, startedByHandler, startedTotal, reasons)
 	l.w.logPause(answer.Paused)
 	l.limitReached = answer.Limited
 
-	// answer.Next counts from when the store carried out the round. Counted from sent,
-	// the claim is early by less than a round trip.
+	// answer.Next counts from when the store carried out the round. claimAt counts from
+	// sentAt, so the claim may be early by up to a round trip.
 	l.claimAt = never
 	if answer.Next > 0 { // otherwise the loop gets an offer when a place is free
 		l.claimAt = sentAt.Add(answer.Next)
@@ -293,29 +293,29 @@ func (l *loop) handleTasks(r *round, answer *store.Answer, sentAt time.Time) {
 }
 
 // dropRound drops a round that the store will always refuse.
-func (l *loop) dropRound(r *round) {
-	l.returnPlaces(r)
+func (l *shardLoop) dropRound(r *round) {
+	l.freeClaimPlaces(r)
 	l.unansweredRound = nil
 }
 
-// returnPlaces returns the places that were reserved for the round's claim.
-func (l *loop) returnPlaces(r *round) {
-	l.places.returnAllPlaces(l, r.grant)
-	r.grant = grant{}
+// freeClaimPlaces frees the places that were reserved for the round's claim.
+func (l *shardLoop) freeClaimPlaces(r *round) {
+	l.places.freeAllPlaces(l, r.grant)
+	r.grant = placeGrant{}
 }
 
 // leaveShard tells the store that the Worker no longer watches the shard. If that
 // fails, other workers notice it later.
-func (l *loop) leaveShard() {
+func (l *shardLoop) leaveShard() {
 	l.timer.Stop()
 	if r := l.unansweredRound; r != nil {
-		l.returnPlaces(r)
+		l.freeClaimPlaces(r)
 		return
 	}
 	ctx, cancel := context.WithTimeout(l.w.commandCtx, time.Second)
 	defer cancel()
-	l.lastNumber++
+	l.lastCommandNumber++
 	// The answer does not matter: the loop ends anyway.
-	_, _ = l.w.client.store.Do(ctx, l.shard, store.Stamp{Sender: l.senderName, Number: l.lastNumber},
+	_, _ = l.w.client.store.Do(ctx, l.shard, store.Stamp{Sender: l.senderName, Number: l.lastCommandNumber},
 		store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes, Leave: true})
 }

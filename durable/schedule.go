@@ -96,7 +96,8 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 // invalid, no command is sent.
 //
 // After an error, the outcome is Unknown for all tasks that were not scheduled or whose
-// command was not answered. In the second case the error is an [UnknownError].
+// command was not answered. If a command was not answered, the error is an
+// [UnknownError].
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
 	if c.wrappedScheduleFunc != nil {
 		return c.wrappedScheduleFunc(ctx, items, opts...)

@@ -15,16 +15,16 @@ import (
 
 // A sender numbers the commands that it sends. One call at a time owns it.
 type sender struct {
-	name       string
-	mu         sync.Mutex // one call may send to several shards at the same time
-	lastNumber int64      // of the latest command
+	name              string
+	mu                sync.Mutex // one call may send to several shards at the same time
+	lastCommandNumber int64      // of the latest command
 }
 
 func (s *sender) nextStamp() store.Stamp {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lastNumber++
-	return store.Stamp{Sender: s.name, Number: s.lastNumber}
+	s.lastCommandNumber++
+	return store.Stamp{Sender: s.name, Number: s.lastCommandNumber}
 }
 
 // A senderPool has the free senders of a Client.
@@ -35,7 +35,7 @@ type senderPool struct {
 	createdCount int64 // how many senders were created
 }
 
-func (s *senderPool) take() *sender {
+func (s *senderPool) takeSender() *sender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.freeSenders); n > 0 {
@@ -47,7 +47,7 @@ func (s *senderPool) take() *sender {
 	return &sender{name: s.clientName + "." + strconv.FormatInt(s.createdCount, 36)}
 }
 
-func (s *senderPool) put(freed *sender) {
+func (s *senderPool) putSender(freed *sender) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.freeSenders = append(s.freeSenders, freed)

@@ -84,7 +84,7 @@ func (p *placePool) containsOnlySuspect(attempts []*attempt) bool {
 }
 
 // handBackSuspect hands back a suspect that waits to run alone.
-func (l *loop) handBackSuspect(a *attempt) {
+func (l *shardLoop) handBackSuspect(a *attempt) {
 	l.waitingSuspect = nil
 	a.leaseTimer.Stop()
 	a.cancel(nil)

@@ -22,8 +22,8 @@ const (
 // required.
 type Task struct {
 	// Key identifies the task in its store: scheduling the same key again replaces the
-	// task. It has up to MaxKey bytes and no NUL. If it is empty, the task gets a key
-	// from [NewKey], which Schedule does not return.
+	// task. It has up to MaxKey bytes and no NUL. If Key is empty, the task gets a key
+	// from [NewKey]. Schedule does not return that key.
 	Key string `json:"key"`
 	// Handler is the name of the function to run, of 1 to MaxKey bytes: see
 	// [Worker.Handle].
@@ -146,9 +146,9 @@ func (t *Task) check() error {
 	return nil
 }
 
-// printable returns the key for log messages: quoted and shortened if it is long or not
-// UTF-8.
-func printable(key string) string {
+// printableKey returns the key for log messages: quoted and shortened if it is long or
+// not UTF-8.
+func printableKey(key string) string {
 	if utf8.ValidString(key) && len(key) <= 80 {
 		return key
 	}

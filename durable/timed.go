@@ -41,7 +41,7 @@ func (c *Client) CommandStats() []CommandStats {
 }
 
 // The types of commands. Commands of Store.Change have the numbers of their Ops. The
-// other types have the numbers after these.
+// other types have the numbers after the Ops.
 const (
 	typeRound = iota + int(store.Resume) + 1
 	typeNow
@@ -62,29 +62,29 @@ var commandNames = [numCommandTypes]string{
 
 // A commandCounter counts the commands of one type.
 type commandCounter struct {
-	errors   atomic.Int64
-	outcomes [store.Stopping + 1]atomic.Int64
+	errorCount    atomic.Int64
+	outcomeCounts [store.Stopping + 1]atomic.Int64
 
-	mu   sync.Mutex
-	took timer.Histogram
+	mu        sync.Mutex
+	durations timer.Histogram
 }
 
 // recordCommand counts a command, its duration and its error. The methods of timedStore
 // defer this call.
 func (c *commandCounter) recordCommand(began time.Time, err *error) {
 	if *err != nil && !errors.Is(*err, store.ErrNotFound) {
-		c.errors.Add(1)
+		c.errorCount.Add(1)
 	}
 	duration := time.Since(began)
 	c.mu.Lock()
-	c.took.Record(duration)
+	c.durations.Record(duration)
 	c.mu.Unlock()
 }
 
 func (c *commandCounter) stats(name string) CommandStats {
-	st := CommandStats{Command: name, Errors: c.errors.Load()}
-	for o := range c.outcomes {
-		if n := c.outcomes[o].Load(); n > 0 {
+	st := CommandStats{Command: name, Errors: c.errorCount.Load()}
+	for o := range c.outcomeCounts {
+		if n := c.outcomeCounts[o].Load(); n > 0 {
 			if st.Outcomes == nil {
 				st.Outcomes = make(map[Outcome]int64)
 			}
@@ -93,7 +93,7 @@ func (c *commandCounter) stats(name string) CommandStats {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	st.Took = c.took
+	st.Took = c.durations
 	return st
 }
 
@@ -119,8 +119,8 @@ func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c
 		s.workers.notifyCancelled(shard, c.Items, out)
 	}
 	for _, o := range out {
-		if int(o) < len(n.outcomes) {
-			n.outcomes[o].Add(1)
+		if int(o) < len(n.outcomeCounts) {
+			n.outcomeCounts[o].Add(1)
 		}
 	}
 	return out, nil

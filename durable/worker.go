@@ -39,21 +39,21 @@ type Worker struct {
 
 	id         string // names the Worker in the store
 	timers     *timer.Scheduler
-	loops      []*loop
+	loops      []*shardLoop
 	deadHooks  *sync.WaitGroup // running dead hooks
 	handlerCtx context.Context // parent of the handlers' contexts
 	commandCtx context.Context // of commands to the store
 	labelsCtx  context.Context // with the goroutine labels; nil if the Worker has no name
 
-	stopping atomic.Bool
-	places   atomic.Pointer[placePool] // nil before the first Run
+	isStopping atomic.Bool
+	places     atomic.Pointer[placePool] // nil before the first Run
 
 	mu         sync.Mutex
 	runCalled  bool // Run was called
 	closed     bool // Shutdown or Close was called
 	currentRun *currentRun
 
-	counters      counters
+	counters      workerCounters
 	recentDead    recentDeadList
 	errorLoggedAt atomic.Int64 // when an error was last logged, in seconds
 	storePaused   atomic.Bool  // the store is paused
@@ -128,7 +128,7 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 		panicIfNil("Handle", i, o)
 		o.applyHandler(&x.handlerConfig)
 	}
-	x.run = x.wrap(h)
+	x.wrappedHandler = x.wrap(h)
 	w.handlers[name] = x
 	w.handlerNames = append(w.handlerNames, name)
 }
@@ -176,7 +176,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	defer stopListening()
 	loops.Go(func() {
 		w.setLabels()
-		w.listen(listenCtx)
+		w.listenForWakeups(listenCtx)
 	})
 	if w.config.deadLimit != (deadLimit{}) {
 		loops.Go(func() {
@@ -193,11 +193,11 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	case <-r.storeFailed:
 		r.stopWaitingForHandlers()
 	}
-	w.stopping.Store(true)
+	w.isStopping.Store(true)
 	stopListening()
 	w.awaitHandlers(r)
 
-	w.setPhase(closing)
+	w.setPhase(phaseClosing)
 	loopsEnded := make(chan struct{})
 	go func() {
 		loops.Wait()
@@ -211,7 +211,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		case <-time.After(lastReportsTimeout):
 			// The store does not answer: give up.
 			endCommands()
-			w.setPhase(abandoned)
+			w.setPhase(phaseAbandoned)
 			<-loopsEnded
 		}
 	}
@@ -228,7 +228,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 func (w *Worker) failRun(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.currentRun != nil && !w.stopping.Load() {
+	if w.currentRun != nil && !w.isStopping.Load() {
 		w.currentRun.fail(err)
 	}
 }
@@ -270,23 +270,23 @@ func (w *Worker) setCurrentRun(r *currentRun) error {
 func (w *Worker) initRun(ctx, commandCtx context.Context) {
 	w.id, w.deadHooks = newUniqueName(), new(sync.WaitGroup)
 	w.handlerCtx, w.commandCtx = context.WithoutCancel(ctx), commandCtx
-	options := []timer.Option{timer.WithName(w.config.name)}
+	timerOptions := []timer.Option{timer.WithName(w.config.name)}
 	if w.hasVirtualClock {
-		options = append(options, timer.WithClock(w.clock), timer.WithExecutor(executor.NewInline()))
+		timerOptions = append(timerOptions, timer.WithClock(w.clock), timer.WithExecutor(executor.NewInline()))
 	}
-	w.timers = timer.New(options...)
+	w.timers = timer.New(timerOptions...)
 	if w.config.name != "" {
 		w.labelsCtx = pprof.WithLabels(w.handlerCtx, pprof.Labels("worker", w.config.name))
 		for _, h := range w.handlers {
 			h.labelsCtx = pprof.WithLabels(w.labelsCtx, pprof.Labels("handler", h.name))
 		}
 	}
-	w.stopping.Store(false)
+	w.isStopping.Store(false)
 	p := newPlacePool(w)
 	w.places.Store(p)
-	w.loops = make([]*loop, w.client.store.Shards())
+	w.loops = make([]*shardLoop, w.client.store.Shards())
 	for i := range w.loops {
-		w.loops[i] = newLoop(w, i, p)
+		w.loops[i] = newShardLoop(w, i, p)
 	}
 }
 
@@ -302,18 +302,18 @@ func (w *Worker) setLabels() {
 func (w *Worker) awaitHandlers(r *currentRun) {
 	places := w.places.Load()
 	places.endRun()
-	w.setPhase(stopping)
+	w.setPhase(phaseStopping)
 	select {
 	case <-places.idle:
 		return
 	case <-r.abort:
 	}
-	w.setPhase(aborting)
+	w.setPhase(phaseAborting)
 	// Give handlers that observe their contexts time to return.
 	select {
 	case <-places.idle:
 	case <-time.After(min(w.config.lease/10, 500*time.Millisecond)):
-		w.setPhase(handingBack)
+		w.setPhase(phaseHandingBack)
 	}
 }
 
@@ -358,8 +358,9 @@ func (w *Worker) setPhase(p phase) {
 }
 
 // Close makes Run end without waiting for handlers: the Worker cancels their contexts
-// and hands back their tasks. Close does not wait for that, so handlers may call it. To
-// wait, also call [Worker.Shutdown]. The Worker cannot run again. Close returns nil.
+// and hands back their tasks. Close does not wait for the handlers, so a handler may
+// call Close. To wait, also call [Worker.Shutdown]. The Worker cannot run again. Close
+// returns nil.
 func (w *Worker) Close() error {
 	if r := w.stop(); r != nil {
 		r.stopWaitingForHandlers()

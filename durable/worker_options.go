@@ -69,9 +69,10 @@ func checkRange(option string, ok bool, v any, allowed string) {
 	}
 }
 
-// WithName names the Worker. In profiles its goroutines have the label "worker" with
-// this name, and those of handlers also the label "handler". Its timers run on a
-// Scheduler with this name: see [timer.WithName]. The default is no name.
+// WithName names the Worker. In profiles the Worker's goroutines have the label
+// "worker" with this name. Goroutines of handlers also have the label "handler". Its
+// timers run on a Scheduler with this name: see [timer.WithName]. The default is no
+// name.
 func WithName(name string) WorkerOption {
 	return workerOption(func(c *workerConfig) { c.name = name })
 }
@@ -97,8 +98,8 @@ func WithLease(d time.Duration) WorkerOption {
 // [DefaultMaxCrashes]. It panics if n is not positive.
 //
 // A run that has crashed may have killed its process. So a Worker runs at most one such
-// run at a time. If the next crash would be the last, the run starts only when the
-// Worker's other handlers have returned.
+// run at a time. If the next crash would make the run a dead letter, it starts only
+// when the Worker's other handlers have returned.
 func WithMaxCrashes(n int) WorkerOption {
 	checkRange("WithMaxCrashes", n > 0, n, "positive")
 	return workerOption(func(c *workerConfig) { c.maxCrashes = n })

@@ -22,21 +22,21 @@ type WorkerStats struct {
 	Wakeups   int64 // wake-ups by the store for tasks that are due earlier than the Worker expected
 }
 
-type counters struct {
+type workerCounters struct {
 	claimed, done, failed, died, overtaken, released, lost atomic.Int64
 	errors, claims, empty, wakeups, unknown, purged        atomic.Int64
 }
 
 // Stats returns the Worker's counters.
 func (w *Worker) Stats() WorkerStats {
-	running := 0
+	placesInUse := 0
 	if p := w.places.Load(); p != nil {
-		running = p.placesInUse()
+		placesInUse = p.placesInUse()
 	}
 	return WorkerStats{
 		Concurrency: w.config.concurrency,
 
-		Running:   running,
+		Running:   placesInUse,
 		Claimed:   w.counters.claimed.Load(),
 		Done:      w.counters.done.Load(),
 		Failed:    w.counters.failed.Load(),
