@@ -78,7 +78,7 @@ func truncatedText(err error) string {
 func clampDelay(d time.Duration) store.When { return store.After(min(max(0, d), store.MaxDelay)) }
 
 // untilNextRun returns the time between this run and the next, or store.MaxDelay if
-// there is no next run. A delay between attempts is not longer.
+// there is no next run. It limits retryDelay.
 func (a *attempt) untilNextRun() time.Duration {
 	if a.nextRun.IsZero() {
 		return store.MaxDelay
