@@ -59,11 +59,11 @@ func isPublic(a netip.Addr) bool {
 			return isPublic(netip.AddrFrom4([4]byte(b[2:6])))
 		}
 	}
-	return a.IsGlobalUnicast() && !a.IsPrivate() && !isIn(specialRanges, a)
+	return a.IsGlobalUnicast() && !a.IsPrivate() && !containsAddr(specialRanges, a)
 }
 
-func isIn(list []netip.Prefix, a netip.Addr) bool {
-	for _, p := range list {
+func containsAddr(prefixes []netip.Prefix, a netip.Addr) bool {
+	for _, p := range prefixes {
 		if p.Contains(a) {
 			return true
 		}
@@ -78,7 +78,7 @@ func (c *config) checkAddress(network, address string, _ syscall.RawConn) error 
 	if err != nil {
 		return fmt.Errorf("%w: %s", ErrAddress, address)
 	}
-	if a := at.Addr().Unmap().WithZone(""); !isPublic(a) && !isIn(c.allowed, a) {
+	if a := at.Addr().Unmap().WithZone(""); !isPublic(a) && !containsAddr(c.allowedPrefixes, a) {
 		return fmt.Errorf("%w: %s is private or reserved; callback.WithAllowed permits a range", ErrAddress, a)
 	}
 	return nil

@@ -23,15 +23,15 @@ type Caller struct {
 	// Not an http.Client: if a redirect's target is not a valid URL, a Client returns
 	// an error instead of the status.
 	transport *http.Transport
-	hosts     hosts
+	limiter   hostLimiter
 }
 
 // New returns a Caller. It panics if an option is nil or invalid.
 func New(opts ...Option) *Caller {
 	c := &Caller{config: config{
-		perHost: DefaultPerHost,
-		timeout: DefaultTimeout,
-		judge:   Judge,
+		maxPerHost: DefaultPerHost,
+		timeout:    DefaultTimeout,
+		judge:      Judge,
 	}}
 	for i, o := range opts {
 		if o == nil {
@@ -39,14 +39,14 @@ func New(opts ...Option) *Caller {
 		}
 		o.apply(&c.config)
 	}
-	c.hosts = hosts{maxLimit: c.perHost, byName: make(map[string]*host)}
+	c.limiter = hostLimiter{maxLimit: c.maxPerHost, byName: make(map[string]*host)}
 	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: c.checkAddress}
 	c.transport = &http.Transport{
 		// There is no Proxy, because checkAddress would not see the addresses to which
 		// a proxy connects.
 		DialContext:            dialer.DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
-		MaxIdleConnsPerHost:    c.perHost,
+		MaxIdleConnsPerHost:    c.maxPerHost,
 		MaxIdleConns:           1024,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
@@ -68,8 +68,9 @@ func (c *Caller) Close() error {
 // errHostBusy is the reason for handing back a task.
 var errHostBusy = errors.New("callback: too many requests to the host")
 
-// Handle sends the request of a task and judges the response. If too many requests to
-// the host are under way, Handle waits or hands the task back: see [WithPerHost].
+// Handle sends a task's request. It returns nil if the response is a [Success]. If too
+// many requests to the host are under way, Handle waits or hands the task back: see
+// [WithPerHost].
 func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	r, err := Parse(d.Body)
 	if err != nil {
@@ -79,15 +80,15 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	if err != nil {
 		return durable.NoRetry(err)
 	}
-	hostName := hostOf(u)
-	h, delay, ok := c.hosts.enter(ctx, hostName, d.Concurrency)
+	hostName := hostAndPort(u)
+	h, delay, ok := c.limiter.beginRequest(ctx, hostName, d.Concurrency)
 	if !ok {
 		return durable.HandBack(fmt.Errorf("%w: %s", errHostBusy, u.Host), delay)
 	}
 	began, answered := time.Now(), false
-	defer func() { c.hosts.leave(hostName, h, time.Since(began), answered) }()
+	defer func() { c.limiter.endRequest(hostName, h, time.Since(began), answered) }()
 
-	wrapError := func(err error) error { return fmt.Errorf("%s %s: %w", r.Method, safeURL(u), err) }
+	wrapError := func(err error) error { return fmt.Errorf("%s %s: %w", r.Method, redactedURL(u), err) }
 	reqCtx, cancel := context.WithTimeoutCause(ctx, c.timeout, errTimeout)
 	defer cancel()
 	req, err := c.newRequest(reqCtx, r, d)
@@ -113,7 +114,7 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	var bodyText string
 	// After 101 Switching Protocols, the body is the open connection: do not read it.
 	if _, isConn := resp.Body.(io.Writer); !isConn {
-		bodyText = readStart(resp.Body, cancel)
+		bodyText = readBodyStart(resp.Body, cancel)
 	}
 	if verdict == Success {
 		return nil
@@ -174,10 +175,10 @@ const (
 	maxBody = 64 << 10
 )
 
-// readStart returns the first 200 bytes of a response body on one line. It reads on, up
-// to maxBody, so that the connection can be reused. If reading takes longer than
-// bodyTimeout, it calls cancel.
-func readStart(body io.Reader, cancel func()) string {
+// readBodyStart returns the first 200 bytes of a response body on one line. It reads up
+// to maxBody bytes, so that the connection can be reused. It calls cancel after
+// bodyTimeout.
+func readBodyStart(body io.Reader, cancel func()) string {
 	timer := time.AfterFunc(bodyTimeout, cancel)
 	defer timer.Stop()
 	var start [200]byte
@@ -192,9 +193,8 @@ func readStart(body io.Reader, cancel func()) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// hostOf returns the URL's host and port. Each pair has its own
-// limit of requests.
-func hostOf(u *url.URL) string {
+// hostAndPort returns the URL's host and port. Each pair has its own limit of requests.
+func hostAndPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
@@ -202,8 +202,8 @@ func hostOf(u *url.URL) string {
 	return strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// safeURL returns the URL for error messages, without user and query, which may be
+// redactedURL returns the URL for error messages, without user and query, which may be
 // secret.
-func safeURL(u *url.URL) string {
+func redactedURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

@@ -324,8 +324,8 @@ func TestCaller_RefusesPrivateAddresses(t *testing.T) {
 	require.EqualValues(t, 1, n.Load())
 }
 
-// The Caller checks the address to which it connects. Checking only the name is not
-// enough: a second lookup of the name may return another address.
+// The Caller checks the address to which it connects, because two lookups of a name may
+// return different addresses.
 func TestCaller_LooksAtTheAddressThatIsDialled(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was reached") })
 	addr := netip.MustParseAddrPort(s.Listener.Addr().String())
@@ -407,6 +407,6 @@ func TestHostOf(t *testing.T) {
 	} {
 		u, err := url.Parse(in)
 		require.NoError(t, err)
-		require.Equal(t, want, hostOf(u))
+		require.Equal(t, want, hostAndPort(u))
 	}
 }

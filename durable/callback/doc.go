@@ -17,13 +17,12 @@
 //
 // # Responses
 //
-// The status of the response decides: see [Judge]. 2xx is a success. 408, 425, 429, 5xx
-// and network errors lead to another attempt. Any other status makes the task a dead
+// The status of the response decides: see [Judge]. 2xx is a success. After 408, 425, 429,
+// 5xx or a network error, the task is tried again. Any other status makes the task a dead
 // letter.
 //
 // Redirects are not followed. A Retry-After header delays the next attempt, by about an
-// hour at most. At most 64 KB of a body are read. The error of an attempt contains the
-// first 200 bytes.
+// hour at most. The error of an attempt contains the first 200 bytes of the body.
 //
 // A host that does not answer does not delay other hosts: see [WithPerHost].
 //

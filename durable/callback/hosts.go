@@ -9,26 +9,22 @@ import (
 	"time"
 )
 
-// hosts limits the concurrent requests to each host. Otherwise a host that does not
-// answer could use all places of a worker.
+// hostLimiter limits the concurrent requests to each host. Otherwise a host that does
+// not answer could occupy a whole worker.
 //
-// The limit of a host starts at startLimit. Each response raises the limit by 1, up to
+// A host's limit starts at startLimit. Each response raises the limit by 1, up to
 // maxLimit. Each request without a response halves the limit, down to 1.
-//
-// As many tasks may wait as may run: with a limit of 4, 4 tasks run and 4 tasks wait.
-// All of them use at most half of the worker's places. Other tasks are handed back to
-// the queue.
-type hosts struct {
+type hostLimiter struct {
 	maxLimit int
 
-	mu      sync.Mutex
-	byName  map[string]*host
-	sweepAt int // the number of hosts at which forgetLocked runs again
+	mu        sync.Mutex
+	byName    map[string]*host
+	sweepSize int // the number of hosts at which deleteIdleLocked checks them all
 }
 
-// host is the state of one host. hosts.mu guards it.
+// host is the state of one host. hostLimiter.mu guards it.
 type host struct {
-	limit, running int
+	limit, running int             // numbers of requests
 	waiting        []chan struct{} // each is closed when its task may run
 	avgDuration    time.Duration   // moving average of the requests' durations
 	nextFree       time.Time       // when the last task that was handed back may run
@@ -46,18 +42,18 @@ const (
 	forgetAfter = time.Minute
 )
 
-// enter waits until a request to the host may start. The caller must call leave after
-// the request. If too many tasks already wait, or if ctx ends, ok is false, and no
-// request may start: the caller must hand the task back, with the returned delay.
-func (s *hosts) enter(ctx context.Context, name string, places int) (h *host, delay time.Duration, ok bool) {
-	maxTasks := max(1, places/2)
-	if places == 0 { // not called by a worker
+// beginRequest waits until a request to the host may start. The caller must then call
+// endRequest after the request. If too many tasks already wait, or if ctx ends, ok is
+// false: the caller must hand the task back, with the returned delay.
+func (s *hostLimiter) beginRequest(ctx context.Context, name string, concurrency int) (h *host, delay time.Duration, ok bool) {
+	maxTasks := max(1, concurrency/2)
+	if concurrency == 0 { // not called by a worker
 		maxTasks = math.MaxInt
 	}
 	s.mu.Lock()
 	h = s.byName[name]
 	if h == nil {
-		s.forgetLocked()
+		s.deleteIdleLocked()
 		h = &host{limit: min(startLimit, s.maxLimit), avgDuration: startDuration}
 		s.byName[name] = h
 	}
@@ -68,47 +64,47 @@ func (s *hosts) enter(ctx context.Context, name string, places int) (h *host, de
 		s.mu.Unlock()
 		return h, 0, true
 	case len(h.waiting) >= limit || h.running+len(h.waiting) >= maxTasks:
-		delay = h.delayLocked(time.Now())
+		delay = h.handBackDelayLocked(time.Now())
 		s.mu.Unlock()
 		return nil, delay, false
 	}
-	turn := make(chan struct{})
-	h.waiting = append(h.waiting, turn)
+	ready := make(chan struct{})
+	h.waiting = append(h.waiting, ready)
 	s.mu.Unlock()
 
 	select {
-	case <-turn:
+	case <-ready:
 		return h, 0, true
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(h.waiting, turn); i >= 0 {
+	if i := slices.Index(h.waiting, ready); i >= 0 {
 		h.waiting = slices.Delete(h.waiting, i, i+1)
 	} else {
-		// ctx ended just after this task got its turn. Pass the turn on.
-		s.doneLocked(name, h)
+		// This task may run, but ctx has ended. Let another task run instead.
+		s.endRequestLocked(name, h)
 	}
 	return nil, minDelay, false
 }
 
-// delayLocked returns the delay for a task that is handed back. By then the host has
+// handBackDelayLocked returns the delay for a task that is handed back. By then the host has
 // probably finished the requests of earlier tasks.
-func (h *host) delayLocked(now time.Time) time.Duration {
+func (h *host) handBackDelayLocked(now time.Time) time.Duration {
 	if soonest := now.Add(minDelay); h.nextFree.Before(soonest) {
 		h.nextFree = soonest
 	}
 	h.nextFree = h.nextFree.Add(h.avgDuration / time.Duration(h.limit))
-	if last := now.Add(maxDelay); h.nextFree.After(last) {
-		h.nextFree = last
+	if latest := now.Add(maxDelay); h.nextFree.After(latest) {
+		h.nextFree = latest
 		return maxDelay/2 + rand.N(maxDelay/2)
 	}
 	return h.nextFree.Sub(now)
 }
 
-// leave records that a request is over, how long it took, and whether the host
+// endRequest records that a request is over, how long it took, and whether the host
 // answered.
-func (s *hosts) leave(name string, h *host, took time.Duration, answered bool) {
+func (s *hostLimiter) endRequest(name string, h *host, took time.Duration, answered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if answered {
@@ -117,10 +113,10 @@ func (s *hosts) leave(name string, h *host, took time.Duration, answered bool) {
 		h.limit = max(h.limit/2, 1)
 	}
 	h.avgDuration += (took - h.avgDuration) / 8
-	s.doneLocked(name, h)
+	s.endRequestLocked(name, h)
 }
 
-func (s *hosts) doneLocked(name string, h *host) {
+func (s *hostLimiter) endRequestLocked(name string, h *host) {
 	h.running--
 	for h.running < h.limit && len(h.waiting) > 0 {
 		h.running++
@@ -135,10 +131,10 @@ func (s *hosts) doneLocked(name string, h *host) {
 	}
 }
 
-// forgetLocked deletes hosts that were idle for longer than forgetAfter. It does so
-// only after the number of hosts has doubled.
-func (s *hosts) forgetLocked() {
-	if len(s.byName) < s.sweepAt {
+// deleteIdleLocked deletes hosts that were idle for longer than forgetAfter. It checks
+// them only after the number of hosts has doubled.
+func (s *hostLimiter) deleteIdleLocked() {
+	if len(s.byName) < s.sweepSize {
 		return
 	}
 	now := time.Now()
@@ -147,5 +143,5 @@ func (s *hosts) forgetLocked() {
 			delete(s.byName, name)
 		}
 	}
-	s.sweepAt = 2*len(s.byName) + 64
+	s.sweepSize = 2*len(s.byName) + 64
 }

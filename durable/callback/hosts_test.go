@@ -9,13 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func newHosts(limit int) *hosts { return &hosts{maxLimit: limit, byName: make(map[string]*host)} }
+func newHosts(limit int) *hostLimiter {
+	return &hostLimiter{maxLimit: limit, byName: make(map[string]*host)}
+}
 
-// try calls enter with a context that has already ended, so that it does not wait.
-func (s *hosts) try(name string, places int) (*host, time.Duration) {
+// try calls beginRequest with a context that has already ended, so that it does not wait.
+func (s *hostLimiter) try(name string, places int) (*host, time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	h, after, _ := s.enter(ctx, name, places)
+	h, after, _ := s.beginRequest(ctx, name, places)
 	return h, after
 }
 
@@ -24,7 +26,7 @@ func TestHosts_RoomGrowsWithAnswersAndShrinksWithout(t *testing.T) {
 	call := func(answered bool) {
 		h, _ := s.try("a", 0)
 		require.NotNil(t, h)
-		s.leave("a", h, time.Millisecond, answered)
+		s.endRequest("a", h, time.Millisecond, answered)
 	}
 	for _, room := range []int{2, 1, 1} {
 		call(false)
@@ -51,7 +53,7 @@ func TestHosts_TakeHalfOfTheWorkersPlacesAtMost(t *testing.T) {
 		results := make(chan bool, 100)
 		for range 100 {
 			go func() {
-				_, _, ok := s.enter(ctx, "a", 6)
+				_, _, ok := s.beginRequest(ctx, "a", 6)
 				results <- ok
 			}()
 		}
@@ -80,15 +82,15 @@ func TestHosts_WaitingOnesFollow(t *testing.T) {
 		h, _ := s.try("a", 0)
 		entered := make(chan *host)
 		go func() {
-			next, _, _ := s.enter(context.Background(), "a", 0)
+			next, _, _ := s.beginRequest(context.Background(), "a", 0)
 			entered <- next
 		}()
 		synctest.Wait()
 		_, after := s.try("a", 0)
 		require.Positive(t, after, "one task waits already")
-		s.leave("a", h, time.Second, true)
+		s.endRequest("a", h, time.Second, true)
 		require.Equal(t, h, <-entered)
-		s.leave("a", h, time.Second, true)
+		s.endRequest("a", h, time.Second, true)
 	})
 }
 
@@ -97,10 +99,10 @@ func TestHosts_WaitingOnesFollow(t *testing.T) {
 func TestHosts_HandBackForTheTimeOfTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHosts(1)
-		s.sweepAt = 1
+		s.sweepSize = 1
 		h, _ := s.try("a", 0)
 		h.avgDuration = 10 * time.Millisecond
-		go func() { _, _, _ = s.enter(context.Background(), "a", 0) }()
+		go func() { _, _, _ = s.beginRequest(context.Background(), "a", 0) }()
 		synctest.Wait()
 		for i := range 100 {
 			_, after := s.try("a", 0)
@@ -112,8 +114,8 @@ func TestHosts_HandBackForTheTimeOfTheirTurn(t *testing.T) {
 			require.GreaterOrEqual(t, after, maxDelay/2)
 			require.LessOrEqual(t, after, maxDelay)
 		}
-		s.leave("a", h, time.Minute, false)
-		s.leave("a", h, time.Minute, false)
+		s.endRequest("a", h, time.Minute, false)
+		s.endRequest("a", h, time.Minute, false)
 		require.Len(t, s.byName, 1, "a host that did not answer is remembered")
 		time.Sleep(2 * forgetAfter)
 		_, _ = s.try("b", 0)

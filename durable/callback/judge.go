@@ -31,17 +31,17 @@ func Judge(status int) Verdict {
 }
 
 // retryAfter returns the delay in a Retry-After header, which contains seconds or a
-// date. It compares a date with the response's Date header, because the receiver's
-// clock may be wrong. ok is false if there is no positive delay.
+// date. A date is compared with the response's Date header, because the receiver's clock
+// may be wrong. ok is false without a positive delay.
 func retryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
-	value := h.Get("Retry-After")
-	if value == "" {
+	headerValue := h.Get("Retry-After")
+	if headerValue == "" {
 		return 0, false
 	}
-	if n, err := strconv.ParseUint(value, 10, 64); err == nil {
+	if n, err := strconv.ParseUint(headerValue, 10, 64); err == nil {
 		return time.Duration(min(n, math.MaxInt64/uint64(time.Second))) * time.Second, n > 0
 	}
-	until, err := http.ParseTime(value)
+	until, err := http.ParseTime(headerValue)
 	if err != nil {
 		return 0, false
 	}
@@ -55,8 +55,8 @@ func retryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
 // maxRetryAfter is the longest delay that a Retry-After header can ask for.
 const maxRetryAfter = time.Hour
 
-// addJitter limits a delay to maxRetryAfter. Then it adds a random time, up to a tenth
-// of the delay and 10ms, so that tasks do not all return together.
+// addJitter limits a delay to maxRetryAfter, and then adds up to a tenth of the delay
+// plus 10 ms, at random. Otherwise many tasks would return together.
 func addJitter(d time.Duration) time.Duration {
 	d = min(d, maxRetryAfter)
 	return d + rand.N(d/10+10*time.Millisecond)

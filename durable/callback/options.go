@@ -17,11 +17,11 @@ const (
 type Option interface{ apply(*config) }
 
 type config struct {
-	perHost int
-	timeout time.Duration
-	secrets [][]byte
-	allowed []netip.Prefix
-	judge   func(status int) Verdict
+	maxPerHost      int
+	timeout         time.Duration
+	secrets         [][]byte
+	allowedPrefixes []netip.Prefix
+	judge           func(status int) Verdict
 }
 
 type option func(*config)
@@ -34,38 +34,33 @@ func mustBePositive[N int | time.Duration](name string, v N) {
 	}
 }
 
-// WithPerHost sets how many requests the Caller sends to one host at a time. A host is
-// a name or an address, with a port. The default is [DefaultPerHost].
+// WithPerHost sets the maximum number of concurrent requests to one host: a name or an
+// address, with a port. The default is [DefaultPerHost]. The Caller begins with fewer, and
+// sends fewer while the host does not answer. WithPerHost panics if n is not positive.
 //
-// The Caller begins with fewer requests at a time. While the host does not answer, it
-// reduces the number, down to one.
-//
-// As many tasks may wait as may run: with 4 requests at a time, 4 further tasks wait in
-// the worker. All of them use at most half of the worker's places. Other tasks are
-// handed back for 0.1 to 20 seconds, which does not count as an attempt.
-//
-// WithPerHost panics if n is not positive.
+// During 4 requests to a host, 4 further tasks for the host may wait in the worker. Other
+// tasks are handed back for 0.1 to 20 seconds, which does not count as an attempt. One
+// host's tasks use at most half of the worker's concurrency.
 func WithPerHost(n int) Option {
 	mustBePositive("WithPerHost", n)
-	return option(func(c *config) { c.perHost = n })
+	return option(func(c *config) { c.maxPerHost = n })
 }
 
-// WithTimeout sets how long a request may take until the response's status arrives. The
-// time before, while the task waits for other requests to the host, does not count.
-// (The worker's timeout of an attempt includes it.) The default is [DefaultTimeout].
-// WithTimeout panics if d is not positive.
+// WithTimeout sets how long a request may take until the response's status arrives,
+// without the time for which the task waits for other requests to the host. (The worker's
+// timeout includes that time.) The default is [DefaultTimeout]. WithTimeout panics if d
+// is not positive.
 func WithTimeout(d time.Duration) Option {
 	mustBePositive("WithTimeout", d)
 	return option(func(c *config) { c.timeout = d })
 }
 
-// WithSecrets signs every request according to Standard Webhooks: see [Verify] and
-// docs/receivers.md. With several secrets, a request has a signature for each:
-// receivers can change from an old secret to a new one at any time.
+// WithSecrets signs every request according to Standard Webhooks: see [Verify]. A request
+// has one signature for each secret, so that receivers can change from an old secret to a
+// new one at any time.
 //
-// A signature contains the worker's time. If the worker's clock is wrong by more than
-// the receiver tolerates, the receiver refuses all requests. Their tasks become dead
-// letters.
+// A signature contains the worker's time. If the worker's clock is too wrong, receivers
+// refuse its requests, and the tasks become dead letters.
 //
 // WithSecrets panics if there are no secrets, or if a secret has fewer than 24 bytes.
 func WithSecrets(secrets ...[]byte) Option {
@@ -81,7 +76,7 @@ func WithAllowed(prefixes ...netip.Prefix) Option {
 			panic("callback: WithAllowed: invalid prefix")
 		}
 	}
-	return option(func(c *config) { c.allowed = append(c.allowed, prefixes...) })
+	return option(func(c *config) { c.allowedPrefixes = append(c.allowedPrefixes, prefixes...) })
 }
 
 // WithJudge sets the function that judges a response's status, instead of [Judge]. It

@@ -34,20 +34,19 @@ type Request struct {
 	Body    []byte
 }
 
-// encodedRequest is the JSON of a Request in a task's body. The request's body is in
-// Bytes, as base64, if it is not UTF-8 or if its JSON string would be too long.
+// encodedRequest is the JSON of a Request in a task's body. Bytes replaces Body if the
+// request's body is not UTF-8, or too long as a JSON string.
 type encodedRequest struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Body    string            `json:"body,omitempty"`
-	Bytes   []byte            `json:"body64,omitempty"`
+	Bytes   []byte            `json:"body64,omitempty"` // base64
 }
 
-// Task returns a task that sends the request. Other fields of the task may be set
-// before it is scheduled. The error is [ErrInvalid] if the request can never be sent,
-// or if its JSON takes more than [durable.MaxTask] bytes. A body that is not UTF-8
-// takes a third more.
+// Task returns a task that sends the request. The caller may set other fields of the
+// task. The error is [ErrInvalid] if the request can never be sent, or if its JSON takes
+// more than [durable.MaxTask] bytes.
 func (r Request) Task(key string) (durable.Task, error) {
 	if _, err := r.check(); err != nil {
 		return durable.Task{}, err
@@ -59,10 +58,10 @@ func (r Request) Task(key string) (durable.Task, error) {
 		w.Bytes = r.Body
 	}
 	const maxSize = durable.MaxTask - len(Name)
-	body, err := encode(w)
+	body, err := encodeJSON(w)
 	if err == nil && len(key)+len(body) > maxSize && w.Body != "" {
 		w.Body, w.Bytes = "", r.Body
-		body, err = encode(w)
+		body, err = encodeJSON(w)
 	}
 	switch {
 	case err != nil:
@@ -73,7 +72,7 @@ func (r Request) Task(key string) (durable.Task, error) {
 	return durable.Task{Key: key, Handler: Name, Body: body}, nil
 }
 
-func encode(w encodedRequest) ([]byte, error) {
+func encodeJSON(w encodedRequest) ([]byte, error) {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
@@ -99,26 +98,26 @@ func Parse(body []byte) (Request, error) {
 
 // check returns the parsed URL, or an error if the request can never be sent.
 func (r Request) check() (*url.URL, error) {
-	u, err := r.url()
+	u, err := r.parseURL()
 	if err != nil {
 		return nil, err
 	}
 	if r.Method != "" && !isToken(r.Method) || r.Method == http.MethodConnect {
 		return nil, invalidf("the method %q is not allowed", r.Method)
 	}
-	seen := make(map[string]bool, len(r.Headers))
+	seenNames := make(map[string]bool, len(r.Headers))
 	for k, v := range r.Headers {
 		if err := checkHeader(k, v); err != nil {
 			return nil, err
 		}
 		name := textproto.CanonicalMIMEHeaderKey(k)
-		if seen[name] {
+		if seenNames[name] {
 			return nil, invalidf("the header %s is set more than once", name)
 		}
-		seen[name] = true
+		seenNames[name] = true
 	}
-	if !isSendable(&http.Request{URL: u, Host: r.host()}) {
-		return nil, invalidf("the URL %q or the Host header cannot be sent: special characters must be escaped", safeURL(u))
+	if !isSendable(&http.Request{URL: u, Host: r.hostHeader()}) {
+		return nil, invalidf("the URL %q or the Host header cannot be sent: special characters must be escaped", redactedURL(u))
 	}
 	return u, nil
 }
@@ -135,7 +134,7 @@ func isSendable(req *http.Request) bool {
 }
 
 // host returns the value of the Host header, or "".
-func (r Request) host() string {
+func (r Request) hostHeader() string {
 	for k, v := range r.Headers {
 		if strings.EqualFold(k, "Host") {
 			return v
@@ -144,22 +143,22 @@ func (r Request) host() string {
 	return ""
 }
 
-func (r Request) url() (*url.URL, error) {
+func (r Request) parseURL() (*url.URL, error) {
 	u, err := url.Parse(r.URL)
 	if err == nil && (!hasValidPort(u) || u.Scheme != "http" && u.Scheme != "https") && strings.Contains(u.Path+u.Opaque, "@") {
 		err = errPathHasAt
 	}
 	switch {
 	case err != nil:
-		return nil, invalidf("the URL cannot be parsed: %v", safeError(r.URL, err))
+		return nil, invalidf("the URL cannot be parsed: %v", redactedError(r.URL, err))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, invalidf("the URL %q is neither http nor https", safeURL(u))
+		return nil, invalidf("the URL %q is neither http nor https", redactedURL(u))
 	case u.Hostname() == "":
-		return nil, invalidf("the URL %q has no host", safeURL(u))
+		return nil, invalidf("the URL %q has no host", redactedURL(u))
 	case !hasValidPort(u):
-		return nil, invalidf("the URL %q has a port that is not from 1 to 65535", safeURL(u))
+		return nil, invalidf("the URL %q has a port that is not from 1 to 65535", redactedURL(u))
 	case !utf8.ValidString(r.URL):
-		return nil, invalidf("the URL %q is not UTF-8", safeURL(u))
+		return nil, invalidf("the URL %q is not UTF-8", redactedURL(u))
 	}
 	return u, nil
 }
@@ -168,10 +167,9 @@ func (r Request) url() (*url.URL, error) {
 // rest of the password is then in the path.
 var errPathHasAt = errors.New("the path contains an @")
 
-// safeError returns an error without parts of the URL that may be secret. If a password
-// contains an unescaped /, err quotes a part of the password. So safeError replaces err
-// if the URL contains an @.
-func safeError(raw string, err error) error {
+// redactedError returns an error without secret parts of the URL. If the URL contains an
+// @, it returns another error, because err may quote a part of the password.
+func redactedError(raw string, err error) error {
 	if strings.Contains(raw, "@") {
 		return errors.New("in a user name or a password, write / as %2F, ? as %3F, # as %23 and @ as %40")
 	}
@@ -211,13 +209,13 @@ func checkHeader(name, value string) error {
 		return invalidf("the value of the header %s contains a control character", name)
 	case !utf8.ValidString(value):
 		return invalidf("the value of the header %s is not UTF-8", name)
-	case strings.EqualFold(name, "Host") && !isHost(value):
+	case strings.EqualFold(name, "Host") && !isValidHost(value):
 		return invalidf("the header Host is %q, not a name or an address with an optional port", value)
 	}
 	return nil
 }
 
-func isHost(s string) bool {
+func isValidHost(s string) bool {
 	u, err := url.Parse("//" + s + "/")
 	return err == nil && u.Host == s && u.Hostname() != "" && hasValidPort(u)
 }

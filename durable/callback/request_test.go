@@ -104,8 +104,8 @@ func TestRequest_WhatIsUnusualArrives(t *testing.T) {
 		require.LessOrEqual(t, len(task.Key)+len(task.Handler)+len(task.Body), durable.MaxTask)
 		require.NoError(t, call(t, newCaller(t, WithSecrets(newSecret)), r))
 		require.Equal(t, string(r.Body), string(body))
-		if r.host() != "" {
-			require.Equal(t, r.host(), got.Host)
+		if r.hostHeader() != "" {
+			require.Equal(t, r.hostHeader(), got.Host)
 		}
 		_, err = Verify(with(got, body), DefaultTolerance, newSecret)
 		require.NoError(t, err)

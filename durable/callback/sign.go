@@ -36,8 +36,8 @@ const DefaultTolerance = 5 * time.Minute
 // of this size.
 const MaxBody = 1 << 20
 
-// minSecret is the minimum length of a secret in bytes, according to Standard Webhooks.
-const minSecret = 24
+// minSecretSize is the minimum length of a secret in bytes, according to Standard Webhooks.
+const minSecretSize = 24
 
 // ErrSignature is the error of [Verify] if the signature is missing, wrong or too old.
 var ErrSignature = errors.New("callback: the signature is not valid")
@@ -47,43 +47,41 @@ func checkSecrets(name string, secrets [][]byte) {
 		panic("callback: " + name + ": there is no secret")
 	}
 	for _, s := range secrets {
-		if len(s) < minSecret {
-			panic(fmt.Sprintf("callback: %s: a secret has %d bytes, less than %d", name, len(s), minSecret))
+		if len(s) < minSecretSize {
+			panic(fmt.Sprintf("callback: %s: a secret has %d bytes, less than %d", name, len(s), minSecretSize))
 		}
 	}
 }
 
 // signature returns a v1 signature of Standard Webhooks: the HMAC-SHA256 of id, Unix
 // time in seconds and body, joined by dots.
-func signature(secret []byte, id, at string, body []byte) string {
+func signature(secret []byte, id, timestamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
-	io.WriteString(mac, id+"."+at+".")
+	io.WriteString(mac, id+"."+timestamp+".")
 	mac.Write(body)
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // sign sets the headers of Standard Webhooks, with one signature for each secret.
 func sign(secrets [][]byte, now time.Time, h http.Header, id string, body []byte) {
-	at := strconv.FormatInt(now.Unix(), 10)
+	timestamp := strconv.FormatInt(now.Unix(), 10)
 	signatures := make([]string, len(secrets))
 	for i, s := range secrets {
-		signatures[i] = signature(s, id, at, body)
+		signatures[i] = signature(s, id, timestamp, body)
 	}
 	h.Set(headerID, id)
-	h.Set(headerTimestamp, at)
+	h.Set(headerTimestamp, timestamp)
 	h.Set(headerSignature, strings.Join(signatures, " "))
 }
 
-// Verify checks the signature of a received request, according to Standard Webhooks.
-// The signature must be made with one of the secrets. Its time may differ from the
-// present by at most the tolerance. Verify returns the body, and r.Body can be read
-// again. The error is [ErrSignature], or an error of reading the body, which may have
-// at most [MaxBody] bytes.
+// Verify checks the signature of a received request, according to Standard Webhooks. The
+// signature's time may differ from this clock by at most the tolerance. Verify returns
+// the body, and r.Body can be read again. The error is [ErrSignature], or an error of
+// reading the body, which may have at most [MaxBody] bytes.
 //
-// The signature covers the body, Webhook-Id and Webhook-Timestamp. It does not cover
-// the method, the URL and other headers. Until the tolerance has passed, anybody can
-// send a recorded request again. A receiver detects the copy by its Webhook-Id, which
-// equals the Idempotency-Key.
+// The signature covers the body, Webhook-Id and Webhook-Timestamp, but neither the URL
+// nor other headers. Somebody who has recorded a request can send it again during the
+// tolerance. The copy has the same Webhook-Id.
 //
 // Verify panics if there are no secrets, if a secret has fewer than 24 bytes, or if the
 // tolerance is not positive.
@@ -103,15 +101,15 @@ func verify(r *http.Request, now time.Time, tolerance time.Duration, secrets [][
 		r.Body.Close()
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	id, at := r.Header.Get(headerID), r.Header.Get(headerTimestamp)
-	seconds, err := strconv.ParseInt(at, 10, 64)
+	id, timestamp := r.Header.Get(headerID), r.Header.Get(headerTimestamp)
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || id == "" || r.Header.Get(headerSignature) == "" {
 		return nil, fmt.Errorf("%w: the request is not signed", ErrSignature)
 	}
 	isSigned := false
 	for sig := range strings.FieldsSeq(r.Header.Get(headerSignature)) {
 		for _, s := range secrets {
-			isSigned = isSigned || hmac.Equal([]byte(sig), []byte(signature(s, id, at, body)))
+			isSigned = isSigned || hmac.Equal([]byte(sig), []byte(signature(s, id, timestamp, body)))
 		}
 	}
 	if !isSigned {

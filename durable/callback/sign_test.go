@@ -98,11 +98,11 @@ func TestVerify_BodyHasALimit(t *testing.T) {
 
 func TestVerify_RefusesMisuse(t *testing.T) {
 	r, body := record(t, WithSecrets(newSecret))
-	for _, secrets := range [][][]byte{{}, {make([]byte, minSecret-1)}, {newSecret, nil}} {
+	for _, secrets := range [][][]byte{{}, {make([]byte, minSecretSize-1)}, {newSecret, nil}} {
 		require.Panics(t, func() { _, _ = Verify(with(r, body), DefaultTolerance, secrets...) })
 		require.Panics(t, func() { WithSecrets(secrets...) })
 	}
-	WithSecrets(make([]byte, minSecret))
+	WithSecrets(make([]byte, minSecretSize))
 	for _, tolerance := range []time.Duration{0, -1} {
 		require.Panics(t, func() { _, _ = Verify(with(r, body), tolerance, newSecret) })
 	}

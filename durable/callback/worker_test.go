@@ -15,8 +15,8 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// A receiver first answers with a Retry-After of one second. It gets the request again
-// after at least a second, with the same idempotency key and a larger token.
+// After a Retry-After of one second, the receiver gets the request again, at least a
+// second later, with the same idempotency key and a larger token.
 func TestWorker_Calls(t *testing.T) {
 	type arrival struct {
 		at      time.Time

@@ -12,8 +12,8 @@
 //
 // # Guarantees
 //
-// The guarantees are those of package store, while the process lives. Leases do not depend
-// on the wall clock. If the wall clock is set forward, a worker notices within a minute.
+// The guarantees are those of package store, while the process lives. Setting the wall
+// clock does not change leases. If it is set forward, a worker notices within a minute.
 //
 // # Concurrency
 //

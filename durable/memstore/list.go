@@ -30,38 +30,38 @@ type candidate struct {
 	task *task
 }
 
-// List returns a page, in O(n log n) for n tasks in the shard. It reads the tasks from
-// the last index to the first. Removing a task moves the last task to its index, so
-// List may read that task twice, but misses none.
+// List returns a page, in O(n log n) for n tasks in the shard. It reads taskList from the
+// end, because a removed task is replaced by the last task. List may then read the moved
+// task twice, but misses none.
 func (s *Store) List(ctx context.Context, index int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return p, err
 	}
 	var found []candidate
-	var full bool
-	var last store.Cursor
+	var pageFull bool
+	var pageEnd store.Cursor
 	keepFirst := func(n int) { // keeps the first n of found
 		slices.SortFunc(found, func(a, b candidate) int { return a.Compare(b.Cursor) })
-		found = slices.Compact(found) // a task that moved in sh.list was visited twice
+		found = slices.Compact(found) // a task that moved in taskList was read twice
 		found = found[:min(n, len(found))]
 	}
 	for end, more := math.MaxInt, true; more; {
 		err := s.withShard(ctx, index, func(sh *shard, _ machine.Moment) {
-			end = min(end, len(sh.list))
-			start := max(0, end-listChunk)
-			for _, t := range sh.list[start:end] {
+			end = min(end, len(sh.taskList))
+			chunkStart := max(0, end-listChunk)
+			for _, t := range sh.taskList[chunkStart:end] {
 				at := f.CursorOf(&t.Entry)
-				if f.Match(&t.Entry) && at.Compare(c) > 0 && (!full || at.Compare(last) < 0) {
+				if f.Match(&t.Entry) && at.Compare(c) > 0 && (!pageFull || at.Compare(pageEnd) < 0) {
 					found = append(found, candidate{at, t})
 				}
 			}
-			end, more = start, start > 0
+			end, more = chunkStart, chunkStart > 0
 		})
 		if err != nil {
 			return p, err
 		}
 		if keepFirst(limit + 1); len(found) > limit {
-			full, last = true, found[limit].Cursor // later entries are on another page
+			pageFull, pageEnd = true, found[limit].Cursor // later entries are on another page
 		}
 	}
 	if len(found) > limit {

@@ -17,10 +17,10 @@ const DefaultShards = 1
 
 // A Store keeps tasks in memory. Make one with [New].
 type Store struct {
-	clock   clock.Clock
-	wall    clock.Wall // nil if clock.Now is the time of day too
-	started time.Time  // Moment.Steady counts from then
-	shards  []*shard
+	clock     clock.Clock
+	wallClock clock.Wall // nil if clock.Now is the time of day too
+	started   time.Time  // Moment.Steady counts from then
+	shards    []*shard
 	// wallCanChange says whether the wall clock can be set.
 	wallCanChange bool
 	waiters       waiters.Waiters
@@ -68,9 +68,9 @@ func New(opts ...Option) *Store {
 		o.apply(&c)
 	}
 	s := &Store{clock: c.clock, started: c.clock.Now(), shards: make([]*shard, c.shards)}
-	s.wall, _ = c.clock.(clock.Wall)
+	s.wallClock, _ = c.clock.(clock.Wall)
 	inBubble := s.started == s.started.Round(0) // a bubble's clock has no monotonic time, and is never set
-	s.wallCanChange = s.wall != nil || c.clock == clock.System() && !inBubble
+	s.wallCanChange = s.wallClock != nil || c.clock == clock.System() && !inBubble
 	for i := range s.shards {
 		s.shards[i] = newShard()
 	}
@@ -92,15 +92,15 @@ func (s *Store) Shards() int { return len(s.shards) }
 
 // Now returns the time of day.
 func (s *Store) Now(ctx context.Context, _ int) (store.Time, error) {
-	return s.moment().Wall, s.checkOpen(ctx)
+	return s.readClock().Wall, s.checkOpen(ctx)
 }
 
-// moment reads the clock. It rounds down, so that no task is due early.
-func (s *Store) moment() machine.Moment {
+// readClock rounds rounds down, so that no task is due early.
+func (s *Store) readClock() machine.Moment {
 	now := s.clock.Now()
 	at := machine.Moment{Wall: store.Time(now.UnixMicro()), Steady: now.Sub(s.started)}
-	if s.wall != nil {
-		at.Wall = store.Time(s.wall.Wall().UnixMicro())
+	if s.wallClock != nil {
+		at.Wall = store.Time(s.wallClock.Wall().UnixMicro())
 	}
 	return at
 }
@@ -114,7 +114,7 @@ func (s *Store) withShard(ctx context.Context, index int, f func(sh *shard, at m
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
-	if s.shards[index].withLock(s.moment, f) {
+	if s.shards[index].withLock(s.readClock, f) {
 		s.waiters.Wake(index)
 	}
 	return nil

@@ -22,8 +22,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestStore_RealTime uses the system's clock and several shards. It needs
-// TICKLESS_STRESS, because on a busy machine a lease may expire too early for the test.
+// TestStore_RealTime uses the system's clock. It needs TICKLESS_STRESS, because on a busy
+// machine leases may expire too early.
 func TestStore_RealTime(t *testing.T) {
 	if os.Getenv("TICKLESS_STRESS") == "" {
 		t.Skip("set TICKLESS_STRESS to run it")

@@ -32,14 +32,14 @@ func (q *queue) visitUntil(i int, at store.Time, f func(*task)) {
 	}
 }
 
-func (x *task) before(y *task) bool {
+func (x *task) isBefore(y *task) bool {
 	return x.At < y.At || x.At == y.At && x.arrival < y.arrival
 }
 
 // The methods of heap.Interface.
 
 func (q *queue) Len() int           { return len(q.tasks) }
-func (q *queue) Less(i, j int) bool { return q.tasks[i].before(q.tasks[j]) }
+func (q *queue) Less(i, j int) bool { return q.tasks[i].isBefore(q.tasks[j]) }
 
 func (q *queue) Swap(i, j int) {
 	q.tasks[i], q.tasks[j] = q.tasks[j], q.tasks[i]

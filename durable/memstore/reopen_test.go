@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// Reopened moves the contents of s to a new Store and closes s. It stands for a store
-// that outlives its process, so that the reopening tests of storetest run too.
+// Reopened moves the contents of s to a new Store and closes s, for the tests of storetest
+// that reopen a store.
 func Reopened(s *Store, opts ...Option) *Store {
 	to := New(opts...)
 	for i, old := range s.shards {

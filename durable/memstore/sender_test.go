@@ -25,9 +25,9 @@ func TestStats_AWorkerOfAPausedStore(t *testing.T) {
 	require.EqualValues(t, 4, resumed)
 }
 
-// unknownAfterADay lets the only worker be silent for more than a day. unknown is how
-// many tasks then have no worker. If pause is set, the store is paused during that day.
-// resumed is how many tasks have no worker after the pause.
+// unknownAfterADay returns how many tasks have no worker after the only worker was silent
+// for more than a day. If pause is true, the store is paused during that day, and resumed
+// is how many tasks have no worker after the pause.
 func unknownAfterADay(t *testing.T, pause bool) (unknown, resumed int64) {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := memstore.New(memstore.WithClock(clk), memstore.WithShards(1))

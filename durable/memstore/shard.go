@@ -9,19 +9,19 @@ import (
 
 // A shard is a part of the tasks, with its own lock. It implements [machine.Index].
 type shard struct {
-	mu    sync.Mutex
-	tasks map[string]*task
-	list  []*task // the same tasks in any order, for List
+	mu       sync.Mutex
+	tasks    map[string]*task
+	taskList []*task // the same tasks in any order, for List
 
 	// Each task is in the heap for its State. Dead tasks are in no heap.
-	pending map[queueKey]*queue
-	leases  queue // of Running tasks
-	past    queue // of Past entries
+	pendingQueues map[queueKey]*queue
+	runningQueue  queue // of Running tasks
+	pastQueue     queue // of Past entries
 
-	arrival uint64 // of the latest task
-	numbers machine.Numbers
-	senders map[string]*machine.Sender
-	limits  map[string]*machine.Limit
+	lastArrival uint64 // of the latest task
+	numbers     machine.Numbers
+	senders     map[string]*machine.Sender
+	limits      map[string]*machine.Limit
 }
 
 var _ machine.Index = (*shard)(nil)
@@ -32,7 +32,7 @@ type task struct {
 	listIndex int    // in shard.list
 	queue     *queue // nil if the task is in no queue
 	index     int    // in the queue
-	// arrival orders tasks with the same At: a smaller number came first.
+	// arrival orders tasks with the same At: the task with the smaller number is first.
 	arrival uint64
 }
 
@@ -44,7 +44,7 @@ type queueKey struct {
 
 func newShard() *shard {
 	return &shard{
-		tasks: make(map[string]*task), pending: make(map[queueKey]*queue),
+		tasks: make(map[string]*task), pendingQueues: make(map[queueKey]*queue),
 		senders: make(map[string]*machine.Sender), limits: make(map[string]*machine.Limit),
 	}
 }
@@ -68,8 +68,8 @@ func (sh *shard) Find(id string) *machine.Task {
 }
 
 func (sh *shard) Add(id string) *machine.Task {
-	x := &task{listIndex: len(sh.list)}
-	sh.tasks[id], sh.list = x, append(sh.list, x)
+	x := &task{listIndex: len(sh.taskList)}
+	sh.tasks[id], sh.taskList = x, append(sh.taskList, x)
 	return &x.Task
 }
 
@@ -78,41 +78,41 @@ func (sh *shard) Changed(t *machine.Task) {
 	x := sh.tasks[t.ID]
 	if q := x.queue; q != nil {
 		q.remove(x)
-		if q.Len() == 0 && q != &sh.leases && q != &sh.past {
-			delete(sh.pending, q.key)
+		if q.Len() == 0 && q != &sh.runningQueue && q != &sh.pastQueue {
+			delete(sh.pendingQueues, q.key)
 		}
 	}
 	switch t.State {
 	case store.Pending:
-		sh.arrival++
-		x.arrival = sh.arrival
+		sh.lastArrival++
+		x.arrival = sh.lastArrival
 		k := queueKey{x.Handler, x.Schedule, x.Suspect()}
-		q := sh.pending[k]
+		q := sh.pendingQueues[k]
 		if q == nil {
 			q = &queue{key: k}
-			sh.pending[k] = q
+			sh.pendingQueues[k] = q
 		}
 		q.push(x)
 	case store.Running:
-		sh.leases.push(x)
+		sh.runningQueue.push(x)
 	case store.Past:
-		sh.past.push(x)
+		sh.pastQueue.push(x)
 	case 0:
 		delete(sh.tasks, t.ID)
-		n := len(sh.list) - 1
-		sh.list[x.listIndex], sh.list[n].listIndex = sh.list[n], x.listIndex
-		sh.list[n] = nil
-		sh.list = sh.list[:n]
+		n := len(sh.taskList) - 1
+		sh.taskList[x.listIndex], sh.taskList[n].listIndex = sh.taskList[n], x.listIndex
+		sh.taskList[n] = nil
+		sh.taskList = sh.taskList[:n]
 	}
 }
 
-// Due returns up to n due tasks that the claim may get. It takes them out of their
-// queues to find the next ones, and finally puts them back.
+// Due returns up to n due tasks that the claim may get. It removes each task from its
+// queue to find the next one, and finally adds them again.
 func (sh *shard) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
-	worker := machine.Claim{Handlers: c.Handlers, Schedules: c.Schedules}
+	workerClaim := machine.Claim{Handlers: c.Handlers, Schedules: c.Schedules}
 	var queues []*queue
-	for k, q := range sh.pending {
-		if worker.Knows(k.handler, k.schedule) {
+	for k, q := range sh.pendingQueues {
+		if workerClaim.Knows(k.handler, k.schedule) {
 			queues = append(queues, q)
 		}
 	}
@@ -122,7 +122,7 @@ func (sh *shard) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 		for next = machine.Never; len(picked) < n; {
 			var oldest *task
 			for _, q := range queues {
-				if q.Len() > 0 && picker.Has(q.key.handler, q.key.suspect, first) && (oldest == nil || q.tasks[0].before(oldest)) {
+				if q.Len() > 0 && picker.Has(q.key.handler, q.key.suspect, first) && (oldest == nil || q.tasks[0].isBefore(oldest)) {
 					oldest = q.tasks[0]
 				}
 			}
@@ -146,32 +146,32 @@ func (sh *shard) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 	return due, next
 }
 
-func (sh *shard) Running(until store.Time) (out []*machine.Task) {
-	sh.leases.visitUntil(0, until, func(x *task) { out = append(out, &x.Task) })
-	return out
+func (sh *shard) Running(until store.Time) (tasks []*machine.Task) {
+	sh.runningQueue.visitUntil(0, until, func(x *task) { tasks = append(tasks, &x.Task) })
+	return tasks
 }
 
-func (sh *shard) Over(now store.Time, n int) (out []*machine.Task) {
-	sh.past.visitUntil(0, now, func(x *task) { out = append(out, &x.Task) })
-	return out[:min(n, len(out))]
+func (sh *shard) Over(now store.Time, n int) (tasks []*machine.Task) {
+	sh.pastQueue.visitUntil(0, now, func(x *task) { tasks = append(tasks, &x.Task) })
+	return tasks[:min(n, len(tasks))]
 }
 
 func (sh *shard) End() store.Time {
-	if sh.leases.Len() == 0 {
+	if sh.runningQueue.Len() == 0 {
 		return machine.Never
 	}
-	return sh.leases.tasks[0].At
+	return sh.runningQueue.tasks[0].At
 }
 
 func (sh *shard) Limits() map[string]*machine.Limit { return sh.limits }
 
-func (sh *shard) Overdue(now store.Time) (out []machine.Kind) {
-	for k, q := range sh.pending {
+func (sh *shard) Overdue(now store.Time) (kinds []machine.Kind) {
+	for k, q := range sh.pendingQueues {
 		x := machine.Kind{Handler: k.handler, Schedule: k.schedule, First: q.tasks[0].At}
 		q.visitUntil(0, now, func(*task) { x.Tasks++ })
-		out = append(out, x)
+		kinds = append(kinds, x)
 	}
-	return out
+	return kinds
 }
 
 func (sh *shard) Sender(name string) *machine.Sender { return sh.senders[name] }
@@ -186,23 +186,23 @@ func (sh *shard) Remember(name string, x *machine.Sender) {
 
 // Gone returns senders whose last command was before a time. It checks only n senders,
 // because there may be many.
-func (sh *shard) Gone(before store.Time, n int) (out []string) {
+func (sh *shard) Gone(before store.Time, n int) (names []string) {
 	for name, x := range sh.senders { // in random order
 		if x.Seen < before {
-			out = append(out, name)
+			names = append(names, name)
 		}
 		if n--; n == 0 {
 			break
 		}
 	}
-	return out
+	return names
 }
 
-func (sh *shard) Workers() (out []*machine.Claim) {
+func (sh *shard) Workers() (claims []*machine.Claim) {
 	for _, x := range sh.senders {
 		if x.Claim != nil {
-			out = append(out, x.Claim)
+			claims = append(claims, x.Claim)
 		}
 	}
-	return out
+	return claims
 }

@@ -21,9 +21,9 @@ type clientOption func(*statsReader)
 
 func (f clientOption) apply(r *statsReader) { f(r) }
 
-// WithMaxAge sets how old the store's numbers may be: a scrape reads the store again if
-// they are older. The default is [DefaultMaxAge]. With zero, every scrape reads the
-// store. It panics if d is negative.
+// WithMaxAge sets how long the store's numbers are kept before a scrape reads the store
+// again. The default is [DefaultMaxAge]. If d is zero, every scrape reads the store.
+// WithMaxAge panics if d is negative.
 func WithMaxAge(d time.Duration) ClientOption {
 	if d < 0 {
 		panic(fmt.Sprintf("metrics: WithMaxAge: the duration must not be negative, got %v", d))
@@ -31,12 +31,11 @@ func WithMaxAge(d time.Duration) ClientOption {
 	return clientOption(func(r *statsReader) { r.maxAge = d })
 }
 
-// Client returns a Source for a Client. It exports the contents of the store, and the
-// commands that the Client and its Workers have sent. Client panics if the name is
-// empty, or if c or an option is nil.
+// Client returns a Source for a Client: how many tasks the store has, and which commands
+// the Client and its Workers have sent. Client panics if the name is empty, or if c or an
+// option is nil.
 //
-// All Clients of a store export the same contents. To combine several processes, take
-// the maximum and not the sum.
+// All Clients of a store export the same numbers of tasks: do not add them.
 func Client(name string, c *durable.Client, opts ...ClientOption) observe.Source {
 	if c == nil {
 		panic("metrics: Client: nil Client")
@@ -52,7 +51,7 @@ func Client(name string, c *durable.Client, opts ...ClientOption) observe.Source
 		Name: name, ID: c,
 		Read: func() any {
 			s := clientSample{commands: commandStats(c)}
-			s.store, s.age = r.read()
+			s.storeStats, s.age = r.stats()
 			return s
 		},
 		Notes: r.notes,
@@ -67,8 +66,8 @@ var exportedOutcomes = map[string][]durable.Outcome{
 	"cancel":     {durable.Removed, durable.Stopping, durable.Absent},
 }
 
-// exportedCommands are the commands that are exported even if their number is zero. If
-// a counter appeared only after the first command, a rate would miss that command.
+// exportedCommands are exported even before the first such command: a counter that only
+// appears then would miss the command in a rate.
 var exportedCommands = []string{"schedule", "reschedule", "cancel", "round"}
 
 func commandStats(c *durable.Client) []durable.CommandStats {
@@ -83,16 +82,16 @@ func commandStats(c *durable.Client) []durable.CommandStats {
 
 // A clientSample is the numbers of a Client at one time.
 type clientSample struct {
-	store    *durable.Stats // nil if the store did not answer
-	age      time.Duration  // of the numbers in store
-	commands []durable.CommandStats
+	storeStats *durable.Stats // nil if the store did not answer
+	age        time.Duration  // of storeStats
+	commands   []durable.CommandStats
 }
 
 var clientMetrics = newClientMetrics()
 
 func newClientMetrics() *metric.Thing {
 	t := metric.NewTable[clientSample]("durable.client", "client").Titled("Durable client").Noted("Why the store has not answered")
-	addStore(t)
+	addStoreMetrics(t)
 	for _, op := range []struct{ command, name, help string }{
 		{"schedule", "task.scheduled", "Tasks that this Client was asked to schedule, by the outcome"},
 		{"reschedule", "task.rescheduled", "Tasks that this Client was asked to move to another time, by the outcome"},
@@ -123,11 +122,11 @@ func newClientMetrics() *metric.Thing {
 	return t.Thing()
 }
 
-// addStore adds the metrics of the store's contents.
-func addStore(t metric.Table[clientSample]) {
+// addStoreMetrics adds the metrics of the store's contents.
+func addStoreMetrics(t metric.Table[clientSample]) {
 	t.Add(metric.Gauge, "queue.up", "{store}", "1 if the store's numbers could be read, otherwise 0: the other metrics of the queue are then missing",
 		func(s clientSample) float64 {
-			if s.store == nil {
+			if s.storeStats == nil {
 				return 0
 			}
 			return 1
@@ -137,7 +136,7 @@ func addStore(t metric.Table[clientSample]) {
 	t.AddParts(metric.Gauge, "queue.tasks", "{task}", "state",
 		"Tasks in the store: not due yet (pending), due and not claimed (due), due without a worker that has their handler and schedule (unknown), running, dead letters (dead), finished runs that are kept (past), not found by claims until they are repaired (astray)",
 		func(s clientSample, yield func(string, float64)) {
-			st := s.store
+			st := s.storeStats
 			if st == nil {
 				return
 			}
@@ -151,19 +150,19 @@ func addStore(t metric.Table[clientSample]) {
 			yield("past", float64(st.Past))
 			yield("astray", float64(st.Astray))
 		})
-	addValue := func(kind metric.Kind, name, unit, help string, read func(s clientSample) float64) {
+	addQueueMetric := func(kind metric.Kind, name, unit, help string, read func(s clientSample) float64) {
 		t.AddParts(kind, "queue."+name, unit, "", help, func(s clientSample, yield func(string, float64)) {
-			if s.store != nil {
+			if s.storeStats != nil {
 				yield("", read(s))
 			}
 		})
 	}
-	addValue(metric.Gauge, "late", "s", "How long the oldest due task has been waiting",
-		func(s clientSample) float64 { return s.store.Late.Seconds() })
-	addValue(metric.Gauge, "age", "s", "How old the numbers of the queue are",
+	addQueueMetric(metric.Gauge, "late", "s", "How long the oldest due task has been waiting",
+		func(s clientSample) float64 { return s.storeStats.Late.Seconds() })
+	addQueueMetric(metric.Gauge, "age", "s", "How old the numbers of the queue are",
 		func(s clientSample) float64 { return s.age.Seconds() })
-	addValue(metric.Gauge, "paused", "{shard}", "Shards of the store that are paused",
-		func(s clientSample) float64 { return float64(s.store.Paused) })
+	addQueueMetric(metric.Gauge, "paused", "{shard}", "Shards of the store that are paused",
+		func(s clientSample) float64 { return float64(s.storeStats.Paused) })
 	for _, c := range []struct {
 		name, unit, help string
 		read             func(st *durable.Stats) int64
@@ -177,6 +176,6 @@ func addStore(t metric.Table[clientSample]) {
 		{"refused", "{report}", "Reports of workers that had lost their lease, since the store was made", func(st *durable.Stats) int64 { return st.Refused }},
 		{"cancelled", "{task}", "Tasks that Cancel removed, or asked to stop while they ran, since the store was made", func(st *durable.Stats) int64 { return st.Cancelled }},
 	} {
-		addValue(metric.Counter, c.name, c.unit, c.help, func(s clientSample) float64 { return float64(c.read(s.store)) })
+		addQueueMetric(metric.Counter, c.name, c.unit, c.help, func(s clientSample) float64 { return float64(c.read(s.storeStats)) })
 	}
 }

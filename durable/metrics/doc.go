@@ -13,9 +13,9 @@
 //
 // # Cost of a scrape
 //
-// A scrape calls [durable.Client.Stats] if the numbers of the last call are older than
-// [WithMaxAge]. It waits up to 5 seconds for the store. After a timeout, scrapes
-// return at once until it is time for the next call.
+// If the store's numbers are older than [WithMaxAge], a scrape calls [durable.Client.Stats].
+// It waits up to 5 seconds for the store. If the store does not answer, scrapes do not
+// call it again before WithMaxAge has passed.
 //
 // All other metrics are in memory, and cost O(n log n) for n handlers.
 //

@@ -20,7 +20,7 @@ func TestTables_ExportEachField(t *testing.T) {
 	each(t, clientMetrics, func(st durable.Stats) any {
 		st.Pending += st.Overdue // Pending includes Overdue
 		st.Overdue += st.Unknown
-		return clientSample{store: &st}
+		return clientSample{storeStats: &st}
 	})
 	each(t, clientMetrics, func(c durable.CommandStats) any {
 		c.Command = "cancel"

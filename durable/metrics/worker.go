@@ -9,8 +9,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Worker returns a Source for a Worker, running or not. The metrics of a handler have
-// the handler's name as a label. Worker panics if the name is empty or w is nil.
+// Worker returns a Source for a Worker, running or not. Metrics of a handler have its
+// name as a label. Worker panics if the name is empty or w is nil.
 func Worker(name string, w *durable.Worker) observe.Source {
 	if w == nil {
 		panic("metrics: Worker: nil Worker")
@@ -18,11 +18,11 @@ func Worker(name string, w *durable.Worker) observe.Source {
 	return metric.One(workerMetrics, metric.Object{
 		Name: name, ID: w,
 		Read:  func() any { return workerSample{w.Stats(), w.HandlerStats()} },
-		Notes: func() []metric.Note { return deadNotes(w) },
+		Notes: func() []metric.Note { return deadLetterNotes(w) },
 	})
 }
 
-func deadNotes(w *durable.Worker) (notes []metric.Note) {
+func deadLetterNotes(w *durable.Worker) (notes []metric.Note) {
 	for _, d := range w.RecentDead() {
 		notes = append(notes, metric.Note{
 			When: d.When, What: fmt.Sprintf("%s, key %.80q, attempt %d", d.Handler, d.Key, d.Attempt), Text: d.Error,
@@ -45,7 +45,7 @@ func newWorkerMetrics() *metric.Thing {
 		func(s workerSample) float64 { return float64(s.Concurrency) })
 	t.Add(metric.UpDownCounter, "taken", "{handler}", "Places in use by running handlers, and by tasks that are being claimed",
 		func(s workerSample) float64 { return float64(s.Running) })
-	addHandlers(t)
+	addHandlerMetrics(t)
 	addCounter := func(name, unit, help string, read func(s workerSample) int64) {
 		t.Add(metric.Counter, name, unit, help, func(s workerSample) float64 { return float64(read(s)) })
 	}
@@ -60,8 +60,8 @@ func newWorkerMetrics() *metric.Thing {
 	return t.Thing()
 }
 
-// addHandlers adds the metrics of the handlers.
-func addHandlers(t metric.Table[workerSample]) {
+// addHandlerMetrics adds the metrics of the handlers.
+func addHandlerMetrics(t metric.Table[workerSample]) {
 	addPerHandler := func(kind metric.Kind, name, help string, read func(h *durable.HandlerStats) int64) {
 		t.AddParts(kind, "attempt."+name, "{attempt}", "handler", help, func(s workerSample, yield func(string, float64)) {
 			for i := range s.handlers {

@@ -68,14 +68,14 @@ func (e *Entry) check(id string) error {
 	if err := e.Task.check(id); err != nil {
 		return err
 	}
-	inRange := func(t Time) bool { return t >= 0 && t <= Farthest }
-	isCount := func(n int) bool { return n >= 0 && n <= maxCount }
+	isValidTime := func(t Time) bool { return t >= 0 && t <= Farthest }
+	isValidCount := func(n int) bool { return n >= 0 && n <= maxCount }
 	switch {
 	case e.State < Pending || e.State > Past:
 		return invalidf("task %q: unknown State %d", id, e.State)
-	case !inRange(e.At) || !inRange(e.Due) || !inRange(e.Next):
+	case !isValidTime(e.At) || !isValidTime(e.Due) || !isValidTime(e.Next):
 		return invalidf("task %q: a time is out of range", id)
-	case !isCount(e.Attempts) || !isCount(e.Crashes) || !isCount(e.Runs) || len(e.Failures) > MaxFailures:
+	case !isValidCount(e.Attempts) || !isValidCount(e.Crashes) || !isValidCount(e.Runs) || len(e.Failures) > MaxFailures:
 		return invalidf("task %q: the number of attempts, crashes, runs or failures is out of range", id)
 	}
 	if e.Stopping && !e.Following {
@@ -90,7 +90,7 @@ func (e *Entry) check(id string) error {
 		}
 	}
 	for _, f := range e.Failures {
-		if len(f.Text) > MaxText || !isCount(f.Attempt) || !inRange(f.Time) {
+		if len(f.Text) > MaxText || !isValidCount(f.Attempt) || !isValidTime(f.Time) {
 			return invalidf("task %q: a failure is out of range", id)
 		}
 	}

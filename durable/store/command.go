@@ -27,20 +27,17 @@ type Item struct {
 type Op uint8
 
 const (
-	// Schedule makes a task Pending, due at When. The outcome is Created if the id is
-	// new, Replaced if its task was Pending or Dead, and Following if its task is
-	// Running. The outcome is Kept, without a change, because of Keep or
-	// [Keeping.Unique].
+	// Schedule makes a task Pending, due at When. The outcome is Created for a new id,
+	// Replaced for a Pending or Dead task, and Following for a Running task. If Keep or
+	// [Keeping.Unique] forbids the change, the outcome is Kept.
 	//
-	// A paused task is due at [Farthest]. It stays paused if the new task repeats.
+	// A repeating task that is due at [Farthest] is paused, and stays paused.
 	Schedule Op = iota + 1
 	// Reschedule moves a Pending task to When (outcome Moved). A Running task becomes
-	// Following: it is due again at When, with the Generation if there is one. In other
-	// states the outcome is Absent.
+	// Following: it is due again at When. In other states the outcome is Absent.
 	//
-	// A Pending task without attempts gets When as its Due, and the Generation. A task
-	// with attempts keeps its Attempts, Due and generation. A paused task loses its
-	// attempts.
+	// A new run gets the Generation, and When as its Due. But a Pending task with
+	// attempts continues its run with the old Due and generation, unless it is paused.
 	Reschedule
 	// Cancel removes a Pending task (outcome Removed). A Running task becomes Stopping:
 	// it is removed when its attempt ends, unless it is scheduled again. In other states
@@ -49,9 +46,9 @@ const (
 	// Requeue makes a Dead task Pending, due at When, without attempts (outcome Moved).
 	// In other states the outcome is Absent.
 	//
-	// The dead letter of a repeating task becomes a task without a schedule. Its id is
-	// [SingleID] of its Due. If that id exists, it is [SingleID] of the next unused
-	// time from now on.
+	// The dead letter of a repeating task becomes a task without a schedule. Its new id
+	// is the [SingleID] of its Due or, if that id exists, of the next unused time from
+	// now on.
 	Requeue
 	// Purge removes a Dead task or a Past entry (outcome Removed). In other states the
 	// outcome is Absent.
@@ -59,15 +56,13 @@ const (
 	// Import adds an entry of another store (outcome Created). If the id exists, the
 	// outcome is Kept.
 	//
-	// A Running entry loses its lease: it becomes Pending, due now, with its attempts.
-	// If it is Following, it becomes Pending at Next, as its NextTask, without
-	// attempts. If it is Stopping and not Following, it is invalid, because it would
-	// end with its attempt.
+	// A Running entry becomes Pending, due now, with its attempts. A Following entry
+	// becomes Pending at Next, with its NextTask if there is one, and without attempts.
+	// An entry that is Stopping but not Following is invalid.
 	Import
-	// SetLimit sets a handler's limit for later claims. The outcome is Created, or
-	// Replaced if the handler had a limit. A zero Limit removes the limit: the outcome
-	// is Removed, or Absent if there was none. If [MaxLimits] other handlers have a
-	// limit, the outcome is Kept.
+	// SetLimit sets a handler's limit (outcome Created or Replaced). A zero Limit
+	// removes the limit (outcome Removed, or Absent if there was none). If [MaxLimits]
+	// other handlers have a limit, nothing changes (outcome Kept).
 	SetLimit
 	// Pause stops claims from getting tasks until Resume. Pause and Resume have no
 	// items and no outcomes.
@@ -115,16 +110,16 @@ const (
 	Moved
 	// Removed means that the task is deleted and will not run.
 	Removed
-	// Stopping means that the running task was cancelled. Its context is cancelled when
-	// the worker next extends its lease. The task ends with the current attempt.
+	// Stopping means that the running task was cancelled. The worker notices it when it
+	// next extends the lease. The task ends with the current attempt.
 	Stopping
 )
 
-var outcomes = [...]string{"unknown", "absent", "created", "replaced", "kept", "following", "moved", "removed", "stopping"}
+var outcomeNames = [...]string{"unknown", "absent", "created", "replaced", "kept", "following", "moved", "removed", "stopping"}
 
 func (o Outcome) String() string {
-	if int(o) < len(outcomes) {
-		return outcomes[o]
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
 	}
 	return fmt.Sprintf("Outcome(%d)", uint8(o))
 }

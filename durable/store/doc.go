@@ -13,13 +13,13 @@
 // # Guarantees
 //
 //   - The store's clock decides when a task is due, and when a lease or a deadline ends. No
-//     task is claimed early. If the clock is set back, tasks wait until it shows their times
-//     again.
-//   - A claim gets only tasks that its worker can run, those that have been due longest first.
-//     It gives each task a lease and a token: see [Claim].
+//     task is claimed early, even if the clock is set back.
+//   - A claim gets only tasks that its worker can run, the longest overdue first. It gives
+//     each task a lease and a token: see [Claim].
 //   - A later token of a shard is larger, even after a restart. Tokens are at least the store's
-//     time, so that they also grow when a task moves to another store. After a failover they
-//     grow, unless the new server lacks the latest claims and its clock is behind.
+//     time in microseconds, so that they also grow when a task moves to another store. Only
+//     a failover may repeat a token: the new server must lack the latest claims, and its clock
+//     must be behind.
 //   - Reports and extensions need the token of the task's latest claim.
 //   - A command takes effect once, however often it is sent: see [Stamp].
 //   - Acknowledged commands are as durable as the store's own documentation says.
@@ -37,12 +37,13 @@
 //
 // A Running task that is scheduled again is Following: when its attempt ends, it becomes
 // Pending at its new time. A Running task that is cancelled is Stopping: when its attempt
-// ends, it is removed, unless it is Following. The result of the attempt does not matter.
+// ends, it is removed, unless it was scheduled again after that. The result of the attempt
+// does not matter.
 //
-// A run becomes a dead letter if it fails for good, or if too many of its attempts end with
-// an expired lease. A repeating task itself never becomes a dead letter: see [DeadID]. The
-// store does not know when such a task is due next. So after too many expired leases, a
-// worker gets the task and reports that the run is [Dropped].
+// A run becomes a dead letter if it fails for good, or if too many of its leases expire. A
+// repeating task also continues with its next run. Only a worker knows when that run is
+// due. So after too many expired leases, a worker claims the task and reports that the run is
+// [Dropped].
 //
 // A task may ask the store to keep its finished runs, which are then Past: see [Keeping].
 //

@@ -62,16 +62,15 @@ type Entry struct {
 	Attempts int
 	Crashes  int
 	Token    int64 // of the lease of a Running task
-	// Stopping and Following belong to a Running task: see the package comment. If the
-	// task is Following, Next is when it is due next. NextTask is its new content, or
-	// nil if only its time was changed.
+	// Only a Running task is Stopping or Following: see the package comment. Next is
+	// when a Following task is due next. NextTask is its new content, or nil if only
+	// its time was changed.
 	Stopping  bool
 	Following bool
 	Next      Time
 	NextTask  *Task
-	// In the dead letter of a repeating task, Runs is the number of failed runs. In a
-	// head entry, it is the number of runs kept so far: see [HeadID]. In other entries
-	// it is 0.
+	// Runs counts the failed runs in the dead letter of a repeating task, and the runs
+	// kept so far in a head entry: see [HeadID]. In other entries it is 0.
 	Runs int
 	// Failures are the latest failed attempts, the oldest first.
 	Failures []Failure

@@ -18,8 +18,7 @@ var (
 	// ErrFull is returned if the store is out of space.
 	ErrFull = fmt.Errorf("store: the store is full: %w", ErrNotDone)
 	// ErrClosed is returned after the store was closed. If the store closes during a
-	// command, the error matches ErrClosed but not ErrNotDone: the command may have
-	// taken effect.
+	// command, the error does not wrap ErrNotDone: the command may have taken effect.
 	ErrClosed = fmt.Errorf("store: closed: %w", ErrNotDone)
 	// ErrStale is returned for a command if its sender has already sent a later one.
 	// The command may have taken effect earlier.

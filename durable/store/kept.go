@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// A key's finished runs are stored as Past entries, one for each run that is kept. They
-// are deleted when their At has passed. The key also has a head entry. Its Runs counts
-// the runs. Until its Due, the key cannot be scheduled again.
+// Each finished run that is kept is a Past entry, which is deleted when its At has passed.
+// Besides, each key with such runs has a head entry: Runs counts the runs, and Due is when
+// the key may be scheduled again.
 
 // Keeping is what a task asks the store to keep about its finished runs.
 type Keeping struct {
 	// Unique is how long Schedule of the key returns Kept after a run has succeeded.
 	Unique time.Duration
-	// For is how long a finished run is kept, and Most how many of the latest runs. If
-	// For is zero and Most is not, a run is kept until newer runs replace it.
-	For  time.Duration
+	// For is how long a finished run is kept. Zero means until newer runs replace it.
+	For time.Duration
+	// Most is how many of the latest runs are kept. Zero means any number, or none if
+	// For is zero too.
 	Most int
 }
 
@@ -30,8 +31,8 @@ const (
 	MaxResult = 4<<10 + timeDigits
 )
 
-// Append appends the encoding of k to a record: Unique and For in microseconds, 16
-// digits each, and Most in 6 digits. The record's last byte must have the bit 128.
+// Append appends k to a record: Unique and For in microseconds, 16 digits each, and Most
+// in 6 digits. The bit 128 of the record's last byte must be set.
 func (k *Keeping) Append(b []byte) []byte {
 	return fmt.Appendf(b, "%016d%016d%06d", micros(k.Unique), micros(k.For), k.Most)
 }
@@ -73,11 +74,11 @@ func RunID(key string, number int) string { return fmt.Sprintf("%s%012d", RunsPr
 // RunRecord returns the record of a finished run: whether it succeeded, when it ended,
 // and its result.
 func RunRecord(done bool, ended Time, result []byte) []byte {
-	status := 'x'
+	statusChar := 'x'
 	if done {
-		status = 'd'
+		statusChar = 'd'
 	}
-	return append(fmt.Appendf(nil, "%c%016d", status, ended), result...)
+	return append(fmt.Appendf(nil, "%c%016d", statusChar, ended), result...)
 }
 
 // ParseRun decodes a record that RunRecord made.

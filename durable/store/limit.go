@@ -7,22 +7,22 @@ import "math"
 type Limit struct {
 	// Concurrency is the maximum number of Running tasks. Zero means any number.
 	Concurrency int
-	// Rate is how many tasks may be claimed in a second, on average, up to a million. A
-	// tenth of that number may be claimed at once. Zero means any number.
+	// Rate is the average number of tasks that may be claimed in a second, at most a
+	// million. A tenth of it may be claimed at one time. Zero means any number.
 	Rate float64
 }
 
 // MaxLimits is how many handlers of a shard may have a limit.
 const MaxLimits = 1000
 
-// Pace returns the time between two claims at the Rate, and how many tasks may be
-// claimed at once. Both are 0 without a Rate.
-func (l *Limit) Pace() (every Time, burst int64) {
+// Pace returns the average interval between claimed tasks at the Rate, and how many tasks
+// may be claimed at one time. Both are 0 without a Rate.
+func (l *Limit) Pace() (interval Time, burst int64) {
 	if l.Rate == 0 {
 		return 0, 0
 	}
-	rate := min(l.Rate, 1e6)
-	return Time(min(math.Ceil(1e6/rate), float64(MaxDelay.Microseconds()))), max(1, int64(rate/10))
+	cappedRate := min(l.Rate, 1e6)
+	return Time(min(math.Ceil(1e6/cappedRate), float64(MaxDelay.Microseconds()))), max(1, int64(cappedRate/10))
 }
 
 func (x *Item) checkLimit() error {

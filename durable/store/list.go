@@ -25,11 +25,11 @@ func (f *Filter) Match(e *Entry) bool {
 		(f.Error == "" || len(e.Failures) > 0 && strings.Contains(e.Failures[len(e.Failures)-1].Text, f.Error))
 }
 
-// A Cursor is a position in a list: just after an entry with these fields. The zero Cursor
-// is the beginning. A Cursor stays valid while entries come and go.
+// A Cursor is the position just after an entry in a list. The zero Cursor is the beginning.
+// A Cursor stays valid while entries are added and removed.
 //
-// A list is ordered by State, At and ID. If the filter has a Prefix, it is ordered by
-// ID alone, and its Cursors have no State and no At.
+// A list is ordered by State, At and ID. If the filter has a Prefix, the list is ordered by
+// ID alone, and its Cursors have only an ID.
 type Cursor struct {
 	State State
 	At    Time

@@ -10,7 +10,7 @@ type Room struct {
 }
 
 // Suspects says how many suspects a claim gets. A suspect is a task with crashed
-// attempts. It may crash the next worker too, and so all tasks that run there.
+// attempts: it may crash the next worker too.
 type Suspects uint8
 
 const (

@@ -12,21 +12,20 @@ type Round struct {
 	// positive.
 	Lease time.Duration
 	// MaxCrashes is how many crashes make a run a dead letter, at least 1. A crash is an
-	// attempt whose lease has expired. If MaxCrashes is larger than 1, the last crash
-	// counts only if the task ran Alone: otherwise another task may have caused it.
+	// attempt whose lease has expired. The last of several crashes counts only if the
+	// task ran Alone: otherwise another task may have caused it.
 	//
-	// If the task repeats, the store only counts the crashes. The next worker that
-	// claims the task reports the run as [Dropped].
+	// The store only counts the crashes of a repeating task: see [Dropped].
 	MaxCrashes int
 	// Alone says that the worker runs nothing except the tasks of Extend, until their
 	// attempts end.
 	Alone bool
-	// Leave says that this is the worker's last round. If this worker watched the shard
-	// for all workers, the store must let another worker watch it.
+	// Leave says that this is the worker's last round. If the store relied on this
+	// worker to watch the shard for all workers, another worker must take over.
 	Leave bool
-	// More adds reports that arrived since the round was made. A store that delays
-	// rounds may call it once, with its own copy of the round, before Do returns. More
-	// does not block, and may be nil.
+	// More, if not nil, adds reports to the round that arrived since it was made. A store
+	// that delays rounds may call it once, with its own copy of the round, before Do
+	// returns. More does not block.
 	More func(*Round)
 }
 
@@ -48,10 +47,10 @@ type Report struct {
 	Due Time
 	// Text says why the attempt failed. At most MaxText bytes are kept.
 	Text string
-	// Keep must be true if [Task.Keeps] returns true for the task: the store does not
-	// check every record. Result is the result of a run that is Done and kept, with at
-	// most MaxResult bytes.
-	Keep   bool
+	// Keep must be true if [Task.Keeps] returns true for the task. Otherwise the store
+	// does not keep the run.
+	Keep bool
+	// Result is the result of a run that is Done and kept, at most MaxResult bytes.
 	Result []byte
 }
 
@@ -66,24 +65,22 @@ const (
 	// required.
 	Retry
 	// Failed means that the run failed for good and becomes a dead letter. If Next is
-	// set, the task repeats: it is due again at Next, and the dead letter is a separate
-	// entry.
+	// set, the task repeats: besides the dead letter, it is due again at Next.
 	Failed
 	// HandBack means that the attempt does not count. The task is due at Next, or at
 	// Due if there is no Next.
 	HandBack
-	// Dropped means the same as Failed, for a run whose handler was not called: the
-	// attempt does not count.
+	// Dropped means Failed without a call of the handler, for example after too many
+	// crashes: the attempt does not count.
 	Dropped
 )
 
-// A Claim requests up to Max due tasks. Their handler must be one of Handlers. Their
-// schedule, if any, must be one of Schedules. Tasks that have been due longest come
-// first. Rooms, Suspects and the handlers' [Limit] may exclude some. Each task gets a
-// lease and a token.
+// A Claim requests up to Max due tasks, the longest overdue first. Each task must have one
+// of Handlers, and one of Schedules or no schedule. Rooms, Suspects and the handlers'
+// [Limit] may exclude tasks. Each claimed task gets a lease and a token.
 //
-// If a round is repeated, its claim gets the same tasks again, with the same tokens and
-// new leases. Tasks whose leases have ended are left out.
+// If a round is repeated, its claim gets the same tasks and tokens again, with new leases,
+// but not the tasks whose leases have ended.
 type Claim struct {
 	// Asked says whether the round has a claim. If Max is 0, the claim gets no tasks,
 	// but ends attempts with expired leases and returns Answer.Next.
@@ -95,8 +92,8 @@ type Claim struct {
 	// Max tasks.
 	Rooms    []Room
 	Suspects Suspects
-	// Full and Pass ask the store to wake other workers for due tasks that the claim
-	// does not get: Full for tasks beyond Max, Pass also for tasks beyond Rooms.
+	// Full and Pass ask the store to wake other workers: Full if more than Max due tasks
+	// match the claim, Pass if due tasks exceed Rooms.
 	Full, Pass bool
 }
 
@@ -111,8 +108,8 @@ type Answer struct {
 	// Tasks are the claimed tasks.
 	Tasks []Claimed
 	// Next is how long the worker should wait before it claims again, unless it is
-	// woken earlier. It is zero if only the claim's Max excluded due tasks, and
-	// negative if there is nothing to wait for.
+	// woken earlier. It is zero if more than Max due tasks match the claim, and negative
+	// if there is nothing to wait for.
 	Next time.Duration
 	// Paused says that claims get no tasks until Resume.
 	Paused bool
@@ -130,8 +127,7 @@ const (
 	// Accepted means that the attempt is over and the report had its effect.
 	Accepted
 	// Overtaken means that the task was cancelled or scheduled again during the
-	// attempt. The attempt is over, without a retry or a dead letter. The task is
-	// removed, or is pending with its new time.
+	// attempt. The task is now removed, or pending at its new time, whatever the report.
 	Overtaken
 )
 

@@ -1,23 +1,23 @@
 package store
 
-// A Stamp lets a command take effect only once, even if it is sent several times or
-// delivered late. It names the sender, and numbers the sender's commands. Each shard
-// remembers the number and the answer of a sender's last command:
+// A Stamp lets a command take effect only once, even if it is sent several times. Each
+// shard remembers the Number and the answer of a Sender's last command:
 //
-//   - The same number again changes nothing and gets the same answer. For a repeated
-//     claim, see [Claim].
-//   - A lower number is refused with [ErrStale].
+//   - A command with the same Number changes nothing, and gets the same answer. For a
+//     repeated claim, see [Claim].
+//   - A command with a lower Number is refused with [ErrStale].
 //
 // A sender must wait for each answer of a shard before it sends the next command, and
-// number its commands upwards from 1. A store forgets a sender one day after its last
-// command, not earlier.
+// number its commands upwards from 1. A store forgets a sender at the earliest one day
+// after its last command.
 type Stamp struct {
 	Sender string // from 1 to MaxID bytes
 	Number int64
-	// Until is a deadline: the store refuses a later command with [ErrLate]. Zero means
-	// none. A repeated command that was carried out in time is still answered.
+	// Until is a deadline: if the command arrives later, the store refuses it with
+	// [ErrLate], unless it is a repeated command that was carried out in time. Zero
+	// means no deadline.
 	//
-	// Workers set a deadline for each claim. A claim ends expired leases. If it were
-	// delivered late, it could end attempts whose reports are still under way.
+	// Workers set a deadline for each claim: a late claim could end attempts whose
+	// reports are still under way.
 	Until Time
 }

@@ -13,7 +13,7 @@ type Stats struct {
 	// latest claim names their handler and schedule.
 	Unknown int64
 	// Astray is the number of tasks that no claim can find, because an index is
-	// damaged. Repair corrects them. On Redis, workers do so within a minute.
+	// damaged. Store.Repair corrects them. On Redis, workers do so within a minute.
 	Astray int64
 	// Late is how long the most overdue task has been due, or zero.
 	Late   time.Duration

@@ -24,22 +24,21 @@ type Store interface {
 	// of expired leases, then its claim. Each part is atomic.
 	Do(ctx context.Context, shard int, s Stamp, r Round) (Answer, error)
 
-	// Wait calls wake when a task in one of the shards becomes due earlier than
-	// Answer.Next has told the workers. It returns an error when ctx ends or the store
-	// fails.
+	// Wait calls wake when a worker should claim earlier than Answer.Next has told it.
+	// It returns an error when ctx ends or the store fails.
 	//
 	// Calls of wake do not overlap. While wake runs, other calls of Wait may get the
-	// wake-ups instead. Some wake-ups may be unnecessary. A store that can lose a
-	// wake-up limits Answer.Next, so that workers also check regularly.
+	// wake-ups instead. Wait may call wake without need. A store that can lose a wake-up
+	// limits Answer.Next, so that workers also claim regularly.
 	Wait(ctx context.Context, shards []int, wake func(shard int)) error
 
 	// Get returns the entry with an id, or [ErrNotFound].
 	Get(ctx context.Context, shard int, id string) (Entry, error)
 
-	// List returns a page of the entries that match f and come after c, in the order of
-	// [Cursor]. A page has at most limit entries, from 1 to [MaxPage]. It may have
-	// fewer and still have a Next. A task that moves between two pages may be missed or
-	// appear twice. List delays other calls by a few milliseconds at most.
+	// List returns the first entries that match f and come after c, in the order of
+	// [Cursor]. limit is the maximum number of entries, from 1 to [MaxPage]. A page with
+	// fewer entries may still have a Next. A task that moves between two calls may be
+	// missed or appear twice. List delays other calls by a few milliseconds at most.
 	List(ctx context.Context, shard int, f Filter, c Cursor, limit int) (Page, error)
 
 	// Stats returns the numbers of the shard.

@@ -7,11 +7,10 @@ import (
 )
 
 // A Task is the content of a task, without its state. A store gives it only to workers
-// with its Handler and its Schedule, which may be empty: see [Claim]. Only the
-// functions of this package interpret the Record.
+// that have its Handler and its Schedule: see [Claim]. Only the functions of this package
+// interpret the Record.
 //
-// Later versions may add fields. A store that encodes a Task should therefore write a
-// version number first.
+// Later versions may add fields: a store should encode a Task with a version number.
 type Task struct {
 	ID       string
 	Handler  string
@@ -19,13 +18,12 @@ type Task struct {
 	Record   []byte
 }
 
-// GenerationSize is the number of bytes of a generation, which follows the first byte
-// of a record. (The first byte is the version of the format.) Two runs with the same
-// key and time have different generations if each was requested separately.
+// GenerationSize is the number of bytes of a generation, which distinguishes two requested
+// runs with the same key and time. In a record, it follows the first byte, the version.
 const GenerationSize = 6
 
-// Renew sets the task's generation, in a copy of its record. It returns false and
-// changes nothing if generation is empty or the record is too short.
+// Renew sets the task's generation, in a copy of its record. If generation is empty or the
+// record is too short, Renew changes nothing and returns false.
 func (t *Task) Renew(generation string) bool {
 	if generation == "" || len(t.Record) < 1+len(generation) {
 		return false
@@ -47,21 +45,18 @@ func (t *Task) Same(x *Task) bool {
 	return bytes.Equal(t.Record[:from], x.Record[:from]) && bytes.Equal(t.Record[to:], x.Record[to:])
 }
 
-// Repeats reports whether the task is due again after its present run. A store never
-// makes such a task a dead letter, because only a worker knows the next time.
-//
-// A task repeats if it has a schedule, or if its record has version 1 and the bit 8 in
-// the byte after the generation. A requeued run does not repeat: see [SingleID].
+// Repeats reports whether the task is due again after its present run: it has a schedule,
+// or its record has version 1 and the bit 8 in the byte after the generation. A requeued run
+// does not repeat: see [SingleID].
 func (t *Task) Repeats() bool {
 	const version, fields, bit = 1, 1 + GenerationSize, 8
 	return !IsSingle(t.ID) && (t.Schedule != "" ||
 		len(t.Record) > fields && t.Record[0] == version && t.Record[fields]&bit != 0)
 }
 
-// All failed runs of a repeating task share one dead letter, whose id is a [DeadID]. It
-// has the content of the latest run, and the latest failures of all runs. When the dead
-// letter is requeued, it becomes a task whose id is a [SingleID]. Other tasks have their
-// key as id. All ids with a key are in the same shard.
+// The id of a task is its key, except for failed runs of a repeating task: they share one
+// dead letter, whose id is a [DeadID]. If it is requeued, it becomes a task whose id is a
+// [SingleID]. All ids with the same key are in the same shard.
 
 // DeadID returns the id of the dead letter of a repeating task: the key and a NUL.
 func DeadID(key string) string { return key + "\x00" }

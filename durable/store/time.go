@@ -52,8 +52,8 @@ func micros(d time.Duration) int64 {
 	return microseconds
 }
 
-// A When is a time in a command: a point in time, or a delay that begins when the store
-// carries out the command. The zero When means none.
+// A When is a point in time, or a delay from the moment at which the store carries out a
+// command. The zero When means no time.
 type When struct {
 	kind   whenKind
 	micros int64

@@ -12,16 +12,16 @@ type machine struct {
 	index       Index
 	numbers     *Numbers
 	now         store.Time
-	freedLimits []*Limit // limits with a permit that this round has returned
+	freedLimits []*Limit // limits that held back a task until an attempt ended in this round
 }
 
 // minClockStep is how far the wall clock must move, compared with the steady clock, to
 // count as set.
 const minClockStep = time.Second
 
-// begin starts a transaction. If the wall clock was set since the last one, all leases
+// beginTransaction returns a new machine. If the wall clock was set since the last one, all leases
 // start again.
-func begin(index Index, at Moment) *machine {
+func beginTransaction(index Index, at Moment) *machine {
 	m := &machine{index: index, numbers: index.Numbers(), now: at.Wall}
 	clockStep := at.Wall.Sub(m.numbers.Wall)
 	if at.Boot == m.numbers.Boot {
@@ -41,52 +41,51 @@ func begin(index Index, at Moment) *machine {
 // senderLifetime is how long a silent sender is remembered.
 const senderLifetime = 24 * time.Hour
 
-// admit decides whether a command may be carried out. It returns a new Sender for it,
-// or an error. If the command was already carried out, repeated is true, and x has its
-// answer.
-func (m *machine) admit(s *store.Stamp) (x *Sender, repeated bool, err error) {
-	last := m.index.Sender(s.Sender)
+// admit decides whether a command may be carried out. If it was already carried out,
+// repeated is true and sender has the answer. Otherwise sender is new, for this command.
+func (m *machine) admit(s *store.Stamp) (sender *Sender, repeated bool, err error) {
+	lastCommand := m.index.Sender(s.Sender)
 	switch {
-	case last != nil && s.Number < last.Number:
+	case lastCommand != nil && s.Number < lastCommand.Number:
 		return nil, false, store.ErrStale
-	case last != nil && s.Number == last.Number:
-		m.remember(s, last)
-		return last, true, nil
+	case lastCommand != nil && s.Number == lastCommand.Number:
+		m.rememberSender(s, lastCommand)
+		return lastCommand, true, nil
 	case s.Until != 0 && m.now > s.Until:
 		return nil, false, store.ErrLate
 	}
-	x = &Sender{Number: s.Number}
-	if last != nil {
-		x.Claim = last.Claim
-		return x, false, nil
+	sender = &Sender{Number: s.Number}
+	if lastCommand != nil {
+		sender.Claim = lastCommand.Claim
+		return sender, false, nil
 	}
-	// Each new sender removes up to 8 senders that were silent for a day. Workers of a
-	// paused store stay: they may have had nothing to claim.
+	// Each new sender removes up to 8 senders that were silent for a day. While the
+	// store is paused, silent workers stay: they have nothing to claim.
 	for _, name := range m.index.Gone(m.now.Add(-senderLifetime), 8) {
 		if !m.numbers.Paused || m.index.Sender(name).Claim == nil {
 			m.index.Remember(name, nil)
 		}
 	}
-	return x, false, nil
+	return sender, false, nil
 }
 
-func (m *machine) remember(s *store.Stamp, x *Sender) {
-	x.Seen = m.now
-	m.index.Remember(s.Sender, x)
+func (m *machine) rememberSender(s *store.Stamp, sender *Sender) {
+	sender.Seen = m.now
+	m.index.Remember(s.Sender, sender)
 }
 
-// Change carries out a command that has passed its Check. The Index may keep the items:
-// the caller must not change them.
+// Change carries out a command that has passed its Check. The Index may keep the items,
+// so the caller must not change them.
 func Change(index Index, at Moment, s *store.Stamp, c *store.Command) ([]store.Outcome, error) {
-	m := begin(index, at)
-	x, repeated, err := m.admit(s)
+	m := beginTransaction(index, at)
+	sender, repeated, err := m.admit(s)
 	if err != nil {
 		return nil, err
 	}
 	if repeated {
-		return slices.Clone(x.Outcomes), nil
+		return slices.Clone(sender.Outcomes), nil
 	}
-	x.Outcomes = m.changeAll(c)
+	sender.Outcomes = m.changeItems(c)
 	switch c.Op {
 	case store.Pause:
 		m.numbers.Paused = true
@@ -94,24 +93,24 @@ func Change(index Index, at Moment, s *store.Stamp, c *store.Command) ([]store.O
 		m.numbers.Paused = false
 		m.numbers.Wakes++
 	}
-	m.remember(s, x)
-	return slices.Clone(x.Outcomes), nil
+	m.rememberSender(s, sender)
+	return slices.Clone(sender.Outcomes), nil
 }
 
 // Schedule carries out a Schedule command without a stamp, as the only command of a
 // transaction. The Index may keep the items.
 func Schedule(index Index, at Moment, c *store.Command) []store.Outcome {
-	return begin(index, at).changeAll(c)
+	return beginTransaction(index, at).changeItems(c)
 }
 
-func (m *machine) changeAll(c *store.Command) (outcomes []store.Outcome) {
+func (m *machine) changeItems(c *store.Command) (outcomes []store.Outcome) {
 	for i := range c.Items {
-		outcomes = append(outcomes, m.change(c, &c.Items[i]))
+		outcomes = append(outcomes, m.changeItem(c, &c.Items[i]))
 	}
 	return outcomes
 }
 
-func (m *machine) change(c *store.Command, x *store.Item) store.Outcome {
+func (m *machine) changeItem(c *store.Command, x *store.Item) store.Outcome {
 	t := m.index.Find(x.ID)
 	at := x.When.From(m.now)
 	switch c.Op {
@@ -132,12 +131,12 @@ func (m *machine) change(c *store.Command, x *store.Item) store.Outcome {
 	if t == nil || t.State < store.Dead {
 		return store.Absent
 	}
-	m.remove(t)
+	m.removeTask(t)
 	return store.Removed
 }
 
 func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Keep) store.Outcome {
-	keepsOld := func(oldAt store.Time) bool {
+	keepsTaskDueAt := func(oldAt store.Time) bool {
 		return keep == store.KeepEarlier && at >= oldAt || keep == store.KeepLater && at <= oldAt
 	}
 	stayPaused := func(oldAt store.Time) {
@@ -149,11 +148,11 @@ func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Kee
 	case m.succeededRecently(&x.Task):
 		return store.Kept
 	case t == nil:
-		m.makePending(m.add(x.Task), at)
+		m.makePending(m.addTask(x.Task), at)
 		return store.Created
-	case keep == store.KeepSame && t.isSameNext(&x.Task):
+	case keep == store.KeepSame && t.isSameAsNext(&x.Task):
 		return store.Kept
-	case keep == store.KeepAny, t.State == store.Pending && keepsOld(t.At), t.Following && keepsOld(t.Next):
+	case keep == store.KeepAny, t.State == store.Pending && keepsTaskDueAt(t.At), t.Following && keepsTaskDueAt(t.Next):
 		return store.Kept
 	case t.State == store.Running:
 		if t.Following {
@@ -170,9 +169,9 @@ func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Kee
 	return store.Replaced
 }
 
-// isSameNext reports whether x is the same as the task that runs next: the NextTask if
-// there is one.
-func (t *Task) isSameNext(x *store.Task) bool {
+// isSameAsNext reports whether x has the same content as the key's next run: NextTask, or
+// else the task itself.
+func (t *Task) isSameAsNext(x *store.Task) bool {
 	switch {
 	case t.State >= store.Dead || t.Stopping && !t.Following:
 		return false
@@ -187,12 +186,12 @@ func (m *machine) reschedule(t *Task, x *store.Item, at store.Time) store.Outcom
 	case t == nil || t.State >= store.Dead:
 		return store.Absent
 	case t.State == store.Running:
-		next := t.Task
+		nextTask := t.Task
 		if t.NextTask != nil {
-			next = *t.NextTask
+			nextTask = *t.NextTask
 		}
-		if next.Renew(x.Generation) {
-			t.NextTask = &next
+		if nextTask.Renew(x.Generation) {
+			t.NextTask = &nextTask
 		}
 		t.Following, t.Next = true, at
 		m.index.Changed(t)
@@ -224,7 +223,7 @@ func (m *machine) cancel(t *Task) store.Outcome {
 		return store.Stopping
 	}
 	m.numbers.Cancelled++
-	m.remove(t)
+	m.removeTask(t)
 	return store.Removed
 }
 
@@ -233,13 +232,13 @@ func (m *machine) requeue(t *Task, x *store.Item, at store.Time) store.Outcome {
 		return store.Absent
 	}
 	if key := store.KeyOf(t.ID); t.ID == store.DeadID(key) {
-		m.remove(t)
-		run := t.Task
-		run.Schedule, run.ID = "", store.SingleID(key, t.Due)
-		for free := m.now; m.index.Find(run.ID) != nil; free++ {
-			run.ID = store.SingleID(key, free)
+		m.removeTask(t)
+		requeuedRun := t.Task
+		requeuedRun.Schedule, requeuedRun.ID = "", store.SingleID(key, t.Due)
+		for unusedTime := m.now; m.index.Find(requeuedRun.ID) != nil; unusedTime++ {
+			requeuedRun.ID = store.SingleID(key, unusedTime)
 		}
-		t = m.add(run)
+		t = m.addTask(requeuedRun)
 	}
 	t.Renew(x.Generation)
 	m.makePending(t, at)
@@ -251,7 +250,7 @@ func (m *machine) importEntry(t *Task, e *store.Entry) store.Outcome {
 	if t != nil {
 		return store.Kept
 	}
-	t = m.add(e.Task)
+	t = m.addTask(e.Task)
 	t.Due, t.Attempts, t.Crashes, t.Runs, t.Failures = e.Due, e.Attempts, e.Crashes, e.Runs, e.Failures
 	switch {
 	case e.State >= store.Dead:

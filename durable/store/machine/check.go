@@ -17,12 +17,12 @@ func Stats(index Index, now store.Time) store.Stats {
 			st.Limits[h] = l.Limit
 		}
 	}
-	workers := index.Workers()
+	workerClaims := index.Workers()
 	for _, k := range index.Overdue(now) {
 		st.Overdue += k.Tasks
 		st.Late = max(st.Late, now.Sub(k.First))
 		hasWorker := false
-		for _, c := range workers {
+		for _, c := range workerClaims {
 			hasWorker = hasWorker || c.Knows(k.Handler, k.Schedule)
 		}
 		if !hasWorker {

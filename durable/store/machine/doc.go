@@ -24,12 +24,12 @@
 //	the lease expired                   the next claim of any worker
 //
 // A Running task that is scheduled or rescheduled is Following. A Running task that is
-// cancelled is Stopping. Both stay Running until the attempt ends, whatever its result.
+// cancelled is Stopping. Both stay Running until the attempt ends.
 //
 // # Time
 //
-// Tasks are due by the wall clock. Leases are durations. If a transaction notices that the
-// wall clock was set, or that the machine slept, all leases start again.
+// Tasks are due by the wall clock. Leases are durations: if the wall clock was set, or the
+// computer slept, the next transaction starts all leases again.
 //
 // # Concurrency
 //

@@ -19,11 +19,12 @@ type Task struct {
 	Alone bool
 }
 
-// An Index stores the tasks of one shard, its numbers and its senders. Within a
-// transaction, its methods see earlier changes, and return the same *Task for an id.
+// An Index stores the tasks, the numbers and the senders of one shard. Each call of Change,
+// Do or another function with an Index is one transaction or a part of one. The store must
+// keep all changes of a transaction, or none.
 //
-// Each call of Change, Do or another function with an Index is one transaction or a part
-// of one. A store keeps all changes of a transaction, or none.
+// Within a transaction, the methods see earlier changes, and return the same *Task for an
+// id.
 type Index interface {
 	// Numbers returns the shard's numbers. The machine changes them in place.
 	Numbers() *Numbers
@@ -34,9 +35,9 @@ type Index interface {
 	Add(id string) *Task
 	// Changed says that a task has changed. A task without a State is deleted.
 	Changed(*Task)
-	// Due returns the n oldest due Pending tasks that match the claim and for which a
-	// [Picker] has room. If there are fewer than n, next is when another task is due,
-	// or Never. That task need not match the claim.
+	// Due returns the n oldest due tasks that match the claim, as a [Picker] selects
+	// them. If there are fewer than n, next is when another task is due, or Never. The
+	// task at next need not match the claim.
 	Due(c *store.Claim, now store.Time, n int) (due []*Task, next store.Time)
 	// Running returns the Running tasks whose lease ends at or before a time.
 	Running(until store.Time) []*Task
@@ -45,8 +46,7 @@ type Index interface {
 	// Over returns up to n Past entries whose At has passed.
 	Over(now store.Time, n int) []*Task
 	// Limits returns the limits by handler. The machine changes the map and its
-	// elements in place. Numbers.Limits is the length of the map. If it is 0, the
-	// machine calls Limits only for SetLimit.
+	// elements in place. While Numbers.Limits is 0, only SetLimit calls Limits.
 	Limits() map[string]*Limit
 	// Overdue counts the due tasks by handler and schedule.
 	Overdue(now store.Time) []Kind
@@ -74,11 +74,11 @@ type Numbers struct {
 	Paused bool
 	Fence  int64 // the latest token
 
-	// Told is the time by which each worker claims again even if nothing wakes it, as
-	// the answer to its last claim says. If a task becomes Pending with an earlier
-	// time, the machine lowers Told and wakes the workers.
+	// Told is the latest time at which an answer told a worker to claim again. If a task
+	// becomes Pending with an earlier time, the machine wakes the workers and lowers
+	// Told to that time.
 	Told store.Time
-	// Wakes grows when the store must wake the workers that wait.
+	// Wakes grows when the store must wake the waiting workers.
 	Wakes int64
 
 	// Moment is when the latest transaction took place.

@@ -12,53 +12,53 @@ type Limit struct {
 	store.Limit
 	Running int64      // Running tasks of the handler
 	Full    store.Time // the time from which a full burst may be claimed at once
-	// Kept is set while Concurrency holds back a due task. Meanwhile, a new task of the
-	// handler wakes no worker. The workers are woken when a running task ends.
+	// Kept is true while Concurrency holds back a due task. New tasks of the handler
+	// then wake no worker. The end of a running task wakes the workers.
 	Kept bool
 }
 
-// room returns how many tasks may be claimed now. If only the Rate prevents a claim, at
-// is when the next task may be claimed.
-func (l *Limit) room(now store.Time) (n int64, at store.Time) {
-	n, at = math.MaxInt32, Never
+// available returns how many tasks may be claimed now. If only the Rate forbids a claim,
+// nextAt is when the next task may be claimed.
+func (l *Limit) available(now store.Time) (n int64, nextAt store.Time) {
+	n, nextAt = math.MaxInt32, Never
 	if l.Concurrency > 0 {
 		n = max(0, int64(l.Concurrency)-l.Running)
 	}
-	if every, burst := l.Pace(); n > 0 && every > 0 {
-		emptyAt := now + every*store.Time(burst)
-		n = min(n, int64((emptyAt-l.fullAt(now))/every))
-		at = l.fullAt(now) + every - every*store.Time(burst)
+	if interval, burst := l.Pace(); n > 0 && interval > 0 {
+		latestFullAt := now + interval*store.Time(burst)
+		n = min(n, int64((latestFullAt-l.fullAt(now))/interval))
+		nextAt = l.fullAt(now) + interval - interval*store.Time(burst)
 	}
-	return n, at
+	return n, nextAt
 }
 
 // fullAt returns Full, moved into the possible range: the clock or the Rate may have
 // changed.
 func (l *Limit) fullAt(now store.Time) store.Time {
-	every, burst := l.Pace()
-	return min(max(l.Full, now), now+every*store.Time(burst))
+	interval, burst := l.Pace()
+	return min(max(l.Full, now), now+interval*store.Time(burst))
 }
 
-// limit returns a handler's limit, or nil.
-func (m *machine) limit(handler string) *Limit {
+// limitOf returns a handler's limit, or nil.
+func (m *machine) limitOf(handler string) *Limit {
 	if m.numbers.Limits == 0 {
 		return nil
 	}
 	return m.index.Limits()[handler]
 }
 
-// takePermit counts a claimed task.
+// takePermit counts a claimed task for its handler's limit.
 func (m *machine) takePermit(t *Task) {
-	if l := m.limit(t.Handler); l != nil {
-		every, _ := l.Pace()
+	if l := m.limitOf(t.Handler); l != nil {
+		interval, _ := l.Pace()
 		l.Running++
-		l.Full = l.fullAt(m.now) + every
+		l.Full = l.fullAt(m.now) + interval
 	}
 }
 
-// returnPermit stops counting a task whose lease ends.
+// returnPermit uncounts a task whose attempt ends, for its handler's limit.
 func (m *machine) returnPermit(t *Task) {
-	if l := m.limit(t.Handler); l != nil {
+	if l := m.limitOf(t.Handler); l != nil {
 		if l.Kept && l.Running == int64(l.Concurrency) {
 			m.freedLimits = append(m.freedLimits, l)
 		}
@@ -66,9 +66,9 @@ func (m *machine) returnPermit(t *Task) {
 	}
 }
 
-// wakeForPermits wakes other workers if a task waits for a permit that this round has
-// returned and not taken again.
-func (m *machine) wakeForPermits() {
+// wakeForFreedLimits wakes other workers for tasks that a limit has held back, if attempts
+// that ended in this round leave room for them.
+func (m *machine) wakeForFreedLimits() {
 	for _, l := range m.freedLimits {
 		if l.Kept && l.Running < int64(l.Concurrency) {
 			l.Kept = false
@@ -77,10 +77,10 @@ func (m *machine) wakeForPermits() {
 	}
 }
 
-// limitClaim returns the claim with its Rooms reduced to what the limits allow. A Room
-// whose Most equals the claim's Max allows any number. A limit may equal Max by chance,
-// so limitClaim replaces Max by -1.
-func (m *machine) limitClaim(c *store.Claim) *store.Claim {
+// applyLimits returns the claim without handlers at their limit, and with smaller Rooms for
+// other limited handlers. Its Max becomes -1, because a [Picker] takes a Most equal to Max
+// as any number.
+func (m *machine) applyLimits(c *store.Claim) *store.Claim {
 	if m.numbers.Limits == 0 {
 		return c
 	}
@@ -94,8 +94,8 @@ func (m *machine) limitClaim(c *store.Claim) *store.Claim {
 		if r.Most == c.Max {
 			r.Most = math.MaxInt
 		}
-		if l := m.limit(h); l != nil {
-			n, _ := l.room(m.now)
+		if l := m.limitOf(h); l != nil {
+			n, _ := l.available(m.now)
 			if n == 0 {
 				continue
 			}
@@ -107,37 +107,37 @@ func (m *machine) limitClaim(c *store.Claim) *store.Claim {
 	return &x
 }
 
-// markHeldBack marks the limits that hold back due tasks from the claim. It returns
-// when the worker should claim again for these handlers, or Never.
-func (m *machine) markHeldBack(c *store.Claim, a *store.Answer) store.Time {
-	next := Never
+// markBlockingLimits sets Kept in limits whose Concurrency holds back due tasks from the
+// claim. It returns when the worker should claim again for limited handlers, or Never.
+func (m *machine) markBlockingLimits(c *store.Claim, a *store.Answer) store.Time {
+	nextClaimAt := Never
 	if m.numbers.Limits == 0 || m.numbers.Paused {
-		return next
+		return nextClaimAt
 	}
 	for i, h := range c.Handlers {
-		l := m.limit(h)
+		l := m.limitOf(h)
 		if l == nil || c.Rooms != nil && c.Rooms[i].Most == 0 && c.Max > 0 {
 			continue
 		}
-		n, at := l.room(m.now)
+		n, at := l.available(m.now)
 		if n > 0 {
 			continue
 		}
 		due, first := m.index.Due(&store.Claim{Handlers: []string{h}, Schedules: c.Schedules}, m.now, 1)
 		switch {
-		case len(due) == 0: // another worker may have a schedule that this one lacks
-			next = min(next, first)
+		case len(due) == 0: // no task that this worker can run is held back
+			nextClaimAt = min(nextClaimAt, first)
 		case at == Never:
 			a.Limited, l.Kept = true, true
 		default:
-			next = min(next, at)
+			nextClaimAt = min(nextClaimAt, at)
 		}
 	}
-	return next
+	return nextClaimAt
 }
 
-// Recount corrects each limit's number of running tasks, for a store whose tasks
-// another program can change. It reports whether a number was wrong.
+// Recount corrects each limit's number of running tasks, in case another program has
+// changed the stored tasks. It reports whether a number was wrong.
 func Recount(index Index) (corrected bool) {
 	n := index.Numbers()
 	if n.Limits == 0 {
@@ -163,10 +163,10 @@ func (m *machine) setLimit(handler string, limit store.Limit) store.Outcome {
 	limits := m.index.Limits()
 	l, outcome := limits[handler], store.Replaced
 	m.numbers.Wakes++
-	switch none := limit == (store.Limit{}); {
-	case none && l == nil:
+	switch isRemoval := limit == (store.Limit{}); {
+	case isRemoval && l == nil:
 		return store.Absent
-	case none:
+	case isRemoval:
 		delete(limits, handler)
 		m.numbers.Limits--
 		return store.Removed

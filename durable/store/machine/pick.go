@@ -9,53 +9,53 @@ import (
 
 // A Picker counts how many more tasks a claim may get, while an Index selects them. The
 // Index first selects the oldest tasks within each handler's Room.First, and then the
-// oldest of the others.
+// oldest other tasks.
 type Picker struct {
-	rooms    map[string]*store.Room // by handler; nil if all have room
-	suspects int                    // how many more suspects the claim may get
+	roomByHandler   map[string]*store.Room // by handler; nil if all have room
+	suspectsAllowed int                    // how many more suspects the claim may get
 }
 
-// NewPicker returns a Picker for a claim. It ignores Max, so that an Index can tell
-// whether there are more tasks.
+// NewPicker returns a Picker for a claim. The Picker ignores Max, so that an Index can
+// select one more task than Max.
 func NewPicker(c *store.Claim) *Picker {
-	p := &Picker{suspects: math.MaxInt}
+	p := &Picker{suspectsAllowed: math.MaxInt}
 	switch c.Suspects {
 	case store.OneSuspect:
-		p.suspects = 1
+		p.suspectsAllowed = 1
 	case store.NoSuspect:
-		p.suspects = 0
+		p.suspectsAllowed = 0
 	}
 	if c.Rooms != nil {
-		p.rooms = make(map[string]*store.Room, len(c.Rooms))
+		p.roomByHandler = make(map[string]*store.Room, len(c.Rooms))
 	}
 	for i, r := range c.Rooms {
 		if r.Most == c.Max {
 			r.Most = math.MaxInt
 		}
-		p.rooms[c.Handlers[i]] = &r
+		p.roomByHandler[c.Handlers[i]] = &r
 	}
 	return p
 }
 
-// Has reports whether the claim may get one more task of the handler, which may be a
-// suspect. If first is true, the task must be within the handler's Room.First.
+// Has reports whether the claim may get one more task of the handler. suspect says whether
+// the task is a suspect. first says whether only Room.First may be used.
 func (p *Picker) Has(handler string, suspect, first bool) bool {
-	if suspect && p.suspects == 0 {
+	if suspect && p.suspectsAllowed == 0 {
 		return false
 	}
-	if p.rooms == nil {
+	if p.roomByHandler == nil {
 		return true
 	}
-	r := p.rooms[handler]
+	r := p.roomByHandler[handler]
 	return r.Most > 0 && (!first || r.First > 0)
 }
 
 // Take records that the claim gets a task.
 func (p *Picker) Take(handler string, suspect bool) {
 	if suspect {
-		p.suspects--
+		p.suspectsAllowed--
 	}
-	if r := p.rooms[handler]; r != nil {
+	if r := p.roomByHandler[handler]; r != nil {
 		r.Most--
 		r.First--
 	}
@@ -68,7 +68,7 @@ func (p *Picker) Within(due []*Task) []*Task {
 		if t.Suspect() {
 			n++
 		}
-		return t.Suspect() && n > p.suspects
+		return t.Suspect() && n > p.suspectsAllowed
 	})
 }
 

@@ -9,67 +9,67 @@ import (
 
 // Do carries out a round that has passed its Check.
 func Do(index Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, error) {
-	m := begin(index, at)
-	x, repeated, err := m.admit(s)
+	m := beginTransaction(index, at)
+	sender, repeated, err := m.admit(s)
 	switch {
 	case err != nil:
 		return store.Answer{}, err
 	case repeated:
-		return m.repeat(x, r), nil
+		return m.repeatRound(sender, r), nil
 	}
 	a := store.Answer{Now: m.now, Next: -1, Paused: m.numbers.Paused}
 	for i := range r.Reports {
 		a.Receipts = append(a.Receipts, m.applyReport(&r.Reports[i]))
 	}
 	for _, h := range r.Extend {
-		a.Extensions = append(a.Extensions, m.extend(h, r))
+		a.Extensions = append(a.Extensions, m.extendLease(h, r))
 	}
 	if r.Claim.Asked {
-		x.Claim = &Claim{slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules)}
+		sender.Claim = &Claim{slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules)}
 		m.endExpired(r.MaxCrashes)
 		m.deleteExpired()
-		x.After = m.numbers.Fence
-		m.claim(&a, r)
-		x.Last = m.numbers.Fence
+		sender.After = m.numbers.Fence
+		m.claimTasks(&a, r)
+		sender.Last = m.numbers.Fence
 	}
-	m.wakeForPermits()
+	m.wakeForFreedLimits()
 	if r.Leave {
-		x.Claim = nil
+		sender.Claim = nil
 	}
-	x.Receipts, x.Extensions = slices.Clone(a.Receipts), slices.Clone(a.Extensions)
-	m.remember(s, x)
+	sender.Receipts, sender.Extensions = slices.Clone(a.Receipts), slices.Clone(a.Extensions)
+	m.rememberSender(s, sender)
 	return a, nil
 }
 
-// repeat answers a round that was already carried out.
-func (m *machine) repeat(x *Sender, r *store.Round) store.Answer {
-	a := store.Answer{Now: m.now, Next: -1, Paused: m.numbers.Paused, Receipts: slices.Clone(x.Receipts), Extensions: slices.Clone(x.Extensions)}
-	if x.Last > x.After {
+// repeatRound answers a round that was already carried out.
+func (m *machine) repeatRound(sender *Sender, r *store.Round) store.Answer {
+	a := store.Answer{Now: m.now, Next: -1, Paused: m.numbers.Paused, Receipts: slices.Clone(sender.Receipts), Extensions: slices.Clone(sender.Extensions)}
+	if sender.Last > sender.After {
 		for _, t := range m.index.Running(Never) {
-			if t.Token > x.After && t.Token <= x.Last && t.At > m.now {
+			if t.Token > sender.After && t.Token <= sender.Last && t.At > m.now {
 				m.startLease(t, r)
-				a.Tasks = append(a.Tasks, t.claimed())
+				a.Tasks = append(a.Tasks, t.toClaimed())
 			}
 		}
 		slices.SortFunc(a.Tasks, func(a, b store.Claimed) int { return cmp.Compare(a.Token, b.Token) })
 	}
 	if r.Claim.Asked {
-		due, next := m.index.Due(m.limitClaim(&r.Claim), m.now, 1)
-		m.setNext(&a, r, len(due) > 0, min(next, m.markHeldBack(&r.Claim, &a)))
+		due, next := m.index.Due(m.applyLimits(&r.Claim), m.now, 1)
+		m.setNext(&a, r, len(due) > 0, min(next, m.markBlockingLimits(&r.Claim, &a)))
 	}
 	return a
 }
 
-// leased returns the task that has this lease, or nil.
-func (m *machine) leased(h store.Lease) *Task {
+// findLeased returns the task that has this lease, or nil.
+func (m *machine) findLeased(h store.Lease) *Task {
 	if t := m.index.Find(h.ID); t != nil && t.State == store.Running && t.Token == h.Token {
 		return t
 	}
 	return nil
 }
 
-func (m *machine) extend(h store.Lease, r *store.Round) store.Extension {
-	t := m.leased(h)
+func (m *machine) extendLease(h store.Lease, r *store.Round) store.Extension {
+	t := m.findLeased(h)
 	if t == nil {
 		return store.Lost
 	}
@@ -87,12 +87,12 @@ func (m *machine) startLease(t *Task, r *store.Round) {
 	m.setState(t, store.Running, m.now.Add(r.Lease))
 }
 
-// claim gives due tasks to the worker.
-func (m *machine) claim(a *store.Answer, r *store.Round) {
-	// Tokens are at least the store's time. They grow even if the clock is set back.
+// claimTasks gives due tasks to the worker.
+func (m *machine) claimTasks(a *store.Answer, r *store.Round) {
+	// Tokens are at least the store's time, and grow even if the clock is set back.
 	m.numbers.Fence = max(m.numbers.Fence, int64(m.now))
-	due, next := m.index.Due(m.limitClaim(&r.Claim), m.now, r.Claim.Max+1)
-	more := len(due) > r.Claim.Max
+	due, next := m.index.Due(m.applyLimits(&r.Claim), m.now, r.Claim.Max+1)
+	moreDue := len(due) > r.Claim.Max
 	if m.numbers.Paused {
 		due = nil
 	}
@@ -102,38 +102,38 @@ func (m *machine) claim(a *store.Answer, r *store.Round) {
 		t.Attempts++
 		m.startLease(t, r)
 		m.takePermit(t)
-		a.Tasks = append(a.Tasks, t.claimed())
+		a.Tasks = append(a.Tasks, t.toClaimed())
 	}
 	m.numbers.Claimed += int64(len(a.Tasks))
-	m.setNext(a, r, more, min(next, m.markHeldBack(&r.Claim, a)))
+	m.setNext(a, r, moreDue, min(next, m.markBlockingLimits(&r.Claim, a)))
 }
 
-func (t *Task) claimed() store.Claimed {
+func (t *Task) toClaimed() store.Claimed {
 	return store.Claimed{Task: Copy(t.Task), Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes}
 }
 
-// setNext sets when the worker must claim again: at once if more tasks are due, and
-// otherwise when the next task is due or a lease ends.
-func (m *machine) setNext(a *store.Answer, r *store.Round, more bool, at store.Time) {
+// setNext sets the answer's Next: zero if more tasks are due, otherwise the time until
+// nextAt or the end of a lease. It also wakes other workers as Full and Pass ask.
+func (m *machine) setNext(a *store.Answer, r *store.Round, moreDue bool, nextAt store.Time) {
 	switch {
 	case m.numbers.Paused:
-		at = Never
-	case more:
-		at = m.now
+		nextAt = Never
+	case moreDue:
+		nextAt = m.now
 	}
-	if !m.numbers.Paused && (r.Claim.Full && more || r.Claim.Pass && m.hasDueTask(&r.Claim)) {
+	if !m.numbers.Paused && (r.Claim.Full && moreDue || r.Claim.Pass && m.hasDueTask(&r.Claim)) {
 		m.numbers.Wakes++
 	}
-	m.numbers.Told = max(m.numbers.Told, at)
-	if at = min(at, m.index.End()); at != Never {
-		a.Next = max(0, at.Sub(a.Now))
+	m.numbers.Told = max(m.numbers.Told, nextAt)
+	if nextAt = min(nextAt, m.index.End()); nextAt != Never {
+		a.Next = max(0, nextAt.Sub(a.Now))
 	}
 }
 
 // hasDueTask reports whether a task is due for the worker, whatever Rooms and Suspects
 // say.
 func (m *machine) hasDueTask(c *store.Claim) bool {
-	due, _ := m.index.Due(m.limitClaim(&store.Claim{Handlers: c.Handlers, Schedules: c.Schedules}), m.now, 1)
+	due, _ := m.index.Due(m.applyLimits(&store.Claim{Handlers: c.Handlers, Schedules: c.Schedules}), m.now, 1)
 	return len(due) > 0
 }
 
@@ -159,7 +159,7 @@ func (m *machine) endExpired(maxCrashes int) {
 }
 
 // applyChange is called when an attempt ends. It applies a Schedule, Reschedule or Cancel
-// that came during the attempt. It returns false if none came.
+// that came during the attempt. Without such a command it returns false.
 func (m *machine) applyChange(t *Task) bool {
 	switch {
 	case t.Following:
@@ -168,7 +168,7 @@ func (m *machine) applyChange(t *Task) bool {
 		}
 		m.makePending(t, t.Next)
 	case t.Stopping:
-		m.remove(t)
+		m.removeTask(t)
 	default:
 		return false
 	}
@@ -177,7 +177,7 @@ func (m *machine) applyChange(t *Task) bool {
 
 // applyReport applies a report and returns its receipt.
 func (m *machine) applyReport(r *store.Report) store.Receipt {
-	t := m.leased(r.Lease)
+	t := m.findLeased(r.Lease)
 	if t == nil {
 		m.numbers.Refused++
 		return store.Refused
@@ -196,14 +196,14 @@ func (m *machine) applyReport(r *store.Report) store.Receipt {
 	if m.applyChange(t) {
 		return store.Overtaken
 	}
-	next := r.Next.From(m.now)
+	nextDue := r.Next.From(m.now)
 	switch r.End {
 	case store.Done:
 		if r.Next.IsZero() {
-			m.remove(t)
+			m.removeTask(t)
 			break
 		}
-		m.makePending(t, next)
+		m.makePending(t, nextDue)
 	case store.Failed, store.Dropped:
 		if r.End == store.Dropped {
 			t.Attempts-- // the handler was not called
@@ -216,23 +216,23 @@ func (m *machine) applyReport(r *store.Report) store.Receipt {
 			break
 		}
 		m.makeRunDead(t, r.Text)
-		m.makePending(t, next)
+		m.makePending(t, nextDue)
 	case store.Retry:
 		m.numbers.Retried++
 		m.addFailure(t, r.Text)
-		m.setState(t, store.Pending, next)
+		m.setState(t, store.Pending, nextDue)
 	case store.HandBack:
 		t.Attempts-- // it does not count
 		if r.Next.IsZero() {
-			next = r.Due
+			nextDue = r.Due
 		}
-		m.setState(t, store.Pending, next)
+		m.setState(t, store.Pending, nextDue)
 	}
 	return store.Accepted
 }
 
-// makeRunDead makes a run of a repeating task a dead letter. If the task has one already,
-// the new dead letter replaces it and describes both runs.
+// makeRunDead makes a dead letter of a repeating task's run. If the task already has a
+// dead letter, the new one replaces it, with the failures of both.
 func (m *machine) makeRunDead(t *Task, text string) {
 	x := t.Task
 	x.ID = store.DeadID(t.ID)
@@ -240,11 +240,11 @@ func (m *machine) makeRunDead(t *Task, text string) {
 	if old := m.index.Find(x.ID); old != nil {
 		runs += old.Runs
 		failures = slices.Concat(old.Failures, failures)
-		m.remove(old)
+		m.removeTask(old)
 	}
-	run := m.add(x)
-	run.Due, run.Attempts, run.Crashes, run.Failures, run.Runs = t.Due, t.Attempts, t.Crashes, failures, runs
-	m.makeDead(run, text)
+	deadRun := m.addTask(x)
+	deadRun.Due, deadRun.Attempts, deadRun.Crashes, deadRun.Failures, deadRun.Runs = t.Due, t.Attempts, t.Crashes, failures, runs
+	m.makeDead(deadRun, text)
 }
 
 func (m *machine) makeDead(t *Task, text string) {
@@ -263,31 +263,31 @@ func (m *machine) makePending(t *Task, at store.Time) {
 	m.setState(t, store.Pending, at)
 }
 
-func (m *machine) add(x store.Task) *Task {
+func (m *machine) addTask(x store.Task) *Task {
 	t := m.index.Add(x.ID)
 	t.Task = x
 	return t
 }
 
-func (m *machine) remove(t *Task) { m.setState(t, 0, 0) }
+func (m *machine) removeTask(t *Task) { m.setState(t, 0, 0) }
 
 // setState sets the task's State and At. If the State is 0, the task is deleted.
 func (m *machine) setState(t *Task, s store.State, at store.Time) {
-	m.count(t.State, -1)
-	m.count(s, 1)
+	m.addCount(t.State, -1)
+	m.addCount(s, 1)
 	t.State, t.At = s, at
 	if s != store.Running {
 		t.Token, t.Lease, t.Alone = 0, 0, false
 		t.Stopping, t.Following, t.Next, t.NextTask = false, false, 0, nil
 	}
 	m.index.Changed(t)
-	if l := m.limit(t.Handler); s == store.Pending && at < m.numbers.Told && (l == nil || !l.Kept) {
+	if l := m.limitOf(t.Handler); s == store.Pending && at < m.numbers.Told && (l == nil || !l.Kept) {
 		m.numbers.Told = at
 		m.numbers.Wakes++
 	}
 }
 
-func (m *machine) count(s store.State, n int64) {
+func (m *machine) addCount(s store.State, n int64) {
 	switch s {
 	case store.Pending:
 		m.numbers.Pending += n

@@ -16,8 +16,8 @@
 //
 // Each guarantee has a test with its name. A model test sends random commands, some of
 // them repeated, out of order or too late. After each step it compares every answer and
-// all stored data with a plain map. It prints its seed. TICKLESS_SEED sets the seed, and
-// TICKLESS_MODEL the number of steps.
+// all stored data with a plain map. TICKLESS_SEED sets its seed, which the test prints.
+// TICKLESS_MODEL sets the number of steps.
 //
 // # When not to use it
 //

@@ -8,15 +8,15 @@ func testImport(b *storeTest) {
 	now := b.now()
 	farFuture := now.Add(1000 * b.unit)
 	failures := []store.Failure{{Attempt: 1, Time: now - 9, Text: "first"}, {Attempt: 2, Time: now - 5, Text: "second"}}
-	entry := func(id string, s store.State, at store.Time) store.Entry {
+	newEntry := func(id string, s store.State, at store.Time) store.Entry {
 		e := store.Entry{Task: task(id), State: s, At: at, Due: now - 10, Attempts: 2, Crashes: 1, Failures: failures}
 		e.Schedule = "daily"
 		return e
 	}
-	attempted, dead, runs := entry("tried", store.Pending, farFuture), entry("dead", store.Dead, now-3), entry(store.DeadID("repeats"), store.Dead, now-2)
-	unattempted := store.Entry{Task: task("fresh"), State: store.Pending, At: farFuture, Due: farFuture}
+	triedEntry, dead, runs := newEntry("tried", store.Pending, farFuture), newEntry("dead", store.Dead, now-3), newEntry(store.DeadID("repeats"), store.Dead, now-2)
+	freshEntry := store.Entry{Task: task("fresh"), State: store.Pending, At: farFuture, Due: farFuture}
 	runs.Runs = 7
-	want := []store.Entry{unattempted, attempted, dead, runs}
+	want := []store.Entry{freshEntry, triedEntry, dead, runs}
 	var items []store.Item
 	for _, e := range want {
 		items = append(items, store.Item{ID: e.ID, Entry: &e})
@@ -32,9 +32,9 @@ func testImport(b *storeTest) {
 	equal(b, "what was imported twice", b.allEntries(), want)
 	equal(b, "counters", b.stats().Counters, store.Counters{})
 
-	// A task that was running in the other store is due at once, or at the time for
-	// which it was scheduled again.
-	running, follows := entry("running", store.Running, farFuture), entry("follows", store.Running, farFuture)
+	// A task that was running in the other store is due now, or at its new time if it was
+	// scheduled again.
+	running, follows := newEntry("running", store.Running, farFuture), newEntry("follows", store.Running, farFuture)
 	running.Schedule, follows.Schedule = "", ""
 	running.Token, follows.Token = 17, 18
 	follows.Following, follows.Stopping, follows.Next = true, true, farFuture
@@ -71,15 +71,15 @@ func testImport(b *storeTest) {
 		"next":          func(e *store.Entry) { e.State, e.NextTask = store.Running, &next },
 		"next id":       func(e *store.Entry) { e.State, e.Following, e.NextTask = store.Running, true, &next },
 	} {
-		changed := entry("bad", store.Pending, farFuture)
-		f(&changed)
-		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.Import, Items: []store.Item{{ID: "bad", Entry: &changed}}})
+		invalidEntry := newEntry("bad", store.Pending, farFuture)
+		f(&invalidEntry)
+		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.Import, Items: []store.Item{{ID: "bad", Entry: &invalidEntry}}})
 		b.requireError(err, store.ErrInvalid)
 		_ = what
 	}
 	for _, c := range []store.Command{
 		{Op: store.Import, Items: []store.Item{{ID: "bad"}}},
-		{Op: store.Cancel, Items: []store.Item{{ID: "bad", Entry: &attempted}}},
+		{Op: store.Cancel, Items: []store.Item{{ID: "bad", Entry: &triedEntry}}},
 	} {
 		_, err := b.Store.Change(ctx, 0, b.stamp(), c)
 		b.requireError(err, store.ErrInvalid)

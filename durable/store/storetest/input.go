@@ -76,31 +76,31 @@ func testLimits(b *storeTest) {
 	equal(b, "requeue", b.changeOne(store.Requeue, store.DeadID(key), store.After(0)), store.Moved)
 	equal(b, "the key", store.KeyOf(b.do(r).Tasks[0].ID), key)
 	// A task may have no record.
-	empty := store.Task{ID: "empty", Handler: "h"}
-	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "empty", When: store.After(0), Task: empty}}})
+	emptyTask := store.Task{ID: "empty", Handler: "h"}
+	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "empty", When: store.After(0), Task: emptyTask}}})
 	equal(b, "record", len(b.claimOne("empty").Record), 0)
 }
 
 func testBadInput(b *storeTest) {
 	b.prepareTasks()
-	before := b.allEntries()
-	valid := item("k", store.After(0))
+	entriesBefore := b.allEntries()
+	validItem := item("k", store.After(0))
 	withItem := func(f func(x *store.Item)) store.Command {
-		x := valid
+		x := validItem
 		f(&x)
-		return store.Command{Op: store.Schedule, Items: []store.Item{valid, x}}
+		return store.Command{Op: store.Schedule, Items: []store.Item{validItem, x}}
 	}
 	setID := func(s string) func(x *store.Item) { return func(x *store.Item) { x.ID, x.Task.ID = s, s } }
-	tooMany := make([]store.Item, store.MaxBatch+1)
-	for i := range tooMany {
-		tooMany[i] = valid
+	tooManyItems := make([]store.Item, store.MaxBatch+1)
+	for i := range tooManyItems {
+		tooManyItems[i] = validItem
 	}
 	for what, c := range map[string]store.Command{
 		"no op":               {Items: []store.Item{{ID: "k"}}},
 		"op":                  {Op: store.Resume + 1},
 		"no items":            {Op: store.Schedule},
-		"many items":          {Op: store.Schedule, Items: tooMany},
-		"pause with items":    {Op: store.Pause, Items: []store.Item{valid}},
+		"many items":          {Op: store.Schedule, Items: tooManyItems},
+		"pause with items":    {Op: store.Pause, Items: []store.Item{validItem}},
 		"no id":               withItem(setID("")),
 		"long id":             withItem(setID(strings.Repeat("k", store.MaxID+1))),
 		"NUL":                 withItem(setID("k\x00")),
@@ -114,7 +114,7 @@ func testBadInput(b *storeTest) {
 		"negative delay":      withItem(func(x *store.Item) { x.When = store.After(-time.Microsecond) }),
 		"too late":            withItem(func(x *store.Item) { x.When = store.At(store.Farthest + 1) }),
 		"too long":            withItem(func(x *store.Item) { x.When = store.After(store.MaxDelay + time.Microsecond) }),
-		"keep":                {Op: store.Schedule, Keep: store.KeepSame + 1, Items: []store.Item{valid}},
+		"keep":                {Op: store.Schedule, Keep: store.KeepSame + 1, Items: []store.Item{validItem}},
 		"cancel with a time":  {Op: store.Cancel, Items: []store.Item{{ID: "pending", When: store.After(0)}}},
 		"cancel with keep":    {Op: store.Cancel, Keep: store.KeepAny, Items: []store.Item{{ID: "pending"}}},
 		"requeue with a time": {Op: store.Requeue, Items: []store.Item{{ID: "dead"}}},
@@ -122,11 +122,11 @@ func testBadInput(b *storeTest) {
 		_, err := b.Store.Change(ctx, 0, b.stamp(), c)
 		b.requireError(err, store.ErrInvalid)
 		b.requireError(err, store.ErrNotDone)
-		equal(b, "all entries after: "+what, b.allEntries(), before)
+		equal(b, "all entries after: "+what, b.allEntries(), entriesBefore)
 	}
 	for _, s := range []store.Stamp{{}, {Sender: "s"}, {Number: 1}, {Sender: "s", Number: -1}, {Sender: "s", Number: 1, Until: -1},
 		{Sender: strings.Repeat("s", store.MaxID+1), Number: 1}} {
-		_, err := b.Store.Change(ctx, 0, s, store.Command{Op: store.Schedule, Items: []store.Item{valid}})
+		_, err := b.Store.Change(ctx, 0, s, store.Command{Op: store.Schedule, Items: []store.Item{validItem}})
 		b.requireError(err, store.ErrInvalid)
 		_, err = b.Store.Do(ctx, 0, s, b.claimRound(1))
 		b.requireError(err, store.ErrInvalid)
@@ -160,7 +160,7 @@ func testBadInput(b *storeTest) {
 		f(&r)
 		_, err := b.Store.Do(ctx, 0, b.stamp(), r)
 		b.requireError(err, store.ErrInvalid)
-		equal(b, "all entries after: "+what, b.allEntries(), before)
+		equal(b, "all entries after: "+what, b.allEntries(), entriesBefore)
 	}
 	for _, limit := range []int{0, -1, store.MaxPage + 1} {
 		_, err := b.Store.List(ctx, 0, store.Filter{}, store.Cursor{}, limit)
@@ -186,9 +186,9 @@ func testShared(b *storeTest) {
 	nextItem := item("k", store.After(0))
 	b.change(store.Command{Op: store.Schedule, Items: []store.Item{nextItem}})
 	clear(nextItem.Task.Record)
-	listed := b.allEntries()
-	equal(b, "record", string(listed[0].Record), "record of k")
-	clear(listed[0].Record)
+	entries := b.allEntries()
+	equal(b, "record", string(entries[0].Record), "record of k")
+	clear(entries[0].Record)
 	b.require(b.report(got, store.Done, store.When{}), "the report was refused")
 	equal(b, "record", string(b.claimOne("k").Record), "record of k")
 }

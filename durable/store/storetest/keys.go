@@ -32,8 +32,7 @@ func testKeep(b *storeTest) {
 		e := b.get("k")
 		equal(b, "moved", e.At == now+x.at, x.want != store.Kept || x.at == 50 || x.at == 49)
 	}
-	// Keep has the same effect for a task that follows a running one. KeepAny also
-	// keeps a running task.
+	// Keep has the same effect for a Following task. KeepAny also keeps a running task.
 	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Removed)
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
@@ -55,8 +54,8 @@ func testKeep(b *storeTest) {
 	equal(b, "what was tried", e.Attempts+len(e.Failures), 0)
 }
 
-// If a task is scheduled while a task with the same key runs, the new task is pending
-// after the attempt, however the attempt ends.
+// If a key is scheduled while its task runs, the new task is pending after the attempt,
+// however the attempt ends.
 func testFollowing(b *storeTest) {
 	reportAs := func(end store.End, next store.When) func(store.Claimed) {
 		return func(x store.Claimed) { equal(b, "receipt", b.receipt(x, end, next), store.Overtaken) }
@@ -69,7 +68,7 @@ func testFollowing(b *storeTest) {
 		"dropped":  reportAs(store.Dropped, store.When{}),
 		"run dies": reportAs(store.Failed, b.after(100)),
 		"handback": reportAs(store.HandBack, b.after(100)),
-		"crash":    func(store.Claimed) { b.sleep(lease + 1) },
+		"crash":    func(store.Claimed) { b.sleep(leaseUnits + 1) },
 	}
 	for name, end := range waysToEnd {
 		for _, stopped := range []bool{false, true} {
@@ -139,8 +138,8 @@ func testCancel(b *storeTest) {
 	equal(b, "cancelled", b.stats().Cancelled, 1)
 }
 
-// A requeued run of a repeating task is a separate task with its own id. A command for
-// one of the two tasks does not change the other task.
+// A requeued run is independent of its repeating task: a command for either does not
+// change the other.
 func testRequeuedRuns(b *storeTest) {
 	// createBoth creates the repeating task k, and a requeued run of k that is due at w.
 	createBoth := func(w store.When) (id string) {
@@ -211,16 +210,15 @@ func testRequeuedRuns(b *storeTest) {
 	b.get(store.SingleID("k", at))
 }
 
-// Rescheduling or requeueing a task gives its next run a new generation, even if it is
-// due at the same time as before. Further attempts at a run keep its generation. The
-// rest of the record never changes.
+// A rescheduled or requeued task gets a new generation, even if it is due at the same time
+// as before. Further attempts at a run keep the generation.
 func testGenerations(b *storeTest) {
 	n := 0
-	request := func(op store.Op, id string, w store.When) store.Outcome {
+	requestRun := func(op store.Op, id string, w store.When) store.Outcome {
 		n++
 		return b.change(store.Command{Op: op, Items: []store.Item{{ID: id, When: w, Generation: strings.Repeat(strconv.Itoa(n), store.GenerationSize)}}})[0]
 	}
-	record := func(n int) string {
+	wantRecord := func(n int) string {
 		const first = "record of k"
 		if n == 0 {
 			return first
@@ -232,72 +230,69 @@ func testGenerations(b *storeTest) {
 		b.require(next != nil, "nothing follows with another generation")
 		return string(next.Record)
 	}
-	claim := func(id string, generation int) store.Claimed {
+	claimGeneration := func(id string, generation int) store.Claimed {
 		b.Helper()
 		x := b.claimOne(id)
-		equal(b, "record", string(x.Record), record(generation))
+		equal(b, "record", string(x.Record), wantRecord(generation))
 		return x
 	}
 	at := b.now() - 5
 	b.schedule("k", store.At(at))
-	x := claim("k", 0)
+	x := claimGeneration("k", 0)
 
 	// All attempts at one run have the same generation.
 	b.require(b.report(x, store.Retry, b.after(10)), "the report was refused")
-	equal(b, "reschedule", request(store.Reschedule, "k", b.after(0)), store.Moved)
-	claim("k", 0)
-	b.sleep(lease + 1)
-	x = claim("k", 0)
+	equal(b, "reschedule", requestRun(store.Reschedule, "k", b.after(0)), store.Moved)
+	claimGeneration("k", 0)
+	b.sleep(leaseUnits + 1)
+	x = claimGeneration("k", 0)
 
-	// A task that is rescheduled while it runs gets a new generation for the next run.
-	// The running attempt keeps the old generation.
-	equal(b, "reschedule", request(store.Reschedule, "k", store.At(x.Due)), store.Following)
-	equal(b, "what runs", string(b.get("k").Record), record(0))
-	equal(b, "what follows", nextRecord(), record(2))
-	equal(b, "reschedule", request(store.Reschedule, "k", store.At(x.Due)), store.Following)
-	equal(b, "what follows", nextRecord(), record(3))
+	// If a task is rescheduled while it runs, only its next run gets the new generation.
+	equal(b, "reschedule", requestRun(store.Reschedule, "k", store.At(x.Due)), store.Following)
+	equal(b, "what runs", string(b.get("k").Record), wantRecord(0))
+	equal(b, "what follows", nextRecord(), wantRecord(2))
+	equal(b, "reschedule", requestRun(store.Reschedule, "k", store.At(x.Due)), store.Following)
+	equal(b, "what follows", nextRecord(), wantRecord(3))
 	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
-	y := claim("k", 3)
+	y := claimGeneration("k", 3)
 	equal(b, "due", y.Due, x.Due)
 	b.require(b.report(y, store.HandBack, b.after(1)), "the report was refused")
 
-	// A pending task without attempts gets a new generation too: an earlier run may
-	// have had this time.
-	equal(b, "reschedule", request(store.Reschedule, "k", store.At(at)), store.Moved)
+	// A pending task without attempts gets a new generation too.
+	equal(b, "reschedule", requestRun(store.Reschedule, "k", store.At(at)), store.Moved)
 	equal(b, "due", b.get("k").Due, at)
-	x = claim("k", 4)
+	x = claimGeneration("k", 4)
 	b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
 
 	// A requeued dead letter gets a new generation too.
-	equal(b, "requeue", request(store.Requeue, "k", store.At(at)), store.Moved)
+	equal(b, "requeue", requestRun(store.Requeue, "k", store.At(at)), store.Moved)
 	equal(b, "due", b.get("k").Due, at)
-	x = claim("k", 5)
+	x = claimGeneration("k", 5)
 
-	// A task that follows a running one keeps its own record when it is rescheduled,
-	// except for the generation.
+	// Rescheduling a Following task changes only the generation in NextTask's record.
 	newTask := store.Task{ID: "k", Handler: "h", Record: []byte("vGENERAother")}
 	outcomes := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: store.At(at), Task: newTask}}})
 	equal(b, "schedule", outcomes[0], store.Following)
-	equal(b, "reschedule", request(store.Reschedule, "k", store.At(at)), store.Following)
+	equal(b, "reschedule", requestRun(store.Reschedule, "k", store.At(at)), store.Following)
 	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
 	x = b.claimOne("k")
 	equal(b, "record", string(x.Record), "v666666other")
 
 	// A dead letter and its repeating task have separate generations.
 	b.require(b.report(x, store.Failed, b.after(100)), "the report was refused")
-	equal(b, "requeue", request(store.Requeue, store.DeadID("k"), store.At(at)), store.Moved)
+	equal(b, "requeue", requestRun(store.Requeue, store.DeadID("k"), store.At(at)), store.Moved)
 	y = b.claimOne(store.SingleID("k", at))
 	equal(b, "record", string(y.Record), "v777777other")
 	equal(b, "record", string(b.get("k").Record), "v666666other")
 	b.require(b.report(y, store.Done, store.When{}), "the report was refused")
 	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Removed)
 
-	// If a record is too short to contain a generation, or if the command has none, the
-	// record does not change.
+	// A record that is too short for a generation does not change. The same is true if
+	// the command has no generation.
 	shortTask := store.Task{ID: "k", Handler: "h", Record: []byte("short!")}
 	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: b.after(0), Task: shortTask}}})
 	x = b.claimOne("k")
-	equal(b, "reschedule", request(store.Reschedule, "k", b.after(0)), store.Following)
+	equal(b, "reschedule", requestRun(store.Reschedule, "k", b.after(0)), store.Following)
 	b.require(b.get("k").NextTask == nil, "%+v", b.get("k"))
 	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
 	x = b.claimOne("k")

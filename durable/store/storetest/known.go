@@ -6,8 +6,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A worker never gets a task whose handler or schedule it does not name. Such a task
-// does not delay other tasks.
+// A worker only gets tasks with its handlers and schedules. Other tasks do not delay
+// them.
 func testUnknown(b *storeTest) {
 	scheduleTask := func(id, handler, schedule string, at store.Time) {
 		t := store.Task{ID: id, Handler: handler, Schedule: schedule}

@@ -19,12 +19,12 @@ func testLease(b *storeTest) {
 	b.claimNone()
 	// While the lease is extended, no other claim gets the task.
 	for range 3 {
-		b.sleep(lease * 3 / 4)
+		b.sleep(leaseUnits * 3 / 4)
 		equal(b, "extended", b.extend(x), store.Held)
 		b.claimNone()
 	}
 	equal(b, "extended by another token", b.extend(store.Claimed{Task: x.Task, Token: x.Token + 1}), store.Lost)
-	b.sleep(lease + 1)
+	b.sleep(leaseUnits + 1)
 	y := b.claimOne("k")
 	equal(b, "attempts", y.Attempts, 1)
 	equal(b, "crashes", y.Crashes, 1)
@@ -36,8 +36,8 @@ func testLease(b *storeTest) {
 }
 
 func testTokens(b *storeTest) {
-	// Tokens start at the store's time, so that they also grow when tasks move to
-	// another store.
+	// Tokens are at least the store's time, so that they grow when tasks move to another
+	// store.
 	lastToken := int64(b.now()) - 1
 	for i := range 20 {
 		for j := range 3 {
@@ -59,16 +59,16 @@ func testPoison(b *storeTest) {
 	for i := range 3 {
 		x := b.claimOne("k")
 		equal(b, "crashes", x.Crashes, i)
-		b.sleep(lease + 1)
+		b.sleep(leaseUnits + 1)
 	}
 	// From the third crash on, a crash counts only if the task ran alone.
 	equal(b, "crashes", b.claimOne("k").Crashes, 2)
-	b.sleep(lease + 1)
+	b.sleep(leaseUnits + 1)
 	x := b.claimOne("k")
 	equal(b, "crashes", x.Crashes, 2)
 	b.reportAlone(x)
 	equal(b, "extended", b.extend(x), store.Held) // the suspect still runs alone
-	b.sleep(lease + 1)
+	b.sleep(leaseUnits + 1)
 	b.claimNone()
 	e := b.get("k")
 	equal(b, "state", e.State, store.Dead)
@@ -86,17 +86,17 @@ func testPoisonAtOnce(b *storeTest) {
 	b.require(b.report(x, store.HandBack, store.When{}), "the report was refused")
 	for i := range 2 {
 		equal(b, "crashes", b.claimOne("k").Crashes, i)
-		b.sleep(lease + 1)
+		b.sleep(leaseUnits + 1)
 	}
 	b.claimOne("k")
-	b.sleep(lease + 1)
+	b.sleep(leaseUnits + 1)
 	b.claimOne("k") // the suspect did not run alone
-	b.sleep(lease + 1)
+	b.sleep(leaseUnits + 1)
 	b.schedule("once", b.after(0))
 	r := b.claimRound(2)
 	r.MaxCrashes = 1
 	b.do(r)
-	b.sleep(lease + 1)
+	b.sleep(leaseUnits + 1)
 	b.do(r)
 	equal(b, "state", b.get("once").State, store.Dead)
 }
@@ -117,14 +117,14 @@ func repeatingTask(id string) store.Task {
 	return t
 }
 
-// The store never makes a repeating task a dead letter, because only a worker knows when
-// the task is due next. The worker gets the number of crashes and decides.
+// After too many crashes of a repeating task, the store makes no dead letter. It gives the
+// number of crashes to the next worker, which decides.
 func testPoisonRepeats(b *storeTest) {
-	scheduled := task("scheduled")
-	scheduled.Schedule = "daily"
-	for _, t := range []store.Task{repeatingTask("every"), scheduled} {
-		item := store.Item{ID: t.ID, When: b.after(0), Task: t}
-		equal(b, "outcome", b.change(store.Command{Op: store.Schedule, Items: []store.Item{item}})[0], store.Created)
+	scheduledTask := task("scheduled")
+	scheduledTask.Schedule = "daily"
+	for _, t := range []store.Task{repeatingTask("every"), scheduledTask} {
+		newItem := store.Item{ID: t.ID, When: b.after(0), Task: t}
+		equal(b, "outcome", b.change(store.Command{Op: store.Schedule, Items: []store.Item{newItem}})[0], store.Created)
 		claim := func() store.Claimed {
 			b.Helper()
 			r := b.claimRound(10)
@@ -137,7 +137,7 @@ func testPoisonRepeats(b *storeTest) {
 			x := claim()
 			equal(b, "crashes", x.Crashes, i)
 			b.reportAlone(x)
-			b.sleep(lease + 1)
+			b.sleep(leaseUnits + 1)
 		}
 		x := claim()
 		equal(b, "crashes", x.Crashes, 5)
@@ -145,18 +145,18 @@ func testPoisonRepeats(b *storeTest) {
 		b.require(b.report(x, store.Dropped, b.after(1000)), "the report was refused")
 		e := b.get(t.ID)
 		b.require(e.State == store.Pending && e.Attempts+e.Crashes+len(e.Failures) == 0, "the task is %+v", e)
-		run := b.get(store.DeadID(t.ID))
-		b.require(run.State == store.Dead && run.Runs == 1 && run.Attempts == 5 && run.Crashes == 5, "the run is %+v", run)
+		deadRun := b.get(store.DeadID(t.ID))
+		b.require(deadRun.State == store.Dead && deadRun.Runs == 1 && deadRun.Attempts == 5 && deadRun.Crashes == 5, "the run is %+v", deadRun)
 
 		// A requeued run does not repeat, so the store makes it a dead letter.
-		equal(b, "requeue", b.changeOne(store.Requeue, run.ID, b.after(0)), store.Moved)
-		single := store.SingleID(t.ID, run.Due)
+		equal(b, "requeue", b.changeOne(store.Requeue, deadRun.ID, b.after(0)), store.Moved)
+		requeuedID := store.SingleID(t.ID, deadRun.Due)
 		for range 3 {
-			b.reportAlone(b.claimOne(single))
-			b.sleep(lease + 1)
+			b.reportAlone(b.claimOne(requeuedID))
+			b.sleep(leaseUnits + 1)
 		}
 		b.claimNone()
-		equal(b, "state", b.get(single).State, store.Dead)
+		equal(b, "state", b.get(requeuedID).State, store.Dead)
 	}
 	equal(b, "died", b.stats().Died, 4)
 
@@ -168,7 +168,7 @@ func testPoisonRepeats(b *storeTest) {
 		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, When: b.after(0), Task: t}}})
 		for range 3 {
 			b.reportAlone(b.claimOne(t.ID))
-			b.sleep(lease + 1)
+			b.sleep(leaseUnits + 1)
 		}
 		b.claimNone()
 		equal(b, "state of "+t.ID, b.get(t.ID).State, store.Dead)
@@ -179,15 +179,15 @@ func testPoisonRepeats(b *storeTest) {
 func testZombie(b *storeTest) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
-	b.sleep(lease + 1)
+	b.sleep(leaseUnits + 1)
 	y := b.claimOne("k")
 	b.require(y.Token > x.Token, "token %d came after %d", y.Token, x.Token)
 	equal(b, "extended", b.extend(x), store.Lost)
-	before := b.get("k")
+	entryBefore := b.get("k")
 	for _, end := range []store.End{store.Done, store.Retry, store.Failed, store.HandBack, store.Dropped} {
 		b.require(!b.report(x, end, b.after(0)), "End %d with an old token was accepted", end)
 	}
-	equal(b, "the task", b.get("k"), before)
+	equal(b, "the task", b.get("k"), entryBefore)
 	equal(b, "refused", b.stats().Refused, 5)
 	b.require(b.report(y, store.Done, store.When{}), "the report was refused")
 	b.require(!b.report(y, store.Done, store.When{}), "a second report was accepted")
@@ -265,10 +265,10 @@ func testFailures(b *storeTest) {
 func testRepeating(b *storeTest) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
-	next := b.now() - 1
-	b.require(b.report(x, store.Done, store.At(next)), "the report was refused")
+	nextDue := b.now() - 1
+	b.require(b.report(x, store.Done, store.At(nextDue)), "the report was refused")
 	x = b.claimOne("k")
-	equal(b, "due", x.Due, next)
+	equal(b, "due", x.Due, nextDue)
 	equal(b, "attempts", x.Attempts, 0)
 	id := store.DeadID("k")
 	for i := range store.MaxFailures + 2 { // more than are kept
@@ -289,10 +289,10 @@ func testRepeating(b *storeTest) {
 	due := b.get(id).Due
 	equal(b, "requeue", b.changeOne(store.Requeue, id, b.after(0)), store.Moved)
 	b.requireAbsent(id)
-	single := b.claimOne(store.SingleID("k", due))
-	equal(b, "record", string(single.Record), "record of k")
-	b.require(b.report(single, store.Failed, store.When{}), "the report was refused")
-	equal(b, "purge", b.changeOne(store.Purge, single.ID, store.When{}), store.Removed)
-	b.requireAbsent(single.ID)
+	requeuedID := b.claimOne(store.SingleID("k", due))
+	equal(b, "record", string(requeuedID.Record), "record of k")
+	b.require(b.report(requeuedID, store.Failed, store.When{}), "the report was refused")
+	equal(b, "purge", b.changeOne(store.Purge, requeuedID.ID, store.When{}), store.Removed)
+	b.requireAbsent(requeuedID.ID)
 	equal(b, "state", b.get("k").State, store.Running)
 }

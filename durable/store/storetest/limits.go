@@ -29,9 +29,8 @@ func (b *storeTest) claimAs(worker string, n int, handlers ...string) (ids []str
 	return ids, a
 }
 
-// All workers together run at most as many tasks of a handler as its limit allows.
-// Tasks beyond the limit do not delay other handlers' tasks. A task counts until its
-// lease ends, for whatever reason.
+// All workers together run at most as many tasks of a handler as its limit allows. Other
+// handlers' tasks are not delayed. A task counts until its attempt ends, for any reason.
 func testConcurrency(b *storeTest) {
 	now := b.now()
 	b.scheduleMany("a", 12, now-1000)
@@ -77,13 +76,13 @@ func testConcurrency(b *storeTest) {
 	b.require(!b.report(x, store.Done, store.When{}), "a second report was accepted")
 	ids, _ = b.claimAs("one", 10, "a")
 	equal(b, "claimed after a report that was refused", len(ids), 0)
-	b.sleep(lease + 1)
+	b.sleep(leaseUnits + 1)
 	ids, _ = b.claimAs("one", 10, "a")
 	equal(b, "claimed when three leases have ended", len(ids), 3)
 }
 
-// A handler's tasks start no faster than its rate, and the worker learns when the next
-// may start.
+// A handler's tasks are claimed no faster than its Rate allows. Next is when the next task
+// may be claimed.
 func testRate(b *storeTest) {
 	const tasks = 30
 	interval := 4 * b.unit
@@ -115,7 +114,7 @@ func testRate(b *storeTest) {
 	if took := times[tasks-1].Sub(times[0]); b.Advance != nil {
 		equal(b, "how long they took", took, (tasks-time.Duration(burst))*interval)
 	}
-	// After a pause, one burst starts at once.
+	// After a pause, the worker gets one burst of tasks.
 	b.sleep(int(interval/b.unit) * int(burst))
 	b.scheduleMany("a", tasks, b.now()-1000)
 	ids, _ := b.claimAs("one", tasks, "a")
@@ -129,29 +128,29 @@ func testLimitWhileRunning(b *storeTest) {
 	_, first := b.claimAs("one", 5, "a")
 	b.claimAs("one", 1, "b")
 	b.setHandlerLimit("a", store.Limit{Concurrency: 4})
-	claimCount := func(want int) {
+	requireClaimed := func(want int) {
 		b.Helper()
 		ids, _ := b.claimAs("one", 3, "a")
 		equal(b, "claimed", len(ids), want)
 	}
-	claimCount(0)
+	requireClaimed(0)
 	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "the report was refused")
-	claimCount(0)
+	requireClaimed(0)
 	b.require(b.report(first.Tasks[1], store.Done, store.When{}), "the report was refused")
-	claimCount(1)
+	requireClaimed(1)
 	equal(b, "outcome", b.setHandlerLimit("a", store.Limit{Concurrency: 6}), store.Replaced)
-	claimCount(2)
-	claimCount(0)
+	requireClaimed(2)
+	requireClaimed(0)
 	equal(b, "outcome", b.setHandlerLimit("a", store.Limit{}), store.Removed)
-	claimCount(3)
+	requireClaimed(3)
 	equal(b, "outcome", b.setHandlerLimit("a", store.Limit{Concurrency: 9}), store.Created)
-	claimCount(0)
+	requireClaimed(0)
 	b.setHandlerLimit("a", store.Limit{Concurrency: 10})
 	if b.Reopen != nil {
 		b.reopen()
 	}
-	claimCount(1)
-	claimCount(0)
+	requireClaimed(1)
+	requireClaimed(0)
 }
 
 func testLimitSettings(b *storeTest) {
@@ -163,15 +162,15 @@ func testLimitSettings(b *storeTest) {
 		items = append(items, store.Item{ID: fmt.Sprint("h\x00\xff ", i), Limit: &l})
 		want[items[i].ID] = l
 	}
-	setAll := func(outcome store.Outcome) {
+	setLimits := func(outcome store.Outcome) {
 		b.Helper()
-		for some := range slices.Chunk(items, store.MaxBatch) {
-			for _, o := range b.change(store.Command{Op: store.SetLimit, Items: some}) {
+		for chunk := range slices.Chunk(items, store.MaxBatch) {
+			for _, o := range b.change(store.Command{Op: store.SetLimit, Items: chunk}) {
 				equal(b, "outcome", o, outcome)
 			}
 		}
 	}
-	setAll(store.Created)
+	setLimits(store.Created)
 	equal(b, "outcome of one too many", b.setHandlerLimit("a", store.Limit{Rate: 1}), store.Kept)
 	if b.Reopen != nil {
 		b.reopen()
@@ -180,7 +179,7 @@ func testLimitSettings(b *storeTest) {
 	for i := range items {
 		items[i].Limit = &store.Limit{}
 	}
-	setAll(store.Removed)
+	setLimits(store.Removed)
 	equal(b, "limits", len(b.stats().Limits), 0)
 	for _, l := range []*store.Limit{nil, {Concurrency: -1}, {Rate: -1}} {
 		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.SetLimit, Items: []store.Item{{ID: "a", Limit: l}}})
@@ -230,7 +229,7 @@ func testLimitWakes(b *storeTest) {
 	b.sleep(5)
 	waitFor("later", 5, s)
 
-	// A limit of the rate wakes the worker in the same way.
+	// A Rate wakes the worker in the same way.
 	interval := int(time.Second / b.unit)
 	b.setHandlerLimit("c", store.Limit{Rate: 1})
 	b.scheduleMany("c", 3, b.now()-1000)
@@ -247,35 +246,34 @@ func testLimitWakes(b *storeTest) {
 
 // The functions below implement limits in the model.
 
-// A modelLimit is a limit, and when its full burst is available again.
 type modelLimit struct {
 	store.Limit
-	fullAt store.Time
+	fullAt store.Time // when a full burst of tasks may be claimed again
 }
 
-// untilFull returns how long it takes until the full burst is available again.
-func (l *modelLimit) untilFull(now store.Time) store.Time {
+// timeUntilFull returns how long it takes until a full burst may be claimed again.
+func (l *modelLimit) timeUntilFull(now store.Time) store.Time {
 	interval, burst := l.Pace()
 	return min(max(0, l.fullAt-now), interval*store.Time(burst))
 }
 
-// room returns how many tasks the rate allows now, or -1 for any number, and when it
-// allows the next one.
-func (l *modelLimit) room(now store.Time) (n int, next store.Time) {
+// available returns how many tasks the Rate allows now, or -1 for any number, and when it
+// allows the next task.
+func (l *modelLimit) available(now store.Time) (n int, next store.Time) {
 	interval, burst := l.Pace()
 	if interval == 0 {
 		return -1, now
 	}
-	unused := interval*store.Time(burst) - l.untilFull(now)
-	return int(unused / interval), now + max(0, interval-unused)
+	unusedTime := interval*store.Time(burst) - l.timeUntilFull(now)
+	return int(unusedTime / interval), now + max(0, interval-unusedTime)
 }
 
-func (l *modelLimit) take(now store.Time) {
+func (l *modelLimit) countClaimed(now store.Time) {
 	interval, _ := l.Pace()
-	l.fullAt = now + l.untilFull(now) + interval
+	l.fullAt = now + l.timeUntilFull(now) + interval
 }
 
-func (m *model) running(handler string) (n int) {
+func (m *model) countRunning(handler string) (n int) {
 	for _, t := range m.tasks {
 		if t.State == store.Running && t.Handler == handler {
 			n++
@@ -284,8 +282,8 @@ func (m *model) running(handler string) (n int) {
 	return n
 }
 
-// setLimit sets or removes a random limit.
-func (m *model) setLimit() {
+// setRandomLimit sets or removes a random limit.
+func (m *model) setRandomLimit() {
 	h := fmt.Sprint("h", m.rng.IntN(2))
 	l := store.Limit{Concurrency: m.rng.IntN(3), Rate: []float64{0, 0, 40, 300}[m.rng.IntN(4)]}
 	if m.rng.IntN(2) == 0 {
@@ -303,7 +301,7 @@ func (m *model) setLimit() {
 			m.limits[h] = &modelLimit{Limit: l}
 			return []store.Outcome{store.Created}
 		}
-		m.counts["limited again"]++
+		m.caseCounts["limited again"]++
 		old.Limit = l
 		return []store.Outcome{store.Replaced}
 	})
@@ -312,38 +310,38 @@ func (m *model) setLimit() {
 // applyLimits reduces x to what the limits allow.
 func (m *model) applyLimits(x *modelRoom) {
 	for h, l := range m.limits {
-		if _, ok := x.most[h]; !ok {
+		if _, ok := x.mostByHandler[h]; !ok {
 			continue
 		}
 		if l.Concurrency > 0 {
-			x.most[h] = min(x.most[h], max(0, l.Concurrency-m.running(h)))
+			x.mostByHandler[h] = min(x.mostByHandler[h], max(0, l.Concurrency-m.countRunning(h)))
 		}
-		if n, _ := l.room(m.now); n >= 0 {
-			x.most[h] = min(x.most[h], n)
+		if n, _ := l.available(m.now); n >= 0 {
+			x.mostByHandler[h] = min(x.mostByHandler[h], n)
 		}
 	}
 }
 
 // checkLimited checks what the answer says about tasks held back by limits.
 func (m *model) checkLimited(r *store.Round, a *store.Answer, due []*modelTask) {
-	limited := false
+	wantLimited := false
 	for i, h := range r.Claim.Handlers {
 		l := m.limits[h]
 		if l == nil || r.Claim.Max == 0 || r.Claim.Rooms != nil && r.Claim.Rooms[i].Most == 0 ||
 			!slices.ContainsFunc(due, func(t *modelTask) bool { return t.Handler == h }) {
 			continue
 		}
-		n, next := l.room(m.now)
+		n, next := l.available(m.now)
 		switch {
-		case l.Concurrency > 0 && m.running(h) >= l.Concurrency:
-			limited = true
-			m.counts["kept by concurrency"]++
+		case l.Concurrency > 0 && m.countRunning(h) >= l.Concurrency:
+			wantLimited = true
+			m.caseCounts["kept by concurrency"]++
 		case n == 0:
-			m.counts["kept by rate"]++
-			m.require(!m.wakeOnly || a.Next >= 0 && m.now.Add(a.Next) <= next, "Next is %v, and the rate of %s lets a task begin in %v", a.Next, h, next.Sub(m.now))
+			m.caseCounts["kept by rate"]++
+			m.require(!m.wakesReliably || a.Next >= 0 && m.now.Add(a.Next) <= next, "Next is %v, and the rate of %s lets a task begin in %v", a.Next, h, next.Sub(m.now))
 		}
 	}
 	if r.Claim.Max > 0 && !m.paused {
-		equal(m.storeTest, "limited", a.Limited, limited)
+		equal(m.storeTest, "limited", a.Limited, wantLimited)
 	}
 }

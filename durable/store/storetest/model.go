@@ -18,7 +18,7 @@ import (
 // A modelTask is the expected state of a task.
 type modelTask struct {
 	store.Entry
-	alone bool
+	alone bool // the worker ran nothing else
 }
 
 // A sentCommand is a command or a round that was sent, with its answer.
@@ -30,27 +30,27 @@ type sentCommand struct {
 	answer   store.Answer
 }
 
-// A belief is a lease that a worker believes it holds, possibly wrongly.
-type belief struct {
+// A believedLease is a lease that a worker believes it holds, possibly wrongly.
+type believedLease struct {
 	store.Lease
 	due store.Time
 }
 
 type model struct {
 	*storeTest
-	rng        *rand.Rand
-	now        store.Time
-	tasks      map[string]*modelTask
-	beliefs    []belief
-	senders    map[string][]sentCommand // what each sender has sent
-	lastNumber int64
-	paused     bool
-	lastToken  int64
-	limits     map[string]*modelLimit
-	wakeOnly   bool           // the store needs no regular claims, because it loses no wake-ups
-	counters   store.Counters // the expected Stats.Counters
-	counts     map[string]int // how often each case happened
-	walk       *walk          // nil if no walk is under way
+	rng            *rand.Rand
+	now            store.Time
+	tasks          map[string]*modelTask
+	believedLeases []believedLease
+	sentBySender   map[string][]sentCommand // what each sender has sent
+	lastNumber     int64
+	paused         bool
+	lastToken      int64
+	limits         map[string]*modelLimit
+	wakesReliably  bool           // the store loses no wake-ups, so workers need no regular claims
+	counters       store.Counters // the expected Stats.Counters
+	caseCounts     map[string]int // how often each case happened
+	walk           *walk          // nil if no walk is under way
 }
 
 const (
@@ -76,27 +76,27 @@ func testModel(b *storeTest) {
 	seed := envUint(b, "TICKLESS_SEED", uint64(time.Now().UnixNano()))
 	b.Logf("TICKLESS_SEED=%d", seed)
 	m := &model{
-		storeTest: b,
-		rng:       rand.New(rand.NewPCG(seed, 0)),
-		tasks:     make(map[string]*modelTask),
-		senders:   make(map[string][]sentCommand),
-		limits:    make(map[string]*modelLimit),
-		counts:    make(map[string]int),
+		storeTest:    b,
+		rng:          rand.New(rand.NewPCG(seed, 0)),
+		tasks:        make(map[string]*modelTask),
+		sentBySender: make(map[string][]sentCommand),
+		limits:       make(map[string]*modelLimit),
+		caseCounts:   make(map[string]int),
 	}
-	m.wakeOnly = b.do(b.claimRound(0)).Next < 0
+	m.wakesReliably = b.do(b.claimRound(0)).Next < 0
 	steps := envUint(b, "TICKLESS_MODEL", uint64(cmp.Or(b.Steps, modelSteps)))
 	for range steps {
 		b.Advance(time.Duration(m.rng.IntN(200)) * time.Microsecond)
 		m.now = b.now()
-		m.step()
+		m.randomStep()
 		m.compare()
 	}
-	b.Log(m.counts)
+	b.Log(m.caseCounts)
 	if steps < modelSteps {
 		return
 	}
 	if m.Reopen != nil {
-		b.require(m.counts["reopened"] > 0, "the store was never reopened")
+		b.require(m.caseCounts["reopened"] > 0, "the store was never reopened")
 	}
 	for _, what := range []string{
 		"created", "replaced", "kept", "following", "moved", "removed", "stopping", "absent",
@@ -108,7 +108,7 @@ func testModel(b *storeTest) {
 		"followed by another generation", "moved to another generation", "requeued as another generation",
 		"limited", "kept by concurrency",
 	} {
-		b.require(m.counts[what] > 0, "%q never happened", what)
+		b.require(m.caseCounts[what] > 0, "%q never happened", what)
 	}
 	if steps < 10*modelSteps {
 		return
@@ -116,11 +116,11 @@ func testModel(b *storeTest) {
 	for _, what := range []string{ // rare
 		"poison beside others", "poison that repeats", "poisoned", "kept run in place of another", "stopped", "unique", "kept by rate", "limited again",
 	} {
-		b.require(m.counts[what] > 0, "%q never happened", what)
+		b.require(m.caseCounts[what] > 0, "%q never happened", what)
 	}
 }
 
-func (m *model) step() {
+func (m *model) randomStep() {
 	switch n := m.rng.IntN(100); {
 	case n < 40:
 		m.randomCommand()
@@ -129,7 +129,7 @@ func (m *model) step() {
 	case n < 93:
 		m.resend()
 	case n < 95:
-		m.beliefs = nil // all workers crash and forget their tasks
+		m.believedLeases = nil // all workers crash and forget their tasks
 	case n < 96:
 		op := store.Pause
 		if m.paused {
@@ -140,10 +140,10 @@ func (m *model) step() {
 			return nil
 		})
 	case n < 97:
-		m.setLimit()
+		m.setRandomLimit()
 	case n < 98 && m.Reopen != nil:
 		m.reopen()
-		m.counts["reopened"]++
+		m.caseCounts["reopened"]++
 	default:
 		m.Advance(3 * modelLease)
 		m.now = m.storeTest.now()
@@ -176,24 +176,24 @@ func (m *model) nextStamp(sender string) store.Stamp {
 func (m *model) sendTooLate(send func(until store.Time) error) {
 	if m.rng.IntN(8) == 0 {
 		m.requireError(send(m.now-1), store.ErrLate)
-		m.counts["late"]++
+		m.caseCounts["late"]++
 		m.compare()
 	}
 }
 
 // resend repeats the last two commands of a sender, possibly after their deadlines. The
-// last must get the same answer again, and the one before it must be refused.
+// last command must get the same answer. The earlier command must be refused.
 func (m *model) resend() {
-	if len(m.senders) == 0 {
+	if len(m.sentBySender) == 0 {
 		return
 	}
 	var names []string
-	for name := range m.senders {
+	for name := range m.sentBySender {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	commands := m.senders[names[m.rng.IntN(len(names))]]
-	m.repeat(commands[len(commands)-1])
+	commands := m.sentBySender[names[m.rng.IntN(len(names))]]
+	m.sendAgain(commands[len(commands)-1])
 	if n := len(commands); n > 1 {
 		x := commands[n-2]
 		var err error
@@ -203,24 +203,24 @@ func (m *model) resend() {
 			_, err = m.Store.Do(ctx, 0, x.stamp, *x.round)
 		}
 		m.requireError(err, store.ErrStale)
-		m.counts["overtaken"]++
+		m.caseCounts["overtaken"]++
 	}
 }
 
-// remember records a sent command for resend, and sometimes repeats it at once.
-func (m *model) remember(x sentCommand) {
-	m.senders[x.stamp.Sender] = append(m.senders[x.stamp.Sender], x)
+// recordSent records a sent command for resend, and sometimes repeats it at once.
+func (m *model) recordSent(x sentCommand) {
+	m.sentBySender[x.stamp.Sender] = append(m.sentBySender[x.stamp.Sender], x)
 	if m.rng.IntN(4) == 0 {
-		m.repeat(x)
+		m.sendAgain(x)
 	}
 }
 
-func (m *model) repeat(x sentCommand) {
+func (m *model) sendAgain(x sentCommand) {
 	if x.command != nil {
 		outcomes, err := m.Store.Change(ctx, 0, x.stamp, *x.command)
 		m.requireNoError(err)
 		equal(m.storeTest, "outcomes once more", outcomes, x.outcomes)
-		m.counts["repeated command"]++
+		m.caseCounts["repeated command"]++
 		return
 	}
 	a, err := m.Store.Do(ctx, 0, x.stamp, *x.round)
@@ -229,20 +229,19 @@ func (m *model) repeat(x sentCommand) {
 	equal(m.storeTest, "leases once more", a.Extensions, x.answer.Extensions)
 	var want []store.Claimed
 	for _, c := range x.answer.Tasks {
-		if t := m.leased(leaseOf(c)); t != nil && t.At > m.now {
+		if t := m.findLeased(leaseOf(c)); t != nil && t.At > m.now {
 			t.At = m.now.Add(x.round.Lease)
 			want = append(want, c)
 		}
 	}
 	equal(m.storeTest, "tasks once more", a.Tasks, want)
-	m.counts["repeated round"]++
+	m.caseCounts["repeated round"]++
 	if len(want) > 0 {
-		m.counts["repeated claim with tasks"]++
+		m.caseCounts["repeated claim with tasks"]++
 	}
 }
 
-// compare compares all stored data with the model. Every task must have exactly one
-// state.
+// compare compares all stored data with the model.
 func (m *model) compare() {
 	m.Helper()
 	want := make([]store.Entry, 0, len(m.tasks))
@@ -268,7 +267,7 @@ func (m *model) compare() {
 	f := store.Filter{}
 	if m.rng.IntN(3) == 0 {
 		f = m.randomFilter()
-		m.counts["filtered"]++
+		m.caseCounts["filtered"]++
 	}
 	want = expectedList(want, f)
 	got := m.listAll(f, 1+m.rng.IntN(20))

@@ -75,9 +75,9 @@ func (m *model) send(c store.Command, effect func() []store.Outcome) {
 	m.requireNoError(err)
 	equal(m.storeTest, "outcomes", outcomes, want)
 	for _, o := range want {
-		m.counts[o.String()]++
+		m.caseCounts[o.String()]++
 	}
-	m.remember(sentCommand{stamp: s, command: &c, outcomes: outcomes})
+	m.recordSent(sentCommand{stamp: s, command: &c, outcomes: outcomes})
 }
 
 // randomGeneration returns a random generation.
@@ -113,12 +113,12 @@ func (t *modelTask) setPending(x store.Task, at store.Time) {
 // applyItem applies a command to one task of the model and returns the expected outcome.
 func (m *model) applyItem(c store.Command, x store.Item, at store.Time) store.Outcome {
 	t := m.tasks[x.ID]
-	is := func(s store.State) bool { return t != nil && t.State == s }
+	hasState := func(s store.State) bool { return t != nil && t.State == s }
 	switch c.Op {
 	case store.Schedule:
 		if k, _ := x.Task.Keeps(); k.Unique > 0 {
 			if head := m.tasks[store.HeadID(x.ID)]; head != nil && head.Due > m.now {
-				m.counts["unique"]++
+				m.caseCounts["unique"]++
 				return store.Kept
 			}
 		}
@@ -129,97 +129,97 @@ func (m *model) applyItem(c store.Command, x store.Item, at store.Time) store.Ou
 			return store.Created
 		}
 		oldAt, timed := t.At, t.State == store.Pending
-		if is(store.Running) && t.Following {
+		if hasState(store.Running) && t.Following {
 			oldAt, timed = t.Next, true
 		}
 		if c.Keep == store.KeepAny || timed && (c.Keep == store.KeepEarlier && at >= oldAt || c.Keep == store.KeepLater && at <= oldAt) {
 			return store.Kept
 		}
-		if c.Keep == store.KeepSame && !is(store.Dead) && (!t.Stopping || t.Following) {
+		if c.Keep == store.KeepSame && !hasState(store.Dead) && (!t.Stopping || t.Following) {
 			nextTask := t.Task
 			if t.NextTask != nil {
 				nextTask = *t.NextTask
 			}
 			if nextTask.Same(&x.Task) {
-				m.counts["same"]++
+				m.caseCounts["same"]++
 				return store.Kept
 			}
 		}
 		if timed && oldAt == store.Farthest && x.Task.Repeats() {
-			m.counts["stays paused"]++
+			m.caseCounts["stays paused"]++
 			at = oldAt
 		}
-		if is(store.Running) {
+		if hasState(store.Running) {
 			t.NextTask, t.Following, t.Next = &x.Task, true, at
 			return store.Following
 		}
 		t.setPending(x.Task, at)
 		return store.Replaced
 	case store.Reschedule:
-		if is(store.Running) {
+		if hasState(store.Running) {
 			next := t.Task
 			if t.NextTask != nil {
 				next = *t.NextTask
 			}
 			if next.Renew(x.Generation) {
 				t.NextTask = &next
-				m.counts["followed by another generation"]++
+				m.caseCounts["followed by another generation"]++
 			}
 			t.Following, t.Next = true, at
 			return store.Following
 		}
 		if at == store.Farthest && t != nil && t.Repeats() {
-			m.counts["paused"]++
+			m.caseCounts["paused"]++
 		}
-		if is(store.Pending) && t.At == store.Farthest && t.Repeats() {
-			m.counts["resumed"]++
+		if hasState(store.Pending) && t.At == store.Farthest && t.Repeats() {
+			m.caseCounts["resumed"]++
 			t.Renew(x.Generation)
 			t.setPending(t.Task, at)
 			return store.Moved
 		}
-		if is(store.Pending) {
+		if hasState(store.Pending) {
 			if t.At = at; t.Attempts+t.Crashes == 0 {
 				t.Due = at
 				if t.Renew(x.Generation) {
-					m.counts["moved to another generation"]++
+					m.caseCounts["moved to another generation"]++
 				}
 			}
 			return store.Moved
 		}
 	case store.Cancel:
-		if is(store.Running) {
+		if hasState(store.Running) {
 			if !t.Stopping {
 				m.counters.Cancelled++
 			}
 			t.Stopping, t.Following, t.Next, t.NextTask = true, false, 0, nil
 			return store.Stopping
 		}
-		if is(store.Pending) {
+		if hasState(store.Pending) {
 			m.counters.Cancelled++
 			delete(m.tasks, x.ID)
 			return store.Removed
 		}
 	case store.Requeue:
-		if is(store.Dead) {
+		if hasState(store.Dead) {
 			delete(m.tasks, x.ID)
-			requeued := t.Task
+			requeuedTask := t.Task
 			if t.Runs > 0 {
-				requeued.Schedule = ""
-				requeued.ID = store.SingleID(store.KeyOf(x.ID), t.Due)
-				for free := m.now; m.tasks[requeued.ID] != nil; free++ {
-					requeued.ID = store.SingleID(store.KeyOf(x.ID), free)
+				requeuedTask.Schedule = ""
+				requeuedTask.ID = store.SingleID(store.KeyOf(x.ID), t.Due)
+				for free := m.now; m.tasks[requeuedTask.ID] != nil; free++ {
+					requeuedTask.ID = store.SingleID(store.KeyOf(x.ID), free)
 				}
 			}
-			if requeued.Renew(x.Generation) {
-				m.counts["requeued as another generation"]++
+			if requeuedTask.Renew(x.Generation) {
+				m.caseCounts["requeued as another generation"]++
 			}
 			t = new(modelTask)
-			t.setPending(requeued, at)
-			m.tasks[requeued.ID] = t
+			t.setPending(requeuedTask, at)
+			m.tasks[requeuedTask.ID] = t
 			return store.Moved
 		}
 	case store.Purge:
-		if is(store.Dead) || is(store.Past) {
+		if hasState(store.Dead) || hasState(store.Past) {
 			delete(m.tasks, x.ID)
 			return store.Removed
 		}

@@ -22,8 +22,8 @@ func (m *model) keepingRecord() []byte {
 	if m.rng.IntN(2) == 0 {
 		k.Most = m.rng.IntN(3)
 	}
-	repeats := byte(m.rng.IntN(2)) * 8
-	b := k.Append([]byte{1, byte(m.rng.IntN(2)), 0, 0, 0, 0, 0, 128 | repeats})
+	repeatsBit := byte(m.rng.IntN(2)) * 8
+	b := k.Append([]byte{1, byte(m.rng.IntN(2)), 0, 0, 0, 0, 0, 128 | repeatsBit})
 	return b[:len(b)-m.rng.IntN(20)/19] // some are too short
 }
 
@@ -35,32 +35,32 @@ func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, resul
 		return
 	}
 	key := store.KeyOf(t.ID)
-	head := &modelTask{Entry: store.Entry{Task: store.Task{ID: store.HeadID(key)}, State: store.Past}}
-	if old := m.tasks[head.ID]; old != nil {
-		*head = *old // keepPoisoned needs old unchanged
+	headEntry := &modelTask{Entry: store.Entry{Task: store.Task{ID: store.HeadID(key)}, State: store.Past}}
+	if old := m.tasks[headEntry.ID]; old != nil {
+		*headEntry = *old // keepPoisoned needs old unchanged
 	}
-	m.tasks[head.ID] = head
-	head.Handler = t.Handler
+	m.tasks[headEntry.ID] = headEntry
+	headEntry.Handler = t.Handler
 	if unique {
-		head.Due = m.now.Add(k.Unique)
-		head.At = max(head.At, head.Due)
+		headEntry.Due = m.now.Add(k.Unique)
+		headEntry.At = max(headEntry.At, headEntry.Due)
 	}
 	if !history {
 		return
 	}
-	number, ends := head.Runs, store.Farthest
-	head.Runs++
+	number, ends := headEntry.Runs, store.Farthest
+	headEntry.Runs++
 	if k.Most > 0 {
 		number = number % k.Most
 	}
 	if k.For > 0 {
 		ends = m.now.Add(k.For)
 	}
-	head.At = max(head.At, ends)
+	headEntry.At = max(headEntry.At, ends)
 	id := store.RunID(key, number)
-	m.counts["kept run"]++
+	m.caseCounts["kept run"]++
 	if m.tasks[id] != nil {
-		m.counts["kept run in place of another"]++
+		m.caseCounts["kept run in place of another"]++
 	}
 	m.tasks[id] = &modelTask{Entry: store.Entry{
 		Task:  store.Task{ID: id, Handler: t.Handler, Record: store.RunRecord(done, m.now, result)},
@@ -69,12 +69,12 @@ func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, resul
 }
 
 // keepPoisoned keeps runs of one key that became dead letters in the same claim. The store
-// may number these runs in any order, so keepPoisoned tries each order until the model
-// equals the store. It returns false if none does: compare then fails.
+// may number them in any order: keepPoisoned tries each order until the model equals the
+// store. Without such an order it returns false, and compare fails later.
 func (m *model) keepPoisoned(key string, tasks []*modelTask) bool {
-	before := m.tasks
+	tasksBefore := m.tasks
 	for i, t := range tasks {
-		m.tasks = maps.Clone(before)
+		m.tasks = maps.Clone(tasksBefore)
 		m.keepRun(t, false, t.Failures, nil)
 		if len(tasks) == 1 {
 			return m.sameKept(key)

@@ -7,8 +7,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// randomRound sends a worker's round: reports on some of the leases that workers believe they
-// hold, some extensions, and a claim.
+// randomRound sends a worker's round: some reports, some extensions, and a claim.
 func (m *model) randomRound() {
 	r := store.Round{Lease: modelLease, MaxCrashes: min(1+m.rng.IntN(4), modelCrashes), Leave: m.rng.IntN(20) == 0}
 	for range m.rng.IntN(4) {
@@ -17,10 +16,10 @@ func (m *model) randomRound() {
 		}
 	}
 	for range m.rng.IntN(2) {
-		if len(m.beliefs) > 0 {
-			x := m.beliefs[m.rng.IntN(len(m.beliefs))]
-			if i := slices.IndexFunc(m.beliefs, m.isStopping); i >= 0 && m.rng.IntN(2) == 0 {
-				x = m.beliefs[i] // a stopping task would otherwise be rare
+		if len(m.believedLeases) > 0 {
+			x := m.believedLeases[m.rng.IntN(len(m.believedLeases))]
+			if i := slices.IndexFunc(m.believedLeases, m.isStopping); i >= 0 && m.rng.IntN(2) == 0 {
+				x = m.believedLeases[i] // a stopping task would otherwise be rare
 			}
 			r.Extend = append(r.Extend, x.Lease)
 		}
@@ -60,10 +59,10 @@ func (m *model) randomRound() {
 		m.endExpired(r.MaxCrashes)
 	}
 	m.checkClaimed(&r, &a)
-	m.remember(sentCommand{stamp: s, round: &r, answer: a})
+	m.recordSent(sentCommand{stamp: s, round: &r, answer: a})
 }
 
-func (m *model) leased(h store.Lease) *modelTask {
+func (m *model) findLeased(h store.Lease) *modelTask {
 	t := m.tasks[h.ID]
 	if t == nil || t.State != store.Running || t.Token != h.Token {
 		return nil
@@ -71,40 +70,40 @@ func (m *model) leased(h store.Lease) *modelTask {
 	return t
 }
 
-func (m *model) isStopping(x belief) bool {
-	t := m.leased(x.Lease)
+func (m *model) isStopping(x believedLease) bool {
+	t := m.findLeased(x.Lease)
 	return t != nil && t.Stopping
 }
 
 func (m *model) extendLease(h store.Lease, alone bool) store.Extension {
-	t := m.leased(h)
+	t := m.findLeased(h)
 	if t == nil {
-		m.counts["lost"]++
+		m.caseCounts["lost"]++
 		return store.Lost
 	}
 	t.At = m.now.Add(modelLease)
 	t.alone = t.alone || alone
-	m.counts["extended"]++
+	m.caseCounts["extended"]++
 	if t.Stopping {
-		m.counts["stopped"]++
+		m.caseCounts["stopped"]++
 		return store.HeldStopping
 	}
 	return store.Held
 }
 
-// randomReport returns a report on a random lease. It returns false if others has a
-// report on the same task.
+// randomReport returns a report on a random lease, or false if others already has a report
+// on its task.
 func (m *model) randomReport(others []store.Report) (store.Report, bool) {
-	if len(m.beliefs) == 0 {
+	if len(m.believedLeases) == 0 {
 		return store.Report{}, false
 	}
-	i := m.rng.IntN(len(m.beliefs))
-	h := m.beliefs[i]
+	i := m.rng.IntN(len(m.believedLeases))
+	h := m.believedLeases[i]
 	if slices.ContainsFunc(others, func(r store.Report) bool { return r.ID == h.ID }) {
 		return store.Report{}, false
 	}
 	if m.rng.IntN(4) > 0 { // otherwise the report is repeated, or comes late
-		m.beliefs = slices.Delete(m.beliefs, i, i+1)
+		m.believedLeases = slices.Delete(m.believedLeases, i, i+1)
 	}
 	x := store.Report{Lease: h.Lease, Due: h.due, Text: "text of " + h.ID}
 	if m.rng.IntN(4) == 0 {
@@ -131,13 +130,13 @@ func (m *model) randomReport(others []store.Report) (store.Report, bool) {
 
 // applyReport applies a report to the model and returns the expected receipt.
 func (m *model) applyReport(x store.Report) store.Receipt {
-	t := m.leased(x.Lease)
+	t := m.findLeased(x.Lease)
 	if t == nil {
 		m.counters.Refused++
-		m.counts["refused"]++
+		m.caseCounts["refused"]++
 		return store.Refused
 	}
-	next := x.Next.From(m.now)
+	nextDue := x.Next.From(m.now)
 	switch x.End {
 	case store.Done:
 		m.counters.Done++
@@ -153,7 +152,7 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 	}
 	t.Token, t.Due = 0, x.Due
 	if x.End == store.Dropped {
-		m.counts["dropped"]++
+		m.caseCounts["dropped"]++
 		t.Attempts--
 	}
 	failure := store.Failure{Attempt: t.Attempts, Time: m.now, Text: x.Text}
@@ -162,50 +161,50 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 	}
 	switch {
 	case x.End == store.Done && x.Next.IsZero():
-		m.counts["done"]++
+		m.caseCounts["done"]++
 		delete(m.tasks, x.ID)
 	case x.End == store.Done:
-		m.counts["done, repeats"]++
-		t.setPending(t.Task, next)
+		m.caseCounts["done, repeats"]++
+		t.setPending(t.Task, nextDue)
 	case x.End == store.Retry:
 		m.counters.Retried++
-		m.counts["retried"]++
-		t.State, t.At, t.Failures = store.Pending, next, store.Note(t.Failures, failure)
+		m.caseCounts["retried"]++
+		t.State, t.At, t.Failures = store.Pending, nextDue, store.Note(t.Failures, failure)
 	case x.End == store.HandBack:
-		m.counts["handed back"]++
+		m.caseCounts["handed back"]++
 		t.State, t.At, t.Attempts = store.Pending, x.Due, t.Attempts-1
 		if !x.Next.IsZero() {
-			m.counts["handed back for later"]++
-			t.At = next
+			m.caseCounts["handed back for later"]++
+			t.At = nextDue
 		}
 	case x.Next.IsZero():
 		m.counters.Died++
-		m.counts["died"]++
+		m.caseCounts["died"]++
 		t.State, t.At, t.Failures = store.Dead, m.now, store.Note(t.Failures, failure)
 	default:
 		m.counters.Died++
-		m.counts["run died"]++
-		run := &modelTask{Entry: t.Entry}
-		run.ID = store.DeadID(x.ID)
-		run.State, run.At, run.Runs = store.Dead, m.now, 1
-		if old := m.tasks[run.ID]; old != nil {
-			m.counts["run died again"]++
-			run.Runs += old.Runs
-			run.Failures = append(slices.Clone(old.Failures), t.Failures...)
+		m.caseCounts["run died"]++
+		deadRun := &modelTask{Entry: t.Entry}
+		deadRun.ID = store.DeadID(x.ID)
+		deadRun.State, deadRun.At, deadRun.Runs = store.Dead, m.now, 1
+		if old := m.tasks[deadRun.ID]; old != nil {
+			m.caseCounts["run died again"]++
+			deadRun.Runs += old.Runs
+			deadRun.Failures = append(slices.Clone(old.Failures), t.Failures...)
 		}
-		run.Failures = store.Note(run.Failures, failure)
-		m.tasks[run.ID] = run
-		t.setPending(t.Task, next)
+		deadRun.Failures = store.Note(deadRun.Failures, failure)
+		m.tasks[deadRun.ID] = deadRun
+		t.setPending(t.Task, nextDue)
 	}
 	return store.Accepted
 }
 
-// applyChange handles the end of an attempt at a task that was scheduled again or
-// cancelled meanwhile.
+// applyChange handles the end of an attempt. It returns false unless the task was
+// scheduled again or cancelled meanwhile.
 func (m *model) applyChange(t *modelTask) bool {
 	switch {
 	case t.Following:
-		m.counts["followed"]++
+		m.caseCounts["followed"]++
 		x := t.Task
 		if t.NextTask != nil {
 			x = *t.NextTask
@@ -213,7 +212,7 @@ func (m *model) applyChange(t *modelTask) bool {
 		t.setPending(x, t.Next)
 		return true
 	case t.Stopping:
-		m.counts["forgotten"]++
+		m.caseCounts["forgotten"]++
 		delete(m.tasks, t.ID)
 		return true
 	}
@@ -222,47 +221,47 @@ func (m *model) applyChange(t *modelTask) bool {
 
 // endExpired ends the attempts whose leases have expired, as every claim does first.
 func (m *model) endExpired(maxCrashes int) {
-	poisoned := make(map[string][]*modelTask) // by key
+	poisonedByKey := make(map[string][]*modelTask) // by key
 	for _, t := range m.tasks {
 		if t.State != store.Running || t.At > m.now {
 			continue
 		}
 		m.counters.Crashed++
-		m.counts["crashed"]++
+		m.caseCounts["crashed"]++
 		if m.applyChange(t) {
 			continue
 		}
 		t.Token, t.At, t.State = 0, m.now, store.Pending
-		text := store.TextCrashed
+		failureText := store.TextCrashed
 		if t.Crashes++; t.Crashes >= maxCrashes && maxCrashes > 1 && !t.alone {
-			m.counts["poison beside others"]++
+			m.caseCounts["poison beside others"]++
 			t.Crashes--
 		} else if t.Crashes >= maxCrashes && t.Repeats() {
-			m.counts["poison that repeats"]++
+			m.caseCounts["poison that repeats"]++
 		} else if t.Crashes >= maxCrashes {
 			m.counters.Died++
-			m.counts["poisoned"]++
-			t.State, text = store.Dead, store.TextPoison
+			m.caseCounts["poisoned"]++
+			t.State, failureText = store.Dead, store.TextPoison
 		}
-		t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: text})
+		t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: failureText})
 		if t.State == store.Dead {
 			key := store.KeyOf(t.ID)
-			poisoned[key] = append(poisoned[key], t)
+			poisonedByKey[key] = append(poisonedByKey[key], t)
 		}
 	}
-	for key, tasks := range poisoned {
+	for key, tasks := range poisonedByKey {
 		m.keepPoisoned(key, tasks)
 	}
 	for id, t := range m.tasks {
 		if t.State == store.Past && t.At <= m.now {
-			m.counts["trimmed"]++
+			m.caseCounts["trimmed"]++
 			delete(m.tasks, id)
 		}
 	}
 }
 
-// checkClaimed checks the tasks that a claim got. If several tasks are due at the same time,
-// it may get any of them.
+// checkClaimed checks the tasks that a claim got. Tasks that are due at the same time may
+// come in any order.
 func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 	var due []*modelTask
 	for _, t := range m.tasks {
@@ -272,7 +271,7 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 		if slices.Contains(r.Claim.Handlers, t.Handler) && (t.Schedule == "" || slices.Contains(r.Claim.Schedules, t.Schedule)) {
 			due = append(due, t)
 		} else {
-			m.counts["unknown left"]++
+			m.caseCounts["unknown left"]++
 		}
 	}
 	room := roomOf(&r.Claim)
@@ -282,7 +281,7 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 		t := m.tasks[x.ID]
 		at := room.oldestDue(due)
 		m.require(t != nil && t.State == store.Pending && slices.Contains(room.candidates(due), t) && t.At == at, "claimed %+v, of %+v; the oldest is of %v", x, t, at)
-		room.take(t)
+		room.countClaimed(t)
 		due = slices.DeleteFunc(due, func(u *modelTask) bool { return u == t })
 		equal(m.storeTest, "what was claimed", x,
 			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes})
@@ -290,21 +289,21 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 		m.lastToken = x.Token
 		t.State, t.At, t.Token, t.Attempts, t.alone = store.Running, m.now.Add(r.Lease), x.Token, t.Attempts+1, false
 		m.counters.Claimed++
-		m.beliefs = append(m.beliefs, belief{leaseOf(x), t.Due})
-		m.counts["claimed"]++
+		m.believedLeases = append(m.believedLeases, believedLease{leaseOf(x), t.Due})
+		m.caseCounts["claimed"]++
 		if l := m.limits[t.Handler]; l != nil {
-			l.take(m.now)
-			m.counts["limited"]++
+			l.countClaimed(m.now)
+			m.caseCounts["limited"]++
 		}
 		if r.Claim.Rooms != nil {
-			m.counts["claimed with rooms"]++
+			m.caseCounts["claimed with rooms"]++
 		}
 	}
 	if room.oldestDue(due) > 0 {
 		equal(m.storeTest, "tasks claimed", len(a.Tasks), r.Claim.Max)
 		equal(m.storeTest, "next, with more that is due", a.Next, 0)
 	} else if len(due) > 0 && r.Claim.Suspects == store.NoSuspect {
-		m.counts["suspects left"]++
+		m.caseCounts["suspects left"]++
 	}
 	m.checkLimited(r, a, due)
 }

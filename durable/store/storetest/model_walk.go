@@ -6,13 +6,13 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A walk reads a list page by page while tasks are created, removed and moved. A task
-// that keeps its place during the walk must appear exactly once.
+// A walk reads a list page by page while tasks are created, removed and moved. A task whose
+// place does not change must appear exactly once.
 type walk struct {
-	filter    store.Filter
-	cursor    store.Cursor
-	unchanged map[string]store.Cursor // tasks that have matched the filter all the time, with their place in the list
-	seen      map[string]int          // how often each of the tasks was listed
+	filter         store.Filter
+	cursor         store.Cursor
+	unchangedTasks map[string]store.Cursor // tasks that have matched the filter all the time, with their place in the list
+	seen           map[string]int          // how often each of the tasks was listed
 }
 
 // randomFilter returns a random filter.
@@ -44,15 +44,15 @@ func (m *model) continueWalk(all []store.Entry) {
 	m.Helper()
 	w := m.walk
 	if w == nil {
-		w = &walk{filter: m.randomFilter(), unchanged: make(map[string]store.Cursor), seen: make(map[string]int)}
+		w = &walk{filter: m.randomFilter(), unchangedTasks: make(map[string]store.Cursor), seen: make(map[string]int)}
 		for _, e := range expectedList(all, w.filter) {
-			w.unchanged[e.ID] = w.filter.CursorOf(&e)
+			w.unchangedTasks[e.ID] = w.filter.CursorOf(&e)
 		}
 		m.walk = w
 	}
-	for id, at := range w.unchanged {
+	for id, at := range w.unchangedTasks {
 		if t := m.tasks[id]; t == nil || !matches(&t.Entry, w.filter) || w.filter.CursorOf(&t.Entry) != at {
-			delete(w.unchanged, id)
+			delete(w.unchangedTasks, id)
 		}
 	}
 	if m.rng.IntN(3) > 0 {
@@ -74,11 +74,11 @@ func (m *model) continueWalk(all []store.Entry) {
 		w.cursor = p.Next
 		return
 	}
-	for id := range w.unchanged {
+	for id := range w.unchangedTasks {
 		equal(m.storeTest, "how often a walk came to "+strings.ToValidUTF8(id, "?"), w.seen[id], 1)
 	}
-	if m.counts["walked"]++; w.filter.Prefix != "" {
-		m.counts["walked by prefix"]++
+	if m.caseCounts["walked"]++; w.filter.Prefix != "" {
+		m.caseCounts["walked by prefix"]++
 	}
 	m.walk = nil
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// everyCommand returns one command of each type, for a store that
-// prepareTasks has filled.
+// everyCommand returns one command of each type, for the tasks of prepareTasks.
 func (b *storeTest) everyCommand() []store.Command {
 	newCommand := func(op store.Op, id string, w store.When) store.Command {
 		x := store.Item{ID: id, When: w}
@@ -54,18 +53,18 @@ func testOnce(b *storeTest) {
 		first, err := b.Store.Change(ctx, 0, s, c)
 		b.requireNoError(err)
 		equal(b, fmt.Sprintf("how many outcomes %+v has", c), len(first), len(c.Items))
-		before := b.allEntries()
+		entriesBefore := b.allEntries()
 		if b.Advance != nil {
 			b.Advance(time.Microsecond) // a delay would count from another moment
 		}
 		again, err := b.Store.Change(ctx, 0, s, c)
 		b.requireNoError(err)
 		equal(b, fmt.Sprintf("the answer to %+v once more", c), again, first)
-		equal(b, fmt.Sprintf("all entries after %+v once more", c), b.allEntries(), before)
+		equal(b, fmt.Sprintf("all entries after %+v once more", c), b.allEntries(), entriesBefore)
 		s.Number--
 		_, err = b.Store.Change(ctx, 0, s, c)
 		b.requireError(err, store.ErrStale)
-		equal(b, "all entries after what was overtaken", b.allEntries(), before)
+		equal(b, "all entries after what was overtaken", b.allEntries(), entriesBefore)
 	}
 }
 
@@ -116,19 +115,19 @@ func testOnceRounds(b *storeTest) {
 	for i := range 4 {
 		b.schedule(fmt.Sprint("k", i), b.after(0))
 	}
-	got := b.claim(2)
-	equal(b, "claimed", len(got), 2)
+	claimed := b.claim(2)
+	equal(b, "claimed", len(claimed), 2)
 	s := b.stamp()
 	r := b.claimRound(2)
-	r.Reports = []store.Report{{Lease: leaseOf(got[0]), End: store.Retry, Next: b.after(100), Due: got[0].Due, Text: "text"},
+	r.Reports = []store.Report{{Lease: leaseOf(claimed[0]), End: store.Retry, Next: b.after(100), Due: claimed[0].Due, Text: "text"},
 		{Lease: store.Lease{ID: "none", Token: 1}, End: store.Done}}
-	r.Extend = []store.Lease{leaseOf(got[1])}
+	r.Extend = []store.Lease{leaseOf(claimed[1])}
 	first, err := b.Store.Do(ctx, 0, s, r)
 	b.requireNoError(err)
 	equal(b, "claimed", len(first.Tasks), 2)
 	equal(b, "receipts", first.Receipts, []store.Receipt{store.Accepted, store.Refused})
 	equal(b, "leases", first.Extensions, []store.Extension{store.Held})
-	b.sleep(lease * 3 / 4)
+	b.sleep(leaseUnits * 3 / 4)
 	again, err := b.Store.Do(ctx, 0, s, r)
 	b.requireNoError(err)
 	equal(b, "the tasks once more", again.Tasks, first.Tasks)
@@ -137,15 +136,15 @@ func testOnceRounds(b *storeTest) {
 	equal(b, "claimed in all", b.stats().Claimed, 4)
 	equal(b, "retried in all", b.stats().Retried, 1)
 	// A repeated round starts new leases for the tasks that it claimed. It does not
-	// extend the lease of got[1] again.
-	b.sleep(lease * 3 / 4)
-	equal(b, "crashes of the extended task", b.claimOne(got[1].ID).Crashes, 1)
+	// extend the lease of claimed[1] again.
+	b.sleep(leaseUnits * 3 / 4)
+	equal(b, "crashes of the extended task", b.claimOne(claimed[1].ID).Crashes, 1)
 	// A repeated claim omits tasks that have ended since.
 	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "the report was refused")
 	again, err = b.Store.Do(ctx, 0, s, r)
 	b.requireNoError(err)
 	equal(b, "the tasks once more", again.Tasks, first.Tasks[1:])
-	b.sleep(lease + 1)
+	b.sleep(leaseUnits + 1)
 	again, err = b.Store.Do(ctx, 0, s, r)
 	b.requireNoError(err)
 	equal(b, "the tasks when their leases are over", len(again.Tasks), 0)
@@ -179,15 +178,15 @@ func testOnceAtOneTime(b *storeTest) {
 		id := fmt.Sprint(i)
 		c := store.Command{Op: store.Schedule, Keep: store.KeepAny, Items: []store.Item{item(id, b.after(0))}}
 		var all sync.WaitGroup
-		var outs [8][]store.Outcome
+		var outcomes [8][]store.Outcome
 		var errs [8]error
-		for j := range outs {
-			all.Go(func() { outs[j], errs[j] = b.Store.Change(ctx, 0, s, c) })
+		for j := range outcomes {
+			all.Go(func() { outcomes[j], errs[j] = b.Store.Change(ctx, 0, s, c) })
 		}
 		all.Wait()
-		for j := range outs {
+		for j := range outcomes {
 			b.requireNoError(errs[j])
-			equal(b, "outcome", outs[j], []store.Outcome{store.Created})
+			equal(b, "outcome", outcomes[j], []store.Outcome{store.Created})
 		}
 	}
 	equal(b, "pending", b.stats().Pending, 20)
@@ -196,7 +195,7 @@ func testOnceAtOneTime(b *storeTest) {
 func testDeadlines(b *storeTest) {
 	b.prepareTasks()
 	b.schedule("due", store.At(1))
-	before := b.allEntries()
+	entriesBefore := b.allEntries()
 	withPastDeadline := func(s store.Stamp) store.Stamp {
 		s.Until = b.now() - 1
 		return s
@@ -208,7 +207,7 @@ func testDeadlines(b *storeTest) {
 	}
 	_, err := b.Store.Do(ctx, 0, withPastDeadline(b.stamp()), b.claimRound(10))
 	b.requireError(err, store.ErrLate)
-	equal(b, "all entries", b.allEntries(), before)
+	equal(b, "all entries", b.allEntries(), entriesBefore)
 	b.require(!b.stats().Paused, "the store is paused")
 
 	// A command that was carried out in time is answered again after its deadline.
@@ -221,7 +220,7 @@ func testDeadlines(b *storeTest) {
 	outcomes, err := b.Store.Change(ctx, 0, s, c)
 	b.requireNoError(err)
 	equal(b, "outcome", outcomes, []store.Outcome{store.Created})
-	// A copy of a command that was refused as too late is refused too.
+	// A command that was refused because of its deadline is refused again.
 	s = withPastDeadline(b.stamp())
 	c = store.Command{Op: store.Schedule, Items: []store.Item{item("late", b.after(100))}}
 	for range 2 {

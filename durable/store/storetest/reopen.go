@@ -30,8 +30,8 @@ func (b *storeTest) reopenLater(step time.Duration) {
 	b.Store = b.Reopen(b.T)
 }
 
-// testReopened checks that everything acknowledged before the store was closed is
-// unchanged after it is opened again.
+// testReopened checks that a store that is opened again has everything that it has
+// acknowledged.
 func testReopened(b *storeTest) {
 	if b.Reopen == nil {
 		b.Skip("the store does not outlive its process")
@@ -49,9 +49,9 @@ func testReopened(b *storeTest) {
 	answer, err := b.Store.Do(ctx, 0, s, round)
 	b.requireNoError(err)
 	equal(b, "claimed", len(answer.Tasks), 3)
-	replacement := task("follows")
-	replacement.Record = []byte("another")
-	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "follows", When: b.after(50), Task: replacement}}})
+	replacementTask := task("follows")
+	replacementTask.Record = []byte("another")
+	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "follows", When: b.after(50), Task: replacementTask}}})
 	equal(b, "cancel", b.changeOne(store.Cancel, "stops", store.When{}), store.Stopping)
 	b.schedule("fails", b.after(0))
 	x := b.claimOne("fails")
@@ -59,14 +59,14 @@ func testReopened(b *storeTest) {
 	b.schedule("tried", b.after(0))
 	b.require(b.report(b.claimOne("tried"), store.Retry, b.after(60)), "the report was refused")
 	// Send one command of each type, to repeat it when the store is open again.
-	type answered struct {
+	type answeredCommand struct {
 		stamp    store.Stamp
 		command  store.Command
 		outcomes []store.Outcome
 	}
-	var sent []answered
+	var sent []answeredCommand
 	for _, c := range b.everyCommand() {
-		x := answered{stamp: b.stamp(), command: c}
+		x := answeredCommand{stamp: b.stamp(), command: c}
 		x.outcomes, err = b.Store.Change(ctx, 0, x.stamp, c)
 		b.requireNoError(err)
 		sent = append(sent, x)
@@ -108,16 +108,16 @@ func testReopened(b *storeTest) {
 	again, err := b.Store.Do(ctx, 0, s, round)
 	b.requireNoError(err)
 	equal(b, "the tasks once more", again.Tasks, answer.Tasks)
-	claimed := make(map[string]store.Claimed)
+	claimedByID := make(map[string]store.Claimed)
 	for _, x := range answer.Tasks {
-		claimed[x.ID] = x
+		claimedByID[x.ID] = x
 	}
-	equal(b, "extended", b.extend(claimed["held"]), store.Held)
-	equal(b, "extended", b.extend(claimed["stops"]), store.HeldStopping)
-	b.require(b.report(claimed["stops"], store.Retry, b.after(0)), "the report was refused")
+	equal(b, "extended", b.extend(claimedByID["held"]), store.Held)
+	equal(b, "extended", b.extend(claimedByID["stops"]), store.HeldStopping)
+	b.require(b.report(claimedByID["stops"], store.Retry, b.after(0)), "the report was refused")
 	b.requireAbsent("stops")
 	b.reopen()
-	b.require(b.report(claimed["follows"], store.Done, store.When{}), "the report was refused")
+	b.require(b.report(claimedByID["follows"], store.Done, store.When{}), "the report was refused")
 	e := b.get("follows")
 	b.require(e.State == store.Pending && string(e.Record) == "another", "%+v", e)
 	b.require(!b.report(x, store.Done, store.When{}), "a used token was accepted")
@@ -125,7 +125,7 @@ func testReopened(b *storeTest) {
 	// A new claim gets a token that was never used before.
 	b.change(store.Command{Op: store.Resume})
 	y := b.claimOne("while paused")
-	for id, x := range claimed {
+	for id, x := range claimedByID {
 		b.require(y.Token > x.Token, "token %d came after %d, of %s", y.Token, x.Token, id)
 	}
 	b.require(b.report(y, store.Done, store.When{}), "the report was refused")
@@ -142,10 +142,10 @@ func testReopened(b *storeTest) {
 			b.Fatal("Wait does not end with the store")
 		}
 	}
-	b.sleep(lease + 1)
-	crashed := false
+	b.sleep(leaseUnits + 1)
+	heldCrashed := false
 	for _, x := range b.claim(100) {
-		crashed = crashed || x.ID == "held" && x.Crashes == 1 && x.Token > y.Token
+		heldCrashed = heldCrashed || x.ID == "held" && x.Crashes == 1 && x.Token > y.Token
 	}
-	b.require(crashed, "the lease of a crashed worker does not end")
+	b.require(heldCrashed, "the lease of a crashed worker does not end")
 }

@@ -45,7 +45,7 @@ func testRooms(b *storeTest) {
 	equal(b, "claimed", got, []string{"a3", "a4"})
 	equal(b, "Next, if the worker may have more room", next, 0)
 	// Next ignores tasks for which the claim has no room.
-	b.changeOne(store.Schedule, "later", b.after(10*lease))
+	b.changeOne(store.Schedule, "later", b.after(10*leaseUnits))
 	_, next = b.claimWith(8, true, store.Room{}, store.Room{Most: 8, First: 8})
 	b.require(next > 0, "Next is %v", next)
 }
@@ -62,15 +62,15 @@ func testShares(b *storeTest) {
 	equal(b, "claimed", got, []string{"a6", "b2", "a7", "a8", "a9", "a10", "a11", "b3"})
 }
 
-// A claim gets no suspects, one or all, as its Suspects says. (A suspect is a task with
-// crashed attempts.)
+// A claim gets no suspects, one or all, as its Suspects says. A suspect is a task with
+// crashed attempts.
 func testSuspects(b *storeTest) {
 	for i := range 4 {
 		b.schedule(fmt.Sprint("s", i), b.after(0))
 		b.sleep(1)
 	}
 	b.claim(10)
-	b.sleep(lease + 1)
+	b.sleep(leaseUnits + 1)
 	claim := func(s store.Suspects, n int) (ids []string, next time.Duration) {
 		b.Helper()
 		r := b.claimRound(n)
@@ -108,47 +108,47 @@ func (m *model) addRandomRooms(c *store.Claim) {
 		return
 	}
 	for range c.Handlers {
-		most := m.rng.IntN(c.Max + 1)
-		c.Rooms = append(c.Rooms, store.Room{Most: most, First: m.rng.IntN(most + 1)})
+		maxTasks := m.rng.IntN(c.Max + 1)
+		c.Rooms = append(c.Rooms, store.Room{Most: maxTasks, First: m.rng.IntN(maxTasks + 1)})
 	}
 }
 
 // A modelRoom counts how many more tasks a claim may get.
 type modelRoom struct {
-	most, first map[string]int
-	suspects    int
+	mostByHandler, firstByHandler map[string]int
+	suspectsAllowed               int
 }
 
 func roomOf(c *store.Claim) *modelRoom {
 	const plenty = 1 << 30
 	x := &modelRoom{make(map[string]int), make(map[string]int), plenty}
 	for i, h := range c.Handlers {
-		x.most[h], x.first[h] = plenty, plenty
+		x.mostByHandler[h], x.firstByHandler[h] = plenty, plenty
 		if c.Rooms != nil {
-			x.first[h] = c.Rooms[i].First
+			x.firstByHandler[h] = c.Rooms[i].First
 			if c.Rooms[i].Most < c.Max {
-				x.most[h] = c.Rooms[i].Most
+				x.mostByHandler[h] = c.Rooms[i].Most
 			}
 		}
 	}
 	switch c.Suspects {
 	case store.OneSuspect:
-		x.suspects = 1
+		x.suspectsAllowed = 1
 	case store.NoSuspect:
-		x.suspects = 0
+		x.suspectsAllowed = 0
 	}
 	return x
 }
 
 func (x *modelRoom) allows(t *modelTask) bool {
-	return x.most[t.Handler] > 0 && (t.Crashes == 0 || x.suspects > 0)
+	return x.mostByHandler[t.Handler] > 0 && (t.Crashes == 0 || x.suspectsAllowed > 0)
 }
 
 // candidates returns the due tasks from which the next one is chosen.
 func (x *modelRoom) candidates(due []*modelTask) (chosen []*modelTask) {
 	for _, first := range []bool{true, false} {
 		for _, t := range due {
-			if x.allows(t) && (!first || x.first[t.Handler] > 0) {
+			if x.allows(t) && (!first || x.firstByHandler[t.Handler] > 0) {
 				chosen = append(chosen, t)
 			}
 		}
@@ -169,10 +169,10 @@ func (x *modelRoom) oldestDue(due []*modelTask) (at store.Time) {
 	return at
 }
 
-func (x *modelRoom) take(t *modelTask) {
-	x.most[t.Handler]--
-	x.first[t.Handler]--
+func (x *modelRoom) countClaimed(t *modelTask) {
+	x.mostByHandler[t.Handler]--
+	x.firstByHandler[t.Handler]--
 	if t.Crashes > 0 {
-		x.suspects--
+		x.suspectsAllowed--
 	}
 }

@@ -15,15 +15,14 @@ import (
 type Subject struct {
 	Store store.Store
 	// Advance advances the store's clock, which must not advance by itself. Nil means
-	// that the store uses the system's clock. The tests then wait in real time, and the
-	// model test is skipped.
+	// that the store uses the system's clock: the tests wait in real time, without the
+	// model test.
 	Advance func(d time.Duration)
-	// SetWall sets the store's wall clock forward by d, or back if d is negative. No
-	// time passes. Nil means that the store's time does not follow the wall clock.
+	// SetWall sets the store's wall clock forward by d, or back if d is negative, without
+	// advancing its steady clock. Nil means that the store does not use the wall clock.
 	SetWall func(d time.Duration)
-	// Reopen closes the latest Store and opens it again with everything that it has
-	// acknowledged. Advance must then move the new Store's clock. Nil means that the
-	// store does not outlive its process.
+	// Reopen closes the latest Store and opens it again. Advance must then advance the
+	// new Store's clock. Nil means that the store does not outlive its process.
 	Reopen func(t *testing.T) store.Store
 	// Steps is the number of steps of the model test, 10,000 if zero. Each step
 	// compares all stored data. TICKLESS_MODEL overrides it.
@@ -112,8 +111,8 @@ type storeTest struct {
 
 var ctx = context.Background()
 
-// lease is how long leases last, in units.
-const lease = 20
+// leaseUnits is how long leases last, in units.
+const leaseUnits = 20
 
 func (b *storeTest) sleep(units int) {
 	d := time.Duration(units) * b.unit
@@ -198,7 +197,7 @@ func (b *storeTest) schedule(id string, w store.When) {
 
 // emptyRound returns a round without reports, extensions and claim.
 func (b *storeTest) emptyRound() store.Round {
-	return store.Round{Lease: lease * b.unit, MaxCrashes: 3}
+	return store.Round{Lease: leaseUnits * b.unit, MaxCrashes: 3}
 }
 
 func (b *storeTest) claimRound(n int) store.Round {

@@ -9,15 +9,15 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A sleeper is a worker that claims when it is woken, or when the answer to its last
-// claim told it to. Workers of package durable do the same.
+// A sleeper is a worker that claims only when it is woken, or when the Next of its last
+// answer has passed. Workers of package durable do the same.
 type sleeper struct {
-	b         *storeTest
-	handlers  []string
-	stamp     store.Stamp
-	woken     chan struct{}
-	nextClaim store.Time // zero if only a wake-up makes the sleeper claim
-	claimed   int        // tasks that the sleeper has claimed
+	b            *storeTest
+	handlers     []string
+	stamp        store.Stamp
+	woken        chan struct{}
+	nextClaimAt  store.Time // zero if only a wake-up makes the sleeper claim
+	claimedCount int        // tasks that the sleeper has claimed
 }
 
 // sleeper starts a sleeper with this name. end stops the sleeper.
@@ -41,14 +41,14 @@ func (s *sleeper) claim(n int) {
 	s.b.Helper()
 	r := s.b.claimRound(n)
 	r.Claim.Handlers, r.Lease = s.handlers, time.Hour
-	a := s.do(r)
-	if s.nextClaim = 0; a.Next >= 0 {
-		s.nextClaim = a.Now.Add(a.Next)
+	a := s.sendRound(r)
+	if s.nextClaimAt = 0; a.Next >= 0 {
+		s.nextClaimAt = a.Now.Add(a.Next)
 	}
-	s.claimed += len(a.Tasks)
+	s.claimedCount += len(a.Tasks)
 }
 
-func (s *sleeper) do(r store.Round) store.Answer {
+func (s *sleeper) sendRound(r store.Round) store.Answer {
 	s.b.Helper()
 	s.stamp.Number++
 	a, err := s.b.Store.Do(ctx, 0, s.stamp, r)
@@ -56,39 +56,39 @@ func (s *sleeper) do(r store.Round) store.Answer {
 	return a
 }
 
-// step claims if the sleeper was woken or its time has come.
-func (s *sleeper) step() {
+// claimIfDue claims if the sleeper was woken or nextClaimAt has passed.
+func (s *sleeper) claimIfDue() {
 	s.b.Helper()
 	select {
 	case <-s.woken:
 	default:
-		if s.nextClaim == 0 || s.b.now() < s.nextClaim {
+		if s.nextClaimAt == 0 || s.b.now() < s.nextClaimAt {
 			return
 		}
 	}
 	s.claim(store.MaxClaim)
 }
 
-// waitFor steps the sleepers until s[0] has claimed n tasks, and then a few more times.
-// s[0] must not claim more than n.
+// waitFor calls claimIfDue of each sleeper until s[0] has claimed n tasks, and then a few
+// more times. s[0] must not claim more than n.
 func waitFor(what string, n int, s ...*sleeper) {
 	b := s[0].b
 	b.Helper()
 	deadline := time.Now().Add(maxWait)
-	for quiet := 0; quiet < 5; {
+	for quietSteps := 0; quietSteps < 5; {
 		b.require(time.Now().Before(deadline), "%s: the worker is not woken", what)
 		for _, s := range s {
-			s.step()
+			s.claimIfDue()
 		}
-		if time.Sleep(500 * time.Microsecond); s[0].claimed >= n {
-			quiet++
+		if time.Sleep(500 * time.Microsecond); s[0].claimedCount >= n {
+			quietSteps++
 		}
 	}
-	equal(b, what+": claimed", s[0].claimed, n)
+	equal(b, what+": claimed", s[0].claimedCount, n)
 }
 
-// testSleepers lets one worker sleep while another worker has more due tasks than it
-// claims at once. Tasks that only the sleeper can run must still run in time.
+// testSleepers lets one worker sleep while another has too many due tasks for one claim.
+// Tasks that only the sleeper can run must still be claimed in time.
 func testSleepers(b *storeTest) {
 	if a := b.do(b.claimRound(1)); a.Next >= 0 {
 		b.Skip("workers of this store also claim from time to time: a wake-up may come late")
@@ -106,19 +106,19 @@ func testSleepers(b *storeTest) {
 	defer end()
 	other, leave := b.sleeper("other", "b")
 	defer leave()
-	// otherClaimsOne lets the other worker claim one of its due tasks while s sleeps. The
-	// answer must say that the other worker should claim again at once.
+	// otherClaimsOne lets the other worker claim one of its due tasks while s sleeps. Next
+	// must then be 0.
 	otherClaimsOne := func() {
 		b.Helper()
-		waitFor("nothing", s.claimed, s)
-		n := other.claimed
+		waitFor("nothing", s.claimedCount, s)
+		n := other.claimedCount
 		other.claim(1)
-		equal(b, "claimed", other.claimed, n+1)
-		b.require(other.nextClaim != 0 && other.nextClaim <= b.now(), "Next is not 0, but a due task is left")
+		equal(b, "claimed", other.claimedCount, n+1)
+		b.require(other.nextClaimAt != 0 && other.nextClaimAt <= b.now(), "Next is not 0, but a due task is left")
 	}
 	otherClaimsRest := func(n int) {
 		b.Helper()
-		other.nextClaim = b.now()
+		other.nextClaimAt = b.now()
 		waitFor("what is left", n, other)
 	}
 
@@ -154,7 +154,7 @@ func testSleepers(b *storeTest) {
 	scheduleTasks("a", 3, 1, b.after(10))
 	r := b.emptyRound()
 	r.Leave = true
-	other.do(r)
+	other.sendRound(r)
 	leave()
 	b.sleep(10)
 	waitFor("after the other worker has left", 4, s)

@@ -59,16 +59,16 @@ func testDowntime(b *storeTest) {
 		b.sleep(6)
 	}
 	equal(b, "overdue", b.stats().Overdue, n)
-	seen := make(map[string]bool)
+	seenIDs := make(map[string]bool)
 	lastDue := store.Time(0)
 	for range n / store.MaxClaim {
 		a := b.do(b.claimRound(store.MaxClaim))
 		equal(b, "claimed", len(a.Tasks), store.MaxClaim)
-		equal(b, "there is more", a.Next == 0, len(seen)+len(a.Tasks) < n)
+		equal(b, "there is more", a.Next == 0, len(seenIDs)+len(a.Tasks) < n)
 		for _, x := range a.Tasks {
-			b.require(!seen[x.ID], "%s came twice", x.ID)
+			b.require(!seenIDs[x.ID], "%s came twice", x.ID)
 			b.require(x.Due >= lastDue, "%s is older than the one before it", x.ID)
-			seen[x.ID], lastDue = true, x.Due
+			seenIDs[x.ID], lastDue = true, x.Due
 		}
 	}
 	b.claimNone()
@@ -77,7 +77,7 @@ func testDowntime(b *storeTest) {
 // A single worker that follows Next claims every task in time.
 func testNext(b *storeTest) {
 	// A store that may lose a wake-up limits Next even if nothing is pending.
-	if a := b.do(b.claimRound(1)); a.Next >= 0 && a.Next < lease*b.unit {
+	if a := b.do(b.claimRound(1)); a.Next >= 0 && a.Next < leaseUnits*b.unit {
 		b.Fatalf("Next is %v, but no task is there", a.Next)
 	}
 	b.schedule("k", b.after(10))
@@ -95,7 +95,7 @@ func testNext(b *storeTest) {
 		}
 	}
 	// If only a running task is left, Next is the end of its lease.
-	b.require(a.Next >= 0 && a.Next <= lease*b.unit, "Next is %v, a lease ends after %d units", a.Next, lease)
+	b.require(a.Next >= 0 && a.Next <= leaseUnits*b.unit, "Next is %v, a lease ends after %d units", a.Next, leaseUnits)
 	b.schedule("one", b.after(0))
 	b.schedule("two", b.after(0))
 	a = b.do(b.claimRound(1))
@@ -114,32 +114,32 @@ func testPause(b *storeTest) {
 	b.change(store.Command{Op: store.Resume})
 	b.require(!b.stats().Paused, "the store is still paused")
 	a := b.do(b.claimRound(10))
-	running := a.Tasks
-	equal(b, "claimed", len(running), 2)
+	runningTasks := a.Tasks
+	equal(b, "claimed", len(runningTasks), 2)
 	equal(b, "paused", a.Paused, false)
 	b.change(store.Command{Op: store.Pause})
-	b.require(b.report(running[0], store.Done, store.When{}), "a report was refused while the store is paused")
-	equal(b, "extended", b.extend(running[1]), store.Held)
+	b.require(b.report(runningTasks[0], store.Done, store.When{}), "a report was refused while the store is paused")
+	equal(b, "extended", b.extend(runningTasks[1]), store.Held)
 }
 
-// Due times follow the wall clock. Leases do not: setting the clock ends no lease, and
-// extends none by more than its duration.
+// Due times follow the wall clock. Setting the clock ends no lease, and extends a lease at
+// most by its duration.
 func testClock(b *storeTest) {
 	if b.SetWall == nil {
 		b.Skip("the store's time does not follow the wall clock")
 	}
-	var held []store.Claimed
+	var heldTasks []store.Claimed
 	for i := range 100 {
 		b.schedule(fmt.Sprint("held", i), b.after(0))
 	}
-	held = b.claim(100)
+	heldTasks = b.claim(100)
 	for i, step := range []time.Duration{time.Hour, time.Hour, -time.Hour, time.Hour, -2 * time.Hour} {
 		at := b.now().Add(time.Hour)
 		id := fmt.Sprint("at", i)
 		b.schedule(id, store.At(at))
-		before := b.now()
+		timeBefore := b.now()
 		b.SetWall(step)
-		equal(b, "the step", b.now().Sub(before), step)
+		equal(b, "the step", b.now().Sub(timeBefore), step)
 		got := b.claim(10)
 		if step < 0 {
 			equal(b, "claimed when the clock was set back", len(got), 0)
@@ -150,18 +150,18 @@ func testClock(b *storeTest) {
 		}
 		b.require(len(got) == 1 && got[0].ID == id && got[0].Due <= b.now(), "claimed %+v, want %s", got, id)
 		b.require(b.report(got[0], store.Done, store.When{}), "the report was refused")
-		b.Advance((lease - 1) * b.unit)
+		b.Advance((leaseUnits - 1) * b.unit)
 		if b.Reopen != nil {
 			b.reopenLater(-time.Hour)
-			b.Advance((lease - 1) * b.unit)
+			b.Advance((leaseUnits - 1) * b.unit)
 		}
 		st := b.stats()
 		equal(b, "running, crashed", []int64{st.Running, st.Crashed}, []int64{100, 0})
-		for _, x := range held {
+		for _, x := range heldTasks {
 			equal(b, "extended", b.extend(x), store.Held)
 		}
 	}
-	b.Advance((lease + 1) * b.unit)
+	b.Advance((leaseUnits + 1) * b.unit)
 	equal(b, "expired leases", len(b.claim(100)), 100)
 
 	// A task is no longer overdue if the clock is set back.

@@ -19,16 +19,16 @@ func testWait(b *storeTest) {
 	}
 	waiting, end := context.WithCancel(ctx)
 	defer end()
-	woken := make(chan int, 1000)
+	wokenShards := make(chan int, 1000)
 	waitErr := make(chan error, 1)
-	go func() { waitErr <- b.Store.Wait(waiting, []int{0}, func(shard int) { woken <- shard }) }()
+	go func() { waitErr <- b.Store.Wait(waiting, []int{0}, func(shard int) { wokenShards <- shard }) }()
 	// claim waits until the worker is woken and gets a task.
 	claim := func(what string) store.Claimed {
 		b.Helper()
 		timeout := time.After(maxWait)
 		for {
 			select {
-			case shard := <-woken:
+			case shard := <-wokenShards:
 				equal(b, "shard", shard, 0)
 			case <-timeout:
 				b.Fatalf("the worker was not woken: %s", what)
@@ -41,8 +41,8 @@ func testWait(b *storeTest) {
 	// goToSleep ignores the wake-ups so far, and checks that there is nothing to claim.
 	goToSleep := func() {
 		time.Sleep(time.Millisecond)
-		for len(woken) > 0 {
-			<-woken
+		for len(wokenShards) > 0 {
+			<-wokenShards
 		}
 		b.claimNone()
 	}
@@ -102,7 +102,7 @@ func (b *storeTest) allCalls(ctx context.Context, st store.Store) map[string]fun
 // has no effect.
 func testContext(b *storeTest) {
 	b.prepareTasks()
-	before := b.allEntries()
+	entriesBefore := b.allEntries()
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	for name, call := range b.allCalls(ended, b.Store) {
@@ -114,7 +114,7 @@ func testContext(b *storeTest) {
 		b.requireError(err, context.Canceled)
 		b.requireError(err, store.ErrNotDone)
 	}
-	equal(b, "all entries", b.allEntries(), before)
+	equal(b, "all entries", b.allEntries(), entriesBefore)
 
 	// Wait returns even if its context ends while it calls wake.
 	ending, cancel := context.WithCancel(ctx)

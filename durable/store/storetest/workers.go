@@ -11,20 +11,19 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// testWorkers runs many clients that schedule tasks, and many workers that race for
-// them. Some workers crash or freeze. Every task must be done once, its tokens must
-// grow, and its record must not change after a claim.
+// testWorkers runs clients that schedule tasks, and workers that race for them and sometimes
+// crash. Every task must be done once, its tokens must grow, and its record must not change.
 func testWorkers(b *storeTest) {
-	const clients, each, workers = 8, 50, 6
+	const clients, tasksPerClient, workers = 8, 50, 6
 	shards := b.Store.Shards()
 	x := &workerRun{storeTest: b, lastToken: make(map[string]int64), timesDone: make(map[string]int)}
-	record := func(id string) []byte { return bytes.Repeat([]byte(id+" "), 20) }
+	recordOf := func(id string) []byte { return bytes.Repeat([]byte(id+" "), 20) }
 	var clock, all sync.WaitGroup
 	for c := range clients {
 		all.Go(func() {
-			for i := range each {
+			for i := range tasksPerClient {
 				id := fmt.Sprintf("%d of %d", i, c)
-				t := store.Task{ID: id, Handler: "h", Record: record(id)}
+				t := store.Task{ID: id, Handler: "h", Record: recordOf(id)}
 				item := store.Item{ID: id, When: store.After(time.Duration(rand.IntN(20)) * b.unit / 10), Task: t}
 				_, err := b.Store.Change(ctx, store.ShardOf(id, shards), store.Stamp{Sender: fmt.Sprint("client", c), Number: int64(i + 1)},
 					store.Command{Op: store.Schedule, Items: []store.Item{item}})
@@ -34,12 +33,12 @@ func testWorkers(b *storeTest) {
 			}
 		})
 	}
-	stop := make(chan struct{})
+	stopClock := make(chan struct{})
 	if b.Advance != nil {
 		clock.Go(func() {
 			for {
 				select {
-				case <-stop:
+				case <-stopClock:
 					return
 				default:
 					b.Advance(b.unit / 10)
@@ -49,20 +48,20 @@ func testWorkers(b *storeTest) {
 		})
 	}
 	for w := range workers {
-		all.Go(func() { x.work(w, shards, clients*each) })
+		all.Go(func() { x.runWorker(w, shards, clients*tasksPerClient) })
 	}
 	all.Wait()
-	close(stop)
+	close(stopClock)
 	clock.Wait()
 	if b.Failed() {
 		return
 	}
-	equal(b, "tasks done", len(x.timesDone), clients*each)
+	equal(b, "tasks done", len(x.timesDone), clients*tasksPerClient)
 	for id, n := range x.timesDone {
 		equal(b, id+" was done", n, 1)
 	}
-	for _, c := range x.claimed {
-		b.require(bytes.Equal(c.Record, record(c.ID)), "the record of %s is %.40q", c.ID, c.Record)
+	for _, c := range x.claimedTasks {
+		b.require(bytes.Equal(c.Record, recordOf(c.ID)), "the record of %s is %.40q", c.ID, c.Record)
 	}
 	for shard := range shards {
 		st, err := b.Store.Stats(ctx, shard)
@@ -74,15 +73,15 @@ func testWorkers(b *storeTest) {
 
 type workerRun struct {
 	*storeTest
-	lostLeases atomic.Int64
-	mu         sync.Mutex
-	lastToken  map[string]int64 // the latest token of each task
-	timesDone  map[string]int
-	claimed    []store.Claimed
+	lostLeases   atomic.Int64
+	mu           sync.Mutex
+	lastToken    map[string]int64 // the latest token of each task
+	timesDone    map[string]int
+	claimedTasks []store.Claimed
 }
 
-func (x *workerRun) work(w, shards, tasks int) {
-	var numbers = make([]int64, shards)
+func (x *workerRun) runWorker(w, shards, tasks int) {
+	var lastNumbers = make([]int64, shards)
 	deadline := time.Now().Add(4 * maxWait)
 	for i := 0; ; i++ {
 		shard := (i + w) % shards
@@ -97,9 +96,9 @@ func (x *workerRun) work(w, shards, tasks int) {
 			return
 		}
 		do := func(r store.Round) (a store.Answer, ok bool) {
-			numbers[shard]++
+			lastNumbers[shard]++
 			r.MaxCrashes = 1 << 20
-			a, err := x.Store.Do(ctx, shard, store.Stamp{Sender: fmt.Sprint("worker", w), Number: numbers[shard]}, r)
+			a, err := x.Store.Do(ctx, shard, store.Stamp{Sender: fmt.Sprint("worker", w), Number: lastNumbers[shard]}, r)
 			if err != nil {
 				x.Error(err)
 			}
@@ -112,13 +111,13 @@ func (x *workerRun) work(w, shards, tasks int) {
 		r := x.emptyRound()
 		for _, c := range a.Tasks {
 			x.mu.Lock()
-			// If the answer of a claim arrives after the lease has expired, another
-			// worker may already have reported a larger token.
-			if now, err := x.Store.Now(ctx, shard); c.Token <= x.lastToken[c.ID] && err == nil && now < a.Now.Add(lease*x.unit) {
+			// After the lease has expired, another worker may already have recorded
+			// a larger token.
+			if now, err := x.Store.Now(ctx, shard); c.Token <= x.lastToken[c.ID] && err == nil && now < a.Now.Add(leaseUnits*x.unit) {
 				x.Errorf("%s has the token %d after %d", c.ID, c.Token, x.lastToken[c.ID])
 			}
 			x.lastToken[c.ID] = max(x.lastToken[c.ID], c.Token)
-			x.claimed = append(x.claimed, c)
+			x.claimedTasks = append(x.claimedTasks, c)
 			x.mu.Unlock()
 			if c.Due > a.Now {
 				x.Errorf("%s is early by %v", c.ID, c.Due.Sub(a.Now))

@@ -17,16 +17,15 @@ type Waiters struct {
 }
 
 type waiter struct {
-	wakeUp  chan struct{} // contains an element if shards are pending or the Waiters were closed
-	shards  []int
-	pending []int // shards for which wake must be called; guarded by Waiters.mu
+	wakeUp        chan struct{} // contains an element if shards are pending or the Waiters were closed
+	shards        []int
+	pendingShards []int // shards for which wake must be called; guarded by Waiters.mu
 }
 
-// Wait calls wake once for each shard, so that no earlier change is missed. Then it
-// calls wake after each Wake of one of the shards. It returns ctx.Err() when ctx ends,
-// or store.ErrClosed.
+// Wait calls wake once for each shard, because something may have changed before. Then it
+// calls wake after each Wake of one of the shards. It returns ctx.Err() or store.ErrClosed.
 func (ws *Waiters) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
-	w := &waiter{wakeUp: make(chan struct{}, 1), shards: shards, pending: slices.Clone(shards)}
+	w := &waiter{wakeUp: make(chan struct{}, 1), shards: shards, pendingShards: slices.Clone(shards)}
 	w.wakeUp <- struct{}{}
 	ws.mu.Lock()
 	if ws.calls == nil {
@@ -46,8 +45,8 @@ func (ws *Waiters) Wait(ctx context.Context, shards []int, wake func(shard int))
 		case <-w.wakeUp:
 		}
 		ws.mu.Lock()
-		shardsToWake, closed := w.pending, ws.closed
-		w.pending = nil
+		shardsToWake, closed := w.pendingShards, ws.closed
+		w.pendingShards = nil
 		ws.mu.Unlock()
 		if closed {
 			return store.ErrClosed
@@ -66,8 +65,8 @@ func (ws *Waiters) Wake(shard int) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	for w := range ws.calls {
-		if slices.Contains(w.shards, shard) && !slices.Contains(w.pending, shard) {
-			w.pending = append(w.pending, shard)
+		if slices.Contains(w.shards, shard) && !slices.Contains(w.pendingShards, shard) {
+			w.pendingShards = append(w.pendingShards, shard)
 			w.notify()
 		}
 	}
