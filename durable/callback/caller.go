@@ -39,7 +39,7 @@ func New(opts ...Option) *Caller {
 		}
 		o.apply(&c.config)
 	}
-	c.limiter = hostLimiter{maxLimit: c.maxPerHost, byName: make(map[string]*host)}
+	c.limiter = hostLimiter{maxLimit: c.maxPerHost, hostByName: make(map[string]*host)}
 	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: c.checkAddress}
 	c.transport = &http.Transport{
 		// There is no Proxy, because checkAddress would not see the addresses to which
@@ -176,21 +176,21 @@ const (
 )
 
 // readBodyStart returns the first 200 bytes of a response body on one line. It reads up
-// to maxBody bytes, so that the connection can be reused. It calls cancel after
-// bodyTimeout.
+// to maxBody bytes, so that the connection can be reused. If that takes longer than
+// bodyTimeout, it calls cancel.
 func readBodyStart(body io.Reader, cancel func()) string {
 	timer := time.AfterFunc(bodyTimeout, cancel)
 	defer timer.Stop()
 	var start [200]byte
 	n, _ := io.ReadFull(body, start[:])
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxBody-int64(n)))
-	text := strings.Map(func(r rune) rune {
+	printableText := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
 	}, strings.ToValidUTF8(string(start[:n]), ""))
-	return strings.Join(strings.Fields(text), " ")
+	return strings.Join(strings.Fields(printableText), " ")
 }
 
 // hostAndPort returns the URL's host and port. Each pair has its own limit of requests.

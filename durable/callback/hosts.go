@@ -17,9 +17,9 @@ import (
 type hostLimiter struct {
 	maxLimit int
 
-	mu        sync.Mutex
-	byName    map[string]*host
-	sweepSize int // the number of hosts at which deleteIdleLocked checks them all
+	mu         sync.Mutex
+	hostByName map[string]*host
+	sweepSize  int // the number of hosts at which deleteIdleLocked checks them all
 }
 
 // host is the state of one host. hostLimiter.mu guards it.
@@ -51,19 +51,19 @@ func (s *hostLimiter) beginRequest(ctx context.Context, name string, concurrency
 		maxTasks = math.MaxInt
 	}
 	s.mu.Lock()
-	h = s.byName[name]
+	h = s.hostByName[name]
 	if h == nil {
 		s.deleteIdleLocked()
 		h = &host{limit: min(startLimit, s.maxLimit), avgDuration: startDuration}
-		s.byName[name] = h
+		s.hostByName[name] = h
 	}
-	limit := min(h.limit, maxTasks)
+	runningLimit := min(h.limit, maxTasks)
 	switch {
-	case h.running < limit:
+	case h.running < runningLimit:
 		h.running++
 		s.mu.Unlock()
 		return h, 0, true
-	case len(h.waiting) >= limit || h.running+len(h.waiting) >= maxTasks:
+	case len(h.waiting) >= runningLimit || h.running+len(h.waiting) >= maxTasks:
 		delay = h.handBackDelayLocked(time.Now())
 		s.mu.Unlock()
 		return nil, delay, false
@@ -127,21 +127,21 @@ func (s *hostLimiter) endRequestLocked(name string, h *host) {
 		return
 	}
 	if h.idleSince = time.Now(); h.limit >= min(startLimit, s.maxLimit) && h.idleSince.After(h.nextFree) {
-		delete(s.byName, name)
+		delete(s.hostByName, name)
 	}
 }
 
 // deleteIdleLocked deletes hosts that were idle for longer than forgetAfter. It checks
 // them only after the number of hosts has doubled.
 func (s *hostLimiter) deleteIdleLocked() {
-	if len(s.byName) < s.sweepSize {
+	if len(s.hostByName) < s.sweepSize {
 		return
 	}
 	now := time.Now()
-	for name, h := range s.byName {
+	for name, h := range s.hostByName {
 		if h.running == 0 && now.Sub(h.idleSince) > forgetAfter {
-			delete(s.byName, name)
+			delete(s.hostByName, name)
 		}
 	}
-	s.sweepSize = 2*len(s.byName) + 64
+	s.sweepSize = 2*len(s.hostByName) + 64
 }

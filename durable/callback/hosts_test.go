@@ -10,7 +10,7 @@ import (
 )
 
 func newHosts(limit int) *hostLimiter {
-	return &hostLimiter{maxLimit: limit, byName: make(map[string]*host)}
+	return &hostLimiter{maxLimit: limit, hostByName: make(map[string]*host)}
 }
 
 // try calls beginRequest with a context that has already ended, so that it does not wait.
@@ -30,14 +30,14 @@ func TestHosts_RoomGrowsWithAnswersAndShrinksWithout(t *testing.T) {
 	}
 	for _, room := range []int{2, 1, 1} {
 		call(false)
-		require.Equal(t, room, s.byName["a"].limit)
+		require.Equal(t, room, s.hostByName["a"].limit)
 	}
 	for _, room := range []int{2, 3} {
 		call(true)
-		require.Equal(t, room, s.byName["a"].limit)
+		require.Equal(t, room, s.hostByName["a"].limit)
 	}
 	call(true)
-	require.Empty(t, s.byName, "a host is deleted when it answers and is idle")
+	require.Empty(t, s.hostByName, "a host is deleted when it answers and is idle")
 
 	h, _ := s.try("a", 0)
 	for range 30 {
@@ -59,7 +59,7 @@ func TestHosts_TakeHalfOfTheWorkersPlacesAtMost(t *testing.T) {
 		}
 		synctest.Wait()
 		s.mu.Lock()
-		held := s.byName["a"].running + len(s.byName["a"].waiting)
+		held := s.hostByName["a"].running + len(s.hostByName["a"].waiting)
 		s.mu.Unlock()
 		require.Equal(t, 3, held)
 		h, _ := s.try("b", 6)
@@ -116,9 +116,9 @@ func TestHosts_HandBackForTheTimeOfTheirTurn(t *testing.T) {
 		}
 		s.endRequest("a", h, time.Minute, false)
 		s.endRequest("a", h, time.Minute, false)
-		require.Len(t, s.byName, 1, "a host that did not answer is remembered")
+		require.Len(t, s.hostByName, 1, "a host that did not answer is remembered")
 		time.Sleep(2 * forgetAfter)
 		_, _ = s.try("b", 0)
-		require.NotContains(t, s.byName, "a", "the host is forgotten in the end")
+		require.NotContains(t, s.hostByName, "a", "the host is forgotten in the end")
 	})
 }

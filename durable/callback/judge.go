@@ -56,7 +56,7 @@ func retryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
 const maxRetryAfter = time.Hour
 
 // addJitter limits a delay to maxRetryAfter, and then adds up to a tenth of the delay
-// plus 10 ms, at random. Otherwise many tasks would return together.
+// plus 10 ms, at random, so that tasks do not all run at the same time.
 func addJitter(d time.Duration) time.Duration {
 	d = min(d, maxRetryAfter)
 	return d + rand.N(d/10+10*time.Millisecond)

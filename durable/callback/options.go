@@ -38,18 +38,17 @@ func mustBePositive[N int | time.Duration](name string, v N) {
 // address, with a port. The default is [DefaultPerHost]. The Caller begins with fewer, and
 // sends fewer while the host does not answer. WithPerHost panics if n is not positive.
 //
-// During 4 requests to a host, 4 further tasks for the host may wait in the worker. Other
-// tasks are handed back for 0.1 to 20 seconds, which does not count as an attempt. One
-// host's tasks use at most half of the worker's concurrency.
+// While 4 requests to a host are under way, up to 4 more tasks for the host wait in the
+// worker. Others are handed back for 0.1 to 20 seconds, which does not count as an attempt.
+// A host's tasks use at most half of the worker's concurrency.
 func WithPerHost(n int) Option {
 	mustBePositive("WithPerHost", n)
 	return option(func(c *config) { c.maxPerHost = n })
 }
 
-// WithTimeout sets how long a request may take until the response's status arrives,
-// without the time for which the task waits for other requests to the host. (The worker's
-// timeout includes that time.) The default is [DefaultTimeout]. WithTimeout panics if d
-// is not positive.
+// WithTimeout sets how long a request may take until the response's status arrives. For a
+// task that still waits for other requests to the host, only the worker's timeout counts.
+// The default is [DefaultTimeout]. WithTimeout panics if d is not positive.
 func WithTimeout(d time.Duration) Option {
 	mustBePositive("WithTimeout", d)
 	return option(func(c *config) { c.timeout = d })

@@ -168,7 +168,7 @@ func (r Request) parseURL() (*url.URL, error) {
 var errPathHasAt = errors.New("the path contains an @")
 
 // redactedError returns an error without secret parts of the URL. If the URL contains an
-// @, it returns another error, because err may quote a part of the password.
+// @, it returns a general error, because err may quote a part of the password.
 func redactedError(raw string, err error) error {
 	if strings.Contains(raw, "@") {
 		return errors.New("in a user name or a password, write / as %2F, ? as %3F, # as %23 and @ as %40")

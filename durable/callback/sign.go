@@ -75,13 +75,13 @@ func sign(secrets [][]byte, now time.Time, h http.Header, id string, body []byte
 }
 
 // Verify checks the signature of a received request, according to Standard Webhooks. The
-// signature's time may differ from this clock by at most the tolerance. Verify returns
+// signature's time may differ from the present by at most the tolerance. Verify returns
 // the body, and r.Body can be read again. The error is [ErrSignature], or an error of
 // reading the body, which may have at most [MaxBody] bytes.
 //
 // The signature covers the body, Webhook-Id and Webhook-Timestamp, but neither the URL
-// nor other headers. Somebody who has recorded a request can send it again during the
-// tolerance. The copy has the same Webhook-Id.
+// nor other headers. Until the tolerance has passed, anybody can send a recorded request
+// again. The copy has the same Webhook-Id.
 //
 // Verify panics if there are no secrets, if a secret has fewer than 24 bytes, or if the
 // tolerance is not positive.

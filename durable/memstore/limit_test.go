@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Two workers claim tasks of a handler that is at its limit. Only one of them knows the
+// Two workers claim tasks of a handler that is at its limit. Only one of them has the
 // tasks' schedule. Their claims must not wake each other.
 func TestLimit_WorkersWithDifferentSchedules(t *testing.T) {
 	for name, limit := range map[string]store.Limit{"concurrency": {Concurrency: 1}, "rate": {Rate: 1}} {

@@ -11,8 +11,8 @@ import (
 )
 
 // Get returns a task's entry.
-func (s *Store) Get(ctx context.Context, index int, id string) (e store.Entry, err error) {
-	callErr := s.withShard(ctx, index, func(sh *shard, _ machine.Moment) {
+func (s *Store) Get(ctx context.Context, shardIndex int, id string) (e store.Entry, err error) {
+	callErr := s.withShard(ctx, shardIndex, func(sh *shard, _ machine.Moment) {
 		err = store.ErrNotFound
 		if t := sh.Find(id); t != nil {
 			e, err = machine.CopyEntry(t.Entry), nil
@@ -21,8 +21,8 @@ func (s *Store) Get(ctx context.Context, index int, id string) (e store.Entry, e
 	return e, cmp.Or(callErr, err)
 }
 
-// listChunk is how many tasks List reads before it releases the lock for a moment.
-const listChunk = 2048
+// tasksPerLock is how many tasks List reads before it releases the lock for a moment.
+const tasksPerLock = 2048
 
 // A candidate is a task that may belong to the page, with its position in the list.
 type candidate struct {
@@ -33,7 +33,7 @@ type candidate struct {
 // List returns a page, in O(n log n) for n tasks in the shard. It reads taskList from the
 // end, because a removed task is replaced by the last task. List may then read the moved
 // task twice, but misses none.
-func (s *Store) List(ctx context.Context, index int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
+func (s *Store) List(ctx context.Context, shardIndex int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return p, err
 	}
@@ -46,9 +46,9 @@ func (s *Store) List(ctx context.Context, index int, f store.Filter, c store.Cur
 		found = found[:min(n, len(found))]
 	}
 	for end, more := math.MaxInt, true; more; {
-		err := s.withShard(ctx, index, func(sh *shard, _ machine.Moment) {
+		err := s.withShard(ctx, shardIndex, func(sh *shard, _ machine.Moment) {
 			end = min(end, len(sh.taskList))
-			chunkStart := max(0, end-listChunk)
+			chunkStart := max(0, end-tasksPerLock)
 			for _, t := range sh.taskList[chunkStart:end] {
 				at := f.CursorOf(&t.Entry)
 				if f.Match(&t.Entry) && at.Compare(c) > 0 && (!pageFull || at.Compare(pageEnd) < 0) {
@@ -67,7 +67,7 @@ func (s *Store) List(ctx context.Context, index int, f store.Filter, c store.Cur
 	if len(found) > limit {
 		p.Next, found = found[limit-1].Cursor, found[:limit]
 	}
-	return p, s.withShard(ctx, index, func(sh *shard, _ machine.Moment) {
+	return p, s.withShard(ctx, shardIndex, func(sh *shard, _ machine.Moment) {
 		for _, x := range found {
 			// The task may have been removed or moved since List read it.
 			if e := &x.task.Entry; sh.tasks[x.ID] == x.task && f.CursorOf(e) == x.Cursor && f.Match(e) {
@@ -78,13 +78,13 @@ func (s *Store) List(ctx context.Context, index int, f store.Filter, c store.Cur
 }
 
 // Stats returns the shard's numbers. O(n) in the overdue tasks.
-func (s *Store) Stats(ctx context.Context, index int) (st store.Stats, err error) {
-	err = s.withShard(ctx, index, func(sh *shard, at machine.Moment) { st = machine.Stats(sh, at.Wall) })
+func (s *Store) Stats(ctx context.Context, shardIndex int) (st store.Stats, err error) {
+	err = s.withShard(ctx, shardIndex, func(sh *shard, at machine.Moment) { st = machine.Stats(sh, at.Wall) })
 	return st, err
 }
 
 // Repair only counts the tasks. Every command is atomic, so nothing can be damaged.
-func (s *Store) Repair(ctx context.Context, index int) (r store.Repair, err error) {
-	err = s.withShard(ctx, index, func(sh *shard, _ machine.Moment) { r.Looked = int64(len(sh.tasks)) })
+func (s *Store) Repair(ctx context.Context, shardIndex int) (r store.Repair, err error) {
+	err = s.withShard(ctx, shardIndex, func(sh *shard, _ machine.Moment) { r.Looked = int64(len(sh.tasks)) })
 	return r, err
 }

@@ -110,32 +110,32 @@ func (s *Store) readClock() machine.Moment {
 const maxSleep = time.Minute
 
 // withShard calls f under the shard's lock, and then wakes waiting workers if needed.
-func (s *Store) withShard(ctx context.Context, index int, f func(sh *shard, at machine.Moment)) error {
+func (s *Store) withShard(ctx context.Context, shardIndex int, f func(sh *shard, at machine.Moment)) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
-	if s.shards[index].withLock(s.readClock, f) {
-		s.waiters.Wake(index)
+	if s.shards[shardIndex].withLock(s.readClock, f) {
+		s.waiters.Wake(shardIndex)
 	}
 	return nil
 }
 
 // Change carries out a command.
-func (s *Store) Change(ctx context.Context, index int, st store.Stamp, c store.Command) (outcomes []store.Outcome, err error) {
+func (s *Store) Change(ctx context.Context, shardIndex int, st store.Stamp, c store.Command) (outcomes []store.Outcome, err error) {
 	if err := c.Check(&st); err != nil {
 		return nil, err
 	}
 	c.Items = machine.CopyItems(c.Items)
-	callErr := s.withShard(ctx, index, func(sh *shard, at machine.Moment) { outcomes, err = machine.Change(sh, at, &st, &c) })
+	callErr := s.withShard(ctx, shardIndex, func(sh *shard, at machine.Moment) { outcomes, err = machine.Change(sh, at, &st, &c) })
 	return outcomes, cmp.Or(callErr, err)
 }
 
 // Do carries out a round.
-func (s *Store) Do(ctx context.Context, index int, st store.Stamp, r store.Round) (a store.Answer, err error) {
+func (s *Store) Do(ctx context.Context, shardIndex int, st store.Stamp, r store.Round) (a store.Answer, err error) {
 	if err := r.Check(&st); err != nil {
 		return a, err
 	}
-	callErr := s.withShard(ctx, index, func(sh *shard, at machine.Moment) { a, err = machine.Do(sh, at, &st, &r) })
+	callErr := s.withShard(ctx, shardIndex, func(sh *shard, at machine.Moment) { a, err = machine.Do(sh, at, &st, &r) })
 	if s.wallCanChange {
 		a.Next = min(a.Next, maxSleep)
 	}

@@ -53,7 +53,7 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"a sleeping worker is woken", "../store/machine/round.go", "s == store.Pending && at < m.numbers.Told", "false", "Wait"},
 	{"a worker is woken even if others have more tasks", "../store/machine/round.go", "m.numbers.Told = max(m.numbers.Told, nextAt)", "m.numbers.Told = nextAt", "WhoSleepsIsInTime"},
 	{"a task that follows is imported", "../store/machine/change.go", "t.Task = *e.NextTask", "", "Import"},
-	{"a task that follows is listed", "../store/machine/index.go", "next := Copy(*e.NextTask)", "next := Copy(e.Task)", "FollowingAndStopping"},
+	{"a task that follows is listed", "../store/machine/index.go", "nextTask := Copy(*e.NextTask)", "nextTask := Copy(e.Task)", "FollowingAndStopping"},
 	{"a clock that was set ends no lease", "../store/machine/change.go", "clockStep > minClockStep || clockStep < -minClockStep", "false", "ClockIsSet"},
 	{"a paused task stays paused", "../store/machine/change.go", "oldAt == store.Farthest && x.Task.Repeats()", "false", "Model"},
 	{"a resumed task begins again", "../store/machine/change.go", "t.At == store.Farthest && t.Repeats()", "false", "Model"},

@@ -23,12 +23,12 @@ func (q *queue) remove(x *task) {
 	x.queue = nil
 }
 
-// visitUntil calls f for each task of the subtree at index i whose At is not after at.
-func (q *queue) visitUntil(i int, at store.Time, f func(*task)) {
-	if i < len(q.tasks) && q.tasks[i].At <= at {
+// visitUntil calls f for each task of the subtree at index i whose At is not after until.
+func (q *queue) visitUntil(i int, until store.Time, f func(*task)) {
+	if i < len(q.tasks) && q.tasks[i].At <= until {
 		f(q.tasks[i])
-		q.visitUntil(2*i+1, at, f)
-		q.visitUntil(2*i+2, at, f)
+		q.visitUntil(2*i+1, until, f)
+		q.visitUntil(2*i+2, until, f)
 	}
 }
 

@@ -107,7 +107,7 @@ func (sh *shard) Changed(t *machine.Task) {
 }
 
 // Due returns up to n due tasks that the claim may get. It removes each task from its
-// queue to find the next one, and finally adds them again.
+// queue to find the next one, and finally puts all of them back.
 func (sh *shard) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	workerClaim := machine.Claim{Handlers: c.Handlers, Schedules: c.Schedules}
 	var queues []*queue

@@ -31,7 +31,8 @@ const (
 	// Replaced for a Pending or Dead task, and Following for a Running task. If Keep or
 	// [Keeping.Unique] forbids the change, the outcome is Kept.
 	//
-	// A repeating task that is due at [Farthest] is paused, and stays paused.
+	// A repeating task that is due at [Farthest] is paused. It stays paused if the new
+	// task repeats too.
 	Schedule Op = iota + 1
 	// Reschedule moves a Pending task to When (outcome Moved). A Running task becomes
 	// Following: it is due again at When. In other states the outcome is Absent.
@@ -94,8 +95,8 @@ const (
 	// Unknown means that no answer came: the command may or may not have taken effect.
 	// Stores do not return it.
 	Unknown Outcome = iota
-	// Absent means that nothing was changed, because there is no task with the id in a
-	// state to which the command applies.
+	// Absent means that nothing was changed: there is no task with the id, or the command
+	// does not apply to its state.
 	Absent
 	// Created means that the new task is pending. The key had no task.
 	Created
@@ -103,8 +104,8 @@ const (
 	Replaced
 	// Kept means that the key's existing task is unchanged.
 	Kept
-	// Following means that the key's task is running. The new task becomes pending, at
-	// its time, when the current attempt ends, whatever its result.
+	// Following means that the key's task is running. When the attempt ends, the new task
+	// becomes pending.
 	Following
 	// Moved means that the task is pending at its new time.
 	Moved

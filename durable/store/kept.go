@@ -7,7 +7,7 @@ import (
 )
 
 // Each finished run that is kept is a Past entry, which is deleted when its At has passed.
-// Besides, each key with such runs has a head entry: Runs counts the runs, and Due is when
+// A key with such runs also has a head entry: its Runs counts the runs, and its Due is when
 // the key may be scheduled again.
 
 // Keeping is what a task asks the store to keep about its finished runs.

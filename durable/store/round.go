@@ -127,7 +127,7 @@ const (
 	// Accepted means that the attempt is over and the report had its effect.
 	Accepted
 	// Overtaken means that the task was cancelled or scheduled again during the
-	// attempt. The task is now removed, or pending at its new time, whatever the report.
+	// attempt. Whatever the report says, the task is removed or pending at its new time.
 	Overtaken
 )
 

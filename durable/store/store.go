@@ -24,8 +24,8 @@ type Store interface {
 	// of expired leases, then its claim. Each part is atomic.
 	Do(ctx context.Context, shard int, s Stamp, r Round) (Answer, error)
 
-	// Wait calls wake when a worker should claim earlier than Answer.Next has told it.
-	// It returns an error when ctx ends or the store fails.
+	// Wait calls wake with a shard when workers should claim from it earlier than
+	// Answer.Next has told them. It returns an error when ctx ends or the store fails.
 	//
 	// Calls of wake do not overlap. While wake runs, other calls of Wait may get the
 	// wake-ups instead. Wait may call wake without need. A store that can lose a wake-up

@@ -54,9 +54,9 @@ func (t *Task) Repeats() bool {
 		len(t.Record) > fields && t.Record[0] == version && t.Record[fields]&bit != 0)
 }
 
-// The id of a task is its key, except for failed runs of a repeating task: they share one
-// dead letter, whose id is a [DeadID]. If it is requeued, it becomes a task whose id is a
-// [SingleID]. All ids with the same key are in the same shard.
+// The id of a task is its key, with one exception: all failed runs of a repeating task share
+// one dead letter, whose id is a [DeadID]. A requeued dead letter of this kind becomes a task
+// whose id is a [SingleID]. All ids with the same key are in the same shard.
 
 // DeadID returns the id of the dead letter of a repeating task: the key and a NUL.
 func DeadID(key string) string { return key + "\x00" }

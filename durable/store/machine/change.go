@@ -41,9 +41,9 @@ func beginTransaction(index Index, at Moment) *machine {
 // senderLifetime is how long a silent sender is remembered.
 const senderLifetime = 24 * time.Hour
 
-// admit decides whether a command may be carried out. If it was already carried out,
-// repeated is true and sender has the answer. Otherwise sender is new, for this command.
-func (m *machine) admit(s *store.Stamp) (sender *Sender, repeated bool, err error) {
+// admitCommand decides whether a command may be carried out. If it was already carried out,
+// repeated is true and sender has the answer. Otherwise sender is a new record.
+func (m *machine) admitCommand(s *store.Stamp) (sender *Sender, repeated bool, err error) {
 	lastCommand := m.index.Sender(s.Sender)
 	switch {
 	case lastCommand != nil && s.Number < lastCommand.Number:
@@ -60,7 +60,7 @@ func (m *machine) admit(s *store.Stamp) (sender *Sender, repeated bool, err erro
 		return sender, false, nil
 	}
 	// Each new sender removes up to 8 senders that were silent for a day. While the
-	// store is paused, silent workers stay: they have nothing to claim.
+	// store is paused, silent workers are not removed: they have nothing to claim.
 	for _, name := range m.index.Gone(m.now.Add(-senderLifetime), 8) {
 		if !m.numbers.Paused || m.index.Sender(name).Claim == nil {
 			m.index.Remember(name, nil)
@@ -78,7 +78,7 @@ func (m *machine) rememberSender(s *store.Stamp, sender *Sender) {
 // so the caller must not change them.
 func Change(index Index, at Moment, s *store.Stamp, c *store.Command) ([]store.Outcome, error) {
 	m := beginTransaction(index, at)
-	sender, repeated, err := m.admit(s)
+	sender, repeated, err := m.admitCommand(s)
 	if err != nil {
 		return nil, err
 	}

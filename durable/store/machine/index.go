@@ -74,8 +74,8 @@ type Numbers struct {
 	Paused bool
 	Fence  int64 // the latest token
 
-	// Told is the latest time at which an answer told a worker to claim again. If a task
-	// becomes Pending with an earlier time, the machine wakes the workers and lowers
+	// Told is the time by which every worker claims again, even without a wake-up. If a
+	// task becomes Pending with an earlier time, the machine wakes the workers and lowers
 	// Told to that time.
 	Told store.Time
 	// Wakes grows when the store must wake the waiting workers.
@@ -140,8 +140,8 @@ func Copy(t store.Task) store.Task {
 func CopyEntry(e store.Entry) store.Entry {
 	e.Task, e.Failures = Copy(e.Task), slices.Clone(e.Failures)
 	if e.NextTask != nil {
-		next := Copy(*e.NextTask)
-		e.NextTask = &next
+		nextTask := Copy(*e.NextTask)
+		e.NextTask = &nextTask
 	}
 	return e
 }

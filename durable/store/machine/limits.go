@@ -32,8 +32,7 @@ func (l *Limit) available(now store.Time) (n int64, nextAt store.Time) {
 	return n, nextAt
 }
 
-// fullAt returns Full, moved into the possible range: the clock or the Rate may have
-// changed.
+// fullAt returns Full, limited to a possible time: the clock or the Rate may have changed.
 func (l *Limit) fullAt(now store.Time) store.Time {
 	interval, burst := l.Pace()
 	return min(max(l.Full, now), now+interval*store.Time(burst))

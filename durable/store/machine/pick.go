@@ -11,7 +11,7 @@ import (
 // Index first selects the oldest tasks within each handler's Room.First, and then the
 // oldest other tasks.
 type Picker struct {
-	roomByHandler   map[string]*store.Room // by handler; nil if all have room
+	roomByHandler   map[string]*store.Room // nil if all handlers have room
 	suspectsAllowed int                    // how many more suspects the claim may get
 }
 
@@ -38,7 +38,7 @@ func NewPicker(c *store.Claim) *Picker {
 }
 
 // Has reports whether the claim may get one more task of the handler. suspect says whether
-// the task is a suspect. first says whether only Room.First may be used.
+// the task is a suspect. If first is true, the task must be within the Room.First.
 func (p *Picker) Has(handler string, suspect, first bool) bool {
 	if suspect && p.suspectsAllowed == 0 {
 		return false

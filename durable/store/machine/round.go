@@ -10,7 +10,7 @@ import (
 // Do carries out a round that has passed its Check.
 func Do(index Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, error) {
 	m := beginTransaction(index, at)
-	sender, repeated, err := m.admit(s)
+	sender, repeated, err := m.admitCommand(s)
 	switch {
 	case err != nil:
 		return store.Answer{}, err

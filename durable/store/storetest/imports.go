@@ -21,12 +21,12 @@ func testImport(b *storeTest) {
 	for _, e := range want {
 		items = append(items, store.Item{ID: e.ID, Entry: &e})
 	}
-	for _, outcome := range b.change(store.Command{Op: store.Import, Items: items}) {
+	for _, outcome := range b.sendCommand(store.Command{Op: store.Import, Items: items}) {
 		equal(b, "outcome", outcome, store.Created)
 	}
 	want = expectedList(want, store.Filter{})
 	equal(b, "what was imported", b.allEntries(), want)
-	for _, outcome := range b.change(store.Command{Op: store.Import, Items: items}) {
+	for _, outcome := range b.sendCommand(store.Command{Op: store.Import, Items: items}) {
 		equal(b, "outcome", outcome, store.Kept)
 	}
 	equal(b, "what was imported twice", b.allEntries(), want)
@@ -42,15 +42,15 @@ func testImport(b *storeTest) {
 	replaced.Task, replaced.NextTask = task("replaced"), &next
 	next.Handler, next.Record = "another", []byte("another")
 	items = []store.Item{{ID: "running", Entry: &running}, {ID: "follows", Entry: &follows}, {ID: "replaced", Entry: &replaced}}
-	b.change(store.Command{Op: store.Import, Items: items})
+	b.sendCommand(store.Command{Op: store.Import, Items: items})
 	x := b.claimOne("running")
 	equal(b, "attempts", x.Attempts, 2)
 	equal(b, "crashes", x.Crashes, 1)
 	equal(b, "due", x.Due, now-10)
-	e := b.get("follows")
+	e := b.getEntry("follows")
 	b.require(e.State == store.Pending && e.At == farFuture && e.Due == farFuture && e.Attempts == 0, "%+v", e)
-	equal(b, "the task that follows", b.get("replaced"), store.Entry{Task: next, State: store.Pending, At: farFuture, Due: farFuture})
-	equal(b, "requeue", b.changeOne(store.Requeue, "dead", b.after(1000)), store.Moved)
+	equal(b, "the task that follows", b.getEntry("replaced"), store.Entry{Task: next, State: store.Pending, At: farFuture, Due: farFuture})
+	equal(b, "requeue", b.changeTask(store.Requeue, "dead", b.after(1000)), store.Moved)
 
 	for what, f := range map[string]func(e *store.Entry){
 		"state":         func(e *store.Entry) { e.State = 0 },

@@ -14,7 +14,7 @@ func testBatches(b *storeTest) {
 	for i := range store.MaxBatch {
 		items = append(items, item(fmt.Sprint(i%(store.MaxBatch-50)), b.after(10+i)))
 	}
-	outcomes := b.change(store.Command{Op: store.Schedule, Items: items})
+	outcomes := b.sendCommand(store.Command{Op: store.Schedule, Items: items})
 	for i := range outcomes {
 		want := store.Created
 		if i >= store.MaxBatch-50 {
@@ -26,7 +26,7 @@ func testBatches(b *storeTest) {
 	for i := range items {
 		items[i] = store.Item{ID: items[i].ID, When: b.after(0)}
 	}
-	for _, x := range b.change(store.Command{Op: store.Reschedule, Items: items}) {
+	for _, x := range b.sendCommand(store.Command{Op: store.Reschedule, Items: items}) {
 		equal(b, "outcome", x, store.Moved)
 	}
 	equal(b, "overdue", b.stats().Overdue, store.MaxBatch-50)
@@ -36,19 +36,19 @@ func testBatches(b *storeTest) {
 			r.Reports = append(r.Reports, store.Report{Lease: leaseOf(x), End: store.Failed, Due: x.Due})
 		}
 	}
-	for _, receipt := range b.do(r).Receipts {
+	for _, receipt := range b.sendRound(r).Receipts {
 		equal(b, "receipt", receipt, store.Accepted)
 	}
-	for _, x := range b.change(store.Command{Op: store.Requeue, Items: items[:100]}) {
+	for _, x := range b.sendCommand(store.Command{Op: store.Requeue, Items: items[:100]}) {
 		equal(b, "outcome", x, store.Moved)
 	}
 	for i := range items {
 		items[i].When = store.When{}
 	}
-	for i, x := range b.change(store.Command{Op: store.Purge, Items: items[:150]}) {
+	for i, x := range b.sendCommand(store.Command{Op: store.Purge, Items: items[:150]}) {
 		equal(b, "outcome", x, map[bool]store.Outcome{true: store.Absent, false: store.Removed}[i < 100])
 	}
-	for i, x := range b.change(store.Command{Op: store.Cancel, Items: items[:150]}) {
+	for i, x := range b.sendCommand(store.Command{Op: store.Cancel, Items: items[:150]}) {
 		equal(b, "outcome", x, map[bool]store.Outcome{true: store.Removed, false: store.Absent}[i < 100])
 	}
 	equal(b, "what is left", len(b.allEntries()), store.MaxBatch-50-150)
@@ -59,25 +59,25 @@ func testLimits(b *storeTest) {
 	key := strings.Repeat("\xff", store.MaxID-1) + "\x01"
 	record := bytes.Repeat([]byte{0, 1, 2, 0xff, '\n', '\r'}, store.MaxRecord/6+1)[:store.MaxRecord]
 	t := store.Task{ID: key, Handler: strings.Repeat("\x00h", store.MaxID/2), Schedule: strings.Repeat("\xfe ", store.MaxID/2), Record: record}
-	outcomes := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: key, When: store.At(store.Farthest), Task: t}}})
+	outcomes := b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: key, When: store.At(store.Farthest), Task: t}}})
 	equal(b, "outcome", outcomes[0], store.Created)
-	equal(b, "at", b.get(key).At, store.Farthest)
-	equal(b, "reschedule", b.changeOne(store.Reschedule, key, store.After(store.MaxDelay)), store.Moved)
-	equal(b, "reschedule", b.changeOne(store.Reschedule, key, store.At(0)), store.Moved)
-	e := b.get(key)
+	equal(b, "at", b.getEntry(key).At, store.Farthest)
+	equal(b, "reschedule", b.changeTask(store.Reschedule, key, store.After(store.MaxDelay)), store.Moved)
+	equal(b, "reschedule", b.changeTask(store.Reschedule, key, store.At(0)), store.Moved)
+	e := b.getEntry(key)
 	equal(b, "the task", e.Task, t)
 	equal(b, "at", e.At, 0)
 	r := b.claimRound(1)
 	r.Claim.Handlers, r.Claim.Schedules = []string{t.Handler}, []string{t.Schedule}
-	got := b.do(r).Tasks
+	got := b.sendRound(r).Tasks
 	b.require(len(got) == 1, "claimed %d tasks", len(got))
 	equal(b, "the task", got[0].Task, t)
 	b.require(b.report(got[0], store.Failed, store.At(store.Farthest)), "the report was refused")
-	equal(b, "requeue", b.changeOne(store.Requeue, store.DeadID(key), store.After(0)), store.Moved)
-	equal(b, "the key", store.KeyOf(b.do(r).Tasks[0].ID), key)
+	equal(b, "requeue", b.changeTask(store.Requeue, store.DeadID(key), store.After(0)), store.Moved)
+	equal(b, "the key", store.KeyOf(b.sendRound(r).Tasks[0].ID), key)
 	// A task may have no record.
 	emptyTask := store.Task{ID: "empty", Handler: "h"}
-	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "empty", When: store.After(0), Task: emptyTask}}})
+	b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "empty", When: store.After(0), Task: emptyTask}}})
 	equal(b, "record", len(b.claimOne("empty").Record), 0)
 }
 
@@ -174,17 +174,17 @@ func testBadInput(b *storeTest) {
 func testShared(b *storeTest) {
 	x := item("k", store.After(0))
 	items := []store.Item{x}
-	b.change(store.Command{Op: store.Schedule, Items: items})
+	b.sendCommand(store.Command{Op: store.Schedule, Items: items})
 	clear(x.Task.Record)
 	items[0] = store.Item{}
-	e := b.get("k")
+	e := b.getEntry("k")
 	equal(b, "record", string(e.Record), "record of k")
 	clear(e.Record)
 	got := b.claimOne("k")
 	equal(b, "record", string(got.Record), "record of k")
 	clear(got.Record)
 	nextItem := item("k", store.After(0))
-	b.change(store.Command{Op: store.Schedule, Items: []store.Item{nextItem}})
+	b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{nextItem}})
 	clear(nextItem.Task.Record)
 	entries := b.allEntries()
 	equal(b, "record", string(entries[0].Record), "record of k")

@@ -10,7 +10,7 @@ import (
 
 func testKeep(b *storeTest) {
 	schedule := func(k store.Keep, at store.Time) store.Outcome {
-		return b.change(store.Command{Op: store.Schedule, Keep: k, Items: []store.Item{item("k", store.At(at))}})[0]
+		return b.sendCommand(store.Command{Op: store.Schedule, Keep: k, Items: []store.Item{item("k", store.At(at))}})[0]
 	}
 	now := b.now().Add(100 * b.unit)
 	for _, x := range []struct {
@@ -29,11 +29,11 @@ func testKeep(b *storeTest) {
 		{store.KeepNone, 10, store.Replaced},
 	} {
 		equal(b, "outcome", schedule(x.keep, now+x.at), x.want)
-		e := b.get("k")
+		e := b.getEntry("k")
 		equal(b, "moved", e.At == now+x.at, x.want != store.Kept || x.at == 50 || x.at == 49)
 	}
 	// Keep has the same effect for a Following task. KeepAny also keeps a running task.
-	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Removed)
+	equal(b, "cancel", b.changeTask(store.Cancel, "k", store.When{}), store.Removed)
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
 	equal(b, "outcome", schedule(store.KeepAny, now), store.Kept)
@@ -41,15 +41,15 @@ func testKeep(b *storeTest) {
 	equal(b, "outcome", schedule(store.KeepEarlier, now+60), store.Kept)
 	equal(b, "outcome", schedule(store.KeepLater, now+50), store.Kept)
 	equal(b, "outcome", schedule(store.KeepLater, now+60), store.Following)
-	equal(b, "next", b.get("k").Next, now+60)
+	equal(b, "next", b.getEntry("k").Next, now+60)
 	// Only KeepAny keeps a dead task.
-	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Stopping)
+	equal(b, "cancel", b.changeTask(store.Cancel, "k", store.When{}), store.Stopping)
 	b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
 	b.schedule("k", b.after(0))
 	b.require(b.report(b.claimOne("k"), store.Failed, store.When{}), "the report was refused")
 	equal(b, "outcome", schedule(store.KeepAny, now), store.Kept)
 	equal(b, "outcome", schedule(store.KeepEarlier, now), store.Replaced)
-	e := b.get("k")
+	e := b.getEntry("k")
 	equal(b, "state", e.State, store.Pending)
 	equal(b, "what was tried", e.Attempts+len(e.Failures), 0)
 }
@@ -58,7 +58,7 @@ func testKeep(b *storeTest) {
 // however the attempt ends.
 func testFollowing(b *storeTest) {
 	reportAs := func(end store.End, next store.When) func(store.Claimed) {
-		return func(x store.Claimed) { equal(b, "receipt", b.receipt(x, end, next), store.Overtaken) }
+		return func(x store.Claimed) { equal(b, "receipt", b.sendReport(x, end, next), store.Overtaken) }
 	}
 	waysToEnd := map[string]func(x store.Claimed){
 		"done":     reportAs(store.Done, store.When{}),
@@ -75,15 +75,15 @@ func testFollowing(b *storeTest) {
 			b.schedule(name, b.after(0))
 			x := b.claimOne(name)
 			if stopped {
-				equal(b, "cancel", b.changeOne(store.Cancel, name, store.When{}), store.Stopping)
+				equal(b, "cancel", b.changeTask(store.Cancel, name, store.When{}), store.Stopping)
 				equal(b, "extend", b.extend(x), store.HeldStopping)
 			}
 			at := b.now() - 5
 			newTask := task(name)
 			newTask.Record = []byte("another")
-			outcomes := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: name, When: store.At(at), Task: newTask}}})
+			outcomes := b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: name, When: store.At(at), Task: newTask}}})
 			equal(b, "outcome", outcomes[0], store.Following)
-			e := b.get(name)
+			e := b.getEntry(name)
 			b.require(e.State == store.Running && e.Following && e.Next == at && e.Stopping == stopped, "%+v", e)
 			equal(b, "the record while it runs", string(e.Record), "record of "+name)
 			b.require(e.NextTask != nil && reflect.DeepEqual(*e.NextTask, newTask), "what follows: %+v", e.NextTask)
@@ -93,13 +93,13 @@ func testFollowing(b *storeTest) {
 			equal(b, "due", y.Due, at)
 			equal(b, "what was tried", y.Attempts+y.Crashes, 0)
 			// Rescheduling the running task has the same effect.
-			equal(b, "reschedule", b.changeOne(store.Reschedule, name, store.At(at)), store.Following)
+			equal(b, "reschedule", b.changeTask(store.Reschedule, name, store.At(at)), store.Following)
 			end(y)
 			y = b.claimOne(name)
 			equal(b, "the record", string(y.Record), "another")
 			// A Cancel after the Reschedule removes the task.
-			equal(b, "reschedule", b.changeOne(store.Reschedule, name, store.At(at)), store.Following)
-			equal(b, "cancel", b.changeOne(store.Cancel, name, store.When{}), store.Stopping)
+			equal(b, "reschedule", b.changeTask(store.Reschedule, name, store.At(at)), store.Following)
+			equal(b, "cancel", b.changeTask(store.Cancel, name, store.When{}), store.Stopping)
 			end(y)
 			b.claimNone()
 			b.requireAbsent(name)
@@ -110,31 +110,31 @@ func testFollowing(b *storeTest) {
 }
 
 func testCancel(b *storeTest) {
-	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Absent)
-	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Absent)
+	equal(b, "cancel", b.changeTask(store.Cancel, "k", store.When{}), store.Absent)
+	equal(b, "reschedule", b.changeTask(store.Reschedule, "k", b.after(0)), store.Absent)
 	b.schedule("k", b.after(0))
-	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Removed)
+	equal(b, "cancel", b.changeTask(store.Cancel, "k", store.When{}), store.Removed)
 	b.claimNone()
 	b.requireAbsent("k")
 	b.schedule("k", b.after(10))
-	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Moved)
+	equal(b, "reschedule", b.changeTask(store.Reschedule, "k", b.after(0)), store.Moved)
 	x := b.claimOne("k")
-	equal(b, "due", x.Due, b.get("k").Due)
+	equal(b, "due", x.Due, b.getEntry("k").Due)
 	// A task with attempts keeps its Due.
 	b.require(b.report(x, store.Retry, b.after(10)), "the report was refused")
-	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Moved)
+	equal(b, "reschedule", b.changeTask(store.Reschedule, "k", b.after(0)), store.Moved)
 	y := b.claimOne("k")
 	equal(b, "due", y.Due, x.Due)
 	equal(b, "attempts", y.Attempts, 1)
 	b.require(b.report(y, store.Failed, store.When{}), "the report was refused")
 	// Only Requeue and Purge change dead letters, and they change no other tasks.
-	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Absent)
-	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Absent)
-	equal(b, "purge", b.changeOne(store.Purge, "k", store.When{}), store.Removed)
-	equal(b, "purge", b.changeOne(store.Purge, "k", store.When{}), store.Absent)
+	equal(b, "cancel", b.changeTask(store.Cancel, "k", store.When{}), store.Absent)
+	equal(b, "reschedule", b.changeTask(store.Reschedule, "k", b.after(0)), store.Absent)
+	equal(b, "purge", b.changeTask(store.Purge, "k", store.When{}), store.Removed)
+	equal(b, "purge", b.changeTask(store.Purge, "k", store.When{}), store.Absent)
 	b.schedule("k", b.after(0))
-	equal(b, "purge", b.changeOne(store.Purge, "k", store.When{}), store.Absent)
-	equal(b, "requeue", b.changeOne(store.Requeue, "k", b.after(0)), store.Absent)
+	equal(b, "purge", b.changeTask(store.Purge, "k", store.When{}), store.Absent)
+	equal(b, "requeue", b.changeTask(store.Requeue, "k", b.after(0)), store.Absent)
 	equal(b, "cancelled", b.stats().Cancelled, 1)
 }
 
@@ -147,12 +147,12 @@ func testRequeuedRuns(b *storeTest) {
 		b.schedule("k", b.after(0))
 		x := b.claimOne("k")
 		b.require(b.report(x, store.Failed, b.after(100)), "the report was refused")
-		equal(b, "requeue", b.changeOne(store.Requeue, store.DeadID("k"), w), store.Moved)
+		equal(b, "requeue", b.changeTask(store.Requeue, store.DeadID("k"), w), store.Moved)
 		return store.SingleID("k", x.Due)
 	}
 	cancel := func(id string, want store.Outcome) {
 		b.Helper()
-		equal(b, "cancel", b.changeOne(store.Cancel, id, store.When{}), want)
+		equal(b, "cancel", b.changeTask(store.Cancel, id, store.When{}), want)
 	}
 
 	id := createBoth(b.after(0))
@@ -166,17 +166,17 @@ func testRequeuedRuns(b *storeTest) {
 	cancel(id, store.Absent)
 	b.requireAbsent(id)
 	b.claimNone()
-	equal(b, "state", b.get("k").State, store.Pending)
+	equal(b, "state", b.getEntry("k").State, store.Pending)
 	cancel("k", store.Removed)
 
 	// Both tasks may run at the same time. The later of two attempts has the larger
 	// token.
 	id = createBoth(b.after(90))
-	at := b.get("k").At
-	equal(b, "reschedule", b.changeOne(store.Reschedule, id, b.after(0)), store.Moved)
-	equal(b, "when the task is due", b.get("k").At, at)
+	at := b.getEntry("k").At
+	equal(b, "reschedule", b.changeTask(store.Reschedule, id, b.after(0)), store.Moved)
+	equal(b, "when the task is due", b.getEntry("k").At, at)
 	x := b.claimOne(id)
-	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Moved)
+	equal(b, "reschedule", b.changeTask(store.Reschedule, "k", b.after(0)), store.Moved)
 	y := b.claimOne("k")
 	b.require(y.Token > x.Token, "token %d came after %d", y.Token, x.Token)
 	b.require(b.report(x, store.Retry, b.after(0)), "the report was refused")
@@ -187,14 +187,14 @@ func testRequeuedRuns(b *storeTest) {
 	cancel("k", store.Stopping)
 	equal(b, "extended", b.extend(x), store.Held)
 	equal(b, "extended", b.extend(y), store.HeldStopping)
-	equal(b, "reschedule", b.changeOne(store.Reschedule, id, b.after(0)), store.Following)
-	equal(b, "receipt", b.receipt(y, store.Retry, b.after(0)), store.Overtaken)
-	equal(b, "receipt", b.receipt(x, store.Failed, store.When{}), store.Overtaken)
+	equal(b, "reschedule", b.changeTask(store.Reschedule, id, b.after(0)), store.Following)
+	equal(b, "receipt", b.sendReport(y, store.Retry, b.after(0)), store.Overtaken)
+	equal(b, "receipt", b.sendReport(x, store.Failed, store.When{}), store.Overtaken)
 	b.requireAbsent("k")
 	x = b.claimOne(id)
 	cancel(id, store.Stopping)
 	equal(b, "extended", b.extend(x), store.HeldStopping)
-	equal(b, "receipt", b.receipt(x, store.Retry, b.after(0)), store.Overtaken)
+	equal(b, "receipt", b.sendReport(x, store.Retry, b.after(0)), store.Overtaken)
 	b.claimNone()
 	b.requireAbsent(id)
 
@@ -203,11 +203,11 @@ func testRequeuedRuns(b *storeTest) {
 	for range 3 {
 		b.schedule("k", store.At(at))
 		b.require(b.report(b.claimOne("k"), store.Failed, b.after(90)), "the report was refused")
-		equal(b, "requeue", b.changeOne(store.Requeue, store.DeadID("k"), b.after(90)), store.Moved)
+		equal(b, "requeue", b.changeTask(store.Requeue, store.DeadID("k"), b.after(90)), store.Moved)
 		cancel("k", store.Removed)
 	}
 	equal(b, "pending", b.stats().Pending, 3)
-	b.get(store.SingleID("k", at))
+	b.getEntry(store.SingleID("k", at))
 }
 
 // A rescheduled or requeued task gets a new generation, even if it is due at the same time
@@ -216,7 +216,7 @@ func testGenerations(b *storeTest) {
 	n := 0
 	requestRun := func(op store.Op, id string, w store.When) store.Outcome {
 		n++
-		return b.change(store.Command{Op: op, Items: []store.Item{{ID: id, When: w, Generation: strings.Repeat(strconv.Itoa(n), store.GenerationSize)}}})[0]
+		return b.sendCommand(store.Command{Op: op, Items: []store.Item{{ID: id, When: w, Generation: strings.Repeat(strconv.Itoa(n), store.GenerationSize)}}})[0]
 	}
 	wantRecord := func(n int) string {
 		const first = "record of k"
@@ -226,9 +226,9 @@ func testGenerations(b *storeTest) {
 		return first[:1] + strings.Repeat(strconv.Itoa(n), store.GenerationSize) + first[1+store.GenerationSize:]
 	}
 	nextRecord := func() string {
-		next := b.get("k").NextTask
-		b.require(next != nil, "nothing follows with another generation")
-		return string(next.Record)
+		nextTask := b.getEntry("k").NextTask
+		b.require(nextTask != nil, "nothing follows with another generation")
+		return string(nextTask.Record)
 	}
 	claimGeneration := func(id string, generation int) store.Claimed {
 		b.Helper()
@@ -249,7 +249,7 @@ func testGenerations(b *storeTest) {
 
 	// If a task is rescheduled while it runs, only its next run gets the new generation.
 	equal(b, "reschedule", requestRun(store.Reschedule, "k", store.At(x.Due)), store.Following)
-	equal(b, "what runs", string(b.get("k").Record), wantRecord(0))
+	equal(b, "what runs", string(b.getEntry("k").Record), wantRecord(0))
 	equal(b, "what follows", nextRecord(), wantRecord(2))
 	equal(b, "reschedule", requestRun(store.Reschedule, "k", store.At(x.Due)), store.Following)
 	equal(b, "what follows", nextRecord(), wantRecord(3))
@@ -260,18 +260,18 @@ func testGenerations(b *storeTest) {
 
 	// A pending task without attempts gets a new generation too.
 	equal(b, "reschedule", requestRun(store.Reschedule, "k", store.At(at)), store.Moved)
-	equal(b, "due", b.get("k").Due, at)
+	equal(b, "due", b.getEntry("k").Due, at)
 	x = claimGeneration("k", 4)
 	b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
 
 	// A requeued dead letter gets a new generation too.
 	equal(b, "requeue", requestRun(store.Requeue, "k", store.At(at)), store.Moved)
-	equal(b, "due", b.get("k").Due, at)
+	equal(b, "due", b.getEntry("k").Due, at)
 	x = claimGeneration("k", 5)
 
 	// Rescheduling a Following task changes only the generation in NextTask's record.
 	newTask := store.Task{ID: "k", Handler: "h", Record: []byte("vGENERAother")}
-	outcomes := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: store.At(at), Task: newTask}}})
+	outcomes := b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: store.At(at), Task: newTask}}})
 	equal(b, "schedule", outcomes[0], store.Following)
 	equal(b, "reschedule", requestRun(store.Reschedule, "k", store.At(at)), store.Following)
 	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
@@ -283,22 +283,22 @@ func testGenerations(b *storeTest) {
 	equal(b, "requeue", requestRun(store.Requeue, store.DeadID("k"), store.At(at)), store.Moved)
 	y = b.claimOne(store.SingleID("k", at))
 	equal(b, "record", string(y.Record), "v777777other")
-	equal(b, "record", string(b.get("k").Record), "v666666other")
+	equal(b, "record", string(b.getEntry("k").Record), "v666666other")
 	b.require(b.report(y, store.Done, store.When{}), "the report was refused")
-	equal(b, "cancel", b.changeOne(store.Cancel, "k", store.When{}), store.Removed)
+	equal(b, "cancel", b.changeTask(store.Cancel, "k", store.When{}), store.Removed)
 
 	// A record that is too short for a generation does not change. The same is true if
 	// the command has no generation.
 	shortTask := store.Task{ID: "k", Handler: "h", Record: []byte("short!")}
-	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: b.after(0), Task: shortTask}}})
+	b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: b.after(0), Task: shortTask}}})
 	x = b.claimOne("k")
 	equal(b, "reschedule", requestRun(store.Reschedule, "k", b.after(0)), store.Following)
-	b.require(b.get("k").NextTask == nil, "%+v", b.get("k"))
+	b.require(b.getEntry("k").NextTask == nil, "%+v", b.getEntry("k"))
 	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
 	x = b.claimOne("k")
 	equal(b, "record", string(x.Record), "short!")
 	b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
-	equal(b, "requeue", b.changeOne(store.Requeue, "k", b.after(0)), store.Moved)
+	equal(b, "requeue", b.changeTask(store.Requeue, "k", b.after(0)), store.Moved)
 	equal(b, "record", string(b.claimOne("k").Record), "short!")
 
 	for _, c := range []store.Command{

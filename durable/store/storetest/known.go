@@ -11,7 +11,7 @@ import (
 func testUnknown(b *storeTest) {
 	scheduleTask := func(id, handler, schedule string, at store.Time) {
 		t := store.Task{ID: id, Handler: handler, Schedule: schedule}
-		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, When: store.At(at), Task: t}}})
+		b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, When: store.At(at), Task: t}}})
 	}
 	for i := range 2 * store.MaxClaim {
 		scheduleTask(fmt.Sprint("unknown", i), "other", "", 1)
@@ -20,13 +20,13 @@ func testUnknown(b *storeTest) {
 	scheduleTask("known", "h", "", 2)
 	x := b.claimOne("known")
 	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
-	a := b.do(b.claimRound(10))
+	a := b.sendRound(b.claimRound(10))
 	b.require(len(a.Tasks) == 0 && a.Next != 0, "claimed %d tasks, Next is %v", len(a.Tasks), a.Next)
 	st := b.stats()
 	equal(b, "unknown", st.Unknown, 4*store.MaxClaim)
 	equal(b, "claimed", st.Claimed, 1)
 	for _, id := range []string{"unknown0", "puzzling0"} {
-		e := b.get(id)
+		e := b.getEntry(id)
 		b.require(e.State == store.Pending && e.Attempts == 0, "%+v", e)
 	}
 	// This worker has the handler "other" and the schedule "daily", but not the handler
@@ -37,7 +37,7 @@ func testUnknown(b *storeTest) {
 	r.Claim.Schedules = []string{"weekly", "daily"}
 	n := 0
 	for {
-		a := b.do(r)
+		a := b.sendRound(r)
 		if len(a.Tasks) == 0 {
 			break
 		}
@@ -66,5 +66,5 @@ func testUnknown(b *storeTest) {
 	r = b.claimRound(10)
 	// A claim that names no handlers gets no tasks.
 	r.Claim.Handlers, r.Claim.Schedules = nil, nil
-	equal(b, "claimed", len(b.do(r).Tasks), 0)
+	equal(b, "claimed", len(b.sendRound(r).Tasks), 0)
 }

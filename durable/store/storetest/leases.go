@@ -12,7 +12,7 @@ func testLease(b *storeTest) {
 	x := b.claimOne("k")
 	equal(b, "record", string(x.Record), "record of k")
 	equal(b, "attempts and crashes", x.Attempts+x.Crashes, 0)
-	e := b.get("k")
+	e := b.getEntry("k")
 	equal(b, "state", e.State, store.Running)
 	equal(b, "token", e.Token, x.Token)
 	equal(b, "attempts", e.Attempts, 1)
@@ -30,7 +30,7 @@ func testLease(b *storeTest) {
 	equal(b, "crashes", y.Crashes, 1)
 	equal(b, "due", y.Due, x.Due)
 	equal(b, "crashed", b.stats().Crashed, 1)
-	e = b.get("k")
+	e = b.getEntry("k")
 	b.require(len(e.Failures) == 1 && e.Failures[0].Attempt == 1 && e.Failures[0].Text == store.TextCrashed,
 		"failures %+v", e.Failures)
 }
@@ -70,7 +70,7 @@ func testPoison(b *storeTest) {
 	equal(b, "extended", b.extend(x), store.Held) // the suspect still runs alone
 	b.sleep(leaseUnits + 1)
 	b.claimNone()
-	e := b.get("k")
+	e := b.getEntry("k")
 	equal(b, "state", e.State, store.Dead)
 	equal(b, "crashes", e.Crashes, 3)
 	equal(b, "attempts", e.Attempts, 5)
@@ -95,10 +95,10 @@ func testPoisonAtOnce(b *storeTest) {
 	b.schedule("once", b.after(0))
 	r := b.claimRound(2)
 	r.MaxCrashes = 1
-	b.do(r)
+	b.sendRound(r)
 	b.sleep(leaseUnits + 1)
-	b.do(r)
-	equal(b, "state", b.get("once").State, store.Dead)
+	b.sendRound(r)
+	equal(b, "state", b.getEntry("once").State, store.Dead)
 }
 
 // reportAlone tells the store that the worker runs nothing else beside the task.
@@ -107,7 +107,7 @@ func (b *storeTest) reportAlone(x store.Claimed) {
 	r := b.emptyRound()
 	r.Alone = true
 	r.Extend = []store.Lease{leaseOf(x)}
-	equal(b, "extended", b.do(r).Extensions[0], store.Held)
+	equal(b, "extended", b.sendRound(r).Extensions[0], store.Held)
 }
 
 // repeatingTask returns a task whose record says that it repeats.
@@ -124,12 +124,12 @@ func testPoisonRepeats(b *storeTest) {
 	scheduledTask.Schedule = "daily"
 	for _, t := range []store.Task{repeatingTask("every"), scheduledTask} {
 		newItem := store.Item{ID: t.ID, When: b.after(0), Task: t}
-		equal(b, "outcome", b.change(store.Command{Op: store.Schedule, Items: []store.Item{newItem}})[0], store.Created)
+		equal(b, "outcome", b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{newItem}})[0], store.Created)
 		claim := func() store.Claimed {
 			b.Helper()
 			r := b.claimRound(10)
 			r.Claim.Schedules = []string{"daily"}
-			got := b.do(r).Tasks
+			got := b.sendRound(r).Tasks
 			b.require(len(got) == 1 && got[0].ID == t.ID, "claimed %+v, want %s alone", got, t.ID)
 			return got[0]
 		}
@@ -141,22 +141,22 @@ func testPoisonRepeats(b *storeTest) {
 		}
 		x := claim()
 		equal(b, "crashes", x.Crashes, 5)
-		equal(b, "the last failure", b.get(t.ID).Failures[4].Text, store.TextCrashed)
+		equal(b, "the last failure", b.getEntry(t.ID).Failures[4].Text, store.TextCrashed)
 		b.require(b.report(x, store.Dropped, b.after(1000)), "the report was refused")
-		e := b.get(t.ID)
+		e := b.getEntry(t.ID)
 		b.require(e.State == store.Pending && e.Attempts+e.Crashes+len(e.Failures) == 0, "the task is %+v", e)
-		deadRun := b.get(store.DeadID(t.ID))
+		deadRun := b.getEntry(store.DeadID(t.ID))
 		b.require(deadRun.State == store.Dead && deadRun.Runs == 1 && deadRun.Attempts == 5 && deadRun.Crashes == 5, "the run is %+v", deadRun)
 
 		// A requeued run does not repeat, so the store makes it a dead letter.
-		equal(b, "requeue", b.changeOne(store.Requeue, deadRun.ID, b.after(0)), store.Moved)
+		equal(b, "requeue", b.changeTask(store.Requeue, deadRun.ID, b.after(0)), store.Moved)
 		requeuedID := store.SingleID(t.ID, deadRun.Due)
 		for range 3 {
 			b.reportAlone(b.claimOne(requeuedID))
 			b.sleep(leaseUnits + 1)
 		}
 		b.claimNone()
-		equal(b, "state", b.get(requeuedID).State, store.Dead)
+		equal(b, "state", b.getEntry(requeuedID).State, store.Dead)
 	}
 	equal(b, "died", b.stats().Died, 4)
 
@@ -165,13 +165,13 @@ func testPoisonRepeats(b *storeTest) {
 	for i, record := range [][]byte{{2, 2, 3, 4, 5, 6, 7, 0xff}, {1, 2, 3, 4, 5, 6, 7, 0xf7}, {1, 8, 8, 8, 8, 8, 8}, {1}, nil} {
 		t := task(fmt.Sprint(i))
 		t.Record = record
-		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, When: b.after(0), Task: t}}})
+		b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, When: b.after(0), Task: t}}})
 		for range 3 {
 			b.reportAlone(b.claimOne(t.ID))
 			b.sleep(leaseUnits + 1)
 		}
 		b.claimNone()
-		equal(b, "state of "+t.ID, b.get(t.ID).State, store.Dead)
+		equal(b, "state of "+t.ID, b.getEntry(t.ID).State, store.Dead)
 	}
 }
 
@@ -183,11 +183,11 @@ func testZombie(b *storeTest) {
 	y := b.claimOne("k")
 	b.require(y.Token > x.Token, "token %d came after %d", y.Token, x.Token)
 	equal(b, "extended", b.extend(x), store.Lost)
-	entryBefore := b.get("k")
+	entryBefore := b.getEntry("k")
 	for _, end := range []store.End{store.Done, store.Retry, store.Failed, store.HandBack, store.Dropped} {
 		b.require(!b.report(x, end, b.after(0)), "End %d with an old token was accepted", end)
 	}
-	equal(b, "the task", b.get("k"), entryBefore)
+	equal(b, "the task", b.getEntry("k"), entryBefore)
 	equal(b, "refused", b.stats().Refused, 5)
 	b.require(b.report(y, store.Done, store.When{}), "the report was refused")
 	b.require(!b.report(y, store.Done, store.When{}), "a second report was accepted")
@@ -198,7 +198,7 @@ func testReports(b *storeTest) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
 	b.require(b.report(x, store.Retry, b.after(10)), "the report was refused")
-	e := b.get("k")
+	e := b.getEntry("k")
 	equal(b, "state", e.State, store.Pending)
 	equal(b, "attempts", e.Attempts, 1)
 	equal(b, "due", e.Due, x.Due)
@@ -220,21 +220,21 @@ func testReports(b *storeTest) {
 	equal(b, "due", y.Due, x.Due)
 
 	b.require(b.report(y, store.Failed, store.When{}), "the report was refused")
-	e = b.get("k")
+	e = b.getEntry("k")
 	equal(b, "state", e.State, store.Dead)
 	equal(b, "attempts", e.Attempts, 2)
 	equal(b, "failures", len(e.Failures), 2)
 	b.claimNone()
-	equal(b, "requeue", b.changeOne(store.Requeue, "k", b.after(0)), store.Moved)
+	equal(b, "requeue", b.changeTask(store.Requeue, "k", b.after(0)), store.Moved)
 	y = b.claimOne("k")
 	equal(b, "attempts after it was requeued", y.Attempts, 0)
-	equal(b, "failures", len(b.get("k").Failures), 0)
+	equal(b, "failures", len(b.getEntry("k").Failures), 0)
 	b.require(b.report(y, store.Dropped, store.When{}), "the report was refused")
-	e = b.get("k")
+	e = b.getEntry("k")
 	equal(b, "state", e.State, store.Dead)
 	equal(b, "attempts", e.Attempts, 0)
 	equal(b, "the failed attempt", e.Failures[0].Attempt, 0)
-	equal(b, "requeue", b.changeOne(store.Requeue, "k", b.after(0)), store.Moved)
+	equal(b, "requeue", b.changeTask(store.Requeue, "k", b.after(0)), store.Moved)
 	y = b.claimOne("k")
 	b.require(b.report(y, store.Done, store.When{}), "the report was refused")
 	b.requireAbsent("k")
@@ -249,9 +249,9 @@ func testFailures(b *storeTest) {
 		x := b.claimOne("k")
 		r := b.emptyRound()
 		r.Reports = []store.Report{{Lease: leaseOf(x), End: store.Retry, Next: b.after(0), Due: x.Due, Text: fmt.Sprint(i, " ", longText)}}
-		equal(b, "receipt", b.do(r).Receipts[0], store.Accepted)
+		equal(b, "receipt", b.sendRound(r).Receipts[0], store.Accepted)
 	}
-	f := b.get("k").Failures
+	f := b.getEntry("k").Failures
 	equal(b, "failures kept", len(f), store.MaxFailures)
 	for i, x := range f {
 		equal(b, "attempt", x.Attempt, i+4)
@@ -275,7 +275,7 @@ func testRepeating(b *storeTest) {
 		next := b.now() - 1
 		due := x.Due
 		b.require(b.report(x, store.Failed, store.At(next)), "the report was refused")
-		e := b.get(id)
+		e := b.getEntry(id)
 		equal(b, "state", e.State, store.Dead)
 		equal(b, "runs", e.Runs, i+1)
 		equal(b, "due", e.Due, due)
@@ -286,13 +286,13 @@ func testRepeating(b *storeTest) {
 		equal(b, "attempts", x.Attempts, 0)
 	}
 	equal(b, "dead", b.stats().Dead, 1)
-	due := b.get(id).Due
-	equal(b, "requeue", b.changeOne(store.Requeue, id, b.after(0)), store.Moved)
+	due := b.getEntry(id).Due
+	equal(b, "requeue", b.changeTask(store.Requeue, id, b.after(0)), store.Moved)
 	b.requireAbsent(id)
 	requeuedID := b.claimOne(store.SingleID("k", due))
 	equal(b, "record", string(requeuedID.Record), "record of k")
 	b.require(b.report(requeuedID, store.Failed, store.When{}), "the report was refused")
-	equal(b, "purge", b.changeOne(store.Purge, requeuedID.ID, store.When{}), store.Removed)
+	equal(b, "purge", b.changeTask(store.Purge, requeuedID.ID, store.When{}), store.Removed)
 	b.requireAbsent(requeuedID.ID)
-	equal(b, "state", b.get("k").State, store.Running)
+	equal(b, "state", b.getEntry("k").State, store.Running)
 }

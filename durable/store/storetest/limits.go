@@ -11,7 +11,7 @@ import (
 // setHandlerLimit sets a handler's limit.
 func (b *storeTest) setHandlerLimit(handler string, l store.Limit) store.Outcome {
 	b.Helper()
-	return b.change(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: handler, Limit: &l}}})[0]
+	return b.sendCommand(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: handler, Limit: &l}}})[0]
 }
 
 // claimAs sends a claim for tasks of the handlers, as the worker with this name.
@@ -57,7 +57,7 @@ func testConcurrency(b *storeTest) {
 	r := b.claimRound(10)
 	r.Claim.Handlers = []string{"a"}
 	r.Reports = []store.Report{{Lease: leaseOf(one.Tasks[0]), End: store.Done, Due: now}}
-	got := b.do(r).Tasks
+	got := b.sendRound(r).Tasks
 	b.require(len(got) == 1 && got[0].ID == "a3", "claimed %+v with a report", got)
 	b.require(b.report(one.Tasks[1], store.Failed, store.When{}), "the report was refused")
 	x := claimAfter("a failure", "a4")
@@ -65,12 +65,12 @@ func testConcurrency(b *storeTest) {
 	x = claimAfter("a task that was handed back", "a5")
 	b.require(b.report(x, store.Retry, b.after(1000)), "the report was refused")
 	x = claimAfter("a retry", "a6")
-	equal(b, "cancel", b.changeOne(store.Cancel, x.ID, store.When{}), store.Stopping)
+	equal(b, "cancel", b.changeTask(store.Cancel, x.ID, store.When{}), store.Stopping)
 	_, a = b.claimAs("one", 10, "a")
 	equal(b, "claimed while a cancelled task runs", len(a.Tasks), 0)
 	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
 	x = claimAfter("a cancel", "a7")
-	equal(b, "schedule", b.changeOne(store.Schedule, x.ID, b.after(1000)), store.Following) // of another handler
+	equal(b, "schedule", b.changeTask(store.Schedule, x.ID, b.after(1000)), store.Following) // of another handler
 	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
 	claimAfter("another handler's task with its key", "a8")
 	b.require(!b.report(x, store.Done, store.When{}), "a second report was accepted")
@@ -165,7 +165,7 @@ func testLimitSettings(b *storeTest) {
 	setLimits := func(outcome store.Outcome) {
 		b.Helper()
 		for chunk := range slices.Chunk(items, store.MaxBatch) {
-			for _, o := range b.change(store.Command{Op: store.SetLimit, Items: chunk}) {
+			for _, o := range b.sendCommand(store.Command{Op: store.SetLimit, Items: chunk}) {
 				equal(b, "outcome", o, outcome)
 			}
 		}
@@ -191,7 +191,7 @@ func testLimitSettings(b *storeTest) {
 
 // A sleeping worker is woken whenever a limit allows another task.
 func testLimitWakes(b *storeTest) {
-	if a := b.do(b.claimRound(1)); a.Next >= 0 {
+	if a := b.sendRound(b.claimRound(1)); a.Next >= 0 {
 		b.Skip("workers of this store also claim from time to time: a wake-up may come late")
 	}
 	s, end := b.sleeper("sleeper", "a", "c", "d")
@@ -213,7 +213,7 @@ func testLimitWakes(b *storeTest) {
 	scheduleLater := func(id, handler string, in int) {
 		x := task(id)
 		x.Handler = handler
-		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, Task: x, When: b.after(in)}}})
+		b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, Task: x, When: b.after(in)}}})
 	}
 	b.setHandlerLimit("d", store.Limit{Concurrency: 1})
 	b.scheduleMany("d", 2, b.now()-1000)
@@ -223,7 +223,7 @@ func testLimitWakes(b *storeTest) {
 	r := b.claimRound(1)
 	r.Claim.Handlers = []string{"d"}
 	r.Reports = []store.Report{{Lease: leaseOf(a.Tasks[0]), End: store.Done}}
-	a = b.do(r)
+	a = b.sendRound(r)
 	waitFor("nothing", 4, s)
 	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "the report was refused")
 	b.sleep(5)

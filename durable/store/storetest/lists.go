@@ -12,7 +12,7 @@ import (
 // expectedList returns the entries that match a filter, in the order of the list.
 func expectedList(all []store.Entry, f store.Filter) (want []store.Entry) {
 	for _, e := range all {
-		if matches(&e, f) {
+		if matchesFilter(&e, f) {
 			want = append(want, e)
 		}
 	}
@@ -25,7 +25,7 @@ func expectedList(all []store.Entry, f store.Filter) (want []store.Entry) {
 	return want
 }
 
-func matches(e *store.Entry, f store.Filter) bool {
+func matchesFilter(e *store.Entry, f store.Filter) bool {
 	if f.Error != "" {
 		n := len(e.Failures)
 		if n == 0 || !strings.Contains(e.Failures[n-1].Text, f.Error) {
@@ -50,25 +50,25 @@ func testList(b *storeTest) {
 		if i%5 == 0 {
 			at = store.Time(i)
 		}
-		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, When: store.At(at), Task: t}}})
+		b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, When: store.At(at), Task: t}}})
 	}
 	for i, x := range b.claim(100) {
 		if i%2 == 0 {
 			b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
 		}
 	}
-	all := b.allEntries()
-	equal(b, "entries", len(all), 60)
-	equal(b, "their order", all, expectedList(all, store.Filter{}))
-	for _, e := range all {
-		equal(b, "what Get says", b.get(e.ID), e)
+	entries := b.allEntries()
+	equal(b, "entries", len(entries), 60)
+	equal(b, "their order", entries, expectedList(entries, store.Filter{}))
+	for _, e := range entries {
+		equal(b, "what Get says", b.getEntry(e.ID), e)
 	}
 	for _, f := range []store.Filter{
 		{}, {State: store.Pending}, {State: store.Running}, {State: store.Dead}, {Handler: "h"}, {Handler: "none"}, {Prefix: "a"},
 		{Prefix: "b1", Handler: "other"}, {From: now}, {To: now}, {From: now + 3, To: now + 7}, {State: store.Dead, Handler: "h", To: 1},
 		{Error: "ex"}, {Error: "EX"}, {Error: "text", Handler: "h"}, {Error: "text", Prefix: "a"}, {Prefix: "a", State: store.Dead, To: now},
 	} {
-		want := expectedList(all, f)
+		want := expectedList(entries, f)
 		for _, limit := range []int{1, 7, 100} {
 			equal(b, fmt.Sprintf("%+v by %d", f, limit), b.listAll(f, limit), want)
 		}
@@ -80,13 +80,13 @@ func testList(b *storeTest) {
 		b.requireNoError(err)
 		for _, e := range p.Entries {
 			seenIDs = append(seenIDs, e.ID)
-			equal(b, "cancel", b.changeOne(store.Cancel, e.ID, store.When{}), store.Removed)
+			equal(b, "cancel", b.changeTask(store.Cancel, e.ID, store.When{}), store.Removed)
 		}
 		if c = p.Next; c == (store.Cursor{}) {
 			break
 		}
 	}
-	equal(b, "seen", len(seenIDs), len(slices.DeleteFunc(slices.Clone(all), func(e store.Entry) bool { return e.State != store.Pending })))
+	equal(b, "seen", len(seenIDs), len(slices.DeleteFunc(slices.Clone(entries), func(e store.Entry) bool { return e.State != store.Pending })))
 }
 
 // A prefix is compared byte by byte: it has no wildcards, and need not be UTF-8.
@@ -129,13 +129,13 @@ func testStats(b *storeTest) {
 
 func testRepair(b *storeTest) {
 	b.prepareTasks()
-	before := b.allEntries()
+	entriesBefore := b.allEntries()
 	r, err := b.Store.Repair(ctx, 0)
 	b.requireNoError(err)
-	b.require(r.Looked >= int64(len(before)), "Repair has checked %d of %d", r.Looked, len(before))
+	b.require(r.Looked >= int64(len(entriesBefore)), "Repair has checked %d of %d", r.Looked, len(entriesBefore))
 	r.Looked = 0
 	equal(b, "repairs", r, store.Repair{})
-	equal(b, "all entries", b.allEntries(), before)
+	equal(b, "all entries", b.allEntries(), entriesBefore)
 	_, err = b.Store.Check(ctx)
 	b.requireNoError(err)
 }

@@ -18,7 +18,7 @@ import (
 // A modelTask is the expected state of a task.
 type modelTask struct {
 	store.Entry
-	alone bool // the worker ran nothing else
+	ranAlone bool // the worker ran nothing else
 }
 
 // A sentCommand is a command or a round that was sent, with its answer.
@@ -83,13 +83,13 @@ func testModel(b *storeTest) {
 		limits:       make(map[string]*modelLimit),
 		caseCounts:   make(map[string]int),
 	}
-	m.wakesReliably = b.do(b.claimRound(0)).Next < 0
+	m.wakesReliably = b.sendRound(b.claimRound(0)).Next < 0
 	steps := envUint(b, "TICKLESS_MODEL", uint64(cmp.Or(b.Steps, modelSteps)))
 	for range steps {
 		b.Advance(time.Duration(m.rng.IntN(200)) * time.Microsecond)
 		m.now = b.now()
 		m.randomStep()
-		m.compare()
+		m.compareWithStore()
 	}
 	b.Log(m.caseCounts)
 	if steps < modelSteps {
@@ -177,7 +177,7 @@ func (m *model) sendTooLate(send func(until store.Time) error) {
 	if m.rng.IntN(8) == 0 {
 		m.requireError(send(m.now-1), store.ErrLate)
 		m.caseCounts["late"]++
-		m.compare()
+		m.compareWithStore()
 	}
 }
 
@@ -241,8 +241,8 @@ func (m *model) sendAgain(x sentCommand) {
 	}
 }
 
-// compare compares all stored data with the model.
-func (m *model) compare() {
+// compareWithStore compares the model with all stored data.
+func (m *model) compareWithStore() {
 	m.Helper()
 	want := make([]store.Entry, 0, len(m.tasks))
 	var st store.Stats

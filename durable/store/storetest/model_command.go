@@ -157,12 +157,12 @@ func (m *model) applyItem(c store.Command, x store.Item, at store.Time) store.Ou
 		return store.Replaced
 	case store.Reschedule:
 		if hasState(store.Running) {
-			next := t.Task
+			followingTask := t.Task
 			if t.NextTask != nil {
-				next = *t.NextTask
+				followingTask = *t.NextTask
 			}
-			if next.Renew(x.Generation) {
-				t.NextTask = &next
+			if followingTask.Renew(x.Generation) {
+				t.NextTask = &followingTask
 				m.caseCounts["followed by another generation"]++
 			}
 			t.Following, t.Next = true, at

@@ -37,7 +37,7 @@ func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, resul
 	key := store.KeyOf(t.ID)
 	headEntry := &modelTask{Entry: store.Entry{Task: store.Task{ID: store.HeadID(key)}, State: store.Past}}
 	if old := m.tasks[headEntry.ID]; old != nil {
-		*headEntry = *old // keepPoisoned needs old unchanged
+		*headEntry = *old // keepPoisonedRuns needs old unchanged
 	}
 	m.tasks[headEntry.ID] = headEntry
 	headEntry.Handler = t.Handler
@@ -68,26 +68,26 @@ func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, resul
 	}}
 }
 
-// keepPoisoned keeps runs of one key that became dead letters in the same claim. The store
-// may number them in any order: keepPoisoned tries each order until the model equals the
-// store. Without such an order it returns false, and compare fails later.
-func (m *model) keepPoisoned(key string, tasks []*modelTask) bool {
+// keepPoisonedRuns keeps runs of one key that became dead letters in the same claim. The store
+// may number them in any order, so keepPoisonedRuns tries each order until the model equals
+// the store. If no order fits, it returns false, and compareWithStore fails later.
+func (m *model) keepPoisonedRuns(key string, tasks []*modelTask) bool {
 	tasksBefore := m.tasks
 	for i, t := range tasks {
 		m.tasks = maps.Clone(tasksBefore)
 		m.keepRun(t, false, t.Failures, nil)
 		if len(tasks) == 1 {
-			return m.sameKept(key)
+			return m.hasSameKeptRuns(key)
 		}
-		if m.keepPoisoned(key, slices.Concat(tasks[:i], tasks[i+1:])) {
+		if m.keepPoisonedRuns(key, slices.Concat(tasks[:i], tasks[i+1:])) {
 			return true
 		}
 	}
 	return false
 }
 
-// sameKept reports whether the model and the store have the same kept runs of a key.
-func (m *model) sameKept(key string) bool {
+// hasSameKeptRuns reports whether the model and the store have the same kept runs of a key.
+func (m *model) hasSameKeptRuns(key string) bool {
 	var all []store.Entry
 	for _, t := range m.tasks {
 		all = append(all, t.Entry)

@@ -82,7 +82,7 @@ func (m *model) extendLease(h store.Lease, alone bool) store.Extension {
 		return store.Lost
 	}
 	t.At = m.now.Add(modelLease)
-	t.alone = t.alone || alone
+	t.ranAlone = t.ranAlone || alone
 	m.caseCounts["extended"]++
 	if t.Stopping {
 		m.caseCounts["stopped"]++
@@ -221,7 +221,7 @@ func (m *model) applyChange(t *modelTask) bool {
 
 // endExpired ends the attempts whose leases have expired, as every claim does first.
 func (m *model) endExpired(maxCrashes int) {
-	poisonedByKey := make(map[string][]*modelTask) // by key
+	poisonedByKey := make(map[string][]*modelTask)
 	for _, t := range m.tasks {
 		if t.State != store.Running || t.At > m.now {
 			continue
@@ -233,7 +233,7 @@ func (m *model) endExpired(maxCrashes int) {
 		}
 		t.Token, t.At, t.State = 0, m.now, store.Pending
 		failureText := store.TextCrashed
-		if t.Crashes++; t.Crashes >= maxCrashes && maxCrashes > 1 && !t.alone {
+		if t.Crashes++; t.Crashes >= maxCrashes && maxCrashes > 1 && !t.ranAlone {
 			m.caseCounts["poison beside others"]++
 			t.Crashes--
 		} else if t.Crashes >= maxCrashes && t.Repeats() {
@@ -250,7 +250,7 @@ func (m *model) endExpired(maxCrashes int) {
 		}
 	}
 	for key, tasks := range poisonedByKey {
-		m.keepPoisoned(key, tasks)
+		m.keepPoisonedRuns(key, tasks)
 	}
 	for id, t := range m.tasks {
 		if t.State == store.Past && t.At <= m.now {
@@ -287,7 +287,7 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes})
 		m.require(x.Token > m.lastToken, "token %d came after %d", x.Token, m.lastToken)
 		m.lastToken = x.Token
-		t.State, t.At, t.Token, t.Attempts, t.alone = store.Running, m.now.Add(r.Lease), x.Token, t.Attempts+1, false
+		t.State, t.At, t.Token, t.Attempts, t.ranAlone = store.Running, m.now.Add(r.Lease), x.Token, t.Attempts+1, false
 		m.counters.Claimed++
 		m.believedLeases = append(m.believedLeases, believedLease{leaseOf(x), t.Due})
 		m.caseCounts["claimed"]++

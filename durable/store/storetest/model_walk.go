@@ -11,7 +11,7 @@ import (
 type walk struct {
 	filter         store.Filter
 	cursor         store.Cursor
-	unchangedTasks map[string]store.Cursor // tasks that have matched the filter all the time, with their place in the list
+	unchangedTasks map[string]store.Cursor // tasks that match the filter and have not moved, with their places in the list
 	seen           map[string]int          // how often each of the tasks was listed
 }
 
@@ -51,7 +51,7 @@ func (m *model) continueWalk(all []store.Entry) {
 		m.walk = w
 	}
 	for id, at := range w.unchangedTasks {
-		if t := m.tasks[id]; t == nil || !matches(&t.Entry, w.filter) || w.filter.CursorOf(&t.Entry) != at {
+		if t := m.tasks[id]; t == nil || !matchesFilter(&t.Entry, w.filter) || w.filter.CursorOf(&t.Entry) != at {
 			delete(w.unchangedTasks, id)
 		}
 	}
@@ -65,7 +65,7 @@ func (m *model) continueWalk(all []store.Entry) {
 		m.require(t != nil, "a walk came to %+v", e)
 		equal(m.storeTest, "an entry of a walk", e, t.Entry)
 		at := w.filter.CursorOf(&e)
-		m.require(matches(&e, w.filter) && at.Compare(w.cursor) > 0, "a walk by %+v came from %v to %+v", w.filter, w.cursor, e)
+		m.require(matchesFilter(&e, w.filter) && at.Compare(w.cursor) > 0, "a walk by %+v came from %v to %+v", w.filter, w.cursor, e)
 		w.cursor = at
 		w.seen[e.ID]++
 	}

@@ -78,7 +78,7 @@ func testOncePaused(b *storeTest) {
 			equal(b, "number of outcomes", len(outcomes), 0)
 		}
 		equal(b, "paused", b.stats().Paused, paused)
-		b.change(store.Command{Op: store.Pause + store.Resume - op})
+		b.sendCommand(store.Command{Op: store.Pause + store.Resume - op})
 		outcomes, err := b.Store.Change(ctx, 0, s, store.Command{Op: op})
 		b.requireNoError(err)
 		equal(b, "number of outcomes of the repeated command", len(outcomes), 0)
@@ -108,7 +108,7 @@ func testOnceGone(b *storeTest) {
 	outcomes, err = b.Store.Change(ctx, 0, s, c)
 	b.requireNoError(err)
 	equal(b, "outcome", outcomes[0], store.Removed)
-	equal(b, "state", b.get("k").State, store.Pending)
+	equal(b, "state", b.getEntry("k").State, store.Pending)
 }
 
 func testOnceRounds(b *storeTest) {

@@ -11,20 +11,20 @@ import (
 // errors.
 func (b *storeTest) reopen() {
 	b.Helper()
-	oldStore, before := b.Store, b.now()
+	oldStore, timeBefore := b.Store, b.now()
 	b.Store = b.Reopen(b.T)
-	b.require(b.now() >= before, "the store's time went back by %v", before.Sub(b.now()))
+	b.require(b.now() >= timeBefore, "the store's time went back by %v", timeBefore.Sub(b.now()))
 	if b.Store == oldStore {
 		return // not closed
 	}
-	for name, call := range b.allCalls(ctx, oldStore) {
+	for name, call := range b.callsByName(ctx, oldStore) {
 		err := call()
 		b.require(errors.Is(err, store.ErrClosed), "%s after Close: the error is %v", name, err)
 	}
 }
 
-// reopenLater sets the wall clock forward by step, or back, while the store is closed.
-func (b *storeTest) reopenLater(step time.Duration) {
+// reopenWithClockStep sets the wall clock forward by step, or back, while the store is closed.
+func (b *storeTest) reopenWithClockStep(step time.Duration) {
 	b.Helper()
 	b.SetWall(step)
 	b.Store = b.Reopen(b.T)
@@ -51,8 +51,8 @@ func testReopened(b *storeTest) {
 	equal(b, "claimed", len(answer.Tasks), 3)
 	replacementTask := task("follows")
 	replacementTask.Record = []byte("another")
-	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "follows", When: b.after(50), Task: replacementTask}}})
-	equal(b, "cancel", b.changeOne(store.Cancel, "stops", store.When{}), store.Stopping)
+	b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "follows", When: b.after(50), Task: replacementTask}}})
+	equal(b, "cancel", b.changeTask(store.Cancel, "stops", store.When{}), store.Stopping)
 	b.schedule("fails", b.after(0))
 	x := b.claimOne("fails")
 	b.require(b.report(x, store.Failed, b.after(70)), "the report was refused")
@@ -76,7 +76,7 @@ func testReopened(b *storeTest) {
 	lateCommand := store.Command{Op: store.Schedule, Items: []store.Item{item("late", b.after(100))}}
 	_, err = b.Store.Change(ctx, 0, lateStamp, lateCommand)
 	b.requireError(err, store.ErrLate)
-	b.change(store.Command{Op: store.Pause})
+	b.sendCommand(store.Command{Op: store.Pause})
 	b.schedule("while paused", b.after(0))
 	before, numbers := b.allEntries(), b.stats()
 
@@ -118,12 +118,12 @@ func testReopened(b *storeTest) {
 	b.requireAbsent("stops")
 	b.reopen()
 	b.require(b.report(claimedByID["follows"], store.Done, store.When{}), "the report was refused")
-	e := b.get("follows")
+	e := b.getEntry("follows")
 	b.require(e.State == store.Pending && string(e.Record) == "another", "%+v", e)
 	b.require(!b.report(x, store.Done, store.When{}), "a used token was accepted")
 
 	// A new claim gets a token that was never used before.
-	b.change(store.Command{Op: store.Resume})
+	b.sendCommand(store.Command{Op: store.Resume})
 	y := b.claimOne("while paused")
 	for id, x := range claimedByID {
 		b.require(y.Token > x.Token, "token %d came after %d, of %s", y.Token, x.Token, id)

@@ -14,7 +14,7 @@ func (b *storeTest) scheduleMany(handler string, n int, first store.Time) {
 	for i := range n {
 		t := task(fmt.Sprint(handler, i))
 		t.Handler = handler
-		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, Task: t, When: store.At(first + store.Time(i))}}})
+		b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, Task: t, When: store.At(first + store.Time(i))}}})
 	}
 }
 
@@ -23,7 +23,7 @@ func (b *storeTest) claimWith(n int, full bool, rooms ...store.Room) (ids []stri
 	b.Helper()
 	r := b.claimRound(n)
 	r.Claim.Handlers, r.Claim.Rooms, r.Claim.Full = []string{"a", "b"}, rooms, full
-	a := b.do(r)
+	a := b.sendRound(r)
 	for _, x := range a.Tasks {
 		ids = append(ids, x.ID)
 	}
@@ -45,7 +45,7 @@ func testRooms(b *storeTest) {
 	equal(b, "claimed", got, []string{"a3", "a4"})
 	equal(b, "Next, if the worker may have more room", next, 0)
 	// Next ignores tasks for which the claim has no room.
-	b.changeOne(store.Schedule, "later", b.after(10*leaseUnits))
+	b.changeTask(store.Schedule, "later", b.after(10*leaseUnits))
 	_, next = b.claimWith(8, true, store.Room{}, store.Room{Most: 8, First: 8})
 	b.require(next > 0, "Next is %v", next)
 }
@@ -75,14 +75,14 @@ func testSuspects(b *storeTest) {
 		b.Helper()
 		r := b.claimRound(n)
 		r.Claim.Suspects = s
-		a := b.do(r)
+		a := b.sendRound(r)
 		for _, x := range a.Tasks {
 			ids = append(ids, x.ID)
 		}
 		slices.Sort(ids)
 		return ids, a.Next
 	}
-	b.do(b.claimRound(0)) // ends the expired leases
+	b.sendRound(b.claimRound(0)) // ends the expired leases
 	b.sleep(1)
 	b.schedule("k0", b.after(0))
 	b.schedule("k1", b.after(0))

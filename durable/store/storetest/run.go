@@ -173,26 +173,26 @@ func task(id string) store.Task {
 
 func item(id string, w store.When) store.Item { return store.Item{ID: id, When: w, Task: task(id)} }
 
-// change sends a command to shard 0.
-func (b *storeTest) change(c store.Command) []store.Outcome {
+// sendCommand sends a command to shard 0.
+func (b *storeTest) sendCommand(c store.Command) []store.Outcome {
 	b.Helper()
 	entries, err := b.Store.Change(ctx, 0, b.stamp(), c)
 	b.requireNoError(err)
 	return entries
 }
 
-func (b *storeTest) changeOne(op store.Op, id string, w store.When) store.Outcome {
+func (b *storeTest) changeTask(op store.Op, id string, w store.When) store.Outcome {
 	b.Helper()
 	x := store.Item{ID: id, When: w}
 	if op == store.Schedule {
 		x.Task = task(id)
 	}
-	return b.change(store.Command{Op: op, Items: []store.Item{x}})[0]
+	return b.sendCommand(store.Command{Op: op, Items: []store.Item{x}})[0]
 }
 
 func (b *storeTest) schedule(id string, w store.When) {
 	b.Helper()
-	equal(b, "schedule "+id, b.changeOne(store.Schedule, id, w), store.Created)
+	equal(b, "schedule "+id, b.changeTask(store.Schedule, id, w), store.Created)
 }
 
 // emptyRound returns a round without reports, extensions and claim.
@@ -206,7 +206,7 @@ func (b *storeTest) claimRound(n int) store.Round {
 	return r
 }
 
-func (b *storeTest) do(r store.Round) store.Answer {
+func (b *storeTest) sendRound(r store.Round) store.Answer {
 	b.Helper()
 	a, err := b.Store.Do(ctx, 0, b.stamp(), r)
 	b.requireNoError(err)
@@ -215,7 +215,7 @@ func (b *storeTest) do(r store.Round) store.Answer {
 
 func (b *storeTest) claim(n int) []store.Claimed {
 	b.Helper()
-	return b.do(b.claimRound(n)).Tasks
+	return b.sendRound(b.claimRound(n)).Tasks
 }
 
 // claimOne claims a task and checks that it is the only one, with this id.
@@ -238,15 +238,15 @@ func leaseOf(x store.Claimed) store.Lease { return store.Lease{ID: x.ID, Token: 
 // report reports the end of an attempt, and returns false if the report was refused.
 func (b *storeTest) report(x store.Claimed, end store.End, next store.When) bool {
 	b.Helper()
-	return b.receipt(x, end, next) != store.Refused
+	return b.sendReport(x, end, next) != store.Refused
 }
 
-// receipt reports the end of an attempt, and returns the store's receipt.
-func (b *storeTest) receipt(x store.Claimed, end store.End, next store.When) store.Receipt {
+// sendReport reports the end of an attempt, and returns the store's receipt.
+func (b *storeTest) sendReport(x store.Claimed, end store.End, next store.When) store.Receipt {
 	b.Helper()
 	r := b.emptyRound()
 	r.Reports = []store.Report{{Lease: leaseOf(x), End: end, Next: next, Due: x.Due, Text: "text"}}
-	a := b.do(r)
+	a := b.sendRound(r)
 	b.require(len(a.Receipts) == 1, "%d receipts for one report", len(a.Receipts))
 	return a.Receipts[0]
 }
@@ -255,12 +255,12 @@ func (b *storeTest) extend(x store.Claimed) store.Extension {
 	b.Helper()
 	r := b.emptyRound()
 	r.Extend = []store.Lease{leaseOf(x)}
-	a := b.do(r)
+	a := b.sendRound(r)
 	b.require(len(a.Extensions) == 1, "%d answers to one extension", len(a.Extensions))
 	return a.Extensions[0]
 }
 
-func (b *storeTest) get(id string) store.Entry {
+func (b *storeTest) getEntry(id string) store.Entry {
 	b.Helper()
 	e, err := b.Store.Get(ctx, 0, id)
 	b.requireNoError(err)

@@ -90,7 +90,7 @@ func waitFor(what string, n int, s ...*sleeper) {
 // testSleepers lets one worker sleep while another has too many due tasks for one claim.
 // Tasks that only the sleeper can run must still be claimed in time.
 func testSleepers(b *storeTest) {
-	if a := b.do(b.claimRound(1)); a.Next >= 0 {
+	if a := b.sendRound(b.claimRound(1)); a.Next >= 0 {
 		b.Skip("workers of this store also claim from time to time: a wake-up may come late")
 	}
 	scheduleTasks := func(handler string, from, n int, w store.When) {
@@ -100,7 +100,7 @@ func testSleepers(b *storeTest) {
 			id := fmt.Sprint(handler, from+i)
 			items[i] = store.Item{ID: id, When: w, Task: store.Task{ID: id, Handler: handler}}
 		}
-		b.change(store.Command{Op: store.Schedule, Items: items})
+		b.sendCommand(store.Command{Op: store.Schedule, Items: items})
 	}
 	s, end := b.sleeper("sleeper", "a")
 	defer end()

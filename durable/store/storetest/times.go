@@ -62,7 +62,7 @@ func testDowntime(b *storeTest) {
 	seenIDs := make(map[string]bool)
 	lastDue := store.Time(0)
 	for range n / store.MaxClaim {
-		a := b.do(b.claimRound(store.MaxClaim))
+		a := b.sendRound(b.claimRound(store.MaxClaim))
 		equal(b, "claimed", len(a.Tasks), store.MaxClaim)
 		equal(b, "there is more", a.Next == 0, len(seenIDs)+len(a.Tasks) < n)
 		for _, x := range a.Tasks {
@@ -77,11 +77,11 @@ func testDowntime(b *storeTest) {
 // A single worker that follows Next claims every task in time.
 func testNext(b *storeTest) {
 	// A store that may lose a wake-up limits Next even if nothing is pending.
-	if a := b.do(b.claimRound(1)); a.Next >= 0 && a.Next < leaseUnits*b.unit {
+	if a := b.sendRound(b.claimRound(1)); a.Next >= 0 && a.Next < leaseUnits*b.unit {
 		b.Fatalf("Next is %v, but no task is there", a.Next)
 	}
 	b.schedule("k", b.after(10))
-	a := b.do(b.claimRound(1))
+	a := b.sendRound(b.claimRound(1))
 	b.require(a.Next >= 0 && a.Next <= 10*b.unit, "Next is %v, a task is due in 10 units", a.Next)
 	for i := 0; ; i++ {
 		b.require(i < 10, "Next has come ten times too early")
@@ -90,7 +90,7 @@ func testNext(b *storeTest) {
 		} else {
 			time.Sleep(a.Next)
 		}
-		if a = b.do(b.claimRound(1)); len(a.Tasks) > 0 {
+		if a = b.sendRound(b.claimRound(1)); len(a.Tasks) > 0 {
 			break
 		}
 	}
@@ -98,26 +98,26 @@ func testNext(b *storeTest) {
 	b.require(a.Next >= 0 && a.Next <= leaseUnits*b.unit, "Next is %v, a lease ends after %d units", a.Next, leaseUnits)
 	b.schedule("one", b.after(0))
 	b.schedule("two", b.after(0))
-	a = b.do(b.claimRound(1))
+	a = b.sendRound(b.claimRound(1))
 	b.require(len(a.Tasks) == 1 && a.Next == 0, "Next is %v, but a due task is left", a.Next)
 }
 
 func testPause(b *storeTest) {
 	b.schedule("k", b.after(0))
-	b.change(store.Command{Op: store.Pause})
+	b.sendCommand(store.Command{Op: store.Pause})
 	b.require(b.stats().Paused, "the store is not paused")
-	equal(b, "paused", b.do(b.claimRound(10)).Paused, true)
+	equal(b, "paused", b.sendRound(b.claimRound(10)).Paused, true)
 	b.claimNone()
 	b.schedule("later", b.after(0))
-	b.change(store.Command{Op: store.Pause})
+	b.sendCommand(store.Command{Op: store.Pause})
 	b.claimNone()
-	b.change(store.Command{Op: store.Resume})
+	b.sendCommand(store.Command{Op: store.Resume})
 	b.require(!b.stats().Paused, "the store is still paused")
-	a := b.do(b.claimRound(10))
+	a := b.sendRound(b.claimRound(10))
 	runningTasks := a.Tasks
 	equal(b, "claimed", len(runningTasks), 2)
 	equal(b, "paused", a.Paused, false)
-	b.change(store.Command{Op: store.Pause})
+	b.sendCommand(store.Command{Op: store.Pause})
 	b.require(b.report(runningTasks[0], store.Done, store.When{}), "a report was refused while the store is paused")
 	equal(b, "extended", b.extend(runningTasks[1]), store.Held)
 }
@@ -152,7 +152,7 @@ func testClock(b *storeTest) {
 		b.require(b.report(got[0], store.Done, store.When{}), "the report was refused")
 		b.Advance((leaseUnits - 1) * b.unit)
 		if b.Reopen != nil {
-			b.reopenLater(-time.Hour)
+			b.reopenWithClockStep(-time.Hour)
 			b.Advance((leaseUnits - 1) * b.unit)
 		}
 		st := b.stats()

@@ -57,21 +57,21 @@ func testWait(b *storeTest) {
 	goToSleep()
 	b.require(b.report(x, store.Done, b.after(0)), "the report was refused")
 	x = claim("the next run")
-	equal(b, "reschedule", b.changeOne(store.Reschedule, "k", b.after(0)), store.Following)
+	equal(b, "reschedule", b.changeTask(store.Reschedule, "k", b.after(0)), store.Following)
 	goToSleep()
 	b.require(b.report(x, store.HandBack, b.after(0)), "the report was refused")
 	x = claim("what follows")
 	goToSleep()
 	b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
-	equal(b, "requeue", b.changeOne(store.Requeue, "k", b.after(0)), store.Moved)
+	equal(b, "requeue", b.changeTask(store.Requeue, "k", b.after(0)), store.Moved)
 	x = claim("what was requeued")
 	goToSleep()
-	equal(b, "reschedule", b.changeOne(store.Reschedule, "far", b.after(0)), store.Moved)
+	equal(b, "reschedule", b.changeTask(store.Reschedule, "far", b.after(0)), store.Moved)
 	claim("what was moved")
-	b.change(store.Command{Op: store.Pause})
+	b.sendCommand(store.Command{Op: store.Pause})
 	b.require(b.report(x, store.HandBack, store.When{}), "the report was refused")
 	goToSleep()
-	b.change(store.Command{Op: store.Resume})
+	b.sendCommand(store.Command{Op: store.Resume})
 	claim("resumed")
 
 	end()
@@ -83,8 +83,8 @@ func testWait(b *storeTest) {
 	}
 }
 
-// allCalls returns all methods of a store that can fail.
-func (b *storeTest) allCalls(ctx context.Context, st store.Store) map[string]func() error {
+// callsByName returns all methods of a store that can fail.
+func (b *storeTest) callsByName(ctx context.Context, st store.Store) map[string]func() error {
 	return map[string]func() error{
 		"Now":    func() error { _, err := st.Now(ctx, 0); return err },
 		"Get":    func() error { _, err := st.Get(ctx, 0, "k"); return err },
@@ -105,7 +105,7 @@ func testContext(b *storeTest) {
 	entriesBefore := b.allEntries()
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	for name, call := range b.allCalls(ended, b.Store) {
+	for name, call := range b.callsByName(ended, b.Store) {
 		err := call()
 		b.require(errors.Is(err, context.Canceled), "%s: the error is %v", name, err)
 	}
