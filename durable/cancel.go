@@ -12,11 +12,11 @@ import (
 
 // A workerSet is the set of a Client's running Workers.
 type workerSet struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards workers
 	workers map[*Worker]struct{}
 }
 
-func (s *workerSet) add(w *Worker) {
+func (s *workerSet) addWorker(w *Worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.workers == nil {
@@ -25,7 +25,7 @@ func (s *workerSet) add(w *Worker) {
 	s.workers[w] = struct{}{}
 }
 
-func (s *workerSet) remove(w *Worker) {
+func (s *workerSet) removeWorker(w *Worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.workers, w)

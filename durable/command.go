@@ -19,7 +19,7 @@ import (
 // carries it out only once.
 type command struct {
 	client     *Client
-	template   store.Command // without items
+	template   store.Command // what each chunk sends, without items
 	deadline   time.Time     // of the first call's context; zero: none
 	repeatLock chan struct{} // full while a goroutine is in repeat; nil before the first UnknownError
 

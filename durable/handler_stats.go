@@ -55,7 +55,7 @@ type handlerCounters struct {
 	running, overran                                                 atomic.Int64
 	claimed, done, retried, died, dropped, overtaken, released, lost atomic.Int64
 
-	mu            sync.Mutex
+	mu            sync.Mutex // guards lateness and ran
 	lateness, ran timer.Histogram
 }
 

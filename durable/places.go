@@ -18,11 +18,11 @@ type placePool struct {
 	hasLimitedHandler bool // some handlers have a limit
 	totalWeight       int  // of all handlers
 
-	mu           sync.Mutex
-	queueChanged sync.Cond // signalled when a loop leaves the queue or the Run is over
-	totalPlaces  int       // how many places there are
-	freePlaces   int       // how many of them are neither in use nor reserved
-	runEnded     bool      // the Run is over
+	mu           sync.Mutex // guards the fields below, except idle
+	queueChanged sync.Cond  // signalled when a loop leaves the queue or the Run is over
+	totalPlaces  int        // how many places there are
+	freePlaces   int        // how many of them are neither in use nor reserved
+	runEnded     bool       // the Run is over
 	// waitingLoops is the queue of loops that found no place for tasks that may be due.
 	// A loop is in it at most once.
 	waitingLoops []*shardLoop

@@ -17,16 +17,16 @@ type RecentDead struct {
 
 // RecentDead returns the latest runs that this Worker made dead letters, at most 16,
 // the oldest first. [Client.List] returns all dead letters.
-func (w *Worker) RecentDead() []RecentDead { return w.recentDead.list() }
+func (w *Worker) RecentDead() []RecentDead { return w.recentDead.copyOfLatest() }
 
 const maxRecentDead = 16
 
 type recentDeadList struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards latest
 	latest []RecentDead
 }
 
-func (r *recentDeadList) add(d RecentDead) {
+func (r *recentDeadList) addDead(d RecentDead) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.latest) == maxRecentDead {
@@ -35,7 +35,7 @@ func (r *recentDeadList) add(d RecentDead) {
 	r.latest = append(r.latest, d)
 }
 
-func (r *recentDeadList) list() []RecentDead {
+func (r *recentDeadList) copyOfLatest() []RecentDead {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.latest)

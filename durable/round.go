@@ -215,7 +215,7 @@ func (l *shardLoop) handleReceipts(r *round, a *store.Answer) {
 			n.failed.Add(1)
 			if x.end != store.Retry {
 				n.died.Add(1)
-				l.w.recentDead.add(RecentDead{When: l.w.now(), Key: x.attempt.task.Key, Handler: x.attempt.task.Handler,
+				l.w.recentDead.addDead(RecentDead{When: l.w.now(), Key: x.attempt.task.Key, Handler: x.attempt.task.Handler,
 					Attempt: x.attempt.delivery.Attempt, Error: x.text})
 				l.w.client.log.Warn("durable: a task has become a dead letter", "handler", x.attempt.task.Handler,
 					"key", printableKey(x.attempt.task.Key), "attempt", x.attempt.delivery.Attempt, "error", x.text)

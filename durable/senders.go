@@ -29,8 +29,8 @@ func (s *sender) nextStamp() store.Stamp {
 
 // A senderPool has the free senders of a Client.
 type senderPool struct {
-	clientName   string // prefix of the senders' names
-	mu           sync.Mutex
+	clientName   string     // prefix of the senders' names
+	mu           sync.Mutex // guards freeSenders and createdCount
 	freeSenders  []*sender
 	createdCount int64 // how many senders were created
 }

@@ -65,7 +65,7 @@ type commandCounter struct {
 	errorCount    atomic.Int64
 	outcomeCounts [store.Stopping + 1]atomic.Int64
 
-	mu        sync.Mutex
+	mu        sync.Mutex // guards durations
 	durations timer.Histogram
 }
 

@@ -48,9 +48,9 @@ type Worker struct {
 	isStopping atomic.Bool
 	places     atomic.Pointer[placePool] // nil before the first Run
 
-	mu         sync.Mutex
-	runCalled  bool // Run was called
-	closed     bool // Shutdown or Close was called
+	mu         sync.Mutex // guards the fields of this block
+	runCalled  bool       // Run was called
+	closed     bool       // Shutdown or Close was called
 	currentRun *currentRun
 
 	counters      workerCounters
@@ -162,25 +162,25 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	defer endCommands()
 	w.initRun(ctx, commandCtx)
 	defer func() { w.timers.Close() }() // its result is not needed
-	w.client.store.workers.add(w)
-	defer w.client.store.workers.remove(w)
+	w.client.store.workers.addWorker(w)
+	defer w.client.store.workers.removeWorker(w)
 
 	var loops sync.WaitGroup
 	for _, l := range w.loops {
 		loops.Go(func() {
-			w.setLabels()
+			w.setGoroutineLabels()
 			l.run()
 		})
 	}
 	listenCtx, stopListening := context.WithCancel(commandCtx)
 	defer stopListening()
 	loops.Go(func() {
-		w.setLabels()
+		w.setGoroutineLabels()
 		w.listenForWakeups(listenCtx)
 	})
 	if w.config.deadLimit != (deadLimit{}) {
 		loops.Go(func() {
-			w.setLabels()
+			w.setGoroutineLabels()
 			w.purgeDeadLetters(listenCtx)
 		})
 	}
@@ -290,8 +290,8 @@ func (w *Worker) initRun(ctx, commandCtx context.Context) {
 	}
 }
 
-// setLabels sets the Worker's labels on the current goroutine.
-func (w *Worker) setLabels() {
+// setGoroutineLabels sets the Worker's labels on the current goroutine.
+func (w *Worker) setGoroutineLabels() {
 	if w.labelsCtx != nil {
 		pprof.SetGoroutineLabels(w.labelsCtx)
 	}
