@@ -88,8 +88,8 @@ func (s *hostLimiter) beginRequest(ctx context.Context, name string, concurrency
 	return nil, minDelay, false
 }
 
-// handBackDelayLocked returns the delay for a task that is handed back. By then the host has
-// probably finished the requests of earlier tasks.
+// handBackDelayLocked returns the delay for a task that is handed back. After the delay,
+// the host has probably finished the requests of earlier tasks.
 func (h *host) handBackDelayLocked(now time.Time) time.Duration {
 	if soonest := now.Add(minDelay); h.nextFree.Before(soonest) {
 		h.nextFree = soonest

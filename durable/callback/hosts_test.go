@@ -75,7 +75,7 @@ func TestHosts_TakeHalfOfTheWorkersPlacesAtMost(t *testing.T) {
 	})
 }
 
-// A waiting task enters when a request to its host ends.
+// A waiting task begins its request when another request to its host ends.
 func TestHosts_WaitingOnesFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHosts(1)
@@ -94,8 +94,8 @@ func TestHosts_WaitingOnesFollow(t *testing.T) {
 	})
 }
 
-// Tasks that are handed back get growing delays, at the pace at which the host answers. No
-// delay exceeds maxDelay.
+// Each task that is handed back gets a longer delay than the task before, at most maxDelay.
+// The slower the host answers, the longer the delays.
 func TestHosts_HandBackForTheTimeOfTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHosts(1)

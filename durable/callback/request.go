@@ -133,7 +133,7 @@ func isSendable(req *http.Request) bool {
 	return err == nil && parsed.Host != ""
 }
 
-// host returns the value of the Host header, or "".
+// hostHeader returns the value of the Host header, or "".
 func (r Request) hostHeader() string {
 	for k, v := range r.Headers {
 		if strings.EqualFold(k, "Host") {

@@ -95,7 +95,7 @@ func (s *Store) Now(ctx context.Context, _ int) (store.Time, error) {
 	return s.readClock().Wall, s.checkOpen(ctx)
 }
 
-// readClock rounds rounds down, so that no task is due early.
+// readClock rounds down, so that no task is due early.
 func (s *Store) readClock() machine.Moment {
 	now := s.clock.Now()
 	at := machine.Moment{Wall: store.Time(now.UnixMicro()), Steady: now.Sub(s.started)}

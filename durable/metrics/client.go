@@ -66,8 +66,8 @@ var exportedOutcomes = map[string][]durable.Outcome{
 	"cancel":     {durable.Removed, durable.Stopping, durable.Absent},
 }
 
-// exportedCommands are exported even before the first such command: a counter that only
-// appears then would miss the command in a rate.
+// exportedCommands are exported even if their number is zero, so that a rate includes the
+// first command.
 var exportedCommands = []string{"schedule", "reschedule", "cancel", "round"}
 
 func commandStats(c *durable.Client) []durable.CommandStats {

@@ -12,7 +12,7 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// Each of many concurrent calls of read gets numbers.
+// Each of many concurrent calls of stats gets numbers.
 func TestStatsReader_ManyCalls(t *testing.T) {
 	r := &statsReader{readStats: func(context.Context) (durable.Stats, error) { return durable.Stats{}, nil }}
 	var all sync.WaitGroup

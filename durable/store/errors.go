@@ -36,8 +36,8 @@ var (
 	ErrUnsafe = fmt.Errorf("%w: it may lose tasks", ErrUnfit)
 )
 
-// Ended returns nil, or if ctx has ended, an error that wraps [ErrNotDone] and the
-// context's error. Stores call it before they change anything.
+// Ended returns nil unless ctx has ended. The error wraps [ErrNotDone] and the context's
+// error. Stores call Ended before they change anything.
 func Ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("store: %w: %w", ErrNotDone, err)

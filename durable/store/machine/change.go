@@ -19,8 +19,8 @@ type machine struct {
 // count as set.
 const minClockStep = time.Second
 
-// beginTransaction returns a new machine. If the wall clock was set since the last one, all leases
-// start again.
+// beginTransaction returns a new machine. If the wall clock was set since the last
+// transaction, all leases start again.
 func beginTransaction(index Index, at Moment) *machine {
 	m := &machine{index: index, numbers: index.Numbers(), now: at.Wall}
 	clockStep := at.Wall.Sub(m.numbers.Wall)

@@ -33,7 +33,7 @@ type Index interface {
 	// Add returns a new task without a State. The id must be new. The machine then sets
 	// the State and calls Changed.
 	Add(id string) *Task
-	// Changed says that a task has changed. A task without a State is deleted.
+	// Changed stores a changed task, or deletes it if it has no State.
 	Changed(*Task)
 	// Due returns the n oldest due tasks that match the claim, as a [Picker] selects
 	// them. If there are fewer than n, next is when another task is due, or Never. The

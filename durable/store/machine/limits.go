@@ -55,7 +55,7 @@ func (m *machine) takePermit(t *Task) {
 	}
 }
 
-// returnPermit uncounts a task whose attempt ends, for its handler's limit.
+// returnPermit stops counting a task whose attempt ends.
 func (m *machine) returnPermit(t *Task) {
 	if l := m.limitOf(t.Handler); l != nil {
 		if l.Kept && l.Running == int64(l.Concurrency) {

@@ -72,7 +72,7 @@ func (p *Picker) Within(due []*Task) []*Task {
 	})
 }
 
-// Pick chooses n of the tasks, which must be sorted by age, the oldest first.
+// Pick chooses up to n of the due tasks, which must be sorted, the oldest first.
 func (p *Picker) Pick(due []*Task, n int) (picked []*Task) {
 	for _, first := range []bool{true, false} {
 		var others []*Task

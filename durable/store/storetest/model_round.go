@@ -91,8 +91,8 @@ func (m *model) extendLease(h store.Lease, alone bool) store.Extension {
 	return store.Held
 }
 
-// randomReport returns a report on a random lease, or false if others already has a report
-// on its task.
+// randomReport returns a report on a random lease, or false if the parameter others has a
+// report on the same task.
 func (m *model) randomReport(others []store.Report) (store.Report, bool) {
 	if len(m.believedLeases) == 0 {
 		return store.Report{}, false
