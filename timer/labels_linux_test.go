@@ -50,7 +50,7 @@ func TestLabels_OfWhoStartsAreNotTheLibrarys(t *testing.T) {
 	for begin := time.Now(); !seen && time.Since(begin) < time.Second; time.Sleep(time.Millisecond) {
 		b.Reset()
 		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&b, 1))
-		seen = strings.Contains(b.String(), "alarm.(*hub).block")
+		seen = strings.Contains(b.String(), "alarm.(*hub).wait")
 	}
 	for g := range strings.SplitSeq(b.String(), "\n\n") {
 		if strings.Contains(g, "acme") {
