@@ -7,10 +7,10 @@ package bucket
 // The zero Arena is empty and ready to use. An Arena must not be copied after its first
 // use.
 type Arena[T any] struct {
-	// memories[n] holds the slots of chunk n. It is nil if the chunk was given back, and
-	// for chunk 0, which has no slots. chunks[n] is the chunk's state.
-	memories []*memory[T]
-	chunks   []chunk
+	// chunkSlots[n] holds the slots of chunk n. It is nil if the chunk was given back,
+	// and for chunk 0, which has no slots. chunkStates[n] is the chunk's state.
+	chunkSlots  []*slotArrays[T]
+	chunkStates []chunkState
 	// vacantChunks lists the numbers of chunks that were given back. New chunks reuse
 	// them.
 	vacantChunks []uint32
@@ -21,7 +21,7 @@ type Arena[T any] struct {
 	spareChunk uint32
 	// liveCount is the number of entries.
 	liveCount int
-	// Each slot has a generation: see slot.go. Slots of a chunk whose number is new start
+	// Each slot has a generation: see slot.go. In a chunk with a new number, slots start
 	// at firstGen; 0 means 1. highestGen is the highest generation of a slot that was
 	// given back or retired.
 	firstGen, highestGen uint64
@@ -31,7 +31,7 @@ type Arena[T any] struct {
 func (a *Arena[T]) New(deadline int64, v T) Index {
 	i, m := a.takeSlot()
 	m.values[i&chunkMask] = v
-	m.bodies[i&chunkMask].deadline = deadline
+	m.headers[i&chunkMask].deadline = deadline
 	m.links[i&chunkMask] = link{i, i}
 	return i
 }
@@ -42,9 +42,9 @@ func (a *Arena[T]) New(deadline int64, v T) Index {
 func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, place uint32) Ref {
 	i, m := a.takeSlot()
 	m.values[i&chunkMask] = v
-	s := &m.bodies[i&chunkMask]
+	s := &m.headers[i&chunkMask]
 	gen := s.gen()
-	s.word |= uint64(grain&freeGrain)<<grainShift | uint64(tag&MaxTag)<<tagShift | uint64(place)&placeMask
+	s.packedFields |= uint64(grain&freeGrain)<<grainShift | uint64(tag&MaxTag)<<tagShift | uint64(place)&placeMask
 	s.deadline = deadline
 	a.pushBack(b, i, &m.links[i&chunkMask])
 	return refOf(gen, i)
@@ -52,7 +52,7 @@ func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, p
 
 // Free frees entry i, which must be live and in no bucket, and returns its payload. The
 // arena keeps no reference to the payload.
-func (a *Arena[T]) Free(i Index) T { return a.free(i, a.memories[i>>chunkShift]) }
+func (a *Arena[T]) Free(i Index) T { return a.free(i, a.chunkSlots[i>>chunkShift]) }
 
 // Remove takes r's entry out of its bucket, if it is in one, and frees it. It reports
 // false if the entry was already freed, or if r is zero.
@@ -61,12 +61,12 @@ func (a *Arena[T]) Remove(r Ref) (v T, ok bool) {
 	if !ok {
 		return v, false
 	}
-	m := a.memories[i>>chunkShift]
+	m := a.chunkSlots[i>>chunkShift]
 	a.unlink(&m.links[i&chunkMask])
 	return a.free(i, m), true
 }
 
-func (a *Arena[T]) free(i Index, m *memory[T]) T {
+func (a *Arena[T]) free(i Index, m *slotArrays[T]) T {
 	p := &m.values[i&chunkMask]
 	v := *p
 	var zero T
@@ -76,46 +76,46 @@ func (a *Arena[T]) free(i Index, m *memory[T]) T {
 }
 
 // Value returns the payload of the live entry i.
-func (a *Arena[T]) Value(i Index) T { return a.memories[i>>chunkShift].values[i&chunkMask] }
+func (a *Arena[T]) Value(i Index) T { return a.chunkSlots[i>>chunkShift].values[i&chunkMask] }
 
 // Ref returns entry i's Ref, which stays valid until the entry is freed.
-func (a *Arena[T]) Ref(i Index) Ref { return refOf(a.body(i).gen(), i) }
+func (a *Arena[T]) Ref(i Index) Ref { return refOf(a.header(i).gen(), i) }
 
 // Find returns the entry that r refers to. It reports false if the entry was freed, or if
 // r is zero.
 func (a *Arena[T]) Find(r Ref) (Index, bool) {
 	i, gen := r.index(), r.gen()
 	n := int(i >> chunkShift)
-	if n >= len(a.memories) || a.memories[n] == nil || gen == 0 {
+	if n >= len(a.chunkSlots) || a.chunkSlots[n] == nil || gen == 0 {
 		return 0, false
 	}
 	// The generations differ if the slot is free, because Free has incremented its
 	// generation. They also differ if the slot is a bucket's sentinel: its generation is
 	// zero.
-	return i, a.memories[n].bodies[i&chunkMask].gen() == gen
+	return i, a.chunkSlots[n].headers[i&chunkMask].gen() == gen
 }
 
 // Deadline returns entry i's deadline.
-func (a *Arena[T]) Deadline(i Index) int64 { return a.body(i).deadline }
+func (a *Arena[T]) Deadline(i Index) int64 { return a.header(i).deadline }
 
 // SetDeadline sets entry i's deadline.
-func (a *Arena[T]) SetDeadline(i Index, deadline int64) { a.body(i).deadline = deadline }
+func (a *Arena[T]) SetDeadline(i Index, deadline int64) { a.header(i).deadline = deadline }
 
 // Tag returns the tag that NewIn gave to entry i, or zero for an entry made by New.
-func (a *Arena[T]) Tag(i Index) uint8 { return a.body(i).tag() }
+func (a *Arena[T]) Tag(i Index) uint8 { return a.header(i).tag() }
 
 // Grain returns entry i's grain. The grain is zero until it is set.
-func (a *Arena[T]) Grain(i Index) uint { return a.body(i).grain() }
+func (a *Arena[T]) Grain(i Index) uint { return a.header(i).grain() }
 
 // SetGrain sets entry i's grain, at most [MaxGrain].
-func (a *Arena[T]) SetGrain(i Index, grain uint) { a.body(i).setGrain(grain) }
+func (a *Arena[T]) SetGrain(i Index, grain uint) { a.header(i).setGrain(grain) }
 
 // Place returns entry i's place, such as the level and slot of its bucket. The place is
 // zero until it is set.
-func (a *Arena[T]) Place(i Index) uint32 { return a.body(i).place() }
+func (a *Arena[T]) Place(i Index) uint32 { return a.header(i).place() }
 
 // SetPlace sets entry i's place, at most [MaxPlace].
-func (a *Arena[T]) SetPlace(i Index, place uint32) { a.body(i).setPlace(place) }
+func (a *Arena[T]) SetPlace(i Index, place uint32) { a.header(i).setPlace(place) }
 
 // Len returns the number of entries.
 func (a *Arena[T]) Len() int { return a.liveCount }
@@ -128,8 +128,8 @@ func (a *Arena[T]) Release() bool {
 		return false
 	}
 	highestGen := max(a.firstGen, a.highestGen)
-	for n := range a.memories {
-		if a.memories[n] != nil && a.chunks[n].freshGen != 0 {
+	for n := range a.chunkSlots {
+		if a.chunkSlots[n] != nil && a.chunkStates[n].freshGen != 0 {
 			highestGen = max(highestGen, a.highestGenIn(uint32(n)))
 		}
 	}
@@ -144,8 +144,8 @@ func (a *Arena[T]) Release() bool {
 // nothing but buckets.
 func (a *Arena[T]) Chunks() int {
 	n := 0
-	for i := range a.memories {
-		if a.memories[i] != nil && a.chunks[i].freshGen != 0 {
+	for i := range a.chunkSlots {
+		if a.chunkSlots[i] != nil && a.chunkStates[i].freshGen != 0 {
 			n++
 		}
 	}

@@ -37,7 +37,7 @@ func requireStale(t *testing.T, a *Arena[int], stale []Ref) {
 	t.Helper()
 	for _, r := range stale {
 		if i, ok := a.Find(r); ok {
-			t.Fatalf("a stale ref of slot %d, generation %d, finds the entry of generation %d", i, r.gen(), a.body(i).gen())
+			t.Fatalf("a stale ref of slot %d, generation %d, finds the entry of generation %d", i, r.gen(), a.header(i).gen())
 		}
 		if _, ok := a.Remove(r); ok {
 			t.Fatalf("a stale ref of generation %d removes an entry", r.gen())
@@ -136,13 +136,13 @@ func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
 		requireFound(t, &a, all, live)
 		checkArena(t, &a)
 
-		var held []*memory[int]
-		held = append(held, a.memories...)
+		var held []*slotArrays[int]
+		held = append(held, a.chunkSlots...)
 		freeAll(&a, all)
 		require.Equal(t, 1, a.Chunks(), "round %d: no chunk was given back", round)
 		gone := 0
 		for n := range held {
-			if held[n] != nil && a.memories[n] == nil {
+			if held[n] != nil && a.chunkSlots[n] == nil {
 				gone++
 			}
 		}
@@ -158,7 +158,7 @@ func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
 func nearlyUsedUp(left uint64) *Arena[int] {
 	a := new(Arena[int])
 	a.New(0, -1)
-	a.chunks[1].freshGen = maxGen - left
+	a.chunkStates[1].freshGen = maxGen - left
 	return a
 }
 
@@ -221,24 +221,24 @@ func TestArenaFind_ChunkGivenBackAtTheLastGeneration(t *testing.T) {
 	a := new(Arena[int])
 	all := fill(a, 2*ChunkSize)
 	k := 0
-	for i := range a.memories[2].bodies { // as after 2^44 lives
-		a.memories[2].bodies[i].setLive(maxGen - 1)
+	for i := range a.chunkSlots[2].headers { // as after 2^44 lives
+		a.chunkSlots[2].headers[i].setLive(maxGen - 1)
 		k++
 	}
 	require.Equal(t, ChunkSize, k)
 	stale := refs(a, all)
 	freeAll(a, all) // chunk 1 becomes the spare, chunk 2 is given back
-	require.Nil(t, a.memories[2])
+	require.Nil(t, a.chunkSlots[2])
 	requireStale(t, a, stale)
 
 	all = fill(a, 2*ChunkSize)
-	require.NotNil(t, a.memories[2])
+	require.NotNil(t, a.chunkSlots[2])
 	requireStale(t, a, stale)
 	live := refs(a, all)
 	requireFound(t, a, all, live)
 	freeAll(a, all)
 	requireStale(t, a, append(stale, live...))
-	require.NotNil(t, a.memories[2], "a chunk of retired slots stays, because only its slots record their generations")
+	require.NotNil(t, a.chunkSlots[2], "a chunk of retired slots stays, because only its slots record their generations")
 	checkArena(t, a)
 
 	all = fill(a, 2*ChunkSize)
@@ -271,7 +271,7 @@ func TestArenaFree_LetsGoOfThePayload(t *testing.T) {
 		all[k], ptrs[k] = newWeak(a)
 		a.PushBack(b, all[k])
 	}
-	a.memories[1].bodies[7].setLive(maxGen) // this slot will be retired, and must be cleared too
+	a.chunkSlots[1].headers[7].setLive(maxGen) // this slot will be retired, and must be cleared too
 	runtime.GC()
 	for k := range n {
 		require.NotNil(t, ptrs[k].Value(), "entry %d is live", k)

@@ -14,11 +14,11 @@ func (a *Arena[T]) NewBuckets(k int) Bucket {
 	if k <= 0 {
 		panic(fmt.Sprintf("bucket: NewBuckets: the number of buckets must be positive, got %d", k))
 	}
-	first := a.takeFreshSlots(k)
-	for i := first; i < first+Index(k); i++ {
+	firstSentinel := a.takeFreshSlots(k)
+	for i := firstSentinel; i < firstSentinel+Index(k); i++ {
 		*a.link(i) = link{i, i}
 	}
-	return Bucket(first)
+	return Bucket(firstSentinel)
 }
 
 // PushBack appends entry i, which must be in no bucket, to b.
@@ -29,9 +29,9 @@ func (a *Arena[T]) PushBack(b Bucket, i Index) {
 // pushBack appends entry i to b. l is a.link(i).
 func (a *Arena[T]) pushBack(b Bucket, i Index, l *link) {
 	sentinel := a.link(Index(b))
-	last := sentinel.prev
-	*l = link{Index(b), last}
-	a.link(last).next = i
+	lastEntry := sentinel.prev
+	*l = link{Index(b), lastEntry}
+	a.link(lastEntry).next = i
 	sentinel.prev = i
 }
 
@@ -78,13 +78,15 @@ func (a *Arena[T]) MoveAll(dst, src Bucket) {
 }
 
 // Expiration returns b's expiration. The expiration is zero until it is set.
-func (a *Arena[T]) Expiration(b Bucket) int64 { return a.body(Index(b)).deadline }
+func (a *Arena[T]) Expiration(b Bucket) int64 { return a.header(Index(b)).deadline }
 
 // SetExpiration sets b's expiration.
-func (a *Arena[T]) SetExpiration(b Bucket, expiration int64) { a.body(Index(b)).deadline = expiration }
+func (a *Arena[T]) SetExpiration(b Bucket, expiration int64) {
+	a.header(Index(b)).deadline = expiration
+}
 
 // Load returns b's load. The load is zero until it is set.
-func (a *Arena[T]) Load(b Bucket) uint32 { return a.body(Index(b)).place() }
+func (a *Arena[T]) Load(b Bucket) uint32 { return a.header(Index(b)).place() }
 
 // SetLoad sets b's load, at most [MaxPlace].
-func (a *Arena[T]) SetLoad(b Bucket, load uint32) { a.body(Index(b)).setPlace(load) }
+func (a *Arena[T]) SetLoad(b Bucket, load uint32) { a.header(Index(b)).setPlace(load) }

@@ -14,31 +14,31 @@ const (
 	maxChunks  = 1 << (indexBits - chunkShift)
 )
 
-// chunk is the state of a chunk, except the slots themselves.
-type chunk struct {
-	// freshGen is the generation of the chunk's fresh slots. It is zero if all slots of the
-	// chunk are sentinels.
+// chunkState is the state of a chunk, except the slots themselves.
+type chunkState struct {
+	// freshGen is the generation of the chunk's fresh slots. It is zero if all slots of
+	// the chunk are sentinels.
 	freshGen uint64
-	// used counts the slots that are live, retired or sentinels. The chunk has room while
-	// used is less than ChunkSize. firstFresh is the position of the first slot that was
-	// never used.
-	used, firstFresh uint16
-	// firstFree is the position, plus 1, of the first slot in the list of freed slots. It
-	// is 0 if the list is empty.
-	firstFree uint16
+	// usedCount is the number of slots that are live, retired or sentinels. The chunk has
+	// room while usedCount is less than ChunkSize. firstFreshPos is the position of the
+	// first slot that was never used.
+	usedCount, firstFreshPos uint16
+	// firstFreePlus1 is the position, plus 1, of the first slot in the list of freed
+	// slots. It is 0 if the list is empty.
+	firstFreePlus1 uint16
 	// prev and next link the chunks that have room into a ring. Chunk 0 is the ring's
 	// sentinel and has no slots.
 	prev, next uint32
 }
 
-func (a *Arena[T]) body(i Index) *body { return &a.memories[i>>chunkShift].bodies[i&chunkMask] }
+func (a *Arena[T]) header(i Index) *header { return &a.chunkSlots[i>>chunkShift].headers[i&chunkMask] }
 
-func (a *Arena[T]) link(i Index) *link { return &a.memories[i>>chunkShift].links[i&chunkMask] }
+func (a *Arena[T]) link(i Index) *link { return &a.chunkSlots[i>>chunkShift].links[i&chunkMask] }
 
 // init makes chunk 0. It has no slots, so no entry gets index 0.
 func (a *Arena[T]) init() {
-	a.memories = append(a.memories, nil)
-	a.chunks = append(a.chunks, chunk{})
+	a.chunkSlots = append(a.chunkSlots, nil)
+	a.chunkStates = append(a.chunkStates, chunkState{})
 }
 
 // # Which chunk gets the next entry
@@ -49,28 +49,28 @@ func (a *Arena[T]) init() {
 // A chunk that is less than half full does not become current. So it can become empty,
 // and is then given back.
 
-// takeSlot makes a slot live. Its tag, grain and place are zero. m is the memory of the
-// slot's chunk.
-func (a *Arena[T]) takeSlot() (i Index, m *memory[T]) {
+// takeSlot makes a slot live. Its tag, grain and place are zero. m holds the slots of
+// its chunk.
+func (a *Arena[T]) takeSlot() (i Index, m *slotArrays[T]) {
 	if a.currentChunk == 0 {
-		a.nextChunk()
+		a.chooseCurrentChunk()
 	}
 	n := a.currentChunk
-	c := &a.chunks[n]
-	m = a.memories[n]
-	pos := c.firstFresh
-	if c.firstFree != 0 {
-		pos = c.firstFree - 1
-		c.firstFree = uint16(m.links[pos&chunkMask].next)
-		s := &m.bodies[pos&chunkMask]
+	c := &a.chunkStates[n]
+	m = a.chunkSlots[n]
+	pos := c.firstFreshPos
+	if c.firstFreePlus1 != 0 {
+		pos = c.firstFreePlus1 - 1
+		c.firstFreePlus1 = uint16(m.links[pos&chunkMask].next)
+		s := &m.headers[pos&chunkMask]
 		s.setLive(s.gen()) // setFree has incremented the generation
 	} else {
-		c.firstFresh++
-		m.bodies[pos&chunkMask].setLive(c.freshGen)
+		c.firstFreshPos++
+		m.headers[pos&chunkMask].setLive(c.freshGen)
 	}
 	a.liveCount++
-	c.used++
-	if c.used == ChunkSize {
+	c.usedCount++
+	if c.usedCount == ChunkSize {
 		a.unlinkChunk(n)
 		a.currentChunk = 0
 	} else if n == a.spareChunk {
@@ -82,12 +82,12 @@ func (a *Arena[T]) takeSlot() (i Index, m *memory[T]) {
 // takeFreshSlots takes k consecutive slots that were never used, as sentinels, and
 // returns the first. They stay in use until Release. O(chunks with room).
 func (a *Arena[T]) takeFreshSlots(k int) Index {
-	if a.memories == nil {
+	if a.chunkSlots == nil {
 		a.init()
 	}
-	n := a.chunks[0].next
-	for n != 0 && int(a.chunks[n].firstFresh)+k > ChunkSize {
-		n = a.chunks[n].next
+	n := a.chunkStates[0].next
+	for n != 0 && int(a.chunkStates[n].firstFreshPos)+k > ChunkSize {
+		n = a.chunkStates[n].next
 	}
 	switch {
 	case n != 0:
@@ -96,29 +96,29 @@ func (a *Arena[T]) takeFreshSlots(k int) Index {
 	default:
 		// Take whole chunks, and a part of one more chunk for the remainder.
 		wholeChunks := k / ChunkSize
-		first := Index(a.appendChunks(wholeChunks)) << chunkShift
+		firstSlot := Index(a.appendChunks(wholeChunks)) << chunkShift
 		if k %= ChunkSize; k > 0 {
 			n = a.appendChunks(1)
-			a.chunks[n].freshGen = max(a.firstGen, 1)
+			a.chunkStates[n].freshGen = max(a.firstGen, 1)
 			a.linkChunk(n)
-			a.useFreshSlots(n, k)
+			a.takeFreshSlotsIn(n, k)
 		}
-		return first
+		return firstSlot
 	}
-	return Index(n)<<chunkShift | Index(a.useFreshSlots(n, k))
+	return Index(n)<<chunkShift | Index(a.takeFreshSlotsIn(n, k))
 }
 
-// useFreshSlots takes the next k fresh slots of chunk n and returns the position of the
-// first. The chunk must have k fresh slots.
-func (a *Arena[T]) useFreshSlots(n uint32, k int) (pos uint16) {
-	c := &a.chunks[n]
-	pos = c.firstFresh
-	c.firstFresh += uint16(k)
-	c.used += uint16(k)
+// takeFreshSlotsIn takes the next k fresh slots of chunk n and returns the position of
+// the first. The chunk must have k fresh slots.
+func (a *Arena[T]) takeFreshSlotsIn(n uint32, k int) (pos uint16) {
+	c := &a.chunkStates[n]
+	pos = c.firstFreshPos
+	c.firstFreshPos += uint16(k)
+	c.usedCount += uint16(k)
 	if n == a.spareChunk {
 		a.spareChunk = 0
 	}
-	if c.used == ChunkSize {
+	if c.usedCount == ChunkSize {
 		a.unlinkChunk(n)
 		if a.currentChunk == n {
 			a.currentChunk = 0
@@ -127,43 +127,43 @@ func (a *Arena[T]) useFreshSlots(n uint32, k int) (pos uint16) {
 	return pos
 }
 
-// nextChunk finds or makes a chunk with room, and makes it the current one.
-func (a *Arena[T]) nextChunk() {
-	if a.memories == nil {
+// chooseCurrentChunk finds or makes a chunk with room, and makes it the current one.
+func (a *Arena[T]) chooseCurrentChunk() {
+	if a.chunkSlots == nil {
 		a.init()
 	}
-	if a.currentChunk = a.chunks[0].next; a.currentChunk == 0 {
+	if a.currentChunk = a.chunkStates[0].next; a.currentChunk == 0 {
 		a.currentChunk = a.newChunk()
 	}
 }
 
-// freeSlot frees slot i. m is the memory of its chunk.
-func (a *Arena[T]) freeSlot(i Index, m *memory[T]) {
+// freeSlot frees slot i. m holds the slots of its chunk.
+func (a *Arena[T]) freeSlot(i Index, m *slotArrays[T]) {
 	a.liveCount--
-	s := &m.bodies[i&chunkMask]
+	s := &m.headers[i&chunkMask]
 	gen := s.gen() + 1
 	if gen > maxGen {
 		// No generation is left: the Ref of a new entry would equal an old one. So the
 		// slot is retired: it counts as used for ever.
-		s.word = 0
+		s.packedFields = 0
 		a.highestGen = maxGen
 		return
 	}
 	n := uint32(i >> chunkShift)
-	c := &a.chunks[n]
+	c := &a.chunkStates[n]
 	s.setFree(gen)
-	m.links[i&chunkMask].next = Index(c.firstFree)
-	c.firstFree = uint16(i&chunkMask) + 1
-	used := c.used - 1
-	c.used = used
-	if used >= ChunkSize/2 {
-		if used == ChunkSize-1 {
+	m.links[i&chunkMask].next = Index(c.firstFreePlus1)
+	c.firstFreePlus1 = uint16(i&chunkMask) + 1
+	usedCount := c.usedCount - 1
+	c.usedCount = usedCount
+	if usedCount >= ChunkSize/2 {
+		if usedCount == ChunkSize-1 {
 			a.linkChunk(n)
 		}
 		a.currentChunk = n
 		return
 	}
-	if used == 0 {
+	if usedCount == 0 {
 		a.freeChunk(n)
 	}
 }
@@ -173,9 +173,9 @@ func (a *Arena[T]) freeChunk(n uint32) {
 	if a.spareChunk == 0 {
 		// Move the chunk to the end of the ring, so that it is used last.
 		a.unlinkChunk(n)
-		a.insertChunk(n, a.chunks[0].prev)
+		a.insertChunk(n, a.chunkStates[0].prev)
 		if a.currentChunk == n {
-			a.currentChunk = a.chunks[0].next
+			a.currentChunk = a.chunkStates[0].next
 		}
 		a.spareChunk = n
 		return
@@ -186,21 +186,21 @@ func (a *Arena[T]) freeChunk(n uint32) {
 	}
 	// The next chunk with this number starts at the highest generation of this chunk, so
 	// that old Refs stay stale.
-	c := &a.chunks[n]
+	c := &a.chunkStates[n]
 	highestGen := a.highestGenIn(n)
 	a.highestGen = max(a.highestGen, highestGen)
-	*c = chunk{freshGen: highestGen}
-	a.memories[n] = nil
+	*c = chunkState{freshGen: highestGen}
+	a.chunkSlots[n] = nil
 	a.vacantChunks = append(a.vacantChunks, n)
 }
 
 // highestGenIn returns the highest generation of a slot in chunk n, which has no live
 // slot.
 func (a *Arena[T]) highestGenIn(n uint32) uint64 {
-	c := &a.chunks[n]
+	c := &a.chunkStates[n]
 	highestGen := c.freshGen
-	for p := range a.memories[n].bodies[:c.firstFresh] {
-		highestGen = max(highestGen, a.memories[n].bodies[p].gen())
+	for p := range a.chunkSlots[n].headers[:c.firstFreshPos] {
+		highestGen = max(highestGen, a.chunkSlots[n].headers[p].gen())
 	}
 	return highestGen
 }
@@ -211,10 +211,10 @@ func (a *Arena[T]) newChunk() uint32 {
 	if last := len(a.vacantChunks) - 1; last >= 0 {
 		n = a.vacantChunks[last]
 		a.vacantChunks = a.vacantChunks[:last]
-		a.memories[n] = new(memory[T])
+		a.chunkSlots[n] = new(slotArrays[T])
 	} else {
 		n = a.appendChunks(1)
-		a.chunks[n].freshGen = max(a.firstGen, 1)
+		a.chunkStates[n].freshGen = max(a.firstGen, 1)
 	}
 	a.linkChunk(n)
 	return n
@@ -222,16 +222,16 @@ func (a *Arena[T]) newChunk() uint32 {
 
 // appendChunks makes k chunks with consecutive numbers and returns the first.
 func (a *Arena[T]) appendChunks(k int) uint32 {
-	if a.memories == nil {
+	if a.chunkSlots == nil {
 		a.init()
 	}
-	n := len(a.memories)
+	n := len(a.chunkSlots)
 	if n+k > maxChunks {
 		panic(fmt.Sprintf("bucket: the arena is full: %d entries", a.liveCount))
 	}
 	for range k {
-		a.memories = append(a.memories, new(memory[T]))
-		a.chunks = append(a.chunks, chunk{})
+		a.chunkSlots = append(a.chunkSlots, new(slotArrays[T]))
+		a.chunkStates = append(a.chunkStates, chunkState{})
 	}
 	return uint32(n)
 }
@@ -241,14 +241,14 @@ func (a *Arena[T]) linkChunk(n uint32) { a.insertChunk(n, 0) }
 
 // insertChunk links chunk n into the ring, after chunk prev.
 func (a *Arena[T]) insertChunk(n, prev uint32) {
-	next := a.chunks[prev].next
-	a.chunks[n].prev, a.chunks[n].next = prev, next
-	a.chunks[prev].next = n
-	a.chunks[next].prev = n
+	next := a.chunkStates[prev].next
+	a.chunkStates[n].prev, a.chunkStates[n].next = prev, next
+	a.chunkStates[prev].next = n
+	a.chunkStates[next].prev = n
 }
 
 func (a *Arena[T]) unlinkChunk(n uint32) {
-	c := &a.chunks[n]
-	a.chunks[c.prev].next = c.next
-	a.chunks[c.next].prev = c.prev
+	c := &a.chunkStates[n]
+	a.chunkStates[c.prev].next = c.next
+	a.chunkStates[c.next].prev = c.prev
 }

@@ -11,26 +11,26 @@ import (
 // checkArena fails if the state of a chunk does not match its slots.
 func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 	tb.Helper()
-	if a.memories == nil {
+	if a.chunkSlots == nil {
 		return
 	}
 	var zero T
-	inRing := make([]bool, len(a.memories))
+	inRing := make([]bool, len(a.chunkSlots))
 	last := uint32(0)
-	for n := a.chunks[0].next; n != 0; n = a.chunks[n].next {
+	for n := a.chunkStates[0].next; n != 0; n = a.chunkStates[n].next {
 		if inRing[n] {
 			tb.Fatalf("the ring of chunks with room meets chunk %d twice", n)
 		}
-		if a.chunks[n].prev != last {
-			tb.Fatalf("chunk %d points back to %d and not to %d", n, a.chunks[n].prev, last)
+		if a.chunkStates[n].prev != last {
+			tb.Fatalf("chunk %d points back to %d and not to %d", n, a.chunkStates[n].prev, last)
 		}
 		inRing[n] = true
 		last = n
 	}
-	if a.chunks[0].prev != last {
-		tb.Fatalf("the ring ends at %d, and not at %d", a.chunks[0].prev, last)
+	if a.chunkStates[0].prev != last {
+		tb.Fatalf("the ring ends at %d, and not at %d", a.chunkStates[0].prev, last)
 	}
-	vacant := make([]bool, len(a.memories))
+	vacant := make([]bool, len(a.chunkSlots))
 	for _, n := range a.vacantChunks {
 		if vacant[n] {
 			tb.Fatalf("chunk %d is vacant twice", n)
@@ -42,30 +42,30 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 	}
 	live, held := 0, 0
 	empty := uint32(0)
-	for n := uint32(1); int(n) < len(a.memories); n++ {
-		c := &a.chunks[n]
+	for n := uint32(1); int(n) < len(a.chunkSlots); n++ {
+		c := &a.chunkStates[n]
 		switch {
-		case vacant[n] != (a.memories[n] == nil):
-			tb.Fatalf("chunk %d: vacant %v, in memory %v", n, vacant[n], a.memories[n] != nil)
+		case vacant[n] != (a.chunkSlots[n] == nil):
+			tb.Fatalf("chunk %d: vacant %v, in memory %v", n, vacant[n], a.chunkSlots[n] != nil)
 		case vacant[n]:
-			if inRing[n] || c.used != 0 || c.freshGen == 0 {
+			if inRing[n] || c.usedCount != 0 || c.freshGen == 0 {
 				tb.Fatalf("vacant chunk %d: in the ring %v, %+v", n, inRing[n], *c)
 			}
 			continue
 		case c.freshGen == 0: // only sentinels
-			if inRing[n] || *c != (chunk{}) {
+			if inRing[n] || *c != (chunkState{}) {
 				tb.Fatalf("chunk %d of buckets: in the ring %v, %+v", n, inRing[n], *c)
 			}
 			continue
 		}
 		held++
-		if inRing[n] != (c.used < ChunkSize) {
+		if inRing[n] != (c.usedCount < ChunkSize) {
 			tb.Fatalf("chunk %d: in the ring %v, %+v", n, inRing[n], *c)
 		}
 		var free [ChunkSize]bool
 		frees := 0
-		for p := c.firstFree; p != 0; p = uint16(a.memories[n].links[p-1].next) {
-			if p > c.firstFresh || free[p-1] {
+		for p := c.firstFreePlus1; p != 0; p = uint16(a.chunkSlots[n].links[p-1].next) {
+			if p > c.firstFreshPos || free[p-1] {
 				tb.Fatalf("chunk %d: slot %d cannot be free", n, p-1)
 			}
 			free[p-1] = true
@@ -73,24 +73,24 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 		}
 		retired := 0 // retired slots and sentinels
 		for p := range uint16(ChunkSize) {
-			s, l := &a.memories[n].bodies[p], &a.memories[n].links[p]
+			s, l := &a.chunkSlots[n].headers[p], &a.chunkSlots[n].links[p]
 			switch {
-			case p >= c.firstFresh:
-				if *s != (body{}) || *l != (link{}) {
+			case p >= c.firstFreshPos:
+				if *s != (header{}) || *l != (link{}) {
 					tb.Fatalf("chunk %d: fresh slot %d was touched: %+v %+v", n, p, *s, *l)
 				}
 			case s.gen() == 0:
 				retired++
 			}
-			if (p >= c.firstFresh || s.gen() == 0 || free[p]) && a.memories[n].values[p] != zero {
+			if (p >= c.firstFreshPos || s.gen() == 0 || free[p]) && a.chunkSlots[n].values[p] != zero {
 				tb.Fatalf("chunk %d: slot %d is not live and keeps its payload", n, p)
 			}
 		}
-		if int(c.used) != int(c.firstFresh)-frees {
-			tb.Fatalf("chunk %d: %d used, but %d fresh and %d freed", n, c.used, c.firstFresh, frees)
+		if int(c.usedCount) != int(c.firstFreshPos)-frees {
+			tb.Fatalf("chunk %d: %d used, but %d fresh and %d freed", n, c.usedCount, c.firstFreshPos, frees)
 		}
-		live += int(c.used) - retired
-		if c.used == 0 {
+		live += int(c.usedCount) - retired
+		if c.usedCount == 0 {
 			if empty != 0 {
 				tb.Fatalf("both chunk %d and chunk %d are empty", empty, n)
 			}
@@ -269,9 +269,9 @@ func (m *model) moveAll() {
 
 func (m *model) newBuckets() {
 	k := 1 + m.rng.IntN(300)
-	chunks := len(m.a.chunks)
+	chunks := len(m.a.chunkStates)
 	b := m.a.NewBuckets(k)
-	if len(m.a.chunks) == chunks && len(m.entries) > 0 {
+	if len(m.a.chunkStates) == chunks && len(m.entries) > 0 {
 		m.mixed++
 	}
 	for j := range k {
@@ -291,7 +291,7 @@ func (m *model) release() {
 		return
 	}
 	m.released++
-	if m.a.Chunks() > 0 || m.a.memories != nil {
+	if m.a.Chunks() > 0 || m.a.chunkSlots != nil {
 		m.tb.Fatal("Release has kept memory")
 	}
 	m.buckets, m.lists = nil, nil
@@ -351,7 +351,7 @@ func TestArena_Model(t *testing.T) {
 		m.newBuckets()
 		m.add()
 		m.checkAll()
-		m.a.chunks[m.entries[m.next].index>>chunkShift].freshGen = maxGen - left
+		m.a.chunkStates[m.entries[m.next].index>>chunkShift].freshGen = maxGen - left
 		m.nearlyUsedUp = left <= 3
 		growing := true
 		for step := range steps / 3 {

@@ -59,11 +59,11 @@ func TestArenaRelease_RefsStayStale(t *testing.T) {
 func TestArenaRelease_AfterChunksWereGivenBack(t *testing.T) {
 	var a Arena[int]
 	all := fill(&a, 3*ChunkSize)
-	a.memories[2].bodies[7].setLive(1000)
+	a.chunkSlots[2].headers[7].setLive(1000)
 	old := a.Ref(all[ChunkSize+7])
 	require.EqualValues(t, 1000, old.gen())
 	freeAll(&a, all)
-	require.Nil(t, a.memories[2])
+	require.Nil(t, a.chunkSlots[2])
 	require.True(t, a.Release())
 	for range 3 {
 		all = fill(&a, 3*ChunkSize)
@@ -82,7 +82,7 @@ func TestArenaRelease_NotWhenGenerationsRunOut(t *testing.T) {
 	}{{maxGen/2 - 1, true}, {maxGen / 2, false}, {maxGen - 1, false}, {maxGen, false}} {
 		var a Arena[int]
 		all := fill(&a, 2*ChunkSize)
-		a.memories[1].bodies[3].setLive(c.gen)
+		a.chunkSlots[1].headers[3].setLive(c.gen)
 		stale := refs(&a, all)
 		freeAll(&a, all)
 		require.Equal(t, c.want, a.Release(), "generation %d", c.gen)
@@ -97,7 +97,7 @@ func TestArenaRelease_LetsGoOfTheMemory(t *testing.T) {
 	a := new(Arena[int])
 	a.NewBuckets(257)
 	a.Free(a.New(0, 1))
-	m := weak.Make(a.memories[1])
+	m := weak.Make(a.chunkSlots[1])
 	before := heapInUse()
 	require.NotNil(t, m.Value())
 	require.True(t, a.Release())

@@ -15,23 +15,23 @@ package bucket
 // Index is the number of a slot in an arena. Zero means no slot.
 type Index uint32
 
-// memory holds the slots of a chunk: 24 bytes and a payload each. values comes first,
+// slotArrays holds the slots of a chunk: 24 bytes and a payload each. values comes first,
 // because the garbage collector scans an object up to its last pointer. links is apart
-// from bodies, because unlinking an entry needs only links.
-type memory[T any] struct {
-	values [ChunkSize]T // zero in a slot that is not live
-	bodies [ChunkSize]body
-	links  [ChunkSize]link
+// from headers, because unlinking an entry needs only links.
+type slotArrays[T any] struct {
+	values  [ChunkSize]T // zero in a slot that is not live
+	headers [ChunkSize]header
+	links   [ChunkSize]link
 }
 
-// body is a slot without its links and payload.
-type body struct {
+// header is a slot without its links and payload.
+type header struct {
 	// deadline is the entry's deadline. In the sentinel of a bucket it is the bucket's
 	// expiration.
 	deadline int64
-	// word packs generation, grain, tag and place, from the high bits down. A free slot's
-	// grain is freeGrain. A sentinel's place is its bucket's load.
-	word uint64
+	// packedFields has generation, grain, tag and place, from the high bits down. A free
+	// slot's grain is freeGrain. A sentinel's place is its bucket's load.
+	packedFields uint64
 }
 
 // link holds a slot's neighbours in its bucket. In a free slot, next is the position of
@@ -63,31 +63,31 @@ const (
 	MaxPlace = placeMask
 )
 
-func (s *body) gen() uint64      { return s.word >> genShift }
-func (s *body) tag() uint8       { return uint8(s.word>>tagShift) & MaxTag }
-func (s *body) place() uint32    { return uint32(s.word & placeMask) }
-func (s *body) grain() uint      { return uint(s.word>>grainShift) & freeGrain }
-func (s *body) setLive(g uint64) { s.word = g << genShift }
-func (s *body) setFree(g uint64) { s.word = g<<genShift | grainMask }
-func (s *body) isFree() bool     { return s.word&grainMask == grainMask }
+func (s *header) gen() uint64      { return s.packedFields >> genShift }
+func (s *header) tag() uint8       { return uint8(s.packedFields>>tagShift) & MaxTag }
+func (s *header) place() uint32    { return uint32(s.packedFields & placeMask) }
+func (s *header) grain() uint      { return uint(s.packedFields>>grainShift) & freeGrain }
+func (s *header) setLive(g uint64) { s.packedFields = g << genShift }
+func (s *header) setFree(g uint64) { s.packedFields = g<<genShift | grainMask }
+func (s *header) isFree() bool     { return s.packedFields&grainMask == grainMask }
 
-func (s *body) setGrain(g uint) {
-	s.word = s.word&^grainMask | uint64(g&freeGrain)<<grainShift
+func (s *header) setGrain(g uint) {
+	s.packedFields = s.packedFields&^grainMask | uint64(g&freeGrain)<<grainShift
 }
 
-func (s *body) setPlace(p uint32) { s.word = s.word&^placeMask | uint64(p)&placeMask }
+func (s *header) setPlace(p uint32) { s.packedFields = s.packedFields&^placeMask | uint64(p)&placeMask }
 
 // A Ref identifies one entry, and never a later entry in the same slot. It is comparable
 // and takes 8 bytes. The zero Ref identifies no entry.
-type Ref struct{ word uint64 } // the generation in the high bits, the index in the low indexBits
+type Ref struct{ genAndIndex uint64 } // the generation in the high bits, the index in the low indexBits
 
 // indexBits is the size of an Index in bits: an arena has room for 268 million entries.
 const indexBits = 28
 
 func refOf(gen uint64, i Index) Ref { return Ref{gen<<indexBits | uint64(i)} }
 
-func (r Ref) gen() uint64  { return r.word >> indexBits }
-func (r Ref) index() Index { return Index(r.word & (1<<indexBits - 1)) }
+func (r Ref) gen() uint64  { return r.genAndIndex >> indexBits }
+func (r Ref) index() Index { return Index(r.genAndIndex & (1<<indexBits - 1)) }
 
 // Foreign returns a Ref that never identifies an entry, so that a caller may use it to
 // identify something else. Each n from 1 to 2^36-1 has its own Ref.

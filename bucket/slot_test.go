@@ -8,10 +8,10 @@ import (
 )
 
 func TestMemory_Is24BytesASlotAndThePayload(t *testing.T) {
-	require.EqualValues(t, 24*ChunkSize, unsafe.Sizeof(memory[struct{}]{}))
-	require.EqualValues(t, (24+8)*ChunkSize, unsafe.Sizeof(memory[int64]{}))
-	require.EqualValues(t, (24+unsafe.Sizeof(uintptr(0)))*ChunkSize, unsafe.Sizeof(memory[*int]{}))
-	require.Zero(t, unsafe.Offsetof(memory[*int]{}.values), "the garbage collector scans up to the last pointer")
+	require.EqualValues(t, 24*ChunkSize, unsafe.Sizeof(slotArrays[struct{}]{}))
+	require.EqualValues(t, (24+8)*ChunkSize, unsafe.Sizeof(slotArrays[int64]{}))
+	require.EqualValues(t, (24+unsafe.Sizeof(uintptr(0)))*ChunkSize, unsafe.Sizeof(slotArrays[*int]{}))
+	require.Zero(t, unsafe.Offsetof(slotArrays[*int]{}.values), "the garbage collector scans up to the last pointer")
 }
 
 func TestRef_IsOneWord(t *testing.T) {
@@ -31,13 +31,13 @@ func TestSlot_FieldsOfTheWordAreApart(t *testing.T) {
 	for _, gen := range []uint64{1, 2, 1<<35 - 1, maxGen} {
 		for tag := range uint8(MaxTag + 1) {
 			for _, place := range []uint32{0, 1, MaxPlace - 1, MaxPlace} {
-				var s body
+				var s header
 				s.setLive(gen)
 				require.Zero(t, s.tag())
 				require.Zero(t, s.place())
 				require.Zero(t, s.grain())
 				grain := min(uint(place), MaxGrain)
-				s.word |= uint64(tag) << tagShift
+				s.packedFields |= uint64(tag) << tagShift
 				s.setPlace(MaxPlace) // the new place must replace all bits of the old one
 				s.setGrain(MaxGrain)
 				s.setPlace(place)

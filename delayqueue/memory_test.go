@@ -87,7 +87,7 @@ func TestQueueRemove_TombstonesRetainNothing(t *testing.T) {
 			q.Remove(ticket)
 		}
 	}
-	require.Greater(t, q.keys.size(), q.Len(), "no dead key")
+	require.Greater(t, q.keys.keyCount(), q.Len(), "no dead key")
 	assert.Equal(t, len(ps), gone(ps))
 	runtime.KeepAlive(q)
 }
@@ -197,7 +197,7 @@ func TestQueue_IsCollectedWhenItsTakersHaveLeft(t *testing.T) {
 func (q *Queue[T]) sleeping() (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.waiting.Len()
+	return q.sleepingTakers.Len()
 }
 
 func TestQueue_BytesOfAnElement(t *testing.T) {

@@ -165,16 +165,16 @@ func (q *Queue[T]) check() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	live := len(q.elements)
-	if dead := q.keys.size() - live; dead < 0 || dead > max(live, rebuildThreshold) {
-		return fmt.Errorf("%d keys for %d elements", q.keys.size(), live)
+	if dead := q.keys.keyCount() - live; dead < 0 || dead > max(live, rebuildThreshold) {
+		return fmt.Errorf("%d keys for %d elements", q.keys.keyCount(), live)
 	}
-	if k, ok := q.keys.head(); ok != (live > 0) {
+	if k, ok := q.keys.first(); ok != (live > 0) {
 		return fmt.Errorf("the heap has a first key: %v, with %d elements", ok, live)
 	} else if _, alive := q.elements[k.seq]; ok && !alive {
 		return fmt.Errorf("the first key is dead")
 	}
-	if q.peak < live || q.peak > max(4*live+4, rebuildThreshold) {
-		return fmt.Errorf("the map has had %d elements and has %d: it must be rebuilt", q.peak, live)
+	if q.mapPeak < live || q.mapPeak > max(4*live+4, rebuildThreshold) {
+		return fmt.Errorf("the map has had %d elements and has %d: it must be rebuilt", q.mapPeak, live)
 	}
 	return nil
 }

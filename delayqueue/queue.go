@@ -27,19 +27,19 @@ type Queue[T any] struct {
 	// Guarded by mu from here. Whenever mu is not held, the first key is not dead.
 	keys     keyHeap               // a key for each element, and dead keys
 	elements map[uint64]element[T] // by seq, the number of the Offer
-	peak     int                   // the largest size of the map since it was made
-	seq      uint64                // the number of the last Offer
+	mapPeak  int                   // the largest size of the map since it was made
+	lastSeq  uint64                // the number of the last Offer
 
 	// See taker.go.
-	waiting list.List   // the takers that sleep, in order of arrival
-	awake   bool        // a taker has been woken and has not locked mu yet
-	alarm   clock.Alarm // nil until first used
-	alarmAt int64       // the moment that alarm is set for, or never
+	sleepingTakers list.List   // the takers that sleep, in order of arrival
+	hasAwakeTaker  bool        // a taker has been woken and has not locked mu yet
+	alarm          clock.Alarm // nil until first used
+	alarmAt        int64       // the moment that alarm is set for, or never
 }
 
 // An element is a value in the queue with its deadline.
 type element[T any] struct {
-	due   int64 // nanoseconds since the queue's epoch
+	dueAt int64 // nanoseconds since the queue's epoch
 	value T
 }
 
@@ -139,9 +139,9 @@ func saturatingAdd(now, d int64) int64 {
 // Offer adds v, which comes out when deadline has passed. If deadline has already passed,
 // v is due immediately. Offer never blocks.
 //
-// head is true if v is now the first element. Then an event loop that sleeps until a
+// isFirst is true if v is now the first element. Then an event loop that sleeps until a
 // deadline from Peek must call Peek again. Goroutines in Take wake by themselves.
-func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
+func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, isFirst bool) {
 	q.lock()
 	defer q.mu.Unlock()
 	return q.offerLocked(v, q.momentOf(deadline))
@@ -149,7 +149,7 @@ func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
 
 // OfferAfter is like Offer, with a deadline d from now by the queue's clock. If d is zero
 // or less, v is due immediately.
-func (q *Queue[T]) OfferAfter(v T, d time.Duration) (ticket Ticket, head bool) {
+func (q *Queue[T]) OfferAfter(v T, d time.Duration) (ticket Ticket, isFirst bool) {
 	q.lock()
 	defer q.mu.Unlock()
 	return q.offerLocked(v, saturatingAdd(q.now(), int64(d)))
@@ -157,20 +157,20 @@ func (q *Queue[T]) OfferAfter(v T, d time.Duration) (ticket Ticket, head bool) {
 
 // OfferAt is like Offer, with a deadline in nanoseconds since the queue's epoch: see
 // [WithEpoch].
-func (q *Queue[T]) OfferAt(v T, at int64) (ticket Ticket, head bool) {
+func (q *Queue[T]) OfferAt(v T, at int64) (ticket Ticket, isFirst bool) {
 	q.lock()
 	defer q.mu.Unlock()
 	return q.offerLocked(v, at)
 }
 
-func (q *Queue[T]) offerLocked(v T, due int64) (Ticket, bool) {
-	q.seq++
-	k := key{due, q.seq}
-	q.elements[q.seq] = element[T]{due, v}
-	q.peak = max(q.peak, len(q.elements))
+func (q *Queue[T]) offerLocked(v T, dueAt int64) (Ticket, bool) {
+	q.lastSeq++
+	k := key{dueAt, q.lastSeq}
+	q.elements[q.lastSeq] = element[T]{dueAt, v}
+	q.mapPeak = max(q.mapPeak, len(q.elements))
 	q.keys.Push(k)
-	first, _ := q.keys.head()
-	isFirst := first == k
+	firstKey, _ := q.keys.first()
+	isFirst := firstKey == k
 	if isFirst {
 		q.wakeOrSetAlarmLocked() // the alarm may be set for a later moment
 	}
@@ -192,18 +192,18 @@ func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
 	v, ok = q.pollLocked(now)
-	head, _ := q.keys.head()
-	return v, head.due, ok
+	firstKey, _ := q.keys.first()
+	return v, firstKey.dueAt, ok
 }
 
 // pollLocked is Poll with mu held. The alarm can stay as it is: taking an element never
 // makes the first deadline earlier.
 func (q *Queue[T]) pollLocked(now int64) (v T, ok bool) {
-	k, ok := q.keys.head()
-	if !ok || !isDue(k.due, now) {
+	k, ok := q.keys.first()
+	if !ok || !isDue(k.dueAt, now) {
 		return v, false
 	}
-	return q.takeLocked(k.seq)
+	return q.takeElementLocked(k.seq)
 }
 
 // Peek returns the first element, due or not, and its deadline. It reports false if the
@@ -221,11 +221,11 @@ func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
 func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
-	k, ok := q.keys.head()
+	k, ok := q.keys.first()
 	if !ok {
-		return v, ticket, k.due, false
+		return v, ticket, k.dueAt, false
 	}
-	return q.elements[k.seq].value, Ticket{k.seq}, k.due, true
+	return q.elements[k.seq].value, Ticket{k.seq}, k.dueAt, true
 }
 
 // Len returns the number of elements, due or not.
@@ -240,47 +240,47 @@ func (q *Queue[T]) Len() int {
 func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
-	return q.takeLocked(ticket.seq)
+	return q.takeElementLocked(ticket.seq)
 }
 
 // Small queues are not rebuilt: the heap must have more than rebuildThreshold dead keys,
 // and the map must have had more than rebuildThreshold elements.
 const rebuildThreshold = 64
 
-// takeLocked takes the element numbered seq, and pops all dead keys at the front. It
-// rebuilds the heap if more than half of the keys are dead. It rebuilds the map if less
-// than a quarter of it is in use.
-func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
+// takeElementLocked takes the element numbered seq, and pops all dead keys at the front.
+// It rebuilds the heap if more than half of the keys are dead. It rebuilds the map if
+// less than a quarter of it is in use.
+func (q *Queue[T]) takeElementLocked(seq uint64) (v T, ok bool) {
 	e, ok := q.elements[seq]
 	if !ok {
 		return v, false
 	}
 	delete(q.elements, seq)
-	for q.keys.size() > len(q.elements) {
-		k, _ := q.keys.head()
+	for q.keys.keyCount() > len(q.elements) {
+		k, _ := q.keys.first()
 		if _, alive := q.elements[k.seq]; alive {
 			break
 		}
 		q.keys.Pop()
 	}
-	if dead := q.keys.size() - len(q.elements); dead > max(len(q.elements), rebuildThreshold) {
-		q.keys = newKeyHeap(q.keysLocked()...)
+	if dead := q.keys.keyCount() - len(q.elements); dead > max(len(q.elements), rebuildThreshold) {
+		q.keys = newKeyHeap(q.liveKeysLocked()...)
 	}
-	if q.peak > rebuildThreshold && len(q.elements) < q.peak/4 {
+	if q.mapPeak > rebuildThreshold && len(q.elements) < q.mapPeak/4 {
 		smallMap := make(map[uint64]element[T], 2*len(q.elements))
 		for seq, e := range q.elements {
 			smallMap[seq] = e
 		}
-		q.elements, q.peak = smallMap, 2*len(smallMap)
+		q.elements, q.mapPeak = smallMap, 2*len(smallMap)
 	}
 	return e.value, true
 }
 
-// keysLocked returns the keys of all elements, in no order.
-func (q *Queue[T]) keysLocked() []key {
+// liveKeysLocked returns the keys of all elements, in no order.
+func (q *Queue[T]) liveKeysLocked() []key {
 	keys := make([]key, 0, len(q.elements))
 	for seq, e := range q.elements {
-		keys = append(keys, key{e.due, seq})
+		keys = append(keys, key{e.dueAt, seq})
 	}
 	return keys
 }
@@ -293,12 +293,12 @@ func (q *Queue[T]) Drain() []T {
 		q.mu.Unlock()
 		return nil
 	}
-	keys, elements := q.keysLocked(), q.elements
-	q.keys, q.elements, q.peak = newKeyHeap(), make(map[uint64]element[T]), 0
+	keys, elements := q.liveKeysLocked(), q.elements
+	q.keys, q.elements, q.mapPeak = newKeyHeap(), make(map[uint64]element[T]), 0
 	q.mu.Unlock()
 
 	// Sort without the lock, because sorting may take long.
-	slices.SortFunc(keys, compare)
+	slices.SortFunc(keys, compareKeys)
 	values := make([]T, len(keys))
 	for i, k := range keys {
 		values[i] = elements[k.seq].value

@@ -152,8 +152,8 @@ func TestQueueOffer_WallClockSetSinceTheQueueWasMade(t *testing.T) {
 		q.Offer(2, now.Add(time.Minute).Round(0))
 		q.Offer(1, now.Add(time.Minute-time.Second))
 		q.Offer(3, now.Add(time.Minute+time.Second))
-		k, _ := q.keys.head()
-		assert.Less(t, time.Duration(k.due), time.Hour/2, "step %v", step)
+		k, _ := q.keys.first()
+		assert.Less(t, time.Duration(k.dueAt), time.Hour/2, "step %v", step)
 		assert.Equal(t, []int{1, 2, 3}, q.Drain(), "step %v", step)
 	}
 }
@@ -229,8 +229,8 @@ func TestQueueRemove_LatestFirstLeavesAtMostHalfDead(t *testing.T) {
 		require.NoError(t, q.check(), "%d left", i)
 	}
 	assert.Equal(t, []int{0}, q.Drain())
-	// The heap is rebuilt when about half of its elements have been removed: at 1000, 500,
-	// 250, 125 and 62 elements.
+	// The heap is rebuilt when about half of its elements have been removed: at 1000,
+	// 500, 250, 125 and 62 elements.
 	assert.LessOrEqual(t, rebuilt, 7)
 }
 

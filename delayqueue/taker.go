@@ -29,10 +29,10 @@ import (
 
 // A taker is one call of Take that waits.
 type taker struct {
-	// wake gets one token when the taker is woken. The channel's buffer holds the token
+	// wakeToken gets one token when the taker is woken. The channel's buffer holds it
 	// until the taker receives it.
-	wake chan struct{}
-	elem *list.Element // in the line; nil while awake. Guarded by the queue's mu.
+	wakeToken   chan struct{}
+	lineElement *list.Element // in the line; nil while awake. Guarded by the queue's mu.
 }
 
 // Take takes the first element. It blocks until that element is due or ctx is done. If
@@ -52,8 +52,8 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 		q.mu.Unlock()
 		return v, nil
 	}
-	w := &taker{wake: make(chan struct{}, 1)}
-	w.elem = q.waiting.PushBack(w)
+	w := &taker{wakeToken: make(chan struct{}, 1)}
+	w.lineElement = q.sleepingTakers.PushBack(w)
 	for {
 		q.wakeOrSetAlarmLocked()
 		q.mu.Unlock()
@@ -61,21 +61,21 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 		// If w is woken between the Unlock and the select, its token waits in the
 		// channel.
 		select {
-		case <-w.wake:
+		case <-w.wakeToken:
 		case <-done:
 		}
 
 		q.mu.Lock()
 		// If w was woken, other calls of wakeOrSetAlarmLocked have done nothing since. So
 		// w must call it, even if its context is done.
-		woken := w.elem == nil
-		if woken {
-			q.awake = false
+		wasWoken := w.lineElement == nil
+		if wasWoken {
+			q.hasAwakeTaker = false
 		}
 		// Do not call ctx.Err here: it may be user code, and mu is held.
 		if isDone(done) {
-			if !woken {
-				q.waiting.Remove(w.elem)
+			if !wasWoken {
+				q.sleepingTakers.Remove(w.lineElement)
 			}
 			q.wakeOrSetAlarmLocked()
 			q.mu.Unlock()
@@ -88,7 +88,7 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 		}
 		// Another taker took the element before w locked mu. Put w back at the front of
 		// the line.
-		w.elem = q.waiting.PushFront(w)
+		w.lineElement = q.sleepingTakers.PushFront(w)
 	}
 }
 
@@ -104,10 +104,10 @@ func isDone(done <-chan struct{}) bool {
 // wakeOrSetAlarmLocked wakes the first taker of the line if the first element is due.
 // Otherwise it sets the alarm for that element. If no taker sleeps, it stops the alarm.
 func (q *Queue[T]) wakeOrSetAlarmLocked() {
-	if q.awake {
+	if q.hasAwakeTaker {
 		return // that taker will call wakeOrSetAlarmLocked
 	}
-	if q.waiting.Len() == 0 {
+	if q.sleepingTakers.Len() == 0 {
 		if q.alarmAt != never {
 			// No taker needs the alarm. It would only keep the queue alive.
 			q.alarm.Stop()
@@ -115,19 +115,19 @@ func (q *Queue[T]) wakeOrSetAlarmLocked() {
 		}
 		return
 	}
-	head, ok := q.keys.head()
+	firstKey, ok := q.keys.first()
 	if !ok {
 		return // an alarm that is still set goes off once without effect
 	}
 	now := q.now()
-	if isDue(head.due, now) {
-		w := q.waiting.Remove(q.waiting.Front()).(*taker)
-		w.elem = nil
-		q.awake = true
-		w.wake <- struct{}{}
+	if isDue(firstKey.dueAt, now) {
+		w := q.sleepingTakers.Remove(q.sleepingTakers.Front()).(*taker)
+		w.lineElement = nil
+		q.hasAwakeTaker = true
+		w.wakeToken <- struct{}{}
 		return
 	}
-	if head.due >= q.alarmAt {
+	if firstKey.dueAt >= q.alarmAt {
 		// The alarm goes off in time. If an earlier element was removed, the alarm goes
 		// off too early, once, and is then set again.
 		return
@@ -135,8 +135,8 @@ func (q *Queue[T]) wakeOrSetAlarmLocked() {
 	if q.alarm == nil {
 		q.alarm = q.clock.NewAlarm(q.onAlarm)
 	}
-	q.alarmAt = head.due
-	clock.ResetAt(q.alarm, q.timeOf(now), q.timeOf(head.due))
+	q.alarmAt = firstKey.dueAt
+	clock.ResetAt(q.alarm, q.timeOf(now), q.timeOf(firstKey.dueAt))
 }
 
 // onAlarm is the alarm's function.

@@ -127,7 +127,7 @@ func TestQueueTake_OneTakerAtATimeIsAwake(t *testing.T) {
 			q.offerLocked(i, int64(-i)) // each element is due, and the new first
 			q.wakeOrSetAlarmLocked()
 		}
-		n := q.waiting.Len()
+		n := q.sleepingTakers.Len()
 		q.mu.Unlock()
 		assert.Equal(t, 9, n)
 		synctest.Wait()
@@ -379,7 +379,7 @@ func TestQueueTake_ContextEndsAtTheMomentOfDelivery(t *testing.T) {
 			}
 			require.Equal(t, 1, got, "round %d", round)
 			require.Zero(t, q.sleeping())
-			require.False(t, q.awake)
+			require.False(t, q.hasAwakeTaker)
 		}
 	})
 }
@@ -522,7 +522,7 @@ func TestQueue_Stress(t *testing.T) {
 	require.NoError(t, q.check())
 	require.Zero(t, q.Len())
 	require.Zero(t, q.sleeping())
-	require.False(t, q.awake)
+	require.False(t, q.hasAwakeTaker)
 }
 
 // TestQueue_StressTakersAlone is like TestQueue_Stress, but without a poller, and the

@@ -11,9 +11,9 @@ type alarm struct {
 
 	// Guarded by clock.mu.
 
-	when time.Time // the moment that the alarm is set for
-	seq  uint64    // the number of the setting
-	pos  int       // in clock.alarms, or notInHeap
+	when      time.Time // the moment that the alarm is set for
+	seq       uint64    // the number of the setting
+	heapIndex int       // in clock.alarms, or notInHeap
 }
 
 const notInHeap = -1
@@ -36,20 +36,20 @@ func (a *alarm) ResetAt(t time.Time) {
 
 func (a *alarm) resetLocked(t time.Time) {
 	c := a.clock
-	c.seq++
-	a.when, a.seq = t, c.seq
-	if a.pos == notInHeap {
+	c.lastSeq++
+	a.when, a.seq = t, c.lastSeq
+	if a.heapIndex == notInHeap {
 		heap.Push(&c.alarms, a)
 	} else {
-		heap.Fix(&c.alarms, a.pos)
+		heap.Fix(&c.alarms, a.heapIndex)
 	}
 }
 
 func (a *alarm) Stop() {
 	a.clock.mu.Lock()
 	defer a.clock.mu.Unlock()
-	if a.pos != notInHeap {
-		heap.Remove(&a.clock.alarms, a.pos)
+	if a.heapIndex != notInHeap {
+		heap.Remove(&a.clock.alarms, a.heapIndex)
 	}
 }
 
@@ -67,20 +67,20 @@ func (h alarmHeap) Less(i, j int) bool {
 
 func (h alarmHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].pos, h[j].pos = i, j
+	h[i].heapIndex, h[j].heapIndex = i, j
 }
 
 func (h *alarmHeap) Push(x any) {
 	a := x.(*alarm)
-	a.pos = len(*h)
+	a.heapIndex = len(*h)
 	*h = append(*h, a)
 }
 
 func (h *alarmHeap) Pop() any {
-	old := *h
-	a := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	a.pos = notInHeap
+	alarms := *h
+	a := alarms[len(alarms)-1]
+	alarms[len(alarms)-1] = nil
+	*h = alarms[:len(alarms)-1]
+	a.heapIndex = notInHeap
 	return a
 }

@@ -20,10 +20,10 @@ type Clock struct {
 	now time.Time
 	// wallAhead is how far the time of day is ahead of now.
 	wallAhead time.Duration
-	seq       uint64 // numbers the settings of alarms, to order alarms of equal moments
+	lastSeq   uint64 // numbers the settings of alarms, to order alarms of equal moments
 	alarms    alarmHeap
 	// advancing is true while Advance runs.
-	advancing bool
+	isAdvancing bool
 }
 
 var (
@@ -103,7 +103,7 @@ func (c *Clock) AdvanceTo(t time.Time) {
 // advanceLocked moves the clock to target and unlocks mu. Each due alarm goes off at its
 // own moment or, if atTarget is true, at target.
 func (c *Clock) advanceLocked(target time.Time, atTarget bool) {
-	if c.advancing {
+	if c.isAdvancing {
 		c.mu.Unlock()
 		panic("timertest: Advance: another Advance is running")
 	}
@@ -111,7 +111,7 @@ func (c *Clock) advanceLocked(target time.Time, atTarget bool) {
 		c.mu.Unlock()
 		panic("timertest: Advance: the clock can show times within 292 years of its start, not " + target.String())
 	}
-	c.advancing = true
+	c.isAdvancing = true
 	if atTarget {
 		c.now = target
 	}
@@ -122,7 +122,7 @@ func (c *Clock) advanceLocked(target time.Time, atTarget bool) {
 		if !holdsLock {
 			c.mu.Lock()
 		}
-		c.advancing = false
+		c.isAdvancing = false
 		c.mu.Unlock()
 	}()
 	for len(c.alarms) > 0 && !c.alarms[0].when.After(target) {
@@ -152,5 +152,5 @@ func (c *Clock) Next() (time.Time, bool) {
 // NewAlarm returns an alarm that is not yet set. Advance calls f when it reaches the
 // alarm's moment.
 func (c *Clock) NewAlarm(f func()) clock.Alarm {
-	return &alarm{clock: c, f: f, pos: notInHeap}
+	return &alarm{clock: c, f: f, heapIndex: notInHeap}
 }

@@ -11,8 +11,8 @@ import "github.com/tickless/tickless/bucket"
 // may come out of order, and Next may be too early. Even then no entry is early, lost or
 // handed out twice.
 func (w *Wheel[T]) Expire(b bucket.Bucket, offered int64) {
-	if n, slot, ok := w.slotOf(b); ok && w.ticks.time(w.arena.Expiration(b)) <= offered {
-		w.expire(n, slot)
+	if n, slot, ok := w.slotOf(b); ok && w.converter.timeOfTick(w.arena.Expiration(b)) <= offered {
+		w.expireBucket(n, slot)
 	}
 }
 
@@ -34,22 +34,22 @@ func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 func (w *Wheel[T]) slotOf(b bucket.Bucket) (n int, slot uint32, ok bool) {
 	for n := range w.levels {
 		// If b is less than firstBucket, the difference wraps to a large number.
-		first := w.levels[n].firstBucket
-		if slot := uint32(b - first); first != 0 && slot <= w.slotMask {
+		firstBucket := w.levels[n].firstBucket
+		if slot := uint32(b - firstBucket); firstBucket != 0 && slot <= w.slotMask {
 			return n, slot, true
 		}
 	}
 	return 0, 0, false
 }
 
-func (w *Wheel[T]) expire(n int, slot uint32) {
+func (w *Wheel[T]) expireBucket(n int, slot uint32) {
 	l := &w.levels[n]
 	if !l.isQueued(slot) {
 		return
 	}
 	l.clearQueued(slot)
 	b := l.firstBucket + bucket.Bucket(slot)
-	w.clock = max(w.clock, w.arena.Expiration(b))
+	w.clockTick = max(w.clockTick, w.arena.Expiration(b))
 	w.arena.MoveAll(l.dueList, b)
 	w.updateNextExpiration()
 }
@@ -63,20 +63,20 @@ func (w *Wheel[T]) Drain(dst []Expired[T]) (n int, more bool) {
 	return n, w.isDraining()
 }
 
-// drain processes at most budget entries and appends those that are due to dst[:n]. It
-// returns the new n and the remaining budget.
-func (w *Wheel[T]) drain(dst []Expired[T], n, budget int) (int, int) {
+// drain processes at most entryBudget entries and appends those that are due to dst[:n].
+// It returns the new n and the remaining entryBudget.
+func (w *Wheel[T]) drain(dst []Expired[T], n, entryBudget int) (int, int) {
 	for level := range w.levels {
 		dueList := w.levels[level].dueList
-		for ; budget > 0; budget-- {
+		for ; entryBudget > 0; entryBudget-- {
 			i, ok := w.arena.Front(dueList)
 			if !ok {
 				break
 			}
 			w.arena.Unlink(i)
-			if t := w.tickOf(i); t > w.clock {
+			if t := w.tickOf(i); t > w.clockTick {
 				w.cascadeCount++
-				w.insert(i, t)
+				w.insertEntry(i, t)
 				continue
 			}
 			e := w.asExpired(i)
@@ -85,7 +85,7 @@ func (w *Wheel[T]) drain(dst []Expired[T], n, budget int) (int, int) {
 			n++
 		}
 	}
-	return n, budget
+	return n, entryBudget
 }
 
 // asExpired returns entry i as an Expired without its Value.
@@ -93,7 +93,7 @@ func (w *Wheel[T]) asExpired(i bucket.Index) Expired[T] {
 	e := Expired[T]{Deadline: w.arena.Deadline(i), Tag: w.arena.Tag(i)}
 	e.Due = e.Deadline
 	if w.arena.Grain(i) > 0 {
-		e.Due = w.ticks.time(w.tickOf(i))
+		e.Due = w.converter.timeOfTick(w.tickOf(i))
 	}
 	return e
 }
@@ -109,23 +109,23 @@ func (w *Wheel[T]) Advance(now int64, dst []Expired[T]) (n int, more bool) {
 		panic("timingwheel: Advance: dst must not be empty")
 	}
 	w.mustBeMade()
-	t := w.ticks.floor(max(now, 0))
-	budget := len(dst)
+	t := w.converter.floorTick(max(now, 0))
+	entryBudget := len(dst)
 	for {
-		n, budget = w.drain(dst, n, budget)
+		n, entryBudget = w.drain(dst, n, entryBudget)
 		if w.isDraining() {
 			return n, true
 		}
-		if !w.expireNext(t) {
-			w.clock = max(w.clock, t)
+		if !w.expireNextBucket(t) {
+			w.clockTick = max(w.clockTick, t)
 			return n, false
 		}
 	}
 }
 
-// expireNext expires the queued bucket with the earliest expiration or, of several such
-// buckets, that of the lowest level. It reports false if none expires by tick t.
-func (w *Wheel[T]) expireNext(t int64) bool {
+// expireNextBucket expires the queued bucket with the earliest expiration or, of several
+// such buckets, that of the lowest level. It reports false if none expires by tick t.
+func (w *Wheel[T]) expireNextBucket(t int64) bool {
 	if w.nextExpiration > t {
 		return false
 	}
@@ -133,7 +133,7 @@ func (w *Wheel[T]) expireNext(t int64) bool {
 		l := &w.levels[n]
 		slot := uint32(w.nextExpiration>>(uint(n)*w.slotBits)) & w.slotMask
 		if l.isQueued(slot) && w.arena.Expiration(l.firstBucket+bucket.Bucket(slot)) == w.nextExpiration {
-			w.expire(n, slot)
+			w.expireBucket(n, slot)
 			return true
 		}
 	}

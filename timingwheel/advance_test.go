@@ -480,7 +480,7 @@ func TestWithQueue_OffersWhenABucketBecomesQueued(t *testing.T) {
 func TestWheelDrain_LowestLevelFirst(t *testing.T) {
 	q := queueModel{size: 4}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
-	for k := range largeLoad {
+	for k := range largeBucketLoad {
 		add(t, w, 18, 1000+k) // level 2; a large bucket, which expires at 16
 	}
 	q.now = 16
@@ -511,8 +511,8 @@ func TestWheelDrain_LowestLevelFirst(t *testing.T) {
 	q.now = 18
 	got := values(q.poll(w, 10))
 	slices.Sort(got)
-	require.Len(t, got, largeLoad)
-	require.Equal(t, 1000+largeLoad-1, got[largeLoad-1])
+	require.Len(t, got, largeBucketLoad)
+	require.Equal(t, 1000+largeBucketLoad-1, got[largeBucketLoad-1])
 	_, ok = w.Draining()
 	require.False(t, ok)
 	checkWheel(t, w)
@@ -576,18 +576,18 @@ func TestWheelExpire_LeavesABucketThatIsQueuedForLater(t *testing.T) {
 // first entry is due.
 func TestWheel_ABucketWithManyEntriesExpiresWhenItsSlotBegins(t *testing.T) {
 	w := newWheel[int](t, 1, 256, 0)
-	for k := range 2 * largeLoad {
+	for k := range 2 * largeBucketLoad {
 		add(t, w, 511, k)
 		next, _ := w.Next()
-		if k < largeLoad-1 {
+		if k < largeBucketLoad-1 {
 			require.EqualValues(t, 511, next)
 		} else {
 			require.EqualValues(t, 256, next)
 		}
 	}
 	require.Empty(t, advance(w, 256))
-	require.EqualValues(t, 2*largeLoad, w.Cascaded())
-	require.Len(t, advance(w, 511), 2*largeLoad)
+	require.EqualValues(t, 2*largeBucketLoad, w.Cascaded())
+	require.Len(t, advance(w, 511), 2*largeBucketLoad)
 }
 
 // Discard withdraws a bucket only if removals have emptied it.
@@ -718,7 +718,7 @@ func TestWheelExpire_OvertakenByAnEarlierBucket(t *testing.T) {
 			q.now += rng.Int64N(1 << rng.IntN(6))
 			for b, ok := q.pop(); ok; b, ok = q.pop() {
 				if rng.IntN(3) == 0 { // in between
-					addAt(w.clock + 1 + rng.Int64N(max(1, q.now-w.clock)))
+					addAt(w.clockTick + 1 + rng.Int64N(max(1, q.now-w.clockTick)))
 				}
 				w.Expire(b.b, b.expiration)
 				drain()

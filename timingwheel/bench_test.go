@@ -130,7 +130,7 @@ func BenchmarkTicks(b *testing.B) {
 		name string
 		ceil func(int64) int64
 	}{
-		{"multiply", func(n int64) int64 { return k.ceilTo(n, 0) }},
+		{"multiply", func(n int64) int64 { return k.ceilTick(n, 0) }},
 		{"divide", func(n int64) int64 {
 			if n <= 0 {
 				return 0

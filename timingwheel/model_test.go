@@ -58,8 +58,8 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 				}
 				b := l.firstBucket + bucket.Bucket(slot)
 				e := w.arena.Expiration(b)
-				if e < w.clock || uint32(e>>s)&w.slotMask != slot || e>>s-w.clock>>s > int64(w.slotMask) {
-					tb.Fatalf("level %d, slot %d: the expiration is %d, the clock %d", n, slot, e, w.clock)
+				if e < w.clockTick || uint32(e>>s)&w.slotMask != slot || e>>s-w.clockTick>>s > int64(w.slotMask) {
+					tb.Fatalf("level %d, slot %d: the expiration is %d, the clock %d", n, slot, e, w.clockTick)
 				}
 				next, any = min(next, e), true
 				list(b, func(i bucket.Index) {
@@ -89,8 +89,8 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 		if !ok || hint != w.Clock() {
 			tb.Fatalf("Next in a drain = %d, %v, the clock is %d", hint, ok, w.Clock())
 		}
-	case ok != any || ok && hint != w.ticks.time(next):
-		tb.Fatalf("Next = %d, %v, want %d, %v", hint, ok, w.ticks.time(next), any)
+	case ok != any || ok && hint != w.converter.timeOfTick(next):
+		tb.Fatalf("Next = %d, %v, want %d, %v", hint, ok, w.converter.timeOfTick(next), any)
 	}
 }
 
@@ -190,7 +190,7 @@ func newModel(tb testing.TB, src source, tick int64, size int, start int64, queu
 	if m.w, err = New[int](tick, size, start, opts...); err != nil {
 		tb.Fatal(err)
 	}
-	m.clock = m.w.clock
+	m.clock = m.w.clockTick
 	return m
 }
 
@@ -207,7 +207,7 @@ func (m *wheelModel) ceil(deadline int64) int64 {
 }
 
 // tickOf returns the tick of a deadline with slack: the first tick in the window that is
-// a multiple of the largest possible step. See steps in ticks.go.
+// a multiple of the largest possible step. See stepByGrain in ticks.go.
 func (m *wheelModel) tickOf(deadline, slack int64) int64 {
 	first := m.ceil(deadline)
 	if deadline <= 0 || slack <= 0 {
@@ -286,9 +286,9 @@ func (m *wheelModel) deadline() int64 {
 	case 3, 4: // within a turn of the lowest level
 		return satAdd(m.now, satMul(int64(m.src.intn(m.size)), m.tick)+off)
 	case 5: // a level's full span from the clock
-		return satMul(satAdd(m.w.clock, span)+min(near, 0), m.tick)
+		return satMul(satAdd(m.w.clockTick, span)+min(near, 0), m.tick)
 	case 6: // at the span's next border
-		return satMul(satAdd(m.w.clock&^(span-1), span)+min(near, 0), m.tick)
+		return satMul(satAdd(m.w.clockTick&^(span-1), span)+min(near, 0), m.tick)
 	case 7, 8, 9: // anywhere
 		return satAdd(m.now, m.bits(63))
 	case 10:
@@ -312,7 +312,7 @@ func (m *wheelModel) deadline() int64 {
 func (m *wheelModel) nextBeginOf(i bucket.Index) int64 {
 	p := m.w.arena.Place(i)
 	bits := uint(p>>m.w.slotBits) * m.w.slotBits
-	at, mask := m.w.clock>>bits, int64(m.w.slotMask)
+	at, mask := m.w.clockTick>>bits, int64(m.w.slotMask)
 	next := satAdd(at, 1+(int64(p)-at-1)&mask)
 	if next > math.MaxInt64>>bits {
 		return math.MaxInt64
@@ -353,8 +353,8 @@ func (m *wheelModel) add(deadline int64) {
 			m.tb.Fatalf("tick %d is beyond the window of %d and %d", tick, deadline, slack)
 		}
 	}
-	if want := tick > m.w.clock; ok != want {
-		m.tb.Fatalf("Add(%d) = %v at the clock %d", deadline, ok, m.w.clock)
+	if want := tick > m.w.clockTick; ok != want {
+		m.tb.Fatalf("Add(%d) = %v at the clock %d", deadline, ok, m.w.clockTick)
 	}
 	if !ok {
 		m.cov.hit("add that is due")
@@ -453,7 +453,7 @@ func (m *wheelModel) move() {
 	drain := m.inDrain(i)
 	b := m.w.bucketOf(i)
 	lazy := t >= m.w.arena.Expiration(b)
-	clock := m.w.clock
+	clock := m.w.clockTick
 	move := func(id ID, deadline int64) bool { return m.w.MoveWithin(id, deadline, slack) }
 	if slack == 0 {
 		move = m.w.Move
@@ -525,19 +525,19 @@ func (m *wheelModel) pass() {
 }
 
 func (m *wheelModel) observe() {
-	before := m.w.clock
+	before := m.w.clockTick
 	queued, draining := m.w.nextExpiration, m.w.isDraining()
 	m.w.Observe(m.now)
 	switch t := m.now / m.tick; {
-	case m.w.clock == before:
+	case m.w.clockTick == before:
 		if !draining && t < queued && t-before > int64(max(1, m.size/8)) {
 			m.tb.Fatalf("the clock stays at %d at tick %d, and the next bucket is due at %d", before, t, queued)
 		}
 		if t > before {
 			m.cov.hit("observe that must not move the clock")
 		}
-	case m.w.clock != t || t >= queued || draining:
-		m.tb.Fatalf("Observe moves the clock from %d to %d, the next bucket is due at %d, in a drain %v", before, m.w.clock, queued, draining)
+	case m.w.clockTick != t || t >= queued || draining:
+		m.tb.Fatalf("Observe moves the clock from %d to %d, the next bucket is due at %d, in a drain %v", before, m.w.clockTick, queued, draining)
 	default:
 		m.cov.hit("observe that moves the clock")
 	}
@@ -557,7 +557,7 @@ func (m *wheelModel) handedOut(out []Expired[int]) {
 		if due := satMul(t, m.tick); x.Due != e.deadline && x.Due != due || t != m.ceil(e.deadline) && x.Due != due {
 			m.tb.Fatalf("entry %d of tick %d and deadline %d was due at %d", x.Value, t, e.deadline, x.Due)
 		}
-		if e.deadline > m.now || t > m.w.clock || !m.due(t, m.now) {
+		if e.deadline > m.now || t > m.w.clockTick || !m.due(t, m.now) {
 			m.tb.Fatalf("entry %d is early: %d at %d", x.Value, e.deadline, m.now)
 		}
 		if m.due(t, m.settled) {
@@ -613,10 +613,10 @@ func (m *wheelModel) work(everything bool) {
 	}
 	if !more {
 		m.settled = m.now
-		if t := m.now / m.tick; m.queue == nil && m.w.clock != max(m.clock, t) {
-			m.tb.Fatalf("all entries until tick %d have come out, and the clock is at %d", t, m.w.clock)
+		if t := m.now / m.tick; m.queue == nil && m.w.clockTick != max(m.clock, t) {
+			m.tb.Fatalf("all entries until tick %d have come out, and the clock is at %d", t, m.w.clockTick)
 		}
-		if next, ok := m.w.Next(); ok && m.queue == nil && m.w.nextExpiration <= m.w.clock {
+		if next, ok := m.w.Next(); ok && m.queue == nil && m.w.nextExpiration <= m.w.clockTick {
 			m.tb.Fatalf("all entries until %d have come out, and Next is %d", m.now, next)
 		}
 	}
@@ -788,10 +788,10 @@ func (m *wheelModel) check() {
 			m.tb.Fatalf("entry %d of %d did not come out at %d", v, e.deadline, m.settled)
 		}
 	}
-	if w.clock < m.clock || w.clock > m.now/m.tick && (m.queue == nil || m.now != math.MaxInt64) {
-		m.tb.Fatalf("the clock is %d, it was %d, and the time is %d", w.clock, m.clock, m.now)
+	if w.clockTick < m.clock || w.clockTick > m.now/m.tick && (m.queue == nil || m.now != math.MaxInt64) {
+		m.tb.Fatalf("the clock is %d, it was %d, and the time is %d", w.clockTick, m.clock, m.now)
 	}
-	m.clock = w.clock
+	m.clock = w.clockTick
 	if q := m.queue; q != nil {
 		if q.badReoffer {
 			m.tb.Fatal("a bucket was offered again that should not be")
@@ -808,7 +808,7 @@ func (m *wheelModel) check() {
 					}
 					n++
 					b := l.firstBucket + bucket.Bucket(slot)
-					if e, ok := q.set[b]; !ok || e != w.ticks.time(w.arena.Expiration(b)) {
+					if e, ok := q.set[b]; !ok || e != w.converter.timeOfTick(w.arena.Expiration(b)) {
 						m.tb.Fatalf("bucket %d expires at %d, the queue has %d, %v", b, w.arena.Expiration(b), e, ok)
 					}
 				}

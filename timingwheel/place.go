@@ -11,7 +11,7 @@ import (
 //
 // A bucket is queued from its first entry until it expires, even if its entries are
 // removed. It expires when its first entry is due or earlier, but not before its slot
-// begins: see expireBy.
+// begins: see expireNoLaterThan.
 //
 // Unless Expire is called out of order, the clock does not pass a queued bucket. So each
 // queued slot stands for one range of ticks, less than a turn after the clock. The
@@ -31,9 +31,9 @@ func (l *level) isQueued(slot uint32) bool { return l.queuedBits[slot>>6]&(1<<(s
 func (l *level) setQueued(slot uint32)     { l.queuedBits[slot>>6] |= 1 << (slot & 63) }
 func (l *level) clearQueued(slot uint32)   { l.queuedBits[slot>>6] &^= 1 << (slot & 63) }
 
-// nextQueued returns the first queued slot at or after from, in ring order. It reports
-// false if no slot is queued.
-func (l *level) nextQueued(from uint32) (uint32, bool) {
+// nextQueuedSlot returns the first queued slot at or after from, in ring order. It
+// reports false if no slot is queued.
+func (l *level) nextQueuedSlot(from uint32) (uint32, bool) {
 	w := int(from >> 6)
 	if b := l.queuedBits[w] >> (from & 63); b != 0 {
 		return from + uint32(bits.TrailingZeros64(b)), true
@@ -51,15 +51,15 @@ func (l *level) nextQueued(from uint32) (uint32, bool) {
 	return 0, false
 }
 
-// queueBucketFor returns the bucket for tick t, which must be after the clock, and the
-// bucket's place (its level and slot). It queues the bucket, so the caller must put an
-// entry into it.
+// queueBucketForTick returns the bucket for tick t, which must be after the clock, and
+// the bucket's place (its level and slot). It queues the bucket, so the caller must put
+// an entry into it.
 //
 // The level is the lowest n with t>>s - clock>>s < size, where s is n*slotBits.
-func (w *Wheel[T]) queueBucketFor(t int64) (b bucket.Bucket, place uint32) {
-	n := uint(w.firstLevel[bits.Len64(uint64(t-w.clock))&63])
+func (w *Wheel[T]) queueBucketForTick(t int64) (b bucket.Bucket, place uint32) {
+	n := uint(w.firstLevelByBits[bits.Len64(uint64(t-w.clockTick))&63])
 	s := n * w.slotBits & 63
-	if t>>s-w.clock>>s > int64(w.slotMask) {
+	if t>>s-w.clockTick>>s > int64(w.slotMask) {
 		n++
 		s = (s + w.slotBits) & 63
 	}
@@ -79,26 +79,27 @@ func (w *Wheel[T]) queueBucketFor(t int64) (b bucket.Bucket, place uint32) {
 		w.arena.SetLoad(b, 1)
 		w.setExpiration(b, place, t)
 	} else if n > 0 {
-		w.expireBy(b, place, t, t>>s<<s)
+		w.expireNoLaterThan(b, place, t, t>>s<<s)
 	}
 	return b, place
 }
 
-// A bucket is large once largeLoad entries were placed in it. It expires when its slot
-// begins, because moving its entries down takes long.
-const largeLoad = 256
+// A bucket is large once largeBucketLoad entries were placed in it. It expires when its
+// slot begins, because moving its entries down takes long.
+const largeBucketLoad = 256
 
-// expireBy makes queued bucket b of an upper level expire no later than t, the tick of a
-// new entry. If b has become large, it expires at tick begin, when its slot begins.
-func (w *Wheel[T]) expireBy(b bucket.Bucket, place uint32, t, begin int64) {
+// expireNoLaterThan makes queued bucket b of an upper level expire no later than t, the
+// tick of a new entry. If b has become large, it expires at tick slotBegin, when its slot
+// begins.
+func (w *Wheel[T]) expireNoLaterThan(b bucket.Bucket, place uint32, t, slotBegin int64) {
 	expiration := w.arena.Expiration(b)
-	if expiration == begin {
+	if expiration == slotBegin {
 		return
 	}
 	load := w.arena.Load(b) + 1
 	w.arena.SetLoad(b, load)
-	if load >= largeLoad {
-		t = begin
+	if load >= largeBucketLoad {
+		t = slotBegin
 	}
 	if t < expiration {
 		w.setExpiration(b, place, t)
@@ -111,13 +112,13 @@ func (w *Wheel[T]) setExpiration(b bucket.Bucket, place uint32, expiration int64
 	w.arena.SetExpiration(b, expiration)
 	w.nextExpiration = min(w.nextExpiration, expiration)
 	if w.offer != nil {
-		w.offer(b, place, w.ticks.time(expiration))
+		w.offer(b, place, w.converter.timeOfTick(expiration))
 	}
 }
 
-// insert puts entry i, which is in no bucket, into the bucket for tick t.
-func (w *Wheel[T]) insert(i bucket.Index, t int64) {
-	b, place := w.queueBucketFor(t)
+// insertEntry puts entry i, which is in no bucket, into the bucket for tick t.
+func (w *Wheel[T]) insertEntry(i bucket.Index, t int64) {
+	b, place := w.queueBucketForTick(t)
 	w.arena.SetPlace(i, place)
 	w.arena.PushBack(b, i)
 }
@@ -145,8 +146,8 @@ func (w *Wheel[T]) updateNextExpiration() {
 	w.nextExpiration = math.MaxInt64
 	for n := range w.levels {
 		l := &w.levels[n]
-		clockSlot := uint32(w.clock>>(uint(n)*w.slotBits)) & w.slotMask
-		if slot, ok := l.nextQueued(clockSlot); ok {
+		clockSlot := uint32(w.clockTick>>(uint(n)*w.slotBits)) & w.slotMask
+		if slot, ok := l.nextQueuedSlot(clockSlot); ok {
 			w.nextExpiration = min(w.nextExpiration, w.arena.Expiration(l.firstBucket+bucket.Bucket(slot)))
 		}
 	}

@@ -18,25 +18,25 @@ type tickConverter struct {
 	tickLength int64
 	magic      uint64
 	shift      uint
-	// phase is the number of the tick at time 0.
-	phase int64
+	// tickAtZero is the number of the tick at time 0.
+	tickAtZero int64
 }
 
 func newTickConverter(tickLength, phase int64) tickConverter {
 	l := uint(bits.Len64(uint64(tickLength - 1)))
 	if l == 0 {
-		return tickConverter{tickLength: 1, phase: phase}
+		return tickConverter{tickLength: 1, tickAtZero: phase}
 	}
 	// q is 2^(63+l)/tickLength. Div64 gets the dividend in two words: 2^(l-1), which is
 	// less than tickLength, and 0.
 	q, _ := bits.Div64(1<<(l-1), 0, uint64(tickLength))
-	return tickConverter{tickLength: tickLength, magic: q + 1, shift: l - 1, phase: phase}
+	return tickConverter{tickLength: tickLength, magic: q + 1, shift: l - 1, tickAtZero: phase}
 }
 
-// floor returns the last tick that is not after time n, at most math.MaxInt64. n must not
-// be negative.
-func (t tickConverter) floor(n int64) int64 {
-	if tick := t.wholeTicks(n) + t.phase; tick >= 0 {
+// floorTick returns the last tick that is not after time n, at most math.MaxInt64. n must
+// not be negative.
+func (t tickConverter) floorTick(n int64) int64 {
+	if tick := t.wholeTicks(n) + t.tickAtZero; tick >= 0 {
 		return tick
 	}
 	return math.MaxInt64
@@ -51,30 +51,30 @@ func (t tickConverter) wholeTicks(n int64) int64 {
 	return int64(hi >> t.shift)
 }
 
-// ceilTo returns the first tick, at or after time n, that is a multiple of the grain's
+// ceilTick returns the first tick, at or after time n, that is a multiple of the grain's
 // step, counted from time 0. A negative n counts as 0. The result is at most
 // math.MaxInt64.
-func (t tickConverter) ceilTo(n int64, grain uint) int64 {
+func (t tickConverter) ceilTick(n int64, grain uint) int64 {
 	if n <= 0 {
-		return t.phase
+		return t.tickAtZero
 	}
 	tick := uint64(t.wholeTicks(n-1)) + 1
 	if grain > 0 {
-		step := steps[grain&31]
+		step := stepByGrain[grain&31]
 		tick = (tick + step - 1) / step * step
 	}
-	if tick := int64(tick) + t.phase; tick >= 0 {
+	if tick := int64(tick) + t.tickAtZero; tick >= 0 {
 		return tick
 	}
 	return math.MaxInt64
 }
 
-// steps maps a grain to its step: a power of two up to 2^20, or three times a power of
-// two up to 2^9. An entry with slack is due at a multiple of its step.
+// stepByGrain maps a grain to its step: a power of two up to 2^20, or three times a power
+// of two up to 2^9. An entry with slack is due at a multiple of its step.
 //
 // Multiples of three save wake-ups. For example, in a window of 100 ticks the step is 96
 // ticks. With powers of two alone it would be 64.
-var steps = func() (s [32]uint64) {
+var stepByGrain = func() (s [32]uint64) {
 	for exp := range maxExp + 1 {
 		s[grainOfPow2(exp)] = 1 << exp
 	}
@@ -128,12 +128,12 @@ func exponent(low, high int64) int {
 	return bits.Len64(uint64(low^high)) - 1
 }
 
-// time returns the time of a tick that is not before time 0, at most math.MaxInt64.
-func (t tickConverter) time(tick int64) int64 {
+// timeOfTick returns the time of a tick that is not before time 0, at most math.MaxInt64.
+func (t tickConverter) timeOfTick(tick int64) int64 {
 	if tick == math.MaxInt64 {
 		return math.MaxInt64
 	}
-	hi, lo := bits.Mul64(uint64(tick-t.phase), uint64(t.tickLength))
+	hi, lo := bits.Mul64(uint64(tick-t.tickAtZero), uint64(t.tickLength))
 	if hi != 0 || lo > math.MaxInt64 {
 		return math.MaxInt64
 	}

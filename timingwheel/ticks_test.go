@@ -20,24 +20,24 @@ func TestTicks_AgainstDivision(t *testing.T) {
 			ns = append(ns, rand.Int64N(1<<rand.IntN(63)), rand.Int64())
 		}
 		for _, n := range ns {
-			if got, want := k.floor(n), n/u; got != want {
+			if got, want := k.floorTick(n), n/u; got != want {
 				t.Fatalf("floor(%d) by %d = %d, want %d", n, u, got, want)
 			}
 			want := n / u
 			if n%u != 0 {
 				want++
 			}
-			if got := k.ceilTo(n, 0); got != want {
+			if got := k.ceilTick(n, 0); got != want {
 				t.Fatalf("ceil(%d) by %d = %d, want %d", n, u, got, want)
 			}
-			if got, want := moved.floor(n), satAdd(n/u, phase); got != want {
+			if got, want := moved.floorTick(n), satAdd(n/u, phase); got != want {
 				t.Fatalf("floor(%d) by %d with phase %d = %d, want %d", n, u, phase, got, want)
 			}
-			if got, want := moved.ceilTo(n, 0), satAdd(want, phase); got != want {
+			if got, want := moved.ceilTick(n, 0), satAdd(want, phase); got != want {
 				t.Fatalf("ceil(%d) by %d with phase %d = %d, want %d", n, u, phase, got, want)
 			}
 			if tick := n / u; tick <= math.MaxInt64-phase-1 {
-				if got, want := moved.time(tick+phase), k.time(tick); got != want {
+				if got, want := moved.timeOfTick(tick+phase), k.timeOfTick(tick); got != want {
 					t.Fatalf("time of tick %d by %d with phase %d = %d, want %d", tick, u, phase, got, want)
 				}
 			}

@@ -39,15 +39,15 @@ type Expired[T any] struct {
 type Wheel[T any] struct {
 	// Fields that every call needs come first, so that they share few cache lines.
 
-	ticks tickConverter
+	converter tickConverter
 
 	// slotBits is log2 of the number of slots a level. slotMask is that number minus one.
 	slotBits uint
 	slotMask uint32
 
-	// clock is the wheel's time in ticks. It moves when a bucket expires, and in Advance
-	// and Observe, but not past a queued bucket.
-	clock int64
+	// clockTick is the wheel's time in ticks. It moves when a bucket expires, and in
+	// Advance and Observe, but not past a queued bucket.
+	clockTick int64
 	// Observe does nothing before time observeFrom.
 	observeFrom int64
 	// nextExpiration is the earliest expiration of a queued bucket, or math.MaxInt64 if
@@ -60,8 +60,8 @@ type Wheel[T any] struct {
 	arena bucket.Arena[T]
 
 	// If the distance from the clock to a deadline has n bits, the deadline's level is
-	// firstLevel[n] or the next higher one.
-	firstLevel [64]uint8
+	// firstLevelByBits[n] or the next higher one.
+	firstLevelByBits [64]uint8
 
 	offer func(b bucket.Bucket, place uint32, expiration int64)
 
@@ -121,16 +121,16 @@ func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], e
 		opt.apply(&o)
 	}
 	w := &Wheel[T]{
-		ticks:          newTickConverter(tick, o.phase),
+		converter:      newTickConverter(tick, o.phase),
 		slotBits:       uint(bits.TrailingZeros(uint(size))),
 		slotMask:       uint32(size - 1),
 		nextExpiration: math.MaxInt64,
 		offer:          o.offer,
 	}
-	for n := range w.firstLevel {
-		w.firstLevel[n] = uint8(max(n-1, 0) / int(w.slotBits))
+	for n := range w.firstLevelByBits {
+		w.firstLevelByBits[n] = uint8(max(n-1, 0) / int(w.slotBits))
 	}
-	w.clock = w.ticks.floor(start)
+	w.clockTick = w.converter.floorTick(start)
 	return w, nil
 }
 
@@ -164,7 +164,7 @@ func (w *Wheel[T]) Release() bool {
 
 // Clock returns the wheel's time, rounded down to a tick. No queued bucket expires before
 // that time, unless Expire was called out of order.
-func (w *Wheel[T]) Clock() int64 { return w.ticks.time(w.clock) }
+func (w *Wheel[T]) Clock() int64 { return w.converter.timeOfTick(w.clockTick) }
 
 // Add puts v into the wheel, to be handed out at deadline. It reports false and stores
 // nothing if deadline, rounded up to a tick, is not after the wheel's clock.
@@ -182,12 +182,12 @@ func (w *Wheel[T]) AddWithin(deadline, slack int64, v T) (ID, bool) {
 // AddTagged is like AddWithin, for an entry with a tag, which is handed out with v. The
 // tag is at most [bucket.MaxTag].
 func (w *Wheel[T]) AddTagged(deadline, slack int64, v T, tag uint8) (ID, bool) {
-	grain := w.ticks.grainFor(deadline, slack)
-	t := w.ticks.ceilTo(deadline, grain)
-	if t <= w.clock {
+	grain := w.converter.grainFor(deadline, slack)
+	t := w.converter.ceilTick(deadline, grain)
+	if t <= w.clockTick {
 		return ID{}, false
 	}
-	b, place := w.queueBucketFor(t)
+	b, place := w.queueBucketForTick(t)
 	return w.arena.NewIn(b, deadline, v, tag, grain, place), true
 }
 
@@ -217,9 +217,9 @@ func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	if !ok {
 		return false
 	}
-	grain := w.ticks.grainFor(deadline, slack)
-	t := w.ticks.ceilTo(deadline, grain)
-	if t <= w.clock {
+	grain := w.converter.grainFor(deadline, slack)
+	t := w.converter.ceilTick(deadline, grain)
+	if t <= w.clockTick {
 		return false
 	}
 	w.arena.SetDeadline(i, deadline)
@@ -229,14 +229,14 @@ func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	// out.
 	if t < w.arena.Expiration(w.bucketOf(i)) {
 		w.arena.Unlink(i)
-		w.insert(i, t)
+		w.insertEntry(i, t)
 	}
 	return true
 }
 
 // tickOf returns the tick at which entry i is due.
 func (w *Wheel[T]) tickOf(i bucket.Index) int64 {
-	return w.ticks.ceilTo(w.arena.Deadline(i), w.arena.Grain(i))
+	return w.converter.ceilTick(w.arena.Deadline(i), w.arena.Grain(i))
 }
 
 // Deadline returns an entry's deadline. It reports false if id identifies no entry.
@@ -266,12 +266,12 @@ func (w *Wheel[T]) Observe(now int64) {
 	if now < w.observeFrom {
 		return
 	}
-	t := w.ticks.floor(now)
-	if t > w.clock && t < w.nextExpiration && !w.isDraining() {
-		w.clock = t
+	t := w.converter.floorTick(now)
+	if t > w.clockTick && t < w.nextExpiration && !w.isDraining() {
+		w.clockTick = t
 		// Later calls do nothing until size/8 more ticks have passed. Moving the clock at
 		// every call would cost more than letting it lag.
-		w.observeFrom = w.ticks.time(t + int64(w.slotMask+1)/8)
+		w.observeFrom = w.converter.timeOfTick(t + int64(w.slotMask+1)/8)
 	}
 }
 
@@ -283,7 +283,7 @@ func (w *Wheel[T]) Next() (int64, bool) {
 	if w.isDraining() {
 		return w.Clock(), true
 	}
-	return w.ticks.time(w.nextExpiration), w.nextExpiration != math.MaxInt64 || w.anyQueued()
+	return w.converter.timeOfTick(w.nextExpiration), w.nextExpiration != math.MaxInt64 || w.anyBucketQueued()
 }
 
 // Draining returns the lowest level with entries for Drain to process, or false if there
@@ -303,11 +303,11 @@ func (w *Wheel[T]) isDraining() bool {
 	return ok
 }
 
-// anyQueued reports whether a bucket is queued. (nextExpiration is math.MaxInt64 if none
-// is, but also if a bucket expires then.)
-func (w *Wheel[T]) anyQueued() bool {
+// anyBucketQueued reports whether a bucket is queued. (nextExpiration is math.MaxInt64 if
+// none is, but also if a bucket expires then.)
+func (w *Wheel[T]) anyBucketQueued() bool {
 	for n := range w.levels {
-		if _, ok := w.levels[n].nextQueued(0); ok {
+		if _, ok := w.levels[n].nextQueuedSlot(0); ok {
 			return true
 		}
 	}

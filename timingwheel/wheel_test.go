@@ -62,7 +62,7 @@ func where[T any](tb testing.TB, w *Wheel[T], id ID) (level int, begin int64) {
 	}
 	level = int(w.arena.Place(i) >> w.slotBits)
 	s := uint(level) * w.slotBits
-	return level, w.ticks.time(w.arena.Expiration(w.bucketOf(i)) >> s << s)
+	return level, w.converter.timeOfTick(w.arena.Expiration(w.bucketOf(i)) >> s << s)
 }
 
 func TestNew_RefusesBadArguments(t *testing.T) {
@@ -211,7 +211,7 @@ func TestWheel_LayeredSeconds(t *testing.T) {
 	// Make every bucket that this entry moves through large, so that it expires when its
 	// slot begins.
 	id := add(t, w, 7100*s, "7100")
-	for range largeLoad {
+	for range largeBucketLoad {
 		add(t, w, 7100*s, "")
 	}
 	for _, c := range []struct {
@@ -233,7 +233,7 @@ func TestWheel_LayeredSeconds(t *testing.T) {
 			require.Empty(t, advance(w, next), "level %d", c.level)
 		}
 	}
-	require.EqualValues(t, 2*(1+largeLoad), w.Cascaded())
+	require.EqualValues(t, 2*(1+largeBucketLoad), w.Cascaded())
 	require.Equal(t, "7100", advance(w, 7100*s)[0])
 	require.Empty(t, advance(w, 7*24*3600*s-1))
 	require.Equal(t, []string{"week"}, advance(w, 7*24*3600*s))
@@ -376,10 +376,10 @@ func TestWheelNext_IsALowerBound(t *testing.T) {
 		n := 0
 		for next, ok := w.Next(); ok; next, ok = w.Next() {
 			wakeups++
-			require.Equal(t, w.ticks.time(w.ticks.ceilTo(deadlines[n], 0)), next)
+			require.Equal(t, w.converter.timeOfTick(w.converter.ceilTick(deadlines[n], 0)), next)
 			require.Empty(t, advance(w, next-1))
 			for _, d := range advance(w, next) {
-				require.Equal(t, w.ticks.ceilTo(deadlines[n], 0), w.ticks.ceilTo(d, 0), "in the order of ticks")
+				require.Equal(t, w.converter.ceilTick(deadlines[n], 0), w.converter.ceilTick(d, 0), "in the order of ticks")
 				require.GreaterOrEqual(t, next, d, "never early")
 				require.Less(t, next-d, tick, "late by less than a tick")
 				n++
@@ -769,7 +769,7 @@ func TestWheel_UnusedHoldsNothing(t *testing.T) {
 func TestWheel_AnEntryGoesDownAtMostOnceALevel(t *testing.T) {
 	for _, size := range []int{2, 4, 16} {
 		w := newWheel[int](t, 1, size, 0)
-		const n = 3 * largeLoad // large buckets expire when their slots begin
+		const n = 3 * largeBucketLoad // large buckets expire when their slots begin
 		var moves uint64
 		for level, begin := 0, int64(1); level < 4; level, begin = level+1, begin*int64(size) {
 			for k := range n {
