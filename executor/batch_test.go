@@ -14,7 +14,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	var q queue
+	var q batchQueue
 	var model []int // the callbacks that wait, in order
 	var got int
 	callback := func(i int) func() { return func() { got = i } }
@@ -29,7 +29,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 	for range 30_000 {
 		switch op := r.IntN(100); {
 		case op < 10:
-			q.push([]func(){callback(next)})
+			q.pushCallbacks([]func(){callback(next)})
 			model = append(model, next)
 			next++
 		case op == 10:
@@ -43,16 +43,16 @@ func TestQueue_AgainstAModel(t *testing.T) {
 				model = append(model, next)
 				next++
 			}
-			q.push(fs)
+			q.pushCallbacks(fs)
 			clear(fs)
 		case op < 20 && len(holders) < 8: // a worker takes a callback
-			b, f, ok := q.take()
+			b, f, ok := q.takeCallback()
 			require.Equal(t, len(model) > 0, ok)
 			if ok {
 				ran(f)
 			}
 			if b != nil {
-				require.Less(t, b.next.Load(), b.n, "a batch without waiting callbacks is not held")
+				require.Less(t, b.nextIndex.Load(), b.n, "a batch without waiting callbacks is not held")
 				holders = append(holders, b)
 				held[b]++
 			}
@@ -63,27 +63,27 @@ func TestQueue_AgainstAModel(t *testing.T) {
 			if held[b]--; held[b] == 0 {
 				delete(held, b)
 			}
-			q.release(b)
+			q.releaseBatch(b)
 		case len(holders) > 0:
-			if f, ok := holders[r.IntN(len(holders))].take(); ok {
+			if f, ok := holders[r.IntN(len(holders))].takeCallback(); ok {
 				ran(f)
 			}
 		}
 
-		require.Equal(t, len(model), q.len(unbounded))
+		require.Equal(t, len(model), q.countWaiting(noLimit))
 		for b, n := range held {
-			require.EqualValues(t, n, b.holders)
+			require.EqualValues(t, n, b.holderCount)
 		}
 		spares := 0
-		for b := q.spare; b != nil; b = b.nextBatch {
+		for b := q.firstSpare; b != nil; b = b.nextBatch {
 			spares++
 			require.NotContains(t, held, b, "a batch that a worker holds was reused")
-			require.EqualValues(t, [2]int32{}, [2]int32{b.next.Load(), b.n})
-			require.False(t, b.queued)
-			require.Nil(t, b.funcs[r.IntN(batchSize)])
+			require.EqualValues(t, [2]int32{}, [2]int32{b.nextIndex.Load(), b.n})
+			require.False(t, b.isQueued)
+			require.Nil(t, b.funcs[r.IntN(callbacksPerBatch)])
 		}
 		require.Equal(t, spares, q.spareCount)
-		require.LessOrEqual(t, spares, maxSpares)
+		require.LessOrEqual(t, spares, maxSpareBatches)
 	}
 }
 
@@ -113,37 +113,37 @@ func TestPool_TakesItsLockOnceForABatch(t *testing.T) {
 
 // After a peak of a million callbacks, the queue keeps only a few batches.
 func TestQueue_KeepsFewSpares(t *testing.T) {
-	var q queue
+	var q batchQueue
 	for range 1000 {
-		q.push(make([]func(), 1000))
+		q.pushCallbacks(make([]func(), 1000))
 	}
 	for {
-		b, _, ok := q.take()
+		b, _, ok := q.takeCallback()
 		if !ok {
 			break
 		}
 		for b != nil {
-			if _, ok := b.take(); !ok {
-				q.release(b)
+			if _, ok := b.takeCallback(); !ok {
+				q.releaseBatch(b)
 				break
 			}
 		}
 	}
-	require.Zero(t, q.len(unbounded))
+	require.Zero(t, q.countWaiting(noLimit))
 	require.Nil(t, q.head)
 	require.Nil(t, q.tail)
-	require.Equal(t, maxSpares, q.spareCount)
+	require.Equal(t, maxSpareBatches, q.spareCount)
 }
 
 // After a peak a queue has room for 16,000 callbacks without a new batch. A new batch
 // takes 9 bytes for each callback.
 func TestQueue_RoomForManyCallbacks(t *testing.T) {
 	const n, all = 16_000, 100_000
-	var q queue
+	var q batchQueue
 	fs := make([]func(), all)
 	push := func(n int) (made int) {
 		before, batches := q.spareCount, 0
-		q.push(fs[:n])
+		q.pushCallbacks(fs[:n])
 		for b := q.head; b != nil; b = b.nextBatch {
 			batches++
 		}
@@ -151,13 +151,13 @@ func TestQueue_RoomForManyCallbacks(t *testing.T) {
 	}
 	empty := func() {
 		for {
-			b, _, ok := q.take()
+			b, _, ok := q.takeCallback()
 			if !ok {
 				return
 			}
 			for b != nil {
-				if _, ok := b.take(); !ok {
-					q.release(b)
+				if _, ok := b.takeCallback(); !ok {
+					q.releaseBatch(b)
 					b = nil
 				}
 			}

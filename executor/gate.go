@@ -29,9 +29,9 @@ func (g *gate) mustBeMade() {
 	}
 }
 
-// enter counts a callback as running and reports true, unless the gate is closed. The
-// caller must call leave after the callback has run.
-func (g *gate) enter() bool {
+// beginCallback counts a callback as running and reports true, unless the gate is closed.
+// The caller must call endCallback after the callback has run.
+func (g *gate) beginCallback() bool {
 	g.mustBeMade()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -44,10 +44,10 @@ func (g *gate) enter() bool {
 	return true
 }
 
-// run runs f after enter has returned true. It calls leave even if f panics, the panic
-// handler panics, or f calls runtime.Goexit.
-func (g *gate) run(f func()) {
-	defer g.leave()
+// runCallback runs f after beginCallback has returned true. It calls endCallback even if
+// f panics, the panic handler panics, or f calls runtime.Goexit.
+func (g *gate) runCallback(f func()) {
+	defer g.endCallback()
 	defer g.recoverPanic()
 	f()
 }
@@ -63,7 +63,7 @@ func (g *gate) recoverPanic() {
 	}
 }
 
-func (g *gate) leave() {
+func (g *gate) endCallback() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.Running--
@@ -74,8 +74,8 @@ func (g *gate) leave() {
 	}
 }
 
-// refuse counts n callbacks as rejected and returns ErrClosed.
-func (g *gate) refuse(n int) error {
+// refuseCallbacks counts n callbacks as rejected and returns ErrClosed.
+func (g *gate) refuseCallbacks(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.Rejected += uint64(n)

@@ -22,28 +22,28 @@ func NewGoroutines(opts ...Option) *Goroutines {
 
 // Submit starts f and returns nil, or returns [ErrClosed].
 func (e *Goroutines) Submit(f func()) error {
-	if !e.enter() {
-		return e.refuse(1)
+	if !e.beginCallback() {
+		return e.refuseCallbacks(1)
 	}
-	go e.run(f)
+	go e.runCallback(f)
 	return nil
 }
 
 // SubmitBatch starts each of fs, in order, on its own goroutine.
 func (e *Goroutines) SubmitBatch(fs []func()) (accepted int, err error) {
 	for i, f := range fs {
-		if !e.enter() {
-			return i, e.refuse(len(fs) - i)
+		if !e.beginCallback() {
+			return i, e.refuseCallbacks(len(fs) - i)
 		}
-		go e.run(f)
+		go e.runCallback(f)
 	}
 	return len(fs), nil
 }
 
-func (e *Goroutines) run(f func()) {
+func (e *Goroutines) runCallback(f func()) {
 	// Drop the labels inherited from the submitting goroutine, as time.AfterFunc does.
 	pprof.SetGoroutineLabels(context.Background())
-	e.gate.run(f)
+	e.gate.runCallback(f)
 }
 
 // Stats returns the counts. Each running callback counts as a worker.

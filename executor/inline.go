@@ -4,7 +4,7 @@ package executor
 // It suits tests and single-threaded event loops. Make one with [NewInline].
 //
 // A callback that blocks also blocks its submitter. A callback that calls runtime.Goexit
-// ends the submitting goroutine, and the rest of its batch is neither accepted nor run.
+// ends the submitting goroutine. The callbacks after it in a batch are not accepted.
 type Inline struct {
 	gate
 }
@@ -20,10 +20,10 @@ func NewInline(opts ...Option) *Inline {
 
 // Submit runs f and returns nil, or returns [ErrClosed].
 func (e *Inline) Submit(f func()) error {
-	if !e.enter() {
-		return e.refuse(1)
+	if !e.beginCallback() {
+		return e.refuseCallbacks(1)
 	}
-	e.run(f)
+	e.runCallback(f)
 	return nil
 }
 
@@ -31,10 +31,10 @@ func (e *Inline) Submit(f func()) error {
 // after it with [ErrClosed].
 func (e *Inline) SubmitBatch(fs []func()) (accepted int, err error) {
 	for i, f := range fs {
-		if !e.enter() {
-			return i, e.refuse(len(fs) - i)
+		if !e.beginCallback() {
+			return i, e.refuseCallbacks(len(fs) - i)
 		}
-		e.run(f)
+		e.runCallback(f)
 	}
 	return len(fs), nil
 }

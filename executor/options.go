@@ -19,9 +19,9 @@ type PoolOption interface{ apply(*config) }
 
 type config struct {
 	panicHandler func(v any, stack []byte)
-	workers      int
-	maxWorkers   int // 0: unbounded
-	labels       context.Context
+	baseWorkers  int
+	maxWorkers   int // 0: noLimit
+	labelCtx     context.Context
 }
 
 type poolOption func(*config)
@@ -58,7 +58,7 @@ func WithWorkers(n int) PoolOption {
 	if n < 1 {
 		panic(fmt.Sprintf("executor: WithWorkers: the number of workers must be positive, got %d", n))
 	}
-	return poolOption(func(c *config) { c.workers = n })
+	return poolOption(func(c *config) { c.baseWorkers = n })
 }
 
 // WithMaxWorkers sets the largest number of workers of a [Pool]. If all of them block,
@@ -76,7 +76,7 @@ func WithMaxWorkers(n int) PoolOption {
 // ends.
 func WithLabels(labels pprof.LabelSet) PoolOption {
 	return poolOption(func(c *config) {
-		c.labels = pprof.WithLabels(context.Background(), labels)
+		c.labelCtx = pprof.WithLabels(context.Background(), labels)
 	})
 }
 
@@ -92,19 +92,19 @@ func newConfig[O PoolOption](function string, opts []O) config {
 		}
 		o.apply(&c)
 	}
-	c.workers = min(c.workers, unbounded)
-	if c.maxWorkers == 0 || c.maxWorkers > unbounded {
-		c.maxWorkers = unbounded
+	c.baseWorkers = min(c.baseWorkers, noLimit)
+	if c.maxWorkers == 0 || c.maxWorkers > noLimit {
+		c.maxWorkers = noLimit
 	}
-	if c.workers == 0 {
-		c.workers = min(runtime.GOMAXPROCS(0), c.maxWorkers)
+	if c.baseWorkers == 0 {
+		c.baseWorkers = min(runtime.GOMAXPROCS(0), c.maxWorkers)
 	}
-	if c.workers > c.maxWorkers {
-		panic(fmt.Sprintf("executor: NewPool: the workers must not be more than WithMaxWorkers(%d), got %d", c.maxWorkers, c.workers))
+	if c.baseWorkers > c.maxWorkers {
+		panic(fmt.Sprintf("executor: NewPool: the workers must not be more than WithMaxWorkers(%d), got %d", c.maxWorkers, c.baseWorkers))
 	}
 	return c
 }
 
-// unbounded means that there is no maximum of workers. Sums with it do not overflow a
+// noLimit means that there is no maximum of workers. Sums with it do not overflow a
 // 32-bit int.
-const unbounded = 1 << 28
+const noLimit = 1 << 28

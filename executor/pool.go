@@ -25,26 +25,26 @@ import (
 type Pool struct {
 	baseWorkers, maxWorkers int
 	panicHandler            func(v any, stack []byte)
-	labels                  context.Context // of the workers' goroutines
-	start                   func()          // p.work as a value, so that a go statement allocates nothing
+	labelCtx                context.Context // of the workers' goroutines
+	workFunc                func()          // p.work as a value, so that a go statement allocates nothing
 
 	// While mustYield is true, workers call runtime.Gosched between two callbacks of a
-	// batch that has more than fewCallbacks: see check.
+	// batch that has more than maxWithoutYield: see onWatchdogTimer.
 	mustYield atomic.Bool
 
 	mu sync.Mutex
 	// Guarded by mu.
-	queue       queue
-	submitted   uint64 // callbacks, as in Stats
-	rejected    uint64 // callbacks, as in Stats
-	panicked    uint64 // callbacks, as in Stats
-	workers     int    // workers that have not ended
-	peakWorkers int    // the largest value of workers so far
-	starting    int    // workers that were started and have not begun to run
-	workerLimit int    // workers may grow up to workerLimit: see check and workerEndedLocked
-	watchdog    watchdog
-	closed      bool
-	done        chan struct{} // closed when the last worker ends; nil unless a Shutdown waits
+	queue           batchQueue
+	submittedCount  uint64 // callbacks, as in Stats
+	rejectedCount   uint64 // callbacks, as in Stats
+	panicCount      uint64 // callbacks, as in Stats
+	workerCount     int    // workers that have not ended
+	peakWorkers     int    // the largest value of workers so far
+	startingWorkers int    // workers that were started and have not begun to run
+	workerLimit     int    // the number up to which workerCount may grow: see onWatchdogTimer and countEndedWorkerLocked
+	watchdog        watchdog
+	closed          bool
+	done            chan struct{} // closed when the last worker ends; nil unless a Shutdown waits
 }
 
 var _ Batcher = (*Pool)(nil)
@@ -53,14 +53,14 @@ var _ Batcher = (*Pool)(nil)
 func NewPool(opts ...PoolOption) *Pool {
 	c := newConfig("NewPool", opts)
 	p := &Pool{
-		baseWorkers:  c.workers,
+		baseWorkers:  c.baseWorkers,
 		maxWorkers:   c.maxWorkers,
 		panicHandler: c.panicHandler,
-		labels:       cmp.Or(c.labels, context.Background()),
-		workerLimit:  c.workers,
+		labelCtx:     cmp.Or(c.labelCtx, context.Background()),
+		workerLimit:  c.baseWorkers,
 	}
-	p.start = p.work
-	p.watchdog.init(p.check)
+	p.workFunc = p.work
+	p.watchdog.init(p.onWatchdogTimer)
 	return p
 }
 
@@ -70,21 +70,21 @@ func (p *Pool) Submit(f func()) error {
 	return err
 }
 
-// SubmitBatch hands fs to the pool, in order. It accepts all of fs. After Close it accepts
-// none.
+// SubmitBatch hands fs to the pool, in order. It accepts all of fs. After Close it
+// accepts none.
 func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
 	p.mustBeMade()
 	p.mu.Lock()
 	if p.closed {
-		p.rejected += uint64(len(fs))
+		p.rejectedCount += uint64(len(fs))
 		p.mu.Unlock()
 		return 0, ErrClosed
 	}
-	p.queue.push(fs)
-	p.submitted += uint64(len(fs))
-	n := p.addWorkersLocked()
+	p.queue.pushCallbacks(fs)
+	p.submittedCount += uint64(len(fs))
+	n := p.countNewWorkersLocked()
 	p.mu.Unlock()
-	p.spawn(n)
+	p.spawnWorkers(n)
 	return len(fs), nil
 }
 
@@ -104,7 +104,7 @@ func (p *Pool) Close() error {
 func (p *Pool) Shutdown(ctx context.Context) error {
 	p.Close()
 	p.mu.Lock()
-	if p.workers == 0 {
+	if p.workerCount == 0 {
 		p.mu.Unlock()
 		return nil
 	}
@@ -118,7 +118,7 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 
 // mustBeMade panics unless NewPool has made p.
 func (p *Pool) mustBeMade() {
-	if p.start == nil {
+	if p.workFunc == nil {
 		panic("executor: a Pool that was not made by NewPool")
 	}
 }
@@ -127,68 +127,68 @@ func (p *Pool) mustBeMade() {
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	queued, running := p.queue.len(unbounded), p.workers-p.starting
+	queued, running := p.queue.countWaiting(noLimit), p.workerCount-p.startingWorkers
 	return Stats{
-		Submitted:   p.submitted,
-		Run:         p.submitted - uint64(queued+running),
-		Panicked:    p.panicked,
-		Rejected:    p.rejected,
+		Submitted:   p.submittedCount,
+		Run:         p.submittedCount - uint64(queued+running),
+		Panicked:    p.panicCount,
+		Rejected:    p.rejectedCount,
 		Queued:      queued,
 		Running:     running,
-		Workers:     p.workers,
+		Workers:     p.workerCount,
 		PeakWorkers: p.peakWorkers,
 	}
 }
 
-// addWorkersLocked decides how many workers to start, and counts them. It may set the
-// watchdog's timer. The caller must unlock mu and then call spawn(n).
-func (p *Pool) addWorkersLocked() (n int) {
-	if allowed := p.workerLimit - p.workers; allowed > 0 {
-		n = max(0, min(allowed, p.queue.len(allowed+p.starting)-p.starting))
+// countNewWorkersLocked decides how many workers to start, and counts them. It may set
+// the watchdog's timer. The caller must unlock mu and then call spawnWorkers(n).
+func (p *Pool) countNewWorkersLocked() (n int) {
+	if allowed := p.workerLimit - p.workerCount; allowed > 0 {
+		n = max(0, min(allowed, p.queue.countWaiting(allowed+p.startingWorkers)-p.startingWorkers))
 	}
-	p.workers += n
-	p.starting += n
-	p.peakWorkers = max(p.peakWorkers, p.workers)
-	p.watchLocked()
+	p.workerCount += n
+	p.startingWorkers += n
+	p.peakWorkers = max(p.peakWorkers, p.workerCount)
+	p.setWatchdogLocked()
 	return n
 }
 
-func (p *Pool) spawn(n int) {
+func (p *Pool) spawnWorkers(n int) {
 	for range n {
-		go p.start()
+		go p.workFunc()
 	}
 }
 
 // setLabels sets the pool's labels on the calling goroutine. They replace inherited
 // labels, which belong to the goroutine that started this one.
-func (p *Pool) setLabels() { pprof.SetGoroutineLabels(p.labels) }
+func (p *Pool) setLabels() { pprof.SetGoroutineLabels(p.labelCtx) }
 
 // work runs on the goroutine of each worker.
 func (p *Pool) work() {
 	p.setLabels()
 	p.mu.Lock()
-	p.starting--
-	b, f, ok := p.queue.take()
+	p.startingWorkers--
+	b, f, ok := p.queue.takeCallback()
 	if !ok {
-		p.workerEndedLocked()
+		p.countEndedWorkerLocked()
 		p.mu.Unlock()
 		return
 	}
-	p.watchLocked()
+	p.setWatchdogLocked()
 	p.mu.Unlock()
-	p.run(f, b)
+	p.runCallbacks(f, b)
 }
 
-// run runs f, then the callbacks of b, and then those of the queue, until none waits. The
-// caller must hold b, unless b is nil.
+// runCallbacks runs f, then the callbacks of b, and then those of the queue, until none
+// waits. The caller must hold b, unless b is nil.
 //
 // If a callback panics or calls runtime.Goexit, another goroutine continues with b and
 // counts as the same worker.
-func (p *Pool) run(f func(), b *batch) {
-	finished := false
+func (p *Pool) runCallbacks(f func(), b *batch) {
+	allRan := false
 	// Recover outside the loop, so that a callback pays nothing for it.
 	defer func() {
-		if finished {
+		if allRan {
 			return
 		}
 		// Start the next goroutine in a deferred function, because the handler may also
@@ -197,45 +197,45 @@ func (p *Pool) run(f func(), b *batch) {
 			b := b // a copy, so that the worker's own variable stays off the heap
 			go func() {
 				p.setLabels() // replaces the labels that the callback has set
-				p.run(func() {}, b)
+				p.runCallbacks(func() {}, b)
 			}()
 		}()
 		if v := recover(); v != nil {
 			p.mu.Lock()
-			p.panicked++
+			p.panicCount++
 			p.mu.Unlock()
 			p.panicHandler(v, debug.Stack())
 		}
 	}()
 	for ok := true; ok; {
 		for f(); b != nil; f() {
-			if p.mustYield.Load() && b.n > fewCallbacks {
+			if p.mustYield.Load() && b.n > maxWithoutYield {
 				runtime.Gosched()
 			}
-			if f, ok = b.take(); !ok {
+			if f, ok = b.takeCallback(); !ok {
 				break
 			}
 		}
 		p.mu.Lock()
 		if b != nil {
-			p.queue.release(b)
+			p.queue.releaseBatch(b)
 		}
-		if b, f, ok = p.queue.take(); !ok {
-			p.workerEndedLocked()
+		if b, f, ok = p.queue.takeCallback(); !ok {
+			p.countEndedWorkerLocked()
 		}
 		p.mu.Unlock()
 	}
-	finished = true
+	allRan = true
 }
 
-// workerEndedLocked counts a worker as ended, and lowers workerLimit to baseWorkers above
-// the number of remaining workers. So even if all of these block, the next callback gets
-// a worker without the watchdog.
-func (p *Pool) workerEndedLocked() {
-	p.workers--
-	p.workerLimit = max(p.baseWorkers, min(p.workerLimit, p.workers+p.baseWorkers))
-	if p.closed && p.workers == 0 {
-		p.queue = queue{}
+// countEndedWorkerLocked counts a worker as ended, and lowers workerLimit to baseWorkers
+// above the number of remaining workers. So even if all of these block, the next callback
+// gets a worker without the watchdog.
+func (p *Pool) countEndedWorkerLocked() {
+	p.workerCount--
+	p.workerLimit = max(p.baseWorkers, min(p.workerLimit, p.workerCount+p.baseWorkers))
+	if p.closed && p.workerCount == 0 {
+		p.queue = batchQueue{}
 		if p.done != nil {
 			close(p.done)
 			p.done = nil

@@ -19,28 +19,28 @@ func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 	if len(fs) == 0 {
 		return w, nil
 	}
-	if p.maxWorkers != unbounded {
+	if p.maxWorkers != noLimit {
 		_, err := p.SubmitBatch(fs)
 		return w, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		p.rejected += uint64(len(fs))
+		p.rejectedCount += uint64(len(fs))
 		return w, ErrClosed
 	}
 	w = share.Work{Pool: s, First: fs[0]}
-	p.submitted += uint64(len(fs))
-	p.workers++
-	p.peakWorkers = max(p.peakWorkers, p.workers)
+	p.submittedCount += uint64(len(fs))
+	p.workerCount++
+	p.peakWorkers = max(p.peakWorkers, p.workerCount)
 	p.workerLimit++ // until the worker ends
 	if len(fs) > 1 {
-		b := p.queue.addBatch()
+		b := p.queue.appendBatch()
 		b.n = int32(copy(b.funcs[:], fs))
-		b.take() // the callback in w.First
-		b.holders++
+		b.takeCallback() // the callback in w.First
+		b.holderCount++
 		w.Batch = b
-		p.queue.push(fs[b.n:])
+		p.queue.pushCallbacks(fs[b.n:])
 	}
 	return w, nil
 }
@@ -49,7 +49,7 @@ func (s *sharer) Watch() {
 	p := (*Pool)(s)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.watchLocked()
+	p.setWatchdogLocked()
 }
 
 func (s *sharer) Run(w share.Work) {
@@ -59,5 +59,5 @@ func (s *sharer) Run(w share.Work) {
 	// because they cannot be read.
 	defer pprof.SetGoroutineLabels(context.Background())
 	b, _ := w.Batch.(*batch)
-	p.run(w.First, b)
+	p.runCallbacks(w.First, b)
 }

@@ -3,12 +3,12 @@ package executor
 import "time"
 
 const (
-	// watchEvery is the time between two checks of the watchdog.
-	watchEvery = time.Millisecond
+	// checkInterval is the time between two checks of the watchdog.
+	checkInterval = time.Millisecond
 
-	// The watchdog starts more workers if callbacks have taken slowCallback or longer on
-	// average since its timer was set.
-	slowCallback = 100 * time.Microsecond
+	// The watchdog starts more workers if callbacks have taken slowCallbackTime or longer
+	// on average since its timer was set.
+	slowCallbackTime = 100 * time.Microsecond
 
 	// maxNewWorkers is the largest number of workers that one check starts.
 	maxNewWorkers = 4096
@@ -17,13 +17,13 @@ const (
 // A watchdog checks whether callbacks wait behind callbacks that take long. The pool's
 // lock guards it.
 type watchdog struct {
-	timer    *time.Timer
-	timerSet bool
+	timer      *time.Timer
+	isTimerSet bool
 
 	// The state of the pool when the timer was set.
-	setAt           time.Time
-	submittedBefore uint64
-	endedBefore     uint64
+	timerSetAt     time.Time
+	submittedAtSet uint64
+	endedAtSet     uint64
 }
 
 // init makes the timer on the goroutine that makes the pool: a timer that is made inside
@@ -33,42 +33,43 @@ func (w *watchdog) init(check func()) {
 	w.timer.Stop()
 }
 
-// watchLocked sets the watchdog's timer if callbacks wait and the pool may have more
-// workers. While a started worker has not begun, it does nothing: that worker takes a
+// setWatchdogLocked sets the watchdog's timer if callbacks wait and the pool may have
+// more workers. It does nothing while a started worker has not begun: that worker takes a
 // waiting callback.
-func (p *Pool) watchLocked() {
+func (p *Pool) setWatchdogLocked() {
 	w := &p.watchdog
-	if w.timerSet || p.starting > 0 || p.workers >= p.maxWorkers || p.queue.len(1) == 0 {
+	if w.isTimerSet || p.startingWorkers > 0 || p.workerCount >= p.maxWorkers || p.queue.countWaiting(1) == 0 {
 		return
 	}
-	w.timerSet = true
-	w.setAt = time.Now()
-	w.submittedBefore, w.endedBefore = p.submitted, p.endedCountLocked()
-	w.timer.Reset(watchEvery)
+	w.isTimerSet = true
+	w.timerSetAt = time.Now()
+	w.submittedAtSet, w.endedAtSet = p.submittedCount, p.endedCountLocked()
+	w.timer.Reset(checkInterval)
 }
 
-// endedCountLocked returns how many callbacks have ended. Each worker that has begun counts as
-// one running callback.
+// endedCountLocked returns how many callbacks have ended. Each worker that has begun
+// counts as one running callback.
 func (p *Pool) endedCountLocked() uint64 {
-	return p.submitted - uint64(p.queue.len(unbounded)+p.workers-p.starting)
+	return p.submittedCount - uint64(p.queue.countWaiting(noLimit)+p.workerCount-p.startingWorkers)
 }
 
-// check is the function of the watchdog's timer. If callbacks take long, and one has
-// waited since the timer was set, check starts a worker for each callback that waits.
-func (p *Pool) check() {
+// onWatchdogTimer is the function of the watchdog's timer. If callbacks take long, and
+// one has waited since the timer was set, it starts a worker for each callback that
+// waits.
+func (p *Pool) onWatchdogTimer() {
 	p.mu.Lock()
 	w := &p.watchdog
-	w.timerSet = false
-	waiting := p.queue.len(unbounded)
-	someWaited := waiting > 0 && p.submitted-uint64(waiting) < w.submittedBefore
-	tookLong := p.endedCountLocked()-w.endedBefore < uint64(time.Since(w.setAt)/slowCallback)
+	w.isTimerSet = false
+	waitingCount := p.queue.countWaiting(noLimit)
+	oneWaitedSinceSet := waitingCount > 0 && p.submittedCount-uint64(waitingCount) < w.submittedAtSet
+	callbacksTookLong := p.endedCountLocked()-w.endedAtSet < uint64(time.Since(w.timerSetAt)/slowCallbackTime)
 	// Without yields, a worker that computes delays due timers by 10 to 20 ms. Workers of
 	// a bounded pool do not yield: a yield would delay the callbacks behind it.
-	p.mustYield.Store(p.maxWorkers == unbounded && waiting > 0 && tookLong)
-	if someWaited && tookLong && p.starting == 0 {
-		p.workerLimit = min(p.maxWorkers, p.workers+min(waiting, maxNewWorkers)+p.baseWorkers)
+	p.mustYield.Store(p.maxWorkers == noLimit && waitingCount > 0 && callbacksTookLong)
+	if oneWaitedSinceSet && callbacksTookLong && p.startingWorkers == 0 {
+		p.workerLimit = min(p.maxWorkers, p.workerCount+min(waitingCount, maxNewWorkers)+p.baseWorkers)
 	}
-	n := p.addWorkersLocked()
+	n := p.countNewWorkersLocked()
 	p.mu.Unlock()
-	p.spawn(n)
+	p.spawnWorkers(n)
 }

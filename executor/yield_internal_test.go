@@ -33,7 +33,7 @@ func TestPool_YieldsBetweenCallbacksThatTakeLong(t *testing.T) {
 	fs := make([]func(), n)
 	for i := range fs {
 		fs[i] = func() {
-			for begin := time.Now(); time.Since(begin) < 3*slowCallback; {
+			for begin := time.Now(); time.Since(begin) < 3*slowCallbackTime; {
 			}
 			if i == n-1 {
 				stop.Store(true)
@@ -50,12 +50,12 @@ func TestPool_YieldsBetweenCallbacksThatTakeLong(t *testing.T) {
 // Workers of a bounded pool do not yield.
 func TestPool_ABoundedOneDoesNotYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for limit, want := range map[int]bool{100: false, unbounded: true} {
+		for limit, want := range map[int]bool{100: false, noLimit: true} {
 			p := NewPool(WithWorkers(1), WithMaxWorkers(limit))
 			release := make(chan struct{})
 			_, err := p.SubmitBatch(slices.Repeat([]func(){func() { <-release }}, 200))
 			require.NoError(t, err)
-			time.Sleep(watchEvery + 1)
+			time.Sleep(checkInterval + 1)
 			synctest.Wait()
 			require.Equal(t, min(200, limit), p.Stats().Workers)
 			require.Equal(t, want, p.mustYield.Load())
@@ -77,10 +77,10 @@ func TestPool_FewCallbacksKeepTheirPlace(t *testing.T) {
 		wg.Go(func() { ready.Inc() })
 	}
 	var before []int32 // how many of the goroutines have run, on the only proc
-	w, err := share.PoolOf(p).Share(slices.Repeat([]func(){func() { before = append(before, ready.Load()) }}, fewCallbacks))
+	w, err := share.PoolOf(p).Share(slices.Repeat([]func(){func() { before = append(before, ready.Load()) }}, maxWithoutYield))
 	require.NoError(t, err)
 	w.Run()
 	wg.Wait()
-	require.Equal(t, make([]int32, fewCallbacks), before)
+	require.Equal(t, make([]int32, maxWithoutYield), before)
 	require.NoError(t, p.Shutdown(t.Context()))
 }

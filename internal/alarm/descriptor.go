@@ -12,15 +12,15 @@ import (
 // A descriptor is a timerfd, and a goroutine that waits until the timerfd expires and so
 // becomes readable. Nothing is read from it: setting the timerfd makes it unreadable.
 type descriptor struct {
-	file    *os.File
-	rawConn syscall.RawConn
-	fd      uintptr
-	setFor  atomic.Int64 // the moment that the timerfd is set for, or never; stored under the hub's lock
+	file         *os.File
+	rawConn      syscall.RawConn
+	fd           uintptr
+	targetMoment atomic.Int64 // the moment that the timerfd is set for, or never; stored under the hub's lock
 }
 
-// openLocked opens the descriptor if none is open. It reports false if the system refuses
-// a timerfd. The next armLocked tries again.
-func (h *hub) openLocked() bool {
+// openDescriptorLocked opens the descriptor if none is open. It reports false if the
+// system refuses a timerfd. The next armForFirstAlarmLocked tries again.
+func (h *hub) openDescriptorLocked() bool {
 	if h.descriptor != nil {
 		return true
 	}
@@ -29,7 +29,7 @@ func (h *hub) openLocked() bool {
 		return false
 	}
 	d := &descriptor{file: file}
-	d.setFor.Store(never)
+	d.targetMoment.Store(never)
 	d.rawConn, _ = file.SyscallConn() // fails only for a nil file
 	d.rawConn.Control(func(fd uintptr) { d.fd = fd })
 	h.descriptor = d
@@ -52,7 +52,7 @@ func (h *hub) wait(d *descriptor) {
 		calledBefore = true
 		// The network poller reports every expiry from here on. If the moment has already
 		// passed, the timerfd may have expired before.
-		return d.setFor.Load() <= h.now()
+		return d.targetMoment.Load() <= h.now()
 	}
 	for {
 		calledBefore = false
@@ -63,17 +63,17 @@ func (h *hub) wait(d *descriptor) {
 		case h.descriptor != d:
 			h.mu.Unlock()
 			return
-		case d.setFor.Load() > now || h.firstLocked() > now:
-			h.armLocked(now) // the alarm was moved or stopped
+		case d.targetMoment.Load() > now || h.firstMomentLocked() > now:
+			h.armForFirstAlarmLocked(now) // the alarm was moved or stopped
 			h.mu.Unlock()
 		default:
-			h.ringLocked(now, d.setFor.Load())()
+			h.ringAndUnlock(now, d.targetMoment.Load())()
 		}
 	}
 }
 
-// set sets the timerfd for moment at. The caller must hold the hub's lock.
-func (d *descriptor) set(now, at int64) {
-	d.setFor.Store(at)
+// setTarget sets the timerfd for moment at. The caller must hold the hub's lock.
+func (d *descriptor) setTarget(now, at int64) {
+	d.targetMoment.Store(at)
 	setTimerfd(d.fd, at-now)
 }

@@ -26,7 +26,7 @@ func newTimerfd() *os.File {
 // setTimerfd makes timerfd fd expire after d nanoseconds. It cannot fail, because the
 // timerfd is open.
 func setTimerfd(fd uintptr, d int64) {
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(d, 1))} // zero would stop the timerfd
+	timerSpec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(d, 1))} // zero would stop the timerfd
 	// Syscall6 would wake the runtime's monitor thread if that thread sleeps.
-	unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
+	unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(&timerSpec)), 0, 0, 0)
 }

@@ -28,7 +28,7 @@ func TestHub_FunctionsThatHang(t *testing.T) {
 			hanging[i].when, others[i].when = at, at+1 // the hanging functions come first
 		}
 		h.alarms = append(append(h.alarms, hanging...), others...)
-		h.armLocked(h.now())
+		h.armForFirstAlarmLocked(h.now())
 		h.mu.Unlock()
 		seen := map[int]bool{}
 		for range hanging {
@@ -141,14 +141,14 @@ func TestHub_TheGuardRings(t *testing.T) {
 	}
 	h.mu.Lock()
 	now := h.now()
-	a.when, h.timerAt = now-guardAfter, now
-	h.descriptor.setFor.Store(a.when)
+	a.when, h.timersMoment = now-guardAfter, now
+	h.descriptor.targetMoment.Store(a.when)
 	h.mu.Unlock()
 	h.onTimer()
 	require.True(t, rang)
 	require.Nil(t, h.descriptor)
 	require.GreaterOrEqual(t, h.busyUntil, now+busyFor)
-	require.Equal(t, later.when, h.armedFor)
+	require.Equal(t, later.when, h.armedMoment)
 	a.Reset(time.Duration(nearLimit / 2))
 	require.Nil(t, h.descriptor, "the timers are used without the descriptor")
 	a.Stop()
@@ -162,7 +162,7 @@ func TestHub_LateDescriptor(t *testing.T) {
 	ring := func(at, late int64) {
 		h.mu.Lock()
 		h.alarms = []*hubAlarm{h.add(func() {})}
-		h.ringLocked(at+late, at)
+		h.ringAndUnlock(at+late, at)
 	}
 	const late = lateAfter + 1
 	ring(0, late)
@@ -186,12 +186,12 @@ func TestHub_FrequentRings(t *testing.T) {
 		h.mu.Lock()
 		h.alarms = []*hubAlarm{a}
 		a.when = now
-		h.ringLocked(now, now)()
-		a.ResetAt(h.start.Add(time.Duration(now + minGap/2)))
+		h.ringAndUnlock(now, now)()
+		a.ResetAt(h.startTime.Add(time.Duration(now + minGap/2)))
 		if h.descriptor == nil {
 			t.Skip("no descriptor here")
 		}
-		switch at := h.descriptor.setFor.Load(); {
+		switch at := h.descriptor.targetMoment.Load(); {
 		case rare < 30:
 			require.Equal(t, now+minGap/2, at)
 		case rare > 70:

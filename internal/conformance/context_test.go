@@ -44,7 +44,7 @@ func TestContexts(t *testing.T) {
 			}
 			cmd := exec.Command(binary, args...)
 			cmd.Dir = filepath.Dir(binary)
-			cmd.Env = append(os.Environ(), contexts.BetweenEnv+"="+between)
+			cmd.Env = append(os.Environ(), contexts.InsertBetweenEnv+"="+between)
 			log, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", log)
 			passed := regexp.MustCompile(`(?m)^--- PASS: (\w+)`).FindAllStringSubmatch(string(log), -1)

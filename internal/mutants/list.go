@@ -12,7 +12,7 @@ const listPath = "internal/mutants/list.txt"
 // A mutant is a change in one function, and the tests that may detect it. At least one of
 // them must fail.
 type mutant struct {
-	line             int // line number in the list
+	lineNumber       int // line number in the list
 	tests            []string
 	file, function   string
 	oldText, newText string
@@ -44,7 +44,7 @@ func readList(path string) (mutants []mutant, err error) {
 			return nil, fmt.Errorf("%s:%d: want four lines: tests, file and function, old text, new text", path, i-2)
 		}
 		mutants = append(mutants, mutant{
-			line: i - 2, tests: strings.Fields(entry[0]), file: file, function: function, oldText: oldText, newText: strings.TrimPrefix(newText, " "),
+			lineNumber: i - 2, tests: strings.Fields(entry[0]), file: file, function: function, oldText: oldText, newText: strings.TrimPrefix(newText, " "),
 		})
 		entry = nil
 	}
@@ -56,18 +56,18 @@ func readList(path string) (mutants []mutant, err error) {
 
 // String returns a description of the mutant, which the flag -match is matched against.
 func (m mutant) String() string {
-	return fmt.Sprintf("list.txt:%d: %s %s, %s", m.line, m.file, m.function, strings.Join(m.tests, " "))
+	return fmt.Sprintf("list.txt:%d: %s %s, %s", m.lineNumber, m.file, m.function, strings.Join(m.tests, " "))
 }
 
 // apply returns the file's text with the change made.
 func (m mutant) apply(text string) (string, error) {
 	declarationPattern := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|const )` + m.function + `\b`)
 	for _, begin := range declarationPattern.FindAllStringIndex(text, -1) {
-		body := text[begin[0]:]
-		if end := strings.Index(body, "\n}\n"); end >= 0 {
-			body = body[:end+3]
+		functionText := text[begin[0]:]
+		if end := strings.Index(functionText, "\n}\n"); end >= 0 {
+			functionText = functionText[:end+3]
 		}
-		if at := strings.Index(body, m.oldText); at >= 0 {
+		if at := strings.Index(functionText, m.oldText); at >= 0 {
 			at += begin[0]
 			return text[:at] + m.newText + text[at+len(m.oldText):], nil
 		}

@@ -21,10 +21,10 @@ func TestList_ChangesCanBeMade(t *testing.T) {
 		text, err := os.ReadFile(m.file)
 		require.NoError(t, err)
 		changed, err := m.apply(string(text))
-		assert.NoError(t, err, "list.txt:%d", m.line)
-		assert.NotEqual(t, string(text), changed, "list.txt:%d", m.line)
+		assert.NoError(t, err, "list.txt:%d", m.lineNumber)
+		assert.NotEqual(t, string(text), changed, "list.txt:%d", m.lineNumber)
 		_, err = found.packagesOf(m.tests)
-		assert.NoError(t, err, "list.txt:%d", m.line)
+		assert.NoError(t, err, "list.txt:%d", m.lineNumber)
 	}
 }
 

@@ -18,47 +18,47 @@ import (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("mutants: ")
-	match := flag.String("match", "", "make only changes whose tests, file or function match this regular expression")
-	timeout := flag.Duration("timeout", time.Minute, "how long a test may take; a test that takes longer counts as failed")
+	matchFlag := flag.String("match", "", "make only changes whose tests, file or function match this regular expression")
+	timeoutFlag := flag.Duration("timeout", time.Minute, "how long a test may take; a test that takes longer counts as failed")
 	flag.Parse()
 	mutants, err := readList(listPath)
 	if err != nil {
 		log.Fatal(err)
 	}
-	chosen, err := regexp.Compile(*match)
+	matchPattern, err := regexp.Compile(*matchFlag)
 	if err != nil {
 		log.Fatal(err)
 	}
-	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !chosen.MatchString(m.String()) })
-	found, err := findTests()
+	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !matchPattern.MatchString(m.String()) })
+	packagesOfTests, err := findTests()
 	if err != nil {
 		log.Fatal(err)
 	}
-	undetected := 0
+	undetectedCount := 0
 	for _, m := range mutants {
-		start := time.Now()
-		output, err := m.run(found, *timeout)
+		startTime := time.Now()
+		output, err := m.run(packagesOfTests, *timeoutFlag)
 		result := "fails: " + output
 		if err != nil {
-			undetected++
+			undetectedCount++
 			result = "WRONG: " + err.Error()
 		}
-		fmt.Printf("%s: %.1f s: %s\n", m, time.Since(start).Seconds(), result)
+		fmt.Printf("%s: %.1f s: %s\n", m, time.Since(startTime).Seconds(), result)
 	}
-	fmt.Printf("%d changes; for %d of them no test failed, or the change could not be made\n", len(mutants), undetected)
-	if undetected > 0 {
+	fmt.Printf("%d changes; for %d of them no test failed, or the change could not be made\n", len(mutants), undetectedCount)
+	if undetectedCount > 0 {
 		os.Exit(1)
 	}
 }
 
 // run runs the mutant's tests on the changed code, and returns the most informative lines
 // of their output.
-func (m mutant) run(found testPackages, timeout time.Duration) (output string, err error) {
+func (m mutant) run(packagesOfTests packagesByTest, timeout time.Duration) (output string, err error) {
 	text, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", err
 	}
-	changed, err := m.apply(string(text))
+	changedText, err := m.apply(string(text))
 	if err != nil {
 		return "", err
 	}
@@ -68,20 +68,20 @@ func (m mutant) run(found testPackages, timeout time.Duration) (output string, e
 	}
 	defer os.RemoveAll(dir)
 	file, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
-	whole, err := filepath.Abs(m.file)
+	absFile, err := filepath.Abs(m.file)
 	if err != nil {
 		return "", err
 	}
-	laid, err := json.Marshal(map[string]any{"Replace": map[string]string{whole: file}})
+	overlayJSON, err := json.Marshal(map[string]any{"Replace": map[string]string{absFile: file}})
 	if err != nil {
 		return "", err
 	}
-	for path, text := range map[string]string{file: changed, overlay: string(laid)} {
+	for path, text := range map[string]string{file: changedText, overlay: string(overlayJSON)} {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			return "", err
 		}
 	}
-	packages, err := found.packagesOf(m.tests)
+	packages, err := packagesOfTests.packagesOf(m.tests)
 	if err != nil {
 		return "", err
 	}
@@ -100,12 +100,12 @@ func (m mutant) run(found testPackages, timeout time.Duration) (output string, e
 }
 
 // testPackages maps the name of each test of the core to its packages.
-type testPackages map[string][]string // by the name of the test
+type packagesByTest map[string][]string // by the name of the test
 
 var testFuncPattern = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(`)
 
-func findTests() (testPackages, error) {
-	found := testPackages{}
+func findTests() (packagesByTest, error) {
+	packagesOfTests := packagesByTest{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -117,16 +117,16 @@ func findTests() (testPackages, error) {
 		}
 		text, err := os.ReadFile(path)
 		for _, m := range testFuncPattern.FindAllSubmatch(text, -1) {
-			found[string(m[1])] = append(found[string(m[1])], "./"+filepath.Dir(path))
+			packagesOfTests[string(m[1])] = append(packagesOfTests[string(m[1])], "./"+filepath.Dir(path))
 		}
 		return err
 	})
-	return found, err
+	return packagesOfTests, err
 }
 
 // packagesOf returns the packages that have the tests. Each element of tests is the
 // beginning of a test's name.
-func (found testPackages) packagesOf(tests []string) (packages []string, err error) {
+func (found packagesByTest) packagesOf(tests []string) (packages []string, err error) {
 	for _, t := range tests {
 		countBefore := len(packages)
 		for name, in := range found {

@@ -23,7 +23,8 @@ type Pool interface {
 // PoolOf converts an *executor.Pool into a Pool. Package executor sets PoolOf.
 var PoolOf func(pool any) Pool
 
-// A Work holds the callbacks that a goroutine must run after Share. The zero Work is empty.
+// A Work holds the callbacks that a goroutine must run after Share. The zero Work is
+// empty.
 type Work struct {
 	Pool  Pool
 	First func()
@@ -32,7 +33,7 @@ type Work struct {
 
 // Run runs the callbacks, and then those in the pool's queue, until none waits. So it may
 // take long. If a callback panics or calls runtime.Goexit, another goroutine continues
-// with the callbacks after it.
+// with the remaining callbacks.
 func (w Work) Run() {
 	if w.Pool != nil {
 		w.Pool.Run(w)

@@ -54,16 +54,16 @@ func WithDeadlineCause(parent Context, at time.Time, cause error) (Context, Canc
 	return ctx, func() { cancel(); leave() }
 }
 
-// BetweenEnv is an environment variable. It chooses the context to insert between a
+// InsertBetweenEnv is an environment variable. It chooses the context to insert between a
 // context of package deadline and its parent: of package context ("context"), of package
 // deadline ("deadline"), or of another type ("other"). Any other value inserts none.
-const BetweenEnv = "TICKLESS_BETWEEN"
+const InsertBetweenEnv = "TICKLESS_BETWEEN"
 
 func insertBetween(parent Context) (Context, CancelFunc) {
 	if parent == nil {
 		panic("cannot create context from nil parent") // the text of package context
 	}
-	switch os.Getenv(BetweenEnv) {
+	switch os.Getenv(InsertBetweenEnv) {
 	case "context":
 		return context.WithCancel(parent)
 	case "deadline":
