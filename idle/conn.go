@@ -62,16 +62,16 @@ func (c *Conn) handleIdle(since time.Time) {
 	if closed {
 		return
 	}
-	evict := true
+	shouldEvict := true
 	defer func() {
-		if evict {
-			c.evict() // also when onIdle panics
+		if shouldEvict {
+			c.closeIdle() // also when onIdle panics
 		}
 	}()
 	if c.conns.onIdle != nil {
-		evict = c.conns.onIdle(c, since)
+		shouldEvict = c.conns.onIdle(c, since)
 	}
-	if evict {
+	if shouldEvict {
 		return
 	}
 	c.conns.updateStats(func(s *ConnsStats) { s.Refused++ })
@@ -80,8 +80,8 @@ func (c *Conn) handleIdle(since time.Time) {
 	}
 }
 
-// evict closes an idle connection, unless it is already closed.
-func (c *Conn) evict() {
+// closeIdle closes an idle connection, unless it is already closed.
+func (c *Conn) closeIdle() {
 	c.mu.Lock()
 	wasOpen := !c.closed
 	c.closed = true
@@ -97,7 +97,7 @@ func (c *Conn) evict() {
 
 // Close closes the connection and stops watching it.
 func (c *Conn) Close() error {
-	c.conn()
+	c.mustInner()
 	c.mu.Lock()
 	wasOpen := !c.closed
 	c.closed = true
@@ -111,8 +111,8 @@ func (c *Conn) Close() error {
 	return c.asErrIdle("close", c.inner.Close())
 }
 
-// conn returns the underlying connection. It panics if c is a zero Conn.
-func (c *Conn) conn() net.Conn {
+// mustInner returns the underlying connection. It panics if c is a zero Conn.
+func (c *Conn) mustInner() net.Conn {
 	if c.inner == nil {
 		panic("idle: a Conn that was not made by Conns.Wrap or a Listener")
 	}
@@ -133,16 +133,16 @@ func (c *Conn) asErrIdle(op string, err error) error {
 
 // Read reads from the connection.
 func (c *Conn) Read(b []byte) (int, error) {
-	n, err := c.conn().Read(b)
+	n, err := c.mustInner().Read(b)
 	if n > 0 {
 		c.touch()
 	}
 	return n, c.asErrIdle("read", err)
 }
 
-// pieceSize is the size of the largest piece of a Write or a copy. Smaller pieces cost
-// more CPU. With larger pieces, more slow peers count as idle.
-const pieceSize = 64 << 10
+// maxPieceLen is the length of the largest piece of a Write or a copy. Smaller pieces
+// cost more CPU. With larger pieces, more slow peers count as idle.
+const maxPieceLen = 64 << 10
 
 // Write writes b to the connection: in pieces of 64 KiB on the networks tcp, unix and
 // pipe, in one piece on other networks, where b may be a message.
@@ -150,12 +150,12 @@ func (c *Conn) Write(b []byte) (int, error) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
 	pieceLen := len(b)
-	if pieceLen > pieceSize && isStream(c.conn()) {
-		pieceLen = pieceSize
+	if pieceLen > maxPieceLen && isStream(c.mustInner()) {
+		pieceLen = maxPieceLen
 	}
 	written := 0
 	for {
-		n, err := c.conn().Write(b[written:min(written+pieceLen, len(b))])
+		n, err := c.mustInner().Write(b[written:min(written+pieceLen, len(b))])
 		written += n
 		if n > 0 {
 			c.touch()
@@ -170,7 +170,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 // timeout has already passed, the connection is closed. SetTimeout panics if timeout is
 // not positive.
 func (c *Conn) SetTimeout(timeout time.Duration) {
-	c.conn()
+	c.mustInner()
 	checkTimeout("SetTimeout", timeout)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,57 +180,59 @@ func (c *Conn) SetTimeout(timeout time.Duration) {
 
 // Since returns the time of the connection's last activity.
 func (c *Conn) Since() time.Time {
-	c.conn()
+	c.mustInner()
 	return c.conns.monitor.Time(c.entry.Load().Last())
 }
 
 // NetConn returns the underlying connection. Bytes that you read from it or write to it
 // directly do not count as activity.
-func (c *Conn) NetConn() net.Conn { return c.conn() }
+func (c *Conn) NetConn() net.Conn { return c.mustInner() }
 
 // LocalAddr returns the local address.
-func (c *Conn) LocalAddr() net.Addr { return c.conn().LocalAddr() }
+func (c *Conn) LocalAddr() net.Addr { return c.mustInner().LocalAddr() }
 
 // RemoteAddr returns the remote address.
-func (c *Conn) RemoteAddr() net.Addr { return c.conn().RemoteAddr() }
+func (c *Conn) RemoteAddr() net.Addr { return c.mustInner().RemoteAddr() }
 
 // SetDeadline sets the read and write deadlines of the underlying connection.
-func (c *Conn) SetDeadline(t time.Time) error { return c.asErrIdle("set", c.conn().SetDeadline(t)) }
+func (c *Conn) SetDeadline(t time.Time) error {
+	return c.asErrIdle("set", c.mustInner().SetDeadline(t))
+}
 
 // SetReadDeadline sets the read deadline of the underlying connection.
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	return c.asErrIdle("set", c.conn().SetReadDeadline(t))
+	return c.asErrIdle("set", c.mustInner().SetReadDeadline(t))
 }
 
 // SetWriteDeadline sets the write deadline of the underlying connection.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
-	return c.asErrIdle("set", c.conn().SetWriteDeadline(t))
+	return c.asErrIdle("set", c.mustInner().SetWriteDeadline(t))
 }
 
 // CloseRead shuts down the reading side. The connection is still watched: writes count as
 // activity.
 func (c *Conn) CloseRead() error {
-	if u, ok := c.conn().(interface{ CloseRead() error }); ok {
+	if u, ok := c.mustInner().(interface{ CloseRead() error }); ok {
 		return c.asErrIdle("close", u.CloseRead())
 	}
-	return unsupported("CloseRead", c.conn())
+	return unsupportedError("CloseRead", c.mustInner())
 }
 
 // CloseWrite shuts down the writing side, so that the peer reads an end of file. The
 // connection is still watched: reads count as activity.
 func (c *Conn) CloseWrite() error {
-	if u, ok := c.conn().(interface{ CloseWrite() error }); ok {
+	if u, ok := c.mustInner().(interface{ CloseWrite() error }); ok {
 		return c.asErrIdle("close", u.CloseWrite())
 	}
-	return unsupported("CloseWrite", c.conn())
+	return unsupportedError("CloseWrite", c.mustInner())
 }
 
 // SyscallConn returns access to the file descriptor. A Read or Write of the returned
 // RawConn counts as activity when it succeeds.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
-	sc, ok := c.conn().(syscall.Conn)
+	sc, ok := c.mustInner().(syscall.Conn)
 	if !ok {
-		return nil, unsupported("SyscallConn", c.conn())
+		return nil, unsupportedError("SyscallConn", c.mustInner())
 	}
 	rc, err := sc.SyscallConn()
 	if err != nil {
@@ -239,7 +241,7 @@ func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	return rawConn{rc, c}, nil
 }
 
-func unsupported(method string, inner net.Conn) error {
+func unsupportedError(method string, inner net.Conn) error {
 	return fmt.Errorf("idle: %s on a %T: %w", method, inner, errors.ErrUnsupported)
 }
 

@@ -43,9 +43,9 @@ type ConnsStats struct {
 // for timeout. NewConns panics if timeout is not positive.
 func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 	checkTimeout("NewConns", timeout)
-	c := connsConfig{config: config{tick: DefaultTick, slack: DefaultSlack, onPanic: printPanic, recheck: true}}
+	c := connsConfig{config: config{tick: DefaultTick, slack: DefaultSlack, onPanic: printPanic, recheckIfLate: true}}
 	for i, o := range opts {
-		notNil("NewConns", i, o)
+		mustNotBeNil("NewConns", i, o)
 		o.applyConns(&c)
 	}
 	cs := &Conns{timeout: timeout, onIdle: c.onIdle}
@@ -53,8 +53,8 @@ func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 	return cs
 }
 
-// mustBeMade returns cs. It panics if cs is a zero Conns.
-func (cs *Conns) mustBeMade() *Conns {
+// mustNotBeZero returns cs. It panics if cs is a zero Conns.
+func (cs *Conns) mustNotBeZero() *Conns {
 	if cs.monitor == nil {
 		panic("idle: a Conns that was not made by NewConns")
 	}
@@ -64,7 +64,7 @@ func (cs *Conns) mustBeMade() *Conns {
 // Wrap returns a Conn over c and watches it. Use the Conn instead of c. After Close, Wrap
 // returns [ErrClosed] and leaves c open.
 func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
-	w := &Conn{inner: c, conns: cs.mustBeMade(), timeout: cs.timeout}
+	w := &Conn{inner: c, conns: cs.mustNotBeZero(), timeout: cs.timeout}
 	cs.monitor.mustKnowTime(cs.monitor.now())
 	// Count first: once the connection is watched, it may be evicted at any time.
 	cs.updateStats(func(s *ConnsStats) { s.Wrapped++; s.Open++ })
@@ -77,7 +77,7 @@ func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 
 // Listener returns a Listener over l. The Conns watches the connections that the Listener
 // accepts.
-func (cs *Conns) Listener(l net.Listener) *Listener { return &Listener{l, cs.mustBeMade()} }
+func (cs *Conns) Listener(l net.Listener) *Listener { return &Listener{l, cs.mustNotBeZero()} }
 
 // Stats returns the counts.
 func (cs *Conns) Stats() ConnsStats {
@@ -88,16 +88,16 @@ func (cs *Conns) Stats() ConnsStats {
 
 // Close stops watching and returns nil. Open connections stay open: [Conns.TakeLeftover]
 // returns them. Close does not wait for callbacks.
-func (cs *Conns) Close() error { return cs.mustBeMade().monitor.Close() }
+func (cs *Conns) Close() error { return cs.mustNotBeZero().monitor.Close() }
 
 // Shutdown does what Close does, and waits until all callbacks have returned. If ctx ends
 // first, Shutdown returns the error of ctx.
-func (cs *Conns) Shutdown(ctx context.Context) error { return cs.mustBeMade().monitor.Shutdown(ctx) }
+func (cs *Conns) Shutdown(ctx context.Context) error { return cs.mustNotBeZero().monitor.Shutdown(ctx) }
 
 // TakeLeftover returns the connections that were open when the Conns was closed, in no
 // particular order. It returns each connection once: see [Monitor.TakeLeftover].
 func (cs *Conns) TakeLeftover() iter.Seq[*Conn] {
-	entries := cs.mustBeMade().monitor.TakeLeftover()
+	entries := cs.mustNotBeZero().monitor.TakeLeftover()
 	return func(yield func(*Conn) bool) {
 		for e := range entries {
 			if !yield(e.Value()) {

@@ -20,10 +20,10 @@ import (
 
 // ReadFrom copies from r until its end. [io.Copy] calls ReadFrom.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
-	if dst, ok := c.conn().(io.ReaderFrom); ok {
-		if t, ok := transferFrom(r); ok {
+	if dst, ok := c.mustInner().(io.ReaderFrom); ok {
+		if t, ok := newPieceCopier(r); ok {
 			t.dst, t.dstConn = dst, c
-			return t.run("readfrom")
+			return t.copyAll("readfrom")
 		}
 	}
 	return io.Copy(onlyWriter{c}, r)
@@ -31,21 +31,21 @@ func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 
 // WriteTo copies to w until the peer ends its stream. [io.Copy] calls WriteTo.
 func (c *Conn) WriteTo(w io.Writer) (int64, error) {
-	to, _ := w.(*Conn)
-	if to != nil {
-		w = to.inner
+	dstConn, _ := w.(*Conn)
+	if dstConn != nil {
+		w = dstConn.inner
 	}
 	// The kernel can copy from a socket only to a destination with a file descriptor.
 	_, hasFD := w.(syscall.Conn)
 	dst, ok := w.(io.ReaderFrom)
 	if hasFD && ok {
-		if t, ok := transferFrom(c); ok {
-			t.dst, t.dstConn = dst, to
-			return t.run("writeto")
+		if t, ok := newPieceCopier(c); ok {
+			t.dst, t.dstConn = dst, dstConn
+			return t.copyAll("writeto")
 		}
 	}
-	if to != nil {
-		w = onlyWriter{to}
+	if dstConn != nil {
+		w = onlyWriter{dstConn}
 	}
 	return io.Copy(w, onlyReader{c})
 }
@@ -53,25 +53,25 @@ func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 type onlyReader struct{ io.Reader }
 type onlyWriter struct{ io.Writer }
 
-// transfer is a copy in pieces. It calls dst.ReadFrom for each piece.
-type transfer struct {
+// A pieceCopier copies from src to dst in pieces. It calls dst.ReadFrom for each piece.
+type pieceCopier struct {
 	dst     io.ReaderFrom
 	dstConn *Conn // the Conn over dst, or nil
 
-	src     io.Reader         // the source that dst.ReadFrom gets
-	srcConn *Conn             // the Conn over src, or nil
-	limit   *io.LimitedReader // the most bytes to copy; nil: no limit
+	src         io.Reader         // the source that dst.ReadFrom gets
+	srcConn     *Conn             // the Conn over src, or nil
+	limitReader *io.LimitedReader // the most bytes to copy; nil: no limit
 	// socket is used to wait until src has bytes. It is nil if src always has bytes.
 	socket syscall.RawConn
 }
 
-// transferFrom returns a transfer from r. ok is false if the kernel cannot copy from r.
-func transferFrom(r io.Reader) (t transfer, ok bool) {
+// newPieceCopier returns a pieceCopier. ok is false if the kernel cannot copy from r.
+func newPieceCopier(r io.Reader) (t pieceCopier, ok bool) {
 	if lr, ok := r.(*io.LimitedReader); ok {
-		t.limit, r = lr, lr.R
+		t.limitReader, r = lr, lr.R
 	}
 	if c, ok := r.(*Conn); ok {
-		t.srcConn, r = c, c.conn()
+		t.srcConn, r = c, c.mustInner()
 	}
 	t.src = r
 	// Test for methods, not for types: io.Copy wraps a *net.TCPConn and an *os.File in a
@@ -109,8 +109,8 @@ func isStream(c net.Conn) bool {
 	return false
 }
 
-func (t *transfer) run(op string) (int64, error) {
-	n, err := t.copy()
+func (t *pieceCopier) copyAll(op string) (int64, error) {
+	n, err := t.copyPieces()
 	if t.srcConn != nil {
 		err = t.srcConn.asErrIdle(op, err)
 	}
@@ -120,13 +120,13 @@ func (t *transfer) run(op string) (int64, error) {
 	return n, err
 }
 
-func (t *transfer) copy() (copied int64, err error) {
+func (t *pieceCopier) copyPieces() (copied int64, err error) {
 	for {
-		piece := int64(pieceSize)
-		if t.limit != nil {
-			piece = min(piece, t.limit.N)
+		pieceLen := int64(maxPieceLen)
+		if t.limitReader != nil {
+			pieceLen = min(pieceLen, t.limitReader.N)
 		}
-		if piece <= 0 {
+		if pieceLen <= 0 {
 			return copied, nil
 		}
 		if t.socket != nil {
@@ -134,13 +134,13 @@ func (t *transfer) copy() (copied int64, err error) {
 			if arrived == 0 {
 				return copied, err
 			}
-			piece = min(piece, arrived)
+			pieceLen = min(pieceLen, arrived)
 		}
-		lr := &io.LimitedReader{R: t.src, N: piece}
+		lr := &io.LimitedReader{R: t.src, N: pieceLen}
 		n, err := t.dst.ReadFrom(lr)
 		copied += n
-		if t.limit != nil {
-			t.limit.N -= piece - lr.N
+		if t.limitReader != nil {
+			t.limitReader.N -= pieceLen - lr.N
 		}
 		if n > 0 {
 			t.touch()
@@ -151,7 +151,7 @@ func (t *transfer) copy() (copied int64, err error) {
 	}
 }
 
-func (t *transfer) touch() {
+func (t *pieceCopier) touch() {
 	if t.srcConn != nil {
 		t.srcConn.touch()
 	}

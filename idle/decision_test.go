@@ -104,12 +104,12 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 			var last Moment
 			idle := false
 			if e.next != nil {
-				st.removeLocked(&e.entry)
+				st.removeFromRingLocked(&e.entry)
 				last, idle = st.checkLocked(&e.entry, false)
 			}
 			st.mu.Unlock()
 			if idle {
-				m.evict(&e.entry, last)
+				m.submitCallback(&e.entry, last)
 			}
 		}
 	})

@@ -30,14 +30,14 @@ type Entry[T any] struct {
 // A live entry is in exactly one ring: a list of entries that are checked together, when
 // a timer fires.
 //
-// A touch and an eviction both read the field word, and then replace it by a
+// A touch and an eviction both read the field stateAndTime, and then replace it by a
 // compare-and-swap. If the touch is first, the swap of the eviction fails, and the entry
 // is checked again. If the eviction is first, the touch returns false.
 type entry struct {
 	links // nil unless the entry is live
-	// word is the state, plus 4 times the moment of the last activity. On 32-bit
+	// stateAndTime is the state, plus 4 times the moment of the last activity. On 32-bit
 	// machines, atomics need an offset that is a multiple of 8.
-	word atomic.Uint64
+	stateAndTime atomic.Uint64
 	// timeout is written under the stripe's lock, and read without the lock.
 	timeout atomic.Duration
 	stripe  *stripe // set once, by watch
@@ -51,18 +51,18 @@ const (
 	stateMask = 3
 )
 
-func liveWord(at Moment) uint64 {
-	if at > unknown {
+func packLive(at Moment) uint64 {
+	if at > unknownMoment {
 		at = maxMoment
 	}
 	return uint64(max(at, 0)) << 2
 }
 
-func momentOf(w uint64) Moment { return Moment(w >> 2) }
+func unpackMoment(w uint64) Moment { return Moment(w >> 2) }
 
-// remaining returns the time until an entry is idle: zero or negative if it is idle now.
-// last is the moment of its last touch.
-func remaining(timeout time.Duration, last, now Moment) time.Duration {
+// timeUntilIdle returns the time until an entry is idle: zero or negative if it is idle
+// now. last is the moment of its last touch.
+func timeUntilIdle(timeout time.Duration, last, now Moment) time.Duration {
 	if d := timeout - time.Duration(now-last); d >= 0 || now > last {
 		return d
 	}
@@ -104,7 +104,7 @@ func (e *Entry[T]) Timeout() time.Duration {
 }
 
 // Last returns the moment of the last activity, even if the entry is no longer watched.
-func (e *Entry[T]) Last() Moment { return momentOf(e.word.Load()) }
+func (e *Entry[T]) Last() Moment { return unpackMoment(e.stateAndTime.Load()) }
 
 func (e *entry) touch() bool { return e.touchAt(e.mustStripe().core.now()) }
 
@@ -117,27 +117,27 @@ func (e *entry) mustStripe() *stripe {
 }
 
 func (e *entry) touchAt(at Moment) bool {
-	newWord := liveWord(at)
+	newValue := packLive(at)
 	for {
-		w := e.word.Load()
+		w := e.stateAndTime.Load()
 		if w&stateMask != live {
 			return false
 		}
-		if newWord <= w || e.word.CompareAndSwap(w, newWord) {
+		if newValue <= w || e.stateAndTime.CompareAndSwap(w, newValue) {
 			return true
 		}
 	}
 }
 
-// finishLocked gives a live entry its final state. It returns false if the entry is not
-// live. The caller holds the stripe's lock.
-func (e *entry) finishLocked(state uint64) bool {
+// setFinalStateLocked gives a live entry its final state. It returns false if the entry
+// is not live. The caller holds the stripe's lock.
+func (e *entry) setFinalStateLocked(state uint64) bool {
 	for {
-		w := e.word.Load()
+		w := e.stateAndTime.Load()
 		if w&stateMask != live {
 			return false
 		}
-		if e.word.CompareAndSwap(w, w|state) {
+		if e.stateAndTime.CompareAndSwap(w, w|state) {
 			return true
 		}
 	}
@@ -147,10 +147,10 @@ func (e *entry) stop() bool {
 	st := e.mustStripe()
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if !e.finishLocked(stopped) {
+	if !e.setFinalStateLocked(stopped) {
 		return false
 	}
-	st.removeLocked(e)
+	st.removeFromRingLocked(e)
 	st.stats.Stopped++
 	return true
 }
@@ -159,16 +159,16 @@ func (e *entry) setTimeout(timeout time.Duration) bool {
 	st := e.mustStripe()
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	w := e.word.Load()
+	w := e.stateAndTime.Load()
 	if w&stateMask != live {
 		return false
 	}
 	oldTimeout := e.timeout.Swap(timeout)
-	if now := st.core.now(); timeout < oldTimeout && now != unknown && momentOf(w) != unknown {
+	if now := st.core.now(); timeout < oldTimeout && now != unknownMoment && unpackMoment(w) != unknownMoment {
 		// A shorter timeout needs an earlier check. For a longer one, the next check is
 		// early enough.
-		st.removeLocked(e)
-		if st.insertLocked(e, now, remaining(timeout, momentOf(w), now), false) != nil {
+		st.removeFromRingLocked(e)
+		if st.scheduleCheckLocked(e, now, timeUntilIdle(timeout, unpackMoment(w), now), false) != nil {
 			st.handBackLocked(e) // closed meanwhile
 			return false
 		}

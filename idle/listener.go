@@ -20,12 +20,12 @@ func NewListener(l net.Listener, timeout time.Duration, opts ...ConnsOption) *Li
 		panic("idle: NewListener: the listener must not be nil")
 	}
 	for i, o := range opts {
-		notNil("NewListener", i, o)
+		mustNotBeNil("NewListener", i, o)
 	}
 	return NewConns(timeout, opts...).Listener(l)
 }
 
-func (l *Listener) mustBeMade() {
+func (l *Listener) mustNotBeZero() {
 	if l.inner == nil {
 		panic("idle: a Listener that was not made by NewListener or Conns.Listener")
 	}
@@ -34,7 +34,7 @@ func (l *Listener) mustBeMade() {
 // Accept waits for the next connection. The connection is a [*Conn]. Errors are those of
 // the underlying listener.
 func (l *Listener) Accept() (net.Conn, error) {
-	l.mustBeMade()
+	l.mustNotBeZero()
 	conn, err := l.inner.Accept()
 	if err != nil {
 		return nil, err
@@ -50,13 +50,13 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // Close closes the underlying listener.
 func (l *Listener) Close() error {
-	l.mustBeMade()
+	l.mustNotBeZero()
 	return l.inner.Close()
 }
 
 // Addr returns the listener's address.
 func (l *Listener) Addr() net.Addr {
-	l.mustBeMade()
+	l.mustNotBeZero()
 	return l.inner.Addr()
 }
 
@@ -66,6 +66,6 @@ func (l *Listener) Conns() *Conns { return l.conns }
 // Stats returns the counts of the Listener's Conns. They include connections that the
 // Listener did not accept.
 func (l *Listener) Stats() ConnsStats {
-	l.mustBeMade()
+	l.mustNotBeZero()
 	return l.conns.Stats()
 }

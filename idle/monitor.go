@@ -28,12 +28,13 @@ type core struct {
 	tick time.Duration
 	// slack is how late an eviction may be, as a share of the entry's timeout.
 	slack float64
-	// recheck is true if an entry gets a second check when the first was much too late.
-	recheck bool
-	timeline
+	// recheckIfLate is true if an entry gets a second check when the first was much too
+	// late.
+	recheckIfLate bool
+	momentClock
 	scheduler *timer.Scheduler
 	// pool runs the callbacks.
-	pool pool
+	pool callbackPool
 	// callback calls the user's function.
 	callback func(e *entry, since time.Time)
 
@@ -41,9 +42,9 @@ type core struct {
 	// entry back instead of evicting it.
 	closed  atomic.Bool
 	stripes []stripe // each has a lock and a part of the entries
-	// closeMu makes a second handBackAll wait until the first has moved all entries to
-	// leftover. Lock closeMu before a stripe.
-	closeMu sync.Mutex
+	// handBackMu makes a second handBackAll wait until the first has moved all entries to
+	// leftover. Lock handBackMu before a stripe.
+	handBackMu sync.Mutex
 
 	// leftover holds the entries that were watched at Close, until TakeLeftover returns
 	// them. Lock a stripe before leftover.
@@ -53,7 +54,7 @@ type core struct {
 	}
 }
 
-type pool interface {
+type callbackPool interface {
 	executor.Executor
 	Shutdown(context.Context) error
 }
@@ -67,7 +68,7 @@ func New[T any](evict func(v T, since time.Time), opts ...Option) *Monitor[T] {
 	}
 	c := config{tick: DefaultTick, slack: DefaultSlack, onPanic: printPanic}
 	for i, o := range opts {
-		notNil("New", i, o)
+		mustNotBeNil("New", i, o)
 		o.apply(&c)
 	}
 	m := &Monitor[T]{}
@@ -77,21 +78,22 @@ func New[T any](evict func(v T, since time.Time), opts ...Option) *Monitor[T] {
 }
 
 func (c *core) init(cfg *config) {
-	c.tick, c.slack, c.recheck = cfg.tick, cfg.slack, cfg.recheck
-	c.timeline = newTimeline(cfg.clock)
-	c.scheduler = cfg.scheduler()
-	c.pool = cfg.pool()
-	c.stripes = make([]stripe, cfg.stripes())
+	c.tick, c.slack, c.recheckIfLate = cfg.tick, cfg.slack, cfg.recheckIfLate
+	c.momentClock = newMomentClock(cfg.clock)
+	c.scheduler = cfg.newScheduler()
+	c.pool = cfg.newPool()
+	c.stripes = make([]stripe, cfg.numStripes())
 	for i := range c.stripes {
-		c.stripes[i].core, c.stripes[i].rings = c, map[ringKey]*ring{}
+		c.stripes[i].core, c.stripes[i].rings = c, map[ringKey]*entryRing{}
 	}
 }
 
-// evict runs the callback for an evicted entry. The caller holds no lock.
-func (c *core) evict(e *entry, last Moment) {
+// submitCallback runs the callback for an evicted entry, in the pool. The caller holds no
+// lock.
+func (c *core) submitCallback(e *entry, last Moment) {
 	// Submit cannot fail: the pool is unbounded, and no entry is evicted after the pool
 	// is shut down.
-	_ = c.pool.Submit(func() { c.callback(e, c.time(last)) })
+	_ = c.pool.Submit(func() { c.callback(e, c.timeOf(last)) })
 }
 
 // entryOf returns the Entry that has e as its first field.
@@ -102,7 +104,7 @@ func entryOf[T any](e *entry) *Entry[T] { return (*Entry[T])(unsafe.Pointer(e)) 
 //
 // After Close, Watch returns [ErrClosed]. Watch panics if timeout is not positive.
 func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
-	m.mustBeMade()
+	m.mustNotBeZero()
 	checkTimeout("Watch", timeout)
 	e := &Entry[T]{value: v}
 	if err := m.watch(&e.entry, timeout); err != nil {
@@ -117,11 +119,11 @@ func (c *core) watch(e *entry, timeout time.Duration) error {
 	now := c.now()
 	c.mustKnowTime(now)
 	e.stripe = st
-	e.word.Store(liveWord(now))
+	e.stateAndTime.Store(packLive(now))
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	e.timeout.Store(timeout)
-	if st.insertLocked(e, now, timeout, false) != nil {
+	if st.scheduleCheckLocked(e, now, timeout, false) != nil {
 		st.stats.Rejected++
 		return ErrClosed
 	}
@@ -132,13 +134,13 @@ func (c *core) watch(e *entry, timeout time.Duration) error {
 // mustKnowTime panics if the time is unknown: a timer that is started across a bubble's
 // border would never fire.
 func (c *core) mustKnowTime(now Moment) {
-	if now == unknown && !c.closed.Load() {
+	if now == unknownMoment && !c.closed.Load() {
 		panic("idle: a Monitor or Conns that was made outside a testing/synctest bubble is used inside one," +
 			" or the other way round: make it where it is used")
 	}
 }
 
-func (m *Monitor[T]) mustBeMade() {
+func (m *Monitor[T]) mustNotBeZero() {
 	if m.scheduler == nil {
 		panic("idle: a Monitor that was not made by New")
 	}
@@ -146,14 +148,14 @@ func (m *Monitor[T]) mustBeMade() {
 
 // Now returns the time of the Monitor's clock, for [Entry.TouchAt].
 func (m *Monitor[T]) Now() Moment {
-	m.mustBeMade()
+	m.mustNotBeZero()
 	return m.now()
 }
 
 // Time converts a Moment to a time.Time.
 func (m *Monitor[T]) Time(at Moment) time.Time {
-	m.mustBeMade()
-	return m.time(at)
+	m.mustNotBeZero()
+	return m.timeOf(at)
 }
 
 // Len returns how many things are watched.
@@ -161,12 +163,12 @@ func (m *Monitor[T]) Len() int { return m.Stats().Watching }
 
 // Stats returns the Monitor's counts.
 func (m *Monitor[T]) Stats() Stats {
-	m.mustBeMade()
+	m.mustNotBeZero()
 	var sum Stats
 	for i := range m.stripes {
 		st := &m.stripes[i]
 		st.mu.Lock()
-		sum.add(&st.stats)
+		sum.addCounts(&st.stats)
 		st.mu.Unlock()
 	}
 	return sum
@@ -176,7 +178,7 @@ func (m *Monitor[T]) Stats() Stats {
 // that were still watched. Close does not wait for callbacks of earlier evictions. A
 // callback may call Close. Closing again does nothing.
 func (m *Monitor[T]) Close() error {
-	m.mustBeMade()
+	m.mustNotBeZero()
 	m.handBackAll()
 	return nil
 }
@@ -185,7 +187,7 @@ func (m *Monitor[T]) Close() error {
 // first, Shutdown returns the error of ctx. A callback that calls Shutdown waits for
 // itself until ctx ends.
 func (m *Monitor[T]) Shutdown(ctx context.Context) error {
-	m.mustBeMade()
+	m.mustNotBeZero()
 	m.handBackAll()
 	if err := m.scheduler.Shutdown(ctx); err != nil {
 		return err
@@ -198,7 +200,7 @@ func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 // returns each entry once, in no particular order. Call it after Shutdown: after Close
 // alone, entries that are being checked may still be missing.
 func (m *Monitor[T]) TakeLeftover() iter.Seq[*Entry[T]] {
-	m.mustBeMade()
+	m.mustNotBeZero()
 	m.leftover.Lock()
 	entries := m.leftover.entries
 	m.leftover.entries = nil
@@ -223,8 +225,8 @@ func (c *core) addLeftover(e *entry) {
 func (c *core) handBackAll() {
 	c.mustKnowTime(c.now())
 	c.closed.Store(true)
-	c.closeMu.Lock()
-	defer c.closeMu.Unlock()
+	c.handBackMu.Lock()
+	defer c.handBackMu.Unlock()
 	c.scheduler.Close()
 	for i := range c.stripes {
 		st := &c.stripes[i]
@@ -232,7 +234,7 @@ func (c *core) handBackAll() {
 		for _, r := range st.rings {
 			for r.next != &r.links {
 				e := (*entry)(unsafe.Pointer(r.next))
-				st.removeLocked(e)
+				st.removeFromRingLocked(e)
 				st.handBackLocked(e)
 			}
 		}

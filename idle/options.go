@@ -29,12 +29,12 @@ type Option interface {
 }
 
 type config struct {
-	tick    time.Duration
-	slack   float64
-	clock   clock.Clock // nil: the system's
-	onPanic func(v any, stack []byte)
-	name    string
-	recheck bool // see core.recheck
+	tick          time.Duration
+	slack         float64
+	clock         clock.Clock // nil: the system's
+	onPanic       func(v any, stack []byte)
+	name          string
+	recheckIfLate bool // see core.recheckIfLate
 }
 
 type connsConfig struct {
@@ -110,9 +110,9 @@ func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	return connsOption(func(c *connsConfig) { c.onIdle = f })
 }
 
-// scheduler makes a Monitor's Scheduler. It checks entries on its own goroutine, because
-// most were touched and only need a new timer.
-func (c *config) scheduler() *timer.Scheduler {
+// newScheduler makes a Monitor's Scheduler. It checks entries on its own goroutine,
+// because most were touched and only need a new timer.
+func (c *config) newScheduler() *timer.Scheduler {
 	tick := c.tick
 	if c.clock == nil {
 		tick = max(tick/16, 1) // the Monitor's ticks begin at another time than the Scheduler's
@@ -121,25 +121,25 @@ func (c *config) scheduler() *timer.Scheduler {
 		timer.WithExecutor(executor.NewInline()))
 }
 
-// stripes returns the number of stripes of a Monitor.
-func (c *config) stripes() int {
+// numStripes returns the number of stripes of a Monitor.
+func (c *config) numStripes() int {
 	if c.clock != nil {
 		return 1
 	}
 	return 2 * runtime.GOMAXPROCS(0)
 }
 
-// pool makes the executor for a Monitor's callbacks. If a clock was given, callbacks run
-// on the goroutine that advances the clock.
-func (c *config) pool() pool {
+// newPool makes the executor for a Monitor's callbacks. If a clock was given, callbacks
+// run on the goroutine that advances the clock.
+func (c *config) newPool() callbackPool {
 	if c.clock != nil {
 		return executor.NewInline(executor.WithPanicHandler(c.onPanic))
 	}
-	opts := []executor.PoolOption{executor.WithPanicHandler(c.onPanic)}
+	poolOpts := []executor.PoolOption{executor.WithPanicHandler(c.onPanic)}
 	if c.name != "" {
-		opts = append(opts, executor.WithLabels(pprof.Labels("scheduler", c.name)))
+		poolOpts = append(poolOpts, executor.WithLabels(pprof.Labels("scheduler", c.name)))
 	}
-	return executor.NewPool(opts...)
+	return executor.NewPool(poolOpts...)
 }
 
 // printPanic is the default of WithPanicHandler.
@@ -147,8 +147,8 @@ func printPanic(v any, stack []byte) {
 	fmt.Fprintf(os.Stderr, "idle: panic in a callback: %v\n\n%s\n", v, stack)
 }
 
-// notNil panics if option is nil. option is argument i of function, counted from 0.
-func notNil(function string, i int, option any) {
+// mustNotBeNil panics if option is nil. option is argument i of function, counted from 0.
+func mustNotBeNil(function string, i int, option any) {
 	if option == nil {
 		panic(fmt.Sprintf("idle: %s: option %d is nil", function, i+1))
 	}

@@ -10,27 +10,27 @@ import (
 )
 
 // links connect a live entry to its neighbours in a ring. They must be the first field,
-// because a *links is converted to an *entry or a *ring.
+// because a *links is converted to an *entry or an *entryRing.
 type links struct{ prev, next *links }
 
-// A ring is a list of entries that are checked together, when the ring's timer fires. The
-// stripe's lock guards the ring.
-type ring struct {
+// An entryRing is a list of entries that are checked together, when the ring's timer
+// fires. The stripe's lock guards the ring.
+type entryRing struct {
 	links // to the first and the last entry, or to the ring itself if it is empty
 	ringKey
 	stripe *stripe
 	timer  timer.Handle
 }
 
-// ringKey identifies a ring of a stripe.
+// ringKey identifies an entryRing of a stripe.
 type ringKey struct {
-	at        Moment // when the entries are checked
+	checkAt   Moment // when the entries are checked
 	isRecheck bool   // this is the entries' second check: see stripe.checkLocked
 }
 
-// insertLocked schedules a check of e, d from now or a little later: see checkTime. After
-// Close, it returns ErrClosed.
-func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, isRecheck bool) error {
+// scheduleCheckLocked puts e into the ring that is checked d from now, or a little later:
+// see checkTime. After Close, it returns ErrClosed.
+func (st *stripe) scheduleCheckLocked(e *entry, now Moment, d time.Duration, isRecheck bool) error {
 	c := st.core
 	if c.closed.Load() {
 		return ErrClosed
@@ -38,10 +38,10 @@ func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, isRecheck 
 	key := ringKey{c.checkTime(now, d, c.slackOf(e.timeout.Load())), isRecheck}
 	r := st.rings[key]
 	if r == nil {
-		r = &ring{ringKey: key, stripe: st}
+		r = &entryRing{ringKey: key, stripe: st}
 		r.prev, r.next = &r.links, &r.links
 		var err error
-		if r.timer, err = c.scheduler.Start(time.Duration(key.at-now), r.checkAll); err != nil {
+		if r.timer, err = c.scheduler.Start(time.Duration(key.checkAt-now), r.checkAll); err != nil {
 			return ErrClosed // closed meanwhile
 		}
 		st.rings[key] = r
@@ -68,33 +68,33 @@ func (c *core) checkTime(now Moment, d, slack time.Duration) Moment {
 	return (at + step - 1) / step * step
 }
 
-// removeLocked takes a live entry out of its ring. If the ring is then empty, removeLocked
+// removeFromRingLocked takes a live entry out of its ring. If the ring is then empty, it
 // stops the ring's timer and deletes the ring.
-func (st *stripe) removeLocked(e *entry) {
+func (st *stripe) removeFromRingLocked(e *entry) {
 	prev, next := e.prev, e.next
 	prev.next, next.prev = next, prev
 	e.prev, e.next = nil, nil
 	if prev == next {
-		r := (*ring)(unsafe.Pointer(prev))
+		r := (*entryRing)(unsafe.Pointer(prev))
 		r.timer.Stop()
 		delete(st.rings, r.ringKey)
 	}
 }
 
 // checkAll is the function of the ring's timer. It checks each entry of the ring.
-func (r *ring) checkAll() {
+func (r *entryRing) checkAll() {
 	for more := true; more; {
 		var e *entry
 		var last Moment
 		if e, last, more = r.checkBatch(); e != nil {
-			r.stripe.core.evict(e, last)
+			r.stripe.core.submitCallback(e, last)
 		}
 	}
 }
 
 // checkBatch checks at most 64 entries, and stops when it has evicted one, which it
 // returns. more is true if entries may remain.
-func (r *ring) checkBatch() (e *entry, last Moment, more bool) {
+func (r *entryRing) checkBatch() (e *entry, last Moment, more bool) {
 	r.stripe.mu.Lock()
 	defer r.stripe.mu.Unlock()
 	for range 64 { // so that the lock is held only for a short time
@@ -102,7 +102,7 @@ func (r *ring) checkBatch() (e *entry, last Moment, more bool) {
 			return nil, 0, false
 		}
 		e := (*entry)(unsafe.Pointer(r.next))
-		r.stripe.removeLocked(e)
+		r.stripe.removeFromRingLocked(e)
 		if last, idle := r.stripe.checkLocked(e, r.isRecheck); idle {
 			return e, last, true
 		}

@@ -12,9 +12,9 @@ import (
 // callInner calls a method of the underlying connection. U is an interface that has the
 // method.
 func callInner[U any](c *Conn, method string, call func(U) error) error {
-	u, ok := c.conn().(U)
+	u, ok := c.mustInner().(U)
 	if !ok {
-		return unsupported(method, c.conn())
+		return unsupportedError(method, c.mustInner())
 	}
 	return c.asErrIdle("set", call(u))
 }

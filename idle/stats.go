@@ -23,7 +23,7 @@ type Stats struct {
 	Rejected uint64
 }
 
-func (s *Stats) add(n *Stats) {
+func (s *Stats) addCounts(n *Stats) {
 	s.Watched += n.Watched
 	s.Evicted += n.Evicted
 	s.Stopped += n.Stopped

@@ -13,8 +13,8 @@ type stripe struct {
 	mu sync.Mutex
 	// mu guards the fields below. It may be held during calls of the Scheduler.
 
-	rings map[ringKey]*ring // all rings that are not empty
-	stats Stats             // without Watching
+	rings map[ringKey]*entryRing // all rings that are not empty
+	stats Stats                  // without Watching
 
 	_ [64]byte // so that the locks of two stripes do not share a cache line
 }
@@ -34,26 +34,26 @@ func (st *stripe) checkLocked(e *entry, isRecheck bool) (last Moment, idle bool)
 		return 0, false
 	}
 	for {
-		// Read the word before the clock. If the entry is touched after this line, the
-		// swap below fails.
-		w := e.word.Load()
-		last = momentOf(w)
+		// Read stateAndTime before the clock. If the entry is touched after this line,
+		// the swap below fails.
+		w := e.stateAndTime.Load()
+		last = unpackMoment(w)
 		now := c.now()
-		if last == unknown {
-			e.word.CompareAndSwap(w, liveWord(now))
+		if last == unknownMoment {
+			e.stateAndTime.CompareAndSwap(w, packLive(now))
 			continue
 		}
-		if d := remaining(timeout, last, now); d > 0 {
+		if d := timeUntilIdle(timeout, last, now); d > 0 {
 			st.rearmLocked(e, now, d, false)
 			return 0, false
 		}
 		// The process may have been suspended, and bytes may wait in its sockets: check a
 		// second time, after a quarter of the timeout.
-		if late := time.Duration(now-last) - timeout; c.recheck && !isRecheck && late > timeout/4+c.tick+c.slackOf(timeout) {
+		if late := time.Duration(now-last) - timeout; c.recheckIfLate && !isRecheck && late > timeout/4+c.tick+c.slackOf(timeout) {
 			st.rearmLocked(e, now, timeout/4, true)
 			return 0, false
 		}
-		if e.word.CompareAndSwap(w, w|evicted) {
+		if e.stateAndTime.CompareAndSwap(w, w|evicted) {
 			st.stats.Evicted++
 			return last, true
 		}
@@ -61,7 +61,7 @@ func (st *stripe) checkLocked(e *entry, isRecheck bool) (last Moment, idle bool)
 }
 
 func (st *stripe) rearmLocked(e *entry, now Moment, d time.Duration, isRecheck bool) {
-	if st.insertLocked(e, now, d, isRecheck) != nil {
+	if st.scheduleCheckLocked(e, now, d, isRecheck) != nil {
 		st.handBackLocked(e) // closed meanwhile
 		return
 	}
@@ -70,7 +70,7 @@ func (st *stripe) rearmLocked(e *entry, now Moment, d time.Duration, isRecheck b
 
 // handBackLocked adds an entry to leftover, if the entry is live.
 func (st *stripe) handBackLocked(e *entry) {
-	if e.finishLocked(handedBack) {
+	if e.setFinalStateLocked(handedBack) {
 		st.stats.HandedBack++
 		st.core.addLeftover(e)
 	}

@@ -14,13 +14,13 @@ import (
 // TestTables_ExportEachField changes each field of each Stats type, one at a time. It
 // fails if a field changes no metric.
 func TestTables_ExportEachField(t *testing.T) {
-	each(t, schedulers, timer.Stats{}, func(st timer.Stats) any {
+	each(t, schedulerThing, timer.Stats{}, func(st timer.Stats) any {
 		st.Rejected += st.RejectedFull // RejectedFull is a part of Rejected
 		return st
 	})
-	each(t, purgatories, purgatory.Stats{}, func(st purgatory.Stats) any { return st })
-	each(t, monitors, idle.Stats{}, func(st idle.Stats) any { return st })
-	each(t, conns, idle.ConnsStats{}, func(st idle.ConnsStats) any { return st })
+	each(t, purgatoryThing, purgatory.Stats{}, func(st purgatory.Stats) any { return st })
+	each(t, monitorThing, idle.Stats{}, func(st idle.Stats) any { return st })
+	each(t, connsThing, idle.ConnsStats{}, func(st idle.ConnsStats) any { return st })
 }
 
 // each changes the numeric fields of a T, one at a time. It requires that each change

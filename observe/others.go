@@ -6,25 +6,25 @@ import (
 	"github.com/tickless/tickless/purgatory"
 )
 
-var keyedTimers = func() *metric.Thing {
+var keyedThing = func() *metric.Thing {
 	t := metric.NewTable[int]("keyed", "keyed").Titled("Keyed")
 	t.Add(metric.UpDownCounter, "pending", "{key}", "Keys that are pending", func(n int) float64 { return float64(n) })
 	return t.Thing()
 }()
 
-var purgatories = func() *metric.Thing {
+var purgatoryThing = func() *metric.Thing {
 	t := metric.NewTable[purgatory.Stats]("purgatory", "purgatory").Titled("Purgatory")
 	addCounter := func(name, unit, help string, read func(purgatory.Stats) uint64) {
 		t.Add(metric.Counter, name, unit, help, func(s purgatory.Stats) float64 { return float64(read(s)) })
 	}
-	addUpDown := func(name, unit, help string, read func(purgatory.Stats) int) {
+	addUpDownCounter := func(name, unit, help string, read func(purgatory.Stats) int) {
 		t.Add(metric.UpDownCounter, name, unit, help, func(s purgatory.Stats) float64 { return float64(read(s)) })
 	}
-	addUpDown("operation.waiting", "{operation}", "Operations that are waiting",
+	addUpDownCounter("operation.waiting", "{operation}", "Operations that are waiting",
 		func(s purgatory.Stats) int { return s.Delayed })
-	addUpDown("watches", "{watch}", "Operations in the lists of all keys; an operation counts once for each of its keys",
+	addUpDownCounter("watches", "{watch}", "Operations in the lists of all keys; an operation counts once for each of its keys",
 		func(s purgatory.Stats) int { return s.Watched })
-	addUpDown("keys", "{key}", "Keys that have operations waiting for them",
+	addUpDownCounter("keys", "{key}", "Keys that have operations waiting for them",
 		func(s purgatory.Stats) int { return s.Keys })
 	addCounter("operation.entered", "{operation}", "Operations that had to wait, because they were not complete when they were added",
 		func(s purgatory.Stats) uint64 { return s.Entered })
@@ -41,7 +41,7 @@ var purgatories = func() *metric.Thing {
 	return t.Thing()
 }()
 
-var monitors = func() *metric.Thing {
+var monitorThing = func() *metric.Thing {
 	t := metric.NewTable[idle.Stats]("idle", "monitor").Titled("Monitor")
 	addEntryCounter := func(name, help string, read func(idle.Stats) uint64) {
 		t.Add(metric.Counter, "entry."+name, "{entry}", help, func(s idle.Stats) float64 { return float64(read(s)) })
@@ -60,7 +60,7 @@ var monitors = func() *metric.Thing {
 	return t.Thing()
 }()
 
-var conns = func() *metric.Thing {
+var connsThing = func() *metric.Thing {
 	t := metric.NewTable[idle.ConnsStats]("conns", "conns").Titled("Connections")
 	addConnCounter := func(name, help string, read func(idle.ConnsStats) uint64) {
 		t.Add(metric.Counter, "connection."+name, "{connection}", help,

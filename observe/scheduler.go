@@ -5,18 +5,18 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-var schedulers = schedulerTable()
+var schedulerThing = newSchedulerThing()
 
-func schedulerTable() *metric.Thing {
+func newSchedulerThing() *metric.Thing {
 	t := metric.NewTable[timer.Stats]("scheduler", "scheduler").Titled("Scheduler")
-	addTimers(t)
-	addPoller(t)
-	addCallbacks(t)
+	addTimerMetrics(t)
+	addPollerMetrics(t)
+	addCallbackMetrics(t)
 	return t.Thing()
 }
 
-// addTimers adds the metrics about timers.
-func addTimers(t metric.Table[timer.Stats]) {
+// addTimerMetrics adds the metrics about timers.
+func addTimerMetrics(t metric.Table[timer.Stats]) {
 	addTimerCounter := func(name, help string, read func(timer.Stats) uint64) {
 		t.Add(metric.Counter, "timer."+name, "{timer}", help, func(s timer.Stats) float64 { return float64(read(s)) })
 	}
@@ -42,8 +42,8 @@ func addTimers(t metric.Table[timer.Stats]) {
 		func(s timer.Stats) (timer.Histogram, bool) { return s.Lateness, true })
 }
 
-// addPoller adds the metrics about the poller and the wheel.
-func addPoller(t metric.Table[timer.Stats]) {
+// addPollerMetrics adds the metrics about the poller and the wheel.
+func addPollerMetrics(t metric.Table[timer.Stats]) {
 	t.AddParts(metric.Counter, "poller.wakeups", "{wakeup}", "result",
 		"Wake-ups of the poller after which it fired or moved timers (work) or had nothing to do (nothing)",
 		func(s timer.Stats, yield func(string, float64)) {
@@ -54,19 +54,19 @@ func addPoller(t metric.Table[timer.Stats]) {
 		func(s timer.Stats) float64 { return float64(s.Cascaded) })
 }
 
-// addCallbacks adds the metrics about the callbacks of fired timers.
-func addCallbacks(t metric.Table[timer.Stats]) {
+// addCallbackMetrics adds the metrics about the callbacks of fired timers.
+func addCallbackMetrics(t metric.Table[timer.Stats]) {
 	addCallbackCounter := func(name, help string, read func(timer.Stats) uint64) {
 		t.Add(metric.Counter, name, "{callback}", help, func(s timer.Stats) float64 { return float64(read(s)) })
 	}
-	addUpDown := func(name, unit, help string, read func(timer.Stats) int) {
+	addUpDownCounter := func(name, unit, help string, read func(timer.Stats) int) {
 		t.Add(metric.UpDownCounter, name, unit, help, func(s timer.Stats) float64 { return float64(read(s)) })
 	}
 	addCallbackCounter("callback.refused", "Callbacks that the executor refused; each ran on its own goroutine",
 		func(s timer.Stats) uint64 { return s.Refused })
 	addCallbackCounter("callback.panicked", "Callbacks that panicked",
 		func(s timer.Stats) uint64 { return s.Panicked })
-	addUpDown("callback.queued", "{callback}", "Callbacks that wait until the poller submits them to the executor",
+	addUpDownCounter("callback.queued", "{callback}", "Callbacks that wait until the poller submits them to the executor",
 		func(s timer.Stats) int { return s.Queued })
 	addCallbackCounter("executor.submitted", "Callbacks that the executor accepted",
 		func(s timer.Stats) uint64 { return s.Executor.Submitted })
@@ -76,11 +76,11 @@ func addCallbacks(t metric.Table[timer.Stats]) {
 		func(s timer.Stats) uint64 { return s.Executor.Panicked })
 	addCallbackCounter("executor.rejected", "Callbacks that the executor refused",
 		func(s timer.Stats) uint64 { return s.Executor.Rejected })
-	addUpDown("executor.queued", "{callback}", "Callbacks that wait in the executor",
+	addUpDownCounter("executor.queued", "{callback}", "Callbacks that wait in the executor",
 		func(s timer.Stats) int { return s.Executor.Queued })
-	addUpDown("executor.running", "{callback}", "Callbacks that run in the executor",
+	addUpDownCounter("executor.running", "{callback}", "Callbacks that run in the executor",
 		func(s timer.Stats) int { return s.Executor.Running })
-	addUpDown("executor.workers", "{worker}", "Goroutines of the executor",
+	addUpDownCounter("executor.workers", "{worker}", "Goroutines of the executor",
 		func(s timer.Stats) int { return s.Executor.Workers })
 	t.Add(metric.Gauge, "executor.peak_workers", "{worker}", "The largest number of goroutines that the executor has had",
 		func(s timer.Stats) float64 { return float64(s.Executor.PeakWorkers) })

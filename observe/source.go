@@ -32,10 +32,10 @@ type Source = metric.Source
 // [timer.WithName]. Each export reads those that are open then. The Source keeps no
 // Scheduler in memory.
 func Schedulers() Source {
-	return metric.Source{Thing: schedulers, Objects: func() iter.Seq[metric.Object] {
+	return metric.Source{Thing: schedulerThing, Objects: func() iter.Seq[metric.Object] {
 		return func(yield func(metric.Object) bool) {
 			for s := range timer.Schedulers() {
-				if !yield(schedulerObject(s.Name(), s)) {
+				if !yield(newSchedulerObject(s.Name(), s)) {
 					return
 				}
 			}
@@ -46,41 +46,41 @@ func Schedulers() Source {
 // Scheduler returns a Source of one Scheduler, under the given name. The Scheduler is
 // exported even after it is closed.
 func Scheduler(name string, s *timer.Scheduler) Source {
-	notNil("Scheduler", s)
-	return metric.One(schedulers, schedulerObject(name, s))
+	mustNotBeNil("Scheduler", s)
+	return metric.One(schedulerThing, newSchedulerObject(name, s))
 }
 
-func schedulerObject(name string, s *timer.Scheduler) metric.Object {
+func newSchedulerObject(name string, s *timer.Scheduler) metric.Object {
 	return metric.Object{Name: name, ID: weak.Make(s), Read: func() any { return s.Stats() }}
 }
 
 // Keyed returns a Source of a Timers of package keyed.
 func Keyed[K comparable, V any](name string, k *keyed.Timers[K, V]) Source {
-	notNil("Keyed", k)
-	return metric.One(keyedTimers, metric.Object{Name: name, ID: k, Read: func() any { return k.Len() }})
+	mustNotBeNil("Keyed", k)
+	return metric.One(keyedThing, metric.Object{Name: name, ID: k, Read: func() any { return k.Len() }})
 }
 
 // Purgatory returns a Source of one Purgatory.
 func Purgatory[K comparable](name string, p *purgatory.Purgatory[K]) Source {
-	notNil("Purgatory", p)
-	return metric.One(purgatories, metric.Object{Name: name, ID: p, Read: func() any { return p.Stats() }})
+	mustNotBeNil("Purgatory", p)
+	return metric.One(purgatoryThing, metric.Object{Name: name, ID: p, Read: func() any { return p.Stats() }})
 }
 
 // Monitor returns a Source of one Monitor of package idle.
 func Monitor[T any](name string, m *idle.Monitor[T]) Source {
-	notNil("Monitor", m)
-	return metric.One(monitors, metric.Object{Name: name, ID: m, Read: func() any { return m.Stats() }})
+	mustNotBeNil("Monitor", m)
+	return metric.One(monitorThing, metric.Object{Name: name, ID: m, Read: func() any { return m.Stats() }})
 }
 
 // Conns returns a Source of one Conns of package idle. For an idle.Listener, pass the
 // result of its method Conns.
 func Conns(name string, c *idle.Conns) Source {
-	notNil("Conns", c)
-	return metric.One(conns, metric.Object{Name: name, ID: c, Read: func() any { return c.Stats() }})
+	mustNotBeNil("Conns", c)
+	return metric.One(connsThing, metric.Object{Name: name, ID: c, Read: func() any { return c.Stats() }})
 }
 
-// notNil panics if p is nil.
-func notNil[T any](function string, p *T) {
+// mustNotBeNil panics if p is nil.
+func mustNotBeNil[T any](function string, p *T) {
 	if p == nil {
 		panic("observe: " + function + ": the argument must not be nil")
 	}

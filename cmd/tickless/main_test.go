@@ -16,8 +16,8 @@ func TestProgram_Help(t *testing.T) {
 
 func TestProgram_CalledWrongly(t *testing.T) {
 	clitest.CheckWrongCalls(t, "", []clitest.WrongCall{
-		{Args: []string{"bogus"}, Want: `unknown command "bogus"`},
-		{Args: []string{"bogus", "scale"}, Want: `unknown command "bogus"`},
-		{Args: []string{"scale", "bogus"}, Want: `"bogus"`},
+		{Args: []string{"bogus"}, WantError: `unknown command "bogus"`},
+		{Args: []string{"bogus", "scale"}, WantError: `unknown command "bogus"`},
+		{Args: []string{"scale", "bogus"}, WantError: `"bogus"`},
 	})
 }

@@ -18,8 +18,8 @@ import (
 // handler serves the page. See Handler.
 type handler struct {
 	config
-	set   *metric.Set // reads everything that is on the page
-	rates rates
+	metricSet   *metric.Set // reads everything that is on the page
+	rateHistory rates
 }
 
 // Handler returns a handler that serves the page at any path. Any goroutine may call the
@@ -35,15 +35,15 @@ func Handler(opts ...Option) http.Handler {
 	if h.schedulers == nil {
 		h.schedulers = []observe.Source{observe.Schedulers()}
 	}
-	h.set = metric.NewSet(append(h.schedulers, h.sources...))
+	h.metricSet = metric.NewSet(append(h.schedulers, h.sources...))
 	return h
 }
 
 var (
 	//go:embed style.css
-	style []byte
+	styleCSS []byte
 	//go:embed script.js
-	script []byte
+	scriptJS []byte
 )
 
 // assets are the files that the page loads. A handler does not know its own path, so a
@@ -52,24 +52,24 @@ var assets = map[string]struct {
 	contentType string
 	body        []byte
 }{
-	"style":  {"text/css; charset=utf-8", style},
-	"script": {"text/javascript; charset=utf-8", script},
+	"style":  {"text/css; charset=utf-8", styleCSS},
+	"script": {"text/javascript; charset=utf-8", scriptJS},
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	header := w.Header()
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cache-Control", "no-store")
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("Cross-Origin-Resource-Policy", "same-origin")
-	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self';"+
+	respHeader := w.Header()
+	respHeader.Set("X-Content-Type-Options", "nosniff")
+	respHeader.Set("Cache-Control", "no-store")
+	respHeader.Set("Referrer-Policy", "no-referrer")
+	respHeader.Set("Cross-Origin-Resource-Policy", "same-origin")
+	respHeader.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self';"+
 		" connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		header.Set("Allow", "GET, HEAD")
+		respHeader.Set("Allow", "GET, HEAD")
 		http.Error(w, "only GET and HEAD are allowed", http.StatusMethodNotAllowed)
 		return
 	}
-	if !h.allows(r.Host) {
+	if !h.allowsHost(r.Host) {
 		http.Error(w, "this page is only for the local machine: use the host localhost, or allow the host "+
 			strconv.Quote(r.Host)+" with debug.WithHosts", http.StatusForbidden)
 		return
@@ -85,10 +85,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d := h.readPage(query)
-	unknownScheduler := query.Has("scheduler") && d.Shown == nil
+	schedulerNotFound := query.Has("scheduler") && d.Shown == nil
 	switch format := query.Get("format"); format {
 	case "json":
-		if unknownScheduler {
+		if schedulerNotFound {
 			http.Error(w, "no Scheduler is named "+strconv.Quote(query.Get("scheduler"))+", or it was closed", http.StatusNotFound)
 			return
 		}
@@ -103,33 +103,33 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.writeResponse(w, http.StatusOK, "application/json", append(body, '\n'))
 	case "", "html":
 		d.addLinks(query)
-		d.Missing = unknownScheduler
+		d.NotFound = schedulerNotFound
 		var body bytes.Buffer
-		if err := page.Execute(&body, d); err != nil {
+		if err := pageTemplate.Execute(&body, d); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		status := http.StatusOK
-		if unknownScheduler {
+		if schedulerNotFound {
 			status = http.StatusNotFound
 		}
-		h.writeResponse(w, status, "text/html; charset=utf-8", replaceInvalid(body.Bytes()))
+		h.writeResponse(w, status, "text/html; charset=utf-8", replaceInvalidRunes(body.Bytes()))
 	default:
 		http.Error(w, "the format must be html or json, got "+strconv.Quote(format), http.StatusBadRequest)
 	}
 }
 
-// replaceInvalid replaces characters that HTML does not allow. Names, panics and errors
-// may contain any bytes.
-func replaceInvalid(body []byte) []byte {
-	invalid := func(r rune) bool {
+// replaceInvalidRunes replaces characters that HTML does not allow. Names, panics and
+// errors may contain any bytes.
+func replaceInvalidRunes(body []byte) []byte {
+	isInvalid := func(r rune) bool {
 		return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError
 	}
-	if !bytes.ContainsFunc(body, invalid) {
+	if !bytes.ContainsFunc(body, isInvalid) {
 		return body
 	}
 	return bytes.Map(func(r rune) rune {
-		if invalid(r) {
+		if isInvalid(r) {
 			return utf8.RuneError
 		}
 		return r
@@ -143,20 +143,20 @@ func (h *handler) writeResponse(w http.ResponseWriter, status int, contentType s
 	_, _ = w.Write(body) // net/http does not send the body of a HEAD
 }
 
-// allows reports whether a request with this Host may get the page.
-func (h *handler) allows(host string) bool {
-	host = hostOf(host)
+// allowsHost reports whether a request with this Host may get the page.
+func (h *handler) allowsHost(host string) bool {
+	host = normalizeHost(host)
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		return true
 	}
-	return h.hosts[host] || h.anyHost
+	return h.allowedHosts[host] || h.allowAnyHost
 }
 
-// hostOf returns the host of a Host header: without the port, in lower case.
-func hostOf(host string) string {
+// normalizeHost returns the host of a Host header: without the port, in lower case.
+func normalizeHost(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

@@ -15,10 +15,10 @@ import (
 type Option interface{ apply(*config) }
 
 type config struct {
-	hosts      map[string]bool
-	anyHost    bool
-	schedulers []observe.Source // nil: those of timer.Schedulers
-	sources    []observe.Source
+	allowedHosts map[string]bool
+	allowAnyHost bool
+	schedulers   []observe.Source // nil: those of timer.Schedulers
+	sources      []observe.Source
 }
 
 type option func(*config)
@@ -30,17 +30,17 @@ func (f option) apply(c *config) { f(c) }
 // panics if a host is empty or a whole URL.
 func WithHosts(hosts ...string) Option {
 	for _, h := range hosts {
-		if hostOf(h) == "" || strings.ContainsAny(h, "/@ ") {
+		if normalizeHost(h) == "" || strings.ContainsAny(h, "/@ ") {
 			panic(fmt.Sprintf("debug: WithHosts: a host must be a name or an address, got %q", h))
 		}
 	}
 	return option(func(c *config) {
-		if c.hosts == nil {
-			c.hosts = make(map[string]bool)
+		if c.allowedHosts == nil {
+			c.allowedHosts = make(map[string]bool)
 		}
 		for _, h := range hosts {
-			c.anyHost = c.anyHost || h == "*"
-			c.hosts[hostOf(h)] = true
+			c.allowAnyHost = c.allowAnyHost || h == "*"
+			c.allowedHosts[normalizeHost(h)] = true
 		}
 	})
 }

@@ -22,10 +22,10 @@ import (
 //go:embed page.html
 var pageHTML string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"duration": duration,
-	"number":   number,
-	"figure":   figure,
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"duration": formatDuration,
+	"number":   formatCount,
+	"figure":   formatFigure,
 	"clock":    func(t time.Time) string { return t.Format("15:04:05.000") },
 	"short":    shortName,
 	"link":     func(name string) string { return "?" + url.Values{"scheduler": {name}}.Encode() },
@@ -38,33 +38,33 @@ type pageData struct {
 	// Sources is empty if the query names a Scheduler.
 	Sources []sourceView `json:"sources,omitempty"`
 
-	Program string         `json:"-"`
-	Process string         `json:"-"`
-	Shown   *schedulerView `json:"-"` // the Scheduler that the query names, or the only one
-	Asked   string         `json:"-"` // the name of a Scheduler in the query
-	Missing bool           `json:"-"` // no Scheduler has the name in the query
-	Refresh int            `json:"-"` // seconds until the page is reloaded; 0: never
-	// These are links to the same page: with Refresh, without Refresh, and as JSON.
+	Program        string         `json:"-"`
+	Process        string         `json:"-"`
+	Shown          *schedulerView `json:"-"` // the Scheduler that the query names, or the only one
+	QueryName      string         `json:"-"` // the name of a Scheduler in the query
+	NotFound       bool           `json:"-"` // no Scheduler has the name in the query
+	RefreshSeconds int            `json:"-"` // seconds until the page is reloaded; 0: never
+	// These are links to the same page: with a refresh, without one, and as JSON.
 	RefreshLink, NoRefreshLink, JSONLink string `json:"-"`
 }
 
 // readPage returns the data for a query.
 func (h *handler) readPage(query url.Values) *pageData {
-	name, asked := query.Get("scheduler"), query.Has("scheduler")
-	d := &pageData{Time: time.Now(), Schedulers: []schedulerView{}, Asked: name}
+	name, hasQueryName := query.Get("scheduler"), query.Has("scheduler")
+	d := &pageData{Time: time.Now(), Schedulers: []schedulerView{}, QueryName: name}
 	var schedulers, others []metric.Reading
-	for _, r := range h.set.Read() {
+	for _, r := range h.metricSet.Read() {
 		if _, ok := r.ID.(weak.Pointer[timer.Scheduler]); ok {
 			schedulers = append(schedulers, r)
-		} else if !asked {
+		} else if !hasQueryName {
 			others = append(others, r)
 		}
 	}
-	h.rates.retain(schedulers)
+	h.rateHistory.retainOnly(schedulers)
 	shownIndex := -1
 	for i := range schedulers {
 		d.Schedulers = append(d.Schedulers, h.newSchedulerView(&schedulers[i]))
-		if schedulers[i].Name == name && asked || len(schedulers) == 1 && !asked {
+		if schedulers[i].Name == name && hasQueryName || len(schedulers) == 1 && !hasQueryName {
 			shownIndex = i
 		}
 	}
@@ -82,9 +82,9 @@ func (h *handler) readPage(query url.Values) *pageData {
 func (d *pageData) addLinks(query url.Values) {
 	d.Program = filepath.Base(os.Args[0])
 	d.Process = fmt.Sprintf("pid %d, %s, GOMAXPROCS %d, %s goroutines", os.Getpid(), runtime.Version(),
-		runtime.GOMAXPROCS(0), number(runtime.NumGoroutine()))
-	d.Refresh, _ = strconv.Atoi(query.Get("refresh"))
-	d.Refresh = min(max(d.Refresh, 0), 3600)
+		runtime.GOMAXPROCS(0), formatCount(runtime.NumGoroutine()))
+	d.RefreshSeconds, _ = strconv.Atoi(query.Get("refresh"))
+	d.RefreshSeconds = min(max(d.RefreshSeconds, 0), 3600)
 	linkWith := func(key, value string) string {
 		q := maps.Clone(query)
 		q.Del(key)
@@ -97,8 +97,8 @@ func (d *pageData) addLinks(query url.Values) {
 	d.RefreshLink, d.NoRefreshLink = linkWith("refresh", "2"), linkWith("refresh", "")
 }
 
-// duration formats seconds with three digits and a suitable unit.
-func duration(seconds float64) string {
+// formatDuration formats seconds with three digits and a suitable unit.
+func formatDuration(seconds float64) string {
 	units := []struct {
 		size float64
 		name string
@@ -114,8 +114,8 @@ func duration(seconds float64) string {
 	return strconv.FormatFloat(seconds*1e9, 'g', 3, 64) + " ns"
 }
 
-// number formats a count with thin spaces: 1 000 000.
-func number(n any) string {
+// formatCount formats a count with thin spaces: 1 000 000.
+func formatCount(n any) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "\u202f" + s[i:]
@@ -123,11 +123,11 @@ func number(n any) string {
 	return s
 }
 
-// figure formats a number that may have a fraction: 0.25, 7.5, 1 000. A number below 99.5
-// gets two digits.
-func figure(f float64) string {
+// formatFigure formats a number that may have a fraction: 0.25, 7.5, 1 000. A number
+// below 99.5 gets two digits.
+func formatFigure(f float64) string {
 	if whole := math.Round(f); whole == f || math.Abs(f) >= 99.5 {
-		return number(int64(whole))
+		return formatCount(int64(whole))
 	}
 	return strconv.FormatFloat(f, 'g', 2, 64)
 }

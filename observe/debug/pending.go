@@ -13,8 +13,8 @@ import (
 type pendingView struct {
 	Due []dueView      `json:"due"`
 	Top []functionView `json:"top"` // the functions with the most timers
-	// Read is the number of timers that were read, at most maxRead. More is true if more
-	// timers are pending.
+	// Read is the number of timers that were read, at most maxTimersRead. More is true if
+	// more timers are pending.
 	Read int  `json:"read"`
 	More bool `json:"more,omitempty"`
 }
@@ -49,8 +49,8 @@ var dueRows = []struct {
 }
 
 const (
-	maxRead = 100_000
-	topRows = 20
+	maxTimersRead   = 100_000
+	maxFunctionRows = 20
 )
 
 // newPendingView reads the pending timers of a Scheduler.
@@ -60,7 +60,7 @@ func newPendingView(s *timer.Scheduler) *pendingView {
 	timersPerFunction := make(map[functionView]int)
 	now := s.Now()
 	for p := range s.Pending() {
-		if v.Read == maxRead {
+		if v.Read == maxTimersRead {
 			v.More = true
 			break
 		}
@@ -72,9 +72,9 @@ func newPendingView(s *timer.Scheduler) *pendingView {
 		timersPerRow[i]++
 		timersPerFunction[functionView{Kind: p.Kind, Function: p.Function()}]++
 	}
-	largest := max(1, slices.Max(timersPerRow))
+	maxPerRow := max(1, slices.Max(timersPerRow))
 	for i, n := range timersPerRow {
-		w := dueView{Timers: n, Label: "later", Percent: percent(n, largest)}
+		w := dueView{Timers: n, Label: "later", Percent: percentOf(n, maxPerRow)}
 		if i < len(dueRows) {
 			until := dueRows[i].until.Seconds()
 			w.Until, w.Label = &until, dueRows[i].label
@@ -82,12 +82,12 @@ func newPendingView(s *timer.Scheduler) *pendingView {
 		v.Due = append(v.Due, w)
 	}
 	for t, n := range timersPerFunction {
-		t.Timers, t.Percent = n, percent(n, v.Read)
+		t.Timers, t.Percent = n, percentOf(n, v.Read)
 		v.Top = append(v.Top, t)
 	}
 	slices.SortFunc(v.Top, func(a, b functionView) int {
 		return cmp.Or(-cmp.Compare(a.Timers, b.Timers), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Function, b.Function))
 	})
-	v.Top = v.Top[:min(len(v.Top), topRows)]
+	v.Top = v.Top[:min(len(v.Top), maxFunctionRows)]
 	return v
 }

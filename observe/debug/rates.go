@@ -22,10 +22,10 @@ type rates struct {
 }
 
 // twoReadings contains the last two readings that are at least minRateTime apart.
-type twoReadings struct{ before, last reading }
+type twoReadings struct{ older, newer reading }
 
 type reading struct {
-	at                      time.Time
+	readAt                  time.Time
 	started, stopped, fired uint64
 }
 
@@ -36,42 +36,43 @@ type ratesView struct {
 	Seconds float64 `json:"over_seconds"`
 }
 
-// update adds a reading of a Scheduler. It returns the rates, or nil if there are none.
-func (r *rates) update(id any, st *timer.Stats) *ratesView {
-	now := reading{time.Now(), st.Started, st.Stopped, st.Fired}
+// addReading adds a reading of a Scheduler. It returns the rates, or nil if there are
+// none.
+func (r *rates) addReading(id any, st *timer.Stats) *ratesView {
+	current := reading{time.Now(), st.Started, st.Stopped, st.Fired}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.history[id]
 	if c == nil {
-		c = &twoReadings{now, now}
+		c = &twoReadings{current, current}
 		r.history[id] = c
 	}
-	if now.at.Sub(c.last.at) >= minRateTime {
-		c.before, c.last = c.last, now
-		if now.at.Sub(c.before.at) > maxRateTime {
-			c.before = now
+	if current.readAt.Sub(c.newer.readAt) >= minRateTime {
+		c.older, c.newer = c.newer, current
+		if current.readAt.Sub(c.older.readAt) > maxRateTime {
+			c.older = current
 		}
 	}
-	d := now.at.Sub(c.before.at).Seconds()
+	d := current.readAt.Sub(c.older.readAt).Seconds()
 	if d < minRateTime.Seconds() {
 		return nil
 	}
 	return &ratesView{
-		Started: float64(now.started-c.before.started) / d,
-		Stopped: float64(now.stopped-c.before.stopped) / d,
-		Fired:   float64(now.fired-c.before.fired) / d,
+		Started: float64(current.started-c.older.started) / d,
+		Stopped: float64(current.stopped-c.older.stopped) / d,
+		Fired:   float64(current.fired-c.older.fired) / d,
 		Seconds: d,
 	}
 }
 
-// retain drops the counts of Schedulers that are not among the readings.
-func (r *rates) retain(readings []metric.Reading) {
+// retainOnly drops the counts of Schedulers that are not among the readings.
+func (r *rates) retainOnly(readings []metric.Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	old := r.history
+	oldHistory := r.history
 	r.history = make(map[any]*twoReadings, len(readings))
 	for i := range readings {
-		if c := old[readings[i].ID]; c != nil {
+		if c := oldHistory[readings[i].ID]; c != nil {
 			r.history[readings[i].ID] = c
 		}
 	}

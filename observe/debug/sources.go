@@ -76,12 +76,12 @@ func newSourceView(n int, r *metric.Reading) sourceView {
 // addMetric adds a metric to the figures or to a table.
 func (v *sourceView) addMetric(r *metric.Reading, m *metric.Metric) {
 	name := r.Thing.Short(m)
-	put := func(part, text string) {
+	addValue := func(part, text string) {
 		if m.Label != "" {
-			v.table(m.Label).put(name, m, part, text)
+			v.tableFor(m.Label).setCell(name, m, part, text)
 			return
 		}
-		heading := readable(name)
+		heading := spacedName(name)
 		if m.Kind == metric.Histogram {
 			heading += quantilesSuffix
 		}
@@ -90,10 +90,10 @@ func (v *sourceView) addMetric(r *metric.Reading, m *metric.Metric) {
 	if m.Kind == metric.Histogram {
 		r.Histograms(m, func(part string, h timer.Histogram) {
 			if h.Count() == 0 {
-				put(part, "\u2013")
+				addValue(part, "\u2013")
 				return
 			}
-			put(part, duration(h.Quantile(0.5).Seconds())+" / "+duration(h.Quantile(0.99).Seconds()))
+			addValue(part, formatDuration(h.Quantile(0.5).Seconds())+" / "+formatDuration(h.Quantile(0.99).Seconds()))
 		})
 		return
 	}
@@ -101,15 +101,15 @@ func (v *sourceView) addMetric(r *metric.Reading, m *metric.Metric) {
 		switch {
 		case name == metric.ReadFailures && value == 0: // almost always
 		case m.Seconds():
-			put(part, duration(value))
+			addValue(part, formatDuration(value))
 		default:
-			put(part, figure(value))
+			addValue(part, formatFigure(value))
 		}
 	})
 }
 
-// table returns the table for a label. It adds the table if there is none.
-func (v *sourceView) table(label string) *tableView {
+// tableFor returns the table for a label. It adds the table if there is none.
+func (v *sourceView) tableFor(label string) *tableView {
 	for i := range v.Tables {
 		if v.Tables[i].Label == label {
 			return &v.Tables[i]
@@ -119,42 +119,42 @@ func (v *sourceView) table(label string) *tableView {
 	return &v.Tables[len(v.Tables)-1]
 }
 
-func (t *tableView) put(name string, m *metric.Metric, part, text string) {
-	column := 0
-	for column < len(t.Columns) && t.Columns[column].Name != name {
-		column++
+func (t *tableView) setCell(name string, m *metric.Metric, part, text string) {
+	columnIndex := 0
+	for columnIndex < len(t.Columns) && t.Columns[columnIndex].Name != name {
+		columnIndex++
 	}
-	if column == len(t.Columns) {
+	if columnIndex == len(t.Columns) {
 		c := figureView{Name: name, Help: m.Help}
 		if m.Kind == metric.Histogram {
 			c.Text = quantilesSuffix
 		}
 		t.Columns = append(t.Columns, c)
 	}
-	row := 0
-	for row < len(t.Rows) && t.Rows[row].Part != part {
-		row++
+	rowIndex := 0
+	for rowIndex < len(t.Rows) && t.Rows[rowIndex].Part != part {
+		rowIndex++
 	}
-	if row == len(t.Rows) {
+	if rowIndex == len(t.Rows) {
 		t.Rows = append(t.Rows, tableRow{Part: part})
 	}
-	for len(t.Rows[row].Cells) <= column {
-		t.Rows[row].Cells = append(t.Rows[row].Cells, "\u2013")
+	for len(t.Rows[rowIndex].Cells) <= columnIndex {
+		t.Rows[rowIndex].Cells = append(t.Rows[rowIndex].Cells, "\u2013")
 	}
-	t.Rows[row].Cells[column] = text
+	t.Rows[rowIndex].Cells[columnIndex] = text
 }
 
 // fillRows adds missing cells to the rows. If the names of all columns begin with the same
 // word, fillRows removes this word.
 func (t *tableView) fillRows() {
-	first, _, _ := strings.Cut(t.Columns[0].Name, ".")
+	prefix, _, _ := strings.Cut(t.Columns[0].Name, ".")
 	for _, c := range t.Columns {
-		if !strings.HasPrefix(c.Name, first+".") {
-			first = ""
+		if !strings.HasPrefix(c.Name, prefix+".") {
+			prefix = ""
 		}
 	}
 	for i := range t.Columns {
-		t.Columns[i].Name = readable(strings.TrimPrefix(t.Columns[i].Name, first+"."))
+		t.Columns[i].Name = spacedName(strings.TrimPrefix(t.Columns[i].Name, prefix+"."))
 	}
 	for i := range t.Rows {
 		for len(t.Rows[i].Cells) < len(t.Columns) {
@@ -166,5 +166,5 @@ func (t *tableView) fillRows() {
 	}
 }
 
-// readable returns a metric's name with spaces between the words.
-func readable(name string) string { return strings.NewReplacer(".", " ", "_", " ").Replace(name) }
+// spacedName returns a metric's name with spaces between the words.
+func spacedName(name string) string { return strings.NewReplacer(".", " ", "_", " ").Replace(name) }

@@ -66,7 +66,7 @@ func (h *handler) newSchedulerView(r *metric.Reading) schedulerView {
 			Rejected: st.Rejected, FellBack: st.FellBack, Refused: st.Refused, Panicked: st.Panicked,
 			Wakeups: st.Wakeups, EmptyWakeups: st.EmptyWakeups, Cascaded: st.Cascaded,
 		},
-		Rates:    h.rates.update(r.ID, &st),
+		Rates:    h.rateHistory.addReading(r.ID, &st),
 		Lateness: newHistogramView(st.Lateness),
 		Executor: executorView{
 			Submitted: st.Executor.Submitted, Ran: st.Executor.Run, Queued: st.Executor.Queued,
@@ -117,7 +117,7 @@ func newHistogramView(h timer.Histogram) histogramView {
 		P50: h.Quantile(0.5).Seconds(), P99: h.Quantile(0.99).Seconds(),
 	}
 	for _, l := range bucketLimits {
-		v.Buckets = append(v.Buckets, bucketView{UpTo: l.Seconds(), Label: duration(l.Seconds())})
+		v.Buckets = append(v.Buckets, bucketView{UpTo: l.Seconds(), Label: formatDuration(l.Seconds())})
 	}
 	v.Buckets = append(v.Buckets, bucketView{UpTo: -1, Label: "longer"})
 	i := 0
@@ -127,17 +127,17 @@ func newHistogramView(h timer.Histogram) histogramView {
 		}
 		v.Buckets[i].Count += n
 	}
-	largest := uint64(1)
+	maxCount := uint64(1)
 	for _, b := range v.Buckets {
-		largest = max(largest, b.Count)
+		maxCount = max(maxCount, b.Count)
 	}
 	for i := range v.Buckets {
-		v.Buckets[i].Percent = percent(v.Buckets[i].Count, largest)
+		v.Buckets[i].Percent = percentOf(v.Buckets[i].Count, maxCount)
 	}
 	return v
 }
 
-// percent returns n as a percentage of total, rounded to three decimal places.
-func percent[N int | uint64](n, total N) float64 {
+// percentOf returns n as a percentage of total, rounded to three decimal places.
+func percentOf[N int | uint64](n, total N) float64 {
 	return math.Round(1e5*float64(n)/float64(total)) / 1e3
 }

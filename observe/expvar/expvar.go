@@ -47,15 +47,15 @@ func New(sources ...observe.Source) expvar.Var {
 	if len(sources) == 0 {
 		sources = []observe.Source{observe.Schedulers()}
 	}
-	set := metric.NewSet(sources)
+	metricSet := metric.NewSet(sources)
 	return expvar.Func(func() any {
-		numbers := make(map[string]map[string]map[string]any) // by type and name of the thing
-		for _, thing := range set.Things() {
-			numbers[thing.Name] = make(map[string]map[string]any)
+		numbersByName := make(map[string]map[string]map[string]any) // by type and name of the thing
+		for _, thing := range metricSet.Things() {
+			numbersByName[thing.Name] = make(map[string]map[string]any)
 		}
-		for _, r := range set.Read() {
-			numbers[r.Thing.Name][r.Name] = r.Numbers()
+		for _, r := range metricSet.Read() {
+			numbersByName[r.Thing.Name][r.Name] = r.Numbers()
 		}
-		return numbers
+		return numbersByName
 	})
 }

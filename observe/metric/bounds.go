@@ -10,12 +10,12 @@ import (
 // also the limit of a bucket of timer.Histogram, so counts are exact.
 var Bounds = func() (bounds []float64) {
 	for n := 14; n <= 36; n++ {
-		bounds = append(bounds, seconds(1<<n-1))
+		bounds = append(bounds, toSeconds(1<<n-1))
 	}
 	return bounds
 }()
 
-func seconds(d time.Duration) float64 { return float64(d) / float64(time.Second) }
+func toSeconds(d time.Duration) float64 { return float64(d) / float64(time.Second) }
 
 // Counts converts the buckets of a timer.Histogram to buckets that end at Bounds. The
 // last count is that of durations above all Bounds.
@@ -23,7 +23,7 @@ func Counts(buckets iter.Seq2[time.Duration, uint64]) []uint64 {
 	counts := make([]uint64, len(Bounds)+1)
 	i := 0
 	for limit, n := range buckets {
-		for i < len(Bounds) && seconds(limit) > Bounds[i] {
+		for i < len(Bounds) && toSeconds(limit) > Bounds[i] {
 			i++
 		}
 		counts[i] += n
@@ -56,7 +56,7 @@ func Exponentials(buckets iter.Seq2[time.Duration, uint64]) (e Exponential) {
 			e.Zero += n
 			continue
 		}
-		i := int(math.Ceil(math.Log2(seconds(limit))*(1<<Scale))) - 1
+		i := int(math.Ceil(math.Log2(toSeconds(limit))*(1<<Scale))) - 1
 		if e.Counts == nil {
 			e.Offset = i
 		}

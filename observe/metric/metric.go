@@ -53,12 +53,12 @@ type Metric struct {
 	// the metric has only one number.
 	Label string
 
-	// values calls yield for each number of the metric in a sample. part is the value of
-	// Label, or "" without a Label.
-	values func(sample any, yield func(part string, value float64))
-	// histograms is like values, but for a metric that is a histogram. If the sample has
-	// no histogram, it does not call yield.
-	histograms func(sample any, yield func(part string, h timer.Histogram))
+	// readValues calls yield for each number of the metric in a sample. part is the value
+	// of Label, or "" without a Label.
+	readValues func(sample any, yield func(part string, value float64))
+	// readHistograms is like readValues, but for a metric that is a histogram. If the
+	// sample has no histogram, it does not call yield.
+	readHistograms func(sample any, yield func(part string, h timer.Histogram))
 	// countsFailures is true if the metric is the count of failed reads.
 	countsFailures bool
 }
@@ -114,29 +114,29 @@ const ReadFailures = "read_failures"
 // Thing adds the last metric, the count of failed reads, and returns the Thing. Call it
 // when all other metrics have been added.
 func (t Table[T]) Thing() *Thing {
-	t.add(Metric{Kind: Counter, Name: ReadFailures, Unit: "{failure}", countsFailures: true,
+	t.addMetric(Metric{Kind: Counter, Name: ReadFailures, Unit: "{failure}", countsFailures: true,
 		Help: "Reads that panicked; the other numbers are then missing"})
 	return t.thing
 }
 
 // Add adds a metric that is one number.
 func (t Table[T]) Add(kind Kind, name, unit, help string, read func(sample T) float64) {
-	t.add(Metric{Kind: kind, Name: name, Unit: unit, Help: help,
-		values: func(sample any, yield func(string, float64)) { yield("", read(sample.(T))) },
+	t.addMetric(Metric{Kind: kind, Name: name, Unit: unit, Help: help,
+		readValues: func(sample any, yield func(string, float64)) { yield("", read(sample.(T))) },
 	})
 }
 
 // AddParts adds a metric that has several numbers, distinguished by a label.
 func (t Table[T]) AddParts(kind Kind, name, unit, label, help string, read func(sample T, yield func(part string, value float64))) {
-	t.add(Metric{Kind: kind, Name: name, Unit: unit, Label: label, Help: help,
-		values: func(sample any, yield func(string, float64)) { read(sample.(T), yield) },
+	t.addMetric(Metric{Kind: kind, Name: name, Unit: unit, Label: label, Help: help,
+		readValues: func(sample any, yield func(string, float64)) { read(sample.(T), yield) },
 	})
 }
 
 // AddHistogram adds a histogram of durations. read returns false if a sample has none.
 func (t Table[T]) AddHistogram(name, help string, read func(sample T) (timer.Histogram, bool)) {
-	t.add(Metric{Kind: Histogram, Name: name, Unit: "s", Help: help,
-		histograms: func(sample any, yield func(string, timer.Histogram)) {
+	t.addMetric(Metric{Kind: Histogram, Name: name, Unit: "s", Help: help,
+		readHistograms: func(sample any, yield func(string, timer.Histogram)) {
 			if h, ok := read(sample.(T)); ok {
 				yield("", h)
 			}
@@ -147,12 +147,12 @@ func (t Table[T]) AddHistogram(name, help string, read func(sample T) (timer.His
 // AddHistograms adds a metric that has several histograms of durations, distinguished by
 // a label.
 func (t Table[T]) AddHistograms(name, label, help string, read func(sample T, yield func(part string, h timer.Histogram))) {
-	t.add(Metric{Kind: Histogram, Name: name, Unit: "s", Label: label, Help: help,
-		histograms: func(sample any, yield func(string, timer.Histogram)) { read(sample.(T), yield) },
+	t.addMetric(Metric{Kind: Histogram, Name: name, Unit: "s", Label: label, Help: help,
+		readHistograms: func(sample any, yield func(string, timer.Histogram)) { read(sample.(T), yield) },
 	})
 }
 
-func (t Table[T]) add(m Metric) {
+func (t Table[T]) addMetric(m Metric) {
 	m.Name = "tickless." + t.thing.Name + "." + m.Name
 	t.thing.Metrics = append(t.thing.Metrics, m)
 }

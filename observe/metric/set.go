@@ -62,23 +62,23 @@ type Reading struct {
 	// Notes returns the Notes of the Object.
 	Notes func() []Note
 
-	failures uint64 // the number of failed reads
+	numFailures uint64 // the number of failed reads
 }
 
 // Values calls yield for each part of metric m, with the part's value.
 func (r *Reading) Values(m *Metric, yield func(part string, value float64)) {
 	switch {
 	case m.countsFailures:
-		yield("", float64(r.failures))
+		yield("", float64(r.numFailures))
 	case r.Err == nil:
-		m.values(r.Sample, yield)
+		m.readValues(r.Sample, yield)
 	}
 }
 
 // Histograms calls yield for each part of metric m, with the part's histogram.
 func (r *Reading) Histograms(m *Metric, yield func(part string, h timer.Histogram)) {
 	if r.Err == nil {
-		m.histograms(r.Sample, yield)
+		m.readHistograms(r.Sample, yield)
 	}
 }
 
@@ -92,7 +92,7 @@ func (r *Reading) Numbers() map[string]any {
 	}
 	for i := range r.Thing.Metrics {
 		m := &r.Thing.Metrics[i]
-		put := func(part string, value any) {
+		setNumber := func(part string, value any) {
 			name := r.Thing.Short(m)
 			if m.Label == "" {
 				numbers[name] = value
@@ -106,16 +106,16 @@ func (r *Reading) Numbers() map[string]any {
 			parts[part] = value
 		}
 		if m.Kind == Histogram {
-			r.Histograms(m, func(part string, h timer.Histogram) { put(part, summary(h)) })
+			r.Histograms(m, func(part string, h timer.Histogram) { setNumber(part, histogramNumbers(h)) })
 		} else {
-			r.Values(m, func(part string, value float64) { put(part, value) })
+			r.Values(m, func(part string, value float64) { setNumber(part, value) })
 		}
 	}
 	return numbers
 }
 
-// summary returns the numbers of a histogram for Numbers, in seconds.
-func summary(h timer.Histogram) map[string]float64 {
+// histogramNumbers returns the numbers of a histogram for Numbers, in seconds.
+func histogramNumbers(h timer.Histogram) map[string]float64 {
 	return map[string]float64{
 		"count": float64(h.Count()),
 		"sum":   h.Sum(),
@@ -132,25 +132,25 @@ type Set struct {
 	sources []Source
 	things  []*Thing
 
-	mu    sync.Mutex
-	names map[*Thing]map[any]string // by Object.ID
-	// failures counts the failed reads of each thing, by Object.ID.
-	failures map[*Thing]map[any]uint64
+	mu        sync.Mutex
+	namesByID map[*Thing]map[any]string // by Object.ID
+	// failuresByID counts the failed reads of each thing, by Object.ID.
+	failuresByID map[*Thing]map[any]uint64
 }
 
 // NewSet returns a Set of the sources. The things of Fixed sources get their names first,
 // so that they have the same names in every Set. NewSet panics if a source is the zero
 // Source.
 func NewSet(sources []Source) *Set {
-	s := &Set{sources: slices.Clone(sources), names: make(map[*Thing]map[any]string), failures: make(map[*Thing]map[any]uint64)}
+	s := &Set{sources: slices.Clone(sources), namesByID: make(map[*Thing]map[any]string), failuresByID: make(map[*Thing]map[any]uint64)}
 	fixedObjects := make(map[*Thing][]Object)
 	for i, source := range sources {
 		if source.Thing == nil {
 			panic(fmt.Sprintf("observe: source %d is the zero Source: the functions of package observe make Sources", i+1))
 		}
-		if s.names[source.Thing] == nil {
-			s.names[source.Thing] = make(map[any]string)
-			s.failures[source.Thing] = make(map[any]uint64)
+		if s.namesByID[source.Thing] == nil {
+			s.namesByID[source.Thing] = make(map[any]string)
+			s.failuresByID[source.Thing] = make(map[any]uint64)
 			s.things = append(s.things, source.Thing)
 		}
 		if source.Fixed {
@@ -158,7 +158,7 @@ func NewSet(sources []Source) *Set {
 		}
 	}
 	for thing, objects := range fixedObjects {
-		s.unique(thing, objects)
+		s.uniquelyNamed(thing, objects)
 	}
 	return s
 }
@@ -169,13 +169,13 @@ func (s *Set) Things() []*Thing { return s.things }
 // Read reads each thing of the sources once. If two things of a type have the same name,
 // the second gets a name such as "name#2", for as long as it exists. If reading a thing
 // panics, the panic is in Err of the Reading.
-func (s *Set) Read() []Reading { return s.read(true) }
+func (s *Set) Read() []Reading { return s.readAll(true) }
 
 // ReadAgain is like Read, but does not count failures. It is the second read of an
 // exporter that reads twice for one export.
-func (s *Set) ReadAgain() []Reading { return s.read(false) }
+func (s *Set) ReadAgain() []Reading { return s.readAll(false) }
 
-func (s *Set) read(countFailed bool) []Reading {
+func (s *Set) readAll(countFailed bool) []Reading {
 	objects := make(map[*Thing][]Object)
 	for _, source := range s.sources {
 		for o := range source.Objects() {
@@ -184,10 +184,10 @@ func (s *Set) read(countFailed bool) []Reading {
 	}
 	var readings []Reading
 	for _, thing := range s.things {
-		for name, o := range s.unique(thing, objects[thing]) {
-			r := Reading{Thing: thing, Name: name, ID: o.ID, Notes: o.notes}
+		for name, o := range s.uniquelyNamed(thing, objects[thing]) {
+			r := Reading{Thing: thing, Name: name, ID: o.ID, Notes: o.readNotes}
 			r.Sample, r.Err = o.read()
-			r.failures = s.countFailures(thing, o.ID, countFailed && r.Err != nil)
+			r.numFailures = s.countFailures(thing, o.ID, countFailed && r.Err != nil)
 			readings = append(readings, r)
 		}
 	}
@@ -204,14 +204,15 @@ func (o *Object) read() (sample any, err error) {
 	return o.Read(), nil
 }
 
-// notes returns the Object's Notes. If o.Notes panics, notes returns the panic as a Note.
-func (o Object) notes() (all []Note) {
+// readNotes returns the Object's Notes. If o.Notes panics, readNotes returns the panic as
+// a Note.
+func (o Object) readNotes() (notes []Note) {
 	if o.Notes == nil {
 		return nil
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			all = []Note{{When: time.Now(), What: "observe: panic", Text: fmt.Sprint(v)}}
+			notes = []Note{{When: time.Now(), What: "observe: panic", Text: fmt.Sprint(v)}}
 		}
 	}()
 	return o.Notes()
@@ -223,17 +224,17 @@ func (s *Set) countFailures(thing *Thing, id any, failed bool) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if failed {
-		s.failures[thing][id]++
+		s.failuresByID[thing][id]++
 	}
-	return s.failures[thing][id]
+	return s.failuresByID[thing][id]
 }
 
-// unique returns each object once, with a name that is unique within its type. An object
-// keeps its first name.
-func (s *Set) unique(thing *Thing, objects []Object) iter.Seq2[string, Object] {
+// uniquelyNamed returns each object once, with a name that is unique within its type. An
+// object keeps its first name.
+func (s *Set) uniquelyNamed(thing *Thing, objects []Object) iter.Seq2[string, Object] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	oldNames := s.names[thing]
+	oldNames := s.namesByID[thing]
 	names := make(map[any]string, len(objects))
 	takenNames := make(map[string]bool, len(objects))
 	for _, o := range objects {
@@ -242,14 +243,14 @@ func (s *Set) unique(thing *Thing, objects []Object) iter.Seq2[string, Object] {
 			takenNames[name] = true
 		}
 	}
-	distinct := make([]Object, 0, len(objects))
-	seen := make(map[any]bool, len(objects))
+	distinctObjects := make([]Object, 0, len(objects))
+	seenIDs := make(map[any]bool, len(objects))
 	for _, o := range objects {
-		if seen[o.ID] {
+		if seenIDs[o.ID] {
 			continue
 		}
-		seen[o.ID] = true
-		distinct = append(distinct, o)
+		seenIDs[o.ID] = true
+		distinctObjects = append(distinctObjects, o)
 		if _, ok := names[o.ID]; ok {
 			continue
 		}
@@ -261,14 +262,14 @@ func (s *Set) unique(thing *Thing, objects []Object) iter.Seq2[string, Object] {
 		names[o.ID] = name
 		takenNames[name] = true
 	}
-	s.names[thing] = names
-	for id := range s.failures[thing] {
-		if !seen[id] {
-			delete(s.failures[thing], id)
+	s.namesByID[thing] = names
+	for id := range s.failuresByID[thing] {
+		if !seenIDs[id] {
+			delete(s.failuresByID[thing], id)
 		}
 	}
 	return func(yield func(string, Object) bool) {
-		for _, o := range distinct {
+		for _, o := range distinctObjects {
 			if !yield(names[o.ID], o) {
 				return
 			}

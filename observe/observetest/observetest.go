@@ -21,21 +21,21 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// operation is never complete, so it waits until its timeout.
-type operation struct{ purgatory.Delayed[string] }
+// neverComplete is an operation that is never complete, so it waits until its timeout.
+type neverComplete struct{ purgatory.Delayed[string] }
 
-func (*operation) TryComplete() bool { return false }
-func (*operation) OnComplete()       {}
-func (*operation) OnExpiration()     {}
+func (*neverComplete) TryComplete() bool { return false }
+func (*neverComplete) OnComplete()       {}
+func (*neverComplete) OnExpiration()     {}
 
-// A lazyClock is a clock whose alarms go off 3 ms late.
-type lazyClock struct{ *timertest.Clock }
+// A lateClock is a clock whose alarms go off 3 ms late.
+type lateClock struct{ *timertest.Clock }
 
-func (c *lazyClock) NewAlarm(f func()) clock.Alarm { return lazyAlarm{c.Clock.NewAlarm(f)} }
+func (c *lateClock) NewAlarm(f func()) clock.Alarm { return lateAlarm{c.Clock.NewAlarm(f)} }
 
-type lazyAlarm struct{ clock.Alarm }
+type lateAlarm struct{ clock.Alarm }
 
-func (a lazyAlarm) Reset(d time.Duration) { a.Alarm.Reset(d + 3*time.Millisecond) }
+func (a lateAlarm) Reset(d time.Duration) { a.Alarm.Reset(d + 3*time.Millisecond) }
 
 // Sources returns one thing of each type, with the same numbers in each run.
 //
@@ -43,58 +43,58 @@ func (a lazyAlarm) Reset(d time.Duration) { a.Alarm.Reset(d + 3*time.Millisecond
 // 4 are pending. It was full, and refused 1 more timer.
 func Sources(t testing.TB) []observe.Source {
 	t.Helper()
-	clk := &lazyClock{timertest.NewClock(time.Unix(1e9, 0))}
+	clk := &lateClock{timertest.NewClock(time.Unix(1e9, 0))}
 	s := timer.New(timer.WithClock(clk), timer.WithMaxPending(4),
 		timer.WithExecutor(executor.NewInline()), timer.WithPanicHandler(func(any, []byte) {}))
 	t.Cleanup(func() { s.Close() })
-	start := func(d time.Duration, f func()) timer.Handle {
+	startTimer := func(d time.Duration, f func()) timer.Handle {
 		h, err := s.Start(d, f)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return h
 	}
-	stopped := start(time.Hour, func() {})
-	if !stopped.Stop() {
+	stoppedTimer := startTimer(time.Hour, func() {})
+	if !stoppedTimer.Stop() {
 		t.Fatal("the timer was not stopped")
 	}
 	for range 2 {
-		start(time.Second, func() {})
+		startTimer(time.Second, func() {})
 	}
-	start(time.Second, func() { panic("on purpose") })
+	startTimer(time.Second, func() { panic("on purpose") })
 	clk.Advance(2 * time.Second)
 
-	sessions := keyed.New(s, func(string, int) {})
-	if err := sessions.Set("a", 1, 30*time.Second); err != nil {
+	keyedTimers := keyed.New(s, func(string, int) {})
+	if err := keyedTimers.Set("a", 1, 30*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	produce := purgatory.New[string](s)
-	t.Cleanup(func() { produce.Close() })
-	if _, err := produce.TryCompleteElseWatch(new(operation), 45*time.Second, "k", "l"); err != nil {
+	operations := purgatory.New[string](s)
+	t.Cleanup(func() { operations.Close() })
+	if _, err := operations.TryCompleteElseWatch(new(neverComplete), 45*time.Second, "k", "l"); err != nil {
 		t.Fatal(err)
 	}
-	start(30*time.Minute, func() {})
-	start(48*time.Hour, func() {})
+	startTimer(30*time.Minute, func() {})
+	startTimer(48*time.Hour, func() {})
 	if _, err := s.Start(time.Second, func() {}); err == nil {
 		t.Fatal("the Scheduler was not full")
 	}
 
-	peers := idle.New(func(string, time.Time) {}, idle.WithClock(clk))
-	t.Cleanup(func() { peers.Close() })
+	peerMonitor := idle.New(func(string, time.Time) {}, idle.WithClock(clk))
+	t.Cleanup(func() { peerMonitor.Close() })
 	for _, peer := range []string{"x", "y"} {
-		if _, err := peers.Watch(peer, time.Minute); err != nil {
+		if _, err := peerMonitor.Watch(peer, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
-	clients := idle.NewConns(time.Minute, idle.WithClock(clk))
-	t.Cleanup(func() { clients.Close() })
+	clientConns := idle.NewConns(time.Minute, idle.WithClock(clk))
+	t.Cleanup(func() { clientConns.Close() })
 
 	return []observe.Source{
 		observe.Scheduler("jobs", s),
-		observe.Keyed("sessions", sessions),
-		observe.Purgatory("produce", produce),
-		observe.Monitor("peers", peers),
-		observe.Conns("clients", clients),
+		observe.Keyed("sessions", keyedTimers),
+		observe.Purgatory("produce", operations),
+		observe.Monitor("peers", peerMonitor),
+		observe.Conns("clients", clientConns),
 	}
 }
 
@@ -102,17 +102,17 @@ func Sources(t testing.TB) []observe.Source {
 // type is not defined in this module.
 func Foreign() observe.Source {
 	t := metric.NewTable[int]("mail.worker", "worker").Titled("Mail worker").Noted("Latest errors")
-	handlers := map[string]time.Duration{"bill": time.Second, "remind\xff": 2 * time.Millisecond}
+	handlerTimes := map[string]time.Duration{"bill": time.Second, "remind\xff": 2 * time.Millisecond}
 	t.AddParts(metric.Gauge, "queue", "{mail}", "", "Mails that wait", func(n int, yield func(string, float64)) { yield("", float64(n)) })
 	t.Add(metric.Gauge, "load", "1", "Share of the places that are taken", func(int) float64 { return 0.25 })
 	t.Add(metric.Gauge, "queue.late", "s", "How long the oldest has waited", func(int) float64 { return 5 })
 	t.AddParts(metric.Counter, "attempt.claimed", "{attempt}", "handler", "Attempts started", func(n int, yield func(string, float64)) {
-		for h := range handlers {
+		for h := range handlerTimes {
 			yield(h, float64(n))
 		}
 	})
 	t.AddHistograms("attempt.duration", "handler", "How long handlers took", func(_ int, yield func(string, timer.Histogram)) {
-		for name, took := range handlers {
+		for name, took := range handlerTimes {
 			var h timer.Histogram
 			h.Record(took)
 			yield(name, h)

@@ -20,13 +20,13 @@ const scopeName = "github.com/tickless/tickless/observe/otel"
 // An Exporter exports the metrics of its Sources: counters and gauges through instruments
 // that Register creates, and histograms through Produce.
 type Exporter struct {
-	set         *metric.Set
-	begin       time.Time // the time of New: the start time of exported histograms
+	metricSet   *metric.Set
+	startTime   time.Time // the time of New: the start time of exported histograms
 	exponential bool      // export exponential histograms
 }
 
-// errZero is the error of an Exporter that was not made by New.
-var errZero = errors.New("otel: the zero Exporter: call otel.New")
+// errZeroExporter is the error of an Exporter that was not made by New.
+var errZeroExporter = errors.New("otel: the zero Exporter: call otel.New")
 
 // New returns an Exporter of the sources. Without sources, it exports observe.Schedulers.
 // New panics if a source is the zero Source.
@@ -34,7 +34,7 @@ func New(sources ...observe.Source) *Exporter {
 	if len(sources) == 0 {
 		sources = []observe.Source{observe.Schedulers()}
 	}
-	return &Exporter{set: metric.NewSet(sources), begin: time.Now()}
+	return &Exporter{metricSet: metric.NewSet(sources), startTime: time.Now()}
 }
 
 // ExponentialHistograms switches e to exponential histograms of scale 3, and returns e.
@@ -56,15 +56,15 @@ func (e *Exporter) ExponentialHistograms() *Exporter {
 // read_failures are exported.
 func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Registration, error) {
 	switch {
-	case e == nil || e.set == nil:
-		return nil, errZero
+	case e == nil || e.metricSet == nil:
+		return nil, errZeroExporter
 	case provider == nil:
 		return nil, errors.New("otel: Register: the MeterProvider must not be nil")
 	}
 	meter := provider.Meter(scopeName)
 	instruments := make(map[*metric.Metric]otelmetric.Float64Observable)
 	var observables []otelmetric.Observable
-	for _, thing := range e.set.Things() {
+	for _, thing := range e.metricSet.Things() {
 		for i := range thing.Metrics {
 			m := &thing.Metrics[i]
 			if m.Kind == metric.Histogram {
@@ -79,7 +79,7 @@ func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Regis
 		}
 	}
 	return meter.RegisterCallback(func(_ context.Context, o otelmetric.Observer) error {
-		for _, r := range e.set.Read() {
+		for _, r := range e.metricSet.Read() {
 			if r.Err != nil {
 				// Do not return the error: a periodic reader would then export nothing
 				// at all.

@@ -22,35 +22,35 @@ func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if e == nil || e.set == nil {
-		return nil, errZero
+	if e == nil || e.metricSet == nil {
+		return nil, errZeroExporter
 	}
 	// ReadAgain does not count failures. A reader collects the instruments first, and
 	// they have already counted the failures.
-	readings, now := e.set.ReadAgain(), time.Now()
-	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scopeName}}
-	for _, thing := range e.set.Things() {
+	readings, now := e.metricSet.ReadAgain(), time.Now()
+	scopeMetrics := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scopeName}}
+	for _, thing := range e.metricSet.Things() {
 		for i := range thing.Metrics {
 			m := &thing.Metrics[i]
 			if m.Kind != metric.Histogram {
 				continue
 			}
-			if data := e.aggregate(thing, m, readings, now); data != nil {
-				scope.Metrics = append(scope.Metrics, metricdata.Metrics{
+			if data := e.histogramsOf(thing, m, readings, now); data != nil {
+				scopeMetrics.Metrics = append(scopeMetrics.Metrics, metricdata.Metrics{
 					Name: m.Name, Description: m.Help, Unit: m.Unit, Data: data,
 				})
 			}
 		}
 	}
-	if len(scope.Metrics) == 0 {
+	if len(scopeMetrics.Metrics) == 0 {
 		return nil, nil
 	}
-	return []metricdata.ScopeMetrics{scope}, nil
+	return []metricdata.ScopeMetrics{scopeMetrics}, nil
 }
 
-// aggregate returns the histograms of a metric, of all sources. It returns nil if there
-// are none.
-func (e *Exporter) aggregate(thing *metric.Thing, m *metric.Metric, readings []metric.Reading, now time.Time) metricdata.Aggregation {
+// histogramsOf returns the histograms of a metric, of all sources. It returns nil if
+// there are none.
+func (e *Exporter) histogramsOf(thing *metric.Thing, m *metric.Metric, readings []metric.Reading, now time.Time) metricdata.Aggregation {
 	var explicit []metricdata.HistogramDataPoint[float64]
 	var exponential []metricdata.ExponentialHistogramDataPoint[float64]
 	for _, r := range readings {
@@ -60,9 +60,9 @@ func (e *Exporter) aggregate(thing *metric.Thing, m *metric.Metric, readings []m
 		r.Histograms(m, func(part string, h timer.Histogram) {
 			attrs := attribute.NewSet(attributes(m, &r, part)...)
 			if e.exponential {
-				exponential = append(exponential, exponentialPoint(h, attrs, e.begin, now))
+				exponential = append(exponential, newExponentialPoint(h, attrs, e.startTime, now))
 			} else {
-				explicit = append(explicit, explicitPoint(h, attrs, e.begin, now))
+				explicit = append(explicit, newExplicitPoint(h, attrs, e.startTime, now))
 			}
 		})
 	}
@@ -75,7 +75,7 @@ func (e *Exporter) aggregate(thing *metric.Thing, m *metric.Metric, readings []m
 	return nil
 }
 
-func explicitPoint(h timer.Histogram, attributes attribute.Set, begin, now time.Time) metricdata.HistogramDataPoint[float64] {
+func newExplicitPoint(h timer.Histogram, attributes attribute.Set, begin, now time.Time) metricdata.HistogramDataPoint[float64] {
 	p := metricdata.HistogramDataPoint[float64]{
 		Attributes: attributes, StartTime: begin, Time: now,
 		Count: h.Count(), Sum: h.Sum(),
@@ -87,13 +87,13 @@ func explicitPoint(h timer.Histogram, attributes attribute.Set, begin, now time.
 	return p
 }
 
-func exponentialPoint(h timer.Histogram, attributes attribute.Set, begin, now time.Time) metricdata.ExponentialHistogramDataPoint[float64] {
-	x := metric.Exponentials(h.Buckets())
+func newExponentialPoint(h timer.Histogram, attributes attribute.Set, begin, now time.Time) metricdata.ExponentialHistogramDataPoint[float64] {
+	buckets := metric.Exponentials(h.Buckets())
 	p := metricdata.ExponentialHistogramDataPoint[float64]{
 		Attributes: attributes, StartTime: begin, Time: now,
 		Count: h.Count(), Sum: h.Sum(),
-		Scale: metric.Scale, ZeroCount: x.Zero, ZeroThreshold: metric.ZeroThreshold,
-		PositiveBucket: metricdata.ExponentialBucket{Offset: int32(x.Offset), Counts: x.Counts},
+		Scale: metric.Scale, ZeroCount: buckets.Zero, ZeroThreshold: metric.ZeroThreshold,
+		PositiveBucket: metricdata.ExponentialBucket{Offset: int32(buckets.Offset), Counts: buckets.Counts},
 	}
 	if h.Count() > 0 {
 		p.Max = metricdata.NewExtrema(h.Max().Seconds())

@@ -17,15 +17,15 @@ import (
 // metrics. If a program needs several Collectors, register each with
 // prometheus.WrapRegistererWith: with the same label, and a different value for each.
 type Collector struct {
-	set   *metric.Set
-	descs map[*metric.Thing][]*prometheus.Desc // in the order of Thing.Metrics
+	metricSet *metric.Set
+	descs     map[*metric.Thing][]*prometheus.Desc // in the order of Thing.Metrics
 }
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// errZero is the error that a registry returns for a Collector that was not made by
-// New.
-var errZero = errors.New("prom: the zero Collector: call prom.New")
+// errZeroCollector is the error that a registry returns for a Collector that was not made
+// by New.
+var errZeroCollector = errors.New("prom: the zero Collector: call prom.New")
 
 // New returns a Collector for the sources. Without sources, it exports
 // observe.Schedulers. It panics if a source is the zero Source.
@@ -33,15 +33,15 @@ func New(sources ...observe.Source) *Collector {
 	if len(sources) == 0 {
 		sources = []observe.Source{observe.Schedulers()}
 	}
-	c := &Collector{set: metric.NewSet(sources), descs: make(map[*metric.Thing][]*prometheus.Desc)}
-	for _, thing := range c.set.Things() {
+	c := &Collector{metricSet: metric.NewSet(sources), descs: make(map[*metric.Thing][]*prometheus.Desc)}
+	for _, thing := range c.metricSet.Things() {
 		for i := range thing.Metrics {
 			m := &thing.Metrics[i]
-			labels := []string{thing.Label}
+			labelNames := []string{thing.Label}
 			if m.Label != "" {
-				labels = append(labels, m.Label)
+				labelNames = append(labelNames, m.Label)
 			}
-			c.descs[thing] = append(c.descs[thing], prometheus.NewDesc(m.Prometheus(), m.Help, labels, nil))
+			c.descs[thing] = append(c.descs[thing], prometheus.NewDesc(m.Prometheus(), m.Help, labelNames, nil))
 		}
 	}
 	return c
@@ -49,8 +49,8 @@ func New(sources ...observe.Source) *Collector {
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	if c == nil || c.set == nil {
-		out <- prometheus.NewInvalidDesc(errZero)
+	if c == nil || c.metricSet == nil {
+		out <- prometheus.NewInvalidDesc(errZeroCollector)
 		return
 	}
 	for _, descs := range c.descs {
@@ -63,36 +63,36 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. If reading a thing panics, Collect sends only
 // the thing's read_failures.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
-	if c == nil || c.set == nil {
-		out <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(errZero), errZero)
+	if c == nil || c.metricSet == nil {
+		out <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(errZeroCollector), errZeroCollector)
 		return
 	}
-	for _, r := range c.set.Read() {
+	for _, r := range c.metricSet.Read() {
 		for i := range r.Thing.Metrics {
-			collect(out, c.descs[r.Thing][i], &r.Thing.Metrics[i], &r)
+			sendMetric(out, c.descs[r.Thing][i], &r.Thing.Metrics[i], &r)
 		}
 	}
 }
 
-// collect sends the values of metric m in reading r.
-func collect(out chan<- prometheus.Metric, desc *prometheus.Desc, m *metric.Metric, r *metric.Reading) {
+// sendMetric sends the values of metric m in reading r to out.
+func sendMetric(out chan<- prometheus.Metric, desc *prometheus.Desc, m *metric.Metric, r *metric.Reading) {
 	if m.Kind == metric.Histogram {
 		r.Histograms(m, func(part string, h timer.Histogram) {
-			out <- newHistogram(desc, h, labels(m, r, part)...)
+			out <- newHistogram(desc, h, labelValues(m, r, part)...)
 		})
 		return
 	}
-	kind := prometheus.GaugeValue
+	valueType := prometheus.GaugeValue
 	if m.Kind == metric.Counter {
-		kind = prometheus.CounterValue
+		valueType = prometheus.CounterValue
 	}
 	r.Values(m, func(part string, value float64) {
-		out <- prometheus.MustNewConstMetric(desc, kind, value, labels(m, r, part)...)
+		out <- prometheus.MustNewConstMetric(desc, valueType, value, labelValues(m, r, part)...)
 	})
 }
 
-// labels returns the label values of one part of a metric.
-func labels(m *metric.Metric, r *metric.Reading, part string) []string {
+// labelValues returns the label values of one part of a metric.
+func labelValues(m *metric.Metric, r *metric.Reading, part string) []string {
 	if m.Label == "" {
 		return []string{r.Name}
 	}

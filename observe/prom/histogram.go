@@ -14,26 +14,26 @@ import (
 // decides which one it takes.
 type histogram struct {
 	prometheus.Metric // the native one
-	classic           []*dto.Bucket
+	classicBuckets    []*dto.Bucket
 }
 
 func newHistogram(desc *prometheus.Desc, h timer.Histogram, labels ...string) prometheus.Metric {
 	e := metric.Exponentials(h.Buckets())
-	native := make(map[int]int64, len(e.Counts))
+	nativeCounts := make(map[int]int64, len(e.Counts))
 	for i, n := range e.Counts {
 		if n > 0 {
-			native[e.Offset+i+1] = int64(n) // bucket i of Prometheus ends at base^i, not at base^(i+1)
+			nativeCounts[e.Offset+i+1] = int64(n) // bucket i of Prometheus ends at base^i, not at base^(i+1)
 		}
 	}
 	m := histogram{
-		Metric: prometheus.MustNewConstNativeHistogram(desc, h.Count(), h.Sum(), native, nil, e.Zero,
+		Metric: prometheus.MustNewConstNativeHistogram(desc, h.Count(), h.Sum(), nativeCounts, nil, e.Zero,
 			metric.Scale, metric.ZeroThreshold, time.Time{}, labels...),
 	}
-	counts := metric.Counts(h.Buckets())
-	var below uint64
+	bucketCounts := metric.Counts(h.Buckets())
+	var cumulativeCount uint64
 	for i, bound := range metric.Bounds {
-		below += counts[i]
-		m.classic = append(m.classic, &dto.Bucket{UpperBound: ptr(bound), CumulativeCount: ptr(below)})
+		cumulativeCount += bucketCounts[i]
+		m.classicBuckets = append(m.classicBuckets, &dto.Bucket{UpperBound: pointerTo(bound), CumulativeCount: pointerTo(cumulativeCount)})
 	}
 	return m
 }
@@ -43,9 +43,9 @@ func (m histogram) Write(out *dto.Metric) error {
 	if err := m.Metric.Write(out); err != nil {
 		return err
 	}
-	out.Histogram.Bucket = m.classic
+	out.Histogram.Bucket = m.classicBuckets
 	out.Histogram.CreatedTimestamp = nil // unknown; otherwise it would be in the year 1
 	return nil
 }
 
-func ptr[T any](v T) *T { return &v }
+func pointerTo[T any](v T) *T { return &v }

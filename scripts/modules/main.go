@@ -31,28 +31,28 @@ import (
 )
 
 const (
-	root    = "github.com/tickless/tickless"
-	command = root + "/cmd/tickless"
+	corePath    = "github.com/tickless/tickless"
+	commandPath = corePath + "/cmd/tickless"
 )
 
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("modules: ")
-	if len(os.Args) != 3 || module.Check(root, os.Args[2]) != nil {
+	if len(os.Args) != 3 || module.Check(corePath, os.Args[2]) != nil {
 		log.Fatal("usage: modules check|strip VERSION, for example v0.1.0")
 	}
-	top, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
+	repoRoot, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err == nil {
-		err = os.Chdir(strings.TrimSpace(string(top)))
+		err = os.Chdir(strings.TrimSpace(string(repoRoot)))
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
-	mods, err := modules()
+	mods, err := listModules()
 	if err == nil {
 		switch version := os.Args[2]; os.Args[1] {
 		case "check":
-			err = check(mods, fmt.Sprintf("%s-check.%d", version, time.Now().Unix()))
+			err = checkRelease(mods, fmt.Sprintf("%s-check.%d", version, time.Now().Unix()))
 		case "strip":
 			for _, m := range mods {
 				err = os.WriteFile(m.dir+"/go.mod", m.releaseGoMod(version), 0o644)
@@ -69,21 +69,21 @@ func main() {
 	}
 }
 
-// A mod is a Go module of the repository.
-type mod struct {
+// A goModule is a Go module of the repository.
+type goModule struct {
 	path, dir string
 	goMod     []byte
 	files     []string // relative to the repository's root, without files of nested modules
 }
 
-// modules returns the repository's modules, the core first.
-func modules() ([]mod, error) {
+// listModules returns the repository's modules, the core first.
+func listModules() ([]goModule, error) {
 	out, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
 		return nil, err
 	}
 	files := strings.Fields(string(out))
-	var mods []mod
+	var mods []goModule
 	for _, f := range files {
 		if path.Base(f) != "go.mod" || strings.Contains(f, "testdata/") {
 			continue
@@ -92,12 +92,12 @@ func modules() ([]mod, error) {
 		if os.IsNotExist(err) {
 			continue // removed, but the removal is not committed yet
 		}
-		m := mod{path: modfile.ModulePath(text), dir: path.Dir(f), goMod: text}
+		m := goModule{path: modfile.ModulePath(text), dir: path.Dir(f), goMod: text}
 		if err != nil {
 			return nil, err
 		}
-		if m.path == root {
-			mods = append([]mod{m}, mods...)
+		if m.path == corePath {
+			mods = append([]goModule{m}, mods...)
 		} else {
 			mods = append(mods, m)
 		}
@@ -112,7 +112,7 @@ func modules() ([]mod, error) {
 
 // ownerIndex returns the index of the module that contains a file. If several modules are
 // nested around the file, it is the innermost.
-func ownerIndex(mods []mod, file string) int {
+func ownerIndex(mods []goModule, file string) int {
 	innermost := -1
 	for i, m := range mods {
 		if (m.dir == "." || strings.HasPrefix(file, m.dir+"/")) && (innermost < 0 || len(m.dir) > len(mods[innermost].dir)) {
@@ -123,7 +123,7 @@ func ownerIndex(mods []mod, file string) int {
 }
 
 // releaseGoMod returns the go.mod file that the module has in a release.
-func (m mod) releaseGoMod(version string) []byte {
+func (m goModule) releaseGoMod(version string) []byte {
 	f, err := modfile.Parse(m.dir+"/go.mod", m.goMod, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -134,7 +134,7 @@ func (m mod) releaseGoMod(version string) []byte {
 		}
 	}
 	for _, r := range f.Require {
-		if r.Mod.Path == root || strings.HasPrefix(r.Mod.Path, root+"/") {
+		if r.Mod.Path == corePath || strings.HasPrefix(r.Mod.Path, corePath+"/") {
 			if err := f.AddRequire(r.Mod.Path, version); err != nil {
 				log.Fatal(err)
 			}
@@ -148,21 +148,21 @@ func (m mod) releaseGoMod(version string) []byte {
 	return text
 }
 
-// A file is a file in a module's zip. name is its path in the zip, source that on disk.
-type file struct{ name, source string }
+// A zipFile is a file of a module's zip: its path in the zip, and its path on disk.
+type zipFile struct{ zipPath, diskPath string }
 
-func (f file) Path() string                 { return f.name }
-func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.source) }
-func (f file) Open() (io.ReadCloser, error) { return os.Open(f.source) }
+func (f zipFile) Path() string                 { return f.zipPath }
+func (f zipFile) Lstat() (os.FileInfo, error)  { return os.Lstat(f.diskPath) }
+func (f zipFile) Open() (io.ReadCloser, error) { return os.Open(f.diskPath) }
 
-// writeToProxy writes the module into proxy, a folder that the go command can use as a
+// writeToProxy writes the module into proxyDir, a folder that the go command can use as a
 // module proxy.
-func (m mod) writeToProxy(proxy, version string) error {
+func (m goModule) writeToProxy(proxyDir, version string) error {
 	escaped, err := module.EscapePath(m.path)
 	if err != nil {
 		return err
 	}
-	versionDir := filepath.Join(proxy, escaped, "@v")
+	versionDir := filepath.Join(proxyDir, escaped, "@v")
 	if err := os.MkdirAll(versionDir, 0o755); err != nil {
 		return err
 	}
@@ -174,18 +174,18 @@ func (m mod) writeToProxy(proxy, version string) error {
 			continue
 		}
 		name := strings.TrimPrefix(f, m.dir+"/")
-		zipped := file{name: name, source: f}
+		zipped := zipFile{zipPath: name, diskPath: f}
 		if name == "go.mod" {
-			zipped.source = filepath.Join(versionDir, version+".mod")
+			zipped.diskPath = filepath.Join(versionDir, version+".mod")
 		}
 		hasLicense = hasLicense || name == "LICENSE"
 		files = append(files, zipped)
 	}
 	if !hasLicense { // for a nested module, the go command adds LICENSE too
-		files = append(files, file{name: "LICENSE", source: "LICENSE"})
+		files = append(files, zipFile{zipPath: "LICENSE", diskPath: "LICENSE"})
 	}
-	info := fmt.Sprintf(`{"Version":%q,"Time":%q}`, version, time.Now().UTC().Format(time.RFC3339))
-	for name, text := range map[string]string{version + ".info": info, version + ".mod": string(goMod), "list": version + "\n"} {
+	infoJSON := fmt.Sprintf(`{"Version":%q,"Time":%q}`, version, time.Now().UTC().Format(time.RFC3339))
+	for name, text := range map[string]string{version + ".info": infoJSON, version + ".mod": string(goMod), "list": version + "\n"} {
 		if err := os.WriteFile(filepath.Join(versionDir, name), []byte(text), 0o644); err != nil {
 			return err
 		}
@@ -201,25 +201,25 @@ func (m mod) writeToProxy(proxy, version string) error {
 	return out.Close()
 }
 
-// check gets and builds each module, and installs the command. The version must be new,
-// because the module cache may contain an old one.
-func check(mods []mod, version string) error {
-	temp, err := os.MkdirTemp("", "release-check")
+// checkRelease gets and builds each module, and installs the command. The version must be
+// new, because the module cache may contain an old one.
+func checkRelease(mods []goModule, version string) error {
+	tempDir, err := os.MkdirTemp("", "release-check")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
-	proxy := filepath.Join(temp, "proxy")
+	defer os.RemoveAll(tempDir)
+	proxyDir := filepath.Join(tempDir, "proxy")
 	for _, m := range mods {
-		if err := m.writeToProxy(proxy, version); err != nil {
+		if err := m.writeToProxy(proxyDir, version); err != nil {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
 	}
-	env := goEnv("GOPROXY", "GOMODCACHE")
-	defer removeFromCache(env["GOMODCACHE"], mods, version)
-	environ := append(os.Environ(), "GOPROXY=file://"+proxy+","+env["GOPROXY"], "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw",
-		"GOPRIVATE=", "GONOPROXY=", "GONOSUMDB="+root+","+root+"/*", "CGO_ENABLED=0", "GOBIN="+filepath.Join(temp, "bin"))
-	run := func(dir string, args ...string) error {
+	goVars := goEnv("GOPROXY", "GOMODCACHE")
+	defer removeFromCache(goVars["GOMODCACHE"], mods, version)
+	environ := append(os.Environ(), "GOPROXY=file://"+proxyDir+","+goVars["GOPROXY"], "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw",
+		"GOPRIVATE=", "GONOPROXY=", "GONOSUMDB="+corePath+","+corePath+"/*", "CGO_ENABLED=0", "GOBIN="+filepath.Join(tempDir, "bin"))
+	runGo := func(dir string, args ...string) error {
 		cmd := exec.Command("go", args...)
 		cmd.Dir, cmd.Env = dir, environ
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -228,40 +228,40 @@ func check(mods []mod, version string) error {
 		return nil
 	}
 	for i, m := range mods {
-		dir := filepath.Join(temp, fmt.Sprint(i))
+		dir := filepath.Join(tempDir, fmt.Sprint(i))
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
 		program := "package main\n\nimport (\n"
-		for _, p := range m.packages() {
+		for _, p := range m.importablePackages() {
 			program += fmt.Sprintf("\t_ %q\n", p)
 		}
 		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program+")\n\nfunc main() {}\n"), 0o644); err != nil {
 			return err
 		}
 		for _, args := range [][]string{{"mod", "init", "example.com/user"}, {"get", m.path + "@" + version}, {"build", "-o", os.DevNull, "."}} {
-			if err := run(dir, args...); err != nil {
+			if err := runGo(dir, args...); err != nil {
 				return fmt.Errorf("%s: %w", m.path, err)
 			}
 		}
-		fmt.Printf("%s: %d packages\n", m.path, len(m.packages()))
+		fmt.Printf("%s: %d packages\n", m.path, len(m.importablePackages()))
 	}
-	if err := run(temp, "install", command+"@"+version); err != nil {
+	if err := runGo(tempDir, "install", commandPath+"@"+version); err != nil {
 		return err
 	}
-	if out, err := exec.Command(filepath.Join(temp, "bin", "tickless"), "--help").CombinedOutput(); err != nil {
+	if out, err := exec.Command(filepath.Join(tempDir, "bin", "tickless"), "--help").CombinedOutput(); err != nil {
 		return fmt.Errorf("tickless --help: %w\n%s", err, out)
 	}
-	fmt.Printf("%s: installed\n", command)
+	fmt.Printf("%s: installed\n", commandPath)
 	return nil
 }
 
-// packages returns the packages of the module that other modules may import.
-func (m mod) packages() (paths []string) {
-	seen := map[string]bool{}
+// importablePackages returns the packages of the module that other modules may import.
+func (m goModule) importablePackages() (paths []string) {
+	seenDirs := map[string]bool{}
 	for _, f := range m.files {
 		dir := path.Dir(strings.TrimPrefix(f, m.dir+"/"))
-		if !strings.HasSuffix(f, ".go") || strings.HasSuffix(f, "_test.go") || seen[dir] ||
+		if !strings.HasSuffix(f, ".go") || strings.HasSuffix(f, "_test.go") || seenDirs[dir] ||
 			strings.Contains("/"+dir+"/", "/internal/") || strings.Contains("/"+dir+"/", "/testdata/") {
 			continue
 		}
@@ -269,7 +269,7 @@ func (m mod) packages() (paths []string) {
 		if err != nil || strings.HasPrefix(string(text), "//go:build") || strings.Contains(string(text), "\npackage main\n") || strings.HasPrefix(string(text), "package main\n") {
 			continue
 		}
-		seen[dir] = true
+		seenDirs[dir] = true
 		paths = append(paths, path.Join(m.path, dir))
 	}
 	return paths
@@ -280,24 +280,24 @@ func goEnv(names ...string) map[string]string {
 	if err != nil {
 		log.Fatal(err)
 	}
-	values := strings.Split(string(out), "\n")
+	lines := strings.Split(string(out), "\n")
 	env := map[string]string{}
 	for i, name := range names {
-		env[name] = values[i]
+		env[name] = lines[i]
 	}
 	return env
 }
 
 // removeFromCache removes the version of each module from the module cache.
-func removeFromCache(cache string, mods []mod, version string) {
+func removeFromCache(cache string, mods []goModule, version string) {
 	for _, m := range mods {
 		escaped, err := module.EscapePath(m.path)
 		if err != nil {
 			continue
 		}
 		os.RemoveAll(filepath.Join(cache, escaped+"@"+version))
-		left, _ := filepath.Glob(filepath.Join(cache, "cache", "download", escaped, "@v", version+".*"))
-		for _, f := range left {
+		cachedFiles, _ := filepath.Glob(filepath.Join(cache, "cache", "download", escaped, "@v", version+".*"))
+		for _, f := range cachedFiles {
 			os.Remove(f)
 		}
 	}

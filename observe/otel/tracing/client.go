@@ -14,10 +14,10 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-const schema = semconv.SchemaURL
+const schemaURL = semconv.SchemaURL
 
-// system is the attribute that names this library as the messaging system.
-var system = semconv.MessagingSystemKey.String("tickless")
+// systemAttribute is the attribute that names this library as the messaging system.
+var systemAttribute = semconv.MessagingSystemKey.String("tickless")
 
 // Client returns an option for [durable.New]. It makes a send span for each call of
 // Schedule and ScheduleBatch. Client panics if an option is nil.
@@ -61,15 +61,15 @@ func Client(opts ...Option) durable.Option {
 // spanName returns the name of a span: the operation and, if all items have the same
 // handler, the handler.
 func spanName(operation string, items []durable.Item) string {
-	if handler, ok := destination(items); ok {
-		return operation + " " + validUTF8(handler)
+	if handler, ok := commonHandler(items); ok {
+		return operation + " " + toValidUTF8(handler)
 	}
 	return operation
 }
 
-// destination returns the handler of the items. It returns false if they have several
+// commonHandler returns the handler of the items. It returns false if they have several
 // handlers. There must be at least one item.
-func destination(items []durable.Item) (string, bool) {
+func commonHandler(items []durable.Item) (string, bool) {
 	for i := range items {
 		if items[i].Task.Handler != items[0].Task.Handler {
 			return "", false
@@ -80,23 +80,23 @@ func destination(items []durable.Item) (string, bool) {
 
 // sendAttributes returns the attributes of a send span.
 func sendAttributes(items []durable.Item) []attribute.KeyValue {
-	attributes := []attribute.KeyValue{system, semconv.MessagingOperationName("send"), semconv.MessagingOperationTypeSend}
-	if handler, ok := destination(items); ok {
-		attributes = append(attributes, semconv.MessagingDestinationName(validUTF8(handler)))
+	attributes := []attribute.KeyValue{systemAttribute, semconv.MessagingOperationName("send"), semconv.MessagingOperationTypeSend}
+	if handler, ok := commonHandler(items); ok {
+		attributes = append(attributes, semconv.MessagingDestinationName(toValidUTF8(handler)))
 	}
 	if len(items) == 1 {
-		return append(attributes, semconv.MessagingMessageID(validUTF8(items[0].Task.Key)), semconv.MessagingMessageBodySize(len(items[0].Task.Body)))
+		return append(attributes, semconv.MessagingMessageID(toValidUTF8(items[0].Task.Key)), semconv.MessagingMessageBodySize(len(items[0].Task.Body)))
 	}
 	return append(attributes, semconv.MessagingBatchMessageCount(len(items)))
 }
 
-// validUTF8 replaces invalid UTF-8 in s. With invalid UTF-8 in one span, an exporter
+// toValidUTF8 replaces invalid UTF-8 in s. With invalid UTF-8 in one span, an exporter
 // loses the whole batch of spans.
-func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+func toValidUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // recordError sets the span's status to the error. The conventions require no event for
 // the error, because the status contains it.
 func recordError(span trace.Span, err error) {
-	span.SetStatus(codes.Error, validUTF8(err.Error()))
+	span.SetStatus(codes.Error, toValidUTF8(err.Error()))
 	span.SetAttributes(semconv.ErrorType(err))
 }

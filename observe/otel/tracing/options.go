@@ -12,9 +12,9 @@ import (
 type Option interface{ apply(*config) }
 
 type config struct {
-	provider   trace.TracerProvider
-	propagator propagation.TextMapPropagator
-	parent     bool // see WithParent
+	provider         trace.TracerProvider
+	propagator       propagation.TextMapPropagator
+	sendSpanIsParent bool // see WithParent
 }
 
 type option func(*config)
@@ -42,7 +42,7 @@ func WithPropagator(p propagation.TextMapPropagator) Option {
 
 // WithParent makes process spans children of the send span, in the same trace. Give it to
 // Worker if tasks run once and soon.
-func WithParent() Option { return option(func(c *config) { c.parent = true }) }
+func WithParent() Option { return option(func(c *config) { c.sendSpanIsParent = true }) }
 
 func newConfig(function string, opts []Option) config {
 	c := config{provider: otel.GetTracerProvider(), propagator: otel.GetTextMapPropagator()}
@@ -56,5 +56,5 @@ func newConfig(function string, opts []Option) config {
 }
 
 func (c *config) tracer() trace.Tracer {
-	return c.provider.Tracer("github.com/tickless/tickless/observe/otel/tracing", trace.WithSchemaURL(schema))
+	return c.provider.Tracer("github.com/tickless/tickless/observe/otel/tracing", trace.WithSchemaURL(schemaURL))
 }

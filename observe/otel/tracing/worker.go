@@ -24,22 +24,22 @@ func Worker(opts ...Option) durable.HandlerOption {
 	tracer := c.tracer()
 	return durable.WithMiddleware(func(next durable.Handler) durable.Handler {
 		return func(ctx context.Context, d durable.Delivery) error {
-			extracted := c.propagator.Extract(ctx, propagation.MapCarrier(d.Headers))
-			options := []trace.SpanStartOption{
+			extractedCtx := c.propagator.Extract(ctx, propagation.MapCarrier(d.Headers))
+			spanOptions := []trace.SpanStartOption{
 				trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attemptAttributes(&d)...),
 			}
-			sendSpan := trace.SpanContextFromContext(extracted)
-			hasSendSpan := sendSpan.IsValid() && sendSpan.IsRemote() // not remote: the span of Worker.Run's context
+			sendSpanContext := trace.SpanContextFromContext(extractedCtx)
+			hasSendSpan := sendSpanContext.IsValid() && sendSpanContext.IsRemote() // not remote: the span of Worker.Run's context
 			if hasSendSpan {
-				options = append(options, trace.WithLinks(trace.Link{SpanContext: sendSpan}))
+				spanOptions = append(spanOptions, trace.WithLinks(trace.Link{SpanContext: sendSpanContext}))
 			}
-			if !hasSendSpan || !c.parent {
-				options = append(options, trace.WithNewRoot())
+			if !hasSendSpan || !c.sendSpanIsParent {
+				spanOptions = append(spanOptions, trace.WithNewRoot())
 			}
-			ctx, span := tracer.Start(extracted, "process "+validUTF8(d.Handler), options...)
-			returned := false
+			ctx, span := tracer.Start(extractedCtx, "process "+toValidUTF8(d.Handler), spanOptions...)
+			handlerReturned := false
 			defer func() {
-				if !returned {
+				if !handlerReturned {
 					v := recover()
 					recordPanic(ctx, span, &d, v)
 					if v != nil {
@@ -49,10 +49,10 @@ func Worker(opts ...Option) durable.HandlerOption {
 				span.End()
 			}()
 			err := next(ctx, d)
-			returned = true
-			result := endAttribute(ctx, &d, err)
-			span.SetAttributes(result)
-			if err != nil && result.Value.AsString() != endHandBack && !isCancellation(ctx, err) {
+			handlerReturned = true
+			endAttr := endAttribute(ctx, &d, err)
+			span.SetAttributes(endAttr)
+			if err != nil && endAttr.Value.AsString() != handBackValue && !isCancellation(ctx, err) {
 				recordError(span, err)
 			}
 			return err
@@ -63,9 +63,9 @@ func Worker(opts ...Option) durable.HandlerOption {
 // attemptAttributes returns the attributes of an attempt's span.
 func attemptAttributes(d *durable.Delivery) []attribute.KeyValue {
 	return []attribute.KeyValue{
-		system, semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
-		semconv.MessagingDestinationName(validUTF8(d.Handler)),
-		semconv.MessagingMessageID(validUTF8(d.Key)),
+		systemAttribute, semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
+		semconv.MessagingDestinationName(toValidUTF8(d.Handler)),
+		semconv.MessagingMessageID(toValidUTF8(d.Key)),
 		semconv.MessagingMessageBodySize(len(d.Body)),
 		attribute.Int("tickless.attempt", d.Attempt),
 		attribute.Int("tickless.max_attempts", d.MaxAttempts),
@@ -81,11 +81,11 @@ func recordPanic(ctx context.Context, span trace.Span, d *durable.Delivery, v an
 	if v != nil {
 		err, errorType = fmt.Errorf("panic: %v", v), "panic"
 	}
-	message := validUTF8(err.Error())
-	span.SetStatus(codes.Error, message)
+	errorMessage := toValidUTF8(err.Error())
+	span.SetStatus(codes.Error, errorMessage)
 	span.SetAttributes(semconv.ErrorTypeKey.String(errorType), failureAttribute(ctx, d, false))
 	span.AddEvent(semconv.ExceptionEventName, trace.WithAttributes(
-		semconv.ExceptionType(errorType), semconv.ExceptionMessage(message), semconv.ExceptionStacktrace(validUTF8(string(debug.Stack())))))
+		semconv.ExceptionType(errorType), semconv.ExceptionMessage(errorMessage), semconv.ExceptionStacktrace(toValidUTF8(string(debug.Stack())))))
 }
 
 // isCancellation reports whether the only reason for the error is that the task was
@@ -95,7 +95,7 @@ func isCancellation(ctx context.Context, err error) bool {
 		(errors.Is(err, context.Canceled) || errors.Is(err, durable.ErrCancelled))
 }
 
-const endHandBack = "hand_back"
+const handBackValue = "hand_back"
 
 const endKey = attribute.Key("tickless.end")
 
@@ -107,7 +107,7 @@ func endAttribute(ctx context.Context, d *durable.Delivery, err error) attribute
 	case err == nil:
 		return endKey.String("done")
 	case errors.As(err, &handedBack) && !errors.As(err, &noRetry), errors.Is(context.Cause(ctx), durable.ErrClosed):
-		return endKey.String(endHandBack)
+		return endKey.String(handBackValue)
 	}
 	return failureAttribute(ctx, d, errors.As(err, &noRetry))
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// A Count is a number given as the value of a flag, such as 10k, 1.5M or 1_000_000.
-type Count int
+// A CountFlag is a number given as the value of a flag, such as 10k, 1.5M or 1_000_000.
+type CountFlag int
 
 // String formats c, with k or M for trailing zeros.
-func (c *Count) String() string {
+func (c *CountFlag) String() string {
 	n := int(*c)
 	switch {
 	case n != 0 && n%1_000_000 == 0:
@@ -24,7 +24,7 @@ func (c *Count) String() string {
 
 // Set parses s, such as 4.1M. It does not multiply 4.1 by a million, because the
 // floating-point product is not a whole number.
-func (c *Count) Set(s string) error {
+func (c *CountFlag) Set(s string) error {
 	digits, scale := strings.ReplaceAll(s, "_", ""), ""
 	switch {
 	case strings.HasSuffix(digits, "k"), strings.HasSuffix(digits, "K"):
@@ -36,30 +36,30 @@ func (c *Count) Set(s string) error {
 	if err != nil || v != math.Trunc(v) || math.Abs(v) > math.MaxInt32 {
 		return errors.New("not a whole number such as 5000, 10k or 1M")
 	}
-	*c = Count(v)
+	*c = CountFlag(v)
 	return nil
 }
 
 // Type returns the name of the type for the help text.
-func (*Count) Type() string { return "number" }
+func (*CountFlag) Type() string { return "number" }
 
-// Counts is a list of counts given as the value of a flag, such as 1M,10M.
-type Counts []int
+// CountsFlag is a list of numbers given as the value of a flag, such as 1M,10M.
+type CountsFlag []int
 
 // String formats the counts in the form that Set parses.
-func (cs *Counts) String() string {
+func (cs *CountsFlag) String() string {
 	var parts []string
 	for _, n := range *cs {
-		parts = append(parts, (*Count)(&n).String())
+		parts = append(parts, (*CountFlag)(&n).String())
 	}
 	return strings.Join(parts, ",")
 }
 
 // Set parses s.
-func (cs *Counts) Set(s string) error {
-	var parsed Counts
+func (cs *CountsFlag) Set(s string) error {
+	var parsed CountsFlag
 	for part := range strings.SplitSeq(s, ",") {
-		var c Count
+		var c CountFlag
 		if err := c.Set(strings.TrimSpace(part)); err != nil {
 			return err
 		}
@@ -70,4 +70,4 @@ func (cs *Counts) Set(s string) error {
 }
 
 // Type returns the name of the type for the help text.
-func (*Counts) Type() string { return "numbers" }
+func (*CountsFlag) Type() string { return "numbers" }

@@ -31,9 +31,9 @@ type UsageError struct{ Err error }
 func (e UsageError) Error() string { return e.Err.Error() }
 func (e UsageError) Unwrap() error { return e.Err }
 
-// NoArguments returns an error if there are arguments. It is for commands that take only
-// flags.
-func NoArguments(cmd *cobra.Command, args []string) error {
+// RefuseArguments returns an error if there are arguments. It is for commands that take
+// only flags.
+func RefuseArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return UsageError{fmt.Errorf("%s takes no arguments, got %q", cmd.Name(), args[0])}
 	}
@@ -46,13 +46,13 @@ type Fault struct {
 	Count int64
 }
 
-// Faults returns an error that lists the faults with a nonzero Count. It returns nil if
-// there are none.
-func Faults(faults ...Fault) error {
+// FaultsError returns an error that lists the faults with a nonzero Count. It returns nil
+// if there are none.
+func FaultsError(faults ...Fault) error {
 	var broken []string
 	for _, f := range faults {
 		if f.Count != 0 {
-			broken = append(broken, fmt.Sprintf("%s: %s", f.Name, Thousands(f.Count)))
+			broken = append(broken, fmt.Sprintf("%s: %s", f.Name, GroupDigits(f.Count)))
 		}
 	}
 	if broken == nil {

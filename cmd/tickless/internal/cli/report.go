@@ -29,11 +29,11 @@ func (m Machine) String() string {
 
 const interruptedNote = "Interrupted: the figures are incomplete."
 
-// Conclude prints the report if json is true. After an interruption, Conclude returns
-// ErrInterrupted, and without json it prints a note first.
-func Conclude(cmd *cobra.Command, json bool, report any) error {
+// FinishReport prints the report if asJSON is true. After an interruption, it returns
+// ErrInterrupted, and without asJSON it prints a note first.
+func FinishReport(cmd *cobra.Command, asJSON bool, report any) error {
 	interrupted := cmd.Context().Err() != nil
-	if json {
+	if asJSON {
 		if err := PrintJSON(cmd.OutOrStdout(), report); err != nil {
 			return err
 		}

@@ -10,8 +10,8 @@ import (
 // unknownText is the text of a figure that has no value.
 const unknownText = "-"
 
-// A Figure is one row of a table.
-type Figure[R any] struct {
+// A Row is one row of a table: a figure of each result.
+type Row[R any] struct {
 	Name string
 	// Value returns the figure of a result. ok is false if it is unknown.
 	Value func(R) (v float64, ok bool)
@@ -21,15 +21,15 @@ type Figure[R any] struct {
 	HasRatio bool
 }
 
-// CountFigure returns a Figure for a whole number that is always known.
-func CountFigure[R any](name string, get func(R) int64) Figure[R] {
-	return Figure[R]{Name: name, Format: Whole, Value: func(r R) (float64, bool) { return float64(get(r)), true }}
+// CountRow returns a Row for a whole number that is always known.
+func CountRow[R any](name string, get func(R) int64) Row[R] {
+	return Row[R]{Name: name, Format: FormatWhole, Value: func(r R) (float64, bool) { return float64(get(r)), true }}
 }
 
-// RenderTable formats a table with a row for each figure and a column for each result. It
-// omits figures that no result has. If ratios is true and there are two results, a third
-// column shows their ratio.
-func RenderTable[R any](names []string, results []R, groups [][]Figure[R], ratios bool) string {
+// RenderTable formats a table with a column for each result. It omits rows without any
+// known value. If withRatio is true and there are two results, a third column shows their
+// ratio.
+func RenderTable[R any](names []string, results []R, groups [][]Row[R], withRatio bool) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)
 	writeLine := func(cells []string) { fmt.Fprintln(t, strings.Join(cells, "\t")+"\t") }
@@ -39,9 +39,9 @@ func RenderTable[R any](names []string, results []R, groups [][]Figure[R], ratio
 			nameWidth = max(nameWidth, len(f.Name))
 		}
 	}
-	ratios = ratios && len(results) == 2
+	withRatio = withRatio && len(results) == 2
 	header := append([]string{strings.Repeat(" ", nameWidth)}, names...)
-	if ratios {
+	if withRatio {
 		header = append(header, "ratio")
 	}
 	writeLine(header)
@@ -51,7 +51,7 @@ func RenderTable[R any](names []string, results []R, groups [][]Figure[R], ratio
 		}
 		for _, f := range group {
 			if slices.ContainsFunc(results, func(r R) bool { _, ok := f.Value(r); return ok }) {
-				writeLine(append([]string{fmt.Sprintf("%-*s", nameWidth, f.Name)}, f.cells(results, ratios)...))
+				writeLine(append([]string{fmt.Sprintf("%-*s", nameWidth, f.Name)}, f.cells(results, withRatio)...))
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func RenderTable[R any](names []string, results []R, groups [][]Figure[R], ratio
 	return b.String()
 }
 
-func (f Figure[R]) cells(results []R, ratios bool) (cells []string) {
+func (f Row[R]) cells(results []R, withRatio bool) (cells []string) {
 	var values []float64
 	for _, r := range results {
 		v, ok := f.Value(r)
@@ -70,7 +70,7 @@ func (f Figure[R]) cells(results []R, ratios bool) (cells []string) {
 		values = append(values, v)
 		cells = append(cells, f.Format(v))
 	}
-	if !ratios {
+	if !withRatio {
 		return cells
 	}
 	ratio := ""

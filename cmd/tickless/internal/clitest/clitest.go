@@ -14,22 +14,22 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
-// AsProgram is the environment variable that makes a test binary run the program instead
-// of its tests: see Main.
-const AsProgram = "TICKLESS_TEST_AS_PROGRAM"
+// AsProgramEnv is the environment variable that makes a test binary run the program
+// instead of its tests: see Main.
+const AsProgramEnv = "TICKLESS_TEST_AS_PROGRAM"
 
-// Main is the body of TestMain. If the environment variable AsProgram is set, Main runs
-// the command that newCommand returns. Otherwise it runs the tests.
+// Main is the body of TestMain. If the environment variable AsProgramEnv is set, Main
+// runs the command that newCommand returns. Otherwise it runs the tests.
 func Main(m *testing.M, newCommand func() *cobra.Command) {
-	if os.Getenv(AsProgram) != "" {
+	if os.Getenv(AsProgramEnv) != "" {
 		os.Exit(cli.Run(newCommand(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
 
-// InRoot returns a function for Main. The function makes a root command with one
+// UnderRoot returns a function for Main. The function makes a root command with one
 // subcommand, which newCommand returns.
-func InRoot(newCommand func() *cobra.Command) func() *cobra.Command {
+func UnderRoot(newCommand func() *cobra.Command) func() *cobra.Command {
 	return func() *cobra.Command {
 		root := &cobra.Command{Use: "tickless"}
 		root.AddCommand(newCommand())
@@ -37,10 +37,10 @@ func InRoot(newCommand func() *cobra.Command) func() *cobra.Command {
 	}
 }
 
-// Program returns an exec.Cmd that runs the program with args.
-func Program(args ...string) *exec.Cmd {
+// ProgramCmd returns an exec.Cmd that runs the program with args.
+func ProgramCmd(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), AsProgram+"=1")
+	cmd.Env = append(os.Environ(), AsProgramEnv+"=1")
 	return cmd
 }
 
@@ -48,7 +48,7 @@ func Program(args ...string) *exec.Cmd {
 func Run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	cmd := Program(args...)
+	cmd := ProgramCmd(args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		exit, ok := err.(*exec.ExitError)
@@ -60,9 +60,9 @@ func Run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-// arguments returns the name of the command and its arguments. The root command has the
+// commandLine returns the name of the command and its arguments. The root command has the
 // name "".
-func arguments(command string, args ...string) []string {
+func commandLine(command string, args ...string) []string {
 	if command == "" {
 		return args
 	}
@@ -71,8 +71,8 @@ func arguments(command string, args ...string) []string {
 
 // A WrongCall is a call of the program with wrong flags or arguments.
 type WrongCall struct {
-	Args []string
-	Want string // part of the error line
+	Args      []string
+	WantError string // part of the error line
 }
 
 // CheckWrongCalls checks that each call prints one line to standard error and exits with
@@ -80,7 +80,7 @@ type WrongCall struct {
 func CheckWrongCalls(t *testing.T, command string, calls []WrongCall) {
 	for _, tt := range calls {
 		t.Run(strings.Join(tt.Args, " "), func(t *testing.T) {
-			stdout, stderr, code := Run(t, arguments(command, tt.Args...)...)
+			stdout, stderr, code := Run(t, commandLine(command, tt.Args...)...)
 			if code != cli.ExitUsage {
 				t.Errorf("exit code %d, want %d", code, cli.ExitUsage)
 			}
@@ -90,8 +90,8 @@ func CheckWrongCalls(t *testing.T, command string, calls []WrongCall) {
 			if strings.Count(stderr, "\n") != 1 || !strings.HasSuffix(stderr, "\n") {
 				t.Errorf("want one line on standard error, got %q", stderr)
 			}
-			if !strings.HasPrefix(stderr, "tickless: ") || !strings.Contains(stderr, tt.Want) {
-				t.Errorf("want a line that contains %q, got %q", tt.Want, stderr)
+			if !strings.HasPrefix(stderr, "tickless: ") || !strings.Contains(stderr, tt.WantError) {
+				t.Errorf("want a line that contains %q, got %q", tt.WantError, stderr)
 			}
 		})
 	}
@@ -101,7 +101,7 @@ func CheckWrongCalls(t *testing.T, command string, calls []WrongCall) {
 func CheckHelp(t *testing.T, command string, wants ...string) (help string) {
 	t.Helper()
 	for _, flag := range []string{"--help", "-h"} {
-		stdout, stderr, code := Run(t, arguments(command, flag)...)
+		stdout, stderr, code := Run(t, commandLine(command, flag)...)
 		if code != 0 || stderr != "" {
 			t.Errorf("%s: exit code %d, standard error %q", flag, code, stderr)
 		}

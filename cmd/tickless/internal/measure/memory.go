@@ -8,15 +8,15 @@ import (
 
 // LiveHeap runs the garbage collector. It returns the size of the live heap and the
 // duration of the collection.
-func LiveHeap() (bytes int64, took time.Duration) {
-	begin := time.Now()
+func LiveHeap() (bytes int64, gcTime time.Duration) {
+	start := time.Now()
 	runtime.GC()
-	took = time.Since(begin)
-	return readMetric("/gc/heap/live:bytes"), took
+	gcTime = time.Since(start)
+	return readMetric("/gc/heap/live:bytes"), gcTime
 }
 
-// Memory returns how many bytes of the system's memory the Go runtime holds.
-func Memory() int64 {
+// RuntimeMemory returns how many bytes of the system's memory the Go runtime holds.
+func RuntimeMemory() int64 {
 	return readMetric("/memory/classes/total:bytes") - readMetric("/memory/classes/heap/released:bytes")
 }
 

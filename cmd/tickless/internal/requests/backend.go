@@ -21,35 +21,35 @@ type Backend interface {
 	// Stop stops the timer of request i and reports whether it prevented the callback.
 	// The goroutine that called Start calls Stop.
 	Stop(i int) bool
-	// Fired is called by the callback of request i. The backend may then forget the
+	// ForgetTimer is called by the callback of request i. The backend may then forget the
 	// timer, but a later Stop must return false.
-	Fired(i int)
+	ForgetTimer(i int)
 	// Close closes the backend and returns how many timers were still pending. No Start
 	// or Stop runs at the same time.
 	Close() (pending int, err error)
 }
 
-// NewTime returns a backend for n requests that uses time.AfterFunc.
-func NewTime(n int) Backend {
-	return &stdTime{timers: make([]atomic.Pointer[time.Timer], n)}
+// NewStdBackend returns a backend for n requests that uses time.AfterFunc.
+func NewStdBackend(n int) Backend {
+	return &stdBackend{timers: make([]atomic.Pointer[time.Timer], n)}
 }
 
-// stdTime drops a timer that has fired or was stopped, to save memory. The pointers are
-// atomic: a callback and Stop may use one at the same time.
-type stdTime struct {
+// stdBackend drops a timer that has fired or was stopped, to save memory. The pointers
+// are atomic: a callback and Stop may use one at the same time.
+type stdBackend struct {
 	timers []atomic.Pointer[time.Timer]
 }
 
-func (*stdTime) Name() string { return "time.AfterFunc" }
+func (*stdBackend) Name() string { return "time.AfterFunc" }
 
-func (*stdTime) Open() {}
+func (*stdBackend) Open() {}
 
-func (b *stdTime) Start(i int, d time.Duration, f func()) error {
+func (b *stdBackend) Start(i int, d time.Duration, f func()) error {
 	b.timers[i].Store(time.AfterFunc(d, f))
 	return nil
 }
 
-func (b *stdTime) Stop(i int) bool {
+func (b *stdBackend) Stop(i int) bool {
 	t := b.timers[i].Load()
 	if t == nil {
 		return false
@@ -58,51 +58,52 @@ func (b *stdTime) Stop(i int) bool {
 	return t.Stop()
 }
 
-func (b *stdTime) Fired(i int) { b.timers[i].Store(nil) }
+func (b *stdBackend) ForgetTimer(i int) { b.timers[i].Store(nil) }
 
-func (b *stdTime) Close() (int, error) {
-	pending := 0
+func (b *stdBackend) Close() (int, error) {
+	numPending := 0
 	for i := range b.timers {
 		if b.Stop(i) {
-			pending++
+			numPending++
 		}
 	}
-	return pending, nil
+	return numPending, nil
 }
 
-// newTickless returns a backend for n requests that uses a timer.Scheduler with opts.
-func newTickless(n int, opts ...timer.Option) *tickless {
-	return &tickless{opts: opts, handles: make([]timer.Handle, n)}
+// newTicklessBackend returns a backend for n requests that uses a timer.Scheduler with
+// opts.
+func newTicklessBackend(n int, opts ...timer.Option) *ticklessBackend {
+	return &ticklessBackend{opts: opts, handles: make([]timer.Handle, n)}
 }
 
-type tickless struct {
+type ticklessBackend struct {
 	opts    []timer.Option
 	handles []timer.Handle // by request; made before the run, which measures memory
 
 	scheduler *timer.Scheduler
 }
 
-func (*tickless) Name() string { return "tickless" }
+func (*ticklessBackend) Name() string { return "tickless" }
 
-func (b *tickless) Open() { b.scheduler = timer.New(b.opts...) }
+func (b *ticklessBackend) Open() { b.scheduler = timer.New(b.opts...) }
 
-func (b *tickless) Start(i int, d time.Duration, f func()) error {
+func (b *ticklessBackend) Start(i int, d time.Duration, f func()) error {
 	h, err := b.scheduler.Start(d, f)
 	b.handles[i] = h
 	return err
 }
 
-func (b *tickless) Stop(i int) bool { return b.handles[i].Stop() }
+func (b *ticklessBackend) Stop(i int) bool { return b.handles[i].Stop() }
 
-func (*tickless) Fired(int) {}
+func (*ticklessBackend) ForgetTimer(int) {}
 
-func (b *tickless) Close() (int, error) {
-	pending := 0
+func (b *ticklessBackend) Close() (int, error) {
+	numPending := 0
 	b.scheduler.Close()
 	for range b.scheduler.TakeLeftover() {
-		pending++
+		numPending++
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return pending, b.scheduler.Shutdown(ctx)
+	return numPending, b.scheduler.Shutdown(ctx)
 }

@@ -15,7 +15,7 @@ import (
 type flags struct {
 	config      Config
 	tick        time.Duration
-	slack       time.Duration
+	maxSlack    time.Duration
 	asJSON      bool
 	httpAddress string
 }
@@ -27,8 +27,8 @@ func (f *flags) validate() error {
 	if f.tick < 0 || f.tick > time.Hour {
 		return fmt.Errorf("the tick must be from 1ns to 1h, got %v", f.tick)
 	}
-	if f.slack < 0 || f.slack > time.Hour {
-		return fmt.Errorf("the slack must be from 0 to 1h, got %v", f.slack)
+	if f.maxSlack < 0 || f.maxSlack > time.Hour {
+		return fmt.Errorf("the slack must be from 0 to 1h, got %v", f.maxSlack)
 	}
 	if f.httpAddress != "" && f.asJSON {
 		return errors.New("give either --http or --json: --http runs until interrupted and prints no result")
@@ -42,8 +42,8 @@ func (f *flags) options() []timer.Option {
 	if f.tick != 0 {
 		opts = append(opts, timer.WithTick(f.tick))
 	}
-	if f.slack != 0 {
-		opts = append(opts, timer.WithSlack(0, f.slack, f.slack))
+	if f.maxSlack != 0 {
+		opts = append(opts, timer.WithSlack(0, f.maxSlack, f.maxSlack))
 	}
 	return opts
 }
@@ -78,20 +78,20 @@ the timer's callback. Delays and answers are random, but the same for both.`,
 				return cli.UsageError{Err: err}
 			}
 			if f.httpAddress != "" {
-				return watch(cmd, f)
+				return runWithPage(cmd, f)
 			}
-			return runAll(cmd, f)
+			return runBackends(cmd, f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var((*cli.Count)(&f.config.Count), "count", "number of requests, such as 10k or 1M")
+	flags.Var((*cli.CountFlag)(&f.config.Count), "count", "number of requests, such as 10k or 1M")
 	flags.DurationVar(&f.config.Duration, "duration", 3*time.Second, "time over which the requests arrive")
 	flags.Float64Var(&f.config.StopRatio, "stop-ratio", 0.9, "share of the requests that are answered in time, 0 to 1")
 	flags.DurationVar(&f.config.MinDelay, "delay-min", 100*time.Millisecond, "shortest timeout")
 	flags.DurationVar(&f.config.MaxDelay, "delay-max", 2*time.Second, "longest timeout")
 	flags.DurationVar(&f.tick, "tick", 0, "tick of the scheduler (default: the library's own)")
-	flags.DurationVar(&f.slack, "slack", 0, "how much later timers of the scheduler may fire, to share wake-ups")
+	flags.DurationVar(&f.maxSlack, "slack", 0, "how much later timers of the scheduler may fire, to share wake-ups")
 	flags.Uint64Var(&f.config.Seed, "seed", 1, "seed of the delays and the answers")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON instead of a table")
 	flags.StringVar(&f.httpAddress, "http", "", "repeat the load on Tickless until interrupted, and serve its debug page at this address, such as :0 (on localhost); the page answers only for localhost and the host named here")

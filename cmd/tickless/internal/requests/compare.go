@@ -20,12 +20,12 @@ type report struct {
 // newBackends make the compared backends, tickless first. A backend is made after the
 // previous run, so that its memory is measured alone.
 var newBackends = []func(f flags, n int) Backend{
-	func(f flags, n int) Backend { return newTickless(n, f.options()...) },
-	func(_ flags, n int) Backend { return NewTime(n) },
+	func(f flags, n int) Backend { return newTicklessBackend(n, f.options()...) },
+	func(_ flags, n int) Backend { return NewStdBackend(n) },
 }
 
-// runAll runs the load on one backend after the other and prints the results.
-func runAll(cmd *cobra.Command, f flags) error {
+// runBackends runs the load on one backend after the other and prints the results.
+func runBackends(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	plan, err := NewPlan(f.config)
 	if err != nil {
@@ -37,7 +37,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 			break
 		}
 		backend := newBackend(f, f.config.Count)
-		announce(stderr, backend.Name(), f.config)
+		announceRun(stderr, backend.Name(), f.config)
 		result, err := plan.Run(ctx, backend)
 		if err != nil {
 			return err
@@ -51,12 +51,12 @@ func runAll(cmd *cobra.Command, f flags) error {
 		return cli.ErrInterrupted
 	}
 	ticklessResult := results[0]
-	return ticklessResult.faults(ticklessResult.Lost + ticklessResult.Pending)
+	return ticklessResult.faultsError(ticklessResult.Lost + ticklessResult.Pending)
 }
 
-// announce writes to w that a run begins.
-func announce(w io.Writer, name string, c Config) {
-	fmt.Fprintf(w, "%s: %s requests over %v\n", name, cli.Thousands(int64(c.Count)), c.Duration)
+// announceRun writes to w that a run begins.
+func announceRun(w io.Writer, name string, c Config) {
+	fmt.Fprintf(w, "%s: %s requests over %v\n", name, cli.GroupDigits(int64(c.Count)), c.Duration)
 }
 
 func printReport(w io.Writer, f flags, results []Result, interrupted bool) error {

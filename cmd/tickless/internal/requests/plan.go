@@ -26,22 +26,22 @@ type Config struct {
 	Seed      uint64        `json:"seed"` // the same seed gives the same plan
 }
 
-// maxSpan is the longest duration or delay, so that their sums cannot overflow.
-const maxSpan = 24 * time.Hour
+// maxDuration is the longest duration or delay, so that their sums cannot overflow.
+const maxDuration = 24 * time.Hour
 
 // Validate returns an error if a field of c is out of range.
 func (c Config) Validate() error {
 	switch {
 	case c.Count < 1 || c.Count > MaxCount:
 		return fmt.Errorf("the count must be from 1 to %d, got %d", MaxCount, c.Count)
-	case c.Duration <= 0 || c.Duration > maxSpan:
-		return fmt.Errorf("the duration must be positive and at most %v, got %v", maxSpan, c.Duration)
+	case c.Duration <= 0 || c.Duration > maxDuration:
+		return fmt.Errorf("the duration must be positive and at most %v, got %v", maxDuration, c.Duration)
 	case math.IsNaN(c.StopRatio) || c.StopRatio < 0 || c.StopRatio > 1:
 		return fmt.Errorf("the stop ratio must be from 0 to 1, got %v", c.StopRatio)
 	case c.MinDelay <= 0:
 		return fmt.Errorf("the shortest delay must be positive, got %v", c.MinDelay)
-	case c.MaxDelay > maxSpan:
-		return fmt.Errorf("the longest delay must be at most %v, got %v", maxSpan, c.MaxDelay)
+	case c.MaxDelay > maxDuration:
+		return fmt.Errorf("the longest delay must be at most %v, got %v", maxDuration, c.MaxDelay)
 	case c.MinDelay > c.MaxDelay:
 		return fmt.Errorf("the shortest delay (%v) must not exceed the longest (%v)", c.MinDelay, c.MaxDelay)
 	}
@@ -49,7 +49,7 @@ func (c Config) Validate() error {
 }
 
 // The states of a request. It is pending until Stop returns true (stopped) or its
-// callback runs (fired). Result.Wrong counts what happens after that.
+// callback runs (fired). Result.TwiceOrAfterStop counts what happens after that.
 const (
 	pending uint32 = iota
 	stopped
@@ -59,7 +59,7 @@ const (
 // A Plan is a generated load: when each request arrives, times out and is answered. All
 // slices except workers are indexed by request.
 type Plan struct {
-	cfg    Config
+	config Config
 	delays []time.Duration
 	// answerAt is when a request is answered, relative to the start of the run. It is
 	// the constant never if the request times out.
@@ -71,15 +71,15 @@ type Plan struct {
 	states    []atomic.Uint32
 	callbacks []func() // made in advance
 
-	// run is the current run. It is nil between runs, so that the plan does not keep the
-	// backend in memory.
-	run atomic.Pointer[run]
+	// currentRun is nil between runs, so that the plan does not keep the backend in
+	// memory.
+	currentRun atomic.Pointer[run]
 }
 
 // A worker is a goroutine that sends every n-th request and its answer, with n workers.
 type worker struct {
-	first   int     // its first request
-	answers []int32 // its answered requests, in the order of their answers
+	firstRequest     int     // its first request
+	answeredRequests []int32 // its answered requests, in the order of their answers
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -95,7 +95,7 @@ func NewPlan(c Config) (*Plan, error) {
 		return nil, errTooManyRequests
 	}
 	p := &Plan{
-		cfg:       c,
+		config:    c,
 		delays:    make([]time.Duration, c.Count),
 		answerAt:  make([]time.Duration, c.Count),
 		workers:   make([]worker, runtime.GOMAXPROCS(0)),
@@ -111,12 +111,12 @@ func NewPlan(c Config) (*Plan, error) {
 		if rng.Float64() < c.StopRatio {
 			// Plan no answer in the last tenth of the timeout: a busy machine may send
 			// it late.
-			p.answerAt[i] = p.arrival(i) + time.Duration(float64(p.delays[i])*0.9*rng.Float64())
+			p.answerAt[i] = p.arrivalTime(i) + time.Duration(float64(p.delays[i])*0.9*rng.Float64())
 		}
-		p.callbacks[i] = func() { p.fired(i) }
+		p.callbacks[i] = func() { p.handleFired(i) }
 	}
 	for w := range p.workers {
-		p.workers[w].first = w
+		p.workers[w].firstRequest = w
 		answers := make([]int32, 0, c.Count/len(p.workers)+1)
 		for i := w; i < c.Count; i += len(p.workers) {
 			if p.answerAt[i] != never {
@@ -124,18 +124,18 @@ func NewPlan(c Config) (*Plan, error) {
 			}
 		}
 		slices.SortFunc(answers, func(i, j int32) int { return cmp.Compare(p.answerAt[i], p.answerAt[j]) })
-		p.workers[w].answers = answers
+		p.workers[w].answeredRequests = answers
 	}
 	return p, nil
 }
 
-// arrival returns when request i arrives, relative to the start of the run.
-func (p *Plan) arrival(i int) time.Duration {
-	return time.Duration(float64(p.cfg.Duration) * float64(i) / float64(p.cfg.Count))
+// arrivalTime returns when request i arrives, relative to the start of the run.
+func (p *Plan) arrivalTime(i int) time.Duration {
+	return time.Duration(float64(p.config.Duration) * float64(i) / float64(p.config.Count))
 }
 
-// reset clears the results of the last run.
-func (p *Plan) reset() {
+// resetResults clears the results of the last run.
+func (p *Plan) resetResults() {
 	clear(p.deadlines)
 	clear(p.lateness)
 	for i := range p.states {

@@ -18,32 +18,32 @@ func TestMain(m *testing.M) { clitest.Main(m, NewCommand) }
 
 func TestRequests_CalledWrongly(t *testing.T) {
 	clitest.CheckWrongCalls(t, "", []clitest.WrongCall{
-		{Args: []string{"--bogus"}, Want: "--bogus"},
-		{Args: []string{"-x"}, Want: "'x'"},
-		{Args: []string{"bogus"}, Want: `unknown command "bogus"`},
-		{Args: []string{"--count", "0"}, Want: "count"},
-		{Args: []string{"--count", "-5"}, Want: "count"},
-		{Args: []string{"--count", "many"}, Want: "whole number"},
-		{Args: []string{"--count", "1.5"}, Want: "whole number"},
-		{Args: []string{"--count", "1e999"}, Want: "whole number"},
-		{Args: []string{"--count", "NaN"}, Want: "whole number"},
-		{Args: []string{"--count", "101M"}, Want: "100000000"},
-		{Args: []string{"--count"}, Want: "argument"},
-		{Args: []string{"--duration", "0s"}, Want: "duration"},
-		{Args: []string{"--duration", "-1s"}, Want: "duration"},
-		{Args: []string{"--duration", "1000h"}, Want: "duration"},
-		{Args: []string{"--duration", "soon"}, Want: "soon"},
-		{Args: []string{"--stop-ratio", "1.1"}, Want: "stop ratio"},
-		{Args: []string{"--stop-ratio", "-0.1"}, Want: "stop ratio"},
-		{Args: []string{"--stop-ratio", "NaN"}, Want: "stop ratio"},
-		{Args: []string{"--delay-min", "0s"}, Want: "shortest delay"},
-		{Args: []string{"--delay-min", "3s"}, Want: "longest"},
-		{Args: []string{"--delay-max", "1ms"}, Want: "longest"},
-		{Args: []string{"--delay-max", "25h"}, Want: "longest delay"},
-		{Args: []string{"--tick", "-1ms"}, Want: "tick"},
-		{Args: []string{"--tick", "2h"}, Want: "tick"},
-		{Args: []string{"--json=maybe"}, Want: "maybe"},
-		{Args: []string{"--json", "--count=x"}, Want: "whole number"},
+		{Args: []string{"--bogus"}, WantError: "--bogus"},
+		{Args: []string{"-x"}, WantError: "'x'"},
+		{Args: []string{"bogus"}, WantError: `unknown command "bogus"`},
+		{Args: []string{"--count", "0"}, WantError: "count"},
+		{Args: []string{"--count", "-5"}, WantError: "count"},
+		{Args: []string{"--count", "many"}, WantError: "whole number"},
+		{Args: []string{"--count", "1.5"}, WantError: "whole number"},
+		{Args: []string{"--count", "1e999"}, WantError: "whole number"},
+		{Args: []string{"--count", "NaN"}, WantError: "whole number"},
+		{Args: []string{"--count", "101M"}, WantError: "100000000"},
+		{Args: []string{"--count"}, WantError: "argument"},
+		{Args: []string{"--duration", "0s"}, WantError: "duration"},
+		{Args: []string{"--duration", "-1s"}, WantError: "duration"},
+		{Args: []string{"--duration", "1000h"}, WantError: "duration"},
+		{Args: []string{"--duration", "soon"}, WantError: "soon"},
+		{Args: []string{"--stop-ratio", "1.1"}, WantError: "stop ratio"},
+		{Args: []string{"--stop-ratio", "-0.1"}, WantError: "stop ratio"},
+		{Args: []string{"--stop-ratio", "NaN"}, WantError: "stop ratio"},
+		{Args: []string{"--delay-min", "0s"}, WantError: "shortest delay"},
+		{Args: []string{"--delay-min", "3s"}, WantError: "longest"},
+		{Args: []string{"--delay-max", "1ms"}, WantError: "longest"},
+		{Args: []string{"--delay-max", "25h"}, WantError: "longest delay"},
+		{Args: []string{"--tick", "-1ms"}, WantError: "tick"},
+		{Args: []string{"--tick", "2h"}, WantError: "tick"},
+		{Args: []string{"--json=maybe"}, WantError: "maybe"},
+		{Args: []string{"--json", "--count=x"}, WantError: "whole number"},
 	})
 }
 
@@ -81,8 +81,8 @@ func TestRequests_JSONConserves(t *testing.T) {
 		if run.Fired < 4_000 {
 			t.Errorf("%s: only %d fired of about half", name, run.Fired)
 		}
-		if run.Lost != 0 || run.Early != 0 || run.Wrong != 0 {
-			t.Errorf("%s: lost %d, early %d, wrong %d", name, run.Lost, run.Early, run.Wrong)
+		if run.Lost != 0 || run.Early != 0 || run.TwiceOrAfterStop != 0 {
+			t.Errorf("%s: lost %d, early %d, wrong %d", name, run.Lost, run.Early, run.TwiceOrAfterStop)
 		}
 		if run.Late.Max <= 0 || run.Late.P50 > run.Late.P99 || run.Late.P99 > run.Late.Max {
 			t.Errorf("%s: late %+v", name, run.Late)
@@ -155,7 +155,7 @@ func TestRequests_BrokenPromisesFail(t *testing.T) {
 	if err == nil || err.Error() != "FAILED: faults of tickless: fired twice or after Stop: 1" {
 		t.Errorf("the error is %v", err)
 	}
-	if r := parseReport(t, stdout.String()); len(r.Runs) != 2 || r.Runs[0].Wrong != 1 {
+	if r := parseReport(t, stdout.String()); len(r.Runs) != 2 || r.Runs[0].TwiceOrAfterStop != 1 {
 		t.Errorf("the figures are not printed: %s", stdout.String())
 	}
 }
@@ -167,7 +167,7 @@ func interrupt(t *testing.T, want string, args ...string) (stdout string) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a child process cannot be sent an interrupt here")
 	}
-	cmd := clitest.Program(args...)
+	cmd := clitest.ProgramCmd(args...)
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	stderr, err := cmd.StderrPipe()

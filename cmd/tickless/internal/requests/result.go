@@ -13,16 +13,16 @@ type Result struct {
 	Interrupted bool          `json:"interrupted"`
 	Elapsed     time.Duration `json:"elapsed_ns"`
 
-	Started int64 `json:"started"`
-	Stopped int64 `json:"stopped"` // Stop returned true
-	Fired   int64 `json:"fired"`   // callbacks that ran
-	Pending int64 `json:"pending"` // still pending at Close, after an interruption
-	Lost    int64 `json:"lost"`    // neither stopped nor fired nor pending
-	Early   int64 `json:"early"`   // fired before the deadline by the caller's clock
-	Wrong   int64 `json:"twice_or_after_stop"`
+	Started          int64 `json:"started"`
+	Stopped          int64 `json:"stopped"` // Stop returned true
+	Fired            int64 `json:"fired"`   // callbacks that ran
+	Pending          int64 `json:"pending"` // still pending at Close, after an interruption
+	Lost             int64 `json:"lost"`    // neither stopped nor fired nor pending
+	Early            int64 `json:"early"`   // fired before the deadline by the caller's clock
+	TwiceOrAfterStop int64 `json:"twice_or_after_stop"`
 
-	Behind time.Duration `json:"behind_ns"` // the most that the generator ran behind its plan
-	Late   Lateness      `json:"late"`
+	MaxBehind time.Duration `json:"behind_ns"` // the most that the generator ran behind its plan
+	Late      Lateness      `json:"late"`
 
 	CPU       *time.Duration `json:"cpu_ns,omitempty"` // user and system time, with the load generator's
 	Allocated int64          `json:"allocated_bytes"`  // on the heap, during the run
@@ -46,9 +46,9 @@ func newLateness(late []time.Duration) Lateness {
 	return Lateness{P50: at(0.5), P99: at(0.99), Max: at(1)}
 }
 
-// faults returns an error if tickless violated a guarantee. lost is the number of lost
-// timers.
-func (r Result) faults(lost int64) error {
-	return cli.Faults(cli.Fault{Name: "lost", Count: lost}, cli.Fault{Name: "early", Count: r.Early},
-		cli.Fault{Name: "fired twice or after Stop", Count: r.Wrong})
+// faultsError returns an error if tickless violated a guarantee. lost is the number of
+// lost timers.
+func (r Result) faultsError(lost int64) error {
+	return cli.FaultsError(cli.Fault{Name: "lost", Count: lost}, cli.Fault{Name: "early", Count: r.Early},
+		cli.Fault{Name: "fired twice or after Stop", Count: r.TwiceOrAfterStop})
 }

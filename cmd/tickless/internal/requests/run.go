@@ -23,32 +23,32 @@ const maxStalledChecks = 1000
 
 // A run is one execution of a plan by a backend.
 type run struct {
-	plan    *Plan
-	backend Backend
-	begin   time.Time // set once, before the first request
+	plan      *Plan
+	backend   Backend
+	startTime time.Time // set once, before the first request
 
-	workers []progress
-	firings atomic.Int32
-	wrong   atomic.Int32 // see Result.Wrong; incremented before firings or stopped
+	progress            []workerProgress
+	numFired            atomic.Int32
+	numTwiceOrAfterStop atomic.Int32 // see Result; incremented before numFired or numStopped
 }
 
-// progress counts the requests of one worker. The padding keeps the counts of two workers
-// out of one cache line.
-type progress struct {
+// workerProgress counts the requests of one worker. The padding keeps the counts of two
+// workers out of one cache line.
+type workerProgress struct {
 	// 32 bits are enough for MaxCount, and are always aligned on 32-bit machines.
-	started atomic.Int32
-	stopped atomic.Int32
-	behind  time.Duration // how late the worker was at most; read when it has ended
-	err     error         // read when the worker has ended
-	_       [64]byte
+	numStarted atomic.Int32
+	numStopped atomic.Int32
+	maxBehind  time.Duration // how late the worker was at most; read when it has ended
+	err        error         // read when the worker has ended
+	_          [64]byte
 }
 
-func (r *run) now() time.Duration { return time.Since(r.begin) }
+func (r *run) now() time.Duration { return time.Since(r.startTime) }
 
-// fired is the callback of request i. After the end of the run it does nothing, because
-// the timer has been counted as lost.
-func (p *Plan) fired(i int) {
-	r := p.run.Load()
+// handleFired is the callback of request i. After the end of the run it does nothing,
+// because the timer has been counted as lost.
+func (p *Plan) handleFired(i int) {
+	r := p.currentRun.Load()
 	if r == nil {
 		return
 	}
@@ -56,22 +56,22 @@ func (p *Plan) fired(i int) {
 	if p.states[i].CompareAndSwap(pending, fired) {
 		p.lateness[i] = now - p.deadlines[i]
 	} else {
-		r.wrong.Inc() // fired twice, or after Stop returned true
+		r.numTwiceOrAfterStop.Inc() // fired twice, or after Stop returned true
 	}
-	r.backend.Fired(i)
-	r.firings.Inc()
+	r.backend.ForgetTimer(i)
+	r.numFired.Inc()
 }
 
-// settled returns how many requests have been started, and how many of them have been
-// stopped or have fired.
-func (r *run) settled() (started, settled int64) {
-	settled = int64(r.firings.Load())
-	for w := range r.workers {
-		settled += int64(r.workers[w].stopped.Load())
+// countSettled returns how many requests have been started, and how many of them have
+// been stopped or have fired.
+func (r *run) countSettled() (started, settled int64) {
+	settled = int64(r.numFired.Load())
+	for w := range r.progress {
+		settled += int64(r.progress[w].numStopped.Load())
 	}
-	settled -= int64(r.wrong.Load()) // counted twice; read last, so that settled is never too high
-	for w := range r.workers {
-		started += int64(r.workers[w].started.Load())
+	settled -= int64(r.numTwiceOrAfterStop.Load()) // counted twice; read last, so that settled is never too high
+	for w := range r.progress {
+		started += int64(r.progress[w].numStarted.Load())
 	}
 	return started, settled
 }
@@ -79,21 +79,21 @@ func (r *run) settled() (started, settled int64) {
 // Run runs the plan on b and closes b. If ctx ends, Run stops early and returns the
 // result so far.
 func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
-	p.reset()
+	p.resetResults()
 	runtime.GC() // so that earlier garbage is not collected during the run
 	b.Open()
-	r := &run{plan: p, backend: b, workers: make([]progress, len(p.workers))}
-	p.run.Store(r)
-	defer p.run.Store(nil)
+	r := &run{plan: p, backend: b, progress: make([]workerProgress, len(p.workers))}
+	p.currentRun.Store(r)
+	defer p.currentRun.Store(nil)
 
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	cpuBefore, hasCPU := measure.CPUTime()
-	r.begin = time.Now()
+	r.startTime = time.Now()
 
 	var working sync.WaitGroup
-	for w := range r.workers {
-		working.Go(func() { r.work(ctx, w) })
+	for w := range r.progress {
+		working.Go(func() { r.runWorker(ctx, w) })
 	}
 	working.Wait()
 	r.waitUntilSettled(ctx, 0)
@@ -103,51 +103,51 @@ func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	runtime.ReadMemStats(&after)
 
 	stillPending, err := b.Close()
-	for w := range r.workers {
-		err = errors.Join(err, r.workers[w].err)
+	for w := range r.progress {
+		err = errors.Join(err, r.progress[w].err)
 	}
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", b.Name(), err)
 	}
 	r.waitUntilSettled(context.Background(), int64(stillPending)) // for callbacks that Close came too late to prevent
 
-	result := r.count()
+	result := r.sumResults()
 	result.Name = b.Name()
 	result.Interrupted = ctx.Err() != nil
 	result.Elapsed = elapsed
 	result.Pending = int64(stillPending)
-	result.Lost = result.Started - (result.Stopped + result.Fired - result.Wrong) - result.Pending
+	result.Lost = result.Started - (result.Stopped + result.Fired - result.TwiceOrAfterStop) - result.Pending
 	if hasCPU {
-		cpu := cpuAfter - cpuBefore
-		result.CPU = &cpu
+		cpuUsed := cpuAfter - cpuBefore
+		result.CPU = &cpuUsed
 	}
 	result.Allocated = int64(after.TotalAlloc - before.TotalAlloc)
 	return result, nil
 }
 
-// work runs worker w: in each batch, it sends all requests and answers that are due.
-func (r *run) work(ctx context.Context, w int) {
+// runWorker runs worker w: in each batch, it sends all requests and answers that are due.
+func (r *run) runWorker(ctx context.Context, w int) {
 	var (
 		p       = r.plan
 		mine    = p.workers[w]
-		counts  = &r.workers[w]
-		request = mine.first
+		counts  = &r.progress[w]
+		request = mine.firstRequest
 		answer  int
 		started int32
 		stops   int32
 	)
-	for request < p.cfg.Count || answer < len(mine.answers) {
+	for request < p.config.Count || answer < len(mine.answeredRequests) {
 		if ctx.Err() != nil {
 			return
 		}
 		now := r.now()
 		for {
 			sendAt, answerAt := never, never
-			if request < p.cfg.Count {
-				sendAt = p.arrival(request)
+			if request < p.config.Count {
+				sendAt = p.arrivalTime(request)
 			}
-			if answer < len(mine.answers) {
-				answerAt = p.answerAt[mine.answers[answer]]
+			if answer < len(mine.answeredRequests) {
+				answerAt = p.answerAt[mine.answeredRequests[answer]]
 			}
 			if min(sendAt, answerAt) > now {
 				break
@@ -155,7 +155,7 @@ func (r *run) work(ctx context.Context, w int) {
 			if sendAt <= answerAt {
 				d := p.delays[request]
 				begin := r.now()
-				counts.behind = max(counts.behind, begin-sendAt)
+				counts.maxBehind = max(counts.maxBehind, begin-sendAt)
 				p.deadlines[request] = begin + d
 				if err := r.backend.Start(request, d, p.callbacks[request]); err != nil {
 					counts.err = err
@@ -165,18 +165,18 @@ func (r *run) work(ctx context.Context, w int) {
 				request += len(p.workers)
 				continue
 			}
-			i := int(mine.answers[answer])
+			i := int(mine.answeredRequests[answer])
 			answer++
 			if !r.backend.Stop(i) {
 				continue // too late: the timer fires
 			}
 			stops++
 			if p.states[i].Swap(stopped) != pending {
-				r.wrong.Inc() // Stop returned true, but the timer had fired
+				r.numTwiceOrAfterStop.Inc() // Stop returned true, but the timer had fired
 			}
 		}
-		counts.started.Store(started)
-		counts.stopped.Store(stops)
+		counts.numStarted.Store(started)
+		counts.numStopped.Store(stops)
 		time.Sleep(batchInterval)
 	}
 }
@@ -185,9 +185,9 @@ func (r *run) work(ctx context.Context, w int) {
 // stillPending ones that Close has counted. It gives up if there is no more progress.
 func (r *run) waitUntilSettled(ctx context.Context, stillPending int64) {
 	lastSettled := int64(-1)
-	allDueAt := r.plan.cfg.Duration + r.plan.cfg.MaxDelay
+	allDueAt := r.plan.config.Duration + r.plan.config.MaxDelay
 	for n := 0; n < maxStalledChecks && ctx.Err() == nil; n++ {
-		started, settled := r.settled()
+		started, settled := r.countSettled()
 		if settled+stillPending >= started {
 			return
 		}
@@ -198,13 +198,13 @@ func (r *run) waitUntilSettled(ctx context.Context, stillPending int64) {
 	}
 }
 
-// count adds up the results of the run.
-func (r *run) count() Result {
-	result := Result{Fired: int64(r.firings.Load()), Wrong: int64(r.wrong.Load())}
-	for w := range r.workers {
-		result.Started += int64(r.workers[w].started.Load())
-		result.Stopped += int64(r.workers[w].stopped.Load())
-		result.Behind = max(result.Behind, r.workers[w].behind)
+// sumResults adds up the results of the run.
+func (r *run) sumResults() Result {
+	result := Result{Fired: int64(r.numFired.Load()), TwiceOrAfterStop: int64(r.numTwiceOrAfterStop.Load())}
+	for w := range r.progress {
+		result.Started += int64(r.progress[w].numStarted.Load())
+		result.Stopped += int64(r.progress[w].numStopped.Load())
+		result.MaxBehind = max(result.MaxBehind, r.progress[w].maxBehind)
 	}
 	var late []time.Duration
 	for i := range r.plan.states {

@@ -57,7 +57,7 @@ func TestRun_NoticesLostTimers(t *testing.T) {
 		t.Fatal(err)
 	}
 	unanswered := slices.Index(p.answerAt, never)
-	r, err := p.Run(t.Context(), faulty{Backend: NewTime(2000),
+	r, err := p.Run(t.Context(), faulty{Backend: NewStdBackend(2000),
 		start: func(i int, d time.Duration, f func()) (time.Duration, func()) {
 			if i == unanswered {
 				f = func() {}
@@ -79,7 +79,7 @@ func TestRun_NoticesEarlyTimers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := p.Run(t.Context(), faulty{Backend: NewTime(2000),
+	r, err := p.Run(t.Context(), faulty{Backend: NewStdBackend(2000),
 		start: func(_ int, _ time.Duration, f func()) (time.Duration, func()) { return 0, f }})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestRun_NoticesEarlyTimers(t *testing.T) {
 }
 
 func TestRun_NoticesTimersThatFireTwice(t *testing.T) {
-	r, err := runFaulty(t, faulty{Backend: NewTime(2000),
+	r, err := runFaulty(t, faulty{Backend: NewStdBackend(2000),
 		start: func(i int, d time.Duration, f func()) (time.Duration, func()) {
 			return d, func() {
 				f()
@@ -102,7 +102,7 @@ func TestRun_NoticesTimersThatFireTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Wrong == 0 {
+	if r.TwiceOrAfterStop == 0 {
 		t.Error("Wrong is 0")
 	}
 }
@@ -115,7 +115,7 @@ func TestRun_LostAlthoughAnotherFiresTwice(t *testing.T) {
 	}
 	often := slices.Index(p.answerAt, never)
 	lost := often + 1 + slices.Index(p.answerAt[often+1:], never)
-	r, err := p.Run(t.Context(), faulty{Backend: newTickless(2000),
+	r, err := p.Run(t.Context(), faulty{Backend: newTicklessBackend(2000),
 		start: func(i int, d time.Duration, f func()) (time.Duration, func()) {
 			switch i {
 			case often:
@@ -132,17 +132,17 @@ func TestRun_LostAlthoughAnotherFiresTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Wrong != 2000 || r.Lost != 1 || r.Pending != 0 {
-		t.Errorf("fired too often %d, lost %d, pending %d; want 2000, 1, 0", r.Wrong, r.Lost, r.Pending)
+	if r.TwiceOrAfterStop != 2000 || r.Lost != 1 || r.Pending != 0 {
+		t.Errorf("fired too often %d, lost %d, pending %d; want 2000, 1, 0", r.TwiceOrAfterStop, r.Lost, r.Pending)
 	}
 }
 
 func TestRun_NoticesTimersThatFireAfterStop(t *testing.T) {
-	r, err := runFaulty(t, faulty{Backend: deaf{NewTime(2000)}, stop: func(int, bool) bool { return true }})
+	r, err := runFaulty(t, faulty{Backend: deaf{NewStdBackend(2000)}, stop: func(int, bool) bool { return true }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Wrong == 0 {
+	if r.TwiceOrAfterStop == 0 {
 		t.Error("Wrong is 0")
 	}
 }
@@ -154,7 +154,7 @@ func (deaf) Stop(int) bool { return false }
 
 func TestRun_ReturnsErrorsOfStart(t *testing.T) {
 	want := errors.New("no room")
-	if _, err := runFaulty(t, faulty{Backend: NewTime(2000), err: want}); !errors.Is(err, want) {
+	if _, err := runFaulty(t, faulty{Backend: NewStdBackend(2000), err: want}); !errors.Is(err, want) {
 		t.Errorf("got %v, want %v", err, want)
 	}
 }
@@ -164,12 +164,12 @@ func TestRun_SameLoadForEveryBackend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range []Backend{newTickless(2000), NewTime(2000), newTickless(2000, timer.WithTick(time.Millisecond), timer.WithExecutor(executor.NewInline()))} {
+	for _, b := range []Backend{newTicklessBackend(2000), NewStdBackend(2000), newTicklessBackend(2000, timer.WithTick(time.Millisecond), timer.WithExecutor(executor.NewInline()))} {
 		r, err := p.Run(t.Context(), b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Started != 2000 || r.Fired+r.Stopped != 2000 || r.Lost != 0 || r.Early != 0 || r.Wrong != 0 || r.Interrupted {
+		if r.Started != 2000 || r.Fired+r.Stopped != 2000 || r.Lost != 0 || r.Early != 0 || r.TwiceOrAfterStop != 0 || r.Interrupted {
 			t.Errorf("%s: %+v", b.Name(), r)
 		}
 	}
@@ -193,7 +193,7 @@ func TestRun_Interrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range []Backend{newTickless(c.Count), NewTime(c.Count)} {
+	for _, b := range []Backend{newTicklessBackend(c.Count), NewStdBackend(c.Count)} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err := p.Run(ctx, endingAt(100, b, cancel))
 		cancel()

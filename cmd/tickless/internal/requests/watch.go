@@ -16,52 +16,52 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// watch repeats the load on one Scheduler until it is interrupted, and serves the debug
-// page.
-func watch(cmd *cobra.Command, f flags) error {
+// runWithPage repeats the load on one Scheduler until it is interrupted, and serves the
+// debug page.
+func runWithPage(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	l, hosts, err := listen(f.httpAddress)
 	if err != nil {
 		return err
 	}
-	b := &watchBackend{ctx: ctx, tickless: newTickless(f.config.Count, append(f.options(), timer.WithName("requests"))...)}
+	b := &keepOpenBackend{ctx: ctx, ticklessBackend: newTicklessBackend(f.config.Count, append(f.options(), timer.WithName("requests"))...)}
 	plan, err := NewPlan(f.config)
 	if err != nil {
 		return err
 	}
-	b.tickless.Open()
+	b.ticklessBackend.Open()
 	server := &http.Server{Handler: debug.Handler(debug.WithHosts(hosts...)), ReadHeaderTimeout: 10 * time.Second}
-	serverEnded := make(chan error, 1)
-	go func() { serverEnded <- server.Serve(l) }()
+	serverErr := make(chan error, 1)
+	go func() { serverErr <- server.Serve(l) }()
 	defer server.Close()
 	fmt.Fprintf(stdout, "%s shows the load, which repeats until you interrupt it\n", pageURL(l.Addr()))
 
-	sum, err := repeat(ctx, stderr, plan, b, serverEnded)
+	sum, err := repeatLoad(ctx, stderr, plan, b, serverErr)
 	if err != nil {
 		return err
 	}
-	stillPending, err := b.tickless.Close() // 0 if the last load was interrupted
+	stillPending, err := b.ticklessBackend.Close() // 0 if the last load was interrupted
 	sum.Pending += int64(stillPending)
-	fmt.Fprintf(stdout, "%s requests: %s answered, %s timed out, %s pending, %s lost\n", cli.Thousands(sum.Started),
-		cli.Thousands(sum.Stopped), cli.Thousands(sum.Fired), cli.Thousands(sum.Pending), cli.Thousands(sum.Lost))
-	return errors.Join(err, sum.faults(sum.Lost))
+	fmt.Fprintf(stdout, "%s requests: %s answered, %s timed out, %s pending, %s lost\n", cli.GroupDigits(sum.Started),
+		cli.GroupDigits(sum.Stopped), cli.GroupDigits(sum.Fired), cli.GroupDigits(sum.Pending), cli.GroupDigits(sum.Lost))
+	return errors.Join(err, sum.faultsError(sum.Lost))
 }
 
-// repeat runs the plan on b repeatedly, until ctx ends or the HTTP server fails. It
+// repeatLoad runs the plan on b repeatedly, until ctx ends or the HTTP server fails. It
 // returns the sum of the results.
-func repeat(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, serverEnded <-chan error) (Result, error) {
+func repeatLoad(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, serverErr <-chan error) (Result, error) {
 	var sum Result
 	for runs := 1; ctx.Err() == nil; runs++ {
-		announce(stderr, fmt.Sprintf("load %d", runs), plan.cfg)
+		announceRun(stderr, fmt.Sprintf("load %d", runs), plan.config)
 		r, err := plan.Run(ctx, b)
 		if err != nil {
 			return sum, err
 		}
 		sum.Started, sum.Stopped, sum.Fired = sum.Started+r.Started, sum.Stopped+r.Stopped, sum.Fired+r.Fired
 		sum.Pending, sum.Lost = sum.Pending+r.Pending, sum.Lost+r.Lost
-		sum.Early, sum.Wrong = sum.Early+r.Early, sum.Wrong+r.Wrong
+		sum.Early, sum.TwiceOrAfterStop = sum.Early+r.Early, sum.TwiceOrAfterStop+r.TwiceOrAfterStop
 		select {
-		case err := <-serverEnded:
+		case err := <-serverErr:
 			return sum, err
 		default:
 		}
@@ -94,19 +94,19 @@ func pageURL(addr net.Addr) string {
 	return fmt.Sprintf("http://%s/", addr)
 }
 
-// watchBackend keeps its Scheduler open for several loads, until ctx ends.
-type watchBackend struct {
-	*tickless
+// keepOpenBackend keeps its Scheduler open for several loads, until ctx ends.
+type keepOpenBackend struct {
+	*ticklessBackend
 	ctx context.Context
 }
 
-func (*watchBackend) Open() {}
+func (*keepOpenBackend) Open() {}
 
 // Between loads, Close only counts the pending timers. After an interruption, it also
 // closes the Scheduler, so that no counted timer fires.
-func (b *watchBackend) Close() (int, error) {
+func (b *keepOpenBackend) Close() (int, error) {
 	if b.ctx.Err() != nil {
-		return b.tickless.Close()
+		return b.ticklessBackend.Close()
 	}
 	return b.scheduler.Len(), nil
 }

@@ -100,11 +100,11 @@ func TestRepeat_BrokenPromises(t *testing.T) {
 	over := errors.New("over")
 	served := make(chan error, 1)
 	served <- over // after one load
-	sum, err := repeat(t.Context(), io.Discard, p, hasty{NewTime(10)}, served)
+	sum, err := repeatLoad(t.Context(), io.Discard, p, hasty{NewStdBackend(10)}, served)
 	if !errors.Is(err, over) {
 		t.Fatal(err)
 	}
-	if err := sum.faults(sum.Lost); err == nil || err.Error() != "FAILED: faults of tickless: early: 10; fired twice or after Stop: 1" {
+	if err := sum.faultsError(sum.Lost); err == nil || err.Error() != "FAILED: faults of tickless: early: 10; fired twice or after Stop: 1" {
 		t.Errorf("the error is %v, of %+v", err, sum)
 	}
 }
@@ -121,8 +121,8 @@ func TestWatchBackend_Interrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	b := &watchBackend{ctx: ctx, tickless: newTickless(c.Count)}
-	b.tickless.Open()
+	b := &keepOpenBackend{ctx: ctx, ticklessBackend: newTicklessBackend(c.Count)}
+	b.ticklessBackend.Open()
 	r, err := p.Run(ctx, endingAt(100, b, cancel))
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestWatchBackend_Interrupted(t *testing.T) {
 	if !r.Interrupted || r.Started == 0 || r.Lost != 0 || r.Started != r.Fired+r.Stopped+r.Pending {
 		t.Errorf("%+v", r)
 	}
-	if left, err := b.tickless.Close(); left != 0 || err != nil {
+	if left, err := b.ticklessBackend.Close(); left != 0 || err != nil {
 		t.Errorf("closed again: %d are pending, %v", left, err)
 	}
 }

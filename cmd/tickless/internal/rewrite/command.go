@@ -17,11 +17,11 @@ import (
 
 // flags are the flags of the migrate command.
 type flags struct {
-	dir    string
-	diff   bool
-	fix    bool
-	asJSON bool
-	tags   string
+	dir        string
+	asDiff     bool
+	writeFiles bool
+	asJSON     bool
+	buildTags  string
 
 	migrate.Options
 }
@@ -53,34 +53,34 @@ error and 2 for wrong arguments.`,
 			if err := f.validate(); err != nil {
 				return cli.UsageError{Err: err}
 			}
-			return run(cmd, f, patterns)
+			return migrateModule(cmd, f, patterns)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&f.fix, "fix", false, "rewrite the files")
-	flags.BoolVar(&f.diff, "diff", false, "print the changes as a diff instead of the report")
+	flags.BoolVar(&f.writeFiles, "fix", false, "rewrite the files")
+	flags.BoolVar(&f.asDiff, "diff", false, "print the changes as a diff instead of the report")
 	flags.BoolVar(&f.asJSON, "json", false, "print the report as JSON")
 	flags.BoolVar(&f.Worth, "worth", false, "only calls that are worth rewriting, and calls that share a type with them")
 	flags.BoolVar(&f.Tests, "tests", false, "all calls in tests too; without it, only those that share a type with other code")
 	flags.BoolVar(&f.Exported, "exported", false, "exported types too; other modules that use them may no longer compile")
-	flags.StringVar(&f.tags, "tags", "", "build tags, separated by commas")
+	flags.StringVar(&f.buildTags, "tags", "", "build tags, separated by commas")
 	flags.StringVarP(&f.dir, "chdir", "C", "", "the folder in which to look for the packages")
 	return cmd
 }
 
 func (f *flags) validate() error {
-	if f.diff && f.fix {
+	if f.asDiff && f.writeFiles {
 		return errors.New("give either --diff or --fix")
 	}
-	if f.diff && f.asJSON {
+	if f.asDiff && f.asJSON {
 		return errors.New("give either --diff or --json")
 	}
 	return nil
 }
 
-func run(cmd *cobra.Command, f flags, patterns []string) error {
-	p, err := project.Load(cmd.Context(), project.Config{Dir: f.dir, Patterns: patterns, Tags: f.tags, Options: f.Options})
+func migrateModule(cmd *cobra.Command, f flags, patterns []string) error {
+	p, err := project.Load(cmd.Context(), project.Config{Dir: f.dir, Patterns: patterns, Tags: f.buildTags, Options: f.Options})
 	if cmd.Context().Err() != nil {
 		return cli.ErrInterrupted // no file has been written yet
 	}
@@ -91,19 +91,19 @@ func run(cmd *cobra.Command, f flags, patterns []string) error {
 	if err != nil {
 		return err
 	}
-	if f.diff || f.asJSON {
+	if f.asDiff || f.asJSON {
 		for _, w := range p.Warnings {
 			fmt.Fprintln(cmd.ErrOrStderr(), "tickless: "+w)
 		}
 	}
-	if f.fix {
+	if f.writeFiles {
 		if err := p.Fix(); err != nil {
 			return err
 		}
 	}
 	stdout := cmd.OutOrStdout()
 	switch {
-	case f.diff:
+	case f.asDiff:
 		err = p.WriteDiff(stdout)
 	case f.asJSON:
 		err = writeJSON(stdout, p)
@@ -116,15 +116,15 @@ func run(cmd *cobra.Command, f flags, patterns []string) error {
 	if len(p.Changes()) == 0 {
 		return nil
 	}
-	if !f.fix {
+	if !f.writeFiles {
 		return cli.ExitCode(cli.ExitPending)
 	}
 	if !f.asJSON {
-		noun := "files"
+		fileNoun := "files"
 		if len(p.Changes()) == 1 {
-			noun = "file"
+			fileNoun = "file"
 		}
-		fmt.Fprintf(stdout, "Rewrote %d %s.\n", len(p.Changes()), noun)
+		fmt.Fprintf(stdout, "Rewrote %d %s.\n", len(p.Changes()), fileNoun)
 		if !p.Requires {
 			fmt.Fprintln(stdout, "Next: go get github.com/tickless/tickless")
 		}

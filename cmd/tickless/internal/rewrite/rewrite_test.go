@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, clitest.InRoot(NewCommand)) }
+func TestMain(m *testing.M) { clitest.Main(m, clitest.UnderRoot(NewCommand)) }
 
 func TestMigrate_Help(t *testing.T) {
 	clitest.CheckHelp(t, "migrate", "--diff", "--fix", "--worth", "--tests", "--json", "go get")
@@ -19,12 +19,12 @@ func TestMigrate_Help(t *testing.T) {
 
 func TestMigrate_CalledWrongly(t *testing.T) {
 	clitest.CheckWrongCalls(t, "migrate", []clitest.WrongCall{
-		{Args: []string{"--bogus"}, Want: "--bogus"},
-		{Args: []string{"--diff", "--fix"}, Want: "--diff or --fix"},
-		{Args: []string{"--diff", "--json"}, Want: "--diff or --json"},
-		{Args: []string{"--tests=maybe"}, Want: "maybe"},
-		{Args: []string{"rewrite_test.go"}, Want: "rewrite_test.go is a file"},
-		{Args: []string{"-C", "missing"}, Want: "there is no folder missing"},
+		{Args: []string{"--bogus"}, WantError: "--bogus"},
+		{Args: []string{"--diff", "--fix"}, WantError: "--diff or --fix"},
+		{Args: []string{"--diff", "--json"}, WantError: "--diff or --json"},
+		{Args: []string{"--tests=maybe"}, WantError: "maybe"},
+		{Args: []string{"rewrite_test.go"}, WantError: "rewrite_test.go is a file"},
+		{Args: []string{"-C", "missing"}, WantError: "there is no folder missing"},
 	})
 }
 

@@ -12,10 +12,10 @@ import (
 
 // flags are the flags of the scale command.
 type flags struct {
-	counts     cli.Counts
+	counts     cli.CountsFlag
 	withStdlib bool // measure time.AfterFunc too
 	asJSON     bool
-	childSide  string // in a child process, the side to measure: see runChild
+	childImpl  string // in a child process, the implementation to measure: see runChild
 }
 
 // maxCount is the largest number of timers. A Scheduler can hold more, but few
@@ -39,7 +39,7 @@ func (f *flags) validate() error {
 
 // NewCommand returns the command that measures very many pending timers.
 func NewCommand() *cobra.Command {
-	f := flags{counts: cli.Counts{1_000_000, 10_000_000, 100_000_000}}
+	f := flags{counts: cli.CountsFlag{1_000_000, 10_000_000, 100_000_000}}
 	cmd := &cobra.Command{
 		Use:   "scale [flags]",
 		Short: "Measures what up to 100 million pending timers cost",
@@ -54,15 +54,15 @@ Skips numbers of timers that need more memory than the machine has available.
   tickless scale --counts 1M,2M,5M        other numbers
   tickless scale --time=false             without time.AfterFunc
   tickless scale --json > result.json     the figures as JSON`,
-		Args: cli.NoArguments,
+		Args: cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.validate(); err != nil {
 				return cli.UsageError{Err: err}
 			}
-			if f.childSide != "" {
-				return runChild(cmd, f.childSide, f.counts[0])
+			if f.childImpl != "" {
+				return runChild(cmd, f.childImpl, f.counts[0])
 			}
-			return runAll(cmd, f)
+			return measureAll(cmd, f)
 		},
 	}
 	flags := cmd.Flags()
@@ -70,7 +70,7 @@ Skips numbers of timers that need more memory than the machine has available.
 	flags.Var(&f.counts, "counts", "numbers of pending timers, such as 10k or 1M")
 	flags.BoolVar(&f.withStdlib, "time", true, "compare with time.AfterFunc")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON instead of tables")
-	flags.StringVar(&f.childSide, "child", "", "")
+	flags.StringVar(&f.childImpl, "child", "", "")
 	_ = flags.MarkHidden("child")
 	return cmd
 }

@@ -11,71 +11,71 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A side is one of the two compared implementations: tickless or time.AfterFunc.
-type side struct {
+// An implementation is one of the two that are compared: tickless or time.AfterFunc.
+type implementation struct {
 	name string
 	// bytesPerTimer is an estimate of the peak memory per timer.
 	bytesPerTimer int64
-	open          func() timers
+	open          func() timerStarter
 }
 
-// timers starts timers with trivial callbacks.
-type timers interface {
+// A timerStarter starts timers with trivial callbacks.
+type timerStarter interface {
 	// start starts a timer and returns its handle.
 	start(d time.Duration) handle
 }
 
-// A handle refers to a timer of either side.
+// A handle refers to a timer of either implementation.
 type handle struct {
-	tickless timer.Handle
-	stdlib   *time.Timer // nil: a timer of tickless
+	ticklessHandle timer.Handle
+	stdTimer       *time.Timer // nil: a timer of tickless
 }
 
 func (h handle) stop() bool {
-	if h.stdlib != nil {
-		return h.stdlib.Stop()
+	if h.stdTimer != nil {
+		return h.stdTimer.Stop()
 	}
-	return h.tickless.Stop()
+	return h.ticklessHandle.Stop()
 }
 
-var sides = []side{
-	{"tickless", 45, func() timers { return ticklessTimers{timer.New()} }},
-	{"time.AfterFunc", 180, func() timers { return stdTimers{} }},
+var implementations = []implementation{
+	{"tickless", 45, func() timerStarter { return ticklessStarter{timer.New()} }},
+	{"time.AfterFunc", 180, func() timerStarter { return stdStarter{} }},
 }
 
-type ticklessTimers struct{ s *timer.Scheduler }
+type ticklessStarter struct{ scheduler *timer.Scheduler }
 
-func (t ticklessTimers) start(d time.Duration) handle {
-	h, err := t.s.Start(d, func() {})
+func (t ticklessStarter) start(d time.Duration) handle {
+	h, err := t.scheduler.Start(d, func() {})
 	if err != nil {
 		panic(err) // impossible: the Scheduler is open and has no limit
 	}
-	return handle{tickless: h}
+	return handle{ticklessHandle: h}
 }
 
-type stdTimers struct{}
+type stdStarter struct{}
 
-func (stdTimers) start(d time.Duration) handle {
-	return handle{stdlib: time.AfterFunc(d, func() {})}
+func (stdStarter) start(d time.Duration) handle {
+	return handle{stdTimer: time.AfterFunc(d, func() {})}
 }
 
-// A result is the cost of Count pending timers of one side.
+// A result is the cost of Count pending timers of one implementation.
 type result struct {
 	Count      int           `json:"count"`
-	Skipped    string        `json:"skipped,omitempty"` // why nothing was measured
-	Failed     string        `json:"failed,omitempty"`  // why the measurement failed
-	Insert     time.Duration `json:"insert_ns"`         // to start all timers, on all procs
+	SkipReason string        `json:"skipped,omitempty"` // why nothing was measured
+	FailReason string        `json:"failed,omitempty"`  // why the measurement failed
+	InsertTime time.Duration `json:"insert_ns"`         // to start all timers, on all procs
 	HeapBytes  int64         `json:"heap_bytes"`        // live heap
 	TotalBytes int64         `json:"total_bytes"`       // memory of the system that the Go runtime holds
-	FullGC     time.Duration `json:"full_gc_ns"`
+	FullGCTime time.Duration `json:"full_gc_ns"`
 	// The cost of one operation on one proc, in nanoseconds.
-	EmptyStartStop float64 `json:"empty_start_stop_ns"` // with no other timer pending
-	StartStop      float64 `json:"start_stop_ns"`       // with all timers pending
-	Churn          float64 `json:"churn_ns"`            // stop a random timer and start another
+	EmptyStartStopNs float64 `json:"empty_start_stop_ns"` // with no other timer pending
+	StartStopNs      float64 `json:"start_stop_ns"`       // with all timers pending
+	ChurnNs          float64 `json:"churn_ns"`            // stop a random timer and start another
 }
 
-// measured reports whether r has figures.
-func (r *result) measured() bool { return r.Skipped == "" && r.Failed == "" }
+// hasFigures reports whether r has figures.
+func (r *result) hasFigures() bool { return r.SkipReason == "" && r.FailReason == "" }
 
 const (
 	// maxKeptHandles is the largest number of handles that are kept, to stop random timers.
@@ -90,17 +90,17 @@ const (
 
 // measureTimers starts n timers and measures their cost. It leaves them pending: the
 // process ends afterwards.
-func measureTimers(timers timers, n int) *result {
+func measureTimers(starter timerStarter, n int) *result {
 	r := &result{Count: n}
-	delays := newDelays()
+	delays := randomDelays()
 	delay := func(i int) time.Duration { return delays[i%len(delays)] }
-	startStop := func(i int) { timers.start(delay(i)).stop() }
-	r.EmptyStartStop = medianOf(startStop)
+	startAndStop := func(i int) { starter.start(delay(i)).stop() }
+	r.EmptyStartStopNs = medianNs(startAndStop)
 
 	keptHandles := make([]handle, min(n, maxKeptHandles))
-	memoryBefore := measure.Memory()
+	memoryBefore := measure.RuntimeMemory()
 	liveBefore, _ := measure.LiveHeap()
-	begin := time.Now()
+	startTime := time.Now()
 	var wg sync.WaitGroup
 	nprocs := runtime.GOMAXPROCS(0)
 	for g := range nprocs {
@@ -110,7 +110,7 @@ func measureTimers(timers timers, n int) *result {
 			first, end := len(keptHandles)*g/nprocs, len(keptHandles)*(g+1)/nprocs
 			numOwnTimers := n*(g+1)/nprocs - n*g/nprocs
 			for i, k := 0, first; i < numOwnTimers; i++ {
-				h := timers.start(delay(i))
+				h := starter.start(delay(i))
 				if k < end && i >= (k-first)*numOwnTimers/(end-first) {
 					keptHandles[k] = h
 					k++
@@ -119,27 +119,28 @@ func measureTimers(timers timers, n int) *result {
 		})
 	}
 	wg.Wait()
-	r.Insert = time.Since(begin)
+	r.InsertTime = time.Since(startTime)
 	live, _ := measure.LiveHeap()
 	r.HeapBytes = live - liveBefore
-	r.TotalBytes = measure.Memory() - memoryBefore
+	r.TotalBytes = measure.RuntimeMemory() - memoryBefore
 
-	r.FullGC = fullGC()
-	r.StartStop = medianOf(startStop)
+	r.FullGCTime = medianGCTime()
+	r.StartStopNs = medianNs(startAndStop)
 	rng := rand.New(rand.NewPCG(1, 2))
-	r.Churn = medianOf(func(i int) {
+	r.ChurnNs = medianNs(func(i int) {
 		k := rng.IntN(len(keptHandles))
 		if !keptHandles[k].stop() {
 			panic("tickless: a timer hours away was not pending")
 		}
-		keptHandles[k] = timers.start(delay(i))
+		keptHandles[k] = starter.start(delay(i))
 	})
-	runtime.KeepAlive(timers)
+	runtime.KeepAlive(starter)
 	return r
 }
 
-// newDelays returns random delays. They are few, so that they fit into the CPU's cache.
-func newDelays() []time.Duration {
+// randomDelays returns random delays. They are few, so that they fit into the CPU's
+// cache.
+func randomDelays() []time.Duration {
 	rng := rand.New(rand.NewPCG(3, 4))
 	delays := make([]time.Duration, 1<<12)
 	for i := range delays {
@@ -148,28 +149,28 @@ func newDelays() []time.Duration {
 	return delays
 }
 
-// medianOf returns the median cost of op, in nanoseconds.
-func medianOf(op func(i int)) float64 {
-	var rounds []float64
+// medianNs returns the median cost of op, in nanoseconds.
+func medianNs(op func(i int)) float64 {
+	var nsPerOp []float64
 	for range numRounds {
 		begin := time.Now()
 		for i := range opsPerRound {
 			op(i)
 		}
-		rounds = append(rounds, float64(time.Since(begin).Nanoseconds())/opsPerRound)
+		nsPerOp = append(nsPerOp, float64(time.Since(begin).Nanoseconds())/opsPerRound)
 	}
-	slices.Sort(rounds)
-	return rounds[len(rounds)/2]
+	slices.Sort(nsPerOp)
+	return nsPerOp[len(nsPerOp)/2]
 }
 
-// fullGC returns the median duration of a garbage collection.
-func fullGC() time.Duration {
-	var took []time.Duration
+// medianGCTime returns the median duration of a garbage collection.
+func medianGCTime() time.Duration {
+	var gcTimes []time.Duration
 	for range 3 {
 		begin := time.Now()
 		runtime.GC()
-		took = append(took, time.Since(begin))
+		gcTimes = append(gcTimes, time.Since(begin))
 	}
-	slices.Sort(took)
-	return took[len(took)/2]
+	slices.Sort(gcTimes)
+	return gcTimes[len(gcTimes)/2]
 }

@@ -21,44 +21,44 @@ import (
 // A report is the output of --json.
 type report struct {
 	cli.Machine
-	Interrupted bool        `json:"interrupted"`
-	Sides       []*sideRuns `json:"sides"`
+	Interrupted     bool        `json:"interrupted"`
+	Implementations []*implRuns `json:"sides"`
 }
 
-// sideRuns are the results of one side, one for each number of timers.
-type sideRuns struct {
+// implRuns are the results of one implementation, one for each number of timers.
+type implRuns struct {
 	Name string    `json:"name"`
 	Runs []*result `json:"runs"`
 }
 
-func runAll(cmd *cobra.Command, f flags) error {
+func measureAll(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	report := report{Machine: cli.ThisMachine()}
 	numFailed := 0
-	for _, side := range sides {
-		if !f.withStdlib && side.name != sides[0].name {
+	for _, impl := range implementations {
+		if !f.withStdlib && impl.name != implementations[0].name {
 			continue
 		}
-		runs := &sideRuns{Name: side.name}
+		runs := &implRuns{Name: impl.name}
 		for _, n := range f.counts {
 			if ctx.Err() != nil {
 				break
 			}
-			r, err := runOne(ctx, stderr, side, n)
+			r, err := measureInChild(ctx, stderr, impl, n)
 			switch {
 			case ctx.Err() != nil: // an interrupted measurement has no figures
 			case err != nil:
 				// The system may have killed the child to free memory. Continue with the
 				// other measurements.
 				numFailed++
-				r = &result{Count: n, Failed: fmt.Sprintf("%s, %s timers: %v", side.name, cli.Thousands(int64(n)), err)}
-				fmt.Fprintf(stderr, "tickless: %s\n", r.Failed)
+				r = &result{Count: n, FailReason: fmt.Sprintf("%s, %s timers: %v", impl.name, cli.GroupDigits(int64(n)), err)}
+				fmt.Fprintf(stderr, "tickless: %s\n", r.FailReason)
 				runs.Runs = append(runs.Runs, r)
 			default:
 				runs.Runs = append(runs.Runs, r)
 			}
 		}
-		report.Sides = append(report.Sides, runs)
+		report.Implementations = append(report.Implementations, runs)
 		if !f.asJSON && len(runs.Runs) > 0 {
 			if err := printTable(stdout, runs); err != nil {
 				return err
@@ -66,28 +66,28 @@ func runAll(cmd *cobra.Command, f flags) error {
 		}
 	}
 	report.Interrupted = ctx.Err() != nil
-	if err := cli.Conclude(cmd, f.asJSON, report); err != nil || numFailed == 0 {
+	if err := cli.FinishReport(cmd, f.asJSON, report); err != nil || numFailed == 0 {
 		return err
 	}
 	return cli.ExitCode(cli.ExitFailed)
 }
 
-// runOne measures one side with n timers in a child process. If there is too little
-// memory, it skips the measurement.
-func runOne(ctx context.Context, stderr io.Writer, side side, n int) (*result, error) {
-	neededBytes := int64(n) * side.bytesPerTimer
+// measureInChild measures one implementation with n timers in a child process. If there
+// is too little memory, it skips the measurement.
+func measureInChild(ctx context.Context, stderr io.Writer, impl implementation, n int) (*result, error) {
+	neededBytes := int64(n) * impl.bytesPerTimer
 	if available, ok := measure.AvailableMemory(); ok && neededBytes > available {
-		r := &result{Count: n, Skipped: fmt.Sprintf("%s needs about %s for %s timers, and %s are available",
-			side.name, cli.Gibibytes(float64(neededBytes)), cli.Thousands(int64(n)), cli.Gibibytes(float64(available)))}
-		fmt.Fprintf(stderr, "skipped: %s\n", r.Skipped)
+		r := &result{Count: n, SkipReason: fmt.Sprintf("%s needs about %s for %s timers, and %s are available",
+			impl.name, cli.FormatGibibytes(float64(neededBytes)), cli.GroupDigits(int64(n)), cli.FormatGibibytes(float64(available)))}
+		fmt.Fprintf(stderr, "skipped: %s\n", r.SkipReason)
 		return r, nil
 	}
-	fmt.Fprintf(stderr, "%s: %s timers\n", side.name, cli.Thousands(int64(n)))
-	self, err := os.Executable()
+	fmt.Fprintf(stderr, "%s: %s timers\n", impl.name, cli.GroupDigits(int64(n)))
+	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	child := exec.CommandContext(ctx, self, "scale", "--child", side.name, "--counts", strconv.Itoa(n))
+	child := exec.CommandContext(ctx, executable, "scale", "--child", impl.name, "--counts", strconv.Itoa(n))
 	// The child exits when its standard input closes, even if this process dies.
 	if _, err := child.StdinPipe(); err != nil {
 		return nil, err
@@ -103,9 +103,10 @@ func runOne(ctx context.Context, stderr io.Writer, side side, n int) (*result, e
 	return r, json.Unmarshal(out, r)
 }
 
-// runChild runs in the child process. It measures one side and writes the result.
+// runChild runs in the child process. It measures one implementation and writes the
+// result.
 func runChild(cmd *cobra.Command, name string, n int) error {
-	i := slices.IndexFunc(sides, func(s side) bool { return s.name == name })
+	i := slices.IndexFunc(implementations, func(s implementation) bool { return s.name == name })
 	if i < 0 {
 		return fmt.Errorf("no such implementation: %q", name)
 	}
@@ -113,5 +114,5 @@ func runChild(cmd *cobra.Command, name string, n int) error {
 		_, _ = io.Copy(io.Discard, cmd.InOrStdin())
 		os.Exit(cli.ExitFailed)
 	}()
-	return json.NewEncoder(cmd.OutOrStdout()).Encode(measureTimers(sides[i].open(), n))
+	return json.NewEncoder(cmd.OutOrStdout()).Encode(measureTimers(implementations[i].open(), n))
 }

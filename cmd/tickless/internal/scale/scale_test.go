@@ -17,19 +17,19 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/measure"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, clitest.InRoot(NewCommand)) }
+func TestMain(m *testing.M) { clitest.Main(m, clitest.UnderRoot(NewCommand)) }
 
 func TestScale_CalledWrongly(t *testing.T) {
 	clitest.CheckWrongCalls(t, "scale", []clitest.WrongCall{
-		{Args: []string{"--bogus"}, Want: "--bogus"},
-		{Args: []string{"1M"}, Want: `"1M"`},
-		{Args: []string{"--counts", "0"}, Want: "from 1 to"},
-		{Args: []string{"--counts", "-5"}, Want: "from 1 to"},
-		{Args: []string{"--counts", "1001M"}, Want: "1000000000"},
-		{Args: []string{"--counts", "1k,,2k"}, Want: "whole number"},
-		{Args: []string{"--counts", "many"}, Want: "whole number"},
-		{Args: []string{"--counts", "2k,1k"}, Want: "ascending order"},
-		{Args: []string{"--time=maybe"}, Want: "maybe"},
+		{Args: []string{"--bogus"}, WantError: "--bogus"},
+		{Args: []string{"1M"}, WantError: `"1M"`},
+		{Args: []string{"--counts", "0"}, WantError: "from 1 to"},
+		{Args: []string{"--counts", "-5"}, WantError: "from 1 to"},
+		{Args: []string{"--counts", "1001M"}, WantError: "1000000000"},
+		{Args: []string{"--counts", "1k,,2k"}, WantError: "whole number"},
+		{Args: []string{"--counts", "many"}, WantError: "whole number"},
+		{Args: []string{"--counts", "2k,1k"}, WantError: "ascending order"},
+		{Args: []string{"--time=maybe"}, WantError: "maybe"},
 	})
 }
 
@@ -52,16 +52,16 @@ func TestScale_JSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatalf("%v in\n%s", err, stdout)
 	}
-	if r.Interrupted || len(r.Sides) != 2 || r.Go != runtime.Version() {
+	if r.Interrupted || len(r.Implementations) != 2 || r.Go != runtime.Version() {
 		t.Fatalf("read %+v", r)
 	}
-	for _, side := range r.Sides {
+	for _, side := range r.Implementations {
 		if len(side.Runs) != 2 {
 			t.Fatalf("%s ran %d times", side.Name, len(side.Runs))
 		}
 		for i, n := range []int{1_000, 20_000} {
 			run := side.Runs[i]
-			if run.Count != n || run.Insert <= 0 || run.FullGC <= 0 || run.EmptyStartStop <= 0 || run.StartStop <= 0 || run.Churn <= 0 {
+			if run.Count != n || run.InsertTime <= 0 || run.FullGCTime <= 0 || run.EmptyStartStopNs <= 0 || run.StartStopNs <= 0 || run.ChurnNs <= 0 {
 				t.Errorf("%s: %+v", side.Name, run)
 			}
 		}
@@ -91,16 +91,16 @@ func TestScale_TooLittleMemory(t *testing.T) {
 		t.Skip("the system does not tell how much memory there is")
 	}
 	var stderr bytes.Buffer
-	greedy := side{name: "greedy", bytesPerTimer: 1 << 50}
-	r, err := runOne(context.Background(), &stderr, greedy, 1000)
-	if err != nil || r.Skipped == "" || r.Count != 1000 {
+	greedy := implementation{name: "greedy", bytesPerTimer: 1 << 50}
+	r, err := measureInChild(context.Background(), &stderr, greedy, 1000)
+	if err != nil || r.SkipReason == "" || r.Count != 1000 {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	if line := stderr.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "greedy needs about") {
 		t.Errorf("standard error has %q", line)
 	}
 	var table strings.Builder
-	if err := printTable(&table, &sideRuns{"greedy", []*result{r}}); err != nil {
+	if err := printTable(&table, &implRuns{"greedy", []*result{r}}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(table.String(), "Skipped: greedy needs") {
@@ -112,7 +112,7 @@ func TestScale_Interrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals to send to another process")
 	}
-	cmd := clitest.Program("scale", "--counts", "1k,20M", "--time=false", "--json")
+	cmd := clitest.ProgramCmd("scale", "--counts", "1k,20M", "--time=false", "--json")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -146,17 +146,17 @@ func TestScale_Interrupted(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
 		t.Fatalf("%v in\n%s", err, stdout.String())
 	}
-	if !r.Interrupted || len(r.Sides) != 1 || len(r.Sides[0].Runs) != 1 {
+	if !r.Interrupted || len(r.Implementations) != 1 || len(r.Implementations[0].Runs) != 1 {
 		t.Errorf("the report is %+v", r)
 	}
 }
 
 // If a measurement fails, the report names it, and has the results of the others.
 func TestScale_FailureKeepsTheOthers(t *testing.T) {
-	t.Setenv(clitest.AsProgram, "1")
-	before := sides
-	defer func() { sides = before }()
-	sides = []side{before[0], {name: "greedy"}} // a side that the child does not know
+	t.Setenv(clitest.AsProgramEnv, "1")
+	before := implementations
+	defer func() { implementations = before }()
+	implementations = []implementation{before[0], {name: "greedy"}} // an implementation that the child does not know
 	cmd := NewCommand()
 	cmd.SetArgs([]string{"--counts", "1k,2k", "--json"})
 	var stdout, stderr bytes.Buffer
@@ -171,16 +171,16 @@ func TestScale_FailureKeepsTheOthers(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
 		t.Fatalf("%v in\n%s", err, stdout.String())
 	}
-	if len(r.Sides) != 2 || len(r.Sides[0].Runs) != 2 || r.Sides[0].Runs[1].Insert <= 0 || len(r.Sides[1].Runs) != 2 {
+	if len(r.Implementations) != 2 || len(r.Implementations[0].Runs) != 2 || r.Implementations[0].Runs[1].InsertTime <= 0 || len(r.Implementations[1].Runs) != 2 {
 		t.Fatalf("not all results are there: %s", stdout.String())
 	}
-	for _, run := range r.Sides[1].Runs {
-		if !strings.Contains(run.Failed, `no such implementation: "greedy"`) || !strings.Contains(stderr.String(), "tickless: "+run.Failed) {
+	for _, run := range r.Implementations[1].Runs {
+		if !strings.Contains(run.FailReason, `no such implementation: "greedy"`) || !strings.Contains(stderr.String(), "tickless: "+run.FailReason) {
 			t.Errorf("the report does not say what failed: %+v, %s", run, stderr.String())
 		}
 	}
 	var table strings.Builder
-	if err := printTable(&table, r.Sides[1]); err != nil || !strings.Contains(table.String(), "FAILED: greedy, 1,000 timers: ") {
+	if err := printTable(&table, r.Implementations[1]); err != nil || !strings.Contains(table.String(), "FAILED: greedy, 1,000 timers: ") {
 		t.Errorf("the table does not say what failed, %v:\n%s", err, table.String())
 	}
 }

@@ -8,62 +8,62 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
-// printTable prints one side's results, one column for each number of timers.
-func printTable(w io.Writer, runs *sideRuns) error {
+// printTable prints one implementation's results, one column for each number of timers.
+func printTable(w io.Writer, runs *implRuns) error {
 	var names []string
 	for _, r := range runs.Runs {
-		names = append(names, cli.Thousands(int64(r.Count)))
+		names = append(names, cli.GroupDigits(int64(r.Count)))
 	}
 	firstRun := runs.Runs[0]
 	// row returns a row of the table. Results that were skipped or failed have no value.
-	row := func(name string, format func(float64) string, get func(*result) float64) cli.Figure[*result] {
-		return cli.Figure[*result]{Name: name, Format: format, Value: func(r *result) (float64, bool) {
-			return get(r), r.measured()
+	row := func(name string, format func(float64) string, get func(*result) float64) cli.Row[*result] {
+		return cli.Row[*result]{Name: name, Format: format, Value: func(r *result) (float64, bool) {
+			return get(r), r.hasFigures()
 		}}
 	}
 	perTimer := func(get func(*result) float64) func(*result) float64 {
 		return func(r *result) float64 { return get(r) / float64(r.Count) }
 	}
-	insertTime := func(r *result) float64 { return float64(r.Insert) }
+	insertTime := func(r *result) float64 { return float64(r.InsertTime) }
 	heapBytes := func(r *result) float64 { return float64(r.HeapBytes) }
 	totalBytes := func(r *result) float64 { return float64(r.TotalBytes) }
-	groups := [][]cli.Figure[*result]{
+	groups := [][]cli.Row[*result]{
 		{
-			row("started in", cli.Seconds, insertTime),
-			row("per timer", cli.Nanos, perTimer(insertTime)),
+			row("started in", cli.FormatSeconds, insertTime),
+			row("per timer", cli.FormatNanos, perTimer(insertTime)),
 		},
 		{
-			row("live heap", cli.Gibibytes, heapBytes),
-			row("per timer", oneDecimalBytes, perTimer(heapBytes)),
-			row("memory of the process", cli.Gibibytes, totalBytes),
-			row("per timer", oneDecimalBytes, perTimer(totalBytes)),
-			row("full GC", cli.Millis, func(r *result) float64 { return float64(r.FullGC) }),
+			row("live heap", cli.FormatGibibytes, heapBytes),
+			row("per timer", formatBytes, perTimer(heapBytes)),
+			row("memory of the process", cli.FormatGibibytes, totalBytes),
+			row("per timer", formatBytes, perTimer(totalBytes)),
+			row("full GC", cli.FormatMillis, func(r *result) float64 { return float64(r.FullGCTime) }),
 		},
 		{
-			row("start and stop, none pending", cli.Nanos, func(r *result) float64 { return r.EmptyStartStop }),
-			row("start and stop, all pending", cli.Nanos, func(r *result) float64 { return r.StartStop }),
-			row("all pending / none pending", twoDecimals, func(r *result) float64 { return r.StartStop / r.EmptyStartStop }),
-			row("churn: stop one, start one", cli.Nanos, func(r *result) float64 { return r.Churn }),
+			row("start and stop, none pending", cli.FormatNanos, func(r *result) float64 { return r.EmptyStartStopNs }),
+			row("start and stop, all pending", cli.FormatNanos, func(r *result) float64 { return r.StartStopNs }),
+			row("all pending / none pending", formatRatio, func(r *result) float64 { return r.StartStopNs / r.EmptyStartStopNs }),
+			row("churn: stop one, start one", cli.FormatNanos, func(r *result) float64 { return r.ChurnNs }),
 		},
 	}
-	if firstRun.measured() && len(runs.Runs) > 1 {
-		groups[2] = append(groups[2], row("churn / churn of the first column", twoDecimals,
-			func(r *result) float64 { return r.Churn / firstRun.Churn }))
+	if firstRun.hasFigures() && len(runs.Runs) > 1 {
+		groups[2] = append(groups[2], row("churn / churn of the first column", formatRatio,
+			func(r *result) float64 { return r.ChurnNs / firstRun.ChurnNs }))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nPending timers: %s\n%s\n", runs.Name, cli.ThisMachine())
 	b.WriteString(cli.RenderTable(names, runs.Runs, groups, false))
 	for _, r := range runs.Runs {
-		if r.Skipped != "" {
-			fmt.Fprintf(&b, "Skipped: %s.\n", r.Skipped)
+		if r.SkipReason != "" {
+			fmt.Fprintf(&b, "Skipped: %s.\n", r.SkipReason)
 		}
-		if r.Failed != "" {
-			fmt.Fprintf(&b, "FAILED: %s.\n", r.Failed)
+		if r.FailReason != "" {
+			fmt.Fprintf(&b, "FAILED: %s.\n", r.FailReason)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func twoDecimals(v float64) string     { return fmt.Sprintf("%.2f", v) }
-func oneDecimalBytes(v float64) string { return fmt.Sprintf("%.1f B", v) }
+func formatRatio(v float64) string { return fmt.Sprintf("%.2f", v) }
+func formatBytes(v float64) string { return fmt.Sprintf("%.1f B", v) }

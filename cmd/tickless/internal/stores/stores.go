@@ -15,11 +15,11 @@ import (
 
 // A Location says where a store is: in a file or on Redis.
 type Location struct {
-	File    string
-	URL     string
-	Cluster bool
-	Name    string // name of the store on Redis; empty: the default
-	Shards  int    // number of shards on Redis; 0: the default
+	File      string
+	URL       string
+	IsCluster bool
+	StoreName string // on Redis; empty: the default
+	Shards    int    // number of shards on Redis; 0: the default
 	// If ReadOnly is true, a file is opened for reading only.
 	ReadOnly bool
 }
@@ -44,8 +44,8 @@ func (l Location) Open(log io.Writer) (store.Store, func() error, error) {
 		return nil, nil, err
 	}
 	opts := []redisstore.Option{redisstore.WithLogger(logger)}
-	if l.Name != "" {
-		opts = append(opts, redisstore.WithName(l.Name))
+	if l.StoreName != "" {
+		opts = append(opts, redisstore.WithName(l.StoreName))
 	}
 	if l.Shards > 0 {
 		opts = append(opts, redisstore.WithShards(l.Shards))
@@ -56,16 +56,16 @@ func (l Location) Open(log io.Writer) (store.Store, func() error, error) {
 
 // Client returns a client of the Redis server.
 func (l Location) Client() (redis.UniversalClient, error) {
-	if l.Cluster {
+	if l.IsCluster {
 		o, err := redis.ParseClusterURL(l.URL)
 		if err != nil {
-			return nil, withoutSecrets(l.URL, err)
+			return nil, errorWithoutSecrets(l.URL, err)
 		}
 		return redis.NewClusterClient(redisstore.TuneCluster(o)), nil
 	}
 	o, err := redis.ParseURL(l.URL)
 	if err != nil {
-		return nil, withoutSecrets(l.URL, err)
+		return nil, errorWithoutSecrets(l.URL, err)
 	}
 	return redis.NewClient(o), nil
 }

@@ -33,7 +33,7 @@ func TestLocationClient_ErrorsHaveNoPassword(t *testing.T) {
 	for _, raw := range []string{"redis://:sec ret@h:7000", "redis://:sec/ret@h:7000", "redis://:1/ret@h:7000", "redis://user?ret@h:7000",
 		"redis://:secret@h:port", "redis://:secret@h:7000/database", "redis://:secret@h:7000?bogus=ret", "http://:secret@h", "user:secret@h:7000"} {
 		for _, cluster := range []bool{false, true} {
-			client, err := Location{URL: raw, Cluster: cluster}.Client()
+			client, err := Location{URL: raw, IsCluster: cluster}.Client()
 			if err == nil {
 				_ = client.Close()
 				if !cluster { // a cluster has no databases

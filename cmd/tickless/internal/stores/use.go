@@ -17,32 +17,32 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// noLog discards the log of go-redis, because calls return the same errors.
-type noLog struct{}
+// silentLogger discards the log of go-redis, because calls return the same errors.
+type silentLogger struct{}
 
-func (noLog) Printf(context.Context, string, ...any) {}
+func (silentLogger) Printf(context.Context, string, ...any) {}
 
 // AddFlags adds the flags that say where the store is.
 func (l *Location) AddFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&l.File, "file", "", "SQLite file of the store")
 	flags.StringVar(&l.URL, "redis", "", "URL of a Redis server, such as redis://localhost:6379")
-	flags.BoolVar(&l.Cluster, "cluster", false, "the server is part of a Redis Cluster")
-	flags.StringVar(&l.Name, "name", "", "name of the store on Redis (default: that of package redisstore)")
+	flags.BoolVar(&l.IsCluster, "cluster", false, "the server is part of a Redis Cluster")
+	flags.StringVar(&l.StoreName, "name", "", "name of the store on Redis (default: that of package redisstore)")
 	flags.IntVar(&l.Shards, "shards", 0, "number of shards of a store on Redis (default: that of package redisstore)")
 }
 
-// Use checks the flags and opens the store. If mustExist is true, it returns an error for
-// a store that does not exist.
-func (l Location) Use(ctx context.Context, log io.Writer, mustExist bool) (store.Store, func() error, error) {
-	redis.SetLogger(noLog{})
+// CheckAndOpen checks the flags and opens the store. If mustExist is true, it returns an
+// error for a store that does not exist.
+func (l Location) CheckAndOpen(ctx context.Context, log io.Writer, mustExist bool) (store.Store, func() error, error) {
+	redis.SetLogger(silentLogger{})
 	if n := l.Shards; n < 0 || n > 1024 || n&(n-1) != 0 {
 		return nil, nil, cli.UsageError{Err: fmt.Errorf("the number of shards must be a power of two up to 1024, got %d", n)}
 	}
 	if (l.File == "") == (l.URL == "") {
 		return nil, nil, cli.UsageError{Err: errors.New("name the store with --file or --redis")}
 	}
-	if err := checkName(l.Name); err != nil {
+	if err := checkName(l.StoreName); err != nil {
 		return nil, nil, cli.UsageError{Err: err}
 	}
 	if mustExist {
@@ -76,7 +76,7 @@ func checkName(name string) (err error) {
 // checkExists returns an error if the store does not exist. It opens the store for
 // reading only: opening it for writing would create it.
 func (l Location) checkExists(ctx context.Context, log io.Writer) error {
-	if l.IsNew() {
+	if l.IsNewFile() {
 		return fmt.Errorf("no such file: %s", l.File)
 	}
 	l.ReadOnly = true
@@ -87,14 +87,14 @@ func (l Location) checkExists(ctx context.Context, log io.Writer) error {
 	if onRedis, ok := st.(*redisstore.Store); ok {
 		var found bool
 		if found, err = onRedis.Exists(ctx); err == nil && !found {
-			err = fmt.Errorf("no store named %q on the server at %s", cmp.Or(l.Name, redisstore.DefaultName), PrintableURL(l.URL))
+			err = fmt.Errorf("no store named %q on the server at %s", cmp.Or(l.StoreName, redisstore.DefaultName), PrintableURL(l.URL))
 		}
 	}
 	return errors.Join(err, closeStore())
 }
 
-// IsNew reports whether l names a file that does not exist yet.
-func (l Location) IsNew() bool {
+// IsNewFile reports whether l names a file that does not exist yet.
+func (l Location) IsNewFile() bool {
 	if l.File == "" {
 		return false
 	}

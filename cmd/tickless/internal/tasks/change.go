@@ -14,8 +14,8 @@ import (
 // A changeFunc is a method of Client that changes the tasks with the given IDs.
 type changeFunc = func(c *durable.Client, ctx context.Context, ids []string) ([]durable.Outcome, error)
 
-// runNow returns a changeFunc that calls do to make tasks due now.
-func runNow(do func(*durable.Client, context.Context, []durable.Move) ([]durable.Outcome, error)) changeFunc {
+// makeDueNow returns a changeFunc that calls do to make tasks due now.
+func makeDueNow(do func(*durable.Client, context.Context, []durable.Move) ([]durable.Outcome, error)) changeFunc {
 	return func(c *durable.Client, ctx context.Context, ids []string) ([]durable.Outcome, error) {
 		moves := make([]durable.Move, len(ids))
 		for i, id := range ids {
@@ -25,16 +25,16 @@ func runNow(do func(*durable.Client, context.Context, []durable.Move) ([]durable
 	}
 }
 
-// A result says what happened to a task.
-type result struct {
+// A taskOutcome says what happened to a task.
+type taskOutcome struct {
 	ID      string `json:"id"`
 	Outcome string `json:"outcome"`
 }
 
-// newChange returns a command that changes the tasks whose IDs are its arguments. Without
-// arguments, its flags select tasks in the given state. If verb, such as "cancel", is not
-// empty, the command asks for confirmation.
-func (c *sharedFlags) newChange(name, short, verb string, state durable.State, do changeFunc) *cobra.Command {
+// newChangeCommand returns a command that changes the tasks whose IDs are its arguments.
+// Without arguments, its flags select tasks in the given state. If verb, such as
+// "cancel", is not empty, the command asks for confirmation.
+func (c *sharedFlags) newChangeCommand(name, short, verb string, state durable.State, do changeFunc) *cobra.Command {
 	var s selection
 	cmd := &cobra.Command{
 		Use:   name + " [ID...]",
@@ -46,13 +46,13 @@ selects all tasks that the command applies to.`,
 		Example: fmt.Sprintf("  tickless tasks %[1]s --file tasks.db order-17 order-18\n  tickless tasks %[1]s --file tasks.db --handler mail", name),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := s.filter()
-			if err == nil && (len(args) > 0) == (s.all || f != (durable.Filter{})) {
+			if err == nil && (len(args) > 0) == (s.selectAll || f != (durable.Filter{})) {
 				err = errors.New("give either IDs, or flags that select tasks")
 			}
 			ids := make([]string, len(args))
 			for i, arg := range args {
 				if err == nil {
-					ids[i], err = parseID(arg)
+					ids[i], err = unescapeID(arg)
 				}
 			}
 			if err != nil {
@@ -70,31 +70,31 @@ selects all tasks that the command applies to.`,
 						}
 					}
 				}
-				if err := c.confirm(cmd, verb, len(ids)); err != nil {
+				if err := c.confirmChange(cmd, verb, len(ids)); err != nil {
 					return err
 				}
 				outcomes, err := do(client, ctx, ids)
-				return errors.Join(c.printResults(cmd, ids, outcomes, len(args) > 0), err)
+				return errors.Join(c.printOutcomes(cmd, ids, outcomes, len(args) > 0), err)
 			})
 		},
 	}
 	s.addFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&s.all, "all", false, "all tasks that the command applies to")
+	cmd.Flags().BoolVar(&s.selectAll, "all", false, "all tasks that the command applies to")
 	if verb != "" {
-		cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do not ask")
+		cmd.Flags().BoolVarP(&c.skipConfirm, "yes", "y", false, "do not ask")
 	}
 	return cmd
 }
 
-// printResults prints what happened to each task. If the tasks were given by ID, it
+// printOutcomes prints what happened to each task. If the tasks were given by ID, it
 // returns an error if one does not exist.
-func (c *sharedFlags) printResults(cmd *cobra.Command, ids []string, outcomes []durable.Outcome, byID bool) error {
-	missing := 0
-	results := make([]result, len(outcomes))
+func (c *sharedFlags) printOutcomes(cmd *cobra.Command, ids []string, outcomes []durable.Outcome, byID bool) error {
+	numMissing := 0
+	results := make([]taskOutcome, len(outcomes))
 	for i, o := range outcomes {
-		results[i] = result{showID(ids[i]), o.String()}
+		results[i] = taskOutcome{escapeText(ids[i]), o.String()}
 		if o == durable.Absent {
-			missing++
+			numMissing++
 		}
 	}
 	var err error
@@ -103,12 +103,12 @@ func (c *sharedFlags) printResults(cmd *cobra.Command, ids []string, outcomes []
 	} else {
 		t := newTable(cmd, "ID", "OUTCOME")
 		for _, r := range results {
-			t.row(r.ID, r.Outcome)
+			t.addRow(r.ID, r.Outcome)
 		}
 		err = t.flush()
 	}
-	if missing > 0 && byID && err == nil {
-		return fmt.Errorf("%d of %d tasks do not exist or cannot be changed by %s", missing, len(ids), cmd.Name())
+	if numMissing > 0 && byID && err == nil {
+		return fmt.Errorf("%d of %d tasks do not exist or cannot be changed by %s", numMissing, len(ids), cmd.Name())
 	}
 	return err
 }

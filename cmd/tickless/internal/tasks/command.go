@@ -18,9 +18,9 @@ import (
 
 // sharedFlags are the flags that all these commands share.
 type sharedFlags struct {
-	location stores.Location
-	asJSON   bool
-	yes      bool // do not ask for confirmation
+	location    stores.Location
+	asJSON      bool
+	skipConfirm bool // do not ask for confirmation
 }
 
 // NewCommand returns the command tasks with its subcommands.
@@ -49,32 +49,32 @@ backslash: the dead letter of a repeating task has the ID KEY\x00. A time is wri
 	flags := cmd.PersistentFlags()
 	c.location.AddFlags(flags)
 	flags.BoolVar(&c.asJSON, "json", false, "print JSON")
-	cmd.AddCommand(c.newList(), c.newGet(), c.newStats(),
-		c.newChange("run", "Runs pending tasks now", "", durable.Pending, runNow((*durable.Client).RescheduleBatch)),
-		c.newChange("cancel", "Cancels pending tasks, and asks running tasks to stop", "cancel", 0, (*durable.Client).CancelBatch),
-		c.newChange("requeue", "Runs dead letters again, now", "", durable.Dead, runNow((*durable.Client).RequeueBatch)),
-		c.newChange("purge", "Deletes dead letters", "purge", durable.Dead, (*durable.Client).PurgeBatch),
-		c.newPauseOrResume("pause", "Stops workers from taking tasks", (*durable.Client).Pause),
-		c.newPauseOrResume("resume", "Ends a pause", (*durable.Client).Resume))
+	cmd.AddCommand(c.newListCommand(), c.newGetCommand(), c.newStatsCommand(),
+		c.newChangeCommand("run", "Runs pending tasks now", "", durable.Pending, makeDueNow((*durable.Client).RescheduleBatch)),
+		c.newChangeCommand("cancel", "Cancels pending tasks, and asks running tasks to stop", "cancel", 0, (*durable.Client).CancelBatch),
+		c.newChangeCommand("requeue", "Runs dead letters again, now", "", durable.Dead, makeDueNow((*durable.Client).RequeueBatch)),
+		c.newChangeCommand("purge", "Deletes dead letters", "purge", durable.Dead, (*durable.Client).PurgeBatch),
+		c.newPauseOrResumeCommand("pause", "Stops workers from taking tasks", (*durable.Client).Pause),
+		c.newPauseOrResumeCommand("resume", "Ends a pause", (*durable.Client).Resume))
 	return cmd
 }
 
 // withClient opens the store and calls f with a client.
 func (c *sharedFlags) withClient(cmd *cobra.Command, f func(ctx context.Context, client *durable.Client) error) error {
-	st, closeStore, err := c.location.Use(cmd.Context(), cmd.ErrOrStderr(), true)
+	st, closeStore, err := c.location.CheckAndOpen(cmd.Context(), cmd.ErrOrStderr(), true)
 	if err != nil {
 		return err
 	}
 	return errors.Join(f(cmd.Context(), durable.New(st)), closeStore())
 }
 
-// confirm asks whether to continue, unless --yes is set, verb is empty or n is 0. It
-// returns an error if the answer is not yes.
-func (c *sharedFlags) confirm(cmd *cobra.Command, verb string, n int) error {
-	if c.yes || verb == "" || n == 0 {
+// confirmChange asks whether to continue, unless --yes is set, verb is empty or n is 0.
+// It returns an error if the answer is not yes.
+func (c *sharedFlags) confirmChange(cmd *cobra.Command, verb string, n int) error {
+	if c.skipConfirm || verb == "" || n == 0 {
 		return nil
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "Really %s %s? [y/N] ", verb, taskCount(n))
+	fmt.Fprintf(cmd.ErrOrStderr(), "Really %s %s? [y/N] ", verb, formatTaskCount(n))
 	line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
 		return errors.New("nothing changed: answer y, or give --yes")
@@ -82,19 +82,19 @@ func (c *sharedFlags) confirm(cmd *cobra.Command, verb string, n int) error {
 	return nil
 }
 
-func taskCount(n int) string {
+func formatTaskCount(n int) string {
 	if n == 1 {
 		return "1 task"
 	}
-	return cli.Thousands(int64(n)) + " tasks"
+	return cli.GroupDigits(int64(n)) + " tasks"
 }
 
-// newPauseOrResume returns the command pause or resume.
-func (c *sharedFlags) newPauseOrResume(name, short string, do func(*durable.Client, context.Context) error) *cobra.Command {
+// newPauseOrResumeCommand returns the command pause or resume.
+func (c *sharedFlags) newPauseOrResumeCommand(name, short string, do func(*durable.Client, context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   name,
 		Short: short,
-		Args:  cli.NoArguments,
+		Args:  cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error { return do(client, ctx) })
 		},

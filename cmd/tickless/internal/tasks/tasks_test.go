@@ -22,7 +22,7 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, clitest.InRoot(NewCommand)) }
+func TestMain(m *testing.M) { clitest.Main(m, clitest.UnderRoot(NewCommand)) }
 
 var ctx = context.Background()
 
@@ -72,7 +72,7 @@ type subject struct {
 // its output.
 func (s *subject) run(code int, input string, args ...string) (stdout, stderr string) {
 	s.Helper()
-	cmd := clitest.Program(append(append([]string{"tasks"}, args...), s.flags...)...)
+	cmd := clitest.ProgramCmd(append(append([]string{"tasks"}, args...), s.flags...)...)
 	var out, errs strings.Builder
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
 	_ = cmd.Run() // an exit code is an error too
@@ -214,15 +214,15 @@ func TestTasks_CalledWrongly(t *testing.T) {
 	clitest.CheckHelp(t, "tasks", "--file", "--redis", "requeue")
 	file := filepath.Join(t.TempDir(), "none")
 	clitest.CheckWrongCalls(t, "tasks", []clitest.WrongCall{
-		{Args: []string{"bogus"}, Want: `unknown command "bogus"`},
-		{Args: []string{"stats"}, Want: "--file"},
-		{Args: []string{"list", "--file", file, "--state", "ill"}, Want: "pending, running, dead or past"},
-		{Args: []string{"list", "--file", file, "--from", "noon"}, Want: "neither a time"},
-		{Args: []string{"list", "--file", file, "--limit", "0"}, Want: "from 1 to 1000"},
-		{Args: []string{"get", "--file", file}, Want: "one ID"},
-		{Args: []string{"get", "--file", file, `a\b\`}, Want: "escape"},
-		{Args: []string{"cancel", "--file", file}, Want: "either IDs"},
-		{Args: []string{"purge", "--file", file, "id", "--all"}, Want: "either IDs"},
+		{Args: []string{"bogus"}, WantError: `unknown command "bogus"`},
+		{Args: []string{"stats"}, WantError: "--file"},
+		{Args: []string{"list", "--file", file, "--state", "ill"}, WantError: "pending, running, dead or past"},
+		{Args: []string{"list", "--file", file, "--from", "noon"}, WantError: "neither a time"},
+		{Args: []string{"list", "--file", file, "--limit", "0"}, WantError: "from 1 to 1000"},
+		{Args: []string{"get", "--file", file}, WantError: "one ID"},
+		{Args: []string{"get", "--file", file, `a\b\`}, WantError: "escape"},
+		{Args: []string{"cancel", "--file", file}, WantError: "either IDs"},
+		{Args: []string{"purge", "--file", file, "id", "--all"}, WantError: "either IDs"},
 	})
 	_, stderr, code := clitest.Run(t, "tasks", "purge", "--file", file, "--all")
 	if code != cli.ExitFailed || !strings.Contains(stderr, "no such file") {
@@ -232,8 +232,8 @@ func TestTasks_CalledWrongly(t *testing.T) {
 
 func TestShowID(t *testing.T) {
 	for _, id := range []string{"a", `a\"b"`, "a\x00", "\xff\xfe", "ä\u202e", "a b\n"} {
-		shown := showID(id)
-		if got, err := parseID(shown); err != nil || got != id {
+		shown := escapeText(id)
+		if got, err := unescapeID(shown); err != nil || got != id {
 			t.Errorf("%q is shown as %s, which is %q, %v", id, shown, got, err)
 		}
 	}

@@ -29,8 +29,8 @@ workers and clients first; docs/durable.md says how to move a queue and describe
 the file format.`,
 		Example: `  tickless export --file tasks.db tasks.jsonl
   tickless export --redis redis://localhost:6379 - | zstd > tasks.jsonl.zst`,
-		Args: requireOneFile,
-		RunE: func(cmd *cobra.Command, args []string) error { return export(cmd, location, args[0]) },
+		Args: checkOneFile,
+		RunE: func(cmd *cobra.Command, args []string) error { return exportStore(cmd, location, args[0]) },
 	}
 	location.AddFlags(cmd.Flags())
 	return cmd
@@ -49,15 +49,15 @@ import pauses the store, so that no task runs before all are imported; --resume
 resumes it at the end. After an error, run the import again.`,
 		Example: `  tickless import --file new.db tasks.jsonl
   zstd -dc tasks.jsonl.zst | tickless import --redis redis://localhost:6379 --resume -`,
-		Args: requireOneFile,
-		RunE: func(cmd *cobra.Command, args []string) error { return importFile(cmd, location, args[0], resume) },
+		Args: checkOneFile,
+		RunE: func(cmd *cobra.Command, args []string) error { return importIntoStore(cmd, location, args[0], resume) },
 	}
 	location.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&resume, "resume", false, "resume the store after the import, so that workers run the tasks")
 	return cmd
 }
 
-func requireOneFile(_ *cobra.Command, args []string) error {
+func checkOneFile(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return cli.UsageError{Err: fmt.Errorf("one argument is required, a file or - for standard input or output, got %d", len(args))}
 	}
@@ -67,8 +67,8 @@ func requireOneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func export(cmd *cobra.Command, location stores.Location, name string) (err error) {
-	st, closeStore, err := location.Use(cmd.Context(), cmd.ErrOrStderr(), true)
+func exportStore(cmd *cobra.Command, location stores.Location, name string) (err error) {
+	st, closeStore, err := location.CheckAndOpen(cmd.Context(), cmd.ErrOrStderr(), true)
 	if err != nil {
 		return err
 	}
@@ -77,16 +77,16 @@ func export(cmd *cobra.Command, location stores.Location, name string) (err erro
 	if name == "-" {
 		n, err = durable.Export(cmd.Context(), cmd.OutOrStdout(), st)
 	} else {
-		n, err = exportTo(cmd.Context(), name, st)
+		n, err = exportToFile(cmd.Context(), name, st)
 	}
 	if err == nil || errors.Is(err, durable.ErrChanged) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "exported %s tasks\n", cli.Thousands(int64(n)))
+		fmt.Fprintf(cmd.ErrOrStderr(), "exported %s tasks\n", cli.GroupDigits(int64(n)))
 	}
 	return err
 }
 
-// exportTo writes a new file. The file gets its name when it is complete.
-func exportTo(ctx context.Context, name string, st store.Store) (int, error) {
+// exportToFile writes a new file. The file gets its name when it is complete.
+func exportToFile(ctx context.Context, name string, st store.Store) (int, error) {
 	if _, err := os.Lstat(name); err == nil {
 		return 0, fmt.Errorf("%s already exists", name)
 	}
@@ -105,7 +105,7 @@ func exportTo(ctx context.Context, name string, st store.Store) (int, error) {
 	return n, errors.Join(os.Rename(f.Name(), name), err)
 }
 
-func importFile(cmd *cobra.Command, location stores.Location, name string, resume bool) (err error) {
+func importIntoStore(cmd *cobra.Command, location stores.Location, name string, resume bool) (err error) {
 	var in io.Reader = cmd.InOrStdin()
 	if name != "-" {
 		f, err := os.Open(name)
@@ -115,22 +115,22 @@ func importFile(cmd *cobra.Command, location stores.Location, name string, resum
 		defer f.Close()
 		in = f
 	}
-	isNew := location.IsNew()
-	st, closeStore, err := location.Use(cmd.Context(), cmd.ErrOrStderr(), false)
+	isNewFile := location.IsNewFile()
+	st, closeStore, err := location.CheckAndOpen(cmd.Context(), cmd.ErrOrStderr(), false)
 	if err != nil {
 		return err
 	}
-	var copied durable.Copied
+	var importCounts durable.Copied
 	defer func() {
 		err = errors.Join(err, closeStore())
-		if err != nil && isNew && copied.Added == 0 {
+		if err != nil && isNewFile && importCounts.Added == 0 {
 			err = errors.Join(err, os.Remove(location.File)) // the new store has no tasks
 		}
 	}()
-	copied, err = durable.Import(cmd.Context(), st, in)
-	if copied.Added+copied.Kept > 0 || err == nil {
+	importCounts, err = durable.Import(cmd.Context(), st, in)
+	if importCounts.Added+importCounts.Kept > 0 || err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "imported %s tasks, kept %s that already existed\n",
-			cli.Thousands(int64(copied.Added)), cli.Thousands(int64(copied.Kept)))
+			cli.GroupDigits(int64(importCounts.Added)), cli.GroupDigits(int64(importCounts.Kept)))
 	}
 	if err != nil {
 		return err

@@ -29,14 +29,14 @@ func TestMain(m *testing.M) {
 
 func TestTransfer_CalledWrongly(t *testing.T) {
 	clitest.CheckWrongCalls(t, "export", []clitest.WrongCall{
-		{Args: []string{}, Want: "one argument"},
-		{Args: []string{"file"}, Want: "--file"},
-		{Args: []string{"file", "--file", "a", "--redis", "b"}, Want: "--file"},
-		{Args: []string{"file", "--file", "a", "--shards", "3"}, Want: "power of two"},
-		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--name", "a b"}, Want: "is not a valid store name"},
-		{Args: []string{"", "--file", "a"}, Want: "name of the file is empty"},
+		{Args: []string{}, WantError: "one argument"},
+		{Args: []string{"file"}, WantError: "--file"},
+		{Args: []string{"file", "--file", "a", "--redis", "b"}, WantError: "--file"},
+		{Args: []string{"file", "--file", "a", "--shards", "3"}, WantError: "power of two"},
+		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--name", "a b"}, WantError: "is not a valid store name"},
+		{Args: []string{"", "--file", "a"}, WantError: "name of the file is empty"},
 	})
-	clitest.CheckWrongCalls(t, "import", []clitest.WrongCall{{Args: []string{"a", "b"}, Want: "one argument"}})
+	clitest.CheckWrongCalls(t, "import", []clitest.WrongCall{{Args: []string{"a", "b"}, WantError: "one argument"}})
 	clitest.CheckHelp(t, "export", "--file", "--redis", "--shards")
 	clitest.CheckHelp(t, "import", "--file", "--redis", "--resume")
 }

@@ -16,17 +16,17 @@ import (
 
 // A selection contains the flags that select tasks.
 type selection struct {
-	state, handler, prefix, from, to, text string
-	all                                    bool
+	state, handler, prefix, dueFrom, dueBefore, errorText string
+	selectAll                                             bool
 }
 
 func (s *selection) addFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&s.handler, "handler", "", "tasks of this handler")
 	flags.StringVar(&s.prefix, "prefix", "", "tasks whose ID has this prefix")
-	flags.StringVar(&s.from, "from", "", "tasks that are due at or after this time; for dead letters, the time of death counts")
-	flags.StringVar(&s.to, "to", "", "tasks that are due before this time; for dead letters, the time of death counts")
-	flags.StringVar(&s.text, "error", "", "tasks whose latest error contains this text")
+	flags.StringVar(&s.dueFrom, "from", "", "tasks that are due at or after this time; for dead letters, the time of death counts")
+	flags.StringVar(&s.dueBefore, "to", "", "tasks that are due before this time; for dead letters, the time of death counts")
+	flags.StringVar(&s.errorText, "error", "", "tasks whose latest error contains this text")
 }
 
 func (s *selection) filter() (f durable.Filter, err error) {
@@ -35,22 +35,22 @@ func (s *selection) filter() (f durable.Filter, err error) {
 			return f, fmt.Errorf("the state must be pending, running, dead or past, got %q", s.state)
 		}
 	}
-	f.Handler, f.Error = s.handler, s.text
+	f.Handler, f.Error = s.handler, s.errorText
 	var errs [3]error
-	f.Prefix, errs[0] = parseID(s.prefix)
-	f.From, errs[1] = parseTime(s.from)
-	f.To, errs[2] = parseTime(s.to)
+	f.Prefix, errs[0] = unescapeID(s.prefix)
+	f.From, errs[1] = parseTime(s.dueFrom)
+	f.To, errs[2] = parseTime(s.dueBefore)
 	return f, errors.Join(errs[:]...)
 }
 
-// taskJSON is the JSON form of a task. ID is escaped, so that the commands accept it as an
-// argument.
+// taskJSON is the JSON form of a task. ID is escaped, so that the commands accept it as
+// an argument.
 type taskJSON struct {
 	ID string `json:"id"`
 	durable.Info
 }
 
-func (c *sharedFlags) newList() *cobra.Command {
+func (c *sharedFlags) newListCommand() *cobra.Command {
 	var s selection
 	var after string
 	limit := 100
@@ -59,7 +59,7 @@ func (c *sharedFlags) newList() *cobra.Command {
 		Short:   "Lists tasks",
 		Long:    "Lists the tasks that the flags select, ordered by state and time or, with --prefix, by ID.",
 		Example: "  tickless tasks list --file tasks.db --state dead\n  tickless tasks list --file tasks.db --to 1h --limit 20",
-		Args:    cli.NoArguments,
+		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := s.filter()
 			if err == nil && (limit < 1 || limit > 1000) {
@@ -87,11 +87,11 @@ func (c *sharedFlags) newList() *cobra.Command {
 
 func (c *sharedFlags) printPage(cmd *cobra.Command, p *durable.Page) error {
 	if c.asJSON {
-		list := make([]taskJSON, len(p.Tasks))
+		jsonTasks := make([]taskJSON, len(p.Tasks))
 		for i, info := range p.Tasks {
-			list[i] = taskJSON{showID(info.ID), info}
+			jsonTasks[i] = taskJSON{escapeText(info.ID), info}
 		}
-		return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"tasks": list, "next": p.Next})
+		return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"tasks": jsonTasks, "next": p.Next})
 	}
 	if p.Next != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "There are more tasks: continue with --after %s\n", p.Next)
@@ -100,18 +100,18 @@ func (c *sharedFlags) printPage(cmd *cobra.Command, p *durable.Page) error {
 	for _, info := range p.Tasks {
 		lastError := ""
 		if n := len(info.Failures); n > 0 {
-			lastError = oneLine(info.Failures[n-1].Error)
+			lastError = shortLine(info.Failures[n-1].Error)
 		}
 		state := info.State.String()
 		if info.Paused {
 			state = "paused"
 		}
-		t.row(showID(info.ID), state, showTime(info.At), showID(info.Task.Handler), info.Attempts, lastError)
+		t.addRow(escapeText(info.ID), state, formatTime(info.At), escapeText(info.Task.Handler), info.Attempts, lastError)
 	}
 	return t.flush()
 }
 
-func (c *sharedFlags) newGet() *cobra.Command {
+func (c *sharedFlags) newGetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "get ID",
 		Short:   "Shows one task with all its details",
@@ -120,7 +120,7 @@ func (c *sharedFlags) newGet() *cobra.Command {
 			if len(args) != 1 {
 				return cli.UsageError{Err: fmt.Errorf("one ID is required, got %d", len(args))}
 			}
-			id, err := parseID(args[0])
+			id, err := unescapeID(args[0])
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
@@ -131,7 +131,7 @@ func (c *sharedFlags) newGet() *cobra.Command {
 				case err != nil:
 					return err
 				case c.asJSON:
-					return cli.PrintJSON(cmd.OutOrStdout(), taskJSON{showID(info.ID), info})
+					return cli.PrintJSON(cmd.OutOrStdout(), taskJSON{escapeText(info.ID), info})
 				}
 				return printInfo(cmd, &info)
 			})
@@ -150,42 +150,42 @@ func printInfo(cmd *cobra.Command, info *durable.Info) error {
 		state += ", is paused"
 	}
 	if info.Following {
-		state += ", runs again at " + showTime(info.Next)
+		state += ", runs again at " + formatTime(info.Next)
 	}
-	t.row("id", showID(info.ID))
-	t.row("state", state)
-	t.row("at", showTime(info.At))
-	t.row("due", showTime(info.Due))
-	t.row("handler", showID(task.Handler))
-	t.row("attempts", fmt.Sprintf("%d, %d crashed", info.Attempts, info.Crashes))
+	t.addRow("id", escapeText(info.ID))
+	t.addRow("state", state)
+	t.addRow("at", formatTime(info.At))
+	t.addRow("due", formatTime(info.Due))
+	t.addRow("handler", escapeText(task.Handler))
+	t.addRow("attempts", fmt.Sprintf("%d, %d crashed", info.Attempts, info.Crashes))
 	switch {
 	case task.Every > 0:
-		t.row("every", task.Every)
+		t.addRow("every", task.Every)
 	case task.Cron != "":
-		t.row("cron", showID(task.Cron+" "+task.Zone))
+		t.addRow("cron", escapeText(task.Cron+" "+task.Zone))
 	case task.Schedule != "":
-		t.row("schedule", showID(task.Schedule))
+		t.addRow("schedule", escapeText(task.Schedule))
 	}
 	for key, value := range task.Headers {
-		t.row("header", showID(key)+": "+oneLine(value))
+		t.addRow("header", escapeText(key)+": "+shortLine(value))
 	}
-	t.row("body", fmt.Sprintf("%d bytes: %s", len(task.Body), oneLine(string(task.Body))))
+	t.addRow("body", fmt.Sprintf("%d bytes: %s", len(task.Body), shortLine(string(task.Body))))
 	if r := info.Run; r != nil {
-		t.row("ended", showTime(r.Ended))
-		t.row("result", oneLine(string(r.Result)))
+		t.addRow("ended", formatTime(r.Ended))
+		t.addRow("result", shortLine(string(r.Result)))
 	}
 	for _, f := range info.Failures {
-		t.row("failure", fmt.Sprintf("%s, attempt %d: %s", showTime(f.Time), f.Attempt, showID(f.Error)))
+		t.addRow("failure", fmt.Sprintf("%s, attempt %d: %s", formatTime(f.Time), f.Attempt, escapeText(f.Error)))
 	}
 	return t.flush()
 }
 
-func (c *sharedFlags) newStats() *cobra.Command {
+func (c *sharedFlags) newStatsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "stats",
 		Short:   "Shows how many tasks there are, by state and outcome",
 		Example: "  tickless tasks stats --file tasks.db",
-		Args:    cli.NoArguments,
+		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.location.ReadOnly = true
 			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
@@ -206,13 +206,13 @@ func (c *sharedFlags) newStats() *cobra.Command {
 					{"claimed", st.Claimed}, {"done", st.Done}, {"retried", st.Retried}, {"died", st.Died}, {"crashed", st.Crashed},
 					{"handed_back", st.Released}, {"refused", st.Refused}, {"cancelled", st.Cancelled}}
 				t := newTable(cmd)
-				object := make(map[string]any)
+				jsonObject := make(map[string]any)
 				for _, r := range rows {
-					t.row(r.name, r.value)
-					object[r.name] = r.value
+					t.addRow(r.name, r.value)
+					jsonObject[r.name] = r.value
 				}
 				if c.asJSON {
-					return cli.PrintJSON(cmd.OutOrStdout(), object)
+					return cli.PrintJSON(cmd.OutOrStdout(), jsonObject)
 				}
 				return t.flush()
 			})

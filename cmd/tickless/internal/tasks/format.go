@@ -11,14 +11,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// showID escapes an ID for a terminal: \x00 for a NUL, \\ for a backslash.
-func showID(id string) string {
-	quoted := strconv.Quote(id)
+// escapeText escapes an ID or another text for a terminal: \x00 for a NUL, \\ for a
+// backslash.
+func escapeText(s string) string {
+	quoted := strconv.Quote(s)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// parseID returns the ID that showID escaped.
-func parseID(arg string) (string, error) {
+// unescapeID returns the ID that escapeText escaped.
+func unescapeID(arg string) (string, error) {
 	var id []byte
 	for rest := arg; rest != ""; {
 		r, multibyte, tail, err := strconv.UnquoteChar(rest, 0)
@@ -49,30 +50,30 @@ func parseTime(s string) (time.Time, error) {
 	return t, err
 }
 
-func showTime(t time.Time) string { return t.Local().Format("2006-01-02T15:04:05.000Z07:00") }
+func formatTime(t time.Time) string { return t.Local().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// oneLine returns the beginning of a text as one line, with control characters escaped.
-func oneLine(s string) string {
+// shortLine returns the beginning of a text as one line, with control characters escaped.
+func shortLine(s string) string {
 	const longest = 80
-	s = showID(strings.ToValidUTF8(s, "?"))
+	s = escapeText(strings.ToValidUTF8(s, "?"))
 	if utf8.RuneCountInString(s) > longest {
 		s = string([]rune(s)[:longest-3]) + "..."
 	}
 	return s
 }
 
-// A table aligns text in columns.
-type table struct{ w *tabwriter.Writer }
+// A textTable aligns text in columns.
+type textTable struct{ w *tabwriter.Writer }
 
-func newTable(cmd *cobra.Command, header ...any) table {
-	t := table{tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)}
+func newTable(cmd *cobra.Command, header ...any) textTable {
+	t := textTable{tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)}
 	if len(header) > 0 {
-		t.row(header...)
+		t.addRow(header...)
 	}
 	return t
 }
 
-func (t table) row(cells ...any) {
+func (t textTable) addRow(cells ...any) {
 	for i, cell := range cells {
 		if i > 0 {
 			fmt.Fprint(t.w, "\t")
@@ -82,4 +83,4 @@ func (t table) row(cells ...any) {
 	fmt.Fprintln(t.w)
 }
 
-func (t table) flush() error { return t.w.Flush() }
+func (t textTable) flush() error { return t.w.Flush() }
