@@ -25,11 +25,11 @@ func testImport(b *storeTest) {
 		equal(b, "outcome", outcome, store.Created)
 	}
 	want = expectedList(want, store.Filter{})
-	equal(b, "what was imported", b.allEntries(), want)
+	equal(b, "imported entries", b.allEntries(), want)
 	for _, outcome := range b.sendCommand(store.Command{Op: store.Import, Items: items}) {
 		equal(b, "outcome", outcome, store.Kept)
 	}
-	equal(b, "what was imported twice", b.allEntries(), want)
+	equal(b, "entries after a second import", b.allEntries(), want)
 	equal(b, "counters", b.stats().Counters, store.Counters{})
 
 	// A task that was running in the other store is due now, or at its new time if it was

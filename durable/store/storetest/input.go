@@ -51,11 +51,11 @@ func testBatches(b *storeTest) {
 	for i, x := range b.sendCommand(store.Command{Op: store.Cancel, Items: items[:150]}) {
 		equal(b, "outcome", x, map[bool]store.Outcome{true: store.Removed, false: store.Absent}[i < 100])
 	}
-	equal(b, "what is left", len(b.allEntries()), store.MaxBatch-50-150)
+	equal(b, "number of remaining entries", len(b.allEntries()), store.MaxBatch-50-150)
 }
 
 // Items of the maximum size are stored unchanged.
-func testLimits(b *storeTest) {
+func testMaximumSizes(b *storeTest) {
 	key := strings.Repeat("\xff", store.MaxID-1) + "\x01"
 	record := bytes.Repeat([]byte{0, 1, 2, 0xff, '\n', '\r'}, store.MaxRecord/6+1)[:store.MaxRecord]
 	t := store.Task{ID: key, Handler: strings.Repeat("\x00h", store.MaxID/2), Schedule: strings.Repeat("\xfe ", store.MaxID/2), Record: record}
@@ -171,7 +171,7 @@ func testBadInput(b *storeTest) {
 }
 
 // The store and its caller share no memory: each may change its own bytes afterwards.
-func testShared(b *storeTest) {
+func testNoSharedMemory(b *storeTest) {
 	x := item("k", store.After(0))
 	items := []store.Item{x}
 	b.sendCommand(store.Command{Op: store.Schedule, Items: items})

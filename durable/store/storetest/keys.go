@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-func testKeep(b *storeTest) {
+func testScheduleModes(b *storeTest) {
 	schedule := func(k store.Keep, at store.Time) store.Outcome {
 		return b.sendCommand(store.Command{Op: store.Schedule, Keep: k, Items: []store.Item{item("k", store.At(at))}})[0]
 	}
@@ -51,7 +51,7 @@ func testKeep(b *storeTest) {
 	equal(b, "outcome", schedule(store.KeepEarlier, now), store.Replaced)
 	e := b.getEntry("k")
 	equal(b, "state", e.State, store.Pending)
-	equal(b, "what was tried", e.Attempts+len(e.Failures), 0)
+	equal(b, "attempts and failures", e.Attempts+len(e.Failures), 0)
 }
 
 // If a key is scheduled while its task runs, the new task is pending after the attempt,
@@ -86,12 +86,12 @@ func testFollowing(b *storeTest) {
 			e := b.getEntry(name)
 			b.require(e.State == store.Running && e.Following && e.Next == at && e.Stopping == stopped, "%+v", e)
 			equal(b, "the record while it runs", string(e.Record), "record of "+name)
-			b.require(e.NextTask != nil && reflect.DeepEqual(*e.NextTask, newTask), "what follows: %+v", e.NextTask)
+			b.require(e.NextTask != nil && reflect.DeepEqual(*e.NextTask, newTask), "the NextTask is %+v", e.NextTask)
 			end(x)
 			y := b.claimOne(name)
-			equal(b, name+": the record that follows", string(y.Record), "another")
+			equal(b, name+": the next record", string(y.Record), "another")
 			equal(b, "due", y.Due, at)
-			equal(b, "what was tried", y.Attempts+y.Crashes, 0)
+			equal(b, "attempts and crashes", y.Attempts+y.Crashes, 0)
 			// Rescheduling the running task has the same effect.
 			equal(b, "reschedule", b.changeTask(store.Reschedule, name, store.At(at)), store.Following)
 			end(y)
@@ -249,10 +249,10 @@ func testGenerations(b *storeTest) {
 
 	// If a task is rescheduled while it runs, only its next run gets the new generation.
 	equal(b, "reschedule", requestRun(store.Reschedule, "k", store.At(x.Due)), store.Following)
-	equal(b, "what runs", string(b.getEntry("k").Record), wantRecord(0))
-	equal(b, "what follows", nextRecord(), wantRecord(2))
+	equal(b, "the running record", string(b.getEntry("k").Record), wantRecord(0))
+	equal(b, "the next record", nextRecord(), wantRecord(2))
 	equal(b, "reschedule", requestRun(store.Reschedule, "k", store.At(x.Due)), store.Following)
-	equal(b, "what follows", nextRecord(), wantRecord(3))
+	equal(b, "the next record", nextRecord(), wantRecord(3))
 	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
 	y := claimGeneration("k", 3)
 	equal(b, "due", y.Due, x.Due)

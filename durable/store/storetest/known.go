@@ -8,7 +8,7 @@ import (
 
 // A worker only gets tasks with its handlers and schedules. Other tasks do not delay
 // them.
-func testUnknown(b *storeTest) {
+func testUnknownHandlers(b *storeTest) {
 	scheduleTask := func(id, handler, schedule string, at store.Time) {
 		t := store.Task{ID: id, Handler: handler, Schedule: schedule}
 		b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, When: store.At(at), Task: t}}})

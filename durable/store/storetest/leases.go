@@ -35,7 +35,7 @@ func testLease(b *storeTest) {
 		"failures %+v", e.Failures)
 }
 
-func testTokens(b *storeTest) {
+func testTokensGrow(b *storeTest) {
 	// Tokens are at least the store's time, so that they grow when tasks move to another
 	// store.
 	lastToken := int64(b.now()) - 1
@@ -79,7 +79,7 @@ func testPoison(b *storeTest) {
 }
 
 // If MaxCrashes is 1, the first crash ends the run. Alone is valid for one attempt only.
-func testPoisonAtOnce(b *storeTest) {
+func testPoisonAfterOneCrash(b *storeTest) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
 	b.reportAlone(x)
@@ -119,12 +119,12 @@ func repeatingTask(id string) store.Task {
 
 // After too many crashes of a repeating task, the store makes no dead letter. It gives the
 // number of crashes to the next worker, which decides.
-func testPoisonRepeats(b *storeTest) {
+func testPoisonedRepeatingTask(b *storeTest) {
 	scheduledTask := task("scheduled")
 	scheduledTask.Schedule = "daily"
 	for _, t := range []store.Task{repeatingTask("every"), scheduledTask} {
-		newItem := store.Item{ID: t.ID, When: b.after(0), Task: t}
-		equal(b, "outcome", b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{newItem}})[0], store.Created)
+		repeatingItem := store.Item{ID: t.ID, When: b.after(0), Task: t}
+		equal(b, "outcome", b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{repeatingItem}})[0], store.Created)
 		claim := func() store.Claimed {
 			b.Helper()
 			r := b.claimRound(10)
@@ -176,7 +176,7 @@ func testPoisonRepeats(b *storeTest) {
 }
 
 // The store refuses what a worker reports after its lease has expired.
-func testZombie(b *storeTest) {
+func testReportAfterExpiry(b *storeTest) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
 	b.sleep(leaseUnits + 1)

@@ -31,7 +31,7 @@ func (b *storeTest) claimAs(worker string, n int, handlers ...string) (ids []str
 
 // All workers together run at most as many tasks of a handler as its limit allows. Other
 // handlers' tasks are not delayed. A task counts until its attempt ends, for any reason.
-func testConcurrency(b *storeTest) {
+func testConcurrencyLimit(b *storeTest) {
 	now := b.now()
 	b.scheduleMany("a", 12, now-1000)
 	b.scheduleMany("b", 3, now-100)
@@ -83,7 +83,7 @@ func testConcurrency(b *storeTest) {
 
 // A handler's tasks are claimed no faster than its Rate allows. Next is when the next task
 // may be claimed.
-func testRate(b *storeTest) {
+func testRateLimit(b *storeTest) {
 	const tasks = 30
 	interval := 4 * b.unit
 	l := store.Limit{Rate: float64(time.Second) / float64(interval)}
@@ -112,7 +112,7 @@ func testRate(b *storeTest) {
 		}
 	}
 	if took := times[tasks-1].Sub(times[0]); b.Advance != nil {
-		equal(b, "how long they took", took, (tasks-time.Duration(burst))*interval)
+		equal(b, "duration of all claims", took, (tasks-time.Duration(burst))*interval)
 	}
 	// After a pause, the worker gets one burst of tasks.
 	b.sleep(int(interval/b.unit) * int(burst))
@@ -194,20 +194,20 @@ func testLimitWakes(b *storeTest) {
 	if a := b.sendRound(b.claimRound(1)); a.Next >= 0 {
 		b.Skip("workers of this store also claim from time to time: a wake-up may come late")
 	}
-	s, end := b.sleeper("sleeper", "a", "c", "d")
+	s, end := b.startSleeper("sleeper", "a", "c", "d")
 	defer end()
 	b.setHandlerLimit("a", store.Limit{Concurrency: 1})
 	b.scheduleMany("a", 5, b.now()-1000)
 	_, a := b.claimAs("other", 1, "a")
-	waitFor("nothing", 0, s)
+	waitForClaims("nothing", 0, s)
 	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "the report was refused")
-	waitFor("after the report of the other worker", 1, s)
+	waitForClaims("after the report of the other worker", 1, s)
 	b.setHandlerLimit("a", store.Limit{Concurrency: 2})
-	waitFor("after the limit was raised", 2, s)
+	waitForClaims("after the limit was raised", 2, s)
 	b.setHandlerLimit("a", store.Limit{Concurrency: 3, Rate: float64(time.Second) / float64(50*b.unit)})
-	waitFor("after the limit was raised again", 3, s)
+	waitForClaims("after the limit was raised again", 3, s)
 	b.setHandlerLimit("a", store.Limit{})
-	waitFor("after the limit was removed", 4, s)
+	waitForClaims("after the limit was removed", 4, s)
 
 	// scheduleLater schedules a task of a handler while other tasks of the handler wait.
 	scheduleLater := func(id, handler string, in int) {
@@ -218,30 +218,30 @@ func testLimitWakes(b *storeTest) {
 	b.setHandlerLimit("d", store.Limit{Concurrency: 1})
 	b.scheduleMany("d", 2, b.now()-1000)
 	_, a = b.claimAs("other", 1, "d")
-	waitFor("nothing", 4, s)
+	waitForClaims("nothing", 4, s)
 	scheduleLater("later d", "d", 5)
 	r := b.claimRound(1)
 	r.Claim.Handlers = []string{"d"}
 	r.Reports = []store.Report{{Lease: leaseOf(a.Tasks[0]), End: store.Done}}
 	a = b.sendRound(r)
-	waitFor("nothing", 4, s)
+	waitForClaims("nothing", 4, s)
 	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "the report was refused")
 	b.sleep(5)
-	waitFor("later", 5, s)
+	waitForClaims("later", 5, s)
 
 	// A Rate wakes the worker in the same way.
 	interval := int(time.Second / b.unit)
 	b.setHandlerLimit("c", store.Limit{Rate: 1})
 	b.scheduleMany("c", 3, b.now()-1000)
-	waitFor("the rate", 6, s)
+	waitForClaims("the rate", 6, s)
 	scheduleLater("later c", "c", 4*interval)
-	waitFor("nothing", 6, s)
+	waitForClaims("nothing", 6, s)
 	b.sleep(interval)
-	waitFor("the rate", 7, s)
+	waitForClaims("the rate", 7, s)
 	b.sleep(interval)
-	waitFor("the rate", 8, s)
+	waitForClaims("the rate", 8, s)
 	b.sleep(2 * interval)
-	waitFor("later", 9, s)
+	waitForClaims("later", 9, s)
 }
 
 // The functions below implement limits in the model.
@@ -289,7 +289,7 @@ func (m *model) setRandomLimit() {
 	if m.rng.IntN(2) == 0 {
 		l = store.Limit{}
 	}
-	m.send(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: h, Limit: &l}}}, func() []store.Outcome {
+	m.sendAndApply(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: h, Limit: &l}}}, func() []store.Outcome {
 		old, none := m.limits[h], l == store.Limit{}
 		switch {
 		case none && old == nil:

@@ -59,9 +59,9 @@ func testList(b *storeTest) {
 	}
 	entries := b.allEntries()
 	equal(b, "entries", len(entries), 60)
-	equal(b, "their order", entries, expectedList(entries, store.Filter{}))
+	equal(b, "the order of entries", entries, expectedList(entries, store.Filter{}))
 	for _, e := range entries {
-		equal(b, "what Get says", b.getEntry(e.ID), e)
+		equal(b, "the entry from Get", b.getEntry(e.ID), e)
 	}
 	for _, f := range []store.Filter{
 		{}, {State: store.Pending}, {State: store.Running}, {State: store.Dead}, {Handler: "h"}, {Handler: "none"}, {Prefix: "a"},
@@ -70,7 +70,7 @@ func testList(b *storeTest) {
 	} {
 		want := expectedList(entries, f)
 		for _, limit := range []int{1, 7, 100} {
-			equal(b, fmt.Sprintf("%+v by %d", f, limit), b.listAll(f, limit), want)
+			equal(b, fmt.Sprintf("%+v, %d on a page", f, limit), b.listAll(f, limit), want)
 		}
 	}
 	// The list is complete even if listed entries are removed meanwhile.
@@ -99,7 +99,7 @@ func testPrefixes(b *storeTest) {
 	for _, prefix := range []string{"a", "a*", "a?", "a[", "a[b", `a\`, `a\*`, "\xff", "\xff\xff", "\xc3", "a%", "a_", "a'", "b"} {
 		f := store.Filter{Prefix: prefix}
 		for _, limit := range []int{1, 100} {
-			equal(b, fmt.Sprintf("what begins with %q, by %d", prefix, limit), b.listAll(f, limit), expectedList(all, f))
+			equal(b, fmt.Sprintf("entries with the prefix %q, %d on a page", prefix, limit), b.listAll(f, limit), expectedList(all, f))
 		}
 	}
 }

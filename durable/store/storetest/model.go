@@ -135,7 +135,7 @@ func (m *model) randomStep() {
 		if m.paused {
 			op = store.Resume
 		}
-		m.send(store.Command{Op: op}, func() []store.Outcome {
+		m.sendAndApply(store.Command{Op: op}, func() []store.Outcome {
 			m.paused = !m.paused
 			return nil
 		})

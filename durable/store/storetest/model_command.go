@@ -52,7 +52,7 @@ func (m *model) randomCommand() {
 		}
 		c.Items, times = append(c.Items, x), append(times, at)
 	}
-	m.send(c, func() (want []store.Outcome) {
+	m.sendAndApply(c, func() (want []store.Outcome) {
 		for i, x := range c.Items {
 			want = append(want, m.applyItem(c, x, times[i]))
 		}
@@ -60,9 +60,9 @@ func (m *model) randomCommand() {
 	})
 }
 
-// send sends a command, sometimes after a copy that is too late. effect applies the
+// sendAndApply sends a command, sometimes after a copy that is too late. effect applies the
 // command to the model and returns the expected outcomes.
-func (m *model) send(c store.Command, effect func() []store.Outcome) {
+func (m *model) sendAndApply(c store.Command, effect func() []store.Outcome) {
 	s := m.nextStamp("client" + strconv.Itoa(m.rng.IntN(4)))
 	m.sendTooLate(func(until store.Time) error {
 		lateStamp := s

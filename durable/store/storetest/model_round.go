@@ -280,10 +280,10 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 		m.require(i < r.Claim.Max, "claimed %d tasks of %d", len(a.Tasks), r.Claim.Max)
 		t := m.tasks[x.ID]
 		at := room.oldestDue(due)
-		m.require(t != nil && t.State == store.Pending && slices.Contains(room.candidates(due), t) && t.At == at, "claimed %+v, of %+v; the oldest is of %v", x, t, at)
+		m.require(t != nil && t.State == store.Pending && slices.Contains(room.candidates(due), t) && t.At == at, "claimed %+v, which is %+v, but the oldest task is due at %v", x, t, at)
 		room.countClaimed(t)
 		due = slices.DeleteFunc(due, func(u *modelTask) bool { return u == t })
-		equal(m.storeTest, "what was claimed", x,
+		equal(m.storeTest, "the claimed task", x,
 			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes})
 		m.require(x.Token > m.lastToken, "token %d came after %d", x.Token, m.lastToken)
 		m.lastToken = x.Token

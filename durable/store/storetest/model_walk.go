@@ -38,8 +38,8 @@ func (m *model) randomFilter() (f store.Filter) {
 	return f
 }
 
-// continueWalk reads the next page of the present walk, or starts a walk. all is the expected
-// contents of the store.
+// continueWalk sometimes reads the next page of m.walk, which it first starts if needed. all
+// is what the store should contain.
 func (m *model) continueWalk(all []store.Entry) {
 	m.Helper()
 	w := m.walk
@@ -62,20 +62,20 @@ func (m *model) continueWalk(all []store.Entry) {
 	m.requireNoError(err)
 	for _, e := range p.Entries {
 		t := m.tasks[e.ID]
-		m.require(t != nil, "a walk came to %+v", e)
-		equal(m.storeTest, "an entry of a walk", e, t.Entry)
+		m.require(t != nil, "the list has the unexpected %+v", e)
+		equal(m.storeTest, "a listed entry", e, t.Entry)
 		at := w.filter.CursorOf(&e)
-		m.require(matchesFilter(&e, w.filter) && at.Compare(w.cursor) > 0, "a walk by %+v came from %v to %+v", w.filter, w.cursor, e)
+		m.require(matchesFilter(&e, w.filter) && at.Compare(w.cursor) > 0, "the list by %+v has, after %v, the unexpected %+v", w.filter, w.cursor, e)
 		w.cursor = at
 		w.seen[e.ID]++
 	}
 	if p.Next != (store.Cursor{}) {
-		m.require(p.Next.Compare(w.cursor) >= 0, "a walk went back from %v to %v", w.cursor, p.Next)
+		m.require(p.Next.Compare(w.cursor) >= 0, "the list's cursor went back from %v to %v", w.cursor, p.Next)
 		w.cursor = p.Next
 		return
 	}
 	for id := range w.unchangedTasks {
-		equal(m.storeTest, "how often a walk came to "+strings.ToValidUTF8(id, "?"), w.seen[id], 1)
+		equal(m.storeTest, "times listed: "+strings.ToValidUTF8(id, "?"), w.seen[id], 1)
 	}
 	if m.caseCounts["walked"]++; w.filter.Prefix != "" {
 		m.caseCounts["walked by prefix"]++

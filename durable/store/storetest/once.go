@@ -46,13 +46,13 @@ func (b *storeTest) prepareTasks() {
 
 func (b *storeTest) allEntries() []store.Entry { return b.listAll(store.Filter{}, 100) }
 
-func testOnce(b *storeTest) {
+func testRepeatedCommands(b *storeTest) {
 	b.prepareTasks()
 	for i, c := range b.everyCommand() {
 		s := store.Stamp{Sender: "sender", Number: int64(10 * (i + 1))}
 		first, err := b.Store.Change(ctx, 0, s, c)
 		b.requireNoError(err)
-		equal(b, fmt.Sprintf("how many outcomes %+v has", c), len(first), len(c.Items))
+		equal(b, fmt.Sprintf("number of outcomes of %+v", c), len(first), len(c.Items))
 		entriesBefore := b.allEntries()
 		if b.Advance != nil {
 			b.Advance(time.Microsecond) // a delay would count from another moment
@@ -64,12 +64,12 @@ func testOnce(b *storeTest) {
 		s.Number--
 		_, err = b.Store.Change(ctx, 0, s, c)
 		b.requireError(err, store.ErrStale)
-		equal(b, "all entries after what was overtaken", b.allEntries(), entriesBefore)
+		equal(b, "all entries after a refused command", b.allEntries(), entriesBefore)
 	}
 }
 
 // A repeated Pause does not undo a later Resume, nor a repeated Resume a later Pause.
-func testOncePaused(b *storeTest) {
+func testRepeatedPause(b *storeTest) {
 	for _, op := range []store.Op{store.Pause, store.Resume} {
 		s, paused := b.stamp(), op == store.Pause
 		for range 2 {
@@ -86,7 +86,7 @@ func testOncePaused(b *storeTest) {
 	}
 }
 
-func testOnceGone(b *storeTest) {
+func testRepeatedAfterRemoval(b *storeTest) {
 	s := b.stamp()
 	c := store.Command{Op: store.Schedule, Items: []store.Item{item("k", b.after(0))}}
 	outcomes, err := b.Store.Change(ctx, 0, s, c)
@@ -111,7 +111,7 @@ func testOnceGone(b *storeTest) {
 	equal(b, "state", b.getEntry("k").State, store.Pending)
 }
 
-func testOnceRounds(b *storeTest) {
+func testRepeatedRounds(b *storeTest) {
 	for i := range 4 {
 		b.schedule(fmt.Sprint("k", i), b.after(0))
 	}
@@ -153,7 +153,7 @@ func testOnceRounds(b *storeTest) {
 	b.requireError(err, store.ErrStale)
 }
 
-func testOnceForADay(b *storeTest) {
+func testRepeatedAfterADay(b *storeTest) {
 	if b.Advance == nil {
 		b.Skip("a day is too long")
 	}
@@ -172,7 +172,7 @@ func testOnceForADay(b *storeTest) {
 	b.requireAbsent("k")
 }
 
-func testOnceAtOneTime(b *storeTest) {
+func testRepeatedConcurrently(b *storeTest) {
 	for i := range 20 {
 		s := b.stamp()
 		id := fmt.Sprint(i)

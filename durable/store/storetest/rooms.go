@@ -51,7 +51,7 @@ func testRooms(b *storeTest) {
 }
 
 // If a claim cannot get all due tasks, each handler gets its share.
-func testShares(b *storeTest) {
+func testRoomShares(b *storeTest) {
 	now := b.now()
 	b.scheduleMany("a", 20, now-1000)
 	b.scheduleMany("b", 20, now-100)
@@ -120,10 +120,10 @@ type modelRoom struct {
 }
 
 func roomOf(c *store.Claim) *modelRoom {
-	const plenty = 1 << 30
-	x := &modelRoom{make(map[string]int), make(map[string]int), plenty}
+	const unlimited = 1 << 30
+	x := &modelRoom{make(map[string]int), make(map[string]int), unlimited}
 	for i, h := range c.Handlers {
-		x.mostByHandler[h], x.firstByHandler[h] = plenty, plenty
+		x.mostByHandler[h], x.firstByHandler[h] = unlimited, unlimited
 		if c.Rooms != nil {
 			x.firstByHandler[h] = c.Rooms[i].First
 			if c.Rooms[i].Most < c.Max {

@@ -20,8 +20,8 @@ type sleeper struct {
 	claimedCount int        // tasks that the sleeper has claimed
 }
 
-// sleeper starts a sleeper with this name. end stops the sleeper.
-func (b *storeTest) sleeper(name string, handlers ...string) (s *sleeper, end func()) {
+// startSleeper starts a sleeper with this name. end stops the sleeper.
+func (b *storeTest) startSleeper(name string, handlers ...string) (s *sleeper, end func()) {
 	s = &sleeper{b: b, handlers: handlers, stamp: store.Stamp{Sender: name}, woken: make(chan struct{}, 1)}
 	waiting, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -69,9 +69,9 @@ func (s *sleeper) claimIfDue() {
 	s.claim(store.MaxClaim)
 }
 
-// waitFor calls claimIfDue of each sleeper until s[0] has claimed n tasks, and then a few
+// waitForClaims calls claimIfDue of each sleeper until s[0] has claimed n tasks, and then a few
 // more times. s[0] must not claim more than n.
-func waitFor(what string, n int, s ...*sleeper) {
+func waitForClaims(what string, n int, s ...*sleeper) {
 	b := s[0].b
 	b.Helper()
 	deadline := time.Now().Add(maxWait)
@@ -102,15 +102,15 @@ func testSleepers(b *storeTest) {
 		}
 		b.sendCommand(store.Command{Op: store.Schedule, Items: items})
 	}
-	s, end := b.sleeper("sleeper", "a")
+	s, end := b.startSleeper("sleeper", "a")
 	defer end()
-	other, leave := b.sleeper("other", "b")
+	other, leave := b.startSleeper("other", "b")
 	defer leave()
 	// otherClaimsOne lets the other worker claim one of its due tasks while s sleeps. Next
 	// must then be 0.
 	otherClaimsOne := func() {
 		b.Helper()
-		waitFor("nothing", s.claimedCount, s)
+		waitForClaims("nothing", s.claimedCount, s)
 		n := other.claimedCount
 		other.claim(1)
 		equal(b, "claimed", other.claimedCount, n+1)
@@ -119,13 +119,13 @@ func testSleepers(b *storeTest) {
 	otherClaimsRest := func(n int) {
 		b.Helper()
 		other.nextClaimAt = b.now()
-		waitFor("what is left", n, other)
+		waitForClaims("remaining tasks", n, other)
 	}
 
 	scheduleTasks("b", 0, 5, b.after(0))
 	otherClaimsOne()
 	scheduleTasks("a", 0, 1, b.after(0))
-	waitFor("at once", 1, s, other)
+	waitForClaims("at once", 1, s, other)
 	otherClaimsRest(5)
 
 	scheduleTasks("b", 10, 5, b.after(0))
@@ -133,7 +133,7 @@ func testSleepers(b *storeTest) {
 	scheduleTasks("a", 1, 1, b.after(10))
 	otherClaimsRest(10)
 	b.sleep(10)
-	waitFor("later", 2, s, other)
+	waitForClaims("later", 2, s, other)
 
 	// There are more due tasks than a store may read at once, and one task for later.
 	for i := range 3 {
@@ -144,9 +144,9 @@ func testSleepers(b *storeTest) {
 	otherClaimsRest(310)
 	scheduleTasks("a", 2, 1, b.after(30))
 	b.sleep(20)
-	waitFor("after all others", 311, other, s)
+	waitForClaims("after all others", 311, other, s)
 	b.sleep(10)
-	waitFor("after the last one", 3, s, other)
+	waitForClaims("after the last one", 3, s, other)
 
 	// The other worker leaves while tasks are due.
 	scheduleTasks("b", 2000, 5, b.after(0))
@@ -157,5 +157,5 @@ func testSleepers(b *storeTest) {
 	other.sendRound(r)
 	leave()
 	b.sleep(10)
-	waitFor("after the other worker has left", 4, s)
+	waitForClaims("after the other worker has left", 4, s)
 }

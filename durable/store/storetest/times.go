@@ -75,7 +75,7 @@ func testDowntime(b *storeTest) {
 }
 
 // A single worker that follows Next claims every task in time.
-func testNext(b *storeTest) {
+func testNextClaimTime(b *storeTest) {
 	// A store that may lose a wake-up limits Next even if nothing is pending.
 	if a := b.sendRound(b.claimRound(1)); a.Next >= 0 && a.Next < leaseUnits*b.unit {
 		b.Fatalf("Next is %v, but no task is there", a.Next)
@@ -124,7 +124,7 @@ func testPause(b *storeTest) {
 
 // Due times follow the wall clock. Setting the clock ends no lease, and extends a lease at
 // most by its duration.
-func testClock(b *storeTest) {
+func testSettingTheClock(b *storeTest) {
 	if b.SetWall == nil {
 		b.Skip("the store's time does not follow the wall clock")
 	}

@@ -22,8 +22,8 @@ func testWait(b *storeTest) {
 	wokenShards := make(chan int, 1000)
 	waitErr := make(chan error, 1)
 	go func() { waitErr <- b.Store.Wait(waiting, []int{0}, func(shard int) { wokenShards <- shard }) }()
-	// claim waits until the worker is woken and gets a task.
-	claim := func(what string) store.Claimed {
+	// waitAndClaim waits until the worker is woken and gets a task.
+	waitAndClaim := func(what string) store.Claimed {
 		b.Helper()
 		timeout := time.After(maxWait)
 		for {
@@ -50,29 +50,29 @@ func testWait(b *storeTest) {
 	b.schedule("far", b.after(10_000))
 	goToSleep()
 	b.schedule("k", b.after(0))
-	x := claim("a task that is due at once")
+	x := waitAndClaim("a task that is due at once")
 	goToSleep()
 	b.require(b.report(x, store.Retry, b.after(0)), "the report was refused")
-	x = claim("a retry")
+	x = waitAndClaim("a retry")
 	goToSleep()
 	b.require(b.report(x, store.Done, b.after(0)), "the report was refused")
-	x = claim("the next run")
+	x = waitAndClaim("the next run")
 	equal(b, "reschedule", b.changeTask(store.Reschedule, "k", b.after(0)), store.Following)
 	goToSleep()
 	b.require(b.report(x, store.HandBack, b.after(0)), "the report was refused")
-	x = claim("what follows")
+	x = waitAndClaim("the next task")
 	goToSleep()
 	b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
 	equal(b, "requeue", b.changeTask(store.Requeue, "k", b.after(0)), store.Moved)
-	x = claim("what was requeued")
+	x = waitAndClaim("the requeued task")
 	goToSleep()
 	equal(b, "reschedule", b.changeTask(store.Reschedule, "far", b.after(0)), store.Moved)
-	claim("what was moved")
+	waitAndClaim("the rescheduled task")
 	b.sendCommand(store.Command{Op: store.Pause})
 	b.require(b.report(x, store.HandBack, store.When{}), "the report was refused")
 	goToSleep()
 	b.sendCommand(store.Command{Op: store.Resume})
-	claim("resumed")
+	waitAndClaim("resumed")
 
 	end()
 	select {
@@ -100,7 +100,7 @@ func (b *storeTest) callsByName(ctx context.Context, st store.Store) map[string]
 
 // Every call returns when its context ends. A command whose context had already ended
 // has no effect.
-func testContext(b *storeTest) {
+func testContextEnds(b *storeTest) {
 	b.prepareTasks()
 	entriesBefore := b.allEntries()
 	ended, cancel := context.WithCancel(ctx)

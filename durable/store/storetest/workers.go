@@ -66,7 +66,7 @@ func testWorkers(b *storeTest) {
 	for shard := range shards {
 		st, err := b.Store.Stats(ctx, shard)
 		b.requireNoError(err)
-		equal(b, "what is left", st.Pending+st.Running+st.Dead, 0)
+		equal(b, "remaining tasks", st.Pending+st.Running+st.Dead, 0)
 	}
 	b.Logf("%d leases lost", x.lostLeases.Load())
 }
