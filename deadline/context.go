@@ -180,8 +180,8 @@ func (c *lazyContext) cancel() {
 // Done implements [context.Context].
 func (c *lazyContext) Done() <-chan struct{} { return c.arm().Done() }
 
-// errCallLimit is the number of calls of Err at which an idle context sets a timer. So
-// many calls cost about as much as the timer.
+// errCallLimit is the number of calls of Err at which an idle context becomes armed. So
+// many calls cost about as much as a timer.
 const errCallLimit = 16
 
 // Err implements [context.Context].
@@ -193,7 +193,7 @@ func (c *lazyContext) Err() error {
 }
 
 // countErrCall counts a call of Err on an idle context. It reports true after many
-// calls: the context should then set a timer, so that Err no longer reads the clock.
+// calls: Err should then arm the context, so that it no longer reads the clock.
 func (c *lazyContext) countErrCall() bool {
 	return c.errCallCount.Add(1) >= errCallLimit && !bubble.Inside() // the timer of a bubble cannot be stopped outside it
 }

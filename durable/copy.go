@@ -91,8 +91,8 @@ type importer struct {
 }
 
 const (
-	// importTimeout is how long an import may take to reach the store. If it arrived
-	// later, its tasks could already have run, and would run again.
+	// importTimeout is how long an import may take to reach the store. A later one could
+	// arrive after Resume, and add tasks again that have already run.
 	importTimeout = time.Minute
 	// importBatchBytes is how many bytes of records are collected before they are sent.
 	importBatchBytes = maxShardsAtOnce * maxChunkBytes

@@ -19,7 +19,7 @@ type Delivery struct {
 	// attempts at the run.
 	Due time.Time
 	// Attempt is the number of this attempt at the run, from 1. Attempts that crashed
-	// count; attempts that were handed back do not.
+	// count. Attempts whose task the worker handed back to the store do not.
 	Attempt int
 	// MaxAttempts is the number of attempts after which a failed run becomes a dead
 	// letter.

@@ -12,7 +12,7 @@
 //		return send(ctx, d.Key, d.Body)
 //	})
 //	ended := make(chan error, 1)
-//	go func() { ended <- w.Run(ctx) }() // after ctx ends, wait for Run: it hands back unfinished tasks
+//	go func() { ended <- w.Run(ctx) }() // after ctx ends, wait for Run: it hands unfinished tasks back to the store
 //
 //	// Anywhere:
 //	_, err := client.Schedule(ctx, durable.Task{Key: "order-17", Handler: "remind", Body: body},

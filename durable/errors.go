@@ -35,7 +35,8 @@ var (
 
 	// ErrClosed is returned by [Worker.Run] after [Worker.Close] or [Worker.Shutdown].
 	// It is also the cause of a handler's context if the worker ends before the handler
-	// returns. The task is then handed back, and the attempt does not count.
+	// returns. The worker then hands the task back to the store, and the attempt does
+	// not count.
 	ErrClosed = errors.New("durable: the worker is closed")
 	// ErrNotHandedBack is returned by [Worker.Run] if the store did not confirm its
 	// last reports. Their tasks may run again when the leases have expired.
@@ -88,9 +89,8 @@ func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
 // If not, it carries out the command now. But after the deadline of the first call's
 // context it refuses, and the error is [context.DeadlineExceeded].
 //
-// Another UnknownError means that there was no answer again. With any other error the
-// command had no effect on tasks whose outcome is Unknown, but may have had its effect
-// on the others.
+// Another UnknownError means that there was no answer again. With any other error, each
+// outcome is final: Unknown means that the command had no effect on the task.
 //
 // The store keeps the answers for a day.
 func (e *UnknownError) Again(ctx context.Context) ([]Outcome, error) {

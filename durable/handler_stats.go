@@ -23,7 +23,7 @@ type HandlerStats struct {
 	Overtaken int64 // failed attempts that are not retried, because the task was cancelled or scheduled again
 	Dropped   int64 // runs that became dead letters without a call: missed, damaged, no attempts left
 	Overran   int64 // successful runs of repeating tasks that ended after the next one was due
-	Released  int64 // attempts handed back
+	Released  int64 // attempts whose tasks were handed back to the store
 	Lost      int64 // attempts whose report the store refused because the lease was lost
 
 	// Lateness is the time from when a run was due until its first attempt was claimed.
@@ -92,7 +92,7 @@ func (a *attempt) countClaim() {
 }
 
 // countLateness records the lateness of a run after its first attempt. It ignores
-// attempts that are handed back.
+// attempts whose tasks are handed back to the store.
 func (a *attempt) countLateness(r *report) {
 	if !a.handlerCalled || a.delivery.Attempt > 1 || r.end == store.HandBack {
 		return

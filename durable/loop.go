@@ -65,7 +65,7 @@ const (
 	phaseWorking     phase = iota
 	phaseStopping          // claim no more
 	phaseAborting          // cancel the contexts of running attempts
-	phaseHandingBack       // hand back attempts that still run
+	phaseHandingBack       // hand the tasks of running attempts back to the store
 	phaseClosing           // send the waiting reports, then end
 	phaseAbandoned         // end, even if reports are waiting
 )

@@ -32,7 +32,8 @@ func (a *attempt) doneReport() *report {
 	return &report{attempt: a, end: store.Done, due: a.due, next: a.nextRun}
 }
 
-// handBackReport returns a report that hands back the task. The attempt does not count.
+// handBackReport returns a report that hands the task back to the store. The attempt does
+// not count.
 func (a *attempt) handBackReport() *report {
 	return &report{attempt: a, end: store.HandBack, due: a.due}
 }
@@ -95,8 +96,8 @@ func (c *handlerConfig) retryDelay(attempt int, untilNextRun time.Duration) time
 	return time.Duration(rand.Int64N(int64(maxDelay) + 1))
 }
 
-// unsupportedReport returns a report that hands back a task that this Worker cannot
-// run. The delay before the next claim grows with the time since the task was due.
+// unsupportedReport returns a report that hands a task that this Worker cannot run back
+// to the store. The delay before the next claim grows with the time since the task was due.
 func (a *attempt) unsupportedReport(now store.Time) *report {
 	const minDelay, maxDelay = 100 * time.Millisecond, 30 * time.Second
 	d := min(max(now.Sub(a.due)/4, minDelay), maxDelay)

@@ -12,7 +12,7 @@ import (
 // The loop repeats a round until it is answered, and only then sends another, because
 // the store remembers only the latest round of a sender.
 type round struct {
-	stamp            store.Stamp
+	stamp            store.Stamp // identifies the round, by its sender and a number
 	request          store.Round // what is sent
 	reports          []*report   // in the request
 	extendedAttempts []*attempt  // in the request, to extend their leases

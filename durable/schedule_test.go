@@ -207,7 +207,7 @@ func TestSchedule_RefusesBadInputAndLosesNothing(t *testing.T) {
 	})
 }
 
-// A function that gets a nil argument panics, with its name in the text.
+// A function that gets a nil argument panics. The panic's text names the function.
 func TestNew_RefusesWhatIsNil(t *testing.T) {
 	mem := memstore.New()
 	c := durable.New(mem)

@@ -83,7 +83,7 @@ func (p *placePool) containsOnlySuspect(attempts []*attempt) bool {
 	return len(attempts) == 1 && attempts[0] == p.suspect && p.isSuspectAloneLocked()
 }
 
-// handBackSuspect hands back a suspect that waits to run alone.
+// handBackSuspect hands a suspect that waits to run alone back to the store.
 func (l *shardLoop) handBackSuspect(a *attempt) {
 	l.waitingSuspect = nil
 	a.leaseTimer.Stop()

@@ -208,7 +208,7 @@ func TestWorker_RunsOneSuspectAtATimeBesideOthers(t *testing.T) {
 	})
 }
 
-// A worker that shuts down hands back a suspect that waits to be alone.
+// A worker that shuts down hands a suspect that waits to be alone back to the store.
 func TestShutdown_WhileASuspectWaits(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)

@@ -134,8 +134,8 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 }
 
 // Run runs tasks until ctx ends, or Shutdown or Close is called. When ctx has ended,
-// Run waits for running handlers for up to [WithShutdownTimeout]. It hands back the
-// tasks of handlers that have not returned by then. It returns nil, or
+// Run waits for running handlers for up to [WithShutdownTimeout]. It hands the tasks of
+// handlers that have not returned by then back to the store. It returns nil, or
 // [ErrNotHandedBack] if the store has not confirmed its last reports.
 //
 // If the store has a permanent problem, such as [ErrSchema] or [ErrUnsafe], Run ends
@@ -298,7 +298,7 @@ func (w *Worker) setGoroutineLabels() {
 }
 
 // awaitHandlers waits for running handlers. If the Run must stop waiting, it cancels
-// their contexts and hands back their tasks.
+// their contexts and hands their tasks back to the store.
 func (w *Worker) awaitHandlers(r *currentRun) {
 	places := w.places.Load()
 	places.endRun()
@@ -358,9 +358,9 @@ func (w *Worker) setPhase(p phase) {
 }
 
 // Close makes Run end without waiting for handlers: the Worker cancels their contexts
-// and hands back their tasks. Close does not wait for the handlers, so a handler may
-// call Close. To wait, also call [Worker.Shutdown]. The Worker cannot run again. Close
-// returns nil.
+// and hands their tasks back to the store. Close does not wait for the handlers, so a
+// handler may call Close. To wait, also call [Worker.Shutdown]. The Worker cannot run
+// again. Close returns nil.
 func (w *Worker) Close() error {
 	if r := w.stop(); r != nil {
 		r.stopWaitingForHandlers()

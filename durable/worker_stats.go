@@ -11,7 +11,7 @@ type WorkerStats struct {
 	Done      int64 // runs that succeeded
 	Failed    int64 // attempts that failed, including those that are not retried
 	Died      int64 // runs that became dead letters
-	Released  int64 // attempts handed back
+	Released  int64 // attempts whose tasks were handed back to the store
 	Overtaken int64 // failed attempts that are not retried, because the task was cancelled or scheduled again
 	Lost      int64 // reports that the store refused because the lease was lost
 	Purged    int64 // dead letters purged: see WithDeadLimit

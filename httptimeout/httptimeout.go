@@ -40,8 +40,8 @@ func mustBePositive(function string, timeout time.Duration) {
 }
 
 // copyForm gives r the form that a handler has parsed from timedRequest, a copy of r.
-// Package http removes the form's files when the request ends, but not if r itself is a
-// copy. So copyForm removes them when r's context ends.
+// copyForm also removes the form's files when r's context ends. Package http does that
+// only for its own request, and r may be another handler's copy.
 func copyForm(r, timedRequest *http.Request) {
 	form := timedRequest.MultipartForm
 	if form == r.MultipartForm {

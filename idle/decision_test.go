@@ -135,8 +135,8 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 	return st
 }
 
-// If Close comes between an entry's check and the start of its new timer, the entry is
-// handed back.
+// If Close comes between an entry's check and the start of its new timer, TakeLeftover
+// returns the entry.
 func TestMonitorClose_WhileAnEntryIsRearmed(t *testing.T) {
 	clk := &manual{}
 	m := New(func(int, time.Time) { t.Error("evicted") }, WithClock(clk))

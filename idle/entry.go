@@ -23,7 +23,7 @@ type Entry[T any] struct {
 //	Watch   │  ▼   check  │ silent for its timeout
 //	──────▶ live ─────────┼──────────────────────▶ evicted, callback
 //	        ▲  │          │ the Monitor is closed
-//	        └──┘          └──────────────────────▶ handed back
+//	        └──┘          └──────────────────────▶ removed: see TakeLeftover
 //	    check, touched
 //	      meanwhile
 //
@@ -74,7 +74,7 @@ func (e *Entry[T]) Value() T { return e.value }
 
 // Touch records activity and reports whether the entry is still watched. If Touch returns
 // true, the entry is not evicted before its timeout has passed again. If it returns
-// false, the entry was stopped, evicted, or handed back by Close.
+// false, the entry was stopped, evicted, or removed by Close.
 func (e *Entry[T]) Touch() bool { return e.touch() }
 
 // TouchAt is like Touch, for a caller that knows the time: see [Monitor.Now]. The timeout

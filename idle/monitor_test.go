@@ -358,7 +358,7 @@ func TestMonitorClose_HandsBack(t *testing.T) {
 	require.EqualValues(t, 4, st.Watched)
 }
 
-// If an entry is due but not yet checked when Close is called, it is handed back.
+// If an entry is due but not yet checked when Close is called, TakeLeftover returns it.
 func TestMonitorClose_WhileOthersAreDue(t *testing.T) {
 	w := virtual(t)
 	var left []string

@@ -25,8 +25,8 @@ func (c *core) slackOf(timeout time.Duration) time.Duration {
 }
 
 // checkLocked decides about an entry that was taken out of its ring. If it returns true,
-// the entry is evicted, and the caller must run the callback. Otherwise the entry was
-// handed back or is in the ring of its next check.
+// the entry is evicted, and the caller must run the callback. Otherwise the entry is in
+// the ring of its next check, or the Monitor is closed and TakeLeftover returns the entry.
 func (st *stripe) checkLocked(e *entry, isRecheck bool) (last Moment, idle bool) {
 	c, timeout := st.core, e.timeout.Load()
 	if c.closed.Load() {

@@ -23,8 +23,8 @@ type global struct {
 // synctest bubble may use. If such a timer is reset in a bubble, package time and package
 // timer use different clocks.
 func (p *program) blockGlobals() {
-	inBubbles := p.packagesInBubbles()
-	if len(inBubbles) == 0 {
+	pathsInBubbles := p.packagesInBubbles()
+	if len(pathsInBubbles) == 0 {
 		return
 	}
 	for _, pkg := range p.pkgs {
@@ -36,7 +36,7 @@ func (p *program) blockGlobals() {
 		}
 	}
 	for _, g := range p.globals {
-		if inBubbles[plainPath(g.path)] {
+		if pathsInBubbles[plainPath(g.path)] {
 			reason := g.desc + " holds it, and a test may use it inside and outside a testing/synctest bubble"
 			p.blockReachable(g.t, g.node, block{g.pos, reason}, make(map[*types.Named]bool))
 		}
@@ -120,7 +120,8 @@ func (p *program) addPoolValue(e ast.Expr) {
 	p.addGlobal(p.pkg.Path, e.Pos(), p.typeOf(e), func() *node { return p.nodeOf(e) }, "a sync.Pool")
 }
 
-// packagesInBubbles returns the packages that may run in a testing/synctest bubble.
+// packagesInBubbles returns the paths of the packages that may run in a testing/synctest
+// bubble.
 func (p *program) packagesInBubbles() map[string]bool {
 	g := p.importGraph()
 	// Packages that import synctest, directly or through others.
@@ -138,12 +139,12 @@ func (p *program) packagesInBubbles() map[string]bool {
 			}
 		}
 	}
-	// Packages that import a helper, and all packages that they import.
-	inBubbles := make(map[string]bool)
+	// The paths of packages that import a helper, and of all packages that they import.
+	pathsInBubbles := make(map[string]bool)
 	var add func(path string)
 	add = func(path string) {
-		if !inBubbles[path] {
-			inBubbles[path] = true
+		if !pathsInBubbles[path] {
+			pathsInBubbles[path] = true
 			for dep := range g.withoutTests[path] {
 				add(dep)
 			}
@@ -159,7 +160,7 @@ func (p *program) packagesInBubbles() map[string]bool {
 			}
 		}
 	}
-	return inBubbles
+	return pathsInBubbles
 }
 
 // importGraph maps the path of each package to the paths that it imports, without and with

@@ -38,15 +38,15 @@
 //   - A struct embeds the timer and has another method Deadline, which the method Deadline
 //     of timer.Timer would hide.
 //   - The timer reaches a type switch that already has a case for package timer's type.
-//   - A type assertion may return the timer, or another timer that is not rewritten.
+//   - The same type assertion may also return another timer, which is not rewritten.
 //   - A package variable or sync.Pool holds the timer, and a test may use it in a
 //     testing/synctest bubble. If it is reset there, a timer.Timer uses the bubble's clock,
 //     and a time.Timer the system's.
 //
 // Reasons in files:
 //
-//   - The file is generated, uses cgo, imports package time with a dot, or looks for leaked
-//     goroutines.
+//   - The file is generated, uses cgo, or imports package time with a dot.
+//   - The file's code looks for leaked goroutines, for example with package goleak.
 //   - A file that the build excludes may use the timer by name.
 //
 // # Guarantees

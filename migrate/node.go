@@ -24,7 +24,7 @@ type node struct {
 	newCall  token.Pos // a call of NewTimer or NewTicker, or NoPos
 }
 
-// A block is a reason not to rewrite a class.
+// A block is a reason not to rewrite the nodes of a class.
 type block struct {
 	pos    token.Pos
 	reason string
@@ -45,7 +45,8 @@ type typeUse struct {
 	ident *ast.Ident // the name before the dot
 }
 
-// class returns the representative of the class that n is in.
+// class returns the representative of n's class: the nodes that must be rewritten together
+// with n.
 func (n *node) class() *node {
 	for n.parent != nil {
 		if n.parent.parent != nil {
@@ -56,7 +57,8 @@ func (n *node) class() *node {
 	return n
 }
 
-// unite puts two nodes into one class: they must be rewritten together. Either may be nil.
+// unite records that two nodes must be rewritten together, by joining their classes. Either
+// node may be nil.
 func unite(a, b *node) {
 	if a == nil || b == nil {
 		return
@@ -81,7 +83,8 @@ func unite(a, b *node) {
 	b.blocks, b.sites, b.typeUses, b.names = nil, nil, nil, nil
 }
 
-// block records a reason not to rewrite n's class. n may be nil.
+// block records a reason not to rewrite n, nor the nodes that must be rewritten together
+// with n. n may be nil.
 func (n *node) block(pos token.Pos, reason string) {
 	if n == nil {
 		return

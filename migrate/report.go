@@ -109,7 +109,8 @@ const warningGoroutineCount = "goroutines are counted here, and the library keep
 
 const reasonNeverStopped = "never stopped: package time frees it when nothing refers to it, package timer keeps it until it fires"
 
-// decide decides whether to rewrite a class of timers. If so, it records the replacements.
+// decide decides whether to rewrite the timers of a class, which must be rewritten
+// together. If so, it records the replacements.
 func (p *program) decide(c *node) {
 	slices.SortFunc(c.blocks, func(a, b block) int { return p.compare(a.pos, b.pos) })
 	if len(c.blocks) == 0 && c.newCall.IsValid() && !c.stopped {

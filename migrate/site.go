@@ -16,7 +16,7 @@ type site struct {
 	stayReason string // why such a call is never rewritten, or empty
 	use        Use
 	boxed      bool    // the timer becomes an interface value, or comes from one
-	ownBlocks  []block // if boxed: the class's reasons before uniteBoxed
+	ownBlocks  []block // if boxed: the reasons not to rewrite node before uniteBoxed
 	muted      bool    // the call is in a test, and Options.Tests is false
 }
 

@@ -178,7 +178,7 @@ func TestKafka1952_AsksAtMostTwice(t *testing.T) {
 		require.EqualValues(t, 1, o.completed.Load())
 	}
 	empty(t, p, s)
-	require.EqualValues(t, 6, p.Stats().Entered, "an operation that is complete at once does not count as entered")
+	require.EqualValues(t, 6, p.Stats().Entered, "Entered does not count an operation that is complete when it is added")
 }
 
 // KAFKA-8334: a check that finds the operation's lock taken must wait. Otherwise an

@@ -119,7 +119,7 @@ func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
 		return nil
 	}
 	defer p.recycleSnapshot(ns)
-	return removeOperations(nil, *ns, reasonCancelled)
+	return removeOperations(*ns, reasonCancelled)
 }
 
 // Len returns the number of waiting operations. It is exact if no operation is added,
@@ -166,7 +166,7 @@ func (p *Purgatory[K]) Close() error {
 			ns = l.appendNodesLocked(ns)
 		}
 		sh.mu.Unlock()
-		ops := removeOperations(nil, ns, reasonHandedBack)
+		ops := removeOperations(ns, reasonHandedBack)
 		p.leftover.Lock()
 		p.leftover.ops = append(p.leftover.ops, ops...)
 		p.leftover.Unlock()
@@ -225,11 +225,11 @@ func (p *Purgatory[K]) recycleSnapshot(ns *[]*node[K]) {
 	p.snapshotPool.Put(ns)
 }
 
-func removeOperations[K comparable](to []Operation[K], ns []*node[K], reason leaveReason) []Operation[K] {
+func removeOperations[K comparable](ns []*node[K], reason leaveReason) (ops []Operation[K]) {
 	for _, n := range ns {
 		if op, ok := n.removeOperation(reason); ok {
-			to = append(to, op)
+			ops = append(ops, op)
 		}
 	}
-	return to
+	return ops
 }

@@ -12,9 +12,10 @@ type Stats struct {
 	// Keys is the number of keys that operations wait for.
 	Keys int
 
-	// Entered counts the operations that were not complete when they were added.
+	// Entered counts the operations that had to wait: they were not complete when they
+	// were added.
 	Entered uint64
-	// Completed counts the entered operations that were completed before their timeout.
+	// Completed counts the waiting operations that were completed before their timeout.
 	Completed uint64
 	// Expired counts the operations that their timeout completed.
 	Expired uint64
@@ -35,8 +36,8 @@ const (
 	reasonExpired
 	reasonCancelled
 	reasonHandedBack
-	// reasonRefused means that adding the operation failed. The operation counts as
-	// never entered.
+	// reasonRefused means that adding the operation failed. Stats.Entered does not count
+	// the operation.
 	reasonRefused
 )
 

@@ -391,7 +391,7 @@ func TestTimer_OnAClosedScheduler(t *testing.T) {
 	balanced(t, st)
 }
 
-// A timer races with Close: it fires or is handed back, never both.
+// A timer races with Close: it fires, or TakeLeftover returns it, but never both.
 func TestTimer_CloseRace(t *testing.T) {
 	for range 50 {
 		s := timer.New(timer.WithTick(time.Microsecond))
@@ -414,8 +414,8 @@ func TestTimer_CloseRace(t *testing.T) {
 		require.NoError(t, s.Shutdown(t.Context()))
 		handed += len(closeAll(s))
 		st := s.Stats()
-		// Close also hands back timers that fell back before it locked their shard. Stats
-		// counts them in FellBack, not in HandedBack.
+		// TakeLeftover also returns timers that fell back before Close locked their shard.
+		// Stats counts them in FellBack, not in HandedBack.
 		require.GreaterOrEqual(t, uint64(handed), st.HandedBack)
 		require.LessOrEqual(t, uint64(handed), st.HandedBack+st.FellBack)
 		require.Zero(t, st.Pending)

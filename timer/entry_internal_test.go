@@ -72,8 +72,8 @@ func TestTimer_AStoppedOneWakesUpOnce(t *testing.T) {
 	}
 }
 
-// A Timer is reset several times, each time to a later time. It fires once, at its last
-// deadline: its entry moves there when it falls due.
+// A Timer is reset many times, each time to a later deadline. It fires once, at the last
+// one. Its entry in the wheel moves only when the entry's earlier deadline passes.
 func TestTimer_EntryFollows(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()))

@@ -34,8 +34,9 @@ type fallbacks struct {
 	lastNumber uint64 // the number in the id of the newest fallback
 }
 
-// fallBackLocked starts a timer as a fallback, and returns its id. If inBubble is true,
-// the timer follows the clock of the caller's bubble instead of the Scheduler's clock.
+// fallBackLocked starts a timer that uses its own alarm instead of the wheel: see
+// fallback. It returns the timer's id. If inBubble is true, the alarm uses the clock of
+// the caller's bubble instead of the Scheduler's clock.
 func (sh *shard) fallBackLocked(d time.Duration, p payload, tag uint8, inBubble bool) timingwheel.ID {
 	fs := &sh.fallbacks
 	if fs.byID == nil {

@@ -68,9 +68,9 @@ func WithTick(tick time.Duration) Option {
 //
 //	timer.New(timer.WithSlack(0.01, time.Millisecond, time.Second))
 //
-// Any number of timers with a slack of 10 ms fire at no more than 104 moments a second. A
-// late tick of a ticker does not delay its next tick. [Scheduler.StartWithin] and
-// [Handle.MoveWithin] set the slack of one timer.
+// With the default tick, timers with a slack of 10 ms share moments that are 9.6 ms
+// apart. A late tick of a ticker does not delay its next tick. [Scheduler.StartWithin]
+// and [Handle.MoveWithin] set the slack of one timer.
 //
 // WithSlack panics unless share is from 0 to 1, and 0 <= minSlack <= maxSlack.
 func WithSlack(share float64, minSlack, maxSlack time.Duration) Option {

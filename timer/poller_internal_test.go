@@ -345,8 +345,8 @@ func TestPoller_FaultsInABurst(t *testing.T) {
 	require.Zero(t, st.Refused+uint64(st.Pending))
 }
 
-// Close or Shutdown comes while many timers move down a level. Timers that have not fired
-// are handed back.
+// Close or Shutdown comes while many timers move down a level. TakeLeftover returns the
+// timers that have not fired.
 func TestPoller_ClosedInTheMiddleOfACascade(t *testing.T) {
 	n := 100_000
 	for round := 0; round < 6; round++ {

@@ -275,10 +275,10 @@ func (w *Wheel[T]) Observe(now int64) {
 	}
 }
 
-// Next returns a time before which no entry is due. Even at that time, perhaps no entry
-// is due: entries may only move down a level. While a drain is unfinished, Next returns
-// the wheel's clock. Next reports false if no bucket is queued and no drain is
-// unfinished.
+// Next returns a time before which no entry is due. Perhaps none is due at that time
+// either: the wheel may only have to move entries down a level. While a drain is
+// unfinished, Next returns the wheel's clock. Next reports false if no bucket is queued
+// and no drain is unfinished.
 func (w *Wheel[T]) Next() (int64, bool) {
 	if w.isDraining() {
 		return w.Clock(), true

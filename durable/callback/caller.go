@@ -65,12 +65,12 @@ func (c *Caller) Close() error {
 	return nil
 }
 
-// errHostBusy is the reason for handing back a task.
+// errHostBusy is the reason for handing a task back to the store.
 var errHostBusy = errors.New("callback: too many requests to the host")
 
 // Handle sends a task's request. It returns nil if the response is a [Success]. If too
-// many requests to the host are under way, Handle waits or hands the task back: see
-// [WithPerHost].
+// many requests to the host are under way, Handle waits, or hands the task back to the
+// store: see [WithPerHost].
 func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	r, err := Parse(d.Body)
 	if err != nil {

@@ -27,7 +27,7 @@ type host struct {
 	limit, running int             // numbers of requests
 	waiting        []chan struct{} // each is closed when its task may run
 	avgDuration    time.Duration   // moving average of the requests' durations
-	nextFree       time.Time       // when the last task that was handed back may run
+	nextFree       time.Time       // when the last task that was handed back to the store may run
 	idleSince      time.Time       // when the last request ended
 }
 
@@ -36,7 +36,7 @@ const (
 	startLimit = 4
 	// startDuration is the assumed duration of a host's first request.
 	startDuration = 50 * time.Millisecond
-	// minDelay and maxDelay bound the delay of a task that is handed back.
+	// minDelay and maxDelay bound the delay of a task that is handed back to the store.
 	minDelay, maxDelay = 100 * time.Millisecond, 20 * time.Second
 	// forgetAfter is how long a host that did not answer is remembered.
 	forgetAfter = time.Minute
@@ -44,7 +44,7 @@ const (
 
 // beginRequest waits until a request to the host may start. The caller must then call
 // endRequest after the request. If too many tasks already wait, or if ctx ends, ok is
-// false: the caller must hand the task back, with the returned delay.
+// false: the caller must hand the task back to the store, with the returned delay.
 func (s *hostLimiter) beginRequest(ctx context.Context, name string, concurrency int) (h *host, delay time.Duration, ok bool) {
 	maxTasks := max(1, concurrency/2)
 	if concurrency == 0 { // not called by a worker
@@ -88,8 +88,8 @@ func (s *hostLimiter) beginRequest(ctx context.Context, name string, concurrency
 	return nil, minDelay, false
 }
 
-// handBackDelayLocked returns the delay for a task that is handed back. After the delay,
-// the host has probably finished the requests of earlier tasks.
+// handBackDelayLocked returns the delay for a task that is handed back to the store. After
+// the delay, the host has probably finished the requests of earlier tasks.
 func (h *host) handBackDelayLocked(now time.Time) time.Duration {
 	if soonest := now.Add(minDelay); h.nextFree.Before(soonest) {
 		h.nextFree = soonest

@@ -39,8 +39,8 @@ func mustBePositive[N int | time.Duration](name string, v N) {
 // sends fewer while the host does not answer. WithPerHost panics if n is not positive.
 //
 // While 4 requests to a host are under way, up to 4 more tasks for the host wait in the
-// worker. Others are handed back for 0.1 to 20 seconds, which does not count as an attempt.
-// A host's tasks use at most half of the worker's concurrency.
+// worker. Others are handed back to the store for 0.1 to 20 seconds. That does not count
+// as an attempt. A host's tasks use at most half of the worker's concurrency.
 func WithPerHost(n int) Option {
 	mustBePositive("WithPerHost", n)
 	return option(func(c *config) { c.maxPerHost = n })

@@ -8,9 +8,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// learnSchema handles a script's error about the shard's creation time. It returns true
-// if the command may be sent again. If the shard is gone or its creation time has
-// changed, the server has lost its data.
+// A script fails if the Store does not know the shard's creation time, or has a wrong
+// one. learnSchema then corrects it, and returns true: the command may be sent again. If
+// it was wrong or the shard is gone, learnSchema reports that the server has lost data.
 func (s *Store) learnSchema(sh *shard, err error) bool {
 	oldSchema := *sh.schema.Load()
 	if err.Error() == "TICKLESS lost" {

@@ -62,9 +62,9 @@ type Entry struct {
 	Attempts int
 	Crashes  int
 	Token    int64 // of the lease of a Running task
-	// Only a Running task is Stopping or Following: see the package comment. Next is
-	// when a Following task is due next. NextTask is its new content, or nil if only
-	// its time was changed.
+	// Stopping is true if a Running task was cancelled, Following if it was scheduled
+	// again. When its attempt ends, a Following task becomes Pending at Next, with the
+	// content of NextTask. If NextTask is nil, only its time changes.
 	Stopping  bool
 	Following bool
 	Next      Time

@@ -40,7 +40,8 @@ func (k *Keeping) Append(b []byte) []byte {
 // KeepingSize is the number of bytes that Append adds.
 const KeepingSize = 2*timeDigits + countDigits
 
-// Keeps returns the Keeping in the task's record. ok is false if there is none.
+// Keeps returns what the task asks the store to keep about its finished runs. ok is false
+// if the task asks for nothing.
 func (t *Task) Keeps() (k Keeping, ok bool) {
 	const fieldsByte = 1 + GenerationSize
 	if len(t.Record) < fieldsByte+1+KeepingSize || t.Record[0] != 1 || t.Record[fieldsByte]&keepingBit == 0 {

@@ -29,7 +29,7 @@ type Round struct {
 	More func(*Round)
 }
 
-// A Lease identifies a lease that a worker believes it holds.
+// A Lease identifies a lease that a worker has, or had if the store has ended it.
 type Lease struct {
 	ID    string
 	Token int64

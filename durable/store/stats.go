@@ -53,7 +53,7 @@ type Counters struct {
 	Retried  int64 // failed attempts that are retried
 	Died     int64 // runs that became dead letters
 	Crashed  int64 // leases that expired
-	Released int64 // attempts handed back
+	Released int64 // attempts whose tasks a worker handed back to the store
 	Refused  int64 // reports whose lease was no longer valid
 	// Cancelled counts tasks that Cancel removed, or asked to stop while they ran. A
 	// running task counts once, even if it is cancelled again.

@@ -34,7 +34,7 @@ type expiry func(order string, amount []byte)
 
 func main() {
 	var b backend
-	flag.StringVar(&b.redis, "redis", "", "HOST:PORT of a Redis server, or in-process")
+	flag.StringVar(&b.redisAddr, "redis", "", "HOST:PORT of a Redis server, or in-process")
 	flag.StringVar(&b.file, "file", "", "a file for the orders")
 	flag.BoolVar(&b.memory, "memory", false, "as tasks of a store in memory")
 	flag.Parse()
@@ -46,9 +46,9 @@ func main() {
 
 // backend says which implementation of deadlines to use. The zero value means timers.
 type backend struct {
-	memory bool
-	file   string
-	redis  string
+	memory    bool
+	file      string
+	redisAddr string // HOST:PORT or in-process
 }
 
 func (b backend) open(f expiry) (deadlines, error) {
@@ -57,10 +57,10 @@ func (b backend) open(f expiry) (deadlines, error) {
 		return newInMemory(f)
 	case b.file != "":
 		return newInFile(b.file, f)
-	case b.redis == "in-process":
+	case b.redisAddr == "in-process":
 		return newOnRedisInProcess(f)
-	case b.redis != "":
-		return newOnRedis(b.redis, f)
+	case b.redisAddr != "":
+		return newOnRedis(b.redisAddr, f)
 	}
 	return newTimerDeadlines(f)
 }

@@ -34,8 +34,8 @@ const (
 	longPause = 15 * time.Second
 )
 
-// pauses returns how often a run pauses, and how long a pause lasts once no timer is
-// pending. Pauses take at most half of the run.
+// pauses returns how often a run of this length pauses. In each pause the run waits up to
+// longest until no timer is pending, and then for the duration pause.
 func pauses(length, longest time.Duration) (n int, pause time.Duration) {
 	if length < time.Minute {
 		return 2, 0 // nothing is measured

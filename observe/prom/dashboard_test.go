@@ -134,8 +134,8 @@ func instances(t *testing.T) string {
 	return ""
 }
 
-// TestDashboard_AnyProcessCanBeChosen checks that the list of instances includes
-// processes that export only one type of source.
+// TestDashboard_AnyProcessCanBeChosen checks that the list of instances includes a
+// process that has, for example, Schedulers but no Purgatory, or a Purgatory but no Scheduler.
 func TestDashboard_AnyProcessCanBeChosen(t *testing.T) {
 	selector := instances(t)
 	m := regexp.MustCompile(`^\{__name__=~"(.+)"\}$`).FindStringSubmatch(selector)

@@ -30,7 +30,8 @@ type sentCommand struct {
 	answer   store.Answer
 }
 
-// A believedLease is a lease that a worker believes it holds, possibly wrongly.
+// A believedLease is a lease that a worker believes it holds. The store may have ended the
+// lease already.
 type believedLease struct {
 	store.Lease
 	due store.Time

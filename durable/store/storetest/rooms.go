@@ -50,7 +50,7 @@ func testRooms(b *storeTest) {
 	b.require(next > 0, "Next is %v", next)
 }
 
-// If a claim cannot get all due tasks, each handler gets its share.
+// If a claim cannot get all due tasks, each handler first gets its share (Room.First).
 func testRoomShares(b *storeTest) {
 	now := b.now()
 	b.scheduleMany("a", 20, now-1000)
