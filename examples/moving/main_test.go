@@ -10,7 +10,7 @@ import (
 
 // The program prints the same with every implementation of deadlines.
 func TestShop(t *testing.T) {
-	for name, b := range map[string]backend{"local": {}, "memory": {memory: true}, "file": {file: filepath.Join(t.TempDir(), "shop.db")}, "redis": {redis: "in-process"}} {
+	for name, b := range map[string]backend{"local": {}, "memory": {memory: true}, "file": {file: filepath.Join(t.TempDir(), "shop.db")}, "redis": {redisAddr: "in-process"}} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			require.NoError(t, shop(&out, b.open))
@@ -20,7 +20,7 @@ func TestShop(t *testing.T) {
 }
 
 func TestShop_ServerThatIsNotThere(t *testing.T) {
-	require.Error(t, shop(new(bytes.Buffer), backend{redis: "127.0.0.1:1"}.open))
+	require.Error(t, shop(new(bytes.Buffer), backend{redisAddr: "127.0.0.1:1"}.open))
 }
 
 // openOthers returns deadlines that also report an order of another process, and report
