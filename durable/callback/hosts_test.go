@@ -94,8 +94,8 @@ func TestHosts_WaitingOnesFollow(t *testing.T) {
 	})
 }
 
-// Each task that is handed back gets a longer delay than the task before, at most maxDelay.
-// The slower the host answers, the longer the delays.
+// Each task that is handed back to the store gets a longer delay than the task before, at
+// most maxDelay. The slower the host answers, the longer the delays.
 func TestHosts_HandBackForTheTimeOfTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHosts(1)
