@@ -52,7 +52,7 @@ func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, p
 
 // Free frees entry i, which must be live and in no bucket, and returns its payload. The
 // arena keeps no reference to the payload.
-func (a *Arena[T]) Free(i Index) T { return a.free(i, a.chunkSlots[i>>chunkShift]) }
+func (a *Arena[T]) Free(i Index) T { return a.freeEntry(i, a.chunkSlots[i>>chunkShift]) }
 
 // Remove takes r's entry out of its bucket, if it is in one, and frees it. It reports
 // false if the entry was already freed, or if r is zero.
@@ -63,10 +63,10 @@ func (a *Arena[T]) Remove(r Ref) (v T, ok bool) {
 	}
 	m := a.chunkSlots[i>>chunkShift]
 	a.unlink(&m.links[i&chunkMask])
-	return a.free(i, m), true
+	return a.freeEntry(i, m), true
 }
 
-func (a *Arena[T]) free(i Index, m *slotArrays[T]) T {
+func (a *Arena[T]) freeEntry(i Index, m *slotArrays[T]) T {
 	p := &m.values[i&chunkMask]
 	v := *p
 	var zero T

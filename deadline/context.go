@@ -40,11 +40,11 @@ func WithDeadline(parent context.Context, d time.Time) (context.Context, context
 // context is waited for.
 func WithDeadlineCause(parent context.Context, d time.Time, cause error) (context.Context, context.CancelFunc) {
 	now := time.Now()
-	if !bubble.Monotonic(now) || !now.Before(d) || !isStandard(parent) {
+	if !bubble.HasMonotonic(now) || !now.Before(d) || !isStandard(parent) {
 		return context.WithDeadlineCause(parent, d, cause)
 	}
 	c := &lazyContext{parent: parent, deadline: d, cause: cause}
-	if bubble.Monotonic(d) {
+	if bubble.HasMonotonic(d) {
 		c.reportedDeadline.Store(&c.deadline)
 	} else {
 		at := d                          // a copy, so that d itself does not escape

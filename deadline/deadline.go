@@ -40,7 +40,7 @@ type Deadline struct {
 // at t, or up to one tick of the default Scheduler later. If the channel is already
 // closed, Done returns a new one after Set.
 func (d *Deadline) Set(t time.Time) {
-	if !t.IsZero() && !bubble.Monotonic(t) {
+	if !t.IsZero() && !bubble.HasMonotonic(t) {
 		now := time.Now()
 		t = now.Add(t.Sub(now)) // does not move when the wall clock is set
 	}

@@ -42,14 +42,14 @@ func compareKeys(a, b key) int {
 // the array of a nearly empty heap would be allocated again and again.
 const sentinelCount = 2
 
-var sentinel = key{dueAt: never, seq: math.MaxUint64}
+var sentinelKey = key{dueAt: never, seq: math.MaxUint64}
 
 // A keyHeap is a binary heap of keys.
 type keyHeap struct{ *binaryheap.Heap[key] }
 
 func newKeyHeap(keys ...key) keyHeap {
 	h := binaryheap.NewWith(compareKeys)
-	h.Push(sentinel, sentinel)
+	h.Push(sentinelKey, sentinelKey)
 	h.Push(keys...) // O(n) for many keys in one call
 	return keyHeap{h}
 }
@@ -60,5 +60,5 @@ func (h keyHeap) keyCount() int { return h.Size() - sentinelCount }
 // first returns the first key. It reports false if the heap has only sentinels.
 func (h keyHeap) first() (k key, ok bool) {
 	k, _ = h.Peek()
-	return k, k != sentinel
+	return k, k != sentinelKey
 }

@@ -42,7 +42,7 @@ func TestSetWall(t *testing.T) {
 	now := time.Now()
 	for _, d := range []time.Duration{time.Hour, -time.Hour} {
 		moved := setWall(now, d)
-		require.True(t, bubble.Monotonic(moved))
+		require.True(t, bubble.HasMonotonic(moved))
 		require.Zero(t, moved.Sub(now), "the monotonic reading moved")
 		require.Equal(t, d, moved.Round(0).Sub(now.Round(0)))
 	}

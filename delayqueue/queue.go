@@ -100,8 +100,8 @@ func (q *Queue[T]) init(c config) {
 	q.alarmAt = never
 }
 
-// lock locks the queue, and initializes a zero queue.
-func (q *Queue[T]) lock() {
+// lockAndInit locks the queue, and initializes a zero queue.
+func (q *Queue[T]) lockAndInit() {
 	q.mu.Lock()
 	if q.clock == nil {
 		q.init(config{clock: clock.System()})
@@ -121,7 +121,7 @@ func (q *Queue[T]) timeOf(moment int64) time.Time { return q.epoch.Add(time.Dura
 // time.Until does.
 func (q *Queue[T]) momentOf(deadline time.Time) int64 {
 	d := int64(deadline.Sub(q.epoch)) // saturates
-	if d == never || bubble.Monotonic(deadline) || !bubble.Monotonic(q.epoch) {
+	if d == never || bubble.HasMonotonic(deadline) || !bubble.HasMonotonic(q.epoch) {
 		return d
 	}
 	now := q.clock.Now()
@@ -142,7 +142,7 @@ func saturatingAdd(now, d int64) int64 {
 // isFirst is true if v is now the first element. Then an event loop that sleeps until a
 // deadline from Peek must call Peek again. Goroutines in Take wake by themselves.
 func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, isFirst bool) {
-	q.lock()
+	q.lockAndInit()
 	defer q.mu.Unlock()
 	return q.offerLocked(v, q.momentOf(deadline))
 }
@@ -150,7 +150,7 @@ func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, isFirst bool) 
 // OfferAfter is like Offer, with a deadline d from now by the queue's clock. If d is zero
 // or less, v is due immediately.
 func (q *Queue[T]) OfferAfter(v T, d time.Duration) (ticket Ticket, isFirst bool) {
-	q.lock()
+	q.lockAndInit()
 	defer q.mu.Unlock()
 	return q.offerLocked(v, saturatingAdd(q.now(), int64(d)))
 }
@@ -158,7 +158,7 @@ func (q *Queue[T]) OfferAfter(v T, d time.Duration) (ticket Ticket, isFirst bool
 // OfferAt is like Offer, with a deadline in nanoseconds since the queue's epoch: see
 // [WithEpoch].
 func (q *Queue[T]) OfferAt(v T, at int64) (ticket Ticket, isFirst bool) {
-	q.lock()
+	q.lockAndInit()
 	defer q.mu.Unlock()
 	return q.offerLocked(v, at)
 }
@@ -180,7 +180,7 @@ func (q *Queue[T]) offerLocked(v T, dueAt int64) (Ticket, bool) {
 // Poll takes the first element if it is due. It never blocks, and reports false if no
 // element is due.
 func (q *Queue[T]) Poll() (v T, ok bool) {
-	q.lock()
+	q.lockAndInit()
 	defer q.mu.Unlock()
 	return q.pollLocked(q.now())
 }
@@ -189,7 +189,7 @@ func (q *Queue[T]) Poll() (v T, ok bool) {
 // first element that remains, due or not, or [math.MaxInt64] if none remains. now and
 // next are in nanoseconds since the queue's epoch.
 func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
-	q.lock()
+	q.lockAndInit()
 	defer q.mu.Unlock()
 	v, ok = q.pollLocked(now)
 	firstKey, _ := q.keys.first()
@@ -219,7 +219,7 @@ func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
 // Head returns the first element, due or not, with its ticket and its deadline, in
 // nanoseconds since the queue's epoch. It reports false if the queue is empty.
 func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
-	q.lock()
+	q.lockAndInit()
 	defer q.mu.Unlock()
 	k, ok := q.keys.first()
 	if !ok {
@@ -230,7 +230,7 @@ func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
 
 // Len returns the number of elements, due or not.
 func (q *Queue[T]) Len() int {
-	q.lock()
+	q.lockAndInit()
 	defer q.mu.Unlock()
 	return len(q.elements)
 }
@@ -238,7 +238,7 @@ func (q *Queue[T]) Len() int {
 // Remove removes the ticket's element, due or not, and returns it. It reports false if
 // the element has already left the queue, or if the ticket is zero.
 func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
-	q.lock()
+	q.lockAndInit()
 	defer q.mu.Unlock()
 	return q.takeElementLocked(ticket.seq)
 }
@@ -288,7 +288,7 @@ func (q *Queue[T]) liveKeysLocked() []key {
 // Drain takes all elements, due or not, and returns them in the order of their deadlines.
 // It returns nil if the queue is empty. Goroutines that are blocked in Take stay blocked.
 func (q *Queue[T]) Drain() []T {
-	q.lock()
+	q.lockAndInit()
 	if len(q.elements) == 0 {
 		q.mu.Unlock()
 		return nil

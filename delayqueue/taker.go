@@ -46,7 +46,7 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 	if isDone(done) {
 		return v, ctx.Err()
 	}
-	q.lock()
+	q.lockAndInit()
 	v, ok := q.pollLocked(q.now())
 	if ok {
 		q.mu.Unlock()

@@ -26,7 +26,7 @@ type Pool struct {
 	baseWorkers, maxWorkers int
 	panicHandler            func(v any, stack []byte)
 	labelCtx                context.Context // of the workers' goroutines
-	workFunc                func()          // p.work as a value, so that a go statement allocates nothing
+	workerFunc              func()          // p.runWorker as a value, so that a go statement allocates nothing
 
 	// While mustYield is true, workers call runtime.Gosched between two callbacks of a
 	// batch that has more than maxWithoutYield: see onWatchdogTimer.
@@ -59,7 +59,7 @@ func NewPool(opts ...PoolOption) *Pool {
 		labelCtx:     cmp.Or(c.labelCtx, context.Background()),
 		workerLimit:  c.baseWorkers,
 	}
-	p.workFunc = p.work
+	p.workerFunc = p.runWorker
 	p.watchdog.init(p.onWatchdogTimer)
 	return p
 }
@@ -118,7 +118,7 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 
 // mustBeMade panics unless NewPool has made p.
 func (p *Pool) mustBeMade() {
-	if p.workFunc == nil {
+	if p.workerFunc == nil {
 		panic("executor: a Pool that was not made by NewPool")
 	}
 }
@@ -155,7 +155,7 @@ func (p *Pool) countNewWorkersLocked() (n int) {
 
 func (p *Pool) spawnWorkers(n int) {
 	for range n {
-		go p.workFunc()
+		go p.workerFunc()
 	}
 }
 
@@ -163,8 +163,8 @@ func (p *Pool) spawnWorkers(n int) {
 // labels, which belong to the goroutine that started this one.
 func (p *Pool) setLabels() { pprof.SetGoroutineLabels(p.labelCtx) }
 
-// work runs on the goroutine of each worker.
-func (p *Pool) work() {
+// runWorker runs on the goroutine of each worker.
+func (p *Pool) runWorker() {
 	p.setLabels()
 	p.mu.Lock()
 	p.startingWorkers--

@@ -21,9 +21,9 @@ type watchdog struct {
 	isTimerSet bool
 
 	// The state of the pool when the timer was set.
-	timerSetAt     time.Time
-	submittedAtSet uint64
-	endedAtSet     uint64
+	timerSetAt       time.Time
+	submittedWhenSet uint64
+	endedWhenSet     uint64
 }
 
 // init makes the timer on the goroutine that makes the pool: a timer that is made inside
@@ -43,7 +43,7 @@ func (p *Pool) setWatchdogLocked() {
 	}
 	w.isTimerSet = true
 	w.timerSetAt = time.Now()
-	w.submittedAtSet, w.endedAtSet = p.submittedCount, p.endedCountLocked()
+	w.submittedWhenSet, w.endedWhenSet = p.submittedCount, p.endedCountLocked()
 	w.timer.Reset(checkInterval)
 }
 
@@ -61,12 +61,12 @@ func (p *Pool) onWatchdogTimer() {
 	w := &p.watchdog
 	w.isTimerSet = false
 	waitingCount := p.queue.countWaiting(noLimit)
-	oneWaitedSinceSet := waitingCount > 0 && p.submittedCount-uint64(waitingCount) < w.submittedAtSet
-	callbacksTookLong := p.endedCountLocked()-w.endedAtSet < uint64(time.Since(w.timerSetAt)/slowCallbackTime)
+	oneWaitedSinceTimerSet := waitingCount > 0 && p.submittedCount-uint64(waitingCount) < w.submittedWhenSet
+	callbacksTookLong := p.endedCountLocked()-w.endedWhenSet < uint64(time.Since(w.timerSetAt)/slowCallbackTime)
 	// Without yields, a worker that computes delays due timers by 10 to 20 ms. Workers of
 	// a bounded pool do not yield: a yield would delay the callbacks behind it.
 	p.mustYield.Store(p.maxWorkers == noLimit && waitingCount > 0 && callbacksTookLong)
-	if oneWaitedSinceSet && callbacksTookLong && p.startingWorkers == 0 {
+	if oneWaitedSinceTimerSet && callbacksTookLong && p.startingWorkers == 0 {
 		p.workerLimit = min(p.maxWorkers, p.workerCount+min(waitingCount, maxNewWorkers)+p.baseWorkers)
 	}
 	n := p.countNewWorkersLocked()

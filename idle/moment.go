@@ -35,7 +35,7 @@ func newMomentClock(c clock.Clock) momentClock {
 		l.clock = clock.System()
 	}
 	l.epoch = l.clock.Now()
-	l.isRealTime = l.isSystemClock && bubble.Monotonic(l.epoch)
+	l.isRealTime = l.isSystemClock && bubble.HasMonotonic(l.epoch)
 	return l
 }
 
@@ -47,7 +47,7 @@ func (l *momentClock) now() Moment {
 		return unknownMoment // in a bubble, where time begins in the year 2000
 	}
 	t := l.clock.Now()
-	if l.isSystemClock && bubble.Monotonic(t) {
+	if l.isSystemClock && bubble.HasMonotonic(t) {
 		return unknownMoment
 	}
 	return min(max(Moment(t.Sub(l.epoch)), 0), maxMoment)

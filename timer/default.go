@@ -45,7 +45,7 @@ func Default() *Scheduler {
 // where time.Now has no monotonic reading, it returns nil.
 func outsideBubble() (*Scheduler, int64) {
 	t := time.Now()
-	if !bubble.Monotonic(t) {
+	if !bubble.HasMonotonic(t) {
 		return nil, 0
 	}
 	s := defaultScheduler()

@@ -109,7 +109,7 @@ func newScheduler(opts []Option) *Scheduler {
 	}
 	s.epoch = s.clock.Now()
 	if s.systemClock {
-		if s.realTime = bubble.Monotonic(s.epoch); s.realTime {
+		if s.realTime = bubble.HasMonotonic(s.epoch); s.realTime {
 			s.epoch = processEpoch
 		}
 	}
@@ -127,7 +127,7 @@ func newScheduler(opts []Option) *Scheduler {
 var (
 	// ErrClosed is returned when a timer is started on a closed Scheduler. errors.Is(err,
 	// ErrClosed) is also true for the ErrClosed of packages executor, purgatory and idle.
-	ErrClosed = closed.Root
+	ErrClosed = closed.TimerErrClosed
 	// ErrTooManyPending is returned when a timer would exceed the limit of
 	// [WithMaxPending].
 	ErrTooManyPending = errors.New("timer: too many pending timers")

@@ -18,10 +18,10 @@ type Clock struct {
 	// All below is guarded by mu.
 
 	now time.Time
-	// wallAhead is how far the time of day is ahead of now.
-	wallAhead time.Duration
-	lastSeq   uint64 // numbers the settings of alarms, to order alarms of equal moments
-	alarms    alarmHeap
+	// wallAheadBy is how far the time of day is ahead of now.
+	wallAheadBy time.Duration
+	lastSeq     uint64 // numbers the settings of alarms, to order alarms of equal moments
+	alarms      alarmHeap
 	// advancing is true while Advance runs.
 	isAdvancing bool
 }
@@ -52,7 +52,7 @@ func (c *Clock) Now() time.Time {
 func (c *Clock) Wall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now.Add(c.wallAhead)
+	return c.now.Add(c.wallAheadBy)
 }
 
 // SetWall sets the time of day, which then advances from t. It affects jobs that run by
@@ -60,7 +60,7 @@ func (c *Clock) Wall() time.Time {
 func (c *Clock) SetWall(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wallAhead = t.Sub(c.now)
+	c.wallAheadBy = t.Sub(c.now)
 }
 
 // Advance moves the clock by d. It calls the function of each alarm that becomes due, at
@@ -77,7 +77,7 @@ func (c *Clock) Advance(d time.Duration) {
 		panic("timertest: Advance: the duration must not be negative, got " + d.String())
 	}
 	c.mu.Lock()
-	c.advanceLocked(c.now.Add(d), false)
+	c.advanceAndUnlock(c.now.Add(d), false)
 }
 
 // Suspend is like Advance, but moves the clock in one step, as if the machine had slept.
@@ -87,7 +87,7 @@ func (c *Clock) Suspend(d time.Duration) {
 		panic("timertest: Suspend: the duration must not be negative, got " + d.String())
 	}
 	c.mu.Lock()
-	c.advanceLocked(c.now.Add(d), true)
+	c.advanceAndUnlock(c.now.Add(d), true)
 }
 
 // AdvanceTo is like Advance, to time t. It panics if t is before the clock's time.
@@ -97,12 +97,12 @@ func (c *Clock) AdvanceTo(t time.Time) {
 		defer c.mu.Unlock()
 		panic("timertest: AdvanceTo: the time must not be before the clock's, got " + t.String())
 	}
-	c.advanceLocked(t.Round(0), false)
+	c.advanceAndUnlock(t.Round(0), false)
 }
 
-// advanceLocked moves the clock to target and unlocks mu. Each due alarm goes off at its
-// own moment or, if atTarget is true, at target.
-func (c *Clock) advanceLocked(target time.Time, atTarget bool) {
+// advanceAndUnlock moves the clock to target and unlocks mu. Each due alarm goes off at
+// its own moment or, if inOneStep is true, at target.
+func (c *Clock) advanceAndUnlock(target time.Time, inOneStep bool) {
 	if c.isAdvancing {
 		c.mu.Unlock()
 		panic("timertest: Advance: another Advance is running")
@@ -112,7 +112,7 @@ func (c *Clock) advanceLocked(target time.Time, atTarget bool) {
 		panic("timertest: Advance: the clock can show times within 292 years of its start, not " + target.String())
 	}
 	c.isAdvancing = true
-	if atTarget {
+	if inOneStep {
 		c.now = target
 	}
 	// If a function panics, or ends the goroutine as t.FailNow does, the clock stays

@@ -11,7 +11,7 @@ import "github.com/tickless/tickless/bucket"
 // may come out of order, and Next may be too early. Even then no entry is early, lost or
 // handed out twice.
 func (w *Wheel[T]) Expire(b bucket.Bucket, offered int64) {
-	if n, slot, ok := w.slotOf(b); ok && w.converter.timeOfTick(w.arena.Expiration(b)) <= offered {
+	if n, slot, ok := w.levelAndSlotOf(b); ok && w.converter.timeOfTick(w.arena.Expiration(b)) <= offered {
 		w.expireBucket(n, slot)
 	}
 }
@@ -20,7 +20,7 @@ func (w *Wheel[T]) Expire(b bucket.Bucket, offered int64) {
 // true, the owner must remove the bucket from that queue. If the bucket has entries or is
 // not queued, Discard does nothing and reports false.
 func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
-	n, slot, ok := w.slotOf(b)
+	n, slot, ok := w.levelAndSlotOf(b)
 	if !ok || !w.levels[n].isQueued(slot) || !w.arena.Empty(b) {
 		return false
 	}
@@ -29,9 +29,9 @@ func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 	return true
 }
 
-// slotOf returns the level and slot of a bucket. It reports false if no slot has the
-// bucket.
-func (w *Wheel[T]) slotOf(b bucket.Bucket) (n int, slot uint32, ok bool) {
+// levelAndSlotOf returns the level and slot of a bucket. It reports false if no slot has
+// the bucket.
+func (w *Wheel[T]) levelAndSlotOf(b bucket.Bucket) (n int, slot uint32, ok bool) {
 	for n := range w.levels {
 		// If b is less than firstBucket, the difference wraps to a large number.
 		firstBucket := w.levels[n].firstBucket

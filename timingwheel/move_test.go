@@ -36,7 +36,7 @@ func TestWheelMove(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			offers := 0
 			w := newWheel[int](t, 1, 4, 16)
-			w.offer = func(bucket.Bucket, uint32, int64) { offers++ }
+			w.offerBucket = func(bucket.Bucket, uint32, int64) { offers++ }
 			id := add(t, w, 42, 1)
 			level, expiration := where(t, w, id)
 			require.Equal(t, 2, level)

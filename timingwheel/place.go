@@ -77,7 +77,7 @@ func (w *Wheel[T]) queueBucketForTick(t int64) (b bucket.Bucket, place uint32) {
 		}
 		l.setQueued(slot)
 		w.arena.SetLoad(b, 1)
-		w.setExpiration(b, place, t)
+		w.setExpirationAndOffer(b, place, t)
 	} else if n > 0 {
 		w.expireNoLaterThan(b, place, t, t>>s<<s)
 	}
@@ -96,23 +96,23 @@ func (w *Wheel[T]) expireNoLaterThan(b bucket.Bucket, place uint32, t, slotBegin
 	if expiration == slotBegin {
 		return
 	}
-	load := w.arena.Load(b) + 1
-	w.arena.SetLoad(b, load)
-	if load >= largeBucketLoad {
+	newLoad := w.arena.Load(b) + 1
+	w.arena.SetLoad(b, newLoad)
+	if newLoad >= largeBucketLoad {
 		t = slotBegin
 	}
 	if t < expiration {
-		w.setExpiration(b, place, t)
+		w.setExpirationAndOffer(b, place, t)
 	}
 }
 
-// setExpiration sets the expiration of a queued bucket, and offers the bucket to the
-// queue, if there is one.
-func (w *Wheel[T]) setExpiration(b bucket.Bucket, place uint32, expiration int64) {
+// setExpirationAndOffer sets the expiration of a queued bucket, and offers the bucket to
+// the queue, if there is one.
+func (w *Wheel[T]) setExpirationAndOffer(b bucket.Bucket, place uint32, expiration int64) {
 	w.arena.SetExpiration(b, expiration)
 	w.nextExpiration = min(w.nextExpiration, expiration)
-	if w.offer != nil {
-		w.offer(b, place, w.converter.timeOfTick(expiration))
+	if w.offerBucket != nil {
+		w.offerBucket(b, place, w.converter.timeOfTick(expiration))
 	}
 }
 

@@ -114,14 +114,14 @@ func (t tickConverter) grainFor(n, slack int64) (grain uint) {
 	}
 	windowTicks := uint64(t.wholeTicks(slack))
 	if k := bits.Len64(windowTicks); k >= 2 && k <= maxThreeExp+2 && windowTicks>>(k-2) == 3 {
-		return grainOf3Pow2(exponent((first-1)/3, last/3))
+		return grainOf3Pow2(largestExponent((first-1)/3, last/3))
 	}
-	return grainOfPow2(exponent(first-1, last))
+	return grainOfPow2(largestExponent(first-1, last))
 }
 
-// exponent returns the largest k for which a multiple of 2^k is greater than low and at
-// most high. low must be less than high.
-func exponent(low, high int64) int {
+// largestExponent returns the largest k for which a multiple of 2^k is greater than low
+// and at most high. low must be less than high.
+func largestExponent(low, high int64) int {
 	// At the highest bit that differs, high has a one and low has a zero. The multiple is
 	// high with all lower bits cleared. Between low and high there is no multiple of a
 	// larger power of two.

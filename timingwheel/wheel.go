@@ -63,7 +63,7 @@ type Wheel[T any] struct {
 	// firstLevelByBits[n] or the next higher one.
 	firstLevelByBits [64]uint8
 
-	offer func(b bucket.Bucket, place uint32, expiration int64)
+	offerBucket func(b bucket.Bucket, place uint32, expiration int64)
 
 	cascadeCount uint64 // see Cascaded
 }
@@ -76,8 +76,8 @@ type option func(*options)
 func (f option) apply(o *options) { f(o) }
 
 type options struct {
-	offer func(b bucket.Bucket, place uint32, expiration int64)
-	phase int64
+	offerBucket func(b bucket.Bucket, place uint32, expiration int64)
+	phase       int64
 }
 
 // WithPhase makes the slots of upper levels begin the given number of ticks earlier. The
@@ -101,7 +101,7 @@ func WithPhase(ticks int64) Option {
 //
 // offer must not call the wheel.
 func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Option {
-	return option(func(o *options) { o.offer = offer })
+	return option(func(o *options) { o.offerBucket = offer })
 }
 
 // New returns an empty wheel whose time is start. tick is the length of a slot of the
@@ -125,7 +125,7 @@ func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], e
 		slotBits:       uint(bits.TrailingZeros(uint(size))),
 		slotMask:       uint32(size - 1),
 		nextExpiration: math.MaxInt64,
-		offer:          o.offer,
+		offerBucket:    o.offerBucket,
 	}
 	for n := range w.firstLevelByBits {
 		w.firstLevelByBits[n] = uint8(max(n-1, 0) / int(w.slotBits))

@@ -5,8 +5,8 @@ package bubble
 import "time"
 
 // Inside reports whether the calling goroutine is in a bubble.
-func Inside() bool { return !Monotonic(time.Now()) }
+func Inside() bool { return !HasMonotonic(time.Now()) }
 
-// Monotonic reports whether t has a monotonic reading, as the result of time.Now has
+// HasMonotonic reports whether t has a monotonic reading, as the result of time.Now has
 // outside bubbles. It uses !=, because Equal ignores the reading.
-func Monotonic(t time.Time) bool { return t != t.Round(0) }
+func HasMonotonic(t time.Time) bool { return t != t.Round(0) }

@@ -18,9 +18,9 @@ func TestInside(t *testing.T) {
 
 func TestMonotonic(t *testing.T) {
 	now := time.Now()
-	require.True(t, Monotonic(now))
-	require.True(t, Monotonic(now.Add(time.Hour)))
-	require.False(t, Monotonic(now.Round(0)))
-	require.False(t, Monotonic(time.Time{}))
-	require.False(t, Monotonic(now.Add(math.MaxInt64)), "Add drops a reading that overflows")
+	require.True(t, HasMonotonic(now))
+	require.True(t, HasMonotonic(now.Add(time.Hour)))
+	require.False(t, HasMonotonic(now.Round(0)))
+	require.False(t, HasMonotonic(time.Time{}))
+	require.False(t, HasMonotonic(now.Add(math.MaxInt64)), "Add drops a reading that overflows")
 }

@@ -2,8 +2,8 @@
 // errors.Is. So a program can test for one error, whatever was closed.
 package closed
 
-// Root is the error that package timer exports as ErrClosed.
-var Root error = &closedError{"timer: the scheduler is closed"}
+// TimerErrClosed is the error that package timer exports as ErrClosed.
+var TimerErrClosed error = &closedError{"timer: the scheduler is closed"}
 
 // New returns an error for another package to export as ErrClosed.
 func New(text string) error { return &closedError{text} }
@@ -12,4 +12,4 @@ type closedError struct{ text string }
 
 func (e *closedError) Error() string { return e.text }
 
-func (e *closedError) Is(target error) bool { return target == Root }
+func (e *closedError) Is(target error) bool { return target == TimerErrClosed }

@@ -32,7 +32,7 @@ var _ = []ends{
 
 // errors.Is distinguishes the packages' errors, and matches each with timer.ErrClosed.
 func TestErrClosed_HasOneRoot(t *testing.T) {
-	require.Same(t, closed.Root, timer.ErrClosed)
+	require.Same(t, closed.TimerErrClosed, timer.ErrClosed)
 	others := []error{executor.ErrClosed, idle.ErrClosed, purgatory.ErrClosed}
 	for i, err := range others {
 		require.ErrorIs(t, err, timer.ErrClosed)

@@ -46,11 +46,11 @@ var (
 func Interrupt() {}
 
 // AsynctimerChan replaces the GODEBUG setting of that name.
-var AsynctimerChan setting
+var AsynctimerChan godebugSetting
 
-type setting struct{}
+type godebugSetting struct{}
 
-func (setting) Value() string {
+func (godebugSetting) Value() string {
 	for kv := range strings.SplitSeq(os.Getenv("GODEBUG"), ",") {
 		if v, ok := strings.CutPrefix(kv, "asynctimerchan="); ok {
 			return v

@@ -85,11 +85,11 @@ func (m mutant) run(packagesOfTests packagesByTest, timeout time.Duration) (outp
 	if err != nil {
 		return "", err
 	}
-	args := []string{
+	testArgs := []string{
 		"test", "-overlay", overlay, "-vet=off", "-count=1", "-failfast", "-timeout", timeout.String(),
 		"-run", "^(" + strings.Join(m.tests, "|") + ")",
 	}
-	combined, err := exec.Command("go", append(args, packages...)...).CombinedOutput()
+	combined, err := exec.Command("go", append(testArgs, packages...)...).CombinedOutput()
 	switch {
 	case err == nil:
 		return "", fmt.Errorf("no test fails")
@@ -99,7 +99,7 @@ func (m mutant) run(packagesOfTests packagesByTest, timeout time.Duration) (outp
 	return summary(string(combined)), nil
 }
 
-// testPackages maps the name of each test of the core to its packages.
+// packagesByTest maps the name of each test of the core to its packages.
 type packagesByTest map[string][]string // by the name of the test
 
 var testFuncPattern = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(`)
@@ -110,7 +110,7 @@ func findTests() (packagesByTest, error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != "." && isSkipped(path):
+		case d.IsDir() && path != "." && isSkippedDir(path):
 			return fs.SkipDir
 		case !strings.HasSuffix(path, "_test.go"):
 			return nil
@@ -142,8 +142,8 @@ func (found packagesByTest) packagesOf(tests []string) (packages []string, err e
 	return slices.Compact(packages), nil
 }
 
-// isSkipped reports whether dir is hidden, or is the root of another module.
-func isSkipped(dir string) bool {
+// isSkippedDir reports whether dir is hidden, or is the root of another module.
+func isSkippedDir(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
 	return err == nil || strings.HasPrefix(filepath.Base(dir), ".")
 }

@@ -69,12 +69,12 @@ func insertBetween(parent Context) (Context, CancelFunc) {
 	case "deadline":
 		return deadline.WithTimeout(parent, 1<<62)
 	case "other":
-		return otherContext{parent}, func() {}
+		return customContext{parent}, func() {}
 	}
 	return parent, func() {}
 }
 
-// otherContext is a context of a type that package context does not know.
-type otherContext struct{ Context }
+// customContext is a context of a type that package context does not know.
+type customContext struct{ Context }
 
-func (c otherContext) String() string { return fmt.Sprint(c.Context) }
+func (c customContext) String() string { return fmt.Sprint(c.Context) }
