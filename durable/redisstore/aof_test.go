@@ -191,20 +191,20 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			}
 		}, []string{"d0"}, true, false},
 		{"repair", func(t *testing.T, c *client) func() {
-			r := c.s.redis
+			r := c.s.client
 			require.NoError(t, r.ZRem(ctx, c.key("p0", dueOf("h")), "p0").Err())
 			require.NoError(t, r.ZAdd(ctx, c.key("p1", "lease"), redis.Z{Score: 1, Member: "p1"}).Err())
 			require.NoError(t, r.HSet(ctx, c.key("p2", "follows"), "p2", r.HGet(ctx, c.key("p2", "task"), "p2").Val()).Err())
 			return func() {
-				_, err := c.s.runIn(ctx, c.s.scripts.repair, 0, "task", "", "0", 1000)
+				_, err := c.s.runScript(ctx, c.s.scripts.repair, 0, "task", "", "0", 1000)
 				require.NoError(t, err)
 			}
 		}, []string{"p0", "p1", "p2"}, true, true},
 		{"schedule, and forgets senders", func(t *testing.T, c *client) func() {
 			for i := range 150 {
-				require.NoError(t, c.s.redis.HSet(ctx, c.key("", "meta"), fmt.Sprint("s:gone.", i), "1 1700000000000000 o2").Err())
+				require.NoError(t, c.s.client.HSet(ctx, c.key("", "meta"), fmt.Sprint("s:gone.", i), "1 1700000000000000 o2").Err())
 			}
-			other := newClient(c.s.redis, WithShards(1))
+			other := newClient(c.s.client, WithShards(1))
 			_, err := other.Check(ctx)
 			require.NoError(t, err)
 			return func() { put(t, other, "new", durable.At(tomorrow)) }
@@ -379,7 +379,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 					require.NoError(t, err)
 					seen := unindexed != 0
 					for _, id := range r.ZRange(ctx, c.key("", "lease"), 0, -1).Val() {
-						if run, _ := parseRun(r.HGet(ctx, c.key("", "run"), id).Val()); run.token == 0 {
+						if run, _ := parseRunState(r.HGet(ctx, c.key("", "run"), id).Val()); run.fencingToken == 0 {
 							seen = true // when the lease ends
 						}
 					}

@@ -18,27 +18,27 @@ func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
-	x := &change{shard: s.shards[shard], sender: senderField(&st), op: c.Op, items: len(c.Items)}
-	x.encode(&st, &c)
+	x := &pendingCommand{shard: s.shards[shard], senderField: senderField(&st), op: c.Op, itemCount: len(c.Items)}
+	x.encodeArgs(&st, &c)
 	return s.shards[shard].combiner.submit(ctx, x)
 }
 
-// A change is a queued command, or a sent command that waits for its answer.
-type change struct {
-	shard    *shard
-	sender   string // the sender's field of meta
-	args     []any  // the arguments for the script
-	op       store.Op
-	items    int // number of items
-	bytes    int // size of the records
-	outcomes []store.Outcome
-	err      error
-	done     chan struct{} // closed when outcomes and err are set
+// A pendingCommand waits in the queue to be sent, or waits for its answer.
+type pendingCommand struct {
+	shard       *shard
+	senderField string // name of the sender's field in the hash meta
+	args        []any  // the arguments for the script
+	op          store.Op
+	itemCount   int // number of the command's items
+	recordBytes int // total size of the records
+	outcomes    []store.Outcome
+	err         error
+	done        chan struct{} // closed when outcomes and err are set
 }
 
 // batchClass returns Schedule, Import, or 0 for any other command. A batch has one class,
 // so that a full server can refuse Schedule without refusing Cancel, for example.
-func (x *change) batchClass() store.Op {
+func (x *pendingCommand) batchClass() store.Op {
 	if x.op == store.Schedule || x.op == store.Import {
 		return x.op
 	}
@@ -55,33 +55,33 @@ func deadlineArg(t store.Time) string {
 	return strconv.FormatInt(int64(t), 10)
 }
 
-// scheduleOps and otherOps are the names of the operations in scripts/change.lua.
-var scheduleOps = [...]string{store.KeepNone: "s", store.KeepAny: "sn", store.KeepEarlier: "se", store.KeepLater: "sl", store.KeepSame: "sm"}
+// scheduleOpNames and opNames are the names of the operations in scripts/change.lua.
+var scheduleOpNames = [...]string{store.KeepNone: "s", store.KeepAny: "sn", store.KeepEarlier: "se", store.KeepLater: "sl", store.KeepSame: "sm"}
 
-var otherOps = map[store.Op]string{
+var opNames = map[store.Op]string{
 	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.SetLimit: "l", store.Pause: "p", store.Resume: "g",
 }
 
-// encode sets the arguments for scripts/change.lua. Pointers to strings avoid an
+// encodeArgs sets the arguments for scripts/change.lua. Pointers to strings avoid an
 // allocation for each string.
-func (x *change) encode(st *store.Stamp, c *store.Command) {
-	op := otherOps[c.Op]
+func (x *pendingCommand) encodeArgs(st *store.Stamp, c *store.Command) {
+	op := opNames[c.Op]
 	if c.Op == store.Schedule {
-		op = scheduleOps[c.Keep]
+		op = scheduleOpNames[c.Keep]
 		if slices.ContainsFunc(c.Items, isUnique) {
 			op += "U"
 		}
 	}
-	var head string
-	args := append(make([]any, 0, 1+3*len(c.Items)), &head)
-	idRecords := make([][2]string, len(c.Items))
+	var header string
+	args := append(make([]any, 0, 1+3*len(c.Items)), &header)
+	idsAndRecords := make([][2]string, len(c.Items))
 	for i := range c.Items {
 		item := &c.Items[i]
 		switch c.Op {
 		case store.Schedule:
-			idRecords[i] = [2]string{item.ID, encodeRecord(&item.Task, whenArg(item.When))}
-			x.bytes += len(idRecords[i][1])
-			args = append(args, &idRecords[i][0], &idRecords[i][1])
+			idsAndRecords[i] = [2]string{item.ID, encodeRecord(&item.Task, whenArg(item.When))}
+			x.recordBytes += len(idsAndRecords[i][1])
+			args = append(args, &idsAndRecords[i][0], &idsAndRecords[i][1])
 		case store.Reschedule, store.Requeue:
 			args = append(args, item.ID, whenArg(item.When), item.Generation)
 		case store.Cancel, store.Purge:
@@ -93,7 +93,7 @@ func (x *change) encode(st *store.Stamp, c *store.Command) {
 		case store.Import:
 			var n int
 			args, n = importArgs(args, item.Entry)
-			x.bytes += n
+			x.recordBytes += n
 		}
 	}
 	x.args = args
@@ -101,10 +101,10 @@ func (x *change) encode(st *store.Stamp, c *store.Command) {
 	if len(c.Items) > 0 {
 		argsPerItem = (len(args) - 1) / len(c.Items)
 	}
-	if head = strconv.FormatInt(st.Number, 10); op == "s" && len(c.Items) == 1 && st.Until == 0 {
+	if header = strconv.FormatInt(st.Number, 10); op == "s" && len(c.Items) == 1 && st.Until == 0 {
 		return
 	}
-	head = fmt.Sprintf("%d %s %s %d %d", st.Number, deadlineArg(st.Until), op, len(c.Items), argsPerItem)
+	header = fmt.Sprintf("%d %s %s %d %d", st.Number, deadlineArg(st.Until), op, len(c.Items), argsPerItem)
 }
 
 func isUnique(x store.Item) bool {
@@ -113,15 +113,15 @@ func isUnique(x store.Item) bool {
 }
 
 func importArgs(args []any, e *store.Entry) ([]any, int) {
-	micros := func(t store.Time) string { return strconv.FormatInt(int64(t), 10) }
-	place, at, failureText := "due", micros(e.At), encodeFailures(e.Failures)
+	formatMicros := func(t store.Time) string { return strconv.FormatInt(int64(t), 10) }
+	place, at, failureText := "due", formatMicros(e.At), encodeFailures(e.Failures)
 	t := &e.Task
-	due, attempts, crashes := micros(e.Due), strconv.Itoa(e.Attempts), strconv.Itoa(e.Crashes)
+	due, attempts, crashes := formatMicros(e.Due), strconv.Itoa(e.Attempts), strconv.Itoa(e.Crashes)
 	switch {
 	case e.State >= store.Dead:
 		place = e.State.String()
 	case e.Following:
-		at, due, attempts, crashes, failureText = micros(e.Next), "", "0", "0", ""
+		at, due, attempts, crashes, failureText = formatMicros(e.Next), "", "0", "0", ""
 		if e.NextTask != nil {
 			t = e.NextTask
 		}
@@ -132,27 +132,27 @@ func importArgs(args []any, e *store.Entry) ([]any, int) {
 	return append(args, e.ID, place, at, r, attempts, crashes, due, strconv.Itoa(e.Runs), failureText), len(r) + len(failureText)
 }
 
-// callFor returns one call of scripts/change.lua for several changes of a shard.
-func (s *Store) callFor(batch []*change) call {
-	x := call{script: s.scripts.change, shard: batch[0].shard, fields: make([]any, 0, len(batch))}
+// batchCall returns one call of scripts/change.lua for several commands to a shard.
+func (s *Store) batchCall(batch []*pendingCommand) scriptCall {
+	x := scriptCall{script: s.scripts.change, shard: batch[0].shard, fields: make([]any, 0, len(batch))}
 	for _, c := range batch {
-		x.fields = append(x.fields, &c.sender)
+		x.fields = append(x.fields, &c.senderField)
 		x.args = append(x.args, c.args...)
 	}
 	return x
 }
 
-// setAnswers sets the result of each change from the script's answer. If all answers are
-// the same, the script returns only one.
-func setAnswers(batch []*change, v any, err error) {
+// setResults sets the result of each command from the script's answer. If all commands
+// have the same answer, the script returns only one.
+func setResults(batch []*pendingCommand, v any, err error) {
 	sharedAnswer, isShared := v.(string)
 	list, _ := v.([]any)
 	if err == nil && !isShared && len(list) != len(batch) {
-		err = badAnswer(v)
+		err = unexpectedAnswerError(v)
 	}
 	for i, x := range batch {
 		if err != nil {
-			x.err = explain(err)
+			x.err = toStoreError(err)
 			continue
 		}
 		answer := sharedAnswer
@@ -164,12 +164,12 @@ func setAnswers(batch []*change, v any, err error) {
 			x.err = store.ErrStale
 		case answer == "late":
 			x.err = store.ErrLate
-		case len(answer) != 1+x.items || answer[0] != 'o' || strings.Trim(answer[1:], "12345678") != "":
-			x.err = badAnswer(answer)
+		case len(answer) != 1+x.itemCount || answer[0] != 'o' || strings.Trim(answer[1:], "12345678") != "":
+			x.err = unexpectedAnswerError(answer)
 		default:
 			x.err = nil
-			if x.items > 0 {
-				x.outcomes = make([]store.Outcome, x.items)
+			if x.itemCount > 0 {
+				x.outcomes = make([]store.Outcome, x.itemCount)
 			}
 			for j := range x.outcomes {
 				x.outcomes[j] = store.Outcome(answer[1+j] - '0')

@@ -14,9 +14,9 @@ import (
 type combiner struct {
 	store *Store
 	mu    sync.Mutex
-	// busy is true while a batch is under way. queue holds the waiting commands.
-	busy  bool
-	queue []*change
+	// sending is true while a batch is under way. queue holds the waiting commands.
+	sending bool
+	queue   []*pendingCommand
 }
 
 const (
@@ -29,7 +29,7 @@ const (
 )
 
 // submit queues a command and waits for its outcomes.
-func (b *combiner) submit(ctx context.Context, x *change) ([]store.Outcome, error) {
+func (b *combiner) submit(ctx context.Context, x *pendingCommand) ([]store.Outcome, error) {
 	x.done = make(chan struct{})
 	b.mu.Lock()
 	if len(b.queue) >= maxQueued {
@@ -37,10 +37,10 @@ func (b *combiner) submit(ctx context.Context, x *change) ([]store.Outcome, erro
 		return nil, store.ErrBusy
 	}
 	b.queue = append(b.queue, x)
-	idle := !b.busy
-	b.busy = true
+	startSending := !b.sending
+	b.sending = true
 	b.mu.Unlock()
-	if idle {
+	if startSending {
 		if ctx.Done() == nil {
 			b.sendNext(ctx)
 		} else {
@@ -59,14 +59,14 @@ func (b *combiner) submit(ctx context.Context, x *change) ([]store.Outcome, erro
 		return nil, ctx.Err() // the change was already sent
 	}
 	b.queue = slices.Delete(b.queue, i, i+1)
-	return nil, explain(&unsentError{ctx.Err()})
+	return nil, toStoreError(&unsentError{ctx.Err()})
 }
 
 // sendNext sends one batch. If commands remain in the queue, another goroutine sends the
 // next batch.
 func (b *combiner) sendNext(ctx context.Context) {
 	b.mu.Lock()
-	batch := b.batchLocked()
+	batch := b.dequeueBatch()
 	b.mu.Unlock()
 	if len(batch) > 0 {
 		b.sendBatch(ctx, batch)
@@ -76,33 +76,33 @@ func (b *combiner) sendNext(ctx context.Context) {
 	if len(b.queue) > 0 {
 		go b.sendNext(ctx)
 	} else {
-		b.busy = false
+		b.sending = false
 	}
 }
 
-// batchLocked removes the next batch from the queue. Its commands have the same class and
-// different senders.
-func (b *combiner) batchLocked() (batch []*change) {
+// dequeueBatch removes the next batch from the queue. The commands of a batch have the
+// same class and different senders. The caller holds b.mu.
+func (b *combiner) dequeueBatch() (batch []*pendingCommand) {
 	items, bytes, senders := 0, 0, make(map[string]bool)
-	b.queue = slices.DeleteFunc(b.queue, func(x *change) bool {
-		if len(batch) > 0 && (x.batchClass() != batch[0].batchClass() || items+x.items > maxItems || bytes+x.bytes > maxBytes || senders[x.sender]) {
+	b.queue = slices.DeleteFunc(b.queue, func(x *pendingCommand) bool {
+		if len(batch) > 0 && (x.batchClass() != batch[0].batchClass() || items+x.itemCount > maxItems || bytes+x.recordBytes > maxBytes || senders[x.senderField]) {
 			return false
 		}
-		batch, senders[x.sender] = append(batch, x), true
-		items, bytes = items+max(1, x.items), bytes+x.bytes
+		batch, senders[x.senderField] = append(batch, x), true
+		items, bytes = items+max(1, x.itemCount), bytes+x.recordBytes
 		return true
 	})
 	return batch
 }
 
-func (b *combiner) sendBatch(ctx context.Context, batch []*change) {
-	v, err := b.store.run(ctx, b.store.callFor(batch))
-	setAnswers(batch, v, err)
+func (b *combiner) sendBatch(ctx context.Context, batch []*pendingCommand) {
+	v, err := b.store.runCall(ctx, b.store.batchCall(batch))
+	setResults(batch, v, err)
 	if len(batch) > 1 && errors.Is(batch[0].err, store.ErrFull) {
 		// Send each command alone. An earlier attempt of the batch may have carried out
 		// some commands, and these get their outcomes.
 		for _, x := range batch {
-			b.sendBatch(ctx, []*change{x})
+			b.sendBatch(ctx, []*pendingCommand{x})
 		}
 		return
 	}

@@ -29,7 +29,7 @@ func TestChange_ScheduleAndImportOfOneKeyTogether(t *testing.T) {
 		{Op: store.Schedule, Items: []store.Item{{ID: "l", When: store.At(at + 1), Task: store.Task{ID: "l", Handler: "new"}}}},
 	}
 	b := &s.shards[0].combiner
-	b.busy = true // the commands wait for one batch
+	b.sending = true // the commands wait for one batch
 	outcomes := make([]chan store.Outcome, len(commands))
 	for i, c := range commands {
 		done := make(chan store.Outcome, 1)

@@ -33,7 +33,7 @@ func TestCrew_LongRecheck(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			s := New(rdb, WithName(strings.ReplaceAll(x.name, " ", "_")), WithShards(1), WithRecheck(x.recheck))
 			t.Cleanup(func() { s.Close() })
-			s.scripts, s.config.exactNow = clockedScripts, true
+			s.scripts, s.config.nowAsksServer = clockedScripts, true
 			c := &clock{s: s, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 			c.advance(0)
 			claim := func(sender string, n int64, handler string, lease time.Duration) store.Answer {

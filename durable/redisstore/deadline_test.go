@@ -40,7 +40,7 @@ func frozen(t *testing.T) (*redistest.Server, *client) {
 // does not carry out a command after the command's deadline.
 func TestContext_EndsTheCall(t *testing.T) {
 	s, c := frozen(t)
-	other := newClient(c.s.redis, WithShards(4))
+	other := newClient(c.s.client, WithShards(4))
 	_, err := other.Schedule(context.Background(), durable.Task{Key: "other", Handler: "h"}, durable.After(time.Hour))
 	require.NoError(t, err)
 	s.Suspend()
@@ -81,7 +81,7 @@ func TestContext_EndsTheCall(t *testing.T) {
 	sent := func(busy bool) bool {
 		comb.mu.Lock()
 		defer comb.mu.Unlock()
-		return len(comb.queue) == 0 && busy == comb.busy
+		return len(comb.queue) == 0 && busy == comb.sending
 	}
 	go func() {
 		for !sent(true) {
@@ -96,7 +96,7 @@ func TestContext_EndsTheCall(t *testing.T) {
 	s.Resume()
 	require.Eventually(t, func() bool { _, err := c.Stats(context.Background()); return err == nil }, time.Minute, 10*time.Millisecond)
 	// Wait until the late commands have arrived.
-	require.Eventually(t, func() bool { return len(c.s.awaiting)+len(other.s.awaiting) == 0 && sent(false) }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.s.callSlots)+len(other.s.callSlots) == 0 && sent(false) }, time.Minute, 10*time.Millisecond)
 	out, err := u.Again(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, []durable.Outcome{durable.Created}, out)
@@ -143,7 +143,7 @@ func TestSchedule_ManyThatTimeOut(t *testing.T) {
 	b := &c.s.shards[store.ShardOf("one more", 4)].combiner
 	b.mu.Lock()
 	queue := b.queue
-	b.queue = make([]*change, maxQueued)
+	b.queue = make([]*pendingCommand, maxQueued)
 	b.mu.Unlock()
 	_, err := c.Schedule(context.Background(), durable.Task{Key: "one more", Handler: "h"}, durable.After(0))
 	require.ErrorIs(t, err, durable.ErrBusy)
@@ -156,7 +156,7 @@ func TestSchedule_ManyThatTimeOut(t *testing.T) {
 		require.Eventually(t, func() bool {
 			sh.combiner.mu.Lock()
 			defer sh.combiner.mu.Unlock()
-			return !sh.combiner.busy
+			return !sh.combiner.sending
 		}, time.Minute, 10*time.Millisecond)
 	}
 	st, err := c.Stats(context.Background())
@@ -180,7 +180,7 @@ func TestSchedule_OfSeveralDeadlines(t *testing.T) {
 	for round, ops := range [][]store.Op{{store.Schedule}, {store.Schedule, store.Import}, {store.Cancel, store.Reschedule}} {
 		now, err := c.s.Now(ctx, 0)
 		require.NoError(t, err)
-		var some []*change
+		var some []*pendingCommand
 		for i := range 20 {
 			id := fmt.Sprint("k", round, " ", i)
 			item := store.Item{ID: id}
@@ -200,17 +200,17 @@ func TestSchedule_OfSeveralDeadlines(t *testing.T) {
 			case store.Reschedule:
 				item.When = store.After(time.Hour)
 			}
-			x := &change{shard: c.s.shards[0], sender: senderField(&st), op: op, items: 1, done: make(chan struct{})}
-			x.encode(&st, &store.Command{Op: op, Items: []store.Item{item}})
+			x := &pendingCommand{shard: c.s.shards[0], senderField: senderField(&st), op: op, itemCount: 1, done: make(chan struct{})}
+			x.encodeArgs(&st, &store.Command{Op: op, Items: []store.Item{item}})
 			some = append(some, x)
 		}
 		require.Eventually(t, func() bool {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			return !b.busy
+			return !b.sending
 		}, time.Minute, time.Millisecond)
 		b.mu.Lock()
-		b.queue, b.busy = slices.Clone(some), true
+		b.queue, b.sending = slices.Clone(some), true
 		b.mu.Unlock()
 		b.sendNext(ctx)
 		for i, x := range some {

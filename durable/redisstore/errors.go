@@ -26,18 +26,18 @@ type unsentError struct{ err error }
 func (e *unsentError) Error() string { return e.err.Error() }
 func (e *unsentError) Unwrap() error { return e.err }
 
-// A closedError means that the client was closed. It matches [store.ErrClosed], but not
-// [store.ErrNotDone]: the server may have carried out the command before.
-type closedError struct{ err error }
+// A clientClosedError means that the client was closed. It matches [store.ErrClosed], but
+// not [store.ErrNotDone]: the server may have carried out the command before.
+type clientClosedError struct{ err error }
 
-func (e *closedError) Error() string        { return "redisstore: " + e.err.Error() }
-func (e *closedError) Unwrap() error        { return e.err }
-func (e *closedError) Is(target error) bool { return target == store.ErrClosed }
+func (e *clientClosedError) Error() string        { return "redisstore: " + e.err.Error() }
+func (e *clientClosedError) Unwrap() error        { return e.err }
+func (e *clientClosedError) Is(target error) bool { return target == store.ErrClosed }
 
-// explain turns an error into one of package store. go-redis may send a command twice. A
+// toStoreError turns an error into one of package store. go-redis may send a command twice. A
 // script's error is reliable even then, because the script checks whether the command was
 // already carried out.
-func explain(err error) error {
+func toStoreError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -48,14 +48,14 @@ func explain(err error) error {
 	text := err.Error()
 	switch {
 	case errors.Is(err, redis.ErrClosed):
-		return &closedError{err}
+		return &clientClosedError{err}
 	case text == "TICKLESS late":
 		return store.ErrLate
 	case text == "TICKLESS stale":
 		return store.ErrStale
 	case text == "TICKLESS lost" || strings.HasPrefix(text, "TICKLESS is "):
 		return fmt.Errorf("%w: the shard was missing or newly created at every attempt", ErrLost)
-	case outOfMemory(text):
+	case isOutOfMemory(text):
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
 	}
 	if _, has, ok := strings.Cut(text, "TICKLESS schema "); ok {
@@ -67,9 +67,9 @@ func explain(err error) error {
 	return fmt.Errorf("redisstore: %w", err)
 }
 
-// isDenied reports whether the server refuses the user, or refuses this command to the
-// user.
-func isDenied(err error) bool {
+// isAccessDenied reports whether the server refuses the user, or refuses this command to
+// the user.
+func isAccessDenied(err error) bool {
 	for _, prefix := range []string{"NOPERM ", "NOAUTH ", "WRONGPASS "} {
 		if strings.HasPrefix(err.Error(), prefix) {
 			return true
@@ -78,12 +78,14 @@ func isDenied(err error) bool {
 	return false
 }
 
-// outOfMemory reports whether a full server refused the first write of a script. The
+// isOutOfMemory reports whether a full server refused the first write of a script. The
 // script then had no effect. Redis 6.2 reports this as a failure of the script.
-func outOfMemory(text string) bool {
+func isOutOfMemory(text string) bool {
 	return strings.HasPrefix(text, "OOM ") ||
 		strings.HasPrefix(text, "ERR Error running script ") && strings.Contains(text, ": -OOM command not allowed ")
 }
 
-// badAnswer returns the error for an answer that no script gives.
-func badAnswer(v any) error { return fmt.Errorf("redisstore: unexpected answer of a script: %v", v) }
+// unexpectedAnswerError returns the error for an answer that no script gives.
+func unexpectedAnswerError(v any) error {
+	return fmt.Errorf("redisstore: unexpected answer of a script: %v", v)
+}

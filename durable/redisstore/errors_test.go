@@ -24,17 +24,17 @@ func TestErrors_OfAServerThatIsFull(t *testing.T) {
 		"ERR Error running script (call to f_0123): @user_script:23: @user_script: 23: -OOM command not allowed when used memory > 'maxmemory'. ",
 		"ERR Error running script (call to f_0123): @user_script:23: -OOM command not allowed when used memory > 'maxmemory'.",
 	} {
-		err := explain(reply(text))
+		err := toStoreError(reply(text))
 		require.ErrorIs(t, err, store.ErrFull, text)
 		require.ErrorIs(t, err, store.ErrNotDone, text)
 		require.ErrorContains(t, err, text)
-		require.NotErrorIs(t, new(Store).explainCheck(reply(text)), store.ErrUnfit, text)
+		require.NotErrorIs(t, new(Store).toCheckError(reply(text)), store.ErrUnfit, text)
 	}
 	for _, text := range []string{
 		"ERR Error running script (call to f_0123): @user_script:23: attempt to index a nil value: -OOMPH",
 		"ERR unknown command: -OOM ",
 	} {
-		err := explain(reply(text))
+		err := toStoreError(reply(text))
 		require.False(t, errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrNotDone), text)
 	}
 }
@@ -47,11 +47,11 @@ func TestErrors_OfAServerThatRefusesAConnection(t *testing.T) {
 		"NOAUTH Authentication required.",
 		"WRONGPASS invalid username-password pair or user is disabled.",
 	} {
-		err := explain(reply(text))
+		err := toStoreError(reply(text))
 		require.NotErrorIs(t, err, store.ErrNotDone, text)
 		require.ErrorContains(t, err, text)
-		require.ErrorIs(t, explain(&unsentError{reply(text)}), store.ErrNotDone, text)
-		require.True(t, isDenied(reply(text)))
+		require.ErrorIs(t, toStoreError(&unsentError{reply(text)}), store.ErrNotDone, text)
+		require.True(t, isAccessDenied(reply(text)))
 	}
-	require.False(t, isDenied(reply("ERR NOAUTH ")))
+	require.False(t, isAccessDenied(reply("ERR NOAUTH ")))
 }

@@ -24,15 +24,15 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return h, err
 	}
-	toCheck := s.shards[:1]
-	if _, ok := s.redis.(*redis.Client); ok {
-		toCheck = s.shards
+	checkedShards := s.shards[:1]
+	if _, ok := s.client.(*redis.Client); ok {
+		checkedShards = s.shards
 	}
 	var damage []string
-	for _, sh := range toCheck {
+	for _, sh := range checkedShards {
 		n, err := s.countUnindexed(ctx, sh)
 		if err != nil {
-			return h, s.explainCheck(err)
+			return h, s.toCheckError(err)
 		}
 		if n > 0 {
 			damage = append(damage, fmt.Sprintf("shard %d: %d tasks are in no index; workers repair this within a minute", sh.index, n))
@@ -40,9 +40,9 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	}
 	nodes, err := s.readSettings(ctx)
 	if err != nil {
-		return h, s.explainCheck(err)
+		return h, s.toCheckError(err)
 	}
-	h, err = s.healthOf(nodes)
+	h, err = s.healthFromSettings(nodes)
 	h.Warnings = append(h.Warnings, damage...)
 	return h, err
 }
@@ -55,38 +55,38 @@ func (s *Store) Exists(ctx context.Context) (bool, error) {
 	}
 	var exists bool
 	var err error
-	if ended := s.await(ctx, func() {
-		exists, err = s.redis.HExists(ctx, s.shards[0].keys[keyMeta], "schema").Result()
+	if ended := s.callWithContext(ctx, func() {
+		exists, err = s.client.HExists(ctx, s.shards[0].keys[keyMeta], "schema").Result()
 	}); ended != nil {
 		return false, ended
 	}
 	if err != nil {
-		return false, s.explainCheck(err)
+		return false, s.toCheckError(err)
 	}
 	return exists, nil
 }
 
-// explainCheck is explain for Check and Exists. Permanent errors, such as a wrong
+// toCheckError is toStoreError for Check and Exists. Permanent errors, such as a wrong
 // password, also wrap store.ErrUnfit.
-func (s *Store) explainCheck(err error) error {
-	explained := explain(err)
+func (s *Store) toCheckError(err error) error {
+	storeErr := toStoreError(err)
 	var reply redis.Error
-	isReply := errors.As(err, &reply)
-	_, single := s.redis.(*redis.Client)
+	isServerReply := errors.As(err, &reply)
+	_, single := s.client.(*redis.Client)
 	switch {
-	case errors.Is(explained, store.ErrUnfit):
-		return explained
-	case single && isReply && strings.HasPrefix(reply.Error(), "MOVED "):
+	case errors.Is(storeErr, store.ErrUnfit):
+		return storeErr
+	case single && isServerReply && strings.HasPrefix(reply.Error(), "MOVED "):
 		return fmt.Errorf("%w: the server is a node of a Redis Cluster, which needs a redis.ClusterClient: %w", store.ErrUnfit, err)
-	case !errors.Is(err, redis.ErrClosed) && (!isReply || isTemporary(reply)):
-		return explained
+	case !errors.Is(err, redis.ErrClosed) && (!isServerReply || isTemporaryError(reply)):
+		return storeErr
 	}
-	return fmt.Errorf("%w: %w", store.ErrUnfit, explained)
+	return fmt.Errorf("%w: %w", store.ErrUnfit, storeErr)
 }
 
-// isTemporary reports whether a later call may succeed without a change of settings.
-func isTemporary(reply redis.Error) bool {
-	return outOfMemory(reply.Error()) || slices.ContainsFunc([]string{
+// isTemporaryError reports whether a later call may succeed without a change of settings.
+func isTemporaryError(reply redis.Error) bool {
+	return isOutOfMemory(reply.Error()) || slices.ContainsFunc([]string{
 		"LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "MOVED", "ASK", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF",
 		"ERR max number of clients reached",
 	}, func(prefix string) bool { return strings.HasPrefix(reply.Error(), prefix) })
@@ -97,7 +97,7 @@ func isTemporary(reply redis.Error) bool {
 func (s *Store) readSettings(ctx context.Context) ([]map[string]string, error) {
 	var mu sync.Mutex
 	var nodes []map[string]string
-	askServer := func(ctx context.Context, server *redis.Client) error {
+	readServer := func(ctx context.Context, server *redis.Client) error {
 		n := map[string]string{"addr": server.Options().Addr}
 		maps.Copy(n, server.ConfigGet(ctx, "save").Val())
 		for line := range strings.Lines(server.Info(ctx).Val()) {
@@ -111,12 +111,12 @@ func (s *Store) readSettings(ctx context.Context) ([]map[string]string, error) {
 		return nil
 	}
 	var err error
-	if ended := s.await(ctx, func() {
-		switch r := s.redis.(type) {
+	if ended := s.callWithContext(ctx, func() {
+		switch r := s.client.(type) {
 		case *redis.Client:
-			err = askServer(ctx, r)
+			err = readServer(ctx, r)
 		case *redis.ClusterClient:
-			err = r.ForEachMaster(ctx, askServer)
+			err = r.ForEachMaster(ctx, readServer)
 		}
 	}); ended != nil {
 		return nil, ended
@@ -125,31 +125,31 @@ func (s *Store) readSettings(ctx context.Context) ([]map[string]string, error) {
 	return nodes, err
 }
 
-// healthOf turns the servers' settings into warnings. It returns ErrEviction if a server
-// evicts keys.
-func (s *Store) healthOf(nodes []map[string]string) (h store.Health, evicting error) {
+// healthFromSettings turns the servers' settings into warnings. It returns ErrEviction if
+// a server evicts keys.
+func (s *Store) healthFromSettings(nodes []map[string]string) (h store.Health, evicting error) {
 	var addrs []string
 	for _, n := range nodes {
 		addr, version, policy := n["addr"], n["redis_version"], n["maxmemory_policy"]
 		addrs = append(addrs, strings.TrimSpace(addr+" "+version))
-		warn := func(format string, args ...any) {
+		addWarning := func(format string, args ...any) {
 			h.Warnings = append(h.Warnings, addr+": "+fmt.Sprintf(format, args...))
 		}
 		switch {
 		case policy == "":
-			warn("it is unknown whether the server evicts keys, because it does not answer INFO")
+			addWarning("it is unknown whether the server evicts keys, because it does not answer INFO")
 		case policy == "noeviction":
 		case n["maxmemory"] != "0":
 			evicting = fmt.Errorf("%w (%s has %s)", ErrEviction, addr, policy)
 		default:
-			warn("maxmemory-policy is %s: if maxmemory is set, the server will evict tasks", policy)
+			addWarning("maxmemory-policy is %s: if maxmemory is set, the server will evict tasks", policy)
 		}
 		switch {
 		case version == "" || n["aof_enabled"] == "1":
 		case n["save"] != "":
-			warn("without appendonly, a crash loses the changes since the last snapshot")
+			addWarning("without appendonly, a crash loses the changes since the last snapshot")
 		default:
-			warn("without appendonly and snapshots, a restart loses every task")
+			addWarning("without appendonly and snapshots, a restart loses every task")
 		}
 	}
 	h.Store = fmt.Sprintf("%q in %d shards on %s", s.config.name, len(s.shards), strings.Join(addrs, ", "))

@@ -62,7 +62,7 @@ func dump(t *testing.T, c *client) map[string]string {
 	ctx := context.Background()
 	out := make(map[string]string)
 	for _, name := range []string{dueOf("h"), dueOf("h2"), "lease", "dead"} {
-		for _, z := range c.s.redis.ZRangeWithScores(ctx, keyOf(c.s.shards[0], name), 0, -1).Val() {
+		for _, z := range c.s.client.ZRangeWithScores(ctx, keyOf(c.s.shards[0], name), 0, -1).Val() {
 			score := strconv.FormatFloat(z.Score, 'f', 0, 64)
 			if name == "lease" || name == "dead" {
 				score = ""
@@ -70,17 +70,17 @@ func dump(t *testing.T, c *client) map[string]string {
 			out[name+" "+z.Member.(string)] = score
 		}
 	}
-	for id, s := range c.s.redis.HGetAll(ctx, keyOf(c.s.shards[0], "run")).Val() {
+	for id, s := range c.s.client.HGetAll(ctx, keyOf(c.s.shards[0], "run")).Val() {
 		token, rest, _ := strings.Cut(s, " ")
 		out["run "+id] = fmt.Sprint(token != "0", " ", rest)
 	}
-	for id, s := range c.s.redis.HGetAll(ctx, keyOf(c.s.shards[0], "task")).Val() {
+	for id, s := range c.s.client.HGetAll(ctx, keyOf(c.s.shards[0], "task")).Val() {
 		x := parseRecord(id, s)
 		require.GreaterOrEqual(t, len(x.Record), 8)
 		copy(x.Record[1:7], "random") // the generation is random
 		out["task "+id] = fmt.Sprintf("%s %+v", s[:dueSize], x)
 	}
-	for id, s := range c.s.redis.HGetAll(ctx, keyOf(c.s.shards[0], "err")).Val() {
+	for id, s := range c.s.client.HGetAll(ctx, keyOf(c.s.shards[0], "err")).Val() {
 		out["err "+id] = fmt.Sprint(len(parseFailures(s)))
 	}
 	return out

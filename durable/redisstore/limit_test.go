@@ -136,7 +136,7 @@ func TestLimit_PermitOfATaskWithoutARecord(t *testing.T) {
 // Workers correct the number of running tasks without a call of Repair.
 func TestLimit_WorkersFindALostPermit(t *testing.T) {
 	c, rdb := limited(t)
-	c.s.config.checkInterval = 100 * time.Millisecond
+	c.s.config.maxCheckInterval = 100 * time.Millisecond
 	require.NoError(t, rdb.HSet(t.Context(), c.key("", "limits"), "1:h", "1 0 0 1 0 1 0").Err())
 	require.Empty(t, (&crasher{t: t, c: c}).claim())
 	w := durable.NewWorker(c.Client)

@@ -9,7 +9,7 @@ import (
 
 // Get returns a task's entry, or store.ErrNotFound.
 func (s *Store) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
-	e, _, err := s.find(ctx, shard, []string{id})
+	e, _, err := s.readEntries(ctx, shard, []string{id})
 	switch {
 	case err != nil:
 		return store.Entry{}, err
@@ -19,29 +19,29 @@ func (s *Store) Get(ctx context.Context, shard int, id string) (store.Entry, err
 	return e[0], nil
 }
 
-// find reads the entries with these ids. If the script stops early, unread has the
+// readEntries reads the entries with these ids. If the script stops early, unread has the
 // remaining ids.
-func (s *Store) find(ctx context.Context, shard int, ids []string) (found []store.Entry, unread []string, err error) {
+func (s *Store) readEntries(ctx context.Context, shard int, ids []string) (found []store.Entry, unread []string, err error) {
 	args := make([]any, len(ids))
 	for i, id := range ids {
 		args[i] = id
 	}
-	v, err := s.runIn(ctx, s.scripts.get, shard, args...)
+	v, err := s.runScript(ctx, s.scripts.get, shard, args...)
 	if err != nil {
 		return nil, nil, err
 	}
-	const width = 7
+	const fieldsPerEntry = 7
 	f, ok := decodeStrings(v)
-	if !ok || len(f)%width != 1 {
-		return nil, nil, badAnswer(v)
+	if !ok || len(f)%fieldsPerEntry != 1 {
+		return nil, nil, unexpectedAnswerError(v)
 	}
 	processed, _ := strconv.Atoi(f[0])
 	if processed < 1 || processed > len(ids) {
-		return nil, nil, badAnswer(v)
+		return nil, nil, unexpectedAnswerError(v)
 	}
-	for f = f[1:]; len(f) > 0; f = f[width:] {
+	for f = f[1:]; len(f) > 0; f = f[fieldsPerEntry:] {
 		state, _ := strconv.Atoi(f[1])
-		found = append(found, parseEntry(f[0], store.State(state), parseTime(f[2]), f[3:width]))
+		found = append(found, parseEntry(f[0], store.State(state), parseTime(f[2]), f[3:fieldsPerEntry]))
 	}
 	return found, ids[processed:], nil
 }
@@ -60,7 +60,7 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 		return store.Page{}, err
 	}
 	if f.Prefix != "" {
-		return s.listPrefix(ctx, shard, &f, c.ID, limit)
+		return s.listByPrefix(ctx, shard, &f, c.ID, limit)
 	}
 	var p store.Page
 	for scripts := 0; ; scripts++ {
@@ -74,7 +74,7 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 			p.Next = c
 			return p, nil
 		}
-		entries, next, err := s.listState(ctx, shard, &f, c, limit-len(p.Entries))
+		entries, next, err := s.listOneState(ctx, shard, &f, c, limit-len(p.Entries))
 		if err != nil {
 			return store.Page{}, err
 		}
@@ -87,33 +87,33 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 	}
 }
 
-// listState returns up to n entries of one state after a cursor, and the cursor after
+// listOneState returns up to n entries of one state after a cursor, and the cursor after
 // these entries.
-func (s *Store) listState(ctx context.Context, shard int, filter *store.Filter, from store.Cursor, n int) ([]store.Entry, store.Cursor, error) {
+func (s *Store) listOneState(ctx context.Context, shard int, filter *store.Filter, from store.Cursor, n int) ([]store.Entry, store.Cursor, error) {
 	maxTime := store.Farthest
 	if filter.To != 0 {
 		maxTime = filter.To - 1
 	}
-	v, err := s.runIn(ctx, s.scripts.list, shard, strconv.Itoa(int(from.State)), n,
+	v, err := s.runScript(ctx, s.scripts.list, shard, strconv.Itoa(int(from.State)), n,
 		int64(filter.From), int64(maxTime), int64(from.At), from.ID, filter.Handler, filter.Error)
 	if err != nil {
 		return nil, from, err
 	}
 	list, _ := v.([]any)
 	if len(list) != 4 {
-		return nil, from, badAnswer(v)
+		return nil, from, unexpectedAnswerError(v)
 	}
 	head, ok1 := decodeStrings(list[:3])
 	f, ok2 := decodeStrings(list[3])
 	if !ok1 || !ok2 {
-		return nil, from, badAnswer(v)
+		return nil, from, unexpectedAnswerError(v)
 	}
-	var out []store.Entry
+	var entries []store.Entry
 	for i := 0; i+6 <= len(f); i += 6 {
-		out = append(out, parseEntry(f[i], from.State, parseTime(f[i+1]), f[i+2:i+6]))
+		entries = append(entries, parseEntry(f[i], from.State, parseTime(f[i+1]), f[i+2:i+6]))
 	}
 	if head[0] == "1" {
-		return out, store.Cursor{State: from.State + 1}, nil
+		return entries, store.Cursor{State: from.State + 1}, nil
 	}
-	return out, store.Cursor{State: from.State, At: parseTime(head[1]), ID: head[2]}, nil
+	return entries, store.Cursor{State: from.State, At: parseTime(head[1]), ID: head[2]}, nil
 }

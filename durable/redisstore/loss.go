@@ -9,9 +9,10 @@ import (
 )
 
 // A script fails if the Store does not know the shard's creation time, or has a wrong
-// one. learnSchema then corrects it, and returns true: the command may be sent again. If
-// it was wrong or the shard is gone, learnSchema reports that the server has lost data.
-func (s *Store) learnSchema(sh *shard, err error) bool {
+// one. handleSchemaError then corrects the time, and returns true: the command may be sent
+// again. If the time was wrong or the shard is gone, handleSchemaError reports that the
+// server has lost data.
+func (s *Store) handleSchemaError(sh *shard, err error) bool {
 	oldSchema := *sh.schema.Load()
 	if err.Error() == "TICKLESS lost" {
 		s.reportLoss(sh, oldSchema)
@@ -24,7 +25,7 @@ func (s *Store) learnSchema(sh *shard, err error) bool {
 	}
 	schema, serverTime, _ := strings.Cut(current, " ")
 	now, _ := strconv.ParseInt(serverTime, 10, 64)
-	sh.addReading(store.Time(now))
+	sh.saveReading(store.Time(now))
 	if strings.Contains(oldSchema, "@") && oldSchema != schema {
 		s.reportLoss(sh, oldSchema)
 	}

@@ -23,21 +23,21 @@ const maxShards = 1024
 // An Option changes how [New] makes a Store.
 type Option interface{ apply(*config) }
 
-type option func(*config)
+type optionFunc func(*config)
 
-func (f option) apply(c *config) { f(c) }
+func (f optionFunc) apply(c *config) { f(c) }
 
 type config struct {
-	name          string
-	shards        int // 0 means the default for the kind of client
-	log           *slog.Logger
-	onLoss        func(error)
-	recheck       time.Duration // see WithRecheck
-	slack         time.Duration // see WithSlack
-	checkInterval time.Duration // checkInterval, except in tests
-	// exactNow makes Now ask the server every time. Tests that advance the clock need
+	name             string
+	shardCount       int // 0 means the default for the kind of client
+	log              *slog.Logger
+	onLoss           func(error)
+	recheckInterval  time.Duration // longest time between two claims: see WithRecheck
+	minRoundInterval time.Duration // shortest time between two small rounds: see WithSlack
+	maxCheckInterval time.Duration // the constant maxCheckInterval, except in tests
+	// nowAsksServer makes Now ask the server every time. Tests that advance the clock need
 	// this.
-	exactNow bool
+	nowAsksServer bool
 }
 
 // WithName sets the store's name. Stores with different names are independent. The
@@ -46,11 +46,11 @@ type config struct {
 // WithName panics unless the name has 1 to 64 bytes, without braces, spaces and control
 // characters.
 func WithName(name string) Option {
-	isInvalid := func(r rune) bool { return r <= ' ' || r == '{' || r == '}' || r == 0x7f }
-	if name == "" || len(name) > 64 || strings.ContainsFunc(name, isInvalid) {
+	isInvalidRune := func(r rune) bool { return r <= ' ' || r == '{' || r == '}' || r == 0x7f }
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, isInvalidRune) {
 		panic(fmt.Sprintf("redisstore: WithName: the name must have 1 to 64 bytes without braces, spaces and control characters, got %q", name))
 	}
-	return option(func(c *config) { c.name = name })
+	return optionFunc(func(c *config) { c.name = name })
 }
 
 // WithShards sets the number of shards, a power of two from 1 to 1024. It panics for any
@@ -62,7 +62,7 @@ func WithShards(n int) Option {
 	if n <= 0 || n > maxShards || n&(n-1) != 0 {
 		panic(fmt.Sprintf("redisstore: WithShards: the number of shards must be a power of two from 1 to %d, got %d", maxShards, n))
 	}
-	return option(func(c *config) { c.shards = n })
+	return optionFunc(func(c *config) { c.shardCount = n })
 }
 
 // WithLogger sets the logger for events that no call reports, such as a repair by a
@@ -71,7 +71,7 @@ func WithLogger(l *slog.Logger) Option {
 	if l == nil {
 		panic("redisstore: WithLogger: nil Logger")
 	}
-	return option(func(c *config) { c.log = l })
+	return optionFunc(func(c *config) { c.log = l })
 }
 
 // WithLossHandler sets a function that the Store calls when a server has lost all data of
@@ -84,7 +84,7 @@ func WithLossHandler(f func(err error)) Option {
 	if f == nil {
 		panic("redisstore: WithLossHandler: nil function")
 	}
-	return option(func(c *config) { c.onLoss = f })
+	return optionFunc(func(c *config) { c.onLoss = f })
 }
 
 // WithRecheck sets the longest time between two claims of a worker. If a wake-up is lost,
@@ -94,7 +94,7 @@ func WithRecheck(d time.Duration) Option {
 	if d < 10*time.Millisecond || d > time.Hour {
 		panic(fmt.Sprintf("redisstore: WithRecheck: the time must be from 10ms to 1h, got %v", d))
 	}
-	return option(func(c *config) { c.recheck = d })
+	return optionFunc(func(c *config) { c.recheckInterval = d })
 }
 
 // WithSlack sets how long a worker may delay its reports and claims. Several reports then
@@ -107,11 +107,11 @@ func WithSlack(d time.Duration) Option {
 	if d < 0 || d > 100*time.Millisecond {
 		panic(fmt.Sprintf("redisstore: WithSlack: the delay must be from 0 to 100ms, got %v", d))
 	}
-	return option(func(c *config) { c.slack = d })
+	return optionFunc(func(c *config) { c.minRoundInterval = d })
 }
 
 func newConfig(client redis.UniversalClient, opts []Option) config {
-	c := config{name: DefaultName, log: slog.Default(), recheck: DefaultRecheck, slack: DefaultSlack, checkInterval: checkInterval}
+	c := config{name: DefaultName, log: slog.Default(), recheckInterval: DefaultRecheck, minRoundInterval: DefaultSlack, maxCheckInterval: maxCheckInterval}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("redisstore: New: option %d is nil", i+1))
@@ -119,14 +119,14 @@ func newConfig(client redis.UniversalClient, opts []Option) config {
 		o.apply(&c)
 	}
 	_, cluster := client.(*redis.ClusterClient)
-	if c.shards == 0 {
-		c.shards = DefaultShards
+	if c.shardCount == 0 {
+		c.shardCount = DefaultShards
 		if cluster {
-			c.shards = DefaultClusterShards
+			c.shardCount = DefaultClusterShards
 		}
 	}
 	if cluster {
-		c.slack = 0
+		c.minRoundInterval = 0
 	}
 	return c
 }

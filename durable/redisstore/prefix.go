@@ -10,10 +10,10 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// listPrefix lists the tasks whose ids have the prefix, ordered by id. It first collects
+// listByPrefix lists the tasks whose ids have the prefix, ordered by id. It first collects
 // all ids, and then reads the tasks.
-func (s *Store) listPrefix(ctx context.Context, shard int, f *store.Filter, after string, limit int) (p store.Page, err error) {
-	ids, err := s.idsOf(ctx, shard, f)
+func (s *Store) listByPrefix(ctx context.Context, shard int, f *store.Filter, after string, limit int) (p store.Page, err error) {
+	ids, err := s.candidateIDs(ctx, shard, f)
 	if err != nil {
 		return p, err
 	}
@@ -22,7 +22,7 @@ func (s *Store) listPrefix(ctx context.Context, shard int, f *store.Filter, afte
 	ids = slices.Compact(ids) // a task that moved meanwhile may be found twice
 	for len(ids) > 0 && len(p.Entries) <= limit {
 		n := min(100, len(ids))
-		entries, unread, err := s.find(ctx, shard, ids[:n])
+		entries, unread, err := s.readEntries(ctx, shard, ids[:n])
 		if err != nil {
 			return store.Page{}, err
 		}
@@ -40,11 +40,11 @@ func (s *Store) listPrefix(ctx context.Context, shard int, f *store.Filter, afte
 	return p, nil
 }
 
-// idsOf returns the ids of tasks that may match the filter, in no order.
-func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []string, err error) {
+// candidateIDs returns the ids of tasks that may match the filter, in no order.
+func (s *Store) candidateIDs(ctx context.Context, shard int, f *store.Filter) (ids []string, err error) {
 	var indexes []string // the argument WHAT of scan.lua
 	if f.State == 0 || f.State == store.Pending {
-		kinds, err := s.scan(ctx, shard, "k", "", f)
+		kinds, err := s.runScan(ctx, shard, "k", "", f)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []st
 	}
 	for _, index := range indexes {
 		for cursor := "0"; ; {
-			page, err := s.scan(ctx, shard, index, cursor, f)
+			page, err := s.runScan(ctx, shard, index, cursor, f)
 			if err != nil {
 				return nil, err
 			}
@@ -75,22 +75,22 @@ func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []st
 	return ids, nil
 }
 
-var escapePattern = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
+var patternEscaper = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
 
-// scan runs scan.lua. It may return ids without the prefix, because miniredis does not
+// runScan runs scan.lua. It may return ids without the prefix, because miniredis does not
 // support patterns that are not UTF-8.
-func (s *Store) scan(ctx context.Context, shard int, index, cursor string, f *store.Filter) ([]string, error) {
+func (s *Store) runScan(ctx context.Context, shard int, index, cursor string, f *store.Filter) ([]string, error) {
 	pattern := "*"
 	if utf8.ValidString(f.Prefix) {
-		pattern = escapePattern.Replace(f.Prefix) + "*"
+		pattern = patternEscaper.Replace(f.Prefix) + "*"
 	}
-	v, err := s.runIn(ctx, s.scripts.scan, shard, index, cursor, pattern)
+	v, err := s.runScript(ctx, s.scripts.scan, shard, index, cursor, pattern)
 	if err != nil {
 		return nil, err
 	}
 	page, ok := decodeStrings(v)
 	if !ok || index != "k" && len(page) == 0 {
-		return nil, badAnswer(v)
+		return nil, unexpectedAnswerError(v)
 	}
 	return page, nil
 }

@@ -67,29 +67,29 @@ func parseRecord(id, s string) store.Task {
 	return t
 }
 
-// A run is the stored state of a task that was claimed at least once.
-type run struct {
-	token    int64
-	attempts int
-	crashes  int
-	due      store.Time // when the run was first due
-	stopping bool       // the running task was cancelled
-	hasNext  bool       // next is set
-	next     store.Time // the next run or attempt; of a dead letter, its number of runs
+// A runState is the stored state of a task that was claimed at least once.
+type runState struct {
+	fencingToken  int64
+	attempts      int
+	crashes       int
+	firstDue      store.Time // when the run was first due
+	stopping      bool       // the running task was cancelled
+	hasNextOrRuns bool       // nextOrRuns is set
+	nextOrRuns    store.Time // time of the next run or attempt; for a dead letter, its number of runs
 }
 
-func parseRun(s string) (r run, ok bool) {
+func parseRunState(s string) (r runState, ok bool) {
 	f := strings.SplitN(s, " ", 7)
 	if len(f) != 7 {
 		return r, false
 	}
-	r.token, _ = strconv.ParseInt(f[0], 10, 64)
+	r.fencingToken, _ = strconv.ParseInt(f[0], 10, 64)
 	r.attempts, _ = strconv.Atoi(f[1])
 	r.crashes, _ = strconv.Atoi(f[2])
-	r.due = parseTime(f[3])
+	r.firstDue = parseTime(f[3])
 	r.stopping = strings.Contains(f[4], "c")
-	if r.hasNext = f[5] != "-"; r.hasNext {
-		r.next = parseTime(f[5])
+	if r.hasNextOrRuns = f[5] != "-"; r.hasNextOrRuns {
+		r.nextOrRuns = parseTime(f[5])
 	}
 	return r, true
 }
@@ -103,20 +103,20 @@ func parseTime(s string) store.Time {
 // the record that was scheduled while the task runs.
 func parseEntry(id string, state store.State, at store.Time, f []string) store.Entry {
 	e := store.Entry{Task: parseRecord(id, f[0]), State: state, At: at, Due: at, Failures: parseFailures(f[2])}
-	r, ok := parseRun(f[1])
+	r, ok := parseRunState(f[1])
 	if !ok {
 		return e
 	}
-	e.Due, e.Attempts, e.Crashes = r.due, r.attempts, r.crashes
+	e.Due, e.Attempts, e.Crashes = r.firstDue, r.attempts, r.crashes
 	switch {
 	case state == store.Running:
-		e.Token, e.Stopping = r.token, r.stopping
-		if e.Following, e.Next = r.hasNext, r.next; r.hasNext && f[3] != "" {
+		e.Token, e.Stopping = r.fencingToken, r.stopping
+		if e.Following, e.Next = r.hasNextOrRuns, r.nextOrRuns; r.hasNextOrRuns && f[3] != "" {
 			next := parseRecord(id, f[3])
 			e.NextTask = &next
 		}
-	case state >= store.Dead && r.hasNext:
-		e.Runs = int(r.next)
+	case state >= store.Dead && r.hasNextOrRuns:
+		e.Runs = int(r.nextOrRuns)
 	}
 	return e
 }
@@ -160,16 +160,16 @@ func decodeStrings(v any) ([]string, bool) {
 	if !ok {
 		return nil, false
 	}
-	out := make([]string, len(list))
+	texts := make([]string, len(list))
 	for i, x := range list {
 		switch x := x.(type) {
 		case string:
-			out[i] = x
+			texts[i] = x
 		case int64:
-			out[i] = strconv.FormatInt(x, 10)
+			texts[i] = strconv.FormatInt(x, 10)
 		default:
 			return nil, false
 		}
 	}
-	return out, true
+	return texts, true
 }

@@ -20,8 +20,8 @@ func (s *Store) Repair(ctx context.Context, shard int) (store.Repair, error) {
 }
 
 const (
-	// checkInterval is the longest time between two checks of a shard by checkShards.
-	checkInterval = 40 * time.Second
+	// maxCheckInterval is the longest time between two checks of a shard by checkShards.
+	maxCheckInterval = 40 * time.Second
 	// After each step checkShards pauses for pauseFactor times the step's duration, so
 	// that the server has time for other commands.
 	pauseFactor = 9
@@ -33,13 +33,13 @@ const (
 // number of index entries. It also corrects how many running tasks count towards each
 // limit.
 func (s *Store) checkShards(ctx context.Context, shards []*shard) {
-	interval := s.config.checkInterval
+	interval := s.config.maxCheckInterval
 	for sleep(ctx, interval/2+rand.N(interval/2)) == nil {
 		for _, sh := range shards {
 			n, err := s.countUnindexed(ctx, sh)
 			if err == nil && n == 0 {
 				// This step corrects the number of running tasks of each limit.
-				_, err = s.runIn(ctx, s.scripts.repair, sh.index, "run", "", "0", 1)
+				_, err = s.runScript(ctx, s.scripts.repair, sh.index, "run", "", "0", 1)
 			}
 			if err != nil {
 				break
@@ -59,13 +59,13 @@ func (s *Store) checkShards(ctx context.Context, shards []*shard) {
 
 // countUnindexed returns how many more tasks than index entries a shard has.
 func (s *Store) countUnindexed(ctx context.Context, sh *shard) (int64, error) {
-	v, err := s.run(ctx, call{script: s.scripts.unindexed, shard: sh})
+	v, err := s.runCall(ctx, scriptCall{script: s.scripts.unindexed, shard: sh})
 	if err != nil {
 		return 0, err
 	}
 	n, ok := v.(int64)
 	if !ok {
-		return 0, badAnswer(v)
+		return 0, unexpectedAnswerError(v)
 	}
 	return n, nil
 }
@@ -74,22 +74,22 @@ func (s *Store) countUnindexed(ctx context.Context, sh *shard) (int64, error) {
 // step's duration.
 func (s *Store) repairShard(ctx context.Context, sh *shard, factor int) (store.Repair, error) {
 	var total store.Repair
-	checkKey := func(name, kind string) (kinds []string, err error) {
+	repairKey := func(name, kind string) (kinds []string, err error) {
 		// A step may read large records: halve the number of entries after a slow step.
 		for n, cursor := 100, "0"; ; {
 			begin := time.Now()
-			v, err := s.runIn(ctx, s.scripts.repair, sh.index, name, kind, cursor, n)
+			v, err := s.runScript(ctx, s.scripts.repair, sh.index, name, kind, cursor, n)
 			if err != nil {
 				return nil, err
 			}
 			f, _ := v.([]any)
 			if len(f) != 6 {
-				return nil, badAnswer(v)
+				return nil, unexpectedAnswerError(v)
 			}
 			head, ok1 := decodeStrings(f[:5])
 			page, ok2 := decodeStrings(f[5])
 			if !ok1 || !ok2 {
-				return nil, badAnswer(v)
+				return nil, unexpectedAnswerError(v)
 			}
 			for i, p := range []*int64{&total.Looked, &total.Requeued, &total.Doubled, &total.Orphaned} {
 				n, _ := strconv.ParseInt(head[1+i], 10, 64)
@@ -99,30 +99,30 @@ func (s *Store) repairShard(ctx context.Context, sh *shard, factor int) (store.R
 			if cursor = head[0]; cursor == "0" {
 				return kinds, nil
 			}
-			took := time.Since(begin)
-			if took > maxStep {
+			stepDuration := time.Since(begin)
+			if stepDuration > maxStep {
 				n = max(1, n/2)
 			}
 			if factor > 0 {
-				if err := sleep(ctx, time.Duration(factor)*took); err != nil {
+				if err := sleep(ctx, time.Duration(factor)*stepDuration); err != nil {
 					return nil, err
 				}
 			}
 		}
 	}
-	kinds, err := checkKey("kinds", "")
+	kinds, err := repairKey("kinds", "")
 	if err != nil {
 		return total, err
 	}
 	// Check the tasks last: an entry that is not valid must not count as the index entry
 	// of a task.
 	for _, kind := range kinds {
-		if _, err := checkKey("due", kind); err != nil {
+		if _, err := repairKey("due", kind); err != nil {
 			return total, err
 		}
 	}
 	for _, name := range []string{"lease", "dead", "past", "run", "err", "follows", "task"} {
-		if _, err := checkKey(name, ""); err != nil {
+		if _, err := repairKey(name, ""); err != nil {
 			return total, err
 		}
 	}

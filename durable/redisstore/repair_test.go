@@ -150,7 +150,7 @@ func TestWorker_FindsATaskWithoutALease(t *testing.T) {
 	r := redistest.Start(t).Client()
 	defer r.Close()
 	c := newClient(r, WithShards(2))
-	c.s.config.checkInterval = 100 * time.Millisecond
+	c.s.config.maxCheckInterval = 100 * time.Millisecond
 	_, err := c.Schedule(ctx, durable.Task{Key: "k", Handler: "h"}, durable.After(0))
 	require.NoError(t, err)
 	require.Len(t, (&crasher{t: t, c: c, shard: store.ShardOf("k", 2)}).claim(), 1)

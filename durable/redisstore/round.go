@@ -19,41 +19,42 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 		return store.Answer{}, err
 	}
 	sh := s.shards[shard]
-	if err := s.delayRound(ctx, sh.moreDue.Load() || len(r.Reports) >= largeRound); err != nil {
-		return store.Answer{}, explain(err)
+	if err := s.delayRound(ctx, sh.moreDue.Load() || len(r.Reports) >= largeRoundReports); err != nil {
+		return store.Answer{}, toStoreError(err)
 	}
 	if r.More != nil {
 		r.More(&r)
 	}
-	x := call{s.scripts.round, sh, append([]any{senderField(&st)}, roundFields...), s.roundArgs(&st, &r)}
-	v, err := s.run(ctx, x)
+	x := scriptCall{s.scripts.round, sh, append([]any{senderField(&st)}, roundMetaFields...), s.roundArgs(&st, &r)}
+	v, err := s.runCall(ctx, x)
 	if err != nil {
-		return store.Answer{}, explain(err)
+		return store.Answer{}, toStoreError(err)
 	}
-	return s.parseAnswer(sh, &r, v)
+	return s.parseRoundAnswer(sh, &r, v)
 }
 
-// A round with largeRound reports or more is not delayed.
-const largeRound = 32
+// A round with largeRoundReports reports or more is not delayed.
+const largeRoundReports = 32
 
 // delayRound waits until the time of WithSlack has passed since the latest round of any
 // shard. More reports then share a round, which saves CPU time. Large rounds do not wait.
 func (s *Store) delayRound(ctx context.Context, large bool) error {
-	delay := time.Duration(s.latestRound.Load()) + s.config.slack - time.Since(s.opened)
+	delay := time.Duration(s.latestRoundNanos.Load()) + s.config.minRoundInterval - time.Since(s.openedAt)
 	if delay > 0 && !large {
 		if err := sleep(ctx, delay); err != nil {
 			return &unsentError{err}
 		}
 	}
-	s.latestRound.Store(int64(time.Since(s.opened)))
+	s.latestRoundNanos.Store(int64(time.Since(s.openedAt)))
 	return nil
 }
 
-var reportOps = [...]string{store.Done: "d", store.Retry: "r", store.Failed: "x", store.HandBack: "b", store.Dropped: "m"}
+// reportOpNames are the names of the reports in scripts/round.lua.
+var reportOpNames = [...]string{store.Done: "d", store.Retry: "r", store.Failed: "x", store.HandBack: "b", store.Dropped: "m"}
 
-// roundFields are the fields of meta that scripts/round.lua reads after the sender's
+// roundMetaFields are the fields of meta that scripts/round.lua reads after the sender's
 // field.
-var roundFields = []any{"fence", "paused", "owner", "claimed", "done", "called", "keeps", "limits"}
+var roundMetaFields = []any{"fence", "paused", "owner", "claimed", "done", "called", "keeps", "limits"}
 
 // roundArgs returns the arguments of scripts/round.lua.
 func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
@@ -64,8 +65,8 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	}
 	args := make([]any, 0, 14+6*len(r.Reports)+2*len(r.Extend))
 	args = append(args, strconv.FormatInt(st.Number, 10), deadlineArg(st.Until), microsArg(r.Lease), strconv.Itoa(r.MaxCrashes),
-		boolArg(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), maxTasks, boolArg(c.Full), namesArg(max(r.Lease, s.config.recheck), c),
-		roomsArg(c), suspectArgs[c.Suspects], boolArg(c.Pass), boolArg(r.Alone))
+		boolArg(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), maxTasks, boolArg(c.Full), handlersAndSchedulesArg(max(r.Lease, s.config.recheckInterval), c),
+		tasksPerHandlerArg(c), maxSuspectsArgs[c.Suspects], boolArg(c.Pass), boolArg(r.Alone))
 	for i := range r.Reports {
 		x := &r.Reports[i]
 		next, text := "", ""
@@ -75,7 +76,7 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 		if x.Text != "" {
 			text = store.Note(nil, store.Failure{Text: x.Text})[0].Text
 		}
-		op := reportOps[x.End]
+		op := reportOpNames[x.End]
 		if x.Keep {
 			op = strings.ToUpper(op)
 		}
@@ -90,12 +91,13 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	return args
 }
 
-// suspectArgs are the values of the argument SUSPECTS of scripts/round.lua: how many of
-// the claimed tasks may have crashed before. Empty means any number.
-var suspectArgs = [...]string{store.AllSuspects: "", store.OneSuspect: "1", store.NoSuspect: "0"}
+// maxSuspectsArgs are the values of the argument SUSPECTS of scripts/round.lua: how many
+// of the claimed tasks may have crashed before. Empty means any number.
+var maxSuspectsArgs = [...]string{store.AllSuspects: "", store.OneSuspect: "1", store.NoSuspect: "0"}
 
-// roomsArg encodes how many tasks of each handler a claim may get, for scripts/round.lua.
-func roomsArg(c *store.Claim) string {
+// tasksPerHandlerArg encodes, for scripts/round.lua, how many tasks of each handler a
+// claim may get.
+func tasksPerHandlerArg(c *store.Claim) string {
 	var b []byte
 	for i, r := range c.Rooms {
 		h := c.Handlers[i]
@@ -118,37 +120,37 @@ func boolArg(b bool) string {
 	return "0"
 }
 
-// namesArg encodes a worker's handlers and schedules for scripts/round.lua. They follow
-// maxSilence, the longest time between two rounds of the worker.
-func namesArg(maxSilence time.Duration, c *store.Claim) string {
+// handlersAndSchedulesArg encodes a worker's handlers and schedules for scripts/round.lua.
+// They follow maxSilence, the longest time between two rounds of the worker.
+func handlersAndSchedulesArg(maxSilence time.Duration, c *store.Claim) string {
 	if !c.Asked {
 		return ""
 	}
 	b := []byte(microsArg(maxSilence))
-	add := func(letter byte, names []string) {
+	appendNames := func(letter byte, names []string) {
 		for _, s := range names {
 			b = append(strconv.AppendInt(append(b, 0, letter), int64(len(s)), 10), ':')
 			b = append(b, s...)
 		}
 	}
-	add('h', c.Handlers)
-	add('s', c.Schedules)
+	appendNames('h', c.Handlers)
+	appendNames('s', c.Schedules)
 	return string(b)
 }
 
-// answerSize is the number of values in an answer of scripts/round.lua.
-const answerSize = 13
+// roundAnswerLen is the number of values in an answer of scripts/round.lua.
+const roundAnswerLen = 13
 
-func (s *Store) parseAnswer(sh *shard, r *store.Round, v any) (a store.Answer, err error) {
+func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answer, err error) {
 	f, _ := v.([]any)
-	if len(f) != answerSize {
-		return a, badAnswer(v)
+	if len(f) != roundAnswerLen {
+		return a, unexpectedAnswerError(v)
 	}
-	var n [answerSize]int64
+	var n [roundAnswerLen]int64
 	for _, i := range []int{0, 3, 4, 5, 6, 11, 12} {
 		var ok bool
 		if n[i], ok = f[i].(int64); !ok {
-			return a, badAnswer(v)
+			return a, unexpectedAnswerError(v)
 		}
 	}
 	accepted, _ := f[1].(string)
@@ -159,10 +161,10 @@ func (s *Store) parseAnswer(sh *shard, r *store.Round, v any) (a store.Answer, e
 	runs, _ := f[10].([]any)
 	if len(accepted) != 1+len(r.Reports) || len(leases) != 1+len(r.Extend) ||
 		len(scores) != len(ids) || len(records) != len(ids) || len(runs) != len(ids) {
-		return a, badAnswer(v)
+		return a, unexpectedAnswerError(v)
 	}
 	a.Now, a.Paused, a.Limited = store.Time(n[0]), n[11] == 1, n[12] == 1
-	sh.addReading(a.Now)
+	sh.saveReading(a.Now)
 	if len(r.Reports) > 0 {
 		a.Receipts = make([]store.Receipt, len(r.Reports))
 	}
@@ -186,7 +188,7 @@ func (s *Store) parseAnswer(sh *shard, r *store.Round, v any) (a store.Answer, e
 		id, _ := ids[i].(string)
 		score, _ := scores[i].(string)
 		before, _ := runs[i].(string)
-		a.Tasks = append(a.Tasks, parseClaimed(id, n[6]+int64(i), record, score, before))
+		a.Tasks = append(a.Tasks, parseClaimedTask(id, n[6]+int64(i), record, score, before))
 	}
 	if len(a.Tasks) == 0 {
 		a.Tasks = nil
@@ -194,14 +196,14 @@ func (s *Store) parseAnswer(sh *shard, r *store.Round, v any) (a store.Answer, e
 	if r.Claim.Asked {
 		sh.moreDue.Store(len(a.Tasks) > 0 && len(a.Tasks) == r.Claim.Max)
 	}
-	a.Next = s.nextClaim(r, &a, n[3] == 1, n[4], n[5])
+	a.Next = s.nextClaimDelay(r, &a, n[3] == 1, n[4], n[5])
 	return a, nil
 }
 
-func parseClaimed(id string, token int64, record, score, before string) store.Claimed {
+func parseClaimedTask(id string, token int64, record, score, before string) store.Claimed {
 	x := store.Claimed{Task: parseRecord(id, record), Token: token, Due: parseTime(score)}
-	if r, ok := parseRun(before); ok {
-		x.Due, x.Attempts, x.Crashes = r.due, r.attempts, r.crashes
+	if r, ok := parseRunState(before); ok {
+		x.Due, x.Attempts, x.Crashes = r.firstDue, r.attempts, r.crashes
 	}
 	return x
 }
@@ -210,11 +212,11 @@ func parseClaimed(id string, token int64, record, score, before string) store.Cl
 // two times backupDelay.
 const backupDelay = 250 * time.Millisecond
 
-// nextClaim returns how long after sending the round the worker must claim again.
+// nextClaimDelay returns how long after sending the round the worker must claim again.
 // untilDue is the time until a task is due, and untilLeaseEnd until a lease ends. Both
 // are in microseconds, or negative for never.
-func (s *Store) nextClaim(r *store.Round, a *store.Answer, isOwner bool, untilDue, untilLeaseEnd int64) time.Duration {
-	d := s.config.recheck
+func (s *Store) nextClaimDelay(r *store.Round, a *store.Answer, isOwner bool, untilDue, untilLeaseEnd int64) time.Duration {
+	d := s.config.recheckInterval
 	if len(a.Tasks) > 0 {
 		d = min(d, r.Lease)
 	}

@@ -35,14 +35,14 @@ func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, a.Tasks, 1)
 
-	s.latestRound.Add(int64(time.Hour))
+	s.latestRoundNanos.Add(int64(time.Hour))
 	soon, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
 	_, err = do(soon, store.Round{Claim: claim, More: func(*store.Round) { t.Error("More is called after the context has ended") }})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorIs(t, err, store.ErrNotDone)
 
-	s.latestRound.Store(int64(time.Since(s.opened)))
+	s.latestRoundNanos.Store(int64(time.Since(s.openedAt)))
 	called := 0
 	a, err = do(ctx, store.Round{Claim: claim, More: func(r *store.Round) {
 		called++

@@ -15,9 +15,9 @@ import (
 var scriptFiles embed.FS
 
 // A script is begin.lua, followed by another file of the folder scripts. Included files
-// are part of the source. sha is its hexadecimal SHA-1.
+// are part of the source. sha1Hex is the hexadecimal SHA-1 of the source.
 type script struct {
-	source, sha string
+	source, sha1Hex string
 }
 
 // scripts holds all scripts of a Store.
@@ -25,23 +25,23 @@ type scripts struct {
 	change, round, now, get, list, scan, stats, repair, unindexed *script
 }
 
-const systemClock = "call('TIME')"
+const luaClockCall = "call('TIME')"
 
-var allScripts = loadScripts(systemClock)
+var allScripts = loadScripts(luaClockCall)
 
 // loadScripts returns the scripts. clock is the Lua expression that reads the time.
 func loadScripts(clock string) *scripts {
-	load := func(name string) *script {
-		text := strings.Replace(readScript("begin"), systemClock, clock, 1) + readScript(name)
+	loadScript := func(name string) *script {
+		source := strings.Replace(readScript("begin"), luaClockCall, clock, 1) + readScript(name)
 		for _, part := range []string{"finish", "expire", "kept", "limits", "count", "lib", "merge", "rooms", "kind"} {
-			text = strings.ReplaceAll(text, "--include "+part+".lua\n", readScript(part))
+			source = strings.ReplaceAll(source, "--include "+part+".lua\n", readScript(part))
 		}
-		sum := sha1.Sum([]byte(text))
-		return &script{source: text, sha: hex.EncodeToString(sum[:])}
+		digest := sha1.Sum([]byte(source))
+		return &script{source: source, sha1Hex: hex.EncodeToString(digest[:])}
 	}
 	return &scripts{
-		change: load("change"), round: load("round"), now: load("now"), get: load("get"), list: load("list"), scan: load("scan"),
-		stats: load("stats"), repair: load("repair"), unindexed: load("unindexed"),
+		change: loadScript("change"), round: loadScript("round"), now: loadScript("now"), get: loadScript("get"), list: loadScript("list"), scan: loadScript("scan"),
+		stats: loadScript("stats"), repair: loadScript("repair"), unindexed: loadScript("unindexed"),
 	}
 }
 
@@ -53,15 +53,15 @@ func readScript(name string) string {
 	return string(text)
 }
 
-// A call is a script with its arguments, to run in a shard.
-type call struct {
+// A scriptCall is a script with its arguments, to run in a shard.
+type scriptCall struct {
 	script *script
 	shard  *shard
 	fields []any // fields of meta that the script reads
 	args   []any
 }
 
-func (s *Store) command(ctx context.Context, x call, name, code string) *redis.Cmd {
+func (s *Store) newCommand(ctx context.Context, x scriptCall, name, code string) *redis.Cmd {
 	args := make([]any, 0, 5+len(x.shard.keyArgs)+len(x.fields)+len(x.args))
 	args = append(args, name, code, len(x.shard.keys))
 	args = append(args, x.shard.keyArgs...)
@@ -73,16 +73,16 @@ func (s *Store) command(ctx context.Context, x call, name, code string) *redis.C
 	return cmd
 }
 
-// run runs a script and returns its answer. It first checks the schema: a Store with a
+// runCall runs a script and returns its answer. It first checks the schema: a Store with a
 // wrong number of shards would put tasks where no other Store finds them.
-func (s *Store) run(ctx context.Context, x call) (any, error) {
+func (s *Store) runCall(ctx context.Context, x scriptCall) (any, error) {
 	if err := s.checkSchema(ctx); err != nil {
-		if isDenied(err) {
+		if isAccessDenied(err) {
 			err = &unsentError{err} // only the check was sent
 		}
 		return nil, err
 	}
-	return s.send(ctx, x)
+	return s.sendCall(ctx, x)
 }
 
 // checkSchema returns an error unless shard 0 has this Store's schema. After the first
@@ -91,26 +91,26 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	if s.schemaChecked.Load() {
 		return nil
 	}
-	_, err := s.askClock(ctx, s.shards[0])
+	_, err := s.readServerClock(ctx, s.shards[0])
 	if err == nil {
 		s.schemaChecked.Store(true)
 	}
 	return err
 }
 
-// send runs a script. It sends the script again in two cases: the server does not have
-// the script, or learnSchema has corrected the shard's creation time. The script had no
-// effect then.
-func (s *Store) send(ctx context.Context, x call) (any, error) {
+// sendCall runs a script. It sends the script again in two cases: the server does not
+// have the script, or handleSchemaError has corrected the shard's creation time. In both
+// cases the script had no effect.
+func (s *Store) sendCall(ctx context.Context, x scriptCall) (any, error) {
 	const tries = 5
-	name, code := "evalsha", x.script.sha
+	name, code := "evalsha", x.script.sha1Hex
 	for try := 1; ; try++ {
 		if err := ctx.Err(); err != nil {
 			return nil, &unsentError{err}
 		}
-		cmd := s.command(ctx, x, name, code)
-		if err := s.await(ctx, func() {
-			s.noticeFailure(ctx, s.redis.Process(ctx, cmd))
+		cmd := s.newCommand(ctx, x, name, code)
+		if err := s.callWithContext(ctx, func() {
+			s.handleFailedConn(ctx, s.client.Process(ctx, cmd))
 		}); err != nil {
 			return nil, err
 		}
@@ -120,28 +120,28 @@ func (s *Store) send(ctx context.Context, x call) (any, error) {
 			return v, err
 		case strings.HasPrefix(err.Error(), "NOSCRIPT"):
 			name, code = "eval", x.script.source
-		case !s.learnSchema(x.shard, err):
+		case !s.handleSchemaError(x.shard, err):
 			return nil, err
 		}
 	}
 }
 
-// await calls f. It returns when f returns or the context ends, because go-redis may
+// callWithContext calls f. It returns when f returns or the context ends, because go-redis may
 // ignore the context. After an error f may still run: the caller must not read its
 // results.
-func (s *Store) await(ctx context.Context, f func()) error {
+func (s *Store) callWithContext(ctx context.Context, f func()) error {
 	if ctx.Done() == nil {
 		f()
 		return nil
 	}
 	select {
-	case s.awaiting <- struct{}{}:
+	case s.callSlots <- struct{}{}:
 	case <-ctx.Done():
 		return &unsentError{ctx.Err()}
 	}
 	done := make(chan struct{})
 	go func() {
-		defer func() { <-s.awaiting }()
+		defer func() { <-s.callSlots }()
 		defer close(done)
 		f()
 	}()
@@ -153,44 +153,44 @@ func (s *Store) await(ctx context.Context, f func()) error {
 	}
 }
 
-// maxWaiting is the maximum number of goroutines of await that run at the same time.
-const maxWaiting = 1024
+// maxConcurrentCalls is the maximum number of goroutines of callWithContext.
+const maxConcurrentCalls = 1024
 
-// noticeFailure handles a failed connection. It reloads a Cluster client's state: the
+// handleFailedConn handles a failed connection. It reloads a Cluster client's state: the
 // client would otherwise use a dead master for long.
-func (s *Store) noticeFailure(ctx context.Context, err error) {
+func (s *Store) handleFailedConn(ctx context.Context, err error) {
 	var reply redis.Error
 	if err == nil || errors.As(err, &reply) && !strings.HasPrefix(err.Error(), "CLUSTERDOWN") {
 		return
 	}
-	if cluster, ok := s.redis.(*redis.ClusterClient); ok {
+	if cluster, ok := s.client.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx)
 	}
 	for _, sh := range s.shards {
-		sh.clock.Store(nil) // another server may answer next, with another clock
+		sh.lastReading.Store(nil) // another server may answer next, with another clock
 	}
 }
 
-// runIn runs a script in one shard, unless the Store is closed.
-func (s *Store) runIn(ctx context.Context, x *script, shard int, args ...any) (any, error) {
+// runScript runs a script in one shard, unless the Store is closed.
+func (s *Store) runScript(ctx context.Context, x *script, shard int, args ...any) (any, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
-	v, err := s.run(ctx, call{script: x, shard: s.shards[shard], args: args})
-	return v, explain(err)
+	v, err := s.runCall(ctx, scriptCall{script: x, shard: s.shards[shard], args: args})
+	return v, toStoreError(err)
 }
 
 // decodeInts decodes an answer of exactly n numbers.
 func decodeInts(v any, n int) ([]int64, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) != n {
-		return nil, badAnswer(v)
+		return nil, unexpectedAnswerError(v)
 	}
-	out := make([]int64, n)
+	numbers := make([]int64, n)
 	for i := range list {
-		if out[i], ok = list[i].(int64); !ok {
-			return nil, badAnswer(v)
+		if numbers[i], ok = list[i].(int64); !ok {
+			return nil, unexpectedAnswerError(v)
 		}
 	}
-	return out, nil
+	return numbers, nil
 }

@@ -20,8 +20,8 @@ type shard struct {
 	// schema is the first argument of every script: the Store's schema and, once known,
 	// the shard's creation time.
 	schema atomic.Pointer[string]
-	// clock is the latest reading of the server's clock, or nil.
-	clock atomic.Pointer[reading]
+	// lastReading is the latest reading of the server's clock, or nil.
+	lastReading atomic.Pointer[clockReading]
 	// moreDue is true if the latest claim got its maximum number of tasks. More may be
 	// due, so the next round is not delayed.
 	moreDue atomic.Bool
@@ -65,10 +65,10 @@ const (
 func newShards(name, schema string, n int) []*shard {
 	shards := make([]*shard, n)
 	for i := range shards {
-		tag := fmt.Sprintf("{%s:%d}:", name, i)
+		hashTag := fmt.Sprintf("{%s:%d}:", name, i)
 		sh := &shard{index: i, keys: make([]string, len(keyNames))}
 		for j, k := range keyNames {
-			sh.keys[j] = tag + k
+			sh.keys[j] = hashTag + k
 			sh.keyArgs = append(sh.keyArgs, sh.keys[j])
 		}
 		sh.schema.Store(&schema)

@@ -32,16 +32,16 @@ func (s *Store) readStats(ctx context.Context, shard int) ([]int64, map[string]s
 	if err := s.checkOpen(ctx); err != nil {
 		return nil, nil, err
 	}
-	fields := []any{"paused", "claimed", "done", "retried", "died", "crashed", "released", "refused", "cancelled"}
-	v, err := s.run(ctx, call{script: s.scripts.stats, shard: s.shards[shard], fields: fields})
+	metaFields := []any{"paused", "claimed", "done", "retried", "died", "crashed", "released", "refused", "cancelled"}
+	v, err := s.runCall(ctx, scriptCall{script: s.scripts.stats, shard: s.shards[shard], fields: metaFields})
 	if err != nil {
-		return nil, nil, explain(err)
+		return nil, nil, toStoreError(err)
 	}
 	list, _ := v.([]any)
 	if len(list) == 0 {
-		return nil, nil, badAnswer(v)
+		return nil, nil, unexpectedAnswerError(v)
 	}
-	n, err := decodeInts(list[:len(list)-1], 8+len(fields))
+	n, err := decodeInts(list[:len(list)-1], 8+len(metaFields))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +53,7 @@ func (s *Store) readStats(ctx context.Context, shard int) ([]int64, map[string]s
 func parseLimits(v any) (limits map[string]store.Limit, err error) {
 	list, ok := decodeStrings(v)
 	if !ok {
-		return nil, badAnswer(v)
+		return nil, unexpectedAnswerError(v)
 	}
 	for i := 0; i+1 < len(list); i += 2 {
 		_, handler, _ := strings.Cut(list[i], ":")

@@ -16,20 +16,20 @@ import (
 
 // A Store keeps tasks in Redis. Make one with [New].
 type Store struct {
-	redis  redis.UniversalClient
+	client redis.UniversalClient
 	config config
 	schema string // version and number of shards
 	shards []*shard
 	// scripts are allScripts, except in tests.
 	scripts *scripts
-	// schemaChecked is true once shard 0 has confirmed the schema: see run.
+	// schemaChecked is true once shard 0 has confirmed the schema: see runCall.
 	schemaChecked atomic.Bool
-	// awaiting has one element for each goroutine of await.
-	awaiting chan struct{}
-	// latestRound is when the latest round was sent, in nanoseconds since opened: see
-	// delayRound.
-	latestRound atomic.Int64
-	opened      time.Time
+	// callSlots has one element for each goroutine of callWithContext.
+	callSlots chan struct{}
+	// latestRoundNanos is when the latest round was sent, in nanoseconds since openedAt:
+	// see delayRound.
+	latestRoundNanos atomic.Int64
+	openedAt         time.Time
 
 	closeOnce sync.Once
 	closed    chan struct{}
@@ -53,15 +53,15 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 		panic(fmt.Sprintf("redisstore: New: the client must be a *redis.Client or a *redis.ClusterClient, got %T", client))
 	}
 	s := &Store{
-		redis:    client,
-		config:   newConfig(client, opts),
-		scripts:  allScripts,
-		awaiting: make(chan struct{}, maxWaiting),
-		closed:   make(chan struct{}),
-		opened:   time.Now(),
+		client:    client,
+		config:    newConfig(client, opts),
+		scripts:   allScripts,
+		callSlots: make(chan struct{}, maxConcurrentCalls),
+		closed:    make(chan struct{}),
+		openedAt:  time.Now(),
 	}
-	s.schema = fmt.Sprintf("%d/%d", schemaVersion, s.config.shards)
-	s.shards = newShards(s.config.name, s.schema, s.config.shards)
+	s.schema = fmt.Sprintf("%d/%d", schemaVersion, s.config.shardCount)
+	s.shards = newShards(s.config.name, s.schema, s.config.shardCount)
 	for _, sh := range s.shards {
 		sh.combiner.store = s
 	}
@@ -95,28 +95,28 @@ func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
 		return 0, err
 	}
 	sh := s.shards[shard]
-	if r := sh.clock.Load(); s.config.exactNow || r == nil || time.Since(r.localTime) > maxAge {
+	if r := sh.lastReading.Load(); s.config.nowAsksServer || r == nil || time.Since(r.localTime) > maxReadingAge {
 		if err := s.checkSchema(ctx); err != nil {
-			return 0, explain(err)
+			return 0, toStoreError(err)
 		}
-		now, err := s.askClock(ctx, sh)
-		return now, explain(err)
+		now, err := s.readServerClock(ctx, sh)
+		return now, toStoreError(err)
 	} else {
 		return r.serverTimeAt(time.Now()), nil
 	}
 }
 
-// askClock asks a shard's server for the time. The script also checks the schema.
-func (s *Store) askClock(ctx context.Context, sh *shard) (store.Time, error) {
-	v, err := s.send(ctx, call{script: s.scripts.now, shard: sh})
+// readServerClock asks a shard's server for the time. The script also checks the schema.
+func (s *Store) readServerClock(ctx context.Context, sh *shard) (store.Time, error) {
+	v, err := s.sendCall(ctx, scriptCall{script: s.scripts.now, shard: sh})
 	if err != nil {
 		return 0, err
 	}
 	text, _ := v.(string)
 	now, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, badAnswer(v)
+		return 0, unexpectedAnswerError(v)
 	}
-	sh.addReading(store.Time(now))
+	sh.saveReading(store.Time(now))
 	return store.Time(now), nil
 }

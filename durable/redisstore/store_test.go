@@ -33,7 +33,7 @@ end)()`)
 func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 	for _, sh := range c.s.shards {
-		if err := c.s.redis.HSet(context.Background(), sh.keys[keyMeta], "test clock", fmt.Sprint("t", c.now.UnixMicro())).Err(); err != nil {
+		if err := c.s.client.HSet(context.Background(), sh.keys[keyMeta], "test clock", fmt.Sprint("t", c.now.UnixMicro())).Err(); err != nil {
 			panic(err)
 		}
 	}
@@ -51,7 +51,7 @@ func open(connect func() redis.UniversalClient, scripts *scripts, steps int) fun
 				c.s.Close()
 			}
 			c.s = New(rdb, WithName(t.Name()), WithShards(1))
-			c.s.scripts, c.s.config.exactNow = scripts, true
+			c.s.scripts, c.s.config.nowAsksServer = scripts, true
 			return c.s
 		}
 		s := again(t)

@@ -13,10 +13,10 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A wake-up consists of two members of the ZSET wake, for two workers. The worker that
-// pops wakeBackup checks the shard a little later, in case the other worker is frozen or
+// A wake-up adds two members to the ZSET wake, for two workers. The worker that pops
+// backupWakeMember checks the shard a little later, in case the other worker is frozen or
 // gone.
-const wakeBackup = "x"
+const backupWakeMember = "x"
 
 // A waiter is a call of Wait. It pops wake-ups with BZPOPMIN, on its own connections, so
 // that the caller's pool stays free.
@@ -29,12 +29,12 @@ type waiter struct {
 	mu   sync.Mutex
 	wake func(shard int)
 
-	// delayed says for each shard whether callLater has scheduled a call of wake.
-	delayed []atomic.Bool
+	// hasDelayedWake is true for the shards for which callWakeLater will call wake.
+	hasDelayedWake []atomic.Bool
 }
 
 func newWaiter(ctx context.Context, shards int, wake func(shard int)) *waiter {
-	return &waiter{ctx: ctx, wake: wake, delayed: make([]atomic.Bool, shards)}
+	return &waiter{ctx: ctx, wake: wake, hasDelayedWake: make([]atomic.Bool, shards)}
 }
 
 // Wait pops wake-ups and calls wake for them until the context ends. It survives failed
@@ -48,14 +48,14 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	w.store = s
 	defer w.goroutines.Wait()
 	defer cancel()
-	w.client = s.blockingClient(len(shards))
+	w.client = s.newBlockingClient(len(shards))
 	defer w.client.Close()
-	watched := make([]*shard, len(shards))
+	watchedShards := make([]*shard, len(shards))
 	for i, n := range shards {
-		watched[i] = s.shards[n]
-		w.goroutines.Go(func() { w.popWakeUps(watched[i]) })
+		watchedShards[i] = s.shards[n]
+		w.goroutines.Go(func() { w.popWakeUps(watchedShards[i]) })
 	}
-	w.goroutines.Go(func() { s.checkShards(inner, watched) })
+	w.goroutines.Go(func() { s.checkShards(inner, watchedShards) })
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -64,10 +64,10 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	}
 }
 
-// blockingClient returns a client with the caller's options. blocking is how many
+// newBlockingClient returns a client with the caller's options. blocking is how many
 // blocking commands it sends at the same time.
-func (s *Store) blockingClient(blocking int) redis.UniversalClient {
-	switch r := s.redis.(type) {
+func (s *Store) newBlockingClient(blocking int) redis.UniversalClient {
+	switch r := s.client.(type) {
 	case *redis.ClusterClient:
 		options := *r.Options()
 		options.PoolSize, options.MinIdleConns, options.MaxIdleConns, options.MaxActiveConns = blocking+1, 0, 0, 0
@@ -80,14 +80,15 @@ func (s *Store) blockingClient(blocking int) redis.UniversalClient {
 	}
 }
 
-// callWake calls wake unless the waiter has ended. Calls of wake never overlap.
+// callWake is wakeUnlessEnded with w.mu locked, so that calls of wake never overlap.
 func (w *waiter) callWake(shard int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wakeLocked(shard)
+	w.wakeUnlessEnded(shard)
 }
 
-func (w *waiter) wakeLocked(shard int) {
+// wakeUnlessEnded calls wake unless the waiter has ended. The caller holds w.mu.
+func (w *waiter) wakeUnlessEnded(shard int) {
 	if w.ctx.Err() == nil {
 		w.wake(shard)
 	}
@@ -96,27 +97,27 @@ func (w *waiter) wakeLocked(shard int) {
 // popWakeUps pops the wake-ups of one shard until the waiter ends.
 func (w *waiter) popWakeUps(sh *shard) {
 	// Servers before Redis 6 only accept whole seconds.
-	timeout := max(w.store.config.recheck.Truncate(time.Second), time.Second)
-	pause := firstBackoff
+	popTimeout := max(w.store.config.recheckInterval.Truncate(time.Second), time.Second)
+	backoff := firstBackoff
 	for w.ctx.Err() == nil {
-		z, err := w.client.BZPopMin(w.ctx, timeout, sh.keys[keyWake]).Result()
+		z, err := w.client.BZPopMin(w.ctx, popTimeout, sh.keys[keyWake]).Result()
 		switch {
-		case err == nil && z.Member == wakeBackup:
-			w.callLater(sh.index)
+		case err == nil && z.Member == backupWakeMember:
+			w.callWakeLater(sh.index)
 		case err == nil:
 			w.callWake(sh.index)
 		case !errors.Is(err, redis.Nil):
-			w.store.noticeFailure(w.ctx, err)
+			w.store.handleFailedConn(w.ctx, err)
 			if c, ok := w.client.(*redis.ClusterClient); ok {
 				c.ReloadState(w.ctx)
 			}
-			if sleep(w.ctx, pause) != nil {
+			if sleep(w.ctx, backoff) != nil {
 				return
 			}
-			pause = min(2*pause, lastBackoff)
+			backoff = min(2*backoff, lastBackoff)
 			continue
 		}
-		pause = firstBackoff
+		backoff = firstBackoff
 	}
 }
 
@@ -127,10 +128,10 @@ const (
 	lastBackoff  = time.Second
 )
 
-// callLater calls wake a little later, in case no other worker checks the shard. If such
-// a call is already scheduled, it does nothing.
-func (w *waiter) callLater(shard int) {
-	if w.delayed[shard].Swap(true) {
+// callWakeLater calls wake a little later, in case no other worker checks the shard. At
+// most one such call is scheduled for each shard.
+func (w *waiter) callWakeLater(shard int) {
+	if w.hasDelayedWake[shard].Swap(true) {
 		return
 	}
 	w.goroutines.Go(func() {
@@ -140,8 +141,8 @@ func (w *waiter) callLater(shard int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		// A wake-up that comes from now on needs another call.
-		w.delayed[shard].Store(false)
-		w.wakeLocked(shard)
+		w.hasDelayedWake[shard].Store(false)
+		w.wakeUnlessEnded(shard)
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 // Backup takes some seconds a gigabyte. Others may use the file meanwhile. If they write,
 // the log grows.
 func (s *Store) Backup(ctx context.Context, path string) (err error) {
-	if err := s.checkRead(ctx); err != nil {
+	if err := s.checkReadable(ctx); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(path); err == nil {
@@ -32,12 +32,12 @@ func (s *Store) Backup(ctx context.Context, path string) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	err = retryBusy(ctx, func() error {
+	err = retryWhileBusy(ctx, func() error {
 		_, err := s.serviceDB.ExecContext(ctx, "VACUUM INTO ?", tempPath)
 		return err
 	})
 	if err != nil {
-		return explain(err, false)
+		return wrapError(err, false)
 	}
 	for _, step := range []func() error{
 		func() error { return syncFile(tempPath) },

@@ -10,9 +10,9 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// maxTime is the latest clock time at which a Store works. Later, the end of a lease
+// maxClockTime is the latest clock time at which a Store works. Later, the end of a lease
 // might exceed store.Farthest.
-const maxTime = store.Farthest - store.Time(24*time.Hour/time.Microsecond)
+const maxClockTime = store.Farthest - store.Time(24*time.Hour/time.Microsecond)
 
 // A steadyClock measures leases. Setting the wall clock does not change it. On Linux all
 // processes share the clock until the machine restarts. Elsewhere each Store has its own
@@ -33,8 +33,9 @@ func newSteadyClock(clk clock.Clock) steadyClock {
 	return x
 }
 
-// moment reads the wall clock and the steady clock. It rounds down, so that no task is due early.
-func (x *steadyClock) moment() machine.Moment {
+// readClocks reads the wall clock and the steady clock. It rounds down, so that no task is
+// due early.
+func (x *steadyClock) readClocks() machine.Moment {
 	now := x.clk.Now()
 	at := machine.Moment{Wall: store.Time(now.UnixMicro()), Boot: x.bootID, Steady: time.Duration(now.UnixNano())}
 	if x.wall != nil {

@@ -25,26 +25,26 @@ var (
 	ErrBusy = fmt.Errorf("sqlitestore: another connection has the file's lock: %w", store.ErrNotDone)
 )
 
-// codeOf returns SQLite's extended code of an error, or 0.
-func codeOf(err error) int {
+// sqliteCode returns SQLite's extended code of an error, or 0.
+func sqliteCode(err error) int {
 	if e := (*sqlite.Error)(nil); errors.As(err, &e) {
 		return e.Code()
 	}
 	return 0
 }
 
-func isBusy(err error) bool {
-	code := codeOf(err) & 0xff
+func isBusyError(err error) bool {
+	code := sqliteCode(err) & 0xff
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
 
-// explain wraps an error of SQLite in errors of this package and of package store.
-// maybeDone is true if the transaction may have been committed.
-func explain(err error, maybeDone bool) error {
+// wrapError wraps an error of SQLite in errors of this package and of package store.
+// maybeCommitted is true if the transaction may have been committed.
+func wrapError(err error, maybeCommitted bool) error {
 	if err == nil {
 		return nil
 	}
-	switch code := codeOf(err); code & 0xff {
+	switch code := sqliteCode(err); code & 0xff {
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%w: %w", store.ErrFull, err) // SQLite has rolled back the transaction
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
@@ -55,7 +55,7 @@ func explain(err error, maybeDone bool) error {
 	default:
 		err = fmt.Errorf("sqlitestore: %w", err)
 	}
-	if !maybeDone && !errors.Is(err, store.ErrNotDone) {
+	if !maybeCommitted && !errors.Is(err, store.ErrNotDone) {
 		err = fmt.Errorf("%w: %w", err, store.ErrNotDone)
 	}
 	return err

@@ -27,7 +27,7 @@ func idleChild(path string) error {
 	}
 	w := worker(st, func(durable.Delivery) {})
 	go func() { _ = w.Run(context.Background()) }()
-	time.Sleep(5 * time.Second) // after a commit watchOthers pauses longer each time
+	time.Sleep(5 * time.Second) // after a commit watchOtherCommits pauses longer each time
 	before := switches()
 	time.Sleep(3 * time.Second)
 	os.Stdout.WriteString(strconv.Itoa(switches()-before) + "\n")

@@ -16,14 +16,14 @@ import (
 // changed rows before a query that depends on them.
 type index struct {
 	*session
-	tasks          map[string]*task
-	dirty          []*task // changed, but not written
-	senders        map[string]*sender
+	tasks          map[string]*cachedTask
+	dirtyTasks     []*cachedTask // changed, but not written
+	senders        map[string]*cachedSender
 	changedSenders []string   // may contain a name twice
 	damagedUntil   store.Time // all leases up to this time belong to damaged rows
-	version        int64      // SQLite's data_version; a commit of another connection changes it
-	numbers        machine.Numbers
-	storedNumbers  machine.Numbers // the counters in the table
+	dataVersion    int64      // SQLite's data_version; a commit of another connection changes it
+	counters       machine.Numbers
+	storedCounters machine.Numbers // the counters in the table
 	// limits is nil until the limits are read. storedLimits are the limits in the table.
 	limits       map[string]*machine.Limit
 	storedLimits map[string]machine.Limit
@@ -31,16 +31,17 @@ type index struct {
 
 var _ machine.Index = (*index)(nil)
 
-// A task is a cached task, with the stored values of its row.
-type task struct {
+// A cachedTask is a task, with the stored values of its row.
+type cachedTask struct {
 	machine.Task
 	stored store.Task // the task in the table
 	hasRow bool       // whether the table has the task
-	dirty  bool
-	err    error // not nil if the row is damaged
+	dirty  bool       // changed, but not written
+	err    error      // not nil if the row is damaged
 }
 
-type sender struct {
+// A cachedSender is a sender's record. The pointer is nil if there is no record.
+type cachedSender struct {
 	*machine.Sender
 	dirty bool // changed, but not written
 }
@@ -48,12 +49,12 @@ type sender struct {
 // newIndex returns an index without cached tasks. It reads only the counters,
 // machine.Numbers.
 func newIndex(x *session) *index {
-	ix := &index{session: x, tasks: make(map[string]*task), senders: make(map[string]*sender)}
-	ix.readNumbers()
+	ix := &index{session: x, tasks: make(map[string]*cachedTask), senders: make(map[string]*cachedSender)}
+	ix.readCounters()
 	return ix
 }
 
-// Limits of what the method next keeps: the senders, the running tasks, and the bytes in
+// Limits of what the method nextIndex keeps: the senders, the running tasks, and the bytes in
 // the record of such a task.
 const (
 	maxSenders  = 2000
@@ -61,60 +62,60 @@ const (
 	smallRecord = 1 << 10
 )
 
-// next returns the index for the connection's next transaction, after ix was committed.
+// nextIndex returns the index for the connection's next transaction, after ix was committed.
 // It keeps the cached counters, senders and running tasks, unless another connection has
 // committed meanwhile.
-func (ix *index) next() *index {
-	next := &index{session: ix.session, tasks: make(map[string]*task), senders: ix.senders, numbers: ix.numbers, storedNumbers: ix.numbers}
-	next.queryRow(getVersion, nil, &next.version)
-	if ix.senders == nil || next.version != ix.version || len(ix.senders) > maxSenders {
-		next.senders = make(map[string]*sender)
-		next.readNumbers()
-		return next
+func (ix *index) nextIndex() *index {
+	nextIx := &index{session: ix.session, tasks: make(map[string]*cachedTask), senders: ix.senders, counters: ix.counters, storedCounters: ix.counters}
+	nextIx.queryRow(getVersion, nil, &nextIx.dataVersion)
+	if ix.senders == nil || nextIx.dataVersion != ix.dataVersion || len(ix.senders) > maxSenders {
+		nextIx.senders = make(map[string]*cachedSender)
+		nextIx.readCounters()
+		return nextIx
 	}
-	next.limits, next.storedLimits = ix.limits, ix.storedLimits
+	nextIx.limits, nextIx.storedLimits = ix.limits, ix.storedLimits
 	for id, x := range ix.tasks {
-		if x.State == store.Running && len(x.Record) <= smallRecord && len(next.tasks) < maxRunning {
-			next.tasks[id] = x
+		if x.State == store.Running && len(x.Record) <= smallRecord && len(nextIx.tasks) < maxRunning {
+			nextIx.tasks[id] = x
 		}
 	}
-	return next
+	return nextIx
 }
 
-// readNumbers reads the counters. It fails if another process has upgraded the tables.
-func (ix *index) readNumbers() {
+// readCounters reads the counters. It fails if another process has upgraded the tables.
+func (ix *index) readCounters() {
 	var v int64
 	var text []byte
 	ix.queryRow(getNumbers, nil, &v, &text)
-	must(checkVersion(v))
-	ix.numbers = machine.Numbers{}
-	must(json.Unmarshal(text, &ix.numbers))
-	ix.storedNumbers = ix.numbers
+	must(checkSchemaVersion(v))
+	ix.counters = machine.Numbers{}
+	must(json.Unmarshal(text, &ix.counters))
+	ix.storedCounters = ix.counters
 }
 
-func (ix *index) Numbers() *machine.Numbers { return &ix.numbers }
+func (ix *index) Numbers() *machine.Numbers { return &ix.counters }
 
-// load reads the tasks and senders that are not cached yet.
-func (ix *index) load(ids, senders []string) {
+// loadRows reads the tasks and senders that are not cached yet.
+func (ix *index) loadRows(ids, senders []string) {
 	var args []any
 	for _, id := range ids {
 		if ix.tasks[id] == nil {
-			ix.tasks[id] = new(task)
+			ix.tasks[id] = new(cachedTask)
 			args = append(args, id)
 		}
 	}
-	ix.inBatches(findTasks, 1, args, func(rows *sql.Rows) {
+	ix.queryInBatches(findTasks, 1, args, func(rows *sql.Rows) {
 		x := scanTask(rows)
 		ix.tasks[x.ID] = x
 	})
 	args = args[:0]
 	for _, name := range senders {
 		if ix.senders[name] == nil {
-			ix.senders[name] = new(sender)
+			ix.senders[name] = new(cachedSender)
 			args = append(args, name)
 		}
 	}
-	ix.inBatches(findSenders, 1, args, func(rows *sql.Rows) {
+	ix.queryInBatches(findSenders, 1, args, func(rows *sql.Rows) {
 		var name string
 		var text []byte
 		must(rows.Scan(&name, &text))
@@ -124,8 +125,8 @@ func (ix *index) load(ids, senders []string) {
 	})
 }
 
-func scanTask(rows *sql.Rows) *task {
-	x := &task{hasRow: true}
+func scanTask(rows *sql.Rows) *cachedTask {
+	x := &cachedTask{hasRow: true}
 	if x.err = scanRow(rows, &x.Task); !errors.Is(x.err, ErrDamaged) {
 		must(x.err)
 	}
@@ -133,16 +134,16 @@ func scanTask(rows *sql.Rows) *task {
 	return x
 }
 
-func (ix *index) find(id string) *task {
+func (ix *index) findTask(id string) *cachedTask {
 	if ix.tasks[id] == nil {
-		ix.load([]string{id}, nil)
+		ix.loadRows([]string{id}, nil)
 	}
 	return ix.tasks[id]
 }
 
 // Find returns nil for a task with a damaged row.
 func (ix *index) Find(id string) *machine.Task {
-	if x := ix.find(id); x.State != 0 && x.err == nil {
+	if x := ix.findTask(id); x.State != 0 && x.err == nil {
 		return &x.Task
 	}
 	return nil
@@ -150,53 +151,54 @@ func (ix *index) Find(id string) *machine.Task {
 
 // Add may replace a task that has ended in this transaction, or a damaged row.
 func (ix *index) Add(id string) *machine.Task {
-	x := ix.find(id)
+	x := ix.findTask(id)
 	x.Task, x.err = machine.Task{}, nil
 	return &x.Task
 }
 
+// Changed says that a task has changed.
 func (ix *index) Changed(t *machine.Task) {
 	if x := ix.tasks[t.ID]; !x.dirty {
 		x.dirty = true
-		ix.dirty = append(ix.dirty, x)
+		ix.dirtyTasks = append(ix.dirtyTasks, x)
 	}
 }
 
-// flush writes the changed tasks to the table.
-func (ix *index) flush() {
+// flushTasks writes the changed tasks to the table.
+func (ix *index) flushTasks() {
 	var ended, inserted []any
-	for _, x := range ix.dirty {
+	for _, x := range ix.dirtyTasks {
 		x.dirty = false
 		t := &x.Task
 		switch {
-		case t.State == 0, !x.hasRow, t.Handler != x.stored.Handler, t.Schedule != x.stored.Schedule, !sameSlice(t.Record, x.stored.Record):
+		case t.State == 0, !x.hasRow, t.Handler != x.stored.Handler, t.Schedule != x.stored.Schedule, !isSameSlice(t.Record, x.stored.Record):
 			if x.hasRow {
 				ended = append(ended, x.stored.ID)
 			}
 			if t.State != 0 {
-				inserted = append(inserted, rowArgs(t)...)
+				inserted = append(inserted, columnValues(t)...)
 			}
 		default:
-			m := encodeMore(t)
+			m := encodeMoreFields(t)
 			ix.exec(moveTask, int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts),
-				t.Token, int64(t.Lease), nullable(m), checksum(t, m), t.ID)
+				t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), t.ID)
 		}
 		x.stored, x.hasRow = t.Task, t.State != 0
 	}
-	ix.inBatches(deleteTasks, 1, ended, nil)
-	ix.inBatches(insertTasks, 12, inserted, nil)
-	ix.dirty = ix.dirty[:0]
+	ix.queryInBatches(deleteTasks, 1, ended, nil)
+	ix.queryInBatches(insertTasks, 12, inserted, nil)
+	ix.dirtyTasks = ix.dirtyTasks[:0]
 }
 
-// sameSlice reports whether two records are the same slice. That is enough, because
+// isSameSlice reports whether two records are the same slice. That is enough, because
 // package machine never changes the bytes of a record.
-func sameSlice(a, b []byte) bool {
+func isSameSlice(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// finish writes all changes to the tables.
-func (ix *index) finish() {
-	ix.flush()
+// writeChanges writes all changes to the tables.
+func (ix *index) writeChanges() {
+	ix.flushTasks()
 	var dropped, changed []any
 	for _, name := range ix.changedSenders {
 		s := ix.senders[name]
@@ -210,8 +212,8 @@ func (ix *index) finish() {
 			changed = append(changed, name, int64(s.Seen), s.Claim != nil, encodeJSON(s.Sender))
 		}
 	}
-	ix.inBatches(dropSenders, 1, dropped, nil)
-	ix.inBatches(putSenders, 4, changed, nil)
+	ix.queryInBatches(dropSenders, 1, dropped, nil)
+	ix.queryInBatches(putSenders, 4, changed, nil)
 	for h, l := range ix.limits {
 		if ix.storedLimits[h] != *l {
 			ix.exec(putLimit, h, encodeJSON(l))
@@ -224,8 +226,8 @@ func (ix *index) finish() {
 			delete(ix.storedLimits, h)
 		}
 	}
-	if ix.numbers != ix.storedNumbers {
-		ix.exec(putNumbers, ix.numbers.Wakes, encodeJSON(&ix.numbers))
+	if ix.counters != ix.storedCounters {
+		ix.exec(putNumbers, ix.counters.Wakes, encodeJSON(&ix.counters))
 	}
 }
 
@@ -237,7 +239,7 @@ func encodeJSON(x any) string {
 
 // Due skips damaged rows. It reads on until it has n tasks or no row is left.
 func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
-	ix.flush()
+	ix.flushTasks()
 	next = machine.Never
 	picker := machine.NewPicker(c)
 	for _, h := range c.Handlers {
@@ -255,7 +257,7 @@ func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 				}
 			}
 			if due = append(due, found...); len(found) < n {
-				next = min(next, ix.minTime(nextDue, h, s, int64(now)))
+				next = min(next, ix.queryTime(nextDue, h, s, int64(now)))
 			}
 		}
 	}
@@ -265,28 +267,29 @@ func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 
 // selectTasks returns the undamaged tasks that a query selects, and the number of all
 // rows. It fails if an index contains a wrong task.
-func (ix *index) selectTasks(state store.State, query string, args ...any) (found []*machine.Task, all int) {
-	seen := make(map[string]bool)
+func (ix *index) selectTasks(state store.State, query string, args ...any) (found []*machine.Task, rowCount int) {
+	seenIDs := make(map[string]bool)
 	ix.queryRows(query, args, func(rows *sql.Rows) {
-		all++
+		rowCount++
 		x := scanTask(rows)
 		if x.err != nil {
 			return
 		}
-		if x.State != state || seen[x.ID] {
+		if x.State != state || seenIDs[x.ID] {
 			must(fmt.Errorf("%w: an index contains the task %.80q, which is not %v", ErrDamaged, x.ID, state))
 		}
-		seen[x.ID] = true
+		seenIDs[x.ID] = true
 		if ix.tasks[x.ID] == nil {
 			ix.tasks[x.ID] = x
 		}
 		found = append(found, &ix.tasks[x.ID].Task)
 	})
-	return found, all
+	return found, rowCount
 }
 
+// Running returns the tasks whose lease ends at or before until.
 func (ix *index) Running(until store.Time) []*machine.Task {
-	ix.flush()
+	ix.flushTasks()
 	if until != machine.Never {
 		ix.damagedUntil = until
 	}
@@ -294,14 +297,15 @@ func (ix *index) Running(until store.Time) []*machine.Task {
 	return found
 }
 
+// Over returns up to n Past entries that have expired.
 func (ix *index) Over(now store.Time, n int) []*machine.Task {
-	ix.flush()
+	ix.flushTasks()
 	found, _ := ix.selectTasks(store.Past, overTasks, int64(now), n)
 	return found
 }
 
-// minTime returns the time that a query selects, or machine.Never.
-func (ix *index) minTime(query string, args ...any) store.Time {
+// queryTime returns the time that a query selects, or machine.Never.
+func (ix *index) queryTime(query string, args ...any) store.Time {
 	var at sql.NullInt64
 	if ix.queryRow(query, args, &at); !at.Valid {
 		return machine.Never
@@ -309,9 +313,10 @@ func (ix *index) minTime(query string, args ...any) store.Time {
 	return store.Time(at.Int64)
 }
 
+// End returns when the first lease ends, or machine.Never.
 func (ix *index) End() store.Time {
-	ix.flush()
-	return ix.minTime(firstEnd, int64(ix.damagedUntil))
+	ix.flushTasks()
+	return ix.queryTime(firstEnd, int64(ix.damagedUntil))
 }
 
 func (ix *index) Limits() map[string]*machine.Limit {
@@ -330,8 +335,8 @@ func (ix *index) Limits() map[string]*machine.Limit {
 }
 
 func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
-	ix.flush()
-	for _, k := range ix.kinds() {
+	ix.flushTasks()
+	for _, k := range ix.pendingKinds() {
 		if ix.queryRow(countKind, []any{k.Handler, k.Schedule, 0, int64(now) + 1}, &k.Tasks, &k.First); k.Tasks > 0 {
 			out = append(out, k)
 		}
@@ -339,9 +344,9 @@ func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
 	return out
 }
 
-// kinds returns the pairs of a handler and a schedule of the pending tasks, without
+// pendingKinds returns the pairs of a handler and a schedule of the pending tasks, without
 // counts.
-func (x *session) kinds() (out []machine.Kind) {
+func (x *session) pendingKinds() (out []machine.Kind) {
 	for k := (machine.Kind{}); x.queryRow(nextKind, []any{k.Handler, k.Schedule}, &k.Handler, &k.Schedule); {
 		out = append(out, k)
 	}
@@ -349,16 +354,18 @@ func (x *session) kinds() (out []machine.Kind) {
 }
 
 func (ix *index) Sender(name string) *machine.Sender {
-	ix.load(nil, []string{name})
+	ix.loadRows(nil, []string{name})
 	return ix.senders[name].Sender
 }
 
+// Remember stores a sender's record, or deletes it if x is nil.
 func (ix *index) Remember(name string, x *machine.Sender) {
-	ix.senders[name] = &sender{Sender: x, dirty: true}
+	ix.senders[name] = &cachedSender{Sender: x, dirty: true}
 	ix.changedSenders = append(ix.changedSenders, name)
 }
 
-// Gone checks at most 64 senders: their names follow the name of a random cached sender.
+// Gone returns senders whose last command was before a time. It checks at most 64 senders,
+// whose names follow the name of a random cached sender.
 func (ix *index) Gone(before store.Time, n int) (names []string) {
 	var from string
 	for name := range ix.senders {

@@ -19,14 +19,14 @@ func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor,
 	if err := store.CheckList(&f, limit); err != nil {
 		return p, err
 	}
-	err = s.view(ctx, func(x *session) {
+	err = s.runReadTx(ctx, func(x *session) {
 		p = store.Page{}
-		found := x.list(&f, c, limit+1)
-		if len(found) > limit {
-			found = found[:limit]
-			p.Next = f.CursorOf(&found[limit-1].Entry)
+		tasks := x.listTasks(&f, c, limit+1)
+		if len(tasks) > limit {
+			tasks = tasks[:limit]
+			p.Next = f.CursorOf(&tasks[limit-1].Entry)
 		}
-		for _, t := range found {
+		for _, t := range tasks {
 			if t.err == nil {
 				p.Entries = append(p.Entries, t.Entry)
 			}
@@ -35,12 +35,12 @@ func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor,
 	return p, err
 }
 
-// list returns the first n tasks that match the filter and come after the cursor.
-func (x *session) list(f *store.Filter, c store.Cursor, n int) (found []*task) {
-	find := func(f *store.Filter, index, condition string, args ...any) {
+// listTasks returns the first n tasks that match the filter and come after the cursor.
+func (x *session) listTasks(f *store.Filter, c store.Cursor, n int) (found []*cachedTask) {
+	appendMatches := func(f *store.Filter, index, condition string, args ...any) {
 		args = append([]any{int64(max(f.From, c.At)), int64(cmp.Or(f.To, machine.Never)), int64(f.State), f.Handler, f.Error,
 			n - len(found), int64(c.At), c.ID}, args...)
-		x.queryRows(`SELECT `+columns+` FROM tickless_tasks INDEXED BY `+index+` WHERE at >= ?1 AND at < ?2 AND (?3 = 0 OR state = ?3)
+		x.queryRows(`SELECT `+taskColumns+` FROM tickless_tasks INDEXED BY `+index+` WHERE at >= ?1 AND at < ?2 AND (?3 = 0 OR state = ?3)
 			AND (?4 = '' OR handler = ?4) AND (?5 = '' OR instr(json_extract(more, '$.failures[#-1].Text'), ?5) > 0) AND `+condition+` LIMIT ?6`,
 			args, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
 	}
@@ -50,7 +50,7 @@ func (x *session) list(f *store.Filter, c store.Cursor, n int) (found []*task) {
 		if c.ID != "" {
 			from, condition = c.ID, `id > ?9 AND id < ?10 ORDER BY id`
 		}
-		find(f, "sqlite_autoindex_tickless_tasks_1", condition, from, afterPrefix(f.Prefix))
+		appendMatches(f, "sqlite_autoindex_tickless_tasks_1", condition, from, firstAfterPrefix(f.Prefix))
 		return found
 	}
 	for state := max(store.Pending, c.State); state <= store.Past && len(found) < n; state++ {
@@ -60,32 +60,33 @@ func (x *session) list(f *store.Filter, c store.Cursor, n int) (found []*task) {
 		switch {
 		case f.State != 0 && f.State != state:
 		case f.Error != "":
-			find(f, "tickless_more", `more IS NOT NULL AND state = ?9`+afterCursor, int64(state))
+			appendMatches(f, "tickless_more", `more IS NOT NULL AND state = ?9`+afterCursor, int64(state))
 		case state == store.Pending:
-			kinds := x.kinds()
+			kinds := x.pendingKinds()
 			if f.Handler != "" {
 				kinds = slices.DeleteFunc(kinds, func(k machine.Kind) bool { return k.Handler != f.Handler })
 			}
 			f := *f
-			f.To = x.pageEnd(kinds, &f, c, n)
-			var all []*task
+			f.To = x.pageEndTime(kinds, &f, c, n)
+			var all []*cachedTask
 			for _, k := range kinds {
 				found = nil
-				find(&f, "tickless_due", `state = 1 AND handler = ?9 AND schedule = ?10`+afterCursor, k.Handler, k.Schedule)
+				appendMatches(&f, "tickless_due", `state = 1 AND handler = ?9 AND schedule = ?10`+afterCursor, k.Handler, k.Schedule)
 				all = append(all, found...)
 			}
-			slices.SortFunc(all, func(a, b *task) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
+			slices.SortFunc(all, func(a, b *cachedTask) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
 			found = all[:min(n, len(all))]
 		default:
-			find(f, "tickless_rest", `state > 1 AND state = ?9`+afterCursor, int64(state))
+			appendMatches(f, "tickless_rest", `state > 1 AND state = ?9`+afterCursor, int64(state))
 		}
 	}
 	return found
 }
 
-// pageEnd returns a time before which at least n tasks after the cursor are due. If there
-// are fewer, it returns the filter's To. So list need not read n rows of each kind.
-func (x *session) pageEnd(kinds []machine.Kind, f *store.Filter, c store.Cursor, n int) store.Time {
+// pageEndTime returns the end of a period, from the cursor on, in which at least n tasks
+// are due. If there are fewer tasks, it returns the filter's To. So listTasks need not
+// read n rows of each kind.
+func (x *session) pageEndTime(kinds []machine.Kind, f *store.Filter, c store.Cursor, n int) store.Time {
 	var times []store.Time
 	to := cmp.Or(f.To, machine.Never)
 	for _, k := range kinds {
@@ -102,9 +103,9 @@ func (x *session) pageEnd(kinds []machine.Kind, f *store.Filter, c store.Cursor,
 	return times[n-1] + 1
 }
 
-// afterPrefix returns the first value that SQLite sorts after all strings with the
+// firstAfterPrefix returns the first value that SQLite sorts after all strings with the
 // prefix. An empty blob comes after all strings.
-func afterPrefix(prefix string) any {
+func firstAfterPrefix(prefix string) any {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] < 0xff {
 			return prefix[:i] + string([]byte{prefix[i] + 1})

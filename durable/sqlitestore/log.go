@@ -34,7 +34,7 @@ func (s *Store) runCheckpoints() {
 		select {
 		case <-s.closed:
 			return
-		case <-s.checkpointDue:
+		case <-s.checkpointRequests:
 		}
 		if s.syncInterval > 0 { // commits do not sync the log, but a checkpoint does
 			select {
@@ -43,13 +43,13 @@ func (s *Store) runCheckpoints() {
 			case <-time.After(s.syncInterval):
 			}
 		}
-		if err := s.checkpoint(); err != nil {
+		if err := s.checkpointLog(); err != nil {
 			s.log.Error("sqlitestore: the write-ahead log grows: cannot checkpoint it", "error", err)
 		}
 	}
 }
 
-func (s *Store) checkpoint() error {
+func (s *Store) checkpointLog() error {
 	var busy, pages, copied int64
 	err := s.serviceDB.QueryRow(copyLog).Scan(&busy, &pages, &copied)
 	if full := s.diskFull.Swap(false); err != nil || pages <= checkpointPages && !full {
@@ -64,20 +64,20 @@ func (s *Store) checkpoint() error {
 
 // requestCheckpoint requests a checkpoint if the log is long, or if the disk is full.
 // With WithSyncInterval it always requests a checkpoint.
-func (w *writer) requestCheckpoint(full bool) {
-	needed := full || w.store.syncInterval > 0
-	if time.Since(w.logChecked) > checkEvery {
-		w.logChecked = time.Now()
+func (w *writer) requestCheckpoint(diskFull bool) {
+	needsCheckpoint := diskFull || w.store.syncInterval > 0
+	if time.Since(w.logCheckedAt) > checkEvery {
+		w.logCheckedAt = time.Now()
 		var busy, pages, copied int64
 		err := w.conn.QueryRowContext(context.Background(), readLogSize).Scan(&busy, &pages, &copied)
-		needed = needed || err == nil && pages > checkpointPages
+		needsCheckpoint = needsCheckpoint || err == nil && pages > checkpointPages
 	}
-	if full {
+	if diskFull {
 		w.store.diskFull.Store(true)
 	}
-	if needed {
+	if needsCheckpoint {
 		select {
-		case w.store.checkpointDue <- struct{}{}:
+		case w.store.checkpointRequests <- struct{}{}:
 		default:
 		}
 	}

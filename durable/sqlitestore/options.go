@@ -19,9 +19,9 @@ type config struct {
 	readOnly     bool
 }
 
-type option func(*config)
+type optionFunc func(*config)
 
-func (f option) apply(c *config) { f(c) }
+func (f optionFunc) apply(c *config) { f(c) }
 
 func newConfig(opts []Option) config {
 	c := config{clock: clock.System(), log: slog.Default()}
@@ -41,7 +41,7 @@ func WithClock(clk clock.Clock) Option {
 	if clk == nil {
 		panic("sqlitestore: WithClock: nil Clock")
 	}
-	return option(func(c *config) { c.clock = clk })
+	return optionFunc(func(c *config) { c.clock = clk })
 }
 
 // WithLogger sets the logger for errors that no call returns. The default is
@@ -50,7 +50,7 @@ func WithLogger(l *slog.Logger) Option {
 	if l == nil {
 		panic("sqlitestore: WithLogger: nil Logger")
 	}
-	return option(func(c *config) { c.log = l })
+	return optionFunc(func(c *config) { c.log = l })
 }
 
 // WithSyncInterval makes the Store sync the disk once in each interval, instead of before
@@ -63,16 +63,16 @@ func WithSyncInterval(every time.Duration) Option {
 	if every < time.Millisecond || every > time.Minute {
 		panic(fmt.Sprintf("sqlitestore: WithSyncInterval: the interval must be from 1ms to 1m, got %v", every))
 	}
-	return option(func(c *config) { c.syncInterval = every })
+	return optionFunc(func(c *config) { c.syncInterval = every })
 }
 
 // WithOneProcess tells the Store that no other process writes to the file. The Store then
 // does not watch for commits of other processes.
-func WithOneProcess() Option { return option(func(c *config) { c.oneProcess = true }) }
+func WithOneProcess() Option { return optionFunc(func(c *config) { c.oneProcess = true }) }
 
 // WithReadOnly opens the Store for reading only. Others may write at the same time. Calls
 // that write return [ErrReadOnly].
 //
 // SQLite usually creates files beside the file. If the folder is not writable, open a
 // copy that [Store.Backup] has made.
-func WithReadOnly() Option { return option(func(c *config) { c.readOnly = true }) }
+func WithReadOnly() Option { return optionFunc(func(c *config) { c.readOnly = true }) }

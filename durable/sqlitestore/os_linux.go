@@ -28,9 +28,9 @@ func bootClock() (bootID string, read func() time.Duration) {
 	}
 }
 
-// refuseNetwork returns an error if the folder is on a network file system. Locks and
-// syncs may have no effect there.
-func refuseNetwork(dir string) error {
+// refuseNetworkFolder returns an error if the folder is on a network file system. Locks
+// and syncs may have no effect there.
+func refuseNetworkFolder(dir string) error {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
 		return nil // opening the file returns a better error
@@ -42,9 +42,9 @@ func refuseNetwork(dir string) error {
 	return nil
 }
 
-// notify calls written after each write to the log. It calls clockSet after the wall
-// clock was set or the machine has slept.
-func notify(path string, written, clockSet func()) (stop func(), err error) {
+// watchLogAndClock calls onWrite after each write to the log. It calls onClockSet after
+// the wall clock was set or the machine has slept.
+func watchLogAndClock(path string, onWrite, onClockSet func()) (stop func(), err error) {
 	inotify, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
 		return nil, err
@@ -58,11 +58,11 @@ func notify(path string, written, clockSet func()) (stop func(), err error) {
 		return nil, errors.Join(err, fileEvents.Close())
 	}
 	clockEvents := os.NewFile(uintptr(timerfd), "timerfd")
-	armTimer := func() error {
+	armClockTimer := func() error {
 		farFuture := unix.ItimerSpec{Value: unix.Timespec{Sec: math.MaxInt32}}
 		return unix.TimerfdSettime(timerfd, unix.TFD_TIMER_ABSTIME|unix.TFD_TIMER_CANCEL_ON_SET, &farFuture, nil)
 	}
-	if err = armTimer(); err != nil {
+	if err = armClockTimer(); err != nil {
 		return nil, errors.Join(err, fileEvents.Close(), clockEvents.Close())
 	}
 	logName := filepath.Base(path) + "-wal\x00"
@@ -73,7 +73,7 @@ func notify(path string, written, clockSet func()) (stop func(), err error) {
 				return
 			}
 			if strings.Contains(string(b[:n]), logName) { // an event contains the file name
-				written()
+				onWrite()
 			}
 		}
 	}()
@@ -82,10 +82,10 @@ func notify(path string, written, clockSet func()) (stop func(), err error) {
 			if _, err := clockEvents.Read(b); err != nil && !errors.Is(err, unix.ECANCELED) {
 				return
 			}
-			if armTimer() != nil {
+			if armClockTimer() != nil {
 				return
 			}
-			clockSet()
+			onClockSet()
 		}
 	}()
 	return func() { _, _ = fileEvents.Close(), clockEvents.Close() }, nil

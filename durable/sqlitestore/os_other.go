@@ -9,10 +9,10 @@ import (
 
 func bootClock() (string, func() time.Duration) { return processClock() }
 
-func refuseNetwork(string) error { return nil }
+func refuseNetworkFolder(string) error { return nil }
 
-// notify is only supported on Linux. Elsewhere watchOthers looks for commits at regular
-// intervals.
-func notify(path string, written, clockSet func()) (stop func(), err error) {
+// watchLogAndClock is only supported on Linux. Elsewhere watchOtherCommits looks for
+// commits at regular intervals.
+func watchLogAndClock(path string, onWrite, onClockSet func()) (stop func(), err error) {
 	return nil, errors.ErrUnsupported
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// retryBusy calls f again while the file is locked, until the context ends.
-func retryBusy(ctx context.Context, f func() error) error {
+// retryWhileBusy calls f again while the file is locked, until the context ends.
+func retryWhileBusy(ctx context.Context, f func() error) error {
 	for {
 		err := f()
-		if !isBusy(err) {
+		if !isBusyError(err) {
 			return err
 		}
 		select {
@@ -26,19 +26,19 @@ func retryBusy(ctx context.Context, f func() error) error {
 	}
 }
 
-// view calls f in a read transaction, so that f sees a consistent state. It calls f again
+// runReadTx calls f in a read transaction, so that f sees a consistent state. It calls f again
 // if the file was locked.
-func (s *Store) view(ctx context.Context, f func(x *session)) error {
-	if err := s.checkRead(ctx); err != nil {
+func (s *Store) runReadTx(ctx context.Context, f func(x *session)) error {
+	if err := s.checkReadable(ctx); err != nil {
 		return err
 	}
-	err := retryBusy(ctx, func() (err error) {
+	err := retryWhileBusy(ctx, func() (err error) {
 		tx, err := s.readDB.BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }()
-		defer recoverInto(&err)
+		defer recoverSessionError(&err)
 		x := newSession(tx)
 		x.ctx = ctx
 		f(x)
@@ -47,15 +47,15 @@ func (s *Store) view(ctx context.Context, f func(x *session)) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
 		return store.Ended(ctx)
 	}
-	return explain(err, false)
+	return wrapError(err, false)
 }
 
 // Get returns a task's entry, or store.ErrNotFound.
 func (s *Store) Get(ctx context.Context, _ int, id string) (store.Entry, error) {
-	var found *task
-	err := s.view(ctx, func(x *session) {
+	var found *cachedTask
+	err := s.runReadTx(ctx, func(x *session) {
 		found = nil
-		x.inBatches(findTasks, 1, []any{id}, func(rows *sql.Rows) { found = scanTask(rows) })
+		x.queryInBatches(findTasks, 1, []any{id}, func(rows *sql.Rows) { found = scanTask(rows) })
 	})
 	switch {
 	case err != nil:
@@ -63,12 +63,12 @@ func (s *Store) Get(ctx context.Context, _ int, id string) (store.Entry, error) 
 	case found == nil:
 		return store.Entry{}, store.ErrNotFound
 	}
-	return found.Entry, explain(found.err, false)
+	return found.Entry, wrapError(found.err, false)
 }
 
 // Stats returns the counts of tasks. Its cost grows with the number of overdue tasks.
 func (s *Store) Stats(ctx context.Context, _ int) (st store.Stats, err error) {
-	err = s.view(ctx, func(x *session) { st = machine.Stats(newIndex(x), s.moment().Wall) })
+	err = s.runReadTx(ctx, func(x *session) { st = machine.Stats(newIndex(x), s.readClocks().Wall) })
 	return st, err
 }
 
@@ -82,13 +82,13 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	if n := s.WAL(); n > largeWAL {
 		h.Warnings = append(h.Warnings, fmt.Sprintf("the write-ahead log has %d MB: a reader has been open for long", n>>20))
 	}
-	return h, s.view(ctx, func(x *session) { newIndex(x) })
+	return h, s.runReadTx(ctx, func(x *session) { newIndex(x) })
 }
 
 // countStates returns the stored counters, and the actual number of tasks in each state.
 func countStates(x *session) (n machine.Numbers, actual [store.Past + 1]int64) {
 	x.queryRow(countTasks, nil, &actual[store.Pending], &actual[store.Running], &actual[store.Dead], &actual[store.Past])
-	return newIndex(x).numbers, actual
+	return newIndex(x).counters, actual
 }
 
 // Repair counts all tasks. If another program has changed the table, Repair corrects the
@@ -97,7 +97,7 @@ func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 	var n machine.Numbers
 	var actual [store.Past + 1]int64
 	var wrong bool
-	err = s.view(ctx, func(x *session) {
+	err = s.runReadTx(ctx, func(x *session) {
 		n, actual = countStates(x)
 		wrong = machine.Recount(newIndex(x))
 	})
@@ -106,11 +106,11 @@ func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 	if err != nil || pending == 0 && running == 0 && dead == 0 && past == 0 && !wrong {
 		return r, err
 	}
-	return r, s.call(ctx, rowKeys{}, func(ix *index, _ machine.Moment) error {
-		ix.numbers.Pending += pending
-		ix.numbers.Running += running
-		ix.numbers.Dead += dead
-		ix.numbers.Past += past
+	return r, s.callWriter(ctx, rowKeys{}, func(ix *index, _ machine.Moment) error {
+		ix.counters.Pending += pending
+		ix.counters.Running += running
+		ix.counters.Dead += dead
+		ix.counters.Past += past
 		machine.Recount(ix)
 		return nil
 	})
@@ -122,14 +122,14 @@ func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 //
 // Verify takes minutes for millions of tasks. If others write meanwhile, the log grows.
 func (s *Store) Verify(ctx context.Context) (checked int64, err error) {
-	err = s.view(ctx, func(x *session) {
+	err = s.runReadTx(ctx, func(x *session) {
 		checked = 0
 		var result string
 		if x.queryRow(`PRAGMA integrity_check(1)`, nil, &result); result != "ok" {
 			must(fmt.Errorf("%w: %s", ErrDamaged, result))
 		}
 		n, actual := countStates(x)
-		x.queryRows(`SELECT `+columns+` FROM tickless_tasks`, nil, func(rows *sql.Rows) {
+		x.queryRows(`SELECT `+taskColumns+` FROM tickless_tasks`, nil, func(rows *sql.Rows) {
 			t := scanTask(rows)
 			if must(t.err); t.Check(&n) != nil {
 				must(fmt.Errorf("%w: task %.80q: %w", ErrDamaged, t.ID, t.Check(&n)))

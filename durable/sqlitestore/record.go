@@ -22,8 +22,9 @@ type moreFields struct {
 	Failures  []store.Failure `json:"failures,omitempty"`
 }
 
-// encodeMore returns a task's value for the column more, or nil if all fields are zero.
-func encodeMore(t *machine.Task) []byte {
+// encodeMoreFields returns a task's value for the column more, or nil if all its fields
+// are zero.
+func encodeMoreFields(t *machine.Task) []byte {
 	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Alone && len(t.Failures) == 0 {
 		return nil
 	}
@@ -32,15 +33,15 @@ func encodeMore(t *machine.Task) []byte {
 	return b
 }
 
-// rowArgs returns the columns of a task, in the order of the constant columns.
-func rowArgs(t *machine.Task) []any {
-	m := encodeMore(t)
+// columnValues returns the columns of a task, in the order of the constant taskColumns.
+func columnValues(t *machine.Task) []any {
+	m := encodeMoreFields(t)
 	return []any{t.ID, int64(t.State), int64(t.At), t.Handler, t.Schedule, t.Record, int64(t.Due), int64(t.Attempts),
-		t.Token, int64(t.Lease), nullable(m), checksum(t, m)}
+		t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m)}
 }
 
-// nullable returns b as a string, or NULL if b is nil.
-func nullable(b []byte) any {
+// nullableText returns b as a string, or NULL if b is nil.
+func nullableText(b []byte) any {
 	if b == nil {
 		return nil
 	}
@@ -49,9 +50,9 @@ func nullable(b []byte) any {
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum returns a row's checksum. It also detects an index entry of another row,
-// because a query may take State and At from the entry.
-func checksum(t *machine.Task, more []byte) int64 {
+// rowChecksum returns a row's checksum. It also detects an index entry that points
+// to the wrong row, because a query may take State and At from the index.
+func rowChecksum(t *machine.Task, more []byte) int64 {
 	var b []byte
 	for _, s := range []string{t.ID, t.Handler, t.Schedule} {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
@@ -83,7 +84,7 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task) error {
 	if moreText != nil {
 		err = json.Unmarshal(moreText, &x)
 	}
-	if err != nil || n != checksum(t, moreText) {
+	if err != nil || n != rowChecksum(t, moreText) {
 		return fmt.Errorf("%w: task %.80q has a wrong checksum", ErrDamaged, t.ID)
 	}
 	t.Crashes, t.Runs = x.Crashes, x.Runs

@@ -38,16 +38,16 @@ const schema = `
 // ROWS stands for any number of rows. OR FAIL lets SQLite write many rows without a
 // journal. In putSenders this also needs columns without NOT NULL.
 const (
-	columns     = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum`
-	findTasks   = `SELECT ` + columns + ` FROM tickless_tasks WHERE id IN ROWS`
-	insertTasks = `INSERT OR FAIL INTO tickless_tasks (` + columns + `) VALUES ROWS`
+	taskColumns = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum`
+	findTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks WHERE id IN ROWS`
+	insertTasks = `INSERT OR FAIL INTO tickless_tasks (` + taskColumns + `) VALUES ROWS`
 	moveTask    = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=? WHERE id=?`
 	deleteTasks = `DELETE FROM tickless_tasks WHERE id IN ROWS`
-	dueTasks    = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at <= ? ORDER BY at LIMIT ?`
+	dueTasks    = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at <= ? ORDER BY at LIMIT ?`
 	nextDue     = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at > ?`
 	dueTimes    = `SELECT at FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?`
-	runTasks    = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
-	overTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT ?`
+	runTasks    = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
+	overTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT ?`
 	firstEnd    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
 	// nextKind selects the handler's next schedule, or else the next handler. The single
 	// condition handler > ? AND schedule > ? would skip schedules.
@@ -72,7 +72,7 @@ const (
 	getWakes   = `SELECT wakes FROM tickless_numbers`
 )
 
-func checkVersion(v int64) error {
+func checkSchemaVersion(v int64) error {
 	if v != schemaVersion {
 		return fmt.Errorf("%w: its tables have version %d, but this program supports version %d", store.ErrSchema, v, schemaVersion)
 	}
@@ -87,23 +87,23 @@ func tablesExist(ctx context.Context, conn *sql.Conn) (exist bool, err error) {
 	if err != nil || n == 0 {
 		return false, err
 	}
-	otherTablesError := func(err error) error {
-		if isBusy(err) {
+	wrapTableError := func(err error) error {
+		if isBusyError(err) {
 			return err
 		}
 		return fmt.Errorf("%w: other tables have names that begin with tickless_: %w", store.ErrSchema, err)
 	}
 	var v int64
 	if err = conn.QueryRowContext(ctx, `SELECT version FROM tickless_numbers`).Scan(&v); err != nil {
-		return false, otherTablesError(err)
+		return false, wrapTableError(err)
 	}
-	if err := checkVersion(v); err != nil {
+	if err := checkSchemaVersion(v); err != nil {
 		return false, err
 	}
 	for _, query := range []string{statement{findTasks, 1, 1}.String(), dueTasks, runTasks, statement{findSenders, 1, 1}.String(), getNumbers, getWakes} {
 		stmt, err := conn.PrepareContext(ctx, query)
 		if err != nil {
-			return false, otherTablesError(err)
+			return false, wrapTableError(err)
 		}
 		_ = stmt.Close()
 	}

@@ -7,24 +7,24 @@ import (
 )
 
 // A session runs prepared statements on a connection or in a transaction. Its methods
-// panic on errors: see recoverInto.
+// panic on errors: see recoverSessionError.
 type session struct {
-	ctx     context.Context // ends only for readers
-	prepare func(ctx context.Context, query string) (*sql.Stmt, error)
-	stmts   map[statement]*sql.Stmt
+	ctx           context.Context // ends only for readers
+	prepare       func(ctx context.Context, query string) (*sql.Stmt, error)
+	preparedStmts map[statement]*sql.Stmt
 }
 
-// A statement is a query. If rows is not 0, ROWS in the query stands for that number of
-// rows of parameters.
+// A statement is a query. If rowCount is not 0, ROWS in the query stands for that number
+// of rows of parameters.
 type statement struct {
-	query         string
-	rows, columns int
+	query                 string
+	rowCount, columnCount int
 }
 
 func newSession(db interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }) *session {
-	return &session{ctx: context.Background(), prepare: db.PrepareContext, stmts: make(map[statement]*sql.Stmt)}
+	return &session{ctx: context.Background(), prepare: db.PrepareContext, preparedStmts: make(map[statement]*sql.Stmt)}
 }
 
 // A sessionPanic is the value with which must panics.
@@ -36,8 +36,8 @@ func must(err error) {
 	}
 }
 
-// recoverInto turns a panic of a session's method into an error.
-func recoverInto(err *error) {
+// recoverSessionError turns a panic of a session's method into an error.
+func recoverSessionError(err *error) {
 	switch v := recover().(type) {
 	case nil:
 	case sessionPanic:
@@ -48,35 +48,35 @@ func recoverInto(err *error) {
 }
 
 func (st statement) String() string {
-	repeat := func(element string, n int) string { return strings.Repeat(element+",", n-1) + element }
+	repeatList := func(element string, n int) string { return strings.Repeat(element+",", n-1) + element }
 	switch {
-	case st.rows == 0:
+	case st.rowCount == 0:
 		return st.query
-	case st.columns == 1:
-		return strings.Replace(st.query, "ROWS", "("+repeat("?", st.rows)+")", 1)
+	case st.columnCount == 1:
+		return strings.Replace(st.query, "ROWS", "("+repeatList("?", st.rowCount)+")", 1)
 	}
-	return strings.Replace(st.query, "ROWS", repeat("("+repeat("?", st.columns)+")", st.rows), 1)
+	return strings.Replace(st.query, "ROWS", repeatList("("+repeatList("?", st.columnCount)+")", st.rowCount), 1)
 }
 
-func (x *session) prepared(st statement) *sql.Stmt {
-	s := x.stmts[st]
+func (x *session) prepareCached(st statement) *sql.Stmt {
+	s := x.preparedStmts[st]
 	if s == nil {
 		var err error
 		s, err = x.prepare(x.ctx, st.String())
 		must(err)
-		x.stmts[st] = s
+		x.preparedStmts[st] = s
 	}
 	return s
 }
 
 func (x *session) exec(query string, args ...any) {
-	_, err := x.prepared(statement{query: query}).ExecContext(x.ctx, args...)
+	_, err := x.prepareCached(statement{query: query}).ExecContext(x.ctx, args...)
 	must(err)
 }
 
 // queryRow reads one row, and reports whether there is one.
 func (x *session) queryRow(query string, args []any, to ...any) bool {
-	err := x.prepared(statement{query: query}).QueryRowContext(x.ctx, args...).Scan(to...)
+	err := x.prepareCached(statement{query: query}).QueryRowContext(x.ctx, args...).Scan(to...)
 	if err == sql.ErrNoRows {
 		return false
 	}
@@ -90,7 +90,7 @@ func (x *session) queryRows(query string, args []any, f func(rows *sql.Rows)) {
 }
 
 func (x *session) query(st statement, args []any, f func(rows *sql.Rows)) {
-	rows, err := x.prepared(st).QueryContext(x.ctx, args...)
+	rows, err := x.prepareCached(st).QueryContext(x.ctx, args...)
 	must(err)
 	defer rows.Close()
 	for rows.Next() {
@@ -99,17 +99,17 @@ func (x *session) query(st statement, args []any, f func(rows *sql.Rows)) {
 	must(rows.Err())
 }
 
-// inBatches runs a query with ROWS, with several rows in each statement. args holds the
-// parameters of all rows, row by row. If f is not nil, inBatches calls f for each row of
-// the result.
-func (x *session) inBatches(query string, columns int, args []any, f func(rows *sql.Rows)) {
+// queryInBatches runs a query with ROWS, with several rows in each statement. args holds
+// the parameters of all rows, row by row. If f is not nil, queryInBatches calls f for each
+// row of the result.
+func (x *session) queryInBatches(query string, columns int, args []any, f func(rows *sql.Rows)) {
 	// The driver's time to bind parameters grows with the square of their number.
-	maxRows := 8
+	maxRowsPerStatement := 8
 	if columns == 1 {
-		maxRows = 32
+		maxRowsPerStatement = 32
 	}
 	for len(args) > 0 {
-		n := maxRows
+		n := maxRowsPerStatement
 		for n > len(args)/columns {
 			n = max(n/4, 1)
 		}
@@ -117,7 +117,7 @@ func (x *session) inBatches(query string, columns int, args []any, f func(rows *
 		if f != nil {
 			x.query(st, args[:n*columns], f)
 		} else {
-			_, err := x.prepared(st).ExecContext(x.ctx, args[:n*columns]...)
+			_, err := x.prepareCached(st).ExecContext(x.ctx, args[:n*columns]...)
 			must(err)
 		}
 		args = args[n*columns:]
@@ -126,7 +126,7 @@ func (x *session) inBatches(query string, columns int, args []any, f func(rows *
 
 // close closes the statements.
 func (x *session) close() {
-	for _, s := range x.stmts {
+	for _, s := range x.preparedStmts {
 		_ = s.Close()
 	}
 }

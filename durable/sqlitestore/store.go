@@ -23,27 +23,27 @@ import (
 // A Store keeps tasks in a file. Make one with [Open].
 type Store struct {
 	config
-	path string
-	file os.FileInfo // the file when it was opened
-	wal  os.FileInfo // the file's log; nil if there was none
+	path     string
+	fileInfo os.FileInfo // the file when it was opened
+	walInfo  os.FileInfo // the file's log; nil if there was none
 	steadyClock
 	// sleepLimit is the longest time that a worker sleeps. There is no limit once the
 	// system reports changes of the wall clock.
 	sleepLimit atomic.Int64
 
-	writeDB   *sql.DB // of the writer's connection
-	readDB    *sql.DB // of readers
+	writeDB   *sql.DB // the writer's connection
+	readDB    *sql.DB // the readers' connections
 	serviceDB *sql.DB // for checkpoints and for watching commits of other processes
 	writer    writer
 
-	waiters       waiters.Waiters
-	seenWakes     atomic.Int64 // the latest Wakes for which the waiters were woken
-	watchOnce     sync.Once
-	checkpointDue chan struct{} // has an element if a checkpoint is due
-	diskFull      atomic.Bool   // the disk was full: the next checkpoint resets even a short log
-	lockedOut     atomic.Bool   // another connection has the lock that the writer needs
-	closed        chan struct{}
-	goroutines    sync.WaitGroup
+	waiters            waiters.Waiters
+	lastWakes          atomic.Int64 // value of the counter Numbers.Wakes when the waiters were last woken
+	startWatchOnce     sync.Once
+	checkpointRequests chan struct{} // has an element if a checkpoint is due
+	diskFull           atomic.Bool   // the disk was full: the next checkpoint resets even a short log
+	lockedOut          atomic.Bool   // another connection has the lock that the writer needs
+	closed             chan struct{}
+	goroutines         sync.WaitGroup
 }
 
 var _ store.Store = (*Store)(nil)
@@ -71,12 +71,12 @@ func Open(path string, opts ...Option) (*Store, error) {
 	if path == "" || path == ":memory:" {
 		return nil, fmt.Errorf("sqlitestore: %q is not a file name; for tasks in memory, use package memstore: %w", path, store.ErrUnfit)
 	}
-	s := &Store{config: newConfig(opts), closed: make(chan struct{}), checkpointDue: make(chan struct{}, 1)}
+	s := &Store{config: newConfig(opts), closed: make(chan struct{}), checkpointRequests: make(chan struct{}, 1)}
 	var err error
 	if s.path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	if err := refuseNetwork(filepath.Dir(s.path)); err != nil {
+	if err := refuseNetworkFolder(filepath.Dir(s.path)); err != nil {
 		return nil, err
 	}
 	s.steadyClock = newSteadyClock(s.clock)
@@ -90,10 +90,10 @@ func Open(path string, opts ...Option) (*Store, error) {
 	s.serviceDB = s.openPool("rw", serviceCache, 2, "synchronous(NORMAL)")
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	if err := retryBusy(ctx, func() error { return s.connect(ctx) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("sqlitestore: %s: %w", s.path, err), s.closeAll())
+	if err := retryWhileBusy(ctx, func() error { return s.connect(ctx) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("sqlitestore: %s: %w", s.path, err), s.closeConns())
 	}
-	s.goroutines.Go(s.writer.run)
+	s.goroutines.Go(s.writer.runLoop)
 	s.goroutines.Go(s.runCheckpoints)
 	return s, nil
 }
@@ -107,19 +107,19 @@ func OpenDB(ctx context.Context, db *sql.DB, opts ...Option) (*Store, error) {
 	if _, ok := db.Driver().(*sqlite.Driver); !ok {
 		panic(fmt.Sprintf("sqlitestore: OpenDB: the driver must be that of modernc.org/sqlite, got %T", db.Driver()))
 	}
-	path, err := pathOf(ctx, db)
+	path, err := databasePath(ctx, db)
 	if err != nil {
 		return nil, err
 	}
 	return Open(path, opts...)
 }
 
-// pathOf returns the path of the main database's file.
-func pathOf(ctx context.Context, db interface {
+// databasePath returns the path of the main database's file.
+func databasePath(ctx context.Context, db interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }) (path string, err error) {
 	if err := db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path); err != nil {
-		return "", explain(err, false)
+		return "", wrapError(err, false)
 	}
 	if path == "" {
 		return "", fmt.Errorf("sqlitestore: the database is not in a file: %w", store.ErrUnfit)
@@ -148,17 +148,17 @@ func (s *Store) openPool(mode string, cache, maxConns int, pragmas ...string) *s
 func (s *Store) connect(ctx context.Context) error {
 	conn, err := s.writeDB.Conn(ctx)
 	if err != nil {
-		return explain(err, false)
+		return wrapError(err, false)
 	}
 	if err := s.createTables(ctx, conn); err != nil {
 		_ = conn.Close()
-		return explain(err, false)
+		return wrapError(err, false)
 	}
-	if s.file, err = os.Stat(s.path); err != nil {
+	if s.fileInfo, err = os.Stat(s.path); err != nil {
 		_ = conn.Close()
 		return err
 	}
-	s.wal, _ = os.Stat(s.path + "-wal")
+	s.walInfo, _ = os.Stat(s.path + "-wal")
 	s.writer = newWriter(s, conn)
 	return nil
 }
@@ -206,10 +206,10 @@ func (s *Store) Close() error {
 	}
 	close(s.closed)
 	s.goroutines.Wait()
-	return s.closeAll()
+	return s.closeConns()
 }
 
-func (s *Store) closeAll() error {
+func (s *Store) closeConns() error {
 	s.writer.close()
 	return errors.Join(s.serviceDB.Close(), s.readDB.Close(), s.writeDB.Close())
 }
@@ -222,12 +222,12 @@ func (s *Store) Shards() int { return 1 }
 
 // Now returns the wall-clock time.
 func (s *Store) Now(ctx context.Context, _ int) (store.Time, error) {
-	return s.moment().Wall, s.checkOpen(ctx)
+	return s.readClocks().Wall, s.checkOpen(ctx)
 }
 
-// checkRead returns an error if the Store is closed, the context has ended or the file is
-// gone.
-func (s *Store) checkRead(ctx context.Context) error {
+// checkReadable returns an error if the Store is closed, the context has ended or the
+// file is gone.
+func (s *Store) checkReadable(ctx context.Context) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
@@ -246,11 +246,11 @@ func (s *Store) checkOpen(ctx context.Context) error {
 // Store opened it. Writes would then be lost.
 func (s *Store) checkFile() error {
 	now, err := os.Stat(s.path)
-	if err != nil || !os.SameFile(now, s.file) {
+	if err != nil || !os.SameFile(now, s.fileInfo) {
 		return ErrGone
 	}
-	if s.wal != nil {
-		if now, err = os.Stat(s.path + "-wal"); err != nil || !os.SameFile(now, s.wal) {
+	if s.walInfo != nil {
+		if now, err = os.Stat(s.path + "-wal"); err != nil || !os.SameFile(now, s.walInfo) {
 			return ErrGone
 		}
 	}

@@ -39,17 +39,19 @@ func (s *Store) ScheduleTx(ctx context.Context, tx *sql.Tx, items ...durable.Ite
 	if err := s.checkTx(ctx, tx); err != nil {
 		return nil, err
 	}
-	if err := s.scheduleTx(tx, &c, &out); err != nil {
-		return nil, explain(err, false)
+	if err := s.scheduleInTx(tx, &c, &out); err != nil {
+		return nil, wrapError(err, false)
 	}
 	// The writer runs this call after the transaction has ended. It reads the new
 	// counters, and wakes the workers.
-	go func() { _ = s.call(context.Background(), rowKeys{}, func(*index, machine.Moment) error { return nil }) }()
+	go func() {
+		_ = s.callWriter(context.Background(), rowKeys{}, func(*index, machine.Moment) error { return nil })
+	}()
 	return out, nil
 }
 
-func (s *Store) scheduleTx(tx *sql.Tx, c *store.Command, out *[]store.Outcome) (err error) {
-	defer recoverInto(&err)
+func (s *Store) scheduleInTx(tx *sql.Tx, c *store.Command, out *[]store.Outcome) (err error) {
+	defer recoverSessionError(&err)
 	x := newSession(tx)
 	defer x.close()
 	ix := newIndex(x)
@@ -57,29 +59,29 @@ func (s *Store) scheduleTx(tx *sql.Tx, c *store.Command, out *[]store.Outcome) (
 	for i := range c.Items {
 		ids = append(ids, c.Items[i].ID)
 	}
-	ix.load(ids, nil)
-	*out = machine.Schedule(ix, s.moment(), c)
-	ix.finish()
+	ix.loadRows(ids, nil)
+	*out = machine.Schedule(ix, s.readClocks(), c)
+	ix.writeChanges()
 	return nil
 }
 
 // checkTx returns an error if the transaction is on another file, or if its commit might
 // not be on disk.
 func (s *Store) checkTx(ctx context.Context, tx *sql.Tx) error {
-	path, err := pathOf(ctx, tx)
+	path, err := databasePath(ctx, tx)
 	if err != nil {
 		return err
 	}
-	if file, err := os.Stat(path); err != nil || !os.SameFile(file, s.file) {
+	if file, err := os.Stat(path); err != nil || !os.SameFile(file, s.fileInfo) {
 		return fmt.Errorf("sqlitestore: ScheduleTx: the transaction must be on the Store's file, got %s: %w", path, store.ErrUnfit)
 	}
 	var mode string
 	var sync int
 	if err := tx.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil {
-		return explain(err, false)
+		return wrapError(err, false)
 	}
 	if err := tx.QueryRowContext(ctx, `PRAGMA synchronous`).Scan(&sync); err != nil {
-		return explain(err, false)
+		return wrapError(err, false)
 	}
 	if full := 2; !strings.EqualFold(mode, "wal") || sync < full && s.syncInterval == 0 {
 		return fmt.Errorf("sqlitestore: ScheduleTx: the transaction's connection must have journal_mode WAL and synchronous of at least 2, got %s and %d: %w", mode, sync, store.ErrUnfit)

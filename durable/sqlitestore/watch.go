@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// How often watchOthers looks for commits of other processes.
+// How often watchOtherCommits looks for commits of other processes.
 const (
 	pollEvery = 50 * time.Millisecond // the interval if the system does not report writes
 	firstPoll = 2 * time.Millisecond  // the first interval after a write
@@ -19,26 +19,26 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	if err := s.checkOpen(ctx); err != nil || s.readOnly {
 		return cmp.Or(err, ErrReadOnly)
 	}
-	s.watchOnce.Do(func() { s.goroutines.Go(s.watchOthers) })
+	s.startWatchOnce.Do(func() { s.goroutines.Go(s.watchOtherCommits) })
 	return s.waiters.Wait(ctx, shards, wake)
 }
 
-// wakeIfNew wakes the calls of Wait if the counter wakes has changed. Each change for
+// wakeIfChanged wakes the calls of Wait if the counter wakes has changed. Each change for
 // which all workers must wake up increments the counter.
-func (s *Store) wakeIfNew(wakes int64) {
-	if s.seenWakes.Swap(wakes) != wakes {
+func (s *Store) wakeIfChanged(wakes int64) {
+	if s.lastWakes.Swap(wakes) != wakes {
 		s.waiters.Wake(0)
 	}
 }
 
-// watchOthers looks for commits of other connections. A commit becomes visible only after
-// a sync of the disk. So watchOthers looks several times after a write to the log, with
-// growing pauses.
-func (s *Store) watchOthers() {
-	changed := make(chan struct{}, 1)
-	stop, err := notify(s.path, func() {
+// watchOtherCommits looks for commits of other connections. A commit becomes visible only
+// after a sync of the disk. So watchOtherCommits looks several times after a write to the
+// log, with growing pauses.
+func (s *Store) watchOtherCommits() {
+	logWrites := make(chan struct{}, 1)
+	stop, err := watchLogAndClock(s.path, func() {
 		select {
-		case changed <- struct{}{}:
+		case logWrites <- struct{}{}:
 		default:
 		}
 	}, func() { s.waiters.Wake(0) })
@@ -54,9 +54,9 @@ func (s *Store) watchOthers() {
 		defer t.Stop()
 		tick = t.C
 	}
-	written := changed // nil, and so never ready, if no other process writes
+	otherWrites := logWrites // nil, and so never ready, if no other process writes
 	if s.oneProcess {
-		written = nil
+		otherWrites = nil
 	}
 	conn, err := s.serviceDB.Conn(context.Background())
 	if err != nil {
@@ -66,26 +66,26 @@ func (s *Store) watchOthers() {
 	defer conn.Close()
 	x := newSession(conn)
 	defer x.close()
-	lastVersion := int64(-1)
+	lastDataVersion := int64(-1)
 	for {
 		select {
 		case <-s.closed:
 			return
 		case <-tick:
-			lastVersion = s.checkCommits(x, lastVersion)
-		case <-written:
+			lastDataVersion = s.wakeOnCommit(x, lastDataVersion)
+		case <-otherWrites:
 			writtenAt := time.Now()
 			for next := writtenAt.Add(firstPoll); time.Since(writtenAt) < pollFor; {
 				select {
 				case <-s.closed:
 					return
-				case <-written: // another write
+				case <-otherWrites: // another write
 					writtenAt = time.Now()
 					if soon := writtenAt.Add(firstPoll); soon.Before(next) {
 						next = soon
 					}
 				case <-time.After(time.Until(next)):
-					lastVersion = s.checkCommits(x, lastVersion)
+					lastDataVersion = s.wakeOnCommit(x, lastDataVersion)
 					next = time.Now().Add(max(firstPoll, time.Since(writtenAt)/2))
 				}
 			}
@@ -93,22 +93,22 @@ func (s *Store) watchOthers() {
 	}
 }
 
-// checkCommits wakes the calls of Wait if another connection has committed new work. It
-// returns SQLite's data_version, which changes with such a commit. lastVersion is the
+// wakeOnCommit wakes the calls of Wait if another connection has committed new work. It
+// returns SQLite's data_version, which changes with such a commit. lastDataVersion is the
 // result of the previous call.
-func (s *Store) checkCommits(x *session, lastVersion int64) (version int64) {
+func (s *Store) wakeOnCommit(x *session, lastDataVersion int64) (version int64) {
 	var err error
 	defer func() {
 		if err != nil {
 			version = -1 // perhaps the file is locked: check again
 		}
 	}()
-	defer recoverInto(&err)
+	defer recoverSessionError(&err)
 	x.queryRow(getVersion, nil, &version)
-	if version != lastVersion {
+	if version != lastDataVersion {
 		var wakes int64
 		x.queryRow(getWakes, nil, &wakes)
-		s.wakeIfNew(wakes)
+		s.wakeIfChanged(wakes)
 	}
 	return version
 }

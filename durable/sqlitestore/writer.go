@@ -19,13 +19,13 @@ import (
 // A writer makes all changes of the file, on one goroutine and one connection. It puts
 // all waiting calls into one transaction.
 type writer struct {
-	store      *Store
-	conn       *sql.Conn
-	lastIndex  *index // of the latest transaction; empty if it failed
-	session    *session
-	calls      chan *call
-	prevCalls  int       // calls in the previous transaction
-	logChecked time.Time // when the length of the log was last checked
+	store        *Store
+	conn         *sql.Conn
+	lastIndex    *index // of the latest transaction; empty if it failed
+	session      *session
+	calls        chan *queuedCall
+	prevCalls    int       // calls in the previous transaction
+	logCheckedAt time.Time // when the length of the log was last checked
 }
 
 const (
@@ -40,9 +40,9 @@ const (
 	gatherTime = 200 * time.Microsecond
 )
 
-// A call is a function that waits to run in a transaction, on the writer's goroutine.
-type call struct {
-	rows  rowKeys
+// A queuedCall is a function that waits to run in a transaction, on the writer's goroutine.
+type queuedCall struct {
+	keys  rowKeys
 	do    func(ix *index, at machine.Moment) error
 	state atomic.Int32
 	err   error
@@ -66,7 +66,7 @@ const (
 
 func newWriter(s *Store, conn *sql.Conn) writer {
 	x := newSession(conn)
-	return writer{store: s, conn: conn, session: x, lastIndex: &index{session: x}, calls: make(chan *call, maxCalls)}
+	return writer{store: s, conn: conn, session: x, lastIndex: &index{session: x}, calls: make(chan *queuedCall, maxCalls)}
 }
 
 func (w *writer) close() {
@@ -76,16 +76,16 @@ func (w *writer) close() {
 	}
 }
 
-// call runs do on the writer's goroutine. It returns after the commit, or when the
+// callWriter runs do on the writer's goroutine. It returns after the commit, or when the
 // context ends.
-func (s *Store) call(ctx context.Context, rows rowKeys, do func(ix *index, at machine.Moment) error) error {
+func (s *Store) callWriter(ctx context.Context, keys rowKeys, do func(ix *index, at machine.Moment) error) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	if s.readOnly {
 		return ErrReadOnly
 	}
-	c := &call{rows: rows, do: do, done: make(chan struct{})}
+	c := &queuedCall{keys: keys, do: do, done: make(chan struct{})}
 	select {
 	case s.writer.calls <- c:
 	default:
@@ -112,24 +112,24 @@ func (s *Store) call(ctx context.Context, rows rowKeys, do func(ix *index, at ma
 	return c.err
 }
 
-func (w *writer) run() {
+func (w *writer) runLoop() {
 	for {
 		select {
 		case <-w.store.closed:
 			return
 		case c := <-w.calls:
-			w.carryOut(w.gather(c))
+			w.runGroup(w.gatherCalls(c))
 		}
 	}
 }
 
-// gather returns the waiting calls. To save a sync, it first waits up to gatherTime for
+// gatherCalls returns the waiting calls. To save a sync, it first waits up to gatherTime for
 // as many calls as the previous transaction had.
-func (w *writer) gather(first *call) []*call {
+func (w *writer) gatherCalls(first *queuedCall) []*queuedCall {
 	for begin := time.Now(); len(w.calls)+1 < w.prevCalls && time.Since(begin) < gatherTime; {
 		runtime.Gosched()
 	}
-	group := []*call{first}
+	group := []*queuedCall{first}
 	for n := len(w.calls); n > 0 && len(group) < maxGroup; n-- {
 		group = append(group, <-w.calls)
 	}
@@ -137,61 +137,61 @@ func (w *writer) gather(first *call) []*call {
 	return group
 }
 
-// carryOut runs the calls in one transaction. If it fails, each call gets its own
+// runGroup runs the calls in one transaction. If it fails, each call gets its own
 // transaction, so that only the faulty call fails.
-func (w *writer) carryOut(group []*call) {
+func (w *writer) runGroup(group []*queuedCall) {
 	group, err := w.beginTransaction(group)
 	if len(group) == 0 {
 		return
 	}
-	maybeDone := false
+	maybeCommitted := false
 	if err == nil {
-		maybeDone, err = w.transaction(group)
+		maybeCommitted, err = w.runTransaction(group)
 	}
-	if err != nil && !maybeDone && len(group) > 1 && codeOf(err) != 0 {
+	if err != nil && !maybeCommitted && len(group) > 1 && sqliteCode(err) != 0 {
 		for _, c := range group {
 			c.state.Store(callWaits)
-			w.carryOut([]*call{c})
+			w.runGroup([]*queuedCall{c})
 		}
 		return
 	}
 	for _, c := range group {
 		if err != nil {
-			c.err = explain(err, maybeDone)
+			c.err = wrapError(err, maybeCommitted)
 		}
 		close(c.done)
 	}
-	w.requestCheckpoint(codeOf(err)&0xff == sqlite3.SQLITE_FULL)
+	w.requestCheckpoint(sqliteCode(err)&0xff == sqlite3.SQLITE_FULL)
 }
 
 // beginTransaction starts a transaction, and returns the calls that still wait for it. It
 // polls for the file's lock, because SQLite's own waiting ignores contexts and is unfair.
-func (w *writer) beginTransaction(group []*call) ([]*call, error) {
+func (w *writer) beginTransaction(group []*queuedCall) ([]*queuedCall, error) {
 	for {
 		if err := w.store.checkFile(); err != nil {
-			return markBegun(group), err
+			return markCallsBegun(group), err
 		}
 		_, err := w.conn.ExecContext(context.Background(), "BEGIN IMMEDIATE")
-		w.store.lockedOut.Store(isBusy(err))
-		if !isBusy(err) {
-			if group = markBegun(group); err == nil && len(group) == 0 {
+		w.store.lockedOut.Store(isBusyError(err))
+		if !isBusyError(err) {
+			if group = markCallsBegun(group); err == nil && len(group) == 0 {
 				_, err = w.conn.ExecContext(context.Background(), "ROLLBACK")
 			}
 			return group, err
 		}
-		if !slices.ContainsFunc(group, func(c *call) bool { return c.state.Load() == callWaits }) {
+		if !slices.ContainsFunc(group, func(c *queuedCall) bool { return c.state.Load() == callWaits }) {
 			return nil, nil
 		}
 		select {
 		case <-w.store.closed:
-			return markBegun(group), store.ErrClosed
+			return markCallsBegun(group), store.ErrClosed
 		case <-time.After(lockPause + rand.N(2*lockPause)):
 		}
 	}
 }
 
-// markBegun marks the waiting calls as begun, and returns them.
-func markBegun(group []*call) (marked []*call) {
+// markCallsBegun marks the waiting calls as begun, and returns them.
+func markCallsBegun(group []*queuedCall) (marked []*queuedCall) {
 	for _, c := range group {
 		if c.state.CompareAndSwap(callWaits, callBegun) {
 			marked = append(marked, c)
@@ -200,44 +200,44 @@ func markBegun(group []*call) (marked []*call) {
 	return marked
 }
 
-// transaction runs the calls and commits. If maybeDone is true, the transaction may have
-// been committed despite an error.
-func (w *writer) transaction(group []*call) (maybeDone bool, err error) {
+// runTransaction runs the calls and commits. If maybeCommitted is true, the transaction
+// may have been committed despite an error.
+func (w *writer) runTransaction(group []*queuedCall) (maybeCommitted bool, err error) {
 	ctx := context.Background()
 	ix, err := w.runCalls(group)
 	if err == nil {
-		maybeDone = true
+		maybeCommitted = true
 		_, err = w.conn.ExecContext(ctx, "COMMIT")
 	}
 	if err != nil {
 		_, _ = w.conn.ExecContext(ctx, "ROLLBACK")
 		w.lastIndex = &index{session: w.session}
-		return maybeDone, err
+		return maybeCommitted, err
 	}
 	w.lastIndex = ix
-	w.store.wakeIfNew(ix.numbers.Wakes)
+	w.store.wakeIfChanged(ix.counters.Wakes)
 	return true, nil
 }
 
-func (w *writer) runCalls(group []*call) (ix *index, err error) {
-	defer recoverInto(&err)
-	at := w.store.moment()
-	if at.Wall < 0 || at.Wall > maxTime {
+func (w *writer) runCalls(group []*queuedCall) (ix *index, err error) {
+	defer recoverSessionError(&err)
+	at := w.store.readClocks()
+	if at.Wall < 0 || at.Wall > maxClockTime {
 		return nil, fmt.Errorf("%w: the clock shows %v: %w", store.ErrUnfit, at.Wall.Std().UTC(), store.ErrNotDone)
 	}
-	ix = w.lastIndex.next()
+	ix = w.lastIndex.nextIndex()
 	var ids, senders []string
 	for _, c := range group {
-		ids = append(ids, c.rows.ids...)
-		if c.rows.sender != "" {
-			senders = append(senders, c.rows.sender)
+		ids = append(ids, c.keys.ids...)
+		if c.keys.sender != "" {
+			senders = append(senders, c.keys.sender)
 		}
 	}
-	ix.load(ids, senders)
+	ix.loadRows(ids, senders)
 	for _, c := range group {
 		c.err = c.do(ix, at)
 	}
-	ix.finish()
+	ix.writeChanges()
 	return ix, nil
 }
 
@@ -247,11 +247,11 @@ func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Comma
 		return nil, err
 	}
 	c.Items = machine.CopyItems(c.Items) // the index may keep the items
-	rows := rowKeys{sender: st.Sender}
+	keys := rowKeys{sender: st.Sender}
 	for i := range c.Items {
-		rows.ids = append(rows.ids, c.Items[i].ID)
+		keys.ids = append(keys.ids, c.Items[i].ID)
 	}
-	err = s.call(ctx, rows, func(ix *index, at machine.Moment) (err error) {
+	err = s.callWriter(ctx, keys, func(ix *index, at machine.Moment) (err error) {
 		out, err = machine.Change(ix, at, &st, &c)
 		return err
 	})
@@ -266,14 +266,14 @@ func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (a
 	if err := r.Check(&st); err != nil {
 		return a, err
 	}
-	rows := rowKeys{sender: st.Sender}
+	keys := rowKeys{sender: st.Sender}
 	for i := range r.Reports {
-		rows.ids = append(rows.ids, r.Reports[i].ID)
+		keys.ids = append(keys.ids, r.Reports[i].ID)
 	}
 	for i := range r.Extend {
-		rows.ids = append(rows.ids, r.Extend[i].ID)
+		keys.ids = append(keys.ids, r.Extend[i].ID)
 	}
-	err = s.call(ctx, rows, func(ix *index, at machine.Moment) (err error) {
+	err = s.callWriter(ctx, keys, func(ix *index, at machine.Moment) (err error) {
 		a, err = machine.Do(ix, at, &st, &r)
 		return err
 	})

@@ -122,7 +122,7 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 		var n int
 		_, err := fmt.Sscanf(strings.TrimPrefix(key, keyPrefix), "%d", &n)
 		require.NoError(t, err)
-		require.True(t, n >= 1000 && n < 3000, "%s was replicated; the replica's log:\n%s", key, replica.Output())
+		require.True(t, n >= 1000 && n < 3000, "%s was replicated; the replica's log:\n%s", key, replica.ReadLog())
 	}
 }
 

@@ -11,15 +11,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// slots is the number of slots of a Redis Cluster.
-const slots = 16384
+// slotCount is the number of hash slots of a Redis Cluster.
+const slotCount = 16384
 
 // A Cluster is a running Redis Cluster.
 type Cluster struct {
 	// Servers are the initial masters, followed by the replicas in the order of their
 	// masters.
-	Servers []*Server
-	Masters int // the number of masters
+	Servers     []*Server
+	MasterCount int
 }
 
 // With FastFailover a master counts as failed after two seconds of silence. A pause of
@@ -30,20 +30,20 @@ var FastFailover = []string{"--cluster-node-timeout", "2000"}
 // number of replicas. Every server gets the arguments args.
 func StartCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster {
 	tb.Helper()
-	c := &Cluster{Masters: masters}
+	c := &Cluster{MasterCount: masters}
 	for range masters * (1 + replicas) {
 		c.Servers = append(c.Servers, Start(tb, append([]string{
 			"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
 			"--repl-diskless-sync-delay", "0",
 		}, args...)...))
 	}
-	if err := c.create(replicas); err != nil {
-		tb.Fatalf("redistest: forming the cluster: %v\n%s", err, c.Servers[0].Output())
+	if err := c.formCluster(replicas); err != nil {
+		tb.Fatalf("redistest: forming the cluster: %v\n%s", err, c.Servers[0].ReadLog())
 	}
 	return c
 }
 
-func (c *Cluster) create(replicas int) error {
+func (c *Cluster) formCluster(replicas int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var clients []*redis.Client
@@ -58,8 +58,8 @@ func (c *Cluster) create(replicas int) error {
 			return err
 		}
 	}
-	for i, client := range clients[:c.Masters] {
-		first, last := i*slots/c.Masters, (i+1)*slots/c.Masters-1
+	for i, client := range clients[:c.MasterCount] {
+		first, last := i*slotCount/c.MasterCount, (i+1)*slotCount/c.MasterCount-1
 		if err := client.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (c *Cluster) create(replicas int) error {
 			return err
 		}
 	}
-	if err := poll(ctx, func() bool {
+	if err := pollUntil(ctx, func() bool {
 		for _, client := range clients {
 			if n := strings.Count(client.ClusterNodes(ctx).Val(), "\n"); n != len(clients) {
 				return false
@@ -79,16 +79,16 @@ func (c *Cluster) create(replicas int) error {
 	}); err != nil {
 		return fmt.Errorf("the servers do not form a cluster: %w", err)
 	}
-	for i := range c.Masters {
+	for i := range c.MasterCount {
 		id := clients[i].ClusterMyID(ctx).Val()
 		for j := range replicas {
-			replica := clients[c.Masters+i*replicas+j]
-			if err := poll(ctx, func() bool { return replica.ClusterReplicate(ctx, id).Err() == nil }); err != nil {
+			replica := clients[c.MasterCount+i*replicas+j]
+			if err := pollUntil(ctx, func() bool { return replica.ClusterReplicate(ctx, id).Err() == nil }); err != nil {
 				return fmt.Errorf("replicas: %w", err)
 			}
 		}
 	}
-	return poll(ctx, func() bool {
+	return pollUntil(ctx, func() bool {
 		return !slices.ContainsFunc(c.Servers, func(s *Server) bool { return !isHealthy(ctx, s) })
 	})
 }
@@ -145,8 +145,8 @@ func (c *Cluster) MasterOf(ctx context.Context, slot int) *Server {
 	return nil
 }
 
-// poll waits until ok returns true or the context ends.
-func poll(ctx context.Context, ok func() bool) error {
+// pollUntil waits until ok returns true or the context ends.
+func pollUntil(ctx context.Context, ok func() bool) error {
 	for !ok() {
 		select {
 		case <-ctx.Done():

@@ -22,10 +22,10 @@ type Server struct {
 	Port int
 	Dir  string // the folder of its files; Restart keeps them
 
-	tb   testing.TB
-	args []string
-	cmd  *exec.Cmd
-	done chan struct{} // closed when cmd has ended
+	tb     testing.TB
+	args   []string
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when the process has exited
 }
 
 // Start starts a server that stops when the test ends. args are arguments of
@@ -38,12 +38,12 @@ func Start(tb testing.TB, args ...string) *Server {
 		s := &Server{tb: tb, Port: FreePort(tb), Dir: tempDir(tb), args: args}
 		s.Addr = "127.0.0.1:" + strconv.Itoa(s.Port)
 		tb.Cleanup(s.stop)
-		err := s.start()
+		err := s.startProcess()
 		if err == nil {
 			return s
 		}
 		if try == 3 {
-			tb.Fatalf("redistest: %v\n%s", err, s.Output())
+			tb.Fatalf("redistest: %v\n%s", err, s.ReadLog())
 		}
 	}
 }
@@ -103,7 +103,7 @@ func FreePort(tb testing.TB) int {
 	return 0
 }
 
-func (s *Server) start() error {
+func (s *Server) startProcess() error {
 	args := append([]string{
 		"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.Dir,
 		"--save", "", "--daemonize", "no", "--loglevel", "notice", "--logfile", s.logPath(),
@@ -113,11 +113,11 @@ func (s *Server) start() error {
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
-	done := make(chan struct{})
-	s.done = done
+	exited := make(chan struct{})
+	s.exited = exited
 	go func(cmd *exec.Cmd) {
 		_ = cmd.Wait()
-		close(done)
+		close(exited)
 	}(s.cmd)
 	return s.waitReady()
 }
@@ -139,7 +139,7 @@ func (s *Server) waitReady() error {
 			return nil
 		}
 		select {
-		case <-s.done:
+		case <-s.exited:
 			return errors.New("redis-server exited at once")
 		case <-time.After(5 * time.Millisecond):
 		}
@@ -162,7 +162,7 @@ func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 // Alive reports whether the process is running.
 func (s *Server) Alive() bool {
 	select {
-	case <-s.done:
+	case <-s.exited:
 		return false
 	default:
 		return true
@@ -176,7 +176,7 @@ func (s *Server) Kill() {
 	if err := s.cmd.Process.Kill(); err != nil {
 		s.tb.Fatalf("redistest: kill: %v", err)
 	}
-	<-s.done
+	<-s.exited
 }
 
 // Restart starts the server again after Kill, with the same address and files.
@@ -185,13 +185,13 @@ func (s *Server) Restart() {
 	if s.Alive() {
 		s.tb.Fatal("redistest: Restart: the server is running")
 	}
-	if err := s.start(); err != nil {
-		s.tb.Fatalf("redistest: restart: %v\n%s", err, s.Output())
+	if err := s.startProcess(); err != nil {
+		s.tb.Fatalf("redistest: restart: %v\n%s", err, s.ReadLog())
 	}
 }
 
-// Output returns the server's log.
-func (s *Server) Output() string {
+// ReadLog returns the server's log.
+func (s *Server) ReadLog() string {
 	b, _ := os.ReadFile(s.logPath())
 	return string(b)
 }
@@ -199,9 +199,9 @@ func (s *Server) Output() string {
 func (s *Server) logPath() string { return filepath.Join(s.Dir, "log") }
 
 func (s *Server) stop() {
-	if s.cmd == nil || s.cmd.Process == nil || s.done == nil {
+	if s.cmd == nil || s.cmd.Process == nil || s.exited == nil {
 		return
 	}
 	_ = s.cmd.Process.Kill()
-	<-s.done
+	<-s.exited
 }
