@@ -68,7 +68,7 @@ func (x *pendingCommand) encodeArgs(st *store.Stamp, c *store.Command) {
 	op := opNames[c.Op]
 	if c.Op == store.Schedule {
 		op = scheduleOpNames[c.Keep]
-		if slices.ContainsFunc(c.Items, isUnique) {
+		if slices.ContainsFunc(c.Items, hasUniqueKey) {
 			op += "U"
 		}
 	}
@@ -92,7 +92,7 @@ func (x *pendingCommand) encodeArgs(st *store.Stamp, c *store.Command) {
 				strconv.FormatInt(burst, 10), strconv.FormatFloat(item.Limit.Rate, 'g', -1, 64))
 		case store.Import:
 			var n int
-			args, n = importArgs(args, item.Entry)
+			args, n = appendImportArgs(args, item.Entry)
 			x.recordBytes += n
 		}
 	}
@@ -107,12 +107,14 @@ func (x *pendingCommand) encodeArgs(st *store.Stamp, c *store.Command) {
 	header = fmt.Sprintf("%d %s %s %d %d", st.Number, deadlineArg(st.Until), op, len(c.Items), argsPerItem)
 }
 
-func isUnique(x store.Item) bool {
+func hasUniqueKey(x store.Item) bool {
 	k, _ := x.Task.Keeps()
 	return k.Unique > 0
 }
 
-func importArgs(args []any, e *store.Entry) ([]any, int) {
+// appendImportArgs appends the arguments for an imported entry. It also returns the
+// bytes of the record and failures.
+func appendImportArgs(args []any, e *store.Entry) ([]any, int) {
 	formatMicros := func(t store.Time) string { return strconv.FormatInt(int64(t), 10) }
 	place, at, failureText := "due", formatMicros(e.At), encodeFailures(e.Failures)
 	t := &e.Task
@@ -134,9 +136,9 @@ func importArgs(args []any, e *store.Entry) ([]any, int) {
 
 // batchCall returns one call of scripts/change.lua for several commands to a shard.
 func (s *Store) batchCall(batch []*pendingCommand) scriptCall {
-	x := scriptCall{script: s.scripts.change, shard: batch[0].shard, fields: make([]any, 0, len(batch))}
+	x := scriptCall{script: s.scripts.change, shard: batch[0].shard, metaFields: make([]any, 0, len(batch))}
 	for _, c := range batch {
-		x.fields = append(x.fields, &c.senderField)
+		x.metaFields = append(x.metaFields, &c.senderField)
 		x.args = append(x.args, c.args...)
 	}
 	return x
@@ -148,7 +150,7 @@ func setResults(batch []*pendingCommand, v any, err error) {
 	sharedAnswer, isShared := v.(string)
 	list, _ := v.([]any)
 	if err == nil && !isShared && len(list) != len(batch) {
-		err = unexpectedAnswerError(v)
+		err = answerError(v)
 	}
 	for i, x := range batch {
 		if err != nil {
@@ -165,7 +167,7 @@ func setResults(batch []*pendingCommand, v any, err error) {
 		case answer == "late":
 			x.err = store.ErrLate
 		case len(answer) != 1+x.itemCount || answer[0] != 'o' || strings.Trim(answer[1:], "12345678") != "":
-			x.err = unexpectedAnswerError(answer)
+			x.err = answerError(answer)
 		default:
 			x.err = nil
 			if x.itemCount > 0 {

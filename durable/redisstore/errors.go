@@ -85,7 +85,7 @@ func isOutOfMemory(text string) bool {
 		strings.HasPrefix(text, "ERR Error running script ") && strings.Contains(text, ": -OOM command not allowed ")
 }
 
-// unexpectedAnswerError returns the error for an answer that no script gives.
-func unexpectedAnswerError(v any) error {
+// answerError returns the error for an answer that no script gives.
+func answerError(v any) error {
 	return fmt.Errorf("redisstore: unexpected answer of a script: %v", v)
 }

@@ -127,7 +127,7 @@ func (s *Store) readSettings(ctx context.Context) ([]map[string]string, error) {
 
 // healthFromSettings turns the servers' settings into warnings. It returns ErrEviction if
 // a server evicts keys.
-func (s *Store) healthFromSettings(nodes []map[string]string) (h store.Health, evicting error) {
+func (s *Store) healthFromSettings(nodes []map[string]string) (h store.Health, evictionErr error) {
 	var addrs []string
 	for _, n := range nodes {
 		addr, version, policy := n["addr"], n["redis_version"], n["maxmemory_policy"]
@@ -140,7 +140,7 @@ func (s *Store) healthFromSettings(nodes []map[string]string) (h store.Health, e
 			addWarning("it is unknown whether the server evicts keys, because it does not answer INFO")
 		case policy == "noeviction":
 		case n["maxmemory"] != "0":
-			evicting = fmt.Errorf("%w (%s has %s)", ErrEviction, addr, policy)
+			evictionErr = fmt.Errorf("%w (%s has %s)", ErrEviction, addr, policy)
 		default:
 			addWarning("maxmemory-policy is %s: if maxmemory is set, the server will evict tasks", policy)
 		}
@@ -153,5 +153,5 @@ func (s *Store) healthFromSettings(nodes []map[string]string) (h store.Health, e
 		}
 	}
 	h.Store = fmt.Sprintf("%q in %d shards on %s", s.config.name, len(s.shards), strings.Join(addrs, ", "))
-	return h, evicting
+	return h, evictionErr
 }

@@ -33,11 +33,11 @@ func (s *Store) readEntries(ctx context.Context, shard int, ids []string) (found
 	const fieldsPerEntry = 7
 	f, ok := decodeStrings(v)
 	if !ok || len(f)%fieldsPerEntry != 1 {
-		return nil, nil, unexpectedAnswerError(v)
+		return nil, nil, answerError(v)
 	}
 	processed, _ := strconv.Atoi(f[0])
 	if processed < 1 || processed > len(ids) {
-		return nil, nil, unexpectedAnswerError(v)
+		return nil, nil, answerError(v)
 	}
 	for f = f[1:]; len(f) > 0; f = f[fieldsPerEntry:] {
 		state, _ := strconv.Atoi(f[1])
@@ -101,12 +101,12 @@ func (s *Store) listOneState(ctx context.Context, shard int, filter *store.Filte
 	}
 	list, _ := v.([]any)
 	if len(list) != 4 {
-		return nil, from, unexpectedAnswerError(v)
+		return nil, from, answerError(v)
 	}
 	head, ok1 := decodeStrings(list[:3])
 	f, ok2 := decodeStrings(list[3])
 	if !ok1 || !ok2 {
-		return nil, from, unexpectedAnswerError(v)
+		return nil, from, answerError(v)
 	}
 	var entries []store.Entry
 	for i := 0; i+6 <= len(f); i += 6 {

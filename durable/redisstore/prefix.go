@@ -90,7 +90,7 @@ func (s *Store) runScan(ctx context.Context, shard int, index, cursor string, f 
 	}
 	page, ok := decodeStrings(v)
 	if !ok || index != "k" && len(page) == 0 {
-		return nil, unexpectedAnswerError(v)
+		return nil, answerError(v)
 	}
 	return page, nil
 }

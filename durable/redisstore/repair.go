@@ -65,7 +65,7 @@ func (s *Store) countUnindexed(ctx context.Context, sh *shard) (int64, error) {
 	}
 	n, ok := v.(int64)
 	if !ok {
-		return 0, unexpectedAnswerError(v)
+		return 0, answerError(v)
 	}
 	return n, nil
 }
@@ -84,12 +84,12 @@ func (s *Store) repairShard(ctx context.Context, sh *shard, factor int) (store.R
 			}
 			f, _ := v.([]any)
 			if len(f) != 6 {
-				return nil, unexpectedAnswerError(v)
+				return nil, answerError(v)
 			}
 			head, ok1 := decodeStrings(f[:5])
 			page, ok2 := decodeStrings(f[5])
 			if !ok1 || !ok2 {
-				return nil, unexpectedAnswerError(v)
+				return nil, answerError(v)
 			}
 			for i, p := range []*int64{&total.Looked, &total.Requeued, &total.Doubled, &total.Orphaned} {
 				n, _ := strconv.ParseInt(head[1+i], 10, 64)

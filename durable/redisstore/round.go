@@ -19,7 +19,7 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 		return store.Answer{}, err
 	}
 	sh := s.shards[shard]
-	if err := s.delayRound(ctx, sh.moreDue.Load() || len(r.Reports) >= largeRoundReports); err != nil {
+	if err := s.delayRound(ctx, sh.mayHaveMoreDue.Load() || len(r.Reports) >= largeRoundReports); err != nil {
 		return store.Answer{}, toStoreError(err)
 	}
 	if r.More != nil {
@@ -144,13 +144,13 @@ const roundAnswerLen = 13
 func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answer, err error) {
 	f, _ := v.([]any)
 	if len(f) != roundAnswerLen {
-		return a, unexpectedAnswerError(v)
+		return a, answerError(v)
 	}
 	var n [roundAnswerLen]int64
 	for _, i := range []int{0, 3, 4, 5, 6, 11, 12} {
 		var ok bool
 		if n[i], ok = f[i].(int64); !ok {
-			return a, unexpectedAnswerError(v)
+			return a, answerError(v)
 		}
 	}
 	accepted, _ := f[1].(string)
@@ -161,7 +161,7 @@ func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answ
 	runs, _ := f[10].([]any)
 	if len(accepted) != 1+len(r.Reports) || len(leases) != 1+len(r.Extend) ||
 		len(scores) != len(ids) || len(records) != len(ids) || len(runs) != len(ids) {
-		return a, unexpectedAnswerError(v)
+		return a, answerError(v)
 	}
 	a.Now, a.Paused, a.Limited = store.Time(n[0]), n[11] == 1, n[12] == 1
 	sh.saveReading(a.Now)
@@ -194,15 +194,15 @@ func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answ
 		a.Tasks = nil
 	}
 	if r.Claim.Asked {
-		sh.moreDue.Store(len(a.Tasks) > 0 && len(a.Tasks) == r.Claim.Max)
+		sh.mayHaveMoreDue.Store(len(a.Tasks) > 0 && len(a.Tasks) == r.Claim.Max)
 	}
 	a.Next = s.nextClaimDelay(r, &a, n[3] == 1, n[4], n[5])
 	return a, nil
 }
 
-func parseClaimedTask(id string, token int64, record, score, before string) store.Claimed {
+func parseClaimedTask(id string, token int64, record, score, runText string) store.Claimed {
 	x := store.Claimed{Task: parseRecord(id, record), Token: token, Due: parseTime(score)}
-	if r, ok := parseRunState(before); ok {
+	if r, ok := parseRunState(runText); ok {
 		x.Due, x.Attempts, x.Crashes = r.firstDue, r.attempts, r.crashes
 	}
 	return x

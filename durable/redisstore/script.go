@@ -55,18 +55,18 @@ func readScript(name string) string {
 
 // A scriptCall is a script with its arguments, to run in a shard.
 type scriptCall struct {
-	script *script
-	shard  *shard
-	fields []any // fields of meta that the script reads
-	args   []any
+	script     *script
+	shard      *shard
+	metaFields []any // fields of meta that the script reads
+	args       []any
 }
 
 func (s *Store) newCommand(ctx context.Context, x scriptCall, name, code string) *redis.Cmd {
-	args := make([]any, 0, 5+len(x.shard.keyArgs)+len(x.fields)+len(x.args))
+	args := make([]any, 0, 5+len(x.shard.keyArgs)+len(x.metaFields)+len(x.args))
 	args = append(args, name, code, len(x.shard.keys))
 	args = append(args, x.shard.keyArgs...)
-	args = append(args, *x.shard.schema.Load(), len(x.fields))
-	args = append(args, x.fields...)
+	args = append(args, *x.shard.schema.Load(), len(x.metaFields))
+	args = append(args, x.metaFields...)
 	args = append(args, x.args...)
 	cmd := redis.NewCmd(ctx, args...)
 	cmd.SetFirstKeyPos(3)
@@ -184,12 +184,12 @@ func (s *Store) runScript(ctx context.Context, x *script, shard int, args ...any
 func decodeInts(v any, n int) ([]int64, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) != n {
-		return nil, unexpectedAnswerError(v)
+		return nil, answerError(v)
 	}
 	numbers := make([]int64, n)
 	for i := range list {
 		if numbers[i], ok = list[i].(int64); !ok {
-			return nil, unexpectedAnswerError(v)
+			return nil, answerError(v)
 		}
 	}
 	return numbers, nil

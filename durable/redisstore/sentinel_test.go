@@ -35,7 +35,7 @@ func sentinel(t *testing.T, master *redistest.Server) string {
 // answers, or "" if the Sentinel has ended.
 func tryPort(t *testing.T, master *redistest.Server) string {
 	t.Helper()
-	port := redistest.FreePort(t)
+	port := redistest.FindFreePort(t)
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "sentinel.conf")
 	require.NoError(t, os.WriteFile(conf, []byte(fmt.Sprintf(`

@@ -22,9 +22,9 @@ type shard struct {
 	schema atomic.Pointer[string]
 	// lastReading is the latest reading of the server's clock, or nil.
 	lastReading atomic.Pointer[clockReading]
-	// moreDue is true if the latest claim got its maximum number of tasks. More may be
+	// mayHaveMoreDue is true if the latest claim got its maximum number of tasks. More may be
 	// due, so the next round is not delayed.
-	moreDue atomic.Bool
+	mayHaveMoreDue atomic.Bool
 	// combiner sends the commands of Change.
 	combiner combiner
 }

@@ -33,13 +33,13 @@ func (s *Store) readStats(ctx context.Context, shard int) ([]int64, map[string]s
 		return nil, nil, err
 	}
 	metaFields := []any{"paused", "claimed", "done", "retried", "died", "crashed", "released", "refused", "cancelled"}
-	v, err := s.runCall(ctx, scriptCall{script: s.scripts.stats, shard: s.shards[shard], fields: metaFields})
+	v, err := s.runCall(ctx, scriptCall{script: s.scripts.stats, shard: s.shards[shard], metaFields: metaFields})
 	if err != nil {
 		return nil, nil, toStoreError(err)
 	}
 	list, _ := v.([]any)
 	if len(list) == 0 {
-		return nil, nil, unexpectedAnswerError(v)
+		return nil, nil, answerError(v)
 	}
 	n, err := decodeInts(list[:len(list)-1], 8+len(metaFields))
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Store) readStats(ctx context.Context, shard int) ([]int64, map[string]s
 func parseLimits(v any) (limits map[string]store.Limit, err error) {
 	list, ok := decodeStrings(v)
 	if !ok {
-		return nil, unexpectedAnswerError(v)
+		return nil, answerError(v)
 	}
 	for i := 0; i+1 < len(list); i += 2 {
 		_, handler, _ := strings.Cut(list[i], ":")

@@ -115,7 +115,7 @@ func (s *Store) readServerClock(ctx context.Context, sh *shard) (store.Time, err
 	text, _ := v.(string)
 	now, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, unexpectedAnswerError(v)
+		return 0, answerError(v)
 	}
 	sh.saveReading(store.Time(now))
 	return store.Time(now), nil

@@ -34,10 +34,10 @@ var _ machine.Index = (*index)(nil)
 // A cachedTask is a task, with the stored values of its row.
 type cachedTask struct {
 	machine.Task
-	stored store.Task // the task in the table
-	hasRow bool       // whether the table has the task
-	dirty  bool       // changed, but not written
-	err    error      // not nil if the row is damaged
+	storedTask store.Task // the task in the table
+	hasRow     bool       // whether the table has the task
+	dirty      bool       // changed, but not written
+	err        error      // not nil if the row is damaged
 }
 
 // A cachedSender is a sender's record. The pointer is nil if there is no record.
@@ -54,8 +54,8 @@ func newIndex(x *session) *index {
 	return ix
 }
 
-// Limits of what the method nextIndex keeps: the senders, the running tasks, and the bytes in
-// the record of such a task.
+// Limits of what nextIndex keeps: the senders, the running tasks, and the bytes in the
+// record of such a task.
 const (
 	maxSenders  = 2000
 	maxRunning  = 1000
@@ -130,7 +130,7 @@ func scanTask(rows *sql.Rows) *cachedTask {
 	if x.err = scanRow(rows, &x.Task); !errors.Is(x.err, ErrDamaged) {
 		must(x.err)
 	}
-	x.stored = x.Task.Task
+	x.storedTask = x.Task.Task
 	return x
 }
 
@@ -141,7 +141,7 @@ func (ix *index) findTask(id string) *cachedTask {
 	return ix.tasks[id]
 }
 
-// Find returns nil for a task with a damaged row.
+// Find returns the task with an id. It returns nil if the row is missing or damaged.
 func (ix *index) Find(id string) *machine.Task {
 	if x := ix.findTask(id); x.State != 0 && x.err == nil {
 		return &x.Task
@@ -149,14 +149,15 @@ func (ix *index) Find(id string) *machine.Task {
 	return nil
 }
 
-// Add may replace a task that has ended in this transaction, or a damaged row.
+// Add returns a new task. It may replace a task that has ended in this transaction, or a
+// damaged row.
 func (ix *index) Add(id string) *machine.Task {
 	x := ix.findTask(id)
 	x.Task, x.err = machine.Task{}, nil
 	return &x.Task
 }
 
-// Changed says that a task has changed.
+// Changed notes that a task has changed, so that flushTasks writes it.
 func (ix *index) Changed(t *machine.Task) {
 	if x := ix.tasks[t.ID]; !x.dirty {
 		x.dirty = true
@@ -171,9 +172,9 @@ func (ix *index) flushTasks() {
 		x.dirty = false
 		t := &x.Task
 		switch {
-		case t.State == 0, !x.hasRow, t.Handler != x.stored.Handler, t.Schedule != x.stored.Schedule, !isSameSlice(t.Record, x.stored.Record):
+		case t.State == 0, !x.hasRow, t.Handler != x.storedTask.Handler, t.Schedule != x.storedTask.Schedule, !isSameSlice(t.Record, x.storedTask.Record):
 			if x.hasRow {
-				ended = append(ended, x.stored.ID)
+				ended = append(ended, x.storedTask.ID)
 			}
 			if t.State != 0 {
 				inserted = append(inserted, columnValues(t)...)
@@ -183,7 +184,7 @@ func (ix *index) flushTasks() {
 			ix.exec(moveTask, int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts),
 				t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), t.ID)
 		}
-		x.stored, x.hasRow = t.Task, t.State != 0
+		x.storedTask, x.hasRow = t.Task, t.State != 0
 	}
 	ix.queryInBatches(deleteTasks, 1, ended, nil)
 	ix.queryInBatches(insertTasks, 12, inserted, nil)
@@ -237,7 +238,8 @@ func encodeJSON(x any) string {
 	return string(b)
 }
 
-// Due skips damaged rows. It reads on until it has n tasks or no row is left.
+// Due returns up to n due tasks that match a claim, without damaged rows. If there are
+// fewer, next is when another task is due, or machine.Never.
 func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	ix.flushTasks()
 	next = machine.Never
@@ -334,6 +336,7 @@ func (ix *index) Limits() map[string]*machine.Limit {
 	return ix.limits
 }
 
+// Overdue counts the due tasks by handler and schedule.
 func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
 	ix.flushTasks()
 	for _, k := range ix.pendingKinds() {

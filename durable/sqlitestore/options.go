@@ -14,8 +14,8 @@ type Option interface{ apply(*config) }
 type config struct {
 	clock        clock.Clock
 	log          *slog.Logger
-	syncInterval time.Duration
-	oneProcess   bool
+	syncInterval time.Duration // see WithSyncInterval; 0 syncs every commit
+	oneProcess   bool          // no other process writes to the file
 	readOnly     bool
 }
 

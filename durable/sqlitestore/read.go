@@ -26,8 +26,8 @@ func retryWhileBusy(ctx context.Context, f func() error) error {
 	}
 }
 
-// runReadTx calls f in a read transaction, so that f sees a consistent state. It calls f again
-// if the file was locked.
+// runReadTx calls f in a read transaction, so that f sees a consistent state. It calls f
+// again if the file was locked.
 func (s *Store) runReadTx(ctx context.Context, f func(x *session)) error {
 	if err := s.checkReadable(ctx); err != nil {
 		return err

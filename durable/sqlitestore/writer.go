@@ -40,11 +40,12 @@ const (
 	gatherTime = 200 * time.Microsecond
 )
 
-// A queuedCall is a function that waits to run in a transaction, on the writer's goroutine.
+// A queuedCall is a function that waits to run in a transaction, on the writer's
+// goroutine.
 type queuedCall struct {
 	keys  rowKeys
 	do    func(ix *index, at machine.Moment) error
-	state atomic.Int32
+	state atomic.Int32 // callWaits, callBegun or callDropped
 	err   error
 	done  chan struct{}
 }
@@ -123,8 +124,8 @@ func (w *writer) runLoop() {
 	}
 }
 
-// gatherCalls returns the waiting calls. To save a sync, it first waits up to gatherTime for
-// as many calls as the previous transaction had.
+// gatherCalls returns the waiting calls. To save a sync, it first waits up to gatherTime
+// for as many calls as the previous transaction had.
 func (w *writer) gatherCalls(first *queuedCall) []*queuedCall {
 	for begin := time.Now(); len(w.calls)+1 < w.prevCalls && time.Since(begin) < gatherTime; {
 		runtime.Gosched()

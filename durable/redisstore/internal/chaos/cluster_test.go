@@ -59,7 +59,7 @@ func TestFault_ClusterMasterKilled(t *testing.T) {
 	x.start(x.order)
 	worst := x.traffic(14 * time.Second)
 	time.Sleep(2 * time.Second)
-	old := c.MasterOf(context.Background(), 0)
+	old := c.MasterOfSlot(context.Background(), 0)
 	before := time.Now()
 	old.Kill()
 	killed := time.Now()
@@ -69,7 +69,7 @@ func TestFault_ClusterMasterKilled(t *testing.T) {
 	x.l.since = killed
 	x.l.mu.Unlock()
 	x.eventually(20*time.Second, "there is a new master", func() bool {
-		m := c.MasterOf(context.Background(), 0)
+		m := c.MasterOfSlot(context.Background(), 0)
 		return m != nil && m != old
 	})
 	elected := time.Since(killed)
@@ -80,7 +80,7 @@ func TestFault_ClusterMasterKilled(t *testing.T) {
 	x.l.mu.Unlock()
 	x.note("a master of three killed with -9, node timeout 2 s; new master after %s; outage for Schedule %s, latest delivery of what was due after it %s (target 6 s)",
 		short(elected), short(schedule), short(late))
-	require.False(t, old.Alive())
+	require.False(t, old.IsRunning())
 	require.LessOrEqual(t, schedule, 6*time.Second)
 	x.done(30 * time.Second)
 }
@@ -92,7 +92,7 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 	x, c := onCluster(t)
 	x.loose = true
 	ctx := context.Background()
-	master := c.MasterOf(ctx, 0)
+	master := c.MasterOfSlot(ctx, 0)
 	var replica *redistest.Server
 	for i, s := range c.Servers[:3] {
 		if s == master {
@@ -112,7 +112,7 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 	replica.Resume()
 	x.start(x.order) // start waits for the new master
 	x.eventually(30*time.Second, "there is a new master", func() bool {
-		m := c.MasterOf(ctx, 0)
+		m := c.MasterOfSlot(ctx, 0)
 		return m != nil && m != master
 	})
 	x.note("replica frozen, then its master killed with -9: the tasks scheduled in between are lost")
@@ -148,7 +148,7 @@ func TestFault_ClusterMasterFrozen(t *testing.T) {
 			time.Sleep(time.Second)
 			changed := 0
 			for _, d := range []time.Duration{2500 * time.Millisecond, 4 * time.Second, 5 * time.Second} {
-				old := c.MasterOf(ctx, 0)
+				old := c.MasterOfSlot(ctx, 0)
 				frozen := time.Now()
 				old.Suspend()
 				time.Sleep(d)
@@ -157,8 +157,8 @@ func TestFault_ClusterMasterFrozen(t *testing.T) {
 				// acknowledges them before it learns of its replacement.
 				x.doubtful = append(x.doubtful, span{frozen.Add(-time.Second), time.Now().Add(time.Second)})
 				time.Sleep(2 * time.Second)
-				x.eventually(20*time.Second, "there is a master", func() bool { return c.MasterOf(ctx, 0) != nil })
-				if c.MasterOf(ctx, 0) != old {
+				x.eventually(20*time.Second, "there is a master", func() bool { return c.MasterOfSlot(ctx, 0) != nil })
+				if c.MasterOfSlot(ctx, 0) != old {
 					changed++
 				}
 			}
@@ -185,7 +185,7 @@ func TestFault_ClusterFailover(t *testing.T) {
 	x.start(x.order)
 	worst := x.traffic(6 * time.Second)
 	time.Sleep(time.Second)
-	old := c.MasterOf(ctx, 0)
+	old := c.MasterOfSlot(ctx, 0)
 	x.l.mu.Lock()
 	x.l.since = time.Now()
 	x.l.mu.Unlock()
@@ -197,7 +197,7 @@ func TestFault_ClusterFailover(t *testing.T) {
 		}
 	}
 	x.eventually(20*time.Second, "there is a new master", func() bool {
-		m := c.MasterOf(ctx, 0)
+		m := c.MasterOfSlot(ctx, 0)
 		return m != nil && m != old
 	})
 	schedule := worst()

@@ -101,8 +101,8 @@ func isHealthy(ctx context.Context, s *Server) bool {
 	if !strings.Contains(client.ClusterInfo(ctx).Val(), "cluster_state:ok") {
 		return false
 	}
-	info := client.Info(ctx, "replication").Val()
-	return strings.Contains(info, "role:master") || strings.Contains(info, "master_link_status:up")
+	replicationInfo := client.Info(ctx, "replication").Val()
+	return strings.Contains(replicationInfo, "role:master") || strings.Contains(replicationInfo, "master_link_status:up")
 }
 
 // Client returns a client that reloads the cluster's state every second. opts change its
@@ -118,10 +118,10 @@ func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClie
 	return redis.NewClusterClient(o)
 }
 
-// MasterOf returns the master of a slot. During a failover it may return nil.
-func (c *Cluster) MasterOf(ctx context.Context, slot int) *Server {
+// MasterOfSlot returns the master of a slot. During a failover it may return nil.
+func (c *Cluster) MasterOfSlot(ctx context.Context, slot int) *Server {
 	for _, s := range c.Servers {
-		if !s.Alive() {
+		if !s.IsRunning() {
 			continue
 		}
 		client := s.Client()
@@ -136,7 +136,7 @@ func (c *Cluster) MasterOf(ctx context.Context, slot int) *Server {
 				continue
 			}
 			for _, m := range c.Servers {
-				if m.Alive() && m.Addr == r.Nodes[0].Addr {
+				if m.IsRunning() && m.Addr == r.Nodes[0].Addr {
 					return m
 				}
 			}

@@ -14,7 +14,7 @@ import (
 // returns the Sentinel's address.
 func StartSentinel(tb testing.TB, master *Server) (addr string) {
 	tb.Helper()
-	port, dir := FreePort(tb), tempDir(tb)
+	port, dir := FindFreePort(tb), tempDir(tb)
 	confPath := filepath.Join(dir, "sentinel.conf")
 	if err := os.WriteFile(confPath, fmt.Appendf(nil, `
 port %d

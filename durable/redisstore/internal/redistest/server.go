@@ -35,7 +35,7 @@ func Start(tb testing.TB, args ...string) *Server {
 	serverPath(tb)
 	// Another program may take the port first: then try another port.
 	for try := 0; ; try++ {
-		s := &Server{tb: tb, Port: FreePort(tb), Dir: tempDir(tb), args: args}
+		s := &Server{tb: tb, Port: FindFreePort(tb), Dir: tempDir(tb), args: args}
 		s.Addr = "127.0.0.1:" + strconv.Itoa(s.Port)
 		tb.Cleanup(s.stop)
 		err := s.startProcess()
@@ -80,9 +80,9 @@ func tempDir(tb testing.TB) string {
 	return dir
 }
 
-// FreePort returns a port that is free now. It is at most 55535, because the bus of a
+// FindFreePort returns a port that is free now. It is at most 55535, because the bus of a
 // cluster uses the port plus 10000.
-func FreePort(tb testing.TB) int {
+func FindFreePort(tb testing.TB) int {
 	tb.Helper()
 	for range 100 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -159,8 +159,8 @@ func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	return redis.NewClient(o)
 }
 
-// Alive reports whether the process is running.
-func (s *Server) Alive() bool {
+// IsRunning reports whether the process is running.
+func (s *Server) IsRunning() bool {
 	select {
 	case <-s.exited:
 		return false
@@ -182,7 +182,7 @@ func (s *Server) Kill() {
 // Restart starts the server again after Kill, with the same address and files.
 func (s *Server) Restart() {
 	s.tb.Helper()
-	if s.Alive() {
+	if s.IsRunning() {
 		s.tb.Fatal("redistest: Restart: the server is running")
 	}
 	if err := s.startProcess(); err != nil {
