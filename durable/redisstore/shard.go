@@ -22,8 +22,8 @@ type shard struct {
 	schema atomic.Pointer[string]
 	// lastReading is the latest reading of the server's clock, or nil.
 	lastReading atomic.Pointer[clockReading]
-	// mayHaveMoreDue is true if the latest claim got its maximum number of tasks. More may be
-	// due, so the next round is not delayed.
+	// mayHaveMoreDue is true if the latest claim got its maximum number of tasks. The next
+	// round is then not delayed.
 	mayHaveMoreDue atomic.Bool
 	// combiner sends the commands of Change.
 	combiner combiner
