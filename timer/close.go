@@ -45,17 +45,17 @@ func (s *Scheduler) Close() error {
 // time, and 48 bytes for each timer.
 func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	s.leftover.Lock()
-	taken := s.leftover.shards
+	shardLeftovers := s.leftover.shards
 	s.leftover.shards = nil
 	s.leftover.Unlock()
 	return func(yield func(Leftover) bool) {
 		n := 0
-		for _, l := range taken {
+		for _, l := range shardLeftovers {
 			n += l.wheel.Len() + len(l.fallbacks)
 		}
 		leftovers := make([]Leftover, 0, n)
-		for _, l := range taken {
-			l.each(func(e Leftover) { leftovers = append(leftovers, e) })
+		for _, l := range shardLeftovers {
+			l.eachLeftover(func(e Leftover) { leftovers = append(leftovers, e) })
 		}
 		slices.SortFunc(leftovers, func(a, b Leftover) int { return a.Deadline.Compare(b.Deadline) })
 		for _, e := range leftovers {
@@ -74,28 +74,28 @@ type shardLeftover struct {
 }
 
 // each calls f with every timer, in no particular order.
-func (l *shardLeftover) each(f func(Leftover)) {
+func (l *shardLeftover) eachLeftover(f func(Leftover)) {
 	s := l.sh.s
 	l.wheel.Each(func(e timingwheel.Entry[payload]) {
 		if !isPending(&e.Expired) {
 			return
 		}
-		result := newLeftover(s.timeAt(e.Deadline), e.Value, e.Tag)
-		if result.Func != nil {
-			result.Handle = Handle{l.sh, e.ID}
+		leftover := newLeftover(s.timeAt(e.Deadline), e.Value, e.Tag)
+		if leftover.Func != nil {
+			leftover.Handle = Handle{l.sh, e.ID}
 		}
-		f(result)
+		f(leftover)
 	})
 	for _, b := range l.fallbacks {
-		f(newLeftover(b.due, b.p, b.tag))
+		f(newLeftover(b.dueAt, b.payload, b.tag))
 	}
 }
 
 func newLeftover(deadline time.Time, p payload, tag uint8) Leftover {
-	if withoutLimit(tag) != tagFunc {
+	if tagWithoutLimit(tag) != tagFunc {
 		return Leftover{Deadline: deadline}
 	}
-	return Leftover{Deadline: deadline, Func: p.fn()}
+	return Leftover{Deadline: deadline, Func: p.callback()}
 }
 
 // Shutdown closes the Scheduler as Close does, and waits until the callbacks of all fired
@@ -108,7 +108,7 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	s.mustNotBeInForeignBubble()
 	s.closeShards()
 	if s.dispatcher.onlyPollerSubmits {
-		if err := s.poller.runRemaining(ctx); err != nil {
+		if err := s.poller.runRemainingCallbacks(ctx); err != nil {
 			return err
 		}
 	}
@@ -125,10 +125,10 @@ func (s *Scheduler) closeShards() {
 		// A start reads s.closed under its shard's lock. If it reads false, the loop
 		// below locks that shard later, and finds the timer.
 		s.closed.Store(true)
-		for sh := range s.shards.existing() {
+		for sh := range s.shards.existingShards() {
 			sh.handBackPending()
 		}
-		close(s.handedBack)
+		close(s.handBackDone)
 		s.trimmer.close()
 		s.queue.Drain()
 		s.poller.close()
@@ -140,14 +140,14 @@ func (sh *shard) handBackPending() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	w := sh.wheel
-	taken := shardLeftover{sh, w, sh.takeFallbacksLocked()}
+	leftover := shardLeftover{sh, w, sh.takeFallbacksLocked()}
 	// The poller may be about to drain this shard. It then finds an empty wheel.
 	sh.wheel = newWheel(&sh.s.config)
 	sh.counts.handedBack += uint64(w.Len() - sh.handBackTimersLocked(w))
 	sh.counts.cascaded += w.Cascaded()
-	if w.Len()+len(taken.fallbacks) > 0 {
+	if w.Len()+len(leftover.fallbacks) > 0 {
 		sh.s.leftover.Lock()
-		sh.s.leftover.shards = append(sh.s.leftover.shards, taken)
+		sh.s.leftover.shards = append(sh.s.leftover.shards, leftover)
 		sh.s.leftover.Unlock()
 	}
 }

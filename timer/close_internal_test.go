@@ -31,14 +31,14 @@ func TestClose_IsMonotonic(t *testing.T) {
 		sh.stopLocked(id)
 		return err
 	}
-	s.shards.at(1).mu.Lock()
+	s.shards.shardAt(1).mu.Lock()
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Close() })
-	for start(s.shards.at(0)) == nil {
+	for start(s.shards.shardAt(0)) == nil {
 		runtime.Gosched()
 	}
-	require.ErrorIs(t, start(s.shards.at(2)), ErrClosed)
-	s.shards.at(1).mu.Unlock()
+	require.ErrorIs(t, start(s.shards.shardAt(2)), ErrClosed)
+	s.shards.shardAt(1).mu.Unlock()
 	wg.Wait()
 	for _, sh := range allShards(s) {
 		require.ErrorIs(t, start(sh), ErrClosed)

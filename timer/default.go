@@ -41,9 +41,9 @@ func Default() *Scheduler {
 	return defaultScheduler()
 }
 
-// outsideBubble returns the default Scheduler and the time on its clock. Inside a bubble,
-// where time.Now has no monotonic reading, it returns nil.
-func outsideBubble() (*Scheduler, int64) {
+// defaultIfOutsideBubble returns the default Scheduler and the time on its clock. Inside
+// a bubble, where time.Now has no monotonic reading, it returns nil.
+func defaultIfOutsideBubble() (*Scheduler, int64) {
 	t := time.Now()
 	if !bubble.HasMonotonic(t) {
 		return nil, 0
@@ -54,19 +54,19 @@ func outsideBubble() (*Scheduler, int64) {
 
 // AfterFunc is [Scheduler.AfterFunc] on the default Scheduler.
 func AfterFunc(d time.Duration, f func()) *Timer {
-	s, now := outsideBubble()
+	s, now := defaultIfOutsideBubble()
 	if s == nil {
-		return &Timer{p: stdTimerPayload(time.AfterFunc(d, f))}
+		return &Timer{payload: stdTimerPayload(time.AfterFunc(d, f))}
 	}
 	return s.newTimer(now, d, nil, funcPayload(f), tagFunc)
 }
 
 // NewTimer is [Scheduler.NewTimer] on the default Scheduler.
 func NewTimer(d time.Duration) *Timer {
-	s, now := outsideBubble()
+	s, now := defaultIfOutsideBubble()
 	if s == nil {
 		t := time.NewTimer(d)
-		return &Timer{C: t.C, p: stdTimerPayload(t)}
+		return &Timer{C: t.C, payload: stdTimerPayload(t)}
 	}
 	c := make(chan time.Time, 1)
 	return s.newTimer(now, d, c, chanPayload(c), tagChan)
@@ -79,7 +79,7 @@ func After(d time.Duration) <-chan time.Time { return time.After(d) }
 // NewTicker is [Scheduler.NewTicker] on the default Scheduler.
 func NewTicker(d time.Duration) *Ticker {
 	mustBePositive("NewTicker", d)
-	s, now := outsideBubble()
+	s, now := defaultIfOutsideBubble()
 	if s == nil {
 		t := time.NewTicker(d)
 		return &Ticker{C: t.C, stdTicker: t}
@@ -93,7 +93,7 @@ func Tick(d time.Duration) <-chan time.Time { return time.Tick(d) }
 
 // Sleep is [Scheduler.Sleep] on the default Scheduler.
 func Sleep(d time.Duration) {
-	s, _ := outsideBubble()
+	s, _ := defaultIfOutsideBubble()
 	if s == nil {
 		time.Sleep(d)
 		return

@@ -23,22 +23,22 @@ type dispatcher struct {
 	ownPool  *executor.Pool   // the executor, if the Scheduler made it; else nil
 	// onPanic is the handler of WithPanicHandler. If it is nil, an executor of
 	// WithExecutor handles panics itself.
-	onPanic  func(v any, stack []byte)
-	pool     share.Pool // the executor, if it is a Pool that shareBatch may use; else nil
-	panicked atomic.Uint64
+	onPanic    func(v any, stack []byte)
+	sharePool  share.Pool // the executor, if it is a Pool that shareBatch may use; else nil
+	panicCount atomic.Uint64
 	// onlyPollerSubmits is true if the poller submits all callbacks, in the order of
 	// ticks. If it is false, Start and Reset submit the callbacks of timers that are
 	// already due.
 	onlyPollerSubmits bool
 
 	refusedCount atomic.Uint64
-	// outstanding counts the unfinished callbacks that run outside ownPool.
-	// ownPool.Shutdown waits for all others.
-	outstanding latch.Latch
+	// unfinishedCallbacks counts the unfinished callbacks that run outside ownPool.
+	// ownPool.Shutdown waits for the callbacks inside.
+	unfinishedCallbacks latch.Latch
 
 	mu sync.Mutex
-	// ready lists the callbacks that wait for the poller to submit them.
-	ready []func()
+	// readyCallbacks lists the callbacks that wait for the poller to submit them.
+	readyCallbacks []func()
 }
 
 // init sets the executor: the one in c, or a new pool.
@@ -56,7 +56,7 @@ func (d *dispatcher) init(c *config) {
 	}
 	switch e := d.executor.(type) { // exactly these types: a type that embeds one may behave differently
 	case *executor.Pool:
-		d.onlyPollerSubmits, d.batcher, d.pool = false, e, share.PoolOf(e)
+		d.onlyPollerSubmits, d.batcher, d.sharePool = false, e, share.PoolOf(e)
 	case *executor.Goroutines:
 		d.onlyPollerSubmits, d.batcher = false, e
 	}
@@ -72,7 +72,7 @@ func (d *dispatcher) newPool(c *config) *executor.Pool {
 
 // handlePanic counts a callback's panic, and calls the panic handler.
 func (d *dispatcher) handlePanic(v any, stack []byte) {
-	d.panicked.Add(1)
+	d.panicCount.Add(1)
 	if d.onPanic != nil {
 		d.onPanic(v, stack)
 		return
@@ -80,38 +80,38 @@ func (d *dispatcher) handlePanic(v any, stack []byte) {
 	fmt.Fprintf(os.Stderr, "timer: panic in a callback: %v\n\n%s\n", v, stack)
 }
 
-// submitDueLocked submits the callback of a timer that is already due when it is started
-// or reset. If only the poller submits callbacks, it adds f to ready instead: so f never
-// runs inside Start.
-func (d *dispatcher) submitDueLocked(sh *shard, f func()) {
+// submitOrQueueLocked submits the callback of a timer that is already due when it is
+// started or reset. If only the poller submits callbacks, it adds f to readyCallbacks
+// instead: so f never runs inside Start.
+func (d *dispatcher) submitOrQueueLocked(sh *shard, f func()) {
 	if !d.onlyPollerSubmits {
 		d.submit(f)
 		return
 	}
 	d.mu.Lock()
-	d.ready = append(d.ready, f)
+	d.readyCallbacks = append(d.readyCallbacks, f)
 	d.mu.Unlock()
 	sh.wakeAt = atOnce
 }
 
 // submitBatch submits the callbacks of b to the executor.
-func (d *dispatcher) submitBatch(b *batch) {
-	accepted, _ := d.batcher.SubmitBatch(d.wrapAll(b))
-	d.runRefused(b.fs[accepted:]...)
+func (d *dispatcher) submitBatch(b *callbackBatch) {
+	accepted, _ := d.batcher.SubmitBatch(d.wrapBatch(b))
+	d.runRefusedCallbacks(b.callbacks[accepted:]...)
 	b.reset()
 }
 
 // shareBatch gives the callbacks of b to the pool. When the poller is asleep, the caller
 // must call Run on the result. Without a pool, shareBatch submits the callbacks to the
 // executor, and the result is empty.
-func (d *dispatcher) shareBatch(b *batch) share.Work {
-	if d.pool == nil {
+func (d *dispatcher) shareBatch(b *callbackBatch) share.Work {
+	if d.sharePool == nil {
 		d.submitBatch(b)
 		return share.Work{}
 	}
-	w, err := d.pool.Share(d.wrapAll(b))
+	w, err := d.sharePool.Share(d.wrapBatch(b))
 	if err != nil {
-		d.runRefused(b.fs...)
+		d.runRefusedCallbacks(b.callbacks...)
 	}
 	b.reset()
 	return w
@@ -119,30 +119,30 @@ func (d *dispatcher) shareBatch(b *batch) share.Work {
 
 func (d *dispatcher) submit(f func()) {
 	if d.executor.Submit(d.wrap(f)) != nil {
-		d.runRefused(f)
+		d.runRefusedCallbacks(f)
 	}
 }
 
-func (d *dispatcher) wrapAll(b *batch) []func() {
+func (d *dispatcher) wrapBatch(b *callbackBatch) []func() {
 	if d.ownPool != nil {
-		return b.fs
+		return b.callbacks
 	}
-	for _, f := range b.fs {
-		b.wrapped = append(b.wrapped, d.wrap(f))
+	for _, f := range b.callbacks {
+		b.wrappedCallbacks = append(b.wrappedCallbacks, d.wrap(f))
 	}
-	return b.wrapped
+	return b.wrappedCallbacks
 }
 
-// wrap returns a function that calls f and counts it as outstanding until it ends. A
-// panic goes to the panic handler, if there is one. An ownPool does all this itself: then
-// wrap returns f.
+// wrap returns a function that calls f and counts it as unfinished until it ends. A panic
+// goes to the panic handler, if there is one. An ownPool does all this itself: then wrap
+// returns f.
 func (d *dispatcher) wrap(f func()) func() {
 	if d.ownPool != nil {
 		return f
 	}
-	d.outstanding.Add(1)
+	d.unfinishedCallbacks.Add(1)
 	return func() {
-		defer d.outstanding.Add(-1)
+		defer d.unfinishedCallbacks.Add(-1)
 		if d.onPanic != nil {
 			defer d.recoverPanic()
 		}
@@ -158,71 +158,71 @@ func (d *dispatcher) recoverPanic() {
 	}
 }
 
-// runRefused counts callbacks that the executor has refused, and runs each on a new
-// goroutine: the callback of a fired timer always runs.
-func (d *dispatcher) runRefused(fs ...func()) {
+// runRefusedCallbacks counts callbacks that the executor has refused, and runs each on a
+// new goroutine: the callback of a fired timer always runs.
+func (d *dispatcher) runRefusedCallbacks(fs ...func()) {
 	d.refusedCount.Add(uint64(len(fs)))
 	for _, f := range fs {
 		if d.ownPool != nil {
-			d.outstanding.Add(1) // without ownPool, wrap has counted f
+			d.unfinishedCallbacks.Add(1) // without ownPool, wrap has counted f
 		}
 		go func() {
 			pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that started a timer
-			defer d.outstanding.Add(-1)
-			d.runAlone(f)
+			defer d.unfinishedCallbacks.Add(-1)
+			d.runWithoutExecutor(f)
 		}()
 	}
 }
 
-// runAlone runs a callback on the calling goroutine, without the executor.
-func (d *dispatcher) runAlone(f func()) {
+// runWithoutExecutor runs a callback on the calling goroutine, without the executor.
+func (d *dispatcher) runWithoutExecutor(f func()) {
 	defer d.recoverPanic()
 	f()
 }
 
-// takeReady removes the callbacks from ready and returns them, in the memory of the slice
-// into.
-func (d *dispatcher) takeReady(into []func()) []func() {
+// takeReadyCallbacks empties readyCallbacks, and returns the callbacks in the memory of
+// buf.
+func (d *dispatcher) takeReadyCallbacks(buf []func()) []func() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	into = append(into[:0], d.ready...)
-	d.ready = nil
-	return into
+	buf = append(buf[:0], d.readyCallbacks...)
+	d.readyCallbacks = nil
+	return buf
 }
 
-func (d *dispatcher) hasReady() bool {
+func (d *dispatcher) hasReadyCallbacks() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.ready) > 0
+	return len(d.readyCallbacks) > 0
 }
 
-// A batch is a list of callbacks to submit.
-type batch struct {
-	fs           []func()
+// A callbackBatch is a list of callbacks to submit.
+type callbackBatch struct {
+	callbacks    []func()
 	numSubmitted int // if a callback ends the goroutine, another one goes on from here
-	// wrapped holds what wrap has returned for the callbacks in fs.
-	wrapped []func()
+	// wrappedCallbacks holds what wrap has returned for each of the callbacks.
+	wrappedCallbacks []func()
 }
 
 // reset empties the batch after all of it was submitted.
-func (b *batch) reset() {
-	clear(b.fs)
-	clear(b.wrapped)
-	b.fs, b.wrapped = b.fs[:0], b.wrapped[:0]
+func (b *callbackBatch) reset() {
+	clear(b.callbacks)
+	clear(b.wrappedCallbacks)
+	b.callbacks, b.wrappedCallbacks = b.callbacks[:0], b.wrappedCallbacks[:0]
 }
 
-// submitEach calls submit with every callback that is not yet submitted, and empties the
+// submitAll calls submit with every callback that is not yet submitted, and empties the
 // batch.
-func (b *batch) submitEach(submit func(func())) {
-	for b.numSubmitted < len(b.fs) {
-		f := b.fs[b.numSubmitted]
-		b.fs[b.numSubmitted] = nil
+func (b *callbackBatch) submitAll(submit func(func())) {
+	for b.numSubmitted < len(b.callbacks) {
+		f := b.callbacks[b.numSubmitted]
+		b.callbacks[b.numSubmitted] = nil
 		b.numSubmitted++
 		submit(f)
 	}
-	b.fs, b.numSubmitted = b.fs[:0], 0
-	if cap(b.fs) > 2*submitSize { // grown beyond its usual size
-		b.fs = nil
+	b.callbacks, b.numSubmitted = b.callbacks[:0], 0
+	if cap(b.callbacks) > 2*submitSize { // grown beyond its usual size
+		b.callbacks = nil
 	}
 }
 
@@ -233,15 +233,15 @@ func (d *dispatcher) shutdown(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.outstanding.Wait(ctx)
+	return d.unfinishedCallbacks.Wait(ctx)
 }
 
-func (d *dispatcher) stats(st *Stats) {
-	st.Refused, st.Panicked = d.refusedCount.Load(), d.panicked.Load()
+func (d *dispatcher) fillStats(st *Stats) {
+	st.Refused, st.Panicked = d.refusedCount.Load(), d.panicCount.Load()
 	if e, ok := d.executor.(interface{ Stats() executor.Stats }); ok {
 		st.Executor = e.Stats()
 	}
 	d.mu.Lock()
-	st.Queued = len(d.ready)
+	st.Queued = len(d.readyCallbacks)
 	d.mu.Unlock()
 }

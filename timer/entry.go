@@ -12,9 +12,9 @@ import (
 // # Stopping and resetting a Timer without the shard's lock
 //
 // From the second Reset on, a Timer's entry in the wheel holds the *Timer instead of its
-// callback. Stop, and Reset to a later time, then need only Timer.mu: they change the
-// Timer, and leave the entry in its bucket. When the entry falls due, the Timer fires, or
-// the entry moves to the Timer's new deadline.
+// callback: it is a timer entry. Stop, and Reset to a later time, then need only
+// Timer.mu: they change the Timer, and leave the entry in its bucket. When the entry
+// falls due, the Timer fires, or the entry moves to the Timer's new deadline.
 //
 // A stopped Timer is added to stoppedTimers. If it is reset soon, it uses its entry
 // again: see BenchmarkStopReset. Otherwise its entry is removed later. With slack, an
@@ -48,9 +48,10 @@ const (
 	stoppedInWheel
 )
 
-// stopInWheel stops a Timer whose entry holds the *Timer. active reports whether the
-// Timer was pending. If there is no such entry, stopInWheel does nothing: done is false.
-func (t *Timer) stopInWheel() (active, done bool) {
+// stopInWheel stops a Timer whose entry holds the *Timer. wasActive reports whether the
+// Timer was pending. If no entry holds the *Timer, stopInWheel does nothing, and done is
+// false.
+func (t *Timer) stopInWheel() (wasActive, done bool) {
 	t.mu.Lock()
 	oldState := t.state.Load()
 	if oldState == pendingInWheel {
@@ -58,20 +59,20 @@ func (t *Timer) stopInWheel() (active, done bool) {
 	}
 	t.mu.Unlock()
 	if oldState == pendingInWheel {
-		if unlisted := t.sh.stopped.add(t); unlisted != nil {
+		if unlisted := t.sh.stoppedTimers.addTimer(t); unlisted != nil {
 			t.sh.mu.Lock()
-			t.sh.removeIfStoppedLocked(unlisted)
-			t.sh.removeStoppedLocked()
+			t.sh.removeTimerIfStoppedLocked(unlisted)
+			t.sh.removeStoppedTimersLocked()
 			t.sh.unlock()
 		}
 	}
 	return oldState == pendingInWheel, oldState >= pendingInWheel
 }
 
-// resetInWheel resets a Timer to a later time, without the shard's lock. active reports
-// whether the Timer was pending. If this is impossible, resetInWheel does nothing: done
-// is false.
-func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
+// resetInWheel resets a Timer to a later time, without the shard's lock. wasActive
+// reports whether the Timer was pending. If a reset needs that lock, resetInWheel does
+// nothing, and done is false.
+func (t *Timer) resetInWheel(now int64, d time.Duration) (wasActive, done bool) {
 	if d <= 0 {
 		return false, false
 	}
@@ -87,14 +88,14 @@ func (t *Timer) resetInWheel(now int64, d time.Duration) (active, done bool) {
 	t.deadline = deadline
 	if oldState == stoppedInWheel {
 		t.state.Store(pendingInWheel)
-		t.sh.stopped.callerStripe().restarts.Add(1)
+		t.sh.stoppedTimers.callerStripe().restarts.Add(1)
 	}
 	return oldState == pendingInWheel, true
 }
 
 // resetInWheelLocked is like resetInWheel, for any deadline. If done is false, no entry
 // holds the *Timer, and the caller must reset the Timer.
-func (t *Timer) resetInWheelLocked(now int64, d time.Duration) (active, done bool) {
+func (t *Timer) resetInWheelLocked(now int64, d time.Duration) (wasActive, done bool) {
 	sh := t.sh
 	t.mu.Lock()
 	oldState := t.state.Load()
@@ -116,59 +117,59 @@ func (t *Timer) resetInWheelLocked(now int64, d time.Duration) (active, done boo
 			return oldState == pendingInWheel, true
 		}
 	}
-	sh.noteLeftWheelLocked(t)
+	sh.setNotInWheelLocked(t)
 	t.mu.Unlock()
 	sh.wheel.Remove(t.id)
-	sh.noteRemovedLocked(true)
+	sh.wakePollerIfEmptyLocked(true)
 	if oldState == pendingInWheel {
-		sh.fireDueLocked(t.p, t.tag)
+		sh.fireNowLocked(t.payload, t.tag)
 	}
-	sh.removeStoppedLocked()
+	sh.removeStoppedTimersLocked()
 	return oldState == pendingInWheel, oldState == pendingInWheel
 }
 
-// canEnterWheel reports whether a reset may add an entry that holds the *Timer.
-func (t *Timer) canEnterWheel(d time.Duration) bool {
+// canAddTimerEntry reports whether a reset may add an entry that holds the *Timer.
+func (t *Timer) canAddTimerEntry(d time.Duration) bool {
 	s := t.sh.s
-	return d > 0 && s.config.slack.most == 0 && !s.closed.Load()
+	return d > 0 && s.config.slack.maxSlack == 0 && !s.closed.Load()
 }
 
-// enterWheelLocked resets a Timer in state notInWheel by adding an entry that holds the
-// *Timer. It reports whether the Timer was active.
-func (t *Timer) enterWheelLocked(now int64, d time.Duration) (active bool) {
-	sh, old := t.sh, t.id
+// addTimerEntryLocked resets a Timer in state notInWheel by adding an entry that holds
+// the *Timer. It reports whether the Timer was active.
+func (t *Timer) addTimerEntryLocked(now int64, d time.Duration) (wasActive bool) {
+	sh, oldID := t.sh, t.id
 	deadline := deadlineAfter(now, d)
 	sh.wheel.Observe(now)
 	id, ok := sh.wheel.AddTagged(deadline, 0, timerPayload(t), tagTimer)
-	_, active = sh.removeLocked(old)
-	if !active {
-		active = sh.stopFallbackLocked(old) || t.withdrawLocked()
+	_, wasActive = sh.removeLocked(oldID)
+	if !wasActive {
+		wasActive = sh.stopFallbackLocked(oldID) || t.removeSentValueLocked()
 		sh.counts.started++
 	}
 	if !ok {
-		sh.fireDueLocked(t.p, t.tag)
-		return active
+		sh.fireNowLocked(t.payload, t.tag)
+		return wasActive
 	}
-	if sh.stopped == nil {
-		sh.stopped = &stoppedTimers{s: sh.s}
+	if sh.stoppedTimers == nil {
+		sh.stoppedTimers = &stoppedTimers{s: sh.s}
 	}
-	sh.timersInWheel++
-	sh.stopped.setMaxPerStripe(sh.timersInWheel)
+	sh.numTimerEntries++
+	sh.stoppedTimers.setMaxPerStripe(sh.numTimerEntries)
 	t.mu.Lock()
 	t.id, t.deadline, t.wheelDeadline = id, deadline, deadline
 	t.state.Store(pendingInWheel)
 	t.mu.Unlock()
-	return active
+	return wasActive
 }
 
-// noteLeftWheelLocked updates the state of a Timer whose entry is removed from the wheel.
+// setNotInWheelLocked updates the state of a Timer whose entry is removed from the wheel.
 // The caller holds the shard's lock and Timer.mu.
-func (sh *shard) noteLeftWheelLocked(t *Timer) {
+func (sh *shard) setNotInWheelLocked(t *Timer) {
 	if t.state.Load() == stoppedInWheel {
 		sh.counts.stopped++
 	}
 	t.state.Store(notInWheel)
-	sh.timersInWheel--
+	sh.numTimerEntries--
 }
 
 // expireTimersLocked replaces each *Timer in the slice expired by its callback or
@@ -182,7 +183,7 @@ func (sh *shard) expireTimersLocked(expired []timingwheel.Expired[payload]) []ti
 		}
 	}
 	clear(expired[n:])
-	sh.removeStoppedLocked()
+	sh.removeStoppedTimersLocked()
 	return expired[:n]
 }
 
@@ -194,7 +195,7 @@ func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.state.Load() == stoppedInWheel {
-		sh.noteLeftWheelLocked(t)
+		sh.setNotInWheelLocked(t)
 		return false
 	}
 	if t.deadline != t.wheelDeadline {
@@ -205,27 +206,27 @@ func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 		}
 		x.Deadline, x.Due = t.deadline, t.deadline
 	}
-	x.Value, x.Tag = t.p, t.tag
-	sh.noteLeftWheelLocked(t)
+	x.Value, x.Tag = t.payload, t.tag
+	sh.setNotInWheelLocked(t)
 	return true
 }
 
-// copyTo sets x to the Timer's callback or channel and its deadline. It reports false if
-// the Timer is neither pending nor handed back.
-func (t *Timer) copyTo(x *timingwheel.Expired[payload]) bool {
+// copyPayloadTo sets x to the Timer's callback or channel and its deadline. It reports
+// false if the Timer is neither pending nor handed back.
+func (t *Timer) copyPayloadTo(x *timingwheel.Expired[payload]) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if state := t.state.Load(); state == stoppedInWheel || state == notInWheel {
 		return false
 	}
-	x.Value, x.Tag, x.Deadline, x.Due = t.p, t.tag, t.deadline, t.deadline
+	x.Value, x.Tag, x.Deadline, x.Due = t.payload, t.tag, t.deadline, t.deadline
 	return true
 }
 
 // handBackTimersLocked updates the state of the Timers in a wheel that Close hands back.
 // It returns how many of them were stopped.
 func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (stoppedCount int) {
-	if sh.timersInWheel == 0 {
+	if sh.numTimerEntries == 0 {
 		return 0
 	}
 	w.Each(func(x timingwheel.Entry[payload]) {
@@ -236,26 +237,26 @@ func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (stoppedCou
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.state.Load() == stoppedInWheel {
-			sh.noteLeftWheelLocked(t)
+			sh.setNotInWheelLocked(t)
 			stoppedCount++
 			return
 		}
-		sh.noteLeftWheelLocked(t)
+		sh.setNotInWheelLocked(t)
 		t.state.Store(handedBack)
 	})
-	sh.removeStoppedLocked()
+	sh.removeStoppedTimersLocked()
 	return stoppedCount
 }
 
 // stoppedTimers lists stopped Timers whose entries are still in the wheel: see
-// removeStoppedLocked. It has several stripes, so that goroutines on different procs do
-// not write to the same cache line.
+// removeStoppedTimersLocked. It has several stripes, so that goroutines on different
+// procs do not write to the same cache line.
 type stoppedTimers struct {
 	s *Scheduler
 	// maxPerStripe is how many Timers a stripe may list. It falls with the number of
-	// Timers in the wheel, so that no Timer stays listed when all are stopped.
+	// timer entries, so that no Timer stays listed when all are stopped.
 	maxPerStripe atomic.Int32
-	_            [52]byte
+	_            [52]byte // fills the cache line
 	stripes      [numStripes]stripe
 }
 
@@ -263,10 +264,10 @@ const numStripes = 8
 
 // A stripe takes two cache lines.
 type stripe struct {
-	// latest is the Timer that was stopped last. When another Timer is stopped, this one
-	// moves to the field earlier, unless it was reset meanwhile.
-	latest  atomic.Pointer[Timer]
-	earlier [14]atomic.Pointer[Timer]
+	// newestTimer is the Timer that was stopped last. When another Timer is stopped, this
+	// one moves to olderTimers, unless it was reset meanwhile.
+	newestTimer atomic.Pointer[Timer]
+	olderTimers [14]atomic.Pointer[Timer]
 	// restarts counts the Timers that were stopped and then reset. counts.started and
 	// counts.stopped leave them out.
 	restarts atomic.Uint64
@@ -280,31 +281,31 @@ func (l *stoppedTimers) callerStripe() *stripe {
 	return &l.stripes[hash/(math.MaxUint64/numStripes+1)]
 }
 
-// add lists a stopped Timer. If the stripe is full, add returns a Timer that it could not
-// list: the caller must remove that Timer's entry.
-func (l *stoppedTimers) add(t *Timer) (unlisted *Timer) {
+// addTimer lists a stopped Timer. If the stripe is full, addTimer returns a Timer that it
+// could not list: the caller must remove that Timer's entry.
+func (l *stoppedTimers) addTimer(t *Timer) (unlisted *Timer) {
 	maxPerStripe := l.maxPerStripe.Load()
 	if maxPerStripe == 0 {
 		return t
 	}
 	stripe := l.callerStripe()
-	previous := stripe.latest.Swap(t)
-	if previous == nil {
-		l.s.trimmer.schedule()
-	} else if previous != t && previous.state.Load() == stoppedInWheel && !stripe.addEarlier(previous, int(maxPerStripe)-1) {
-		return previous
+	previousTimer := stripe.newestTimer.Swap(t)
+	if previousTimer == nil {
+		l.s.trimmer.scheduleTrim()
+	} else if previousTimer != t && previousTimer.state.Load() == stoppedInWheel && !stripe.addOlder(previousTimer, int(maxPerStripe)-1) {
+		return previousTimer
 	}
 	if l.maxPerStripe.Load() < maxPerStripe {
-		return t // removeStoppedLocked may have passed the stripe before t was in it
+		return t // removeStoppedTimersLocked may have passed the stripe before t was in it
 	}
 	return nil
 }
 
-// addEarlier puts t into one of the first n slots of the field earlier. It reports false
-// if these slots are full.
-func (s *stripe) addEarlier(t *Timer, n int) bool {
-	for i := range s.earlier[:n] {
-		if s.earlier[i].Load() == nil && s.earlier[i].CompareAndSwap(nil, t) {
+// addOlder puts t into one of the first n elements of olderTimers. It reports false if
+// all of them are in use.
+func (s *stripe) addOlder(t *Timer, n int) bool {
+	for i := range s.olderTimers[:n] {
+		if s.olderTimers[i].Load() == nil && s.olderTimers[i].CompareAndSwap(nil, t) {
 			return true
 		}
 	}
@@ -321,10 +322,10 @@ func (l *stoppedTimers) restarts() (n uint64) {
 	return n
 }
 
-// setMaxPerStripe sets maxPerStripe for n Timers in the wheel. It reports whether
+// setMaxPerStripe sets maxPerStripe for n timer entries. It reports whether
 // maxPerStripe has fallen.
 func (l *stoppedTimers) setMaxPerStripe(n int) bool {
-	newMax := int32(min(max(n-1, 0)/numStripes, len(stripe{}.earlier)+1))
+	newMax := int32(min(max(n-1, 0)/numStripes, len(stripe{}.olderTimers)+1))
 	oldMax := l.maxPerStripe.Load()
 	if newMax != oldMax {
 		l.maxPerStripe.Store(newMax)
@@ -332,41 +333,43 @@ func (l *stoppedTimers) setMaxPerStripe(n int) bool {
 	return newMax < oldMax
 }
 
-// removeStoppedLocked removes the entries of all listed Timers that are still stopped.
-func (sh *shard) removeStoppedLocked() {
-	l := sh.stopped
+// removeStoppedTimersLocked removes the entries of all listed Timers that are still
+// stopped.
+func (sh *shard) removeStoppedTimersLocked() {
+	l := sh.stoppedTimers
 	if l == nil {
 		return
 	}
-	for again := true; again; again = l.setMaxPerStripe(sh.timersInWheel) {
+	for again := true; again; again = l.setMaxPerStripe(sh.numTimerEntries) {
 		for i := range l.stripes {
-			sh.clearSlotLocked(&l.stripes[i].latest)
-			for j := range l.stripes[i].earlier {
-				sh.clearSlotLocked(&l.stripes[i].earlier[j])
+			sh.unlistTimerLocked(&l.stripes[i].newestTimer)
+			for j := range l.stripes[i].olderTimers {
+				sh.unlistTimerLocked(&l.stripes[i].olderTimers[j])
 			}
 		}
 	}
 }
 
-func (sh *shard) clearSlotLocked(slot *atomic.Pointer[Timer]) {
-	if slot.Load() != nil {
-		sh.removeIfStoppedLocked(slot.Swap(nil))
+func (sh *shard) unlistTimerLocked(listed *atomic.Pointer[Timer]) {
+	if listed.Load() != nil {
+		sh.removeTimerIfStoppedLocked(listed.Swap(nil))
 	}
 }
 
-// removeIfStoppedLocked removes a Timer's entry from the wheel if the Timer is stopped.
-func (sh *shard) removeIfStoppedLocked(t *Timer) {
+// removeTimerIfStoppedLocked removes a Timer's entry from the wheel if the Timer is
+// stopped.
+func (sh *shard) removeTimerIfStoppedLocked(t *Timer) {
 	if t.state.Load() != stoppedInWheel {
 		return
 	}
 	t.mu.Lock()
 	mustRemove := t.state.Load() == stoppedInWheel
 	if mustRemove {
-		sh.noteLeftWheelLocked(t)
+		sh.setNotInWheelLocked(t)
 	}
 	t.mu.Unlock()
 	if mustRemove {
 		sh.wheel.Remove(t.id)
-		sh.noteRemovedLocked(true)
+		sh.wakePollerIfEmptyLocked(true)
 	}
 }

@@ -22,7 +22,7 @@ func TestTimer_StopAndResetWithoutTheLock(t *testing.T) {
 	defer s.Close()
 	others := held(s, 10*numStripes)
 	x := others[0]
-	sh := s.shards.first
+	sh := s.shards.firstShard
 	sh.mu.Lock()
 	for i := range 10 {
 		require.True(t, x.Stop())
@@ -51,7 +51,7 @@ func TestTimer_AStoppedOneWakesUpOnce(t *testing.T) {
 			resettable(s, time.Hour, func() {})
 		}
 		require.True(t, x.Stop())
-		clk.Advance(recheckAfter)
+		clk.Advance(discardEmptyDelay)
 		before := s.Stats().Wakeups
 		clk.Advance(time.Minute)
 		st := s.Stats()
@@ -62,7 +62,7 @@ func TestTimer_AStoppedOneWakesUpOnce(t *testing.T) {
 		} else {
 			require.LessOrEqual(t, st.Wakeups, before+1)
 			require.Equal(t, st.Wakeups, st.EmptyWakeups)
-			require.Equal(t, 1, s.shards.first.wheel.Len())
+			require.Equal(t, 1, s.shards.firstShard.wheel.Len())
 		}
 		require.Zero(t, runs)
 		require.EqualValues(t, 1, st.Stopped)
@@ -141,7 +141,7 @@ func TestTimer_ManyAreStopped(t *testing.T) {
 	const n = 20_000
 	s := New(WithShards(1))
 	defer s.Close()
-	sh := s.shards.first
+	sh := s.shards.firstShard
 	timers := held(s, n)
 	for i, x := range timers {
 		before := sh.wheel.Len()
@@ -280,7 +280,7 @@ func TestTimer_ResetAmongThePending(t *testing.T) {
 	}
 	timers[0].Reset(time.Minute)
 	require.True(t, timers[1].Stop())
-	require.Equal(t, 2*numStripes+1, s.shards.first.wheel.Len())
+	require.Equal(t, 2*numStripes+1, s.shards.firstShard.wheel.Len())
 	ps := slices.Collect(s.Pending())
 	require.Len(t, ps, 2*numStripes)
 	for _, p := range ps {

@@ -83,7 +83,7 @@ func entryRound(t *testing.T, round uint64) Stats {
 	}
 	if round%2 == 1 {
 		require.Zero(t, s.Len())
-		require.Zero(t, s.shards.first.wheel.Len())
+		require.Zero(t, s.shards.firstShard.wheel.Len())
 	}
 	require.NoError(t, s.Shutdown(context.Background()))
 	handedBack += len(closeAll(s))
@@ -99,7 +99,7 @@ func entryRound(t *testing.T, round uint64) Stats {
 	require.GreaterOrEqual(t, uint64(handedBack), st.HandedBack)
 	require.LessOrEqual(t, uint64(handedBack), st.HandedBack+st.FellBack)
 	require.Zero(t, st.Pending)
-	require.Zero(t, s.shards.first.timersInWheel)
+	require.Zero(t, s.shards.firstShard.numTimerEntries)
 	return st
 }
 

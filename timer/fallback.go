@@ -24,28 +24,28 @@ type fallback struct {
 	// inBubble is true if the alarm belongs to a bubble. Such an alarm is never stopped,
 	// because code outside the bubble cannot stop it: see onAlarm.
 	inBubble bool
-	due      time.Time // when the timer fires, by clock
-	p        payload
+	dueAt    time.Time // when the timer fires, by clock
+	payload  payload
 	tag      uint8
 }
 
 type fallbacks struct {
-	byID       map[timingwheel.ID]*fallback
-	lastNumber uint64 // the number in the id of the newest fallback
+	byID         map[timingwheel.ID]*fallback
+	lastIDNumber uint64 // the number in the id of the newest fallback
 }
 
-// fallBackLocked starts a timer that uses its own alarm instead of the wheel: see
+// startFallbackLocked starts a timer that uses its own alarm instead of the wheel: see
 // fallback. It returns the timer's id. If inBubble is true, the alarm uses the clock of
 // the caller's bubble instead of the Scheduler's clock.
-func (sh *shard) fallBackLocked(d time.Duration, p payload, tag uint8, inBubble bool) timingwheel.ID {
+func (sh *shard) startFallbackLocked(d time.Duration, p payload, tag uint8, inBubble bool) timingwheel.ID {
 	fs := &sh.fallbacks
 	if fs.byID == nil {
 		fs.byID = make(map[timingwheel.ID]*fallback)
 	}
 	sh.counts.started++
 	sh.counts.fellBack++
-	fs.lastNumber++
-	f := &fallback{sh: sh, id: bucket.Foreign(fs.lastNumber), clock: sh.s.clock, inBubble: inBubble, p: p, tag: tag}
+	fs.lastIDNumber++
+	f := &fallback{sh: sh, id: bucket.Foreign(fs.lastIDNumber), clock: sh.s.clock, inBubble: inBubble, payload: p, tag: tag}
 	if inBubble {
 		f.clock = clock.System()
 	}
@@ -56,15 +56,15 @@ func (sh *shard) fallBackLocked(d time.Duration, p payload, tag uint8, inBubble 
 	return f.id
 }
 
-func (f *fallback) setAlarmLocked(now, due time.Time) {
-	f.due = due
-	clock.ResetAt(f.alarm, now, due)
+func (f *fallback) setAlarmLocked(now, dueAt time.Time) {
+	f.dueAt = dueAt
+	clock.ResetAt(f.alarm, now, dueAt)
 }
 
 // onAlarm is the alarm's function. It does nothing if f was removed from the shard.
 func (f *fallback) onAlarm() {
 	if f.onAlarmLocked() {
-		f.sh.s.dispatcher.runAlone(f.p.fn())
+		f.sh.s.dispatcher.runWithoutExecutor(f.payload.callback())
 	}
 }
 
@@ -77,19 +77,19 @@ func (f *fallback) onAlarmLocked() bool {
 		return false
 	}
 	now := f.clock.Now()
-	if now.Before(f.due) { // the alarm was already going off when f was reset
-		f.setAlarmLocked(now, f.due)
+	if now.Before(f.dueAt) { // the alarm was already going off when f was reset
+		f.setAlarmLocked(now, f.dueAt)
 		return false
 	}
 	if f.tag == tagTicker {
-		t := f.p.ticker()
+		t := f.payload.ticker()
 		sendTime(t.c, now)
-		f.setAlarmLocked(now, f.due.Add((now.Sub(f.due)/t.period+1)*t.period))
+		f.setAlarmLocked(now, f.dueAt.Add((now.Sub(f.dueAt)/t.period+1)*t.period))
 		return false
 	}
 	f.removeLocked()
 	if f.tag == tagChan {
-		sendTime(f.p.channel(), now)
+		sendTime(f.payload.channel(), now)
 	}
 	return f.tag == tagFunc
 }

@@ -768,8 +768,8 @@ func TestGuarantee11_ClosedIsGarbage(t *testing.T) {
 	}
 }
 
-// The last Timer is reset to fire at once. Then the Scheduler is garbage, although the old
-// deadline has not come.
+// The last Timer is reset to fire at once. Then the Scheduler is garbage, although the
+// old deadline has not come.
 func TestGuarantee11_ResetToThePresentIsGarbage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()

@@ -22,11 +22,11 @@ func TestScheduler_CacheLines(t *testing.T) {
 	lineOf := func(offset uintptr) uintptr { return offset / line }
 	shards := unsafe.Offsetof(s.shards)
 	read := map[string]uintptr{
-		"closed":              unsafe.Offsetof(s.closed),
-		"shards.first":        shards + unsafe.Offsetof(s.shards.first),
-		"shards.spreadStarts": shards + unsafe.Offsetof(s.shards.spreadStarts),
-		"queue":               unsafe.Offsetof(s.queue),
-		"epoch":               unsafe.Offsetof(s.epoch),
+		"closed":               unsafe.Offsetof(s.closed),
+		"shards.firstShard":    shards + unsafe.Offsetof(s.shards.firstShard),
+		"shards.usesAllShards": shards + unsafe.Offsetof(s.shards.usesAllShards),
+		"queue":                unsafe.Offsetof(s.queue),
+		"epoch":                unsafe.Offsetof(s.epoch),
 	}
 	poller, dispatcher := unsafe.Offsetof(s.poller), unsafe.Offsetof(s.dispatcher)
 	written := map[string]uintptr{

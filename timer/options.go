@@ -12,38 +12,38 @@ import (
 // DefaultTick is the tick of a Scheduler without [WithTick].
 const DefaultTick = 100 * time.Microsecond
 
-// wheelSize is the number of slots in each level of the wheels. Tests use fewer.
-const wheelSize = 256
+// slotsPerLevel is the number of slots in each level of the wheels. Tests use fewer.
+const slotsPerLevel = 256
 
 // An Option configures a Scheduler made by [New]. A function that returns an Option
 // panics if its argument is not allowed.
 type Option interface{ apply(*config) }
 
 type config struct {
-	tick       time.Duration
-	wheelSize  int
-	shards     int // 0: defaultShards
-	executor   executor.Executor
-	maxPending int // 0: no limit
-	onPanic    func(v any, stack []byte)
-	clock      clock.Clock // nil: the system's
-	slack      slack
-	name       string
+	tick          time.Duration
+	slotsPerLevel int
+	numShards     int // 0: defaultNumShards
+	executor      executor.Executor
+	maxPending    int // 0: no limit
+	onPanic       func(v any, stack []byte)
+	clock         clock.Clock // nil: the system's
+	slack         slack
+	name          string
 }
 
-// slack says how late timers may fire: share × delay, limited to the range from the field
-// least to the field most.
+// slack says how late timers may fire: shareOfDelay × delay, but at least minSlack and at
+// most maxSlack.
 type slack struct {
-	share       float64
-	least, most time.Duration // if most is 0, there is no slack
+	shareOfDelay       float64
+	minSlack, maxSlack time.Duration // if maxSlack is 0, there is no slack
 }
 
 // forDelay returns the slack of a timer with delay d.
 func (s *slack) forDelay(d time.Duration) time.Duration {
-	if s.most == 0 {
+	if s.maxSlack == 0 {
 		return 0
 	}
-	return min(max(time.Duration(s.share*float64(d)), s.least), s.most)
+	return min(max(time.Duration(s.shareOfDelay*float64(d)), s.minSlack), s.maxSlack)
 }
 
 type option func(*config)
@@ -91,7 +91,7 @@ func WithShards(n int) Option {
 	if n <= 0 || n > maxShards {
 		panic(fmt.Sprintf("timer: WithShards: the number of shards must be from 1 to %d, got %d", maxShards, n))
 	}
-	return option(func(c *config) { c.shards = n })
+	return option(func(c *config) { c.numShards = n })
 }
 
 // WithExecutor sets the executor that runs callbacks. Without it, or if e is nil, the
@@ -147,7 +147,7 @@ func WithClock(c clock.Clock) Option {
 const maxShards = 1 << 16
 
 func newConfig(opts []Option) config {
-	c := config{tick: DefaultTick, wheelSize: wheelSize}
+	c := config{tick: DefaultTick, slotsPerLevel: slotsPerLevel}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("timer: New: option %d is nil", i+1))
@@ -158,11 +158,11 @@ func newConfig(opts []Option) config {
 		c.clock = nil
 	}
 	switch {
-	case c.shards != 0:
+	case c.numShards != 0:
 	case c.clock != nil:
-		c.shards = 1
+		c.numShards = 1
 	default:
-		c.shards = defaultShards(runtime.GOMAXPROCS(0))
+		c.numShards = defaultNumShards(runtime.GOMAXPROCS(0))
 	}
 	return c
 }

@@ -7,7 +7,7 @@ import (
 
 // payload is what an entry in the wheel holds for a timer: a pointer. The entry's tag
 // determines its type. An interface would take twice the memory.
-type payload struct{ p unsafe.Pointer }
+type payload struct{ ptr unsafe.Pointer }
 
 const (
 	// tagFunc: a func() for the executor.
@@ -23,8 +23,8 @@ const (
 	tagTimer
 )
 
-// withoutLimit returns tag, or tagFunc instead of tagLimited.
-func withoutLimit(tag uint8) uint8 {
+// tagWithoutLimit returns tag, or tagFunc instead of tagLimited.
+func tagWithoutLimit(tag uint8) uint8 {
 	if tag == tagLimited {
 		return tagFunc
 	}
@@ -33,30 +33,30 @@ func withoutLimit(tag uint8) uint8 {
 
 func funcPayload(f func()) payload { return payload{*(*unsafe.Pointer)(unsafe.Pointer(&f))} }
 
-func (p payload) fn() func() { return *(*func())(unsafe.Pointer(&p.p)) }
+func (p payload) callback() func() { return *(*func())(unsafe.Pointer(&p.ptr)) }
 
 func chanPayload(c chan time.Time) payload {
 	return payload{*(*unsafe.Pointer)(unsafe.Pointer(&c))}
 }
 
-func (p payload) channel() chan time.Time { return *(*chan time.Time)(unsafe.Pointer(&p.p)) }
+func (p payload) channel() chan time.Time { return *(*chan time.Time)(unsafe.Pointer(&p.ptr)) }
 
 func stdTimerPayload(t *time.Timer) payload { return payload{unsafe.Pointer(t)} }
 
-func (p payload) stdTimer() *time.Timer { return (*time.Timer)(p.p) }
+func (p payload) stdTimer() *time.Timer { return (*time.Timer)(p.ptr) }
 
 func timerPayload(t *Timer) payload { return payload{unsafe.Pointer(t)} }
 
-func (p payload) timer() *Timer { return (*Timer)(p.p) }
+func (p payload) timer() *Timer { return (*Timer)(p.ptr) }
 
 func tickerPayload(t *Ticker) payload { return payload{unsafe.Pointer(t)} }
 
-func (p payload) ticker() *Ticker { return (*Ticker)(p.p) }
+func (p payload) ticker() *Ticker { return (*Ticker)(p.ptr) }
 
 // moment is a reading of the scheduler's clock.
 type moment struct {
-	now  int64     // nanoseconds since the scheduler's epoch
-	time time.Time // the same as a time.Time, to be sent on channels
+	nanos int64     // nanoseconds since the scheduler's epoch
+	time  time.Time // the same as a time.Time, to be sent on channels
 }
 
 // sendTime sends t without blocking. If the last value was not received yet, t is

@@ -12,7 +12,7 @@ import (
 func TestShard_LooksAtFewInOneHoldOfItsLock(t *testing.T) {
 	const pending, most = 5000, 512
 	s, _ := manual(1)
-	sh := s.shards.at(0)
+	sh := s.shards.shardAt(0)
 	fillFar(t, sh, pending)
 	isFree := func() bool {
 		ok := sh.mu.TryLock()
@@ -25,7 +25,7 @@ func TestShard_LooksAtFewInOneHoldOfItsLock(t *testing.T) {
 	seen, more := 0, true
 	for place := uint64(0); more; {
 		now := 0
-		place, more = sh.scan(place, func(timingwheel.Entry[payload]) {
+		place, more = sh.scanPending(place, func(timingwheel.Entry[payload]) {
 			require.False(t, isFree())
 			now++
 		})

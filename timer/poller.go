@@ -53,15 +53,16 @@ type poller struct {
 
 	mu    sync.Mutex
 	awake bool
-	// fellAsleep is closed when the poller falls asleep. It is nil if no goroutine waits
+	// asleepCh is closed when the poller falls asleep. It is nil if no goroutine waits
 	// for that.
-	fellAsleep chan struct{}
+	asleepCh chan struct{}
 	// alarmAt is the time that the alarm is set for, or never. While the poller is awake,
 	// alarmAt is the earliest time passed to wake, or never.
 	alarmAt int64
-	// mustRecheck is true if a shard has lost its last timer: within recheckAfter, the
-	// poller must remove empty buckets from the queue. Changed only under mu.
-	mustRecheck atomic.Bool
+	// mustDiscardEmpty is true if a shard has lost its last timer: within
+	// discardEmptyDelay, the poller must remove empty buckets from the queue. Changed
+	// only under mu.
+	mustDiscardEmpty atomic.Bool
 	// closed is true after the Scheduler is closed: no bucket will be queued any more.
 	closed bool
 	// While the poller's goroutine runs callbacks after a wake-up, watchedWakeup is the
@@ -70,65 +71,67 @@ type poller struct {
 	// alarmAfterWatch.
 	watchedWakeup   uint64
 	alarmAfterWatch int64
-	// hasWorkLeft is true if the poller fell asleep with work left: see sleepUnfinished.
+	// hasWorkLeft is true if the poller fell asleep with work left: see
+	// sleepWithWorkLeft.
 	hasWorkLeft bool
 
 	wakeups, emptyWakeups uint64
 
 	// Only the goroutine on which the poller is awake uses the fields below.
 
-	// dueShards lists the shards that have more expired timers to fire. moveShards lists
-	// the shards whose remaining expired timers only move down a level.
-	dueShards, moveShards shardList
+	// shardsToFire lists the shards that have more expired timers to fire. shardsToMove
+	// lists the shards whose remaining expired timers only move down a level.
+	shardsToFire, shardsToMove shardList
 	// expiredBuf has space for a batch while the poller works, and is nil otherwise.
 	expiredBuf *expiredBatch
 	// batch holds the callbacks that the poller has not submitted yet.
-	batch batch
-	// nextBucketAt is when the queue's first bucket was due when the poller last polled
+	batch callbackBatch
+	// nextBucketAt is the expiration of the queue's first bucket, as of the last poll of
 	// the queue. For buckets that are offered later, wake lowers alarmAt.
 	nextBucketAt int64
-	// mayTrim is true if a shard may have lost its last timer: see trySleep.
-	mayTrim bool
+	// shouldTrim is true if a shard may have lost its last timer: see trySleep.
+	shouldTrim bool
 }
 
 type expiredBatch [batchSize]timingwheel.Expired[payload]
 
-var expiredBatches = sync.Pool{New: func() any { return new(expiredBatch) }}
+var expiredBatchPool = sync.Pool{New: func() any { return new(expiredBatch) }}
 
 func (p *poller) init(s *Scheduler) {
 	p.s = s
 	p.alarmAt = never
-	if s.realTime {
+	if s.usesRealTime {
 		p.alarm = alarm.New(p.poll)
 	} else {
 		p.alarm = s.clock.NewAlarm(p.poll)
 	}
 }
 
-// recheckAfter is how long the poller waits before it removes the empty buckets of a
+// discardEmptyDelay is how long the poller waits before it removes the empty buckets of a
 // shard that has lost its last timer. While timers come and go one at a time, the poller
 // thus need not set the alarm for each.
-const recheckAfter = 20 * time.Millisecond
+const discardEmptyDelay = 20 * time.Millisecond
 
 // wake makes the poller work at the given time, or earlier. The time may also be atOnce
 // or shardEmptied. The caller must not hold a shard's lock.
 //
-// shardEmptied makes the poller remove empty buckets from the queue after recheckAfter.
-// Otherwise the alarm would stay set for the bucket of a stopped timer.
+// shardEmptied makes the poller remove empty buckets from the queue after
+// discardEmptyDelay. Otherwise the alarm would stay set for the bucket of a stopped
+// timer.
 func (p *poller) wake(at int64) {
-	// The poller will search the queue for empty buckets: it clears mustRecheck before it
-	// begins.
-	if at == shardEmptied && p.mustRecheck.Load() {
+	// The poller will search the queue for empty buckets: it clears mustDiscardEmpty
+	// before it begins.
+	if at == shardEmptied && p.mustDiscardEmpty.Load() {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed && !p.s.dispatcher.hasReady() {
+	if p.closed && !p.s.dispatcher.hasReadyCallbacks() {
 		return // the Scheduler was closed before
 	}
 	if p.awake {
 		if at == shardEmptied {
-			p.mustRecheck.Store(true)
+			p.mustDiscardEmpty.Store(true)
 		} else {
 			p.alarmAt = min(p.alarmAt, at)
 		}
@@ -138,14 +141,14 @@ func (p *poller) wake(at int64) {
 		if p.s.inForeignBubble() {
 			return // code in a bubble cannot set the alarm, so leave it
 		}
-		p.mustRecheck.Store(true)
-		at = min(deadlineAfter(p.s.now(), recheckAfter), shardEmptied)
+		p.mustDiscardEmpty.Store(true)
+		at = min(deadlineAfter(p.s.now(), discardEmptyDelay), shardEmptied)
 	}
 	p.alarmAfterWatch = min(p.alarmAfterWatch, at)
 	if at < p.alarmAt {
 		now := p.s.moment()
 		if at == atOnce {
-			at = now.now // atOnce would make the alarm seem very late
+			at = now.nanos // atOnce would make the alarm seem very late
 		}
 		p.setAlarmLocked(now, at)
 	}
@@ -170,10 +173,10 @@ func (p *poller) poll() {
 	p.awake, p.hasWorkLeft = true, false
 	p.alarmAt = never
 	p.wakeups++
-	wakeup := p.wakeups
+	wakeupNumber := p.wakeups
 	p.startWatchdogLocked()
 	p.mu.Unlock()
-	p.run(wakeup, false)
+	p.workUntilAsleep(wakeupNumber, false)
 }
 
 // startWatchdogLocked makes workers of the pool run the callbacks that wait behind a slow
@@ -181,16 +184,16 @@ func (p *poller) poll() {
 func (p *poller) startWatchdogLocked() {
 	if p.watchedWakeup != 0 {
 		p.watchedWakeup = 0
-		p.s.dispatcher.pool.Watch()
+		p.s.dispatcher.sharePool.Watch()
 	}
 }
 
 // endWatch is called when the callbacks of a wake-up have returned. It sets the alarm for
 // alarmAfterWatch.
-func (p *poller) endWatch(wakeup uint64) {
+func (p *poller) endWatch(wakeupNumber uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.watchedWakeup != wakeup {
+	if p.watchedWakeup != wakeupNumber {
 		return // the alarm has gone off meanwhile, or was stopped
 	}
 	p.watchedWakeup = 0
@@ -199,87 +202,88 @@ func (p *poller) endWatch(wakeup uint64) {
 	}
 }
 
-// run works until nothing is due, or for maxWorkTime. Then it puts the poller to sleep,
-// and runs the remaining callbacks. Meanwhile another goroutine can be the poller.
-func (p *poller) run(wakeup uint64, worked bool) {
+// workUntilAsleep works until nothing is due, or for maxWorkTime. Then it puts the poller
+// to sleep, and runs the remaining callbacks. While they run, another goroutine can be
+// the poller.
+func (p *poller) workUntilAsleep(wakeupNumber uint64, worked bool) {
 	asleep := false
 	defer func() {
 		switch {
 		case asleep:
-		case p.s.systemClock:
+		case p.s.usesSystemClock:
 			// A callback on this goroutine has called runtime.Goexit. Another goroutine
 			// goes on with the work.
-			go p.run(wakeup, true)
+			go p.workUntilAsleep(wakeupNumber, true)
 		default:
 			// A callback has ended the Advance of a virtual clock by a panic or Goexit.
 			// The next Advance goes on with the work.
-			p.sleepUnfinished()
+			p.sleepWithWorkLeft()
 		}
 	}()
 	var callbacks share.Work
 	for at := p.s.moment(); !asleep; {
-		region := trace.StartRegion(context.Background(), "timer.poll") // free unless tracing is on
-		didWork, pause := p.work(at)
-		region.End()
+		traceRegion := trace.StartRegion(context.Background(), "timer.poll") // free unless tracing is on
+		didWork, pause := p.doDueWork(at)
+		traceRegion.End()
 		worked = worked || didWork
 		callbacks, at, asleep = p.trySleep(worked, pause)
 	}
 	callbacks.Run()
 	if callbacks.Batch != nil {
-		p.endWatch(wakeup)
+		p.endWatch(wakeupNumber)
 	}
 }
 
-// sleepUnfinished puts the poller to sleep in the middle of its work. The work goes on when
-// the clock is advanced again.
-func (p *poller) sleepUnfinished() {
+// sleepWithWorkLeft puts the poller to sleep in the middle of its work. The work goes on
+// when the clock is advanced again.
+func (p *poller) sleepWithWorkLeft() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hasWorkLeft = true
 	now := p.s.moment()
-	p.setAlarmLocked(now, now.now)
+	p.setAlarmLocked(now, now.nanos)
 	p.fallAsleepLocked()
 }
 
 // fallAsleepLocked marks the poller as asleep. The caller has set the alarm.
 func (p *poller) fallAsleepLocked() {
 	if p.expiredBuf != nil {
-		expiredBatches.Put(p.expiredBuf)
+		expiredBatchPool.Put(p.expiredBuf)
 		p.expiredBuf = nil
 	}
 	p.awake = false
-	if p.fellAsleep != nil {
-		close(p.fellAsleep)
-		p.fellAsleep = nil
+	if p.asleepCh != nil {
+		close(p.asleepCh)
+		p.asleepCh = nil
 	}
 }
 
-// wait waits until the poller is asleep. If ctx ends first, wait returns the error of
-// ctx.
-func (p *poller) wait(ctx context.Context) error {
+// waitUntilAsleep waits until the poller is asleep. If ctx ends first, it returns the
+// error of ctx.
+func (p *poller) waitUntilAsleep(ctx context.Context) error {
 	p.mu.Lock()
 	if !p.awake {
 		p.mu.Unlock()
 		return nil
 	}
-	if p.fellAsleep == nil {
-		p.fellAsleep = make(chan struct{})
+	if p.asleepCh == nil {
+		p.asleepCh = make(chan struct{})
 	}
-	asleep := p.fellAsleep
+	asleepCh := p.asleepCh
 	p.mu.Unlock()
-	return latch.Await(ctx, asleep)
+	return latch.Await(ctx, asleepCh)
 }
 
-// runRemaining runs the callbacks that a closed poller has not run. It does not wait for
-// the alarm, because a virtual clock may stand still. If ctx ends first, it returns the
-// error of ctx.
-func (p *poller) runRemaining(ctx context.Context) error {
+// runRemainingCallbacks runs the callbacks that a closed poller has not run. It does not
+// wait for the alarm, because a virtual clock may stand still. If ctx ends first, it
+// returns the error of ctx.
+func (p *poller) runRemainingCallbacks(ctx context.Context) error {
 	for {
 		// A callback may end the poller's goroutine again, so loop.
-		if err := p.wait(ctx); err != nil {
+		if err := p.waitUntilAsleep(ctx); err != nil {
 			return err
 		}
-		if !p.s.dispatcher.hasReady() && !p.isUnfinished() {
+		if !p.s.dispatcher.hasReadyCallbacks() && !p.isWorkLeft() {
 			return nil
 		}
 		done := make(chan struct{})
@@ -293,7 +297,7 @@ func (p *poller) runRemaining(ctx context.Context) error {
 	}
 }
 
-func (p *poller) isUnfinished() bool {
+func (p *poller) isWorkLeft() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.hasWorkLeft
@@ -324,131 +328,132 @@ func (p *poller) isUnfinished() bool {
 //     sets the alarm for now and falls asleep, and its goroutine runs the callbacks. When
 //     the alarm goes off, the poller goes on with the moves.
 //   - A few callbacks wake no other goroutine: they run on the poller's goroutine after
-//     the poller has fallen asleep. If one takes long, the alarm goes off on another
-//     goroutine.
+//     the poller has fallen asleep. If a callback takes long, the alarm goes off on
+//     another goroutine.
 
-// work does what is due at the moment at, and reports whether there was any work. If work
-// is left, pause is how long the poller must wait before it goes on. Otherwise pause is
-// negative.
-func (p *poller) work(at moment) (worked bool, pause time.Duration) {
-	serial := p.s.dispatcher.onlyPollerSubmits
-	if serial {
-		p.flush() // callbacks that an interrupted run has not submitted
+// doDueWork does the work that is due at the given time, and reports whether there was
+// any. If work is left, pause is how long the poller must wait before it goes on.
+// Otherwise pause is negative.
+func (p *poller) doDueWork(at moment) (worked bool, pause time.Duration) {
+	inTickOrder := p.s.dispatcher.onlyPollerSubmits
+	if inTickOrder {
+		p.submitBatch() // callbacks that an interrupted run has not submitted
 	}
 	p.nextBucketAt = 0
-	begin := at.now
+	startNanos := at.nanos
 	for n := 0; ; {
-		if serial || n >= batchSize {
+		if inTickOrder || n >= batchSize {
 			at, n = p.s.moment(), 0
 		}
-		if !serial && time.Duration(at.now-begin) > maxWorkTime {
+		if !inTickOrder && time.Duration(at.nanos-startNanos) > maxWorkTime {
 			return worked, breakTime
 		}
-		if serial {
-			p.batch.fs = p.s.dispatcher.takeReady(p.batch.fs)
-			worked = worked || len(p.batch.fs) > 0
-			p.flush()
+		if inTickOrder {
+			p.batch.callbacks = p.s.dispatcher.takeReadyCallbacks(p.batch.callbacks)
+			worked = worked || len(p.batch.callbacks) > 0
+			p.submitBatch()
 		}
-		sh, b, queued := p.nextShard(at.now, serial)
+		sh, b, hasBucket := p.nextShard(at.nanos, inTickOrder)
 		if sh == nil {
-			if len(p.batch.fs) > 0 && len(p.moveShards) > 0 {
+			if len(p.batch.callbacks) > 0 && len(p.shardsToMove) > 0 {
 				return worked, 0
 			}
-			if sh = p.moveShards.pop(); sh == nil {
+			if sh = p.shardsToMove.pop(); sh == nil {
 				return worked, -1
 			}
 		}
-		drained := p.drain(sh, b, queued, at)
-		worked = worked || drained > 0
-		n += drained + bucketCost
+		numDrained := p.drainShard(sh, b, hasBucket, at)
+		worked = worked || numDrained > 0
+		n += numDrained + bucketCost
 	}
 }
 
-// nextShard returns a shard to drain, or nil. If ok is true, b is a bucket of the shard
-// to expire first. If serial is true, nextShard also returns shards that only have moves.
-func (p *poller) nextShard(now int64, serial bool) (sh *shard, b dueBucket, ok bool) {
-	if serial { // finish one bucket before the next
-		if sh = p.dueShards.pop(); sh == nil {
-			sh = p.moveShards.pop()
+// nextShard returns a shard to drain, or nil. If hasBucket is true, b is a bucket of the
+// shard to expire first. If inTickOrder is true, nextShard also returns shards that only
+// have timers to move.
+func (p *poller) nextShard(now int64, inTickOrder bool) (sh *shard, b queuedBucket, hasBucket bool) {
+	if inTickOrder { // finish one bucket before the next
+		if sh = p.shardsToFire.pop(); sh == nil {
+			sh = p.shardsToMove.pop()
 		}
 		if sh != nil {
 			return sh, b, false
 		}
 	}
 	if now >= p.nextBucketAt { // trySleep finds buckets that are offered meanwhile
-		if b, p.nextBucketAt, ok = p.s.queue.PollAt(now); ok {
+		if b, p.nextBucketAt, hasBucket = p.s.queue.PollAt(now); hasBucket {
 			return b.sh, b, true
 		}
 	}
-	return p.dueShards.pop(), b, false
+	return p.shardsToFire.pop(), b, false
 }
 
-// drain fires or moves down a batch of a shard's expired timers, and returns how many. If
-// queued is true, it expires the bucket b first.
-func (p *poller) drain(sh *shard, b dueBucket, queued bool, at moment) (drained int) {
+// drainShard fires or moves down a batch of a shard's expired timers, and returns how
+// many. If hasBucket is true, it expires the bucket b first.
+func (p *poller) drainShard(sh *shard, b queuedBucket, hasBucket bool, at moment) (numDrained int) {
 	if p.expiredBuf == nil {
-		p.expiredBuf = expiredBatches.Get().(*expiredBatch)
+		p.expiredBuf = expiredBatchPool.Get().(*expiredBatch)
 	}
 	sh.mu.Lock()
-	if queued {
+	if hasBucket {
 		sh.wheel.Expire(b.bucket, b.expiration)
 	}
-	movedBefore := sh.wheel.Cascaded() + sh.counts.cascaded
+	cascadesBefore := sh.wheel.Cascaded() + sh.counts.cascaded
 	n, _ := sh.wheel.Drain(p.expiredBuf[:])
-	firstNew := len(p.batch.fs)
-	drained = p.fireLocked(sh, p.expiredBuf[:n], at) + int(sh.wheel.Cascaded()+sh.counts.cascaded-movedBefore)
-	level, more := sh.wheel.Draining()
-	p.mayTrim = p.mayTrim || sh.wheel.Len() == 0
+	firstNewIndex := len(p.batch.callbacks)
+	numDrained = p.fireExpiredLocked(sh, p.expiredBuf[:n], at) + int(sh.wheel.Cascaded()+sh.counts.cascaded-cascadesBefore)
+	level, hasMore := sh.wheel.Draining()
+	p.shouldTrim = p.shouldTrim || sh.wheel.Len() == 0
 	p.nextBucketAt = min(p.nextBucketAt, sh.wakeAt)
 	sh.wakeAt = never
 	sh.mu.Unlock()
 	switch {
-	case more && level == 0:
-		p.dueShards.push(sh)
-	case more:
-		p.moveShards.push(sh)
+	case hasMore && level == 0:
+		p.shardsToFire.push(sh)
+	case hasMore:
+		p.shardsToMove.push(sh)
 	}
-	prefetch(p.batch.fs[firstNew:])
-	if len(p.batch.fs) >= submitSize || p.s.dispatcher.onlyPollerSubmits {
-		p.flush()
+	prefetchClosures(p.batch.callbacks[firstNewIndex:])
+	if len(p.batch.callbacks) >= submitSize || p.s.dispatcher.onlyPollerSubmits {
+		p.submitBatch()
 	}
-	return drained
+	return numDrained
 }
 
-// fireLocked fires timers that have left the wheel, adds their callbacks to p.batch, and
-// returns how many have fired.
-func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload], at moment) int {
-	if sh.stopped != nil {
+// fireExpiredLocked fires timers that have left the wheel, adds their callbacks to
+// p.batch, and returns how many have fired.
+func (p *poller) fireExpiredLocked(sh *shard, expired []timingwheel.Expired[payload], at moment) int {
+	if sh.stoppedTimers != nil {
 		expired = sh.expireTimersLocked(expired)
 	}
 	for i := range expired {
 		e := &expired[i]
-		sh.counts.addFired(time.Duration(at.now - e.Due))
-		if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
-			p.batch.fs = append(p.batch.fs, f)
+		sh.counts.countFired(time.Duration(at.nanos - e.Due))
+		if f, ok := sh.firePayloadLocked(e.Value, e.Tag, at); ok {
+			p.batch.callbacks = append(p.batch.callbacks, f)
 		}
 	}
 	clear(expired)
 	return len(expired)
 }
 
-func (p *poller) flush() {
-	if len(p.batch.fs) == 0 {
+func (p *poller) submitBatch() {
+	if len(p.batch.callbacks) == 0 {
 		return
 	}
 	if d := &p.s.dispatcher; d.onlyPollerSubmits {
-		p.batch.submitEach(d.submit)
+		p.batch.submitAll(d.submit)
 	} else {
 		d.submitBatch(&p.batch)
 	}
 }
 
-// prefetch reads the closures of callbacks into the processor's cache. Reading many
-// closures together is faster than reading each before its call. The result keeps the
-// compiler from removing the reads.
+// prefetchClosures reads the closures of callbacks into the processor's cache. Reading
+// many closures together is faster than reading each before its call. The result keeps
+// the compiler from removing the reads.
 //
 //go:noinline
-func prefetch(fs []func()) (sum uintptr) {
+func prefetchClosures(fs []func()) (sum uintptr) {
 	for _, f := range fs {
 		if f != nil {
 			sum += **(**uintptr)(unsafe.Pointer(&f))
@@ -463,63 +468,63 @@ func (p *poller) trySleep(worked bool, pause time.Duration) (callbacks share.Wor
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at = p.s.moment()
-	next := min(p.nextBucketAt, p.alarmAt)
+	nextAlarmAt := min(p.nextBucketAt, p.alarmAt)
 	switch {
 	case pause >= 0:
-		next = at.now + int64(pause)
-	case next <= at.now:
+		nextAlarmAt = at.nanos + int64(pause)
+	case nextAlarmAt <= at.nanos:
 		p.alarmAt = never
 		return callbacks, at, false
-	case !worked || next-at.now > int64(recheckAfter) || p.closed:
-		p.mayTrim = p.mustRecheck.Swap(false) || p.mayTrim
-		if next != never {
-			next = p.discardEmptyLocked()
+	case !worked || nextAlarmAt-at.nanos > int64(discardEmptyDelay) || p.closed:
+		p.shouldTrim = p.mustDiscardEmpty.Swap(false) || p.shouldTrim
+		if nextAlarmAt != never {
+			nextAlarmAt = p.discardEmptyBucketsLocked()
 		}
 	}
-	if len(p.batch.fs) > 0 {
+	if len(p.batch.callbacks) > 0 {
 		callbacks = p.s.dispatcher.shareBatch(&p.batch)
 	}
 	if callbacks.Batch != nil {
-		p.watchedWakeup, p.alarmAfterWatch = p.wakeups, next
-		next = min(next, at.now+int64(watchAfter))
+		p.watchedWakeup, p.alarmAfterWatch = p.wakeups, nextAlarmAt
+		nextAlarmAt = min(nextAlarmAt, at.nanos+int64(watchAfter))
 	}
-	p.setAlarmLocked(at, next)
+	p.setAlarmLocked(at, nextAlarmAt)
 	if !worked {
 		p.emptyWakeups++
 	}
-	if pause < 0 && (p.mayTrim || p.mustRecheck.Load()) {
-		p.mayTrim = false
-		p.s.trimmer.schedule()
+	if pause < 0 && (p.shouldTrim || p.mustDiscardEmpty.Load()) {
+		p.shouldTrim = false
+		p.s.trimmer.scheduleTrim()
 	}
 	p.fallAsleepLocked()
 	return callbacks, at, true
 }
 
-// discardEmptyLocked removes empty buckets from the front of the queue, and returns when
-// the first remaining bucket is due.
-func (p *poller) discardEmptyLocked() (next int64) {
+// discardEmptyBucketsLocked removes empty buckets from the front of the queue, and
+// returns when the first remaining bucket is due.
+func (p *poller) discardEmptyBucketsLocked() (nextBucketAt int64) {
 	for {
-		due, ticket, at, ok := p.s.queue.Head()
+		b, ticket, at, ok := p.s.queue.Head()
 		if !ok {
 			return never
 		}
-		if !p.discardIfEmpty(due, ticket) {
+		if !p.discardBucketIfEmpty(b, ticket) {
 			return at
 		}
 	}
 }
 
-// discardIfEmpty removes a bucket from the queue if it has no timers, and reports whether
-// it did.
-func (p *poller) discardIfEmpty(due dueBucket, ticket delayqueue.Ticket) bool {
-	due.sh.mu.Lock()
-	defer due.sh.mu.Unlock()
-	if !due.sh.wheel.Discard(due.bucket) {
+// discardBucketIfEmpty removes a bucket from the queue if it has no timers, and reports
+// whether it did.
+func (p *poller) discardBucketIfEmpty(b queuedBucket, ticket delayqueue.Ticket) bool {
+	b.sh.mu.Lock()
+	defer b.sh.mu.Unlock()
+	if !b.sh.wheel.Discard(b.bucket) {
 		return false
 	}
 	// Remove comes before unlocking: afterwards a start may offer the bucket again.
 	p.s.queue.Remove(ticket)
-	p.mayTrim = p.mayTrim || due.sh.wheel.Len() == 0
+	p.shouldTrim = p.shouldTrim || b.sh.wheel.Len() == 0
 	return true
 }
 
@@ -529,7 +534,7 @@ func (p *poller) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	if !p.awake && !p.hasWorkLeft && !p.s.dispatcher.hasReady() {
+	if !p.awake && !p.hasWorkLeft && !p.s.dispatcher.hasReadyCallbacks() {
 		p.stopAlarmLocked()
 	}
 }
@@ -542,7 +547,7 @@ func (p *poller) stopAlarmLocked() {
 		p.alarmAt = never
 		p.alarm.Stop()
 	}
-	if p.s.realTime {
+	if p.s.usesRealTime {
 		alarm.Release()
 	}
 }
@@ -550,14 +555,14 @@ func (p *poller) stopAlarmLocked() {
 // shutdown waits until a closed poller is asleep, and stops the alarm. It does not wait
 // for other users' callbacks, which the poller's goroutine may still run for the pool.
 func (p *poller) shutdown(ctx context.Context) error {
-	err := p.wait(ctx)
+	err := p.waitUntilAsleep(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopAlarmLocked()
 	return err
 }
 
-func (p *poller) stats(st *Stats) {
+func (p *poller) fillStats(st *Stats) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st.Wakeups, st.EmptyWakeups = p.wakeups, p.emptyWakeups

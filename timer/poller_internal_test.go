@@ -27,7 +27,7 @@ func startOn(t testing.TB, sh *shard, d time.Duration, f func()) {
 
 // crossing is when the second slot of a wheel's third level begins. Timers in this slot
 // then begin to move down.
-const crossing = wheelSize * wheelSize * DefaultTick
+const crossing = slotsPerLevel * slotsPerLevel * DefaultTick
 
 // fillFar starts n timers on a shard. They move down from the third level at crossing.
 func fillFar(t testing.TB, sh *shard, n int) {
@@ -61,27 +61,27 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	// shard with far timers, half in a shard without.
 	const probes = 2 * (batchSize + 100)
 	for i := range probes {
-		startOn(t, s.shards.at(1+i%2), 10*time.Millisecond, func() {})
+		startOn(t, s.shards.shardAt(1+i%2), 10*time.Millisecond, func() {})
 	}
 	clk.Advance(10 * time.Millisecond)
 	p := &s.poller
-	worked, pause := p.work(p.s.moment())
+	worked, pause := p.doDueWork(p.s.moment())
 	require.True(t, worked)
-	require.Len(t, p.batch.fs, probes, "all due timers must fire")
+	require.Len(t, p.batch.callbacks, probes, "all due timers must fire")
 	require.LessOrEqual(t, s.Stats().Cascaded, uint64(4*batchSize), "at most two batches of each bucket may move")
 	require.Zero(t, pause, "the callbacks must run before the moves")
-	require.NotEmpty(t, p.moveShards)
+	require.NotEmpty(t, p.shardsToMove)
 
-	p.batch.fs = nil
-	startOn(t, s.shards.at(3), time.Millisecond, func() {})
+	p.batch.callbacks = nil
+	startOn(t, s.shards.shardAt(3), time.Millisecond, func() {})
 	clk.Advance(time.Millisecond)
-	_, pause = p.work(p.s.moment())
-	require.Len(t, p.batch.fs, 1, "another falls due meanwhile")
+	_, pause = p.doDueWork(p.s.moment())
+	require.Len(t, p.batch.callbacks, 1, "another falls due meanwhile")
 	require.Zero(t, pause)
 	require.LessOrEqual(t, s.Stats().Cascaded, uint64(5*batchSize))
 
-	p.batch.fs = nil
-	_, pause = p.work(p.s.moment())
+	p.batch.callbacks = nil
+	_, pause = p.doDueWork(p.s.moment())
 	require.Negative(t, pause)
 	require.EqualValues(t, 2*far, s.Stats().Cascaded, "in the end all far timers must move")
 }
@@ -91,35 +91,35 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 func TestPoller_ADueTimerWaitsForFewMoves(t *testing.T) {
 	const far, most = 20_000, 512
 	s, clk := manual(1)
-	sh, p := s.shards.at(0), &s.poller
+	sh, p := s.shards.shardAt(0), &s.poller
 	fillFar(t, sh, far)
 	clk.Advance(crossing - 10*time.Millisecond)
 	startOn(t, sh, 10*time.Millisecond, func() {})
 	clk.Advance(10 * time.Millisecond)
-	p.work(p.s.moment())
-	require.Len(t, p.batch.fs, 1, "it falls due as the others begin to move")
+	p.doDueWork(p.s.moment())
+	require.Len(t, p.batch.callbacks, 1, "it falls due as the others begin to move")
 	require.Less(t, s.Stats().Cascaded, uint64(most))
 
-	p.batch.fs = nil
+	p.batch.callbacks = nil
 	before := s.Stats().Cascaded
-	require.Positive(t, p.drain(p.moveShards.pop(), dueBucket{}, false, p.s.moment()))
+	require.Positive(t, p.drainShard(p.shardsToMove.pop(), queuedBucket{}, false, p.s.moment()))
 	startOn(t, sh, time.Millisecond, func() {})
 	clk.Advance(time.Millisecond)
-	p.work(p.s.moment())
-	require.Len(t, p.batch.fs, 1, "it falls due while they move")
+	p.doDueWork(p.s.moment())
+	require.Len(t, p.batch.callbacks, 1, "it falls due while they move")
 	require.Less(t, s.Stats().Cascaded-before, uint64(most))
-	require.NotEmpty(t, p.moveShards)
+	require.NotEmpty(t, p.shardsToMove)
 }
 
 // The poller clears a batch of expired timers before it uses the memory again.
 func TestPoller_ABatchIsCleared(t *testing.T) {
 	s, clk := manual(1)
 	for range batchSize + 1 {
-		startOn(t, s.shards.at(0), time.Millisecond, func() {})
+		startOn(t, s.shards.shardAt(0), time.Millisecond, func() {})
 	}
 	clk.Advance(time.Millisecond)
-	s.poller.work(s.moment())
-	require.Len(t, s.poller.batch.fs, batchSize+1)
+	s.poller.doDueWork(s.moment())
+	require.Len(t, s.poller.batch.callbacks, batchSize+1)
 	require.True(t, *s.poller.expiredBuf == expiredBatch{})
 }
 
@@ -155,7 +155,7 @@ func TestPoller_BatchesAndTurns(t *testing.T) {
 	}
 	clk.Advance(crossing - time.Millisecond)
 	for range 3 * batchSize {
-		startOn(t, s.shards.at(2), time.Millisecond, func() {})
+		startOn(t, s.shards.shardAt(2), time.Millisecond, func() {})
 	}
 	p := &s.poller
 	clk.Advance(time.Millisecond)
@@ -168,12 +168,12 @@ func TestPoller_BatchesAndTurns(t *testing.T) {
 	var taken int
 	for b, ok := s.queue.Poll(); ok; b, ok = s.queue.Poll() {
 		before := cascaded()
-		p.drain(b.sh, b, true, p.s.moment())
+		p.drainShard(b.sh, b, true, p.s.moment())
 		n := cascaded()
 		moved := n[0] + n[1] - before[0] - before[1]
 		if b.sh.index == 2 {
 			require.Zero(t, moved)
-			require.Len(t, p.batch.fs, batchSize)
+			require.Len(t, p.batch.callbacks, batchSize)
 		} else {
 			require.EqualValues(t, batchSize, moved)
 		}
@@ -186,21 +186,21 @@ func TestPoller_BatchesAndTurns(t *testing.T) {
 		}
 		return is
 	}
-	require.Equal(t, []int{2}, indices(p.dueShards), "the shard whose timers are due")
-	require.ElementsMatch(t, []int{0, 1}, indices(p.moveShards), "those whose timers only move")
+	require.Equal(t, []int{2}, indices(p.shardsToFire), "the shard whose timers are due")
+	require.ElementsMatch(t, []int{0, 1}, indices(p.shardsToMove), "those whose timers only move")
 	for range 2 {
-		order := indices(p.moveShards)
-		require.Positive(t, p.drain(p.moveShards.pop(), dueBucket{}, false, p.s.moment()))
-		require.Positive(t, p.drain(p.moveShards.pop(), dueBucket{}, false, p.s.moment()))
-		if len(p.moveShards) > 0 {
-			require.Equal(t, order, indices(p.moveShards))
+		order := indices(p.shardsToMove)
+		require.Positive(t, p.drainShard(p.shardsToMove.pop(), queuedBucket{}, false, p.s.moment()))
+		require.Positive(t, p.drainShard(p.shardsToMove.pop(), queuedBucket{}, false, p.s.moment()))
+		if len(p.shardsToMove) > 0 {
+			require.Equal(t, order, indices(p.shardsToMove))
 		}
 	}
-	require.Empty(t, p.moveShards)
-	require.Positive(t, p.drain(p.dueShards.pop(), dueBucket{}, false, p.s.moment()))
-	require.Positive(t, p.drain(p.dueShards.pop(), dueBucket{}, false, p.s.moment()))
-	require.Empty(t, p.moveShards)
-	require.Len(t, p.batch.fs, 3*batchSize)
+	require.Empty(t, p.shardsToMove)
+	require.Positive(t, p.drainShard(p.shardsToFire.pop(), queuedBucket{}, false, p.s.moment()))
+	require.Positive(t, p.drainShard(p.shardsToFire.pop(), queuedBucket{}, false, p.s.moment()))
+	require.Empty(t, p.shardsToMove)
+	require.Len(t, p.batch.callbacks, 3*batchSize)
 }
 
 // creeping is a clock that advances with each reading.
@@ -221,33 +221,33 @@ func TestPoller_WorksForATurn(t *testing.T) {
 	for _, step := range []time.Duration{0, 100 * time.Microsecond} {
 		clk := &creeping{Clock: timertest.NewClock(time.Unix(0, 0)), now: time.Unix(0, 0)}
 		s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(1))
-		fillFar(t, s.shards.at(0), 1000*batchSize)
+		fillFar(t, s.shards.shardAt(0), 1000*batchSize)
 		p := &s.poller
 		p.awake = true
 		s.dispatcher.onlyPollerSubmits, s.dispatcher.batcher = false, executor.NewInline()
 		clk.now = clk.now.Add(crossing)
 		clk.step = step
 		began := clk.now
-		worked, pause := p.work(p.s.moment())
+		worked, pause := p.doDueWork(p.s.moment())
 		require.True(t, worked)
-		moved := s.shards.at(0).wheel.Cascaded()
+		moved := s.shards.shardAt(0).wheel.Cascaded()
 		if step == 0 {
 			require.Negative(t, pause)
-			require.Empty(t, p.moveShards)
+			require.Empty(t, p.shardsToMove)
 			require.EqualValues(t, 1000*batchSize, moved)
 		} else {
 			require.Equal(t, breakTime, pause)
-			require.NotEmpty(t, p.moveShards)
+			require.NotEmpty(t, p.shardsToMove)
 			require.Less(t, clk.now.Sub(began), maxWorkTime+10*step)
 			require.Less(t, maxWorkTime, 10*time.Millisecond)
 
 			// With one callback and many moves to do, the callback comes first.
 			clk.step = 0
-			p.batch.fs = append(p.batch.fs, func() {})
-			worked, pause = p.work(p.s.moment())
+			p.batch.callbacks = append(p.batch.callbacks, func() {})
+			worked, pause = p.doDueWork(p.s.moment())
 			require.False(t, worked)
 			require.Zero(t, pause)
-			require.Equal(t, moved, s.shards.at(0).wheel.Cascaded())
+			require.Equal(t, moved, s.shards.shardAt(0).wheel.Cascaded())
 		}
 	}
 }
@@ -262,18 +262,18 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	s.dispatcher.onlyPollerSubmits, s.dispatcher.batcher = false, executor.NewInline()
 	const n = 2000
 	for i := range n {
-		startOn(t, s.shards.at(0), time.Duration(i+1)*DefaultTick, func() {})
+		startOn(t, s.shards.shardAt(0), time.Duration(i+1)*DefaultTick, func() {})
 	}
 	clk.now = clk.now.Add(time.Second)
 	clk.step = 100 * time.Microsecond
-	_, pause := p.work(p.s.moment())
+	_, pause := p.doDueWork(p.s.moment())
 	require.Equal(t, breakTime, pause)
-	require.Empty(t, p.moveShards)
+	require.Empty(t, p.shardsToMove)
 	fired := s.Stats().Fired
 	require.Less(t, fired, uint64(n))
 	require.NotZero(t, fired)
 	clk.step = 0
-	_, pause = p.work(p.s.moment())
+	_, pause = p.doDueWork(p.s.moment())
 	require.Negative(t, pause)
 	require.EqualValues(t, n, s.Stats().Fired)
 }
@@ -285,7 +285,7 @@ func TestPoller_RoleIsGivenAwayBeforeCallbacks(t *testing.T) {
 		s := New()
 		var awake []bool
 		release := make(chan struct{})
-		sh := s.shards.at(0)
+		sh := s.shards.shardAt(0)
 		for range 3 {
 			startOn(t, sh, time.Millisecond, func() {
 				s.poller.mu.Lock()
@@ -424,7 +424,7 @@ func TestPoller_ClosedStaysAsleep(t *testing.T) {
 func TestPoller_WatchesOverCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
-		sh := s.shards.at(0)
+		sh := s.shards.shardAt(0)
 		startOn(t, sh, time.Hour, func() {})
 		for range 10 {
 			startOn(t, sh, time.Millisecond, func() {})

@@ -104,7 +104,7 @@ func newWindowRace(t *testing.T, clk *timertest.Clock, opts ...Option) *windowRa
 		opts = append(opts, WithClock(clk), WithExecutor(executor.NewInline()))
 	}
 	r.s = New(append(opts, WithShards(1))...)
-	r.sh = r.s.shards.at(0)
+	r.sh = r.s.shards.shardAt(0)
 	r.tick = int64(r.s.config.tick)
 	for i := range r.fs {
 		c := &r.all[i]

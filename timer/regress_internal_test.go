@@ -32,7 +32,7 @@ func TestKafka2112_TwoThreadsMakeTheFirstOverflowWheel(t *testing.T) {
 		ready.Wait()
 		set.Store(true)
 		wg.Wait()
-		sh := s.shards.at(0)
+		sh := s.shards.shardAt(0)
 		sh.mu.Lock()
 		levels := sh.wheel.Levels()
 		sh.mu.Unlock()

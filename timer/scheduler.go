@@ -26,24 +26,24 @@ import (
 type Scheduler struct {
 	// Fixed by New.
 
-	epoch       time.Time
-	clock       clock.Clock
-	systemClock bool // clock is clock.System()
-	realTime    bool // systemClock, and not made in a testing/synctest bubble
-	config      config
-	limit       *limit // nil: none
-	isDefault   bool   // the default Scheduler, which cannot be closed
+	epoch           time.Time
+	clock           clock.Clock
+	usesSystemClock bool // clock is clock.System()
+	usesRealTime    bool // usesSystemClock, and not made in a testing/synctest bubble
+	config          config
+	limit           *pendingLimit // nil: none
+	isDefault       bool          // the default Scheduler, which cannot be closed
 	// queue holds all buckets that have timers, of all shards, sorted by expiration.
-	queue *delayqueue.Queue[dueBucket]
+	queue *delayqueue.Queue[queuedBucket]
 
 	// closed is set before the first shard is closed. So after one start was refused, all
 	// later starts are refused.
 	closed    atomic.Bool
 	closeOnce sync.Once
-	// handedBack is closed when Close has taken out all pending timers.
-	handedBack chan struct{}
+	// handBackDone is closed when Close has taken out all pending timers.
+	handBackDone chan struct{}
 
-	shards  shards
+	shards  shardSet
 	trimmer trimmer
 
 	poller     poller
@@ -85,8 +85,8 @@ type Scheduler struct {
 // together, and timers with slack fire at the same moments.
 var processEpoch = time.Now()
 
-// dueBucket is an element of the delay queue.
-type dueBucket struct {
+// queuedBucket is an element of the delay queue.
+type queuedBucket struct {
 	sh         *shard
 	bucket     bucket.Bucket
 	expiration int64
@@ -103,21 +103,21 @@ func New(opts ...Option) *Scheduler {
 // returns it.
 func newScheduler(opts []Option) *Scheduler {
 	c := newConfig(opts)
-	s := &Scheduler{clock: c.clock, systemClock: c.clock == nil, config: c, handedBack: make(chan struct{})}
-	if s.systemClock {
+	s := &Scheduler{clock: c.clock, usesSystemClock: c.clock == nil, config: c, handBackDone: make(chan struct{})}
+	if s.usesSystemClock {
 		s.clock = clock.System()
 	}
 	s.epoch = s.clock.Now()
-	if s.systemClock {
-		if s.realTime = bubble.HasMonotonic(s.epoch); s.realTime {
+	if s.usesSystemClock {
+		if s.usesRealTime = bubble.HasMonotonic(s.epoch); s.usesRealTime {
 			s.epoch = processEpoch
 		}
 	}
-	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock), delayqueue.WithEpoch(s.epoch))
+	s.queue = delayqueue.New[queuedBucket](delayqueue.WithClock(s.clock), delayqueue.WithEpoch(s.epoch))
 	s.shards.init(s)
 	s.trimmer.s = s
 	if c.maxPending > 0 {
-		s.limit = &limit{max: int64(c.maxPending)}
+		s.limit = &pendingLimit{max: int64(c.maxPending)}
 	}
 	s.dispatcher.init(&c)
 	s.poller.init(s)
@@ -139,17 +139,17 @@ var (
 // If Start returns an error, [ErrClosed] or [ErrTooManyPending], f never runs. Start
 // panics if f is nil. It is O(1) and allocates nothing.
 func (s *Scheduler) Start(d time.Duration, f func()) (Handle, error) {
-	return s.start(d, s.config.slack.forDelay(d), mustBeFunc(f), tagFunc)
+	return s.start(d, s.config.slack.forDelay(d), nonNilFuncPayload(f), tagFunc)
 }
 
 // StartWithin is like Start, with the given slack instead of the Scheduler's: see
 // [WithSlack]. If slack is zero or less, the timer has none.
 func (s *Scheduler) StartWithin(d, slack time.Duration, f func()) (Handle, error) {
-	return s.start(d, slack, mustBeFunc(f), tagFunc)
+	return s.start(d, slack, nonNilFuncPayload(f), tagFunc)
 }
 
-// mustBeFunc panics if f is nil, and returns f as a payload.
-func mustBeFunc(f func()) payload {
+// nonNilFuncPayload returns f as a payload. It panics if f is nil.
+func nonNilFuncPayload(f func()) payload {
 	if f == nil {
 		panic("timer: Start: the func must not be nil")
 	}
@@ -178,9 +178,9 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 func (s *Scheduler) Len() int {
 	s.mustBeFromNew()
 	n := 0
-	for sh := range s.shards.existing() {
+	for sh := range s.shards.existingShards() {
 		sh.mu.Lock()
-		sh.removeStoppedLocked()
+		sh.removeStoppedTimersLocked()
 		n += sh.wheel.Len()
 		sh.unlock()
 	}
@@ -191,18 +191,18 @@ func (s *Scheduler) Len() int {
 func (s *Scheduler) Stats() Stats {
 	s.mustBeFromNew()
 	var st Stats
-	for sh := range s.shards.existing() {
+	for sh := range s.shards.existingShards() {
 		sh.mu.Lock()
-		sh.removeStoppedLocked()
-		st.add(&sh.counts)
-		st.Started += sh.stopped.restarts()
-		st.Stopped += sh.stopped.restarts()
+		sh.removeStoppedTimersLocked()
+		st.addCounts(&sh.counts)
+		st.Started += sh.stoppedTimers.restarts()
+		st.Stopped += sh.stoppedTimers.restarts()
 		st.Pending += sh.wheel.Len()
 		st.Cascaded += sh.wheel.Cascaded()
 		sh.unlock()
 	}
-	s.poller.stats(&st)
-	s.dispatcher.stats(&st)
+	s.poller.fillStats(&st)
+	s.dispatcher.fillStats(&st)
 	return st
 }
 
@@ -223,7 +223,7 @@ func (s *Scheduler) Wall() time.Time {
 
 // now returns the clock's time, in nanoseconds since the epoch. It is never negative.
 func (s *Scheduler) now() int64 {
-	if !s.realTime {
+	if !s.usesRealTime {
 		s.mustBeFromNew()
 		return max(0, int64(s.clock.Now().Sub(s.epoch)))
 	}
@@ -234,9 +234,9 @@ func (s *Scheduler) now() int64 {
 	return now
 }
 
-// nowOutsideBubble is like now. But if the default Scheduler is used inside a bubble, it
+// nowOrInBubble is like now. But if the default Scheduler is used inside a bubble, it
 // does not panic: inBubble is true.
-func (s *Scheduler) nowOutsideBubble() (now int64, inBubble bool) {
+func (s *Scheduler) nowOrInBubble() (now int64, inBubble bool) {
 	if s.isDefault {
 		if now = int64(time.Since(s.epoch)); now < 0 {
 			return 0, s.inForeignBubble()
@@ -257,7 +257,7 @@ func (s *Scheduler) mustNotBeInForeignBubble() {
 
 // inForeignBubble reports whether the caller is inside a bubble and s was made outside.
 func (s *Scheduler) inForeignBubble() bool {
-	return s.realTime && bubble.Inside()
+	return s.usesRealTime && bubble.Inside()
 }
 
 // mustBeFromNew panics if s was not made by New.
@@ -270,21 +270,21 @@ func (s *Scheduler) mustBeFromNew() {
 // moment returns the clock's time, both in nanoseconds and as a time.Time.
 func (s *Scheduler) moment() moment {
 	t := s.clock.Now()
-	return moment{now: max(0, int64(t.Sub(s.epoch))), time: t}
+	return moment{nanos: max(0, int64(t.Sub(s.epoch))), time: t}
 }
 
 // timeAt converts nanoseconds since the epoch into a time.Time.
 func (s *Scheduler) timeAt(n int64) time.Time { return s.epoch.Add(time.Duration(n)) }
 
-// A limit bounds how many timers with tagLimited may be pending.
-type limit struct {
+// A pendingLimit bounds how many timers with tagLimited may be pending.
+type pendingLimit struct {
 	max     int64
 	pending atomic.Int64
 }
 
 // acquire counts one more pending timer. It reports false, and counts nothing, if the
 // limit is reached.
-func (l *limit) acquire() bool {
+func (l *pendingLimit) acquire() bool {
 	if l.pending.Inc() <= l.max {
 		return true
 	}
@@ -293,4 +293,4 @@ func (l *limit) acquire() bool {
 }
 
 // release counts n timers as no longer pending.
-func (l *limit) release(n int) { l.pending.Sub(int64(n)) }
+func (l *pendingLimit) release(n int) { l.pending.Sub(int64(n)) }

@@ -27,18 +27,18 @@ type shard struct {
 	// atOnce. If wakeAt is never, unlock does not call wake.
 	wakeAt int64
 	counts counts
-	// startedAtTrim is the value of counts.started at the last call of trimLocked.
-	startedAtTrim uint64
-	fallbacks     fallbacks
-	// tickets holds the tickets that remove buckets from the queue, by the bucket's
-	// place: see queueBucket. Buckets of the lowest level have none.
+	// startedAtLastTrim is the value of counts.started at the last call of trimLocked.
+	startedAtLastTrim uint64
+	fallbacks         fallbacks
+	// tickets holds the tickets that remove buckets from the queue, by slot number: see
+	// queueBucket. Buckets of the lowest level have none.
 	tickets map[uint32]delayqueue.Ticket
 
-	// timersInWheel is how many entries hold a *Timer. stopped lists the stopped Timers
-	// among them. The pointer is set once, with the first such entry, so Timer.Stop reads
-	// it without the lock.
-	timersInWheel int
-	stopped       *stoppedTimers
+	// numTimerEntries is how many entries hold a *Timer: see entry.go. stoppedTimers
+	// lists the stopped Timers of these entries. The pointer is set once, with the first
+	// such entry, so Timer.Stop reads it without the lock.
+	numTimerEntries int
+	stoppedTimers   *stoppedTimers
 
 	// The padding makes a shard four cache lines long. Processors fetch lines in pairs:
 	// the locks of two shards are never in one pair.
@@ -65,35 +65,35 @@ func newShard(s *Scheduler, index int) *shard {
 // third level and above. So the shards move many timers down at different times. It is a
 // multiple of a slot of the second level, which avoids extra wake-ups.
 func shardPhase(c *config, index int) int64 {
-	size := int64(c.wheelSize)
-	return size * int64(index) / int64(c.shards) * size
+	numSlots := int64(c.slotsPerLevel)
+	return numSlots * int64(index) / int64(c.numShards) * numSlots
 }
 
 func newWheel(c *config, opts ...timingwheel.Option) *timingwheel.Wheel[payload] {
-	w, err := timingwheel.New[payload](int64(c.tick), c.wheelSize, 0, opts...)
+	w, err := timingwheel.New[payload](int64(c.tick), c.slotsPerLevel, 0, opts...)
 	if err != nil {
 		panic("timer: " + err.Error()) // newConfig has checked all arguments
 	}
 	return w
 }
 
-// queueBucket puts a bucket into the delay queue, or replaces its expiration there. place
-// numbers the slots of all levels, from the lowest level up. The wheel calls queueBucket
-// with the shard's lock held.
-func (sh *shard) queueBucket(b bucket.Bucket, place uint32, expiration int64) {
+// queueBucket puts a bucket into the delay queue, or replaces its expiration there.
+// slotNumber numbers the slots of all levels, from the lowest level up. The wheel calls
+// queueBucket with the shard's lock held.
+func (sh *shard) queueBucket(b bucket.Bucket, slotNumber uint32, expiration int64) {
 	q := sh.s.queue
-	isUpperLevel := place >= uint32(sh.s.config.wheelSize) // buckets of the lowest level are offered only once
+	isUpperLevel := slotNumber >= uint32(sh.s.config.slotsPerLevel) // buckets of the lowest level are offered only once
 	if isUpperLevel {
-		q.Remove(sh.tickets[place])
+		q.Remove(sh.tickets[slotNumber])
 	}
-	ticket, head := q.OfferAt(dueBucket{sh, b, expiration}, expiration)
+	ticket, isHead := q.OfferAt(queuedBucket{sh, b, expiration}, expiration)
 	if isUpperLevel {
 		if sh.tickets == nil {
 			sh.tickets = make(map[uint32]delayqueue.Ticket)
 		}
-		sh.tickets[place] = ticket
+		sh.tickets[slotNumber] = ticket
 	}
-	if head {
+	if isHead {
 		sh.wakeAt = min(sh.wakeAt, expiration)
 	}
 }
@@ -101,13 +101,13 @@ func (sh *shard) queueBucket(b bucket.Bucket, place uint32, expiration int64) {
 // unlock unlocks the shard, and then wakes the poller if that is necessary.
 func (sh *shard) unlock() {
 	if sh.wakeAt != never {
-		sh.unlockAndWake()
+		sh.unlockAndWakePoller()
 		return
 	}
 	sh.mu.Unlock()
 }
 
-func (sh *shard) unlockAndWake() {
+func (sh *shard) unlockAndWakePoller() {
 	wakeAt := sh.wakeAt
 	sh.wakeAt = never
 	sh.mu.Unlock()
@@ -136,7 +136,7 @@ func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag u
 			return id, nil
 		}
 	}
-	sh.fireDueLocked(p, tag)
+	sh.fireNowLocked(p, tag)
 	return id, nil
 }
 
@@ -162,16 +162,16 @@ func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 		}
 	}
 	p, ok = sh.wheel.Remove(id)
-	sh.noteRemovedLocked(ok)
+	sh.wakePollerIfEmptyLocked(ok)
 	return p, ok
 }
 
-// noteRemovedLocked makes unlock call poller.wake if the shard has lost its last timer.
-// ok is false if no timer was removed.
-func (sh *shard) noteRemovedLocked(ok bool) {
-	// If mustRecheck is true, the poller will remove empty buckets anyway: see
+// wakePollerIfEmptyLocked makes unlock call poller.wake if the shard has lost its last
+// timer. removed is false if no timer was removed.
+func (sh *shard) wakePollerIfEmptyLocked(removed bool) {
+	// If mustDiscardEmpty is true, the poller will remove empty buckets anyway: see
 	// poller.wake.
-	if ok && sh.wheel.Len() == 0 && !sh.s.poller.mustRecheck.Load() {
+	if removed && sh.wheel.Len() == 0 && !sh.s.poller.mustDiscardEmpty.Load() {
 		sh.wakeAt = min(sh.wakeAt, shardEmptied)
 	}
 }
@@ -199,32 +199,32 @@ func (sh *shard) resetLocked(now int64, id timingwheel.ID, d, slack time.Duratio
 		return false
 	}
 	p, _ := sh.removeLocked(id)
-	sh.fireDueLocked(p, withoutLimit(tag))
+	sh.fireNowLocked(p, tagWithoutLimit(tag))
 	return true
 }
 
-// fireDueLocked fires a timer that is due when it is started or reset.
-func (sh *shard) fireDueLocked(p payload, tag uint8) {
-	sh.counts.addFired(0)
+// fireNowLocked fires a timer that is due when it is started or reset.
+func (sh *shard) fireNowLocked(p payload, tag uint8) {
+	sh.counts.countFired(0)
 	var at moment
 	if tag != tagFunc {
 		at = sh.s.moment()
 	}
-	if f, ok := sh.expireLocked(p, tag, at); ok {
-		sh.s.dispatcher.submitDueLocked(sh, f)
+	if f, ok := sh.firePayloadLocked(p, tag, at); ok {
+		sh.s.dispatcher.submitOrQueueLocked(sh, f)
 	}
 }
 
-// expireLocked does the part of firing that needs the lock: it sends on the channel, or
-// restarts the Ticker. If there is a callback, it returns the callback instead, and ok is
-// true.
-func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok bool) {
+// firePayloadLocked does the part of firing that needs the lock: it sends on the channel,
+// or restarts the Ticker. If there is a callback, it returns the callback instead, and ok
+// is true.
+func (sh *shard) firePayloadLocked(p payload, tag uint8, at moment) (f func(), ok bool) {
 	switch tag {
 	case tagFunc:
-		return p.fn(), true
+		return p.callback(), true
 	case tagLimited:
 		sh.s.limit.release(1)
-		return p.fn(), true
+		return p.callback(), true
 	case tagTicker:
 		p.ticker().tickLocked(at)
 	default:
@@ -241,47 +241,47 @@ func deadlineAfter(now int64, d time.Duration) int64 {
 	return now + int64(d)
 }
 
-// defaultShards returns the default number of shards. Eight for each proc are faster than
-// one, because stops and the poller need the locks too: see BenchmarkChurn. On many
+// defaultNumShards returns the default number of shards. Eight for each proc are faster
+// than one, because stops and the poller need the locks too: see BenchmarkChurn. On many
 // procs, more shards cost the poller more: see docs/scaling.md.
-func defaultShards(procs int) int { return max(2*procs, min(8*procs, 64)) }
+func defaultNumShards(procs int) int { return max(2*procs, min(8*procs, 64)) }
 
 // spreadThreshold is how often starts must find the first shard locked before they use
 // all shards.
 const spreadThreshold = 256
 
-// shards has a Scheduler's shards, each made when it is first used.
+// A shardSet holds a Scheduler's shards, each made when it is first used.
 //
 // At first all timers start on the first shard. When starts have found it locked
 // spreadThreshold times, they use all shards: each proc keeps to one shard until it finds
 // that shard locked. Then it goes on to the next.
-type shards struct {
-	s       *Scheduler
-	first   *shard
-	byIndex []atomic.Pointer[shard] // nil until the shard is made
-	// spreadStarts is true if starts use all shards.
-	spreadStarts atomic.Bool
-	// procShards gives each proc a *procShard, if spreadStarts is true.
+type shardSet struct {
+	s          *Scheduler
+	firstShard *shard
+	byIndex    []atomic.Pointer[shard] // nil until the shard is made
+	// usesAllShards is true if starts use all shards.
+	usesAllShards atomic.Bool
+	// procShards gives each proc a *procShard, if usesAllShards is true.
 	procShards sync.Pool
 
-	foundLocked    atomic.Int32  // how many starts have found the first shard locked
-	procShardsMade atomic.Uint32 // the number of procShards made
+	foundLockedCount atomic.Int32  // how many starts have found the first shard locked
+	numProcShards    atomic.Uint32 // the number of procShards made
 }
 
 // A procShard holds the shard that a proc uses at present.
 type procShard struct{ sh *shard }
 
-func (ss *shards) init(s *Scheduler) {
+func (ss *shardSet) init(s *Scheduler) {
 	ss.s = s
-	ss.byIndex = make([]atomic.Pointer[shard], s.config.shards)
+	ss.byIndex = make([]atomic.Pointer[shard], s.config.numShards)
 	ss.procShards.New = func() any {
-		return &procShard{ss.at(int(ss.procShardsMade.Inc()) % len(ss.byIndex))}
+		return &procShard{ss.shardAt(int(ss.numProcShards.Inc()) % len(ss.byIndex))}
 	}
-	ss.first = ss.at(0)
+	ss.firstShard = ss.shardAt(0)
 }
 
-// at returns shard i, and makes it if necessary.
-func (ss *shards) at(i int) *shard {
+// shardAt returns shard i, and makes it if necessary.
+func (ss *shardSet) shardAt(i int) *shard {
 	if sh := ss.byIndex[i].Load(); sh != nil {
 		return sh
 	}
@@ -289,9 +289,9 @@ func (ss *shards) at(i int) *shard {
 	return ss.byIndex[i].Load()
 }
 
-// existing returns the shards that have been made. It may miss a shard that is made
+// existingShards returns the shards that have been made. It may miss a shard that is made
 // meanwhile. Close need not find such a shard: starts on it return ErrClosed.
-func (ss *shards) existing() iter.Seq[*shard] {
+func (ss *shardSet) existingShards() iter.Seq[*shard] {
 	return func(yield func(*shard) bool) {
 		for i := range ss.byIndex {
 			if sh := ss.byIndex[i].Load(); sh != nil && !yield(sh) {
@@ -304,18 +304,18 @@ func (ss *shards) existing() iter.Seq[*shard] {
 // lockShard chooses and locks a shard for a new timer.
 func (s *Scheduler) lockShard() *shard {
 	ss := &s.shards
-	if !ss.spreadStarts.Load() {
-		if sh := ss.first; sh.mu.TryLock() {
+	if !ss.usesAllShards.Load() {
+		if sh := ss.firstShard; sh.mu.TryLock() {
 			return sh
 		}
-		return ss.lockSecond()
+		return ss.lockSecondShard()
 	}
 	ps := ss.procShards.Get().(*procShard)
 	sh := ps.sh
 	if !sh.mu.TryLock() {
 		// Another proc or the poller has locked this shard. Go on to the next shard,
 		// which may have no other user.
-		sh = ss.following(sh)
+		sh = ss.shardAfter(sh)
 		ps.sh = sh
 		sh.mu.Lock()
 	}
@@ -323,16 +323,16 @@ func (s *Scheduler) lockShard() *shard {
 	return sh
 }
 
-// lockSecond locks the second shard, or the first if it is the only one. lockShard calls
-// it if the first shard is locked.
-func (ss *shards) lockSecond() *shard {
-	if len(ss.byIndex) > 1 && ss.foundLocked.Inc() >= spreadThreshold {
-		ss.spreadStarts.Store(true)
+// lockSecondShard locks the second shard, or the first if it is the only one. lockShard
+// calls it if the first shard is locked.
+func (ss *shardSet) lockSecondShard() *shard {
+	if len(ss.byIndex) > 1 && ss.foundLockedCount.Inc() >= spreadThreshold {
+		ss.usesAllShards.Store(true)
 	}
-	sh := ss.following(ss.first)
+	sh := ss.shardAfter(ss.firstShard)
 	sh.mu.Lock()
 	return sh
 }
 
-// following returns the shard with the next index.
-func (ss *shards) following(sh *shard) *shard { return ss.at((sh.index + 1) % len(ss.byIndex)) }
+// shardAfter returns the shard with the next index, or the first after the last.
+func (ss *shardSet) shardAfter(sh *shard) *shard { return ss.shardAt((sh.index + 1) % len(ss.byIndex)) }

@@ -9,9 +9,9 @@ import (
 
 // allShards makes all shards of s and returns them.
 func allShards(s *Scheduler) []*shard {
-	all := make([]*shard, s.config.shards)
+	all := make([]*shard, s.config.numShards)
 	for i := range all {
-		all[i] = s.shards.at(i)
+		all[i] = s.shards.shardAt(i)
 	}
 	return all
 }

@@ -15,7 +15,7 @@ import (
 
 // madeShards returns the indices of the shards that s has made.
 func madeShards(s *Scheduler) (made []int) {
-	for sh := range s.shards.existing() {
+	for sh := range s.shards.existingShards() {
 		made = append(made, sh.index)
 	}
 	return made
@@ -83,7 +83,7 @@ func TestShards_MadeBesideClose(t *testing.T) {
 			done.Go(func() {
 				begin.Wait()
 				for i := range shards {
-					sh := s.shards.at((i*7 + g) % shards)
+					sh := s.shards.shardAt((i*7 + g) % shards)
 					sh.mu.Lock()
 					late := refused.Load() > 0
 					_, err := sh.startLocked(s.now(), time.Hour, 0, funcPayload(func() {}), tagFunc)
@@ -127,14 +127,14 @@ func TestShards_StartsSpreadWhenTheFirstIsBusy(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	s.shards.first.mu.Lock()
+	s.shards.firstShard.mu.Lock()
 	start(spreadThreshold - 1)
-	require.False(t, s.shards.spreadStarts.Load())
+	require.False(t, s.shards.usesAllShards.Load())
 	require.Equal(t, []int{0, 1}, madeShards(s), "starts must not wait for the first shard")
 	start(1)
-	require.True(t, s.shards.spreadStarts.Load())
+	require.True(t, s.shards.usesAllShards.Load())
 	start(1000)
-	s.shards.first.mu.Unlock()
+	s.shards.firstShard.mu.Unlock()
 	start(1000)
 	require.Equal(t, spreadThreshold+2000, s.Len())
 	require.Len(t, closeAll(s), spreadThreshold+2000)

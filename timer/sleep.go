@@ -15,15 +15,15 @@ func (s *Scheduler) Sleep(d time.Duration) {
 	if _, err := s.start(d, s.config.slack.forDelay(d), chanPayload(c), tagChan); err == nil {
 		select {
 		case <-c:
-		case <-s.handedBack:
+		case <-s.handBackDone:
 		}
 		return
 	}
 	// Sleep cannot return an error, so it pauses. If it returned immediately, a loop that
 	// sleeps between attempts would spin.
-	awake := make(chan struct{})
-	s.clock.NewAlarm(func() { close(awake) }).Reset(d)
-	<-awake
+	wokenUp := make(chan struct{})
+	s.clock.NewAlarm(func() { close(wokenUp) }).Reset(d)
+	<-wokenUp
 }
 
 // SleepContext pauses the calling goroutine for at least d, and returns nil. If ctx ends
@@ -40,7 +40,7 @@ func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 	select {
 	case <-c:
 		return nil
-	case <-s.handedBack:
+	case <-s.handBackDone:
 	case <-ctx.Done():
 		if h.Stop() {
 			return ctx.Err()

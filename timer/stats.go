@@ -22,8 +22,10 @@ type Stats struct {
 	// HandedBack counts the timers that were pending at Close or Shutdown. It leaves out
 	// the timers that FellBack counts, although TakeLeftover returns these too.
 	HandedBack uint64
-	// FellBack counts the timers that use a timer of package time, or an alarm of the
-	// given clock: see [Scheduler.Close] and [Scheduler.NewTicker].
+	// FellBack counts the timers that use package time, or an alarm of the given clock,
+	// instead of a wheel. They were started after Close, or are tickers with a period
+	// shorter than a tick (see [Scheduler.NewTicker]), or belong to the [Default]
+	// Scheduler and were reset in a testing/synctest bubble.
 	FellBack uint64
 	// Pending is the number of timers that have neither fired nor been stopped.
 	Pending int
@@ -54,7 +56,7 @@ type Stats struct {
 	Executor executor.Stats
 }
 
-func (s *Stats) add(n *counts) {
+func (s *Stats) addCounts(n *counts) {
 	s.Started += n.started
 	s.Fired += n.fired
 	s.Stopped += n.stopped
@@ -75,11 +77,11 @@ type counts struct {
 	lateness *Histogram
 }
 
-// addFired counts a timer as fired, late after its due time.
-func (n *counts) addFired(late time.Duration) {
+// countFired counts a timer as fired, and records how long after its due time that was.
+func (n *counts) countFired(lateness time.Duration) {
 	n.fired++
 	if n.lateness == nil {
 		n.lateness = new(Histogram)
 	}
-	n.lateness.Record(late)
+	n.lateness.Record(lateness)
 }

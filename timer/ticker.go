@@ -20,16 +20,17 @@ type Ticker struct {
 
 	// sh.mu guards the fields below.
 
-	id       timingwheel.ID
-	period   time.Duration
-	nextTick int64
+	id         timingwheel.ID
+	period     time.Duration
+	nextTickAt int64
 }
 
 // NewTicker returns a Ticker that sends the current time on its channel every d. It
 // panics if d is not positive.
 //
-// If d is less than a millisecond and less than the Scheduler's tick, the Ticker uses a
-// timer of package time, unless there is a [WithSlack] or [WithClock].
+// If d is less than a millisecond and less than the Scheduler's tick, the Ticker uses
+// package time, unless it has slack or there is a [WithClock]. After Close, a new Ticker
+// uses package time too, or the given clock. [Stats] counts both in FellBack.
 func (s *Scheduler) NewTicker(d time.Duration) *Ticker {
 	mustBePositive("NewTicker", d)
 	return s.newTicker(s.now(), d)
@@ -64,7 +65,7 @@ func (t *Ticker) Stop() {
 	}
 	t.sh.mu.Lock()
 	t.sh.stopLocked(t.id)
-	withdraw(t.c)
+	removeSentValue(t.c)
 	t.sh.unlock()
 }
 
@@ -79,11 +80,11 @@ func (t *Ticker) Reset(d time.Duration) {
 		t.stdTicker.Reset(d)
 		return
 	}
-	now, inBubble := t.sh.s.nowOutsideBubble()
+	now, inBubble := t.sh.s.nowOrInBubble()
 	t.sh.mu.Lock()
 	if inBubble {
 		t.sh.stopLocked(t.id)
-		t.fallBackLocked(d, true)
+		t.startFallbackLocked(d, true)
 	} else {
 		t.startLocked(now, d)
 	}
@@ -94,13 +95,13 @@ func (t *Ticker) Reset(d time.Duration) {
 // to get the lock sets both period and phase.
 func (t *Ticker) startLocked(now int64, d time.Duration) {
 	sh := t.sh
-	if sh.s.tooShort(d) || sh.s.closed.Load() {
+	if sh.s.isTooShort(d) || sh.s.closed.Load() {
 		sh.stopLocked(t.id)
-		t.fallBackLocked(d, false)
+		t.startFallbackLocked(d, false)
 		return
 	}
-	withdraw(t.c)
-	t.period, t.nextTick = d, deadlineAfter(now, d)
+	removeSentValue(t.c)
+	t.period, t.nextTickAt = d, deadlineAfter(now, d)
 	if sh.resetLocked(now, t.id, d, sh.slackFor(d)) {
 		return
 	}
@@ -110,28 +111,28 @@ func (t *Ticker) startLocked(now int64, d time.Duration) {
 	}
 }
 
-func (t *Ticker) fallBackLocked(d time.Duration, inBubble bool) {
-	withdraw(t.c)
+func (t *Ticker) startFallbackLocked(d time.Duration, inBubble bool) {
+	removeSentValue(t.c)
 	t.period = d
-	t.id = t.sh.fallBackLocked(d, tickerPayload(t), tagTicker, inBubble)
+	t.id = t.sh.startFallbackLocked(d, tickerPayload(t), tagTicker, inBubble)
 }
 
-// tooShort reports whether a period is too short for the wheel, which fires at most once
-// a tick. A period of a millisecond or more is never too short.
-func (s *Scheduler) tooShort(period time.Duration) bool {
-	return s.systemClock && period < min(s.config.tick, time.Millisecond) && s.config.slack.forDelay(period) == 0
+// isTooShort reports whether a period is too short for the wheel, which fires at most
+// once a tick. A period of a millisecond or more is never too short.
+func (s *Scheduler) isTooShort(period time.Duration) bool {
+	return s.usesSystemClock && period < min(s.config.tick, time.Millisecond) && s.config.slack.forDelay(period) == 0
 }
 
 // tickLocked sends the time and starts the next tick. The Ticker has already left the
 // wheel, and is counted as fired.
 func (t *Ticker) tickLocked(at moment) {
 	sendTime(t.c, at.time)
-	t.nextTick = nextInPhase(t.nextTick, t.period, at.now)
-	t.id = t.sh.restartTickerLocked(at.now, t.nextTick, t)
+	t.nextTickAt = nextTickAfter(t.nextTickAt, t.period, at.nanos)
+	t.id = t.sh.restartTickerLocked(at.nanos, t.nextTickAt, t)
 }
 
-// nextInPhase returns the first time after now that is one or more periods after last.
-func nextInPhase(last int64, period time.Duration, now int64) int64 {
+// nextTickAfter returns the first time after now that is one or more periods after last.
+func nextTickAfter(last int64, period time.Duration, now int64) int64 {
 	if missed := (now - last) / int64(period); missed > 0 {
 		last += missed * int64(period)
 	}

@@ -20,8 +20,9 @@ type Timer struct {
 	// sh is the Timer's shard, set once. It is nil in a zero Timer, and in one that uses
 	// a timer of package time.
 	sh *shard
-	// p is the Timer's callback or channel, or its timer of package time. It is set once.
-	p payload
+	// payload is the Timer's callback or channel, or its timer of package time. It is set
+	// once.
+	payload payload
 	// id identifies the Timer's last entry or fallback. It is stale after the Timer has
 	// fired or was stopped. Guarded by sh.mu.
 	id timingwheel.ID
@@ -35,8 +36,8 @@ type Timer struct {
 	// deadline or earlier.
 	deadline, wheelDeadline int64
 	state                   atomic.Uint32
-	// tag is the type of p, set once. The field C cannot tell the type, because users may
-	// assign to C.
+	// tag is the type of the payload, set once. The field C cannot tell the type, because
+	// users may assign to C.
 	tag uint8
 	// wasReset is true after the first Reset. Later Resets may use an entry that holds
 	// the *Timer. Guarded by sh.mu.
@@ -56,7 +57,7 @@ func (s *Scheduler) NewTimer(d time.Duration) *Timer {
 }
 
 func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p payload, tag uint8) *Timer {
-	t := &Timer{C: c, sh: s.lockShard(), p: p, tag: tag}
+	t := &Timer{C: c, sh: s.lockShard(), payload: p, tag: tag}
 	t.startLocked(now, d)
 	t.sh.unlock()
 	return t
@@ -64,9 +65,9 @@ func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p pay
 
 // startLocked starts the Timer, in the wheel if possible and otherwise as a fallback.
 func (t *Timer) startLocked(now int64, d time.Duration) {
-	id, err := t.sh.startLocked(now, d, t.sh.slackFor(d), t.p, t.tag)
+	id, err := t.sh.startLocked(now, d, t.sh.slackFor(d), t.payload, t.tag)
 	if err != nil {
-		id = t.sh.fallBackLocked(d, t.p, t.tag, false)
+		id = t.sh.startFallbackLocked(d, t.payload, t.tag, false)
 	}
 	t.id = id
 }
@@ -78,23 +79,24 @@ func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(
 
 // Stop prevents the Timer from firing, or removes a sent value that was not yet received.
 // Then it reports true. It reports false if the Timer had fired before or was already
-// stopped. Stop does not wait for the function of AfterFunc.
+// stopped. Stop does not wait for the function of AfterFunc. On a zero Timer, Stop
+// panics.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.stdTimer("Stop").Stop()
 	}
 	if t.state.Load() >= pendingInWheel {
-		if active, done := t.stopInWheel(); done {
-			return active
+		if wasActive, done := t.stopInWheel(); done {
+			return wasActive
 		}
 	}
 	t.sh.mu.Lock()
-	active := t.stopLocked()
+	wasActive := t.stopLocked()
 	t.sh.unlock()
-	return active
+	return wasActive
 }
 
-func (t *Timer) stopLocked() (active bool) {
+func (t *Timer) stopLocked() (wasActive bool) {
 	t.mu.Lock()
 	oldState := t.state.Load()
 	if oldState >= pendingInWheel {
@@ -102,62 +104,62 @@ func (t *Timer) stopLocked() (active bool) {
 	}
 	t.mu.Unlock()
 	if oldState >= pendingInWheel {
-		t.sh.removeIfStoppedLocked(t)
-		t.sh.removeStoppedLocked()
+		t.sh.removeTimerIfStoppedLocked(t)
+		t.sh.removeStoppedTimersLocked()
 		return oldState == pendingInWheel
 	}
-	return t.sh.stopLocked(t.id) || t.withdrawLocked()
+	return t.sh.stopLocked(t.id) || t.removeSentValueLocked()
 }
 
 // Reset makes the Timer expire after d from now, and reports whether the Timer was
 // active. If a value was sent but not yet received, Reset removes it and reports true.
 //
 // If a Timer of AfterFunc has fired, Reset makes its function run again. Reset does not
-// wait for an earlier run.
+// wait for an earlier run. On a zero Timer, Reset panics.
 func (t *Timer) Reset(d time.Duration) bool {
 	if t.sh == nil {
 		return t.stdTimer("Reset").Reset(d)
 	}
 	sh := t.sh
-	now, inBubble := sh.s.nowOutsideBubble()
+	now, inBubble := sh.s.nowOrInBubble()
 	if inBubble {
 		return t.resetInForeignBubble(d)
 	}
 	if t.state.Load() >= pendingInWheel {
-		if active, done := t.resetInWheel(now, d); done {
-			return active
+		if wasActive, done := t.resetInWheel(now, d); done {
+			return wasActive
 		}
 	}
 	sh.mu.Lock()
-	active := t.resetLocked(now, d)
+	wasActive := t.resetLocked(now, d)
 	sh.unlock()
-	return active
+	return wasActive
 }
 
-func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
-	if active, done := t.resetInWheelLocked(now, d); done {
-		return active
+func (t *Timer) resetLocked(now int64, d time.Duration) (wasActive bool) {
+	if wasActive, done := t.resetInWheelLocked(now, d); done {
+		return wasActive
 	}
-	if t.wasReset && t.canEnterWheel(d) {
-		return t.enterWheelLocked(now, d)
+	if t.wasReset && t.canAddTimerEntry(d) {
+		return t.addTimerEntryLocked(now, d)
 	}
 	t.wasReset = true
 	if t.sh.resetLocked(now, t.id, d, t.sh.slackFor(d)) {
 		return true
 	}
-	active = t.sh.stopFallbackLocked(t.id) || t.withdrawLocked()
+	wasActive = t.sh.stopFallbackLocked(t.id) || t.removeSentValueLocked()
 	t.startLocked(now, d)
-	return active
+	return wasActive
 }
 
 // resetInForeignBubble resets a Timer of the default Scheduler inside a bubble.
-func (t *Timer) resetInForeignBubble(d time.Duration) (active bool) {
+func (t *Timer) resetInForeignBubble(d time.Duration) (wasActive bool) {
 	sh := t.sh
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	active = t.stopLocked()
-	t.id = sh.fallBackLocked(d, t.p, t.tag, true)
-	return active
+	wasActive = t.stopLocked()
+	t.id = sh.startFallbackLocked(d, t.payload, t.tag, true)
+	return wasActive
 }
 
 // Deadline returns the time for which the Timer is set, without slack. It reports false
@@ -186,27 +188,28 @@ func (t *Timer) deadlineLocked() (int64, bool) {
 		return 0, false
 	}
 	if f := t.sh.fallbacks.byID[t.id]; f != nil {
-		return int64(f.due.Sub(t.sh.s.epoch)), true
+		return int64(f.dueAt.Sub(t.sh.s.epoch)), true
 	}
 	return t.sh.wheel.Deadline(t.id)
 }
 
 // stdTimer returns the timer of package time that t uses. It panics if t is a zero Timer.
 func (t *Timer) stdTimer(method string) *time.Timer {
-	if t.p == (payload{}) {
+	if t.payload == (payload{}) {
 		panic("timer: " + method + " called on uninitialized Timer")
 	}
-	return t.p.stdTimer()
+	return t.payload.stdTimer()
 }
 
-// withdrawLocked removes a sent value from the channel, and reports whether there was
-// one. No value is sent while the shard's lock is held.
-func (t *Timer) withdrawLocked() bool {
-	return t.tag == tagChan && withdraw(t.p.channel())
+// removeSentValueLocked removes a sent value from the channel, and reports whether there
+// was one. No value is sent while the shard's lock is held.
+func (t *Timer) removeSentValueLocked() bool {
+	return t.tag == tagChan && removeSentValue(t.payload.channel())
 }
 
-// withdraw removes a sent value from the channel, and reports whether there was one.
-func withdraw(c chan time.Time) bool {
+// removeSentValue removes a sent value from the channel, and reports whether there was
+// one.
+func removeSentValue(c chan time.Time) bool {
 	select {
 	case <-c:
 		return true

@@ -19,9 +19,10 @@ const trimAfter = 5 * time.Second
 // alarm.
 type trimmer struct {
 	s *Scheduler
-	// alarmSet is true if the alarm will go off. onAlarm clears it before it locks the
-	// first shard. So if alarmSet is true, all changes until now will be seen.
-	alarmSet atomic.Bool
+	// isAlarmSet is true if the alarm will go off. onAlarm clears isAlarmSet before it
+	// locks the first shard. So if isAlarmSet is true, onAlarm will see all changes until
+	// now.
+	isAlarmSet atomic.Bool
 
 	// mu is held while onAlarm runs. Shards are locked after mu.
 	mu     sync.Mutex
@@ -29,9 +30,9 @@ type trimmer struct {
 	closed bool
 }
 
-// schedule sets the alarm for a pass over the shards, if it is not set already.
-func (t *trimmer) schedule() {
-	if t.alarmSet.Load() || !t.s.systemClock || t.s.realTime == bubble.Inside() {
+// scheduleTrim sets the alarm for a pass over the shards, if it is not set already.
+func (t *trimmer) scheduleTrim() {
+	if t.isAlarmSet.Load() || !t.s.usesSystemClock || t.s.usesRealTime == bubble.Inside() {
 		return
 	}
 	t.mu.Lock()
@@ -46,7 +47,7 @@ func (t *trimmer) setAlarmLocked() {
 	if t.alarm == nil {
 		t.alarm = t.s.clock.NewAlarm(t.onAlarm)
 	}
-	t.alarmSet.Store(true)
+	t.isAlarmSet.Store(true)
 	t.alarm.Reset(trimAfter)
 }
 
@@ -54,21 +55,21 @@ func (t *trimmer) setAlarmLocked() {
 func (t *trimmer) onAlarm() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.alarmSet.Store(false)
+	t.isAlarmSet.Store(false)
 	if t.closed {
 		return
 	}
-	if t.trimAllLocked() {
+	if t.trimShardsLocked() {
 		t.setAlarmLocked()
 	}
 }
 
-// trimAllLocked gives back the memory of shards that were not used since the last pass.
-// It reports whether another pass is needed.
-func (t *trimmer) trimAllLocked() (again bool) {
-	for sh := range t.s.shards.existing() {
+// trimShardsLocked gives back the memory of shards that were not used since the last
+// pass. It reports whether another pass is needed.
+func (t *trimmer) trimShardsLocked() (again bool) {
+	for sh := range t.s.shards.existingShards() {
 		sh.mu.Lock()
-		sh.removeStoppedLocked()
+		sh.removeStoppedTimersLocked()
 		again = sh.trimLocked() || again
 		sh.unlock()
 	}
@@ -76,13 +77,13 @@ func (t *trimmer) trimAllLocked() (again bool) {
 }
 
 // trimLocked gives back the shard's memory if it has no timers and has started none since
-// the last call. used reports whether it has started any.
-func (sh *shard) trimLocked() (used bool) {
+// the last call. wasUsed reports whether it has started any.
+func (sh *shard) trimLocked() (wasUsed bool) {
 	if sh.wheel.Levels() == 0 || sh.wheel.Len() > 0 {
 		return false
 	}
-	if sh.startedAtTrim != sh.counts.started {
-		sh.startedAtTrim = sh.counts.started
+	if sh.startedAtLastTrim != sh.counts.started {
+		sh.startedAtLastTrim = sh.counts.started
 		return true
 	}
 	if sh.wheel.Release() {

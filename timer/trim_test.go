@@ -14,7 +14,7 @@ import (
 
 // chunks returns the number of memory chunks that hold timers, in all shards of s.
 func chunks(s *Scheduler) (n int) {
-	for sh := range s.shards.existing() {
+	for sh := range s.shards.existingShards() {
 		sh.mu.Lock()
 		n += sh.wheel.Chunks()
 		sh.mu.Unlock()
@@ -60,7 +60,7 @@ func TestTrim_GivesBackWhatIsNotUsed(t *testing.T) {
 			time.Sleep(2*trimAfter + time.Second)
 			require.Zero(t, chunks(s))
 			require.EqualValues(t, 200, fired.Load())
-			require.False(t, s.trimmer.alarmSet.Load(), "there is nothing left to do")
+			require.False(t, s.trimmer.isAlarmSet.Load(), "there is nothing left to do")
 			stale = append(stale, live...)
 		}
 		wakeups := s.Stats().Wakeups
@@ -79,10 +79,10 @@ func TestTrim_OneShardIsInUse(t *testing.T) {
 		for _, sh := range allShards(s) {
 			startHandle(t, sh, time.Millisecond, func() {})
 		}
-		h := startHandle(t, s.shards.at(3), time.Hour, func() {})
+		h := startHandle(t, s.shards.shardAt(3), time.Hour, func() {})
 		time.Sleep(2*trimAfter + time.Second)
 		require.Equal(t, 1, chunks(s))
-		require.Equal(t, 1, s.shards.at(3).wheel.Chunks())
+		require.Equal(t, 1, s.shards.shardAt(3).wheel.Chunks())
 		require.True(t, h.Stop())
 		time.Sleep(2*trimAfter + time.Second)
 		require.Zero(t, chunks(s))
@@ -95,7 +95,7 @@ func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(64))
 		defer s.Close()
-		startHandle(t, s.shards.at(0), 19*time.Hour, func() {})
+		startHandle(t, s.shards.shardAt(0), 19*time.Hour, func() {})
 		for range 3 {
 			var hs []Handle
 			for _, sh := range allShards(s) {
@@ -111,7 +111,7 @@ func TestTrim_BehindAnEarlierTimer(t *testing.T) {
 			require.Equal(t, 1, chunks(s))
 			// Only the buckets of the first shard's timer stay in the queue.
 			require.LessOrEqual(t, s.queue.Len(), 4)
-			require.False(t, s.trimmer.alarmSet.Load(), "there is nothing left to do")
+			require.False(t, s.trimmer.isAlarmSet.Load(), "there is nothing left to do")
 		}
 		var fired atomic.Int32
 		for _, sh := range allShards(s) {
@@ -128,7 +128,7 @@ func TestTrim_BehindAnEarlierTimerWhenTheLastHasFired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(WithShards(8))
 		defer s.Close()
-		startHandle(t, s.shards.at(0), 19*time.Hour, func() {})
+		startHandle(t, s.shards.shardAt(0), 19*time.Hour, func() {})
 		for _, sh := range allShards(s) {
 			h := startHandle(t, sh, 20*time.Hour, func() {})
 			startHandle(t, sh, time.Minute, func() {})
@@ -173,13 +173,13 @@ func TestTrim_NotBetweenTimersThatComeAndGo(t *testing.T) {
 func TestTrim_ClosedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
-		startHandle(t, s.shards.at(0), time.Millisecond, func() {})
+		startHandle(t, s.shards.shardAt(0), time.Millisecond, func() {})
 		time.Sleep(10 * time.Millisecond)
-		require.True(t, s.trimmer.alarmSet.Load())
+		require.True(t, s.trimmer.isAlarmSet.Load())
 		s.Close()
 		s.trimmer.onAlarm() // as if the alarm had just gone off
-		s.trimmer.schedule()
-		require.False(t, s.trimmer.alarmSet.Load())
+		s.trimmer.scheduleTrim()
+		require.False(t, s.trimmer.isAlarmSet.Load())
 	})
 }
 
@@ -199,7 +199,7 @@ func TestTrim_Stress(t *testing.T) {
 			}
 			before := chunks(s)
 			s.trimmer.mu.Lock()
-			s.trimmer.trimAllLocked()
+			s.trimmer.trimShardsLocked()
 			s.trimmer.mu.Unlock()
 			if chunks(s) < before {
 				trimmed++
@@ -212,7 +212,7 @@ func TestTrim_Stress(t *testing.T) {
 	for g := range goroutines {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(7, uint64(g)))
-			sh := s.shards.at(g)
+			sh := s.shards.shardAt(g)
 			var stale []Handle
 			for range rounds {
 				far := startHandle(t, sh, time.Duration(1+rng.IntN(48))*time.Hour, func() { t.Error("early") })
