@@ -14,8 +14,8 @@ import (
 // it into pieces, and counts each piece as activity:
 //
 //   - From a regular file, a piece has a fixed size.
-//   - From a socket, a piece is the bytes that have arrived. A slow peer may need longer
-//     than the timeout for more bytes.
+//   - From a socket, a piece is only what has arrived. To wait for a full piece could take
+//     longer than the timeout.
 //   - From any other source, io.Copy copies through a buffer.
 
 // ReadFrom copies from r until its end. [io.Copy] calls ReadFrom.

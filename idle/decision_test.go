@@ -105,7 +105,7 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 			idle := false
 			if e.next != nil {
 				st.removeFromRingLocked(&e.entry)
-				last, idle = st.checkLocked(&e.entry, false)
+				last, idle = st.checkEntryLocked(&e.entry, false)
 			}
 			st.mu.Unlock()
 			if idle {

@@ -51,6 +51,7 @@ const (
 	stateMask = 3
 )
 
+// packLive returns the stateAndTime of a live entry whose last activity was at.
 func packLive(at Moment) uint64 {
 	if at > unknownMoment {
 		at = maxMoment

@@ -17,8 +17,8 @@ import (
 // timeout. Make a Monitor with [New], and end it with [Monitor.Close] or
 // [Monitor.Shutdown]. Any goroutine may call its methods, and so may callbacks.
 //
-// Code in a testing/synctest bubble needs a Monitor that was made in the bubble. Across
-// the bubble's border, Watch and the first Close or Shutdown panic.
+// Use a Monitor only on the side of a testing/synctest bubble where it was made: inside
+// or outside. On the other side, Watch and the first Close or Shutdown panic.
 type Monitor[T any] struct{ core }
 
 // core is the part of a Monitor that does not depend on T.

@@ -25,7 +25,7 @@ type entryRing struct {
 // ringKey identifies an entryRing of a stripe.
 type ringKey struct {
 	checkAt   Moment // when the entries are checked
-	isRecheck bool   // this is the entries' second check: see stripe.checkLocked
+	isRecheck bool   // this is the entries' second check: see stripe.checkEntryLocked
 }
 
 // scheduleCheckLocked puts e into the ring that is checked d from now, or a little later:
@@ -57,15 +57,15 @@ func (c *core) checkTime(now Moment, d, slack time.Duration) Moment {
 	if d <= 0 {
 		return now
 	}
-	step := Moment(c.tick)
+	roundingStep := Moment(c.tick)
 	if slack > c.tick {
-		step = 1 << (bits.Len64(uint64(slack)) - 1)
+		roundingStep = 1 << (bits.Len64(uint64(slack)) - 1)
 	}
 	at := now + Moment(d)
-	if at < now || at > math.MaxInt64-step {
+	if at < now || at > math.MaxInt64-roundingStep {
 		return math.MaxInt64 // the sum overflows
 	}
-	return (at + step - 1) / step * step
+	return (at + roundingStep - 1) / roundingStep * roundingStep
 }
 
 // removeFromRingLocked takes a live entry out of its ring. If the ring is then empty, it
@@ -103,7 +103,7 @@ func (r *entryRing) checkBatch() (e *entry, last Moment, more bool) {
 		}
 		e := (*entry)(unsafe.Pointer(r.next))
 		r.stripe.removeFromRingLocked(e)
-		if last, idle := r.stripe.checkLocked(e, r.isRecheck); idle {
+		if last, idle := r.stripe.checkEntryLocked(e, r.isRecheck); idle {
 			return e, last, true
 		}
 	}

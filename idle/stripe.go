@@ -24,10 +24,11 @@ func (c *core) slackOf(timeout time.Duration) time.Duration {
 	return time.Duration(c.slack * float64(timeout))
 }
 
-// checkLocked decides about an entry that was taken out of its ring. If it returns true,
-// the entry is evicted, and the caller must run the callback. Otherwise the entry is in
-// the ring of its next check, or the Monitor is closed and TakeLeftover returns the entry.
-func (st *stripe) checkLocked(e *entry, isRecheck bool) (last Moment, idle bool) {
+// checkEntryLocked decides about an entry that was taken out of its ring. If it returns
+// true, the entry is evicted, and the caller must run the callback. Otherwise the entry is
+// in the ring of its next check, or the Monitor is closed and TakeLeftover returns the
+// entry.
+func (st *stripe) checkEntryLocked(e *entry, isRecheck bool) (last Moment, idle bool) {
 	c, timeout := st.core, e.timeout.Load()
 	if c.closed.Load() {
 		st.handBackLocked(e)
@@ -44,13 +45,13 @@ func (st *stripe) checkLocked(e *entry, isRecheck bool) (last Moment, idle bool)
 			continue
 		}
 		if d := timeUntilIdle(timeout, last, now); d > 0 {
-			st.rearmLocked(e, now, d, false)
+			st.checkAgainLocked(e, now, d, false)
 			return 0, false
 		}
 		// The process may have been suspended, and bytes may wait in its sockets: check a
 		// second time, after a quarter of the timeout.
 		if late := time.Duration(now-last) - timeout; c.recheckIfLate && !isRecheck && late > timeout/4+c.tick+c.slackOf(timeout) {
-			st.rearmLocked(e, now, timeout/4, true)
+			st.checkAgainLocked(e, now, timeout/4, true)
 			return 0, false
 		}
 		if e.stateAndTime.CompareAndSwap(w, w|evicted) {
@@ -60,7 +61,8 @@ func (st *stripe) checkLocked(e *entry, isRecheck bool) (last Moment, idle bool)
 	}
 }
 
-func (st *stripe) rearmLocked(e *entry, now Moment, d time.Duration, isRecheck bool) {
+// checkAgainLocked schedules another check of an entry, d from now.
+func (st *stripe) checkAgainLocked(e *entry, now Moment, d time.Duration, isRecheck bool) {
 	if st.scheduleCheckLocked(e, now, d, isRecheck) != nil {
 		st.handBackLocked(e) // closed meanwhile
 		return

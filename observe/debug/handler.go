@@ -19,7 +19,7 @@ import (
 type handler struct {
 	config
 	metricSet   *metric.Set // reads everything that is on the page
-	rateHistory rates
+	rateTracker rateTracker
 }
 
 // Handler returns a handler that serves the page at any path. Any goroutine may call the

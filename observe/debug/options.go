@@ -25,7 +25,7 @@ type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-// WithHosts allows more hosts in the URL of the page than those of the local machine. A
+// WithHosts allows hosts in the URL of the page, besides those of the local machine. A
 // host is a name or an address, and its port is ignored. "*" allows every host. WithHosts
 // panics if a host is empty or a whole URL.
 func WithHosts(hosts ...string) Option {

@@ -60,7 +60,7 @@ func (h *handler) readPage(query url.Values) *pageData {
 			others = append(others, r)
 		}
 	}
-	h.rateHistory.retainOnly(schedulers)
+	h.rateTracker.retainOnly(schedulers)
 	shownIndex := -1
 	for i := range schedulers {
 		d.Schedulers = append(d.Schedulers, h.newSchedulerView(&schedulers[i]))

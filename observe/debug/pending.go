@@ -35,8 +35,8 @@ type functionView struct {
 
 // dueRows are the rows of the table of due times, except the last row, "later".
 var dueRows = []struct {
-	until time.Duration
-	label string
+	dueWithin time.Duration
+	label     string
 }{
 	{0, "overdue"},
 	{100 * time.Millisecond, "in 100 ms"},
@@ -66,7 +66,7 @@ func newPendingView(s *timer.Scheduler) *pendingView {
 		}
 		v.Read++
 		in, i := p.Due.Sub(now), 0
-		for i < len(dueRows) && in > dueRows[i].until {
+		for i < len(dueRows) && in > dueRows[i].dueWithin {
 			i++
 		}
 		timersPerRow[i]++
@@ -76,7 +76,7 @@ func newPendingView(s *timer.Scheduler) *pendingView {
 	for i, n := range timersPerRow {
 		w := dueView{Timers: n, Label: "later", Percent: percentOf(n, maxPerRow)}
 		if i < len(dueRows) {
-			until := dueRows[i].until.Seconds()
+			until := dueRows[i].dueWithin.Seconds()
 			w.Until, w.Label = &until, dueRows[i].label
 		}
 		v.Due = append(v.Due, w)

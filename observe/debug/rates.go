@@ -15,10 +15,10 @@ const (
 	maxRateTime = time.Minute
 )
 
-// rates keeps the counts of Schedulers at earlier requests.
-type rates struct {
-	mu      sync.Mutex
-	history map[any]*twoReadings // by the Scheduler's ID
+// rateTracker keeps the counts of Schedulers at earlier requests.
+type rateTracker struct {
+	mu           sync.Mutex
+	readingsByID map[any]*twoReadings // by the Scheduler's ID
 }
 
 // twoReadings contains the last two readings that are at least minRateTime apart.
@@ -38,14 +38,14 @@ type ratesView struct {
 
 // addReading adds a reading of a Scheduler. It returns the rates, or nil if there are
 // none.
-func (r *rates) addReading(id any, st *timer.Stats) *ratesView {
+func (r *rateTracker) addReading(id any, st *timer.Stats) *ratesView {
 	current := reading{time.Now(), st.Started, st.Stopped, st.Fired}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.history[id]
+	c := r.readingsByID[id]
 	if c == nil {
 		c = &twoReadings{current, current}
-		r.history[id] = c
+		r.readingsByID[id] = c
 	}
 	if current.readAt.Sub(c.newer.readAt) >= minRateTime {
 		c.older, c.newer = c.newer, current
@@ -66,14 +66,14 @@ func (r *rates) addReading(id any, st *timer.Stats) *ratesView {
 }
 
 // retainOnly drops the counts of Schedulers that are not among the readings.
-func (r *rates) retainOnly(readings []metric.Reading) {
+func (r *rateTracker) retainOnly(readings []metric.Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	oldHistory := r.history
-	r.history = make(map[any]*twoReadings, len(readings))
+	oldHistory := r.readingsByID
+	r.readingsByID = make(map[any]*twoReadings, len(readings))
 	for i := range readings {
 		if c := oldHistory[readings[i].ID]; c != nil {
-			r.history[readings[i].ID] = c
+			r.readingsByID[readings[i].ID] = c
 		}
 	}
 }

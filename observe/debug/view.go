@@ -66,7 +66,7 @@ func (h *handler) newSchedulerView(r *metric.Reading) schedulerView {
 			Rejected: st.Rejected, FellBack: st.FellBack, Refused: st.Refused, Panicked: st.Panicked,
 			Wakeups: st.Wakeups, EmptyWakeups: st.EmptyWakeups, Cascaded: st.Cascaded,
 		},
-		Rates:    h.rateHistory.addReading(r.ID, &st),
+		Rates:    h.rateTracker.addReading(r.ID, &st),
 		Lateness: newHistogramView(st.Lateness),
 		Executor: executorView{
 			Submitted: st.Executor.Submitted, Ran: st.Executor.Run, Queued: st.Executor.Queued,

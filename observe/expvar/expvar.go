@@ -16,11 +16,11 @@
 //	            ...
 //
 // Here "scheduler" is a type of thing, and "default" is the name of a thing. The file
-// observe/metrics.csv explains the other keys: "timer.pending" is there
+// observe/metrics.csv explains the other keys. There, "timer.pending" has the name
 // tickless.scheduler.timer.pending. Durations are in seconds. Quantiles are at most 12.5
 // percent above the true ones.
 //
-// If reading a thing panics, its object has only "error", which is the panic, and
+// If reading a thing panics, its object has only the keys "error" (the panic) and
 // "read_failures".
 //
 // # Concurrency and complexity

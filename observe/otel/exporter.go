@@ -38,8 +38,8 @@ func New(sources ...observe.Source) *Exporter {
 }
 
 // ExponentialHistograms switches e to exponential histograms of scale 3, and returns e.
-// They are finer, but some backends do not accept them. Call it before Register and
-// before a reader gets e.
+// Their buckets are finer, but some backends do not accept them. Call it before Register
+// and before a reader gets e.
 func (e *Exporter) ExponentialHistograms() *Exporter {
 	e.exponential = true
 	return e

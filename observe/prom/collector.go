@@ -13,7 +13,7 @@ import (
 // A Collector is a prometheus.Collector for the metrics of its Sources. Make one with
 // [New].
 //
-// Give all Sources to one Collector: a registry refuses a second one with the same
+// Give all Sources to one Collector: a registry refuses a second Collector with the same
 // metrics. If a program needs several Collectors, register each with
 // prometheus.WrapRegistererWith: with the same label, and a different value for each.
 type Collector struct {

@@ -113,13 +113,13 @@ func listModules() ([]goModule, error) {
 // ownerIndex returns the index of the module that contains a file. If several modules are
 // nested around the file, it is the innermost.
 func ownerIndex(mods []goModule, file string) int {
-	innermost := -1
+	innermostIndex := -1
 	for i, m := range mods {
-		if (m.dir == "." || strings.HasPrefix(file, m.dir+"/")) && (innermost < 0 || len(m.dir) > len(mods[innermost].dir)) {
-			innermost = i
+		if (m.dir == "." || strings.HasPrefix(file, m.dir+"/")) && (innermostIndex < 0 || len(m.dir) > len(mods[innermostIndex].dir)) {
+			innermostIndex = i
 		}
 	}
-	return innermost
+	return innermostIndex
 }
 
 // releaseGoMod returns the go.mod file that the module has in a release.
@@ -174,12 +174,12 @@ func (m goModule) writeToProxy(proxyDir, version string) error {
 			continue
 		}
 		name := strings.TrimPrefix(f, m.dir+"/")
-		zipped := zipFile{zipPath: name, diskPath: f}
+		zippedFile := zipFile{zipPath: name, diskPath: f}
 		if name == "go.mod" {
-			zipped.diskPath = filepath.Join(versionDir, version+".mod")
+			zippedFile.diskPath = filepath.Join(versionDir, version+".mod")
 		}
 		hasLicense = hasLicense || name == "LICENSE"
-		files = append(files, zipped)
+		files = append(files, zippedFile)
 	}
 	if !hasLicense { // for a nested module, the go command adds LICENSE too
 		files = append(files, zipFile{zipPath: "LICENSE", diskPath: "LICENSE"})

@@ -35,7 +35,7 @@ func NewStdBackend(n int) Backend {
 }
 
 // stdBackend drops a timer that has fired or was stopped, to save memory. The pointers
-// are atomic: a callback and Stop may use one at the same time.
+// are atomic: a callback and Stop may use one pointer at the same time.
 type stdBackend struct {
 	timers []atomic.Pointer[time.Timer]
 }

@@ -49,7 +49,7 @@ func (c Config) Validate() error {
 }
 
 // The states of a request. It is pending until Stop returns true (stopped) or its
-// callback runs (fired). Result.TwiceOrAfterStop counts what happens after that.
+// callback runs (fired). Result.FiredTwiceOrAfterStop counts what happens after that.
 const (
 	pending uint32 = iota
 	stopped

@@ -81,8 +81,8 @@ func TestRequests_JSONConserves(t *testing.T) {
 		if run.Fired < 4_000 {
 			t.Errorf("%s: only %d fired of about half", name, run.Fired)
 		}
-		if run.Lost != 0 || run.Early != 0 || run.TwiceOrAfterStop != 0 {
-			t.Errorf("%s: lost %d, early %d, wrong %d", name, run.Lost, run.Early, run.TwiceOrAfterStop)
+		if run.Lost != 0 || run.Early != 0 || run.FiredTwiceOrAfterStop != 0 {
+			t.Errorf("%s: lost %d, early %d, wrong %d", name, run.Lost, run.Early, run.FiredTwiceOrAfterStop)
 		}
 		if run.Late.Max <= 0 || run.Late.P50 > run.Late.P99 || run.Late.P99 > run.Late.Max {
 			t.Errorf("%s: late %+v", name, run.Late)
@@ -155,7 +155,7 @@ func TestRequests_BrokenPromisesFail(t *testing.T) {
 	if err == nil || err.Error() != "FAILED: faults of tickless: fired twice or after Stop: 1" {
 		t.Errorf("the error is %v", err)
 	}
-	if r := parseReport(t, stdout.String()); len(r.Runs) != 2 || r.Runs[0].TwiceOrAfterStop != 1 {
+	if r := parseReport(t, stdout.String()); len(r.Runs) != 2 || r.Runs[0].FiredTwiceOrAfterStop != 1 {
 		t.Errorf("the figures are not printed: %s", stdout.String())
 	}
 }

@@ -13,13 +13,13 @@ type Result struct {
 	Interrupted bool          `json:"interrupted"`
 	Elapsed     time.Duration `json:"elapsed_ns"`
 
-	Started          int64 `json:"started"`
-	Stopped          int64 `json:"stopped"` // Stop returned true
-	Fired            int64 `json:"fired"`   // callbacks that ran
-	Pending          int64 `json:"pending"` // still pending at Close, after an interruption
-	Lost             int64 `json:"lost"`    // neither stopped nor fired nor pending
-	Early            int64 `json:"early"`   // fired before the deadline by the caller's clock
-	TwiceOrAfterStop int64 `json:"twice_or_after_stop"`
+	Started               int64 `json:"started"`
+	Stopped               int64 `json:"stopped"` // Stop returned true
+	Fired                 int64 `json:"fired"`   // callbacks that ran
+	Pending               int64 `json:"pending"` // still pending at Close, after an interruption
+	Lost                  int64 `json:"lost"`    // neither stopped nor fired nor pending
+	Early                 int64 `json:"early"`   // fired before the deadline by the caller's clock
+	FiredTwiceOrAfterStop int64 `json:"twice_or_after_stop"`
 
 	MaxBehind time.Duration `json:"behind_ns"` // the most that the generator ran behind its plan
 	Late      Lateness      `json:"late"`
@@ -50,5 +50,5 @@ func newLateness(late []time.Duration) Lateness {
 // lost timers.
 func (r Result) faultsError(lost int64) error {
 	return cli.FaultsError(cli.Fault{Name: "lost", Count: lost}, cli.Fault{Name: "early", Count: r.Early},
-		cli.Fault{Name: "fired twice or after Stop", Count: r.TwiceOrAfterStop})
+		cli.Fault{Name: "fired twice or after Stop", Count: r.FiredTwiceOrAfterStop})
 }

@@ -27,9 +27,9 @@ type run struct {
 	backend   Backend
 	startTime time.Time // set once, before the first request
 
-	progress            []workerProgress
-	numFired            atomic.Int32
-	numTwiceOrAfterStop atomic.Int32 // see Result; incremented before numFired or numStopped
+	progress                 []workerProgress
+	numFired                 atomic.Int32
+	numFiredTwiceOrAfterStop atomic.Int32 // see Result; incremented before numFired or numStopped
 }
 
 // workerProgress counts the requests of one worker. The padding keeps the counts of two
@@ -56,7 +56,7 @@ func (p *Plan) handleFired(i int) {
 	if p.states[i].CompareAndSwap(pending, fired) {
 		p.lateness[i] = now - p.deadlines[i]
 	} else {
-		r.numTwiceOrAfterStop.Inc() // fired twice, or after Stop returned true
+		r.numFiredTwiceOrAfterStop.Inc() // fired twice, or after Stop returned true
 	}
 	r.backend.ForgetTimer(i)
 	r.numFired.Inc()
@@ -69,7 +69,7 @@ func (r *run) countSettled() (started, settled int64) {
 	for w := range r.progress {
 		settled += int64(r.progress[w].numStopped.Load())
 	}
-	settled -= int64(r.numTwiceOrAfterStop.Load()) // counted twice; read last, so that settled is never too high
+	settled -= int64(r.numFiredTwiceOrAfterStop.Load()) // counted twice; read last, so that settled is never too high
 	for w := range r.progress {
 		started += int64(r.progress[w].numStarted.Load())
 	}
@@ -116,7 +116,7 @@ func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	result.Interrupted = ctx.Err() != nil
 	result.Elapsed = elapsed
 	result.Pending = int64(stillPending)
-	result.Lost = result.Started - (result.Stopped + result.Fired - result.TwiceOrAfterStop) - result.Pending
+	result.Lost = result.Started - (result.Stopped + result.Fired - result.FiredTwiceOrAfterStop) - result.Pending
 	if hasCPU {
 		cpuUsed := cpuAfter - cpuBefore
 		result.CPU = &cpuUsed
@@ -172,7 +172,7 @@ func (r *run) runWorker(ctx context.Context, w int) {
 			}
 			stops++
 			if p.states[i].Swap(stopped) != pending {
-				r.numTwiceOrAfterStop.Inc() // Stop returned true, but the timer had fired
+				r.numFiredTwiceOrAfterStop.Inc() // Stop returned true, but the timer had fired
 			}
 		}
 		counts.numStarted.Store(started)
@@ -200,7 +200,7 @@ func (r *run) waitUntilSettled(ctx context.Context, stillPending int64) {
 
 // sumResults adds up the results of the run.
 func (r *run) sumResults() Result {
-	result := Result{Fired: int64(r.numFired.Load()), TwiceOrAfterStop: int64(r.numTwiceOrAfterStop.Load())}
+	result := Result{Fired: int64(r.numFired.Load()), FiredTwiceOrAfterStop: int64(r.numFiredTwiceOrAfterStop.Load())}
 	for w := range r.progress {
 		result.Started += int64(r.progress[w].numStarted.Load())
 		result.Stopped += int64(r.progress[w].numStopped.Load())

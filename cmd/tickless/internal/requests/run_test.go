@@ -102,7 +102,7 @@ func TestRun_NoticesTimersThatFireTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.TwiceOrAfterStop == 0 {
+	if r.FiredTwiceOrAfterStop == 0 {
 		t.Error("Wrong is 0")
 	}
 }
@@ -132,8 +132,8 @@ func TestRun_LostAlthoughAnotherFiresTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.TwiceOrAfterStop != 2000 || r.Lost != 1 || r.Pending != 0 {
-		t.Errorf("fired too often %d, lost %d, pending %d; want 2000, 1, 0", r.TwiceOrAfterStop, r.Lost, r.Pending)
+	if r.FiredTwiceOrAfterStop != 2000 || r.Lost != 1 || r.Pending != 0 {
+		t.Errorf("fired too often %d, lost %d, pending %d; want 2000, 1, 0", r.FiredTwiceOrAfterStop, r.Lost, r.Pending)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestRun_NoticesTimersThatFireAfterStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.TwiceOrAfterStop == 0 {
+	if r.FiredTwiceOrAfterStop == 0 {
 		t.Error("Wrong is 0")
 	}
 }
@@ -169,7 +169,7 @@ func TestRun_SameLoadForEveryBackend(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Started != 2000 || r.Fired+r.Stopped != 2000 || r.Lost != 0 || r.Early != 0 || r.TwiceOrAfterStop != 0 || r.Interrupted {
+		if r.Started != 2000 || r.Fired+r.Stopped != 2000 || r.Lost != 0 || r.Early != 0 || r.FiredTwiceOrAfterStop != 0 || r.Interrupted {
 			t.Errorf("%s: %+v", b.Name(), r)
 		}
 	}

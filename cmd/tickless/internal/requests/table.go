@@ -42,7 +42,7 @@ func tableRows(results []Result) [][]cli.Row[Result] {
 	countRows = append(countRows,
 		cli.CountRow("lost", func(r Result) int64 { return r.Lost }),
 		cli.CountRow("early", func(r Result) int64 { return r.Early }),
-		cli.CountRow("twice or after Stop", func(r Result) int64 { return r.TwiceOrAfterStop }),
+		cli.CountRow("twice or after Stop", func(r Result) int64 { return r.FiredTwiceOrAfterStop }),
 	)
 	return [][]cli.Row[Result]{
 		countRows,

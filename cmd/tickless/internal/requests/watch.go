@@ -59,7 +59,7 @@ func repeatLoad(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, se
 		}
 		sum.Started, sum.Stopped, sum.Fired = sum.Started+r.Started, sum.Stopped+r.Stopped, sum.Fired+r.Fired
 		sum.Pending, sum.Lost = sum.Pending+r.Pending, sum.Lost+r.Lost
-		sum.Early, sum.TwiceOrAfterStop = sum.Early+r.Early, sum.TwiceOrAfterStop+r.TwiceOrAfterStop
+		sum.Early, sum.FiredTwiceOrAfterStop = sum.Early+r.Early, sum.FiredTwiceOrAfterStop+r.FiredTwiceOrAfterStop
 		select {
 		case err := <-serverErr:
 			return sum, err

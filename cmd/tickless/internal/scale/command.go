@@ -12,10 +12,10 @@ import (
 
 // flags are the flags of the scale command.
 type flags struct {
-	counts     cli.CountsFlag
-	withStdlib bool // measure time.AfterFunc too
-	asJSON     bool
-	childImpl  string // in a child process, the implementation to measure: see runChild
+	counts        cli.CountsFlag
+	withStdlib    bool // measure time.AfterFunc too
+	asJSON        bool
+	childImplName string // in a child process, the implementation to measure: see runChild
 }
 
 // maxCount is the largest number of timers. A Scheduler can hold more, but few
@@ -59,8 +59,8 @@ Skips numbers of timers that need more memory than the machine has available.
 			if err := f.validate(); err != nil {
 				return cli.UsageError{Err: err}
 			}
-			if f.childImpl != "" {
-				return runChild(cmd, f.childImpl, f.counts[0])
+			if f.childImplName != "" {
+				return runChild(cmd, f.childImplName, f.counts[0])
 			}
 			return measureAll(cmd, f)
 		},
@@ -70,7 +70,7 @@ Skips numbers of timers that need more memory than the machine has available.
 	flags.Var(&f.counts, "counts", "numbers of pending timers, such as 10k or 1M")
 	flags.BoolVar(&f.withStdlib, "time", true, "compare with time.AfterFunc")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON instead of tables")
-	flags.StringVar(&f.childImpl, "child", "", "")
+	flags.StringVar(&f.childImplName, "child", "", "")
 	_ = flags.MarkHidden("child")
 	return cmd
 }
