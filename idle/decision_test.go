@@ -36,7 +36,7 @@ type contested struct {
 }
 
 // Touches race with the decision to evict, millions of times. For speed, the test does
-// not wait for timers, but calls checkLocked itself.
+// not wait for timers, but calls checkEntryLocked itself.
 func TestStress_TouchRacesTheDecision(t *testing.T) {
 	d := time.Second
 	if os.Getenv("TICKLESS_STRESS") == "long" {
