@@ -13,12 +13,12 @@ import (
 // In these workloads timers run while other goroutines compute, as in a server. Each
 // implementation runs in its own process.
 
-// eachProcs runs work in a new process for each number of procs (GOMAXPROCS), and
-// reports its figures.
-func eachProcs(b *testing.B, work func() map[string]float64) {
+// forEachProcCount runs work in a new process for each number of procs (GOMAXPROCS), and
+// reports the figures that work returns.
+func forEachProcCount(b *testing.B, work func() map[string]float64) {
 	for _, p := range choose([]int{2}, procCounts, procCounts) {
 		b.Run(fmt.Sprintf("p=%d", p), func(b *testing.B) {
-			reportChild(b, func() map[string]float64 {
+			reportChildFigures(b, func() map[string]float64 {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
 				return work()
 			})
@@ -26,11 +26,11 @@ func eachProcs(b *testing.B, work func() map[string]float64) {
 	}
 }
 
-// eachBusy runs work once for each number of computing goroutines in counts.
-func eachBusy(b *testing.B, counts []int, work func(busy int) map[string]float64) {
+// forEachBusyCount runs work once for each number of computing goroutines in counts.
+func forEachBusyCount(b *testing.B, counts []int, work func(busy int) map[string]float64) {
 	for _, busy := range counts {
 		b.Run(fmt.Sprintf("busy=%d", busy), func(b *testing.B) {
-			eachProcs(b, func() map[string]float64 { return work(busy) })
+			forEachProcCount(b, func() map[string]float64 { return work(busy) })
 		})
 	}
 }
@@ -44,39 +44,36 @@ func eachBusy(b *testing.B, counts []int, work func(busy int) map[string]float64
 func BusyBurst(b *testing.B, m Maker) {
 	n := choose(1000, 100_000, 100_000)
 	b.Run("n="+Size(n), func(b *testing.B) {
-		eachBusy(b, choose([]int{2}, []int{0, 2, 4, 16}, []int{0, 2, 4, 16}), func(busy int) map[string]float64 {
-			due := m.firstDue(choose(100*time.Millisecond, time.Second, time.Second))
-			l := &scatteredTimers{due: make([]time.Duration, n), ranAt: make([]atomic.Int64, n), done: make(chan struct{}), grace: busyGrace}
+		forEachBusyCount(b, choose([]int{2}, []int{0, 2, 4, 16}, []int{0, 2, 4, 16}), func(busy int) map[string]float64 {
+			deadline := m.firstDeadline(choose(100*time.Millisecond, time.Second, time.Second))
+			l := &scatteredTimers{deadlines: make([]time.Duration, n), ranAt: make([]atomic.Int64, n), done: make(chan struct{}), gracePeriod: busyGracePeriod}
 			l.todo.Store(int32(n))
-			for i := range l.due {
-				l.due[i] = due
+			for i := range l.deadlines {
+				l.deadlines[i] = deadline
 			}
 			var stopBusy func()
-			l.started = func() { stopBusy = keepBusy(busy) }
-			l.run(m)
+			l.onAllStarted = func() { stopBusy = keepBusy(busy) }
+			l.startAndWait(m)
 			stopBusy()
-			late, lost := l.lateness()
-			if lost > 0 {
-				late = append(late, milliseconds(busyGrace))
-			}
+			late, lost := l.measureLateness()
 			return map[string]float64{"last-ms": quantile(late, 1), "p50-ms": quantile(late, 0.5), "lost": float64(lost)}
 		})
 	})
 }
 
-// busyGrace is how long after the last deadline a missing callback counts as lost.
-const busyGrace = 60 * time.Second
+// busyGracePeriod is how long after the last deadline a missing callback counts as lost.
+const busyGracePeriod = 60 * time.Second
 
 // BusyRate measures timers with random deadlines, a thousand a second, while other
 // goroutines compute. It reports scatteredTimers.figures.
 func BusyRate(b *testing.B, m Maker) {
-	eachBusy(b, choose([]int{2}, []int{2, 4, 16}, []int{2, 4, 16}), func(busy int) map[string]float64 {
+	forEachBusyCount(b, choose([]int{2}, []int{2, 4, 16}, []int{2, 4, 16}), func(busy int) map[string]float64 {
 		stopBusy := keepBusy(busy)
 		defer stopBusy()
-		span := choose(50*time.Millisecond, 2*time.Second, 5*time.Second)
-		l := newScattered(max(10, int(span/time.Millisecond)), span)
-		l.grace = busyGrace
-		l.run(m)
+		deadlineSpan := choose(50*time.Millisecond, 2*time.Second, 5*time.Second)
+		l := newScatteredTimers(max(10, int(deadlineSpan/time.Millisecond)), deadlineSpan)
+		l.gracePeriod = busyGracePeriod
+		l.startAndWait(m)
 		return l.figures()
 	})
 }
@@ -88,7 +85,7 @@ func BusyRate(b *testing.B, m Maker) {
 //   - p50-ms, worst-ms: how late the probes ran
 //   - lost: probes that never ran
 func BusyQueue(b *testing.B, m Maker) {
-	eachProcs(b, func() map[string]float64 {
+	forEachProcCount(b, func() map[string]float64 {
 		n, probes := choose(30, 3000, 3000), 20
 		impl := m.New(n + probes)
 		defer impl.Close()
@@ -99,26 +96,27 @@ func BusyQueue(b *testing.B, m Maker) {
 // measureProbes starts n computing callbacks and then, every 10 ms, a probe. It returns the
 // figures of BusyQueue.
 func measureProbes(n, probes int, start func(slot int, d time.Duration, f func())) map[string]float64 {
-	const callbackTime, due, probeDelay, interval = 2 * time.Millisecond, 50 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond
-	l := &scatteredTimers{due: make([]time.Duration, probes), ranAt: make([]atomic.Int64, probes)}
-	begin := time.Now()
-	var all sync.WaitGroup
+	const callbackTime, deadline, probeDelay, interval = 2 * time.Millisecond, 50 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond
+	l := &scatteredTimers{deadlines: make([]time.Duration, probes), ranAt: make([]atomic.Int64, probes), done: make(chan struct{}), gracePeriod: busyGracePeriod}
+	l.todo.Store(int32(n + probes))
+	startTime := time.Now()
 	for slot := range n {
-		all.Add(1)
-		start(slot, due-time.Since(begin), func() { compute(callbackTime); all.Done() })
+		start(slot, deadline-time.Since(startTime), func() { compute(callbackTime); l.countDone() })
 	}
-	time.Sleep(due + interval - time.Since(begin))
+	time.Sleep(deadline + interval - time.Since(startTime))
 	for i := range probes {
-		l.due[i] = time.Since(begin) + probeDelay
-		all.Add(1)
+		l.deadlines[i] = time.Since(startTime) + probeDelay
 		start(n+i, probeDelay, func() {
-			l.ranAt[i].Store(int64(time.Since(begin)))
-			all.Done()
+			l.ranAt[i].Store(int64(time.Since(startTime)))
+			l.countDone()
 		})
 		time.Sleep(interval)
 	}
-	all.Wait()
-	late, lost := l.lateness()
+	select {
+	case <-l.done:
+	case <-time.After(busyGracePeriod):
+	}
+	late, lost := l.measureLateness()
 	return map[string]float64{"p50-ms": quantile(late, 0.5), "worst-ms": quantile(late, 1), "lost": float64(lost)}
 }
 
@@ -133,13 +131,13 @@ func compute(d time.Duration) {
 // numbersPerMicrosecond returns how many random numbers xorshift makes in a microsecond
 // on this machine.
 var numbersPerMicrosecond = sync.OnceValue(func() int {
-	numbers := 0
+	numberCount := 0
 	rng := xorshift(1)
-	for begin := time.Now(); time.Since(begin) < 20*time.Millisecond; {
+	for startTime := time.Now(); time.Since(startTime) < 20*time.Millisecond; {
 		for range 1000 {
 			rng.intN(2)
 		}
-		numbers += 1000
+		numberCount += 1000
 	}
-	return max(1, numbers/20_000)
+	return max(1, numberCount/20_000)
 })

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// childFileVar is an environment variable of child processes. It names the file to which
-// the child writes its figures.
-const childFileVar = "TICKLESS_BENCH_CHILD"
+// figuresFileEnvVar is an environment variable of child processes. It names the file to
+// which the child writes its figures.
+const figuresFileEnvVar = "TICKLESS_BENCH_CHILD"
 
 // runInChild runs the calling benchmark in a child process, and returns the figures of work
 // by unit. Only the child calls work.
 func runInChild(b *testing.B, work func() map[string]float64) map[string]float64 {
-	if path := os.Getenv(childFileVar); path != "" { // this is the child
+	if path := os.Getenv(figuresFileEnvVar); path != "" { // this is the child
 		figures := work()
 		text, err := json.Marshal(figures)
 		if err == nil {
@@ -29,16 +29,16 @@ func runInChild(b *testing.B, work func() map[string]float64) map[string]float64
 		return figures
 	}
 	path := filepath.Join(b.TempDir(), "figures.json")
-	patterns := strings.Split(b.Name(), "/")
-	for i, part := range patterns {
-		patterns[i] = "^" + regexp.QuoteMeta(part) + "$"
+	namePatterns := strings.Split(b.Name(), "/")
+	for i, part := range namePatterns {
+		namePatterns[i] = "^" + regexp.QuoteMeta(part) + "$"
 	}
-	args := []string{"-test.run=^$", "-test.benchtime=1x", "-test.bench=" + strings.Join(patterns, "/")}
+	args := []string{"-test.run=^$", "-test.benchtime=1x", "-test.bench=" + strings.Join(namePatterns, "/")}
 	if testing.Short() {
 		args = append(args, "-test.short")
 	}
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), childFileVar+"="+path)
+	cmd.Env = append(os.Environ(), figuresFileEnvVar+"="+path)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
@@ -53,17 +53,17 @@ func runInChild(b *testing.B, work func() map[string]float64) map[string]float64
 	return figures
 }
 
-// reportChild runs work b.N times, each time in a child process, and reports the mean of
-// each figure.
-func reportChild(b *testing.B, work func() map[string]float64) {
-	sums := map[string]float64{}
+// reportChildFigures runs work b.N times, each time in a child process, and reports the
+// mean of each figure.
+func reportChildFigures(b *testing.B, work func() map[string]float64) {
+	figureSums := map[string]float64{}
 	for b.Loop() {
 		for unit, v := range runInChild(b, work) {
-			sums[unit] += v
+			figureSums[unit] += v
 		}
 	}
 	b.ReportMetric(0, "ns/op") // 0 hides it: the time of a child process says nothing
-	for unit, sum := range sums {
+	for unit, sum := range figureSums {
 		b.ReportMetric(sum/float64(b.N), unit)
 	}
 }

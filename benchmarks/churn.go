@@ -9,10 +9,10 @@ import (
 // Churn measures the cost of giving each request a timeout. It stops a random one of n
 // pending timers, and starts a new timer in its place.
 func Churn(b *testing.B, m Maker) {
-	sizes := choose([]int{1_000}, []int{100_000, 1_000_000}, []int{10_000, 100_000, 1_000_000, 10_000_000})
-	withPending(b, m, sizes, longDelay, func(b *testing.B, p pendingTimers) {
-		p.measure(b, func(g, n int) {
-			first, count := p.slotsOf(g)
+	timerCounts := choose([]int{1_000}, []int{100_000, 1_000_000}, []int{10_000, 100_000, 1_000_000, 10_000_000})
+	withPendingTimers(b, m, timerCounts, randomDelay, func(b *testing.B, p pendingTimers) {
+		p.measureOperations(b, func(g, n int) {
+			first, count := p.slotsOfGoroutine(g)
 			rng := newXorshift()
 			for i := range n {
 				slot := first + rng.intN(count)
@@ -27,12 +27,12 @@ func Churn(b *testing.B, m Maker) {
 // number. Its value must not be zero.
 type xorshift uint64
 
-// generators counts the calls of newXorshift.
-var generators atomic.Uint64
+// generatorCount counts the calls of newXorshift.
+var generatorCount atomic.Uint64
 
 // newXorshift returns a generator with a new seed, so that each run visits the timers in
 // another order.
-func newXorshift() xorshift { return xorshift(generators.Inc() * 0x9e3779b97f4a7c15) }
+func newXorshift() xorshift { return xorshift(generatorCount.Inc() * 0x9e3779b97f4a7c15) }
 
 // intN returns a random number from 0 to n-1. n must be less than 2^32.
 func (x *xorshift) intN(n int) int {

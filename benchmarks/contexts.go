@@ -14,14 +14,14 @@ import (
 // These workloads compare contexts of package deadline (impl=tickless) with contexts of
 // package context (impl=time), each in its own process.
 
-// withTimeout is context.WithTimeout or deadline.WithTimeout.
-type withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
+// withTimeoutFunc is context.WithTimeout or deadline.WithTimeout.
+type withTimeoutFunc func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 
-// eachContext runs work for both implementations with each number of procs.
-func eachContext(b *testing.B, work func(with withTimeout) map[string]float64) {
+// forEachContextImpl runs work for both implementations with each number of procs.
+func forEachContextImpl(b *testing.B, work func(with withTimeoutFunc) map[string]float64) {
 	for _, impl := range []string{Time.Name, Tickless.Name} {
 		b.Run("impl="+impl, func(b *testing.B) {
-			eachProcs(b, func() map[string]float64 {
+			forEachProcCount(b, func() map[string]float64 {
 				if impl == Time.Name {
 					return work(context.WithTimeout)
 				}
@@ -34,7 +34,7 @@ func eachContext(b *testing.B, work func(with withTimeout) map[string]float64) {
 // measureCalls calls f n times in all, on one goroutine per proc. It returns ns, the
 // elapsed time divided by n, and allocs, the allocations per call.
 func measureCalls(n int, f func()) map[string]float64 {
-	run := func(n int) {
+	callInParallel := func(n int) {
 		var wg sync.WaitGroup
 		for range runtime.GOMAXPROCS(0) {
 			wg.Go(func() {
@@ -45,13 +45,13 @@ func measureCalls(n int, f func()) map[string]float64 {
 		}
 		wg.Wait()
 	}
-	run(n / 10)
+	callInParallel(n / 10)
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	begin := time.Now()
-	run(n)
-	elapsed := time.Since(begin)
+	startTime := time.Now()
+	callInParallel(n)
+	elapsed := time.Since(startTime)
 	runtime.ReadMemStats(&after)
 	return map[string]float64{
 		"ns":     float64(elapsed.Nanoseconds()) / float64(n),
@@ -76,7 +76,7 @@ func Context(b *testing.B) {
 	} {
 		for _, parent := range []string{"shared", "own"} {
 			b.Run(fmt.Sprintf("asked=%s/parent=%s", use.name, parent), func(b *testing.B) {
-				eachContext(b, func(with withTimeout) map[string]float64 {
+				forEachContextImpl(b, func(with withTimeoutFunc) map[string]float64 {
 					shared, cancelShared := context.WithCancel(context.Background())
 					defer cancelShared()
 					return measureCalls(choose(1000, 500_000, 1_000_000), func() {
@@ -98,14 +98,14 @@ func Context(b *testing.B) {
 // ContextLive measures the memory of a million contexts that no goroutine waits for. It
 // reports B/ctx: heap bytes per context, with its cancel function.
 func ContextLive(b *testing.B) {
-	eachContext(b, func(with withTimeout) map[string]float64 {
+	forEachContextImpl(b, func(with withTimeoutFunc) map[string]float64 {
 		n := choose(1000, 1_000_000, 1_000_000)
 		ctxs, cancels := make([]context.Context, n), make([]context.CancelFunc, n)
-		before := liveHeap()
+		heapBefore := liveHeapBytes()
 		for i := range ctxs {
 			ctxs[i], cancels[i] = with(context.Background(), time.Minute)
 		}
-		figures := map[string]float64{"B/ctx": float64(liveHeap()-before) / float64(n)}
+		figures := map[string]float64{"B/ctx": float64(liveHeapBytes()-heapBefore) / float64(n)}
 		for _, cancel := range cancels {
 			cancel()
 		}

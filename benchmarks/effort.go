@@ -14,11 +14,11 @@ func choose[T any](short, quick, full T) T {
 	switch {
 	case testing.Short():
 		return short
-	case mode() == "full":
+	case benchMode() == "full":
 		return full
 	}
 	return quick
 }
 
-// mode returns the MODE that make bench was called with.
-func mode() string { return os.Getenv("TICKLESS_BENCH") }
+// benchMode returns the MODE that make bench was called with.
+func benchMode() string { return os.Getenv("TICKLESS_BENCH") }

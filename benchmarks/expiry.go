@@ -24,60 +24,60 @@ func Expiry(b *testing.B, m Maker) {
 		for _, p := range choose([]int{2}, []int{2}, procCounts) {
 			b.Run(fmt.Sprintf("p=%d", p), func(b *testing.B) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
-				e := newExpiry(n, m)
+				e := newExpiryRun(n, m)
 				for b.Loop() {
 					e.run(b, m)
 				}
 				b.ReportMetric(0, "ns/op") // 0 hides it: it includes the waiting
-				b.ReportMetric(e.lastLate/float64(b.N), "last-ms")
+				b.ReportMetric(e.lastLatenessSum/float64(b.N), "last-ms")
 				b.ReportMetric(quantile(e.lateness, 0.5), "p50-ms")
 				b.ReportMetric(quantile(e.lateness, 0.999), "p99.9-ms")
-				b.ReportMetric(float64(e.early), "early")
-				b.ReportMetric(float64(e.lost), "lost")
+				b.ReportMetric(float64(e.earlyCount), "early")
+				b.ReportMetric(float64(e.lostCount), "lost")
 				if e.hasCPU {
-					b.ReportMetric(e.cpu.Seconds()/float64(b.N), "cpu-s")
+					b.ReportMetric(e.cpuUsed.Seconds()/float64(b.N), "cpu-s")
 				}
 			})
 		}
 	})
 }
 
-// A run ends if no callback runs for the time span plus expiryGrace. The callbacks that
-// have not run then count as lost.
-const expiryGrace = 5 * time.Second
+// expiryGracePeriod plus the time span of the deadlines is how long a run waits for the
+// next callback. If none runs, the missing callbacks count as lost.
+const expiryGracePeriod = 5 * time.Second
 
 // expiryRun holds the deadlines and results of the workload Expiry. Each slice except
-// lateness has one element per slot. Times are relative to begin.
+// lateness has one element per slot. Times are relative to startTime.
 type expiryRun struct {
-	firstDue time.Duration // the first deadline
-	span     time.Duration // from the first to the last deadline
+	firstDeadline time.Duration // the first deadline
+	deadlineSpan  time.Duration // from the first to the last deadline
 
-	begin     time.Time // of a run
-	due       []time.Duration
+	startTime time.Time // of a run
+	deadlines []time.Duration
 	ranAt     []time.Duration // zero until the callback has run
 	callbacks []func()
 	ranCount  atomic.Int32
 
-	lastLate    float64   // the sum of last-ms
-	lateness    []float64 // in milliseconds
-	early, lost int
-	cpu         time.Duration
-	hasCPU      bool // the system reports CPU times
+	lastLatenessSum       float64   // the sum of last-ms
+	lateness              []float64 // in milliseconds
+	earlyCount, lostCount int
+	cpuUsed               time.Duration
+	hasCPU                bool // the system reports CPU times
 }
 
-func newExpiry(n int, m Maker) *expiryRun {
+func newExpiryRun(n int, m Maker) *expiryRun {
 	e := &expiryRun{
-		firstDue:  m.firstDue(choose(100*time.Millisecond, 1300*time.Millisecond, 2*time.Second)),
-		span:      choose(10*time.Millisecond, time.Second, time.Second),
-		due:       make([]time.Duration, n),
-		ranAt:     make([]time.Duration, n),
-		callbacks: make([]func(), n),
+		firstDeadline: m.firstDeadline(choose(100*time.Millisecond, 1300*time.Millisecond, 2*time.Second)),
+		deadlineSpan:  choose(10*time.Millisecond, time.Second, time.Second),
+		deadlines:     make([]time.Duration, n),
+		ranAt:         make([]time.Duration, n),
+		callbacks:     make([]func(), n),
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for slot, rank := range rng.Perm(n) {
-		e.due[slot] = e.firstDue + e.span*time.Duration(rank)/time.Duration(n)
+		e.deadlines[slot] = e.firstDeadline + e.deadlineSpan*time.Duration(rank)/time.Duration(n)
 		e.callbacks[slot] = func() {
-			e.ranAt[slot] = time.Since(e.begin)
+			e.ranAt[slot] = time.Since(e.startTime)
 			e.ranCount.Inc()
 		}
 	}
@@ -85,64 +85,65 @@ func newExpiry(n int, m Maker) *expiryRun {
 }
 
 func (e *expiryRun) run(b *testing.B, m Maker) {
-	n := len(e.due)
+	n := len(e.deadlines)
 	clear(e.ranAt)
 	e.ranCount.Store(0)
 	runtime.GC()
 	impl := m.New(n)
 	defer impl.Close()
 
-	e.begin = time.Now()
+	e.startTime = time.Now()
 	var wg sync.WaitGroup
 	nprocs := runtime.GOMAXPROCS(0)
 	for g := range nprocs {
 		wg.Go(func() {
 			for slot := g; slot < n; slot += nprocs {
 				// Start reads the clock after this delay is computed. So the timer is due
-				// at e.due[slot] or later, not earlier.
-				impl.Start(slot, e.due[slot]-time.Since(e.begin), e.callbacks[slot])
+				// at e.deadlines[slot] or later, not earlier.
+				impl.Start(slot, e.deadlines[slot]-time.Since(e.startTime), e.callbacks[slot])
 			}
 		})
 	}
 	wg.Wait()
-	if time.Since(e.begin) > e.firstDue {
+	if time.Since(e.startTime) > e.firstDeadline {
 		b.Logf("%s was still starting timers when the first fell due", m.Name)
 	}
-	time.Sleep(e.firstDue - time.Since(e.begin))
+	time.Sleep(e.firstDeadline - time.Since(e.startTime))
 
-	before, hasCPU := cpuTime()
-	e.wait()
-	after, _ := cpuTime()
-	e.cpu += after - before
+	cpuBefore, hasCPU := cpuTime()
+	e.waitForCallbacks()
+	cpuAfter, _ := cpuTime()
+	e.cpuUsed += cpuAfter - cpuBefore
 	e.hasCPU = hasCPU
 
-	var lastRan time.Duration
+	var lastRanAt time.Duration
 	for slot, ranAt := range e.ranAt {
 		if ranAt == 0 {
-			e.lost++
+			e.lostCount++
 			continue
 		}
-		late := ranAt - e.due[slot]
-		if late < 0 {
-			e.early++
+		callbackLateness := ranAt - e.deadlines[slot]
+		if callbackLateness < 0 {
+			e.earlyCount++
 		}
-		e.lateness = append(e.lateness, milliseconds(late))
-		lastRan = max(lastRan, ranAt)
+		e.lateness = append(e.lateness, milliseconds(callbackLateness))
+		lastRanAt = max(lastRanAt, ranAt)
 	}
-	e.lastLate += milliseconds(max(0, lastRan-e.firstDue-e.span*time.Duration(n-1)/time.Duration(n)))
+	e.lastLatenessSum += milliseconds(max(0, lastRanAt-e.firstDeadline-e.deadlineSpan*time.Duration(n-1)/time.Duration(n)))
 }
 
-// wait returns when every callback has run, or none has run for e.span plus expiryGrace.
-func (e *expiryRun) wait() {
-	lastCount := int32(-1)
+// waitForCallbacks returns when every callback has run, or none has run for
+// e.deadlineSpan plus expiryGracePeriod.
+func (e *expiryRun) waitForCallbacks() {
+	previousCount := int32(-1)
 	var giveUp time.Time
 	for {
-		count := e.ranCount.Load()
-		if int(count) >= len(e.due) {
+		currentCount := e.ranCount.Load()
+		if int(currentCount) >= len(e.deadlines) {
 			return
 		}
-		if count != lastCount {
-			lastCount, giveUp = count, time.Now().Add(e.span+expiryGrace)
+		if currentCount != previousCount {
+			previousCount, giveUp = currentCount, time.Now().Add(e.deadlineSpan+expiryGracePeriod)
 		}
 		if time.Now().After(giveUp) {
 			return

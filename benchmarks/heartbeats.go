@@ -22,20 +22,20 @@ import (
 func Heartbeats(b *testing.B, m Maker) {
 	n := choose(1_000, 100_000, 100_000)
 	timeout := choose(120*time.Millisecond, 1500*time.Millisecond, 30*time.Second)
-	if mode() == "rates" {
+	if benchMode() == "rates" {
 		timeout = 30 * time.Second
 	}
 	b.Run("n="+Size(n), func(b *testing.B) {
-		noTimersOnce.Do(func() { noTimersCPU = newHeartbeats(n, timeout).run(None).cpuPerBeat })
+		cpuWithoutTimersOnce.Do(func() { cpuWithoutTimers = newHeartbeatsRun(n, timeout).run(None).cpuPerHeartbeat })
 		var cost, bytes, late float64
 		var lost, wrong int
 		for b.Loop() {
-			r := newHeartbeats(n, timeout).run(m)
-			cost += max(0, r.cpuPerBeat-noTimersCPU)
+			r := newHeartbeatsRun(n, timeout).run(m)
+			cost += max(0, r.cpuPerHeartbeat-cpuWithoutTimers)
 			bytes += r.bytesPerConn
-			late = max(late, r.late)
-			lost += r.lost
-			wrong += r.wrong
+			late = max(late, r.maxLateness)
+			lost += r.lostCount
+			wrong += r.wrongCount
 		}
 		b.ReportMetric(0, "ns/op") // 0 hides it: it includes the waiting
 		b.ReportMetric(cost/float64(b.N), "cpu-ns/beat")
@@ -47,8 +47,8 @@ func Heartbeats(b *testing.B, m Maker) {
 }
 
 var (
-	noTimersOnce sync.Once
-	noTimersCPU  float64 // CPU time of a heartbeat without timers, in nanoseconds
+	cpuWithoutTimersOnce sync.Once
+	cpuWithoutTimers     float64 // CPU time of a heartbeat without timers, in nanoseconds
 )
 
 const (
@@ -56,27 +56,27 @@ const (
 	silentEvery     = 100 // one connection in a hundred falls silent
 )
 
-// heartbeatsRun is a run of the workload Heartbeats. Times are relative to begin.
+// heartbeatsRun is a run of the workload Heartbeats. Times are relative to startTime.
 type heartbeatsRun struct {
-	timeout  time.Duration
-	orders   [2][]int32 // two random orders in which connections send heartbeats, used in turn
-	begin    time.Time
-	lastBeat []time.Duration // of each silent connection
-	closedAt []atomic.Int64  // in nanoseconds; zero while the connection is open
+	timeout         time.Duration
+	sendOrders      [2][]int32 // two random orders in which connections send heartbeats, used in turn
+	startTime       time.Time
+	lastHeartbeatAt []time.Duration // of each silent connection
+	closedAt        []atomic.Int64  // in nanoseconds; zero while the connection is open
 }
 
 type heartbeatsResult struct {
-	cpuPerBeat, bytesPerConn, late float64 // in nanoseconds, bytes, milliseconds
-	lost, wrong                    int
+	cpuPerHeartbeat, bytesPerConn, maxLateness float64 // in nanoseconds, bytes, milliseconds
+	lostCount, wrongCount                      int
 }
 
-func newHeartbeats(n int, timeout time.Duration) *heartbeatsRun {
-	h := &heartbeatsRun{timeout: timeout, lastBeat: make([]time.Duration, n), closedAt: make([]atomic.Int64, n)}
+func newHeartbeatsRun(n int, timeout time.Duration) *heartbeatsRun {
+	h := &heartbeatsRun{timeout: timeout, lastHeartbeatAt: make([]time.Duration, n), closedAt: make([]atomic.Int64, n)}
 	rng := rand.New(rand.NewPCG(9, 10))
-	for i := range h.orders {
-		h.orders[i] = make([]int32, n)
+	for i := range h.sendOrders {
+		h.sendOrders[i] = make([]int32, n)
 		for j, conn := range rng.Perm(n) {
-			h.orders[i][j] = int32(conn)
+			h.sendOrders[i][j] = int32(conn)
 		}
 	}
 	return h
@@ -84,35 +84,35 @@ func newHeartbeats(n int, timeout time.Duration) *heartbeatsRun {
 
 func (h *heartbeatsRun) run(m Maker) heartbeatsResult {
 	n := len(h.closedAt)
-	heapBefore := liveHeap()
+	heapBefore := liveHeapBytes()
 	impl := m.New(n)
 	defer impl.Close()
-	h.begin = time.Now()
-	closeConn := func(conn int) { h.closedAt[conn].Store(int64(time.Since(h.begin))) }
+	h.startTime = time.Now()
+	closeConn := func(conn int) { h.closedAt[conn].Store(int64(time.Since(h.startTime))) }
 	for conn := range n {
 		startFor(impl, conn, h.timeout, closeConn)
 	}
 	flush(impl)
-	bytesPerConn := float64(liveHeap()-heapBefore) / float64(n)
+	bytesPerConn := float64(liveHeapBytes()-heapBefore) / float64(n)
 
 	// In the first interval every connection sends a heartbeat. After that the silent
 	// connections send none.
 	interval := h.timeout / beatsPerTimeout
-	firstBeat := time.Since(h.begin)
+	firstHeartbeatAt := time.Since(h.startTime)
 	cpuBefore, _ := cpuTime()
-	beats := 0
-	end := firstBeat + h.timeout + 2*interval
+	heartbeatCount := 0
+	endAt := firstHeartbeatAt + h.timeout + 2*interval
 	if m.Name == None.Name || m.Name == Noted.Name {
-		end = firstBeat + 2*interval // no timeout ends
+		endAt = firstHeartbeatAt + 2*interval // no timeout ends
 	}
-	for now := firstBeat; now < end; now = time.Since(h.begin) {
-		for due := int(float64(now-firstBeat) / float64(interval) * float64(n)); beats < due; beats++ {
-			conn := int(h.orders[beats/n%2][beats%n])
+	for now := firstHeartbeatAt; now < endAt; now = time.Since(h.startTime) {
+		for dueCount := int(float64(now-firstHeartbeatAt) / float64(interval) * float64(n)); heartbeatCount < dueCount; heartbeatCount++ {
+			conn := int(h.sendOrders[heartbeatCount/n%2][heartbeatCount%n])
 			if conn%silentEvery == 0 {
-				if beats >= n {
+				if heartbeatCount >= n {
 					continue
 				}
-				h.lastBeat[conn] = time.Since(h.begin)
+				h.lastHeartbeatAt[conn] = time.Since(h.startTime)
 			}
 			impl.Reset(conn, h.timeout)
 		}
@@ -120,30 +120,30 @@ func (h *heartbeatsRun) run(m Maker) heartbeatsResult {
 	}
 	flush(impl)
 	cpuAfter, _ := cpuTime()
-	r := heartbeatsResult{cpuPerBeat: float64(cpuAfter-cpuBefore) / float64(beats), bytesPerConn: bytesPerConn}
+	r := heartbeatsResult{cpuPerHeartbeat: float64(cpuAfter-cpuBefore) / float64(heartbeatCount), bytesPerConn: bytesPerConn}
 	if m.Name == None.Name || m.Name == Noted.Name {
 		return r
 	}
-	for giveUp := time.Now().Add(2 * time.Second); h.silentOpen() > 0 && time.Now().Before(giveUp); {
+	for giveUp := time.Now().Add(2 * time.Second); h.countOpenSilent() > 0 && time.Now().Before(giveUp); {
 		time.Sleep(time.Millisecond)
 	}
-	r.lost = h.silentOpen()
+	r.lostCount = h.countOpenSilent()
 	for conn := range n {
 		closedAt := time.Duration(h.closedAt[conn].Load())
 		switch {
 		case closedAt == 0:
 		case conn%silentEvery != 0:
-			r.wrong++
+			r.wrongCount++
 		default:
-			r.late = max(r.late, milliseconds(closedAt-h.lastBeat[conn]-h.timeout))
+			r.maxLateness = max(r.maxLateness, milliseconds(closedAt-h.lastHeartbeatAt[conn]-h.timeout))
 		}
 	}
 	runtime.KeepAlive(impl)
 	return r
 }
 
-// silentOpen returns how many silent connections have not been closed.
-func (h *heartbeatsRun) silentOpen() int {
+// countOpenSilent returns how many silent connections have not been closed.
+func (h *heartbeatsRun) countOpenSilent() int {
 	n := 0
 	for conn := 0; conn < len(h.closedAt); conn += silentEvery {
 		if h.closedAt[conn].Load() == 0 {

@@ -20,7 +20,7 @@ func Held(b *testing.B, m Maker) {
 	b.Run("n="+Size(n), func(b *testing.B) {
 		for _, p := range procCounts {
 			b.Run(fmt.Sprintf("p=%d", p), func(b *testing.B) {
-				reportChild(b, func() map[string]float64 {
+				reportChildFigures(b, func() map[string]float64 {
 					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
 					return measureHeld(m, n)
 				})
@@ -32,35 +32,35 @@ func Held(b *testing.B, m Maker) {
 func measureHeld(m Maker, n int) map[string]float64 {
 	impl := m.New(n)
 	defer impl.Close()
-	heapBefore := liveHeap()
+	heapBefore := liveHeapBytes()
 	memoryBefore, _, hasMemory := processMemory()
-	begin := time.Now()
-	fill(impl, n)
-	elapsed := time.Since(begin)
+	startTime := time.Now()
+	startTimers(impl, n)
+	elapsed := time.Since(startTime)
 	_, peak, _ := processMemory()
 	figures := map[string]float64{
 		"ns/start": float64(elapsed.Nanoseconds()) / float64(n),
-		"B/timer":  float64(liveHeap()-heapBefore) / float64(n),
+		"B/timer":  float64(liveHeapBytes()-heapBefore) / float64(n),
 	}
 	if hasMemory {
 		figures["peak-B/timer"] = float64(peak-memoryBefore) / float64(n)
 	}
 	var gcTimes []float64
 	for range 5 {
-		begin := time.Now()
+		startTime := time.Now()
 		runtime.GC()
-		gcTimes = append(gcTimes, milliseconds(time.Since(begin)))
+		gcTimes = append(gcTimes, milliseconds(time.Since(startTime)))
 	}
 	figures["gc-ms"] = quantile(gcTimes, 0.5)
 	return figures
 }
 
-// liveHeap runs the garbage collector and returns the size of the heap in bytes.
-func liveHeap() int64 {
+// liveHeapBytes runs the garbage collector and returns the size of the live heap.
+func liveHeapBytes() int64 {
 	runtime.GC()
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64())
+	heapSample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(heapSample)
+	return int64(heapSample[0].Value.Uint64())
 }
 
 // quantile sorts values and returns the q-quantile: the median for q=0.5, the largest

@@ -71,9 +71,9 @@ type Maker struct {
 	Slow int
 }
 
-// firstDue returns the first deadline of a workload. For an implementation that is slow to
-// start timers, it is a multiple of the usual deadline.
-func (m Maker) firstDue(usual time.Duration) time.Duration {
+// firstDeadline returns the first deadline of a workload. For an implementation that is
+// slow to start timers, it is a multiple of the usual deadline.
+func (m Maker) firstDeadline(usual time.Duration) time.Duration {
 	return usual * time.Duration(max(m.Slow, 1))
 }
 

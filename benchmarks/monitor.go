@@ -14,34 +14,36 @@ var Monitor = Maker{Name: "idle.Monitor", New: newMonitor}
 // Noted only stores the time of each connection's last heartbeat and never calls a
 // callback. It shows the least that Heartbeats can cost.
 var Noted = Maker{Name: "noted", New: func(slots int) Impl {
-	return &noted{begin: time.Now(), lastBeat: Touched[*[6]int64](slots)}
+	return &heartbeatRecorder{startTime: time.Now(), lastHeartbeats: Touched[*[6]int64](slots)}
 }}
 
 // None does nothing. It shows what a workload costs without timers.
-var None = Maker{Name: "none", New: func(int) Impl { return none{} }}
+var None = Maker{Name: "none", New: func(int) Impl { return noTimers{} }}
 
-type none struct{}
+type noTimers struct{}
 
-func (none) Start(int, time.Duration, func())     {}
-func (none) Stop(int) bool                        { return true }
-func (none) Reset(slot int, _ time.Duration) bool { return true }
-func (none) Close()                               {}
+func (noTimers) Start(int, time.Duration, func())     {}
+func (noTimers) Stop(int) bool                        { return true }
+func (noTimers) Reset(slot int, _ time.Duration) bool { return true }
+func (noTimers) Close()                               {}
 
-type noted struct {
-	begin    time.Time
-	lastBeat []*[6]int64 // only the first number is used: nanoseconds since begin
+type heartbeatRecorder struct {
+	startTime      time.Time
+	lastHeartbeats []*[6]int64 // only the first number is used: nanoseconds since startTime
 }
 
-func (n *noted) Start(slot int, _ time.Duration, _ func()) { n.lastBeat[slot] = new([6]int64) }
+func (n *heartbeatRecorder) Start(slot int, _ time.Duration, _ func()) {
+	n.lastHeartbeats[slot] = new([6]int64)
+}
 
-func (n *noted) Stop(int) bool { return true }
+func (n *heartbeatRecorder) Stop(int) bool { return true }
 
-func (n *noted) Reset(slot int, _ time.Duration) bool {
-	n.lastBeat[slot][0] = int64(time.Since(n.begin))
+func (n *heartbeatRecorder) Reset(slot int, _ time.Duration) bool {
+	n.lastHeartbeats[slot][0] = int64(time.Since(n.startTime))
 	return true
 }
 
-func (n *noted) Close() {}
+func (n *heartbeatRecorder) Close() {}
 
 type monitor struct {
 	monitor *idle.Monitor[int]

@@ -17,9 +17,9 @@ var procCounts = []int{1, 2}
 // handles in different cache lines.
 const slotGap = 16
 
-// longDelays are random delays from 1 to 11 minutes. Their number is a power of two, so
-// that longDelay needs no division.
-var longDelays = func() (d [1 << 12]time.Duration) {
+// randomDelays are random delays from 1 to 11 minutes. Their number is a power of two, so
+// that randomDelay needs no division.
+var randomDelays = func() (d [1 << 12]time.Duration) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range d {
 		d[i] = time.Minute + time.Duration(rng.Int64N(int64(10*time.Minute)))
@@ -27,7 +27,7 @@ var longDelays = func() (d [1 << 12]time.Duration) {
 	return d
 }()
 
-func longDelay(i int) time.Duration { return longDelays[i&(len(longDelays)-1)] }
+func randomDelay(i int) time.Duration { return randomDelays[i&(len(randomDelays)-1)] }
 
 func nop() {}
 
@@ -42,13 +42,14 @@ type pendingTimers struct {
 	needsWarmUp bool
 }
 
-// Before a measurement, timers older than maxAge are started again, so that none fires
+// Before a measurement, timers older than maxTimerAge are started again, so that none fires
 // during the measurement.
-const maxAge = 10 * time.Second
+const maxTimerAge = 10 * time.Second
 
-// withPending runs body as a sub-benchmark for each number n in sizes and each number of
-// procs, while n timers are pending. The timer in slot i has the delay delay(i).
-func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Duration, body func(*testing.B, pendingTimers)) {
+// withPendingTimers runs body as a sub-benchmark for each number n in sizes and each
+// number of procs, while n timers are pending. The timer in slot i has the delay
+// delay(i).
+func withPendingTimers(b *testing.B, m Maker, sizes []int, delay func(int) time.Duration, body func(*testing.B, pendingTimers)) {
 	for _, n := range sizes {
 		b.Run("n="+Size(n), func(b *testing.B) {
 			for _, nprocs := range procCounts {
@@ -58,10 +59,10 @@ func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Durati
 					switch {
 					case p.impl == nil: // the first of several calls of this function
 						p.impl = m.New(n + slotGap*(nprocs+1))
-						p.fillFast()
+						p.fillSlotsFast()
 						p.needsWarmUp = true
-					case time.Since(p.startedAt) > maxAge:
-						p.startAgain()
+					case time.Since(p.startedAt) > maxTimerAge:
+						p.restartTimers()
 						p.needsWarmUp = true
 					}
 					b.ReportAllocs()
@@ -78,15 +79,15 @@ func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Durati
 	}
 }
 
-// slotsOf returns the first slot of goroutine g, and how many slots it has.
-func (p *pendingTimers) slotsOf(g int) (first, count int) {
+// slotsOfGoroutine returns the first slot of goroutine g, and how many slots it has.
+func (p *pendingTimers) slotsOfGoroutine(g int) (first, count int) {
 	first = p.n * g / p.procs
 	return first, p.n*(g+1)/p.procs - first
 }
 
-// eachGoroutine calls f on one goroutine per proc, with the goroutine's number, and waits
+// onEachGoroutine calls f on one goroutine per proc, with the goroutine's number, and waits
 // for all.
-func (p *pendingTimers) eachGoroutine(f func(g int)) {
+func (p *pendingTimers) onEachGoroutine(f func(g int)) {
 	var wg sync.WaitGroup
 	for g := 1; g < p.procs; g++ {
 		wg.Go(func() { f(g) })
@@ -95,10 +96,10 @@ func (p *pendingTimers) eachGoroutine(f func(g int)) {
 	wg.Wait()
 }
 
-// fill starts a timer in each of the n slots.
-func (p *pendingTimers) fill() {
-	p.eachGoroutine(func(g int) {
-		first, count := p.slotsOf(g)
+// fillSlots starts a timer in each of the n slots.
+func (p *pendingTimers) fillSlots() {
+	p.onEachGoroutine(func(g int) {
+		first, count := p.slotsOfGoroutine(g)
 		for slot := first; slot < first+count; slot++ {
 			p.impl.Start(slot, p.delay(slot), nop)
 		}
@@ -107,18 +108,19 @@ func (p *pendingTimers) fill() {
 	p.startedAt = time.Now()
 }
 
-// fillFast is fill with fewer garbage collections, for a fill that is not measured.
-func (p *pendingTimers) fillFast() {
+// fillSlotsFast is fillSlots with fewer garbage collections, for a fill that is not
+// measured.
+func (p *pendingTimers) fillSlotsFast() {
 	oldGCPercent := debug.SetGCPercent(400)
-	p.fill()
+	p.fillSlots()
 	debug.SetGCPercent(oldGCPercent)
 	runtime.GC()
 }
 
-// startAgain stops the timers and starts them again.
-func (p *pendingTimers) startAgain() {
-	p.eachGoroutine(func(g int) {
-		first, count := p.slotsOf(g)
+// restartTimers stops the timers and starts them again.
+func (p *pendingTimers) restartTimers() {
+	p.onEachGoroutine(func(g int) {
+		first, count := p.slotsOfGoroutine(g)
 		for slot := first; slot < first+count; slot++ {
 			p.impl.Stop(slot)
 			p.impl.Start(slot, p.delay(slot), nop)
@@ -128,39 +130,39 @@ func (p *pendingTimers) startAgain() {
 	p.startedAt = time.Now()
 }
 
-// measure divides b.N operations among the goroutines and measures how long they take.
-// body(g, n) does n operations on goroutine g.
-func (p *pendingTimers) measure(b *testing.B, body func(g, n int)) {
+// measureOperations divides b.N operations among the goroutines and measures how long
+// they take. body(g, n) does n operations on goroutine g.
+func (p *pendingTimers) measureOperations(b *testing.B, body func(g, n int)) {
 	if p.needsWarmUp {
 		p.warmUp(body)
 	}
 	b.ResetTimer()
-	p.eachGoroutine(func(g int) { body(g, b.N*(g+1)/p.procs-b.N*g/p.procs) })
+	p.onEachGoroutine(func(g int) { body(g, b.N*(g+1)/p.procs-b.N*g/p.procs) })
 	flush(p.impl)
 	b.StopTimer()
 }
 
-// warmUp runs the operation about as often as there are timers, for at most maxWarmUp. New
-// timers are in memory in slot order. The warm-up changes that, because a real program's
-// timers have no such order.
+// warmUp runs the operation about as often as there are timers, for at most
+// maxWarmUpTime. New timers are in memory in slot order. The warm-up changes that,
+// because a real program's timers have no such order.
 func (p *pendingTimers) warmUp(body func(g, n int)) {
 	const parts = 16
 	n := max(p.n, 1<<14) / parts
-	begin := time.Now()
-	for i := 0; i < parts && time.Since(begin) < maxWarmUp; i++ {
-		p.eachGoroutine(func(g int) { body(g, n/p.procs) })
+	startTime := time.Now()
+	for i := 0; i < parts && time.Since(startTime) < maxWarmUpTime; i++ {
+		p.onEachGoroutine(func(g int) { body(g, n/p.procs) })
 	}
 	flush(p.impl)
 	runtime.GC()
 }
 
-// maxWarmUp + maxAge is less than the shortest delay, so no timer fires.
-const maxWarmUp = 5 * time.Second
+// maxWarmUpTime + maxTimerAge is less than the shortest delay, so no timer fires.
+const maxWarmUpTime = 5 * time.Second
 
-// fill starts n timers, on one goroutine per proc.
-func fill(impl Impl, n int) {
-	p := pendingTimers{impl: impl, n: n, procs: runtime.GOMAXPROCS(0), delay: longDelay}
-	p.fill()
+// startTimers starts n timers, on one goroutine per proc.
+func startTimers(impl Impl, n int) {
+	p := pendingTimers{impl: impl, n: n, procs: runtime.GOMAXPROCS(0), delay: randomDelay}
+	p.fillSlots()
 }
 
 // Size formats n for the names of benchmarks, such as 100k or 1M.

@@ -14,7 +14,7 @@ func TestPendingShare_CoversEverySlotOnce(t *testing.T) {
 			p := pendingTimers{n: n, procs: nprocs}
 			next := 0
 			for g := range nprocs {
-				first, count := p.slotsOf(g)
+				first, count := p.slotsOfGoroutine(g)
 				if first != next {
 					t.Errorf("n=%d: the slots of goroutine %d of %d begin at %d, want %d", n, g, nprocs, first, next)
 				}
@@ -56,8 +56,8 @@ func benchmark(t *testing.T, f func(*testing.B)) {
 func TestPending_DoesWhatIsMeasuredAndFlushes(t *testing.T) {
 	for nprocs := 1; nprocs <= 2; nprocs++ {
 		c := new(counting)
-		p := pendingTimers{impl: c, n: 100, procs: nprocs, delay: longDelay}
-		p.fill()
+		p := pendingTimers{impl: c, n: 100, procs: nprocs, delay: randomDelay}
+		p.fillSlots()
 		if got := c.starts.Load(); got != 100 || c.flushes != 1 {
 			t.Errorf("fill started %d timers, want 100, and flushed %d times, want 1", got, c.flushes)
 		}
@@ -72,7 +72,7 @@ func TestPending_DoesWhatIsMeasuredAndFlushes(t *testing.T) {
 		}
 		benchmark(t, func(b *testing.B) {
 			c.resets.Store(0)
-			p.resetAll(b, "random", longDelay)
+			p.resetTimers(b, "random", randomDelay)
 			ops = b.N
 		})
 		if got := c.resets.Load(); got != int64(ops) {

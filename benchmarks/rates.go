@@ -25,33 +25,33 @@ var TicklessSlack = Maker{Name: "tickless-slack", New: func(slots int) Impl {
 func Rates(b *testing.B, m Maker) {
 	for _, rate := range choose([]int{100}, []int{10, 100, 1000, 10_000, 100_000}, []int{10, 100, 1000, 10_000, 100_000}) {
 		b.Run("rate="+Size(rate), func(b *testing.B) {
-			eachProcs(b, func() map[string]float64 { return measureRate(m, rate) })
+			forEachProcCount(b, func() map[string]float64 { return measureRate(m, rate) })
 		})
 	}
 }
 
 func measureRate(m Maker, rate int) map[string]float64 {
-	delay := choose(50*time.Millisecond, time.Second, time.Second)
-	span := choose(50*time.Millisecond, 2*time.Second, 4*time.Second)
+	extraDelay := choose(50*time.Millisecond, time.Second, time.Second)
+	deadlineSpan := choose(50*time.Millisecond, 2*time.Second, 4*time.Second)
 	if rate < 100 {
-		span *= 3
+		deadlineSpan *= 3
 	}
-	n := max(1, int(float64(rate)*span.Seconds()))
-	l := newScattered(n, span)
-	for i := range l.due {
-		l.due[i] += delay
+	n := max(1, int(float64(rate)*deadlineSpan.Seconds()))
+	l := newScatteredTimers(n, deadlineSpan)
+	for i := range l.deadlines {
+		l.deadlines[i] += extraDelay
 	}
-	var before, begin = usageNow(), time.Now()
-	l.started = func() {
+	var usageBefore, startTime = currentUsage(), time.Now()
+	l.onAllStarted = func() {
 		runtime.GC()
-		before, begin = usageNow(), time.Now()
+		usageBefore, startTime = currentUsage(), time.Now()
 	}
-	l.run(m)
-	after, elapsed := usageNow(), time.Since(begin).Seconds()
+	l.startAndWait(m)
+	usageAfter, elapsed := currentUsage(), time.Since(startTime).Seconds()
 	figures := l.figures()
-	if before.ok {
-		figures["cpu-ms/s"] = milliseconds(after.cpu-before.cpu) / elapsed
-		figures["switches/s"] = float64(after.switches-before.switches) / elapsed
+	if usageBefore.ok {
+		figures["cpu-ms/s"] = milliseconds(usageAfter.cpu-usageBefore.cpu) / elapsed
+		figures["switches/s"] = float64(usageAfter.switches-usageBefore.switches) / elapsed
 	}
 	return figures
 }
@@ -62,8 +62,8 @@ type processUsage struct {
 	ok       bool          // false if the system does not report them
 }
 
-func usageNow() (u processUsage) {
-	u.cpu, u.switches, u.ok = usage()
+func currentUsage() (u processUsage) {
+	u.cpu, u.switches, u.ok = readUsage()
 	return u
 }
 
@@ -91,7 +91,7 @@ func Tickers(b *testing.B) {
 			for _, period := range choose([]time.Duration{10 * time.Millisecond},
 				[]time.Duration{100 * time.Millisecond, time.Second}, []time.Duration{100 * time.Millisecond, time.Second}) {
 				b.Run(fmt.Sprintf("n=%s/period=%v", Size(n), period), func(b *testing.B) {
-					eachProcs(b, func() map[string]float64 { return measureTickers(n, period, m.newTicker) })
+					forEachProcCount(b, func() map[string]float64 { return measureTickers(n, period, m.newTicker) })
 				})
 			}
 		})
@@ -99,7 +99,7 @@ func Tickers(b *testing.B) {
 }
 
 func measureTickers(n int, period time.Duration, newTicker func(time.Duration) (<-chan time.Time, func())) map[string]float64 {
-	span := choose(100*time.Millisecond, 3*time.Second, 5*time.Second)
+	measuredTime := choose(100*time.Millisecond, 3*time.Second, 5*time.Second)
 	var ticks atomic.Int64
 	quit := make(chan struct{})
 	for range n {
@@ -116,14 +116,14 @@ func measureTickers(n int, period time.Duration, newTicker func(time.Duration) (
 			}
 		}()
 	}
-	before, begin, ticksBefore := usageNow(), time.Now(), ticks.Load()
-	time.Sleep(span)
-	after, elapsed := usageNow(), time.Since(begin)
-	received := ticks.Load() - ticksBefore
+	usageBefore, startTime, ticksBefore := currentUsage(), time.Now(), ticks.Load()
+	time.Sleep(measuredTime)
+	usageAfter, elapsed := currentUsage(), time.Since(startTime)
+	receivedTicks := ticks.Load() - ticksBefore
 	close(quit)
-	figures := map[string]float64{"ticks": float64(received) / (float64(n) * float64(elapsed/period))}
-	if before.ok {
-		figures["cpu-ms/s"] = milliseconds(after.cpu-before.cpu) / elapsed.Seconds()
+	figures := map[string]float64{"ticks": float64(receivedTicks) / (float64(n) * float64(elapsed/period))}
+	if usageBefore.ok {
+		figures["cpu-ms/s"] = milliseconds(usageAfter.cpu-usageBefore.cpu) / elapsed.Seconds()
 	}
 	return figures
 }

@@ -9,70 +9,79 @@ import (
 )
 
 const (
-	scatterFirstDue = 50 * time.Millisecond
-	scatterGrace    = 5 * time.Second
+	scatterFirstDeadline = 50 * time.Millisecond
+	scatterGracePeriod   = 5 * time.Second
 )
 
 // scatteredTimers is a set of timers, usually with random deadlines. Each slice has one
-// element per timer. Times are relative to begin.
+// element per timer. Times are relative to startTime.
 type scatteredTimers struct {
-	begin time.Time
-	due   []time.Duration
-	ranAt []atomic.Int64 // nanoseconds; zero until the callback has run
-	todo  atomic.Int32   // callbacks that have not run
-	done  chan struct{}  // closed when all have run
+	startTime time.Time
+	deadlines []time.Duration
+	ranAt     []atomic.Int64 // nanoseconds; zero until the callback has run
+	todo      atomic.Int32   // callbacks that have not run
+	done      chan struct{}  // closed when all have run
 
-	grace   time.Duration // how long after the last deadline a missing callback counts as lost
-	started func()        // called when all timers have been started; may be nil
+	gracePeriod  time.Duration // how long after the last deadline a missing callback counts as lost
+	onAllStarted func()        // called when all timers have been started; may be nil
 }
 
-func newScattered(n int, span time.Duration) *scatteredTimers {
-	s := &scatteredTimers{due: make([]time.Duration, n), ranAt: make([]atomic.Int64, n), done: make(chan struct{}), grace: scatterGrace}
+func newScatteredTimers(n int, span time.Duration) *scatteredTimers {
+	s := &scatteredTimers{deadlines: make([]time.Duration, n), ranAt: make([]atomic.Int64, n), done: make(chan struct{}), gracePeriod: scatterGracePeriod}
 	s.todo.Store(int32(n))
 	rng := rand.New(rand.NewPCG(5, 6))
-	for i := range s.due {
-		s.due[i] = scatterFirstDue + time.Duration(rng.Int64N(int64(span)))
+	for i := range s.deadlines {
+		s.deadlines[i] = scatterFirstDeadline + time.Duration(rng.Int64N(int64(span)))
 	}
 	return s
 }
 
-// run starts the timers and waits until their callbacks have run or are lost.
-func (s *scatteredTimers) run(m Maker) {
-	impl := m.New(len(s.due))
+// startAndWait starts the timers and waits until their callbacks have run or are lost.
+func (s *scatteredTimers) startAndWait(m Maker) {
+	impl := m.New(len(s.deadlines))
 	defer impl.Close()
-	s.begin = time.Now()
-	for i, due := range s.due {
-		// Start reads the clock after this delay is computed. So the timer is due at due or
-		// later, not earlier.
-		impl.Start(i, due-time.Since(s.begin), func() {
-			s.ranAt[i].Store(int64(time.Since(s.begin)))
-			if s.todo.Dec() == 0 {
-				close(s.done)
-			}
+	s.startTime = time.Now()
+	for i, deadline := range s.deadlines {
+		// Start reads the clock after this delay is computed. So the timer is due
+		// at the deadline or later, not earlier.
+		impl.Start(i, deadline-time.Since(s.startTime), func() {
+			s.ranAt[i].Store(int64(time.Since(s.startTime)))
+			s.countDone()
 		})
 	}
-	if s.started != nil {
-		s.started()
+	if s.onAllStarted != nil {
+		s.onAllStarted()
 	}
 	var last time.Duration
-	for _, due := range s.due {
-		last = max(last, due)
+	for _, deadline := range s.deadlines {
+		last = max(last, deadline)
 	}
 	select {
 	case <-s.done:
-	case <-time.After(last + s.grace):
+	case <-time.After(last + s.gracePeriod):
 	}
 }
 
-// lateness returns how late each callback ran, in milliseconds, and how many are lost.
-func (s *scatteredTimers) lateness() (late []float64, lost int) {
-	for i := range s.due {
-		ran := time.Duration(s.ranAt[i].Load())
-		if ran == 0 {
+// countDone counts a callback that has run.
+func (s *scatteredTimers) countDone() {
+	if s.todo.Dec() == 0 {
+		close(s.done)
+	}
+}
+
+// measureLateness returns how late callbacks ran, in milliseconds, and how many are lost.
+// If any are lost, late also contains gracePeriod.
+func (s *scatteredTimers) measureLateness() (late []float64, lost int) {
+	for i := range s.deadlines {
+		ranAt := time.Duration(s.ranAt[i].Load())
+		if ranAt == 0 {
 			lost++
 			continue
 		}
-		late = append(late, milliseconds(ran-s.due[i]))
+		late = append(late, milliseconds(ranAt-s.deadlines[i]))
+	}
+	if lost > 0 {
+		late = append(late, milliseconds(s.gracePeriod))
 	}
 	return late, lost
 }
@@ -80,10 +89,7 @@ func (s *scatteredTimers) lateness() (late []float64, lost int) {
 // figures returns how late callbacks ran (p50-ms, p99-ms), how many ran too early (early),
 // and how many never ran (lost).
 func (s *scatteredTimers) figures() map[string]float64 {
-	late, lost := s.lateness()
-	if lost > 0 {
-		late = append(late, milliseconds(s.grace))
-	}
+	late, lost := s.measureLateness()
 	return map[string]float64{
 		"p50-ms": quantile(late, 0.5), "p99-ms": quantile(late, 0.99),
 		"early": float64(countEarly(late)), "lost": float64(lost),

@@ -17,22 +17,22 @@ func StopReset(b *testing.B, m Maker) {
 	for _, w := range []struct {
 		name  string
 		delay func(int) time.Duration
-	}{{"random", longDelay}, {"same", func(int) time.Duration { return 5 * time.Minute }}} {
+	}{{"random", randomDelay}, {"same", func(int) time.Duration { return 5 * time.Minute }}} {
 		for _, n := range choose([]int{1_000}, []int{300_000}, []int{300_000}) {
 			b.Run(fmt.Sprintf("delay=%s/n=%s", w.name, Size(n)), func(b *testing.B) {
-				eachProcs(b, func() map[string]float64 { return stopReset(m, n, w.delay) })
+				forEachProcCount(b, func() map[string]float64 { return measureStopReset(m, n, w.delay) })
 			})
 		}
 	}
 }
 
-func stopReset(m Maker, n int, delay func(int) time.Duration) map[string]float64 {
+func measureStopReset(m Maker, n int, delay func(int) time.Duration) map[string]float64 {
 	p := pendingTimers{impl: m.New(n), n: n, procs: runtime.GOMAXPROCS(0), delay: delay}
 	defer p.impl.Close()
-	p.fillFast()
+	p.fillSlotsFast()
 	runPairs := func(pairsPerGoroutine int) {
-		p.eachGoroutine(func(g int) {
-			first, count := p.slotsOf(g)
+		p.onEachGoroutine(func(g int) {
+			first, count := p.slotsOfGoroutine(g)
 			rng := newXorshift()
 			for i := range pairsPerGoroutine {
 				slot := first + rng.intN(count)
@@ -44,7 +44,7 @@ func stopReset(m Maker, n int, delay func(int) time.Duration) map[string]float64
 	}
 	pairsPerGoroutine := choose(1_000, 2_000_000, 2_000_000) / p.procs
 	runPairs(pairsPerGoroutine) // warm-up: resets nearly every timer
-	begin := time.Now()
+	startTime := time.Now()
 	runPairs(pairsPerGoroutine)
-	return map[string]float64{"ns/pair": float64(time.Since(begin)) / float64(pairsPerGoroutine*p.procs)}
+	return map[string]float64{"ns/pair": float64(time.Since(startTime)) / float64(pairsPerGoroutine*p.procs)}
 }

@@ -4,6 +4,6 @@ package benchmarks
 
 import "time"
 
-// usage returns the process's user and system time and its context switches. ok is false:
-// this system does not report them.
-func usage() (cpu time.Duration, switches int64, ok bool) { return 0, 0, false }
+// readUsage returns the process's user and system time and its context switches. ok is
+// false: this system does not report them.
+func readUsage() (cpu time.Duration, switches int64, ok bool) { return 0, 0, false }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// usage returns the process's user and system time and its context switches. ok is false
-// if the system does not report them.
-func usage() (cpu time.Duration, switches int64, ok bool) {
+// readUsage returns the process's user and system time and its context switches. ok is
+// false if the system does not report them.
+func readUsage() (cpu time.Duration, switches int64, ok bool) {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
 		return 0, 0, false

@@ -20,7 +20,7 @@ var Analyzer = newAnalyzer()
 
 func newAnalyzer() *analysis.Analyzer {
 	var opts Options
-	reportLeft := true
+	reportNotRewritten := true
 	a := &analysis.Analyzer{
 		Name:       "tickless",
 		Doc:        "report timers of package time and contexts with deadlines that Tickless can replace\n\nThe fix rewrites these timers and the types that contain them, and nothing else.",
@@ -30,12 +30,12 @@ func newAnalyzer() *analysis.Analyzer {
 	a.Flags.BoolVar(&opts.Tests, "tests", false, "rewrite call sites in tests too, not only what shares a type with the code under test")
 	a.Flags.BoolVar(&opts.Exported, "exported", false, "rewrite exported types too, which breaks users in other modules")
 	a.Flags.BoolVar(&opts.Worth, "worth", false, "rewrite only where there may be very many timers at a time")
-	a.Flags.BoolVar(&reportLeft, "left", true, "also report call sites that are not rewritten, with the reasons")
-	a.Run = func(pass *analysis.Pass) (any, error) { return runPass(pass, opts, reportLeft) }
+	a.Flags.BoolVar(&reportNotRewritten, "left", true, "also report call sites that are not rewritten, with the reasons")
+	a.Run = func(pass *analysis.Pass) (any, error) { return runPass(pass, opts, reportNotRewritten) }
 	return a
 }
 
-func runPass(pass *analysis.Pass, opts Options, reportLeft bool) (any, error) {
+func runPass(pass *analysis.Pass, opts Options, reportNotRewritten bool) (any, error) {
 	pkg := &Package{
 		Path:   pass.Pkg.Path(),
 		Files:  pass.Files,
@@ -59,17 +59,17 @@ func runPass(pass *analysis.Pass, opts Options, reportLeft bool) (any, error) {
 			}
 		}
 	}
-	fixPending := true
+	needsFix := true
 	for _, s := range report.Sites {
 		switch {
 		case s.Rewritten():
 			d := analysis.Diagnostic{Pos: s.pos, Category: "rewrite", Message: fmt.Sprintf("%s can be %s (%s)", s.From, s.To, s.Use)}
-			if fixPending {
+			if needsFix {
 				d.SuggestedFixes = []analysis.SuggestedFix{fix}
-				fixPending = false
+				needsFix = false
 			}
 			pass.Report(d)
-		case reportLeft:
+		case reportNotRewritten:
 			d := analysis.Diagnostic{Pos: s.pos, Category: "left", Message: fmt.Sprintf("%s stays: %s", s.From, s.Left[0].Text)}
 			for _, r := range s.Left {
 				if r.pos.IsValid() && r.pos != s.pos {

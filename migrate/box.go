@@ -7,14 +7,16 @@ import (
 	"slices"
 )
 
-// boxing is a conversion between an interface value and a value whose type contains timers.
-// A type assertion is such a conversion too.
-type boxing struct {
+// interfaceConversion is a conversion between an interface value and a value whose type
+// contains timers. A type assertion is such a conversion too.
+type interfaceConversion struct {
 	node    *node
 	typeKey string // of the value that is not an interface
 }
 
-func boxingOf(n *node, t types.Type) boxing { return boxing{n, typeKey(t)} }
+func newInterfaceConversion(n *node, t types.Type) interfaceConversion {
+	return interfaceConversion{n, typeKey(t)}
+}
 
 // typeKey returns a text that is the same for identical types, even if their package was
 // type-checked twice. Different types may also have the same text.
@@ -66,13 +68,13 @@ func hasTypeParam(t types.Type) bool {
 	return found
 }
 
-// addBoxed records that a value of type valueType becomes a value of the interface type t.
-// n is the value's node, or nil.
-func (p *program) addBoxed(n *node, valueType, t types.Type) {
-	p.generic = p.generic || hasTypeParam(valueType) && !isInterface(valueType)
+// addToInterface records that a value of type valueType becomes a value of the interface
+// type t. n is the value's node, or nil.
+func (p *program) addToInterface(n *node, valueType, t types.Type) {
+	p.hasGenericConversion = p.hasGenericConversion || hasTypeParam(valueType) && !isInterface(valueType)
 	if n != nil && hasTimer(valueType) && !isInterface(valueType) {
-		p.boxed = append(p.boxed, boxingOf(n, valueType))
-		n.class().stopped = n.class().stopped || hasMethod(t, "Stop")
+		p.toInterface = append(p.toInterface, newInterfaceConversion(n, valueType))
+		n.representative().stopCalled = n.representative().stopCalled || hasMethod(t, "Stop")
 	}
 	p.uniteMethods(valueType, t)
 }
@@ -94,11 +96,11 @@ func (p *program) uniteMethods(impl, t types.Type) {
 	}
 }
 
-// addUnboxed records a type assertion to type t, or a comparison of an interface value with
-// a value of type t.
-func (p *program) addUnboxed(n *node, t types.Type) {
+// addFromInterface records a type assertion to type t, or a comparison of an interface
+// value with a value of type t.
+func (p *program) addFromInterface(n *node, t types.Type) {
 	if n != nil && hasTimer(t) && !isInterface(t) {
-		p.unboxed = append(p.unboxed, boxingOf(n, t))
+		p.fromInterface = append(p.fromInterface, newInterfaceConversion(n, t))
 	}
 }
 
@@ -109,42 +111,43 @@ func (p *program) visitAssertion(te ast.Expr, m *node) {
 	if t == nil {
 		return
 	}
-	p.generic = p.generic || hasTypeParam(t)
+	p.hasGenericConversion = p.hasGenericConversion || hasTypeParam(t)
 	if hasTimer(t) {
-		p.claim(te, m)
-		p.addUnboxed(m, t)
+		p.uniteTypeExpr(te, m)
+		p.addFromInterface(m, t)
 	}
 }
 
-// uniteBoxed records that a timer in an interface value must be rewritten together with the
-// type assertions that may return it. It runs last: see site.ownBlocks.
-func (p *program) uniteBoxed() {
-	groups := make(map[string][]*node)
-	for _, u := range p.unboxed {
-		groups[u.typeKey] = append(groups[u.typeKey], u.node)
+// uniteInterfaceConversions records that a timer in an interface value must be rewritten
+// together with the type assertions that may return it. It runs last: see
+// site.ownBlockers.
+func (p *program) uniteInterfaceConversions() {
+	nodesByType := make(map[string][]*node)
+	for _, u := range p.fromInterface {
+		nodesByType[u.typeKey] = append(nodesByType[u.typeKey], u.node)
 	}
-	for _, b := range p.boxed {
-		if groups[b.typeKey] != nil {
-			groups[b.typeKey] = append(groups[b.typeKey], b.node)
+	for _, b := range p.toInterface {
+		if nodesByType[b.typeKey] != nil {
+			nodesByType[b.typeKey] = append(nodesByType[b.typeKey], b.node)
 		}
 	}
-	if p.generic && len(p.typeArgs) > 0 {
-		allNodes := p.typeArgs
-		for _, b := range slices.Concat(p.boxed, p.unboxed) {
+	if p.hasGenericConversion && len(p.typeArgNodes) > 0 {
+		allNodes := p.typeArgNodes
+		for _, b := range slices.Concat(p.toInterface, p.fromInterface) {
 			allNodes = append(allNodes, b.node)
 		}
-		groups = map[string][]*node{"": allNodes}
+		nodesByType = map[string][]*node{"": allNodes}
 	}
-	for _, nodes := range groups {
+	for _, nodes := range nodesByType {
 		for _, n := range nodes {
-			for _, s := range n.class().sites {
-				if !s.boxed {
-					s.boxed, s.ownBlocks = true, slices.Clone(n.class().blocks)
+			for _, s := range n.representative().sites {
+				if !s.viaInterface {
+					s.viaInterface, s.ownBlockers = true, slices.Clone(n.representative().blockers)
 				}
 			}
 		}
 	}
-	for _, nodes := range groups {
+	for _, nodes := range nodesByType {
 		for _, n := range nodes[1:] {
 			unite(nodes[0], n)
 		}

@@ -5,14 +5,14 @@ import (
 	"go/types"
 )
 
-// blockConstrained prevents the rewrite of a type argument if its constraint lists timer
-// types: constraints are not rewritten. If a constraint requires methods, blockConstrained
-// calls uniteMethods.
-func (p *program) blockConstrained() {
+// blockConstrainedTypeArgs prevents the rewrite of a type argument if its constraint
+// lists timer types: constraints are not rewritten. If a constraint requires methods,
+// blockConstrainedTypeArgs calls uniteMethods.
+func (p *program) blockConstrainedTypeArgs() {
 	for _, pkg := range p.pkgs {
 		p.pkg = pkg
 		for id, inst := range pkg.Info.Instances {
-			params := typeParams(pkg.Info.Uses[id])
+			params := typeParamsOf(pkg.Info.Uses[id])
 			for i := range params.Len() {
 				if i >= inst.TypeArgs.Len() {
 					break
@@ -20,7 +20,7 @@ func (p *program) blockConstrained() {
 				p.visitingPos = id.Pos()
 				p.uniteMethods(inst.TypeArgs.At(i), params.At(i).Constraint())
 				if listsTimers(params.At(i).Constraint()) {
-					p.blockArgument(id, inst.TypeArgs.At(i))
+					p.blockTypeArg(id, inst.TypeArgs.At(i))
 				}
 			}
 		}
@@ -39,7 +39,7 @@ func listsTimers(t types.Type) bool {
 		}
 		return false
 	case *types.Named:
-		if timerType(u) != "" {
+		if timerTypeName(u) != "" {
 			return true
 		}
 	}
@@ -54,19 +54,19 @@ func listsTimers(t types.Type) bool {
 	return hasTimer(t) || hasTimer(t.Underlying())
 }
 
-// blockArgument prevents the rewrite of the timers that a type argument contains.
-func (p *program) blockArgument(id *ast.Ident, arg types.Type) {
+// blockTypeArg prevents the rewrite of the timers that a type argument contains.
+func (p *program) blockTypeArg(id *ast.Ident, arg types.Type) {
 	reason := "a constraint of " + id.Name + " lists its type"
 	walkType(arg, func(t types.Type) {
 		named, ok := t.(*types.Named)
-		if !ok || timerType(named) != "" {
+		if !ok || timerTypeName(named) != "" {
 			return
 		}
-		p.nodeOfNamed(named).block(id.Pos(), reason)
+		p.nodeOfNamed(named).addBlocker(id.Pos(), reason)
 		if s, ok := named.Origin().Underlying().(*types.Struct); ok {
 			for f := range s.Fields() {
-				if hasTimer(f.Type()) && p.paths[f.Pkg().Path()] {
-					p.nodeOfObject(f).block(id.Pos(), reason)
+				if hasTimer(f.Type()) && p.pkgPaths[f.Pkg().Path()] {
+					p.nodeOfObject(f).addBlocker(id.Pos(), reason)
 				}
 			}
 		}
@@ -76,17 +76,17 @@ func (p *program) blockArgument(id *ast.Ident, arg types.Type) {
 // visitInstantiation handles a generic type or function x with written type arguments, such
 // as f[*time.Timer].
 func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
-	id := identOf(x)
+	id := lastIdent(x)
 	if id == nil {
 		return
 	}
-	params := typeParams(p.pkg.Info.Uses[id])
+	params := typeParamsOf(p.pkg.Info.Uses[id])
 	f := p.genericFunc(x)
 	for i, arg := range args {
 		if f != nil && hasTimer(p.typeOf(arg)) {
 			// The type arguments count even if the function is not called.
 			n := p.nodeOfExpr(ast.Unparen(x))
-			p.claim(arg, n)
+			p.uniteTypeExpr(arg, n)
 			if hasTimer(f.Origin().Type()) {
 				unite(n, p.nodeOfObject(f))
 			}
@@ -98,8 +98,8 @@ func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
 			continue
 		}
 		ast.Inspect(arg, func(n ast.Node) bool {
-			if sel, ok := n.(*ast.SelectorExpr); ok && timerName(p.pkg.Info.Uses[sel.Sel]) != "" {
-				p.nodeOfExpr(sel).block(id.Pos(), "a constraint of "+id.Name+" lists its type")
+			if sel, ok := n.(*ast.SelectorExpr); ok && timerObjectName(p.pkg.Info.Uses[sel.Sel]) != "" {
+				p.nodeOfExpr(sel).addBlocker(id.Pos(), "a constraint of "+id.Name+" lists its type")
 			}
 			return true
 		})
@@ -111,20 +111,20 @@ func (p *program) addTypeArg(arg ast.Expr) {
 	ast.Inspect(arg, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
-			if timerName(p.pkg.Info.Uses[n.Sel]) != "" {
-				p.typeArgs = append(p.typeArgs, p.nodeOfExpr(n))
+			if timerObjectName(p.pkg.Info.Uses[n.Sel]) != "" {
+				p.typeArgNodes = append(p.typeArgNodes, p.nodeOfExpr(n))
 			}
 		case *ast.Ident:
 			if obj, ok := p.pkg.Info.Uses[n].(*types.TypeName); ok && obj.IsAlias() && hasTimer(obj.Type()) {
-				p.typeArgs = append(p.typeArgs, p.nodeOfObject(obj))
+				p.typeArgNodes = append(p.typeArgNodes, p.nodeOfObject(obj))
 			}
 		}
 		return true
 	})
 }
 
-// typeParams returns the type parameters of a generic type or function.
-func typeParams(obj types.Object) *types.TypeParamList {
+// typeParamsOf returns the type parameters of a generic type or function.
+func typeParamsOf(obj types.Object) *types.TypeParamList {
 	switch obj := obj.(type) {
 	case *types.TypeName:
 		if named, ok := types.Unalias(obj.Type()).(*types.Named); ok {
@@ -150,7 +150,7 @@ func (p *program) visitTypeParams(list *ast.FieldList) {
 		for _, field := range iface.Methods.List {
 			for _, id := range field.Names {
 				if obj := p.pkg.Info.Defs[id]; obj != nil && hasTimer(obj.Type()) {
-					p.claim(field.Type, p.nodeOfObject(obj))
+					p.uniteTypeExpr(field.Type, p.nodeOfObject(obj))
 				}
 			}
 		}

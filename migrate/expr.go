@@ -18,7 +18,7 @@ func (p *program) nodeOf(e ast.Expr) *node {
 	}
 	switch e := e.(type) {
 	case *ast.Ident:
-		return p.nodeOfUse(e, e)
+		return p.nodeOfIdent(e, e)
 	case *ast.SelectorExpr:
 		return p.nodeOfSelector(e)
 	case *ast.CallExpr:
@@ -40,7 +40,7 @@ func (p *program) nodeOf(e ast.Expr) *node {
 	case *ast.UnaryExpr:
 		return p.nodeOf(e.X)
 	case *ast.CompositeLit:
-		if n := p.elided[e]; n != nil {
+		if n := p.elidedLiterals[e]; n != nil {
 			return n
 		}
 	}
@@ -56,12 +56,12 @@ func (p *program) typeOf(e ast.Expr) types.Type {
 
 // genericFunc returns the function that x denotes, or nil. In f[int], x is f.
 func (p *program) genericFunc(x ast.Expr) *types.Func {
-	f, _ := p.pkg.Info.Uses[identOf(x)].(*types.Func)
+	f, _ := p.pkg.Info.Uses[lastIdent(x)].(*types.Func)
 	return f
 }
 
-// identOf returns x if it is an identifier, and b if x is a.b. Else it returns nil.
-func identOf(x ast.Expr) *ast.Ident {
+// lastIdent returns x if it is an identifier, and b if x is a.b. Else it returns nil.
+func lastIdent(x ast.Expr) *ast.Ident {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.Ident:
 		return x
@@ -71,8 +71,8 @@ func identOf(x ast.Expr) *ast.Ident {
 	return nil
 }
 
-// nodeOfUse returns the node of the object that id denotes. e is id, or pkg.id.
-func (p *program) nodeOfUse(id *ast.Ident, e ast.Expr) *node {
+// nodeOfIdent returns the node of the object that id denotes. e is id, or pkg.id.
+func (p *program) nodeOfIdent(id *ast.Ident, e ast.Expr) *node {
 	obj := p.pkg.Info.ObjectOf(id)
 	if obj == nil {
 		return p.nodeOfExpr(e)
@@ -93,11 +93,11 @@ func (p *program) nodeOfUse(id *ast.Ident, e ast.Expr) *node {
 func (p *program) nodeOfSelector(e *ast.SelectorExpr) *node {
 	sel := p.pkg.Info.Selections[e]
 	if sel == nil { // qualified by a package
-		return p.nodeOfUse(e.Sel, e)
+		return p.nodeOfIdent(e.Sel, e)
 	}
 	if sel.Kind() == types.MethodExpr {
 		n := p.nodeOfExpr(e)
-		p.claim(e.X, n)
+		p.uniteTypeExpr(e.X, n)
 		if hasTimer(origin(sel.Obj()).Type()) {
 			unite(n, p.nodeOfObject(sel.Obj()))
 		}
@@ -161,23 +161,23 @@ func builtinName(info *types.Info, e *ast.CallExpr) string {
 	return ""
 }
 
-// claim records that the timer types in the type expression te must be rewritten together
-// with n.
-func (p *program) claim(te ast.Expr, n *node) {
+// uniteTypeExpr records that the timer types in the type expression te must be rewritten
+// together with n.
+func (p *program) uniteTypeExpr(te ast.Expr, n *node) {
 	if te == nil {
 		return
 	}
 	info := p.pkg.Info
-	pointed := make(map[ast.Expr]bool) // operands of * and type arguments
+	pointees := make(map[ast.Expr]bool) // operands of * and type arguments
 	ast.Inspect(te, func(x ast.Node) bool {
 		switch x := x.(type) {
 		case *ast.StarExpr:
-			pointed[ast.Unparen(x.X)] = true
+			pointees[ast.Unparen(x.X)] = true
 		case *ast.IndexExpr:
-			pointed[x.Index] = true
+			pointees[x.Index] = true
 		case *ast.IndexListExpr:
 			for _, i := range x.Indices {
-				pointed[i] = true
+				pointees[i] = true
 			}
 		case *ast.Field:
 			ids := x.Names
@@ -190,23 +190,23 @@ func (p *program) claim(te ast.Expr, n *node) {
 				}
 			}
 		case *ast.SelectorExpr:
-			p.claimName(x.Sel, x, n, pointed[x])
+			p.uniteTypeName(x.Sel, x, n, pointees[x])
 			return false
 		case *ast.Ident:
-			p.claimName(x, x, n, pointed[x])
+			p.uniteTypeName(x, x, n, pointees[x])
 		}
 		return true
 	})
 }
 
-// claimName is claim for a single type name. e is id or pkg.id. pointed is true for a name
-// after * and for a type argument.
-func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
+// uniteTypeName is uniteTypeExpr for a single type name. e is id or pkg.id. isPointee is
+// true for a name after * and for a type argument.
+func (p *program) uniteTypeName(id *ast.Ident, e ast.Expr, n *node, isPointee bool) {
 	obj, ok := p.pkg.Info.Uses[id].(*types.TypeName)
 	if !ok {
 		return
 	}
-	typeName := timerName(obj)
+	typeName := timerObjectName(obj)
 	if typeName == "" {
 		switch {
 		case !obj.IsAlias():
@@ -217,15 +217,16 @@ func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 		return
 	}
 	m := p.nodeOfExpr(e)
-	p.claimed[p.key(e.Pos(), 'e')] = true
+	p.unitedTypeExprs[p.keyAt(e.Pos(), 'e')] = true
 	unite(n, m)
-	if !pointed {
-		n.block(e.Pos(), "a time."+typeName+" by value: a timer."+typeName+" must not be copied")
+	if !isPointee {
+		n.addBlocker(e.Pos(), "a time."+typeName+" by value: a timer."+typeName+" must not be copied")
 	}
 }
 
-// claimFields calls claim for the parameters or results of the function with node n.
-func (p *program) claimFields(list *ast.FieldList, n *node) {
+// uniteParamTypes calls uniteTypeExpr for the parameters or results of the function with
+// node n.
+func (p *program) uniteParamTypes(list *ast.FieldList, n *node) {
 	if list == nil {
 		return
 	}
@@ -236,17 +237,17 @@ func (p *program) claimFields(list *ast.FieldList, n *node) {
 			}
 		}
 		if hasTimer(p.pkg.Info.TypeOf(field.Type)) {
-			p.claim(field.Type, n)
+			p.uniteTypeExpr(field.Type, n)
 		}
 	}
 }
 
-// blockUnclaimed prevents the rewrite of timer types that no call of claim has seen. The
-// analysis does not follow the code that uses them.
-func (p *program) blockUnclaimed() {
+// blockUnfollowedTypes prevents the rewrite of timer types that no call of uniteTypeExpr
+// has seen. The analysis does not follow the code that uses them.
+func (p *program) blockUnfollowedTypes() {
 	for k, m := range p.typeUses {
-		if !p.claimed[k] {
-			p.nodes[k].block(m.ident.Pos(), "it is used in a way that this tool does not follow")
+		if !p.unitedTypeExprs[k] {
+			p.nodes[k].addBlocker(m.pkgIdent.Pos(), "it is used in a way that this tool does not follow")
 		}
 	}
 }

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// assign handles an assignment: the value src and its destination must be rewritten
-// together. dst is the destination's node, t its type.
-func (p *program) assign(dst *node, t types.Type, src ast.Expr) {
-	from := p.typeOf(src)
-	if from == nil {
+// uniteAssignment handles an assignment: the value src and its destination must be
+// rewritten together. dst is the destination's node, t its type.
+func (p *program) uniteAssignment(dst *node, t types.Type, src ast.Expr) {
+	srcType := p.typeOf(src)
+	if srcType == nil {
 		return
 	}
 	if isInterface(t) {
-		p.addBoxed(p.nodeOf(src), from, t)
+		p.addToInterface(p.nodeOf(src), srcType, t)
 		return
 	}
 	n := p.nodeOf(src)
 	if dst != nil {
 		unite(dst, n)
 	}
-	p.uniteFields(dst, t, n, from)
+	p.uniteFields(dst, t, n, srcType)
 }
 
 // uniteFields records that the fields of the struct types t and u must be rewritten
@@ -51,27 +51,27 @@ func (p *program) nodeOfField(f *types.Var, whole *node) *node {
 	return p.nodeOfNamed(f.Type())
 }
 
-// assignResult is assign for result i of the call src.
-func (p *program) assignResult(dst *node, t types.Type, src ast.Expr, i int) {
+// uniteAssignedResult is uniteAssignment for result i of the call src.
+func (p *program) uniteAssignedResult(dst *node, t types.Type, src ast.Expr, i int) {
 	tuple, ok := p.typeOf(src).(*types.Tuple)
 	if !ok || i >= tuple.Len() {
 		return
 	}
-	from := tuple.At(i).Type()
+	resultType := tuple.At(i).Type()
 	var n *node
-	if hasTimer(from) {
+	if hasTimer(resultType) {
 		n = p.nodeOf(src)
 	} else {
-		n = p.nodeOfNamed(from)
+		n = p.nodeOfNamed(resultType)
 	}
 	if isInterface(t) {
-		p.addBoxed(n, from, t)
+		p.addToInterface(n, resultType, t)
 		return
 	}
 	if dst != nil {
 		unite(dst, n)
 	}
-	p.uniteFields(dst, t, n, from)
+	p.uniteFields(dst, t, n, resultType)
 }
 
 // uniteOperands records that the two operands of a comparison or a copy must be rewritten
@@ -83,11 +83,11 @@ func (p *program) uniteOperands(x, y ast.Expr) {
 	}
 	switch {
 	case isInterface(tx) && !isInterface(ty):
-		p.assign(nil, tx, y)
-		p.addUnboxed(p.nodeOf(y), ty)
+		p.uniteAssignment(nil, tx, y)
+		p.addFromInterface(p.nodeOf(y), ty)
 	case isInterface(ty) && !isInterface(tx):
-		p.assign(nil, ty, x)
-		p.addUnboxed(p.nodeOf(x), tx)
+		p.uniteAssignment(nil, ty, x)
+		p.addFromInterface(p.nodeOf(x), tx)
 	default:
 		nx, ny := p.nodeOf(x), p.nodeOf(y)
 		unite(nx, ny)
@@ -142,37 +142,37 @@ func (p *program) visitCall(n *ast.CallExpr) {
 	if !ok {
 		return
 	}
-	p.visitInstance(n)
-	thirdPartyName := p.thirdParty(n.Fun)
-	numArgs := len(n.Args)
+	p.visitGenericCall(n)
+	thirdPartyName := p.thirdPartyFuncName(n.Fun)
+	argCount := len(n.Args)
 	tuple, isTuple := (*types.Tuple)(nil), false
-	if numArgs == 1 && sig.Params().Len() > 1 {
+	if argCount == 1 && sig.Params().Len() > 1 {
 		if tuple, isTuple = p.typeOf(n.Args[0]).(*types.Tuple); isTuple {
-			numArgs = tuple.Len()
+			argCount = tuple.Len()
 		}
 	}
-	for i := range numArgs {
+	for i := range argCount {
 		pt := paramType(sig, i, n.Ellipsis.IsValid())
 		if pt == nil {
 			continue
 		}
-		dst := p.nodeOfPart(n.Fun, pt)
+		paramNode := p.nodeOfPart(n.Fun, pt)
 		if isTuple {
-			p.assignResult(dst, pt, n.Args[0], i)
+			p.uniteAssignedResult(paramNode, pt, n.Args[0], i)
 			continue
 		}
-		if p.isPrinted(n, sig, i) {
-			p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), reasonNeverStopped)
+		if p.isNewTimerArg(n, sig, i) {
+			p.nodeOf(n.Args[i]).addBlocker(n.Args[i].Pos(), reasonNeverStopped)
 			continue
 		}
 		if p.isSetFinalizer(n) {
-			p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), "runtime.SetFinalizer compares its type with the finalizer's")
+			p.nodeOf(n.Args[i]).addBlocker(n.Args[i].Pos(), "runtime.SetFinalizer compares its type with the finalizer's")
 			continue
 		}
-		p.assign(dst, pt, n.Args[i])
+		p.uniteAssignment(paramNode, pt, n.Args[i])
 		if thirdPartyName != "" && isInterface(pt) {
 			if from := p.typeOf(n.Args[i]); from != nil && hasTimer(from) {
-				p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), "it is passed to "+thirdPartyName+" as an interface value")
+				p.nodeOf(n.Args[i]).addBlocker(n.Args[i].Pos(), "it is passed to "+thirdPartyName+" as an interface value")
 			} else if from != nil {
 				p.blockMethods(from, n.Args[i].Pos(), "it is passed to "+thirdPartyName+" as an interface value, and may be asserted to have this method")
 			}
@@ -180,9 +180,9 @@ func (p *program) visitCall(n *ast.CallExpr) {
 	}
 }
 
-// isPrinted reports whether argument i of a call is a new timer, as in
+// isNewTimerArg reports whether argument i of a call is a new timer, as in
 // fmt.Println(time.NewTimer(d)). Nothing can stop such a timer.
-func (p *program) isPrinted(n *ast.CallExpr, sig *types.Signature, i int) bool {
+func (p *program) isNewTimerArg(n *ast.CallExpr, sig *types.Signature, i int) bool {
 	if !sig.Variadic() || i < sig.Params().Len()-1 || n.Ellipsis.IsValid() {
 		return false
 	}
@@ -197,37 +197,38 @@ func (p *program) isPrinted(n *ast.CallExpr, sig *types.Signature, i int) bool {
 	if !ok {
 		return false
 	}
-	if path, name := constructor(p.pkg.Info.Uses[callee.Sel]); path != "time" || name != "NewTimer" && name != "NewTicker" {
+	if path, name := constructorName(p.pkg.Info.Uses[callee.Sel]); path != "time" || name != "NewTimer" && name != "NewTicker" {
 		return false
 	}
-	obj := p.pkg.Info.Uses[identOf(n.Fun)]
-	return obj != nil && obj.Pkg() != nil && !p.paths[obj.Pkg().Path()]
+	obj := p.pkg.Info.Uses[lastIdent(n.Fun)]
+	return obj != nil && obj.Pkg() != nil && !p.pkgPaths[obj.Pkg().Path()]
 }
 
 // isSetFinalizer reports whether a call is runtime.SetFinalizer.
 func (p *program) isSetFinalizer(n *ast.CallExpr) bool {
 	sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
-	return ok && qualified(p.pkg.Info, sel, "runtime") == "SetFinalizer"
+	return ok && qualifiedName(p.pkg.Info, sel, "runtime") == "SetFinalizer"
 }
 
-// blockMethods prevents the rewrite of a type's exported methods that take or return timers.
+// blockMethods prevents the rewrite of a type's exported methods that take or return
+// timers.
 func (p *program) blockMethods(t types.Type, pos token.Pos, reason string) {
 	for m := range types.NewMethodSet(t).Methods() {
 		if obj := m.Obj(); obj.Exported() && hasTimer(origin(obj).Type()) {
-			p.nodeOfObject(obj).block(pos, reason)
+			p.nodeOfObject(obj).addBlocker(pos, reason)
 		}
 	}
 }
 
 func paramType(sig *types.Signature, i int, spread bool) types.Type {
-	last := sig.Params().Len() - 1
-	if !sig.Variadic() || i < last {
-		if i > last {
+	lastIndex := sig.Params().Len() - 1
+	if !sig.Variadic() || i < lastIndex {
+		if i > lastIndex {
 			return nil
 		}
 		return sig.Params().At(i).Type()
 	}
-	t := sig.Params().At(last).Type()
+	t := sig.Params().At(lastIndex).Type()
 	if spread {
 		return t
 	}
@@ -237,23 +238,23 @@ func paramType(sig *types.Signature, i int, spread bool) types.Type {
 	return nil // append([]byte, string...)
 }
 
-// thirdParty returns the name of a called function if another module declares it, else "".
-// The standard library and testify do not count.
-func (p *program) thirdParty(fun ast.Expr) string {
-	obj := p.pkg.Info.Uses[identOf(fun)]
-	if obj == nil || obj.Pkg() == nil || p.paths[obj.Pkg().Path()] {
+// thirdPartyFuncName returns the name of a called function if another module declares it,
+// else "". The standard library and testify do not count.
+func (p *program) thirdPartyFuncName(fun ast.Expr) string {
+	obj := p.pkg.Info.Uses[lastIdent(fun)]
+	if obj == nil || obj.Pkg() == nil || p.pkgPaths[obj.Pkg().Path()] {
 		return ""
 	}
-	path := obj.Pkg().Path()
-	if first, _, _ := strings.Cut(path, "/"); standardLibrary[first] || strings.HasPrefix(path, "github.com/stretchr/testify/") {
+	pkgPath := obj.Pkg().Path()
+	if first, _, _ := strings.Cut(pkgPath, "/"); standardLibraryRoots[first] || strings.HasPrefix(pkgPath, "github.com/stretchr/testify/") {
 		return ""
 	}
 	return obj.Pkg().Name() + "." + obj.Name()
 }
 
-// standardLibrary has the first elements of the standard library's import paths. Not all
-// paths without a dot are the standard library's.
-var standardLibrary = map[string]bool{
+// standardLibraryRoots has the first elements of the standard library's import paths. Not
+// all paths without a dot are the standard library's.
+var standardLibraryRoots = map[string]bool{
 	"archive": true, "bufio": true, "bytes": true, "cmp": true, "compress": true, "container": true,
 	"context": true, "crypto": true, "database": true, "debug": true, "embed": true, "encoding": true,
 	"errors": true, "expvar": true, "flag": true, "fmt": true, "go": true, "hash": true, "html": true,
@@ -264,18 +265,18 @@ var standardLibrary = map[string]bool{
 	"unique": true, "unsafe": true, "weak": true,
 }
 
-// visitInstance handles a call of a generic function. Its type arguments, arguments and
+// visitGenericCall handles a call of a generic function. Its type arguments, arguments and
 // results that contain timers must be rewritten together.
-func (p *program) visitInstance(call *ast.CallExpr) {
-	fun := ast.Unparen(call.Fun)
+func (p *program) visitGenericCall(call *ast.CallExpr) {
+	funcExpr := ast.Unparen(call.Fun)
 	var typeArgExprs []ast.Expr
-	switch x := fun.(type) {
+	switch x := funcExpr.(type) {
 	case *ast.IndexExpr:
-		fun, typeArgExprs = x.X, []ast.Expr{x.Index}
+		funcExpr, typeArgExprs = x.X, []ast.Expr{x.Index}
 	case *ast.IndexListExpr:
-		fun, typeArgExprs = x.X, x.Indices
+		funcExpr, typeArgExprs = x.X, x.Indices
 	}
-	id := identOf(fun)
+	id := lastIdent(funcExpr)
 	inst, ok := p.pkg.Info.Instances[id]
 	if !ok {
 		return
@@ -283,15 +284,15 @@ func (p *program) visitInstance(call *ast.CallExpr) {
 	var n *node
 	for arg := range inst.TypeArgs.Types() {
 		if hasTimer(arg) {
-			n = p.nodeOfExpr(ast.Unparen(fun))
+			n = p.nodeOfExpr(ast.Unparen(funcExpr))
 		}
 	}
 	if n == nil {
 		return
 	}
-	p.typeArgs = append(p.typeArgs, n)
+	p.typeArgNodes = append(p.typeArgNodes, n)
 	for _, e := range typeArgExprs {
-		p.claim(e, n)
+		p.uniteTypeExpr(e, n)
 	}
 	for _, e := range call.Args {
 		if t := p.typeOf(e); t != nil && hasTimer(t) && !isInterface(t) {
@@ -306,9 +307,9 @@ func (p *program) visitInstance(call *ast.CallExpr) {
 		unite(n, p.nodeOfObject(f))
 	}
 	for tp := range f.Origin().Signature().TypeParams().TypeParams() {
-		n.class().stopped = n.class().stopped || hasMethod(tp.Constraint(), "Stop")
+		n.representative().stopCalled = n.representative().stopCalled || hasMethod(tp.Constraint(), "Stop")
 		if listsTimers(tp.Constraint()) {
-			n.block(call.Pos(), "a constraint of "+f.Name()+" lists its type")
+			n.addBlocker(call.Pos(), "a constraint of "+f.Name()+" lists its type")
 		}
 	}
 }
@@ -322,20 +323,20 @@ func (p *program) visitConversion(n *ast.CallExpr, t types.Type) {
 		return
 	}
 	if b, ok := types.Unalias(t).(*types.Basic); ok && b.Kind() == types.UnsafePointer {
-		p.nodeOf(n.Args[0]).block(n.Pos(), "it becomes an unsafe.Pointer")
+		p.nodeOf(n.Args[0]).addBlocker(n.Pos(), "it becomes an unsafe.Pointer")
 		return
 	}
 	var dst *node
 	if hasTimer(t) {
 		dst = p.nodeOfExpr(n)
-		p.claim(n.Fun, dst)
+		p.uniteTypeExpr(n.Fun, dst)
 		if from == types.Typ[types.UnsafePointer] {
-			dst.block(n.Pos(), "it was an unsafe.Pointer")
+			dst.addBlocker(n.Pos(), "it was an unsafe.Pointer")
 		}
 	} else {
 		dst = p.nodeOfNamed(t)
 	}
-	p.assign(dst, t, n.Args[0])
+	p.uniteAssignment(dst, t, n.Args[0])
 
 	// The conversion may be between pointers to structs with the same fields.
 	p.uniteFields(dst, deref(t.Underlying()), p.nodeOf(n.Args[0]), deref(from.Underlying()))
@@ -352,11 +353,11 @@ func (p *program) visitBuiltin(n *ast.CallExpr, name string) {
 			unite(m, p.nodeOf(n.Args[0]))
 			return
 		}
-		if sel, ok := n.Args[0].(*ast.SelectorExpr); ok && name == "new" && timerName(p.pkg.Info.Uses[sel.Sel]) != "" {
-			p.claim(&ast.StarExpr{Star: n.Args[0].Pos(), X: n.Args[0]}, m)
+		if sel, ok := n.Args[0].(*ast.SelectorExpr); ok && name == "new" && timerObjectName(p.pkg.Info.Uses[sel.Sel]) != "" {
+			p.uniteTypeExpr(&ast.StarExpr{Star: n.Args[0].Pos(), X: n.Args[0]}, m)
 			return
 		}
-		p.claim(n.Args[0], m)
+		p.uniteTypeExpr(n.Args[0], m)
 	case "append":
 		t := p.typeOf(n.Args[0])
 		s, ok := t.Underlying().(*types.Slice)
@@ -365,19 +366,19 @@ func (p *program) visitBuiltin(n *ast.CallExpr, name string) {
 		}
 		for _, arg := range n.Args[1:] {
 			if n.Ellipsis.IsValid() {
-				p.assign(p.nodeOf(n.Args[0]), t, arg)
+				p.uniteAssignment(p.nodeOf(n.Args[0]), t, arg)
 			} else {
-				p.assign(p.nodeOfPart(n.Args[0], s.Elem()), s.Elem(), arg)
+				p.uniteAssignment(p.nodeOfPart(n.Args[0], s.Elem()), s.Elem(), arg)
 			}
 		}
 	case "copy":
 		p.uniteOperands(n.Args[0], n.Args[1])
 	case "delete":
 		if m, ok := p.typeOf(n.Args[0]).Underlying().(*types.Map); ok {
-			p.assign(p.nodeOfPart(n.Args[0], m.Key()), m.Key(), n.Args[1])
+			p.uniteAssignment(p.nodeOfPart(n.Args[0], m.Key()), m.Key(), n.Args[1])
 		}
 	case "len", "cap":
-		p.visitLength(n, name)
+		p.visitLenCall(n, name)
 	}
 }
 
@@ -399,10 +400,10 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 	literalNode := p.nodeOf(n)
 	if literalNode != nil && n.Type != nil {
 		parent, _ := stack[len(stack)-1].(*ast.UnaryExpr)
-		if parent != nil && parent.Op == token.AND && timerType(t) != "" {
-			p.claim(&ast.StarExpr{Star: n.Type.Pos(), X: n.Type}, literalNode)
+		if parent != nil && parent.Op == token.AND && timerTypeName(t) != "" {
+			p.uniteTypeExpr(&ast.StarExpr{Star: n.Type.Pos(), X: n.Type}, literalNode)
 		} else {
-			p.claim(n.Type, literalNode)
+			p.uniteTypeExpr(n.Type, literalNode)
 		}
 	}
 	underlying := t.Underlying()
@@ -424,24 +425,24 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 	default:
 		return
 	}
-	visitPart := func(e ast.Expr, t types.Type) {
+	visitElement := func(e ast.Expr, t types.Type) {
 		dst := p.nodeOfNamed(t)
 		if hasTimer(t) {
 			dst = literalNode
 		}
 		if lit, ok := e.(*ast.CompositeLit); ok && lit.Type == nil && dst != nil && hasTimer(t) {
-			p.elided[lit] = dst
+			p.elidedLiterals[lit] = dst
 		}
-		p.assign(dst, t, e)
+		p.uniteAssignment(dst, t, e)
 	}
 	for _, e := range n.Elts {
 		if kv, ok := e.(*ast.KeyValueExpr); ok {
 			if key != nil {
-				visitPart(kv.Key, key)
+				visitElement(kv.Key, key)
 			}
 			e = kv.Value
 		}
-		visitPart(e, elem)
+		visitElement(e, elem)
 	}
 }
 
@@ -461,6 +462,6 @@ func (p *program) visitStructLiteral(n *ast.CompositeLit, s *types.Struct, liter
 		if field == nil {
 			continue
 		}
-		p.assign(p.nodeOfField(field, literalNode), field.Type(), e)
+		p.uniteAssignment(p.nodeOfField(field, literalNode), field.Type(), e)
 	}
 }

@@ -6,27 +6,27 @@ import (
 	"go/types"
 )
 
-// visitLength handles a call of len or cap. For a timer's channel the result changes: in
+// visitLenCall handles a call of len or cap. For a timer's channel the result changes: in
 // package timer the channel has a buffer.
-func (p *program) visitLength(n *ast.CallExpr, name string) {
+func (p *program) visitLenCall(n *ast.CallExpr, name string) {
 	arg := ast.Unparen(n.Args[0])
-	if sel, ok := arg.(*ast.SelectorExpr); ok && p.isChannel(sel) {
-		p.channelOwner(sel).block(n.Pos(), name+" of its channel is always 0 in package time, but not in package timer")
+	if sel, ok := arg.(*ast.SelectorExpr); ok && p.isTimerChannel(sel) {
+		p.timerOfChannel(sel).addBlocker(n.Pos(), name+" of its channel is always 0 in package time, but not in package timer")
 		return
 	}
-	if t := p.typeOf(arg); t != nil && mayBeChannel(t) {
+	if t := p.typeOf(arg); t != nil && mayBeTimerChannel(t) {
 		p.lenCalls = append(p.lenCalls, n.Pos())
 	}
 }
 
-// mayBeChannel reports whether t may be the type of a timer's channel. A type parameter may
-// be if its constraint allows it.
-func mayBeChannel(t types.Type) bool {
+// mayBeTimerChannel reports whether t may be the type of a timer's channel. A type
+// parameter may be if its constraint allows it.
+func mayBeTimerChannel(t types.Type) bool {
 	if tp, ok := types.Unalias(t).(*types.TypeParam); ok {
 		found := false
 		iface, _ := tp.Constraint().Underlying().(*types.Interface)
 		for e := range iface.EmbeddedTypes() {
-			found = found || termMayBeChannel(e)
+			found = found || termMayBeTimerChannel(e)
 		}
 		return found
 	}
@@ -43,12 +43,12 @@ func mayBeChannel(t types.Type) bool {
 	return false
 }
 
-// termMayBeChannel is mayBeChannel for an element of a constraint.
-func termMayBeChannel(t types.Type) bool {
+// termMayBeTimerChannel is mayBeTimerChannel for an element of a constraint.
+func termMayBeTimerChannel(t types.Type) bool {
 	switch u := types.Unalias(t).(type) {
 	case *types.Union:
 		for term := range u.Terms() {
-			if termMayBeChannel(term.Type()) {
+			if termMayBeTimerChannel(term.Type()) {
 				return true
 			}
 		}
@@ -56,31 +56,31 @@ func termMayBeChannel(t types.Type) bool {
 	case *types.Named:
 		if iface, ok := u.Underlying().(*types.Interface); ok {
 			for e := range iface.EmbeddedTypes() {
-				if termMayBeChannel(e) {
+				if termMayBeTimerChannel(e) {
 					return true
 				}
 			}
 			return false
 		}
 	}
-	return mayBeChannel(t)
+	return mayBeTimerChannel(t)
 }
 
-// isChannel reports whether a selector is a timer's field C.
-func (p *program) isChannel(n *ast.SelectorExpr) bool {
+// isTimerChannel reports whether a selector is a timer's field C.
+func (p *program) isTimerChannel(n *ast.SelectorExpr) bool {
 	sel := p.pkg.Info.Selections[n]
 	return sel != nil && sel.Kind() == types.FieldVal && sel.Obj().Name() == "C" &&
 		sel.Obj().Pkg() != nil && sel.Obj().Pkg().Path() == "time"
 }
 
-// channelOwner returns the node of the timer whose field C is selected, or nil.
-func (p *program) channelOwner(n *ast.SelectorExpr) *node {
-	return p.receiver(n, p.pkg.Info.Selections[n])
+// timerOfChannel returns the node of the timer whose field C is selected, or nil.
+func (p *program) timerOfChannel(n *ast.SelectorExpr) *node {
+	return p.timerOfSelection(n, p.pkg.Info.Selections[n])
 }
 
-// visitChannel records timers whose channel is stored or passed on.
-func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
-	if !p.isChannel(n) {
+// visitTimerChannel records timers whose channel is stored or passed on.
+func (p *program) visitTimerChannel(n *ast.SelectorExpr, stack []ast.Node) {
+	if !p.isTimerChannel(n) {
 		return
 	}
 	var child ast.Node = n
@@ -114,18 +114,18 @@ func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
 			return
 		}
 	}
-	if m := p.channelOwner(n); m != nil {
+	if m := p.timerOfChannel(n); m != nil {
 		p.storedChannels = append(p.storedChannels, m)
 	}
 }
 
-// blockLengths prevents the rewrite of timers whose channel is stored or passed on, if the
-// program calls len or cap on a channel that may be such a channel.
-func (p *program) blockLengths() {
+// blockStoredChannels prevents the rewrite of timers whose channel is stored or passed
+// on, if the program calls len or cap on a channel that may be such a channel.
+func (p *program) blockStoredChannels() {
 	if len(p.lenCalls) == 0 {
 		return
 	}
 	for _, n := range p.storedChannels {
-		n.block(p.lenCalls[0], "len or cap of a channel that may be its own: always 0 in package time, but not in package timer")
+		n.addBlocker(p.lenCalls[0], "len or cap of a channel that may be its own: always 0 in package time, but not in package timer")
 	}
 }

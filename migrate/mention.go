@@ -4,17 +4,17 @@ import (
 	"go/types"
 )
 
-// timerType returns "Timer" for time.Timer, "Ticker" for time.Ticker, and "" for any other
-// type, including pointers to these.
-func timerType(t types.Type) string {
+// timerTypeName returns "Timer" for time.Timer, "Ticker" for time.Ticker, and "" for any
+// other type, including pointers to these.
+func timerTypeName(t types.Type) string {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok {
 		return ""
 	}
-	return timerName(named.Obj())
+	return timerObjectName(named.Obj())
 }
 
-func timerName(obj types.Object) string {
+func timerObjectName(obj types.Object) string {
 	if _, ok := obj.(*types.TypeName); !ok || obj.Pkg() == nil || obj.Pkg().Path() != "time" {
 		return ""
 	}
@@ -28,7 +28,7 @@ func timerName(obj types.Object) string {
 // does. It does not look into the definitions of named types.
 func hasTimer(t types.Type) bool {
 	found := false
-	walkType(t, func(t types.Type) { found = found || timerType(t) != "" })
+	walkType(t, func(t types.Type) { found = found || timerTypeName(t) != "" })
 	return found
 }
 
@@ -95,7 +95,7 @@ func (p *program) nodeOfNamed(t types.Type) *node {
 		t = types.Unalias(ptr.Elem())
 	}
 	named, ok := t.(*types.Named)
-	if !ok || timerType(named) != "" {
+	if !ok || timerTypeName(named) != "" {
 		return nil
 	}
 	underlying := named.Origin().Underlying()

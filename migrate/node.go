@@ -15,17 +15,17 @@ type node struct {
 
 	// The fields below are used only in a representative.
 
-	size     int
-	blocks   []block
-	sites    []*site
-	typeUses []*typeUse
-	names    []visibleName
-	stopped  bool      // the program calls Stop of one of the timers
-	newCall  token.Pos // a call of NewTimer or NewTicker, or NoPos
+	nodeCount    int
+	blockers     []blocker
+	sites        []*site
+	typeUses     []*typeUse
+	visibleNames []visibleName
+	stopCalled   bool      // the program calls Stop of one of the timers
+	newCallPos   token.Pos // a call of NewTimer or NewTicker, or NoPos
 }
 
-// A block is a reason not to rewrite the nodes of a class.
-type block struct {
+// A blocker is a reason not to rewrite a class.
+type blocker struct {
 	pos    token.Pos
 	reason string
 }
@@ -33,7 +33,8 @@ type block struct {
 // reasonBothTypes is a reason why a type in a type switch is not rewritten.
 const reasonBothTypes = "a type switch has a case for package timer's type too"
 
-// visibleName is the name of a variable, function, field or method that other files may use.
+// visibleName is the name of a variable, function, field or method that other files may
+// use.
 type visibleName struct {
 	pkg, name string
 	isMember  bool // it is a field or a method
@@ -41,13 +42,12 @@ type visibleName struct {
 
 // typeUse is a place where the source says time.Timer or time.Ticker.
 type typeUse struct {
-	file  *file
-	ident *ast.Ident // the name before the dot
+	file     *file
+	pkgIdent *ast.Ident // the name before the dot
 }
 
-// class returns the representative of n's class: the nodes that must be rewritten together
-// with n.
-func (n *node) class() *node {
+// representative returns the representative of the class that n is in.
+func (n *node) representative() *node {
 	for n.parent != nil {
 		if n.parent.parent != nil {
 			n.parent = n.parent.parent
@@ -57,51 +57,49 @@ func (n *node) class() *node {
 	return n
 }
 
-// unite records that two nodes must be rewritten together, by joining their classes. Either
-// node may be nil.
+// unite puts two nodes into one class: they must be rewritten together. Either may be nil.
 func unite(a, b *node) {
 	if a == nil || b == nil {
 		return
 	}
-	a, b = a.class(), b.class()
+	a, b = a.representative(), b.representative()
 	if a == b {
 		return
 	}
-	if a.size < b.size {
+	if a.nodeCount < b.nodeCount {
 		a, b = b, a
 	}
 	b.parent = a
-	a.size += b.size
-	a.blocks = append(a.blocks, b.blocks...)
+	a.nodeCount += b.nodeCount
+	a.blockers = append(a.blockers, b.blockers...)
 	a.sites = append(a.sites, b.sites...)
 	a.typeUses = append(a.typeUses, b.typeUses...)
-	a.names = append(a.names, b.names...)
-	a.stopped = a.stopped || b.stopped
-	if !a.newCall.IsValid() {
-		a.newCall = b.newCall
+	a.visibleNames = append(a.visibleNames, b.visibleNames...)
+	a.stopCalled = a.stopCalled || b.stopCalled
+	if !a.newCallPos.IsValid() {
+		a.newCallPos = b.newCallPos
 	}
-	b.blocks, b.sites, b.typeUses, b.names = nil, nil, nil, nil
+	b.blockers, b.sites, b.typeUses, b.visibleNames = nil, nil, nil, nil
 }
 
-// block records a reason not to rewrite n, nor the nodes that must be rewritten together
-// with n. n may be nil.
-func (n *node) block(pos token.Pos, reason string) {
+// addBlocker records a reason not to rewrite n's class. n may be nil.
+func (n *node) addBlocker(pos token.Pos, reason string) {
 	if n == nil {
 		return
 	}
-	c := n.class()
-	if b := (block{pos, reason}); !slices.Contains(c.blocks, b) {
-		c.blocks = append(c.blocks, b)
+	c := n.representative()
+	if b := (blocker{pos, reason}); !slices.Contains(c.blockers, b) {
+		c.blockers = append(c.blockers, b)
 	}
 }
 
 // nodeAt returns the node for a source position, and whether the node is new.
 func (p *program) nodeAt(pos token.Pos, kind byte) (*node, bool) {
-	k := p.key(pos, kind)
+	k := p.keyAt(pos, kind)
 	if n := p.nodes[k]; n != nil {
 		return n, false
 	}
-	n := &node{size: 1}
+	n := &node{nodeCount: 1}
 	p.nodes[k] = n
 	return n, true
 }
@@ -117,15 +115,15 @@ func (p *program) nodeOfExpr(e ast.Expr) *node {
 // timer.
 func (p *program) nodeOfObject(obj types.Object) *node {
 	obj = origin(obj)
-	if obj.Pkg() == nil || !p.paths[obj.Pkg().Path()] {
+	if obj.Pkg() == nil || !p.pkgPaths[obj.Pkg().Path()] {
 		// A name of another module cannot be rewritten. Each use gets a new node, so that
 		// blocking one use does not block the others.
-		n := &node{size: 1}
+		n := &node{nodeCount: 1}
 		location := "another package"
 		if obj.Pkg() != nil {
 			location = "package " + obj.Pkg().Path()
 		}
-		n.block(p.visitingPos, obj.Name()+" of "+location+" has package time's type")
+		n.addBlocker(p.visitingPos, obj.Name()+" of "+location+" has package time's type")
 		return n
 	}
 	n, isNew := p.nodeAt(obj.Pos(), 'o')
@@ -134,7 +132,7 @@ func (p *program) nodeOfObject(obj types.Object) *node {
 	}
 	p.uniteAliases(n, obj.Type())
 	if isVisible(obj) {
-		n.names = append(n.names, visibleName{obj.Pkg().Path(), obj.Name(), isMember(obj)})
+		n.visibleNames = append(n.visibleNames, visibleName{obj.Pkg().Path(), obj.Name(), isMember(obj)})
 	}
 	if f, ok := obj.(*types.Func); ok && f.Signature().Recv() != nil {
 		p.methods[f.Name()] = append(p.methods[f.Name()], n)
@@ -164,9 +162,9 @@ func isVisible(obj types.Object) bool {
 	return obj.Parent() == obj.Pkg().Scope()
 }
 
-// uniteSameNames records that methods with the same name must be rewritten together: an
-// interface may declare one that the others implement.
-func (p *program) uniteSameNames() {
+// uniteSameNamedMethods records that methods with the same name must be rewritten
+// together: an interface may declare one that the others implement.
+func (p *program) uniteSameNamedMethods() {
 	for _, nodes := range p.methods {
 		for _, n := range nodes[1:] {
 			unite(nodes[0], n)

@@ -50,8 +50,8 @@ func (s Site) Rewritten() bool { return len(s.Left) == 0 }
 // A Reason says why a call is not rewritten, or is a warning.
 type Reason struct {
 	Text string `json:"text"`
-	// Pos is the position of the code that the text is about, such as code that prevents the
-	// rewrite.
+	// Pos is the position of the code that the text is about, such as code that prevents
+	// the rewrite.
 	Pos token.Position `json:"pos"`
 
 	pos token.Pos
@@ -71,15 +71,15 @@ type Edit struct {
 	New   string `json:"new"`
 }
 
-// report decides what to rewrite and returns the Report.
-func (p *program) report() *Report {
+// buildReport decides what to rewrite and returns the Report.
+func (p *program) buildReport() *Report {
 	classes := make(map[*node]bool)
 	for _, s := range p.sites {
-		c := s.node.class()
+		c := s.node.representative()
 		classes[c] = true
 	}
 	for c := range classes {
-		p.decide(c)
+		p.decideClass(c)
 	}
 
 	r := &Report{}
@@ -93,12 +93,12 @@ func (p *program) report() *Report {
 	slices.SortFunc(r.Sites, func(a, b Site) int { return comparePositions(a.Pos, b.Pos) })
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
 		if f := p.files[name]; len(f.replacements) > 0 {
-			r.Files = append(r.Files, p.rewrite(f))
+			r.Files = append(r.Files, p.rewriteFile(f))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		if f := p.files[name]; len(r.Files) > 0 && f.leakCheck.IsValid() && !importsPath(f.ast, goleak) {
-			r.Warnings = append(r.Warnings, Reason{warningGoroutineCount, p.source(f.leakCheck), f.leakCheck})
+		if f := p.files[name]; len(r.Files) > 0 && f.leakCheckPos.IsValid() && !importsPath(f.ast, goleakPath) {
+			r.Warnings = append(r.Warnings, Reason{warningGoroutineCount, p.reportPosition(f.leakCheckPos), f.leakCheckPos})
 		}
 	}
 	return r
@@ -109,17 +109,17 @@ const warningGoroutineCount = "goroutines are counted here, and the library keep
 
 const reasonNeverStopped = "never stopped: package time frees it when nothing refers to it, package timer keeps it until it fires"
 
-// decide decides whether to rewrite the timers of a class, which must be rewritten
-// together. If so, it records the replacements.
-func (p *program) decide(c *node) {
-	slices.SortFunc(c.blocks, func(a, b block) int { return p.compare(a.pos, b.pos) })
-	if len(c.blocks) == 0 && c.newCall.IsValid() && !c.stopped {
-		c.block(c.newCall, reasonNeverStopped)
+// decideClass decides whether to rewrite a class of timers. If so, it records the
+// replacements.
+func (p *program) decideClass(c *node) {
+	slices.SortFunc(c.blockers, func(a, b blocker) int { return p.comparePos(a.pos, b.pos) })
+	if len(c.blockers) == 0 && c.newCallPos.IsValid() && !c.stopCalled {
+		c.addBlocker(c.newCallPos, reasonNeverStopped)
 	}
-	onlyTests, anyWorth := true, false
+	onlyTests, anyWorthIt := true, false
 	for _, s := range c.sites {
 		onlyTests = onlyTests && s.file.isTest
-		anyWorth = anyWorth || s.use.Worth()
+		anyWorthIt = anyWorthIt || s.use.Worth()
 	}
 	for _, m := range c.typeUses {
 		onlyTests = onlyTests && m.file.isTest
@@ -130,37 +130,37 @@ func (p *program) decide(c *node) {
 		}
 		return
 	}
-	if p.opts.Worth && !anyWorth {
+	if p.opts.Worth && !anyWorthIt {
 		for _, s := range c.sites {
-			c.block(s.sel.Pos(), "not worth it")
+			c.addBlocker(s.sel.Pos(), "not worth it")
 		}
 	}
-	if len(c.blocks) > 0 {
+	if len(c.blockers) > 0 {
 		return
 	}
 	for _, s := range c.sites {
 		if s.stayReason != "" {
 			continue
 		}
-		from, _, _ := strings.Cut(s.call, ".")
+		from, _, _ := strings.Cut(s.funcName, ".")
 		s.file.replacements[p.position(s.sel.X.Pos()).Offset] = replacement{replacementPaths[from], int(s.sel.X.End() - s.sel.X.Pos())}
 	}
 	for _, m := range c.typeUses {
-		m.file.replacements[p.position(m.ident.Pos()).Offset] = replacement{TimerPath, len(m.ident.Name)}
+		m.file.replacements[p.position(m.pkgIdent.Pos()).Offset] = replacement{TimerPath, len(m.pkgIdent.Name)}
 	}
 }
 
 func (p *program) siteReport(s *site) Site {
-	pos := p.source(s.sel.Pos())
-	from, name, _ := strings.Cut(s.call, ".")
-	result := Site{Pos: pos, From: s.call, Use: s.use, pos: s.sel.Pos()}
+	pos := p.reportPosition(s.sel.Pos())
+	from, name, _ := strings.Cut(s.funcName, ".")
+	result := Site{Pos: pos, From: s.funcName, Use: s.use, pos: s.sel.Pos()}
 	if to := constructors[from][name]; to != "" {
 		result.To = path.Base(replacementPaths[from]) + "." + to
 	}
 	if s.stayReason != "" {
 		result.Left = append(result.Left, Reason{Text: s.stayReason, Pos: pos, pos: s.sel.Pos()})
 	}
-	for _, r := range p.reasons(s) {
+	for _, r := range p.reasonsNotRewritten(s) {
 		sameText := func(o Reason) bool { return o.Text == r.Text }
 		if i := slices.IndexFunc(result.Left, sameText); i < 0 {
 			result.Left = append(result.Left, r)
@@ -171,13 +171,15 @@ func (p *program) siteReport(s *site) Site {
 	return result
 }
 
-// reasons returns why a call is not rewritten. If the only reason is another timer that the
-// same type assertion may return, the text says so.
-func (p *program) reasons(s *site) (list []Reason) {
-	newReason := func(text string, b block) Reason { return Reason{Text: text, Pos: p.source(b.pos), pos: b.pos} }
-	blocks := s.node.class().blocks
+// reasonsNotRewritten returns why a call is not rewritten. If the only reason is another
+// timer that the same type assertion may return, the text says so.
+func (p *program) reasonsNotRewritten(s *site) (list []Reason) {
+	newReason := func(text string, b blocker) Reason {
+		return Reason{Text: text, Pos: p.reportPosition(b.pos), pos: b.pos}
+	}
+	blocks := s.node.representative().blockers
 	for _, b := range blocks {
-		if !s.boxed || b.pos == s.sel.Pos() || b.reason == reasonBothTypes || slices.Contains(s.ownBlocks, b) {
+		if !s.viaInterface || b.pos == s.sel.Pos() || b.reason == reasonBothTypes || slices.Contains(s.ownBlockers, b) {
 			list = append(list, newReason(b.reason, b))
 		}
 	}

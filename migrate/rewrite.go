@@ -12,34 +12,34 @@ import (
 	"slices"
 )
 
-// rewrite returns the edits of a file: its replacements, and one edit for its imports.
-func (p *program) rewrite(f *file) File {
+// rewriteFile returns the edits of a file: its replacements, and one edit for its imports.
+func (p *program) rewriteFile(f *file) File {
 	result := File{Name: f.name}
-	names := make(map[string]string) // of the packages, by path
+	packageNames := make(map[string]string) // of the packages, by path
 	var add []newImport
 	for _, to := range []string{DeadlinePath, TimerPath} {
 		if !f.needsImport(to) {
 			continue
 		}
-		name, imported := p.nameIn(f, to, names)
-		names[to] = name
+		name, imported := p.importNameIn(f, to, packageNames)
+		packageNames[to] = name
 		if !imported {
 			add = append(add, newImport{to, name})
 		}
 	}
 	for _, offset := range slices.Sorted(maps.Keys(f.replacements)) {
 		c := f.replacements[offset]
-		result.Edits = append(result.Edits, Edit{Start: offset, End: offset + c.oldLen, New: names[c.path]})
+		result.Edits = append(result.Edits, Edit{Start: offset, End: offset + c.oldLen, New: packageNames[c.newPath]})
 	}
-	unused := p.unusedImports(f)
-	if len(add) == 0 && len(unused) == 0 {
+	unusedIndexes := p.unusedImports(f)
+	if len(add) == 0 && len(unusedIndexes) == 0 {
 		return result
 	}
 	src, err := p.readFile(f.name)
 	if err != nil {
 		return File{Name: f.name} // better no edits than replacements without the imports
 	}
-	e, err := editImports(src, unused, add)
+	e, err := editImports(src, unusedIndexes, add)
 	if err != nil {
 		return File{Name: f.name}
 	}
@@ -50,7 +50,7 @@ func (p *program) rewrite(f *file) File {
 // needsImport reports whether the rewritten file uses the package with the given path.
 func (f *file) needsImport(path string) bool {
 	for _, c := range f.replacements {
-		if c.path == path {
+		if c.newPath == path {
 			return true
 		}
 	}
@@ -94,10 +94,10 @@ func (p *program) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// nameIn returns the name by which file f imports the package pkgPath. If imported is
+// importNameIn returns the name by which file f imports the package pkgPath. If imported is
 // false, the caller must add an import with this name. givenNames are the names of the
 // caller's other new imports.
-func (p *program) nameIn(f *file, pkgPath string, givenNames map[string]string) (name string, imported bool) {
+func (p *program) importNameIn(f *file, pkgPath string, givenNames map[string]string) (name string, imported bool) {
 	for _, spec := range f.ast.Imports {
 		if importPath(spec) != pkgPath {
 			continue
@@ -106,7 +106,7 @@ func (p *program) nameIn(f *file, pkgPath string, givenNames map[string]string) 
 		if spec.Name != nil {
 			name = spec.Name.Name
 		}
-		if name != "_" && name != "." && !declares(f, name) {
+		if name != "_" && name != "." && !declaresName(f, name) {
 			return name, true
 		}
 	}
@@ -119,17 +119,17 @@ func (p *program) nameIn(f *file, pkgPath string, givenNames map[string]string) 
 		default:
 			name = fmt.Sprint("tickless", i)
 		}
-		if !p.isTaken(f, name) && !slices.Contains(slices.Collect(maps.Values(givenNames)), name) {
+		if !p.isNameTaken(f, name) && !slices.Contains(slices.Collect(maps.Values(givenNames)), name) {
 			return name, false
 		}
 	}
 }
 
-// isTaken reports whether the file or its package already declares the name. An import
+// isNameTaken reports whether the file or its package already declares the name. An import
 // cannot have such a name.
-func (p *program) isTaken(f *file, name string) bool {
+func (p *program) isNameTaken(f *file, name string) bool {
 	for _, pkg := range f.packages {
-		if pkg.Types.Scope().Lookup(name) != nil || p.declaresUnseen(pkg, name) {
+		if pkg.Types.Scope().Lookup(name) != nil || p.unseenFileDeclares(pkg, name) {
 			return true
 		}
 	}
@@ -138,12 +138,12 @@ func (p *program) isTaken(f *file, name string) bool {
 			return true
 		}
 	}
-	return declares(f, name)
+	return declaresName(f, name)
 }
 
-// declares reports whether the file declares the name at any level. Imports, fields and
+// declaresName reports whether the file declares the name at any level. Imports, fields and
 // methods do not count.
-func declares(f *file, name string) bool {
+func declaresName(f *file, name string) bool {
 	info := f.packages[0].Info
 	found := false
 	ast.Inspect(f.ast, func(n ast.Node) bool {

@@ -9,15 +9,15 @@ import (
 
 // site is what the analysis knows about a Site.
 type site struct {
-	file       *file
-	sel        *ast.SelectorExpr
-	call       string // for example time.NewTimer
-	node       *node
-	stayReason string // why such a call is never rewritten, or empty
-	use        Use
-	boxed      bool    // the timer becomes an interface value, or comes from one
-	ownBlocks  []block // if boxed: the reasons not to rewrite node before uniteBoxed
-	muted      bool    // the call is in a test, and Options.Tests is false
+	file         *file
+	sel          *ast.SelectorExpr
+	funcName     string // for example time.NewTimer
+	node         *node
+	stayReason   string // why such a call is never rewritten, or empty
+	use          Use
+	viaInterface bool      // the timer becomes an interface value, or comes from one
+	ownBlockers  []blocker // if viaInterface: the class's blockers before uniteInterfaceConversions
+	muted        bool      // the call is in a test, and Options.Tests is false
 }
 
 // replacementPaths maps the path of a package to the path of its replacement.
@@ -43,15 +43,15 @@ var constructors = map[string]map[string]string{
 }
 
 func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
-	if path, name := constructor(p.pkg.Info.Uses[n.Sel]); path != "" {
+	if path, name := constructorName(p.pkg.Info.Uses[n.Sel]); path != "" {
 		p.addSite(n, path, name, stack)
 		return
 	}
-	if obj := p.pkg.Info.Uses[n.Sel]; obj != nil && timerName(obj) != "" {
+	if obj := p.pkg.Info.Uses[n.Sel]; obj != nil && timerObjectName(obj) != "" {
 		p.addTypeUse(n)
 		return
 	}
-	p.visitChannel(n, stack)
+	p.visitTimerChannel(n, stack)
 	sel := p.pkg.Info.Selections[n]
 	if sel == nil || sel.Kind() == types.FieldVal {
 		return
@@ -60,17 +60,17 @@ func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
 		p.nodeOf(n) // claims the type before the dot
 	}
 	if f, ok := sel.Obj().(*types.Func); ok && f.Name() == "Stop" && f.Pkg() != nil && f.Pkg().Path() == "time" {
-		if m := p.receiver(n, sel); m != nil {
-			m.class().stopped = true
+		if m := p.timerOfSelection(n, sel); m != nil {
+			m.representative().stopCalled = true
 		}
 	}
 }
 
-// receiver returns the node of the timer in a selection such as t.C or t.Stop. The timer is
-// t, or a field that is embedded in t.
-func (p *program) receiver(n *ast.SelectorExpr, sel *types.Selection) *node {
-	path := sel.Index()
-	if len(path) == 1 {
+// timerOfSelection returns the node of the timer in a selection such as t.C or t.Stop.
+// The timer is t, or a field that is embedded in t.
+func (p *program) timerOfSelection(n *ast.SelectorExpr, sel *types.Selection) *node {
+	indexPath := sel.Index()
+	if len(indexPath) == 1 {
 		if sel.Kind() == types.MethodExpr {
 			return p.nodeOf(n)
 		}
@@ -78,7 +78,7 @@ func (p *program) receiver(n *ast.SelectorExpr, sel *types.Selection) *node {
 	}
 	t := sel.Recv()
 	var field *types.Var
-	for _, i := range path[:len(path)-1] {
+	for _, i := range indexPath[:len(indexPath)-1] {
 		s, ok := deref(t).Underlying().(*types.Struct)
 		if !ok {
 			return nil
@@ -92,9 +92,9 @@ func (p *program) receiver(n *ast.SelectorExpr, sel *types.Selection) *node {
 	return p.nodeOfObject(field)
 }
 
-// constructor returns the package path and name of obj if it is a function that starts
+// constructorName returns the package path and name of obj if it is a function that starts
 // timers. Else it returns empty strings.
-func constructor(obj types.Object) (path, name string) {
+func constructorName(obj types.Object) (path, name string) {
 	f, ok := obj.(*types.Func)
 	if !ok || f.Pkg() == nil || f.Signature().Recv() != nil {
 		return "", ""
@@ -107,16 +107,16 @@ func constructor(obj types.Object) (path, name string) {
 
 // addTypeUse records a place where the source says time.Timer or time.Ticker.
 func (p *program) addTypeUse(n *ast.SelectorExpr) {
-	k := p.key(n.Pos(), 'e')
+	k := p.keyAt(n.Pos(), 'e')
 	if p.typeUses[k] != nil {
 		return
 	}
-	m := &typeUse{file: p.file, ident: n.X.(*ast.Ident)}
+	m := &typeUse{file: p.file, pkgIdent: n.X.(*ast.Ident)}
 	p.typeUses[k] = m
-	node := p.nodeOfExpr(n).class()
+	node := p.nodeOfExpr(n).representative()
 	node.typeUses = append(node.typeUses, m)
 	if p.file.refusal != "" {
-		node.block(n.Pos(), p.file.refusal)
+		node.addBlocker(n.Pos(), p.file.refusal)
 	}
 }
 
@@ -129,47 +129,47 @@ func (p *program) visitIdent(n *ast.Ident, stack []ast.Node) {
 	if obj == nil || obj.Pkg() == nil || obj.Pkg() == p.pkg.Types {
 		return
 	}
-	path, name := constructor(obj)
-	if path == "" && timerName(obj) == "" {
+	path, name := constructorName(obj)
+	if path == "" && timerObjectName(obj) == "" {
 		return
 	}
-	p.nodeOfExpr(n).block(n.Pos(), "package "+obj.Pkg().Path()+" is imported with a dot")
+	p.nodeOfExpr(n).addBlocker(n.Pos(), "package "+obj.Pkg().Path()+" is imported with a dot")
 	if path != "" {
-		k := p.key(n.Pos(), 'e')
+		k := p.keyAt(n.Pos(), 'e')
 		if p.sites[k] == nil {
-			s := &site{file: p.file, sel: &ast.SelectorExpr{X: n, Sel: n}, call: path + "." + name, node: p.nodeOfExpr(n)}
+			s := &site{file: p.file, sel: &ast.SelectorExpr{X: n, Sel: n}, funcName: path + "." + name, node: p.nodeOfExpr(n)}
 			p.sites[k] = s
-			c := s.node.class()
+			c := s.node.representative()
 			c.sites = append(c.sites, s)
 		}
 	}
 }
 
 func (p *program) addSite(n *ast.SelectorExpr, path, name string, stack []ast.Node) {
-	k := p.key(n.Pos(), 'e')
+	k := p.keyAt(n.Pos(), 'e')
 	if p.sites[k] != nil {
 		return
 	}
-	s := &site{file: p.file, sel: n, call: path + "." + name, node: p.nodeOfExpr(n), use: p.use(n, path, stack)}
+	s := &site{file: p.file, sel: n, funcName: path + "." + name, node: p.nodeOfExpr(n), use: p.guessUse(n, path, stack)}
 	p.sites[k] = s
-	c := s.node.class()
+	c := s.node.representative()
 	c.sites = append(c.sites, s)
-	if (name == "NewTimer" || name == "NewTicker") && !c.newCall.IsValid() && !p.isAwaited(stack) {
-		c.newCall = n.Pos()
+	if (name == "NewTimer" || name == "NewTicker") && !c.newCallPos.IsValid() && !p.isAwaited(stack) {
+		c.newCallPos = n.Pos()
 	}
 	if constructors[path][name] == "" {
-		s.stayReason = afterReason(name, s.use)
+		s.stayReason = whyNotReplaced(name, s.use)
 	}
 	switch {
 	case p.file.refusal != "":
-		s.node.block(n.Pos(), p.file.refusal)
-	case p.file.leakCheck.IsValid():
-		s.node.block(p.file.leakCheck, "the file looks for leaked goroutines and waits for them with package time")
+		s.node.addBlocker(n.Pos(), p.file.refusal)
+	case p.file.leakCheckPos.IsValid():
+		s.node.addBlocker(p.file.leakCheckPos, "the file looks for leaked goroutines and waits for them with package time")
 	}
 }
 
-// afterReason returns why a call of time.After or time.Tick is not rewritten.
-func afterReason(name string, u Use) string {
+// whyNotReplaced returns why a call of time.After or time.Tick is not rewritten.
+func whyNotReplaced(name string, u Use) string {
 	if name == "Tick" {
 		return "timer.Tick is time.Tick, which cannot be stopped"
 	}
@@ -205,8 +205,8 @@ func (p *program) isAwaited(stack []ast.Node) bool {
 	return stmt
 }
 
-// isInternal reports whether only packages of the same module can import path.
-func isInternal(path string) bool {
+// isInternalPath reports whether only packages of the same module can import path.
+func isInternalPath(path string) bool {
 	return path == "internal" || strings.HasPrefix(path, "internal/") ||
 		strings.Contains(path, "/internal/") || strings.HasSuffix(path, "/internal")
 }

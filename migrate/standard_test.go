@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// standardLibrary is complete, except for packages that a newer Go version adds.
+// standardLibraryRoots is complete, except for packages that a newer Go version adds.
 func TestStandardLibrary(t *testing.T) {
 	out, err := exec.Command("go", "list", "std").Output()
 	if err != nil {
@@ -19,13 +19,13 @@ func TestStandardLibrary(t *testing.T) {
 			found[first] = true
 		}
 	}
-	for first := range standardLibrary {
+	for first := range standardLibraryRoots {
 		if first != "unsafe" && !found[first] {
 			t.Errorf("%s is not in the standard library", first)
 		}
 	}
 	for first := range found {
-		if !standardLibrary[first] {
+		if !standardLibraryRoots[first] {
 			t.Errorf("%s is missing", first)
 		}
 	}

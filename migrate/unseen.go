@@ -9,46 +9,47 @@ import (
 	"strings"
 )
 
-// blockUnseen prevents the rewrite of a variable, field or function if its name occurs in
-// an unseen file, such as a file for another system. Unseen files have no type information.
-func (p *program) blockUnseen() {
-	used := make(map[visibleName]token.Pos) // exported names with and without their package path
+// blockUsedInUnseenFiles prevents the rewrite of a variable, field or function if its
+// name occurs in an unseen file, such as a file for another system. Unseen files have no
+// type information.
+func (p *program) blockUsedInUnseenFiles() {
+	usedNames := make(map[visibleName]token.Pos) // exported names with and without their package path
 	visitFile := func(file, path string) {
-		f := p.parseUnseen(file)
+		f := p.parseUnseenFile(file)
 		if f == nil || p.opts.unseenImporters && strings.HasSuffix(file, "_test.go") && !importsPath(f, "time") {
 			return // a test that does not import time works with either type
 		}
-		addUsed := func(id *ast.Ident, member bool) {
-			used[visibleName{path, id.Name, member}] = id.Pos()
+		addUsedName := func(id *ast.Ident, member bool) {
+			usedNames[visibleName{path, id.Name, member}] = id.Pos()
 			if id.IsExported() {
-				used[visibleName{"", id.Name, member}] = id.Pos()
+				usedNames[visibleName{"", id.Name, member}] = id.Pos()
 			}
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CompositeLit:
-				if setsByPosition(n) {
-					p.eachField(n.Type, func(field string) { addUsed(&ast.Ident{NamePos: n.Pos(), Name: field}, true) })
+				if setsFieldsByPosition(n) {
+					p.forEachField(n.Type, func(field string) { addUsedName(&ast.Ident{NamePos: n.Pos(), Name: field}, true) })
 				}
 			case *ast.KeyValueExpr:
 				if id, ok := n.Key.(*ast.Ident); ok {
-					addUsed(id, true)
+					addUsedName(id, true)
 				}
 			case *ast.FuncDecl:
-				addUsed(n.Name, n.Recv != nil)
+				addUsedName(n.Name, n.Recv != nil)
 			case *ast.InterfaceType:
 				for _, field := range n.Methods.List {
 					for _, id := range field.Names {
-						addUsed(id, true)
+						addUsedName(id, true)
 					}
 				}
 			case *ast.SelectorExpr:
-				addUsed(n.Sel, true)
+				addUsedName(n.Sel, true)
 				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && (n.Sel.Name == "Timer" || n.Sel.Name == "Ticker") {
 					return false // a field of that name may be embedded elsewhere
 				}
 			case *ast.Ident:
-				addUsed(n, false)
+				addUsedName(n, false)
 			}
 			return true
 		})
@@ -61,28 +62,28 @@ func (p *program) blockUnseen() {
 	for _, file := range p.opts.Unseen {
 		visitFile(file, "")
 	}
-	if len(used) == 0 {
+	if len(usedNames) == 0 {
 		return
 	}
 	for _, n := range p.nodes {
 		if n.parent != nil {
 			continue
 		}
-		for _, visible := range n.names {
-			pos, ok := used[visible]
+		for _, visible := range n.visibleNames {
+			pos, ok := usedNames[visible]
 			if !ok {
-				pos, ok = used[visibleName{"", visible.name, visible.isMember}]
+				pos, ok = usedNames[visibleName{"", visible.name, visible.isMember}]
 			}
 			if ok {
-				n.block(pos, visible.name+" may be used there, in a file that the analysis does not see")
+				n.addBlocker(pos, visible.name+" may be used there, in a file that the analysis does not see")
 			}
 		}
 	}
 }
 
-// parseUnseen parses a file. It returns nil if the file has a syntax error.
-func (p *program) parseUnseen(name string) *ast.File {
-	if f, ok := p.unseen[name]; ok {
+// parseUnseenFile parses a file. It returns nil if the file has a syntax error.
+func (p *program) parseUnseenFile(name string) *ast.File {
+	if f, ok := p.unseenFiles[name]; ok {
 		return f
 	}
 	var f *ast.File
@@ -91,15 +92,15 @@ func (p *program) parseUnseen(name string) *ast.File {
 			f = nil
 		}
 	}
-	p.unseen[name] = f
+	p.unseenFiles[name] = f
 	return f
 }
 
-// declaresUnseen reports whether an unseen file of the package declares the name at package
-// level.
-func (p *program) declaresUnseen(pkg *Package, name string) bool {
+// unseenFileDeclares reports whether an unseen file of the package declares the name at
+// package level.
+func (p *program) unseenFileDeclares(pkg *Package, name string) bool {
 	for _, file := range pkg.Unseen {
-		f := p.parseUnseen(file)
+		f := p.parseUnseenFile(file)
 		if f == nil || f.Name.Name != pkg.Types.Name() {
 			continue
 		}
@@ -128,9 +129,9 @@ func (p *program) declaresUnseen(pkg *Package, name string) bool {
 	return false
 }
 
-// setsByPosition reports whether a composite literal, or a literal inside it, may set
+// setsFieldsByPosition reports whether a composite literal, or a literal inside it, may set
 // fields without naming them, as in T{1, 2}.
-func setsByPosition(n *ast.CompositeLit) bool {
+func setsFieldsByPosition(n *ast.CompositeLit) bool {
 	switch n.Type.(type) {
 	case nil:
 		return false // the enclosing literal decides
@@ -144,9 +145,9 @@ func setsByPosition(n *ast.CompositeLit) bool {
 	return !keyed
 }
 
-// eachField calls f with each field name of the struct type te. Without type information,
-// every struct type with te's last name counts.
-func (p *program) eachField(te ast.Expr, f func(string)) {
+// forEachField calls f with each field name of the struct type te. Without type
+// information, every struct type with te's last name counts.
+func (p *program) forEachField(te ast.Expr, f func(string)) {
 	var id *ast.Ident
 	ast.Inspect(te, func(n ast.Node) bool {
 		if x, ok := n.(*ast.Ident); ok {

@@ -43,8 +43,8 @@ func (u Use) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 // few are, a rewrite gains nothing.
 func (u Use) Worth() bool { return u >= Keyed && u <= Object }
 
-// use guesses what the timers of a call site are for.
-func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
+// guessUse guesses what the timers of a call site are for.
+func (p *program) guessUse(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	switch {
 	case p.file.isTest:
 		return Testing
@@ -54,17 +54,17 @@ func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	if !p.isCalled(n, stack) {
 		return Call // a hook, or an argument
 	}
-	storedUse, owner := p.storedIn(stack)
+	storedUse, owner := p.whereStored(stack)
 	if storedUse == Keyed || owner != nil && p.isMapValue(owner) {
 		return Keyed
 	}
-	request, conn, once := p.enclosing(stack)
+	request, conn, once := p.enclosingFuncs(stack)
 	switch {
-	case conn || owner != nil && isConn(owner):
+	case conn || owner != nil && isConnType(owner):
 		return Connection
 	case request:
 		return Request
-	case inLoop(stack):
+	case isInLoop(stack):
 		return Loop
 	case owner != nil:
 		return Object
@@ -74,9 +74,9 @@ func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	return Call
 }
 
-// storedIn looks where the result of a call is stored. In an entry of a map, u is Keyed. In
-// a field of a struct, owner is the struct's type.
-func (p *program) storedIn(stack []ast.Node) (u Use, owner types.Type) {
+// whereStored looks where the result of a call is stored. In an entry of a map, u is
+// Keyed. In a field of a struct, owner is the struct's type.
+func (p *program) whereStored(stack []ast.Node) (u Use, owner types.Type) {
 	for i := len(stack) - 1; i > 0; i-- {
 		switch s := stack[i].(type) {
 		case *ast.CallExpr, *ast.SelectorExpr, *ast.ParenExpr, *ast.UnaryExpr:
@@ -122,28 +122,28 @@ func (p *program) isMapValue(t types.Type) bool {
 		underlying := scope.Lookup(name).Type().Underlying()
 		if s, ok := underlying.(*types.Struct); ok {
 			for f := range s.Fields() {
-				if isMapOf(f.Type(), t) {
+				if isMapWithElem(f.Type(), t) {
 					return true
 				}
 			}
-		} else if isMapOf(underlying, t) {
+		} else if isMapWithElem(underlying, t) {
 			return true
 		}
 	}
 	return false
 }
 
-func isMapOf(m, elem types.Type) bool {
+func isMapWithElem(m, elem types.Type) bool {
 	mt, ok := m.Underlying().(*types.Map)
 	return ok && types.Identical(deref(mt.Elem()), elem)
 }
 
-// enclosing describes the functions around a call:
+// enclosingFuncs describes the functions around a call:
 //
 //   - request: one has a request as a parameter
 //   - conn: one has a connection as a parameter or receiver
 //   - once: the outermost is main or init, or there is none
-func (p *program) enclosing(stack []ast.Node) (request, conn, once bool) {
+func (p *program) enclosingFuncs(stack []ast.Node) (request, conn, once bool) {
 	inFunction := false
 	for _, n := range stack {
 		var t *ast.FuncType
@@ -151,7 +151,7 @@ func (p *program) enclosing(stack []ast.Node) (request, conn, once bool) {
 		case *ast.FuncDecl:
 			t = n.Type
 			if n.Recv != nil && len(n.Recv.List) > 0 {
-				conn = conn || isConn(deref(p.typeOf(n.Recv.List[0].Type)))
+				conn = conn || isConnType(deref(p.typeOf(n.Recv.List[0].Type)))
 			}
 			once = n.Recv == nil && (n.Name.Name == "init" || n.Name.Name == "main" && p.pkg.Types.Name() == "main")
 		case *ast.FuncLit:
@@ -165,15 +165,15 @@ func (p *program) enclosing(stack []ast.Node) (request, conn, once bool) {
 			if pt == nil {
 				continue
 			}
-			request = request || isRequest(pt)
-			conn = conn || isConn(deref(pt))
+			request = request || isRequestType(pt)
+			conn = conn || isConnType(deref(pt))
 		}
 	}
 	return request, conn, once || !inFunction
 }
 
-// isRequest reports whether functions with a parameter of type t handle requests.
-func isRequest(t types.Type) bool {
+// isRequestType reports whether functions with a parameter of type t handle requests.
+func isRequestType(t types.Type) bool {
 	named, ok := types.Unalias(deref(t)).(*types.Named)
 	if !ok || named.Obj().Pkg() == nil {
 		return false
@@ -187,9 +187,9 @@ func isRequest(t types.Type) bool {
 	return false
 }
 
-// isConn reports whether a value of type t is a connection or contains one.
-func isConn(t types.Type) bool {
-	if isNetConn(t) {
+// isConnType reports whether a value of type t is a connection or contains one.
+func isConnType(t types.Type) bool {
+	if isNetConnType(t) {
 		return true
 	}
 	s, ok := t.Underlying().(*types.Struct)
@@ -197,14 +197,14 @@ func isConn(t types.Type) bool {
 		return false
 	}
 	for f := range s.Fields() {
-		if isNetConn(deref(f.Type())) {
+		if isNetConnType(deref(f.Type())) {
 			return true
 		}
 	}
 	return false
 }
 
-func isNetConn(t types.Type) bool {
+func isNetConnType(t types.Type) bool {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok || named.Obj().Pkg() == nil {
 		return false
@@ -221,8 +221,8 @@ func isNetConn(t types.Type) bool {
 	return false
 }
 
-// inLoop reports whether the call is in a loop, or in a function literal in a loop.
-func inLoop(stack []ast.Node) bool {
+// isInLoop reports whether the call is in a loop, or in a function literal in a loop.
+func isInLoop(stack []ast.Node) bool {
 	for i := len(stack) - 1; i >= 0; i-- {
 		switch n := stack[i].(type) {
 		case *ast.ForStmt:

@@ -6,8 +6,8 @@ import (
 	"go/types"
 )
 
-// visit finds a file's call sites, and nodes that must be rewritten together.
-func (p *program) visit(f *ast.File) {
+// visitFile finds a file's call sites, and nodes that must be rewritten together.
+func (p *program) visitFile(f *ast.File) {
 	ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
 		p.visitingPos = n.Pos()
 		switch n := n.(type) {
@@ -17,15 +17,15 @@ func (p *program) visit(f *ast.File) {
 		case *ast.FuncLit:
 			if hasTimer(p.typeOf(n)) {
 				funcNode := p.nodeOfExpr(n)
-				p.claimFields(n.Type.Params, funcNode)
-				p.claimFields(n.Type.Results, funcNode)
+				p.uniteParamTypes(n.Type.Params, funcNode)
+				p.uniteParamTypes(n.Type.Results, funcNode)
 			}
 		case *ast.TypeSpec:
 			p.visitTypeParams(n.TypeParams)
 			p.visitTypeSpec(n, stack)
 		case *ast.StructType:
 			if spec, ok := stack[len(stack)-1].(*ast.TypeSpec); !ok || spec.Assign.IsValid() {
-				p.blockHiding(p.typeOf(n), n.Pos())
+				p.blockHidingTimers(p.typeOf(n), n.Pos())
 			} // else it has methods: see visitTypeSpec
 		case *ast.ValueSpec:
 			p.visitValueSpec(n, stack)
@@ -41,7 +41,7 @@ func (p *program) visit(f *ast.File) {
 			p.visitLiteral(n, stack)
 		case *ast.SendStmt:
 			if ch, ok := p.typeOf(n.Chan).Underlying().(*types.Chan); ok {
-				p.assign(p.nodeOfPart(n.Chan, ch.Elem()), ch.Elem(), n.Value)
+				p.uniteAssignment(p.nodeOfPart(n.Chan, ch.Elem()), ch.Elem(), n.Value)
 			}
 		case *ast.RangeStmt:
 			p.visitRange(n)
@@ -51,7 +51,7 @@ func (p *program) visit(f *ast.File) {
 			p.visitInstantiation(n.X, []ast.Expr{n.Index})
 			if t := p.typeOf(n.X); t != nil {
 				if m, ok := t.Underlying().(*types.Map); ok {
-					p.assign(p.nodeOfPart(n.X, m.Key()), m.Key(), n.Index)
+					p.uniteAssignment(p.nodeOfPart(n.X, m.Key()), m.Key(), n.Index)
 				}
 			}
 		case *ast.BinaryExpr:
@@ -68,8 +68,8 @@ func (p *program) visit(f *ast.File) {
 			}
 		case *ast.StarExpr:
 			if tv := p.pkg.Info.Types[n]; tv.IsValue() {
-				if typeName := timerType(tv.Type); typeName != "" {
-					p.nodeOf(n.X).block(n.Pos(), "a time."+typeName+" is copied: a timer."+typeName+" must not be copied")
+				if typeName := timerTypeName(tv.Type); typeName != "" {
+					p.nodeOf(n.X).addBlocker(n.Pos(), "a time."+typeName+" is copied: a timer."+typeName+" must not be copied")
 				}
 			}
 		case *ast.SelectorExpr:
@@ -93,21 +93,21 @@ func (p *program) visitRange(n *ast.RangeStmt) {
 		if t == nil {
 			continue
 		}
-		dst := p.nodeOf(v)
-		unite(dst, rangedNode)
-		if from := rangeType(p.typeOf(n.X), i); from != nil && n.Tok == token.ASSIGN {
+		varNode := p.nodeOf(v)
+		unite(varNode, rangedNode)
+		if from := rangeVarType(p.typeOf(n.X), i); from != nil && n.Tok == token.ASSIGN {
 			if isInterface(t) {
-				p.addBoxed(rangedNode, from, t)
+				p.addToInterface(rangedNode, from, t)
 				continue
 			}
-			p.uniteFields(dst, t, rangedNode, from)
+			p.uniteFields(varNode, t, rangedNode, from)
 		}
 	}
 }
 
-// rangeType returns the type of the key (i = 0) or value (i = 1) in a loop that ranges over
-// a value of type x. It returns nil for a number, and if there is no such variable.
-func rangeType(x types.Type, i int) types.Type {
+// rangeVarType returns the type of the key (i = 0) or value (i = 1) in a loop that ranges
+// over a value of type x. It returns nil for a number, and if there is no such variable.
+func rangeVarType(x types.Type, i int) types.Type {
 	if x == nil {
 		return nil
 	}
@@ -144,10 +144,10 @@ func (p *program) visitFuncDecl(n *ast.FuncDecl) {
 		return
 	}
 	funcNode := p.nodeOfObject(obj)
-	p.claimFields(n.Type.Params, funcNode)
-	p.claimFields(n.Type.Results, funcNode)
+	p.uniteParamTypes(n.Type.Params, funcNode)
+	p.uniteParamTypes(n.Type.Results, funcNode)
 	if n.Body == nil {
-		funcNode.block(n.Pos(), "the function "+n.Name.Name+" is written in assembly")
+		funcNode.addBlocker(n.Pos(), "the function "+n.Name.Name+" is written in assembly")
 	}
 	if !n.Name.IsExported() {
 		return
@@ -159,32 +159,32 @@ func (p *program) visitFuncDecl(n *ast.FuncDecl) {
 		}
 		if named, ok := types.Unalias(t).(*types.Named); ok {
 			switch {
-			case p.apiNames[p.key(named.Obj().Pos(), 'o')]:
-				p.blockAPI(funcNode, n.Name)
+			case p.apiTypeNames[p.keyAt(named.Obj().Pos(), 'o')]:
+				p.blockAPIType(funcNode, n.Name)
 				return
 			case !named.Obj().Exported():
 				return
 			}
 		}
 	}
-	p.blockExported(funcNode, n.Name)
+	p.blockExportedType(funcNode, n.Name)
 }
 
-// blockExported prevents the rewrite of an exported name's type if packages that are not
-// analyzed may use the name.
-func (p *program) blockExported(n *node, id *ast.Ident) {
-	if !id.IsExported() || p.pkg.Types.Name() == "main" || isInternal(p.pkg.Path) && !p.opts.unseenImporters {
+// blockExportedType prevents the rewrite of an exported name's type if packages that are
+// not analyzed may use the name.
+func (p *program) blockExportedType(n *node, id *ast.Ident) {
+	if !id.IsExported() || p.pkg.Types.Name() == "main" || isInternalPath(p.pkg.Path) && !p.opts.unseenImporters {
 		return
 	}
-	p.blockAPI(n, id)
+	p.blockAPIType(n, id)
 }
 
-// blockAPI prevents the rewrite of a type that other modules can reach.
-func (p *program) blockAPI(n *node, id *ast.Ident) {
+// blockAPIType prevents the rewrite of a type that other modules can reach.
+func (p *program) blockAPIType(n *node, id *ast.Ident) {
 	if p.opts.Exported || p.file.isTest {
 		return
 	}
-	n.block(id.Pos(), id.Name+" is part of the API of package "+p.pkg.Types.Name())
+	n.addBlocker(id.Pos(), id.Name+" is part of the API of package "+p.pkg.Types.Name())
 }
 
 func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
@@ -193,16 +193,16 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 		return
 	}
 	if !n.Assign.IsValid() {
-		p.blockHiding(obj.Type(), n.Name.Pos())
+		p.blockHidingTimers(obj.Type(), n.Name.Pos())
 	}
 	isPackageLevel := len(stack) == 2 // file, declaration
 	blockIfExported := func(m *node, id *ast.Ident, embedded bool) {
 		switch {
 		case !isPackageLevel:
-		case p.inAPI(n.Name) && (id == n.Name || embedded || id.IsExported()):
-			p.blockAPI(m, id)
+		case p.isAPIType(n.Name) && (id == n.Name || embedded || id.IsExported()):
+			p.blockAPIType(m, id)
 		case n.Name.IsExported():
-			p.blockExported(m, id)
+			p.blockExportedType(m, id)
 		}
 	}
 	visitMembers := func(list *ast.FieldList) {
@@ -214,9 +214,9 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 				}
 			}
 			for _, id := range ids {
-				if member := p.member(obj, id); member != nil && hasTimer(member.Type()) {
+				if member := p.declaredMember(obj, id); member != nil && hasTimer(member.Type()) {
 					m := p.nodeOfObject(member)
-					p.claim(field.Type, m)
+					p.uniteTypeExpr(field.Type, m)
 					blockIfExported(m, id, len(field.Names) == 0)
 				}
 			}
@@ -240,7 +240,7 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 	}
 	if hasTimer(underlying) {
 		m := p.nodeOfObject(obj)
-		p.claim(n.Type, m)
+		p.uniteTypeExpr(n.Type, m)
 		blockIfExported(m, n.Name, false)
 	}
 }
@@ -262,8 +262,8 @@ func embeddedName(e ast.Expr) *ast.Ident {
 	return nil
 }
 
-// member returns the field or method that id declares in a type.
-func (p *program) member(typeName types.Object, id *ast.Ident) types.Object {
+// declaredMember returns the field or method that id declares in a type.
+func (p *program) declaredMember(typeName types.Object, id *ast.Ident) types.Object {
 	if obj := p.pkg.Info.Defs[id]; obj != nil {
 		return obj
 	}
@@ -287,14 +287,14 @@ func (p *program) visitValueSpec(n *ast.ValueSpec, stack []ast.Node) {
 			continue
 		}
 		m := p.nodeOfObject(obj)
-		p.claim(n.Type, m)
+		p.uniteTypeExpr(n.Type, m)
 		if len(stack) == 2 {
-			p.blockExported(m, id)
+			p.blockExportedType(m, id)
 		}
 	}
 	if n.Type != nil && len(lhs) == len(n.Values) {
 		for i, v := range n.Values { // also for the blank name
-			p.assign(p.nodeOf(lhs[i]), p.typeOf(n.Type), v)
+			p.uniteAssignment(p.nodeOf(lhs[i]), p.typeOf(n.Type), v)
 		}
 		return
 	}
@@ -307,14 +307,14 @@ func (p *program) visitAssign(lhs, rhs []ast.Expr) {
 	if len(lhs) == len(rhs) {
 		for i := range lhs {
 			if t := p.typeOf(lhs[i]); t != nil {
-				p.assign(p.nodeOf(lhs[i]), t, rhs[i])
+				p.uniteAssignment(p.nodeOf(lhs[i]), t, rhs[i])
 			}
 		}
 		return
 	}
 	for i, l := range lhs {
 		if t := p.typeOf(l); t != nil {
-			p.assignResult(p.nodeOf(l), t, rhs[0], i)
+			p.uniteAssignedResult(p.nodeOf(l), t, rhs[0], i)
 		}
 	}
 }
@@ -349,9 +349,9 @@ search:
 			dst = p.nodeOfNamed(t)
 		}
 		if len(n.Results) == sig.Results().Len() {
-			p.assign(dst, t, n.Results[i])
+			p.uniteAssignment(dst, t, n.Results[i])
 		} else {
-			p.assignResult(dst, t, n.Results[0], i)
+			p.uniteAssignedResult(dst, t, n.Results[0], i)
 		}
 	}
 }
@@ -368,7 +368,7 @@ func (p *program) visitSwitch(n *ast.SwitchStmt) {
 }
 
 func (p *program) visitTypeSwitch(n *ast.TypeSwitchStmt) {
-	p.blockDuplicates(n)
+	p.blockDuplicateCases(n)
 	for _, s := range n.Body.List {
 		clause := s.(*ast.CaseClause)
 		for _, e := range clause.List {
@@ -381,9 +381,9 @@ func (p *program) visitTypeSwitch(n *ast.TypeSwitchStmt) {
 	}
 }
 
-// blockDuplicates prevents rewrites that could make two cases of a type switch equal. Such
-// a type switch does not compile.
-func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
+// blockDuplicateCases prevents rewrites that could make two cases of a type switch equal.
+// Such a type switch does not compile.
+func (p *program) blockDuplicateCases(n *ast.TypeSwitchStmt) {
 	var timers, others []ast.Expr
 	for _, s := range n.Body.List {
 		for _, e := range s.(*ast.CaseClause).List {
@@ -398,16 +398,16 @@ func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	}
 	for _, e := range timers {
 		for _, o := range others {
-			if mayBecome(p.typeOf(e), p.typeOf(o)) {
-				p.nodeOfExpr(e).block(o.Pos(), reasonBothTypes)
+			if mayBecomeIdentical(p.typeOf(e), p.typeOf(o)) {
+				p.nodeOfExpr(e).addBlocker(o.Pos(), reasonBothTypes)
 			}
 		}
 	}
 }
 
-// mayBecome reports whether t may be identical to u after a rewrite of t. It is also true
-// for any two structs, interfaces or functions.
-func mayBecome(t, u types.Type) bool {
+// mayBecomeIdentical reports whether t may be identical to u after a rewrite of t. It is
+// also true for any two structs, interfaces or functions.
+func mayBecomeIdentical(t, u types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
 		u, ok := types.Unalias(u).(*types.Named)
@@ -415,30 +415,30 @@ func mayBecome(t, u types.Type) bool {
 			return false
 		}
 		for i := range t.TypeArgs().Len() {
-			if !mayBecome(t.TypeArgs().At(i), u.TypeArgs().At(i)) {
+			if !mayBecomeIdentical(t.TypeArgs().At(i), u.TypeArgs().At(i)) {
 				return false
 			}
 		}
-		if timerType(t) != "" {
+		if timerTypeName(t) != "" {
 			pkg := u.Obj().Pkg()
 			return pkg != nil && pkg.Path() == TimerPath && u.Obj().Name() == t.Obj().Name() || types.Identical(t, u)
 		}
 		return t.Origin().Obj() == u.Origin().Obj()
 	case *types.Pointer:
 		u, ok := types.Unalias(u).(*types.Pointer)
-		return ok && mayBecome(t.Elem(), u.Elem())
+		return ok && mayBecomeIdentical(t.Elem(), u.Elem())
 	case *types.Slice:
 		u, ok := types.Unalias(u).(*types.Slice)
-		return ok && mayBecome(t.Elem(), u.Elem())
+		return ok && mayBecomeIdentical(t.Elem(), u.Elem())
 	case *types.Array:
 		u, ok := types.Unalias(u).(*types.Array)
-		return ok && t.Len() == u.Len() && mayBecome(t.Elem(), u.Elem())
+		return ok && t.Len() == u.Len() && mayBecomeIdentical(t.Elem(), u.Elem())
 	case *types.Chan:
 		u, ok := types.Unalias(u).(*types.Chan)
-		return ok && t.Dir() == u.Dir() && mayBecome(t.Elem(), u.Elem())
+		return ok && t.Dir() == u.Dir() && mayBecomeIdentical(t.Elem(), u.Elem())
 	case *types.Map:
 		u, ok := types.Unalias(u).(*types.Map)
-		return ok && mayBecome(t.Key(), u.Key()) && mayBecome(t.Elem(), u.Elem())
+		return ok && mayBecomeIdentical(t.Key(), u.Key()) && mayBecomeIdentical(t.Elem(), u.Elem())
 	case *types.Signature:
 		_, ok := types.Unalias(u).(*types.Signature)
 		return ok
@@ -452,9 +452,9 @@ func mayBecome(t, u types.Type) bool {
 	return types.Identical(t, u)
 }
 
-// blockHiding prevents the rewrite of embedded timers if the struct outer already has a
-// method Deadline. The method Deadline of timer.Timer would hide it.
-func (p *program) blockHiding(outer types.Type, pos token.Pos) {
+// blockHidingTimers prevents the rewrite of embedded timers if the struct outer already
+// has a method Deadline. The method Deadline of timer.Timer would hide it.
+func (p *program) blockHidingTimers(outer types.Type, pos token.Pos) {
 	if outer == nil {
 		return
 	}
@@ -473,8 +473,8 @@ func (p *program) blockHiding(outer types.Type, pos token.Pos) {
 		for f := range s.Fields() {
 			switch t := deref(f.Type()); {
 			case !f.Embedded():
-			case timerType(t) == "Timer":
-				p.nodeOfObject(f).block(pos, "embedded beside another method Deadline, which the Deadline of timer.Timer would hide")
+			case timerTypeName(t) == "Timer":
+				p.nodeOfObject(f).addBlocker(pos, "embedded beside another method Deadline, which the Deadline of timer.Timer would hide")
 			default:
 				walk(t, depth+1)
 			}

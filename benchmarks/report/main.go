@@ -28,7 +28,7 @@ func report(mode, dir string) error {
 	if err != nil {
 		return err
 	}
-	r, err := parse(string(text))
+	r, err := parseResults(string(text))
 	if err != nil {
 		return fmt.Errorf("%s.txt: %w", mode, err)
 	}
@@ -39,10 +39,10 @@ func report(mode, dir string) error {
 		return nil
 	}
 	const n, procs = "100k", 2
-	bars := r.bars(key{"BusyBurst", fmt.Sprintf("n=%s/busy=4/p=%d", n, procs), "last-ms"}, []string{"tickless", "heap", "time"})
+	bars := r.medianBars(rowKey{"BusyBurst", fmt.Sprintf("n=%s/busy=4/p=%d", n, procs), "last-ms"}, []string{"tickless", "heap", "time"})
 	if len(bars) == 0 {
 		return nil
 	}
-	svg := plot(fmt.Sprintf("%s timers due at once beside 4 computing goroutines, %d procs: the last is late by (ms)", n, procs), bars)
+	svg := plotSVG(fmt.Sprintf("%s timers due at once beside 4 computing goroutines, %d procs: the last is late by (ms)", n, procs), bars)
 	return os.WriteFile(filepath.Join(dir, "burst.svg"), []byte(svg), 0o644)
 }

@@ -63,7 +63,7 @@ func TestReport(t *testing.T) {
 
 func TestParse_RefusesInvalidOutput(t *testing.T) {
 	for _, text := range []string{"", "PASS\n", "BenchmarkA/impl=time 1 x ns/op\n", "BenchmarkA/impl=time 1 2 ns/op 3\n"} {
-		if _, err := parse(text); err == nil {
+		if _, err := parseResults(text); err == nil {
 			t.Errorf("parse accepts %q", text)
 		}
 	}

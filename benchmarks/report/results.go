@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// A key identifies a row of a table, for example {"StartStop", "n=1M/p=2", "ns/op"}.
-type key struct{ workload, params, unit string }
+// A rowKey identifies a row of a table, for example {"StartStop", "n=1M/p=2", "ns/op"}.
+type rowKey struct{ workload, params, unit string }
 
 // results are the measurements of one file.
 type results struct {
-	header  map[string]string            // the file's first lines: commit, cpu and so on
-	impls   []string                     // in the order of the file
-	keys    []key                        // in the order of the file
-	samples map[key]map[string][]float64 // by row and implementation
+	header  map[string]string               // the file's first lines: commit, cpu and so on
+	impls   []string                        // in the order of the file
+	keys    []rowKey                        // in the order of the file
+	samples map[rowKey]map[string][]float64 // by row and implementation
 }
 
 // procsSuffix is the number that the testing package appends to the names of benchmarks.
 var procsSuffix = regexp.MustCompile(`-\d+$`)
 
-// parse parses the output of Go's benchmarks.
-func parse(text string) (*results, error) {
-	r := &results{header: map[string]string{}, samples: map[key]map[string][]float64{}}
+// parseResults parses the output of Go's benchmarks.
+func parseResults(text string) (*results, error) {
+	r := &results{header: map[string]string{}, samples: map[rowKey]map[string][]float64{}}
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) == 0 {
@@ -67,7 +67,7 @@ func (r *results) addLine(name string, figures []string) error {
 		if err != nil {
 			return err
 		}
-		k := key{workload, strings.Join(params, "/"), pair[1]}
+		k := rowKey{workload, strings.Join(params, "/"), pair[1]}
 		if r.samples[k] == nil {
 			r.samples[k] = map[string][]float64{}
 			r.keys = append(r.keys, k)
@@ -78,19 +78,19 @@ func (r *results) addLine(name string, figures []string) error {
 }
 
 // median returns the median of impl's figures in row k. ok is false if there are none.
-func (r *results) median(k key, impl string) (v float64, ok bool) {
+func (r *results) median(k rowKey, impl string) (v float64, ok bool) {
 	values := slices.Sorted(slices.Values(r.samples[k][impl]))
 	if len(values) == 0 {
 		return 0, false
 	}
-	middle := len(values) / 2
+	middleIndex := len(values) / 2
 	if len(values)%2 == 0 {
-		return (values[middle-1] + values[middle]) / 2, true
+		return (values[middleIndex-1] + values[middleIndex]) / 2, true
 	}
-	return values[middle], true
+	return values[middleIndex], true
 }
 
-// largest returns the largest of impl's figures in row k, or 0 if there are none.
-func (r *results) largest(k key, impl string) float64 {
+// largestFigure returns the largest of impl's figures in row k, or 0 if there are none.
+func (r *results) largestFigure(k rowKey, impl string) float64 {
 	return slices.Max(append([]float64{0}, r.samples[k][impl]...))
 }

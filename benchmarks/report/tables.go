@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// titles are the headings of the workloads' tables. The default is the workload's name.
-var titles = map[string]string{
+// tableTitles are the headings of the workloads' tables. The default is the workload's
+// name.
+var tableTitles = map[string]string{
 	"StartStop":     "Start and stop a timer, n others pending",
 	"Churn":         "Stop a random one of n and start another",
 	"Reset":         "Reset one of n that are pending",
@@ -40,9 +41,9 @@ var titles = map[string]string{
 // their rows show the worst run.
 var errorUnits = []string{"early", "early-%", "lost", "wrong"}
 
-// The best figure of a row is the smallest. For the units in moreIsBetter it is the
-// largest. Rows with neutralUnits have no best figure.
-var moreIsBetter, neutralUnits = []string{"tasks/s"}, []string{"ticks"}
+// The best figure of a row is the smallest. For higherIsBetterUnits it is the
+// largest. Rows with unrankedUnits have no best figure.
+var higherIsBetterUnits, unrankedUnits = []string{"tasks/s"}, []string{"ticks"}
 
 // markdown returns the page with all tables.
 func (r *results) markdown() string {
@@ -57,17 +58,17 @@ func (r *results) markdown() string {
 		}
 	}
 	for _, w := range workloads {
-		r.table(&b, w)
+		r.writeTable(&b, w)
 	}
 	return b.String()
 }
 
-func (r *results) table(b *strings.Builder, workload string) {
+func (r *results) writeTable(b *strings.Builder, workload string) {
 	var impls []string
-	var keys []key
+	var keys []rowKey
 	minRuns, maxRuns := math.MaxInt, 0
 	for _, k := range r.keys {
-		if k.workload != workload || r.omitRow(k) {
+		if k.workload != workload || r.shouldOmitRow(k) {
 			continue
 		}
 		keys = append(keys, k)
@@ -82,60 +83,60 @@ func (r *results) table(b *strings.Builder, workload string) {
 		return
 	}
 	slices.SortFunc(impls, func(x, y string) int { return slices.Index(r.impls, x) - slices.Index(r.impls, y) })
-	title := titles[workload]
+	title := tableTitles[workload]
 	if title == "" {
 		title = workload
 	}
-	runs := strconv.Itoa(maxRuns)
+	runsText := strconv.Itoa(maxRuns)
 	if minRuns < maxRuns {
-		runs = strconv.Itoa(minRuns) + " to " + runs
+		runsText = strconv.Itoa(minRuns) + " to " + runsText
 	}
-	fmt.Fprintf(b, "\n**%s** (`%s`, %s runs)\n\n| | %s |\n|---|%s\n", title, workload, runs,
+	fmt.Fprintf(b, "\n**%s** (`%s`, %s runs)\n\n| | %s |\n|---|%s\n", title, workload, runsText,
 		strings.Join(impls, " | "), strings.Repeat("---:|", len(impls)))
 	for _, k := range keys {
-		b.WriteString(r.row(k, impls))
+		b.WriteString(r.formatRow(k, impls))
 	}
 }
 
-// omitRow reports whether the table omits row k:
+// shouldOmitRow reports whether the table omits row k:
 //
 //   - allocs/op
 //   - B/op, except in the workload's first row with B/op
 //   - ns/op if all figures are 0
 //   - errors that never happened
-func (r *results) omitRow(k key) bool {
+func (r *results) shouldOmitRow(k rowKey) bool {
 	switch k.unit {
 	case "allocs/op":
 		return true
 	case "B/op":
-		firstIndex := slices.IndexFunc(r.keys, func(x key) bool { return x.workload == k.workload && x.unit == k.unit })
-		return r.keys[firstIndex] != k
+		firstRowIndex := slices.IndexFunc(r.keys, func(x rowKey) bool { return x.workload == k.workload && x.unit == k.unit })
+		return r.keys[firstRowIndex] != k
 	}
 	for impl := range r.samples[k] {
-		if r.largest(k, impl) > 0 {
+		if r.largestFigure(k, impl) > 0 {
 			return false
 		}
 	}
 	return k.unit == "ns/op" || slices.Contains(errorUnits, k.unit)
 }
 
-// row returns a row of a table. Its first cell is, for example, "n=1M/p=1 ns/op".
-func (r *results) row(k key, impls []string) string {
-	isError := slices.Contains(errorUnits, k.unit)
-	best := ""
-	if !isError && !slices.Contains(neutralUnits, k.unit) {
-		best = r.best(k, impls)
+// formatRow returns a row of a table. Its first cell is, for example, "n=1M/p=1 ns/op".
+func (r *results) formatRow(k rowKey, impls []string) string {
+	isErrorUnit := slices.Contains(errorUnits, k.unit)
+	bestText := ""
+	if !isErrorUnit && !slices.Contains(unrankedUnits, k.unit) {
+		bestText = r.bestFigure(k, impls)
 	}
 	row := "| " + strings.TrimSpace(k.params+" "+k.unit) + " |"
 	for _, impl := range impls {
 		v, ok := r.median(k, impl)
-		if isError {
-			v = r.largest(k, impl)
+		if isErrorUnit {
+			v = r.largestFigure(k, impl)
 		}
 		switch {
 		case !ok:
 			row += " |"
-		case formatNumber(v) == best:
+		case formatNumber(v) == bestText:
 			row += " **" + formatNumber(v) + "** |"
 		default:
 			row += " " + formatNumber(v) + " |"
@@ -144,11 +145,11 @@ func (r *results) row(k key, impls []string) string {
 	return row + "\n"
 }
 
-// best returns the best figure of row k as it is printed, or "" if fewer than two
+// bestFigure returns the best figure of row k as it is printed, or "" if fewer than two
 // implementations have one. An implementation that lost timers or ran them early cannot
 // have the best lateness.
-func (r *results) best(k key, impls []string) string {
-	best, count := math.NaN(), 0
+func (r *results) bestFigure(k rowKey, impls []string) string {
+	bestValue, count := math.NaN(), 0
 	for _, impl := range impls {
 		v, ok := r.median(k, impl)
 		if !ok {
@@ -156,20 +157,20 @@ func (r *results) best(k key, impls []string) string {
 		}
 		count++
 		hasErrors := strings.HasSuffix(k.unit, "-ms") && slices.ContainsFunc(errorUnits, func(unit string) bool {
-			return r.largest(key{k.workload, k.params, unit}, impl) > 0
+			return r.largestFigure(rowKey{k.workload, k.params, unit}, impl) > 0
 		})
-		better := v < best
-		if slices.Contains(moreIsBetter, k.unit) {
-			better = v > best
+		isBetter := v < bestValue
+		if slices.Contains(higherIsBetterUnits, k.unit) {
+			isBetter = v > bestValue
 		}
-		if v >= 0 && !hasErrors && (math.IsNaN(best) || better) {
-			best = v
+		if v >= 0 && !hasErrors && (math.IsNaN(bestValue) || isBetter) {
+			bestValue = v
 		}
 	}
-	if count < 2 || math.IsNaN(best) {
+	if count < 2 || math.IsNaN(bestValue) {
 		return ""
 	}
-	return formatNumber(best)
+	return formatNumber(bestValue)
 }
 
 // formatNumber formats v with three digits, or with more if they are before the decimal
@@ -178,8 +179,8 @@ func formatNumber(v float64) string {
 	if v == 0 {
 		return "0"
 	}
-	digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
-	s := strconv.FormatFloat(math.Abs(v), 'f', min(digits, 4), 64)
+	decimals := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+	s := strconv.FormatFloat(math.Abs(v), 'f', min(decimals, 4), 64)
 	if strings.Contains(s, ".") {
 		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
 	}

@@ -17,12 +17,12 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// parser parses cron expressions of five fields, of six fields with seconds first, and
+// cronParser parses cron expressions of five fields, of six fields with seconds first, and
 // names such as @daily.
-var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+var cronParser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
-func parse(spec string) (jobs.Schedule, error) {
-	sched, err := parser.Parse(spec)
+func parseSchedule(spec string) (jobs.Schedule, error) {
+	sched, err := cronParser.Parse(spec)
 	if fields, ok := sched.(*cron.SpecSchedule); ok {
 		return jobs.Cron(*fields), nil
 	}
@@ -30,13 +30,13 @@ func parse(spec string) (jobs.Schedule, error) {
 }
 
 func main() {
-	specs := os.Args[1:]
-	if len(specs) == 0 {
-		specs = []string{"*/2 * * * * *"}
+	cronExprs := os.Args[1:]
+	if len(cronExprs) == 0 {
+		cronExprs = []string{"*/2 * * * * *"}
 	}
 	s := timer.New()
-	for _, spec := range specs {
-		sched, err := parse(spec)
+	for _, spec := range cronExprs {
+		sched, err := parseSchedule(spec)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "cron: %q: %v\n", spec, err)
 			os.Exit(2)

@@ -22,11 +22,11 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Fatal(serve(l, 3*time.Second, sleep))
+	log.Fatal(serve(l, 3*time.Second, sleepAndAnswer))
 }
 
-// sleep sleeps for the duration in line, then answers. It is the server's handler.
-func sleep(line string) (answer string) {
+// sleepAndAnswer sleeps for the duration in line, then answers. It is the server's handler.
+func sleepAndAnswer(line string) (answer string) {
 	d, err := time.ParseDuration(line)
 	if err != nil {
 		return err.Error()

@@ -18,7 +18,7 @@ func TestServe(t *testing.T) {
 	l, err := net.Listen("tcp", "localhost:0")
 	require.NoError(t, err)
 	ended := make(chan error, 1)
-	go func() { ended <- serve(l, timeout, sleep) }()
+	go func() { ended <- serve(l, timeout, sleepAndAnswer) }()
 	for line, want := range map[string]string{"": "", "400ms\n": "slept 400ms\n", "soon\n": "time: invalid duration \"soon\"\n"} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,7 @@ type timerDeadlines struct {
 	orders    *keyed.Timers[string, []byte]
 }
 
-func newTimerDeadlines(f expiry) (deadlines, error) {
+func newTimerDeadlines(f expiryFunc) (deadlines, error) {
 	s := timer.New()
 	return &timerDeadlines{s, keyed.New(s, f)}, nil
 }

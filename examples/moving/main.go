@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// deadlines calls an expiry for each order that is not paid in time.
+// deadlines calls an expiryFunc for each order that is not paid in time.
 type deadlines interface {
 	Set(order string, amount []byte, d time.Duration) error
 	Move(order string, d time.Duration) error
@@ -29,16 +29,16 @@ type deadlines interface {
 	Close() error
 }
 
-// An expiry is called with an order that was not paid in time.
-type expiry func(order string, amount []byte)
+// An expiryFunc is called with an order that was not paid in time.
+type expiryFunc func(order string, amount []byte)
 
 func main() {
 	var b backend
 	flag.StringVar(&b.redisAddr, "redis", "", "HOST:PORT of a Redis server, or in-process")
 	flag.StringVar(&b.file, "file", "", "a file for the orders")
-	flag.BoolVar(&b.memory, "memory", false, "as tasks of a store in memory")
+	flag.BoolVar(&b.inMemory, "memory", false, "as tasks of a store in memory")
 	flag.Parse()
-	if err := shop(os.Stdout, b.open); err != nil {
+	if err := runShop(os.Stdout, b.open); err != nil {
 		fmt.Fprintln(os.Stderr, "moving:", err)
 		os.Exit(1)
 	}
@@ -46,27 +46,27 @@ func main() {
 
 // backend says which implementation of deadlines to use. The zero value means timers.
 type backend struct {
-	memory    bool
+	inMemory  bool
 	file      string
-	redisAddr string // HOST:PORT or in-process
+	redisAddr string
 }
 
-func (b backend) open(f expiry) (deadlines, error) {
+func (b backend) open(f expiryFunc) (deadlines, error) {
 	switch {
-	case b.memory:
-		return newInMemory(f)
+	case b.inMemory:
+		return newMemoryDeadlines(f)
 	case b.file != "":
-		return newInFile(b.file, f)
+		return newFileDeadlines(b.file, f)
 	case b.redisAddr == "in-process":
-		return newOnRedisInProcess(f)
+		return newInProcessRedisDeadlines(f)
 	case b.redisAddr != "":
-		return newOnRedis(b.redisAddr, f)
+		return newRedisDeadlines(b.redisAddr, f)
 	}
 	return newTimerDeadlines(f)
 }
 
-// shop is the program. open opens an implementation of deadlines.
-func shop(out io.Writer, open func(expiry) (deadlines, error)) error {
+// runShop is the program. open opens an implementation of deadlines.
+func runShop(out io.Writer, open func(expiryFunc) (deadlines, error)) error {
 	var mu sync.Mutex
 	var expired sync.WaitGroup
 	// A store may also report orders of other processes, and report an order twice.

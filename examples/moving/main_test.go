@@ -10,22 +10,22 @@ import (
 
 // The program prints the same with every implementation of deadlines.
 func TestShop(t *testing.T) {
-	for name, b := range map[string]backend{"local": {}, "memory": {memory: true}, "file": {file: filepath.Join(t.TempDir(), "shop.db")}, "redis": {redisAddr: "in-process"}} {
+	for name, b := range map[string]backend{"local": {}, "memory": {inMemory: true}, "file": {file: filepath.Join(t.TempDir(), "shop.db")}, "redis": {redisAddr: "in-process"}} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			require.NoError(t, shop(&out, b.open))
+			require.NoError(t, runShop(&out, b.open))
 			require.Equal(t, "order-1 expired: 12 EUR\norder-3 expired: 56 EUR\n", out.String())
 		})
 	}
 }
 
 func TestShop_ServerThatIsNotThere(t *testing.T) {
-	require.Error(t, shop(new(bytes.Buffer), backend{redisAddr: "127.0.0.1:1"}.open))
+	require.Error(t, runShop(new(bytes.Buffer), backend{redisAddr: "127.0.0.1:1"}.open))
 }
 
 // openOthers returns deadlines that also report an order of another process, and report
 // order-1 twice.
-func openOthers(f expiry) (deadlines, error) {
+func openOthers(f expiryFunc) (deadlines, error) {
 	return newTimerDeadlines(func(order string, amount []byte) {
 		if order == "order-1" {
 			f("order-7", []byte("78 EUR"))
@@ -37,6 +37,6 @@ func openOthers(f expiry) (deadlines, error) {
 
 func TestShop_OrdersOfOthers(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, shop(&out, openOthers))
+	require.NoError(t, runShop(&out, openOthers))
 	require.Equal(t, "order-7 expired: 78 EUR\norder-1 expired: 12 EUR\norder-1 expired: 12 EUR\norder-3 expired: 56 EUR\n", out.String())
 }

@@ -17,12 +17,12 @@ import (
 
 // The stores differ only in these constructors.
 
-func newInMemory(f expiry) (deadlines, error) {
+func newMemoryDeadlines(f expiryFunc) (deadlines, error) {
 	st := memstore.New()
 	return newTaskDeadlines(st, st.Close, f)
 }
 
-func newInFile(path string, f expiry) (deadlines, error) {
+func newFileDeadlines(path string, f expiryFunc) (deadlines, error) {
 	st, err := sqlitestore.Open(path)
 	if err != nil {
 		return nil, err
@@ -30,19 +30,20 @@ func newInFile(path string, f expiry) (deadlines, error) {
 	return newTaskDeadlines(st, st.Close, f)
 }
 
-func newOnRedis(addr string, f expiry) (deadlines, error) {
+func newRedisDeadlines(addr string, f expiryFunc) (deadlines, error) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	st := redisstore.New(rdb, redisstore.WithName("shop"))
 	return newTaskDeadlines(st, func() error { return errors.Join(st.Close(), rdb.Close()) }, f)
 }
 
-// newOnRedisInProcess starts a Redis server in this process and uses it as the store.
-func newOnRedisInProcess(f expiry) (deadlines, error) {
+// newInProcessRedisDeadlines starts a Redis server in this process and uses it as the
+// store.
+func newInProcessRedisDeadlines(f expiryFunc) (deadlines, error) {
 	m, err := miniredis.Run()
 	if err != nil {
 		return nil, err
 	}
-	d, err := newOnRedis(m.Addr(), f)
+	d, err := newRedisDeadlines(m.Addr(), f)
 	if err != nil {
 		m.Close()
 		return nil, err
@@ -59,18 +60,18 @@ func newOnRedisInProcess(f expiry) (deadlines, error) {
 // taskDeadlines implements the interface deadlines with tasks of package durable. A task
 // names its callback, "expire", because any process may run it.
 type taskDeadlines struct {
-	orders *durable.Client
+	client *durable.Client
 	worker *durable.Worker
 	ended  chan error
 	close  func() error
 }
 
-func newTaskDeadlines(st store.Store, closeStore func() error, f expiry) (deadlines, error) {
-	s := &taskDeadlines{orders: durable.New(st), ended: make(chan error, 1), close: closeStore}
-	if _, err := s.orders.Check(context.Background()); err != nil {
+func newTaskDeadlines(st store.Store, closeStore func() error, f expiryFunc) (deadlines, error) {
+	s := &taskDeadlines{client: durable.New(st), ended: make(chan error, 1), close: closeStore}
+	if _, err := s.client.Check(context.Background()); err != nil {
 		return nil, errors.Join(err, closeStore())
 	}
-	s.worker = durable.NewWorker(s.orders)
+	s.worker = durable.NewWorker(s.client)
 	s.worker.Handle("expire", func(_ context.Context, d durable.Delivery) error {
 		f(d.Key, d.Body)
 		return nil
@@ -81,17 +82,17 @@ func newTaskDeadlines(st store.Store, closeStore func() error, f expiry) (deadli
 
 func (s *taskDeadlines) Set(order string, amount []byte, d time.Duration) error {
 	t := durable.Task{Key: order, Handler: "expire", Body: amount}
-	_, err := s.orders.Schedule(context.Background(), t, durable.After(d))
+	_, err := s.client.Schedule(context.Background(), t, durable.After(d))
 	return err
 }
 
 func (s *taskDeadlines) Move(order string, d time.Duration) error {
-	_, err := s.orders.Reschedule(context.Background(), order, durable.After(d))
+	_, err := s.client.Reschedule(context.Background(), order, durable.After(d))
 	return err
 }
 
 func (s *taskDeadlines) Remove(order string) error {
-	_, err := s.orders.Cancel(context.Background(), order)
+	_, err := s.client.Cancel(context.Background(), order)
 	return err
 }
 
@@ -99,9 +100,9 @@ func (s *taskDeadlines) Close() error {
 	if err := s.worker.Shutdown(context.Background()); err != nil {
 		return errors.Join(err, s.close())
 	}
-	err := <-s.ended
-	if errors.Is(err, durable.ErrClosed) { // Run had not started
-		err = nil
+	runErr := <-s.ended
+	if errors.Is(runErr, durable.ErrClosed) { // Run had not started
+		runErr = nil
 	}
-	return errors.Join(err, s.close())
+	return errors.Join(runErr, s.close())
 }

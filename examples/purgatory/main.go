@@ -24,15 +24,15 @@ func main() {
 }
 
 type broker struct {
-	maxWait time.Duration                // for a fetch
-	waiting *purgatory.Purgatory[string] // fetches, by their topic
+	maxWait        time.Duration                // for a fetch
+	waitingFetches *purgatory.Purgatory[string] // fetches, by their topic
 
-	mu   sync.Mutex
-	logs map[string][]string // by topic
+	mu       sync.Mutex
+	messages map[string][]string // by topic
 }
 
 func newBroker(s *timer.Scheduler, maxWait time.Duration) http.Handler {
-	b := &broker{maxWait: maxWait, waiting: purgatory.New[string](s), logs: map[string][]string{}}
+	b := &broker{maxWait: maxWait, waitingFetches: purgatory.New[string](s), messages: map[string][]string{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /{topic}", b.produce)
 	mux.HandleFunc("GET /{topic}", b.fetch)
@@ -47,28 +47,28 @@ func (b *broker) produce(w http.ResponseWriter, r *http.Request) {
 	}
 	topic := r.PathValue("topic")
 	b.mu.Lock()
-	b.logs[topic] = append(b.logs[topic], string(message))
+	b.messages[topic] = append(b.messages[topic], string(message))
 	b.mu.Unlock() // before the check, which takes the same lock in TryComplete
-	b.waiting.CheckAndComplete(topic)
+	b.waitingFetches.CheckAndComplete(topic)
 }
 
-// read returns the messages of a topic, beginning with message number from.
-func (b *broker) read(topic string, from int) []string {
+// readMessages returns the messages of a topic, beginning with message number from.
+func (b *broker) readMessages(topic string, from int) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]string{}, b.logs[topic][min(from, len(b.logs[topic])):]...)
+	return append([]string{}, b.messages[topic][min(from, len(b.messages[topic])):]...)
 }
 
-// A fetch is a request that waits until its topic has a message to read.
-type fetch struct {
+// A fetchOperation is a request that waits until its topic has a message to read.
+type fetchOperation struct {
 	purgatory.Delayed[string] // makes it an Operation
 	read                      func() []string
 	answer                    chan []string // has a buffer for one answer
 }
 
-func (f *fetch) TryComplete() bool { return len(f.read()) > 0 }
-func (f *fetch) OnComplete()       { f.answer <- f.read() }
-func (f *fetch) OnExpiration()     {} // after OnComplete, which has answered already
+func (f *fetchOperation) TryComplete() bool { return len(f.read()) > 0 }
+func (f *fetchOperation) OnComplete()       { f.answer <- f.read() }
+func (f *fetchOperation) OnExpiration()     {} // after OnComplete, which has answered already
 
 func (b *broker) fetch(w http.ResponseWriter, r *http.Request) {
 	from, err := strconv.ParseUint(r.FormValue("from"), 10, 31)
@@ -77,8 +77,8 @@ func (b *broker) fetch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	topic := r.PathValue("topic")
-	f := &fetch{read: func() []string { return b.read(topic, int(from)) }, answer: make(chan []string, 1)}
-	if _, err := b.waiting.TryCompleteElseWatch(f, b.maxWait, topic); err != nil {
+	f := &fetchOperation{read: func() []string { return b.readMessages(topic, int(from)) }, answer: make(chan []string, 1)}
+	if _, err := b.waitingFetches.TryCompleteElseWatch(f, b.maxWait, topic); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}

@@ -27,7 +27,7 @@ type Change struct {
 // computeChanges sets p.changes from the report.
 func (p *Project) computeChanges() error {
 	for _, f := range p.Report.Files {
-		src, err := p.source(f.Name)
+		src, err := p.readSource(f.Name)
 		if err != nil {
 			return err
 		}
@@ -39,8 +39,8 @@ func (p *Project) computeChanges() error {
 			continue
 		}
 		c := Change{Name: f.Name, Old: src, New: edited}
-		name := filepath.ToSlash(p.relative(f.Name))
-		c.diff, c.Lines = renumber(udiff.Unified("a/"+name, "b/"+name, string(src), string(edited)))
+		relativeName := filepath.ToSlash(p.relativeTo(f.Name))
+		c.diff, c.Lines = fixHunkHeaders(udiff.Unified("a/"+relativeName, "b/"+relativeName, string(src), string(edited)))
 		p.changes = append(p.changes, c)
 	}
 	return nil
@@ -48,9 +48,9 @@ func (p *Project) computeChanges() error {
 
 var hunkHeader = regexp.MustCompile(`^@@ -(\d+)((?:,\d+)?) \+\d+((?:,\d+)?) @@`)
 
-// renumber corrects line numbers in the hunk headers of a diff, because udiff counts them
-// wrongly. It also returns how many lines the diff adds.
-func renumber(diff string) (string, int) {
+// fixHunkHeaders corrects line numbers in the hunk headers of a diff, because udiff
+// counts them wrongly. It also returns how many lines the diff adds.
+func fixHunkHeaders(diff string) (string, int) {
 	var out strings.Builder
 	added, removed, insideHunk := 0, 0, false
 	for line := range strings.Lines(diff) {
@@ -114,20 +114,20 @@ func (p *Project) Fix() error {
 	}()
 	for i, c := range p.changes {
 		var err error
-		if tempFiles[i], err = writeBeside(c.Name, c.New, fileModes[i]); err != nil {
+		if tempFiles[i], err = writeTempFile(c.Name, c.New, fileModes[i]); err != nil {
 			return err
 		}
 	}
 	for i, c := range p.changes {
-		err := rename(tempFiles[i], c.Name)
+		err := renameFile(tempFiles[i], c.Name)
 		if err == nil {
 			tempFiles[i] = ""
 			continue
 		}
 		for j, c := range p.changes[:i] {
-			restored, restoreErr := writeBeside(c.Name, c.Old, fileModes[j])
+			restored, restoreErr := writeTempFile(c.Name, c.Old, fileModes[j])
 			if restoreErr == nil {
-				restoreErr = rename(restored, c.Name)
+				restoreErr = renameFile(restored, c.Name)
 			}
 			if restoreErr != nil {
 				err = errors.Join(err, fmt.Errorf("cannot restore %s: %w", c.Name, restoreErr))
@@ -138,8 +138,8 @@ func (p *Project) Fix() error {
 	return nil
 }
 
-// rename is a variable so that tests can replace it.
-var rename = func(from, to string) error {
+// renameFile is a variable so that tests can replace it.
+var renameFile = func(from, to string) error {
 	// If to is a symbolic link, replace the file that it links to.
 	to, err := filepath.EvalSymlinks(to)
 	if err != nil {
@@ -148,9 +148,9 @@ var rename = func(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// writeBeside writes a temporary file into the folder of the file name. It returns the
+// writeTempFile writes a temporary file into the folder of the file name. It returns the
 // temporary file's name.
-func writeBeside(name string, text []byte, mode os.FileMode) (string, error) {
+func writeTempFile(name string, text []byte, mode os.FileMode) (string, error) {
 	name, err := filepath.EvalSymlinks(name)
 	if err != nil {
 		return "", err
@@ -168,8 +168,8 @@ func writeBeside(name string, text []byte, mode os.FileMode) (string, error) {
 	return f.Name(), nil
 }
 
-// relative returns name relative to the module's folder, or name if it is outside.
-func (p *Project) relative(name string) string {
+// relativeTo returns name relative to the module's folder, or name if it is outside.
+func (p *Project) relativeTo(name string) string {
 	if rel, err := filepath.Rel(p.Dir, name); err == nil && !strings.HasPrefix(rel, "..") {
 		return rel
 	}

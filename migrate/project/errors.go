@@ -21,8 +21,9 @@ type ArgumentError struct{ text string }
 
 func (e *ArgumentError) Error() string { return e.text }
 
-// check returns an error for a folder that does not exist, and for a pattern that is a file.
-func (cfg Config) check() error {
+// validate returns an error for a folder that does not exist, and for a pattern that is a
+// file.
+func (cfg Config) validate() error {
 	if cfg.Dir != "" {
 		if info, err := os.Stat(cfg.Dir); err != nil {
 			return &ArgumentError{fmt.Sprintf("there is no folder %s", cfg.Dir)}
@@ -78,7 +79,7 @@ func errorText(e packages.Error, dir string) string {
 // Errors of imported packages come first: they may cause the others.
 func compileErrors(pkgs []*packages.Package, dir string) error {
 	var listErrors, syntaxErrors, typeErrors, buildErrors []string // errors by the step that finds them
-	add := func(list *[]string, text string) {
+	addText := func(list *[]string, text string) {
 		if !slices.Contains(*list, text) {
 			*list = append(*list, text)
 		}
@@ -92,29 +93,29 @@ func compileErrors(pkgs []*packages.Package, dir string) error {
 				file, _, _ := strings.Cut(e.Pos, ".go:")
 				if !brokenFiles[file] || slices.Contains(syntaxErrors, text) {
 					brokenFiles[file] = true
-					add(&syntaxErrors, text)
+					addText(&syntaxErrors, text)
 				}
 			case e.Kind == packages.TypeError:
-				add(&typeErrors, text)
+				addText(&typeErrors, text)
 			case strings.HasPrefix(e.Msg, "# "): // the compiler's copy of another error
-				add(&buildErrors, text)
+				addText(&buildErrors, text)
 			default:
-				add(&listErrors, text)
+				addText(&listErrors, text)
 			}
 		}
 	})
-	texts := slices.Concat(listErrors, syntaxErrors)
-	if len(texts) == 0 {
-		texts = typeErrors
+	errorTexts := slices.Concat(listErrors, syntaxErrors)
+	if len(errorTexts) == 0 {
+		errorTexts = typeErrors
 	}
-	if len(texts) == 0 {
-		texts = buildErrors
+	if len(errorTexts) == 0 {
+		errorTexts = buildErrors
 	}
-	if len(texts) == 0 {
+	if len(errorTexts) == 0 {
 		return nil
 	}
-	if n := len(texts) - 10; n > 0 {
-		texts = append(texts[:10], fmt.Sprintf("and %d more", n))
+	if n := len(errorTexts) - 10; n > 0 {
+		errorTexts = append(errorTexts[:10], fmt.Sprintf("and %d more", n))
 	}
-	return fmt.Errorf("the module does not compile:\n%s", strings.Join(texts, "\n"))
+	return fmt.Errorf("the module does not compile:\n%s", strings.Join(errorTexts, "\n"))
 }

@@ -11,9 +11,9 @@ func FailRename(t *testing.T, name string, err error) {
 	if evalErr != nil {
 		t.Fatal(evalErr)
 	}
-	old := rename
-	t.Cleanup(func() { rename = old })
-	rename = func(from, to string) error {
+	old := renameFile
+	t.Cleanup(func() { renameFile = old })
+	renameFile = func(from, to string) error {
 		if real, evalErr := filepath.EvalSymlinks(to); evalErr == nil && real == name {
 			return err
 		}

@@ -11,9 +11,9 @@ import (
 // requires the library gets at least this version.
 const libraryGoMinor = 25
 
-// godebugs lists the GODEBUG settings whose defaults changed in each Go version: 21 is
-// Go 1.21.
-var godebugs = map[int]string{
+// godebugsByMinor lists the GODEBUG settings whose defaults changed in each Go version:
+// 21 is Go 1.21.
+var godebugsByMinor = map[int]string{
 	21: "panicnil",
 	22: "httplaxcontentlength, httpmuxgo121, tls10server, tlsrsakex, tlsunsafeekm",
 	23: "asynctimerchan, gotypesalias, httpservecontentkeepheaders, tls3des, winreadlinkvolume, winsymlink, x509keypairleaf, x509negativeserial",
@@ -21,8 +21,8 @@ var godebugs = map[int]string{
 	25: "containermaxprocs, decoratemappings, tlssha1, updatemaxprocs, x509sha256skid",
 }
 
-// goVersionWarning returns a warning if requiring the library raises the module's Go version
-// and so changes GODEBUG defaults. Else it returns "".
+// goVersionWarning returns a warning if requiring the library raises the module's Go
+// version and so changes GODEBUG defaults. Else it returns "".
 func goVersionWarning(goVersion string) string {
 	_, after, _ := strings.Cut(version.Lang("go"+goVersion), ".")
 	minor, err := strconv.Atoi(after)
@@ -31,8 +31,8 @@ func goVersionWarning(goVersion string) string {
 	}
 	var changed []string
 	for v := minor + 1; v <= libraryGoMinor; v++ {
-		if godebugs[v] != "" {
-			changed = append(changed, godebugs[v])
+		if godebugsByMinor[v] != "" {
+			changed = append(changed, godebugsByMinor[v])
 		}
 	}
 	return fmt.Sprintf("requiring the library raises go.mod's go %s to 1.%d, and with it the defaults of these GODEBUG settings:\n  %s\n"+

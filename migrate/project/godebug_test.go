@@ -26,7 +26,7 @@ func TestGodebugs_AreTheToolchains(t *testing.T) {
 		for _, m := range regexp.MustCompile(fmt.Sprintf(`\{Name: "(\w+)",.*Changed: %d\b`, v)).FindAllStringSubmatch(string(src), -1) {
 			want = append(want, m[1])
 		}
-		if got := strings.Split(godebugs[v], ", "); !slices.Equal(got, want) {
+		if got := strings.Split(godebugsByMinor[v], ", "); !slices.Equal(got, want) {
 			t.Errorf("Go 1.%d: %q, the toolchain has %q", v, got, want)
 		}
 	}

@@ -55,17 +55,17 @@ type Project struct {
 	sources map[string][]byte // by file name, as they were parsed
 }
 
-// parse parses a file and keeps its source for p.source, because the file on disk may
+// parseFile parses a file and keeps its source for p.source, because the file on disk may
 // change meanwhile.
-func (p *Project) parse(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
+func (p *Project) parseFile(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
 	p.mu.Lock()
 	p.sources[name] = src
 	p.mu.Unlock()
 	return parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments)
 }
 
-// source returns a file's contents: as they were parsed, or else from disk.
-func (p *Project) source(name string) ([]byte, error) {
+// readSource returns a file's contents: as they were parsed, or else from disk.
+func (p *Project) readSource(name string) ([]byte, error) {
 	p.mu.Lock()
 	src, ok := p.sources[name]
 	p.mu.Unlock()
@@ -78,42 +78,42 @@ func (p *Project) source(name string) ([]byte, error) {
 // Load loads and analyzes the module that contains the packages to rewrite. It runs the go
 // command, which compiles the module's dependencies.
 func Load(ctx context.Context, cfg Config) (*Project, error) {
-	cfg, err := cfg.takeModFile(ctx)
+	cfg, err := cfg.moveModFileFlag(ctx)
 	if err != nil {
 		return nil, err
 	}
-	matched, module, err := matchPatterns(ctx, cfg)
+	matchedPaths, module, err := matchPatterns(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	p := &Project{Module: module.Path, Dir: module.Dir, sources: make(map[string][]byte)}
 
-	pc := cfg.packages(ctx, packages.NeedName|packages.NeedFiles|packages.NeedCompiledGoFiles|packages.NeedImports|
+	pc := cfg.packagesConfig(ctx, packages.NeedName|packages.NeedFiles|packages.NeedCompiledGoFiles|packages.NeedImports|
 		packages.NeedTypes|packages.NeedTypesSizes|packages.NeedSyntax|packages.NeedTypesInfo|packages.NeedModule)
 	pc.Dir = module.Dir
 	pc.Fset = token.NewFileSet()
-	pc.ParseFile = p.parse
+	pc.ParseFile = p.parseFile
 	loaded, err := packages.Load(pc, "./...")
 	if err != nil {
 		return nil, err
 	}
-	loaded, broken := p.splitBroken(loaded, matched)
+	loaded, broken := p.splitBrokenPackages(loaded, matchedPaths)
 	if err := compileErrors(loaded, module.Dir); err != nil {
 		return nil, err
 	}
 	opts := cfg.Options
 	if opts.ReadFile == nil {
-		opts.ReadFile = p.source
+		opts.ReadFile = p.readSource
 	}
 	if opts.Bubbles, err = synctestImporters(ctx, cfg, module.Dir); err != nil {
 		return nil, err
 	}
-	other, err := otherFiles(module.Dir, slices.Concat(loaded, broken))
+	other, err := unloadedGoFiles(module.Dir, slices.Concat(loaded, broken))
 	if err != nil {
 		return nil, err
 	}
 	opts.Unseen = slices.Concat(opts.Unseen, other, goFiles(broken))
-	p.Report = migrate.Analyze(pc.Fset, convertPackages(loaded, matched), opts)
+	p.Report = migrate.Analyze(pc.Fset, convertPackages(loaded, matchedPaths), opts)
 	if p.Requires, err = requiresTickless(module.GoMod); err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 	return p, nil
 }
 
-func (cfg Config) packages(ctx context.Context, mode packages.LoadMode) *packages.Config {
+func (cfg Config) packagesConfig(ctx context.Context, mode packages.LoadMode) *packages.Config {
 	pc := &packages.Config{Context: ctx, Mode: mode, Dir: cfg.Dir, Env: cfg.Env, Tests: true}
 	if cfg.Tags != "" {
 		pc.BuildFlags = append(pc.BuildFlags, "-tags="+cfg.Tags)
@@ -140,9 +140,9 @@ func (cfg Config) packages(ctx context.Context, mode packages.LoadMode) *package
 	return pc
 }
 
-// takeModFile moves the flag -modfile from GOFLAGS to cfg.modFile. The go commands that
+// moveModFileFlag moves the flag -modfile from GOFLAGS to cfg.modFile. The go commands that
 // go/packages runs may refuse it in GOFLAGS, or look for the file in the wrong folder.
-func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
+func (cfg Config) moveModFileFlag(ctx context.Context) (Config, error) {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOFLAGS")
 	cmd.Dir, cmd.Env = cfg.Dir, cfg.Env
 	out, err := cmd.Output()
@@ -169,23 +169,23 @@ func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 	return cfg, nil
 }
 
-// splitBroken returns the packages to analyze (good) and those to skip (broken). A broken
-// package does not compile, and no pattern matches it. Each gets a warning.
-func (p *Project) splitBroken(loaded []*packages.Package, matched map[string]bool) (good, broken []*packages.Package) {
-	warned := make(map[string]bool)
+// splitBrokenPackages returns the packages to analyze (good) and those to skip (broken).
+// A broken package does not compile, and no pattern matches it. Each gets a warning.
+func (p *Project) splitBrokenPackages(loaded []*packages.Package, matched map[string]bool) (good, broken []*packages.Package) {
+	warnedPaths := make(map[string]bool)
 	for _, pkg := range loaded {
 		if isTestMain(pkg) {
 			continue // the packages that it imports are in loaded too
 		}
-		if !pkg.IllTyped && len(pkg.Errors) == 0 || matched[plainPath(pkg.PkgPath)] {
+		if !pkg.IllTyped && len(pkg.Errors) == 0 || matched[withoutTestSuffix(pkg.PkgPath)] {
 			good = append(good, pkg)
 			continue
 		}
 		broken = append(broken, pkg)
-		path := plainPath(pkg.PkgPath)
+		path := withoutTestSuffix(pkg.PkgPath)
 		for _, e := range pkg.Errors {
-			if !warned[path] && !strings.HasPrefix(e.Msg, "# ") { // not the compiler's copy
-				warned[path] = true
+			if !warnedPaths[path] && !strings.HasPrefix(e.Msg, "# ") { // not the compiler's copy
+				warnedPaths[path] = true
 				p.Warnings = append(p.Warnings, fmt.Sprintf("package %s is skipped because it does not compile: %s", path, errorText(e, p.Dir)))
 			}
 		}
@@ -208,7 +208,7 @@ func goFiles(pkgs []*packages.Package) (files []string) {
 // synctestImporters returns the packages of other modules that import testing/synctest,
 // directly or through others. They may run callbacks inside a bubble.
 func synctestImporters(ctx context.Context, cfg Config, dir string) (map[string]bool, error) {
-	pc := cfg.packages(ctx, packages.NeedName|packages.NeedImports|packages.NeedDeps|packages.NeedModule)
+	pc := cfg.packagesConfig(ctx, packages.NeedName|packages.NeedImports|packages.NeedDeps|packages.NeedModule)
 	pc.Dir = dir
 	pkgs, err := packages.Load(pc, "./...")
 	if err != nil {
@@ -228,9 +228,9 @@ func synctestImporters(ctx context.Context, cfg Config, dir string) (map[string]
 	return importers, nil
 }
 
-// otherFiles returns the Go files in those folders of the module where the build excludes
-// all Go files.
-func otherFiles(root string, loaded []*packages.Package) ([]string, error) {
+// unloadedGoFiles returns the Go files in those folders of the module where the build
+// excludes all Go files.
+func unloadedGoFiles(root string, loaded []*packages.Package) ([]string, error) {
 	loadedFolders := make(map[string]bool)
 	for _, pkg := range loaded {
 		for _, file := range slices.Concat(pkg.GoFiles, pkg.IgnoredFiles) {
@@ -266,14 +266,14 @@ func otherFiles(root string, loaded []*packages.Package) ([]string, error) {
 // matchPatterns returns the paths of the packages that the patterns match, and their
 // module.
 func matchPatterns(ctx context.Context, cfg Config) (map[string]bool, *packages.Module, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, nil, err
 	}
-	list, err := packages.Load(cfg.packages(ctx, packages.NeedName|packages.NeedModule|packages.NeedFiles), cfg.Patterns...)
+	list, err := packages.Load(cfg.packagesConfig(ctx, packages.NeedName|packages.NeedModule|packages.NeedFiles), cfg.Patterns...)
 	if err != nil {
 		return nil, nil, cfg.readableError(ctx, err)
 	}
-	matched := make(map[string]bool)
+	matchedPaths := make(map[string]bool)
 	var module *packages.Module
 	for _, pkg := range list {
 		if isTestMain(pkg) {
@@ -292,12 +292,12 @@ func matchPatterns(ctx context.Context, cfg Config) (map[string]bool, *packages.
 			return nil, nil, fmt.Errorf("%w: %s and %s", ErrSeveralModules, module.Path, pkg.Module.Path)
 		}
 		module = pkg.Module
-		matched[plainPath(pkg.PkgPath)] = true
+		matchedPaths[withoutTestSuffix(pkg.PkgPath)] = true
 	}
 	if module == nil {
 		return nil, nil, fmt.Errorf("no packages match %s", strings.Join(cfg.Patterns, " "))
 	}
-	return matched, module, nil
+	return matchedPaths, module, nil
 }
 
 // requiresTickless reports whether a go.mod file requires Tickless.
@@ -315,8 +315,8 @@ func requiresTickless(file string) (bool, error) {
 	}), nil
 }
 
-// plainPath returns path without the suffix _test of an external test package.
-func plainPath(path string) string { return strings.TrimSuffix(path, "_test") }
+// withoutTestSuffix returns path without the suffix _test of an external test package.
+func withoutTestSuffix(path string) string { return strings.TrimSuffix(path, "_test") }
 
 // isTestMain reports whether go test generates the package, to run a package's tests.
 func isTestMain(pkg *packages.Package) bool { return strings.HasSuffix(pkg.ID, ".test") }
@@ -324,25 +324,25 @@ func isTestMain(pkg *packages.Package) bool { return strings.HasSuffix(pkg.ID, "
 // convertPackages converts loaded packages for migrate.Analyze. A package may be loaded
 // twice: then the variant with its tests is used.
 func convertPackages(loaded []*packages.Package, matched map[string]bool) []*migrate.Package {
-	variants := make(map[string]*packages.Package)
+	variantByPath := make(map[string]*packages.Package)
 	for _, pkg := range loaded {
 		if isTestMain(pkg) || pkg.Types == nil {
 			continue
 		}
-		if b := variants[pkg.PkgPath]; b == nil || len(pkg.Syntax) > len(b.Syntax) {
-			variants[pkg.PkgPath] = pkg
+		if b := variantByPath[pkg.PkgPath]; b == nil || len(pkg.Syntax) > len(b.Syntax) {
+			variantByPath[pkg.PkgPath] = pkg
 		}
 	}
 	var pkgs []*migrate.Package
-	for path, pkg := range variants {
-		unseen := slices.DeleteFunc(slices.Clone(pkg.IgnoredFiles), func(name string) bool { return filepath.Ext(name) != ".go" })
+	for path, pkg := range variantByPath {
+		unseenFiles := slices.DeleteFunc(slices.Clone(pkg.IgnoredFiles), func(name string) bool { return filepath.Ext(name) != ".go" })
 		pkgs = append(pkgs, &migrate.Package{
 			Path:      path,
 			Files:     pkg.Syntax,
 			Types:     pkg.Types,
 			Info:      pkg.TypesInfo,
-			Unseen:    unseen,
-			Untouched: !matched[plainPath(path)],
+			Unseen:    unseenFiles,
+			Untouched: !matched[withoutTestSuffix(path)],
 		})
 	}
 	slices.SortFunc(pkgs, func(a, b *migrate.Package) int { return strings.Compare(a.Path, b.Path) })

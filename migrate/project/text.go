@@ -44,16 +44,16 @@ func (p *Project) Counts() Counts {
 // cannot be rewritten and why.
 func (p *Project) WriteReport(w io.Writer) error {
 	out := &printer{w: w}
-	out.section("Worth it where very many are pending at a time, and most are stopped:", p, func(s migrate.Site) bool {
+	out.writeSection("Worth it where very many are pending at a time, and most are stopped:", p, func(s migrate.Site) bool {
 		return s.Rewritten() && s.Use.Worth()
 	})
-	out.section("Worth it if the function runs very many times at a time:", p, func(s migrate.Site) bool {
+	out.writeSection("Worth it if the function runs very many times at a time:", p, func(s migrate.Site) bool {
 		return s.Rewritten() && s.Use == migrate.Call
 	})
-	out.section("Not worth it: there are few at a time, or a goroutine waits for each:", p, func(s migrate.Site) bool {
+	out.writeSection("Not worth it: there are few at a time, or a goroutine waits for each:", p, func(s migrate.Site) bool {
 		return s.Rewritten() && !s.Use.Worth() && s.Use != migrate.Call
 	})
-	out.section("Left as they are:", p, func(s migrate.Site) bool { return !s.Rewritten() })
+	out.writeSection("Left as they are:", p, func(s migrate.Site) bool { return !s.Rewritten() })
 
 	c := p.Counts()
 	switch {
@@ -95,18 +95,18 @@ func (o *printer) printf(format string, args ...any) {
 	}
 }
 
-// section prints a title and a table of the call sites for which include returns true. It
-// prints nothing if there are none.
-func (o *printer) section(title string, p *Project, include func(migrate.Site) bool) {
+// writeSection prints a title and a table of the call sites for which include returns
+// true. It prints nothing if there are none.
+func (o *printer) writeSection(title string, p *Project, include func(migrate.Site) bool) {
 	table := tabwriter.NewWriter(o.w, 0, 0, 2, ' ', 0)
-	printed := false
+	titlePrinted := false
 	for _, s := range p.Report.Sites {
 		if !include(s) {
 			continue
 		}
-		if !printed {
+		if !titlePrinted {
 			o.printf("%s\n", title)
-			printed = true
+			titlePrinted = true
 		}
 		if s.Rewritten() {
 			fmt.Fprintf(table, "  %s\t%s -> %s\t%s\n", p.positionText(s.Pos), s.From, s.To, s.Use)
@@ -117,19 +117,19 @@ func (o *printer) section(title string, p *Project, include func(migrate.Site) b
 			if i > 0 {
 				position, from = "", ""
 			}
-			reason := r.Text
+			reasonText := r.Text
 			if r.Pos.IsValid() && r.Pos != s.Pos {
-				reason += " (" + p.positionText(r.Pos) + ")"
+				reasonText += " (" + p.positionText(r.Pos) + ")"
 			}
-			fmt.Fprintf(table, "  %s\t%s\t%s\n", position, from, reason)
+			fmt.Fprintf(table, "  %s\t%s\t%s\n", position, from, reasonText)
 		}
 	}
-	if printed && o.err == nil {
+	if titlePrinted && o.err == nil {
 		o.err = table.Flush()
 		o.printf("\n")
 	}
 }
 
 func (p *Project) positionText(pos token.Position) string {
-	return fmt.Sprintf("%s:%d:%d", p.relative(pos.Filename), pos.Line, pos.Column)
+	return fmt.Sprintf("%s:%d:%d", p.relativeTo(pos.Filename), pos.Line, pos.Column)
 }

@@ -4,38 +4,38 @@ package heaptimer
 // guards it.
 type entry struct {
 	f          func()
-	next       *entry // in the list of free entries
+	nextFree   *entry // in the list of free entries
 	generation uint64 // counts past timers; a valid Handle has the same number
 	index      int    // in the heap
 }
 
-// An item is an element of the heap.
-type item struct {
+// An heapItem is an element of the heap.
+type heapItem struct {
 	when int64 // the deadline, in nanoseconds since the Timer was made
 	*entry
 }
 
 // A minHeap is a binary heap with the earliest deadline first. The zero value is empty.
-type minHeap []item
+type minHeap []heapItem
 
-func (h *minHeap) push(it item) {
+func (h *minHeap) push(it heapItem) {
 	*h = append(*h, it)
 	h.up(len(*h)-1, it)
 }
 
 // remove removes the item at index i.
 func (h *minHeap) remove(i int) {
-	last := len(*h) - 1
-	lastItem := (*h)[last]
-	(*h)[last] = item{}
-	*h = (*h)[:last]
-	if i != last {
+	lastIndex := len(*h) - 1
+	lastItem := (*h)[lastIndex]
+	(*h)[lastIndex] = heapItem{}
+	*h = (*h)[:lastIndex]
+	if i != lastIndex {
 		h.fix(i, lastItem)
 	}
 }
 
 // fix stores the item at index i, then moves it up or down to where it belongs.
-func (h *minHeap) fix(i int, it item) {
+func (h *minHeap) fix(i int, it heapItem) {
 	if i > 0 && it.when < (*h)[(i-1)/2].when {
 		h.up(i, it)
 	} else {
@@ -43,7 +43,7 @@ func (h *minHeap) fix(i int, it item) {
 	}
 }
 
-func (h *minHeap) up(i int, it item) {
+func (h *minHeap) up(i int, it heapItem) {
 	s := *h
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -58,7 +58,7 @@ func (h *minHeap) up(i int, it item) {
 	it.index = i
 }
 
-func (h *minHeap) down(i int, it item) {
+func (h *minHeap) down(i int, it heapItem) {
 	s := *h
 	for {
 		child := 2*i + 1

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// batchSize limits how many due timers are removed each time the mutex is locked.
-const batchSize = 64
+// timersPerBatch limits how many due timers are removed each time the mutex is locked.
+const timersPerBatch = 64
 
 // A Timer calls functions after a delay. Make one with [New]. It is safe for concurrent
 // use.
 type Timer struct {
-	created time.Time     // deadlines are relative to it
-	wake    chan struct{} // has a buffer for one signal
-	ended   chan struct{} // closed when the goroutine ends
+	createdAt time.Time     // deadlines are relative to it
+	wake      chan struct{} // has a buffer for one signal
+	ended     chan struct{} // closed when the goroutine ends
 
 	mu struct {
 		sync.Mutex
-		heap   minHeap
-		free   *entry // the first free entry
-		closed bool
+		heap      minHeap
+		firstFree *entry // the first free entry
+		closed    bool
 		// sleepsUntil is when the sleeping goroutine wakes up. It is 0 while the goroutine
 		// is awake or about to be woken.
 		sleepsUntil int64
@@ -29,8 +29,8 @@ type Timer struct {
 
 // New makes a Timer and starts its goroutine, which ends with [Timer.Close].
 func New() *Timer {
-	t := &Timer{created: time.Now(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	go t.run()
+	t := &Timer{createdAt: time.Now(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	go t.runCallbacks()
 	return t
 }
 
@@ -49,15 +49,15 @@ func (t *Timer) Start(d time.Duration, f func()) Handle {
 		t.mu.Unlock()
 		return Handle{}
 	}
-	e := t.mu.free
+	e := t.mu.firstFree
 	if e == nil {
 		e = new(entry)
 	} else {
-		t.mu.free = e.next
-		e.next = nil
+		t.mu.firstFree = e.nextFree
+		e.nextFree = nil
 	}
 	e.f = f
-	t.mu.heap.push(item{when, e})
+	t.mu.heap.push(heapItem{when, e})
 	h := Handle{t, e, e.generation}
 	mustWake := t.mustWakeLocked(when)
 	t.mu.Unlock()
@@ -78,7 +78,7 @@ func (h Handle) Stop() bool {
 		return false
 	}
 	h.timer.mu.heap.remove(h.entry.index)
-	h.timer.releaseLocked(h.entry)
+	h.timer.freeEntryLocked(h.entry)
 	return true
 }
 
@@ -94,7 +94,7 @@ func (h Handle) Reset(d time.Duration) bool {
 		h.timer.mu.Unlock()
 		return false
 	}
-	h.timer.mu.heap.fix(h.entry.index, item{when, h.entry})
+	h.timer.mu.heap.fix(h.entry.index, heapItem{when, h.entry})
 	mustWake := h.timer.mustWakeLocked(when)
 	h.timer.mu.Unlock()
 	if mustWake {
@@ -116,7 +116,7 @@ func (t *Timer) Close() int {
 	t.mu.Lock()
 	n := len(t.mu.heap)
 	for _, it := range t.mu.heap {
-		t.releaseLocked(it.entry)
+		t.freeEntryLocked(it.entry)
 	}
 	t.mu.heap, t.mu.closed = nil, true
 	t.mu.Unlock()
@@ -128,19 +128,19 @@ func (t *Timer) Close() int {
 // when returns the deadline of a timer that starts now with the delay d, or math.MaxInt64
 // if the deadline would overflow.
 func (t *Timer) when(d time.Duration) int64 {
-	now := time.Since(t.created)
+	now := time.Since(t.createdAt)
 	if d > math.MaxInt64-now {
 		return math.MaxInt64
 	}
 	return int64(now + max(d, 0))
 }
 
-// releaseLocked puts an entry that has left the heap on the list of free entries.
-func (t *Timer) releaseLocked(e *entry) {
+// freeEntryLocked puts an entry that has left the heap on the list of free entries.
+func (t *Timer) freeEntryLocked(e *entry) {
 	e.generation++
 	e.f = nil
-	e.next = t.mu.free
-	t.mu.free = e
+	e.nextFree = t.mu.firstFree
+	t.mu.firstFree = e
 }
 
 // mustWakeLocked reports whether the goroutine sleeps longer than the deadline when. If so,
@@ -160,22 +160,22 @@ func (t *Timer) wakeUp() {
 	}
 }
 
-// run is the goroutine: it runs due callbacks and sleeps until the next deadline.
-func (t *Timer) run() {
+// runCallbacks is the goroutine: it runs due callbacks and sleeps until the next deadline.
+func (t *Timer) runCallbacks() {
 	defer close(t.ended)
 	alarm := time.NewTimer(math.MaxInt64)
 	defer alarm.Stop()
-	var due [batchSize]func()
+	var due [timersPerBatch]func()
 	for {
 		t.mu.Lock()
 		t.mu.sleepsUntil = 0
-		n, now := 0, int64(time.Since(t.created))
-		for n < batchSize && len(t.mu.heap) > 0 && t.mu.heap[0].when <= now {
+		n, now := 0, int64(time.Since(t.createdAt))
+		for n < timersPerBatch && len(t.mu.heap) > 0 && t.mu.heap[0].when <= now {
 			e := t.mu.heap[0].entry
 			due[n] = e.f
 			n++
 			t.mu.heap.remove(0)
-			t.releaseLocked(e)
+			t.freeEntryLocked(e)
 		}
 		closed := t.mu.closed
 		if n == 0 {
