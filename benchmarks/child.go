@@ -28,7 +28,7 @@ func runInChild(b *testing.B, work func() map[string]float64) map[string]float64
 		}
 		return figures
 	}
-	path := filepath.Join(b.TempDir(), "figures.json")
+	figuresPath := filepath.Join(b.TempDir(), "figures.json")
 	namePatterns := strings.Split(b.Name(), "/")
 	for i, part := range namePatterns {
 		namePatterns[i] = "^" + regexp.QuoteMeta(part) + "$"
@@ -38,11 +38,11 @@ func runInChild(b *testing.B, work func() map[string]float64) map[string]float64
 		args = append(args, "-test.short")
 	}
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), figuresFileEnvVar+"="+path)
+	cmd.Env = append(os.Environ(), figuresFileEnvVar+"="+figuresPath)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(figuresPath)
 	if err != nil {
 		b.Fatal(err)
 	}

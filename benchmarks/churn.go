@@ -17,7 +17,7 @@ func Churn(b *testing.B, m Maker) {
 			for i := range n {
 				slot := first + rng.intN(count)
 				p.impl.Stop(slot)
-				p.impl.Start(slot, p.delay(i), nop)
+				p.impl.Start(slot, p.delay(i), doNothing)
 			}
 		})
 	})

@@ -26,7 +26,7 @@ func Expiry(b *testing.B, m Maker) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
 				e := newExpiryRun(n, m)
 				for b.Loop() {
-					e.run(b, m)
+					e.runOnce(b, m)
 				}
 				b.ReportMetric(0, "ns/op") // 0 hides it: it includes the waiting
 				b.ReportMetric(e.lastLatenessSum/float64(b.N), "last-ms")
@@ -34,7 +34,7 @@ func Expiry(b *testing.B, m Maker) {
 				b.ReportMetric(quantile(e.lateness, 0.999), "p99.9-ms")
 				b.ReportMetric(float64(e.earlyCount), "early")
 				b.ReportMetric(float64(e.lostCount), "lost")
-				if e.hasCPU {
+				if e.hasCPUTime {
 					b.ReportMetric(e.cpuUsed.Seconds()/float64(b.N), "cpu-s")
 				}
 			})
@@ -62,7 +62,7 @@ type expiryRun struct {
 	lateness              []float64 // in milliseconds
 	earlyCount, lostCount int
 	cpuUsed               time.Duration
-	hasCPU                bool // the system reports CPU times
+	hasCPUTime            bool // the system reports CPU times
 }
 
 func newExpiryRun(n int, m Maker) *expiryRun {
@@ -84,7 +84,7 @@ func newExpiryRun(n int, m Maker) *expiryRun {
 	return e
 }
 
-func (e *expiryRun) run(b *testing.B, m Maker) {
+func (e *expiryRun) runOnce(b *testing.B, m Maker) {
 	n := len(e.deadlines)
 	clear(e.ranAt)
 	e.ranCount.Store(0)
@@ -114,7 +114,7 @@ func (e *expiryRun) run(b *testing.B, m Maker) {
 	e.waitForCallbacks()
 	cpuAfter, _ := cpuTime()
 	e.cpuUsed += cpuAfter - cpuBefore
-	e.hasCPU = hasCPU
+	e.hasCPUTime = hasCPU
 
 	var lastRanAt time.Duration
 	for slot, ranAt := range e.ranAt {

@@ -11,8 +11,8 @@ import (
 )
 
 // Heartbeats simulates a server with 100,000 connections. Each sends a heartbeat every 5 s,
-// which resets its timer of 30 s. One in a hundred falls silent, and its timer closes it.
-// Heartbeats reports
+// which resets its timer of 30 s. One connection in a hundred falls silent, and its timer
+// closes it. Heartbeats reports
 //
 //   - cpu-ns/beat: the CPU time that the timer adds to a heartbeat
 //   - B/conn: heap bytes of a connection's handle, callback and timer
@@ -26,11 +26,11 @@ func Heartbeats(b *testing.B, m Maker) {
 		timeout = 30 * time.Second
 	}
 	b.Run("n="+Size(n), func(b *testing.B) {
-		cpuWithoutTimersOnce.Do(func() { cpuWithoutTimers = newHeartbeatsRun(n, timeout).run(None).cpuPerHeartbeat })
+		cpuWithoutTimersOnce.Do(func() { cpuWithoutTimers = newHeartbeatsRun(n, timeout).simulate(None).cpuPerHeartbeat })
 		var cost, bytes, late float64
 		var lost, wrong int
 		for b.Loop() {
-			r := newHeartbeatsRun(n, timeout).run(m)
+			r := newHeartbeatsRun(n, timeout).simulate(m)
 			cost += max(0, r.cpuPerHeartbeat-cpuWithoutTimers)
 			bytes += r.bytesPerConn
 			late = max(late, r.maxLateness)
@@ -82,7 +82,7 @@ func newHeartbeatsRun(n int, timeout time.Duration) *heartbeatsRun {
 	return h
 }
 
-func (h *heartbeatsRun) run(m Maker) heartbeatsResult {
+func (h *heartbeatsRun) simulate(m Maker) heartbeatsResult {
 	n := len(h.closedAt)
 	heapBefore := liveHeapBytes()
 	impl := m.New(n)
@@ -90,7 +90,7 @@ func (h *heartbeatsRun) run(m Maker) heartbeatsResult {
 	h.startTime = time.Now()
 	closeConn := func(conn int) { h.closedAt[conn].Store(int64(time.Since(h.startTime))) }
 	for conn := range n {
-		startFor(impl, conn, h.timeout, closeConn)
+		startWithSlot(impl, conn, h.timeout, closeConn)
 	}
 	flush(impl)
 	bytesPerConn := float64(liveHeapBytes()-heapBefore) / float64(n)

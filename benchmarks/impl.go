@@ -40,8 +40,8 @@ type SlotStarter interface {
 	StartFor(slot int, d time.Duration, f func(slot int))
 }
 
-// startFor starts a timer that calls f(slot) after d.
-func startFor(impl Impl, slot int, d time.Duration, f func(slot int)) {
+// startWithSlot starts a timer that calls f(slot) after d.
+func startWithSlot(impl Impl, slot int, d time.Duration, f func(slot int)) {
 	if s, ok := impl.(SlotStarter); ok {
 		s.StartFor(slot, d, f)
 		return

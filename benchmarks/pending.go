@@ -29,7 +29,7 @@ var randomDelays = func() (d [1 << 12]time.Duration) {
 
 func randomDelay(i int) time.Duration { return randomDelays[i&(len(randomDelays)-1)] }
 
-func nop() {}
+func doNothing() {}
 
 // pendingTimers is an Impl with pending timers in its first n slots. Each of procs
 // goroutines uses its own part of these slots.
@@ -101,7 +101,7 @@ func (p *pendingTimers) fillSlots() {
 	p.onEachGoroutine(func(g int) {
 		first, count := p.slotsOfGoroutine(g)
 		for slot := first; slot < first+count; slot++ {
-			p.impl.Start(slot, p.delay(slot), nop)
+			p.impl.Start(slot, p.delay(slot), doNothing)
 		}
 	})
 	flush(p.impl)
@@ -123,7 +123,7 @@ func (p *pendingTimers) restartTimers() {
 		first, count := p.slotsOfGoroutine(g)
 		for slot := first; slot < first+count; slot++ {
 			p.impl.Stop(slot)
-			p.impl.Start(slot, p.delay(slot), nop)
+			p.impl.Start(slot, p.delay(slot), doNothing)
 		}
 	})
 	flush(p.impl)

@@ -64,7 +64,7 @@ func TestPending_DoesWhatIsMeasuredAndFlushes(t *testing.T) {
 		ops := 0
 		benchmark(t, func(b *testing.B) {
 			c.starts.Store(0)
-			startStop(b, p)
+			measureStartStop(b, p)
 			ops = b.N
 		})
 		if got := c.starts.Load(); got != int64(ops) {

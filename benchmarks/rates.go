@@ -50,20 +50,20 @@ func measureRate(m Maker, rate int) map[string]float64 {
 	usageAfter, elapsed := currentUsage(), time.Since(startTime).Seconds()
 	figures := l.figures()
 	if usageBefore.ok {
-		figures["cpu-ms/s"] = milliseconds(usageAfter.cpu-usageBefore.cpu) / elapsed
+		figures["cpu-ms/s"] = milliseconds(usageAfter.cpuTime-usageBefore.cpuTime) / elapsed
 		figures["switches/s"] = float64(usageAfter.switches-usageBefore.switches) / elapsed
 	}
 	return figures
 }
 
 type processUsage struct {
-	cpu      time.Duration // user and system time
+	cpuTime  time.Duration // user and system time
 	switches int64         // context switches
 	ok       bool          // false if the system does not report them
 }
 
 func currentUsage() (u processUsage) {
-	u.cpu, u.switches, u.ok = readUsage()
+	u.cpuTime, u.switches, u.ok = readUsage()
 	return u
 }
 
@@ -123,7 +123,7 @@ func measureTickers(n int, period time.Duration, newTicker func(time.Duration) (
 	close(quit)
 	figures := map[string]float64{"ticks": float64(receivedTicks) / (float64(n) * float64(elapsed/period))}
 	if usageBefore.ok {
-		figures["cpu-ms/s"] = milliseconds(usageAfter.cpu-usageBefore.cpu) / elapsed.Seconds()
+		figures["cpu-ms/s"] = milliseconds(usageAfter.cpuTime-usageBefore.cpuTime) / elapsed.Seconds()
 	}
 	return figures
 }

@@ -59,7 +59,7 @@ func (p *pendingTimers) resetTimers(b *testing.B, order string, newDelay func(in
 			slices.Sort(own)
 			for _, slot := range own {
 				p.impl.Stop(int(slot))
-				p.impl.Start(int(slot), p.delay(int(slot)), nop)
+				p.impl.Start(int(slot), p.delay(int(slot)), doNothing)
 			}
 		})
 		b.StartTimer()

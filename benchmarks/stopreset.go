@@ -30,7 +30,7 @@ func measureStopReset(m Maker, n int, delay func(int) time.Duration) map[string]
 	p := pendingTimers{impl: m.New(n), n: n, procs: runtime.GOMAXPROCS(0), delay: delay}
 	defer p.impl.Close()
 	p.fillSlotsFast()
-	runPairs := func(pairsPerGoroutine int) {
+	runStopResetPairs := func(pairsPerGoroutine int) {
 		p.onEachGoroutine(func(g int) {
 			first, count := p.slotsOfGoroutine(g)
 			rng := newXorshift()
@@ -43,8 +43,8 @@ func measureStopReset(m Maker, n int, delay func(int) time.Duration) map[string]
 		flush(p.impl)
 	}
 	pairsPerGoroutine := choose(1_000, 2_000_000, 2_000_000) / p.procs
-	runPairs(pairsPerGoroutine) // warm-up: resets nearly every timer
+	runStopResetPairs(pairsPerGoroutine) // warm-up: resets nearly every timer
 	startTime := time.Now()
-	runPairs(pairsPerGoroutine)
+	runStopResetPairs(pairsPerGoroutine)
 	return map[string]float64{"ns/pair": float64(time.Since(startTime)) / float64(pairsPerGoroutine*p.procs)}
 }

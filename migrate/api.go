@@ -19,7 +19,7 @@ func (p *program) findAPITypes() {
 		scope := pkg.Types.Scope()
 		for _, name := range scope.Names() {
 			obj := scope.Lookup(name)
-			if obj.Exported() && !strings.HasSuffix(p.position(obj.Pos()).Filename, "_test.go") {
+			if obj.Exported() && !strings.HasSuffix(p.positionOf(obj.Pos()).Filename, "_test.go") {
 				p.addAPIType(obj.Type())
 			}
 		}

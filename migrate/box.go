@@ -87,10 +87,10 @@ func (p *program) uniteMethods(impl, t types.Type) {
 		return
 	}
 	for m := range iface.Methods() {
-		if !hasTimer(origin(m).Type()) {
+		if !hasTimer(originOf(m).Type()) {
 			continue
 		}
-		if obj, _, _ := types.LookupFieldOrMethod(impl, true, p.pkg.Types, m.Name()); obj != nil && obj != m && hasTimer(origin(obj).Type()) {
+		if obj, _, _ := types.LookupFieldOrMethod(impl, true, p.pkg.Types, m.Name()); obj != nil && obj != m && hasTimer(originOf(obj).Type()) {
 			unite(p.nodeOfObject(m), p.nodeOfObject(obj))
 		}
 	}
@@ -120,7 +120,7 @@ func (p *program) visitAssertion(te ast.Expr, m *node) {
 
 // uniteInterfaceConversions records that a timer in an interface value must be rewritten
 // together with the type assertions that may return it. It runs last: see
-// site.ownBlockers.
+// site.blockersBeforeUnite.
 func (p *program) uniteInterfaceConversions() {
 	nodesByType := make(map[string][]*node)
 	for _, u := range p.fromInterface {
@@ -142,7 +142,7 @@ func (p *program) uniteInterfaceConversions() {
 		for _, n := range nodes {
 			for _, s := range n.representative().sites {
 				if !s.viaInterface {
-					s.viaInterface, s.ownBlockers = true, slices.Clone(n.representative().blockers)
+					s.viaInterface, s.blockersBeforeUnite = true, slices.Clone(n.representative().blockers)
 				}
 			}
 		}

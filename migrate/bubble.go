@@ -12,9 +12,9 @@ const synctestPath = "testing/synctest"
 
 // globalValue is a package variable, or a value in a sync.Pool. It may outlive a test.
 type globalValue struct {
-	path        string // of the package that declares it
+	pkgPath     string // of the package that declares it
 	pos         token.Pos
-	t           types.Type // of its value
+	typ         types.Type // of its value
 	node        *node      // of the timers in t, or nil
 	description string     // the name in the report
 }
@@ -36,9 +36,9 @@ func (p *program) blockGlobalValues() {
 		}
 	}
 	for _, g := range p.globals {
-		if bubblePackages[withoutTestSuffix(g.path)] {
+		if bubblePackages[withoutTestSuffix(g.pkgPath)] {
 			reason := g.description + " holds it, and a test may use it inside and outside a testing/synctest bubble"
-			p.blockReachableTimers(g.t, g.node, blocker{g.pos, reason}, make(map[*types.Named]bool))
+			p.blockReachableTimers(g.typ, g.node, blocker{g.pos, reason}, make(map[*types.Named]bool))
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (p *program) importGraph() importGraph {
 	addImports := func(path string, f *ast.File) {
 		path = withoutTestSuffix(path)
 		graphs := []map[string]map[string]bool{g.withoutTests, g.withTests}
-		if strings.HasSuffix(p.position(f.FileStart).Filename, "_test.go") {
+		if strings.HasSuffix(p.positionOf(f.FileStart).Filename, "_test.go") {
 			graphs = graphs[1:]
 		}
 		for _, graph := range graphs {
@@ -206,5 +206,5 @@ func withoutTestSuffix(path string) string { return strings.TrimSuffix(path, "_t
 
 // comparePos returns a negative number if position a is before b, a positive one if after.
 func (p *program) comparePos(a, b token.Pos) int {
-	return comparePositions(p.position(a), p.position(b))
+	return comparePositions(p.positionOf(a), p.positionOf(b))
 }

@@ -17,7 +17,7 @@ func (p *program) blockConstrainedTypeArgs() {
 				if i >= inst.TypeArgs.Len() {
 					break
 				}
-				p.visitingPos = id.Pos()
+				p.currentPos = id.Pos()
 				p.uniteMethods(inst.TypeArgs.At(i), params.At(i).Constraint())
 				if listsTimers(params.At(i).Constraint()) {
 					p.blockTypeArg(id, inst.TypeArgs.At(i))

@@ -80,7 +80,7 @@ func (p *program) nodeOfIdent(id *ast.Ident, e ast.Expr) *node {
 	if obj.Pkg() != nil && obj.Pkg().Path() == "time" {
 		return p.nodeOfExpr(e) // a constructor
 	}
-	if _, generic := p.pkg.Info.Instances[id]; generic && !hasTimer(origin(obj).Type()) {
+	if _, generic := p.pkg.Info.Instances[id]; generic && !hasTimer(originOf(obj).Type()) {
 		// Each use of a generic function has its own type arguments.
 		return p.nodeOfExpr(e)
 	}
@@ -98,12 +98,12 @@ func (p *program) nodeOfSelector(e *ast.SelectorExpr) *node {
 	if sel.Kind() == types.MethodExpr {
 		n := p.nodeOfExpr(e)
 		p.uniteTypeExpr(e.X, n)
-		if hasTimer(origin(sel.Obj()).Type()) {
+		if hasTimer(originOf(sel.Obj()).Type()) {
 			unite(n, p.nodeOfObject(sel.Obj()))
 		}
 		return n
 	}
-	if hasTimer(origin(sel.Obj()).Type()) {
+	if hasTimer(originOf(sel.Obj()).Type()) {
 		return p.nodeOfObject(sel.Obj())
 	}
 	// The timers are type arguments of the operand, or of an embedded field between the
@@ -126,7 +126,7 @@ func (p *program) nodeOfEmbedding(sel *types.Selection) *node {
 			break
 		}
 		f := s.Field(i)
-		if hasTimer(origin(f).Type()) {
+		if hasTimer(originOf(f).Type()) {
 			n = p.nodeOfObject(f)
 		}
 		t = f.Type()
@@ -180,11 +180,11 @@ func (p *program) uniteTypeExpr(te ast.Expr, n *node) {
 				pointees[i] = true
 			}
 		case *ast.Field:
-			ids := x.Names
-			if id := embeddedName(x.Type); len(ids) == 0 && id != nil {
-				ids = []*ast.Ident{id} // embedded, or a parameter without a name
+			idents := x.Names
+			if id := embeddedName(x.Type); len(idents) == 0 && id != nil {
+				idents = []*ast.Ident{id} // embedded, or a parameter without a name
 			}
-			for _, id := range ids {
+			for _, id := range idents {
 				if obj := info.Defs[id]; obj != nil && hasTimer(obj.Type()) {
 					unite(n, p.nodeOfObject(obj))
 				}

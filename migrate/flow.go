@@ -43,7 +43,7 @@ func (p *program) nodeOfField(f *types.Var, whole *node) *node {
 	switch {
 	case f.Pkg() != nil && f.Pkg().Path() == "time":
 		return nil // the field C, a channel of times
-	case hasTimer(origin(f).Type()):
+	case hasTimer(originOf(f).Type()):
 		return p.nodeOfObject(f)
 	case hasTimer(f.Type()):
 		return whole
@@ -214,7 +214,7 @@ func (p *program) isSetFinalizer(n *ast.CallExpr) bool {
 // timers.
 func (p *program) blockMethods(t types.Type, pos token.Pos, reason string) {
 	for m := range types.NewMethodSet(t).Methods() {
-		if obj := m.Obj(); obj.Exported() && hasTimer(origin(obj).Type()) {
+		if obj := m.Obj(); obj.Exported() && hasTimer(originOf(obj).Type()) {
 			p.nodeOfObject(obj).addBlocker(pos, reason)
 		}
 	}
@@ -240,8 +240,8 @@ func paramType(sig *types.Signature, i int, spread bool) types.Type {
 
 // thirdPartyFuncName returns the name of a called function if another module declares it,
 // else "". The standard library and testify do not count.
-func (p *program) thirdPartyFuncName(fun ast.Expr) string {
-	obj := p.pkg.Info.Uses[lastIdent(fun)]
+func (p *program) thirdPartyFuncName(funcExpr ast.Expr) string {
+	obj := p.pkg.Info.Uses[lastIdent(funcExpr)]
 	if obj == nil || obj.Pkg() == nil || p.pkgPaths[obj.Pkg().Path()] {
 		return ""
 	}
@@ -318,8 +318,8 @@ func (p *program) visitConversion(n *ast.CallExpr, t types.Type) {
 	if len(n.Args) != 1 {
 		return
 	}
-	from := p.typeOf(n.Args[0])
-	if from == nil {
+	srcType := p.typeOf(n.Args[0])
+	if srcType == nil {
 		return
 	}
 	if b, ok := types.Unalias(t).(*types.Basic); ok && b.Kind() == types.UnsafePointer {
@@ -330,7 +330,7 @@ func (p *program) visitConversion(n *ast.CallExpr, t types.Type) {
 	if hasTimer(t) {
 		dst = p.nodeOfExpr(n)
 		p.uniteTypeExpr(n.Fun, dst)
-		if from == types.Typ[types.UnsafePointer] {
+		if srcType == types.Typ[types.UnsafePointer] {
 			dst.addBlocker(n.Pos(), "it was an unsafe.Pointer")
 		}
 	} else {
@@ -339,7 +339,7 @@ func (p *program) visitConversion(n *ast.CallExpr, t types.Type) {
 	p.uniteAssignment(dst, t, n.Args[0])
 
 	// The conversion may be between pointers to structs with the same fields.
-	p.uniteFields(dst, deref(t.Underlying()), p.nodeOf(n.Args[0]), deref(from.Underlying()))
+	p.uniteFields(dst, deref(t.Underlying()), p.nodeOf(n.Args[0]), deref(srcType.Underlying()))
 }
 
 func (p *program) visitBuiltin(n *ast.CallExpr, name string) {
@@ -426,14 +426,14 @@ func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
 		return
 	}
 	visitElement := func(e ast.Expr, t types.Type) {
-		dst := p.nodeOfNamed(t)
+		elemNode := p.nodeOfNamed(t)
 		if hasTimer(t) {
-			dst = literalNode
+			elemNode = literalNode
 		}
-		if lit, ok := e.(*ast.CompositeLit); ok && lit.Type == nil && dst != nil && hasTimer(t) {
-			p.elidedLiterals[lit] = dst
+		if lit, ok := e.(*ast.CompositeLit); ok && lit.Type == nil && elemNode != nil && hasTimer(t) {
+			p.elidedLiterals[lit] = elemNode
 		}
-		p.uniteAssignment(dst, t, e)
+		p.uniteAssignment(elemNode, t, e)
 	}
 	for _, e := range n.Elts {
 		if kv, ok := e.(*ast.KeyValueExpr); ok {

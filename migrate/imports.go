@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// newImport is an import to add to a file.
-type newImport struct{ path, name string }
+// addedImport is an import to add to a file.
+type addedImport struct{ path, name string }
 
 // sourceText returns the source text of the import.
-func (n newImport) sourceText() string {
+func (n addedImport) sourceText() string {
 	if n.name == path.Base(n.path) {
 		return `"` + n.path + `"`
 	}
@@ -24,7 +24,7 @@ func (n newImport) sourceText() string {
 
 // editImports returns an edit that removes the imports with the given indexes and adds
 // others. Comments stay in place, except those of removed imports.
-func editImports(src []byte, removed []int, add []newImport) (Edit, error) {
+func editImports(src []byte, removed []int, added []addedImport) (Edit, error) {
 	originalSrc := src
 	if len(removed) > 0 {
 		im, err := parseImports(src)
@@ -32,16 +32,16 @@ func editImports(src []byte, removed []int, add []newImport) (Edit, error) {
 			return Edit{}, err
 		}
 		importText := ""
-		if len(add) > 0 {
-			importText = add[0].sourceText()
+		if len(added) > 0 {
+			importText = added[0].sourceText()
 		}
 		edits, replaced := im.removeImports(removed, importText)
 		src = applyEdits(src, edits)
 		if replaced {
-			add = add[1:]
+			added = added[1:]
 		}
 	}
-	for _, n := range add {
+	for _, n := range added {
 		im, err := parseImports(src)
 		if err != nil {
 			return Edit{}, err
@@ -69,8 +69,8 @@ func parseImports(src []byte) (*fileImports, error) {
 	return im, err
 }
 
-func (im *fileImports) offset(pos token.Pos) int { return im.fset.PositionFor(pos, false).Offset }
-func (im *fileImports) line(pos token.Pos) int   { return im.fset.PositionFor(pos, false).Line }
+func (im *fileImports) offsetOf(pos token.Pos) int { return im.fset.PositionFor(pos, false).Offset }
+func (im *fileImports) lineOf(pos token.Pos) int   { return im.fset.PositionFor(pos, false).Line }
 
 func (im *fileImports) importDecls() []*ast.GenDecl {
 	var decls []*ast.GenDecl
@@ -95,15 +95,15 @@ func (im *fileImports) removeImports(removed []int, importText string) (edits []
 			specs := d.Specs
 			if importText != "" && allStandard && !replaced {
 				s := specs[0]
-				edits = append(edits, Edit{im.offset(s.Pos()), im.offset(s.(*ast.ImportSpec).Path.End()), importText})
+				edits = append(edits, Edit{im.offsetOf(s.Pos()), im.offsetOf(s.(*ast.ImportSpec).Path.End()), importText})
 				replaced = true
 				for j, s := range specs[1:] {
-					edits = append(edits, im.removeNode(s, s.(*ast.ImportSpec).Doc, im.nextInBlock(specs[1+j:])))
+					edits = append(edits, im.removeNode(s, s.(*ast.ImportSpec).Doc, im.nextSpecInBlock(specs[1+j:])))
 				}
 				continue
 			}
 			var next ast.Node
-			if i+1 < len(decls) && im.line(decls[i+1].Pos()) == im.line(d.End())+1 {
+			if i+1 < len(decls) && im.lineOf(decls[i+1].Pos()) == im.lineOf(d.End())+1 {
 				next = decls[i+1]
 			}
 			edits = append(edits, im.removeNode(d, d.Doc, next))
@@ -112,10 +112,10 @@ func (im *fileImports) removeImports(removed []int, importText string) (edits []
 		for j, s := range d.Specs {
 			if isRemoved(s) {
 				doc := s.(*ast.ImportSpec).Doc
-				if j > 0 && im.nextInBlock(d.Specs[j-1:]) != nil {
+				if j > 0 && im.nextSpecInBlock(d.Specs[j-1:]) != nil {
 					edits = append(edits, im.removeNode(s, doc, nil))
 				} else {
-					edits = append(edits, im.removeNode(s, doc, im.nextInBlock(d.Specs[j:])))
+					edits = append(edits, im.removeNode(s, doc, im.nextSpecInBlock(d.Specs[j:])))
 				}
 			}
 		}
@@ -124,8 +124,8 @@ func (im *fileImports) removeImports(removed []int, importText string) (edits []
 	return edits, replaced
 }
 
-// nextInBlock returns specs[1], or nil if an empty line separates it from specs[0].
-func (im *fileImports) nextInBlock(specs []ast.Spec) ast.Node {
+// nextSpecInBlock returns specs[1], or nil if an empty line separates it from specs[0].
+func (im *fileImports) nextSpecInBlock(specs []ast.Spec) ast.Node {
 	if len(specs) < 2 {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (im *fileImports) nextInBlock(specs []ast.Spec) ast.Node {
 	if doc := specs[1].(*ast.ImportSpec).Doc; doc != nil {
 		specStart = doc.Pos()
 	}
-	if im.line(specStart) > im.line(specs[0].End())+1 {
+	if im.lineOf(specStart) > im.lineOf(specs[0].End())+1 {
 		return nil
 	}
 	return specs[1]
@@ -142,13 +142,13 @@ func (im *fileImports) nextInBlock(specs []ast.Spec) ast.Node {
 // removeNode removes n, an import or import declaration, with its comments. It keeps the
 // doc comment if next, the import after n, is not nil: the comment may be about both.
 func (im *fileImports) removeNode(n ast.Node, doc *ast.CommentGroup, next ast.Node) Edit {
-	start, end := im.offset(n.Pos()), im.offset(n.End())
+	start, end := im.offsetOf(n.Pos()), im.offsetOf(n.End())
 	from, to := im.lineStart(start), im.nextLineStart(end)
 	otherText := slices.Concat(im.src[from:start], im.src[end:to])
 	for _, g := range im.file.Comments {
 		for _, c := range g.List {
 			// Erase the comments before and behind n in otherText.
-			a, b := im.offset(c.Pos()), im.offset(c.Pos())+len(c.Text)
+			a, b := im.offsetOf(c.Pos()), im.offsetOf(c.Pos())+len(c.Text)
 			switch {
 			case a >= from && b <= start:
 				blankOut(otherText[a-from : b-from])
@@ -158,10 +158,10 @@ func (im *fileImports) removeNode(n ast.Node, doc *ast.CommentGroup, next ast.No
 		}
 	}
 	if len(bytes.TrimSpace(otherText)) > 0 {
-		return im.removeInline(start, end)
+		return im.removeInlineImport(start, end)
 	}
 	if doc != nil && next == nil {
-		from = im.lineStart(im.offset(doc.Pos()))
+		from = im.lineStart(im.offsetOf(doc.Pos()))
 	}
 	before, after := im.previousLine(from), strings.TrimSpace(string(im.src[to:im.nextLineStart(to)]))
 	switch {
@@ -179,8 +179,9 @@ func blankOut(text []byte) {
 	}
 }
 
-// removeInline removes an import that shares its line with other code, with one semicolon.
-func (im *fileImports) removeInline(start, end int) Edit {
+// removeInlineImport removes an import that shares its line with other code, and one
+// semicolon.
+func (im *fileImports) removeInlineImport(start, end int) Edit {
 	textAfter := bytes.TrimLeft(im.src[end:], " \t")
 	if bytes.HasPrefix(textAfter, []byte(";")) {
 		textAfter = bytes.TrimLeft(textAfter[1:], " \t")
@@ -213,11 +214,11 @@ func (im *fileImports) previousLine(at int) string {
 
 // insertImport adds an import to a block with imports of other modules, in sorted order.
 // If there is no such block, it adds one.
-func (im *fileImports) insertImport(n newImport) Edit {
+func (im *fileImports) insertImport(n addedImport) Edit {
 	importText := n.sourceText()
 	decls := im.importDecls()
 	if len(decls) == 0 {
-		at := im.nextLineStart(im.offset(im.file.Name.End()))
+		at := im.nextLineStart(im.offsetOf(im.file.Name.End()))
 		return Edit{Start: at, End: at, New: im.newline + "import " + importText + im.newline}
 	}
 	decl, closest := im.closestImport(decls, n.path)
@@ -232,69 +233,69 @@ func (im *fileImports) insertImport(n newImport) Edit {
 		decl = decls[len(decls)-1]
 	}
 	lastSpec := decl.Specs[len(decl.Specs)-1]
-	lastSpecEnd := im.offset(lastSpec.End())
+	lastSpecEnd := im.offsetOf(lastSpec.End())
 	switch {
 	case !decl.Lparen.IsValid() && len(decls) > 1:
-		at := im.offset(decl.End())
+		at := im.offsetOf(decl.End())
 		return Edit{Start: at, End: at, New: im.newline + "import " + importText}
 	case !decl.Lparen.IsValid():
-		start, gap := im.offset(decl.Specs[0].Pos()), ""
+		start, gap := im.offsetOf(decl.Specs[0].Pos()), ""
 		if closest == nil {
 			gap = im.newline
 		}
 		// Keep the comment behind the import on its line.
 		if c := lastSpec.(*ast.ImportSpec).Comment; c != nil {
-			lastSpecEnd = im.offset(c.End())
+			lastSpecEnd = im.offsetOf(c.End())
 			if im.newline == "\r\n" {
 				lastSpecEnd -= len(im.src[:lastSpecEnd]) - len(bytes.TrimRight(im.src[:lastSpecEnd], "\r"))
 			}
 		}
 		oldText := string(im.src[start:lastSpecEnd])
 		return Edit{Start: start, End: lastSpecEnd, New: "(" + im.newline + "\t" + oldText + im.newline + gap + "\t" + importText + im.newline + ")"}
-	case im.line(decl.Rparen) == im.line(lastSpec.End()):
+	case im.lineOf(decl.Rparen) == im.lineOf(lastSpec.End()):
 		return Edit{Start: lastSpecEnd, End: lastSpecEnd, New: "; " + importText}
 	case closest == nil:
-		at := im.lineStart(im.offset(decl.Rparen))
+		at := im.lineStart(im.offsetOf(decl.Rparen))
 		return Edit{Start: at, End: at, New: im.newline + "\t" + importText + im.newline}
 	}
-	return im.insertSorted(decl, closest, n)
+	return im.insertSortedImport(decl, closest, n)
 }
 
-// insertSorted adds an import to the block of imports that contains closest.
-func (im *fileImports) insertSorted(decl *ast.GenDecl, closest ast.Spec, n newImport) Edit {
+// insertSortedImport adds an import to the block of imports that contains closest.
+func (im *fileImports) insertSortedImport(decl *ast.GenDecl, closest ast.Spec, n addedImport) Edit {
 	importText := n.sourceText()
 	i := slices.Index(decl.Specs, closest)
-	for i > 0 && im.nextInBlock(decl.Specs[i-1:]) != nil {
+	for i > 0 && im.nextSpecInBlock(decl.Specs[i-1:]) != nil {
 		i--
 	}
 	firstSpec := decl.Specs[i]
 	if importPath(firstSpec.(*ast.ImportSpec)) > n.path {
-		if im.line(firstSpec.Pos()) == im.line(decl.Lparen) { // gofmt would split this line
-			at := im.offset(firstSpec.Pos())
+		if im.lineOf(firstSpec.Pos()) == im.lineOf(decl.Lparen) { // gofmt would split this line
+			at := im.offsetOf(firstSpec.Pos())
 			return Edit{Start: at, End: at, New: importText + "; "}
 		}
-		at := im.lineStart(im.offset(firstSpec.Pos()))
+		at := im.lineStart(im.offsetOf(firstSpec.Pos()))
 		return Edit{Start: at, End: at, New: "\t" + importText + im.newline}
 	}
-	for im.nextInBlock(decl.Specs[i:]) != nil && importPath(decl.Specs[i+1].(*ast.ImportSpec)) < n.path {
+	for im.nextSpecInBlock(decl.Specs[i:]) != nil && importPath(decl.Specs[i+1].(*ast.ImportSpec)) < n.path {
 		i++
 	}
-	at := im.nextLineStart(im.offset(decl.Specs[i].End()))
+	at := im.nextLineStart(im.offsetOf(decl.Specs[i].End()))
 	return Edit{Start: at, End: at, New: "\t" + importText + im.newline}
 }
 
 // closestImport returns the import whose path has the most leading elements in common with
 // newPath, and its declaration. It ignores the standard library.
 func (im *fileImports) closestImport(decls []*ast.GenDecl, newPath string) (decl *ast.GenDecl, closest ast.Spec) {
-	maxCommon := -1
+	maxCommonElements := -1
 	for _, d := range decls {
 		for _, s := range d.Specs {
 			path := importPath(s.(*ast.ImportSpec))
 			if isStandardPath(path) {
 				continue
 			}
-			if n := commonPathElements(path, newPath); n > maxCommon {
-				decl, closest, maxCommon = d, s, n
+			if n := commonPathElements(path, newPath); n > maxCommonElements {
+				decl, closest, maxCommonElements = d, s, n
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func TestEditImports(t *testing.T) {
 				if !strings.Contains(src, "\n") {
 					want = strings.ReplaceAll(want, "\r", "")
 				}
-				e, err := editImports([]byte(src), tt.gone, []newImport{{TimerPath, "timer"}})
+				e, err := editImports([]byte(src), tt.gone, []addedImport{{TimerPath, "timer"}})
 				if got := string(applyEdits([]byte(src), []Edit{e})); err != nil || got != want {
 					t.Errorf("%q\nbecomes %q, %v\nwant    %q", src, got, err, want)
 				}
@@ -49,11 +49,11 @@ func TestEditImports(t *testing.T) {
 	if got := string(applyEdits([]byte(src), []Edit{e})); got != "package p\n\nimport (\n\t\"fmt\"\n)\n" || err != nil {
 		t.Errorf("an import is removed, none added: %q, %v", got, err)
 	}
-	if e, err := editImports([]byte("package p\n"), nil, []newImport{{TimerPath, "tickless"}}); e.New != "\nimport tickless "+timer+"\n" || err != nil {
+	if e, err := editImports([]byte("package p\n"), nil, []addedImport{{TimerPath, "tickless"}}); e.New != "\nimport tickless "+timer+"\n" || err != nil {
 		t.Errorf("the added import has a name: %+v, %v", e, err)
 	}
 	src = "package p\n\nimport (\n\t\"context\"\n\t\"fmt\"\n)\n"
-	e, err = editImports([]byte(src), []int{0}, []newImport{{DeadlinePath, "deadline"}, {TimerPath, "timer"}})
+	e, err = editImports([]byte(src), []int{0}, []addedImport{{DeadlinePath, "deadline"}, {TimerPath, "timer"}})
 	if got := string(applyEdits([]byte(src), []Edit{e})); got != "package p\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/tickless/tickless/deadline\"\n\t"+timer+"\n)\n" || err != nil {
 		t.Errorf("two imports are added: %q, %v", got, err)
 	}

@@ -15,7 +15,7 @@ func (p *program) visitLenCall(n *ast.CallExpr, name string) {
 		return
 	}
 	if t := p.typeOf(arg); t != nil && mayBeTimerChannel(t) {
-		p.lenCalls = append(p.lenCalls, n.Pos())
+		p.lenCallPositions = append(p.lenCallPositions, n.Pos())
 	}
 }
 
@@ -122,10 +122,10 @@ func (p *program) visitTimerChannel(n *ast.SelectorExpr, stack []ast.Node) {
 // blockStoredChannels prevents the rewrite of timers whose channel is stored or passed
 // on, if the program calls len or cap on a channel that may be such a channel.
 func (p *program) blockStoredChannels() {
-	if len(p.lenCalls) == 0 {
+	if len(p.lenCallPositions) == 0 {
 		return
 	}
 	for _, n := range p.storedChannels {
-		n.addBlocker(p.lenCalls[0], "len or cap of a channel that may be its own: always 0 in package time, but not in package timer")
+		n.addBlocker(p.lenCallPositions[0], "len or cap of a channel that may be its own: always 0 in package time, but not in package timer")
 	}
 }

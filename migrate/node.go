@@ -36,8 +36,8 @@ const reasonBothTypes = "a type switch has a case for package timer's type too"
 // visibleName is the name of a variable, function, field or method that other files may
 // use.
 type visibleName struct {
-	pkg, name string
-	isMember  bool // it is a field or a method
+	pkgPath, name string
+	isMember      bool // it is a field or a method
 }
 
 // typeUse is a place where the source says time.Timer or time.Ticker.
@@ -114,7 +114,7 @@ func (p *program) nodeOfExpr(e ast.Expr) *node {
 // nodeOfObject returns the node of a variable, field or function whose type contains a
 // timer.
 func (p *program) nodeOfObject(obj types.Object) *node {
-	obj = origin(obj)
+	obj = originOf(obj)
 	if obj.Pkg() == nil || !p.pkgPaths[obj.Pkg().Path()] {
 		// A name of another module cannot be rewritten. Each use gets a new node, so that
 		// blocking one use does not block the others.
@@ -123,7 +123,7 @@ func (p *program) nodeOfObject(obj types.Object) *node {
 		if obj.Pkg() != nil {
 			location = "package " + obj.Pkg().Path()
 		}
-		n.addBlocker(p.visitingPos, obj.Name()+" of "+location+" has package time's type")
+		n.addBlocker(p.currentPos, obj.Name()+" of "+location+" has package time's type")
 		return n
 	}
 	n, isNew := p.nodeAt(obj.Pos(), 'o')
@@ -140,8 +140,8 @@ func (p *program) nodeOfObject(obj types.Object) *node {
 	return n
 }
 
-// origin returns the generic object that obj instantiates, or obj if it is not an instance.
-func origin(obj types.Object) types.Object {
+// originOf returns the generic object that obj instantiates, or obj if it is not an instance.
+func originOf(obj types.Object) types.Object {
 	switch obj := obj.(type) {
 	case *types.Var:
 		return obj.Origin()

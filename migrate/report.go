@@ -143,10 +143,10 @@ func (p *program) decideClass(c *node) {
 			continue
 		}
 		from, _, _ := strings.Cut(s.funcName, ".")
-		s.file.replacements[p.position(s.sel.X.Pos()).Offset] = replacement{replacementPaths[from], int(s.sel.X.End() - s.sel.X.Pos())}
+		s.file.replacements[p.positionOf(s.sel.X.Pos()).Offset] = replacement{replacementPaths[from], int(s.sel.X.End() - s.sel.X.Pos())}
 	}
 	for _, m := range c.typeUses {
-		m.file.replacements[p.position(m.pkgIdent.Pos()).Offset] = replacement{TimerPath, len(m.pkgIdent.Name)}
+		m.file.replacements[p.positionOf(m.pkgIdent.Pos()).Offset] = replacement{TimerPath, len(m.pkgIdent.Name)}
 	}
 }
 
@@ -177,14 +177,14 @@ func (p *program) reasonsNotRewritten(s *site) (list []Reason) {
 	newReason := func(text string, b blocker) Reason {
 		return Reason{Text: text, Pos: p.reportPosition(b.pos), pos: b.pos}
 	}
-	blocks := s.node.representative().blockers
-	for _, b := range blocks {
-		if !s.viaInterface || b.pos == s.sel.Pos() || b.reason == reasonBothTypes || slices.Contains(s.ownBlockers, b) {
+	classBlockers := s.node.representative().blockers
+	for _, b := range classBlockers {
+		if !s.viaInterface || b.pos == s.sel.Pos() || b.reason == reasonBothTypes || slices.Contains(s.blockersBeforeUnite, b) {
 			list = append(list, newReason(b.reason, b))
 		}
 	}
-	if len(list) == 0 && len(blocks) > 0 {
-		b := blocks[0]
+	if len(list) == 0 && len(classBlockers) > 0 {
+		b := classBlockers[0]
 		list = append(list, newReason("a type assertion may return it, or another timer that is not rewritten: "+b.reason, b))
 	}
 	return list

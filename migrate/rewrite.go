@@ -16,7 +16,7 @@ import (
 func (p *program) rewriteFile(f *file) File {
 	result := File{Name: f.name}
 	packageNames := make(map[string]string) // of the packages, by path
-	var add []newImport
+	var added []addedImport
 	for _, to := range []string{DeadlinePath, TimerPath} {
 		if !f.needsImport(to) {
 			continue
@@ -24,7 +24,7 @@ func (p *program) rewriteFile(f *file) File {
 		name, imported := p.importNameIn(f, to, packageNames)
 		packageNames[to] = name
 		if !imported {
-			add = append(add, newImport{to, name})
+			added = append(added, addedImport{to, name})
 		}
 	}
 	for _, offset := range slices.Sorted(maps.Keys(f.replacements)) {
@@ -32,14 +32,14 @@ func (p *program) rewriteFile(f *file) File {
 		result.Edits = append(result.Edits, Edit{Start: offset, End: offset + c.oldLen, New: packageNames[c.newPath]})
 	}
 	unusedIndexes := p.unusedImports(f)
-	if len(add) == 0 && len(unusedIndexes) == 0 {
+	if len(added) == 0 && len(unusedIndexes) == 0 {
 		return result
 	}
 	src, err := p.readFile(f.name)
 	if err != nil {
 		return File{Name: f.name} // better no edits than replacements without the imports
 	}
-	e, err := editImports(src, unusedIndexes, add)
+	e, err := editImports(src, unusedIndexes, added)
 	if err != nil {
 		return File{Name: f.name}
 	}
@@ -68,7 +68,7 @@ func (p *program) unusedImports(f *file) []int {
 		}
 		if pn, ok := info.Uses[id].(*types.PkgName); ok {
 			uses[pn]++
-			if _, ok := f.replacements[p.position(id.Pos()).Offset]; ok {
+			if _, ok := f.replacements[p.positionOf(id.Pos()).Offset]; ok {
 				replacedUses[pn]++
 			}
 		}

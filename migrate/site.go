@@ -9,15 +9,15 @@ import (
 
 // site is what the analysis knows about a Site.
 type site struct {
-	file         *file
-	sel          *ast.SelectorExpr
-	funcName     string // for example time.NewTimer
-	node         *node
-	stayReason   string // why such a call is never rewritten, or empty
-	use          Use
-	viaInterface bool      // the timer becomes an interface value, or comes from one
-	ownBlockers  []blocker // if viaInterface: the class's blockers before uniteInterfaceConversions
-	muted        bool      // the call is in a test, and Options.Tests is false
+	file                *file
+	sel                 *ast.SelectorExpr
+	funcName            string // for example time.NewTimer
+	node                *node
+	stayReason          string // why such a call is never rewritten, or empty
+	use                 Use
+	viaInterface        bool      // the timer becomes an interface value, or comes from one
+	blockersBeforeUnite []blocker // if viaInterface: the class's blockers before uniteInterfaceConversions
+	muted               bool      // the call is in a test, and Options.Tests is false
 }
 
 // replacementPaths maps the path of a package to the path of its replacement.
@@ -86,7 +86,7 @@ func (p *program) timerOfSelection(n *ast.SelectorExpr, sel *types.Selection) *n
 		field = s.Field(i)
 		t = field.Type()
 	}
-	if !hasTimer(origin(field).Type()) {
+	if !hasTimer(originOf(field).Type()) {
 		return nil
 	}
 	return p.nodeOfObject(field)
@@ -158,7 +158,7 @@ func (p *program) addSite(n *ast.SelectorExpr, path, name string, stack []ast.No
 		c.newCallPos = n.Pos()
 	}
 	if constructors[path][name] == "" {
-		s.stayReason = whyNotReplaced(name, s.use)
+		s.stayReason = reasonNotReplaced(name, s.use)
 	}
 	switch {
 	case p.file.refusal != "":
@@ -168,8 +168,8 @@ func (p *program) addSite(n *ast.SelectorExpr, path, name string, stack []ast.No
 	}
 }
 
-// whyNotReplaced returns why a call of time.After or time.Tick is not rewritten.
-func whyNotReplaced(name string, u Use) string {
+// reasonNotReplaced returns why a call of time.After or time.Tick is not rewritten.
+func reasonNotReplaced(name string, u Use) string {
 	if name == "Tick" {
 		return "timer.Tick is time.Tick, which cannot be stopped"
 	}

@@ -29,7 +29,7 @@ func (p *program) blockUsedInUnseenFiles() {
 			switch n := n.(type) {
 			case *ast.CompositeLit:
 				if setsFieldsByPosition(n) {
-					p.forEachField(n.Type, func(field string) { addUsedName(&ast.Ident{NamePos: n.Pos(), Name: field}, true) })
+					p.forEachFieldName(n.Type, func(field string) { addUsedName(&ast.Ident{NamePos: n.Pos(), Name: field}, true) })
 				}
 			case *ast.KeyValueExpr:
 				if id, ok := n.Key.(*ast.Ident); ok {
@@ -145,9 +145,9 @@ func setsFieldsByPosition(n *ast.CompositeLit) bool {
 	return !keyed
 }
 
-// forEachField calls f with each field name of the struct type te. Without type
+// forEachFieldName calls f with each field name of the struct type te. Without type
 // information, every struct type with te's last name counts.
-func (p *program) forEachField(te ast.Expr, f func(string)) {
+func (p *program) forEachFieldName(te ast.Expr, f func(string)) {
 	var id *ast.Ident
 	ast.Inspect(te, func(n ast.Node) bool {
 		if x, ok := n.(*ast.Ident); ok {

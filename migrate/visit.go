@@ -9,7 +9,7 @@ import (
 // visitFile finds a file's call sites, and nodes that must be rewritten together.
 func (p *program) visitFile(f *ast.File) {
 	ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
-		p.visitingPos = n.Pos()
+		p.currentPos = n.Pos()
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			p.visitTypeParams(n.Type.TypeParams)
@@ -207,13 +207,13 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 	}
 	visitMembers := func(list *ast.FieldList) {
 		for _, field := range list.List {
-			ids := field.Names
-			if len(ids) == 0 { // embedded
+			idents := field.Names
+			if len(idents) == 0 { // embedded
 				if id := embeddedName(field.Type); id != nil {
-					ids = []*ast.Ident{id}
+					idents = []*ast.Ident{id}
 				}
 			}
-			for _, id := range ids {
+			for _, id := range idents {
 				if member := p.declaredMember(obj, id); member != nil && hasTimer(member.Type()) {
 					m := p.nodeOfObject(member)
 					p.uniteTypeExpr(field.Type, m)

@@ -47,17 +47,17 @@ func parseResults(text string) (*results, error) {
 
 func (r *results) addLine(name string, figures []string) error {
 	workload, pairs, _ := strings.Cut(name, "/")
-	impl := ""
+	implName := ""
 	var params []string
 	for part := range strings.SplitSeq(pairs, "/") {
 		if v, ok := strings.CutPrefix(part, "impl="); ok {
-			impl = v
+			implName = v
 		} else if part != "" {
 			params = append(params, part)
 		}
 	}
-	if !slices.Contains(r.impls, impl) {
-		r.impls = append(r.impls, impl)
+	if !slices.Contains(r.impls, implName) {
+		r.impls = append(r.impls, implName)
 	}
 	for pair := range slices.Chunk(figures, 2) {
 		if len(pair) < 2 {
@@ -72,7 +72,7 @@ func (r *results) addLine(name string, figures []string) error {
 			r.samples[k] = map[string][]float64{}
 			r.keys = append(r.keys, k)
 		}
-		r.samples[k][impl] = append(r.samples[k][impl], v)
+		r.samples[k][implName] = append(r.samples[k][implName], v)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (r *results) writeTable(b *strings.Builder, workload string) {
 	}
 }
 
-// shouldOmitRow reports whether the table omits row k:
+// shouldOmitRow reports whether the table omits row k. It omits
 //
 //   - allocs/op
 //   - B/op, except in the workload's first row with B/op

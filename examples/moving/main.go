@@ -35,7 +35,7 @@ type expiryFunc func(order string, amount []byte)
 func main() {
 	var b backend
 	flag.StringVar(&b.redisAddr, "redis", "", "HOST:PORT of a Redis server, or in-process")
-	flag.StringVar(&b.file, "file", "", "a file for the orders")
+	flag.StringVar(&b.filePath, "file", "", "a file for the orders")
 	flag.BoolVar(&b.inMemory, "memory", false, "as tasks of a store in memory")
 	flag.Parse()
 	if err := runShop(os.Stdout, b.open); err != nil {
@@ -47,7 +47,7 @@ func main() {
 // backend says which implementation of deadlines to use. The zero value means timers.
 type backend struct {
 	inMemory  bool
-	file      string
+	filePath  string
 	redisAddr string
 }
 
@@ -55,8 +55,8 @@ func (b backend) open(f expiryFunc) (deadlines, error) {
 	switch {
 	case b.inMemory:
 		return newMemoryDeadlines(f)
-	case b.file != "":
-		return newFileDeadlines(b.file, f)
+	case b.filePath != "":
+		return newFileDeadlines(b.filePath, f)
 	case b.redisAddr == "in-process":
 		return newInProcessRedisDeadlines(f)
 	case b.redisAddr != "":

@@ -10,7 +10,7 @@ import (
 
 // The program prints the same with every implementation of deadlines.
 func TestShop(t *testing.T) {
-	for name, b := range map[string]backend{"local": {}, "memory": {inMemory: true}, "file": {file: filepath.Join(t.TempDir(), "shop.db")}, "redis": {redisAddr: "in-process"}} {
+	for name, b := range map[string]backend{"local": {}, "memory": {inMemory: true}, "file": {filePath: filepath.Join(t.TempDir(), "shop.db")}, "redis": {redisAddr: "in-process"}} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			require.NoError(t, runShop(&out, b.open))

@@ -31,9 +31,9 @@ func newFileDeadlines(path string, f expiryFunc) (deadlines, error) {
 }
 
 func newRedisDeadlines(addr string, f expiryFunc) (deadlines, error) {
-	rdb := redis.NewClient(&redis.Options{Addr: addr})
-	st := redisstore.New(rdb, redisstore.WithName("shop"))
-	return newTaskDeadlines(st, func() error { return errors.Join(st.Close(), rdb.Close()) }, f)
+	redisClient := redis.NewClient(&redis.Options{Addr: addr})
+	st := redisstore.New(redisClient, redisstore.WithName("shop"))
+	return newTaskDeadlines(st, func() error { return errors.Join(st.Close(), redisClient.Close()) }, f)
 }
 
 // newInProcessRedisDeadlines starts a Redis server in this process and uses it as the

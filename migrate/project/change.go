@@ -39,8 +39,8 @@ func (p *Project) computeChanges() error {
 			continue
 		}
 		c := Change{Name: f.Name, Old: src, New: edited}
-		relativeName := filepath.ToSlash(p.relativeTo(f.Name))
-		c.diff, c.Lines = fixHunkHeaders(udiff.Unified("a/"+relativeName, "b/"+relativeName, string(src), string(edited)))
+		relPath := filepath.ToSlash(p.relativePath(f.Name))
+		c.diff, c.Lines = fixHunkHeaders(udiff.Unified("a/"+relPath, "b/"+relPath, string(src), string(edited)))
 		p.changes = append(p.changes, c)
 	}
 	return nil
@@ -168,8 +168,8 @@ func writeTempFile(name string, text []byte, mode os.FileMode) (string, error) {
 	return f.Name(), nil
 }
 
-// relativeTo returns name relative to the module's folder, or name if it is outside.
-func (p *Project) relativeTo(name string) string {
+// relativePath returns name relative to the module's folder, or name if it is outside.
+func (p *Project) relativePath(name string) string {
 	if rel, err := filepath.Rel(p.Dir, name); err == nil && !strings.HasPrefix(rel, "..") {
 		return rel
 	}

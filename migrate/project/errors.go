@@ -32,11 +32,11 @@ func (cfg Config) validate() error {
 		}
 	}
 	for _, pattern := range cfg.Patterns {
-		file := pattern
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(cfg.Dir, file)
+		patternPath := pattern
+		if !filepath.IsAbs(patternPath) {
+			patternPath = filepath.Join(cfg.Dir, patternPath)
 		}
-		if info, err := os.Stat(file); err == nil && !info.IsDir() {
+		if info, err := os.Stat(patternPath); err == nil && !info.IsDir() {
 			return &ArgumentError{fmt.Sprintf("%s is a file: name packages, such as ./...", pattern)}
 		}
 	}

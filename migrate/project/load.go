@@ -112,7 +112,7 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts.Unseen = slices.Concat(opts.Unseen, other, goFiles(broken))
+	opts.Unseen = slices.Concat(opts.Unseen, other, goFilesOf(broken))
 	p.Report = migrate.Analyze(pc.Fset, convertPackages(loaded, matchedPaths), opts)
 	if p.Requires, err = requiresTickless(module.GoMod); err != nil {
 		return nil, err
@@ -182,19 +182,19 @@ func (p *Project) splitBrokenPackages(loaded []*packages.Package, matched map[st
 			continue
 		}
 		broken = append(broken, pkg)
-		path := withoutTestSuffix(pkg.PkgPath)
+		pkgPath := withoutTestSuffix(pkg.PkgPath)
 		for _, e := range pkg.Errors {
-			if !warnedPaths[path] && !strings.HasPrefix(e.Msg, "# ") { // not the compiler's copy
-				warnedPaths[path] = true
-				p.Warnings = append(p.Warnings, fmt.Sprintf("package %s is skipped because it does not compile: %s", path, errorText(e, p.Dir)))
+			if !warnedPaths[pkgPath] && !strings.HasPrefix(e.Msg, "# ") { // not the compiler's copy
+				warnedPaths[pkgPath] = true
+				p.Warnings = append(p.Warnings, fmt.Sprintf("package %s is skipped because it does not compile: %s", pkgPath, errorText(e, p.Dir)))
 			}
 		}
 	}
 	return good, broken
 }
 
-// goFiles returns the Go files of packages, including those that the build excludes.
-func goFiles(pkgs []*packages.Package) (files []string) {
+// goFilesOf returns the Go files of packages, including those that the build excludes.
+func goFilesOf(pkgs []*packages.Package) (files []string) {
 	for _, pkg := range pkgs {
 		for _, file := range slices.Concat(pkg.GoFiles, pkg.IgnoredFiles) {
 			if filepath.Ext(file) == ".go" && !slices.Contains(files, file) {
@@ -243,11 +243,11 @@ func unloadedGoFiles(root string, loaded []*packages.Package) ([]string, error) 
 			return err
 		}
 		if d.IsDir() {
-			name := d.Name()
+			folderName := d.Name()
 			if path == root {
 				return nil
 			}
-			if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor" {
+			if strings.HasPrefix(folderName, ".") || strings.HasPrefix(folderName, "_") || folderName == "testdata" || folderName == "vendor" {
 				return fs.SkipDir
 			}
 			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {

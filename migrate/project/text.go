@@ -131,5 +131,5 @@ func (o *printer) writeSection(title string, p *Project, include func(migrate.Si
 }
 
 func (p *Project) positionText(pos token.Position) string {
-	return fmt.Sprintf("%s:%d:%d", p.relativeTo(pos.Filename), pos.Line, pos.Column)
+	return fmt.Sprintf("%s:%d:%d", p.relativePath(pos.Filename), pos.Line, pos.Column)
 }

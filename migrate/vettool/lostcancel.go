@@ -11,8 +11,8 @@ import (
 )
 
 // lostCancel reports contexts of package deadline whose cancel function is not called on
-// all paths. It runs vet's check lostcancel, to which package deadline looks like package
-// context.
+// all paths. It runs vet's check lostcancel with type information in which package context
+// takes the place of package deadline.
 var lostCancel = &analysis.Analyzer{
 	Name:     "lostcancel",
 	Doc:      lostcancel.Analyzer.Doc,
@@ -20,17 +20,17 @@ var lostCancel = &analysis.Analyzer{
 	Requires: lostcancel.Analyzer.Requires,
 	Run: func(pass *analysis.Pass) (any, error) {
 		contextPackage := types.NewPackage("context", "context")
-		info := *pass.TypesInfo
-		info.Uses = maps.Clone(info.Uses)
-		for id, obj := range info.Uses {
+		changedInfo := *pass.TypesInfo
+		changedInfo.Uses = maps.Clone(changedInfo.Uses)
+		for id, obj := range changedInfo.Uses {
 			if pn, ok := obj.(*types.PkgName); ok && pn.Imported().Path() == migrate.DeadlinePath {
-				info.Uses[id] = types.NewPkgName(pn.Pos(), pn.Pkg(), pn.Name(), contextPackage)
+				changedInfo.Uses[id] = types.NewPkgName(pn.Pos(), pn.Pkg(), pn.Name(), contextPackage)
 			}
 		}
-		pkg := types.NewPackage(pass.Pkg.Path(), pass.Pkg.Name())
-		pkg.SetImports(append(pass.Pkg.Imports(), contextPackage))
+		changedPkg := types.NewPackage(pass.Pkg.Path(), pass.Pkg.Name())
+		changedPkg.SetImports(append(pass.Pkg.Imports(), contextPackage))
 		changedPass := *pass
-		changedPass.TypesInfo, changedPass.Pkg = &info, pkg
+		changedPass.TypesInfo, changedPass.Pkg = &changedInfo, changedPkg
 		return lostcancel.Analyzer.Run(&changedPass)
 	},
 }

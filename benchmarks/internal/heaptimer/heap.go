@@ -11,7 +11,7 @@ type entry struct {
 
 // An heapItem is an element of the heap.
 type heapItem struct {
-	when int64 // the deadline, in nanoseconds since the Timer was made
+	deadline int64 // the deadline, in nanoseconds since the Timer was made
 	*entry
 }
 
@@ -20,7 +20,7 @@ type minHeap []heapItem
 
 func (h *minHeap) push(it heapItem) {
 	*h = append(*h, it)
-	h.up(len(*h)-1, it)
+	h.siftUp(len(*h)-1, it)
 }
 
 // remove removes the item at index i.
@@ -36,18 +36,18 @@ func (h *minHeap) remove(i int) {
 
 // fix stores the item at index i, then moves it up or down to where it belongs.
 func (h *minHeap) fix(i int, it heapItem) {
-	if i > 0 && it.when < (*h)[(i-1)/2].when {
-		h.up(i, it)
+	if i > 0 && it.deadline < (*h)[(i-1)/2].deadline {
+		h.siftUp(i, it)
 	} else {
-		h.down(i, it)
+		h.siftDown(i, it)
 	}
 }
 
-func (h *minHeap) up(i int, it heapItem) {
+func (h *minHeap) siftUp(i int, it heapItem) {
 	s := *h
 	for i > 0 {
 		parent := (i - 1) / 2
-		if s[parent].when <= it.when {
+		if s[parent].deadline <= it.deadline {
 			break
 		}
 		s[i] = s[parent]
@@ -58,17 +58,17 @@ func (h *minHeap) up(i int, it heapItem) {
 	it.index = i
 }
 
-func (h *minHeap) down(i int, it heapItem) {
+func (h *minHeap) siftDown(i int, it heapItem) {
 	s := *h
 	for {
 		child := 2*i + 1
 		if child >= len(s) {
 			break
 		}
-		if child+1 < len(s) && s[child+1].when < s[child].when {
+		if child+1 < len(s) && s[child+1].deadline < s[child].deadline {
 			child++
 		}
-		if it.when <= s[child].when {
+		if it.deadline <= s[child].deadline {
 			break
 		}
 		s[i] = s[child]

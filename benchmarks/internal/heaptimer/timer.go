@@ -43,7 +43,7 @@ type Handle struct {
 
 // Start calls f once after d. On a closed Timer, Start only returns the zero Handle.
 func (t *Timer) Start(d time.Duration, f func()) Handle {
-	when := t.when(d)
+	deadline := t.deadlineAfter(d)
 	t.mu.Lock()
 	if t.mu.closed {
 		t.mu.Unlock()
@@ -57,9 +57,9 @@ func (t *Timer) Start(d time.Duration, f func()) Handle {
 		e.nextFree = nil
 	}
 	e.f = f
-	t.mu.heap.push(heapItem{when, e})
+	t.mu.heap.push(heapItem{deadline, e})
 	h := Handle{t, e, e.generation}
-	mustWake := t.mustWakeLocked(when)
+	mustWake := t.mustWakeLocked(deadline)
 	t.mu.Unlock()
 	if mustWake {
 		t.wakeUp()
@@ -88,14 +88,14 @@ func (h Handle) Reset(d time.Duration) bool {
 	if h.timer == nil {
 		return false
 	}
-	when := h.timer.when(d)
+	deadline := h.timer.deadlineAfter(d)
 	h.timer.mu.Lock()
 	if h.entry.generation != h.generation {
 		h.timer.mu.Unlock()
 		return false
 	}
-	h.timer.mu.heap.fix(h.entry.index, heapItem{when, h.entry})
-	mustWake := h.timer.mustWakeLocked(when)
+	h.timer.mu.heap.fix(h.entry.index, heapItem{deadline, h.entry})
+	mustWake := h.timer.mustWakeLocked(deadline)
 	h.timer.mu.Unlock()
 	if mustWake {
 		h.timer.wakeUp()
@@ -125,9 +125,9 @@ func (t *Timer) Close() int {
 	return n
 }
 
-// when returns the deadline of a timer that starts now with the delay d, or math.MaxInt64
-// if the deadline would overflow.
-func (t *Timer) when(d time.Duration) int64 {
+// deadlineAfter returns the deadline of a timer that starts now with the delay d, or
+// math.MaxInt64 if the deadline would overflow.
+func (t *Timer) deadlineAfter(d time.Duration) int64 {
 	now := time.Since(t.createdAt)
 	if d > math.MaxInt64-now {
 		return math.MaxInt64
@@ -143,10 +143,10 @@ func (t *Timer) freeEntryLocked(e *entry) {
 	t.mu.firstFree = e
 }
 
-// mustWakeLocked reports whether the goroutine sleeps longer than the deadline when. If so,
-// the caller must wake it.
-func (t *Timer) mustWakeLocked(when int64) bool {
-	if when >= t.mu.sleepsUntil {
+// mustWakeLocked reports whether the goroutine sleeps longer than until the deadline.
+// If so, the caller must wake it.
+func (t *Timer) mustWakeLocked(deadline int64) bool {
+	if deadline >= t.mu.sleepsUntil {
 		return false
 	}
 	t.mu.sleepsUntil = 0 // no other caller needs to wake it
@@ -163,14 +163,14 @@ func (t *Timer) wakeUp() {
 // runCallbacks is the goroutine: it runs due callbacks and sleeps until the next deadline.
 func (t *Timer) runCallbacks() {
 	defer close(t.ended)
-	alarm := time.NewTimer(math.MaxInt64)
-	defer alarm.Stop()
+	sleepTimer := time.NewTimer(math.MaxInt64)
+	defer sleepTimer.Stop()
 	var due [timersPerBatch]func()
 	for {
 		t.mu.Lock()
 		t.mu.sleepsUntil = 0
 		n, now := 0, int64(time.Since(t.createdAt))
-		for n < timersPerBatch && len(t.mu.heap) > 0 && t.mu.heap[0].when <= now {
+		for n < timersPerBatch && len(t.mu.heap) > 0 && t.mu.heap[0].deadline <= now {
 			e := t.mu.heap[0].entry
 			due[n] = e.f
 			n++
@@ -181,9 +181,9 @@ func (t *Timer) runCallbacks() {
 		if n == 0 {
 			t.mu.sleepsUntil = math.MaxInt64
 			if len(t.mu.heap) > 0 {
-				t.mu.sleepsUntil = t.mu.heap[0].when
+				t.mu.sleepsUntil = t.mu.heap[0].deadline
 			}
-			alarm.Reset(time.Duration(t.mu.sleepsUntil - now))
+			sleepTimer.Reset(time.Duration(t.mu.sleepsUntil - now))
 		}
 		t.mu.Unlock()
 		if closed {
@@ -195,7 +195,7 @@ func (t *Timer) runCallbacks() {
 		}
 		if n == 0 {
 			select {
-			case <-alarm.C:
+			case <-sleepTimer.C:
 			case <-t.wake:
 			}
 		}

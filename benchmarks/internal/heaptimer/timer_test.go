@@ -95,7 +95,7 @@ func TestTimer_Model(t *testing.T) {
 				t.Fatalf("seed %d: %d are pending, want %d", seed, len(timer.mu.heap), len(want))
 			}
 			for k, it := range timer.mu.heap {
-				if it.index != k || k > 0 && timer.mu.heap[(k-1)/2].when > it.when {
+				if it.index != k || k > 0 && timer.mu.heap[(k-1)/2].deadline > it.deadline {
 					t.Fatalf("seed %d: the heap is out of order at %d", seed, k)
 				}
 			}
