@@ -23,8 +23,8 @@ type globalValue struct {
 // synctest bubble may use. If such a timer is reset in a bubble, package time and package
 // timer use different clocks.
 func (p *program) blockGlobalValues() {
-	bubblePackages := p.findBubblePackages()
-	if len(bubblePackages) == 0 {
+	pathsInBubbles := p.findPathsInBubbles()
+	if len(pathsInBubbles) == 0 {
 		return
 	}
 	for _, pkg := range p.pkgs {
@@ -36,7 +36,7 @@ func (p *program) blockGlobalValues() {
 		}
 	}
 	for _, g := range p.globals {
-		if bubblePackages[withoutTestSuffix(g.pkgPath)] {
+		if pathsInBubbles[withoutTestSuffix(g.pkgPath)] {
 			reason := g.description + " holds it, and a test may use it inside and outside a testing/synctest bubble"
 			p.blockReachableTimers(g.typ, g.node, blocker{g.pos, reason}, make(map[*types.Named]bool))
 		}
@@ -120,8 +120,9 @@ func (p *program) addPoolValue(e ast.Expr) {
 	p.addGlobalValue(p.pkg.Path, e.Pos(), p.typeOf(e), func() *node { return p.nodeOf(e) }, "a sync.Pool")
 }
 
-// findBubblePackages returns the packages that may run in a testing/synctest bubble.
-func (p *program) findBubblePackages() map[string]bool {
+// findPathsInBubbles returns the paths of the packages that may run in a testing/synctest
+// bubble.
+func (p *program) findPathsInBubbles() map[string]bool {
 	g := p.importGraph()
 	// Packages that import synctest, directly or through others.
 	synctestImporters := map[string]bool{synctestPath: true}
@@ -138,12 +139,12 @@ func (p *program) findBubblePackages() map[string]bool {
 			}
 		}
 	}
-	// Packages that import a helper, and all packages that they import.
-	bubblePackages := make(map[string]bool)
+	// The paths of packages that import one of these, and of all packages that they import.
+	pathsInBubbles := make(map[string]bool)
 	var add func(path string)
 	add = func(path string) {
-		if !bubblePackages[path] {
-			bubblePackages[path] = true
+		if !pathsInBubbles[path] {
+			pathsInBubbles[path] = true
 			for dep := range g.withoutTests[path] {
 				add(dep)
 			}
@@ -159,7 +160,7 @@ func (p *program) findBubblePackages() map[string]bool {
 			}
 		}
 	}
-	return bubblePackages
+	return pathsInBubbles
 }
 
 // importGraph maps the path of each package to the paths that it imports, without and with

@@ -24,7 +24,7 @@ type node struct {
 	newCallPos   token.Pos // a call of NewTimer or NewTicker, or NoPos
 }
 
-// A blocker is a reason not to rewrite a class.
+// A blocker is a reason not to rewrite the nodes of a class.
 type blocker struct {
 	pos    token.Pos
 	reason string
@@ -46,7 +46,8 @@ type typeUse struct {
 	pkgIdent *ast.Ident // the name before the dot
 }
 
-// representative returns the representative of the class that n is in.
+// representative returns the representative of n's class: the nodes that must be rewritten
+// together with n.
 func (n *node) representative() *node {
 	for n.parent != nil {
 		if n.parent.parent != nil {
@@ -57,7 +58,8 @@ func (n *node) representative() *node {
 	return n
 }
 
-// unite puts two nodes into one class: they must be rewritten together. Either may be nil.
+// unite records that two nodes must be rewritten together, by joining their classes. Either
+// node may be nil.
 func unite(a, b *node) {
 	if a == nil || b == nil {
 		return
@@ -82,7 +84,8 @@ func unite(a, b *node) {
 	b.blockers, b.sites, b.typeUses, b.visibleNames = nil, nil, nil, nil
 }
 
-// addBlocker records a reason not to rewrite n's class. n may be nil.
+// addBlocker records a reason not to rewrite n, nor the nodes that must be rewritten
+// together with n. n may be nil.
 func (n *node) addBlocker(pos token.Pos, reason string) {
 	if n == nil {
 		return

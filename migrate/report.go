@@ -109,8 +109,8 @@ const warningGoroutineCount = "goroutines are counted here, and the library keep
 
 const reasonNeverStopped = "never stopped: package time frees it when nothing refers to it, package timer keeps it until it fires"
 
-// decideClass decides whether to rewrite a class of timers. If so, it records the
-// replacements.
+// decideClass decides whether to rewrite the timers of a class, which must be rewritten
+// together. If so, it records the replacements.
 func (p *program) decideClass(c *node) {
 	slices.SortFunc(c.blockers, func(a, b blocker) int { return p.comparePos(a.pos, b.pos) })
 	if len(c.blockers) == 0 && c.newCallPos.IsValid() && !c.stopCalled {

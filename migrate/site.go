@@ -16,7 +16,7 @@ type site struct {
 	stayReason          string // why such a call is never rewritten, or empty
 	use                 Use
 	viaInterface        bool      // the timer becomes an interface value, or comes from one
-	blockersBeforeUnite []blocker // if viaInterface: the class's blockers before uniteInterfaceConversions
+	blockersBeforeUnite []blocker // if viaInterface: the reasons before uniteInterfaceConversions
 	muted               bool      // the call is in a test, and Options.Tests is false
 }
 

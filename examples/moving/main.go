@@ -48,7 +48,7 @@ func main() {
 type backend struct {
 	inMemory  bool
 	filePath  string
-	redisAddr string
+	redisAddr string // HOST:PORT or in-process
 }
 
 func (b backend) open(f expiryFunc) (deadlines, error) {
