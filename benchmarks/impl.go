@@ -34,9 +34,11 @@ func flush(impl Impl) {
 	}
 }
 
-// A SlotStarter is an [Impl] with one callback for all its timers.
+// A SlotStarter is an [Impl] whose timers share one callback, which gets the timer's
+// slot.
 type SlotStarter interface {
-	// StartFor is like Start, but calls f with the slot. All calls must pass the same f.
+	// StartFor is like Start, but calls f with the slot. The caller must always pass the
+	// same f.
 	StartFor(slot int, d time.Duration, f func(slot int))
 }
 

@@ -13,9 +13,9 @@ import (
 // procCounts are the values of GOMAXPROCS that workloads run with.
 var procCounts = []int{1, 2}
 
-// slotGap is the number of unused slots between the slots of two goroutines. It keeps their
-// handles in different cache lines.
-const slotGap = 16
+// unusedSlotsBetween is the number of unused slots between the slots of two goroutines. It
+// keeps the goroutines' handles in different cache lines.
+const unusedSlotsBetween = 16
 
 // randomDelays are random delays from 1 to 11 minutes. Their number is a power of two, so
 // that randomDelay needs no division.
@@ -58,7 +58,7 @@ func withPendingTimers(b *testing.B, m Maker, sizes []int, delay func(int) time.
 					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(nprocs)) // the testing package changes it before each call
 					switch {
 					case p.impl == nil: // the first of several calls of this function
-						p.impl = m.New(n + slotGap*(nprocs+1))
+						p.impl = m.New(n + unusedSlotsBetween*(nprocs+1))
 						p.fillSlotsFast()
 						p.needsWarmUp = true
 					case time.Since(p.startedAt) > maxTimerAge:

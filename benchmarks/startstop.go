@@ -11,7 +11,7 @@ func StartStop(b *testing.B, m Maker) {
 
 func measureStartStop(b *testing.B, p pendingTimers) {
 	p.measureOperations(b, func(g, n int) {
-		slot := p.n + slotGap*(g+1)
+		slot := p.n + unusedSlotsBetween*(g+1)
 		for i := range n {
 			p.impl.Start(slot, p.delay(i), doNothing)
 			p.impl.Stop(slot)

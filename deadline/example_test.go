@@ -48,7 +48,7 @@ func ExampleWithDeadlineCause() {
 	// Output: the shop has closed
 }
 
-// A type with a SetReadDeadline method embeds a Deadline.
+// A deadline passes, and a later one replaces it.
 func ExampleDeadline() {
 	var d deadline.Deadline
 	d.Set(time.Now().Add(time.Millisecond))

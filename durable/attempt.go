@@ -142,8 +142,8 @@ func (a *attempt) prepareCall(now store.Time) (earlyReport *report) {
 	var exhaustedErr error
 	switch {
 	case a.delivery.Crashes >= a.loop.w.config.maxCrashes:
-		// Do not call the handler: it might crash this worker too. Only repeating tasks
-		// come here, because the store itself makes other tasks dead letters.
+		// Too many attempts of this run have crashed, so the handler is not called. This
+		// is a repeating task: the store itself makes any other task a dead letter.
 		exhaustedErr = errors.New(store.TextPoison)
 	case a.delivery.Attempt > a.delivery.MaxAttempts:
 		exhaustedErr = errors.New("durable: the worker of the last attempt crashed")

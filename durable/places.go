@@ -306,8 +306,8 @@ func (p *placePool) unlockAndNotify(now time.Time) {
 	c.send()
 }
 
-// takeWakeupsLocked returns which loops to notify. It reserves a place for the first
-// waiting loop that can claim.
+// takeWakeupsLocked returns the loops that the caller must notify. If a place is free, it
+// reserves the place for the first of waitingLoops that can use it.
 func (p *placePool) takeWakeupsLocked(now time.Time) (c wakeups) {
 	c.readySuspect = p.takeReadySuspectLocked()
 	if p.usablePlacesLocked(now) == 0 {
@@ -349,8 +349,8 @@ func (p *placePool) setRefillTimerLocked(now time.Time) {
 	}
 }
 
-// onRefill runs when a handler gets a token. It offers a place to the first waiting
-// loop that can claim.
+// onRefill runs when a handler gets a token. It offers a place to the first of
+// waitingLoops that can use it.
 func (p *placePool) onRefill() {
 	p.mu.Lock()
 	c := p.takeWakeupsLocked(p.w.now())

@@ -75,9 +75,9 @@ func isPermanent(err error) bool {
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnfit)
 }
 
-// claimDeadline returns when the loop stops waiting for the answer to a claim, by the
-// store's clock. Zero means no deadline. If the claim arrived later, the store could
-// count attempts as crashed although their reports are on their way.
+// claimDeadline returns the deadline for a claim's arrival at the store, by the store's
+// clock. Zero means no deadline. A late claim could count attempts as crashed whose
+// reports are on their way.
 func (l *shardLoop) claimDeadline() store.Time {
 	if l.answeredAt.IsZero() {
 		return 0

@@ -33,9 +33,9 @@ func (w *watchdog) init(check func()) {
 	w.timer.Stop()
 }
 
-// setWatchdogLocked sets the watchdog's timer if callbacks wait and the pool may have
-// more workers. It does nothing while a started worker has not begun: that worker takes a
-// waiting callback.
+// setWatchdogLocked sets the watchdog's timer if callbacks wait and the pool has fewer
+// workers than its maximum. While a new worker's goroutine has not run yet, it does
+// nothing: that worker will take a waiting callback.
 func (p *Pool) setWatchdogLocked() {
 	w := &p.watchdog
 	if w.isTimerSet || p.startingWorkers > 0 || p.workerCount >= p.maxWorkers || p.queue.countWaiting(1) == 0 {

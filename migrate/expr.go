@@ -224,8 +224,8 @@ func (p *program) uniteTypeName(id *ast.Ident, e ast.Expr, n *node, isPointee bo
 	}
 }
 
-// uniteParamTypes calls uniteTypeExpr for the parameters or results of the function with
-// node n.
+// uniteParamTypes records that the timers in a function's parameters or results must be
+// rewritten together with n, the function's node.
 func (p *program) uniteParamTypes(list *ast.FieldList, n *node) {
 	if list == nil {
 		return

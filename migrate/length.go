@@ -120,7 +120,7 @@ func (p *program) visitTimerChannel(n *ast.SelectorExpr, stack []ast.Node) {
 }
 
 // blockStoredChannels prevents the rewrite of timers whose channel is stored or passed
-// on, if the program calls len or cap on a channel that may be such a channel.
+// on, if the program calls len or cap on a channel that may be a timer's.
 func (p *program) blockStoredChannels() {
 	if len(p.lenCallPositions) == 0 {
 		return

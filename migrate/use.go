@@ -140,9 +140,9 @@ func isMapWithElem(m, elem types.Type) bool {
 
 // enclosingFuncs describes the functions around a call:
 //
-//   - request: one has a request as a parameter
-//   - conn: one has a connection as a parameter or receiver
-//   - once: the outermost is main or init, or there is none
+//   - request: a function has a request as a parameter
+//   - conn: a function has a connection as a parameter or receiver
+//   - once: the outermost function is main or init, or the call is outside functions
 func (p *program) enclosingFuncs(stack []ast.Node) (request, conn, once bool) {
 	inFunction := false
 	for _, n := range stack {

@@ -63,14 +63,14 @@ func (f *fallback) setAlarmLocked(now, dueAt time.Time) {
 
 // onAlarm is the alarm's function. It does nothing if f was removed from the shard.
 func (f *fallback) onAlarm() {
-	if f.onAlarmLocked() {
+	if f.lockAndHandleAlarm() {
 		f.sh.s.dispatcher.runWithoutExecutor(f.payload.callback())
 	}
 }
 
-// onAlarmLocked does the part of onAlarm that needs the shard's lock. It reports whether
-// onAlarm must run the callback.
-func (f *fallback) onAlarmLocked() bool {
+// lockAndHandleAlarm locks the shard and handles the alarm. It reports whether onAlarm
+// must then run the callback.
+func (f *fallback) lockAndHandleAlarm() bool {
 	f.sh.mu.Lock()
 	defer f.sh.mu.Unlock()
 	if f.sh.fallbacks.byID[f.id] != f {

@@ -4,8 +4,9 @@ import "github.com/tickless/tickless/bucket"
 
 // Expire takes the entries out of bucket b, for [Wheel.Drain] to hand out, and moves the
 // wheel's clock to b's expiration. It is for wheels made with [WithQueue]. offered is the
-// expiration with which the wheel offered b. Call Expire when that time has come. If b is
-// not queued, or is queued again for later, Expire does nothing. O(1).
+// expiration that the wheel passed to WithQueue's function together with b. Call Expire
+// at time offered or later. If b is not queued, or is queued again for a later time,
+// Expire does nothing. O(1).
 //
 // Call Expire in the order of expirations, and Drain after each Expire. Otherwise ticks
 // may come out of order, and Next may be too early. Even then no entry is early, lost or
@@ -16,9 +17,9 @@ func (w *Wheel[T]) Expire(b bucket.Bucket, offered int64) {
 	}
 }
 
-// Discard withdraws an empty bucket that is in the owner's queue. If Discard reports
-// true, the owner must remove the bucket from that queue. If the bucket has entries or is
-// not queued, Discard does nothing and reports false.
+// Discard withdraws an empty bucket that the wheel has offered: see [WithQueue]. If
+// Discard reports true, the caller must remove the bucket from its queue. If the bucket
+// has entries or is not queued, Discard does nothing and reports false.
 func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 	n, slot, ok := w.levelAndSlotOf(b)
 	if !ok || !w.levels[n].isQueued(slot) || !w.arena.Empty(b) {

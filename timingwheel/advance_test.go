@@ -540,8 +540,8 @@ func TestWheelExpire_OfABucketThatIsNotQueued(t *testing.T) {
 	require.False(t, more)
 }
 
-// The owner takes a bucket from its queue, and the wheel offers the bucket again. So the
-// owner calls Expire twice. The second call must do nothing if the bucket is queued for
+// A poller takes a bucket from its queue, and the wheel offers the bucket again. So the
+// poller calls Expire twice. The second call must do nothing if the bucket is queued for
 // later.
 func TestWheelExpire_LeavesABucketThatIsQueuedForLater(t *testing.T) {
 	q := queueModel{now: 30, size: 4}

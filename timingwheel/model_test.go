@@ -640,7 +640,8 @@ func (m *wheelModel) poll(out []Expired[int]) (n int, more bool) {
 				m.cov.hit("empty bucket expired")
 			}
 			m.w.Expire(x.b, x.expiration)
-			// An exhausted source returns zeros, which must not add entries for ever.
+			// A byteSource returns only zeros after its data. If zero added an entry, the
+			// loop would never end.
 			if i, ok := m.firstDue(); ok && draining && m.src.intn(4) != 0 {
 				m.add(m.nextBeginOf(i))
 			}

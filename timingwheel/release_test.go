@@ -83,7 +83,7 @@ func TestWheelRelease_OnlyWithoutEntries(t *testing.T) {
 	require.False(t, queued)
 }
 
-// After Release, the owner's queue still has the wheel's old buckets.
+// A queue still has buckets from before Release. Expire and Discard must ignore them.
 func TestWheelRelease_BucketsThatAreStillInAQueue(t *testing.T) {
 	type offered struct {
 		b          bucket.Bucket

@@ -90,9 +90,9 @@ func WithPhase(ticks int64) Option {
 	return option(func(o *options) { o.phase = ticks })
 }
 
-// WithQueue makes the wheel offer its buckets to a queue. The owner of the queue calls
-// [Wheel.Expire] for each bucket, in the order of expirations, and then [Wheel.Drain]. It
-// does not call [Wheel.Advance].
+// WithQueue makes the wheel offer its buckets to a queue of the caller. The caller must
+// call [Wheel.Expire] for each bucket, in the order of expirations, and then
+// [Wheel.Drain]. It must not call [Wheel.Advance].
 //
 // The wheel offers a bucket when the first entry is placed in it. It offers the bucket
 // again, with an earlier expiration, if an earlier entry is added or the bucket becomes
@@ -149,11 +149,11 @@ func (w *Wheel[T]) Cascaded() uint64 { return w.cascadeCount }
 func (w *Wheel[T]) Chunks() int { return w.arena.Chunks() }
 
 // Release gives back all memory for entries, buckets and levels. The wheel stays usable.
-// Old IDs stay stale. If the owner's queue still has an old bucket, Expire does nothing
-// for it.
+// Old IDs stay stale. Expire does nothing for a bucket that the caller has queued before
+// Release.
 //
-// Release does nothing and reports false if the wheel has entries, or if IDs could run
-// out: see [bucket.Arena.Release].
+// Release does nothing and reports false if the wheel has entries. It also refuses after
+// 2^35 uses of one entry's memory: see [bucket.Arena.Release].
 func (w *Wheel[T]) Release() bool {
 	if !w.arena.Release() {
 		return false
@@ -224,9 +224,8 @@ func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	}
 	w.arena.SetDeadline(i, deadline)
 	w.arena.SetGrain(i, grain)
-	// The entry may be in a due list, with the place of its old bucket. If it stays
-	// there, Drain hands it out or moves it down. If it moves, its new bucket hands it
-	// out.
+	// The entry may be in a due list, with the place of its old bucket. That is no
+	// problem: Drain handles each entry of a due list by its deadline.
 	if t < w.arena.Expiration(w.bucketOf(i)) {
 		w.arena.Unlink(i)
 		w.insertEntry(i, t)

@@ -241,9 +241,9 @@ func checkTimers(t *testing.T, c anyClock, advance func(time.Duration)) {
 	}
 }
 
-// checkZeroDelays compares our virtual clock with the library's own, for delays of zero
-// or less. Timers must fire in the same steps, and Stop and Reset must return the same
-// results.
+// checkZeroDelays makes the same calls on our virtual clock and on the library's, with
+// delays of zero or less. After each call, the results and the timers that have fired
+// must be the same.
 func checkZeroDelays(t *testing.T, newLibraryClock, newOurClock func(t *testing.T) (anyClock, func(time.Duration))) {
 	t.Helper()
 	run := func(clock func(t *testing.T) (anyClock, func(time.Duration))) (log []string) {

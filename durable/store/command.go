@@ -37,8 +37,8 @@ const (
 	// Reschedule moves a Pending task to When (outcome Moved). A Running task becomes
 	// Following: it is due again at When. In other states the outcome is Absent.
 	//
-	// A new run gets the Generation, and When as its Due. But a Pending task with
-	// attempts continues its run with the old Due and generation, unless it is paused.
+	// This usually begins a new run, with the Generation and with When as its Due. But a
+	// Pending task that has attempts continues its run, unless it is paused.
 	Reschedule
 	// Cancel removes a Pending task (outcome Removed). A Running task becomes Stopping:
 	// it is removed when its attempt ends, unless it is scheduled again. In other states

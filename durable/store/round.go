@@ -23,9 +23,9 @@ type Round struct {
 	// Leave says that this is the worker's last round. If the store relied on this
 	// worker to watch the shard for all workers, another worker must take over.
 	Leave bool
-	// More, if not nil, adds reports to the round that arrived since it was made. A store
-	// that delays rounds may call it once, with its own copy of the round, before Do
-	// returns. More does not block.
+	// More, if not nil, adds the reports that have arrived since the round was made. A
+	// store that delays a round may call More once, with its own copy of the round,
+	// before Do returns. More does not block.
 	More func(*Round)
 }
 
@@ -85,15 +85,15 @@ type Claim struct {
 	// Asked says whether the round has a claim. If Max is 0, the claim gets no tasks,
 	// but ends attempts with expired leases and returns Answer.Next.
 	Asked     bool
-	Max       int // from 0 to MaxClaim
+	Max       int // how many tasks the claim may get, from 0 to MaxClaim
 	Handlers  []string
 	Schedules []string
 	// Rooms has one element for each of Handlers, or is nil if each handler may have
 	// Max tasks.
 	Rooms    []Room
 	Suspects Suspects
-	// Full and Pass ask the store to wake other workers: Full if more than Max due tasks
-	// match the claim, Pass if due tasks exceed Rooms.
+	// Full and Pass ask the store to wake other workers. Full: if more than Max due tasks
+	// match the claim. Pass: if a handler has more due tasks than its Room allows.
 	Full, Pass bool
 }
 

@@ -59,8 +59,8 @@ func (x *moment) start(l *ledger, d time.Duration) {
 	}()
 }
 
-// set moves the deadline to d from now. If Done is closed meanwhile, either deadline may
-// have closed it. Then the ledger records the earlier deadline.
+// set moves the deadline to d from now. If Done is closed meanwhile, the old or the new
+// deadline may have closed it. The note x.n then keeps the earlier of the two.
 func (x *moment) set(d time.Duration) {
 	x.n.move(d, func() bool {
 		earlier := now()+d < x.n.due

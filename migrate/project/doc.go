@@ -12,14 +12,15 @@
 //
 // # Guarantees
 //
-//   - A type is rewritten in all packages of the module that use it, or in none.
+//   - A timer's type changes in all packages of the module that use the timer, or in none.
 //   - Only Fix writes files. It writes all files of the report or none.
 //   - A file that is formatted with gofmt stays so. Line endings do not change.
 //   - If a package that the patterns match does not compile, Load returns an error. Other
-//     packages that do not compile are skipped, and types that they may use do not change.
+//     packages that do not compile are skipped. Timers that they may use are not rewritten.
 //
 // # Limits
 //
-// Files that the build excludes, for other systems or tags, are not rewritten, and neither
-// are types that they may use. Modules nested in the module, and go.mod, do not change.
+// Files that the build excludes, for other systems or tags, are not rewritten. Timers
+// that these files may use are not rewritten either. Nested modules and go.mod do not
+// change.
 package project

@@ -1,5 +1,5 @@
-// Package observetest is for tests of exporters. It provides things with known numbers, and
-// the documented list of metrics.
+// Package observetest is for tests of exporters. It provides Sources with known numbers,
+// and the documented list of metrics.
 package observetest
 
 import (
@@ -37,7 +37,8 @@ type lateAlarm struct{ clock.Alarm }
 
 func (a lateAlarm) Reset(d time.Duration) { a.Alarm.Reset(d + 3*time.Millisecond) }
 
-// Sources returns one thing of each type, with the same numbers in each run.
+// Sources returns five Sources with one object each: a Scheduler, Timers of package
+// keyed, a Purgatory, a Monitor and Conns. Their numbers are the same in each run.
 //
 // The Scheduler "jobs" has started 8 timers: 3 fired, each 3 ms late, 1 was stopped, and
 // 4 are pending. It was full, and refused 1 more timer.
@@ -98,8 +99,8 @@ func Sources(t testing.TB) []observe.Source {
 	}
 }
 
-// Foreign returns a Source of one thing, "mailer". Like the types of package durable, its
-// type is not defined in this module.
+// Foreign returns a Source with one object, "mailer". The object's type is defined
+// outside package observe, like the types of package durable.
 func Foreign() observe.Source {
 	t := metric.NewTable[int]("mail.worker", "worker").Titled("Mail worker").Noted("Latest errors")
 	handlerTimes := map[string]time.Duration{"bill": time.Second, "remind\xff": 2 * time.Millisecond}

@@ -20,15 +20,15 @@ func (m *machine) keepRun(t *Task, done bool, failures []store.Failure, result [
 	}
 	headExpiry := headEntry.Due
 	if keepsHistory {
-		runNumber := headEntry.Runs
+		runIndex := headEntry.Runs
 		if headEntry.Runs++; k.Most > 0 {
-			runNumber %= k.Most
+			runIndex %= k.Most
 		}
 		runExpiry := store.Farthest
 		if k.For > 0 {
 			runExpiry = m.now.Add(k.For)
 		}
-		runEntry := m.findOrAdd(store.RunID(key, runNumber))
+		runEntry := m.findOrAdd(store.RunID(key, runIndex))
 		runEntry.Handler, runEntry.Record = t.Handler, store.RunRecord(done, m.now, result)
 		runEntry.Due, runEntry.Attempts, runEntry.Crashes, runEntry.Failures = t.Due, t.Attempts, t.Crashes, failures
 		m.setState(runEntry, store.Past, runExpiry)

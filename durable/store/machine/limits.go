@@ -76,9 +76,9 @@ func (m *machine) wakeForFreedLimits() {
 	}
 }
 
-// applyLimits returns the claim without handlers at their limit, and with smaller Rooms for
-// other limited handlers. Its Max becomes -1, because a [Picker] takes a Most equal to Max
-// as any number.
+// applyLimits returns the claim without handlers at their limit, and with smaller Rooms
+// for other limited handlers. The claim's Max becomes -1: a [Picker] would ignore a Most that
+// equals Max.
 func (m *machine) applyLimits(c *store.Claim) *store.Claim {
 	if m.numbers.Limits == 0 {
 		return c

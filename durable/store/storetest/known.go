@@ -52,7 +52,7 @@ func testUnknownHandlers(b *storeTest) {
 	}
 	equal(b, "claimed", n, 4*store.MaxClaim)
 	equal(b, "unknown", b.stats().Unknown, 1)
-	// When the last worker with a handler leaves, its tasks count as unknown.
+	// After the last worker with a handler leaves, the handler's tasks count as unknown.
 	s := b.stamp()
 	r.Claim = store.Claim{Asked: true, Handlers: []string{"third"}, Schedules: []string{"daily"}}
 	_, err := b.Store.Do(ctx, 0, s, r)

@@ -322,8 +322,8 @@ func (m *model) applyLimits(x *modelRoom) {
 	}
 }
 
-// checkLimited checks what the answer says about tasks held back by limits.
-func (m *model) checkLimited(r *store.Round, a *store.Answer, due []*modelTask) {
+// checkLimitsInAnswer checks the answer's Limited and Next, for handlers with limits.
+func (m *model) checkLimitsInAnswer(r *store.Round, a *store.Answer, due []*modelTask) {
 	wantLimited := false
 	for i, h := range r.Claim.Handlers {
 		l := m.limits[h]

@@ -305,5 +305,5 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 	} else if len(due) > 0 && r.Claim.Suspects == store.NoSuspect {
 		m.caseCounts["suspects left"]++
 	}
-	m.checkLimited(r, a, due)
+	m.checkLimitsInAnswer(r, a, due)
 }

@@ -15,8 +15,8 @@ import (
 type Subject struct {
 	Store store.Store
 	// Advance advances the store's clock, which must not advance by itself. Nil means
-	// that the store uses the system's clock: the tests wait in real time, without the
-	// model test.
+	// that the store uses the system's clock. The tests then wait in real time, and the
+	// model test is skipped.
 	Advance func(d time.Duration)
 	// SetWall sets the store's wall clock forward by d, or back if d is negative, without
 	// advancing its steady clock. Nil means that the store does not use the wall clock.

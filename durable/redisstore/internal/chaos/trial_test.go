@@ -371,7 +371,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 // inDoubt reports whether s overlaps a period in doubtful.
 func (x *trial) inDoubt(s span) bool { return slices.ContainsFunc(x.doubtful, s.overlaps) }
 
-// note adds a line to the log of the case.
+// note adds a text to x.notes. The test logs the notes at its end.
 func (x *trial) note(format string, args ...any) {
 	x.notes = append(x.notes, fmt.Sprintf(format, args...))
 }
