@@ -17,9 +17,9 @@ import (
 // FuzzContexts builds a tree of contexts twice: with package context, and with this
 // package. It applies the same operations to both trees and compares the contexts.
 //
-// The trees may differ in one case: the deadline of an unused context passes, and then
-// the parent is cancelled. So the test compares all contexts before it cancels such a
-// parent.
+// The trees may differ in one case: a context's deadline passes while no code uses the
+// context, and then its parent is cancelled. So the test compares all contexts, which uses
+// them, before it cancels such a parent.
 func FuzzContexts(f *testing.F) {
 	f.Add([]byte{0, 10, 1, 20, 2, 30, 9, 1, 8, 5, 3, 1, 9, 9})
 	f.Add([]byte{0, 20, 0, 11, 13, 19, 7, 1})        // a child's deadline passes, its parent is cancelled

@@ -17,9 +17,8 @@ var (
 	// ErrUnknown matches every [UnknownError] with errors.Is.
 	ErrUnknown = errors.New("durable: unknown whether the command was carried out")
 
-	// ErrNotDone matches, with errors.Is, errors of commands that certainly had no
-	// effect. In a call with several tasks, this is true only of tasks whose outcome is
-	// Unknown.
+	// ErrNotDone matches, with errors.Is, the error of a command that had no effect. If
+	// the call has several tasks, this is certain only for tasks whose outcome is Unknown.
 	ErrNotDone = store.ErrNotDone
 	// ErrBusy is returned if too many commands are waiting for the store. The command
 	// had no effect.

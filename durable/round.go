@@ -8,9 +8,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A round is one command of a loop: reports on attempts, leases to extend, and a claim.
-// The loop repeats a round until it is answered, and only then sends another, because
-// the store remembers only the latest round of a sender.
+// A round is the command that a loop sends to its shard. It reports how attempts ended,
+// extends leases, and claims tasks.
+//
+// The loop sends a round again until the store answers. The next round must wait for the
+// answer, because the store remembers only a sender's latest round.
 type round struct {
 	stamp            store.Stamp // identifies the round, by its sender and a number
 	request          store.Round // what is sent

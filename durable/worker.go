@@ -126,7 +126,7 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	x := &handler{name: name, handlerConfig: w.config.handlerDefaults}
 	for i, o := range opts {
 		panicIfNil("Handle", i, o)
-		o.applyHandler(&x.handlerConfig)
+		o.applyToHandler(&x.handlerConfig)
 	}
 	x.wrappedHandler = x.wrap(h)
 	w.handlers[name] = x

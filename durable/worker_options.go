@@ -22,13 +22,13 @@ const (
 )
 
 // A WorkerOption changes how [NewWorker] makes a Worker.
-type WorkerOption interface{ applyWorker(*workerConfig) }
+type WorkerOption interface{ applyToWorker(*workerConfig) }
 
 // A HandlerOption changes how a Worker runs the tasks of one handler, if given to
 // [Worker.Handle], or of all handlers, if given to [NewWorker].
 type HandlerOption interface {
 	WorkerOption
-	applyHandler(*handlerConfig)
+	applyToHandler(*handlerConfig)
 }
 
 type workerConfig struct {
@@ -56,12 +56,12 @@ type handlerConfig struct {
 
 type workerOption func(*workerConfig)
 
-func (f workerOption) applyWorker(c *workerConfig) { f(c) }
+func (f workerOption) applyToWorker(c *workerConfig) { f(c) }
 
 type handlerOption func(*handlerConfig)
 
-func (f handlerOption) applyWorker(c *workerConfig)   { f(&c.handlerDefaults) }
-func (f handlerOption) applyHandler(c *handlerConfig) { f(c) }
+func (f handlerOption) applyToWorker(c *workerConfig)   { f(&c.handlerDefaults) }
+func (f handlerOption) applyToHandler(c *handlerConfig) { f(c) }
 
 func checkRange(option string, ok bool, v any, allowed string) {
 	if !ok {
@@ -93,13 +93,13 @@ func WithLease(d time.Duration) WorkerOption {
 	return workerOption(func(c *workerConfig) { c.lease = d })
 }
 
-// WithMaxCrashes sets how many attempts at a run may end with a lost lease, usually
-// because the process died. Then the run becomes a dead letter. The default is
+// WithMaxCrashes sets how many crashes make a run a dead letter. A crash is an attempt
+// that ends with a lost lease, usually because the process died. The default is
 // [DefaultMaxCrashes]. It panics if n is not positive.
 //
 // A run that has crashed may have killed its process. So a Worker runs at most one such
-// run at a time. If the next crash would make the run a dead letter, it starts only
-// when the Worker's other handlers have returned.
+// run at a time. If the next crash would make that run a dead letter, the Worker first
+// waits until its other handlers have returned.
 func WithMaxCrashes(n int) WorkerOption {
 	checkRange("WithMaxCrashes", n > 0, n, "positive")
 	return workerOption(func(c *workerConfig) { c.maxCrashes = n })
@@ -185,7 +185,7 @@ func newWorkerConfig(opts []WorkerOption) workerConfig {
 	}
 	for i, o := range opts {
 		panicIfNil("NewWorker", i, o)
-		o.applyWorker(&c)
+		o.applyToWorker(&c)
 	}
 	return c
 }

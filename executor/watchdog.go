@@ -26,8 +26,8 @@ type watchdog struct {
 	endedWhenSet     uint64
 }
 
-// init makes the timer on the goroutine that makes the pool: a timer that is made inside
-// a synctest bubble cannot be set from outside.
+// init makes the timer together with the pool, and not at its first use. If the first use
+// were inside a synctest bubble, the timer could not be set outside the bubble.
 func (w *watchdog) init(check func()) {
 	w.timer = time.AfterFunc(1<<63-1, check)
 	w.timer.Stop()
@@ -63,8 +63,9 @@ func (p *Pool) onWatchdogTimer() {
 	waitingCount := p.queue.countWaiting(noLimit)
 	oneWaitedSinceTimerSet := waitingCount > 0 && p.submittedCount-uint64(waitingCount) < w.submittedWhenSet
 	callbacksTookLong := p.endedCountLocked()-w.endedWhenSet < uint64(time.Since(w.timerSetAt)/slowCallbackTime)
-	// Without yields, a worker that computes delays due timers by 10 to 20 ms. Workers of
-	// a bounded pool do not yield: a yield would delay the callbacks behind it.
+	// If callbacks compute for long, timers fire 10 to 20 ms late, unless workers yield
+	// between callbacks. In a bounded pool they do not yield, because that would delay
+	// the waiting callbacks.
 	p.mustYield.Store(p.maxWorkers == noLimit && waitingCount > 0 && callbacksTookLong)
 	if oneWaitedSinceTimerSet && callbacksTookLong && p.startingWorkers == 0 {
 		p.workerLimit = min(p.maxWorkers, p.workerCount+min(waitingCount, maxNewWorkers)+p.baseWorkers)

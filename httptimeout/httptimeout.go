@@ -14,9 +14,8 @@ import (
 // Handler returns a handler that calls h with a request whose context is done after
 // timeout, or when h has returned. It panics if h is nil or timeout is not positive.
 //
-// h gets a copy of the request. If h calls ParseMultipartForm, the uploaded files are
-// removed when h has returned and the original request's context is done. So if the
-// client disconnects, a handler that wraps this one may no longer find the files.
+// h gets a copy of the request. If h calls ParseMultipartForm and the client disconnects,
+// the uploaded files may be removed as soon as h has returned.
 //
 // A client's trailers reach h only if the client declares them in a Trailer header.
 func Handler(timeout time.Duration, h http.Handler) http.Handler {

@@ -38,8 +38,8 @@ type Conn struct {
 	closed  bool // by Close or by an eviction
 }
 
-// watch starts watching the connection, unless it is closed.
-func (c *Conn) watch() error {
+// startWatching starts watching the connection, unless it is closed.
+func (c *Conn) startWatching() error {
 	// Hold mu until the entry is stored. If the entry is due before that, handleIdle
 	// waits for mu.
 	c.mu.Lock()
@@ -56,7 +56,7 @@ func (c *Conn) watch() error {
 
 // handleIdle is the Monitor's callback: the connection is idle.
 func (c *Conn) handleIdle(since time.Time) {
-	c.mu.Lock() // waits for watch to store the entry
+	c.mu.Lock() // waits for startWatching to store the entry
 	closed := c.closed
 	c.mu.Unlock()
 	if closed {
@@ -75,7 +75,7 @@ func (c *Conn) handleIdle(since time.Time) {
 		return
 	}
 	c.conns.updateStats(func(s *ConnsStats) { s.Refused++ })
-	if c.watch() != nil {
+	if c.startWatching() != nil {
 		c.conns.monitor.addLeftover(&c.entry.Load().entry) // the Conns was closed
 	}
 }

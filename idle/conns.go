@@ -68,7 +68,7 @@ func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 	cs.monitor.mustKnowTime(cs.monitor.now())
 	// Count first: once the connection is watched, it may be evicted at any time.
 	cs.updateStats(func(s *ConnsStats) { s.Wrapped++; s.Open++ })
-	if err := w.watch(); err != nil {
+	if err := w.startWatching(); err != nil {
 		cs.updateStats(func(s *ConnsStats) { s.Wrapped--; s.Open-- })
 		return nil, err
 	}

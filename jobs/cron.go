@@ -22,8 +22,7 @@ import (
 type Cron struct {
 	// Each field is a set of bits: bit 9 of Hour is nine o'clock. Dom is the day of the
 	// month, Dow the day of the week, from 0 for Sunday. Bit 63 stands for a star. If
-	// Dom or Dow has bit 63, a day matches if it is in both. Otherwise a day matches if
-	// it is in Dom or in Dow.
+	// one of Dom and Dow has bit 63, a day must be in both. Otherwise one is enough.
 	Second, Minute, Hour, Dom, Month, Dow uint64
 	// Location is the time zone. If it is nil or [time.Local], Next uses the zone of
 	// its argument.

@@ -139,7 +139,8 @@ func TestScheduler_ClosedInABubbleAndAgainOutside(t *testing.T) {
 	}
 }
 
-// Inside and outside a bubble, code can read a Scheduler that was made in a bubble.
+// If a Scheduler was made in a bubble, code outside and in other bubbles can list its
+// pending timers.
 func TestScheduler_OfABubbleCanBeRead(t *testing.T) {
 	var s *timer.Scheduler
 	var h timer.Handle

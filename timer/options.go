@@ -131,9 +131,9 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 	return option(func(c *config) { c.onPanic = f })
 }
 
-// WithClock sets the clock, for example a virtual clock of package timertest. The
-// default, also if c is nil, is the system's monotonic clock, or in a testing/synctest
-// bubble the bubble's clock.
+// WithClock sets the clock, for example a virtual clock of package timertest. The default
+// is the system's monotonic clock or, in a testing/synctest bubble, the bubble's clock. A
+// nil c means the default.
 //
 // With a virtual clock, [WithExecutor] decides where callbacks run. An [executor.Inline]
 // runs them inside Advance, one by one, in a repeatable order. Advance waits for them, so

@@ -40,9 +40,8 @@ const (
 // goroutine of its own: the alarm calls it.
 //
 // While the poller is asleep, the alarm is set for the first expiration in the queue, or
-// earlier. To ensure that, a goroutine that offers a new first bucket to the queue then
-// calls wake. There are two cases, because the poller falls asleep under mu, and wake
-// takes mu too:
+// earlier. A goroutine that adds a bucket with an earlier expiration calls wake. The
+// poller falls asleep under mu, and wake locks mu. So there are two cases:
 //
 //   - The poller is awake: wake lowers alarmAt, which the poller reads before it falls
 //     asleep.
@@ -108,8 +107,7 @@ func (p *poller) init(s *Scheduler) {
 }
 
 // discardEmptyDelay is how long the poller waits before it removes the empty buckets of a
-// shard that has lost its last timer. While timers come and go one at a time, the poller
-// thus need not set the alarm for each.
+// shard that has lost its last timer. This saves work if another timer starts soon.
 const discardEmptyDelay = 20 * time.Millisecond
 
 // wake makes the poller work at the given time, or earlier. The time may also be atOnce

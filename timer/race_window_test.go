@@ -58,7 +58,8 @@ func (o outcomes) String() string {
 	return fmt.Sprintf("%d true, %d false (%.0f %%)", o.yes, o.no, 100*float64(o.no)/max(float64(o.total()), 1))
 }
 
-// windowStats counts the attempts in one kind of round.
+// windowStats counts the attempts to stop and reset timers, in all rounds of one
+// windowKind.
 type windowStats struct {
 	stops, resets outcomes
 	// middle counts the stops after the first timer and before the last has left the

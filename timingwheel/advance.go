@@ -34,9 +34,10 @@ func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 // the bucket.
 func (w *Wheel[T]) levelAndSlotOf(b bucket.Bucket) (n int, slot uint32, ok bool) {
 	for n := range w.levels {
-		// If b is less than firstBucket, the difference wraps to a large number.
-		firstBucket := w.levels[n].firstBucket
-		if slot := uint32(b - firstBucket); firstBucket != 0 && slot <= w.slotMask {
+		// The buckets of a level have consecutive numbers. If b is less than the first,
+		// the difference wraps to a large number.
+		firstNumber := w.levels[n].firstBucket
+		if slot := uint32(b - firstNumber); firstNumber != 0 && slot <= w.slotMask {
 			return n, slot, true
 		}
 	}

@@ -94,10 +94,9 @@ func WithPhase(ticks int64) Option {
 // call [Wheel.Expire] for each bucket, in the order of expirations, and then
 // [Wheel.Drain]. It must not call [Wheel.Advance].
 //
-// The wheel offers a bucket when the first entry is placed in it. It offers the bucket
-// again, with an earlier expiration, if an earlier entry is added or the bucket becomes
-// large. The new expiration replaces the previous one. Only buckets of upper levels,
-// whose place is at least the wheel's size, are offered again.
+// The wheel offers a bucket when the first entry is placed in it. It may offer a bucket
+// of an upper level again, with an earlier expiration that replaces the previous one. The
+// place of such a bucket is at least the wheel's size.
 //
 // offer must not call the wheel.
 func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Option {

@@ -37,7 +37,8 @@ func main() {
 	os.Exit(cli.Run(newCommand(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// newCommand returns the root command. It runs the load if there is no subcommand.
+// newCommand returns the root command. Without a subcommand, it runs the load test of
+// package requests.
 func newCommand() *cobra.Command {
 	root := requests.NewCommand()
 	root.AddCommand(scale.NewCommand(), rewrite.NewCommand(), tasks.NewCommand(), transfer.NewExport(), transfer.NewImport())

@@ -120,7 +120,8 @@ func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 // and the counters. It returns the number of checked tasks. The first damage ends the
 // check with an error that wraps [ErrDamaged].
 //
-// Verify takes minutes for millions of tasks. If others write meanwhile, the log grows.
+// Verify takes minutes for millions of tasks. Until it returns, SQLite cannot empty its
+// write-ahead log, so each write makes the log file longer.
 func (s *Store) Verify(ctx context.Context) (checked int64, err error) {
 	err = s.runReadTx(ctx, func(x *session) {
 		checked = 0

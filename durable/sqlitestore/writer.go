@@ -53,8 +53,8 @@ type queuedCall struct {
 // rowKeys are the keys of the rows that a call needs. The writer reads the rows of all
 // calls together.
 type rowKeys struct {
-	sender string
-	ids    []string
+	senderName string
+	taskIDs    []string
 }
 
 // The states of a call. If its context ends, a waiting call is dropped, but a begun call
@@ -229,9 +229,9 @@ func (w *writer) runCalls(group []*queuedCall) (ix *index, err error) {
 	ix = w.lastIndex.nextIndex()
 	var ids, senders []string
 	for _, c := range group {
-		ids = append(ids, c.keys.ids...)
-		if c.keys.sender != "" {
-			senders = append(senders, c.keys.sender)
+		ids = append(ids, c.keys.taskIDs...)
+		if c.keys.senderName != "" {
+			senders = append(senders, c.keys.senderName)
 		}
 	}
 	ix.loadRows(ids, senders)
@@ -248,9 +248,9 @@ func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Comma
 		return nil, err
 	}
 	c.Items = machine.CopyItems(c.Items) // the index may keep the items
-	keys := rowKeys{sender: st.Sender}
+	keys := rowKeys{senderName: st.Sender}
 	for i := range c.Items {
-		keys.ids = append(keys.ids, c.Items[i].ID)
+		keys.taskIDs = append(keys.taskIDs, c.Items[i].ID)
 	}
 	err = s.callWriter(ctx, keys, func(ix *index, at machine.Moment) (err error) {
 		out, err = machine.Change(ix, at, &st, &c)
@@ -267,12 +267,12 @@ func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (a
 	if err := r.Check(&st); err != nil {
 		return a, err
 	}
-	keys := rowKeys{sender: st.Sender}
+	keys := rowKeys{senderName: st.Sender}
 	for i := range r.Reports {
-		keys.ids = append(keys.ids, r.Reports[i].ID)
+		keys.taskIDs = append(keys.taskIDs, r.Reports[i].ID)
 	}
 	for i := range r.Extend {
-		keys.ids = append(keys.ids, r.Extend[i].ID)
+		keys.taskIDs = append(keys.taskIDs, r.Extend[i].ID)
 	}
 	err = s.callWriter(ctx, keys, func(ix *index, at machine.Moment) (err error) {
 		a, err = machine.Do(ix, at, &st, &r)

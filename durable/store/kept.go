@@ -32,7 +32,8 @@ const (
 )
 
 // Append appends k to a record: Unique and For in microseconds, 16 digits each, and Most
-// in 6 digits. The bit 128 of the record's last byte must be set.
+// in 6 digits. Before the call, the last byte of b must have the bit 128, which tells
+// [Task.Keeps] that k follows.
 func (k *Keeping) Append(b []byte) []byte {
 	return fmt.Appendf(b, "%016d%016d%06d", micros(k.Unique), micros(k.For), k.Most)
 }

@@ -27,9 +27,9 @@ type Store interface {
 	// Wait calls wake with a shard when workers should claim from it earlier than
 	// Answer.Next has told them. It returns an error when ctx ends or the store fails.
 	//
-	// Calls of wake do not overlap. While wake runs, other calls of Wait may get the
-	// wake-ups instead. Wait may call wake without need. A store that can lose a wake-up
-	// limits Answer.Next, so that workers also claim regularly.
+	// Wait makes one call of wake at a time, and sometimes one without need. While wake
+	// runs, other calls of Wait may get the wake-ups instead. A store that can lose a
+	// wake-up limits Answer.Next, so that workers also claim regularly.
 	Wait(ctx context.Context, shards []int, wake func(shard int)) error
 
 	// Get returns the entry with an id, or [ErrNotFound].

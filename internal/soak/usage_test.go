@@ -78,11 +78,8 @@ func settle(t *testing.T) {
 }
 
 // moreHeap is how much larger the live heap may be in the last third of a run than in the
-// second third, measured in pauses. In half an hour, this finds a leak of 900 bytes a
-// second.
-//
-// moreHeap is three times the memory that a pool and the runtime keep after the largest
-// burst of timers.
+// second third, measured in pauses. It is three times the memory that a pool and the
+// runtime keep after the largest burst of timers.
 const moreHeap = 512 << 10
 
 // warmGoroutines runs n goroutines at the same time. The runtime keeps their memory, so a

@@ -12,9 +12,10 @@ type Kind int
 const (
 	// Counter only grows.
 	Counter Kind = iota
-	// UpDownCounter grows and shrinks. Its values may be added up over several things.
+	// UpDownCounter grows and shrinks. The values of several things may be added up, for
+	// example of all Schedulers.
 	UpDownCounter
-	// Gauge is an estimate, or a value that must not be added up over several things.
+	// Gauge is an estimate, or a value whose sum over several things means nothing.
 	Gauge
 	// Histogram counts durations.
 	Histogram

@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/observe/observetest"
 )
 
-// A panel contains what these tests read of a panel of the dashboard.
+// A panel has the fields of a dashboard's panel that these tests check.
 type panel struct {
 	ID      int
 	Type    string

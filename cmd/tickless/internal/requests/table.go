@@ -47,9 +47,9 @@ func tableRows(results []Result) [][]cli.Row[Result] {
 	return [][]cli.Row[Result]{
 		countRows,
 		{
-			{Name: "late, p50", Value: latenessOf(func(l Lateness) time.Duration { return l.P50 }), Format: cli.FormatMillis, HasRatio: true},
-			{Name: "late, p99", Value: latenessOf(func(l Lateness) time.Duration { return l.P99 }), Format: cli.FormatMillis, HasRatio: true},
-			{Name: "late, max", Value: latenessOf(func(l Lateness) time.Duration { return l.Max }), Format: cli.FormatMillis, HasRatio: true},
+			{Name: "late, p50", Value: latenessValue(func(l Lateness) time.Duration { return l.P50 }), Format: cli.FormatMillis, HasRatio: true},
+			{Name: "late, p99", Value: latenessValue(func(l Lateness) time.Duration { return l.P99 }), Format: cli.FormatMillis, HasRatio: true},
+			{Name: "late, max", Value: latenessValue(func(l Lateness) time.Duration { return l.Max }), Format: cli.FormatMillis, HasRatio: true},
 		},
 		{
 			{Name: "CPU time", Format: cli.FormatSeconds, HasRatio: true, Value: func(r Result) (float64, bool) {
@@ -79,6 +79,7 @@ func tableNotes(results []Result, interrupted bool) []string {
 	return notes
 }
 
-func latenessOf(get func(Lateness) time.Duration) func(Result) (float64, bool) {
+// latenessValue returns the Value function of a row. It returns no value if no timer fired.
+func latenessValue(get func(Lateness) time.Duration) func(Result) (float64, bool) {
 	return func(r Result) (float64, bool) { return float64(get(r.Late)), r.Fired > 0 }
 }
