@@ -27,7 +27,7 @@ type node struct {
 // A blocker is a reason not to rewrite the nodes of a class.
 type blocker struct {
 	pos    token.Pos
-	reason string
+	reason string // the text of the report: why the class is not rewritten
 }
 
 // reasonBothTypes is a reason why a type in a type switch is not rewritten.

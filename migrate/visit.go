@@ -106,7 +106,8 @@ func (p *program) visitRange(n *ast.RangeStmt) {
 }
 
 // rangeVarType returns the type of the key (i = 0) or value (i = 1) in a loop that ranges
-// over a value of type x. It returns nil for a number, and if there is no such variable.
+// over a value of type x. It returns nil if the loop has no such variable. It may also
+// return nil for a number, such as an index.
 func rangeVarType(x types.Type, i int) types.Type {
 	if x == nil {
 		return nil
