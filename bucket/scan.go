@@ -14,9 +14,9 @@ func (a *Arena[T]) Live(i Index) bool {
 	return s.gen() != 0 && !s.isFree()
 }
 
-// Span finds the next slots in memory, at or after index i. It returns their range, from
-// <= index < to, of at most limit indexes. If no slots remain, from and to both equal
-// Slots.
+// Span returns a range of slots, from <= index < to: the first at or after index i whose
+// memory has not been given back. It has at most limit slots. If there are no such slots,
+// from and to are both the result of [Arena.Slots].
 func (a *Arena[T]) Span(i uint64, limit int) (from, to uint64) {
 	for n := i >> chunkShift; n < uint64(len(a.chunkSlots)); n++ {
 		if a.chunkSlots[n] != nil {

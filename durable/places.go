@@ -201,9 +201,10 @@ func (p *placePool) isUnfairLocked(n int, now time.Time) bool {
 	return someAtShare && someBelowShare
 }
 
-// freeUnusedPlaces frees the places of a grant that its claim does not use.
-// claimedByHandler and startedByHandler count tasks. startedTotal is the sum of
-// startedByHandler. reasons says what the loop waits for now.
+// freeUnusedPlaces is called after a claim. It frees those places reserved in g for which
+// no task was started. claimedByHandler counts the tasks that the claim returned,
+// startedByHandler those of them that run. startedTotal is the sum of startedByHandler.
+// reasons says what the loop waits for now.
 func (p *placePool) freeUnusedPlaces(l *shardLoop, g placeGrant, claimedByHandler, startedByHandler []int, startedTotal int, reasons waitReasons) {
 	if g.placeCount == 0 {
 		return

@@ -145,8 +145,8 @@ func (a *attempt) recordNextRun(at store.Time, ok bool) {
 	}
 }
 
-// callSafely calls f. If f may call a schedule, it uses a new goroutine: a schedule
-// that panics or calls runtime.Goexit then ends only that goroutine.
+// callSafely calls f. If the task names a schedule, f may call the user's code, so it runs
+// on a new goroutine: a panic or runtime.Goexit there becomes an error.
 func (a *attempt) callSafely(f func() error) error {
 	if a.task.Schedule == "" {
 		return f()

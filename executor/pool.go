@@ -140,8 +140,9 @@ func (p *Pool) Stats() Stats {
 	}
 }
 
-// countNewWorkersLocked decides how many workers to start, and counts them. It may set
-// the watchdog's timer. The caller must unlock mu and then call spawnWorkers(n).
+// countNewWorkersLocked returns how many workers to start, and adds them to workerCount.
+// It may set the watchdog's timer. The caller must unlock mu and then call
+// spawnWorkers(n).
 func (p *Pool) countNewWorkersLocked() (n int) {
 	if allowed := p.workerLimit - p.workerCount; allowed > 0 {
 		n = max(0, min(allowed, p.queue.countWaiting(allowed+p.startingWorkers)-p.startingWorkers))

@@ -199,8 +199,8 @@ func (p *program) uniteTypeExpr(te ast.Expr, n *node) {
 	})
 }
 
-// uniteTypeName is uniteTypeExpr for a single type name. e is id or pkg.id. isPointee is
-// true for a name after * and for a type argument.
+// uniteTypeName does what uniteTypeExpr does, for the single type name e, which is id or
+// pkg.id. isPointee is true for a name after *, and for a type argument.
 func (p *program) uniteTypeName(id *ast.Ident, e ast.Expr, n *node, isPointee bool) {
 	obj, ok := p.pkg.Info.Uses[id].(*types.TypeName)
 	if !ok {

@@ -67,9 +67,9 @@ type poller struct {
 	// While the poller's goroutine runs callbacks after a wake-up, watchedWakeup is the
 	// number of that wake-up. Otherwise it is 0. To notice slow callbacks, the alarm goes
 	// off within watchAfter. When the callbacks have returned, the alarm is set for
-	// alarmAfterWatch.
-	watchedWakeup   uint64
-	alarmAfterWatch int64
+	// alarmTimeAfterWatch.
+	watchedWakeup       uint64
+	alarmTimeAfterWatch int64
 	// hasWorkLeft is true if the poller fell asleep with work left: see
 	// sleepWithWorkLeft.
 	hasWorkLeft bool
@@ -117,8 +117,8 @@ const discardEmptyDelay = 20 * time.Millisecond
 // discardEmptyDelay. Otherwise the alarm would stay set for the bucket of a stopped
 // timer.
 func (p *poller) wake(at int64) {
-	// The poller will search the queue for empty buckets: it clears mustDiscardEmpty
-	// before it begins.
+	// If mustDiscardEmpty is still set, the poller has not yet begun to search the queue
+	// for empty buckets, and will find this one too.
 	if at == shardEmptied && p.mustDiscardEmpty.Load() {
 		return
 	}
@@ -142,7 +142,7 @@ func (p *poller) wake(at int64) {
 		p.mustDiscardEmpty.Store(true)
 		at = min(deadlineAfter(p.s.now(), discardEmptyDelay), shardEmptied)
 	}
-	p.alarmAfterWatch = min(p.alarmAfterWatch, at)
+	p.alarmTimeAfterWatch = min(p.alarmTimeAfterWatch, at)
 	if at < p.alarmAt {
 		now := p.s.moment()
 		if at == atOnce {
@@ -187,7 +187,7 @@ func (p *poller) startWatchdogLocked() {
 }
 
 // endWatch is called when the callbacks of a wake-up have returned. It sets the alarm for
-// alarmAfterWatch.
+// alarmTimeAfterWatch.
 func (p *poller) endWatch(wakeupNumber uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,8 +195,8 @@ func (p *poller) endWatch(wakeupNumber uint64) {
 		return // the alarm has gone off meanwhile, or was stopped
 	}
 	p.watchedWakeup = 0
-	if p.alarmAt != p.alarmAfterWatch {
-		p.setAlarmLocked(p.s.moment(), p.alarmAfterWatch)
+	if p.alarmAt != p.alarmTimeAfterWatch {
+		p.setAlarmLocked(p.s.moment(), p.alarmTimeAfterWatch)
 	}
 }
 
@@ -483,7 +483,7 @@ func (p *poller) trySleep(worked bool, pause time.Duration) (callbacks share.Wor
 		callbacks = p.s.dispatcher.shareBatch(&p.batch)
 	}
 	if callbacks.Batch != nil {
-		p.watchedWakeup, p.alarmAfterWatch = p.wakeups, nextAlarmAt
+		p.watchedWakeup, p.alarmTimeAfterWatch = p.wakeups, nextAlarmAt
 		nextAlarmAt = min(nextAlarmAt, at.nanos+int64(watchAfter))
 	}
 	p.setAlarmLocked(at, nextAlarmAt)

@@ -55,8 +55,8 @@ func TestPoller_ServesThePool(t *testing.T) {
 	}
 }
 
-// The poller's goroutine may also run callbacks that others have submitted to the pool.
-// Shutdown does not wait for them.
+// The poller's goroutine may also run functions that other code has submitted to the
+// pool. Shutdown does not wait for these functions.
 func TestSchedulerShutdown_BesideOthersThatBlock(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for range 20 {

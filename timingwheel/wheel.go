@@ -30,7 +30,7 @@ type ID = bucket.Ref
 type Expired[T any] struct {
 	Value    T
 	Deadline int64 // as given to Add or Move, not rounded
-	// Due is Deadline, or for an entry with slack the time at which it is due.
+	// Due is the Deadline. For an entry with slack it may be later, by at most the slack.
 	Due int64
 	Tag uint8 // as given to AddTagged
 }
@@ -90,13 +90,14 @@ func WithPhase(ticks int64) Option {
 	return option(func(o *options) { o.phase = ticks })
 }
 
-// WithQueue makes the wheel offer its buckets to a queue of the caller. The caller must
-// call [Wheel.Expire] for each bucket, in the order of expirations, and then
+// WithQueue makes the wheel offer its buckets to a queue of the caller. For each bucket,
+// in the order of expirations, the caller must call [Wheel.Expire] and then
 // [Wheel.Drain]. It must not call [Wheel.Advance].
 //
-// The wheel offers a bucket when the first entry is placed in it. It may offer a bucket
-// of an upper level again, with an earlier expiration that replaces the previous one. The
-// place of such a bucket is at least the wheel's size.
+// The wheel offers a bucket when the first entry is put into it. place is the number of
+// the bucket's slot, counted through all levels. The wheel may offer a bucket again if
+// its place is at least the wheel's size, so above level 0: with an earlier expiration,
+// which replaces the previous one.
 //
 // offer must not call the wheel.
 func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Option {

@@ -21,9 +21,9 @@
 //   - Timers and tickers behave like package time's since Go 1.23: after Stop or Reset,
 //     no old value is received.
 //   - A timer that starts during an Advance may fire in the same Advance.
-//   - A negative Advance changes only the results of Now, Since and Until. After
-//     Advance(-time.Hour), timers fire after the same delays as before. The times that
-//     they send are an hour later than Now.
+//   - A negative Advance changes only the results of Now, Since and Until: a timer with
+//     a minute to go still fires after a minute. After Advance(-time.Hour), the times
+//     that timers and tickers send are an hour later than Now.
 //   - The zero FakeClock is not usable: call NewFakeClock or NewFakeClockAt.
 //   - clockwork.WithDeadline and clockwork.WithTimeout ignore a FakeClock: their contexts
 //     follow the system's clock.

@@ -21,9 +21,9 @@
 //   - Waiters does not count a stopped ticker.
 //   - NewTicker panics if its period is not positive.
 //   - Step fires each timer at its deadline, not all at the end.
-//   - Step and SetTime may set the clock back. After Step(-time.Hour), timers fire
-//     after the same delays as before. The times that they send are an hour later than
-//     Now.
+//   - Step and SetTime may set the clock back. This does not delay timers: a timer
+//     with a minute to go still fires after a minute. After Step(-time.Hour), the times
+//     that timers and tickers send are an hour later than Now.
 //
 // # Concurrency
 //

@@ -83,8 +83,8 @@ func (w *writer) requestCheckpoint(diskFull bool) {
 	}
 }
 
-// WAL returns the size of the write-ahead log in bytes. If it has more than some hundred
-// megabytes, a reader keeps a transaction open for long.
+// WAL returns the size of the write-ahead log in bytes. Several hundred
+// megabytes mean that a reader has kept a transaction open for long.
 func (s *Store) WAL() int64 {
 	st, err := os.Stat(s.path + "-wal")
 	if err != nil {

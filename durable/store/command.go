@@ -40,9 +40,9 @@ const (
 	// This usually begins a new run, with the Generation and with When as its Due. But a
 	// Pending task that has attempts continues its run, unless it is paused.
 	Reschedule
-	// Cancel removes a Pending task (outcome Removed). A Running task becomes Stopping:
-	// it is removed when its attempt ends, unless it is scheduled again. In other states
-	// the outcome is Absent.
+	// Cancel removes a Pending task; the outcome is Removed. For a Running task the
+	// outcome is Stopping: the task is removed when its attempt ends, unless it is
+	// scheduled again. In other states the outcome is Absent.
 	Cancel
 	// Requeue makes a Dead task Pending, due at When, without attempts (outcome Moved).
 	// In other states the outcome is Absent.

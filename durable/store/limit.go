@@ -8,7 +8,8 @@ type Limit struct {
 	// Concurrency is the maximum number of Running tasks. Zero means any number.
 	Concurrency int
 	// Rate is the average number of tasks that may be claimed in a second, at most a
-	// million. A tenth of it may be claimed at one time. Zero means any number.
+	// million. A handler that was idle may claim the tasks of a tenth of a second, but at
+	// least one, at one time. Zero means no limit.
 	Rate float64
 }
 

@@ -40,8 +40,8 @@ func (h *hub) openDescriptorLocked() bool {
 // wait calls the functions of the due alarms each time the timerfd expires. It returns
 // when the descriptor is closed.
 //
-// If a function ends this goroutine by runtime.Goexit, one of the hub's timers goes off
-// next and closes the descriptor.
+// If a function ends this goroutine by runtime.Goexit, the next of the hub's timers to go
+// off closes the descriptor.
 func (h *hub) wait(d *descriptor) {
 	pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that set the alarm
 	calledBefore := false

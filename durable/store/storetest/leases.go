@@ -242,7 +242,7 @@ func testReports(b *storeTest) {
 		store.Counters{Claimed: 6, Done: 1, Retried: 1, Died: 2, Released: 2})
 }
 
-func testFailures(b *storeTest) {
+func testStoredFailures(b *storeTest) {
 	b.schedule("k", b.after(0))
 	longText := strings.Repeat("ü", store.MaxText)
 	for i := range store.MaxFailures + 3 {

@@ -68,7 +68,8 @@ func testRepeatedCommands(b *storeTest) {
 	}
 }
 
-// A repeated Pause does not undo a later Resume, nor a repeated Resume a later Pause.
+// A Pause that is sent a second time, after a Resume, does not undo the Resume. The same
+// is true of a Resume that is sent a second time after a Pause.
 func testRepeatedPause(b *storeTest) {
 	for _, op := range []store.Op{store.Pause, store.Resume} {
 		s, paused := b.stamp(), op == store.Pause

@@ -69,7 +69,7 @@ var tests = []struct {
 	{"LimitWakes", testLimitWakes},
 	{"ZombiesAreRefused", testReportAfterExpiry},
 	{"Reports", testReports},
-	{"Failures", testFailures},
+	{"Failures", testStoredFailures},
 	{"Repeating", testRepeating},
 	{"ScheduleModes", testScheduleModes},
 	{"FollowingAndStopping", testFollowing},
