@@ -34,17 +34,18 @@
 //
 //   - Never early: an entry is evicted only when its timeout has passed since the last
 //     touch that returned true.
-//   - Late by at most a tick, plus 1 % of the timeout ([WithSlack]), plus the time to
-//     wake up and to start the callback.
-//   - A connection gets a quarter of its timeout more if the process was suspended: bytes
-//     may wait in the socket.
+//   - Late by at most a tick of 10 ms ([WithTick]), plus 1 % of the timeout
+//     ([WithSlack]), plus the time to wake up and to start the callback.
+//   - After the process was suspended for long, a connection gets a quarter of its timeout
+//     more, because bytes may wait in its socket.
 //   - An entry is evicted at most once, and never after a Stop that returned true.
 //   - An eviction is final: once it is decided, Touch returns false.
 //   - No entry is lost: after Close, [Monitor.TakeLeftover] returns those that were still
 //     watched.
 //   - A callback that blocks or panics affects no other callback.
 //   - A Monitor keeps no reference to a thing that was evicted or stopped.
-//   - A Monitor has no goroutine while no entry is due, and none after Shutdown.
+//   - A Monitor has no goroutine while no entry is due within a second, and none after
+//     Shutdown.
 //   - A Conn reads and writes like the underlying connection, with the same errors,
 //     deadlines and kernel copies (sendfile, splice).
 //   - All of this holds under a virtual clock (package timertest) and inside a
