@@ -33,21 +33,22 @@
 //
 // # Guarantees
 //
-//   - A scheduled task runs at least once, if the store keeps its data and a worker has the
-//     task's handler. Exceptions are tasks that are cancelled or replaced, and late tasks for
-//     which [Missed] says otherwise.
+//   - A scheduled task runs at least once, if the store keeps its data and a worker has its
+//     handler. Exceptions: it is cancelled or replaced, or [Missed] skips a late run.
 //   - A task never runs early, by the store's clock.
 //   - A slow handler does not starve the others: see [WithHandlerConcurrency], [WithRate] and
 //     [WithWeight], and [Client.SetLimit] for all workers of a store together.
-//   - A worker that crashes, hangs or is disconnected loses nothing: other workers get its
-//     tasks when the leases have expired.
+//   - If a worker crashes, hangs or is disconnected, other workers get its tasks when the
+//     leases have expired.
 //   - If Cancel returns Removed, the task does not run any more.
 //   - Each command has its effect once, however often it is sent. If its effect is unknown, the
 //     error is an [UnknownError], whose method Again finds out.
 //   - Every call returns when its context ends.
-//   - A worker that lacks a task's handler or schedule leaves the task to other workers.
-//   - After a downtime every task that became due runs, the oldest first, or as [Missed] says.
-//   - Dead letters stay until they are requeued or purged, or [WithDeadLimit] purges them.
+//   - A worker leaves tasks whose handler or schedule it lacks to other workers.
+//   - After a downtime, tasks that became due run, the oldest first. A repeating task runs
+//     once for all runs that it missed, unless [Missed] says otherwise.
+//   - After 3 expired leases or 25 attempts, by default, a run becomes a dead letter. It
+//     stays until it is requeued or purged, or [WithDeadLimit] purges it.
 //
 // # How it works
 //

@@ -14,8 +14,8 @@
 // # Cost of a scrape
 //
 // If the store's numbers are older than [WithMaxAge], a scrape calls [durable.Client.Stats].
-// It waits up to 5 seconds for the store. If the store does not answer, scrapes do not
-// call it again before WithMaxAge has passed.
+// It waits up to 5 seconds for the store. If the store does not answer, the next call
+// comes after WithMaxAge.
 //
 // All other metrics are in memory, and cost O(n log n) for n handlers.
 //

@@ -12,10 +12,10 @@
 // acknowledged:
 //
 //   - Tasks are due by the clock of the server with their shard.
-//   - Fencing tokens grow across restarts. They may decrease in a failover, if the new
-//     server lacks the latest claims and its clock is behind.
-//   - A crash of the server may cut off a script's writes in the AOF. Repair corrects
-//     this.
+//   - Fencing tokens grow across restarts. They may decrease only in a failover to a server
+//     that lacks the latest claims and whose clock is behind.
+//   - A crash of the server may cut off a script's writes in the AOF. Workers correct
+//     this within a minute: see [Store.Repair].
 //
 // A server may lose acknowledged tasks in a crash without AOF. It may also lose some in a
 // failover, because replication is asynchronous. [Store.Check] warns of such settings.

@@ -8,7 +8,7 @@
 //
 //	client := durable.New(memstore.New())
 //
-// Authors of stores test them with package storetest.
+// Authors of stores test them with package durable/store/storetest.
 //
 // # Guarantees
 //
@@ -17,9 +17,9 @@
 //   - A claim gets only tasks that its worker can run, the longest overdue first. It gives
 //     each task a lease and a token: see [Claim].
 //   - A later token of a shard is larger, even after a restart. Tokens are at least the store's
-//     time in microseconds, so that they also grow when a task moves to another store. Only
-//     a failover may repeat a token: the new server must lack the latest claims, and its clock
-//     must be behind.
+//     time in microseconds, so that they also grow when a task moves to another store. A token
+//     may repeat only after a failover to a server that lacks the latest claims and whose
+//     clock is behind.
 //   - Reports and extensions need the token of the task's latest claim.
 //   - A command takes effect once, however often it is sent: see [Stamp].
 //   - Acknowledged commands are as durable as the store's own documentation says.
@@ -42,8 +42,8 @@
 //
 // A run becomes a dead letter if it fails for good, or if too many of its leases expire. A
 // repeating task also continues with its next run. Only a worker knows when that run is
-// due. So after too many expired leases, a worker claims the task and reports that the run is
-// [Dropped].
+// due. So after too many expired leases, a worker claims the task once more, runs nothing, and
+// reports [Dropped].
 //
 // A task may ask the store to keep its finished runs, which are then Past: see [Keeping].
 //
