@@ -5,9 +5,10 @@
 //
 // # Usage
 //
-// `tickless migrate` rewrites all packages of a module together, with package project.
-// Analyzer rewrites one package at a time, for golang.org/x/tools/go/analysis: under go
-// vet (package vettool) or golangci-lint. Both call Analyze.
+//	tickless migrate --diff ./...    # or --fix; the program is cmd/tickless
+//
+// It rewrites all packages of a module together, with package project. Analyzer rewrites
+// one at a time, under go vet (package vettool) or golangci-lint. Both call Analyze.
 //
 // # What is rewritten
 //
