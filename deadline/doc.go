@@ -5,6 +5,7 @@
 //
 //	ctx, cancel := deadline.WithTimeout(ctx, 30*time.Second)
 //	defer cancel()
+//	c.readDeadline.Set(t) // a Deadline; Read selects on c.readDeadline.Done()
 //
 // # When not to use it
 //
@@ -18,18 +19,18 @@
 // # Guarantees
 //
 // A context behaves like one of package context, with one difference. If its parent is
-// cancelled and its deadline passes before any of its methods is called, the context
-// does not know which came first. It then reports the parent's error and cause.
+// cancelled and its deadline passes before Done is called, without a call of Err in
+// between, the context reports the parent's error and cause, whichever came first.
 //
-// A context has no timer until Done is called. A select calls Done. So do
-// [context.AfterFunc], and functions that derive a context, such as
-// [context.WithCancel]. After many calls of Err, the context sets a timer too.
+// A context has no timer until Done is called, or Err for the 16th time. A select calls
+// Done. So do [context.AfterFunc], and functions that derive a context, such as
+// [context.WithCancel].
 //
 // A context without a timer is garbage when it is no longer referenced, even if it was
 // not cancelled.
 //
-// In a testing/synctest bubble, the functions return a context of package context. They
-// do the same if the parent comes from neither package context nor this package.
+// In a testing/synctest bubble, or if the parent is neither from package context nor from
+// this package, the functions return a context of package context.
 //
 // # Concurrency
 //
