@@ -1,5 +1,5 @@
-// Package bucket keeps entries in an arena, and links them into first-in, first-out
-// buckets.
+// Package bucket is the memory of timers: it keeps entries in an arena, and links them
+// into first-in, first-out buckets.
 //
 // An entry is a slot in a large array, not an object of its own. So making and freeing an
 // entry allocates nothing, unless the arena needs another chunk of slots. The garbage

@@ -5,6 +5,7 @@
 //
 // Most programs do not need this package. If no clock is given, the library uses
 // [System]. Tests pass a virtual clock (package timertest) to whatever takes a [Clock].
+// To implement a Clock, write Now and NewAlarm. A virtual one should return [MomentAlarm]s.
 //
 // # Guarantees
 //

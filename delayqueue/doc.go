@@ -27,7 +27,7 @@
 //     memory shrinks after a peak.
 //   - Setting the wall clock does not move deadlines that came from [time.Now]. A
 //     deadline without a monotonic reading becomes a delay when it is offered, as in
-//     [time.Until]. So two such deadlines that are equal may come out in either order.
+//     [time.Until]. Two equal deadlines of this kind may come out in either order.
 //   - A deadline that has passed is due immediately. A deadline more than 292 years after
 //     the queue's epoch never falls due.
 //

@@ -23,7 +23,7 @@
 //   - A [Pool] starts callbacks in the order in which it accepted them. With one worker
 //     ([WithWorkers] and [WithMaxWorkers] of 1), each ends before the next begins.
 //   - An executor does not keep callbacks reachable after they have run. An idle pool has
-//     no goroutine, and keeps at most 220 kB of memory.
+//     no goroutine, and at most 220 kB of memory.
 //   - When Shutdown has returned nil, every callback has ended.
 //   - An executor that is made inside a testing/synctest bubble keeps these guarantees
 //     there.

@@ -3,7 +3,7 @@
 // # Usage
 //
 //	poll, err := jobs.Periodic(scheduler, 10*time.Second, fetch)
-//	backup, err := jobs.Calendar(scheduler, schedule, save)   // a Cron, or any other Schedule
+//	backup, err := jobs.Calendar(scheduler, schedule, save)   // a Cron (from robfig/cron's parser), or another Schedule
 //	once, err := jobs.Calendar(scheduler, jobs.At(date), remind)
 //	...
 //	poll.Stop()

@@ -16,9 +16,10 @@
 //     package timer.
 //   - A key disappears at its deadline. After that moment no method finds the key, even
 //     if its callback has not run yet.
-//   - Each value goes to exactly one place: to the callback, to the caller of Remove or
-//     Drain, or to TakeLeftover after the Scheduler is closed. One exception: if Set
-//     replaces the value of a pending key, the old value is dropped.
+//   - Each value goes to exactly one place: to the callback, or to the caller of Remove or
+//     Drain. One exception: if Set replaces the value of a pending key, the old value is
+//     dropped. If the Scheduler is closed first, the Func of each timer that its
+//     TakeLeftover returns runs the callback.
 //
 // # Concurrency
 //

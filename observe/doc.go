@@ -12,7 +12,7 @@
 // # Usage
 //
 //	prometheus.MustRegister(prom.New(
-//		observe.Schedulers(),                  // all that have names
+//		observe.Schedulers(),                  // all that have names; Default's is "default"
 //		observe.Keyed("sessions", sessions),
 //		observe.Purgatory("produce", purgatory),
 //	))

@@ -26,8 +26,8 @@
 //   - Never early: an entry is not handed out before its deadline, rounded up to a tick.
 //     It is less than one tick late if the wheel is advanced whenever [Wheel.Next] says
 //     so.
-//   - Ticks come in order. Within one tick, entries that moved through the same levels
-//     come first in, first out.
+//   - Ticks come in order. Within one tick, two entries that passed through the same
+//     levels come out in the order in which they were added.
 //   - An entry with slack ([Wheel.AddWithin]) is handed out within its slack, at a tick
 //     that it shares with many other entries.
 //   - Next is never later than the first entry that is due.

@@ -1,5 +1,5 @@
 // Package metric describes the numbers that the exporters of package observe export, so
-// that all export the same.
+// that all export the same. Users of the exporters can skip it.
 //
 //   - A [Thing] describes a type that has numbers, such as Scheduler. It lists the
 //     metrics.

@@ -16,8 +16,8 @@
 // Exporter, which is a Producer. Views do not apply to the histograms.
 //
 // Leave readers at cumulative temporality, the SDK's default. With delta temporality, the
-// first value of a counter counts as an increase, even if it is the total of a durable
-// store that is months old.
+// first value of a counter counts as an increase, even if a durable store has counted for
+// months.
 //
 // # Concurrency
 //
