@@ -27,7 +27,7 @@
 //     It is less than one tick late if the wheel is advanced whenever [Wheel.Next] says
 //     so.
 //   - Ticks come in order. Within one tick, two entries that passed through the same
-//     levels come out in the order in which they were added.
+//     levels come out in the order in which they were added or moved.
 //   - An entry with slack ([Wheel.AddWithin]) is handed out within its slack, at a tick
 //     that it shares with many other entries.
 //   - Next is never later than the first entry that is due.
@@ -42,8 +42,8 @@
 // Level 0 has one slot a tick. Each slot of level n+1 is as long as all of level n. A
 // deadline goes to the lowest level where its slot is less than a full turn after the
 // clock's slot. A slot expires when the first of its entries is due. Its other entries
-// then move to a lower level, and cost no wake-up of their own. A slot of 256 entries or
-// more expires when it begins, because moving that many takes a while.
+// then move to a lower level, and cost no wake-up of their own. A slot that gets
+// 256 entries expires at its start instead, because moving that many takes a while.
 //
 // An example, with tick 1 and four slots a level, at time 0. [t] is the slot that begins
 // at time t.
