@@ -33,7 +33,7 @@
 //
 // # Complexity
 //
-// Operations on an entry are O(1), and so is moving a whole bucket onto another. But
+// Operations on an entry, and moving a whole bucket onto another, are O(1). But
 // freeing the last entry of a chunk is O(ChunkSize). [Arena.NewBuckets] and
 // [Arena.Release] are O(chunks). An entry takes 24 bytes plus its payload, and a bucket
 // takes as much.

@@ -64,8 +64,8 @@ var programStart = time.Now()
 //	idle    no timer is set; the parent does not know the context; the field armedCtx is nil
 //	armed   the field armedCtx is a context of package context, which all methods call
 //
-// Done and cancel make it armed. So does Err, if the context has ended or after many
-// calls of Err.
+// A context becomes armed by Done or cancel, or by Err if the context has ended or Err
+// was called many times.
 type lazyContext struct {
 	parent           context.Context
 	deadline         time.Time                 // with a monotonic reading

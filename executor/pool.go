@@ -39,7 +39,7 @@ type Pool struct {
 	rejectedCount   uint64 // callbacks, as in Stats
 	panicCount      uint64 // callbacks, as in Stats
 	workerCount     int    // workers that have not ended
-	peakWorkers     int    // the largest value of workers so far
+	peakWorkers     int    // the largest value of workerCount so far
 	startingWorkers int    // workers that were started and have not begun to run
 	workerLimit     int    // the number up to which workerCount may grow: see onWatchdogTimer and countEndedWorkerLocked
 	watchdog        watchdog

@@ -34,8 +34,8 @@ func (w *watchdog) init(check func()) {
 }
 
 // setWatchdogLocked sets the watchdog's timer if callbacks wait and the pool has fewer
-// workers than its maximum. While a new worker's goroutine has not run yet, it does
-// nothing: that worker will take a waiting callback.
+// workers than its maximum. If a new worker's goroutine has not run yet, the timer is not
+// set, because that worker will take a waiting callback.
 func (p *Pool) setWatchdogLocked() {
 	w := &p.watchdog
 	if w.isTimerSet || p.startingWorkers > 0 || p.workerCount >= p.maxWorkers || p.queue.countWaiting(1) == 0 {

@@ -86,8 +86,7 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	require.EqualValues(t, 2*far, s.Stats().Cascaded, "in the end all far timers must move")
 }
 
-// A due timer does not wait for all of 20,000 timers that move down, but for fewer than
-// 512.
+// While 20,000 timers move down a level, a due timer waits for fewer than 512 of them.
 func TestPoller_ADueTimerWaitsForFewMoves(t *testing.T) {
 	const far, most = 20_000, 512
 	s, clk := manual(1)

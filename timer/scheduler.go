@@ -18,8 +18,8 @@ import (
 // may callbacks.
 //
 // Code in a testing/synctest bubble needs a Scheduler that was made in the same bubble.
-// On a Scheduler made outside, methods that start or move timers panic, and so do Close
-// and Shutdown. Stopping a timer works everywhere.
+// On a Scheduler made outside, Close, Shutdown and the methods that start or move timers
+// panic. Stopping a timer works everywhere.
 //
 // Outside the bubble, code must not start or move timers of a Scheduler made inside, and
 // must not close it. Timers might never fire, or the process might end.

@@ -57,8 +57,8 @@ type Metric struct {
 	// readValues calls yield for each number of the metric in a sample. part is the value
 	// of Label, or "" without a Label.
 	readValues func(sample any, yield func(part string, value float64))
-	// readHistograms is like readValues, but for a metric that is a histogram. If the
-	// sample has no histogram, it does not call yield.
+	// readHistograms does the same for a metric that is a histogram. If the sample has no
+	// histogram, readHistograms does not call yield.
 	readHistograms func(sample any, yield func(part string, h timer.Histogram))
 	// countsFailures is true if the metric is the count of failed reads.
 	countsFailures bool

@@ -46,8 +46,8 @@
 //     and error.type is the error's Go type.
 //   - If a handler panics or ends its goroutine, error.type is "panic" or "goexit", and
 //     an event "exception" has the stack.
-//   - Handing a task back is not an error. Nor is the context's error after the task was
-//     cancelled.
+//   - Handing a task back is not an error. After the task was cancelled, the context's
+//     error is not one either.
 //
 // # How the context travels
 //
