@@ -283,28 +283,31 @@ func (m *model) countRunning(handler string) (n int) {
 }
 
 // setRandomLimit sets or removes a random limit.
-func (m *model) setRandomLimit() {
+func (m *modelTest) setRandomLimit() {
 	h := fmt.Sprint("h", m.rng.IntN(2))
 	l := store.Limit{Concurrency: m.rng.IntN(3), Rate: []float64{0, 0, 40, 300}[m.rng.IntN(4)]}
 	if m.rng.IntN(2) == 0 {
 		l = store.Limit{}
 	}
-	m.sendAndApply(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: h, Limit: &l}}}, func() []store.Outcome {
-		old, none := m.limits[h], l == store.Limit{}
-		switch {
-		case none && old == nil:
-			return []store.Outcome{store.Absent}
-		case none:
-			delete(m.limits, h)
-			return []store.Outcome{store.Removed}
-		case old == nil:
-			m.limits[h] = &modelLimit{Limit: l}
-			return []store.Outcome{store.Created}
-		}
-		m.caseCounts["limited again"]++
-		old.Limit = l
-		return []store.Outcome{store.Replaced}
-	})
+	m.sendAndApply(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: h, Limit: &l}}})
+}
+
+// setLimit applies SetLimit to the model and returns the expected outcome.
+func (m *model) setLimit(handler string, l store.Limit) store.Outcome {
+	old, none := m.limits[handler], l == store.Limit{}
+	switch {
+	case none && old == nil:
+		return store.Absent
+	case none:
+		delete(m.limits, handler)
+		return store.Removed
+	case old == nil:
+		m.limits[handler] = &modelLimit{Limit: l}
+		return store.Created
+	}
+	m.caseCounts["limited again"]++
+	old.Limit = l
+	return store.Replaced
 }
 
 // applyLimits reduces x to what the limits allow.
@@ -338,10 +341,10 @@ func (m *model) checkLimitsInAnswer(r *store.Round, a *store.Answer, due []*mode
 			m.caseCounts["kept by concurrency"]++
 		case n == 0:
 			m.caseCounts["kept by rate"]++
-			m.require(!m.wakesReliably || a.Next >= 0 && m.now.Add(a.Next) <= next, "Next is %v, and the rate of %s lets a task begin in %v", a.Next, h, next.Sub(m.now))
+			m.check(!m.wakesReliably || a.Next >= 0 && m.now.Add(a.Next) <= next, "Next is %v, and the rate of %s lets a task begin in %v", a.Next, h, next.Sub(m.now))
 		}
 	}
 	if r.Claim.Max > 0 && !m.paused {
-		equal(m.storeTest, "limited", a.Limited, wantLimited)
+		equal(m.failer, "limited", a.Limited, wantLimited)
 	}
 }

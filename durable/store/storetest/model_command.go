@@ -8,24 +8,22 @@ import (
 )
 
 // randomCommand sends a random command for one to three tasks.
-func (m *model) randomCommand() {
+func (m *modelTest) randomCommand() {
 	ops := []store.Op{store.Schedule, store.Schedule, store.Schedule, store.Reschedule, store.Cancel, store.Requeue, store.Purge}
 	c := store.Command{Op: ops[m.rng.IntN(len(ops))]}
 	if c.Op == store.Schedule {
 		c.Keep = []store.Keep{store.KeepNone, store.KeepNone, store.KeepAny, store.KeepEarlier, store.KeepLater, store.KeepSame}[m.rng.IntN(6)]
 	}
-	var times []store.Time
 	for range 1 + m.rng.IntN(3) {
 		x := store.Item{ID: m.randomKey()}
 		if c.Op == store.Requeue || c.Op == store.Purge {
 			x.ID = m.randomDeadID()
 		}
-		var at store.Time
 		if c.Op != store.Cancel && c.Op != store.Purge {
-			x.When, at = m.randomWhen()
+			x.When = m.randomWhen()
 		}
 		if c.Op == store.Reschedule && m.rng.IntN(6) == 0 {
-			x.When, at = store.At(store.Farthest), store.Farthest
+			x.When = store.At(store.Farthest)
 		}
 		if (c.Op == store.Reschedule || c.Op == store.Requeue) && m.rng.IntN(2) == 0 {
 			x.Generation = m.randomGeneration()
@@ -50,38 +48,21 @@ func (m *model) randomCommand() {
 				x.Task.Record = m.keepingRecord()
 			}
 		}
-		c.Items, times = append(c.Items, x), append(times, at)
+		c.Items = append(c.Items, x)
 	}
-	m.sendAndApply(c, func() (want []store.Outcome) {
-		for i, x := range c.Items {
-			want = append(want, m.applyItem(c, x, times[i]))
-		}
-		return want
-	})
+	m.sendAndApply(c)
 }
 
-// sendAndApply sends a command, sometimes after a copy that is too late. effect applies the
-// command to the model and returns the expected outcomes.
-func (m *model) sendAndApply(c store.Command, effect func() []store.Outcome) {
-	s := m.nextStamp("client" + strconv.Itoa(m.rng.IntN(4)))
-	m.sendTooLate(func(until store.Time) error {
-		lateStamp := s
-		lateStamp.Until = until
-		_, err := m.Store.Change(ctx, 0, lateStamp, c)
-		return err
-	})
-	want := effect()
-	outcomes, err := m.Store.Change(ctx, 0, s, c)
-	m.requireNoError(err)
-	equal(m.storeTest, "outcomes", outcomes, want)
-	for _, o := range want {
-		m.caseCounts[o.String()]++
-	}
-	m.recordSent(sentCommand{stamp: s, command: &c, outcomes: outcomes})
+// sendAndApply sends a command, sometimes after a copy that is too late.
+func (m *modelTest) sendAndApply(c store.Command) {
+	x := sentCommand{stamp: m.nextStamp("client" + strconv.Itoa(m.rng.IntN(4))), command: &c}
+	m.sendTooLate(x)
+	m.send(x)
+	m.recordSent(x)
 }
 
 // randomGeneration returns a random generation.
-func (m *model) randomGeneration() string {
+func (m *modelTest) randomGeneration() string {
 	b := make([]byte, store.GenerationSize)
 	for i := range b {
 		b[i] = byte(m.rng.IntN(256))
@@ -91,7 +72,7 @@ func (m *model) randomGeneration() string {
 
 // randomDeadID returns the id of a random dead letter or finished run, or sometimes another
 // id.
-func (m *model) randomDeadID() string {
+func (m *modelTest) randomDeadID() string {
 	var ids []string
 	for id, t := range m.tasks {
 		if t.State >= store.Dead {
@@ -111,8 +92,8 @@ func (t *modelTask) setPending(x store.Task, at store.Time) {
 }
 
 // applyItem applies a command to one task of the model and returns the expected outcome.
-func (m *model) applyItem(c store.Command, x store.Item, at store.Time) store.Outcome {
-	t := m.tasks[x.ID]
+func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
+	t, at := m.tasks[x.ID], x.When.From(m.now)
 	hasState := func(s store.State) bool { return t != nil && t.State == s }
 	switch c.Op {
 	case store.Schedule:
@@ -218,6 +199,8 @@ func (m *model) applyItem(c store.Command, x store.Item, at store.Time) store.Ou
 			m.tasks[requeuedTask.ID] = t
 			return store.Moved
 		}
+	case store.SetLimit:
+		return m.setLimit(x.ID, *x.Limit)
 	case store.Purge:
 		if hasState(store.Dead) || hasState(store.Past) {
 			delete(m.tasks, x.ID)

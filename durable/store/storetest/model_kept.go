@@ -11,7 +11,7 @@ import (
 
 // keepingRecord returns the record of a task that asks to keep something, mostly for
 // less time than the test takes.
-func (m *model) keepingRecord() []byte {
+func (m *modelTest) keepingRecord() []byte {
 	k := store.Keeping{Unique: time.Duration(m.rng.IntN(20_000)) * time.Microsecond, For: time.Duration(m.rng.IntN(20_000)) * time.Microsecond}
 	switch m.rng.IntN(4) {
 	case 0:
@@ -93,5 +93,5 @@ func (m *model) hasSameKeptRuns(key string) bool {
 		all = append(all, t.Entry)
 	}
 	f := store.Filter{State: store.Past, Prefix: store.DeadID(key), From: m.now + 1} // others have expired
-	return reflect.DeepEqual(m.listAll(f, store.MaxPage), expectedList(all, f))
+	return reflect.DeepEqual(m.list(f), expectedList(all, f))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // randomRound sends a worker's round: some reports, some extensions, and a claim.
-func (m *model) randomRound() {
+func (m *modelTest) randomRound() {
 	r := store.Round{Lease: modelLease, MaxCrashes: min(1+m.rng.IntN(4), modelCrashes), Leave: m.rng.IntN(20) == 0}
 	for range m.rng.IntN(4) {
 		if x, ok := m.randomReport(r.Reports); ok {
@@ -35,31 +35,12 @@ func (m *model) randomRound() {
 		}
 		m.addRandomRooms(&r.Claim)
 	}
-	s := m.nextStamp("worker" + strconv.Itoa(m.rng.IntN(3)))
-	m.sendTooLate(func(until store.Time) error {
-		lateStamp := s
-		lateStamp.Until = until
-		_, err := m.Store.Do(ctx, 0, lateStamp, r)
-		return err
-	})
-	a, err := m.Store.Do(ctx, 0, s, r)
-	m.requireNoError(err)
-	equal(m.storeTest, "now", a.Now, m.now)
-	var receipts []store.Receipt
-	for _, x := range r.Reports {
-		receipts = append(receipts, m.applyReport(x))
+	x := sentCommand{stamp: m.nextStamp("worker" + strconv.Itoa(m.rng.IntN(3))), round: &r}
+	m.sendTooLate(x)
+	for _, c := range m.send(x).Tasks {
+		m.believedLeases = append(m.believedLeases, believedLease{leaseOf(c), c.Due})
 	}
-	equal(m.storeTest, "receipts", a.Receipts, receipts)
-	var leases []store.Extension
-	for _, h := range r.Extend {
-		leases = append(leases, m.extendLease(h, r.Alone))
-	}
-	equal(m.storeTest, "leases", a.Extensions, leases)
-	if r.Claim.Asked {
-		m.endExpired(r.MaxCrashes)
-	}
-	m.checkClaimed(&r, &a)
-	m.recordSent(sentCommand{stamp: s, round: &r, answer: a})
+	m.recordSent(x)
 }
 
 func (m *model) findLeased(h store.Lease) *modelTask {
@@ -70,19 +51,19 @@ func (m *model) findLeased(h store.Lease) *modelTask {
 	return t
 }
 
-func (m *model) isStopping(x believedLease) bool {
+func (m *modelTest) isStopping(x believedLease) bool {
 	t := m.findLeased(x.Lease)
 	return t != nil && t.Stopping
 }
 
-func (m *model) extendLease(h store.Lease, alone bool) store.Extension {
+func (m *model) extendLease(h store.Lease, r *store.Round) store.Extension {
 	t := m.findLeased(h)
 	if t == nil {
 		m.caseCounts["lost"]++
 		return store.Lost
 	}
-	t.At = m.now.Add(modelLease)
-	t.ranAlone = t.ranAlone || alone
+	t.startLease(m.now, r)
+	t.ranAlone = t.ranAlone || r.Alone
 	m.caseCounts["extended"]++
 	if t.Stopping {
 		m.caseCounts["stopped"]++
@@ -93,7 +74,7 @@ func (m *model) extendLease(h store.Lease, alone bool) store.Extension {
 
 // randomReport returns a report on a random lease, or false if the parameter others has a
 // report on the same task.
-func (m *model) randomReport(others []store.Report) (store.Report, bool) {
+func (m *modelTest) randomReport(others []store.Report) (store.Report, bool) {
 	if len(m.believedLeases) == 0 {
 		return store.Report{}, false
 	}
@@ -123,7 +104,7 @@ func (m *model) randomReport(others []store.Report) (store.Report, bool) {
 		return x, true // the task does not repeat
 	}
 	if failsAgain || x.End == store.Retry || m.rng.IntN(3) == 0 {
-		x.Next, _ = m.randomWhen()
+		x.Next = m.randomWhen()
 	}
 	return x, true
 }
@@ -277,19 +258,19 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 	room := roomOf(&r.Claim)
 	m.applyLimits(room)
 	for i, x := range a.Tasks {
-		m.require(i < r.Claim.Max, "claimed %d tasks of %d", len(a.Tasks), r.Claim.Max)
+		m.check(i < r.Claim.Max, "claimed %d tasks of %d", len(a.Tasks), r.Claim.Max)
 		t := m.tasks[x.ID]
 		at := room.oldestDue(due)
-		m.require(t != nil && t.State == store.Pending && slices.Contains(room.candidates(due), t) && t.At == at, "claimed %+v, which is %+v, but the oldest task is due at %v", x, t, at)
+		m.check(t != nil && t.State == store.Pending && slices.Contains(room.candidates(due), t) && t.At == at, "claimed %+v, which is %+v, but the oldest task is due at %v", x, t, at)
 		room.countClaimed(t)
 		due = slices.DeleteFunc(due, func(u *modelTask) bool { return u == t })
-		equal(m.storeTest, "the claimed task", x,
+		equal(m.failer, "the claimed task", x,
 			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes})
-		m.require(x.Token > m.lastToken, "token %d came after %d", x.Token, m.lastToken)
+		m.check(x.Token > m.lastToken, "token %d came after %d", x.Token, m.lastToken)
 		m.lastToken = x.Token
-		t.State, t.At, t.Token, t.Attempts, t.ranAlone = store.Running, m.now.Add(r.Lease), x.Token, t.Attempts+1, false
+		t.State, t.Token, t.Attempts, t.ranAlone = store.Running, x.Token, t.Attempts+1, false
+		t.startLease(m.now, r)
 		m.counters.Claimed++
-		m.believedLeases = append(m.believedLeases, believedLease{leaseOf(x), t.Due})
 		m.caseCounts["claimed"]++
 		if l := m.limits[t.Handler]; l != nil {
 			l.countClaimed(m.now)
@@ -300,8 +281,8 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 		}
 	}
 	if room.oldestDue(due) > 0 {
-		equal(m.storeTest, "tasks claimed", len(a.Tasks), r.Claim.Max)
-		equal(m.storeTest, "next, with more that is due", a.Next, 0)
+		equal(m.failer, "tasks claimed", len(a.Tasks), r.Claim.Max)
+		equal(m.failer, "next, with more that is due", a.Next, 0)
 	} else if len(due) > 0 && r.Claim.Suspects == store.NoSuspect {
 		m.caseCounts["suspects left"]++
 	}

@@ -16,7 +16,7 @@ type walk struct {
 }
 
 // randomFilter returns a random filter.
-func (m *model) randomFilter() (f store.Filter) {
+func (m *modelTest) randomFilter() (f store.Filter) {
 	if m.rng.IntN(2) == 0 {
 		f.State = store.State(m.rng.IntN(int(store.Past) + 1))
 	}
@@ -27,10 +27,10 @@ func (m *model) randomFilter() (f store.Filter) {
 		f.Prefix = []string{"k", "k1", "k2", "k1\x00"}[m.rng.IntN(4)]
 	}
 	if m.rng.IntN(4) == 0 {
-		f.From = m.now - store.Time(m.rng.IntN(2000))
+		f.From = m.model.now - store.Time(m.rng.IntN(2000))
 	}
 	if m.rng.IntN(4) == 0 {
-		f.To = m.now + store.Time(m.rng.IntN(2000))
+		f.To = m.model.now + store.Time(m.rng.IntN(2000))
 	}
 	if m.rng.IntN(3) == 0 {
 		f.Error = []string{"text of k", "of k1", "the worker", "none"}[m.rng.IntN(4)]
@@ -40,7 +40,7 @@ func (m *model) randomFilter() (f store.Filter) {
 
 // continueWalk sometimes reads the next page of m.walk, which it first starts if needed. all
 // is what the store should contain.
-func (m *model) continueWalk(all []store.Entry) {
+func (m *modelTest) continueWalk(all []store.Entry) {
 	m.Helper()
 	w := m.walk
 	if w == nil {

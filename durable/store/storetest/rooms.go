@@ -102,7 +102,7 @@ func testSuspects(b *storeTest) {
 // The functions below are the part of the model that decides which tasks a claim may get.
 
 // addRandomRooms sets random rooms for a claim.
-func (m *model) addRandomRooms(c *store.Claim) {
+func (m *modelTest) addRandomRooms(c *store.Claim) {
 	c.Suspects = []store.Suspects{store.AllSuspects, store.AllSuspects, store.OneSuspect, store.NoSuspect}[m.rng.IntN(4)]
 	if m.rng.IntN(2) == 0 {
 		return

@@ -152,7 +152,13 @@ func (b *storeTest) requireError(err, want error) {
 	}
 }
 
-func equal[T any](b *storeTest, what string, got, want T) {
+// A failer is told what is wrong. Fatalf does not return.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func equal[T any](b failer, what string, got, want T) {
 	b.Helper()
 	if !reflect.DeepEqual(got, want) {
 		b.Fatalf("%s:\n got %+v\nwant %+v", what, got, want)
