@@ -1,8 +1,7 @@
-// Tickless demonstrates the timer library of the same name on this machine.
+// Tickless is the command of the timer library of the same name.
 //
 // Usage:
 //
-//	tickless [flags]            a load of request timeouts, compared with time.AfterFunc
 //	tickless scale [flags]      up to 100 million pending timers, compared with time.AfterFunc
 //	tickless migrate [flags]    moves a module's timers from package time to this library
 //	tickless tasks COMMAND      shows the tasks of a store, and changes them
@@ -14,19 +13,19 @@
 // The exit codes are:
 //
 //	0    success
-//	1    an error, or a timer of Tickless was lost, early or fired twice
+//	1    an error
 //	2    wrong arguments
 //	3    migrate found calls to rewrite
 //	130  interrupted; the command has printed what it has measured
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
-	"github.com/tickless/tickless/cmd/tickless/internal/requests"
 	"github.com/tickless/tickless/cmd/tickless/internal/rewrite"
 	"github.com/tickless/tickless/cmd/tickless/internal/scale"
 	"github.com/tickless/tickless/cmd/tickless/internal/tasks"
@@ -37,10 +36,22 @@ func main() {
 	os.Exit(cli.Run(newCommand(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// newCommand returns the root command. Without a subcommand, it runs the load test of
-// package requests.
+// newCommand returns the root command. Without a subcommand, it prints its help.
 func newCommand() *cobra.Command {
-	root := requests.NewCommand()
+	root := &cobra.Command{
+		Use:   "tickless",
+		Short: "Durable tasks, and timers for programs that keep very many of them",
+		Example: `  tickless tasks list --file tasks.db     the tasks of a store
+  tickless migrate ./...                  which timers of a module are worth replacing
+  tickless scale                          up to 100 million pending timers`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.UsageError{Err: fmt.Errorf("unknown command %q", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	root.AddCommand(scale.NewCommand(), rewrite.NewCommand(), tasks.NewCommand(), transfer.NewExport(), transfer.NewImport())
 	return root
 }

@@ -11,7 +11,7 @@ func TestMain(m *testing.M) { clitest.Main(m, newCommand) }
 // These tests are for the whole program. Each command has tests in its own package.
 
 func TestProgram_Help(t *testing.T) {
-	clitest.CheckHelp(t, "", "scale", "migrate", "tasks", "export", "import", "--count")
+	clitest.CheckHelp(t, "", "scale", "migrate", "tasks", "export", "import")
 }
 
 func TestProgram_CalledWrongly(t *testing.T) {

@@ -46,6 +46,9 @@ var mayImport = map[string][]string{
 	"internal/soak":                 append(onTimer[:len(onTimer):len(onTimer)], "deadline", "httptimeout", "idle", "jobs", "keyed", "purgatory"),
 	"purgatory":                     onTimer,
 
+	"cmd/internal/figures": {},
+	"cmd/demo":             append(onTimer[:len(onTimer):len(onTimer)], "cmd/internal/figures"),
+
 	// Packages that observe the packages above.
 	"observe/metric":      onTimer,
 	"observe":             belowObserve,

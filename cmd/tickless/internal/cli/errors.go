@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -38,25 +37,4 @@ func RefuseArguments(cmd *cobra.Command, args []string) error {
 		return UsageError{fmt.Errorf("%s takes no arguments, got %q", cmd.Name(), args[0])}
 	}
 	return nil
-}
-
-// A Fault counts how often tickless violated one guarantee.
-type Fault struct {
-	Name  string
-	Count int64
-}
-
-// FaultsError returns an error that lists the faults with a nonzero Count. It returns nil
-// if there are none.
-func FaultsError(faults ...Fault) error {
-	var broken []string
-	for _, f := range faults {
-		if f.Count != 0 {
-			broken = append(broken, fmt.Sprintf("%s: %s", f.Name, GroupDigits(f.Count)))
-		}
-	}
-	if broken == nil {
-		return nil
-	}
-	return errors.New("FAILED: faults of tickless: " + strings.Join(broken, "; "))
 }

@@ -1,31 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tickless/tickless/cmd/internal/figures"
 )
-
-// A Machine describes where the figures of a report were measured.
-type Machine struct {
-	Go         string `json:"go"`
-	OS         string `json:"os"`
-	Arch       string `json:"arch"`
-	GOMAXPROCS int    `json:"gomaxprocs"`
-}
-
-// ThisMachine describes the machine that runs the program.
-func ThisMachine() Machine {
-	return Machine{runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0)}
-}
-
-// String formats m as the line above a table.
-func (m Machine) String() string {
-	return fmt.Sprintf("%s %s/%s, %d procs", m.Go, m.OS, m.Arch, m.GOMAXPROCS)
-}
 
 const interruptedNote = "Interrupted: the figures are incomplete."
 
@@ -34,7 +15,7 @@ const interruptedNote = "Interrupted: the figures are incomplete."
 func FinishReport(cmd *cobra.Command, asJSON bool, report any) error {
 	interrupted := cmd.Context().Err() != nil
 	if asJSON {
-		if err := PrintJSON(cmd.OutOrStdout(), report); err != nil {
+		if err := figures.PrintJSON(cmd.OutOrStdout(), report); err != nil {
 			return err
 		}
 	} else if interrupted {
@@ -44,11 +25,4 @@ func FinishReport(cmd *cobra.Command, asJSON bool, report any) error {
 		return ErrInterrupted
 	}
 	return nil
-}
-
-// PrintJSON writes a report to w as JSON.
-func PrintJSON(w io.Writer, report any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(report)
 }

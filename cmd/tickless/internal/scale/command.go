@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tickless/tickless/cmd/internal/figures"
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
 // flags are the flags of the scale command.
 type flags struct {
-	counts        cli.CountsFlag
+	counts        figures.CountsFlag
 	withStdlib    bool // measure time.AfterFunc too
 	asJSON        bool
 	childImplName string // in a child process, the implementation to measure: see runChild
@@ -39,7 +40,7 @@ func (f *flags) validate() error {
 
 // NewCommand returns the command that measures very many pending timers.
 func NewCommand() *cobra.Command {
-	f := flags{counts: cli.CountsFlag{1_000_000, 10_000_000, 100_000_000}}
+	f := flags{counts: figures.CountsFlag{1_000_000, 10_000_000, 100_000_000}}
 	cmd := &cobra.Command{
 		Use:   "scale [flags]",
 		Short: "Measures what up to 100 million pending timers cost",

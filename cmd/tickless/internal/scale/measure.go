@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tickless/tickless/cmd/tickless/internal/measure"
+	"github.com/tickless/tickless/cmd/internal/figures"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -98,8 +98,8 @@ func measureTimers(starter timerStarter, n int) *result {
 	r.EmptyStartStopNs = medianNs(startAndStop)
 
 	keptHandles := make([]handle, min(n, maxKeptHandles))
-	memoryBefore := measure.RuntimeMemory()
-	liveBefore, _ := measure.LiveHeap()
+	memoryBefore := figures.RuntimeMemory()
+	liveBefore, _ := figures.LiveHeap()
 	startTime := time.Now()
 	var wg sync.WaitGroup
 	nprocs := runtime.GOMAXPROCS(0)
@@ -120,9 +120,9 @@ func measureTimers(starter timerStarter, n int) *result {
 	}
 	wg.Wait()
 	r.InsertTime = time.Since(startTime)
-	live, _ := measure.LiveHeap()
+	live, _ := figures.LiveHeap()
 	r.HeapBytes = live - liveBefore
-	r.TotalBytes = measure.RuntimeMemory() - memoryBefore
+	r.TotalBytes = figures.RuntimeMemory() - memoryBefore
 
 	r.FullGCTime = medianGCTime()
 	r.StartStopNs = medianNs(startAndStop)

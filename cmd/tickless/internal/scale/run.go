@@ -14,13 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tickless/tickless/cmd/internal/figures"
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
-	"github.com/tickless/tickless/cmd/tickless/internal/measure"
 )
 
 // A report is the output of --json.
 type report struct {
-	cli.Machine
+	figures.Machine
 	Interrupted     bool        `json:"interrupted"`
 	Implementations []*implRuns `json:"sides"`
 }
@@ -33,7 +33,7 @@ type implRuns struct {
 
 func measureAll(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	report := report{Machine: cli.ThisMachine()}
+	report := report{Machine: figures.ThisMachine()}
 	numFailed := 0
 	for _, impl := range implementations {
 		if !f.withStdlib && impl.name != implementations[0].name {
@@ -51,7 +51,7 @@ func measureAll(cmd *cobra.Command, f flags) error {
 				// The system may have killed the child to free memory. Continue with the
 				// other measurements.
 				numFailed++
-				r = &result{Count: n, FailReason: fmt.Sprintf("%s, %s timers: %v", impl.name, cli.GroupDigits(int64(n)), err)}
+				r = &result{Count: n, FailReason: fmt.Sprintf("%s, %s timers: %v", impl.name, figures.GroupDigits(int64(n)), err)}
 				fmt.Fprintf(stderr, "tickless: %s\n", r.FailReason)
 				runs.Runs = append(runs.Runs, r)
 			default:
@@ -76,13 +76,13 @@ func measureAll(cmd *cobra.Command, f flags) error {
 // is too little memory, it skips the measurement.
 func measureInChild(ctx context.Context, stderr io.Writer, impl implementation, n int) (*result, error) {
 	neededBytes := int64(n) * impl.bytesPerTimer
-	if available, ok := measure.AvailableMemory(); ok && neededBytes > available {
+	if available, ok := figures.AvailableMemory(); ok && neededBytes > available {
 		r := &result{Count: n, SkipReason: fmt.Sprintf("%s needs about %s for %s timers, and %s are available",
-			impl.name, cli.FormatGibibytes(float64(neededBytes)), cli.GroupDigits(int64(n)), cli.FormatGibibytes(float64(available)))}
+			impl.name, figures.FormatGibibytes(float64(neededBytes)), figures.GroupDigits(int64(n)), figures.FormatGibibytes(float64(available)))}
 		fmt.Fprintf(stderr, "skipped: %s\n", r.SkipReason)
 		return r, nil
 	}
-	fmt.Fprintf(stderr, "%s: %s timers\n", impl.name, cli.GroupDigits(int64(n)))
+	fmt.Fprintf(stderr, "%s: %s timers\n", impl.name, figures.GroupDigits(int64(n)))
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, err

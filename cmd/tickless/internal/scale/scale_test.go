@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tickless/tickless/cmd/internal/figures"
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
-	"github.com/tickless/tickless/cmd/tickless/internal/measure"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, clitest.UnderRoot(NewCommand)) }
@@ -87,7 +87,7 @@ func TestScale_Table(t *testing.T) {
 }
 
 func TestScale_TooLittleMemory(t *testing.T) {
-	if _, ok := measure.AvailableMemory(); !ok {
+	if _, ok := figures.AvailableMemory(); !ok {
 		t.Skip("the system does not tell how much memory there is")
 	}
 	var stderr bytes.Buffer

@@ -5,19 +5,19 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/cmd/internal/figures"
 )
 
 // printTable prints one implementation's results, one column for each number of timers.
 func printTable(w io.Writer, runs *implRuns) error {
 	var names []string
 	for _, r := range runs.Runs {
-		names = append(names, cli.GroupDigits(int64(r.Count)))
+		names = append(names, figures.GroupDigits(int64(r.Count)))
 	}
 	firstRun := runs.Runs[0]
 	// row returns a row of the table. Results that were skipped or failed have no value.
-	row := func(name string, format func(float64) string, get func(*result) float64) cli.Row[*result] {
-		return cli.Row[*result]{Name: name, Format: format, Value: func(r *result) (float64, bool) {
+	row := func(name string, format func(float64) string, get func(*result) float64) figures.Row[*result] {
+		return figures.Row[*result]{Name: name, Format: format, Value: func(r *result) (float64, bool) {
 			return get(r), r.hasFigures()
 		}}
 	}
@@ -27,23 +27,23 @@ func printTable(w io.Writer, runs *implRuns) error {
 	insertTime := func(r *result) float64 { return float64(r.InsertTime) }
 	heapBytes := func(r *result) float64 { return float64(r.HeapBytes) }
 	totalBytes := func(r *result) float64 { return float64(r.TotalBytes) }
-	groups := [][]cli.Row[*result]{
+	groups := [][]figures.Row[*result]{
 		{
-			row("started in", cli.FormatSeconds, insertTime),
-			row("per timer", cli.FormatNanos, perTimer(insertTime)),
+			row("started in", figures.FormatSeconds, insertTime),
+			row("per timer", figures.FormatNanos, perTimer(insertTime)),
 		},
 		{
-			row("live heap", cli.FormatGibibytes, heapBytes),
+			row("live heap", figures.FormatGibibytes, heapBytes),
 			row("per timer", formatBytes, perTimer(heapBytes)),
-			row("memory of the process", cli.FormatGibibytes, totalBytes),
+			row("memory of the process", figures.FormatGibibytes, totalBytes),
 			row("per timer", formatBytes, perTimer(totalBytes)),
-			row("full GC", cli.FormatMillis, func(r *result) float64 { return float64(r.FullGCTime) }),
+			row("full GC", figures.FormatMillis, func(r *result) float64 { return float64(r.FullGCTime) }),
 		},
 		{
-			row("start and stop, none pending", cli.FormatNanos, func(r *result) float64 { return r.EmptyStartStopNs }),
-			row("start and stop, all pending", cli.FormatNanos, func(r *result) float64 { return r.StartStopNs }),
+			row("start and stop, none pending", figures.FormatNanos, func(r *result) float64 { return r.EmptyStartStopNs }),
+			row("start and stop, all pending", figures.FormatNanos, func(r *result) float64 { return r.StartStopNs }),
 			row("all pending / none pending", formatRatio, func(r *result) float64 { return r.StartStopNs / r.EmptyStartStopNs }),
-			row("churn: stop one, start one", cli.FormatNanos, func(r *result) float64 { return r.ChurnNs }),
+			row("churn: stop one, start one", figures.FormatNanos, func(r *result) float64 { return r.ChurnNs }),
 		},
 	}
 	if firstRun.hasFigures() && len(runs.Runs) > 1 {
@@ -51,8 +51,8 @@ func printTable(w io.Writer, runs *implRuns) error {
 			func(r *result) float64 { return r.ChurnNs / firstRun.ChurnNs }))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nPending timers: %s\n%s\n", runs.Name, cli.ThisMachine())
-	b.WriteString(cli.RenderTable(names, runs.Runs, groups, false))
+	fmt.Fprintf(&b, "\nPending timers: %s\n%s\n", runs.Name, figures.ThisMachine())
+	b.WriteString(figures.RenderTable(names, runs.Runs, groups, false))
 	for _, r := range runs.Runs {
 		if r.SkipReason != "" {
 			fmt.Fprintf(&b, "Skipped: %s.\n", r.SkipReason)

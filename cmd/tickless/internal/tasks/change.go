@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tickless/tickless/cmd/internal/figures"
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/durable"
 )
@@ -99,7 +100,7 @@ func (c *sharedFlags) printOutcomes(cmd *cobra.Command, ids []string, outcomes [
 	}
 	var err error
 	if c.asJSON {
-		err = cli.PrintJSON(cmd.OutOrStdout(), results)
+		err = figures.PrintJSON(cmd.OutOrStdout(), results)
 	} else {
 		t := newTable(cmd, "ID", "OUTCOME")
 		for _, r := range results {

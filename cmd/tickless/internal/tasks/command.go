@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tickless/tickless/cmd/internal/figures"
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 	"github.com/tickless/tickless/durable"
@@ -86,7 +87,7 @@ func formatTaskCount(n int) string {
 	if n == 1 {
 		return "1 task"
 	}
-	return cli.GroupDigits(int64(n)) + " tasks"
+	return figures.GroupDigits(int64(n)) + " tasks"
 }
 
 // newPauseOrResumeCommand returns the command pause or resume.

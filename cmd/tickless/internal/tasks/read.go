@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tickless/tickless/cmd/internal/figures"
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/durable"
 )
@@ -91,7 +92,7 @@ func (c *sharedFlags) printPage(cmd *cobra.Command, p *durable.Page) error {
 		for i, info := range p.Tasks {
 			jsonTasks[i] = taskJSON{escapeText(info.ID), info}
 		}
-		return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"tasks": jsonTasks, "next": p.Next})
+		return figures.PrintJSON(cmd.OutOrStdout(), map[string]any{"tasks": jsonTasks, "next": p.Next})
 	}
 	if p.Next != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "There are more tasks: continue with --after %s\n", p.Next)
@@ -131,7 +132,7 @@ func (c *sharedFlags) newGetCommand() *cobra.Command {
 				case err != nil:
 					return err
 				case c.asJSON:
-					return cli.PrintJSON(cmd.OutOrStdout(), taskJSON{escapeText(info.ID), info})
+					return figures.PrintJSON(cmd.OutOrStdout(), taskJSON{escapeText(info.ID), info})
 				}
 				return printInfo(cmd, &info)
 			})
@@ -212,7 +213,7 @@ func (c *sharedFlags) newStatsCommand() *cobra.Command {
 					jsonObject[r.name] = r.value
 				}
 				if c.asJSON {
-					return cli.PrintJSON(cmd.OutOrStdout(), jsonObject)
+					return figures.PrintJSON(cmd.OutOrStdout(), jsonObject)
 				}
 				return t.flush()
 			})

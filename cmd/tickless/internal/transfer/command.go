@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tickless/tickless/cmd/internal/figures"
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 	"github.com/tickless/tickless/durable"
@@ -80,7 +81,7 @@ func exportStore(cmd *cobra.Command, location stores.Location, name string) (err
 		n, err = exportToFile(cmd.Context(), name, st)
 	}
 	if err == nil || errors.Is(err, durable.ErrChanged) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "exported %s tasks\n", cli.GroupDigits(int64(n)))
+		fmt.Fprintf(cmd.ErrOrStderr(), "exported %s tasks\n", figures.GroupDigits(int64(n)))
 	}
 	return err
 }
@@ -130,7 +131,7 @@ func importIntoStore(cmd *cobra.Command, location stores.Location, name string, 
 	importCounts, err = durable.Import(cmd.Context(), st, in)
 	if importCounts.Added+importCounts.Kept > 0 || err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "imported %s tasks, kept %s that already existed\n",
-			cli.GroupDigits(int64(importCounts.Added)), cli.GroupDigits(int64(importCounts.Kept)))
+			figures.GroupDigits(int64(importCounts.Added)), figures.GroupDigits(int64(importCounts.Kept)))
 	}
 	if err != nil {
 		return err

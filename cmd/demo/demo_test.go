@@ -1,54 +1,79 @@
-package requests
+package main
 
 import (
 	"bytes"
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/tickless/tickless/cmd/tickless/internal/cli"
-	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, NewCommand) }
+// asProgramEnv makes the test binary run the program instead of its tests.
+const asProgramEnv = "TICKLESS_TEST_AS_PROGRAM"
 
-func TestRequests_CalledWrongly(t *testing.T) {
-	clitest.CheckWrongCalls(t, "", []clitest.WrongCall{
-		{Args: []string{"--bogus"}, WantError: "--bogus"},
-		{Args: []string{"-x"}, WantError: "'x'"},
-		{Args: []string{"bogus"}, WantError: `unknown command "bogus"`},
-		{Args: []string{"--count", "0"}, WantError: "count"},
-		{Args: []string{"--count", "-5"}, WantError: "count"},
-		{Args: []string{"--count", "many"}, WantError: "whole number"},
-		{Args: []string{"--count", "1.5"}, WantError: "whole number"},
-		{Args: []string{"--count", "1e999"}, WantError: "whole number"},
-		{Args: []string{"--count", "NaN"}, WantError: "whole number"},
-		{Args: []string{"--count", "101M"}, WantError: "100000000"},
-		{Args: []string{"--count"}, WantError: "argument"},
-		{Args: []string{"--duration", "0s"}, WantError: "duration"},
-		{Args: []string{"--duration", "-1s"}, WantError: "duration"},
-		{Args: []string{"--duration", "1000h"}, WantError: "duration"},
-		{Args: []string{"--duration", "soon"}, WantError: "soon"},
-		{Args: []string{"--stop-ratio", "1.1"}, WantError: "stop ratio"},
-		{Args: []string{"--stop-ratio", "-0.1"}, WantError: "stop ratio"},
-		{Args: []string{"--stop-ratio", "NaN"}, WantError: "stop ratio"},
-		{Args: []string{"--delay-min", "0s"}, WantError: "shortest delay"},
-		{Args: []string{"--delay-min", "3s"}, WantError: "longest"},
-		{Args: []string{"--delay-max", "1ms"}, WantError: "longest"},
-		{Args: []string{"--delay-max", "25h"}, WantError: "longest delay"},
-		{Args: []string{"--tick", "-1ms"}, WantError: "tick"},
-		{Args: []string{"--tick", "2h"}, WantError: "tick"},
-		{Args: []string{"--json=maybe"}, WantError: "maybe"},
-		{Args: []string{"--json", "--count=x"}, WantError: "whole number"},
-	})
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgramEnv) != "" {
+		main()
+	}
+	os.Exit(m.Run())
 }
 
-func TestRequests_Help(t *testing.T) {
-	clitest.CheckHelp(t, "", "--count", "--json", "time.AfterFunc")
+// runProgram runs the program and returns its output and exit code.
+func runProgram(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs strings.Builder
+	code = execute(t.Context(), args, &out, &errs)
+	return out.String(), errs.String(), code
+}
+
+func TestDemo_CalledWrongly(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-bogus"}, "-bogus"},
+		{[]string{"-x"}, "-x"},
+		{[]string{"bogus"}, "no arguments"},
+		{[]string{"-count", "0"}, "count"},
+		{[]string{"-count", "-5"}, "count"},
+		{[]string{"-count", "many"}, "whole number"},
+		{[]string{"-count", "1.5"}, "whole number"},
+		{[]string{"-count", "1e999"}, "whole number"},
+		{[]string{"-count", "NaN"}, "whole number"},
+		{[]string{"-count", "101M"}, "100000000"},
+		{[]string{"-count"}, "argument"},
+		{[]string{"-duration", "0s"}, "duration"},
+		{[]string{"-duration", "-1s"}, "duration"},
+		{[]string{"-duration", "1000h"}, "duration"},
+		{[]string{"-duration", "soon"}, "soon"},
+		{[]string{"-stop-ratio", "1.1"}, "stop ratio"},
+		{[]string{"-stop-ratio", "-0.1"}, "stop ratio"},
+		{[]string{"-stop-ratio", "NaN"}, "stop ratio"},
+		{[]string{"-delay-min", "0s"}, "shortest delay"},
+		{[]string{"-delay-min", "3s"}, "longest"},
+		{[]string{"-delay-max", "1ms"}, "longest"},
+		{[]string{"-delay-max", "25h"}, "longest delay"},
+		{[]string{"-tick", "-1ms"}, "tick"},
+		{[]string{"-tick", "2h"}, "tick"},
+		{[]string{"-json=maybe"}, "maybe"},
+		{[]string{"-json", "-count=x"}, "whole number"},
+	} {
+		stdout, stderr, code := runProgram(t, tt.args...)
+		if code != exitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%q: exit code %d, %q, %q", tt.args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestDemo_Help(t *testing.T) {
+	_, stderr, code := runProgram(t, "-help")
+	if code != 0 || !strings.Contains(stderr, "-stop-ratio") || !strings.Contains(stderr, "time.AfterFunc") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
 }
 
 func parseReport(t *testing.T, s string) report {
@@ -60,9 +85,9 @@ func parseReport(t *testing.T, s string) report {
 	return r
 }
 
-func TestRequests_JSONConserves(t *testing.T) {
-	stdout, stderr, code := clitest.Run(t, "--json", "--count", "10k", "--duration=300ms",
-		"--delay-min", "20ms", "--delay-max", "200ms", "--stop-ratio", "0.5")
+func TestDemo_JSONConserves(t *testing.T) {
+	stdout, stderr, code := runProgram(t, "-json", "-count", "10k", "-duration=300ms",
+		"-delay-min", "20ms", "-delay-max", "200ms", "-stop-ratio", "0.5")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -93,8 +118,8 @@ func TestRequests_JSONConserves(t *testing.T) {
 	}
 }
 
-func TestRequests_Table(t *testing.T) {
-	stdout, stderr, code := clitest.Run(t, "--count", "10k", "--duration", "200ms", "--delay-max", "150ms", "--tick", "1ms")
+func TestDemo_Table(t *testing.T) {
+	stdout, stderr, code := runProgram(t, "-count", "10k", "-duration", "200ms", "-delay-max", "150ms", "-tick", "1ms")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -116,8 +141,8 @@ func TestRequests_Table(t *testing.T) {
 }
 
 // This is a test of the output. run_test.go tests the results of an interrupted run.
-func TestRequests_InterruptPrintsWhatWasDone(t *testing.T) {
-	stdout := interrupt(t, "tickless: 100,000 requests", "--json", "--count", "100k", "--duration", "10m", "--delay-max", "500ms")
+func TestDemo_InterruptPrintsWhatWasDone(t *testing.T) {
+	stdout := interrupt(t, "tickless: 100,000 requests", "-json", "-count", "100k", "-duration", "10m", "-delay-max", "500ms")
 	r := parseReport(t, stdout)
 	if !r.Interrupted || len(r.Runs) != 1 {
 		t.Fatalf("not the report of an interrupted first run: %s", stdout)
@@ -132,7 +157,7 @@ func TestRequests_InterruptPrintsWhatWasDone(t *testing.T) {
 }
 
 // The command fails if tickless violates a guarantee.
-func TestRequests_BrokenPromisesFail(t *testing.T) {
+func TestDemo_BrokenPromisesFail(t *testing.T) {
 	ours := newBackends[0]
 	defer func() { newBackends[0] = ours }()
 	newBackends[0] = func(f flags, n int) Backend {
@@ -145,18 +170,12 @@ func TestRequests_BrokenPromisesFail(t *testing.T) {
 			}
 		}}
 	}
-	cmd := NewCommand()
-	cmd.SetArgs([]string{"--json", "--count", "1k", "--duration", "50ms", "--delay-min", "10ms", "--delay-max", "20ms", "--stop-ratio", "0"})
-	var stdout strings.Builder
-	cmd.SetOut(&stdout)
-	cmd.SetErr(io.Discard)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	err := cmd.ExecuteContext(t.Context())
-	if err == nil || err.Error() != "FAILED: faults of tickless: fired twice or after Stop: 1" {
-		t.Errorf("the error is %v", err)
+	stdout, stderr, code := runProgram(t, "-json", "-count", "1k", "-duration", "50ms", "-delay-min", "10ms", "-delay-max", "20ms", "-stop-ratio", "0")
+	if code != exitFailed || !strings.Contains(stderr, "FAILED: faults of tickless: fired twice or after Stop: 1\n") {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	if r := parseReport(t, stdout.String()); len(r.Runs) != 2 || r.Runs[0].FiredTwiceOrAfterStop != 1 {
-		t.Errorf("the figures are not printed: %s", stdout.String())
+	if r := parseReport(t, stdout); len(r.Runs) != 2 || r.Runs[0].FiredTwiceOrAfterStop != 1 {
+		t.Errorf("the figures are not printed: %s", stdout)
 	}
 }
 
@@ -167,7 +186,8 @@ func interrupt(t *testing.T, want string, args ...string) (stdout string) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a child process cannot be sent an interrupt here")
 	}
-	cmd := clitest.ProgramCmd(args...)
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asProgramEnv+"=1")
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	stderr, err := cmd.StderrPipe()
@@ -184,8 +204,8 @@ func interrupt(t *testing.T, want string, args ...string) (stdout string) {
 	}
 	rest, _ := io.ReadAll(stderr)
 	_ = cmd.Wait() // an exit code is an error too
-	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
-		t.Errorf("exit code %d, want %d: %s", code, cli.ExitInterrupted, rest)
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, rest)
 	}
 	return out.String()
 }

@@ -1,10 +1,10 @@
-package requests
+package main
 
 import (
 	"slices"
 	"time"
 
-	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/cmd/internal/figures"
 )
 
 // A Result is the outcome of one backend's run of a plan.
@@ -46,9 +46,8 @@ func newLateness(late []time.Duration) Lateness {
 	return Lateness{P50: at(0.5), P99: at(0.99), Max: at(1)}
 }
 
-// faultsError returns an error if tickless violated a guarantee. lost is the number of
-// lost timers.
-func (r Result) faultsError(lost int64) error {
-	return cli.FaultsError(cli.Fault{Name: "lost", Count: lost}, cli.Fault{Name: "early", Count: r.Early},
-		cli.Fault{Name: "fired twice or after Stop", Count: r.FiredTwiceOrAfterStop})
+// faultsError returns an error if a timer was lost, early or fired wrongly.
+func (r Result) faultsError() error {
+	return figures.FaultsError(figures.Fault{Name: "lost", Count: r.Lost + r.Pending}, figures.Fault{Name: "early", Count: r.Early},
+		figures.Fault{Name: "fired twice or after Stop", Count: r.FiredTwiceOrAfterStop})
 }

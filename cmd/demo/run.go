@@ -1,4 +1,4 @@
-package requests
+package main
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/atomic"
 
-	"github.com/tickless/tickless/cmd/tickless/internal/measure"
+	"github.com/tickless/tickless/cmd/internal/figures"
 )
 
 // batchInterval is how long a worker sleeps between two batches. In each batch it sends
@@ -88,7 +88,7 @@ func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpuBefore, hasCPU := measure.CPUTime()
+	cpuBefore, hasCPU := figures.CPUTime()
 	r.startTime = time.Now()
 
 	var working sync.WaitGroup
@@ -99,7 +99,7 @@ func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	r.waitUntilSettled(ctx, 0)
 
 	elapsed := r.now()
-	cpuAfter, _ := measure.CPUTime()
+	cpuAfter, _ := figures.CPUTime()
 	runtime.ReadMemStats(&after)
 
 	stillPending, err := b.Close()

@@ -1,2 +1,0 @@
-// Package measure reads the CPU time and the memory of the process.
-package measure
