@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/random"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -14,6 +15,7 @@ import (
 // n tasks they take O(log n), unless their comments say otherwise.
 type Client struct {
 	store   *timedStore
+	random  *random.Source // nil except in a simulation
 	log     *slog.Logger
 	senders senderPool
 	// schedules has the schedules of WithSchedule, by name.
@@ -37,6 +39,9 @@ func New(st store.Store, opts ...Option) *Client {
 		o.apply(&config)
 	}
 	c := &Client{store: &timedStore{Store: st}, log: config.log, senders: senderPool{clientName: newUniqueName()}, schedules: config.schedules, maxTaskBytes: config.maxTaskBytes}
+	if own, ok := st.(interface{ Random() *random.Source }); ok {
+		c.random = own.Random()
+	}
 	c.wrappedScheduleFunc = c.wrapScheduleFunc(config.middleware)
 	return c
 }

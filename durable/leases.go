@@ -1,9 +1,9 @@
 package durable
 
 import (
-	"math/rand/v2"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/random"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -92,7 +92,7 @@ func (l *shardLoop) startAttempt(a *attempt, now store.Time, sentAt time.Time) b
 		earlyReport = a.handBackReport()
 	case earlyReport == nil && !l.places.admitSuspect(a):
 		earlyReport = a.handBackReport()
-		earlyReport.next = clampDelay(rand.N(time.Second))
+		earlyReport.next = clampDelay(random.N(w.client.random, time.Second))
 	}
 	if earlyReport != nil {
 		a.cancel(nil)

@@ -2,11 +2,11 @@ package durable
 
 import (
 	"context"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/random"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/timer"
 )
@@ -315,7 +315,7 @@ func (l *shardLoop) delayRetry(err error, now time.Time) {
 	l.w.counters.errors.Add(1)
 	l.w.logError(err)
 	l.backoff = min(max(2*l.backoff, minRetryPause), maxRetryPause)
-	l.retryAt = now.Add(l.backoff/2 + rand.N(l.backoff/2+1))
+	l.retryAt = now.Add(l.backoff/2 + random.N(l.w.client.random, l.backoff/2+1))
 }
 
 // leaseTimerDelay returns the time until a lease has only a tenth left. The lease began

@@ -102,7 +102,7 @@ func TestDelay_IsWithinItsBounds(t *testing.T) {
 		}
 		var most time.Duration
 		for range 200 {
-			d := c.retryDelay(attempt, store.MaxDelay)
+			d := c.retryDelay(nil, attempt, store.MaxDelay)
 			require.GreaterOrEqual(t, d, time.Duration(0))
 			require.LessOrEqual(t, d, limit)
 			most = max(most, d)
@@ -110,10 +110,10 @@ func TestDelay_IsWithinItsBounds(t *testing.T) {
 		require.Greater(t, most, limit/2, "attempt %d", attempt)
 	}
 	for range 200 {
-		require.LessOrEqual(t, c.retryDelay(9, 5*time.Second), 5*time.Second)
+		require.LessOrEqual(t, c.retryDelay(nil, 9, 5*time.Second), 5*time.Second)
 	}
 	c = handlerConfig{}
-	require.Zero(t, c.retryDelay(5, store.MaxDelay))
+	require.Zero(t, c.retryDelay(nil, 5, store.MaxDelay))
 }
 
 // A worker that cannot load a time zone leaves the task to other workers.

@@ -3,10 +3,10 @@ package durable
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/random"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -56,7 +56,7 @@ func (a *attempt) failedReport(err error) *report {
 	case errors.As(err, &retryAfterErr):
 		r.end, r.next = store.Retry, clampDelay(retryAfterErr.After)
 	default:
-		r.end, r.next = store.Retry, clampDelay(a.config().retryDelay(a.delivery.Attempt, a.untilNextRun()))
+		r.end, r.next = store.Retry, clampDelay(a.config().retryDelay(a.loop.w.client.random, a.delivery.Attempt, a.untilNextRun()))
 	}
 	return r
 }
@@ -88,12 +88,12 @@ func (a *attempt) untilNextRun() time.Duration {
 }
 
 // retryDelay returns a random delay before the next attempt, at most untilNextRun.
-func (c *handlerConfig) retryDelay(attempt int, untilNextRun time.Duration) time.Duration {
+func (c *handlerConfig) retryDelay(r *random.Source, attempt int, untilNextRun time.Duration) time.Duration {
 	maxDelay := min(c.maxBackoff, untilNextRun)
 	if shift := attempt - 1; shift < 62 && c.backoff <= maxDelay>>shift {
 		maxDelay = c.backoff << shift
 	}
-	return time.Duration(rand.Int64N(int64(maxDelay) + 1))
+	return random.N(r, maxDelay+1)
 }
 
 // unsupportedReport returns a report that hands a task that this Worker cannot run back
@@ -101,7 +101,7 @@ func (c *handlerConfig) retryDelay(attempt int, untilNextRun time.Duration) time
 func (a *attempt) unsupportedReport(now store.Time) *report {
 	const minDelay, maxDelay = 100 * time.Millisecond, 30 * time.Second
 	d := min(max(now.Sub(a.due)/4, minDelay), maxDelay)
-	return &report{attempt: a, end: store.HandBack, due: a.due, next: store.After(d/2 + rand.N(d/2))}
+	return &report{attempt: a, end: store.HandBack, due: a.due, next: store.After(d/2 + random.N(a.loop.w.client.random, d/2))}
 }
 
 // markNotCalled changes the report on a final failure so that the attempt does not
