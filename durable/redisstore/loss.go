@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,19 +10,23 @@ import (
 )
 
 // A script fails if the Store does not know the shard's creation time, or has a wrong
-// one. handleSchemaError then corrects the time, and returns true: the command may be sent
+// one. handleSchemaError then corrects the time, and returns nil: the command may be sent
 // again. If the time was wrong or the shard is gone, handleSchemaError reports that the
-// server has lost data.
-func (s *Store) handleSchemaError(sh *shard, err error) bool {
+// server has lost data. It upgrades a shard with the schema before. It returns any other
+// error.
+func (s *Store) handleSchemaError(ctx context.Context, sh *shard, err error) error {
+	if stored, ok := strings.CutPrefix(err.Error(), "TICKLESS schema "); ok && s.canUpgrade(stored) {
+		return s.upgradeShard(ctx, sh, stored)
+	}
 	oldSchema := *sh.schema.Load()
 	if err.Error() == "TICKLESS lost" {
 		s.reportLoss(sh, oldSchema)
 		sh.schema.CompareAndSwap(sh.schema.Load(), &s.schema)
-		return true
+		return nil
 	}
 	current, ok := strings.CutPrefix(err.Error(), "TICKLESS is ")
 	if !ok {
-		return false
+		return err
 	}
 	schema, serverTime, _ := strings.Cut(current, " ")
 	now, _ := strconv.ParseInt(serverTime, 10, 64)
@@ -30,7 +35,7 @@ func (s *Store) handleSchemaError(sh *shard, err error) bool {
 		s.reportLoss(sh, oldSchema)
 	}
 	sh.schema.Store(&schema)
-	return true
+	return nil
 }
 
 // reportLoss logs that a server has lost a shard's data, and calls the loss handler.

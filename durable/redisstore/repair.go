@@ -121,7 +121,7 @@ func (s *Store) repairShard(ctx context.Context, sh *shard, factor int) (store.R
 			return total, err
 		}
 	}
-	for _, name := range []string{"lease", "dead", "past", "run", "err", "follows", "task"} {
+	for _, name := range []string{"lease", "dead", "past", "ended", "run", "err", "follows", "task"} {
 		if _, err := repairKey(name, ""); err != nil {
 			return total, err
 		}

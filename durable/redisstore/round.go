@@ -25,7 +25,7 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 	if r.More != nil {
 		r.More(&r)
 	}
-	x := scriptCall{s.scripts.round, sh, append([]any{senderField(&st)}, roundMetaFields...), s.roundArgs(&st, &r)}
+	x := scriptCall{script: s.scripts.round, shard: sh, metaFields: append([]any{senderField(&st)}, roundMetaFields...), args: s.roundArgs(&st, &r)}
 	v, err := s.runCall(ctx, x)
 	if err != nil {
 		return store.Answer{}, toStoreError(err)

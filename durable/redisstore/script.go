@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"embed"
@@ -22,7 +23,7 @@ type script struct {
 
 // scripts holds all scripts of a Store.
 type scripts struct {
-	change, round, now, get, list, scan, stats, repair, unindexed *script
+	change, round, now, get, list, scan, stats, repair, unindexed, upgrade *script
 }
 
 const luaClockCall = "call('TIME')"
@@ -42,6 +43,7 @@ func loadScripts(clock string) *scripts {
 	return &scripts{
 		change: loadScript("change"), round: loadScript("round"), now: loadScript("now"), get: loadScript("get"), list: loadScript("list"), scan: loadScript("scan"),
 		stats: loadScript("stats"), repair: loadScript("repair"), unindexed: loadScript("unindexed"),
+		upgrade: loadScript("upgrade"),
 	}
 }
 
@@ -59,13 +61,14 @@ type scriptCall struct {
 	shard      *shard
 	metaFields []any // fields of meta that the script reads
 	args       []any
+	schema     string // the first argument, or empty for the shard's schema
 }
 
 func (s *Store) newCommand(ctx context.Context, x scriptCall, name, code string) *redis.Cmd {
 	args := make([]any, 0, 5+len(x.shard.keyArgs)+len(x.metaFields)+len(x.args))
 	args = append(args, name, code, len(x.shard.keys))
 	args = append(args, x.shard.keyArgs...)
-	args = append(args, *x.shard.schema.Load(), len(x.metaFields))
+	args = append(args, cmp.Or(x.schema, *x.shard.schema.Load()), len(x.metaFields))
 	args = append(args, x.metaFields...)
 	args = append(args, x.args...)
 	cmd := redis.NewCmd(ctx, args...)
@@ -98,9 +101,9 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	return err
 }
 
-// sendCall runs a script. It sends the script again in two cases: the server does not
-// have the script, or handleSchemaError has corrected the shard's creation time. In both
-// cases the script had no effect.
+// sendCall runs a script. It sends the script again if the server does not have the
+// script, or if handleSchemaError has corrected the shard's creation time or upgraded the
+// shard. In these cases the script had no effect.
 func (s *Store) sendCall(ctx context.Context, x scriptCall) (any, error) {
 	const tries = 5
 	name, code := "evalsha", x.script.sha1Hex
@@ -120,8 +123,12 @@ func (s *Store) sendCall(ctx context.Context, x scriptCall) (any, error) {
 			return v, err
 		case strings.HasPrefix(err.Error(), "NOSCRIPT"):
 			name, code = "eval", x.script.source
-		case !s.handleSchemaError(x.shard, err):
+		case x.schema != "":
 			return nil, err
+		default:
+			if err := s.handleSchemaError(ctx, x.shard, err); err != nil {
+				return nil, err
+			}
 		}
 	}
 }

@@ -2,12 +2,14 @@ package redisstore
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 )
 
 // schemaVersion is the version of the stored data. Increment it when the meaning of a
-// key or a field changes.
-const schemaVersion = 5
+// key or a field changes, and teach scripts/upgrade.lua to change the data of the version
+// before.
+const schemaVersion = 6
 
 // A shard has a part of the tasks. Its Redis keys share a hash tag, so that one script
 // can use them all, even on a Cluster.
@@ -25,6 +27,8 @@ type shard struct {
 	// mayHaveMoreDue is true if the latest claim got its maximum number of tasks. The next
 	// round is then not delayed.
 	mayHaveMoreDue atomic.Bool
+	// upgrading is held while the Store upgrades the shard.
+	upgrading sync.Mutex
 	// combiner sends the commands of Change.
 	combiner combiner
 }
@@ -45,6 +49,7 @@ type shard struct {
 //	meta     HASH   schema and creation time, fence, paused, owner, counters, and each
 //	                sender's last command with its answer
 //	past     ZSET   id → expiry, of finished runs that are kept: see scripts/kept.lua
+//	ended    ZSET   id → when the run ended, of the same runs without heads
 //	crew     HASH   worker → its handlers and schedules
 //	limits   HASH   handler → its limit over all workers
 //
@@ -53,7 +58,7 @@ type shard struct {
 //
 // No Redis key is named "due:" alone. This makes a node of a Cluster refuse the scripts
 // while it moves the shard to another node.
-var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past", "limits"}
+var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past", "limits", "ended"}
 
 const (
 	keyWake = 8

@@ -43,6 +43,9 @@ var _ store.Store = (*Store)(nil)
 // The client must be a *[redis.Client] or a *[redis.ClusterClient], because the Store
 // opens more connections with its options. New panics for any other client, a nil client
 // and a nil option. To observe the commands, add a hook to the client.
+//
+// The first command to a shard upgrades data of the previous version of this package.
+// Programs with the previous version then get [store.ErrSchema], and change nothing.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic("redisstore: New: nil client")

@@ -84,12 +84,11 @@ func (ix *index) nextIndex() *index {
 
 // readCounters reads the counters. It fails if another process has upgraded the tables.
 func (ix *index) readCounters() {
-	var v int64
-	var text []byte
-	ix.queryRow(getNumbers, nil, &v, &text)
-	must(checkSchemaVersion(v))
+	var r smallRow
+	ix.queryRows(getNumbers, nil, func(rows *sql.Rows) { r = scanSmallRow(rows) })
+	must(checkSchemaVersion(r.first))
 	ix.counters = machine.Numbers{}
-	must(json.Unmarshal(text, &ix.counters))
+	must(r.decode(&ix.counters))
 	ix.storedCounters = ix.counters
 }
 
@@ -116,12 +115,9 @@ func (ix *index) loadRows(ids, senders []string) {
 		}
 	}
 	ix.queryInBatches(findSenders, 1, args, func(rows *sql.Rows) {
-		var name string
-		var text []byte
-		must(rows.Scan(&name, &text))
-		x := new(machine.Sender)
-		must(json.Unmarshal(text, x))
-		ix.senders[name].Sender = x
+		r, x := scanSmallRow(rows), new(machine.Sender)
+		must(r.decode(x))
+		ix.senders[r.name].Sender = x
 	})
 }
 
@@ -210,14 +206,19 @@ func (ix *index) writeChanges() {
 		case s.Sender == nil:
 			dropped = append(dropped, name)
 		default:
-			changed = append(changed, name, int64(s.Seen), s.Claim != nil, encodeJSON(s.Sender))
+			r := smallRow{name: name, text: encodeJSON(s.Sender), first: int64(s.Seen)}
+			if s.Claim != nil {
+				r.second = 1
+			}
+			changed = append(changed, r.name, r.text, r.first, r.second, r.checksum())
 		}
 	}
 	ix.queryInBatches(dropSenders, 1, dropped, nil)
-	ix.queryInBatches(putSenders, 4, changed, nil)
+	ix.queryInBatches(putSenders, 5, changed, nil)
 	for h, l := range ix.limits {
 		if ix.storedLimits[h] != *l {
-			ix.exec(putLimit, h, encodeJSON(l))
+			r := smallRow{name: h, text: encodeJSON(l)}
+			ix.exec(putLimit, r.name, r.text, r.checksum())
 			ix.storedLimits[h] = *l
 		}
 	}
@@ -228,7 +229,8 @@ func (ix *index) writeChanges() {
 		}
 	}
 	if ix.counters != ix.storedCounters {
-		ix.exec(putNumbers, ix.counters.Wakes, encodeJSON(&ix.counters))
+		r := smallRow{text: encodeJSON(&ix.counters), first: schemaVersion, second: ix.counters.Wakes}
+		ix.exec(putNumbers, r.second, r.text, r.checksum())
 	}
 }
 
@@ -325,12 +327,9 @@ func (ix *index) Limits() map[string]*machine.Limit {
 	if ix.limits == nil {
 		ix.limits, ix.storedLimits = make(map[string]*machine.Limit), make(map[string]machine.Limit)
 		ix.queryRows(getLimits, nil, func(rows *sql.Rows) {
-			var handler string
-			var used []byte
-			l := new(machine.Limit)
-			must(rows.Scan(&handler, &used))
-			must(json.Unmarshal(used, l))
-			ix.limits[handler], ix.storedLimits[handler] = l, *l
+			r, l := scanSmallRow(rows), new(machine.Limit)
+			must(r.decode(l))
+			ix.limits[r.name], ix.storedLimits[r.name] = l, *l
 		})
 	}
 	return ix.limits
@@ -386,11 +385,10 @@ func (ix *index) Gone(before store.Time, n int) (names []string) {
 
 func (ix *index) Workers() (out []*machine.Claim) {
 	ix.queryRows(workers, nil, func(rows *sql.Rows) {
-		var text []byte
-		var x machine.Sender
-		must(rows.Scan(&text))
-		must(json.Unmarshal(text, &x))
-		out = append(out, x.Claim)
+		r, x := scanSmallRow(rows), machine.Sender{}
+		if r.decode(&x) == nil && x.Claim != nil { // Verify finds a damaged row
+			out = append(out, x.Claim)
+		}
 	})
 	return out
 }

@@ -41,6 +41,9 @@ func (s *Store) runReadTx(ctx context.Context, f func(x *session)) error {
 		defer recoverSessionError(&err)
 		x := newSession(tx)
 		x.ctx = ctx
+		var version int64
+		x.queryRow(getSchema, nil, &version)
+		must(checkSchemaVersion(version)) // another process may have upgraded the tables
 		f(x)
 		return nil
 	})

@@ -1,8 +1,10 @@
 package sqlitestore
 
 import (
+	"database/sql"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 
@@ -89,5 +91,37 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task) error {
 	}
 	t.Crashes, t.Runs = x.Crashes, x.Runs
 	t.Stopping, t.Following, t.Alone, t.Next, t.NextTask, t.Failures = x.Stopping, x.Following, x.Alone, x.Next, x.NextTask, x.Failures
+	return nil
+}
+
+// A smallRow is a row of a table other than tickless_tasks: a name, JSON and two numbers,
+// with a checksum.
+type smallRow struct {
+	name, text    string
+	first, second int64
+	sum           sql.NullInt64
+}
+
+// checksum returns the checksum that the row should have.
+func (r *smallRow) checksum() int64 {
+	b := append(binary.AppendUvarint(nil, uint64(len(r.name))), r.name...)
+	b = binary.AppendVarint(binary.AppendVarint(b, r.first), r.second)
+	return int64(crc32.Update(crc32.Checksum(b, crcTable), crcTable, []byte(r.text)))
+}
+
+func scanSmallRow(rows *sql.Rows) (r smallRow) {
+	must(rows.Scan(&r.name, &r.text, &r.first, &r.second, &r.sum))
+	return r
+}
+
+// decode decodes the row's JSON into v. The error wraps ErrDamaged if the row is damaged.
+func (r *smallRow) decode(v any) error {
+	err := json.Unmarshal([]byte(r.text), v)
+	if err == nil && (!r.sum.Valid || r.sum.Int64 != r.checksum()) {
+		err = errors.New("wrong checksum")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the row %.80q of a small table: %w", ErrDamaged, r.name, err)
+	}
 	return nil
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// schemaVersion is the version of the tables. A file with another version is refused.
-const schemaVersion = 2
+// schemaVersion is the version of the tables. Open upgrades a file with the version
+// before; a file with any other version is refused.
+const schemaVersion = 3
 
 // The tables and indexes. Times are microseconds since 1970.
 //
@@ -19,7 +20,11 @@ const schemaVersion = 2
 //	tickless_more     tasks with a value in the column more, to list tasks by error
 //	tickless_senders  the machine.Sender of each name, as JSON
 //	tickless_limits   the machine.Limit of each handler with a limit, as JSON
-//	tickless_numbers  one row: the machine.Numbers, as JSON
+//	tickless_numbers  one row: the version, and the machine.Numbers as JSON
+//
+// The column sum has the row's checksum: see rowChecksum and smallRow. A statement that
+// changes a table may only name the columns that it knows, so that later versions can add
+// columns.
 const schema = `
 	CREATE TABLE tickless_tasks (
 		id TEXT PRIMARY KEY, state INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -30,10 +35,18 @@ const schema = `
 	CREATE INDEX tickless_rest ON tickless_tasks (state, at) WHERE state > 1;
 	CREATE INDEX tickless_more ON tickless_tasks (state, at) WHERE more IS NOT NULL;
 	CREATE TABLE tickless_senders (
-		name TEXT PRIMARY KEY, seen INTEGER, worker INTEGER, sender TEXT) WITHOUT ROWID;
-	CREATE TABLE tickless_limits (handler TEXT PRIMARY KEY, used TEXT NOT NULL) WITHOUT ROWID;
-	CREATE TABLE tickless_numbers (version INTEGER NOT NULL, wakes INTEGER NOT NULL, numbers TEXT NOT NULL);
-	INSERT INTO tickless_numbers VALUES (2, 0, '{}');`
+		name TEXT PRIMARY KEY, seen INTEGER, worker INTEGER, sender TEXT, sum INTEGER) WITHOUT ROWID;
+	CREATE TABLE tickless_limits (handler TEXT PRIMARY KEY, used TEXT NOT NULL, sum INTEGER) WITHOUT ROWID;
+	CREATE TABLE tickless_numbers (version INTEGER NOT NULL, wakes INTEGER NOT NULL, numbers TEXT NOT NULL, sum INTEGER);
+	INSERT INTO tickless_numbers (version, wakes, numbers) VALUES (0, 0, '{}');`
+
+// upgradeSchema changes the tables of version 2. It must not rewrite every row, because a
+// file may have millions: it adds columns that may be NULL, and indexes. Afterwards
+// upgradeRows changes the small tables.
+const upgradeSchema = `
+	ALTER TABLE tickless_senders ADD COLUMN sum INTEGER;
+	ALTER TABLE tickless_limits ADD COLUMN sum INTEGER;
+	ALTER TABLE tickless_numbers ADD COLUMN sum INTEGER;`
 
 // ROWS stands for any number of rows. OR FAIL lets SQLite write many rows without a
 // journal. In putSenders this also needs columns without NOT NULL.
@@ -56,21 +69,57 @@ const (
 	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
 	countTasks = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 4)`
 
-	findSenders = `SELECT name, sender FROM tickless_senders WHERE name IN ROWS`
-	putSenders  = `INSERT OR FAIL INTO tickless_senders VALUES ROWS ON CONFLICT (name) DO UPDATE SET seen = excluded.seen, worker = excluded.worker, sender = excluded.sender`
+	// The small tables: each query selects the columns of a smallRow.
+	allSenders  = `SELECT name, sender, seen, worker, sum FROM tickless_senders`
+	findSenders = allSenders + ` WHERE name IN ROWS`
+	workers     = allSenders + ` WHERE worker = 1`
+	getLimits   = `SELECT handler, used, 0, 0, sum FROM tickless_limits`
+	getNumbers  = `SELECT '', numbers, version, wakes, sum FROM tickless_numbers`
+
+	putSenders  = `INSERT OR FAIL INTO tickless_senders (name, sender, seen, worker, sum) VALUES ROWS ON CONFLICT (name) DO UPDATE SET seen = excluded.seen, worker = excluded.worker, sender = excluded.sender, sum = excluded.sum`
 	dropSenders = `DELETE FROM tickless_senders WHERE name IN ROWS`
 	goneSenders = `SELECT name FROM (SELECT name, seen FROM tickless_senders WHERE name > ? ORDER BY name LIMIT 64) WHERE seen < ? LIMIT ?`
-	workers     = `SELECT sender FROM tickless_senders WHERE worker = 1`
-
-	getLimits = `SELECT handler, used FROM tickless_limits`
-	putLimit  = `INSERT INTO tickless_limits VALUES (?, ?) ON CONFLICT (handler) DO UPDATE SET used = excluded.used`
-	dropLimit = `DELETE FROM tickless_limits WHERE handler = ?`
-
-	getNumbers = `SELECT version, numbers FROM tickless_numbers`
-	putNumbers = `UPDATE tickless_numbers SET wakes = ?, numbers = ?`
-	getVersion = `PRAGMA data_version`
-	getWakes   = `SELECT wakes FROM tickless_numbers`
+	putLimit    = `INSERT INTO tickless_limits (handler, used, sum) VALUES (?, ?, ?) ON CONFLICT (handler) DO UPDATE SET used = excluded.used, sum = excluded.sum`
+	dropLimit   = `DELETE FROM tickless_limits WHERE handler = ?`
+	putNumbers  = `UPDATE tickless_numbers SET wakes = ?, numbers = ?, sum = ?`
+	getVersion  = `PRAGMA data_version`
+	getSchema   = `SELECT version FROM tickless_numbers`
+	getWakes    = `SELECT wakes FROM tickless_numbers`
 )
+
+// tablesVersion returns the version of the Store's tables, or 0 if there are none. It
+// returns an error for another version than the present and the one before, and if other
+// tables have the same names.
+func tablesVersion(ctx context.Context, conn *sql.Conn) (v int64, err error) {
+	var n int
+	err = conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name IN ('tickless_tasks', 'tickless_senders', 'tickless_numbers')`).Scan(&n)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	wrapTableError := func(err error) error {
+		if isBusyError(err) {
+			return err
+		}
+		return fmt.Errorf("%w: other tables have names that begin with tickless_: %w", store.ErrSchema, err)
+	}
+	if err = conn.QueryRowContext(ctx, getSchema).Scan(&v); err != nil {
+		return 0, wrapTableError(err)
+	}
+	if v == schemaVersion-1 {
+		return v, nil
+	}
+	if err := checkSchemaVersion(v); err != nil {
+		return 0, err
+	}
+	for _, query := range []string{statement{findTasks, 1, 1}.String(), dueTasks, runTasks, statement{findSenders, 1, 1}.String(), getNumbers, getWakes} {
+		stmt, err := conn.PrepareContext(ctx, query)
+		if err != nil {
+			return 0, wrapTableError(err)
+		}
+		_ = stmt.Close()
+	}
+	return v, nil
+}
 
 func checkSchemaVersion(v int64) error {
 	if v != schemaVersion {
@@ -79,33 +128,52 @@ func checkSchemaVersion(v int64) error {
 	return nil
 }
 
-// tablesExist reports whether the Store's tables exist. It returns an error if other
-// tables have their names.
-func tablesExist(ctx context.Context, conn *sql.Conn) (exist bool, err error) {
-	var n int
-	err = conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name IN ('tickless_tasks', 'tickless_senders', 'tickless_numbers')`).Scan(&n)
-	if err != nil || n == 0 {
-		return false, err
+// upgradeTables creates the tables in a transaction, or upgrades those of the version
+// before. A Store of an older version of this package reads the version in each
+// transaction, so its next call returns store.ErrSchema.
+func upgradeTables(ctx context.Context, conn *sql.Conn) (err error) {
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
 	}
-	wrapTableError := func(err error) error {
-		if isBusyError(err) {
-			return err
-		}
-		return fmt.Errorf("%w: other tables have names that begin with tickless_: %w", store.ErrSchema, err)
-	}
-	var v int64
-	if err = conn.QueryRowContext(ctx, `SELECT version FROM tickless_numbers`).Scan(&v); err != nil {
-		return false, wrapTableError(err)
-	}
-	if err := checkSchemaVersion(v); err != nil {
-		return false, err
-	}
-	for _, query := range []string{statement{findTasks, 1, 1}.String(), dueTasks, runTasks, statement{findSenders, 1, 1}.String(), getNumbers, getWakes} {
-		stmt, err := conn.PrepareContext(ctx, query)
+	defer func() {
+		end := "COMMIT"
 		if err != nil {
-			return false, wrapTableError(err)
+			end = "ROLLBACK"
 		}
-		_ = stmt.Close()
+		if _, endErr := conn.ExecContext(ctx, end); err == nil {
+			err = endErr
+		}
+	}()
+	v, err := tablesVersion(ctx, conn) // another process may have created or upgraded them
+	if err != nil || v == schemaVersion {
+		return err
 	}
-	return true, nil
+	statements := upgradeSchema
+	if v == 0 {
+		statements = schema
+	}
+	if _, err := conn.ExecContext(ctx, statements); err != nil {
+		return err
+	}
+	return upgradeRows(conn)
+}
+
+// upgradeRows sets the version, and the checksums of the small tables.
+func upgradeRows(conn *sql.Conn) (err error) {
+	defer recoverSessionError(&err)
+	x := newSession(conn)
+	defer x.close()
+	x.exec(`UPDATE tickless_numbers SET version = ?`, schemaVersion)
+	for _, table := range []struct{ selectRows, setSum string }{
+		{allSenders, `UPDATE tickless_senders SET sum = ? WHERE name = ?`},
+		{getLimits, `UPDATE tickless_limits SET sum = ? WHERE handler = ?`},
+		{getNumbers, `UPDATE tickless_numbers SET sum = ? WHERE '' = ?`},
+	} {
+		var rows []smallRow
+		x.queryRows(table.selectRows, nil, func(r *sql.Rows) { rows = append(rows, scanSmallRow(r)) })
+		for _, r := range rows {
+			x.exec(table.setSum, r.checksum(), r.name)
+		}
+	}
+	return nil
 }

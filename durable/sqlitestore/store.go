@@ -64,6 +64,9 @@ const openTimeout = 10 * time.Second
 // Open opens the file, or creates it in an existing folder. SQLite also writes files
 // beside it that end in -wal and -shm.
 //
+// Open upgrades the tables of the previous version of this package. Programs with the
+// previous version that have the file open then get [store.ErrSchema], and change nothing.
+//
 // The error wraps [ErrDamaged] if the file is not an SQLite file. It wraps
 // [store.ErrSchema] if the tables have another version, or belong to another program. It
 // wraps [store.ErrUnfit] for ":memory:".
@@ -163,13 +166,16 @@ func (s *Store) connect(ctx context.Context) error {
 	return nil
 }
 
+// createTables creates the tables, or upgrades those of the version before.
 func (s *Store) createTables(ctx context.Context, conn *sql.Conn) error {
-	exist, err := tablesExist(ctx, conn)
+	v, err := tablesVersion(ctx, conn)
 	switch {
 	case err != nil:
 		return err
-	case s.readOnly && !exist:
+	case s.readOnly && v == 0:
 		return fmt.Errorf("%w: the file does not contain a store", store.ErrSchema)
+	case s.readOnly && v != schemaVersion:
+		return fmt.Errorf("%w: its tables have version %d: open the file once without WithReadOnly to upgrade it", store.ErrSchema, v)
 	case s.readOnly:
 		return nil
 	}
@@ -180,22 +186,11 @@ func (s *Store) createTables(ctx context.Context, conn *sql.Conn) error {
 	if !strings.EqualFold(mode, "wal") {
 		return fmt.Errorf("%w: SQLite refuses a write-ahead log; its journal mode is %q", store.ErrUnfit, mode)
 	}
-	if exist {
+	if v == schemaVersion {
 		return nil
 	}
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	if exist, err = tablesExist(ctx, conn); err == nil && !exist { // another process may have created them
-		_, err = conn.ExecContext(ctx, schema)
-	}
-	if err == nil {
-		_, err = conn.ExecContext(ctx, "COMMIT")
-	}
-	if err != nil {
-		_, _ = conn.ExecContext(ctx, "ROLLBACK")
-	}
-	return err
+	// A large file may need longer than openTimeout for new indexes.
+	return upgradeTables(context.WithoutCancel(ctx), conn)
 }
 
 // Close closes the Store: all later and waiting calls return [store.ErrClosed], and Wait

@@ -296,6 +296,7 @@ local function purge(id)
   if not place then return absent end
   forget(id)
   call('ZREM', place, id)
+  call('ZREM', ended, id)
   return removed
 end
 
@@ -312,6 +313,8 @@ local function import(id, into, at, record, attempts, crashes, due_, runs, failu
   if place then next = runs ~= '0' and runs or '-' end
   call('HSET', run, id, formatRun('0', attempts, crashes, due_, '-', next, kind))
   if place then call('ZADD', place, at, id) else addPending(id, kind, at) end
+  local ending = place == past and endOf(id, record)
+  if ending then call('ZADD', ended, ending, id) end
   return created
 end
 

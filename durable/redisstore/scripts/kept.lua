@@ -45,6 +45,7 @@ local function keep(id, record, attempt, crashes, due_, failures, done, result)
   end
   if history then
     local one = key .. '\0r' .. string.format('%012.0f', most > 0 and runs % most or runs)
+    call('ZADD', ended, int(now), one)
     put(one, length > 0 and math.min(now + length, farthest) or farthest, formatRun('0', attempt, crashes, due_, '-', '-', kind),
       (done and 'd' or 'x') .. string.format('%016.0f', now) .. result)
     if failures ~= '' then call('HSET', err, one, failures) else call('HDEL', err, one) end

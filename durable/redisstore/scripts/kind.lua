@@ -5,3 +5,9 @@ local function kindOf(record)
   local kind = sub(record, 20, 19 + a * 256 + b)
   return #kind == a * 256 + b and kind or ''
 end
+
+-- endOf returns when a finished run ended, or nil for any other id.
+local function endOf(id, record)
+  if not string.find(id, '\0r', 1, true) then return nil end
+  return match(sub(record or '', 20 + #kindOf(record)), '^[dx](' .. string.rep('%d', 16) .. ')')
+end

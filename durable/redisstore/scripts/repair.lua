@@ -11,15 +11,19 @@
 local name, kind, cursor, n = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
 local looked, requeued, doubled, orphaned, names = 0, 0, 0, 0, {}
 
-local keys = {due = due .. kind, kinds = kinds, lease = lease, dead = dead, past = past, task = task, follows = follows, run = run, err = err}
-local scan = (name == 'due' or name == 'kinds' or name == 'lease' or name == 'dead' or name == 'past') and 'ZSCAN' or 'HSCAN'
+local keys = {due = due .. kind, kinds = kinds, lease = lease, dead = dead, past = past, ended = ended, task = task, follows = follows, run = run, err = err}
+local scan = (name == 'due' or name == 'kinds' or name == 'lease' or name == 'dead' or name == 'past' or name == 'ended') and 'ZSCAN' or 'HSCAN'
 local page = call(scan, keys[name], cursor, 'COUNT', n)
 
 -- settle corrects a task so that it has exactly one ZSET entry.
 local function settle(id, record)
   local kind = kindOf(record)
   local d, l, x = call('ZSCORE', due .. kind, id), call('ZSCORE', lease, id), call('ZSCORE', dead, id)
-  if not x and call('ZSCORE', past, id) then return end
+  if not x and call('ZSCORE', past, id) then
+    local at = endOf(id, record)
+    if at then call('ZADD', ended, at, id) end
+    return
+  end
   local r = call('HGET', run, id)
   local token, attempt, crashes, at, flags, next, was = parseRun(r)
   local held = token ~= '0'

@@ -200,6 +200,7 @@ if n then
         call('HDEL', run, unpack(expired))
         call('HDEL', err, unpack(expired))
         call('ZREM', past, unpack(expired))
+        call('ZREM', ended, unpack(expired))
       end
     end
   end

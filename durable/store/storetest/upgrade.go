@@ -1,0 +1,92 @@
+package storetest
+
+import (
+	"encoding/gob"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// RunUpgraded tests a store whose data an older version of its package wrote. The file at
+// path has a gob of [Stored], made by the older version. The store must contain the same,
+// and work.
+func RunUpgraded(t *testing.T, st store.Store, path string) {
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var want Stored
+	if err := gob.NewDecoder(f).Decode(&want); err != nil {
+		t.Fatal(err)
+	}
+	b := &storeTest{T: t, Subject: Subject{Store: st}}
+	got := b.allEntries()
+	equal(b, "the number of entries", len(got), len(want.Entries))
+	for i := range want.Entries {
+		equal(b, "an entry", got[i], want.Entries[i])
+		equal(b, "an entry by its id", b.getEntry(want.Entries[i].ID), want.Entries[i])
+	}
+	stats := b.stats()
+	want.Stats.Late, want.Stats.Overdue, want.Stats.Unknown = stats.Late, stats.Overdue, stats.Unknown
+	equal(b, "the numbers", stats, want.Stats)
+	outcomes, err := st.Change(ctx, 0, want.Last, store.Command{Op: store.Cancel, Items: []store.Item{{ID: want.Cancelled[0]}, {ID: want.Cancelled[1]}}})
+	b.requireNoError(err)
+	equal(b, "the outcomes of the last command, once more", outcomes, want.Outcomes)
+
+	// Everything due runs, and everything else can be removed.
+	b.sendCommand(store.Command{Op: store.Resume})
+	runnable := make(map[string]bool)
+	b.unit = time.Hour
+	round := b.claimRound(store.MaxClaim)
+	round.Claim.Handlers = nil
+	for _, e := range got {
+		if e.State == store.Pending && e.At <= b.now() {
+			runnable[e.ID] = true
+			if !slices.Contains(round.Claim.Handlers, e.Handler) {
+				round.Claim.Handlers = append(round.Claim.Handlers, e.Handler)
+			}
+		}
+	}
+	for id := range want.Stats.Limits {
+		b.sendCommand(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: id, Limit: &store.Limit{}}}})
+	}
+	for n := -1; n != len(runnable); {
+		n = len(runnable)
+		for _, x := range b.sendRound(round).Tasks {
+			b.require(runnable[x.ID], "claimed %q twice, or though it was not due", x.ID)
+			delete(runnable, x.ID)
+			b.require(b.report(x, store.Done, store.When{}), "the report on %q was refused", x.ID)
+		}
+	}
+	equal(b, "tasks that are due and cannot be claimed", runnable, map[string]bool{})
+	for _, e := range b.allEntries() {
+		op, want := store.Purge, store.Removed
+		switch e.State {
+		case store.Pending:
+			op = store.Cancel
+		case store.Running:
+			op, want = store.Cancel, store.Stopping
+		}
+		equal(b, "the outcome of removing "+e.ID, b.changeTask(op, e.ID, store.When{}), want)
+		if e.State == store.Running {
+			r := b.emptyRound()
+			r.Reports = []store.Report{{Lease: store.Lease{ID: e.ID, Token: e.Token}, End: store.HandBack}}
+			equal(b, "the receipt of a running task", b.sendRound(r).Receipts[0], store.Overtaken)
+		}
+	}
+	equal(b, "entries at the end", len(b.allEntries()), 0)
+}
+
+// Stored is what a store contains. Gob ignores fields that it had in an older version.
+type Stored struct {
+	Entries []store.Entry
+	Stats   store.Stats
+	// Last is the latest command of a sender: it cancelled tasks, with these outcomes.
+	Last      store.Stamp
+	Cancelled []string
+	Outcomes  []store.Outcome
+}
