@@ -43,9 +43,8 @@ define each_of
 done
 endef
 
-# The modules with files for only one system. `make cross` vets only these, because the
-# other modules are the same on every system.
-CROSS := $(addprefix $(CURDIR)/,. benchmarks cmd/tickless durable durable/sqlitestore durable/redisstore)
+# The systems for which `make cross` vets every module.
+CROSS ?= darwin/arm64 windows/amd64 freebsd/amd64 linux/386 linux/arm64
 
 .DEFAULT_GOAL := help
 
@@ -204,6 +203,10 @@ tidy: ## show what go mod tidy would change
 
 VERSION ?= v0.1.0
 
+.PHONY: release
+release: ## prepare the release VERSION: check it, and commit what the tags belong on
+	./scripts/release $(VERSION)
+
 .PHONY: release-check
 release-check: ## get and build each module as a user does after a release, and install the command
 	cd migrate && GOWORK=off $(GO) run ../scripts/modules/main.go check $(VERSION)
@@ -213,9 +216,11 @@ vet32: ## run go vet over the core for a 32-bit system
 	GOWORK=off $(NOCGO) GOARCH=386 $(GO) vet ./...
 
 .PHONY: cross
-cross: ## run go vet for Windows and macOS over the modules with files for only one system
-	$(call each_of,$(CROSS),vet for windows,$(NOCGO) GOOS=windows $(GO) vet ./...)
-	$(call each_of,$(CROSS),vet for macOS,$(NOCGO) GOOS=darwin $(GO) vet ./...)
+cross: ## run go vet over every module for each system in CROSS
+	@set -e; for target in $(CROSS); do for dir in $(MODULES); do \
+		printf -- '-- vet for %s: .%s\n' $$target "$${dir#$(CURDIR)}"; \
+		(cd "$$dir" && GOWORK=off $(NOCGO) GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) vet ./...); \
+	done; done
 
 .PHONY: nightly
 nightly: ## run all the long tests: fuzz-smoke, compat, cross, stress, soak, mutants and others; takes hours

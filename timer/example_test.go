@@ -307,3 +307,48 @@ func ExampleScheduler_SleepContext() {
 	// Output:
 	// context deadline exceeded
 }
+
+// A retrier calls f until it succeeds, with pauses that double up to a limit. It needs no
+// goroutine while it waits, so a million can wait at once.
+type retrier struct {
+	s            *timer.Scheduler
+	f            func() error
+	pause, limit time.Duration
+}
+
+func (r *retrier) try() {
+	err := r.f()
+	if err == nil {
+		return
+	}
+	wait := r.pause // in a real program, a random part of it
+	r.pause = min(2*r.pause, r.limit)
+	if _, closed := r.s.Start(wait, r.try); closed != nil {
+		fmt.Println("not tried again:", err)
+	}
+}
+
+// A call that fails is tried again after growing pauses.
+func Example_retryWithBackoff() {
+	clk := timertest.NewClock(noon)
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
+	defer s.Close()
+
+	attempts := 0
+	r := &retrier{s: s, pause: time.Second, limit: 4 * time.Second, f: func() error {
+		attempts++
+		fmt.Println("attempt", attempts, "at", clk.Now().Format(time.TimeOnly))
+		if attempts < 5 {
+			return errors.New("no answer")
+		}
+		return nil
+	}}
+	r.try()
+	clk.Advance(time.Minute)
+	// Output:
+	// attempt 1 at 12:00:00
+	// attempt 2 at 12:00:01
+	// attempt 3 at 12:00:03
+	// attempt 4 at 12:00:07
+	// attempt 5 at 12:00:11
+}
