@@ -61,10 +61,10 @@ build: ## build every module by itself, and the command in the workspace
 	$(call each,build,$(NOCGO) $(GO) build -o /dev/null ./...)
 	GOWORK='$(CURDIR)/go.work' $(NOCGO) $(GO) build -o /dev/null ./cmd/tickless
 
-# The tests of redisstore mostly wait, so they start first, and other modules run at the same
-# time. The tests of internal/conformance measure how late timers fire, so they run alone at
-# the end.
-FIRST := $(addprefix $(CURDIR)/,durable/redisstore)
+# The tests of redisstore and pgstore mostly wait, so they start first, and other modules
+# run at the same time. The tests of internal/conformance measure how late timers fire, so
+# they run alone at the end.
+FIRST := $(addprefix $(CURDIR)/,durable/redisstore durable/pgstore)
 QUIET_ENV := TICKLESS_CONFORMANCE=off TICKLESS_CHAOS=off
 
 # Without a server, its modules are skipped. In CI, the need-* scripts install what is
@@ -73,6 +73,7 @@ QUIET_ENV := TICKLESS_CONFORMANCE=off TICKLESS_CHAOS=off
 test: need-browser need-prometheus ## run the tests of every module, in random order; skips modules whose server is missing
 	@skip=; \
 	./scripts/need-redis || { [ '$(CI)' != true ] && skip="$$skip $(CURDIR)/durable/redisstore"; } || exit 1; \
+	./scripts/need-postgres || { [ '$(CI)' != true ] && skip="$$skip $(CURDIR)/durable/pgstore"; } || exit 1; \
 	$(MAKE) --no-print-directory deps && \
 	$(NOCGO) $(QUIET_ENV) SKIP="$$skip" ALONE=./internal/conformance GO='$(GO)' ./scripts/test test 2 $(FIRST) $(filter-out $(FIRST),$(MODULES)) -- -shuffle=on $(TESTFLAGS)
 
@@ -80,7 +81,7 @@ test: need-browser need-prometheus ## run the tests of every module, in random o
 CONCURRENT := $(filter-out $(addprefix $(CURDIR)/,benchmarks cmd/tickless examples migrate),$(MODULES))
 
 .PHONY: race
-race: need-cgo need-redis ## run the tests of the modules with concurrent code, with the race detector
+race: need-cgo need-redis need-postgres ## run the tests of the modules with concurrent code, with the race detector
 	@$(DETECTOR) $(QUIET_ENV) GO='$(GO)' ./scripts/test race 2 $(FIRST) $(filter-out $(FIRST),$(CONCURRENT)) -- -race -short -shuffle=on $(TESTFLAGS)
 
 # The race detector needs a C compiler, except on macOS.
@@ -97,6 +98,11 @@ need-cgo:
 need-redis:
 	@./scripts/need-redis
 
+# The tests of pgstore start their own PostgreSQL servers.
+.PHONY: need-postgres
+need-postgres:
+	@./scripts/need-postgres
+
 # Without a browser, the tests that need one are skipped.
 .PHONY: need-browser
 need-browser:
@@ -109,7 +115,7 @@ need-prometheus:
 
 # scripts/flaky explains its variables, such as RACE=1, PACKAGES, TESTS and JOBS.
 .PHONY: flaky
-flaky: need-redis ## look for tests that fail sometimes: run all tests COUNT times on a busy machine
+flaky: need-redis need-postgres ## look for tests that fail sometimes: run all tests COUNT times on a busy machine
 	@GO='$(GO)' ./scripts/flaky $(COUNT) $(MODULES)
 
 .PHONY: test32

@@ -1,0 +1,15 @@
+// Package group lets calls that wait at the same time share a transaction of a store.
+//
+// # Usage
+//
+// A store has one Queue for each shard, and one goroutine that runs Serve. Its Change, Do
+// and Repair put a Call into the Queue. T is what a call works on in the transaction.
+//
+// # Guarantees
+//
+//   - Each call runs once in a transaction that commits, or returns an error.
+//   - A call whose context ends before its transaction begins does not run. A call that
+//     has begun continues, and its caller does not wait for it.
+//   - If a transaction surely failed because of one call, such as a panic in it, the others
+//     still succeed: each call then gets a transaction of its own.
+package group

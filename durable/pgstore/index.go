@@ -1,0 +1,582 @@
+package pgstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tickless/tickless/durable/internal/group"
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/machine"
+)
+
+type call = group.Call[*index]
+
+// An index implements machine.Index for one transaction. It has the rows that were read,
+// with their changes, and writes them at the end. A query in between shows the rows as they
+// were before, so each method puts the changed tasks in their place.
+type index struct {
+	ctx     context.Context
+	session session
+	store   *Store
+	shard   int
+	// hasInbox says that tasks wait in the inbox: none with a lower tx than inboxFrom now,
+	// and none with a lower tx than nextInboxFrom when they are drained.
+	hasInbox                 bool
+	inboxFrom, nextInboxFrom string
+
+	now           machine.Moment
+	numbers       numbers
+	storedNumbers numbers
+	tasks         map[string]*cachedTask
+	dirtyTasks    []*cachedTask // changed, but not written
+	documents     map[string]*document
+	dirtyNames    []string // of changed documents
+	limits        map[string]*machine.Limit
+	storedLimits  map[string]machine.Limit
+	due           []*dueRows
+	nextDue       store.Time // no other task is due before, except those of due
+	leases        *leases
+}
+
+var _ machine.Index = (*index)(nil)
+
+// A session is a connection or a transaction.
+type session interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// numbers are a shard's numbers, as the version with the empty name has them.
+type numbers struct {
+	machine.Numbers
+	version int64
+	ends    store.Time // no lease ends earlier
+}
+
+// A cachedTask is a task, with the stored values of its row.
+type cachedTask struct {
+	machine.Task
+	storedTask store.Task // the task in the table
+	hasRow     bool       // whether the table has the task
+	dirty      bool       // changed, but not written
+}
+
+// A document is what the table of versions has under a name other than the numbers'.
+type document struct {
+	version int64 // 0 if there is none
+	sender  *machine.Sender
+	dirty   bool
+}
+
+const limitsName = "\x01limits"
+
+// dueRows are the due tasks of a handler and a schedule, as stored, the oldest first.
+type dueRows struct {
+	handler, schedule string
+	tasks             []*cachedTask
+	until             store.Time // all tasks that are due earlier are among them
+}
+
+// leases are the Running tasks whose leases had ended when the transaction began, and when
+// the first other lease ends.
+type leases struct {
+	expired []*cachedTask
+	next    store.Time
+}
+
+// A failure is the value with which must panics.
+type failure struct{ err error }
+
+func must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// recoverFailure turns a panic of must into an error.
+func recoverFailure(err *error) {
+	switch v := recover().(type) {
+	case nil:
+	case failure:
+		*err = v.err
+	default:
+		panic(v)
+	}
+}
+
+func newIndex(ctx context.Context, session session, s *Store, x *shard) *index {
+	return &index{ctx: ctx, session: session, store: s, shard: x.number, inboxFrom: strconv.FormatUint(x.inboxFrom.Load(), 10),
+		tasks: make(map[string]*cachedTask), documents: make(map[string]*document), nextDue: machine.Never}
+}
+
+// query adds a statement to a batch. It calls f for each row of the result.
+func (ix *index) query(b *pgx.Batch, f func(rows pgx.Rows), statement string, args ...any) {
+	b.Queue(ix.store.sql(statement), args...).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			f(rows)
+		}
+		return rows.Err()
+	})
+}
+
+func (ix *index) send(b *pgx.Batch) {
+	if b.Len() > 0 {
+		must(ix.session.SendBatch(ix.ctx, b).Close())
+	}
+}
+
+func (ix *index) queryNow(f func(rows pgx.Rows), statement string, args ...any) {
+	var b pgx.Batch
+	ix.query(&b, f, statement, args...)
+	ix.send(&b)
+}
+
+const findDocuments = `SELECT n.name, coalesce(v.version, 0), coalesce(v.at, 0), coalesce(v.value, ''), c.now, c.xmin,
+		EXISTS (SELECT FROM tickless.inbox WHERE shard = $1 AND tx >= $3::text::xid8)
+	FROM (SELECT tickless.clock() AS now, pg_snapshot_xmin(pg_current_snapshot())::text AS xmin OFFSET 0) c
+	CROSS JOIN unnest($2::text[]) n(name)
+	LEFT JOIN LATERAL (SELECT version, at, value FROM tickless.versions WHERE shard = $1 AND name = n.name ORDER BY version DESC LIMIT 1) v ON true`
+
+// loadDocuments adds a query for the numbers, if they were not read, and for documents.
+func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
+	var missing []string
+	for _, n := range names {
+		if ix.documents[n] == nil {
+			ix.documents[n] = new(document)
+			missing = append(missing, n)
+		}
+	}
+	if ix.now.Boot == "" {
+		missing = append(missing, "")
+	}
+	if missing == nil {
+		return
+	}
+	ix.query(b, func(rows pgx.Rows) {
+		var name, xmin string
+		var version, at, now int64
+		var value []byte
+		var hasInbox bool
+		must(rows.Scan(&name, &version, &at, &value, &now, &xmin, &hasInbox))
+		switch d := ix.documents[name]; {
+		case name == "":
+			ix.now = machine.Moment{Wall: store.Time(now), Steady: ix.store.steady(), Boot: ix.store.origin}
+			ix.hasInbox, ix.nextInboxFrom = hasInbox, xmin
+			must(json.Unmarshal(value, &ix.numbers.Numbers))
+			ix.numbers.version, ix.numbers.ends = version, store.Time(at)
+			ix.storedNumbers = ix.numbers
+		case version == 0:
+		case name == limitsName:
+			d.version = version
+			must(json.Unmarshal(value, &ix.storedLimits))
+		default:
+			d.version, d.sender = version, new(machine.Sender)
+			must(json.Unmarshal(value, d.sender))
+		}
+	}, findDocuments, ix.shard, missing, ix.inboxFrom)
+}
+
+const findTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.id = ANY($2)`
+
+// loadTasks adds a query for the tasks that are not cached.
+func (ix *index) loadTasks(b *pgx.Batch, ids []string) {
+	var missing []string
+	for _, id := range ids {
+		if ix.tasks[id] == nil {
+			ix.tasks[id] = new(cachedTask)
+			missing = append(missing, encodeID(id))
+		}
+	}
+	if missing != nil {
+		ix.query(b, func(rows pgx.Rows) {
+			x := scanTask(rows)
+			ix.tasks[x.ID] = x
+		}, findTasks, ix.shard, missing)
+	}
+}
+
+func (ix *index) Numbers() *machine.Numbers { return &ix.numbers.Numbers }
+
+func (ix *index) findTask(id string) *cachedTask {
+	var b pgx.Batch
+	ix.loadTasks(&b, []string{id})
+	ix.send(&b)
+	return ix.tasks[id]
+}
+
+// Find returns the task with an id, or nil.
+func (ix *index) Find(id string) *machine.Task {
+	if x := ix.findTask(id); x.State != 0 {
+		return &x.Task
+	}
+	return nil
+}
+
+// Add returns a new task.
+func (ix *index) Add(id string) *machine.Task {
+	x := ix.findTask(id)
+	x.Task = machine.Task{}
+	return &x.Task
+}
+
+// Changed notes that a task has changed, so that writeChanges writes it.
+func (ix *index) Changed(t *machine.Task) {
+	if x := ix.tasks[t.ID]; !x.dirty {
+		x.dirty = true
+		ix.dirtyTasks = append(ix.dirtyTasks, x)
+	}
+}
+
+// cache returns the cached task of a row that was read.
+func (ix *index) cache(x *cachedTask) *cachedTask {
+	if y := ix.tasks[x.ID]; y != nil {
+		return y
+	}
+	ix.tasks[x.ID] = x
+	return x
+}
+
+// current returns the tasks that match: those of stored that have not changed, and the
+// changed ones. The oldest come first.
+func (ix *index) current(stored []*cachedTask, match func(t *machine.Task) bool) (tasks []*machine.Task) {
+	for _, x := range stored {
+		if !x.dirty && match(&x.Task) {
+			tasks = append(tasks, &x.Task)
+		}
+	}
+	for _, x := range ix.dirtyTasks {
+		if x.State != 0 && match(&x.Task) {
+			tasks = append(tasks, &x.Task)
+		}
+	}
+	slices.SortStableFunc(tasks, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
+	return tasks
+}
+
+const (
+	nextDue = `SELECT coalesce(min(t.at), $4) FROM unnest($2::text[], $3::text[]) k(handler, schedule)
+		CROSS JOIN LATERAL (SELECT at FROM tickless.tasks WHERE shard = $1 AND state = 1 AND handler = k.handler AND schedule = k.schedule
+			AND at > (SELECT tickless.clock()) ORDER BY at LIMIT 1) t`
+	dueTasks = `SELECT k.n, ` + taskColumns + ` FROM unnest($2::text[], $3::text[]) WITH ORDINALITY k(handler, schedule, n)
+		CROSS JOIN LATERAL (SELECT * FROM tickless.tasks t WHERE shard = $1 AND state = 1 AND handler = k.handler AND schedule = k.schedule
+			AND at <= (SELECT tickless.clock()) ORDER BY at LIMIT $4) t`
+)
+
+// loadDue adds queries for the n oldest due tasks of each pair of a handler and a schedule.
+func (ix *index) loadDue(b *pgx.Batch, kinds []*dueRows, n int) {
+	if len(kinds) == 0 {
+		return
+	}
+	handlers, schedules := make([]string, len(kinds)), make([]string, len(kinds))
+	for i, k := range kinds {
+		handlers[i], schedules[i] = k.handler, k.schedule
+		k.tasks, k.until = nil, machine.Never
+	}
+	ix.due = append(ix.due, kinds...)
+	ix.query(b, func(rows pgx.Rows) {
+		var at int64
+		must(rows.Scan(&at))
+		ix.nextDue = min(ix.nextDue, store.Time(at))
+	}, nextDue, ix.shard, handlers, schedules, int64(machine.Never))
+	ix.query(b, func(rows pgx.Rows) {
+		var number int
+		x := scanTask(rows, &number)
+		k := kinds[number-1]
+		at := x.At
+		if k.tasks = append(k.tasks, ix.cache(x)); len(k.tasks) == n {
+			k.until = at
+		}
+	}, dueTasks, ix.shard, handlers, schedules, n)
+}
+
+// Due returns up to n due tasks that match a claim. If there are fewer, next is when
+// another task is due, or machine.Never.
+func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
+	picker := machine.NewPicker(c)
+	var kinds []*dueRows
+	for _, h := range c.Handlers {
+		if picker.Has(h, false, false) {
+			kinds = append(kinds, ix.kindsOf(h, c.Schedules)...)
+		}
+	}
+	for size := n; ; size *= 4 {
+		var b pgx.Batch
+		var missing []*dueRows
+		for _, k := range kinds {
+			if !slices.Contains(ix.due, k) {
+				missing = append(missing, k)
+			}
+		}
+		ix.loadDue(&b, missing, size)
+		ix.send(&b)
+		due, next = nil, ix.nextDue
+		for _, k := range kinds {
+			tasks := picker.Within(ix.current(k.tasks, func(t *machine.Task) bool {
+				return t.State == store.Pending && t.Handler == k.handler && t.Schedule == k.schedule && t.At <= k.until
+			}))
+			i := slices.IndexFunc(tasks, func(t *machine.Task) bool { return t.At > now })
+			if i >= 0 {
+				next = min(next, tasks[i].At)
+				tasks = tasks[:i]
+			}
+			due = append(due, tasks...)
+			if len(tasks) < n && k.until <= now {
+				ix.due = slices.DeleteFunc(ix.due, func(x *dueRows) bool { return x == k })
+			}
+		}
+		if !slices.ContainsFunc(kinds, func(k *dueRows) bool { return !slices.Contains(ix.due, k) }) {
+			break
+		}
+	}
+	slices.SortStableFunc(due, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
+	return picker.Pick(due, n), next
+}
+
+// kindsOf returns the pairs of a handler and each schedule, or none.
+func (ix *index) kindsOf(handler string, schedules []string) (kinds []*dueRows) {
+	for _, s := range append([]string{""}, schedules...) {
+		i := slices.IndexFunc(ix.due, func(k *dueRows) bool { return k.handler == handler && k.schedule == s })
+		if i < 0 {
+			kinds = append(kinds, &dueRows{handler: handler, schedule: s})
+		} else {
+			kinds = append(kinds, ix.due[i])
+		}
+	}
+	return kinds
+}
+
+const (
+	firstEnd = `(SELECT at FROM tickless.versions WHERE shard = $1 AND name = '' ORDER BY version DESC LIMIT 1)`
+	nextEnd  = `SELECT coalesce(min(at), $2) FROM (SELECT at FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 2
+		AND at > (SELECT tickless.clock()) AND at >= ` + firstEnd + ` ORDER BY at LIMIT 1) t`
+	expiredTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state > 1 AND t.state = 2
+		AND t.at >= ` + firstEnd + ` AND t.at <= (SELECT tickless.clock()) ORDER BY t.at`
+	runningTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state > 1 AND t.state = 2`
+	overTasks    = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state > 1 AND t.state = 4 AND t.at <= $2 ORDER BY t.at LIMIT $3`
+)
+
+// loadLeases adds queries for expired leases.
+func (ix *index) loadLeases(b *pgx.Batch) {
+	l := new(leases)
+	ix.leases = l
+	ix.query(b, func(rows pgx.Rows) { must(rows.Scan((*int64)(&l.next))) }, nextEnd, ix.shard, int64(machine.Never))
+	ix.query(b, func(rows pgx.Rows) { l.expired = append(l.expired, ix.cache(scanTask(rows))) }, expiredTasks, ix.shard)
+}
+
+func (ix *index) needLeases() *leases {
+	if ix.leases == nil {
+		var b pgx.Batch
+		ix.loadLeases(&b)
+		ix.send(&b)
+	}
+	return ix.leases
+}
+
+// Running returns the tasks whose lease ends at or before until.
+func (ix *index) Running(until store.Time) []*machine.Task {
+	var stored []*cachedTask
+	if until == machine.Never {
+		ix.queryNow(func(rows pgx.Rows) { stored = append(stored, ix.cache(scanTask(rows))) }, runningTasks, ix.shard)
+	} else {
+		stored = ix.needLeases().expired
+	}
+	return ix.current(stored, func(t *machine.Task) bool { return t.State == store.Running && t.At <= until })
+}
+
+// End returns when the first lease ends, or machine.Never. It may return an earlier time.
+func (ix *index) End() store.Time {
+	l := ix.needLeases()
+	end := l.next
+	for _, t := range ix.current(l.expired, func(t *machine.Task) bool { return t.State == store.Running }) {
+		end = min(end, t.At)
+	}
+	return end
+}
+
+// Over returns up to n Past entries that have expired.
+func (ix *index) Over(now store.Time, n int) []*machine.Task {
+	var stored []*cachedTask
+	ix.queryNow(func(rows pgx.Rows) { stored = append(stored, ix.cache(scanTask(rows))) }, overTasks, ix.shard, int64(now), n)
+	found := ix.current(stored, func(t *machine.Task) bool { return t.State == store.Past && t.At <= now })
+	return found[:min(n, len(found))]
+}
+
+func (ix *index) findDocument(name string) *document {
+	var b pgx.Batch
+	ix.loadDocuments(&b, []string{name})
+	ix.send(&b)
+	return ix.documents[name]
+}
+
+func (ix *index) changeDocument(d *document, name string) {
+	if !d.dirty {
+		d.dirty = true
+		ix.dirtyNames = append(ix.dirtyNames, name)
+	}
+}
+
+// Limits returns the limits by handler.
+func (ix *index) Limits() map[string]*machine.Limit {
+	if ix.limits == nil {
+		ix.findDocument(limitsName)
+		ix.limits = make(map[string]*machine.Limit)
+		for h, l := range ix.storedLimits {
+			ix.limits[h] = &l
+		}
+	}
+	return ix.limits
+}
+
+// Overdue counts the due tasks by handler and schedule. It does not see changes.
+func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
+	ix.queryNow(func(rows pgx.Rows) {
+		var k machine.Kind
+		must(rows.Scan(&k.Handler, &k.Schedule, &k.Tasks, (*int64)(&k.First)))
+		out = append(out, k)
+	}, countDue, ix.shard, int64(now))
+	return out
+}
+
+func (ix *index) Sender(name string) *machine.Sender { return ix.findDocument(name).sender }
+
+// Remember stores a sender's record, or deletes it if x is nil.
+func (ix *index) Remember(name string, x *machine.Sender) {
+	d := ix.findDocument(name)
+	d.sender = x
+	ix.changeDocument(d, name)
+}
+
+// Gone returns senders whose last command was before a time. It checks at most 64 versions,
+// whose names follow that of a sender of this transaction.
+func (ix *index) Gone(before store.Time, n int) (names []string) {
+	var from string
+	for name := range ix.documents {
+		from = name
+	}
+	ix.queryNow(func(rows pgx.Rows) {
+		var name string
+		must(rows.Scan(&name))
+		if d := ix.documents[name]; d == nil || d.sender != nil && d.sender.Seen < before {
+			names = append(names, name)
+		}
+	}, goneSenders, ix.shard, from, int64(before), n)
+	return names
+}
+
+// Workers returns the claims of all workers. It does not see changes.
+func (ix *index) Workers() (out []*machine.Claim) {
+	ix.queryNow(func(rows pgx.Rows) {
+		var text []byte
+		var x machine.Sender
+		must(rows.Scan(&text))
+		must(json.Unmarshal(text, &x))
+		out = append(out, x.Claim)
+	}, workers, ix.shard)
+	return out
+}
+
+const (
+	goneSenders = `SELECT name FROM (SELECT name, at FROM tickless.versions WHERE shard = $1 AND name > $2 AND name > '!' ORDER BY name, version LIMIT 64) v WHERE at < $3 LIMIT $4`
+	workers     = `SELECT value FROM tickless.versions WHERE shard = $1 AND worker`
+
+	insertTasks = `INSERT INTO tickless.tasks (shard, id, state, at, handler, schedule, record, due, attempts, token, lease, more)
+		SELECT $1, * FROM unnest($2::text[], $3::int2[], $4::int8[], $5::text[], $6::text[], $7::bytea[], $8::int8[], $9::int4[], $10::int8[], $11::int8[], $12::text[])`
+	moveTasks = `UPDATE tickless.tasks t SET state = x.state, at = x.at, due = x.due, attempts = x.attempts, token = x.token, lease = x.lease, more = x.more
+		FROM unnest($2::text[], $3::int2[], $4::int8[], $5::int8[], $6::int4[], $7::int8[], $8::int8[], $9::text[]) x(id, state, at, due, attempts, token, lease, more)
+		WHERE t.shard = $1 AND t.id = x.id`
+	deleteTasks    = `DELETE FROM tickless.tasks WHERE shard = $1 AND id = ANY($2)`
+	insertVersions = `INSERT INTO tickless.versions (shard, version, name, at, worker, value) SELECT $1, $2, * FROM unnest($3::text[], $4::int8[], $5::bool[], $6::text[])`
+	deleteVersions = `DELETE FROM tickless.versions v USING unnest($2::text[], $3::int8[]) x(name, version) WHERE v.shard = $1 AND v.name = x.name AND v.version = x.version`
+)
+
+// isSameSlice reports whether two records are the same slice. That is enough, because
+// package machine never changes the bytes of a record.
+func isSameSlice(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// writeChanges adds statements that write all changes.
+func (ix *index) writeChanges(b *pgx.Batch) {
+	var gone []string
+	var inserted, moved taskRows
+	if ix.leases != nil {
+		ix.numbers.ends = ix.leases.next
+		for _, x := range ix.leases.expired {
+			if !x.dirty {
+				ix.numbers.ends = min(ix.numbers.ends, x.At)
+			}
+		}
+	}
+	for _, x := range ix.dirtyTasks {
+		t := &x.Task
+		switch {
+		case t.State == 0, !x.hasRow, t.Handler != x.storedTask.Handler, t.Schedule != x.storedTask.Schedule, !isSameSlice(t.Record, x.storedTask.Record):
+			if x.hasRow {
+				gone = append(gone, encodeID(x.storedTask.ID))
+			}
+			if t.State != 0 {
+				inserted.add(t)
+			}
+		default:
+			moved.add(t)
+		}
+		if t.State == store.Running {
+			ix.numbers.ends = min(ix.numbers.ends, t.At)
+		}
+	}
+	exec := func(statement string, args ...any) {
+		b.Queue(ix.store.sql(statement), append([]any{ix.shard}, args...)...)
+	}
+	if gone != nil {
+		exec(deleteTasks, gone)
+	}
+	if r := &inserted; r.ids != nil {
+		exec(insertTasks, r.ids, r.states, r.ats, r.handlers, r.schedules, r.records, r.dues, r.attempts, r.tokens, r.leases, r.more)
+	}
+	if r := &moved; r.ids != nil {
+		exec(moveTasks, r.ids, r.states, r.ats, r.dues, r.attempts, r.tokens, r.leases, r.more)
+	}
+	ix.writeVersions(exec)
+}
+
+// writeVersions writes the numbers and the changed documents.
+func (ix *index) writeVersions(exec func(statement string, args ...any)) {
+	oldNames, oldVersions := []string{""}, []int64{ix.numbers.version}
+	names, ats, areWorkers, values := []string{""}, []int64{int64(ix.numbers.ends)}, []bool{false}, []string{encodeJSON(&ix.numbers.Numbers)}
+	add := func(name string, at store.Time, worker bool, value any) {
+		names, ats, areWorkers, values = append(names, name), append(ats, int64(at)), append(areWorkers, worker), append(values, encodeJSON(value))
+	}
+	if ix.limitsChanged() {
+		ix.changeDocument(ix.documents[limitsName], limitsName)
+	}
+	for _, name := range ix.dirtyNames {
+		d := ix.documents[name]
+		if d.version != 0 {
+			oldNames, oldVersions = append(oldNames, name), append(oldVersions, d.version)
+		}
+		switch {
+		case name == limitsName:
+			add(name, 0, false, ix.limits)
+		case d.sender != nil:
+			add(name, d.sender.Seen, d.sender.Claim != nil, d.sender)
+		}
+	}
+	exec(insertVersions, ix.numbers.version+1, names, ats, areWorkers, values)
+	exec(deleteVersions, oldNames, oldVersions)
+}
+
+func (ix *index) limitsChanged() bool {
+	if ix.limits == nil {
+		return false
+	}
+	for h, l := range ix.limits {
+		if old, ok := ix.storedLimits[h]; !ok || old != *l {
+			return true
+		}
+	}
+	return len(ix.limits) != len(ix.storedLimits)
+}

@@ -1,0 +1,9 @@
+//go:build !unix
+
+package pgtest
+
+import "os/exec"
+
+func asServer(*exec.Cmd) {}
+
+func giveToServer(string) error { return nil }

@@ -1,0 +1,88 @@
+package pgstore
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/machine"
+)
+
+// moreFields are the fields that only few tasks use. The column more stores them as JSON.
+type moreFields struct {
+	Crashes   int             `json:"crashes,omitempty"`
+	Runs      int             `json:"runs,omitempty"`
+	Stopping  bool            `json:"stopping,omitempty"`
+	Following bool            `json:"following,omitempty"`
+	Alone     bool            `json:"alone,omitempty"`
+	Next      store.Time      `json:"next,omitempty"`
+	NextTask  *store.Task     `json:"next_task,omitempty"`
+	Failures  []store.Failure `json:"failures,omitempty"`
+}
+
+// encodeMoreFields returns a task's value for the column more, or nil if all its fields
+// are zero.
+func encodeMoreFields(t *machine.Task) *string {
+	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Alone && len(t.Failures) == 0 {
+		return nil
+	}
+	s := encodeJSON(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Alone, t.Next, t.NextTask, t.Failures})
+	return &s
+}
+
+func encodeJSON(x any) string {
+	b, err := json.Marshal(x)
+	must(err)
+	return string(b)
+}
+
+// PostgreSQL's text cannot contain NUL, which ids of dead letters and of kept runs do. No
+// key contains U+0001, so it stands for NUL and keeps the order.
+var encodeID, decodeID = replacer("\x00", "\x01"), replacer("\x01", "\x00")
+
+func replacer(from, to string) func(string) string {
+	return func(s string) string { return strings.ReplaceAll(s, from, to) }
+}
+
+const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more`
+
+// scanTask reads a row that begins with before and continues with taskColumns.
+func scanTask(rows pgx.Rows, before ...any) *cachedTask {
+	x := &cachedTask{hasRow: true}
+	t := &x.Task
+	var more []byte
+	must(rows.Scan(append(before, &t.ID, (*uint8)(&t.State), (*int64)(&t.At), &t.Handler, &t.Schedule, &t.Record,
+		(*int64)(&t.Due), &t.Attempts, &t.Token, (*int64)(&t.Lease), &more)...))
+	t.ID = decodeID(t.ID)
+	if len(t.Record) == 0 {
+		t.Record = nil
+	}
+	if more != nil {
+		var f moreFields
+		must(json.Unmarshal(more, &f))
+		t.Crashes, t.Runs = f.Crashes, f.Runs
+		t.Stopping, t.Following, t.Alone, t.Next, t.NextTask, t.Failures = f.Stopping, f.Following, f.Alone, f.Next, f.NextTask, f.Failures
+	}
+	x.storedTask = t.Task
+	return x
+}
+
+// taskRows are the columns of several tasks, to write them with one statement.
+type taskRows struct {
+	ids, handlers, schedules []string
+	records                  [][]byte
+	more                     []*string
+	states                   []int16
+	ats, dues                []int64
+	attempts                 []int32
+	tokens, leases           []int64
+}
+
+func (r *taskRows) add(t *machine.Task) {
+	r.ids, r.states, r.ats = append(r.ids, encodeID(t.ID)), append(r.states, int16(t.State)), append(r.ats, int64(t.At))
+	r.handlers, r.schedules, r.records = append(r.handlers, t.Handler), append(r.schedules, t.Schedule), append(r.records, t.Record)
+	r.dues, r.attempts, r.tokens = append(r.dues, int64(t.Due)), append(r.attempts, int32(t.Attempts)), append(r.tokens, t.Token)
+	r.leases, r.more = append(r.leases, int64(t.Lease)), append(r.more, encodeMoreFields(t))
+}

@@ -1,0 +1,210 @@
+package pgstore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/machine"
+)
+
+// A transaction takes two round trips: the first begins it, locks the shard and reads what
+// the calls need, and the second writes and commits. Calls that need more rows than could
+// be known before take a round trip more.
+
+const (
+	// transactionTime is the longest time for a transaction, in case the server hangs.
+	transactionTime = 30 * time.Second
+	// maxAttempts is how often a transaction is tried: see isTransient.
+	maxAttempts = 5
+)
+
+const begin = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`
+
+// lockShard waits for the shard's lock. If this process hangs or its host is gone, the server
+// ends the transaction after 10 s.
+const lockShard = `SELECT set_config('idle_in_transaction_session_timeout', '10s', true), ` + fixPlans + `,
+	pg_advisory_xact_lock('tickless.versions'::regclass::oid::int, $1)`
+
+// fixPlans makes the server use the indexes, whatever its statistics say.
+const fixPlans = `set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
+	set_config('enable_bitmapscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+	set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)`
+
+// transact executes calls in one transaction. It repeats a transaction that was surely
+// rolled back if it may succeed the next time.
+func (s *Store) transact(x *shard, calls []*call) (maybeCommitted bool, err error) {
+	for i := 1; ; i++ {
+		maybeCommitted, err = s.tryTransact(x, calls)
+		if err == nil || maybeCommitted || i == maxAttempts || !isTransient(err) {
+			return maybeCommitted, wrapError(err, maybeCommitted)
+		}
+		select {
+		case <-s.closed:
+			return false, store.ErrClosed
+		case <-time.After(time.Duration(i) * 5 * time.Millisecond):
+		}
+	}
+}
+
+func (s *Store) tryTransact(x *shard, calls []*call) (maybeCommitted bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), transactionTime)
+	defer cancel()
+	if err := s.checkSchema(ctx); err != nil {
+		return false, err
+	}
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer release(conn)
+	defer recoverFailure(&err)
+	ix := newIndex(ctx, conn, s, x)
+	ix.begin(calls)
+	for _, c := range calls {
+		c.Execute(ix)
+	}
+	var b pgx.Batch
+	ix.writeChanges(&b)
+	b.Queue("COMMIT")
+	err = conn.SendBatch(ctx, &b).Close()
+	if code, fatal := sqlState(err); err != nil {
+		// An ordinary error of the server means that it has rolled back.
+		return code == "" || fatal, err
+	}
+	if from, err := strconv.ParseUint(ix.nextInboxFrom, 10, 64); err == nil {
+		x.inboxFrom.Store(from)
+	}
+	s.wakeIfChanged(x, ix.numbers.Wakes)
+	if ix.numbers.Wakes != ix.storedNumbers.Wakes && !s.pollOnly {
+		s.notify(x)
+	}
+	return true, nil
+}
+
+// begin begins the transaction and reads the rows that the calls need.
+func (ix *index) begin(calls []*call) {
+	var b pgx.Batch
+	b.Queue(begin)
+	b.Queue(ix.store.sql(lockShard), ix.shard)
+	var ids, names []string
+	var kinds []*dueRows
+	claimed := 0
+	for _, c := range calls {
+		ids = append(ids, c.TaskIDs...)
+		if c.Sender != "" {
+			names = append(names, c.Sender)
+		}
+		if c.Claim != nil {
+			claimed += c.Claim.Max + 1
+			for _, h := range c.Claim.Handlers {
+				kinds = append(kinds, ix.kindsOf(h, c.Claim.Schedules)...)
+			}
+		}
+	}
+	ix.loadDocuments(&b, names)
+	ix.loadTasks(&b, ids)
+	if claimed > 0 {
+		ix.loadLeases(&b)
+		ix.loadDue(&b, kinds, claimed)
+	}
+	ix.send(&b)
+	if ix.hasInbox {
+		ix.drain(ids)
+	}
+}
+
+// neededIDs returns the ids of the tasks that scheduling an item looks at.
+func neededIDs(x *store.Item) []string {
+	if k, ok := x.Task.Keeps(); ok && k.Unique > 0 {
+		return []string{x.ID, store.HeadID(x.ID)}
+	}
+	return []string{x.ID}
+}
+
+// Change carries out a command.
+func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
+	if err := c.Check(&st); err != nil {
+		return nil, err
+	}
+	if err := s.checkOpen(ctx); err != nil {
+		return nil, err
+	}
+	if c.Op == store.SetLimit && len(s.shards) > 1 {
+		return nil, fmt.Errorf("pgstore: a limit counts the tasks of one shard, and the store has %d: %w", len(s.shards), store.ErrInvalid)
+	}
+	c.Items = machine.CopyItems(c.Items) // the index may keep the items
+	x := &call{Sender: st.Sender}
+	for i := range c.Items {
+		x.TaskIDs = append(x.TaskIDs, neededIDs(&c.Items[i])...)
+	}
+	var outcomes []store.Outcome
+	x.Run = func(ix *index) (err error) {
+		outcomes, err = machine.Change(ix, ix.now, &st, &c)
+		return err
+	}
+	if err := s.shards[shard].calls.Do(ctx, x); err != nil {
+		return nil, err
+	}
+	return outcomes, nil
+}
+
+// maxSleep is the longest time between two claims of a worker: its server's clock may be
+// set, and a wake-up may be lost with its process.
+const maxSleep = 5 * time.Second
+
+// Do carries out a worker's round.
+func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round) (store.Answer, error) {
+	if err := r.Check(&st); err != nil {
+		return store.Answer{}, err
+	}
+	if err := s.checkOpen(ctx); err != nil {
+		return store.Answer{}, err
+	}
+	x := &call{Sender: st.Sender}
+	if r.Claim.Asked {
+		x.Claim = &r.Claim
+	}
+	for i := range r.Reports {
+		x.TaskIDs = append(x.TaskIDs, r.Reports[i].ID)
+		if r.Reports[i].Keep {
+			x.TaskIDs = append(x.TaskIDs, store.HeadID(store.KeyOf(r.Reports[i].ID)))
+		}
+	}
+	for i := range r.Extend {
+		x.TaskIDs = append(x.TaskIDs, r.Extend[i].ID)
+	}
+	var answer store.Answer
+	x.Run = func(ix *index) (err error) {
+		answer, err = machine.Do(ix, ix.now, &st, &r)
+		return err
+	}
+	if err := s.shards[shard].calls.Do(ctx, x); err != nil {
+		return store.Answer{}, err
+	}
+	if answer.Next < 0 || answer.Next > maxSleep {
+		answer.Next = maxSleep
+	}
+	return answer, nil
+}
+
+// drain moves the tasks that wait in the shard's inbox to their table.
+func (s *Store) drain(ctx context.Context, x *shard) error {
+	return x.calls.Do(ctx, &call{Run: func(*index) error { return nil }})
+}
+
+// release returns a connection to the pool. The pool closes it if its transaction is open,
+// so release rolls it back first.
+func release(conn *pgxpool.Conn) {
+	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' && !conn.Conn().PgConn().IsBusy() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_, _ = conn.Exec(ctx, "ROLLBACK")
+		cancel()
+	}
+	conn.Release()
+}
