@@ -1,9 +1,11 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -13,6 +15,10 @@ import (
 type Copied struct {
 	Added int // tasks added to the store
 	Kept  int // tasks not copied because the store already had their key
+	// Refused counts the tasks that cannot be added, for example because their names are
+	// not text, as older versions allowed. The others are added, and the error is an
+	// [ErrInvalid] that names the first of them.
+	Refused int
 }
 
 // ErrChanged is returned by [Copy] and [Export] if the source was used during the call.
@@ -44,23 +50,36 @@ func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 		return Copied{}, err
 	}
 	err = forEachEntry(ctx, srcClient, c.addEntry)
-	if err == nil || errors.Is(err, ErrChanged) {
-		err = errors.Join(c.sendItems(ctx), err)
+	if isComplete(err) {
+		err = errors.Join(c.sendItems(ctx), c.refusal, err)
 	}
 	return c.copied, err
 }
 
+var errSkipped = errors.New("durable: damaged tasks were skipped")
+
+// isComplete reports whether forEachEntry has read to the end.
+func isComplete(err error) bool {
+	return err == nil || errors.Is(err, ErrChanged) || errors.Is(err, errSkipped)
+}
+
 // forEachEntry calls f with each entry that a copy must contain. It returns ErrChanged
-// if the store was used meanwhile.
+// if the store was used meanwhile, and store.ErrDamaged if it has skipped damaged tasks.
 func forEachEntry(ctx context.Context, c *Client, f func(context.Context, *store.Entry) error) error {
 	before, err := c.Stats(ctx)
 	if err != nil {
 		return err
 	}
 	var countByState [store.Past + 1]int64
+	var damaged error
 	for e, err := range c.listEntries(ctx, store.Filter{}, store.Cursor{}, 256) {
 		if err != nil {
 			return err
+		}
+		if e.Damaged {
+			_, err := infoOf(&e)
+			damaged = cmp.Or(damaged, err)
+			continue
 		}
 		countByState[e.State]++
 		if e.Stopping && !e.Following {
@@ -69,6 +88,9 @@ func forEachEntry(ctx context.Context, c *Client, f func(context.Context, *store
 		if err := f(ctx, &e); err != nil {
 			return err
 		}
+	}
+	if damaged != nil {
+		return fmt.Errorf("%w: %w", errSkipped, damaged) // the counts differ
 	}
 	after, err := c.Stats(ctx)
 	if err != nil {
@@ -88,6 +110,7 @@ type importer struct {
 	items       []store.Item // collected, not sent yet
 	recordBytes int          // size of their records
 	copied      Copied       // the result so far
+	refusal     error        // for the first task that was refused
 }
 
 const (
@@ -106,7 +129,17 @@ func newImporter(ctx context.Context, dst *Client) (*importer, error) {
 }
 
 func (c *importer) addEntry(ctx context.Context, e *store.Entry) error {
-	c.items = append(c.items, store.Item{ID: e.ID, Entry: e})
+	for i := range e.Failures { // older versions kept any bytes
+		e.Failures[i].Text = strings.ToValidUTF8(e.Failures[i].Text, "")
+	}
+	item := store.Item{ID: e.ID, Entry: e}
+	command := store.Command{Op: store.Import, Items: []store.Item{item}}
+	if err := command.Check(&store.Stamp{Sender: "import", Number: 1}); err != nil {
+		c.refusal = cmp.Or(c.refusal, clientError(err))
+		c.copied.Refused++
+		return nil
+	}
+	c.items = append(c.items, item)
 	c.recordBytes += len(e.Record)
 	if len(c.items) < store.MaxBatch*min(c.dst.store.Shards(), maxShardsAtOnce) && c.recordBytes < importBatchBytes {
 		return nil

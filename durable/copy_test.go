@@ -20,8 +20,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// queue fills a store with about 8n tasks, in all states and with names that are not
-// UTF-8.
+// queue fills a store with about 8n tasks, in all states and with unusual names.
 func queue(t *testing.T, mem *memstore.Store, n int) *durable.Client {
 	t.Helper()
 	c := durable.New(mem, quiet)
@@ -34,7 +33,7 @@ func queue(t *testing.T, mem *memstore.Store, n int) *durable.Client {
 	})
 	for i := range n {
 		schedule(t, c, durable.Task{Key: fmt.Sprint("pending", i), Body: []byte("body")}, durable.After(10*time.Minute))
-		schedule(t, c, durable.Task{Key: fmt.Sprint("pending\xff<", i), Body: []byte{0, 255}}, durable.After(11*time.Minute))
+		schedule(t, c, durable.Task{Key: fmt.Sprint("pending\u2028ü<", i), Body: []byte{0, 255}}, durable.After(11*time.Minute))
 		schedule(t, c, durable.Task{Key: fmt.Sprint("tried", i)}, durable.After(0))
 		schedule(t, c, durable.Task{Key: fmt.Sprint("dead", i), Every: time.Hour * time.Duration(i%2)}, durable.After(0))
 	}
@@ -499,12 +498,13 @@ func TestImport_FirstVersion(t *testing.T) {
 	at := func(hour int) store.Time { return store.TimeOf(time.Date(2026, 1, 2, hour, 4, 5, 0, time.UTC)) }
 	file = fmt.Sprintf(file, "b66ee99e", "fedb3c3a")
 	to := memstore.New()
-	_, err := durable.Import(ctx, to, strings.NewReader(file))
-	require.NoError(t, err)
+	copied, err := durable.Import(ctx, to, strings.NewReader(file))
+	require.ErrorIs(t, err, durable.ErrInvalid)
+	require.ErrorContains(t, err, `the key "\xff" must have`)
+	require.Equal(t, durable.Copied{Added: 2, Refused: 1}, copied)
 	require.Equal(t, map[string]store.Entry{
 		"order-17": {Task: store.Task{ID: "order-17", Handler: "remind", Record: []byte("\x01generati\x00body")}, State: store.Pending,
 			At: at(4), Due: at(3), Attempts: 2, Crashes: 1, Failures: []store.Failure{{Attempt: 1, Time: at(3) + 500_000, Text: "<busy>"}}},
-		"\xff":  {Task: store.Task{ID: "\xff", Handler: "other"}, State: store.Pending, At: at(5), Due: at(5)},
 		"k\x00": {Task: store.Task{ID: "k\x00", Handler: "h"}, State: store.Dead, At: at(4), Due: at(3), Runs: 3},
 	}, entries(t, to))
 }
@@ -516,9 +516,10 @@ func TestExport_WritesWhatIsDocumented(t *testing.T) {
 		lines := []string{
 			`{"format":"tickless tasks","version":1,"time":"2000-01-01T00:00:00Z"}`,
 			`{"id":"order-17","handler":"remind","record":"AWdlbmVyYXRpAGJvZHk=","state":"pending","at":"2026-01-02T04:04:05Z","due":"2026-01-02T03:04:05.25Z","attempts":2,"failures":[{"attempt":1,"time":"2026-01-02T03:04:05.000006Z","text":"<büsy>"}]}`,
-			`{"id":{"base64":"/w=="},"handler":"h","schedule":"daily","state":"pending","at":"2026-01-02T05:04:05Z","due":"2026-01-02T05:04:05Z"}`,
+			`{"id":"tägl\u2028ich<","handler":"h","schedule":"daily","state":"pending","at":"2026-01-02T05:04:05Z","due":"2026-01-02T05:04:05Z"}`,
 			`{"id":"k\u0000","handler":"h","state":"dead","at":"2026-01-02T04:04:05Z","due":"2026-01-02T03:04:05Z","crashes":1,"runs":3}`,
 		}
+		lines[2] = strings.Replace(lines[2], "\u2028", `\u2028`, 1)
 		file := strings.Join(lines, "\n") + "\n"
 		sum := fmt.Sprintf(`{"tasks":3,"crc32c":"%08x","end":true}`, crc32.Checksum([]byte(file), crc32.MakeTable(crc32.Castagnoli)))
 		file += sum + "\n"

@@ -1,7 +1,9 @@
 package durable
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -33,15 +35,11 @@ func (c *Client) Purge(ctx context.Context, id string) (Outcome, error) {
 }
 
 // checkID returns an error unless id has the form of a key, or of the ID of a dead
-// letter or requeued run.
+// letter or requeued run. Older versions allowed keys that are not text.
 func checkID(id string) error {
-	const maxSuffixBytes = 1 + 20 // a NUL and a time
-	key := store.KeyOf(id)
-	if err := checkKey(key); err != nil {
-		return err
-	}
-	if n := len(id) - len(key); n > maxSuffixBytes {
-		return invalidError("the id %.80q has %d bytes after its key, more than %d", id, n, maxSuffixBytes)
+	c := store.Command{Op: store.Cancel, Items: []store.Item{{ID: id}}}
+	if err := c.Check(&store.Stamp{Sender: "check", Number: 1}); err != nil {
+		return invalidError("%v", err)
 	}
 	return nil
 }
@@ -80,6 +78,7 @@ func (c *Client) forEachDeadBatch(ctx context.Context, f Filter, do func(ids []s
 	}
 	const batchSize = 1000
 	var ids []string
+	var damaged error // for the first damaged task, which is skipped
 	sendBatch := func() error {
 		out, err := do(ids)
 		for _, o := range out {
@@ -91,8 +90,12 @@ func (c *Client) forEachDeadBatch(ctx context.Context, f Filter, do func(ids []s
 		return err
 	}
 	for info, err := range c.List(ctx, f) {
-		if info.ID == "" {
+		switch {
+		case info.ID == "":
 			return n, err
+		case errors.Is(err, store.ErrDamaged):
+			damaged = cmp.Or(damaged, err)
+			continue
 		}
 		if ids = append(ids, info.ID); len(ids) == batchSize {
 			if err := sendBatch(); err != nil {
@@ -100,7 +103,7 @@ func (c *Client) forEachDeadBatch(ctx context.Context, f Filter, do func(ids []s
 			}
 		}
 	}
-	return n, sendBatch()
+	return n, errors.Join(sendBatch(), damaged)
 }
 
 // latestNow returns the latest time that the clock of any shard shows.

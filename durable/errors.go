@@ -51,7 +51,17 @@ var (
 	ErrTimeout = errors.New("durable: the attempt took too long")
 )
 
+// invalidError returns an ErrInvalid with a text. It shortens the arguments that are
+// strings or errors.
 func invalidError(format string, args ...any) error {
+	for i, x := range args {
+		switch x := x.(type) {
+		case string:
+			args[i] = store.Shorten(x)
+		case error:
+			args[i] = fmt.Sprintf("%.400s", x)
+		}
+	}
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
@@ -68,6 +78,8 @@ func clientError(err error) error {
 		return errLate
 	case errors.Is(err, store.ErrNotFound):
 		return ErrNotFound
+	case errors.Is(err, store.ErrInvalid):
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return fmt.Errorf("durable: %w", err)
 }

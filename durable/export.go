@@ -15,14 +15,15 @@ import (
 // Export writes all tasks of a store to w, in the format that docs/durable.md
 // describes, and returns how many. [Import] reads it. First stop the workers and
 // clients of the store: see [Copy]. If the error is [ErrChanged], the file is valid,
-// but may lack tasks. The cost is that of [Client.List].
+// but may lack tasks. If it is a [store.ErrDamaged], the file lacks damaged tasks. The cost
+// is that of [Client.List].
 func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 	x := &exporter{w: bufio.NewWriterSize(w, 64<<10)}
 	if err := x.writeLine(fileHeader{Format: fileFormat, Version: fileVersion, Time: fileTime(store.TimeOf(time.Now()))}); err != nil {
 		return 0, err
 	}
 	err := forEachEntry(ctx, New(src), x.addEntry)
-	if err == nil || errors.Is(err, ErrChanged) {
+	if isComplete(err) {
 		err = errors.Join(x.finish(), err)
 	}
 	return x.taskCount, err

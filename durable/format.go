@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -34,9 +34,9 @@ type fileChecksum struct {
 }
 
 type fileTask struct {
-	ID       byteString `json:"id"`
-	Handler  byteString `json:"handler"`
-	Schedule byteString `json:"schedule,omitempty"`
+	ID       fileString `json:"id"`
+	Handler  fileString `json:"handler"`
+	Schedule fileString `json:"schedule,omitempty"`
 	Record   []byte     `json:"record,omitempty"`
 }
 
@@ -58,7 +58,7 @@ type fileEntry struct {
 type fileFailure struct {
 	Attempt int        `json:"attempt"`
 	Time    fileTime   `json:"time"`
-	Text    byteString `json:"text"`
+	Text    fileString `json:"text"`
 }
 
 // A fileTime is a time, encoded as in RFC 3339 with microseconds.
@@ -80,33 +80,35 @@ func (m *fileTime) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// A byteString is a string that need not be UTF-8. If it is not, its JSON is an object
-// with base64.
-type byteString string
+// A fileString is a name or a text. Older versions allowed other bytes than UTF-8, in an
+// object with base64.
+type fileString string
 
-type base64String struct {
-	Base64 []byte `json:"base64"`
-}
-
-func (s byteString) MarshalJSON() ([]byte, error) {
-	if utf8.ValidString(string(s)) {
-		return marshalLine(string(s)) // json.Marshal would escape <, > and &
-	}
-	return json.Marshal(base64String{[]byte(s)})
-}
-
-func (s *byteString) UnmarshalJSON(b []byte) error {
+func (s *fileString) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '{' {
-		var x base64String
+		var x struct {
+			Base64 []byte `json:"base64"`
+		}
 		err := unmarshalStrict(b, &x)
-		*s = byteString(x.Base64)
+		*s = fileString(x.Base64)
 		return err
 	}
 	return json.Unmarshal(b, (*string)(s))
 }
 
 func fileTaskOf(t *store.Task) fileTask {
-	return fileTask{byteString(t.ID), byteString(t.Handler), byteString(t.Schedule), t.Record}
+	key := store.KeyOf(t.ID)
+	return fileTask{fileString(escapedName(key) + t.ID[len(key):]), fileString(escapedName(t.Handler)), fileString(escapedName(t.Schedule)), t.Record}
+}
+
+// escapedName returns a name, with the escapes of Go if it is not text. Older versions
+// allowed such names, and Import does not.
+func escapedName(s string) string {
+	if s == "" || store.IsName(s) {
+		return s
+	}
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
 }
 
 func (t *fileTask) storeTask() store.Task {
@@ -124,12 +126,12 @@ func fileEntryOf(e *store.Entry) fileEntry {
 		x.NextTask = &nextTask
 	}
 	for _, f := range e.Failures {
-		x.Failures = append(x.Failures, fileFailure{f.Attempt, fileTime(f.Time), byteString(f.Text)})
+		x.Failures = append(x.Failures, fileFailure{f.Attempt, fileTime(f.Time), fileString(f.Text)})
 	}
 	return x
 }
 
-func (x *fileEntry) storeEntry() (*store.Entry, error) {
+func (x *fileEntry) storeEntry() *store.Entry {
 	e := &store.Entry{Task: x.storeTask(), State: x.State, At: store.Time(x.At), Due: store.Time(x.Due), Attempts: x.Attempts,
 		Crashes: x.Crashes, Runs: x.Runs, Following: x.Following, Next: store.Time(x.Next)}
 	if x.NextTask != nil {
@@ -139,8 +141,7 @@ func (x *fileEntry) storeEntry() (*store.Entry, error) {
 	for _, f := range x.Failures {
 		e.Failures = append(e.Failures, store.Failure{Attempt: f.Attempt, Time: store.Time(f.Time), Text: string(f.Text)})
 	}
-	importCommand := store.Command{Op: store.Import, Items: []store.Item{{ID: e.ID, Entry: e}}}
-	return e, importCommand.Check(&store.Stamp{Sender: "import", Number: 1})
+	return e
 }
 
 func marshalLine(v any) ([]byte, error) {
@@ -185,8 +186,7 @@ func unmarshalLine(b []byte) (*store.Entry, *fileChecksum, error) {
 		return nil, nil, err
 	}
 	if x.Tasks == nil {
-		e, err := x.storeEntry()
-		return e, nil, err
+		return x.storeEntry(), nil, nil
 	}
 	return nil, &x.fileChecksum, nil
 }

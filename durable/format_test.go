@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable/store"
 )
 
 // A line that is decoded and encoded again stays the same.
@@ -27,6 +29,10 @@ func FuzzImport(f *testing.F) {
 			_, got, err := unmarshalLine(again)
 			require.NoError(t, err)
 			require.Equal(t, sum, got)
+			return
+		}
+		c := store.Command{Op: store.Import, Items: []store.Item{{ID: e.ID, Entry: e}}}
+		if c.Check(&store.Stamp{Sender: "s", Number: 1}) != nil {
 			return
 		}
 		again, err := marshalLine(fileEntryOf(e))

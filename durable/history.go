@@ -43,9 +43,10 @@ type Run struct {
 // Runs returns the runs of a key that are kept, the latest first: see [Task.Retention].
 // On memstore it reads the whole shard.
 func (c *Client) Runs(ctx context.Context, key string) ([]Run, error) {
-	if err := checkKey(key); err != nil {
+	if err := checkID(key); err != nil {
 		return nil, err
 	}
+	key = store.KeyOf(key)
 	now, err := c.store.Now(ctx, c.shardOf(key))
 	if err != nil {
 		return nil, clientError(err)
@@ -78,7 +79,10 @@ func runOf(e *store.Entry) *Run {
 	}
 	r := &Run{Key: store.KeyOf(e.ID), Handler: e.Handler, Done: done, Due: e.Due.Std(), Ended: ended.Std(),
 		Attempts: e.Attempts, Crashes: e.Crashes, Failures: failuresOf(e)}
-	if began, err := strconv.ParseInt(string(result[:min(beganDigits, len(result))]), 10, 64); err == nil {
+	if len(result) < beganDigits {
+		return r
+	}
+	if began, err := strconv.ParseInt(string(result[:beganDigits]), 10, 64); err == nil {
 		r.Began = store.Time(began).Std()
 		r.Result = slices.Clone(result[beganDigits:])
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"strings"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -40,7 +41,7 @@ func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
 			}
 		}
 	}
-	return c.copied, errors.Join(c.sendItems(ctx), err)
+	return c.copied, errors.Join(c.sendItems(ctx), c.refusal, err)
 }
 
 // maxLineBytes is more than any line needs. The longest line has two records of
@@ -56,7 +57,11 @@ type lineReader struct {
 }
 
 func (in *lineReader) damagedError(format string, args ...any) error {
-	return fmt.Errorf("%w: line %d: %w", ErrDamaged, in.lineNumber, fmt.Errorf(format, args...))
+	err := fmt.Errorf(format, args...)
+	if text := err.Error(); len(text) > 200 { // it may quote the file
+		err = fmt.Errorf("%s...", strings.ToValidUTF8(text[:200], ""))
+	}
+	return fmt.Errorf("%w: line %d: %w", ErrDamaged, in.lineNumber, err)
 }
 
 // readLine returns the next line. The line is valid until the next call.

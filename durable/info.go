@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -62,6 +63,10 @@ func infoOf(e *store.Entry) (Info, error) {
 		Stopping:  e.Stopping,
 		Following: e.Following,
 		Failures:  failuresOf(e),
+	}
+	if e.Damaged {
+		info.Task.Key = store.KeyOf(e.ID)
+		return info, fmt.Errorf("durable: task %q: %w", store.Shorten(e.ID), store.ErrDamaged)
 	}
 	if e.State == store.Past {
 		info.Task = Task{Key: store.KeyOf(e.ID), Handler: e.Handler}

@@ -40,14 +40,14 @@ type Schedule interface {
 
 // WithSchedule registers a schedule for tasks that name it in [Task.Schedule]. Register
 // it with all Clients that schedule such tasks, or have Workers that run them.
-// WithSchedule panics if the name is empty or taken, or s is nil.
+// WithSchedule panics if the name is taken or not a [store.IsName], or s is nil.
 //
 // The Worker calls Next with the time at which a run was due, before each attempt. With
 // [LatestMissed] it calls Next for each missed run. Several goroutines may call Next.
 // If the result is not after the time given, the task becomes a dead letter.
 func WithSchedule(name string, s Schedule) Option {
-	if name == "" || s == nil {
-		panic("durable: WithSchedule: empty name or nil Schedule")
+	if !store.IsName(name) || s == nil {
+		panic(fmt.Sprintf("durable: WithSchedule: the Schedule is nil, or the name %q does not have %s", store.Shorten(name), nameRule))
 	}
 	return option(func(c *config) {
 		if c.schedules[name] != nil {

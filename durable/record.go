@@ -52,7 +52,7 @@ func encodeTask(t *Task, maxBytes int) (store.Task, error) {
 		sizeWithoutKey += len(k) + len(v) + 2*binary.MaxVarintLen16
 	}
 	if len(t.Key)+sizeWithoutKey > maxBytes {
-		return store.Task{}, invalidError("task %.80q has %d bytes with its headers, more than %d: see WithMaxTask", t.Key, len(t.Key)+sizeWithoutKey, maxBytes)
+		return store.Task{}, invalidError("task %q has %d bytes with its headers, more than %d: see WithMaxTask", t.Key, len(t.Key)+sizeWithoutKey, maxBytes)
 	}
 	b := make([]byte, 1, sizeWithoutKey+maxFixedBytes)
 	b[0] = recordVersion

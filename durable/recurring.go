@@ -3,6 +3,7 @@ package durable
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -16,23 +17,38 @@ import (
 func (t *Task) repeats() bool { return t.Every > 0 || t.Cron != "" || t.Schedule != "" }
 
 // zoneCache caches the time zones by name, because loading a zone reads a file.
-var zoneCache sync.Map
+var zoneCache struct {
+	sync.Mutex
+	zones map[string]*time.Location
+}
+
+// maxCachedZones is more than the zone database has. A file system that ignores case has
+// more spellings.
+const maxCachedZones = 1000
 
 func loadZone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
 	}
-	if z, ok := zoneCache.Load(name); ok {
-		return z.(*time.Location), nil
+	zoneCache.Lock()
+	defer zoneCache.Unlock()
+	if z := zoneCache.zones[name]; z != nil {
+		return z, nil
 	}
-	if name == "Local" {
+	switch {
+	case name == "Local":
 		return nil, errors.New(`the zone "Local" depends on the machine`)
+	case !store.IsName(name) || path.Clean(name) != name:
+		return nil, fmt.Errorf("the zone %q must be a name of the zone database, such as Europe/Berlin", store.Shorten(name))
 	}
 	z, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, fmt.Errorf("the zone %q: %w (if the system has no zone files, import time/tzdata)", name, err)
+		return nil, fmt.Errorf("the zone %q: %w (if the system has no zone files, import time/tzdata)", store.Shorten(name), err)
 	}
-	zoneCache.Store(name, z)
+	if zoneCache.zones == nil || len(zoneCache.zones) == maxCachedZones {
+		zoneCache.zones = make(map[string]*time.Location)
+	}
+	zoneCache.zones[name] = z
 	return z, nil
 }
 
@@ -106,7 +122,8 @@ func (r *recurrence) nextRun(due store.Time) (next store.Time, ok bool, err erro
 		}
 		next = max(store.TimeOf(t), due.Add(minPeriod))
 	}
-	return next, r.lastDue == 0 || next <= r.lastDue, nil
+	// At Farthest a task is paused, so there is no run.
+	return next, next < store.Farthest && (r.lastDue == 0 || next <= r.lastDue), nil
 }
 
 // latestRun returns the time of the latest run from due to now, both included. It is

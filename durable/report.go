@@ -3,7 +3,6 @@ package durable
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/tickless/tickless/durable/internal/random"
@@ -71,7 +70,7 @@ func truncatedText(err error) string {
 	if len(s) > 2*store.MaxText {
 		s = s[:2*store.MaxText]
 	}
-	return strings.ToValidUTF8(s, "")
+	return s
 }
 
 // clampDelay returns d within the store's limits. If a delay is invalid, the store

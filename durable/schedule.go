@@ -45,7 +45,7 @@ func (x *Item) storeItem(maxTaskBytes int, schedules map[string]Schedule, now fu
 	}
 	when, err := w.storeWhen()
 	if err != nil {
-		return store.Item{}, fmt.Errorf("task %.80q: %w", t.Key, err)
+		return store.Item{}, fmt.Errorf("task %q: %w", store.Shorten(t.Key), err)
 	}
 	task, err := encodeTask(&t, maxTaskBytes)
 	return store.Item{ID: t.Key, When: when, Task: task}, err

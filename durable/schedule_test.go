@@ -17,7 +17,7 @@ func TestSchedule_KeepsAllOfATask(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem)
 		want := durable.Task{
-			Key:         "a\r\n b",
+			Key:         "a\u2028\U0001f389 <b>",
 			Handler:     "h",
 			Body:        []byte("\x00\xff body \r\n"),
 			Headers:     map[string]string{"X-A": "1", "": "empty", "b": ""},
@@ -214,15 +214,15 @@ func TestNew_RefusesWhatIsNil(t *testing.T) {
 	task, at := durable.Task{Key: "k", Handler: "h"}, durable.After(0)
 	run := func(context.Context, durable.Delivery) error { return nil }
 	for want, f := range map[string]func(){
-		"durable: New: nil Store":                           func() { durable.New(nil) },
-		"durable: New: nil Store ":                          func() { durable.New((*memstore.Store)(nil)) },
-		"durable: New: option 2 is nil":                     func() { durable.New(mem, quiet, nil) },
-		"durable: NewWorker: nil Client":                    func() { durable.NewWorker(nil) },
-		"durable: NewWorker: option 1 is nil":               func() { durable.NewWorker(c, nil) },
-		"durable: Handle: option 1 is nil":                  func() { durable.NewWorker(c).Handle("h", run, nil) },
-		"durable: Schedule: option 1 is nil":                func() { _, _ = c.Schedule(ctx, task, at, nil) },
-		"durable: ScheduleBatch: option 1 is nil":           func() { _, _ = c.ScheduleBatch(ctx, nil, nil) },
-		"durable: WithSchedule: empty name or nil Schedule": func() { durable.WithSchedule("s", nil) },
+		"durable: New: nil Store":                 func() { durable.New(nil) },
+		"durable: New: nil Store ":                func() { durable.New((*memstore.Store)(nil)) },
+		"durable: New: option 2 is nil":           func() { durable.New(mem, quiet, nil) },
+		"durable: NewWorker: nil Client":          func() { durable.NewWorker(nil) },
+		"durable: NewWorker: option 1 is nil":     func() { durable.NewWorker(c, nil) },
+		"durable: Handle: option 1 is nil":        func() { durable.NewWorker(c).Handle("h", run, nil) },
+		"durable: Schedule: option 1 is nil":      func() { _, _ = c.Schedule(ctx, task, at, nil) },
+		"durable: ScheduleBatch: option 1 is nil": func() { _, _ = c.ScheduleBatch(ctx, nil, nil) },
+		`durable: WithSchedule: the Schedule is nil, or the name "s" does not have 1 to 512 bytes of UTF-8 without control characters`: func() { durable.WithSchedule("s", nil) },
 	} {
 		require.PanicsWithValue(t, strings.TrimRight(want, " "), f, want)
 	}

@@ -1,10 +1,8 @@
 package durable
 
 import (
-	"fmt"
-	"strings"
+	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -22,11 +20,12 @@ const (
 // required.
 type Task struct {
 	// Key identifies the task in its store: scheduling the same key again replaces the
-	// task. It has up to MaxKey bytes and no NUL. If Key is empty, the task gets a key
-	// from [NewKey]. Schedule does not return that key.
+	// task. It must be a name as [store.IsName] describes: up to MaxKey bytes of UTF-8
+	// without control characters. If Key is empty, the task gets a key from [NewKey].
+	// Schedule does not return that key.
 	Key string `json:"key"`
-	// Handler is the name of the function to run, of 1 to MaxKey bytes: see
-	// [Worker.Handle].
+	// Handler is the name of the function to run: see [Worker.Handle]. It, Schedule and
+	// Zone must be names like Key.
 	Handler string `json:"handler"`
 	// Body and Headers are passed to the handler unchanged.
 	Body    []byte            `json:"body,omitempty"`
@@ -84,29 +83,17 @@ const (
 	DeadMissed
 )
 
-func checkKey(key string) error {
-	switch {
-	case key == "":
-		return invalidError("the key is empty")
-	case len(key) > MaxKey:
-		return invalidError("the key has %d bytes, more than %d", len(key), MaxKey)
-	case strings.IndexByte(key, 0) >= 0:
-		return invalidError("the key %q contains a NUL", key)
-	}
-	return nil
-}
+// nameRule is what store.IsName demands, for error texts.
+const nameRule = "1 to 512 bytes of UTF-8 without control characters"
 
 func (t *Task) check() error {
-	if err := checkKey(t.Key); err != nil {
-		return err
-	}
 	switch {
-	case t.Handler == "":
-		return invalidError("task %q has no handler", t.Key)
-	case len(t.Handler) > MaxKey:
-		return invalidError("task %q: the handler's name has %d bytes, more than %d", t.Key, len(t.Handler), MaxKey)
-	case len(t.Schedule) > MaxKey:
-		return invalidError("task %q: the schedule's name has %d bytes, more than %d", t.Key, len(t.Schedule), MaxKey)
+	case !store.IsName(t.Key):
+		return invalidError("the key %q must have "+nameRule, t.Key)
+	case !store.IsName(t.Handler):
+		return invalidError("task %q: the handler's name %q must have "+nameRule, t.Key, t.Handler)
+	case t.Schedule != "" && !store.IsName(t.Schedule):
+		return invalidError("task %q: the schedule's name %q must have "+nameRule, t.Key, t.Schedule)
 	case t.MaxAttempts < 0:
 		return invalidError("task %q: MaxAttempts is %d, but must not be negative", t.Key, t.MaxAttempts)
 	case t.Timeout < 0 || t.Timeout > store.MaxDelay:
@@ -146,11 +133,10 @@ func (t *Task) check() error {
 	return nil
 }
 
-// printableKey returns the key for log messages: quoted and shortened if it is long or
-// not UTF-8.
+// printableKey returns the key for log messages: quoted if it is not text.
 func printableKey(key string) string {
-	if utf8.ValidString(key) && len(key) <= 80 {
-		return key
+	if store.IsName(key) {
+		return store.Shorten(key)
 	}
-	return fmt.Sprintf("%.80q", key)
+	return strconv.Quote(store.Shorten(key))
 }

@@ -110,14 +110,14 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 func (w *Worker) now() time.Time { return w.clock.Now() }
 
 // Handle registers h for tasks whose Handler is name. The Worker leaves tasks of other
-// handlers to other Workers. Handle panics after Run, if name is empty or taken, or if
-// h or an option is nil.
+// handlers to other Workers. Handle panics after Run, if name is taken or not a
+// [store.IsName], or if h or an option is nil.
 func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case name == "" || h == nil:
-		panic("durable: Handle: empty name or nil Handler")
+	case !store.IsName(name) || h == nil:
+		panic(fmt.Sprintf("durable: Handle: the Handler is nil, or the name %q does not have %s", store.Shorten(name), nameRule))
 	case w.handlers[name] != nil:
 		panic(fmt.Sprintf("durable: Handle: the handler %q already exists", name))
 	case w.runCalled:

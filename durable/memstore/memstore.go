@@ -92,17 +92,24 @@ func (s *Store) Shards() int { return len(s.shards) }
 
 // Now returns the time of day.
 func (s *Store) Now(ctx context.Context, _ int) (store.Time, error) {
-	return s.readClock().Wall, s.checkOpen(ctx)
+	at, err := s.readClock()
+	return at.Wall, cmp.Or(s.checkOpen(ctx), err)
 }
 
-// readClock rounds down, so that no task is due early.
-func (s *Store) readClock() machine.Moment {
+// readClock rounds down, so that no task is due early. A panic of the clock becomes an
+// error, before anything changes.
+func (s *Store) readClock() (at machine.Moment, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("memstore: panic in the clock: %v: %w", v, store.ErrNotDone)
+		}
+	}()
 	now := s.clock.Now()
-	at := machine.Moment{Wall: store.Time(now.UnixMicro()), Steady: now.Sub(s.started)}
+	at = machine.Moment{Wall: store.Time(now.UnixMicro()), Steady: now.Sub(s.started)}
 	if s.wallClock != nil {
 		at.Wall = store.Time(s.wallClock.Wall().UnixMicro())
 	}
-	return at
+	return at, nil
 }
 
 // maxSleep limits Answer.Next if the wall clock can be set, so that workers notice a
@@ -114,10 +121,11 @@ func (s *Store) withShard(ctx context.Context, shardIndex int, f func(sh *shard,
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
-	if s.shards[shardIndex].withLock(s.readClock, f) {
+	wake, err := s.shards[shardIndex].withLock(s.readClock, f)
+	if wake {
 		s.waiters.Wake(shardIndex)
 	}
-	return nil
+	return err
 }
 
 // Change carries out a command.

@@ -17,8 +17,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
-		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-		return storetest.Subject{Store: memstore.New(memstore.WithClock(clk), memstore.WithShards(1)), Advance: clk.Advance, SetWall: setter(clk)}
+		clk := &storetest.FaultyClock{Clock: timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+		return storetest.Subject{Store: memstore.New(memstore.WithClock(clk), memstore.WithShards(1)), Advance: clk.Advance, SetWall: setter(clk.Clock), Clock: clk}
 	})
 }
 

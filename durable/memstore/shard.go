@@ -50,12 +50,15 @@ func newShard() *shard {
 }
 
 // withLock calls f under the lock, and reports whether waiting workers must be woken.
-func (sh *shard) withLock(now func() machine.Moment, f func(sh *shard, at machine.Moment)) (wake bool) {
+func (sh *shard) withLock(now func() (machine.Moment, error), f func(sh *shard, at machine.Moment)) (wake bool, err error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	wakesBefore := sh.numbers.Wakes
-	f(sh, now())
-	return sh.numbers.Wakes != wakesBefore
+	at, err := now()
+	if err == nil {
+		f(sh, at)
+	}
+	return sh.numbers.Wakes != wakesBefore, err
 }
 
 func (sh *shard) Numbers() *machine.Numbers { return &sh.numbers }

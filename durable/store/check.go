@@ -1,6 +1,10 @@
 package store
 
-import "time"
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+)
 
 // Check returns an error that wraps [ErrInvalid] if the command is invalid. Every store
 // calls Check first.
@@ -36,7 +40,7 @@ func (x *Item) check(op Op) error {
 	if op == SetLimit {
 		return x.checkLimit()
 	}
-	if err := checkID(x.ID); err != nil {
+	if err := checkID(x.ID, op); err != nil {
 		return err
 	}
 	needsTime := op == Schedule || op == Reschedule || op == Requeue
@@ -51,8 +55,6 @@ func (x *Item) check(op Op) error {
 		return invalidf("task %q: the entry is missing, or is not for this command", x.ID)
 	case op == Import:
 		return x.Entry.check(x.ID)
-	case op == Schedule && IsSingle(x.ID):
-		return invalidf("the key %q contains a NUL", x.ID)
 	case op == Schedule:
 		return x.Task.check(x.ID)
 	}
@@ -90,8 +92,8 @@ func (e *Entry) check(id string) error {
 		}
 	}
 	for _, f := range e.Failures {
-		if len(f.Text) > MaxText || !isValidCount(f.Attempt) || !isValidTime(f.Time) {
-			return invalidf("task %q: a failure is out of range", id)
+		if len(f.Text) > MaxText || !utf8.ValidString(f.Text) || !isValidCount(f.Attempt) || !isValidTime(f.Time) {
+			return invalidf("task %q: a failure is out of range, or its text is not UTF-8", id)
 		}
 	}
 	return nil
@@ -101,10 +103,10 @@ func (t *Task) check(id string) error {
 	switch {
 	case t.ID != id:
 		return invalidf("the ids %q and %q of one item differ", id, t.ID)
-	case t.Handler == "" || len(t.Handler) > MaxID:
-		return invalidf("task %q: the handler's name has %d bytes, not from 1 to %d", t.ID, len(t.Handler), MaxID)
-	case len(t.Schedule) > MaxID:
-		return invalidf("task %q: the schedule's name has %d bytes, more than %d", t.ID, len(t.Schedule), MaxID)
+	case !IsName(t.Handler):
+		return invalidf("task %q: the handler's name %q must have "+nameRule, t.ID, t.Handler)
+	case t.Schedule != "" && !IsName(t.Schedule):
+		return invalidf("task %q: the schedule's name %q must have "+nameRule, t.ID, t.Schedule)
 	case len(t.Record) > MaxRecord:
 		return invalidf("task %q: the record has %d bytes, more than %d", t.ID, len(t.Record), MaxRecord)
 	}
@@ -147,25 +149,50 @@ func (r *Round) Check(s *Stamp) error {
 }
 
 func (s *Stamp) check() error {
-	if s.Sender == "" || len(s.Sender) > MaxID || s.Number < 1 || s.Until < 0 {
-		return invalidf("the stamp %+v needs a Sender of at most %d bytes and a positive Number", *s, MaxID)
+	if !IsName(s.Sender) || s.Number < 1 || s.Until < 0 {
+		return invalidf("the stamp of %q with Number %d and Until %d: the Sender must have "+nameRule+", and the numbers must be positive", s.Sender, s.Number, s.Until)
 	}
 	return nil
 }
 
-// checkID validates an id: a key, or a key followed by a NUL and up to 20 bytes.
-func checkID(id string) error {
-	if key := KeyOf(id); key == "" || len(key) > MaxID || len(id) > len(key)+1+20 {
-		return invalidf("the id %.80q is too long, or has no key", id)
+// nameRule is what IsName demands, for error texts.
+const nameRule = "1 to 512 bytes of UTF-8 without control characters"
+
+// checkID validates the id of a task in a command. Commands that create a task need a
+// valid key. Other commands take the key of any existing task, a [DeadID] or a [SingleID],
+// but not the ids of entries that the store makes for itself.
+func checkID(id string, op Op) error {
+	key := KeyOf(id)
+	creates := op == Schedule || op == Import
+	if key == "" || len(key) > MaxID || creates && !IsName(key) {
+		return invalidf("the key %q must have "+nameRule, key)
+	}
+	suffix, isMore := strings.CutPrefix(id[len(key):], "\x00")
+	isNumber := func(s string) bool { return len(s) <= 20 && strings.Trim(s, "0123456789") == "" }
+	switch {
+	case !isMore:
+		return nil
+	case op == Import && (id == HeadID(key) || strings.HasPrefix(suffix, "r") && isNumber(suffix[1:])):
+		return nil
+	case op == Schedule:
+		return invalidf("the key %q has a NUL", id)
+	case !isNumber(suffix):
+		return invalidf("the id %q is neither a key nor the id of a dead letter or a requeued run", id)
 	}
 	return nil
 }
 
 // CheckList returns an error that wraps [ErrInvalid] if the filter or the limit is
-// invalid.
+// invalid. A prefix is the beginning of a name, or any key with a NUL after it.
 func CheckList(f *Filter, limit int) error {
-	if f.State > Past || limit < 1 || limit > MaxPage {
+	key := KeyOf(f.Prefix)
+	switch {
+	case f.State > Past || limit < 1 || limit > MaxPage:
 		return invalidf("list: the State %v is unknown, or the limit %d is not from 1 to %d", f.State, limit, MaxPage)
+	case len(f.Handler) > MaxID || len(key) > MaxID:
+		return invalidf("list: the handler %q or the prefix %q has more than %d bytes", f.Handler, f.Prefix, MaxID)
+	case key == f.Prefix && !isText(key):
+		return invalidf("list: the prefix %q must be UTF-8 without control characters", f.Prefix)
 	}
 	return nil
 }

@@ -51,8 +51,7 @@ const (
 	// is the [SingleID] of its Due or, if that id exists, of the next unused time from
 	// now on.
 	Requeue
-	// Purge removes a Dead task or a Past entry (outcome Removed). In other states the
-	// outcome is Absent.
+	// Purge removes a Dead task (outcome Removed). In other states the outcome is Absent.
 	Purge
 	// Import adds an entry of another store (outcome Created). If the id exists, the
 	// outcome is Kept.

@@ -74,6 +74,9 @@ type Entry struct {
 	Runs int
 	// Failures are the latest failed attempts, the oldest first.
 	Failures []Failure
+	// Damaged says that the stored task is damaged. Only ID, State and At are set, and may
+	// be wrong. Lists contain such an entry; Get returns [ErrDamaged] instead.
+	Damaged bool
 }
 
 // A Failure describes a failed attempt.
@@ -90,9 +93,9 @@ const (
 )
 
 // Note returns a copy of old with f at its end. It keeps the latest [MaxFailures], and
-// at most [MaxText] bytes of f's text.
+// at most [MaxText] bytes of f's text, without bytes that are not UTF-8.
 func Note(old []Failure, f Failure) []Failure {
-	if len(f.Text) > MaxText {
+	if f.Text = strings.ToValidUTF8(f.Text, ""); len(f.Text) > MaxText {
 		f.Text = strings.ToValidUTF8(f.Text[:MaxText-3], "") + "..."
 	}
 	if n := len(old) - (MaxFailures - 1); n > 0 {

@@ -32,6 +32,8 @@ var (
 	// ErrSchema is returned if the stored data has another version, or another number
 	// of shards, than the program expects.
 	ErrSchema = fmt.Errorf("%w: created with other settings", ErrUnfit)
+	// ErrDamaged is wrapped by the errors of calls that meet damaged data.
+	ErrDamaged = fmt.Errorf("%w: damaged data", ErrUnfit)
 	// ErrUnsafe is returned by Check if the store may discard tasks.
 	ErrUnsafe = fmt.Errorf("%w: it may lose tasks", ErrUnfit)
 )
@@ -45,6 +47,12 @@ func Ended(ctx context.Context) error {
 	return nil
 }
 
+// invalidf returns an ErrInvalid with a text. It shortens the arguments that are strings.
 func invalidf(format string, args ...any) error {
+	for i, x := range args {
+		if s, ok := x.(string); ok {
+			args[i] = Shorten(s)
+		}
+	}
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }

@@ -27,8 +27,8 @@ func (l *Limit) Pace() (interval Time, burst int64) {
 }
 
 func (x *Item) checkLimit() error {
-	if len(x.ID) < 1 || len(x.ID) > MaxID || x.Limit == nil {
-		return invalidf("the Limit is missing, or the handler's name has %d bytes, not from 1 to %d", len(x.ID), MaxID)
+	if x.Limit == nil || !IsName(x.ID) && (*x.Limit != Limit{} || x.ID == "") {
+		return invalidf("the Limit is missing, or the handler's name %q does not have "+nameRule, x.ID)
 	}
 	if l := x.Limit; l.Concurrency < 0 || l.Concurrency > maxCount || !(l.Rate >= 0) || math.IsInf(l.Rate, 1) {
 		return invalidf("handler %q: the limit %+v is out of range", x.ID, *l)

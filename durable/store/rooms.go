@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // A Room limits how many tasks of one handler a claim gets.
 type Room struct {
 	// Most is the maximum for this handler.
@@ -26,6 +28,8 @@ func (c *Claim) check() error {
 		return invalidf("the claim has a Max of %d, not from 0 to %d, or is not Asked", c.Max, MaxClaim)
 	case c.Rooms != nil && len(c.Rooms) != len(c.Handlers):
 		return invalidf("the claim has %d Rooms for %d handlers", len(c.Rooms), len(c.Handlers))
+	case slices.ContainsFunc(c.Handlers, isBadName) || slices.ContainsFunc(c.Schedules, isBadName):
+		return invalidf("the claim has a handler or a schedule whose name does not have " + nameRule)
 	case c.Suspects > NoSuspect:
 		return invalidf("unknown Suspects %d", c.Suspects)
 	}

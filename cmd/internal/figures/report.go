@@ -1,12 +1,15 @@
 package figures
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Machine describes where the figures of a report were measured.
@@ -29,10 +32,23 @@ func (m Machine) String() string {
 
 // PrintJSON writes a report to w as JSON.
 func PrintJSON(w io.Writer, report any) error {
-	encoder := json.NewEncoder(w)
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(report)
+	if err := encoder.Encode(report); err != nil {
+		return err
+	}
+	// A terminal obeys DEL, the characters of C1, and those that change the direction of
+	// text. The encoder has escaped the control characters below U+0020.
+	text := invisible.ReplaceAllStringFunc(b.String(), func(s string) string {
+		r, _ := utf8.DecodeRuneInString(s)
+		return fmt.Sprintf(`\u%04x`, r)
+	})
+	_, err := io.WriteString(w, text)
+	return err
 }
+
+var invisible = regexp.MustCompile("[\x7f\u0080-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 // A Fault counts how often tickless violated one guarantee.
 type Fault struct {

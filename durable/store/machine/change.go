@@ -128,7 +128,7 @@ func (m *machine) changeItem(c *store.Command, x *store.Item) store.Outcome {
 		return m.setLimit(x.ID, *x.Limit)
 	}
 	// Purge
-	if t == nil || t.State < store.Dead {
+	if t == nil || t.State != store.Dead {
 		return store.Absent
 	}
 	m.removeTask(t)

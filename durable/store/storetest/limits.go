@@ -159,7 +159,7 @@ func testLimitSettings(b *storeTest) {
 	var items []store.Item
 	for i := range store.MaxLimits {
 		l := store.Limit{Concurrency: i + 1, Rate: 0.3 * float64(i)}
-		items = append(items, store.Item{ID: fmt.Sprint("h\x00\xff ", i), Limit: &l})
+		items = append(items, store.Item{ID: fmt.Sprint("h ü ", i), Limit: &l})
 		want[items[i].ID] = l
 	}
 	setLimits := func(outcome store.Outcome) {

@@ -70,12 +70,11 @@ func (m *modelTest) randomGeneration() string {
 	return string(b)
 }
 
-// randomDeadID returns the id of a random dead letter or finished run, or sometimes another
-// id.
+// randomDeadID returns the id of a random dead letter, or sometimes another id.
 func (m *modelTest) randomDeadID() string {
 	var ids []string
 	for id, t := range m.tasks {
-		if t.State >= store.Dead {
+		if t.State == store.Dead {
 			ids = append(ids, id)
 		}
 	}
@@ -202,7 +201,7 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 	case store.SetLimit:
 		return m.setLimit(x.ID, *x.Limit)
 	case store.Purge:
-		if hasState(store.Dead) || hasState(store.Past) {
+		if hasState(store.Dead) {
 			delete(m.tasks, x.ID)
 			return store.Removed
 		}

@@ -24,6 +24,9 @@ type Subject struct {
 	// Reopen closes the latest Store and opens it again. Advance must then advance the
 	// new Store's clock. Nil means that the store does not outlive its process.
 	Reopen func(t *testing.T) store.Store
+	// Clock is the clock that the Store reads, or nil if it reads a server's. The tests
+	// make it panic.
+	Clock *FaultyClock
 	// Steps is the number of steps of the model test, 10,000 if zero. Each step
 	// compares all stored data. TICKLESS_MODEL overrides it.
 	Steps int
@@ -88,6 +91,8 @@ var tests = []struct {
 	{"Batches", testBatches},
 	{"Limits", testMaximumSizes},
 	{"BadInput", testBadInput},
+	{"OddNames", testOddNames},
+	{"PanicInTheStore", testPanic},
 	{"NothingIsShared", testNoSharedMemory},
 	{"List", testList},
 	{"Prefixes", testPrefixes},

@@ -27,6 +27,9 @@ func RunUpgraded(t *testing.T, st store.Store, path string) {
 	got := b.allEntries()
 	equal(b, "the number of entries", len(got), len(want.Entries))
 	for i := range want.Entries {
+		if next := want.Entries[i].NextTask; next != nil {
+			next.ID = want.Entries[i].ID // the older version has returned an odd id differently
+		}
 		equal(b, "an entry", got[i], want.Entries[i])
 		equal(b, "an entry by its id", b.getEntry(want.Entries[i].ID), want.Entries[i])
 	}
@@ -44,7 +47,7 @@ func RunUpgraded(t *testing.T, st store.Store, path string) {
 	round := b.claimRound(store.MaxClaim)
 	round.Claim.Handlers = nil
 	for _, e := range got {
-		if e.State == store.Pending && e.At <= b.now() {
+		if e.State == store.Pending && e.At <= b.now() && store.IsName(e.Handler) {
 			runnable[e.ID] = true
 			if !slices.Contains(round.Claim.Handlers, e.Handler) {
 				round.Claim.Handlers = append(round.Claim.Handlers, e.Handler)
@@ -66,6 +69,8 @@ func RunUpgraded(t *testing.T, st store.Store, path string) {
 	for _, e := range b.allEntries() {
 		op, want := store.Purge, store.Removed
 		switch e.State {
+		case store.Past:
+			continue
 		case store.Pending:
 			op = store.Cancel
 		case store.Running:
@@ -78,7 +83,7 @@ func RunUpgraded(t *testing.T, st store.Store, path string) {
 			equal(b, "the receipt of a running task", b.sendRound(r).Receipts[0], store.Overtaken)
 		}
 	}
-	equal(b, "entries at the end", len(b.allEntries()), 0)
+	equal(b, "entries at the end", int64(len(b.allEntries())), want.Stats.Past)
 }
 
 // Stored is what a store contains. Gob ignores fields that it had in an older version.

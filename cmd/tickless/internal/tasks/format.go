@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -60,6 +61,23 @@ func shortLine(s string) string {
 		s = string([]rune(s)[:longest-3]) + "..."
 	}
 	return s
+}
+
+// urlParts matches a URL: its scheme, the user and password, the host and path, the query.
+var urlParts = regexp.MustCompile(`(?i)(\b[a-z][a-z0-9+.-]*://)([^\s"'<>/?#]*@)?([^\s"'<>?#]*)(\?[^\s"'<>#]*)?`)
+
+// hideSecrets replaces the user, the password and the query of each URL in a text by dots.
+func hideSecrets(s string) string {
+	return urlParts.ReplaceAllStringFunc(s, func(found string) string {
+		p := urlParts.FindStringSubmatch(found)
+		if p[2] != "" {
+			p[2] = "...@"
+		}
+		if p[4] != "" {
+			p[4] = "?..."
+		}
+		return strings.Join(p[1:], "")
+	})
 }
 
 // A textTable aligns text in columns.

@@ -168,15 +168,15 @@ func printInfo(cmd *cobra.Command, info *durable.Info) error {
 		t.addRow("schedule", escapeText(task.Schedule))
 	}
 	for key, value := range task.Headers {
-		t.addRow("header", escapeText(key)+": "+shortLine(value))
+		t.addRow("header", escapeText(key)+": "+shortLine(hideSecrets(value)))
 	}
-	t.addRow("body", fmt.Sprintf("%d bytes: %s", len(task.Body), shortLine(string(task.Body))))
+	t.addRow("body", fmt.Sprintf("%d bytes: %s", len(task.Body), shortLine(hideSecrets(string(task.Body)))))
 	if r := info.Run; r != nil {
 		t.addRow("ended", formatTime(r.Ended))
-		t.addRow("result", shortLine(string(r.Result)))
+		t.addRow("result", shortLine(hideSecrets(string(r.Result))))
 	}
 	for _, f := range info.Failures {
-		t.addRow("failure", fmt.Sprintf("%s, attempt %d: %s", formatTime(f.Time), f.Attempt, escapeText(f.Error)))
+		t.addRow("failure", fmt.Sprintf("%s, attempt %d: %s", formatTime(f.Time), f.Attempt, escapeText(hideSecrets(f.Error))))
 	}
 	return t.flush()
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tickless/tickless/cmd/internal/figures"
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
 	"github.com/tickless/tickless/cmd/tickless/internal/stores"
@@ -236,5 +237,31 @@ func TestShowID(t *testing.T) {
 		if got, err := unescapeID(shown); err != nil || got != id {
 			t.Errorf("%q is shown as %s, which is %q, %v", id, shown, got, err)
 		}
+	}
+}
+
+// TestHideSecrets checks that a terminal never shows the password or the query of a URL.
+func TestHideSecrets(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"url":"https://me:pw@a.example/x?token=1#f","n":1}`: `{"url":"https://...@a.example/x?...#f","n":1}`,
+		"Get HTTP://u:p@ss@b/?a=b&c: refused":                 "Get HTTP://...@b/?... refused",
+		"redis://:pw@c:1 and postgres://d/e":                  "redis://...@c:1 and postgres://d/e",
+		"mail me@a.example? No: //x?y":                        "mail me@a.example? No: //x?y",
+	} {
+		if got := hideSecrets(text); got != want {
+			t.Errorf("%s is shown as %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestPrintJSON_Invisible(t *testing.T) {
+	var out strings.Builder
+	text := "a\u009b31m\x7f\u202eb\u2066ä"
+	if err := figures.PrintJSON(&out, text); err != nil || out.String() != `"a\u009b31m\u007f\u202eb\u2066ä"`+"\n" {
+		t.Errorf("printed %q, %v", out.String(), err)
+	}
+	var got string
+	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || got != text {
+		t.Errorf("%q became %q, %v", text, got, err)
 	}
 }
