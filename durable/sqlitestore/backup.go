@@ -8,7 +8,7 @@ import (
 )
 
 // Backup writes a consistent copy of the file, without deleted data, to a new file at
-// path. It returns an error if a file exists at path.
+// path, with mode 0600. It returns an error if a file exists at path.
 //
 // Backup takes some seconds a gigabyte. Others may use the file meanwhile. If they write,
 // the log grows.

@@ -12,8 +12,8 @@ import (
 
 var (
 	// ErrDamaged matches, with errors.Is, every error about damaged data in the file.
-	// It wraps [store.ErrUnfit].
-	ErrDamaged = fmt.Errorf("sqlitestore: the file is damaged: %w", store.ErrUnfit)
+	// It wraps [store.ErrDamaged].
+	ErrDamaged = fmt.Errorf("sqlitestore: the file is damaged: %w", store.ErrDamaged)
 	// ErrGone is returned if the file was removed or replaced after the Store was opened.
 	// It wraps [store.ErrUnfit] and [store.ErrNotDone].
 	ErrGone = fmt.Errorf("sqlitestore: the file was removed or replaced: %w: %w", store.ErrUnfit, store.ErrNotDone)

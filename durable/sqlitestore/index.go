@@ -43,7 +43,8 @@ type cachedTask struct {
 // A cachedSender is a sender's record. The pointer is nil if there is no record.
 type cachedSender struct {
 	*machine.Sender
-	dirty bool // changed, but not written
+	dirty bool  // changed, but not written
+	err   error // not nil if the row is damaged
 }
 
 // newIndex returns an index without cached tasks. It reads only the counters,
@@ -115,10 +116,25 @@ func (ix *index) loadRows(ids, senders []string) {
 		}
 	}
 	ix.queryInBatches(findSenders, 1, args, func(rows *sql.Rows) {
-		r, x := scanSmallRow(rows), new(machine.Sender)
-		must(r.decode(x))
-		ix.senders[r.name].Sender = x
+		r, x := scanSmallRow(rows), &cachedSender{Sender: new(machine.Sender)}
+		if x.err = r.decode(x.Sender); ix.senders[r.name] != nil {
+			ix.senders[r.name] = x
+		}
 	})
+}
+
+// checkRows returns an error if a row that a command needs is damaged. Schedule and reports
+// do not need the tasks' rows.
+func (ix *index) checkRows(keys rowKeys, needsTasks bool) error {
+	if err := ix.senders[keys.senderName].err; err != nil {
+		return fmt.Errorf("%w: %w", err, store.ErrNotDone)
+	}
+	for _, id := range keys.taskIDs {
+		if err := ix.tasks[id].err; err != nil && needsTasks {
+			return fmt.Errorf("%w: %w", err, store.ErrNotDone)
+		}
+	}
+	return nil
 }
 
 func scanTask(rows *sql.Rows) *cachedTask {
@@ -280,7 +296,7 @@ func (ix *index) selectTasks(state store.State, query string, args ...any) (foun
 			return
 		}
 		if x.State != state || seenIDs[x.ID] {
-			must(fmt.Errorf("%w: an index contains the task %.80q, which is not %v", ErrDamaged, x.ID, state))
+			must(fmt.Errorf("%w: an index contains the task %q, which is not %v", ErrDamaged, store.Shorten(x.ID), state))
 		}
 		seenIDs[x.ID] = true
 		if ix.tasks[x.ID] == nil {
@@ -328,7 +344,9 @@ func (ix *index) Limits() map[string]*machine.Limit {
 		ix.limits, ix.storedLimits = make(map[string]*machine.Limit), make(map[string]machine.Limit)
 		ix.queryRows(getLimits, nil, func(rows *sql.Rows) {
 			r, l := scanSmallRow(rows), new(machine.Limit)
-			must(r.decode(l))
+			if r.decode(l) != nil {
+				return // Check and Verify find it, and SetLimit replaces it
+			}
 			ix.limits[r.name], ix.storedLimits[r.name] = l, *l
 		})
 	}

@@ -10,8 +10,7 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// List returns a page, without tasks whose rows are damaged. Each page has its own
-// transaction, because a long transaction prevents the log from being reused.
+// List returns a page. Each page has its own transaction, because a long transaction prevents the log from being reused.
 //
 // A page also reads the entries that it skips. With a Prefix these are only entries with
 // the prefix. With an Error they are only entries with failures.
@@ -27,9 +26,10 @@ func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor,
 			p.Next = f.CursorOf(&tasks[limit-1].Entry)
 		}
 		for _, t := range tasks {
-			if t.err == nil {
-				p.Entries = append(p.Entries, t.Entry)
+			if t.err != nil {
+				t.Entry = store.Entry{Task: store.Task{ID: t.ID}, State: t.State, At: t.At, Damaged: true}
 			}
+			p.Entries = append(p.Entries, t.Entry)
 		}
 	})
 	return p, err
@@ -41,7 +41,7 @@ func (x *session) listTasks(f *store.Filter, c store.Cursor, n int) (found []*ca
 		args = append([]any{int64(max(f.From, c.At)), int64(cmp.Or(f.To, machine.Never)), int64(f.State), f.Handler, f.Error,
 			n - len(found), int64(c.At), c.ID}, args...)
 		x.queryRows(`SELECT `+taskColumns+` FROM tickless_tasks INDEXED BY `+index+` WHERE at >= ?1 AND at < ?2 AND (?3 = 0 OR state = ?3)
-			AND (?4 = '' OR handler = ?4) AND (?5 = '' OR instr(json_extract(more, '$.failures[#-1].Text'), ?5) > 0) AND `+condition+` LIMIT ?6`,
+			AND (?4 = '' OR handler = ?4) AND (?5 = '' OR json_valid(more) AND instr(json_extract(more, '$.failures[#-1].Text'), ?5) > 0) AND `+condition+` LIMIT ?6`,
 			args, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
 	}
 	const afterCursor = ` AND (at > ?7 OR id > ?8) ORDER BY at, id`

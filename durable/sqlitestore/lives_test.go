@@ -43,6 +43,7 @@ var children = map[string]func(path string) error{
 	"large":  largeChild,
 	"nobody": nobodyChild,
 	"serve":  serveChild,
+	"holds":  holdChild,
 }
 
 // long reports whether the fault tests run at full length.

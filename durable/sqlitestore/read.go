@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -76,7 +77,8 @@ func (s *Store) Stats(ctx context.Context, _ int) (st store.Stats, err error) {
 }
 
 // Check reports whether the file can be read. It warns of settings that may lose tasks,
-// and of a long log.
+// of a long log, and of an index that does not have all tasks. It takes some 50 ms for a
+// million tasks; [Store.Verify] checks everything.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	h := store.Health{Store: "SQLite in " + s.path}
 	if s.syncInterval > 0 {
@@ -85,63 +87,153 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	if n := s.WAL(); n > largeWAL {
 		h.Warnings = append(h.Warnings, fmt.Sprintf("the write-ahead log has %d MB: a reader has been open for long", n>>20))
 	}
-	return h, s.runReadTx(ctx, func(x *session) { newIndex(x) })
-}
-
-// countStates returns the stored counters, and the actual number of tasks in each state.
-func countStates(x *session) (n machine.Numbers, actual [store.Past + 1]int64) {
-	x.queryRow(countTasks, nil, &actual[store.Pending], &actual[store.Running], &actual[store.Dead], &actual[store.Past])
-	return newIndex(x).counters, actual
-}
-
-// Repair counts all tasks. If another program has changed the table, Repair corrects the
-// counters and the number of running tasks of each limit.
-func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
-	var n machine.Numbers
-	var actual [store.Past + 1]int64
-	var wrong bool
-	err = s.runReadTx(ctx, func(x *session) {
-		n, actual = countStates(x)
-		wrong = machine.Recount(newIndex(x))
+	return h, s.runReadTx(ctx, func(x *session) {
+		n, _, err := x.checkSmallRows()
+		must(err)
+		if n > 0 {
+			h.Warnings = append(h.Warnings, fmt.Sprintf("%d rows of limits and of commands are damaged: set the limits again, and call Repair", n))
+		}
+		if want, found := x.countTasks(); want != found {
+			h.Warnings = append(h.Warnings, fmt.Sprintf("the indexes contain %v pending, running, dead and past tasks, but the counters say %v: tasks may never run until Repair corrects this", found, want))
+		}
 	})
-	pending, running, dead, past := actual[store.Pending]-n.Pending, actual[store.Running]-n.Running, actual[store.Dead]-n.Dead, actual[store.Past]-n.Past
-	r.Looked = actual[store.Pending] + actual[store.Running] + actual[store.Dead] + actual[store.Past]
-	if err != nil || pending == 0 && running == 0 && dead == 0 && past == 0 && !wrong {
+}
+
+// stateCounts has the number of pending, running, dead and past tasks.
+type stateCounts [store.Past]int64
+
+// countTasks returns the number of tasks in each state: as the counters say, and as the
+// indexes contain.
+func (x *session) countTasks() (want, found stateCounts) {
+	x.queryRow(countTasks, nil, &found[0], &found[1], &found[2], &found[3])
+	n := newIndex(x).counters
+	return stateCounts{n.Pending, n.Running, n.Dead, n.Past}, found
+}
+
+// Repair makes the indexes again if they do not match the rows, counts all tasks, and
+// corrects the counters and the number of running tasks of each limit. It removes damaged
+// rows of limits, and of commands that clients and workers could send again; they count as
+// Orphaned. It does not change damaged tasks: Schedule replaces them.
+//
+// If the row with the counters is damaged, all other calls fail. Repair makes a new one;
+// a pause and the numbers of past events are lost.
+func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
+	var needsRepair, needsIndexes bool
+	err = s.runReadTx(ctx, func(x *session) {
+		r = store.Repair{}
+		needsIndexes = x.integrityCheck() != "ok"
+		n, damaged, err := x.checkSmallRows()
+		if r.Orphaned = n; err == nil {
+			var want, found stateCounts
+			want, found = x.countTasks()
+			needsRepair = want != found || machine.Recount(newIndex(x))
+			r.Looked = found[0] + found[1] + found[2] + found[3]
+		}
+		needsRepair = needsRepair || needsIndexes || damaged != nil || err != nil
+	})
+	if err != nil || !needsRepair {
 		return r, err
 	}
-	return r, s.callWriter(ctx, rowKeys{}, func(ix *index, _ machine.Moment) error {
-		ix.counters.Pending += pending
-		ix.counters.Running += running
-		ix.counters.Dead += dead
-		ix.counters.Past += past
+	repair := func(x *session, at machine.Moment) { x.repairTables(needsIndexes, at) }
+	err = s.queueCall(ctx, &queuedCall{repair: repair, done: make(chan struct{}), do: func(ix *index, _ machine.Moment) error {
+		_, found := ix.countTasks()
+		n := &ix.counters
+		n.Pending, n.Running, n.Dead, n.Past = found[0], found[1], found[2], found[3]
+		n.Limits = int64(len(ix.Limits()))
 		machine.Recount(ix)
+		r.Looked = found[0] + found[1] + found[2] + found[3]
 		return nil
+	}})
+	if err != nil || !needsIndexes {
+		return r, err
+	}
+	return r, s.runReadTx(ctx, func(x *session) {
+		if result := x.integrityCheck(); result != "ok" {
+			must(fmt.Errorf("%w: Repair cannot correct this: %s", ErrDamaged, result))
+		}
 	})
+}
+
+func (x *session) integrityCheck() (result string) {
+	x.queryRow(`PRAGMA integrity_check(1)`, nil, &result)
+	return result
+}
+
+// checkSmallRows checks the checksums of the small tables. It returns how many rows of
+// senders and limits are damaged with the first error, and the error of the counters' row.
+func (x *session) checkSmallRows() (n int64, damaged, numbersErr error) {
+	check := func(v any) func(rows *sql.Rows) {
+		return func(rows *sql.Rows) {
+			r := scanSmallRow(rows)
+			if err := r.decode(v); err != nil {
+				n, damaged = n+1, cmp.Or(damaged, err)
+			}
+		}
+	}
+	x.queryRows(allSenders, nil, check(new(machine.Sender)))
+	x.queryRows(getLimits, nil, check(new(machine.Limit)))
+	x.queryRows(getNumbers, nil, func(rows *sql.Rows) {
+		r := scanSmallRow(rows)
+		numbersErr = r.decode(new(machine.Numbers))
+	})
+	return n, damaged, numbersErr
+}
+
+// repairTables makes the indexes again if they need it, and removes damaged rows of the small tables. If
+// the counters' row is damaged, it writes a new one. The counters are wrong afterwards.
+func (x *session) repairTables(needsIndexes bool, at machine.Moment) {
+	if needsIndexes {
+		x.exec(`REINDEX tickless_tasks`)
+	}
+	for _, table := range []struct{ selectRows, drop string }{
+		{allSenders, `DELETE FROM tickless_senders WHERE name = ?`}, {getLimits, dropLimit},
+	} {
+		var names []string
+		x.queryRows(table.selectRows, nil, func(rows *sql.Rows) {
+			r := scanSmallRow(rows)
+			if r.decode(new(any)) != nil {
+				names = append(names, r.name)
+			}
+		})
+		for _, name := range names {
+			x.exec(table.drop, name)
+		}
+	}
+	var r smallRow
+	x.queryRows(getNumbers, nil, func(rows *sql.Rows) { r = scanSmallRow(rows) })
+	if r.decode(new(machine.Numbers)) != nil {
+		// The last token is unknown. Tokens count from 1, so none has reached the time.
+		r = smallRow{text: encodeJSON(&machine.Numbers{Fence: int64(at.Wall), Wakes: 1}), first: schemaVersion, second: 1}
+		x.exec(putNumbers, r.second, r.text, r.checksum())
+	}
 }
 
 // Verify checks the whole file: SQLite's own integrity check, the checksum of each row,
-// and the counters. It returns the number of checked tasks. The first damage ends the
-// check with an error that wraps [ErrDamaged].
+// the indexes and the counters. It returns the number of checked tasks. The first damage
+// ends the check with an error that wraps [ErrDamaged].
 //
 // Verify takes minutes for millions of tasks. Until it returns, SQLite cannot empty its
 // write-ahead log, so each write makes the log file longer.
 func (s *Store) Verify(ctx context.Context) (checked int64, err error) {
 	err = s.runReadTx(ctx, func(x *session) {
 		checked = 0
-		var result string
-		if x.queryRow(`PRAGMA integrity_check(1)`, nil, &result); result != "ok" {
-			must(fmt.Errorf("%w: %s", ErrDamaged, result))
+		if result := x.integrityCheck(); result != "ok" {
+			must(fmt.Errorf("%w: %s: Repair corrects indexes", ErrDamaged, result))
 		}
-		n, actual := countStates(x)
-		x.queryRows(`SELECT `+taskColumns+` FROM tickless_tasks`, nil, func(rows *sql.Rows) {
-			t := scanTask(rows)
-			if must(t.err); t.Check(&n) != nil {
-				must(fmt.Errorf("%w: task %.80q: %w", ErrDamaged, t.ID, t.Check(&n)))
+		_, damaged, numbersErr := x.checkSmallRows()
+		must(cmp.Or(numbersErr, damaged))
+		counters := newIndex(x).counters
+		var rows stateCounts
+		x.queryRows(`SELECT `+taskColumns+` FROM tickless_tasks NOT INDEXED`, nil, func(r *sql.Rows) {
+			t := scanTask(r)
+			if must(t.err); t.Check(&counters) != nil {
+				must(fmt.Errorf("%w: task %q: %w", ErrDamaged, store.Shorten(t.ID), t.Check(&counters)))
 			}
+			rows[t.State-1]++
 			checked++
 		})
-		if want := [...]int64{0, n.Pending, n.Running, n.Dead, n.Past}; want != actual || checked != n.Pending+n.Running+n.Dead+n.Past {
-			must(fmt.Errorf("%w: the file contains %v pending, running, dead and past tasks, but its counters say %v: Repair corrects them", ErrDamaged, actual[1:], want[1:]))
+		if want, found := x.countTasks(); want != found || want != rows {
+			must(fmt.Errorf("%w: the file contains %v pending, running, dead and past tasks, the indexes %v, and its counters say %v: Repair corrects them", ErrDamaged, rows, found, want))
 		}
 	})
 	return checked, err

@@ -77,7 +77,7 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task) error {
 	case err != nil && t.ID == "":
 		return err
 	case err != nil: // a column has a value of a wrong type
-		return fmt.Errorf("%w: task %.80q: %w", ErrDamaged, t.ID, err)
+		return fmt.Errorf("%w: task %q: %w", ErrDamaged, store.Shorten(t.ID), err)
 	}
 	if len(t.Record) == 0 {
 		t.Record = nil
@@ -87,10 +87,13 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task) error {
 		err = json.Unmarshal(moreText, &x)
 	}
 	if err != nil || n != rowChecksum(t, moreText) {
-		return fmt.Errorf("%w: task %.80q has a wrong checksum", ErrDamaged, t.ID)
+		return fmt.Errorf("%w: task %q has a wrong checksum", ErrDamaged, store.Shorten(t.ID))
 	}
 	t.Crashes, t.Runs = x.Crashes, x.Runs
 	t.Stopping, t.Following, t.Alone, t.Next, t.NextTask, t.Failures = x.Stopping, x.Following, x.Alone, x.Next, x.NextTask, x.Failures
+	if t.NextTask != nil {
+		t.NextTask.ID = t.ID // JSON has changed an id that is not UTF-8
+	}
 	return nil
 }
 
@@ -109,8 +112,11 @@ func (r *smallRow) checksum() int64 {
 	return int64(crc32.Update(crc32.Checksum(b, crcTable), crcTable, []byte(r.text)))
 }
 
+// scanSmallRow reads a row. A row with a value of a wrong type has no checksum.
 func scanSmallRow(rows *sql.Rows) (r smallRow) {
-	must(rows.Scan(&r.name, &r.text, &r.first, &r.second, &r.sum))
+	if rows.Scan(&r.name, &r.text, &r.first, &r.second, &r.sum) != nil {
+		r.sum = sql.NullInt64{}
+	}
 	return r
 }
 
@@ -121,7 +127,7 @@ func (r *smallRow) decode(v any) error {
 		err = errors.New("wrong checksum")
 	}
 	if err != nil {
-		return fmt.Errorf("%w: the row %.80q of a small table: %w", ErrDamaged, r.name, err)
+		return fmt.Errorf("%w: the row %q of a small table: %w", ErrDamaged, store.Shorten(r.name), err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 // subject returns a Store with a virtual clock in a new file. Verify checks the whole
 // file each time the Store closes.
 func subject(t *testing.T) storetest.Subject {
-	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	clk := &storetest.FaultyClock{Clock: timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	path := filepath.Join(t.TempDir(), "tasks.db")
 	var s *sqlitestore.Store
 	closeIt := func() {
@@ -38,7 +38,7 @@ func subject(t *testing.T) storetest.Subject {
 	first := reopen(t)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return storetest.Subject{
-		Store: first, Advance: clk.Advance, Reopen: reopen, Steps: steps(),
+		Store: first, Advance: clk.Advance, Reopen: reopen, Steps: steps(), Clock: clk,
 		SetWall: func(d time.Duration) { clk.SetWall(clk.Wall().Add(d)) },
 	}
 }

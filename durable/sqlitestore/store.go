@@ -61,15 +61,15 @@ const (
 // openTimeout is how long Open waits for the file's lock.
 const openTimeout = 10 * time.Second
 
-// Open opens the file, or creates it in an existing folder. SQLite also writes files
-// beside it that end in -wal and -shm.
+// Open opens the file, or creates it in an existing folder, with mode 0600. SQLite also
+// writes files beside it that end in -wal and -shm, with the file's mode.
 //
 // Open upgrades the tables of the previous version of this package. Programs with the
 // previous version that have the file open then get [store.ErrSchema], and change nothing.
 //
 // The error wraps [ErrDamaged] if the file is not an SQLite file. It wraps
 // [store.ErrSchema] if the tables have another version, or belong to another program. It
-// wraps [store.ErrUnfit] for ":memory:".
+// wraps [store.ErrUnfit] for ":memory:", and [ErrReadOnly] if the file is not writable.
 func Open(path string, opts ...Option) (*Store, error) {
 	if path == "" || path == ":memory:" {
 		return nil, fmt.Errorf("sqlitestore: %q is not a file name; for tasks in memory, use package memstore: %w", path, store.ErrUnfit)
@@ -84,6 +84,16 @@ func Open(path string, opts ...Option) (*Store, error) {
 	}
 	s.steadyClock = newSteadyClock(s.clock)
 	s.sleepLimit.Store(int64(s.maxSleep()))
+	if !s.readOnly {
+		// SQLite would create the file with mode 0644.
+		f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, fmt.Errorf("sqlitestore: %w", err)
+		}
+	}
 	syncMode := "FULL"
 	if s.syncInterval > 0 {
 		syncMode = "NORMAL"
@@ -96,6 +106,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 	if err := retryWhileBusy(ctx, func() error { return s.connect(ctx) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlitestore: %s: %w", s.path, err), s.closeConns())
 	}
+	s.setOpen(true)
 	s.goroutines.Go(s.writer.runLoop)
 	s.goroutines.Go(s.runCheckpoints)
 	return s, nil
@@ -187,7 +198,12 @@ func (s *Store) createTables(ctx context.Context, conn *sql.Conn) error {
 		return fmt.Errorf("%w: SQLite refuses a write-ahead log; its journal mode is %q", store.ErrUnfit, mode)
 	}
 	if v == schemaVersion {
-		return nil
+		// SQLite opens a file that is not writable for reading only.
+		if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+			return err
+		}
+		_, err := conn.ExecContext(ctx, "ROLLBACK")
+		return err
 	}
 	// A large file may need longer than openTimeout for new indexes.
 	return upgradeTables(context.WithoutCancel(ctx), conn)
@@ -201,6 +217,7 @@ func (s *Store) Close() error {
 	}
 	close(s.closed)
 	s.goroutines.Wait()
+	defer s.setOpen(false)
 	return s.closeConns()
 }
 

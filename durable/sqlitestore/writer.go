@@ -3,9 +3,11 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -43,11 +45,13 @@ const (
 // A queuedCall is a function that waits to run in a transaction, on the writer's
 // goroutine.
 type queuedCall struct {
-	keys  rowKeys
-	do    func(ix *index, at machine.Moment) error
-	state atomic.Int32 // callWaits, callBegun or callDropped
-	err   error
-	done  chan struct{}
+	keys rowKeys
+	// repair, if not nil, repairs the tables before the call.
+	repair func(x *session, at machine.Moment)
+	do     func(ix *index, at machine.Moment) error
+	state  atomic.Int32 // callWaits, callBegun or callDropped
+	err    error
+	done   chan struct{}
 }
 
 // rowKeys are the keys of the rows that a call needs. The writer reads the rows of all
@@ -80,13 +84,16 @@ func (w *writer) close() {
 // callWriter runs do on the writer's goroutine. It returns after the commit, or when the
 // context ends.
 func (s *Store) callWriter(ctx context.Context, keys rowKeys, do func(ix *index, at machine.Moment) error) error {
+	return s.queueCall(ctx, &queuedCall{keys: keys, do: do, done: make(chan struct{})})
+}
+
+func (s *Store) queueCall(ctx context.Context, c *queuedCall) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	if s.readOnly {
 		return ErrReadOnly
 	}
-	c := &queuedCall{keys: keys, do: do, done: make(chan struct{})}
 	select {
 	case s.writer.calls <- c:
 	default:
@@ -138,8 +145,8 @@ func (w *writer) gatherCalls(first *queuedCall) []*queuedCall {
 	return group
 }
 
-// runGroup runs the calls in one transaction. If it fails, each call gets its own
-// transaction, so that only the faulty call fails.
+// runGroup runs the calls in one transaction. If it fails or panics, each call gets its
+// own transaction, so that only the faulty call fails.
 func (w *writer) runGroup(group []*queuedCall) {
 	group, err := w.beginTransaction(group)
 	if len(group) == 0 {
@@ -149,7 +156,7 @@ func (w *writer) runGroup(group []*queuedCall) {
 	if err == nil {
 		maybeCommitted, err = w.runTransaction(group)
 	}
-	if err != nil && !maybeCommitted && len(group) > 1 && sqliteCode(err) != 0 {
+	if err != nil && !maybeCommitted && len(group) > 1 && (sqliteCode(err) != 0 || errors.Is(err, errPanic)) {
 		for _, c := range group {
 			c.state.Store(callWaits)
 			w.runGroup([]*queuedCall{c})
@@ -220,11 +227,26 @@ func (w *writer) runTransaction(group []*queuedCall) (maybeCommitted bool, err e
 	return true, nil
 }
 
+// errPanic is the error for a panic in a transaction, which is rolled back.
+var errPanic = errors.New("panic in a transaction")
+
 func (w *writer) runCalls(group []*queuedCall) (ix *index, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: %v", errPanic, v)
+			w.store.log.Error("sqlitestore: panic in a transaction, which is rolled back", "panic", v, "stack", string(debug.Stack()))
+		}
+	}()
 	defer recoverSessionError(&err)
 	at := w.store.readClocks()
 	if at.Wall < 0 || at.Wall > maxClockTime {
 		return nil, fmt.Errorf("%w: the clock shows %v: %w", store.ErrUnfit, at.Wall.Std().UTC(), store.ErrNotDone)
+	}
+	for _, c := range group {
+		if c.repair != nil {
+			c.repair(w.session, at)
+			w.lastIndex = &index{session: w.session}
+		}
 	}
 	ix = w.lastIndex.nextIndex()
 	var ids, senders []string
@@ -253,6 +275,9 @@ func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Comma
 		keys.taskIDs = append(keys.taskIDs, c.Items[i].ID)
 	}
 	err = s.callWriter(ctx, keys, func(ix *index, at machine.Moment) (err error) {
+		if err := ix.checkRows(keys, c.Op != store.Schedule); err != nil {
+			return err
+		}
 		out, err = machine.Change(ix, at, &st, &c)
 		return err
 	})
@@ -275,6 +300,9 @@ func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (a
 		keys.taskIDs = append(keys.taskIDs, r.Extend[i].ID)
 	}
 	err = s.callWriter(ctx, keys, func(ix *index, at machine.Moment) (err error) {
+		if err := ix.checkRows(keys, false); err != nil {
+			return err
+		}
 		a, err = machine.Do(ix, at, &st, &r)
 		return err
 	})

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package sqlitestore
+
+// refuseLockedFile does nothing: the system does not rename over an open file.
+func refuseLockedFile(string) error { return nil }

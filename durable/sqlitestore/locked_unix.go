@@ -1,0 +1,30 @@
+//go:build unix
+
+package sqlitestore
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// refuseLockedFile returns ErrInUse if another process has the file open: each connection
+// in WAL mode has a lock on these bytes of the file.
+func refuseLockedFile(path string) error {
+	const sharedFirst, sharedSize = 0x40000000 + 2, 510
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // this process has no locks on the file, which closing it would release
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: sharedFirst, Len: sharedSize}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &lock); err != nil {
+		return err
+	}
+	if lock.Type != unix.F_UNLCK {
+		return fmt.Errorf("%w: process %d has %s open", ErrInUse, lock.Pid, path)
+	}
+	return nil
+}
