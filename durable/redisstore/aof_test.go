@@ -375,7 +375,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 					s.Restart()
 
 					require.Equal(t, withoutIDs(before, ids), withoutIDs(dump(t, c), ids), "%s: a task of another script has changed", torn)
-					unindexed, err := c.s.countUnindexed(ctx, c.s.shards[0])
+					unindexed, _, err := c.s.countUnindexed(ctx, c.s.shards[0])
 					require.NoError(t, err)
 					seen := unindexed != 0
 					for _, id := range r.ZRange(ctx, c.key("", "lease"), 0, -1).Val() {

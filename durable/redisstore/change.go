@@ -18,6 +18,11 @@ func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
+	if c.Op == store.Schedule || c.Op == store.Import {
+		if err := s.refuseEviction(ctx); err != nil {
+			return nil, err
+		}
+	}
 	x := &pendingCommand{shard: s.shards[shard], senderField: senderField(&st), op: c.Op, itemCount: len(c.Items)}
 	x.encodeArgs(&st, &c)
 	return s.shards[shard].combiner.submit(ctx, x)

@@ -11,8 +11,9 @@ import (
 )
 
 var (
-	// ErrEviction is returned by [Store.Check] if a server may evict tasks when its
-	// memory is full. It wraps [store.ErrUnsafe].
+	// ErrEviction is returned by [Store.Check], and within ten seconds by commands that
+	// store tasks, if a server may evict tasks when its memory is full. It wraps
+	// [store.ErrUnsafe].
 	ErrEviction = fmt.Errorf("redisstore: the server evicts keys; set maxmemory-policy to noeviction: %w", store.ErrUnsafe)
 	// ErrLost means that a server was emptied, or restarted without its data. The handler
 	// of [WithLossHandler] gets this error. A command is sent again, and returns ErrLost
@@ -87,5 +88,5 @@ func isOutOfMemory(text string) bool {
 
 // answerError returns the error for an answer that no script gives.
 func answerError(v any) error {
-	return fmt.Errorf("redisstore: unexpected answer of a script: %v", v)
+	return fmt.Errorf("redisstore: unexpected answer of a script: %s", store.Shorten(fmt.Sprint(v)))
 }

@@ -30,9 +30,12 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	}
 	var damage []string
 	for _, sh := range checkedShards {
-		n, err := s.countUnindexed(ctx, sh)
+		n, numbers, err := s.countUnindexed(ctx, sh)
 		if err != nil {
 			return h, s.toCheckError(err)
+		}
+		if len(numbers) > 0 {
+			damage = append(damage, fmt.Sprintf("shard %d: these numbers are damaged: %q; workers correct them within a minute", sh.index, numbers))
 		}
 		if n > 0 {
 			damage = append(damage, fmt.Sprintf("shard %d: %d tasks are in no index; workers repair this within a minute", sh.index, n))
@@ -139,6 +142,8 @@ func (s *Store) healthFromSettings(nodes []map[string]string) (h store.Health, e
 		case policy == "":
 			addWarning("it is unknown whether the server evicts keys, because it does not answer INFO")
 		case policy == "noeviction":
+		case strings.HasPrefix(policy, "volatile-"):
+			addWarning("maxmemory-policy is %s: the server evicts keys that expire, and tasks do not", policy)
 		case n["maxmemory"] != "0":
 			evictionErr = fmt.Errorf("%w (%s has %s)", ErrEviction, addr, policy)
 		default:

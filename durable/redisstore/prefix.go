@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -17,7 +16,7 @@ func (s *Store) listByPrefix(ctx context.Context, shard int, f *store.Filter, af
 	if err != nil {
 		return p, err
 	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return id <= after || !strings.HasPrefix(id, f.Prefix) })
+	ids = slices.DeleteFunc(ids, func(id string) bool { return id <= after })
 	slices.Sort(ids)
 	ids = slices.Compact(ids) // a task that moved meanwhile may be found twice
 	for len(ids) > 0 && len(p.Entries) <= limit {
@@ -77,14 +76,9 @@ func (s *Store) candidateIDs(ctx context.Context, shard int, f *store.Filter) (i
 
 var patternEscaper = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
 
-// runScan runs scan.lua. It may return ids without the prefix, because miniredis does not
-// support patterns that are not UTF-8.
+// runScan runs scan.lua.
 func (s *Store) runScan(ctx context.Context, shard int, index, cursor string, f *store.Filter) ([]string, error) {
-	pattern := "*"
-	if utf8.ValidString(f.Prefix) {
-		pattern = patternEscaper.Replace(f.Prefix) + "*"
-	}
-	v, err := s.runScript(ctx, s.scripts.scan, shard, index, cursor, pattern)
+	v, err := s.runScript(ctx, s.scripts.scan, shard, index, cursor, patternEscaper.Replace(f.Prefix)+"*")
 	if err != nil {
 		return nil, err
 	}

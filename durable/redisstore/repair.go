@@ -14,7 +14,8 @@ import (
 // minute.
 //
 // A task that is in no index becomes pending at its due time. A dead letter of a
-// repeating task becomes a dead letter again.
+// repeating task becomes a dead letter again. A damaged counter begins again at 0, and a
+// damaged limit is removed; both count as Orphaned.
 func (s *Store) Repair(ctx context.Context, shard int) (store.Repair, error) {
 	return s.repairShard(ctx, s.shards[shard], 0)
 }
@@ -36,9 +37,13 @@ func (s *Store) checkShards(ctx context.Context, shards []*shard) {
 	interval := s.config.maxCheckInterval
 	for sleep(ctx, interval/2+rand.N(interval/2)) == nil {
 		for _, sh := range shards {
-			n, err := s.countUnindexed(ctx, sh)
+			n, damaged, err := s.countUnindexed(ctx, sh)
+			if len(damaged) > 0 {
+				s.config.log.Warn("redisstore: numbers of a shard are damaged and begin again", "shard", sh.index, "numbers", damaged)
+			}
 			if err == nil && n == 0 {
-				// This step corrects the number of running tasks of each limit.
+				// This step corrects damaged numbers, and the number of running tasks of each
+				// limit.
 				_, err = s.runScript(ctx, s.scripts.repair, sh.index, "run", "", "0", 1)
 			}
 			if err != nil {
@@ -57,17 +62,23 @@ func (s *Store) checkShards(ctx context.Context, shards []*shard) {
 	}
 }
 
-// countUnindexed returns how many more tasks than index entries a shard has.
-func (s *Store) countUnindexed(ctx context.Context, sh *shard) (int64, error) {
+// countUnindexed returns how many more tasks than index entries a shard has, and which of
+// its numbers are damaged.
+func (s *Store) countUnindexed(ctx context.Context, sh *shard) (n int64, damaged []string, err error) {
 	v, err := s.runCall(ctx, scriptCall{script: s.scripts.unindexed, shard: sh})
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	n, ok := v.(int64)
-	if !ok {
-		return 0, answerError(v)
+	list, _ := v.([]any)
+	if len(list) != 2 {
+		return 0, nil, answerError(v)
 	}
-	return n, nil
+	n, ok1 := list[0].(int64)
+	damaged, ok2 := decodeStrings(list[1])
+	if !ok1 || !ok2 {
+		return 0, nil, answerError(v)
+	}
+	return n, damaged, nil
 }
 
 // repairShard checks and corrects a shard. After each step it pauses for factor times the

@@ -159,7 +159,8 @@ func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answ
 	scores, _ := f[8].([]any)
 	records, _ := f[9].([]any)
 	runs, _ := f[10].([]any)
-	if len(accepted) != 1+len(r.Reports) || len(leases) != 1+len(r.Extend) ||
+	if len(accepted) != 1+len(r.Reports) || strings.Trim(accepted[1:], "012") != "" ||
+		len(leases) != 1+len(r.Extend) || strings.Trim(leases[1:], "012") != "" ||
 		len(scores) != len(ids) || len(records) != len(ids) || len(runs) != len(ids) {
 		return a, answerError(v)
 	}

@@ -26,6 +26,7 @@ type Store struct {
 	schemaChecked atomic.Bool
 	// callSlots has one element for each goroutine of callWithContext.
 	callSlots chan struct{}
+	eviction  evictionCheck
 	// latestRoundNanos is when the latest round was sent, in nanoseconds since openedAt:
 	// see delayRound.
 	latestRoundNanos atomic.Int64
@@ -60,6 +61,7 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 		config:    newConfig(client, opts),
 		scripts:   allScripts,
 		callSlots: make(chan struct{}, maxConcurrentCalls),
+		eviction:  evictionCheck{reading: make(chan struct{}, 1)},
 		closed:    make(chan struct{}),
 		openedAt:  time.Now(),
 	}

@@ -76,9 +76,10 @@ func TestUpgrade(t *testing.T) {
 	require.NoError(t, err)
 	schema := rdb.HGet(t.Context(), s.shards[0].keys[keyMeta], "schema").Val()
 	require.True(t, strings.HasPrefix(schema, "6/1@1795"), schema)
-	n, err := s.countUnindexed(t.Context(), s.shards[0])
+	n, damaged, err := s.countUnindexed(t.Context(), s.shards[0])
 	require.NoError(t, err)
 	require.Zero(t, n)
+	require.Empty(t, damaged)
 	require.EqualValues(t, 6, rdb.ZCard(t.Context(), keyOf(s.shards[0], "ended")).Val())
 
 	before := dumpAll(t, rdb)

@@ -292,11 +292,9 @@ local function requeue(id, score, generation)
 end
 
 local function purge(id)
-  local place = call('ZSCORE', dead, id) and dead or call('ZSCORE', past, id) and past
-  if not place then return absent end
+  if not call('ZSCORE', dead, id) then return absent end
   forget(id)
-  call('ZREM', place, id)
-  call('ZREM', ended, id)
+  call('ZREM', dead, id)
   return removed
 end
 

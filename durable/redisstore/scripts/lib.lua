@@ -82,8 +82,9 @@ local function dueTime(r, record)
   return match(record or '', '^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d') or int(now)
 end
 
+-- addToCounter adds n to a counter, unless it is damaged: then only Repair changes it.
 local function addToCounter(what, n)
-  if n > 0 then call('HINCRBY', meta, what, n) end
+  if n > 0 then redis.pcall('HINCRBY', meta, what, n) end
 end
 
 -- forget deletes all data of a task except its ZSET entry.

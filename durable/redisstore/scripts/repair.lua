@@ -8,6 +8,7 @@
 -- a second index, and how many entries without a task it has removed. kinds has the kinds if
 -- NAME is kinds.
 --include lib.lua
+--include damaged.lua
 local name, kind, cursor, n = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
 local looked, requeued, doubled, orphaned, names = 0, 0, 0, 0, {}
 
@@ -72,6 +73,8 @@ local function settle(id, record)
     call('HSET', run, id, formatRun('0', 0, 0, int(x), '-', '-', kind))
   end
 end
+
+if name == 'run' and cursor == '0' then orphaned = #damagedNumbers(true) end
 
 -- Correct the number of running tasks of each limit. By now lease has no entries without
 -- a task.

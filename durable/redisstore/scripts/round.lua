@@ -73,7 +73,7 @@ local reports, extends, n = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6])
 local full, names = ARGV[first + 8] == '1', ARGV[first + 9]
 local rooms, suspects = ARGV[first + 10], tonumber(ARGV[first + 11])
 local pass, alone = ARGV[first + 12] == '1', ARGV[first + 13] == '1'
-local last, fence, paused, owner, called = m[3], tonumber(m[4] or '0'), m[5], m[6], tonumber(m[9] or '0')
+local last, fence, paused, owner, called = m[3], tonumber(m[4] or '0') or 0, m[5], m[6], tonumber(m[9] or '0') or 0
 claims = n and n > 0 and not paused
 local maxOwnerDelay = 100000 -- microseconds; another worker replaces an owner that claims later
 local wakeOthers = false -- whether to wake other workers
@@ -94,6 +94,11 @@ local fields = {sender, ''} -- the end of the script writes these into meta
 local function set(field, value)
   local k = #fields
   fields[k + 1], fields[k + 2] = field, value
+end
+-- addTo adds n to a counter, unless it is damaged: then only Repair changes it.
+local function addTo(counter, old, n)
+  old = tonumber(old or '0')
+  if old then set(counter, int(old + n)) end
 end
 
 local limited, limitOf, available, addRunning, removeRunning -- nil without limits
@@ -149,7 +154,7 @@ if reports > 0 and not again then
 --include lib.lua
 --include finish.lua
   end
-  if finished > 0 then set('done', int((m[8] or 0) + finished)) end
+  if finished > 0 then addTo('done', m[8], finished) end
   for i = 1, limited and reports or 0 do
     if digits[i] ~= '0' then removeRunning(runs[i]) end
   end
@@ -307,7 +312,7 @@ if n then
       out[7], out[8], out[9], out[10], out[11] = firstToken, ids, scores, records, runs
       base, claimedIDs = int(firstToken), table.concat(names)
       set('fence', int(firstToken + k - 1))
-      set('claimed', int((m[7] or 0) + k))
+      addTo('claimed', m[7], k)
     end
     local kindTimes = {}
     for _, s in ipairs(sources) do

@@ -35,6 +35,6 @@ end
 -- After late comes the number of tasks in no index. The limits come last: see limits.lua.
 local running, buried, kept = call('ZCARD', lease), call('ZCARD', dead), call('ZCARD', past)
 local out = {pending, overdue, running, buried, unknown, late, call('HLEN', task) - pending - running - buried - kept, kept}
-for i = 3, #m do out[#out + 1] = tonumber(m[i] or '0') end
+for i = 3, #m do out[#out + 1] = tonumber(m[i] or '0') or 0 end
 out[#out + 1] = call('HGETALL', limits)
 return out

@@ -1,4 +1,6 @@
--- unindexed returns how many more tasks than index entries there are.
+-- unindexed returns how many more tasks than index entries there are, and the names of the
+-- damaged numbers.
+--include damaged.lua
 local places = call('ZCARD', lease) + call('ZCARD', dead) + call('ZCARD', past)
 for _, kind in ipairs(call('ZRANGE', kinds, 0, -1)) do places = places + call('ZCARD', due .. kind) end
-return call('HLEN', task) - places
+return {call('HLEN', task) - places, damagedNumbers()}
