@@ -24,6 +24,7 @@ type attempt struct {
 	recordErr     error      // why the record cannot be decoded, or nil
 	recurrence    recurrence // when the task repeats
 	recurrenceErr error      // why this Worker cannot compute the recurrence, or nil
+	isSuspect     bool       // the run is a suspect: see suspects.go
 	keepAfterRun  bool       // the task has a Unique or a Retention
 	result        []byte     // from SetResult
 
@@ -49,8 +50,8 @@ type attempt struct {
 	mayHaveLease bool      // the Worker may still have the lease
 	prev, next   *attempt  // in the loop's leaseList
 
-	leaseGivenUp bool // the lease was given up; guarded by places.mu
-	reportQueued bool // a report was queued; guarded by loop.mu
+	countsAsSuspect bool // the attempt is one of places.suspectsReserved; guarded by places.mu
+	reportQueued    bool // a report was queued; guarded by loop.mu
 }
 
 // A handler is a Handler with its options and counters.
@@ -66,7 +67,7 @@ type handler struct {
 }
 
 func (w *Worker) newAttempt(l *shardLoop, x *store.Claimed) *attempt {
-	a := &attempt{loop: l, dueInStore: x.Due, due: x.Due, lease: store.Lease{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
+	a := &attempt{loop: l, dueInStore: x.Due, due: x.Due, isSuspect: x.Suspect, lease: store.Lease{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
 	var generation string
 	a.task, generation, a.recordErr = decodeTask(&x.Task)
 	a.recurrence, a.recurrenceErr = a.task.makeRecurrence(w.client.schedules)

@@ -3,7 +3,6 @@ package durable
 import (
 	"time"
 
-	"github.com/tickless/tickless/durable/internal/random"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -55,7 +54,7 @@ func (l *shardLoop) leasesToExtend(now time.Time) []*attempt {
 			// the task when the lease has expired.
 			l.leases.remove(a)
 			l.dropLease(a)
-			l.places.giveUpLease(a)
+			l.places.endSuspect(a)
 			l.w.client.log.Error("durable: a handler does not return; its lease is given up",
 				"handler", a.task.Handler, "key", printableKey(a.task.Key))
 		} else {
@@ -90,9 +89,6 @@ func (l *shardLoop) startAttempt(a *attempt, now store.Time, sentAt time.Time) b
 	switch {
 	case w.isStopping.Load() || leaseTimerDelay <= 0:
 		earlyReport = a.handBackReport()
-	case earlyReport == nil && !l.places.admitSuspect(a):
-		earlyReport = a.handBackReport()
-		earlyReport.next = clampDelay(random.N(w.client.random, time.Second))
 	}
 	if earlyReport != nil {
 		a.cancel(nil)
@@ -100,15 +96,10 @@ func (l *shardLoop) startAttempt(a *attempt, now store.Time, sentAt time.Time) b
 		return false
 	}
 	a.leaseTimer, _ = w.timers.Start(leaseTimerDelay, func() { a.cancel(ErrLeaseLost) })
-	if a.diesIfItCrashes() {
-		l.waitingSuspect = a
-	} else {
-		l.startHandler(a)
+	if a.isSuspect {
+		l.places.admitSuspect(a)
 	}
-	return true
-}
-
-func (l *shardLoop) startHandler(a *attempt) {
-	a.giveUpAt = l.w.now().Add(a.timeout() + l.w.config.lease)
+	a.giveUpAt = w.now().Add(a.timeout() + w.config.lease)
 	go a.run()
+	return true
 }

@@ -50,7 +50,6 @@ type shardLoop struct {
 	flushDeadline     time.Time     // when a closing loop gives up
 	storeFailed       bool          // the store has failed permanently
 	leaseCount        int           // attempts whose leases the Worker may still have
-	waitingSuspect    *attempt      // the suspect that waits until nothing else runs, or nil
 	limitReached      bool          // a Limit held back tasks from the latest claim: claim with each report
 	storeTime         store.Time    // the store's time in the latest answer
 	answeredAt        time.Time     // when the latest answer came; zero: there was none
@@ -231,9 +230,6 @@ func (l *shardLoop) hasWork(now time.Time, p phase, mustClaim bool) bool {
 
 // endAttempts cancels the running attempts, or hands them back, as the phase demands.
 func (l *shardLoop) endAttempts(p phase) {
-	if p >= phaseStopping && l.waitingSuspect != nil {
-		l.handBackSuspect(l.waitingSuspect)
-	}
 	if p < phaseAborting {
 		return
 	}

@@ -44,24 +44,25 @@ type placeUsage struct {
 
 // waitReasons says what a loop in the queue waits for. One of these things is enough.
 type waitReasons struct {
-	anyPlace   bool       // a place that any handler may use
-	suspectEnd bool       // the end of the present suspect
-	handlers   []*handler // a place that one of these may use
+	anyPlace bool       // a place that any handler may use
+	suspects bool       // leave to run a suspect
+	handlers []*handler // a place that one of these may use
 }
 
 // A placeGrant is what a loop has reserved for a claim, and the limits of that claim.
 type placeGrant struct {
-	placeCount       int            // how many places are reserved
-	rooms            []store.Room   // the claim's limits for each handler
-	omitRooms        bool           // rooms are not sent, because the claim cannot exceed them
-	suspectsAllowed  store.Suspects // how many suspects the claim may get
-	allPlacesTaken   bool           // no place is free beside those of the grant
-	isFair           bool           // the claim is only for handlers that use less than their share: see WithWeight
-	wakeOtherWorkers bool           // the store wakes other workers for tasks beyond this Worker's limits
+	placeCount       int          // how many places are reserved
+	rooms            []store.Room // the claim's limits for each handler
+	omitRooms        bool         // rooms are not sent, because the claim cannot exceed them
+	suspects         int          // how many suspects are reserved
+	onlySuspect      bool         // the claim may get a last suspect
+	allPlacesTaken   bool         // no place is free beside those of the grant
+	isFair           bool         // the claim is only for handlers that use less than their share: see WithWeight
+	wakeOtherWorkers bool         // the store wakes other workers for tasks beyond this Worker's limits
 }
 
 func newPlacePool(w *Worker) *placePool {
-	p := &placePool{w: w, totalPlaces: w.config.concurrency, freePlaces: w.config.concurrency, idle: make(chan struct{})}
+	p := &placePool{w: w, totalPlaces: w.config.concurrency, freePlaces: w.config.concurrency, idle: make(chan struct{}), suspectState: suspectState{suspectsAllowed: 1}}
 	p.queueChanged.L = &p.mu
 	for i, name := range w.handlerNames {
 		h := w.handlers[name]
@@ -111,10 +112,10 @@ func (p *placePool) unusedShare(h *handler) (unused, unrequested int) {
 
 // usablePlacesLocked returns how many places a claim can use.
 func (p *placePool) usablePlacesLocked(now time.Time) int {
-	if p.runEnded || p.mustBeAlone || !p.hasLimitedHandler || p.freePlaces == 0 {
-		if p.runEnded || p.mustBeAlone {
-			return 0
-		}
+	switch {
+	case p.runEnded:
+		return 0
+	case !p.hasLimitedHandler || p.freePlaces == 0:
 		return p.freePlaces
 	}
 	n := 0
@@ -146,10 +147,8 @@ func (p *placePool) reservePlaces(l *shardLoop, maxPlaces int, isOffer bool) pla
 	hadToWait := l.waitReasons.anyPlace && len(p.w.loops) > 1
 	p.dequeueLocked(l)
 	p.freePlaces -= n
-	g := placeGrant{placeCount: n, allPlacesTaken: p.freePlaces == 0, suspectsAllowed: store.OneSuspect}
-	if p.suspect != nil {
-		g.suspectsAllowed = store.NoSuspect
-	}
+	g := placeGrant{placeCount: n, allPlacesTaken: p.freePlaces == 0}
+	g.suspects, g.onlySuspect = p.reserveSuspectsLocked(l, n)
 	g.isFair = hadToWait && now.Sub(l.lastFairClaimAt) >= fairClaimInterval && p.isUnfairLocked(n, now)
 	if g.isFair {
 		l.lastFairClaimAt = now
@@ -205,7 +204,7 @@ func (p *placePool) isUnfairLocked(n int, now time.Time) bool {
 // no task was started. claimedByHandler counts the tasks that the claim returned,
 // startedByHandler those of them that run. startedTotal is the sum of startedByHandler.
 // reasons says what the loop waits for now.
-func (p *placePool) freeUnusedPlaces(l *shardLoop, g placeGrant, claimedByHandler, startedByHandler []int, startedTotal int, reasons waitReasons) {
+func (p *placePool) freeUnusedPlaces(l *shardLoop, g placeGrant, claimedByHandler, startedByHandler []int, startedTotal, startedSuspects int, waiting store.WaitingSuspects, reasons waitReasons) {
 	if g.placeCount == 0 {
 		return
 	}
@@ -213,6 +212,7 @@ func (p *placePool) freeUnusedPlaces(l *shardLoop, g placeGrant, claimedByHandle
 	p.mu.Lock()
 	defer p.unlockAndNotify(now)
 	p.addFreePlacesLocked(g.placeCount - startedTotal)
+	p.keepSuspectsLocked(l, g.suspects, startedSuspects, waiting)
 	reasons.anyPlace = reasons.anyPlace || g.isFair || l.waitReasons.anyPlace // awaitPlace may have set it since the claim
 	l.waitReasons = reasons
 	for i, h := range p.handlers {
@@ -231,7 +231,7 @@ func (p *placePool) freeUnusedPlaces(l *shardLoop, g placeGrant, claimedByHandle
 			l.waitReasons.handlers = append(l.waitReasons.handlers, h)
 		}
 	}
-	if l.waitReasons.anyPlace || l.waitReasons.suspectEnd || l.waitReasons.handlers != nil {
+	if l.waitReasons.anyPlace || l.waitReasons.suspects || l.waitReasons.handlers != nil {
 		p.enqueueLocked(l)
 	}
 }
@@ -239,7 +239,7 @@ func (p *placePool) freeUnusedPlaces(l *shardLoop, g placeGrant, claimedByHandle
 // freeAllPlaces frees the reserved places of a claim that is not carried out.
 func (p *placePool) freeAllPlaces(l *shardLoop, g placeGrant) {
 	zeroCounts := make([]int, len(p.handlers))
-	p.freeUnusedPlaces(l, g, zeroCounts, zeroCounts, 0, waitReasons{suspectEnd: g.suspectsAllowed == store.NoSuspect})
+	p.freeUnusedPlaces(l, g, zeroCounts, zeroCounts, 0, 0, store.NoneWaits, waitReasons{})
 }
 
 // releasePlace frees the place of an attempt. The caller must send the wakeups after it
@@ -252,7 +252,7 @@ func (p *placePool) releasePlace(a *attempt) wakeups {
 	if a.handler != nil && !p.runEnded { // after the Run, placesTaken may belong to the next Run
 		a.handler.placesTaken--
 	}
-	p.forgetAttemptLocked(a)
+	p.endSuspectLocked(a, true)
 	return p.takeWakeupsLocked(now)
 }
 
@@ -282,22 +282,18 @@ func (p *placePool) dequeueLocked(l *shardLoop) {
 
 // canClaimLocked reports whether something that the loop waits for is available.
 func (p *placePool) canClaimLocked(l *shardLoop, now time.Time) bool {
-	return l.waitReasons.anyPlace || l.waitReasons.suspectEnd && p.suspect == nil ||
+	return l.waitReasons.anyPlace || l.waitReasons.suspects && p.canClaimSuspectsLocked(l) ||
 		slices.ContainsFunc(l.waitReasons.handlers, func(h *handler) bool { return h.usablePlaces(1, now) > 0 })
 }
 
 // wakeups says which loops to notify after the lock is released.
 type wakeups struct {
-	offeredLoop  *shardLoop // gets an offer
-	readySuspect *attempt   // may start when its lease is extended
+	offeredLoop *shardLoop // gets an offer
 }
 
 func (c wakeups) send() {
 	if c.offeredLoop != nil {
 		c.offeredLoop.offerPlace()
-	}
-	if c.readySuspect != nil {
-		c.readySuspect.loop.extendLeaseNow(c.readySuspect.lease.ID)
 	}
 }
 
@@ -310,7 +306,6 @@ func (p *placePool) unlockAndNotify(now time.Time) {
 // takeWakeupsLocked returns the loops that the caller must notify. If a place is free, it
 // reserves the place for the first of waitingLoops that can use it.
 func (p *placePool) takeWakeupsLocked(now time.Time) (c wakeups) {
-	c.readySuspect = p.takeReadySuspectLocked()
 	if p.usablePlacesLocked(now) == 0 {
 		p.setRefillTimerLocked(now)
 		return c

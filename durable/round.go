@@ -108,7 +108,6 @@ func (l *shardLoop) buildRound(now time.Time, p phase) *round {
 		r.extendedAttempts = append(r.extendedAttempts, a)
 		r.request.Extend = append(r.request.Extend, a.lease)
 	}
-	r.request.Alone = l.places.containsOnlySuspect(r.extendedAttempts)
 	mustClaim = mustClaim || !now.Before(l.claimAt) || l.hasImmediateRetry(r) || l.limitReached && len(r.reports) > 0
 	if p == phaseWorking && (mustClaim || hasOffer) {
 		l.addClaim(r, now, !mustClaim)
@@ -190,7 +189,7 @@ func (l *shardLoop) addClaim(r *round, now time.Time, isOffer bool) {
 	l.w.counters.claims.Add(1)
 	r.grant = g
 	r.request.Claim = store.Claim{Asked: true, Max: g.placeCount, Handlers: l.w.handlerNames, Schedules: l.w.scheduleNames,
-		Suspects: g.suspectsAllowed, Full: g.allPlacesTaken, Pass: g.wakeOtherWorkers}
+		Suspects: g.suspects, OnlySuspect: g.onlySuspect, Full: g.allPlacesTaken, Pass: g.wakeOtherWorkers}
 	if !g.omitRooms {
 		r.request.Claim.Rooms = g.rooms
 	}
@@ -239,9 +238,7 @@ func (l *shardLoop) handleExtensions(r *round, answer *store.Answer) {
 		case store.Lost:
 			l.dropLease(a)
 			a.cancel(ErrLeaseLost)
-			if l.waitingSuspect == a {
-				l.handBackSuspect(a)
-			}
+			l.places.endSuspect(a)
 			continue
 		case store.HeldStopping:
 			a.cancel(ErrCancelled)
@@ -250,26 +247,24 @@ func (l *shardLoop) handleExtensions(r *round, answer *store.Answer) {
 			a.leaseTimer.Move(leaseTimerDelay)
 		}
 		l.leases.addLast(a, r.firstSentAt)
-		if r.request.Alone && l.waitingSuspect == a {
-			l.waitingSuspect = nil
-			l.startHandler(a)
-		}
 	}
 }
 
 // handleTasks starts the claimed tasks. sentAt is when the round was last sent.
 func (l *shardLoop) handleTasks(r *round, answer *store.Answer, sentAt time.Time) {
 	claimedByHandler, startedByHandler := make([]int, len(l.w.handlerNames)), make([]int, len(l.w.handlerNames))
-	startedTotal := 0
-	reasons := waitReasons{anyPlace: answer.Next == 0 && r.grant.placeCount > 0, suspectEnd: r.grant.suspectsAllowed == store.NoSuspect}
+	startedTotal, startedSuspects := 0, 0
+	reasons := waitReasons{anyPlace: answer.Next == 0 && r.grant.placeCount > 0, suspects: answer.Suspects != store.NoneWaits}
 	for i := range answer.Tasks {
 		a := l.w.newAttempt(l, &answer.Tasks[i])
 		a.claimedAt = answer.Now
 		a.countClaim()
-		reasons.suspectEnd = reasons.suspectEnd || a.delivery.Crashes > 0 // the store may have more suspects
 		hasStarted := l.startAttempt(a, answer.Now, sentAt)
 		if hasStarted {
 			startedTotal++
+			if a.isSuspect {
+				startedSuspects++
+			}
 		}
 		if a.handler != nil {
 			claimedByHandler[a.handler.handlerIndex]++
@@ -282,7 +277,7 @@ func (l *shardLoop) handleTasks(r *round, answer *store.Answer, sentAt time.Time
 		l.w.counters.empty.Add(1)
 	}
 	l.w.counters.claimed.Add(int64(len(answer.Tasks)))
-	l.places.freeUnusedPlaces(l, r.grant, claimedByHandler, startedByHandler, startedTotal, reasons)
+	l.places.freeUnusedPlaces(l, r.grant, claimedByHandler, startedByHandler, startedTotal, startedSuspects, answer.Suspects, reasons)
 	l.w.logPause(answer.Paused)
 	l.limitReached = answer.Limited
 

@@ -1,92 +1,91 @@
 package durable
 
-// A suspect is a task that was running when its worker died: it may have killed the
-// process. A Worker runs at most one suspect at a time, so that one suspect cannot make
-// another crash.
+import "github.com/tickless/tickless/durable/store"
+
+// A suspect is a run that has crashed so often that it may be the cause: see
+// [store.IsSuspect]. A Worker runs few suspects at a time, so that one that kills the
+// process again takes few others with it. A Worker begins with one. Each suspect that
+// returns allows one more, and a crash takes the number back to one.
 //
-// A suspect whose next crash would make it a dead letter must run alone. The Worker
-// claims nothing more, waits until all other handlers have returned, and tells the
-// store. Then it starts the suspect.
+// A last suspect is one whose next crash makes it a dead letter. A Worker runs it only
+// while it runs no other suspect.
+//
+// Suspects run beside all other tasks, which never wait for them. So a run dies without
+// guilt only if tasks that are not suspects crash its Worker that often too.
 
-// suspectState describes the Worker's present suspect. places.mu guards it.
+// suspectState counts the Worker's suspects, guarded by places.mu.
 type suspectState struct {
-	suspect         *attempt // runs, or waits until nothing else runs
-	mustBeAlone     bool     // the suspect must run alone
-	loopNotified    bool     // the suspect's loop was told that nothing else runs
-	hangingHandlers int      // handlers that do not return and whose leases were given up
+	suspectsAllowed  int        // how many may run at a time
+	suspectsReserved int        // how many run, or may come with claims under way
+	lastSuspectRuns  bool       // the suspect that runs is a last one
+	lastSuspectLoop  *shardLoop // the loop that waits for a last suspect: others claim no suspects; nil: none
 }
 
-// diesIfItCrashes reports whether the run becomes a dead letter if this attempt
-// crashes.
-func (a *attempt) diesIfItCrashes() bool {
-	return a.delivery.Crashes > 0 && a.delivery.Crashes >= a.loop.w.config.maxCrashes-1
-}
-
-// admitSuspect makes an attempt the Worker's suspect if earlier attempts crashed. It
-// returns false if another loop has claimed a suspect at the same time.
-func (p *placePool) admitSuspect(a *attempt) bool {
-	if a.delivery.Crashes == 0 {
-		return true
+// reserveSuspectsLocked reserves suspects for a claim of the loop. only says whether the
+// claim may get a last suspect.
+func (p *placePool) reserveSuspectsLocked(l *shardLoop, maxSuspects int) (n int, only bool) {
+	only = p.suspectsReserved == 0
+	if p.lastSuspectRuns || p.lastSuspectLoop != nil && (p.lastSuspectLoop != l || !only) {
+		return 0, false
 	}
+	p.lastSuspectLoop = nil
+	n = min(maxSuspects, max(0, p.suspectsAllowed-p.suspectsReserved))
+	p.suspectsReserved += n
+	return n, only
+}
+
+// canClaimSuspectsLocked reports whether the loop's next claim may get a suspect.
+func (p *placePool) canClaimSuspectsLocked(l *shardLoop) bool {
+	if p.lastSuspectLoop != nil {
+		return p.lastSuspectLoop == l && p.suspectsReserved == 0
+	}
+	return !p.lastSuspectRuns && p.suspectsReserved < p.suspectsAllowed
+}
+
+// keepSuspectsLocked is called after a claim for which n suspects were reserved. started
+// is how many run now, and waiting is what the store says of others.
+func (p *placePool) keepSuspectsLocked(l *shardLoop, n, started int, waiting store.WaitingSuspects) {
+	p.suspectsReserved -= n - started
+	if waiting == store.LastWaits && p.lastSuspectLoop == nil {
+		p.lastSuspectLoop = l
+	}
+}
+
+// isLastSuspect reports whether the run becomes a dead letter if this attempt crashes.
+func (a *attempt) isLastSuspect() bool {
+	return a.isSuspect && a.delivery.Crashes+1 >= a.loop.w.config.maxCrashes
+}
+
+// admitSuspect counts an attempt at a suspect that is about to run.
+func (p *placePool) admitSuspect(a *attempt) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.suspect != nil {
-		return false
-	}
-	p.suspect, p.mustBeAlone, p.loopNotified = a, a.diesIfItCrashes(), false
-	return true
+	a.countsAsSuspect = true
+	p.lastSuspectRuns = p.lastSuspectRuns || a.isLastSuspect()
 }
 
-// forgetAttemptLocked records that the attempt is neither the suspect nor hanging.
-func (p *placePool) forgetAttemptLocked(a *attempt) {
-	if a.leaseGivenUp {
-		a.leaseGivenUp = false
-		p.hangingHandlers--
-	}
-	if p.suspect == a {
-		p.suspect, p.mustBeAlone = nil, false
-	}
-}
-
-// giveUpLease records that an attempt's lease was given up, although its handler has
-// not returned.
-func (p *placePool) giveUpLease(a *attempt) {
+// endSuspect counts the crash of an attempt that may be a suspect: its lease is lost.
+func (p *placePool) endSuspect(a *attempt) {
 	now := p.w.now()
 	p.mu.Lock()
 	defer p.unlockAndNotify(now)
-	p.forgetAttemptLocked(a)
-	a.leaseGivenUp = true
-	p.hangingHandlers++
+	p.endSuspectLocked(a, false)
 }
 
-// isSuspectAloneLocked reports whether the suspect must run alone, and nothing else
-// runs. Claims under way count as running, because they reserve places.
-func (p *placePool) isSuspectAloneLocked() bool {
-	return p.mustBeAlone && p.totalPlaces-p.freePlaces-p.hangingHandlers == 1
-}
-
-// takeReadySuspectLocked returns the suspect if it waits to run alone and nothing else
-// runs. It returns each suspect only once; otherwise it returns nil.
-func (p *placePool) takeReadySuspectLocked() *attempt {
-	if p.loopNotified || !p.isSuspectAloneLocked() {
-		return nil
+// endSuspectLocked counts the end of an attempt that may be a suspect. returned says that
+// its handler has returned before a lease was lost.
+func (p *placePool) endSuspectLocked(a *attempt, returned bool) {
+	if !a.countsAsSuspect {
+		return
 	}
-	p.loopNotified = true
-	return p.suspect
-}
-
-// containsOnlySuspect reports whether the suspect is the only element of attempts, and
-// nothing else runs.
-func (p *placePool) containsOnlySuspect(attempts []*attempt) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(attempts) == 1 && attempts[0] == p.suspect && p.isSuspectAloneLocked()
-}
-
-// handBackSuspect hands a suspect that waits to run alone back to the store.
-func (l *shardLoop) handBackSuspect(a *attempt) {
-	l.waitingSuspect = nil
-	a.leaseTimer.Stop()
-	a.cancel(nil)
-	l.reportAndReleasePlace(a.handBackReport())
+	a.countsAsSuspect = false
+	p.suspectsReserved--
+	if a.isLastSuspect() {
+		p.lastSuspectRuns = false
+	}
+	if returned {
+		p.suspectsAllowed = min(p.suspectsAllowed+1, p.totalPlaces)
+	} else {
+		p.suspectsAllowed = 1
+	}
 }

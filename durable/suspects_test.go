@@ -93,8 +93,8 @@ func TestWorker_PoisonDoesNotBuryItsNeighbours(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		require.Equal(t, 3, deaths)
-		require.Equal(t, 3, began["poison"])
+		require.Equal(t, durable.DefaultMaxCrashes, deaths)
+		require.Equal(t, durable.DefaultMaxCrashes, began["poison"])
 		st, err := c.Stats(ctx)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, st.Dead)
@@ -104,12 +104,12 @@ func TestWorker_PoisonDoesNotBuryItsNeighbours(t *testing.T) {
 	})
 }
 
-// The process is killed three times while 20 tasks run. None of the tasks is the cause.
+// The process is killed five times while 20 tasks run. None of the tasks is the cause.
 func TestWorker_KillsBuryNobody(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
 		scheduleMany(t, c, "h", 20, durable.After(0))
-		kills := 3
+		kills := 5
 		deaths := runUntilKilled(t, mem, time.Now().Add(2*time.Minute), func(p *mortal) durable.Handler {
 			if kills > 0 {
 				kills--
@@ -121,7 +121,7 @@ func TestWorker_KillsBuryNobody(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		require.Equal(t, 3, deaths)
+		require.Equal(t, 5, deaths)
 		st, err := c.Stats(ctx)
 		require.NoError(t, err)
 		require.Zero(t, st.Dead)
@@ -129,37 +129,97 @@ func TestWorker_KillsBuryNobody(t *testing.T) {
 	})
 }
 
-// A worker runs a suspect alone if its next crash would make it a dead letter.
-func TestWorker_RunsASuspectAloneBeforeItIsBuried(t *testing.T) {
+// After one crash or two, tasks run as before: all at the same time.
+func TestWorker_InterruptedTasksRunSideBySide(t *testing.T) {
+	for crashes := 1; crashes <= 2; crashes++ {
+		withShards(t, func(t *testing.T, mem *memstore.Store) {
+			c := durable.New(mem, quiet)
+			scheduleMany(t, c, "h", 100, durable.After(0))
+			for range crashes {
+				crash(t, mem, 100)
+			}
+			w := durable.NewWorker(c, durable.WithConcurrency(100))
+			var tasks load
+			w.Handle("h", tasks.handler(time.Second))
+			start(t, w)
+			time.Sleep(3 * time.Second)
+			synctest.Wait()
+			require.Equal(t, 100, tasks.done)
+		})
+	}
+}
+
+// A worker begins with one suspect, and each that returns allows one more. Other tasks run
+// beside them.
+func TestWorker_SuspectsRunMoreAndMore(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
-		schedule(t, c, durable.Task{Key: "suspect"}, durable.After(0))
-		for range 2 { // it crashes
-			a := crash(t, mem)
-			require.Len(t, a, 1)
+		scheduleMany(t, c, "h", 31, durable.After(0))
+		for range 3 {
+			crash(t, mem, 31)
+		}
+		scheduleMany(t, c, "other", 10, durable.After(0))
+		w := durable.NewWorker(c, durable.WithConcurrency(64))
+		var suspects, others load
+		w.Handle("h", suspects.handler(time.Second))
+		w.Handle("other", others.handler(10*time.Second))
+		start(t, w)
+		defer time.Sleep(10 * time.Second)
+		for _, most := range []int{1, 2, 4, 8, 16} {
+			time.Sleep(900 * time.Millisecond)
+			synctest.Wait()
+			require.LessOrEqual(t, suspects.most, most)
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, 31, suspects.done)
+		require.Greater(t, suspects.most, 8)
+		require.Equal(t, 10, others.started())
+	})
+}
+
+// A suspect whose next crash makes it a dead letter runs while no other suspect runs, also
+// if others keep coming, but beside all other tasks.
+func TestWorker_TheLastSuspectIsTheOnlyOne(t *testing.T) {
+	withShards(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		schedule(t, c, durable.Task{Key: "last"}, durable.After(0))
+		for range 4 {
+			crash(t, mem, 1)
 		}
 		scheduleMany(t, c, "h", 10, durable.After(0))
-		w := durable.NewWorker(c)
+		for range 3 {
+			_, err := c.Reschedule(ctx, "last", durable.After(time.Hour))
+			require.NoError(t, err)
+			crash(t, mem, 10)
+		}
+		_, err := c.Reschedule(ctx, "last", durable.After(2500*time.Millisecond))
+		require.NoError(t, err)
+		scheduleMany(t, c, "other", 5, durable.After(0))
+		w := durable.NewWorker(c, durable.WithLease(time.Minute))
 		var mu sync.Mutex
-		running, beside := make(map[string]bool), 0
+		running, beside, lasts := make(map[string]bool), 0, 0
 		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
 			mu.Lock()
 			running[d.Key] = true
-			if running["suspect"] {
+			if running["last"] {
+				lasts++
 				beside = max(beside, len(running)-1)
 			}
 			mu.Unlock()
-			time.Sleep(time.Minute)
+			time.Sleep(time.Second)
 			mu.Lock()
 			defer mu.Unlock()
 			delete(running, d.Key)
 			return nil
 		})
+		var others load
+		w.Handle("other", others.handler(time.Minute))
 		start(t, w)
-		time.Sleep(time.Second)
-		scheduleMany(t, c, "h", 5, durable.After(90*time.Second)) // meanwhile
-		time.Sleep(5 * time.Minute)
+		time.Sleep(time.Minute)
 		synctest.Wait()
+		require.Equal(t, 1, lasts)
 		require.Zero(t, beside)
 		st, err := c.Stats(ctx)
 		require.NoError(t, err)
@@ -167,88 +227,21 @@ func TestWorker_RunsASuspectAloneBeforeItIsBuried(t *testing.T) {
 	})
 }
 
-// The end of a suspect wakes the worker for the next suspect, whether or not that one
-// must run alone.
-func TestWorker_TheNextSuspectComesAtOnce(t *testing.T) {
-	for crashes := 1; crashes <= 2; crashes++ {
-		withShards(t, func(t *testing.T, mem *memstore.Store) {
-			c := durable.New(mem, quiet)
-			scheduleMany(t, c, "h", 10, durable.After(0))
-			for range crashes {
-				require.Len(t, crash(t, mem), 10)
-			}
-			w := durable.NewWorker(c, durable.WithLease(time.Hour))
-			var suspects load
-			w.Handle("h", suspects.handler(time.Second))
-			start(t, w)
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			require.Equal(t, 10, suspects.done)
-			require.Equal(t, 1, suspects.most)
-		})
-	}
-}
-
-func TestWorker_RunsOneSuspectAtATimeBesideOthers(t *testing.T) {
-	withShards(t, func(t *testing.T, mem *memstore.Store) {
-		c := durable.New(mem, quiet)
-		scheduleMany(t, c, "h", 10, durable.After(0))
-		require.Len(t, crash(t, mem), 10)
-		scheduleMany(t, c, "other", 10, durable.After(0))
-		w := durable.NewWorker(c)
-		var suspects, others load
-		w.Handle("h", suspects.handler(time.Second))
-		w.Handle("other", others.handler(time.Minute))
-		start(t, w)
-		time.Sleep(30 * time.Second)
-		synctest.Wait()
-		require.Equal(t, 10, suspects.done)
-		require.Equal(t, 1, suspects.most)
-		require.Equal(t, 10, others.started())
-	})
-}
-
-// A worker that shuts down hands a suspect that waits to be alone back to the store.
-func TestShutdown_WhileASuspectWaits(t *testing.T) {
-	withShards(t, func(t *testing.T, mem *memstore.Store) {
-		c := durable.New(mem, quiet)
-		schedule(t, c, durable.Task{Key: "suspect"}, durable.After(0))
-		for range 2 {
-			crash(t, mem)
-		}
-		w := durable.NewWorker(c)
-		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
-			require.NotEqual(t, "suspect", d.Key)
-			time.Sleep(time.Minute)
-			return nil
-		})
-		schedule(t, c, durable.Task{Key: "other"}, durable.After(0))
-		_, err := c.Reschedule(ctx, "suspect", durable.After(500*time.Millisecond))
-		require.NoError(t, err)
-		ended := make(chan error, 1)
-		go func() { ended <- w.Run(ctx) }()
-		time.Sleep(time.Second)
-		require.NoError(t, w.Shutdown(ctx))
-		require.NoError(t, <-ended)
-		info := becomes(t, c, "suspect", durable.Pending)
-		require.Equal(t, 2, info.Crashes)
-		require.Equal(t, 2, info.Attempts)
-	})
-}
-
-// crash claims the due tasks and lets their leases expire.
-func crash(t *testing.T, mem *memstore.Store) (got []store.Claimed) {
+// crash claims the due tasks of the handler h, which must be as many as given, and lets their
+// leases expire.
+func crash(t *testing.T, mem *memstore.Store, tasks int) {
 	t.Helper()
-	for shard := range mem.Shards() {
-		for i := range 2 {
-			r := store.Round{Lease: time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: 10 * (1 - i), Handlers: []string{"h"}}}
-			a, err := mem.Do(ctx, shard, store.Stamp{Sender: fmt.Sprint("crash", time.Now().UnixNano(), i), Number: 1}, r)
+	crashed := 0
+	for i := range 2 {
+		for shard := range mem.Shards() {
+			n := store.MaxClaim * (1 - i)
+			r := store.Round{Lease: time.Second, MaxCrashes: durable.DefaultMaxCrashes,
+				Claim: store.Claim{Asked: true, Max: n, Suspects: n, OnlySuspect: true, Handlers: []string{"h"}}}
+			a, err := mem.Do(ctx, shard, store.Stamp{Sender: fmt.Sprint("crash", time.Now().UnixNano(), shard, i), Number: 1}, r)
 			require.NoError(t, err)
-			got = append(got, a.Tasks...)
-			if i == 0 && len(a.Tasks) > 0 {
-				time.Sleep(time.Second + time.Millisecond)
-			}
+			crashed += len(a.Tasks)
 		}
+		time.Sleep(time.Second + time.Millisecond)
 	}
-	return got
+	require.Equal(t, tasks, crashed)
 }

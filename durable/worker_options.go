@@ -13,7 +13,7 @@ import (
 const (
 	DefaultConcurrency     = 256
 	DefaultLease           = 30 * time.Second
-	DefaultMaxCrashes      = 3
+	DefaultMaxCrashes      = 5
 	DefaultMaxAttempts     = 25
 	DefaultBackoff         = time.Second
 	DefaultMaxBackoff      = time.Hour
@@ -97,9 +97,9 @@ func WithLease(d time.Duration) WorkerOption {
 // that ends with a lost lease, usually because the process died. The default is
 // [DefaultMaxCrashes]. It panics if n is not positive.
 //
-// A run that has crashed may have killed its process. So a Worker runs at most one such
-// run at a time. If the next crash would make that run a dead letter, the Worker first
-// waits until its other handlers have returned.
+// A run that has crashed three times may be the cause, and so may one whose next crash
+// but one makes it a dead letter. A Worker begins with one such run at a time, beside all
+// other tasks. Each that returns allows one more, and a crash takes the number back to one.
 func WithMaxCrashes(n int) WorkerOption {
 	checkRange("WithMaxCrashes", n > 0, n, "positive")
 	return workerOption(func(c *workerConfig) { c.maxCrashes = n })

@@ -991,9 +991,9 @@ func TestWorker_PoisonEndsNoRepeatingTask(t *testing.T) {
 		task durable.Task
 		lost int // leases, until the run dies
 	}{
-		"every":    {durable.Task{Key: "cron", Every: time.Minute}, 3},
-		"schedule": {durable.Task{Key: "cron", Schedule: "minutes"}, 3},
-		"latest":   {durable.Task{Key: "cron", Every: time.Minute, Missed: durable.LatestMissed}, 3},
+		"every":    {durable.Task{Key: "cron", Every: time.Minute}, durable.DefaultMaxCrashes},
+		"schedule": {durable.Task{Key: "cron", Schedule: "minutes"}, durable.DefaultMaxCrashes},
+		"latest":   {durable.Task{Key: "cron", Every: time.Minute, Missed: durable.LatestMissed}, durable.DefaultMaxCrashes},
 		"attempts": {durable.Task{Key: "cron", Every: time.Minute, MaxAttempts: 2}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

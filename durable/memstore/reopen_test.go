@@ -21,7 +21,7 @@ func Reopened(s *Store, opts ...Option) *Store {
 		}
 		for _, x := range slices.SortedFunc(maps.Values(old.tasks), func(a, b *task) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.arrival, b.arrival)) }) {
 			t := sh.Add(x.ID)
-			*t = machine.Task{Entry: machine.CopyEntry(x.Entry), Lease: x.Lease, Alone: x.Alone}
+			*t = machine.Task{Entry: machine.CopyEntry(x.Entry), Lease: x.Lease}
 			sh.Changed(t)
 		}
 	}

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/tickless/tickless/durable/store"
@@ -89,7 +90,7 @@ func (sh *shard) Changed(t *machine.Task) {
 	case store.Pending:
 		sh.lastArrival++
 		x.arrival = sh.lastArrival
-		k := queueKey{x.Handler, x.Schedule, x.Suspect()}
+		k := queueKey{x.Handler, x.Schedule, x.Suspect}
 		q := sh.pendingQueues[k]
 		if q == nil {
 			q = &queue{key: k}
@@ -111,7 +112,7 @@ func (sh *shard) Changed(t *machine.Task) {
 
 // Due returns up to n due tasks that the claim may get. It removes each task from its
 // queue to find the next one, and finally puts all of them back.
-func (sh *shard) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
+func (sh *shard) Due(c *store.Claim, picker *machine.Picker, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	workerClaim := machine.Claim{Handlers: c.Handlers, Schedules: c.Schedules}
 	var queues []*queue
 	for k, q := range sh.pendingQueues {
@@ -119,13 +120,12 @@ func (sh *shard) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 			queues = append(queues, q)
 		}
 	}
-	picker := machine.NewPicker(c)
 	var picked []*task
 	for _, first := range []bool{true, false} {
 		for next = machine.Never; len(picked) < n; {
 			var oldest *task
 			for _, q := range queues {
-				if q.Len() > 0 && picker.Has(q.key.handler, q.key.suspect, first) && (oldest == nil || q.tasks[0].isBefore(oldest)) {
+				if q.Len() > 0 && picker.Has(q.key.handler, first) && (oldest == nil || q.tasks[0].isBefore(oldest)) {
 					oldest = q.tasks[0]
 				}
 			}
@@ -137,9 +137,12 @@ func (sh *shard) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 				break
 			}
 			q := oldest.queue
+			if !picker.Take(&oldest.Task) {
+				queues = slices.DeleteFunc(queues, func(x *queue) bool { return x.key.suspect })
+				continue
+			}
 			q.remove(oldest)
 			oldest.queue = q
-			picker.Take(q.key.handler, q.key.suspect)
 			picked, due = append(picked, oldest), append(due, &oldest.Task)
 		}
 	}

@@ -295,15 +295,14 @@ func (ix *index) loadDue(b *pgx.Batch, kinds []*dueRows, n int) {
 
 // Due returns up to n due tasks that match a claim. If there are fewer, next is when
 // another task is due, or machine.Never.
-func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
-	picker := machine.NewPicker(c)
+func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	var kinds []*dueRows
 	for _, h := range c.Handlers {
-		if picker.Has(h, false, false) {
+		if picker.Has(h, false) {
 			kinds = append(kinds, ix.kindsOf(h, c.Schedules)...)
 		}
 	}
-	for size := n; ; size *= 4 {
+	for size := n + 1; ; size *= 4 {
 		var b pgx.Batch
 		var missing []*dueRows
 		for _, k := range kinds {
@@ -324,7 +323,7 @@ func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 				tasks = tasks[:i]
 			}
 			due = append(due, tasks...)
-			if len(tasks) < n && k.until <= now {
+			if len(tasks) <= n && k.until <= now {
 				ix.due = slices.DeleteFunc(ix.due, func(x *dueRows) bool { return x == k })
 			}
 		}

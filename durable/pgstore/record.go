@@ -16,7 +16,7 @@ type moreFields struct {
 	Runs      int             `json:"runs,omitempty"`
 	Stopping  bool            `json:"stopping,omitempty"`
 	Following bool            `json:"following,omitempty"`
-	Alone     bool            `json:"alone,omitempty"`
+	Suspect   bool            `json:"suspect,omitempty"`
 	Next      store.Time      `json:"next,omitempty"`
 	NextTask  *store.Task     `json:"next_task,omitempty"`
 	Failures  []store.Failure `json:"failures,omitempty"`
@@ -25,10 +25,10 @@ type moreFields struct {
 // encodeMoreFields returns a task's value for the column more, or nil if all its fields
 // are zero.
 func encodeMoreFields(t *machine.Task) *string {
-	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Alone && len(t.Failures) == 0 {
+	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Suspect && len(t.Failures) == 0 {
 		return nil
 	}
-	s := encodeJSON(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Alone, t.Next, t.NextTask, t.Failures})
+	s := encodeJSON(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Suspect, t.Next, t.NextTask, t.Failures})
 	return &s
 }
 
@@ -63,7 +63,7 @@ func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 		var f moreFields
 		must(json.Unmarshal(more, &f))
 		t.Crashes, t.Runs = f.Crashes, f.Runs
-		t.Stopping, t.Following, t.Alone, t.Next, t.NextTask, t.Failures = f.Stopping, f.Following, f.Alone, f.Next, f.NextTask, f.Failures
+		t.Stopping, t.Following, t.Suspect, t.Next, t.NextTask, t.Failures = f.Stopping, f.Following, f.Suspect, f.Next, f.NextTask, f.Failures
 	}
 	x.storedTask = t.Task
 	return x

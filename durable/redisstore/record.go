@@ -74,6 +74,7 @@ type runState struct {
 	crashes       int
 	firstDue      store.Time // when the run was first due
 	stopping      bool       // the running task was cancelled
+	isSuspect     bool
 	hasNextOrRuns bool       // nextOrRuns is set
 	nextOrRuns    store.Time // time of the next run or attempt; for a dead letter, its number of runs
 }
@@ -87,7 +88,7 @@ func parseRunState(s string) (r runState, ok bool) {
 	r.attempts, _ = strconv.Atoi(f[1])
 	r.crashes, _ = strconv.Atoi(f[2])
 	r.firstDue = parseTime(f[3])
-	r.stopping = strings.Contains(f[4], "c")
+	r.stopping, r.isSuspect = strings.Contains(f[4], "c"), strings.Contains(f[4], "s")
 	if r.hasNextOrRuns = f[5] != "-"; r.hasNextOrRuns {
 		r.nextOrRuns = parseTime(f[5])
 	}
@@ -107,7 +108,7 @@ func parseEntry(id string, state store.State, at store.Time, f []string) store.E
 	if !ok {
 		return e
 	}
-	e.Due, e.Attempts, e.Crashes = r.firstDue, r.attempts, r.crashes
+	e.Due, e.Attempts, e.Crashes, e.Suspect = r.firstDue, r.attempts, r.crashes, r.isSuspect
 	switch {
 	case state == store.Running:
 		e.Token, e.Stopping = r.fencingToken, r.stopping

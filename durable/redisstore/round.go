@@ -66,7 +66,7 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	args := make([]any, 0, 14+6*len(r.Reports)+2*len(r.Extend))
 	args = append(args, strconv.FormatInt(st.Number, 10), deadlineArg(st.Until), microsArg(r.Lease), strconv.Itoa(r.MaxCrashes),
 		boolArg(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), maxTasks, boolArg(c.Full), handlersAndSchedulesArg(max(r.Lease, s.config.recheckInterval), c),
-		tasksPerHandlerArg(c), maxSuspectsArgs[c.Suspects], boolArg(c.Pass), boolArg(r.Alone))
+		tasksPerHandlerArg(c), strconv.Itoa(c.Suspects), boolArg(c.Pass), boolArg(c.OnlySuspect))
 	for i := range r.Reports {
 		x := &r.Reports[i]
 		next, text := "", ""
@@ -90,10 +90,6 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	}
 	return args
 }
-
-// maxSuspectsArgs are the values of the argument SUSPECTS of scripts/round.lua: how many
-// of the claimed tasks may have crashed before. Empty means any number.
-var maxSuspectsArgs = [...]string{store.AllSuspects: "", store.OneSuspect: "1", store.NoSuspect: "0"}
 
 // tasksPerHandlerArg encodes, for scripts/round.lua, how many tasks of each handler a
 // claim may get.
@@ -139,7 +135,7 @@ func handlersAndSchedulesArg(maxSilence time.Duration, c *store.Claim) string {
 }
 
 // roundAnswerLen is the number of values in an answer of scripts/round.lua.
-const roundAnswerLen = 13
+const roundAnswerLen = 14
 
 func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answer, err error) {
 	f, _ := v.([]any)
@@ -147,7 +143,7 @@ func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answ
 		return a, answerError(v)
 	}
 	var n [roundAnswerLen]int64
-	for _, i := range []int{0, 3, 4, 5, 6, 11, 12} {
+	for _, i := range []int{0, 3, 4, 5, 6, 11, 12, 13} {
 		var ok bool
 		if n[i], ok = f[i].(int64); !ok {
 			return a, answerError(v)
@@ -165,6 +161,7 @@ func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answ
 		return a, answerError(v)
 	}
 	a.Now, a.Paused, a.Limited = store.Time(n[0]), n[11] == 1, n[12] == 1
+	a.Suspects = store.WaitingSuspects(n[13])
 	sh.saveReading(a.Now)
 	if len(r.Reports) > 0 {
 		a.Receipts = make([]store.Receipt, len(r.Reports))
@@ -204,7 +201,7 @@ func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answ
 func parseClaimedTask(id string, token int64, record, score, runText string) store.Claimed {
 	x := store.Claimed{Task: parseRecord(id, record), Token: token, Due: parseTime(score)}
 	if r, ok := parseRunState(runText); ok {
-		x.Due, x.Attempts, x.Crashes = r.firstDue, r.attempts, r.crashes
+		x.Due, x.Attempts, x.Crashes, x.Suspect = r.firstDue, r.attempts, r.crashes, r.isSuspect
 	}
 	return x
 }

@@ -258,21 +258,20 @@ func encodeJSON(x any) string {
 
 // Due returns up to n due tasks that match a claim, without damaged rows. If there are
 // fewer, next is when another task is due, or machine.Never.
-func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
+func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	ix.flushTasks()
 	next = machine.Never
-	picker := machine.NewPicker(c)
 	for _, h := range c.Handlers {
-		if !picker.Has(h, false, false) {
+		if !picker.Has(h, false) {
 			continue
 		}
 		for _, s := range append([]string{""}, c.Schedules...) {
 			var found []*machine.Task
-			for limit := n; ; limit *= 2 {
+			for limit := n + 1; ; limit *= 2 {
 				var all int
 				found, all = ix.selectTasks(store.Pending, dueTasks, h, s, int64(now), limit)
 				found = picker.Within(found)
-				if len(found) >= n || all < limit {
+				if len(found) > n || all < limit {
 					break
 				}
 			}

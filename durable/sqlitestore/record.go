@@ -18,7 +18,7 @@ type moreFields struct {
 	Runs      int             `json:"runs,omitempty"`
 	Stopping  bool            `json:"stopping,omitempty"`
 	Following bool            `json:"following,omitempty"`
-	Alone     bool            `json:"alone,omitempty"`
+	Suspect   bool            `json:"suspect,omitempty"`
 	Next      store.Time      `json:"next,omitempty"`
 	NextTask  *store.Task     `json:"next_task,omitempty"`
 	Failures  []store.Failure `json:"failures,omitempty"`
@@ -27,10 +27,10 @@ type moreFields struct {
 // encodeMoreFields returns a task's value for the column more, or nil if all its fields
 // are zero.
 func encodeMoreFields(t *machine.Task) []byte {
-	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Alone && len(t.Failures) == 0 {
+	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Suspect && len(t.Failures) == 0 {
 		return nil
 	}
-	b, err := json.Marshal(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Alone, t.Next, t.NextTask, t.Failures})
+	b, err := json.Marshal(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Suspect, t.Next, t.NextTask, t.Failures})
 	must(err)
 	return b
 }
@@ -90,7 +90,7 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task) error {
 		return fmt.Errorf("%w: task %q has a wrong checksum", ErrDamaged, store.Shorten(t.ID))
 	}
 	t.Crashes, t.Runs = x.Crashes, x.Runs
-	t.Stopping, t.Following, t.Alone, t.Next, t.NextTask, t.Failures = x.Stopping, x.Following, x.Alone, x.Next, x.NextTask, x.Failures
+	t.Stopping, t.Following, t.Suspect, t.Next, t.NextTask, t.Failures = x.Stopping, x.Following, x.Suspect, x.Next, x.NextTask, x.Failures
 	if t.NextTask != nil {
 		t.NextTask.ID = t.ID // JSON has changed an id that is not UTF-8
 	}

@@ -45,6 +45,10 @@
 // due. So after too many expired leases, a worker claims the task once more, runs nothing, and
 // reports [Dropped].
 //
+// A run that has crashed often is a suspect: see [IsSuspect]. A claim says how many suspects
+// it may get, because a suspect may crash its worker again. Only a suspect waits for another
+// suspect.
+//
 // A task may ask the store to keep its finished runs, which are then Past: see [Keeping].
 //
 // # Concurrency

@@ -61,6 +61,7 @@ type Entry struct {
 	// Attempts and Crashes count the attempts at the current run, and how many crashed.
 	Attempts int
 	Crashes  int
+	Suspect  bool  // whether a Pending or Running task is a suspect: see IsSuspect
 	Token    int64 // of the lease of a Running task
 	// Stopping is true if a Running task was cancelled, Following if it was scheduled
 	// again. When its attempt ends, a Following task becomes Pending at Next, with the

@@ -11,16 +11,6 @@ type Room struct {
 	First int
 }
 
-// Suspects says how many suspects a claim gets. A suspect is a task with crashed
-// attempts: it may crash the next worker too.
-type Suspects uint8
-
-const (
-	AllSuspects Suspects = iota // as many as there are
-	OneSuspect                  // one at most
-	NoSuspect
-)
-
 // check validates the claim's numbers.
 func (c *Claim) check() error {
 	switch {
@@ -30,8 +20,8 @@ func (c *Claim) check() error {
 		return invalidf("the claim has %d Rooms for %d handlers", len(c.Rooms), len(c.Handlers))
 	case slices.ContainsFunc(c.Handlers, isBadName) || slices.ContainsFunc(c.Schedules, isBadName):
 		return invalidf("the claim has a handler or a schedule whose name does not have " + nameRule)
-	case c.Suspects > NoSuspect:
-		return invalidf("unknown Suspects %d", c.Suspects)
+	case c.Suspects < 0 || c.Suspects > c.Max:
+		return invalidf("the claim has a number of %d Suspects, not from 0 to %d", c.Suspects, c.Max)
 	}
 	for _, r := range c.Rooms {
 		if r.First < 0 || r.First > r.Most || r.Most > c.Max {

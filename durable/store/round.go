@@ -12,14 +12,11 @@ type Round struct {
 	// positive.
 	Lease time.Duration
 	// MaxCrashes is how many crashes make a run a dead letter, at least 1. A crash is an
-	// attempt whose lease has expired. The last of several crashes counts only if the
-	// task ran Alone: otherwise another task may have caused it.
+	// attempt whose lease has expired. Before its last crashes a run is a suspect: see
+	// [IsSuspect].
 	//
 	// The store only counts the crashes of a repeating task: see [Dropped].
 	MaxCrashes int
-	// Alone says that the worker runs nothing except the tasks of Extend, until their
-	// attempts end.
-	Alone bool
 	// Leave says that this is the worker's last round. If the store relied on this
 	// worker to watch the shard for all workers, another worker must take over.
 	Leave bool
@@ -90,8 +87,12 @@ type Claim struct {
 	Schedules []string
 	// Rooms has one element for each of Handlers, or is nil if each handler may have
 	// Max tasks.
-	Rooms    []Room
-	Suspects Suspects
+	Rooms []Room
+	// Suspects is how many suspects the claim may get.
+	Suspects int
+	// OnlySuspect says that the worker runs no suspect. The claim may then get a suspect
+	// whose next crash makes it a dead letter, as its only suspect.
+	OnlySuspect bool
 	// Full and Pass ask the store to wake other workers. Full: if more than Max due tasks
 	// match the claim. Pass: if a handler has more due tasks than its Room allows.
 	Full, Pass bool
@@ -116,6 +117,8 @@ type Answer struct {
 	// Limited says that a handler's Concurrency holds back a task for which the claim
 	// has room. The worker should claim with its next reports.
 	Limited bool
+	// Suspects says whether a suspect waits that the claim was not allowed to get.
+	Suspects WaitingSuspects
 }
 
 // A Receipt is the result of a report.
@@ -151,4 +154,5 @@ type Claimed struct {
 	// Attempts and Crashes count the run's earlier attempts.
 	Attempts int
 	Crashes  int
+	Suspect  bool // see IsSuspect
 }

@@ -33,7 +33,7 @@
 --              c  the running task was cancelled
 --              n  the running task has a new record in follows: it was scheduled again, or
 --                 rescheduled with another generation
---              a  the worker runs this task alone
+--              s  the run is a suspect: see IsSuspect of package store
 --   next     depends on the state:
 --              running      when the task is due again, if it was scheduled or rescheduled
 --                           meanwhile; otherwise -

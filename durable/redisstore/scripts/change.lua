@@ -190,7 +190,7 @@ local function schedule(id, at, record, mode)
       end
       -- Keep the record of the running attempt: a repeated claim may need it.
       call('HSET', follows, id, record)
-      flags = hasFlag(flags, 'c') and 'cn' or 'n'
+      flags = flagsOf(hasFlag(flags, 'c') and 'cn' or 'n', flags)
       call('HSET', run, id, formatRun(token, attempt, crashes, due_, flags, int(score), old))
       return following
     end
@@ -223,7 +223,7 @@ local function reschedule(id, score, generation)
   if pendingAt then
     local paused = pendingAt == farthest and repeats(id, call('HGET', task, id))
     if r and (attempt > 0 or crashes > 0) and not paused then
-      call('HSET', run, id, formatRun('0', attempt, crashes, at, '-', int(score), kind))
+      call('HSET', run, id, formatRun('0', attempt, crashes, at, flagsOf('', flags), int(score), kind))
     else
       -- A task without attempts gets a new due time and generation.
       local record = generation ~= '' and renewed(call('HGET', task, id), generation, score)
@@ -239,7 +239,7 @@ local function reschedule(id, score, generation)
     local record = renewed(call('HGET', hasFlag(flags, 'n') and follows or task, id), generation, score)
     if record then
       call('HSET', follows, id, record)
-      flags = hasFlag(flags, 'c') and 'cn' or 'n'
+      flags = flagsOf(hasFlag(flags, 'c') and 'cn' or 'n', flags)
     end
   end
   call('HSET', run, id, formatRun(token, attempt, crashes, at, flags, int(score), kind))
@@ -256,7 +256,7 @@ local function cancel(id)
     return removed
   end
   if token == '0' then return absent end
-  call('HSET', run, id, formatRun(token, attempt, crashes, at, 'c', '-', kind))
+  call('HSET', run, id, formatRun(token, attempt, crashes, at, flagsOf('c', flags), '-', kind))
   if hasFlag(flags, 'n') then call('HDEL', follows, id) end
   if not hasFlag(flags, 'c') then cancelled = cancelled + 1 end
   return stopping
@@ -309,7 +309,8 @@ local function import(id, into, at, record, attempts, crashes, due_, runs, failu
   local kind, next = kindOf(record), at ~= due_ and at or '-'
   local place = into == 'dead' and dead or into == 'past' and past
   if place then next = runs ~= '0' and runs or '-' end
-  call('HSET', run, id, formatRun('0', attempts, crashes, due_, '-', next, kind))
+  local suspect = not place and tonumber(crashes) > 2
+  call('HSET', run, id, formatRun('0', attempts, crashes, due_, suspect and 's' or '-', next, kind))
   if place then call('ZADD', place, at, id) else addPending(id, kind, at) end
   local ending = place == past and endOf(id, record)
   if ending then call('ZADD', ended, ending, id) end

@@ -23,12 +23,6 @@ for i, id in ipairs(expired) do
       follow(id, kind, flags, next)
     elseif hasFlag(flags, 'c') then
       forget(id)
-    elseif crashes + 1 >= maxCrashes and maxCrashes > 1 and not hasFlag(flags, 'a') then
-      -- Count the last allowed crash only if the task ran alone: another task may have
-      -- caused the crash.
-      addFailure(id, attempt, 'the worker crashed or lost its lease')
-      call('HSET', run, id, formatRun('0', attempt, crashes, at, '-', int(now), kind))
-      addPending(id, kind, int(now))
     elseif crashes + 1 >= maxCrashes and not repeats(id, call('HGET', task, id)) then
       bury(id, attempt, crashes + 1, at, 'the worker crashed or lost its lease, as often as is allowed', kind)
 --include kept.lua
@@ -36,7 +30,8 @@ for i, id in ipairs(expired) do
       died = died + 1
     else
       addFailure(id, attempt, 'the worker crashed or lost its lease')
-      call('HSET', run, id, formatRun('0', attempt, crashes + 1, at, '-', int(now), kind))
+      local suspect = maxCrashes > 1 and crashes + 1 >= math.min(3, maxCrashes - 1)
+      call('HSET', run, id, formatRun('0', attempt, crashes + 1, at, suspect and 's' or '-', int(now), kind))
       addPending(id, kind, int(now))
     end
   end

@@ -62,10 +62,10 @@ local function finish(op, id, at, due_, text, r)
   elseif op == 'r' then
     counts.retried = counts.retried + 1
     addFailure(id, attempt, text)
-    call('HSET', run, id, formatRun('0', attempt, crashes, due_, '-', score, kind))
+    call('HSET', run, id, formatRun('0', attempt, crashes, due_, flagsOf('', flags), score, kind))
     addPending(id, kind, score)
   else
-    call('HSET', run, id, formatRun('0', attempt - 1, crashes, due_, '-', score or '-', kind))
+    call('HSET', run, id, formatRun('0', attempt - 1, crashes, due_, flagsOf('', flags), score or '-', kind))
     addPending(id, kind, score or due_)
   end
   return '1'

@@ -59,6 +59,13 @@ local function formatRun(token, attempt, crashes, at, flags, next, kind)
   return table.concat({token, attempt, crashes, at, flags, next, kind}, ' ')
 end
 
+-- flagsOf returns flags of a run: these letters, and s if the run with the flags old is a
+-- suspect.
+local function flagsOf(letters, old)
+  if string.find(old, 's', 1, true) then letters = letters .. 's' end
+  return letters == '' and '-' or letters
+end
+
 local function hasFlag(flags, flag) return string.find(flags, flag, 1, true) end
 
 -- A paused repeating task is due at the time farthest.

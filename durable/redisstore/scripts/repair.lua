@@ -41,7 +41,7 @@ local function settle(id, record)
   if held and not l then
     -- Remove the token, because another worker may claim the task. The worker with this
     -- token must then not finish the task.
-    r = formatRun('0', attempt, crashes, at, '-', '-', kind)
+    r = formatRun('0', attempt, crashes, at, flagsOf('', flags), '-', kind)
     call('HSET', run, id, r)
   elseif r and was ~= kind then
     r = formatRun(token, attempt, crashes, at, flags, next, kind)

@@ -1,5 +1,5 @@
 -- round NUMBER UNTIL LEASE CRASHES LEAVE REPORTS EXTENDS N FULL NAMES ROOMS SUSPECTS PASS
--- ALONE ... carries out a worker's round: its reports, its extensions and, if N is not empty,
+-- ONLY ... carries out a worker's round: its reports, its extensions and, if N is not empty,
 -- a claim of at most N tasks. The arguments are
 --
 --   NUMBER     the number of the round
@@ -12,9 +12,10 @@
 --   NAMES      the longest time in microseconds between two rounds of the worker, then
 --              "\0hLENGTH:NAME" for each handler and "\0sLENGTH:NAME" for each schedule
 --   ROOMS      empty, or "\0hLENGTH:NAME\0MOST FIRST" for each handler: see rooms.lua
---   SUSPECTS   the maximum number of tasks in the claim that have crashed before, or empty
+--   SUSPECTS   the maximum number of suspects in the claim
 --   PASS       1 if the script wakes other workers for tasks that exceed ROOMS
---   ALONE      1 if the worker runs only the tasks that it extends
+--   ONLY       1 if the claim may get, as its only suspect, one whose next crash makes it a
+--              dead letter
 --
 -- followed by OP ID TOKEN WHEN DUE TEXT for each report, and ID TOKEN for each extension.
 --
@@ -34,7 +35,7 @@
 --
 -- The answer is
 --
---   now accepted leases own wait lease base ids scores records runs paused limited
+--   now accepted leases own wait lease base ids scores records runs paused limited waiting
 --
 --   accepted  an a and a digit for each report:
 --               1  it was accepted
@@ -54,6 +55,7 @@
 --   runs      the runs of these tasks before the claim
 --   paused    1 if the shard is paused
 --   limited   1 if a task waits for a limit until another task ends
+--   waiting   which suspect waits: see WaitingSuspects of package store
 --
 -- If the same NUMBER comes again, the script repeats its answers for reports and extensions.
 -- It returns the claimed tasks again if their leases are still valid.
@@ -72,7 +74,7 @@ local sender, number, ending, leaseTime, maxCrashes = ARGV[3], ARGV[first], tonu
 local reports, extends, n = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6]), tonumber(ARGV[first + 7])
 local full, names = ARGV[first + 8] == '1', ARGV[first + 9]
 local rooms, suspects = ARGV[first + 10], tonumber(ARGV[first + 11])
-local pass, alone = ARGV[first + 12] == '1', ARGV[first + 13] == '1'
+local pass, only = ARGV[first + 12] == '1', ARGV[first + 13] == '1'
 local last, fence, paused, owner, called = m[3], tonumber(m[4] or '0') or 0, m[5], m[6], tonumber(m[9] or '0') or 0
 claims = n and n > 0 and not paused
 local maxOwnerDelay = 100000 -- microseconds; another worker replaces an owner that claims later
@@ -88,7 +90,7 @@ if not again and ending and now > ending then return redis.error_reply('TICKLESS
 call('HDEL', run, '') -- as allowWrites in lib.lua
 
 local accepted, leases, base, claimedIDs = 'a', 'l', '0', ''
-local out = {now, accepted, leases, 1, -1, -1, 0, {}, {}, {}, {}, paused and 1 or 0, 0}
+local out = {now, accepted, leases, 1, -1, -1, 0, {}, {}, {}, {}, paused and 1 or 0, 0, 0}
 local deadline = int(now + leaseTime)
 local fields = {sender, ''} -- the end of the script writes these into meta
 local function set(field, value)
@@ -119,12 +121,12 @@ if again then
   end
   local runs, extended = #ids > 0 and call('HMGET', run, unpack(ids)) or {}, {}
   for i, id in ipairs(ids) do
-    local token, attempt, crashes, due_, kind = match(runs[i] or '', '^(%d+) (%d+) (%d+) (%d+) %S+ %S+ (.*)$')
+    local token, attempt, crashes, due_, flags, kind = match(runs[i] or '', '^(%d+) (%d+) (%d+) (%d+) (%S+) %S+ (.*)$')
     local ends = token == int(out[7] + i - 1) and tonumber(call('ZSCORE', lease, id) or '')
     out[8][i], out[9][i], out[10][i], out[11][i] = id, '0', false, false
     if ends and ends > now then
       out[10][i] = call('HGET', task, id)
-      out[11][i] = table.concat({0, attempt - 1, crashes, due_, '-', '-', kind}, ' ')
+      out[11][i] = table.concat({0, attempt - 1, crashes, due_, string.find(flags, 's', 1, true) and 's' or '-', '-', kind}, ' ')
       extended[#extended + 1], extended[#extended + 2] = deadline, id
     end
   end
@@ -172,10 +174,6 @@ if extends > 0 and not again then
     if token ~= ARGV[p + 2 * i - 1] then
       digits[i] = '0'
     else
-      if alone and not string.find(flags, 'a', 1, true) then
-        local head, rest = match(runs[i], '^(%d+ %d+ %d+ %d+ )%S+(.*)$')
-        call('HSET', run, ids[i], head .. (flags == '-' and 'a' or flags .. 'a') .. rest)
-      end
       digits[i] = string.find(flags, 'c', 1, true) and '2' or '1'
       held[#held + 1], held[#held + 2] = deadline, id
     end
@@ -259,10 +257,7 @@ if n then
   elseif #sources > 0 then
 --include merge.lua
     local dueIDs, dueTimes, dueSources = merge(sources, n + 1, now)
-    if limited or rooms ~= '' or suspects then
-      suspects = suspects or math.huge
 --include rooms.lua
-    end
     local ids, scores, records, froms, runs, bytes, i, k = {}, {}, {}, {}, {}, 0, 1, 0
     while i <= n and dueIDs[i] and bytes < 786432 do
       local to = math.min(i + (k > 0 and bytes < 65536 and 15 or 3), n, #dueIDs)
@@ -274,7 +269,7 @@ if n then
           k = k + 1
           -- Redis writes 16 digits without an exponent, but miniredis with one.
           ids[k], scores[k], records[k], froms[k] = id, #dueTimes[j] == 16 and dueTimes[j] or int(dueTimes[j]), record, s
-          runs[k] = known and known[j]
+          runs[k] = known[j]
           bytes = bytes + #record
         elseif not record then
           -- This id has no task: only damage can leave such an entry.
@@ -286,7 +281,6 @@ if n then
     end
     more = dueIDs[i] ~= nil
     if k > 0 then
-      if not known then runs = call('HMGET', run, unpack(ids)) end
       -- Tokens must not decrease, even after a failover to a server that lacks data.
       local firstToken = math.max(fence + 1, now)
       local held, sets, names = {}, {}, {}
@@ -295,9 +289,9 @@ if n then
         held[2 * i - 1], held[2 * i] = deadline, id
         sets[2 * i - 1] = id
         if r then
-          local attempt, crashes, at = match(r, '^%d+ (%d+) (%d+) (%d+) ')
-          if not at then attempt, crashes, at = 0, 0, int(now) end -- damaged
-          sets[2 * i] = table.concat({token, attempt + 1, crashes, at, '- -', kind}, ' ')
+          local attempt, crashes, at, flags = match(r, '^%d+ (%d+) (%d+) (%d+) (%S)')
+          if not at then attempt, crashes, at, flags = 0, 0, int(now), '-' end -- damaged
+          sets[2 * i] = table.concat({token, attempt + 1, crashes, at, flags, '-', kind}, ' ')
         else
           sets[2 * i] = token .. ' 1 0 ' .. scores[i] .. ' - - ' .. kind
         end

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -261,8 +262,10 @@ func (m *machine) importEntry(t *Task, e *store.Entry) store.Outcome {
 		}
 		m.makePending(t, e.Next)
 	case e.State == store.Running:
+		t.Suspect = store.IsSuspect(t.Crashes, math.MaxInt)
 		m.setState(t, store.Pending, m.now)
 	default:
+		t.Suspect = store.IsSuspect(t.Crashes, math.MaxInt)
 		m.setState(t, store.Pending, e.At)
 	}
 	return store.Created

@@ -15,8 +15,6 @@ type Task struct {
 	// Lease is the duration of a Running task's lease. The lease starts again if the
 	// wall clock is set.
 	Lease time.Duration
-	// Alone says that the worker of a Running task runs nothing else meanwhile.
-	Alone bool
 }
 
 // An Index stores the tasks, the numbers and the senders of one shard. Each call of Change,
@@ -35,10 +33,10 @@ type Index interface {
 	Add(id string) *Task
 	// Changed stores a changed task, or deletes it if it has no State.
 	Changed(*Task)
-	// Due returns the n oldest due tasks that match the claim, as a [Picker] selects
+	// Due returns the n oldest due tasks that match the claim, as the [Picker] selects
 	// them. If there are fewer than n, next is when another task is due, or Never. The
 	// task at next need not match the claim.
-	Due(c *store.Claim, now store.Time, n int) (due []*Task, next store.Time)
+	Due(c *store.Claim, p *Picker, now store.Time, n int) (due []*Task, next store.Time)
 	// Running returns the Running tasks whose lease ends at or before a time.
 	Running(until store.Time) []*Task
 	// End returns when the first lease ends, or Never.
@@ -112,9 +110,6 @@ type Sender struct {
 
 // A Claim lists the handlers and schedules of a worker.
 type Claim struct{ Handlers, Schedules []string }
-
-// Suspect reports whether the task may have crashed a worker.
-func (t *Task) Suspect() bool { return t.Crashes > 0 }
 
 // Knows reports whether the worker has the handler and, if it is not empty, the
 // schedule.

@@ -122,7 +122,8 @@ func (m *machine) markBlockingLimits(c *store.Claim, a *store.Answer) store.Time
 		if n > 0 {
 			continue
 		}
-		due, first := m.index.Due(&store.Claim{Handlers: []string{h}, Schedules: c.Schedules}, m.now, 1)
+		handlerClaim := &store.Claim{Handlers: []string{h}, Schedules: c.Schedules, Suspects: 1}
+		due, first := m.index.Due(handlerClaim, NewPicker(handlerClaim, math.MaxInt), m.now, 1)
 		switch {
 		case len(due) == 0: // no task that this worker can run is held back
 			nextClaimAt = min(nextClaimAt, first)

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/tickless/tickless/durable/store"
@@ -54,7 +55,7 @@ func (m *machine) repeatRound(sender *Sender, r *store.Round) store.Answer {
 		slices.SortFunc(a.Tasks, func(a, b store.Claimed) int { return cmp.Compare(a.Token, b.Token) })
 	}
 	if r.Claim.Asked {
-		due, next := m.index.Due(m.applyLimits(&r.Claim), m.now, 1)
+		due, next := m.findDue(&r.Claim, r.MaxCrashes, 1, &a)
 		m.setNext(&a, r, len(due) > 0, min(next, m.markBlockingLimits(&r.Claim, &a)))
 	}
 	return a
@@ -73,7 +74,6 @@ func (m *machine) extendLease(h store.Lease, r *store.Round) store.Extension {
 	if t == nil {
 		return store.Lost
 	}
-	t.Alone = t.Alone || r.Alone
 	m.startLease(t, r)
 	if t.Stopping {
 		return store.HeldStopping
@@ -91,11 +91,8 @@ func (m *machine) startLease(t *Task, r *store.Round) {
 func (m *machine) claimTasks(a *store.Answer, r *store.Round) {
 	// Tokens are at least the store's time, and grow even if the clock is set back.
 	m.numbers.Fence = max(m.numbers.Fence, int64(m.now))
-	due, next := m.index.Due(m.applyLimits(&r.Claim), m.now, r.Claim.Max+1)
+	due, next := m.findDue(&r.Claim, r.MaxCrashes, r.Claim.Max+1, a)
 	moreDue := len(due) > r.Claim.Max
-	if m.numbers.Paused {
-		due = nil
-	}
 	for _, t := range due[:min(len(due), r.Claim.Max)] {
 		m.numbers.Fence++
 		t.Token = m.numbers.Fence
@@ -109,7 +106,21 @@ func (m *machine) claimTasks(a *store.Answer, r *store.Round) {
 }
 
 func (t *Task) toClaimed() store.Claimed {
-	return store.Claimed{Task: Copy(t.Task), Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes}
+	return store.Claimed{Task: Copy(t.Task), Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes, Suspect: t.Suspect}
+}
+
+// findDue returns up to n due tasks that the claim may get, and sets the answer's Suspects.
+func (m *machine) findDue(c *store.Claim, maxCrashes, n int, a *store.Answer) (due []*Task, next store.Time) {
+	if m.numbers.Paused {
+		return nil, Never
+	}
+	c = m.applyLimits(c)
+	p := NewPicker(c, maxCrashes)
+	due, next = m.index.Due(c, p, m.now, n)
+	if len(due) < n {
+		a.Suspects = p.waiting
+	}
+	return due, next
 }
 
 // setNext sets the answer's Next: zero if more tasks are due, otherwise the time until
@@ -133,7 +144,7 @@ func (m *machine) setNext(a *store.Answer, r *store.Round, moreDue bool, nextAt 
 // hasDueTask reports whether a task is due for the worker, whatever Rooms and Suspects
 // say.
 func (m *machine) hasDueTask(c *store.Claim) bool {
-	due, _ := m.index.Due(m.applyLimits(&store.Claim{Handlers: c.Handlers, Schedules: c.Schedules}), m.now, 1)
+	due, _ := m.findDue(&store.Claim{Handlers: c.Handlers, Schedules: c.Schedules, Suspects: 1}, math.MaxInt, 1, new(store.Answer))
 	return len(due) > 0
 }
 
@@ -145,14 +156,12 @@ func (m *machine) endExpired(maxCrashes int) {
 		if m.applyChange(t) {
 			continue
 		}
-		if last := t.Crashes+1 >= maxCrashes; !last || maxCrashes == 1 || t.Alone {
-			t.Crashes++
-			if last && !t.Repeats() {
-				m.makeDead(t, store.TextPoison)
-				m.keepRun(t, false, t.Failures, nil)
-				continue
-			}
+		if t.Crashes++; t.Crashes >= maxCrashes && !t.Repeats() {
+			m.makeDead(t, store.TextPoison)
+			m.keepRun(t, false, t.Failures, nil)
+			continue
 		}
+		t.Suspect = store.IsSuspect(t.Crashes, maxCrashes)
 		m.addFailure(t, store.TextCrashed)
 		m.setState(t, store.Pending, m.now)
 	}
@@ -248,6 +257,7 @@ func (m *machine) makeRunDead(t *Task, text string) {
 }
 
 func (m *machine) makeDead(t *Task, text string) {
+	t.Suspect = false
 	m.addFailure(t, text)
 	m.setState(t, store.Dead, m.now)
 	m.numbers.Died++
@@ -259,7 +269,7 @@ func (m *machine) addFailure(t *Task, text string) {
 
 // makePending makes a task Pending without attempts.
 func (m *machine) makePending(t *Task, at store.Time) {
-	t.Due, t.Attempts, t.Crashes, t.Failures, t.Runs = at, 0, 0, nil, 0
+	t.Due, t.Attempts, t.Crashes, t.Suspect, t.Failures, t.Runs = at, 0, 0, false, nil, 0
 	m.setState(t, store.Pending, at)
 }
 
@@ -277,7 +287,7 @@ func (m *machine) setState(t *Task, s store.State, at store.Time) {
 	m.addCount(s, 1)
 	t.State, t.At = s, at
 	if s != store.Running {
-		t.Token, t.Lease, t.Alone = 0, 0, false
+		t.Token, t.Lease = 0, 0
 		t.Stopping, t.Following, t.Next, t.NextTask = false, false, 0, nil
 	}
 	m.index.Changed(t)

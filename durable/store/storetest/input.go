@@ -140,7 +140,7 @@ func testBadInput(b *storeTest) {
 		"rooms":      func(r *store.Round) { r.Claim.Rooms = make([]store.Room, 2) },
 		"room":       func(r *store.Round) { r.Claim.Rooms = []store.Room{{Most: 2}} },
 		"first":      func(r *store.Round) { r.Claim.Rooms = []store.Room{{Most: 0, First: 1}} },
-		"suspects":   func(r *store.Round) { r.Claim.Suspects = store.NoSuspect + 1 },
+		"suspects":   func(r *store.Round) { r.Claim.Suspects = r.Claim.Max + 1 },
 		"reports":    func(r *store.Round) { r.Reports = make([]store.Report, store.MaxBatch+1) },
 		"extensions": func(r *store.Round) { r.Extend = make([]store.Lease, store.MaxBatch+1) },
 		"end":        func(r *store.Round) { r.Reports = []store.Report{{End: store.Dropped + 1}} },

@@ -54,60 +54,57 @@ func testTokensGrow(b *storeTest) {
 	}
 }
 
+// A run is a suspect from its third crash on, or from its last but one, and dead after its
+// last.
 func testPoison(b *storeTest) {
-	b.schedule("k", b.after(0))
-	for i := range 3 {
-		x := b.claimOne("k")
-		equal(b, "crashes", x.Crashes, i)
-		b.sleep(leaseUnits + 1)
+	for _, x := range []struct{ maxCrashes, suspectFrom int }{{1, 1}, {2, 1}, {3, 2}, {5, 3}, {10, 3}} {
+		key := fmt.Sprint("k", x.maxCrashes)
+		b.schedule(key, b.after(0))
+		r := b.claimRound(1)
+		r.MaxCrashes = x.maxCrashes
+		for crashes := range x.maxCrashes {
+			got := b.sendRound(r).Tasks
+			b.require(len(got) == 1 && got[0].ID == key && got[0].Crashes == crashes, "claimed %+v after %d of %d crashes", got, crashes, x.maxCrashes)
+			equal(b, fmt.Sprintf("suspect after %d of %d crashes", crashes, x.maxCrashes), got[0].Suspect, crashes >= x.suspectFrom)
+			equal(b, "suspect in the entry", b.getEntry(key).Suspect, crashes >= x.suspectFrom)
+			b.sleep(leaseUnits + 1)
+		}
+		equal(b, "claimed at the end", len(b.sendRound(r).Tasks), 0)
+		e := b.getEntry(key)
+		equal(b, "state", e.State, store.Dead)
+		equal(b, "suspect in the dead letter", e.Suspect, false)
+		equal(b, "crashes", e.Crashes, x.maxCrashes)
+		equal(b, "attempts", e.Attempts, x.maxCrashes)
+		equal(b, "the last failure", e.Failures[len(e.Failures)-1].Text, store.TextPoison)
 	}
-	// From the third crash on, a crash counts only if the task ran alone.
-	equal(b, "crashes", b.claimOne("k").Crashes, 2)
-	b.sleep(leaseUnits + 1)
-	x := b.claimOne("k")
-	equal(b, "crashes", x.Crashes, 2)
-	b.reportAlone(x)
-	equal(b, "extended", b.extend(x), store.Held) // the suspect still runs alone
-	b.sleep(leaseUnits + 1)
-	b.claimNone()
-	e := b.getEntry("k")
-	equal(b, "state", e.State, store.Dead)
-	equal(b, "crashes", e.Crashes, 3)
-	equal(b, "attempts", e.Attempts, 5)
-	equal(b, "the last failure", e.Failures[len(e.Failures)-1].Text, store.TextPoison)
-	equal(b, "died", b.stats().Died, 1)
+	equal(b, "died", b.stats().Died, 5)
 }
 
-// If MaxCrashes is 1, the first crash ends the run. Alone is valid for one attempt only.
-func testPoisonAfterOneCrash(b *storeTest) {
+// A suspect stays one until its run ends.
+func testSuspectStays(b *storeTest) {
+	crash := func() store.Claimed {
+		b.Helper()
+		for range 2 {
+			b.claimOne("k")
+			b.sleep(leaseUnits + 1)
+		}
+		return b.claimOne("k")
+	}
 	b.schedule("k", b.after(0))
-	x := b.claimOne("k")
-	b.reportAlone(x)
+	x := crash()
+	b.require(x.Suspect, "after two of three crashes the run is no suspect")
 	b.require(b.report(x, store.HandBack, store.When{}), "the report was refused")
-	for i := range 2 {
-		equal(b, "crashes", b.claimOne("k").Crashes, i)
-		b.sleep(leaseUnits + 1)
-	}
-	b.claimOne("k")
-	b.sleep(leaseUnits + 1)
-	b.claimOne("k") // the suspect did not run alone
-	b.sleep(leaseUnits + 1)
-	b.schedule("once", b.after(0))
-	r := b.claimRound(2)
-	r.MaxCrashes = 1
-	b.sendRound(r)
-	b.sleep(leaseUnits + 1)
-	b.sendRound(r)
-	equal(b, "state", b.getEntry("once").State, store.Dead)
-}
-
-// reportAlone tells the store that the worker runs nothing else beside the task.
-func (b *storeTest) reportAlone(x store.Claimed) {
-	b.Helper()
-	r := b.emptyRound()
-	r.Alone = true
-	r.Extend = []store.Lease{leaseOf(x)}
-	equal(b, "extended", b.sendRound(r).Extensions[0], store.Held)
+	x = b.claimOne("k")
+	b.require(x.Suspect, "the run is no suspect after it was handed back")
+	b.require(b.report(x, store.Retry, b.after(0)), "the report was refused")
+	equal(b, "reschedule", b.changeTask(store.Reschedule, "k", b.after(0)), store.Moved)
+	x = b.claimOne("k")
+	b.require(x.Suspect, "the run is no suspect after a retry")
+	equal(b, "cancel", b.changeTask(store.Cancel, "k", store.When{}), store.Stopping)
+	b.require(b.getEntry("k").Suspect, "the run is no suspect while it stops")
+	equal(b, "schedule", b.changeTask(store.Schedule, "k", b.after(0)), store.Following)
+	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
+	b.require(!b.claimOne("k").Suspect, "the next run is a suspect")
 }
 
 // repeatingTask returns a task whose record says that it repeats.
@@ -134,9 +131,7 @@ func testPoisonedRepeatingTask(b *storeTest) {
 			return got[0]
 		}
 		for i := range 5 {
-			x := claim()
-			equal(b, "crashes", x.Crashes, i)
-			b.reportAlone(x)
+			equal(b, "crashes", claim().Crashes, i)
 			b.sleep(leaseUnits + 1)
 		}
 		x := claim()
@@ -152,7 +147,7 @@ func testPoisonedRepeatingTask(b *storeTest) {
 		equal(b, "requeue", b.changeTask(store.Requeue, deadRun.ID, b.after(0)), store.Moved)
 		requeuedID := store.SingleID(t.ID, deadRun.Due)
 		for range 3 {
-			b.reportAlone(b.claimOne(requeuedID))
+			b.claimOne(requeuedID)
 			b.sleep(leaseUnits + 1)
 		}
 		b.claimNone()
@@ -167,7 +162,7 @@ func testPoisonedRepeatingTask(b *storeTest) {
 		t.Record = record
 		b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, When: b.after(0), Task: t}}})
 		for range 3 {
-			b.reportAlone(b.claimOne(t.ID))
+			b.claimOne(t.ID)
 			b.sleep(leaseUnits + 1)
 		}
 		b.claimNone()

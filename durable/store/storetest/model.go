@@ -40,9 +40,8 @@ type modelTest struct {
 }
 
 const (
-	modelSteps   = 10_000
-	modelLease   = time.Millisecond
-	modelCrashes = 2
+	modelSteps = 10_000
+	modelLease = time.Millisecond
 )
 
 func envUint(b *storeTest, name string, defaultValue uint64) uint64 {
@@ -98,7 +97,7 @@ func testModel(b *storeTest) {
 		return
 	}
 	for _, what := range []string{ // rare
-		"poison beside others", "poison that repeats", "poisoned", "kept run in place of another", "stopped", "unique", "kept by rate", "limited again",
+		"last suspect waits", "poison that repeats", "poisoned", "kept run in place of another", "stopped", "unique", "kept by rate", "limited again",
 	} {
 		b.require(m.caseCounts[what] > 0, "%q never happened", what)
 	}

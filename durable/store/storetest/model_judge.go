@@ -28,8 +28,7 @@ type model struct {
 // A modelTask is the expected state of a task.
 type modelTask struct {
 	store.Entry
-	lease    time.Duration
-	ranAlone bool // the worker ran nothing else
+	lease time.Duration
 }
 
 // A modelSender is the latest command of a sender, with its answer.

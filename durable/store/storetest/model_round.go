@@ -9,7 +9,7 @@ import (
 
 // randomRound sends a worker's round: some reports, some extensions, and a claim.
 func (m *modelTest) randomRound() {
-	r := store.Round{Lease: modelLease, MaxCrashes: min(1+m.rng.IntN(4), modelCrashes), Leave: m.rng.IntN(20) == 0}
+	r := store.Round{Lease: modelLease, MaxCrashes: []int{1, 2, 2, 3, 5}[m.rng.IntN(5)], Leave: m.rng.IntN(20) == 0}
 	for range m.rng.IntN(4) {
 		if x, ok := m.randomReport(r.Reports); ok {
 			r.Reports = append(r.Reports, x)
@@ -24,7 +24,6 @@ func (m *modelTest) randomRound() {
 			r.Extend = append(r.Extend, x.Lease)
 		}
 	}
-	r.Alone = m.rng.IntN(4) == 0
 	if m.rng.IntN(3) > 0 {
 		r.Claim = store.Claim{Asked: true, Max: m.rng.IntN(5), Full: m.rng.IntN(3) == 0, Handlers: []string{"h0"}}
 		if m.rng.IntN(2) == 0 {
@@ -63,7 +62,6 @@ func (m *model) extendLease(h store.Lease, r *store.Round) store.Extension {
 		return store.Lost
 	}
 	t.startLease(m.now, r)
-	t.ranAlone = t.ranAlone || r.Alone
 	m.caseCounts["extended"]++
 	if t.Stopping {
 		m.caseCounts["stopped"]++
@@ -161,13 +159,13 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 	case x.Next.IsZero():
 		m.counters.Died++
 		m.caseCounts["died"]++
-		t.State, t.At, t.Failures = store.Dead, m.now, store.Note(t.Failures, failure)
+		t.State, t.Suspect, t.At, t.Failures = store.Dead, false, m.now, store.Note(t.Failures, failure)
 	default:
 		m.counters.Died++
 		m.caseCounts["run died"]++
 		deadRun := &modelTask{Entry: t.Entry}
 		deadRun.ID = store.DeadID(x.ID)
-		deadRun.State, deadRun.At, deadRun.Runs = store.Dead, m.now, 1
+		deadRun.State, deadRun.Suspect, deadRun.At, deadRun.Runs = store.Dead, false, m.now, 1
 		if old := m.tasks[deadRun.ID]; old != nil {
 			m.caseCounts["run died again"]++
 			deadRun.Runs += old.Runs
@@ -214,15 +212,14 @@ func (m *model) endExpired(maxCrashes int) {
 		}
 		t.Token, t.At, t.State = 0, m.now, store.Pending
 		failureText := store.TextCrashed
-		if t.Crashes++; t.Crashes >= maxCrashes && maxCrashes > 1 && !t.ranAlone {
-			m.caseCounts["poison beside others"]++
-			t.Crashes--
-		} else if t.Crashes >= maxCrashes && t.Repeats() {
+		t.Crashes++
+		t.Suspect = maxCrashes > 1 && (t.Crashes >= 3 || t.Crashes >= maxCrashes-1)
+		if t.Crashes >= maxCrashes && t.Repeats() {
 			m.caseCounts["poison that repeats"]++
 		} else if t.Crashes >= maxCrashes {
 			m.counters.Died++
 			m.caseCounts["poisoned"]++
-			t.State, failureText = store.Dead, store.TextPoison
+			t.State, t.Suspect, failureText = store.Dead, false, store.TextPoison
 		}
 		t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: failureText})
 		if t.State == store.Dead {
@@ -255,20 +252,20 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 			m.caseCounts["unknown left"]++
 		}
 	}
-	room := roomOf(&r.Claim)
+	room := roomOf(r)
 	m.applyLimits(room)
 	for i, x := range a.Tasks {
 		m.check(i < r.Claim.Max, "claimed %d tasks of %d", len(a.Tasks), r.Claim.Max)
 		t := m.tasks[x.ID]
-		at := room.oldestDue(due)
-		m.check(t != nil && t.State == store.Pending && slices.Contains(room.candidates(due), t) && t.At == at, "claimed %+v, which is %+v, but the oldest task is due at %v", x, t, at)
+		next, _, _ := room.oldestDue(due)
+		m.check(t != nil && t.State == store.Pending && slices.Contains(next, t), "claimed %+v, which is %+v, but the oldest tasks are %+v", x, t, next)
 		room.countClaimed(t)
 		due = slices.DeleteFunc(due, func(u *modelTask) bool { return u == t })
 		equal(m.failer, "the claimed task", x,
-			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes})
+			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes, Suspect: t.Suspect})
 		m.check(x.Token > m.lastToken, "token %d came after %d", x.Token, m.lastToken)
 		m.lastToken = x.Token
-		t.State, t.Token, t.Attempts, t.ranAlone = store.Running, x.Token, t.Attempts+1, false
+		t.State, t.Token, t.Attempts = store.Running, x.Token, t.Attempts+1
 		t.startLease(m.now, r)
 		m.counters.Claimed++
 		m.caseCounts["claimed"]++
@@ -280,11 +277,18 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 			m.caseCounts["claimed with rooms"]++
 		}
 	}
-	if room.oldestDue(due) > 0 {
+	_, certain, waiting := room.oldestDue(due)
+	switch {
+	case certain:
 		equal(m.failer, "tasks claimed", len(a.Tasks), r.Claim.Max)
 		equal(m.failer, "next, with more that is due", a.Next, 0)
-	} else if len(due) > 0 && r.Claim.Suspects == store.NoSuspect {
+	case len(waiting) == 0:
+	case room.suspectsAllowed > 0:
+		m.caseCounts["last suspect waits"]++
+		equal(m.failer, "suspects", a.Suspects, store.LastWaits)
+	default:
 		m.caseCounts["suspects left"]++
+		equal(m.failer, "suspects", a.Suspects, store.SomeWait)
 	}
 	m.checkLimitsInAnswer(r, a, due)
 }

@@ -62,117 +62,188 @@ func testRoomShares(b *storeTest) {
 	equal(b, "claimed", got, []string{"a6", "b2", "a7", "a8", "a9", "a10", "a11", "b3"})
 }
 
-// A claim gets no suspects, one or all, as its Suspects says. A suspect is a task with
-// crashed attempts.
-func testSuspects(b *storeTest) {
-	for i := range 4 {
-		b.schedule(fmt.Sprint("s", i), b.after(0))
-		b.sleep(1)
-	}
-	b.claim(10)
-	b.sleep(leaseUnits + 1)
-	claim := func(s store.Suspects, n int) (ids []string, next time.Duration) {
-		b.Helper()
-		r := b.claimRound(n)
-		r.Claim.Suspects = s
-		a := b.sendRound(r)
-		for _, x := range a.Tasks {
-			ids = append(ids, x.ID)
-		}
-		slices.Sort(ids)
-		return ids, a.Next
+// crash makes each task of the handler h crash n times, at the same time.
+func (b *storeTest) crash(n, tasks int) {
+	b.Helper()
+	for range n {
+		equal(b, "claimed", len(b.claim(tasks)), tasks)
+		b.sleep(leaseUnits + 1)
 	}
 	b.sendRound(b.claimRound(0)) // ends the expired leases
 	b.sleep(1)
+}
+
+// claimSuspects claims n tasks, with at most max suspects among them.
+func (b *storeTest) claimSuspects(n, max int, only bool) (ids []string, a store.Answer) {
+	b.Helper()
+	r := b.claimRound(n)
+	r.MaxCrashes, r.Claim.Suspects, r.Claim.OnlySuspect = 5, max, only
+	a = b.sendRound(r)
+	for _, x := range a.Tasks {
+		ids = append(ids, x.ID)
+	}
+	slices.Sort(ids)
+	return ids, a
+}
+
+// A claim gets as many suspects as its Suspects says. Other tasks do not wait for them.
+func testSuspects(b *storeTest) {
+	for i := range 4 {
+		b.schedule(fmt.Sprint("s", i), b.after(0))
+	}
+	r := b.claimRound(4)
+	r.MaxCrashes = 5
+	for crashes := range 4 {
+		a := b.sendRound(r)
+		equal(b, "claimed", len(a.Tasks), 4)
+		if crashes < 3 {
+			b.sleep(leaseUnits + 1)
+			continue
+		}
+		for _, x := range a.Tasks {
+			b.require(x.Suspect, "%+v is no suspect", x)
+			b.require(b.report(x, store.HandBack, store.When{}), "the report was refused")
+		}
+	}
+	b.sleep(1)
 	b.schedule("k0", b.after(0))
 	b.schedule("k1", b.after(0))
-	got, _ := claim(store.NoSuspect, 1)
+	got, a := b.claimSuspects(1, 0, true)
 	equal(b, "claimed", len(got), 1)
-	b.require(got[0][0] == 'k', "claimed %v, a suspect", got)
-	got, next := claim(store.OneSuspect, 10)
-	equal(b, "claimed", len(got), 2)
-	b.require(got[0][0] == 'k' && got[1][0] == 's', "claimed %v", got)
-	b.require(next != 0, "Next is 0, but the other tasks need another claim")
-	got, _ = claim(store.NoSuspect, 10)
-	equal(b, "claimed", len(got), 0)
-	got, _ = claim(store.AllSuspects, 10)
-	equal(b, "claimed", len(got), 3)
+	b.require(got[0][0] == 'k' && a.Next == 0, "claimed %v, a suspect, or Next is %v", got, a.Next)
+	got, a = b.claimSuspects(10, 1, true)
+	b.require(len(got) == 2 && got[0][0] == 'k' && got[1][0] == 's', "claimed %v", got)
+	b.require(a.Next != 0 && a.Suspects == store.SomeWait, "Next is %v and Suspects %v, but other suspects wait", a.Next, a.Suspects)
+	got, a = b.claimSuspects(10, 0, false)
+	b.require(len(got) == 0 && a.Suspects == store.SomeWait, "claimed %v, and Suspects is %v", got, a.Suspects)
+	got, a = b.claimSuspects(10, 5, false)
+	b.require(len(got) == 3 && a.Suspects == store.NoneWaits, "claimed %v, and Suspects is %v", got, a.Suspects)
+}
+
+// A claim gets a suspect whose next crash makes it a dead letter only as its only suspect,
+// and only for a worker that runs none. Other suspects do not overtake it.
+func testLastSuspects(b *storeTest) {
+	b.schedule("last", b.after(0))
+	r := b.claimRound(1)
+	r.MaxCrashes = 5
+	for range 4 {
+		equal(b, "claimed", len(b.sendRound(r).Tasks), 1)
+		b.sleep(leaseUnits + 1)
+	}
+	b.sendRound(r) // ends the lease and takes the task
+	equal(b, "extended", b.extend(store.Claimed{Task: task("last"), Token: b.getEntry("last").Token}), store.Held)
+	for i := range 3 {
+		b.schedule(fmt.Sprint("s", i), b.after(0))
+	}
+	handBack := func(id string) {
+		b.Helper()
+		e := b.getEntry(id)
+		b.require(b.report(store.Claimed{Task: e.Task, Token: e.Token, Due: e.Due}, store.HandBack, store.When{}), "the report was refused")
+	}
+	handBack("last")
+	equal(b, "suspect", b.getEntry("last").Suspect, true)
+	got, _ := b.claimSuspects(10, 0, true)
+	equal(b, "claimed", got, []string{"s0", "s1", "s2"})
+	for range 2 {
+		b.sleep(leaseUnits + 1)
+		got, _ = b.claimSuspects(10, 0, true)
+		equal(b, "claimed", got, []string{"s0", "s1", "s2"})
+	}
+	b.sleep(leaseUnits + 1)
+	// All are suspects now, and the last one is due first.
+	got, a := b.claimSuspects(10, 5, false)
+	b.require(len(got) == 0 && a.Suspects == store.LastWaits && a.Next != 0, "claimed %v, and the answer is %+v", got, a)
+	b.schedule("k", b.after(0))
+	got, a = b.claimSuspects(10, 5, true)
+	equal(b, "claimed", got, []string{"k", "last"})
+	equal(b, "suspects", a.Suspects, store.SomeWait)
+	got, a = b.claimSuspects(10, 2, false)
+	b.require(len(got) == 2 && a.Suspects == store.SomeWait, "claimed %v, and the answer is %+v", got, a)
 }
 
 // The functions below are the part of the model that decides which tasks a claim may get.
 
 // addRandomRooms sets random rooms for a claim.
 func (m *modelTest) addRandomRooms(c *store.Claim) {
-	c.Suspects = []store.Suspects{store.AllSuspects, store.AllSuspects, store.OneSuspect, store.NoSuspect}[m.rng.IntN(4)]
+	c.Suspects, c.OnlySuspect = m.rng.IntN(c.Max+1), m.rng.IntN(3) > 0
 	if m.rng.IntN(2) == 0 {
 		return
 	}
 	for range c.Handlers {
 		maxTasks := m.rng.IntN(c.Max + 1)
-		c.Rooms = append(c.Rooms, store.Room{Most: maxTasks, First: m.rng.IntN(maxTasks + 1)})
+		c.Rooms = append(c.Rooms, store.Room{Most: maxTasks, First: maxTasks})
 	}
 }
 
 // A modelRoom counts how many more tasks a claim may get.
 type modelRoom struct {
-	mostByHandler, firstByHandler map[string]int
-	suspectsAllowed               int
+	mostByHandler   map[string]int
+	suspectsAllowed int
+	onlySuspect     bool // a last suspect may come, as the only one
+	maxCrashes      int
 }
 
-func roomOf(c *store.Claim) *modelRoom {
+func roomOf(r *store.Round) *modelRoom {
 	const unlimited = 1 << 30
-	x := &modelRoom{make(map[string]int), make(map[string]int), unlimited}
+	c := &r.Claim
+	x := &modelRoom{make(map[string]int), c.Suspects, c.OnlySuspect && c.Suspects > 0, r.MaxCrashes}
 	for i, h := range c.Handlers {
-		x.mostByHandler[h], x.firstByHandler[h] = unlimited, unlimited
-		if c.Rooms != nil {
-			x.firstByHandler[h] = c.Rooms[i].First
-			if c.Rooms[i].Most < c.Max {
-				x.mostByHandler[h] = c.Rooms[i].Most
-			}
+		x.mostByHandler[h] = unlimited
+		if c.Rooms != nil && c.Rooms[i].Most < c.Max {
+			x.mostByHandler[h] = c.Rooms[i].Most
 		}
-	}
-	switch c.Suspects {
-	case store.OneSuspect:
-		x.suspectsAllowed = 1
-	case store.NoSuspect:
-		x.suspectsAllowed = 0
 	}
 	return x
 }
 
 func (x *modelRoom) allows(t *modelTask) bool {
-	return x.mostByHandler[t.Handler] > 0 && (t.Crashes == 0 || x.suspectsAllowed > 0)
+	switch isLast := t.Crashes+1 >= x.maxCrashes; {
+	case !t.Suspect:
+		return true
+	case isLast:
+		return x.onlySuspect
+	}
+	return x.suspectsAllowed > 0
 }
 
-// candidates returns the due tasks from which the next one is chosen.
-func (x *modelRoom) candidates(due []*modelTask) (chosen []*modelTask) {
-	for _, first := range []bool{true, false} {
-		for _, t := range due {
-			if x.allows(t) && (!first || x.firstByHandler[t.Handler] > 0) {
-				chosen = append(chosen, t)
-			}
+// oldestDue returns the tasks that may be claimed next: the oldest suspects and the
+// oldest others, if they are allowed. certain says that at least one of them must be
+// claimed. waiting are the oldest suspects if none of them may be claimed.
+func (x *modelRoom) oldestDue(due []*modelTask) (next []*modelTask, certain bool, waiting []*modelTask) {
+	var suspects, others []*modelTask
+	for _, t := range due {
+		list := &others
+		if t.Suspect {
+			list = &suspects
 		}
-		if len(chosen) > 0 {
-			break
-		}
-	}
-	return chosen
-}
-
-// oldestDue returns when the oldest candidate was due, or 0 if there is none.
-func (x *modelRoom) oldestDue(due []*modelTask) (at store.Time) {
-	for _, t := range x.candidates(due) {
-		if at == 0 || t.At < at {
-			at = t.At
+		switch {
+		case x.mostByHandler[t.Handler] <= 0:
+		case len(*list) == 0 || t.At < (*list)[0].At:
+			*list = []*modelTask{t}
+		case t.At == (*list)[0].At:
+			*list = append(*list, t)
 		}
 	}
-	return at
+	allowed := slices.DeleteFunc(slices.Clone(suspects), func(t *modelTask) bool { return !x.allows(t) })
+	certain = len(others) > 0 || len(allowed) > 0 && len(allowed) == len(suspects)
+	switch {
+	case len(allowed) == 0:
+		return others, certain, suspects
+	case len(others) == 0 || allowed[0].At < others[0].At && len(allowed) == len(suspects):
+		return allowed, certain, nil
+	case others[0].At < allowed[0].At:
+		return others, certain, nil
+	}
+	return append(others, allowed...), certain, nil
 }
 
 func (x *modelRoom) countClaimed(t *modelTask) {
 	x.mostByHandler[t.Handler]--
-	x.firstByHandler[t.Handler]--
-	if t.Crashes > 0 {
+	if t.Suspect {
 		x.suspectsAllowed--
+		x.onlySuspect = false
+		if t.Crashes+1 >= x.maxCrashes {
+			x.suspectsAllowed = 0
+		}
 	}
 }

@@ -61,10 +61,11 @@ var tests = []struct {
 	{"TokensGrow", testTokensGrow},
 	{"Poison", testPoison},
 	{"PoisonRepeats", testPoisonedRepeatingTask},
-	{"PoisonAtOnce", testPoisonAfterOneCrash},
+	{"SuspectStays", testSuspectStays},
 	{"Rooms", testRooms},
 	{"Shares", testRoomShares},
 	{"Suspects", testSuspects},
+	{"LastSuspects", testLastSuspects},
 	{"LimitOfConcurrency", testConcurrencyLimit},
 	{"LimitOfRate", testRateLimit},
 	{"LimitWhileRunning", testLimitWhileRunning},
@@ -213,7 +214,7 @@ func (b *storeTest) emptyRound() store.Round {
 
 func (b *storeTest) claimRound(n int) store.Round {
 	r := b.emptyRound()
-	r.Claim = store.Claim{Asked: true, Max: n, Handlers: []string{"h"}}
+	r.Claim = store.Claim{Asked: true, Max: n, Suspects: n, OnlySuspect: true, Handlers: []string{"h"}}
 	return r
 }
 
