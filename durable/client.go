@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/tickless/tickless/durable/internal/random"
@@ -93,7 +94,8 @@ func (c *Client) Repair(ctx context.Context) (Repair, error) {
 }
 
 // Pause stops workers from claiming tasks until Resume. Claimed tasks still run, and
-// tasks can be scheduled. O(shards).
+// tasks can be scheduled. After an error some of the store's shards may be paused. The
+// error wraps [ErrNotDone] only if none is. O(shards).
 func (c *Client) Pause(ctx context.Context) error { return c.sendToAllShards(ctx, store.Pause) }
 
 // Resume ends a pause. Tasks that became due during the pause run immediately.
@@ -107,6 +109,9 @@ func (c *Client) sendToAllShards(ctx context.Context, op store.Op) error {
 		x.addToShard(shard, shard, 0, nil)
 	}
 	_, err := x.do(ctx)
+	if err != nil && slices.Contains(x.errs, nil) {
+		err = partlyDoneError{err}
+	}
 	return err
 }
 

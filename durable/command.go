@@ -169,7 +169,7 @@ func (x *command) sendPart(ctx context.Context, p *shardPart) (unknownErr error)
 		out, err := x.sendChunk(ctx, p.shard, ch)
 		if err != nil && ch.stamp.Sender != "" && !surelyNotDone(err, sentBefore) {
 			if sentBefore {
-				err = repeatError{err}
+				err = partlyDoneError{err}
 			}
 			return err
 		}
@@ -190,14 +190,15 @@ func surelyNotDone(err error, sentBefore bool) bool {
 	return errors.Is(err, store.ErrLate) || !sentBefore && errors.Is(err, ErrNotDone)
 }
 
-// A repeatError is the error of a repeated command. It hides ErrNotDone, ErrBusy and
-// ErrFull, because the command may have had its effect the first time.
-type repeatError struct{ err error }
+// A partlyDoneError is the error of a command that may have had an effect, although err
+// says that it had none: it was sent before, or to other shards. It hides ErrNotDone,
+// ErrBusy and ErrFull.
+type partlyDoneError struct{ err error }
 
-func (e repeatError) Error() string      { return e.err.Error() }
-func (e repeatError) As(target any) bool { return errors.As(e.err, target) }
+func (e partlyDoneError) Error() string      { return e.err.Error() }
+func (e partlyDoneError) As(target any) bool { return errors.As(e.err, target) }
 
-func (e repeatError) Is(target error) bool {
+func (e partlyDoneError) Is(target error) bool {
 	switch target {
 	case ErrNotDone, ErrBusy, ErrFull:
 		return false

@@ -34,8 +34,9 @@ var specialRanges = parsePrefixes(
 )
 
 var (
-	nat64     = netip.MustParsePrefix("64:ff9b::/96")
-	sixToFour = netip.MustParsePrefix("2002::/16")
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")
+	translated = netip.MustParsePrefix("::ffff:0:0:0/96") // IPv4-translated
+	sixToFour  = netip.MustParsePrefix("2002::/16")
 )
 
 func parsePrefixes(list ...string) []netip.Prefix {
@@ -53,7 +54,7 @@ func isPublic(a netip.Addr) bool {
 	if a.Is6() {
 		b := a.As16()
 		switch {
-		case nat64.Contains(a):
+		case nat64.Contains(a), translated.Contains(a):
 			return isPublic(netip.AddrFrom4([4]byte(b[12:])))
 		case sixToFour.Contains(a):
 			return isPublic(netip.AddrFrom4([4]byte(b[2:6])))

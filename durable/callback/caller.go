@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/tickless/tickless/durable"
 )
@@ -119,11 +120,12 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	if verdict == Success {
 		return nil
 	}
-	err = errors.New(resp.Status)
+	status := oneLine([]byte(resp.Status))
+	err = errors.New(status)
 	if location := resp.Header.Get("Location"); location != "" && resp.StatusCode/100 == 3 {
-		err = fmt.Errorf("%s: redirects are not followed", resp.Status)
+		err = fmt.Errorf("%s: redirects are not followed", status)
 	} else if bodyText != "" {
-		err = fmt.Errorf("%s: %s", resp.Status, bodyText)
+		err = fmt.Errorf("%s: %s", status, bodyText)
 	}
 	if verdict == Dead {
 		return durable.NoRetry(wrapError(err))
@@ -184,13 +186,18 @@ func readBodyStart(body io.Reader, cancel func()) string {
 	var start [200]byte
 	n, _ := io.ReadFull(body, start[:])
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxBody-int64(n)))
-	printableText := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+	return oneLine(start[:n])
+}
+
+// oneLine returns the first 200 bytes of a text as one line without control characters.
+func oneLine(b []byte) string {
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, strings.ToValidUTF8(string(start[:n]), ""))
-	return strings.Join(strings.Fields(printableText), " ")
+	}, strings.ToValidUTF8(string(b[:min(len(b), 200)]), ""))
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // hostAndPort returns the URL's host and port. Each pair has its own limit of requests.

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tickless/tickless/durable"
@@ -293,6 +295,30 @@ func TestCaller_OversizeResponse(t *testing.T) {
 		<-cutOff
 		require.Less(t, sent.Load(), int64(1<<30))
 	}
+}
+
+// A receiver's status line must not reach a terminal or a log with its control characters.
+func TestCaller_StatusLine(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = conn.Write([]byte("HTTP/1.1 500 \x1b[31mBad\x7f \u009b2J\xff " + strings.Repeat("long ", 500) + "\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"))
+			conn.Close()
+		}
+	}()
+	err = call(t, newCaller(t), Request{URL: "http://" + listener.Addr().String()})
+	require.Error(t, err)
+	require.True(t, utf8.ValidString(err.Error()))
+	require.False(t, strings.ContainsFunc(err.Error(), unicode.IsControl), "%q", err)
+	require.Less(t, len(err.Error()), 300)
+	require.Contains(t, err.Error(), "500 [31mBad 2J long")
 }
 
 func TestCaller_OversizeHeader(t *testing.T) {

@@ -147,13 +147,13 @@ func TestRequest_BodyStaysReadable(t *testing.T) {
 func TestPublic(t *testing.T) {
 	for addr, want := range map[string]bool{
 		"8.8.8.8": true, "1.1.1.1": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true,
-		"64:ff9b::808:808": true, "2002:808:808::1": true, "172.32.0.1": true, "100.128.0.1": true,
+		"64:ff9b::808:808": true, "::ffff:0:808:808": true, "2002:808:808::1": true, "172.32.0.1": true, "100.128.0.1": true,
 
 		"127.0.0.1": false, "10.1.2.3": false, "172.31.255.255": false, "192.168.0.1": false, "169.254.169.254": false,
 		"0.0.0.0": false, "0.1.2.3": false, "100.64.0.1": false, "224.0.0.1": false, "255.255.255.255": false,
 		"240.0.0.1": false, "198.18.0.1": false, "::": false, "::1": false, "fe80::1": false, "fe80::1%eth0": false,
 		"fd12::1": false, "ff02::1": false, "fec0::1": false, "::ffff:10.0.0.1": false, "::7f00:1": false,
-		"64:ff9b::7f00:1": false, "64:ff9b::a00:1": false, "2002:7f00:1::": false, "2002:a9fe:a9fe::": false,
+		"64:ff9b::7f00:1": false, "::ffff:0:7f00:1": false, "::ffff:0:a9fe:a9fe": false, "64:ff9b::a00:1": false, "2002:7f00:1::": false, "2002:a9fe:a9fe::": false,
 		"2001:0:1::": false, "2001:db8::1": false,
 	} {
 		require.Equal(t, want, isPublic(netip.MustParseAddr(addr)), addr)

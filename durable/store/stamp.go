@@ -14,8 +14,9 @@ type Stamp struct {
 	Sender string // from 1 to MaxID bytes
 	Number int64
 	// Until is a deadline: if the command arrives later, the store refuses it with
-	// [ErrLate], unless it is a repeated command that was carried out in time. Zero
-	// means no deadline.
+	// [ErrLate], unless it is a repeated command that was carried out in time. A command
+	// that was refused is refused again, even if the clock was set back. Zero means no
+	// deadline.
 	//
 	// Workers set a deadline for each claim: a late claim could end attempts whose
 	// reports are still under way.

@@ -86,6 +86,8 @@ for i = 1, n do
     answers[i] = 'stale'
   elseif ending ~= '' and now > tonumber(ending) then
     answers[i] = 'late'
+    -- The command stays late if the clock is set back. A full server may refuse the write.
+    redis.pcall('HSET', meta, ARGV[2 + i], number .. ' ' .. int(now) .. ' late')
   else
     offsets[i], batchOp = k, op == 's' and op or sub(op, 1, 1)
     if batchOp == 's' then

@@ -50,14 +50,21 @@ func (m *machine) admitCommand(s *store.Stamp) (sender *Sender, repeated bool, e
 	case lastCommand != nil && s.Number < lastCommand.Number:
 		return nil, false, store.ErrStale
 	case lastCommand != nil && s.Number == lastCommand.Number:
+		if lastCommand.Late {
+			return nil, false, store.ErrLate
+		}
 		m.rememberSender(s, lastCommand)
 		return lastCommand, true, nil
-	case s.Until != 0 && m.now > s.Until:
-		return nil, false, store.ErrLate
 	}
-	sender = &Sender{Number: s.Number}
+	sender = &Sender{Number: s.Number, Late: s.Until != 0 && m.now > s.Until}
 	if lastCommand != nil {
 		sender.Claim = lastCommand.Claim
+	}
+	switch {
+	case sender.Late: // it stays late if the clock is set back
+		m.rememberSender(s, sender)
+		return nil, false, store.ErrLate
+	case lastCommand != nil:
 		return sender, false, nil
 	}
 	// Each new sender removes up to 8 senders that were silent for a day. While the

@@ -98,6 +98,7 @@ type Moment struct {
 type Sender struct {
 	Number     int64             // of the command
 	Seen       store.Time        // when the command came
+	Late       bool              `json:",omitempty"` // it was refused because of its deadline
 	Outcomes   []store.Outcome   `json:",omitempty"`
 	Receipts   []store.Receipt   `json:",omitempty"`
 	Extensions []store.Extension `json:",omitempty"`

@@ -151,12 +151,17 @@ func (m *modelTest) nextStamp(sender string) store.Stamp {
 	return s
 }
 
-// sendTooLate sometimes sends a copy of the command with a deadline that has passed.
-func (m *modelTest) sendTooLate(x sentCommand) {
+// sendTooLate sometimes sends a copy of the command with a deadline that has passed. The
+// command then gets another number.
+func (m *modelTest) sendTooLate(x *sentCommand) {
 	if m.rng.IntN(8) == 0 {
-		x.stamp.Until = m.model.now - 1
-		m.send(x)
+		late := *x
+		late.stamp.Until = m.model.now - 1
+		m.send(late)
+		late.stamp.Until = x.stamp.Until
+		m.send(late)
 		m.compareWithStore()
+		x.stamp = m.nextStamp(x.stamp.Sender)
 	}
 }
 

@@ -56,7 +56,7 @@ func (m *modelTest) randomCommand() {
 // sendAndApply sends a command, sometimes after a copy that is too late.
 func (m *modelTest) sendAndApply(c store.Command) {
 	x := sentCommand{stamp: m.nextStamp("client" + strconv.Itoa(m.rng.IntN(4))), command: &c}
-	m.sendTooLate(x)
+	m.sendTooLate(&x)
 	m.send(x)
 	m.recordSent(x)
 }

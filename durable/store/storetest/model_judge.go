@@ -34,6 +34,7 @@ type modelTask struct {
 // A modelSender is the latest command of a sender, with its answer.
 type modelSender struct {
 	number   int64
+	late     bool // refused because of its deadline
 	outcomes []store.Outcome
 	answer   store.Answer
 }
@@ -74,10 +75,13 @@ func (m *model) admit(s *store.Stamp, err error) (last *modelSender, isNew bool)
 	case last != nil && s.Number < last.number:
 		want = store.ErrStale
 		m.caseCounts["overtaken"]++
+	case last != nil && s.Number == last.number && last.late:
+		want = store.ErrLate
 	case last != nil && s.Number == last.number:
 	case s.Until != 0 && m.now > s.Until:
 		want = store.ErrLate
 		m.caseCounts["late"]++
+		m.senders[s.Sender] = &modelSender{number: s.Number, late: true}
 	default:
 		isNew = true
 	}

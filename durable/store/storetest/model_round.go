@@ -35,7 +35,7 @@ func (m *modelTest) randomRound() {
 		m.addRandomRooms(&r.Claim)
 	}
 	x := sentCommand{stamp: m.nextStamp("worker" + strconv.Itoa(m.rng.IntN(3))), round: &r}
-	m.sendTooLate(x)
+	m.sendTooLate(&x)
 	for _, c := range m.send(x).Tasks {
 		m.believedLeases = append(m.believedLeases, believedLease{leaseOf(c), c.Due})
 	}

@@ -229,4 +229,22 @@ func testDeadlines(b *storeTest) {
 		b.requireError(err, store.ErrLate)
 	}
 	b.requireAbsent("late")
+	// This is also true if its deadline is in the future again: the clock was set back.
+	round := withPastDeadline(b.stamp())
+	_, err = b.Store.Do(ctx, 0, round, b.claimRound(10))
+	b.requireError(err, store.ErrLate)
+	if b.SetWall != nil {
+		b.SetWall(-1000 * b.unit)
+	} else {
+		s.Until, round.Until = 0, 0
+	}
+	_, err = b.Store.Change(ctx, 0, s, c)
+	b.requireError(err, store.ErrLate)
+	_, err = b.Store.Do(ctx, 0, round, b.claimRound(10))
+	b.requireError(err, store.ErrLate)
+	b.requireAbsent("late")
+	s.Number, s.Until = s.Number+1, 0
+	_, err = b.Store.Change(ctx, 0, s, c)
+	b.requireNoError(err)
+	b.getEntry("late")
 }

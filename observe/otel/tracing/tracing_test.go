@@ -376,10 +376,10 @@ func TestOptions_RefuseNil(t *testing.T) {
 func TestSpans_AreUTF8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()
-		b.worker.Handle("h\xff", func(context.Context, durable.Delivery) error {
+		b.worker.Handle("h\u2028", func(context.Context, durable.Delivery) error {
 			return durable.NoRetry(errors.New("answer: \xfe"))
 		})
-		b.schedule(t, context.Background(), durable.Task{Key: "k\xff", Handler: "h\xff"}, durable.After(time.Second))
+		b.schedule(t, context.Background(), durable.Task{Key: "k\u2028", Handler: "h\u2028"}, durable.After(time.Second))
 		spans := b.run(t, context.Background(), time.Minute)
 		if len(spans) != 2 {
 			t.Fatalf("%d spans, want 2", len(spans))
