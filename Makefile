@@ -156,6 +156,14 @@ soak: ## use all kinds of timers together for the time SOAK; check timers, memor
 mutants: ## break the code as internal/mutants/list.txt says, and check that tests fail; MUTANT selects changes; takes minutes
 	GOWORK=off $(GO) run ./internal/mutants -match '$(MUTANT)'
 
+# The environment of durable/internal/simulation, which explains the variables.
+SIMULATION_ENV = TICKLESS_SEED='$(SEED)' TICKLESS_SEEDS='$(SEEDS)' TICKLESS_WITHOUT='$(WITHOUT)' TICKLESS_STORM='$(STORM)'
+
+.PHONY: simulation
+simulation: ## play all of durable from seeds, on memstore and SQLite: SEEDS=1000 or SEEDS=11-20; SEED=17, also WITHOUT=loss,worker1 STORM=5s
+	cd durable && GOWORK=off $(NOCGO) $(SIMULATION_ENV) $(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' -v ./internal/simulation
+	cd durable/sqlitestore && GOWORK=off $(NOCGO) $(SIMULATION_ENV) $(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' -v .
+
 .PHONY: conformance
 conformance: ## run Go's own timer tests on package timer, five times
 	GOWORK=off TICKLESS_CONFORMANCE=long $(GO) test -count=1 -timeout 0 -v ./internal/conformance

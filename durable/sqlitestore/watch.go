@@ -19,7 +19,9 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	if err := s.checkOpen(ctx); err != nil || s.readOnly {
 		return cmp.Or(err, ErrReadOnly)
 	}
-	s.startWatchOnce.Do(func() { s.goroutines.Go(s.watchOtherCommits) })
+	if !s.oneProcess || s.elapsed != nil { // otherwise there is nothing to watch: no other process, and no system clock
+		s.startWatchOnce.Do(func() { s.goroutines.Go(s.watchOtherCommits) })
+	}
 	return s.waiters.Wait(ctx, shards, wake)
 }
 

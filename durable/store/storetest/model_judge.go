@@ -254,11 +254,13 @@ func (j *Judge) Compare(now store.Time, stats store.Stats) {
 	equal(j.m.failer, "the numbers", stats, want)
 }
 
-// Entry returns the expected entry with an id, and whether there is one. It shares memory
-// with the Judge.
-func (j *Judge) Entry(id string) (e store.Entry, ok bool) {
-	if t := j.m.tasks[id]; t != nil {
-		return t.Entry, true
+// Leased returns the expected entry of the running task with a token, and whether there is
+// one.
+func (j *Judge) Leased(token int64) (e store.Entry, ok bool) {
+	for _, t := range j.m.tasks {
+		if t.State == store.Running && t.Token == token {
+			return t.Entry, true
+		}
 	}
 	return e, false
 }

@@ -1,0 +1,333 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/durable/internal/random"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// An endpoint is an actor's connection to the store, from its start to its crash.
+type endpoint struct {
+	*simulation
+	name   string
+	random *random.Source
+	dead   chan struct{} // closed by kill
+	once   sync.Once
+
+	mu       sync.Mutex
+	calls    map[string]int // by kind and shard
+	broken   chan struct{}  // closed when the connection breaks
+	cutUntil time.Time      // the actor cannot reach the store until then
+	heldTill time.Time      // the actor stands still until then
+}
+
+var _ store.Store = (*endpoint)(nil)
+
+var (
+	errBroken = errors.New("simulation: the connection broke")
+	errBusy   = fmt.Errorf("simulation: %w", store.ErrBusy)
+)
+
+func (s *simulation) connect(name string) *endpoint {
+	r := s.plan.random(name, "pauses")
+	e := &endpoint{simulation: s, name: name, random: random.New(r.Uint64(), r.Uint64()), dead: make(chan struct{}),
+		calls: make(map[string]int), broken: make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ends = append(s.ends, e)
+	return e
+}
+
+// Random gives durable's pauses a seed.
+func (e *endpoint) Random() *random.Source { return e.random }
+
+// kill ends all present and future calls. Messages that are under way arrive.
+func (e *endpoint) kill() { e.once.Do(func() { close(e.dead) }) }
+
+func (e *endpoint) isDead() bool {
+	select {
+	case <-e.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// breakUp breaks the connection, and keeps it broken for d.
+func (e *endpoint) breakUp(d time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cutUntil = time.Now().Add(d)
+	close(e.broken)
+	e.broken = make(chan struct{})
+}
+
+func (e *endpoint) hold(d time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.heldTill = time.Now().Add(d)
+}
+
+func (e *endpoint) isCut() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return time.Now().Before(e.cutUntil)
+}
+
+// standStill waits while the actor is held. x makes the moment distinct.
+func (e *endpoint) standStill(x time.Duration) {
+	e.mu.Lock()
+	d := time.Until(e.heldTill)
+	e.mu.Unlock()
+	if d > 0 {
+		select {
+		case <-time.After(d + x):
+		case <-e.dead:
+		}
+	}
+}
+
+// A fate is what happens to a call.
+type fate struct {
+	request, answer  time.Duration // how long the messages take
+	jitter           time.Duration
+	refused          bool
+	lost, unanswered bool
+	failsAfter       time.Duration // when a lost message is noticed
+	cutAfter         time.Duration // the call fails then, with its message under way; 0: it does not
+	duplicate        time.Duration // a copy arrives then; 0: none
+	gather           time.Duration // how long a round waits for more reports; 0: not at all
+}
+
+func (e *endpoint) fateOf(kind string, shard int) (f fate) {
+	e.mu.Lock()
+	k := fmt.Sprint(kind, "/", shard)
+	e.calls[k]++
+	r := e.plan.random(e.name, k, e.calls[k])
+	e.mu.Unlock()
+	takes := func() time.Duration {
+		d, x := upTo(r, 2*time.Millisecond), r.Float64()
+		long := upTo(r, 12*time.Second)
+		switch {
+		case !e.on(slow) || x > .04:
+			return d
+		case x > .006:
+			return long / 40
+		}
+		return long
+	}
+	happens := func(fault string, percent float64) bool { return chance(r, percent) && e.on(fault) }
+	after := func(happens bool, d time.Duration) time.Duration {
+		if d = upTo(r, d); happens {
+			return d
+		}
+		return 0
+	}
+	f.request, f.answer, f.jitter = takes(), takes(), upTo(r, time.Microsecond)
+	f.refused = happens(refuse, 1)
+	f.lost, f.unanswered = happens(loss, 1.5), happens(loss, 1.5)
+	f.failsAfter = upTo(r, []time.Duration{time.Millisecond, 100 * time.Millisecond, 20 * time.Second}[r.IntN(3)])
+	f.cutAfter = after(happens(cut, 1), 3*time.Millisecond)
+	f.duplicate = after(happens(duplicate, 2), []time.Duration{5 * time.Millisecond, 12 * time.Second}[r.IntN(2)])
+	f.gather = after(happens(gather, 15), 20*time.Millisecond)
+	return f
+}
+
+// call sends a message to the store and waits for the answer. carryOut runs when the
+// message arrives.
+func call[T any](ctx context.Context, e *endpoint, kind string, shard int, f fate, carryOut func() (T, error)) (got T, err error) {
+	type result struct {
+		value T
+		err   error
+	}
+	if err := store.Ended(ctx); err != nil {
+		return got, err
+	}
+	e.standStill(f.jitter)
+	if e.isDead() {
+		return got, store.ErrClosed
+	}
+	if f.refused {
+		e.trace(e.name, "%s/%d is refused", kind, shard)
+		return got, e.pause(ctx, f.request, errBusy)
+	}
+	answers := make(chan result, 1)
+	send := func(after time.Duration, isCopy bool) {
+		e.underWay.Go(func() {
+			time.Sleep(after)
+			if e.isCut() {
+				return
+			}
+			var x result
+			x.value, x.err = carryOut()
+			if isCopy || f.unanswered {
+				return
+			}
+			time.Sleep(f.answer)
+			if !e.isCut() {
+				e.standStill(f.jitter)
+				answers <- x
+			}
+		})
+	}
+	if f.lost = f.lost || e.isCut(); !f.lost {
+		send(f.request, false)
+	}
+	if f.duplicate > 0 {
+		send(f.duplicate, true)
+	}
+	var fails, cuts <-chan time.Time
+	if f.lost || f.unanswered {
+		fails = time.After(f.request + f.failsAfter)
+	}
+	if f.cutAfter > 0 {
+		cuts = time.After(f.cutAfter)
+	}
+	e.mu.Lock()
+	broken := e.broken
+	e.mu.Unlock()
+	select {
+	case x := <-answers:
+		return x.value, x.err
+	case <-e.dead:
+		return got, store.ErrClosed
+	case <-fails:
+		err = errBroken
+	case <-cuts:
+		err = errBroken
+	case <-broken:
+		err = e.pause(ctx, f.jitter+f.request, errBroken)
+	case <-ctx.Done():
+		time.Sleep(f.jitter)
+		err = ctx.Err()
+	}
+	if e.isDead() {
+		return got, store.ErrClosed
+	}
+	e.trace(e.name, "%s/%d has no answer", kind, shard)
+	return got, err
+}
+
+// pause returns err after d, or the error of ctx.
+func (e *endpoint) pause(ctx context.Context, d time.Duration, err error) error {
+	select {
+	case <-time.After(d):
+		return err
+	case <-e.dead:
+		return store.ErrClosed
+	case <-ctx.Done():
+		return store.Ended(ctx)
+	}
+}
+
+// read is a call that changes nothing.
+func read[T any](ctx context.Context, e *endpoint, kind string, shard int, f func() (T, error)) (got T, err error) {
+	fate := e.fateOf(kind, shard)
+	fate.duplicate = 0
+	return call(ctx, e, kind, shard, fate, func() (got T, err error) {
+		e.server.lock <- struct{}{}
+		defer func() { <-e.server.lock }()
+		if e.server.isDown {
+			return got, errDown
+		}
+		return f()
+	})
+}
+
+func (e *endpoint) Shards() int { return e.shards }
+
+func (e *endpoint) Change(ctx context.Context, shard int, stamp store.Stamp, c store.Command) ([]store.Outcome, error) {
+	op, _ := ctx.Value(operationKey{}).(*operation)
+	return call(ctx, e, opNames[c.Op], shard, e.fateOf("change", shard), func() ([]store.Outcome, error) {
+		return e.server.change(e.name, op, shard, stamp, c)
+	})
+}
+
+func (e *endpoint) Do(ctx context.Context, shard int, stamp store.Stamp, r store.Round) (store.Answer, error) {
+	f := e.fateOf("round", shard)
+	if r.More != nil && f.gather > 0 {
+		if err := e.pause(ctx, f.gather, nil); err != nil {
+			return store.Answer{}, err
+		}
+		r.More(&r)
+	}
+	r.More = nil
+	return call(ctx, e, "round", shard, f, func() (store.Answer, error) { return e.server.do(e.name, shard, stamp, r) })
+}
+
+func (e *endpoint) Now(ctx context.Context, shard int) (store.Time, error) {
+	return read(ctx, e, "now", shard, func() (store.Time, error) { return e.server.st.Now(context.Background(), shard) })
+}
+
+func (e *endpoint) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
+	return read(ctx, e, "get", shard, func() (store.Entry, error) { return e.server.st.Get(context.Background(), shard, id) })
+}
+
+func (e *endpoint) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
+	return read(ctx, e, "list", shard, func() (store.Page, error) { return e.server.st.List(context.Background(), shard, f, c, limit) })
+}
+
+func (e *endpoint) Stats(ctx context.Context, shard int) (store.Stats, error) {
+	return read(ctx, e, "stats", shard, func() (store.Stats, error) { return e.server.st.Stats(context.Background(), shard) })
+}
+
+func (e *endpoint) Check(ctx context.Context) (store.Health, error) {
+	return read(ctx, e, "check", 0, func() (store.Health, error) { return e.server.st.Check(context.Background()) })
+}
+
+func (e *endpoint) Repair(ctx context.Context, shard int) (store.Repair, error) {
+	return read(ctx, e, "repair", shard, func() (store.Repair, error) { return e.server.st.Repair(context.Background(), shard) })
+}
+
+// Wait passes the store's wake-ups on, until the connection breaks.
+func (e *endpoint) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
+	e.standStill(time.Microsecond)
+	e.mu.Lock()
+	broken, isCut := e.broken, time.Now().Before(e.cutUntil)
+	r := e.plan.random(e.name, "wait", e.calls["wait"])
+	e.calls["wait"]++
+	e.mu.Unlock()
+	if isCut {
+		return e.pause(ctx, upTo(r, time.Second), errBroken)
+	}
+	e.server.lock <- struct{}{}
+	st, down := e.server.st, e.server.isDown
+	<-e.server.lock
+	if down {
+		return e.pause(ctx, upTo(r, time.Millisecond), errDown)
+	}
+	waiting, end := context.WithCancel(ctx)
+	defer end()
+	e.underWay.Go(func() {
+		select {
+		case <-broken:
+		case <-e.dead:
+		case <-waiting.Done():
+		}
+		end()
+	})
+	err := st.Wait(waiting, shards, func(shard int) {
+		if e.pause(waiting, upTo(r, time.Millisecond), nil) == nil {
+			e.standStill(upTo(r, time.Microsecond))
+			wake(shard)
+		}
+	})
+	select {
+	case <-e.dead:
+		return store.ErrClosed
+	default:
+	}
+	if ctx.Err() == nil {
+		err = e.pause(ctx, upTo(r, time.Millisecond), errBroken)
+	}
+	return err
+}
+
+// randomOf returns one of the values.
+func randomOf[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }

@@ -1,0 +1,295 @@
+package simulation
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/storetest"
+)
+
+// An Opener opens the store of a simulation.
+type Opener struct {
+	// Open returns an empty store with up to the given number of shards. The clock
+	// implements clock.Wall.
+	Open func(c clock.Clock, shards int) (store.Store, error)
+	// Reopen closes the store and opens it again. Nil means that the store does not
+	// outlive its process: it is only out of reach for a while.
+	Reopen func(st store.Store, c clock.Clock) (store.Store, error)
+	// Close closes the store.
+	Close func(st store.Store)
+	// MaxShards is the largest number of shards.
+	MaxShards int
+	// CompareEvery is after how many commands all data is compared with the model.
+	CompareEvery int
+}
+
+// A Result is how a simulation has ended.
+type Result struct {
+	Failure string // what was wrong first; empty: nothing
+	Kind    string // of the failure
+	Trace   []string
+	Counts  map[string]int // how often each event happened
+	Storm   time.Duration  // how long the storm was
+}
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// A simulation is one run of a plan.
+type simulation struct {
+	plan         *Plan
+	opener       *Opener
+	shards       int
+	server       *server
+	ledger       *ledger
+	underWay     sync.WaitGroup // messages
+	began        time.Time
+	calmSince    time.Time   // set before isSettled
+	calm         atomic.Bool // the faults have ended
+	settled      atomic.Bool // their effects too
+	clockWasSet  atomic.Bool
+	clockSetBack atomic.Int64  // when the clock was last set back, by the bubble
+	drains       atomic.Bool   // the calm has ended: clients send nothing more
+	over         chan struct{} // closed when all work has ended
+	overOnce     sync.Once
+
+	mu     sync.Mutex
+	ends   []*endpoint
+	result Result
+}
+
+// maxRealTime is how long a simulation may take, in real time.
+const maxRealTime = time.Minute
+
+// Run plays a plan. With GOMAXPROCS of 1, the same plan gives the same trace.
+func Run(t *testing.T, p Plan, o Opener) (result Result) {
+	var s *simulation
+	alarm := time.AfterFunc(maxRealTime, func() {
+		panic("a goroutine spins, without an end of time; to play it again: " + p.Command())
+	})
+	defer alarm.Stop()
+	defer func() {
+		if v := recover(); v != nil { // from a bubble whose goroutines are all blocked
+			s.fail("deadlock", "%v", v)
+		}
+		result = s.finished()
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		r := p.random("shards")
+		s = &simulation{plan: &p, opener: &o, shards: min(o.MaxShards, randomOf(r, 1, 1, 2, 4)), over: make(chan struct{}), began: time.Now()}
+		s.result.Counts = make(map[string]int)
+		s.ledger, s.server = newLedger(s), &server{simulation: s}
+		s.play()
+	})
+	return result
+}
+
+func (s *simulation) play() {
+	if err := s.server.open(*s.opener); err != nil {
+		s.fail("open", "%v", err)
+		return
+	}
+	defer func() {
+		s.underWay.Wait()
+		s.opener.Close(s.server.st)
+	}()
+	r := s.plan.random("plan")
+	storm := 3*time.Second + upTo(r, 15*time.Second)
+	if s.plan.Storm > 0 {
+		storm = s.plan.Storm
+	}
+	s.result.Storm = storm
+	workers, clients := 1+r.IntN(maxWorkers), 1+r.IntN(maxClients)
+	var actors sync.WaitGroup
+	for i := range workers {
+		if name := fmt.Sprint("worker", i); s.plan.has(name) {
+			actors.Go(func() { s.runWorker(name) })
+		}
+	}
+	for i := range clients {
+		if name := fmt.Sprint("client", i); s.plan.has(name) {
+			actors.Go(func() { s.runClient(name) })
+		}
+	}
+	actors.Go(s.runWeather)
+	s.sleep(storm)
+	s.settle()
+	s.watchCalm(10*time.Second + upTo(r, 5*time.Second))
+	s.drain()
+	s.endNow()
+	actors.Wait()
+	s.underWay.Wait()
+	s.server.compareAll()
+}
+
+// runWeather makes faults that last: partitions, standstills, restarts and clock steps.
+func (s *simulation) runWeather() {
+	r := s.plan.random("weather")
+	for !s.isOver() {
+		s.sleep(upTo(r, 3*time.Second))
+		fault, lasts, target := randomOf(r, partition, partition, hold, hold, reopen, step), upTo(r, 8*time.Second), r.Uint64()
+		back := chance(r, 50)
+		if !s.on(fault) {
+			continue
+		}
+		s.mu.Lock()
+		var ends []*endpoint
+		for _, e := range s.ends {
+			if !e.isDead() {
+				ends = append(ends, e)
+			}
+		}
+		s.mu.Unlock()
+		if len(ends) == 0 {
+			continue
+		}
+		e := ends[target%uint64(len(ends))]
+		switch fault {
+		case partition:
+			s.trace(e.name, "is cut off for %v", lasts)
+			e.breakUp(lasts)
+		case hold:
+			s.trace(e.name, "stands still for %v", lasts)
+			e.hold(lasts)
+		case reopen:
+			s.server.restart(lasts / 4)
+		case step:
+			d := lasts * 10
+			if back {
+				d = -d
+				s.clockSetBack.Store(time.Now().UnixNano())
+			}
+			s.trace("store", "its clock is set by %v", d)
+			s.clockWasSet.Store(true)
+			s.server.clock.set(d)
+		}
+	}
+}
+
+// settle ends the faults, and waits until their effects have ended.
+func (s *simulation) settle() {
+	s.trace("simulation", "the storm is over")
+	s.calm.Store(true)
+	// Messages take up to 12 s. After a step of the clock, workers claim within a minute.
+	d := 20 * time.Second
+	if s.clockWasSet.Load() {
+		d = 90 * time.Second
+	}
+	s.sleep(d)
+	s.calmSince = time.Now()
+	s.settled.Store(true)
+	s.trace("simulation", "calm")
+}
+
+func (s *simulation) watchCalm(d time.Duration) {
+	for until := time.Now().Add(d); time.Now().Before(until) && !s.hasFailed(); {
+		s.sleep(250*time.Millisecond + 7*time.Nanosecond)
+		s.ledger.checkCalm()
+	}
+}
+
+// drain waits until all tasks that a worker knows have ended.
+func (s *simulation) drain() {
+	s.drains.Store(true)
+	s.sleep(5 * time.Second)
+	c := s.newClient("tidy")
+	for range 15 {
+		if s.hasFailed() {
+			return
+		}
+		c.tidy()
+		s.watchCalm(2 * time.Second)
+		if s.unfinished() == "" {
+			return
+		}
+	}
+	s.fail("stuck", "tasks that are due do not end: %s", s.unfinished())
+}
+
+// unfinished describes the tasks that should have ended.
+func (s *simulation) unfinished() (text string) {
+	s.ledger.mu.Lock()
+	lives := slices.Clone(s.ledger.lives)
+	s.ledger.mu.Unlock()
+	for shard := range s.shards {
+		_ = s.server.withShard(shard, func(j *storetest.Judge, now store.Time) {
+			for _, e := range j.Entries() {
+				if e.State == store.Running || e.State == store.Pending && e.At <= now && slices.ContainsFunc(lives, func(v *life) bool {
+					return v.isLive && v.config.handler(e.Handler) != nil && (e.Schedule == "" || v.config.knowsSchedule)
+				}) {
+					text += fmt.Sprintf("%+v ", e)
+				}
+			}
+		})
+	}
+	return text
+}
+
+// on reports whether a fault may happen now.
+func (s *simulation) on(fault string) bool { return !s.isCalm() && s.plan.has(fault) }
+
+func (s *simulation) isCalm() bool { return s.calm.Load() }
+
+func (s *simulation) isOver() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *simulation) endNow() { s.overOnce.Do(func() { close(s.over) }) }
+
+// sleep sleeps for d, or until the end.
+func (s *simulation) sleep(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.over:
+	}
+}
+
+func (s *simulation) hasFailed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.result.Failure != ""
+}
+
+// fail records the first failure, and ends the simulation.
+func (s *simulation) fail(kind, format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.result.Failure == "" {
+		s.result.Kind, s.result.Failure = kind, kind+": "+fmt.Sprintf(format, args...)
+		s.endNow()
+	}
+}
+
+// trace records an event of an actor.
+func (s *simulation) trace(actor, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.result.Failure == "" {
+		s.result.Trace = append(s.result.Trace, fmt.Sprintf("%13.9f %-12s %s", time.Since(s.began).Seconds(), actor, text))
+	}
+	event, _, _ := strings.Cut(text, " ")
+	s.result.Counts[event]++
+}
+
+// finished returns the result, with the events of each moment in order.
+func (s *simulation) finished() Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.SortStableFunc(s.result.Trace, strings.Compare)
+	return s.result
+}

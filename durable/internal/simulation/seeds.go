@@ -1,0 +1,116 @@
+package simulation
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lastSteps is how many steps of a failed simulation are printed.
+const lastSteps = 40
+
+// Test plays seeds 1 to count, or what the environment says, which `make simulation` sets:
+//
+//	TICKLESS_SEED     one seed
+//	TICKLESS_SEEDS    another count, or a range such as 5001-6000
+//	TICKLESS_WITHOUT  the Plan's Without, separated by commas
+//	TICKLESS_STORM    the Plan's Storm
+//
+// A seed that fails is cut down, and ends the test. With -short, which the race detector
+// uses, the goroutines of a seed run at the same time, so that its trace may vary.
+func Test(t *testing.T, o Opener, count uint64) {
+	if testing.Short() {
+		count = min(count, 5)
+	} else {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	}
+	first, last, plan, err := readEnvironment(count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := make(map[string]int)
+	for seed := first; seed <= last; seed++ {
+		plan.Seed = seed
+		r := Run(t, plan, o)
+		for event, n := range r.Counts {
+			counts[event] += n
+		}
+		if r.Failure == "" {
+			continue
+		}
+		t.Logf("seed %d fails and is cut down: %s", seed, r.Failure)
+		smallest, r := Shrink(t, plan, o, r)
+		for _, line := range r.Trace[max(0, len(r.Trace)-lastSteps):] {
+			t.Log(line)
+		}
+		t.Fatalf("%s\nseed %d; to play it again: %s", r.Failure, seed, smallest.Command())
+	}
+	t.Logf("seeds %d to %d: %v", first, last, counts)
+}
+
+func readEnvironment(count uint64) (first, last uint64, p Plan, err error) {
+	first, last = 1, count
+	if s := os.Getenv("TICKLESS_WITHOUT"); s != "" {
+		p.Without = strings.Split(s, ",")
+	}
+	for _, name := range p.Without {
+		if !slices.Contains(names(), name) {
+			return 0, 0, p, fmt.Errorf("simulation: unknown actor or fault %q, not one of %q", name, names())
+		}
+	}
+	if s := os.Getenv("TICKLESS_STORM"); s != "" {
+		if p.Storm, err = time.ParseDuration(s); err != nil {
+			return 0, 0, p, err
+		}
+	}
+	seeds := os.Getenv("TICKLESS_SEEDS")
+	if s := os.Getenv("TICKLESS_SEED"); s != "" {
+		seeds = s + "-" + s
+	}
+	if seeds == "" {
+		return first, last, p, nil
+	}
+	from, to, isRange := strings.Cut(seeds, "-")
+	if !isRange {
+		from, to = "1", seeds
+	}
+	if first, err = strconv.ParseUint(from, 10, 64); err == nil {
+		last, err = strconv.ParseUint(to, 10, 64)
+	}
+	return first, last, p, err
+}
+
+// Shrink leaves out of a plan whatever the failure does not need: faults, actors, and the
+// second half of the storm. r is the plan's result. It returns the smallest plan that still
+// fails in the same way, and its result.
+func Shrink(t *testing.T, p Plan, o Opener, r Result) (Plan, Result) {
+	fails := func(x Plan) bool {
+		t.Log(x.Command())
+		again := Run(t, x, o)
+		if again.Kind == r.Kind {
+			p, r = x, again
+		}
+		return again.Kind == r.Kind
+	}
+	for smaller := true; smaller; {
+		smaller = false
+		for _, name := range names() {
+			if x := p; p.has(name) {
+				x.Without = append(slices.Clone(p.Without), name)
+				smaller = fails(x) || smaller
+			}
+		}
+		for x := p; ; {
+			if x.Storm = r.Storm / 2; x.Storm < 200*time.Millisecond || !fails(x) {
+				break
+			}
+			smaller = true
+		}
+	}
+	return p, r
+}

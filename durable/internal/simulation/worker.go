@@ -1,0 +1,296 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"github.com/tickless/tickless/durable"
+)
+
+// A workerConfig is what a worker actor is like, in all its lives.
+type workerConfig struct {
+	concurrency   int
+	lease         time.Duration
+	maxCrashes    int
+	shutdown      time.Duration
+	knowsSchedule bool
+	handlers      []handlerConfig
+	indexes       map[string]int // of handlers, by name
+}
+
+type handlerConfig struct {
+	name    string
+	most    int
+	rate    float64
+	options []durable.HandlerOption
+}
+
+func (c *workerConfig) index(handler string) int { return c.indexes[handler] }
+
+func (c *workerConfig) handler(name string) *handlerConfig {
+	if i, ok := c.indexes[name]; ok {
+		return &c.handlers[i]
+	}
+	return nil
+}
+
+var handlerNames = []string{"a", "b", "c", "d", "rare"}
+
+func newWorkerConfig(r *rand.Rand) *workerConfig {
+	c := &workerConfig{
+		concurrency: 1 + r.IntN(8), lease: 600*time.Millisecond + upTo(r, 2*time.Second).Round(time.Millisecond), maxCrashes: 1 + r.IntN(5),
+		shutdown: upTo(r, 2*time.Second), knowsSchedule: chance(r, 70), indexes: make(map[string]int),
+	}
+	for _, name := range handlerNames {
+		h := handlerConfig{name: name}
+		h.options = append(h.options, durable.WithBackoff(10*time.Millisecond, 500*time.Millisecond), durable.WithMaxAttempts(1+r.IntN(5)),
+			durable.WithTimeout(200*time.Millisecond+upTo(r, 3*time.Second)), durable.WithDeadHook(func(context.Context, durable.Delivery, error) {}))
+		if most := 1 + r.IntN(3); chance(r, 25) {
+			h.most = most
+			h.options = append(h.options, durable.WithHandlerConcurrency(most))
+		}
+		if rate := 3 + r.Float64()*40; chance(r, 15) {
+			h.rate = rate
+			h.options = append(h.options, durable.WithRate(rate))
+		}
+		if weight := 1 + r.IntN(5); chance(r, 30) {
+			h.options = append(h.options, durable.WithWeight(weight))
+		}
+		if chance(r, 80) || name == "a" {
+			c.indexes[name] = len(c.handlers)
+			c.handlers = append(c.handlers, h)
+		}
+	}
+	return c
+}
+
+// A life is a Run of a Worker, until it ends or its process dies.
+type life struct {
+	name      string
+	config    *workerConfig
+	worker    *durable.Worker
+	startedAt time.Time
+	begun     map[string]int // how often each handler has begun
+
+	isLive bool // guarded by ledger.mu
+}
+
+// A process is a Worker with its connection. It dies in a crash.
+type process struct {
+	*simulation
+	name   string
+	config *workerConfig
+	end    *endpoint
+	worker *durable.Worker
+	life   *life // of the present Run; guarded by ledger.mu
+}
+
+// schedule is the schedule "s" of the workers that know it.
+type schedule struct{}
+
+func (schedule) Next(t time.Time) time.Time { return t.Add(700 * time.Millisecond) }
+
+func (s *simulation) clientOptions(knowsSchedule bool) []durable.Option {
+	opts := []durable.Option{durable.WithLogger(quiet)}
+	if knowsSchedule {
+		opts = append(opts, durable.WithSchedule("s", schedule{}))
+	}
+	return opts
+}
+
+func (s *simulation) startProcess(name string, c *workerConfig) *process {
+	p := &process{simulation: s, name: name, config: c, end: s.connect(name)}
+	client := durable.New(p.end, s.clientOptions(c.knowsSchedule)...)
+	p.worker = durable.NewWorker(client, durable.WithConcurrency(c.concurrency), durable.WithLease(c.lease),
+		durable.WithMaxCrashes(c.maxCrashes), durable.WithShutdownTimeout(c.shutdown))
+	for _, h := range c.handlers {
+		p.worker.Handle(h.name, p.handler(h.name), h.options...)
+	}
+	return p
+}
+
+// runWorker plays a worker actor: it runs, stops, crashes and starts again.
+func (s *simulation) runWorker(name string) {
+	config := newWorkerConfig(s.plan.random(name))
+	var p *process
+	for n := 0; !s.isOver(); n++ {
+		r := s.plan.random(name, "life", n)
+		s.sleep(upTo(r, 100*time.Millisecond))
+		if p == nil {
+			p = s.startProcess(fmt.Sprint(name, ".", n), config)
+		}
+		v := p.begin(n)
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- p.worker.Run(ctx) }()
+		faultNow := p.awaitFault(r, ended)
+		switch {
+		case s.isOver() && s.hasFailed():
+			p.die(v)
+		case faultNow == crash:
+			s.trace(name, "crashes")
+			p.die(v)
+		default:
+			how := r.IntN(4)
+			s.trace(name, "stops (%d)", how)
+			p.stopLife(v, how, cancel, ended)
+			if how == 0 { // the Worker runs again
+				cancel()
+				s.sleep(upTo(r, 2*time.Second))
+				continue
+			}
+			p.end.kill()
+		}
+		cancel()
+		<-ended
+		p = nil
+		s.sleep(upTo(r, 3*time.Second))
+	}
+	if p != nil {
+		p.end.kill()
+	}
+}
+
+func (p *process) begin(n int) *life {
+	v := &life{name: fmt.Sprint(p.name, "-", n), config: p.config, worker: p.worker, startedAt: time.Now(), begun: make(map[string]int), isLive: true}
+	p.ledger.mu.Lock()
+	defer p.ledger.mu.Unlock()
+	p.life = v
+	p.ledger.lives = append(p.ledger.lives, v)
+	return v
+}
+
+// awaitFault waits until the Worker must stop or crash, and returns which.
+func (p *process) awaitFault(r *rand.Rand, ended chan error) (fault string) {
+	next := time.After(200*time.Millisecond + upTo(r, 20*time.Second))
+	fault = randomOf(r, crash, crash, stop)
+	for {
+		select {
+		case <-next:
+			if p.on(fault) {
+				return fault
+			}
+			next = nil
+		case <-p.over:
+			return stop
+		case err := <-ended:
+			p.fail("run ended", "%s: Run has ended by itself: %v", p.name, err)
+			ended <- err
+			return crash
+		}
+	}
+}
+
+func (p *process) markEnded(v *life) {
+	p.ledger.mu.Lock()
+	defer p.ledger.mu.Unlock()
+	v.isLive = false
+}
+
+// die ends the process at once. Its messages that are under way still arrive.
+func (p *process) die(v *life) {
+	p.markEnded(v)
+	p.end.kill()
+	_ = p.worker.Close()
+}
+
+// stopLife ends Run in one of several ways, and checks that it ends in time.
+func (p *process) stopLife(v *life, how int, cancel func(), ended chan error) {
+	p.markEnded(v)
+	began := time.Now()
+	limit := p.config.shutdown + 2*max(p.config.lease/3, time.Second) + 8*time.Second
+	switch how {
+	case 0, 1:
+		cancel()
+	case 2:
+		_ = p.worker.Close()
+	case 3:
+		ctx, end := context.WithTimeout(context.Background(), p.config.shutdown)
+		go func() {
+			defer end()
+			_ = p.worker.Shutdown(ctx)
+		}()
+	}
+	err := <-ended
+	ended <- err
+	if d := time.Since(began); d > limit {
+		p.fail("slow end", "%s: Run has ended after %v, more than %v", v.name, d, limit)
+	}
+	if err != nil && (!errors.Is(err, durable.ErrNotHandedBack) || p.settled.Load()) {
+		p.fail("run failed", "%s: Run returned %v", v.name, err)
+	}
+}
+
+var (
+	errHandler = errors.New("the handler failed")
+	quietEnds  = []string{"done", "done", "done", "done", "fail", "no retry", "retry after", "hand back", "panic", "exit"}
+)
+
+// handler returns a handler that does something else for each attempt.
+func (p *process) handler(name string) durable.Handler {
+	return func(ctx context.Context, d durable.Delivery) error {
+		r := p.plan.random(d.Key, d.Token)
+		p.ledger.mu.Lock()
+		v := p.life
+		p.ledger.mu.Unlock()
+		x := p.ledger.begin(v, name, &d)
+		how := "dies"
+		defer func() { p.ledger.end(x, how) }()
+		defer p.ledger.watch(ctx, x)()
+		takes, result, obeys := p.behaviour(r)
+		cancelled := ctx.Done()
+		if !obeys {
+			cancelled = nil
+		}
+		select {
+		case <-time.After(takes):
+		case <-p.end.dead:
+			return errHandler
+		case <-cancelled:
+			time.Sleep(upTo(r, time.Millisecond))
+			how = fmt.Sprint(context.Cause(ctx))
+			return ctx.Err()
+		}
+		p.end.standStill(upTo(r, time.Microsecond))
+		how = result
+		switch delay := upTo(r, time.Second); how {
+		case "fail":
+			return errHandler
+		case "no retry":
+			return durable.NoRetry(errHandler)
+		case "retry after":
+			return durable.RetryAfter(errHandler, delay)
+		case "hand back":
+			return durable.HandBack(errHandler, delay)
+		case "panic":
+			panic("the handler panics")
+		case "exit":
+			runtime.Goexit()
+		}
+		return d.SetResult([]byte(result))
+	}
+}
+
+// behaviour returns how long a handler takes, how it ends, and whether it obeys its context.
+func (p *process) behaviour(r *rand.Rand) (takes time.Duration, result string, obeys bool) {
+	takes, result, obeys = upTo(r, 40*time.Millisecond), randomOf(r, quietEnds...), chance(r, 85)
+	long, kind := upTo(r, 3*p.config.lease), r.IntN(100)
+	switch {
+	case p.isCalm():
+		if kind < 15 {
+			takes = long / 2
+		}
+		return takes, "done", true
+	case kind < 10:
+		takes = long
+	case kind < 13:
+		takes = 3 * long
+	case kind < 30:
+		takes = upTo(r, time.Microsecond)
+	}
+	return takes, result, obeys
+}
