@@ -161,8 +161,12 @@ SIMULATION_ENV = TICKLESS_SEED='$(SEED)' TICKLESS_SEEDS='$(SEEDS)' TICKLESS_WITH
 
 .PHONY: simulation
 simulation: ## play all of durable from seeds, on memstore and SQLite: SEEDS=1000 or SEEDS=11-20; SEED=17, also WITHOUT=loss,worker1 STORM=5s
-	cd durable && GOWORK=off $(NOCGO) $(SIMULATION_ENV) $(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' -v ./internal/simulation
-	cd durable/sqlitestore && GOWORK=off $(NOCGO) $(SIMULATION_ENV) $(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' -v .
+	cd durable && GOWORK=off $(NOCGO) $(SIMULATION_ENV) $(GO) test -count=1 -timeout 0 -run '^TestSimulation_Seeds$$' -v ./internal/simulation
+	cd durable/sqlitestore && GOWORK=off $(NOCGO) $(SIMULATION_ENV) $(GO) test -count=1 -timeout 0 -run '^TestSimulation_Seeds$$' -v .
+
+.PHONY: simulation-mutants
+simulation-mutants: ## break durable as internal/simulation/mutants.txt says, and check that 500 seeds notice; MUTANT selects changes; takes an hour
+	GOWORK=off TICKLESS_SEEDS=500 TICKLESS_SHRINK=off $(GO) run ./internal/mutants -C durable -list internal/simulation/mutants.txt -timeout 10m -match '$(MUTANT)'
 
 .PHONY: conformance
 conformance: ## run Go's own timer tests on package timer, five times

@@ -12,7 +12,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-func TestSimulation(t *testing.T) {
+func TestSimulation_Seeds(t *testing.T) {
 	dir, files := t.TempDir(), 0
 	var path string
 	open := func(c clock.Clock) (store.Store, error) {

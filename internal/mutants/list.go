@@ -56,7 +56,7 @@ func readList(path string) (mutants []mutant, err error) {
 
 // String returns a description of the mutant, which the flag -match is matched against.
 func (m mutant) String() string {
-	return fmt.Sprintf("list.txt:%d: %s %s, %s", m.lineNumber, m.file, m.function, strings.Join(m.tests, " "))
+	return fmt.Sprintf("line %d: %s %s, %s", m.lineNumber, m.file, m.function, strings.Join(m.tests, " "))
 }
 
 // apply returns the file's text with the change made.

@@ -11,8 +11,13 @@ import (
 // Each listed change can be made, its file exists, and its tests exist. (The command
 // itself checks that the tests fail.)
 func TestList_ChangesCanBeMade(t *testing.T) {
-	t.Chdir("../..")
-	mutants, err := readList(listPath)
+	t.Run("core", func(t *testing.T) { testList(t, "../..", listPath) })
+	t.Run("simulation", func(t *testing.T) { testList(t, "../../durable", "internal/simulation/mutants.txt") })
+}
+
+func testList(t *testing.T, dir, path string) {
+	t.Chdir(dir)
+	mutants, err := readList(path)
 	require.NoError(t, err)
 	require.Greater(t, len(mutants), 20)
 	found, err := findTests()
@@ -21,10 +26,10 @@ func TestList_ChangesCanBeMade(t *testing.T) {
 		text, err := os.ReadFile(m.file)
 		require.NoError(t, err)
 		changed, err := m.apply(string(text))
-		assert.NoError(t, err, "list.txt:%d", m.lineNumber)
-		assert.NotEqual(t, string(text), changed, "list.txt:%d", m.lineNumber)
+		assert.NoError(t, err, "line %d", m.lineNumber)
+		assert.NotEqual(t, string(text), changed, "line %d", m.lineNumber)
 		_, err = found.packagesOf(m.tests)
-		assert.NoError(t, err, "list.txt:%d", m.lineNumber)
+		assert.NoError(t, err, "line %d", m.lineNumber)
 	}
 }
 

@@ -20,8 +20,13 @@ func main() {
 	log.SetPrefix("mutants: ")
 	matchFlag := flag.String("match", "", "make only changes whose tests, file or function match this regular expression")
 	timeoutFlag := flag.Duration("timeout", time.Minute, "how long a test may take; a test that takes longer counts as failed")
+	listFlag := flag.String("list", listPath, "the file with the changes")
+	dirFlag := flag.String("C", ".", "the folder of the changed module; the list's names are relative to it")
 	flag.Parse()
-	mutants, err := readList(listPath)
+	if err := os.Chdir(*dirFlag); err != nil {
+		log.Fatal(err)
+	}
+	mutants, err := readList(*listFlag)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -33,6 +33,7 @@ type execution struct {
 	token       int64
 	crashes     int
 	cancelledAt time.Time // when a Cancel of the running task was carried out
+	inCalm      bool      // it has begun in the calm
 	contextDone bool
 }
 
@@ -66,7 +67,7 @@ func (l *ledger) begin(v *life, handler string, d *durable.Delivery) *execution 
 	l.checkLease(v, d, run)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	x := &execution{life: v, handler: handler, key: d.Key, token: d.Token, crashes: d.Crashes}
+	x := &execution{life: v, handler: handler, key: d.Key, token: d.Token, crashes: d.Crashes, inCalm: l.settled.Load()}
 	l.trace(v.name, "begin %q attempt %d, crashes %d, token %d", d.Key, d.Attempt, d.Crashes, d.Token)
 	if l.doneRuns[run] {
 		l.fail("done twice", "%s: a run of %q that was done begins again", v.name, d.Key)
@@ -84,6 +85,8 @@ func (l *ledger) begin(v *life, handler string, d *durable.Delivery) *execution 
 	c := &v.config.handlers[v.config.index(handler)]
 	elapsed := time.Since(v.startedAt).Seconds()
 	switch {
+	case d.Attempt > d.MaxAttempts:
+		l.fail("attempts", "%s: attempt %d at %q, of %d", v.name, d.Attempt, d.Key, d.MaxAttempts)
 	case all > v.config.concurrency:
 		l.fail("places", "%s: %d handlers run in %d places", v.name, all, v.config.concurrency)
 	case c.most > 0 && ofHandler > c.most:
@@ -128,6 +131,9 @@ func (l *ledger) end(x *execution, how string) {
 	defer l.mu.Unlock()
 	if l.running[x.lease()] == x {
 		delete(l.running, x.lease())
+	}
+	if x.inCalm && x.life.isLive && how == durable.ErrLeaseLost.Error() {
+		l.fail("lost lease", "%s: the lease of %q with token %d was lost in calm", x.life.name, x.key, x.token)
 	}
 	l.trace(x.life.name, "end %q token %d: %s", x.key, x.token, how)
 }
@@ -174,7 +180,11 @@ func (l *ledger) carriedOut(op *operation, c *store.Command, out []store.Outcome
 		l.fail("final", "%s of %s was carried out after its final answer", op.name, idsOf(c.Items))
 	}
 	for i, o := range out {
-		op.done[c.Items[i].ID] = o
+		id := c.Items[i].ID
+		if _, twice := op.done[id]; twice {
+			l.fail("carried out twice", "%s of %q", op.name, id)
+		}
+		op.done[id] = o
 	}
 }
 

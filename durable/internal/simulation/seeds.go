@@ -20,6 +20,7 @@ const lastSteps = 40
 //	TICKLESS_SEEDS    another count, or a range such as 5001-6000
 //	TICKLESS_WITHOUT  the Plan's Without, separated by commas
 //	TICKLESS_STORM    the Plan's Storm
+//	TICKLESS_SHRINK   off: do not cut a failing seed down
 //
 // A seed that fails is cut down, and ends the test. With -short, which the race detector
 // uses, the goroutines of a seed run at the same time, so that its trace may vary.
@@ -42,6 +43,9 @@ func Test(t *testing.T, o Opener, count uint64) {
 		}
 		if r.Failure == "" {
 			continue
+		}
+		if os.Getenv("TICKLESS_SHRINK") == "off" {
+			t.Fatalf("seed %d: %s", seed, r.Failure)
 		}
 		t.Logf("seed %d fails and is cut down: %s", seed, r.Failure)
 		smallest, r := Shrink(t, plan, o, r)

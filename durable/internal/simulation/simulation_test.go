@@ -25,7 +25,7 @@ var memory = simulation.Opener{
 	MaxShards: 4, CompareEvery: 20,
 }
 
-func TestSimulation(t *testing.T) { simulation.Test(t, memory, 50) }
+func TestSimulation_Seeds(t *testing.T) { simulation.Test(t, memory, 50) }
 
 // The same seed gives the same trace, also in another process.
 func TestSimulation_IsDeterministic(t *testing.T) {
