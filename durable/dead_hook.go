@@ -22,7 +22,7 @@ func WithDeadHook(f func(ctx context.Context, d Delivery, err error)) HandlerOpt
 
 // callDeadHook calls the hook for a dead letter that this report has made.
 func (w *Worker) callDeadHook(r *report) {
-	hook := r.attempt.config().deadHook
+	hook, ctx := r.attempt.config().deadHook, w.commandCtx // the next Run has another context
 	if hook == nil {
 		return
 	}
@@ -33,7 +33,7 @@ func (w *Worker) callDeadHook(r *report) {
 					"key", printableKey(r.attempt.task.Key), "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
-		hook(w.commandCtx, r.attempt.delivery, r.err)
+		hook(ctx, r.attempt.delivery, r.err)
 	})
 }
 

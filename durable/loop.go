@@ -140,11 +140,18 @@ func (l *shardLoop) onTimer() {
 // queueReport queues the report on an attempt, unless one is queued already.
 func (l *shardLoop) queueReport(r *report) {
 	l.mu.Lock()
-	if !r.attempt.reportQueued {
-		r.attempt.reportQueued = true
-		l.reports = append(l.reports, r)
+	defer l.mu.Unlock()
+	l.queueReportLocked(r)
+}
+
+// queueReportLocked wakes the loop only for a new report: a loop that hands attempts back
+// queues them in each step, and would never sleep while the store does not answer.
+func (l *shardLoop) queueReportLocked(r *report) {
+	if r.attempt.reportQueued {
+		return
 	}
-	l.mu.Unlock()
+	r.attempt.reportQueued = true
+	l.reports = append(l.reports, r)
 	l.wake()
 }
 
@@ -152,13 +159,9 @@ func (l *shardLoop) queueReport(r *report) {
 // does both under l.mu, so that one round can send the report and use the place.
 func (l *shardLoop) reportAndReleasePlace(r *report) {
 	l.mu.Lock()
-	if !r.attempt.reportQueued {
-		r.attempt.reportQueued = true
-		l.reports = append(l.reports, r)
-	}
+	l.queueReportLocked(r)
 	wakeupsToSend := l.places.releasePlace(r.attempt)
 	l.mu.Unlock()
-	l.wake()
 	wakeupsToSend.send()
 }
 

@@ -125,6 +125,9 @@ func (l *shardLoop) buildRound(now time.Time, p phase) *round {
 
 // takeQueuedReports moves queued reports into a round, as many as fit. It returns
 // whether to claim, and whether the loop was offered a place.
+//
+// An offer that comes after the round has got its places stays: only the next claim gives
+// the place back that is reserved with it.
 func (l *shardLoop) takeQueuedReports(r *round) (mustClaim, hasOffer bool) {
 	l.mu.Lock()
 	n := min(len(l.reports), store.MaxBatch-len(r.reports))
@@ -134,7 +137,7 @@ func (l *shardLoop) takeQueuedReports(r *round) (mustClaim, hasOffer bool) {
 	}
 	mustClaim, hasOffer = l.claimNow, l.hasOffer
 	if r.grant.placeCount > 0 { // the round already has a claim with places
-		l.claimNow, l.hasOffer = false, false
+		l.claimNow = false
 	}
 	l.mu.Unlock()
 	for _, x := range newReports {

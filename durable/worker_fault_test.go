@@ -703,3 +703,30 @@ func TestWorker_PlaceThatIsFreedDuringAClaimWithoutOne(t *testing.T) {
 		require.Len(t, ran, 2)
 	})
 }
+
+// A worker is closed while a handler ignores its context and the store refuses each call.
+// It sleeps between its tries: in a bubble, time would stand still otherwise.
+func TestClose_WhileTheStoreRefuses(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		var cut atomic.Bool
+		f := &faulty{Store: mem, refuse: cut.Load}
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(durable.New(f, quiet))
+		begun := make(chan struct{}, 2)
+		w.Handle("h", func(context.Context, durable.Delivery) error {
+			begun <- struct{}{}
+			time.Sleep(time.Minute)
+			return nil
+		})
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		schedule(t, c, durable.Task{}, durable.After(0))
+		receive(t, begun)
+		cut.Store(true)
+		schedule(t, c, durable.Task{}, durable.After(0))
+		time.Sleep(2 * time.Second) // the worker pauses for up to a second between its tries
+		require.NoError(t, w.Close())
+		require.ErrorIs(t, <-ended, durable.ErrNotHandedBack)
+		time.Sleep(time.Minute)
+	})
+}

@@ -82,7 +82,8 @@ func (w *writer) close() {
 }
 
 // callWriter runs do on the writer's goroutine. It returns after the commit, or when the
-// context ends.
+// context ends. After an error, do may still be running: what it writes may be read only if
+// callWriter returns nil.
 func (s *Store) callWriter(ctx context.Context, keys rowKeys, do func(ix *index, at machine.Moment) error) error {
 	return s.queueCall(ctx, &queuedCall{keys: keys, do: do, done: make(chan struct{})})
 }
@@ -265,7 +266,7 @@ func (w *writer) runCalls(group []*queuedCall) (ix *index, err error) {
 }
 
 // Change carries out a command.
-func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Command) (out []store.Outcome, err error) {
+func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
 	if err := c.Check(&st); err != nil {
 		return nil, err
 	}
@@ -274,23 +275,24 @@ func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Comma
 	for i := range c.Items {
 		keys.taskIDs = append(keys.taskIDs, c.Items[i].ID)
 	}
-	err = s.callWriter(ctx, keys, func(ix *index, at machine.Moment) (err error) {
+	var outcomes []store.Outcome // no named result: a return after an error would write it
+	err := s.callWriter(ctx, keys, func(ix *index, at machine.Moment) (err error) {
 		if err := ix.checkRows(keys, c.Op != store.Schedule); err != nil {
 			return err
 		}
-		out, err = machine.Change(ix, at, &st, &c)
+		outcomes, err = machine.Change(ix, at, &st, &c)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	return outcomes, nil
 }
 
 // Do carries out a worker's round.
-func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (a store.Answer, err error) {
+func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (store.Answer, error) {
 	if err := r.Check(&st); err != nil {
-		return a, err
+		return store.Answer{}, err
 	}
 	keys := rowKeys{senderName: st.Sender}
 	for i := range r.Reports {
@@ -299,16 +301,17 @@ func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (a
 	for i := range r.Extend {
 		keys.taskIDs = append(keys.taskIDs, r.Extend[i].ID)
 	}
-	err = s.callWriter(ctx, keys, func(ix *index, at machine.Moment) (err error) {
+	var answer store.Answer // no named result, as in Change
+	err := s.callWriter(ctx, keys, func(ix *index, at machine.Moment) (err error) {
 		if err := ix.checkRows(keys, false); err != nil {
 			return err
 		}
-		a, err = machine.Do(ix, at, &st, &r)
+		answer, err = machine.Do(ix, at, &st, &r)
 		return err
 	})
 	if err != nil {
 		return store.Answer{}, err
 	}
-	a.Next = min(a.Next, time.Duration(s.sleepLimit.Load()))
-	return a, nil
+	answer.Next = min(answer.Next, time.Duration(s.sleepLimit.Load()))
+	return answer, nil
 }

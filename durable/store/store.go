@@ -21,7 +21,8 @@ type Store interface {
 	Change(ctx context.Context, shard int, s Stamp, c Command) ([]Outcome, error)
 
 	// Do carries out a worker's round: its reports, then its extensions, then the return
-	// of expired leases, then its claim. Each part is atomic.
+	// of expired leases, then its claim. Each part is atomic. After an error the store may
+	// still be reading the round, so the caller must not change its slices.
 	Do(ctx context.Context, shard int, s Stamp, r Round) (Answer, error)
 
 	// Wait calls wake with a shard when workers should claim from it earlier than

@@ -101,6 +101,7 @@ var tests = []struct {
 	{"Wait", testWait},
 	{"WhoSleepsIsInTime", testSleepers},
 	{"ContextEndsTheCall", testContextEnds},
+	{"ContextEndsMeanwhile", testContextEndsMeanwhile},
 	{"Repair", testRepair},
 	{"Import", testImport},
 	{"Reopened", testReopened},

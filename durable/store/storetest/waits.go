@@ -3,6 +3,8 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -125,4 +127,40 @@ func testContextEnds(b *storeTest) {
 	time.Sleep(time.Millisecond)
 	cancel()
 	all.Wait()
+}
+
+// testContextEndsMeanwhile ends the contexts of calls while the store carries them out. The
+// race detector then finds results that the store writes after the call has returned.
+func testContextEndsMeanwhile(b *storeTest) {
+	const calls, batch = 30, store.MaxBatch
+	soon := func(n int) (context.Context, context.CancelFunc) {
+		return context.WithTimeout(ctx, time.Duration(n%30+1)*200*time.Microsecond)
+	}
+	for n := range calls {
+		c := store.Command{Op: store.Schedule}
+		for i := range batch {
+			c.Items = append(c.Items, item(fmt.Sprint(n, " ", i), store.After(0)))
+		}
+		stamp := b.stamp()
+		ending, cancel := soon(n)
+		_, _ = b.Store.Change(ending, 0, stamp, c)
+		cancel()
+		outcomes, err := b.Store.Change(ctx, 0, stamp, c) // has its effect once in any case
+		b.requireNoError(err)
+		equal(b, "outcomes", outcomes, slices.Repeat([]store.Outcome{store.Created}, batch))
+	}
+	for n := range calls {
+		round, stamp := b.emptyRound(), b.stamp()
+		round.Lease = time.Minute
+		round.Claim = store.Claim{Asked: true, Max: store.MaxClaim, Handlers: []string{"h"}}
+		ending, cancel := soon(n)
+		_, _ = b.Store.Do(ending, 0, stamp, round)
+		cancel()
+		answer, err := b.Store.Do(ctx, 0, stamp, round)
+		b.requireNoError(err)
+		b.require(len(answer.Tasks) == store.MaxClaim, "the claim got %d tasks", len(answer.Tasks))
+	}
+	stats, err := b.Store.Stats(ctx, 0)
+	b.requireNoError(err)
+	equal(b, "running", stats.Running, int64(calls*store.MaxClaim))
 }
