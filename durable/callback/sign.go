@@ -79,6 +79,10 @@ func sign(secrets [][]byte, now time.Time, h http.Header, id string, body []byte
 // the body, and r.Body can be read again. The error is [ErrSignature], or an error of
 // reading the body, which may have at most [MaxBody] bytes.
 //
+// Verify reads the body only if the headers may be valid: the time is within the
+// tolerance, and there are one to ten signatures. Its cost is one HMAC of the body for each
+// secret.
+//
 // The signature covers the body, Webhook-Id and Webhook-Timestamp, but neither the URL
 // nor other headers. Until the tolerance has passed, anybody can send a recorded request
 // again. The copy has the same Webhook-Id.
@@ -92,31 +96,58 @@ func Verify(r *http.Request, tolerance time.Duration, secrets ...[]byte) ([]byte
 func verify(r *http.Request, now time.Time, tolerance time.Duration, secrets [][]byte) ([]byte, error) {
 	checkSecrets("Verify", secrets)
 	mustBePositive("Verify: tolerance", tolerance)
+	id, timestamp := r.Header.Get(headerID), r.Header.Get(headerTimestamp)
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil || id == "" {
+		return nil, fmt.Errorf("%w: the request is not signed", ErrSignature)
+	}
+	if age := now.Sub(time.Unix(seconds, 0)); age.Abs() > tolerance {
+		return nil, fmt.Errorf("%w: signed %v ago", ErrSignature, age.Truncate(time.Second))
+	}
+	received, err := parseSignatures(r.Header.Get(headerSignature))
+	if err != nil {
+		return nil, err
+	}
 	var body []byte
 	if r.Body != nil {
-		var err error
 		if body, err = io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody)); err != nil {
 			return nil, fmt.Errorf("callback: reading the body: %w", err)
 		}
 		r.Body.Close()
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	id, timestamp := r.Header.Get(headerID), r.Header.Get(headerTimestamp)
-	seconds, err := strconv.ParseInt(timestamp, 10, 64)
-	if err != nil || id == "" || r.Header.Get(headerSignature) == "" {
-		return nil, fmt.Errorf("%w: the request is not signed", ErrSignature)
-	}
-	isSigned := false
-	for sig := range strings.FieldsSeq(r.Header.Get(headerSignature)) {
-		for _, s := range secrets {
-			isSigned = isSigned || hmac.Equal([]byte(sig), []byte(signature(s, id, timestamp, body)))
+	for _, s := range secrets {
+		want := []byte(signature(s, id, timestamp, body))
+		for _, got := range received {
+			if hmac.Equal([]byte(got), want) {
+				return body, nil
+			}
 		}
 	}
-	if !isSigned {
-		return nil, ErrSignature
+	return nil, ErrSignature
+}
+
+// maxSignatures is how many signatures a request may have: one for each secret of the
+// sender, who has two while a secret is replaced.
+const maxSignatures = 10
+
+// signatureSize is the length of a v1 signature.
+var signatureSize = len("v1,") + base64.StdEncoding.EncodedLen(sha256.Size)
+
+// parseSignatures returns the v1 signatures of a header Webhook-Signature. Signatures of
+// other versions are left out.
+func parseSignatures(header string) (v1 []string, err error) {
+	n := 0
+	for sig := range strings.FieldsSeq(header) {
+		if n++; n > maxSignatures {
+			return nil, fmt.Errorf("%w: the request has more than %d signatures", ErrSignature, maxSignatures)
+		}
+		if strings.HasPrefix(sig, "v1,") && len(sig) == signatureSize {
+			v1 = append(v1, sig)
+		}
 	}
-	if age := now.Sub(time.Unix(seconds, 0)); age.Abs() > tolerance {
-		return nil, fmt.Errorf("%w: signed %v ago", ErrSignature, age.Truncate(time.Second))
+	if len(v1) == 0 {
+		return nil, fmt.Errorf("%w: the request has no v1 signature", ErrSignature)
 	}
-	return body, nil
+	return v1, nil
 }

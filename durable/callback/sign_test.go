@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -114,4 +116,70 @@ func TestSignature_IsThatOfStandardWebhooks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
 		signature(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`)))
+}
+
+// What anybody can send must not cost more than a request of somebody who knows a secret.
+func TestVerify_CostOfForgedHeaders(t *testing.T) {
+	r, body := record(t, WithSecrets(newSecret))
+	valid := r.Header.Get(headerSignature)
+	other := signature(oldSecret, "id", "0", nil)
+	request := func(signatures string) *http.Request {
+		r := with(r, body)
+		r.Header.Set(headerSignature, signatures)
+		return r
+	}
+	_, err := Verify(request(strings.Repeat(other+" ", 9)+valid), DefaultTolerance, newSecret)
+	require.NoError(t, err)
+
+	// Nothing of the body is read if the headers cannot be valid.
+	for name, header := range map[string][2]string{
+		"eleven signatures": {headerSignature, strings.Repeat(other+" ", 10) + valid},
+		"no v1 signature":   {headerSignature, strings.Repeat("v1a,"+other+" ", 10)},
+		"spaces":            {headerSignature, strings.Repeat(" ", 1<<20)},
+		"one long word":     {headerSignature, "v1," + strings.Repeat("A", 1<<20)},
+		"no time":           {headerTimestamp, "now"},
+		"the first second":  {headerTimestamp, "-9223372036854775808"},
+		"the last second":   {headerTimestamp, "9223372036854775807"},
+		"yesterday":         {headerTimestamp, strconv.FormatInt(time.Now().Add(-24*time.Hour).Unix(), 10)},
+	} {
+		r := request(valid)
+		r.Header.Set(header[0], header[1])
+		unread := strings.NewReader("hello")
+		r.Body = io.NopCloser(unread)
+		_, err := Verify(r, DefaultTolerance, newSecret)
+		require.ErrorIs(t, err, ErrSignature, name)
+		require.Equal(t, 5, unread.Len(), name)
+	}
+
+	// The body is hashed once for each secret, however many signatures there are.
+	allocations := func(r *http.Request) float64 {
+		return testing.AllocsPerRun(10, func() { _, _ = Verify(r, DefaultTolerance, oldSecret) })
+	}
+	require.Equal(t, allocations(request(other+strings.Repeat(" v1,", 9))), allocations(request(other+strings.Repeat(" "+other[:10], 9))))
+	require.InDelta(t, allocations(request(other)), allocations(request(strings.Repeat(other+" ", 10))), 5, "only the list of signatures grows")
+}
+
+func FuzzVerify(f *testing.F) {
+	now := time.Unix(1614265330, 0)
+	sig := func(secret []byte) string { return signature(secret, "id", "1614265330", []byte("body")) }
+	f.Add("id", "1614265330", sig(newSecret), "body")
+	f.Add("id", "1614265330", "v1a,x "+sig(oldSecret)+"\t"+sig(newSecret), "body")
+	f.Add("id", "1614265330", strings.Repeat("v1, ", 10)+sig(newSecret), "body")
+	f.Add("id", "-9223372036854775808", "v1,\u00a0"+strings.Repeat("\xff", 44), "")
+	f.Add("", "+1", strings.Repeat(",", 1000), "\x00")
+	f.Fuzz(func(t *testing.T, id, timestamp, signatures, body string) {
+		r := &http.Request{Header: http.Header{headerID: {id}, headerTimestamp: {timestamp}, headerSignature: {signatures}}, Body: io.NopCloser(strings.NewReader(body))}
+		got, err := verify(r, now, time.Minute, [][]byte{oldSecret, newSecret})
+		words := strings.Fields(signatures)
+		want := id != "" && len(words) <= 10 && (slices.Contains(words, signature(oldSecret, id, timestamp, []byte(body))) ||
+			slices.Contains(words, signature(newSecret, id, timestamp, []byte(body))))
+		if want && err != nil {
+			if seconds, bad := strconv.ParseInt(timestamp, 10, 64); bad == nil && now.Sub(time.Unix(seconds, 0)).Abs() <= time.Minute {
+				t.Fatalf("a valid signature was refused: %v", err)
+			}
+		}
+		if err == nil && (!want || string(got) != body) {
+			t.Fatalf("accepted: id %q, time %q, signatures %q", id, timestamp, signatures)
+		}
+	})
 }
