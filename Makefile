@@ -27,6 +27,9 @@ DETECTOR := GORACE='atexit_sleep_ms=50 $(GORACE)'
 STATICCHECK_VERSION := v0.8.2
 STATICCHECK         := $(CURDIR)/.bin/staticcheck-$(STATICCHECK_VERSION)
 
+GOVULNCHECK_VERSION := v1.1.4
+GOVULNCHECK         := $(CURDIR)/.bin/govulncheck-$(GOVULNCHECK_VERSION)
+
 # The directories of the modules, the core first.
 MODULES := $(shell GOWORK='$(CURDIR)/go.work' $(GO) list -m -f '{{.Dir}}')
 $(if $(MODULES),,$(error `$(GO) list -m` names no modules))
@@ -214,6 +217,12 @@ $(STATICCHECK):
 	mkdir -p $(@D)
 	GOWORK=off GOBIN='$(@D)' $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 	mv '$(@D)/staticcheck' $@
+
+.PHONY: vulncheck
+vulncheck: ## look for known vulnerabilities in what each module uses; skipped without their database
+	@[ -x '$(GOVULNCHECK)' ] || { mkdir -p .bin; GOWORK=off GOBIN='$(CURDIR)/.bin' $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) && \
+		mv .bin/govulncheck '$(GOVULNCHECK)'; } || true
+	@./scripts/vulncheck '$(GOVULNCHECK)' $(MODULES)
 
 .PHONY: tidy
 tidy: ## show what go mod tidy would change

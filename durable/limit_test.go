@@ -123,7 +123,7 @@ func TestClientSetLimit_Refuses(t *testing.T) {
 	c := durable.New(memstore.New(memstore.WithShards(2)), quiet)
 	require.ErrorIs(t, c.SetLimit(ctx, "h", durable.Limit{Concurrency: 1}), durable.ErrInvalid)
 	c = durable.New(memstore.New(memstore.WithShards(1)), quiet)
-	for _, l := range []durable.Limit{{Concurrency: -1}, {Rate: -1}, {Rate: math.NaN()}, {Rate: math.Inf(1)}} {
+	for _, l := range []durable.Limit{{Concurrency: -1}, {Rate: -1}, {Rate: math.NaN()}, {Rate: math.Inf(1)}, {Rate: 1e-11}, {Rate: 1e308}} {
 		require.ErrorIs(t, c.SetLimit(ctx, "h", l), durable.ErrInvalid, l)
 	}
 	require.ErrorIs(t, c.SetLimit(ctx, "", durable.Limit{Concurrency: 1}), durable.ErrInvalid)

@@ -20,6 +20,17 @@ func TestWorkerOptions_RefuseMisuse(t *testing.T) {
 	}
 	require.Panics(t, func() { durable.WithBackoff(-1, 1) })
 	require.Panics(t, func() { durable.WithBackoff(2, 1) })
+	for _, n := range []int{0, -1, 1_000_001, math.MaxInt} {
+		require.Panics(t, func() { durable.WithConcurrency(n) }, n)
+		require.Panics(t, func() { durable.WithHandlerConcurrency(n) }, n)
+		require.Panics(t, func() { durable.WithMaxAttempts(n) }, n)
+		require.Panics(t, func() { durable.WithMaxCrashes(n) }, n)
+	}
+	for _, rate := range []float64{0, -1, 1e-11, 1e308, math.Inf(1), math.NaN()} {
+		require.Panics(t, func() { durable.WithRate(rate) }, rate)
+	}
+	durable.WithRate(1e-6)
+	durable.WithRate(1e6)
 	durable.WithLease(100 * time.Millisecond)
 	durable.WithLease(24 * time.Hour)
 	durable.WithBackoff(0, 0)

@@ -94,8 +94,8 @@ func (t *Task) check() error {
 		return invalidError("task %q: the handler's name %q must have "+nameRule, t.Key, t.Handler)
 	case t.Schedule != "" && !store.IsName(t.Schedule):
 		return invalidError("task %q: the schedule's name %q must have "+nameRule, t.Key, t.Schedule)
-	case t.MaxAttempts < 0:
-		return invalidError("task %q: MaxAttempts is %d, but must not be negative", t.Key, t.MaxAttempts)
+	case t.MaxAttempts < 0 || t.MaxAttempts > maxCount:
+		return invalidError("task %q: MaxAttempts is %d, but must be from 0 to %d", t.Key, t.MaxAttempts, maxCount)
 	case t.Timeout < 0 || t.Timeout > store.MaxDelay:
 		return invalidError("task %q: Timeout is %v, but must be from 0 to %v", t.Key, t.Timeout, store.MaxDelay)
 	case t.Every < 0 || t.Every > 0 && t.Every < time.Millisecond:

@@ -3,6 +3,8 @@ package durable
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,8 +72,12 @@ type commandCounter struct {
 }
 
 // recordCommand counts a command, its duration and its error. The methods of timedStore
-// defer this call.
+// defer this call. A panic of the store becomes the command's error: otherwise it would end
+// the process, because workers and batches call the store on their own goroutines.
 func (c *commandCounter) recordCommand(began time.Time, err *error) {
+	if v := recover(); v != nil {
+		*err = storePanicError(v)
+	}
 	if *err != nil && !errors.Is(*err, store.ErrNotFound) {
 		c.errorCount.Add(1)
 	}
@@ -79,6 +85,10 @@ func (c *commandCounter) recordCommand(began time.Time, err *error) {
 	c.mu.Lock()
 	c.durations.Record(duration)
 	c.mu.Unlock()
+}
+
+func storePanicError(v any) error {
+	return fmt.Errorf("durable: panic in the store: %v\n%s", v, debug.Stack())
 }
 
 func (c *commandCounter) stats(name string) CommandStats {
@@ -129,6 +139,16 @@ func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c
 func (s *timedStore) Do(ctx context.Context, shard int, stamp store.Stamp, r store.Round) (_ store.Answer, err error) {
 	defer s.counters[typeRound].recordCommand(time.Now(), &err)
 	return s.Store.Do(ctx, shard, stamp, r)
+}
+
+// Wait is not counted: it lasts as long as its worker.
+func (s *timedStore) Wait(ctx context.Context, shards []int, wake func(shard int)) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = storePanicError(v)
+		}
+	}()
+	return s.Store.Wait(ctx, shards, wake)
 }
 
 func (s *timedStore) Get(ctx context.Context, shard int, id string) (_ store.Entry, err error) {

@@ -730,3 +730,56 @@ func TestClose_WhileTheStoreRefuses(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// panicky is a store whose next calls panic.
+type panicky struct {
+	store.Store
+	rounds, waits, changes atomic.Int32 // how many calls panic
+}
+
+func panicWhile(left *atomic.Int32) {
+	if left.Add(-1) >= 0 {
+		panic("a bug of the store")
+	}
+}
+
+func (s *panicky) Do(ctx context.Context, shard int, st store.Stamp, r store.Round) (store.Answer, error) {
+	panicWhile(&s.rounds)
+	return s.Store.Do(ctx, shard, st, r)
+}
+
+func (s *panicky) Wait(ctx context.Context, shards []int, wake func(int)) error {
+	panicWhile(&s.waits)
+	return s.Store.Wait(ctx, shards, wake)
+}
+
+func (s *panicky) Change(ctx context.Context, shard int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
+	panicWhile(&s.changes)
+	return s.Store.Change(ctx, shard, st, c)
+}
+
+// A panic of a store is the error of the command, and ends neither the process nor the worker.
+func TestWorker_OfAStoreThatPanics(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		st := &panicky{Store: mem}
+		st.rounds.Store(9)
+		st.waits.Store(2)
+		st.changes.Store(2)
+		c := durable.New(st, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 10)
+		w.Handle("h", ds.handle)
+		start(t, w)
+		items := make([]durable.Item, 1000) // of all shards, so that several goroutines send commands
+		for i := range items {
+			items[i] = durable.Item{Task: durable.Task{Key: fmt.Sprint(i), Handler: "h"}, When: durable.After(time.Hour)}
+		}
+		_, err := c.ScheduleBatch(ctx, items)
+		require.ErrorContains(t, err, "a bug of the store")
+		st.changes.Store(0)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		require.Equal(t, "k", ds.next(t).Key)
+		st.rounds.Store(4)
+		gone(t, c, "k")
+	})
+}

@@ -3,7 +3,6 @@ package durable
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -63,6 +62,13 @@ type handlerOption func(*handlerConfig)
 func (f handlerOption) applyToWorker(c *workerConfig)   { f(&c.handlerDefaults) }
 func (f handlerOption) applyToHandler(c *handlerConfig) { f(c) }
 
+// maxPlaces and maxCount bound numbers of handlers, attempts and crashes. Larger numbers
+// are mistakes.
+const (
+	maxPlaces = 1_000_000
+	maxCount  = 1_000_000
+)
+
 func checkRange(option string, ok bool, v any, allowed string) {
 	if !ok {
 		panic(fmt.Sprintf("durable: %s: must be %s, got %v", option, allowed, v))
@@ -79,9 +85,9 @@ func WithName(name string) WorkerOption {
 
 // WithConcurrency sets how many handlers the Worker runs at a time. The default is
 // [DefaultConcurrency]. n should be at least the store's number of shards, because
-// otherwise slow handlers delay others. It panics if n is not positive.
+// otherwise slow handlers delay others. It panics unless n is from 1 to a million.
 func WithConcurrency(n int) WorkerOption {
-	checkRange("WithConcurrency", n > 0, n, "positive")
+	checkRange("WithConcurrency", n >= 1 && n <= maxPlaces, n, "from 1 to 1000000")
 	return workerOption(func(c *workerConfig) { c.concurrency = n })
 }
 
@@ -95,13 +101,13 @@ func WithLease(d time.Duration) WorkerOption {
 
 // WithMaxCrashes sets how many crashes make a run a dead letter. A crash is an attempt
 // that ends with a lost lease, usually because the process died. The default is
-// [DefaultMaxCrashes]. It panics if n is not positive.
+// [DefaultMaxCrashes]. It panics unless n is from 1 to a million.
 //
 // A run that has crashed three times may be the cause, and so may one whose next crash
 // but one makes it a dead letter. A Worker begins with one such run at a time, beside all
 // other tasks. Each that returns allows one more, and a crash takes the number back to one.
 func WithMaxCrashes(n int) WorkerOption {
-	checkRange("WithMaxCrashes", n > 0, n, "positive")
+	checkRange("WithMaxCrashes", n >= 1 && n <= maxCount, n, "from 1 to 1000000")
 	return workerOption(func(c *workerConfig) { c.maxCrashes = n })
 }
 
@@ -120,16 +126,16 @@ func WithUnsafe() WorkerOption {
 
 // WithMaxAttempts sets the number of attempts after which a failed run becomes a dead
 // letter, unless the task has a [Task.MaxAttempts]. The default is
-// [DefaultMaxAttempts]. It panics if n is not positive.
+// [DefaultMaxAttempts]. It panics unless n is from 1 to a million.
 func WithMaxAttempts(n int) HandlerOption {
-	checkRange("WithMaxAttempts", n > 0, n, "positive")
+	checkRange("WithMaxAttempts", n >= 1 && n <= maxCount, n, "from 1 to 1000000")
 	return handlerOption(func(c *handlerConfig) { c.maxAttempts = n })
 }
 
 // WithBackoff sets the delay after attempt n: a random time from zero to base*2^(n-1),
 // but at most limit. For a repeating task it is also at most the time between two runs.
-// The defaults are [DefaultBackoff] and [DefaultMaxBackoff]. It panics unless 0 <= base
-// <= limit.
+// The defaults are [DefaultBackoff] and [DefaultMaxBackoff]. Times above 170 years count
+// as 170 years. It panics unless 0 <= base <= limit.
 func WithBackoff(base, limit time.Duration) HandlerOption {
 	checkRange("WithBackoff", base >= 0 && base <= limit, base, fmt.Sprintf("from 0 to the limit %v", limit))
 	base, limit = min(base, store.MaxDelay), min(limit, store.MaxDelay)
@@ -138,7 +144,8 @@ func WithBackoff(base, limit time.Duration) HandlerOption {
 
 // WithTimeout sets how long an attempt may take before its context is cancelled, unless
 // the task has a [Task.Timeout]. If the handler still runs one lease later, the attempt
-// counts as a crash. The default is [DefaultTimeout]. It panics if d is not positive.
+// counts as a crash. The default is [DefaultTimeout]. A time above 170 years counts as 170
+// years. It panics if d is not positive.
 func WithTimeout(d time.Duration) HandlerOption {
 	checkRange("WithTimeout", d > 0, d, "positive")
 	d = min(d, store.MaxDelay) // so that d plus a lease does not overflow
@@ -147,17 +154,17 @@ func WithTimeout(d time.Duration) HandlerOption {
 
 // WithHandlerConcurrency sets how many tasks of the handler the Worker runs at a time,
 // so that a slow handler leaves places for others. The default is no limit. It panics
-// if n is not positive.
+// unless n is from 1 to a million.
 func WithHandlerConcurrency(n int) HandlerOption {
-	checkRange("WithHandlerConcurrency", n > 0, n, "positive")
+	checkRange("WithHandlerConcurrency", n >= 1 && n <= maxPlaces, n, "from 1 to 1000000")
 	return handlerOption(func(c *handlerConfig) { c.maxRunning = n })
 }
 
 // WithRate sets how many tasks of the handler the Worker starts in a second, on
 // average. Up to a tenth of them may start at the same time. The default is no limit.
-// It panics unless perSecond is positive and finite.
+// It panics unless perSecond is from 0.000001, which is one in 11.6 days, to a million.
 func WithRate(perSecond float64) HandlerOption {
-	checkRange("WithRate", perSecond > 0 && !math.IsInf(perSecond, 1), perSecond, "positive and finite")
+	checkRange("WithRate", perSecond >= store.MinRate && perSecond <= store.MaxRate, perSecond, "from 0.000001 to 1000000")
 	return handlerOption(func(c *handlerConfig) { c.tasksPerSecond = perSecond })
 }
 

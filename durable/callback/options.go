@@ -28,7 +28,7 @@ type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-func mustBePositive[N int | time.Duration](name string, v N) {
+func mustBePositive(name string, v time.Duration) {
 	if v <= 0 {
 		panic(fmt.Sprintf("callback: %s: must be positive, got %v", name, v))
 	}
@@ -36,13 +36,16 @@ func mustBePositive[N int | time.Duration](name string, v N) {
 
 // WithPerHost sets the maximum number of concurrent requests to one host: a name or an
 // address, with a port. The default is [DefaultPerHost]. The Caller begins with fewer, and
-// sends fewer while the host does not answer. WithPerHost panics if n is not positive.
+// sends fewer while the host does not answer. WithPerHost panics unless n is from 1 to
+// 10,000.
 //
 // While 4 requests to a host are under way, up to 4 more tasks for the host wait in the
 // worker. Others are handed back to the store for 0.1 to 20 seconds. That does not count
 // as an attempt. A host's tasks use at most half of the worker's concurrency.
 func WithPerHost(n int) Option {
-	mustBePositive("WithPerHost", n)
+	if n < 1 || n > 10_000 {
+		panic(fmt.Sprintf("callback: WithPerHost: must be from 1 to 10000, got %d", n))
+	}
 	return option(func(c *config) { c.maxPerHost = n })
 }
 

@@ -7,11 +7,17 @@ import "math"
 type Limit struct {
 	// Concurrency is the maximum number of Running tasks. Zero means any number.
 	Concurrency int
-	// Rate is the average number of tasks that may be claimed in a second, at most a
-	// million. A handler that was idle may claim the tasks of a tenth of a second, but at
+	// Rate is the average number of tasks that may be claimed in a second, from MinRate to
+	// MaxRate. A handler that was idle may claim the tasks of a tenth of a second, but at
 	// least one, at one time. Zero means no limit.
 	Rate float64
 }
+
+// The range of a Rate: from one task in 11.6 days to a million in a second.
+const (
+	MinRate = 1e-6
+	MaxRate = 1e6
+)
 
 // MaxLimits is how many handlers of a shard may have a limit.
 const MaxLimits = 1000
@@ -30,8 +36,8 @@ func (x *Item) checkLimit() error {
 	if x.Limit == nil || !IsName(x.ID) && (*x.Limit != Limit{} || x.ID == "") {
 		return invalidf("the Limit is missing, or the handler's name %q does not have "+nameRule, x.ID)
 	}
-	if l := x.Limit; l.Concurrency < 0 || l.Concurrency > maxCount || !(l.Rate >= 0) || math.IsInf(l.Rate, 1) {
-		return invalidf("handler %q: the limit %+v is out of range", x.ID, *l)
+	if l := x.Limit; l.Concurrency < 0 || l.Concurrency > maxCount || l.Rate != 0 && !(l.Rate >= MinRate && l.Rate <= MaxRate) {
+		return invalidf("handler %q: the limit must be 0, or a Concurrency of up to %d or a Rate from %g to %g, got %+v", Shorten(x.ID), maxCount, MinRate, MaxRate, *l)
 	}
 	return nil
 }

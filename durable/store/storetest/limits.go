@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -181,7 +182,7 @@ func testLimitSettings(b *storeTest) {
 	}
 	setLimits(store.Removed)
 	equal(b, "limits", len(b.stats().Limits), 0)
-	for _, l := range []*store.Limit{nil, {Concurrency: -1}, {Rate: -1}} {
+	for _, l := range []*store.Limit{nil, {Concurrency: -1}, {Rate: -1}, {Rate: math.NaN()}, {Rate: 1e-11}, {Rate: 1e308}} {
 		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.SetLimit, Items: []store.Item{{ID: "a", Limit: l}}})
 		b.requireError(err, store.ErrInvalid)
 	}
