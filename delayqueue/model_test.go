@@ -164,17 +164,41 @@ func runModel(t *testing.T, choose func(n int) (int, bool)) {
 func (q *Queue[T]) check() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	live := len(q.elements)
-	if dead := q.keys.keyCount() - live; dead < 0 || dead > max(live, rebuildThreshold) {
-		return fmt.Errorf("%d keys for %d elements", q.keys.keyCount(), live)
+	e := &q.elements
+	live, dead, free := 0, 0, 0
+	for _, s := range e.slots[1:] {
+		switch {
+		case s.seq == 0:
+			free++
+		case s.removed:
+			dead++
+		default:
+			live++
+		}
 	}
-	if k, ok := q.keys.first(); ok != (live > 0) {
+	if live != e.live || dead != e.dead {
+		return fmt.Errorf("%d live and %d dead elements counted, but %d and %d found", e.live, e.dead, live, dead)
+	}
+	if e.heap.Size() != 2+live+dead {
+		return fmt.Errorf("%d keys for %d live and %d dead elements", e.heap.Size(), live, dead)
+	}
+	if dead > max(live, rebuildThreshold) {
+		return fmt.Errorf("%d dead and %d live elements: the heap must be rebuilt", dead, live)
+	}
+	// Offers may need slots beside the dead ones, which are at most rebuildThreshold then.
+	if n := len(e.slots); n > 2*rebuildThreshold && live < n/4 {
+		return fmt.Errorf("%d slots for %d elements: they must shrink", n, live)
+	}
+	if k, ok := e.first(); ok != (live > 0) {
 		return fmt.Errorf("the heap has a first key: %v, with %d elements", ok, live)
-	} else if _, alive := q.elements[k.seq]; ok && !alive {
-		return fmt.Errorf("the first key is dead")
+	} else if ok && e.slots[k.slot].removed {
+		return fmt.Errorf("the first element is dead")
 	}
-	if q.mapPeak < live || q.mapPeak > max(4*live+4, rebuildThreshold) {
-		return fmt.Errorf("the map has had %d elements and has %d: it must be rebuilt", q.mapPeak, live)
+	for number := e.firstFree; number != 0; number = e.slots[number].ticketSlot {
+		free--
+	}
+	if free != 0 {
+		return fmt.Errorf("the list of free slots misses %d", free)
 	}
 	return nil
 }

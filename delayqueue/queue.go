@@ -1,6 +1,7 @@
 package delayqueue
 
 import (
+	"cmp"
 	"container/list"
 	"fmt"
 	"slices"
@@ -24,11 +25,9 @@ type Queue[T any] struct {
 	// user code that runs under mu.
 	mu sync.Mutex
 
-	// Guarded by mu from here. Whenever mu is not held, the first key is not dead.
-	keys     keyHeap               // a key for each element, and dead keys
-	elements map[uint64]element[T] // by seq, the number of the Offer
-	mapPeak  int                   // the largest size of the map since it was made
-	lastSeq  uint64                // the number of the last Offer
+	// Guarded by mu from here.
+	elements elements[T]
+	lastSeq  uint64 // the number of the last Offer
 
 	// See taker.go.
 	sleepingTakers list.List   // the takers that sleep, in order of arrival
@@ -37,15 +36,12 @@ type Queue[T any] struct {
 	alarmAt        int64       // the moment that alarm is set for, or never
 }
 
-// An element is a value in the queue with its deadline.
-type element[T any] struct {
-	dueAt int64 // nanoseconds since the queue's epoch
-	value T
-}
-
 // A Ticket identifies one element of one queue. It is comparable and keeps nothing alive.
 // The zero Ticket identifies no element.
-type Ticket struct{ seq uint64 }
+type Ticket struct {
+	seq  uint64
+	slot uint32 // where the element was offered to
+}
 
 // An Option configures a queue made by [New].
 type Option interface{ apply(*config) }
@@ -96,7 +92,7 @@ func (q *Queue[T]) init(c config) {
 	if q.epoch.IsZero() {
 		q.epoch = c.clock.Now()
 	}
-	q.keys, q.elements = newKeyHeap(), make(map[uint64]element[T])
+	q.elements.init()
 	q.alarmAt = never
 }
 
@@ -165,16 +161,13 @@ func (q *Queue[T]) OfferAt(v T, at int64) (ticket Ticket, isFirst bool) {
 
 func (q *Queue[T]) offerLocked(v T, dueAt int64) (Ticket, bool) {
 	q.lastSeq++
-	k := key{dueAt, q.lastSeq}
-	q.elements[q.lastSeq] = element[T]{dueAt, v}
-	q.mapPeak = max(q.mapPeak, len(q.elements))
-	q.keys.Push(k)
-	firstKey, _ := q.keys.first()
-	isFirst := firstKey == k
+	slot := q.elements.push(v, dueAt, q.lastSeq)
+	first, _ := q.elements.first()
+	isFirst := first.slot == slot
 	if isFirst {
 		q.wakeOrSetAlarmLocked() // the alarm may be set for a later moment
 	}
-	return Ticket{k.seq}, isFirst
+	return Ticket{q.lastSeq, slot}, isFirst
 }
 
 // Poll takes the first element if it is due. It never blocks, and reports false if no
@@ -192,18 +185,18 @@ func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	q.lockAndInit()
 	defer q.mu.Unlock()
 	v, ok = q.pollLocked(now)
-	firstKey, _ := q.keys.first()
-	return v, firstKey.dueAt, ok
+	first, _ := q.elements.first()
+	return v, first.dueAt, ok
 }
 
 // pollLocked is Poll with mu held. The alarm can stay as it is: taking an element never
 // makes the first deadline earlier.
 func (q *Queue[T]) pollLocked(now int64) (v T, ok bool) {
-	k, ok := q.keys.first()
+	k, ok := q.elements.first()
 	if !ok || !isDue(k.dueAt, now) {
 		return v, false
 	}
-	return q.takeElementLocked(k.seq)
+	return q.elements.pop(), true
 }
 
 // Peek returns the first element, due or not, and its deadline. It reports false if the
@@ -221,18 +214,18 @@ func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
 func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
 	q.lockAndInit()
 	defer q.mu.Unlock()
-	k, ok := q.keys.first()
+	k, ok := q.elements.first()
 	if !ok {
 		return v, ticket, k.dueAt, false
 	}
-	return q.elements[k.seq].value, Ticket{k.seq}, k.dueAt, true
+	return q.elements.slots[k.slot].value, q.elements.ticket(k.slot), k.dueAt, true
 }
 
 // Len returns the number of elements, due or not.
 func (q *Queue[T]) Len() int {
 	q.lockAndInit()
 	defer q.mu.Unlock()
-	return len(q.elements)
+	return q.elements.live
 }
 
 // Remove removes the ticket's element, due or not, and returns it. It reports false if
@@ -240,68 +233,29 @@ func (q *Queue[T]) Len() int {
 func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
 	q.lockAndInit()
 	defer q.mu.Unlock()
-	return q.takeElementLocked(ticket.seq)
-}
-
-// Small queues are not rebuilt: the heap must have more than rebuildThreshold dead keys,
-// and the map must have had more than rebuildThreshold elements.
-const rebuildThreshold = 64
-
-// takeElementLocked takes the element numbered seq, and pops all dead keys at the front.
-// It rebuilds the heap if more than half of the keys are dead. It rebuilds the map if
-// less than a quarter of it is in use.
-func (q *Queue[T]) takeElementLocked(seq uint64) (v T, ok bool) {
-	e, ok := q.elements[seq]
-	if !ok {
-		return v, false
-	}
-	delete(q.elements, seq)
-	for q.keys.keyCount() > len(q.elements) {
-		k, _ := q.keys.first()
-		if _, alive := q.elements[k.seq]; alive {
-			break
-		}
-		q.keys.Pop()
-	}
-	if dead := q.keys.keyCount() - len(q.elements); dead > max(len(q.elements), rebuildThreshold) {
-		q.keys = newKeyHeap(q.liveKeysLocked()...)
-	}
-	if q.mapPeak > rebuildThreshold && len(q.elements) < q.mapPeak/4 {
-		smallMap := make(map[uint64]element[T], 2*len(q.elements))
-		for seq, e := range q.elements {
-			smallMap[seq] = e
-		}
-		q.elements, q.mapPeak = smallMap, 2*len(smallMap)
-	}
-	return e.value, true
-}
-
-// liveKeysLocked returns the keys of all elements, in no order.
-func (q *Queue[T]) liveKeysLocked() []key {
-	keys := make([]key, 0, len(q.elements))
-	for seq, e := range q.elements {
-		keys = append(keys, key{e.dueAt, seq})
-	}
-	return keys
+	return q.elements.remove(ticket)
 }
 
 // Drain takes all elements, due or not, and returns them in the order of their deadlines.
 // It returns nil if the queue is empty. Goroutines that are blocked in Take stay blocked.
 func (q *Queue[T]) Drain() []T {
 	q.lockAndInit()
-	if len(q.elements) == 0 {
+	if q.elements.live == 0 {
 		q.mu.Unlock()
 		return nil
 	}
-	keys, elements := q.liveKeysLocked(), q.elements
-	q.keys, q.elements, q.mapPeak = newKeyHeap(), make(map[uint64]element[T]), 0
+	drained := q.elements
+	q.elements.init()
 	q.mu.Unlock()
 
 	// Sort without the lock, because sorting may take long.
-	slices.SortFunc(keys, compareKeys)
+	keys := drained.liveKeys()
+	slices.SortFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.dueAt, b.dueAt), drained.compareSeqs(a, b))
+	})
 	values := make([]T, len(keys))
 	for i, k := range keys {
-		values[i] = elements[k.seq].value
+		values[i] = drained.slots[k.slot].value
 	}
 	return values
 }

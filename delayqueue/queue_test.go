@@ -1,7 +1,10 @@
 package delayqueue
 
 import (
+	"maps"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,7 +155,7 @@ func TestQueueOffer_WallClockSetSinceTheQueueWasMade(t *testing.T) {
 		q.Offer(2, now.Add(time.Minute).Round(0))
 		q.Offer(1, now.Add(time.Minute-time.Second))
 		q.Offer(3, now.Add(time.Minute+time.Second))
-		k, _ := q.keys.first()
+		k, _ := q.elements.first()
 		assert.Less(t, time.Duration(k.dueAt), time.Hour/2, "step %v", step)
 		assert.Equal(t, []int{1, 2, 3}, q.Drain(), "step %v", step)
 	}
@@ -189,7 +192,7 @@ func TestQueueRemove_StaleTicketsAreRefused(t *testing.T) {
 	q.Remove(first)
 	refused(Ticket{}, "zero")
 
-	// The map gets new elements after its old elements were removed.
+	// Slots get new elements after their old elements were removed.
 	var tickets []Ticket
 	for range 4 * 256 {
 		ticket, _ := q.Offer("old", start)
@@ -203,13 +206,59 @@ func TestQueueRemove_StaleTicketsAreRefused(t *testing.T) {
 		q.Offer("new", start)
 	}
 	for _, ticket := range tickets {
-		refused(ticket, "map filled again")
+		refused(ticket, "slots filled again")
 	}
 	v, ok = q.Remove(kept)
 	assert.True(t, ok)
 	assert.Equal(t, "kept", v)
 	assert.Equal(t, kept, kept, "tickets compare")
 	assert.NotEqual(t, kept, drained)
+}
+
+// Elements move when the queue shrinks after a peak.
+func TestQueueRemove_TicketsHoldAfterShrinking(t *testing.T) {
+	q := New[int](WithClock(newFakeClock(start)))
+	r := rand.New(rand.NewPCG(1, 2))
+	tickets := map[int]Ticket{}
+	left := map[int]Ticket{}
+	next := 0
+	for range 5 { // peaks
+		for range 3000 {
+			tickets[next], _ = q.Offer(next, start.Add(time.Duration(r.IntN(100))))
+			next++
+		}
+		for _, i := range slices.Sorted(maps.Keys(tickets)) {
+			if r.IntN(50) == 0 {
+				continue
+			}
+			v, ok := q.Remove(tickets[i])
+			require.True(t, ok)
+			require.Equal(t, i, v)
+			left[i] = tickets[i]
+			delete(tickets, i)
+		}
+		require.NoError(t, q.check())
+		require.Less(t, len(q.elements.slots), 4*len(tickets)+rebuildThreshold)
+		for i, ticket := range left {
+			_, ok := q.Remove(ticket)
+			require.False(t, ok, "%d has left", i)
+		}
+		for range 10 {
+			v, ticket, _, ok := q.Head()
+			require.True(t, ok)
+			require.Equal(t, tickets[v], ticket, "the head has the ticket of its Offer")
+			_, ok = q.Remove(ticket)
+			require.True(t, ok)
+			left[v] = ticket
+			delete(tickets, v)
+		}
+	}
+	for i, ticket := range tickets {
+		v, ok := q.Remove(ticket)
+		require.True(t, ok)
+		require.Equal(t, i, v)
+	}
+	require.Zero(t, q.Len())
 }
 
 func TestQueueRemove_LatestFirstLeavesAtMostHalfDead(t *testing.T) {
@@ -221,9 +270,9 @@ func TestQueueRemove_LatestFirstLeavesAtMostHalfDead(t *testing.T) {
 	}
 	rebuilt := 0
 	for i := len(tickets) - 1; i > 0; i-- {
-		before := q.keys
+		before := q.elements.heap
 		q.Remove(tickets[i])
-		if q.keys != before {
+		if q.elements.heap != before {
 			rebuilt++
 		}
 		require.NoError(t, q.check(), "%d left", i)

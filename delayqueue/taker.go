@@ -115,7 +115,7 @@ func (q *Queue[T]) wakeOrSetAlarmLocked() {
 		}
 		return
 	}
-	firstKey, ok := q.keys.first()
+	firstKey, ok := q.elements.first()
 	if !ok {
 		return // an alarm that is still set goes off once without effect
 	}
