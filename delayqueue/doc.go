@@ -43,10 +43,13 @@
 // Offering or taking an element is O(log n) in the number of elements, and allocates
 // nothing while that number is steady. Peek and Len are O(1). Drain is O(n log n).
 //
-// Removing an element takes O(log n) or less, averaged over many calls. One call may
-// rebuild the heap in O(n), under the lock.
+// Removing an element takes O(log n) or less, averaged over many calls. A call that
+// removes or takes an element may rebuild the heap or shrink the queue, under the lock,
+// in O(n) or O(n log n) for the n elements that remain.
 //
-// An element costs its own size and 40 to 70 bytes.
+// An offer and a poll of one of 1,000 elements cost about what they cost with
+// container/heap and a mutex: see BenchmarkOfferPoll. An element costs its own size and
+// 40 to 70 bytes.
 //
 // # When not to use it
 //

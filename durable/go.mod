@@ -17,5 +17,6 @@ require (
 	github.com/emirpasic/gods/v2 v2.0.0-alpha // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 )

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,5 +43,53 @@ func BenchmarkSet(b *testing.B) {
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Msets/s")
 			})
 		}
+	}
+}
+
+// BenchmarkRead reads a million string keys in random order.
+func BenchmarkRead(b *testing.B) {
+	const n = 1_000_000
+	s := timer.New()
+	defer s.Close()
+	k := keyed.New(s, func(string, int) {})
+	names := make([]string, n)
+	for i := range names {
+		names[i] = "session-" + strconv.Itoa(i)
+		k.Set(names[i], i, delay(i))
+	}
+	rand.Shuffle(n, func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for name, read := range map[string]func(string){
+		"Get":        func(name string) { k.Get(name) },
+		"GetAndMove": func(name string) { k.GetAndMove(name, 12*time.Minute) },
+		"Set":        func(name string) { k.Set(name, 1, 12*time.Minute) },
+	} {
+		for _, p := range []int{1, 2} {
+			b.Run(fmt.Sprintf("method=%s/p=%d", name, p), func(b *testing.B) {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
+				var goroutines atomic.Int32
+				b.ReportAllocs()
+				b.RunParallel(func(pb *testing.PB) {
+					for i := n / p * int(goroutines.Add(1)); pb.Next(); i++ {
+						read(names[i%n])
+					}
+				})
+			})
+		}
+	}
+}
+
+// BenchmarkLen_WhileKeysExpire calls Len after each expiry of one of 300,000 keys.
+func BenchmarkLen_WhileKeysExpire(b *testing.B) {
+	s, clk := virtual(b)
+	k := keyed.New(s, func(int, int) {})
+	for i := range 300_000 {
+		k.Set(i, i, time.Hour)
+	}
+	for b.Loop() {
+		b.StopTimer()
+		k.Set(-1, 0, time.Millisecond)
+		clk.Advance(time.Millisecond)
+		b.StartTimer()
+		k.Len()
 	}
 }

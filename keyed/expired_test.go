@@ -1,6 +1,8 @@
 package keyed_test
 
 import (
+	"context"
+	"io"
 	"maps"
 	"slices"
 	"testing"
@@ -27,8 +29,15 @@ func TestExpired_IsGoneForEveryReader(t *testing.T) {
 		},
 		"All":   func(t *testing.T, k *keyed.Timers[string, int]) { require.Empty(t, maps.Collect(k.All())) },
 		"Items": func(t *testing.T, k *keyed.Timers[string, int]) { require.Empty(t, slices.Collect(k.Items())) },
-		"Len":   func(t *testing.T, k *keyed.Timers[string, int]) { require.Zero(t, k.Len()) },
-		"Move":  func(t *testing.T, k *keyed.Timers[string, int]) { require.False(t, k.Move("token", time.Hour)) },
+		"GetAndMove": func(t *testing.T, k *keyed.Timers[string, int]) {
+			_, ok := k.GetAndMove("token", time.Hour)
+			require.False(t, ok)
+		},
+		"GetOrLoad": func(t *testing.T, k *keyed.Timers[string, int]) {
+			_, err := k.GetOrLoad(t.Context(), "token", time.Hour, func(context.Context) (int, error) { return 0, io.EOF })
+			require.Equal(t, io.EOF, err)
+		},
+		"Move": func(t *testing.T, k *keyed.Timers[string, int]) { require.False(t, k.Move("token", time.Hour)) },
 		"Remove": func(t *testing.T, k *keyed.Timers[string, int]) {
 			_, ok := k.Remove("token")
 			require.False(t, ok)
@@ -61,8 +70,13 @@ func TestExpired_SetBeginsAnew(t *testing.T) {
 			ok, err := k.SetIfAbsent("token", 2, 3*time.Second)
 			return ok && err == nil
 		},
-		"Set, after another has noticed": func(k *keyed.Timers[string, int]) bool {
-			return k.Len() == 0 && k.Set("token", 2, 3*time.Second) == nil
+		"Swap": func(k *keyed.Timers[string, int]) bool {
+			_, replaced, err := k.Swap("token", 2, 3*time.Second)
+			return !replaced && err == nil
+		},
+		"GetOrLoad": func(k *keyed.Timers[string, int]) bool {
+			v, err := k.GetOrLoad(context.Background(), "token", 3*time.Second, func(context.Context) (int, error) { return 2, nil })
+			return v == 2 && err == nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,9 +122,29 @@ func TestSetIfAbsent(t *testing.T) {
 	require.ErrorIs(t, err, timer.ErrClosed)
 }
 
-// Len is correct after each expiry of a key, and after a key gets an earlier deadline.
+// Each value that replaced an expired one reaches the callback too, once, in their order.
+func TestExpired_SetAgainAndAgain(t *testing.T) {
+	s, clk := virtual(t, timer.WithTick(time.Second))
+	var fired []int
+	k := keyed.New(s, func(_ string, v int) { fired = append(fired, v) })
+	for v := range 5 {
+		require.NoError(t, k.Set("token", v, 20*time.Millisecond))
+		clk.Advance(20 * time.Millisecond)
+	}
+	require.NoError(t, k.Set("token", 5, time.Hour))
+	require.Equal(t, 1, k.Len())
+	clk.Advance(time.Second)
+	require.Equal(t, []int{0, 1, 2, 3, 4}, fired)
+	v, ok := k.Remove("token")
+	require.True(t, ok)
+	require.Equal(t, 5, v)
+	require.Zero(t, s.Len())
+}
+
+// Len does not look at each key: see BenchmarkLen_WhileKeysExpire. It counts a key until
+// its callback begins.
 func TestLen_WhileKeysExpire(t *testing.T) {
-	s, clk := virtual(t, timer.WithTick(time.Hour))
+	s, clk := virtual(t)
 	k := keyed.New(s, func(int, int) {})
 	const n = 500
 	for i := range n {

@@ -3,13 +3,13 @@ package keyed
 import (
 	"hash/maphash"
 	"iter"
+	"maps"
 	"math"
 	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/tickless/tickless/timer"
 )
@@ -30,42 +30,38 @@ import (
 type Timers[K comparable, V any] struct {
 	s         *timer.Scheduler
 	f         func(K, V)
-	onFire    func(*entryHeader) // the method value k.runCallback, made once
-	startTime time.Time          // deadlines are nanoseconds since startTime, on the Scheduler's clock
+	startTime time.Time // deadlines are nanoseconds since startTime, on the Scheduler's clock
 	hashSeed  maphash.Seed
-	// The high bits of a key's hash are the index of its shard.
-	shards     []shard[K, V]
-	shardShift int // hash >> shardShift is the index of the shard
+	// The high bits of a key's hash are the index of its stripe.
+	stripes     []stripe[K, V]
+	stripeShift int // hash >> stripeShift is the index of the stripe
 }
 
-// A shard holds some of the keys, under its own lock. While a goroutine holds the lock,
+// A stripe holds some of the keys, under its own lock. While a goroutine holds the lock,
 // it may call the Scheduler, which never runs a callback inside its methods.
-type shard[K comparable, V any] struct {
-	mu    sync.Mutex
-	table table[K, V]
-	// No deadline in the table is before earliestDeadline.
-	earliestDeadline int64
+//
+// Each timer that has not been stopped stands for one value of its key: the one in
+// entries, or an older one in late. So a callback that begins takes the oldest.
+type stripe[K comparable, V any] struct {
+	mu      sync.Mutex
+	entries map[K]entry[V] // made by the first Set
+	peak    int            // the largest size of entries since the map was made
+	// late has the values that were replaced after their deadlines, oldest first. Their
+	// callbacks have not begun. It is nil if empty.
+	late map[K][]V
+	// loads has the calls of load in GetOrLoad that are running. It is nil if empty.
+	loads map[K]*loading
+
+	_ [24]byte // up to 64 bytes, so that two stripes do not share a cache line
 }
 
-// An entry is a key with its value and deadline. An expired entry may stay in the table
-// until its callback runs.
-type entry[K comparable, V any] struct {
-	entryHeader // must be first: see Timers.runCallback
-	key         K
-
-	// The shard's lock guards the fields below.
-
+// An entry is a key's value and deadline. An expired entry stays in the map until its
+// callback begins.
+type entry[V any] struct {
 	value    V
 	deadline int64
 	handle   timer.Handle
-	next     *entry[K, V] // the next entry in the table's chain
 }
-
-// An entryHeader is the first field of an entry. The timer calls its method fire: a
-// method value of the generic type entry would take more memory.
-type entryHeader struct{ onFire func(*entryHeader) }
-
-func (n *entryHeader) fire() { n.onFire(n) }
 
 // New returns Timers without keys. Their timers run on s and call f. New panics if s or f
 // is nil.
@@ -73,21 +69,16 @@ func New[K comparable, V any](s *timer.Scheduler, f func(key K, value V)) *Timer
 	if s == nil || f == nil {
 		panic("keyed: New with a nil Scheduler or func")
 	}
-	shardBits := bits.Len(uint(4*runtime.GOMAXPROCS(0) - 1))
-	k := &Timers[K, V]{
-		s:          s,
-		f:          f,
-		startTime:  s.Now(),
-		hashSeed:   maphash.MakeSeed(),
-		shards:     make([]shard[K, V], 1<<shardBits),
-		shardShift: 64 - shardBits,
+	// Many stripes keep the maps small, so that making one smaller does not take long.
+	stripeBits := bits.Len(uint(max(64, 4*runtime.GOMAXPROCS(0)) - 1))
+	return &Timers[K, V]{
+		s:           s,
+		f:           f,
+		startTime:   s.Now(),
+		hashSeed:    maphash.MakeSeed(),
+		stripes:     make([]stripe[K, V], 1<<stripeBits),
+		stripeShift: 64 - stripeBits,
 	}
-	k.onFire = k.runCallback
-	for i := range k.shards {
-		k.shards[i].table.hashSeed = k.hashSeed
-		k.shards[i].earliestDeadline = math.MaxInt64
-	}
-	return k
 }
 
 func (k *Timers[K, V]) mustBeMade() {
@@ -102,14 +93,13 @@ func (k *Timers[K, V]) nanosSinceStart() int64 {
 	return int64(k.s.Now().Sub(k.startTime))
 }
 
-// shardOf returns a key's hash and shard. It panics if the key is not equal to itself,
-// or cannot be hashed.
-func (k *Timers[K, V]) shardOf(key K) (hash uint64, sh *shard[K, V]) {
+// stripeOf returns a key's stripe. It panics if the key is not equal to itself, or cannot
+// be hashed.
+func (k *Timers[K, V]) stripeOf(key K) *stripe[K, V] {
 	if key != key {
 		panic("keyed: a key must be equal to itself")
 	}
-	hash = maphash.Comparable(k.hashSeed, key)
-	return hash, &k.shards[hash>>k.shardShift]
+	return &k.stripes[maphash.Comparable(k.hashSeed, key)>>k.stripeShift]
 }
 
 // Set sets the value of key, and its deadline to d from now. For a pending key, Set
@@ -119,47 +109,59 @@ func (k *Timers[K, V]) shardOf(key K) (hash uint64, sh *shard[K, V]) {
 // The error is [timer.ErrClosed] or, for a key that is not pending,
 // [timer.ErrTooManyPending]. After an error nothing has changed.
 func (k *Timers[K, V]) Set(key K, value V, d time.Duration) error {
+	_, _, err := k.Swap(key, value, d)
+	return err
+}
+
+// Swap is like Set, and returns the value that it has replaced. replaced is false if the
+// key was not pending.
+func (k *Timers[K, V]) Swap(key K, value V, d time.Duration) (previous V, replaced bool, err error) {
 	now := k.nanosSinceStart()
-	hash, sh := k.shardOf(key)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	e := sh.table.find(hash, key)
-	if sh.moveDeadlineLocked(e, now, d) {
-		e.value = value
-		return nil
+	st := k.stripeOf(key)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	e, exists := st.entries[key]
+	if exists && e.move(now, d) {
+		previous, e.value = e.value, value
+		st.entries[key] = e
+		delete(st.loads, key)
+		return previous, true, nil
 	}
-	return k.addEntryLocked(sh, e, hash, now, key, value, d)
+	return previous, false, k.addLocked(st, now, key, value, d)
 }
 
 // SetIfAbsent is like Set, for a key that is not pending. If the key is pending,
 // SetIfAbsent reports false and changes nothing.
 func (k *Timers[K, V]) SetIfAbsent(key K, value V, d time.Duration) (set bool, err error) {
 	now := k.nanosSinceStart()
-	hash, sh := k.shardOf(key)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	e := sh.table.find(hash, key)
-	if e.isPending(now) {
+	st := k.stripeOf(key)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if e, exists := st.entries[key]; exists && e.isPending(now) {
 		return false, nil
 	}
-	err = k.addEntryLocked(sh, e, hash, now, key, value, d)
+	err = k.addLocked(st, now, key, value, d)
 	return err == nil, err
 }
 
-// addEntryLocked adds an entry and starts its timer. If expired is not nil, it is the
-// key's expired entry, and the new entry replaces it in the table.
-func (k *Timers[K, V]) addEntryLocked(sh *shard[K, V], expired *entry[K, V], hash uint64, now int64, key K, value V, d time.Duration) error {
-	e := &entry[K, V]{entryHeader: entryHeader{k.onFire}, key: key, value: value, deadline: deadlineAfter(now, d)}
-	h, err := k.s.Start(d, e.fire)
+// addLocked adds an entry for a key that is not pending, and starts its timer.
+func (k *Timers[K, V]) addLocked(st *stripe[K, V], now int64, key K, value V, d time.Duration) error {
+	h, err := k.s.Start(d, func() { k.runCallback(key) })
 	if err != nil {
 		return err
 	}
-	e.handle = h
-	if expired != nil {
-		sh.table.remove(hash, expired) // its callback still runs
+	if expired, exists := st.entries[key]; exists { // its callback has not begun
+		if st.late == nil {
+			st.late = make(map[K][]V)
+		}
+		st.late[key] = append(st.late[key], expired.value)
 	}
-	sh.table.add(hash, e)
-	sh.earliestDeadline = min(sh.earliestDeadline, e.deadline)
+	if st.entries == nil {
+		st.entries = make(map[K]entry[V])
+	}
+	st.entries[key] = entry[V]{value, deadlineAfter(now, d), h}
+	st.peak = max(st.peak, len(st.entries))
+	delete(st.loads, key)
 	return nil
 }
 
@@ -171,102 +173,116 @@ func deadlineAfter(now int64, d time.Duration) int64 {
 	return now + int64(max(d, 0))
 }
 
-// Move changes the deadline of key to d from now, and keeps the value. It reports false
-// if the key is not pending. It allocates nothing.
-func (k *Timers[K, V]) Move(key K, d time.Duration) bool {
-	now := k.nanosSinceStart()
-	hash, sh := k.shardOf(key)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return sh.moveDeadlineLocked(sh.table.find(hash, key), now, d)
-}
+// isPending reports whether the entry's deadline has not passed.
+func (e *entry[V]) isPending(now int64) bool { return now < e.deadline }
 
-// moveDeadlineLocked changes the deadline of e. It reports false if e is not pending.
-func (sh *shard[K, V]) moveDeadlineLocked(e *entry[K, V], now int64, d time.Duration) bool {
+// move changes the deadline of an entry. It reports false if the entry is not pending.
+func (e *entry[V]) move(now int64, d time.Duration) bool {
 	if !e.isPending(now) || !e.handle.Move(d) {
 		return false
 	}
 	e.deadline = deadlineAfter(now, d)
-	sh.earliestDeadline = min(sh.earliestDeadline, e.deadline)
 	return true
+}
+
+// Move changes the deadline of key to d from now, and keeps the value. It reports false
+// if the key is not pending. It allocates nothing.
+func (k *Timers[K, V]) Move(key K, d time.Duration) bool {
+	_, ok := k.GetAndMove(key, d)
+	return ok
+}
+
+// GetAndMove is Get and Move in one step: it returns the value of key, and changes the
+// deadline to d from now. It reports false if the key is not pending.
+func (k *Timers[K, V]) GetAndMove(key K, d time.Duration) (value V, ok bool) {
+	now := k.nanosSinceStart()
+	st := k.stripeOf(key)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	e, exists := st.entries[key]
+	if !exists || !e.move(now, d) {
+		return value, false
+	}
+	st.entries[key] = e
+	return e.value, true
 }
 
 // Remove removes key, so that its callback will not run, and returns the value. It
 // reports false if the key is not pending.
 func (k *Timers[K, V]) Remove(key K) (V, bool) {
-	return k.removeIf(key, func(*entry[K, V]) bool { return true })
+	return k.removeIf(key, func(entry[V]) bool { return true })
 }
 
 // removeIf is like Remove, but removes the entry only if the condition is true for it.
-func (k *Timers[K, V]) removeIf(key K, condition func(*entry[K, V]) bool) (value V, removed bool) {
+func (k *Timers[K, V]) removeIf(key K, condition func(entry[V]) bool) (value V, removed bool) {
 	now := k.nanosSinceStart()
-	hash, sh := k.shardOf(key)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	e := sh.table.find(hash, key)
-	if !e.isPending(now) || !condition(e) || !e.handle.Stop() {
+	st := k.stripeOf(key)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	delete(st.loads, key)
+	e, exists := st.entries[key]
+	if !exists || !e.isPending(now) || !condition(e) || !e.handle.Stop() {
 		return value, false
 	}
-	sh.table.remove(hash, e)
+	st.deleteLocked(key)
 	return e.value, true
+}
+
+// deleteLocked deletes an entry. A Go map never shrinks, so deleteLocked makes a new one
+// if less than a quarter of it is in use. A map of up to 16 keys stays.
+func (st *stripe[K, V]) deleteLocked(key K) {
+	delete(st.entries, key)
+	if n := len(st.entries); st.peak > 16 && n < st.peak/4 {
+		entries := make(map[K]entry[V], n)
+		maps.Copy(entries, st.entries)
+		st.entries, st.peak = entries, n
+	}
 }
 
 // Get returns the value of key. It reports false if the key is not pending.
 func (k *Timers[K, V]) Get(key K) (V, bool) {
-	item, ok := k.findItem(key)
-	return item.Value, ok
+	e, ok := k.find(key)
+	return e.value, ok
 }
 
 // Deadline returns the deadline of key, on the Scheduler's clock. It reports false if
 // the key is not pending.
-func (k *Timers[K, V]) Deadline(key K) (time.Time, bool) {
-	item, ok := k.findItem(key)
-	return item.Deadline, ok
-}
-
-func (k *Timers[K, V]) findItem(key K) (Item[K, V], bool) {
-	now := k.nanosSinceStart()
-	hash, sh := k.shardOf(key)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if e := sh.table.find(hash, key); e.isPending(now) {
-		return k.itemOf(e), true
+func (k *Timers[K, V]) Deadline(key K) (at time.Time, ok bool) {
+	e, ok := k.find(key)
+	if ok {
+		at = k.timeOf(e)
 	}
-	return Item[K, V]{}, false
+	return at, ok
 }
 
-// Len returns the number of pending keys. It takes O(GOMAXPROCS). If keys have expired,
-// Len also removes them, which takes at most O(n).
-func (k *Timers[K, V]) Len() int {
+func (k *Timers[K, V]) find(key K) (e entry[V], ok bool) {
 	now := k.nanosSinceStart()
+	st := k.stripeOf(key)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if e, ok = st.entries[key]; ok && e.isPending(now) {
+		return e, true
+	}
+	return entry[V]{}, false
+}
+
+func (k *Timers[K, V]) timeOf(e entry[V]) time.Time {
+	return k.startTime.Add(time.Duration(e.deadline))
+}
+
+// Len returns the number of keys. Unlike other methods, Len still counts a key whose
+// deadline has passed, until its callback begins: usually for at most a tick of the
+// Scheduler. It takes O(GOMAXPROCS).
+func (k *Timers[K, V]) Len() int {
+	k.mustBeMade()
 	n := 0
-	for i := range k.shards {
-		sh := &k.shards[i]
-		sh.mu.Lock()
-		sh.removeExpiredLocked(now)
-		n += int(sh.table.entryCount)
-		sh.mu.Unlock()
+	for i := range k.stripes {
+		st := &k.stripes[i]
+		st.mu.Lock()
+		n += len(st.entries)
+		st.mu.Unlock()
 	}
 	return n
-}
-
-// removeExpiredLocked removes expired entries from the table. Their callbacks still run.
-func (sh *shard[K, V]) removeExpiredLocked(now int64) {
-	if now < sh.earliestDeadline {
-		return
-	}
-	sh.earliestDeadline = math.MaxInt64
-	var expired []*entry[K, V]
-	for e := range sh.table.entries() {
-		if e.isPending(now) {
-			sh.earliestDeadline = min(sh.earliestDeadline, e.deadline)
-		} else {
-			expired = append(expired, e)
-		}
-	}
-	for _, e := range expired {
-		sh.table.remove(maphash.Comparable(sh.table.hashSeed, e.key), e)
-	}
 }
 
 // An Item is a pending key with its value and deadline.
@@ -295,17 +311,17 @@ func (k *Timers[K, V]) Items() iter.Seq[Item[K, V]] {
 	k.mustBeMade()
 	return func(yield func(Item[K, V]) bool) {
 		var items []Item[K, V]
-		for i := range k.shards {
-			sh := &k.shards[i]
+		for i := range k.stripes {
+			st := &k.stripes[i]
 			items = items[:0]
 			now := k.nanosSinceStart()
-			sh.mu.Lock()
-			for e := range sh.table.entries() {
+			st.mu.Lock()
+			for key, e := range st.entries {
 				if e.isPending(now) {
-					items = append(items, k.itemOf(e))
+					items = append(items, Item[K, V]{key, e.value, k.timeOf(e)})
 				}
 			}
-			sh.mu.Unlock()
+			st.mu.Unlock()
 			for _, item := range items {
 				if !yield(item) {
 					return
@@ -323,7 +339,7 @@ func (k *Timers[K, V]) Drain(f func(key K, value V)) int {
 	items := slices.SortedFunc(k.Items(), func(a, b Item[K, V]) int { return a.Deadline.Compare(b.Deadline) })
 	n := 0
 	for _, item := range items {
-		hasSameDeadline := func(e *entry[K, V]) bool { return k.itemOf(e).Deadline.Equal(item.Deadline) }
+		hasSameDeadline := func(e entry[V]) bool { return k.timeOf(e).Equal(item.Deadline) }
 		if value, ok := k.removeIf(item.Key, hasSameDeadline); ok {
 			n++
 			f(item.Key, value)
@@ -332,20 +348,30 @@ func (k *Timers[K, V]) Drain(f func(key K, value V)) int {
 	return n
 }
 
-// isPending reports whether e is an entry whose deadline has not passed.
-func (e *entry[K, V]) isPending(now int64) bool { return e != nil && now < e.deadline }
-
-func (k *Timers[K, V]) itemOf(e *entry[K, V]) Item[K, V] {
-	return Item[K, V]{e.key, e.value, k.startTime.Add(time.Duration(e.deadline))}
+// runCallback is called when a timer of the key fires.
+func (k *Timers[K, V]) runCallback(key K) {
+	st := k.stripeOf(key)
+	st.mu.Lock()
+	value, ok := st.takeExpiredLocked(key)
+	st.mu.Unlock()
+	if ok { // false if the Func of a timer from TakeLeftover is called twice
+		k.f(key, value)
+	}
 }
 
-// runCallback is called when the timer of an entry fires. n is the entry's first field.
-func (k *Timers[K, V]) runCallback(n *entryHeader) {
-	e := (*entry[K, V])(unsafe.Pointer(n))
-	hash, sh := k.shardOf(e.key)
-	sh.mu.Lock()
-	sh.table.remove(hash, e)
-	value := e.value
-	sh.mu.Unlock()
-	k.f(e.key, value)
+// takeExpiredLocked removes and returns the key's oldest value.
+func (st *stripe[K, V]) takeExpiredLocked(key K) (value V, ok bool) {
+	values := st.late[key]
+	if len(values) == 0 {
+		e, exists := st.entries[key]
+		st.deleteLocked(key)
+		return e.value, exists
+	}
+	value = values[0]
+	if values = slices.Delete(values, 0, 1); len(values) > 0 {
+		st.late[key] = values
+	} else if delete(st.late, key); len(st.late) == 0 {
+		st.late = nil
+	}
+	return value, true
 }
