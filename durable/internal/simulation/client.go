@@ -107,7 +107,7 @@ func (c *clientActor) options() []durable.ScheduleOption {
 // and has the ledger check the answer.
 func (c *clientActor) change(name string, ids []string, f func(ctx context.Context) ([]durable.Outcome, error)) {
 	c.calls++
-	op := &operation{begun: time.Now().UnixNano(), name: fmt.Sprint(c.name, " ", c.calls, ": ", name), done: make(map[string]durable.Outcome)}
+	op := &operation{name: fmt.Sprint(c.name, " ", c.calls, ": ", name), done: make(map[string]durable.Outcome)}
 	timeout := upTo(c.r, randomOf(c.r, 5*time.Millisecond, 300*time.Millisecond, 4*time.Second))
 	again, pause := c.r.IntN(5), upTo(c.r, 2*time.Second)
 	if c.isCalm() {

@@ -48,7 +48,6 @@ func (x *execution) lease() leaseKey { return leaseKey{x.key, x.token} }
 // An operation is a call of a Client that changes tasks.
 type operation struct {
 	name    string
-	begun   int64
 	mu      sync.Mutex
 	done    map[string]store.Outcome // the outcomes of the items that were carried out, by id
 	isFinal bool                     // the call has returned, and its answer was final
@@ -176,7 +175,7 @@ func (l *ledger) carriedOut(op *operation, c *store.Command, out []store.Outcome
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.isFinal && l.clockSetBack.Load() < op.begun { // a deadline that has passed may come again
+	if op.isFinal {
 		l.fail("final", "%s of %s was carried out after its final answer", op.name, idsOf(c.Items))
 	}
 	for i, o := range out {

@@ -46,21 +46,20 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 // A simulation is one run of a plan.
 type simulation struct {
-	plan         *Plan
-	opener       *Opener
-	shards       int
-	server       *server
-	ledger       *ledger
-	underWay     sync.WaitGroup // messages
-	began        time.Time
-	calmSince    time.Time   // set before isSettled
-	calm         atomic.Bool // the faults have ended
-	settled      atomic.Bool // their effects too
-	clockWasSet  atomic.Bool
-	clockSetBack atomic.Int64  // when the clock was last set back, by the bubble
-	drains       atomic.Bool   // the calm has ended: clients send nothing more
-	over         chan struct{} // closed when all work has ended
-	overOnce     sync.Once
+	plan        *Plan
+	opener      *Opener
+	shards      int
+	server      *server
+	ledger      *ledger
+	underWay    sync.WaitGroup // messages
+	began       time.Time
+	calmSince   time.Time   // set before isSettled
+	calm        atomic.Bool // the faults have ended
+	settled     atomic.Bool // their effects too
+	clockWasSet atomic.Bool
+	drains      atomic.Bool   // the calm has ended: clients send nothing more
+	over        chan struct{} // closed when all work has ended
+	overOnce    sync.Once
 
 	mu     sync.Mutex
 	ends   []*endpoint
@@ -166,7 +165,6 @@ func (s *simulation) runWeather() {
 			d := lasts * 10
 			if back {
 				d = -d
-				s.clockSetBack.Store(time.Now().UnixNano())
 			}
 			s.trace("store", "its clock is set by %v", d)
 			s.clockWasSet.Store(true)

@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -56,4 +57,39 @@ func TestSimulation_IsDeterministic(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, string(out), fmt.Sprintf("trace %d %s\n", seed, first))
 	}
+}
+
+// A forgetful store acknowledges the cancellation of a pending task, but does not carry it
+// out.
+type forgetful struct{ store.Store }
+
+func (f forgetful) Change(ctx context.Context, shard int, s store.Stamp, c store.Command) ([]store.Outcome, error) {
+	if len(c.Items) != 1 {
+		return f.Store.Change(ctx, shard, s, c)
+	}
+	if e, err := f.Store.Get(ctx, shard, c.Items[0].ID); c.Op == store.Cancel && err == nil && e.State == store.Pending {
+		return []store.Outcome{store.Removed}, nil
+	}
+	return f.Store.Change(ctx, shard, s, c)
+}
+
+// A failure is found, printed and cut down to what it needs: a client.
+func TestShrink(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	broken := memory
+	broken.Open = func(c clock.Clock, shards int) (store.Store, error) {
+		st, err := memory.Open(c, shards)
+		return forgetful{st}, err
+	}
+	broken.Close = func(st store.Store) { memory.Close(st.(forgetful).Store) }
+	plan := simulation.Plan{Seed: 1}
+	r := simulation.Run(t, plan, broken)
+	require.Equal(t, "model", r.Kind, r.Failure)
+	smallest, r := simulation.Shrink(t, plan, broken, r)
+	require.Equal(t, "model", r.Kind)
+	require.Greater(t, len(smallest.Without), 15, "%s", smallest.Command())
+	again := simulation.Run(t, smallest, broken)
+	require.Equal(t, r.Failure, again.Failure)
+	require.Equal(t, r.Trace, again.Trace)
+	require.Contains(t, smallest.Command(), "make simulation SEED=1 WITHOUT=worker")
 }
