@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type execution struct {
 	key         string
 	token       int64
 	crashes     int
+	isSuspect   bool
 	cancelledAt time.Time // when a Cancel of the running task was carried out
 	inCalm      bool      // it has begun in the calm
 	contextDone bool
@@ -63,11 +65,15 @@ func newLedger(s *simulation) *ledger {
 // begin records that a handler begins, and checks that it may.
 func (l *ledger) begin(v *life, handler string, d *durable.Delivery) *execution {
 	run := d.IdempotencyKey()
-	l.checkLease(v, d, run)
+	isSuspect := l.checkLease(v, d, run)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	x := &execution{life: v, handler: handler, key: d.Key, token: d.Token, crashes: d.Crashes, inCalm: l.settled.Load()}
+	x := &execution{life: v, handler: handler, key: d.Key, token: d.Token, crashes: d.Crashes, inCalm: l.settled.Load(),
+		isSuspect: isSuspect}
 	l.trace(v.name, "begin %q attempt %d, crashes %d, token %d", d.Key, d.Attempt, d.Crashes, d.Token)
+	if isSuspect {
+		l.trace(v.name, "suspect %q", d.Key)
+	}
 	if l.doneRuns[run] {
 		l.fail("done twice", "%s: a run of %q that was done begins again", v.name, d.Key)
 	}
@@ -83,7 +89,10 @@ func (l *ledger) begin(v *life, handler string, d *durable.Delivery) *execution 
 	all, ofHandler := l.countLocked(v, handler)
 	c := &v.config.handlers[v.config.index(handler)]
 	elapsed := time.Since(v.startedAt).Seconds()
+	suspects, last := l.suspectsLocked(v)
 	switch {
+	case x.isSuspect && (suspects > 1+v.suspectsEnded || last && suspects > 1):
+		l.fail("suspects", "%s: %q begins, and %d suspects run; one is a last one: %v; %d have ended", v.name, d.Key, suspects, last, v.suspectsEnded)
 	case d.Attempt > d.MaxAttempts:
 		l.fail("attempts", "%s: attempt %d at %q, of %d", v.name, d.Attempt, d.Key, d.MaxAttempts)
 	case all > v.config.concurrency:
@@ -96,8 +105,9 @@ func (l *ledger) begin(v *life, handler string, d *durable.Delivery) *execution 
 	return x
 }
 
-// checkLease checks that the store has given the delivery a lease that has not ended.
-func (l *ledger) checkLease(v *life, d *durable.Delivery, run string) {
+// checkLease checks that the store has given the delivery a lease that has not ended. It
+// reports whether the task is a suspect.
+func (l *ledger) checkLease(v *life, d *durable.Delivery, run string) (isSuspect bool) {
 	shard := store.ShardOf(d.Key, l.shards)
 	_ = l.server.withShard(shard, func(j *storetest.Judge, now store.Time) {
 		e, ok := j.Leased(d.Token)
@@ -106,10 +116,12 @@ func (l *ledger) checkLease(v *life, d *durable.Delivery, run string) {
 			l.fail("lease", "%s: a handler begins with %q at %d without a lease; the entry with token %d is %+v", v.name, d.Key, now, d.Token, e)
 			return
 		}
+		isSuspect = e.Suspect
 		l.mu.Lock()
 		l.byLease[store.Lease{ID: e.ID, Token: e.Token}] = run
 		l.mu.Unlock()
 	})
+	return isSuspect
 }
 
 // countLocked returns how many handlers run in a life, and how many of these are handler's.
@@ -125,9 +137,24 @@ func (l *ledger) countLocked(v *life, handler string) (all, ofHandler int) {
 	return all, ofHandler
 }
 
+// suspectsLocked returns how many suspects run in a life, except those whose contexts have
+// ended, and whether one of them dies if it crashes again.
+func (l *ledger) suspectsLocked(v *life) (n int, last bool) {
+	for _, x := range l.running {
+		if x.life == v && x.isSuspect && !x.contextDone {
+			n++
+			last = last || x.crashes+1 >= v.config.maxCrashes
+		}
+	}
+	return n, last
+}
+
 func (l *ledger) end(x *execution, how string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if x.isSuspect {
+		x.life.suspectsEnded++
+	}
 	if l.running[x.lease()] == x {
 		delete(l.running, x.lease())
 	}
@@ -275,10 +302,10 @@ func (l *ledger) checkOverdue(j *storetest.Judge, now store.Time, live []*life, 
 		if e.Crashes > 0 {
 			limit = 20 * time.Second // suspects wait for each other
 		}
-		if l.lasts("due "+e.ID, wanted, limit) {
+		if l.lasts(fmt.Sprint("due ", e.ID, e.At), wanted, limit) {
 			l.fail("overdue", "%q is overdue for %v beside a worker that could run it: %+v", e.ID, now.Sub(e.At), *e)
 		}
-		if l.lasts("lease "+e.ID, e.State == store.Running && e.At <= now && len(live) > 0, maxDelay) {
+		if l.lasts(fmt.Sprint("lease ", e.ID, e.Token), e.State == store.Running && e.At <= now && len(live) > 0, maxDelay) {
 			l.fail("expired lease", "the lease of %q has ended %v ago, and nobody has noticed: %+v", e.ID, now.Sub(e.At), *e)
 		}
 	}

@@ -58,6 +58,7 @@ type simulation struct {
 	settled     atomic.Bool // their effects too
 	clockWasSet atomic.Bool
 	drains      atomic.Bool   // the calm has ended: clients send nothing more
+	calmBegins  chan struct{} // closed when the faults end
 	over        chan struct{} // closed when all work has ended
 	overOnce    sync.Once
 
@@ -84,7 +85,7 @@ func Run(t *testing.T, p Plan, o Opener) (result Result) {
 	}()
 	synctest.Test(t, func(t *testing.T) {
 		r := p.random("shards")
-		s = &simulation{plan: &p, opener: &o, shards: min(o.MaxShards, randomOf(r, 1, 1, 2, 4)), over: make(chan struct{}), began: time.Now()}
+		s = &simulation{plan: &p, opener: &o, shards: min(o.MaxShards, randomOf(r, 1, 1, 2, 4)), over: make(chan struct{}), calmBegins: make(chan struct{}), began: time.Now()}
 		s.result.Counts = make(map[string]int)
 		s.ledger, s.server = newLedger(s), &server{simulation: s}
 		s.play()
@@ -177,6 +178,7 @@ func (s *simulation) runWeather() {
 func (s *simulation) settle() {
 	s.trace("simulation", "the storm is over")
 	s.calm.Store(true)
+	close(s.calmBegins)
 	// Messages take up to 12 s. After a step of the clock, workers claim within a minute.
 	d := 20 * time.Second
 	if s.clockWasSet.Load() {

@@ -17,6 +17,9 @@ type workerConfig struct {
 	lease         time.Duration
 	maxCrashes    int
 	shutdown      time.Duration
+	deadAge       time.Duration
+	deadCount     int
+	lives         time.Duration // until a crash or a stop
 	knowsSchedule bool
 	handlers      []handlerConfig
 	indexes       map[string]int // of handlers, by name
@@ -45,6 +48,10 @@ func newWorkerConfig(r *rand.Rand) *workerConfig {
 		concurrency: 1 + r.IntN(8), lease: 600*time.Millisecond + upTo(r, 2*time.Second).Round(time.Millisecond), maxCrashes: 1 + r.IntN(5),
 		shutdown: upTo(r, 2*time.Second), knowsSchedule: chance(r, 70), indexes: make(map[string]int),
 	}
+	if age, count := upTo(r, 30*time.Second), 1+r.IntN(10); chance(r, 15) {
+		c.deadAge, c.deadCount = age, count
+	}
+	c.lives = randomOf(r, 1500*time.Millisecond, 20*time.Second)
 	for _, name := range handlerNames {
 		h := handlerConfig{name: name}
 		h.options = append(h.options, durable.WithBackoff(10*time.Millisecond, 500*time.Millisecond), durable.WithMaxAttempts(1+r.IntN(5)),
@@ -70,11 +77,12 @@ func newWorkerConfig(r *rand.Rand) *workerConfig {
 
 // A life is a Run of a Worker, until it ends or its process dies.
 type life struct {
-	name      string
-	config    *workerConfig
-	worker    *durable.Worker
-	startedAt time.Time
-	begun     map[string]int // how often each handler has begun
+	name          string
+	config        *workerConfig
+	worker        *durable.Worker
+	startedAt     time.Time
+	begun         map[string]int // how often each handler has begun
+	suspectsEnded int            // guarded by ledger.mu
 
 	isLive bool // guarded by ledger.mu
 }
@@ -86,7 +94,8 @@ type process struct {
 	config *workerConfig
 	end    *endpoint
 	worker *durable.Worker
-	life   *life // of the present Run; guarded by ledger.mu
+	poison chan struct{} // has an element if a handler kills the process
+	life   *life         // of the present Run; guarded by ledger.mu
 }
 
 // schedule is the schedule "s" of the workers that know it.
@@ -103,10 +112,10 @@ func (s *simulation) clientOptions(knowsSchedule bool) []durable.Option {
 }
 
 func (s *simulation) startProcess(name string, c *workerConfig) *process {
-	p := &process{simulation: s, name: name, config: c, end: s.connect(name)}
+	p := &process{simulation: s, name: name, config: c, end: s.connect(name), poison: make(chan struct{}, 1)}
 	client := durable.New(p.end, s.clientOptions(c.knowsSchedule)...)
 	p.worker = durable.NewWorker(client, durable.WithConcurrency(c.concurrency), durable.WithLease(c.lease),
-		durable.WithMaxCrashes(c.maxCrashes), durable.WithShutdownTimeout(c.shutdown))
+		durable.WithMaxCrashes(c.maxCrashes), durable.WithShutdownTimeout(c.shutdown), durable.WithDeadLimit(c.deadAge, c.deadCount))
 	for _, h := range c.handlers {
 		p.worker.Handle(h.name, p.handler(h.name), h.options...)
 	}
@@ -148,7 +157,7 @@ func (s *simulation) runWorker(name string) {
 		cancel()
 		<-ended
 		p = nil
-		s.sleep(upTo(r, 3*time.Second))
+		s.sleep(upTo(r, time.Second))
 	}
 	if p != nil {
 		p.end.kill()
@@ -166,7 +175,7 @@ func (p *process) begin(n int) *life {
 
 // awaitFault waits until the Worker must stop or crash, and returns which.
 func (p *process) awaitFault(r *rand.Rand, ended chan error) (fault string) {
-	next := time.After(200*time.Millisecond + upTo(r, 20*time.Second))
+	next := time.After(200*time.Millisecond + upTo(r, p.config.lives))
 	fault = randomOf(r, crash, crash, stop)
 	for {
 		select {
@@ -175,6 +184,8 @@ func (p *process) awaitFault(r *rand.Rand, ended chan error) (fault string) {
 				return fault
 			}
 			next = nil
+		case <-p.poison:
+			return crash
 		case <-p.over:
 			return stop
 		case err := <-ended:
@@ -242,12 +253,24 @@ func (p *process) handler(name string) durable.Handler {
 		defer func() { p.ledger.end(x, how) }()
 		defer p.ledger.watch(ctx, x)()
 		takes, result, obeys := p.behaviour(r)
-		cancelled := ctx.Done()
+		if isPoison := d.Key == "k0" || d.Key == "k1"; chance(r, 50) && isPoison && p.on(crash) {
+			time.Sleep(upTo(r, 5*time.Millisecond))
+			select {
+			case p.poison <- struct{}{}:
+			default:
+			}
+		}
+		cancelled, released := ctx.Done(), p.calmBegins
 		if !obeys {
 			cancelled = nil
 		}
+		if takes < hangs {
+			released = nil
+		}
 		select {
 		case <-time.After(takes):
+		case <-released:
+			time.Sleep(upTo(r, time.Millisecond))
 		case <-p.end.dead:
 			return errHandler
 		case <-cancelled:
@@ -275,6 +298,9 @@ func (p *process) handler(name string) durable.Handler {
 	}
 }
 
+// hangs is how long a handler takes that hangs. It ends when the calm begins.
+const hangs = time.Hour
+
 // behaviour returns how long a handler takes, how it ends, and whether it obeys its context.
 func (p *process) behaviour(r *rand.Rand) (takes time.Duration, result string, obeys bool) {
 	takes, result, obeys = upTo(r, 40*time.Millisecond), randomOf(r, quietEnds...), chance(r, 85)
@@ -285,10 +311,12 @@ func (p *process) behaviour(r *rand.Rand) (takes time.Duration, result string, o
 			takes = long / 2
 		}
 		return takes, "done", true
-	case kind < 10:
+	case kind < 12:
 		takes = long
-	case kind < 13:
+	case kind < 16:
 		takes = 3 * long
+	case kind < 17:
+		return hangs, result, false
 	case kind < 30:
 		takes = upTo(r, time.Microsecond)
 	}
