@@ -39,18 +39,30 @@ func NewFakeClock() *FakeClock { return NewFakeClockAt(time.Now()) }
 
 // NewFakeClockAt returns a FakeClock that shows t.
 func NewFakeClockAt(t time.Time) *FakeClock {
-	virtualClock := timertest.NewClock(t.Round(0))
+	virtualClock := timertest.NewClock(t)
+	clk := monotonicClock{virtualClock, t, virtualClock.Now()}
 	e := executor.NewGoroutines(executor.WithPanicHandler(func(v any, stack []byte) { panic(fmt.Sprintf("%v\n\n%s", v, stack)) }))
 	// With a tick of one nanosecond, timers fire exactly at their deadlines.
-	s := timer.New(timer.WithClock(virtualClock), timer.WithTick(1), timer.WithExecutor(e))
-	return &FakeClock{Clock: NewOn(s, virtualClock), virtualClock: virtualClock}
+	s := timer.New(timer.WithClock(clk), timer.WithTick(1), timer.WithExecutor(e))
+	return &FakeClock{Clock: NewOn(s, clk), virtualClock: virtualClock}
+}
+
+// A monotonicClock is a virtual clock whose times have a monotonic reading if its start
+// time has one. So a test may compare its times with ==.
+type monotonicClock struct {
+	*timertest.Clock
+	startTime, virtualStartTime time.Time // the start time as given, and without monotonic reading
+}
+
+func (c monotonicClock) Now() time.Time {
+	return c.startTime.Add(c.Clock.Now().Sub(c.virtualStartTime))
 }
 
 // Now returns the time that the clock shows.
 func (f *FakeClock) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.virtualClock.Now().Add(-f.mu.setBackBy)
+	return f.Clock.Now().Add(-f.mu.setBackBy)
 }
 
 // Since returns the time that has passed since t.
