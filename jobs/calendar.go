@@ -35,7 +35,8 @@ type calendarPlan struct {
 //
 //   - If the clock is set forward past several occurrences, f runs once for all of
 //     them.
-//   - If the clock is set back by more than a minute, occurrences come again.
+//   - If the clock is set back by more than a minute, occurrences come again. In the
+//     first minute after Calendar, these are occurrences from before Calendar was called.
 //   - If the clock is set back by less, as time servers do, no occurrence comes twice.
 //
 // If sched.Next returns the zero time, the series ends. If it returns a time that is
