@@ -11,11 +11,14 @@
 //   - A request's context is done when the timeout has passed, never earlier, or when
 //     the request's original context is done.
 //   - On a server, a request starts no timer until its context is waited for: see
-//     package deadline.
+//     package deadline. A proxy waits for it: with [net/http/httputil.ReverseProxy] as the
+//     handler, each request starts a timer, as with [context.WithTimeout]. So does a
+//     request with an Upgrade header.
 //   - On a client, each request starts a timer. It stops when the response's body has
 //     been read or closed.
 //   - After a 101 response to a request with an Upgrade header, the timeout no longer
-//     applies.
+//     applies: on a client when the response has come, on a server when the handler has
+//     taken over the connection (see [http.Hijacker]).
 //
 // # When not to use it
 //

@@ -18,6 +18,10 @@ import (
 // the uploaded files may be removed as soon as h has returned.
 //
 // A client's trailers reach h only if the client declares them in a Trailer header.
+//
+// If a request has an Upgrade header and h takes over its connection, to answer with 101
+// Switching Protocols, the timeout no longer applies. h gets such a request with a
+// ResponseWriter of this package, whose method Unwrap returns the original.
 func Handler(timeout time.Duration, h http.Handler) http.Handler {
 	mustBePositive("Handler", timeout)
 	if h == nil {
@@ -25,6 +29,11 @@ func Handler(timeout time.Duration, h http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := deadline.WithTimeout(r.Context(), timeout)
+		if r.Header.Get("Upgrade") != "" {
+			upgrade := newUpgradeCtx(ctx, cancel)
+			ctx, cancel = upgrade, upgrade.cancel
+			w = &upgradeWriter{w, func() { upgrade.dropTimeout(r.Context()) }}
+		}
 		defer cancel()
 		timedRequest := r.WithContext(ctx)
 		defer copyForm(r, timedRequest)

@@ -1,7 +1,11 @@
 package httptimeout
 
 import (
+	"bufio"
 	"context"
+	"io"
+	"net"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -86,3 +90,28 @@ func (c *upgradeCtx) currentInnerCtx() context.Context {
 	defer c.mu.Unlock()
 	return c.innerCtx
 }
+
+// An upgradeWriter is the ResponseWriter of a request with an Upgrade header. It notices
+// when the handler takes over the connection.
+type upgradeWriter struct {
+	http.ResponseWriter
+	onHijack func()
+}
+
+// Unwrap is called by [http.ResponseController].
+func (w *upgradeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Hijack implements [http.Hijacker], which handlers look for with a type assertion.
+func (w *upgradeWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil {
+		w.onHijack()
+	}
+	return c, rw, err
+}
+
+// Flush implements [http.Flusher].
+func (w *upgradeWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// ReadFrom implements [io.ReaderFrom], with which files are sent by the kernel.
+func (w *upgradeWriter) ReadFrom(r io.Reader) (int64, error) { return io.Copy(w.ResponseWriter, r) }
