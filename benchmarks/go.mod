@@ -17,6 +17,9 @@ require (
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/gomodule/redigo v1.8.9 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
@@ -24,6 +27,7 @@ require (
 	github.com/spf13/cast v1.10.0 // indirect
 	github.com/stretchr/objx v0.5.3 // indirect
 	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
 	golang.org/x/time v0.14.0 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 	modernc.org/libc v1.72.0 // indirect
@@ -37,11 +41,13 @@ require (
 	github.com/emirpasic/gods/v2 v2.0.0-alpha // indirect
 	github.com/fatih/color v1.18.0 // indirect
 	github.com/hibiken/asynq v0.26.0
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/mattn/go-colorable v0.1.13 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/spaolacci/murmur3 v1.1.0 // indirect
 	github.com/tickless/tickless/durable v0.1.0
+	github.com/tickless/tickless/durable/pgstore v0.1.0
 	github.com/tickless/tickless/durable/redisstore v0.1.0
 	github.com/tickless/tickless/durable/sqlitestore v0.1.0
 	github.com/zeromicro/go-zero v1.10.3
@@ -60,3 +66,5 @@ replace github.com/tickless/tickless/durable => ../durable
 replace github.com/tickless/tickless/durable/redisstore => ../durable/redisstore
 
 replace github.com/tickless/tickless/durable/sqlitestore => ../durable/sqlitestore
+
+replace github.com/tickless/tickless/durable/pgstore => ../durable/pgstore

@@ -39,9 +39,9 @@ func each(b *testing.B, work func(b *testing.B, x side)) {
 	}
 }
 
-func open(tb testing.TB, f func(dir string) (side, error)) side {
+func open(tb testing.TB, f func(tb testing.TB, dir string) (side, error)) side {
 	tb.Helper()
-	x, err := f(tb.TempDir())
+	x, err := f(tb, tb.TempDir())
 	if errors.Is(err, errNoServer) {
 		tb.Skip(err)
 	}
@@ -55,7 +55,7 @@ func open(tb testing.TB, f func(dir string) (side, error)) side {
 // its tasks are acknowledged.
 func BenchmarkStoreSchedule(b *testing.B) {
 	const month = 30 * 24 * time.Hour
-	for _, w := range []struct{ callers, batch int }{{1, 1}, {64, 1}, {256, 1}, {1, 1000}} {
+	for _, w := range []struct{ callers, batch int }{{1, 1}, {64, 1}, {256, 1}, {1, 250}, {1, 1000}} {
 		b.Run(fmt.Sprintf("callers=%d/batch=%d", w.callers, w.batch), func(b *testing.B) {
 			each(b, func(b *testing.B, x side) {
 				begin := time.Now()

@@ -2,6 +2,7 @@ package stores
 
 import (
 	"context"
+	"testing"
 	"time"
 
 	"github.com/tickless/tickless/durable/memstore"
@@ -28,10 +29,12 @@ type side interface {
 // sides are the compared stores, in the order of the table's columns.
 var sides = []struct {
 	name string
-	open func(dir string) (side, error)
+	open func(tb testing.TB, dir string) (side, error)
 }{
-	{"memstore", func(string) (side, error) { return newTickless(memstore.New(), nil), nil }},
+	{"memstore", func(testing.TB, string) (side, error) { return newTickless(memstore.New(), nil), nil }},
 	{"sqlitestore", openFile},
 	{"table", openTable},
 	{"redisstore", openRedis},
+	{"pgstore", openPostgres},
+	{"pgtable", openPgTable},
 }

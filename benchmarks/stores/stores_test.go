@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,7 +22,7 @@ import (
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-func openFile(dir string) (side, error) {
+func openFile(_ testing.TB, dir string) (side, error) {
 	st, err := sqlitestore.Open(filepath.Join(dir, "tasks.db"), sqlitestore.WithLogger(quiet()))
 	if err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func openFile(dir string) (side, error) {
 var errNoServer = errors.New("there is no redis-server: see scripts/need-redis")
 
 // openRedis starts a server that syncs its log once a second, the default.
-func openRedis(dir string) (side, error) {
+func openRedis(_ testing.TB, dir string) (side, error) {
 	path, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
 	if err != nil {
 		return nil, errNoServer

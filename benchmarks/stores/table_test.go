@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
@@ -69,7 +70,7 @@ func insertion(n int) string {
 		ON CONFLICT (key) DO UPDATE SET due = excluded.due, handler = excluded.handler, body = excluded.body, attempts = 0`
 }
 
-func openTable(dir string) (side, error) {
+func openTable(_ testing.TB, dir string) (side, error) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "tasks.db")+
 		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=cache_size(-16384)&_pragma=wal_autocheckpoint(10000)")
 	if err != nil {

@@ -62,6 +62,7 @@ type cachedTask struct {
 	machine.Task
 	storedTask store.Task // the task in the table
 	hasRow     bool       // whether the table has the task
+	ctid       string     // where the row is, if this transaction has read it; empty: unknown
 	dirty      bool       // changed, but not written
 }
 
@@ -180,7 +181,11 @@ func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
 	}, findDocuments, ix.shard, missing, ix.inboxFrom)
 }
 
-const findTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.id = ANY($2)`
+const (
+	findTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.id = ANY($2)`
+	// findIfChanged selects nothing if nobody has changed the shard since a version.
+	findIfChanged = findTasks + ` AND (SELECT version FROM tickless.versions WHERE shard = $1 AND name = '' ORDER BY version DESC LIMIT 1) <> $3`
+)
 
 // loadTasks adds a query for the tasks that are not cached.
 func (ix *index) loadTasks(b *pgx.Batch, ids []string) {
@@ -197,6 +202,66 @@ func (ix *index) loadTasks(b *pgx.Batch, ids []string) {
 			ix.tasks[x.ID] = x
 		}, findTasks, ix.shard, missing)
 	}
+}
+
+// A memory has what a shard remembers after its latest transaction: the running tasks, for
+// their reports. It is valid while the shard has the same version.
+type memory struct {
+	version int64
+	running map[string]*cachedTask
+}
+
+// Limits of what a memory has: the running tasks, and the bytes in the record of such a
+// task.
+const (
+	maxRunning  = 1000
+	smallRecord = 1 << 10
+)
+
+// loadRemembered takes tasks from the memory. It adds a query in case they have changed.
+func (ix *index) loadRemembered(b *pgx.Batch, m *memory, ids []string) {
+	var remembered []string
+	for _, id := range ids {
+		if x := m.running[id]; x != nil && ix.tasks[id] == nil {
+			ix.tasks[id] = x
+			remembered = append(remembered, encodeID(id))
+		}
+	}
+	if remembered == nil {
+		return
+	}
+	var changed []*cachedTask
+	b.Queue(ix.store.sql(findIfChanged), ix.shard, remembered, m.version).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			changed = append(changed, scanTask(rows))
+		}
+		if ix.numbers.version != m.version {
+			for _, id := range remembered {
+				ix.tasks[decodeID(id)] = new(cachedTask)
+			}
+			for _, x := range changed {
+				ix.tasks[x.ID] = x
+			}
+		}
+		return rows.Err()
+	})
+}
+
+// remember returns the memory after the transaction has committed.
+func (ix *index) remember(m memory) memory {
+	if ix.numbers.version != m.version || m.running == nil {
+		m.running = make(map[string]*cachedTask)
+	}
+	for id, x := range ix.tasks {
+		if x.State == store.Running && len(x.Record) <= smallRecord && len(m.running) < maxRunning {
+			x.storedTask, x.hasRow, x.dirty, x.ctid = x.Task.Task, true, false, ""
+			m.running[id] = x
+		} else {
+			delete(m.running, id)
+		}
+	}
+	m.version = ix.numbers.version + 1
+	return m
 }
 
 func (ix *index) Numbers() *machine.Numbers { return &ix.numbers.Numbers }
@@ -485,11 +550,11 @@ const (
 	insertTasks = `INSERT INTO tickless.tasks (shard, id, state, at, handler, schedule, record, due, attempts, token, lease, more)
 		SELECT $1, * FROM unnest($2::text[], $3::int2[], $4::int8[], $5::text[], $6::text[], $7::bytea[], $8::int8[], $9::int4[], $10::int8[], $11::int8[], $12::text[])`
 	moveTasks = `UPDATE tickless.tasks t SET state = x.state, at = x.at, due = x.due, attempts = x.attempts, token = x.token, lease = x.lease, more = x.more
-		FROM unnest($2::text[], $3::int2[], $4::int8[], $5::int8[], $6::int4[], $7::int8[], $8::int8[], $9::text[]) x(id, state, at, due, attempts, token, lease, more)
-		WHERE t.shard = $1 AND t.id = x.id`
-	deleteTasks    = `DELETE FROM tickless.tasks WHERE shard = $1 AND id = ANY($2)`
-	insertVersions = `INSERT INTO tickless.versions (shard, version, name, at, worker, value) SELECT $1, $2, * FROM unnest($3::text[], $4::int8[], $5::bool[], $6::text[])`
-	deleteVersions = `DELETE FROM tickless.versions v USING unnest($2::text[], $3::int8[]) x(name, version) WHERE v.shard = $1 AND v.name = x.name AND v.version = x.version`
+		FROM unnest($2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[], $7::int4[], $8::int8[], $9::int8[], $10::text[]) x(id, ctid, state, at, due, attempts, token, lease, more)
+		WHERE t.shard = $1 AND t.id = x.id AND t.ctid = coalesce(x.ctid::tid, (SELECT ctid FROM tickless.tasks WHERE shard = $1 AND id = x.id))`
+	deleteTasks   = `DELETE FROM tickless.tasks WHERE shard = $1 AND id = ANY($2)`
+	writeVersions = `WITH old AS (DELETE FROM tickless.versions v USING unnest($8::text[], $9::int8[]) x(name, version) WHERE v.shard = $1 AND v.name = x.name AND v.version = x.version)
+		INSERT INTO tickless.versions (shard, version, wakes, name, at, worker, value) SELECT $1, $2, $3, * FROM unnest($4::text[], $5::int8[], $6::bool[], $7::text[])`
 )
 
 // isSameSlice reports whether two records are the same slice. That is enough, because
@@ -518,10 +583,10 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 				gone = append(gone, encodeID(x.storedTask.ID))
 			}
 			if t.State != 0 {
-				inserted.add(t)
+				inserted.add(x)
 			}
 		default:
-			moved.add(t)
+			moved.add(x)
 		}
 		if t.State == store.Running {
 			ix.numbers.ends = min(ix.numbers.ends, t.At)
@@ -537,7 +602,7 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 		exec(insertTasks, r.ids, r.states, r.ats, r.handlers, r.schedules, r.records, r.dues, r.attempts, r.tokens, r.leases, r.more)
 	}
 	if r := &moved; r.ids != nil {
-		exec(moveTasks, r.ids, r.states, r.ats, r.dues, r.attempts, r.tokens, r.leases, r.more)
+		exec(moveTasks, r.ids, r.ctids, r.states, r.ats, r.dues, r.attempts, r.tokens, r.leases, r.more)
 	}
 	ix.writeVersions(exec)
 }
@@ -564,8 +629,7 @@ func (ix *index) writeVersions(exec func(statement string, args ...any)) {
 			add(name, d.sender.Seen, d.sender.Claim != nil, d.sender)
 		}
 	}
-	exec(insertVersions, ix.numbers.version+1, names, ats, areWorkers, values)
-	exec(deleteVersions, oldNames, oldVersions)
+	exec(writeVersions, ix.numbers.version+1, ix.numbers.Wakes, names, ats, areWorkers, values, oldNames, oldVersions)
 }
 
 func (ix *index) limitsChanged() bool {

@@ -46,7 +46,7 @@ func replacer(from, to string) func(string) string {
 	return func(s string) string { return strings.ReplaceAll(s, from, to) }
 }
 
-const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more`
+const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more, t.ctid::text`
 
 // scanTask reads a row that begins with before and continues with taskColumns.
 func scanTask(rows pgx.Rows, before ...any) *cachedTask {
@@ -54,7 +54,7 @@ func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 	t := &x.Task
 	var more []byte
 	must(rows.Scan(append(before, &t.ID, (*uint8)(&t.State), (*int64)(&t.At), &t.Handler, &t.Schedule, &t.Record,
-		(*int64)(&t.Due), &t.Attempts, &t.Token, (*int64)(&t.Lease), &more)...))
+		(*int64)(&t.Due), &t.Attempts, &t.Token, (*int64)(&t.Lease), &more, &x.ctid)...))
 	t.ID = decodeID(t.ID)
 	if len(t.Record) == 0 {
 		t.Record = nil
@@ -72,6 +72,7 @@ func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 // taskRows are the columns of several tasks, to write them with one statement.
 type taskRows struct {
 	ids, handlers, schedules []string
+	ctids                    []*string
 	records                  [][]byte
 	more                     []*string
 	states                   []int16
@@ -80,7 +81,13 @@ type taskRows struct {
 	tokens, leases           []int64
 }
 
-func (r *taskRows) add(t *machine.Task) {
+func (r *taskRows) add(x *cachedTask) {
+	t := &x.Task
+	var ctid *string
+	if x.ctid != "" {
+		ctid = &x.ctid
+	}
+	r.ctids = append(r.ctids, ctid)
 	r.ids, r.states, r.ats = append(r.ids, encodeID(t.ID)), append(r.states, int16(t.State)), append(r.ats, int64(t.At))
 	r.handlers, r.schedules, r.records = append(r.handlers, t.Handler), append(r.schedules, t.Schedule), append(r.records, t.Record)
 	r.dues, r.attempts, r.tokens = append(r.dues, int64(t.Due)), append(r.attempts, int32(t.Attempts)), append(r.tokens, t.Token)

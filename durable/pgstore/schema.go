@@ -41,7 +41,7 @@ func Migrations(opts ...Option) []Migration {
 		}
 		m := Migration{Version: i + 1, Name: strings.TrimSuffix(f.Name(), ".sql"), SQL: c.sql(string(text))}
 		if i == 0 {
-			m.SQL += c.sql(fmt.Sprintf("INSERT INTO tickless.versions SELECT shard, '', 0, 0, false, '{}' FROM generate_series(0, %d) shard;\n", c.shardCount-1))
+			m.SQL += c.sql(fmt.Sprintf("INSERT INTO tickless.versions SELECT shard, '', 0, 0, 0, false, '{}' FROM generate_series(0, %d) shard;\n", c.shardCount-1))
 		}
 		m.SQL += c.sql(fmt.Sprintf("INSERT INTO tickless.migrations (version) VALUES (%d);\n", m.Version))
 		steps = append(steps, m)

@@ -31,6 +31,7 @@ type Store struct {
 type shard struct {
 	number int
 	calls  *group.Queue[*index]
+	memory memory       // owned by the goroutine that serves the calls
 	wakes  atomic.Int64 // Numbers.Wakes when the waiters were last woken
 	// notifies says that other processes must be notified.
 	notifies atomic.Bool

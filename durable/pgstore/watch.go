@@ -109,9 +109,8 @@ func (s *Store) runNotifications() {
 
 const sendNotification = `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`
 
-const probe = `SELECT s.number, (SELECT value::json->>'Wakes' FROM tickless.versions WHERE shard = s.number AND name = '' ORDER BY version DESC LIMIT 1),
-		EXISTS (SELECT FROM tickless.inbox WHERE shard = s.number AND tx >= s.from_tx::xid8)
-	FROM unnest($1::int[], $2::text[]) s(number, from_tx)`
+const probe = `SELECT wakes, EXISTS (SELECT FROM tickless.inbox WHERE shard = $1 AND tx >= $2::text::xid8)
+	FROM tickless.versions WHERE shard = $1 AND name = '' ORDER BY version DESC LIMIT 1`
 
 // runProbes probes until ctx ends.
 func (s *Store) runProbes(ctx context.Context) {
@@ -136,27 +135,23 @@ func (s *Store) runProbes(ctx context.Context) {
 func (s *Store) probeOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, transactionTime)
 	defer cancel()
-	var numbers []int32
-	var inboxFroms []string
-	for _, x := range s.shards {
-		numbers, inboxFroms = append(numbers, int32(x.number)), append(inboxFroms, strconv.FormatUint(x.inboxFrom.Load(), 10))
-	}
-	rows, err := s.pool.Query(ctx, s.sql(probe), numbers, inboxFroms)
-	if err != nil {
-		return err
-	}
+	var b pgx.Batch
 	var full []*shard
-	var number int
-	var wakes string
-	var hasInbox bool
-	_, err = pgx.ForEachRow(rows, []any{&number, &wakes, &hasInbox}, func() error {
-		n, err := strconv.ParseInt(wakes, 10, 64)
-		s.wakeIfChanged(s.shards[number], n)
-		if hasInbox {
-			full = append(full, s.shards[number])
-		}
-		return err
-	})
+	for _, x := range s.shards {
+		b.Queue(s.sql(probe), x.number, strconv.FormatUint(x.inboxFrom.Load(), 10)).QueryRow(func(row pgx.Row) error {
+			var wakes int64
+			var hasInbox bool
+			err := row.Scan(&wakes, &hasInbox)
+			if err == nil {
+				s.wakeIfChanged(x, wakes)
+			}
+			if hasInbox {
+				full = append(full, x)
+			}
+			return err
+		})
+	}
+	err := s.pool.SendBatch(ctx, &b).Close()
 	for _, x := range full {
 		err = errors.Join(err, s.drain(ctx, x))
 	}

@@ -63,9 +63,11 @@ func (s *Store) tryTransact(x *shard, calls []*call) (maybeCommitted bool, err e
 		return false, err
 	}
 	defer release(conn)
+	m := x.memory
+	x.memory = memory{} // unless the transaction commits
 	defer recoverFailure(&err)
 	ix := newIndex(ctx, conn, s, x)
-	ix.begin(calls)
+	ix.begin(&m, calls)
 	for _, c := range calls {
 		c.Execute(ix)
 	}
@@ -77,6 +79,7 @@ func (s *Store) tryTransact(x *shard, calls []*call) (maybeCommitted bool, err e
 		// An ordinary error of the server means that it has rolled back.
 		return code == "" || fatal, err
 	}
+	x.memory = ix.remember(m)
 	if from, err := strconv.ParseUint(ix.nextInboxFrom, 10, 64); err == nil {
 		x.inboxFrom.Store(from)
 	}
@@ -88,7 +91,7 @@ func (s *Store) tryTransact(x *shard, calls []*call) (maybeCommitted bool, err e
 }
 
 // begin begins the transaction and reads the rows that the calls need.
-func (ix *index) begin(calls []*call) {
+func (ix *index) begin(m *memory, calls []*call) {
 	var b pgx.Batch
 	b.Queue(begin)
 	b.Queue(ix.store.sql(lockShard), ix.shard)
@@ -108,6 +111,7 @@ func (ix *index) begin(calls []*call) {
 		}
 	}
 	ix.loadDocuments(&b, names)
+	ix.loadRemembered(&b, m, ids)
 	ix.loadTasks(&b, ids)
 	if claimed > 0 {
 		ix.loadLeases(&b)

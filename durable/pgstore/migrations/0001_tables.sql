@@ -30,6 +30,7 @@ CREATE TABLE tickless.versions (
 	shard int NOT NULL, name text COLLATE "C" NOT NULL, version bigint NOT NULL,
 	-- When the sender was last seen. For the numbers: no lease ends before this time.
 	at bigint NOT NULL,
+	wakes bigint NOT NULL, -- the number of wake-ups so far
 	worker boolean NOT NULL, -- whether the sender is a worker
 	value text NOT NULL,
 	PRIMARY KEY (shard, name, version)

@@ -66,7 +66,7 @@ func findPrograms(tb testing.TB) string {
 		}
 	}
 	const hint = "this test needs PostgreSQL's programs (14 or later): scripts/need-postgres in the repository's root says how to install them; or set POSTGRES_BIN to their folder"
-	if testing.Short() {
+	if _, isBenchmark := tb.(*testing.B); isBenchmark || testing.Short() {
 		tb.Skip(hint)
 	}
 	tb.Fatal("pgtest: " + hint)

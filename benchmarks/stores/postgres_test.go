@@ -1,0 +1,183 @@
+package stores
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tickless/tickless/durable/pgstore"
+	"github.com/tickless/tickless/durable/pgstore/pgtest"
+)
+
+// newPool starts a server with the default settings, except for its memory, and returns a
+// pool of 16 connections.
+func newPool(tb testing.TB) (*pgxpool.Pool, error) {
+	server := pgtest.Start(tb, "shared_buffers=512MB", "max_wal_size=4GB")
+	c, err := pgxpool.ParseConfig(server.URL("postgres"))
+	if err != nil {
+		return nil, err
+	}
+	c.MaxConns = 16
+	return pgxpool.NewWithConfig(context.Background(), c)
+}
+
+func openPostgres(tb testing.TB, _ string) (side, error) {
+	pool, err := newPool(tb)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := pgstore.Migrate(context.Background(), pool); err != nil {
+		return nil, err
+	}
+	st := pgstore.New(pool, pgstore.WithLogger(quiet()))
+	return newTickless(st, func() error {
+		err := st.Close()
+		pool.Close()
+		return err
+	}), nil
+}
+
+// pgTable keeps tasks in a PostgreSQL table, as users write it themselves: SKIP LOCKED, one
+// statement for many tasks, and a pipeline for the statements of a worker.
+type pgTable struct {
+	pool *pgxpool.Pool
+	wake chan struct{} // signals a task that is due before nextDue
+	mu   sync.Mutex
+	next time.Time // until when the worker sleeps
+}
+
+const pgSchema = `
+	CREATE TABLE tasks (
+		id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+		key      text NOT NULL UNIQUE,
+		due      bigint NOT NULL,
+		lease    bigint,
+		token    bigint NOT NULL DEFAULT 0,
+		attempts int NOT NULL DEFAULT 0,
+		handler  text NOT NULL,
+		body     bytea
+	);
+	CREATE INDEX pending ON tasks (due) WHERE lease IS NULL;
+	CREATE INDEX running ON tasks (lease) WHERE lease IS NOT NULL;`
+
+const (
+	pgInsert = `INSERT INTO tasks (key, due, handler, body) SELECT key, due, 'h', body FROM unnest($1::text[], $2::bigint[], $3::bytea[]) t(key, due, body)
+		ON CONFLICT (key) DO UPDATE SET due = excluded.due, handler = excluded.handler, body = excluded.body, attempts = 0`
+	pgClaim = `UPDATE tasks SET lease = $1, token = token + 1, attempts = attempts + 1 WHERE id = ANY (ARRAY(
+			SELECT id FROM tasks WHERE lease IS NULL AND due <= $2 ORDER BY due LIMIT $3 FOR UPDATE SKIP LOCKED))
+		RETURNING id, token, body`
+	pgFinish = `DELETE FROM tasks t USING unnest($1::bigint[], $2::bigint[]) x(id, token) WHERE t.id = x.id AND t.token = x.token`
+	pgNext   = `SELECT coalesce(min(due), 0) FROM tasks WHERE lease IS NULL`
+)
+
+func openPgTable(tb testing.TB, _ string) (side, error) {
+	pool, err := newPool(tb)
+	if err != nil {
+		return nil, err
+	}
+	_, err = pool.Exec(context.Background(), pgSchema, pgx.QueryExecModeSimpleProtocol)
+	return &pgTable{pool: pool, wake: make(chan struct{}, 1)}, err
+}
+
+func (x *pgTable) schedule(ctx context.Context, tasks []task) error {
+	for len(tasks) > 0 {
+		chunk := tasks[:min(250, len(tasks))] // a batch of durable has as many
+		tasks = tasks[len(chunk):]
+		var keys []string
+		var dues []int64
+		var bodies [][]byte
+		first := chunk[0].due
+		for _, t := range chunk {
+			keys, dues, bodies = append(keys, t.key), append(dues, t.due.UnixMicro()), append(bodies, t.body)
+			if t.due.Before(first) {
+				first = t.due
+			}
+		}
+		if _, err := x.pool.Exec(ctx, pgInsert, keys, dues, bodies); err != nil {
+			return err
+		}
+		x.mu.Lock()
+		if first.Before(x.next) {
+			select {
+			case x.wake <- struct{}{}:
+			default:
+			}
+		}
+		x.mu.Unlock()
+	}
+	return nil
+}
+
+// work claims a batch of tasks, handles it, then claims the next batch. Each claim also
+// deletes the previous batch.
+func (x *pgTable) work(handle func(body []byte)) (func() error, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		var ids, tokens []int64
+		for ctx.Err() == nil {
+			now := time.Now()
+			x.mu.Lock()
+			x.next = now.Add(time.Hour)
+			x.mu.Unlock()
+			var b pgx.Batch
+			b.Queue("BEGIN")
+			b.Queue(pgFinish, ids, tokens)
+			ids, tokens = nil, nil
+			var bodies [][]byte
+			b.Queue(pgClaim, now.Add(30*time.Second).UnixMicro(), now.UnixMicro(), 100).Query(func(rows pgx.Rows) error {
+				var id, token int64
+				var body []byte
+				_, err := pgx.ForEachRow(rows, []any{&id, &token, &body}, func() error {
+					ids, tokens, bodies = append(ids, id), append(tokens, token), append(bodies, append([]byte(nil), body...))
+					return nil
+				})
+				return err
+			})
+			var next int64
+			b.Queue(pgNext).QueryRow(func(row pgx.Row) error { return row.Scan(&next) })
+			b.Queue("COMMIT")
+			if err := x.pool.SendBatch(context.Background(), &b).Close(); err != nil {
+				ended <- err
+				return
+			}
+			for _, body := range bodies {
+				handle(body)
+			}
+			if len(ids) > 0 {
+				continue
+			}
+			wait := time.Hour
+			if next > 0 {
+				wait = time.Until(time.UnixMicro(next))
+			}
+			x.mu.Lock()
+			x.next = time.Now().Add(wait)
+			x.mu.Unlock()
+			select {
+			case <-time.After(wait):
+			case <-x.wake:
+			case <-ctx.Done():
+			}
+		}
+		ended <- nil
+	}()
+	return func() error {
+		cancel()
+		return <-ended
+	}, nil
+}
+
+func (x *pgTable) remaining(ctx context.Context) (n int64, err error) {
+	err = x.pool.QueryRow(ctx, `SELECT count(*) FROM tasks`).Scan(&n)
+	return n, err
+}
+
+func (x *pgTable) close() error {
+	x.pool.Close()
+	return nil
+}
