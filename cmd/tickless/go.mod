@@ -7,10 +7,10 @@ go 1.25.0
 replace github.com/tickless/tickless => ../..
 
 require (
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 	github.com/tickless/tickless v0.1.0
-	go.uber.org/atomic v1.12.0
 )
 
 require (
@@ -19,13 +19,18 @@ require (
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/mattn/go-isatty v0.0.22 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/mod v0.38.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
 	golang.org/x/tools v0.48.0 // indirect
 	modernc.org/libc v1.72.0 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
@@ -39,6 +44,7 @@ require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/tickless/tickless/durable v0.1.0
+	github.com/tickless/tickless/durable/pgstore v0.1.0
 	github.com/tickless/tickless/durable/redisstore v0.1.0
 	github.com/tickless/tickless/durable/sqlitestore v0.1.0
 	github.com/tickless/tickless/migrate v0.1.0
@@ -52,3 +58,5 @@ replace github.com/tickless/tickless/durable/redisstore => ../../durable/redisst
 replace github.com/tickless/tickless/migrate => ../../migrate
 
 replace github.com/tickless/tickless/durable/sqlitestore => ../../durable/sqlitestore
+
+replace github.com/tickless/tickless/durable/pgstore => ../../durable/pgstore

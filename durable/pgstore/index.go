@@ -165,7 +165,7 @@ func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
 		must(rows.Scan(&name, &version, &at, &value, &now, &xmin, &hasInbox))
 		switch d := ix.documents[name]; {
 		case name == "":
-			ix.now = machine.Moment{Wall: store.Time(now), Steady: ix.store.steady(), Boot: ix.store.origin}
+			ix.now = machine.Moment{Wall: store.Time(now), Steady: ix.store.steady(), Boot: ix.store.steadyName}
 			ix.hasInbox, ix.nextInboxFrom = hasInbox, xmin
 			must(json.Unmarshal(value, &ix.numbers.Numbers))
 			ix.numbers.version, ix.numbers.ends = version, store.Time(at)
@@ -327,7 +327,7 @@ const (
 		CROSS JOIN LATERAL (SELECT at FROM tickless.tasks WHERE shard = $1 AND state = 1 AND handler = k.handler AND schedule = k.schedule
 			AND at > (SELECT tickless.clock()) ORDER BY at LIMIT 1) t`
 	dueTasks = `SELECT k.n, ` + taskColumns + ` FROM unnest($2::text[], $3::text[]) WITH ORDINALITY k(handler, schedule, n)
-		CROSS JOIN LATERAL (SELECT * FROM tickless.tasks t WHERE shard = $1 AND state = 1 AND handler = k.handler AND schedule = k.schedule
+		CROSS JOIN LATERAL (SELECT t.ctid, t.* FROM tickless.tasks t WHERE shard = $1 AND state = 1 AND handler = k.handler AND schedule = k.schedule
 			AND at <= (SELECT tickless.clock()) ORDER BY at LIMIT $4) t`
 )
 

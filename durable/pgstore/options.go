@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -31,6 +32,7 @@ type config struct {
 	probe      time.Duration
 	log        *slog.Logger
 	steady     func() time.Duration // a clock of this process that is never set
+	steadyName string               // names the clock, if its times can be compared with those of other Stores
 }
 
 var schemaNames = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,50}$`)
@@ -93,7 +95,7 @@ func WithLogger(l *slog.Logger) Option {
 
 func newConfig(function string, opts []Option) config {
 	begin := time.Now()
-	c := config{schema: DefaultSchema, shardCount: DefaultShards, probe: DefaultProbe, log: slog.Default(),
+	c := config{schema: DefaultSchema, shardCount: DefaultShards, probe: DefaultProbe, log: slog.Default(), steadyName: rand.Text(),
 		steady: func() time.Duration { return time.Since(begin) }}
 	for i, o := range opts {
 		if o == nil {

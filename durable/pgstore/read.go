@@ -83,7 +83,7 @@ const (
 	// pagePending reads only from the pairs whose first tasks are among the first.
 	pagePending = listKinds + ` SELECT ` + taskColumns + ` FROM (SELECT k.* FROM k CROSS JOIN LATERAL (SELECT at, id FROM tickless.tasks t WHERE ` + pageOfKinds + `1) f
 			WHERE $8 = '' OR k.handler = $8 ORDER BY f.at, f.id LIMIT $2) k
-		CROSS JOIN LATERAL (SELECT * FROM tickless.tasks t WHERE ` + pageOfKinds + `$2) t ORDER BY t.at, t.id LIMIT $2`
+		CROSS JOIN LATERAL (SELECT t.ctid, t.* FROM tickless.tasks t WHERE ` + pageOfKinds + `$2) t ORDER BY t.at, t.id LIMIT $2`
 	pageRest   = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.state > 1 AND t.state = $9 AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT $2`
 	pageMore   = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.more IS NOT NULL AND t.state = $9 AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT $2`
 	pagePrefix = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.id > $4 AND t.id >= $9 AND t.id < $10 AND $3::bigint = 0

@@ -17,7 +17,7 @@ import (
 type Store struct {
 	config
 	pool          *pgxpool.Pool
-	origin        string // names this Store in notifications, and its steady clock
+	origin        string // names this Store in notifications
 	shards        []*shard
 	schemaChecked atomic.Bool
 	waiters       waiters.Waiters

@@ -2,7 +2,7 @@ package pgstore
 
 import (
 	"context"
-	"path"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,10 +56,6 @@ func (v *virtualTime) steady() Option {
 
 // subject returns a Store with a virtual clock in a schema of its own.
 func subject(t *testing.T) storetest.Subject {
-	switch path.Base(t.Name()) {
-	case "LimitsAreSettings", "Limits", "Prefixes":
-		t.Skip("the names of these tests are not text")
-	}
 	pool, schema := newSchema(t)
 	v := newVirtualTime(t, pool, schema)
 	var s *Store
@@ -76,3 +72,52 @@ func subject(t *testing.T) storetest.Subject {
 }
 
 func TestStore(t *testing.T) { storetest.Run(t, subject) }
+
+// TestStore_TwoStores runs storetest with two Stores on one schema, which take turns. Neither
+// may rely on what it remembers.
+func TestStore_TwoStores(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Subject {
+		pool, schema := newSchema(t)
+		v := newVirtualTime(t, pool, schema)
+		var now *twoStores
+		reopen := func(t *testing.T) store.Store {
+			if now != nil {
+				now.close(t)
+			}
+			// They share a steady clock, so that steps of the server's clock are noticed.
+			shared := optionFunc(func(c *config) { c.steadyName = "shared" })
+			now = &twoStores{Store: New(pool, schema, v.steady(), shared), other: New(pool, schema, v.steady(), shared)}
+			return now
+		}
+		first := reopen(t)
+		t.Cleanup(func() { now.close(t) })
+		return storetest.Subject{Store: first, Advance: v.advance, SetWall: v.step, Reopen: reopen, Steps: 500}
+	})
+}
+
+// A twoStores is two Stores that take turns call by call.
+type twoStores struct {
+	*Store
+	other *Store
+	n     atomic.Int64
+}
+
+func (b *twoStores) close(t *testing.T) {
+	require.NoError(t, b.Store.Close())
+	require.NoError(t, b.other.Close())
+}
+
+func (b *twoStores) next() *Store {
+	if b.n.Add(1)%2 == 0 {
+		return b.Store
+	}
+	return b.other
+}
+
+func (b *twoStores) Change(ctx context.Context, shard int, s store.Stamp, c store.Command) ([]store.Outcome, error) {
+	return b.next().Change(ctx, shard, s, c)
+}
+
+func (b *twoStores) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
+	return b.next().Do(ctx, shard, s, r)
+}

@@ -2,24 +2,28 @@
 package stores
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tickless/tickless/durable/pgstore"
 	"github.com/tickless/tickless/durable/redisstore"
 	"github.com/tickless/tickless/durable/sqlitestore"
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Location says where a store is: in a file or on Redis.
+// A Location says where a store is: in a file, on Redis or in PostgreSQL.
 type Location struct {
 	File      string
-	URL       string
+	URL       string // of Redis
 	IsCluster bool
-	StoreName string // on Redis; empty: the default
-	Shards    int    // number of shards on Redis; 0: the default
+	Postgres  string // URL of PostgreSQL
+	StoreName string // on Redis, or the schema in PostgreSQL; empty: the default
+	Shards    int    // number of shards on a server; 0: the default
 	// If ReadOnly is true, a file is opened for reading only.
 	ReadOnly bool
 }
@@ -39,19 +43,53 @@ func (l Location) Open(log io.Writer) (store.Store, func() error, error) {
 		}
 		return st, st.Close, nil
 	}
+	if l.Postgres != "" {
+		pool, err := l.Pool()
+		if err != nil {
+			return nil, nil, err
+		}
+		st := pgstore.New(pool, append(l.PostgresOptions(), pgstore.WithLogger(logger))...)
+		return st, func() error {
+			defer pool.Close()
+			return st.Close()
+		}, nil
+	}
 	client, err := l.Client()
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := []redisstore.Option{redisstore.WithLogger(logger)}
+	st := redisstore.New(client, append(l.redisOptions(), redisstore.WithLogger(logger))...)
+	return st, func() error { return errors.Join(st.Close(), client.Close()) }, nil
+}
+
+// Pool returns a pool of connections to the PostgreSQL server.
+func (l Location) Pool() (*pgxpool.Pool, error) {
+	pool, err := pgxpool.New(context.Background(), l.Postgres)
+	if err != nil {
+		return nil, errorWithoutSecrets(l.Postgres, err)
+	}
+	return pool, nil
+}
+
+func (l Location) redisOptions() (opts []redisstore.Option) {
 	if l.StoreName != "" {
 		opts = append(opts, redisstore.WithName(l.StoreName))
 	}
-	if l.Shards > 0 {
+	if l.Shards != 0 {
 		opts = append(opts, redisstore.WithShards(l.Shards))
 	}
-	st := redisstore.New(client, opts...)
-	return st, func() error { return errors.Join(st.Close(), client.Close()) }, nil
+	return opts
+}
+
+// PostgresOptions returns the options that the flags set.
+func (l Location) PostgresOptions() (opts []pgstore.Option) {
+	if l.StoreName != "" {
+		opts = append(opts, pgstore.WithSchema(l.StoreName))
+	}
+	if l.Shards != 0 {
+		opts = append(opts, pgstore.WithShards(l.Shards))
+	}
+	return opts
 }
 
 // Client returns a client of the Redis server.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/pflag"
@@ -28,22 +29,17 @@ func (l *Location) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.File, "file", "", "SQLite file of the store")
 	flags.StringVar(&l.URL, "redis", "", "URL of a Redis server, such as redis://localhost:6379")
 	flags.BoolVar(&l.IsCluster, "cluster", false, "the server is part of a Redis Cluster")
-	flags.StringVar(&l.StoreName, "name", "", "name of the store on Redis (default: that of package redisstore)")
-	flags.IntVar(&l.Shards, "shards", 0, "number of shards of a store on Redis (default: that of package redisstore)")
+	flags.StringVar(&l.Postgres, "postgres", "", "URL of a PostgreSQL database, such as postgres://localhost/app")
+	flags.StringVar(&l.StoreName, "name", "", "name of the store on Redis, or its schema in PostgreSQL (default: that of the store's package)")
+	flags.IntVar(&l.Shards, "shards", 0, "number of shards of a store on a server (default: that of the store's package)")
 }
 
 // CheckAndOpen checks the flags and opens the store. If mustExist is true, it returns an
 // error for a store that does not exist.
 func (l Location) CheckAndOpen(ctx context.Context, log io.Writer, mustExist bool) (store.Store, func() error, error) {
 	redis.SetLogger(silentLogger{})
-	if n := l.Shards; n < 0 || n > 1024 || n&(n-1) != 0 {
-		return nil, nil, cli.UsageError{Err: fmt.Errorf("the number of shards must be a power of two up to 1024, got %d", n)}
-	}
-	if (l.File == "") == (l.URL == "") {
-		return nil, nil, cli.UsageError{Err: errors.New("name the store with --file or --redis")}
-	}
-	if err := checkName(l.StoreName); err != nil {
-		return nil, nil, cli.UsageError{Err: err}
+	if err := l.Check(); err != nil {
+		return nil, nil, err
 	}
 	if mustExist {
 		if err := l.checkExists(ctx, log); err != nil {
@@ -60,15 +56,29 @@ func (l Location) CheckAndOpen(ctx context.Context, log io.Writer, mustExist boo
 	return st, closeStore, nil
 }
 
-// checkName returns an error for a name that package redisstore refuses.
-func checkName(name string) (err error) {
+// Check returns an error if the flags do not name one store, or one that no store's package
+// accepts.
+func (l Location) Check() (err error) {
+	given := 0
+	for _, f := range []string{l.File, l.URL, l.Postgres} {
+		if f != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		return cli.UsageError{Err: errors.New("name the store with --file, --redis or --postgres")}
+	}
 	defer func() {
-		if recover() != nil {
-			err = fmt.Errorf("%q is not a valid store name: it must have 1 to 64 bytes, without braces, blanks and control characters", name)
+		if v := recover(); v != nil { // an option that refuses its value
+			_, text, _ := strings.Cut(fmt.Sprint(v), ": With")
+			_, text, _ = strings.Cut(text, ": ")
+			err = cli.UsageError{Err: errors.New(text)}
 		}
 	}()
-	if name != "" {
-		redisstore.WithName(name)
+	if l.Postgres != "" {
+		l.PostgresOptions()
+	} else {
+		l.redisOptions()
 	}
 	return nil
 }

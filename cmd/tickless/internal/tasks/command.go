@@ -50,7 +50,7 @@ backslash: the dead letter of a repeating task has the ID KEY\x00. A time is wri
 	flags := cmd.PersistentFlags()
 	c.location.AddFlags(flags)
 	flags.BoolVar(&c.asJSON, "json", false, "print JSON")
-	cmd.AddCommand(c.newListCommand(), c.newGetCommand(), c.newStatsCommand(),
+	cmd.AddCommand(c.newListCommand(), c.newGetCommand(), c.newStatsCommand(), c.newMigrateCommand(),
 		c.newChangeCommand("run", "Runs pending tasks now", "", durable.Pending, makeDueNow((*durable.Client).RescheduleBatch)),
 		c.newChangeCommand("cancel", "Cancels pending tasks, and asks running tasks to stop", "cancel", 0, (*durable.Client).CancelBatch),
 		c.newChangeCommand("requeue", "Runs dead letters again, now", "", durable.Dead, makeDueNow((*durable.Client).RequeueBatch)),

@@ -21,6 +21,7 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
 	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/pgstore/pgtest"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, clitest.UnderRoot(NewCommand)) }
@@ -106,7 +107,7 @@ func (s *subject) schedule(t durable.Task, w durable.When) {
 	}
 }
 
-// on runs f twice: with a store in a file, and with a store on Redis. A worker uses the
+// on runs f with a store in a file, on Redis and in PostgreSQL. A worker uses the
 // store during f.
 func on(t *testing.T, f func(s *subject)) {
 	test := func(p stores.Location, flags ...string) func(t *testing.T) {
@@ -135,6 +136,13 @@ func on(t *testing.T, f func(s *subject)) {
 	t.Run("redis", func(t *testing.T) {
 		url := redisServer(t)
 		test(stores.Location{URL: url, Shards: 4}, "--redis", url, "--shards", "4")(t)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		url := pgtest.Start(t, "fsync=off").URL("postgres")
+		for _, want := range []string{"0001_tables", "nothing to do"} {
+			(&subject{t, []string{"--postgres", url, "--name", "mine"}, nil}).prints(want, "migrate")
+		}
+		test(stores.Location{Postgres: url, StoreName: "mine"}, "--postgres", url, "--name", "mine")(t)
 	})
 }
 
