@@ -72,7 +72,7 @@ func forEachEntry(ctx context.Context, c *Client, f func(context.Context, *store
 	}
 	var countByState [store.Past + 1]int64
 	var damaged error
-	for e, err := range c.listEntries(ctx, store.Filter{}, store.Cursor{}, 256) {
+	for e, err := range c.listEntries(ctx, store.Filter{}, store.Cursor{}, 256, nil) {
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -44,15 +45,46 @@ func checkID(id string) error {
 	return nil
 }
 
-// RequeueAll requeues all dead letters that match a filter, due at the time w, and
-// returns how many. It ignores the filter's State, and stops at the first error.
-// Requeued runs that fail again during the call stay dead letters. The cost is that of
-// [Client.List] and of O(n) writes.
-func (c *Client) RequeueAll(ctx context.Context, f Filter, w When) (int, error) {
+// A BulkOption changes a command on all tasks that match a filter.
+type BulkOption interface{ applyToBulk(*bulk) }
+
+type bulkOption func(*bulk)
+
+func (f bulkOption) applyToBulk(b *bulk) { f(b) }
+
+// AtMost limits how many tasks the command changes. It panics if n is not positive.
+func AtMost(n int) BulkOption {
+	checkRange("AtMost", n > 0, n, "positive")
+	return bulkOption(func(b *bulk) { b.most = n })
+}
+
+// Progress sets a function that the command calls after every thousand tasks or so, with the
+// number of tasks that it has changed so far. It panics if f is nil.
+func Progress(f func(changed int)) BulkOption {
+	if f == nil {
+		panic("durable: Progress: nil function")
+	}
+	return bulkOption(func(b *bulk) { b.progress = f })
+}
+
+// A bulk is a command on all tasks that match a filter.
+type bulk struct {
+	most     int // 0: any number
+	progress func(changed int)
+}
+
+// RequeueAll requeues dead letters that match a filter, due at the time w, and returns how
+// many. It stops at the first error, except that it skips damaged tasks. Requeued runs that
+// fail again during the call stay dead letters.
+//
+// The filter's State must be zero or Dead. An empty filter is refused with an [ErrInvalid]:
+// to requeue all dead letters, set State. The cost is that of [Client.List] and of O(n)
+// writes.
+func (c *Client) RequeueAll(ctx context.Context, f Filter, w When, opts ...BulkOption) (int, error) {
 	if _, err := w.storeWhen(); err != nil {
 		return 0, err
 	}
-	return c.forEachDeadBatch(ctx, f, func(ids []string) ([]Outcome, error) {
+	return c.changeAll(ctx, "RequeueAll", f, opts, []State{Dead}, func(ids []string) ([]Outcome, error) {
 		moves := make([]Move, len(ids))
 		for i, id := range ids {
 			moves[i] = Move{id, w}
@@ -61,49 +93,105 @@ func (c *Client) RequeueAll(ctx context.Context, f Filter, w When) (int, error) 
 	})
 }
 
-// PurgeAll deletes all dead letters that match a filter, and returns how many.
-// Otherwise it is like [Client.RequeueAll].
-func (c *Client) PurgeAll(ctx context.Context, f Filter) (int, error) {
-	return c.forEachDeadBatch(ctx, f, func(ids []string) ([]Outcome, error) { return c.PurgeBatch(ctx, ids) })
+// PurgeAll deletes dead letters that match a filter, and returns how many. Otherwise it is
+// like [Client.RequeueAll].
+func (c *Client) PurgeAll(ctx context.Context, f Filter, opts ...BulkOption) (int, error) {
+	return c.changeAll(ctx, "PurgeAll", f, opts, []State{Dead}, func(ids []string) ([]Outcome, error) { return c.PurgeBatch(ctx, ids) })
 }
 
-func (c *Client) forEachDeadBatch(ctx context.Context, f Filter, do func(ids []string) ([]Outcome, error)) (n int, err error) {
-	f.State = Dead
+// CancelAll cancels pending and running tasks that match a filter, and returns how many. The
+// filter's State must be zero, Pending or Running. Otherwise it is like [Client.RequeueAll].
+func (c *Client) CancelAll(ctx context.Context, f Filter, opts ...BulkOption) (int, error) {
+	return c.changeAll(ctx, "CancelAll", f, opts, []State{Pending, Running}, func(ids []string) ([]Outcome, error) { return c.CancelBatch(ctx, ids) })
+}
+
+// changeAll calls do with the ids of the tasks that match a filter and have one of the
+// states. It lists tasks while it changes others.
+func (c *Client) changeAll(ctx context.Context, function string, f Filter, opts []BulkOption, states []State, do func(ids []string) ([]Outcome, error)) (changed int, err error) {
+	var b bulk
+	for i, o := range opts {
+		panicIfNil(function, i, o)
+		o.applyToBulk(&b)
+	}
+	switch {
+	case f == Filter{}:
+		return 0, invalidError("%s: the filter is empty: to select all tasks, set its State", function)
+	case f.State != 0 && !slices.Contains(states, f.State):
+		return 0, invalidError("%s: the filter's State is %v, but must be one of %v", function, f.State, states)
+	case f.State != 0:
+		states = []State{f.State}
+	}
 	startedAt, err := c.latestNow(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if f.To.IsZero() || f.To.After(startedAt) {
-		f.To = startedAt.Add(time.Microsecond)
-	}
 	const batchSize = 1000
-	var ids []string
-	var damaged error // for the first damaged task, which is skipped
-	sendBatch := func() error {
-		out, err := do(ids)
-		for _, o := range out {
-			if o == Moved || o == Removed {
-				n++
-			}
-		}
-		ids = nil
-		return err
-	}
-	for info, err := range c.List(ctx, f) {
-		switch {
-		case info.ID == "":
-			return n, err
-		case errors.Is(err, store.ErrDamaged):
-			damaged = cmp.Or(damaged, err)
+	batches := make(chan []string)
+	stopped := make(chan struct{}) // closed after an error
+	var damaged error              // for the first damaged task, which is skipped
+	go func() {
+		defer close(batches)
+		damaged, err = c.sendIDs(ctx, f, states, startedAt, b.most, batchSize, batches, stopped)
+	}()
+	var changeErr error
+	for ids := range batches {
+		if changeErr != nil {
 			continue
 		}
-		if ids = append(ids, info.ID); len(ids) == batchSize {
-			if err := sendBatch(); err != nil {
-				return n, err
+		var outcomes []Outcome
+		outcomes, changeErr = do(ids)
+		for _, o := range outcomes {
+			if o == Moved || o == Removed || o == Stopping {
+				changed++
+			}
+		}
+		if b.progress != nil {
+			b.progress(changed)
+		}
+		if changeErr != nil {
+			close(stopped)
+		}
+	}
+	return changed, errors.Join(changeErr, err, damaged)
+}
+
+// sendIDs sends the ids of the tasks that match the filter, in batches, until it has sent
+// most ids or stopped is closed.
+func (c *Client) sendIDs(ctx context.Context, f Filter, states []State, startedAt time.Time, most, batchSize int, batches chan<- []string, stopped <-chan struct{}) (damaged, err error) {
+	var ids []string
+	n := 0
+	send := func() (ok bool) {
+		select {
+		case batches <- ids:
+		case <-stopped:
+			return false
+		}
+		ids = nil
+		return true
+	}
+	for _, f.State = range states {
+		f := f
+		if f.State == Dead && (f.To.IsZero() || f.To.After(startedAt)) {
+			f.To = startedAt.Add(time.Microsecond) // runs that fail again during the call do not count
+		}
+		for info, err := range c.List(ctx, f) {
+			switch {
+			case info.ID == "":
+				return damaged, err
+			case errors.Is(err, store.ErrDamaged):
+				damaged = cmp.Or(damaged, err)
+				continue
+			}
+			ids, n = append(ids, info.ID), n+1
+			if (len(ids) == batchSize || n == most) && !send() || n == most {
+				return damaged, nil
 			}
 		}
 	}
-	return n, errors.Join(sendBatch(), damaged)
+	if len(ids) > 0 {
+		send()
+	}
+	return damaged, nil
 }
 
 // latestNow returns the latest time that the clock of any shard shows.

@@ -46,9 +46,9 @@ func unreadable(t *testing.T) *durable.Client {
 // commands only need their IDs.
 func TestDead_AllWithWhatCannotBeDecoded(t *testing.T) {
 	for name, call := range map[string]func(*durable.Client) (int, error){
-		"PurgeAll": func(c *durable.Client) (int, error) { return c.PurgeAll(ctx, durable.Filter{}) },
+		"PurgeAll": func(c *durable.Client) (int, error) { return c.PurgeAll(ctx, durable.Filter{State: durable.Dead}) },
 		"RequeueAll": func(c *durable.Client) (int, error) {
-			return c.RequeueAll(ctx, durable.Filter{}, durable.After(time.Hour))
+			return c.RequeueAll(ctx, durable.Filter{State: durable.Dead}, durable.After(time.Hour))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

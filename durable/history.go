@@ -71,6 +71,45 @@ func (c *Client) Runs(ctx context.Context, key string) ([]Run, error) {
 	return runs, nil
 }
 
+// A RunsPage is a part of a list of runs. Next is empty on the last page.
+type RunsPage struct {
+	Runs []Run  `json:"runs"`
+	Next Cursor `json:"next,omitempty"`
+}
+
+// RunsPage returns the next of the runs of all keys that are kept, the latest first, at most
+// limit, which must be from 1 to 1000. From and To of the filter limit Run.Ended, and Prefix
+// the key. The filter's State must be zero or Past. after is empty, or the Next of a page
+// with the same filter. Like [Client.Page] it may have few runs, and yet a Next.
+func (c *Client) RunsPage(ctx context.Context, f Filter, after Cursor, limit int) (RunsPage, error) {
+	if limit < 1 || limit > store.MaxPage {
+		return RunsPage{}, invalidError("the limit must be from 1 to %d, got %d", store.MaxPage, limit)
+	}
+	start, err := after.parse()
+	if err != nil {
+		return RunsPage{}, err
+	}
+	now, err := c.latestNow(ctx)
+	if err != nil {
+		return RunsPage{}, err
+	}
+	filter := f.storeFilter()
+	filter.Runs = true
+	var p RunsPage
+	p.Next, err = c.readPage(ctx, filter, start, limit, func(e *store.Entry) bool {
+		r := runOf(e)
+		if r == nil || e.At <= store.TimeOf(now) {
+			return false
+		}
+		p.Runs = append(p.Runs, *r)
+		return true
+	})
+	if err != nil {
+		return RunsPage{}, err
+	}
+	return p, nil
+}
+
 // runOf returns the run that an entry contains, or nil.
 func runOf(e *store.Entry) *Run {
 	done, ended, result, ok := store.ParseRun(e.Record)

@@ -21,10 +21,13 @@ type Info struct {
 	//   - Running: when its lease ends
 	//   - Dead: when the run failed for good
 	//   - Past: until when the run is kept
-	At time.Time `json:"at"`
+	//
+	// It is zero, and absent in JSON, if that time never comes: the task is paused, or the
+	// run is kept until newer ones replace it.
+	At time.Time `json:"at,omitzero"`
 	// Due is when the run was first due. For a pending task without attempts it equals
 	// At.
-	Due time.Time `json:"due"`
+	Due time.Time `json:"due,omitzero"`
 	// Attempts and Crashes are about the current run only.
 	Attempts int `json:"attempts,omitempty"`
 	Crashes  int `json:"crashes,omitempty"`
@@ -34,7 +37,8 @@ type Info struct {
 	// Stopping means that the task is running, but was cancelled.
 	Stopping bool `json:"stopping,omitempty"`
 	// Following means that the task is running, and will run again at Next because it
-	// was scheduled again. Task is the running one, not the new one.
+	// was scheduled again. Task is the running one, not the new one. Next is zero if the
+	// task will be paused.
 	Following bool      `json:"following,omitempty"`
 	Next      time.Time `json:"next,omitzero"`
 	// Paused means that the task repeats and waits for [Client.ResumeTask].
@@ -56,8 +60,8 @@ func infoOf(e *store.Entry) (Info, error) {
 	info := Info{
 		ID:        e.ID,
 		State:     e.State,
-		At:        e.At.Std(),
-		Due:       e.Due.Std(),
+		At:        timeOrNever(e.At),
+		Due:       timeOrNever(e.Due),
 		Attempts:  e.Attempts,
 		Crashes:   e.Crashes,
 		Stopping:  e.Stopping,
@@ -77,7 +81,7 @@ func infoOf(e *store.Entry) (Info, error) {
 		info.Runs = max(1, e.Runs)
 	}
 	if e.Following {
-		info.Next = e.Next.Std()
+		info.Next = timeOrNever(e.Next)
 	}
 	newestTask := &e.Task
 	if e.NextTask != nil {
@@ -87,6 +91,14 @@ func infoOf(e *store.Entry) (Info, error) {
 	var err error
 	info.Task, _, err = decodeTask(&e.Task)
 	return info, err
+}
+
+// timeOrNever returns the zero time for a time that never comes.
+func timeOrNever(t store.Time) time.Time {
+	if t == store.Farthest {
+		return time.Time{}
+	}
+	return t.Std()
 }
 
 func failuresOf(e *store.Entry) []Failure {

@@ -19,19 +19,27 @@ type Filter struct {
 	Prefix  string // of the ID, and so of the key
 	// From and To limit Info.At: From <= At < To.
 	From, To time.Time
+	// DueFrom and DueTo limit Info.Due in the same way.
+	DueFrom, DueTo time.Time
 	// Error is a substring of the latest failure's text.
 	Error string
 }
 
 func (f *Filter) storeFilter() store.Filter {
-	x := store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix, Error: f.Error}
-	if !f.From.IsZero() {
-		x.From = store.TimeOf(f.From)
+	from := func(t time.Time) store.Time {
+		if t.IsZero() {
+			return 0
+		}
+		return store.TimeOf(t)
 	}
-	if !f.To.IsZero() {
-		x.To = max(1, store.TimeOf(f.To)) // 0 is no limit
+	to := func(t time.Time) store.Time {
+		if t.IsZero() {
+			return 0
+		}
+		return max(1, store.TimeOf(t)) // 0 is no limit
 	}
-	return x
+	return store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix, Error: f.Error,
+		From: from(f.From), To: to(f.To), DueFrom: from(f.DueFrom), DueTo: to(f.DueTo)}
 }
 
 // List iterates over the tasks that match a filter, ordered by State, At and ID, or
@@ -46,7 +54,7 @@ func (f *Filter) storeFilter() store.Filter {
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		const readAhead = 256
-		for e, err := range c.listEntries(ctx, f.storeFilter(), store.Cursor{}, readAhead) {
+		for e, err := range c.listEntries(ctx, f.storeFilter(), store.Cursor{}, readAhead, nil) {
 			if err != nil {
 				yield(Info{}, err)
 				return
@@ -71,6 +79,9 @@ type Page struct {
 // Page returns the next tasks of a [Client.List], at most limit, which must be from 1
 // to 1000. after is empty, or the Next of a Page with the same filter. Tasks that
 // cannot be decoded are included, with the fields that are known.
+//
+// A Page looks at no more than about 10,000 tasks of a shard that do not match the filter.
+// So it may have few tasks, or none, and yet a Next.
 func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (Page, error) {
 	if limit < 1 || limit > store.MaxPage {
 		return Page{}, invalidError("the limit must be from 1 to %d, got %d", store.MaxPage, limit)
@@ -80,23 +91,40 @@ func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (P
 		return Page{}, err
 	}
 	var p Page
-	var lastCursor store.Cursor
-	filter := f.storeFilter()
-	for e, err := range c.listEntries(ctx, filter, start, limit) {
-		if err != nil {
-			return Page{}, err
+	p.Next, err = c.readPage(ctx, f.storeFilter(), start, limit, func(e *store.Entry) bool {
+		if isRunCounter(e) {
+			return false
 		}
-		if len(p.Tasks) == limit {
-			p.Next = cursorOf(lastCursor)
-			break
-		}
-		if isRunCounter(&e) {
-			continue
-		}
-		info, _ := infoOf(&e)
-		p.Tasks, lastCursor = append(p.Tasks, info), filter.CursorOf(&e)
+		info, _ := infoOf(e)
+		p.Tasks = append(p.Tasks, info)
+		return true
+	})
+	if err != nil {
+		return Page{}, err
 	}
 	return p, nil
+}
+
+// readPage calls add with entries until it has added limit entries, and returns the Cursor of
+// the next page. add returns false for an entry that it skips.
+func (c *Client) readPage(ctx context.Context, f store.Filter, start store.Cursor, limit int, add func(e *store.Entry) bool) (Cursor, error) {
+	var last, gap store.Cursor
+	n := 0
+	for e, err := range c.listEntries(ctx, f, start, limit, &gap) {
+		if err != nil {
+			return "", err
+		}
+		if n == limit {
+			return cursorOf(last), nil
+		}
+		if add(&e) {
+			n, last = n+1, f.CursorOf(&e)
+		}
+	}
+	if gap != (store.Cursor{}) {
+		return cursorOf(gap), nil
+	}
+	return "", nil
 }
 
 func cursorOf(c store.Cursor) Cursor {
@@ -127,25 +155,43 @@ type shardList struct {
 	atEnd           bool          // the shard has no more pages
 }
 
-func (s *shardList) compareNextEntry(t *shardList) int {
-	return s.filter.CursorOf(&s.bufferedEntries[0]).Compare(s.filter.CursorOf(&t.bufferedEntries[0]))
+// position returns the position of the next entry, or of the next page if there is a gap.
+func (s *shardList) position() store.Cursor {
+	if len(s.bufferedEntries) > 0 {
+		return s.filter.CursorOf(&s.bufferedEntries[0])
+	}
+	return s.nextPage
 }
 
-// fillBuffer reads the shard's next page if s.bufferedEntries is empty.
-func (s *shardList) fillBuffer(ctx context.Context, c *Client, pageSize int) error {
+func (s *shardList) comparePosition(t *shardList) int {
+	return s.filter.Compare(s.position(), t.position())
+}
+
+// isOver reports whether the shard has no more entries.
+func (s *shardList) isOver() bool { return len(s.bufferedEntries) == 0 && s.atEnd }
+
+// fillBuffer reads the shard's next page if s.bufferedEntries is empty. With leaveGaps it
+// reads only one page, even if that is empty.
+func (s *shardList) fillBuffer(ctx context.Context, c *Client, pageSize int, leaveGaps bool) error {
 	for len(s.bufferedEntries) == 0 && !s.atEnd {
 		p, err := c.store.List(ctx, s.shard, *s.filter, s.nextPage, pageSize)
 		if err != nil {
 			return clientError(err)
 		}
 		s.bufferedEntries, s.nextPage, s.atEnd = p.Entries, p.Next, p.Next == store.Cursor{}
+		if leaveGaps {
+			break
+		}
 	}
 	return nil
 }
 
 // listEntries iterates over the entries of all shards after a Cursor, in order. It ends
 // at the first error. It reads about readAhead entries ahead.
-func (c *Client) listEntries(ctx context.Context, f store.Filter, after store.Cursor, readAhead int) iter.Seq2[store.Entry, error] {
+//
+// If gap is not nil, the iteration also ends at the first page of a shard without entries,
+// and sets gap to the position there.
+func (c *Client) listEntries(ctx context.Context, f store.Filter, after store.Cursor, readAhead int, gap *store.Cursor) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		n := c.store.Shards()
 		pageSize := min(max(2*readAhead/n, 10), readAhead)
@@ -155,29 +201,33 @@ func (c *Client) listEntries(ctx context.Context, f store.Filter, after store.Cu
 		shardLists := make([]*shardList, n)
 		for i := range shardLists { // one by one, so that the store also serves others
 			shardLists[i] = &shardList{shard: i, filter: &f, nextPage: after}
-			if err := shardLists[i].fillBuffer(ctx, c, pageSize); err != nil {
+			if err := shardLists[i].fillBuffer(ctx, c, pageSize, gap != nil); err != nil {
 				yield(store.Entry{}, err)
 				return
 			}
 		}
-		shardLists = slices.DeleteFunc(shardLists, func(s *shardList) bool { return len(s.bufferedEntries) == 0 })
-		slices.SortFunc(shardLists, (*shardList).compareNextEntry)
+		shardLists = slices.DeleteFunc(shardLists, (*shardList).isOver)
+		slices.SortFunc(shardLists, (*shardList).comparePosition)
 		for len(shardLists) > 0 {
 			firstList := shardLists[0]
+			if len(firstList.bufferedEntries) == 0 {
+				*gap = firstList.nextPage
+				return
+			}
 			e := firstList.bufferedEntries[0]
 			firstList.bufferedEntries = firstList.bufferedEntries[1:]
 			if !yield(e, nil) {
 				return
 			}
-			if err := firstList.fillBuffer(ctx, c, pageSize); err != nil {
+			if err := firstList.fillBuffer(ctx, c, pageSize, gap != nil); err != nil {
 				yield(store.Entry{}, err)
 				return
 			}
-			if len(firstList.bufferedEntries) == 0 {
+			if firstList.isOver() {
 				shardLists = shardLists[1:]
 				continue
 			}
-			i, _ := slices.BinarySearchFunc(shardLists[1:], firstList, (*shardList).compareNextEntry)
+			i, _ := slices.BinarySearchFunc(shardLists[1:], firstList, (*shardList).comparePosition)
 			copy(shardLists, shardLists[1:1+i])
 			shardLists[i] = firstList
 		}

@@ -41,7 +41,7 @@ func (s *Store) List(ctx context.Context, shardIndex int, f store.Filter, c stor
 	var pageFull bool
 	var pageEnd store.Cursor
 	keepFirst := func(n int) { // keeps the first n of found
-		slices.SortFunc(found, func(a, b candidate) int { return a.Compare(b.Cursor) })
+		slices.SortFunc(found, func(a, b candidate) int { return f.Compare(a.Cursor, b.Cursor) })
 		found = slices.Compact(found) // a task that moved in taskList was read twice
 		found = found[:min(n, len(found))]
 	}
@@ -51,7 +51,7 @@ func (s *Store) List(ctx context.Context, shardIndex int, f store.Filter, c stor
 			chunkStart := max(0, end-tasksPerLock)
 			for _, t := range sh.taskList[chunkStart:end] {
 				at := f.CursorOf(&t.Entry)
-				if f.Match(&t.Entry) && at.Compare(c) > 0 && (!pageFull || at.Compare(pageEnd) < 0) {
+				if f.Match(&t.Entry) && f.Compare(at, c) > 0 && (!pageFull || f.Compare(at, pageEnd) < 0) {
 					found = append(found, candidate{at, t})
 				}
 			}

@@ -84,8 +84,12 @@ const (
 	pagePending = listKinds + ` SELECT ` + taskColumns + ` FROM (SELECT k.* FROM k CROSS JOIN LATERAL (SELECT at, id FROM tickless.tasks t WHERE ` + pageOfKinds + `1) f
 			WHERE $8 = '' OR k.handler = $8 ORDER BY f.at, f.id LIMIT $2) k
 		CROSS JOIN LATERAL (SELECT t.ctid, t.* FROM tickless.tasks t WHERE ` + pageOfKinds + `$2) t ORDER BY t.at, t.id LIMIT $2`
-	pageRest   = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.state > 1 AND t.state = $9 AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT $2`
-	pageMore   = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.more IS NOT NULL AND t.state = $9 AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT $2`
+	pageRest = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.state > 1 AND t.state = $9 AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT $2`
+	pageMore = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.more IS NOT NULL AND t.state = $9 AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT $2`
+	pageRuns = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.state = 4 AND length(t.record) > 16 AND t.shard = $1
+		AND (substr(t.record, 2, 16), t.id) < ($9::bytea, $4) AND substr(t.record, 2, 16) >= $10::bytea AND substr(t.record, 2, 16) < $11::bytea
+		AND $3::bigint IS NOT NULL AND $5::bigint IS NOT NULL AND $6::bigint IS NOT NULL AND ($7 = 0 OR t.state = $7) AND ($8 = '' OR t.handler = $8)
+		ORDER BY substr(t.record, 2, 16) DESC, t.id DESC LIMIT $2`
 	pagePrefix = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.id > $4 AND t.id >= $9 AND t.id < $10 AND $3::bigint = 0
 		AND t.at >= $5 AND t.at < $6 AND ($7 = 0 OR t.state = $7) AND ($8 = '' OR t.handler = $8) ORDER BY t.id LIMIT $2`
 )
@@ -129,6 +133,15 @@ func (ix *index) page(f *store.Filter, c store.Cursor, n int) (found []*cachedTa
 	read := func(query string, args ...any) {
 		ix.queryNow(func(rows pgx.Rows) { found = append(found, scanTask(rows)) }, query,
 			append([]any{ix.shard, n - len(found), int64(c.At), encodeID(c.ID), int64(f.From), int64(cmp.Or(f.To, machine.Never)), int16(f.State), f.Handler}, args...)...)
+	}
+	if f.Runs {
+		digits := func(t store.Time) []byte { return fmt.Appendf(nil, "%016d", t) }
+		after := []byte("~") // after all times
+		if c != (store.Cursor{}) {
+			after = digits(c.At)
+		}
+		read(pageRuns, after, digits(f.From), digits(cmp.Or(f.To, store.Farthest)))
+		return found
 	}
 	if f.Prefix != "" {
 		prefix := encodeID(f.Prefix)

@@ -59,12 +59,12 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 	if err := store.CheckList(&f, limit); err != nil {
 		return store.Page{}, err
 	}
-	if f.Prefix != "" {
+	if f.Prefix != "" && !f.Runs {
 		return s.listByPrefix(ctx, shard, &f, c.ID, limit)
 	}
 	var p store.Page
 	for scripts := 0; ; scripts++ {
-		if first := max(f.State, store.Pending); c.State < first {
+		if first := max(f.State, store.Pending); c.State < first && !f.Runs {
 			c = store.Cursor{State: first}
 		}
 		if c.State > store.Past || f.State != 0 && c.State > f.State {
@@ -79,7 +79,7 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 			return store.Page{}, err
 		}
 		for _, e := range entries {
-			if f.Match(&e) { // list.lua also matches earlier failures
+			if f.Match(&e) { // the scripts also match earlier failures
 				p.Entries = append(p.Entries, e)
 			}
 		}
@@ -94,8 +94,17 @@ func (s *Store) listOneState(ctx context.Context, shard int, filter *store.Filte
 	if filter.To != 0 {
 		maxTime = filter.To - 1
 	}
-	v, err := s.runScript(ctx, s.scripts.list, shard, strconv.Itoa(int(from.State)), n,
-		int64(filter.From), int64(maxTime), int64(from.At), from.ID, filter.Handler, filter.Error)
+	args := []any{n, int64(filter.From), int64(maxTime), int64(from.At), from.ID, filter.Handler, filter.Error}
+	script := s.scripts.list
+	switch {
+	case !filter.Runs:
+		args = append([]any{int(from.State)}, args...)
+	case from == store.Cursor{}:
+		script, args[3], from.State = s.scripts.runs, "", store.Past
+	default:
+		script = s.scripts.runs
+	}
+	v, err := s.runScript(ctx, script, shard, args...)
 	if err != nil {
 		return nil, from, err
 	}

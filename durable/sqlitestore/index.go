@@ -184,7 +184,7 @@ func (ix *index) flushTasks() {
 		x.dirty = false
 		t := &x.Task
 		switch {
-		case t.State == 0, !x.hasRow, t.Handler != x.storedTask.Handler, t.Schedule != x.storedTask.Schedule, !isSameSlice(t.Record, x.storedTask.Record):
+		case t.State == 0, !x.hasRow, t.Handler != x.storedTask.Handler, t.Schedule != x.storedTask.Schedule:
 			if x.hasRow {
 				ended = append(ended, x.storedTask.ID)
 			}
@@ -193,8 +193,12 @@ func (ix *index) flushTasks() {
 			}
 		default:
 			m := encodeMoreFields(t)
-			ix.exec(moveTask, int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts),
-				t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), t.ID)
+			values := []any{int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m)}
+			if isSameSlice(t.Record, x.storedTask.Record) {
+				ix.exec(moveTask, append(values, t.ID)...)
+			} else {
+				ix.exec(writeTask, append(values, t.Record, t.ID)...)
+			}
 		}
 		x.storedTask, x.hasRow = t.Task, t.State != 0
 	}

@@ -18,6 +18,7 @@ const schemaVersion = 3
 //	tickless_due      pending tasks by handler, schedule and time
 //	tickless_rest     all other tasks by state and time
 //	tickless_more     tasks with a value in the column more, to list tasks by error
+//	tickless_ended    finished runs by the time when they ended: see store.RunRecord
 //	tickless_senders  the machine.Sender of each name, as JSON
 //	tickless_limits   the machine.Limit of each handler with a limit, as JSON
 //	tickless_numbers  one row: the version, and the machine.Numbers as JSON
@@ -34,6 +35,7 @@ const schema = `
 	CREATE INDEX tickless_due ON tickless_tasks (handler, schedule, at) WHERE state = 1;
 	CREATE INDEX tickless_rest ON tickless_tasks (state, at) WHERE state > 1;
 	CREATE INDEX tickless_more ON tickless_tasks (state, at) WHERE more IS NOT NULL;
+	CREATE INDEX tickless_ended ON tickless_tasks (substr(record, 2, 16), id) WHERE state = 4 AND length(record) > 16;
 	CREATE TABLE tickless_senders (
 		name TEXT PRIMARY KEY, seen INTEGER, worker INTEGER, sender TEXT, sum INTEGER) WITHOUT ROWID;
 	CREATE TABLE tickless_limits (handler TEXT PRIMARY KEY, used TEXT NOT NULL, sum INTEGER) WITHOUT ROWID;
@@ -44,6 +46,7 @@ const schema = `
 // file may have millions: it adds columns that may be NULL, and indexes. Afterwards
 // upgradeRows changes the small tables.
 const upgradeSchema = `
+	CREATE INDEX tickless_ended ON tickless_tasks (substr(record, 2, 16), id) WHERE state = 4 AND length(record) > 16;
 	ALTER TABLE tickless_senders ADD COLUMN sum INTEGER;
 	ALTER TABLE tickless_limits ADD COLUMN sum INTEGER;
 	ALTER TABLE tickless_numbers ADD COLUMN sum INTEGER;`
@@ -55,6 +58,7 @@ const (
 	findTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks WHERE id IN ROWS`
 	insertTasks = `INSERT OR FAIL INTO tickless_tasks (` + taskColumns + `) VALUES ROWS`
 	moveTask    = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=? WHERE id=?`
+	writeTask   = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, record=? WHERE id=?`
 	deleteTasks = `DELETE FROM tickless_tasks WHERE id IN ROWS`
 	dueTasks    = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at <= ? ORDER BY at LIMIT ?`
 	nextDue     = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at > ?`

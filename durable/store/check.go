@@ -189,6 +189,8 @@ func CheckList(f *Filter, limit int) error {
 	switch {
 	case f.State > Past || limit < 1 || limit > MaxPage:
 		return invalidf("list: the State %v is unknown, or the limit %d is not from 1 to %d", f.State, limit, MaxPage)
+	case f.Runs && f.State != 0 && f.State != Past:
+		return invalidf("list: Runs with the State %v", f.State)
 	case len(f.Handler) > MaxID || len(key) > MaxID:
 		return invalidf("list: the handler %q or the prefix %q has more than %d bytes", f.Handler, f.Prefix, MaxID)
 	case key == f.Prefix && !isText(key):

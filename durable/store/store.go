@@ -38,8 +38,9 @@ type Store interface {
 
 	// List returns the first entries that match f and come after c, in the order of
 	// [Cursor]. limit is the maximum number of entries, from 1 to [MaxPage]. A page with
-	// fewer entries may still have a Next. A task that moves between two calls may be
-	// missed or appear twice. List delays other calls by a few milliseconds at most.
+	// fewer entries, or none, may still have a Next: List reads at most about 10,000 entries
+	// that do not match. A task that moves between two calls may be missed or appear twice.
+	// List delays other calls by a few milliseconds at most.
 	List(ctx context.Context, shard int, f Filter, c Cursor, limit int) (Page, error)
 
 	// Stats returns the numbers of the shard.

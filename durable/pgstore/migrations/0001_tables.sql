@@ -19,6 +19,8 @@ ALTER TABLE tickless.tasks ALTER record SET STORAGE EXTERNAL;
 CREATE INDEX tasks_due ON tickless.tasks (shard, handler, schedule, at, id) WHERE state = 1;
 -- All other tasks, by state and time.
 CREATE INDEX tasks_rest ON tickless.tasks (shard, state, at, id) WHERE state > 1;
+-- Finished runs, by the time when they ended: see store.RunRecord.
+CREATE INDEX tasks_ended ON tickless.tasks (shard, substr(record, 2, 16), id) WHERE state = 4 AND length(record) > 16;
 -- Tasks that have failed, to list them by error.
 CREATE INDEX tasks_more ON tickless.tasks (shard, state, at, id) WHERE more IS NOT NULL;
 

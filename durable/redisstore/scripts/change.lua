@@ -204,7 +204,7 @@ local function schedule(id, at, record, mode)
     call('HDEL', err, id)
   end
   if pendingAt and new ~= old then
-    call('ZREM', due .. old, id)
+    removePending(id, old)
   elseif r and not pendingAt then
     call('ZREM', dead, id)
   end
@@ -253,7 +253,7 @@ local function cancel(id)
   local pendingAt, kind, _, token, attempt, crashes, at, flags = find(id)
   if pendingAt then
     forget(id)
-    call('ZREM', due .. kind, id)
+    removePending(id, kind)
     cancelled = cancelled + 1
     return removed
   end

@@ -135,6 +135,12 @@ local function addPending(id, kind, score)
   wakeIfEarlier(tonumber(score))
 end
 
+-- removePending removes a task from the ZSET of its kind. A kind without tasks is removed.
+local function removePending(id, kind)
+  call('ZREM', due .. kind, id)
+  if call('EXISTS', due .. kind) == 0 then call('ZREM', kinds, kind) end
+end
+
 -- makePending makes a task pending at the time score, without attempts.
 local function makePending(id, kind, score)
   call('HSET', run, id, formatRun('0', 0, 0, score, '-', '-', kind))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -26,6 +27,9 @@ func expectedList(all []store.Entry, f store.Filter) (want []store.Entry) {
 }
 
 func matchesFilter(e *store.Entry, f store.Filter) bool {
+	if e.Due < f.DueFrom || f.DueTo != 0 && e.Due >= f.DueTo {
+		return false
+	}
 	if f.Error != "" {
 		n := len(e.Failures)
 		if n == 0 || !strings.Contains(e.Failures[n-1].Text, f.Error) {
@@ -66,6 +70,7 @@ func testList(b *storeTest) {
 	for _, f := range []store.Filter{
 		{}, {State: store.Pending}, {State: store.Running}, {State: store.Dead}, {Handler: "h"}, {Handler: "none"}, {Prefix: "a"},
 		{Prefix: "b1", Handler: "other"}, {From: now}, {To: now}, {From: now + 3, To: now + 7}, {State: store.Dead, Handler: "h", To: 1},
+		{DueFrom: now + 2}, {DueTo: now + 5}, {State: store.Pending, Handler: "h", DueFrom: now + 1, DueTo: now + 4},
 		{Error: "ex"}, {Error: "EX"}, {Error: "text", Handler: "h"}, {Error: "text", Prefix: "a"}, {Prefix: "a", State: store.Dead, To: now},
 	} {
 		want := expectedList(entries, f)
@@ -87,6 +92,76 @@ func testList(b *storeTest) {
 		}
 	}
 	equal(b, "seen", len(seenIDs), len(slices.DeleteFunc(slices.Clone(entries), func(e store.Entry) bool { return e.State != store.Pending })))
+}
+
+// Finished runs are listed over all keys, the latest first, and without head entries.
+func testListOfRuns(b *storeTest) {
+	var items []store.Item
+	now := b.now()
+	k := store.Keeping{For: 1000 * time.Hour}
+	record := k.Append([]byte{1, 0, 0, 0, 0, 0, 0, 128})
+	for i := range 12 {
+		t := store.Task{ID: fmt.Sprint("key", i%5), Handler: "h", Record: record}
+		if i%3 == 0 {
+			t.Handler = "other"
+		}
+		ended := now - store.Time(100-i/2) // two runs each end at the same time
+		e := &store.Entry{Task: t, State: store.Past, At: now.Add(time.Hour), Due: now - store.Time(1000+i), Attempts: 1}
+		e.ID, e.Record = store.RunID(t.ID, i), store.RunRecord(i%4 != 0, ended, []byte("result"))
+		if i%4 == 0 {
+			e.Failures = []store.Failure{{Attempt: 1, Time: now - 500, Text: "error text"}}
+		}
+		items = append(items, store.Item{ID: e.ID, Entry: e})
+		if head := store.HeadID(t.ID); i < 5 {
+			items = append(items, store.Item{ID: head, Entry: &store.Entry{Task: store.Task{ID: head, Handler: t.Handler}, State: store.Past, At: now.Add(time.Hour), Runs: 1}})
+		}
+	}
+	for _, o := range b.sendCommand(store.Command{Op: store.Import, Items: items}) {
+		equal(b, "import", o, store.Created)
+	}
+	b.prepareTasks()
+	b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: b.after(0), Task: store.Task{ID: "k", Handler: "kept", Record: record}}}})
+	r := b.claimRound(1)
+	r.Claim.Handlers = []string{"kept"}
+	x := b.sendRound(r).Tasks[0]
+	r = b.emptyRound()
+	r.Reports = []store.Report{{Lease: leaseOf(x), End: store.Done, Due: x.Due, Keep: true}}
+	equal(b, "receipt", b.sendRound(r).Receipts[0], store.Accepted)
+
+	var all []store.Entry
+	for _, e := range b.allEntries() {
+		if _, _, _, ok := store.ParseRun(e.Record); ok && e.State == store.Past {
+			all = append(all, e)
+		}
+	}
+	equal(b, "runs", len(all), 13)
+	ended := func(e store.Entry) store.Time {
+		_, at, _, _ := store.ParseRun(e.Record)
+		return at
+	}
+	slices.SortFunc(all, func(a, b store.Entry) int {
+		return cmp.Or(cmp.Compare(ended(b), ended(a)), strings.Compare(b.ID, a.ID))
+	})
+	for _, f := range []store.Filter{
+		{}, {State: store.Past}, {Handler: "other"}, {Error: "error"}, {Prefix: "key1"}, {From: now - 98}, {To: now - 97}, {From: now - 98, To: now - 96, Handler: "h"},
+		{DueFrom: now - 1005}, {DueTo: now - 1003, Error: "text"}, {Handler: "none"},
+	} {
+		var want []store.Entry
+		for _, e := range all {
+			at := e.At
+			e.At = ended(e)
+			if matchesFilter(&e, f) {
+				e.At = at
+				want = append(want, e)
+			}
+		}
+		f.Runs = true
+		for _, limit := range []int{1, 5, 100} {
+			equal(b, fmt.Sprintf("%+v, %d on a page", f, limit), b.listAll(f, limit), want)
+		}
+	}
+	_, err := b.Store.List(ctx, 0, store.Filter{Runs: true, State: store.Dead}, store.Cursor{}, 1)
+	b.requireError(err, store.ErrInvalid)
 }
 
 // A prefix has no wildcards.

@@ -97,6 +97,7 @@ var tests = []struct {
 	{"NothingIsShared", testNoSharedMemory},
 	{"List", testList},
 	{"Prefixes", testPrefixes},
+	{"ListOfRuns", testListOfRuns},
 	{"Stats", testStats},
 	{"Wait", testWait},
 	{"WhoSleepsIsInTime", testSleepers},
@@ -305,7 +306,7 @@ func (b *storeTest) listAll(f store.Filter, limit int) []store.Entry {
 		if p.Next == (store.Cursor{}) {
 			return entries
 		}
-		b.require(p.Next.Compare(c) > 0, "the cursor does not advance: from %v to %v", c, p.Next)
+		b.require(f.Compare(p.Next, c) > 0, "the cursor does not advance: from %v to %v", c, p.Next)
 		c = p.Next
 	}
 }

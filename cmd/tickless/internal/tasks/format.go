@@ -51,7 +51,13 @@ func parseTime(s string) (time.Time, error) {
 	return t, err
 }
 
-func formatTime(t time.Time) string { return t.Local().Format("2006-01-02T15:04:05.000Z07:00") }
+// formatTime formats a time, or "never" for the zero time.
+func formatTime(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.Local().Format("2006-01-02T15:04:05.000Z07:00")
+}
 
 // shortLine returns the beginning of a text as one line, with control characters escaped.
 func shortLine(s string) string {
