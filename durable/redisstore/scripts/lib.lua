@@ -138,7 +138,7 @@ end
 -- removePending removes a task from the ZSET of its kind. A kind without tasks is removed.
 local function removePending(id, kind)
   call('ZREM', due .. kind, id)
-  if call('EXISTS', due .. kind) == 0 then call('ZREM', kinds, kind) end
+  if call('ZCARD', due .. kind) == 0 then call('ZREM', kinds, kind) end
 end
 
 -- makePending makes a task pending at the time score, without attempts.

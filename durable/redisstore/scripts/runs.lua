@@ -18,7 +18,7 @@ if after ~= '' and tonumber(after) <= tonumber(max) then
 end
 local looked, bytes, entries = 0, 0, {}
 while #entries < 6 * n and looked < most and bytes < weight do
-  local page = call('ZREVRANGEBYSCORE', ended, max, min, 'WITHSCORES', 'LIMIT', from, 100)
+  local page = call('ZRANGE', ended, max, min, 'BYSCORE', 'REV', 'LIMIT', from, 100, 'WITHSCORES')
   if #page == 0 then return {1, after, last, entries} end
   for i = 1, #page, 2 do
     if #entries == 6 * n or bytes >= weight then break end

@@ -21,7 +21,7 @@ else
   for i = 1, #page[2], 2 do
     local id = page[2][i]
     if step == 'kinds' then
-      if call('EXISTS', due .. id) == 0 then call('ZREM', kinds, id) end
+      if call('ZCARD', due .. id) == 0 then call('ZREM', kinds, id) end
     else
       local at = endOf(id, call('HGET', task, id))
       if at then call('ZADD', ended, at, id) end
