@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,9 +52,11 @@ func (e *endpoint) Random() *random.Source { return e.random }
 // kill ends all present and future calls. Messages that are under way arrive.
 func (e *endpoint) kill() { e.once.Do(func() { close(e.dead) }) }
 
-func (e *endpoint) isDead() bool {
+func (e *endpoint) isDead() bool { return isClosed(e.dead) }
+
+func isClosed(c chan struct{}) bool {
 	select {
-	case <-e.dead:
+	case <-c:
 		return true
 	default:
 		return false
@@ -100,8 +103,7 @@ type fate struct {
 	jitter           time.Duration
 	refused          bool
 	lost, unanswered bool
-	failsAfter       time.Duration // when a lost message is noticed
-	cutAfter         time.Duration // the call fails then, with its message under way; 0: it does not
+	failsAfter       time.Duration // when a lost message is noticed, which may still be under way
 	duplicate        time.Duration // a copy arrives then; 0: none
 	gather           time.Duration // how long a round waits for more reports; 0: not at all
 }
@@ -132,9 +134,8 @@ func (e *endpoint) fateOf(kind string, shard int) (f fate) {
 	}
 	f.request, f.answer, f.jitter = takes(), takes(), upTo(r, time.Microsecond)
 	f.refused = happens(refuse, 1)
-	f.lost, f.unanswered = happens(loss, 1.5), happens(loss, 1.5)
+	f.lost, f.unanswered = happens(loss, 1.5), happens(loss, 2)
 	f.failsAfter = upTo(r, []time.Duration{time.Millisecond, 100 * time.Millisecond, 20 * time.Second}[r.IntN(3)])
-	f.cutAfter = after(happens(cut, 1), 3*time.Millisecond)
 	f.duplicate = after(happens(duplicate, 2), []time.Duration{5 * time.Millisecond, 12 * time.Second}[r.IntN(2)])
 	f.gather = after(happens(gather, 15), 20*time.Millisecond)
 	return f
@@ -183,12 +184,9 @@ func call[T any](ctx context.Context, e *endpoint, kind string, shard int, f fat
 	if f.duplicate > 0 {
 		send(f.duplicate, true)
 	}
-	var fails, cuts <-chan time.Time
+	var fails <-chan time.Time
 	if f.lost || f.unanswered {
-		fails = time.After(f.request + f.failsAfter)
-	}
-	if f.cutAfter > 0 {
-		cuts = time.After(f.cutAfter)
+		fails = time.After(f.failsAfter)
 	}
 	e.mu.Lock()
 	broken := e.broken
@@ -199,8 +197,6 @@ func call[T any](ctx context.Context, e *endpoint, kind string, shard int, f fat
 	case <-e.dead:
 		return got, store.ErrClosed
 	case <-fails:
-		err = errBroken
-	case <-cuts:
 		err = errBroken
 	case <-broken:
 		err = e.pause(ctx, f.jitter+f.request, errBroken)
@@ -267,27 +263,27 @@ func (e *endpoint) Do(ctx context.Context, shard int, stamp store.Stamp, r store
 }
 
 func (e *endpoint) Now(ctx context.Context, shard int) (store.Time, error) {
-	return read(ctx, e, "now", shard, func() (store.Time, error) { return e.server.st.Now(context.Background(), shard) })
+	return read(ctx, e, "now", shard, func() (store.Time, error) { return e.server.st.Now(background, shard) })
 }
 
 func (e *endpoint) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
-	return read(ctx, e, "get", shard, func() (store.Entry, error) { return e.server.st.Get(context.Background(), shard, id) })
+	return read(ctx, e, "get", shard, func() (store.Entry, error) { return e.server.st.Get(background, shard, id) })
 }
 
 func (e *endpoint) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
-	return read(ctx, e, "list", shard, func() (store.Page, error) { return e.server.st.List(context.Background(), shard, f, c, limit) })
+	return read(ctx, e, "list", shard, func() (store.Page, error) { return e.server.st.List(background, shard, f, c, limit) })
 }
 
 func (e *endpoint) Stats(ctx context.Context, shard int) (store.Stats, error) {
-	return read(ctx, e, "stats", shard, func() (store.Stats, error) { return e.server.st.Stats(context.Background(), shard) })
+	return read(ctx, e, "stats", shard, func() (store.Stats, error) { return e.server.st.Stats(background, shard) })
 }
 
 func (e *endpoint) Check(ctx context.Context) (store.Health, error) {
-	return read(ctx, e, "check", 0, func() (store.Health, error) { return e.server.st.Check(context.Background()) })
+	return read(ctx, e, "check", 0, func() (store.Health, error) { return e.server.st.Check(background) })
 }
 
 func (e *endpoint) Repair(ctx context.Context, shard int) (store.Repair, error) {
-	return read(ctx, e, "repair", shard, func() (store.Repair, error) { return e.server.st.Repair(context.Background(), shard) })
+	return read(ctx, e, "repair", shard, func() (store.Repair, error) { return e.server.st.Repair(background, shard) })
 }
 
 // Wait passes the store's wake-ups on, until the connection breaks.
@@ -323,15 +319,10 @@ func (e *endpoint) Wait(ctx context.Context, shards []int, wake func(shard int))
 			wake(shard)
 		}
 	})
-	select {
-	case <-e.dead:
-		return store.ErrClosed
-	default:
+	if e.isDead() || ctx.Err() != nil {
+		return cmp.Or(err, store.ErrClosed)
 	}
-	if ctx.Err() == nil {
-		err = e.pause(ctx, upTo(r, time.Millisecond), errBroken)
-	}
-	return err
+	return e.pause(ctx, upTo(r, time.Millisecond), errBroken)
 }
 
 // randomOf returns one of the values.

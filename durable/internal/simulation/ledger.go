@@ -20,7 +20,6 @@ type ledger struct {
 	mu       sync.Mutex
 	lives    []*life // of Workers that run or have run
 	running  map[leaseKey]*execution
-	runKeys  map[string]string      // the task's key by idempotency key
 	doneRuns map[string]bool        // idempotency keys of runs whose success was accepted
 	byLease  map[store.Lease]string // idempotency key by lease, of handlers that have begun
 	waits    map[string]time.Time   // since when a condition of the calm has been broken
@@ -58,7 +57,7 @@ type operation struct {
 type operationKey struct{}
 
 func newLedger(s *simulation) *ledger {
-	return &ledger{simulation: s, running: make(map[leaseKey]*execution), runKeys: make(map[string]string), doneRuns: make(map[string]bool),
+	return &ledger{simulation: s, running: make(map[leaseKey]*execution), doneRuns: make(map[string]bool),
 		byLease: make(map[store.Lease]string), waits: make(map[string]time.Time)}
 }
 
@@ -77,10 +76,6 @@ func (l *ledger) begin(v *life, handler string, d *durable.Delivery) *execution 
 	if l.doneRuns[run] {
 		l.fail("done twice", "%s: a run of %q that was done begins again", v.name, d.Key)
 	}
-	if old, ok := l.runKeys[run]; ok && old != d.Key {
-		l.fail("idempotency key", "%q and %q have the same idempotency key", old, d.Key)
-	}
-	l.runKeys[run] = d.Key
 	if l.running[x.lease()] != nil {
 		l.fail("token", "%s: two handlers run %q with token %d", v.name, d.Key, d.Token)
 	}

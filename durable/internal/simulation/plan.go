@@ -27,8 +27,7 @@ const (
 // The faults of the bus and of the actors.
 const (
 	slow      = "slow"      // a message takes up to 12 s
-	loss      = "loss"      // a request or an answer is lost
-	cut       = "cut"       // a call fails at once, with its message under way
+	loss      = "loss"      // a request or an answer is lost; the call may fail while its message is under way
 	duplicate = "duplicate" // a message arrives twice
 	refuse    = "refuse"    // the store is busy or full
 	gather    = "gather"    // a round is delayed and gets more reports
@@ -40,7 +39,7 @@ const (
 	step      = "step"      // the store's clock is set
 )
 
-var faults = []string{slow, loss, cut, duplicate, refuse, gather, partition, hold, crash, stop, reopen, step}
+var faults = []string{slow, loss, duplicate, refuse, gather, partition, hold, crash, stop, reopen, step}
 
 // names returns everything that the plan can leave out.
 func names() (all []string) {

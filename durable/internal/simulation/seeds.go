@@ -1,11 +1,11 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +36,9 @@ func Test(t *testing.T, o Opener, count uint64) {
 	}
 	counts := make(map[string]int)
 	for seed := first; seed <= last; seed++ {
-		plan.Seed = seed
+		if plan.Seed = seed; seed%100 == 0 {
+			t.Logf("seed %d", seed)
+		}
 		r := Run(t, plan, o)
 		for event, n := range r.Counts {
 			counts[event] += n
@@ -58,33 +60,22 @@ func Test(t *testing.T, o Opener, count uint64) {
 }
 
 func readEnvironment(count uint64) (first, last uint64, p Plan, err error) {
-	first, last = 1, count
-	if s := os.Getenv("TICKLESS_WITHOUT"); s != "" {
-		p.Without = strings.Split(s, ",")
+	p.Without = strings.FieldsFunc(os.Getenv("TICKLESS_WITHOUT"), func(c rune) bool { return c == ',' })
+	p.Storm, err = time.ParseDuration(cmp.Or(os.Getenv("TICKLESS_STORM"), "0s"))
+	seeds := cmp.Or(os.Getenv("TICKLESS_SEEDS"), fmt.Sprint(count))
+	if one := os.Getenv("TICKLESS_SEED"); one != "" {
+		seeds = one + "-" + one
+	}
+	switch n, _ := fmt.Sscanf(seeds, "%d-%d", &first, &last); {
+	case n == 0:
+		err = fmt.Errorf("simulation: %q is no number of seeds and no range", seeds)
+	case n == 1:
+		first, last = 1, first
 	}
 	for _, name := range p.Without {
 		if !slices.Contains(names(), name) {
-			return 0, 0, p, fmt.Errorf("simulation: unknown actor or fault %q, not one of %q", name, names())
+			err = fmt.Errorf("simulation: unknown actor or fault %q, not one of %q", name, names())
 		}
-	}
-	if s := os.Getenv("TICKLESS_STORM"); s != "" {
-		if p.Storm, err = time.ParseDuration(s); err != nil {
-			return 0, 0, p, err
-		}
-	}
-	seeds := os.Getenv("TICKLESS_SEEDS")
-	if s := os.Getenv("TICKLESS_SEED"); s != "" {
-		seeds = s + "-" + s
-	}
-	if seeds == "" {
-		return first, last, p, nil
-	}
-	from, to, isRange := strings.Cut(seeds, "-")
-	if !isRange {
-		from, to = "1", seeds
-	}
-	if first, err = strconv.ParseUint(from, 10, 64); err == nil {
-		last, err = strconv.ParseUint(to, 10, 64)
 	}
 	return first, last, p, err
 }

@@ -43,6 +43,8 @@ type stampKey struct {
 // A violation is what a judge has found.
 type violation string
 
+var background = context.Background()
+
 var errDown = errors.New("simulation: the store is down")
 
 func (s *server) open(o Opener) error {
@@ -63,16 +65,20 @@ func (s *server) open(o Opener) error {
 	return nil
 }
 
+// must returns x. An error is a violation.
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(violation(err.Error()))
+	}
+	return x
+}
+
 func (s *server) list(shard int, f store.Filter) (all []store.Entry) {
-	for c := (store.Cursor{}); ; {
-		p, err := s.st.List(context.Background(), shard, f, c, store.MaxPage)
-		if err != nil {
-			panic(violation("List: " + err.Error()))
-		}
+	for p := (store.Page{Next: store.Cursor{}}); ; {
+		p = must(s.st.List(background, shard, f, p.Next, store.MaxPage))
 		if all = append(all, p.Entries...); p.Next == (store.Cursor{}) {
 			return all
 		}
-		c = p.Next
 	}
 }
 
@@ -93,16 +99,8 @@ func (s *server) withShard(shard int, f func(j *storetest.Judge, now store.Time)
 	if s.isDown {
 		return errDown
 	}
-	f(s.judges[shard], s.now())
+	f(s.judges[shard], must(s.st.Now(background, 0)))
 	return nil
-}
-
-func (s *server) now() store.Time {
-	now, err := s.st.Now(context.Background(), 0)
-	if err != nil {
-		panic(violation("Now: " + err.Error()))
-	}
-	return now
 }
 
 // begin tells the judge of the clock's step since the shard's latest command. A step of
@@ -118,16 +116,8 @@ func (s *server) begin(j *storetest.Judge, shard int, now store.Time) {
 // finish compares all data after some of the commands.
 func (s *server) finish(j *storetest.Judge, shard int, now store.Time) {
 	if s.commands++; s.commands%s.opener.CompareEvery == 0 {
-		s.compare(j, shard, now)
+		j.Compare(now, must(s.st.Stats(background, shard)))
 	}
-}
-
-func (s *server) compare(j *storetest.Judge, shard int, now store.Time) {
-	st, err := s.st.Stats(context.Background(), shard)
-	if err != nil {
-		panic(violation("Stats: " + err.Error()))
-	}
-	j.Compare(now, st)
 }
 
 // restart closes the store, and opens it again after d.
@@ -162,7 +152,7 @@ func (s *server) compareAll() {
 	for shard := range s.judges {
 		_ = s.withShard(shard, func(j *storetest.Judge, now store.Time) {
 			s.begin(j, shard, now)
-			s.compare(j, shard, now)
+			j.Compare(now, must(s.st.Stats(background, shard)))
 		})
 	}
 }
@@ -179,7 +169,7 @@ func (s *server) firstTime(shard int, stamp store.Stamp, err error) bool {
 
 func (s *server) change(from string, op *operation, shard int, stamp store.Stamp, c store.Command) (out []store.Outcome, err error) {
 	downErr := s.withShard(shard, func(j *storetest.Judge, now store.Time) {
-		out, err = s.st.Change(context.Background(), shard, stamp, c)
+		out, err = s.st.Change(background, shard, stamp, c)
 		if errors.Is(err, store.ErrInvalid) {
 			return
 		}
@@ -198,7 +188,7 @@ func (s *server) change(from string, op *operation, shard int, stamp store.Stamp
 
 func (s *server) do(from string, shard int, stamp store.Stamp, r store.Round) (a store.Answer, err error) {
 	downErr := s.withShard(shard, func(j *storetest.Judge, now store.Time) {
-		a, err = s.st.Do(context.Background(), shard, stamp, r)
+		a, err = s.st.Do(background, shard, stamp, r)
 		if errors.Is(err, store.ErrInvalid) {
 			s.fail("invalid", "%s sent an invalid round: %v", from, err)
 			return

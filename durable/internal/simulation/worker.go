@@ -214,17 +214,10 @@ func (p *process) stopLife(v *life, how int, cancel func(), ended chan error) {
 	p.markEnded(v)
 	began := time.Now()
 	limit := p.config.shutdown + 2*max(p.config.lease/3, time.Second) + 8*time.Second
-	switch how {
-	case 0, 1:
+	if how < 3 {
 		cancel()
-	case 2:
+	} else {
 		_ = p.worker.Close()
-	case 3:
-		ctx, end := context.WithTimeout(context.Background(), p.config.shutdown)
-		go func() {
-			defer end()
-			_ = p.worker.Shutdown(ctx)
-		}()
 	}
 	err := <-ended
 	ended <- err
