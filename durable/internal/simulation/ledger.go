@@ -19,7 +19,7 @@ type ledger struct {
 	*simulation
 	mu       sync.Mutex
 	lives    []*life // of Workers that run or have run
-	running  map[leaseKey]*execution
+	running  map[store.Lease]*execution
 	doneRuns map[string]bool        // idempotency keys of runs whose success was accepted
 	byLease  map[store.Lease]string // idempotency key by lease, of handlers that have begun
 	waits    map[string]time.Time   // since when a condition of the calm has been broken
@@ -30,21 +30,13 @@ type execution struct {
 	life        *life
 	handler     string
 	key         string
-	token       int64
+	lease       store.Lease
 	crashes     int
 	isSuspect   bool
 	cancelledAt time.Time // when a Cancel of the running task was carried out
 	inCalm      bool      // it has begun in the calm
 	contextDone bool
 }
-
-// A leaseKey identifies a lease. Tokens of different shards may be equal.
-type leaseKey struct {
-	key   string
-	token int64
-}
-
-func (x *execution) lease() leaseKey { return leaseKey{x.key, x.token} }
 
 // An operation is a call of a Client that changes tasks.
 type operation struct {
@@ -56,33 +48,27 @@ type operation struct {
 
 type operationKey struct{}
 
-func newLedger(s *simulation) *ledger {
-	return &ledger{simulation: s, running: make(map[leaseKey]*execution), doneRuns: make(map[string]bool),
-		byLease: make(map[store.Lease]string), waits: make(map[string]time.Time)}
-}
-
 // begin records that a handler begins, and checks that it may.
 func (l *ledger) begin(v *life, handler string, d *durable.Delivery) *execution {
-	run := d.IdempotencyKey()
-	isSuspect := l.checkLease(v, d, run)
+	run, e := d.IdempotencyKey(), l.leased(v, d)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	x := &execution{life: v, handler: handler, key: d.Key, token: d.Token, crashes: d.Crashes, inCalm: l.settled.Load(),
-		isSuspect: isSuspect}
+	x := &execution{life: v, handler: handler, key: d.Key, lease: store.Lease{ID: e.ID, Token: d.Token}, crashes: d.Crashes,
+		inCalm: l.settled.Load(), isSuspect: e.Suspect}
 	l.trace(v.name, "begin %q attempt %d, crashes %d, token %d", d.Key, d.Attempt, d.Crashes, d.Token)
-	if isSuspect {
+	if x.isSuspect {
 		l.trace(v.name, "suspect %q", d.Key)
 	}
 	if l.doneRuns[run] {
 		l.fail("done twice", "%s: a run of %q that was done begins again", v.name, d.Key)
 	}
-	if l.running[x.lease()] != nil {
+	if l.running[x.lease] != nil {
 		l.fail("token", "%s: two handlers run %q with token %d", v.name, d.Key, d.Token)
 	}
-	l.running[x.lease()] = x
+	l.running[x.lease], l.byLease[x.lease] = x, run
 	v.begun[handler]++
 	all, ofHandler := l.countLocked(v, handler)
-	c := &v.config.handlers[v.config.index(handler)]
+	c := v.config.handlers[handler]
 	elapsed := time.Since(v.startedAt).Seconds()
 	suspects, last := l.suspectsLocked(v)
 	switch {
@@ -100,23 +86,18 @@ func (l *ledger) begin(v *life, handler string, d *durable.Delivery) *execution 
 	return x
 }
 
-// checkLease checks that the store has given the delivery a lease that has not ended. It
-// reports whether the task is a suspect.
-func (l *ledger) checkLease(v *life, d *durable.Delivery, run string) (isSuspect bool) {
+// leased returns the entry of a delivery, and checks that its lease has not ended.
+func (l *ledger) leased(v *life, d *durable.Delivery) (e store.Entry) {
 	shard := store.ShardOf(d.Key, l.shards)
 	_ = l.server.withShard(shard, func(j *storetest.Judge, now store.Time) {
-		e, ok := j.Leased(d.Token)
+		var ok bool
+		e, ok = j.Leased(d.Token)
 		stepped := l.server.clock.offsetNow() != l.server.offsets[shard]
 		if !ok || store.KeyOf(e.ID) != d.Key || e.At <= now && !stepped {
 			l.fail("lease", "%s: a handler begins with %q at %d without a lease; the entry with token %d is %+v", v.name, d.Key, now, d.Token, e)
-			return
 		}
-		isSuspect = e.Suspect
-		l.mu.Lock()
-		l.byLease[store.Lease{ID: e.ID, Token: e.Token}] = run
-		l.mu.Unlock()
 	})
-	return isSuspect
+	return e
 }
 
 // countLocked returns how many handlers run in a life, and how many of these are handler's.
@@ -150,13 +131,13 @@ func (l *ledger) end(x *execution, how string) {
 	if x.isSuspect {
 		x.life.suspectsEnded++
 	}
-	if l.running[x.lease()] == x {
-		delete(l.running, x.lease())
+	if l.running[x.lease] == x {
+		delete(l.running, x.lease)
 	}
 	if x.inCalm && x.life.isLive && how == durable.ErrLeaseLost.Error() {
-		l.fail("lost lease", "%s: the lease of %q with token %d was lost in calm", x.life.name, x.key, x.token)
+		l.fail("lost lease", "%s: the lease of %q with token %d was lost in calm", x.life.name, x.key, x.lease.Token)
 	}
-	l.trace(x.life.name, "end %q token %d: %s", x.key, x.token, how)
+	l.trace(x.life.name, "end %q token %d: %s", x.key, x.lease.Token, how)
 }
 
 // watch records when the context of a handler ends.
@@ -257,7 +238,7 @@ func (l *ledger) checkCalm() {
 	for _, v := range live {
 		all := 0
 		busy[v] = make(map[string]int)
-		for h := range v.config.indexes {
+		for h := range v.config.handlers {
 			_, busy[v][h] = l.countLocked(v, h)
 			all += busy[v][h]
 		}
@@ -289,7 +270,7 @@ func (l *ledger) checkOverdue(j *storetest.Judge, now store.Time, live []*life, 
 		e := &entries[i]
 		late := e.At <= now && !j.Paused()
 		wanted := e.State == store.Pending && late && limits[e.Handler] == (store.Limit{}) && slices.ContainsFunc(live, func(v *life) bool {
-			c := v.config.handler(e.Handler)
+			c := v.config.handlers[e.Handler]
 			return c != nil && c.rate == 0 && (e.Schedule == "" || v.config.knowsSchedule) &&
 				(busy[v][""] == 0 || busy[v][e.Handler] == 0 && busy[v][""] < v.config.concurrency-1 && e.Crashes == 0)
 		})

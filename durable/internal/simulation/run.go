@@ -87,7 +87,8 @@ func Run(t *testing.T, p Plan, o Opener) (result Result) {
 		r := p.random("shards")
 		s = &simulation{plan: &p, opener: &o, shards: min(o.MaxShards, randomOf(r, 1, 1, 2, 4)), over: make(chan struct{}), calmBegins: make(chan struct{}), began: time.Now()}
 		s.result.Counts = make(map[string]int)
-		s.ledger, s.server = newLedger(s), &server{simulation: s}
+		s.server = &server{simulation: s}
+		s.ledger = &ledger{simulation: s, running: make(map[store.Lease]*execution), doneRuns: make(map[string]bool), byLease: make(map[store.Lease]string), waits: make(map[string]time.Time)}
 		s.play()
 	})
 	return result
@@ -215,7 +216,7 @@ func (s *simulation) unfinished() (text string) {
 		_ = s.server.withShard(shard, func(j *storetest.Judge, now store.Time) {
 			for _, e := range j.Entries() {
 				if e.State == store.Running || e.State == store.Pending && e.At <= now && slices.ContainsFunc(lives, func(v *life) bool {
-					return v.isLive && v.config.handler(e.Handler) != nil && (e.Schedule == "" || v.config.knowsSchedule)
+					return v.isLive && v.config.handlers[e.Handler] != nil && (e.Schedule == "" || v.config.knowsSchedule)
 				}) {
 					text += fmt.Sprintf("%+v ", e)
 				}

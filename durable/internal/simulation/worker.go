@@ -21,24 +21,13 @@ type workerConfig struct {
 	deadCount     int
 	lives         time.Duration // until a crash or a stop
 	knowsSchedule bool
-	handlers      []handlerConfig
-	indexes       map[string]int // of handlers, by name
+	handlers      map[string]*handlerConfig
 }
 
 type handlerConfig struct {
-	name    string
-	most    int
-	rate    float64
-	options []durable.HandlerOption
-}
-
-func (c *workerConfig) index(handler string) int { return c.indexes[handler] }
-
-func (c *workerConfig) handler(name string) *handlerConfig {
-	if i, ok := c.indexes[name]; ok {
-		return &c.handlers[i]
-	}
-	return nil
+	most, attempts int
+	rate           float64
+	timeout        time.Duration
 }
 
 var handlerNames = []string{"a", "b", "c", "d", "rare"}
@@ -46,30 +35,17 @@ var handlerNames = []string{"a", "b", "c", "d", "rare"}
 func newWorkerConfig(r *rand.Rand) *workerConfig {
 	c := &workerConfig{
 		concurrency: 1 + r.IntN(8), lease: 600*time.Millisecond + upTo(r, 2*time.Second).Round(time.Millisecond), maxCrashes: 1 + r.IntN(5),
-		shutdown: upTo(r, 2*time.Second), knowsSchedule: chance(r, 70), indexes: make(map[string]int),
+		shutdown: upTo(r, 2*time.Second), knowsSchedule: chance(r, 70), handlers: make(map[string]*handlerConfig),
+		lives: randomOf(r, 1500*time.Millisecond, 20*time.Second),
 	}
 	if age, count := upTo(r, 30*time.Second), 1+r.IntN(10); chance(r, 15) {
 		c.deadAge, c.deadCount = age, count
 	}
-	c.lives = randomOf(r, 1500*time.Millisecond, 20*time.Second)
-	for _, name := range handlerNames {
-		h := handlerConfig{name: name}
-		h.options = append(h.options, durable.WithBackoff(10*time.Millisecond, 500*time.Millisecond), durable.WithMaxAttempts(1+r.IntN(5)),
-			durable.WithTimeout(200*time.Millisecond+upTo(r, 3*time.Second)), durable.WithDeadHook(func(context.Context, durable.Delivery, error) {}))
-		if most := 1 + r.IntN(3); chance(r, 25) {
-			h.most = most
-			h.options = append(h.options, durable.WithHandlerConcurrency(most))
-		}
-		if rate := 3 + r.Float64()*40; chance(r, 15) {
-			h.rate = rate
-			h.options = append(h.options, durable.WithRate(rate))
-		}
-		if weight := 1 + r.IntN(5); chance(r, 30) {
-			h.options = append(h.options, durable.WithWeight(weight))
-		}
-		if chance(r, 80) || name == "a" {
-			c.indexes[name] = len(c.handlers)
-			c.handlers = append(c.handlers, h)
+	for i, name := range handlerNames {
+		h := &handlerConfig{most: randomOf(r, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3), attempts: 1 + r.IntN(5),
+			rate: randomOf(r, 0, 0, 0, 0, 0, 0, 3+r.Float64()*40), timeout: 200*time.Millisecond + upTo(r, 3*time.Second)}
+		if chance(r, 80) || i == 0 {
+			c.handlers[name] = h
 		}
 	}
 	return c
@@ -116,8 +92,20 @@ func (s *simulation) startProcess(name string, c *workerConfig) *process {
 	client := durable.New(p.end, s.clientOptions(c.knowsSchedule)...)
 	p.worker = durable.NewWorker(client, durable.WithConcurrency(c.concurrency), durable.WithLease(c.lease),
 		durable.WithMaxCrashes(c.maxCrashes), durable.WithShutdownTimeout(c.shutdown), durable.WithDeadLimit(c.deadAge, c.deadCount))
-	for _, h := range c.handlers {
-		p.worker.Handle(h.name, p.handler(h.name), h.options...)
+	for _, name := range handlerNames {
+		h := c.handlers[name]
+		if h == nil {
+			continue
+		}
+		opts := []durable.HandlerOption{durable.WithBackoff(10*time.Millisecond, 500*time.Millisecond), durable.WithMaxAttempts(h.attempts),
+			durable.WithTimeout(h.timeout), durable.WithDeadHook(func(context.Context, durable.Delivery, error) {})}
+		if h.most > 0 {
+			opts = append(opts, durable.WithHandlerConcurrency(h.most))
+		}
+		if h.rate > 0 {
+			opts = append(opts, durable.WithRate(h.rate))
+		}
+		p.worker.Handle(name, p.handler(name), opts...)
 	}
 	return p
 }
