@@ -158,7 +158,7 @@ func (a *attempt) prepareCall(now store.Time) (earlyReport *report) {
 		case err != nil:
 			return a.scheduleFailedReport(err)
 		case moreToSkip:
-			return a.handBackReport()
+			return a.handBackReport(reasonManyMissed)
 		}
 	}
 	if exhaustedErr != nil {
@@ -210,7 +210,11 @@ func (a *attempt) runHandler() (r *report) {
 		return a.scheduleFailedReport(err)
 	}
 	if cause := context.Cause(a.ctx); errors.Is(cause, ErrClosed) || errors.Is(cause, ErrLeaseLost) {
-		return a.handBackReport() // the schedule took too long
+		reason := reasonLeaseEnds // the schedule took too long
+		if errors.Is(cause, ErrClosed) {
+			reason = reasonShutdown
+		}
+		return a.handBackReport(reason)
 	}
 	ctx, cancel := a.loop.w.withTimeout(a.ctx, a.timeout())
 	defer cancel()
@@ -219,7 +223,7 @@ func (a *attempt) runHandler() (r *report) {
 		return a.doneReport()
 	}
 	if errors.Is(context.Cause(ctx), ErrClosed) {
-		return a.handBackReport()
+		return a.handBackReport(reasonShutdown)
 	}
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w (%w)", err, cause) // explain "context canceled"

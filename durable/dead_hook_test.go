@@ -70,7 +70,7 @@ func TestWithDeadHook_RunWaits(t *testing.T) {
 				select {
 				case <-ctx.Done():
 					ended <- false
-				case <-time.After(time.Minute):
+				case <-time.After(10 * time.Second):
 					ended <- true
 				}
 			}))

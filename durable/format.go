@@ -59,6 +59,8 @@ type fileFailure struct {
 	Attempt int        `json:"attempt"`
 	Time    fileTime   `json:"time"`
 	Text    fileString `json:"text"`
+
+	HandBacks int `json:"hand_backs,omitempty"`
 }
 
 // A fileTime is a time, encoded as in RFC 3339 with microseconds.
@@ -126,7 +128,7 @@ func fileEntryOf(e *store.Entry) fileEntry {
 		x.NextTask = &nextTask
 	}
 	for _, f := range e.Failures {
-		x.Failures = append(x.Failures, fileFailure{f.Attempt, fileTime(f.Time), fileString(f.Text)})
+		x.Failures = append(x.Failures, fileFailure{f.Attempt, fileTime(f.Time), fileString(f.Text), f.HandBacks})
 	}
 	return x
 }
@@ -139,7 +141,7 @@ func (x *fileEntry) storeEntry() *store.Entry {
 		e.NextTask = &nextTask
 	}
 	for _, f := range x.Failures {
-		e.Failures = append(e.Failures, store.Failure{Attempt: f.Attempt, Time: store.Time(f.Time), Text: string(f.Text)})
+		e.Failures = append(e.Failures, store.Failure{Attempt: f.Attempt, Time: store.Time(f.Time), Text: string(f.Text), HandBacks: f.HandBacks})
 	}
 	return e
 }

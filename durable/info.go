@@ -45,15 +45,20 @@ type Info struct {
 	Paused bool `json:"paused,omitempty"`
 	// Run describes the run if State is Past, and is nil otherwise.
 	Run *Run `json:"run,omitempty"`
-	// Failures are the latest failed attempts, at most 10, the oldest first.
+	// Failures are the latest failed attempts, at most 10, the oldest first. One of them
+	// may stand for the attempts that were handed back.
 	Failures []Failure `json:"failures,omitempty"`
 }
 
-// A Failure describes a failed attempt.
+// A Failure describes a failed attempt, or the attempts that were handed back to the store
+// and do not count.
 type Failure struct {
 	Attempt int       `json:"attempt"` // from 1, or 0 if the run failed before its first attempt
 	Time    time.Time `json:"time"`    // by the store's clock
 	Error   string    `json:"error"`   // its first 400 bytes
+	// HandBacks is 0 for a failed attempt. Otherwise it is how often the run was handed
+	// back, and the other fields are about the latest time.
+	HandBacks int `json:"hand_backs,omitempty"`
 }
 
 func infoOf(e *store.Entry) (Info, error) {
@@ -104,7 +109,7 @@ func timeOrNever(t store.Time) time.Time {
 func failuresOf(e *store.Entry) []Failure {
 	var out []Failure
 	for _, f := range e.Failures {
-		out = append(out, Failure{Attempt: f.Attempt, Time: f.Time.Std(), Error: f.Text})
+		out = append(out, Failure{Attempt: f.Attempt, Time: f.Time.Std(), Error: f.Text, HandBacks: f.HandBacks})
 	}
 	return out
 }

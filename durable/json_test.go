@@ -52,9 +52,10 @@ func TestHandleJSON(t *testing.T) {
 		schedule(t, c, durable.Task{}, durable.After(time.Second))
 		require.Nil(t, receive(t, got))
 
-		schedule(t, c, durable.Task{Key: "k", Body: []byte(`{"a":"b"}`)}, durable.After(0))
+		// Perhaps a worker of a newer version can decode the body, so the task is retried.
+		schedule(t, c, durable.Task{Key: "k", MaxAttempts: 2, Body: []byte(`{"a":"b"}`)}, durable.After(0))
 		info := becomes(t, c, "k", durable.Dead)
-		require.Equal(t, 1, info.Attempts)
+		require.Equal(t, 2, info.Attempts)
 		require.Contains(t, info.Failures[0].Error, "not the JSON of a map[string]int")
 
 		require.Panics(t, func() { durable.HandleJSON[int](durable.NewWorker(c), "h", nil) })

@@ -87,8 +87,10 @@ func (l *shardLoop) startAttempt(a *attempt, now store.Time, sentAt time.Time) b
 	}
 	leaseTimerDelay := l.leaseTimerDelay(sentAt)
 	switch {
-	case w.isStopping.Load() || leaseTimerDelay <= 0:
-		earlyReport = a.handBackReport()
+	case w.isStopping.Load():
+		earlyReport = a.handBackReport(reasonShutdown)
+	case leaseTimerDelay <= 0:
+		earlyReport = a.handBackReport(reasonLeaseEnds)
 	}
 	if earlyReport != nil {
 		a.cancel(nil)

@@ -239,7 +239,7 @@ func (l *shardLoop) endAttempts(p phase) {
 	for a := l.leases.oldest(); a != nil; a = a.next {
 		a.cancel(ErrClosed)
 		if p >= phaseHandingBack {
-			l.queueReport(&report{attempt: a, end: store.HandBack, due: a.dueInStore})
+			l.queueReport(&report{attempt: a, end: store.HandBack, due: a.dueInStore, text: reasonShutdown})
 		}
 	}
 }

@@ -33,9 +33,17 @@ func (a *attempt) doneReport() *report {
 
 // handBackReport returns a report that hands the task back to the store. The attempt does
 // not count.
-func (a *attempt) handBackReport() *report {
-	return &report{attempt: a, end: store.HandBack, due: a.due}
+func (a *attempt) handBackReport(reason string) *report {
+	return &report{attempt: a, end: store.HandBack, due: a.due, text: reason}
 }
+
+// Reasons for which a Worker hands a task back.
+const (
+	reasonShutdown    = "the worker shut down"
+	reasonLeaseEnds   = "the lease was about to end before the handler began"
+	reasonManyMissed  = "the schedule has more missed runs than one attempt skips"
+	reasonUnsupported = "the worker lacks the handler, the schedule or the time zone, or is too old for the task"
+)
 
 func (a *attempt) failedReport(err error) *report {
 	r := &report{attempt: a, due: a.due, text: truncatedText(err), err: err}
@@ -100,7 +108,7 @@ func (c *handlerConfig) retryDelay(r *random.Source, attempt int, untilNextRun t
 func (a *attempt) unsupportedReport(now store.Time) *report {
 	const minDelay, maxDelay = 100 * time.Millisecond, 30 * time.Second
 	d := min(max(now.Sub(a.due)/4, minDelay), maxDelay)
-	return &report{attempt: a, end: store.HandBack, due: a.due, next: store.After(d/2 + random.N(a.loop.w.client.random, d/2))}
+	return &report{attempt: a, end: store.HandBack, due: a.due, text: reasonUnsupported, next: store.After(d/2 + random.N(a.loop.w.client.random, d/2))}
 }
 
 // markNotCalled changes the report on a final failure so that the attempt does not

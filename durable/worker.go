@@ -115,22 +115,27 @@ func (w *Worker) now() time.Time { return w.clock.Now() }
 func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case !store.IsName(name) || h == nil:
-		panic(fmt.Sprintf("durable: Handle: the Handler is nil, or the name %q does not have %s", store.Shorten(name), nameRule))
-	case w.handlers[name] != nil:
-		panic(fmt.Sprintf("durable: Handle: the handler %q already exists", name))
-	case w.runCalled:
+	if w.runCalled {
 		panic("durable: Handle: called after Run")
 	}
-	x := &handler{name: name, handlerConfig: w.config.handlerDefaults}
+	config := w.config.handlerDefaults
 	for i, o := range opts {
 		panicIfNil("Handle", i, o)
-		o.applyToHandler(&x.handlerConfig)
+		o.applyToHandler(&config)
 	}
-	x.wrappedHandler = x.wrap(h)
-	w.handlers[name] = x
-	w.handlerNames = append(w.handlerNames, name)
+	var wrapped Handler
+	for _, name := range append([]string{name}, config.formerNames...) {
+		switch {
+		case !store.IsName(name) || h == nil:
+			panic(fmt.Sprintf("durable: Handle: the Handler is nil, or the name %q does not have %s", store.Shorten(name), nameRule))
+		case w.handlers[name] != nil:
+			panic(fmt.Sprintf("durable: Handle: the handler %q already exists", name))
+		case wrapped == nil:
+			wrapped = config.wrap(h)
+		}
+		w.handlers[name] = &handler{name: name, handlerConfig: config, wrappedHandler: wrapped}
+		w.handlerNames = append(w.handlerNames, name)
+	}
 }
 
 // Run runs tasks until ctx ends, or Shutdown or Close is called. When ctx has ended,
@@ -187,8 +192,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 
 	select {
 	case <-ctx.Done():
-		shutdownTimer := time.AfterFunc(w.config.shutdownTimeout, r.stopWaitingForHandlers)
-		defer shutdownTimer.Stop()
+		defer w.limitWaiting(r).Stop()
 	case <-r.stop:
 	case <-r.storeFailed:
 		r.stopWaitingForHandlers()
@@ -222,6 +226,11 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	default:
 		return w.unconfirmedError()
 	}
+}
+
+// limitWaiting makes Run stop waiting for handlers after the shutdown timeout.
+func (w *Worker) limitWaiting(r *currentRun) *time.Timer {
+	return time.AfterFunc(w.config.shutdownTimeout, r.stopWaitingForHandlers)
 }
 
 // failRun makes Run end with a permanent error of the store.
@@ -369,7 +378,8 @@ func (w *Worker) Close() error {
 }
 
 // Shutdown makes Run end, waits for it, and returns its result. The Worker starts no
-// more tasks, and waits for running handlers.
+// more tasks, and waits for running handlers: until ctx ends or, if ctx has no deadline,
+// for up to [WithShutdownTimeout]. Then it hands their tasks back to the store.
 //
 // If ctx ends first, Shutdown does what [Worker.Close] does, waits for Run for up to
 // two seconds more, and returns the context's error.
@@ -379,6 +389,9 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	r := w.stop()
 	if r == nil {
 		return nil
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		defer w.limitWaiting(r).Stop()
 	}
 	select {
 	case <-r.done:

@@ -783,3 +783,69 @@ func TestWorker_OfAStoreThatPanics(t *testing.T) {
 		gone(t, c, "k")
 	})
 }
+
+// A worker ends within 25 s by default, however it is asked: orchestrators kill it after 30.
+// What has not ended is handed back before that, which is not a crash, and says why.
+func TestShutdown_ByDefault(t *testing.T) {
+	for name, shutDown := range map[string]func(w *durable.Worker, cancel func()){
+		"context":  func(_ *durable.Worker, cancel func()) { cancel() },
+		"Shutdown": func(w *durable.Worker, _ func()) { _ = w.Shutdown(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, mem *memstore.Store) {
+				c := durable.New(mem, quiet)
+				ds := make(deliveries, 1)
+				run := func() (w *durable.Worker, cancel func(), ended chan error) {
+					w = durable.NewWorker(c, durable.WithBackoff(0, 0))
+					w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+						ds <- d
+						time.Sleep(time.Hour)
+						return nil
+					})
+					running, cancel := context.WithCancel(ctx)
+					ended = make(chan error, 1)
+					go func() { ended <- w.Run(running) }()
+					return w, cancel, ended
+				}
+				schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+				for n := 1; n <= 3; n++ {
+					w, cancel, ended := run()
+					ds.next(t)
+					begin := time.Now()
+					shutDown(w, cancel)
+					require.NoError(t, <-ended)
+					cancel()
+					took := time.Since(begin)
+					require.LessOrEqual(t, took, 25*time.Second)
+					require.Greater(t, took, 20*time.Second, "handlers get most of the time")
+					info, err := c.Get(ctx, "k")
+					require.NoError(t, err)
+					require.Equal(t, durable.Pending, info.State)
+					require.Zero(t, info.Attempts+info.Crashes)
+					require.Len(t, info.Failures, 1)
+					require.Equal(t, n, info.Failures[0].HandBacks)
+					require.Equal(t, "the worker shut down", info.Failures[0].Error)
+				}
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
+}
+
+// A handler also runs the tasks that were scheduled under its former names.
+func TestHandle_FormerNames(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 3)
+		w.Handle("send mail", ds.handle, durable.WithFormerNames("mail", "post"))
+		require.Panics(t, func() { w.Handle("post", ds.handle) })
+		require.Panics(t, func() { w.Handle("x", ds.handle, durable.WithFormerNames("x")) })
+		require.Panics(t, func() { w.Handle("y", ds.handle, durable.WithFormerNames("")) })
+		start(t, w)
+		for _, name := range []string{"send mail", "mail", "post"} {
+			schedule(t, c, durable.Task{Handler: name}, durable.After(0))
+			require.Equal(t, name, ds.next(t).Handler)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -17,7 +18,7 @@ const (
 	DefaultBackoff         = time.Second
 	DefaultMaxBackoff      = time.Hour
 	DefaultTimeout         = 10 * time.Minute
-	DefaultShutdownTimeout = 30 * time.Second
+	DefaultShutdownTimeout = 23 * time.Second
 )
 
 // A WorkerOption changes how [NewWorker] makes a Worker.
@@ -50,6 +51,7 @@ type handlerConfig struct {
 	tasksPerSecond float64 // tasks a second; 0: any
 	weight         int
 	middleware     []func(Handler) Handler
+	formerNames    []string
 	deadHook       func(ctx context.Context, d Delivery, err error) // nil: none
 }
 
@@ -111,10 +113,13 @@ func WithMaxCrashes(n int) WorkerOption {
 	return workerOption(func(c *workerConfig) { c.maxCrashes = n })
 }
 
-// WithShutdownTimeout sets how long Run waits for running handlers after its context
-// has ended. The default is [DefaultShutdownTimeout]. It panics if d is negative.
+// WithShutdownTimeout sets how long Run waits for running handlers after its context has
+// ended, or after a Shutdown without a deadline. Then it cancels their contexts, hands their
+// tasks back to the store, and returns within two seconds. The default is
+// [DefaultShutdownTimeout], because orchestrators kill a process 30 s after they have asked
+// it to end. It panics unless d is from 0 to 24 hours.
 func WithShutdownTimeout(d time.Duration) WorkerOption {
-	checkRange("WithShutdownTimeout", d >= 0, d, "at least 0")
+	checkRange("WithShutdownTimeout", d >= 0 && d <= 24*time.Hour, d, "from 0 to 24h")
 	return workerOption(func(c *workerConfig) { c.shutdownTimeout = d })
 }
 
@@ -174,6 +179,14 @@ func WithRate(perSecond float64) HandlerOption {
 func WithWeight(n int) HandlerOption {
 	checkRange("WithWeight", n >= 1 && n <= 1000, n, "from 1 to 1000")
 	return handlerOption(func(c *handlerConfig) { c.weight = n })
+}
+
+// WithFormerNames makes the handler also run tasks that were scheduled under its former
+// names. [Delivery.Handler] has the task's name. Limits and [Worker.HandlerStats] treat each
+// name as a handler of its own. Handle panics if a name is empty or taken.
+func WithFormerNames(names ...string) HandlerOption {
+	names = slices.Clone(names)
+	return handlerOption(func(c *handlerConfig) { c.formerNames = names })
 }
 
 func newWorkerConfig(opts []WorkerOption) workerConfig {

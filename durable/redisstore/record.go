@@ -123,13 +123,14 @@ func parseEntry(id string, state store.State, at store.Time, f []string) store.E
 }
 
 // parseFailures decodes the failures that the scripts store. Each consists of the
-// attempt's number, the time, the text's length and the text.
+// attempt's number, the time, the text's length, the number of hand-backs if it is not
+// zero, and the text.
 func parseFailures(s string) []store.Failure {
 	var out []store.Failure
 	for s != "" {
 		head, rest, ok := strings.Cut(s, ":")
 		f := strings.Split(head, " ")
-		if !ok || len(f) != 3 {
+		if !ok || len(f) < 3 || len(f) > 4 {
 			break
 		}
 		n, err := strconv.Atoi(f[2])
@@ -137,7 +138,11 @@ func parseFailures(s string) []store.Failure {
 			break
 		}
 		attempt, _ := strconv.Atoi(f[0])
-		out = append(out, store.Failure{Attempt: attempt, Time: parseTime(f[1]), Text: rest[:n]})
+		handBacks := 0
+		if len(f) == 4 {
+			handBacks, _ = strconv.Atoi(f[3])
+		}
+		out = append(out, store.Failure{Attempt: attempt, Time: parseTime(f[1]), Text: rest[:n], HandBacks: handBacks})
 		s = rest[n:]
 	}
 	return out
@@ -150,6 +155,9 @@ func encodeFailures(list []store.Failure) string {
 		b = strconv.AppendInt(b, int64(f.Attempt), 10)
 		b = strconv.AppendInt(append(b, ' '), int64(f.Time), 10)
 		b = strconv.AppendInt(append(b, ' '), int64(len(f.Text)), 10)
+		if f.HandBacks > 0 {
+			b = strconv.AppendInt(append(b, ' '), int64(f.HandBacks), 10)
+		}
 		b = append(append(b, ':'), f.Text...)
 	}
 	return string(b)

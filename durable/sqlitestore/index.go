@@ -383,6 +383,9 @@ func (ix *index) Sender(name string) *machine.Sender {
 
 // Remember stores a sender's record, or deletes it if x is nil.
 func (ix *index) Remember(name string, x *machine.Sender) {
+	if x != nil && x.Claim != nil {
+		x.Process = thisProcess()
+	}
 	ix.senders[name] = &cachedSender{Sender: x, dirty: true}
 	ix.changedSenders = append(ix.changedSenders, name)
 }
@@ -404,10 +407,11 @@ func (ix *index) Gone(before store.Time, n int) (names []string) {
 	return names
 }
 
+// Workers returns the claims of the workers whose processes live.
 func (ix *index) Workers() (out []*machine.Claim) {
 	ix.queryRows(workers, nil, func(rows *sql.Rows) {
 		r, x := scanSmallRow(rows), machine.Sender{}
-		if r.decode(&x) == nil && x.Claim != nil { // Verify finds a damaged row
+		if r.decode(&x) == nil && x.Claim != nil && processLives(x.Process) { // Verify finds a damaged row
 			out = append(out, x.Claim)
 		}
 	})

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -296,4 +298,37 @@ func TestAnotherProcess(t *testing.T) {
 	}
 	require.NoError(t, w.Shutdown(t.Context()))
 	require.NoError(t, <-ended)
+}
+
+// A worker that was killed no longer counts as one that has its handler.
+func TestStats_UnknownAfterAKill(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells when a process began")
+	}
+	path := filepath.Join(t.TempDir(), "tasks.db")
+	ran := make(chan string, 1)
+	cmd := start(t, "worker", path, func(line string) { ran <- line })
+	st, err := sqlitestore.Open(path)
+	require.NoError(t, err)
+	defer st.Close()
+	c := durable.New(st)
+	schedule := func(key string) {
+		t.Helper()
+		_, err := c.Schedule(t.Context(), durable.Task{Key: key, Handler: "h", Body: []byte(time.Now().Format(time.RFC3339Nano))}, durable.After(0))
+		require.NoError(t, err)
+	}
+	unknown := func() int64 {
+		t.Helper()
+		stats, err := c.Stats(t.Context())
+		require.NoError(t, err)
+		return stats.Unknown
+	}
+	schedule("a")
+	<-ran
+	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP)) // it lives, but claims nothing
+	schedule("b")
+	require.Zero(t, unknown())
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	require.EqualValues(t, 1, unknown())
 }

@@ -1,12 +1,15 @@
 package sqlitestore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -89,4 +92,45 @@ func watchLogAndClock(path string, onWrite, onClockSet func()) (stop func(), err
 		}
 	}()
 	return func() { _, _ = fileEvents.Close(), clockEvents.Close() }, nil
+}
+
+// thisProcess returns a text that identifies this process: its PID namespace, its number
+// there, and when it began.
+var thisProcess = sync.OnceValue(func() string {
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	began, ok := processBegin(os.Getpid())
+	if err != nil || !ok {
+		return ""
+	}
+	return fmt.Sprint(namespace, " ", os.Getpid(), " ", began)
+})
+
+// processLives reports whether the process of thisProcess may be alive. It is true for a
+// process of another namespace, which cannot be seen, and for one that is not known.
+func processLives(process string) bool {
+	f, own := strings.Fields(process), strings.Fields(thisProcess())
+	if len(f) != 3 || len(own) != 3 || f[0] != own[0] {
+		return true
+	}
+	pid, err := strconv.Atoi(f[1])
+	if err != nil {
+		return true
+	}
+	began, ok := processBegin(pid)
+	return ok && began == f[2]
+}
+
+// processBegin returns when a process began, in ticks since the boot. It returns false if
+// there is no such process, or if it has ended and only waits for its parent.
+func processBegin(pid int) (ticks string, ok bool) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", false
+	}
+	// The fields from the third on follow the program's name, which may contain anything.
+	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(f) < 20 || f[0] == "Z" || f[0] == "X" {
+		return "", false
+	}
+	return f[19], true
 }

@@ -92,7 +92,7 @@ func (e *Entry) check(id string) error {
 		}
 	}
 	for _, f := range e.Failures {
-		if len(f.Text) > MaxText || !utf8.ValidString(f.Text) || !isValidCount(f.Attempt) || !isValidTime(f.Time) {
+		if len(f.Text) > MaxText || !utf8.ValidString(f.Text) || !isValidCount(f.Attempt) || !isValidCount(f.HandBacks) || !isValidTime(f.Time) {
 			return invalidf("task %q: a failure is out of range, or its text is not UTF-8", id)
 		}
 	}

@@ -73,18 +73,22 @@ type Entry struct {
 	// Runs counts the failed runs in the dead letter of a repeating task, and the runs
 	// kept so far in a head entry: see [HeadID]. In other entries it is 0.
 	Runs int
-	// Failures are the latest failed attempts, the oldest first.
+	// Failures are the latest failed attempts, the oldest first, and one element for all
+	// attempts that were handed back.
 	Failures []Failure
 	// Damaged says that the stored task is damaged. Only ID, State and At are set, and may
 	// be wrong. Lists contain such an entry; Get returns [ErrDamaged] instead.
 	Damaged bool
 }
 
-// A Failure describes a failed attempt.
+// A Failure describes a failed attempt, or the attempts that were handed back.
 type Failure struct {
 	Attempt int
 	Time    Time
 	Text    string
+	// HandBacks is 0 for a failed attempt. Otherwise it is how often the run was handed
+	// back, and the other fields are about the latest time.
+	HandBacks int `json:",omitempty"`
 }
 
 // Texts of the failures that stores add themselves.
@@ -103,4 +107,17 @@ func Note(old []Failure, f Failure) []Failure {
 		old = old[n:]
 	}
 	return append(append(make([]Failure, 0, len(old)+1), old...), f)
+}
+
+// NoteHandBack is Note for an attempt that was handed back. The new element replaces and
+// counts the previous one, so that hand-backs never displace more than one failure.
+func NoteHandBack(old []Failure, f Failure) []Failure {
+	f.HandBacks = 1
+	var failures []Failure
+	for _, x := range old {
+		if f.HandBacks += x.HandBacks; x.HandBacks == 0 {
+			failures = append(failures, x)
+		}
+	}
+	return Note(failures, f)
 }

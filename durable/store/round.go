@@ -42,7 +42,8 @@ type Report struct {
 	// Due is when the run was due. It differs from the claim's Due if the worker
 	// skipped missed runs.
 	Due Time
-	// Text says why the attempt failed. At most MaxText bytes are kept.
+	// Text says why the attempt failed or was handed back. At most MaxText bytes are kept.
+	// A HandBack without a Text leaves no trace.
 	Text string
 	// Keep must be true if [Task.Keeps] returns true for the task. Otherwise the store
 	// does not keep the run.

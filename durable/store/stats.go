@@ -10,7 +10,8 @@ type Stats struct {
 	Dead    int64
 	Past    int64 // finished runs that are kept, and one head entry for each key with such runs
 	// Unknown is the number of due tasks that no worker can run: no running worker's
-	// latest claim names their handler and schedule.
+	// latest claim names their handler and schedule. A worker that was killed counts as
+	// running for up to a minute, or twice its lease if that is longer.
 	Unknown int64
 	// Astray is the number of tasks that no claim can find, because an index is
 	// damaged. Store.Repair corrects them. On Redis, workers do so within a minute.

@@ -65,6 +65,7 @@ local function finish(op, id, at, due_, text, r)
     call('HSET', run, id, formatRun('0', attempt, crashes, due_, flagsOf('', flags), score, kind))
     addPending(id, kind, score)
   else
+    if text ~= '' then call('HSET', err, id, withFailure(call('HGET', err, id) or '', attempt, text, true)) end
     call('HSET', run, id, formatRun('0', attempt - 1, crashes, due_, flagsOf('', flags), score or '-', kind))
     addPending(id, kind, score or due_)
   end

@@ -101,20 +101,25 @@ local function forget(id)
   call('HDEL', err, id)
 end
 
--- withFailure returns the last ten failures of a task: old, and a new one.
-local function withFailure(old, attempt, text)
-  local starts, at = {}, 1
+-- withFailure returns the last ten failures of a task: old, and a new one. If handBack is
+-- true, the new one stands for all attempts that were handed back, and counts them.
+local function withFailure(old, attempt, text, handBack)
+  local starts, at, backs = {}, 1, 1
   while at <= #old do
-    local _, to, size = string.find(old, '^%d+ %d+ (%d+):', at)
+    local _, to, size, n = string.find(old, '^%d+ %d+ (%d+) ?(%d*):', at)
     if not to then -- damaged
       old, starts = '', {}
       break
     end
-    starts[#starts + 1] = at
-    at = to + 1 + size
+    if handBack and n ~= '' then
+      old, backs = sub(old, 1, at - 1) .. sub(old, to + 1 + size), backs + n
+    else
+      starts[#starts + 1] = at
+      at = to + 1 + size
+    end
   end
   if #starts > 9 then old = sub(old, starts[#starts - 8]) end
-  return old .. attempt .. ' ' .. int(now) .. ' ' .. #text .. ':' .. text
+  return old .. attempt .. ' ' .. int(now) .. ' ' .. #text .. (handBack and ' ' .. int(backs) or '') .. ':' .. text
 end
 
 local function addFailure(id, attempt, text, more)

@@ -107,6 +107,9 @@ type Sender struct {
 	// Claim is what the worker can run. It is nil if the sender is not a worker or has
 	// left.
 	Claim *Claim `json:",omitempty"`
+	// Process identifies the worker's process. Stores of one machine set it, so that they
+	// know whether the worker lives.
+	Process string `json:",omitempty"`
 }
 
 // A Claim lists the handlers and schedules of a worker.

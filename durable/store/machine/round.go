@@ -231,6 +231,9 @@ func (m *machine) applyReport(r *store.Report) store.Receipt {
 		m.addFailure(t, r.Text)
 		m.setState(t, store.Pending, nextDue)
 	case store.HandBack:
+		if r.Text != "" {
+			t.Failures = store.NoteHandBack(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: r.Text})
+		}
 		t.Attempts-- // it does not count
 		if r.Next.IsZero() {
 			nextDue = r.Due

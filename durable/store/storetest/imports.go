@@ -7,7 +7,7 @@ import (
 func testImport(b *storeTest) {
 	now := b.now()
 	farFuture := now.Add(1000 * b.unit)
-	failures := []store.Failure{{Attempt: 1, Time: now - 9, Text: "first"}, {Attempt: 2, Time: now - 5, Text: "second"}}
+	failures := []store.Failure{{Attempt: 1, Time: now - 9, Text: "first"}, {Attempt: 2, Time: now - 5, Text: "second"}, {Attempt: 3, Time: now - 4, Text: "third", HandBacks: 12}}
 	newEntry := func(id string, s store.State, at store.Time) store.Entry {
 		e := store.Entry{Task: task(id), State: s, At: at, Due: now - 10, Attempts: 2, Crashes: 1, Failures: failures}
 		e.Schedule = "daily"
@@ -61,6 +61,7 @@ func testImport(b *storeTest) {
 		"many crashes":  func(e *store.Entry) { e.Crashes = 1<<30 + 1 },
 		"many runs":     func(e *store.Entry) { e.Runs = 1<<30 + 1 },
 		"attempt":       func(e *store.Entry) { e.Failures = []store.Failure{{Attempt: 1<<30 + 1}} },
+		"hand-backs":    func(e *store.Entry) { e.Failures = []store.Failure{{HandBacks: -1}} },
 		"failed early":  func(e *store.Entry) { e.Failures = []store.Failure{{Time: -1}} },
 		"failed late":   func(e *store.Entry) { e.Failures = []store.Failure{{Time: store.Farthest + 1}} },
 		"failures":      func(e *store.Entry) { e.Failures = make([]store.Failure, store.MaxFailures+1) },

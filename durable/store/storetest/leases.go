@@ -218,7 +218,7 @@ func testReports(b *storeTest) {
 	e = b.getEntry("k")
 	equal(b, "state", e.State, store.Dead)
 	equal(b, "attempts", e.Attempts, 2)
-	equal(b, "failures", len(e.Failures), 2)
+	equal(b, "failures", len(e.Failures), 3)
 	b.claimNone()
 	equal(b, "requeue", b.changeTask(store.Requeue, "k", b.after(0)), store.Moved)
 	y = b.claimOne("k")
@@ -253,6 +253,50 @@ func testStoredFailures(b *storeTest) {
 		b.require(strings.HasPrefix(x.Text, fmt.Sprint(i+3, " ")), "text %q", x.Text)
 		b.require(len(x.Text) <= store.MaxText && strings.ToValidUTF8(x.Text, "") == x.Text, "a text of %d bytes", len(x.Text))
 	}
+}
+
+// A task that is handed back again and again says how often, and why the last time, and
+// keeps the failures of its attempts.
+func testHandBacks(b *storeTest) {
+	b.schedule("k", b.after(0))
+	handBack := func(text string) {
+		b.Helper()
+		x := b.claimOne("k")
+		r := b.emptyRound()
+		r.Reports = []store.Report{{Lease: leaseOf(x), End: store.HandBack, Next: b.after(0), Due: x.Due, Text: text}}
+		equal(b, "receipt", b.sendRound(r).Receipts[0], store.Accepted)
+	}
+	failures := func() (texts []string, handBacks []int) {
+		b.Helper()
+		e := b.getEntry("k")
+		for _, f := range e.Failures {
+			texts, handBacks = append(texts, f.Text), append(handBacks, f.HandBacks)
+		}
+		return texts, handBacks
+	}
+	handBack("")
+	equal(b, "failures after a hand-back without a text", len(b.getEntry("k").Failures), 0)
+	handBack("first 1 2 3: reason")
+	handBack("second reason")
+	b.require(b.report(b.claimOne("k"), store.Retry, b.after(0)), "the report was refused")
+	texts, handBacks := failures()
+	equal(b, "texts", texts, []string{"second reason", "text"})
+	equal(b, "hand-backs", handBacks, []int{2, 0})
+	for i := range store.MaxFailures + 1 {
+		handBack(fmt.Sprint("reason ", i))
+	}
+	texts, handBacks = failures()
+	equal(b, "texts", texts, []string{"text", fmt.Sprint("reason ", store.MaxFailures)})
+	equal(b, "hand-backs", handBacks, []int{0, store.MaxFailures + 3})
+	e := b.getEntry("k")
+	equal(b, "attempts and crashes", []int{e.Attempts, e.Crashes}, []int{1, 0})
+	list, err := b.Store.List(ctx, 0, store.Filter{}, store.Cursor{}, 10)
+	b.requireNoError(err)
+	equal(b, "the listed entry", list.Entries[0], e)
+
+	// The next run knows nothing of it.
+	b.require(b.report(b.claimOne("k"), store.Done, b.after(0)), "the report was refused")
+	equal(b, "failures of the next run", len(b.getEntry("k").Failures), 0)
 }
 
 // A repeating task continues after a failed run, and all its failed runs share one dead

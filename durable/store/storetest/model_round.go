@@ -85,6 +85,9 @@ func (m *modelTest) randomReport(others []store.Report) (store.Report, bool) {
 		m.believedLeases = slices.Delete(m.believedLeases, i, i+1)
 	}
 	x := store.Report{Lease: h.Lease, Due: h.due, Text: "text of " + h.ID}
+	if m.rng.IntN(8) == 0 {
+		x.Text = ""
+	}
 	if m.rng.IntN(4) == 0 {
 		x.Due += store.Time(m.rng.IntN(100)) // the worker skipped missed runs
 	}
@@ -151,6 +154,14 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 		t.State, t.At, t.Failures = store.Pending, nextDue, store.Note(t.Failures, failure)
 	case x.End == store.HandBack:
 		m.caseCounts["handed back"]++
+		if failure.HandBacks = 1; x.Text != "" {
+			if i := slices.IndexFunc(t.Failures, func(f store.Failure) bool { return f.HandBacks > 0 }); i >= 0 {
+				m.caseCounts["handed back again"]++
+				failure.HandBacks += t.Failures[i].HandBacks
+				t.Failures = slices.Delete(slices.Clone(t.Failures), i, i+1)
+			}
+			t.Failures = store.Note(t.Failures, failure)
+		}
 		t.State, t.At, t.Attempts = store.Pending, x.Due, t.Attempts-1
 		if !x.Next.IsZero() {
 			m.caseCounts["handed back for later"]++

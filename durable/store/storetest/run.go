@@ -74,6 +74,7 @@ var tests = []struct {
 	{"ZombiesAreRefused", testReportAfterExpiry},
 	{"Reports", testReports},
 	{"Failures", testStoredFailures},
+	{"HandBacks", testHandBacks},
 	{"Repeating", testRepeating},
 	{"ScheduleModes", testScheduleModes},
 	{"FollowingAndStopping", testFollowing},

@@ -176,6 +176,10 @@ func printInfo(cmd *cobra.Command, info *durable.Info) error {
 		t.addRow("result", shortLine(hideSecrets(string(r.Result))))
 	}
 	for _, f := range info.Failures {
+		if f.HandBacks > 0 {
+			t.addRow("handed back", fmt.Sprintf("%s, %d times, at last: %s", formatTime(f.Time), f.HandBacks, escapeText(hideSecrets(f.Error))))
+			continue
+		}
 		t.addRow("failure", fmt.Sprintf("%s, attempt %d: %s", formatTime(f.Time), f.Attempt, escapeText(hideSecrets(f.Error))))
 	}
 	return t.flush()
