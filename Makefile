@@ -253,6 +253,7 @@ cross: ## run go vet over every module for each system in CROSS
 nightly: ## run all the long tests: fuzz-smoke, compat, cross, stress, soak, mutants and others; takes hours
 	@set -e; for target in fuzz-smoke compat cross test32 stress model conformance chaos soak mutants bench-once; do \
 		printf '\n==== make %s\n' $$target; $(MAKE) --no-print-directory $$target; done
+	$(MAKE) --no-print-directory simulation SEEDS=1000
 	@echo 'make nightly: all passed'
 
 # With -short, the workloads of package benchmarks are very small.

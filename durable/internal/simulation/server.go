@@ -24,20 +24,13 @@ func (c *wallClock) offsetNow() (offset time.Duration) { return time.Duration(c.
 // judges.
 type server struct {
 	*simulation
-	clock      wallClock
-	lock       chan struct{} // full while a message is carried out
-	st         store.Store
-	judges     []*storetest.Judge
-	offsets    []time.Duration // the clock's offset at each shard's latest command
-	carriedOut map[stampKey]bool
-	commands   int
-	isDown     bool // guarded by lock
-}
-
-type stampKey struct {
-	shard  int
-	sender string
-	number int64
+	clock    wallClock
+	lock     chan struct{} // full while a message is carried out
+	st       store.Store
+	judges   []*storetest.Judge
+	offsets  []time.Duration // the clock's offset at each shard's latest command
+	commands int
+	isDown   bool // guarded by lock
 }
 
 // A violation is what a judge has found.
@@ -49,7 +42,6 @@ var errDown = errors.New("simulation: the store is down")
 
 func (s *server) open(o Opener) error {
 	s.lock = make(chan struct{}, 1)
-	s.carriedOut = make(map[stampKey]bool)
 	st, err := o.Open(&s.clock, s.shards)
 	if err != nil {
 		return err
@@ -157,16 +149,6 @@ func (s *server) compareAll() {
 	}
 }
 
-// firstTime reports whether a command that the store has answered is new.
-func (s *server) firstTime(shard int, stamp store.Stamp, err error) bool {
-	k := stampKey{shard, stamp.Sender, stamp.Number}
-	if err != nil || s.carriedOut[k] {
-		return false
-	}
-	s.carriedOut[k] = true
-	return true
-}
-
 func (s *server) change(from string, op *operation, shard int, stamp store.Stamp, c store.Command) (out []store.Outcome, err error) {
 	downErr := s.withShard(shard, func(j *storetest.Judge, now store.Time) {
 		out, err = s.st.Change(background, shard, stamp, c)
@@ -174,8 +156,7 @@ func (s *server) change(from string, op *operation, shard int, stamp store.Stamp
 			return
 		}
 		s.begin(j, shard, now)
-		j.Change(now, stamp, c, out, err)
-		if s.firstTime(shard, stamp, err) {
+		if j.Change(now, stamp, c, out, err) {
 			s.trace(from, "%s/%d %s: %v", opNames[c.Op], shard, idsOf(c.Items), out)
 			s.ledger.carriedOut(op, &c, out)
 		} else {
@@ -194,8 +175,7 @@ func (s *server) do(from string, shard int, stamp store.Stamp, r store.Round) (a
 			return
 		}
 		s.begin(j, shard, now)
-		j.Do(now, stamp, r, a, err)
-		isNew := s.firstTime(shard, stamp, err)
+		isNew := j.Do(now, stamp, r, a, err)
 		s.trace(from, "round/%d %s new=%v: %s, %v", shard, roundText(&r), isNew, answerText(&a), err)
 		if isNew {
 			s.ledger.reported(&r, &a)

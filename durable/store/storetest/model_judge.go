@@ -92,15 +92,15 @@ func (m *model) admit(s *store.Stamp, err error) (last *modelSender, isNew bool)
 	return last, isNew
 }
 
-// judgeChange judges the outcomes of a command.
-func (m *model) judgeChange(s *store.Stamp, c *store.Command, outcomes []store.Outcome, err error) {
+// judgeChange judges the outcomes of a command, and reports whether it took effect now.
+func (m *model) judgeChange(s *store.Stamp, c *store.Command, outcomes []store.Outcome, err error) (isNew bool) {
 	last, isNew := m.admit(s, err)
 	if !isNew {
 		if last != nil {
 			equal(m.failer, "outcomes once more", outcomes, last.outcomes)
 			m.caseCounts["repeated command"]++
 		}
-		return
+		return false
 	}
 	var want []store.Outcome
 	switch c.Op {
@@ -116,16 +116,17 @@ func (m *model) judgeChange(s *store.Stamp, c *store.Command, outcomes []store.O
 	}
 	equal(m.failer, "outcomes", outcomes, want)
 	m.senders[s.Sender] = &modelSender{number: s.Number, outcomes: want}
+	return true
 }
 
-// judgeRound judges the answer to a round.
-func (m *model) judgeRound(s *store.Stamp, r *store.Round, a *store.Answer, err error) {
+// judgeRound judges the answer to a round, and reports whether it took effect now.
+func (m *model) judgeRound(s *store.Stamp, r *store.Round, a *store.Answer, err error) (isNew bool) {
 	last, isNew := m.admit(s, err)
 	if !isNew {
 		if last != nil {
 			m.judgeRepeatedRound(r, a, &last.answer)
 		}
-		return
+		return false
 	}
 	equal(m.failer, "now", a.Now, m.now)
 	var receipts []store.Receipt
@@ -145,6 +146,7 @@ func (m *model) judgeRound(s *store.Stamp, r *store.Round, a *store.Answer, err 
 	answer := *a
 	answer.Receipts, answer.Extensions, answer.Tasks = receipts, leases, slices.Clone(a.Tasks)
 	m.senders[s.Sender] = &modelSender{number: s.Number, answer: answer}
+	return true
 }
 
 func (m *model) judgeRepeatedRound(r *store.Round, a, first *store.Answer) {
@@ -225,17 +227,18 @@ type failFunc func(difference string)
 func (f failFunc) Helper()                           {}
 func (f failFunc) Fatalf(format string, args ...any) { f(fmt.Sprintf(format, args...)) }
 
-// Change judges the answer to a command that was carried out at now.
-func (j *Judge) Change(now store.Time, s store.Stamp, c store.Command, outcomes []store.Outcome, err error) {
+// Change judges the answer to a command that reached the store at now. It reports whether
+// the command took effect, and was not refused or repeated.
+func (j *Judge) Change(now store.Time, s store.Stamp, c store.Command, outcomes []store.Outcome, err error) (isNew bool) {
 	j.m.now = now
-	j.m.judgeChange(&s, &c, outcomes, err)
+	return j.m.judgeChange(&s, &c, outcomes, err)
 }
 
-// Do judges the answer to a round that was carried out at now, with the reports that
-// Round.More has added.
-func (j *Judge) Do(now store.Time, s store.Stamp, r store.Round, a store.Answer, err error) {
+// Do judges the answer to a round, with the reports that Round.More has added. It reports
+// the same as Change.
+func (j *Judge) Do(now store.Time, s store.Stamp, r store.Round, a store.Answer, err error) (isNew bool) {
 	j.m.now = now
-	j.m.judgeRound(&s, &r, &a, err)
+	return j.m.judgeRound(&s, &r, &a, err)
 }
 
 // ClockWasSet tells the Judge, before the first command after a step of the wall clock, that
