@@ -17,3 +17,5 @@ func BenchmarkExpirySlack(b *testing.B) {
 }
 
 func BenchmarkTickers(b *testing.B) { benchmarks.Tickers(b) }
+
+func BenchmarkSweep(b *testing.B) { benchmarks.Sweep(b) }

@@ -25,6 +25,7 @@ var tableTitles = map[string]string{
 	"BusyQueue":     "A timer behind 3,000 callbacks of 2 ms",
 	"Rates":         "Timers a second, in a process that does nothing else",
 	"Tickers":       "n tickers",
+	"Sweep":         "Many patterns of load, in a process that does nothing else",
 	"Context":       "A context with a timeout",
 	"ContextLive":   "A million contexts that nobody waits for",
 	"Schedule":      "Schedule tasks",

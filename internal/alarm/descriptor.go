@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"runtime/pprof"
+	"slices"
 	"syscall"
 
 	"go.uber.org/atomic"
@@ -11,38 +12,69 @@ import (
 
 // A descriptor is a timerfd, and a goroutine that waits until the timerfd expires and so
 // becomes readable. Nothing is read from it: setting the timerfd makes it unreadable.
+//
+// The goroutine calls the functions of the due alarms itself, and does not wait meanwhile.
+// So the hub has two descriptors, and sets the one whose goroutine waits: functions that
+// block delay no other. If neither goroutine waits, one descriptor gets another.
 type descriptor struct {
 	file         *os.File
 	rawConn      syscall.RawConn
 	fd           uintptr
 	targetMoment atomic.Int64 // the moment that the timerfd is set for, or never; stored under the hub's lock
+
+	// The hub's lock guards the fields below.
+
+	// goroutine is the number of the descriptor's goroutine. An earlier goroutine ends when
+	// its functions have returned.
+	goroutine int
+	isRinging bool // the goroutine is calling functions
 }
 
-// openDescriptorLocked opens the descriptor if none is open. It reports false if the
-// system refuses a timerfd. The next armForFirstAlarmLocked tries again.
-func (h *hub) openDescriptorLocked() bool {
-	if h.descriptor != nil {
-		return true
+// waitingDescriptorLocked returns a descriptor whose goroutine waits. It returns nil if
+// the system refuses a timerfd. The next armForFirstAlarmLocked tries again.
+func (h *hub) waitingDescriptorLocked() *descriptor {
+	for i, d := range h.descriptors {
+		if d == nil {
+			if d = openDescriptor(); d == nil {
+				break
+			}
+			h.descriptors[i] = d
+			go h.wait(d, d.goroutine)
+		}
+		if !d.isRinging {
+			return d
+		}
 	}
+	d := h.descriptors[0]
+	if d != nil {
+		d.goroutine++
+		d.isRinging = false
+		go h.wait(d, d.goroutine)
+	}
+	return d
+}
+
+// openDescriptor returns a descriptor without a goroutine. It returns nil if the system
+// refuses a timerfd.
+func openDescriptor() *descriptor {
 	file := newTimerfd()
 	if file == nil {
-		return false
+		return nil
 	}
 	d := &descriptor{file: file}
 	d.targetMoment.Store(never)
 	d.rawConn, _ = file.SyscallConn() // fails only for a nil file
 	d.rawConn.Control(func(fd uintptr) { d.fd = fd })
-	h.descriptor = d
-	go h.wait(d)
-	return true
+	return d
 }
 
-// wait calls the functions of the due alarms each time the timerfd expires. It returns
-// when the descriptor is closed.
+// wait runs on a descriptor's goroutine. It calls the functions of the due alarms each
+// time the timerfd expires. It returns when the descriptor is closed or has another
+// goroutine.
 //
-// If a function ends this goroutine by runtime.Goexit, the next of the hub's timers to go
-// off closes the descriptor.
-func (h *hub) wait(d *descriptor) {
+// If a function ends this goroutine by runtime.Goexit, the descriptor seems to ring, and
+// soon gets another goroutine or is closed.
+func (h *hub) wait(d *descriptor, goroutine int) {
 	pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that set the alarm
 	calledBefore := false
 	isReadable := func(uintptr) bool {
@@ -58,16 +90,27 @@ func (h *hub) wait(d *descriptor) {
 		calledBefore = false
 		d.rawConn.Read(isReadable) // an error means that the file is closed
 		h.mu.Lock()
-		now := h.now()
+		now, targetMoment := h.now(), d.targetMoment.Load()
+		if targetMoment <= now {
+			d.targetMoment.Store(never) // it has expired
+		}
 		switch {
-		case h.descriptor != d:
+		case !slices.Contains(h.descriptors[:], d):
 			h.mu.Unlock()
 			return
-		case d.targetMoment.Load() > now || h.firstMomentLocked() > now:
+		case targetMoment > now || h.firstMomentLocked() > now:
 			h.armForFirstAlarmLocked(now) // the alarm was moved or stopped
 			h.mu.Unlock()
 		default:
-			h.ringAndUnlock(now, d.targetMoment.Load())()
+			d.isRinging = true
+			h.ringAndUnlock(now, targetMoment)()
+			h.mu.Lock()
+			if d.goroutine != goroutine {
+				h.mu.Unlock()
+				return
+			}
+			d.isRinging = false
+			h.mu.Unlock()
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestAlarm_NoDescriptors(t *testing.T) {
 	exact := func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return h.descriptor != nil
+		return h.armedDescriptor != nil
 	}
 	for range 3 {
 		a.Reset(time.Millisecond)

@@ -11,17 +11,18 @@ import (
 // A hub rings when alarms are due: it calls their functions. armForFirstAlarmLocked
 // chooses one of these states, by the moment of the earliest alarm:
 //
-//	state   earliest alarm            descriptor               timers
-//	idle    no alarm is set           closed after closeDelay  set to close it, or stopped
+//	state   earliest alarm            descriptors              timers
+//	idle    no alarm is set           closed after closeDelay  set to close them, or stopped
 //	far     more than nearLimit away  closed after closeDelay  set for the moment
-//	exact   at most nearLimit away    set for the moment       set 2 to 20 ms later, as guards
+//	exact   at most nearLimit away    one set for the moment   set 2 to 4 ms later, as guards
 //	busy    at most nearLimit away    closed after closeDelay  set for the moment
 //
-// In state exact, the timers are guards: they ring if the descriptor is late. After two
-// late rings in a row, or one ring of a guard, the state is busy for busyFor.
+// In state exact, the timers are guards: they ring if the descriptor is late, because
+// goroutines compute on all procs. After two late rings in a row, or one ring of a guard,
+// the state is busy for busyFor.
 //
 // While rings are frequent, the descriptor is set for at least minGap after the last
-// ring.
+// ring, unless an alarm is already due: its owner has work that must not wait.
 type hub struct {
 	startTime time.Time // moments count from startTime
 
@@ -29,7 +30,9 @@ type hub struct {
 	// Guarded by mu.
 	alarms      []*hubAlarm // the set alarms, sorted by moment
 	armedMoment int64       // the moment that the hub is armed for, or notArmed
-	descriptor  *descriptor // nil if none is open
+	// descriptors are open, or nil. The second one is only open if the first one is.
+	descriptors     [2]*descriptor
+	armedDescriptor *descriptor // the descriptor that is set for armedMoment, or nil
 
 	// Two pairs of timers take turns: currentTimers is set for timersMoment, and
 	// stoppedTimers is stopped. The second timer of a pair is set spareAfter later than
@@ -53,9 +56,9 @@ const (
 	nearLimit  = int64(time.Second)
 	closeDelay = int64(20 * time.Millisecond) // how long an unused descriptor stays open
 
-	// The guards are set for guardAfter minus averageRingGap after the descriptor's
-	// moment. If rings are rare, setting timers costs little, and they are early.
-	guardAfter = int64(20 * time.Millisecond)
+	// The guards are set for at most guardAfter, and at least guardAfter/2, after the
+	// descriptor's moment. So while rings are frequent, not every ring sets them again.
+	guardAfter = int64(4 * time.Millisecond)
 	spareAfter = int64(7 * time.Millisecond) // an odd number: few other timers have this period
 	lateAfter  = int64(3 * time.Millisecond) // a later ring counts as late; 1.5 ms is normal in an idle process
 	busyFor    = int64(2 * time.Second)      // how long a late descriptor is not used
@@ -110,32 +113,45 @@ func (h *hub) release() {
 		h.mu.Unlock()
 		return
 	}
-	d := h.descriptor
-	h.descriptor = nil
+	ds := h.takeDescriptorsLocked()
 	h.armForFirstAlarmLocked(h.now())
 	h.mu.Unlock()
-	if d != nil {
-		d.file.Close()
+	closeDescriptors(ds)
+}
+
+func (h *hub) takeDescriptorsLocked() (ds [2]*descriptor) {
+	ds, h.descriptors, h.armedDescriptor = h.descriptors, ds, nil
+	return ds
+}
+
+// closeDescriptors ends the goroutines of the descriptors, and waits until none of them
+// uses its timerfd.
+func closeDescriptors(ds [2]*descriptor) {
+	for _, d := range ds {
+		if d != nil {
+			d.file.Close()
+		}
 	}
 }
 
-// armForFirstAlarmLocked sets the descriptor and the timers for the moment of the
-// earliest alarm.
+// armForFirstAlarmLocked sets a descriptor and the timers for the moment of the earliest
+// alarm.
 func (h *hub) armForFirstAlarmLocked(now int64) {
 	at := h.firstMomentLocked()
-	h.armedMoment = at
-	if at-now <= nearLimit && now >= h.busyUntil && h.openDescriptorLocked() {
-		guardDelay := guardAfter - h.averageRingGap
-		if h.averageRingGap < 2*minGap {
+	h.armedMoment, h.armedDescriptor = at, nil
+	if at-now <= nearLimit && now >= h.busyUntil {
+		h.armedDescriptor = h.waitingDescriptorLocked()
+	}
+	if d := h.armedDescriptor; d != nil {
+		if h.averageRingGap < 2*minGap && at > now {
 			at = max(at, h.lastRingMoment+minGap)
 		}
-		h.descriptor.setTarget(now, at)
-		if at+guardDelay/2 <= h.timersMoment && h.timersMoment <= at+guardDelay {
+		d.setTarget(now, at)
+		if at+guardAfter/2 <= h.timersMoment && h.timersMoment <= at+guardAfter {
 			return
 		}
-		at += guardDelay
-	} else if h.descriptor != nil {
-		h.descriptor.targetMoment.Store(never)
+		at += guardAfter
+	} else if h.descriptors[0] != nil {
 		at = min(at, now+closeDelay)
 	}
 	h.setTimersLocked(now, at)
@@ -168,9 +184,9 @@ func (h *hub) onTimer() {
 		return
 	}
 	h.setTimersLocked(now, never)
-	first, isGuard := h.firstMomentLocked(), h.descriptor != nil && h.descriptor.targetMoment.Load() != never
+	first, isGuard := h.firstMomentLocked(), h.armedDescriptor != nil
 	if first <= now || !isGuard {
-		h.closeDescriptorLocked() // its goroutine is late or inside a function, or closeDelay has passed
+		h.closeDescriptorsLocked() // the armed one's goroutine is late, or closeDelay has passed
 	}
 	if first > now {
 		h.armForFirstAlarmLocked(now)
@@ -183,12 +199,10 @@ func (h *hub) onTimer() {
 	h.ringAndUnlock(now, first)()
 }
 
-// closeDescriptorLocked closes the descriptor if it is open. That ends the descriptor's
-// goroutine.
-func (h *hub) closeDescriptorLocked() {
-	if h.descriptor != nil {
-		go h.descriptor.file.Close() // Close waits for the goroutine, which may wait for a proc
-		h.descriptor = nil
+// closeDescriptorsLocked closes the open descriptors.
+func (h *hub) closeDescriptorsLocked() {
+	if h.descriptors[0] != nil {
+		go closeDescriptors(h.takeDescriptorsLocked()) // Close waits for the goroutine, which may wait for a proc
 	}
 }
 

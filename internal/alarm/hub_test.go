@@ -90,42 +90,41 @@ func TestHub_ManyComeAndGo(t *testing.T) {
 	stays.Stop()
 	require.Empty(t, h.alarms)
 	h.release()
-	require.Nil(t, h.descriptor)
+	require.Nil(t, h.descriptors[0])
 	for runtime.NumGoroutine() > goroutines {
 		runtime.Gosched()
 	}
 }
 
-// A slow function blocks the descriptor's goroutine. A timer rings instead. After that,
-// the timers are used without the descriptor for a while.
-func TestHub_FunctionsThatTakeLong(t *testing.T) {
+// Functions that block delay no ring of another alarm: a descriptor whose goroutine waits
+// is always set. The descriptors stay in use, and there are never more than two.
+func TestHub_FunctionsThatBlock(t *testing.T) {
 	h := newHub()
-	rang, release := make(chan time.Duration), make(chan bool)
-	var a *hubAlarm
-	var set time.Time
-	a = h.add(func() {
-		late := time.Since(set)
-		set = time.Now()
-		a.Reset(time.Millisecond)
-		rang <- late
-		<-release
-	})
-	set = time.Now()
-	a.Reset(time.Millisecond)
-	for range 5 {
-		require.Less(t, <-rang, time.Second)
-	}
-	h.mu.Lock()
-	if runtime.GOOS == "linux" {
-		require.NotZero(t, h.busyUntil)
-	}
-	h.mu.Unlock()
-	a.Stop()
-	h.release()
-	for len(rang) > 0 {
-		<-rang
+	const n = 10
+	inFunction, release := make(chan bool), make(chan bool)
+	next := h.add(func() {})
+	for range n {
+		a := h.add(func() { inFunction <- true; <-release })
+		a.Reset(time.Duration(nearLimit / 2))
+		h.mu.Lock()
+		d := h.armedDescriptor
+		if d == nil {
+			h.mu.Unlock()
+			t.Skip("no descriptor here")
+		}
+		require.False(t, d.isRinging, "the goroutine of the set descriptor waits")
+		now := h.now()
+		a.when = now
+		d.setTarget(now, now)
+		h.mu.Unlock()
+		<-inFunction
+		next.Reset(time.Duration(nearLimit))
+		require.NotNil(t, h.armedDescriptor)
+		require.False(t, h.armedDescriptor.isRinging)
 	}
 	close(release)
+	next.Stop()
+	h.release()
 }
 
 // After a guard had to ring, the timers are used without the descriptor for a while. Then
@@ -136,21 +135,21 @@ func TestHub_TheGuardRings(t *testing.T) {
 	a, later := h.add(func() { rang = true }), h.add(func() {})
 	a.Reset(time.Duration(nearLimit / 2))
 	later.Reset(time.Duration(nearLimit))
-	if h.descriptor == nil {
+	if h.armedDescriptor == nil {
 		t.Skip("no descriptor here")
 	}
 	h.mu.Lock()
 	now := h.now()
 	a.when, h.timersMoment = now-guardAfter, now
-	h.descriptor.targetMoment.Store(a.when)
+	h.armedDescriptor.targetMoment.Store(a.when)
 	h.mu.Unlock()
 	h.onTimer()
 	require.True(t, rang)
-	require.Nil(t, h.descriptor)
+	require.Nil(t, h.descriptors[0])
 	require.GreaterOrEqual(t, h.busyUntil, now+busyFor)
 	require.Equal(t, later.when, h.armedMoment)
 	a.Reset(time.Duration(nearLimit / 2))
-	require.Nil(t, h.descriptor, "the timers are used without the descriptor")
+	require.Nil(t, h.armedDescriptor, "the timers are used without the descriptor")
 	a.Stop()
 	later.Stop()
 }
@@ -188,14 +187,41 @@ func TestHub_FrequentRings(t *testing.T) {
 		a.when = now
 		h.ringAndUnlock(now, now)()
 		a.ResetAt(h.startTime.Add(time.Duration(now + minGap/2)))
-		if h.descriptor == nil {
+		if h.armedDescriptor == nil {
 			t.Skip("no descriptor here")
 		}
-		switch at := h.descriptor.targetMoment.Load(); {
+		switch at := h.armedDescriptor.targetMoment.Load(); {
 		case rare < 30:
 			require.Equal(t, now+minGap/2, at)
 		case rare > 70:
 			require.Equal(t, now+minGap, at)
+		}
+	}
+}
+
+// An alarm that is not after now rings at once, however recent the last ring is: its owner
+// has work left.
+func TestHub_WorkThatIsLeft(t *testing.T) {
+	h := newHub()
+	a := h.add(func() {})
+	defer func() { a.Stop(); h.release() }()
+	for range 100 { // frequent rings
+		now := h.now()
+		h.mu.Lock()
+		h.alarms = []*hubAlarm{a}
+		a.when = now
+		h.ringAndUnlock(now, now)()
+		for _, at := range []int64{now, now - 1, now - int64(time.Second)} {
+			h.alarms = []*hubAlarm{a}
+			a.when = at
+			h.mu.Lock()
+			h.armForFirstAlarmLocked(now)
+			if h.armedDescriptor == nil {
+				h.mu.Unlock()
+				t.Skip("no descriptor here")
+			}
+			require.Equal(t, at, h.armedDescriptor.targetMoment.Load())
+			h.mu.Unlock()
 		}
 	}
 }
