@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,10 +21,12 @@ type call = group.Call[*index]
 // with their changes, and writes them at the end. A query in between shows the rows as they
 // were before, so each method puts the changed tasks in their place.
 type index struct {
-	ctx     context.Context
-	session session
-	store   *Store
-	shard   int
+	ctx      context.Context
+	session  session
+	store    *Store
+	shard    int
+	memory   *memory    // of the transaction before; empty for readers
+	fromPast store.Time // what memory.fromPast becomes
 	// hasInbox says that tasks wait in the inbox: none with a lower tx than inboxFrom now,
 	// and none with a lower tx than nextInboxFrom when they are drained.
 	hasInbox                 bool
@@ -38,8 +41,8 @@ type index struct {
 	dirtyNames    []string // of changed documents
 	limits        map[string]*machine.Limit
 	storedLimits  map[string]machine.Limit
-	due           []*dueRows
-	nextDue       store.Time // no other task is due before, except those of due
+	due           map[kind]*dueRows
+	suspects      *suspectRows // nil until they are read
 	leases        *leases
 }
 
@@ -53,8 +56,11 @@ type session interface {
 // numbers are a shard's numbers, as the version with the empty name has them.
 type numbers struct {
 	machine.Numbers
-	version int64
-	ends    store.Time // no lease ends earlier
+	// Backdated counts how often a task became Pending or Past with a time before that of its
+	// command: see memory.
+	Backdated int64 `json:",omitempty"`
+	version   int64
+	ends      store.Time // no lease ends earlier
 }
 
 // A cachedTask is a task, with the stored values of its row.
@@ -75,11 +81,25 @@ type document struct {
 
 const limitsName = "\x01limits"
 
-// dueRows are the due tasks of a handler and a schedule, as stored, the oldest first.
+// A kind is a handler and a schedule.
+type kind struct{ handler, schedule string }
+
+// suspectRows are the pending suspects with one of the handlers and schedules, as stored, the
+// oldest first.
+type suspectRows struct {
+	handlers, schedules []string
+	tasks               []*cachedTask
+	until               store.Time // all suspects that are due earlier are among them
+}
+
+// dueRows are the due tasks of a kind that are no suspects, as stored, the oldest first.
 type dueRows struct {
-	handler, schedule string
-	tasks             []*cachedTask
-	until             store.Time // all tasks that are due earlier are among them
+	kind
+	tasks []*cachedTask
+	until store.Time // all tasks that are due earlier are among them
+	// next is when the first task is due that was not due when the rows were read. It is 0 if
+	// that was not read.
+	next store.Time
 }
 
 // leases are the Running tasks whose leases had ended when the transaction began, and when
@@ -109,9 +129,9 @@ func recoverFailure(err *error) {
 	}
 }
 
-func newIndex(ctx context.Context, session session, s *Store, x *shard) *index {
-	return &index{ctx: ctx, session: session, store: s, shard: x.number, inboxFrom: strconv.FormatUint(x.inboxFrom.Load(), 10),
-		tasks: make(map[string]*cachedTask), documents: make(map[string]*document), nextDue: machine.Never}
+func newIndex(ctx context.Context, session session, s *Store, x *shard, m *memory) *index {
+	return &index{memory: m, ctx: ctx, session: session, store: s, shard: x.number, inboxFrom: strconv.FormatUint(x.inboxFrom.Load(), 10),
+		tasks: make(map[string]*cachedTask), documents: make(map[string]*document), due: make(map[kind]*dueRows)}
 }
 
 // query adds a statement to a batch. It calls f for each row of the result.
@@ -167,7 +187,7 @@ func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
 		case name == "":
 			ix.now = machine.Moment{Wall: store.Time(now), Steady: ix.store.steady(), Boot: ix.store.steadyName}
 			ix.hasInbox, ix.nextInboxFrom = hasInbox, xmin
-			must(json.Unmarshal(value, &ix.numbers.Numbers))
+			must(json.Unmarshal(value, &ix.numbers))
 			ix.numbers.version, ix.numbers.ends = version, store.Time(at)
 			ix.storedNumbers = ix.numbers
 		case version == 0:
@@ -204,12 +224,23 @@ func (ix *index) loadTasks(b *pgx.Batch, ids []string) {
 	}
 }
 
-// A memory has what a shard remembers after its latest transaction: the running tasks, for
-// their reports. It is valid while the shard has the same version.
+// A memory is what a shard remembers after its latest transaction.
 type memory struct {
+	// running are the running tasks, for their reports. They are valid while the shard has the
+	// same version.
 	version int64
 	running map[string]*cachedTask
+	// from says from which time on there are due tasks of a kind, and fromPast Past entries, so
+	// that a claim does not meet the dead rows of earlier tasks while an old snapshot keeps
+	// them. They are valid while numbers.Backdated is the same.
+	backdated int64
+	from      map[kind]store.Time
+	fromPast  store.Time
+	isBusy    bool // more tasks were due than were claimed
 }
+
+// slack is how long before a command's time a task may become due without being backdated.
+const slack = store.Time(time.Second / time.Microsecond)
 
 // Limits of what a memory has: the running tasks, and the bytes in the record of such a
 // task.
@@ -249,6 +280,22 @@ func (ix *index) loadRemembered(b *pgx.Batch, m *memory, ids []string) {
 
 // remember returns the memory after the transaction has committed.
 func (ix *index) remember(m memory) memory {
+	if m.from == nil || ix.numbers.Backdated != m.backdated {
+		m.from, m.fromPast, m.backdated = make(map[kind]store.Time), 0, ix.numbers.Backdated
+	}
+	if len(ix.due) > 0 {
+		m.isBusy = false
+	}
+	for k, d := range ix.due {
+		from := min(d.until, ix.now.Wall-slack)
+		if i := slices.IndexFunc(d.tasks, func(x *cachedTask) bool { return !x.dirty }); i >= 0 {
+			from = min(from, d.tasks[i].At)
+			m.isBusy = m.isBusy || d.tasks[i].At <= ix.now.Wall
+		}
+		m.from[k] = from
+		m.isBusy = m.isBusy || d.until <= ix.now.Wall
+	}
+	m.fromPast = max(m.fromPast, ix.fromPast)
 	if ix.numbers.version != m.version || m.running == nil {
 		m.running = make(map[string]*cachedTask)
 	}
@@ -323,104 +370,13 @@ func (ix *index) current(stored []*cachedTask, match func(t *machine.Task) bool)
 }
 
 const (
-	nextDue = `SELECT coalesce(min(t.at), $4) FROM unnest($2::text[], $3::text[]) k(handler, schedule)
-		CROSS JOIN LATERAL (SELECT at FROM tickless.tasks WHERE shard = $1 AND state = 1 AND handler = k.handler AND schedule = k.schedule
-			AND at > (SELECT tickless.clock()) ORDER BY at LIMIT 1) t`
-	dueTasks = `SELECT k.n, ` + taskColumns + ` FROM unnest($2::text[], $3::text[]) WITH ORDINALITY k(handler, schedule, n)
-		CROSS JOIN LATERAL (SELECT t.ctid, t.* FROM tickless.tasks t WHERE shard = $1 AND state = 1 AND handler = k.handler AND schedule = k.schedule
-			AND at <= (SELECT tickless.clock()) ORDER BY at LIMIT $4) t`
-)
-
-// loadDue adds queries for the n oldest due tasks of each pair of a handler and a schedule.
-func (ix *index) loadDue(b *pgx.Batch, kinds []*dueRows, n int) {
-	if len(kinds) == 0 {
-		return
-	}
-	handlers, schedules := make([]string, len(kinds)), make([]string, len(kinds))
-	for i, k := range kinds {
-		handlers[i], schedules[i] = k.handler, k.schedule
-		k.tasks, k.until = nil, machine.Never
-	}
-	ix.due = append(ix.due, kinds...)
-	ix.query(b, func(rows pgx.Rows) {
-		var at int64
-		must(rows.Scan(&at))
-		ix.nextDue = min(ix.nextDue, store.Time(at))
-	}, nextDue, ix.shard, handlers, schedules, int64(machine.Never))
-	ix.query(b, func(rows pgx.Rows) {
-		var number int
-		x := scanTask(rows, &number)
-		k := kinds[number-1]
-		at := x.At
-		if k.tasks = append(k.tasks, ix.cache(x)); len(k.tasks) == n {
-			k.until = at
-		}
-	}, dueTasks, ix.shard, handlers, schedules, n)
-}
-
-// Due returns up to n due tasks that match a claim. If there are fewer, next is when
-// another task is due, or machine.Never.
-func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n int) (due []*machine.Task, next store.Time) {
-	var kinds []*dueRows
-	for _, h := range c.Handlers {
-		if picker.Has(h, false) {
-			kinds = append(kinds, ix.kindsOf(h, c.Schedules)...)
-		}
-	}
-	for size := n + 1; ; size *= 4 {
-		var b pgx.Batch
-		var missing []*dueRows
-		for _, k := range kinds {
-			if !slices.Contains(ix.due, k) {
-				missing = append(missing, k)
-			}
-		}
-		ix.loadDue(&b, missing, size)
-		ix.send(&b)
-		due, next = nil, ix.nextDue
-		for _, k := range kinds {
-			tasks := picker.Within(ix.current(k.tasks, func(t *machine.Task) bool {
-				return t.State == store.Pending && t.Handler == k.handler && t.Schedule == k.schedule && t.At <= k.until
-			}))
-			i := slices.IndexFunc(tasks, func(t *machine.Task) bool { return t.At > now })
-			if i >= 0 {
-				next = min(next, tasks[i].At)
-				tasks = tasks[:i]
-			}
-			due = append(due, tasks...)
-			if len(tasks) <= n && k.until <= now {
-				ix.due = slices.DeleteFunc(ix.due, func(x *dueRows) bool { return x == k })
-			}
-		}
-		if !slices.ContainsFunc(kinds, func(k *dueRows) bool { return !slices.Contains(ix.due, k) }) {
-			break
-		}
-	}
-	slices.SortStableFunc(due, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
-	return picker.Pick(due, n), next
-}
-
-// kindsOf returns the pairs of a handler and each schedule, or none.
-func (ix *index) kindsOf(handler string, schedules []string) (kinds []*dueRows) {
-	for _, s := range append([]string{""}, schedules...) {
-		i := slices.IndexFunc(ix.due, func(k *dueRows) bool { return k.handler == handler && k.schedule == s })
-		if i < 0 {
-			kinds = append(kinds, &dueRows{handler: handler, schedule: s})
-		} else {
-			kinds = append(kinds, ix.due[i])
-		}
-	}
-	return kinds
-}
-
-const (
 	firstEnd = `(SELECT at FROM tickless.versions WHERE shard = $1 AND name = '' ORDER BY version DESC LIMIT 1)`
 	nextEnd  = `SELECT coalesce(min(at), $2) FROM (SELECT at FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 2
 		AND at > (SELECT tickless.clock()) AND at >= ` + firstEnd + ` ORDER BY at LIMIT 1) t`
 	expiredTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state > 1 AND t.state = 2
 		AND t.at >= ` + firstEnd + ` AND t.at <= (SELECT tickless.clock()) ORDER BY t.at`
 	runningTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state > 1 AND t.state = 2`
-	overTasks    = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state > 1 AND t.state = 4 AND t.at <= $2 ORDER BY t.at LIMIT $3`
+	overTasks    = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state > 1 AND t.state = 4 AND t.at >= $4 AND t.at <= $2 ORDER BY t.at LIMIT $3`
 )
 
 // loadLeases adds queries for expired leases.
@@ -461,10 +417,21 @@ func (ix *index) End() store.Time {
 	return end
 }
 
+func (ix *index) pastFrom() store.Time {
+	if ix.numbers.Backdated != ix.memory.backdated {
+		return 0
+	}
+	return ix.memory.fromPast
+}
+
 // Over returns up to n Past entries that have expired.
 func (ix *index) Over(now store.Time, n int) []*machine.Task {
 	var stored []*cachedTask
-	ix.queryNow(func(rows pgx.Rows) { stored = append(stored, ix.cache(scanTask(rows))) }, overTasks, ix.shard, int64(now), n)
+	ix.queryNow(func(rows pgx.Rows) { stored = append(stored, ix.cache(scanTask(rows))) }, overTasks, ix.shard, int64(now), n, int64(ix.pastFrom()))
+	ix.fromPast = now - slack
+	if len(stored) > 0 {
+		ix.fromPast = min(ix.fromPast, stored[0].At)
+	}
 	found := ix.current(stored, func(t *machine.Task) bool { return t.State == store.Past && t.At <= now })
 	return found[:min(n, len(found))]
 }
@@ -547,10 +514,10 @@ const (
 	goneSenders = `SELECT name FROM (SELECT name, at FROM tickless.versions WHERE shard = $1 AND name > $2 AND name > '!' ORDER BY name, version LIMIT 64) v WHERE at < $3 LIMIT $4`
 	workers     = `SELECT value FROM tickless.versions WHERE shard = $1 AND worker`
 
-	insertTasks = `INSERT INTO tickless.tasks (shard, id, state, at, handler, schedule, record, due, attempts, token, lease, more)
-		SELECT $1, * FROM unnest($2::text[], $3::int2[], $4::int8[], $5::text[], $6::text[], $7::bytea[], $8::int8[], $9::int4[], $10::int8[], $11::int8[], $12::text[])`
-	moveTasks = `UPDATE tickless.tasks t SET state = x.state, at = x.at, due = x.due, attempts = x.attempts, token = x.token, lease = x.lease, more = x.more
-		FROM unnest($2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[], $7::int4[], $8::int8[], $9::int8[], $10::text[]) x(id, ctid, state, at, due, attempts, token, lease, more)
+	insertTasks = `INSERT INTO tickless.tasks (shard, id, state, at, handler, schedule, record, due, attempts, token, lease, more, suspect)
+		SELECT $1, * FROM unnest($2::text[], $3::int2[], $4::int8[], $5::text[], $6::text[], $7::bytea[], $8::int8[], $9::int4[], $10::int8[], $11::int8[], $12::text[], $13::bool[])`
+	moveTasks = `UPDATE tickless.tasks t SET state = x.state, at = x.at, due = x.due, attempts = x.attempts, token = x.token, lease = x.lease, more = x.more, suspect = x.suspect
+		FROM unnest($2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[], $7::int4[], $8::int8[], $9::int8[], $10::text[], $11::bool[]) x(id, ctid, state, at, due, attempts, token, lease, more, suspect)
 		WHERE t.shard = $1 AND t.id = x.id AND t.ctid = coalesce(x.ctid::tid, (SELECT ctid FROM tickless.tasks WHERE shard = $1 AND id = x.id))`
 	deleteTasks   = `DELETE FROM tickless.tasks WHERE shard = $1 AND id = ANY($2)`
 	writeVersions = `WITH old AS (DELETE FROM tickless.versions v USING unnest($8::text[], $9::int8[]) x(name, version) WHERE v.shard = $1 AND v.name = x.name AND v.version = x.version)
@@ -567,6 +534,9 @@ func isSameSlice(a, b []byte) bool {
 func (ix *index) writeChanges(b *pgx.Batch) {
 	var gone []string
 	var inserted, moved taskRows
+	if ix.now.Wall < ix.storedNumbers.Wall {
+		ix.numbers.Backdated++
+	}
 	if ix.leases != nil {
 		ix.numbers.ends = ix.leases.next
 		for _, x := range ix.leases.expired {
@@ -588,8 +558,11 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 		default:
 			moved.add(x)
 		}
-		if t.State == store.Running {
+		switch {
+		case t.State == store.Running:
 			ix.numbers.ends = min(ix.numbers.ends, t.At)
+		case (t.State == store.Pending || t.State == store.Past) && t.At < ix.now.Wall-slack:
+			ix.numbers.Backdated++
 		}
 	}
 	exec := func(statement string, args ...any) {
@@ -599,10 +572,10 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 		exec(deleteTasks, gone)
 	}
 	if r := &inserted; r.ids != nil {
-		exec(insertTasks, r.ids, r.states, r.ats, r.handlers, r.schedules, r.records, r.dues, r.attempts, r.tokens, r.leases, r.more)
+		exec(insertTasks, r.ids, r.states, r.ats, r.handlers, r.schedules, r.records, r.dues, r.attempts, r.tokens, r.leases, r.more, r.suspects)
 	}
 	if r := &moved; r.ids != nil {
-		exec(moveTasks, r.ids, r.ctids, r.states, r.ats, r.dues, r.attempts, r.tokens, r.leases, r.more)
+		exec(moveTasks, r.ids, r.ctids, r.states, r.ats, r.dues, r.attempts, r.tokens, r.leases, r.more, r.suspects)
 	}
 	ix.writeVersions(exec)
 }
@@ -610,7 +583,7 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 // writeVersions writes the numbers and the changed documents.
 func (ix *index) writeVersions(exec func(statement string, args ...any)) {
 	oldNames, oldVersions := []string{""}, []int64{ix.numbers.version}
-	names, ats, areWorkers, values := []string{""}, []int64{int64(ix.numbers.ends)}, []bool{false}, []string{encodeJSON(&ix.numbers.Numbers)}
+	names, ats, areWorkers, values := []string{""}, []int64{int64(ix.numbers.ends)}, []bool{false}, []string{encodeJSON(&ix.numbers)}
 	add := func(name string, at store.Time, worker bool, value any) {
 		names, ats, areWorkers, values = append(names, name), append(ats, int64(at)), append(areWorkers, worker), append(values, encodeJSON(value))
 	}

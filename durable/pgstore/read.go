@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -40,7 +41,7 @@ func (s *Store) tryRead(ctx context.Context, shard int, taskIDs []string, f func
 	}
 	defer release(conn)
 	defer recoverFailure(&err)
-	ix := newIndex(ctx, conn, s, s.shards[shard])
+	ix := newIndex(ctx, conn, s, s.shards[shard], new(memory))
 	var b pgx.Batch
 	b.Queue(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`)
 	b.Queue(`SELECT ` + fixPlans)
@@ -68,18 +69,19 @@ func (s *Store) Get(ctx context.Context, shard int, id string) (e store.Entry, e
 const (
 	// listKinds selects the pairs of a handler and a schedule of the pending tasks.
 	listKinds = `WITH RECURSIVE k AS (
-		(SELECT handler, schedule FROM tickless.tasks WHERE shard = $1 AND state = 1 ORDER BY handler, schedule LIMIT 1)
+		(SELECT handler, schedule FROM tickless.tasks WHERE shard = $1 AND state = 1 AND NOT suspect ORDER BY handler, schedule LIMIT 1)
 		UNION ALL SELECT n.* FROM k CROSS JOIN LATERAL (SELECT handler, schedule FROM tickless.tasks
-			WHERE shard = $1 AND state = 1 AND (handler, schedule) > (k.handler, k.schedule) ORDER BY handler, schedule LIMIT 1) n)`
+			WHERE shard = $1 AND state = 1 AND NOT suspect AND (handler, schedule) > (k.handler, k.schedule) ORDER BY handler, schedule LIMIT 1) n)`
 	countDue = listKinds + ` SELECT k.handler, k.schedule, c.count, c.min FROM k
-		CROSS JOIN LATERAL (SELECT count(*), min(at) FROM tickless.tasks WHERE shard = $1 AND state = 1 AND handler = k.handler AND schedule = k.schedule AND at <= $2) c
-		WHERE c.count > 0`
+		CROSS JOIN LATERAL (SELECT count(*), min(at) FROM tickless.tasks WHERE shard = $1 AND state = 1 AND NOT suspect AND handler = k.handler AND schedule = k.schedule AND at <= $2) c
+		WHERE c.count > 0
+		UNION ALL SELECT handler, schedule, count(*), min(at) FROM tickless.tasks WHERE shard = $1 AND state = 1 AND suspect AND at <= $2 GROUP BY handler, schedule`
 	countStates = `SELECT state, count(*) FROM tickless.tasks WHERE shard = $1 GROUP BY state`
 
 	// The queries for a page have the parameters shard, limit, cursor's time and id, from,
 	// to, state, handler.
 	pageFilter  = ` t.shard = $1 AND (t.at, t.id) > ($3, $4) AND t.at >= $5 AND t.at < $6 AND ($7 = 0 OR t.state = $7) AND ($8 = '' OR t.handler = $8)`
-	pageOfKinds = `t.state = 1 AND t.handler = k.handler AND t.schedule = k.schedule AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT `
+	pageOfKinds = `t.state = 1 AND NOT t.suspect AND t.handler = k.handler AND t.schedule = k.schedule AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT `
 	// pagePending reads only from the pairs whose first tasks are among the first.
 	pagePending = listKinds + ` SELECT ` + taskColumns + ` FROM (SELECT k.* FROM k CROSS JOIN LATERAL (SELECT at, id FROM tickless.tasks t WHERE ` + pageOfKinds + `1) f
 			WHERE $8 = '' OR k.handler = $8 ORDER BY f.at, f.id LIMIT $2) k
@@ -92,6 +94,7 @@ const (
 		ORDER BY substr(t.record, 2, 16) DESC, t.id DESC LIMIT $2`
 	pagePrefix = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.id > $4 AND t.id >= $9 AND t.id < $10 AND $3::bigint = 0
 		AND t.at >= $5 AND t.at < $6 AND ($7 = 0 OR t.state = $7) AND ($8 = '' OR t.handler = $8) ORDER BY t.id LIMIT $2`
+	pageSuspects = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.state = 1 AND t.suspect AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT $2`
 )
 
 // maxSteps is how many queries List makes for a page. With an Error, rows whose failures do
@@ -158,6 +161,12 @@ func (ix *index) page(f *store.Filter, c store.Cursor, n int) (found []*cachedTa
 			read(pageMore, int16(state))
 		case state == store.Pending:
 			read(pagePending)
+			before := found
+			found = nil
+			read(pageSuspects)
+			found = append(before, found...)
+			slices.SortFunc(found, func(a, b *cachedTask) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
+			found = found[:min(n, len(found))]
 		default:
 			read(pageRest, int16(state))
 		}

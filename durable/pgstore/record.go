@@ -16,7 +16,6 @@ type moreFields struct {
 	Runs      int             `json:"runs,omitempty"`
 	Stopping  bool            `json:"stopping,omitempty"`
 	Following bool            `json:"following,omitempty"`
-	Suspect   bool            `json:"suspect,omitempty"`
 	Next      store.Time      `json:"next,omitempty"`
 	NextTask  *store.Task     `json:"next_task,omitempty"`
 	Failures  []store.Failure `json:"failures,omitempty"`
@@ -25,10 +24,10 @@ type moreFields struct {
 // encodeMoreFields returns a task's value for the column more, or nil if all its fields
 // are zero.
 func encodeMoreFields(t *machine.Task) *string {
-	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Suspect && len(t.Failures) == 0 {
+	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && len(t.Failures) == 0 {
 		return nil
 	}
-	s := encodeJSON(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Suspect, t.Next, t.NextTask, t.Failures})
+	s := encodeJSON(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Next, t.NextTask, t.Failures})
 	return &s
 }
 
@@ -46,7 +45,7 @@ func replacer(from, to string) func(string) string {
 	return func(s string) string { return strings.ReplaceAll(s, from, to) }
 }
 
-const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more, t.ctid::text`
+const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more, t.suspect, t.ctid::text`
 
 // scanTask reads a row that begins with before and continues with taskColumns.
 func scanTask(rows pgx.Rows, before ...any) *cachedTask {
@@ -54,7 +53,7 @@ func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 	t := &x.Task
 	var more []byte
 	must(rows.Scan(append(before, &t.ID, (*uint8)(&t.State), (*int64)(&t.At), &t.Handler, &t.Schedule, &t.Record,
-		(*int64)(&t.Due), &t.Attempts, &t.Token, (*int64)(&t.Lease), &more, &x.ctid)...))
+		(*int64)(&t.Due), &t.Attempts, &t.Token, (*int64)(&t.Lease), &more, &t.Suspect, &x.ctid)...))
 	t.ID = decodeID(t.ID)
 	if len(t.Record) == 0 {
 		t.Record = nil
@@ -63,7 +62,7 @@ func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 		var f moreFields
 		must(json.Unmarshal(more, &f))
 		t.Crashes, t.Runs = f.Crashes, f.Runs
-		t.Stopping, t.Following, t.Suspect, t.Next, t.NextTask, t.Failures = f.Stopping, f.Following, f.Suspect, f.Next, f.NextTask, f.Failures
+		t.Stopping, t.Following, t.Next, t.NextTask, t.Failures = f.Stopping, f.Following, f.Next, f.NextTask, f.Failures
 	}
 	x.storedTask = t.Task
 	return x
@@ -79,6 +78,7 @@ type taskRows struct {
 	ats, dues                []int64
 	attempts                 []int32
 	tokens, leases           []int64
+	suspects                 []bool
 }
 
 func (r *taskRows) add(x *cachedTask) {
@@ -92,4 +92,5 @@ func (r *taskRows) add(x *cachedTask) {
 	r.handlers, r.schedules, r.records = append(r.handlers, t.Handler), append(r.schedules, t.Schedule), append(r.records, t.Record)
 	r.dues, r.attempts, r.tokens = append(r.dues, int64(t.Due)), append(r.attempts, int32(t.Attempts)), append(r.tokens, t.Token)
 	r.leases, r.more = append(r.leases, int64(t.Lease)), append(r.more, encodeMoreFields(t))
+	r.suspects = append(r.suspects, t.Suspect)
 }

@@ -66,8 +66,8 @@ func (s *Store) tryTransact(x *shard, calls []*call) (maybeCommitted bool, err e
 	m := x.memory
 	x.memory = memory{} // unless the transaction commits
 	defer recoverFailure(&err)
-	ix := newIndex(ctx, conn, s, x)
-	ix.begin(&m, calls)
+	ix := newIndex(ctx, conn, s, x, &m)
+	ix.begin(calls)
 	for _, c := range calls {
 		c.Execute(ix)
 	}
@@ -76,7 +76,8 @@ func (s *Store) tryTransact(x *shard, calls []*call) (maybeCommitted bool, err e
 	b.Queue("COMMIT")
 	err = conn.SendBatch(ctx, &b).Close()
 	if code, fatal := sqlState(err); err != nil {
-		// An ordinary error of the server means that it has rolled back.
+		// An ordinary error of the server means that it has rolled back. Whether pgx says
+		// SafeToRetry tells nothing: it also does when the connection ends after sending.
 		return code == "" || fatal, err
 	}
 	x.memory = ix.remember(m)
@@ -91,31 +92,27 @@ func (s *Store) tryTransact(x *shard, calls []*call) (maybeCommitted bool, err e
 }
 
 // begin begins the transaction and reads the rows that the calls need.
-func (ix *index) begin(m *memory, calls []*call) {
+func (ix *index) begin(calls []*call) {
 	var b pgx.Batch
 	b.Queue(begin)
 	b.Queue(ix.store.sql(lockShard), ix.shard)
 	var ids, names []string
-	var kinds []*dueRows
-	claimed := 0
+	var claims []*store.Claim
 	for _, c := range calls {
 		ids = append(ids, c.TaskIDs...)
 		if c.Sender != "" {
 			names = append(names, c.Sender)
 		}
 		if c.Claim != nil {
-			claimed += c.Claim.Max + 1
-			for _, h := range c.Claim.Handlers {
-				kinds = append(kinds, ix.kindsOf(h, c.Claim.Schedules)...)
-			}
+			claims = append(claims, c.Claim)
 		}
 	}
 	ix.loadDocuments(&b, names)
-	ix.loadRemembered(&b, m, ids)
+	ix.loadRemembered(&b, ix.memory, ids)
 	ix.loadTasks(&b, ids)
-	if claimed > 0 {
+	if claims != nil {
 		ix.loadLeases(&b)
-		ix.loadDue(&b, kinds, claimed)
+		ix.loadClaims(&b, claims)
 	}
 	ix.send(&b)
 	if ix.hasInbox {

@@ -11,12 +11,14 @@ CREATE TABLE tickless.tasks (
 	state smallint NOT NULL, at bigint NOT NULL,
 	handler text COLLATE "C" NOT NULL, schedule text COLLATE "C" NOT NULL, record bytea,
 	due bigint NOT NULL, attempts int NOT NULL, token bigint NOT NULL, lease bigint NOT NULL,
-	more text,
+	more text, suspect boolean NOT NULL,
 	PRIMARY KEY (shard, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE tickless.tasks ALTER record SET STORAGE EXTERNAL;
--- Pending tasks, by handler, schedule and time.
-CREATE INDEX tasks_due ON tickless.tasks (shard, handler, schedule, at, id) WHERE state = 1;
+-- Pending tasks, by handler, schedule and time. Suspects have an index of their own, so that
+-- they delay no other task.
+CREATE INDEX tasks_due ON tickless.tasks (shard, handler, schedule, at, id) WHERE state = 1 AND NOT suspect;
+CREATE INDEX tasks_suspects ON tickless.tasks (shard, at, id) WHERE state = 1 AND suspect;
 -- All other tasks, by state and time.
 CREATE INDEX tasks_rest ON tickless.tasks (shard, state, at, id) WHERE state > 1;
 -- Finished runs, by the time when they ended: see store.RunRecord.

@@ -44,6 +44,14 @@ func (p *Picker) Has(handler string, first bool) bool {
 	return r.Most > 0 && (!first || r.First > 0)
 }
 
+// Room returns how many more tasks of the handler the claim may get.
+func (p *Picker) Room(handler string) int {
+	if p.roomByHandler == nil {
+		return math.MaxInt
+	}
+	return p.roomByHandler[handler].Most
+}
+
 // Take reports whether the claim gets a task of a handler for which Has returns true, and
 // counts the task.
 func (p *Picker) Take(t *Task) bool {
