@@ -126,6 +126,18 @@ func (r *recurrence) nextRun(due store.Time) (next store.Time, ok bool, err erro
 	return next, next < store.Farthest && (r.lastDue == 0 || next <= r.lastDue), nil
 }
 
+// NextRuns returns the times of up to n runs after one that was due at a time. The list is
+// shorter if the task does not repeat so often, or repeats by a Schedule.
+func (t *Task) NextRuns(due time.Time, n int) (times []time.Time) {
+	r, err := t.makeRecurrence(nil)
+	for at, ok := store.TimeOf(due), err == nil; ok && len(times) < n; {
+		if at, ok, err = r.nextRun(at); ok && err == nil {
+			times = append(times, at.Std())
+		}
+	}
+	return times
+}
+
 // latestRun returns the time of the latest run from due to now, both included. It is
 // for tasks without a Schedule. It searches the last minute first, then ever longer
 // periods.

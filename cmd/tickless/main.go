@@ -2,6 +2,7 @@
 //
 // Usage:
 //
+//	tickless serve [flags]      calls URLs at a time or by cron: an API, a page, a worker
 //	tickless scale [flags]      up to 100 million pending timers, compared with time.AfterFunc
 //	tickless migrate [flags]    moves a module's timers from package time to this library
 //	tickless tasks COMMAND      shows the tasks of a store, and changes them
@@ -28,6 +29,7 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/rewrite"
 	"github.com/tickless/tickless/cmd/tickless/internal/scale"
+	"github.com/tickless/tickless/cmd/tickless/internal/serve"
 	"github.com/tickless/tickless/cmd/tickless/internal/tasks"
 	"github.com/tickless/tickless/cmd/tickless/internal/transfer"
 )
@@ -52,6 +54,6 @@ func newCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(scale.NewCommand(), rewrite.NewCommand(), tasks.NewCommand(), transfer.NewExport(), transfer.NewImport())
+	root.AddCommand(serve.NewCommand(), scale.NewCommand(), rewrite.NewCommand(), tasks.NewCommand(), transfer.NewExport(), transfer.NewImport())
 	return root
 }

@@ -82,5 +82,8 @@ func (c *config) checkAddress(network, address string, _ syscall.RawConn) error 
 	if a := at.Addr().Unmap().WithZone(""); !isPublic(a) && !containsAddr(c.allowedPrefixes, a) {
 		return fmt.Errorf("%w: %s is private or reserved; callback.WithAllowed permits a range", ErrAddress, a)
 	}
+	if c.refused != nil && c.refused(at) {
+		return fmt.Errorf("%w: %s is refused", ErrAddress, at)
+	}
 	return nil
 }

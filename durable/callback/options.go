@@ -22,6 +22,7 @@ type config struct {
 	secrets         [][]byte
 	allowedPrefixes []netip.Prefix
 	judge           func(status int) Verdict
+	refused         func(netip.AddrPort) bool
 }
 
 type option func(*config)
@@ -79,6 +80,15 @@ func WithAllowed(prefixes ...netip.Prefix) Option {
 		}
 	}
 	return option(func(c *config) { c.allowedPrefixes = append(c.allowedPrefixes, prefixes...) })
+}
+
+// WithRefused also refuses the addresses for which the function returns true, even if
+// WithAllowed allows them: for example the program's own. It panics if refused is nil.
+func WithRefused(refused func(netip.AddrPort) bool) Option {
+	if refused == nil {
+		panic("callback: WithRefused: nil function")
+	}
+	return option(func(c *config) { c.refused = refused })
 }
 
 // WithJudge sets the function that judges a response's status, instead of [Judge]. It

@@ -27,6 +27,11 @@ func (silentLogger) Printf(context.Context, string, ...any) {}
 func (l *Location) AddFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&l.File, "file", "", "SQLite file of the store")
+	l.AddServerFlags(flags)
+}
+
+// AddServerFlags adds the flags for a store on a server.
+func (l *Location) AddServerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.URL, "redis", "", "URL of a Redis server, such as redis://localhost:6379")
 	flags.BoolVar(&l.IsCluster, "cluster", false, "the server is part of a Redis Cluster")
 	flags.StringVar(&l.Postgres, "postgres", "", "URL of a PostgreSQL database, such as postgres://localhost/app")

@@ -1,0 +1,276 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A caller calls an API, and notes which operation answered which status.
+type caller struct {
+	*testing.T
+	api  *API
+	seen map[string]map[int]bool // statuses by "METHOD pattern"
+}
+
+func (c *caller) call(method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	c.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	_, pattern := c.api.mux.Handler(r)
+	w := httptest.NewRecorder()
+	c.api.ServeHTTP(w, r)
+	if c.seen[pattern] == nil {
+		c.seen[pattern] = map[int]bool{}
+	}
+	c.seen[pattern][w.Code] = true
+	if w.Code >= 400 {
+		var p Problem
+		require.NoError(c, json.Unmarshal(w.Body.Bytes(), &p), w.Body)
+		require.Equal(c, w.Code, p.Status)
+		require.Equal(c, "application/problem+json", w.Header().Get("Content-Type"))
+	}
+	return w
+}
+
+func (c *caller) want(status int, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	c.Helper()
+	w := c.call(method, path, body, headers...)
+	require.Equal(c, status, w.Code, "%s %s: %s", method, path, w.Body)
+	return w
+}
+
+// A brokenStore fails every call.
+type brokenStore struct{ *memstore.Store }
+
+func (brokenStore) Change(context.Context, int, store.Stamp, store.Command) ([]store.Outcome, error) {
+	return nil, store.ErrBusy
+}
+func (brokenStore) Get(context.Context, int, string) (store.Entry, error) {
+	return store.Entry{}, store.ErrBusy
+}
+func (brokenStore) Stats(context.Context, int) (store.Stats, error) {
+	return store.Stats{}, store.ErrBusy
+}
+func (brokenStore) List(context.Context, int, store.Filter, store.Cursor, int) (store.Page, error) {
+	return store.Page{}, store.ErrBusy
+}
+
+const future = `{"url":"http://x.example/","delay":"1h"}`
+
+// Every operation of openapi.json exists and gives every answer that is documented, and no
+// other.
+func TestAPI_IsAsDocumented(t *testing.T) {
+	client := durable.New(memstore.New())
+	c := &caller{T: t, api: New(client), seen: map[string]map[int]bool{}}
+	large := `{"url":"` + strings.Repeat("x", maxTask) + `"}`
+	errors := func(method, path, good string) {
+		c.want(415, method, path, good, "Content-Type", "text/plain")
+		c.want(400, method, path, `{"`)
+		c.want(413, method, path, large)
+		c.want(422, method, path, `{"what":1}`)
+	}
+
+	errors("PUT", "/v1/tasks/k", future)
+	c.want(201, "PUT", "/v1/tasks/k", future)
+	c.want(200, "PUT", "/v1/tasks/k", future)
+	c.want(412, "PUT", "/v1/tasks/k", future, "If-None-Match", "*")
+	c.want(412, "PUT", "/v1/tasks/k", future, "If-Match", `"other"`)
+	c.want(412, "PUT", "/v1/tasks/none", future, "If-Match", `"other"`)
+	tag := c.want(200, "GET", "/v1/tasks/k", "").Header().Get("ETag")
+	c.want(200, "PUT", "/v1/tasks/k", future, "If-Match", tag)
+	c.want(404, "GET", "/v1/tasks/none", "")
+
+	errors("PATCH", "/v1/tasks/k", `{}`)
+	c.want(200, "PATCH", "/v1/tasks/k", `{"method":"PUT"}`, "Content-Type", "application/merge-patch+json")
+	c.want(412, "PATCH", "/v1/tasks/k", `{"method":"PUT"}`, "If-Match", tag)
+	c.want(404, "PATCH", "/v1/tasks/none", `{}`)
+	c.want(200, "POST", "/v1/tasks/k/run", "")
+	c.want(404, "POST", "/v1/tasks/none/run", "")
+
+	// One task runs and is stopped, one dies.
+	stop := make(chan struct{})
+	started := make(chan struct{})
+	w := durable.NewWorker(client)
+	w.Handle("http", func(ctx context.Context, d durable.Delivery) error {
+		if d.Key == "dies" {
+			return durable.NoRetry(context.Canceled)
+		}
+		if d.Key == "stops" {
+			close(started)
+			<-ctx.Done()
+		}
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { _ = w.Run(ctx); close(stop) }()
+	c.want(201, "PUT", "/v1/tasks/stops", `{"url":"http://x.example/"}`)
+	<-started
+	c.want(202, "DELETE", "/v1/tasks/stops", "")
+	c.want(201, "PUT", "/v1/tasks/dies", `{"url":"http://x.example/"}`)
+	for c.call("GET", "/v1/tasks/dies/runs", "").Body.String() == `{"runs":[]}`+"\n" {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	<-stop
+	c.want(200, "GET", "/v1/tasks/dies/runs", "")
+	c.want(404, "GET", "/v1/tasks/none/runs", "")
+	c.want(409, "PATCH", "/v1/tasks/dies", `{}`)
+	c.want(409, "POST", "/v1/tasks/dies/run", "")
+	c.want(200, "POST", "/v1/tasks/dies/requeue", "")
+	c.want(409, "POST", "/v1/tasks/dies/requeue", "")
+	c.want(404, "POST", "/v1/tasks/none/requeue", "")
+	c.want(412, "DELETE", "/v1/tasks/dies", "", "If-Match", `"other"`)
+	c.want(204, "DELETE", "/v1/tasks/dies", "")
+	c.want(404, "DELETE", "/v1/tasks/dies2", "")
+
+	c.want(415, "POST", "/v1/tasks", future, "Content-Type", "text/plain")
+	c.want(400, "POST", "/v1/tasks", `[`)
+	c.want(413, "POST", "/v1/tasks", large)
+	c.want(422, "POST", "/v1/tasks", `{"key":"mine"}`)
+	c.want(422, "POST", "/v1/tasks", `{"tasks":[]}`)
+	c.want(201, "POST", "/v1/tasks", future)
+	c.want(200, "POST", "/v1/tasks", `{"tasks":[`+future+`]}`)
+	c.want(201, "POST", "/v1/tasks", future, "Idempotency-Key", "a")
+	c.want(200, "POST", "/v1/tasks", future, "Idempotency-Key", "a")
+	c.want(422, "POST", "/v1/tasks", `{"url":"http://y.example/","delay":"1h"}`, "Idempotency-Key", "a")
+	c.want(400, "POST", "/v1/tasks", future, "Idempotency-Key", strings.Repeat("a", 300))
+	for _, list := range []string{"/v1/tasks", "/v1/runs"} {
+		c.want(200, "GET", list, "")
+		c.want(200, "GET", list+"?prefix=k&limit=1", "")
+		c.want(400, "GET", list+"?what=1", "")
+		c.want(400, "GET", list+"?limit=0", "")
+	}
+	c.want(422, "GET", "/v1/tasks?state=odd", "")
+	c.want(422, "GET", "/v1/tasks?cursor=%21", "")
+	c.want(422, "GET", "/v1/runs?cursor=%21", "")
+	for _, action := range []string{"cancel", "requeue", "purge"} {
+		errors("POST", "/v1/tasks/"+action, `{"prefix":"z","limit":1}`)
+		c.want(200, "POST", "/v1/tasks/"+action, `{"prefix":"z","limit":1}`)
+		c.want(422, "POST", "/v1/tasks/"+action, `{"limit":1}`)
+	}
+	c.want(200, "GET", "/v1/stats", "")
+	c.want(200, "GET", "/v1/upcoming?for=2h", "")
+	c.want(400, "GET", "/v1/upcoming?for=-1h", "")
+	c.want(200, "GET", "/v1/queues", "")
+	c.want(200, "GET", "/v1/queues/http", "")
+	c.want(404, "GET", "/v1/queues/none", "")
+	errors("PUT", "/v1/queues/http", `{}`)
+	c.want(404, "PUT", "/v1/queues/none", `{}`)
+	c.want(200, "PUT", "/v1/queues/http", `{"concurrency":3}`)
+	c.want(200, "DELETE", "/v1/queues/http", "")
+	c.want(404, "DELETE", "/v1/queues/none", "")
+	c.want(200, "GET", "/openapi.json", "")
+
+	// Each operation says 503 if the store does not answer.
+	broken := &caller{T: t, api: New(durable.New(brokenStore{memstore.New()})), seen: c.seen}
+	for _, x := range [][3]string{{"PUT", "/v1/tasks/k", future}, {"GET", "/v1/tasks/k"}, {"PATCH", "/v1/tasks/k", "{}"}, {"DELETE", "/v1/tasks/k"},
+		{"POST", "/v1/tasks/k/run"}, {"POST", "/v1/tasks/k/requeue"}, {"GET", "/v1/tasks/k/runs"}, {"GET", "/v1/tasks"}, {"POST", "/v1/tasks", future},
+		{"POST", "/v1/tasks/cancel", `{"prefix":"z","limit":1}`}, {"POST", "/v1/tasks/requeue", `{"prefix":"z","limit":1}`}, {"POST", "/v1/tasks/purge", `{"prefix":"z","limit":1}`},
+		{"GET", "/v1/runs"}, {"GET", "/v1/stats"}, {"GET", "/v1/upcoming"}, {"GET", "/v1/queues"}, {"GET", "/v1/queues/http"}, {"PUT", "/v1/queues/http", "{}"}, {"DELETE", "/v1/queues/http"}} {
+		require.NotEmpty(t, broken.want(503, x[0], x[1], x[2]).Header().Get("Retry-After"))
+	}
+
+	var doc struct {
+		Paths map[string]map[string]struct{ Responses map[string]any }
+	}
+	require.NoError(t, json.Unmarshal(openAPI, &doc))
+	documented := map[string]map[int]bool{"GET /openapi.json": {200: true}}
+	for path, operations := range doc.Paths {
+		for method, o := range operations {
+			statuses := map[int]bool{}
+			for s := range o.Responses {
+				var n int
+				require.NoError(t, json.Unmarshal([]byte(s), &n))
+				statuses[n] = true
+			}
+			documented[strings.ToUpper(method)+" "+path] = statuses
+		}
+	}
+	require.Equal(t, documented, c.seen)
+}
+
+// A path with another method says which methods it has.
+func TestAPI_Methods(t *testing.T) {
+	c := &caller{T: t, api: New(durable.New(memstore.New())), seen: map[string]map[int]bool{}}
+	w := c.want(405, "POST", "/v1/stats", "")
+	require.Equal(t, "GET", w.Header().Get("Allow"))
+	c.want(404, "GET", "/v1/nothing", "")
+}
+
+// Answers show dots in place of what may be a secret, and a change keeps the secret.
+func TestAPI_SecretHeaders(t *testing.T) {
+	client := durable.New(memstore.New())
+	c := &caller{T: t, api: New(client), seen: map[string]map[int]bool{}}
+	c.want(201, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","delay":"1h","headers":{"Authorization":"Bearer 1234","X-Api-Key":"5678","Accept":"*/*"}}`)
+	body := c.want(200, "GET", "/v1/tasks/k", "").Body.String()
+	require.NotContains(t, body, "1234")
+	require.NotContains(t, body, "5678")
+	require.Contains(t, body, "*/*")
+	c.want(422, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","headers":{"Authorization":"••••"}}`)
+	c.want(200, "PATCH", "/v1/tasks/k", `{"headers":{"Authorization":"••••","Accept":null}}`)
+	info, err := client.Get(t.Context(), "k")
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"Authorization": "Bearer 1234", "X-Api-Key": "5678"}, TaskOf(&info).Headers)
+}
+
+func TestBackoff(t *testing.T) {
+	for attempt, want := range []time.Duration{0, 1, 2, 4, 8, 10, 10} {
+		if attempt == 0 {
+			continue
+		}
+		d := backoff(time.Second, 10*time.Second, attempt)
+		require.True(t, d >= want*time.Second/2 && d <= want*time.Second, "attempt %d: %v", attempt, d)
+	}
+	require.LessOrEqual(t, backoff(time.Second, time.Hour, 1_000_000), time.Hour)
+}
+
+// No body makes the API panic or answer 5xx, and what it accepts can be read again.
+func FuzzAPI_Put(f *testing.F) {
+	for _, s := range []string{future, `{"tasks":[{"url":"http://x.example/"}]}`, `{"url":"http://x/","cron":"* * * * *","zone":"TZ=0"}`, `{"url":"http://\xff"}`,
+		`{"url":"http://x/","at":"9999-12-31T23:59:59Z"}`, `{"url":"http://x/","headers":{"a\r\nb":"c"}}`, `{"url":"http://x/","backoff":{"min":"1ns","max":"9e99h"}}`, `{"url":"http://x/","every":"1ns"}`} {
+		f.Add([]byte(s), "k")
+		f.Add([]byte(s), "\x00")
+	}
+	f.Fuzz(func(t *testing.T, body []byte, key string) {
+		a := New(durable.New(memstore.New()))
+		for _, method := range []string{"PUT", "PATCH", "GET", "DELETE"} {
+			r := httptest.NewRequest(method, "/v1/tasks/x", bytes.NewReader(body))
+			r.URL.Path = "/v1/tasks/" + strings.ReplaceAll(key, "/", "-")
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			a.ServeHTTP(w, r)
+			if w.Code >= 500 || w.Code == http.StatusCreated && !json.Valid(w.Body.Bytes()) {
+				t.Fatalf("%s answered %d: %s", method, w.Code, w.Body)
+			}
+		}
+	})
+}
+
+// The names of headers and queues are checked.
+func TestWithQueues(t *testing.T) {
+	a := New(durable.New(memstore.New()), WithQueues("mail", "reports"))
+	c := &caller{T: t, api: a, seen: map[string]map[int]bool{}}
+	c.want(201, "PUT", "/v1/tasks/k", future)
+	require.Contains(t, c.want(200, "GET", "/v1/tasks/k", "").Body.String(), `"queue":"mail"`)
+	require.Contains(t, c.want(422, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","queue":"http"}`).Body.String(), "mail, reports")
+	require.Panics(t, func() { New(durable.New(memstore.New()), WithQueues()) })
+	queues, err := a.Queues(t.Context())
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(queues, func(q Queue) bool { return q.Queue == "reports" }))
+}

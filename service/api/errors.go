@@ -1,0 +1,185 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/callback"
+)
+
+// A Problem is an error in the form of RFC 9457.
+type Problem struct {
+	Title  string       `json:"title"`
+	Status int          `json:"status"`
+	Detail string       `json:"detail,omitempty"`
+	Errors []FieldError `json:"errors,omitempty"`
+
+	retryAfter int // seconds; 0: no header
+}
+
+// A FieldError names a field of the request by its JSON pointer.
+type FieldError struct {
+	Pointer string `json:"pointer"`
+	Detail  string `json:"detail"`
+}
+
+func (p *Problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Title, p.Detail) }
+
+// Problemf returns a Problem.
+func Problemf(status int, format string, args ...any) *Problem {
+	return &Problem{Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
+}
+
+// fieldErrors collects what is wrong with a request.
+type fieldErrors struct{ list []FieldError }
+
+func (p *fieldErrors) add(pointer, detail string) {
+	p.list = append(p.list, FieldError{pointer, detail})
+}
+
+func (p *fieldErrors) err() error {
+	if len(p.list) == 0 {
+		return nil
+	}
+	x := Problemf(http.StatusUnprocessableEntity, "%s %s", strings.TrimPrefix(p.list[0].Pointer, "/"), p.list[0].Detail)
+	x.Errors = p.list
+	return x
+}
+
+// errorText returns an error's text without the prefixes of Go packages.
+func errorText(err error) string {
+	text := err.Error()
+	for _, prefix := range []string{callback.ErrInvalid.Error() + ": ", durable.ErrInvalid.Error() + ": "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return text
+}
+
+// requestPointer guesses which field a callback.ErrInvalid is about.
+func requestPointer(err error) string {
+	text := strings.ToLower(errorText(err))
+	for _, field := range []string{"method", "header", "body", "url"} {
+		if strings.Contains(text, field) {
+			return map[string]string{"method": "/method", "header": "/headers", "body": "/body", "url": "/url"}[field]
+		}
+	}
+	return "/url"
+}
+
+// ProblemOf converts an error of the client.
+func ProblemOf(err error) *Problem {
+	var p *Problem
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, durable.ErrNotFound):
+		return Problemf(http.StatusNotFound, "there is no such task")
+	case errors.Is(err, durable.ErrInvalid) && !errors.Is(err, durable.ErrUnknown):
+		x := Problemf(http.StatusUnprocessableEntity, "%s", errorText(err))
+		x.Errors = []FieldError{{taskPointer(err), errorText(err)}}
+		return x
+	case errors.Is(err, durable.ErrFull):
+		p = Problemf(http.StatusServiceUnavailable, "the store is full")
+	case errors.Is(err, durable.ErrUnknown):
+		p = Problemf(http.StatusServiceUnavailable, "the store did not answer: the change may have been made, or may still be; repeat the request")
+	case errors.Is(err, durable.ErrBusy), errors.Is(err, durable.ErrNotDone), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		p = Problemf(http.StatusServiceUnavailable, "the store is busy or not reachable; nothing was changed")
+	default:
+		p = Problemf(http.StatusServiceUnavailable, "the store failed")
+	}
+	p.retryAfter = 1
+	return p
+}
+
+// taskPointer guesses which field a durable.ErrInvalid is about.
+func taskPointer(err error) string {
+	text := strings.ToLower(errorText(err))
+	for _, x := range [][2]string{{"cron", "/cron"}, {"zone", "/zone"}, {"every", "/every"}, {"retention", "/keep"}, {"unique", "/unique_for"},
+		{"attempts", "/max_attempts"}, {"timeout", "/timeout"}, {"missedafter", "/expires_in"}, {"group", "/group"}, {"key", "/key"}, {"delay", "/delay"}, {"time", "/at"}} {
+		if strings.Contains(text, x[0]) {
+			return x[1]
+		}
+	}
+	return ""
+}
+
+func writeProblem(w http.ResponseWriter, p *Problem) {
+	if p.retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(p.retryAfter))
+	}
+	write(w, p.Status, "application/problem+json", p)
+}
+
+func write(w http.ResponseWriter, status int, contentType string, v any) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	if err := e.Encode(v); err != nil {
+		status, contentType = http.StatusInternalServerError, "application/problem+json"
+		b.Reset()
+		_ = e.Encode(Problemf(status, "the answer cannot be encoded"))
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes())
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) { write(w, status, "application/json", v) }
+
+// readBody reads a request's JSON body of at most limit bytes.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64, types ...string) ([]byte, error) {
+	mediaType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
+	known := mediaType == "application/json"
+	for _, t := range types {
+		known = known || mediaType == t
+	}
+	if !known {
+		return nil, Problemf(http.StatusUnsupportedMediaType, "the Content-Type must be application/json, got %.80q", mediaType)
+	}
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, Problemf(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", limit)
+	case err != nil:
+		return nil, Problemf(http.StatusBadRequest, "the body cannot be read")
+	}
+	return b, nil
+}
+
+// decodeStrict decodes all of b. Unknown fields and trailing data are errors.
+func decodeStrict(b []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err == nil {
+		if _, end := d.Token(); end != io.EOF {
+			err = errNoTask
+		}
+	}
+	var wrongType *json.UnmarshalTypeError
+	var p fieldErrors
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrongType) && wrongType.Field != "":
+		p.add("/"+strings.ReplaceAll(wrongType.Field, ".", "/"), fmt.Sprintf("is a %s", wrongType.Value))
+		return p.err()
+	case strings.HasPrefix(err.Error(), "json: unknown field "):
+		name, _ := strconv.Unquote(strings.TrimPrefix(err.Error(), "json: unknown field "))
+		p.add("/"+pointerEscaper.Replace(name), "is unknown")
+		return p.err()
+	}
+	return Problemf(http.StatusBadRequest, "the body is not the expected JSON: %.200s", err)
+}
+
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")

@@ -1,0 +1,328 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/tickless/tickless/durable"
+)
+
+const (
+	defaultLimit = 50
+	maxLimit     = 1000
+)
+
+// A page of tasks.
+type taskPage struct {
+	Tasks  []Task         `json:"tasks"`
+	Cursor durable.Cursor `json:"cursor,omitempty"` // for the next page; absent on the last one
+}
+
+// FilterQuery are the parameters of a filter, in a URL or in a bulk command's body.
+type FilterQuery struct {
+	State     string     `json:"state"`
+	Prefix    string     `json:"prefix"`
+	Queue     string     `json:"queue"`
+	DueBefore *time.Time `json:"due_before"`
+	Error     string     `json:"error"`
+}
+
+// Filter converts the parameters.
+func (q FilterQuery) Filter() (f durable.Filter, err error) {
+	var p fieldErrors
+	switch q.State {
+	case "":
+	case "pending", "paused":
+		f.State = durable.Pending
+	case "running":
+		f.State = durable.Running
+	case "dead":
+		f.State = durable.Dead
+	case "done":
+		f.State = durable.Past
+	default:
+		p.add("/state", "is not pending, running, paused, dead or done")
+	}
+	f.Prefix, f.Handler, f.Error = q.Prefix, q.Queue, q.Error
+	if q.DueBefore != nil {
+		f.To = *q.DueBefore
+	}
+	return f, p.err()
+}
+
+func parseQuery(r *http.Request, allowed ...string) (q FilterQuery, limit int, cursor durable.Cursor, err error) {
+	var p fieldErrors
+	limit = defaultLimit
+	for name, values := range r.URL.Query() {
+		v := values[len(values)-1]
+		known := false
+		for _, a := range append(allowed, "limit", "cursor") {
+			known = known || a == name
+		}
+		switch {
+		case !known:
+			p.add("/"+name, "is unknown")
+		case name == "state":
+			q.State = v
+		case name == "prefix":
+			q.Prefix = v
+		case name == "queue":
+			q.Queue = v
+		case name == "error":
+			q.Error = v
+		case name == "due_before":
+			t, err := time.Parse(time.RFC3339, v)
+			if err != nil {
+				p.add("/due_before", "is not a time such as 2027-01-02T15:04:05Z")
+			}
+			q.DueBefore = &t
+		case name == "cursor":
+			cursor = durable.Cursor(v)
+		case name == "limit":
+			if limit, err = strconv.Atoi(v); err != nil || limit < 1 || limit > maxLimit {
+				p.add("/limit", "is not a number from 1 to 1000")
+			}
+		}
+	}
+	if err := p.err(); err != nil {
+		err.(*Problem).Status = http.StatusBadRequest
+		return q, limit, cursor, err
+	}
+	return q, limit, cursor, nil
+}
+
+func (a *API) listTasks(w http.ResponseWriter, r *http.Request) error {
+	q, limit, cursor, err := parseQuery(r, "state", "prefix", "queue", "due_before", "error")
+	if err != nil {
+		return err
+	}
+	f, err := q.Filter()
+	if err != nil {
+		return err
+	}
+	page, err := a.Page(r.Context(), q, f, cursor, limit)
+	if err != nil {
+		return err
+	}
+	x := taskPage{Tasks: []Task{}, Cursor: page.Next}
+	for i := range page.Tasks {
+		x.Tasks = append(x.Tasks, Shown(&page.Tasks[i]))
+	}
+	writeJSON(w, http.StatusOK, x)
+	return nil
+}
+
+// maxRead is how many tasks a page reads at most for a filter that no index has.
+const maxRead = 10_000
+
+// Page returns the next tasks that match a filter. Whether a task is paused, and whether a
+// finished entry is a run, no index knows: Page reads up to 10,000 tasks for these.
+func (a *API) Page(ctx context.Context, q FilterQuery, f durable.Filter, cursor durable.Cursor, limit int) (page durable.Page, err error) {
+	if q.State != "paused" && q.State != "done" {
+		return a.client.Page(ctx, f, cursor, limit)
+	}
+	for read := 0; read < maxRead; read += limit {
+		next, err := a.client.Page(ctx, f, cursor, limit)
+		if err != nil {
+			return page, err
+		}
+		for _, info := range next.Tasks {
+			if info.Paused || info.Run != nil {
+				page.Tasks = append(page.Tasks, info)
+			}
+		}
+		cursor, page.Next = next.Next, next.Next
+		if cursor == "" || len(page.Tasks) >= limit/2 {
+			break
+		}
+	}
+	return page, nil
+}
+
+// A bulkRequest is the body of a bulk command.
+type bulkRequest struct {
+	FilterQuery
+	Limit int `json:"limit"` // at most so many tasks; required
+}
+
+// maxBulk bounds what one bulk command changes, so that it ends in time. A caller repeats
+// it until the count is below its limit.
+const maxBulk = 10_000
+
+// bulk returns the handler of a command on all tasks that match a filter.
+func (a *API) bulk(action string) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		b, err := readBody(w, r, maxTask)
+		if err != nil {
+			return err
+		}
+		var x bulkRequest
+		if err := decodeStrict(b, &x); err != nil {
+			return err
+		}
+		f, err := x.Filter()
+		if err != nil {
+			return err
+		}
+		if f == (durable.Filter{}) {
+			return Problemf(http.StatusUnprocessableEntity, "an empty filter is refused: name at least one of state, prefix, queue, due_before and error")
+		}
+		if x.Limit < 1 || x.Limit > maxBulk {
+			var p fieldErrors
+			p.add("/limit", "is not a number from 1 to "+strconv.Itoa(maxBulk))
+			return p.err()
+		}
+		n, err := a.runBulk(r.Context(), action, f, x.Limit)
+		if n > 0 {
+			a.audit(r.Context(), action, "", n)
+		}
+		if err != nil {
+			return err
+		}
+		writeJSON(w, http.StatusOK, map[string]int{"count": n})
+		return nil
+	}
+}
+
+func (a *API) runBulk(ctx context.Context, action string, f durable.Filter, limit int) (total int, err error) {
+	var cursor durable.Cursor
+	for total < limit {
+		n, next, err := a.Bulk(ctx, action, f, cursor, min(limit-total, maxLimit))
+		total += n
+		if cursor = next; err != nil || cursor == "" {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// Bulk carries out a command on the next tasks that match a filter, at most limit: cancel,
+// run, requeue or purge. It returns how many were changed, and the cursor for the next call,
+// which is empty at the end.
+func (a *API) Bulk(ctx context.Context, action string, f durable.Filter, cursor durable.Cursor, limit int) (n int, next durable.Cursor, err error) {
+	switch action {
+	case "requeue":
+		f.State = durable.Dead
+	case "run":
+		f.State = durable.Pending
+	case "purge":
+		f.State = cmp.Or(f.State, durable.Dead)
+	}
+	page, err := a.client.Page(ctx, f, cursor, limit)
+	if err != nil || len(page.Tasks) == 0 {
+		return 0, page.Next, err
+	}
+	var ids []string
+	for i := range page.Tasks {
+		if action != "run" || !page.Tasks[i].Paused {
+			ids = append(ids, page.Tasks[i].ID)
+		}
+	}
+	n, err = a.ChangeAll(ctx, action, ids)
+	return n, page.Next, err
+}
+
+// ChangeAll carries out the command on tasks by their ids.
+func (a *API) ChangeAll(ctx context.Context, action string, ids []string) (n int, err error) {
+	moves := make([]durable.Move, len(ids))
+	for i, id := range ids {
+		moves[i] = durable.Move{ID: id, When: durable.After(0)}
+	}
+	var outcomes []durable.Outcome
+	switch action {
+	case "cancel":
+		outcomes, err = a.client.CancelBatch(ctx, ids)
+	case "run":
+		outcomes, err = a.client.RescheduleBatch(ctx, moves)
+	case "requeue":
+		outcomes, err = a.client.RequeueBatch(ctx, moves)
+	case "purge":
+		outcomes, err = a.client.PurgeBatch(ctx, ids)
+	default:
+		return 0, Problemf(http.StatusNotFound, "there is no action %.40q", action)
+	}
+	for _, o := range outcomes {
+		if o != durable.Absent && o != durable.Unknown {
+			n++
+		}
+	}
+	return n, err
+}
+
+func (a *API) stats(w http.ResponseWriter, r *http.Request) error {
+	st, err := a.client.Stats(r.Context())
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{
+		"pending": st.Pending, "overdue": st.Overdue, "running": st.Running, "dead": st.Dead, "kept": st.Past, "unknown": st.Unknown,
+		"late": Duration(st.Late), "paused": st.Paused > 0, "claimed": st.Claimed, "done": st.Done, "retried": st.Retried,
+		"died": st.Died, "crashed": st.Crashed, "released": st.Released, "cancelled": st.Cancelled,
+	})
+	return nil
+}
+
+// An upcoming run is a task and when it runs.
+type upcomingRun struct {
+	Key   string    `json:"key"`
+	Queue string    `json:"queue"`
+	Due   time.Time `json:"due"`
+}
+
+// maxSpan bounds the span of upcoming.
+const maxSpan = 366 * 24 * time.Hour
+
+// upcoming lists what falls due within a time, with each repetition.
+func (a *API) upcoming(w http.ResponseWriter, r *http.Request) error {
+	span := time.Hour
+	if s := r.URL.Query().Get("for"); s != "" {
+		var d Duration
+		if err := d.UnmarshalText([]byte(s)); err != nil || time.Duration(d) > maxSpan {
+			return Problemf(http.StatusBadRequest, "for is not a duration up to 8784h, such as 1h")
+		}
+		span = time.Duration(d)
+	}
+	q := r.URL.Query()
+	q.Del("for")
+	r.URL.RawQuery = q.Encode()
+	_, limit, _, err := parseQuery(r)
+	if err != nil {
+		return err
+	}
+	list, err := a.client.Upcoming(r.Context(), time.Now().Add(span), limit)
+	if err != nil {
+		return err
+	}
+	out := make([]upcomingRun, len(list))
+	for i, x := range list {
+		out[i] = upcomingRun{x.Key, x.Handler, x.Due}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"upcoming": out})
+	return nil
+}
+
+func (a *API) listRuns(w http.ResponseWriter, r *http.Request) error {
+	q, limit, cursor, err := parseQuery(r, "queue", "prefix")
+	if err != nil {
+		return err
+	}
+	f := durable.Filter{State: durable.Past, Handler: q.Queue, Prefix: q.Prefix}
+	page, err := a.client.Page(r.Context(), f, cursor, limit)
+	if err != nil {
+		return err
+	}
+	out := []Run{}
+	for i := range page.Tasks {
+		if run := page.Tasks[i].Run; run != nil {
+			out = append(out, runOf(run))
+		}
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Runs   []Run          `json:"runs"`
+		Cursor durable.Cursor `json:"cursor,omitempty"`
+	}{out, page.Next})
+	return nil
+}

@@ -1,0 +1,311 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/callback"
+)
+
+// A Task is a task in the form of the API: a request that is sent at a time. The fields of
+// a PUT or POST come first; the others are only in answers.
+type Task struct {
+	Key        string            `json:"key,omitempty"`
+	URL        string            `json:"url,omitempty"`
+	Method     string            `json:"method,omitempty"` // POST if it is empty
+	Headers    map[string]string `json:"headers,omitempty"`
+	Body       string            `json:"body,omitempty"`
+	BodyBase64 string            `json:"body_base64,omitempty"` // for a body that is not text
+
+	// At most one of Delay, At, Cron and Every is set. Without any, the task is due now.
+	Delay *Duration  `json:"delay,omitempty"`
+	At    *time.Time `json:"at,omitempty"`
+	Cron  string     `json:"cron,omitempty"`
+	Zone  string     `json:"zone,omitempty"`
+	Every Duration   `json:"every,omitzero"`
+
+	Queue       string   `json:"queue,omitempty"`
+	Timeout     Duration `json:"timeout,omitzero"`
+	MaxAttempts int      `json:"max_attempts,omitempty"`
+	Backoff     *Backoff `json:"backoff,omitempty"`
+	// ExpiresIn makes the run a dead letter if it would start this much late.
+	ExpiresIn Duration `json:"expires_in,omitzero"`
+	Keep      *Keep    `json:"keep,omitempty"`
+	UniqueFor Duration `json:"unique_for,omitzero"`
+	// Paused is set by a PATCH. Only a repeating task can be paused.
+	Paused bool `json:"paused,omitempty"`
+
+	State     string     `json:"state,omitempty"` // pending, running, paused, dead or done
+	Due       *time.Time `json:"due,omitempty"`   // when the next attempt begins; absent if it never does
+	Attempts  int        `json:"attempts,omitempty"`
+	LastError string     `json:"last_error,omitempty"`
+	Version   string     `json:"version,omitempty"`
+}
+
+// A Backoff is the range of the delay between two attempts: about Min after the first one,
+// twice as much after each other, at most Max.
+type Backoff struct {
+	Min Duration `json:"min"`
+	Max Duration `json:"max"`
+}
+
+// Keep says which finished runs of a task are kept.
+type Keep struct {
+	Runs int      `json:"runs,omitempty"`
+	For  Duration `json:"for,omitzero"`
+}
+
+// A Duration is a time.Duration whose JSON is a text such as "1.5s".
+type Duration time.Duration
+
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText parses a text such as "1.5s". Negative durations are errors.
+func (d *Duration) UnmarshalText(b []byte) error {
+	parsed, err := time.ParseDuration(string(b))
+	if err != nil || parsed < 0 {
+		return fmt.Errorf("%.40q is not a duration such as 1.5s or 24h", b)
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// The headers of a durable.Task that the API uses for itself.
+const (
+	backoffHeader = "tickless-backoff" // as "1s 1h"
+	requestHeader = "tickless-request" // the hash of a request with an Idempotency-Key
+)
+
+// answerFields are set only in answers.
+func (t *Task) answerField() string {
+	switch {
+	case t.State != "":
+		return "/state"
+	case t.Due != nil:
+		return "/due"
+	case t.Attempts != 0:
+		return "/attempts"
+	case t.LastError != "":
+		return "/last_error"
+	case t.Version != "":
+		return "/version"
+	}
+	return ""
+}
+
+// item converts a requested task for the client. The time is now, Next for a repeating
+// task, or what the task says.
+func (a *API) item(t *Task) (durable.Item, error) {
+	var p fieldErrors
+	if f := t.answerField(); f != "" {
+		p.add(f, "is set by the service only")
+	}
+	task, when := a.convert(t, &p)
+	return durable.Item{Task: task, When: when}, p.err()
+}
+
+func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.When) {
+	body := []byte(t.Body)
+	if t.BodyBase64 != "" {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(t.BodyBase64); err != nil {
+			p.add("/body_base64", "is not base64")
+		}
+		if t.Body != "" {
+			p.add("/body", "give either body or body_base64")
+		}
+	}
+	if t.URL == "" {
+		p.add("/url", "is missing")
+	}
+	if t.Paused {
+		p.add("/paused", "is for PATCH; a new task is not paused")
+	}
+	task, err := callback.Request{URL: t.URL, Method: t.Method, Headers: t.Headers, Body: body}.Task(t.Key)
+	if err != nil && t.URL != "" {
+		p.add(requestPointer(err), errorText(err))
+	}
+	task.Handler = t.Queue
+	if t.Queue == "" {
+		task.Handler = a.queues[0]
+	} else if !a.hasQueue(t.Queue) {
+		p.add("/queue", fmt.Sprintf("there is no queue %.80q; there are %s", t.Queue, strings.Join(a.queues, ", ")))
+	}
+	for name, value := range t.Headers {
+		if value == mask {
+			p.add("/headers/"+pointerEscaper.Replace(name), "has dots, which stand for a value that is not shown")
+		}
+	}
+	task.Headers = map[string]string{}
+	if b := t.Backoff; b != nil {
+		if b.Min <= 0 || b.Max < b.Min {
+			p.add("/backoff", "needs a positive min and a max that is not less")
+		}
+		task.Headers[backoffHeader] = fmt.Sprintf("%v %v", time.Duration(b.Min), time.Duration(b.Max))
+	}
+	task.Timeout, task.MaxAttempts, task.Unique = time.Duration(t.Timeout), t.MaxAttempts, time.Duration(t.UniqueFor)
+	if t.ExpiresIn > 0 {
+		task.Missed, task.MissedAfter = durable.DeadMissed, time.Duration(t.ExpiresIn)
+	}
+	task.Retention = a.retention
+	if k := t.Keep; k != nil {
+		task.Retention = durable.Retention{Runs: k.Runs, For: time.Duration(k.For)}
+	}
+	task.Cron, task.Zone, task.Every = t.Cron, t.Zone, time.Duration(t.Every)
+	times := 0
+	when = durable.After(0)
+	if t.Delay != nil {
+		times, when = times+1, durable.After(time.Duration(*t.Delay))
+	}
+	if t.At != nil {
+		times, when = times+1, durable.At(*t.At)
+	}
+	if t.Cron != "" {
+		times, when = times+1, durable.Next()
+	}
+	if t.Every != 0 {
+		times, when = times+1, durable.Next()
+	}
+	if times > 1 {
+		p.add("", "give one of delay, at, cron and every")
+	}
+	if t.Zone != "" && t.Cron == "" {
+		p.add("/zone", "is only for cron")
+	}
+	return task, when
+}
+
+// TaskOf converts a stored task to the form of the API. For a task that is not a callback,
+// the body is shown as it is.
+func TaskOf(info *durable.Info) Task {
+	x := &info.Task
+	t := Task{Key: info.ID, Queue: x.Handler, Cron: x.Cron, Zone: x.Zone, Every: Duration(x.Every),
+		Timeout: Duration(x.Timeout), MaxAttempts: x.MaxAttempts, UniqueFor: Duration(x.Unique),
+		State: info.State.String(), Attempts: info.Attempts}
+	body := x.Body
+	if r, err := callback.Parse(x.Body); err == nil {
+		t.URL, t.Method, t.Headers, body = r.URL, r.Method, r.Headers, r.Body
+	}
+	if utf8.Valid(body) {
+		t.Body = string(body)
+	} else {
+		t.BodyBase64 = base64.StdEncoding.EncodeToString(body)
+	}
+	if low, high, ok := strings.Cut(x.Headers[backoffHeader], " "); ok {
+		b := new(Backoff)
+		if b.Min.UnmarshalText([]byte(low)) == nil && b.Max.UnmarshalText([]byte(high)) == nil {
+			t.Backoff = b
+		}
+	}
+	if x.Missed == durable.DeadMissed {
+		t.ExpiresIn = Duration(x.MissedAfter)
+	}
+	if r := x.Retention; r != (durable.Retention{}) {
+		t.Keep = &Keep{r.Runs, Duration(r.For)}
+	}
+	switch {
+	case info.State == durable.Past:
+		t.State = "done"
+	case info.Paused:
+		t.State, t.Paused = "paused", true
+	case info.State == durable.Pending:
+		t.Due = &info.At
+	case info.State == durable.Running:
+		t.Due = &info.Due
+	}
+	if n := len(info.Failures); n > 0 {
+		t.LastError = info.Failures[n-1].Error
+	}
+	return t
+}
+
+// repeats reports whether the task has another run after this one.
+func (t *Task) repeats() bool { return t.Cron != "" || t.Every != 0 }
+
+// Request returns the task without what only answers have, for a merge patch.
+func (t Task) Request() Task {
+	if !t.repeats() && t.Due != nil {
+		t.At = t.Due
+	}
+	t.State, t.Due, t.Attempts, t.LastError, t.Version, t.Paused = "", nil, 0, "", "", false
+	return t
+}
+
+// Shown returns a stored task as answers and pages show it.
+func Shown(info *durable.Info) Task {
+	t := TaskOf(info)
+	t.Version = versionOf(info)
+	return t.Masked()
+}
+
+// Masked returns the task with dots in place of what may be a secret: headers that carry
+// credentials.
+func (t Task) Masked() Task {
+	t.Headers = maps.Clone(t.Headers)
+	for k := range t.Headers {
+		if isSecretHeader(k) {
+			t.Headers[k] = mask
+		}
+	}
+	return t
+}
+
+const mask = "••••"
+
+// unmask puts the values of other headers in place of dots.
+func (t *Task) unmask(headers map[string]string) {
+	for name, value := range t.Headers {
+		if old, ok := headers[name]; ok && value == mask {
+			t.Headers[name] = old
+		}
+	}
+}
+
+func isSecretHeader(name string) bool {
+	name = strings.ToLower(name)
+	for _, part := range []string{"authorization", "cookie", "token", "secret", "api-key", "apikey", "password"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// DecodeTask decodes one JSON object, without unknown fields.
+func DecodeTask(b []byte) (t Task, err error) { return t, decodeStrict(b, &t) }
+
+var errNoTask = errors.New("the body must be one JSON object")
+
+// mergePatch applies an RFC 7396 patch to a JSON object.
+func mergePatch(target, patch map[string]json.RawMessage) error {
+	for k, v := range patch {
+		if string(v) == "null" {
+			delete(target, k)
+			continue
+		}
+		var patchObject, targetObject map[string]json.RawMessage
+		if json.Unmarshal(v, &patchObject) != nil || patchObject == nil {
+			target[k] = v
+			continue
+		}
+		if json.Unmarshal(target[k], &targetObject) != nil || targetObject == nil {
+			targetObject = map[string]json.RawMessage{}
+		}
+		if err := mergePatch(targetObject, patchObject); err != nil {
+			return err
+		}
+		b, err := json.Marshal(targetObject)
+		if err != nil {
+			return err
+		}
+		target[k] = b
+	}
+	return nil
+}

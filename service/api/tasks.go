@@ -1,0 +1,364 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/tickless/tickless/durable"
+)
+
+// An answer to a command on a task.
+type outcomeAnswer struct {
+	Task
+	Outcome string `json:"outcome"`
+}
+
+// schedule schedules one task and answers with it.
+func (a *API) schedule(w http.ResponseWriter, r *http.Request, t *Task, opts ...durable.ScheduleOption) error {
+	item, err := a.item(t)
+	if err != nil {
+		return err
+	}
+	outcome, err := a.client.Schedule(r.Context(), item.Task, item.When, opts...)
+	if outcome, err = again(r.Context(), outcome, err); err != nil {
+		return err
+	}
+	if outcome == durable.Kept {
+		return a.answerKept(w, r, item.Task)
+	}
+	a.audit(r.Context(), "schedule", item.Task.Key, 1)
+	return a.answerTask(w, r, item.Task.Key, outcome)
+}
+
+// answerTask answers with the present state of a task after a command.
+func (a *API) answerTask(w http.ResponseWriter, r *http.Request, key string, outcome durable.Outcome) error {
+	info, err := a.Find(r.Context(), key)
+	if errors.Is(err, durable.ErrNotFound) { // it ran meanwhile, and is not kept
+		writeJSON(w, statusOf(outcome), outcomeAnswer{Task{Key: key, State: "done"}, outcome.String()})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	setETag(w, &info)
+	w.Header().Set("Location", "/v1/tasks/"+pathEscape(key))
+	writeJSON(w, statusOf(outcome), outcomeAnswer{Shown(&info), outcome.String()})
+	return nil
+}
+
+func statusOf(outcome durable.Outcome) int {
+	if outcome == durable.Created {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+// answerKept answers a command that an existing task prevented.
+func (a *API) answerKept(w http.ResponseWriter, r *http.Request, t durable.Task) error {
+	info, err := a.Find(r.Context(), t.Key)
+	if err != nil && !errors.Is(err, durable.ErrNotFound) {
+		return err
+	}
+	hash := t.Headers[requestHeader]
+	switch {
+	case hash != "" && err == nil && info.State != durable.Past && info.Task.Headers[requestHeader] != hash:
+		return Problemf(http.StatusUnprocessableEntity, "the Idempotency-Key was used for another request")
+	case hash != "" || t.Unique > 0 && r.Header.Get("If-None-Match") == "":
+		return a.answerTask(w, r, t.Key, durable.Kept)
+	}
+	return Problemf(http.StatusPreconditionFailed, "the key %.80q has a task already", t.Key)
+}
+
+// Find returns the task with a key or, if it is done, its latest run.
+func (a *API) Find(ctx context.Context, key string) (durable.Info, error) {
+	info, err := a.client.Get(ctx, key)
+	if !errors.Is(err, durable.ErrNotFound) {
+		return info, err
+	}
+	runs, runsErr := a.client.Runs(ctx, key)
+	if runsErr != nil || len(runs) == 0 {
+		return info, cmpErr(runsErr, err)
+	}
+	run := runs[0]
+	info = durable.Info{ID: key, State: durable.Past, Attempts: run.Attempts, Failures: run.Failures, Run: &run}
+	info.Task.Key, info.Task.Handler = key, run.Handler
+	return info, nil
+}
+
+func cmpErr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *API) putTask(w http.ResponseWriter, r *http.Request) error {
+	b, err := readBody(w, r, maxTask)
+	if err != nil {
+		return err
+	}
+	t, err := DecodeTask(b)
+	if err != nil {
+		return err
+	}
+	if t.Key != "" && t.Key != keyOf(r) {
+		return Problemf(http.StatusUnprocessableEntity, "the keys in the path and in the body differ")
+	}
+	t.Key = keyOf(r)
+	opts, err := conditions(r)
+	if err != nil {
+		return err
+	}
+	defer a.locks.lock(t.Key)()
+	if err := a.checkVersion(r); err != nil {
+		return err
+	}
+	return a.schedule(w, r, &t, opts...)
+}
+
+// A batch is a POST of many tasks.
+type batch struct {
+	Tasks []Task `json:"tasks"`
+}
+
+// A batchResult is the result for one task of a batch, in the order of the request.
+type batchResult struct {
+	Key     string   `json:"key,omitempty"`
+	Outcome string   `json:"outcome,omitempty"`
+	Error   *Problem `json:"error,omitempty"`
+}
+
+func (a *API) postTasks(w http.ResponseWriter, r *http.Request) error {
+	b, err := readBody(w, r, maxTasks)
+	if err != nil {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(b, &fields); err != nil {
+		return Problemf(http.StatusBadRequest, "the body is not the expected JSON: %.200s", err)
+	}
+	if _, isBatch := fields["tasks"]; isBatch {
+		return a.postBatch(w, r, b)
+	}
+	if len(b) > maxTask {
+		return Problemf(http.StatusRequestEntityTooLarge, "the task has more than %d bytes", maxTask)
+	}
+	t, err := DecodeTask(b)
+	if err != nil {
+		return err
+	}
+	if t.Key != "" {
+		return Problemf(http.StatusUnprocessableEntity, "a POST makes the key; for a key of your own, use PUT /v1/tasks/{key}")
+	}
+	idempotencyKey := r.Header.Get("Idempotency-Key")
+	if idempotencyKey == "" {
+		t.Key = durable.NewKey()
+		return a.schedule(w, r, &t)
+	}
+	if len(idempotencyKey) > 256 {
+		return Problemf(http.StatusBadRequest, "the Idempotency-Key has more than 256 bytes")
+	}
+	hash := hashOf(&t)
+	t.Key = keyFor(idempotencyKey)
+	return a.scheduleOnce(w, r, &t, hash)
+}
+
+// idempotency is how long an Idempotency-Key is remembered after its task is done.
+const idempotency = 24 * time.Hour
+
+// scheduleOnce schedules the task of a request with an Idempotency-Key.
+func (a *API) scheduleOnce(w http.ResponseWriter, r *http.Request, t *Task, hash string) error {
+	item, err := a.item(t)
+	if err != nil {
+		return err
+	}
+	item.Task.Headers[requestHeader] = hash
+	if !t.repeats() {
+		item.Task.Unique = max(item.Task.Unique, idempotency)
+	}
+	outcome, err := a.client.Schedule(r.Context(), item.Task, item.When, durable.OnlyNew())
+	if outcome, err = again(r.Context(), outcome, err); err != nil {
+		return err
+	}
+	if outcome == durable.Kept {
+		return a.answerKept(w, r, item.Task)
+	}
+	a.audit(r.Context(), "schedule", t.Key, 1)
+	return a.answerTask(w, r, t.Key, outcome)
+}
+
+func (a *API) postBatch(w http.ResponseWriter, r *http.Request, b []byte) error {
+	var x batch
+	if err := decodeStrict(b, &x); err != nil {
+		return err
+	}
+	if n := len(x.Tasks); n < 1 || n > MaxBatch {
+		return Problemf(http.StatusUnprocessableEntity, "tasks has %d tasks, not from 1 to %d", n, MaxBatch)
+	}
+	results := make([]batchResult, len(x.Tasks))
+	var items []durable.Item
+	var indexes []int
+	for i := range x.Tasks {
+		t := &x.Tasks[i]
+		if t.Key == "" {
+			t.Key = durable.NewKey()
+		}
+		results[i].Key = t.Key
+		item, err := a.item(t)
+		if err == nil {
+			// One invalid task refuses the whole call of ScheduleBatch, so each is
+			// checked alone.
+			_, err = item.Stored()
+		}
+		if err != nil {
+			results[i].Error = ProblemOf(err)
+			continue
+		}
+		items, indexes = append(items, item), append(indexes, i)
+	}
+	if len(items) > 0 {
+		outcomes, err := a.client.ScheduleBatch(r.Context(), items)
+		var unknown *durable.UnknownError
+		if errors.As(err, &unknown) && r.Context().Err() == nil {
+			outcomes, err = unknown.Again(r.Context())
+		}
+		n := 0
+		for j, i := range indexes {
+			if j < len(outcomes) && outcomes[j] != durable.Unknown {
+				results[i].Outcome = outcomes[j].String()
+				n++
+			} else {
+				results[i].Error = ProblemOf(cmpErr(err, durable.ErrNotDone))
+			}
+		}
+		a.audit(r.Context(), "schedule", "", n)
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"tasks": results})
+	return nil
+}
+
+func (a *API) getTask(w http.ResponseWriter, r *http.Request) error {
+	info, err := a.Find(r.Context(), keyOf(r))
+	if err != nil {
+		return err
+	}
+	setETag(w, &info)
+	writeJSON(w, http.StatusOK, Shown(&info))
+	return nil
+}
+
+func (a *API) patchTask(w http.ResponseWriter, r *http.Request) error {
+	b, err := readBody(w, r, maxTask, "application/merge-patch+json")
+	if err != nil {
+		return err
+	}
+	var patch map[string]json.RawMessage
+	if err := json.Unmarshal(b, &patch); err != nil || patch == nil {
+		return Problemf(http.StatusBadRequest, "a merge patch is a JSON object")
+	}
+	defer a.locks.lock(keyOf(r))()
+	if err := a.checkVersion(r); err != nil {
+		return err
+	}
+	outcome, err := a.applyPatch(r.Context(), keyOf(r), patch)
+	if err != nil {
+		return err
+	}
+	if outcome == durable.Absent {
+		return durable.ErrNotFound
+	}
+	a.audit(r.Context(), "patch", keyOf(r), 1)
+	return a.answerTask(w, r, keyOf(r), outcome)
+}
+
+// applyPatch reads the task, applies the patch and writes it back. The caller has locked the
+// key.
+func (a *API) applyPatch(ctx context.Context, key string, patch map[string]json.RawMessage) (outcome durable.Outcome, err error) {
+	info, err := a.client.Get(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	if info.State == durable.Dead {
+		return 0, Problemf(http.StatusConflict, "the task is a dead letter: requeue it first, or PUT a new task")
+	}
+	before := TaskOf(&info)
+	paused := before.Paused
+	if v, ok := patch["paused"]; ok {
+		if json.Unmarshal(v, &paused) != nil {
+			var p fieldErrors
+			p.add("/paused", "is not true or false")
+			return 0, p.err()
+		}
+		delete(patch, "paused")
+	}
+	if len(patch) > 0 {
+		if outcome, err = a.patchFields(ctx, &info, before.Request(), patch); err != nil {
+			return outcome, err
+		}
+	}
+	switch {
+	case paused == before.Paused && len(patch) > 0:
+		return outcome, nil
+	case paused == before.Paused:
+		return durable.Kept, nil
+	case paused:
+		outcome, err = a.client.PauseTask(ctx, key)
+	default:
+		outcome, err = a.client.ResumeTask(ctx, key)
+	}
+	return again(ctx, outcome, err)
+}
+
+// patchFields writes the task with the changed fields. A delay or a time alone moves it.
+func (a *API) patchFields(ctx context.Context, info *durable.Info, before Task, patch map[string]json.RawMessage) (durable.Outcome, error) {
+	fields := map[string]json.RawMessage{}
+	b, err := json.Marshal(before)
+	if err == nil {
+		err = json.Unmarshal(b, &fields)
+	}
+	if err != nil {
+		return 0, err
+	}
+	isSet := func(name string) bool { v, ok := patch[name]; return ok && string(v) != "null" }
+	switch newTime, newPeriod := isSet("delay") || isSet("at"), isSet("cron") || isSet("every"); {
+	case newTime && !newPeriod && before.repeats():
+		return a.moveRepeating(ctx, info, patch)
+	case newTime || newPeriod:
+		for _, name := range []string{"delay", "at", "cron", "every"} {
+			delete(fields, name)
+		}
+		if !isSet("cron") {
+			delete(fields, "zone")
+		}
+	}
+	if isSet("body") {
+		delete(fields, "body_base64")
+	} else if isSet("body_base64") {
+		delete(fields, "body")
+	}
+	if err := mergePatch(fields, patch); err != nil {
+		return 0, err
+	}
+	if b, err = json.Marshal(fields); err != nil {
+		return 0, err
+	}
+	t, err := DecodeTask(b)
+	if err != nil {
+		return 0, err
+	}
+	if t.Key != info.ID {
+		return 0, Problemf(http.StatusUnprocessableEntity, "a task's key cannot be changed")
+	}
+	t.unmask(before.Headers)
+	item, err := a.item(&t)
+	if err != nil {
+		return 0, err
+	}
+	outcome, err := a.client.Schedule(ctx, item.Task, item.When)
+	return again(ctx, outcome, err)
+}

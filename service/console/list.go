@@ -1,0 +1,270 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/service/api"
+)
+
+const pageSize = 50
+
+// A query is what the list of tasks shows.
+type query struct {
+	State, Prefix, Queue, Error, DueBefore string
+	cursor                                 string
+}
+
+type field struct{ Name, Value string }
+
+func queryOf(v url.Values) query {
+	return query{v.Get("state"), v.Get("prefix"), v.Get("queue"), v.Get("error"), v.Get("due_before"), v.Get("cursor")}
+}
+
+// Fields are the nonempty parts of the filter.
+func (q query) Fields() (list []field) {
+	for _, f := range []field{{"state", q.State}, {"prefix", q.Prefix}, {"queue", q.Queue}, {"error", q.Error}, {"due_before", q.DueBefore}} {
+		if f.Value != "" {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func (q query) link(path string) string {
+	v := url.Values{}
+	for _, f := range q.Fields() {
+		v.Set(f.Name, f.Value)
+	}
+	if q.cursor != "" {
+		v.Set("cursor", q.cursor)
+	}
+	if len(v) == 0 {
+		return path
+	}
+	return path + "?" + v.Encode()
+}
+
+func (q query) filter() (api.FilterQuery, durable.Filter, error) {
+	x := api.FilterQuery{State: q.State, Prefix: q.Prefix, Queue: q.Queue, Error: q.Error}
+	if q.DueBefore != "" {
+		t, err := time.Parse(time.RFC3339, q.DueBefore)
+		if err != nil {
+			return x, durable.Filter{}, api.Problemf(http.StatusUnprocessableEntity, "%.40q is not a time such as 2027-01-02T15:04:05Z", q.DueBefore)
+		}
+		x.DueBefore = &t
+	}
+	f, err := x.Filter()
+	return x, f, err
+}
+
+// A taskRow is a task in a list.
+type taskRow struct {
+	ID, Name, Path, State, Time, Queue, What, LastError string
+	Attempts                                            int
+}
+
+func rowOf(info *durable.Info) taskRow {
+	t := api.TaskOf(info)
+	row := taskRow{ID: info.ID, Name: shownID(info.ID), Path: url.PathEscape(info.ID), State: t.State, Queue: t.Queue,
+		What: cut(orPost(t.Method)+" "+t.URL, 100), LastError: cut(t.LastError, 120), Attempts: t.Attempts}
+	if t.URL == "" {
+		row.What = cut(t.Body, 100)
+	}
+	switch info.State {
+	case durable.Pending:
+		if t.Due != nil {
+			row.Time = formatTime(*t.Due)
+		}
+	case durable.Running:
+		row.Time = formatTime(info.Due)
+	default:
+		row.Time = formatTime(info.At)
+		if info.Run != nil {
+			row.Time = formatTime(info.Run.Ended)
+		}
+	}
+	return row
+}
+
+// shownID shows what a dead letter or a requeued run of a repeating task is.
+func shownID(id string) string {
+	key, rest, isRun := strings.Cut(id, "\x00")
+	switch {
+	case !isRun:
+		return key
+	case rest == "":
+		return key + " (failed runs)"
+	}
+	return key + " (run again)"
+}
+
+// cut returns the beginning of a text as one line of valid UTF-8.
+func cut(s string, n int) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "�")), " ")
+	if utf8.RuneCountInString(s) > n {
+		s = string([]rune(s)[:n-1]) + "…"
+	}
+	return s
+}
+
+type tab struct {
+	Name, Count, Link string
+	Here              bool
+}
+
+type tasksPage struct {
+	layout
+	Query    query
+	Tabs     []tab
+	Queues   []string
+	Tasks    []taskRow
+	TimeName string
+	Actions  []string
+	Next     string
+}
+
+// actionsOf are the bulk commands on tasks of a state.
+func actionsOf(state string) []string {
+	switch state {
+	case "dead":
+		return []string{"requeue", "purge"}
+	case "done":
+		return []string{"purge"}
+	case "running":
+		return []string{"cancel"}
+	}
+	return []string{"run", "cancel"}
+}
+
+var timeNames = map[string]string{"dead": "Died", "done": "Ended", "running": "Due", "pending": "Next attempt", "paused": "Next attempt"}
+
+func (c *Console) tasks(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r.URL.Query())
+	if q.State == "" {
+		q.State = "pending"
+	}
+	p := tasksPage{layout: c.layout(r, "Tasks", "/tasks"), Query: q, Queues: c.queues, TimeName: timeNames[q.State], Actions: actionsOf(q.State)}
+	st, err := c.client.Stats(r.Context())
+	if err != nil {
+		return err
+	}
+	counts := map[string]string{"pending": digits(st.Pending), "running": digits(st.Running), "dead": digits(st.Dead)}
+	for _, state := range []string{"pending", "running", "paused", "dead", "done"} {
+		other := q
+		other.State, other.cursor = state, ""
+		p.Tabs = append(p.Tabs, tab{state, counts[state], other.link("/tasks"), state == q.State})
+	}
+	x, f, err := q.filter()
+	if err != nil {
+		return err
+	}
+	page, err := c.api.Page(r.Context(), x, f, durable.Cursor(q.cursor), pageSize)
+	if err != nil {
+		return err
+	}
+	for i := range page.Tasks {
+		p.Tasks = append(p.Tasks, rowOf(&page.Tasks[i]))
+	}
+	if page.Next != "" {
+		next := q
+		next.cursor = string(page.Next)
+		p.Next = next.link("/tasks")
+	}
+	return c.render(w, http.StatusOK, "tasks", p)
+}
+
+// A deadGroup are the dead letters of a queue with the same error.
+type deadGroup struct {
+	Queue, Error, Link, Latest string
+	Count                      int
+	latest                     time.Time
+}
+
+type deadPage struct {
+	layout
+	Groups  []*deadGroup
+	Partial string
+}
+
+func (c *Console) dead(w http.ResponseWriter, r *http.Request) error {
+	p := deadPage{layout: c.layout(r, "Dead letters", "/dead")}
+	type result struct {
+		groups []*deadGroup
+		all    bool
+	}
+	x, err := cache(c, "dead", 5*time.Second, func() (x result, err error) {
+		byName := map[[2]string]*deadGroup{}
+		var cursor durable.Cursor
+		for range maxCounted / 1000 {
+			page, err := c.client.Page(r.Context(), durable.Filter{State: durable.Dead}, cursor, 1000)
+			if err != nil {
+				return x, err
+			}
+			for i := range page.Tasks {
+				addDead(byName, &page.Tasks[i])
+			}
+			if cursor = page.Next; cursor == "" {
+				x.all = true
+				break
+			}
+		}
+		for _, g := range byName {
+			g.Latest = formatTime(g.latest)
+			x.groups = append(x.groups, g)
+		}
+		slices.SortFunc(x.groups, func(a, b *deadGroup) int {
+			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Error, b.Error))
+		})
+		return x, nil
+	})
+	if err != nil {
+		return err
+	}
+	p.Groups = x.groups[:min(len(x.groups), 100)]
+	if !x.all {
+		p.Partial = "Of the " + digits(maxCounted) + " oldest dead letters; there are more."
+	}
+	return c.render(w, http.StatusOK, "dead", p)
+}
+
+func addDead(groups map[[2]string]*deadGroup, info *durable.Info) {
+	text := "unknown"
+	if n := len(info.Failures); n > 0 {
+		text = info.Failures[n-1].Error
+	}
+	common := commonError(text)
+	id := [2]string{info.Task.Handler, common}
+	g := groups[id]
+	if g == nil {
+		q := query{State: "dead", Queue: info.Task.Handler, Error: common}
+		g = &deadGroup{Queue: info.Task.Handler, Error: cut(common, 160), Link: q.link("/tasks")}
+		groups[id] = g
+	}
+	g.Count++
+	if info.At.After(g.latest) {
+		g.latest = info.At
+	}
+}
+
+// commonError returns the part of an error's text that other tasks with the same error
+// usually share: for a call, what follows the URL; otherwise its beginning, up to a digit or
+// a quotation.
+func commonError(text string) string {
+	text = strings.ToValidUTF8(text, "")
+	if method, rest, ok := strings.Cut(text, " http"); ok && strings.ToUpper(method) == method {
+		if _, rest, ok = strings.Cut(rest, ": "); ok {
+			text = rest
+		}
+	}
+	if end := strings.IndexAny(text, "\"'`"); end >= 8 {
+		text = text[:end]
+	}
+	return strings.TrimSpace(text)
+}

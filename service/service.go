@@ -1,0 +1,139 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/metrics"
+	"github.com/tickless/tickless/observe"
+	"github.com/tickless/tickless/observe/prom"
+	"github.com/tickless/tickless/service/api"
+	"github.com/tickless/tickless/service/console"
+)
+
+// A Config says how New makes the service. The zero Config is for a service on the loopback
+// interface, without tokens.
+type Config struct {
+	Queues    []string          // the first is the default; see api.WithQueues
+	Retention durable.Retention // of tasks that do not say it; zero: api.DefaultRetention
+	Tokens    []Token           // without tokens, every request is allowed
+	// Hosts are the host names that requests may have. Without tokens, localhost and
+	// loopback addresses are allowed too. With tokens and no Hosts, any name is.
+	Hosts    []string
+	Prefix   string // of all paths, such as "/tickless", behind a proxy that does not strip it
+	ReadOnly bool   // refuses every change, of the page too
+	Log      *slog.Logger
+	Worker   *durable.Worker // for the metrics, or nil
+}
+
+// A Service is the handler of the API, the page, the metrics and the probes.
+type Service struct {
+	handler http.Handler
+	page    *console.Console
+}
+
+// New returns a Service over a client. It starts no goroutine.
+func New(client *durable.Client, c Config) *Service {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	c.Prefix = strings.TrimSuffix(c.Prefix, "/")
+	audit := func(ctx context.Context, action, key string, n int) {
+		c.Log.LogAttrs(ctx, slog.LevelInfo, "change", slog.String("action", action), slog.String("key", key), slog.Int("tasks", n), slog.String("token", TokenName(ctx)))
+	}
+	apiOpts := []api.Option{api.WithAudit(audit)}
+	consoleOpts := []console.Option{console.WithAudit(audit), console.WithPrefix(c.Prefix), console.WithCanChange(func(r *http.Request) bool {
+		t, _ := r.Context().Value(tokenKey{}).(*Token)
+		return !c.ReadOnly && (len(c.Tokens) == 0 || t != nil && t.CanChange)
+	})}
+	if len(c.Queues) > 0 {
+		apiOpts = append(apiOpts, api.WithQueues(c.Queues...))
+		consoleOpts = append(consoleOpts, console.WithQueues(c.Queues...))
+	}
+	if c.Retention != (durable.Retention{}) {
+		apiOpts = append(apiOpts, api.WithRetention(c.Retention))
+	}
+	a := api.New(client, apiOpts...)
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", a)
+	mux.Handle("/openapi.json", a)
+	page := console.New(client, consoleOpts...)
+	mux.Handle("/", page)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		defer cancel()
+		if _, err := client.Store().Now(ctx, 0); err != nil {
+			writeText(w, http.StatusServiceUnavailable, "the store does not answer")
+			return
+		}
+		writeText(w, http.StatusOK, "ok")
+	})
+	mux.Handle("GET /metrics", metricsHandler(client, c.Worker))
+	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { c.login(w, r) })
+	mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) {
+		clearSession(w, c.Prefix)
+		http.Redirect(w, r, c.Prefix+"/login", http.StatusSeeOther)
+	})
+	var h http.Handler = mux
+	if c.ReadOnly {
+		h = readOnly(h)
+	}
+	h = newGuard(h, &c)
+	if c.Prefix != "" {
+		h = http.StripPrefix(c.Prefix, h)
+	}
+	return &Service{h, page}
+}
+
+// ServeHTTP serves a request.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Run samples the store's counters for the page, until ctx ends.
+func (s *Service) Run(ctx context.Context) { s.page.Run(ctx) }
+
+// login exchanges a token for a cookie.
+func (c *Config) login(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
+	t := findToken(c.Tokens, r.PostFormValue("token"))
+	if t == nil {
+		time.Sleep(time.Second) // slows a browser that guesses
+		http.Redirect(w, r, c.Prefix+"/login?wrong=1", http.StatusSeeOther)
+		return
+	}
+	setSession(w, r, t, c.Prefix)
+	http.Redirect(w, r, c.Prefix+"/", http.StatusSeeOther)
+}
+
+func readOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && r.URL.Path != "/login" && r.URL.Path != "/logout" {
+			refuse(w, r, http.StatusForbidden, "the service is read-only")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func metricsHandler(client *durable.Client, worker *durable.Worker) http.Handler {
+	sources := []observe.Source{observe.Schedulers(), metrics.Client("service", client)}
+	if worker != nil {
+		sources = append(sources, metrics.Worker("service", worker))
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prom.New(sources...))
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n"))
+}
