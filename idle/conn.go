@@ -17,8 +17,13 @@ import (
 // or [Conns.Wrap].
 //
 // A Read counts as activity when it returns bytes. A Write or a copy sends pieces of at
-// most 64 KiB, and each piece counts as activity when it has been written. So the peer
-// must accept 64 KiB within each timeout.
+// most 64 KiB, and each piece counts as activity when it has been written. On Linux, it is
+// also activity when the peer acknowledges bytes that wait in the send buffer of a
+// *[net.TCPConn], or of one under a TLS connection. Elsewhere the buffer is not seen: the peer must accept 64 KiB within each
+// timeout, and more if the system lets a Write wait until a part of the buffer is free.
+//
+// [net.Buffers.WriteTo] writes each buffer to a Conn by itself, so what several goroutines
+// write may mix. Use [Conn.WriteBuffers].
 //
 // Methods that the underlying connection lacks return [errors.ErrUnsupported].
 type Conn struct {
@@ -30,6 +35,10 @@ type Conn struct {
 	evicted atomic.Bool
 	// Write holds writeMu, so that the pieces of two Writes do not mix.
 	writeMu sync.Mutex
+
+	// acked is how many bytes the peer had acknowledged at the last check. Guarded by the
+	// lock of the entry's stripe.
+	acked uint64
 
 	mu sync.Mutex
 	// mu guards the fields below.
@@ -164,6 +173,39 @@ func (c *Conn) Write(b []byte) (int, error) {
 			return written, c.asErrIdle("write", err)
 		}
 	}
+}
+
+// WriteBuffers writes the contents of v, which it consumes as [net.Buffers.WriteTo] does.
+// It does not mix with other writes, and uses writev if the underlying connection does.
+// If the peer takes longer than the timeout for all of it, and its acknowledgements are
+// not seen, the connection counts as idle.
+func (c *Conn) WriteBuffers(v *net.Buffers) (int64, error) {
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	n, err := v.WriteTo(c.mustInner())
+	if n > 0 {
+		c.touch()
+	}
+	return n, c.asErrIdle("writev", err)
+}
+
+// deliveredLocked returns when the peer acknowledged the last bytes, if that was since the
+// last call, or 0. The caller holds the lock of the entry's stripe.
+func (c *Conn) deliveredLocked(now Moment) Moment {
+	inner := c.inner
+	if t, ok := inner.(interface{ NetConn() net.Conn }); ok { // such as *tls.Conn
+		inner = t.NetConn()
+	}
+	tcp, ok := inner.(*net.TCPConn)
+	if !ok {
+		return 0
+	}
+	acked, ago := acknowledged(tcp)
+	if acked == c.acked {
+		return 0
+	}
+	c.acked = acked
+	return now - Moment(ago)
 }
 
 // SetTimeout changes the timeout, which counts from the last activity. If a shorter

@@ -43,13 +43,17 @@ type ConnsStats struct {
 // for timeout. NewConns panics if timeout is not positive.
 func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 	checkTimeout("NewConns", timeout)
-	c := connsConfig{config: config{tick: DefaultTick, slack: DefaultSlack, onPanic: printPanic, recheckIfLate: true}}
+	c := newConfig()
 	for i, o := range opts {
 		mustNotBeNil("NewConns", i, o)
 		o.applyConns(&c)
 	}
-	cs := &Conns{timeout: timeout, onIdle: c.onIdle}
-	cs.monitor = New((*Conn).handleIdle, option(func(m *config) { *m = c.config }))
+	cs := &Conns{timeout: timeout, onIdle: onIdleOf[*Conn]("NewConns", &c)}
+	c.onIdle = nil // Conn.handleIdle calls it
+	cs.monitor = New((*Conn).handleIdle, option(func(m *config) { *m = c }))
+	if cs.monitor.isRealTime {
+		cs.monitor.delivered = func(e *entry, now Moment) Moment { return entryOf[*Conn](e).value.deliveredLocked(now) }
+	}
 	return cs
 }
 

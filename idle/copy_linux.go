@@ -4,7 +4,10 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // canSplice is true because package net uses splice between sockets on Linux.
@@ -52,4 +55,25 @@ func readableBytes(fd int) (n int64, done bool, err error) {
 		count = 0 // there is one byte at least
 	}
 	return int64(max(count, 1)), true, nil
+}
+
+// acknowledged returns how many bytes the peer of c has acknowledged, and at least how
+// long ago the last of them. It returns 0 if the kernel does not know.
+func acknowledged(c *net.TCPConn) (bytes uint64, ago time.Duration) {
+	rc, err := c.SyscallConn()
+	if err != nil {
+		return 0, 0
+	}
+	_ = rc.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err != nil {
+			return
+		}
+		// The peer also acknowledges keepalive probes, which do not count as data. The
+		// kernel also repeats data that the peer does not acknowledge. The earlier of the
+		// two is about when the peer took the last data.
+		ago = time.Duration(max(info.Last_data_sent, info.Last_ack_recv)) * time.Millisecond
+		bytes = info.Bytes_acked
+	})
+	return bytes, ago
 }

@@ -13,6 +13,9 @@
 //	}
 //	lease.Stop()
 //
+// Silence is no reason to evict a peer while a call to it runs: surround the call with
+// [Entry.Hold] and [Entry.Release]. The function of [WithOnIdle] may refuse an eviction.
+//
 // An event loop that knows the time calls [Entry.TouchAt], which does not read the clock.
 //
 // A [Listener] closes its connections that neither read nor write. It also works over
@@ -36,8 +39,8 @@
 //     touch that returned true.
 //   - Late by at most a tick of 10 ms ([WithTick]), plus 1 % of the timeout
 //     ([WithSlack]), plus the time to wake up and to start the callback.
-//   - After the process was suspended for long, a connection gets a quarter of its timeout
-//     more, because bytes may wait in its socket.
+//   - After the process was suspended, for more than 0.1 s, entries get a grace: none is
+//     evicted in the first quarter of its timeout, because heartbeats may wait in sockets.
 //   - An entry is evicted at most once, and never after a Stop that returned true.
 //   - An eviction is final: once it is decided, Touch returns false.
 //   - No entry is lost: after Close, [Monitor.TakeLeftover] returns those that were still
@@ -47,7 +50,9 @@
 //   - A Monitor has no goroutine while no entry is due within a second, and none after
 //     Shutdown.
 //   - A Conn reads and writes like the underlying connection, with the same errors,
-//     deadlines and kernel copies (sendfile, splice).
+//     deadlines and kernel copies (sendfile, splice). Only for net.Buffers it needs
+//     [Conn.WriteBuffers].
+//   - On Linux, a peer that still takes what was sent over TCP is not silent: see [Conn].
 //   - All of this holds under a virtual clock (package timertest) and inside a
 //     testing/synctest bubble.
 //

@@ -90,6 +90,55 @@ func (e *Entry[T]) TouchAt(at Moment) bool {
 // false if the entry was no longer watched. Stop does not wait for a running callback.
 func (e *Entry[T]) Stop() bool { return e.stop() }
 
+// Hold keeps the entry from being evicted until [Entry.Release], for example while a call
+// runs, and reports whether the entry is still watched. If Hold is called several times,
+// each call needs its Release.
+func (e *Entry[T]) Hold() bool {
+	st := e.mustStripe()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if e.stateAndTime.Load()&stateMask != live {
+		return false
+	}
+	st.holdLocked(&e.entry)
+	return true
+}
+
+// Release ends a Hold. It is also a Touch: the timeout counts from now. Release panics if
+// the entry is watched and not held.
+func (e *Entry[T]) Release() bool {
+	st := e.mustStripe()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !e.touch() {
+		return false
+	}
+	if !st.releaseLocked(&e.entry) {
+		panic("idle: Release of an entry that is not held")
+	}
+	return true
+}
+
+func (st *stripe) holdLocked(e *entry) {
+	if st.holds == nil {
+		st.holds = map[*entry]int{}
+	}
+	st.holds[e]++
+}
+
+// releaseLocked undoes a holdLocked. It reports false if the entry is not held.
+func (st *stripe) releaseLocked(e *entry) bool {
+	switch st.holds[e] {
+	case 0:
+		return false
+	case 1:
+		delete(st.holds, e)
+	default:
+		st.holds[e]--
+	}
+	return true
+}
+
 // SetTimeout changes the timeout and reports whether the entry is still watched. The
 // timeout counts from the last activity: if it has already passed, the entry is evicted.
 // SetTimeout panics if timeout is not positive.
@@ -133,6 +182,7 @@ func (e *entry) touchAt(at Moment) bool {
 // setFinalStateLocked gives a live entry its final state. It returns false if the entry
 // is not live. The caller holds the stripe's lock.
 func (e *entry) setFinalStateLocked(state uint64) bool {
+	delete(e.stripe.holds, e)
 	for {
 		w := e.stateAndTime.Load()
 		if w&stateMask != live {

@@ -3,6 +3,7 @@ package idle
 import (
 	"context"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -28,15 +29,21 @@ type core struct {
 	tick time.Duration
 	// slack is how late an eviction may be, as a share of the entry's timeout.
 	slack float64
-	// recheckIfLate is true if an entry gets a second check when the first was much too
-	// late.
-	recheckIfLate bool
 	momentClock
 	scheduler *timer.Scheduler
 	// pool runs the callbacks.
 	pool callbackPool
 	// callback calls the user's function.
 	callback func(e *entry, since time.Time)
+	// asks is true if callback asks the func of WithOnIdle first.
+	asks bool
+	// delivered returns when the peer of a connection took the last bytes, or 0 if that is
+	// unknown. The caller holds the stripe's lock.
+	delivered func(e *entry, now Moment) Moment
+
+	// resumedAt is the Moment at which the process went on after it was suspended: see
+	// entryRing.notePause.
+	resumedAt atomic.Int64
 
 	// closed is set before the Scheduler is closed. If closed is set, a check hands the
 	// entry back instead of evicting it.
@@ -66,7 +73,7 @@ func New[T any](evict func(v T, since time.Time), opts ...Option) *Monitor[T] {
 	if evict == nil {
 		panic("idle: New: the func must not be nil")
 	}
-	c := config{tick: DefaultTick, slack: DefaultSlack, onPanic: printPanic}
+	c := newConfig()
 	for i, o := range opts {
 		mustNotBeNil("New", i, o)
 		o.apply(&c)
@@ -74,12 +81,26 @@ func New[T any](evict func(v T, since time.Time), opts ...Option) *Monitor[T] {
 	m := &Monitor[T]{}
 	m.init(&c)
 	m.callback = func(e *entry, since time.Time) { evict(entryOf[T](e).value, since) }
+	if onIdle := onIdleOf[T]("New", &c); onIdle != nil {
+		m.asks = true
+		m.callback = func(e *entry, since time.Time) {
+			v, isIdle := entryOf[T](e).value, true
+			defer func() {
+				if m.decide(e, since, isIdle) {
+					evict(v, since)
+				}
+			}()
+			isIdle = onIdle(v, since)
+		}
+	}
 	return m
 }
 
 func (c *core) init(cfg *config) {
-	c.tick, c.slack, c.recheckIfLate = cfg.tick, cfg.slack, cfg.recheckIfLate
+	c.tick, c.slack = cfg.tick, cfg.slack
 	c.momentClock = newMomentClock(cfg.clock)
+	c.resumedAt.Store(math.MinInt64 / 2) // never
+	c.delivered = func(*entry, Moment) Moment { return 0 }
 	c.scheduler = cfg.newScheduler()
 	c.pool = cfg.newPool()
 	c.stripes = make([]stripe, cfg.numStripes())
@@ -94,6 +115,27 @@ func (c *core) submitCallback(e *entry, last Moment) {
 	// Submit cannot fail: the pool is unbounded, and no entry is evicted after the pool
 	// is shut down.
 	_ = c.pool.Submit(func() { c.callback(e, c.timeOf(last)) })
+}
+
+// decide ends the hold of an entry whose func of WithOnIdle has returned isIdle, and
+// reports whether to call the callback. since is the entry's last activity before that.
+func (c *core) decide(e *entry, since time.Time, isIdle bool) (evict bool) {
+	st := e.stripe
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.releaseLocked(e)
+	w := e.stateAndTime.Load()
+	if !isIdle {
+		e.touch()
+		return false
+	}
+	if w&stateMask != live || !c.timeOf(unpackMoment(w)).Equal(since) || st.holds[e] > 0 ||
+		!e.stateAndTime.CompareAndSwap(w, w|evicted) {
+		return false // touched, held, stopped or handed back meanwhile
+	}
+	st.removeFromRingLocked(e)
+	st.stats.Evicted++
+	return true
 }
 
 // entryOf returns the Entry that has e as its first field.

@@ -284,7 +284,7 @@ func TestMonitor_RefusesBadArguments(t *testing.T) {
 		"idle: WithTick: the tick must be positive, got 0s":      func() { idle.WithTick(0) },
 		"idle: NewConns: the timeout must be positive, got -1s":  func() { idle.NewConns(-time.Second) },
 		"idle: NewListener: the listener must not be nil":        func() { idle.NewListener(nil, time.Second) },
-		"idle: WithOnIdle: the func must not be nil":             func() { idle.WithOnIdle(nil) },
+		"idle: WithOnIdle: the func must not be nil":             func() { idle.WithOnIdle[*idle.Conn](nil) },
 		"idle: WithPanicHandler: the func must not be nil":       func() { idle.WithPanicHandler(nil) },
 	} {
 		require.PanicsWithValue(t, want, f)

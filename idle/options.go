@@ -20,7 +20,7 @@ const (
 
 // A ConnsOption configures the Conns of [NewConns] and [NewListener]. Every [Option] is a
 // ConnsOption too.
-type ConnsOption interface{ applyConns(*connsConfig) }
+type ConnsOption interface{ applyConns(*config) }
 
 // An Option configures a Monitor of [New], and also a Conns.
 type Option interface {
@@ -29,27 +29,22 @@ type Option interface {
 }
 
 type config struct {
-	tick          time.Duration
-	slack         float64
-	clock         clock.Clock // nil: the system's
-	onPanic       func(v any, stack []byte)
-	name          string
-	recheckIfLate bool // see core.recheckIfLate
+	tick    time.Duration
+	slack   float64
+	clock   clock.Clock // nil: the system's
+	onPanic func(v any, stack []byte)
+	name    string
+	onIdle  any // nil, or a func(v T, since time.Time) (evict bool)
 }
 
-type connsConfig struct {
-	config
-	onIdle func(c *Conn, since time.Time) (evict bool)
+func newConfig() config {
+	return config{tick: DefaultTick, slack: DefaultSlack, onPanic: printPanic}
 }
 
 type option func(*config)
 
-func (o option) apply(c *config)           { o(c) }
-func (o option) applyConns(c *connsConfig) { o(&c.config) }
-
-type connsOption func(*connsConfig)
-
-func (o connsOption) applyConns(c *connsConfig) { o(c) }
+func (o option) apply(c *config)      { o(c) }
+func (o option) applyConns(c *config) { o(c) }
 
 // WithTick sets the tick: evictions are late by up to one tick. However many things are
 // watched, there is at most one wake-up per tick. The default is [DefaultTick]. WithTick
@@ -97,17 +92,29 @@ func WithName(name string) Option {
 	return option(func(c *config) { c.name = name })
 }
 
-// WithOnIdle sets a function that decides whether to close an idle connection. If f
-// returns false, the connection stays open for at least another timeout. f also gets the
-// time of the last activity. WithOnIdle panics if f is nil.
+// WithOnIdle sets a function that decides whether to evict an idle thing, or to close an
+// idle connection. If f returns false, the thing is watched for at least another timeout.
+// f also gets the time of the last activity. WithOnIdle panics if f is nil. [New] panics
+// unless T is the type that the Monitor watches; for a Conns it is *Conn.
 //
-// f may use the connection, for example to send a ping. The connection stays open until f
-// returns, so set a deadline for a write in f. If f panics, the connection is closed.
-func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
+// A thing that is touched while f runs is not evicted. A connection is different: f may
+// use it, for example to send a ping or a farewell, so only the result of f counts. It
+// stays open until f returns, so set a deadline for a write in f. If f panics, the thing
+// is evicted.
+func WithOnIdle[T any](f func(v T, since time.Time) (evict bool)) Option {
 	if f == nil {
 		panic("idle: WithOnIdle: the func must not be nil")
 	}
-	return connsOption(func(c *connsConfig) { c.onIdle = f })
+	return option(func(c *config) { c.onIdle = f })
+}
+
+// onIdleOf returns the func of WithOnIdle, or nil.
+func onIdleOf[T any](function string, c *config) func(v T, since time.Time) bool {
+	f, ok := c.onIdle.(func(T, time.Time) bool)
+	if !ok && c.onIdle != nil {
+		panic(fmt.Sprintf("idle: %s: WithOnIdle needs a %T, got a %T", function, f, c.onIdle))
+	}
+	return f
 }
 
 // newScheduler makes a Monitor's Scheduler. It checks entries on its own goroutine,

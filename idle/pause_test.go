@@ -67,6 +67,13 @@ func (c *stoppedClock) leap(d time.Duration) {
 	c.mu.Unlock()
 }
 
+// run moves the clock by d, in steps of 50 ms: the process runs, but alarms are late.
+func (c *stoppedClock) run(d time.Duration) {
+	for ; d > 0; d -= 50 * time.Millisecond {
+		c.leap(50 * time.Millisecond)
+	}
+}
+
 // A process is suspended for longer than the timeout. Then it reads the bytes that wait
 // in its sockets before it evicts a connection.
 func TestConns_AfterAPause(t *testing.T) {
@@ -85,12 +92,11 @@ func TestConns_AfterAPause(t *testing.T) {
 	require.EqualValues(t, 1, cs.Stats().Evicted)
 	_, err = silent.Write([]byte("x"))
 	require.ErrorIs(t, err, idle.ErrIdle)
-	clk.leap(timeout - timeout/4)
+	clk.run(timeout - timeout/4)
 	require.EqualValues(t, 2, cs.Stats().Evicted, "punctually from then on")
 }
 
-// If the check of a connection is much too late, a second check follows, but never a
-// third. The entries of a plain Monitor get no second check.
+// If a check is much too late, a second check follows, but never a third.
 func TestConns_OneMoreCheckOnly(t *testing.T) {
 	const timeout = 30 * time.Second
 	clk := &stoppedClock{now: epoch}
@@ -101,17 +107,45 @@ func TestConns_OneMoreCheckOnly(t *testing.T) {
 	require.Zero(t, cs.Stats().Evicted)
 	clk.leap(2 * timeout)
 	require.EqualValues(t, 1, cs.Stats().Evicted)
-	pipe(t, cs)
-	clk.leap(timeout + timeout/5)
-	require.EqualValues(t, 2, cs.Stats().Evicted)
 
-	expired := 0
-	m := idle.New(func(string, time.Time) { expired++ }, idle.WithClock(clk))
+	clk.run(timeout)
+	pipe(t, cs)
+	clk.run(timeout + timeout/50)
+	require.EqualValues(t, 2, cs.Stats().Evicted, "a little late")
+}
+
+// While a process was suspended, its peers sent heartbeats. Then it gets time to read
+// them, also for the leases that would have been due at the end of the pause, or soon
+// after it.
+func TestMonitor_AfterAPause(t *testing.T) {
+	const timeout = 2 * time.Second
+	clk := &stoppedClock{now: epoch}
+	var expired []int
+	m := idle.New(func(i int, _ time.Time) { expired = append(expired, i) }, idle.WithClock(clk))
 	defer m.Close()
-	_, err := m.Watch("lease", timeout)
-	require.NoError(t, err)
-	clk.leap(2 * timeout)
-	require.Equal(t, 1, expired)
+	var leases []*idle.Entry[int]
+	for i := range 200 { // a heartbeat of one or the other each 10 ms
+		lease, err := m.Watch(i, timeout)
+		require.NoError(t, err)
+		leases = append(leases, lease)
+		clk.leap(10 * time.Millisecond)
+	}
+	for _, pause := range []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second, time.Hour} {
+		for i := range leases {
+			require.True(t, leases[i].Touch())
+			clk.leap(10 * time.Millisecond)
+		}
+		clk.leap(pause)
+		for i, lease := range leases { // the heartbeats that waited, in half a second
+			if i%4 == 0 {
+				clk.leap(9 * time.Millisecond)
+			}
+			require.True(t, lease.Touch(), "%v, lease %d", pause, i)
+		}
+		require.Empty(t, expired)
+	}
+	clk.run(timeout + timeout/50)
+	require.Len(t, expired, len(leases), "once they are silent")
 }
 
 // If a Conns is closed between a late check and the second check of a connection, it

@@ -83,6 +83,7 @@ func (st *stripe) removeFromRingLocked(e *entry) {
 
 // checkAll is the function of the ring's timer. It checks each entry of the ring.
 func (r *entryRing) checkAll() {
+	r.notePause()
 	for more := true; more; {
 		var e *entry
 		var last Moment

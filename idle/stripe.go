@@ -15,6 +15,9 @@ type stripe struct {
 
 	rings map[ringKey]*entryRing // all rings that are not empty
 	stats Stats                  // without Watching
+	// holds counts, for each held entry, the calls of Hold without a Release. It is nil if
+	// no entry is held.
+	holds map[*entry]int
 
 	_ [64]byte // so that the locks of two stripes do not share a cache line
 }
@@ -48,11 +51,25 @@ func (st *stripe) checkEntryLocked(e *entry, isRecheck bool) (last Moment, idle 
 			st.checkAgainLocked(e, now, d, false)
 			return 0, false
 		}
-		// The process may have been suspended, and bytes may wait in its sockets: check a
-		// second time, after a quarter of the timeout.
-		if late := time.Duration(now-last) - timeout; c.recheckIfLate && !isRecheck && late > timeout/4+c.tick+c.slackOf(timeout) {
-			st.checkAgainLocked(e, now, timeout/4, true)
+		if st.holds[e] > 0 {
+			st.checkAgainLocked(e, now, timeout, false)
 			return 0, false
+		}
+		// The process was suspended, and heartbeats may wait in its sockets: check a second
+		// time, a quarter of the timeout after it went on.
+		if grace := timeout/4 - time.Duration(now-Moment(c.resumedAt.Load())); grace > 0 && !isRecheck {
+			st.checkAgainLocked(e, now, grace, true)
+			return 0, false
+		}
+		if at := c.delivered(e, now); at > last {
+			e.stateAndTime.CompareAndSwap(w, packLive(at))
+			continue
+		}
+		if c.asks {
+			// The entry stays live while the func of WithOnIdle runs: see core.decide.
+			st.holdLocked(e)
+			st.checkAgainLocked(e, now, timeout, false)
+			return last, true
 		}
 		if e.stateAndTime.CompareAndSwap(w, w|evicted) {
 			st.stats.Evicted++
@@ -75,5 +92,17 @@ func (st *stripe) handBackLocked(e *entry) {
 	if e.setFinalStateLocked(handedBack) {
 		st.stats.HandedBack++
 		st.core.addLeftover(e)
+	}
+}
+
+// pauseLimit is how late a check must be for its process to count as suspended. Beside
+// computing goroutines, checks are a few milliseconds late.
+const pauseLimit = 100 * time.Millisecond
+
+// notePause notes that the process was suspended, if the check of a ring is too late.
+func (r *entryRing) notePause() {
+	c := r.stripe.core
+	if now := c.now(); now != unknownMoment && time.Duration(now-r.checkAt) > pauseLimit+c.tick {
+		c.resumedAt.Store(int64(now))
 	}
 }
