@@ -31,7 +31,7 @@
 // # Complexity
 //
 // All methods take O(1), except All, Items and Drain. A pending string key with an int
-// takes 140 to 190 bytes, 32 of them for the timer. Memory shrinks when keys leave: a
+// takes 150 to 200 bytes, 32 of them for the timer. Memory shrinks when keys leave: a
 // call that removes a key may copy a 64th of those that remain.
 //
 // # When not to use it

@@ -32,7 +32,7 @@ func TestMemory_OfAKey(t *testing.T) {
 		}
 		each := float64(heapInUse()-before) / float64(n)
 		t.Logf("%d keys: %.1f bytes each", n, each)
-		require.LessOrEqual(t, each, 200.0)
+		require.LessOrEqual(t, each, 210.0)
 		runtime.KeepAlive(k)
 		runtime.KeepAlive(names)
 		s.Close()
