@@ -20,8 +20,8 @@
 //     if its callback has not run yet. Only Len may still count it.
 //   - Each value goes to exactly one place: to the callback, or to the caller of Remove or
 //     Drain. Exceptions: if Set replaces the value of a pending key, the old value is
-//     dropped, and Swap returns it. If the Scheduler is closed first, the Func of each timer that its
-//     TakeLeftover returns runs the callback.
+//     dropped; Swap returns it. If the Scheduler is closed first, the Func of each timer
+//     that its TakeLeftover returns runs the callback.
 //
 // # Concurrency
 //
