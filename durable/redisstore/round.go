@@ -25,7 +25,7 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 	if r.More != nil {
 		r.More(&r)
 	}
-	x := scriptCall{script: s.scripts.round, shard: sh, metaFields: append([]any{senderField(&st)}, roundMetaFields...), args: s.roundArgs(&st, &r)}
+	x := scriptCall{script: s.scripts.round, shard: sh, metaFields: append([]any{senderField(&st)}, roundMetaFields...), args: s.roundArgs(sh, &st, &r)}
 	v, err := s.runCall(ctx, x)
 	if err != nil {
 		return store.Answer{}, toStoreError(err)
@@ -57,7 +57,7 @@ var reportOpNames = [...]string{store.Done: "d", store.Retry: "r", store.Failed:
 var roundMetaFields = []any{"fence", "paused", "owner", "claimed", "done", "called", "keeps", "limits"}
 
 // roundArgs returns the arguments of scripts/round.lua.
-func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
+func (s *Store) roundArgs(sh *shard, st *store.Stamp, r *store.Round) []any {
 	c := &r.Claim
 	maxTasks := ""
 	if c.Asked {
@@ -66,7 +66,7 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	args := make([]any, 0, 14+6*len(r.Reports)+2*len(r.Extend))
 	args = append(args, strconv.FormatInt(st.Number, 10), deadlineArg(st.Until), microsArg(r.Lease), strconv.Itoa(r.MaxCrashes),
 		boolArg(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), maxTasks, boolArg(c.Full), handlersAndSchedulesArg(max(r.Lease, s.config.recheckInterval), c),
-		tasksPerHandlerArg(c), strconv.Itoa(c.Suspects), boolArg(c.Pass), boolArg(c.OnlySuspect))
+		tasksPerHandlerArg(c), strconv.Itoa(c.Suspects), passArg(sh, c), boolArg(c.OnlySuspect))
 	for i := range r.Reports {
 		x := &r.Reports[i]
 		next, text := "", ""
@@ -103,6 +103,20 @@ func tasksPerHandlerArg(c *store.Claim) string {
 		b = strconv.AppendInt(append(b, ' '), int64(r.First), 10)
 	}
 	return string(b)
+}
+
+// passArg returns the argument PASS of scripts/round.lua. A claim that follows a wake-up
+// passes it on if handlers have less room than the claim has: see callWake.
+func passArg(sh *shard, c *store.Claim) string {
+	if c.Asked && c.Max > 0 {
+		if passes := sh.passes.Swap(0); passes > 0 && len(c.Rooms) > 0 {
+			return passedWakeMember + strconv.Itoa(int(passes))
+		}
+	}
+	if c.Pass {
+		return freshWakeMember
+	}
+	return ""
 }
 
 func microsArg(d time.Duration) string {

@@ -27,6 +27,9 @@ type shard struct {
 	// mayHaveMoreDue is true if the latest claim got its maximum number of tasks. The next
 	// round is then not delayed.
 	mayHaveMoreDue atomic.Bool
+	// passes is 0, or how many workers have passed on the wake-up that was popped last if
+	// this one does too.
+	passes atomic.Int32
 	// upgrading is held while the Store upgrades the shard.
 	upgrading sync.Mutex
 	// combiner sends the commands of Change.

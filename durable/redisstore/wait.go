@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,9 +16,21 @@ import (
 )
 
 // A wake-up adds two members to the ZSET wake, for two workers. The worker that pops
-// backupWakeMember checks the shard a little later, in case the other worker is frozen or
-// gone.
-const backupWakeMember = "x"
+// freshWakeMember checks the shard at once. The worker that pops backupWakeMember checks it
+// a little later, in case the other worker is frozen or gone. A member that begins with
+// passedWakeMember is a wake-up that other workers could not use; their number follows.
+// Further members are for all workers.
+const (
+	freshWakeMember  = "w"
+	backupWakeMember = "x"
+	passedWakeMember = "p"
+)
+
+// passAfter is how long a call of wake may take before the wake-up goes on to another
+// worker. A worker without a free place blocks in wake. So it pops nothing more until it
+// has one, and a wake-up comes to each full worker at most once. If all are full, the
+// wake-up stays in the ZSET until one of them has a place.
+const passAfter = 2 * time.Millisecond
 
 // A waiter is a call of Wait. It pops wake-ups with BZPOPMIN, on its own connections, so
 // that the caller's pool stays free.
@@ -80,8 +94,28 @@ func (s *Store) newBlockingClient(blocking int) redis.UniversalClient {
 	}
 }
 
-// callWake is wakeUnlessEnded with w.mu locked, so that calls of wake never overlap.
-func (w *waiter) callWake(shard int) {
+// callWake calls wake for a popped member of the ZSET wake.
+func (w *waiter) callWake(sh *shard, member string) {
+	passes, isPassed := 0, strings.HasPrefix(member, passedWakeMember)
+	if isPassed {
+		passes, _ = strconv.Atoi(member[len(passedWakeMember):])
+	}
+	if isPassed || member == freshWakeMember {
+		defer time.AfterFunc(passAfter, func() { w.passOn(sh, member) }).Stop()
+		// If the next claim finds a task for which the worker has no room, it passes the
+		// wake-up on too: see passCount.
+		sh.passes.Store(int32(passes) + 1)
+	}
+	w.lockAndWake(sh.index)
+}
+
+// passOn gives a wake-up to another worker. If that fails, the backup still comes.
+func (w *waiter) passOn(sh *shard, member string) {
+	_ = w.client.ZAdd(w.ctx, sh.keys[keyWake], redis.Z{Member: member}).Err()
+}
+
+// lockAndWake is wakeUnlessEnded with w.mu locked, so that calls of wake never overlap.
+func (w *waiter) lockAndWake(shard int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wakeUnlessEnded(shard)
@@ -103,9 +137,10 @@ func (w *waiter) popWakeUps(sh *shard) {
 		z, err := w.client.BZPopMin(w.ctx, popTimeout, sh.keys[keyWake]).Result()
 		switch {
 		case err == nil && z.Member == backupWakeMember:
-			w.callWakeLater(sh.index)
+			w.callWakeLater(sh)
 		case err == nil:
-			w.callWake(sh.index)
+			member, _ := z.Member.(string)
+			w.callWake(sh, member)
 		case !errors.Is(err, redis.Nil):
 			w.store.handleFailedConn(w.ctx, err)
 			if c, ok := w.client.(*redis.ClusterClient); ok {
@@ -130,19 +165,20 @@ const (
 
 // callWakeLater calls wake a little later, in case no other worker checks the shard. At
 // most one such call is scheduled for each shard.
-func (w *waiter) callWakeLater(shard int) {
-	if w.hasDelayedWake[shard].Swap(true) {
+func (w *waiter) callWakeLater(sh *shard) {
+	if w.hasDelayedWake[sh.index].Swap(true) {
 		return
 	}
 	w.goroutines.Go(func() {
 		if sleep(w.ctx, backupDelay+rand.N(backupDelay)) != nil {
 			return
 		}
+		defer time.AfterFunc(passAfter, func() { w.passOn(sh, freshWakeMember) }).Stop()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		// A wake-up that comes from now on needs another call.
-		w.hasDelayedWake[shard].Store(false)
-		w.wakeUnlessEnded(shard)
+		w.hasDelayedWake[sh.index].Store(false)
+		w.wakeUnlessEnded(sh.index)
 	})
 }
 

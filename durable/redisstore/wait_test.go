@@ -17,11 +17,11 @@ func TestWait_ManyBackupsOfAShard(t *testing.T) {
 		var w *waiter
 		var woken [2]int
 		during := false
-		w = newWaiter(ctx, 2, func(shard int) {
-			woken[shard]++
+		w = newWaiter(ctx, 2, func(index int) {
+			woken[index]++
 			if during {
 				during = false
-				w.callWakeLater(shard)
+				w.callWakeLater(&shard{index: index})
 			}
 		})
 		settle := func() [2]int {
@@ -30,16 +30,16 @@ func TestWait_ManyBackupsOfAShard(t *testing.T) {
 			return woken
 		}
 		for range 1000 {
-			w.callWakeLater(0)
-			w.callWakeLater(1)
+			w.callWakeLater(&shard{index: 0})
+			w.callWakeLater(&shard{index: 1})
 		}
 		require.Equal(t, [2]int{1, 1}, settle())
-		w.callWakeLater(1)
+		w.callWakeLater(&shard{index: 1})
 		require.Equal(t, [2]int{1, 2}, settle(), "a later backup needs another call")
 		during = true
-		w.callWakeLater(0)
+		w.callWakeLater(&shard{index: 0})
 		require.Equal(t, [2]int{3, 2}, settle(), "a backup that comes while wake runs needs another call")
-		w.callWakeLater(0)
+		w.callWakeLater(&shard{index: 0})
 		cancel()
 		w.goroutines.Wait()
 		require.Equal(t, [2]int{3, 2}, woken)
@@ -56,7 +56,7 @@ func TestWait_ABackupIsHalfASecondLateAtMost(t *testing.T) {
 		w := newWaiter(ctx, 1, func(int) { woken = time.Now() })
 		for range 1000 {
 			began := time.Now()
-			w.callWakeLater(0)
+			w.callWakeLater(&shard{index: 0})
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			require.True(t, woken.After(began))

@@ -13,7 +13,9 @@
 --              "\0hLENGTH:NAME" for each handler and "\0sLENGTH:NAME" for each schedule
 --   ROOMS      empty, or "\0hLENGTH:NAME\0MOST FIRST" for each handler: see rooms.lua
 --   SUSPECTS   the maximum number of suspects in the claim
---   PASS       1 if the script wakes other workers for tasks that exceed ROOMS
+--   PASS       not empty if the script wakes another worker for tasks that exceed ROOMS: w, or p
+--              and the number of workers that have passed on this wake-up, now included. Each
+--              worker does so once, because the one that has waited longest pops it.
 --   ONLY       1 if the claim may get, as its only suspect, one whose next crash makes it a
 --              dead letter
 --
@@ -74,7 +76,7 @@ local sender, number, ending, leaseTime, maxCrashes = ARGV[3], ARGV[first], tonu
 local reports, extends, n = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6]), tonumber(ARGV[first + 7])
 local full, names = ARGV[first + 8] == '1', ARGV[first + 9]
 local rooms, suspects = ARGV[first + 10], tonumber(ARGV[first + 11])
-local pass, only = ARGV[first + 12] == '1', ARGV[first + 13] == '1'
+local pass, only = ARGV[first + 12], ARGV[first + 13] == '1'
 local last, fence, paused, owner, called = m[3], tonumber(m[4] or '0') or 0, m[5], m[6], tonumber(m[9] or '0') or 0
 claims = n and n > 0 and not paused
 local maxOwnerDelay = 100000 -- microseconds; another worker replaces an owner that claims later
@@ -354,7 +356,13 @@ if n then
 
   local next = more and now or tonumber(call('ZRANGEBYSCORE', kinds, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
   if soonest and not more then next = math.min(next or soonest, soonest) end
-  if exceeded and pass then wakeOthers = true end
+  if exceeded and pass ~= '' then
+    if pass == 'w' then
+      wakeOthers = true
+    elseif tonumber(sub(pass, 2)) < call('HLEN', crew) then
+      call('ZADD', wake, 0, pass)
+    end
+  end
   if not next then
     if armed or owner then call('HDEL', meta, 'armed', 'owner') end
   elseif paused then
