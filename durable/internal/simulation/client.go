@@ -216,8 +216,8 @@ func (c *clientActor) manage(key string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	settled := c.settled.Load()
-	n, handler := c.r.IntN(16), randomOf(c.r, handlerNames[:4]...)
-	limit := durable.Limit{Concurrency: c.r.IntN(4), Rate: randomOf(c.r, 0, 5, 50.0)}
+	n, handler := c.r.IntN(19), randomOf(c.r, handlerNames[:4]...)
+	limit := durable.Limit{Concurrency: c.r.IntN(4), Rate: randomOf(c.r, 0, 0, 0, 5, 50.0)}
 	var err error
 	switch n {
 	case 0, 1, 2:
@@ -230,7 +230,7 @@ func (c *clientActor) manage(key string) {
 		}
 	case 7, 8:
 		err = client.Resume(ctx)
-	case 9:
+	case 9, 16, 17, 18:
 		if c.shards == 1 {
 			err = client.SetLimit(ctx, handler, limit)
 		}

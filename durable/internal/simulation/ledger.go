@@ -264,21 +264,29 @@ const maxDelay = 2500 * time.Millisecond
 
 func (l *ledger) checkOverdue(j *storetest.Judge, now store.Time, live []*life, busy map[*life]map[string]int) {
 	entries, limits := j.Entries(), j.Limits()
+	running := make(map[string]int)
+	for i := range entries {
+		if entries[i].State == store.Running {
+			running[entries[i].Handler]++
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range entries {
 		e := &entries[i]
 		late := e.At <= now && !j.Paused()
-		wanted := e.State == store.Pending && late && limits[e.Handler] == (store.Limit{}) && slices.ContainsFunc(live, func(v *life) bool {
+		limit := limits[e.Handler]
+		hasPermit := limit.Rate == 0 && (limit.Concurrency == 0 || running[e.Handler] < limit.Concurrency)
+		wanted := e.State == store.Pending && late && hasPermit && slices.ContainsFunc(live, func(v *life) bool {
 			c := v.config.handlers[e.Handler]
 			return c != nil && c.rate == 0 && (e.Schedule == "" || v.config.knowsSchedule) &&
 				(busy[v][""] == 0 || busy[v][e.Handler] == 0 && busy[v][""] < v.config.concurrency-1 && e.Crashes == 0)
 		})
-		limit := maxDelay
+		allowed := maxDelay
 		if e.Crashes > 0 {
-			limit = 20 * time.Second // suspects wait for each other
+			allowed = 20 * time.Second // suspects wait for each other
 		}
-		if l.lasts(fmt.Sprint("due ", e.ID, e.At), wanted, limit) {
+		if l.lasts(fmt.Sprint("due ", e.ID, e.At), wanted, allowed) {
 			l.fail("overdue", "%q is overdue for %v beside a worker that could run it: %+v", e.ID, now.Sub(e.At), *e)
 		}
 		if l.lasts(fmt.Sprint("lease ", e.ID, e.Token), e.State == store.Running && e.At <= now && len(live) > 0, maxDelay) {

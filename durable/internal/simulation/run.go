@@ -192,7 +192,7 @@ func (s *simulation) watchCalm(d time.Duration) {
 // drain waits until all tasks that a worker knows have ended.
 func (s *simulation) drain() {
 	s.drains.Store(true)
-	s.sleep(5 * time.Second)
+	s.watchCalm(8 * time.Second) // without clients, whose commands wake workers
 	c := s.newClient("tidy")
 	for range 15 {
 		if s.hasFailed() {

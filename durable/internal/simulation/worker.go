@@ -168,10 +168,11 @@ func (p *process) awaitFault(r *rand.Rand, ended chan error) (fault string) {
 	for {
 		select {
 		case <-next:
-			if p.on(fault) {
+			// Workers are also stopped in calm, as for a deployment.
+			if p.on(fault) || fault == stop && p.settled.Load() && p.plan.has(stop) {
 				return fault
 			}
-			next = nil
+			next = time.After(upTo(r, p.config.lives))
 		case <-p.poison:
 			return crash
 		case <-p.over:
