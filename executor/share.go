@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"runtime/pprof"
+	"time"
 
 	"github.com/tickless/tickless/internal/share"
 )
@@ -41,6 +42,9 @@ func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 		b.holderCount++
 		w.Batch = b
 		p.queue.pushCallbacks(fs[b.n:])
+		if !p.watchdog.isTimerSet {
+			p.noteStateLocked() // for Watch
+		}
 	}
 	return w, nil
 }
@@ -48,8 +52,12 @@ func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 func (s *sharer) Watch() {
 	p := (*Pool)(s)
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.setWatchdogLocked()
+	if p.watchdog.isTimerSet || time.Since(p.watchdog.timerSetAt) < checkInterval {
+		p.setWatchdogLocked()
+		p.mu.Unlock()
+		return
+	}
+	p.checkAndUnlock()
 }
 
 func (s *sharer) Run(w share.Work) {

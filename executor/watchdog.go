@@ -20,7 +20,8 @@ type watchdog struct {
 	timer      *time.Timer
 	isTimerSet bool
 
-	// The state of the pool when the timer was set.
+	// The state of the pool when the timer was set, or when a Scheduler began to share its
+	// callbacks: see sharer.
 	timerSetAt       time.Time
 	submittedWhenSet uint64
 	endedWhenSet     uint64
@@ -42,9 +43,15 @@ func (p *Pool) setWatchdogLocked() {
 		return
 	}
 	w.isTimerSet = true
+	p.noteStateLocked()
+	w.timer.Reset(checkInterval)
+}
+
+// noteStateLocked notes the state of the pool for the next check.
+func (p *Pool) noteStateLocked() {
+	w := &p.watchdog
 	w.timerSetAt = time.Now()
 	w.submittedWhenSet, w.endedWhenSet = p.submittedCount, p.endedCountLocked()
-	w.timer.Reset(checkInterval)
 }
 
 // endedCountLocked returns how many callbacks have ended. Each worker that has begun
@@ -53,13 +60,17 @@ func (p *Pool) endedCountLocked() uint64 {
 	return p.submittedCount - uint64(p.queue.countWaiting(noLimit)+p.workerCount-p.startingWorkers)
 }
 
-// onWatchdogTimer is the function of the watchdog's timer. If callbacks take long, and
-// one has waited since the timer was set, it starts a worker for each callback that
-// waits.
+// onWatchdogTimer is the function of the watchdog's timer.
 func (p *Pool) onWatchdogTimer() {
 	p.mu.Lock()
+	p.watchdog.isTimerSet = false
+	p.checkAndUnlock()
+}
+
+// checkAndUnlock starts a worker for each callback that waits, if callbacks take long and
+// one has waited since the pool's state was noted. It unlocks mu.
+func (p *Pool) checkAndUnlock() {
 	w := &p.watchdog
-	w.isTimerSet = false
 	waitingCount := p.queue.countWaiting(noLimit)
 	oneWaitedSinceTimerSet := waitingCount > 0 && p.submittedCount-uint64(waitingCount) < w.submittedWhenSet
 	callbacksTookLong := p.endedCountLocked()-w.endedWhenSet < uint64(time.Since(w.timerSetAt)/slowCallbackTime)

@@ -13,7 +13,9 @@ type Pool interface {
 	// On a pool with WithMaxWorkers, Share only calls SubmitBatch, and the Work is empty.
 	Share(fs []func()) (Work, error)
 
-	// Watch starts the pool's watchdog if callbacks still wait.
+	// Watch starts a worker for each callback that still waits, if callbacks have taken
+	// long since Share. Less than a millisecond after Share, it starts the pool's watchdog
+	// instead.
 	Watch()
 
 	// Run implements Work.Run.
