@@ -177,9 +177,10 @@ conformance: ## run Go's own timer tests on package timer, five times
 
 # `make test` runs the short cases too.
 .PHONY: chaos
-chaos: need-redis ## test redisstore and sqlitestore with injected faults; CASES selects tests of redisstore; takes minutes
+chaos: need-redis need-postgres ## test redisstore, sqlitestore and pgstore with injected faults; CASES selects tests of redisstore; takes minutes
 	cd durable/redisstore && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -run '$(CASES)' -v ./internal/chaos
 	cd durable/sqlitestore && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -skip '^TestStore' -v .
+	cd durable/pgstore && GOWORK=off $(GO) test -count=20 -timeout 30m -run 'Faults|ScheduleTx' .
 
 .PHONY: page-picture
 page-picture: ## make docs/debug-page.png, a picture of the debug page under load; needs Chromium
