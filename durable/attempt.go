@@ -26,6 +26,7 @@ type attempt struct {
 	recurrenceErr error      // why this Worker cannot compute the recurrence, or nil
 	isSuspect     bool       // the run is a suspect: see suspects.go
 	keepAfterRun  bool       // the task has a Unique or a Retention
+	following     bool       // what follows this run has a time of its own
 	result        []byte     // from SetResult
 
 	ctx       context.Context
@@ -72,6 +73,7 @@ func (w *Worker) newAttempt(l *shardLoop, x *store.Claimed) *attempt {
 	a.task, generation, a.recordErr = decodeTask(&x.Task)
 	a.recurrence, a.recurrenceErr = a.task.makeRecurrence(w.client.schedules)
 	_, a.keepAfterRun = x.Task.Keeps()
+	a.following = x.Following
 	a.delivery = Delivery{
 		Key:         a.task.Key,
 		Handler:     a.task.Handler,
@@ -151,7 +153,7 @@ func (a *attempt) prepareCall(now store.Time) (earlyReport *report) {
 	}
 	// Skip missed runs, unless the report on an earlier attempt has told the store that
 	// they were skipped.
-	if a.task.Missed == LatestMissed && a.delivery.Attempt == a.delivery.Crashes+1 {
+	if a.task.Missed == LatestMissed && !a.following && a.delivery.Attempt == a.delivery.Crashes+1 {
 		moreToSkip, err := a.skipToLatestRun(now)
 		switch {
 		case exhaustedErr != nil:

@@ -82,7 +82,7 @@ func forEachEntry(ctx context.Context, c *Client, f func(context.Context, *store
 			continue
 		}
 		countByState[e.State]++
-		if e.Stopping && !e.Following {
+		if !e.Continues() {
 			continue // the task was cancelled
 		}
 		if err := f(ctx, &e); err != nil {

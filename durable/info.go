@@ -36,9 +36,10 @@ type Info struct {
 	Runs int `json:"runs,omitempty"`
 	// Stopping means that the task is running, but was cancelled.
 	Stopping bool `json:"stopping,omitempty"`
-	// Following means that the task is running, and will run again at Next because it
-	// was scheduled again. Task is the running one, not the new one. Next is zero if the
-	// task will be paused.
+	// Following means that the task will run again at Next, after its present run, because
+	// it was scheduled again while it was running, due or being retried. Task is the present
+	// one, not the new one. Next is zero if the task will be paused, or if the repetition of
+	// the present run says when.
 	Following bool      `json:"following,omitempty"`
 	Next      time.Time `json:"next,omitzero"`
 	// Paused means that the task repeats and waits for [Client.ResumeTask].
@@ -70,7 +71,7 @@ func infoOf(e *store.Entry) (Info, error) {
 		Attempts:  e.Attempts,
 		Crashes:   e.Crashes,
 		Stopping:  e.Stopping,
-		Following: e.Following,
+		Following: e.Following && e.Next != store.Never,
 		Failures:  failuresOf(e),
 	}
 	if e.Damaged {
@@ -85,7 +86,7 @@ func infoOf(e *store.Entry) (Info, error) {
 	if e.State == store.Dead {
 		info.Runs = max(1, e.Runs)
 	}
-	if e.Following {
+	if info.Following && e.Next != 0 {
 		info.Next = timeOrNever(e.Next)
 	}
 	newestTask := &e.Task

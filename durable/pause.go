@@ -44,6 +44,9 @@ func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	if err != nil {
 		return Unknown, err
 	}
+	if end := info.Task.End; !end.IsZero() && at.Std().After(end) {
+		return Unknown, invalidError("task %q never runs from %v on", key, now.Std())
+	}
 	return c.Reschedule(ctx, key, At(at.Std()))
 }
 

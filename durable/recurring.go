@@ -166,7 +166,8 @@ func (r *recurrence) latestRun(due, now store.Time) store.Time {
 	}
 }
 
-// firstRun returns the time of the task's first run at or after now.
+// firstRun returns the time of the task's first run at or after now. The time is after
+// the task's End if there is no such run.
 func (t *Task) firstRun(now store.Time, schedules map[string]Schedule) (at store.Time, err error) {
 	if !t.repeats() {
 		return 0, invalidError("task %q does not repeat, and so has no next run", t.Key)
@@ -179,19 +180,18 @@ func (t *Task) firstRun(now store.Time, schedules map[string]Schedule) (at store
 	if !t.Start.IsZero() {
 		startTime = store.TimeOf(t.Start)
 	}
-	ok := true
 	switch {
 	case r.every == 0:
-		at, ok, err = r.nextRun(max(startTime, now) - 1)
+		if at, _, err = r.nextRun(max(startTime, now) - 1); err != nil || at == 0 {
+			return 0, invalidError("task %q never runs from %v on", t.Key, max(startTime, now).Std())
+		}
 	case t.Start.IsZero():
 		at = now.Add(r.every)
 	case startTime >= now:
 		at = startTime
 	default:
+		r.lastDue = 0
 		at = r.latestRun(startTime, now-1).Add(r.every)
-	}
-	if err != nil || !ok || r.lastDue != 0 && at > r.lastDue {
-		return 0, invalidError("task %q never runs from %v on", t.Key, max(startTime, now).Std())
 	}
 	return at, nil
 }

@@ -67,9 +67,9 @@ func TestRecurring_FirstRun(t *testing.T) {
 			"2000-01-03 13:00:00":      {Every: 20 * time.Minute, Start: day(13)},
 			"2000-01-03 10:01:29.9999": {Schedule: "minutes"},
 		} {
-			task.Key = "k"
+			task.Key = want
 			schedule(t, c, task, durable.Next())
-			info, err := c.Get(ctx, "k")
+			info, err := c.Get(ctx, want)
 			require.NoError(t, err)
 			at, err := time.Parse(time.DateTime, want)
 			require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestRecurring_Refused(t *testing.T) {
 		`has two of Every, Cron and Schedule`:        {Every: time.Hour, Cron: "* * * * *"},
 		`has a Start or an End, but does not repeat`: {Start: time.Now()},
 		`the Client does not know the schedule "s"`:  {Schedule: "s"},
-		`never runs from `:                           {Cron: "* * * * *", End: time.Now().Add(-time.Hour)},
+		`is before its Start`:                        {Cron: "* * * * *", End: time.Now().Add(-time.Hour), Start: time.Now()},
 		`does not repeat, and so has no next run`:    {},
 	} {
 		task.Key, task.Handler = "k", "h"

@@ -32,8 +32,8 @@ func (x *Item) storeItem(maxTaskBytes int, schedules map[string]Schedule, now fu
 	if err := t.check(); err != nil {
 		return store.Item{}, err
 	}
-	w := x.When
-	if w.kind == whenNext {
+	w, isNext := x.When, x.When.kind == whenNext
+	if isNext {
 		at, err := now(t.Key)
 		if err == nil {
 			at, err = t.firstRun(at, schedules)
@@ -48,7 +48,7 @@ func (x *Item) storeItem(maxTaskBytes int, schedules map[string]Schedule, now fu
 		return store.Item{}, fmt.Errorf("task %q: %w", store.Shorten(t.Key), err)
 	}
 	task, err := encodeTask(&t, maxTaskBytes)
-	return store.Item{ID: t.Key, When: when, Task: task}, err
+	return store.Item{ID: t.Key, When: when, Task: task, Next: isNext}, err
 }
 
 // storeItem returns the Item as an item of the Client's store.
@@ -68,6 +68,15 @@ func (c *Client) storeItem(ctx context.Context, x *Item) (store.Item, error) {
 // Schedule stores a task to run at the time w. If the key already has a task, the new
 // one replaces it, unless an option says otherwise. The outcome is Created, Replaced,
 // Kept or, if the task is running, Following.
+//
+// A change of a repeating task loses no run: a run that is due, being retried or running
+// stays, with its time and attempts. It gets the new content, also if it is running and
+// needs another attempt. Only what follows changes. With [Next] and unchanged Every, Cron,
+// Zone, Schedule and Start, also a run that is not due yet keeps its time.
+//
+// If a task with [Next] has no run left before its End, that is no error: a pending task
+// is removed (outcome Removed), what is due or running is its last run, and otherwise the
+// outcome is Absent.
 //
 // If the error is an [UnknownError], there was no answer: the task may be scheduled now
 // or later, but not after the context's deadline. After any other error the task is not
@@ -136,7 +145,9 @@ func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 
 // Reschedule moves the task with a key or an [Info.ID] to another time, and ends its
 // pause. The outcome is Moved, or Absent if there is no such task or it is a dead
-// letter. A running task runs again at that time: the outcome is then Following.
+// letter. A running task runs again at that time: the outcome is then Following. So is it
+// for a repeating task whose run is due or being retried, if the time is later than that
+// run: the run stays.
 func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, error) {
 	item, err := Move{id, w}.storeItem()
 	if err != nil {

@@ -108,6 +108,8 @@ func (t *Task) check() error {
 		return invalidError("task %q has two of Every, Cron and Schedule", t.Key)
 	case t.Zone != "" && t.Cron == "":
 		return invalidError("task %q has a Zone but no Cron", t.Key)
+	case !t.Start.IsZero() && !t.End.IsZero() && t.End.Before(t.Start):
+		return invalidError("task %q: its End %v is before its Start %v", t.Key, t.End, t.Start)
 	case !t.repeats() && !(t.Start.IsZero() && t.End.IsZero()):
 		return invalidError("task %q has a Start or an End, but does not repeat", t.Key)
 	case t.Missed > DeadMissed:

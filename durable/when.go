@@ -31,9 +31,10 @@ func After(d time.Duration) When { return When{kind: whenAfter, after: d} }
 // is due immediately. The zero time and years after 2199 are an [ErrInvalid].
 func At(t time.Time) When { return When{kind: whenAt, at: t} }
 
-// Next returns the time of a repeating task's next run, by the store's clock. It is
-// only for [Client.Schedule], which returns an [ErrInvalid] if there is no such run.
-// With Every and no Start, the run is one period from now.
+// Next returns the time of a repeating task's next run, by the store's clock. It is only
+// for [Client.Schedule], which says what a change does and what happens after the task's
+// End. With Every and no Start, the first run of a new task or period is one period from
+// now.
 func Next() When { return When{kind: whenNext} }
 
 func (w When) storeWhen() (store.When, error) {

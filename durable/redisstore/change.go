@@ -84,7 +84,11 @@ func (x *pendingCommand) encodeArgs(st *store.Stamp, c *store.Command) {
 		item := &c.Items[i]
 		switch c.Op {
 		case store.Schedule:
-			idsAndRecords[i] = [2]string{item.ID, encodeRecord(&item.Task, whenArg(item.When))}
+			when := whenArg(item.When)
+			if item.Next {
+				when = "=" + strings.TrimPrefix(when, "+")
+			}
+			idsAndRecords[i] = [2]string{item.ID, encodeRecord(&item.Task, when)}
 			x.recordBytes += len(idsAndRecords[i][1])
 			args = append(args, &idsAndRecords[i][0], &idsAndRecords[i][1])
 		case store.Reschedule, store.Requeue:
@@ -121,22 +125,20 @@ func hasUniqueKey(x store.Item) bool {
 // bytes of the record and failures.
 func appendImportArgs(args []any, e *store.Entry) ([]any, int) {
 	formatMicros := func(t store.Time) string { return strconv.FormatInt(int64(t), 10) }
-	place, at, failureText := "due", formatMicros(e.At), encodeFailures(e.Failures)
-	t := &e.Task
-	due, attempts, crashes := formatMicros(e.Due), strconv.Itoa(e.Attempts), strconv.Itoa(e.Crashes)
+	x := e.WithoutAttempt(0)
+	place, at, next := "due", formatMicros(x.At), ""
 	switch {
 	case e.State >= store.Dead:
 		place = e.State.String()
-	case e.Following:
-		at, due, attempts, crashes, failureText = formatMicros(e.Next), "", "0", "0", ""
-		if e.NextTask != nil {
-			t = e.NextTask
-		}
-	case e.State == store.Running:
+	case e.State == store.Running && x.At == 0:
 		at = "+0"
 	}
-	r := encodeRecord(t, "")
-	return append(args, e.ID, place, at, r, attempts, crashes, due, strconv.Itoa(e.Runs), failureText), len(r) + len(failureText)
+	if x.Following {
+		next = formatMicros(x.Next)
+	}
+	failureText := encodeFailures(x.Failures)
+	r := encodeRecord(&x.Task, "")
+	return append(args, x.ID, place, at, r, strconv.Itoa(x.Attempts), strconv.Itoa(x.Crashes), formatMicros(x.Due), strconv.Itoa(x.Runs), failureText, next), len(r) + len(failureText)
 }
 
 // batchCall returns one call of scripts/change.lua for several commands to a shard.

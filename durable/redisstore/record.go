@@ -75,6 +75,8 @@ type runState struct {
 	firstDue      store.Time // when the run was first due
 	stopping      bool       // the running task was cancelled
 	isSuspect     bool
+	hasNewRecord  bool       // the task has a record in follows
+	followsAt     string     // when the pending task is due again after its run, or empty
 	hasNextOrRuns bool       // nextOrRuns is set
 	nextOrRuns    store.Time // time of the next run or attempt; for a dead letter, its number of runs
 }
@@ -88,7 +90,10 @@ func parseRunState(s string) (r runState, ok bool) {
 	r.attempts, _ = strconv.Atoi(f[1])
 	r.crashes, _ = strconv.Atoi(f[2])
 	r.firstDue = parseTime(f[3])
-	r.stopping, r.isSuspect = strings.Contains(f[4], "c"), strings.Contains(f[4], "s")
+	r.stopping, r.isSuspect, r.hasNewRecord = strings.Contains(f[4], "c"), strings.Contains(f[4], "s"), strings.Contains(f[4], "n")
+	if _, after, ok := strings.Cut(f[4], "f"); ok {
+		r.followsAt = strings.TrimRight(after, "abcdeghijklmnopqrstuvwxyz")
+	}
 	if r.hasNextOrRuns = f[5] != "-"; r.hasNextOrRuns {
 		r.nextOrRuns = parseTime(f[5])
 	}
@@ -112,12 +117,15 @@ func parseEntry(id string, state store.State, at store.Time, f []string) store.E
 	switch {
 	case state == store.Running:
 		e.Token, e.Stopping = r.fencingToken, r.stopping
-		if e.Following, e.Next = r.hasNextOrRuns, r.nextOrRuns; r.hasNextOrRuns && f[3] != "" {
-			next := parseRecord(id, f[3])
-			e.NextTask = &next
-		}
+		e.Following, e.Next = r.hasNextOrRuns, r.nextOrRuns
+	case state == store.Pending && r.followsAt != "":
+		e.Following, e.Next = true, parseTime(r.followsAt)
 	case state >= store.Dead && r.hasNextOrRuns:
 		e.Runs = int(r.nextOrRuns)
+	}
+	if e.Following && r.hasNewRecord && f[3] != "" {
+		next := parseRecord(id, f[3])
+		e.NextTask = &next
 	}
 	return e
 }

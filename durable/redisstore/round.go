@@ -215,7 +215,7 @@ func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answ
 func parseClaimedTask(id string, token int64, record, score, runText string) store.Claimed {
 	x := store.Claimed{Task: parseRecord(id, record), Token: token, Due: parseTime(score)}
 	if r, ok := parseRunState(runText); ok {
-		x.Due, x.Attempts, x.Crashes, x.Suspect = r.firstDue, r.attempts, r.crashes, r.isSuspect
+		x.Due, x.Attempts, x.Crashes, x.Suspect, x.Following = r.firstDue, r.attempts, r.crashes, r.isSuspect, r.followsAt != ""
 	}
 	return x
 }

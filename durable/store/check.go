@@ -51,6 +51,8 @@ func (x *Item) check(op Op) error {
 		return invalidf("task %q: the generation has %d bytes instead of %d, or is not for this command", x.ID, n, GenerationSize)
 	}
 	switch {
+	case x.Next && (op != Schedule || x.When.kind != whenAt):
+		return invalidf("task %q: Next is only for Schedule at a point in time", x.ID)
 	case (op == Import) != (x.Entry != nil):
 		return invalidf("task %q: the entry is missing, or is not for this command", x.ID)
 	case op == Import:
@@ -75,17 +77,17 @@ func (e *Entry) check(id string) error {
 	switch {
 	case e.State < Pending || e.State > Past:
 		return invalidf("task %q: unknown State %d", id, e.State)
-	case !isValidTime(e.At) || !isValidTime(e.Due) || !isValidTime(e.Next):
+	case !isValidTime(e.At) || !isValidTime(e.Due) || e.Next < 0 || e.Next > Never:
 		return invalidf("task %q: a time is out of range", id)
 	case !isValidCount(e.Attempts) || !isValidCount(e.Crashes) || !isValidCount(e.Runs) || len(e.Failures) > MaxFailures:
 		return invalidf("task %q: the number of attempts, crashes, runs or failures is out of range", id)
 	}
-	if e.Stopping && !e.Following {
-		return invalidf("task %q: it is Stopping and not Following, so it would end with its attempt", id)
+	if !e.Continues() {
+		return invalidf("task %q: it would end with its attempt, and so cannot be imported", id)
 	}
 	if e.NextTask != nil {
-		if !e.Following || e.State != Running {
-			return invalidf("task %q: it has a NextTask, but is not Running and Following", id)
+		if !e.Following {
+			return invalidf("task %q: it has a NextTask, but is not Following", id)
 		}
 		if err := e.NextTask.check(id); err != nil {
 			return err

@@ -14,6 +14,9 @@ type Item struct {
 	ID   string
 	When When // for Schedule, Reschedule and Requeue
 	Task Task // for Schedule, with the same ID
+	// Next is for Schedule: When is the next time of the task's own [Repetition], from
+	// now on. If When is after its End, the task is over.
+	Next bool
 	// Generation is for Reschedule and Requeue: the generation of the requested run,
 	// see [GenerationSize]. If it is empty, the task keeps its own.
 	Generation string
@@ -21,6 +24,15 @@ type Item struct {
 	Entry *Entry
 	// Limit is for SetLimit. ID is then the handler's name.
 	Limit *Limit
+}
+
+// IsOver reports whether a Schedule of the task at the time at finds no more runs.
+func (x *Item) IsOver(at Time) bool {
+	if !x.Next {
+		return false
+	}
+	end := x.Task.Repetition().End
+	return end != 0 && at > end
 }
 
 // An Op is what a command does.
@@ -31,6 +43,17 @@ const (
 	// Replaced for a Pending or Dead task, and Following for a Running task. If Keep or
 	// [Keeping.Unique] forbids the change, the outcome is Kept.
 	//
+	// If the old and the new task repeat, a run that is due, being retried or running
+	// stays, with its Due, its attempts and failures. It gets the new content at once, or
+	// if it is running, when the attempt has ended but not the run. When says when the
+	// task is due after that run, which is then Following; but if When is not later than
+	// the run itself, that run is tried at When. With Item.Next and an unchanged
+	// [Repetition], the time of what follows, or of a run that is not due yet, does not
+	// change.
+	//
+	// If a task is over (see Item.Next), what stays of a run is its last. Otherwise a
+	// Pending task is removed (outcome Removed), and in other states the outcome is Absent.
+	//
 	// A repeating task that is due at [Farthest] is paused. It stays paused if the new
 	// task repeats too.
 	Schedule Op = iota + 1
@@ -38,7 +61,9 @@ const (
 	// Following: it is due again at When. In other states the outcome is Absent.
 	//
 	// This usually begins a new run, with the Generation and with When as its Due. But a
-	// Pending task that has attempts continues its run, unless it is paused.
+	// Pending task that has attempts continues its run, unless it is paused. The run of a
+	// repeating task stays if it is due or has attempts: if When is later than the run
+	// itself, the task is Following. A paused task begins a new run.
 	Reschedule
 	// Cancel removes a Pending task; the outcome is Removed. For a Running task the
 	// outcome is Stopping: the task is removed when its attempt ends, unless it is
@@ -56,9 +81,10 @@ const (
 	// Import adds an entry of another store (outcome Created). If the id exists, the
 	// outcome is Kept.
 	//
-	// A Running entry becomes Pending, due now, with its attempts. A Following entry
-	// becomes Pending at Next, with its NextTask if there is one, and without attempts.
-	// An entry that is Stopping but not Following is invalid.
+	// A Running entry becomes Pending, due now, with its attempts. A Following entry whose
+	// change applies after the attempt becomes Pending at Next, with its NextTask if there
+	// is one, and without attempts: see [Entry.ChangesOnlyLater]. An entry that is Stopping
+	// but not Following is invalid.
 	Import
 	// SetLimit sets a handler's limit (outcome Created or Replaced). A zero Limit
 	// removes the limit (outcome Removed, or Absent if there was none). If [MaxLimits]
@@ -103,8 +129,8 @@ const (
 	Replaced
 	// Kept means that the key's existing task is unchanged.
 	Kept
-	// Following means that the key's task is running. When the attempt ends, the new task
-	// becomes pending.
+	// Following means that the key's task is running, or is a repeating one whose run is
+	// due or being retried. The new time applies afterwards.
 	Following
 	// Moved means that the task is pending at its new time.
 	Moved

@@ -40,6 +40,11 @@
 // ends, it is removed, unless it was scheduled again after that. The result of the attempt
 // does not matter.
 //
+// A change of a repeating task loses no run. A run that is due, being retried or running
+// stays, and only what follows it changes. The run gets the new content: at once if it is
+// Pending, or with its next attempt if it is Running and this attempt fails, is handed back
+// or crashes. Such a task is Following until its run ends, not only its attempt.
+//
 // A run becomes a dead letter if it fails for good, or if too many of its leases expire. A
 // repeating task also continues with its next run. Only a worker knows when that run is
 // due. So after too many expired leases, a worker claims the task once more, runs nothing, and

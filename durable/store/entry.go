@@ -63,10 +63,15 @@ type Entry struct {
 	Crashes  int
 	Suspect  bool  // whether a Pending or Running task is a suspect: see IsSuspect
 	Token    int64 // of the lease of a Running task
-	// Stopping is true if a Running task was cancelled, Following if it was scheduled
-	// again. When its attempt ends, a Following task becomes Pending at Next, with the
-	// content of NextTask. If NextTask is nil, only its time changes.
-	Stopping  bool
+	// Stopping is true if a Running task was cancelled.
+	Stopping bool
+	// Following is true if a Running task, or the run of a repeating task that is due or
+	// being retried, was scheduled again. Then the task becomes Pending at Next, with the
+	// content of NextTask, or with its own if NextTask is nil. ChangesOnlyLater says
+	// whether that is at the end of the run, or of the attempt.
+	//
+	// If Next is 0, the worker's report says when the task is due next. If Next is
+	// [Never], the task is removed.
 	Following bool
 	Next      Time
 	NextTask  *Task
@@ -79,6 +84,56 @@ type Entry struct {
 	// Damaged says that the stored task is damaged. Only ID, State and At are set, and may
 	// be wrong. Lists contain such an entry; Get returns [ErrDamaged] instead.
 	Damaged bool
+}
+
+// ChangesOnlyLater reports whether a Following task continues its run if the attempt does
+// not end it: the task repeats before and after the change, and is neither cancelled nor
+// paused.
+func (e *Entry) ChangesOnlyLater() bool {
+	return e.Following && !e.Stopping && e.Next != Farthest && e.Repeats() && (e.NextTask == nil || e.NextTask.Repeats())
+}
+
+// Continues reports whether the task stays when its attempt ends without a result. An entry
+// that does not cannot be imported.
+func (e *Entry) Continues() bool {
+	if !e.Following {
+		return !e.Stopping
+	}
+	return e.Next != Never || e.ChangesOnlyLater()
+}
+
+// AdoptChange gives the run of a Following task the new content, if there is any, when an
+// attempt has ended but not the run. Later only the time of the next run changes.
+func (e *Entry) AdoptChange() {
+	if e.NextTask != nil && (e.Next == 0 || !e.Same(e.NextTask)) {
+		e.Task, e.NextTask = *e.NextTask, nil
+	}
+	if e.Next == 0 {
+		e.Following = false
+	}
+}
+
+// WithoutAttempt returns the entry as an import at the time now stores it: see [Import].
+func (e *Entry) WithoutAttempt(now Time) Entry {
+	x := *e
+	x.Token = 0
+	switch {
+	case x.State >= Dead:
+	case x.ChangesOnlyLater():
+		x.AdoptChange()
+		x.NextTask = nil // differs at most in its generation
+	case x.Following:
+		if x.NextTask != nil {
+			x.Task = *x.NextTask
+		}
+		x.State, x.At, x.Due, x.Attempts, x.Crashes, x.Failures = Pending, x.Next, x.Next, 0, 0, nil
+		x.Following, x.Next, x.NextTask = false, 0, nil
+	}
+	if x.State == Running {
+		x.State, x.At = Pending, now
+	}
+	x.Stopping = false
+	return x
 }
 
 // A Failure describes a failed attempt, or the attempts that were handed back.

@@ -156,4 +156,8 @@ type Claimed struct {
 	Attempts int
 	Crashes  int
 	Suspect  bool // see IsSuspect
+	// Following says that the task is due again at a time that does not depend on this
+	// run: see [Entry]. The worker must not skip this run. A repeated claim has the latest
+	// value.
+	Following bool
 }

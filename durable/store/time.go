@@ -16,6 +16,9 @@ const (
 	MaxDelay      = 170 * 365 * 24 * time.Hour
 )
 
+// Never is the Next of an entry that ends with its run: see [Entry].
+const Never = Farthest + 1
+
 // TimeOf converts t, rounded up to a microsecond. A time out of range becomes the
 // nearest one in range.
 func TimeOf(t time.Time) Time {

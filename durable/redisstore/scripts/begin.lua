@@ -31,12 +31,13 @@
 --   due      when the run was first due. For a head, until when the key cannot be scheduled
 --   flags    some of these letters, or -
 --              c  the running task was cancelled
---              n  the running task has a new record in follows: it was scheduled again, or
+--              n  the task has a new record in follows: it was scheduled again, or
 --                 rescheduled with another generation
---              s  the run is a suspect: see IsSuspect of package store
+--              s  the first letter: the run is a suspect, see IsSuspect of package store
+--              f  and digits: when the pending task is due again, after its present run
 --   next     depends on the state:
 --              running      when the task is due again, if it was scheduled or rescheduled
---                           meanwhile; otherwise -
+--                           meanwhile, or 0 for when the report says; otherwise -
 --              pending      when the next attempt is due, or - for the time due
 --              dead letter  of a repeating task: how many failed runs it stands for
 --              head         how many runs of the key have been kept

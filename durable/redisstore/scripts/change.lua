@@ -17,11 +17,13 @@
 --   c        cancel: ID
 --   q        requeue: ID WHEN GENERATION
 --   x        purge: ID
---   i        import: ID PLACE AT RECORD ATTEMPTS CRASHES DUE RUNS FAILURES
+--   i        import: ID PLACE AT RECORD ATTEMPTS CRASHES DUE RUNS FAILURES NEXT, where NEXT is
+--            when the task is due again after its present run, or empty
 --   l        limit: HANDLER MOST EVERY BURST RATE, as in limits.lua; all 0 for none
 --   p, g     pause and resume; without items
 --
--- A WHEN is 16 digits. After a plus sign it counts from now. A GENERATION replaces bytes of the
+-- A WHEN is 16 digits. After a plus sign it counts from now. After an equals sign it is the
+-- next time of the task's own repetition: Item.Next of package store. A GENERATION replaces bytes of the
 -- record, after the first byte from package durable, if the task becomes pending without
 -- attempts. An empty GENERATION changes nothing. An imported RECORD has no due time at its
 -- beginning.
@@ -40,10 +42,11 @@ if n == 1 and m[3] then
   -- Strings of equal length compare correctly in any locale.
   if number and byte(m[3], #number + 1, #number + 1) == 32 and m[3] < number and (ending == '' or now <= tonumber(ending)) then
     local id, record = ARGV[first + 1], ARGV[first + 2]
-    if byte(record, 1, 1) == 43 then -- a plus sign
+    local sign = byte(record, 1, 1)
+    if sign == 43 then -- a plus sign
       record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999)) .. sub(record, 18)
     end
-    if call('HSETNX', task, id, record) == 1 then
+    if sign ~= 61 and call('HSETNX', task, id, record) == 1 then -- no equals sign
       local at, a, b = sub(record, 1, 16), byte(record, 18, 19)
       local kind, answer = sub(record, 20, 19 + a * 256 + b), number .. ' ' .. clock[1] .. '000000 o2' -- whole seconds, for speed
       call('ZADD', kinds, 'LT', at, kind)
@@ -71,7 +74,7 @@ local answers, ids, outcomes = {}, {}, {}
 for i = 1, n do
   local number, ending, op, count, width = ARGV[p], '', 's', 1, 2
   if string.find(number, ' ', 1, true) then
-    number, ending, op, count, width = match(number, '^(%d+) (%d*) (%a+) (%d+) (%d)$')
+    number, ending, op, count, width = match(number, '^(%d+) (%d*) (%a+) (%d+) (%d+)$')
     count, width = tonumber(count), tonumber(width)
   end
   local last, before = m[2 + i], nil
@@ -107,12 +110,15 @@ if batchOp == 's' then
     uniques = uniques or unique
     for j = 1, from and counts[i] or 0 do
       local id, record = ids[from + j], ARGV[starts[i] + 2 * j - 1]
-      if byte(record, 1, 1) == 43 then
+      local sign = byte(record, 1, 1)
+      if sign == 43 then
         record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999)) .. sub(record, 18)
+      elseif sign == 61 then
+        record = sub(record, 2)
       end
-      if existing[from + j] or fresh[id] or unique then
+      if existing[from + j] or fresh[id] or unique or sign == 61 then
         fresh[id] = true
-        known[#known + 1] = {from + j, id, record, ops[i]}
+        known[#known + 1] = {from + j, id, record, ops[i], sign == 61}
       else
         local at, a, b = sub(record, 1, 16), byte(record, 18, 19)
         local kind, score = sub(record, 20, 19 + a * 256 + b), tonumber(at)
@@ -154,54 +160,179 @@ local function find(id)
   return tonumber(call('ZSCORE', due .. kind, id) or ''), kind, r, token, attempt, crashes, at, flags, next
 end
 
--- same reports whether two records differ at most in their time and generation.
-local function same(a, b)
-  local k = #kindOf(a)
-  if not a or #a ~= #b or k ~= #kindOf(b) then return false end
-  if #a < 26 + k then return sub(a, 17) == sub(b, 17) end
-  return sub(a, 17, 20 + k) == sub(b, 17, 20 + k) and sub(a, 27 + k) == sub(b, 27 + k)
+--include follow.lua
+
+local never = farthest + 1
+
+-- repetition returns the parts of a record that say when its task is due, and the last time
+-- at which it may be due, or 0, like Task.Repetition of package store.
+local function repetition(record)
+  local kind = kindOf(record)
+  local at, ends, parts = 20 + #kind, 0, {sub(kind, #match(kind .. ':', '^%d*') + 2 + (tonumber(match(kind, '^%d+')) or 0))}
+  local fields = byte(record, at + 7)
+  if kind == '' or byte(record, at) ~= 1 or not fields then return parts[1], 0 end
+  at = at + 8
+  local function has(bit) return math.floor(fields / bit) % 2 == 1 end
+  local function number()
+    local n, scale = 0, 1
+    for _ = 1, 10 do
+      local b = byte(record, at)
+      if not b then break end
+      at = at + 1
+      if b < 128 then return n + b * scale end
+      n, scale = n + (b - 128) * scale, scale * 128
+    end
+    at = #record + 1 -- damaged
+    return 0
+  end
+  local function skip()
+    local n = number()
+    at = math.min(at + n, #record + 1)
+  end
+  local function part(read, again)
+    local from = at
+    read()
+    if again then read() end
+    parts[#parts + 1] = sub(record, from, at - 1)
+  end
+  if has(128) then at = math.min(at + 38, #record + 1) end
+  if has(1) then
+    local n = number()
+    while n > 0 and at <= #record do
+      skip()
+      skip()
+      n = n - 1
+    end
+  end
+  if has(2) then number() end
+  if has(4) then number() end
+  if has(8) then part(number) end
+  if has(16) then
+    at = math.min(at + 1, #record + 1)
+    number()
+  end
+  if has(32) then part(skip, true) end
+  if has(64) then
+    part(number)
+    ends = math.min(number(), farthest)
+  end
+  return table.concat(parts, '\0'), ends
 end
 
--- schedule schedules a task that may already exist.
-local function schedule(id, at, record, mode)
+-- withFlag returns flags with the letter n, or without it if there is no new record.
+local function withFlag(flags, n)
+  flags = string.gsub(flags, '[-n]', '') .. (n and 'n' or '')
+  return flags == '' and '-' or flags
+end
+
+-- followsAt returns when a task is due again after its present run, or nil.
+local function followsAt(pendingAt, flags, next)
+  local at = tonumber(pendingAt and match(flags, 'f(%d+)') or not pendingAt and next or '')
+  return at and at > 0 and at or nil
+end
+
+-- runStays reports whether changes of a repeating task leave its run as it is, because the
+-- run is due or has begun.
+local function runStays(at, attempt, crashes) return tonumber(at) <= now or attempt > 0 or crashes > 0 end
+
+-- changeRepeating gives a repeating task, pending or running, a new record. A run that is
+-- due, being retried or running stays; score is when the task is due after it.
+local function changeRepeating(id, score, record, own, over, oldRecord, pendingAt, old, r, token, attempt, crashes, due_, flags, next)
+  local new = kindOf(record)
+  local newest = hasFlag(flags, 'n') and call('HGET', follows, id) or oldRecord
+  local oldPattern, oldEnd = repetition(newest)
+  local newPattern, newEnd = repetition(record)
+  local keepsPattern = own and oldPattern == newPattern
+  local after = over and never or score
+  if not pendingAt then
+    if tonumber(next) == farthest then
+      -- It stays paused.
+    elseif not keepsPattern or oldEnd ~= newEnd then
+      next = int(after)
+    elseif next == '-' then
+      next = '0' -- when the report says
+    end
+    -- Keep the record of the running attempt: a repeated claim may need it.
+    call('HSET', follows, id, record)
+    call('HSET', run, id, formatRun(token, attempt, crashes, due_, withFlag(flags, true), next, old))
+    return following
+  end
+  local at, began = pendingAt, r and due_ or int(pendingAt)
+  local stays = runStays(began, attempt, crashes)
+  local hadRecord = hasFlag(flags, 'n')
+  flags = withFlag(flags, false)
+  if pendingAt == farthest or keepsPattern and (stays or newEnd == 0 or pendingAt <= newEnd) then
+    -- The run keeps its time.
+  elseif stays and not own and score <= math.max(now, pendingAt) then
+    at = math.min(pendingAt, score)
+  elseif stays then
+    flags = withFlag(string.gsub(flags, 'f%d+', ''), false)
+    flags = (flags == '-' and '' or flags) .. 'f' .. int(after)
+  elseif over then
+    forget(id)
+    if hadRecord then call('HDEL', follows, id) end
+    removePending(id, old)
+    return removed
+  else
+    return nil
+  end
+  addPending(id, new, int(at))
+  call('HSET', task, id, string.format('%016.0f', tonumber(began)) .. sub(record, 17))
+  if r or flags ~= '-' or int(at) ~= int(began) then
+    call('HSET', run, id, formatRun('0', attempt, crashes, began, flags, int(at) == int(began) and '-' or int(at), new))
+  end
+  if hadRecord then call('HDEL', follows, id) end
+  if new ~= old then removePending(id, old) end
+  return replaced
+end
+
+-- schedule schedules a task that may already exist. own is Item.Next of package store.
+local function schedule(id, at, record, mode, own)
   local score = tonumber(at)
   local pendingAt, old, r, token, attempt, crashes, due_, flags, next = find(id)
-  local new = kindOf(record)
-  if pendingAt then
-    if mode == 'sn' or mode == 'se' and score >= pendingAt or mode == 'sl' and score <= pendingAt then
+  local new, over = kindOf(record), false
+  if own then
+    local _, ends = repetition(record)
+    over = ends > 0 and score > ends
+  end
+  local running = r and not pendingAt and token ~= '0'
+  if pendingAt or r then
+    local oldAt = (pendingAt or running) and followsAt(pendingAt, flags, next) or pendingAt
+    if mode == 'sn' or oldAt and (mode == 'se' and score >= oldAt or mode == 'sl' and score <= oldAt) then
       return kept
     end
-    if mode == 'sm' and same(call('HGET', task, id), record) then return kept end
-    if pendingAt == farthest and repeats(id, record) then
-      at = int(farthest)
-      record = at .. sub(record, 17)
+    local oldRecord = (pendingAt or running) and call('HGET', task, id)
+    if mode == 'sm' and oldRecord and (next ~= '-' or not hasFlag(flags, 'c')) and
+        same(hasFlag(flags, 'n') and call('HGET', follows, id) or oldRecord, record) then
+      return kept
     end
-  elseif r then
-    if mode == 'sn' then return kept end
-    if token ~= '0' then
-      local nextAt = tonumber(next)
-      if nextAt and (mode == 'se' and score >= nextAt or mode == 'sl' and score <= nextAt) then
-        return kept
-      end
-      if mode == 'sm' and (nextAt or not hasFlag(flags, 'c')) and same(call('HGET', hasFlag(flags, 'n') and follows or task, id), record) then
-        return kept
-      end
-      if nextAt == farthest and repeats(id, record) then
+    if over and not oldRecord then return absent end
+    if oldRecord and not hasFlag(flags, 'c') and repeats(id, oldRecord) and repeats(id, record) then
+      local out = changeRepeating(id, score, record, own, over, oldRecord, pendingAt, old, r, token, attempt, crashes, due_, flags, next)
+      if out then return out end
+    elseif running then
+      if tonumber(next) == farthest and repeats(id, record) then
         score = farthest
-        record = int(farthest) .. sub(record, 17)
+      elseif over then
+        score = never
       end
-      -- Keep the record of the running attempt: a repeated claim may need it.
       call('HSET', follows, id, record)
-      flags = flagsOf(hasFlag(flags, 'c') and 'cn' or 'n', flags)
-      call('HSET', run, id, formatRun(token, attempt, crashes, due_, flags, int(score), old))
+      call('HSET', run, id, formatRun(token, attempt, crashes, due_, withFlag(flags, true), int(score), old))
       return following
+    elseif over then
+      forget(id)
+      removePending(id, old)
+      return removed
     end
+  elseif over then
+    return absent
   end
   addPending(id, new, at)
   call('HSET', task, id, record)
   if r then
     call('HDEL', run, id)
     call('HDEL', err, id)
+    if hasFlag(flags, 'n') then call('HDEL', follows, id) end
   end
   if pendingAt and new ~= old then
     removePending(id, old)
@@ -221,29 +352,48 @@ local function renewed(record, generation, score)
 end
 
 local function reschedule(id, score, generation)
-  local pendingAt, kind, r, token, attempt, crashes, at, flags = find(id)
+  local pendingAt, kind, r, token, attempt, crashes, at, flags, next = find(id)
+  -- followLater makes the task due at score after its present run.
+  local function followLater()
+    if generation == '' then return end
+    local record = renewed(hasFlag(flags, 'n') and call('HGET', follows, id) or call('HGET', task, id), generation, score)
+    if record then
+      call('HSET', follows, id, record)
+      flags = withFlag(flags, true)
+    end
+  end
   if pendingAt then
-    local paused = pendingAt == farthest and repeats(id, call('HGET', task, id))
-    if r and (attempt > 0 or crashes > 0) and not paused then
-      call('HSET', run, id, formatRun('0', attempt, crashes, at, flagsOf('', flags), int(score), kind))
+    local record = call('HGET', task, id)
+    local repeating, began = repeats(id, record), r and at or int(pendingAt)
+    local paused = pendingAt == farthest and repeating
+    if repeating and not paused and score ~= farthest and runStays(began, attempt, crashes) then
+      if score > math.max(now, pendingAt) then
+        flags = withFlag(string.gsub(flags, 'f%d+', ''), hasFlag(flags, 'n'))
+        followLater()
+        flags = (flags == '-' and '' or flags) .. 'f' .. int(score)
+        call('HSET', run, id, formatRun('0', attempt, crashes, began, flags, int(pendingAt), kind))
+        return following
+      end
+      score = math.min(pendingAt, score)
+      call('HSET', run, id, formatRun('0', attempt, crashes, began, flags, int(score), kind))
+    elseif r and (attempt > 0 or crashes > 0) and not paused then
+      call('HSET', run, id, formatRun('0', attempt, crashes, at, flags, int(score), kind))
     else
       -- A task without attempts gets a new due time and generation.
-      local record = generation ~= '' and renewed(call('HGET', task, id), generation, score)
+      record = generation ~= '' and renewed(record, generation, score)
       if record then call('HSET', task, id, record) end
-      call('HSET', run, id, formatRun('0', 0, 0, int(score), '-', '-', kind))
-      if paused then call('HDEL', err, id) end
+      if paused then
+        call('HDEL', err, id)
+        if hasFlag(flags, 'n') then call('HDEL', follows, id) end
+        flags = '-'
+      end
+      call('HSET', run, id, formatRun('0', 0, 0, int(score), flags, '-', kind))
     end
     addPending(id, kind, int(score))
     return moved
   end
   if token == '0' then return absent end
-  if generation ~= '' then
-    local record = renewed(call('HGET', hasFlag(flags, 'n') and follows or task, id), generation, score)
-    if record then
-      call('HSET', follows, id, record)
-      flags = flagsOf(hasFlag(flags, 'c') and 'cn' or 'n', flags)
-    end
-  end
+  followLater()
   call('HSET', run, id, formatRun(token, attempt, crashes, at, flags, int(score), kind))
   return following
 end
@@ -254,6 +404,7 @@ local function cancel(id)
   if pendingAt then
     forget(id)
     removePending(id, kind)
+    if hasFlag(flags, 'n') then call('HDEL', follows, id) end
     cancelled = cancelled + 1
     return removed
   end
@@ -301,7 +452,7 @@ local function purge(id)
 end
 
 -- import adds an entry from another store.
-local function import(id, into, at, record, attempts, crashes, due_, runs, failures)
+local function import(id, into, at, record, attempts, crashes, due_, runs, failures, later)
   if call('HEXISTS', task, id) == 1 or call('HEXISTS', run, id) == 1 then return kept end
   at = int(when(at))
   if due_ == '' then due_ = at end
@@ -311,8 +462,8 @@ local function import(id, into, at, record, attempts, crashes, due_, runs, failu
   local kind, next = kindOf(record), at ~= due_ and at or '-'
   local place = into == 'dead' and dead or into == 'past' and past
   if place then next = runs ~= '0' and runs or '-' end
-  local suspect = not place and tonumber(crashes) > 2
-  call('HSET', run, id, formatRun('0', attempts, crashes, due_, suspect and 's' or '-', next, kind))
+  local flags = (not place and tonumber(crashes) > 2 and 's' or '') .. (later ~= '' and 'f' .. later or '')
+  call('HSET', run, id, formatRun('0', attempts, crashes, due_, flags == '' and '-' or flags, next, kind))
   if place then call('ZADD', place, at, id) else addPending(id, kind, at) end
   local ending = place == past and endOf(id, record)
   if ending then call('ZADD', ended, ending, id) end
@@ -365,7 +516,7 @@ for _, x in ipairs(known) do
   if mode ~= x[4] and blocks(x[2], x[3]) then
     outcomes[x[1]] = kept
   else
-    outcomes[x[1]] = schedule(x[2], sub(x[3], 1, 16), x[3], mode)
+    outcomes[x[1]] = schedule(x[2], sub(x[3], 1, 16), x[3], mode, x[5])
   end
 end
 
@@ -388,7 +539,7 @@ for i = 1, n do
       elseif letter == 'l' then
         out = limit(unpack(ARGV, p, p + 4))
       else
-        out = import(unpack(ARGV, p, p + 8))
+        out = import(unpack(ARGV, p, p + 9))
       end
       outcomes[offsets[i] + j] = out
     end

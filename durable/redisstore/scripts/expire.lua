@@ -19,9 +19,19 @@ for i, id in ipairs(expired) do
   else
     crashed = crashed + 1
     if limited then removeRunning(runs[i]) end
+    local letters, replaced = '', false
     if next ~= '-' then
-      follow(id, kind, flags, next)
-    elseif hasFlag(flags, 'c') then
+--include follow.lua
+      if continues(id, flags, next) then
+        kind, letters = adopt(id, kind, flags, next)
+      else
+        follow(id, kind, flags, next)
+        replaced = true
+      end
+    end
+    if replaced then
+      -- The task is no longer the one that crashed.
+    elseif next == '-' and hasFlag(flags, 'c') then
       forget(id)
     elseif crashes + 1 >= maxCrashes and not repeats(id, call('HGET', task, id)) then
       bury(id, attempt, crashes + 1, at, 'the worker crashed or lost its lease, as often as is allowed', kind)
@@ -31,7 +41,8 @@ for i, id in ipairs(expired) do
     else
       addFailure(id, attempt, 'the worker crashed or lost its lease')
       local suspect = maxCrashes > 1 and crashes + 1 >= math.min(3, maxCrashes - 1)
-      call('HSET', run, id, formatRun('0', attempt, crashes + 1, at, suspect and 's' or '-', int(now), kind))
+      letters = (suspect and 's' or '') .. letters
+      call('HSET', run, id, formatRun('0', attempt, crashes + 1, at, letters == '' and '-' or letters, int(now), kind))
       addPending(id, kind, int(now))
     end
   end

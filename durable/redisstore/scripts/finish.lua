@@ -35,9 +35,20 @@ local function finish(op, id, at, due_, text, r)
   if keeping and op == 'd' then keepRun(id, keeping, attempt, crashes, due_, call('HGET', err, id) or '', true, text) end
   if op == 'd' then finished = finished + 1 end
   if op == 'b' then counts.released = counts.released + 1 end
+  local later, letters = false, '' -- whether the task is due at next after its run
   if next ~= '-' then
-    follow(id, kind, flags, next)
-    return '2'
+--include follow.lua
+    if not continues(id, flags, next) then
+      follow(id, kind, flags, next)
+      return '2'
+    end
+    later = next ~= '0'
+    if not later or op == 'r' or op == 'b' then
+      kind, letters = adopt(id, kind, flags, next)
+    elseif op == 'd' then
+      follow(id, kind, flags, next)
+      return '2'
+    end
   elseif hasFlag(flags, 'c') then
     forget(id)
     return '2'
@@ -50,7 +61,7 @@ local function finish(op, id, at, due_, text, r)
       if keeping then
         keepRun(id, keeping, attempt, crashes, due_, withFailure(call('HGET', err, id) or '', attempt, text), false, '')
       end
-      if score then
+      if score or later then
         buryRun(id, attempt, crashes, due_, text, kind)
       else
         bury(id, attempt, crashes, due_, text, kind)
@@ -58,15 +69,19 @@ local function finish(op, id, at, due_, text, r)
     elseif not score then
       forget(id)
     end
-    if score then makePending(id, kind, score) end
+    if later then
+      follow(id, kind, flags, next)
+    elseif score then
+      makePending(id, kind, score)
+    end
   elseif op == 'r' then
     counts.retried = counts.retried + 1
     addFailure(id, attempt, text)
-    call('HSET', run, id, formatRun('0', attempt, crashes, due_, flagsOf('', flags), score, kind))
+    call('HSET', run, id, formatRun('0', attempt, crashes, due_, flagsOf(letters, flags), score, kind))
     addPending(id, kind, score)
   else
     if text ~= '' then call('HSET', err, id, withFailure(call('HGET', err, id) or '', attempt, text, true)) end
-    call('HSET', run, id, formatRun('0', attempt - 1, crashes, due_, flagsOf('', flags), score or '-', kind))
+    call('HSET', run, id, formatRun('0', attempt - 1, crashes, due_, flagsOf(letters, flags), score or '-', kind))
     addPending(id, kind, score or due_)
   end
   return '1'

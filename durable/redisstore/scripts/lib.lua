@@ -62,7 +62,7 @@ end
 -- flagsOf returns flags of a run: these letters, and s if the run with the flags old is a
 -- suspect.
 local function flagsOf(letters, old)
-  if string.find(old, 's', 1, true) then letters = letters .. 's' end
+  if string.find(old, 's', 1, true) then letters = 's' .. letters end
   return letters == '' and '-' or letters
 end
 
@@ -154,9 +154,14 @@ local function makePending(id, kind, score)
 end
 
 -- follow makes a running task pending at the time next, if it was scheduled again or
--- rescheduled meanwhile.
+-- rescheduled meanwhile. If next is later than farthest, no run follows.
 local function follow(id, kind, flags, next)
   local record = hasFlag(flags, 'n') and call('HGET', follows, id)
+  if tonumber(next) > farthest then
+    forget(id)
+    if record then call('HDEL', follows, id) end
+    return
+  end
   if record then
     kind = kindOf(record)
     call('HSET', task, id, record)

@@ -41,7 +41,8 @@ local function settle(id, record)
   if held and not l then
     -- Remove the token, because another worker may claim the task. The worker with this
     -- token must then not finish the task.
-    r = formatRun('0', attempt, crashes, at, flagsOf('', flags), '-', kind)
+    local later = (tonumber(next) or 0) > 0 and 'f' .. next .. (hasFlag(flags, 'n') and 'n' or '') or ''
+    r = formatRun('0', attempt, crashes, at, flagsOf(later, flags), '-', kind)
     call('HSET', run, id, r)
   elseif r and was ~= kind then
     r = formatRun(token, attempt, crashes, at, flags, next, kind)
@@ -103,8 +104,8 @@ for i = 1, #page[2], 2 do
     local record = call('HGET', task, id)
     orphan = not record or kindOf(record) ~= kind
   elseif name == 'follows' then
-    local token, _, _, _, flags = parseRun(call('HGET', run, id))
-    orphan = call('HEXISTS', task, id) == 0 or token == '0' or not hasFlag(flags, 'n')
+    local _, _, _, _, flags = parseRun(call('HGET', run, id))
+    orphan = call('HEXISTS', task, id) == 0 or not hasFlag(flags, 'n')
   else
     orphan = call('HEXISTS', task, id) == 0
   end

@@ -128,12 +128,13 @@ if again then
   end
   local runs, extended = #ids > 0 and call('HMGET', run, unpack(ids)) or {}, {}
   for i, id in ipairs(ids) do
-    local token, attempt, crashes, due_, flags, kind = match(runs[i] or '', '^(%d+) (%d+) (%d+) (%d+) (%S+) %S+ (.*)$')
+    local token, attempt, crashes, due_, flags, next, kind = match(runs[i] or '', '^(%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')
     local ends = token == int(out[7] + i - 1) and tonumber(call('ZSCORE', lease, id) or '')
     out[8][i], out[9][i], out[10][i], out[11][i] = id, '0', false, false
     if ends and ends > now then
       out[10][i] = call('HGET', task, id)
-      out[11][i] = table.concat({0, attempt - 1, crashes, due_, string.find(flags, 's', 1, true) and 's' or '-', '-', kind}, ' ')
+      flags = (string.find(flags, 's', 1, true) and 's' or '') .. (next == '-' and '' or 'f' .. next)
+      out[11][i] = table.concat({0, attempt - 1, crashes, due_, flags == '' and '-' or flags, '-', kind}, ' ')
       extended[#extended + 1], extended[#extended + 2] = deadline, id
     end
   end
@@ -296,9 +297,14 @@ if n then
         held[2 * i - 1], held[2 * i] = deadline, id
         sets[2 * i - 1] = id
         if r then
-          local attempt, crashes, at, flags = match(r, '^%d+ (%d+) (%d+) (%d+) (%S)')
+          local attempt, crashes, at, flags = match(r, '^%d+ (%d+) (%d+) (%d+) (%S+) ')
           if not at then attempt, crashes, at, flags = 0, 0, int(now), '-' end -- damaged
-          sets[2 * i] = table.concat({token, attempt + 1, crashes, at, flags, '-', kind}, ' ')
+          local next = '-'
+          if flags ~= '-' and flags ~= 's' then -- the task is due again after this run
+            next, flags = match(flags, 'f(%d+)') or '-', string.gsub(flags, 'f%d+', '')
+            if flags == '' then flags = '-' end
+          end
+          sets[2 * i] = table.concat({token, attempt + 1, crashes, at, flags, next, kind}, ' ')
         else
           sets[2 * i] = token .. ' 1 0 ' .. scores[i] .. ' - - ' .. kind
         end

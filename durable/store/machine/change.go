@@ -147,34 +147,99 @@ func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Kee
 	keepsTaskDueAt := func(oldAt store.Time) bool {
 		return keep == store.KeepEarlier && at >= oldAt || keep == store.KeepLater && at <= oldAt
 	}
-	stayPaused := func(oldAt store.Time) {
-		if oldAt == store.Farthest && x.Task.Repeats() {
-			at = oldAt
-		}
-	}
+	followsAt := t != nil && t.Following && t.Next != 0
+	isOver := x.IsOver(at)
 	switch {
 	case m.succeededRecently(&x.Task):
 		return store.Kept
 	case t == nil:
+		if isOver {
+			return store.Absent
+		}
 		m.makePending(m.addTask(x.Task), at)
 		return store.Created
 	case keep == store.KeepSame && t.isSameAsNext(&x.Task):
 		return store.Kept
-	case keep == store.KeepAny, t.State == store.Pending && keepsTaskDueAt(t.At), t.Following && keepsTaskDueAt(t.Next):
+	case keep == store.KeepAny, t.State == store.Pending && !followsAt && keepsTaskDueAt(t.At), followsAt && keepsTaskDueAt(t.Next):
 		return store.Kept
+	case t.State >= store.Dead && isOver:
+		return store.Absent
+	case t.State < store.Dead && t.Repeats() && !t.Stopping && x.Task.Repeats():
+		return m.changeRepeating(t, x, at)
 	case t.State == store.Running:
-		if t.Following {
-			stayPaused(t.Next)
+		switch {
+		case t.Following && t.Next == store.Farthest && x.Task.Repeats():
+			at = t.Next // it stays paused
+		case isOver:
+			at = store.Never
 		}
 		t.NextTask, t.Following, t.Next = &x.Task, true, at
 		m.index.Changed(t)
 		return store.Following
-	case t.State == store.Pending:
-		stayPaused(t.At)
+	case isOver:
+		m.removeTask(t)
+		return store.Removed
 	}
 	t.Task = x.Task
 	m.makePending(t, at)
 	return store.Replaced
+}
+
+// changeRepeating gives a repeating task new content. A run that is due, being retried or
+// running stays; at is when the task is due after it.
+func (m *machine) changeRepeating(t *Task, x *store.Item, at store.Time) store.Outcome {
+	newestTask := &t.Task
+	if t.NextTask != nil {
+		newestTask = t.NextTask
+	}
+	oldTimes, newTimes := newestTask.Repetition(), x.Task.Repetition()
+	keepsPattern := x.Next && oldTimes.Pattern == newTimes.Pattern
+	isOver := x.IsOver(at)
+	followAt := func() {
+		t.Following, t.Next = true, at
+		if isOver {
+			t.Next = store.Never
+		}
+	}
+	if t.State == store.Running {
+		switch {
+		case t.Following && t.Next == store.Farthest: // it stays paused
+		case !keepsPattern || oldTimes.End != newTimes.End:
+			followAt()
+		case !t.Following:
+			t.Following, t.Next = true, 0 // as the report says
+		}
+		t.NextTask = &x.Task
+		m.index.Changed(t)
+		return store.Following
+	}
+	runStays := m.runStays(t)
+	t.Task, t.NextTask = x.Task, nil
+	switch {
+	case t.At == store.Farthest: // it stays paused
+		at = t.At
+	case runStays && keepsPattern, keepsPattern && (newTimes.End == 0 || t.At <= newTimes.End):
+		at = t.At
+	case runStays && !x.Next && at <= max(m.now, t.At):
+		at = min(t.At, at)
+	case runStays:
+		followAt()
+		at = t.At
+	case isOver:
+		m.removeTask(t)
+		return store.Removed
+	default:
+		m.makePending(t, at)
+		return store.Replaced
+	}
+	m.setState(t, store.Pending, at)
+	return store.Replaced
+}
+
+// runStays reports whether changes of a Pending task leave its run as it is, because the
+// run is due or has begun.
+func (m *machine) runStays(t *Task) bool {
+	return t.Repeats() && (t.Due <= m.now || t.Attempts > 0 || t.Crashes > 0)
 }
 
 // isSameAsNext reports whether x has the same content as the key's next run: NextTask, or
@@ -194,15 +259,7 @@ func (m *machine) reschedule(t *Task, x *store.Item, at store.Time) store.Outcom
 	case t == nil || t.State >= store.Dead:
 		return store.Absent
 	case t.State == store.Running:
-		nextTask := t.Task
-		if t.NextTask != nil {
-			nextTask = *t.NextTask
-		}
-		if nextTask.Renew(x.Generation) {
-			t.NextTask = &nextTask
-		}
-		t.Following, t.Next = true, at
-		m.index.Changed(t)
+		m.followLater(t, x.Generation, at)
 		return store.Following
 	}
 	switch {
@@ -210,12 +267,32 @@ func (m *machine) reschedule(t *Task, x *store.Item, at store.Time) store.Outcom
 		t.Renew(x.Generation)
 		m.makePending(t, at)
 		return store.Moved
+	case m.runStays(t) && at != store.Farthest:
+		if at > max(m.now, t.At) {
+			m.followLater(t, x.Generation, at)
+			return store.Following
+		}
+		m.setState(t, store.Pending, min(t.At, at))
+		return store.Moved
 	case t.Attempts == 0 && t.Crashes == 0:
 		t.Due = at
 		t.Renew(x.Generation)
 	}
 	m.setState(t, store.Pending, at)
 	return store.Moved
+}
+
+// followLater makes a task due at the time at when its present run is over.
+func (m *machine) followLater(t *Task, generation string, at store.Time) {
+	nextTask := t.Task
+	if t.NextTask != nil {
+		nextTask = *t.NextTask
+	}
+	if nextTask.Renew(generation) {
+		t.NextTask = &nextTask
+	}
+	t.Following, t.Next = true, at
+	m.index.Changed(t)
 }
 
 func (m *machine) cancel(t *Task) store.Outcome {
@@ -258,22 +335,11 @@ func (m *machine) importEntry(t *Task, e *store.Entry) store.Outcome {
 	if t != nil {
 		return store.Kept
 	}
-	t = m.addTask(e.Task)
-	t.Due, t.Attempts, t.Crashes, t.Runs, t.Failures = e.Due, e.Attempts, e.Crashes, e.Runs, e.Failures
-	switch {
-	case e.State >= store.Dead:
-		m.setState(t, e.State, e.At)
-	case e.Following:
-		if e.NextTask != nil {
-			t.Task = *e.NextTask
-		}
-		m.makePending(t, e.Next)
-	case e.State == store.Running:
-		t.Suspect = store.IsSuspect(t.Crashes, math.MaxInt)
-		m.setState(t, store.Pending, m.now)
-	default:
-		t.Suspect = store.IsSuspect(t.Crashes, math.MaxInt)
-		m.setState(t, store.Pending, e.At)
-	}
+	x := e.WithoutAttempt(m.now)
+	t = m.addTask(x.Task)
+	t.Due, t.Attempts, t.Crashes, t.Runs, t.Failures = x.Due, x.Attempts, x.Crashes, x.Runs, x.Failures
+	t.Following, t.Next, t.NextTask = x.Following, x.Next, x.NextTask
+	t.Suspect = x.State == store.Pending && store.IsSuspect(t.Crashes, math.MaxInt)
+	m.setState(t, x.State, x.At)
 	return store.Created
 }

@@ -106,7 +106,7 @@ func (m *machine) claimTasks(a *store.Answer, r *store.Round) {
 }
 
 func (t *Task) toClaimed() store.Claimed {
-	return store.Claimed{Task: Copy(t.Task), Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes, Suspect: t.Suspect}
+	return store.Claimed{Task: Copy(t.Task), Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes, Suspect: t.Suspect, Following: t.Following}
 }
 
 // findDue returns up to n due tasks that the claim may get, and sets the answer's Suspects.
@@ -156,6 +156,7 @@ func (m *machine) endExpired(maxCrashes int) {
 		if m.applyChange(t) {
 			continue
 		}
+		t.AdoptChange()
 		if t.Crashes++; t.Crashes >= maxCrashes && !t.Repeats() {
 			m.makeDead(t, store.TextPoison)
 			m.keepRun(t, false, t.Failures, nil)
@@ -167,21 +168,31 @@ func (m *machine) endExpired(maxCrashes int) {
 	}
 }
 
-// applyChange is called when an attempt ends. It applies a Schedule, Reschedule or Cancel
-// that came during the attempt. Without such a command it returns false.
+// applyChange is called when an attempt ends. If the task was cancelled, or is to be
+// another task, the result of the attempt does not matter: applyChange removes or replaces
+// the task. Otherwise it returns false.
 func (m *machine) applyChange(t *Task) bool {
 	switch {
-	case t.Following:
-		if t.NextTask != nil {
-			t.Task = *t.NextTask
-		}
-		m.makePending(t, t.Next)
-	case t.Stopping:
+	case t.Following && !t.ChangesOnlyLater():
+		m.follow(t)
+	case t.Stopping && !t.Following:
 		m.removeTask(t)
 	default:
 		return false
 	}
 	return true
+}
+
+// follow ends the run of a Following task.
+func (m *machine) follow(t *Task) {
+	if t.NextTask != nil {
+		t.Task = *t.NextTask
+	}
+	if t.Next == store.Never {
+		m.removeTask(t)
+		return
+	}
+	m.makePending(t, t.Next)
 }
 
 // applyReport applies a report and returns its receipt.
@@ -205,10 +216,18 @@ func (m *machine) applyReport(r *store.Report) store.Receipt {
 	if m.applyChange(t) {
 		return store.Overtaken
 	}
-	nextDue := r.Next.From(m.now)
+	nextDue, isLastRun := r.Next.From(m.now), r.Next.IsZero()
+	followsAt := t.Following && t.Next != 0
+	if end := r.End; !followsAt || end == store.Retry || end == store.HandBack {
+		t.AdoptChange()
+	}
 	switch r.End {
 	case store.Done:
-		if r.Next.IsZero() {
+		if followsAt {
+			m.follow(t)
+			return store.Overtaken
+		}
+		if isLastRun {
 			m.removeTask(t)
 			break
 		}
@@ -220,11 +239,15 @@ func (m *machine) applyReport(r *store.Report) store.Receipt {
 		if r.Keep {
 			m.keepRun(t, false, store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: r.Text}), nil)
 		}
-		if r.Next.IsZero() {
+		if isLastRun && !followsAt {
 			m.makeDead(t, r.Text)
 			break
 		}
 		m.makeRunDead(t, r.Text)
+		if followsAt {
+			m.follow(t)
+			break
+		}
 		m.makePending(t, nextDue)
 	case store.Retry:
 		m.numbers.Retried++
@@ -235,7 +258,7 @@ func (m *machine) applyReport(r *store.Report) store.Receipt {
 			t.Failures = store.NoteHandBack(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: r.Text})
 		}
 		t.Attempts-- // it does not count
-		if r.Next.IsZero() {
+		if isLastRun {
 			nextDue = r.Due
 		}
 		m.setState(t, store.Pending, nextDue)
@@ -272,6 +295,7 @@ func (m *machine) addFailure(t *Task, text string) {
 
 // makePending makes a task Pending without attempts.
 func (m *machine) makePending(t *Task, at store.Time) {
+	t.Following, t.Next, t.NextTask = false, 0, nil
 	t.Due, t.Attempts, t.Crashes, t.Suspect, t.Failures, t.Runs = at, 0, 0, false, nil, 0
 	m.setState(t, store.Pending, at)
 }
@@ -290,8 +314,10 @@ func (m *machine) setState(t *Task, s store.State, at store.Time) {
 	m.addCount(s, 1)
 	t.State, t.At = s, at
 	if s != store.Running {
-		t.Token, t.Lease = 0, 0
-		t.Stopping, t.Following, t.Next, t.NextTask = false, false, 0, nil
+		t.Token, t.Lease, t.Stopping = 0, 0, false
+	}
+	if s != store.Running && s != store.Pending {
+		t.Following, t.Next, t.NextTask = false, 0, nil
 	}
 	m.index.Changed(t)
 	if l := m.limitOf(t.Handler); s == store.Pending && at < m.numbers.Told && (l == nil || !l.Kept) {

@@ -90,6 +90,9 @@ func testModel(b *storeTest) {
 		"paused", "stays paused", "resumed", "same", "kept run", "trimmed",
 		"followed by another generation", "moved to another generation", "requeued as another generation",
 		"limited", "kept by concurrency",
+		"over", "new content for a running task", "new content for a run that stays",
+		"new content after an attempt", "a run that stays is earlier", "a run that stays is followed", "a run keeps its time",
+		"followed after the run", "run died and is followed",
 	} {
 		b.require(m.caseCounts[what] > 0, "%q never happened", what)
 	}
@@ -98,6 +101,7 @@ func testModel(b *storeTest) {
 	}
 	for _, what := range []string{ // rare
 		"last suspect waits", "poison that repeats", "poisoned", "kept run in place of another", "stopped", "unique", "kept by rate", "limited again",
+		"over and removed", "over after the run",
 	} {
 		b.require(m.caseCounts[what] > 0, "%q never happened", what)
 	}

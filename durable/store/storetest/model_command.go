@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/binary"
 	"slices"
 	"strconv"
 
@@ -39,10 +40,25 @@ func (m *modelTest) randomCommand() {
 			if m.rng.IntN(4) == 0 {
 				x.Task.Schedule = "s" + strconv.Itoa(m.rng.IntN(2))
 			}
+			if m.rng.IntN(3) == 0 {
+				x.Task.Record = m.repeatingRecord()
+			}
+			x.Next = m.rng.IntN(2) == 0
 			// Make rare cases more frequent.
 			if t := m.tasks[x.ID]; t != nil && c.Keep == store.KeepSame && m.rng.IntN(2) == 0 {
 				x.Task = t.Task
 				x.Task.Renew(m.randomGeneration())
+			}
+			if t := m.tasks[x.ID]; t != nil && t.Repeats() && m.rng.IntN(2) == 0 {
+				x.Next = true // with the same times, most often
+				x.Task = t.Task
+				if t.NextTask != nil {
+					x.Task = *t.NextTask
+				}
+				x.Task.Record = append(slices.Clone(x.Task.Record), byte(m.rng.IntN(256)))
+			}
+			if x.Next {
+				x.When = store.At(x.When.From(m.model.now))
 			}
 			if t := m.tasks[store.HeadID(x.ID)]; t != nil && m.rng.IntN(3) == 0 {
 				x.Task.Record = m.keepingRecord()
@@ -90,6 +106,98 @@ func (t *modelTask) setPending(x store.Task, at store.Time) {
 	*t = modelTask{Entry: store.Entry{Task: x, State: store.Pending, At: at, Due: at}}
 }
 
+// hasBegun reports whether a pending task has a run that a change must not lose.
+func (m *model) hasBegun(t *modelTask) bool { return t.Due <= m.now || t.Attempts+t.Crashes > 0 }
+
+// changeRepeating applies a Schedule of a repeating task that is pending or running to
+// the model. over says that the new task has no run from now on.
+func (m *model) changeRepeating(t *modelTask, x store.Item, at store.Time, over bool) store.Outcome {
+	old := t.Task
+	if t.NextTask != nil {
+		old = *t.NextTask
+	}
+	samePattern := x.Next && modelPattern(&old) == modelPattern(&x.Task)
+	afterRun := at
+	if over {
+		afterRun = store.Never
+	}
+	if t.State == store.Running {
+		t.NextTask = &x.Task
+		switch {
+		case t.Following && t.Next == store.Farthest:
+			m.caseCounts["stays paused"]++
+		case samePattern && modelEnd(&old) == modelEnd(&x.Task):
+			m.caseCounts["new content for a running task"]++
+			if !t.Following {
+				t.Next = 0
+			}
+		default:
+			t.Next = afterRun
+		}
+		t.Following = true
+		return store.Following
+	}
+	begun := m.hasBegun(t)
+	t.Task, t.NextTask = x.Task, nil
+	switch {
+	case t.At == store.Farthest:
+		m.caseCounts["stays paused"]++
+	case begun && samePattern:
+		m.caseCounts["new content for a run that stays"]++
+	case begun && !x.Next && (at <= m.now || at <= t.At):
+		t.At = min(t.At, at)
+		m.caseCounts["a run that stays is earlier"]++
+	case begun:
+		t.Following, t.Next = true, afterRun
+		m.caseCounts["a run that stays is followed"]++
+	case samePattern && (modelEnd(&x.Task) == 0 || t.At <= modelEnd(&x.Task)):
+		m.caseCounts["a run keeps its time"]++
+	case over:
+		m.caseCounts["over and removed"]++
+		delete(m.tasks, x.ID)
+		return store.Removed
+	default:
+		t.setPending(x.Task, at)
+	}
+	return store.Replaced
+}
+
+// repeatingRecord returns a record of a repeating task with few different patterns:
+// see [store.Task.Repetition].
+func (m *modelTest) repeatingRecord() []byte {
+	b := []byte{1, 0, 0, 0, 0, 0, 0, 8}
+	if m.rng.IntN(2) == 0 {
+		b[7] |= 1
+		b = append(b, 1, 2, 'k', 'e', 1, byte('0'+m.rng.IntN(3)))
+	}
+	if m.rng.IntN(2) == 0 {
+		b[7] |= 2
+		b = append(b, 3)
+	}
+	if m.rng.IntN(3) == 0 {
+		b[7] |= 4
+		b = append(b, 200, 1)
+	}
+	b = append(b, 128+byte(m.rng.IntN(2)), 1)
+	if m.rng.IntN(3) == 0 {
+		b[7] |= 16
+		b = append(b, 1, 0)
+	}
+	if m.rng.IntN(4) == 0 {
+		b[7] |= 32
+		b = append(b, 1, '*', 0)
+	}
+	if m.rng.IntN(2) == 0 {
+		b[7] |= 64
+		b = append(b, 0)
+		b = binary.AppendUvarint(b, uint64(max(1, m.model.now+store.Time(m.rng.IntN(4000)-1000))))
+	}
+	return append(b, byte(m.rng.IntN(3)))
+}
+
+func modelPattern(t *store.Task) string { return t.Repetition().Pattern }
+func modelEnd(t *store.Task) store.Time { return t.Repetition().End }
+
 // applyItem applies a command to one task of the model and returns the expected outcome.
 func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 	t, at := m.tasks[x.ID], x.When.From(m.now)
@@ -102,6 +210,11 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 				return store.Kept
 			}
 		}
+		over := x.Next && modelEnd(&x.Task) > 0 && at > modelEnd(&x.Task)
+		if t == nil && over {
+			m.caseCounts["over"]++
+			return store.Absent
+		}
 		if t == nil {
 			t = new(modelTask)
 			t.setPending(x.Task, at)
@@ -109,7 +222,7 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 			return store.Created
 		}
 		oldAt, timed := t.At, t.State == store.Pending
-		if hasState(store.Running) && t.Following {
+		if t.Following && t.Next > 0 {
 			oldAt, timed = t.Next, true
 		}
 		if c.Keep == store.KeepAny || timed && (c.Keep == store.KeepEarlier && at >= oldAt || c.Keep == store.KeepLater && at <= oldAt) {
@@ -125,9 +238,20 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 				return store.Kept
 			}
 		}
-		if timed && oldAt == store.Farthest && x.Task.Repeats() {
-			m.caseCounts["stays paused"]++
-			at = oldAt
+		if over && hasState(store.Dead) {
+			return store.Absent
+		}
+		if t.State < store.Dead && t.Repeats() && x.Task.Repeats() && !t.Stopping {
+			return m.changeRepeating(t, x, at, over)
+		}
+		switch {
+		case t.Following && t.Next == store.Farthest && x.Task.Repeats():
+			at = t.Next
+		case over && hasState(store.Pending):
+			delete(m.tasks, x.ID)
+			return store.Removed
+		case over:
+			at = store.Never
 		}
 		if hasState(store.Running) {
 			t.NextTask, t.Following, t.Next = &x.Task, true, at
@@ -156,6 +280,22 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 			t.Renew(x.Generation)
 			t.setPending(t.Task, at)
 			return store.Moved
+		}
+		if hasState(store.Pending) && m.hasBegun(t) && t.Repeats() && at != store.Farthest {
+			if at <= m.now || at <= t.At {
+				t.At = min(t.At, at)
+				return store.Moved
+			}
+			m.caseCounts["a run that stays is followed"]++
+			nextTask := t.Task
+			if t.NextTask != nil {
+				nextTask = *t.NextTask
+			}
+			if nextTask.Renew(x.Generation) {
+				t.NextTask = &nextTask
+			}
+			t.Following, t.Next = true, at
+			return store.Following
 		}
 		if hasState(store.Pending) {
 			if t.At = at; t.Attempts+t.Crashes == 0 {

@@ -133,6 +133,15 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 		return store.Overtaken
 	}
 	t.Token, t.Due = 0, x.Due
+	last, followed := x.Next.IsZero(), t.Following && t.Next > 0
+	if followed && x.End == store.Done {
+		m.caseCounts["followed after the run"]++
+		m.follow(t)
+		return store.Overtaken
+	}
+	if !followed || x.End == store.Retry || x.End == store.HandBack {
+		m.adoptChange(t)
+	}
 	if x.End == store.Dropped {
 		m.caseCounts["dropped"]++
 		t.Attempts--
@@ -142,7 +151,7 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 		m.keepRun(t, false, store.Note(t.Failures, failure), nil)
 	}
 	switch {
-	case x.End == store.Done && x.Next.IsZero():
+	case x.End == store.Done && last:
 		m.caseCounts["done"]++
 		delete(m.tasks, x.ID)
 	case x.End == store.Done:
@@ -167,7 +176,7 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 			m.caseCounts["handed back for later"]++
 			t.At = nextDue
 		}
-	case x.Next.IsZero():
+	case last && !followed:
 		m.counters.Died++
 		m.caseCounts["died"]++
 		t.State, t.Suspect, t.At, t.Failures = store.Dead, false, m.now, store.Note(t.Failures, failure)
@@ -183,8 +192,14 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 			deadRun.Failures = append(slices.Clone(old.Failures), t.Failures...)
 		}
 		deadRun.Failures = store.Note(deadRun.Failures, failure)
+		deadRun.Following, deadRun.Next, deadRun.NextTask = false, 0, nil
 		m.tasks[deadRun.ID] = deadRun
-		t.setPending(t.Task, nextDue)
+		if followed {
+			m.caseCounts["run died and is followed"]++
+			m.follow(t)
+		} else {
+			t.setPending(t.Task, nextDue)
+		}
 	}
 	return store.Accepted
 }
@@ -192,21 +207,43 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 // applyChange handles the end of an attempt. It returns false unless the task was
 // scheduled again or cancelled meanwhile.
 func (m *model) applyChange(t *modelTask) bool {
+	repeats := t.Repeats() && (t.NextTask == nil || t.NextTask.Repeats())
 	switch {
-	case t.Following:
+	case t.Following && (t.Stopping || !repeats || t.Next == store.Farthest):
 		m.caseCounts["followed"]++
-		x := t.Task
-		if t.NextTask != nil {
-			x = *t.NextTask
-		}
-		t.setPending(x, t.Next)
+		m.follow(t)
 		return true
-	case t.Stopping:
+	case t.Stopping && !t.Following:
 		m.caseCounts["forgotten"]++
 		delete(m.tasks, t.ID)
 		return true
 	}
 	return false
+}
+
+// follow ends the run of a task that was scheduled again meanwhile.
+func (m *model) follow(t *modelTask) {
+	x := t.Task
+	if t.NextTask != nil {
+		x = *t.NextTask
+	}
+	if t.Next > store.Farthest {
+		m.caseCounts["over after the run"]++
+		delete(m.tasks, t.ID)
+		return
+	}
+	t.setPending(x, t.Next)
+}
+
+// adoptChange gives a run that goes on the content that was scheduled during the attempt.
+func (m *model) adoptChange(t *modelTask) {
+	if t.NextTask != nil {
+		m.caseCounts["new content after an attempt"]++
+		if t.Next == 0 || !t.Same(t.NextTask) {
+			t.Task, t.NextTask = *t.NextTask, nil
+		}
+	}
+	t.Following = t.Following && t.Next > 0
 }
 
 // endExpired ends the attempts whose leases have expired, as every claim does first.
@@ -221,6 +258,7 @@ func (m *model) endExpired(maxCrashes int) {
 		if m.applyChange(t) {
 			continue
 		}
+		m.adoptChange(t)
 		t.Token, t.At, t.State = 0, m.now, store.Pending
 		failureText := store.TextCrashed
 		t.Crashes++
@@ -273,7 +311,7 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 		room.countClaimed(t)
 		due = slices.DeleteFunc(due, func(u *modelTask) bool { return u == t })
 		equal(m.failer, "the claimed task", x,
-			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes, Suspect: t.Suspect})
+			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes, Suspect: t.Suspect, Following: t.Following})
 		m.check(x.Token > m.lastToken, "token %d came after %d", x.Token, m.lastToken)
 		m.lastToken = x.Token
 		t.State, t.Token, t.Attempts = store.Running, x.Token, t.Attempts+1

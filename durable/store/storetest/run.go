@@ -76,6 +76,7 @@ var tests = []struct {
 	{"Failures", testStoredFailures},
 	{"HandBacks", testHandBacks},
 	{"Repeating", testRepeating},
+	{"ChangedRuns", testChangedRuns},
 	{"ScheduleModes", testScheduleModes},
 	{"FollowingAndStopping", testFollowing},
 	{"Generations", testGenerations},
@@ -119,6 +120,15 @@ type storeTest struct {
 }
 
 var ctx = context.Background()
+
+// withoutFollowing returns tasks without Following: a repeated claim has the latest value.
+func withoutFollowing(tasks []store.Claimed) (out []store.Claimed) {
+	for _, x := range tasks {
+		x.Following = false
+		out = append(out, x)
+	}
+	return out
+}
 
 // leaseUnits is how long leases last, in units.
 const leaseUnits = 20
