@@ -51,6 +51,8 @@ type attempt struct {
 	mayHaveLease bool      // the Worker may still have the lease
 	prev, next   *attempt  // in the loop's leaseList
 
+	timeoutAt       time.Time // when the handler's timeout is over; set before it is called
+	hang            hangState
 	countsAsSuspect bool // the attempt is one of places.suspectsReserved; guarded by places.mu
 	reportQueued    bool // a report was queued; guarded by loop.mu
 }
@@ -220,6 +222,8 @@ func (a *attempt) runHandler() (r *report) {
 	}
 	ctx, cancel := a.loop.w.withTimeout(a.ctx, a.timeout())
 	defer cancel()
+	a.timeoutAt = a.loop.w.now().Add(a.timeout())
+	defer context.AfterFunc(ctx, a.watchForHang)()
 	err := a.callHandler(ctx)
 	if err == nil {
 		return a.doneReport()

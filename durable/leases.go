@@ -55,7 +55,7 @@ func (l *shardLoop) leasesToExtend(now time.Time) []*attempt {
 			l.leases.remove(a)
 			l.dropLease(a)
 			l.places.endSuspect(a)
-			l.w.client.log.Error("durable: a handler does not return; its lease is given up",
+			l.w.client.log.Warn("durable: a handler does not return; its lease is given up",
 				"handler", a.task.Handler, "key", printableKey(a.task.Key))
 		} else {
 			attempts = append(attempts, a)

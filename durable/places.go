@@ -29,7 +29,9 @@ type placePool struct {
 	refillTimer  timer.Handle // fires when a handler gets a token for which a loop may wait
 	wokeOthersAt time.Time    // when the store last woke other workers for tasks beyond this Worker's limits
 	suspectState
-	idle chan struct{} // closed when the Run is over and all places are free
+	hangingHandlers int           // handlers that have not returned after their timeouts
+	placesGiven     int           // how many of their places were given again: they count twice in totalPlaces
+	idle            chan struct{} // closed when the Run is over and all places are free
 }
 
 // A placeUsage is a handler's use of the places, guarded by places.mu.
@@ -248,7 +250,11 @@ func (p *placePool) releasePlace(a *attempt) wakeups {
 	now := p.w.now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.addFreePlacesLocked(1)
+	if p.endHangLocked(a) {
+		p.addFreePlacesLocked(1)
+	} else {
+		p.addFreePlacesLocked(0)
+	}
 	if a.handler != nil && !p.runEnded { // after the Run, placesTaken may belong to the next Run
 		a.handler.placesTaken--
 	}
@@ -388,8 +394,10 @@ func (p *placePool) endRun() {
 	p.addFreePlacesLocked(0)
 }
 
-func (p *placePool) placesInUse() int {
+// placesInUse returns how many places are in use, and how many of them by handlers that
+// hang.
+func (p *placePool) placesInUse() (n, hanging int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.totalPlaces - p.freePlaces
+	return p.totalPlaces - p.freePlaces, p.hangingHandlers
 }

@@ -1,9 +1,12 @@
 package durable_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -847,5 +850,48 @@ func TestHandle_FormerNames(t *testing.T) {
 			schedule(t, c, durable.Task{Handler: name}, durable.After(0))
 			require.Equal(t, name, ds.next(t).Handler)
 		}
+	})
+}
+
+// Handlers that hang are logged once each, with their stacks, and counted. After another
+// timeout others run in their places, but not more of the same handler than its limit.
+func TestWorker_HandlersThatHang(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		var log bytes.Buffer
+		c := durable.New(mem, durable.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		w := durable.NewWorker(c, durable.WithConcurrency(2), durable.WithMaxCrashes(1))
+		release, returned := make(chan struct{}), make(chan struct{}, 2)
+		w.Handle("hangs", func(context.Context, durable.Delivery) error {
+			<-release
+			returned <- struct{}{}
+			return nil
+		}, durable.WithTimeout(time.Minute), durable.WithHandlerConcurrency(2))
+		var quick load
+		w.Handle("quick", quick.handler(0))
+		start(t, w)
+		scheduleMany(t, c, "hangs", 3, durable.After(0))
+		time.Sleep(time.Second)
+		scheduleMany(t, c, "quick", 1, durable.After(0))
+
+		time.Sleep(time.Minute - time.Second)
+		require.Zero(t, w.Stats().Hanging, "the timeout is just over")
+		time.Sleep(time.Minute - time.Second)
+		require.Equal(t, 2, w.Stats().Hanging)
+		require.Zero(t, quick.started())
+		time.Sleep(2 * time.Second)
+		require.Equal(t, 1, quick.started(), "its places are given again")
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		require.Equal(t, 2, strings.Count(log.String(), "does not return after its timeout"))
+		require.Equal(t, 2, strings.Count(log.String(), "TestWorker_HandlersThatHang.func"), "the stacks")
+		require.Equal(t, 2, w.Stats().Running)
+
+		close(release)
+		<-returned
+		<-returned
+		scheduleMany(t, c, "quick", 2, durable.After(0))
+		time.Sleep(time.Minute)
+		require.Equal(t, durable.WorkerStats{}.Hanging, w.Stats().Hanging)
+		require.Zero(t, w.Stats().Running)
 	})
 }

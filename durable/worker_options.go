@@ -149,7 +149,8 @@ func WithBackoff(base, limit time.Duration) HandlerOption {
 
 // WithTimeout sets how long an attempt may take before its context is cancelled, unless
 // the task has a [Task.Timeout]. If the handler still runs one lease later, the attempt
-// counts as a crash. The default is [DefaultTimeout]. A time above 170 years counts as 170
+// counts as a crash. A handler that does not return is logged with its stack, and after
+// another d its place is given again. The default is [DefaultTimeout]. A time above 170 years counts as 170
 // years. It panics if d is not positive.
 func WithTimeout(d time.Duration) HandlerOption {
 	checkRange("WithTimeout", d > 0, d, "positive")

@@ -7,6 +7,7 @@ type WorkerStats struct {
 	Concurrency int // how many handlers may run at a time
 
 	Running   int   // running handlers, and places reserved for claims
+	Hanging   int   // running handlers whose timeout is over for a second or longer
 	Claimed   int64 // attempts claimed
 	Done      int64 // runs that succeeded
 	Failed    int64 // attempts that failed, including those that are not retried
@@ -29,14 +30,15 @@ type workerCounters struct {
 
 // Stats returns the Worker's counters.
 func (w *Worker) Stats() WorkerStats {
-	placesInUse := 0
+	placesInUse, hanging := 0, 0
 	if p := w.places.Load(); p != nil {
-		placesInUse = p.placesInUse()
+		placesInUse, hanging = p.placesInUse()
 	}
 	return WorkerStats{
 		Concurrency: w.config.concurrency,
 
 		Running:   placesInUse,
+		Hanging:   hanging,
 		Claimed:   w.counters.claimed.Load(),
 		Done:      w.counters.done.Load(),
 		Failed:    w.counters.failed.Load(),

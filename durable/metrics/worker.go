@@ -45,6 +45,8 @@ func newWorkerMetrics() *metric.Thing {
 		func(s workerSample) float64 { return float64(s.Concurrency) })
 	t.Add(metric.UpDownCounter, "taken", "{handler}", "Places in use by running handlers, and by tasks that are being claimed",
 		func(s workerSample) float64 { return float64(s.Running) })
+	t.Add(metric.UpDownCounter, "hanging", "{handler}", "Running handlers that have not returned after their timeout",
+		func(s workerSample) float64 { return float64(s.Hanging) })
 	addHandlerMetrics(t)
 	addCounter := func(name, unit, help string, read func(s workerSample) int64) {
 		t.Add(metric.Counter, name, unit, help, func(s workerSample) float64 { return float64(read(s)) })
