@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -87,8 +88,7 @@ func parseRunState(s string) (r runState, ok bool) {
 		return r, false
 	}
 	r.fencingToken, _ = strconv.ParseInt(f[0], 10, 64)
-	r.attempts, _ = strconv.Atoi(f[1])
-	r.crashes, _ = strconv.Atoi(f[2])
+	r.attempts, r.crashes = parseCount(f[1]), parseCount(f[2])
 	r.firstDue = parseTime(f[3])
 	r.stopping, r.isSuspect, r.hasNewRecord = strings.Contains(f[4], "c"), strings.Contains(f[4], "s"), strings.Contains(f[4], "n")
 	if _, after, ok := strings.Cut(f[4], "f"); ok {
@@ -100,9 +100,15 @@ func parseRunState(s string) (r runState, ok bool) {
 	return r, true
 }
 
+// parseTime and parseCount return a possible value for any text: workers send it back.
 func parseTime(s string) store.Time {
 	n, _ := strconv.ParseInt(s, 10, 64)
-	return store.Time(n)
+	return max(0, min(store.Time(n), store.Farthest))
+}
+
+func parseCount(s string) int {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	return int(max(0, min(n, math.MaxInt32)))
 }
 
 // parseEntry decodes one task of a script's answer. f has its record, run, failures, and
@@ -121,7 +127,7 @@ func parseEntry(id string, state store.State, at store.Time, f []string) store.E
 	case state == store.Pending && r.followsAt != "":
 		e.Following, e.Next = true, parseTime(r.followsAt)
 	case state >= store.Dead && r.hasNextOrRuns:
-		e.Runs = int(r.nextOrRuns)
+		e.Runs = int(min(r.nextOrRuns, math.MaxInt32))
 	}
 	if e.Following && r.hasNewRecord && f[3] != "" {
 		next := parseRecord(id, f[3])
@@ -145,12 +151,11 @@ func parseFailures(s string) []store.Failure {
 		if err != nil || n < 0 || n > len(rest) {
 			break
 		}
-		attempt, _ := strconv.Atoi(f[0])
 		handBacks := 0
 		if len(f) == 4 {
-			handBacks, _ = strconv.Atoi(f[3])
+			handBacks = parseCount(f[3])
 		}
-		out = append(out, store.Failure{Attempt: attempt, Time: parseTime(f[1]), Text: rest[:n], HandBacks: handBacks})
+		out = append(out, store.Failure{Attempt: parseCount(f[0]), Time: parseTime(f[1]), Text: rest[:n], HandBacks: handBacks})
 		s = rest[n:]
 	}
 	return out

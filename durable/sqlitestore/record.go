@@ -94,6 +94,9 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task) error {
 	if t.NextTask != nil {
 		t.NextTask.ID = t.ID // JSON has changed an id that is not UTF-8
 	}
+	if !t.InRange() {
+		return fmt.Errorf("%w: task %q has a number that is out of range", ErrDamaged, store.Shorten(t.ID))
+	}
 	return nil
 }
 

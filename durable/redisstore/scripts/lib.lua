@@ -51,7 +51,7 @@ end
 local function parseRun(r)
   local token, attempt, crashes, at, flags, next, kind =
     match(r or '', '^(%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')
-  if not token then return '0', 0, 0, int(now), '-', '-', '' end
+  if not token or next ~= '-' and not match(next, '^%d+$') then return '0', 0, 0, int(now), '-', '-', '' end
   return token, tonumber(attempt), tonumber(crashes), at, flags, next, kind
 end
 

@@ -3,6 +3,7 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -30,6 +31,15 @@ func Stats(index Index, now store.Time) store.Stats {
 		}
 	}
 	return st
+}
+
+// InRange reports whether the times and counts of a task are possible. A store must not
+// return others: workers send them back.
+func (t *Task) InRange() bool {
+	isTime := func(t store.Time) bool { return t >= 0 && t <= store.Farthest }
+	isCount := func(n int) bool { return n >= 0 && n <= math.MaxInt32 }
+	return t.State >= store.Pending && t.State <= store.Past && isTime(t.At) && isTime(t.Due) && isTime(t.Next) &&
+		isCount(t.Attempts) && isCount(t.Crashes) && isCount(t.Runs) && t.Token >= 0 && t.Lease >= 0
 }
 
 // Check returns an error if the fields of the task contradict each other or n, the
