@@ -27,8 +27,10 @@
 //   - Any other disk error fails the calls of one transaction. The Store continues.
 //   - The log beside the file stays below some 100 MB, unless a reader keeps a
 //     transaction open for long.
-//   - Each row has a checksum. Claims skip a task with a damaged row, and [Store.Verify]
-//     finds it. Scheduling its key again replaces the row.
+//   - Each row has a checksum. Claims skip a task with a damaged row. Other commands on it
+//     return an error that wraps [ErrDamaged], and [Store.Verify] finds it. Scheduling its
+//     key again replaces the row.
+//   - [Store.Check] warns of an index that lacks tasks, and [Store.Repair] makes it again.
 //   - If SQLite cannot read the file, or an index does not match the rows, calls return
 //     an error that wraps [ErrDamaged].
 //   - If the file or its log is removed or replaced while the Store is open, every later
@@ -52,7 +54,8 @@
 //
 // In a program that uses a Store, open the file only through SQLite: closing it in another
 // way releases SQLite's locks. The same holds for the files beside it that end in -wal and
-// -shm. To copy the file, use [Store.Backup].
+// -shm. To copy the file, use [Store.Backup]. To put a copy in its place, use [Restore]:
+// SQLite would apply the old -wal to a file that was only copied, and lose tasks.
 //
 // Other programs that write to the file must use SQLite 3.51.3 or later: a bug in earlier
 // versions can damage the file.

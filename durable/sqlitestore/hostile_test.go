@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,7 +76,7 @@ func TestHostileFile(t *testing.T) {
 	exec(`UPDATE tickless_numbers SET numbers = ?, wakes = 0, sum = ?`, r.text, r.checksum())
 	require.NoError(t, db.Close())
 
-	s, err = Open(path)
+	s, err = Open(path, WithSyncInterval(time.Minute))
 	require.NoError(t, err)
 	defer s.Close()
 	storetest.RunHostile(t, s)
