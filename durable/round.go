@@ -70,7 +70,9 @@ func (l *shardLoop) sendRound(p phase) {
 
 // answerTimeout returns how long the loop waits for an answer before it repeats the
 // round.
-func (l *shardLoop) answerTimeout() time.Duration { return max(l.w.config.lease/3, time.Second) }
+func (l *shardLoop) answerTimeout() time.Duration { return l.w.answerTimeout() }
+
+func (w *Worker) answerTimeout() time.Duration { return max(w.config.lease/3, time.Second) }
 
 // isPermanent reports whether an error of the store is permanent.
 func isPermanent(err error) bool {

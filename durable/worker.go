@@ -340,7 +340,9 @@ func (w *Worker) awaitStore(ctx context.Context, r *currentRun) (ready bool, err
 		}
 	}()
 	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
-		health, err := w.client.Check(ctx)
+		checkCtx, endCheck := context.WithTimeout(ctx, w.answerTimeout())
+		health, err := w.client.Check(checkCtx)
+		endCheck()
 		switch {
 		case err == nil, w.config.allowUnsafe && errors.Is(err, ErrUnsafe):
 			w.storePaused.Store(slices.Contains(health.Warnings, pausedWarning))

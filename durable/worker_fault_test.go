@@ -895,3 +895,21 @@ func TestWorker_HandlersThatHang(t *testing.T) {
 		require.Zero(t, w.Stats().Running)
 	})
 }
+
+// A store that does not answer the first check, such as one behind a connection that has
+// died silently, is asked again.
+func TestRun_OfAStoreThatIsFrozenAtFirst(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		f := &faulty{Store: mem}
+		f.frozen.Store(true)
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(durable.New(f, quiet))
+		ds := make(deliveries, 1)
+		w.Handle("h", ds.handle)
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		synctest.Wait() // Run waits for the answer to its check
+		f.frozen.Store(false)
+		require.Equal(t, "k", ds.next(t).Key)
+	})
+}
