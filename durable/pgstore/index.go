@@ -31,6 +31,7 @@ type index struct {
 	// and none with a lower tx than nextInboxFrom when they are drained.
 	hasInbox                 bool
 	inboxFrom, nextInboxFrom string
+	inboxLeft                bool // more tasks wait than were drained
 
 	now           machine.Moment
 	numbers       numbers

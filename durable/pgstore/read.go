@@ -26,8 +26,9 @@ func (s *Store) read(ctx context.Context, shard int, taskIDs []string, f func(ix
 		if err != nil || !hasInbox {
 			return s.readError(ctx, err)
 		}
-		err = s.drain(ctx, s.shards[shard])
-		if drains = !errors.Is(err, ErrReadOnly); err != nil && drains {
+		// What comes into the inbox after that is later than this call.
+		drains, err = s.drain(ctx, s.shards[shard])
+		if err != nil && !errors.Is(err, ErrReadOnly) {
 			return err
 		}
 	}

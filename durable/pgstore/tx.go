@@ -153,7 +153,7 @@ func (ix *index) drain(keys []string) {
 		machine.Schedule(ix, ix.now, &c)
 	}
 	if len(rows) >= maxDrained {
-		ix.nextInboxFrom = ix.inboxFrom // there may be more
+		ix.nextInboxFrom, ix.inboxLeft = ix.inboxFrom, true
 	}
 }
 

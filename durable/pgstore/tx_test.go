@@ -146,3 +146,15 @@ func TestScheduleTx_BadRows(t *testing.T) {
 	require.Equal(t, store.Dead, e.State)
 	require.Contains(t, e.Failures[0].Text, "out of range")
 }
+
+// A read returns although tasks come into the inbox all the time.
+func TestScheduleTx_ReadsBesideMany(t *testing.T) {
+	s, c := newStore(t)
+	_, err := s.pool.Exec(t.Context(), s.sql(`CREATE FUNCTION tickless.refill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			INSERT INTO tickless.inbox (shard, id, handler, schedule, at) VALUES (0, old.id || 'x', 'h', '', 1); RETURN old; END $$;
+		CREATE TRIGGER refill AFTER DELETE ON tickless.inbox FOR EACH ROW EXECUTE FUNCTION tickless.refill()`), pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+	require.NoError(t, s.ScheduleTx(t.Context(), s.pool, item("k", durable.After(time.Hour))))
+	_, err = c.Get(t.Context(), "k")
+	require.NoError(t, err)
+}

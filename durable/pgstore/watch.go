@@ -153,7 +153,8 @@ func (s *Store) probeOnce(ctx context.Context) error {
 	}
 	err := s.pool.SendBatch(ctx, &b).Close()
 	for _, x := range full {
-		err = errors.Join(err, s.drain(ctx, x))
+		_, drainErr := s.drain(ctx, x)
+		err = errors.Join(err, drainErr)
 	}
 	return err
 }

@@ -194,9 +194,15 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 	return answer, nil
 }
 
-// drain moves the tasks that wait in the shard's inbox to their table.
-func (s *Store) drain(ctx context.Context, x *shard) error {
-	return x.calls.Do(ctx, &call{Run: func(*index) error { return nil }})
+// drain moves the tasks that wait in the shard's inbox to their table. It reports whether
+// some are left: see maxDrained.
+func (s *Store) drain(ctx context.Context, x *shard) (left bool, err error) {
+	leftLater := false
+	err = x.calls.Do(ctx, &call{Run: func(ix *index) error {
+		leftLater = ix.inboxLeft
+		return nil
+	}})
+	return err == nil && leftLater, err
 }
 
 // release returns a connection to the pool. The pool closes it if its transaction is open,
