@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"sync/atomic"
+	"sync/atomic" // as in package timer
 	"time"
 
 	"github.com/tickless/tickless/internal/bubble"

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"sync"
-	"sync/atomic" // its Uint64 is aligned on 32-bit machines too
+	"sync/atomic" // here and in the whole package: go.uber.org/atomic does not align its Uint64 on 32-bit machines
 
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/latch"

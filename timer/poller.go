@@ -5,10 +5,9 @@ import (
 	"runtime/trace"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
-
-	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/delayqueue"

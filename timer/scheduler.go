@@ -3,6 +3,7 @@ package timer
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tickless/tickless/bucket"
@@ -10,7 +11,6 @@ import (
 	"github.com/tickless/tickless/delayqueue"
 	"github.com/tickless/tickless/internal/bubble"
 	"github.com/tickless/tickless/internal/closed"
-	"go.uber.org/atomic"
 )
 
 // A Scheduler keeps timers and fires them. Make one with [New], and end it with
@@ -285,12 +285,12 @@ type pendingLimit struct {
 // acquire counts one more pending timer. It reports false, and counts nothing, if the
 // limit is reached.
 func (l *pendingLimit) acquire() bool {
-	if l.pending.Inc() <= l.max {
+	if l.pending.Add(1) <= l.max {
 		return true
 	}
-	l.pending.Dec()
+	l.pending.Add(-1)
 	return false
 }
 
 // release counts n timers as no longer pending.
-func (l *pendingLimit) release(n int) { l.pending.Sub(int64(n)) }
+func (l *pendingLimit) release(n int) { l.pending.Add(-int64(n)) }

@@ -4,9 +4,8 @@ import (
 	"iter"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/delayqueue"
@@ -275,7 +274,7 @@ func (ss *shardSet) init(s *Scheduler) {
 	ss.s = s
 	ss.byIndex = make([]atomic.Pointer[shard], s.config.numShards)
 	ss.procShards.New = func() any {
-		return &procShard{ss.shardAt(int(ss.numProcShards.Inc()) % len(ss.byIndex))}
+		return &procShard{ss.shardAt(int(ss.numProcShards.Add(1)) % len(ss.byIndex))}
 	}
 	ss.firstShard = ss.shardAt(0)
 }
@@ -326,7 +325,7 @@ func (s *Scheduler) lockShard() *shard {
 // lockSecondShard locks the second shard, or the first if it is the only one. lockShard
 // calls it if the first shard is locked.
 func (ss *shardSet) lockSecondShard() *shard {
-	if len(ss.byIndex) > 1 && ss.foundLockedCount.Inc() >= spreadThreshold {
+	if len(ss.byIndex) > 1 && ss.foundLockedCount.Add(1) >= spreadThreshold {
 		ss.usesAllShards.Store(true)
 	}
 	sh := ss.shardAfter(ss.firstShard)

@@ -2,9 +2,8 @@ package timer
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/internal/bubble"
