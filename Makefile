@@ -149,6 +149,7 @@ stress: need-cgo ## run the long stress tests of the core with the race detector
 .PHONY: model
 model: ## run the model tests of the core with MODEL operations
 	GOWORK=off TICKLESS_MODEL=$(MODEL) $(GO) test -count=1 -timeout 0 -run Model -v ./...
+	GOWORK=off TICKLESS_CRON=1 $(GO) test -count=1 -timeout 0 -run TestCron ./jobs
 
 # Other goroutines compute for LOAD percent of their time.
 .PHONY: soak

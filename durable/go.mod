@@ -7,7 +7,6 @@ go 1.25.0
 replace github.com/tickless/tickless => ../
 
 require (
-	github.com/robfig/cron/v3 v3.0.1
 	github.com/stretchr/testify v1.12.1
 	github.com/tickless/tickless v0.1.0
 	go.uber.org/goleak v1.3.0

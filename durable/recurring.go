@@ -3,12 +3,7 @@ package durable
 import (
 	"errors"
 	"fmt"
-	"path"
-	"strings"
-	"sync"
 	"time"
-
-	"github.com/robfig/cron/v3"
 
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/jobs"
@@ -16,60 +11,12 @@ import (
 
 func (t *Task) repeats() bool { return t.Every > 0 || t.Cron != "" || t.Schedule != "" }
 
-// zoneCache caches the time zones by name, because loading a zone reads a file.
-var zoneCache struct {
-	sync.Mutex
-	zones map[string]*time.Location
-}
-
-// maxCachedZones is more than the zone database has. A file system that ignores case has
-// more spellings.
-const maxCachedZones = 1000
-
-func loadZone(name string) (*time.Location, error) {
-	if name == "" {
-		return time.UTC, nil
-	}
-	zoneCache.Lock()
-	defer zoneCache.Unlock()
-	if z := zoneCache.zones[name]; z != nil {
-		return z, nil
-	}
-	switch {
-	case name == "Local":
-		return nil, errors.New(`the zone "Local" depends on the machine`)
-	case !store.IsName(name) || path.Clean(name) != name:
-		return nil, fmt.Errorf("the zone %q must be a name of the zone database, such as Europe/Berlin", store.Shorten(name))
-	}
-	z, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, fmt.Errorf("the zone %q: %w (if the system has no zone files, import time/tzdata)", store.Shorten(name), err)
-	}
-	if zoneCache.zones == nil || len(zoneCache.zones) == maxCachedZones {
-		zoneCache.zones = make(map[string]*time.Location)
-	}
-	zoneCache.zones[name] = z
-	return z, nil
-}
-
-var cronParser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
-
 // parseCron parses the cron spec and the zone of a task: see [Task.Cron].
-func parseCron(spec, zoneName string) (jobs.Cron, error) {
-	if strings.Contains(spec, "TZ=") {
-		return jobs.Cron{}, fmt.Errorf("the cron spec %q names a zone, which belongs in Zone", spec)
+func parseCron(spec, zone string) (Schedule, error) {
+	if zone == "Local" {
+		return nil, errors.New(`the zone "Local" depends on the machine`)
 	}
-	parsedSpec, err := cronParser.Parse(spec)
-	if err != nil {
-		return jobs.Cron{}, fmt.Errorf("the cron spec %q: %w", spec, err)
-	}
-	fields, ok := parsedSpec.(*cron.SpecSchedule)
-	if !ok {
-		return jobs.Cron{}, fmt.Errorf("the cron spec %q has a period, which belongs in Every", spec)
-	}
-	c := jobs.Cron(*fields)
-	c.Location, err = loadZone(zoneName)
-	return c, err
+	return jobs.ParseCron(spec, zone)
 }
 
 // A recurrence says when the runs of a task are due.
@@ -90,6 +37,9 @@ func (t *Task) makeRecurrence(schedules map[string]Schedule) (r recurrence, err 
 	switch {
 	case t.Cron != "":
 		r.schedule, err = parseCron(t.Cron, t.Zone)
+		if every, ok := r.schedule.(jobs.Every); ok {
+			r.every, r.schedule = time.Duration(every), nil
+		}
 	case t.Schedule != "":
 		r.scheduleName = t.Schedule
 		if r.schedule = schedules[t.Schedule]; r.schedule == nil {
@@ -152,8 +102,11 @@ func (r *recurrence) latestRun(due, now store.Time) store.Time {
 	case r.schedule == nil:
 		return due
 	}
-	for searchPeriod := time.Minute; ; searchPeriod *= 4 {
+	for searchPeriod := time.Minute; ; searchPeriod = min(4*searchPeriod, store.MaxDelay) {
 		searchStart := max(due, now.Add(-searchPeriod))
+		if searchPeriod == store.MaxDelay {
+			searchStart = due
+		}
 		next, ok, _ := r.nextRun(searchStart)
 		if searchStart != due && (!ok || next > now) {
 			continue

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/jobs"
 )
 
 // sleepUntil waits until a time in UTC.
@@ -82,19 +83,19 @@ func TestRecurring_FirstRun(t *testing.T) {
 func TestRecurring_Refused(t *testing.T) {
 	c := durable.New(memstore.New(), quiet)
 	for want, task := range map[string]durable.Task{
-		`the cron spec "0 9 * *": `:                  {Cron: "0 9 * *"},
-		`the cron spec "61 * * * *": `:               {Cron: "61 * * * *"},
-		`names a zone, which belongs in Zone`:        {Cron: "CRON_TZ=Europe/Berlin 0 9 * * *"},
-		`has a period, which belongs in Every`:       {Cron: "@every 1h"},
-		`the cron spec "0 0 30 2 *" never matches`:   {Cron: "0 0 30 2 *"},
-		`the zone "Europe/Atlantis": unknown time`:   {Cron: "* * * * *", Zone: "Europe/Atlantis"},
-		`the zone "Local" depends on`:                {Cron: "* * * * *", Zone: "Local"},
-		`has a Zone but no Cron`:                     {Every: time.Hour, Zone: "Europe/Berlin"},
-		`has two of Every, Cron and Schedule`:        {Every: time.Hour, Cron: "* * * * *"},
-		`has a Start or an End, but does not repeat`: {Start: time.Now()},
-		`the Client does not know the schedule "s"`:  {Schedule: "s"},
-		`is before its Start`:                        {Cron: "* * * * *", End: time.Now().Add(-time.Hour), Start: time.Now()},
-		`does not repeat, and so has no next run`:    {},
+		`the cron spec "0 9 * *": `:                    {Cron: "0 9 * *"},
+		`the cron spec "61 * * * *": `:                 {Cron: "61 * * * *"},
+		`it names a zone, which is an argument`:        {Cron: "CRON_TZ=Europe/Berlin 0 9 * * *"},
+		`the word is not known`:                        {Cron: "@reboot"},
+		`the cron spec "0 0 30 2 *": it never matches`: {Cron: "0 0 30 2 *"},
+		`the zone "Europe/Atlantis": unknown time`:     {Cron: "* * * * *", Zone: "Europe/Atlantis"},
+		`the zone "Local" depends on`:                  {Cron: "* * * * *", Zone: "Local"},
+		`has a Zone but no Cron`:                       {Every: time.Hour, Zone: "Europe/Berlin"},
+		`has two of Every, Cron and Schedule`:          {Every: time.Hour, Cron: "* * * * *"},
+		`has a Start or an End, but does not repeat`:   {Start: time.Now()},
+		`the Client does not know the schedule "s"`:    {Schedule: "s"},
+		`is before its Start`:                          {Cron: "* * * * *", End: time.Now().Add(-time.Hour), Start: time.Now()},
+		`does not repeat, and so has no next run`:      {},
 	} {
 		task.Key, task.Handler = "k", "h"
 		_, err := c.Schedule(ctx, task, durable.Next())
@@ -129,5 +130,34 @@ func TestRecurring_LatestMissed(t *testing.T) {
 			got = fmt.Sprint(got, " ", (<-ds).Due.UTC().Format(time.DateTime))
 			require.Equal(t, want, got, cron)
 		})
+	}
+}
+
+// The same spec is due at the same times in packages durable and jobs, also when the
+// clocks change. "@every" counts from the run before.
+func TestRecurring_AsInPackageJobs(t *testing.T) {
+	for _, spec := range []string{"47 6 * * 7", "30 * * * *", "*/10 0-6 * * *", "30 2 * * *", "0 2 L * *", "@weekly", "15 30 2 * * fri-sun", "@every 90m"} {
+		for _, zone := range []string{"", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"} {
+			bubble(t, func(t *testing.T, mem *memstore.Store) {
+				c := durable.New(mem, quiet)
+				want, err := jobs.ParseCron(spec, zone)
+				require.NoError(t, err)
+				w := durable.NewWorker(c)
+				due := time.Now()
+				runs := 0
+				w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+					due = want.Next(due)
+					require.Equal(t, due.UTC(), d.Due.UTC(), "%s %s", spec, zone)
+					runs++
+					return nil
+				})
+				sleepUntil(t, "2000-03-24 12:00:00")
+				due = time.Now()
+				schedule(t, c, durable.Task{Key: "k", Cron: spec, Zone: zone, Missed: durable.FireMissed}, durable.Next())
+				start(t, w)
+				time.Sleep(12 * 24 * time.Hour)
+				require.Positive(t, runs)
+			})
+		}
 	}
 }

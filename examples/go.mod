@@ -6,7 +6,6 @@ go 1.25.0
 
 require (
 	github.com/coder/websocket v1.8.15
-	github.com/robfig/cron/v3 v3.0.1
 	github.com/stretchr/testify v1.12.1
 	github.com/tickless/tickless v0.1.0
 )

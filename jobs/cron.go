@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Cron is the [Schedule] of a cron spec. Its times are those at which a clock in
-// Location matches all fields. The fields are those of robfig/cron's SpecSchedule, so
-// the result of its parser can be converted:
-//
-//	spec, err := cron.ParseStandard("CRON_TZ=Europe/Berlin 30 2 * * 1-5")
-//	...
-//	job, err := jobs.Calendar(scheduler, jobs.Cron(*spec.(*cron.SpecSchedule)), save)
+// Cron is the [Schedule] of a cron spec: see [ParseCron]. Its times are those at which a
+// clock in Location matches all fields. The fields are those of robfig/cron's
+// SpecSchedule, so that the result of its parser can be converted.
 //
 // # Daylight saving time
 //
+// Next does as Debian's cron. A spec whose minute or hour begins with a star, such as
+// "30 * * * *" or "*/10 0-6 * * *", follows the clock: it matches whenever the clock shows
+// such a time, also the second time, and nothing else. All others name fixed times:
+//
 //   - If the clock goes from 2:00 forward to 3:00, an occurrence at 2:30 comes at 3:00.
 //   - If the clock goes from 3:00 back to 2:00, an occurrence at 2:30 comes once, the
-//     first time. It comes both times if the hours are a star or a small step, such
-//     as */2.
+//     first time.
 type Cron struct {
 	// Each field is a set of bits: bit 9 of Hour is nine o'clock. Dom is the day of the
-	// month, Dow the day of the week, from 0 for Sunday. Bit 63 stands for a star. If
-	// one of Dom and Dow has bit 63, a day must be in both. Otherwise one is enough.
+	// month, and its bit 0 the last day; Dow is the day of the week, from 0 for Sunday. Bit
+	// 63 says that the field begins with a star. If one of Dom and Dow has bit 63, a day
+	// must be in both. Otherwise one is enough.
 	Second, Minute, Hour, Dom, Month, Dow uint64
 	// Location is the time zone. If it is nil or [time.Local], Next uses the zone of
 	// its argument.
@@ -30,14 +30,15 @@ type Cron struct {
 }
 
 const (
-	starBit = 1 << 63
-	// maxSearchSeconds is how far ahead Next searches. The 29th of February may be
-	// eight years away.
-	maxSearchSeconds = 10 * 366 * 24 * 60 * 60
+	starBit    = 1 << 63
+	lastDayBit = 1 // of Dom
+	// maxSearchSeconds is how far ahead Next searches. The 29th of February falls on the
+	// same day of the week after 40 years at the latest.
+	maxSearchSeconds = 41 * 366 * 24 * 60 * 60
 )
 
 // Next returns the first matching time after t, in whole seconds. It returns the zero
-// time if there is none in ten years.
+// time if there is none in 41 years.
 func (c Cron) Next(t time.Time) time.Time {
 	loc := c.Location
 	if loc == nil || loc == time.Local {
@@ -49,8 +50,8 @@ func (c Cron) Next(t time.Time) time.Time {
 	searchEnd := now + maxSearchSeconds
 	begin, end, offset := offsetPeriod(now, loc)
 	searchStart := now + 1 + offset // the first local time that may match
-	matchTwice := c.hasHourStep()   // match both times if the clock shows a time twice
-	if !matchTwice && begin != 0 {
+	followsClock := (c.Minute|c.Hour)&starBit != 0
+	if !followsClock && begin != 0 {
 		// Skip the local times that the clock had already shown before it was set back.
 		_, _, offsetBefore := offsetPeriod(begin-1, loc)
 		searchStart = max(searchStart, begin+offsetBefore)
@@ -69,12 +70,14 @@ func (c Cron) Next(t time.Time) time.Time {
 		}
 		change, offsetBefore := end, offset
 		_, end, offset = offsetPeriod(change, loc)
+		if followsClock {
+			searchStart = change + offset
+			continue
+		}
 		if _, skipped := c.findLocalTime(max(searchStart, change+offsetBefore), change+offset); skipped {
 			return time.Unix(change, 0).In(t.Location())
 		}
-		if searchStart = max(searchStart, change+offsetBefore, change+offset); matchTwice {
-			searchStart = change + offset
-		}
+		searchStart = max(searchStart, change+offsetBefore, change+offset)
 	}
 }
 
@@ -119,6 +122,9 @@ func (c *Cron) findLocalTime(from, until int64) (local int64, ok bool) {
 
 func (c *Cron) matchesDay(t time.Time) bool {
 	inMonth, inWeek := c.Dom>>t.Day()&1 == 1, c.Dow>>t.Weekday()&1 == 1
+	if c.Dom&lastDayBit != 0 && t.AddDate(0, 0, 1).Day() == 1 {
+		inMonth = true
+	}
 	if c.Dom&starBit == 0 && c.Dow&starBit == 0 {
 		return inMonth || inWeek
 	}
@@ -154,19 +160,3 @@ func (c *Cron) firstMatchOfDay(hour, minute, second int) (s int64, ok bool) {
 // firstElementFrom returns the smallest element of set that is at least from. If there
 // is none, it returns 63 or 64.
 func firstElementFrom(set uint64, from int) int { return bits.TrailingZeros64(set >> from << from) }
-
-// hasHourStep reports whether Hour has a step of at most six hours: every hour of the
-// day, every second hour, and so on.
-func (c *Cron) hasHourStep() bool {
-	hours := c.Hour &^ starBit
-	firstHour := bits.TrailingZeros64(hours)
-	step := firstElementFrom(hours, firstHour+1) - firstHour
-	if step > 6 || firstHour >= step {
-		return false
-	}
-	var expected uint64
-	for h := firstHour; h < 24; h += step {
-		expected |= 1 << h
-	}
-	return hours == expected
-}

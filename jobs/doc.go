@@ -3,7 +3,8 @@
 // # Usage
 //
 //	poll, err := jobs.Periodic(scheduler, 10*time.Second, fetch)
-//	backup, err := jobs.Calendar(scheduler, schedule, save)   // a Cron (from robfig/cron's parser), or another Schedule
+//	nightly, err := jobs.ParseCron("30 2 * * 1-5", "Europe/Berlin")
+//	backup, err := jobs.Calendar(scheduler, nightly, save)
 //	once, err := jobs.Calendar(scheduler, jobs.At(date), remind)
 //	...
 //	poll.Stop()

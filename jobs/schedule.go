@@ -2,7 +2,7 @@ package jobs
 
 import "time"
 
-// A Schedule returns the times at which a job runs, by the wall clock. Use [Cron],
+// A Schedule returns the times at which a job runs, by the wall clock. Use [ParseCron],
 // [At], or a type of your own.
 type Schedule interface {
 	// Next returns the first time after t, or the zero time if there is none.

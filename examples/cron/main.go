@@ -1,5 +1,4 @@
-// Command cron prints a line at the times of cron expressions. Package robfig/cron parses
-// them, and package jobs runs the function.
+// Command cron prints a line at the times of cron expressions.
 //
 //	go run ./cron '*/2 * * * * *' '@every 3s'
 package main
@@ -11,23 +10,9 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/robfig/cron/v3"
-
 	"github.com/tickless/tickless/jobs"
 	"github.com/tickless/tickless/timer"
 )
-
-// cronParser parses cron expressions of five fields, of six fields with seconds first, and
-// names such as @daily.
-var cronParser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
-
-func parseSchedule(spec string) (jobs.Schedule, error) {
-	sched, err := cronParser.Parse(spec)
-	if fields, ok := sched.(*cron.SpecSchedule); ok {
-		return jobs.Cron(*fields), nil
-	}
-	return sched, err // @every
-}
 
 func main() {
 	cronExprs := os.Args[1:]
@@ -36,9 +21,9 @@ func main() {
 	}
 	s := timer.New()
 	for _, spec := range cronExprs {
-		sched, err := parseSchedule(spec)
+		sched, err := jobs.ParseCron(spec, "Local")
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "cron: %q: %v\n", spec, err)
+			fmt.Fprintln(os.Stderr, "cron:", err)
 			os.Exit(2)
 		}
 		if _, err := jobs.Calendar(s, sched, func() { fmt.Println(time.Now().Format(time.TimeOnly), spec) }); err != nil {

@@ -16,7 +16,7 @@ import (
 // runs returns the times at which a job with the schedule spec runs, during the given
 // number of days after start.
 func runs(t *testing.T, spec string, start time.Time, days int) []string {
-	sched, err := parseSchedule(spec)
+	sched, err := jobs.ParseCron(spec, "Local")
 	require.NoError(t, err)
 	clk := timertest.NewClock(start)
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))

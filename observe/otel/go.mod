@@ -18,10 +18,7 @@ require (
 	go.uber.org/goleak v1.3.0
 )
 
-require (
-	github.com/robfig/cron/v3 v3.0.1 // indirect
-	golang.org/x/sync v0.22.0 // indirect
-)
+require golang.org/x/sync v0.22.0 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
