@@ -27,6 +27,7 @@ type ledger struct {
 
 // An execution is a call of a handler.
 type execution struct {
+	began       time.Time
 	life        *life
 	handler     string
 	key         string
@@ -53,7 +54,7 @@ func (l *ledger) begin(v *life, handler string, d *durable.Delivery) *execution 
 	run, e := d.IdempotencyKey(), l.leased(v, d)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	x := &execution{life: v, handler: handler, key: d.Key, lease: store.Lease{ID: e.ID, Token: d.Token}, crashes: d.Crashes,
+	x := &execution{life: v, handler: handler, key: d.Key, lease: store.Lease{ID: e.ID, Token: d.Token}, crashes: d.Crashes, began: time.Now(),
 		inCalm: l.settled.Load(), isSuspect: e.Suspect}
 	l.trace(v.name, "begin %q attempt %d, crashes %d, token %d", d.Key, d.Attempt, d.Crashes, d.Token)
 	if x.isSuspect {
@@ -100,11 +101,15 @@ func (l *ledger) leased(v *life, d *durable.Delivery) (e store.Entry) {
 	return e
 }
 
-// countLocked returns how many handlers run in a life, and how many of these are handler's.
+// countLocked returns how many places of a life handlers take, and how many handlers with
+// this name run. A handler that has not returned after twice its timeout takes no place. A
+// timeout is at least 50 ms here.
 func (l *ledger) countLocked(v *life, handler string) (all, ofHandler int) {
 	for _, x := range l.running {
 		if x.life == v {
-			all++
+			if !x.contextDone || time.Since(x.began) < 100*time.Millisecond {
+				all++
+			}
 			if x.handler == handler {
 				ofHandler++
 			}
