@@ -36,8 +36,8 @@
 //   - A scheduled task runs at least once, if the store keeps its data and a worker has its
 //     handler. Exceptions: it is cancelled or replaced, or [Missed] skips a late run.
 //   - A task never runs early, by the store's clock.
-//   - A slow handler does not starve the others: see [WithHandlerConcurrency], [WithRate] and
-//     [WithWeight], and [Client.SetLimit] for all workers of a store together.
+//   - A slow handler does not starve the others: see [WithConcurrency], [WithHandlerConcurrency]
+//     and [WithRate], and [Client.SetLimit] for all workers of a store together.
 //   - If a worker crashes, hangs or is disconnected, other workers get its tasks when the
 //     leases have expired.
 //   - If Cancel returns Removed, the task does not run any more.

@@ -25,10 +25,9 @@ type shardLoop struct {
 
 	// Guarded by places.mu.
 
-	isQueued        bool // the loop is in places.waitingLoops
-	waitReasons     waitReasons
-	reservedPlaces  int       // 1 if a place is reserved for the loop, otherwise 0
-	lastFairClaimAt time.Time // when the loop last made a fair claim: see fairClaimInterval
+	isQueued       bool // the loop is in places.waitingLoops
+	waitReasons    waitReasons
+	reservedPlaces int // 1 if a place is reserved for the loop, otherwise 0
 
 	mu        sync.Mutex // guards the fields of this block
 	reports   []*report  // waiting to be sent

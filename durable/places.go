@@ -12,16 +12,21 @@ import (
 // A placePool manages the places of a Worker during one Run. Each running handler
 // occupies one place. A loop reserves places before it claims tasks, so that a claimed
 // task never waits for a place.
+//
+// If the Worker has several handlers, the last quarter of its places are spare: they are
+// only for handlers that run nothing, one for each. So a slow handler leaves places for
+// the others.
 type placePool struct {
 	w                 *Worker
 	handlers          []*handler
 	hasLimitedHandler bool // some handlers have a limit
-	totalWeight       int  // of all handlers
+	sparePlaces       int  // how many of totalPlaces are spare
 
 	mu           sync.Mutex // guards the fields below, except idle
 	queueChanged sync.Cond  // signalled when a loop leaves the queue or the Run is over
 	totalPlaces  int        // how many places there are
-	freePlaces   int        // how many of them are neither in use nor reserved
+	freePlaces   int        // how many of them are neither in use nor reserved; the spare ones are free last
+	busyHandlers int        // handlers that run something
 	runEnded     bool       // the Run is over
 	// waitingLoops is the queue of loops that found no place for tasks that may be due.
 	// A loop is in it at most once.
@@ -37,16 +42,17 @@ type placePool struct {
 // A placeUsage is a handler's use of the places, guarded by places.mu.
 type placeUsage struct {
 	handlerIndex    int       // in places.handlers
-	placesTaken     int       // places in use; with a limit, also those reserved for claims
-	placesRequested int       // places within its share that claims under way request
-	hasBacklog      bool      // the latest claim got all tasks that it requested
+	placesTaken     int       // places in use
+	placesReserved  int       // places reserved for claims, if the handler has a limit
 	tokens          float64   // how many tasks the rate allows to start now
 	tokensUpdatedAt time.Time // when tokens was last updated
 }
 
 // waitReasons says what a loop in the queue waits for. One of these things is enough.
 type waitReasons struct {
-	anyPlace bool       // a place that any handler may use
+	anyPlace bool       // a place that the loop's claim may use
+	ordinary bool       // a place that is not spare
+	idle     bool       // a free place: a handler has ended its only task
 	suspects bool       // leave to run a suspect
 	handlers []*handler // a place that one of these may use
 }
@@ -54,12 +60,12 @@ type waitReasons struct {
 // A placeGrant is what a loop has reserved for a claim, and the limits of that claim.
 type placeGrant struct {
 	placeCount       int          // how many places are reserved
-	rooms            []store.Room // the claim's limits for each handler
-	omitRooms        bool         // rooms are not sent, because the claim cannot exceed them
+	spare            int          // how many of them are spare
+	rooms            []store.Room // the handlers that may not use all of them, or that are busy
+	limitedRooms     []store.Room // the places reserved for handlers with a limit
 	suspects         int          // how many suspects are reserved
 	onlySuspect      bool         // the claim may get a last suspect
 	allPlacesTaken   bool         // no place is free beside those of the grant
-	isFair           bool         // the claim is only for handlers that use less than their share: see WithWeight
 	wakeOtherWorkers bool         // the store wakes other workers for tasks beyond this Worker's limits
 }
 
@@ -71,7 +77,9 @@ func newPlacePool(w *Worker) *placePool {
 		h.placeUsage = placeUsage{handlerIndex: i, tokens: h.burstSize(), tokensUpdatedAt: w.now()}
 		p.handlers = append(p.handlers, h)
 		p.hasLimitedHandler = p.hasLimitedHandler || h.isLimited()
-		p.totalWeight += h.weight
+	}
+	if len(p.handlers) > 1 {
+		p.sparePlaces = p.totalPlaces / 4
 	}
 	return p
 }
@@ -85,7 +93,7 @@ func (h *handler) burstSize() float64 { return max(1, h.tasksPerSecond/10) }
 // usablePlaces returns how many of n places the handler's limits allow it to use.
 func (h *handler) usablePlaces(n int, now time.Time) int {
 	if h.maxRunning > 0 {
-		n = min(n, h.maxRunning-h.placesTaken)
+		n = min(n, h.maxRunning-h.placesTaken-h.placesReserved)
 	}
 	if h.tasksPerSecond > 0 {
 		h.addTokens(now, 0)
@@ -101,21 +109,10 @@ func (h *handler) addTokens(now time.Time, n int) {
 	h.tokensUpdatedAt = now
 }
 
-// unusedShare returns how many places of its share the handler does not use. If the
-// handler has a backlog, claims under way will probably fill the places that they
-// request. unrequested then leaves these places out.
-func (p *placePool) unusedShare(h *handler) (unused, unrequested int) {
-	unused = max(0, (p.totalPlaces*h.weight+p.totalWeight-1)/p.totalWeight-h.placesTaken)
-	if unrequested = unused; h.hasBacklog {
-		unrequested = max(0, unused-h.placesRequested)
-	}
-	return unused, unrequested
-}
-
 // usablePlacesLocked returns how many places a claim can use.
 func (p *placePool) usablePlacesLocked(now time.Time) int {
 	switch {
-	case p.runEnded:
+	case p.runEnded || p.freePlaces <= p.sparePlaces && p.busyHandlers == len(p.handlers):
 		return 0
 	case !p.hasLimitedHandler || p.freePlaces == 0:
 		return p.freePlaces
@@ -146,60 +143,29 @@ func (p *placePool) reservePlaces(l *shardLoop, maxPlaces int, isOffer bool) pla
 		p.enqueueLocked(l)
 		return placeGrant{allPlacesTaken: true}
 	}
-	hadToWait := l.waitReasons.anyPlace && len(p.w.loops) > 1
 	p.dequeueLocked(l)
+	g := placeGrant{placeCount: n, spare: min(n, max(0, n+p.sparePlaces-p.freePlaces))}
 	p.freePlaces -= n
-	g := placeGrant{placeCount: n, allPlacesTaken: p.freePlaces == 0}
+	g.allPlacesTaken = p.freePlaces == 0
 	g.suspects, g.onlySuspect = p.reserveSuspectsLocked(l, n)
-	g.isFair = hadToWait && now.Sub(l.lastFairClaimAt) >= fairClaimInterval && p.isUnfairLocked(n, now)
-	if g.isFair {
-		l.lastFairClaimAt = now
-	}
-	g.omitRooms = true
 	limitReached := false
 	for _, h := range p.handlers {
-		r := store.Room{Most: h.usablePlaces(n, now)}
-		unused, unrequested := p.unusedShare(h)
-		if g.isFair {
-			r.Most = min(r.Most, unrequested)
-		}
-		r.First = min(r.Most, max(unrequested, min(unused, 1)))
-		g.omitRooms = g.omitRooms && r.First == n
-		h.placesRequested += r.First
+		r := store.Room{Handler: h.handlerIndex, Most: n, Busy: g.spare > 0 && h.placesTaken > 0}
 		if h.isLimited() {
-			h.placesTaken += r.Most
+			r.Most = h.usablePlaces(n, now)
+			h.placesReserved += r.Most
 			h.tokens -= float64(r.Most)
 			limitReached = limitReached || h.usablePlaces(1, now) == 0
+			g.limitedRooms = append(g.limitedRooms, r)
 		}
-		g.rooms = append(g.rooms, r)
+		if r.Most < n || r.Busy {
+			g.rooms = append(g.rooms, r)
+		}
 	}
-	// If places stay free, every handler gets enough: the claim needs no rooms (limits
-	// for handlers).
-	g.omitRooms = g.omitRooms || !p.hasLimitedHandler && !g.isFair && p.freePlaces > 0
-	if limitReached && now.Sub(p.wokeOthersAt) >= time.Second {
+	if (limitReached || g.spare > 0) && now.Sub(p.wokeOthersAt) >= time.Second {
 		p.wokeOthersAt, g.wakeOtherWorkers = now, true
 	}
 	return g
-}
-
-// fairClaimInterval is how often a loop that had to wait for a place makes a fair
-// claim: a claim only for handlers that use less than their share. Without such claims,
-// a busy handler could take every free place, while tasks of other handlers wait in
-// other shards.
-const fairClaimInterval = time.Second
-
-// isUnfairLocked reports whether some handlers use their full share of the places,
-// while others use less than their share and could use more.
-func (p *placePool) isUnfairLocked(n int, now time.Time) bool {
-	someAtShare, someBelowShare := false, false
-	for _, h := range p.handlers {
-		if _, unrequested := p.unusedShare(h); unrequested == 0 {
-			someAtShare = true
-		} else {
-			someBelowShare = someBelowShare || h.usablePlaces(n, now) > 0
-		}
-	}
-	return someAtShare && someBelowShare
 }
 
 // freeUnusedPlaces is called after a claim. It frees those places reserved in g for which
@@ -215,25 +181,25 @@ func (p *placePool) freeUnusedPlaces(l *shardLoop, g placeGrant, claimedByHandle
 	defer p.unlockAndNotify(now)
 	p.addFreePlacesLocked(g.placeCount - startedTotal)
 	p.keepSuspectsLocked(l, g.suspects, startedSuspects, waiting)
-	reasons.anyPlace = reasons.anyPlace || g.isFair || l.waitReasons.anyPlace // awaitPlace may have set it since the claim
-	l.waitReasons = reasons
+	reasons.anyPlace = reasons.anyPlace || l.waitReasons.anyPlace // awaitPlace may have set it since the claim
+	claimedTotal := 0
 	for i, h := range p.handlers {
-		maxClaimed := g.rooms[i].Most
-		if first := g.rooms[i].First; first > 0 {
-			h.placesRequested -= first
-			h.hasBacklog = claimedByHandler[i] >= first
-		}
-		if !h.isLimited() {
-			h.placesTaken += startedByHandler[i]
-			continue
-		}
-		h.placesTaken -= maxClaimed - startedByHandler[i]
-		h.addTokens(now, maxClaimed-claimedByHandler[i])
-		if maxClaimed < g.placeCount && claimedByHandler[i] == maxClaimed {
+		claimedTotal += claimedByHandler[i]
+		p.addTakenLocked(h, startedByHandler[i])
+		reasons.idle = reasons.idle || g.spare > 0 && claimedByHandler[i] > 0 && h.placesTaken <= 0
+	}
+	// If all ordinary places of the claim are used, more tasks may be due for them.
+	reasons.ordinary = g.spare > 0 && claimedTotal >= g.placeCount-g.spare
+	l.waitReasons = reasons
+	for _, r := range g.limitedRooms {
+		h, claimed := p.handlers[r.Handler], claimedByHandler[r.Handler]
+		h.placesReserved -= r.Most
+		h.addTokens(now, r.Most-claimed)
+		if r.Most < g.placeCount && claimed == r.Most {
 			l.waitReasons.handlers = append(l.waitReasons.handlers, h)
 		}
 	}
-	if l.waitReasons.anyPlace || l.waitReasons.suspects || l.waitReasons.handlers != nil {
+	if r := l.waitReasons; r.anyPlace || r.ordinary || r.suspects || r.handlers != nil {
 		p.enqueueLocked(l)
 	}
 }
@@ -256,10 +222,27 @@ func (p *placePool) releasePlace(a *attempt) wakeups {
 		p.addFreePlacesLocked(0)
 	}
 	if a.handler != nil && !p.runEnded { // after the Run, placesTaken may belong to the next Run
-		a.handler.placesTaken--
+		p.addTakenLocked(a.handler, -1)
+		if a.handler.placesTaken == 0 {
+			for _, l := range p.waitingLoops {
+				l.waitReasons.idle = l.waitReasons.idle || l.waitReasons.ordinary
+			}
+		}
 	}
 	p.endSuspectLocked(a, true)
 	return p.takeWakeupsLocked(now)
+}
+
+// addTakenLocked adds n to the places that a handler uses.
+func (p *placePool) addTakenLocked(h *handler, n int) {
+	wasBusy := h.placesTaken > 0
+	h.placesTaken += n
+	switch isBusy := h.placesTaken > 0; {
+	case isBusy && !wasBusy:
+		p.busyHandlers++
+	case wasBusy && !isBusy:
+		p.busyHandlers--
+	}
 }
 
 func (p *placePool) addFreePlacesLocked(n int) {
@@ -288,7 +271,7 @@ func (p *placePool) dequeueLocked(l *shardLoop) {
 
 // canClaimLocked reports whether something that the loop waits for is available.
 func (p *placePool) canClaimLocked(l *shardLoop, now time.Time) bool {
-	return l.waitReasons.anyPlace || l.waitReasons.suspects && p.canClaimSuspectsLocked(l) ||
+	return l.waitReasons.anyPlace || l.waitReasons.idle || l.waitReasons.ordinary && p.freePlaces > p.sparePlaces || l.waitReasons.suspects && p.canClaimSuspectsLocked(l) ||
 		slices.ContainsFunc(l.waitReasons.handlers, func(h *handler) bool { return h.usablePlaces(1, now) > 0 })
 }
 

@@ -65,45 +65,55 @@ func (l *load) started() int {
 	return len(l.begun)
 }
 
-// Eight places are shared by 32 slow tasks, of 2 s each, and a quick one that is due
-// after 0.1 s.
+// Of eight places, 32 slow tasks of 2 s each leave the spare two to quick ones, which are
+// due after 0.1 s. The quick ones run one by one: the second place is for a third handler.
 func TestWorker_ASlowHandlerDoesNotStarveOthers(t *testing.T) {
-	for name, x := range map[string]struct {
-		opts []durable.HandlerOption
-		late time.Duration
-	}{
-		"limited":    {[]durable.HandlerOption{durable.WithHandlerConcurrency(6)}, 0},
-		"by default": {nil, 2 * time.Second},
+	for name, opts := range map[string][]durable.HandlerOption{
+		"limited":    {durable.WithHandlerConcurrency(6)},
+		"by default": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			withShards(t, func(t *testing.T, mem *memstore.Store) {
 				c := durable.New(mem, quiet)
 				w := durable.NewWorker(c, durable.WithConcurrency(8))
-				var slow, quick load
-				w.Handle("slow", slow.handler(2*time.Second), x.opts...)
-				w.Handle("quick", quick.handler(0))
+				var slow, quick, third load
+				w.Handle("slow", slow.handler(2*time.Second), opts...)
+				w.Handle("quick", quick.handler(10*time.Millisecond))
+				w.Handle("third", third.handler(time.Second))
 				began := time.Now()
 				scheduleMany(t, c, "slow", 32, durable.After(0))
-				scheduleMany(t, c, "quick", 1, durable.After(100*time.Millisecond))
+				scheduleMany(t, c, "quick", 20, durable.After(100*time.Millisecond))
+				scheduleMany(t, c, "third", 1, durable.After(100*time.Millisecond))
 				start(t, w)
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
 				require.Equal(t, 32, slow.done)
-				require.Len(t, quick.begun, 1)
-				require.LessOrEqual(t, quick.begun[0].Sub(began)-100*time.Millisecond, x.late)
-				if x.late == 0 {
-					require.Equal(t, 6, slow.most)
-				} else {
-					require.Equal(t, 8, slow.most, "the slow handler has all places while the other needs none")
-				}
+				require.Equal(t, 6, slow.most)
+				require.Equal(t, 20, quick.done)
+				require.Less(t, quick.begun[19].Sub(began), 500*time.Millisecond)
+				require.Equal(t, 100*time.Millisecond, third.begun[0].Sub(began))
 				st := w.Stats()
 				require.Zero(t, st.Released)
-				// The worker claims from each shard at the start. Then it makes one
-				// claim a second for handlers below their share.
-				require.LessOrEqual(t, st.Claims, int64(33+12*mem.Shards()))
+				require.LessOrEqual(t, st.Claims, int64(120))
 			})
 		})
 	}
+}
+
+// A Worker with one handler uses all its places for it.
+func TestWorker_OneHandlerUsesAllPlaces(t *testing.T) {
+	withShards(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c, durable.WithConcurrency(8))
+		var only load
+		w.Handle("h", only.handler(time.Second))
+		scheduleMany(t, c, "h", 80, durable.After(0))
+		start(t, w)
+		time.Sleep(10*time.Second + 1)
+		synctest.Wait()
+		require.Equal(t, 80, only.done)
+		require.Equal(t, 8, only.most)
+	})
 }
 
 // Tasks beyond a handler's limit do not cause claims.
@@ -132,27 +142,27 @@ func TestWorker_ALimitedHandlerCostsNoClaims(t *testing.T) {
 	})
 }
 
-// If both handlers have more tasks than places, each gets its share of the places. If
-// only one has tasks, it gets all places.
-func TestWorker_Weights(t *testing.T) {
-	withShards(t, func(t *testing.T, mem *memstore.Store) {
+// The oldest tasks come first, whatever their handlers.
+func TestWorker_TheOldestTasksFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // each shard has an order of its own
+		mem := memstore.New()
 		c := durable.New(mem, quiet)
 		w := durable.NewWorker(c, durable.WithConcurrency(8))
 		var a, b load
-		w.Handle("a", a.handler(time.Second), durable.WithWeight(3))
+		w.Handle("a", a.handler(time.Second))
 		w.Handle("b", b.handler(time.Second))
 		scheduleMany(t, c, "a", 60, durable.After(0))
+		time.Sleep(time.Millisecond)
 		scheduleMany(t, c, "b", 60, durable.After(0))
 		start(t, w)
-		time.Sleep(8*time.Second + 1)
+		time.Sleep(6*time.Second + 1)
 		synctest.Wait()
-		require.InDelta(t, 6*9, a.started(), 12)
-		require.InDelta(t, 2*9, b.started(), 12)
+		require.InDelta(t, 6*7, a.started(), 8)
+		require.InDelta(t, 7, b.started(), 4, "b has one spare place")
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		require.Equal(t, 120, a.done+b.done)
 		require.Zero(t, w.Stats().Running, "all places are free")
-		require.Equal(t, 8, b.most)
 	})
 }
 

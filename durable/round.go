@@ -194,10 +194,7 @@ func (l *shardLoop) addClaim(r *round, now time.Time, isOffer bool) {
 	l.w.counters.claims.Add(1)
 	r.grant = g
 	r.request.Claim = store.Claim{Asked: true, Max: g.placeCount, Handlers: l.w.handlerNames, Schedules: l.w.scheduleNames,
-		Suspects: g.suspects, OnlySuspect: g.onlySuspect, Full: g.allPlacesTaken, Pass: g.wakeOtherWorkers}
-	if !g.omitRooms {
-		r.request.Claim.Rooms = g.rooms
-	}
+		Rooms: g.rooms, Spare: g.spare, Suspects: g.suspects, OnlySuspect: g.onlySuspect, Full: g.allPlacesTaken, Pass: g.wakeOtherWorkers}
 }
 
 func (l *shardLoop) handleReceipts(r *round, a *store.Answer) {

@@ -49,7 +49,6 @@ type handlerConfig struct {
 	timeout        time.Duration
 	maxRunning     int     // handlers at a time; 0: as many as the Worker has places
 	tasksPerSecond float64 // tasks a second; 0: any
-	weight         int
 	middleware     []func(Handler) Handler
 	formerNames    []string
 	deadHook       func(ctx context.Context, d Delivery, err error) // nil: none
@@ -85,8 +84,10 @@ func WithName(name string) WorkerOption {
 	return workerOption(func(c *workerConfig) { c.name = name })
 }
 
-// WithConcurrency sets how many handlers the Worker runs at a time. The default is
-// [DefaultConcurrency]. n should be at least the store's number of shards, because
+// WithConcurrency sets how many handlers the Worker runs at a time, its places. The
+// default is [DefaultConcurrency]. The last quarter of the places goes only to handlers
+// that run nothing, so that a slow handler leaves places for others; a Worker with one
+// handler uses all places for it. n should be at least the store's number of shards, because
 // otherwise slow handlers delay others. It panics unless n is from 1 to a million.
 func WithConcurrency(n int) WorkerOption {
 	checkRange("WithConcurrency", n >= 1 && n <= maxPlaces, n, "from 1 to 1000000")
@@ -174,14 +175,6 @@ func WithRate(perSecond float64) HandlerOption {
 	return handlerOption(func(c *handlerConfig) { c.tasksPerSecond = perSecond })
 }
 
-// WithWeight sets the handler's share of the Worker's places. With weight 2 a handler
-// gets twice the places of one with weight 1, if both have enough tasks. The default is
-// 1. It panics unless n is from 1 to 1000.
-func WithWeight(n int) HandlerOption {
-	checkRange("WithWeight", n >= 1 && n <= 1000, n, "from 1 to 1000")
-	return handlerOption(func(c *handlerConfig) { c.weight = n })
-}
-
 // WithFormerNames makes the handler also run tasks that were scheduled under its former
 // names. [Delivery.Handler] has the task's name. Limits and [Worker.HandlerStats] treat each
 // name as a handler of its own. Handle panics if a name is empty or taken.
@@ -201,7 +194,6 @@ func newWorkerConfig(opts []WorkerOption) workerConfig {
 			backoff:     DefaultBackoff,
 			maxBackoff:  DefaultMaxBackoff,
 			timeout:     DefaultTimeout,
-			weight:      1,
 		},
 	}
 	for i, o := range opts {

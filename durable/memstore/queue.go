@@ -59,3 +59,17 @@ func (q *queue) Pop() any {
 	q.tasks = q.tasks[:n]
 	return t
 }
+
+// A headQueue is a heap of queues, ordered by their first tasks.
+type headQueue []*queue
+
+func (h headQueue) Len() int           { return len(h) }
+func (h headQueue) Less(i, j int) bool { return h[i].tasks[0].isBefore(h[j].tasks[0]) }
+func (h headQueue) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *headQueue) Push(x any)        { *h = append(*h, x.(*queue)) }
+
+func (h *headQueue) Pop() any {
+	q := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return q
+}

@@ -1,7 +1,7 @@
 package memstore
 
 import (
-	"slices"
+	"container/heap"
 	"sync"
 
 	"github.com/tickless/tickless/durable/store"
@@ -110,41 +110,50 @@ func (sh *shard) Changed(t *machine.Task) {
 	}
 }
 
-// Due returns up to n due tasks that the claim may get. It removes each task from its
+// Due offers due tasks to the picker. It removes each task that the picker takes from its
 // queue to find the next one, and finally puts all of them back.
 func (sh *shard) Due(c *store.Claim, picker *machine.Picker, now store.Time, n int) (due []*machine.Task, next store.Time) {
-	workerClaim := machine.Claim{Handlers: c.Handlers, Schedules: c.Schedules}
-	var queues []*queue
-	for k, q := range sh.pendingQueues {
-		if workerClaim.Knows(k.handler, k.schedule) {
-			queues = append(queues, q)
+	var heads headQueue
+	next = machine.Never
+	add := func(q *queue) {
+		switch {
+		case q == nil || q.Len() == 0:
+		case q.tasks[0].At > now:
+			next = min(next, q.tasks[0].At)
+		default:
+			heap.Push(&heads, q)
+		}
+	}
+	schedules := append([]string{""}, c.Schedules...)
+	for _, h := range c.Handlers {
+		for _, s := range schedules {
+			add(sh.pendingQueues[queueKey{h, s, false}])
+			add(sh.pendingQueues[queueKey{h, s, true}])
 		}
 	}
 	var picked []*task
-	for _, first := range []bool{true, false} {
-		for next = machine.Never; len(picked) < n; {
-			var oldest *task
-			for _, q := range queues {
-				if q.Len() > 0 && picker.Has(q.key.handler, first) && (oldest == nil || q.tasks[0].isBefore(oldest)) {
-					oldest = q.tasks[0]
-				}
-			}
-			if oldest == nil {
-				break
-			}
-			if oldest.At > now {
-				next = oldest.At
-				break
-			}
-			q := oldest.queue
-			if !picker.Take(&oldest.Task) {
-				queues = slices.DeleteFunc(queues, func(x *queue) bool { return x.key.suspect })
-				continue
-			}
-			q.remove(oldest)
-			oldest.queue = q
-			picked, due = append(picked, oldest), append(due, &oldest.Task)
+	suspectRefused := false
+	for len(picked) < n && heads.Len() > 0 {
+		q := heads[0]
+		oldest := q.tasks[0]
+		switch {
+		case q.key.suspect && suspectRefused, !picker.Has(q.key.handler):
+			heap.Pop(&heads)
+			continue
+		case !picker.Take(&oldest.Task):
+			suspectRefused = true
+			heap.Pop(&heads)
+			continue
 		}
+		q.remove(oldest)
+		oldest.queue = q
+		picked, due = append(picked, oldest), append(due, &oldest.Task)
+		if q.Len() > 0 && q.tasks[0].At <= now {
+			heap.Fix(&heads, 0)
+			continue
+		}
+		heap.Pop(&heads)
+		add(q)
 	}
 	for _, x := range picked {
 		x.queue.push(x)

@@ -139,7 +139,7 @@ func rowsOfKind(kinds, n int) int {
 // Due returns up to n due tasks that match a claim. If there are fewer, next is when
 // another task is due, or machine.Never.
 func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n int) (due []*machine.Task, next store.Time) {
-	kinds := ix.kindsOf(c, func(h string) bool { return picker.Room(h) > 0 })
+	kinds := ix.kindsOf(c, func(h string) bool { return picker.Needs(h) > 0 })
 	if ix.numbers.Backdated != ix.memory.backdated {
 		ix.memory.from = nil // the rows may lack tasks
 		clear(ix.due)
@@ -175,7 +175,7 @@ func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 		for _, k := range kinds {
 			tasks := slices.DeleteFunc(tasksOf(k), func(t *machine.Task) bool { return t.At > now || t.At > k.until })
 			due = append(due, tasks...)
-			if k.until <= now && len(tasks) < picker.Room(k.handler) {
+			if k.until <= now && len(tasks) < picker.Needs(k.handler) {
 				short = append(short, k)
 				limit = min(limit, k.until)
 			}

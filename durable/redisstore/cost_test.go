@@ -53,13 +53,14 @@ func TestCommands_NumberDoesNotGrow(t *testing.T) {
 		due   bool
 		limit int
 		n     int // of a claim
+		spare int
 		rooms []store.Room
 	}{
 		{name: "not due", n: 1},
 		{name: "due", due: true, n: 1},
 		{name: "a limit", due: true, limit: 1, n: 10},
-		{name: "rooms", due: true, n: 10, rooms: []store.Room{{Most: 1, First: 1}, {Most: 1, First: 1}}},
-		{name: "rooms beyond a share", due: true, n: 10, rooms: []store.Room{{Most: 1, First: 0}, {Most: 1, First: 0}}},
+		{name: "rooms", due: true, n: 10, rooms: []store.Room{{Handler: 0, Most: 1}, {Handler: 1, Most: 1}}},
+		{name: "busy", due: true, n: 10, spare: 10, rooms: []store.Room{{Handler: 0, Most: 10, Busy: true}}},
 	} {
 		var before map[string]int
 		for _, n := range []int{300, 10_000} {
@@ -74,7 +75,7 @@ func TestCommands_NumberDoesNotGrow(t *testing.T) {
 			if x.limit > 0 {
 				require.NoError(t, c.SetLimit(ctx, "h", durable.Limit{Concurrency: x.limit}))
 			}
-			w := &crasher{t: t, c: c, n: x.n, rooms: x.rooms}
+			w := &crasher{t: t, c: c, n: x.n, spare: x.spare, rooms: x.rooms}
 			const times = 20
 			did := 0
 			step := func(i int) {

@@ -96,6 +96,7 @@ type crasher struct {
 	lease    time.Duration // zero is an hour
 	handlers []string      // nil means h and h2
 	rooms    []store.Room  // for the handlers
+	spare    int
 	shard    int
 	sender   string
 	number   int64
@@ -126,7 +127,7 @@ func (w *crasher) claims() store.Round {
 	if handlers == nil {
 		handlers = []string{"h", "h2"}
 	}
-	return store.Round{Claim: store.Claim{Asked: true, Max: cmp.Or(w.n, 100), Handlers: handlers, Rooms: w.rooms}}
+	return store.Round{Claim: store.Claim{Asked: true, Max: cmp.Or(w.n, 100), Handlers: handlers, Rooms: w.rooms, Spare: w.spare}}
 }
 
 // claim claims due tasks, and returns their ids and tokens.

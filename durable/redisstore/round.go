@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -25,13 +27,21 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 	if r.More != nil {
 		r.More(&r)
 	}
-	x := scriptCall{script: s.scripts.round, shard: sh, metaFields: append([]any{senderField(&st)}, roundMetaFields...), args: s.roundArgs(sh, &st, &r)}
+	x := scriptCall{script: s.scripts.round, shard: sh, metaFields: append([]any{senderField(&st)}, roundMetaFields...), args: s.roundArgs(sh, &st, &r, false)}
 	v, err := s.runCall(ctx, x)
+	if err != nil && err.Error() == unknownNames {
+		x.args = s.roundArgs(sh, &st, &r, true)
+		v, err = s.runCall(ctx, x)
+	}
 	if err != nil {
 		return store.Answer{}, toStoreError(err)
 	}
 	return s.parseRoundAnswer(sh, &r, v)
 }
+
+// unknownNames is the answer of scripts/round.lua if the shard does not have the claim's
+// list of names. Nothing was done.
+const unknownNames = "TICKLESS names"
 
 // A round with largeRoundReports reports or more is not delayed.
 const largeRoundReports = 32
@@ -56,17 +66,23 @@ var reportOpNames = [...]string{store.Done: "d", store.Retry: "r", store.Failed:
 // field.
 var roundMetaFields = []any{"fence", "paused", "owner", "claimed", "done", "called", "keeps", "limits"}
 
-// roundArgs returns the arguments of scripts/round.lua.
-func (s *Store) roundArgs(sh *shard, st *store.Stamp, r *store.Round) []any {
+// roundArgs returns the arguments of scripts/round.lua, with the claim's list of names if
+// withNames is true.
+func (s *Store) roundArgs(sh *shard, st *store.Stamp, r *store.Round, withNames bool) []any {
 	c := &r.Claim
-	maxTasks := ""
+	maxTasks, names, list := "", "", ""
 	if c.Asked {
 		maxTasks = strconv.Itoa(c.Max)
+		x := s.nameListOf(c)
+		names = microsArg(max(r.Lease, s.config.recheckInterval)) + " " + x.id
+		if withNames {
+			list = x.text
+		}
 	}
-	args := make([]any, 0, 14+6*len(r.Reports)+2*len(r.Extend))
+	args := make([]any, 0, 16+6*len(r.Reports)+2*len(r.Extend))
 	args = append(args, strconv.FormatInt(st.Number, 10), deadlineArg(st.Until), microsArg(r.Lease), strconv.Itoa(r.MaxCrashes),
-		boolArg(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), maxTasks, boolArg(c.Full), handlersAndSchedulesArg(max(r.Lease, s.config.recheckInterval), c),
-		tasksPerHandlerArg(c), strconv.Itoa(c.Suspects), passArg(sh, c), boolArg(c.OnlySuspect))
+		boolArg(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), maxTasks, boolArg(c.Full), names,
+		roomsArg(c), strconv.Itoa(c.Suspects), passArg(sh, c), boolArg(c.OnlySuspect), strconv.Itoa(c.Spare), list)
 	for i := range r.Reports {
 		x := &r.Reports[i]
 		next, text := "", ""
@@ -91,16 +107,13 @@ func (s *Store) roundArgs(sh *shard, st *store.Stamp, r *store.Round) []any {
 	return args
 }
 
-// tasksPerHandlerArg encodes, for scripts/round.lua, how many tasks of each handler a
-// claim may get.
-func tasksPerHandlerArg(c *store.Claim) string {
+// roomsArg encodes a claim's rooms for scripts/round.lua.
+func roomsArg(c *store.Claim) string {
 	var b []byte
-	for i, r := range c.Rooms {
-		h := c.Handlers[i]
-		b = append(strconv.AppendInt(append(b, 0, 'h'), int64(len(h)), 10), ':')
-		b = append(append(b, h...), 0)
-		b = strconv.AppendInt(b, int64(r.Most), 10)
-		b = strconv.AppendInt(append(b, ' '), int64(r.First), 10)
+	for _, r := range c.Rooms {
+		b = strconv.AppendInt(append(b, ' '), int64(r.Handler), 10)
+		b = strconv.AppendInt(append(b, ':'), int64(r.Most), 10)
+		b = append(append(b, ':'), boolArg(r.Busy)...)
 	}
 	return string(b)
 }
@@ -130,22 +143,33 @@ func boolArg(b bool) string {
 	return "0"
 }
 
-// handlersAndSchedulesArg encodes a worker's handlers and schedules for scripts/round.lua.
-// They follow maxSilence, the longest time between two rounds of the worker.
-func handlersAndSchedulesArg(maxSilence time.Duration, c *store.Claim) string {
-	if !c.Asked {
-		return ""
+// A nameList is a worker's handlers and schedules, as scripts/round.lua stores them under
+// the id. A claim sends only the id.
+type nameList struct {
+	handlers, schedules []string
+	text, id            string
+}
+
+// nameListOf returns the list of a claim. It keeps the latest list, because a worker sends
+// the same slices with each claim.
+func (s *Store) nameListOf(c *store.Claim) *nameList {
+	isSameSlice := func(a, b []string) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+	if x := s.latestNames.Load(); x != nil && isSameSlice(x.handlers, c.Handlers) && isSameSlice(x.schedules, c.Schedules) {
+		return x
 	}
-	b := []byte(microsArg(maxSilence))
+	var b []byte
 	appendNames := func(letter byte, names []string) {
-		for _, s := range names {
-			b = append(strconv.AppendInt(append(b, 0, letter), int64(len(s)), 10), ':')
-			b = append(b, s...)
+		for _, name := range names {
+			b = append(strconv.AppendInt(append(b, 0, letter), int64(len(name)), 10), ':')
+			b = append(b, name...)
 		}
 	}
 	appendNames('h', c.Handlers)
 	appendNames('s', c.Schedules)
-	return string(b)
+	digest := sha1.Sum(b)
+	x := &nameList{c.Handlers, c.Schedules, string(b) + "\x00", hex.EncodeToString(digest[:8])}
+	s.latestNames.Store(x)
+	return x
 }
 
 // roundAnswerLen is the number of values in an answer of scripts/round.lua.

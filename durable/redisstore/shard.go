@@ -53,7 +53,11 @@ type shard struct {
 //	                sender's last command with its answer
 //	past     ZSET   id → expiry, of finished runs that are kept: see scripts/kept.lua
 //	ended    ZSET   id → when the run ended, of the same runs without heads
-//	crew     HASH   worker → its handlers and schedules
+//	crew     HASH   worker → the longest time between its rounds, and the id of its list of names
+//	names:ID HASH   a worker's handlers and schedules, each with a letter → its number
+//	aside    ZSET   kind → due time of its first task, of kinds that are not in kinds: see
+//	                scripts/round.lua. aside:ID has those of a list of names, and aside:=HANDLER
+//	                those that wait for a handler's limit.
 //	limits   HASH   handler → its limit over all workers
 //
 // scripts/begin.lua describes the values, and how a task moves between the keys. Every
@@ -61,7 +65,7 @@ type shard struct {
 //
 // No Redis key is named "due:" alone. This makes a node of a Cluster refuse the scripts
 // while it moves the shard to another node.
-var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past", "limits", "ended"}
+var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past", "limits", "ended", "aside", "names:"}
 
 const (
 	keyWake = 8

@@ -30,6 +30,7 @@ type Store struct {
 	// latestRoundNanos is when the latest round was sent, in nanoseconds since openedAt:
 	// see delayRound.
 	latestRoundNanos atomic.Int64
+	latestNames      atomic.Pointer[nameList] // of the latest claim; nil: none
 	openedAt         time.Time
 
 	closeOnce sync.Once

@@ -1,12 +1,10 @@
 package sqlitestore
 
 import (
-	"cmp"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/machine"
@@ -27,6 +25,7 @@ type index struct {
 	// limits is nil until the limits are read. storedLimits are the limits in the table.
 	limits       map[string]*machine.Limit
 	storedLimits map[string]machine.Limit
+	headTable    *headTable // nil until the first claim
 }
 
 var _ machine.Index = (*index)(nil)
@@ -35,9 +34,13 @@ var _ machine.Index = (*index)(nil)
 type cachedTask struct {
 	machine.Task
 	storedTask store.Task // the task in the table
-	hasRow     bool       // whether the table has the task
-	dirty      bool       // changed, but not written
-	err        error      // not nil if the row is damaged
+	storedKind pendingKind
+	storedAt   store.Time
+	// storedPending says that the task in the table is Pending, of storedKind, at storedAt.
+	storedPending bool
+	hasRow        bool  // whether the table has the task
+	dirty         bool  // changed, but not written
+	err           error // not nil if the row is damaged
 }
 
 // A cachedSender is a sender's record. The pointer is nil if there is no record.
@@ -74,7 +77,7 @@ func (ix *index) nextIndex() *index {
 		nextIx.readCounters()
 		return nextIx
 	}
-	nextIx.limits, nextIx.storedLimits = ix.limits, ix.storedLimits
+	nextIx.limits, nextIx.storedLimits, nextIx.headTable = ix.limits, ix.storedLimits, ix.headTable
 	for id, x := range ix.tasks {
 		if x.State == store.Running && len(x.Record) <= smallRecord && len(nextIx.tasks) < maxRunning {
 			nextIx.tasks[id] = x
@@ -137,13 +140,27 @@ func (ix *index) checkRows(keys rowKeys, needsTasks bool) error {
 	return nil
 }
 
-func scanTask(rows *sql.Rows) *cachedTask {
+// scanTask reads a row, whose first columns go to before.
+func scanTask(rows *sql.Rows, before ...any) *cachedTask {
 	x := &cachedTask{hasRow: true}
-	if x.err = scanRow(rows, &x.Task); !errors.Is(x.err, ErrDamaged) {
+	if x.err = scanRow(rows, &x.Task, before...); !errors.Is(x.err, ErrDamaged) {
 		must(x.err)
 	}
-	x.storedTask = x.Task.Task
+	x.noteStored()
 	return x
+}
+
+// noteStored notes that the table has the present task.
+func (x *cachedTask) noteStored() {
+	x.storedTask, x.storedKind, x.storedAt, x.storedPending = x.Task.Task, kindOf(&x.Task), x.At, x.State == store.Pending
+}
+
+// cacheTask returns the cached task for a row that was read.
+func (ix *index) cacheTask(x *cachedTask) *machine.Task {
+	if ix.tasks[x.ID] == nil {
+		ix.tasks[x.ID] = x
+	}
+	return &ix.tasks[x.ID].Task
 }
 
 func (ix *index) findTask(id string) *cachedTask {
@@ -193,14 +210,16 @@ func (ix *index) flushTasks() {
 			}
 		default:
 			m := encodeMoreFields(t)
-			values := []any{int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m)}
+			values := []any{columnState(t), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m)}
 			if isSameSlice(t.Record, x.storedTask.Record) {
 				ix.exec(moveTask, append(values, t.ID)...)
 			} else {
 				ix.exec(writeTask, append(values, t.Record, t.ID)...)
 			}
 		}
-		x.storedTask, x.hasRow = t.Task, t.State != 0
+		ix.headTable.noteHead(x)
+		x.noteStored()
+		x.hasRow = t.State != 0
 	}
 	ix.queryInBatches(deleteTasks, 1, ended, nil)
 	ix.queryInBatches(insertTasks, 12, inserted, nil)
@@ -260,34 +279,6 @@ func encodeJSON(x any) string {
 	return string(b)
 }
 
-// Due returns up to n due tasks that match a claim, without damaged rows. If there are
-// fewer, next is when another task is due, or machine.Never.
-func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n int) (due []*machine.Task, next store.Time) {
-	ix.flushTasks()
-	next = machine.Never
-	for _, h := range c.Handlers {
-		if !picker.Has(h, false) {
-			continue
-		}
-		for _, s := range append([]string{""}, c.Schedules...) {
-			var found []*machine.Task
-			for limit := n + 1; ; limit *= 2 {
-				var all int
-				found, all = ix.selectTasks(store.Pending, dueTasks, h, s, int64(now), limit)
-				found = picker.Within(found)
-				if len(found) > n || all < limit {
-					break
-				}
-			}
-			if due = append(due, found...); len(found) < n {
-				next = min(next, ix.queryTime(nextDue, h, s, int64(now)))
-			}
-		}
-	}
-	slices.SortStableFunc(due, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
-	return picker.Pick(due, n), next
-}
-
 // selectTasks returns the undamaged tasks that a query selects, and the number of all
 // rows. It fails if an index contains a wrong task.
 func (ix *index) selectTasks(state store.State, query string, args ...any) (found []*machine.Task, rowCount int) {
@@ -302,10 +293,7 @@ func (ix *index) selectTasks(state store.State, query string, args ...any) (foun
 			must(fmt.Errorf("%w: an index contains the task %q, which is not %v", ErrDamaged, store.Shorten(x.ID), state))
 		}
 		seenIDs[x.ID] = true
-		if ix.tasks[x.ID] == nil {
-			ix.tasks[x.ID] = x
-		}
-		found = append(found, &ix.tasks[x.ID].Task)
+		found = append(found, ix.cacheTask(x))
 	})
 	return found, rowCount
 }
@@ -360,18 +348,20 @@ func (ix *index) Limits() map[string]*machine.Limit {
 func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
 	ix.flushTasks()
 	for _, k := range ix.pendingKinds() {
-		if ix.queryRow(countKind, []any{k.Handler, k.Schedule, 0, int64(now) + 1}, &k.Tasks, &k.First); k.Tasks > 0 {
-			out = append(out, k)
+		x := machine.Kind{Handler: k.handler, Schedule: k.schedule}
+		if ix.queryRow(onIndex(k.suspect, countKind), []any{k.handler, k.schedule, 0, int64(now) + 1}, &x.Tasks, &x.First); x.Tasks > 0 {
+			out = append(out, x)
 		}
 	}
 	return out
 }
 
-// pendingKinds returns the pairs of a handler and a schedule of the pending tasks, without
-// counts.
-func (x *session) pendingKinds() (out []machine.Kind) {
-	for k := (machine.Kind{}); x.queryRow(nextKind, []any{k.Handler, k.Schedule}, &k.Handler, &k.Schedule); {
-		out = append(out, k)
+// pendingKinds returns the kinds of the pending tasks.
+func (x *session) pendingKinds() (out []pendingKind) {
+	for _, suspect := range []bool{false, true} {
+		for k := (pendingKind{suspect: suspect}); x.queryRow(onIndex(suspect, nextKind), []any{k.handler, k.schedule}, &k.handler, &k.schedule); {
+			out = append(out, k)
+		}
 	}
 	return out
 }

@@ -63,23 +63,34 @@ func (x *session) listTasks(f *store.Filter, c store.Cursor, n int) (found []*ca
 		var more []*cachedTask
 		switch {
 		case f.State != 0 && f.State != state:
-		case f.Error != "":
+		case f.Error != "" && state > store.Pending:
 			more, next = read(failedByTime, f, int64(state))
 		case state == store.Pending:
-			kinds := x.pendingKinds()
-			if f.Handler != "" {
-				kinds = slices.DeleteFunc(kinds, func(k machine.Kind) bool { return k.Handler != f.Handler })
-			}
 			all := *f
 			f := all
-			if f.To = x.pageEndTime(kinds, &f, c, n); f.To != all.To {
-				next = store.Cursor{State: state, At: f.To} // if not all of these match
-			}
-			for _, k := range kinds {
-				ofKind, end := read(pendingByTime, &f, k.Handler, k.Schedule)
-				more = append(more, ofKind...)
+			add := func(found []*cachedTask, end store.Cursor) {
+				more = append(more, found...)
 				if end != (store.Cursor{}) && (next == (store.Cursor{}) || end.Compare(next) < 0) {
 					next = end
+				}
+			}
+			if f.Error != "" {
+				add(read(failedByTime, &f, int64(state)))
+				add(read(failedByTime, &f, pendingSuspect))
+			} else {
+				kinds := x.pendingKinds()
+				if f.Handler != "" {
+					kinds = slices.DeleteFunc(kinds, func(k pendingKind) bool { return k.handler != f.Handler })
+				}
+				if f.To = x.pageEndTime(kinds, &f, c, n); f.To != all.To {
+					next = store.Cursor{State: state, At: f.To} // if not all of these match
+				}
+				for _, k := range kinds {
+					o := pendingByTime
+					if k.suspect {
+						o = suspectsByTime
+					}
+					add(read(o, &f, k.handler, k.schedule))
 				}
 			}
 			slices.SortFunc(more, func(a, b *cachedTask) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
@@ -102,11 +113,12 @@ type listOrder struct {
 }
 
 var (
-	pendingByTime = listOrder{"tickless_due", "state = 1 AND handler = ?5 AND schedule = ?6", "at", false}
-	othersByTime  = listOrder{"tickless_rest", "state > 1 AND state = ?5", "at", false}
-	failedByTime  = listOrder{"tickless_more", "more IS NOT NULL AND state = ?5", "at", false}
-	runsByEnd     = listOrder{"tickless_ended", "state = 4 AND length(record) > 16", "substr(record, 2, 16)", true}
-	tasksByID     = listOrder{"sqlite_autoindex_tickless_tasks_1", "1", "id", false}
+	pendingByTime  = listOrder{"tickless_due", "state = 1 AND handler = ?5 AND schedule = ?6", "at", false}
+	suspectsByTime = listOrder{"tickless_suspects", "state = 5 AND handler = ?5 AND schedule = ?6", "at", false}
+	othersByTime   = listOrder{"tickless_rest", "state > 1 AND state = ?5", "at", false}
+	failedByTime   = listOrder{"tickless_more", "more IS NOT NULL AND state = ?5", "at", false}
+	runsByEnd      = listOrder{"tickless_ended", "state = 4 AND length(record) > 16", "substr(record, 2, 16)", true}
+	tasksByID      = listOrder{"sqlite_autoindex_tickless_tasks_1", "1", "id", false}
 )
 
 // maxScanned is how many entries a page looks at that do not match the filter.
@@ -135,7 +147,7 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 	// The inner query finds entries in order, and the outer one reads those that match.
 	x.queryRows(fmt.Sprintf(`SELECT t.`+strings.ReplaceAll(taskColumns, ", ", ", t.")+`
 		FROM (SELECT rowid AS r, state, handler, more, due, at, id%[1]s LIMIT %[2]d) i CROSS JOIN tickless_tasks t ON t.rowid = i.r
-		WHERE (?%[3]d = 0 OR i.state = ?%[3]d) AND (?%[4]d = '' OR i.handler = ?%[4]d)
+		WHERE (?%[3]d = 0 OR i.state = ?%[3]d OR ?%[3]d = 1 AND i.state = 5) AND (?%[4]d = '' OR i.handler = ?%[4]d)
 		AND (?%[5]d = '' OR json_valid(i.more) AND instr(json_extract(i.more, '$.failures[#-1].Text'), ?%[5]d) > 0)
 		AND i.due >= ?%[6]d AND i.due < ?%[7]d AND i.at >= ?%[8]d AND i.at < ?%[9]d AND substr(i.id, 1, length(?%[10]d)) = ?%[10]d LIMIT ?%[11]d`,
 		ordered, maxScanned, k+1, k+2, k+3, k+4, k+5, k+6, k+7, k+8, k+9), all, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
@@ -158,11 +170,11 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 // pageEndTime returns the end of a period, from the cursor on, in which at least n tasks
 // are due. If there are fewer tasks, it returns the filter's To. So listTasks need not
 // read n rows of each kind.
-func (x *session) pageEndTime(kinds []machine.Kind, f *store.Filter, c store.Cursor, n int) store.Time {
+func (x *session) pageEndTime(kinds []pendingKind, f *store.Filter, c store.Cursor, n int) store.Time {
 	var times []store.Time
 	to := cmp.Or(f.To, machine.Never)
 	for _, k := range kinds {
-		x.queryRows(dueTimes, []any{k.Handler, k.Schedule, int64(max(f.From, c.At+1)), int64(to), n}, func(rows *sql.Rows) {
+		x.queryRows(onIndex(k.suspect, dueTimes), []any{k.handler, k.schedule, int64(max(f.From, c.At+1)), int64(to), n}, func(rows *sql.Rows) {
 			var at store.Time
 			must(rows.Scan(&at))
 			times = append(times, at)

@@ -38,7 +38,7 @@ func encodeMoreFields(t *machine.Task) []byte {
 // columnValues returns the columns of a task, in the order of the constant taskColumns.
 func columnValues(t *machine.Task) []any {
 	m := encodeMoreFields(t)
-	return []any{t.ID, int64(t.State), int64(t.At), t.Handler, t.Schedule, t.Record, int64(t.Due), int64(t.Attempts),
+	return []any{t.ID, columnState(t), int64(t.At), t.Handler, t.Schedule, t.Record, int64(t.Due), int64(t.Attempts),
 		t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m)}
 }
 
@@ -59,7 +59,7 @@ func rowChecksum(t *machine.Task, more []byte) int64 {
 	for _, s := range []string{t.ID, t.Handler, t.Schedule} {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 	}
-	for _, n := range []int64{int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), int64(len(more))} {
+	for _, n := range []int64{columnState(t), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), int64(len(more))} {
 		b = binary.AppendVarint(b, n)
 	}
 	c := crc32.Update(0, crcTable, b)
@@ -67,12 +67,22 @@ func rowChecksum(t *machine.Task, more []byte) int64 {
 	return int64(crc32.Update(c, crcTable, t.Record))
 }
 
-// scanRow reads a row. If the row is damaged, the error wraps ErrDamaged, and only the
+// pendingSuspect is the value of the column state of a pending suspect.
+const pendingSuspect = 5
+
+func columnState(t *machine.Task) int64 {
+	if t.State == store.Pending && t.Suspect {
+		return pendingSuspect
+	}
+	return int64(t.State)
+}
+
+// scanRow reads a row, whose first columns go to before. If the row is damaged, the error wraps ErrDamaged, and only the
 // task's id is valid.
-func scanRow(rows interface{ Scan(...any) error }, t *machine.Task) error {
+func scanRow(rows interface{ Scan(...any) error }, t *machine.Task, before ...any) error {
 	var moreText []byte
 	var n int64
-	err := rows.Scan(&t.ID, &t.State, &t.At, &t.Handler, &t.Schedule, &t.Record, &t.Due, &t.Attempts, &t.Token, &t.Lease, &moreText, &n)
+	err := rows.Scan(append(before, &t.ID, &t.State, &t.At, &t.Handler, &t.Schedule, &t.Record, &t.Due, &t.Attempts, &t.Token, &t.Lease, &moreText, &n)...)
 	switch {
 	case err != nil && t.ID == "":
 		return err
@@ -86,11 +96,14 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task) error {
 	if moreText != nil {
 		err = json.Unmarshal(moreText, &x)
 	}
-	if err != nil || n != rowChecksum(t, moreText) {
+	if t.State == pendingSuspect {
+		t.State = store.Pending
+	}
+	if t.Suspect = x.Suspect; err != nil || n != rowChecksum(t, moreText) {
 		return fmt.Errorf("%w: task %q has a wrong checksum", ErrDamaged, store.Shorten(t.ID))
 	}
 	t.Crashes, t.Runs = x.Crashes, x.Runs
-	t.Stopping, t.Following, t.Suspect, t.Next, t.NextTask, t.Failures = x.Stopping, x.Following, x.Suspect, x.Next, x.NextTask, x.Failures
+	t.Stopping, t.Following, t.Next, t.NextTask, t.Failures = x.Stopping, x.Following, x.Next, x.NextTask, x.Failures
 	if t.NextTask != nil {
 		t.NextTask.ID = t.ID // JSON has changed an id that is not UTF-8
 	}

@@ -15,8 +15,9 @@ const schemaVersion = 3
 // The tables and indexes. Times are microseconds since 1970.
 //
 //	tickless_tasks    the tasks by id
-//	tickless_due      pending tasks by handler, schedule and time
-//	tickless_rest     all other tasks by state and time
+//	tickless_due      pending tasks by handler, schedule and time, without suspects
+//	tickless_suspects pending suspects, whose column state is 5, in the same way
+//	tickless_rest     tasks whose column state is not 1, by state and time
 //	tickless_more     tasks with a value in the column more, to list tasks by error
 //	tickless_ended    finished runs by the time when they ended: see store.RunRecord
 //	tickless_senders  the machine.Sender of each name, as JSON
@@ -33,6 +34,7 @@ const schema = `
 		due INTEGER NOT NULL, attempts INTEGER NOT NULL,
 		token INTEGER NOT NULL, lease INTEGER NOT NULL, more TEXT, sum INTEGER NOT NULL);
 	CREATE INDEX tickless_due ON tickless_tasks (handler, schedule, at) WHERE state = 1;
+	CREATE INDEX tickless_suspects ON tickless_tasks (handler, schedule, at) WHERE state = 5;
 	CREATE INDEX tickless_rest ON tickless_tasks (state, at) WHERE state > 1;
 	CREATE INDEX tickless_more ON tickless_tasks (state, at) WHERE more IS NOT NULL;
 	CREATE INDEX tickless_ended ON tickless_tasks (substr(record, 2, 16), id) WHERE state = 4 AND length(record) > 16;
@@ -47,6 +49,7 @@ const schema = `
 // upgradeRows changes the small tables.
 const upgradeSchema = `
 	CREATE INDEX tickless_ended ON tickless_tasks (substr(record, 2, 16), id) WHERE state = 4 AND length(record) > 16;
+	CREATE INDEX tickless_suspects ON tickless_tasks (handler, schedule, at) WHERE state = 5;
 	ALTER TABLE tickless_senders ADD COLUMN sum INTEGER;
 	ALTER TABLE tickless_limits ADD COLUMN sum INTEGER;
 	ALTER TABLE tickless_numbers ADD COLUMN sum INTEGER;`
@@ -60,18 +63,16 @@ const (
 	moveTask    = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=? WHERE id=?`
 	writeTask   = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, record=? WHERE id=?`
 	deleteTasks = `DELETE FROM tickless_tasks WHERE id IN ROWS`
-	dueTasks    = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at <= ? ORDER BY at LIMIT ?`
-	nextDue     = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at > ?`
-	dueTimes    = `SELECT at FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?`
+	dueTimes    = `SELECT at FROM %s AND handler = ? AND schedule = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?`
 	runTasks    = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
 	overTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT ?`
 	firstEnd    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
 	// nextKind selects the handler's next schedule, or else the next handler. The single
 	// condition handler > ? AND schedule > ? would skip schedules.
-	nextKind = `SELECT * FROM (SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ?1 AND schedule > ?2 ORDER BY schedule LIMIT 1)
-		UNION ALL SELECT * FROM (SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler > ?1 ORDER BY handler, schedule LIMIT 1) LIMIT 1`
-	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
-	countTasks = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 4)`
+	nextKind = `SELECT * FROM (SELECT handler, schedule FROM %[1]s AND handler = ?1 AND schedule > ?2 ORDER BY schedule LIMIT 1)
+		UNION ALL SELECT * FROM (SELECT handler, schedule FROM %[1]s AND handler > ?1 ORDER BY handler, schedule LIMIT 1) LIMIT 1`
+	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM %s AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
+	countTasks = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1) + (SELECT count(*) FROM tickless_tasks WHERE state = 5), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 4)`
 
 	// The small tables: each query selects the columns of a smallRow.
 	allSenders  = `SELECT name, sender, seen, worker, sum FROM tickless_senders`
@@ -115,7 +116,7 @@ func tablesVersion(ctx context.Context, conn *sql.Conn) (v int64, err error) {
 	if err := checkSchemaVersion(v); err != nil {
 		return 0, err
 	}
-	for _, query := range []string{statement{findTasks, 1, 1}.String(), dueTasks, runTasks, statement{findSenders, 1, 1}.String(), getNumbers, getWakes} {
+	for _, query := range []string{statement{findTasks, 1, 1}.String(), onIndex(false, countKind), runTasks, statement{findSenders, 1, 1}.String(), getNumbers, getWakes} {
 		stmt, err := conn.PrepareContext(ctx, query)
 		if err != nil {
 			return 0, wrapTableError(err)

@@ -86,16 +86,20 @@ type Claim struct {
 	Max       int // how many tasks the claim may get, from 0 to MaxClaim
 	Handlers  []string
 	Schedules []string
-	// Rooms has one element for each of Handlers, or is nil if each handler may have
-	// Max tasks.
+	// Rooms are the handlers that may have fewer than Max tasks, or that are Busy, in the
+	// order of Handlers.
 	Rooms []Room
+	// Spare is how many of the Max tasks are only for handlers that have nothing to do: the
+	// claim gets them last, at most one for each handler, and only for handlers that are
+	// not Busy and of which it has no task yet.
+	Spare int
 	// Suspects is how many suspects the claim may get.
 	Suspects int
 	// OnlySuspect says that the worker runs no suspect. The claim may then get a suspect
 	// whose next crash makes it a dead letter, as its only suspect.
 	OnlySuspect bool
 	// Full and Pass ask the store to wake other workers. Full: if more than Max due tasks
-	// match the claim. Pass: if a handler has more due tasks than its Room allows.
+	// match the claim. Pass: if a due task has no room in the claim.
 	Full, Pass bool
 }
 

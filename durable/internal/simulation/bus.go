@@ -256,9 +256,6 @@ func (e *endpoint) Do(ctx context.Context, shard int, stamp store.Stamp, r store
 	}
 	r.More = nil
 	r.Claim.Rooms = slices.Clone(r.Claim.Rooms)
-	for i := range r.Claim.Rooms { // the model has no shares
-		r.Claim.Rooms[i].First = r.Claim.Rooms[i].Most
-	}
 	return call(ctx, e, "round", shard, f, func() (store.Answer, error) { return e.server.do(e.name, shard, stamp, r) })
 }
 

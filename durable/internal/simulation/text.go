@@ -31,7 +31,7 @@ func roundText(r *store.Round) string {
 		fmt.Fprintf(&b, "extend %q %d, ", x.ID, x.Token)
 	}
 	if c := &r.Claim; c.Asked {
-		fmt.Fprintf(&b, "claim %d rooms %v suspects %v full %v pass %v", c.Max, c.Rooms, c.Suspects, c.Full, c.Pass)
+		fmt.Fprintf(&b, "claim %d rooms %v spare %d suspects %v full %v pass %v", c.Max, c.Rooms, c.Spare, c.Suspects, c.Full, c.Pass)
 	}
 	return b.String()
 }

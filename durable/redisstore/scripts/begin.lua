@@ -47,7 +47,10 @@
 --
 -- A pending task is in the ZSET "due:" + kind, at the time when it is due. The same time is
 -- in its run, or in its record if it has no run, so that Repair can restore a missing entry.
--- The ZSET kinds has each kind, at the time of its first task or earlier.
+-- The ZSET kinds has each kind, at the time of its first task or earlier, except kinds that
+-- were set aside: see round.lua. The time of a kind that waits for a rate is later.
+--
+-- Suspects have kinds of their own, with an exclamation mark before the kind.
 --
 -- The hash meta has each sender's latest command under the sender's name: the command's
 -- number, when it came, and the answer.
@@ -80,7 +83,7 @@
 --   - A script never deletes by rank, range or count: at the second start, this could delete
 --     other tasks.
 --   - A script records last that it has carried out the command.
-local due, kinds, lease, dead, task, follows, run, err, wake, meta, crew, past, limits, ended = unpack(KEYS)
+local due, kinds, lease, dead, task, follows, run, err, wake, meta, crew, past, limits, ended, aside, lists = unpack(KEYS)
 local call, byte, sub, match = redis.call, string.byte, string.sub, string.match
 local ARGV, tonumber = ARGV, tonumber -- locals are faster than globals
 local clock = call('TIME')

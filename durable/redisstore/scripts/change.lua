@@ -157,7 +157,7 @@ local function find(id)
   local r = call('HGET', run, id)
   local token, attempt, crashes, at, flags, next, kind = parseRun(r)
   if not r then kind = kindOf(call('HGET', task, id)) end
-  return tonumber(call('ZSCORE', due .. kind, id) or ''), kind, r, token, attempt, crashes, at, flags, next
+  return tonumber(call('ZSCORE', due .. queueOf(kind, flags), id) or ''), kind, r, token, attempt, crashes, at, flags, next
 end
 
 --include follow.lua
@@ -257,7 +257,7 @@ local function changeRepeating(id, score, record, own, over, oldRecord, pendingA
     call('HSET', run, id, formatRun(token, attempt, crashes, due_, withFlag(flags, true), next, old))
     return following
   end
-  local at, began = pendingAt, r and due_ or int(pendingAt)
+  local at, began, oldQueue = pendingAt, r and due_ or int(pendingAt), queueOf(old, flags)
   local stays = runStays(began, attempt, crashes)
   local hadRecord = hasFlag(flags, 'n')
   flags = withFlag(flags, false)
@@ -271,18 +271,19 @@ local function changeRepeating(id, score, record, own, over, oldRecord, pendingA
   elseif over then
     forget(id)
     if hadRecord then call('HDEL', follows, id) end
-    removePending(id, old)
+    removePending(id, oldQueue)
     return removed
   else
     return nil
   end
-  addPending(id, new, int(at))
+  local newQueue = queueOf(new, flags)
+  addPending(id, newQueue, int(at))
   call('HSET', task, id, string.format('%016.0f', tonumber(began)) .. sub(record, 17))
   if r or flags ~= '-' or int(at) ~= int(began) then
     call('HSET', run, id, formatRun('0', attempt, crashes, began, flags, int(at) == int(began) and '-' or int(at), new))
   end
   if hadRecord then call('HDEL', follows, id) end
-  if new ~= old then removePending(id, old) end
+  if newQueue ~= oldQueue then removePending(id, oldQueue) end
   return replaced
 end
 
@@ -321,7 +322,7 @@ local function schedule(id, at, record, mode, own)
       return following
     elseif over then
       forget(id)
-      removePending(id, old)
+      removePending(id, queueOf(old, flags))
       return removed
     end
   elseif over then
@@ -334,8 +335,9 @@ local function schedule(id, at, record, mode, own)
     call('HDEL', err, id)
     if hasFlag(flags, 'n') then call('HDEL', follows, id) end
   end
-  if pendingAt and new ~= old then
-    removePending(id, old)
+  local oldQueue = queueOf(old, flags)
+  if pendingAt and new ~= oldQueue then
+    removePending(id, oldQueue)
   elseif r and not pendingAt then
     call('ZREM', dead, id)
   end
@@ -366,6 +368,7 @@ local function reschedule(id, score, generation)
     local record = call('HGET', task, id)
     local repeating, began = repeats(id, record), r and at or int(pendingAt)
     local paused = pendingAt == farthest and repeating
+    local oldQueue = queueOf(kind, flags)
     if repeating and not paused and score ~= farthest and runStays(began, attempt, crashes) then
       if score > math.max(now, pendingAt) then
         flags = withFlag(string.gsub(flags, 'f%d+', ''), hasFlag(flags, 'n'))
@@ -389,7 +392,8 @@ local function reschedule(id, score, generation)
       end
       call('HSET', run, id, formatRun('0', 0, 0, int(score), flags, '-', kind))
     end
-    addPending(id, kind, int(score))
+    addPending(id, queueOf(kind, flags), int(score))
+    if queueOf(kind, flags) ~= oldQueue then removePending(id, oldQueue) end
     return moved
   end
   if token == '0' then return absent end
@@ -403,7 +407,7 @@ local function cancel(id)
   local pendingAt, kind, _, token, attempt, crashes, at, flags = find(id)
   if pendingAt then
     forget(id)
-    removePending(id, kind)
+    removePending(id, queueOf(kind, flags))
     if hasFlag(flags, 'n') then call('HDEL', follows, id) end
     cancelled = cancelled + 1
     return removed
@@ -464,7 +468,7 @@ local function import(id, into, at, record, attempts, crashes, due_, runs, failu
   if place then next = runs ~= '0' and runs or '-' end
   local flags = (not place and tonumber(crashes) > 2 and 's' or '') .. (later ~= '' and 'f' .. later or '')
   call('HSET', run, id, formatRun('0', attempts, crashes, due_, flags == '' and '-' or flags, next, kind))
-  if place then call('ZADD', place, at, id) else addPending(id, kind, at) end
+  if place then call('ZADD', place, at, id) else addPending(id, queueOf(kind, flags), at) end
   local ending = place == past and endOf(id, record)
   if ending then call('ZADD', ended, ending, id) end
   return created
@@ -484,6 +488,14 @@ local function limit(handler, most, every, burst, rate)
     local full = match(old or '', '^%d+ %d+ %d+ %d+ (%d+)') or '0'
     call('HSET', limits, handler, table.concat({most, every, burst, countRunning()[handler] or 0, full, 0, rate}, ' '))
     call('HSET', meta, 'limits', 1)
+  end
+--include aside.lua
+  bringBack(aside .. ':=' .. handler)
+  -- A kind that waits for the old rate is due at once.
+  for _, kind in ipairs(call('ZRANGE', kinds, 0, -1)) do
+    local plain = byte(kind, 1) == 33 and sub(kind, 2) or kind
+    local head = sub(plain, 1, #handler) == handler and call('ZRANGE', due .. kind, 0, 0, 'WITHSCORES')[2]
+    if head then call('ZADD', kinds, int(head), kind) end
   end
   call('HDEL', meta, 'armed', 'owner')
   for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end

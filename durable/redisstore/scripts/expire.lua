@@ -9,13 +9,13 @@ for i, id in ipairs(expired) do
     call('HDEL', run, id)
     call('HDEL', err, id)
     if limited and token ~= '0' then removeRunning(runs[i]) end
-  elseif call('ZSCORE', due .. kind, id) then
+  elseif call('ZSCORE', due .. queueOf(kind, flags), id) then
     -- A crash of the server has left the task in due and lease. Removing it from lease
     -- makes it pending.
   elseif token == '0' then
     -- The task has no lease. A crash of the server has left this entry.
     local record = call('HGET', task, id)
-    if not call('ZSCORE', dead, id) then addPending(id, kindOf(record), dueTime(runs[i], record)) end
+    if not call('ZSCORE', dead, id) then addPending(id, queueOf(kindOf(record), flags), dueTime(runs[i], record)) end
   else
     crashed = crashed + 1
     if limited then removeRunning(runs[i]) end
@@ -43,7 +43,7 @@ for i, id in ipairs(expired) do
       local suspect = maxCrashes > 1 and crashes + 1 >= math.min(3, maxCrashes - 1)
       letters = (suspect and 's' or '') .. letters
       call('HSET', run, id, formatRun('0', attempt, crashes + 1, at, letters == '' and '-' or letters, int(now), kind))
-      addPending(id, kind, int(now))
+      addPending(id, suspect and '!' .. kind or kind, int(now))
     end
   end
 end

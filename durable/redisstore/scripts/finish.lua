@@ -78,11 +78,11 @@ local function finish(op, id, at, due_, text, r)
     counts.retried = counts.retried + 1
     addFailure(id, attempt, text)
     call('HSET', run, id, formatRun('0', attempt, crashes, due_, flagsOf(letters, flags), score, kind))
-    addPending(id, kind, score)
+    addPending(id, queueOf(kind, flags), score)
   else
     if text ~= '' then call('HSET', err, id, withFailure(call('HGET', err, id) or '', attempt, text, true)) end
     call('HSET', run, id, formatRun('0', attempt - 1, crashes, due_, flagsOf(letters, flags), score or '-', kind))
-    addPending(id, kind, score or due_)
+    addPending(id, queueOf(kind, flags), score or due_)
   end
   return '1'
 end

@@ -66,6 +66,9 @@ local function flagsOf(letters, old)
   return letters == '' and '-' or letters
 end
 
+-- queueOf returns the kind under which a pending task is in due and kinds.
+local function queueOf(kind, flags) return string.find(flags, 's', 1, true) and '!' .. kind or kind end
+
 local function hasFlag(flags, flag) return string.find(flags, flag, 1, true) end
 
 -- A paused repeating task is due at the time farthest.
@@ -143,7 +146,10 @@ end
 -- removePending removes a task from the ZSET of its kind. A kind without tasks is removed.
 local function removePending(id, kind)
   call('ZREM', due .. kind, id)
-  if call('ZCARD', due .. kind) == 0 then call('ZREM', kinds, kind) end
+  if call('ZCARD', due .. kind) == 0 then
+    call('ZREM', kinds, kind)
+    call('ZREM', aside, kind)
+  end
 end
 
 -- makePending makes a task pending at the time score, without attempts.

@@ -8,7 +8,7 @@
 --   burst    how many tasks may be claimed at once, or 0 without a rate
 --   running  how many tasks are running
 --   full     when burst tasks may be claimed at once again
---   kept     1 if a due task waits until another task ends. Other workers are woken then.
+--   kept     1 if kinds are set aside until another task ends. Other workers are woken then.
 --   rate     the rate that the client has set
 limited = {}
 
@@ -45,5 +45,11 @@ function removeRunning(r)
   local kind = match(r, '^%d+ %d+ %d+ %d+ %S+ %S+ (.*)$')
   local size = match(kind or '', '^%d+')
   local l = size and limitOf(sub(kind, 1, #size + 1 + size))
-  if l then l.running, l.changed = math.max(0, l.running - 1), true end
+  if not l then return end
+  l.running, l.changed = math.max(0, l.running - 1), true
+  if l.kept == '1' then
+--include aside.lua
+    bringBack(aside .. ':=' .. sub(kind, 1, #size + 1 + size))
+    l.kept, l.freed = '0', true
+  end
 end

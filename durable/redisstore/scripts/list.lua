@@ -10,6 +10,7 @@
 -- record that was scheduled while the task runs.
 --include kind.lua
 --include merge.lua
+--include kinds.lua
 local n, min, max, after, last = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), ARGV[first + 4], ARGV[first + 5]
 local handler, text = ARGV[first + 6], ARGV[first + 7]
 local most, weight = 1000, 512 * 1024 -- maximum entries and bytes that are read
@@ -41,8 +42,8 @@ end
 
 local sources = {}
 if ARGV[first] == '1' then
-  for _, kind in ipairs(call('ZRANGE', kinds, 0, -1)) do
-    if handler == '' or sub(kind, 1, #named) == named then sources[#sources + 1] = source(due .. kind) end
+  for _, kind in ipairs(allKinds()) do
+    if handler == '' or sub(plainKind(kind), 1, #named) == named then sources[#sources + 1] = source(due .. kind) end
   end
 else
   sources[1] = source(({lease, dead, past})[tonumber(ARGV[first]) - 1])

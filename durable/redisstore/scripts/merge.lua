@@ -1,55 +1,50 @@
--- merge returns the next n entries of several ZSETs, ordered by time: their ids, times
--- and sources. It stops at the time last. If less is given, it orders entries with equal
--- times.
+-- merge returns the next n entries of several ZSETs, ordered by time: their ids and times. It
+-- stops at the time last. less orders entries with equal times. The sources are a heap
+-- after the first call: the first one has the next entry.
 --
--- A source describes a ZSET. key is its key, and from is the index of its next entry. A
--- caller can set score to false to end the source.
+-- A source describes a ZSET. key is its key, and from is the index of its next entry.
 local function merge(sources, n, last, less)
-  local ids, times, sourceOf, k, size = {}, {}, {}, 0, math.ceil(n / #sources)
+  local ids, times, size = {}, {}, math.ceil(n / #sources)
+  -- step moves a source to its next entry, and returns false if there is none.
   local function step(s)
-    local page, i = s.page, s.i + 2
-    if not page[i] and not s.over then
-      if s.from == 0 then -- reads no entry after last
-        page = call('ZRANGEBYSCORE', s.key, '-inf', int(last), 'WITHSCORES', 'LIMIT', 0, size)
-      else
-        page = call('ZRANGE', s.key, s.from, s.from + size - 1, 'WITHSCORES')
-      end
-      i = 1
-      s.page, s.from, s.over = page, s.from + size, #page < 2 * size
+    s.i = s.i + 2
+    if not s.page[s.i] and not s.over then
+      s.page, s.i = call('ZRANGE', s.key, s.from, s.from + size - 1, 'WITHSCORES'), 1
+      s.from, s.over = s.from + size, #s.page < 2 * size
     end
-    local score = tonumber(page[i + 1] or '')
-    s.i, s.score = i, score and score <= last and score
+    s.score = tonumber(s.page[s.i + 1] or '')
+    return s.score and s.score <= last
   end
-  for _, s in ipairs(sources) do
-    if not s.page then s.page, s.i, s.taken = {}, -1, true end
-    if s.taken and s.score ~= false then step(s) end
-    s.taken = false
+  local function before(a, b)
+    return a.score < b.score or a.score == b.score and less(a.page[a.i], b.page[b.i])
   end
-  while k < n do
-    local best, second
-    for _, s in ipairs(sources) do
-      local score = s.score
-      if not score then
-        -- The source has no more entries.
-      elseif not best or score < best.score or less and score == best.score and less(s.page[s.i], best.page[best.i]) then
-        best, second = s, best and best.score
-      elseif not second or score < second then
-        second = score
-      end
+  -- sink moves the source at i down to its place in the heap.
+  local function sink(i)
+    local s = sources[i]
+    while true do
+      local child = 2 * i
+      if sources[child + 1] and before(sources[child + 1], sources[child]) then child = child + 1 end
+      if not sources[child] or not before(sources[child], s) then break end
+      sources[i], i = sources[child], child
     end
-    if not best then break end
-    local page, i, most = best.page, best.i, second or last + 1
-    repeat
-      k = k + 1
-      ids[k], times[k], sourceOf[k] = page[i], page[i + 1], best
-      if k == n then
-        best.i, best.taken = i, true -- read the next page only if it is needed
-        return ids, times, sourceOf
-      end
-      i = i + 2
-    until not page[i] or tonumber(page[i + 1]) >= most
-    best.i = i - 2
-    step(best)
+    sources[i] = s
   end
-  return ids, times, sourceOf
+  if #sources > 0 and not sources[1].page then
+    for i = #sources, 1, -1 do
+      local s = sources[i]
+      s.page, s.i = {}, -1
+      if not step(s) then table.remove(sources, i) end
+    end
+    for i = math.floor(#sources / 2), 1, -1 do sink(i) end
+  end
+  while #ids < n and sources[1] do
+    local s = sources[1]
+    ids[#ids + 1], times[#times + 1] = s.page[s.i], s.page[s.i + 1]
+    if not step(s) then
+      sources[1] = sources[#sources]
+      sources[#sources] = nil
+    end
+    if sources[1] then sink(1) end
+  end
+  return ids, times
 end

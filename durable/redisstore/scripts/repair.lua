@@ -14,19 +14,21 @@ local looked, requeued, doubled, orphaned, names = 0, 0, 0, 0, {}
 
 local keys = {due = due .. kind, kinds = kinds, lease = lease, dead = dead, past = past, ended = ended, task = task, follows = follows, run = run, err = err}
 local scan = (name == 'due' or name == 'kinds' or name == 'lease' or name == 'dead' or name == 'past' or name == 'ended') and 'ZSCAN' or 'HSCAN'
+--include aside.lua
+if name == 'kinds' and cursor == '0' then bringBack(aside) end
 local page = call(scan, keys[name], cursor, 'COUNT', n)
 
 -- settle corrects a task so that it has exactly one ZSET entry.
 local function settle(id, record)
-  local kind = kindOf(record)
-  local d, l, x = call('ZSCORE', due .. kind, id), call('ZSCORE', lease, id), call('ZSCORE', dead, id)
+  local kind, r = kindOf(record), call('HGET', run, id)
+  local token, attempt, crashes, at, flags, next, was = parseRun(r)
+  local queue = queueOf(kind, flags)
+  local d, l, x = call('ZSCORE', due .. queue, id), call('ZSCORE', lease, id), call('ZSCORE', dead, id)
   if not x and call('ZSCORE', past, id) then
     local at = endOf(id, record)
     if at then call('ZADD', ended, at, id) end
     return
   end
-  local r = call('HGET', run, id)
-  local token, attempt, crashes, at, flags, next, was = parseRun(r)
   local held = token ~= '0'
   if l and not held then
     call('ZREM', lease, id)
@@ -34,7 +36,7 @@ local function settle(id, record)
     if d or x then doubled = doubled + 1 end
   end
   if l then
-    if d then call('ZREM', due .. kind, id) end
+    if d then call('ZREM', due .. queue, id) end
     if x then call('ZREM', dead, id) end
     if d or x then doubled = doubled + 1 end
   end
@@ -53,9 +55,9 @@ local function settle(id, record)
     call('ZREM', dead, id)
     doubled = doubled + 1
   end
-  if d and not call('ZSCORE', kinds, kind) then
+  if d and not call('ZSCORE', kinds, queue) and not call('ZSCORE', aside, queue) then
     -- Without this entry in kinds no claim finds the task.
-    call('ZADD', kinds, int(d), kind)
+    call('ZADD', kinds, int(d), queue)
     requeued = requeued + 1
   end
   if not d and not x then
@@ -67,7 +69,7 @@ local function settle(id, record)
       call('HSET', run, id, r)
       call('ZADD', dead, int(now), id)
     else
-      addPending(id, kind, dueTime(r, record))
+      addPending(id, queue, dueTime(r, record))
     end
   end
   if x and not d and not r then
@@ -85,7 +87,10 @@ if name == 'run' and cursor == '0' and call('HLEN', limits) > 0 then
   for i = 1, #all, 2 do
     local head, running, rest = match(all[i + 1], '^(%d+ %d+ %d+ )(%d+)( .*)$')
     local counted = counts[all[i]] or 0
-    if head and tonumber(running) ~= counted then call('HSET', limits, all[i], head .. counted .. rest) end
+    if head and tonumber(running) ~= counted then
+      call('HSET', limits, all[i], head .. counted .. rest)
+      bringBack(aside .. ':=' .. all[i])
+    end
   end
 end
 
@@ -102,7 +107,8 @@ for i = 1, #page[2], 2 do
     if head then call('ZADD', kinds, int(head), id) else call('ZREM', kinds, id) end
   elseif name == 'due' then
     local record = call('HGET', task, id)
-    orphan = not record or kindOf(record) ~= kind
+    local _, _, _, _, flags = parseRun(call('HGET', run, id))
+    orphan = not record or queueOf(kindOf(record), flags) ~= kind
   elseif name == 'follows' then
     local _, _, _, _, flags = parseRun(call('HGET', run, id))
     orphan = call('HEXISTS', task, id) == 0 or not hasFlag(flags, 'n')

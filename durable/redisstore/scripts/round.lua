@@ -1,5 +1,5 @@
 -- round NUMBER UNTIL LEASE CRASHES LEAVE REPORTS EXTENDS N FULL NAMES ROOMS SUSPECTS PASS
--- ONLY ... carries out a worker's round: its reports, its extensions and, if N is not empty,
+-- ONLY SPARE LIST ... carries out a worker's round: its reports, its extensions and, if N is not empty,
 -- a claim of at most N tasks. The arguments are
 --
 --   NUMBER     the number of the round
@@ -9,15 +9,20 @@
 --   LEAVE      1 if this is the worker's last round
 --   FULL       1 if the worker cannot run more than N tasks: if more tasks are due, the script
 --              wakes other workers, because this worker would not claim again at once
---   NAMES      the longest time in microseconds between two rounds of the worker, then
---              "\0hLENGTH:NAME" for each handler and "\0sLENGTH:NAME" for each schedule
---   ROOMS      empty, or "\0hLENGTH:NAME\0MOST FIRST" for each handler: see rooms.lua
+--   NAMES      the longest time in microseconds between two rounds of the worker, a space and
+--              the id of its list of names
+--   ROOMS      " I:MOST:BUSY" for some handlers: the handler's number in the list of names, the
+--              maximum number of its tasks, and 1 if it gets no SPARE tasks
 --   SUSPECTS   the maximum number of suspects in the claim
 --   PASS       not empty if the script wakes another worker for tasks that exceed ROOMS: w, or p
 --              and the number of workers that have passed on this wake-up, now included. Each
 --              worker does so once, because the one that has waited longest pops it.
 --   ONLY       1 if the claim may get, as its only suspect, one whose next crash makes it a
 --              dead letter
+--   SPARE      how many of the N tasks come last, for handlers that have no other task
+--   LIST       the list of names: "\0hLENGTH:NAME" for each handler and "\0sLENGTH:NAME" for
+--              each schedule. It is empty if the shard has probably got it before. If it has
+--              not, the answer is the error "TICKLESS names", and nothing was done.
 --
 -- followed by OP ID TOKEN WHEN DUE TEXT for each report, and ID TOKEN for each extension.
 --
@@ -68,8 +73,10 @@
 -- worker claims a little after the task is due; if the owner has not claimed, this worker
 -- becomes the owner.
 --
--- If a due task has a kind that the worker does not know, all workers are woken. The field
--- called of meta has the time up to which this was done, so it happens once for each task.
+-- A due kind that the worker lacks is set aside: it moves from kinds to a ZSET for each list
+-- of names that has the kind, and to the ZSET aside, which has all such kinds. So it costs this
+-- worker's later claims nothing. Workers with such a list are woken. A kind whose handler is at
+-- its limit is set aside until a running task of the handler ends.
 --
 -- All this only affects speed: any worker may claim at any time.
 local sender, number, ending, leaseTime, maxCrashes = ARGV[3], ARGV[first], tonumber(ARGV[first + 1]), ARGV[first + 2], tonumber(ARGV[first + 3])
@@ -77,7 +84,8 @@ local reports, extends, n = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6])
 local full, names = ARGV[first + 8] == '1', ARGV[first + 9]
 local rooms, suspects = ARGV[first + 10], tonumber(ARGV[first + 11])
 local pass, only = ARGV[first + 12], ARGV[first + 13] == '1'
-local last, fence, paused, owner, called = m[3], tonumber(m[4] or '0') or 0, m[5], m[6], tonumber(m[9] or '0') or 0
+local spare, list = tonumber(ARGV[first + 14]), ARGV[first + 15]
+local last, fence, paused, owner = m[3], tonumber(m[4] or '0') or 0, m[5], m[6]
 claims = n and n > 0 and not paused
 local maxOwnerDelay = 100000 -- microseconds; another worker replaces an owner that claims later
 local wakeOthers = false -- whether to wake other workers
@@ -94,6 +102,9 @@ if not again and ending and now > ending then
   lastAnswer = 'late'
 end
 if lastAnswer == 'late' and (again or ending and now > ending) then return redis.error_reply('TICKLESS late') end
+local listID = match(names, '%x+$')
+local isNew = n and not again and call('HGET', crew, sender) ~= names
+if isNew and list == '' and call('EXISTS', lists .. listID) == 0 then return redis.error_reply('TICKLESS names') end
 call('HDEL', run, '') -- as allowWrites in lib.lua
 
 local accepted, leases, base, claimedIDs = 'a', 'l', '0', ''
@@ -110,6 +121,7 @@ local function addTo(counter, old, n)
   if old then set(counter, int(old + n)) end
 end
 
+--include kind.lua
 local limited, limitOf, available, addRunning, removeRunning -- nil without limits
 if m[11] then
 --include limits.lua
@@ -141,7 +153,7 @@ if again then
   if #extended > 0 then call('ZADD', lease, unpack(extended)) end
 end
 
-local p = first + 14
+local p = first + 16
 if reports > 0 and not again then
   local ids, digits, doneIDs = {}, {}, {}
   for i = 1, reports do ids[i] = ARGV[p + 6 * i - 5] end
@@ -194,7 +206,12 @@ end
 if n then
   local ends = tonumber(call('ZRANGE', lease, 0, 0, 'WITHSCORES')[2] or '')
   if not again then
-    if call('HGET', crew, sender) ~= names then call('HSET', crew, sender, names) end
+    if isNew then
+      if list ~= '' then
+--include names.lua
+      end
+      call('HSET', crew, sender, names)
+    end
     local anyExpired = ends and ends <= now
     if not last or anyExpired then
 --include lib.lua
@@ -216,56 +233,14 @@ if n then
     end
   end
 
-  -- Claim the tasks that have been due longest. Read at most the first 1,000 due kinds,
-  -- and stop when the records have about 768 KB.
-  local more, dueKinds, sources, atLimit = false, {}, {}, {}
-  -- exceeded is true if the rooms exclude a due task. soonest is when the next task with
-  -- room is due.
-  local exceeded, soonest, known, byHandler = false, nil, nil, {}
-  if not paused then dueKinds = call('ZRANGEBYSCORE', kinds, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, 1000) end
-  for i = 1, #dueKinds, 2 do
-    -- Every worker claims tasks with damaged records, and makes them dead letters.
-    local kind, head = dueKinds[i], tonumber(dueKinds[i + 1])
-    local size = match(kind, '^%d+')
-    local to = size and #size + 1 + size
-    if not size or string.find(names, '\0h' .. sub(kind, 1, to), 1, true) and
-        (#kind == to or string.find(names, '\0s' .. (#kind - to) .. ':' .. sub(kind, to + 1), 1, true)) then
-      local s = {key = due .. kind, kind = kind, head = head, from = 0, ids = {},
-        mark = string.char(math.floor(#kind / 256), #kind % 256) .. kind}
-      if size and (limited or rooms ~= '') then
-        local handler = sub(kind, 1, to)
-        local r = byHandler[handler]
-        if not r then
-          r = {most = math.huge, first = math.huge, taken = 0, later = 0}
-          if rooms ~= '' then
-            local _, at = string.find(rooms, '\0h' .. handler .. '\0', 1, true)
-            local most, share = match(rooms, '^(%d+) (%d+)', at + 1)
-            most = tonumber(most)
-            r.most, r.first = most == n and math.huge or most, tonumber(share)
-          end
-          r.limit = limited and r.most > 0 and limitOf(handler)
-          if r.limit then
-            local k = available(r.limit)
-            r.most, r.first = math.min(r.most, k), math.min(r.first, k)
-          end
-          byHandler[handler] = r
-        end
-        s.room = r
-      end
-      local list = s.room and s.room.limit and s.room.most == 0 and atLimit or sources
-      list[#list + 1] = s
-    elseif head > called and not again then
-      for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
-      called, wakeOthers = now, true
-      set('called', int(now))
-    end
-  end
+  -- Claim the tasks that have been due longest, and stop when the records have about 768 KB.
+  -- exceeded is true if a due task has no room. soonest is when a rate lets a task begin.
+  local more, sources, exceeded, soonest = false, {}, false, nil
+--include claim.lua
   if again then
-    more = #sources > 0
+    more = count > 0
   elseif #sources > 0 then
---include merge.lua
-    local dueIDs, dueTimes, dueSources = merge(sources, n + 1, now)
---include rooms.lua
+    local dueIDs, dueTimes, dueSources = picked.ids, picked.times, picked.sources
     local ids, scores, records, froms, runs, bytes, i, k = {}, {}, {}, {}, {}, 0, 1, 0
     while i <= n and dueIDs[i] and bytes < 786432 do
       local to = math.min(i + (k > 0 and bytes < 65536 and 15 or 3), n, #dueIDs)
@@ -273,11 +248,10 @@ if n then
       for j = i, to do
         local id, record, s = dueIDs[j], values[j - i + 1], dueSources[j]
         s.ids[#s.ids + 1] = id
-        if record and (s.kind == '' or sub(record, 18, 17 + #s.mark) == s.mark) then
+        if record and (s.handler == '' or kindOf(record) == s.plain) then
           k = k + 1
           -- Redis writes 16 digits without an exponent, but miniredis with one.
           ids[k], scores[k], records[k], froms[k] = id, #dueTimes[j] == 16 and dueTimes[j] or int(dueTimes[j]), record, s
-          runs[k] = known[j]
           bytes = bytes + #record
         elseif not record then
           -- This id has no task: only damage can leave such an entry.
@@ -287,13 +261,14 @@ if n then
       end
       i = to + 1
     end
-    more = dueIDs[i] ~= nil
+    more = more or dueIDs[i] ~= nil
     if k > 0 then
+      runs = call('HMGET', run, unpack(ids))
       -- Tokens must not decrease, even after a failover to a server that lacks data.
       local firstToken = math.max(fence + 1, now)
       local held, sets, names = {}, {}, {}
       for i, id in ipairs(ids) do
-        local r, kind, token = runs[i], froms[i].kind, int(firstToken + i - 1)
+        local r, kind, token = runs[i], froms[i].plain, int(firstToken + i - 1)
         held[2 * i - 1], held[2 * i] = deadline, id
         sets[2 * i - 1] = id
         if r then
@@ -313,56 +288,43 @@ if n then
       call('HSET', run, unpack(sets))
       call('ZADD', lease, unpack(held))
       for i = 1, limited and k or 0 do
-        local room = froms[i].room
-        if room and room.limit then addRunning(room.limit) end
+        local l = limitOf(froms[i].handler)
+        if l then addRunning(l) end
       end
       out[7], out[8], out[9], out[10], out[11] = firstToken, ids, scores, records, runs
       base, claimedIDs = int(firstToken), table.concat(names)
       set('fence', int(firstToken + k - 1))
       addTo('claimed', m[7], k)
     end
-    local kindTimes = {}
     for _, s in ipairs(sources) do
       if #s.ids > 0 then call('ZREM', s.key, unpack(s.ids)) end
-      -- Update the time of each kind in kinds: its first task may have been claimed,
-      -- cancelled or moved.
-      if #s.ids > 0 or s.score ~= s.head then
-        local first = call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
-        if first then
-          kindTimes[#kindTimes + 1], kindTimes[#kindTimes + 2] = int(first), s.kind
-        else
-          call('ZREM', kinds, s.kind)
-        end
+      -- Update the time of each kind: its first task may have been claimed, cancelled or
+      -- moved. A kind that a limit holds back, or whose tasks are due later, changes its place.
+      local head = call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
+      local isDue = head and tonumber(head) <= now
+      local place, at = kinds, head
+      if isDue and s.aside then
+        place = aside .. ':' .. s.aside
+      elseif isDue and s.permit then
+        at = s.permit
+      elseif isDue then
+        place = s.table
       end
+      if head and (place ~= s.table or tonumber(at) ~= s.at) then
+        if isDue and place ~= kinds then call('ZADD', aside, int(at), s.kind) end
+        call('ZADD', place, int(at), s.kind)
+      end
+      if not head or place ~= s.table then call('ZREM', s.table, s.kind) end
+      if s.table ~= kinds and place == kinds then call('ZREM', aside, s.kind) end
     end
-    if #kindTimes > 0 then call('ZADD', kinds, unpack(kindTimes)) end
   end
-
-  if limited then
-    for _, s in ipairs(sources) do atLimit[#atLimit + 1] = s end
-    for _, s in ipairs(atLimit) do
-      -- Find the due tasks that wait for a limit.
-      local l, k, at = s.room and s.room.limit, 1, nil
-      if l then k, at = available(l) end
-      local first = k == 0 and call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
-      if k > 0 then
-        -- No task of this kind waits for its limit.
-      elseif not first then
-        call('ZREM', kinds, s.kind)
-      elseif tonumber(first) > now then
-        call('ZADD', kinds, int(first), s.kind)
-      elseif at then
-        soonest = math.min(soonest or at, at)
-      else
-        out[13] = 1
-        if l.kept == '0' then l.kept, l.changed = '1', true end
-      end
-    end
+  if #strange > 0 and not again then
+--include strange.lua
   end
 
   local next = more and now or tonumber(call('ZRANGEBYSCORE', kinds, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
   if soonest and not more then next = math.min(next or soonest, soonest) end
-  if exceeded and pass ~= '' then
+  if (exceeded or waiting > 0) and pass ~= '' then
     if pass == 'w' then
       wakeOthers = true
     elseif tonumber(sub(pass, 2)) < call('HLEN', crew) then
@@ -403,8 +365,8 @@ end
 if limited then
   for handler, l in pairs(limited) do
     if l and l.changed then
-      if l.kept == '1' and l.running < l.most then
-        l.kept, wakeOthers = '0', true
+      if l.freed and l.kept == '0' and l.running < l.most then
+        wakeOthers = true
         for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
       end
       call('HSET', limits, handler, table.concat({l.most, int(l.every), l.burst, l.running, int(l.full), l.kept, l.rate}, ' '))

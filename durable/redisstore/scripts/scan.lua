@@ -3,7 +3,8 @@
 -- and a kind for pending tasks, l for running tasks, x for dead letters, or p for past runs.
 -- If WHAT is k, it returns all kinds instead.
 local what = ARGV[first]
-if what == 'k' then return call('ZRANGE', kinds, 0, -1) end
+--include kinds.lua
+if what == 'k' then return allKinds() end
 local key = ({l = lease, x = dead, p = past})[what] or due .. sub(what, 2)
 local page = call('ZSCAN', key, ARGV[first + 1], 'MATCH', ARGV[first + 2], 'COUNT', 500)
 local answer = {page[1]}

@@ -10,11 +10,17 @@ for from = 1, #workers, 1000 do
     if seen > now - math.max(60 * 1000000, 2 * (match(names, '^%d+') or 0)) then there[names] = true end
   end
 end
-local known = {}
+local known, read = {}, {}
 for names in pairs(there) do
-  for name in string.gmatch(names, '%z([^%z]+)') do known[name] = true end
+  local id = match(names, '%x+$')
+  if id and not read[id] then
+    read[id] = true
+    for _, name in ipairs(call('HKEYS', lists .. id)) do known[name] = true end
+  end
 end
+--include kinds.lua
 local function nobody(kind)
+  kind = plainKind(kind)
   local size = match(kind, '^%d+')
   if not size then return false end
   local to = #size + 1 + size
@@ -22,7 +28,7 @@ local function nobody(kind)
 end
 
 local pending, overdue, unknown, late = 0, 0, 0, 0
-for _, kind in ipairs(call('ZRANGE', kinds, 0, -1)) do
+for _, kind in ipairs(allKinds()) do
   local key = due .. kind
   pending = pending + call('ZCARD', key)
   local some = call('ZCOUNT', key, '-inf', int(now))

@@ -2,5 +2,6 @@
 -- damaged numbers.
 --include damaged.lua
 local places = call('ZCARD', lease) + call('ZCARD', dead) + call('ZCARD', past)
-for _, kind in ipairs(call('ZRANGE', kinds, 0, -1)) do places = places + call('ZCARD', due .. kind) end
+--include kinds.lua
+for _, kind in ipairs(allKinds()) do places = places + call('ZCARD', due .. kind) end
 return {call('HLEN', task) - places, damagedNumbers()}

@@ -76,66 +76,6 @@ func (m *machine) wakeForFreedLimits() {
 	}
 }
 
-// applyLimits returns the claim without handlers at their limit, and with smaller Rooms
-// for other limited handlers. The claim's Max becomes -1: a [Picker] would ignore a Most that
-// equals Max.
-func (m *machine) applyLimits(c *store.Claim) *store.Claim {
-	if m.numbers.Limits == 0 {
-		return c
-	}
-	x := *c
-	x.Max, x.Handlers, x.Rooms = -1, nil, make([]store.Room, 0, len(c.Handlers))
-	for i, h := range c.Handlers {
-		r := store.Room{Most: c.Max, First: c.Max}
-		if c.Rooms != nil {
-			r = c.Rooms[i]
-		}
-		if r.Most == c.Max {
-			r.Most = math.MaxInt
-		}
-		if l := m.limitOf(h); l != nil {
-			n, _ := l.available(m.now)
-			if n == 0 {
-				continue
-			}
-			r.Most = min(r.Most, int(n))
-			r.First = min(r.First, r.Most)
-		}
-		x.Handlers, x.Rooms = append(x.Handlers, h), append(x.Rooms, r)
-	}
-	return &x
-}
-
-// markBlockingLimits sets Kept in limits whose Concurrency holds back due tasks from the
-// claim. It returns when the worker should claim again for limited handlers, or Never.
-func (m *machine) markBlockingLimits(c *store.Claim, a *store.Answer) store.Time {
-	nextClaimAt := Never
-	if m.numbers.Limits == 0 || m.numbers.Paused {
-		return nextClaimAt
-	}
-	for i, h := range c.Handlers {
-		l := m.limitOf(h)
-		if l == nil || c.Rooms != nil && c.Rooms[i].Most == 0 && c.Max > 0 {
-			continue
-		}
-		n, at := l.available(m.now)
-		if n > 0 {
-			continue
-		}
-		handlerClaim := &store.Claim{Handlers: []string{h}, Schedules: c.Schedules, Suspects: 1}
-		due, first := m.index.Due(handlerClaim, NewPicker(handlerClaim, math.MaxInt), m.now, 1)
-		switch {
-		case len(due) == 0: // no task that this worker can run is held back
-			nextClaimAt = min(nextClaimAt, first)
-		case at == Never:
-			a.Limited, l.Kept = true, true
-		default:
-			nextClaimAt = min(nextClaimAt, at)
-		}
-	}
-	return nextClaimAt
-}
-
 // Recount corrects each limit's number of running tasks, in case another program has
 // changed the stored tasks. It reports whether a number was wrong.
 func Recount(index Index) (corrected bool) {

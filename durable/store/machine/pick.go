@@ -7,61 +7,121 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Picker counts how many more tasks a claim may get, while an Index selects them. The
-// Index first selects the oldest tasks within each handler's Room.First, and then the
-// oldest other tasks.
+// A Picker decides which due tasks a claim gets, while an Index offers them, the oldest
+// first.
 type Picker struct {
-	roomByHandler   map[string]*store.Room // nil if all handlers have room
-	suspectsAllowed int                    // how many more suspects the claim may get
-	onlySuspect     bool                   // the claim may get a last suspect
-	maxCrashes      int
+	rooms      map[string]*room
+	limits     map[string]*Limit // by handler; nil if there are none
+	now        store.Time
+	ordinary   int // how many tasks may come before the Claim's Spare ones
+	maxCrashes int
+
+	suspectsAllowed int  // how many more suspects the claim may get
+	onlySuspect     bool // the claim may get a last suspect
 	waiting         store.WaitingSuspects
+	exceeded        bool       // a due task had no room
+	limited         bool       // a Limit's Concurrency held back a due task
+	permitAt        store.Time // when a Limit's Rate lets the next task begin that it held back, or Never
 }
 
-// NewPicker returns a Picker for a claim. The Picker ignores Max, so that an Index can
-// select one more task than Max.
-func NewPicker(c *store.Claim, maxCrashes int) *Picker {
-	p := &Picker{suspectsAllowed: c.Suspects, onlySuspect: c.OnlySuspect && c.Suspects > 0, maxCrashes: maxCrashes}
-	if c.Rooms != nil {
-		p.roomByHandler = make(map[string]*store.Room, len(c.Rooms))
+// A room is what a handler may still have of a claim.
+type room struct {
+	most  int
+	taken int
+	busy  bool   // the handler gets none of the Spare tasks
+	limit *Limit // not nil if most is what the Limit allows
+}
+
+// newPicker returns a Picker for a claim. It ignores Max, so that an Index can select one
+// more task than Max.
+func newPicker(c *store.Claim, maxCrashes int, now store.Time, limits map[string]*Limit) *Picker {
+	p := &Picker{rooms: make(map[string]*room), limits: limits, now: now, ordinary: math.MaxInt, maxCrashes: maxCrashes,
+		suspectsAllowed: c.Suspects, onlySuspect: c.OnlySuspect && c.Suspects > 0, permitAt: Never}
+	if c.Spare > 0 {
+		p.ordinary = c.Max - c.Spare
 	}
-	for i, r := range c.Rooms {
-		if r.Most == c.Max {
-			r.Most = math.MaxInt
+	for _, r := range c.Rooms {
+		most := r.Most
+		if most == c.Max {
+			most = math.MaxInt
 		}
-		p.roomByHandler[c.Handlers[i]] = &r
+		p.rooms[c.Handlers[r.Handler]] = p.newRoom(c.Handlers[r.Handler], most, r.Busy)
 	}
 	return p
 }
 
-// Has reports whether the claim may get one more task of the handler. If first is true,
-// the task must be within the Room.First.
-func (p *Picker) Has(handler string, first bool) bool {
-	if p.roomByHandler == nil {
-		return true
+func (p *Picker) newRoom(handler string, most int, busy bool) *room {
+	r := &room{most: most, busy: busy}
+	if l := p.limits[handler]; l != nil && most > 0 {
+		if n, _ := l.available(p.now); int(n) <= most {
+			r.most, r.limit = int(n), l
+		}
 	}
-	r := p.roomByHandler[handler]
-	return r.Most > 0 && (!first || r.First > 0)
+	return r
+}
+
+func (p *Picker) roomOf(handler string) *room {
+	r := p.rooms[handler]
+	if r == nil {
+		r = p.newRoom(handler, math.MaxInt, false)
+		p.rooms[handler] = r
+	}
+	return r
 }
 
 // Room returns how many more tasks of the handler the claim may get.
 func (p *Picker) Room(handler string) int {
-	if p.roomByHandler == nil {
-		return math.MaxInt
-	}
-	return p.roomByHandler[handler].Most
+	r := p.roomOf(handler)
+	return r.most - r.taken
 }
 
-// Take reports whether the claim gets a task of a handler for which Has returns true, and
-// counts the task.
+// Needs returns how many due tasks of the handler the Index must offer at most: as many as
+// there is Room for, and one more if a Limit may hold it back.
+func (p *Picker) Needs(handler string) int {
+	if p.roomOf(handler).limit != nil {
+		return p.Room(handler) + 1
+	}
+	return p.Room(handler)
+}
+
+// Has reports whether the claim may get one more due task of the handler. If it may not,
+// the Index need not offer others.
+func (p *Picker) Has(handler string) bool {
+	r := p.roomOf(handler)
+	switch {
+	case r.taken >= r.most && r.limit != nil:
+		p.holdBack(r)
+	case r.taken >= r.most || p.ordinary <= 0 && r.busy:
+		p.exceeded = true
+	default:
+		return true
+	}
+	return false
+}
+
+// holdBack records that the Limit of a room holds back a due task.
+func (p *Picker) holdBack(r *room) {
+	l := *r.limit
+	interval, _ := l.Pace()
+	l.Running += int64(r.taken)
+	l.Full = l.fullAt(p.now) + interval*store.Time(r.taken)
+	if _, permitAt := l.available(p.now); permitAt != Never {
+		p.permitAt = min(p.permitAt, permitAt)
+		return
+	}
+	p.limited, r.limit.Kept = true, true
+}
+
+// Take reports whether the claim gets a due task, and counts it. A refused suspect means
+// that the claim gets no other suspect.
 func (p *Picker) Take(t *Task) bool {
-	if t.Suspect && !p.takeSuspect(t) {
+	if !p.Has(t.Handler) || t.Suspect && !p.takeSuspect(t) {
 		return false
 	}
-	if r := p.roomByHandler[t.Handler]; r != nil {
-		r.Most--
-		r.First--
-	}
+	r := p.roomOf(t.Handler)
+	r.taken++
+	r.busy = true
+	p.ordinary--
 	return true
 }
 
@@ -85,6 +145,19 @@ func (p *Picker) takeSuspect(t *Task) bool {
 	return false
 }
 
+// Pick chooses up to n of the due tasks, which must be sorted, the oldest first.
+func (p *Picker) Pick(due []*Task, n int) (picked []*Task) {
+	for _, t := range due {
+		if len(picked) == n {
+			break
+		}
+		if p.Take(t) {
+			picked = append(picked, t)
+		}
+	}
+	return picked
+}
+
 // Within removes suspects from due that the claim certainly does not get. It keeps one
 // of them, so that the claim's answer tells that it waits.
 func (p *Picker) Within(due []*Task) []*Task {
@@ -95,21 +168,4 @@ func (p *Picker) Within(due []*Task) []*Task {
 		}
 		return t.Suspect && n > p.suspectsAllowed+1
 	})
-}
-
-// Pick chooses up to n of the due tasks, which must be sorted, the oldest first.
-func (p *Picker) Pick(due []*Task, n int) (picked []*Task) {
-	for _, first := range []bool{true, false} {
-		var others []*Task
-		for _, t := range due {
-			switch {
-			case len(picked) == n || !p.Has(t.Handler, first):
-				others = append(others, t)
-			case p.Take(t):
-				picked = append(picked, t)
-			}
-		}
-		due = others
-	}
-	return picked
 }

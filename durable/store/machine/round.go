@@ -2,7 +2,6 @@ package machine
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/tickless/tickless/durable/store"
@@ -55,8 +54,8 @@ func (m *machine) repeatRound(sender *Sender, r *store.Round) store.Answer {
 		slices.SortFunc(a.Tasks, func(a, b store.Claimed) int { return cmp.Compare(a.Token, b.Token) })
 	}
 	if r.Claim.Asked {
-		due, next := m.findDue(&r.Claim, r.MaxCrashes, 1, &a)
-		m.setNext(&a, r, len(due) > 0, min(next, m.markBlockingLimits(&r.Claim, &a)))
+		due, p, next := m.findDue(&r.Claim, r.MaxCrashes, 1)
+		m.setNext(&a, r, p, len(due) > 0, next)
 	}
 	return a
 }
@@ -91,7 +90,7 @@ func (m *machine) startLease(t *Task, r *store.Round) {
 func (m *machine) claimTasks(a *store.Answer, r *store.Round) {
 	// Tokens are at least the store's time, and grow even if the clock is set back.
 	m.numbers.Fence = max(m.numbers.Fence, int64(m.now))
-	due, next := m.findDue(&r.Claim, r.MaxCrashes, r.Claim.Max+1, a)
+	due, p, next := m.findDue(&r.Claim, r.MaxCrashes, r.Claim.Max+1)
 	moreDue := len(due) > r.Claim.Max
 	for _, t := range due[:min(len(due), r.Claim.Max)] {
 		m.numbers.Fence++
@@ -102,50 +101,49 @@ func (m *machine) claimTasks(a *store.Answer, r *store.Round) {
 		a.Tasks = append(a.Tasks, t.toClaimed())
 	}
 	m.numbers.Claimed += int64(len(a.Tasks))
-	m.setNext(a, r, moreDue, min(next, m.markBlockingLimits(&r.Claim, a)))
+	m.setNext(a, r, p, moreDue, next)
 }
 
 func (t *Task) toClaimed() store.Claimed {
 	return store.Claimed{Task: Copy(t.Task), Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes, Suspect: t.Suspect, Following: t.Following}
 }
 
-// findDue returns up to n due tasks that the claim may get, and sets the answer's Suspects.
-func (m *machine) findDue(c *store.Claim, maxCrashes, n int, a *store.Answer) (due []*Task, next store.Time) {
+// findDue returns up to n due tasks that the claim may get. next is when it may get another
+// task.
+func (m *machine) findDue(c *store.Claim, maxCrashes, n int) (due []*Task, p *Picker, next store.Time) {
+	var limits map[string]*Limit
+	if m.numbers.Limits > 0 {
+		limits = m.index.Limits()
+	}
+	p = newPicker(c, maxCrashes, m.now, limits)
 	if m.numbers.Paused {
-		return nil, Never
+		return nil, p, Never
 	}
-	c = m.applyLimits(c)
-	p := NewPicker(c, maxCrashes)
 	due, next = m.index.Due(c, p, m.now, n)
-	if len(due) < n {
-		a.Suspects = p.waiting
-	}
-	return due, next
+	return due, p, min(next, p.permitAt)
 }
 
 // setNext sets the answer's Next: zero if more tasks are due, otherwise the time until
 // nextAt or the end of a lease. It also wakes other workers as Full and Pass ask.
-func (m *machine) setNext(a *store.Answer, r *store.Round, moreDue bool, nextAt store.Time) {
+func (m *machine) setNext(a *store.Answer, r *store.Round, p *Picker, moreDue bool, nextAt store.Time) {
+	a.Limited = p.limited
+	if !moreDue {
+		a.Suspects = p.waiting
+	}
+	hasNoRoom := p.exceeded || p.waiting != store.NoneWaits
 	switch {
 	case m.numbers.Paused:
 		nextAt = Never
 	case moreDue:
 		nextAt = m.now
 	}
-	if !m.numbers.Paused && (r.Claim.Full && moreDue || r.Claim.Pass && m.hasDueTask(&r.Claim)) {
+	if !m.numbers.Paused && (r.Claim.Full && moreDue || r.Claim.Pass && hasNoRoom) {
 		m.numbers.Wakes++
 	}
 	m.numbers.Told = max(m.numbers.Told, nextAt)
 	if nextAt = min(nextAt, m.index.End()); nextAt != Never {
 		a.Next = max(0, nextAt.Sub(a.Now))
 	}
-}
-
-// hasDueTask reports whether a task is due for the worker, whatever Rooms and Suspects
-// say.
-func (m *machine) hasDueTask(c *store.Claim) bool {
-	due, _ := m.findDue(&store.Claim{Handlers: c.Handlers, Schedules: c.Schedules, Suspects: 1}, math.MaxInt, 1, new(store.Answer))
-	return len(due) > 0
 }
 
 // endExpired ends the attempts whose leases have expired.

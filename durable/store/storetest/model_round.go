@@ -332,6 +332,7 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 		equal(m.failer, "tasks claimed", len(a.Tasks), r.Claim.Max)
 		equal(m.failer, "next, with more that is due", a.Next, 0)
 	case len(waiting) == 0:
+	case room.unsure && !room.suspectRefused:
 	case room.suspectsAllowed > 0:
 		m.caseCounts["last suspect waits"]++
 		equal(m.failer, "suspects", a.Suspects, store.LastWaits)

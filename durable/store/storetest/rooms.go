@@ -18,11 +18,11 @@ func (b *storeTest) scheduleMany(handler string, n int, first store.Time) {
 	}
 }
 
-// claimWith claims tasks of the handlers a and b, limited by rooms.
-func (b *storeTest) claimWith(n int, full bool, rooms ...store.Room) (ids []string, next time.Duration) {
+// claimWith claims tasks of the handlers a, b and c, limited by rooms.
+func (b *storeTest) claimWith(n, spare int, rooms ...store.Room) (ids []string, next time.Duration) {
 	b.Helper()
 	r := b.claimRound(n)
-	r.Claim.Handlers, r.Claim.Rooms, r.Claim.Full = []string{"a", "b"}, rooms, full
+	r.Claim.Handlers, r.Claim.Rooms, r.Claim.Spare, r.Claim.Full = []string{"a", "b", "c"}, rooms, spare, true
 	a := b.sendRound(r)
 	for _, x := range a.Tasks {
 		ids = append(ids, x.ID)
@@ -35,31 +35,90 @@ func testRooms(b *storeTest) {
 	now := b.now()
 	b.scheduleMany("a", 20, now-1000)
 	b.scheduleMany("b", 3, now-100)
-	got, next := b.claimWith(8, false, store.Room{Most: 3, First: 3}, store.Room{Most: 8, First: 8})
+	got, next := b.claimWith(8, 0, store.Room{Handler: 0, Most: 3})
 	equal(b, "claimed", got, []string{"a0", "a1", "a2", "b0", "b1", "b2"})
 	b.require(next != 0, "Next is 0, but the claim has no room for more")
-	got, next = b.claimWith(8, false, store.Room{}, store.Room{Most: 8, First: 8})
+	got, next = b.claimWith(8, 0, store.Room{Handler: 0})
 	equal(b, "claimed", len(got), 0)
 	b.require(next != 0, "Next is 0, but the claim has no room for more")
-	got, next = b.claimWith(2, false, store.Room{Most: 2, First: 2}, store.Room{})
+	got, next = b.claimWith(2, 0, store.Room{Handler: 0, Most: 2}, store.Room{Handler: 1})
 	equal(b, "claimed", got, []string{"a3", "a4"})
 	equal(b, "Next, if the worker may have more room", next, 0)
 	// Next ignores tasks for which the claim has no room.
 	b.changeTask(store.Schedule, "later", b.after(10*leaseUnits))
-	_, next = b.claimWith(8, true, store.Room{}, store.Room{Most: 8, First: 8})
+	_, next = b.claimWith(8, 0, store.Room{Handler: 0})
 	b.require(next > 0, "Next is %v", next)
 }
 
-// If a claim cannot get all due tasks, each handler first gets its share (Room.First).
-func testRoomShares(b *storeTest) {
+// The Spare tasks of a claim are of handlers that have nothing to do, one for each.
+func testSpare(b *storeTest) {
 	now := b.now()
 	b.scheduleMany("a", 20, now-1000)
-	b.scheduleMany("b", 20, now-100)
-	got, next := b.claimWith(8, false, store.Room{Most: 8, First: 5}, store.Room{Most: 8, First: 2})
-	equal(b, "claimed", got, []string{"a0", "a1", "a2", "a3", "a4", "b0", "b1", "a5"})
-	equal(b, "next", next, 0)
-	got, _ = b.claimWith(8, false, store.Room{Most: 6, First: 1}, store.Room{Most: 8, First: 1})
-	equal(b, "claimed", got, []string{"a6", "b2", "a7", "a8", "a9", "a10", "a11", "b3"})
+	b.scheduleMany("b", 20, now-500)
+	b.scheduleMany("c", 20, now-100)
+	got, next := b.claimWith(6, 3)
+	equal(b, "claimed", got, []string{"a0", "a1", "a2", "b0", "c0"})
+	b.require(next != 0, "Next is 0, but the claim has no room for more")
+	got, _ = b.claimWith(6, 2, store.Room{Handler: 0, Most: 2}, store.Room{Handler: 1, Most: 6, Busy: true})
+	equal(b, "claimed", got, []string{"a3", "a4", "b1", "b2", "c1"})
+	got, _ = b.claimWith(3, 3, store.Room{Handler: 1, Most: 3, Busy: true})
+	equal(b, "claimed", got, []string{"a5", "c2"})
+	got, next = b.claimWith(2, 2, store.Room{Handler: 1, Most: 2, Busy: true})
+	equal(b, "claimed", got, []string{"a6", "c3"})
+	b.require(next != 0, "Next is 0, but the claim has no room for more")
+	got, next = b.claimWith(1, 1, store.Room{Handler: 0, Most: 1, Busy: true})
+	equal(b, "claimed", got, []string{"b3"})
+	equal(b, "Next, if another handler has nothing to do", next, 0)
+}
+
+// Handlers that a worker lacks, however many have due tasks, do not delay its own.
+func testManyNames(b *storeTest) {
+	const names = 2500
+	var items []store.Item
+	for i := range names {
+		t := task(fmt.Sprint("other", i))
+		t.Handler = fmt.Sprint("handler", i)
+		items = append(items, store.Item{ID: t.ID, Task: t, When: store.At(b.now() - 1000)})
+	}
+	for chunk := range slices.Chunk(items, store.MaxBatch) {
+		b.sendCommand(store.Command{Op: store.Schedule, Items: chunk})
+	}
+	b.schedule("k", b.after(0))
+	b.require(slices.ContainsFunc(b.claimUntilEmpty("h"), func(x store.Claimed) bool { return x.ID == "k" }), "k was not claimed")
+	equal(b, "unknown", b.stats().Unknown, names)
+	equal(b, "pending", b.stats().Pending, names)
+	equal(b, "listed", len(b.listAll(store.Filter{State: store.Pending}, store.MaxPage)), names)
+
+	// A worker that has the names finds them, and the first one still finds its own.
+	equal(b, "claimed by another worker", len(b.claimUntilEmpty("handler7", "handler2400")), 2)
+	b.schedule("l", b.after(0))
+	t := task("again")
+	t.Handler = "handler7"
+	b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, Task: t, When: b.after(0)}}})
+	equal(b, "claimed by the first worker", len(b.claimUntilEmpty("h")), 1)
+	equal(b, "claimed by the other worker", len(b.claimUntilEmpty("handler7", "handler2400")), 1)
+	if b.Reopen != nil {
+		b.reopen()
+	}
+	all := make([]string, names)
+	for i := range all {
+		all[i] = fmt.Sprint("handler", i)
+	}
+	equal(b, "claimed by a third worker", len(b.claimUntilEmpty(all...)), names-2)
+}
+
+// claimUntilEmpty claims tasks of handlers as one worker, until it must wait.
+func (b *storeTest) claimUntilEmpty(handlers ...string) (got []store.Claimed) {
+	b.Helper()
+	for {
+		r := b.claimRound(store.MaxClaim)
+		r.Claim.Handlers = handlers
+		a := b.sendRound(r)
+		got = append(got, a.Tasks...)
+		if a.Next != 0 {
+			return got
+		}
+	}
 }
 
 // crash makes each task of the handler h crash n times, at the same time.
@@ -169,28 +228,44 @@ func (m *modelTest) addRandomRooms(c *store.Claim) {
 	if m.rng.IntN(2) == 0 {
 		return
 	}
-	for range c.Handlers {
-		maxTasks := m.rng.IntN(c.Max + 1)
-		c.Rooms = append(c.Rooms, store.Room{Most: maxTasks, First: maxTasks})
+	if m.rng.IntN(2) == 0 {
+		c.Spare = m.rng.IntN(c.Max + 1)
+	}
+	for i := range c.Handlers {
+		if m.rng.IntN(3) > 0 {
+			c.Rooms = append(c.Rooms, store.Room{Handler: i, Most: m.rng.IntN(c.Max + 1), Busy: m.rng.IntN(2) == 0})
+		}
 	}
 }
 
 // A modelRoom counts how many more tasks a claim may get.
 type modelRoom struct {
 	mostByHandler   map[string]int
+	busy            map[string]bool // handlers that get none of the spare tasks
+	ordinary        int             // how many more tasks may come before the spare ones
 	suspectsAllowed int
 	onlySuspect     bool // a last suspect may come, as the only one
+	suspectRefused  bool // no other suspect may come
+	unsure          bool // perhaps a suspect was refused: several were due at the same time
 	maxCrashes      int
 }
 
 func roomOf(r *store.Round) *modelRoom {
 	const unlimited = 1 << 30
 	c := &r.Claim
-	x := &modelRoom{make(map[string]int), c.Suspects, c.OnlySuspect && c.Suspects > 0, r.MaxCrashes}
-	for i, h := range c.Handlers {
+	x := &modelRoom{mostByHandler: make(map[string]int), busy: make(map[string]bool), ordinary: unlimited,
+		suspectsAllowed: c.Suspects, onlySuspect: c.OnlySuspect && c.Suspects > 0, maxCrashes: r.MaxCrashes}
+	if c.Spare > 0 {
+		x.ordinary = c.Max - c.Spare
+	}
+	for _, h := range c.Handlers {
 		x.mostByHandler[h] = unlimited
-		if c.Rooms != nil && c.Rooms[i].Most < c.Max {
-			x.mostByHandler[h] = c.Rooms[i].Most
+	}
+	for _, room := range c.Rooms {
+		h := c.Handlers[room.Handler]
+		x.busy[h] = room.Busy
+		if room.Most < c.Max {
+			x.mostByHandler[h] = room.Most
 		}
 	}
 	return x
@@ -200,6 +275,8 @@ func (x *modelRoom) allows(t *modelTask) bool {
 	switch isLast := t.Crashes+1 >= x.maxCrashes; {
 	case !t.Suspect:
 		return true
+	case x.suspectRefused:
+		return false
 	case isLast:
 		return x.onlySuspect
 	}
@@ -217,7 +294,7 @@ func (x *modelRoom) oldestDue(due []*modelTask) (next []*modelTask, certain bool
 			list = &suspects
 		}
 		switch {
-		case x.mostByHandler[t.Handler] <= 0:
+		case x.mostByHandler[t.Handler] <= 0 || x.ordinary <= 0 && x.busy[t.Handler]:
 		case len(*list) == 0 || t.At < (*list)[0].At:
 			*list = []*modelTask{t}
 		case t.At == (*list)[0].At:
@@ -225,11 +302,16 @@ func (x *modelRoom) oldestDue(due []*modelTask) (next []*modelTask, certain bool
 		}
 	}
 	allowed := slices.DeleteFunc(slices.Clone(suspects), func(t *modelTask) bool { return !x.allows(t) })
-	certain = len(others) > 0 || len(allowed) > 0 && len(allowed) == len(suspects)
+	certain = len(others) > 0 || len(allowed) > 0 && len(allowed) == len(suspects) && !x.unsure
+	isMet := len(suspects) > 0 && (len(others) == 0 || suspects[0].At <= others[0].At)
+	if isMet && len(allowed) < len(suspects) {
+		x.unsure = true
+		x.suspectRefused = x.suspectRefused || len(allowed) == 0 && (len(others) == 0 || suspects[0].At < others[0].At)
+	}
 	switch {
 	case len(allowed) == 0:
 		return others, certain, suspects
-	case len(others) == 0 || allowed[0].At < others[0].At && len(allowed) == len(suspects):
+	case len(others) == 0 || allowed[0].At < others[0].At && certain && len(allowed) == len(suspects) && !x.unsure:
 		return allowed, certain, nil
 	case others[0].At < allowed[0].At:
 		return others, certain, nil
@@ -239,6 +321,8 @@ func (x *modelRoom) oldestDue(due []*modelTask) (next []*modelTask, certain bool
 
 func (x *modelRoom) countClaimed(t *modelTask) {
 	x.mostByHandler[t.Handler]--
+	x.busy[t.Handler] = true
+	x.ordinary--
 	if t.Suspect {
 		x.suspectsAllowed--
 		x.onlySuspect = false

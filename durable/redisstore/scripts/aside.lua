@@ -1,0 +1,13 @@
+-- bringBack moves all kinds of a table that were set aside back to kinds.
+local function bringBack(table)
+  local list = call('ZRANGE', table, 0, -1, 'WITHSCORES')
+  for from = 1, #list, 1000 do
+    local pairs_ = {}
+    for i = from, math.min(#list, from + 999), 2 do
+      local k = #pairs_
+      pairs_[k + 1], pairs_[k + 2] = int(list[i + 1]), list[i]
+    end
+    call('ZADD', kinds, 'LT', unpack(pairs_))
+  end
+  if #list > 0 then call('DEL', table) end
+end

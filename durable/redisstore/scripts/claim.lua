@@ -1,0 +1,168 @@
+-- Pick the tasks of the claim. Afterwards picked has the ids, times, sources and runs of the
+-- first n + 1 tasks that the claim may get, or fewer. sources has the kinds that were read.
+--
+-- A source is a kind with due tasks: key is its key, table the ZSET that has the kind, head its
+-- time there, and from the index of its next entry. closed is true if the claim has no more
+-- room for the kind. aside is the name of a limit for which the kind is to be set aside, and
+-- permit when a rate lets its next task begin.
+local asked, count, picked = n + 1, 0, {ids = {}, times = {}, sources = {}, runs = {}}
+local heads, strange, moreHeads, byHandler = {}, {}, false, {}
+local ordinary = spare > 0 and n - spare or math.huge
+local own = aside .. ':' .. listID
+
+-- collect reads the first due kinds of a ZSET. Those that the worker lacks go to strange.
+local seen = {}
+local function collect(key)
+  local from, found, page = 0, 0, nil
+  repeat
+    page = call('ZRANGEBYSCORE', key, '-inf', int(now), 'WITHSCORES', 'LIMIT', from, 128)
+    from = from + 128
+    local asks, parts = {}, {}
+    for i = 1, #page, 2 do
+      local kind = page[i]
+      local suspect = byte(kind, 1) == 33
+      local plain = suspect and sub(kind, 2) or kind
+      local size = match(plain, '^%d+')
+      local to = size and #size + 1 + size or 0
+      local schedule = size and sub(plain, to + 1) or ''
+      parts[i] = {kind = kind, plain = plain, suspect = suspect, handler = sub(plain, 1, to), schedule = schedule, key = due .. kind,
+        table = key, at = tonumber(page[i + 1]), from = 0, ids = {}}
+      asks[i] = 'h' .. parts[i].handler
+      asks[i + 1] = 's' .. #schedule .. ':' .. schedule
+    end
+    local known = #asks > 0 and call('HMGET', lists .. listID, unpack(asks))
+    for i = 1, #page, 2 do
+      local s = parts[i]
+      -- Every worker claims tasks with damaged records, and makes them dead letters.
+      if s.handler == '' or known[i] and (s.schedule == '' or known[i + 1]) then
+        s.index, found = known[i] or '-', found + 1
+        if not seen[s.kind] then heads[#heads + 1], seen[s.kind] = s, true end
+      else
+        strange[#strange + 1] = s
+      end
+    end
+  until #page < 256 or found >= asked or from >= 1000
+  return #page == 256
+end
+if not paused then
+  moreHeads = collect(kinds)
+  if call('EXISTS', own) == 1 then
+    moreHeads = collect(own) or moreHeads
+    table.sort(heads, function(a, b) return a.at < b.at end)
+  end
+end
+
+local function roomOf(s)
+  local r = byHandler[s.handler]
+  if not r then
+    r = {most = math.huge, taken = 0}
+    local most, busy = match(rooms, ' ' .. s.index .. ':(%d+):(%d)')
+    if most and s.index ~= '-' then r.most, r.busy = tonumber(most) == n and math.huge or tonumber(most), busy == '1' end
+    local l = limited and r.most > 0 and limitOf(s.handler)
+    local k = l and available(l)
+    if k and k <= r.most then r.most, r.limit = k, l end
+    byHandler[s.handler] = r
+  end
+  return r
+end
+
+-- hasRoom reports whether the claim may get one more due task of the source.
+local function hasRoom(s)
+  local r = roomOf(s)
+  local l = r.taken >= r.most and r.limit
+  if l and l.most > 0 and l.running + r.taken >= l.most then
+    s.aside, out[13] = '=' .. s.handler, 1
+    if l.kept == '0' then l.kept, l.changed = '1', true end
+  elseif l then
+    local _, at = available(l)
+    s.permit = at + r.taken * l.every
+    soonest = math.min(soonest or s.permit, s.permit)
+  elseif r.taken >= r.most or ordinary <= 0 and r.busy then
+    exceeded = true
+  else
+    return true
+  end
+  s.closed = true
+  return false
+end
+
+-- takeSuspect reports whether the claim gets a suspect. No suspect overtakes another.
+local waiting, refused = 0, false
+local function takeSuspect(r)
+  local crashes = tonumber(match(r or '', '^%d+ %d+ (%d+)') or '0')
+  local isLast = crashes + 1 >= maxCrashes
+  if suspects > 0 and (only or not isLast) then
+    suspects, only = isLast and 0 or suspects - 1, false
+    return true
+  end
+  if waiting == 0 then waiting = suspects > 0 and 2 or 1 end
+  suspects, refused = 0, true
+  return false
+end
+
+-- candidates are due tasks of the sources that were read: time, order, id, text of the time, source
+local candidates, order, nextHead = {}, 0, 1
+local function read(s, size)
+  local page = call('ZRANGE', s.key, s.from, s.from + size - 1, 'WITHSCORES')
+  s.from, s.over = s.from + size, #page < 2 * size
+  for i = 1, #page, 2 do
+    local at = tonumber(page[i + 1])
+    if at > now then
+      s.over = true
+      break
+    end
+    order = order + 1
+    candidates[#candidates + 1], s.last = {at, order, page[i], page[i + 1], s}, at
+  end
+end
+local function before(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] end
+
+while count < asked do
+  -- All due tasks up to bound are candidates.
+  local bound = heads[nextHead] and heads[nextHead].at or moreHeads and #heads > 0 and heads[#heads].at or now
+  local slowest
+  for _, s in ipairs(sources) do
+    if not s.over and not s.closed and s.last <= bound then bound, slowest = s.last, s end
+  end
+  table.sort(candidates, before)
+  local rest = {}
+  for _, x in ipairs(candidates) do
+    local s = x[5]
+    if s.suspect and refused then s.closed = true end
+    if s.closed then
+      -- The claim has no room for the task.
+    elseif x[1] > bound or count == asked then
+      rest[#rest + 1] = x
+    elseif hasRoom(s) then
+      local r = s.suspect and call('HGET', run, x[3])
+      if not s.suspect or takeSuspect(r) then
+        local room = roomOf(s)
+        room.taken, room.busy, ordinary, count = room.taken + 1, true, ordinary - 1, count + 1
+        picked.ids[count], picked.times[count], picked.sources[count] = x[3], x[4], s
+      end
+    end
+  end
+  candidates = rest
+  if count == asked then break end
+  if slowest then
+    if not slowest.closed then read(slowest, 2 * slowest.from) end
+  elseif heads[nextHead] then
+    local most = math.min(asked - count, #heads - nextHead + 1)
+    local size = math.ceil((asked - count) / most) + 1
+    for i = nextHead, nextHead + most - 1 do
+      local s = heads[i]
+      local r = roomOf(s)
+      if r.taken >= r.most and not r.limit or ordinary <= 0 and r.busy then
+        exceeded = true
+      elseif not (s.suspect and refused) then
+        sources[#sources + 1] = s
+        read(s, size)
+      end
+    end
+    nextHead = nextHead + most
+  elseif #candidates == 0 or bound >= now or moreHeads then
+    break
+  end
+end
+more = count == asked or moreHeads
+if not more then out[14] = waiting end

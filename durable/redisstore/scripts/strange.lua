@@ -1,0 +1,28 @@
+-- Set the due kinds aside that the worker lacks.
+local asks = {}
+for i, s in ipairs(strange) do asks[2 * i - 1], asks[2 * i] = 'h' .. s.handler, 's' .. #s.schedule .. ':' .. s.schedule end
+local tables = {[aside] = {}}
+for i, s in ipairs(strange) do
+  local list = tables[aside]
+  list[2 * i - 1], list[2 * i] = int(s.at), s.kind
+end
+for id in string.gmatch(call('HGET', meta, 'lists') or '', '%x+') do
+  local known, list = call('HMGET', lists .. id, unpack(asks)), {}
+  for i, s in ipairs(strange) do
+    if known[2 * i - 1] and (s.schedule == '' or known[2 * i]) then list[#list + 1], list[#list + 2] = int(s.at), s.kind end
+  end
+  if #list > 0 then
+    tables[aside .. ':' .. id] = list
+    if not wakeOthers then
+      for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
+    end
+    wakeOthers = true
+  end
+end
+for key, list in pairs(tables) do call('ZADD', key, 'LT', unpack(list)) end
+for from = 1, #strange, 500 do
+  local gone = {}
+  for i = from, math.min(#strange, from + 499) do gone[#gone + 1] = strange[i].kind end
+  call('ZREM', kinds, unpack(gone))
+end
+if moreHeads then more = true end

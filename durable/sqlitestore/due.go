@@ -1,0 +1,285 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"container/heap"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/machine"
+)
+
+// A pendingKind names the pending tasks with one handler and schedule: either all suspects
+// among them, or all others. Each has an index of its own.
+type pendingKind struct {
+	handler, schedule string
+	suspect           bool
+}
+
+// onIndex returns a query for pending tasks, for the index of suspects or of others.
+func onIndex(suspect bool, query string) string {
+	if suspect {
+		return fmt.Sprintf(query, "tickless_tasks INDEXED BY tickless_suspects WHERE state = 5")
+	}
+	return fmt.Sprintf(query, "tickless_tasks INDEXED BY tickless_due WHERE state = 1")
+}
+
+// A headTable has the first due time of each kind of the handlers that this process has
+// claimed tasks of. So a claim reads only kinds with due tasks, in the order of time, and no
+// number of other handlers costs it anything. Commits of other processes discard the table.
+type headTable struct {
+	loaded map[string]bool // handlers
+	heads  map[pendingKind]head
+}
+
+// A head is when the first task of a kind is due, or earlier if it is not exact.
+type head struct {
+	at    store.Time
+	exact bool
+}
+
+// loadHeads adds handlers to the table. It takes O(log n) for each of their kinds.
+func (ix *index) loadHeads(handlers []string) {
+	if ix.headTable == nil {
+		ix.headTable = &headTable{loaded: make(map[string]bool), heads: make(map[pendingKind]head)}
+	}
+	var missing []string
+	for _, h := range handlers {
+		if !ix.headTable.loaded[h] {
+			ix.headTable.loaded[h] = true
+			missing = append(missing, h)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	for _, suspect := range []bool{false, true} {
+		ix.queryRows(onIndex(suspect, kindHeads), []any{encodeJSON(missing)}, func(rows *sql.Rows) {
+			k, x := pendingKind{suspect: suspect}, head{exact: true}
+			must(rows.Scan(&k.handler, &k.schedule, &x.at))
+			ix.headTable.heads[k] = x
+		})
+	}
+}
+
+// kindHeads selects the kinds of some handlers, each with the time of its first task. It
+// skips from one kind to the next, like nextKind.
+const kindHeads = `WITH RECURSIVE k(h, s) AS (
+	SELECT value, (SELECT min(schedule) FROM %[1]s AND handler = value) FROM json_each(?1)
+	UNION ALL SELECT h, (SELECT min(schedule) FROM %[1]s AND handler = h AND schedule > s) FROM k WHERE s IS NOT NULL)
+	SELECT h, s, (SELECT min(at) FROM %[1]s AND handler = h AND schedule = s) FROM k WHERE s IS NOT NULL`
+
+// noteHead keeps the table correct when a row changes.
+func (t *headTable) noteHead(x *cachedTask) {
+	if t == nil {
+		return
+	}
+	if old := x.storedKind; x.storedPending && t.heads[old].at == x.storedAt {
+		t.heads[old] = head{at: x.storedAt}
+	}
+	if x.State != store.Pending || !t.loaded[x.Handler] {
+		return
+	}
+	k := kindOf(&x.Task)
+	if h, ok := t.heads[k]; !ok || x.At <= h.at {
+		t.heads[k] = head{x.At, true}
+	}
+}
+
+func kindOf(t *machine.Task) pendingKind {
+	return pendingKind{t.Handler, t.Schedule, t.State == store.Pending && t.Suspect}
+}
+
+// A dueSource reads the due tasks of a kind for one claim.
+type dueSource struct {
+	pendingKind
+	head
+	tasks   []*machine.Task // the first due tasks, the oldest first
+	limit   int             // how many rows were read at most; 0: none yet
+	hasMore bool            // there may be more due tasks
+	offered int             // how many of tasks were offered
+}
+
+// nextAt returns when the source's next task is due, or earlier.
+func (s *dueSource) nextAt() store.Time {
+	if s.offered < len(s.tasks) {
+		return s.tasks[s.offered].At
+	}
+	return s.at
+}
+
+// Due offers due tasks to the picker, without damaged rows. It reads the tasks of several
+// kinds at once.
+func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n int) (due []*machine.Task, next store.Time) {
+	ix.flushTasks()
+	ix.loadHeads(c.Handlers)
+	var sources sourceQueue
+	sources, next = ix.dueSources(c, now)
+	var read []*dueSource
+	suspectRefused := false
+	for len(due) < n && len(sources) > 0 {
+		s := sources[0]
+		hasTask := s.offered < len(s.tasks)
+		isDue := hasTask || s.limit == 0 && s.exact
+		switch {
+		case s.suspect && suspectRefused, isDue && !picker.Has(s.handler), !isDue && s.limit > 0 && !s.hasMore:
+			heap.Pop(&sources)
+		case !hasTask:
+			read = append(read, ix.readSources(sources, now, n-len(due))...)
+			heap.Init(&sources)
+		case picker.Take(s.tasks[s.offered]):
+			due = append(due, s.tasks[s.offered])
+			s.offered++
+			heap.Fix(&sources, 0)
+		default:
+			suspectRefused = true
+		}
+	}
+	claimed := due[:min(len(due), n-1)] // the n-th only tells that there is one
+	return due, min(next, ix.moveHeads(read, claimed, now))
+}
+
+// dueSources returns a heap with a source for each kind of the claim that has due tasks,
+// and when the first of the others is due.
+func (ix *index) dueSources(c *store.Claim, now store.Time) (sources sourceQueue, next store.Time) {
+	handlers, schedules := make(map[string]bool, len(c.Handlers)), map[string]bool{"": true}
+	for _, h := range c.Handlers {
+		handlers[h] = true
+	}
+	for _, s := range c.Schedules {
+		schedules[s] = true
+	}
+	next = machine.Never
+	for k, h := range ix.headTable.heads {
+		switch {
+		case !handlers[k.handler] || !schedules[k.schedule]:
+		case h.at > now:
+			next = min(next, h.at)
+		default:
+			sources = append(sources, &dueSource{pendingKind: k, head: h})
+		}
+	}
+	heap.Init(&sources)
+	return sources, next
+}
+
+// maxSourcesPerRead is how many sources are read at once.
+const maxSourcesPerRead = 64
+
+// readSources reads tasks of the source that is due first, and of others that come soon after
+// it if they must be read too. need is how many tasks the claim may still get.
+func (ix *index) readSources(sources sourceQueue, now store.Time, need int) (opened []*dueSource) {
+	bySuspect := make(map[bool][]*dueSource)
+	chosen := []*dueSource{sources[0]}
+	if sources[0].limit == 0 && len(sources) > 1 {
+		chosen = chosen[:0]
+		for _, s := range sources {
+			if s.limit == 0 {
+				chosen = append(chosen, s)
+			}
+		}
+		slices.SortFunc(chosen, func(a, b *dueSource) int { return cmp.Compare(a.at, b.at) })
+		chosen = chosen[:min(len(chosen), need, maxSourcesPerRead)]
+	}
+	limit := 2
+	for limit < (need+len(chosen)-1)/len(chosen)+1 {
+		limit *= 2
+	}
+	for _, s := range chosen {
+		if s.limit == 0 {
+			opened = append(opened, s)
+		}
+		s.limit = max(limit, 4*s.limit)
+		limit = s.limit
+		bySuspect[s.suspect] = append(bySuspect[s.suspect], s)
+	}
+	for suspect, list := range bySuspect {
+		var args []any
+		for i, s := range list {
+			args = append(args, i, s.handler, s.schedule, int64(now))
+			s.tasks, s.hasMore = s.tasks[:0], false
+		}
+		rowCounts := make([]int, len(list))
+		query := fmt.Sprintf(dueTasks, limit)
+		ix.queryInBatches(onIndex(suspect, query), 4, args, func(rows *sql.Rows) {
+			var i int
+			if x := scanTask(rows, &i); x.err == nil {
+				if x.State != store.Pending || kindOf(&x.Task) != list[i].pendingKind || x.At > now {
+					must(fmt.Errorf("%w: an index contains the task %q, which is not due or of another kind", ErrDamaged, store.Shorten(x.ID)))
+				}
+				list[i].tasks = append(list[i].tasks, ix.cacheTask(x))
+			}
+			rowCounts[i]++
+		})
+		for i, s := range list {
+			s.hasMore = rowCounts[i] == limit
+			slices.SortStableFunc(s.tasks, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
+		}
+	}
+	return opened
+}
+
+// dueTasks selects the first due tasks of several kinds. The rows of one kind come in any
+// order.
+const dueTasks = `WITH k(n, kind_handler, kind_schedule, now) AS (VALUES ROWS) SELECT k.n, ` + taskColumns + ` FROM k CROSS JOIN tickless_tasks AS t
+	ON t.rowid IN (SELECT rowid FROM %%s AND handler = kind_handler AND schedule = kind_schedule AND at <= now ORDER BY at LIMIT %d)`
+
+// nextDue selects when the next task of several kinds is due.
+const nextDue = `WITH k(n, kind_handler, kind_schedule, now) AS (VALUES ROWS)
+	SELECT n, (SELECT min(at) FROM %s AND handler = kind_handler AND schedule = kind_schedule AND at > now) FROM k`
+
+// moveHeads updates the heads of the kinds that were read. It returns when the first task
+// of a kind whose due tasks are all claimed is due.
+func (ix *index) moveHeads(read []*dueSource, claimed []*machine.Task, now store.Time) (next store.Time) {
+	isClaimed := make(map[*machine.Task]bool, len(claimed))
+	for _, t := range claimed {
+		isClaimed[t] = true
+	}
+	next = machine.Never
+	for _, suspect := range []bool{false, true} {
+		var empty []*dueSource
+		var args []any
+		for _, s := range read {
+			i := slices.IndexFunc(s.tasks, func(t *machine.Task) bool { return !isClaimed[t] })
+			switch {
+			case s.suspect != suspect:
+			case i >= 0:
+				ix.headTable.heads[s.pendingKind] = head{s.tasks[i].At, true}
+			case s.hasMore && len(s.tasks) == 0: // all rows that were read are damaged
+			case s.hasMore:
+				ix.headTable.heads[s.pendingKind] = head{at: s.tasks[len(s.tasks)-1].At}
+			default:
+				args = append(args, len(empty), s.handler, s.schedule, int64(now))
+				empty = append(empty, s)
+			}
+		}
+		ix.queryInBatches(onIndex(suspect, nextDue), 4, args, func(rows *sql.Rows) {
+			var i int
+			var at sql.NullInt64
+			must(rows.Scan(&i, &at))
+			if !at.Valid {
+				delete(ix.headTable.heads, empty[i].pendingKind)
+				return
+			}
+			ix.headTable.heads[empty[i].pendingKind] = head{store.Time(at.Int64), true}
+			next = min(next, store.Time(at.Int64))
+		})
+	}
+	return next
+}
+
+// A sourceQueue is a heap of sources. The first one has the oldest task.
+type sourceQueue []*dueSource
+
+func (q sourceQueue) Len() int           { return len(q) }
+func (q sourceQueue) Less(i, j int) bool { return q[i].nextAt() < q[j].nextAt() }
+func (q sourceQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *sourceQueue) Push(x any)        { *q = append(*q, x.(*dueSource)) }
+
+func (q *sourceQueue) Pop() any {
+	s := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return s
+}
