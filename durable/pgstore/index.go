@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/tickless/tickless/durable/internal/group"
+	"github.com/tickless/tickless/durable/pgstore/internal/group"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/machine"
 )

@@ -13,7 +13,7 @@ import (
 func TestAlarm_NoDescriptors(t *testing.T) {
 	// The first timer of a process opens the runtime's poller, and the process crashes if
 	// it gets no descriptor.
-	time.Sleep(1)
+	time.Sleep(time.Nanosecond)
 	var old unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &old))
 	low := old
