@@ -79,7 +79,7 @@ type runState struct {
 	hasNewRecord  bool       // the task has a record in follows
 	followsAt     string     // when the pending task is due again after its run, or empty
 	hasNextOrRuns bool       // nextOrRuns is set
-	nextOrRuns    store.Time // time of the next run or attempt; for a dead letter, its number of runs
+	nextOrRuns    store.Time // time of the next run or attempt, or store.Never; for a dead letter, its number of runs
 }
 
 func parseRunState(s string) (r runState, ok bool) {
@@ -95,15 +95,19 @@ func parseRunState(s string) (r runState, ok bool) {
 		r.followsAt = strings.TrimRight(after, "abcdeghijklmnopqrstuvwxyz")
 	}
 	if r.hasNextOrRuns = f[5] != "-"; r.hasNextOrRuns {
-		r.nextOrRuns = parseTime(f[5])
+		r.nextOrRuns = parseNext(f[5])
 	}
 	return r, true
 }
 
-// parseTime and parseCount return a possible value for any text: workers send it back.
-func parseTime(s string) store.Time {
+// parseTime, parseNext and parseCount return a possible value for any text: workers send it
+// back.
+func parseTime(s string) store.Time { return min(parseNext(s), store.Farthest) }
+
+// parseNext parses a time that may also be store.Never.
+func parseNext(s string) store.Time {
 	n, _ := strconv.ParseInt(s, 10, 64)
-	return max(0, min(store.Time(n), store.Farthest))
+	return max(0, min(store.Time(n), store.Never))
 }
 
 func parseCount(s string) int {
@@ -125,7 +129,7 @@ func parseEntry(id string, state store.State, at store.Time, f []string) store.E
 		e.Token, e.Stopping = r.fencingToken, r.stopping
 		e.Following, e.Next = r.hasNextOrRuns, r.nextOrRuns
 	case state == store.Pending && r.followsAt != "":
-		e.Following, e.Next = true, parseTime(r.followsAt)
+		e.Following, e.Next = true, parseNext(r.followsAt)
 	case state >= store.Dead && r.hasNextOrRuns:
 		e.Runs = int(min(r.nextOrRuns, math.MaxInt32))
 	}
