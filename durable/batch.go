@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 
+	"github.com/tickless/tickless/durable/internal/random"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -13,12 +14,12 @@ type Move struct {
 }
 
 // storeItem returns the Move as a store's item. The moved run gets a new generation.
-func (m Move) storeItem() (store.Item, error) {
+func (m Move) storeItem(r *random.Source) (store.Item, error) {
 	if err := checkID(m.ID); err != nil {
 		return store.Item{}, err
 	}
 	when, err := m.When.storeWhen()
-	return newRunItem(m.ID, when), err
+	return newRunItem(m.ID, when, r), err
 }
 
 // RescheduleBatch reschedules many tasks in few commands, and returns one outcome for
@@ -48,7 +49,7 @@ func (c *Client) PurgeBatch(ctx context.Context, ids []string) ([]Outcome, error
 func (c *Client) moveBatch(ctx context.Context, op store.Op, moves []Move) ([]Outcome, error) {
 	x := c.newCommand(ctx, store.Command{Op: op}, len(moves))
 	for i, m := range moves {
-		item, err := m.storeItem()
+		item, err := m.storeItem(c.random)
 		if err != nil {
 			return nil, err
 		}

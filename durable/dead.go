@@ -20,7 +20,7 @@ import (
 // The dead letter of a repeating task becomes a separate task, with its own [Info.ID],
 // that runs once. The repeating task may run at the same time.
 func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error) {
-	item, err := Move{id, w}.storeItem()
+	item, err := Move{id, w}.storeItem(c.random)
 	if err != nil {
 		return Unknown, err
 	}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/random"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -45,8 +45,8 @@ const (
 const maxFixedBytes = 96 + store.KeepingSize
 
 // encodeTask returns the task as a store's task. If the task is larger than maxBytes,
-// it returns an error.
-func encodeTask(t *Task, maxBytes int) (store.Task, error) {
+// it returns an error. The generation comes from r.
+func encodeTask(t *Task, maxBytes int, r *random.Source) (store.Task, error) {
 	sizeWithoutKey := len(t.Handler) + len(t.Schedule) + len(t.Cron) + len(t.Zone) + len(t.Body)
 	for k, v := range t.Headers {
 		sizeWithoutKey += len(k) + len(v) + 2*binary.MaxVarintLen16
@@ -56,7 +56,7 @@ func encodeTask(t *Task, maxBytes int) (store.Task, error) {
 	}
 	b := make([]byte, 1, sizeWithoutKey+maxFixedBytes)
 	b[0] = recordVersion
-	b = appendGeneration(b)
+	b = appendGeneration(b, r)
 	b = append(b, 0)
 	fieldBits := &b[len(b)-1]
 	if k := (store.Keeping{Unique: t.Unique, For: t.Retention.For, Most: t.Retention.Runs}); k != (store.Keeping{}) {
@@ -99,15 +99,15 @@ func encodeTask(t *Task, maxBytes int) (store.Task, error) {
 }
 
 // appendGeneration appends a random generation.
-func appendGeneration(b []byte) []byte {
-	return binary.LittleEndian.AppendUint64(b, rand.Uint64())[:len(b)+generationSize]
+func appendGeneration(b []byte, r *random.Source) []byte {
+	return binary.LittleEndian.AppendUint64(b, uint64(random.N(r, int64(1)<<(8*generationSize))))[:len(b)+generationSize]
 }
 
 // newRunItem returns the item of a command that starts another run. The run gets a new
 // generation.
-func newRunItem(id string, when store.When) store.Item {
+func newRunItem(id string, when store.When, r *random.Source) store.Item {
 	var b [8]byte
-	return store.Item{ID: id, When: when, Generation: string(appendGeneration(b[:0]))}
+	return store.Item{ID: id, When: when, Generation: string(appendGeneration(b[:0], r))}
 }
 
 func appendString(b []byte, s string) []byte {

@@ -20,7 +20,7 @@ func FuzzDecode(f *testing.F) {
 		{Missed: FireMissed},
 		{Cron: "0 9 * * *", Zone: "Europe/Berlin", Start: time.Unix(1, 0), End: time.Unix(1e9, 5000)},
 	} {
-		x, err := encodeTask(&t, MaxTask)
+		x, err := encodeTask(&t, MaxTask, nil)
 		require.NoError(f, err)
 		f.Add(x.Record)
 	}
@@ -32,7 +32,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		require.Equal(t, string(record[1:1+generationSize]), generation)
-		again, err := encodeTask(&x, MaxTask)
+		again, err := encodeTask(&x, MaxTask, nil)
 		if err != nil {
 			return // larger than a task may be
 		}
@@ -58,7 +58,7 @@ func TestEncodeTask_SaysWhetherTheTaskRepeats(t *testing.T) {
 		is := func(want bool) {
 			t.Helper()
 			x.Key = "k"
-			stored, err := encodeTask(&x, MaxTask)
+			stored, err := encodeTask(&x, MaxTask, nil)
 			require.NoError(t, err)
 			require.Equal(t, want, stored.Repeats())
 			stored.ID = store.SingleID("k", 1)
@@ -75,7 +75,7 @@ func TestEncodeTask_SaysWhetherTheTaskRepeats(t *testing.T) {
 }
 
 func TestDecode_OfAnotherVersion(t *testing.T) {
-	x, err := encodeTask(&Task{Key: "k", Handler: "h", Body: []byte("body")}, MaxTask)
+	x, err := encodeTask(&Task{Key: "k", Handler: "h", Body: []byte("body")}, MaxTask, nil)
 	require.NoError(t, err)
 	x.Record[0]++
 	_, _, err = decodeTask(&x)
@@ -121,7 +121,7 @@ func TestWorker_LeavesAZoneThatItCannotLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memstore.New()
 		c := New(mem, WithLogger(slog.New(slog.DiscardHandler)))
-		x, err := encodeTask(&Task{Key: "k", Handler: "h", Cron: "* * * * *", Zone: "Europe/Atlantis"}, MaxTask)
+		x, err := encodeTask(&Task{Key: "k", Handler: "h", Cron: "* * * * *", Zone: "Europe/Atlantis"}, MaxTask, nil)
 		require.NoError(t, err)
 		_, err = c.doOneItem(t.Context(), store.Command{Op: store.Schedule}, store.Item{ID: "k", When: store.After(0), Task: x})
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/random"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -20,11 +21,11 @@ type Item struct {
 // program's own database. Task.Schedule is not supported, and [Next] uses this
 // process's clock. If the task is larger than [MaxTask], the error is an [ErrInvalid].
 func (x *Item) Stored() (store.Item, error) {
-	return x.storeItem(MaxTask, nil, func(string) (store.Time, error) { return store.TimeOf(time.Now()), nil })
+	return x.storeItem(MaxTask, nil, nil, func(string) (store.Time, error) { return store.TimeOf(time.Now()), nil })
 }
 
 // storeItem returns the Item as a store's item. It calls now only if the When is Next.
-func (x *Item) storeItem(maxTaskBytes int, schedules map[string]Schedule, now func(key string) (store.Time, error)) (store.Item, error) {
+func (x *Item) storeItem(maxTaskBytes int, schedules map[string]Schedule, r *random.Source, now func(key string) (store.Time, error)) (store.Item, error) {
 	t := x.Task
 	if t.Key == "" {
 		t.Key = NewKey()
@@ -47,7 +48,7 @@ func (x *Item) storeItem(maxTaskBytes int, schedules map[string]Schedule, now fu
 	if err != nil {
 		return store.Item{}, fmt.Errorf("task %q: %w", store.Shorten(t.Key), err)
 	}
-	task, err := encodeTask(&t, maxTaskBytes)
+	task, err := encodeTask(&t, maxTaskBytes, r)
 	return store.Item{ID: t.Key, When: when, Task: task, Next: isNext}, err
 }
 
@@ -56,7 +57,7 @@ func (c *Client) storeItem(ctx context.Context, x *Item) (store.Item, error) {
 	if name := x.Task.Schedule; name != "" && c.schedules[name] == nil {
 		return store.Item{}, invalidError("task %q: the Client does not know the schedule %q: see WithSchedule", x.Task.Key, name)
 	}
-	return x.storeItem(c.maxTaskBytes, c.schedules, func(key string) (store.Time, error) {
+	return x.storeItem(c.maxTaskBytes, c.schedules, c.random, func(key string) (store.Time, error) {
 		now, err := c.store.Now(ctx, c.shardOf(key))
 		if err != nil {
 			return 0, fmt.Errorf("durable: %w: %w", ErrNotDone, err)
@@ -149,7 +150,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 // for a repeating task whose run is due or being retried, if the time is later than that
 // run: the run stays.
 func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, error) {
-	item, err := Move{id, w}.storeItem()
+	item, err := Move{id, w}.storeItem(c.random)
 	if err != nil {
 		return Unknown, err
 	}

@@ -1,6 +1,6 @@
-// Package random is the source of the random pauses of package durable. A simulation
-// replaces it, so that the same seed gives the same pauses. Names and
-// generations are unique, not only random, and stay the runtime's.
+// Package random is the source of the random pauses and generations of package durable. A
+// simulation replaces it, so that the same seed gives the same ones. Names of senders stay
+// the runtime's.
 package random
 
 import (

@@ -33,7 +33,7 @@ func TestTransfer_CalledWrongly(t *testing.T) {
 		{Args: []string{"file"}, WantError: "--file"},
 		{Args: []string{"file", "--file", "a", "--redis", "b"}, WantError: "--file"},
 		{Args: []string{"file", "--file", "a", "--shards", "3"}, WantError: "power of two"},
-		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--name", "a b"}, WantError: "is not a valid store name"},
+		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--name", "a b"}, WantError: "braces, spaces and control characters"},
 		{Args: []string{"", "--file", "a"}, WantError: "name of the file is empty"},
 	})
 	clitest.CheckWrongCalls(t, "import", []clitest.WrongCall{{Args: []string{"a", "b"}, WantError: "one argument"}})
