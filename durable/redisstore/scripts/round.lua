@@ -170,6 +170,7 @@ if reports > 0 and not again then
     -- The usual report: done at the first attempt, and the task does not repeat.
     call('HDEL', task, unpack(doneIDs))
     call('HDEL', run, unpack(doneIDs))
+    call('HDEL', err, unpack(doneIDs)) -- attempts that were handed back do not count, but may have left their text
     call('ZREM', lease, unpack(doneIDs))
   end
   if finished < reports then
