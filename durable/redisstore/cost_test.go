@@ -60,7 +60,8 @@ func TestCommands_NumberDoesNotGrow(t *testing.T) {
 		{name: "due", due: true, n: 1},
 		{name: "a limit", due: true, limit: 1, n: 10},
 		{name: "rooms", due: true, n: 10, rooms: []store.Room{{Handler: 0, Most: 1}, {Handler: 1, Most: 1}}},
-		{name: "busy", due: true, n: 10, spare: 10, rooms: []store.Room{{Handler: 0, Most: 10, Busy: true}}},
+		{name: "spare", due: true, n: 10, spare: 10},
+		{name: "busy", due: true, n: 10, spare: 9, rooms: []store.Room{{Handler: 0, Most: 10, Busy: true}}},
 	} {
 		var before map[string]int
 		for _, n := range []int{300, 10_000} {
