@@ -2,12 +2,12 @@
 local function bringBack(table)
   local list = call('ZRANGE', table, 0, -1, 'WITHSCORES')
   for from = 1, #list, 1000 do
-    local pairs_ = {}
+    local pairs_, gone = {}, {}
     for i = from, math.min(#list, from + 999), 2 do
       local k = #pairs_
-      pairs_[k + 1], pairs_[k + 2] = int(list[i + 1]), list[i]
+      pairs_[k + 1], pairs_[k + 2], gone[#gone + 1] = int(list[i + 1]), list[i], list[i]
     end
     call('ZADD', kinds, 'LT', unpack(pairs_))
+    call('ZREM', table, unpack(gone))
   end
-  if #list > 0 then call('DEL', table) end
 end

@@ -46,7 +46,7 @@ local function collect(key)
 end
 if not paused then
   moreHeads = collect(kinds)
-  if call('EXISTS', own) == 1 then
+  if call('ZCARD', own) > 0 then
     moreHeads = collect(own) or moreHeads
     table.sort(heads, function(a, b) return a.at < b.at end)
   end

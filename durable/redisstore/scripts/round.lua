@@ -104,7 +104,7 @@ end
 if lastAnswer == 'late' and (again or ending and now > ending) then return redis.error_reply('TICKLESS late') end
 local listID = match(names, '%x+$')
 local isNew = n and not again and call('HGET', crew, sender) ~= names
-if isNew and list == '' and call('EXISTS', lists .. listID) == 0 then return redis.error_reply('TICKLESS names') end
+if isNew and list == '' and call('HEXISTS', lists .. listID, '') == 0 then return redis.error_reply('TICKLESS names') end
 call('HDEL', run, '') -- as allowWrites in lib.lua
 
 local accepted, leases, base, claimedIDs = 'a', 'l', '0', ''

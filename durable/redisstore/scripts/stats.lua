@@ -15,7 +15,8 @@ for names in pairs(there) do
   local id = match(names, '%x+$')
   if id and not read[id] then
     read[id] = true
-    for _, name in ipairs(call('HKEYS', lists .. id)) do known[name] = true end
+    local names = call('HGETALL', lists .. id)
+    for i = 1, #names, 2 do known[names[i]] = true end
   end
 end
 --include kinds.lua
