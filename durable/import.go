@@ -59,7 +59,7 @@ type lineReader struct {
 func (in *lineReader) damagedError(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if text := err.Error(); len(text) > 200 { // it may quote the file
-		err = fmt.Errorf("%s...", strings.ToValidUTF8(text[:200], ""))
+		err = errors.New(strings.ToValidUTF8(text[:200], ""))
 	}
 	return fmt.Errorf("%w: line %d: %w", ErrDamaged, in.lineNumber, err)
 }

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"html/template"
 	"net"
 	"net/http"
 	"slices"
@@ -29,7 +28,6 @@ const (
 type guard struct {
 	next     http.Handler
 	config   *Config
-	login    *template.Template
 	places   chan struct{}
 	wrong    *rate.Limiter
 	crossing *http.CrossOriginProtection

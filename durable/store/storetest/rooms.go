@@ -121,17 +121,6 @@ func (b *storeTest) claimUntilEmpty(handlers ...string) (got []store.Claimed) {
 	}
 }
 
-// crash makes each task of the handler h crash n times, at the same time.
-func (b *storeTest) crash(n, tasks int) {
-	b.Helper()
-	for range n {
-		equal(b, "claimed", len(b.claim(tasks)), tasks)
-		b.sleep(leaseUnits + 1)
-	}
-	b.sendRound(b.claimRound(0)) // ends the expired leases
-	b.sleep(1)
-}
-
 // claimSuspects claims n tasks, with at most max suspects among them.
 func (b *storeTest) claimSuspects(n, max int, only bool) (ids []string, a store.Answer) {
 	b.Helper()
