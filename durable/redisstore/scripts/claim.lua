@@ -1,10 +1,10 @@
 -- Pick the tasks of the claim. Afterwards picked has the ids, times, sources and runs of the
 -- first n + 1 tasks that the claim may get, or fewer. sources has the kinds that were read.
 --
--- A source is a kind with due tasks: key is its key, table the ZSET that has the kind, head its
--- time there, and from the index of its next entry. closed is true if the claim has no more
--- room for the kind. aside is the name of a limit for which the kind is to be set aside, and
--- permit when a rate lets its next task begin.
+-- A source is a kind with due tasks: key is its key, table the ZSET that has the kind, at its
+-- time there, first a time no later than its first task, and from the index of its next entry.
+-- closed is true if the claim has no more room for the kind. aside is the name of a limit for
+-- which the kind is to be set aside, and permit when a rate lets its next task begin.
 local asked, count, picked = n + 1, 0, {ids = {}, times = {}, sources = {}, runs = {}}
 local heads, strange, moreHeads, byHandler = {}, {}, false, {}
 local ordinary = spare > 0 and n - spare or math.huge
@@ -26,7 +26,7 @@ local function collect(key)
       local to = size and #size + 1 + size or 0
       local schedule = size and sub(plain, to + 1) or ''
       parts[i] = {kind = kind, plain = plain, suspect = suspect, handler = sub(plain, 1, to), schedule = schedule, key = due .. kind,
-        table = key, at = tonumber(page[i + 1]), from = 0, ids = {}}
+        table = key, at = tonumber(page[i + 1]), first = tonumber(page[i + 1]), from = 0, ids = {}}
       asks[i] = 'h' .. parts[i].handler
       asks[i + 1] = 's' .. #schedule .. ':' .. schedule
     end
@@ -36,7 +36,13 @@ local function collect(key)
       -- Every worker claims tasks with damaged records, and makes them dead letters.
       if s.handler == '' or known[i] and (s.schedule == '' or known[i + 1]) then
         s.index, found = known[i] or '-', found + 1
-        if not seen[s.kind] then heads[#heads + 1], seen[s.kind] = s, true end
+        local other = seen[s.kind]
+        if other then
+          -- A kind that is set aside is also in kinds if a task was added later.
+          other.first = math.min(other.first, s.at)
+        else
+          heads[#heads + 1], seen[s.kind] = s, s
+        end
       else
         strange[#strange + 1] = s
       end
@@ -48,7 +54,7 @@ if not paused then
   moreHeads = collect(kinds)
   if call('ZCARD', own) > 0 then
     moreHeads = collect(own) or moreHeads
-    table.sort(heads, function(a, b) return a.at < b.at end)
+    table.sort(heads, function(a, b) return a.first < b.first end)
   end
 end
 
@@ -119,7 +125,7 @@ local function before(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] e
 
 while count < asked do
   -- All due tasks up to bound are candidates.
-  local bound = heads[nextHead] and heads[nextHead].at or moreHeads and #heads > 0 and heads[#heads].at or now
+  local bound = heads[nextHead] and heads[nextHead].first or moreHeads and #heads > 0 and heads[#heads].at or now
   local slowest
   for _, s in ipairs(sources) do
     if not s.over and not s.closed and s.last <= bound then bound, slowest = s.last, s end
