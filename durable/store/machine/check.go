@@ -38,7 +38,7 @@ func Stats(index Index, now store.Time) store.Stats {
 func (t *Task) InRange() bool {
 	isTime := func(t store.Time) bool { return t >= 0 && t <= store.Farthest }
 	isCount := func(n int) bool { return n >= 0 && n <= math.MaxInt32 }
-	return t.State >= store.Pending && t.State <= store.Past && isTime(t.At) && isTime(t.Due) && isTime(t.Next) &&
+	return t.State >= store.Pending && t.State <= store.Past && isTime(t.At) && isTime(t.Due) && t.Next >= 0 && t.Next <= store.Never &&
 		isCount(t.Attempts) && isCount(t.Crashes) && isCount(t.Runs) && t.Token >= 0 && t.Lease >= 0
 }
 
