@@ -43,6 +43,13 @@ type load struct {
 	begun               []time.Time
 }
 
+// seen returns how many handlers ran at a time at most, and how many have returned.
+func (l *load) seen() (most, done int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.most, l.done
+}
+
 func (l *load) handler(took time.Duration) durable.Handler {
 	return func(ctx context.Context, _ durable.Delivery) error {
 		l.mu.Lock()

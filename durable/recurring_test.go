@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 	_ "time/tzdata"
 
@@ -156,6 +157,7 @@ func TestRecurring_AsInPackageJobs(t *testing.T) {
 				schedule(t, c, durable.Task{Key: "k", Cron: spec, Zone: zone, Missed: durable.FireMissed}, durable.Next())
 				start(t, w)
 				time.Sleep(12 * 24 * time.Hour)
+				synctest.Wait()
 				require.Positive(t, runs)
 			})
 		}

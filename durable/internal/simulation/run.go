@@ -139,12 +139,13 @@ func (s *simulation) runWeather() {
 		s.sleep(upTo(r, 3*time.Second))
 		fault, lasts, target := randomOf(r, partition, partition, hold, hold, reopen, step), upTo(r, 8*time.Second), r.Int()
 		back := chance(r, 50)
-		if !s.on(fault) || len(s.ends) == 0 {
+		s.mu.Lock()
+		ends := s.ends
+		s.mu.Unlock()
+		if !s.on(fault) || len(ends) == 0 {
 			continue
 		}
-		s.mu.Lock()
-		e := s.ends[len(s.ends)-1-target%min(len(s.ends), maxWorkers+maxClients)] // the older ones are dead
-		s.mu.Unlock()
+		e := ends[len(ends)-1-target%min(len(ends), maxWorkers+maxClients)] // the older ones are dead
 		switch fault {
 		case partition:
 			s.trace(e.name, "is cut off for %v", lasts)

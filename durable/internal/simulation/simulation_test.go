@@ -30,6 +30,9 @@ func TestSimulation_Seeds(t *testing.T) { simulation.Test(t, memory, 50) }
 
 // The same seed gives the same trace, also in another process.
 func TestSimulation_IsDeterministic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector, which runs with -short, changes the order of goroutines")
+	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const isOther = "TICKLESS_SIMULATION_PROCESS"
 	traceOf := func(seed uint64) string {
