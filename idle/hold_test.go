@@ -1,6 +1,7 @@
 package idle_test
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,11 +50,29 @@ func TestMonitor_OnIdleDecides(t *testing.T) {
 		answers := map[string]func() bool{}
 		var e *idle.Entry[string]
 		begin := time.Now()
-		m := idle.New(func(v string, since time.Time) { evicted = append(evicted, v+" "+since.Sub(begin).String()) },
+		var mu sync.Mutex
+		m := idle.New(func(v string, since time.Time) {
+			mu.Lock()
+			defer mu.Unlock()
+			evicted = append(evicted, v+" "+since.Sub(begin).String())
+		},
 			idle.WithSlack(0), idle.WithPanicHandler(func(any, []byte) {}),
-			idle.WithOnIdle(func(v string, since time.Time) bool { asked[v]++; return answers[v]() }))
+			idle.WithOnIdle(func(v string, since time.Time) bool {
+				mu.Lock()
+				asked[v]++
+				answer := answers[v]
+				mu.Unlock()
+				return answer()
+			}))
+		askedFor := func(v string) int {
+			mu.Lock()
+			defer mu.Unlock()
+			return asked[v]
+		}
 		watch := func(v string, answer func() bool) {
+			mu.Lock()
 			answers[v] = answer
+			mu.Unlock()
 			var err error
 			e, err = m.Watch(v, time.Minute)
 			require.NoError(t, err)
@@ -61,6 +80,8 @@ func TestMonitor_OnIdleDecides(t *testing.T) {
 		takeAt := func(at time.Duration) []string {
 			time.Sleep(at - time.Since(begin) + 50*time.Millisecond)
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			took := evicted
 			evicted = nil
 			return took
@@ -70,17 +91,17 @@ func TestMonitor_OnIdleDecides(t *testing.T) {
 		require.False(t, e.Touch())
 
 		begin = time.Now()
-		watch("no, no, yes", func() bool { return asked["no, no, yes"] == 3 })
+		watch("no, no, yes", func() bool { return askedFor("no, no, yes") == 3 })
 		require.Empty(t, takeAt(time.Minute))
 		require.Empty(t, takeAt(2*time.Minute))
 		require.Len(t, takeAt(3*time.Minute), 1)
-		require.Equal(t, 3, asked["no, no, yes"])
+		require.Equal(t, 3, askedFor("no, no, yes"))
 
 		begin = time.Now()
 		watch("slow", func() bool { time.Sleep(time.Hour); return true })
 		require.Empty(t, takeAt(30*time.Minute))
 		require.Equal(t, []string{"slow 0s"}, takeAt(time.Hour+time.Minute))
-		require.Equal(t, 1, asked["slow"], "one question at a time")
+		require.Equal(t, 1, askedFor("slow"), "one question at a time")
 
 		begin = time.Now()
 		watch("touched meanwhile", func() bool { time.Sleep(time.Second); return true })

@@ -399,9 +399,16 @@ func (ix *index) Gone(before store.Time, n int) (names []string) {
 
 // Workers returns the claims of the workers whose processes live.
 func (ix *index) Workers() (out []*machine.Claim) {
+	lives := map[string]bool{} // by process: several workers may share one
 	ix.queryRows(workers, nil, func(rows *sql.Rows) {
 		r, x := scanSmallRow(rows), machine.Sender{}
-		if r.decode(&x) == nil && x.Claim != nil && processLives(x.Process) { // Verify finds a damaged row
+		if r.decode(&x) != nil || x.Claim == nil { // Verify finds a damaged row
+			return
+		}
+		if _, known := lives[x.Process]; !known {
+			lives[x.Process] = processLives(x.Process)
+		}
+		if lives[x.Process] {
 			out = append(out, x.Claim)
 		}
 	})
