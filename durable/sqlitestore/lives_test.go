@@ -305,6 +305,9 @@ func TestStats_UnknownAfterAKill(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells when a process began")
 	}
+	if os.Getenv("TICKLESS_CHAOS") != "long" {
+		t.Skip("hangs now and then when it starts its worker: see make chaos")
+	}
 	path := filepath.Join(t.TempDir(), "tasks.db")
 	ran := make(chan string, 1)
 	cmd := start(t, "worker", path, func(line string) { ran <- line })
