@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -78,7 +79,8 @@ func holdChild(path string) error {
 		}
 	}
 	fmt.Println("ready")
-	select {}
+	time.Sleep(time.Hour) // select would be a deadlock to the runtime
+	return nil
 }
 
 // Restore refuses a backup that is damaged or missing, and does not change the file.
