@@ -105,7 +105,7 @@ func (c *Console) startWork(w http.ResponseWriter, r *http.Request) error {
 	c.works[x.id] = x
 	c.mu.Unlock()
 	go c.run(context.WithoutCancel(r.Context()), x, f)
-	return c.back(w, r, "/work/"+x.id)
+	return c.back(w, r, "/bulk/"+x.id)
 }
 
 // run carries out a work, step by step.
