@@ -46,7 +46,7 @@ func TestChange_LosesNoRun(t *testing.T) {
 						work := func(until time.Time, during func(), err error) {
 							wctx, cancel := context.WithDeadline(ctx, until)
 							defer cancel()
-							w := durable.NewWorker(c, durable.WithUnsafe(), durable.WithBackoff(time.Hour, time.Hour))
+							w := durable.NewWorker(c, durable.WithUnsafe())
 							w.Handle("h", func(_ context.Context, d durable.Delivery) error {
 								if during != nil {
 									first = d
@@ -69,7 +69,7 @@ func TestChange_LosesNoRun(t *testing.T) {
 							task.Key, task.Handler = key, handler
 							register()
 						}
-						switch broken := errors.New("broken"); state {
+						switch broken := durable.RetryAfter(errors.New("broken"), time.Hour); state {
 						case "overdue":
 							sleepUntil(t, "2000-01-01 09:01:00")
 							change()

@@ -71,8 +71,8 @@ func TestMonitor_OnIdleDecides(t *testing.T) {
 		}
 		watch := func(v string, answer func() bool) {
 			mu.Lock()
+			defer mu.Unlock()
 			answers[v] = answer
-			mu.Unlock()
 			var err error
 			e, err = m.Watch(v, time.Minute)
 			require.NoError(t, err)
@@ -111,7 +111,11 @@ func TestMonitor_OnIdleDecides(t *testing.T) {
 		require.Len(t, takeAt(2*time.Minute+2*time.Second), 1)
 
 		begin = time.Now()
-		watch("stopped meanwhile", func() bool { return e.Stop() })
+		watch("stopped meanwhile", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return e.Stop()
+		})
 		require.Empty(t, takeAt(time.Hour))
 
 		begin = time.Now()

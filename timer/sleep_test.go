@@ -173,8 +173,8 @@ func TestSleep_InACallbackUnderAVirtualClock(t *testing.T) {
 		woken := make(chan error)
 		start(t, s, time.Second, func() { woken <- sleep(s) })
 		clk.Advance(time.Second)
-		for s.Len() == 0 {
-			runtime.Gosched() // until the goroutine sleeps
+		for s.Stats().Started < 2 {
+			runtime.Gosched() // until the callback sleeps
 		}
 		clk.Advance(time.Second)
 		require.NoError(t, <-woken, name)
