@@ -84,7 +84,8 @@ func fillChild(path string) error {
 		}
 	}
 	fmt.Println("filled")
-	select {}
+	time.Sleep(time.Hour) // the runtime may report a deadlock for select {}
+	return nil
 }
 
 // largeChild opens the file, and prints how long each operation takes.
