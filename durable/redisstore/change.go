@@ -18,7 +18,7 @@ func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
-	if c.Op == store.Schedule || c.Op == store.Import {
+	if c.Op == store.Schedule || c.Op == store.Import || c.Op == store.Sync {
 		if err := s.refuseEviction(ctx); err != nil {
 			return nil, err
 		}
@@ -41,10 +41,11 @@ type pendingCommand struct {
 	done        chan struct{} // closed when outcomes and err are set
 }
 
-// batchClass returns Schedule, Import, or 0 for any other command. A batch has one class,
+// batchClass returns Schedule, Import, Sync, or 0 for any other command. A batch has one class,
 // so that a full server can refuse Schedule without refusing Cancel, for example.
 func (x *pendingCommand) batchClass() store.Op {
-	if x.op == store.Schedule || x.op == store.Import {
+	switch x.op {
+	case store.Schedule, store.Import, store.Sync:
 		return x.op
 	}
 	return 0
@@ -64,7 +65,7 @@ func deadlineArg(t store.Time) string {
 var scheduleOpNames = [...]string{store.KeepNone: "s", store.KeepAny: "sn", store.KeepEarlier: "se", store.KeepLater: "sl", store.KeepSame: "sm"}
 
 var opNames = map[store.Op]string{
-	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.SetLimit: "l", store.Pause: "p", store.Resume: "g",
+	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.SetLimit: "l", store.Pause: "p", store.Resume: "g", store.Sync: "y",
 }
 
 // encodeArgs sets the arguments for scripts/change.lua. Pointers to strings avoid an
@@ -83,10 +84,17 @@ func (x *pendingCommand) encodeArgs(st *store.Stamp, c *store.Command) {
 	for i := range c.Items {
 		item := &c.Items[i]
 		switch c.Op {
-		case store.Schedule:
+		case store.Schedule, store.Sync:
+			if c.Op == store.Sync && i == 0 {
+				args = append(args, item.ID, fmt.Sprintf("%019d", item.Version))
+				continue
+			}
 			when := whenArg(item.When)
-			if item.Next {
-				when = "=" + strings.TrimPrefix(when, "+")
+			switch {
+			case item.Anew:
+				when = "#" + when
+			case item.Next:
+				when = "=" + when
 			}
 			idsAndRecords[i] = [2]string{item.ID, encodeRecord(&item.Task, when)}
 			x.recordBytes += len(idsAndRecords[i][1])

@@ -49,8 +49,8 @@ type shard struct {
 //	run      HASH   id → state of the run, from the first claim on
 //	err      HASH   id → last ten failures
 //	wake     ZSET   wake-ups: see wakeWorkers in scripts/lib.lua
-//	meta     HASH   schema and creation time, fence, paused, owner, counters, and each
-//	                sender's last command with its answer
+//	meta     HASH   schema and creation time, fence, paused, owner, counters, each
+//	                sender's last command with its answer, and each set's version and keys
 //	past     ZSET   id → expiry, of finished runs that are kept: see scripts/kept.lua
 //	ended    ZSET   id → when the run ended, of the same runs without heads
 //	crew     HASH   worker → the longest time between its rounds, and the id of its list of names

@@ -20,7 +20,7 @@ const schemaVersion = 3
 //	tickless_rest     tasks whose column state is not 1, by state and time
 //	tickless_more     tasks with a value in the column more, to list tasks by error
 //	tickless_ended    finished runs by the time when they ended: see store.RunRecord
-//	tickless_senders  the machine.Sender of each name, as JSON
+//	tickless_senders  the machine.Sender of each name, or of each set, as JSON
 //	tickless_limits   the machine.Limit of each handler with a limit, as JSON
 //	tickless_numbers  one row: the version, and the machine.Numbers as JSON
 //

@@ -19,6 +19,8 @@ func (c *Command) Check(s *Stamp) error {
 		}
 		return nil
 	case Schedule, Reschedule, Cancel, Requeue, Purge, Import, SetLimit:
+	case Sync:
+		return c.checkSet()
 	default:
 		return invalidf("unknown Op %d", c.Op)
 	}
@@ -31,6 +33,25 @@ func (c *Command) Check(s *Stamp) error {
 	for i := range c.Items {
 		if err := c.Items[i].check(c.Op); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+func (c *Command) checkSet() error {
+	if len(c.Items) < 1 || len(c.Items) > 1+MaxSet || c.Keep != KeepNone {
+		return invalidf("a set of %d tasks, not from 0 to %d, or with a Keep", len(c.Items)-1, MaxSet)
+	}
+	if set := &c.Items[0]; !IsName(set.ID) || set.Version < 0 {
+		return invalidf("the set's name %q must have "+nameRule+", and its version %d must not be negative", Shorten(set.ID), set.Version)
+	}
+	for i := range c.Items[1:] {
+		x := &c.Items[1+i]
+		if err := x.check(Schedule); err != nil {
+			return err
+		}
+		if !x.Task.Repeats() || x.Anew && !x.Next {
+			return invalidf("task %q of a set does not repeat, or is Anew without Next", x.ID)
 		}
 	}
 	return nil

@@ -6,7 +6,7 @@ import "fmt"
 type Command struct {
 	Op    Op
 	Keep  Keep   // for Schedule
-	Items []Item // from 1 to MaxBatch, or none for Pause and Resume
+	Items []Item // from 1 to MaxBatch, none for Pause and Resume, up to MaxSet more for Sync
 }
 
 // An Item is one task of a command.
@@ -17,6 +17,11 @@ type Item struct {
 	// Next is for Schedule: When is the next time of the task's own [Repetition], from
 	// now on. If When is after its End, the task is over.
 	Next bool
+	// Anew is for Sync, with Next: a run that is neither due nor begun moves to When, even if
+	// the task is unchanged.
+	Anew bool
+	// Version is for the first item of Sync: the version of the set.
+	Version int64
 	// Generation is for Reschedule and Requeue: the generation of the requested run,
 	// see [GenerationSize]. If it is empty, the task keeps its own.
 	Generation string
@@ -94,6 +99,13 @@ const (
 	// items and no outcomes.
 	Pause
 	Resume
+	// Sync makes the repeating tasks of a set those of the command. The ID of the first item
+	// is the set's name, and its outcome is Created for a new set, or else Replaced. The other
+	// items are the set's tasks: each is scheduled as with KeepSame. Then all other repeating
+	// tasks that the last Sync of the set had are cancelled.
+	//
+	// If the set has a higher Version already, all outcomes are Kept, and nothing changes.
+	Sync
 )
 
 // Keep says when Schedule keeps the existing task with the id.

@@ -65,6 +65,8 @@ const (
 	// MaxBatch is the largest number of items in a command, and of reports and extensions
 	// in a round.
 	MaxBatch = 250
+	// MaxSet is the largest number of tasks of a set in a shard.
+	MaxSet = 1000
 	// MaxClaim is the largest number of tasks that a claim gets.
 	MaxClaim = 100
 	// MaxPage is the largest number of entries of a page.

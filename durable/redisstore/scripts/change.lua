@@ -19,17 +19,20 @@
 --   x        purge: ID
 --   i        import: ID PLACE AT RECORD ATTEMPTS CRASHES DUE RUNS FAILURES NEXT, where NEXT is
 --            when the task is due again after its present run, or empty
+--   y        sync: the set's name and its version of 19 digits, then ID, and WHEN followed by
+--            the RECORD, as for sm
 --   l        limit: HANDLER MOST EVERY BURST RATE, as in limits.lua; all 0 for none
 --   p, g     pause and resume; without items
 --
 -- A WHEN is 16 digits. After a plus sign it counts from now. After an equals sign it is the
--- next time of the task's own repetition: Item.Next of package store. A GENERATION replaces bytes of the
+-- next time of the task's own repetition: Item.Next of package store. After a number sign it is
+-- that too, and Item.Anew is set. A GENERATION replaces bytes of the
 -- record, after the first byte from package durable, if the task becomes pending without
 -- attempts. An empty GENERATION changes nothing. An imported RECORD has no due time at its
 -- beginning.
 --
--- s and i may need memory. A batch has only s commands, only i commands, or only others. All
--- its commands have different senders.
+-- s, i and y may need memory. A batch has only s commands, only i commands, only y commands, or
+-- only others. All its commands have different senders.
 --
 -- A command that comes again gets its first answer. A command is stale if its sender has
 -- already sent a later command. It is not carried out, because its sender no longer waits.
@@ -503,6 +506,51 @@ local function limit(handler, most, every, burst, rate)
   return none and removed or old and replaced or created
 end
 
+-- syncTask schedules a task of a set.
+local function syncTask(id, record)
+  local sign = byte(record, 1, 1)
+  if sign == 43 then
+    record = string.format('%016.0f', when(sub(record, 1, 17))) .. sub(record, 18)
+  elseif sign == 61 or sign == 35 then
+    record = sub(record, 2)
+  end
+  local score, own = tonumber(sub(record, 1, 16)), sign == 61 or sign == 35
+  local out = schedule(id, sub(record, 1, 16), record, 'sm', own)
+  if sign ~= 35 or out ~= kept then return out end
+  local pendingAt, kind, r, _, attempt, crashes, at, flags = find(id)
+  if not pendingAt or pendingAt == score or pendingAt == farthest or runStays(r and at or pendingAt, attempt, crashes) then
+    return kept
+  end
+  -- The rules of its zone have changed.
+  call('HSET', task, id, string.format('%016.0f', score) .. sub(call('HGET', task, id), 17))
+  if r then call('HSET', run, id, formatRun('0', attempt, crashes, int(score), flags, '-', kind)) end
+  addPending(id, queueOf(kind, flags), score)
+  return moved
+end
+
+-- sync makes the tasks of a set those in ARGV from p on. The field t:SET of meta has the set's
+-- version and, as JSON, the keys of its tasks. It returns the outcomes from outcomes[k] on.
+local function sync(p, count, k)
+  local set, version, keys, isNew = ARGV[p], ARGV[p + 1], {}, {}
+  local old = call('HGET', meta, 't:' .. set)
+  local oldVersion, oldKeys = match(old or '', '^(%d+) (.*)$')
+  if oldVersion and version < oldVersion then
+    for j = 1, count do outcomes[k + j] = kept end
+    return
+  end
+  outcomes[k + 1] = old and replaced or created
+  for j = 2, count do
+    local id = ARGV[p + 2 * j - 2]
+    outcomes[k + j] = syncTask(id, ARGV[p + 2 * j - 1])
+    keys[j - 1], isNew[id] = id, true
+  end
+  local known, list = pcall(cjson.decode, oldKeys or '[]')
+  for _, id in ipairs(known and type(list) == 'table' and list or {}) do
+    if not isNew[id] and repeats(id, call('HGET', task, id)) then cancel(id) end
+  end
+  call('HSET', meta, 't:' .. set, version .. ' ' .. (#keys > 0 and cjson.encode(keys) or '[]'))
+end
+
 local function pause(on)
   if on then
     call('HSET', meta, 'paused', 1)
@@ -535,9 +583,10 @@ end
 for i = 1, n do
   local letter = offsets[i] and sub(ops[i], 1, 1)
   if letter and letter ~= 's' then
-    if letter ~= 'i' then allowWrites() end
+    if letter ~= 'i' and letter ~= 'y' then allowWrites() end
     if letter == 'p' or letter == 'g' then pause(letter == 'p') end
-    for j = 1, counts[i] do
+    if letter == 'y' then sync(starts[i], counts[i], offsets[i]) end
+    for j = 1, letter == 'y' and 0 or counts[i] do
       local p = starts[i] + widths[i] * (j - 1)
       local id, out = ARGV[p], nil
       if letter == 'r' then

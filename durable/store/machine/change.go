@@ -93,8 +93,11 @@ func Change(index Index, at Moment, s *store.Stamp, c *store.Command) ([]store.O
 	if repeated {
 		return slices.Clone(sender.Outcomes), nil
 	}
-	sender.Outcomes = m.changeItems(c)
 	switch c.Op {
+	case store.Sync:
+		sender.Outcomes = m.sync(c.Items)
+	default:
+		sender.Outcomes = m.changeItems(c)
 	case store.Pause:
 		m.numbers.Paused = true
 	case store.Resume:

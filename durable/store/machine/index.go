@@ -109,6 +109,8 @@ type Sender struct {
 	// Claim is what the worker can run. It is nil if the sender is not a worker or has
 	// left.
 	Claim *Claim `json:",omitempty"`
+	// Keys are those of a set's tasks, if the record is of a set: see [setName].
+	Keys []string `json:",omitempty"`
 	// Process identifies the worker's process. Stores of one machine set it, so that they
 	// know whether the worker lives.
 	Process string `json:",omitempty"`

@@ -78,6 +78,7 @@ var tests = []struct {
 	{"HandBacks", testHandBacks},
 	{"Repeating", testRepeating},
 	{"ChangedRuns", testChangedRuns},
+	{"Sets", testSets},
 	{"ScheduleModes", testScheduleModes},
 	{"FollowingAndStopping", testFollowing},
 	{"Generations", testGenerations},
