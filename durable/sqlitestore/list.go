@@ -149,7 +149,7 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 		FROM (SELECT rowid AS r, state, handler, more, due, at, id%[1]s LIMIT %[2]d) i CROSS JOIN tickless_tasks t ON t.rowid = i.r
 		WHERE (?%[3]d = 0 OR i.state = ?%[3]d OR ?%[3]d = 1 AND i.state = 5) AND (?%[4]d = '' OR i.handler = ?%[4]d)
 		AND (?%[5]d = '' OR json_valid(i.more) AND instr(json_extract(i.more, '$.failures[#-1].Text'), ?%[5]d) > 0)
-		AND i.due >= ?%[6]d AND i.due < ?%[7]d AND i.at >= ?%[8]d AND i.at < ?%[9]d AND substr(i.id, 1, length(?%[10]d)) = ?%[10]d LIMIT ?%[11]d`,
+		AND i.due >= ?%[6]d AND i.due < ?%[7]d AND i.at >= ?%[8]d AND i.at < ?%[9]d AND substr(i.id, 1, length(?%[10]d)) = ?%[10]d LIMIT +?%[11]d`,
 		ordered, maxScanned, k+1, k+2, k+3, k+4, k+5, k+6, k+7, k+8, k+9), all, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
 	if len(found) == n {
 		return found, next

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -27,31 +28,91 @@ func retryWhileBusy(ctx context.Context, f func() error) error {
 	}
 }
 
+// A reader is a connection for reading, with its prepared statements.
+type reader struct {
+	*session
+	conn *sql.Conn
+}
+
+// takeReader waits until a reader is free. Every reader must be given back.
+func (s *Store) takeReader(ctx context.Context) (*reader, error) {
+	select {
+	case r := <-s.readers:
+		if r != nil {
+			return r, nil
+		}
+	case <-s.closed:
+		return nil, store.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	conn, err := s.readDB.Conn(ctx)
+	if err != nil {
+		s.giveBack(nil)
+		return nil, err
+	}
+	return &reader{newSession(conn), conn}, nil
+}
+
+// giveBack lets others use a reader, or open a new one if r is nil.
+func (s *Store) giveBack(r *reader) {
+	s.readers <- r
+	if s.waiters.Closed() {
+		s.closeReaders()
+	}
+}
+
+// closeReaders closes the readers that are free.
+func (s *Store) closeReaders() {
+	for {
+		select {
+		case r := <-s.readers:
+			if r != nil {
+				r.close()
+				_ = r.conn.Close()
+			}
+		default:
+			return
+		}
+	}
+}
+
 // runReadTx calls f in a read transaction, so that f sees a consistent state. It calls f
 // again if the file was locked.
 func (s *Store) runReadTx(ctx context.Context, f func(x *session)) error {
 	if err := s.checkReadable(ctx); err != nil {
 		return err
 	}
-	err := retryWhileBusy(ctx, func() (err error) {
-		tx, err := s.readDB.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback() }()
-		defer recoverSessionError(&err)
-		x := newSession(tx)
-		x.ctx = ctx
-		var version int64
-		x.queryRow(getSchema, nil, &version)
-		must(checkSchemaVersion(version)) // another process may have upgraded the tables
-		f(x)
-		return nil
-	})
+	err := retryWhileBusy(ctx, func() error { return s.tryRead(ctx, f) })
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
 		return store.Ended(ctx)
 	}
 	return wrapError(err, false)
+}
+
+func (s *Store) tryRead(ctx context.Context, f func(x *session)) (err error) {
+	r, err := s.takeReader(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if _, err := r.conn.ExecContext(context.Background(), "ROLLBACK"); err != nil { // it has ended by itself, or the connection is unusable
+			r.close()
+			_ = r.conn.Raw(func(any) error { return driver.ErrBadConn }) // closes it
+			r = nil
+		}
+		s.giveBack(r)
+	}()
+	defer recoverSessionError(&err)
+	if _, err := r.conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	r.ctx = ctx
+	var version int64
+	r.queryRow(getSchema, nil, &version)
+	must(checkSchemaVersion(version)) // another process may have upgraded the tables
+	f(r.session)
+	return nil
 }
 
 // Get returns a task's entry, or store.ErrNotFound.

