@@ -1,8 +1,11 @@
 package durable
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -67,6 +70,10 @@ func (c *Client) Check(ctx context.Context) (Health, error) {
 	if st.Paused > 0 {
 		h.Warnings = append(h.Warnings, pausedWarning)
 	}
+	for _, name := range slices.Sorted(maps.Keys(st.PausedHandlers)) {
+		p := pauseOf(st.PausedHandlers[name])
+		h.Warnings = append(h.Warnings, fmt.Sprintf("the handler %q is paused since %s: %s", name, p.Since.UTC().Format(time.RFC3339), cmp.Or(p.Note, "no note")))
+	}
 	return h, err
 }
 
@@ -96,23 +103,33 @@ func (c *Client) Repair(ctx context.Context) (Repair, error) {
 // Pause stops workers from claiming tasks until Resume. Claimed tasks still run, and
 // tasks can be scheduled. After an error some of the store's shards may be paused. The
 // error wraps [ErrNotDone] only if none is. O(shards).
-func (c *Client) Pause(ctx context.Context) error { return c.sendToAllShards(ctx, store.Pause) }
+func (c *Client) Pause(ctx context.Context) error {
+	_, err := c.sendToAllShards(ctx, store.Command{Op: store.Pause})
+	return err
+}
 
 // Resume ends a pause. Tasks that became due during the pause run immediately.
 // O(shards).
-func (c *Client) Resume(ctx context.Context) error { return c.sendToAllShards(ctx, store.Resume) }
+func (c *Client) Resume(ctx context.Context) error {
+	_, err := c.sendToAllShards(ctx, store.Command{Op: store.Resume})
+	return err
+}
 
-func (c *Client) sendToAllShards(ctx context.Context, op store.Op) error {
-	x := c.newCommand(ctx, store.Command{Op: op}, c.store.Shards())
-	x.outcomes = nil // the command has no tasks
-	for shard := range c.store.Shards() {
-		x.addToShard(shard, shard, 0, nil)
+// sendToAllShards sends the same items to each shard. It returns the outcomes of the shards,
+// if there is an item.
+func (c *Client) sendToAllShards(ctx context.Context, template store.Command, items ...store.Item) ([]Outcome, error) {
+	x := c.newCommand(ctx, template, c.store.Shards())
+	if len(items) == 0 {
+		x.outcomes = nil // the command has no tasks
 	}
-	_, err := x.do(ctx)
+	for shard := range c.store.Shards() {
+		x.addToShard(shard, shard, 0, items)
+	}
+	outcomes, err := x.do(ctx)
 	if err != nil && slices.Contains(x.errs, nil) {
 		err = partlyDoneError{err}
 	}
-	return err
+	return outcomes, err
 }
 
 // sleep waits for d. If the context ends first, it returns the context's error.

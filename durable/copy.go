@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,8 +28,8 @@ type Copied struct {
 var ErrChanged = errors.New("durable: the source was used during the copy: stop its workers and clients, empty the destination, and repeat")
 
 // Copy copies all tasks and dead letters from src to dst. The stores may have different
-// types and numbers of shards. src does not change. Limits, counters and a pause are
-// not copied. If dst and src are the same value, the error is an [ErrInvalid].
+// types and numbers of shards. src does not change. Handlers that src has paused are paused
+// in dst too. Limits, counters and a pause of the store are not copied. If dst and src are the same value, the error is an [ErrInvalid].
 //
 // To move to another store:
 //
@@ -45,7 +47,11 @@ func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	if dst == src {
 		return Copied{}, invalidError("Copy: the destination is the source")
 	}
-	c, err := newImporter(ctx, dstClient)
+	paused, err := srcClient.PausedHandlers(ctx)
+	if err != nil {
+		return Copied{}, err
+	}
+	c, err := newImporter(ctx, dstClient, paused)
 	if err != nil {
 		return Copied{}, err
 	}
@@ -121,9 +127,15 @@ const (
 	importBatchBytes = maxShardsAtOnce * maxChunkBytes
 )
 
-func newImporter(ctx context.Context, dst *Client) (*importer, error) {
+// newImporter pauses the store, and the handlers that are paused in the source.
+func newImporter(ctx context.Context, dst *Client, paused map[string]HandlerPause) (*importer, error) {
 	if err := dst.Pause(ctx); err != nil {
 		return nil, fmt.Errorf("durable: pausing the destination: %w", err)
+	}
+	for _, handler := range slices.Sorted(maps.Keys(paused)) {
+		if err := dst.PauseHandler(ctx, handler, paused[handler].Note); err != nil {
+			return nil, fmt.Errorf("durable: pausing a handler of the destination: %w", err)
+		}
 	}
 	return &importer{dst: dst}, nil
 }

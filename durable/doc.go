@@ -38,6 +38,7 @@
 //   - A task never runs early, by the store's clock.
 //   - A slow handler does not starve the others: see [WithConcurrency], [WithHandlerConcurrency]
 //     and [WithRate], and [Client.SetLimit] for all workers of a store together.
+//     [Client.PauseHandler] stops a handler in all of them.
 //   - If a worker crashes, hangs or is disconnected, other workers get its tasks when the
 //     leases have expired.
 //   - If Cancel returns Removed, the task does not run any more.

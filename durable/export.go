@@ -18,11 +18,15 @@ import (
 // but may lack tasks. If it is a [store.ErrDamaged], the file lacks damaged tasks. The cost
 // is that of [Client.List].
 func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
-	x := &exporter{w: bufio.NewWriterSize(w, 64<<10)}
-	if err := x.writeLine(fileHeader{Format: fileFormat, Version: fileVersion, Time: fileTime(store.TimeOf(time.Now()))}); err != nil {
+	c, x := New(src), &exporter{w: bufio.NewWriterSize(w, 64<<10)}
+	paused, err := c.PausedHandlers(ctx)
+	if err != nil {
 		return 0, err
 	}
-	err := forEachEntry(ctx, New(src), x.addEntry)
+	if err := x.writeLine(fileHeader{Format: fileFormat, Version: fileVersion, Time: fileTime(store.TimeOf(time.Now())), PausedHandlers: paused}); err != nil {
+		return 0, err
+	}
+	err = forEachEntry(ctx, c, x.addEntry)
 	if isComplete(err) {
 		err = errors.Join(x.finish(), err)
 	}

@@ -25,6 +25,8 @@ type fileHeader struct {
 	Format  string   `json:"format"`
 	Version int      `json:"version"`
 	Time    fileTime `json:"time"` // when the export started; not read by Import
+	// PausedHandlers were paused then. Older versions do not write or read them.
+	PausedHandlers map[string]HandlerPause `json:"paused_handlers,omitempty"`
 }
 
 type fileChecksum struct {

@@ -23,10 +23,11 @@ var ErrDamaged = errors.New("durable: the file is damaged")
 // with the whole file while dst is still paused. O(n) for n tasks.
 func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
 	in := &lineReader{r: bufio.NewReaderSize(r, maxLineBytes)}
-	if err := in.readHeader(); err != nil { // before anything is changed
+	h, err := in.readHeader()
+	if err != nil { // before anything is changed
 		return Copied{}, err
 	}
-	c, err := newImporter(ctx, New(dst))
+	c, err := newImporter(ctx, New(dst), h.PausedHandlers)
 	if err != nil {
 		return Copied{}, err
 	}
@@ -81,19 +82,19 @@ func (in *lineReader) readLine() ([]byte, error) {
 	return b, nil
 }
 
-func (in *lineReader) readHeader() error {
+func (in *lineReader) readHeader() (h fileHeader, err error) {
 	b, err := in.readLine()
 	if err != nil {
-		return err
+		return h, err
 	}
-	h, err := unmarshalHeader(b)
+	h, err = unmarshalHeader(b)
 	if err != nil {
-		return in.damagedError("this is not a file of exported tasks: %w", err)
+		return h, in.damagedError("this is not a file of exported tasks: %w", err)
 	}
 	if h.Version != fileVersion {
-		return fmt.Errorf("durable: the file has format version %d, but this program supports version %d", h.Version, fileVersion)
+		return h, fmt.Errorf("durable: the file has format version %d, but this program supports version %d", h.Version, fileVersion)
 	}
-	return nil
+	return h, nil
 }
 
 // readBlock returns the entries up to the next checksum, and verifies the checksum.

@@ -44,6 +44,8 @@ type Info struct {
 	Next      time.Time `json:"next,omitzero"`
 	// Paused means that the task repeats and waits for [Client.ResumeTask].
 	Paused bool `json:"paused,omitempty"`
+	// HandlerPaused means that the task is pending and waits for [Client.ResumeHandler].
+	HandlerPaused bool `json:"handler_paused,omitempty"`
 	// Run describes the run if State is Past, and is nil otherwise.
 	Run *Run `json:"run,omitempty"`
 	// Failures are the latest failed attempts, at most 10, the oldest first. One of them
@@ -73,6 +75,8 @@ func infoOf(e *store.Entry) (Info, error) {
 		Stopping:  e.Stopping,
 		Following: e.Following && e.Next != store.Never,
 		Failures:  failuresOf(e),
+
+		HandlerPaused: e.HandlerPaused,
 	}
 	if e.Damaged {
 		info.Task.Key = store.KeyOf(e.ID)

@@ -17,7 +17,7 @@ type Limit = store.Limit
 // own limits apply too.
 //
 // The error is an [ErrInvalid] if the store has more than one shard, or if 1000 other
-// handlers have a limit. Set limits whenever a program starts: a store that was emptied
+// handlers have a limit or are paused. Set limits whenever a program starts: a store that was emptied
 // has none.
 func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	if n := c.store.Shards(); n > 1 {
@@ -28,7 +28,7 @@ func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	case errors.Is(err, store.ErrInvalid):
 		return fmt.Errorf("%w: SetLimit: %w", ErrInvalid, err)
 	case outcome == Kept:
-		return invalidError("SetLimit: %d handlers have a limit already", store.MaxLimits)
+		return invalidError("SetLimit: %d handlers have a limit or are paused already", store.MaxLimits)
 	}
 	return err
 }

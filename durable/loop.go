@@ -52,6 +52,7 @@ type shardLoop struct {
 	limitReached      bool          // a Limit held back tasks from the latest claim: claim with each report
 	storeTime         store.Time    // the store's time in the latest answer
 	answeredAt        time.Time     // when the latest answer came; zero: there was none
+	pausedHandlers    []string      // the Worker's handlers that are paused
 	noPlaceSince      time.Time     // when the claim began to wait for a place; zero: it does not wait
 }
 

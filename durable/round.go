@@ -281,6 +281,7 @@ func (l *shardLoop) handleTasks(r *round, answer *store.Answer, sentAt time.Time
 	l.w.counters.claimed.Add(int64(len(answer.Tasks)))
 	l.places.freeUnusedPlaces(l, r.grant, claimedByHandler, startedByHandler, startedTotal, startedSuspects, answer.Suspects, reasons)
 	l.w.logPause(answer.Paused)
+	l.logPausedHandlers(answer.PausedHandlers)
 	l.limitReached = answer.Limited
 
 	// answer.Next counts from when the store carried out the round. claimAt counts from

@@ -17,7 +17,7 @@ import (
 // commands of its Workers.
 type CommandStats struct {
 	// Command is the type: "schedule", "reschedule", "cancel", "requeue", "purge",
-	// "import", "limit", "pause", "resume", "round" (of a Worker), "now", "get",
+	// "import", "limit", "pause handler", "resume handler", "pause", "resume", "sync", "round" (of a Worker), "now", "get",
 	// "list", "stats", "check" or "repair".
 	Command string
 	// Took is how long each command took, whether it succeeded or not. One call of a
@@ -45,7 +45,7 @@ func (c *Client) CommandStats() []CommandStats {
 // The types of commands. Commands of Store.Change have the numbers of their Ops. The
 // other types have the numbers after the Ops.
 const (
-	typeRound = iota + int(store.Resume) + 1
+	typeRound = iota + int(store.Sync) + 1
 	typeNow
 	typeGet
 	typeList
@@ -57,7 +57,8 @@ const (
 
 var commandNames = [numCommandTypes]string{
 	store.Schedule: "schedule", store.Reschedule: "reschedule", store.Cancel: "cancel", store.Requeue: "requeue",
-	store.Purge: "purge", store.Import: "import", store.SetLimit: "limit", store.Pause: "pause", store.Resume: "resume",
+	store.Purge: "purge", store.Import: "import", store.SetLimit: "limit",
+	store.PauseHandler: "pause handler", store.ResumeHandler: "resume handler", store.Pause: "pause", store.Resume: "resume", store.Sync: "sync",
 	typeRound: "round", typeNow: "now", typeGet: "get", typeList: "list", typeStats: "stats",
 	typeCheck: "check", typeRepair: "repair",
 }

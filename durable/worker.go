@@ -423,6 +423,20 @@ func (w *Worker) logPause(paused bool) {
 	}
 }
 
+// logPausedHandlers logs which of the Worker's handlers are paused, when that changes. All
+// shards have the same, so only one loop logs.
+func (l *shardLoop) logPausedHandlers(handlers []string) {
+	if l.shard != 0 || slices.Equal(handlers, l.pausedHandlers) {
+		return
+	}
+	l.pausedHandlers = handlers
+	if len(handlers) == 0 {
+		l.w.client.log.Info("durable: no handler is paused any more")
+		return
+	}
+	l.w.client.log.Warn("durable: handlers are paused: their tasks wait until ResumeHandler", "handlers", handlers)
+}
+
 // logError logs the error of a command, at most one each second. If the store is down,
 // every shard reports the same error.
 func (w *Worker) logError(err error) {

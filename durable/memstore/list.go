@@ -16,6 +16,7 @@ func (s *Store) Get(ctx context.Context, shardIndex int, id string) (e store.Ent
 		err = store.ErrNotFound
 		if t := sh.Find(id); t != nil {
 			e, err = machine.CopyEntry(t.Entry), nil
+			machine.NotePause(&e, sh.limits)
 		}
 	})
 	return e, cmp.Or(callErr, err)
@@ -72,6 +73,7 @@ func (s *Store) List(ctx context.Context, shardIndex int, f store.Filter, c stor
 			// The task may have been removed or moved since List read it.
 			if e := &x.task.Entry; sh.tasks[x.ID] == x.task && f.CursorOf(e) == x.Cursor && f.Match(e) {
 				p.Entries = append(p.Entries, machine.CopyEntry(*e))
+				machine.NotePause(&p.Entries[len(p.Entries)-1], sh.limits)
 			}
 		}
 	})

@@ -109,7 +109,7 @@ func (ix *index) loadClaims(b *pgx.Batch, claims []*store.Claim) {
 	for _, c := range claims {
 		n += c.Max + 1
 		suspects += c.Suspects + 1
-		for _, k := range ix.kindsOf(c, func(string) bool { return true }) {
+		for _, k := range ix.kindsOf(c, func(h string) bool { return !ix.memory.paused[h] }) {
 			if ix.due[k.kind] == nil {
 				ix.due[k.kind] = k
 				kinds = append(kinds, k)

@@ -238,6 +238,9 @@ type memory struct {
 	from      map[kind]store.Time
 	fromPast  store.Time
 	isBusy    bool // more tasks were due than were claimed
+	// paused are the handlers that were paused when the limits were last read: a claim does
+	// not read their tasks in advance.
+	paused map[string]bool
 }
 
 // slack is how long before a command's time a task may become due without being backdated.
@@ -297,6 +300,14 @@ func (ix *index) remember(m memory) memory {
 		m.isBusy = m.isBusy || d.until <= ix.now.Wall
 	}
 	m.fromPast = max(m.fromPast, ix.fromPast)
+	if ix.numbers.Limits == 0 {
+		m.paused = nil
+	} else if ix.limits != nil {
+		m.paused = make(map[string]bool)
+		for h, l := range ix.limits {
+			m.paused[h] = l.Paused != 0
+		}
+	}
 	if ix.numbers.version != m.version || m.running == nil {
 		m.running = make(map[string]*cachedTask)
 	}

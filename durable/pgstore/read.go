@@ -62,9 +62,16 @@ func (s *Store) Get(ctx context.Context, shard int, id string) (e store.Entry, e
 	readErr := s.read(ctx, shard, []string{id}, func(ix *index) {
 		if t := ix.Find(id); t != nil {
 			e, err = t.Entry, nil
+			ix.notePause(&e)
 		}
 	})
 	return e, cmp.Or(readErr, err)
+}
+
+func (ix *index) notePause(e *store.Entry) {
+	if ix.numbers.Limits > 0 {
+		machine.NotePause(e, ix.Limits())
+	}
 }
 
 const (
@@ -120,6 +127,7 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 				c = f.CursorOf(&x.Entry)
 				if f.Match(&x.Entry) {
 					p.Entries = append(p.Entries, x.Entry)
+					ix.notePause(&p.Entries[len(p.Entries)-1])
 				}
 			}
 			if len(found) <= limit {

@@ -65,7 +65,8 @@ func deadlineArg(t store.Time) string {
 var scheduleOpNames = [...]string{store.KeepNone: "s", store.KeepAny: "sn", store.KeepEarlier: "se", store.KeepLater: "sl", store.KeepSame: "sm"}
 
 var opNames = map[store.Op]string{
-	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.SetLimit: "l", store.Pause: "p", store.Resume: "g", store.Sync: "y",
+	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.SetLimit: "l",
+	store.PauseHandler: "h", store.ResumeHandler: "u", store.Pause: "p", store.Resume: "g", store.Sync: "y",
 }
 
 // encodeArgs sets the arguments for scripts/change.lua. Pointers to strings avoid an
@@ -101,7 +102,9 @@ func (x *pendingCommand) encodeArgs(st *store.Stamp, c *store.Command) {
 			args = append(args, &idsAndRecords[i][0], &idsAndRecords[i][1])
 		case store.Reschedule, store.Requeue:
 			args = append(args, item.ID, whenArg(item.When), item.Generation)
-		case store.Cancel, store.Purge:
+		case store.PauseHandler:
+			args = append(args, item.ID, item.Note)
+		case store.Cancel, store.Purge, store.ResumeHandler:
 			args = append(args, item.ID)
 		case store.SetLimit:
 			every, burst := item.Limit.Pace()

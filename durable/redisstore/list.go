@@ -32,17 +32,19 @@ func (s *Store) readEntries(ctx context.Context, shard int, ids []string) (found
 	}
 	const fieldsPerEntry = 7
 	f, ok := decodeStrings(v)
-	if !ok || len(f)%fieldsPerEntry != 1 {
+	if !ok || len(f)%fieldsPerEntry != 2 {
 		return nil, nil, answerError(v)
 	}
 	processed, _ := strconv.Atoi(f[0])
 	if processed < 1 || processed > len(ids) {
 		return nil, nil, answerError(v)
 	}
-	for f = f[1:]; len(f) > 0; f = f[fieldsPerEntry:] {
+	halted := f[1]
+	for f = f[2:]; len(f) > 0; f = f[fieldsPerEntry:] {
 		state, _ := strconv.Atoi(f[1])
 		found = append(found, parseEntry(f[0], store.State(state), parseTime(f[2]), f[3:fieldsPerEntry]))
 	}
+	notePauses(found, halted)
 	return found, ids[processed:], nil
 }
 
@@ -109,11 +111,12 @@ func (s *Store) listOneState(ctx context.Context, shard int, filter *store.Filte
 		return nil, from, err
 	}
 	list, _ := v.([]any)
-	if len(list) != 4 {
+	if len(list) != 5 {
 		return nil, from, answerError(v)
 	}
 	head, ok1 := decodeStrings(list[:3])
 	f, ok2 := decodeStrings(list[3])
+	halted, _ := list[4].(string)
 	if !ok1 || !ok2 {
 		return nil, from, answerError(v)
 	}
@@ -121,6 +124,7 @@ func (s *Store) listOneState(ctx context.Context, shard int, filter *store.Filte
 	for i := 0; i+6 <= len(f); i += 6 {
 		entries = append(entries, parseEntry(f[i], from.State, parseTime(f[i+1]), f[i+2:i+6]))
 	}
+	notePauses(entries, halted)
 	if head[0] == "1" {
 		return entries, store.Cursor{State: from.State + 1}, nil
 	}

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -178,6 +179,31 @@ func encodeFailures(list []store.Failure) string {
 		b = append(append(b, ':'), f.Text...)
 	}
 	return string(b)
+}
+
+// parseNames decodes names that follow one another, each after its length and a colon.
+func parseNames(s string) (names []string) {
+	for {
+		length, rest, _ := strings.Cut(s, ":")
+		n, err := strconv.Atoi(length)
+		if err != nil || n < 0 || n > len(rest) {
+			return names
+		}
+		names, s = append(names, rest[:n]), rest[n:]
+	}
+}
+
+// notePauses sets HandlerPaused of entries. halted has the paused handlers, as the scripts
+// return them.
+func notePauses(entries []store.Entry, halted string) {
+	if halted == "" {
+		return
+	}
+	names := parseNames(halted)
+	for i := range entries {
+		e := &entries[i]
+		e.HandlerPaused = e.State == store.Pending && slices.Contains(names, e.Handler)
+	}
 }
 
 // decodeStrings decodes a list of strings and numbers; it returns the numbers as text.

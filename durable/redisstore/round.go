@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +65,7 @@ var reportOpNames = [...]string{store.Done: "d", store.Retry: "r", store.Failed:
 
 // roundMetaFields are the fields of meta that scripts/round.lua reads after the sender's
 // field.
-var roundMetaFields = []any{"fence", "paused", "owner", "claimed", "done", "called", "keeps", "limits"}
+var roundMetaFields = []any{"fence", "paused", "owner", "claimed", "done", "called", "keeps", "limits", "stopped"}
 
 // roundArgs returns the arguments of scripts/round.lua, with the claim's list of names if
 // withNames is true.
@@ -173,7 +174,7 @@ func (s *Store) nameListOf(c *store.Claim) *nameList {
 }
 
 // roundAnswerLen is the number of values in an answer of scripts/round.lua.
-const roundAnswerLen = 14
+const roundAnswerLen = 15
 
 func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answer, err error) {
 	f, _ := v.([]any)
@@ -200,6 +201,14 @@ func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answ
 	}
 	a.Now, a.Paused, a.Limited = store.Time(n[0]), n[11] == 1, n[12] == 1
 	a.Suspects = store.WaitingSuspects(n[13])
+	if halted, _ := f[14].(string); halted != "" {
+		names := parseNames(halted)
+		for _, h := range r.Claim.Handlers {
+			if slices.Contains(names, h) {
+				a.PausedHandlers = append(a.PausedHandlers, h)
+			}
+		}
+	}
 	sh.saveReading(a.Now)
 	if len(r.Reports) > 0 {
 		a.Receipts = make([]store.Receipt, len(r.Reports))

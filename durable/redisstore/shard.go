@@ -57,15 +57,17 @@ type shard struct {
 //	names:ID HASH   a worker's handlers and schedules, each with a letter → its number
 //	aside    ZSET   kind → due time of its first task, of kinds that are not in kinds: see
 //	                scripts/round.lua. aside:ID has those of a list of names, and aside:=HANDLER
-//	                those that wait for a handler's limit.
+//	                those that wait for a handler's limit, or until it is not paused.
 //	limits   HASH   handler → its limit over all workers
+//	stopped  HASH   handler → since when it is paused, a space and the note. Names of handlers
+//	                are here and in limits after their length and a colon.
 //
 // scripts/begin.lua describes the values, and how a task moves between the keys. Every
 // script gets all these names, and appends a kind to "due:".
 //
 // No Redis key is named "due:" alone. This makes a node of a Cluster refuse the scripts
 // while it moves the shard to another node.
-var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past", "limits", "ended", "aside", "names:"}
+var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past", "limits", "ended", "aside", "names:", "stopped"}
 
 const (
 	keyWake = 8

@@ -12,13 +12,14 @@ import (
 // Stats returns the shard's counts. It costs O(log n) for each pair of a handler and a
 // schedule.
 func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
-	n, limits, err := s.readStats(ctx, shard)
+	n, limits, paused, err := s.readStats(ctx, shard)
 	if err != nil {
 		return store.Stats{}, err
 	}
 	return store.Stats{
-		Limits:  limits,
-		Pending: n[0], Overdue: n[1], Running: n[2], Dead: n[3], Unknown: n[4], Astray: max(0, n[6]), Past: n[7],
+		Limits:         limits,
+		PausedHandlers: paused,
+		Pending:        n[0], Overdue: n[1], Running: n[2], Dead: n[3], Unknown: n[4], Astray: max(0, n[6]), Past: n[7],
 		Late:   time.Duration(n[5]) * time.Microsecond,
 		Paused: n[8] == 1,
 		Counters: store.Counters{
@@ -28,25 +29,45 @@ func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
 }
 
 // readStats runs scripts/stats.lua. The seventh number is how many tasks are in no index.
-func (s *Store) readStats(ctx context.Context, shard int) ([]int64, map[string]store.Limit, error) {
+func (s *Store) readStats(ctx context.Context, shard int) (n []int64, limits map[string]store.Limit, paused map[string]store.HandlerPause, err error) {
 	if err := s.checkOpen(ctx); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	metaFields := []any{"paused", "claimed", "done", "retried", "died", "crashed", "released", "refused", "cancelled"}
 	v, err := s.runCall(ctx, scriptCall{script: s.scripts.stats, shard: s.shards[shard], metaFields: metaFields})
 	if err != nil {
-		return nil, nil, toStoreError(err)
+		return nil, nil, nil, toStoreError(err)
 	}
 	list, _ := v.([]any)
-	if len(list) == 0 {
-		return nil, nil, answerError(v)
+	if len(list) < 2 {
+		return nil, nil, nil, answerError(v)
 	}
-	n, err := decodeInts(list[:len(list)-1], 8+len(metaFields))
-	if err != nil {
-		return nil, nil, err
+	numbers, settings := list[:len(list)-2], list[len(list)-2:]
+	if n, err = decodeInts(numbers, 8+len(metaFields)); err != nil {
+		return nil, nil, nil, err
 	}
-	limits, err := parseLimits(list[len(list)-1])
-	return n, limits, err
+	if limits, err = parseLimits(settings[0]); err != nil {
+		return nil, nil, nil, err
+	}
+	paused, err = parsePauses(settings[1])
+	return n, limits, paused, err
+}
+
+// parsePauses decodes the paused handlers.
+func parsePauses(v any) (paused map[string]store.HandlerPause, err error) {
+	list, ok := decodeStrings(v)
+	if !ok {
+		return nil, answerError(v)
+	}
+	for i := 0; i+1 < len(list); i += 2 {
+		_, handler, _ := strings.Cut(list[i], ":")
+		since, note, _ := strings.Cut(list[i+1], " ")
+		if paused == nil {
+			paused = make(map[string]store.HandlerPause)
+		}
+		paused[handler] = store.HandlerPause{Since: parseTime(since), Note: note}
+	}
+	return paused, nil
 }
 
 // parseLimits decodes the limits of handlers: see scripts/limits.lua.

@@ -30,7 +30,9 @@ func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor,
 			tasks = tasks[:limit]
 			p.Next = f.CursorOf(&tasks[limit-1].Entry)
 		}
+		limits := (&index{session: x}).Limits()
 		for _, t := range tasks {
+			machine.NotePause(&t.Entry, limits)
 			if t.err != nil {
 				t.Entry = store.Entry{Task: store.Task{ID: t.ID}, State: t.State, At: t.At, Damaged: true}
 			}

@@ -121,6 +121,9 @@ func (s *Store) Get(ctx context.Context, _ int, id string) (store.Entry, error) 
 	err := s.runReadTx(ctx, func(x *session) {
 		found = nil
 		x.queryInBatches(findTasks, 1, []any{id}, func(rows *sql.Rows) { found = scanTask(rows) })
+		if found != nil {
+			machine.NotePause(&found.Entry, (&index{session: x}).Limits())
+		}
 	})
 	switch {
 	case err != nil:

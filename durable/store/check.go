@@ -18,7 +18,7 @@ func (c *Command) Check(s *Stamp) error {
 			return invalidf("Pause and Resume take no items")
 		}
 		return nil
-	case Schedule, Reschedule, Cancel, Requeue, Purge, Import, SetLimit:
+	case Schedule, Reschedule, Cancel, Requeue, Purge, Import, SetLimit, PauseHandler, ResumeHandler:
 	case Sync:
 		return c.checkSet()
 	default:
@@ -58,8 +58,11 @@ func (c *Command) checkSet() error {
 }
 
 func (x *Item) check(op Op) error {
-	if op == SetLimit {
+	switch op {
+	case SetLimit:
 		return x.checkLimit()
+	case PauseHandler, ResumeHandler:
+		return x.checkPause(op)
 	}
 	if err := checkID(x.ID, op); err != nil {
 		return err

@@ -29,6 +29,9 @@ type Item struct {
 	Entry *Entry
 	// Limit is for SetLimit. ID is then the handler's name.
 	Limit *Limit
+	// Note is for PauseHandler: why the handler is paused, at most MaxText bytes of text.
+	// ID is then the handler's name.
+	Note string
 }
 
 // IsOver reports whether a Schedule of the task at the time at finds no more runs.
@@ -93,8 +96,15 @@ const (
 	Import
 	// SetLimit sets a handler's limit (outcome Created or Replaced). A zero Limit
 	// removes the limit (outcome Removed, or Absent if there was none). If [MaxLimits]
-	// other handlers have a limit, nothing changes (outcome Kept).
+	// other handlers have a limit or are paused, nothing changes (outcome Kept).
 	SetLimit
+	// PauseHandler stops claims from getting tasks of a handler until ResumeHandler
+	// (outcome Created). If the handler is paused already, only the Note changes (outcome
+	// Replaced). If [MaxLimits] other handlers have a limit or are paused, nothing changes
+	// (outcome Kept). ResumeHandler ends a pause (outcome Removed, or Absent if there is
+	// none). Both wake the workers.
+	PauseHandler
+	ResumeHandler
 	// Pause stops claims from getting tasks until Resume. Pause and Resume have no
 	// items and no outcomes.
 	Pause

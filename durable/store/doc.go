@@ -54,6 +54,9 @@
 // it may get, because a suspect may crash its worker again. Only a suspect waits for another
 // suspect.
 //
+// A handler may be paused: claims then get none of its tasks, which cost claims nothing while
+// they wait. Its running tasks end as usual.
+//
 // A task may ask the store to keep its finished runs, which are then Past: see [Keeping].
 //
 // # Concurrency

@@ -81,6 +81,9 @@ type Entry struct {
 	// Failures are the latest failed attempts, the oldest first, and one element for all
 	// attempts that were handed back.
 	Failures []Failure
+	// HandlerPaused says that the handler of a Pending task is paused. Stores set it in the
+	// answers of Get and List. It is not a part of the task.
+	HandlerPaused bool
 	// Damaged says that the stored task is damaged. Only ID, State and At are set, and may
 	// be wrong. Lists contain such an entry; Get returns [ErrDamaged] instead.
 	Damaged bool

@@ -19,8 +19,24 @@ const (
 	MaxRate = 1e6
 )
 
-// MaxLimits is how many handlers of a shard may have a limit.
+// MaxLimits is how many handlers of a shard may have a limit, or be paused.
 const MaxLimits = 1000
+
+// A HandlerPause says since when a handler is paused, and why.
+type HandlerPause struct {
+	Since Time
+	Note  string
+}
+
+func (x *Item) checkPause(op Op) error {
+	if !IsName(x.ID) && (op == PauseHandler || x.ID == "") {
+		return invalidf("the handler's name %q does not have "+nameRule, x.ID)
+	}
+	if len(x.Note) > MaxText || !isText(x.Note) || op == ResumeHandler && x.Note != "" {
+		return invalidf("handler %q: the note %q must have at most %d bytes of UTF-8 without control characters", x.ID, x.Note, MaxText)
+	}
+	return nil
+}
 
 // Pace returns the average interval between claimed tasks at the Rate, and how many tasks
 // may be claimed at one time. Both are 0 without a Rate.

@@ -119,6 +119,8 @@ type Answer struct {
 	Next time.Duration
 	// Paused says that claims get no tasks until Resume.
 	Paused bool
+	// PausedHandlers are the claim's handlers that are paused, in the order of the claim.
+	PausedHandlers []string
 	// Limited says that a handler's Concurrency holds back a task for which the claim
 	// has room. The worker should claim with its next reports.
 	Limited bool

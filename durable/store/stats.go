@@ -21,6 +21,8 @@ type Stats struct {
 	Paused bool
 	// Limits are the limits by handler, or nil if there are none.
 	Limits map[string]Limit
+	// PausedHandlers are the handlers that are paused, or nil if there are none.
+	PausedHandlers map[string]HandlerPause
 
 	Counters
 }
@@ -37,6 +39,12 @@ func (s *Stats) Add(t Stats) {
 	s.Late = max(s.Late, t.Late)
 	s.Paused = s.Paused || t.Paused
 	s.Limits = t.Limits // all shards have the same
+	for h, p := range t.PausedHandlers {
+		if s.PausedHandlers == nil {
+			s.PausedHandlers = make(map[string]HandlerPause)
+		}
+		s.PausedHandlers[h] = p
+	}
 	s.Claimed += t.Claimed
 	s.Done += t.Done
 	s.Retried += t.Retried

@@ -9,7 +9,8 @@ import (
 
 var opNames = map[store.Op]string{
 	store.Schedule: "schedule", store.Reschedule: "reschedule", store.Cancel: "cancel", store.Requeue: "requeue", store.Purge: "purge",
-	store.Import: "import", store.SetLimit: "limit", store.Pause: "pause", store.Resume: "resume",
+	store.Import: "import", store.SetLimit: "limit",
+	store.PauseHandler: "pause handler", store.ResumeHandler: "resume handler", store.Pause: "pause", store.Resume: "resume",
 }
 
 var endNames = [...]string{store.Done: "done", store.Retry: "retry", store.Failed: "failed", store.HandBack: "back", store.Dropped: "dropped"}

@@ -83,7 +83,7 @@
 --   - A script never deletes by rank, range or count: at the second start, this could delete
 --     other tasks.
 --   - A script records last that it has carried out the command.
-local due, kinds, lease, dead, task, follows, run, err, wake, meta, crew, past, limits, ended, aside, lists = unpack(KEYS)
+local due, kinds, lease, dead, task, follows, run, err, wake, meta, crew, past, limits, ended, aside, lists, stopped = unpack(KEYS)
 local call, byte, sub, match = redis.call, string.byte, string.sub, string.match
 local ARGV, tonumber = ARGV, tonumber -- locals are faster than globals
 local clock = call('TIME')

@@ -22,6 +22,8 @@
 --   y        sync: the set's name and its version of 19 digits, then ID, and WHEN followed by
 --            the RECORD, as for sm
 --   l        limit: HANDLER MOST EVERY BURST RATE, as in limits.lua; all 0 for none
+--   h        pause a handler: HANDLER NOTE
+--   u        resume a handler: HANDLER
 --   p, g     pause and resume; without items
 --
 -- A WHEN is 16 digits. After a plus sign it counts from now. After an equals sign it is the
@@ -500,9 +502,7 @@ local function limit(handler, most, every, burst, rate)
     local head = sub(plain, 1, #handler) == handler and call('ZRANGE', due .. kind, 0, 0, 'WITHSCORES')[2]
     if head then call('ZADD', kinds, int(head), kind) end
   end
-  call('HDEL', meta, 'armed', 'owner')
-  for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
-  wakeWorkers()
+  wakeAllWorkers()
   return none and removed or old and replaced or created
 end
 
@@ -549,6 +549,28 @@ local function sync(p, count, k)
     if not isNew[id] and repeats(id, call('HGET', task, id)) then cancel(id) end
   end
   call('HSET', meta, 't:' .. set, version .. ' ' .. (#keys > 0 and cjson.encode(keys) or '[]'))
+end
+
+-- pauseHandler pauses a handler. Claims then set its kinds aside.
+local function pauseHandler(handler, note)
+  handler = #handler .. ':' .. handler
+  local old = call('HGET', stopped, handler)
+  if not old and call('HLEN', stopped) >= 1000 then return kept end
+  call('HSET', stopped, handler, (match(old or '', '^%d+') or int(now)) .. ' ' .. note)
+  call('HSET', meta, 'stopped', 1)
+  wakeAllWorkers()
+  return old and replaced or created
+end
+
+-- resumeHandler ends the pause of a handler.
+local function resumeHandler(handler)
+--include aside.lua
+  handler = #handler .. ':' .. handler
+  if call('HDEL', stopped, handler) == 0 then return absent end
+  if call('HLEN', stopped) == 0 then call('HDEL', meta, 'stopped') end
+  bringBack(aside .. ':=' .. handler)
+  wakeAllWorkers()
+  return removed
 end
 
 local function pause(on)
@@ -599,6 +621,10 @@ for i = 1, n do
         out = purge(id)
       elseif letter == 'l' then
         out = limit(unpack(ARGV, p, p + 4))
+      elseif letter == 'h' then
+        out = pauseHandler(id, ARGV[p + 1])
+      elseif letter == 'u' then
+        out = resumeHandler(id)
       else
         out = import(unpack(ARGV, p, p + 9))
       end

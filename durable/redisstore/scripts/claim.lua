@@ -9,6 +9,13 @@ local asked, count, picked = n + 1, 0, {ids = {}, times = {}, sources = {}, runs
 local heads, strange, moreHeads, byHandler = {}, {}, false, {}
 local ordinary = spare > 0 and n - spare or math.huge
 local own = aside .. ':' .. listID
+-- halted has the due kinds of paused handlers.
+local halted, isHalted = {}, {}
+if m[12] then
+  local names = call('HKEYS', stopped)
+  for _, handler in ipairs(names) do isHalted[handler] = true end
+  out[15] = table.concat(names)
+end
 
 -- collect reads the first due kinds of a ZSET. Those that the worker lacks go to strange.
 local seen = {}
@@ -34,7 +41,9 @@ local function collect(key)
     for i = 1, #page, 2 do
       local s = parts[i]
       -- Every worker claims tasks with damaged records, and makes them dead letters.
-      if s.handler == '' or known[i] and (s.schedule == '' or known[i + 1]) then
+      if isHalted[s.handler] and known[i] then
+        halted[#halted + 1] = s
+      elseif s.handler == '' or known[i] and (s.schedule == '' or known[i + 1]) then
         s.index, found = known[i] or '-', found + 1
         local other = seen[s.kind]
         if other then

@@ -1,8 +1,8 @@
--- get ID... returns how many ids it has processed, and then for each task that exists: id,
+-- get ID... returns how many ids it has processed, the paused handlers, and then for each task that exists: id,
 -- state, time, record, run, failures, and the record that was scheduled while the task runs.
 -- If the tasks are large, it does not process all ids.
 --include kind.lua
-local answer, weight = {0}, 0
+local answer, weight = {0, table.concat(call('HKEYS', stopped))}, 0
 for i = first, #ARGV do
   if weight > 512 * 1024 then break end
   local id = ARGV[i]

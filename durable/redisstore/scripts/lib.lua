@@ -6,6 +6,13 @@
 -- worker that pops x checks it a little later, in case the first worker is frozen.
 local function wakeWorkers() call('ZADD', wake, 0, 'w', 1, 'x') end
 
+-- wakeAllWorkers makes all workers check the shard, because a setting has changed.
+local function wakeAllWorkers()
+  call('HDEL', meta, 'armed', 'owner')
+  for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
+  wakeWorkers()
+end
+
 -- allowWrites lets the script continue on a full server. Such a server refuses commands
 -- that may need memory, until the script has written with a command that needs none.
 local function allowWrites() call('HDEL', run, '') end

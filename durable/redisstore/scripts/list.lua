@@ -3,11 +3,11 @@
 -- HANDLER it lists only tasks of that handler, and with TEXT only tasks whose failures
 -- contain that text. The answer is
 --
---   done at id entries
+--   done at id entries halted
 --
 -- done is 1 if there are no more entries. at and id are those of the last entry that was
 -- read. entries has for each entry: id time record run failures next, where next is the
--- record that was scheduled while the task runs.
+-- record that was scheduled while the task runs. halted has the paused handlers.
 --include kind.lua
 --include merge.lua
 --include kinds.lua
@@ -49,10 +49,11 @@ else
   sources[1] = source(({lease, dead, past})[tonumber(ARGV[first]) - 1])
 end
 local looked, bytes, entries = 0, 0, {}
+local halted = table.concat(call('HKEYS', stopped))
 while #entries < 6 * n and looked < most and bytes < weight do
   local ids, times = {}, {}
   if #sources > 0 then ids, times = merge(sources, math.min(n, 100), max, less) end
-  if #ids == 0 then return {1, after, last, entries} end
+  if #ids == 0 then return {1, after, last, entries, halted} end
   for i, id in ipairs(ids) do
     if #entries == 6 * n or bytes >= weight then break end
     after, last, looked = int(times[i]), id, looked + 1
@@ -66,4 +67,4 @@ while #entries < 6 * n and looked < most and bytes < weight do
     bytes = bytes + #(record or '')
   end
 end
-return {0, after, last, entries}
+return {0, after, last, entries, halted}

@@ -43,6 +43,7 @@
 -- The answer is
 --
 --   now accepted leases own wait lease base ids scores records runs paused limited waiting
+--   halted
 --
 --   accepted  an a and a digit for each report:
 --               1  it was accepted
@@ -63,6 +64,7 @@
 --   paused    1 if the shard is paused
 --   limited   1 if a task waits for a limit until another task ends
 --   waiting   which suspect waits: see WaitingSuspects of package store
+--   halted    the handlers that are paused
 --
 -- If the same NUMBER comes again, the script repeats its answers for reports and extensions.
 -- It returns the claimed tasks again if their leases are still valid.
@@ -76,7 +78,8 @@
 -- A due kind that the worker lacks is set aside: it moves from kinds to a ZSET for each list
 -- of names that has the kind, and to the ZSET aside, which has all such kinds. So it costs this
 -- worker's later claims nothing. Workers with such a list are woken. A kind whose handler is at
--- its limit is set aside until a running task of the handler ends.
+-- its limit is set aside until a running task of the handler ends, and a kind whose handler is
+-- paused until it is not.
 --
 -- All this only affects speed: any worker may claim at any time.
 local sender, number, ending, leaseTime, maxCrashes = ARGV[3], ARGV[first], tonumber(ARGV[first + 1]), ARGV[first + 2], tonumber(ARGV[first + 3])
@@ -108,7 +111,7 @@ if isNew and list == '' and call('HEXISTS', lists .. listID, '') == 0 then retur
 call('HDEL', run, '') -- as allowWrites in lib.lua
 
 local accepted, leases, base, claimedIDs = 'a', 'l', '0', ''
-local out = {now, accepted, leases, 1, -1, -1, 0, {}, {}, {}, {}, paused and 1 or 0, 0, 0}
+local out = {now, accepted, leases, 1, -1, -1, 0, {}, {}, {}, {}, paused and 1 or 0, 0, 0, ''}
 local deadline = int(now + leaseTime)
 local fields = {sender, ''} -- the end of the script writes these into meta
 local function set(field, value)
@@ -321,6 +324,14 @@ if n then
   end
   if #strange > 0 and not again then
 --include strange.lua
+  end
+  if #halted > 0 and not again then
+    for _, s in ipairs(halted) do
+      call('ZADD', aside, int(s.at), s.kind)
+      call('ZADD', aside .. ':=' .. s.handler, int(s.at), s.kind)
+      call('ZREM', s.table, s.kind)
+    end
+    if moreHeads then more = true end
   end
 
   local next = more and now or tonumber(call('ZRANGEBYSCORE', kinds, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')

@@ -19,7 +19,7 @@ end
 local looked, bytes, entries = 0, 0, {}
 while #entries < 6 * n and looked < most and bytes < weight do
   local page = call('ZRANGE', ended, max, min, 'BYSCORE', 'REV', 'LIMIT', from, 100, 'WITHSCORES')
-  if #page == 0 then return {1, after, last, entries} end
+  if #page == 0 then return {1, after, last, entries, ''} end
   for i = 1, #page, 2 do
     if #entries == 6 * n or bytes >= weight then break end
     local id = page[i]
@@ -35,4 +35,4 @@ while #entries < 6 * n and looked < most and bytes < weight do
     bytes = bytes + #(record or '')
   end
 end
-return {0, after, last, entries}
+return {0, after, last, entries, ''}

@@ -39,9 +39,11 @@ for _, kind in ipairs(allKinds()) do
     if nobody(kind) then unknown = unknown + some end
   end
 end
--- After late comes the number of tasks in no index. The limits come last: see limits.lua.
+-- After late comes the number of tasks in no index. The limits and the paused handlers come
+-- last: see limits.lua.
 local running, buried, kept = call('ZCARD', lease), call('ZCARD', dead), call('ZCARD', past)
 local out = {pending, overdue, running, buried, unknown, late, call('HLEN', task) - pending - running - buried - kept, kept}
 for i = 3, #m do out[#out + 1] = tonumber(m[i] or '0') or 0 end
 out[#out + 1] = call('HGETALL', limits)
+out[#out + 1] = call('HGETALL', stopped)
 return out

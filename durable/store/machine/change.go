@@ -137,6 +137,10 @@ func (m *machine) changeItem(c *store.Command, x *store.Item) store.Outcome {
 		return m.importEntry(t, x.Entry)
 	case store.SetLimit:
 		return m.setLimit(x.ID, *x.Limit)
+	case store.PauseHandler:
+		return m.pauseHandler(x.ID, x.Note)
+	case store.ResumeHandler:
+		return m.resumeHandler(x.ID)
 	}
 	// Purge
 	if t == nil || t.State != store.Dead {

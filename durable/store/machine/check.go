@@ -13,9 +13,19 @@ func Stats(index Index, now store.Time) store.Stats {
 	n := index.Numbers()
 	st := store.Stats{Pending: n.Pending, Running: n.Running, Dead: n.Dead, Past: n.Past, Paused: n.Paused, Counters: n.Counters}
 	if n.Limits > 0 {
-		st.Limits = make(map[string]store.Limit)
 		for h, l := range index.Limits() {
-			st.Limits[h] = l.Limit
+			if l.Limit != (store.Limit{}) {
+				if st.Limits == nil {
+					st.Limits = make(map[string]store.Limit)
+				}
+				st.Limits[h] = l.Limit
+			}
+			if l.Paused != 0 {
+				if st.PausedHandlers == nil {
+					st.PausedHandlers = make(map[string]store.HandlerPause)
+				}
+				st.PausedHandlers[h] = store.HandlerPause{Since: l.Paused, Note: l.Note}
+			}
 		}
 	}
 	workerClaims := index.Workers()

@@ -45,8 +45,8 @@ type Index interface {
 	End() store.Time
 	// Over returns up to n Past entries whose At has passed.
 	Over(now store.Time, n int) []*Task
-	// Limits returns the limits by handler. The machine changes the map and its
-	// elements in place. While Numbers.Limits is 0, only SetLimit calls Limits.
+	// Limits returns the limits and pauses by handler. The machine changes the map and its
+	// elements in place. While Numbers.Limits is 0, only SetLimit and PauseHandler call Limits.
 	Limits() map[string]*Limit
 	// Overdue counts the due tasks by handler and schedule.
 	Overdue(now store.Time) []Kind
@@ -70,7 +70,7 @@ const Never = store.Time(math.MaxInt64)
 type Numbers struct {
 	Pending, Running, Dead, Past int64 // the number of tasks in each State
 	store.Counters
-	Limits int64 // how many handlers have a limit
+	Limits int64 // how many handlers have a limit or are paused
 	Paused bool
 	Fence  int64 // the latest token
 

@@ -6,8 +6,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Limit is a handler's limit and the state to enforce it. Stores may encode it as
-// JSON.
+// A Limit is a handler's limit and the state to enforce it, and the handler's pause. Either
+// may be zero, but not both. Stores may encode it as JSON.
 type Limit struct {
 	store.Limit
 	Running int64      // Running tasks of the handler
@@ -15,6 +15,9 @@ type Limit struct {
 	// Kept is true while Concurrency holds back a due task. New tasks of the handler
 	// then wake no worker. The end of a running task wakes the workers.
 	Kept bool
+	// Paused is when the handler was paused, or 0 if it is not. Note says why.
+	Paused store.Time `json:",omitempty"`
+	Note   string     `json:",omitempty"`
 }
 
 // available returns how many tasks may be claimed now. If only the Rate forbids a claim,
@@ -100,28 +103,93 @@ func Recount(index Index) (corrected bool) {
 
 // setLimit carries out SetLimit.
 func (m *machine) setLimit(handler string, limit store.Limit) store.Outcome {
-	limits := m.index.Limits()
-	l, outcome := limits[handler], store.Replaced
 	m.numbers.Wakes++
-	switch isRemoval := limit == (store.Limit{}); {
-	case isRemoval && l == nil:
+	l, none, outcome := m.index.Limits()[handler], store.Limit{}, store.Replaced
+	switch isRemoval, hadLimit := limit == none, l != nil && l.Limit != none; {
+	case isRemoval && !hadLimit:
 		return store.Absent
 	case isRemoval:
-		delete(limits, handler)
-		m.numbers.Limits--
-		return store.Removed
-	case l == nil && len(limits) >= store.MaxLimits:
-		return store.Kept
-	case l == nil:
-		l, outcome = new(Limit), store.Created
-		limits[handler] = l
-		m.numbers.Limits++
+		outcome = store.Removed
+	case !hadLimit:
+		outcome = store.Created
 	}
-	*l = Limit{Limit: limit, Full: l.Full}
+	if l = m.findOrAddLimit(handler); l == nil {
+		return store.Kept
+	}
+	l.Limit, l.Kept = limit, false
+	m.dropUnusedLimit(handler)
+	return outcome
+}
+
+// pauseHandler carries out PauseHandler.
+func (m *machine) pauseHandler(handler, note string) store.Outcome {
+	l := m.findOrAddLimit(handler)
+	if l == nil {
+		return store.Kept
+	}
+	m.numbers.Wakes++
+	outcome := store.Replaced
+	if l.Paused == 0 {
+		l.Paused, outcome = max(1, m.now), store.Created
+	}
+	l.Note = note
+	return outcome
+}
+
+// resumeHandler carries out ResumeHandler.
+func (m *machine) resumeHandler(handler string) store.Outcome {
+	l := m.index.Limits()[handler]
+	if l == nil || l.Paused == 0 {
+		return store.Absent
+	}
+	m.numbers.Wakes++
+	l.Paused, l.Note = 0, ""
+	m.dropUnusedLimit(handler)
+	return store.Removed
+}
+
+// findOrAddLimit returns the Limit of a handler, with its present number of running tasks. It
+// returns nil if there are too many Limits for another.
+func (m *machine) findOrAddLimit(handler string) *Limit {
+	limits := m.index.Limits()
+	if l := limits[handler]; l != nil {
+		return l
+	}
+	if len(limits) >= store.MaxLimits {
+		return nil
+	}
+	l := new(Limit)
+	limits[handler] = l
+	m.numbers.Limits++
 	for _, t := range m.index.Running(Never) {
 		if t.Handler == handler {
 			l.Running++
 		}
 	}
-	return outcome
+	return l
+}
+
+// dropUnusedLimit removes a Limit that neither limits nor pauses its handler.
+func (m *machine) dropUnusedLimit(handler string) {
+	limits := m.index.Limits()
+	if l := limits[handler]; l.Limit == (store.Limit{}) && l.Paused == 0 {
+		delete(limits, handler)
+		m.numbers.Limits--
+	}
+}
+
+// pausedHandlers returns those of the handlers that are paused.
+func (m *machine) pausedHandlers(handlers []string) (paused []string) {
+	for _, h := range handlers {
+		if l := m.limitOf(h); l != nil && l.Paused != 0 {
+			paused = append(paused, h)
+		}
+	}
+	return paused
+}
+
+// NotePause sets HandlerPaused of a stored entry. limits are those of its shard.
+func NotePause(e *store.Entry, limits map[string]*Limit) {
+	l := limits[e.Handler]
+	e.HandlerPaused = l != nil && l.Paused != 0 && e.State == store.Pending
 }

@@ -54,7 +54,8 @@ func (m *machine) repeatRound(sender *Sender, r *store.Round) store.Answer {
 		slices.SortFunc(a.Tasks, func(a, b store.Claimed) int { return cmp.Compare(a.Token, b.Token) })
 	}
 	if r.Claim.Asked {
-		due, p, next := m.findDue(&r.Claim, r.MaxCrashes, 1)
+		a.PausedHandlers = m.pausedHandlers(r.Claim.Handlers)
+		due, p, next := m.findDue(&r.Claim, a.PausedHandlers, r.MaxCrashes, 1)
 		m.setNext(&a, r, p, len(due) > 0, next)
 	}
 	return a
@@ -90,7 +91,8 @@ func (m *machine) startLease(t *Task, r *store.Round) {
 func (m *machine) claimTasks(a *store.Answer, r *store.Round) {
 	// Tokens are at least the store's time, and grow even if the clock is set back.
 	m.numbers.Fence = max(m.numbers.Fence, int64(m.now))
-	due, p, next := m.findDue(&r.Claim, r.MaxCrashes, r.Claim.Max+1)
+	a.PausedHandlers = m.pausedHandlers(r.Claim.Handlers)
+	due, p, next := m.findDue(&r.Claim, a.PausedHandlers, r.MaxCrashes, r.Claim.Max+1)
 	moreDue := len(due) > r.Claim.Max
 	for _, t := range due[:min(len(due), r.Claim.Max)] {
 		m.numbers.Fence++
@@ -109,8 +111,8 @@ func (t *Task) toClaimed() store.Claimed {
 }
 
 // findDue returns up to n due tasks that the claim may get. next is when it may get another
-// task.
-func (m *machine) findDue(c *store.Claim, maxCrashes, n int) (due []*Task, p *Picker, next store.Time) {
+// task. The Index does not look at tasks of the paused handlers.
+func (m *machine) findDue(c *store.Claim, paused []string, maxCrashes, n int) (due []*Task, p *Picker, next store.Time) {
 	var limits map[string]*Limit
 	if m.numbers.Limits > 0 {
 		limits = m.index.Limits()
@@ -118,6 +120,12 @@ func (m *machine) findDue(c *store.Claim, maxCrashes, n int) (due []*Task, p *Pi
 	p = newPicker(c, maxCrashes, m.now, limits)
 	if m.numbers.Paused {
 		return nil, p, Never
+	}
+	if paused != nil {
+		x := *c
+		x.Rooms = nil // the Picker has them
+		x.Handlers = slices.DeleteFunc(slices.Clone(c.Handlers), func(h string) bool { return slices.Contains(paused, h) })
+		c = &x
 	}
 	due, next = m.index.Due(c, p, m.now, n)
 	return due, p, min(next, p.permitAt)
@@ -318,7 +326,7 @@ func (m *machine) setState(t *Task, s store.State, at store.Time) {
 		t.Following, t.Next, t.NextTask = false, 0, nil
 	}
 	m.index.Changed(t)
-	if l := m.limitOf(t.Handler); s == store.Pending && at < m.numbers.Told && (l == nil || !l.Kept) {
+	if l := m.limitOf(t.Handler); s == store.Pending && at < m.numbers.Told && (l == nil || !l.Kept && l.Paused == 0) {
 		m.numbers.Told = at
 		m.numbers.Wakes++
 	}

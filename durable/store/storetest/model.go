@@ -89,7 +89,7 @@ func testModel(b *storeTest) {
 		"followed", "forgotten", "filtered", "walked", "walked by prefix",
 		"paused", "stays paused", "resumed", "same", "kept run", "trimmed",
 		"followed by another generation", "moved to another generation", "requeued as another generation",
-		"limited", "kept by concurrency",
+		"limited", "kept by concurrency", "kept by a paused handler",
 		"over", "new content for a running task", "new content for a run that stays",
 		"new content after an attempt", "a run that stays is earlier", "a run that stays is followed", "a run keeps its time",
 		"followed after the run", "run died and is followed",
@@ -123,6 +123,8 @@ func (m *modelTest) randomStep() {
 			op = store.Resume
 		}
 		m.sendAndApply(store.Command{Op: op})
+	case n < 97 && m.rng.IntN(2) == 0:
+		m.pauseRandomHandler()
 	case n < 97:
 		m.setRandomLimit()
 	case n < 98 && m.Reopen != nil:

@@ -340,6 +340,8 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 		}
 	case store.SetLimit:
 		return m.setLimit(x.ID, *x.Limit)
+	case store.PauseHandler, store.ResumeHandler:
+		return m.applyHandlerPause(c.Op, x.ID, x.Note)
 	case store.Purge:
 		if hasState(store.Dead) {
 			delete(m.tasks, x.ID)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,17 +13,19 @@ import (
 // A model is a plain map of what a shard must contain. It is told every command in the
 // order in which the store carried them out, and judges each answer.
 type model struct {
-	failer        failer
-	list          func(f store.Filter) []store.Entry // all entries of the store that match
-	now           store.Time                         // when the present command is carried out
-	tasks         map[string]*modelTask
-	senders       map[string]*modelSender
-	paused        bool
-	lastToken     int64
-	limits        map[string]*modelLimit
-	wakesReliably bool           // the store loses no wake-ups, so workers need no regular claims
-	counters      store.Counters // the expected Stats.Counters
-	caseCounts    map[string]int // how often each case happened
+	failer    failer
+	list      func(f store.Filter) []store.Entry // all entries of the store that match
+	now       store.Time                         // when the present command is carried out
+	tasks     map[string]*modelTask
+	senders   map[string]*modelSender
+	paused    bool
+	lastToken int64
+	limits    map[string]*modelLimit
+	// pausedHandlers are the handlers that are paused.
+	pausedHandlers map[string]store.HandlerPause
+	wakesReliably  bool           // the store loses no wake-ups, so workers need no regular claims
+	counters       store.Counters // the expected Stats.Counters
+	caseCounts     map[string]int // how often each case happened
 }
 
 // A modelTask is the expected state of a task.
@@ -42,7 +45,7 @@ type modelSender struct {
 func newModel(f failer, list func(f store.Filter) []store.Entry) *model {
 	return &model{
 		failer: f, list: list, tasks: make(map[string]*modelTask), senders: make(map[string]*modelSender),
-		limits: make(map[string]*modelLimit), caseCounts: make(map[string]int),
+		limits: make(map[string]*modelLimit), pausedHandlers: make(map[string]store.HandlerPause), caseCounts: make(map[string]int),
 	}
 }
 
@@ -171,7 +174,7 @@ func (m *model) judgeRepeatedRound(r *store.Round, a, first *store.Answer) {
 func (m *model) expected() (all []store.Entry, st store.Stats) {
 	all = make([]store.Entry, 0, len(m.tasks))
 	for _, t := range m.tasks {
-		all = append(all, t.Entry)
+		all = append(all, m.withPause(t.Entry))
 		switch t.State {
 		case store.Pending:
 			st.Pending++
@@ -193,8 +196,18 @@ func (m *model) expected() (all []store.Entry, st store.Stats) {
 		}
 		st.Limits[h] = l.Limit
 	}
+	if len(m.pausedHandlers) > 0 {
+		st.PausedHandlers = maps.Clone(m.pausedHandlers)
+	}
 	st.Paused, st.Counters = m.paused, m.counters
 	return all, st
+}
+
+// withPause returns an entry with HandlerPaused, as the store returns it.
+func (m *model) withPause(e store.Entry) store.Entry {
+	_, paused := m.pausedHandlers[e.Handler]
+	e.HandlerPaused = paused && e.State == store.Pending
+	return e
 }
 
 func (m *model) compareEntries(got, want []store.Entry) {

@@ -295,6 +295,10 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 		if t.State != store.Pending || t.At > m.now || m.paused || !r.Claim.Asked {
 			continue
 		}
+		if _, paused := m.pausedHandlers[t.Handler]; paused {
+			m.caseCounts["kept by a paused handler"]++
+			continue
+		}
 		if slices.Contains(r.Claim.Handlers, t.Handler) && (t.Schedule == "" || slices.Contains(r.Claim.Schedules, t.Schedule)) {
 			due = append(due, t)
 		} else {
@@ -341,4 +345,11 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 		equal(m.failer, "suspects", a.Suspects, store.SomeWait)
 	}
 	m.checkLimitsInAnswer(r, a, due)
+	var pausedHandlers []string
+	for _, h := range r.Claim.Handlers {
+		if _, paused := m.pausedHandlers[h]; paused {
+			pausedHandlers = append(pausedHandlers, h)
+		}
+	}
+	equal(m.failer, "paused handlers", a.PausedHandlers, pausedHandlers)
 }

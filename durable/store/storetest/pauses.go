@@ -1,0 +1,172 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+func (b *storeTest) pauseHandler(handler, note string) store.Outcome {
+	b.Helper()
+	return b.sendCommand(store.Command{Op: store.PauseHandler, Items: []store.Item{{ID: handler, Note: note}}})[0]
+}
+
+func (b *storeTest) resumeHandler(handler string) store.Outcome {
+	b.Helper()
+	return b.sendCommand(store.Command{Op: store.ResumeHandler, Items: []store.Item{{ID: handler}}})[0]
+}
+
+// No claim gets tasks of a paused handler, and they delay no other. Its running tasks end as
+// usual.
+func testPausedHandlers(b *storeTest) {
+	now := b.now()
+	b.scheduleMany("a", 7, now-1000)
+	b.scheduleMany("b", 3, now-100)
+	ids, before := b.claimAs("one", 5, "a", "b")
+	equal(b, "claimed before the pause", ids, []string{"a0", "a1", "a2", "a3", "a4"})
+	equal(b, "pause", b.pauseHandler("a", "ünsure"), store.Created)
+	since := b.stats().PausedHandlers["a"].Since
+	b.require(since >= now && since <= b.now(), "paused since %v, now is %v", since, b.now())
+	b.sleep(1)
+	equal(b, "pause again", b.pauseHandler("a", "the bank is down"), store.Replaced)
+	if b.Reopen != nil {
+		b.reopen()
+	}
+	equal(b, "paused handlers", b.stats().PausedHandlers, map[string]store.HandlerPause{"a": {Since: since, Note: "the bank is down"}})
+	equal(b, "limits", len(b.stats().Limits), 0)
+	equal(b, "pause of a waiting task", b.getEntry("a5").HandlerPaused, true)
+	equal(b, "pause of a running task", b.getEntry("a0").HandlerPaused, false)
+	for _, e := range b.allEntries() {
+		equal(b, "pause of "+e.ID, e.HandlerPaused, e.Handler == "a" && e.State == store.Pending)
+	}
+	x := before.Tasks
+	equal(b, "extend", b.extend(x[0]), store.Held)
+	b.require(b.report(x[0], store.Retry, store.At(now)) && b.report(x[1], store.HandBack, store.When{}) && b.report(x[2], store.Done, store.At(now)) &&
+		b.report(x[3], store.Failed, store.When{}), "a report was refused")
+	equal(b, "requeue", b.changeTask(store.Requeue, "a3", b.after(0)), store.Moved)
+	b.schedule("other", b.after(0))
+	ids, a := b.claimAs("one", 2, "c", "a", "b", "h")
+	equal(b, "claimed", ids, []string{"b0", "b1"})
+	equal(b, "the claim's paused handlers", a.PausedHandlers, []string{"a"})
+	ids, _ = b.claimAs("two", 10, "a", "b", "h")
+	equal(b, "claimed", ids, []string{"b2", "other"})
+	ids, a = b.claimAs("two", 10, "a")
+	b.require(len(ids) == 0 && a.Next != 0 && !a.Limited, "claimed %v, and the answer is %+v", ids, a)
+	_, a = b.claimAs("two", 0, "b")
+	equal(b, "paused handlers of another worker", len(a.PausedHandlers), 0)
+	b.sleep(leaseUnits + 1) // a4 crashes
+	ids, _ = b.claimAs("two", 10, "a", "b")
+	equal(b, "claimed after leases have ended", len(ids), 3)
+	equal(b, "attempts of a task that was handed back", b.getEntry("a1").Attempts, 0)
+
+	// A limit and a pause do not depend on each other.
+	equal(b, "limit", b.setHandlerLimit("a", store.Limit{Concurrency: 2}), store.Created)
+	equal(b, "resume", b.resumeHandler("a"), store.Removed)
+	equal(b, "resume again", b.resumeHandler("a"), store.Absent)
+	equal(b, "paused handlers", len(b.stats().PausedHandlers), 0)
+	ids, _ = b.claimAs("two", 10, "a")
+	equal(b, "claimed within the limit", len(ids), 2)
+	equal(b, "pause", b.pauseHandler("a", ""), store.Created)
+	equal(b, "no limit", b.setHandlerLimit("a", store.Limit{}), store.Removed)
+	equal(b, "no limit again", b.setHandlerLimit("a", store.Limit{}), store.Absent)
+	ids, _ = b.claimAs("two", 10, "a")
+	equal(b, "claimed", len(ids), 0)
+	equal(b, "resume", b.resumeHandler("a"), store.Removed)
+	ids, a = b.claimAs("two", 10, "a")
+	equal(b, "claimed after the pause", len(ids), 5)
+	equal(b, "the claim's paused handlers", len(a.PausedHandlers), 0)
+
+	for _, x := range []store.Item{{ID: ""}, {ID: "a\n"}, {ID: "a", Note: "\x00"}, {ID: "a", Note: strings.Repeat("x", store.MaxText+1)}} {
+		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.PauseHandler, Items: []store.Item{x}})
+		b.requireError(err, store.ErrInvalid)
+	}
+}
+
+// Paused handlers with many kinds of due tasks leave places to others, and cost later claims
+// nothing. All their tasks are there after the pauses.
+func testManyPausedHandlers(b *storeTest) {
+	const handlers, schedules = 30, 12
+	now := b.now()
+	var names []string
+	r := b.claimRound(store.MaxClaim)
+	for i := range schedules {
+		r.Claim.Schedules = append(r.Claim.Schedules, fmt.Sprint("s", i))
+	}
+	for i := range handlers {
+		names = append(names, fmt.Sprint("paused", i))
+		var items []store.Item
+		for _, s := range append([]string{""}, r.Claim.Schedules...) {
+			x := task(names[i] + s)
+			x.Handler, x.Schedule = names[i], s
+			items = append(items, store.Item{ID: x.ID, Task: x, When: store.At(now - 100)})
+		}
+		b.sendCommand(store.Command{Op: store.Schedule, Items: items})
+		b.pauseHandler(names[i], "")
+	}
+	b.schedule("free", store.At(now-1))
+	r.Claim.Handlers = append(names, "h")
+	var got []store.Claimed
+	for range 10 {
+		a := b.sendRound(r)
+		got = append(got, a.Tasks...)
+		equal(b, "paused handlers", a.PausedHandlers, names)
+		if a.Next != 0 {
+			break
+		}
+	}
+	b.require(len(got) == 1 && got[0].ID == "free", "claimed %+v", got)
+	a := b.sendRound(r)
+	b.require(len(a.Tasks) == 0 && a.Next != 0, "the answer is %+v", a)
+	equal(b, "overdue", b.stats().Overdue, handlers*(schedules+1))
+	_, err := b.Store.Repair(ctx, 0)
+	b.requireNoError(err)
+	for i, h := range names {
+		b.resumeHandler(h)
+		equal(b, "claimed of "+h, len(b.sendRound(r).Tasks), schedules+1)
+		equal(b, "paused handlers left", len(b.stats().PausedHandlers), handlers-1-i)
+	}
+}
+
+// A sleeping worker is woken when a handler is paused, so that it knows, and resumed.
+func testPausedHandlerWakes(b *storeTest) {
+	if a := b.sendRound(b.claimRound(1)); a.Next >= 0 {
+		b.Skip("workers of this store also claim from time to time: a wake-up may come late")
+	}
+	s, end := b.startSleeper("sleeper", "a", "b")
+	defer end()
+	b.pauseHandler("a", "")
+	b.scheduleMany("a", 3, b.now()-1000)
+	waitForClaims("nothing", 0, s)
+	b.scheduleMany("b", 1, b.now()-1000)
+	waitForClaims("of another handler", 1, s)
+	b.resumeHandler("a")
+	waitForClaims("after the pause", 4, s)
+}
+
+// pauseRandomHandler pauses a handler, or ends its pause.
+func (m *modelTest) pauseRandomHandler() {
+	c := store.Command{Op: store.PauseHandler, Items: []store.Item{{ID: fmt.Sprint("h", m.rng.IntN(3)), Note: fmt.Sprint("note ", m.rng.IntN(5))}}}
+	if m.rng.IntN(2) == 0 {
+		c.Op, c.Items[0].Note = store.ResumeHandler, ""
+	}
+	m.sendAndApply(c)
+}
+
+// applyHandlerPause applies PauseHandler or ResumeHandler to the model and returns the
+// expected outcome.
+func (m *model) applyHandlerPause(op store.Op, handler, note string) store.Outcome {
+	p, paused := m.pausedHandlers[handler]
+	switch {
+	case op == store.ResumeHandler && !paused:
+		return store.Absent
+	case op == store.ResumeHandler:
+		delete(m.pausedHandlers, handler)
+		return store.Removed
+	case paused:
+		m.pausedHandlers[handler] = store.HandlerPause{Since: p.Since, Note: note}
+		return store.Replaced
+	}
+	m.pausedHandlers[handler] = store.HandlerPause{Since: m.now, Note: note}
+	return store.Created
+}
