@@ -17,8 +17,8 @@ import (
 // commands of its Workers.
 type CommandStats struct {
 	// Command is the type: "schedule", "reschedule", "cancel", "requeue", "purge",
-	// "import", "limit", "pause handler", "resume handler", "pause", "resume", "sync", "round" (of a Worker), "now", "get",
-	// "list", "stats", "check" or "repair".
+	// "import", "limit", "pause handler", "resume handler", "pause", "resume", "sync",
+	// "round" (of a Worker), "now", "get", "list", "stats", "check" or "repair".
 	Command string
 	// Took is how long each command took, whether it succeeded or not. One call of a
 	// method may send several commands.

@@ -10,7 +10,7 @@ import (
 var opNames = map[store.Op]string{
 	store.Schedule: "schedule", store.Reschedule: "reschedule", store.Cancel: "cancel", store.Requeue: "requeue", store.Purge: "purge",
 	store.Import: "import", store.SetLimit: "limit",
-	store.PauseHandler: "pause handler", store.ResumeHandler: "resume handler", store.Pause: "pause", store.Resume: "resume",
+	store.PauseHandler: "pause handler", store.ResumeHandler: "resume handler", store.Pause: "pause", store.Resume: "resume", store.Sync: "sync",
 }
 
 var endNames = [...]string{store.Done: "done", store.Retry: "retry", store.Failed: "failed", store.HandBack: "back", store.Dropped: "dropped"}

@@ -97,7 +97,7 @@ func testBadInput(b *storeTest) {
 	}
 	for what, c := range map[string]store.Command{
 		"no op":               {Items: []store.Item{{ID: "k"}}},
-		"op":                  {Op: store.Resume + 1},
+		"op":                  {Op: store.Sync + 1},
 		"no items":            {Op: store.Schedule},
 		"many items":          {Op: store.Schedule, Items: tooManyItems},
 		"pause with items":    {Op: store.Pause, Items: []store.Item{validItem}},
