@@ -34,6 +34,8 @@ type Info struct {
 	// Runs is how many failed runs a dead letter stands for. All failed runs of a
 	// repeating task share one dead letter.
 	Runs int `json:"runs,omitempty"`
+	// Worker is the [WorkerInfo.ID] of the Worker that runs a running task.
+	Worker string `json:"worker,omitempty"`
 	// Stopping means that the task is running, but was cancelled.
 	Stopping bool `json:"stopping,omitempty"`
 	// Following means that the task will run again at Next, after its present run, because
@@ -72,6 +74,7 @@ func infoOf(e *store.Entry) (Info, error) {
 		Due:       timeOrNever(e.Due),
 		Attempts:  e.Attempts,
 		Crashes:   e.Crashes,
+		Worker:    workerID(e.Worker),
 		Stopping:  e.Stopping,
 		Following: e.Following && e.Next != store.Never,
 		Failures:  failuresOf(e),

@@ -104,7 +104,7 @@ func (l *shardLoop) handleLateRound(r *round) {
 
 // buildRound returns a round with all that is due, or nil if nothing is due.
 func (l *shardLoop) buildRound(now time.Time, p phase) *round {
-	r := &round{firstSentAt: now, request: store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes}}
+	r := &round{firstSentAt: now, request: l.newRequest()}
 	mustClaim, hasOffer := l.takeQueuedReports(r)
 	for _, a := range l.leasesToExtend(now) {
 		r.extendedAttempts = append(r.extendedAttempts, a)
@@ -123,6 +123,11 @@ func (l *shardLoop) buildRound(now time.Time, p phase) *round {
 		r.stamp.Until = l.claimDeadline()
 	}
 	return r
+}
+
+// newRequest returns a round without contents.
+func (l *shardLoop) newRequest() store.Round {
+	return store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes, Worker: l.w.number, About: l.w.about}
 }
 
 // takeQueuedReports moves queued reports into a round, as many as fit. It returns
@@ -315,7 +320,9 @@ func (l *shardLoop) leaveShard() {
 	ctx, cancel := context.WithTimeout(l.w.commandCtx, time.Second)
 	defer cancel()
 	l.lastCommandNumber++
+	request := l.newRequest()
+	request.Leave = true
 	// The answer does not matter: the loop ends anyway.
 	_, _ = l.w.client.store.Do(ctx, l.shard, store.Stamp{Sender: l.senderName, Number: l.lastCommandNumber},
-		store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes, Leave: true})
+		request)
 }

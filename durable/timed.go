@@ -18,7 +18,7 @@ import (
 type CommandStats struct {
 	// Command is the type: "schedule", "reschedule", "cancel", "requeue", "purge",
 	// "import", "limit", "pause handler", "resume handler", "pause", "resume", "sync",
-	// "round" (of a Worker), "now", "get", "list", "stats", "check" or "repair".
+	// "round" (of a Worker), "now", "get", "list", "stats", "workers", "check" or "repair".
 	Command string
 	// Took is how long each command took, whether it succeeded or not. One call of a
 	// method may send several commands.
@@ -50,6 +50,7 @@ const (
 	typeGet
 	typeList
 	typeStats
+	typeWorkers
 	typeCheck
 	typeRepair
 	numCommandTypes
@@ -59,7 +60,7 @@ var commandNames = [numCommandTypes]string{
 	store.Schedule: "schedule", store.Reschedule: "reschedule", store.Cancel: "cancel", store.Requeue: "requeue",
 	store.Purge: "purge", store.Import: "import", store.SetLimit: "limit",
 	store.PauseHandler: "pause handler", store.ResumeHandler: "resume handler", store.Pause: "pause", store.Resume: "resume", store.Sync: "sync",
-	typeRound: "round", typeNow: "now", typeGet: "get", typeList: "list", typeStats: "stats",
+	typeRound: "round", typeNow: "now", typeGet: "get", typeList: "list", typeStats: "stats", typeWorkers: "workers",
 	typeCheck: "check", typeRepair: "repair",
 }
 
@@ -165,6 +166,11 @@ func (s *timedStore) List(ctx context.Context, shard int, f store.Filter, c stor
 func (s *timedStore) Stats(ctx context.Context, shard int) (_ store.Stats, err error) {
 	defer s.counters[typeStats].recordCommand(time.Now(), &err)
 	return s.Store.Stats(ctx, shard)
+}
+
+func (s *timedStore) Workers(ctx context.Context, shard int) (_ []store.Worker, err error) {
+	defer s.counters[typeWorkers].recordCommand(time.Now(), &err)
+	return s.Store.Workers(ctx, shard)
 }
 
 func (s *timedStore) Check(ctx context.Context) (_ store.Health, err error) {

@@ -37,7 +37,9 @@ type Worker struct {
 
 	// Set by each Run.
 
-	id         string // names the Worker in the store
+	id         string // names the Worker's senders in the store
+	number     int64  // store.Round.Worker
+	about      string // store.Round.About
 	timers     *timer.Scheduler
 	loops      []*shardLoop
 	deadHooks  *sync.WaitGroup // running dead hooks
@@ -278,6 +280,7 @@ func (w *Worker) setCurrentRun(r *currentRun) error {
 
 func (w *Worker) initRun(ctx, commandCtx context.Context) {
 	w.id, w.deadHooks = newUniqueName(), new(sync.WaitGroup)
+	w.describe()
 	w.handlerCtx, w.commandCtx = context.WithoutCancel(ctx), commandCtx
 	timerOptions := []timer.Option{timer.WithName(w.config.name)}
 	if w.hasVirtualClock {

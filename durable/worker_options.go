@@ -33,6 +33,7 @@ type HandlerOption interface {
 
 type workerConfig struct {
 	name            string
+	version         string // of the program; empty: the build's
 	concurrency     int
 	lease           time.Duration
 	maxCrashes      int
@@ -82,6 +83,12 @@ func checkRange(option string, ok bool, v any, allowed string) {
 // name.
 func WithName(name string) WorkerOption {
 	return workerOption(func(c *workerConfig) { c.name = name })
+}
+
+// WithVersion sets the version of the program, for [Client.Workers]. The default is the
+// version of the main module or, if it has none, the revision of its source.
+func WithVersion(version string) WorkerOption {
+	return workerOption(func(c *workerConfig) { c.version = version })
 }
 
 // WithConcurrency sets how many handlers the Worker runs at a time, its places. The

@@ -85,6 +85,12 @@ func (s *Store) Stats(ctx context.Context, shardIndex int) (st store.Stats, err 
 	return st, err
 }
 
+// Workers returns the shard's workers. O(n) for n senders.
+func (s *Store) Workers(ctx context.Context, shardIndex int) (workers []store.Worker, err error) {
+	err = s.withShard(ctx, shardIndex, func(sh *shard, at machine.Moment) { workers = machine.Workers(sh, at.Wall) })
+	return workers, err
+}
+
 // Repair only counts the tasks. Every command is atomic, so nothing can be damaged.
 func (s *Store) Repair(ctx context.Context, shardIndex int) (r store.Repair, err error) {
 	err = s.withShard(ctx, shardIndex, func(sh *shard, _ machine.Moment) { r.Looked = int64(len(sh.tasks)) })

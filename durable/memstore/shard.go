@@ -213,11 +213,12 @@ func (sh *shard) Gone(before store.Time, n int) (names []string) {
 	return names
 }
 
-func (sh *shard) Workers() (claims []*machine.Claim) {
+// Workers returns the workers. All are in this process, so they live.
+func (sh *shard) Workers(store.Time) (workers []*machine.Sender) {
 	for _, x := range sh.senders {
 		if x.Claim != nil {
-			claims = append(claims, x.Claim)
+			workers = append(workers, x)
 		}
 	}
-	return claims
+	return workers
 }

@@ -204,6 +204,12 @@ func (s *Store) Stats(ctx context.Context, shard int) (st store.Stats, err error
 	return st, err
 }
 
+// Workers returns the shard's workers.
+func (s *Store) Workers(ctx context.Context, shard int) (workers []store.Worker, err error) {
+	err = s.read(ctx, shard, nil, func(ix *index) { workers = machine.Workers(ix, ix.now.Wall) })
+	return workers, err
+}
+
 // Repair counts all tasks. If another program has changed the tables, Repair corrects the
 // numbers and the limits' counts of running tasks.
 func (s *Store) Repair(ctx context.Context, shard int) (r store.Repair, err error) {

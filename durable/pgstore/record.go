@@ -45,7 +45,7 @@ func replacer(from, to string) func(string) string {
 	return func(s string) string { return strings.ReplaceAll(s, from, to) }
 }
 
-const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more, t.suspect, t.ctid::text`
+const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more, t.suspect, t.worker, t.ctid::text`
 
 // scanTask reads a row that begins with before and continues with taskColumns.
 func scanTask(rows pgx.Rows, before ...any) *cachedTask {
@@ -53,7 +53,7 @@ func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 	t := &x.Task
 	var more []byte
 	must(rows.Scan(append(before, &t.ID, (*uint8)(&t.State), (*int64)(&t.At), &t.Handler, &t.Schedule, &t.Record,
-		(*int64)(&t.Due), &t.Attempts, &t.Token, (*int64)(&t.Lease), &more, &t.Suspect, &x.ctid)...))
+		(*int64)(&t.Due), &t.Attempts, &t.Token, (*int64)(&t.Lease), &more, &t.Suspect, &t.Worker, &x.ctid)...))
 	t.ID = decodeID(t.ID)
 	if len(t.Record) == 0 {
 		t.Record = nil
@@ -77,7 +77,7 @@ type taskRows struct {
 	states                   []int16
 	ats, dues                []int64
 	attempts                 []int32
-	tokens, leases           []int64
+	tokens, leases, workers  []int64
 	suspects                 []bool
 }
 
@@ -92,5 +92,5 @@ func (r *taskRows) add(x *cachedTask) {
 	r.handlers, r.schedules, r.records = append(r.handlers, t.Handler), append(r.schedules, t.Schedule), append(r.records, t.Record)
 	r.dues, r.attempts, r.tokens = append(r.dues, int64(t.Due)), append(r.attempts, int32(t.Attempts)), append(r.tokens, t.Token)
 	r.leases, r.more = append(r.leases, int64(t.Lease)), append(r.more, encodeMoreFields(t))
-	r.suspects = append(r.suspects, t.Suspect)
+	r.suspects, r.workers = append(r.suspects, t.Suspect), append(r.workers, t.Worker)
 }

@@ -75,6 +75,7 @@ type runState struct {
 	attempts      int
 	crashes       int
 	firstDue      store.Time // when the run was first due
+	worker        int64      // the number of the worker of a running task, or 0
 	stopping      bool       // the running task was cancelled
 	isSuspect     bool
 	hasNewRecord  bool       // the task has a record in follows
@@ -94,6 +95,10 @@ func parseRunState(s string) (r runState, ok bool) {
 	r.stopping, r.isSuspect, r.hasNewRecord = strings.Contains(f[4], "c"), strings.Contains(f[4], "s"), strings.Contains(f[4], "n")
 	if _, after, ok := strings.Cut(f[4], "f"); ok {
 		r.followsAt = strings.TrimRight(after, "abcdeghijklmnopqrstuvwxyz")
+	}
+	if _, after, ok := strings.Cut(f[4], "w"); ok {
+		worker, _ := strconv.ParseInt(strings.TrimRight(after, "abcdefghijklmnopqrstuvxyz"), 10, 64)
+		r.worker = max(0, min(worker, store.MaxWorker))
 	}
 	if r.hasNextOrRuns = f[5] != "-"; r.hasNextOrRuns {
 		r.nextOrRuns = parseNext(f[5])
@@ -127,7 +132,7 @@ func parseEntry(id string, state store.State, at store.Time, f []string) store.E
 	e.Due, e.Attempts, e.Crashes, e.Suspect = r.firstDue, r.attempts, r.crashes, r.isSuspect
 	switch {
 	case state == store.Running:
-		e.Token, e.Stopping = r.fencingToken, r.stopping
+		e.Token, e.Worker, e.Stopping = r.fencingToken, r.worker, r.stopping
 		e.Following, e.Next = r.hasNextOrRuns, r.nextOrRuns
 	case state == store.Pending && r.followsAt != "":
 		e.Following, e.Next = true, parseNext(r.followsAt)

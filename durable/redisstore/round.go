@@ -40,8 +40,8 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 	return s.parseRoundAnswer(sh, &r, v)
 }
 
-// unknownNames is the answer of scripts/round.lua if the shard does not have the claim's
-// list of names. Nothing was done.
+// unknownNames is the answer of scripts/round.lua if the shard may not have the claim's list
+// of names or the worker's description. Nothing was done.
 const unknownNames = "TICKLESS names"
 
 // A round with largeRoundReports reports or more is not delayed.
@@ -71,19 +71,20 @@ var roundMetaFields = []any{"fence", "paused", "owner", "claimed", "done", "call
 // withNames is true.
 func (s *Store) roundArgs(sh *shard, st *store.Stamp, r *store.Round, withNames bool) []any {
 	c := &r.Claim
-	maxTasks, names, list := "", "", ""
+	maxTasks, names, list, about := "", "", "", ""
 	if c.Asked {
 		maxTasks = strconv.Itoa(c.Max)
 		x := s.nameListOf(c)
-		names = microsArg(max(r.Lease, s.config.recheckInterval)) + " " + x.id
+		names = microsArg(max(r.Lease, s.config.recheckInterval)) + " " + strconv.FormatInt(r.Worker, 10) + " " + x.id
 		if withNames {
-			list = x.text
+			list, about = x.text, r.About
 		}
 	}
-	args := make([]any, 0, 16+6*len(r.Reports)+2*len(r.Extend))
+	args := make([]any, 0, 18+6*len(r.Reports)+2*len(r.Extend))
 	args = append(args, strconv.FormatInt(st.Number, 10), deadlineArg(st.Until), microsArg(r.Lease), strconv.Itoa(r.MaxCrashes),
 		boolArg(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), maxTasks, boolArg(c.Full), names,
-		roomsArg(c), strconv.Itoa(c.Suspects), passArg(sh, c), boolArg(c.OnlySuspect), strconv.Itoa(c.Spare), list)
+		roomsArg(c), strconv.Itoa(c.Suspects), passArg(sh, c), boolArg(c.OnlySuspect), strconv.Itoa(c.Spare), list,
+		strconv.FormatInt(r.Worker, 10), about)
 	for i := range r.Reports {
 		x := &r.Reports[i]
 		next, text := "", ""

@@ -23,7 +23,7 @@ type script struct {
 
 // scripts holds all scripts of a Store.
 type scripts struct {
-	change, round, now, get, list, scan, stats, repair, unindexed, upgrade, runs *script
+	change, round, now, get, list, scan, stats, workers, repair, unindexed, upgrade, runs *script
 }
 
 const luaClockCall = "call('TIME')"
@@ -42,7 +42,7 @@ func loadScripts(clock string) *scripts {
 	}
 	return &scripts{
 		change: loadScript("change"), round: loadScript("round"), now: loadScript("now"), get: loadScript("get"), list: loadScript("list"), scan: loadScript("scan"),
-		stats: loadScript("stats"), repair: loadScript("repair"), unindexed: loadScript("unindexed"),
+		stats: loadScript("stats"), workers: loadScript("workers"), repair: loadScript("repair"), unindexed: loadScript("unindexed"),
 		upgrade: loadScript("upgrade"), runs: loadScript("runs"),
 	}
 }

@@ -53,7 +53,8 @@ type shard struct {
 //	                sender's last command with its answer, and each set's version and keys
 //	past     ZSET   id → expiry, of finished runs that are kept: see scripts/kept.lua
 //	ended    ZSET   id → when the run ended, of the same runs without heads
-//	crew     HASH   worker → the longest time between its rounds, and the id of its list of names
+//	crew     HASH   worker → the longest time between its rounds, its number, and the id of its
+//	                list of names
 //	names:ID HASH   a worker's handlers and schedules, each with a letter → its number
 //	aside    ZSET   kind → due time of its first task, of kinds that are not in kinds: see
 //	                scripts/round.lua. aside:ID has those of a list of names, and aside:=HANDLER

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,49 @@ func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
 			Claimed: n[9], Done: n[10], Retried: n[11], Died: n[12], Crashed: n[13], Released: n[14], Refused: n[15], Cancelled: n[16],
 		},
 	}, nil
+}
+
+// Workers returns the workers. It takes O(n) for n workers and their handlers.
+func (s *Store) Workers(ctx context.Context, shard int) ([]store.Worker, error) {
+	now, err := s.Now(ctx, shard)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.runScript(ctx, s.scripts.workers, shard)
+	if err != nil {
+		return nil, err
+	}
+	f, ok := decodeStrings(v)
+	if !ok {
+		return nil, answerError(v)
+	}
+	var workers []store.Worker
+	for len(f) >= 4 {
+		n := parseCount(f[3])
+		if n > len(f)-4 {
+			return nil, answerError(v)
+		}
+		w := store.Worker{About: f[2], Seen: parseTime(f[1])}
+		var interval int64
+		if x := strings.Fields(f[0]); len(x) == 3 { // the entry of an older version has no number
+			interval, _ = strconv.ParseInt(x[0], 10, 64)
+			w.Number, _ = strconv.ParseInt(x[1], 10, 64)
+		}
+		w.Lease = time.Duration(min(max(0, interval), store.MaxDelay.Microseconds())) * time.Microsecond
+		w.Lost = store.IsSilent(w.Seen, now, w.Lease)
+		for _, name := range f[4 : 4+n] {
+			switch _, text, _ := strings.Cut(name, ":"); {
+			case strings.HasPrefix(name, "h"):
+				w.Handlers = append(w.Handlers, text)
+			case strings.HasPrefix(name, "s"):
+				w.Schedules = append(w.Schedules, text)
+			}
+		}
+		slices.Sort(w.Handlers)
+		slices.Sort(w.Schedules)
+		workers, f = append(workers, w), f[4+n:]
+	}
+	return workers, nil
 }
 
 // readStats runs scripts/stats.lua. The seventh number is how many tasks are in no index.

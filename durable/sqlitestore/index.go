@@ -210,7 +210,7 @@ func (ix *index) flushTasks() {
 			}
 		default:
 			m := encodeMoreFields(t)
-			values := []any{columnState(t), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m)}
+			values := []any{columnState(t), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), nullableNumber(t.Worker)}
 			if isSameSlice(t.Record, x.storedTask.Record) {
 				ix.exec(moveTask, append(values, t.ID)...)
 			} else {
@@ -222,7 +222,7 @@ func (ix *index) flushTasks() {
 		x.hasRow = t.State != 0
 	}
 	ix.queryInBatches(deleteTasks, 1, ended, nil)
-	ix.queryInBatches(insertTasks, 12, inserted, nil)
+	ix.queryInBatches(insertTasks, 13, inserted, nil)
 	ix.dirtyTasks = ix.dirtyTasks[:0]
 }
 
@@ -373,7 +373,7 @@ func (ix *index) Sender(name string) *machine.Sender {
 
 // Remember stores a sender's record, or deletes it if x is nil.
 func (ix *index) Remember(name string, x *machine.Sender) {
-	if x != nil && x.Claim != nil {
+	if x != nil && x.Claim != nil { // a worker of this process
 		x.Process = thisProcess()
 	}
 	ix.senders[name] = &cachedSender{Sender: x, dirty: true}
@@ -397,20 +397,20 @@ func (ix *index) Gone(before store.Time, n int) (names []string) {
 	return names
 }
 
-// Workers returns the claims of the workers whose processes live.
-func (ix *index) Workers() (out []*machine.Claim) {
+// Workers returns the workers. A worker lives if its process does, because an idle worker
+// writes nothing.
+func (ix *index) Workers(store.Time) (out []*machine.Sender) {
 	lives := map[string]bool{} // by process: several workers may share one
 	ix.queryRows(workers, nil, func(rows *sql.Rows) {
-		r, x := scanSmallRow(rows), machine.Sender{}
-		if r.decode(&x) != nil || x.Claim == nil { // Verify finds a damaged row
+		r, x := scanSmallRow(rows), new(machine.Sender)
+		if r.decode(x) != nil || x.Claim == nil { // Verify finds a damaged row
 			return
 		}
 		if _, known := lives[x.Process]; !known {
 			lives[x.Process] = processLives(x.Process)
 		}
-		if lives[x.Process] {
-			out = append(out, x.Claim)
-		}
+		x.Lost = !lives[x.Process]
+		out = append(out, x)
 	})
 	return out
 }

@@ -53,6 +53,8 @@ type round struct {
 	Claim      store.Claim
 	Lease      time.Duration
 	MaxCrashes int
+	Worker     int64
+	About      string
 	Leave      bool
 }
 
@@ -134,7 +136,7 @@ func serveChild(path string) error {
 			}
 			y.Outcomes, err = st.Change(context.Background(), 0, x.Stamp, c)
 		} else {
-			r := store.Round{Extend: x.Round.Extend, Claim: x.Round.Claim, Lease: x.Round.Lease, MaxCrashes: x.Round.MaxCrashes, Leave: x.Round.Leave}
+			r := store.Round{Extend: x.Round.Extend, Claim: x.Round.Claim, Lease: x.Round.Lease, MaxCrashes: x.Round.MaxCrashes, Worker: x.Round.Worker, About: x.Round.About, Leave: x.Round.Leave}
 			for i, z := range x.Round.Reports {
 				r.Reports = append(r.Reports, store.Report{Lease: z.Lease, End: z.End, Due: z.Due, Text: z.Text, Keep: z.Keep, Result: z.Result, Next: x.Whens[i].store()})
 			}
@@ -224,7 +226,7 @@ func (p *twoProcesses) Change(ctx context.Context, shard int, s store.Stamp, c s
 }
 
 func (p *twoProcesses) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
-	x := request{Stamp: s, Round: round{nil, r.Extend, r.Claim, r.Lease, r.MaxCrashes, r.Leave}}
+	x := request{Stamp: s, Round: round{nil, r.Extend, r.Claim, r.Lease, r.MaxCrashes, r.Worker, r.About, r.Leave}}
 	for _, z := range r.Reports {
 		x.Round.Reports = append(x.Round.Reports, report{z.Lease, z.End, z.Due, z.Text, z.Keep, z.Result})
 		x.Whens = append(x.Whens, whenOf(z.Next))

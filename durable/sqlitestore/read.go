@@ -140,6 +140,12 @@ func (s *Store) Stats(ctx context.Context, _ int) (st store.Stats, err error) {
 	return st, err
 }
 
+// Workers returns the workers.
+func (s *Store) Workers(ctx context.Context, _ int) (workers []store.Worker, err error) {
+	err = s.runReadTx(ctx, func(x *session) { workers = machine.Workers(newIndex(x), s.readClocks().Wall) })
+	return workers, err
+}
+
 // Check reports whether the file can be read. It warns of settings that may lose tasks,
 // of a long log, and of an index that does not have all tasks. It takes some 50 ms for a
 // million tasks; [Store.Verify] checks everything.

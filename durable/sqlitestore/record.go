@@ -39,7 +39,15 @@ func encodeMoreFields(t *machine.Task) []byte {
 func columnValues(t *machine.Task) []any {
 	m := encodeMoreFields(t)
 	return []any{t.ID, columnState(t), int64(t.At), t.Handler, t.Schedule, t.Record, int64(t.Due), int64(t.Attempts),
-		t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m)}
+		t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), nullableNumber(t.Worker)}
+}
+
+// nullableNumber returns n, or NULL if n is 0.
+func nullableNumber(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
 }
 
 // nullableText returns b as a string, or NULL if b is nil.
@@ -63,6 +71,9 @@ func rowChecksum(t *machine.Task, more []byte) int64 {
 		b = binary.AppendVarint(b, n)
 	}
 	c := crc32.Update(0, crcTable, b)
+	if t.Worker != 0 { // files of the version before have no such column
+		c = crc32.Update(c, crcTable, binary.AppendVarint(nil, t.Worker))
+	}
 	c = crc32.Update(c, crcTable, more)
 	return int64(crc32.Update(c, crcTable, t.Record))
 }
@@ -82,7 +93,9 @@ func columnState(t *machine.Task) int64 {
 func scanRow(rows interface{ Scan(...any) error }, t *machine.Task, before ...any) error {
 	var moreText []byte
 	var n int64
-	err := rows.Scan(append(before, &t.ID, &t.State, &t.At, &t.Handler, &t.Schedule, &t.Record, &t.Due, &t.Attempts, &t.Token, &t.Lease, &moreText, &n)...)
+	var worker sql.NullInt64
+	err := rows.Scan(append(before, &t.ID, &t.State, &t.At, &t.Handler, &t.Schedule, &t.Record, &t.Due, &t.Attempts, &t.Token, &t.Lease, &moreText, &n, &worker)...)
+	t.Worker = worker.Int64
 	switch {
 	case err != nil && t.ID == "":
 		return err

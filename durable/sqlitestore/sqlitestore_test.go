@@ -128,6 +128,10 @@ func (b *twoStores) Stats(ctx context.Context, shard int) (store.Stats, error) {
 	return b.next().Stats(ctx, shard)
 }
 
+func (b *twoStores) Workers(ctx context.Context, shard int) ([]store.Worker, error) {
+	return b.next().Workers(ctx, shard)
+}
+
 func (b *twoStores) Check(ctx context.Context) (store.Health, error) { return b.next().Check(ctx) }
 
 func (b *twoStores) Repair(ctx context.Context, shard int) (store.Repair, error) {

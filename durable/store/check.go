@@ -3,6 +3,7 @@ package store
 import (
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -152,6 +153,8 @@ func (r *Round) Check(s *Stamp) error {
 		return invalidf("the lease is %v, not from 1µs to %v", r.Lease, MaxDelay)
 	case r.MaxCrashes < 1:
 		return invalidf("MaxCrashes is %d, not positive", r.MaxCrashes)
+	case r.Worker < 0 || r.Worker > MaxWorker || len(r.About) > MaxAbout || strings.ContainsFunc(r.About, unicode.IsControl) || !utf8.ValidString(r.About):
+		return invalidf("the Worker is %d, not from 0 to %d, or its About is not text of at most %d bytes", r.Worker, int64(MaxWorker), MaxAbout)
 	}
 	if err := r.Claim.check(); err != nil {
 		return err

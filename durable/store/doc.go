@@ -57,6 +57,9 @@
 // A handler may be paused: claims then get none of its tasks, which cost claims nothing while
 // they wait. Its running tasks end as usual.
 //
+// A worker gives its number and a description with each claim. A Running task names the
+// worker that has claimed it, and [Store.Workers] lists the workers: see [Worker].
+//
 // A task may ask the store to keep its finished runs, which are then Past: see [Keeping].
 //
 // # Concurrency

@@ -63,6 +63,7 @@ type Entry struct {
 	Crashes  int
 	Suspect  bool  // whether a Pending or Running task is a suspect: see IsSuspect
 	Token    int64 // of the lease of a Running task
+	Worker   int64 // the Round.Worker that has claimed a Running task, or 0
 	// Stopping is true if a Running task was cancelled.
 	Stopping bool
 	// Following is true if a Running task, or the run of a repeating task that is due or
@@ -119,7 +120,7 @@ func (e *Entry) AdoptChange() {
 // WithoutAttempt returns the entry as an import at the time now stores it: see [Import].
 func (e *Entry) WithoutAttempt(now Time) Entry {
 	x := *e
-	x.Token = 0
+	x.Token, x.Worker = 0, 0
 	switch {
 	case x.State >= Dead:
 	case x.ChangesOnlyLater():

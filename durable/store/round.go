@@ -17,6 +17,13 @@ type Round struct {
 	//
 	// The store only counts the crashes of a repeating task: see [Dropped].
 	MaxCrashes int
+	// Worker is the worker's number, from 1 to MaxWorker. The tasks that the round claims then
+	// name it: see [Entry]. It is the same in all rounds of a worker, and in all shards. Zero
+	// means no number.
+	Worker int64
+	// About describes the worker to people, as text without control characters of at most
+	// MaxAbout bytes. It is the same in all rounds of a sender.
+	About string
 	// Leave says that this is the worker's last round. If the store relied on this
 	// worker to watch the shard for all workers, another worker must take over.
 	Leave bool

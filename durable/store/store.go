@@ -46,6 +46,10 @@ type Store interface {
 	// Stats returns the numbers of the shard.
 	Stats(ctx context.Context, shard int) (Stats, error)
 
+	// Workers returns the workers that have claimed from the shard and have not left, in any
+	// order. O(n) for n workers.
+	Workers(ctx context.Context, shard int) ([]Worker, error)
+
 	// Check reports whether the store is usable, and how safely it keeps tasks. An error
 	// that wraps [ErrUnfit] is permanent.
 	Check(ctx context.Context) (Health, error)

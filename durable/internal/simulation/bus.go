@@ -275,6 +275,10 @@ func (e *endpoint) Stats(ctx context.Context, shard int) (store.Stats, error) {
 	return read(ctx, e, "stats", shard, func() (store.Stats, error) { return e.server.st.Stats(background, shard) })
 }
 
+func (e *endpoint) Workers(ctx context.Context, shard int) ([]store.Worker, error) {
+	return read(ctx, e, "workers", shard, func() ([]store.Worker, error) { return e.server.st.Workers(background, shard) })
+}
+
 func (e *endpoint) Check(ctx context.Context) (store.Health, error) {
 	return read(ctx, e, "check", 0, func() (store.Health, error) { return e.server.st.Check(background) })
 }

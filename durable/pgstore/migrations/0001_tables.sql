@@ -12,6 +12,7 @@ CREATE TABLE tickless.tasks (
 	handler text COLLATE "C" NOT NULL, schedule text COLLATE "C" NOT NULL, record bytea,
 	due bigint NOT NULL, attempts int NOT NULL, token bigint NOT NULL, lease bigint NOT NULL,
 	more text, suspect boolean NOT NULL,
+	worker bigint NOT NULL, -- the number of the worker that runs the task, or 0
 	PRIMARY KEY (shard, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE tickless.tasks ALTER record SET STORAGE EXTERNAL;

@@ -34,6 +34,7 @@
 --              n  the task has a new record in follows: it was scheduled again, or
 --                 rescheduled with another generation
 --              s  the first letter: the run is a suspect, see IsSuspect of package store
+--              w  and digits: the number of the worker that has claimed the running task
 --              f  and digits: when the pending task is due again, after its present run
 --   next     depends on the state:
 --              running      when the task is due again, if it was scheduled or rescheduled
@@ -53,7 +54,7 @@
 -- Suspects have kinds of their own, with an exclamation mark before the kind.
 --
 -- The hash meta has each sender's latest command under the sender's name: the command's
--- number, when it came, and the answer.
+-- number, when it came, and the answer. Under "w:" and the name it has a worker's description.
 --
 -- # A task's life
 --

@@ -418,7 +418,7 @@ local function cancel(id)
     return removed
   end
   if token == '0' then return absent end
-  call('HSET', run, id, formatRun(token, attempt, crashes, at, flagsOf('c', flags), '-', kind))
+  call('HSET', run, id, formatRun(token, attempt, crashes, at, flagsOf('c' .. workerOf(flags), flags), '-', kind))
   if hasFlag(flags, 'n') then call('HDEL', follows, id) end
   if not hasFlag(flags, 'c') then cancelled = cancelled + 1 end
   return stopping

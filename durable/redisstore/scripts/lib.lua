@@ -33,6 +33,8 @@ local function deleteOldSenders()
   if #old > 0 then
     call('HDEL', meta, unpack(old))
     call('HDEL', crew, unpack(old))
+    for i = 1, #old do old[i] = 'w:' .. old[i] end
+    call('HDEL', meta, unpack(old))
   end
   call('HSET', meta, 'sweep', page[1])
 end
@@ -65,6 +67,9 @@ end
 local function formatRun(token, attempt, crashes, at, flags, next, kind)
   return table.concat({token, attempt, crashes, at, flags, next, kind}, ' ')
 end
+
+-- workerOf returns the flag of a running task that names its worker, or an empty string.
+local function workerOf(flags) return match(flags, 'w%d+') or '' end
 
 -- flagsOf returns flags of a run: these letters, and s if the run with the flags old is a
 -- suspect.

@@ -1,5 +1,5 @@
 -- round NUMBER UNTIL LEASE CRASHES LEAVE REPORTS EXTENDS N FULL NAMES ROOMS SUSPECTS PASS
--- ONLY SPARE LIST ... carries out a worker's round: its reports, its extensions and, if N is not empty,
+-- ONLY SPARE LIST WORKER ABOUT ... carries out a worker's round: its reports, its extensions and, if N is not empty,
 -- a claim of at most N tasks. The arguments are
 --
 --   NUMBER     the number of the round
@@ -9,8 +9,8 @@
 --   LEAVE      1 if this is the worker's last round
 --   FULL       1 if the worker cannot run more than N tasks: if more tasks are due, the script
 --              wakes other workers, because this worker would not claim again at once
---   NAMES      the longest time in microseconds between two rounds of the worker, a space and
---              the id of its list of names
+--   NAMES      the longest time in microseconds between two rounds of the worker, its number,
+--              and the id of its list of names, with spaces between them
 --   ROOMS      " I:MOST:BUSY" for some handlers: the handler's number in the list of names, the
 --              maximum number of its tasks, and 1 if it gets no SPARE tasks
 --   SUSPECTS   the maximum number of suspects in the claim
@@ -23,6 +23,8 @@
 --   LIST       the list of names: "\0hLENGTH:NAME" for each handler and "\0sLENGTH:NAME" for
 --              each schedule. It is empty if the shard has probably got it before. If it has
 --              not, the answer is the error "TICKLESS names", and nothing was done.
+--   WORKER     the worker's number, or 0 for none
+--   ABOUT      the worker's description, if LIST is not empty
 --
 -- followed by OP ID TOKEN WHEN DUE TEXT for each report, and ID TOKEN for each extension.
 --
@@ -88,6 +90,7 @@ local full, names = ARGV[first + 8] == '1', ARGV[first + 9]
 local rooms, suspects = ARGV[first + 10], tonumber(ARGV[first + 11])
 local pass, only = ARGV[first + 12], ARGV[first + 13] == '1'
 local spare, list = tonumber(ARGV[first + 14]), ARGV[first + 15]
+local workerFlag = ARGV[first + 16] == '0' and '-' or 'w' .. ARGV[first + 16] -- the flags of a task that the worker runs
 local last, fence, paused, owner = m[3], tonumber(m[4] or '0') or 0, m[5], m[6]
 claims = n and n > 0 and not paused
 local maxOwnerDelay = 100000 -- microseconds; another worker replaces an owner that claims later
@@ -107,7 +110,7 @@ end
 if lastAnswer == 'late' and (again or ending and now > ending) then return redis.error_reply('TICKLESS late') end
 local listID = match(names, '%x+$')
 local isNew = n and not again and call('HGET', crew, sender) ~= names
-if isNew and list == '' and call('HEXISTS', lists .. listID, '') == 0 then return redis.error_reply('TICKLESS names') end
+if isNew and list == '' then return redis.error_reply('TICKLESS names') end
 call('HDEL', run, '') -- as allowWrites in lib.lua
 
 local accepted, leases, base, claimedIDs = 'a', 'l', '0', ''
@@ -156,14 +159,14 @@ if again then
   if #extended > 0 then call('ZADD', lease, unpack(extended)) end
 end
 
-local p = first + 16
+local p = first + 18
 if reports > 0 and not again then
   local ids, digits, doneIDs = {}, {}, {}
   for i = 1, reports do ids[i] = ARGV[p + 6 * i - 5] end
   local runs = call('HMGET', run, unpack(ids))
   for i = 1, reports do
     local at, r = p + 6 * i - 6, runs[i]
-    local done = ARGV[at + 2] .. ' 1 0 ' .. ARGV[at + 4] .. ' - - '
+    local done = ARGV[at + 2] .. ' 1 0 ' .. ARGV[at + 4] .. ' ' .. workerFlag .. ' - '
     if ARGV[at] == 'd' and ARGV[at + 3] == '' and r and sub(r, 1, #done) == done then
       doneIDs[#doneIDs + 1], digits[i] = ids[i], '1'
     end
@@ -211,9 +214,10 @@ if n then
   local ends = tonumber(call('ZRANGE', lease, 0, 0, 'WITHSCORES')[2] or '')
   if not again then
     if isNew then
-      if list ~= '' then
+      if call('HEXISTS', lists .. listID, '') == 0 then
 --include names.lua
       end
+      if ARGV[first + 17] ~= '' then set('w:' .. sender, ARGV[first + 17]) end
       call('HSET', crew, sender, names)
     end
     local anyExpired = ends and ends <= now
@@ -283,9 +287,10 @@ if n then
             next, flags = match(flags, 'f(%d+)') or '-', string.gsub(flags, 'f%d+', '')
             if flags == '' then flags = '-' end
           end
+          if workerFlag ~= '-' then flags = (flags == '-' and '' or flags) .. workerFlag end
           sets[2 * i] = table.concat({token, attempt + 1, crashes, at, flags, next, kind}, ' ')
         else
-          sets[2 * i] = token .. ' 1 0 ' .. scores[i] .. ' - - ' .. kind
+          sets[2 * i] = token .. ' 1 0 ' .. scores[i] .. ' ' .. workerFlag .. ' - ' .. kind
         end
         names[i] = #id .. ':' .. id
       end
@@ -366,6 +371,7 @@ if n then
 end
 if ARGV[first + 4] == '1' then
   call('HDEL', crew, sender)
+  call('HDEL', meta, 'w:' .. sender)
   if owner == sender or fields[#fields] == sender then
     call('HDEL', meta, 'armed', 'owner')
     for i = #fields - 1, 3, -2 do

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -28,13 +29,13 @@ func Stats(index Index, now store.Time) store.Stats {
 			}
 		}
 	}
-	workerClaims := index.Workers()
+	workers := index.Workers(now)
 	for _, k := range index.Overdue(now) {
 		st.Overdue += k.Tasks
 		st.Late = max(st.Late, now.Sub(k.First))
 		hasWorker := false
-		for _, c := range workerClaims {
-			hasWorker = hasWorker || c.Knows(k.Handler, k.Schedule)
+		for _, w := range workers {
+			hasWorker = hasWorker || !w.Lost && w.Claim.Knows(k.Handler, k.Schedule)
 		}
 		if !hasWorker {
 			st.Unknown += k.Tasks
@@ -43,13 +44,23 @@ func Stats(index Index, now store.Time) store.Stats {
 	return st
 }
 
+// Workers returns the shard's workers.
+func Workers(index Index, now store.Time) (workers []store.Worker) {
+	for _, x := range index.Workers(now) {
+		c := x.Claim
+		workers = append(workers, store.Worker{Number: c.Worker, About: c.About, Handlers: slices.Clone(c.Handlers), Schedules: slices.Clone(c.Schedules),
+			Seen: x.Seen, Lease: c.Lease, Lost: x.Lost})
+	}
+	return workers
+}
+
 // InRange reports whether the times and counts of a task are possible. A store must not
 // return others: workers send them back.
 func (t *Task) InRange() bool {
 	isTime := func(t store.Time) bool { return t >= 0 && t <= store.Farthest }
 	isCount := func(n int) bool { return n >= 0 && n <= math.MaxInt32 }
 	return t.State >= store.Pending && t.State <= store.Past && isTime(t.At) && isTime(t.Due) && t.Next >= 0 && t.Next <= store.Never &&
-		isCount(t.Attempts) && isCount(t.Crashes) && isCount(t.Runs) && t.Token >= 0 && t.Lease >= 0
+		isCount(t.Attempts) && isCount(t.Crashes) && isCount(t.Runs) && t.Token >= 0 && t.Lease >= 0 && t.Worker >= 0 && t.Worker <= store.MaxWorker
 }
 
 // Check returns an error if the fields of the task contradict each other or n, the

@@ -58,8 +58,8 @@ type Index interface {
 	// Gone returns up to n senders whose last command was before a time. It may miss
 	// some.
 	Gone(before store.Time, n int) []string
-	// Workers returns the latest claims of all senders that are workers.
-	Workers() []*Claim
+	// Workers returns the senders that are workers. The Index sets Lost of each as it knows.
+	Workers(now store.Time) []*Sender
 }
 
 // Never is later than any time.
@@ -114,10 +114,16 @@ type Sender struct {
 	// Process identifies the worker's process. Stores of one machine set it, so that they
 	// know whether the worker lives.
 	Process string `json:",omitempty"`
+	Lost    bool   `json:"-"` // see store.Worker; only set by Index.Workers
 }
 
-// A Claim lists the handlers and schedules of a worker.
-type Claim struct{ Handlers, Schedules []string }
+// A Claim is what a worker's latest claim says of the worker: see [store.Worker].
+type Claim struct {
+	Handlers, Schedules []string
+	Worker              int64         `json:",omitempty"`
+	About               string        `json:",omitempty"`
+	Lease               time.Duration `json:",omitempty"`
+}
 
 // Knows reports whether the worker has the handler and, if it is not empty, the
 // schedule.

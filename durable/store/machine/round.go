@@ -25,7 +25,7 @@ func Do(index Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, e
 		a.Extensions = append(a.Extensions, m.extendLease(h, r))
 	}
 	if r.Claim.Asked {
-		sender.Claim = &Claim{slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules)}
+		sender.Claim = &Claim{slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules), r.Worker, r.About, r.Lease}
 		m.endExpired(r.MaxCrashes)
 		m.deleteExpired()
 		sender.After = m.numbers.Fence
@@ -96,7 +96,7 @@ func (m *machine) claimTasks(a *store.Answer, r *store.Round) {
 	moreDue := len(due) > r.Claim.Max
 	for _, t := range due[:min(len(due), r.Claim.Max)] {
 		m.numbers.Fence++
-		t.Token = m.numbers.Fence
+		t.Token, t.Worker = m.numbers.Fence, r.Worker
 		t.Attempts++
 		m.startLease(t, r)
 		m.takePermit(t)
@@ -320,7 +320,7 @@ func (m *machine) setState(t *Task, s store.State, at store.Time) {
 	m.addCount(s, 1)
 	t.State, t.At = s, at
 	if s != store.Running {
-		t.Token, t.Lease, t.Stopping = 0, 0, false
+		t.Token, t.Worker, t.Lease, t.Stopping = 0, 0, 0, false
 	}
 	if s != store.Running && s != store.Pending {
 		t.Following, t.Next, t.NextTask = false, 0, nil

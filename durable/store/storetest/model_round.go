@@ -34,7 +34,9 @@ func (m *modelTest) randomRound() {
 		}
 		m.addRandomRooms(&r.Claim)
 	}
-	x := sentCommand{stamp: m.nextStamp("worker" + strconv.Itoa(m.rng.IntN(3))), round: &r}
+	worker := m.rng.IntN(3)
+	r.Worker = int64(worker) * (store.MaxWorker / 2) // the first has none
+	x := sentCommand{stamp: m.nextStamp("worker" + strconv.Itoa(worker)), round: &r}
 	m.sendTooLate(&x)
 	for _, c := range m.send(x).Tasks {
 		m.believedLeases = append(m.believedLeases, believedLease{leaseOf(c), c.Due})
@@ -132,7 +134,7 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 	if m.applyChange(t) {
 		return store.Overtaken
 	}
-	t.Token, t.Due = 0, x.Due
+	t.Token, t.Worker, t.Due = 0, 0, x.Due
 	last, followed := x.Next.IsZero(), t.Following && t.Next > 0
 	if followed && x.End == store.Done {
 		m.caseCounts["followed after the run"]++
@@ -259,7 +261,7 @@ func (m *model) endExpired(maxCrashes int) {
 			continue
 		}
 		m.adoptChange(t)
-		t.Token, t.At, t.State = 0, m.now, store.Pending
+		t.Token, t.Worker, t.At, t.State = 0, 0, m.now, store.Pending
 		failureText := store.TextCrashed
 		t.Crashes++
 		t.Suspect = maxCrashes > 1 && (t.Crashes >= 3 || t.Crashes >= maxCrashes-1)
@@ -318,7 +320,7 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes, Suspect: t.Suspect, Following: t.Following})
 		m.check(x.Token > m.lastToken, "token %d came after %d", x.Token, m.lastToken)
 		m.lastToken = x.Token
-		t.State, t.Token, t.Attempts = store.Running, x.Token, t.Attempts+1
+		t.State, t.Token, t.Worker, t.Attempts = store.Running, x.Token, r.Worker, t.Attempts+1
 		t.startLease(m.now, r)
 		m.counters.Claimed++
 		m.caseCounts["claimed"]++

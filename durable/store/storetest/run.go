@@ -95,6 +95,7 @@ var tests = []struct {
 	{"OnceAtOneTime", testRepeatedConcurrently},
 	{"Deadlines", testDeadlines},
 	{"UnknownHandlers", testUnknownHandlers},
+	{"WorkersAreSeen", testSeenWorkers},
 	{"PauseAndResume", testPause},
 	{"Batches", testBatches},
 	{"Limits", testMaximumSizes},

@@ -1,0 +1,203 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A WorkerInfo describes a Worker that runs, or that has ended without a shutdown.
+type WorkerInfo struct {
+	// ID names one Run of the Worker. [Info.Worker] of a running task is such an ID.
+	ID      string    `json:"id"`
+	Name    string    `json:"name,omitempty"` // see WithName
+	Host    string    `json:"host,omitempty"`
+	PID     int       `json:"pid,omitempty"`
+	Started time.Time `json:"started,omitzero"` // when Run was called
+	// Version is that of the program: see [WithVersion].
+	Version string `json:"version,omitempty"`
+	// Contact is when the store last heard of the Worker. On sqlitestore and memstore an
+	// idle Worker is silent until a task is due. On other stores it is silent for up to
+	// 30 s, or redisstore's WithRecheck if that is longer.
+	Contact time.Time `json:"contact"`
+	// Lost says that the Worker has ended without a shutdown, or cannot reach the store: its
+	// process has ended, it is silent for longer than its leases last, or a lease has ended.
+	// A lost Worker is listed for a day.
+	Lost bool `json:"lost,omitempty"`
+
+	Places    int             `json:"places"` // see WithConcurrency
+	Lease     time.Duration   `json:"lease_ns"`
+	Handlers  []WorkerHandler `json:"handlers"`
+	Schedules []string        `json:"schedules,omitempty"` // see WithSchedule
+	// Running are the tasks that the Worker runs, the longest first.
+	Running []WorkerTask `json:"running"`
+}
+
+// A WorkerHandler is a handler of a Worker.
+type WorkerHandler struct {
+	Handler string `json:"handler"`
+	Running int    `json:"running"` // how many places it uses
+	// Places is how many places it may use, and Rate how many tasks it may start in a
+	// second, or 0 for any number.
+	Places int     `json:"places"`
+	Rate   float64 `json:"rate,omitempty"`
+}
+
+// A WorkerTask is a task that a Worker runs.
+type WorkerTask struct {
+	ID      string    `json:"id"` // see Info.ID
+	Handler string    `json:"handler"`
+	Since   time.Time `json:"since"` // when it was claimed
+	Lease   time.Time `json:"lease"` // when its lease ends, unless the Worker extends it
+}
+
+// A workerAbout is what a Worker tells about itself, as JSON in store.Round.About.
+type workerAbout struct {
+	Name     string                  `json:"name,omitempty"`
+	Host     string                  `json:"host,omitempty"`
+	PID      int                     `json:"pid"`
+	Started  time.Time               `json:"started"`
+	Version  string                  `json:"version,omitempty"`
+	Places   int                     `json:"places"`
+	Handlers map[string]handlerAbout `json:"handlers,omitempty"` // those with limits of their own
+}
+
+type handlerAbout struct {
+	Places int     `json:"places,omitempty"`
+	Rate   float64 `json:"rate,omitempty"`
+}
+
+// describe sets the Worker's number and description for a Run.
+func (w *Worker) describe() {
+	w.number = 1 + rand.Int64N(1<<40)
+	about := workerAbout{Name: w.config.name, PID: os.Getpid(), Started: w.now().UTC(), Version: cmp.Or(w.config.version, buildVersion()),
+		Places: w.config.concurrency, Handlers: make(map[string]handlerAbout)}
+	about.Host, _ = os.Hostname() // without a name the field is empty
+	for name, h := range w.handlers {
+		if h.isLimited() {
+			about.Handlers[name] = handlerAbout{h.maxRunning, h.tasksPerSecond}
+		}
+	}
+	w.about = about.encode()
+	if len(w.about) > store.MaxAbout {
+		about.Handlers = nil
+		w.about = about.encode()
+	}
+}
+
+func (a *workerAbout) encode() string {
+	b, err := json.Marshal(a)
+	if err != nil {
+		panic(err) // impossible: all fields can be encoded
+	}
+	return string(b)
+}
+
+// buildVersion returns the version of the program's main module, or the revision of its
+// source.
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// workerID returns the WorkerInfo.ID of a worker's number.
+func workerID(number int64) string {
+	if number == 0 {
+		return ""
+	}
+	return strconv.FormatInt(number, 36)
+}
+
+// Workers returns the store's Workers, sorted by host, process and start. A Worker is
+// listed from its first claim until its shutdown. O(n) for n Workers and running tasks.
+func (c *Client) Workers(ctx context.Context) ([]WorkerInfo, error) {
+	byNumber := make(map[int64]*WorkerInfo)
+	for shard := range c.store.Shards() {
+		workers, err := c.store.Workers(ctx, shard)
+		if err != nil {
+			return nil, clientError(err)
+		}
+		for i := range workers {
+			if x := &workers[i]; x.Number != 0 { // older versions have none
+				if byNumber[x.Number] == nil {
+					byNumber[x.Number] = newWorkerInfo(x)
+				}
+				byNumber[x.Number].addShard(x)
+			}
+		}
+	}
+	for e, err := range c.listEntries(ctx, store.Filter{State: store.Running}, store.Cursor{}, store.MaxPage, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if w := byNumber[e.Worker]; w != nil && !e.Damaged {
+			w.addTask(&e)
+		}
+	}
+	infos := make([]WorkerInfo, 0, len(byNumber))
+	for _, w := range byNumber {
+		slices.SortStableFunc(w.Running, func(a, b WorkerTask) int { return a.Since.Compare(b.Since) })
+		infos = append(infos, *w)
+	}
+	slices.SortFunc(infos, func(a, b WorkerInfo) int {
+		return cmp.Or(strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), a.Started.Compare(b.Started), strings.Compare(a.ID, b.ID))
+	})
+	return infos, nil
+}
+
+func newWorkerInfo(x *store.Worker) *WorkerInfo {
+	var about workerAbout
+	_ = json.Unmarshal([]byte(x.About), &about) // another program's description may differ
+	w := &WorkerInfo{ID: workerID(x.Number), Name: about.Name, Host: about.Host, PID: about.PID, Started: about.Started, Version: about.Version,
+		Places: about.Places, Lease: x.Lease, Handlers: []WorkerHandler{}, Schedules: x.Schedules, Running: []WorkerTask{}, Lost: true}
+	for _, name := range x.Handlers {
+		limits := about.Handlers[name]
+		w.Handlers = append(w.Handlers, WorkerHandler{Handler: name, Places: limits.Places, Rate: limits.Rate})
+	}
+	slices.SortFunc(w.Handlers, func(a, b WorkerHandler) int { return strings.Compare(a.Handler, b.Handler) })
+	return w
+}
+
+// addShard adds what one shard knows about the Worker.
+func (w *WorkerInfo) addShard(x *store.Worker) {
+	if seen := x.Seen.Std(); seen.After(w.Contact) {
+		w.Contact = seen
+	}
+	w.Lost = w.Lost && x.Lost
+}
+
+func (w *WorkerInfo) addTask(e *store.Entry) {
+	x := WorkerTask{ID: e.ID, Handler: e.Handler, Since: claimedAt(e), Lease: e.At.Std()}
+	w.Running = append(w.Running, x)
+	if i, ok := w.findHandler(e.Handler); ok {
+		w.Handlers[i].Running++
+	}
+}
+
+func (w *WorkerInfo) findHandler(name string) (i int, ok bool) {
+	return slices.BinarySearchFunc(w.Handlers, name, func(h WorkerHandler, name string) int { return strings.Compare(h.Handler, name) })
+}
+
+// claimedAt returns when a running task was claimed: its token is the store's time of the
+// claim, or a little later, unless the clock was set back.
+func claimedAt(e *store.Entry) time.Time { return min(store.Time(e.Token), e.At).Std() }
