@@ -21,7 +21,12 @@ var ErrDamaged = errors.New("durable: the file is damaged")
 // If the file is damaged or incomplete, the error is an [ErrDamaged] that names the
 // line. Tasks before the damage are imported. After an error, Import may be repeated
 // with the whole file while dst is still paused. O(n) for n tasks.
-func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
+func Import(ctx context.Context, dst store.Store, r io.Reader, opts ...ImportOption) (Copied, error) {
+	newNames := make(map[string]string)
+	for i, o := range opts {
+		panicIfNil("Import", i, o)
+		o.applyToImport(newNames)
+	}
 	in := &lineReader{r: bufio.NewReaderSize(r, maxLineBytes)}
 	h, err := in.readHeader()
 	if err != nil { // before anything is changed
@@ -37,12 +42,35 @@ func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
 			break
 		}
 		for _, e := range block {
+			for _, t := range []*store.Task{&e.Task, e.NextTask} {
+				if t != nil && newNames[t.Handler] != "" {
+					t.Handler = newNames[t.Handler]
+				}
+			}
 			if err := c.addEntry(ctx, e); err != nil {
 				return c.copied, err
 			}
 		}
 	}
 	return c.copied, errors.Join(c.sendItems(ctx), c.refusal, err)
+}
+
+// An ImportOption changes an [Import].
+type ImportOption interface{ applyToImport(newNames map[string]string) }
+
+type importOption func(newNames map[string]string)
+
+func (f importOption) applyToImport(newNames map[string]string) { f(newNames) }
+
+// RenameHandler gives the tasks of a handler to a handler with another name. It panics if a
+// name is not valid: see [Task.Handler].
+func RenameHandler(from, to string) ImportOption {
+	for _, name := range []string{from, to} {
+		if !store.IsName(name) {
+			panic(fmt.Sprintf("durable: RenameHandler: the name %q must have "+nameRule, name))
+		}
+	}
+	return importOption(func(newNames map[string]string) { newNames[from] = to })
 }
 
 // maxLineBytes is more than any line needs. The longest line has two records of

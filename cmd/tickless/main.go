@@ -8,13 +8,14 @@
 //	tickless tasks COMMAND      shows the tasks of a store, and changes them
 //	tickless export FILE        writes the tasks of a store to a file
 //	tickless import FILE        puts a file's tasks into a store
+//	tickless completion SHELL   makes a shell complete commands and flags
 //
 // Each command lists its flags and examples under --help.
 //
 // The exit codes are:
 //
 //	0    success
-//	1    an error
+//	1    an error; of tasks also: a task does not exist, or nothing was changed
 //	2    wrong arguments
 //	3    migrate found calls to rewrite
 //	130  interrupted; the command has printed what it has measured

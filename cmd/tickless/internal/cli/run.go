@@ -29,7 +29,6 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	root.SilenceErrors = true
 	root.SilenceUsage = true
-	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return UsageError{err} })
 
 	err := root.ExecuteContext(ctx)

@@ -50,13 +50,17 @@ backslash: the dead letter of a repeating task has the ID KEY\x00. A time is wri
 	flags := cmd.PersistentFlags()
 	c.location.AddFlags(flags)
 	flags.BoolVar(&c.asJSON, "json", false, "print JSON")
-	cmd.AddCommand(c.newListCommand(), c.newGetCommand(), c.newStatsCommand(), c.newMigrateCommand(),
-		c.newChangeCommand("run", "Runs pending tasks now", "", durable.Pending, makeDueNow((*durable.Client).RescheduleBatch)),
-		c.newChangeCommand("cancel", "Cancels pending tasks, and asks running tasks to stop", "cancel", 0, (*durable.Client).CancelBatch),
-		c.newChangeCommand("requeue", "Runs dead letters again, now", "", durable.Dead, makeDueNow((*durable.Client).RequeueBatch)),
-		c.newChangeCommand("purge", "Deletes dead letters", "purge", durable.Dead, (*durable.Client).PurgeBatch),
-		c.newPauseOrResumeCommand("pause", "Stops workers from taking tasks", (*durable.Client).Pause),
-		c.newPauseOrResumeCommand("resume", "Ends a pause", (*durable.Client).Resume))
+	cmd.AddCommand(c.newListCommand(), c.newGetCommand(), c.newRunsCommand(), c.newUpcomingCommand(),
+		c.newWorkersCommand(), c.newLimitsCommand(), c.newStatsCommand(),
+		c.newAddCommand(), c.newChangeTaskCommand(), c.newSyncCommand(), c.newLimitCommand(), c.newPauseCommand(), c.newResumeCommand(),
+		c.newRunCommand(),
+		c.newBulkCommand("cancel", "Cancels pending tasks, and asks running tasks to stop", "cancel", "tasks cancelled", (*durable.Client).CancelBatch, (*durable.Client).CancelAll),
+		c.newBulkCommand("requeue", "Runs dead letters again, now", "", "dead letters requeued", makeDueNow((*durable.Client).RequeueBatch),
+			func(c *durable.Client, ctx context.Context, f durable.Filter, opts ...durable.BulkOption) (int, error) {
+				return c.RequeueAll(ctx, f, durable.After(0), opts...)
+			}),
+		c.newBulkCommand("purge", "Deletes dead letters", "purge", "dead letters deleted", (*durable.Client).PurgeBatch, (*durable.Client).PurgeAll),
+		c.newVerifyCommand(), c.newRepairCommand(), c.newBackupCommand(), c.newRestoreCommand(), c.newCopyCommand(), c.newMigrateCommand())
 	return cmd
 }
 
@@ -69,13 +73,13 @@ func (c *sharedFlags) withClient(cmd *cobra.Command, f func(ctx context.Context,
 	return errors.Join(f(cmd.Context(), durable.New(st)), closeStore())
 }
 
-// confirmChange asks whether to continue, unless --yes is set, verb is empty or n is 0.
-// It returns an error if the answer is not yes.
-func (c *sharedFlags) confirmChange(cmd *cobra.Command, verb string, n int) error {
-	if c.skipConfirm || verb == "" || n == 0 {
+// confirm asks whether to continue, unless --yes is set. It returns an error if the answer
+// is not yes.
+func (c *sharedFlags) confirm(cmd *cobra.Command, what string) error {
+	if c.skipConfirm {
 		return nil
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "Really %s %s? [y/N] ", verb, formatTaskCount(n))
+	fmt.Fprintf(cmd.ErrOrStderr(), "Really %s? [y/N] ", what)
 	line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
 		return errors.New("nothing changed: answer y, or give --yes")
@@ -88,16 +92,4 @@ func formatTaskCount(n int) string {
 		return "1 task"
 	}
 	return figures.GroupDigits(int64(n)) + " tasks"
-}
-
-// newPauseOrResumeCommand returns the command pause or resume.
-func (c *sharedFlags) newPauseOrResumeCommand(name, short string, do func(*durable.Client, context.Context) error) *cobra.Command {
-	return &cobra.Command{
-		Use:   name,
-		Short: short,
-		Args:  cli.RefuseArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error { return do(client, ctx) })
-		},
-	}
 }

@@ -41,12 +41,15 @@ func parseTime(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
+	if s == "now" {
+		return time.Now(), nil
+	}
 	if d, err := time.ParseDuration(s); err == nil {
 		return time.Now().Add(d), nil
 	}
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		err = fmt.Errorf("%q is neither a time such as 2026-01-02T15:04:05Z nor a duration such as -1h", s)
+		err = fmt.Errorf("%q is neither a time such as 2026-01-02T15:04:05Z nor now, nor a duration such as -1h", s)
 	}
 	return t, err
 }

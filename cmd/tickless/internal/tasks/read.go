@@ -30,6 +30,16 @@ func (s *selection) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.errorText, "error", "", "tasks whose latest error contains this text")
 }
 
+// addRunFlags adds the flags that select finished runs.
+func (s *selection) addRunFlags(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	flags.StringVar(&s.handler, "handler", "", "runs of this handler")
+	flags.StringVar(&s.prefix, "prefix", "", "runs whose key has this prefix")
+	flags.StringVar(&s.dueFrom, "from", "", "runs that ended at or after this time")
+	flags.StringVar(&s.dueBefore, "to", "", "runs that ended before this time")
+	flags.StringVar(&s.errorText, "error", "", "runs whose latest error contains this text")
+}
+
 func (s *selection) filter() (f durable.Filter, err error) {
 	if s.state != "" {
 		if err := f.State.UnmarshalText([]byte(s.state)); err != nil {
@@ -54,6 +64,7 @@ type taskJSON struct {
 func (c *sharedFlags) newListCommand() *cobra.Command {
 	var s selection
 	var after string
+	var onlyIDs bool
 	limit := 100
 	cmd := &cobra.Command{
 		Use:     "list",
@@ -75,18 +86,19 @@ func (c *sharedFlags) newListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.printPage(cmd, &page)
+				return c.printPage(cmd, &page, onlyIDs)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&s.state, "state", "", "tasks that are pending, running, dead or past")
 	s.addFlags(cmd.Flags())
 	cmd.Flags().IntVar(&limit, "limit", limit, "maximum number of tasks, up to 1000")
+	cmd.Flags().BoolVar(&onlyIDs, "ids", false, "print only the IDs, one in a line, as other commands take them")
 	cmd.Flags().StringVar(&after, "after", "", "continue after the cursor that the previous list printed")
 	return cmd
 }
 
-func (c *sharedFlags) printPage(cmd *cobra.Command, p *durable.Page) error {
+func (c *sharedFlags) printPage(cmd *cobra.Command, p *durable.Page, onlyIDs bool) error {
 	if c.asJSON {
 		jsonTasks := make([]taskJSON, len(p.Tasks))
 		for i, info := range p.Tasks {
@@ -96,6 +108,12 @@ func (c *sharedFlags) printPage(cmd *cobra.Command, p *durable.Page) error {
 	}
 	if p.Next != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "There are more tasks: continue with --after %s\n", p.Next)
+	}
+	if onlyIDs {
+		for i := range p.Tasks {
+			fmt.Fprintln(cmd.OutOrStdout(), escapeText(p.Tasks[i].ID))
+		}
+		return nil
 	}
 	t := newTable(cmd, "ID", "STATE", "AT", "HANDLER", "ATTEMPTS", "LAST ERROR")
 	for _, info := range p.Tasks {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -193,30 +194,121 @@ func TestTasks(t *testing.T) {
 		}
 		s.becomes("order-2", "gone")
 
-		s.prints("", "pause")
+		s.prints("", "pause", "--all")
 		s.schedule(durable.Task{Key: "now", Handler: "good"}, durable.After(0))
 		out, _ = s.run(0, "", "stats", "--json")
 		var st map[string]any
 		if err := json.Unmarshal([]byte(out), &st); err != nil || st["paused_shards"] != st["shards"] || st["dead"] != 2.0 || st["overdue"] != 1.0 {
 			s.Errorf("%v: %s", err, out)
 		}
-		s.prints("", "resume")
+		s.prints("", "resume", "--all")
 		s.becomes("now", "gone")
 		s.prints("paused_shards 0", "stats")
 
-		s.prints(`hourly\x00 moved`, "requeue", "--prefix", "hourly")
+		s.prints("1 dead letters requeued", "requeue", "--prefix", "hourly")
 		eventually(s.T, func() bool { // the requeued run dies again
 			st, err := s.client.Stats(ctx)
 			return err == nil && st.Died == 3
 		})
 		for _, answer := range []string{"", "n\n", "\n"} {
-			if out, errs := s.run(cli.ExitFailed, answer, "purge", "--all"); out != "" || !strings.Contains(errs, "Really purge 2 tasks?") {
+			if out, errs := s.run(cli.ExitFailed, answer, "purge", "--all"); out != "" || !strings.Contains(errs, "Really purge all tasks that match?") {
 				s.Errorf("purge: %q, %q", out, errs)
 			}
 		}
-		s.prints(`"outcome": "removed"`, "purge", "--all", "--yes", "--json")
+		s.prints("1 dead letters deleted", "purge", "--handler", "bad", "--yes", "--limit", "1")
+		s.prints(`"count": 1`, "purge", "--all", "--yes", "--json")
 		s.prints("dead 0", "stats")
 	})
+}
+
+// What the library can do to a task and to a store, the command line can.
+func TestTasks_Changes(t *testing.T) {
+	on(t, func(s *subject) {
+		s.prints("order created", "add", "order", "--handler", "good", "--body", "b", "--header", "h=v=w", "--after", "1h", "--max-attempts", "3")
+		if _, errs := s.run(cli.ExitFailed, "", "add", "order", "--handler", "good"); !strings.Contains(errs, "has a task already") {
+			s.Error(errs)
+		}
+		s.prints("order replaced", "change", "order", "--timeout", "5s")
+		info, err := s.client.Get(ctx, "order")
+		if err != nil || info.Task.Timeout != 5*time.Second || string(info.Task.Body) != "b" || info.Task.Headers["h"] != "v=w" || time.Until(info.At) < 50*time.Minute {
+			s.Fatalf("%v %+v", err, info)
+		}
+		s.prints("order replaced", "change", "order", "--at", "now", "--keep-runs", "3")
+		s.becomes("order", "gone")
+		s.prints("order good done", "runs", "order")
+		s.prints("order good done", "runs", "--handler", "good", "--from", "-1h")
+
+		s.prints("daily created", "add", "daily", "--handler", "good", "--cron", "0 9 * * *", "--zone", "Europe/Berlin")
+		s.prints("daily replaced", "change", "daily", "--cron", "0 8 * * *")
+		info, err = s.client.Get(ctx, "daily")
+		if err != nil || info.Task.Cron != "0 8 * * *" || info.Task.Zone != "Europe/Berlin" {
+			s.Fatalf("%v %+v", err, info)
+		}
+		s.prints("3 runs within 72h0m0s", "upcoming", "--for", "72h")
+		s.run(cli.ExitUsage, "", "change", "daily", "--body-file", "/none/such")
+		if _, errs := s.run(cli.ExitFailed, "", "change", "daily", "--cron", "61 * * * *"); !strings.Contains(errs, "61") {
+			s.Error(errs)
+		}
+
+		set := `{"set": "app", "version": %d, "tasks": [%s{"key": "a", "handler": "good", "every": "1h", "body": "x"}]}`
+		if out, _ := s.run(0, fmt.Sprintf(set, 7, `{"key": "b", "handler": "good", "cron": "@daily", "keep_for": "1h"}, `), "sync", "-"); !strings.Contains(out, "created") {
+			s.Error(out)
+		}
+		s.run(0, fmt.Sprintf(set, 8, ""), "sync", "-")
+		s.becomes("b", "gone")
+		if _, errs := s.run(cli.ExitFailed, fmt.Sprintf(set, 7, ""), "sync", "-"); !strings.Contains(errs, "higher version") {
+			s.Error(errs)
+		}
+		if _, errs := s.run(cli.ExitFailed, `{"set": "app", "version": 9, "tasks": [{"key": "a", "handler": "good", "evry": "1h"}]}`, "sync", "-"); !strings.Contains(errs, "evry") {
+			s.Error(errs)
+		}
+
+		s.prints("", "pause", "--handler", "good", "--note", "why not")
+		s.prints("why not", "limits")
+		s.schedule(durable.Task{Key: "waits", Handler: "good"}, durable.After(0))
+		s.prints("waits too created", "add", "waits too", "--handler", "good")
+		s.prints("", "resume", "--handler", "good")
+		s.becomes("waits", "gone")
+		s.becomes("waits too", "gone")
+		if s.client.Store().Shards() == 1 {
+			s.prints("", "limit", "good", "--concurrency", "2", "--rate", "0.5")
+			s.prints("good 2 0.5", "limits")
+			s.prints("", "limit", "good", "--remove")
+			s.prints("[]", "limits", "--json")
+		}
+		host, _ := os.Hostname()
+		s.prints(host, "workers")
+		s.prints("nothing is damaged", "verify")
+		s.prints("0 requeued, 0 doubled, 0 orphaned", "repair")
+		copied := filepath.Join(t.TempDir(), "copy.db")
+		s.prints("copied", "copy", "--to-file", copied)
+		if out, _, code := clitest.Run(t, "tasks", "list", "--file", copied); code != 0 || !strings.Contains(out, "daily") {
+			s.Errorf("the copy has %s", out)
+		}
+	})
+}
+
+func TestTasks_BackupAndRestore(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tasks.db")
+	st, closeStore, err := stores.Location{File: file}.Open(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := durable.New(st).Schedule(ctx, durable.Task{Key: "old", Handler: "h"}, durable.After(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	s := &subject{t, []string{"--file", file}, nil}
+	s.prints("", "backup", file+".backup")
+	s.prints("old removed", "cancel", "old", "--yes")
+	if _, errs := s.run(cli.ExitFailed, "y\n", "restore", file+".backup"); !strings.Contains(errs, "in use") {
+		t.Error(errs)
+	}
+	if err := closeStore(); err != nil {
+		t.Fatal(err)
+	}
+	s.run(cli.ExitFailed, "n\n", "restore", file+".backup")
+	s.run(0, "y\n", "restore", file+".backup")
+	s.prints("old pending", "list")
 }
 
 func TestTasks_CalledWrongly(t *testing.T) {
@@ -232,6 +324,19 @@ func TestTasks_CalledWrongly(t *testing.T) {
 		{Args: []string{"get", "--file", file, `a\b\`}, WantError: "escape"},
 		{Args: []string{"cancel", "--file", file}, WantError: "either IDs"},
 		{Args: []string{"purge", "--file", file, "id", "--all"}, WantError: "either IDs"},
+		{Args: []string{"requeue", "--file", file, "--all", "--limit", "-1"}, WantError: "positive"},
+		{Args: []string{"run", "--file", file}, WantError: "give the IDs"},
+		{Args: []string{"pause", "--file", file}, WantError: "--handler, or --all"},
+		{Args: []string{"resume", "--file", file, "a", "--all"}, WantError: "--handler, or --all"},
+		{Args: []string{"add", "--file", file}, WantError: "one ID"},
+		{Args: []string{"add", "--file", file, "a", "--header", "x"}, WantError: "NAME=VALUE"},
+		{Args: []string{"add", "--file", file, "a", "--at", "now", "--after", "1s"}, WantError: "not both"},
+		{Args: []string{"add", "--file", file, "a", "--missed", "some"}, WantError: "latest, fire or dead"},
+		{Args: []string{"runs", "--file", file, "a", "--handler", "h"}, WantError: "a key, or flags"},
+		{Args: []string{"upcoming", "--file", file, "--for", "-1h"}, WantError: "positive"},
+		{Args: []string{"limit", "--file", file, "a"}, WantError: "--remove"},
+		{Args: []string{"backup", "x", "--redis", "redis://localhost:1"}, WantError: "--file"},
+		{Args: []string{"restore", "--file", file}, WantError: "one file"},
 	})
 	_, stderr, code := clitest.Run(t, "tasks", "purge", "--file", file, "--all")
 	if code != cli.ExitFailed || !strings.Contains(stderr, "no such file") {

@@ -41,6 +41,7 @@ the file format.`,
 func NewImport() *cobra.Command {
 	var location stores.Location
 	var resume bool
+	var renames map[string]string
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Reads the tasks of a file into a store",
@@ -49,12 +50,14 @@ and any number of shards. Tasks that the store already has do not change. The
 import pauses the store, so that no task runs before all are imported; --resume
 resumes it at the end. After an error, run the import again.`,
 		Example: `  tickless import --file new.db tasks.jsonl
+  tickless import --file new.db --rename-handler mail=letter tasks.jsonl
   zstd -dc tasks.jsonl.zst | tickless import --redis redis://localhost:6379 --resume -`,
 		Args: checkOneFile,
-		RunE: func(cmd *cobra.Command, args []string) error { return importIntoStore(cmd, location, args[0], resume) },
+		RunE: func(cmd *cobra.Command, args []string) error { return importIntoStore(cmd, location, args[0], resume, renames) },
 	}
 	location.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&resume, "resume", false, "resume the store after the import, so that workers run the tasks")
+	cmd.Flags().StringToStringVar(&renames, "rename-handler", nil, "give a handler's tasks to another handler, as OLD=NEW; may be repeated")
 	return cmd
 }
 
@@ -106,7 +109,14 @@ func exportToFile(ctx context.Context, name string, st store.Store) (int, error)
 	return n, errors.Join(os.Rename(f.Name(), name), err)
 }
 
-func importIntoStore(cmd *cobra.Command, location stores.Location, name string, resume bool) (err error) {
+func importIntoStore(cmd *cobra.Command, location stores.Location, name string, resume bool, renames map[string]string) (err error) {
+	var opts []durable.ImportOption
+	for from, to := range renames {
+		if !store.IsName(from) || !store.IsName(to) {
+			return cli.UsageError{Err: fmt.Errorf("--rename-handler: %q=%q is not OLD=NEW", from, to)}
+		}
+		opts = append(opts, durable.RenameHandler(from, to))
+	}
 	var in io.Reader = cmd.InOrStdin()
 	if name != "-" {
 		f, err := os.Open(name)
@@ -128,7 +138,7 @@ func importIntoStore(cmd *cobra.Command, location stores.Location, name string, 
 			err = errors.Join(err, os.Remove(location.File)) // the new store has no tasks
 		}
 	}()
-	importCounts, err = durable.Import(cmd.Context(), st, in)
+	importCounts, err = durable.Import(cmd.Context(), st, in, opts...)
 	if importCounts.Added+importCounts.Kept > 0 || err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "imported %s tasks, kept %s that already existed\n",
 			figures.GroupDigits(int64(importCounts.Added)), figures.GroupDigits(int64(importCounts.Kept)))

@@ -36,7 +36,10 @@ func TestTransfer_CalledWrongly(t *testing.T) {
 		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--name", "a b"}, WantError: "braces, spaces and control characters"},
 		{Args: []string{"", "--file", "a"}, WantError: "name of the file is empty"},
 	})
-	clitest.CheckWrongCalls(t, "import", []clitest.WrongCall{{Args: []string{"a", "b"}, WantError: "one argument"}})
+	clitest.CheckWrongCalls(t, "import", []clitest.WrongCall{
+		{Args: []string{"a", "b"}, WantError: "one argument"},
+		{Args: []string{"a", "--file", "b", "--rename-handler", "h="}, WantError: "OLD=NEW"},
+	})
 	clitest.CheckHelp(t, "export", "--file", "--redis", "--shards")
 	clitest.CheckHelp(t, "import", "--file", "--redis", "--resume")
 }
@@ -88,6 +91,14 @@ func TestTransfer(t *testing.T) {
 		}
 	})
 	must(t, "imported 0 tasks, kept 1,000", "import", "--file", second, "--resume", one)
+	renamed := filepath.Join(dir, "renamed")
+	must(t, "imported 1,000 tasks, kept 0", "import", "--file", renamed, "--rename-handler", "h=new", one)
+	with(t, stores.Location{File: renamed}, func(c *durable.Client) {
+		info, err := c.Get(ctx, "7")
+		if err != nil || info.Task.Handler != "new" || string(info.Task.Body) != "body" {
+			t.Errorf("%+v, %v", info, err)
+		}
+	})
 	with(t, stores.Location{File: second}, func(c *durable.Client) {
 		if st, err := c.Stats(ctx); err != nil || st.Paused != 0 {
 			t.Errorf("%+v, %v", st, err)
