@@ -98,6 +98,33 @@ func TestUnique_AKeyThatWasDone(t *testing.T) {
 	})
 }
 
+// Before a run has succeeded, Unique has no effect.
+func TestUnique_WithoutOnlyNew(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		ds := make(deliveries, 10)
+		end := make(chan error)
+		w := durable.NewWorker(c)
+		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+			ds <- d
+			return <-end
+		})
+		start(t, w)
+		task := durable.Task{Key: "k", Handler: "h", Unique: time.Hour}
+		schedule(t, c, task, durable.After(0))
+		ds.next(t)
+		require.Equal(t, durable.Following, schedule(t, c, task, durable.After(0)))
+		end <- nil
+		ds.next(t) // it runs again
+		_, err := c.Schedule(ctx, task, durable.After(0), durable.OnlyNew())
+		require.NoError(t, err)
+		end <- nil
+		gone(t, c, "k")
+		require.Equal(t, durable.Kept, schedule(t, c, task, durable.After(0)))
+		require.Empty(t, ds)
+	})
+}
+
 func TestPauseTask(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)

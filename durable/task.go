@@ -57,8 +57,9 @@ type Task struct {
 	End   time.Time `json:"end,omitzero"`
 
 	// Unique protects the key for this time after the task has succeeded. Scheduling a
-	// Task with this key and a Unique then does nothing, and the outcome is Kept. The
-	// task must not repeat.
+	// Task with this key and a Unique then does nothing, and the outcome is Kept. Before
+	// that, Unique has no effect: a pending task is replaced, and a running one runs again
+	// afterwards. [OnlyNew] prevents that. The task must not repeat.
 	Unique time.Duration `json:"unique_ns,omitempty"`
 	// Retention says which finished runs of the key are kept.
 	Retention Retention `json:"retention,omitzero"`

@@ -12,9 +12,9 @@ import (
 
 // Get returns a task's entry.
 func (s *Store) Get(ctx context.Context, shardIndex int, id string) (e store.Entry, err error) {
-	callErr := s.withShard(ctx, shardIndex, func(sh *shard, _ machine.Moment) {
+	callErr := s.withShard(ctx, shardIndex, func(sh *shard, at machine.Moment) {
 		err = store.ErrNotFound
-		if t := sh.Find(id); t != nil {
+		if t := sh.Find(id); t != nil && !t.HasExpired(at.Wall) {
 			e, err = machine.CopyEntry(t.Entry), nil
 			machine.NotePause(&e, sh.limits)
 		}
@@ -47,12 +47,12 @@ func (s *Store) List(ctx context.Context, shardIndex int, f store.Filter, c stor
 		found = found[:min(n, len(found))]
 	}
 	for end, more := math.MaxInt, true; more; {
-		err := s.withShard(ctx, shardIndex, func(sh *shard, _ machine.Moment) {
+		err := s.withShard(ctx, shardIndex, func(sh *shard, now machine.Moment) {
 			end = min(end, len(sh.taskList))
 			chunkStart := max(0, end-tasksPerLock)
 			for _, t := range sh.taskList[chunkStart:end] {
 				at := f.CursorOf(&t.Entry)
-				if f.Match(&t.Entry) && f.Compare(at, c) > 0 && (!pageFull || f.Compare(at, pageEnd) < 0) {
+				if f.Match(&t.Entry) && !t.HasExpired(now.Wall) && f.Compare(at, c) > 0 && (!pageFull || f.Compare(at, pageEnd) < 0) {
 					found = append(found, candidate{at, t})
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/machine"
 )
 
 // A queue is a heap of tasks, ordered by At. If At is equal, the task that arrived
@@ -30,6 +31,14 @@ func (q *queue) visitUntil(i int, until store.Time, f func(*task)) {
 		q.visitUntil(2*i+1, until, f)
 		q.visitUntil(2*i+2, until, f)
 	}
+}
+
+// firstAt returns the At of the first task, or machine.Never.
+func (q *queue) firstAt() store.Time {
+	if len(q.tasks) == 0 {
+		return machine.Never
+	}
+	return q.tasks[0].At
 }
 
 func (x *task) isBefore(y *task) bool {

@@ -171,12 +171,13 @@ func (sh *shard) Over(now store.Time, n int) (tasks []*machine.Task) {
 	return tasks[:min(n, len(tasks))]
 }
 
-func (sh *shard) End() store.Time {
-	if sh.runningQueue.Len() == 0 {
-		return machine.Never
-	}
-	return sh.runningQueue.tasks[0].At
+func (sh *shard) Expired(now store.Time) (n int64) {
+	sh.pastQueue.visitUntil(0, now, func(*task) { n++ })
+	return n
 }
+
+func (sh *shard) End() store.Time    { return sh.runningQueue.firstAt() }
+func (sh *shard) Expiry() store.Time { return sh.pastQueue.firstAt() }
 
 func (sh *shard) Limits() map[string]*machine.Limit { return sh.limits }
 

@@ -45,6 +45,7 @@ type index struct {
 	due           map[kind]*dueRows
 	suspects      *suspectRows // nil until they are read
 	leases        *leases
+	expiry        store.Time // when the first stored Past entry expires that Over has not read
 }
 
 var _ machine.Index = (*index)(nil)
@@ -389,6 +390,8 @@ const (
 		AND t.at >= ` + firstEnd + ` AND t.at <= (SELECT tickless.clock()) ORDER BY t.at`
 	runningTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state > 1 AND t.state = 2`
 	overTasks    = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state > 1 AND t.state = 4 AND t.at >= $4 AND t.at <= $2 ORDER BY t.at LIMIT $3`
+	nextExpiry   = `SELECT coalesce(min(at), $3) FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 4 AND at > $2`
+	countOver    = `SELECT count(*) FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 4 AND at <= $2`
 )
 
 // loadLeases adds queries for expired leases.
@@ -439,13 +442,36 @@ func (ix *index) pastFrom() store.Time {
 // Over returns up to n Past entries that have expired.
 func (ix *index) Over(now store.Time, n int) []*machine.Task {
 	var stored []*cachedTask
-	ix.queryNow(func(rows pgx.Rows) { stored = append(stored, ix.cache(scanTask(rows))) }, overTasks, ix.shard, int64(now), n, int64(ix.pastFrom()))
+	var b pgx.Batch
+	ix.query(&b, func(rows pgx.Rows) { stored = append(stored, ix.cache(scanTask(rows))) }, overTasks, ix.shard, int64(now), n, int64(ix.pastFrom()))
+	ix.query(&b, func(rows pgx.Rows) { must(rows.Scan((*int64)(&ix.expiry))) }, nextExpiry, ix.shard, int64(now), int64(machine.Never))
+	ix.send(&b)
 	ix.fromPast = now - slack
 	if len(stored) > 0 {
 		ix.fromPast = min(ix.fromPast, stored[0].At)
 	}
+	if len(stored) == n {
+		ix.expiry = now // perhaps
+	}
 	found := ix.current(stored, func(t *machine.Task) bool { return t.State == store.Past && t.At <= now })
 	return found[:min(n, len(found))]
+}
+
+// Expiry returns when the first Past entry expires, or earlier. Over must have been called.
+func (ix *index) Expiry() store.Time {
+	at := ix.expiry
+	for _, x := range ix.dirtyTasks {
+		if x.State == store.Past {
+			at = min(at, x.At)
+		}
+	}
+	return at
+}
+
+// Expired counts the Past entries that have expired. It does not see changes.
+func (ix *index) Expired(now store.Time) (n int64) {
+	ix.queryNow(func(rows pgx.Rows) { must(rows.Scan(&n)) }, countOver, ix.shard, int64(now))
+	return n
 }
 
 func (ix *index) findDocument(name string) *document {

@@ -60,7 +60,7 @@ func (s *Store) tryRead(ctx context.Context, shard int, taskIDs []string, f func
 func (s *Store) Get(ctx context.Context, shard int, id string) (e store.Entry, err error) {
 	err = store.ErrNotFound
 	readErr := s.read(ctx, shard, []string{id}, func(ix *index) {
-		if t := ix.Find(id); t != nil {
+		if t := ix.Find(id); t != nil && !t.HasExpired(ix.now.Wall) {
 			e, err = t.Entry, nil
 			ix.notePause(&e)
 		}
@@ -125,7 +125,7 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 					return
 				}
 				c = f.CursorOf(&x.Entry)
-				if f.Match(&x.Entry) {
+				if f.Match(&x.Entry) && !x.HasExpired(ix.now.Wall) {
 					p.Entries = append(p.Entries, x.Entry)
 					ix.notePause(&p.Entries[len(p.Entries)-1])
 				}
@@ -142,9 +142,10 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 // page returns the first n tasks after the cursor that match the filter, except for its
 // Error.
 func (ix *index) page(f *store.Filter, c store.Cursor, n int) (found []*cachedTask) {
+	from := f.From
 	read := func(query string, args ...any) {
 		ix.queryNow(func(rows pgx.Rows) { found = append(found, scanTask(rows)) }, query,
-			append([]any{ix.shard, n - len(found), int64(c.At), encodeID(c.ID), int64(f.From), int64(cmp.Or(f.To, machine.Never)), int16(f.State), f.Handler}, args...)...)
+			append([]any{ix.shard, n - len(found), int64(c.At), encodeID(c.ID), int64(from), int64(cmp.Or(f.To, machine.Never)), int16(f.State), f.Handler}, args...)...)
 	}
 	if f.Runs {
 		digits := func(t store.Time) []byte { return fmt.Appendf(nil, "%016d", t) }
@@ -163,6 +164,9 @@ func (ix *index) page(f *store.Filter, c store.Cursor, n int) (found []*cachedTa
 	for state := max(store.Pending, c.State); state <= store.Past && len(found) < n; state++ {
 		if state > c.State {
 			c = store.Cursor{State: state, At: -1}
+		}
+		if state == store.Past {
+			from = max(from, ix.now.Wall+1) // others have expired
 		}
 		switch {
 		case f.State != 0 && f.State != state:

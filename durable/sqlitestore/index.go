@@ -315,6 +315,19 @@ func (ix *index) Over(now store.Time, n int) []*machine.Task {
 	return found
 }
 
+// Expiry returns when the first Past entry expires, or machine.Never.
+func (ix *index) Expiry() store.Time {
+	ix.flushTasks()
+	return ix.queryTime(firstExpiry)
+}
+
+// Expired counts the Past entries that have expired.
+func (ix *index) Expired(now store.Time) (n int64) {
+	ix.flushTasks()
+	ix.queryRow(countOver, []any{int64(now)}, &n)
+	return n
+}
+
 // queryTime returns the time that a query selects, or machine.Never.
 func (ix *index) queryTime(query string, args ...any) store.Time {
 	var at sql.NullInt64

@@ -25,7 +25,7 @@ func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor,
 	err = s.runReadTx(ctx, func(x *session) {
 		p = store.Page{}
 		var tasks []*cachedTask
-		tasks, p.Next = x.listTasks(&f, c, limit+1)
+		tasks, p.Next = x.listTasks(&f, c, limit+1, s.readClocks().Wall)
 		if len(tasks) > limit {
 			tasks = tasks[:limit]
 			p.Next = f.CursorOf(&tasks[limit-1].Entry)
@@ -44,23 +44,23 @@ func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor,
 
 // listTasks returns the first n tasks that match the filter and come after the cursor. If
 // it has skipped maxScanned entries, next is the position where it has stopped.
-func (x *session) listTasks(f *store.Filter, c store.Cursor, n int) (found []*cachedTask, next store.Cursor) {
+func (x *session) listTasks(f *store.Filter, c store.Cursor, n int, now store.Time) (found []*cachedTask, next store.Cursor) {
 	switch {
 	case f.Runs:
 		after := "~" // after all times
 		if c != (store.Cursor{}) {
 			after = fmt.Sprintf("%016d", c.At)
 		}
-		return x.readOrdered(runsByEnd, f, c, after, fmt.Appendf(nil, "%016d", f.From), fmt.Appendf(nil, "%016d", cmp.Or(f.To, store.Farthest)), n)
+		return x.readOrdered(runsByEnd, f, c, after, fmt.Appendf(nil, "%016d", f.From), fmt.Appendf(nil, "%016d", cmp.Or(f.To, store.Farthest)), n, now)
 	case f.Prefix != "":
-		return x.readOrdered(tasksByID, f, c, c.ID, f.Prefix, firstAfterPrefix(f.Prefix), n)
+		return x.readOrdered(tasksByID, f, c, c.ID, f.Prefix, firstAfterPrefix(f.Prefix), n, now)
 	}
 	for state := max(store.Pending, c.State); state <= store.Past && len(found) < n && next == (store.Cursor{}); state++ {
 		if state > c.State {
 			c = store.Cursor{State: state, At: -1}
 		}
 		read := func(o listOrder, f *store.Filter, args ...any) (found []*cachedTask, next store.Cursor) {
-			return x.readOrdered(o, f, c, int64(c.At), int64(f.From), int64(cmp.Or(f.To, machine.Never)), n-len(found), args...)
+			return x.readOrdered(o, f, c, int64(c.At), int64(f.From), int64(cmp.Or(f.To, machine.Never)), n-len(found), now, args...)
 		}
 		var more []*cachedTask
 		switch {
@@ -100,7 +100,11 @@ func (x *session) listTasks(f *store.Filter, c store.Cursor, n int) (found []*ca
 				more = slices.DeleteFunc(more, func(t *cachedTask) bool { return f.CursorOf(&t.Entry).Compare(next) > 0 })
 			}
 		default:
-			more, next = read(othersByTime, f, int64(state))
+			f := *f
+			if state == store.Past {
+				f.From = max(f.From, now+1) // others have expired
+			}
+			more, next = read(othersByTime, &f, int64(state))
 		}
 		found = append(found, more...)
 	}
@@ -128,9 +132,9 @@ const maxScanned = 10_000
 
 // readOrdered returns the first n tasks that match the filter, with values of the column from
 // from to to. They come after the cursor, whose value of the column is after. args are the
-// parameters of the order's condition. If there are more than maxScanned entries, next is the
+// parameters of the order's condition. It leaves out what has expired at now. If there are more than maxScanned entries, next is the
 // position after those.
-func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, after, from, to any, n int, args ...any) (found []*cachedTask, next store.Cursor) {
+func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, after, from, to any, n int, now store.Time, args ...any) (found []*cachedTask, next store.Cursor) {
 	direction, further := "", ">"
 	if o.backwards {
 		direction, further = " DESC", "<"
@@ -145,14 +149,14 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 	if f.Runs {
 		atFrom, atTo, prefix = 0, machine.Never, f.Prefix
 	}
-	all := append(slices.Clip(args), int64(f.State), f.Handler, f.Error, int64(f.DueFrom), int64(cmp.Or(f.DueTo, machine.Never)), int64(atFrom), int64(atTo), prefix, n)
+	all := append(slices.Clip(args), int64(f.State), f.Handler, f.Error, int64(f.DueFrom), int64(cmp.Or(f.DueTo, machine.Never)), int64(atFrom), int64(atTo), prefix, n, int64(now))
 	// The inner query finds entries in order, and the outer one reads those that match.
 	x.queryRows(fmt.Sprintf(`SELECT t.`+strings.ReplaceAll(taskColumns, ", ", ", t.")+`
 		FROM (SELECT rowid AS r, state, handler, more, due, at, id%[1]s LIMIT %[2]d) i CROSS JOIN tickless_tasks t ON t.rowid = i.r
-		WHERE (?%[3]d = 0 OR i.state = ?%[3]d OR ?%[3]d = 1 AND i.state = 5) AND (?%[4]d = '' OR i.handler = ?%[4]d)
+		WHERE (i.state <> 4 OR i.at > ?%[12]d) AND (?%[3]d = 0 OR i.state = ?%[3]d OR ?%[3]d = 1 AND i.state = 5) AND (?%[4]d = '' OR i.handler = ?%[4]d)
 		AND (?%[5]d = '' OR json_valid(i.more) AND instr(json_extract(i.more, '$.failures[#-1].Text'), ?%[5]d) > 0)
 		AND i.due >= ?%[6]d AND i.due < ?%[7]d AND i.at >= ?%[8]d AND i.at < ?%[9]d AND substr(i.id, 1, length(?%[10]d)) = ?%[10]d LIMIT +?%[11]d`,
-		ordered, maxScanned, k+1, k+2, k+3, k+4, k+5, k+6, k+7, k+8, k+9), all, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
+		ordered, maxScanned, k+1, k+2, k+3, k+4, k+5, k+6, k+7, k+8, k+9, k+10), all, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
 	if len(found) == n {
 		return found, next
 	}

@@ -128,7 +128,7 @@ func (s *Store) Get(ctx context.Context, _ int, id string) (store.Entry, error) 
 	switch {
 	case err != nil:
 		return store.Entry{}, err
-	case found == nil:
+	case found == nil || found.err == nil && found.HasExpired(s.readClocks().Wall):
 		return store.Entry{}, store.ErrNotFound
 	}
 	return found.Entry, wrapError(found.err, false)

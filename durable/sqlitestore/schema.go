@@ -68,6 +68,8 @@ const (
 	dueTimes    = `SELECT at FROM %s AND handler = ? AND schedule = ? AND at >= ? AND at < ? ORDER BY at LIMIT +?`
 	runTasks    = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
 	overTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT +?`
+	firstExpiry = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4`
+	countOver   = `SELECT count(*) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ?`
 	firstEnd    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
 	// nextKind selects the handler's next schedule, or else the next handler. The single
 	// condition handler > ? AND schedule > ? would skip schedules.

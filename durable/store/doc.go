@@ -60,7 +60,8 @@
 // A worker gives its number and a description with each claim. A Running task names the
 // worker that has claimed it, and [Store.Workers] lists the workers: see [Worker].
 //
-// A task may ask the store to keep its finished runs, which are then Past: see [Keeping].
+// A task may ask the store to keep its finished runs, which are then Past: see [Keeping]. Once
+// these have expired, no call returns or counts them, and the next claims delete them.
 //
 // # Concurrency
 //

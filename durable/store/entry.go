@@ -34,6 +34,10 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
+// HasExpired reports whether e is a Past entry that has expired. Stores do not return such
+// an entry or count it, and delete it soon.
+func (e *Entry) HasExpired(now Time) bool { return e.State == Past && e.At <= now }
+
 // MarshalText returns the state's String. JSON uses it too.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 

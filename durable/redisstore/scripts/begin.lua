@@ -89,6 +89,9 @@ local call, byte, sub, match = redis.call, string.byte, string.sub, string.match
 local ARGV, tonumber = ARGV, tonumber -- locals are faster than globals
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
+-- A paused repeating task is due at the time farthest. An entry of past that has this time
+-- never expires.
+local farthest = 7258118399999999
 
 local function int(n) return string.format('%.0f', tonumber(n)) end
 

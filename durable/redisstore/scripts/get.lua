@@ -1,4 +1,5 @@
--- get ID... returns how many ids it has processed, the paused handlers, and then for each task that exists: id,
+-- get ID... returns how many ids it has processed, the paused handlers, and then for each
+-- task that exists and has not expired: id,
 -- state, time, record, run, failures, and the record that was scheduled while the task runs.
 -- If the tasks are large, it does not process all ids.
 --include kind.lua
@@ -10,7 +11,7 @@ for i = first, #ARGV do
   answer[1] = answer[1] + 1
   for state, place in ipairs(record and {due .. kindOf(record), lease, dead, past, due .. '!' .. kindOf(record)} or {}) do
     local score = call('ZSCORE', place, id)
-    if score then
+    if score and (state ~= 4 or tonumber(score) > now) then
       weight = weight + #record
       local k = #answer
       answer[k + 1], answer[k + 2], answer[k + 3], answer[k + 4] = id, state == 5 and 1 or state, int(score), record

@@ -13,11 +13,15 @@ local function keeps(record)
 end
 
 -- headOf returns the id of a key's head, the time until which the key cannot be
--- scheduled, and how many runs of the key have been kept.
+-- scheduled, how many runs of the key have been kept, and when the head expires. If it has
+-- expired, so have its runs.
 local function headOf(key)
-  local r = call('HGET', run, key .. '\0h')
+  local head = key .. '\0h'
+  local ends = tonumber(call('ZSCORE', past, head) or '0')
+  if ends <= now then return head, 0, 0, 0 end
+  local r = call('HGET', run, head)
   local _, _, _, at, _, runs = parseRun(r)
-  return key .. '\0h', r and tonumber(at) or 0, tonumber(runs) or 0
+  return head, r and tonumber(at) or 0, tonumber(runs) or 0, ends
 end
 
 -- keep stores a finished run, if the task asks for this.
@@ -28,8 +32,7 @@ local function keep(id, record, attempt, crashes, due_, failures, done, result)
   if not blocks and not history then return end
   local nul, kind = string.find(id, '\0', 1, true), kindOf(record)
   local key, size = nul and sub(id, 1, nul - 1) or id, match(kind, '^%d+')
-  local head, blocked, runs = headOf(key)
-  local ends = tonumber(call('ZSCORE', past, head) or '0')
+  local head, blocked, runs, ends = headOf(key)
   kind = sub(kind, 1, #size + 1 + size) -- without its schedule
   -- Add the entry to past before its record. Otherwise, after a crash, Repair would make
   -- the record a pending task.

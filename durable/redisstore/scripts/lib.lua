@@ -83,9 +83,6 @@ local function queueOf(kind, flags) return string.find(flags, 's', 1, true) and 
 
 local function hasFlag(flags, flag) return string.find(flags, flag, 1, true) end
 
--- A paused repeating task is due at the time farthest.
-local farthest = 7258118399999999
-
 -- repeats reports whether a task repeats, like Task.Repeats of package store.
 local function repeats(id, record)
   local kind = kindOf(record)

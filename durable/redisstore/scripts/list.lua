@@ -46,6 +46,7 @@ if ARGV[first] == '1' then
     if handler == '' or sub(plainKind(kind), 1, #named) == named then sources[#sources + 1] = source(due .. kind) end
   end
 else
+  if ARGV[first] == '4' then min = math.max(min, now + 1) end -- others have expired
   sources[1] = source(({lease, dead, past})[tonumber(ARGV[first]) - 1])
 end
 local looked, bytes, entries = 0, 0, {}

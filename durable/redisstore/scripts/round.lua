@@ -57,7 +57,8 @@
 --               2  the lease was extended, and the task was cancelled
 --   own       1 if this worker is now the owner
 --   wait      the time until the next task is due, or -1
---   lease     the time until the next lease ends, or -1
+--   lease     the time until the next lease ends, or until a claim should delete expired
+--             entries, or -1
 --   base      the token of the first claimed task. The second task has base + 1, and so on.
 --   ids       the claimed tasks. An id without a record is not a task.
 --   scores    when these tasks were due
@@ -229,14 +230,20 @@ if n then
       end
     end
     if m[10] then
-      -- Delete some finished runs that are no longer kept.
-      local expired = call('ZRANGEBYSCORE', past, '-inf', int(now), 'LIMIT', 0, 100)
+      -- Delete some entries that have expired: more than this round has added, which are at
+      -- most two for each report. See deleteExpired of package machine.
+      local expired = call('ZRANGEBYSCORE', past, '-inf', int(now), 'LIMIT', 0, 100 + 4 * reports)
       if #expired > 0 then
         call('HDEL', task, unpack(expired))
         call('HDEL', run, unpack(expired))
         call('HDEL', err, unpack(expired))
         call('ZREM', past, unpack(expired))
         call('ZREM', ended, unpack(expired))
+      end
+      local expiry = tonumber(call('ZRANGE', past, 0, 0, 'WITHSCORES')[2] or '')
+      if expiry and expiry < farthest then
+        expiry = expiry <= now and now + 10000 or math.max(expiry, now + 1000000)
+        ends = math.min(ends or expiry, expiry)
       end
     end
   end

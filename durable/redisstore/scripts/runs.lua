@@ -27,7 +27,7 @@ while #entries < 6 * n and looked < most and bytes < weight do
     local failures = call('HGET', err, id) or ''
     local record = (text == '' or string.find(failures, text, 1, true)) and call('HGET', task, id)
     local at = record and call('ZSCORE', past, id)
-    if at and (handler == '' or sub(kindOf(record), 1, #named) == named) then
+    if at and tonumber(at) > now and (handler == '' or sub(kindOf(record), 1, #named) == named) then
       local k = #entries
       entries[k + 1], entries[k + 2], entries[k + 3] = id, int(at), record
       entries[k + 4], entries[k + 5], entries[k + 6] = call('HGET', run, id) or '', failures, ''

@@ -42,7 +42,8 @@ end
 -- After late comes the number of tasks in no index. The limits and the paused handlers come
 -- last: see limits.lua.
 local running, buried, kept = call('ZCARD', lease), call('ZCARD', dead), call('ZCARD', past)
-local out = {pending, overdue, running, buried, unknown, late, call('HLEN', task) - pending - running - buried - kept, kept}
+local expired = call('ZCOUNT', past, '-inf', int(now))
+local out = {pending, overdue, running, buried, unknown, late, call('HLEN', task) - pending - running - buried - kept, kept - expired}
 for i = 3, #m do out[#out + 1] = tonumber(m[i] or '0') or 0 end
 out[#out + 1] = call('HGETALL', limits)
 out[#out + 1] = call('HGETALL', stopped)

@@ -14,6 +14,8 @@ type machine struct {
 	numbers     *Numbers
 	now         store.Time
 	freedLimits []*Limit // limits that held back a task until an attempt ended in this round
+	keptRuns    int
+	expiry      store.Time // when a claim should delete expired entries, or Never
 }
 
 // minClockStep is how far the wall clock must move, compared with the steady clock, to
@@ -23,7 +25,7 @@ const minClockStep = time.Second
 // beginTransaction returns a new machine. If the wall clock was set since the last
 // transaction, all leases start again.
 func beginTransaction(index Index, at Moment) *machine {
-	m := &machine{index: index, numbers: index.Numbers(), now: at.Wall}
+	m := &machine{index: index, numbers: index.Numbers(), now: at.Wall, expiry: Never}
 	clockStep := at.Wall.Sub(m.numbers.Wall)
 	if at.Boot == m.numbers.Boot {
 		clockStep -= at.Steady - m.numbers.Steady

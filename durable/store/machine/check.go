@@ -13,6 +13,9 @@ import (
 func Stats(index Index, now store.Time) store.Stats {
 	n := index.Numbers()
 	st := store.Stats{Pending: n.Pending, Running: n.Running, Dead: n.Dead, Past: n.Past, Paused: n.Paused, Counters: n.Counters}
+	if n.Past > 0 {
+		st.Past = max(0, n.Past-index.Expired(now))
+	}
 	if n.Limits > 0 {
 		for h, l := range index.Limits() {
 			if l.Limit != (store.Limit{}) {

@@ -43,8 +43,12 @@ type Index interface {
 	Running(until store.Time) []*Task
 	// End returns when the first lease ends, or Never.
 	End() store.Time
-	// Over returns up to n Past entries whose At has passed.
+	// Over returns up to n Past entries that have expired: At is now or earlier.
 	Over(now store.Time, n int) []*Task
+	// Expiry returns when the first Past entry expires, or Never. It is called after Over.
+	Expiry() store.Time
+	// Expired counts the Past entries that have expired.
+	Expired(now store.Time) int64
 	// Limits returns the limits and pauses by handler. The machine changes the map and its
 	// elements in place. While Numbers.Limits is 0, only SetLimit and PauseHandler call Limits.
 	Limits() map[string]*Limit

@@ -1,6 +1,10 @@
 package machine
 
-import "github.com/tickless/tickless/durable/store"
+import (
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
 
 // keepRun stores a finished run as the task's [store.Keeping] asks.
 func (m *machine) keepRun(t *Task, done bool, failures []store.Failure, result []byte) {
@@ -12,9 +16,13 @@ func (m *machine) keepRun(t *Task, done bool, failures []store.Failure, result [
 	if !keepsHistory && !blocksKey {
 		return
 	}
+	m.keptRuns++
 	key := store.KeyOf(t.ID)
 	headEntry := m.findOrAdd(store.HeadID(key))
 	headEntry.Handler = t.Handler
+	if headEntry.At <= m.now { // it is new, or has expired with all its runs
+		headEntry.Runs, headEntry.Due = 0, 0
+	}
 	if blocksKey {
 		headEntry.Due = m.now.Add(k.Unique)
 	}
@@ -54,14 +62,32 @@ func (m *machine) succeededRecently(x *store.Task) bool {
 	return headEntry != nil && headEntry.Due > m.now
 }
 
-// maxExpiredPerClaim is how many expired entries one claim deletes at most.
-const maxExpiredPerClaim = 100
+const (
+	// expiredPerClaim is how many expired entries a claim deletes, and expiredPerRun how many
+	// more for each run that its round has kept. Keeping a run adds at most two entries, so
+	// the expired ones cannot become many.
+	expiredPerClaim = 100
+	expiredPerRun   = 4
+	// A worker without tasks claims every expiryInterval while entries expire, and every
+	// expiryPause while many have expired.
+	expiryInterval = time.Second
+	expiryPause    = 10 * time.Millisecond
+)
 
-func (m *machine) deleteExpired() {
+// deleteExpired deletes some expired entries. It returns when a claim should delete others,
+// or Never.
+func (m *machine) deleteExpired() (next store.Time) {
 	if m.numbers.Past == 0 {
-		return
+		return Never
 	}
-	for _, t := range m.index.Over(m.now, maxExpiredPerClaim) {
+	for _, t := range m.index.Over(m.now, expiredPerClaim+expiredPerRun*m.keptRuns) {
 		m.removeTask(t)
 	}
+	switch next = m.index.Expiry(); {
+	case next >= store.Farthest:
+		return Never
+	case next <= m.now:
+		return m.now.Add(expiryPause)
+	}
+	return max(next, m.now.Add(expiryInterval))
 }

@@ -27,7 +27,7 @@ func Do(index Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, e
 	if r.Claim.Asked {
 		sender.Claim = &Claim{slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules), r.Worker, r.About, r.Lease}
 		m.endExpired(r.MaxCrashes)
-		m.deleteExpired()
+		m.expiry = m.deleteExpired()
 		sender.After = m.numbers.Fence
 		m.claimTasks(&a, r)
 		sender.Last = m.numbers.Fence
@@ -132,7 +132,7 @@ func (m *machine) findDue(c *store.Claim, paused []string, maxCrashes, n int) (d
 }
 
 // setNext sets the answer's Next: zero if more tasks are due, otherwise the time until
-// nextAt or the end of a lease. It also wakes other workers as Full and Pass ask.
+// nextAt, the end of a lease or the expiry of an entry. It also wakes other workers as Full and Pass ask.
 func (m *machine) setNext(a *store.Answer, r *store.Round, p *Picker, moreDue bool, nextAt store.Time) {
 	a.Limited = p.limited
 	if !moreDue {
@@ -149,7 +149,7 @@ func (m *machine) setNext(a *store.Answer, r *store.Round, p *Picker, moreDue bo
 		m.numbers.Wakes++
 	}
 	m.numbers.Told = max(m.numbers.Told, nextAt)
-	if nextAt = min(nextAt, m.index.End()); nextAt != Never {
+	if nextAt = min(nextAt, m.index.End(), m.expiry); nextAt != Never {
 		a.Next = max(0, nextAt.Sub(a.Now))
 	}
 }

@@ -174,6 +174,9 @@ func (m *model) judgeRepeatedRound(r *store.Round, a, first *store.Answer) {
 func (m *model) expected() (all []store.Entry, st store.Stats) {
 	all = make([]store.Entry, 0, len(m.tasks))
 	for _, t := range m.tasks {
+		if t.HasExpired(m.now) {
+			continue
+		}
 		all = append(all, m.withPause(t.Entry))
 		switch t.State {
 		case store.Pending:

@@ -36,7 +36,7 @@ func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, resul
 	}
 	key := store.KeyOf(t.ID)
 	headEntry := &modelTask{Entry: store.Entry{Task: store.Task{ID: store.HeadID(key)}, State: store.Past}}
-	if old := m.tasks[headEntry.ID]; old != nil {
+	if old := m.tasks[headEntry.ID]; old != nil && old.At > m.now {
 		*headEntry = *old // keepPoisonedRuns needs old unchanged
 	}
 	m.tasks[headEntry.ID] = headEntry

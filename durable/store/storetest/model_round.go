@@ -282,7 +282,7 @@ func (m *model) endExpired(maxCrashes int) {
 		m.keepPoisonedRuns(key, tasks)
 	}
 	for id, t := range m.tasks {
-		if t.State == store.Past && t.At <= m.now {
+		if t.HasExpired(m.now) {
 			m.caseCounts["trimmed"]++
 			delete(m.tasks, id)
 		}

@@ -51,7 +51,7 @@ func (m *modelTest) continueWalk(all []store.Entry) {
 		m.walk = w
 	}
 	for id, at := range w.unchangedTasks {
-		if t := m.tasks[id]; t == nil || !matchesFilter(&t.Entry, w.filter) || w.filter.CursorOf(&t.Entry) != at {
+		if t := m.tasks[id]; t == nil || t.HasExpired(m.model.now) || !matchesFilter(&t.Entry, w.filter) || w.filter.CursorOf(&t.Entry) != at {
 			delete(w.unchangedTasks, id)
 		}
 	}

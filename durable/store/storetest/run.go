@@ -106,6 +106,7 @@ var tests = []struct {
 	{"List", testList},
 	{"Prefixes", testPrefixes},
 	{"ListOfRuns", testListOfRuns},
+	{"Expiry", testExpiry},
 	{"Stats", testStats},
 	{"Wait", testWait},
 	{"WhoSleepsIsInTime", testSleepers},

@@ -1,0 +1,80 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// Finished runs that have expired are not listed or counted, and are deleted soon: a store has
+// about as many entries as runs were kept in the time for which it keeps them.
+func testExpiry(b *storeTest) {
+	const perStep, keptSteps, steps = 100, 10, 40
+	k := store.Keeping{Unique: keptSteps / 2 * b.unit, For: keptSteps * b.unit}
+	record := k.Append([]byte{1, 0, 0, 0, 0, 0, 0, 128})
+	stored := func() int64 { // some stores count the rows of several tables
+		r, err := b.Store.Repair(ctx, 0)
+		b.requireNoError(err)
+		return r.Looked
+	}
+	scheduleOne := func(id string) store.Outcome {
+		return b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, When: b.after(0), Task: store.Task{ID: id, Handler: "h", Record: record}}}})[0]
+	}
+	var claimed []store.Claimed
+	var full int64 // stored in the middle
+	for step := range steps {
+		var items []store.Item
+		for i := range perStep {
+			id := fmt.Sprint("key", step, "-", i)
+			items = append(items, store.Item{ID: id, When: b.after(0), Task: store.Task{ID: id, Handler: "h", Record: record}})
+		}
+		b.sendCommand(store.Command{Op: store.Schedule, Items: items})
+		r := b.claimRound(perStep)
+		for _, x := range claimed {
+			r.Reports = append(r.Reports, store.Report{Lease: leaseOf(x), End: store.Done, Due: x.Due, Keep: true})
+		}
+		claimed = b.sendRound(r).Tasks
+		equal(b, "claimed", len(claimed), perStep)
+		b.sleep(1)
+		if step == 2*keptSteps {
+			full = stored()
+		}
+	}
+	if n := stored(); n > full*5/4 {
+		b.Fatalf("%d entries are stored after %d steps, and %d after %d: the runs of %d steps are kept", n, steps, full, 2*keptSteps, keptSteps)
+	}
+	b.require(b.stats().Past > 0, "no run is kept")
+	r := b.emptyRound()
+	for _, x := range claimed {
+		r.Reports = append(r.Reports, store.Report{Lease: leaseOf(x), End: store.Done, Due: x.Due, Keep: true})
+	}
+	b.sendRound(r)
+	b.sleep(keptSteps + 1)
+	b.require(stored() > 0, "all is deleted before a claim")
+	equal(b, "past entries, after all have expired", b.stats().Past, 0)
+	for _, f := range []store.Filter{{}, {State: store.Past}, {Prefix: "key"}, {Runs: true}, {Handler: "h"}} {
+		equal(b, fmt.Sprintf("entries by %+v, after all have expired", f), len(b.listAll(f, 100)), 0)
+	}
+	b.requireAbsent(store.RunID("key39-0", 0))
+	// A worker without tasks deletes them.
+	for i := 0; stored() > 0; i++ {
+		a := b.sendRound(b.claimRound(1))
+		b.require(i < 100 && (a.Next >= 0 || stored() == 0), "after %d claims, %d entries are left, and Next is %v", i+1, stored(), a.Next)
+		if next := min(a.Next, 100*time.Millisecond); b.Advance != nil {
+			b.Advance(max(0, next))
+		} else {
+			time.Sleep(next)
+		}
+	}
+	// A key whose entries have expired, but are not deleted, begins again.
+	for range 2 {
+		equal(b, "schedule", scheduleOne("key"), store.Created)
+		x := b.claimOne("key")
+		r := b.emptyRound()
+		r.Reports = []store.Report{{Lease: leaseOf(x), End: store.Done, Due: x.Due, Keep: true}}
+		b.sendRound(r)
+		equal(b, "the kept run", b.listAll(store.Filter{Runs: true}, 10)[0].ID, store.RunID("key", 0))
+		b.sleep(keptSteps + 1)
+	}
+}
