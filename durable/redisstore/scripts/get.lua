@@ -1,7 +1,6 @@
 -- get ID... returns how many ids it has processed, the paused handlers, and then for each
--- task that exists and has not expired: id,
--- state, time, record, run, failures, and the record that was scheduled while the task runs.
--- If the tasks are large, it does not process all ids.
+-- task that exists and has not expired: id, state, time, record, run, failures, and the record
+-- that was scheduled while the task runs. If the tasks are large, it does not process all ids.
 --include kind.lua
 local answer, weight = {0, table.concat(call('HKEYS', stopped))}, 0
 for i = first, #ARGV do
