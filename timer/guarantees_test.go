@@ -565,10 +565,10 @@ func TestGuarantee09_NoWakeupsWithoutWork(t *testing.T) {
 		clk.Advance(50 * time.Minute)
 		require.Zero(t, s.Stats().Wakeups)
 		// The first bucket and one bucket at each lower level expire before the first
-		// timer fires.
+		// timer fires, each perhaps twice: before its slot begins, and when it begins.
 		clk.Advance(10*time.Minute - 1)
 		st := s.Stats()
-		require.LessOrEqual(t, st.Wakeups, uint64(3))
+		require.LessOrEqual(t, st.Wakeups, uint64(6))
 		require.Zero(t, st.EmptyWakeups)
 		require.Zero(t, st.Fired)
 	})

@@ -26,14 +26,17 @@ func startOn(t testing.TB, sh *shard, d time.Duration, f func()) {
 	require.NoError(t, err)
 }
 
-// crossing is when the second slot of a wheel's third level begins. Timers in this slot
-// then begin to move down.
-const crossing = slotsPerLevel * slotsPerLevel * DefaultTick
+// turn is when the second slot of a wheel's third level begins. If many timers are in this
+// slot, they move down at crossing, a quarter of the slot's length earlier.
+const (
+	turn     = slotsPerLevel * slotsPerLevel * DefaultTick
+	crossing = turn * 3 / 4
+)
 
 // fillFar starts n timers on a shard. They move down from the third level at crossing.
 func fillFar(t testing.TB, sh *shard, n int) {
 	for i := range n {
-		startOn(t, sh, crossing+time.Second+time.Duration(i)*time.Microsecond, func() {})
+		startOn(t, sh, turn+time.Second+time.Duration(i)*time.Microsecond, func() {})
 	}
 }
 
@@ -134,13 +137,15 @@ func TestShard_Phases(t *testing.T) {
 		small := DefaultTick * time.Duration(c.size)        // a slot of the second level
 		moments := map[time.Duration]bool{}
 		for _, sh := range allShards(s) {
-			for range batchSize { // a large bucket expires when its slot begins
+			for range batchSize { // a large bucket
 				startOn(t, sh, 2*large, func() {})
 			}
 			next, ok := sh.wheel.Next()
 			require.True(t, ok)
 			at := time.Duration(next)
-			require.Zero(t, at%small, "with the slots of the second level")
+			if c.size > 2 {
+				require.Zero(t, at%small, "with the slots of the second level")
+			}
 			require.LessOrEqual(t, at, 2*large)
 			moments[at%large] = true
 		}

@@ -132,9 +132,7 @@ func (w *Wheel[T]) expireNextBucket(t int64) bool {
 		return false
 	}
 	for n := range w.levels {
-		l := &w.levels[n]
-		slot := uint32(w.nextExpiration>>(uint(n)*w.slotBits)) & w.slotMask
-		if l.isQueued(slot) && w.arena.Expiration(l.firstBucket+bucket.Bucket(slot)) == w.nextExpiration {
+		if slot, expiration, ok := w.nextBucket(n); ok && expiration == w.nextExpiration {
 			w.expireBucket(n, slot)
 			return true
 		}

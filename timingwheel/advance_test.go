@@ -232,7 +232,7 @@ func TestWheelAdvance_BoundedBatches(t *testing.T) {
 			}
 			w := newWheel[int](t, 1, 256, 0, opts...)
 			for k := range n {
-				add(t, w, int64(300+k%200), k)
+				add(t, w, int64(300+k%100), k)
 			}
 			out := make([]Expired[int], batch)
 			if queue {
@@ -481,9 +481,9 @@ func TestWheelDrain_LowestLevelFirst(t *testing.T) {
 	q := queueModel{size: 4}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
 	for k := range largeBucketLoad {
-		add(t, w, 18, 1000+k) // level 2; a large bucket, which expires at 16
+		add(t, w, 18, 1000+k) // level 2; a large bucket, which expires at 12
 	}
-	q.now = 16
+	q.now = 12
 	b, ok := q.pop()
 	require.True(t, ok)
 	w.Expire(b.b, b.expiration)
@@ -495,15 +495,15 @@ func TestWheelDrain_LowestLevelFirst(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, 2, level)
 
-	// 17 comes first, because it is due at level 0. The entries of 18 come later.
-	add(t, w, 17, 17)
-	q.now = 17
+	// 15 comes first, because it is due at level 0. The entries of 18 come later.
+	add(t, w, 15, 15)
+	q.now = 15
 	b, _ = q.pop()
 	w.Expire(b.b, b.expiration)
 	level, _ = w.Draining()
 	require.Zero(t, level)
 	n, _ = w.Drain(out[:1])
-	require.Equal(t, []int{17}, values(out[:n]))
+	require.Equal(t, []int{15}, values(out[:n]))
 	level, _ = w.Draining()
 	require.Equal(t, 2, level)
 	checkWheel(t, w)
@@ -572,22 +572,32 @@ func TestWheelExpire_LeavesABucketThatIsQueuedForLater(t *testing.T) {
 	require.Equal(t, []int{81}, values(q.poll(w, 9)))
 }
 
-// A large bucket expires when its slot begins. Any other bucket expires when its
-// first entry is due.
-func TestWheel_ABucketWithManyEntriesExpiresWhenItsSlotBegins(t *testing.T) {
+// A large bucket expires before its slot begins, and any other bucket when its first entry
+// is due. What is too far away for the lower level goes back into the large bucket.
+func TestWheel_ABucketWithManyEntriesExpiresBeforeItsSlotBegins(t *testing.T) {
 	w := newWheel[int](t, 1, 256, 0)
-	for k := range 2 * largeBucketLoad {
-		add(t, w, 511, k)
-		next, _ := w.Next()
+	const slot, n, perTick = 256, 4 * largeBucketLoad, 4 * largeBucketLoad / 256
+	next := func() int64 {
+		at, _ := w.Next()
+		return at
+	}
+	for k := range n {
+		add(t, w, 2*slot-1-int64(k)%slot, k)
 		if k < largeBucketLoad-1 {
-			require.EqualValues(t, 511, next)
+			require.EqualValues(t, 2*slot-1-k, next())
 		} else {
-			require.EqualValues(t, 256, next)
+			require.EqualValues(t, slot-slot/4, next())
 		}
 	}
-	require.Empty(t, advance(w, 256))
-	require.EqualValues(t, 2*largeBucketLoad, w.Cascaded())
-	require.Len(t, advance(w, 511), 2*largeBucketLoad)
+	require.Empty(t, advance(w, slot-slot/4))
+	require.EqualValues(t, n, w.Cascaded())
+	checkWheel(t, w)
+	for tick := int64(slot); tick < 2*slot; tick++ {
+		require.Len(t, advance(w, tick), perTick)
+		checkWheel(t, w)
+	}
+	require.EqualValues(t, n+n/4, w.Cascaded(), "a quarter went back")
+	require.Zero(t, w.Len())
 }
 
 // Discard withdraws a bucket only if removals have emptied it.

@@ -42,8 +42,10 @@
 // Level 0 has one slot a tick. Each slot of level n+1 is as long as all of level n. A
 // deadline goes to the lowest level where its slot is less than a full turn after the
 // clock's slot. A slot expires when the first of its entries is due. Its other entries
-// then move to a lower level, and cost no wake-up of their own. A slot that gets
-// 256 entries expires at its start instead, because moving that many takes a while.
+// then move to a lower level, and cost no wake-up of their own. A slot that gets 256
+// entries expires before it begins instead, because moving that many takes a while. Its
+// entries that are still too far away for the lower level go back into the slot until it
+// begins.
 //
 // An example, with tick 1 and four slots a level, at time 0. [t] is the slot that begins
 // at time t.
@@ -75,7 +77,8 @@
 //
 // # Complexity
 //
-// Add, Remove and Move are O(1). An entry moves down at most once a level. Advance is
+// Add, Remove and Move are O(1). An entry moves down at most once a level. If 256 entries or
+// more share its slot, it may first go back into the slot, once. Advance is
 // O(entries handed out or moved down), however much time has passed. For each slot that
 // expires, it also scans one bit for each slot of a level, 64 at a time.
 //
