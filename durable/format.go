@@ -52,6 +52,8 @@ type fileEntry struct {
 	Crashes   int           `json:"crashes,omitempty"`
 	Runs      int           `json:"runs,omitempty"`
 	Following bool          `json:"following,omitempty"`
+	Paused    bool          `json:"paused,omitempty"`
+	Once      bool          `json:"once,omitempty"`
 	Next      fileTime      `json:"next,omitzero"`
 	NextTask  *fileTask     `json:"next_task,omitempty"`
 	Failures  []fileFailure `json:"failures,omitempty"`
@@ -121,7 +123,7 @@ func (t *fileTask) storeTask() store.Task {
 
 func fileEntryOf(e *store.Entry) fileEntry {
 	x := fileEntry{fileTask: fileTaskOf(&e.Task), State: e.State, At: fileTime(e.At), Due: fileTime(e.Due),
-		Attempts: e.Attempts, Crashes: e.Crashes, Runs: e.Runs}
+		Attempts: e.Attempts, Crashes: e.Crashes, Runs: e.Runs, Paused: e.Paused, Once: e.Once}
 	if e.Following {
 		x.Following, x.Next = true, fileTime(e.Next)
 	}
@@ -137,7 +139,7 @@ func fileEntryOf(e *store.Entry) fileEntry {
 
 func (x *fileEntry) storeEntry() *store.Entry {
 	e := &store.Entry{Task: x.storeTask(), State: x.State, At: store.Time(x.At), Due: store.Time(x.Due), Attempts: x.Attempts,
-		Crashes: x.Crashes, Runs: x.Runs, Following: x.Following, Next: store.Time(x.Next)}
+		Crashes: x.Crashes, Runs: x.Runs, Following: x.Following, Paused: x.Paused, Once: x.Once, Next: store.Time(x.Next)}
 	if x.NextTask != nil {
 		nextTask := x.NextTask.storeTask()
 		e.NextTask = &nextTask

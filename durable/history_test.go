@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -139,6 +140,7 @@ func TestPauseTask(t *testing.T) {
 		start(t, w)
 		task := durable.Task{Key: "k", Cron: "0 * * * *"}
 		outcome := func(f func(context.Context, string) (durable.Outcome, error)) durable.Outcome {
+			t.Helper()
 			out, err := f(ctx, "k")
 			require.NoError(t, err)
 			return out
@@ -149,11 +151,6 @@ func TestPauseTask(t *testing.T) {
 			return info.Paused
 		}
 		require.Equal(t, durable.Absent, outcome(c.PauseTask))
-		schedule(t, c, durable.Task{Key: "once", Handler: "h"}, durable.After(time.Hour))
-		_, err := c.PauseTask(ctx, "once")
-		require.ErrorIs(t, err, durable.ErrInvalid, "the task does not repeat")
-		_, err = c.Cancel(ctx, "once")
-		require.NoError(t, err)
 		require.Equal(t, durable.Absent, outcome(c.ResumeTask))
 		schedule(t, c, task, durable.Next())
 		require.Equal(t, durable.Kept, outcome(c.ResumeTask))
@@ -167,8 +164,10 @@ func TestPauseTask(t *testing.T) {
 		require.Empty(t, ds)
 		require.Equal(t, durable.Moved, outcome(c.ResumeTask))
 		require.False(t, paused())
+		synctest.Wait()
+		require.Len(t, ds, 1, "of the runs that were due during the pause, the latest runs at once")
+		require.Equal(t, "03:30", (<-ds).Due.UTC().Format("15:04"))
 		require.Equal(t, "04:30", (<-ds).Due.UTC().Format("15:04"))
-		require.Empty(t, ds, "runs that were due during the pause are skipped")
 
 		// Pause the task while it runs. Then the run fails.
 		task.Handler = "slow"
@@ -182,8 +181,74 @@ func TestPauseTask(t *testing.T) {
 		time.Sleep(100 * time.Hour)
 		require.Empty(t, ds)
 		require.Equal(t, durable.Moved, outcome(c.ResumeTask))
-		require.Equal(t, 1, (<-ds).Attempt)
+		synctest.Wait()
+		require.Len(t, ds, 1, "the run is tried again at once")
+		require.Equal(t, 2, (<-ds).Attempt)
 		end <- nil
+	})
+}
+
+// A task that runs once can be paused too, and created paused. It keeps its time and its
+// attempts, runs at once if it is resumed late, and once if it is rescheduled.
+func TestPauseTask_RunsOnce(t *testing.T) {
+	withShards(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		ds := make(deliveries, 10)
+		w := durable.NewWorker(c)
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			ds <- d
+			return durable.RetryAfter(errors.New("later"), time.Minute)
+		})
+		done := make(chan error)
+		go func() { done <- w.Run(ctx) }()
+		synctest.Wait()
+		get := func() durable.Info {
+			t.Helper()
+			info, err := c.Get(ctx, "k")
+			require.NoError(t, err)
+			return info
+		}
+		task := durable.Task{Key: "k", Handler: "h"}
+		due := time.Now().Add(time.Hour)
+		out, err := c.Schedule(ctx, task, durable.At(due), durable.Paused())
+		require.NoError(t, err)
+		require.Equal(t, durable.Created, out)
+		time.Sleep(24 * time.Hour)
+		require.Empty(t, ds)
+		require.True(t, get().Paused && get().At.Equal(due), get())
+		out, err = c.Schedule(ctx, task, durable.At(due), durable.OnlyChanged())
+		require.NoError(t, err)
+		require.Equal(t, durable.Kept, out)
+		upcoming, err := c.Upcoming(ctx, time.Now().Add(time.Hour), 10)
+		require.NoError(t, err)
+		require.Empty(t, upcoming)
+		page, err := c.Page(ctx, durable.Filter{Paused: true}, "", 10)
+		require.NoError(t, err)
+		require.Len(t, page.Tasks, 1)
+
+		out, err = c.Reschedule(ctx, "k", durable.After(0))
+		require.NoError(t, err)
+		require.Equal(t, durable.Once, out)
+		time.Sleep(time.Hour)
+		require.Len(t, ds, 1)
+		require.Equal(t, 1, (<-ds).Attempt)
+		require.True(t, get().Paused && !get().Once && get().Attempts == 1 && len(get().Failures) == 1, get())
+
+		dst := memstore.New()
+		_, err = durable.Copy(ctx, dst, mem)
+		require.NoError(t, err)
+		copied, err := durable.New(dst, quiet).Get(ctx, "k")
+		require.NoError(t, err)
+		require.True(t, copied.Paused && copied.Attempts == 1, copied)
+
+		out, err = c.ResumeTask(ctx, "k")
+		require.NoError(t, err)
+		require.Equal(t, durable.Moved, out)
+		synctest.Wait()
+		require.Len(t, ds, 1)
+		require.Equal(t, 2, (<-ds).Attempt)
+		require.NoError(t, w.Shutdown(ctx))
+		require.NoError(t, <-done)
 	})
 }
 

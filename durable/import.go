@@ -56,7 +56,9 @@ func Import(ctx context.Context, dst store.Store, r io.Reader, opts ...ImportOpt
 }
 
 // An ImportOption changes an [Import].
-type ImportOption interface{ applyToImport(newNames map[string]string) }
+type ImportOption interface {
+	applyToImport(newNames map[string]string)
+}
 
 type importOption func(newNames map[string]string)
 

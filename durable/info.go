@@ -22,8 +22,8 @@ type Info struct {
 	//   - Dead: when the run failed for good
 	//   - Past: until when the run is kept
 	//
-	// It is zero, and absent in JSON, if that time never comes: the task is paused, or the
-	// run is kept until newer ones replace it.
+	// A paused task keeps its time. At is zero, and absent in JSON, if that time never comes:
+	// for example if the run is kept until newer ones replace it.
 	At time.Time `json:"at,omitzero"`
 	// Due is when the run was first due. For a pending task without attempts it equals
 	// At.
@@ -44,8 +44,10 @@ type Info struct {
 	// the present run says when.
 	Following bool      `json:"following,omitempty"`
 	Next      time.Time `json:"next,omitzero"`
-	// Paused means that the task repeats and waits for [Client.ResumeTask].
+	// Paused means that the task waits for [Client.ResumeTask], or will do so when its attempt
+	// has ended. Once means that it is pending and runs once nevertheless, at At.
 	Paused bool `json:"paused,omitempty"`
+	Once   bool `json:"once,omitempty"`
 	// HandlerPaused means that the task is pending and waits for [Client.ResumeHandler].
 	HandlerPaused bool `json:"handler_paused,omitempty"`
 	// Run describes the run if State is Past, and is nil otherwise.
@@ -100,7 +102,8 @@ func infoOf(e *store.Entry) (Info, error) {
 	if e.NextTask != nil {
 		newestTask = e.NextTask
 	}
-	info.Paused = newestTask.Repeats() && (e.State == Pending && e.At == store.Farthest || e.Following && e.Next == store.Farthest)
+	info.Once = e.Once
+	info.Paused = e.Paused || newestTask.Repeats() && (e.State == Pending && e.At == store.Farthest || e.Following && e.Next == store.Farthest)
 	var err error
 	info.Task, _, err = decodeTask(&e.Task)
 	return info, err

@@ -23,6 +23,8 @@ type Filter struct {
 	DueFrom, DueTo time.Time
 	// Error is a substring of the latest failure's text.
 	Error string
+	// Paused selects tasks that are paused: see [Client.PauseTask].
+	Paused bool
 }
 
 func (f *Filter) storeFilter() store.Filter {
@@ -38,7 +40,7 @@ func (f *Filter) storeFilter() store.Filter {
 		}
 		return max(1, store.TimeOf(t)) // 0 is no limit
 	}
-	return store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix, Error: f.Error,
+	return store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix, Error: f.Error, Paused: f.Paused,
 		From: from(f.From), To: to(f.To), DueFrom: from(f.DueFrom), DueTo: to(f.DueTo)}
 }
 

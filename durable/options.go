@@ -76,40 +76,71 @@ func panicIfNil(function string, i int, option any) {
 	}
 }
 
-// A ScheduleOption changes what [Client.Schedule] does if the key already has a task.
-// Two different options in one call are an [ErrInvalid]. A nil option panics.
-type ScheduleOption interface{ storeKeep() store.Keep }
+// A ScheduleOption changes what [Client.Schedule] does. Two different options about a key that
+// already has a task, such as OnlyNew and OnlyLater, are an [ErrInvalid] in one call. A nil
+// option panics.
+type ScheduleOption interface{ applySchedule(*scheduleConfig) error }
 
-type scheduleOption store.Keep
+// A scheduleConfig is what the options of a call say.
+type scheduleConfig struct {
+	keep   store.Keep
+	paused bool
+}
 
-func (o scheduleOption) storeKeep() store.Keep { return store.Keep(o) }
+type scheduleOption func(*scheduleConfig) error
 
-// scheduleCommand returns the store's command for the options of a method.
-func scheduleCommand(method string, opts []ScheduleOption) (store.Command, error) {
-	c := store.Command{Op: store.Schedule}
+func (o scheduleOption) applySchedule(c *scheduleConfig) error { return o(c) }
+
+func keepOption(k store.Keep) ScheduleOption {
+	return scheduleOption(func(c *scheduleConfig) error {
+		if c.keep != store.KeepNone && c.keep != k {
+			return invalidError("OnlyNew, OnlyChanged, OnlyEarlier and OnlyLater exclude one another, use one of them")
+		}
+		c.keep = k
+		return nil
+	})
+}
+
+func newScheduleConfig(method string, opts []ScheduleOption) (c scheduleConfig, err error) {
 	for i, o := range opts {
 		panicIfNil(method, i, o)
-		if c.Keep != store.KeepNone && c.Keep != o.storeKeep() {
-			return c, invalidError("OnlyNew, OnlyChanged, OnlyEarlier and OnlyLater exclude one another, use one of them")
+		if err := o.applySchedule(&c); err != nil {
+			return c, err
 		}
-		c.Keep = o.storeKeep()
 	}
 	return c, nil
 }
 
+// command returns the store's command, without items.
+func (c *scheduleConfig) command() store.Command {
+	return store.Command{Op: store.Schedule, Keep: c.keep}
+}
+
+// applyTo adds what the options say to an item.
+func (c *scheduleConfig) applyTo(x *store.Item) { x.Paused = c.paused }
+
+// Paused pauses the task: it waits for [Client.ResumeTask]. If the key's task is kept, it is
+// not paused.
+func Paused() ScheduleOption {
+	return scheduleOption(func(c *scheduleConfig) error {
+		c.paused = true
+		return nil
+	})
+}
+
 // OnlyNew keeps the task that the key already has, whether pending, running or dead.
 // The outcome is then Kept.
-func OnlyNew() ScheduleOption { return scheduleOption(store.KeepAny) }
+func OnlyNew() ScheduleOption { return keepOption(store.KeepAny) }
 
 // OnlyChanged keeps the key's task if it is pending or running and equals the new one.
 // The outcome is then Kept. Use it to schedule repeating tasks whenever a program
 // starts. A change loses no run: see [Client.Schedule].
-func OnlyChanged() ScheduleOption { return scheduleOption(store.KeepSame) }
+func OnlyChanged() ScheduleOption { return keepOption(store.KeepSame) }
 
 // OnlyEarlier replaces a pending task only if the new one is due earlier. Otherwise the
 // outcome is Kept.
-func OnlyEarlier() ScheduleOption { return scheduleOption(store.KeepEarlier) }
+func OnlyEarlier() ScheduleOption { return keepOption(store.KeepEarlier) }
 
 // OnlyLater replaces a pending task only if the new one is due later. Otherwise the
 // outcome is Kept. Use it to extend timeouts.
-func OnlyLater() ScheduleOption { return scheduleOption(store.KeepLater) }
+func OnlyLater() ScheduleOption { return keepOption(store.KeepLater) }

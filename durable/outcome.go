@@ -15,6 +15,7 @@ const (
 	Moved     = store.Moved     // the pending task has a new time
 	Removed   = store.Removed   // the task is deleted and will not run
 	Stopping  = store.Stopping  // the task is running and was asked to stop
+	Once      = store.Once      // the paused task runs once at its new time, and stays paused
 )
 
 // A task has one State: [Pending], [Running] or [Dead]. A finished run that is kept is

@@ -7,33 +7,40 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// PauseTask stops a repeating task from running until [Client.ResumeTask] or
-// [Client.Reschedule]. Schedule does not end the pause. The outcome is Moved, or
-// Following if the task is running: the attempt continues, but is not tried again if it
-// fails. The error is an [ErrInvalid] if the task does not repeat.
-//
-// PauseTask and ResumeTask read the task and then reschedule it. They may undo a
-// command that another client sends between these two steps.
+// PauseTask stops a task, repeating or not, from running until [Client.ResumeTask]. It keeps
+// its time, its attempts and its failures. Schedule does not end the pause, and
+// [Client.Reschedule] lets the task run once. The outcome is Moved for a pending task, and
+// Following for a running one: the attempt continues, and what comes after it waits. It is Kept
+// if the task is paused already, and Absent if there is no such task or it is a dead letter.
 func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
-	info, err := c.Get(ctx, key)
-	if err != nil {
-		return outcomeOfGetError(err)
+	if err := checkID(key); err != nil {
+		return Unknown, err
 	}
-	if !info.Task.repeats() && !info.Following {
-		return Unknown, invalidError("PauseTask: the task %q does not repeat", key)
-	}
-	return c.Reschedule(ctx, key, At(store.Farthest.Std()))
+	return c.doOneItem(ctx, store.Command{Op: store.PauseTask}, store.Item{ID: key})
 }
 
-// ResumeTask ends the pause of a task. Runs that were due during the pause are skipped.
-// The outcome is Moved, Following if the task is running, or Kept if the task is not
-// paused.
+// ResumeTask ends the pause of a task. If its time has passed meanwhile, it runs at once; of
+// the runs of a repeating task that were due, [Task.Missed] says which. The outcome is Moved,
+// Following if the task is running, Kept if it is not paused, or Absent.
+//
+// A repeating task that was paused by an older version, or rescheduled to the end of the year
+// 2199, skips the runs that were due. ResumeTask reads such a task and then reschedules it. This
+// may undo a command that another client sends between these two steps.
 func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
-	info, err := c.Get(ctx, key)
-	if err != nil {
-		return outcomeOfGetError(err)
+	if err := checkID(key); err != nil {
+		return Unknown, err
 	}
-	if !info.Paused {
+	outcome, err := c.doOneItem(ctx, store.Command{Op: store.ResumeTask}, store.Item{ID: key})
+	if outcome != Kept || err != nil {
+		return outcome, err
+	}
+	info, err := c.Get(ctx, key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return Absent, nil
+	case err != nil:
+		return Unknown, err
+	case !info.Paused || info.State > Running:
 		return Kept, nil
 	}
 	now, err := c.store.Now(ctx, c.shardOf(key))
@@ -48,12 +55,4 @@ func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 		return Unknown, invalidError("task %q never runs from %v on", key, now.Std())
 	}
 	return c.Reschedule(ctx, key, At(at.Std()))
-}
-
-// outcomeOfGetError returns what PauseTask and ResumeTask return if Get fails with err.
-func outcomeOfGetError(err error) (Outcome, error) {
-	if errors.Is(err, ErrNotFound) {
-		return Absent, nil
-	}
-	return Unknown, err
 }

@@ -90,7 +90,7 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 		}
 		return out[0], err
 	}
-	command, err := scheduleCommand("Schedule", opts)
+	config, err := newScheduleConfig("Schedule", opts)
 	if err != nil {
 		return Unknown, err
 	}
@@ -98,7 +98,8 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 	if err != nil {
 		return Unknown, err
 	}
-	return c.doOneItem(ctx, command, item)
+	config.applyTo(&item)
+	return c.doOneItem(ctx, config.command(), item)
 }
 
 // ScheduleBatch schedules many tasks in few commands, and returns their outcomes in the
@@ -116,16 +117,17 @@ func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 }
 
 func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
-	command, err := scheduleCommand("ScheduleBatch", opts)
+	config, err := newScheduleConfig("ScheduleBatch", opts)
 	if err != nil {
 		return nil, err
 	}
-	x := c.newCommand(ctx, command, len(items))
+	x := c.newCommand(ctx, config.command(), len(items))
 	for i := range items {
 		item, err := c.storeItem(ctx, &items[i])
 		if err != nil {
 			return nil, err
 		}
+		config.applyTo(&item)
 		x.addItem(i, item)
 	}
 	return x.do(ctx)
@@ -144,9 +146,9 @@ func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 	return c.doOneItem(ctx, store.Command{Op: store.Cancel}, store.Item{ID: id})
 }
 
-// Reschedule moves the task with a key or an [Info.ID] to another time, and ends its
-// pause. The outcome is Moved, or Absent if there is no such task or it is a dead
-// letter. A running task runs again at that time: the outcome is then Following. So is it
+// Reschedule moves the task with a key or an [Info.ID] to another time. The outcome is
+// Moved, or Absent if there is no such task or it is a dead letter. A paused task runs once
+// at that time, for one attempt, and stays paused: the outcome is then Once. A running task runs again at that time: the outcome is then Following. So is it
 // for a repeating task whose run is due or being retried, if the time is later than that
 // run: the run stays.
 func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, error) {

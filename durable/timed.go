@@ -17,8 +17,9 @@ import (
 // commands of its Workers.
 type CommandStats struct {
 	// Command is the type: "schedule", "reschedule", "cancel", "requeue", "purge",
-	// "import", "limit", "pause handler", "resume handler", "pause", "resume", "sync",
-	// "round" (of a Worker), "now", "get", "list", "stats", "workers", "check" or "repair".
+	// "import", "limit", "pause task", "resume task", "pause handler", "resume handler",
+	// "pause", "resume", "sync", "round" (of a Worker), "now", "get", "list", "stats",
+	// "workers", "check" or "repair".
 	Command string
 	// Took is how long each command took, whether it succeeded or not. One call of a
 	// method may send several commands.
@@ -59,6 +60,7 @@ const (
 var commandNames = [numCommandTypes]string{
 	store.Schedule: "schedule", store.Reschedule: "reschedule", store.Cancel: "cancel", store.Requeue: "requeue",
 	store.Purge: "purge", store.Import: "import", store.SetLimit: "limit",
+	store.PauseTask: "pause task", store.ResumeTask: "resume task",
 	store.PauseHandler: "pause handler", store.ResumeHandler: "resume handler", store.Pause: "pause", store.Resume: "resume", store.Sync: "sync",
 	typeRound: "round", typeNow: "now", typeGet: "get", typeList: "list", typeStats: "stats", typeWorkers: "workers",
 	typeCheck: "check", typeRepair: "repair",
@@ -67,7 +69,7 @@ var commandNames = [numCommandTypes]string{
 // A commandCounter counts the commands of one type.
 type commandCounter struct {
 	errorCount    atomic.Int64
-	outcomeCounts [store.Stopping + 1]atomic.Int64
+	outcomeCounts [store.Once + 1]atomic.Int64
 
 	mu        sync.Mutex // guards durations
 	durations timer.Histogram

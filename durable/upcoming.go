@@ -21,7 +21,8 @@ type UpcomingRun struct {
 // its runs in the list, as if every run succeeded at once. Runs of a [Task.Schedule] after
 // the next one are included if the Client knows the schedule.
 //
-// It reads the pending tasks that are due before the time, at most limit.
+// Paused tasks are not in the list, except those that run once. It reads the pending tasks
+// that are due before the time, at most limit.
 func (c *Client) Upcoming(ctx context.Context, before time.Time, limit int) ([]UpcomingRun, error) {
 	page, err := c.Page(ctx, Filter{State: Pending, To: before}, "", limit)
 	if err != nil {
@@ -30,10 +31,13 @@ func (c *Client) Upcoming(ctx context.Context, before time.Time, limit int) ([]U
 	var runs []UpcomingRun
 	for i := range page.Tasks {
 		info := &page.Tasks[i]
+		if info.Paused && !info.Once {
+			continue
+		}
 		runs = append(runs, UpcomingRun{info.ID, info.Task.Handler, info.At})
 		due := store.TimeOf(info.Due) // a retry does not move the runs that follow
 		r, err := info.Task.makeRecurrence(c.schedules)
-		for n := 1; err == nil && n < limit; n++ {
+		for n := 1; err == nil && n < limit && !info.Paused; n++ {
 			var ok bool
 			if due, ok, err = r.nextRun(due); !ok || err != nil || !due.Std().Before(before) {
 				break

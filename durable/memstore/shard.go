@@ -14,7 +14,7 @@ type shard struct {
 	tasks    map[string]*task
 	taskList []*task // the same tasks in any order, for List
 
-	// Each task is in the heap for its State. Dead tasks are in no heap.
+	// Each task is in the heap for its State. Dead and paused tasks are in no heap.
 	pendingQueues map[queueKey]*queue
 	runningQueue  queue // of Running tasks
 	pastQueue     queue // of Past entries
@@ -88,6 +88,9 @@ func (sh *shard) Changed(t *machine.Task) {
 	}
 	switch t.State {
 	case store.Pending:
+		if t.Waits() {
+			break
+		}
 		sh.lastArrival++
 		x.arrival = sh.lastArrival
 		k := queueKey{x.Handler, x.Schedule, x.Suspect}

@@ -147,7 +147,7 @@ func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 	}
 	pendingByKind := make(map[kind][]*machine.Task)
 	for _, x := range ix.dirtyTasks {
-		if t := &x.Task; t.State == store.Pending && !t.Suspect {
+		if t := &x.Task; t.State == store.Pending && !t.Suspect && !t.Waits() {
 			k := kind{t.Handler, t.Schedule}
 			pendingByKind[k] = append(pendingByKind[k], t)
 		}
@@ -229,7 +229,7 @@ func (ix *index) dueSuspects(c *store.Claim, picker *machine.Picker, now store.T
 		}
 		roomUsed := make(map[string]int)
 		for _, t := range ix.current(ix.suspects.tasks, func(t *machine.Task) bool {
-			return t.State == store.Pending && t.Suspect && t.At <= until && slices.Contains(c.Handlers, t.Handler) && (t.Schedule == "" || slices.Contains(c.Schedules, t.Schedule))
+			return t.State == store.Pending && t.Suspect && !t.Waits() && t.At <= until && slices.Contains(c.Handlers, t.Handler) && (t.Schedule == "" || slices.Contains(c.Schedules, t.Schedule))
 		}) {
 			switch {
 			case t.At > now:

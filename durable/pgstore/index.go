@@ -601,7 +601,7 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 		switch {
 		case t.State == store.Running:
 			ix.numbers.ends = min(ix.numbers.ends, t.At)
-		case (t.State == store.Pending || t.State == store.Past) && t.At < ix.now.Wall-slack:
+		case (t.State == store.Pending && !t.Waits() || t.State == store.Past) && t.At < ix.now.Wall-slack:
 			ix.numbers.Backdated++
 		}
 	}

@@ -88,7 +88,7 @@ const (
 
 	// The queries for a page have the parameters shard, limit, cursor's time and id, from,
 	// to, state, handler.
-	pageFilter  = ` t.shard = $1 AND (t.at, t.id) > ($3, $4) AND t.at >= $5 AND t.at < $6 AND ($7 = 0 OR t.state = $7) AND ($8 = '' OR t.handler = $8)`
+	pageFilter  = ` t.shard = $1 AND (t.at, t.id) > ($3, $4) AND t.at >= $5 AND t.at < $6 AND ($7 = 0 OR t.state = $7 OR $7 = 1 AND t.state = 6) AND ($8 = '' OR t.handler = $8)`
 	pageOfKinds = `t.state = 1 AND NOT t.suspect AND t.handler = k.handler AND t.schedule = k.schedule AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT `
 	// pagePending reads only from the pairs whose first tasks are among the first.
 	pagePending = listKinds + ` SELECT ` + taskColumns + ` FROM (SELECT k.* FROM k CROSS JOIN LATERAL (SELECT at, id FROM tickless.tasks t WHERE ` + pageOfKinds + `1) f
@@ -101,7 +101,7 @@ const (
 		AND $3::bigint IS NOT NULL AND $5::bigint IS NOT NULL AND $6::bigint IS NOT NULL AND ($7 = 0 OR t.state = $7) AND ($8 = '' OR t.handler = $8)
 		ORDER BY substr(t.record, 2, 16) DESC, t.id DESC LIMIT $2`
 	pagePrefix = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.id > $4 AND t.id >= $9 AND t.id < $10 AND $3::bigint = 0
-		AND t.at >= $5 AND t.at < $6 AND ($7 = 0 OR t.state = $7) AND ($8 = '' OR t.handler = $8) ORDER BY t.id LIMIT $2`
+		AND t.at >= $5 AND t.at < $6 AND ($7 = 0 OR t.state = $7 OR $7 = 1 AND t.state = 6) AND ($8 = '' OR t.handler = $8) ORDER BY t.id LIMIT $2`
 	pageSuspects = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.state = 1 AND t.suspect AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT $2`
 )
 
@@ -170,14 +170,25 @@ func (ix *index) page(f *store.Filter, c store.Cursor, n int) (found []*cachedTa
 		}
 		switch {
 		case f.State != 0 && f.State != state:
-		case f.Error != "":
+		case (f.Error != "" || f.Paused) && state > store.Pending:
 			read(pageMore, int16(state))
 		case state == store.Pending:
-			read(pagePending)
-			before := found
-			found = nil
-			read(pageSuspects)
-			found = append(before, found...)
+			// Each query selects up to n tasks.
+			var all []*cachedTask
+			readAll := func(query string, args ...any) {
+				found = nil
+				read(query, args...)
+				all = append(all, found...)
+			}
+			if f.Error != "" || f.Paused {
+				readAll(pageMore, int16(state))
+				readAll(pageMore, int16(pendingPaused))
+			} else {
+				readAll(pagePending)
+				readAll(pageSuspects)
+				readAll(pageRest, int16(pendingPaused))
+			}
+			found = all
 			slices.SortFunc(found, func(a, b *cachedTask) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
 			found = found[:min(n, len(found))]
 		default:
@@ -226,6 +237,9 @@ func (s *Store) Repair(ctx context.Context, shard int) (r store.Repair, err erro
 			var state uint8
 			var count int64
 			must(rows.Scan(&state, &count))
+			if state == pendingPaused {
+				state = uint8(store.Pending)
+			}
 			if int(state) < len(missing) {
 				missing[state] += count
 			}

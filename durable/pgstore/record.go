@@ -16,6 +16,8 @@ type moreFields struct {
 	Runs      int             `json:"runs,omitempty"`
 	Stopping  bool            `json:"stopping,omitempty"`
 	Following bool            `json:"following,omitempty"`
+	Paused    bool            `json:"paused,omitempty"`
+	Once      bool            `json:"once,omitempty"`
 	Next      store.Time      `json:"next,omitempty"`
 	NextTask  *store.Task     `json:"next_task,omitempty"`
 	Failures  []store.Failure `json:"failures,omitempty"`
@@ -24,10 +26,10 @@ type moreFields struct {
 // encodeMoreFields returns a task's value for the column more, or nil if all its fields
 // are zero.
 func encodeMoreFields(t *machine.Task) *string {
-	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && len(t.Failures) == 0 {
+	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Paused && len(t.Failures) == 0 {
 		return nil
 	}
-	s := encodeJSON(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Next, t.NextTask, t.Failures})
+	s := encodeJSON(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Paused, t.Once, t.Next, t.NextTask, t.Failures})
 	return &s
 }
 
@@ -62,10 +64,25 @@ func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 		var f moreFields
 		must(json.Unmarshal(more, &f))
 		t.Crashes, t.Runs = f.Crashes, f.Runs
+		t.Paused, t.Once = f.Paused, f.Once
 		t.Stopping, t.Following, t.Next, t.NextTask, t.Failures = f.Stopping, f.Following, f.Next, f.NextTask, f.Failures
+	}
+	if t.State == pendingPaused {
+		t.State = store.Pending
 	}
 	x.storedTask = t.Task
 	return x
+}
+
+// pendingPaused is the value of the column state of a pending task that waits because it is
+// paused.
+const pendingPaused = 6
+
+func columnState(t *machine.Task) int16 {
+	if t.Waits() {
+		return pendingPaused
+	}
+	return int16(t.State)
 }
 
 // taskRows are the columns of several tasks, to write them with one statement.
@@ -88,7 +105,7 @@ func (r *taskRows) add(x *cachedTask) {
 		ctid = &x.ctid
 	}
 	r.ctids = append(r.ctids, ctid)
-	r.ids, r.states, r.ats = append(r.ids, encodeID(t.ID)), append(r.states, int16(t.State)), append(r.ats, int64(t.At))
+	r.ids, r.states, r.ats = append(r.ids, encodeID(t.ID)), append(r.states, columnState(t)), append(r.ats, int64(t.At))
 	r.handlers, r.schedules, r.records = append(r.handlers, t.Handler), append(r.schedules, t.Schedule), append(r.records, t.Record)
 	r.dues, r.attempts, r.tokens = append(r.dues, int64(t.Due)), append(r.attempts, int32(t.Attempts)), append(r.tokens, t.Token)
 	r.leases, r.more = append(r.leases, int64(t.Lease)), append(r.more, encodeMoreFields(t))

@@ -66,7 +66,7 @@ var scheduleOpNames = [...]string{store.KeepNone: "s", store.KeepAny: "sn", stor
 
 var opNames = map[store.Op]string{
 	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.SetLimit: "l",
-	store.PauseHandler: "h", store.ResumeHandler: "u", store.Pause: "p", store.Resume: "g", store.Sync: "y",
+	store.PauseTask: "P", store.ResumeTask: "R", store.PauseHandler: "h", store.ResumeHandler: "u", store.Pause: "p", store.Resume: "g", store.Sync: "y",
 }
 
 // encodeArgs sets the arguments for scripts/change.lua. Pointers to strings avoid an
@@ -97,6 +97,9 @@ func (x *pendingCommand) encodeArgs(st *store.Stamp, c *store.Command) {
 			case item.Next:
 				when = "=" + when
 			}
+			if item.Paused {
+				when = "~p:" + when
+			}
 			idsAndRecords[i] = [2]string{item.ID, encodeRecord(&item.Task, when)}
 			x.recordBytes += len(idsAndRecords[i][1])
 			args = append(args, &idsAndRecords[i][0], &idsAndRecords[i][1])
@@ -104,7 +107,7 @@ func (x *pendingCommand) encodeArgs(st *store.Stamp, c *store.Command) {
 			args = append(args, item.ID, whenArg(item.When), item.Generation)
 		case store.PauseHandler:
 			args = append(args, item.ID, item.Note)
-		case store.Cancel, store.Purge, store.ResumeHandler:
+		case store.Cancel, store.Purge, store.PauseTask, store.ResumeTask, store.ResumeHandler:
 			args = append(args, item.ID)
 		case store.SetLimit:
 			every, burst := item.Limit.Pace()
@@ -137,7 +140,7 @@ func hasUniqueKey(x store.Item) bool {
 func appendImportArgs(args []any, e *store.Entry) ([]any, int) {
 	formatMicros := func(t store.Time) string { return strconv.FormatInt(int64(t), 10) }
 	x := e.WithoutAttempt(0)
-	place, at, next := "due", formatMicros(x.At), ""
+	place, at, next, flags := "due", formatMicros(x.At), "", ""
 	switch {
 	case e.State >= store.Dead:
 		place = e.State.String()
@@ -147,9 +150,15 @@ func appendImportArgs(args []any, e *store.Entry) ([]any, int) {
 	if x.Following {
 		next = formatMicros(x.Next)
 	}
+	if x.Paused {
+		flags = "p"
+	}
+	if x.Once {
+		flags = "po"
+	}
 	failureText := encodeFailures(x.Failures)
 	r := encodeRecord(&x.Task, "")
-	return append(args, x.ID, place, at, r, strconv.Itoa(x.Attempts), strconv.Itoa(x.Crashes), formatMicros(x.Due), strconv.Itoa(x.Runs), failureText, next), len(r) + len(failureText)
+	return append(args, x.ID, place, at, r, strconv.Itoa(x.Attempts), strconv.Itoa(x.Crashes), formatMicros(x.Due), strconv.Itoa(x.Runs), failureText, next, flags), len(r) + len(failureText)
 }
 
 // batchCall returns one call of scripts/change.lua for several commands to a shard.
@@ -184,7 +193,7 @@ func setResults(batch []*pendingCommand, v any, err error) {
 			x.err = store.ErrStale
 		case answer == "late":
 			x.err = store.ErrLate
-		case len(answer) != 1+x.itemCount || answer[0] != 'o' || strings.Trim(answer[1:], "12345678") != "":
+		case len(answer) != 1+x.itemCount || answer[0] != 'o' || strings.Trim(answer[1:], "123456789") != "":
 			x.err = answerError(answer)
 		default:
 			x.err = nil

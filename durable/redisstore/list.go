@@ -100,7 +100,7 @@ func (s *Store) listOneState(ctx context.Context, shard int, filter *store.Filte
 	script := s.scripts.list
 	switch {
 	case !filter.Runs:
-		args = append([]any{int(from.State)}, args...)
+		args = append(append([]any{int(from.State)}, args...), boolArg(filter.Paused))
 	case from == store.Cursor{}:
 		script, args[3], from.State = s.scripts.runs, "", store.Past
 	default:

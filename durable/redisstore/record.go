@@ -78,6 +78,8 @@ type runState struct {
 	worker        int64      // the number of the worker of a running task, or 0
 	stopping      bool       // the running task was cancelled
 	isSuspect     bool
+	isPaused      bool
+	runsOnce      bool
 	hasNewRecord  bool       // the task has a record in follows
 	followsAt     string     // when the pending task is due again after its run, or empty
 	hasNextOrRuns bool       // nextOrRuns is set
@@ -93,6 +95,7 @@ func parseRunState(s string) (r runState, ok bool) {
 	r.attempts, r.crashes = parseCount(f[1]), parseCount(f[2])
 	r.firstDue = parseTime(f[3])
 	r.stopping, r.isSuspect, r.hasNewRecord = strings.Contains(f[4], "c"), strings.Contains(f[4], "s"), strings.Contains(f[4], "n")
+	r.isPaused, r.runsOnce = strings.Contains(f[4], "p"), strings.Contains(f[4], "o")
 	if _, after, ok := strings.Cut(f[4], "f"); ok {
 		r.followsAt = strings.TrimRight(after, "abcdeghijklmnopqrstuvwxyz")
 	}
@@ -130,6 +133,9 @@ func parseEntry(id string, state store.State, at store.Time, f []string) store.E
 		return e
 	}
 	e.Due, e.Attempts, e.Crashes, e.Suspect = r.firstDue, r.attempts, r.crashes, r.isSuspect
+	if state <= store.Running {
+		e.Paused, e.Once = r.isPaused, r.isPaused && r.runsOnce && state == store.Pending
+	}
 	switch {
 	case state == store.Running:
 		e.Token, e.Worker, e.Stopping = r.fencingToken, r.worker, r.stopping

@@ -79,7 +79,7 @@ func (t *headTable) noteHead(x *cachedTask) {
 	if old := x.storedKind; x.storedPending && t.heads[old].at == x.storedAt {
 		t.heads[old] = head{at: x.storedAt}
 	}
-	if x.State != store.Pending || !t.loaded[x.Handler] {
+	if x.State != store.Pending || x.Waits() || !t.loaded[x.Handler] {
 		return
 	}
 	k := kindOf(&x.Task)
@@ -206,7 +206,7 @@ func (ix *index) readSources(sources sourceQueue, now store.Time, need int) (ope
 		ix.queryInBatches(onIndex(suspect, query), 4, args, func(rows *sql.Rows) {
 			var i int
 			if x := scanTask(rows, &i); x.err == nil {
-				if x.State != store.Pending || kindOf(&x.Task) != list[i].pendingKind || x.At > now {
+				if x.State != store.Pending || x.Waits() || kindOf(&x.Task) != list[i].pendingKind || x.At > now {
 					must(fmt.Errorf("%w: an index contains the task %q, which is not due or of another kind", ErrDamaged, store.Shorten(x.ID)))
 				}
 				list[i].tasks = append(list[i].tasks, ix.cacheTask(x))

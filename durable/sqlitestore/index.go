@@ -36,7 +36,8 @@ type cachedTask struct {
 	storedTask store.Task // the task in the table
 	storedKind pendingKind
 	storedAt   store.Time
-	// storedPending says that the task in the table is Pending, of storedKind, at storedAt.
+	// storedPending says that the task in the table is Pending, of storedKind, at storedAt, and
+	// not paused.
 	storedPending bool
 	hasRow        bool  // whether the table has the task
 	dirty         bool  // changed, but not written
@@ -152,7 +153,7 @@ func scanTask(rows *sql.Rows, before ...any) *cachedTask {
 
 // noteStored notes that the table has the present task.
 func (x *cachedTask) noteStored() {
-	x.storedTask, x.storedKind, x.storedAt, x.storedPending = x.Task.Task, kindOf(&x.Task), x.At, x.State == store.Pending
+	x.storedTask, x.storedKind, x.storedAt, x.storedPending = x.Task.Task, kindOf(&x.Task), x.At, x.State == store.Pending && !x.Waits()
 }
 
 // cacheTask returns the cached task for a row that was read.

@@ -65,7 +65,7 @@ func (x *session) listTasks(f *store.Filter, c store.Cursor, n int, now store.Ti
 		var more []*cachedTask
 		switch {
 		case f.State != 0 && f.State != state:
-		case f.Error != "" && state > store.Pending:
+		case (f.Error != "" || f.Paused) && state > store.Pending:
 			more, next = read(failedByTime, f, int64(state))
 		case state == store.Pending:
 			all := *f
@@ -76,9 +76,10 @@ func (x *session) listTasks(f *store.Filter, c store.Cursor, n int, now store.Ti
 					next = end
 				}
 			}
-			if f.Error != "" {
+			if f.Error != "" || f.Paused {
 				add(read(failedByTime, &f, int64(state)))
 				add(read(failedByTime, &f, pendingSuspect))
+				add(read(failedByTime, &f, pendingPaused))
 			} else {
 				kinds := x.pendingKinds()
 				if f.Handler != "" {
@@ -87,6 +88,7 @@ func (x *session) listTasks(f *store.Filter, c store.Cursor, n int, now store.Ti
 				if f.To = x.pageEndTime(kinds, &f, c, n); f.To != all.To {
 					next = store.Cursor{State: state, At: f.To} // if not all of these match
 				}
+				add(read(othersByTime, &f, pendingPaused))
 				for _, k := range kinds {
 					o := pendingByTime
 					if k.suspect {
@@ -149,14 +151,15 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 	if f.Runs {
 		atFrom, atTo, prefix = 0, machine.Never, f.Prefix
 	}
-	all := append(slices.Clip(args), int64(f.State), f.Handler, f.Error, int64(f.DueFrom), int64(cmp.Or(f.DueTo, machine.Never)), int64(atFrom), int64(atTo), prefix, n, int64(now))
+	all := append(slices.Clip(args), int64(f.State), f.Handler, f.Error, int64(f.DueFrom), int64(cmp.Or(f.DueTo, machine.Never)), int64(atFrom), int64(atTo), prefix, n, int64(now), f.Paused)
 	// The inner query finds entries in order, and the outer one reads those that match.
 	x.queryRows(fmt.Sprintf(`SELECT t.`+strings.ReplaceAll(taskColumns, ", ", ", t.")+`
 		FROM (SELECT rowid AS r, state, handler, more, due, at, id%[1]s LIMIT %[2]d) i CROSS JOIN tickless_tasks t ON t.rowid = i.r
-		WHERE (i.state <> 4 OR i.at > ?%[12]d) AND (?%[3]d = 0 OR i.state = ?%[3]d OR ?%[3]d = 1 AND i.state = 5) AND (?%[4]d = '' OR i.handler = ?%[4]d)
+		WHERE (i.state <> 4 OR i.at > ?%[12]d) AND (?%[3]d = 0 OR i.state = ?%[3]d OR ?%[3]d = 1 AND i.state IN (5, 6)) AND (?%[4]d = '' OR i.handler = ?%[4]d)
 		AND (?%[5]d = '' OR json_valid(i.more) AND instr(json_extract(i.more, '$.failures[#-1].Text'), ?%[5]d) > 0)
-		AND i.due >= ?%[6]d AND i.due < ?%[7]d AND i.at >= ?%[8]d AND i.at < ?%[9]d AND substr(i.id, 1, length(?%[10]d)) = ?%[10]d LIMIT +?%[11]d`,
-		ordered, maxScanned, k+1, k+2, k+3, k+4, k+5, k+6, k+7, k+8, k+9, k+10), all, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
+		AND i.due >= ?%[6]d AND i.due < ?%[7]d AND i.at >= ?%[8]d AND i.at < ?%[9]d AND substr(i.id, 1, length(?%[10]d)) = ?%[10]d
+		AND (NOT ?%[13]d OR json_valid(i.more) AND json_extract(i.more, '$.paused')) LIMIT +?%[11]d`,
+		ordered, maxScanned, k+1, k+2, k+3, k+4, k+5, k+6, k+7, k+8, k+9, k+10, k+11), all, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
 	if len(found) == n {
 		return found, next
 	}

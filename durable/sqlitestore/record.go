@@ -19,6 +19,8 @@ type moreFields struct {
 	Stopping  bool            `json:"stopping,omitempty"`
 	Following bool            `json:"following,omitempty"`
 	Suspect   bool            `json:"suspect,omitempty"`
+	Paused    bool            `json:"paused,omitempty"`
+	Once      bool            `json:"once,omitempty"`
 	Next      store.Time      `json:"next,omitempty"`
 	NextTask  *store.Task     `json:"next_task,omitempty"`
 	Failures  []store.Failure `json:"failures,omitempty"`
@@ -27,10 +29,10 @@ type moreFields struct {
 // encodeMoreFields returns a task's value for the column more, or nil if all its fields
 // are zero.
 func encodeMoreFields(t *machine.Task) []byte {
-	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Suspect && len(t.Failures) == 0 {
+	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Suspect && !t.Paused && len(t.Failures) == 0 {
 		return nil
 	}
-	b, err := json.Marshal(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Suspect, t.Next, t.NextTask, t.Failures})
+	b, err := json.Marshal(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Suspect, t.Paused, t.Once, t.Next, t.NextTask, t.Failures})
 	must(err)
 	return b
 }
@@ -78,10 +80,17 @@ func rowChecksum(t *machine.Task, more []byte) int64 {
 	return int64(crc32.Update(c, crcTable, t.Record))
 }
 
-// pendingSuspect is the value of the column state of a pending suspect.
-const pendingSuspect = 5
+// Values of the column state of pending tasks that are suspects, or wait because they are
+// paused.
+const (
+	pendingSuspect = 5
+	pendingPaused  = 6
+)
 
 func columnState(t *machine.Task) int64 {
+	if t.Waits() {
+		return pendingPaused
+	}
 	if t.State == store.Pending && t.Suspect {
 		return pendingSuspect
 	}
@@ -109,10 +118,11 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task, before ...an
 	if moreText != nil {
 		err = json.Unmarshal(moreText, &x)
 	}
-	if t.State == pendingSuspect {
+	if t.State == pendingSuspect || t.State == pendingPaused {
 		t.State = store.Pending
 	}
-	if t.Suspect = x.Suspect; err != nil || n != rowChecksum(t, moreText) {
+	t.Suspect, t.Paused, t.Once = x.Suspect, x.Paused, x.Once
+	if err != nil || n != rowChecksum(t, moreText) {
 		return fmt.Errorf("%w: task %q has a wrong checksum", ErrDamaged, store.Shorten(t.ID))
 	}
 	t.Crashes, t.Runs = x.Crashes, x.Runs

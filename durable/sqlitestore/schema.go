@@ -17,7 +17,8 @@ const schemaVersion = 3
 //	tickless_tasks    the tasks by id
 //	tickless_due      pending tasks by handler, schedule and time, without suspects
 //	tickless_suspects pending suspects, whose column state is 5, in the same way
-//	tickless_rest     tasks whose column state is not 1, by state and time
+//	tickless_rest     tasks whose column state is not 1, by state and time; 6 is for pending
+//	                  tasks that are paused
 //	tickless_more     tasks with a value in the column more, to list tasks by error
 //	tickless_ended    finished runs by the time when they ended: see store.RunRecord
 //	tickless_senders  the machine.Sender of each name, or of each set, as JSON
@@ -76,7 +77,7 @@ const (
 	nextKind = `SELECT * FROM (SELECT handler, schedule FROM %[1]s AND handler = ?1 AND schedule > ?2 ORDER BY schedule LIMIT 1)
 		UNION ALL SELECT * FROM (SELECT handler, schedule FROM %[1]s AND handler > ?1 ORDER BY handler, schedule LIMIT 1) LIMIT 1`
 	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM %s AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
-	countTasks = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1) + (SELECT count(*) FROM tickless_tasks WHERE state = 5), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 4)`
+	countTasks = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1) + (SELECT count(*) FROM tickless_tasks WHERE state = 5) + (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 6), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 4)`
 
 	// The small tables: each query selects the columns of a smallRow.
 	allSenders  = `SELECT name, sender, seen, worker, sum FROM tickless_senders`

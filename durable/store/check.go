@@ -19,7 +19,7 @@ func (c *Command) Check(s *Stamp) error {
 			return invalidf("Pause and Resume take no items")
 		}
 		return nil
-	case Schedule, Reschedule, Cancel, Requeue, Purge, Import, SetLimit, PauseHandler, ResumeHandler:
+	case Schedule, Reschedule, Cancel, Requeue, Purge, Import, SetLimit, PauseTask, ResumeTask, PauseHandler, ResumeHandler:
 	case Sync:
 		return c.checkSet()
 	default:
@@ -76,6 +76,8 @@ func (x *Item) check(op Op) error {
 		return invalidf("task %q: the generation has %d bytes instead of %d, or is not for this command", x.ID, n, GenerationSize)
 	}
 	switch {
+	case x.Paused && op != Schedule:
+		return invalidf("task %q: Paused is only for Schedule", x.ID)
 	case x.Next && (op != Schedule || x.When.kind != whenAt):
 		return invalidf("task %q: Next is only for Schedule at a point in time", x.ID)
 	case (op == Import) != (x.Entry != nil):

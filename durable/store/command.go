@@ -29,6 +29,8 @@ type Item struct {
 	Entry *Entry
 	// Limit is for SetLimit. ID is then the handler's name.
 	Limit *Limit
+	// Paused is for Schedule: the task is paused.
+	Paused bool
 	// Note is for PauseHandler: why the handler is paused, at most MaxText bytes of text.
 	// ID is then the handler's name.
 	Note string
@@ -63,7 +65,7 @@ const (
 	// Pending task is removed (outcome Removed), and in other states the outcome is Absent.
 	//
 	// A repeating task that is due at [Farthest] is paused. It stays paused if the new
-	// task repeats too.
+	// task repeats too. A task that was paused by PauseTask or Item.Paused stays paused.
 	Schedule Op = iota + 1
 	// Reschedule moves a Pending task to When (outcome Moved). A Running task becomes
 	// Following: it is due again at When. In other states the outcome is Absent.
@@ -71,7 +73,10 @@ const (
 	// This usually begins a new run, with the Generation and with When as its Due. But a
 	// Pending task that has attempts continues its run, unless it is paused. The run of a
 	// repeating task stays if it is due or has attempts: if When is later than the run
-	// itself, the task is Following. A paused task begins a new run.
+	// itself, the task is Following. A task that is paused by its time begins a new run.
+	//
+	// A Pending task that was paused by PauseTask or Item.Paused runs once at When, for one
+	// attempt, and stays paused (outcome Once instead of Moved).
 	Reschedule
 	// Cancel removes a Pending task; the outcome is Removed. For a Running task the
 	// outcome is Stopping: the task is removed when its attempt ends, unless it is
@@ -98,6 +103,12 @@ const (
 	// removes the limit (outcome Removed, or Absent if there was none). If [MaxLimits]
 	// other handlers have a limit or are paused, nothing changes (outcome Kept).
 	SetLimit
+	// PauseTask pauses a task: see the package comment. The outcome is Moved for a Pending
+	// task, Following for a Running one, and Kept for a task that is paused and does not run
+	// once. ResumeTask ends the pause; the outcome is Kept if there is none. In both cases a
+	// dead letter, or a Running task that is only Stopping, has the outcome Absent.
+	PauseTask
+	ResumeTask
 	// PauseHandler stops claims from getting tasks of a handler until ResumeHandler
 	// (outcome Created). If the handler is paused already, only the Note changes (outcome
 	// Replaced). If [MaxLimits] other handlers have a limit or are paused, nothing changes
@@ -161,9 +172,11 @@ const (
 	// Stopping means that the running task was cancelled. The worker notices it when it
 	// next extends the lease. The task ends with the current attempt.
 	Stopping
+	// Once means that the paused task runs once at its new time, and stays paused.
+	Once
 )
 
-var outcomeNames = [...]string{"unknown", "absent", "created", "replaced", "kept", "following", "moved", "removed", "stopping"}
+var outcomeNames = [...]string{"unknown", "absent", "created", "replaced", "kept", "following", "moved", "removed", "stopping", "once"}
 
 func (o Outcome) String() string {
 	if int(o) < len(outcomeNames) {

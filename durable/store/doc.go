@@ -54,6 +54,10 @@
 // it may get, because a suspect may crash its worker again. Only a suspect waits for another
 // suspect.
 //
+// A task may be paused. No claim gets it until it is resumed, or rescheduled to run once. A
+// pause changes neither the task's time nor its attempts, and lasts until the task ends. A
+// Running task that is paused waits as soon as its attempt has ended.
+//
 // A handler may be paused: claims then get none of its tasks, which cost claims nothing while
 // they wait. Its running tasks end as usual.
 //

@@ -80,6 +80,9 @@ type Entry struct {
 	Following bool
 	Next      Time
 	NextTask  *Task
+	// Paused says that a Pending or Running task is paused, and Once that the Pending task
+	// runs once nevertheless.
+	Paused, Once bool
 	// Runs counts the failed runs in the dead letter of a repeating task, and the runs
 	// kept so far in a head entry: see [HeadID]. In other entries it is 0.
 	Runs int
@@ -93,6 +96,9 @@ type Entry struct {
 	// be wrong. Lists contain such an entry; Get returns [ErrDamaged] instead.
 	Damaged bool
 }
+
+// Waits reports whether the task is Pending and no claim gets it, because it is paused.
+func (e *Entry) Waits() bool { return e.State == Pending && e.Paused && !e.Once }
 
 // ChangesOnlyLater reports whether a Following task continues its run if the attempt does
 // not end it: the task repeats before and after the change, and is neither cancelled nor

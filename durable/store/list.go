@@ -16,6 +16,8 @@ type Filter struct {
 	DueFrom, DueTo Time
 	// Error is a substring of the latest failure's text.
 	Error string
+	// Paused selects tasks that PauseTask or Item.Paused has paused.
+	Paused bool
 	// Runs selects the finished runs that are kept, without head entries, and lists the
 	// latest first. From and To are then about when they ended. State must be zero or Past.
 	Runs bool
@@ -31,7 +33,7 @@ func (f *Filter) Match(e *Entry) bool {
 		}
 	}
 	return (f.State == 0 || e.State == f.State) &&
-		(f.Handler == "" || e.Handler == f.Handler) &&
+		(f.Handler == "" || e.Handler == f.Handler) && (!f.Paused || e.Paused) &&
 		strings.HasPrefix(e.ID, f.Prefix) &&
 		at >= f.From && (f.To == 0 || at < f.To) &&
 		e.Due >= f.DueFrom && (f.DueTo == 0 || e.Due < f.DueTo) &&

@@ -5,7 +5,7 @@ import "time"
 // Stats are the numbers of a shard's tasks, and its counters.
 type Stats struct {
 	Pending int64 // waiting tasks, including overdue ones
-	Overdue int64 // due tasks that are not claimed
+	Overdue int64 // due tasks that are not claimed, without tasks that are paused themselves
 	Running int64
 	Dead    int64
 	Past    int64 // finished runs that are kept, and one head entry for each key with such runs

@@ -199,7 +199,9 @@ func call[T any](ctx context.Context, e *endpoint, kind string, shard int, f fat
 	case <-fails:
 		err = errBroken
 	case <-broken:
-		err = e.pause(ctx, f.jitter+f.request, errBroken)
+		if err = e.pause(ctx, f.jitter+f.request, errBroken); ctx.Err() != nil {
+			err = ctx.Err() // the message was sent
+		}
 	case <-ctx.Done():
 		time.Sleep(f.jitter)
 		err = ctx.Err()

@@ -100,6 +100,9 @@ func (c *clientActor) options() []durable.ScheduleOption {
 	if chance(c.r, 60) {
 		return nil
 	}
+	if c.r.IntN(8) == 0 {
+		return []durable.ScheduleOption{durable.Paused()}
+	}
 	return []durable.ScheduleOption{randomOf(c.r, durable.OnlyNew(), durable.OnlyChanged(), durable.OnlyEarlier(), durable.OnlyLater())}
 }
 
@@ -216,7 +219,7 @@ func (c *clientActor) manage(key string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	settled := c.settled.Load()
-	n, handler := c.r.IntN(19), randomOf(c.r, handlerNames[:4]...)
+	n, handler := c.r.IntN(22), randomOf(c.r, handlerNames[:4]...)
 	limit := durable.Limit{Concurrency: c.r.IntN(4), Rate: randomOf(c.r, 0, 0, 0, 5, 50.0)}
 	var err error
 	switch n {
@@ -234,6 +237,10 @@ func (c *clientActor) manage(key string) {
 		if c.shards == 1 {
 			err = client.SetLimit(ctx, handler, limit)
 		}
+	case 19:
+		err = client.PauseHandler(ctx, handler, "note")
+	case 20, 21:
+		err = client.ResumeHandler(ctx, handler)
 	case 10:
 		_, err = client.Get(ctx, key)
 	case 11:
@@ -262,6 +269,9 @@ func (c *clientActor) tidy() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err := c.client.Resume(ctx)
+	for _, h := range handlerNames {
+		err = errors.Join(err, c.client.ResumeHandler(ctx, h))
+	}
 	if c.shards == 1 {
 		for _, h := range handlerNames {
 			err = errors.Join(err, c.client.SetLimit(ctx, h, durable.Limit{}))
@@ -273,6 +283,9 @@ func (c *clientActor) tidy() {
 				_, cancelErr := c.client.Cancel(ctx, info.ID)
 				err = errors.Join(err, cancelErr)
 			}
+		} else if info.Paused {
+			_, resumeErr := c.client.ResumeTask(ctx, info.ID)
+			err = errors.Join(err, resumeErr)
 		}
 	}
 	if err != nil {

@@ -279,7 +279,7 @@ func (l *ledger) checkOverdue(j *storetest.Judge, now store.Time, live []*life, 
 	defer l.mu.Unlock()
 	for i := range entries {
 		e := &entries[i]
-		late := e.At <= now && !j.Paused()
+		late := e.At <= now && !j.Paused() && !e.Waits() && !e.HandlerPaused
 		limit := limits[e.Handler]
 		hasPermit := limit.Rate == 0 && (limit.Concurrency == 0 || running[e.Handler] < limit.Concurrency)
 		wanted := e.State == store.Pending && late && hasPermit && slices.ContainsFunc(live, func(v *life) bool {

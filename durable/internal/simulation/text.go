@@ -10,6 +10,7 @@ import (
 var opNames = map[store.Op]string{
 	store.Schedule: "schedule", store.Reschedule: "reschedule", store.Cancel: "cancel", store.Requeue: "requeue", store.Purge: "purge",
 	store.Import: "import", store.SetLimit: "limit",
+	store.PauseTask: "pause task", store.ResumeTask: "resume task",
 	store.PauseHandler: "pause handler", store.ResumeHandler: "resume handler", store.Pause: "pause", store.Resume: "resume", store.Sync: "sync",
 }
 

@@ -20,7 +20,7 @@ ALTER TABLE tickless.tasks ALTER record SET STORAGE EXTERNAL;
 -- they delay no other task.
 CREATE INDEX tasks_due ON tickless.tasks (shard, handler, schedule, at, id) WHERE state = 1 AND NOT suspect;
 CREATE INDEX tasks_suspects ON tickless.tasks (shard, at, id) WHERE state = 1 AND suspect;
--- All other tasks, by state and time.
+-- All other tasks, by state and time. State 6 is for pending tasks that are paused.
 CREATE INDEX tasks_rest ON tickless.tasks (shard, state, at, id) WHERE state > 1;
 -- Finished runs, by the time when they ended: see store.RunRecord.
 CREATE INDEX tasks_ended ON tickless.tasks (shard, substr(record, 2, 16), id) WHERE state = 4 AND length(record) > 16;

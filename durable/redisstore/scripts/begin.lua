@@ -36,6 +36,8 @@
 --              s  the first letter: the run is a suspect, see IsSuspect of package store
 --              w  and digits: the number of the worker that has claimed the running task
 --              f  and digits: when the pending task is due again, after its present run
+--              p  the task is paused
+--              o  the pending task is paused, but runs once
 --   next     depends on the state:
 --              running      when the task is due again, if it was scheduled or rescheduled
 --                           meanwhile, or 0 for when the report says; otherwise -
@@ -51,7 +53,8 @@
 -- The ZSET kinds has each kind, at the time of its first task or earlier, except kinds that
 -- were set aside: see round.lua. The time of a kind that waits for a rate is later.
 --
--- Suspects have kinds of their own, with an exclamation mark before the kind.
+-- Suspects have kinds of their own, with an exclamation mark before the kind. Pending tasks that
+-- wait because they are paused have kinds with a tilde, which are in aside and never in kinds.
 --
 -- The hash meta has each sender's latest command under the sender's name: the command's
 -- number, when it came, and the answer. Under "w:" and the name it has a worker's description.

@@ -15,10 +15,12 @@
 --   sU, ...  like s, sn, se, sl or sm; the keys of some tasks may be unique for a time
 --   r        reschedule: ID WHEN GENERATION
 --   c        cancel: ID
+--   P, R     pause a task, and resume it: ID
 --   q        requeue: ID WHEN GENERATION
 --   x        purge: ID
---   i        import: ID PLACE AT RECORD ATTEMPTS CRASHES DUE RUNS FAILURES NEXT, where NEXT is
---            when the task is due again after its present run, or empty
+--   i        import: ID PLACE AT RECORD ATTEMPTS CRASHES DUE RUNS FAILURES NEXT FLAGS, where NEXT
+--            is when the task is due again after its present run, or empty, and FLAGS are p
+--            and o, as in a run
 --   y        sync: the set's name and its version of 19 digits, then ID, and WHEN followed by
 --            the RECORD, as for sm
 --   l        limit: HANDLER MOST EVERY BURST RATE, as in limits.lua; all 0 for none
@@ -28,8 +30,8 @@
 --
 -- A WHEN is 16 digits. After a plus sign it counts from now. After an equals sign it is the
 -- next time of the task's own repetition: Item.Next of package store. After a number sign it is
--- that too, and Item.Anew is set. A GENERATION replaces bytes of the
--- record, after the first byte from package durable, if the task becomes pending without
+-- that too, and Item.Anew is set. Before the WHEN of s there may be a tilde, flags and a colon:
+-- the flag p pauses the task. A GENERATION replaces bytes of the record, after the first byte from package durable, if the task becomes pending without
 -- attempts. An empty GENERATION changes nothing. An imported RECORD has no due time at its
 -- beginning.
 --
@@ -51,7 +53,7 @@ if n == 1 and m[3] then
     if sign == 43 then -- a plus sign
       record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999)) .. sub(record, 18)
     end
-    if sign ~= 61 and call('HSETNX', task, id, record) == 1 then -- no equals sign
+    if sign ~= 61 and sign ~= 126 and call('HSETNX', task, id, record) == 1 then -- no equals sign
       local at, a, b = sub(record, 1, 16), byte(record, 18, 19)
       local kind, answer = sub(record, 20, 19 + a * 256 + b), number .. ' ' .. clock[1] .. '000000 o2' -- whole seconds, for speed
       call('ZADD', kinds, 'LT', at, kind)
@@ -115,15 +117,20 @@ if batchOp == 's' then
     uniques = uniques or unique
     for j = 1, from and counts[i] or 0 do
       local id, record = ids[from + j], ARGV[starts[i] + 2 * j - 1]
-      local sign = byte(record, 1, 1)
+      local sign, guard = byte(record, 1, 1), nil
+      if sign == 126 then
+        guard = match(record, '^~(%w*):')
+        record = sub(record, #guard + 3)
+        sign = byte(record, 1, 1)
+      end
       if sign == 43 then
         record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999)) .. sub(record, 18)
       elseif sign == 61 then
         record = sub(record, 2)
       end
-      if existing[from + j] or fresh[id] or unique or sign == 61 then
+      if existing[from + j] or fresh[id] or unique or sign == 61 or guard then
         fresh[id] = true
-        known[#known + 1] = {from + j, id, record, ops[i], sign == 61}
+        known[#known + 1] = {from + j, id, record, ops[i], sign == 61, guard}
       else
         local at, a, b = sub(record, 1, 16), byte(record, 18, 19)
         local kind, score = sub(record, 20, 19 + a * 256 + b), tonumber(at)
@@ -154,7 +161,7 @@ end
 if batchOp ~= 's' or #known > 0 or not sendersKnown then
 --include lib.lua
 
-local absent, created, replaced, kept, following, moved, removed, stopping = '1', '2', '3', '4', '5', '6', '7', '8'
+local absent, created, replaced, kept, following, moved, removed, stopping, once = '1', '2', '3', '4', '5', '6', '7', '8', '9'
 
 -- find returns the time when a pending task is due, or nil, and then its kind, its run
 -- and the words of the run.
@@ -242,7 +249,7 @@ local function runStays(at, attempt, crashes) return tonumber(at) <= now or atte
 
 -- changeRepeating gives a repeating task, pending or running, a new record. A run that is
 -- due, being retried or running stays; score is when the task is due after it.
-local function changeRepeating(id, score, record, own, over, oldRecord, pendingAt, old, r, token, attempt, crashes, due_, flags, next)
+local function changeRepeating(id, score, record, own, over, oldRecord, oldQueue, pendingAt, old, r, token, attempt, crashes, due_, flags, next)
   local new = kindOf(record)
   local newest = hasFlag(flags, 'n') and call('HGET', follows, id) or oldRecord
   local oldPattern, oldEnd = repetition(newest)
@@ -262,7 +269,7 @@ local function changeRepeating(id, score, record, own, over, oldRecord, pendingA
     call('HSET', run, id, formatRun(token, attempt, crashes, due_, withFlag(flags, true), next, old))
     return following
   end
-  local at, began, oldQueue = pendingAt, r and due_ or int(pendingAt), queueOf(old, flags)
+  local at, began = pendingAt, r and due_ or int(pendingAt)
   local stays = runStays(began, attempt, crashes)
   local hadRecord = hasFlag(flags, 'n')
   flags = withFlag(flags, false)
@@ -292,16 +299,20 @@ local function changeRepeating(id, score, record, own, over, oldRecord, pendingA
   return replaced
 end
 
--- schedule schedules a task that may already exist. own is Item.Next of package store.
-local function schedule(id, at, record, mode, own)
+-- schedule schedules a task that may already exist. own is Item.Next of package store, and guard
+-- the flags before WHEN or nil.
+local function schedule(id, at, record, mode, own, guard)
   local score = tonumber(at)
   local pendingAt, old, r, token, attempt, crashes, due_, flags, next = find(id)
-  local new, over = kindOf(record), false
+  local new, over, oldQueue = kindOf(record), false, queueOf(old, flags)
   if own then
     local _, ends = repetition(record)
     over = ends > 0 and score > ends
   end
   local running = r and not pendingAt and token ~= '0'
+  local function pauseIfAsked()
+    if guard and hasFlag(guard, 'p') and not hasFlag(flags, 'p') then flags = (flags == '-' and '' or flags) .. 'p' end
+  end
   if pendingAt or r then
     local oldAt = (pendingAt or running) and followsAt(pendingAt, flags, next) or pendingAt
     if mode == 'sn' or oldAt and (mode == 'se' and score >= oldAt or mode == 'sl' and score <= oldAt) then
@@ -313,8 +324,9 @@ local function schedule(id, at, record, mode, own)
       return kept
     end
     if over and not oldRecord then return absent end
+    pauseIfAsked()
     if oldRecord and not hasFlag(flags, 'c') and repeats(id, oldRecord) and repeats(id, record) then
-      local out = changeRepeating(id, score, record, own, over, oldRecord, pendingAt, old, r, token, attempt, crashes, due_, flags, next)
+      local out = changeRepeating(id, score, record, own, over, oldRecord, oldQueue, pendingAt, old, r, token, attempt, crashes, due_, flags, next)
       if out then return out end
     elseif running then
       if tonumber(next) == farthest and repeats(id, record) then
@@ -327,21 +339,26 @@ local function schedule(id, at, record, mode, own)
       return following
     elseif over then
       forget(id)
-      removePending(id, queueOf(old, flags))
+      removePending(id, oldQueue)
       return removed
     end
   elseif over then
     return absent
   end
-  addPending(id, new, at)
+  pauseIfAsked()
+  local queue = hasFlag(flags, 'p') and '~' .. new or new
+  addPending(id, queue, at)
   call('HSET', task, id, record)
-  if r then
+  if hasFlag(flags, 'p') then
+    call('HSET', run, id, formatRun('0', 0, 0, int(score), 'p', '-', new))
+  elseif r then
     call('HDEL', run, id)
+  end
+  if r then
     call('HDEL', err, id)
     if hasFlag(flags, 'n') then call('HDEL', follows, id) end
   end
-  local oldQueue = queueOf(old, flags)
-  if pendingAt and new ~= oldQueue then
+  if pendingAt and queue ~= oldQueue then
     removePending(id, oldQueue)
   elseif r and not pendingAt then
     call('ZREM', dead, id)
@@ -372,8 +389,11 @@ local function reschedule(id, score, generation)
   if pendingAt then
     local record = call('HGET', task, id)
     local repeating, began = repeats(id, record), r and at or int(pendingAt)
-    local paused = pendingAt == farthest and repeating
-    local oldQueue = queueOf(kind, flags)
+    local oldQueue, out = queueOf(kind, flags), hasFlag(flags, 'p') and once or moved
+    local paused = pendingAt == farthest and repeating and out == moved
+    local function runOnce()
+      if out == once and not hasFlag(flags, 'o') then flags = flags .. 'o' end
+    end
     if repeating and not paused and score ~= farthest and runStays(began, attempt, crashes) then
       if score > math.max(now, pendingAt) then
         flags = withFlag(string.gsub(flags, 'f%d+', ''), hasFlag(flags, 'n'))
@@ -383,8 +403,10 @@ local function reschedule(id, score, generation)
         return following
       end
       score = math.min(pendingAt, score)
+      runOnce()
       call('HSET', run, id, formatRun('0', attempt, crashes, began, flags, int(score), kind))
     elseif r and (attempt > 0 or crashes > 0) and not paused then
+      runOnce()
       call('HSET', run, id, formatRun('0', attempt, crashes, at, flags, int(score), kind))
     else
       -- A task without attempts gets a new due time and generation.
@@ -395,11 +417,12 @@ local function reschedule(id, score, generation)
         if hasFlag(flags, 'n') then call('HDEL', follows, id) end
         flags = '-'
       end
+      runOnce()
       call('HSET', run, id, formatRun('0', 0, 0, int(score), flags, '-', kind))
     end
     addPending(id, queueOf(kind, flags), int(score))
     if queueOf(kind, flags) ~= oldQueue then removePending(id, oldQueue) end
-    return moved
+    return out
   end
   if token == '0' then return absent end
   followLater()
@@ -418,10 +441,29 @@ local function cancel(id)
     return removed
   end
   if token == '0' then return absent end
-  call('HSET', run, id, formatRun(token, attempt, crashes, at, flagsOf('c' .. workerOf(flags), flags), '-', kind))
+  call('HSET', run, id, formatRun(token, attempt, crashes, at, (hasFlag(flags, 's') and 'sc' or 'c') .. workerOf(flags), '-', kind))
   if hasFlag(flags, 'n') then call('HDEL', follows, id) end
   if not hasFlag(flags, 'c') then cancelled = cancelled + 1 end
   return stopping
+end
+
+-- pauseTask pauses a task, or ends its pause.
+local function pauseTask(id, on)
+  local pendingAt, kind, r, token, attempt, crashes, at, flags, next = find(id)
+  if not pendingAt and (token == '0' or hasFlag(flags, 'c') and next == '-') then return absent end
+  local isPaused, oldQueue = hasFlag(flags, 'p'), queueOf(kind, flags)
+  if on and isPaused and not hasFlag(flags, 'o') or not on and not isPaused then return kept end
+  flags = string.gsub(flags, '[-po]', '') .. (on and 'p' or '')
+  if flags == '' then flags = '-' end
+  if not pendingAt then
+    call('HSET', run, id, formatRun(token, attempt, crashes, at, flags, next, kind))
+    return following
+  end
+  if not r then at = int(pendingAt) end
+  addPending(id, queueOf(kind, flags), int(pendingAt))
+  call('HSET', run, id, formatRun('0', attempt, crashes, at, flags, int(pendingAt) == at and '-' or int(pendingAt), kind))
+  if queueOf(kind, flags) ~= oldQueue then removePending(id, oldQueue) end
+  return moved
 end
 
 -- requeue makes a dead letter a pending task. The dead letter of a repeating task gets a
@@ -461,7 +503,7 @@ local function purge(id)
 end
 
 -- import adds an entry from another store.
-local function import(id, into, at, record, attempts, crashes, due_, runs, failures, later)
+local function import(id, into, at, record, attempts, crashes, due_, runs, failures, later, paused)
   if call('HEXISTS', task, id) == 1 or call('HEXISTS', run, id) == 1 then return kept end
   at = int(when(at))
   if due_ == '' then due_ = at end
@@ -471,7 +513,7 @@ local function import(id, into, at, record, attempts, crashes, due_, runs, failu
   local kind, next = kindOf(record), at ~= due_ and at or '-'
   local place = into == 'dead' and dead or into == 'past' and past
   if place then next = runs ~= '0' and runs or '-' end
-  local flags = (not place and tonumber(crashes) > 2 and 's' or '') .. (later ~= '' and 'f' .. later or '')
+  local flags = (not place and tonumber(crashes) > 2 and 's' or '') .. (not place and paused or '') .. (later ~= '' and 'f' .. later or '')
   call('HSET', run, id, formatRun('0', attempts, crashes, due_, flags == '' and '-' or flags, next, kind))
   if place then call('ZADD', place, at, id) else addPending(id, queueOf(kind, flags), at) end
   local ending = place == past and endOf(id, record)
@@ -598,7 +640,7 @@ for _, x in ipairs(known) do
   if mode ~= x[4] and blocks(x[2], x[3]) then
     outcomes[x[1]] = kept
   else
-    outcomes[x[1]] = schedule(x[2], sub(x[3], 1, 16), x[3], mode, x[5])
+    outcomes[x[1]] = schedule(x[2], sub(x[3], 1, 16), x[3], mode, x[5], x[6])
   end
 end
 
@@ -615,6 +657,8 @@ for i = 1, n do
         out = reschedule(id, when(ARGV[p + 1]), ARGV[p + 2])
       elseif letter == 'c' then
         out = cancel(id)
+      elseif letter == 'P' or letter == 'R' then
+        out = pauseTask(id, letter == 'P')
       elseif letter == 'q' then
         out = requeue(id, when(ARGV[p + 1]), ARGV[p + 2])
       elseif letter == 'x' then
@@ -626,7 +670,7 @@ for i = 1, n do
       elseif letter == 'u' then
         out = resumeHandler(id)
       else
-        out = import(unpack(ARGV, p, p + 9))
+        out = import(unpack(ARGV, p, p + 10))
       end
       outcomes[offsets[i] + j] = out
     end

@@ -41,9 +41,9 @@ for i, id in ipairs(expired) do
     else
       addFailure(id, attempt, 'the worker crashed or lost its lease')
       local suspect = maxCrashes > 1 and crashes + 1 >= math.min(3, maxCrashes - 1)
-      letters = (suspect and 's' or '') .. letters
+      letters = (suspect and 's' or '') .. (hasFlag(flags, 'p') and 'p' or '') .. letters
       call('HSET', run, id, formatRun('0', attempt, crashes + 1, at, letters == '' and '-' or letters, int(now), kind))
-      addPending(id, suspect and '!' .. kind or kind, int(now))
+      addPending(id, queueOf(kind, letters), int(now))
     end
   end
 end

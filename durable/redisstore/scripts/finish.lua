@@ -72,7 +72,7 @@ local function finish(op, id, at, due_, text, r)
     if later then
       follow(id, kind, flags, next)
     elseif score then
-      makePending(id, kind, score)
+      makePending(id, kind, score, flags)
     end
   elseif op == 'r' then
     counts.retried = counts.retried + 1

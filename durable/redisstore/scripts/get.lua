@@ -8,12 +8,12 @@ for i = first, #ARGV do
   local id = ARGV[i]
   local record = call('HGET', task, id)
   answer[1] = answer[1] + 1
-  for state, place in ipairs(record and {due .. kindOf(record), lease, dead, past, due .. '!' .. kindOf(record)} or {}) do
+  for state, place in ipairs(record and {due .. kindOf(record), lease, dead, past, due .. '!' .. kindOf(record), due .. '~' .. kindOf(record)} or {}) do
     local score = call('ZSCORE', place, id)
     if score and (state ~= 4 or tonumber(score) > now) then
       weight = weight + #record
       local k = #answer
-      answer[k + 1], answer[k + 2], answer[k + 3], answer[k + 4] = id, state == 5 and 1 or state, int(score), record
+      answer[k + 1], answer[k + 2], answer[k + 3], answer[k + 4] = id, state > 4 and 1 or state, int(score), record
       answer[k + 5], answer[k + 6] = call('HGET', run, id) or '', call('HGET', err, id) or ''
       answer[k + 7] = call('HGET', follows, id) or ''
       break

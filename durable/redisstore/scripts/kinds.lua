@@ -8,5 +8,5 @@ local function allKinds()
   return all
 end
 
--- plainKind returns a kind without the mark of suspects.
-local function plainKind(kind) return byte(kind, 1) == 33 and sub(kind, 2) or kind end
+-- plainKind returns a kind without the mark of suspects or paused tasks.
+local function plainKind(kind) return (byte(kind, 1) == 33 or byte(kind, 1) == 126) and sub(kind, 2) or kind end

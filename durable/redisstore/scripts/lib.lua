@@ -71,15 +71,19 @@ end
 -- workerOf returns the flag of a running task that names its worker, or an empty string.
 local function workerOf(flags) return match(flags, 'w%d+') or '' end
 
--- flagsOf returns flags of a run: these letters, and s if the run with the flags old is a
--- suspect.
+-- flagsOf returns flags of a run: these letters, and s and p if the run with the flags old is a
+-- suspect or paused.
 local function flagsOf(letters, old)
+  if string.find(old, 'p', 1, true) then letters = 'p' .. letters end
   if string.find(old, 's', 1, true) then letters = 's' .. letters end
   return letters == '' and '-' or letters
 end
 
 -- queueOf returns the kind under which a pending task is in due and kinds.
-local function queueOf(kind, flags) return string.find(flags, 's', 1, true) and '!' .. kind or kind end
+local function queueOf(kind, flags)
+  if string.find(flags, 'p', 1, true) and not string.find(flags, 'o', 1, true) then return '~' .. kind end
+  return string.find(flags, 's', 1, true) and '!' .. kind or kind
+end
 
 local function hasFlag(flags, flag) return string.find(flags, flag, 1, true) end
 
@@ -147,6 +151,11 @@ end
 
 -- addPending adds a task to the ZSET of its kind.
 local function addPending(id, kind, score)
+  if byte(kind, 1) == 126 then -- a tilde: it is paused
+    call('ZADD', aside, score, kind)
+    call('ZADD', due .. kind, score, id)
+    return
+  end
   call('ZADD', kinds, 'LT', score, kind)
   call('ZADD', due .. kind, score, id)
   wakeIfEarlier(tonumber(score))
@@ -161,11 +170,13 @@ local function removePending(id, kind)
   end
 end
 
--- makePending makes a task pending at the time score, without attempts.
-local function makePending(id, kind, score)
-  call('HSET', run, id, formatRun('0', 0, 0, score, '-', '-', kind))
+-- makePending makes a task pending at the time score, without attempts. It stays paused if its
+-- old flags say so.
+local function makePending(id, kind, score, old)
+  local flags = hasFlag(old or '-', 'p') and 'p' or '-'
+  call('HSET', run, id, formatRun('0', 0, 0, score, flags, '-', kind))
   call('HDEL', err, id)
-  addPending(id, kind, score)
+  addPending(id, queueOf(kind, flags), score)
 end
 
 -- follow makes a running task pending at the time next, if it was scheduled again or
@@ -181,6 +192,6 @@ local function follow(id, kind, flags, next)
     kind = kindOf(record)
     call('HSET', task, id, record)
   end
-  makePending(id, kind, next)
+  makePending(id, kind, next, flags)
   if record then call('HDEL', follows, id) end
 end

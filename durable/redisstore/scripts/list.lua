@@ -1,7 +1,7 @@
--- list STATE N MIN MAX AT ID HANDLER TEXT lists entries of a state, ordered by time and then
+-- list STATE N MIN MAX AT ID HANDLER TEXT PAUSED lists entries of a state, ordered by time and then
 -- by the bytes of the id: at most N, with times from MIN to MAX, after the entry AT ID. With
 -- HANDLER it lists only tasks of that handler, and with TEXT only tasks whose failures
--- contain that text. The answer is
+-- contain that text. With PAUSED, which is 1, it lists only paused tasks. The answer is
 --
 --   done at id entries halted
 --
@@ -12,7 +12,7 @@
 --include merge.lua
 --include kinds.lua
 local n, min, max, after, last = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), ARGV[first + 4], ARGV[first + 5]
-local handler, text = ARGV[first + 6], ARGV[first + 7]
+local handler, text, paused = ARGV[first + 6], ARGV[first + 7], ARGV[first + 8] == '1'
 local most, weight = 1000, 512 * 1024 -- maximum entries and bytes that are read
 local named = #handler .. ':' .. handler
 
@@ -60,10 +60,12 @@ while #entries < 6 * n and looked < most and bytes < weight do
     after, last, looked = int(times[i]), id, looked + 1
     local failures = call('HGET', err, id) or ''
     local record = (text == '' or string.find(failures, text, 1, true)) and (call('HGET', task, id) or '')
+    local r = record and (call('HGET', run, id) or '')
+    if record and paused and not string.find(match(r, '^%d+ %d+ %d+ %d+ (%S+)') or '', 'p', 1, true) then record = nil end
     if record and (handler == '' or sub(kindOf(record), 1, #named) == named) then
       local k = #entries
       entries[k + 1], entries[k + 2], entries[k + 3] = id, after, record
-      entries[k + 4], entries[k + 5], entries[k + 6] = call('HGET', run, id) or '', failures, call('HGET', follows, id) or ''
+      entries[k + 4], entries[k + 5], entries[k + 6] = r, failures, call('HGET', follows, id) or ''
     end
     bytes = bytes + #(record or '')
   end

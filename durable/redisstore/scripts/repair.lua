@@ -15,7 +15,10 @@ local looked, requeued, doubled, orphaned, names = 0, 0, 0, 0, {}
 local keys = {due = due .. kind, kinds = kinds, lease = lease, dead = dead, past = past, ended = ended, task = task, follows = follows, run = run, err = err}
 local scan = (name == 'due' or name == 'kinds' or name == 'lease' or name == 'dead' or name == 'past' or name == 'ended') and 'ZSCAN' or 'HSCAN'
 --include aside.lua
-if name == 'kinds' and cursor == '0' then bringBack(aside) end
+if name == 'kinds' and cursor == '0' then
+  bringBack(aside)
+  names = call('ZRANGE', aside, 0, -1) -- of paused tasks
+end
 local page = call(scan, keys[name], cursor, 'COUNT', n)
 
 -- settle corrects a task so that it has exactly one ZSET entry.
@@ -57,7 +60,7 @@ local function settle(id, record)
   end
   if d and not call('ZSCORE', kinds, queue) and not call('ZSCORE', aside, queue) then
     -- Without this entry in kinds no claim finds the task.
-    call('ZADD', kinds, int(d), queue)
+    call('ZADD', byte(queue, 1) == 126 and aside or kinds, int(d), queue)
     requeued = requeued + 1
   end
   if not d and not x then

@@ -291,7 +291,7 @@ if n then
           if not at then attempt, crashes, at, flags = 0, 0, int(now), '-' end -- damaged
           local next = '-'
           if flags ~= '-' and flags ~= 's' then -- the task is due again after this run
-            next, flags = match(flags, 'f(%d+)') or '-', string.gsub(flags, 'f%d+', '')
+            next, flags = match(flags, 'f(%d+)') or '-', string.gsub(string.gsub(flags, 'f%d+', ''), 'o', '')
             if flags == '' then flags = '-' end
           end
           if workerFlag ~= '-' then flags = (flags == '-' and '' or flags) .. workerFlag end

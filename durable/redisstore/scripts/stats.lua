@@ -32,7 +32,7 @@ local pending, overdue, unknown, late = 0, 0, 0, 0
 for _, kind in ipairs(allKinds()) do
   local key = due .. kind
   pending = pending + call('ZCARD', key)
-  local some = call('ZCOUNT', key, '-inf', int(now))
+  local some = byte(kind, 1) == 126 and 0 or call('ZCOUNT', key, '-inf', int(now)) -- without paused tasks
   if some > 0 then
     overdue = overdue + some
     late = math.max(late, now - tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]))

@@ -133,6 +133,10 @@ func (m *machine) changeItem(c *store.Command, x *store.Item) store.Outcome {
 		return m.reschedule(t, x, at)
 	case store.Cancel:
 		return m.cancel(t)
+	case store.PauseTask:
+		return m.pauseTask(t)
+	case store.ResumeTask:
+		return m.resumeTask(t)
 	case store.Requeue:
 		return m.requeue(t, x, at)
 	case store.Import:
@@ -165,7 +169,9 @@ func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Kee
 		if isOver {
 			return store.Absent
 		}
-		m.makePending(m.addTask(x.Task), at)
+		t = m.addTask(x.Task)
+		t.Paused = x.Paused
+		m.makePending(t, at)
 		return store.Created
 	case keep == store.KeepSame && t.isSameAsNext(&x.Task):
 		return store.Kept
@@ -173,6 +179,9 @@ func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Kee
 		return store.Kept
 	case t.State >= store.Dead && isOver:
 		return store.Absent
+	}
+	t.Paused = t.Paused || x.Paused
+	switch {
 	case t.State < store.Dead && t.Repeats() && !t.Stopping && x.Task.Repeats():
 		return m.changeRepeating(t, x, at)
 	case t.State == store.Running:
@@ -271,8 +280,12 @@ func (m *machine) reschedule(t *Task, x *store.Item, at store.Time) store.Outcom
 		m.followLater(t, x.Generation, at)
 		return store.Following
 	}
+	moved := store.Moved
+	if t.Paused {
+		moved = store.Once
+	}
 	switch {
-	case t.At == store.Farthest && t.Repeats():
+	case t.At == store.Farthest && t.Repeats() && !t.Paused:
 		t.Renew(x.Generation)
 		m.makePending(t, at)
 		return store.Moved
@@ -281,14 +294,16 @@ func (m *machine) reschedule(t *Task, x *store.Item, at store.Time) store.Outcom
 			m.followLater(t, x.Generation, at)
 			return store.Following
 		}
+		t.Once = t.Paused
 		m.setState(t, store.Pending, min(t.At, at))
-		return store.Moved
+		return moved
 	case t.Attempts == 0 && t.Crashes == 0:
 		t.Due = at
 		t.Renew(x.Generation)
 	}
+	t.Once = t.Paused
 	m.setState(t, store.Pending, at)
-	return store.Moved
+	return moved
 }
 
 // followLater makes a task due at the time at when its present run is over.
@@ -312,13 +327,45 @@ func (m *machine) cancel(t *Task) store.Outcome {
 		if !t.Stopping {
 			m.numbers.Cancelled++
 		}
-		t.Stopping, t.Following, t.Next, t.NextTask = true, false, 0, nil
+		t.Stopping, t.Following, t.Next, t.NextTask, t.Paused = true, false, 0, nil, false
 		m.index.Changed(t)
 		return store.Stopping
 	}
 	m.numbers.Cancelled++
 	m.removeTask(t)
 	return store.Removed
+}
+
+func (m *machine) pauseTask(t *Task) store.Outcome {
+	switch {
+	case t == nil || t.State >= store.Dead || t.Stopping && !t.Following:
+		return store.Absent
+	case t.Paused && !t.Once:
+		return store.Kept
+	}
+	t.Paused, t.Once = true, false
+	return m.notePause(t)
+}
+
+func (m *machine) resumeTask(t *Task) store.Outcome {
+	switch {
+	case t == nil || t.State >= store.Dead || t.Stopping && !t.Following:
+		return store.Absent
+	case !t.Paused:
+		return store.Kept
+	}
+	t.Paused, t.Once = false, false
+	return m.notePause(t)
+}
+
+// notePause stores a task that was paused or resumed.
+func (m *machine) notePause(t *Task) store.Outcome {
+	if t.State == store.Running {
+		m.index.Changed(t)
+		return store.Following
+	}
+	m.setState(t, store.Pending, t.At)
+	return store.Moved
 }
 
 func (m *machine) requeue(t *Task, x *store.Item, at store.Time) store.Outcome {
@@ -347,7 +394,7 @@ func (m *machine) importEntry(t *Task, e *store.Entry) store.Outcome {
 	x := e.WithoutAttempt(m.now)
 	t = m.addTask(x.Task)
 	t.Due, t.Attempts, t.Crashes, t.Runs, t.Failures = x.Due, x.Attempts, x.Crashes, x.Runs, x.Failures
-	t.Following, t.Next, t.NextTask = x.Following, x.Next, x.NextTask
+	t.Following, t.Next, t.NextTask, t.Paused, t.Once = x.Following, x.Next, x.NextTask, x.Paused, x.Once
 	t.Suspect = x.State == store.Pending && store.IsSuspect(t.Crashes, math.MaxInt)
 	m.setState(t, x.State, x.At)
 	return store.Created

@@ -75,6 +75,8 @@ func (t *Task) Check(n *Numbers) error {
 		return errors.New("no id, no handler or no state")
 	case isRunning != (t.Token > 0) || isRunning != (t.Lease > 0) || t.Token > n.Fence:
 		return fmt.Errorf("state %v with token %d; the last token is %d", t.State, t.Token, n.Fence)
+	case t.State > store.Running && t.Paused || t.Once && !t.Paused:
+		return errors.New("unexpected pause")
 	case !isRunning && t.Stopping || t.State > store.Running && t.Following || !t.Following && t.NextTask != nil:
 		return errors.New("unexpected next task")
 	}

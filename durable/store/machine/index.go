@@ -34,7 +34,7 @@ type Index interface {
 	// Changed stores a changed task, or deletes it if it has no State.
 	Changed(*Task)
 	// Due returns the n oldest due tasks that match the claim and that the [Picker]
-	// takes. It offers due tasks to the Picker, the oldest first; tasks of a handler
+	// takes, without tasks that [store.Entry.Waits] says are paused. It offers due tasks to the Picker, the oldest first; tasks of a handler
 	// without room may be left out once Has returns false for a due one. If there are
 	// fewer than n, next is when another task is due, or Never. The task at next need
 	// not match the claim.
@@ -52,7 +52,7 @@ type Index interface {
 	// Limits returns the limits and pauses by handler. The machine changes the map and its
 	// elements in place. While Numbers.Limits is 0, only SetLimit and PauseHandler call Limits.
 	Limits() map[string]*Limit
-	// Overdue counts the due tasks by handler and schedule.
+	// Overdue counts the due tasks by handler and schedule, without paused ones.
 	Overdue(now store.Time) []Kind
 
 	// Sender returns a sender's record, or nil.

@@ -117,6 +117,9 @@ func (m *machine) setLimit(handler string, limit store.Limit) store.Outcome {
 		return store.Kept
 	}
 	l.Limit, l.Kept = limit, false
+	if outcome != store.Replaced {
+		l.Full = 0
+	}
 	m.dropUnusedLimit(handler)
 	return outcome
 }

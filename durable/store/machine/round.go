@@ -98,6 +98,7 @@ func (m *machine) claimTasks(a *store.Answer, r *store.Round) {
 		m.numbers.Fence++
 		t.Token, t.Worker = m.numbers.Fence, r.Worker
 		t.Attempts++
+		t.Once = false
 		m.startLease(t, r)
 		m.takePermit(t)
 		a.Tasks = append(a.Tasks, t.toClaimed())
@@ -299,9 +300,9 @@ func (m *machine) addFailure(t *Task, text string) {
 	t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: text})
 }
 
-// makePending makes a task Pending without attempts.
+// makePending makes a task Pending without attempts. A paused task stays paused.
 func (m *machine) makePending(t *Task, at store.Time) {
-	t.Following, t.Next, t.NextTask = false, 0, nil
+	t.Following, t.Next, t.NextTask, t.Once = false, 0, nil, false
 	t.Due, t.Attempts, t.Crashes, t.Suspect, t.Failures, t.Runs = at, 0, 0, false, nil, 0
 	m.setState(t, store.Pending, at)
 }
@@ -323,10 +324,10 @@ func (m *machine) setState(t *Task, s store.State, at store.Time) {
 		t.Token, t.Worker, t.Lease, t.Stopping = 0, 0, 0, false
 	}
 	if s != store.Running && s != store.Pending {
-		t.Following, t.Next, t.NextTask = false, 0, nil
+		t.Following, t.Next, t.NextTask, t.Paused, t.Once = false, 0, nil, false, false
 	}
 	m.index.Changed(t)
-	if l := m.limitOf(t.Handler); s == store.Pending && at < m.numbers.Told && (l == nil || !l.Kept && l.Paused == 0) {
+	if l := m.limitOf(t.Handler); s == store.Pending && !t.Waits() && at < m.numbers.Told && (l == nil || !l.Kept && l.Paused == 0) {
 		m.numbers.Told = at
 		m.numbers.Wakes++
 	}

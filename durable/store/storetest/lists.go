@@ -37,6 +37,8 @@ func matchesFilter(e *store.Entry, f store.Filter) bool {
 		}
 	}
 	switch {
+	case f.Paused && !e.Paused:
+		return false
 	case f.State != 0 && e.State != f.State, f.Handler != "" && e.Handler != f.Handler, !strings.HasPrefix(e.ID, f.Prefix):
 		return false
 	}

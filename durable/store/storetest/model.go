@@ -89,7 +89,7 @@ func testModel(b *storeTest) {
 		"followed", "forgotten", "filtered", "walked", "walked by prefix",
 		"paused", "stays paused", "resumed", "same", "kept run", "trimmed",
 		"followed by another generation", "moved to another generation", "requeued as another generation",
-		"limited", "kept by concurrency", "kept by a paused handler",
+		"limited", "kept by concurrency", "kept by a paused handler", "a paused task waits", "a paused task runs once", "a running task is paused", "scheduled paused", "resumed late",
 		"over", "new content for a running task", "new content for a run that stays",
 		"new content after an attempt", "a run that stays is earlier", "a run that stays is followed", "a run keeps its time",
 		"followed after the run", "run died and is followed",

@@ -10,8 +10,11 @@ import (
 
 // randomCommand sends a random command for one to three tasks.
 func (m *modelTest) randomCommand() {
-	ops := []store.Op{store.Schedule, store.Schedule, store.Schedule, store.Reschedule, store.Cancel, store.Requeue, store.Purge}
+	ops := []store.Op{store.Schedule, store.Schedule, store.Schedule, store.Reschedule, store.Cancel, store.Requeue, store.Purge, store.ResumeTask}
 	c := store.Command{Op: ops[m.rng.IntN(len(ops))]}
+	if c.Op == store.Purge && m.rng.IntN(3) == 0 {
+		c.Op = store.PauseTask
+	}
 	if c.Op == store.Schedule {
 		c.Keep = []store.Keep{store.KeepNone, store.KeepNone, store.KeepAny, store.KeepEarlier, store.KeepLater, store.KeepSame}[m.rng.IntN(6)]
 	}
@@ -20,7 +23,7 @@ func (m *modelTest) randomCommand() {
 		if c.Op == store.Requeue || c.Op == store.Purge {
 			x.ID = m.randomDeadID()
 		}
-		if c.Op != store.Cancel && c.Op != store.Purge {
+		if c.Op == store.Schedule || c.Op == store.Reschedule || c.Op == store.Requeue {
 			x.When = m.randomWhen()
 		}
 		if c.Op == store.Reschedule && m.rng.IntN(6) == 0 {
@@ -43,7 +46,7 @@ func (m *modelTest) randomCommand() {
 			if m.rng.IntN(3) == 0 {
 				x.Task.Record = m.repeatingRecord()
 			}
-			x.Next = m.rng.IntN(2) == 0
+			x.Next, x.Paused = m.rng.IntN(2) == 0, m.rng.IntN(40) == 0
 			// Make rare cases more frequent.
 			if t := m.tasks[x.ID]; t != nil && c.Keep == store.KeepSame && m.rng.IntN(2) == 0 {
 				x.Task = t.Task
@@ -101,9 +104,9 @@ func (m *modelTest) randomDeadID() string {
 	return ids[m.rng.IntN(len(ids))]
 }
 
-// setPending makes t a pending task without attempts.
+// setPending makes t a pending task without attempts. It stays paused.
 func (t *modelTask) setPending(x store.Task, at store.Time) {
-	*t = modelTask{Entry: store.Entry{Task: x, State: store.Pending, At: at, Due: at}}
+	*t = modelTask{Entry: store.Entry{Task: x, State: store.Pending, At: at, Due: at, Paused: t.Paused}}
 }
 
 // hasBegun reports whether a pending task has a run that a change must not lose.
@@ -216,7 +219,7 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 			return store.Absent
 		}
 		if t == nil {
-			t = new(modelTask)
+			t = &modelTask{Entry: store.Entry{Paused: x.Paused}}
 			t.setPending(x.Task, at)
 			m.tasks[x.ID] = t
 			return store.Created
@@ -240,6 +243,10 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 		}
 		if over && hasState(store.Dead) {
 			return store.Absent
+		}
+		if x.Paused {
+			m.caseCounts["scheduled paused"]++
+			t.Paused = true
 		}
 		if t.State < store.Dead && t.Repeats() && x.Task.Repeats() && !t.Stopping {
 			return m.changeRepeating(t, x, at, over)
@@ -275,7 +282,11 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 		if at == store.Farthest && t != nil && t.Repeats() {
 			m.caseCounts["paused"]++
 		}
-		if hasState(store.Pending) && t.At == store.Farthest && t.Repeats() {
+		moved := store.Moved
+		if hasState(store.Pending) && t.Paused {
+			moved = store.Once
+		}
+		if hasState(store.Pending) && t.At == store.Farthest && t.Repeats() && !t.Paused {
 			m.caseCounts["resumed"]++
 			t.Renew(x.Generation)
 			t.setPending(t.Task, at)
@@ -283,8 +294,8 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 		}
 		if hasState(store.Pending) && m.hasBegun(t) && t.Repeats() && at != store.Farthest {
 			if at <= m.now || at <= t.At {
-				t.At = min(t.At, at)
-				return store.Moved
+				t.At, t.Once = min(t.At, at), t.Paused
+				return moved
 			}
 			m.caseCounts["a run that stays is followed"]++
 			nextTask := t.Task
@@ -298,20 +309,21 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 			return store.Following
 		}
 		if hasState(store.Pending) {
+			t.Once = t.Paused
 			if t.At = at; t.Attempts+t.Crashes == 0 {
 				t.Due = at
 				if t.Renew(x.Generation) {
 					m.caseCounts["moved to another generation"]++
 				}
 			}
-			return store.Moved
+			return moved
 		}
 	case store.Cancel:
 		if hasState(store.Running) {
 			if !t.Stopping {
 				m.counters.Cancelled++
 			}
-			t.Stopping, t.Following, t.Next, t.NextTask = true, false, 0, nil
+			t.Stopping, t.Following, t.Next, t.NextTask, t.Paused = true, false, 0, nil, false
 			return store.Stopping
 		}
 		if hasState(store.Pending) {
@@ -319,6 +331,8 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 			delete(m.tasks, x.ID)
 			return store.Removed
 		}
+	case store.PauseTask, store.ResumeTask:
+		return m.applyPause(t, c.Op == store.PauseTask)
 	case store.Requeue:
 		if hasState(store.Dead) {
 			delete(m.tasks, x.ID)

@@ -181,7 +181,7 @@ func (m *model) expected() (all []store.Entry, st store.Stats) {
 		switch t.State {
 		case store.Pending:
 			st.Pending++
-			if t.At <= m.now {
+			if t.At <= m.now && !t.Waits() {
 				st.Overdue++
 				st.Late = max(st.Late, m.now.Sub(t.At))
 			}

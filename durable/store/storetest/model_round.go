@@ -181,12 +181,13 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 	case last && !followed:
 		m.counters.Died++
 		m.caseCounts["died"]++
+		t.Paused = false
 		t.State, t.Suspect, t.At, t.Failures = store.Dead, false, m.now, store.Note(t.Failures, failure)
 	default:
 		m.counters.Died++
 		m.caseCounts["run died"]++
 		deadRun := &modelTask{Entry: t.Entry}
-		deadRun.ID = store.DeadID(x.ID)
+		deadRun.ID, deadRun.Paused = store.DeadID(x.ID), false
 		deadRun.State, deadRun.Suspect, deadRun.At, deadRun.Runs = store.Dead, false, m.now, 1
 		if old := m.tasks[deadRun.ID]; old != nil {
 			m.caseCounts["run died again"]++
@@ -270,7 +271,7 @@ func (m *model) endExpired(maxCrashes int) {
 		} else if t.Crashes >= maxCrashes {
 			m.counters.Died++
 			m.caseCounts["poisoned"]++
-			t.State, t.Suspect, failureText = store.Dead, false, store.TextPoison
+			t.State, t.Suspect, t.Paused, failureText = store.Dead, false, false, store.TextPoison
 		}
 		t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: failureText})
 		if t.State == store.Dead {
@@ -297,6 +298,10 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 		if t.State != store.Pending || t.At > m.now || m.paused || !r.Claim.Asked {
 			continue
 		}
+		if t.Paused && !t.Once {
+			m.caseCounts["a paused task waits"]++
+			continue
+		}
 		if _, paused := m.pausedHandlers[t.Handler]; paused {
 			m.caseCounts["kept by a paused handler"]++
 			continue
@@ -320,6 +325,10 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes, Suspect: t.Suspect, Following: t.Following})
 		m.check(x.Token > m.lastToken, "token %d came after %d", x.Token, m.lastToken)
 		m.lastToken = x.Token
+		if t.Once {
+			m.caseCounts["a paused task runs once"]++
+		}
+		t.Once = false
 		t.State, t.Token, t.Worker, t.Attempts = store.Running, x.Token, r.Worker, t.Attempts+1
 		t.startLease(m.now, r)
 		m.counters.Claimed++

@@ -35,6 +35,7 @@ func (m *modelTest) randomFilter() (f store.Filter) {
 	if m.rng.IntN(3) == 0 {
 		f.Error = []string{"text of k", "of k1", "the worker", "none"}[m.rng.IntN(4)]
 	}
+	f.Paused = m.rng.IntN(5) == 0
 	return f
 }
 

@@ -72,6 +72,7 @@ var tests = []struct {
 	{"LimitWhileRunning", testLimitWhileRunning},
 	{"LimitsAreSettings", testLimitSettings},
 	{"LimitWakes", testLimitWakes},
+	{"PausedTasks", testPausedTasks},
 	{"PausedHandlers", testPausedHandlers},
 	{"ManyPausedHandlers", testManyPausedHandlers},
 	{"PausedHandlerWakes", testPausedHandlerWakes},
