@@ -291,16 +291,26 @@ func (l *shardLoop) handleTasks(r *round, answer *store.Answer, sentAt time.Time
 
 	// answer.Next counts from when the store carried out the round. claimAt counts from
 	// sentAt, so the claim may be early by up to a round trip.
-	l.claimAt = never
-	if answer.Next > 0 { // otherwise the loop gets an offer when a place is free
+	switch {
+	case answer.Next > 0:
 		l.claimAt = sentAt.Add(answer.Next)
+	case answer.Next == 0:
+		// The loop gets an offer when a place is free. If that takes long, it claims without
+		// a place: the store then returns the tasks of workers that have died.
+		l.claimAt = sentAt.Add(l.w.config.lease)
+	default:
+		l.claimAt = never
 	}
 }
 
-// dropRound drops a round that the store will always refuse.
+// dropRound drops a round that the store will always refuse. The next one may be another, so
+// the loop claims again after a pause.
 func (l *shardLoop) dropRound(r *round) {
 	l.freeClaimPlaces(r)
 	l.unansweredRound = nil
+	if r.request.Claim.Asked {
+		l.claimAt = l.retryAt
+	}
 }
 
 // freeClaimPlaces frees the places that were reserved for the round's claim.

@@ -913,3 +913,60 @@ func TestRun_OfAStoreThatIsFrozenAtFirst(t *testing.T) {
 		require.Equal(t, "k", ds.next(t).Key)
 	})
 }
+
+// A worker without a free place still notices that another worker has died.
+func TestWorker_FullReturnsExpiredLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memstore.New()
+		c := durable.New(mem, quiet)
+		schedule(t, c, durable.Task{Key: "interrupted", Handler: "other"}, durable.After(0))
+		a, err := mem.Do(ctx, 0, store.Stamp{Sender: "dead", Number: 1},
+			store.Round{Lease: 20 * time.Second, MaxCrashes: 5, Claim: store.Claim{Asked: true, Max: 1, Handlers: []string{"other"}}})
+		require.NoError(t, err)
+		require.Len(t, a.Tasks, 1)
+		for range 3 {
+			schedule(t, c, durable.Task{}, durable.After(0))
+		}
+		w := durable.NewWorker(c, durable.WithConcurrency(1), durable.WithLease(10*time.Second))
+		w.Handle("h", func(ctx context.Context, _ durable.Delivery) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, durable.WithTimeout(time.Hour))
+		start(t, w)
+		time.Sleep(40 * time.Second)
+		info, err := c.Get(ctx, "interrupted")
+		require.NoError(t, err)
+		require.Equal(t, durable.Pending, info.State)
+		require.Equal(t, 1, info.Crashes)
+		require.Less(t, w.Stats().Claims, int64(10), "a full worker claims seldom")
+	})
+}
+
+// refuser is a store that refuses some claims for ever.
+type refuser struct {
+	store.Store
+	claims atomic.Int32 // how many
+}
+
+func (s *refuser) Do(ctx context.Context, shard int, st store.Stamp, r store.Round) (store.Answer, error) {
+	if r.Claim.Asked && s.claims.Add(-1) >= 0 {
+		return store.Answer{}, store.ErrInvalid
+	}
+	return s.Store.Do(ctx, shard, st, r)
+}
+
+// After a claim that the store refuses for ever, a worker claims again without being woken.
+func TestWorker_ClaimsAgainAfterOneThatIsInvalid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &refuser{Store: memstore.New()}
+		c := durable.New(r, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 1)
+		w.Handle("h", ds.handle)
+		start(t, w)
+		time.Sleep(time.Minute) // nothing is due, so the worker waits to be woken
+		r.claims.Store(3)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		require.Equal(t, "k", ds.next(t).Key)
+	})
+}

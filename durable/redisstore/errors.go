@@ -44,7 +44,10 @@ func toStoreError(err error) error {
 	}
 	var unsent *unsentError
 	if errors.As(err, &unsent) {
-		return fmt.Errorf("redisstore: %w: %w", store.ErrNotDone, unsent.err)
+		if err = toStoreError(unsent.err); !errors.Is(err, store.ErrNotDone) {
+			err = fmt.Errorf("%w: %w", err, store.ErrNotDone)
+		}
+		return err
 	}
 	text := err.Error()
 	switch {
@@ -66,17 +69,6 @@ func toStoreError(err error) error {
 	// The outcome is unknown even after NOPERM, NOAUTH or WRONGPASS: go-redis may have
 	// sent the command before, on a connection that failed.
 	return fmt.Errorf("redisstore: %w", err)
-}
-
-// isAccessDenied reports whether the server refuses the user, or refuses this command to
-// the user.
-func isAccessDenied(err error) bool {
-	for _, prefix := range []string{"NOPERM ", "NOAUTH ", "WRONGPASS "} {
-		if strings.HasPrefix(err.Error(), prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // isOutOfMemory reports whether a full server refused the first write of a script. The

@@ -2,10 +2,13 @@ package redisstore
 
 import (
 	"errors"
+	"net"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -51,7 +54,21 @@ func TestErrors_OfAServerThatRefusesAConnection(t *testing.T) {
 		require.NotErrorIs(t, err, store.ErrNotDone, text)
 		require.ErrorContains(t, err, text)
 		require.ErrorIs(t, toStoreError(&unsentError{reply(text)}), store.ErrNotDone, text)
-		require.True(t, isAccessDenied(reply(text)))
 	}
-	require.False(t, isAccessDenied(reply("ERR NOAUTH ")))
+	require.ErrorIs(t, toStoreError(&unsentError{reply("TICKLESS schema 5")}), store.ErrSchema)
+}
+
+// If no server is there when the Store sends its first command, nothing was sent.
+func TestErrors_OfAServerThatIsNotThere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	rdb := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1})
+	defer rdb.Close()
+	s := New(rdb)
+	defer s.Close()
+	_, err = durable.New(s).Schedule(t.Context(), durable.Task{Key: "k", Handler: "h"}, durable.After(0))
+	require.ErrorIs(t, err, durable.ErrNotDone)
+	require.NotErrorIs(t, err, durable.ErrUnknown)
 }

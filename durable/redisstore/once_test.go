@@ -154,6 +154,9 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 					replies, cuts, happened := 0, 0, false
 					r := s.Client()
 					r.AddHook(&loser{lose: func() bool {
+						if c == nil || !c.s.schemaChecked.Load() {
+							return false // no part of the command was sent
+						}
 						replies++
 						if replies <= first || cuts == row {
 							return false

@@ -80,10 +80,7 @@ func (s *Store) newCommand(ctx context.Context, x scriptCall, name, code string)
 // wrong number of shards would put tasks where no other Store finds them.
 func (s *Store) runCall(ctx context.Context, x scriptCall) (any, error) {
 	if err := s.checkSchema(ctx); err != nil {
-		if isAccessDenied(err) {
-			err = &unsentError{err} // only the check was sent
-		}
-		return nil, err
+		return nil, &unsentError{err} // only the check was sent
 	}
 	return s.sendCall(ctx, x)
 }
