@@ -11,7 +11,7 @@
 // The program runs workers that make the calls:
 //
 //	calls := callback.New()
-//	worker.Handle(callback.Name, api.Handler(calls.Handle))
+//	worker.Handle(callback.Name, api.Handler(client, calls.Handle))
 //
 // docs/service.md describes the service for its users.
 //

@@ -120,13 +120,13 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	if verdict == Success {
 		return nil
 	}
-	status := oneLine([]byte(resp.Status))
-	err = errors.New(status)
+	text := oneLine([]byte(resp.Status))
 	if location := resp.Header.Get("Location"); location != "" && resp.StatusCode/100 == 3 {
-		err = fmt.Errorf("%s: redirects are not followed", status)
+		text += ": redirects are not followed"
 	} else if bodyText != "" {
-		err = fmt.Errorf("%s: %s", status, bodyText)
+		text += ": " + bodyText
 	}
+	err = &StatusError{resp.StatusCode, text}
 	if verdict == Dead {
 		return durable.NoRetry(wrapError(err))
 	}
@@ -135,6 +135,14 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	}
 	return wrapError(err)
 }
+
+// A StatusError is the error of an attempt whose response is not a [Success].
+type StatusError struct {
+	Code int    // the response's status
+	text string // the status and the beginning of the body
+}
+
+func (e *StatusError) Error() string { return e.text }
 
 var errTimeout = errors.New("callback: no answer in time")
 

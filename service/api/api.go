@@ -161,11 +161,16 @@ func again(ctx context.Context, outcome durable.Outcome, err error) (durable.Out
 func keyOf(r *http.Request) string { return r.PathValue("key") }
 
 // Handler returns a handler for the queues' tasks: it calls next, which is usually a
-// callback.Caller's Handle, and applies the task's backoff.
-func Handler(next durable.Handler) durable.Handler {
+// callback.Caller's Handle, and applies the task's backoff. A repeating task ends if the
+// answer is 410 Gone.
+func Handler(client *durable.Client, next durable.Handler) durable.Handler {
 	return func(ctx context.Context, d durable.Delivery) error {
 		low, high, ok := strings.Cut(d.Headers[backoffHeader], " ")
 		err := next(ctx, d)
+		var status *callback.StatusError
+		if errors.As(err, &status) && status.Code == http.StatusGone {
+			return errors.Join(err, endRepetition(ctx, client, d.Key))
+		}
 		var noRetry *durable.NoRetryError
 		var retryAfter *durable.RetryAfterError
 		var handBack *durable.HandBackError
@@ -179,6 +184,19 @@ func Handler(next durable.Handler) durable.Handler {
 		}
 		return durable.RetryAfter(err, backoff(lowest, highest, d.Attempt))
 	}
+}
+
+// endRepetition makes the present run of a task its last, if it repeats.
+func endRepetition(ctx context.Context, client *durable.Client, key string) error {
+	info, err := client.Get(ctx, key)
+	if t := info.Task; err == nil && (t.Cron != "" || t.Every > 0) {
+		t.Start, t.End = time.Time{}, info.Due
+		_, err = client.Schedule(ctx, t, durable.Next())
+	}
+	if errors.Is(err, durable.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // backoff returns the delay after an attempt: from half of lowest*2^(attempt-1) to all of it,

@@ -172,7 +172,8 @@ func TestAPI_IsAsDocumented(t *testing.T) {
 	c.want(404, "GET", "/v1/queues/none", "")
 	errors("PUT", "/v1/queues/http", `{}`)
 	c.want(404, "PUT", "/v1/queues/none", `{}`)
-	c.want(200, "PUT", "/v1/queues/http", `{"concurrency":3}`)
+	c.want(200, "PUT", "/v1/queues/http", `{"concurrency":3,"paused":true,"note":"why"}`)
+	c.want(422, "PUT", "/v1/queues/http", `{"note":"why"}`)
 	c.want(200, "DELETE", "/v1/queues/http", "")
 	c.want(404, "DELETE", "/v1/queues/none", "")
 	c.want(200, "GET", "/openapi.json", "")
@@ -217,16 +218,16 @@ func TestAPI_Methods(t *testing.T) {
 func TestAPI_SecretHeaders(t *testing.T) {
 	client := durable.New(memstore.New())
 	c := &caller{T: t, api: New(client), seen: map[string]map[int]bool{}}
-	c.want(201, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","delay":"1h","headers":{"Authorization":"Bearer 1234","X-Api-Key":"5678","Accept":"*/*"}}`)
+	c.want(201, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","delay":"1h","headers":{"Authorization":"Bearer 1234","X-Api-Key":"hush-5678-hush","Accept":"*/*"}}`)
 	body := c.want(200, "GET", "/v1/tasks/k", "").Body.String()
 	require.NotContains(t, body, "1234")
-	require.NotContains(t, body, "5678")
+	require.NotContains(t, body, "hush-5678-hush")
 	require.Contains(t, body, "*/*")
 	c.want(422, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","headers":{"Authorization":"••••"}}`)
 	c.want(200, "PATCH", "/v1/tasks/k", `{"headers":{"Authorization":"••••","Accept":null}}`)
 	info, err := client.Get(t.Context(), "k")
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"Authorization": "Bearer 1234", "X-Api-Key": "5678"}, TaskOf(&info).Headers)
+	require.Equal(t, map[string]string{"Authorization": "Bearer 1234", "X-Api-Key": "hush-5678-hush"}, TaskOf(&info).Headers)
 }
 
 func TestBackoff(t *testing.T) {

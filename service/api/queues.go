@@ -13,6 +13,8 @@ type Queue struct {
 	Queue       string  `json:"queue,omitempty"`
 	Concurrency int     `json:"concurrency,omitempty"` // how many tasks run at a time, on all workers; 0: no limit
 	Rate        float64 `json:"rate,omitempty"`        // how many tasks start in a second
+	Paused      bool    `json:"paused,omitempty"`      // its tasks wait, on all workers
+	Note        string  `json:"note,omitempty"`        // why it is paused
 }
 
 // Queues returns all queues.
@@ -21,9 +23,16 @@ func (a *API) Queues(ctx context.Context) ([]Queue, error) {
 	if err != nil {
 		return nil, err
 	}
+	paused, err := a.client.PausedHandlers(ctx)
+	if err != nil {
+		return nil, err
+	}
 	queues := make([]Queue, len(a.queues))
 	for i, name := range a.queues {
 		queues[i] = queueOf(name, limits[name])
+		if x, ok := paused[name]; ok {
+			queues[i].Paused, queues[i].Note = true, x.Note
+		}
 	}
 	return queues, nil
 }
@@ -46,7 +55,7 @@ func (a *API) QueueByName(ctx context.Context, name string) (Queue, error) {
 	return Queue{}, err
 }
 
-// SetQueue sets a queue's limits.
+// SetQueue sets a queue's limits, and pauses or resumes it.
 func (a *API) SetQueue(ctx context.Context, q Queue) error {
 	var p fieldErrors
 	if q.Concurrency < 0 {
@@ -55,8 +64,21 @@ func (a *API) SetQueue(ctx context.Context, q Queue) error {
 	if q.Rate < 0 || math.IsNaN(q.Rate) || math.IsInf(q.Rate, 0) {
 		p.add("/rate", "is not a positive number")
 	}
+	if q.Note != "" && !q.Paused {
+		p.add("/note", "is only for a paused queue")
+	}
 	if err := p.err(); err != nil {
 		return err
+	}
+	if q.Paused {
+		if err := a.client.PauseHandler(ctx, q.Queue, q.Note); err != nil {
+			return err
+		}
+	} else if err := a.client.ResumeHandler(ctx, q.Queue); err != nil {
+		return err
+	}
+	if a.client.Store().Shards() > 1 && q.Concurrency == 0 && q.Rate == 0 {
+		return nil // such a store has no limits
 	}
 	return a.client.SetLimit(ctx, q.Queue, durable.Limit{Concurrency: q.Concurrency, Rate: q.Rate})
 }

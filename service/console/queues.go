@@ -9,7 +9,10 @@ import (
 	"github.com/tickless/tickless/service/api"
 )
 
-type queueRow struct{ Name, Path, Limits, Concurrency, Rate string }
+type queueRow struct {
+	Name, Path, Limits, Concurrency, Rate, Note string
+	Paused                                      bool
+}
 
 type queuesPage struct {
 	layout
@@ -23,7 +26,7 @@ func (c *Console) showQueues(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for _, q := range queues {
-		row := queueRow{Name: q.Queue, Path: url.PathEscape(q.Queue)}
+		row := queueRow{Name: q.Queue, Path: url.PathEscape(q.Queue), Paused: q.Paused, Note: q.Note}
 		var limits []string
 		if q.Concurrency > 0 {
 			row.Concurrency = strconv.Itoa(q.Concurrency)
@@ -56,6 +59,10 @@ func (c *Console) changeQueue(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return api.Problemf(http.StatusUnprocessableEntity, "A limit is a number that is not negative.")
 		}
+	case "pause":
+		q.Paused, q.Note = true, strings.TrimSpace(r.PostForm.Get("note"))
+	case "resume":
+		q.Paused, q.Note = false, ""
 	default:
 		return api.Problemf(http.StatusNotFound, "There is no such action.")
 	}

@@ -58,7 +58,7 @@ func serve(cmd *cobra.Command, f *flags) (err error) {
 	defer calls.Close()
 	worker := durable.NewWorker(client, durable.WithConcurrency(f.concurrency), durable.WithShutdownTimeout(f.shutdown), durable.WithName("serve"))
 	for _, queue := range f.queues {
-		worker.Handle(queue, api.Handler(calls.Handle))
+		worker.Handle(queue, api.Handler(client, calls.Handle))
 	}
 	retention := durable.Retention{For: f.keepFor, Runs: f.keepRuns}
 	handler := service.New(client, service.Config{Queues: f.queues, Retention: retention, Tokens: tokens, Hosts: f.hosts,

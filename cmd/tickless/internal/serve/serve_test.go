@@ -324,6 +324,32 @@ func TestServe_Story(t *testing.T) {
 		n.want(204, "DELETE", "/v1/tasks/daily", nil)
 		n.want(404, "DELETE", "/v1/tasks/none", nil)
 
+		// 410 ends a repeating task.
+		r.answerWith(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "moved away", http.StatusGone) })
+		n.want(201, "PUT", "/v1/tasks/hourly", object{"url": r.URL, "every": "1h"})
+		n.want(200, "PATCH", "/v1/tasks/hourly", object{"delay": "0s"})
+		eventually(t, func() bool {
+			got := n.want(200, "GET", "/v1/tasks/hourly", nil)
+			return got["state"] == "done" && strings.Contains(fmt.Sprint(got["last_error"]), "moved away")
+		})
+		if list := n.want(200, "GET", "/v1/upcoming?for=2h", nil)["upcoming"].([]any); len(list) != 0 {
+			t.Fatalf("upcoming after 410: %v", list)
+		}
+		r.answerWith(nil)
+
+		// A paused queue waits, on all nodes.
+		n.want(200, "PUT", "/v1/queues/http", object{"paused": true, "note": "too much"})
+		if q := n.want(200, "GET", "/v1/queues/http", nil); q["paused"] != true || q["note"] != "too much" {
+			t.Fatalf("the queue is %v", q)
+		}
+		n.want(201, "PUT", "/v1/tasks/waits", object{"url": r.URL})
+		time.Sleep(50 * time.Millisecond)
+		if got := n.want(200, "GET", "/v1/tasks/waits", nil); got["state"] != "pending" || r.count("waits") != 0 {
+			t.Fatalf("in a paused queue %v", got)
+		}
+		n.want(200, "PUT", "/v1/queues/http", object{})
+		eventually(t, func() bool { return r.count("waits") == 1 })
+
 		// A queue's limit holds over all nodes.
 		n.want(200, "PUT", "/v1/queues/http", object{"concurrency": 7, "rate": 2000})
 		if q := n.want(200, "GET", "/v1/queues/http", nil); q["concurrency"] != 7.0 || q["rate"] != 2000.0 {
