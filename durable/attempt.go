@@ -25,7 +25,7 @@ type attempt struct {
 	recurrence    recurrence // when the task repeats
 	recurrenceErr error      // why this Worker cannot compute the recurrence, or nil
 	isSuspect     bool       // the run is a suspect: see suspects.go
-	keepAfterRun  bool       // the task has a Unique or a Retention
+	keepAfterRun  bool       // the task has a Unique, a Retention or follow-ups
 	following     bool       // what follows this run has a time of its own
 	result        []byte     // from SetResult
 
@@ -74,7 +74,7 @@ func (w *Worker) newAttempt(l *shardLoop, x *store.Claimed) *attempt {
 	var generation string
 	a.task, generation, a.recordErr = decodeTask(&x.Task)
 	a.recurrence, a.recurrenceErr = a.task.makeRecurrence(w.client.schedules)
-	_, a.keepAfterRun = x.Task.Keeps()
+	a.keepAfterRun = x.Task.ActsAtEnd()
 	a.following = x.Following
 	a.delivery = Delivery{
 		Key:         a.task.Key,
@@ -86,6 +86,7 @@ func (w *Worker) newAttempt(l *shardLoop, x *store.Claimed) *attempt {
 		Crashes:     x.Crashes,
 		Token:       x.Token,
 		Concurrency: w.config.concurrency,
+		Ended:       endedOf(&x.Task),
 		generation:  generation,
 	}
 	if a.task.Retention != (Retention{}) {
@@ -94,6 +95,7 @@ func (w *Worker) newAttempt(l *shardLoop, x *store.Claimed) *attempt {
 	if a.delivery.MaxAttempts == 0 {
 		a.delivery.MaxAttempts = a.config().maxAttempts
 	}
+	a.delivery.LastAttempt = a.delivery.Attempt >= a.delivery.MaxAttempts
 	return a
 }
 

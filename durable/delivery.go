@@ -24,6 +24,8 @@ type Delivery struct {
 	// MaxAttempts is the number of attempts after which a failed run becomes a dead
 	// letter.
 	MaxAttempts int
+	// LastAttempt says that the run becomes a dead letter if this attempt fails.
+	LastAttempt bool
 	// Crashes is how many earlier attempts ended with a lost lease, usually because the
 	// worker crashed.
 	Crashes int
@@ -39,12 +41,26 @@ type Delivery struct {
 	// [WithConcurrency].
 	Concurrency int
 
+	// Ended is the run that has ended, if this task is its follow-up: see [Task.OnSuccess].
+	// Otherwise it is nil.
+	Ended *Ended
+
 	// generation is random. It differs between runs that were scheduled or requeued
 	// separately.
 	generation string
 	// result is where SetResult stores the result. It is nil if the task has no
 	// Retention.
 	result *[]byte
+}
+
+// An Ended is a run that has ended, as its follow-up gets it. The run's key is that of the
+// follow-up.
+type Ended struct {
+	Done     bool      `json:"done"` // the run succeeded
+	Due      time.Time `json:"due"`
+	Attempts int       `json:"attempts"`
+	Crashes  int       `json:"crashes,omitempty"`
+	Error    string    `json:"error,omitempty"` // the first 400 bytes of the latest error of a failed run
 }
 
 // IdempotencyKey is the same for all attempts at one run, and differs between runs,

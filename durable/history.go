@@ -29,14 +29,15 @@ type Run struct {
 	// Done is true for a run that succeeded and false for one that failed for good.
 	Done bool      `json:"done"`
 	Due  time.Time `json:"due"`
-	// Began is when the successful attempt was claimed. It is zero if the run failed.
+	// Began is when the last attempt was claimed. It is zero if that is not known: the run
+	// failed without a call of the handler, or its last attempt crashed.
 	Began time.Time `json:"began,omitzero"`
 	Ended time.Time `json:"ended"`
 	// Attempts, Crashes and Failures are about all attempts at the run.
 	Attempts int       `json:"attempts"`
 	Crashes  int       `json:"crashes,omitempty"`
 	Failures []Failure `json:"failures,omitempty"`
-	// Result is what the handler of a successful run gave to [Delivery.SetResult].
+	// Result is what the last attempt gave to [Delivery.SetResult].
 	Result []byte `json:"result,omitempty"`
 }
 
@@ -136,8 +137,8 @@ func isRunCounter(e *store.Entry) bool {
 	return e.State == store.Past && e.ID == store.HeadID(store.KeyOf(e.ID))
 }
 
-// SetResult sets the run's result for [Client.Runs]. It is kept if the run succeeds and
-// the task has a [Task.Retention]. The error is an [ErrInvalid] if b has more than
+// SetResult sets the run's result for [Client.Runs]. It is kept if the run ends with this
+// attempt, as a success or a dead letter, and the task has a [Task.Retention]. The error is an [ErrInvalid] if b has more than
 // [MaxResult] bytes.
 func (d *Delivery) SetResult(b []byte) error {
 	if len(b) > MaxResult {

@@ -11,8 +11,8 @@ import (
 // Info describes a task and its state.
 type Info struct {
 	// ID identifies the task for [Client.Get], [Client.Reschedule] and [Client.Cancel].
-	// It is the key, except for a repeating task's dead letter and requeued run: their
-	// IDs begin with the key and a NUL.
+	// It is the key, except for follow-ups, and a repeating task's dead letter and requeued
+	// run: their IDs begin with the key and a NUL.
 	ID    string `json:"id"`
 	Task  Task   `json:"task"`
 	State State  `json:"state"` // in JSON "pending", "running", "dead" or "past"
@@ -50,6 +50,8 @@ type Info struct {
 	Once   bool `json:"once,omitempty"`
 	// HandlerPaused means that the task is pending and waits for [Client.ResumeHandler].
 	HandlerPaused bool `json:"handler_paused,omitempty"`
+	// Ended is the run that the task follows: see [Task.OnSuccess]. It is nil for other tasks.
+	Ended *Ended `json:"ended,omitempty"`
 	// Run describes the run if State is Past, and is nil otherwise.
 	Run *Run `json:"run,omitempty"`
 	// Failures are the latest failed attempts, at most 10, the oldest first. One of them
@@ -104,6 +106,7 @@ func infoOf(e *store.Entry) (Info, error) {
 	}
 	info.Once = e.Once
 	info.Paused = e.Paused || newestTask.Repeats() && (e.State == Pending && e.At == store.Farthest || e.Following && e.Next == store.Farthest)
+	info.Ended = endedOf(&e.Task)
 	var err error
 	info.Task, _, err = decodeTask(&e.Task)
 	return info, err

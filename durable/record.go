@@ -17,15 +17,17 @@ import (
 // A record is the encoded form of a task, without the key, the handler and the
 // schedule, which are in the [store.Task] around it:
 //
-//	version     1 byte
+//	version     1 byte: 1, or 2 for a task with follow-ups or a follow-up
 //	generation  6 random bytes: see [Delivery.IdempotencyKey]
 //	fields      1 byte: a bit for each optional field that follows
 //	optional    the fields of hasKeeping, then the others in the order of the bits
 //	body        the remaining bytes
+//	follow-ups  only with version 2: see [store.FollowUps]
 //
 // Numbers and lengths are varints, durations are in microseconds.
 const (
 	recordVersion  = 1
+	lastVersion    = 2
 	generationSize = store.GenerationSize
 	recordHeadSize = 1 + generationSize + 1
 )
@@ -44,6 +46,10 @@ const (
 // maxFixedBytes is the maximum size of a record without names, headers and body.
 const maxFixedBytes = 96 + store.KeepingSize
 
+// followUpBytes is what a follow-up counts beside its encoded form: its record must have room
+// for what the store adds.
+const followUpBytes = 512
+
 // encodeTask returns the task as a store's task. If the task is larger than maxBytes,
 // it returns an error. The generation comes from r.
 func encodeTask(t *Task, maxBytes int, r *random.Source) (store.Task, error) {
@@ -51,11 +57,27 @@ func encodeTask(t *Task, maxBytes int, r *random.Source) (store.Task, error) {
 	for k, v := range t.Headers {
 		sizeWithoutKey += len(k) + len(v) + 2*binary.MaxVarintLen16
 	}
+	var followUps store.FollowUps
+	for _, f := range []struct {
+		task    *Task
+		encoded **store.Task
+	}{{t.OnSuccess, &followUps.Success}, {t.OnFailure, &followUps.Failure}} {
+		x, err := encodeFollowUp(f.task, maxBytes)
+		if err != nil {
+			return store.Task{}, err
+		}
+		if *f.encoded = x; x != nil {
+			sizeWithoutKey += followUpBytes + len(x.Handler) + len(x.Record)
+		}
+	}
 	if len(t.Key)+sizeWithoutKey > maxBytes {
 		return store.Task{}, invalidError("task %q has %d bytes with its headers, more than %d: see WithMaxTask", t.Key, len(t.Key)+sizeWithoutKey, maxBytes)
 	}
 	b := make([]byte, 1, sizeWithoutKey+maxFixedBytes)
 	b[0] = recordVersion
+	if t.OnSuccess != nil || t.OnFailure != nil {
+		b[0] = lastVersion
+	}
 	b = appendGeneration(b, r)
 	b = append(b, 0)
 	fieldBits := &b[len(b)-1]
@@ -95,7 +117,29 @@ func encodeTask(t *Task, maxBytes int, r *random.Source) (store.Task, error) {
 		*fieldBits |= hasStartAndEnd
 		b = appendTime(appendTime(b, t.Start), t.End)
 	}
-	return store.Task{ID: t.Key, Handler: t.Handler, Schedule: t.Schedule, Record: append(b, t.Body...)}, nil
+	b = append(b, t.Body...)
+	if b[0] == lastVersion {
+		b = followUps.Append(b)
+	}
+	return store.Task{ID: t.Key, Handler: t.Handler, Schedule: t.Schedule, Record: b}, nil
+}
+
+// encodeFollowUp returns a follow-up as it stands in a record: of version 2, with the
+// generation 0. The store sets the generation.
+func encodeFollowUp(t *Task, maxBytes int) (*store.Task, error) {
+	if t == nil {
+		return nil, nil
+	}
+	x, err := encodeTask(t, maxBytes, nil)
+	if err != nil {
+		return nil, err
+	}
+	if x.Record[0] == recordVersion {
+		x.Record = new(store.FollowUps).Append(x.Record)
+		x.Record[0] = lastVersion
+	}
+	clear(x.Record[1 : 1+generationSize])
+	return &x, nil
 }
 
 // appendGeneration appends a random generation.
@@ -138,15 +182,28 @@ var (
 // of a repeating task does not repeat.
 func decodeTask(x *store.Task) (t Task, generation string, err error) {
 	t = Task{Key: store.KeyOf(x.ID), Handler: x.Handler, Schedule: x.Schedule}
-	if len(x.Record) > 0 && x.Record[0] > recordVersion {
+	if len(x.Record) > 0 && x.Record[0] > lastVersion {
 		return t, "", fmt.Errorf("%w: %d", errNewerRecord, x.Record[0])
 	}
-	if len(x.Record) < recordHeadSize || x.Record[0] != recordVersion {
+	if len(x.Record) < recordHeadSize || x.Record[0] < recordVersion {
 		return t, "", errDamagedRecord
 	}
 	generation = string(x.Record[1 : 1+generationSize])
 	fieldBits := x.Record[recordHeadSize-1]
-	r := recordReader{unreadBytes: x.Record[recordHeadSize:]}
+	end := len(x.Record)
+	if x.Record[0] == lastVersion {
+		f, size, ok := x.FollowUps()
+		if !ok {
+			return t, generation, errDamagedRecord
+		}
+		if t.OnSuccess, err = decodeFollowUp(f.Success); err == nil {
+			t.OnFailure, err = decodeFollowUp(f.Failure)
+		}
+		if end = size; err != nil {
+			return t, generation, err
+		}
+	}
+	r := recordReader{unreadBytes: x.Record[recordHeadSize:end]}
 	if fieldBits&hasKeeping != 0 {
 		k, ok := x.Keeps()
 		if !ok {
@@ -199,6 +256,23 @@ func decodeTask(x *store.Task) (t Task, generation string, err error) {
 		t.Every, t.Schedule, t.Cron, t.Zone, t.Start, t.End = 0, "", "", "", time.Time{}, time.Time{}
 	}
 	return t, generation, nil
+}
+
+func decodeFollowUp(x *store.Task) (*Task, error) {
+	if x == nil {
+		return nil, nil
+	}
+	t, _, err := decodeTask(x)
+	return &t, err
+}
+
+// endedOf returns which run a follow-up follows, or nil for another task.
+func endedOf(x *store.Task) *Ended {
+	e, ok := x.FollowedRun()
+	if !ok {
+		return nil
+	}
+	return &Ended{Done: e.Done, Due: timeOrNever(e.Due), Attempts: e.Attempts, Crashes: e.Crashes, Error: e.Text}
 }
 
 // A recordReader decodes a record. damaged says that the record is invalid.

@@ -21,7 +21,7 @@ type report struct {
 
 func (r *report) storeReport() store.Report {
 	x := store.Report{Lease: r.attempt.lease, End: r.end, Next: r.next, Due: r.due, Text: r.text, Keep: r.attempt.keepAfterRun}
-	if r.end == store.Done && r.attempt.delivery.result != nil {
+	if (r.end == store.Done || r.end == store.Failed) && r.attempt.delivery.result != nil {
 		x.Result = fmt.Appendf(nil, "%0*d%s", beganDigits, r.attempt.claimedAt, r.attempt.result)
 	}
 	return x

@@ -64,6 +64,20 @@ type Task struct {
 	// Retention says which finished runs of the key are kept.
 	Retention Retention `json:"retention,omitzero"`
 
+	// OnSuccess and OnFailure are follow-ups: tasks to run when a run of this task has
+	// succeeded, or has become a dead letter. The store adds the follow-up, due at once, when
+	// it ends the run, so it comes exactly once for each end of a run, also if the run died by
+	// crashes. No follow-up comes after a run that was cancelled, or that failed after the
+	// task was scheduled again.
+	//
+	// A follow-up must have no Key, and neither repeat nor have a Unique or Retention. Its
+	// handler gets the key of the ended task as [Delivery.Key], and the run as
+	// [Delivery.Ended]. Its own id is an [Info.ID] that begins with that key and a NUL, so
+	// Schedule and Cancel of the key do not affect it. It may have follow-ups itself. In
+	// [MaxTask] each counts 512 bytes more than its content.
+	OnSuccess *Task `json:"on_success,omitempty"`
+	OnFailure *Task `json:"on_failure,omitempty"`
+
 	// Missed says what happens to late runs. MissedAfter is only for DeadMissed, which
 	// requires it.
 	Missed      Missed        `json:"missed,omitempty"`
@@ -124,6 +138,19 @@ func (t *Task) check() error {
 		return invalidError("task %q: Retention is %+v, but must be from 0 to %v and from 0 to %d runs", t.Key, t.Retention, store.MaxDelay, store.MaxRuns)
 	case t.MissedAfter < 0 || t.MissedAfter > 0 && t.Missed != DeadMissed:
 		return invalidError("task %q: MissedAfter is %v, but must not be negative, and is only for DeadMissed", t.Key, t.MissedAfter)
+	}
+	for _, f := range []*Task{t.OnSuccess, t.OnFailure} {
+		if f == nil {
+			continue
+		}
+		x := *f
+		if x.Key != "" || x.repeats() || x.Unique != 0 || x.Retention != (Retention{}) {
+			return invalidError("task %q: a follow-up must have no Key, and neither repeat nor have a Unique or Retention", t.Key)
+		}
+		x.Key = t.Key
+		if err := x.check(); err != nil {
+			return err
+		}
 	}
 	if t.Cron != "" {
 		if _, err := parseCron(t.Cron, t.Zone); err != nil {

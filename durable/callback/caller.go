@@ -87,7 +87,12 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 		return durable.HandBack(fmt.Errorf("%w: %s", errHostBusy, u.Host), delay)
 	}
 	began, answered := time.Now(), false
-	defer func() { c.limiter.endRequest(hostName, h, time.Since(began), answered) }()
+	result := Result{}
+	defer func() {
+		result.Duration = time.Since(began)
+		c.limiter.endRequest(hostName, h, result.Duration, answered)
+		_ = d.SetResult(result.encode()) // it is short enough
+	}()
 
 	wrapError := func(err error) error { return fmt.Errorf("%s %s: %w", r.Method, redactedURL(u), err) }
 	reqCtx, cancel := context.WithTimeoutCause(ctx, c.timeout, errTimeout)
@@ -112,11 +117,12 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	}
 	defer resp.Body.Close()
 	verdict := c.judge(resp.StatusCode)
-	var bodyText string
+	result.Status = resp.StatusCode
 	// After 101 Switching Protocols, the body is the open connection: do not read it.
 	if _, isConn := resp.Body.(io.Writer); !isConn {
-		bodyText = readBodyStart(resp.Body, cancel)
+		result.Body = readBodyStart(resp.Body, cancel)
 	}
+	bodyText := oneLine(result.Body)
 	if verdict == Success {
 		return nil
 	}
@@ -171,6 +177,19 @@ func (c *Caller) newRequest(ctx context.Context, r Request, d durable.Delivery) 
 	h.Set(headerToken, strconv.FormatInt(d.Token, 10))
 	h.Set(headerAttempt, strconv.Itoa(d.Attempt))
 	h.Set(headerDue, d.Due.UTC().Format(time.RFC3339Nano))
+	if d.LastAttempt {
+		h.Set(headerLastAttempt, "true")
+	}
+	if e := d.Ended; e != nil {
+		h.Set(headerEnded, "failed")
+		if e.Done {
+			h.Set(headerEnded, "done")
+		}
+		h.Set(headerEndedDue, e.Due.UTC().Format(time.RFC3339Nano))
+		if e.Error != "" {
+			h.Set(headerEndedError, url.PathEscape(e.Error))
+		}
+	}
 	if len(c.secrets) > 0 {
 		sign(c.secrets, time.Now(), h, d.IdempotencyKey(), r.Body)
 	}
@@ -185,16 +204,16 @@ const (
 	maxBody = 64 << 10
 )
 
-// readBodyStart returns the first 200 bytes of a response body on one line. It reads up
-// to maxBody bytes, so that the connection can be reused. If that takes longer than
-// bodyTimeout, it calls cancel.
-func readBodyStart(body io.Reader, cancel func()) string {
+// readBodyStart returns the first MaxAnswer bytes of a response body. It reads up to maxBody
+// bytes, so that the connection can be reused. If that takes longer than bodyTimeout, it
+// calls cancel.
+func readBodyStart(body io.Reader, cancel func()) []byte {
 	timer := time.AfterFunc(bodyTimeout, cancel)
 	defer timer.Stop()
-	var start [200]byte
-	n, _ := io.ReadFull(body, start[:])
+	start := make([]byte, MaxAnswer)
+	n, _ := io.ReadFull(body, start)
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxBody-int64(n)))
-	return oneLine(start[:n])
+	return start[:n]
 }
 
 // oneLine returns the first 200 bytes of a text as one line without control characters.

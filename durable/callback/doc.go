@@ -22,7 +22,8 @@
 // letter.
 //
 // Redirects are not followed. A Retry-After header delays the next attempt, by about an
-// hour at most. The error of an attempt contains the first 200 bytes of the body.
+// hour at most. The error of an attempt contains the first 200 bytes of the body. If the task
+// has a [durable.Retention], the last answer is the result of its run: see [ParseResult].
 //
 // A host that does not answer does not delay other hosts: see [WithPerHost].
 //
@@ -35,6 +36,13 @@
 //	Tickless-Token    the fencing token, which grows with each attempt
 //	Tickless-Attempt  the number of the attempt, from 1
 //	Tickless-Due      when the run was due: RFC 3339, UTC
+//
+// The last attempt has Tickless-Last-Attempt: true. A follow-up (see [durable.Task]) also
+// says which run of the task with the same key has ended:
+//
+//	Tickless-Ended        done or failed
+//	Tickless-Ended-Due    when that run was due
+//	Tickless-Ended-Error  the latest error of a failed run, escaped as in a URL's path
 //
 // [WithSecrets] adds a signature according to Standard Webhooks: see [Verify].
 //

@@ -21,6 +21,10 @@ const (
 	headerToken       = "Tickless-Token"
 	headerAttempt     = "Tickless-Attempt"
 	headerDue         = "Tickless-Due"
+	headerLastAttempt = "Tickless-Last-Attempt"
+	headerEnded       = "Tickless-Ended"
+	headerEndedDue    = "Tickless-Ended-Due"
+	headerEndedError  = "Tickless-Ended-Error"
 
 	// Headers of Standard Webhooks, for WithSecrets.
 	headerID        = "Webhook-Id"

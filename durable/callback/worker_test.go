@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -116,4 +117,75 @@ func TestWorker_ADeadHostDoesNotHoldUpOthers(t *testing.T) {
 	require.Zero(t, st.Retried+st.Died, "waiting does not count as an attempt")
 	cancel()
 	require.NoError(t, <-done)
+}
+
+// The answers of a success and of a final failure are the results of their runs, and each
+// run has its follow-up, which says what has ended.
+func TestWorker_KeepsAnswersAndFollowsUp(t *testing.T) {
+	type arrival struct{ path, key, ended, endedError, last string }
+	got := make(chan arrival, 10)
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		get := r.Header.Get
+		got <- arrival{r.URL.Path, get(headerKey), get(headerEnded), get(headerEndedError), get(headerLastAttempt)}
+		if r.URL.Path == "/bad" {
+			w.WriteHeader(http.StatusTeapot)
+		}
+		fmt.Fprint(w, "answer of ", r.URL.Path, "\x00\n", strings.Repeat("x", 2*MaxAnswer))
+	})
+	client := durable.New(memstore.New())
+	w := durable.NewWorker(client)
+	w.Handle(Name, newCaller(t).Handle)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- w.Run(ctx) }()
+	for _, key := range []string{"good", "bad"} {
+		task, err := Request{URL: s.URL + "/" + key}.Task(key)
+		require.NoError(t, err)
+		success, err := Request{URL: s.URL + "/success"}.Task("")
+		require.NoError(t, err)
+		failure, err := Request{URL: s.URL + "/failure"}.Task("")
+		require.NoError(t, err)
+		task.OnSuccess, task.OnFailure, task.Retention.Runs, task.MaxAttempts = &success, &failure, 1, 1
+		_, err = client.Schedule(ctx, task, durable.After(0))
+		require.NoError(t, err)
+		require.Equal(t, arrival{path: "/" + key, key: key, last: "true"}, <-got)
+		next := <-got
+		if key == "good" {
+			require.Equal(t, arrival{path: "/success", key: key, ended: "done"}, next)
+		} else {
+			require.Contains(t, next.endedError, "418")
+			next.endedError = ""
+			require.Equal(t, arrival{path: "/failure", key: key, ended: "failed"}, next)
+		}
+		runs, err := client.Runs(ctx, key)
+		require.NoError(t, err)
+		require.Len(t, runs, 1)
+		require.Equal(t, key == "good", runs[0].Done)
+		require.False(t, runs[0].Began.IsZero())
+		result, err := ParseResult(runs[0].Result)
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{"good": 200, "bad": 418}[key], result.Status)
+		require.Positive(t, result.Duration)
+		require.Len(t, result.Body, MaxAnswer)
+		require.Contains(t, string(result.Body), "answer of /"+key+"\x00\n")
+	}
+	cancel()
+	require.NoError(t, <-done)
+}
+
+// A Result survives its encoding, which fits into a run.
+func TestResult_Encoded(t *testing.T) {
+	for _, body := range []string{"", "text", "\xff\x00", strings.Repeat("\x01", MaxAnswer)} {
+		r := Result{Status: 503, Duration: 1500 * time.Microsecond, Body: []byte(body)}
+		b := r.encode()
+		require.LessOrEqual(t, len(b), durable.MaxResult)
+		again, err := ParseResult(b)
+		require.NoError(t, err)
+		if body == "" {
+			r.Body = nil
+		}
+		require.Equal(t, r, again)
+	}
+	_, err := ParseResult([]byte("text"))
+	require.ErrorIs(t, err, ErrInvalid)
 }

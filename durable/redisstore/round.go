@@ -98,8 +98,11 @@ func (s *Store) roundArgs(sh *shard, st *store.Stamp, r *store.Round, withNames 
 		if x.Keep {
 			op = strings.ToUpper(op)
 		}
-		if x.End == store.Done {
+		switch {
+		case x.End == store.Done:
 			text = string(x.Result)
+		case x.Keep && (x.End == store.Failed || x.End == store.Dropped):
+			text = strconv.Itoa(len(text)) + ":" + text + string(x.Result)
 		}
 		args = append(args, op, x.ID, strconv.FormatInt(x.Token, 10), next, strconv.FormatInt(int64(x.Due), 10), text)
 	}

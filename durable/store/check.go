@@ -170,7 +170,7 @@ func (r *Round) Check(s *Stamp) error {
 			return invalidf("task %q: a Retry needs Next", x.ID)
 		case IsSingle(x.ID) && !x.Next.IsZero() && (x.End == Done || x.End == Failed || x.End == Dropped):
 			return invalidf("task %q: a requeued run has no Next, because it does not repeat", x.ID)
-		case len(x.Result) > MaxResult || len(x.Result) > 0 && (x.End != Done || !x.Keep):
+		case len(x.Result) > MaxResult || len(x.Result) > 0 && (x.End != Done && x.End != Failed || !x.Keep):
 			return invalidf("task %q: the result has %d bytes, more than %d, or the run is not kept", x.ID, len(x.Result), MaxResult)
 		case !x.Next.IsZero() && !x.Next.isStorable() || x.Due < 0 || x.Due > Farthest:
 			return invalidf("task %q: the time %v or %v is out of range", x.ID, x.Next, x.Due)

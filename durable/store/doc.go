@@ -66,6 +66,7 @@
 //
 // A task may ask the store to keep its finished runs, which are then Past: see [Keeping]. Once
 // these have expired, no call returns or counts them, and the next claims delete them.
+// A task may also ask for another task at the end of a run: see [FollowUps].
 //
 // # Concurrency
 //

@@ -45,7 +45,7 @@ const KeepingSize = 2*timeDigits + countDigits
 // if the task asks for nothing.
 func (t *Task) Keeps() (k Keeping, ok bool) {
 	const fieldsByte = 1 + GenerationSize
-	if len(t.Record) < fieldsByte+1+KeepingSize || t.Record[0] != 1 || t.Record[fieldsByte]&keepingBit == 0 {
+	if len(t.Record) < fieldsByte+1+KeepingSize || !t.hasFields() || t.Record[fieldsByte]&keepingBit == 0 {
 		return k, false
 	}
 	digits := string(t.Record[fieldsByte+1:][:KeepingSize])

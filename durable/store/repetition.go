@@ -16,7 +16,7 @@ type Repetition struct {
 // Repetition returns when the task repeats. Two tasks with damaged records may have the
 // same Repetition.
 //
-// In a record of version 1, the fields byte follows the generation. Each of its bits adds
+// In a record of version 1 or 2, the fields byte follows the generation. Each of its bits adds
 // fields to the record, in this order:
 //
 //	128  Keeping    [KeepingSize] bytes
@@ -31,7 +31,7 @@ type Repetition struct {
 // Numbers are varints. Strings begin with their length, a varint.
 func (t *Task) Repetition() Repetition {
 	const fieldsByte = 1 + GenerationSize
-	if len(t.Record) <= fieldsByte || t.Record[0] != 1 {
+	if len(t.Record) <= fieldsByte || !t.hasFields() {
 		return Repetition{Pattern: t.Schedule}
 	}
 	fields, rest := t.Record[fieldsByte], t.Record[fieldsByte+1:]

@@ -52,10 +52,11 @@ type Report struct {
 	// Text says why the attempt failed or was handed back. At most MaxText bytes are kept.
 	// A HandBack without a Text leaves no trace.
 	Text string
-	// Keep must be true if [Task.Keeps] returns true for the task. Otherwise the store
-	// does not keep the run.
+	// Keep must be true if [Task.ActsAtEnd] returns true for the task. Otherwise the store
+	// does not keep the run, and adds no follow-up.
 	Keep bool
-	// Result is the result of a run that is Done and kept, at most MaxResult bytes.
+	// Result is the result of a run that is kept, at most MaxResult bytes. It is only for
+	// Done and Failed.
 	Result []byte
 }
 

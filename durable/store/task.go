@@ -46,12 +46,12 @@ func (t *Task) Same(x *Task) bool {
 }
 
 // Repeats reports whether the task is due again after its present run: it has a schedule,
-// or its record has version 1 and the bit 8 in the byte after the generation. A requeued run
+// or its record has version 1 or 2 and the bit 8 in the byte after the generation. A requeued run
 // does not repeat: see [SingleID].
 func (t *Task) Repeats() bool {
-	const version, fields, bit = 1, 1 + GenerationSize, 8
+	const fields, bit = 1 + GenerationSize, 8
 	return !IsSingle(t.ID) && (t.Schedule != "" ||
-		len(t.Record) > fields && t.Record[0] == version && t.Record[fields]&bit != 0)
+		len(t.Record) > fields && t.hasFields() && t.Record[fields]&bit != 0)
 }
 
 // The id of a task is its key, with one exception: all failed runs of a repeating task share

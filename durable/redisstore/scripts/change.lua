@@ -182,7 +182,7 @@ local function repetition(record)
   local kind = kindOf(record)
   local at, ends, parts = 20 + #kind, 0, {sub(kind, #match(kind .. ':', '^%d*') + 2 + (tonumber(match(kind, '^%d+')) or 0))}
   local fields = byte(record, at + 7)
-  if kind == '' or byte(record, at) ~= 1 or not fields then return parts[1], 0 end
+  if kind == '' or not hasFields(record, kind) or not fields then return parts[1], 0 end
   at = at + 8
   local function has(bit) return math.floor(fields / bit) % 2 == 1 end
   local function number()

@@ -36,6 +36,7 @@ for i, id in ipairs(expired) do
     elseif crashes + 1 >= maxCrashes and not repeats(id, call('HGET', task, id)) then
       bury(id, attempt, crashes + 1, at, 'the worker crashed or lost its lease, as often as is allowed', kind)
 --include kept.lua
+      followUp(id, call('HGET', task, id), token, false, at, attempt, crashes + 1, 'the worker crashed or lost its lease, as often as is allowed')
       keep(id, call('HGET', task, id), attempt, crashes + 1, at, call('HGET', err, id), false, '')
       died = died + 1
     else

@@ -17,22 +17,30 @@ local function buryRun(id, attempt, crashes, due_, text, kind)
   call('ZADD', dead, int(now), single)
 end
 
-local keepRun
+local keepRun, addFollowUp
 for i = 1, reports do
   if string.find(ARGV[p + 6 * i - 6], '%u') then keepRun = true end
 end
 if keepRun then
 --include kept.lua
-  keepRun = keep
+  keepRun, addFollowUp = keep, followUp
 end
 
 -- finish carries out a report, and returns the digit for it.
 local counts = {retried = 0, died = 0, released = 0, refused = 0}
 local function finish(op, id, at, due_, text, r)
-  local _, attempt, crashes, _, flags, next, kind = parseRun(r)
-  local keeping = string.find(op, '%u') and call('HGET', task, id)
+  local token, attempt, crashes, _, flags, next, kind = parseRun(r)
+  local asks = string.find(op, '%u')
+  local keeping = asks and call('HGET', task, id)
   op = string.lower(op)
-  if keeping and op == 'd' then keepRun(id, keeping, attempt, crashes, due_, call('HGET', err, id) or '', true, text) end
+  local result = ''
+  if keeping and op == 'd' then
+    keepRun(id, keeping, attempt, crashes, due_, call('HGET', err, id) or '', true, text)
+    if not hasFlag(flags, 'c') then addFollowUp(id, keeping, token, true, due_, attempt, crashes, '') end
+  elseif asks and (op == 'x' or op == 'm') then
+    local size, both = match(text, '^(%d+):(.*)$')
+    text, result = sub(both, 1, size), sub(both, size + 1)
+  end
   if op == 'd' then finished = finished + 1 end
   if op == 'b' then counts.released = counts.released + 1 end
   local later, letters = false, '' -- whether the task is due at next after its run
@@ -59,7 +67,8 @@ local function finish(op, id, at, due_, text, r)
     if op == 'x' then
       counts.died = counts.died + 1
       if keeping then
-        keepRun(id, keeping, attempt, crashes, due_, withFailure(call('HGET', err, id) or '', attempt, text), false, '')
+        keepRun(id, keeping, attempt, crashes, due_, withFailure(call('HGET', err, id) or '', attempt, text), false, result)
+        addFollowUp(id, keeping, token, false, due_, attempt, crashes, text)
       end
       if score or later then
         buryRun(id, attempt, crashes, due_, text, kind)

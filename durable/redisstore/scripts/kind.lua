@@ -6,6 +6,13 @@ local function kindOf(record)
   return #kind == a * 256 + b and kind or ''
 end
 
+-- hasFields reports whether a record has bytes of package durable of a known version, which
+-- begin with the version 1 or 2.
+local function hasFields(record, kind)
+  local version = byte(record, 20 + #kind)
+  return version == 1 or version == 2
+end
+
 -- endOf returns when a finished run ended, or nil for any other id.
 local function endOf(id, record)
   if not string.find(id, '\0r', 1, true) then return nil end

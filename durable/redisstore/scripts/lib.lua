@@ -94,7 +94,7 @@ local function repeats(id, record)
   local size = match(kind, '^%d+')
   if #kind > #size + 1 + size then return true end
   local fields = byte(record, 27 + #kind, 27 + #kind)
-  return fields and byte(record, 20 + #kind, 20 + #kind) == 1 and math.floor(fields / 8) % 2 == 1
+  return fields and hasFields(record, kind) and math.floor(fields / 8) % 2 == 1
 end
 
 -- dueTime returns when a task without a lease is due. The time is in its run r, or in its

@@ -35,8 +35,9 @@
 --   x  failed for good. If WHEN is not empty, the task repeats and is due then. All its failed
 --      runs share one dead letter, with an id of its own.
 --   m  like x, but the handler was not called: the attempt does not count.
---   D, X and M are d, x and m of a task that asks to keep something: see kept.lua. TEXT of D is
---      the result to keep.
+--   D, X and M are d, x and m of a task that asks for something at the end of a run: see
+--      kept.lua. TEXT of D is the result to keep. TEXT of X and M is the length of the error, a
+--      colon, the error and the result.
 --   b  handed back: the attempt does not count. If WHEN is not empty, the task is due then.
 --
 -- DUE is when the run was due. If the worker has skipped missed runs, DUE is later than in the

@@ -91,3 +91,11 @@ func (m *machine) deleteExpired() (next store.Time) {
 	}
 	return max(next, m.now.Add(expiryInterval))
 }
+
+// addFollowUp adds the task that follows a run of t, if the run's task asks for one.
+func (m *machine) addFollowUp(t *Task, run *store.Task, done bool, text string) {
+	x, ok := run.FollowUp(store.RunEnd{Done: done, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes, Text: text}, t.Token)
+	if ok && m.index.Find(x.ID) == nil {
+		m.makePending(m.addTask(x), m.now)
+	}
+}

@@ -165,6 +165,7 @@ func (m *machine) endExpired(maxCrashes int) {
 		}
 		t.AdoptChange()
 		if t.Crashes++; t.Crashes >= maxCrashes && !t.Repeats() {
+			m.addFollowUp(t, &t.Task, false, store.TextPoison)
 			m.makeDead(t, store.TextPoison)
 			m.keepRun(t, false, t.Failures, nil)
 			continue
@@ -219,10 +220,14 @@ func (m *machine) applyReport(r *store.Report) store.Receipt {
 	t.Due = r.Due
 	if r.End == store.Done && r.Keep {
 		m.keepRun(t, true, t.Failures, r.Result)
+		if !t.Stopping {
+			m.addFollowUp(t, &t.Task, true, "")
+		}
 	}
 	if m.applyChange(t) {
 		return store.Overtaken
 	}
+	run := t.Task // AdoptChange may replace it
 	nextDue, isLastRun := r.Next.From(m.now), r.Next.IsZero()
 	followsAt := t.Following && t.Next != 0
 	if end := r.End; !followsAt || end == store.Retry || end == store.HandBack {
@@ -244,7 +249,8 @@ func (m *machine) applyReport(r *store.Report) store.Receipt {
 			t.Attempts-- // the handler was not called
 		}
 		if r.Keep {
-			m.keepRun(t, false, store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: r.Text}), nil)
+			m.keepRun(t, false, store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: r.Text}), r.Result)
+			m.addFollowUp(t, &run, false, r.Text)
 		}
 		if isLastRun && !followsAt {
 			m.makeDead(t, r.Text)

@@ -101,6 +101,9 @@ func HostileRecords() [][]byte {
 	for bits := 0; bits < 256; bits += 5 {
 		records = append(records, []byte(head+string([]byte{byte(bits)})+"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01*\x01\x02\x03"))
 	}
+	for _, tail := range []string{"", "000000000000000000", "999999999999999999", "000004000000000000", "0000000000\xff1000000"} {
+		records = append(records, []byte("\x02genera\x00body"+tail), []byte("\x02genera\x800004h"+tail))
+	}
 	cron := func(spec, zone string) []byte {
 		return []byte(head + "\x28\x00" + string([]byte{byte(len(spec))}) + spec + string([]byte{byte(len(zone))}) + zone + "body")
 	}

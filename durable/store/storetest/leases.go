@@ -157,7 +157,7 @@ func testPoisonedRepeatingTask(b *storeTest) {
 
 	// A record of another version, or one that is too short, does not make a task
 	// repeat.
-	for i, record := range [][]byte{{2, 2, 3, 4, 5, 6, 7, 0xff}, {1, 2, 3, 4, 5, 6, 7, 0xf7}, {1, 8, 8, 8, 8, 8, 8}, {1}, nil} {
+	for i, record := range [][]byte{{3, 2, 3, 4, 5, 6, 7, 0xff}, {1, 2, 3, 4, 5, 6, 7, 0xf7}, {1, 8, 8, 8, 8, 8, 8}, {1}, nil} {
 		t := task(fmt.Sprint(i))
 		t.Record = record
 		b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, When: b.after(0), Task: t}}})

@@ -87,7 +87,7 @@ func testModel(b *storeTest) {
 		"claimed", "claimed with rooms", "suspects left", "unknown left", "crashed", "refused", "extended", "lost",
 		"done", "done, repeats", "retried", "died", "run died", "run died again", "dropped", "handed back", "handed back for later",
 		"followed", "forgotten", "filtered", "walked", "walked by prefix",
-		"paused", "stays paused", "resumed", "same", "kept run", "trimmed",
+		"follow-up of a success", "follow-up of a failure", "paused", "stays paused", "resumed", "same", "kept run", "trimmed",
 		"followed by another generation", "moved to another generation", "requeued as another generation",
 		"limited", "kept by concurrency", "kept by a paused handler", "a paused task waits", "a paused task runs once", "a running task is paused", "scheduled paused", "resumed late",
 		"over", "new content for a running task", "new content for a run that stays",

@@ -46,6 +46,9 @@ func (m *modelTest) randomCommand() {
 			if m.rng.IntN(3) == 0 {
 				x.Task.Record = m.repeatingRecord()
 			}
+			if m.rng.IntN(4) == 0 {
+				x.Task.Record = m.withFollowUps(x.Task.Record)
+			}
 			x.Next, x.Paused = m.rng.IntN(2) == 0, m.rng.IntN(40) == 0
 			// Make rare cases more frequent.
 			if t := m.tasks[x.ID]; t != nil && c.Keep == store.KeepSame && m.rng.IntN(2) == 0 {

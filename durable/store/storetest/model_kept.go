@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -94,4 +95,43 @@ func (m *model) hasSameKeptRuns(key string) bool {
 	}
 	f := store.Filter{State: store.Past, Prefix: store.DeadID(key), From: m.now + 1} // others have expired
 	return reflect.DeepEqual(m.list(f), expectedList(all, f))
+}
+
+// withFollowUps returns the record of a task with follow-ups, if the record has a version.
+func (m *modelTest) withFollowUps(record []byte) []byte {
+	if len(record) < 8 || record[0] != 1 {
+		record = []byte{1, 0, 0, 0, 0, 0, 0, 0, 'b'}
+	}
+	record = slices.Clone(record)
+	record[0] = 2
+	var f store.FollowUps
+	for _, x := range []**store.Task{&f.Success, &f.Failure} {
+		if m.rng.IntN(3) > 0 {
+			inner := []byte{2, 0, 0, 0, 0, 0, 0, 0, byte(m.rng.IntN(256))}
+			*x = &store.Task{Handler: "h" + strconv.Itoa(m.rng.IntN(2)), Record: new(store.FollowUps).Append(inner)}
+		}
+	}
+	record = f.Append(record)
+	if m.rng.IntN(20) == 0 {
+		record[8+m.rng.IntN(len(record)-8)] = '7' // often damage
+	}
+	return record
+}
+
+// addFollowUp adds the task that follows a run to the model.
+func (m *model) addFollowUp(e store.Entry, done bool, text string) {
+	f, _, ok := e.FollowUps()
+	next, what := f.Failure, "follow-up of a failure"
+	if done {
+		next, what = f.Success, "follow-up of a success"
+	}
+	if !ok || next == nil {
+		return
+	}
+	m.caseCounts[what]++
+	x, _ := e.FollowUp(store.RunEnd{Done: done, Due: e.Due, Attempts: e.Attempts, Crashes: e.Crashes, Text: text}, e.Token)
+	m.check(x.ID == store.KeyOf(e.ID)+"\x000"+strconv.FormatInt(e.Token, 10) && x.Handler == next.Handler, "the follow-up of %+v is %+v", e, x)
+	t := new(modelTask)
+	t.setPending(x, m.now)
+	m.tasks[x.ID] = t
 }

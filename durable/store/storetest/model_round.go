@@ -100,7 +100,7 @@ func (m *modelTest) randomReport(others []store.Report) (store.Report, bool) {
 		x.End = store.Failed
 	}
 	x.Keep = m.rng.IntN(4) > 0
-	if x.Keep && x.End == store.Done && m.rng.IntN(2) == 0 {
+	if x.Keep && (x.End == store.Done || x.End == store.Failed) && m.rng.IntN(2) == 0 {
 		x.Result = []byte("result\x00\xff of " + h.ID)
 	}
 	if store.IsSingle(h.ID) && x.End != store.Retry && x.End != store.HandBack {
@@ -130,7 +130,11 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 	if x.End == store.Done && x.Keep {
 		t.Due = x.Due
 		m.keepRun(t, true, t.Failures, x.Result)
+		if !t.Stopping {
+			m.addFollowUp(t.Entry, true, "")
+		}
 	}
+	ended := t.Entry
 	if m.applyChange(t) {
 		return store.Overtaken
 	}
@@ -150,7 +154,9 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 	}
 	failure := store.Failure{Attempt: t.Attempts, Time: m.now, Text: x.Text}
 	if x.Keep && (x.End == store.Failed || x.End == store.Dropped) {
-		m.keepRun(t, false, store.Note(t.Failures, failure), nil)
+		m.keepRun(t, false, store.Note(t.Failures, failure), x.Result)
+		ended.Due, ended.Attempts = x.Due, t.Attempts
+		m.addFollowUp(ended, false, x.Text)
 	}
 	switch {
 	case x.End == store.Done && last:
@@ -261,6 +267,7 @@ func (m *model) endExpired(maxCrashes int) {
 		if m.applyChange(t) {
 			continue
 		}
+		ended := t.Entry
 		m.adoptChange(t)
 		t.Token, t.Worker, t.At, t.State = 0, 0, m.now, store.Pending
 		failureText := store.TextCrashed
@@ -272,6 +279,8 @@ func (m *model) endExpired(maxCrashes int) {
 			m.counters.Died++
 			m.caseCounts["poisoned"]++
 			t.State, t.Suspect, t.Paused, failureText = store.Dead, false, false, store.TextPoison
+			ended.Crashes = t.Crashes
+			m.addFollowUp(ended, false, failureText)
 		}
 		t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: failureText})
 		if t.State == store.Dead {

@@ -78,6 +78,7 @@ var tests = []struct {
 	{"PausedHandlerWakes", testPausedHandlerWakes},
 	{"ZombiesAreRefused", testReportAfterExpiry},
 	{"Reports", testReports},
+	{"FollowUps", testFollowUps},
 	{"Failures", testStoredFailures},
 	{"HandBacks", testHandBacks},
 	{"Repeating", testRepeating},
