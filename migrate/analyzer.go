@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"go/types"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,9 +14,7 @@ import (
 // Analyzer reports the calls of a package that start timers. It suggests one fix, which
 // rewrites all calls that can be rewritten. Its result is a *Report.
 //
-// Analyzer sees one package at a time. So it does not rewrite types that other packages, or
-// other files in the folder, may use. `tickless migrate` sees all packages of a module and
-// rewrites more.
+// `tickless migrate` does the same for all packages of a module.
 var Analyzer = newAnalyzer()
 
 func newAnalyzer() *analysis.Analyzer {
@@ -28,8 +27,7 @@ func newAnalyzer() *analysis.Analyzer {
 		ResultType: reflect.TypeFor[*Report](),
 	}
 	a.Flags.BoolVar(&opts.Tests, "tests", false, "rewrite call sites in tests too, not only what shares a type with the code under test")
-	a.Flags.BoolVar(&opts.Exported, "exported", false, "rewrite exported types too, which breaks users in other modules")
-	a.Flags.BoolVar(&opts.Worth, "worth", false, "rewrite only where there may be very many timers at a time")
+	a.Flags.BoolVar(&opts.All, "all", false, "rewrite call sites too that are not worth it")
 	a.Flags.BoolVar(&reportNotRewritten, "left", true, "also report call sites that are not rewritten, with the reasons")
 	a.Run = func(pass *analysis.Pass) (any, error) { return runPass(pass, opts, reportNotRewritten) }
 	return a
@@ -37,15 +35,16 @@ func newAnalyzer() *analysis.Analyzer {
 
 func runPass(pass *analysis.Pass, opts Options, reportNotRewritten bool) (any, error) {
 	pkg := &Package{
-		Path:   pass.Pkg.Path(),
-		Files:  pass.Files,
-		Types:  pass.Pkg,
-		Info:   pass.TypesInfo,
-		Unseen: unseenFiles(pass),
+		Path:     pass.Pkg.Path(),
+		Files:    pass.Files,
+		Types:    pass.Pkg,
+		Info:     pass.TypesInfo,
+		Importer: importsOf(pass.Pkg),
+		Sizes:    pass.TypesSizes,
+		Unseen:   unseenFiles(pass),
 	}
 	opts.ReadFile = pass.ReadFile
-	opts.unseenImporters = true
-	report := Analyze(pass.Fset, []*Package{pkg}, opts)
+	report := Analyze(pass.Fset, pkg, opts)
 
 	fix := analysis.SuggestedFix{Message: "Use Tickless's timers"}
 	for _, f := range report.Files {
@@ -69,7 +68,10 @@ func runPass(pass *analysis.Pass, opts Options, reportNotRewritten bool) (any, e
 				needsFix = false
 			}
 			pass.Report(d)
-		case reportNotRewritten:
+		case !reportNotRewritten:
+		case s.Skipped:
+			pass.Report(analysis.Diagnostic{Pos: s.pos, Category: "left", Message: fmt.Sprintf("%s stays: not worth it (%s)", s.From, s.Use)})
+		default:
 			d := analysis.Diagnostic{Pos: s.pos, Category: "left", Message: fmt.Sprintf("%s stays: %s", s.From, s.Left[0].Text)}
 			for _, r := range s.Left {
 				if r.pos.IsValid() && r.pos != s.pos {
@@ -83,6 +85,34 @@ func runPass(pass *analysis.Pass, opts Options, reportNotRewritten bool) (any, e
 		pass.Report(analysis.Diagnostic{Pos: w.pos, Category: "goroutines", Message: w.Text})
 	}
 	return report, nil
+}
+
+// importedPackages are the packages that a package imports, directly or not, by path.
+type importedPackages map[string]*types.Package
+
+func importsOf(pkg *types.Package) importedPackages {
+	imported := make(importedPackages)
+	var add func(pkg *types.Package)
+	add = func(pkg *types.Package) {
+		for _, dep := range pkg.Imports() {
+			if imported[dep.Path()] == nil {
+				imported[dep.Path()] = dep
+				add(dep)
+			}
+		}
+	}
+	add(pkg)
+	return imported
+}
+
+func (m importedPackages) Import(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	if pkg := m[path]; pkg != nil && pkg.Complete() {
+		return pkg, nil
+	}
+	return nil, fmt.Errorf("package %s is not imported", path)
 }
 
 // unseenFiles returns the Go files in the package's folder that the pass does not contain,

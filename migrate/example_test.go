@@ -37,13 +37,14 @@ func (l *lease) wait(d time.Duration) { <-time.After(d) }
 		Instances:  make(map[*ast.Ident]types.Instance),
 		Selections: make(map[*ast.SelectorExpr]*types.Selection),
 	}
-	config := types.Config{Importer: importer.ForCompiler(fset, "source", nil)}
+	imports := importer.ForCompiler(fset, "source", nil)
+	config := types.Config{Importer: imports}
 	pkg, err := config.Check("p", fset, []*ast.File{file}, info)
 	if err != nil {
 		panic(err)
 	}
 
-	report := migrate.Analyze(fset, []*migrate.Package{{Path: "p", Files: []*ast.File{file}, Types: pkg, Info: info}}, migrate.Options{
+	report := migrate.Analyze(fset, &migrate.Package{Path: "p", Files: []*ast.File{file}, Types: pkg, Info: info, Importer: imports}, migrate.Options{
 		ReadFile: func(string) ([]byte, error) { return []byte(src), nil },
 	})
 	for _, s := range report.Sites {

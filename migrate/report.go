@@ -3,7 +3,6 @@ package migrate
 import (
 	"cmp"
 	"go/token"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -37,15 +36,17 @@ type Site struct {
 	From string `json:"from"`
 	To   string `json:"to,omitempty"`
 	Use  Use    `json:"use"`
-	// Left are the reasons why the call is not rewritten. It is empty if the call is
-	// rewritten.
+	// Left are the reasons why the call cannot be rewritten.
 	Left []Reason `json:"left,omitempty"`
+	// Skipped says that the call can be rewritten, but is not: neither the call nor one that
+	// shares its type is worth it, and Options.All is false.
+	Skipped bool `json:"skipped,omitempty"`
 
 	pos token.Pos // Pos in the file set
 }
 
-// Rewritten reports whether the call site can be rewritten.
-func (s Site) Rewritten() bool { return len(s.Left) == 0 }
+// Rewritten reports whether the call is rewritten.
+func (s Site) Rewritten() bool { return len(s.Left) == 0 && !s.Skipped }
 
 // A Reason says why a call is not rewritten, or is a warning.
 type Reason struct {
@@ -73,14 +74,17 @@ type Edit struct {
 
 // buildReport decides what to rewrite and returns the Report.
 func (p *program) buildReport() *Report {
-	classes := make(map[*node]bool)
-	for _, s := range p.sites {
-		c := s.node.representative()
-		classes[c] = true
+	var chosen []*class
+	seen := make(map[*class]bool)
+	for _, s := range p.sites { // in the order of the source
+		if c := s.class.representative(); !seen[c] {
+			seen[c] = true
+			if p.choose(c) {
+				chosen = append(chosen, c)
+			}
+		}
 	}
-	for c := range classes {
-		p.decideClass(c)
-	}
+	p.setReplacements(p.acceptCompiling(chosen))
 
 	r := &Report{}
 	for _, s := range p.sites {
@@ -90,77 +94,93 @@ func (p *program) buildReport() *Report {
 		}
 		r.Sites = append(r.Sites, p.siteReport(s))
 	}
-	slices.SortFunc(r.Sites, func(a, b Site) int { return comparePositions(a.Pos, b.Pos) })
-	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		if f := p.files[name]; len(f.replacements) > 0 {
-			r.Files = append(r.Files, p.rewriteFile(f))
+	for _, f := range p.files {
+		if len(f.replacements) > 0 {
+			if rewritten, err := p.rewriteFile(f); err == nil {
+				r.Files = append(r.Files, rewritten)
+			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		if f := p.files[name]; len(r.Files) > 0 && f.leakCheckPos.IsValid() && !importsPath(f.ast, goleakPath) {
-			r.Warnings = append(r.Warnings, Reason{warningGoroutineCount, p.reportPosition(f.leakCheckPos), f.leakCheckPos})
+	for _, f := range p.files {
+		if len(r.Files) > 0 && f.leakCheckPos.IsValid() && !importsPath(f.ast, goleakPath) {
+			r.Warnings = append(r.Warnings, Reason{WarningGoroutineCount, p.fset.Position(f.leakCheckPos), f.leakCheckPos})
 		}
 	}
+	r.sort()
 	return r
 }
 
-const warningGoroutineCount = "goroutines are counted here, and the library keeps one for up to 20 ms after its last timer was stopped:" +
+func (r *Report) sort() {
+	slices.SortFunc(r.Sites, func(a, b Site) int { return comparePositions(a.Pos, b.Pos) })
+	slices.SortFunc(r.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Warnings, func(a, b Reason) int { return comparePositions(a.Pos, b.Pos) })
+}
+
+// Add adds the report of another package.
+func (r *Report) Add(o *Report) {
+	r.Sites = append(r.Sites, o.Sites...)
+	r.Files = append(r.Files, o.Files...)
+	r.Warnings = append(r.Warnings, o.Warnings...)
+	r.Muted += o.Muted
+	r.sort()
+}
+
+// WarningGoroutineCount is the text of a warning about a file that counts goroutines.
+const WarningGoroutineCount = "goroutines are counted here, and the library keeps one for up to 20 ms after its last timer was stopped:" +
 	" wait until it has ended, see \"Leak checkers\" in docs/migrating.md"
 
 const reasonNeverStopped = "never stopped: package time frees it when nothing refers to it, package timer keeps it until it fires"
 
-// decideClass decides whether to rewrite the timers of a class, which must be rewritten
-// together. If so, it records the replacements.
-func (p *program) decideClass(c *node) {
-	slices.SortFunc(c.blockers, func(a, b blocker) int { return p.comparePos(a.pos, b.pos) })
+// choose reports whether to rewrite the timers of a class, which must be rewritten together.
+func (p *program) choose(c *class) bool {
 	if len(c.blockers) == 0 && c.newCallPos.IsValid() && !c.stopCalled {
 		c.addBlocker(c.newCallPos, reasonNeverStopped)
 	}
-	onlyTests, anyWorthIt := true, false
+	slices.SortFunc(c.blockers, func(a, b blocker) int { return comparePositions(p.positionOf(a.pos), p.positionOf(b.pos)) })
+	onlyTests, mayBeWorthIt, stays := true, false, true
 	for _, s := range c.sites {
 		onlyTests = onlyTests && s.file.isTest
-		anyWorthIt = anyWorthIt || s.use.Worth()
+		mayBeWorthIt = mayBeWorthIt || s.use.Worth() || s.use == Call
+		stays = stays && s.stayReason != ""
 	}
-	for _, m := range c.typeUses {
-		onlyTests = onlyTests && m.file.isTest
-	}
-	if onlyTests && !p.opts.Tests {
-		for _, s := range c.sites {
-			s.muted = true
-		}
-		return
-	}
-	if p.opts.Worth && !anyWorthIt {
-		for _, s := range c.sites {
-			c.addBlocker(s.sel.Pos(), "not worth it")
-		}
-	}
-	if len(c.blockers) > 0 {
-		return
+	for _, a := range c.atoms {
+		onlyTests = onlyTests && a.file.isTest
 	}
 	for _, s := range c.sites {
-		if s.stayReason != "" {
-			continue
-		}
-		from, _, _ := strings.Cut(s.funcName, ".")
-		s.file.replacements[p.positionOf(s.sel.X.Pos()).Offset] = replacement{replacementPaths[from], int(s.sel.X.End() - s.sel.X.Pos())}
+		s.muted = onlyTests && !p.opts.Tests
+		s.skipped = !mayBeWorthIt && !p.opts.All && !onlyTests && len(c.blockers) == 0 && !stays
 	}
-	for _, m := range c.typeUses {
-		m.file.replacements[p.positionOf(m.pkgIdent.Pos()).Offset] = replacement{TimerPath, len(m.pkgIdent.Name)}
+	s := c.sites[0]
+	return !s.muted && !s.skipped && !stays && len(c.blockers) == 0
+}
+
+// setReplacements records the replacements of the classes in the files.
+func (p *program) setReplacements(classes []*class) {
+	for _, c := range classes {
+		for _, s := range c.sites {
+			if s.stayReason == "" {
+				from, _, _ := strings.Cut(s.funcName, ".")
+				s.file.replacements[p.positionOf(s.sel.X.Pos()).Offset] = replacement{replacementPaths[from], int(s.sel.X.End() - s.sel.X.Pos())}
+			}
+		}
+		for _, a := range c.atoms {
+			a.file.replacements[p.positionOf(a.pkgIdent.Pos()).Offset] = replacement{TimerPath, len(a.pkgIdent.Name)}
+		}
 	}
 }
 
 func (p *program) siteReport(s *site) Site {
-	pos := p.reportPosition(s.sel.Pos())
+	pos := p.fset.Position(s.sel.Pos())
 	from, name, _ := strings.Cut(s.funcName, ".")
-	result := Site{Pos: pos, From: s.funcName, Use: s.use, pos: s.sel.Pos()}
+	result := Site{Pos: pos, From: s.funcName, Use: s.use, Skipped: s.skipped, pos: s.sel.Pos()}
 	if to := constructors[from][name]; to != "" {
 		result.To = path.Base(replacementPaths[from]) + "." + to
 	}
 	if s.stayReason != "" {
 		result.Left = append(result.Left, Reason{Text: s.stayReason, Pos: pos, pos: s.sel.Pos()})
 	}
-	for _, r := range p.reasonsNotRewritten(s) {
+	for _, b := range s.class.representative().blockers {
+		r := Reason{Text: b.reason, Pos: p.fset.Position(b.pos), pos: b.pos}
 		sameText := func(o Reason) bool { return o.Text == r.Text }
 		if i := slices.IndexFunc(result.Left, sameText); i < 0 {
 			result.Left = append(result.Left, r)
@@ -169,25 +189,6 @@ func (p *program) siteReport(s *site) Site {
 		}
 	}
 	return result
-}
-
-// reasonsNotRewritten returns why a call is not rewritten. If the only reason is another
-// timer that the same type assertion may return, the text says so.
-func (p *program) reasonsNotRewritten(s *site) (list []Reason) {
-	newReason := func(text string, b blocker) Reason {
-		return Reason{Text: text, Pos: p.reportPosition(b.pos), pos: b.pos}
-	}
-	classBlockers := s.node.representative().blockers
-	for _, b := range classBlockers {
-		if !s.viaInterface || b.pos == s.sel.Pos() || b.reason == reasonBothTypes || slices.Contains(s.blockersBeforeUnite, b) {
-			list = append(list, newReason(b.reason, b))
-		}
-	}
-	if len(list) == 0 && len(classBlockers) > 0 {
-		b := classBlockers[0]
-		list = append(list, newReason("a type assertion may return it, or another timer that is not rewritten: "+b.reason, b))
-	}
-	return list
 }
 
 func comparePositions(a, b token.Position) int {

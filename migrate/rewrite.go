@@ -7,13 +7,12 @@ import (
 	"go/format"
 	"go/types"
 	"maps"
-	"os"
 	"path"
 	"slices"
 )
 
 // rewriteFile returns the edits of a file: its replacements, and one edit for its imports.
-func (p *program) rewriteFile(f *file) File {
+func (p *program) rewriteFile(f *file) (File, error) {
 	result := File{Name: f.name}
 	packageNames := make(map[string]string) // of the packages, by path
 	var added []addedImport
@@ -31,20 +30,20 @@ func (p *program) rewriteFile(f *file) File {
 		c := f.replacements[offset]
 		result.Edits = append(result.Edits, Edit{Start: offset, End: offset + c.oldLen, New: packageNames[c.newPath]})
 	}
-	unusedIndexes := p.unusedImports(f)
-	if len(added) == 0 && len(unusedIndexes) == 0 {
-		return result
+	unused := p.unusedImports(f)
+	if len(added) == 0 && len(unused) == 0 {
+		return result, nil
 	}
 	src, err := p.readFile(f.name)
 	if err != nil {
-		return File{Name: f.name} // better no edits than replacements without the imports
+		return File{}, err
 	}
-	e, err := editImports(src, unusedIndexes, added)
+	e, err := editImports(src, unused, added)
 	if err != nil {
-		return File{Name: f.name}
+		return File{}, err
 	}
 	result.Edits = slices.Insert(result.Edits, 0, e)
-	return result
+	return result, nil
 }
 
 // needsImport reports whether the rewritten file uses the package with the given path.
@@ -57,9 +56,9 @@ func (f *file) needsImport(path string) bool {
 	return false
 }
 
-// unusedImports returns the indexes of the imports that only replaced code uses.
-func (p *program) unusedImports(f *file) []int {
-	info := f.packages[0].Info
+// unusedImports returns the imports that only replaced code uses.
+func (p *program) unusedImports(f *file) []*ast.ImportSpec {
+	info := p.pkg.Info
 	uses, replacedUses := make(map[types.Object]int), make(map[types.Object]int)
 	ast.Inspect(f.ast, func(x ast.Node) bool {
 		id, ok := x.(*ast.Ident)
@@ -74,24 +73,13 @@ func (p *program) unusedImports(f *file) []int {
 		}
 		return true
 	})
-	var removed []int
-	for i, spec := range f.ast.Imports {
+	var removed []*ast.ImportSpec
+	for _, spec := range f.ast.Imports {
 		if pn := info.PkgNameOf(spec); pn != nil && replacedUses[pn] > 0 && replacedUses[pn] == uses[pn] {
-			removed = append(removed, i)
+			removed = append(removed, spec)
 		}
 	}
 	return removed
-}
-
-func (p *program) readFile(name string) ([]byte, error) {
-	if p.opts.ReadFile != nil {
-		// opts.ReadFile may refuse some files: an analysis.Pass does not read tests that
-		// it did not load.
-		if src, err := p.opts.ReadFile(name); err == nil {
-			return src, nil
-		}
-	}
-	return os.ReadFile(name)
 }
 
 // importNameIn returns the name by which file f imports the package pkgPath. If imported is
@@ -106,7 +94,7 @@ func (p *program) importNameIn(f *file, pkgPath string, givenNames map[string]st
 		if spec.Name != nil {
 			name = spec.Name.Name
 		}
-		if name != "_" && name != "." && !declaresName(f, name) {
+		if name != "_" && name != "." && !p.declaresName(f, name) {
 			return name, true
 		}
 	}
@@ -128,37 +116,25 @@ func (p *program) importNameIn(f *file, pkgPath string, givenNames map[string]st
 // isNameTaken reports whether the file or its package already declares the name. An import
 // cannot have such a name.
 func (p *program) isNameTaken(f *file, name string) bool {
-	for _, pkg := range f.packages {
-		if pkg.Types.Scope().Lookup(name) != nil || p.unseenFileDeclares(pkg, name) {
-			return true
-		}
+	if p.pkg.Types.Scope().Lookup(name) != nil || slices.ContainsFunc(p.unseen, func(f *ast.File) bool {
+		return f.Name.Name == p.pkg.Types.Name() && mentions(f, name)
+	}) {
+		return true
 	}
 	for _, spec := range f.ast.Imports {
-		if pn := f.packages[0].Info.PkgNameOf(spec); pn != nil && pn.Name() == name {
+		if pn := p.pkg.Info.PkgNameOf(spec); pn != nil && pn.Name() == name {
 			return true
 		}
 	}
-	return declaresName(f, name)
+	return p.declaresName(f, name)
 }
 
-// declaresName reports whether the file declares the name at any level. Imports, fields and
-// methods do not count.
-func declaresName(f *file, name string) bool {
-	info := f.packages[0].Info
+// mentions reports whether a file without type information uses the name.
+func mentions(f *ast.File, name string) bool {
 	found := false
-	ast.Inspect(f.ast, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.Ident:
-			if obj := info.Defs[n]; obj != nil && n.Name == name && !isMember(obj) {
-				_, imported := obj.(*types.PkgName)
-				found = found || !imported
-			}
-		case *ast.TypeSwitchStmt:
-			// Info.Defs does not record the variable of a type switch.
-			if a, ok := n.Assign.(*ast.AssignStmt); ok && a.Lhs[0].(*ast.Ident).Name == name {
-				found = true
-			}
-		}
+	ast.Inspect(f, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && id.Name == name
 		return !found
 	})
 	return found
@@ -173,6 +149,28 @@ func isMember(obj types.Object) bool {
 		return obj.Signature().Recv() != nil
 	}
 	return false
+}
+
+// declaresName reports whether the file declares the name at any level. Imports, fields and
+// methods do not count.
+func (p *program) declaresName(f *file, name string) bool {
+	found := false
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			if obj := p.pkg.Info.Defs[n]; obj != nil && n.Name == name && !isMember(obj) {
+				_, imported := obj.(*types.PkgName)
+				found = found || !imported
+			}
+		case *ast.TypeSwitchStmt:
+			// Info.Defs does not record the variable of a type switch.
+			if a, ok := n.Assign.(*ast.AssignStmt); ok && a.Lhs[0].(*ast.Ident).Name == name {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // Apply returns the file's new contents. src must be the contents that were analyzed. If

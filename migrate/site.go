@@ -9,15 +9,14 @@ import (
 
 // site is what the analysis knows about a Site.
 type site struct {
-	file                *file
-	sel                 *ast.SelectorExpr
-	funcName            string // for example time.NewTimer
-	node                *node
-	stayReason          string // why such a call is never rewritten, or empty
-	use                 Use
-	viaInterface        bool      // the timer becomes an interface value, or comes from one
-	blockersBeforeUnite []blocker // if viaInterface: the reasons before uniteInterfaceConversions
-	muted               bool      // the call is in a test, and Options.Tests is false
+	file       *file
+	sel        *ast.SelectorExpr
+	funcName   string // for example time.NewTimer
+	class      *class
+	stayReason string // why such a call is never rewritten, or empty
+	use        Use
+	muted      bool // the call is in a test, and Options.Tests is false
+	skipped    bool // no call of the class is worth it, and Options.All is false
 }
 
 // replacementPaths maps the path of a package to the path of its replacement.
@@ -42,56 +41,6 @@ var constructors = map[string]map[string]string{
 	},
 }
 
-func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
-	if path, name := constructorName(p.pkg.Info.Uses[n.Sel]); path != "" {
-		p.addSite(n, path, name, stack)
-		return
-	}
-	if obj := p.pkg.Info.Uses[n.Sel]; obj != nil && timerObjectName(obj) != "" {
-		p.addTypeUse(n)
-		return
-	}
-	p.visitTimerChannel(n, stack)
-	sel := p.pkg.Info.Selections[n]
-	if sel == nil || sel.Kind() == types.FieldVal {
-		return
-	}
-	if sel.Kind() == types.MethodExpr {
-		p.nodeOf(n) // claims the type before the dot
-	}
-	if f, ok := sel.Obj().(*types.Func); ok && f.Name() == "Stop" && f.Pkg() != nil && f.Pkg().Path() == "time" {
-		if m := p.timerOfSelection(n, sel); m != nil {
-			m.representative().stopCalled = true
-		}
-	}
-}
-
-// timerOfSelection returns the node of the timer in a selection such as t.C or t.Stop.
-// The timer is t, or a field that is embedded in t.
-func (p *program) timerOfSelection(n *ast.SelectorExpr, sel *types.Selection) *node {
-	indexPath := sel.Index()
-	if len(indexPath) == 1 {
-		if sel.Kind() == types.MethodExpr {
-			return p.nodeOf(n)
-		}
-		return p.nodeOf(n.X)
-	}
-	t := sel.Recv()
-	var field *types.Var
-	for _, i := range indexPath[:len(indexPath)-1] {
-		s, ok := deref(t).Underlying().(*types.Struct)
-		if !ok {
-			return nil
-		}
-		field = s.Field(i)
-		t = field.Type()
-	}
-	if !hasTimer(originOf(field).Type()) {
-		return nil
-	}
-	return p.nodeOfObject(field)
-}
-
 // constructorName returns the package path and name of obj if it is a function that starts
 // timers. Else it returns empty strings.
 func constructorName(obj types.Object) (path, name string) {
@@ -105,66 +54,80 @@ func constructorName(obj types.Object) (path, name string) {
 	return f.Pkg().Path(), f.Name()
 }
 
-// addTypeUse records a place where the source says time.Timer or time.Ticker.
-func (p *program) addTypeUse(n *ast.SelectorExpr) {
-	k := p.keyAt(n.Pos(), 'e')
-	if p.typeUses[k] != nil {
-		return
+// timerTypeName returns "Timer" for time.Timer and its tagged variants, "Ticker" for
+// time.Ticker, and "" for any other type, including pointers to these.
+func timerTypeName(t types.Type) string {
+	if named, ok := types.Unalias(t).(*types.Named); ok {
+		return timerObjectName(named.Obj())
 	}
-	m := &typeUse{file: p.file, pkgIdent: n.X.(*ast.Ident)}
-	p.typeUses[k] = m
-	node := p.nodeOfExpr(n).representative()
-	node.typeUses = append(node.typeUses, m)
-	if p.file.refusal != "" {
-		node.addBlocker(n.Pos(), p.file.refusal)
-	}
+	return ""
 }
 
-// visitIdent finds timer types and functions that the file imports with a dot.
-func (p *program) visitIdent(n *ast.Ident, stack []ast.Node) {
-	if sel, ok := stack[len(stack)-1].(*ast.SelectorExpr); ok && sel.Sel == n {
-		return
+func timerObjectName(obj types.Object) string {
+	if _, ok := obj.(*types.TypeName); !ok || obj.Pkg() == nil || obj.Pkg().Path() != "time" && !strings.HasPrefix(obj.Pkg().Path(), tagPrefix) {
+		return ""
 	}
-	obj := p.pkg.Info.Uses[n]
-	if obj == nil || obj.Pkg() == nil || obj.Pkg() == p.pkg.Types {
-		return
+	if obj.Name() == "Timer" || obj.Name() == "Ticker" {
+		return obj.Name()
 	}
-	path, name := constructorName(obj)
-	if path == "" && timerObjectName(obj) == "" {
-		return
-	}
-	p.nodeOfExpr(n).addBlocker(n.Pos(), "package "+obj.Pkg().Path()+" is imported with a dot")
-	if path != "" {
-		k := p.keyAt(n.Pos(), 'e')
-		if p.sites[k] == nil {
-			s := &site{file: p.file, sel: &ast.SelectorExpr{X: n, Sel: n}, funcName: path + "." + name, node: p.nodeOfExpr(n)}
-			p.sites[k] = s
-			c := s.node.representative()
-			c.sites = append(c.sites, s)
+	return ""
+}
+
+// visitSelector finds call sites and timer types.
+func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
+	obj := p.pkg.Info.Uses[n.Sel]
+	if path, name := constructorName(obj); path != "" {
+		p.addSite(n, path, name, stack)
+	} else if obj != nil && timerObjectName(obj) != "" {
+		c := p.newClass()
+		c.atoms = append(c.atoms, atom{p.file, n.X.(*ast.Ident)})
+		if p.file.refusal != "" {
+			c.addBlocker(n.Pos(), p.file.refusal)
+		}
+		switch parent := stack[len(stack)-1].(type) {
+		case *ast.StarExpr, *ast.IndexListExpr: // a pointer, or a type argument
+		default:
+			if index, ok := parent.(*ast.IndexExpr); !ok || index.Index != n {
+				c.addBlocker(n.Pos(), "a time."+n.Sel.Name+" by value: a timer."+n.Sel.Name+" must not be copied")
+			}
 		}
 	}
 }
 
-func (p *program) addSite(n *ast.SelectorExpr, path, name string, stack []ast.Node) {
-	k := p.keyAt(n.Pos(), 'e')
-	if p.sites[k] != nil {
+// visitIdent finds functions that the file imports with a dot.
+func (p *program) visitIdent(n *ast.Ident, stack []ast.Node) {
+	obj := p.pkg.Info.Uses[n]
+	path, name := constructorName(obj)
+	if sel, ok := stack[len(stack)-1].(*ast.SelectorExpr); ok && sel.Sel == n || path == "" || obj.Pkg() == p.pkg.Types {
 		return
 	}
-	s := &site{file: p.file, sel: n, funcName: path + "." + name, node: p.nodeOfExpr(n), use: p.guessUse(n, path, stack)}
-	p.sites[k] = s
-	c := s.node.representative()
-	c.sites = append(c.sites, s)
-	if (name == "NewTimer" || name == "NewTicker") && !c.newCallPos.IsValid() && !p.isAwaited(stack) {
-		c.newCallPos = n.Pos()
-	}
-	if constructors[path][name] == "" {
+	s := &site{file: p.file, sel: &ast.SelectorExpr{X: n, Sel: n}, funcName: path + "." + name, class: p.newClass()}
+	s.class.sites = append(s.class.sites, s)
+	s.class.addBlocker(n.Pos(), "package "+path+" is imported with a dot")
+	p.sites = append(p.sites, s)
+}
+
+func (p *program) addSite(n *ast.SelectorExpr, path, name string, stack []ast.Node) {
+	s := &site{file: p.file, sel: n, funcName: path + "." + name, class: p.newClass(), use: p.guessUse(n, path, stack)}
+	s.class.sites = append(s.class.sites, s)
+	p.sites = append(p.sites, s)
+	switch name {
+	case "NewTimer", "NewTicker":
+		p.newCalls = append(p.newCalls, s)
+		if !isAwaited(stack) {
+			s.class.newCallPos = n.Pos()
+		}
+		fallthrough
+	case "AfterFunc":
+		s.class.atoms = append(s.class.atoms, atom{p.file, n.X.(*ast.Ident)})
+	case "After", "Tick":
 		s.stayReason = reasonNotReplaced(name, s.use)
 	}
 	switch {
 	case p.file.refusal != "":
-		s.node.addBlocker(n.Pos(), p.file.refusal)
+		s.class.addBlocker(n.Pos(), p.file.refusal)
 	case p.file.leakCheckPos.IsValid():
-		s.node.addBlocker(p.file.leakCheckPos, "the file looks for leaked goroutines and waits for them with package time")
+		s.class.addBlocker(p.file.leakCheckPos, "the file looks for leaked goroutines and waits for them with package time")
 	}
 }
 
@@ -180,14 +143,14 @@ func reasonNotReplaced(name string, u Use) string {
 }
 
 // isCalled reports whether n is the function of a call.
-func (p *program) isCalled(n *ast.SelectorExpr, stack []ast.Node) bool {
+func isCalled(n *ast.SelectorExpr, stack []ast.Node) bool {
 	call, ok := stack[len(stack)-1].(*ast.CallExpr)
 	return ok && call.Fun == n
 }
 
 // isAwaited reports whether a timer is made and awaited in one statement, as in
 // <-time.NewTimer(d).C.
-func (p *program) isAwaited(stack []ast.Node) bool {
+func isAwaited(stack []ast.Node) bool {
 	if len(stack) < 5 {
 		return false
 	}
@@ -203,10 +166,4 @@ func (p *program) isAwaited(stack []ast.Node) bool {
 	}
 	_, stmt := stack[at-3].(*ast.ExprStmt)
 	return stmt
-}
-
-// isInternalPath reports whether only packages of the same module can import path.
-func isInternalPath(path string) bool {
-	return path == "internal" || strings.HasPrefix(path, "internal/") ||
-		strings.Contains(path, "/internal/") || strings.HasSuffix(path, "/internal")
 }

@@ -51,7 +51,7 @@ func (p *program) guessUse(n *ast.SelectorExpr, path string, stack []ast.Node) U
 	case path == "time" && n.Sel.Name == "Sleep":
 		return Sleeping
 	}
-	if !p.isCalled(n, stack) {
+	if !isCalled(n, stack) {
 		return Call // a hook, or an argument
 	}
 	storedUse, owner := p.whereStored(stack)

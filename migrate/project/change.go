@@ -2,12 +2,15 @@ package project
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,10 +88,16 @@ func (p *Project) WriteDiff(w io.Writer) error {
 }
 
 // Fix writes all changed files, or none. It returns an error if a file has changed since
-// Load, or cannot be written. In that case Fix restores the files that it has written.
+// Load, cannot be written, or is a link out of the module. In that case Fix restores the
+// files that it has written.
 func (p *Project) Fix() error {
 	fileModes := make([]os.FileMode, len(p.changes))
+	files := make([]string, len(p.changes)) // what the names stand for
 	for i, c := range p.changes {
+		var err error
+		if files[i], err = p.fileInModule(c.Name); err != nil {
+			return err
+		}
 		current, err := os.ReadFile(c.Name)
 		if err != nil {
 			return err
@@ -114,20 +123,20 @@ func (p *Project) Fix() error {
 	}()
 	for i, c := range p.changes {
 		var err error
-		if tempFiles[i], err = writeTempFile(c.Name, c.New, fileModes[i]); err != nil {
+		if tempFiles[i], err = writeTempFile(files[i], c.New, fileModes[i]); err != nil {
 			return err
 		}
 	}
-	for i, c := range p.changes {
-		err := renameFile(tempFiles[i], c.Name)
+	for i := range p.changes {
+		err := renameFile(tempFiles[i], files[i])
 		if err == nil {
 			tempFiles[i] = ""
 			continue
 		}
 		for j, c := range p.changes[:i] {
-			restored, restoreErr := writeTempFile(c.Name, c.Old, fileModes[j])
+			restored, restoreErr := writeTempFile(files[j], c.Old, fileModes[j])
 			if restoreErr == nil {
-				restoreErr = renameFile(restored, c.Name)
+				restoreErr = renameFile(restored, files[j])
 			}
 			if restoreErr != nil {
 				err = errors.Join(err, fmt.Errorf("cannot restore %s: %w", c.Name, restoreErr))
@@ -139,22 +148,90 @@ func (p *Project) Fix() error {
 }
 
 // renameFile is a variable so that tests can replace it.
-var renameFile = func(from, to string) error {
-	// If to is a symbolic link, replace the file that it links to.
-	to, err := filepath.EvalSymlinks(to)
+var renameFile = os.Rename
+
+// fileInModule returns the file that a name stands for: name itself, or if it is a symbolic
+// link, the file that it links to. It returns an error if that is not in the module.
+func (p *Project) fileInModule(name string) (string, error) {
+	file, err := filepath.EvalSymlinks(name)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return os.Rename(from, to)
+	root, err := filepath.EvalSymlinks(p.Dir)
+	if err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(root, file)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%s is a link to %s, outside the module", name, file)
+	}
+	for dir := filepath.Dir(file); dir != root; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || filepath.Base(dir) == "vendor" {
+			return "", fmt.Errorf("%s is a link to %s, which belongs to another module", name, file)
+		}
+	}
+	return file, nil
+}
+
+// fixedFiles returns the files that must not change, because they are links out of the
+// module, with the reason.
+func (p *Project) fixedFiles(names []string) map[string]string {
+	fixed := make(map[string]string)
+	for _, name := range names {
+		if _, err := p.fileInModule(name); err != nil {
+			fixed[name] = "the file is a link out of the module"
+		}
+	}
+	return fixed
+}
+
+// Uncommitted returns the files of the module with changes that git has not recorded, and
+// files to rewrite that git ignores: Fix cannot be undone for these. It returns none if the
+// module is not in a git repository.
+func (p *Project) Uncommitted(ctx context.Context) ([]string, error) {
+	git := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks", "-c", "core.fsmonitor=false", "-C", p.Dir}, args...)...)
+		out, err := cmd.Output()
+		return string(out), err
+	}
+	root, err := git("rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, ctx.Err() // there is no repository, or no git
+	}
+	// In the porcelain format, paths are relative to the repository's root.
+	status, err := git("status", "--porcelain", "-z", "--ignored", "--", ".")
+	if err != nil {
+		return nil, fmt.Errorf("git status: %w", err)
+	}
+	var files []string
+	entries := strings.Split(status, "\x00")
+	for i := 0; i < len(entries); i++ {
+		if len(entries[i]) < 4 {
+			continue // the empty text at the end
+		}
+		code, path := entries[i][:2], entries[i][3:]
+		if strings.ContainsAny(code, "RC") {
+			i++ // the next entry is the old name
+		}
+		name := filepath.Join(strings.TrimSuffix(root, "\n"), filepath.FromSlash(path))
+		if code != "!!" || p.changesIn(name) {
+			files = append(files, path)
+		}
+	}
+	return files, nil
+}
+
+// changesIn reports whether a file to rewrite is name, or is in the folder name.
+func (p *Project) changesIn(name string) bool {
+	return slices.ContainsFunc(p.changes, func(c Change) bool {
+		file, err := p.fileInModule(c.Name)
+		return err == nil && (file == name || strings.HasPrefix(file, name+string(filepath.Separator)))
+	})
 }
 
 // writeTempFile writes a temporary file into the folder of the file name. It returns the
 // temporary file's name.
 func writeTempFile(name string, text []byte, mode os.FileMode) (string, error) {
-	name, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		return "", err
-	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".tickless-*")
 	if err != nil {
 		return "", err

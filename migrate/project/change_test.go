@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -274,41 +275,105 @@ func TestProject_FixModesAndLinks(t *testing.T) {
 
 // If a file changes while Load runs, Fix does not write it.
 func TestProject_SavedMeanwhile(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("it puts a shell script before the go command")
-	}
 	const src = "package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, nil) }\n"
 	dir := write(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n", "a.go": src})
-	real, err := exec.LookPath("go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(dir, "a.go")
-	bin := t.TempDir()
-	// When go list runs for the third time, the files have been parsed.
-	script := fmt.Sprintf(`#!/bin/sh
-for last; do :; done
-if [ "$1" = list ] && [ "$last" = ./... ]; then
-	echo >>%[1]q
-	if [ "$(wc -l <%[1]q)" -eq 3 ]; then
-		{ echo '// Comment.'; cat %[2]q; } >%[2]q.new && mv %[2]q.new %[2]q
-	fi
-fi
-exec %[3]q "$@"
-`, filepath.Join(bin, "count"), file, real)
-	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	p := load(t, dir, migrate.Options{}, "./...")
-	now, err := os.ReadFile(file)
-	if err != nil || string(now) != "// Comment.\n"+src {
-		t.Fatalf("the file is %q, %v", now, err)
-	}
+	p := load(t, dir, migrate.Options{ReadFile: func(name string) ([]byte, error) {
+		text, err := os.ReadFile(name)
+		return text, errors.Join(err, os.WriteFile(file, []byte("// Comment.\n"+src), 0o644))
+	}}, "./...")
 	if c := p.Changes(); len(c) != 1 || string(c[0].Old) != src {
 		t.Errorf("the changes are %q", c)
 	}
 	if err := p.Fix(); err == nil || err.Error() != file+" has changed since it was loaded" {
 		t.Errorf("Fix after a file was saved: %v", err)
 	}
+}
+
+// A file that is a link out of the module is not rewritten, even if it becomes one after
+// Load.
+func TestProject_LinksOut(t *testing.T) {
+	const src = "package %s\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, nil) }\n"
+	const mod = "module example.com/%s\n\ngo 1.25\n"
+	outside := write(t, map[string]string{"go.mod": fmt.Sprintf(mod, "o"), "o.go": fmt.Sprintf(src, "m")})
+	dir := write(t, map[string]string{
+		"go.mod":           fmt.Sprintf(mod, "m"),
+		"later.go":         fmt.Sprintf(src, "m"),
+		"nested/go.mod":    fmt.Sprintf(mod, "n"),
+		"nested/n.go":      fmt.Sprintf(src, "n"),
+		"inside/real":      fmt.Sprintf(src, "inside"),
+		"tonested/keep.go": "package n\n",
+		"far/keep.go":      "package m\n",
+	})
+	for link, to := range map[string]string{
+		"far/o.go":      filepath.Join(outside, "o.go"),
+		"tonested/n.go": "../nested/n.go",
+		"inside/a.go":   "real",
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	p := load(t, dir, migrate.Options{}, "./...")
+	compare(t, p, map[string]string{
+		"later.go:5 time.AfterFunc":      "",
+		"inside/a.go:5 time.AfterFunc":   "",
+		"far/o.go:5 time.AfterFunc":      "the file is a link out of the module (o.go:5)",
+		"tonested/n.go:5 time.AfterFunc": "the file is a link out of the module (n.go:5)",
+	})
+	later := filepath.Join(dir, "later.go")
+	if err := errors.Join(os.Remove(later), os.Symlink(filepath.Join(outside, "o.go"), later)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Fix(); err == nil || !strings.Contains(err.Error(), "outside the module") {
+		t.Errorf("Fix of a file that became a link: %v", err)
+	}
+	for _, file := range []string{filepath.Join(outside, "o.go"), filepath.Join(dir, "nested/n.go"), filepath.Join(dir, "inside/real")} {
+		if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "timer.") {
+			t.Errorf("%s is %q, %v", file, text, err)
+		}
+	}
+}
+
+// Uncommitted lists what git has not recorded, and files to rewrite that it ignores.
+func TestProject_Uncommitted(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip(err)
+	}
+	const src = "package m\n\nimport \"time\"\n\nfunc %s() { time.AfterFunc(1, nil) }\n"
+	root := write(t, map[string]string{
+		".gitignore":    "ignored\nb.go\n",
+		"elsewhere":     "",
+		"m/go.mod":      "module example.com/m\n\ngo 1.25\n",
+		"m/a.go":        fmt.Sprintf(src, "a"),
+		"m/ignored":     "",
+		"m/sub dir/x.y": "",
+	})
+	dir := filepath.Join(root, "m")
+	check := func(what string, want ...string) {
+		t.Helper()
+		if got, err := load(t, dir, migrate.Options{}, "./...").Uncommitted(t.Context()); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v, want %q", what, got, err, want)
+		}
+	}
+	git := func(args ...string) {
+		t.Helper()
+		args = append([]string{"-C", root, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)
+		if out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	check("no repository")
+	git("init", "-q")
+	git("add", "m")
+	check("a file was added", "m/a.go", "m/go.mod", "m/sub dir/x.y")
+	git("commit", "-q", "-m", "first")
+	check("everything in the module is committed")
+	for file, text := range map[string]string{"sub dir/x.y": "changed", "b.go": fmt.Sprintf(src, "b")} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("mv", "m/a.go", "m/c.go")
+	check("a changed file, a renamed one, and an ignored one to rewrite", "m/c.go", "m/sub dir/x.y", "m/b.go")
 }

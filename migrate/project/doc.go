@@ -1,4 +1,4 @@
-// Package project rewrites all packages of a module together, with their tests. The command
+// Package project rewrites the packages of a module, with their tests. The command
 // `tickless migrate` uses it.
 //
 // # Usage
@@ -12,11 +12,12 @@
 //
 // # Guarantees
 //
-//   - A timer's type changes in all packages of the module that use the timer, or in none.
-//   - Only Fix writes files. It writes all files of the report or none.
-//   - A file that is formatted with gofmt stays so. Line endings do not change.
-//   - If a package that the patterns match does not compile, Load returns an error. Other
-//     packages that do not compile are skipped. Timers that they may use are not rewritten.
+//   - A timer's type changes everywhere or nowhere: see package migrate.
+//   - Only Fix writes files. It writes all files of the report or none, and none through a
+//     link that leaves the module.
+//   - A file that is formatted with gofmt stays so, but for its imports. Line endings do not
+//     change.
+//   - If a package that starts timers does not compile, Load returns an error.
 //
 // # Limits
 //

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/scanner"
+	"go/types"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,47 +77,59 @@ func errorText(e packages.Error, dir string) string {
 	return e.Pos + ": " + e.Msg
 }
 
-// compileErrors returns an error that lists up to ten errors of the packages, or nil.
-// Errors of imported packages come first: they may cause the others.
-func compileErrors(pkgs []*packages.Package, dir string) error {
-	var listErrors, syntaxErrors, typeErrors, buildErrors []string // errors by the step that finds them
-	addText := func(list *[]string, text string) {
-		if !slices.Contains(*list, text) {
-			*list = append(*list, text)
-		}
+// compileErrors are the errors of packages, by the step that finds them.
+type compileErrors struct{ list, syntax, types []string }
+
+func addText(list *[]string, text string) {
+	if !slices.Contains(*list, text) {
+		*list = append(*list, text)
 	}
-	brokenFiles := make(map[string]bool) // files with a syntax error: only its first error counts
-	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
-		for _, e := range pkg.Errors {
-			text := errorText(e, dir)
-			switch {
-			case e.Kind == packages.ParseError:
-				file, _, _ := strings.Cut(e.Pos, ".go:")
-				if !brokenFiles[file] || slices.Contains(syntaxErrors, text) {
-					brokenFiles[file] = true
-					addText(&syntaxErrors, text)
-				}
-			case e.Kind == packages.TypeError:
-				addText(&typeErrors, text)
-			case strings.HasPrefix(e.Msg, "# "): // the compiler's copy of another error
-				addText(&buildErrors, text)
-			default:
-				addText(&listErrors, text)
+}
+
+// add adds the errors of go list about a package, and those of parsing its files.
+func (c *compileErrors) add(pkg *packages.Package, fileErrors []error) {
+	packages.Visit([]*packages.Package{pkg}, nil, func(dep *packages.Package) {
+		for _, e := range dep.Errors {
+			if e.Kind == packages.ListError && !strings.HasPrefix(e.Msg, "# ") {
+				addText(&c.list, e.Pos+"\x00"+e.Msg)
 			}
 		}
 	})
-	errorTexts := slices.Concat(listErrors, syntaxErrors)
-	if len(errorTexts) == 0 {
-		errorTexts = typeErrors
+	for _, err := range fileErrors {
+		var syntaxErrors scanner.ErrorList
+		if errors.As(err, &syntaxErrors) { // only the first of a file counts
+			addText(&c.syntax, syntaxErrors[0].Pos.String()+"\x00"+syntaxErrors[0].Msg)
+		} else {
+			addText(&c.syntax, "\x00"+err.Error())
+		}
 	}
-	if len(errorTexts) == 0 {
-		errorTexts = buildErrors
+}
+
+func (c *compileErrors) addTypes(errs []types.Error) {
+	for _, e := range errs {
+		addText(&c.types, e.Fset.Position(e.Pos).String()+"\x00"+e.Msg)
 	}
-	if len(errorTexts) == 0 {
+}
+
+// any reports whether there are errors other than type errors.
+func (c *compileErrors) any() bool { return len(c.list)+len(c.syntax) > 0 }
+
+// err returns an error that lists up to ten errors, with file names relative to dir. It
+// returns nil if there are none. Errors of an earlier step may cause those of the later.
+func (c *compileErrors) err(dir string) error {
+	texts := slices.Concat(c.list, c.syntax)
+	if len(texts) == 0 {
+		texts = c.types
+	}
+	if len(texts) == 0 {
 		return nil
 	}
-	if n := len(errorTexts) - 10; n > 0 {
-		errorTexts = append(errorTexts[:10], fmt.Sprintf("and %d more", n))
+	for i, text := range texts {
+		pos, msg, _ := strings.Cut(text, "\x00")
+		texts[i] = errorText(packages.Error{Pos: pos, Msg: msg}, dir)
 	}
-	return fmt.Errorf("the module does not compile:\n%s", strings.Join(errorTexts, "\n"))
+	if n := len(texts) - 10; n > 0 {
+		texts = append(texts[:10], fmt.Sprintf("and %d more", n))
+	}
+	return fmt.Errorf("the module does not compile:\n%s", strings.Join(texts, "\n"))
 }

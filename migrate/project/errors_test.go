@@ -27,9 +27,9 @@ func TestProject_CompileErrors(t *testing.T) {
 	const mod = "module example.com/m\n\ngo 1.25\n"
 	const test = "package m\n\nimport \"testing\"\n\nfunc Test(t *testing.T) { f() }\n"
 	for _, tt := range []struct{ name, src, want string }{
-		{"types", "package m\n\nvar x int = \"\"\n\nfunc f() { g() }\n", "m.go:3:13: cannot use \"\" (untyped string constant) as int value in variable declaration\nm.go:5:12: undefined: g"},
-		{"syntax", "package m\n\nfunc f( {\n", "m.go:3:9: expected ')', found '{'"},
-		{"a package that is missing", "package m\n\nimport \"none\"\n\nfunc f() { none.F() }\n", "m.go:3:8: package none is not in std"},
+		{"types", "package m\n\nimport \"time\"\n\nvar x int = \"\"\n\nfunc f() { time.Sleep(g()) }\n", "m.go:5:13: cannot use \"\" (untyped string constant) as int value in variable declaration\nm.go:7:23: undefined: g"},
+		{"syntax", "package m\n\nimport \"time\"\n\nvar sleep = time.Sleep\n\nfunc f( {\n", "m.go:7:9: expected ')', found '{'"},
+		{"a package that is missing", "package m\n\nimport (\n\t\"none\"\n\t\"time\"\n)\n\nfunc f() { none.F(time.Sleep) }\n", "m.go:4:2: package none is not in std"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := write(t, map[string]string{"go.mod": mod, "m.go": tt.src, "m_test.go": test, "user/u.go": "package user\n\nimport _ \"example.com/m\"\n"})
@@ -102,28 +102,17 @@ func TestProject_GoVersionIsRaised(t *testing.T) {
 	}
 }
 
-// If a package does not compile and no pattern matches it, types that it may use do not
-// change.
+// Packages that start no timers, and those that no pattern matches, need not compile.
 func TestProject_OthersThatDoNotCompile(t *testing.T) {
 	dir := write(t, map[string]string{
-		"go.mod":           "module example.com/m\n\ngo 1.25\n",
-		"m.go":             "package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, f) }\n",
-		"internal/a/a.go":  "package a\n\nimport \"time\"\n\nvar Free *time.Timer\n\nvar Used *time.Timer\n\nfunc f() { Free = time.AfterFunc(1, f) }\n\nfunc g() { Used = time.AfterFunc(1, g) }\n",
-		"broken/b.go":      "package broken\n\nimport \"example.com/m/internal/a\"\n\nvar x int = a.Used\n",
-		"broken/b_test.go": "package broken\n\nimport \"testing\"\n\nfunc Test(t *testing.T) { f() }\n",
-		"above/c.go":       "package above\n\nimport \"example.com/m/broken\"\n\nvar _ = broken.X\n",
+		"go.mod":      "module example.com/m\n\ngo 1.25\n",
+		"m.go":        "package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, f) }\n",
+		"broken/b.go": "package broken\n\nvar x int = \"\"\n",
+		"timers/c.go": "package timers\n\nimport (\n\t\"time\"\n\n\t\"example.com/m/broken\"\n)\n\nfunc f() { time.AfterFunc(1, f); broken.X() }\n",
 	})
-	p := load(t, dir, migrate.Options{}, ".", "./internal/a")
-	compare(t, p, map[string]string{
-		"m.go:5 time.AfterFunc":             "",
-		"internal/a/a.go:9 time.AfterFunc":  "",
-		"internal/a/a.go:11 time.AfterFunc": "Used may be used there, in a file that the analysis does not see (b.go:5)",
-	})
-	if len(p.Warnings) != 2 || !strings.HasPrefix(p.Warnings[0], "package example.com/m/broken is skipped because it does not compile: broken/b.go:5:13: ") {
-		t.Errorf("the warnings are %q", p.Warnings)
-	}
-	if err := loadError(t, dir, "./above"); !strings.Contains(err.Error(), "broken/b.go:5:13") {
-		t.Errorf("a package that imports a broken one: %v", err)
+	compare(t, load(t, dir, migrate.Options{}, ".", "./broken"), map[string]string{"m.go:5 time.AfterFunc": ""})
+	if err := loadError(t, dir, "./timers"); !strings.Contains(err.Error(), "timers/c.go:9:41: undefined: broken.X") {
+		t.Errorf("a package that does not compile: %v", err)
 	}
 }
 

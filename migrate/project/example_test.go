@@ -19,5 +19,5 @@ func Example() {
 	}
 	c := p.Counts()
 	fmt.Printf("%d of %d calls can be rewritten\n", c.Rewritten, c.Sites)
-	// Output: 10 of 12 calls can be rewritten
+	// Output: 5 of 10 calls can be rewritten
 }

@@ -7,13 +7,12 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/tools/go/packages"
@@ -26,7 +25,7 @@ type Config struct {
 	// Dir is the folder to run the go command in. Empty means the current folder.
 	Dir string
 	// Patterns are the packages to rewrite, written as for go build. Empty means the
-	// package in Dir. Other packages of the module do not change.
+	// package in Dir.
 	Patterns []string
 	// Tags are build tags, separated by commas.
 	Tags string
@@ -45,75 +44,53 @@ type Project struct {
 	// Requires says whether the module already requires Tickless.
 	Requires bool
 	Report   *migrate.Report
-	// Warnings are texts about skipped packages, and about code that may behave
-	// differently after the rewrite.
+	// Warnings are texts about code that may behave differently after the rewrite.
 	Warnings []string
 
 	changes []Change
-
-	mu      sync.Mutex
 	sources map[string][]byte // by file name, as they were parsed
 }
 
-// parseFile parses a file and keeps its source for p.source, because the file on disk may
-// change meanwhile.
-func (p *Project) parseFile(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
-	p.mu.Lock()
-	p.sources[name] = src
-	p.mu.Unlock()
-	return parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments)
-}
-
-// readSource returns a file's contents: as they were parsed, or else from disk.
-func (p *Project) readSource(name string) ([]byte, error) {
-	p.mu.Lock()
-	src, ok := p.sources[name]
-	p.mu.Unlock()
-	if ok {
-		return src, nil
-	}
-	return os.ReadFile(name)
-}
-
-// Load loads and analyzes the module that contains the packages to rewrite. It runs the go
-// command, which compiles the module's dependencies.
+// Load analyzes the packages to rewrite, one by one. It compiles nothing: it type-checks the
+// packages that start timers, and the declarations of those that they import.
 func Load(ctx context.Context, cfg Config) (*Project, error) {
 	cfg, err := cfg.moveModFileFlag(ctx)
 	if err != nil {
 		return nil, err
 	}
-	matchedPaths, module, err := matchPatterns(ctx, cfg)
+	matched, module, err := matchPatterns(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	p := &Project{Module: module.Path, Dir: module.Dir, sources: make(map[string][]byte)}
-
-	pc := cfg.packagesConfig(ctx, packages.NeedName|packages.NeedFiles|packages.NeedCompiledGoFiles|packages.NeedImports|
-		packages.NeedTypes|packages.NeedTypesSizes|packages.NeedSyntax|packages.NeedTypesInfo|packages.NeedModule)
-	pc.Dir = module.Dir
-	pc.Fset = token.NewFileSet()
-	pc.ParseFile = p.parseFile
-	loaded, err := packages.Load(pc, "./...")
-	if err != nil {
-		return nil, err
-	}
-	loaded, broken := p.splitBrokenPackages(loaded, matchedPaths)
-	if err := compileErrors(loaded, module.Dir); err != nil {
-		return nil, err
-	}
+	p := &Project{Module: module.Path, Dir: module.Dir, Report: &migrate.Report{}, sources: make(map[string][]byte)}
 	opts := cfg.Options
-	if opts.ReadFile == nil {
-		opts.ReadFile = p.readSource
+	opts.ReadFile = p.readSource
+	l := &loader{fset: token.NewFileSet(), dependencies: make(map[*packages.Package]*dependency)}
+	var problems compileErrors
+	for _, pkg := range matched {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		files, fileErrors := p.parse(l.fset, pkg, cfg.ReadFile)
+		if !p.mayRewrite(l.fset, pkg, files, opts) {
+			continue
+		}
+		problems.add(pkg, fileErrors)
+		if problems.any() {
+			continue
+		}
+		checked, errs := l.check(pkg, files)
+		if len(errs) > 0 {
+			problems.addTypes(errs)
+			continue
+		}
+		checked.Unseen = unseenFiles(pkg)
+		checked.Fixed = p.fixedFiles(pkg.GoFiles)
+		p.Report.Add(migrate.Analyze(l.fset, checked, opts))
 	}
-	if opts.Bubbles, err = synctestImporters(ctx, cfg, module.Dir); err != nil {
+	if err := problems.err(module.Dir); err != nil {
 		return nil, err
 	}
-	other, err := unloadedGoFiles(module.Dir, slices.Concat(loaded, broken))
-	if err != nil {
-		return nil, err
-	}
-	opts.Unseen = slices.Concat(opts.Unseen, other, goFilesOf(broken))
-	p.Report = migrate.Analyze(pc.Fset, convertPackages(loaded, matchedPaths), opts)
 	if p.Requires, err = requiresTickless(module.GoMod); err != nil {
 		return nil, err
 	}
@@ -127,6 +104,64 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 		p.Warnings = append(p.Warnings, text)
 	}
 	return p, nil
+}
+
+// parse parses a package's files and keeps their sources for readSource, because the files
+// on disk may change meanwhile. A nil read means os.ReadFile.
+func (p *Project) parse(fset *token.FileSet, pkg *packages.Package, read func(string) ([]byte, error)) (files []*ast.File, errs []error) {
+	if read == nil {
+		read = os.ReadFile
+	}
+	for _, name := range pkg.GoFiles {
+		src, err := read(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		p.sources[name] = src
+		f, err := parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if f != nil {
+			files = append(files, f)
+		}
+	}
+	return files, errs
+}
+
+// readSource returns a file's contents: as they were parsed, or else from disk.
+func (p *Project) readSource(name string) ([]byte, error) {
+	if src, ok := p.sources[name]; ok {
+		return src, nil
+	}
+	return os.ReadFile(name)
+}
+
+// mayRewrite reports whether a package has call sites to analyze. If it has some in tests
+// only, and the tests stay as they are, mayRewrite counts them.
+func (p *Project) mayRewrite(fset *token.FileSet, pkg *packages.Package, files []*ast.File, opts migrate.Options) bool {
+	sites, testSites := 0, 0
+	var leakCheckPos token.Pos
+	for _, f := range files {
+		n, pos := migrate.Scan(f)
+		if strings.HasSuffix(fset.File(f.FileStart).Name(), "_test.go") {
+			testSites += n
+			if pos.IsValid() && pos != f.Package { // goleak waits
+				leakCheckPos = pos
+			}
+		} else {
+			sites += n
+		}
+	}
+	if sites > 0 || testSites > 0 && opts.Tests {
+		return true
+	}
+	p.Report.Muted += testSites
+	if leakCheckPos.IsValid() {
+		p.Report.Warnings = append(p.Report.Warnings, migrate.Reason{Text: migrate.WarningGoroutineCount, Pos: fset.Position(leakCheckPos)})
+	}
+	return false
 }
 
 func (cfg Config) packagesConfig(ctx context.Context, mode packages.LoadMode) *packages.Config {
@@ -169,117 +204,24 @@ func (cfg Config) moveModFileFlag(ctx context.Context) (Config, error) {
 	return cfg, nil
 }
 
-// splitBrokenPackages returns the packages to analyze (good) and those to skip (broken).
-// A broken package does not compile, and no pattern matches it. Each gets a warning.
-func (p *Project) splitBrokenPackages(loaded []*packages.Package, matched map[string]bool) (good, broken []*packages.Package) {
-	warnedPaths := make(map[string]bool)
-	for _, pkg := range loaded {
-		if isTestMain(pkg) {
-			continue // the packages that it imports are in loaded too
-		}
-		if !pkg.IllTyped && len(pkg.Errors) == 0 || matched[withoutTestSuffix(pkg.PkgPath)] {
-			good = append(good, pkg)
-			continue
-		}
-		broken = append(broken, pkg)
-		pkgPath := withoutTestSuffix(pkg.PkgPath)
-		for _, e := range pkg.Errors {
-			if !warnedPaths[pkgPath] && !strings.HasPrefix(e.Msg, "# ") { // not the compiler's copy
-				warnedPaths[pkgPath] = true
-				p.Warnings = append(p.Warnings, fmt.Sprintf("package %s is skipped because it does not compile: %s", pkgPath, errorText(e, p.Dir)))
-			}
-		}
-	}
-	return good, broken
-}
-
-// goFilesOf returns the Go files of packages, including those that the build excludes.
-func goFilesOf(pkgs []*packages.Package) (files []string) {
-	for _, pkg := range pkgs {
-		for _, file := range slices.Concat(pkg.GoFiles, pkg.IgnoredFiles) {
-			if filepath.Ext(file) == ".go" && !slices.Contains(files, file) {
-				files = append(files, file)
-			}
-		}
-	}
-	return files
-}
-
-// synctestImporters returns the packages of other modules that import testing/synctest,
-// directly or through others. They may run callbacks inside a bubble.
-func synctestImporters(ctx context.Context, cfg Config, dir string) (map[string]bool, error) {
-	pc := cfg.packagesConfig(ctx, packages.NeedName|packages.NeedImports|packages.NeedDeps|packages.NeedModule)
-	pc.Dir = dir
-	pkgs, err := packages.Load(pc, "./...")
-	if err != nil {
-		return nil, err
-	}
-	importers := make(map[string]bool)
-	packages.Visit(pkgs, nil, func(pkg *packages.Package) { // visits imported packages first
-		if pkg.Module == nil || pkg.Module.Main {
-			return
-		}
-		for path := range pkg.Imports {
-			if path == "testing/synctest" || importers[path] {
-				importers[pkg.PkgPath] = true
-			}
-		}
-	})
-	return importers, nil
-}
-
-// unloadedGoFiles returns the Go files in those folders of the module where the build
-// excludes all Go files.
-func unloadedGoFiles(root string, loaded []*packages.Package) ([]string, error) {
-	loadedFolders := make(map[string]bool)
-	for _, pkg := range loaded {
-		for _, file := range slices.Concat(pkg.GoFiles, pkg.IgnoredFiles) {
-			loadedFolders[filepath.Dir(file)] = true
-		}
-	}
-	var files []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			folderName := d.Name()
-			if path == root {
-				return nil
-			}
-			if strings.HasPrefix(folderName, ".") || strings.HasPrefix(folderName, "_") || folderName == "testdata" || folderName == "vendor" {
-				return fs.SkipDir
-			}
-			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
-				return fs.SkipDir // another module
-			}
-			return nil
-		}
-		if filepath.Ext(path) == ".go" && !loadedFolders[filepath.Dir(path)] {
-			files = append(files, path)
-		}
-		return nil
-	})
-	return files, err
-}
-
-// matchPatterns returns the paths of the packages that the patterns match, and their
-// module.
-func matchPatterns(ctx context.Context, cfg Config) (map[string]bool, *packages.Module, error) {
+// matchPatterns returns the packages that the patterns match, sorted by path, and their
+// module. Of a package with and without its tests, it returns the former.
+func matchPatterns(ctx context.Context, cfg Config) ([]*packages.Package, *packages.Module, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, nil, err
 	}
-	list, err := packages.Load(cfg.packagesConfig(ctx, packages.NeedName|packages.NeedModule|packages.NeedFiles), cfg.Patterns...)
+	mode := packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule | packages.NeedTypesSizes
+	list, err := packages.Load(cfg.packagesConfig(ctx, mode), cfg.Patterns...)
 	if err != nil {
 		return nil, nil, cfg.readableError(ctx, err)
 	}
-	matchedPaths := make(map[string]bool)
+	byPath := make(map[string]*packages.Package)
 	var module *packages.Module
 	for _, pkg := range list {
-		if isTestMain(pkg) {
-			continue
+		if strings.HasSuffix(pkg.ID, ".test") {
+			continue // the program that go test generates
 		}
-		if len(pkg.Errors) > 0 {
+		if len(pkg.Errors) > 0 && len(pkg.GoFiles) == 0 {
 			return nil, nil, cfg.readableError(ctx, errors.New(errorText(pkg.Errors[0], "")))
 		}
 		switch {
@@ -292,12 +234,15 @@ func matchPatterns(ctx context.Context, cfg Config) (map[string]bool, *packages.
 			return nil, nil, fmt.Errorf("%w: %s and %s", ErrSeveralModules, module.Path, pkg.Module.Path)
 		}
 		module = pkg.Module
-		matchedPaths[withoutTestSuffix(pkg.PkgPath)] = true
+		if other := byPath[pkg.PkgPath]; other == nil || len(pkg.GoFiles) > len(other.GoFiles) {
+			byPath[pkg.PkgPath] = pkg
+		}
 	}
 	if module == nil {
 		return nil, nil, fmt.Errorf("no packages match %s", strings.Join(cfg.Patterns, " "))
 	}
-	return matchedPaths, module, nil
+	matched := slices.SortedFunc(maps.Values(byPath), func(a, b *packages.Package) int { return strings.Compare(a.PkgPath, b.PkgPath) })
+	return matched, module, nil
 }
 
 // requiresTickless reports whether a go.mod file requires Tickless.
@@ -315,36 +260,13 @@ func requiresTickless(file string) (bool, error) {
 	}), nil
 }
 
-// withoutTestSuffix returns path without the suffix _test of an external test package.
-func withoutTestSuffix(path string) string { return strings.TrimSuffix(path, "_test") }
-
-// isTestMain reports whether go test generates the package, to run a package's tests.
-func isTestMain(pkg *packages.Package) bool { return strings.HasSuffix(pkg.ID, ".test") }
-
-// convertPackages converts loaded packages for migrate.Analyze. A package may be loaded
-// twice: then the variant with its tests is used.
-func convertPackages(loaded []*packages.Package, matched map[string]bool) []*migrate.Package {
-	variantByPath := make(map[string]*packages.Package)
-	for _, pkg := range loaded {
-		if isTestMain(pkg) || pkg.Types == nil {
-			continue
-		}
-		if b := variantByPath[pkg.PkgPath]; b == nil || len(pkg.Syntax) > len(b.Syntax) {
-			variantByPath[pkg.PkgPath] = pkg
+// unseenFiles returns the Go files in a package's folder that are not in the package.
+func unseenFiles(pkg *packages.Package) (files []string) {
+	all, _ := filepath.Glob(filepath.Join(filepath.Dir(pkg.GoFiles[0]), "*.go")) // only a bad pattern is an error
+	for _, file := range slices.Concat(all, pkg.IgnoredFiles) {
+		if filepath.Ext(file) == ".go" && !slices.Contains(pkg.GoFiles, file) && !slices.Contains(files, file) {
+			files = append(files, file)
 		}
 	}
-	var pkgs []*migrate.Package
-	for path, pkg := range variantByPath {
-		unseenFiles := slices.DeleteFunc(slices.Clone(pkg.IgnoredFiles), func(name string) bool { return filepath.Ext(name) != ".go" })
-		pkgs = append(pkgs, &migrate.Package{
-			Path:      path,
-			Files:     pkg.Syntax,
-			Types:     pkg.Types,
-			Info:      pkg.TypesInfo,
-			Unseen:    unseenFiles,
-			Untouched: !matched[withoutTestSuffix(path)],
-		})
-	}
-	slices.SortFunc(pkgs, func(a, b *migrate.Package) int { return strings.Compare(a.Path, b.Path) })
-	return pkgs
+	return files
 }

@@ -11,9 +11,10 @@ import (
 
 // Counts are the totals of a report.
 type Counts struct {
-	Sites     int `json:"sites"`     // call sites: Rewritten + Left
-	Rewritten int `json:"rewritten"` // call sites that can be rewritten
+	Sites     int `json:"sites"`     // call sites: Rewritten + Skipped + Left
+	Rewritten int `json:"rewritten"` // call sites that Fix rewrites
 	Worth     int `json:"worth"`     // of Rewritten: call sites that are worth it
+	Skipped   int `json:"skipped"`   // call sites that are not worth it, and that Options.All would add
 	Left      int `json:"left"`      // call sites that cannot be rewritten
 	Muted     int `json:"muted"`     // call sites in tests that Options.Tests would add
 	Files     int `json:"files"`     // files that change
@@ -25,6 +26,8 @@ func (p *Project) Counts() Counts {
 	c := Counts{Sites: len(p.Report.Sites), Muted: p.Report.Muted, Files: len(p.changes)}
 	for _, s := range p.Report.Sites {
 		switch {
+		case s.Skipped:
+			c.Skipped++
 		case !s.Rewritten():
 			c.Left++
 		case s.Use.Worth():
@@ -50,18 +53,21 @@ func (p *Project) WriteReport(w io.Writer) error {
 	out.writeSection("Worth it if the function runs very many times at a time:", p, func(s migrate.Site) bool {
 		return s.Rewritten() && s.Use == migrate.Call
 	})
-	out.writeSection("Not worth it: there are few at a time, or a goroutine waits for each:", p, func(s migrate.Site) bool {
+	out.writeSection("Not worth it, but rewritten with the others:", p, func(s migrate.Site) bool {
 		return s.Rewritten() && !s.Use.Worth() && s.Use != migrate.Call
 	})
-	out.writeSection("Left as they are:", p, func(s migrate.Site) bool { return !s.Rewritten() })
+	out.writeSection("Not worth it: there are few at a time, or a goroutine waits for each; --all rewrites these too:", p, func(s migrate.Site) bool {
+		return s.Skipped
+	})
+	out.writeSection("Left as they are:", p, func(s migrate.Site) bool { return len(s.Left) > 0 })
 
 	c := p.Counts()
 	switch {
 	case c.Sites == 0 && c.Muted == 0:
 		out.printf("%s starts no timers.\n", p.Module)
 	default:
-		out.printf("%d of %s can be rewritten, on %s of %s; %d left.\n",
-			c.Rewritten, plural(c.Sites, "call site"), plural(c.Lines, "line"), plural(c.Files, "file"), c.Left)
+		out.printf("%d of %s can be rewritten, on %s of %s; %d not worth it; %d left.\n",
+			c.Rewritten, plural(c.Sites, "call site"), plural(c.Lines, "line"), plural(c.Files, "file"), c.Skipped, c.Left)
 	}
 	if c.Muted > 0 {
 		out.printf("Not counted: %s in tests; --tests rewrites these too.\n", plural(c.Muted, "call site"))
@@ -108,7 +114,7 @@ func (o *printer) writeSection(title string, p *Project, include func(migrate.Si
 			o.printf("%s\n", title)
 			titlePrinted = true
 		}
-		if s.Rewritten() {
+		if len(s.Left) == 0 {
 			fmt.Fprintf(table, "  %s\t%s -> %s\t%s\n", p.positionText(s.Pos), s.From, s.To, s.Use)
 			continue
 		}

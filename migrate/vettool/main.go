@@ -6,8 +6,7 @@
 //	go vet -vettool=/tmp/migrate -lostcancel ./...   # find contexts of package deadline
 //	                                                 # that are never canceled
 //
-// Vettool sees one package at a time. `tickless migrate` sees all packages of a module, and
-// rewrites more.
+// It decides as `tickless migrate` does.
 package main
 
 import (

@@ -27,7 +27,7 @@ func TestVettool(t *testing.T) {
 	}
 	for _, want := range []string{
 		"time.NewTicker can be timer.NewTicker (each call)",
-		"time.AfterFunc stays: Retry is part of the API of package server",
+		"time.AfterFunc stays: Retry is exported: another package may use it",
 		"context.WithTimeout can be deadline.WithTimeout",
 	} {
 		if !strings.Contains(string(out), want) {

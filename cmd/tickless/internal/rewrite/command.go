@@ -1,12 +1,14 @@
 package rewrite
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +22,7 @@ type flags struct {
 	dir        string
 	asDiff     bool
 	writeFiles bool
+	allowDirty bool
 	asJSON     bool
 	buildTags  string
 
@@ -32,22 +35,22 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate [flags] [packages]",
 		Short: "Moves a module's timers and contexts from package time to this library",
-		Long: `Analyzes all packages of a module, with their tests, and lists the calls that
-start timers in three groups: calls that are worth rewriting, calls that can be
+		Long: `Analyzes packages of a module, with their tests, and lists the calls that start
+timers in three groups: calls that are worth rewriting, calls that can be
 rewritten but are not worth it, and calls that cannot be rewritten, with the
-reason. A field, a hook or an interface and all its uses change together or not
-at all. Name packages as for go build; the default is the package in the current
-folder.
+reason. A field or a hook and all its uses change together or not at all. Timers
+that other packages may use stay as they are. Name packages as for go build; the
+default is the package in the current folder.
 
-Files change only with --fix. The module then requires the library:
-go get github.com/tickless/tickless.
+Files change only with --fix, and only if git has recorded all changes of the
+module. The module then requires the library: go get github.com/tickless/tickless.
 
 The exit code is 0 if no calls remain to be rewritten, 3 if some do, 1 after an
 error and 2 for wrong arguments.`,
 		Example: `  tickless migrate ./...                  which calls can be rewritten, and which are worth it
   tickless migrate --diff ./...           what would change
   tickless migrate --fix ./...            rewrite
-  tickless migrate --fix --worth ./...    rewrite only where very many timers may be pending
+  tickless migrate --fix --all ./...      rewrite also what is not worth it
   tickless migrate --json ./...           the report for a program to read`,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			if err := f.validate(); err != nil {
@@ -61,9 +64,9 @@ error and 2 for wrong arguments.`,
 	flags.BoolVar(&f.writeFiles, "fix", false, "rewrite the files")
 	flags.BoolVar(&f.asDiff, "diff", false, "print the changes as a diff instead of the report")
 	flags.BoolVar(&f.asJSON, "json", false, "print the report as JSON")
-	flags.BoolVar(&f.Worth, "worth", false, "only calls that are worth rewriting, and calls that share a type with them")
+	flags.BoolVar(&f.allowDirty, "allow-dirty", false, "with --fix: rewrite even if the module has changes that git has not recorded")
+	flags.BoolVar(&f.All, "all", false, "calls that are not worth it too; without it, only those that share a type with others")
 	flags.BoolVar(&f.Tests, "tests", false, "all calls in tests too; without it, only those that share a type with other code")
-	flags.BoolVar(&f.Exported, "exported", false, "exported types too; other modules that use them may no longer compile")
 	flags.StringVar(&f.buildTags, "tags", "", "build tags, separated by commas")
 	flags.StringVarP(&f.dir, "chdir", "C", "", "the folder in which to look for the packages")
 	return cmd
@@ -97,7 +100,7 @@ func migrateModule(cmd *cobra.Command, f flags, patterns []string) error {
 		}
 	}
 	if f.writeFiles {
-		if err := p.Fix(); err != nil {
+		if err := fix(cmd.Context(), p, f.allowDirty); err != nil {
 			return err
 		}
 	}
@@ -133,6 +136,24 @@ func migrateModule(cmd *cobra.Command, f flags, patterns []string) error {
 		}
 	}
 	return nil
+}
+
+// fix rewrites the files. Unless allowDirty is true, it refuses if git cannot undo that.
+func fix(ctx context.Context, p *project.Project, allowDirty bool) error {
+	if !allowDirty && len(p.Changes()) > 0 {
+		files, err := p.Uncommitted(ctx)
+		if err != nil {
+			return err
+		}
+		if n := len(files); n > 0 {
+			text := strings.Join(files[:min(n, 3)], ", ")
+			if n > 3 {
+				text += fmt.Sprintf(" and %d more", n-3)
+			}
+			return fmt.Errorf("git has not recorded all changes of the module (%s): commit them, or use --allow-dirty", text)
+		}
+	}
+	return p.Fix()
 }
 
 // writeJSON prints the counts and the call sites as JSON.

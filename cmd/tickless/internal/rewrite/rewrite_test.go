@@ -3,6 +3,7 @@ package rewrite
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 func TestMain(m *testing.M) { clitest.Main(m, clitest.UnderRoot(NewCommand)) }
 
 func TestMigrate_Help(t *testing.T) {
-	clitest.CheckHelp(t, "migrate", "--diff", "--fix", "--worth", "--tests", "--json", "go get")
+	clitest.CheckHelp(t, "migrate", "--diff", "--fix", "--all", "--allow-dirty", "--tests", "--json", "go get")
 }
 
 func TestMigrate_CalledWrongly(t *testing.T) {
@@ -86,14 +87,49 @@ func TestMigrate_NothingToDo(t *testing.T) {
 }
 
 func TestMigrate_Fails(t *testing.T) {
-	dir := module(t, "package m\n\nvar x int = \"\"\n")
+	dir := module(t, "package m\n\nimport \"time\"\n\nvar x int = time.Sleep\n")
 	for args, want := range map[string]string{
-		"./...":     "m.go:3:13: cannot use",
+		"./...":     "m.go:5:13: cannot use",
 		"./missing": "missing",
 	} {
 		stdout, stderr, code := clitest.Run(t, "migrate", "-C", dir, args)
 		if code != cli.ExitFailed || stdout != "" || !strings.HasPrefix(stderr, "tickless: ") || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %q, %q", args, code, stdout, stderr)
 		}
+	}
+}
+
+// --fix refuses if git cannot undo it.
+func TestMigrate_Dirty(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip(err)
+	}
+	dir := module(t, before)
+	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	_, stderr, code := clitest.Run(t, "migrate", "-C", dir, "--fix", "./...")
+	if want := "git has not recorded all changes of the module (go.mod, m.go): commit them, or use --allow-dirty"; code != cli.ExitFailed || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, %q, want %q", code, stderr, want)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "m.go")); err != nil || string(text) != before {
+		t.Errorf("the file is %q, %v", text, err)
+	}
+	stdout, stderr, code := clitest.Run(t, "migrate", "-C", dir, "--fix", "--allow-dirty", "./...")
+	if code != 0 || stderr != "" || !strings.Contains(stdout, "Rewrote 1 file.") {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+// Calls that are not worth it are rewritten with --all only.
+func TestMigrate_NotWorthIt(t *testing.T) {
+	dir := module(t, "package m\n\nimport \"time\"\n\nfunc init() { time.AfterFunc(1, nil) }\n")
+	stdout, _, code := clitest.Run(t, "migrate", "-C", dir, "--fix", "./...")
+	if code != 0 || !strings.Contains(stdout, "m.go:5:15  time.AfterFunc -> timer.AfterFunc  once") || !strings.Contains(stdout, "0 of 1 call site can be rewritten, on 0 lines of 0 files; 1 not worth it; 0 left.") {
+		t.Errorf("exit code %d, %q", code, stdout)
+	}
+	stdout, _, code = clitest.Run(t, "migrate", "-C", dir, "--fix", "--all", "./...")
+	if code != 0 || !strings.Contains(stdout, "Rewrote 1 file.") {
+		t.Errorf("with --all: exit code %d, %q", code, stdout)
 	}
 }

@@ -17,7 +17,7 @@ func stop(x any) {
 }
 
 func all() {
-	t := time.NewTimer(1) // want `time.NewTimer stays: a type switch has a case for package timer's type too`
+	t := time.NewTimer(1) // want `stays: it becomes a value of an interface type`
 	t.Stop()
 	stop(t)
 	stop(timer.AfterFunc(1, nil))

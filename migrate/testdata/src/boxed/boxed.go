@@ -28,7 +28,7 @@ func which(v any) {
 }
 
 func all() {
-	t := time.NewTimer(1) // want `can be`
+	t := time.NewTimer(1) // want `stays: it becomes a value of an interface type`
 	which(t)
 	put(get(1))
 }

@@ -30,7 +30,7 @@ func zero() []*time.Timer {
 	u := &time.Timer{C: make(chan time.Time)}
 	var v *time.Timer
 	w := (*time.Timer)(nil)
-	x := time.NewTimer(1) // want `can be`
+	x := time.NewTimer(1) // want `stays: a time.Timer by value: a timer.Timer must not be copied`
 	x.Stop()
 	return []*time.Timer{t, u, v, w, x}
 }

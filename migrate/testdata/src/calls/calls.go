@@ -21,7 +21,7 @@ func each(d time.Duration, f func(), c <-chan int) {
 	k.Reset(2 * d)
 	k.Stop()
 
-	time.Sleep(d)                     // want `time.Sleep can be timer.Sleep \(a goroutine that sleeps\)`
+	time.Sleep(d)                     // want `stays: not worth it`
 	<-time.NewTimer(d).C              // want `time.NewTimer can be timer.NewTimer`
 	stop := time.AfterFunc(d, f).Stop // want `time.AfterFunc can be timer.AfterFunc`
 	stop()
@@ -29,7 +29,7 @@ func each(d time.Duration, f func(), c <-chan int) {
 	stopped(t)
 }
 
-var sleep = time.Sleep // want `time.Sleep can be timer.Sleep`
+var sleep = time.Sleep // want `stays: not worth it`
 
 // What nobody can stop stays package time's: there it is garbage.
 func waits(d time.Duration, c <-chan int) {

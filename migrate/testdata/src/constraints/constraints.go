@@ -7,7 +7,7 @@ type num[T ~struct{ t *time.Timer }] struct{ v T }
 type arg struct{ t *time.Timer }
 
 func typed() {
-	x := num[arg]{arg{time.AfterFunc(1, nil)}} // want `stays: a constraint of num lists its type`
+	x := num[arg]{arg{time.AfterFunc(1, nil)}} // want `time.AfterFunc can be timer.AfterFunc`
 	_ = x
 }
 
@@ -16,7 +16,7 @@ func one[T interface{ ~struct{ t *time.Timer } }](T) {}
 type inferred struct{ t *time.Timer }
 
 func called() {
-	one(inferred{time.AfterFunc(1, nil)}) // want `stays: a constraint of one lists its type`
+	one(inferred{time.AfterFunc(1, nil)}) // want `stays: it would not compile: in call to starts, T`
 }
 
 type either interface{ *time.Timer | *time.Ticker }
@@ -24,7 +24,7 @@ type either interface{ *time.Timer | *time.Ticker }
 type holder[T either] struct{ v T }
 
 func held() {
-	h := holder[*time.Timer]{time.AfterFunc(1, nil)} // want `stays: a constraint of holder lists its type`
+	h := holder[*time.Timer]{time.AfterFunc(1, nil)} // want `time.AfterFunc can be timer.AfterFunc`
 	h.v.Stop()
 }
 
@@ -33,7 +33,7 @@ type list []*time.Timer
 func all[S ~[]*time.Timer](S) {}
 
 func lists() {
-	all(list{time.AfterFunc(1, nil)}) // want `stays: a constraint of all lists its type`
+	all(list{time.AfterFunc(1, nil)}) // want `time.AfterFunc can be timer.AfterFunc`
 }
 
 type free struct{ t *time.Timer }
@@ -58,6 +58,6 @@ type other struct{}
 func (other) N() *time.Timer { return time.AfterFunc(1, nil) } // want `can be`
 
 func asked() {
-	asks(method{time.AfterFunc(1, nil)}) // want `can be`
+	asks(method{time.AfterFunc(1, nil)}) // want `stays: it would not compile: in call to starts, T`
 	_ = asking[other]{}
 }

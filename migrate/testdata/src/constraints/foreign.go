@@ -10,6 +10,6 @@ func starts[T interface{ Start() *time.Timer }](x T) *time.Timer { return x.Star
 
 func started() {
 	t := starts(clock.Starter{})
-	t = time.AfterFunc(1, nil) // want `stays: Start of package foreign/clock`
+	t = time.AfterFunc(1, nil) // want `stays: it would not compile: in call to starts, T`
 	t.Stop()
 }

@@ -20,5 +20,5 @@ type (
 )
 
 func (k kept) add() kept {
-	return append(k, time.NewTimer(1)) // want `stays: kept0 is part of the API`
+	return append(k, time.NewTimer(1)) // want `stays: Kept is exported: another package may use it`
 }

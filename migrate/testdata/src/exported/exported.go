@@ -8,7 +8,7 @@ type Server struct {
 }
 
 func (s *Server) Start() {
-	s.Idle = time.AfterFunc(1, nil) // want `time.AfterFunc stays: Idle is part of the API of package exported`
+	s.Idle = time.AfterFunc(1, nil) // want `stays: Idle is exported: another package may use it`
 	s.idle = time.AfterFunc(1, nil) // want `can be`
 }
 
@@ -18,9 +18,9 @@ func (h *hidden) Start() {
 	h.Idle = time.AfterFunc(1, nil) // want `can be`
 }
 
-func NewIdle() *time.Timer { return time.AfterFunc(1, nil) } // want `stays: NewIdle is part of the API`
+func NewIdle() *time.Timer { return time.AfterFunc(1, nil) } // want `stays: NewIdle is exported: another package may use it`
 
-var Idle = time.NewTimer(1) // want `stays: Idle is part of the API`
+var Idle = time.NewTimer(1) // want `stays: Idle is exported: another package may use it`
 
 func stop() { Idle.Stop() }
 
@@ -30,8 +30,8 @@ type Starter interface {
 
 type Func func() *time.Timer
 
-var f Func = func() *time.Timer { return time.AfterFunc(1, nil) } // want `stays: Func is part of the API`
+var f Func = func() *time.Timer { return time.AfterFunc(1, nil) } // want `stays: Func is exported: another package may use it`
 
 type Timer = time.Timer
 
-var own *Timer = time.AfterFunc(1, nil) // want `stays: Timer is part of the API`
+var own *Timer = time.AfterFunc(1, nil) // want `stays: Timer is exported: another package may use it`

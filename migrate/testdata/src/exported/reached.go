@@ -17,7 +17,7 @@ type Outer struct {
 type hiddenPart struct{ T *time.Timer }
 
 func (o *Outer) start() {
-	o.T = time.AfterFunc(1, nil)        // want `stays: T is part of the API of package exported`
+	o.T = time.AfterFunc(1, nil)        // want `stays: T is exported: another package may use it`
 	o.t = time.AfterFunc(1, nil)        // want `can be`
 	o.unseen.T = time.AfterFunc(1, nil) // want `can be`
 }
@@ -26,13 +26,13 @@ type handed struct{ own *time.Timer }
 
 func New() *handed { return &handed{own: time.AfterFunc(1, nil)} } // want `can be`
 
-func (h *handed) Started() *time.Timer { return time.AfterFunc(1, nil) } // want `stays: Started is part of the API`
+func (h *handed) Started() *time.Timer { return time.AfterFunc(1, nil) } // want `stays: Started is exported: another package may use it`
 
 func (h *handed) begun() *time.Timer { return time.AfterFunc(1, nil) } // want `can be`
 
 type handedList []*time.Timer
 
-func List() handedList { return handedList{time.AfterFunc(1, nil)} } // want `stays: handedList is part of the API`
+func List() handedList { return handedList{time.AfterFunc(1, nil)} } // want `stays: List is exported: another package may use it`
 
 type deep struct{ Deep *time.Timer }
 
@@ -40,7 +40,7 @@ type generic[V any] struct{ V V }
 
 var Deeper = map[string][]generic[func() *deep]{}
 
-func makeDeep() *deep { return &deep{time.AfterFunc(1, nil)} } // want `stays: Deep is part of the API`
+func makeDeep() *deep { return &deep{time.AfterFunc(1, nil)} } // want `stays: Deep is exported: another package may use it`
 
 type waker interface{ Wake() *time.Timer }
 
@@ -48,7 +48,7 @@ type Wakers interface{ waker }
 
 type clock struct{}
 
-func (clock) Wake() *time.Timer { return time.AfterFunc(1, nil) } // want `stays: Wake is part of the API`
+func (clock) Wake() *time.Timer { return time.AfterFunc(1, nil) } // want `time.AfterFunc can be timer.AfterFunc`
 
 type kept struct{ Kept *time.Timer }
 
@@ -60,4 +60,4 @@ type promoted struct{ *time.Timer }
 
 type Promoter struct{ promoted }
 
-func NewPromoter() Promoter { return Promoter{promoted{time.AfterFunc(1, nil)}} } // want `stays: Timer is part of the API`
+func NewPromoter() Promoter { return Promoter{promoted{time.AfterFunc(1, nil)}} } // want `stays: Timer is exported: another package may use it`

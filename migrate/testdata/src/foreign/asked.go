@@ -9,7 +9,7 @@ import (
 type asked struct{}
 
 func (asked) NewTimer(d time.Duration) *time.Timer {
-	return time.NewTimer(d) // want `stays: it is passed to clock.Print as an interface value, and may be asserted to have this method`
+	return time.NewTimer(d) // want `stays: its receiver becomes a value of an interface type`
 }
 
 func (asked) newTicker(d time.Duration) *time.Ticker {

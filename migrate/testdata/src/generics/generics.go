@@ -37,11 +37,11 @@ func (h *holder) start() {
 	h.boxed.get().Stop()
 	h.once = sync.OnceValue(func() *time.Timer { return time.NewTimer(1) }) // want `can be`
 	h.once().Stop()
-	stopAll([]*time.Timer{time.NewTimer(1)})      // want `can be`
+	stopAll([]*time.Timer{time.NewTimer(1)})      // want `stays: never stopped: package time frees it`
 	first(time.NewTimer(1), nil).Stop()           // want `can be`
 	clock.First(time.NewTimer(1)).Stop()          // want `can be`
 	first[*time.Ticker](time.NewTicker(1)).Stop() // want `can be`
-	named(time.NewTimer(1)).Stop()                // want `stays: a constraint of named lists its type`
+	named(time.NewTimer(1)).Stop()                // want `time.NewTimer can be timer.NewTimer`
 }
 
 // A constraint that is made of type parameters only takes either type.

@@ -11,8 +11,8 @@ type ticker = *time.Ticker
 
 func use() bool {
 	var b box[*time.Timer]
-	b.v = time.AfterFunc(1, nil)        // want `can be`
-	c := box[ticker]{time.NewTicker(1)} // want `can be`
+	b.v = time.AfterFunc(1, nil)        // want `stays: it becomes a value of an interface type`
+	c := box[ticker]{time.NewTicker(1)} // want `stays: it becomes a value of an interface type`
 	defer c.get().Stop()
 	return b.get().Stop()
 }

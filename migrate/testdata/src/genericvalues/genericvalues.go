@@ -23,7 +23,7 @@ func values() {
 	b.Stop()
 
 	Kept = first[*time.Timer]
-	Kept(time.NewTimer(1)).Stop() // want `stays: Kept is part of the API of package genericvalues`
+	Kept(time.NewTimer(1)).Stop() // want `stays: Kept is exported: another package may use it`
 }
 
 // Kept keeps its type.

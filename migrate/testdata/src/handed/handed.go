@@ -12,7 +12,7 @@ import (
 // What is made for an argument is not stopped, although what is taken out of the
 // pool is.
 func print(d time.Duration) string {
-	clock.Print(time.NewTicker(d))             // want `time.NewTicker stays: never stopped`
+	clock.Print(time.NewTicker(d))             // want `stays: it becomes a value of an interface type`
 	return fmt.Sprintf("%T", time.NewTimer(d)) // want `time.NewTimer stays: never stopped`
 }
 
@@ -30,7 +30,7 @@ func put(d time.Duration) {
 
 // A finalizer's function has the type of what it is for.
 func finalized() {
-	t := time.NewTimer(1) // want `stays: runtime.SetFinalizer compares its type`
+	t := time.NewTimer(1) // want `stays: it becomes a value of an interface type`
 	runtime.SetFinalizer(t, func(t *time.Timer) { t.Stop() })
 	t.Stop()
 }

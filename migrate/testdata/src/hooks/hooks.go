@@ -11,7 +11,7 @@ var (
 
 func init() {
 	newTicker = time.NewTicker // want `can be`
-	sleep = time.Sleep         // want `can be`
+	sleep = time.Sleep         // want `stays: not worth it`
 }
 
 type starter func(time.Duration, func()) *time.Timer
@@ -30,6 +30,6 @@ func use() {
 }
 
 // A hook that a test of another package sets is part of the API.
-var NewTimer = time.NewTimer // want `time.NewTimer stays: NewTimer is part of the API of package hooks`
+var NewTimer = time.NewTimer // want `stays: NewTimer is exported: another package may use it`
 
 func useExported() { NewTimer(1).Stop() }

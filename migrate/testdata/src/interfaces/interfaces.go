@@ -48,6 +48,6 @@ func stopOne() { stop(time.NewTimer(1)) } // want `can be`
 // Another module's interface cannot follow.
 type other struct{}
 
-func (other) Later(d time.Duration) *time.Timer { return time.NewTimer(d) } // want `time.NewTimer stays: Later of package foreign/later`
+func (other) Later(d time.Duration) *time.Timer { return time.NewTimer(d) } // want `stays: it would not compile: cannot use other{}`
 
 var _ later.Later = other{}

@@ -17,7 +17,7 @@ var f func(timed) *time.Timer = timed.T
 var g = s.T
 
 func own() {
-	x := s{time.AfterFunc(1, nil)} // want `can be`
+	x := s{time.AfterFunc(1, nil)} // want `stays: its receiver becomes a value of an interface type`
 	f(x).Stop()
 	g(x).Stop()
 	var t *time.Timer = (*s).T(&x)
@@ -41,7 +41,7 @@ func literal(x s) {
 type other struct{}
 
 func (other) AfterFunc(d time.Duration, f func()) *time.Timer {
-	return time.AfterFunc(d, f) // want `stays: AfterFunc of package foreign/clock`
+	return time.AfterFunc(d, f) // want `stays: it would not compile: cannot use other{}`
 }
 
 func start(c clock.Clock) *time.Timer {

@@ -38,7 +38,7 @@ func reset() {
 // The module of Keep stays as it is.
 func foreign() {
 	keep := clock.Keep
-	keep(time.AfterFunc(1, nil)) // want `stays: Keep of package foreign/clock`
+	keep(time.AfterFunc(1, nil)) // want `stays: it would not compile: cannot use timer.AfterFunc`
 	stop := (*time.Timer).Stop
 	t := time.AfterFunc(1, nil) // want `can be`
 	stop(t)

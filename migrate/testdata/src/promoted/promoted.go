@@ -37,6 +37,6 @@ type Conn struct {
 type Box[T any] struct{ V T }
 
 func (c *Conn) start() {
-	c.V = time.NewTimer(1) // want `stays: Box is part of the API of package promoted`
+	c.V = time.NewTimer(1) // want `stays: Box is exported: another package may use it`
 	c.V.Stop()
 }
