@@ -2,7 +2,9 @@
 // Schedulers.
 //
 // On Linux, alarms less than a second away use a timerfd. In an idle process, a timerfd
-// is exact, but a time.Timer is up to a millisecond late.
+// is exact, but a time.Timer is up to a millisecond late. A second timerfd is for the case
+// that a function takes long, and a third one for functions that compute: see descriptor
+// and lookout.
 //
 // If all processors are busy, a timerfd is later than a time.Timer. So after the timerfd
 // has been late, alarms use time.Timers for a while: see hub. Other alarms, and all

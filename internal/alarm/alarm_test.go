@@ -171,6 +171,10 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	}
 	calm()
 	before, goroutines := descriptors(t), runtime.NumGoroutine()
+	perHub := 1 // descriptors, each with a goroutine
+	if runtime.GOMAXPROCS(0) > 1 {
+		perHub = 2 // a lookout too
+	}
 	const n = 1000
 	var as []clock.Alarm
 	for range n {
@@ -178,12 +182,12 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 		a.Reset(time.Second)
 		as = append(as, a)
 	}
-	require.Equal(t, before+1, descriptors(t), "all alarms share one descriptor")
-	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+1)
+	require.Equal(t, before+perHub, descriptors(t), "all alarms share them")
+	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+perHub)
 	for _, a := range as[1:] {
 		gone(a)
 	}
-	require.Equal(t, before+1, descriptors(t), "the last alarm still needs the descriptor")
+	require.Equal(t, before+perHub, descriptors(t), "the last alarm still needs them")
 	gone(as[0])
 	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
 		time.Sleep(time.Millisecond / 10)
@@ -211,7 +215,7 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	require.Equal(t, before, descriptors(t))
 	calm()
 	a.Reset(time.Second)
-	require.Equal(t, before+1, descriptors(t))
+	require.Equal(t, before+perHub, descriptors(t))
 	a.Reset(time.Hour)
 	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
 		time.Sleep(time.Millisecond)

@@ -39,7 +39,10 @@ func (h *hub) waitingDescriptorLocked() *descriptor {
 				break
 			}
 			h.descriptors[i] = d
-			go h.wait(d, d.goroutine)
+			h.waitFor(d)
+			if h.lookout == nil {
+				h.lookout = h.openLookout()
+			}
 		}
 		if !d.isRinging {
 			return d
@@ -49,7 +52,7 @@ func (h *hub) waitingDescriptorLocked() *descriptor {
 	if d != nil {
 		d.goroutine++
 		d.isRinging = false
-		go h.wait(d, d.goroutine)
+		h.waitFor(d)
 	}
 	return d
 }
@@ -68,14 +71,26 @@ func openDescriptor() *descriptor {
 	return d
 }
 
-// wait runs on a descriptor's goroutine. It calls the functions of the due alarms each
-// time the timerfd expires. It returns when the descriptor is closed or has another
-// goroutine.
+// waitFor starts a goroutine for a descriptor.
+func (h *hub) waitFor(d *descriptor) {
+	goroutine := d.goroutine
+	go h.wait(func() { h.ringWhenReadable(d, goroutine) })
+}
+
+// wait runs on all goroutines of descriptors. docs/migrating.md tells users of goleak its
+// name.
+func (h *hub) wait(f func()) {
+	pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that set the alarm
+	f()
+}
+
+// ringWhenReadable runs on a descriptor's goroutine. It calls the functions of the due
+// alarms each time the timerfd expires. It returns when the descriptor is closed or has
+// another goroutine.
 //
 // If a function ends this goroutine by runtime.Goexit, the descriptor seems to ring, and
 // soon gets another goroutine or is closed.
-func (h *hub) wait(d *descriptor, goroutine int) {
-	pprof.SetGoroutineLabels(context.Background()) // drops the labels of the goroutine that set the alarm
+func (h *hub) ringWhenReadable(d *descriptor, goroutine int) {
 	calledBefore := false
 	isReadable := func(uintptr) bool {
 		if calledBefore {

@@ -30,3 +30,22 @@ func setTimerfd(fd uintptr, d int64) {
 	// Syscall6 would wake the runtime's monitor thread if that thread sleeps.
 	unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(&timerSpec)), 0, 0, 0)
 }
+
+// newBlockingTimerfd returns a timerfd for awaitTimerfd. It reports false if the system
+// refuses one.
+func newBlockingTimerfd() (fd int, ok bool) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
+	return fd, err == nil
+}
+
+// awaitTimerfd blocks the thread until the timerfd expires.
+func awaitTimerfd(fd int) {
+	var expirations [8]byte
+	for {
+		if _, err := unix.Read(fd, expirations[:]); err != unix.EINTR {
+			return
+		}
+	}
+}
+
+func closeTimerfd(fd int) { unix.Close(fd) }

@@ -8,3 +8,7 @@ import "os"
 
 func newTimerfd() *os.File      { return nil }
 func setTimerfd(uintptr, int64) {}
+
+func newBlockingTimerfd() (fd int, ok bool) { return 0, false }
+func awaitTimerfd(int)                      {}
+func closeTimerfd(int)                      {}

@@ -14,12 +14,13 @@ import (
 //	state   earliest alarm            descriptors              timers
 //	idle    no alarm is set           closed after closeDelay  set to close them, or stopped
 //	far     more than nearLimit away  closed after closeDelay  set for the moment
-//	exact   at most nearLimit away    one set for the moment   set 2 to 4 ms later, as guards
+//	exact   at most nearLimit away    one set for the moment   set 6 to 12 ms later, as guards
 //	busy    at most nearLimit away    closed after closeDelay  set for the moment
 //
 // In state exact, the timers are guards: they ring if the descriptor is late, because
 // goroutines compute on all procs. After two late rings in a row, or one ring of a guard,
-// the state is busy for busyFor.
+// the state is busy for busyFor. If a proc is idle but the descriptor is not heard, the
+// lookout rings: see lookout.
 //
 // While rings are frequent, the descriptor is set for at least minGap after the last
 // ring, unless an alarm is already due: its owner has work that must not wait.
@@ -33,6 +34,7 @@ type hub struct {
 	// descriptors are open, or nil. The second one is only open if the first one is.
 	descriptors     [2]*descriptor
 	armedDescriptor *descriptor // the descriptor that is set for armedMoment, or nil
+	lookout         *lookout    // open together with descriptors[0], or nil
 
 	// Two pairs of timers take turns: currentTimers is set for timersMoment, and
 	// stoppedTimers is stopped. The second timer of a pair is set spareAfter later than
@@ -57,11 +59,14 @@ const (
 	closeDelay = int64(20 * time.Millisecond) // how long an unused descriptor stays open
 
 	// The guards are set for at most guardAfter, and at least guardAfter/2, after the
-	// descriptor's moment. So while rings are frequent, not every ring sets them again.
-	guardAfter = int64(4 * time.Millisecond)
-	spareAfter = int64(7 * time.Millisecond) // an odd number: few other timers have this period
-	lateAfter  = int64(3 * time.Millisecond) // a later ring counts as late; 1.5 ms is normal in an idle process
-	busyFor    = int64(2 * time.Second)      // how long a late descriptor is not used
+	// descriptor's moment. So while rings are frequent, not every ring sets them again:
+	// that wakes a thread, and with 4 ms took a third of the CPU at 1,000 rings a second.
+	// The lookout is set likewise, by lookoutAfter: that costs a system call.
+	guardAfter   = int64(12 * time.Millisecond)
+	lookoutAfter = int64(3 * time.Millisecond)
+	spareAfter   = int64(7 * time.Millisecond) // an odd number: few other timers have this period
+	lateAfter    = int64(3 * time.Millisecond) // a later ring counts as late; 1.5 ms is normal in an idle process
+	busyFor      = int64(2 * time.Second)      // how long a late descriptor is not used
 
 	// Rings are frequent while averageRingGap is less than 2*minGap. Gaps longer than
 	// maxGap count as maxGap, so that averageRingGap soon falls again.
@@ -113,23 +118,26 @@ func (h *hub) release() {
 		h.mu.Unlock()
 		return
 	}
-	ds := h.takeDescriptorsLocked()
+	closeAll := h.takeDescriptorsLocked()
 	h.armForFirstAlarmLocked(h.now())
 	h.mu.Unlock()
-	closeDescriptors(ds)
+	closeAll()
 }
 
-func (h *hub) takeDescriptorsLocked() (ds [2]*descriptor) {
-	ds, h.descriptors, h.armedDescriptor = h.descriptors, ds, nil
-	return ds
-}
-
-// closeDescriptors ends the goroutines of the descriptors, and waits until none of them
-// uses its timerfd.
-func closeDescriptors(ds [2]*descriptor) {
-	for _, d := range ds {
-		if d != nil {
-			d.file.Close()
+// takeDescriptorsLocked makes the hub forget its descriptors and its lookout. The caller
+// must call closeAll without the lock. It ends their goroutines, and waits until none of
+// them uses its timerfd.
+func (h *hub) takeDescriptorsLocked() (closeAll func()) {
+	ds, l := h.descriptors, h.lookout
+	h.descriptors, h.armedDescriptor, h.lookout = [2]*descriptor{}, nil, nil
+	return func() {
+		for _, d := range ds {
+			if d != nil {
+				d.file.Close()
+			}
+		}
+		if l != nil {
+			l.close()
 		}
 	}
 }
@@ -147,6 +155,7 @@ func (h *hub) armForFirstAlarmLocked(now int64) {
 			at = max(at, h.lastRingMoment+minGap)
 		}
 		d.setTarget(now, at)
+		h.lookout.setFor(now, at)
 		if at+guardAfter/2 <= h.timersMoment && h.timersMoment <= at+guardAfter {
 			return
 		}
@@ -202,7 +211,7 @@ func (h *hub) onTimer() {
 // closeDescriptorsLocked closes the open descriptors.
 func (h *hub) closeDescriptorsLocked() {
 	if h.descriptors[0] != nil {
-		go closeDescriptors(h.takeDescriptorsLocked()) // Close waits for the goroutine, which may wait for a proc
+		go h.takeDescriptorsLocked()() // Close waits for the goroutine, which may wait for a proc
 	}
 }
 

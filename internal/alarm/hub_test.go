@@ -154,6 +154,35 @@ func TestHub_TheGuardRings(t *testing.T) {
 	later.Stop()
 }
 
+// If the descriptor is not heard, although a proc is idle, the lookout rings.
+func TestHub_TheLookoutRings(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // with one proc there is no lookout
+	h := newHub()
+	rang := make(chan bool)
+	a := h.add(func() { rang <- true })
+	for range 20 {
+		a.Reset(time.Duration(nearLimit / 2))
+		h.mu.Lock()
+		if h.lookout == nil {
+			h.mu.Unlock()
+			t.Skip("no descriptor here")
+		}
+		h.busyUntil, h.lateRingCount = 0, 0 // the machine may be busy
+		now := h.now()
+		h.alarms[0].when = now
+		h.armForFirstAlarmLocked(now)
+		require.NotNil(t, h.armedDescriptor)
+		h.armedDescriptor.setTarget(now, now+int64(time.Hour))
+		for _, guard := range h.currentTimers {
+			guard.Stop()
+		}
+		h.mu.Unlock()
+		<-rang
+	}
+	a.Stop()
+	h.release()
+}
+
 // If the descriptor is late twice in a row, it is not used for a while. Each further late
 // ring prolongs that time.
 func TestHub_LateDescriptor(t *testing.T) {
