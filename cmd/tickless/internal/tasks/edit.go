@@ -153,7 +153,7 @@ func repeats(t *durable.Task) bool { return t.Every > 0 || t.Cron != "" || t.Sch
 
 func (c *sharedFlags) newAddCommand() *cobra.Command {
 	var x taskFlags
-	var only string
+	var replace, paused bool
 	cmd := &cobra.Command{
 		Use:   "add KEY",
 		Short: "Schedules a task",
@@ -181,8 +181,11 @@ again and again. If the key has a task already, nothing changes, and the exit co
 				w = durable.After(0)
 			}
 			opts := []durable.ScheduleOption{durable.OnlyNew()}
-			if only == "replace" {
+			if replace {
 				opts = nil
+			}
+			if paused {
+				opts = append(opts, durable.Paused())
 			}
 			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
 				out, err := client.Schedule(ctx, t, w, opts...)
@@ -194,8 +197,8 @@ again and again. If the key has a task already, nothing changes, and the exit co
 		},
 	}
 	x.addFlags(cmd.Flags())
-	cmd.Flags().StringVar(&only, "replace", "", "replace the key's task if there is one")
-	cmd.Flags().Lookup("replace").NoOptDefVal = "replace"
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace the key's task if there is one")
+	cmd.Flags().BoolVar(&paused, "paused", false, "the task waits until it is resumed")
 	return cmd
 }
 

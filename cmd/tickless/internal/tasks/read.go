@@ -41,9 +41,12 @@ func (s *selection) addRunFlags(flags *pflag.FlagSet) {
 }
 
 func (s *selection) filter() (f durable.Filter, err error) {
-	if s.state != "" {
+	switch {
+	case s.state == "paused":
+		f.State, f.Paused = durable.Pending, true
+	case s.state != "":
 		if err := f.State.UnmarshalText([]byte(s.state)); err != nil {
-			return f, fmt.Errorf("the state must be pending, running, dead or past, got %q", s.state)
+			return f, fmt.Errorf("the state must be pending, paused, running, dead or past, got %q", s.state)
 		}
 	}
 	f.Handler, f.Error = s.handler, s.errorText
@@ -90,7 +93,7 @@ func (c *sharedFlags) newListCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&s.state, "state", "", "tasks that are pending, running, dead or past")
+	cmd.Flags().StringVar(&s.state, "state", "", "tasks that are pending, paused, running, dead or past")
 	s.addFlags(cmd.Flags())
 	cmd.Flags().IntVar(&limit, "limit", limit, "maximum number of tasks, up to 1000")
 	cmd.Flags().BoolVar(&onlyIDs, "ids", false, "print only the IDs, one in a line, as other commands take them")
@@ -176,6 +179,9 @@ func printInfo(cmd *cobra.Command, info *durable.Info) error {
 	t.addRow("at", formatTime(info.At))
 	t.addRow("due", formatTime(info.Due))
 	t.addRow("handler", escapeText(task.Handler))
+	if info.Worker != "" {
+		t.addRow("worker", info.Worker)
+	}
 	t.addRow("attempts", fmt.Sprintf("%d, %d crashed", info.Attempts, info.Crashes))
 	switch {
 	case task.Every > 0:

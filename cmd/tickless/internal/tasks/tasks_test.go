@@ -250,6 +250,11 @@ func TestTasks_Changes(t *testing.T) {
 			s.Error(errs)
 		}
 
+		s.prints("later created", "add", "later", "--handler", "good", "--paused")
+		s.prints("later paused", "list", "--state", "paused")
+		s.prints("later moved", "resume", "later")
+		s.becomes("later", "gone")
+
 		set := `{"set": "app", "version": %d, "tasks": [%s{"key": "a", "handler": "good", "every": "1h", "body": "x"}]}`
 		if out, _ := s.run(0, fmt.Sprintf(set, 7, `{"key": "b", "handler": "good", "cron": "@daily", "keep_for": "1h"}, `), "sync", "-"); !strings.Contains(out, "created") {
 			s.Error(out)
@@ -313,13 +318,76 @@ func TestTasks_BackupAndRestore(t *testing.T) {
 	s.prints("old pending", "list")
 }
 
+// The commands of docs/operating.md work, in their order.
+func TestTasks_Runbook(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "operating.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	st, closeStore, err := stores.Location{File: filepath.Join(dir, "tasks.db")}.Open(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := durable.New(st, durable.WithLogger(slog.New(slog.DiscardHandler)))
+	for _, item := range []durable.Item{
+		{Task: durable.Task{Key: "order-17", Handler: "mail"}, When: durable.After(time.Hour)},
+		{Task: durable.Task{Key: "report", Handler: "report", Cron: "0 9 * * *"}, When: durable.Next()},
+		{Task: durable.Task{Key: "dead", Handler: "mail"}, When: durable.After(0)},
+	} {
+		if _, err := client.Schedule(ctx, item.Task, item.When); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := durable.NewWorker(client)
+	w.Handle("mail", func(context.Context, durable.Delivery) error { return durable.NoRetry(errors.New("timeout")) })
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	(&subject{t, nil, client}).becomes("dead", "dead")
+	_ = w.Close()
+	if err := errors.Join(<-ended, closeStore()); err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for i, block := range strings.Split(string(page), "```sh\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		for _, line := range strings.Split(strings.TrimSpace(block), "\n") {
+			if strings.Contains(line, " explain ") {
+				continue
+			}
+			commands++
+			words := wordsOf(strings.ReplaceAll(line, "$STORE", "--file tasks.db"))
+			cmd := clitest.ProgramCmd(words[1:]...)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil || words[0] != "tickless" {
+				t.Fatalf("block %d: %s: %v: %s", i+1, line, err, out)
+			}
+		}
+	}
+	if commands < 20 {
+		t.Errorf("the page has %d commands", commands)
+	}
+}
+
+// wordsOf splits a line into words, of which those in quotation marks may have spaces.
+func wordsOf(line string) (words []string) {
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			words = append(words, part)
+			continue
+		}
+		words = append(words, strings.Fields(part)...)
+	}
+	return words
+}
+
 func TestTasks_CalledWrongly(t *testing.T) {
 	clitest.CheckHelp(t, "tasks", "--file", "--redis", "requeue")
 	file := filepath.Join(t.TempDir(), "none")
 	clitest.CheckWrongCalls(t, "tasks", []clitest.WrongCall{
 		{Args: []string{"bogus"}, WantError: `unknown command "bogus"`},
 		{Args: []string{"stats"}, WantError: "--file"},
-		{Args: []string{"list", "--file", file, "--state", "ill"}, WantError: "pending, running, dead or past"},
+		{Args: []string{"list", "--file", file, "--state", "ill"}, WantError: "pending, paused, running, dead or past"},
 		{Args: []string{"list", "--file", file, "--from", "noon"}, WantError: "neither a time"},
 		{Args: []string{"list", "--file", file, "--limit", "0"}, WantError: "from 1 to 1000"},
 		{Args: []string{"get", "--file", file}, WantError: "one ID"},
