@@ -210,6 +210,66 @@ func TestHandler_Page(t *testing.T) {
 	})
 }
 
+// Rates and the p99 are of the last ten seconds or so, lines of two minutes, and rows without
+// timers are left out.
+func TestHandler_Window(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clk := timertest.NewClock(time.Now())
+		s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
+		defer s.Close()
+		h := debug.Handler(debug.WithSchedulers(s))
+		late := func(n int, by time.Duration) { // n timers that fire late
+			for range n {
+				s.AfterFunc(time.Millisecond, func() {})
+			}
+			clk.Advance(time.Millisecond + by)
+		}
+		type rates struct {
+			Fired   float64 `json:"fired_per_second"`
+			P99     float64 `json:"late_p99_seconds"`
+			Seconds float64 `json:"over_seconds"`
+		}
+		read := func() *rates {
+			_, body := get(t, h, "http://localhost/?format=json")
+			var got struct{ Schedulers []struct{ Rates *rates } }
+			require.NoError(t, json.Unmarshal([]byte(body), &got))
+			return got.Schedulers[0].Rates
+		}
+		require.Nil(t, read())
+		late(30, 3*time.Second)
+		time.Sleep(time.Second)
+		got := read()
+		require.Equal(t, 1.0, got.Seconds)
+		require.Equal(t, 30.0, got.Fired)
+		for range 20 {
+			time.Sleep(time.Second)
+			got = read()
+		}
+		require.Equal(t, rates{Seconds: 10}, *got, "what fired 20 s ago is not in the window")
+		late(50, 0)
+		time.Sleep(time.Second)
+		got = read()
+		require.Equal(t, 10.0, got.Seconds)
+		require.Equal(t, 5.0, got.Fired)
+		require.Less(t, got.P99, 1.0)
+
+		s.AfterFunc(time.Hour, busyHour)
+		_, body := get(t, h, "http://localhost/")
+		wellFormed(t, body)
+		require.Contains(t, body, "Rates and p99 of the last 10 s.")
+		require.Equal(t, 5, strings.Count(body, "<polyline points="), "a line for each number")
+		require.Contains(t, body, `aria-label="last 2 min, at most 50"`)
+		require.Contains(t, body, ">in 1 h<")
+		require.NotContains(t, body, ">in 10 s<")
+		require.NotContains(t, body, "refused")
+
+		time.Sleep(2 * time.Minute)
+		require.Nil(t, read(), "the latest numbers are too old")
+		_, body = get(t, h, "http://localhost/")
+		require.NotContains(t, body, "polyline")
+	})
+}
+
 func TestHandler_NamedSchedulers(t *testing.T) {
 	h := debug.Handler()
 	a, b := timer.New(timer.WithName("twin")), timer.New(timer.WithName("twin"))
@@ -375,6 +435,8 @@ func TestHandler_OfVeryMany(t *testing.T) {
 	require.NotContains(t, page(), "more are pending")
 	s.AfterFunc(time.Hour, busyHour)
 	require.Contains(t, page(), "Only 100\u202f000 timers were read: more are pending.")
+	require.Contains(t, page(), "Falling due: a sample of 100\u202f000<")
+	require.Contains(t, page(), "Pending timers by function: a sample of 100\u202f000<")
 }
 
 func TestHandler_FromManyGoroutines(t *testing.T) {

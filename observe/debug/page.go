@@ -43,6 +43,7 @@ type pageData struct {
 	Shown          *schedulerView `json:"-"` // the Scheduler that the query names, or the only one
 	QueryName      string         `json:"-"` // the name of a Scheduler in the query
 	NotFound       bool           `json:"-"` // no Scheduler has the name in the query
+	RateSeconds    float64        `json:"-"` // the longest window of the rates; 0: there are none
 	RefreshSeconds int            `json:"-"` // seconds until the page is reloaded; 0: never
 	// These are links to the same page: with a refresh, without one, and as JSON.
 	RefreshLink, NoRefreshLink, JSONLink string `json:"-"`
@@ -66,6 +67,9 @@ func (h *handler) readPage(query url.Values) *pageData {
 		d.Schedulers = append(d.Schedulers, h.newSchedulerView(&schedulers[i]))
 		if schedulers[i].Name == name && hasQueryName || len(schedulers) == 1 && !hasQueryName {
 			shownIndex = i
+		}
+		if v := d.Schedulers[i]; v.HasNumbers() && v.Rates != nil {
+			d.RateSeconds = max(d.RateSeconds, v.Rates.Seconds)
 		}
 	}
 	if shownIndex >= 0 {

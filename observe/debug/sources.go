@@ -67,6 +67,7 @@ func newSourceView(n int, r *metric.Reading) sourceView {
 	for i := range v.Tables {
 		v.Tables[i].fillRows()
 	}
+	v.Tables = slices.DeleteFunc(v.Tables, func(t tableView) bool { return len(t.Rows) == 0 })
 	for _, n := range slices.Backward(r.Notes()) {
 		v.Notes = append(v.Notes, noteView(n))
 	}
@@ -144,7 +145,7 @@ func (t *tableView) setCell(name string, m *metric.Metric, part, text string) {
 	t.Rows[rowIndex].Cells[columnIndex] = text
 }
 
-// fillRows adds missing cells to the rows. If the names of all columns begin with the same
+// fillRows adds missing cells to the rows, and removes rows without numbers. If the names of all columns begin with the same
 // word, fillRows removes this word.
 func (t *tableView) fillRows() {
 	prefix, _, _ := strings.Cut(t.Columns[0].Name, ".")
@@ -156,6 +157,9 @@ func (t *tableView) fillRows() {
 	for i := range t.Columns {
 		t.Columns[i].Name = spacedName(strings.TrimPrefix(t.Columns[i].Name, prefix+"."))
 	}
+	t.Rows = slices.DeleteFunc(t.Rows, func(r tableRow) bool {
+		return !slices.ContainsFunc(r.Cells, func(text string) bool { return text != "0" && text != "\u2013" })
+	})
 	for i := range t.Rows {
 		for len(t.Rows[i].Cells) < len(t.Columns) {
 			t.Rows[i].Cells = append(t.Rows[i].Cells, "\u2013")
