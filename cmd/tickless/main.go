@@ -24,6 +24,7 @@ package main
 import (
 	"fmt"
 	"os"
+	_ "time/tzdata" // for images without zone files
 
 	"github.com/spf13/cobra"
 
