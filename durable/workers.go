@@ -131,6 +131,15 @@ func workerID(number int64) string {
 // Workers returns the store's Workers, sorted by host, process and start. A Worker is
 // listed from its first claim until its shutdown. O(n) for n Workers and running tasks.
 func (c *Client) Workers(ctx context.Context) ([]WorkerInfo, error) {
+	return c.readWorkers(ctx, nil)
+}
+
+// readWorkers returns the Workers. It calls visit, if not nil, for each running task.
+func (c *Client) readWorkers(ctx context.Context, visit func(*store.Entry)) ([]WorkerInfo, error) {
+	now, err := c.latestNow(ctx)
+	if err != nil {
+		return nil, err
+	}
 	byNumber := make(map[int64]*WorkerInfo)
 	for shard := range c.store.Shards() {
 		workers, err := c.store.Workers(ctx, shard)
@@ -150,8 +159,14 @@ func (c *Client) Workers(ctx context.Context) ([]WorkerInfo, error) {
 		if err != nil {
 			return nil, err
 		}
-		if w := byNumber[e.Worker]; w != nil && !e.Damaged {
-			w.addTask(&e)
+		if e.Damaged {
+			continue
+		}
+		if visit != nil {
+			visit(&e)
+		}
+		if w := byNumber[e.Worker]; w != nil {
+			w.addTask(&e, now)
 		}
 	}
 	infos := make([]WorkerInfo, 0, len(byNumber))
@@ -186,9 +201,14 @@ func (w *WorkerInfo) addShard(x *store.Worker) {
 	w.Lost = w.Lost && x.Lost
 }
 
-func (w *WorkerInfo) addTask(e *store.Entry) {
-	x := WorkerTask{ID: e.ID, Handler: e.Handler, Since: claimedAt(e), Lease: e.At.Std()}
+func workerTaskOf(e *store.Entry) WorkerTask {
+	return WorkerTask{ID: e.ID, Handler: e.Handler, Since: claimedAt(e), Lease: e.At.Std()}
+}
+
+func (w *WorkerInfo) addTask(e *store.Entry, now time.Time) {
+	x := workerTaskOf(e)
 	w.Running = append(w.Running, x)
+	w.Lost = w.Lost || !x.Lease.After(now) && w.Contact.Before(x.Lease)
 	if i, ok := w.findHandler(e.Handler); ok {
 		w.Handlers[i].Running++
 	}
