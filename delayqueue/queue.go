@@ -178,15 +178,23 @@ func (q *Queue[T]) Poll() (v T, ok bool) {
 	return q.pollLocked(q.now())
 }
 
-// PollAt is like Poll, for a caller that has read the clock. next is the deadline of the
-// first element that remains, due or not, or [math.MaxInt64] if none remains. now and
-// next are in nanoseconds since the queue's epoch.
-func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
+// PollAt is like Poll, for a caller that has read the clock, and takes up to len(dst)
+// elements that are due. n is how many it has put into dst. next is the deadline of the
+// first element that remains, due or not, or [math.MaxInt64] if none remains. now and next
+// are in nanoseconds since the queue's epoch.
+func (q *Queue[T]) PollAt(now int64, dst []T) (n int, next int64) {
 	q.lockAndInit()
 	defer q.mu.Unlock()
-	v, ok = q.pollLocked(now)
+	for n < len(dst) {
+		v, ok := q.pollLocked(now)
+		if !ok {
+			break
+		}
+		dst[n] = v
+		n++
+	}
 	first, _ := q.elements.first()
-	return v, first.dueAt, ok
+	return n, first.dueAt
 }
 
 // pollLocked is Poll with mu held. The alarm can stay as it is: taking an element never
