@@ -64,12 +64,17 @@ func (ix *index) loadHeads(handlers []string) {
 	}
 }
 
-// kindHeads selects the kinds of some handlers, each with the time of its first task. It
-// skips from one kind to the next, like nextKind.
-const kindHeads = `WITH RECURSIVE k(h, s) AS (
-	SELECT value, (SELECT min(schedule) FROM %[1]s AND handler = value) FROM json_each(?1)
-	UNION ALL SELECT h, (SELECT min(schedule) FROM %[1]s AND handler = h AND schedule > s) FROM k WHERE s IS NOT NULL)
-	SELECT h, s, (SELECT min(at) FROM %[1]s AND handler = h AND schedule = s) FROM k WHERE s IS NOT NULL`
+const (
+	// kindHeads selects the kinds of some handlers, each with the time of its first task.
+	kindHeads = `WITH RECURSIVE handlers(name) AS (SELECT value FROM json_each(?1)), k(h, s) AS (` + kindsOfHandlers + `)
+		SELECT h, s, (SELECT min(at) FROM %[1]s AND handler = h AND schedule = s) FROM k WHERE s IS NOT NULL`
+	// kindsOfHandlers selects the kinds of handlers. pendingHandlers selects the handlers of
+	// pending tasks from ?1 to ?2. Both skip from one to the next.
+	kindsOfHandlers = `SELECT name, (SELECT min(schedule) FROM %[1]s AND handler = name) FROM handlers
+		UNION ALL SELECT h, (SELECT min(schedule) FROM %[1]s AND handler = h AND schedule > s) FROM k WHERE s IS NOT NULL`
+	pendingHandlers = `SELECT min(handler) FROM %[1]s AND handler >= ?1 AND handler <= ?2
+		UNION ALL SELECT (SELECT min(handler) FROM %[1]s AND handler > name AND handler <= ?2) FROM handlers WHERE name IS NOT NULL`
+)
 
 // noteHead keeps the table correct when a row changes.
 func (t *headTable) noteHead(x *cachedTask) {

@@ -358,24 +358,20 @@ func (ix *index) Limits() map[string]*machine.Limit {
 	return ix.limits
 }
 
+const countOverdue = `WITH RECURSIVE handlers(name) AS (` + pendingHandlers + `), k(h, s) AS (` + kindsOfHandlers + `)
+	SELECT h, s, (SELECT count(*) FROM %[1]s AND handler = h AND schedule = s AND at <= ?3), (SELECT min(at) FROM %[1]s AND handler = h AND schedule = s)
+	FROM k WHERE s IS NOT NULL`
+
 // Overdue counts the due tasks by handler and schedule.
 func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
 	ix.flushTasks()
-	for _, k := range ix.pendingKinds() {
-		x := machine.Kind{Handler: k.handler, Schedule: k.schedule}
-		if ix.queryRow(onIndex(k.suspect, countKind), []any{k.handler, k.schedule, 0, int64(now) + 1}, &x.Tasks, &x.First); x.Tasks > 0 {
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
-// pendingKinds returns the kinds of the pending tasks.
-func (x *session) pendingKinds() (out []pendingKind) {
 	for _, suspect := range []bool{false, true} {
-		for k := (pendingKind{suspect: suspect}); x.queryRow(onIndex(suspect, nextKind), []any{k.handler, k.schedule}, &k.handler, &k.schedule); {
-			out = append(out, k)
-		}
+		ix.queryRows(onIndex(suspect, countOverdue), []any{"", firstAfterPrefix(""), int64(now)}, func(rows *sql.Rows) {
+			var k machine.Kind
+			if must(rows.Scan(&k.Handler, &k.Schedule, &k.Tasks, &k.First)); k.Tasks > 0 {
+				out = append(out, k)
+			}
+		})
 	}
 	return out
 }

@@ -81,21 +81,13 @@ func (x *session) listTasks(f *store.Filter, c store.Cursor, n int, now store.Ti
 				add(read(failedByTime, &f, pendingSuspect))
 				add(read(failedByTime, &f, pendingPaused))
 			} else {
-				kinds := x.pendingKinds()
-				if f.Handler != "" {
-					kinds = slices.DeleteFunc(kinds, func(k pendingKind) bool { return k.handler != f.Handler })
-				}
-				if f.To = x.pageEndTime(kinds, &f, c, n); f.To != all.To {
+				kinds := x.pageKinds(&f, c, n)
+				if f.To != all.To {
 					next = store.Cursor{State: state, At: f.To} // if not all of these match
 				}
 				add(read(othersByTime, &f, pendingPaused))
-				for _, k := range kinds {
-					o := pendingByTime
-					if k.suspect {
-						o = suspectsByTime
-					}
-					add(read(o, &f, k.handler, k.schedule))
-				}
+				add(read(pendingByTime, &f, encodeJSON(kinds[false])))
+				add(read(suspectsByTime, &f, encodeJSON(kinds[true])))
 			}
 			slices.SortFunc(more, func(a, b *cachedTask) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
 			if next != (store.Cursor{}) {
@@ -113,20 +105,23 @@ func (x *session) listTasks(f *store.Filter, c store.Cursor, n int, now store.Ti
 	return found[:min(n, len(found))], next
 }
 
-// A listOrder is an index with the order of a list. A position in the list is the value of
-// column, and an id.
+// A listOrder is the order of a list. A position in the list is the value of column, and an
+// id. tables are what an index reads in this order, or less than maxScanned entries, as t.
 type listOrder struct {
-	index, condition, column string
-	backwards                bool
+	tables, condition, column string
+	backwards                 bool
 }
 
+// inKinds are the kinds of some tasks: the parameter is a JSON list of their rowids.
+const inKinds = `json_each(?5) k CROSS JOIN tickless_tasks f ON f.rowid = k.value CROSS JOIN `
+
 var (
-	pendingByTime  = listOrder{"tickless_due", "state = 1 AND handler = ?5 AND schedule = ?6", "at", false}
-	suspectsByTime = listOrder{"tickless_suspects", "state = 5 AND handler = ?5 AND schedule = ?6", "at", false}
-	othersByTime   = listOrder{"tickless_rest", "state > 1 AND state = ?5", "at", false}
-	failedByTime   = listOrder{"tickless_more", "more IS NOT NULL AND state = ?5", "at", false}
-	runsByEnd      = listOrder{"tickless_ended", "state = 4 AND length(record) > 16", "substr(record, 2, 16)", true}
-	tasksByID      = listOrder{"sqlite_autoindex_tickless_tasks_1", "1", "id", false}
+	pendingByTime  = listOrder{inKinds + "tickless_tasks t INDEXED BY tickless_due", "t.state = 1 AND t.handler = f.handler AND t.schedule = f.schedule", "t.at", false}
+	suspectsByTime = listOrder{inKinds + "tickless_tasks t INDEXED BY tickless_suspects", "t.state = 5 AND t.handler = f.handler AND t.schedule = f.schedule", "t.at", false}
+	othersByTime   = listOrder{"tickless_tasks t INDEXED BY tickless_rest", "t.state > 1 AND t.state = ?5", "t.at", false}
+	failedByTime   = listOrder{"tickless_tasks t INDEXED BY tickless_more", "t.more IS NOT NULL AND t.state = ?5", "t.at", false}
+	runsByEnd      = listOrder{"tickless_tasks t INDEXED BY tickless_ended", "t.state = 4 AND length(t.record) > 16", "substr(t.record, 2, 16)", true}
+	tasksByID      = listOrder{"tickless_tasks t INDEXED BY sqlite_autoindex_tickless_tasks_1", "1", "t.id", false}
 )
 
 // maxScanned is how many entries a page looks at that do not match the filter.
@@ -134,8 +129,8 @@ const maxScanned = 10_000
 
 // readOrdered returns the first n tasks that match the filter, with values of the column from
 // from to to. They come after the cursor, whose value of the column is after. args are the
-// parameters of the order's condition. It leaves out what has expired at now. If there are more than maxScanned entries, next is the
-// position after those.
+// parameters of the order. It leaves out what has expired at now. If there are more than
+// maxScanned entries, next is the position after those.
 func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, after, from, to any, n int, now store.Time, args ...any) (found []*cachedTask, next store.Cursor) {
 	direction, further := "", ">"
 	if o.backwards {
@@ -143,8 +138,8 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 		after = []byte(after.(string))
 	}
 	args = append([]any{after, c.ID, from, to}, args...)
-	ordered := fmt.Sprintf(` FROM tickless_tasks INDEXED BY %s WHERE %s AND %s %s= ?1 AND (%[3]s %[4]s ?1 OR id %[4]s ?2) AND %[3]s >= ?3 AND %[3]s < ?4 ORDER BY %[3]s%[5]s, id%[5]s`,
-		o.index, o.condition, o.column, further, direction)
+	ordered := fmt.Sprintf(` FROM %s WHERE %s AND %s %s= ?1 AND (%[3]s %[4]s ?1 OR t.id %[4]s ?2) AND %[3]s >= ?3 AND %[3]s < ?4 ORDER BY %[3]s%[5]s, t.id%[5]s`,
+		o.tables, o.condition, o.column, further, direction)
 	k := len(args)
 	atFrom, atTo := f.From, cmp.Or(f.To, machine.Never)
 	prefix := ""
@@ -154,7 +149,7 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 	all := append(slices.Clip(args), int64(f.State), f.Handler, f.Error, int64(f.DueFrom), int64(cmp.Or(f.DueTo, machine.Never)), int64(atFrom), int64(atTo), prefix, n, int64(now), f.Paused)
 	// The inner query finds entries in order, and the outer one reads those that match.
 	x.queryRows(fmt.Sprintf(`SELECT t.`+strings.ReplaceAll(taskColumns, ", ", ", t.")+`
-		FROM (SELECT rowid AS r, state, handler, more, due, at, id%[1]s LIMIT %[2]d) i CROSS JOIN tickless_tasks t ON t.rowid = i.r
+		FROM (SELECT t.rowid AS r, t.state, t.handler, t.more, t.due, t.at, t.id%[1]s LIMIT %[2]d) i CROSS JOIN tickless_tasks t ON t.rowid = i.r
 		WHERE (i.state <> 4 OR i.at > ?%[12]d) AND (?%[3]d = 0 OR i.state = ?%[3]d OR ?%[3]d = 1 AND i.state IN (5, 6)) AND (?%[4]d = '' OR i.handler = ?%[4]d)
 		AND (?%[5]d = '' OR json_valid(i.more) AND instr(json_extract(i.more, '$.failures[#-1].Text'), ?%[5]d) > 0)
 		AND i.due >= ?%[6]d AND i.due < ?%[7]d AND i.at >= ?%[8]d AND i.at < ?%[9]d AND substr(i.id, 1, length(?%[10]d)) = ?%[10]d
@@ -164,7 +159,7 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 		return found, next
 	}
 	var value any
-	if x.queryRow(fmt.Sprintf(`SELECT %s, id%s LIMIT 1 OFFSET %d`, o.column, ordered, maxScanned-1), args, &value, &next.ID) {
+	if x.queryRow(fmt.Sprintf(`SELECT %s, t.id%s LIMIT 1 OFFSET %d`, o.column, ordered, maxScanned-1), args, &value, &next.ID) {
 		switch value := value.(type) {
 		case int64:
 			next.State, next.At = c.State, store.Time(value)
@@ -176,24 +171,83 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 	return found, next
 }
 
-// pageEndTime returns the end of a period, from the cursor on, in which at least n tasks
-// are due. If there are fewer tasks, it returns the filter's To. So listTasks need not
-// read n rows of each kind.
-func (x *session) pageEndTime(kinds []pendingKind, f *store.Filter, c store.Cursor, n int) store.Time {
-	var times []store.Time
-	to := cmp.Or(f.To, machine.Never)
-	for _, k := range kinds {
-		x.queryRows(onIndex(k.suspect, dueTimes), []any{k.handler, k.schedule, int64(max(f.From, c.At+1)), int64(to), n}, func(rows *sql.Rows) {
-			var at store.Time
-			must(rows.Scan(&at))
-			times = append(times, at)
+// A listedKind is a kind with tasks that may be on a page.
+type listedKind struct {
+	row     int64 // the rowid of its first task
+	suspect bool
+	times   []store.Time // when its first tasks are due, in order
+	limit   int          // how many times were read at most
+}
+
+const (
+	listKinds = `WITH RECURSIVE handlers(name) AS (` + pendingHandlers + `), k(h, s) AS (` + kindsOfHandlers + `)
+		SELECT t.rowid, t.at FROM k CROSS JOIN tickless_tasks t
+		ON t.rowid = (SELECT rowid FROM %[1]s AND handler = h AND schedule = s AND at >= ?3 AND at < ?4 ORDER BY at LIMIT 1) WHERE s IS NOT NULL`
+	firstTimes = `SELECT k.key, t.at FROM json_each(?1) k CROSS JOIN tickless_tasks f ON f.rowid = k.value CROSS JOIN tickless_tasks t
+		ON t.rowid IN (SELECT rowid FROM %s AND handler = f.handler AND schedule = f.schedule AND at >= ?2 AND at < ?3 ORDER BY at LIMIT +?4)`
+)
+
+// pageKinds returns, by suspect, a task of each kind that has tasks on a page of n. It sets
+// the filter's To to the end of a period, from the cursor on, in which n tasks are due, or
+// few more. So a page costs O(log n) for each kind that is pending, and for each of its tasks.
+func (x *session) pageKinds(f *store.Filter, c store.Cursor, n int) map[bool][]int64 {
+	var kinds []*listedKind
+	lastHandler := firstAfterPrefix(f.Handler)
+	if f.Handler != "" {
+		lastHandler = f.Handler
+	}
+	from, to := int64(max(f.From, c.At)), cmp.Or(f.To, machine.Never)
+	for _, suspect := range []bool{false, true} {
+		x.queryRows(onIndex(suspect, listKinds), []any{f.Handler, lastHandler, from, int64(to)}, func(rows *sql.Rows) {
+			k := &listedKind{suspect: suspect, times: make([]store.Time, 1), limit: 1}
+			must(rows.Scan(&k.row, &k.times[0]))
+			kinds = append(kinds, k)
 		})
 	}
-	if len(times) < n {
-		return f.To
+	end := to
+	for limit := max(4, 2*n/max(1, len(kinds))); ; limit *= 4 {
+		var times []store.Time
+		for _, k := range kinds {
+			times = append(times, k.times...)
+		}
+		if slices.Sort(times); len(times) > n { // the cursor's own task may be among them
+			end = times[n] + 1
+		}
+		short := make(map[bool][]*listedKind) // of these, more tasks may be due in the period
+		for _, k := range kinds {
+			if len(k.times) == k.limit && k.limit <= n && k.times[k.limit-1] < end-1 {
+				short[k.suspect] = append(short[k.suspect], k)
+			}
+		}
+		if len(short) == 0 {
+			break
+		}
+		for suspect, list := range short {
+			rowIDs := make([]int64, len(list))
+			for i, k := range list {
+				rowIDs[i], k.times, k.limit = k.row, nil, limit
+			}
+			x.queryRows(onIndex(suspect, firstTimes), []any{encodeJSON(rowIDs), from, int64(end), limit}, func(rows *sql.Rows) {
+				var i int
+				var at store.Time
+				must(rows.Scan(&i, &at))
+				list[i].times = append(list[i].times, at)
+			})
+			for _, k := range list {
+				slices.Sort(k.times)
+			}
+		}
 	}
-	slices.Sort(times)
-	return times[n-1] + 1
+	if end != to {
+		f.To = end
+	}
+	rowIDs := map[bool][]int64{false: {}, true: {}}
+	for _, k := range kinds {
+		if len(k.times) > 0 && k.times[0] < end {
+			rowIDs[k.suspect] = append(rowIDs[k.suspect], k.row)
+		}
+	}
+	return rowIDs
 }
 
 // firstAfterPrefix returns the first value that SQLite sorts after all strings with the

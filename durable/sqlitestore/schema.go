@@ -66,18 +66,12 @@ const (
 	moveTask    = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, worker=? WHERE id=?`
 	writeTask   = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, worker=?, record=? WHERE id=?`
 	deleteTasks = `DELETE FROM tickless_tasks WHERE id IN ROWS`
-	dueTimes    = `SELECT at FROM %s AND handler = ? AND schedule = ? AND at >= ? AND at < ? ORDER BY at LIMIT +?`
 	runTasks    = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
 	overTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT +?`
 	firstExpiry = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4`
 	countOver   = `SELECT count(*) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ?`
 	firstEnd    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
-	// nextKind selects the handler's next schedule, or else the next handler. The single
-	// condition handler > ? AND schedule > ? would skip schedules.
-	nextKind = `SELECT * FROM (SELECT handler, schedule FROM %[1]s AND handler = ?1 AND schedule > ?2 ORDER BY schedule LIMIT 1)
-		UNION ALL SELECT * FROM (SELECT handler, schedule FROM %[1]s AND handler > ?1 ORDER BY handler, schedule LIMIT 1) LIMIT 1`
-	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM %s AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
-	countTasks = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1) + (SELECT count(*) FROM tickless_tasks WHERE state = 5) + (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 6), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 4)`
+	countTasks  = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1) + (SELECT count(*) FROM tickless_tasks WHERE state = 5) + (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 6), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 4)`
 
 	// The small tables: each query selects the columns of a smallRow.
 	allSenders  = `SELECT name, sender, seen, worker, sum FROM tickless_senders`
@@ -121,7 +115,7 @@ func tablesVersion(ctx context.Context, conn *sql.Conn) (v int64, err error) {
 	if err := checkSchemaVersion(v); err != nil {
 		return 0, err
 	}
-	for _, query := range []string{statement{findTasks, 1, 1}.String(), onIndex(false, countKind), runTasks, statement{findSenders, 1, 1}.String(), getNumbers, getWakes} {
+	for _, query := range []string{statement{findTasks, 1, 1}.String(), onIndex(false, kindHeads), runTasks, statement{findSenders, 1, 1}.String(), getNumbers, getWakes} {
 		stmt, err := conn.PrepareContext(ctx, query)
 		if err != nil {
 			return 0, wrapTableError(err)

@@ -166,6 +166,32 @@ func testListOfRuns(b *storeTest) {
 	b.requireError(err, store.ErrInvalid)
 }
 
+// A list of pending tasks is in order, however many handlers they have.
+func testListOfManyHandlers(b *storeTest) {
+	now := b.now()
+	var items []store.Item
+	for i := range 900 { // some handlers have few tasks and others many, also at the same times
+		t := store.Task{ID: fmt.Sprint("k", i), Handler: fmt.Sprint("h", min(i%300, i*7919%100)), Record: []byte("r")}
+		at := now + 1000 + store.Time(i*i%211)
+		if i%50 == 0 {
+			at = now + 1000_000
+		}
+		items = append(items, store.Item{ID: t.ID, When: store.At(at), Task: t})
+	}
+	for part := range slices.Chunk(items, store.MaxBatch) {
+		b.sendCommand(store.Command{Op: store.Schedule, Items: part})
+	}
+	all := b.allEntries()
+	equal(b, "entries", len(all), len(items))
+	for _, f := range []store.Filter{
+		{}, {State: store.Pending, From: now + 1100}, {To: now + 1150, Handler: "h7"}, {DueFrom: now + 1050, DueTo: now + 1052}, {Handler: "h1"}, {State: store.Pending, Handler: "none"},
+	} {
+		for _, limit := range []int{3, 100, 1000} {
+			equal(b, fmt.Sprintf("%+v, %d on a page", f, limit), b.listAll(f, limit), expectedList(all, f))
+		}
+	}
+}
+
 // A prefix has no wildcards.
 func testPrefixes(b *storeTest) {
 	ids := []string{"a*1", "a*2", "ab", "a?1", "a[b]", "a[c", `a\1`, `a\*`, "A*1", "a", "\U0010ffff\U0010ffff1", "\U0010ffff", "\ufffd1", "ä1", "a%1", "a_1", "a'1"}

@@ -106,6 +106,7 @@ var tests = []struct {
 	{"PanicInTheStore", testPanic},
 	{"NothingIsShared", testNoSharedMemory},
 	{"List", testList},
+	{"ListOfManyHandlers", testListOfManyHandlers},
 	{"Prefixes", testPrefixes},
 	{"ListOfRuns", testListOfRuns},
 	{"Expiry", testExpiry},
