@@ -39,7 +39,7 @@ local function finish(op, id, at, due_, text, r)
     if not hasFlag(flags, 'c') then addFollowUp(id, keeping, token, true, due_, attempt, crashes, '') end
   elseif asks and (op == 'x' or op == 'm') then
     local size, both = match(text, '^(%d+):(.*)$')
-    text, result = sub(both, 1, size), sub(both, size + 1)
+    text, result = sub(both, 1, tonumber(size)), sub(both, size + 1)
   end
   if op == 'd' then finished = finished + 1 end
   if op == 'b' then counts.released = counts.released + 1 end

@@ -28,7 +28,8 @@ end
 
 -- source returns a source for merge that starts after the last entry that was read.
 local function source(key)
-  local from = call('ZCOUNT', key, '-inf', '(' .. int(min))
+  local from = 0
+  if after == '' or tonumber(after) < min then from = call('ZCOUNT', key, '-inf', '(' .. int(min)) end
   if after ~= '' then
     local low, high = call('ZCOUNT', key, '-inf', '(' .. after), call('ZCOUNT', key, '-inf', after)
     while low < high do
@@ -42,9 +43,35 @@ end
 
 local sources = {}
 if ARGV[first] == '1' then
-  for _, kind in ipairs(allKinds()) do
-    if handler == '' or sub(plainKind(kind), 1, #named) == named then sources[#sources + 1] = source(due .. kind) end
+  -- The first task of a kind in kinds is due at the kind's time or later, unless the kind waits
+  -- for a rate, or is also set aside. Such kinds, and those that may have tasks before the page,
+  -- are read at once. The others are read when the page comes to their times.
+  local begin, from, isAside = math.max(min, (tonumber(after) or -1) + 1), 0, {}
+  if call('HLEN', limits) > 0 then begin = math.huge end
+  local function add(kind, score)
+    if handler == '' or sub(plainKind(kind), 1, #named) == named then
+      sources[#sources + 1] = score and {key = due .. kind, from = 0, score = score} or source(due .. kind)
+    end
   end
+  for _, kind in ipairs(call('ZRANGE', aside, 0, -1)) do
+    isAside[kind] = true
+    add(kind)
+  end
+  local first = begin == math.huge and '+inf' or '(' .. int(begin)
+  for _, kind in ipairs(call('ZRANGEBYSCORE', kinds, '-inf', first)) do
+    if not isAside[kind] then add(kind) end
+  end
+  function sources.fetch()
+    local page = call('ZRANGEBYSCORE', kinds, int(begin), int(max), 'WITHSCORES', 'LIMIT', from, 256)
+    from = from + 256
+    for i = 1, #page, 2 do
+      sources.known = tonumber(page[i + 1])
+      if not isAside[page[i]] then add(page[i], sources.known) end
+    end
+    if #page < 512 then sources.fetch = nil end
+  end
+  sources.known = -1
+  if begin == math.huge then sources.fetch = nil end
 else
   if ARGV[first] == '4' then min = math.max(min, now + 1) end -- others have expired
   sources[1] = source(({lease, dead, past})[tonumber(ARGV[first]) - 1])
@@ -53,7 +80,7 @@ local looked, bytes, entries = 0, 0, {}
 local halted = table.concat(call('HKEYS', stopped))
 while #entries < 6 * n and looked < most and bytes < weight do
   local ids, times = {}, {}
-  if #sources > 0 then ids, times = merge(sources, math.min(n, 100), max, less) end
+  if #sources > 0 or sources.fetch then ids, times = merge(sources, math.min(n, 100), max, less) end
   if #ids == 0 then return {1, after, last, entries, halted} end
   for i, id in ipairs(ids) do
     if #entries == 6 * n or bytes >= weight then break end

@@ -2,9 +2,11 @@
 -- stops at the time last. less orders entries with equal times. The sources are a heap
 -- after the first call: the first one has the next entry.
 --
--- A source describes a ZSET. key is its key, and from is the index of its next entry.
+-- A source describes a ZSET. key is its key, and from is the index of its next entry. If
+-- score is set at first, the next entry has this time or a later one, and is read when it is
+-- its turn. If fetch is not nil, it adds sources whose entries have the time known or later.
 local function merge(sources, n, last, less)
-  local ids, times, size = {}, {}, math.ceil(n / #sources)
+  local ids, times, size = {}, {}, math.ceil(n / math.max(#sources, 1))
   -- step moves a source to its next entry, and returns false if there is none.
   local function step(s)
     s.i = s.i + 2
@@ -16,7 +18,7 @@ local function merge(sources, n, last, less)
     return s.score and s.score <= last
   end
   local function before(a, b)
-    return a.score < b.score or a.score == b.score and less(a.page[a.i], b.page[b.i])
+    return a.score < b.score or a.score == b.score and b.page and (not a.page or less(a.page[a.i], b.page[b.i]))
   end
   -- sink moves the source at i down to its place in the heap.
   local function sink(i)
@@ -29,18 +31,36 @@ local function merge(sources, n, last, less)
     end
     sources[i] = s
   end
-  if #sources > 0 and not sources[1].page then
-    for i = #sources, 1, -1 do
-      local s = sources[i]
-      s.page, s.i = {}, -1
-      if not step(s) then table.remove(sources, i) end
-    end
+  local function open(s)
+    s.page, s.i = {}, -1
+    return step(s)
+  end
+  local function heapify()
     for i = math.floor(#sources / 2), 1, -1 do sink(i) end
   end
-  while #ids < n and sources[1] do
-    local s = sources[1]
-    ids[#ids + 1], times[#times + 1] = s.page[s.i], s.page[s.i + 1]
-    if not step(s) then
+  if not sources.merged then
+    local opened = {}
+    for _, s in ipairs(sources) do
+      if open(s) then opened[#opened + 1] = s end
+    end
+    for i = 1, #sources do sources[i] = opened[i] end
+    heapify()
+    sources.merged = true
+  end
+  while #ids < n and (sources[1] or sources.fetch) do
+    while sources.fetch and (not sources[1] or sources[1].score >= sources.known) do
+      sources.fetch()
+      heapify()
+    end
+    if not sources[1] then break end
+    local s, hasNext = sources[1], nil
+    if s.page then
+      ids[#ids + 1], times[#times + 1] = s.page[s.i], s.page[s.i + 1]
+      hasNext = step(s)
+    else
+      hasNext = open(s)
+    end
+    if not hasNext then
       sources[1] = sources[#sources]
       sources[#sources] = nil
     end
