@@ -78,7 +78,7 @@ func TestMonitor_WatchesCrossTheBordersOfBubbles(t *testing.T) {
 	}()
 	synctest.Test(t, func(t *testing.T) {
 		evicted := make(chan time.Time, 1)
-		m := idle.New(func(string, time.Time) { evicted <- time.Now() }, idle.WithSlack(0))
+		m := idle.New(func(string, time.Time) { evicted <- time.Now() }, idle.WithSlackShare(0))
 		e, err := m.Watch("inside", timeout)
 		require.NoError(t, err)
 		begin := time.Now()

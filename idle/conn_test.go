@@ -56,7 +56,7 @@ func idleError(t testing.TB, op string, err error) {
 func TestConn_ClosedWhenSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		cs := idle.NewConns(30*time.Second, idle.WithSlack(0))
+		cs := idle.NewConns(30*time.Second, idle.WithSlackShare(0))
 		c, far := pipe(t, cs)
 		n, err := c.Read(make([]byte, 1))
 		require.Equal(t, 30*time.Second, time.Since(start))
@@ -76,7 +76,7 @@ func TestConn_ClosedWhenSilent(t *testing.T) {
 func TestConn_ReadsAndWritesAreActivity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		cs := idle.NewConns(30*time.Second, idle.WithSlack(0))
+		cs := idle.NewConns(30*time.Second, idle.WithSlackShare(0))
 		c, far := pipe(t, cs)
 		go func() { // a slow echo server
 			buf := make([]byte, 10)
@@ -110,7 +110,7 @@ func TestConn_ReadsAndWritesAreActivity(t *testing.T) {
 // more, the connection is closed.
 func TestConnWrite_ToASlowPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cs := idle.NewConns(30*time.Second, idle.WithSlack(0))
+		cs := idle.NewConns(30*time.Second, idle.WithSlackShare(0))
 		c, far := pipe(t, cs)
 		data := make([]byte, 1<<20)
 		for i := range data {
@@ -209,7 +209,7 @@ func TestConnWrite_Unixpacket(t *testing.T) {
 
 func TestConnClose_EndsTheWatchingAtOnce(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0), idle.WithOnIdle(func(*idle.Conn, time.Time) bool {
+	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0), idle.WithOnIdle(func(*idle.Conn, time.Time) bool {
 		t.Error("the callback was called for a closed connection")
 		return true
 	}))
@@ -233,7 +233,7 @@ func TestConn_EvictionRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var asked []time.Duration
-		cs := idle.NewConns(30*time.Second, idle.WithSlack(0), idle.WithOnIdle(func(c *idle.Conn, since time.Time) bool {
+		cs := idle.NewConns(30*time.Second, idle.WithSlackShare(0), idle.WithOnIdle(func(c *idle.Conn, since time.Time) bool {
 			require.Equal(t, since, c.Since())
 			asked = append(asked, time.Since(start))
 			switch len(asked) {
@@ -288,7 +288,7 @@ func TestConn_RefusedAfterClose(t *testing.T) {
 func TestConn_CallbackMayClose(t *testing.T) {
 	for _, refuse := range []bool{false, true} {
 		clk := timertest.NewClock(epoch)
-		cs := idle.NewConns(time.Second, idle.WithClock(clk), idle.WithSlack(0), idle.WithOnIdle(func(c *idle.Conn, _ time.Time) bool {
+		cs := idle.NewConns(time.Second, idle.WithClock(clk), idle.WithSlackShare(0), idle.WithOnIdle(func(c *idle.Conn, _ time.Time) bool {
 			require.NoError(t, c.Close())
 			return !refuse
 		}))
@@ -312,7 +312,7 @@ func TestConnClose_BeforeItsCallbackBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		asked := map[*idle.Conn]bool{}
-		cs := idle.NewConns(30*time.Second, idle.WithSlack(0), idle.WithOnIdle(func(c *idle.Conn, _ time.Time) bool {
+		cs := idle.NewConns(30*time.Second, idle.WithSlackShare(0), idle.WithOnIdle(func(c *idle.Conn, _ time.Time) bool {
 			mu.Lock()
 			asked[c] = true
 			mu.Unlock()
@@ -351,7 +351,7 @@ func TestConnClose_BeforeItsCallbackBegins(t *testing.T) {
 func TestConn_CallbackThatPanicsHasNotRefused(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	var got any
-	cs := idle.NewConns(time.Second, idle.WithClock(clk), idle.WithSlack(0),
+	cs := idle.NewConns(time.Second, idle.WithClock(clk), idle.WithSlackShare(0),
 		idle.WithOnIdle(func(*idle.Conn, time.Time) bool { panic("oops") }),
 		idle.WithPanicHandler(func(v any, _ []byte) { got = v }))
 	c, far := pipe(t, cs)
@@ -366,7 +366,7 @@ func TestConn_CallbackThatPanicsHasNotRefused(t *testing.T) {
 func TestConn_UsersDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		cs := idle.NewConns(30*time.Second, idle.WithSlack(0))
+		cs := idle.NewConns(30*time.Second, idle.WithSlackShare(0))
 		c, far := pipe(t, cs)
 		for range 2 {
 			// A deadline that passes is not activity, and does not close the connection.
@@ -400,7 +400,7 @@ func TestConnSetTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		refused := false
-		cs := idle.NewConns(30*time.Second, idle.WithSlack(0), idle.WithOnIdle(func(*idle.Conn, time.Time) bool {
+		cs := idle.NewConns(30*time.Second, idle.WithSlackShare(0), idle.WithOnIdle(func(*idle.Conn, time.Time) bool {
 			refused = !refused
 			return !refused
 		}))
@@ -493,7 +493,7 @@ func TestConns_CountsBeforeItCloses(t *testing.T) {
 
 func TestConns_AfterClose(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	cs := idle.NewConns(time.Second, idle.WithClock(clk), idle.WithSlack(0))
+	cs := idle.NewConns(time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 	c, far := pipe(t, cs)
 	require.Equal(t, []*idle.Conn{c}, openAfterClose(cs))
 	near2, far2 := net.Pipe()

@@ -58,7 +58,7 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 		x.at.Store(clk.ns.Load())
 		x.since.Store(since.UnixNano())
 		x.evicted.Inc()
-	}, WithClock(clk), WithTick(1), WithSlack(0))
+	}, WithClock(clk), WithTick(1), WithSlackShare(0))
 	entries := make([]*Entry[*contested], things)
 	for i := range entries {
 		e, err := m.Watch(&contested{}, timeout)

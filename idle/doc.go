@@ -38,7 +38,7 @@
 //   - Never early: an entry is evicted only when its timeout has passed since the last
 //     touch that returned true.
 //   - Late by at most a tick of 10 ms ([WithTick]), plus 1 % of the timeout
-//     ([WithSlack]), plus the time to wake up and to start the callback.
+//     ([WithSlackShare]), plus the time to wake up and to start the callback.
 //   - After the process was suspended, for more than 0.1 s, entries get a grace: none is
 //     evicted in the first quarter of its timeout, because heartbeats may wait in sockets.
 //   - An entry is evicted at most once, and never after a Stop that returned true.

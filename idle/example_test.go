@@ -92,7 +92,7 @@ func ExampleConns() {
 		fmt.Println(err)
 		return
 	}
-	clk.Advance(61 * time.Second) // one second more, for the slack: see WithSlack
+	clk.Advance(61 * time.Second) // one second more, for the slack: see WithSlackShare
 	busy = false
 	clk.Advance(61 * time.Second)
 	_, err = c.Write([]byte("too late"))

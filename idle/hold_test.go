@@ -56,7 +56,7 @@ func TestMonitor_OnIdleDecides(t *testing.T) {
 			defer mu.Unlock()
 			evicted = append(evicted, v+" "+since.Sub(begin).String())
 		},
-			idle.WithSlack(0), idle.WithPanicHandler(func(any, []byte) {}),
+			idle.WithSlackShare(0), idle.WithPanicHandler(func(any, []byte) {}),
 			idle.WithOnIdle(func(v string, since time.Time) bool {
 				mu.Lock()
 				asked[v]++

@@ -38,7 +38,7 @@ func accept(t testing.TB, l net.Listener) (*idle.Conn, net.Conn) {
 
 func TestListener_ClosesWhatIsSilent(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+	l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 	require.Equal(t, "tcp", l.Addr().Network())
 	silent, silentFar := accept(t, l)
 	lively, livelyFar := accept(t, l)
@@ -61,7 +61,7 @@ func TestListener_ClosesWhatIsSilent(t *testing.T) {
 // they end.
 func TestListenerClose_ConnectionsGoOn(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+	l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 	c, far := accept(t, l)
 	require.NoError(t, l.Close())
 	_, err := l.Accept()
@@ -126,7 +126,7 @@ func TestListenerAccept_ErrorsPass(t *testing.T) {
 
 func TestConns_OfSeveralListeners(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	cs := idle.NewConns(time.Minute, idle.WithClock(clk), idle.WithSlack(0))
+	cs := idle.NewConns(time.Minute, idle.WithClock(clk), idle.WithSlackShare(0))
 	a, b := cs.Listener(listen(t)), cs.Listener(listen(t))
 	accept(t, a)
 	require.NoError(t, a.Close())
@@ -177,7 +177,7 @@ func TestListener_UnderTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clk := timertest.NewClock(epoch)
-			l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+			l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 			defer l.Close()
 			dialed := make(chan net.Conn)
 			go func() {
@@ -216,7 +216,7 @@ func TestListener_UnderTLS(t *testing.T) {
 func TestListener_OverTLS(t *testing.T) {
 	serverConfig, clientConfig := certificate(t)
 	clk := timertest.NewClock(epoch)
-	l := idle.NewListener(tls.NewListener(listen(t), serverConfig), 30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+	l := idle.NewListener(tls.NewListener(listen(t), serverConfig), 30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 	defer l.Close()
 	done := make(chan string)
 	go func() {
@@ -257,7 +257,7 @@ func serve(t testing.TB, l net.Listener, h http.Handler) *http.Server {
 
 func TestListener_HTTPKeepAlive(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+	l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 	serve(t, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") }))
 
 	c, err := net.Dial("tcp", l.Addr().String())
@@ -285,7 +285,7 @@ func TestListener_HTTPKeepAlive(t *testing.T) {
 
 func TestListener_HTTPStreaming(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+	l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 	failed := make(chan error, 1)
 	serve(t, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for range 10 { // an active stream for many timeouts

@@ -48,7 +48,7 @@ func TestMonitor_BytesOfAWatchedThing(t *testing.T) {
 
 func TestMonitor_KeepsNothingAlive(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	m := idle.New(func(*[64]int, time.Time) {}, idle.WithClock(clk), idle.WithSlack(0))
+	m := idle.New(func(*[64]int, time.Time) {}, idle.WithClock(clk), idle.WithSlackShare(0))
 	watch := func() (*idle.Entry[*[64]int], weak.Pointer[[64]int]) {
 		v := new([64]int)
 		e, err := m.Watch(v, time.Minute)

@@ -35,7 +35,7 @@ func TestMonitor_Model(t *testing.T) {
 			require.GreaterOrEqual(t, clk.Now().Sub(since), x.timeout, "seed %d: early", seed)
 			require.False(t, clk.Now().After(x.latest), "seed %d: late", seed)
 			x.ended = true
-		}, idle.WithClock(clk), idle.WithTick(tick), idle.WithSlack(slack))
+		}, idle.WithClock(clk), idle.WithTick(tick), idle.WithSlackShare(slack))
 		changed := func(x *modelled) {
 			x.latest = x.last.Add(x.timeout + time.Duration(slack*float64(x.timeout)) + tick)
 			if now := clk.Now().Add(tick); x.latest.Before(now) {

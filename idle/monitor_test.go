@@ -43,7 +43,7 @@ func virtual(t testing.TB, opts ...idle.Option) *watched {
 		if w.then != nil {
 			w.then(v)
 		}
-	}, append([]idle.Option{idle.WithClock(w.clk), idle.WithSlack(0)}, opts...)...)
+	}, append([]idle.Option{idle.WithClock(w.clk), idle.WithSlackShare(0)}, opts...)...)
 	t.Cleanup(func() {
 		balanced(t, w.Stats())
 		require.NoError(t, w.Shutdown(context.Background()))
@@ -416,7 +416,7 @@ func TestMonitor_InABubble(t *testing.T) {
 			at[v] = time.Since(start)
 			mu.Unlock()
 			time.Sleep(time.Hour)
-		}, idle.WithSlack(0))
+		}, idle.WithSlackShare(0))
 		for i := range 100 {
 			e, err := m.Watch(i, time.Duration(i+1)*time.Second)
 			require.NoError(t, err)
@@ -516,8 +516,8 @@ func TestWithSlack(t *testing.T) {
 		most  int // number of moments with an eviction
 	}{
 		{nil, 300 * time.Millisecond, 11},
-		{[]idle.Option{idle.WithSlack(0.1)}, 3 * time.Second, 2},
-		{[]idle.Option{idle.WithSlack(0)}, 0, 100},
+		{[]idle.Option{idle.WithSlackShare(0.1)}, 3 * time.Second, 2},
+		{[]idle.Option{idle.WithSlackShare(0)}, 0, 100},
 	} {
 		clk := timertest.NewClock(epoch)
 		moments := map[time.Time]bool{}
@@ -537,14 +537,14 @@ func TestWithSlack(t *testing.T) {
 		require.Zero(t, m.Len())
 		require.LessOrEqual(t, len(moments), c.most)
 	}
-	require.Panics(t, func() { idle.WithSlack(1.1) })
-	require.Panics(t, func() { idle.WithSlack(-0.1) })
+	require.Panics(t, func() { idle.WithSlackShare(1.1) })
+	require.Panics(t, func() { idle.WithSlackShare(-0.1) })
 }
 
 func TestMonitor_AThingWatchedTwice(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	var evicted []time.Duration
-	m := idle.New(func(string, time.Time) { evicted = append(evicted, clk.Now().Sub(epoch)) }, idle.WithClock(clk), idle.WithSlack(0))
+	m := idle.New(func(string, time.Time) { evicted = append(evicted, clk.Now().Sub(epoch)) }, idle.WithClock(clk), idle.WithSlackShare(0))
 	first, err := m.Watch("a", time.Second)
 	require.NoError(t, err)
 	_, err = m.Watch("a", 2*time.Second)

@@ -56,12 +56,12 @@ func WithTick(tick time.Duration) Option {
 	return option(func(c *config) { c.tick = tick })
 }
 
-// WithSlack sets how late an eviction may be, as a share of the entry's timeout. With
+// WithSlackShare sets how late an eviction may be, as a share of the entry's timeout. With
 // slack, many evictions share a wake-up. The default is [DefaultSlack]: 0.3 s for a
-// timeout of 30 s. WithSlack panics unless share is from 0 to 1.
-func WithSlack(share float64) Option {
+// timeout of 30 s. WithSlackShare panics unless share is from 0 to 1.
+func WithSlackShare(share float64) Option {
 	if !(share >= 0 && share <= 1) {
-		panic(fmt.Sprintf("idle: WithSlack: the share must be from 0 to 1, got %v", share))
+		panic(fmt.Sprintf("idle: WithSlackShare: the share must be from 0 to 1, got %v", share))
 	}
 	return option(func(c *config) { c.slack = share })
 }

@@ -13,7 +13,7 @@ import (
 // Connections that send heartbeats are checked in groups, a few times a second.
 func TestMonitor_ChecksManyTogether(t *testing.T) {
 	const n, timeout = 1000, 30 * time.Second
-	w := virtual(t, idle.WithSlack(idle.DefaultSlack))
+	w := virtual(t, idle.WithSlackShare(idle.DefaultSlack))
 	es := make([]*idle.Entry[string], n)
 	for i := range es {
 		es[i] = w.watch(t, fmt.Sprint(i), timeout)

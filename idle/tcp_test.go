@@ -102,7 +102,7 @@ func randomFile(t testing.TB, size int) (f *os.File, data []byte) {
 
 func TestConn_HalfClosed(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 	server, client := tcpPair(t)
 	c := wrap(t, cs, server)
 
@@ -134,7 +134,7 @@ func TestConn_HalfClosed(t *testing.T) {
 
 func TestConn_PendingReadAndWriteGetErrIdle(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 	server, _ := tcpPair(t)
 	c := wrap(t, cs, server)
 	errs := make(chan error)
@@ -180,7 +180,7 @@ func TestConnReadFrom_AFileGoesTheFastWay(t *testing.T) {
 			_, err := f.Seek(0, io.SeekStart)
 			require.NoError(t, err)
 			clk := timertest.NewClock(epoch)
-			cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+			cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 			server, client := tcpPair(t)
 			s := &spy{TCPConn: server}
 			// Each piece takes 20 seconds, so that the copy takes many timeouts.
@@ -211,7 +211,7 @@ func TestConnReadFrom_AFileGoesTheFastWay(t *testing.T) {
 func TestConnReadFrom_InPieces(t *testing.T) {
 	f, data := randomFile(t, 32<<20)
 	clk := timertest.NewClock(epoch)
-	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 	server, client := tcpPair(t)
 	s := &spy{TCPConn: server}
 	conn := wrap(t, cs, s)
@@ -251,7 +251,7 @@ func TestConnCopy_BetweenSocketsGoesTheFastWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clk := timertest.NewClock(epoch)
-			cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+			cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 			a, in := tcpPair(t)
 			b, out := tcpPair(t)
 			s := &spy{TCPConn: b}
@@ -330,7 +330,7 @@ func TestConnCopy_FromOneThatIsReset(t *testing.T) {
 
 func TestConnCopy_SilentOnceEvicted(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 	a, in := tcpPair(t)
 	b, _ := tcpPair(t)
 	from, to := wrap(t, cs, a), wrap(t, cs, b)
@@ -350,7 +350,7 @@ func TestConnCopy_SilentOnceEvicted(t *testing.T) {
 
 func TestConnWriteTo_AFile(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 	server, client := tcpPair(t)
 	c := wrap(t, cs, server)
 	data := make([]byte, 3<<20)
@@ -390,7 +390,7 @@ func TestConnReadFrom_SlowSources(t *testing.T) {
 	}{"os.Pipe": {r, w}, "io.Pipe": {pr, pw}, "io.LimitReader": {io.LimitReader(lr, 1<<20), lw}} {
 		t.Run(name, func(t *testing.T) {
 			clk := timertest.NewClock(epoch)
-			cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+			cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 			server, client := tcpPair(t)
 			c := wrap(t, cs, server)
 			done := make(chan error)
@@ -448,7 +448,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 
 func TestConnSyscallConn_ReadsAndWritesAreActivity(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
+	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlackShare(0))
 	server, client := tcpPair(t)
 	c := wrap(t, cs, server)
 	rc, err := c.SyscallConn()

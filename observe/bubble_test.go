@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tickless/tickless/observe/debug"
-	"github.com/tickless/tickless/observe/expvar"
+	"github.com/tickless/tickless/observe/debugpage"
+	"github.com/tickless/tickless/observe/vars"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -56,14 +56,14 @@ func TestSchedulers_InABubble_ReadFromOutside(t *testing.T) {
 			s.AfterFunc(d, func() {})
 		}
 		time.Sleep(5 * time.Second)
-		got := parse(t, do(func() string { return expvar.New().String() }))["in a bubble"]
+		got := parse(t, do(func() string { return vars.New().String() }))["in a bubble"]
 		if got.Started != 12 || got.Fired != 3 || got.Pending != 9 || got.Error != "" {
 			t.Errorf("got %+v", got)
 		}
 		for _, query := range []string{"", "?scheduler=in+a+bubble", "?format=json"} {
 			page := do(func() string {
 				w := httptest.NewRecorder()
-				debug.Handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/"+query, nil))
+				debugpage.Handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/"+query, nil))
 				return w.Body.String()
 			})
 			if !strings.Contains(page, "in a bubble") || strings.Contains(page, "panic:") {
@@ -71,7 +71,7 @@ func TestSchedulers_InABubble_ReadFromOutside(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
-		if got := parse(t, do(func() string { return expvar.New().String() }))["in a bubble"]; got.Fired != 12 || got.Pending != 0 {
+		if got := parse(t, do(func() string { return vars.New().String() }))["in a bubble"]; got.Fired != 12 || got.Pending != 0 {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -86,7 +86,7 @@ func TestSchedulers_ReadInABubble(t *testing.T) {
 		own := timer.New(timer.WithName("in a bubble"))
 		defer own.Close()
 		own.AfterFunc(time.Minute, func() {})
-		all := parse(t, expvar.New().String())
+		all := parse(t, vars.New().String())
 		if got := all["in a bubble"]; got.Pending != 1 {
 			t.Errorf("the Scheduler from the bubble has %+v", got)
 		}
@@ -94,7 +94,7 @@ func TestSchedulers_ReadInABubble(t *testing.T) {
 			t.Errorf("the Scheduler from outside has %+v", got)
 		}
 	})
-	if got := parse(t, expvar.New().String())["outside"]; got.Pending != 1 || got.Error != "" {
+	if got := parse(t, vars.New().String())["outside"]; got.Pending != 1 || got.Error != "" {
 		t.Errorf("after the bubble, the Scheduler has %+v", got)
 	}
 }

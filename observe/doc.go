@@ -7,7 +7,7 @@
 //
 //   - observe/prom: a collector for Prometheus; a separate module.
 //   - observe/otel: instruments and a producer for OpenTelemetry; a separate module.
-//   - observe/expvar: a variable for the standard library's expvar.
+//   - observe/vars: a variable for the standard library's expvar.
 //
 // # Usage
 //

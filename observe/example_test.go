@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/observe"
-	"github.com/tickless/tickless/observe/expvar"
+	"github.com/tickless/tickless/observe/vars"
 	"github.com/tickless/tickless/timer"
 )
 
-// Publish the numbers of one Scheduler with package expvar.
+// Publish the numbers of one Scheduler with package vars.
 func ExampleScheduler() {
 	s := timer.New()
 	defer s.Close()
 	s.AfterFunc(time.Hour, func() {})
-	numbers := expvar.New(observe.Scheduler("leases", s)).String()
+	numbers := vars.New(observe.Scheduler("leases", s)).String()
 	fmt.Println(strings.Contains(numbers, `"timer.pending":1`))
 	// Output: true
 }

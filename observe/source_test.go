@@ -9,7 +9,7 @@ import (
 	"github.com/tickless/tickless/idle"
 	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/observe"
-	"github.com/tickless/tickless/observe/expvar"
+	"github.com/tickless/tickless/observe/vars"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 )
@@ -22,7 +22,7 @@ func TestSources_RefuseNil(t *testing.T) {
 		"observe: Purgatory: the argument must not be nil":                                    func() { observe.Purgatory("a", (*purgatory.Purgatory[int])(nil)) },
 		"observe: Monitor: the argument must not be nil":                                      func() { observe.Monitor("a", (*idle.Monitor[int])(nil)) },
 		"observe: Conns: the argument must not be nil":                                        func() { observe.Conns("a", nil) },
-		"observe: source 1 is the zero Source: the functions of package observe make Sources": func() { expvar.New(observe.Source{}) },
+		"observe: source 1 is the zero Source: the functions of package observe make Sources": func() { vars.New(observe.Source{}) },
 	} {
 		func() {
 			defer func() {
@@ -54,7 +54,7 @@ func TestSchedulers_OfTheSameName(t *testing.T) {
 	first := timer.New(timer.WithName("same name"))
 	second := timer.New(timer.WithName("same name"))
 	defer second.Close()
-	early := expvar.New()
+	early := vars.New()
 	if got, want := names(early), []string{"same name", "same name#2"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -62,7 +62,7 @@ func TestSchedulers_OfTheSameName(t *testing.T) {
 	if got, want := names(early), []string{"same name#2"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q: it keeps its name", got, want)
 	}
-	if got, want := names(expvar.New()), []string{"same name"}; !slices.Equal(got, want) {
+	if got, want := names(vars.New()), []string{"same name"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -75,19 +75,19 @@ func BenchmarkWatchAndCheck(b *testing.B) {
 
 func watchAndCheck(p *purgatory.Purgatory[int], keys []int) {
 	op := new(benchOp)
-	p.TryCompleteElseWatch(op, time.Minute, keys...)
+	p.CompleteOrWatch(op, time.Minute, keys...)
 	op.ready.Store(true)
 	p.CheckAndComplete(keys[0])
 }
 
 // An operation that is complete at the start is never watched.
-func BenchmarkTryCompleteElseWatch_AtOnce(b *testing.B) {
+func BenchmarkCompleteOrWatch_AtOnce(b *testing.B) {
 	p := newBench(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		op := new(benchOp)
 		op.ready.Store(true)
-		p.TryCompleteElseWatch(op, time.Minute, 1, 2, 3)
+		p.CompleteOrWatch(op, time.Minute, 1, 2, 3)
 	}
 }
 
@@ -97,7 +97,7 @@ func BenchmarkCheckAndComplete_Watchers(b *testing.B) {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			p := newBench(b)
 			for range n {
-				p.TryCompleteElseWatch(new(benchOp), time.Hour, 1)
+				p.CompleteOrWatch(new(benchOp), time.Hour, 1)
 			}
 			b.ReportAllocs()
 			for b.Loop() {

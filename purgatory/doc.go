@@ -17,7 +17,7 @@
 //	func (f *fetch) OnExpiration()     { expired.Inc() }
 //
 //	p := purgatory.New[Partition](scheduler)
-//	done, err := p.TryCompleteElseWatch(f, 500*time.Millisecond, f.partitions...)
+//	done, err := p.CompleteOrWatch(f, 500*time.Millisecond, f.partitions...)
 //	...
 //	p.CheckAndComplete(partition) // when the partition has grown
 //	f.ForceComplete()             // when the client has gone
@@ -49,7 +49,7 @@
 //
 // # Complexity
 //
-// TryCompleteElseWatch, completion, expiry and cancellation are O(k) for an operation
+// CompleteOrWatch, completion, expiry and cancellation are O(k) for an operation
 // with k keys. CheckAndComplete is O(n) for n operations that wait for the key. A
 // waiting operation takes about 130 bytes, timer included, and 32 for each key.
 //

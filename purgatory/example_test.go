@@ -103,7 +103,7 @@ func Example_produce() {
 		for _, partition := range partitions {
 			r.ends[partition] = logs[partition].append(100)
 		}
-		done, err := p.TryCompleteElseWatch(r, 30*time.Second, partitions...)
+		done, err := p.CompleteOrWatch(r, 30*time.Second, partitions...)
 		fmt.Println(name, "is complete:", done, err)
 	}
 	acknowledge := func(partition Partition, follower, end int) {
@@ -163,7 +163,7 @@ func Example_fetch() {
 		for partition, log := range logs {
 			r.from[partition] = log.length()
 		}
-		p.TryCompleteElseWatch(r, 500*time.Millisecond, a, b)
+		p.CompleteOrWatch(r, 500*time.Millisecond, a, b)
 	}
 	write := func(partition Partition, bytes int) {
 		logs[partition].append(bytes)
@@ -193,7 +193,7 @@ func ExampleDelayed_ForceComplete() {
 	p := purgatory.New[Partition](s)
 
 	r := &Fetch{minBytes: 1}
-	p.TryCompleteElseWatch(r, time.Minute, Partition{"orders", 0})
+	p.CompleteOrWatch(r, time.Minute, Partition{"orders", 0})
 	fmt.Println("waiting:", p.Len())
 	fmt.Println(r.ForceComplete(), r.ForceComplete())
 	fmt.Println("waiting:", p.Len())
@@ -213,9 +213,9 @@ func ExamplePurgatory_CancelForKey() {
 	p := purgatory.New[Partition](s)
 
 	a, b := Partition{"orders", 0}, Partition{"orders", 1}
-	p.TryCompleteElseWatch(&Fetch{minBytes: 1}, time.Minute, a)
-	p.TryCompleteElseWatch(&Fetch{minBytes: 1}, time.Minute, a, b)
-	p.TryCompleteElseWatch(&Fetch{minBytes: 1}, time.Minute, b)
+	p.CompleteOrWatch(&Fetch{minBytes: 1}, time.Minute, a)
+	p.CompleteOrWatch(&Fetch{minBytes: 1}, time.Minute, a, b)
+	p.CompleteOrWatch(&Fetch{minBytes: 1}, time.Minute, b)
 	for _, op := range p.CancelForKey(a) {
 		fmt.Printf("%T has to ask elsewhere\n", op)
 	}

@@ -171,7 +171,7 @@ func TestKafka1952_AsksAtMostTwice(t *testing.T) {
 
 		o = new(op)
 		o.ready.Store(true)
-		done, err := p.TryCompleteElseWatch(o, time.Hour, keysUpTo(n)...)
+		done, err := p.CompleteOrWatch(o, time.Hour, keysUpTo(n)...)
 		require.NoError(t, err)
 		require.True(t, done)
 		require.EqualValues(t, 1, o.asked.Load(), "complete at once")
@@ -298,7 +298,7 @@ func TestKafka_TrueOnlyForTheOneThatCompleted(t *testing.T) {
 		}
 		wg.Go(func() {
 			timeout := time.Duration(rand.IntN(200)) * time.Microsecond
-			done, err := p.TryCompleteElseWatch(o, timeout, "a", "b")
+			done, err := p.CompleteOrWatch(o, timeout, "a", "b")
 			require.NoError(t, err)
 			if done {
 				trues.Inc()
@@ -326,7 +326,7 @@ func TestKafka3994And5970And6042_CallbacksMayCallAnything(t *testing.T) {
 			p.CheckAndComplete("b")
 			p.Len()
 			p.Watched()
-			done, err := p.TryCompleteElseWatch(self, time.Hour, "a")
+			done, err := p.CompleteOrWatch(self, time.Hour, "a")
 			require.NoError(t, err)
 			require.False(t, done)
 			next := new(op)
@@ -353,7 +353,7 @@ func TestKafka3994And5970And6042_CallbacksMayCallAnything(t *testing.T) {
 		o := new(op)
 		o.onComplete = again(o)
 		o.ready.Store(true)
-		done, err := p.TryCompleteElseWatch(o, time.Second, "a", "b")
+		done, err := p.CompleteOrWatch(o, time.Second, "a", "b")
 		require.NoError(t, err)
 		require.True(t, done)
 		empty(t, p, s)
@@ -396,7 +396,7 @@ func TestKafka2253_RemovalRacesWithANewWatch(t *testing.T) {
 		wg.Go(func() {
 			for range n / 4 {
 				o := new(op)
-				done, err := p.TryCompleteElseWatch(o, time.Minute, "a", "b")
+				done, err := p.CompleteOrWatch(o, time.Minute, "a", "b")
 				require.NoError(t, err)
 				require.False(t, done)
 				o.ready.Store(true)

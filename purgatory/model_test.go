@@ -163,7 +163,7 @@ func (r *modelRun) give(o *modelOp) {
 		if forced {
 			r.forcing = o
 		}
-		done, err = r.p.TryCompleteElseWatch(o, timeout, o.keys...)
+		done, err = r.p.CompleteOrWatch(o, timeout, o.keys...)
 	})
 	require.NoError(r.t, err)
 	switch {

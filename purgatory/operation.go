@@ -14,7 +14,7 @@ import (
 //
 // # Panics
 //
-// In TryCompleteElseWatch and ForceComplete, a panic of the operation reaches the
+// In CompleteOrWatch and ForceComplete, a panic of the operation reaches the
 // caller. In CheckAndComplete and at the timeout, it goes to the panic handler, and
 // other operations continue.
 //
@@ -140,7 +140,7 @@ func (d *Delayed[K]) addTo(p *Purgatory[K], op Operation[K], timeout time.Durati
 	}()
 	if d.nodes != nil {
 		waiting = true
-		panic("purgatory: TryCompleteElseWatch: the operation is already waiting")
+		panic("purgatory: CompleteOrWatch: the operation is already waiting")
 	}
 	if d.completed.Load() {
 		// If ForceComplete completed the operation before it was added, OnComplete must

@@ -77,9 +77,9 @@ func TestPurgatory_PanicAtTheTimeout(t *testing.T) {
 	require.NoError(t, err, "no callback is running")
 }
 
-// A panic of TryComplete reaches the caller of TryCompleteElseWatch. Nothing of the
+// A panic of TryComplete reaches the caller of CompleteOrWatch. Nothing of the
 // operation remains in the purgatory.
-func TestTryCompleteElseWatch_PanicInTryComplete(t *testing.T) {
+func TestCompleteOrWatch_PanicInTryComplete(t *testing.T) {
 	for at := int32(1); at <= 2; at++ {
 		var ps panics
 		p, s, _ := virtual(t, ps.option())
@@ -90,7 +90,7 @@ func TestTryCompleteElseWatch_PanicInTryComplete(t *testing.T) {
 			}
 			return false
 		}
-		require.PanicsWithValue(t, "in TryComplete", func() { p.TryCompleteElseWatch(o, time.Hour, "a", "b") })
+		require.PanicsWithValue(t, "in TryComplete", func() { p.CompleteOrWatch(o, time.Hour, "a", "b") })
 		require.Empty(t, ps.values)
 		require.False(t, o.IsCompleted())
 		empty(t, p, s)
@@ -106,7 +106,7 @@ func TestPurgatory_PanicInOnCompleteReachesWhoAskedForIt(t *testing.T) {
 	p, s, _ := virtual(t, ps.option())
 	o := &op{onComplete: func() { panic("in OnComplete") }}
 	o.ready.Store(true)
-	require.PanicsWithValue(t, "in OnComplete", func() { p.TryCompleteElseWatch(o, time.Hour, "a") })
+	require.PanicsWithValue(t, "in OnComplete", func() { p.CompleteOrWatch(o, time.Hour, "a") })
 	require.True(t, o.IsCompleted())
 
 	o = watch(t, p, &op{onComplete: func() { panic("in OnComplete") }}, time.Hour, "a", "b")
@@ -132,7 +132,7 @@ func TestPurgatory_Goexit(t *testing.T) {
 	}
 	o := new(op)
 	o.try = runtimeGoexit
-	inGoroutine(func() { p.TryCompleteElseWatch(o, time.Hour, "a") })
+	inGoroutine(func() { p.CompleteOrWatch(o, time.Hour, "a") })
 	empty(t, p, s)
 
 	o = watch(t, p, new(op), time.Hour, "a")

@@ -64,7 +64,7 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 	return p
 }
 
-// TryCompleteElseWatch adds an operation. If its condition holds, the operation is
+// CompleteOrWatch adds an operation. If its condition holds, the operation is
 // completed: OnComplete runs, and completed is true. Otherwise the operation waits for
 // a check of one of its keys, for its timeout or for ForceComplete. completed is also
 // false if another call has completed the operation.
@@ -76,12 +76,12 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 // may be added again. The error is [ErrClosed] or, if the Scheduler refuses the timer,
 // [timer.ErrClosed] or [timer.ErrTooManyPending].
 //
-// TryCompleteElseWatch panics if the operation is nil or already waiting, or if a key
+// CompleteOrWatch panics if the operation is nil or already waiting, or if a key
 // is not equal to itself, such as NaN.
-func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Duration, keys ...K) (completed bool, err error) {
+func (p *Purgatory[K]) CompleteOrWatch(op Operation[K], timeout time.Duration, keys ...K) (completed bool, err error) {
 	p.mustBeMade()
 	if op == nil {
-		panic("purgatory: TryCompleteElseWatch with a nil Operation")
+		panic("purgatory: CompleteOrWatch with a nil Operation")
 	}
 	runOnComplete, byThisCall, err := op.delayed().addTo(p, op, timeout, keys)
 	if runOnComplete {

@@ -101,7 +101,7 @@ func realTime(t testing.TB, opts ...purgatory.Option) (*purgatory.Purgatory[stri
 // watch adds an operation that is not complete.
 func watch(t testing.TB, p *purgatory.Purgatory[string], o *op, timeout time.Duration, keys ...string) *op {
 	t.Helper()
-	done, err := p.TryCompleteElseWatch(o, timeout, keys...)
+	done, err := p.CompleteOrWatch(o, timeout, keys...)
 	require.NoError(t, err)
 	require.False(t, done)
 	return o
@@ -164,7 +164,7 @@ func TestPurgatory_NoTryCompleteAfterCompletion(t *testing.T) {
 		}
 		wg.Go(func() { o.ForceComplete() })
 		wg.Wait()
-		done, err := p.TryCompleteElseWatch(o, time.Minute, "a")
+		done, err := p.CompleteOrWatch(o, time.Minute, "a")
 		require.NoError(t, err)
 		require.False(t, done)
 		require.EqualValues(t, 1, o.completed.Load())
@@ -233,7 +233,7 @@ func TestPurgatory_KeepsNoKeyAlive(t *testing.T) {
 	p := purgatory.New[*[64]byte](s)
 	give := func() weak.Pointer[[64]byte] {
 		key, o := new([64]byte), new(pointerOp)
-		p.TryCompleteElseWatch(o, time.Hour, key)
+		p.CompleteOrWatch(o, time.Hour, key)
 		require.Equal(t, 1, p.Watched())
 		o.ForceComplete()
 		return weak.Make(key)
@@ -288,8 +288,8 @@ func TestNew_RefusesBadOptions(t *testing.T) {
 	}
 	require.PanicsWithValue(t, "purgatory: WithPanicHandler with a nil func", func() { purgatory.WithPanicHandler(nil) })
 	p, _, _ := virtual(t)
-	require.PanicsWithValue(t, "purgatory: TryCompleteElseWatch with a nil Operation",
-		func() { p.TryCompleteElseWatch(nil, time.Hour, "a") })
+	require.PanicsWithValue(t, "purgatory: CompleteOrWatch with a nil Operation",
+		func() { p.CompleteOrWatch(nil, time.Hour, "a") })
 }
 
 func TestPurgatory_OneShard(t *testing.T) {
@@ -317,7 +317,7 @@ func TestPurgatory_StructKeys(t *testing.T) {
 	defer s.Close()
 	p := purgatory.New[partition](s)
 	o := new(partitionOp)
-	p.TryCompleteElseWatch(o, time.Hour, partition{"t", 1}, partition{"t", 2}, partition{"t", 1})
+	p.CompleteOrWatch(o, time.Hour, partition{"t", 1}, partition{"t", 2}, partition{"t", 1})
 	require.Equal(t, 2, p.Watched())
 	require.Len(t, p.CancelForKey(partition{"t", 2}), 1)
 	require.Zero(t, p.Watched())
@@ -379,7 +379,7 @@ func TestPurgatory_BytesOfAWaitingOperation(t *testing.T) {
 		ops := make([]benchOp, n)
 		before := heap()
 		for i := range ops {
-			_, err := p.TryCompleteElseWatch(&ops[i], time.Hour, keys...)
+			_, err := p.CompleteOrWatch(&ops[i], time.Hour, keys...)
 			require.NoError(t, err)
 		}
 		each := float64(heap()-before) / n

@@ -15,16 +15,16 @@ import (
 // panics, however deep in the stack the call is.
 func TestTryComplete_AsksForItself(t *testing.T) {
 	for name, call := range map[string]func(*purgatory.Purgatory[string], *op){
-		"ForceComplete":        func(_ *purgatory.Purgatory[string], o *op) { o.ForceComplete() },
-		"CheckAndComplete":     func(p *purgatory.Purgatory[string], _ *op) { p.CheckAndComplete("a") },
-		"CancelForKey":         func(p *purgatory.Purgatory[string], _ *op) { p.CancelForKey("a") },
-		"TryCompleteElseWatch": func(p *purgatory.Purgatory[string], o *op) { p.TryCompleteElseWatch(o, time.Hour, "b") },
-		"Close":                func(p *purgatory.Purgatory[string], _ *op) { p.Close() },
-		"Shutdown":             func(p *purgatory.Purgatory[string], _ *op) { p.Shutdown(context.Background()) },
+		"ForceComplete":    func(_ *purgatory.Purgatory[string], o *op) { o.ForceComplete() },
+		"CheckAndComplete": func(p *purgatory.Purgatory[string], _ *op) { p.CheckAndComplete("a") },
+		"CancelForKey":     func(p *purgatory.Purgatory[string], _ *op) { p.CancelForKey("a") },
+		"CompleteOrWatch":  func(p *purgatory.Purgatory[string], o *op) { p.CompleteOrWatch(o, time.Hour, "b") },
+		"Close":            func(p *purgatory.Purgatory[string], _ *op) { p.Close() },
+		"Shutdown":         func(p *purgatory.Purgatory[string], _ *op) { p.Shutdown(context.Background()) },
 		"through another's OnComplete": func(p *purgatory.Purgatory[string], o *op) {
 			other := &op{onComplete: func() { o.ForceComplete() }}
 			other.ready.Store(true)
-			p.TryCompleteElseWatch(other, time.Hour, "c")
+			p.CompleteOrWatch(other, time.Hour, "c")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

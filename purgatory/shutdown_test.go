@@ -55,7 +55,7 @@ func TestPurgatory_UseAfterShutdown(t *testing.T) {
 	for _, keys := range [][]string{{"a"}, {}, {"a", "b"}} {
 		o := new(op)
 		o.ready.Store(true)
-		done, err := p.TryCompleteElseWatch(o, time.Second, keys...)
+		done, err := p.CompleteOrWatch(o, time.Second, keys...)
 		require.ErrorIs(t, err, purgatory.ErrClosed)
 		require.False(t, done)
 		require.Zero(t, o.asked.Load())
@@ -65,7 +65,7 @@ func TestPurgatory_UseAfterShutdown(t *testing.T) {
 	require.Nil(t, p.CancelForKey("a"))
 	clk.Advance(time.Hour)
 	refused := new(op)
-	_, err = p.TryCompleteElseWatch(refused, time.Second, "a")
+	_, err = p.CompleteOrWatch(refused, time.Second, "a")
 	require.ErrorIs(t, err, purgatory.ErrClosed)
 	require.True(t, refused.ForceComplete())
 	require.EqualValues(t, 1, refused.completed.Load())
@@ -76,7 +76,7 @@ func TestPurgatory_UseAfterShutdown(t *testing.T) {
 }
 
 // Shutdown runs while an operation is being added. Either TakeLeftover returns the
-// operation, or TryCompleteElseWatch returns the error, but not both.
+// operation, or CompleteOrWatch returns the error, but not both.
 func TestShutdown_RacesWithStarts(t *testing.T) {
 	for range 100 {
 		s := timer.New()
@@ -97,7 +97,7 @@ func TestShutdown_RacesWithStarts(t *testing.T) {
 					if given.Inc()%3 == 0 {
 						o.name = "second"
 					}
-					done, err := p.TryCompleteElseWatch(o, time.Hour, "a", "b", "c", "d")
+					done, err := p.CompleteOrWatch(o, time.Hour, "a", "b", "c", "d")
 					switch {
 					case err != nil:
 						require.ErrorIs(t, err, purgatory.ErrClosed)

@@ -19,11 +19,11 @@ import (
 
 // The condition becomes true between the two checks. The second check completes the
 // operation. Afterwards no list or timer refers to it.
-func TestTryCompleteElseWatch_CompletedByTheSecondCheck(t *testing.T) {
+func TestCompleteOrWatch_CompletedByTheSecondCheck(t *testing.T) {
 	p, s, clk := virtual(t)
 	o := new(op)
 	o.try = func() bool { return o.asked.Load() == 2 }
-	done, err := p.TryCompleteElseWatch(o, time.Second, "a", "b")
+	done, err := p.CompleteOrWatch(o, time.Second, "a", "b")
 	require.NoError(t, err)
 	require.True(t, done)
 	require.EqualValues(t, 1, o.completed.Load())
@@ -35,7 +35,7 @@ func TestTryCompleteElseWatch_CompletedByTheSecondCheck(t *testing.T) {
 
 // Calls that complete an operation while it is being added wait until its timer has
 // started. Then they stop the timer.
-func TestTryCompleteElseWatch_CompletedMeanwhile(t *testing.T) {
+func TestCompleteOrWatch_CompletedMeanwhile(t *testing.T) {
 	for name, complete := range map[string]func(*purgatory.Purgatory[string], *op){
 		"force": func(_ *purgatory.Purgatory[string], o *op) { o.ForceComplete() },
 		"check": func(p *purgatory.Purgatory[string], o *op) {
@@ -66,7 +66,7 @@ func TestTryCompleteElseWatch_CompletedMeanwhile(t *testing.T) {
 	}
 }
 
-func TestTryCompleteElseWatch_KeysGivenTwiceCountOnce(t *testing.T) {
+func TestCompleteOrWatch_KeysGivenTwiceCountOnce(t *testing.T) {
 	p, s, _ := virtual(t)
 	o := watch(t, p, new(op), time.Hour, "a", "b", "a", "a", "b", "c")
 	require.Equal(t, 3, p.Watched())
@@ -88,7 +88,7 @@ func TestTryCompleteElseWatch_KeysGivenTwiceCountOnce(t *testing.T) {
 	}
 }
 
-func TestTryCompleteElseWatch_WithoutKeys(t *testing.T) {
+func TestCompleteOrWatch_WithoutKeys(t *testing.T) {
 	p, s, clk := virtual(t)
 	a := watch(t, p, new(op), time.Second)
 	b := watch(t, p, new(op), time.Hour)
@@ -104,18 +104,18 @@ func TestTryCompleteElseWatch_WithoutKeys(t *testing.T) {
 	empty(t, p, s)
 }
 
-func TestTryCompleteElseWatch_TimeoutOfZeroOrLess(t *testing.T) {
+func TestCompleteOrWatch_TimeoutOfZeroOrLess(t *testing.T) {
 	p, s, clk := virtual(t)
 	for _, timeout := range []time.Duration{0, -1, math.MinInt64} {
 		o := watch(t, p, new(op), timeout, "a")
 		require.EqualValues(t, 2, o.asked.Load())
-		require.Zero(t, o.completed.Load(), "OnComplete ran inside TryCompleteElseWatch")
+		require.Zero(t, o.completed.Load(), "OnComplete ran inside CompleteOrWatch")
 		clk.Advance(0)
 		require.EqualValues(t, 1, o.expired.Load())
 
 		o = new(op) // a complete operation is complete, however short the timeout
 		o.ready.Store(true)
-		done, err := p.TryCompleteElseWatch(o, timeout, "a")
+		done, err := p.CompleteOrWatch(o, timeout, "a")
 		require.NoError(t, err)
 		require.True(t, done)
 		require.Zero(t, o.expired.Load())
@@ -123,7 +123,7 @@ func TestTryCompleteElseWatch_TimeoutOfZeroOrLess(t *testing.T) {
 	empty(t, p, s)
 }
 
-func TestTryCompleteElseWatch_TheLongestTimeout(t *testing.T) {
+func TestCompleteOrWatch_TheLongestTimeout(t *testing.T) {
 	p, _, clk := virtual(t)
 	o := watch(t, p, new(op), never, "a")
 	clk.Advance(200 * 365 * 24 * time.Hour)
@@ -132,14 +132,14 @@ func TestTryCompleteElseWatch_TheLongestTimeout(t *testing.T) {
 }
 
 // If the Scheduler refuses the timer, the operation is not watched.
-func TestTryCompleteElseWatch_NoTimerToBeHad(t *testing.T) {
+func TestCompleteOrWatch_NoTimerToBeHad(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithMaxPending(1))
 	p := purgatory.New[string](s)
 	first := watch(t, p, new(op), time.Hour, "a")
 
 	o := new(op)
-	done, err := p.TryCompleteElseWatch(o, time.Hour, "a", "b")
+	done, err := p.CompleteOrWatch(o, time.Hour, "a", "b")
 	require.ErrorIs(t, err, timer.ErrTooManyPending)
 	require.False(t, done)
 	require.Equal(t, 1, p.Len())
@@ -152,13 +152,13 @@ func TestTryCompleteElseWatch_NoTimerToBeHad(t *testing.T) {
 
 	s.Close()
 	o = new(op)
-	done, err = p.TryCompleteElseWatch(o, time.Hour, "a", "b")
+	done, err = p.CompleteOrWatch(o, time.Hour, "a", "b")
 	require.ErrorIs(t, err, timer.ErrClosed)
 	require.False(t, done)
 	require.Zero(t, o.completed.Load()+o.expired.Load())
 	empty(t, p, s)
 	o.ready.Store(true) // a complete operation needs no timer
-	done, err = p.TryCompleteElseWatch(o, time.Hour, "a", "b")
+	done, err = p.CompleteOrWatch(o, time.Hour, "a", "b")
 	require.NoError(t, err)
 	require.True(t, done)
 }
@@ -172,7 +172,7 @@ func TestForceComplete_BeforeItWasGiven(t *testing.T) {
 	require.False(t, o.ForceComplete())
 	require.Zero(t, o.completed.Load(), "the operation has not been added")
 	for range 2 {
-		done, err := p.TryCompleteElseWatch(o, time.Hour, "a")
+		done, err := p.CompleteOrWatch(o, time.Hour, "a")
 		require.NoError(t, err)
 		require.False(t, done, "ForceComplete has completed it")
 		require.EqualValues(t, 1, o.completed.Load())
@@ -181,11 +181,11 @@ func TestForceComplete_BeforeItWasGiven(t *testing.T) {
 	empty(t, p, s)
 }
 
-func TestTryCompleteElseWatch_OperationThatWaitsPanics(t *testing.T) {
+func TestCompleteOrWatch_OperationThatWaitsPanics(t *testing.T) {
 	p, s, _ := virtual(t)
 	o := watch(t, p, new(op), time.Hour, "a")
-	require.PanicsWithValue(t, "purgatory: TryCompleteElseWatch: the operation is already waiting",
-		func() { p.TryCompleteElseWatch(o, time.Hour, "b") })
+	require.PanicsWithValue(t, "purgatory: CompleteOrWatch: the operation is already waiting",
+		func() { p.CompleteOrWatch(o, time.Hour, "b") })
 	require.Equal(t, 1, p.Len(), "it still waits")
 	require.True(t, o.ForceComplete())
 	empty(t, p, s)
@@ -203,27 +203,27 @@ func (*anyOp) TryComplete() bool { return false }
 func (*anyOp) OnComplete()       {}
 func (*anyOp) OnExpiration()     {}
 
-// TryCompleteElseWatch panics because of a bad key. The operation then waits for none
+// CompleteOrWatch panics because of a bad key. The operation then waits for none
 // of its keys, and may be added again.
-func TestTryCompleteElseWatch_BadKeysPanic(t *testing.T) {
+func TestCompleteOrWatch_BadKeysPanic(t *testing.T) {
 	s := timer.New(timer.WithClock(timertest.NewClock(epoch)))
 	defer s.Close()
 	fp := purgatory.New[float64](s)
 	fo := new(floatOp)
 	require.PanicsWithValue(t, "purgatory: a key must be equal to itself",
-		func() { fp.TryCompleteElseWatch(fo, time.Hour, 1, 2, math.NaN()) })
+		func() { fp.CompleteOrWatch(fo, time.Hour, 1, 2, math.NaN()) })
 	require.Zero(t, fp.Stats())
-	_, err := fp.TryCompleteElseWatch(fo, time.Hour, 1, 2)
+	_, err := fp.CompleteOrWatch(fo, time.Hour, 1, 2)
 	require.NoError(t, err)
 	require.Zero(t, fp.CheckAndComplete(math.NaN()))
 	require.True(t, fo.ForceComplete())
 
 	ap := purgatory.New[any](s)
 	ao := new(anyOp)
-	require.Panics(t, func() { ap.TryCompleteElseWatch(ao, time.Hour, 1, "b", []int{}) })
+	require.Panics(t, func() { ap.CompleteOrWatch(ao, time.Hour, 1, "b", []int{}) })
 	require.Panics(t, func() { ap.CheckAndComplete([]int{}) })
 	require.Zero(t, ap.Stats())
-	_, err = ap.TryCompleteElseWatch(ao, time.Hour, 1, "b")
+	_, err = ap.CompleteOrWatch(ao, time.Hour, 1, "b")
 	require.NoError(t, err)
 	require.Equal(t, 2, ap.Watched())
 	require.True(t, ao.ForceComplete())
@@ -231,7 +231,7 @@ func TestTryCompleteElseWatch_BadKeysPanic(t *testing.T) {
 }
 
 // An operation expires even if the executor refuses its callbacks.
-func TestTryCompleteElseWatch_AnExecutorThatRefuses(t *testing.T) {
+func TestCompleteOrWatch_AnExecutorThatRefuses(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	refuse := executor.Func(func(func()) error { return errors.New("no room") })
 	s := timer.New(timer.WithClock(clk), timer.WithExecutor(refuse))

@@ -105,7 +105,7 @@ func stressRound(t *testing.T, round int) {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(round), uint64(g)))
 			give := func(o *stressed) {
-				done, err := p.TryCompleteElseWatch(o, time.Duration(rng.IntN(3_000_000)-1000), o.keys...)
+				done, err := p.CompleteOrWatch(o, time.Duration(rng.IntN(3_000_000)-1000), o.keys...)
 				switch {
 				case err != nil:
 					o.handed.Inc()

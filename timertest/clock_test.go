@@ -68,7 +68,7 @@ func TestClock_WholeTicksAreExact(t *testing.T) {
 	defer s.Close()
 	m := idle.New(func(want time.Time, _ time.Time) {
 		require.Equal(t, want, clk.Now(), "idle")
-	}, idle.WithClock(clk), idle.WithSlack(0))
+	}, idle.WithClock(clk), idle.WithSlackShare(0))
 	defer m.Close()
 	const n = 1000
 	fired := 0

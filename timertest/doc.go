@@ -28,7 +28,7 @@
 // A Scheduler rounds deadlines up to its tick, also on this clock. A tick is 0.1 ms, or
 // 10 ms in package idle (idle.WithTick). If the clock moves by whole ticks only, a timer
 // of whole ticks fires exactly after its delay. Otherwise advance by one more tick. A
-// timer with slack (timer.WithSlack, idle.WithSlack) may fire later by its slack.
+// timer with slack (timer.WithSlack, idle.WithSlackShare) may fire later by its slack.
 //
 // # Concurrency
 //

@@ -9,10 +9,10 @@ import (
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
 	"github.com/tickless/tickless/durable/metrics"
-	"github.com/tickless/tickless/observe/expvar"
+	"github.com/tickless/tickless/observe/vars"
 )
 
-// A Client's metrics, exported through package expvar.
+// A Client's metrics, exported through package vars.
 func ExampleClient() {
 	client := durable.New(memstore.New())
 	client.Schedule(context.Background(), durable.Task{Key: "order-17", Handler: "remind"}, durable.After(time.Hour))
@@ -22,7 +22,7 @@ func ExampleClient() {
 			Tasks map[string]int `json:"queue.tasks"`
 		} `json:"durable.client"`
 	}
-	json.Unmarshal([]byte(expvar.New(metrics.Client("orders", client)).String()), &all)
+	json.Unmarshal([]byte(vars.New(metrics.Client("orders", client)).String()), &all)
 	fmt.Println(all.Client["orders"].Tasks["pending"], "pending")
 	// Output: 1 pending
 }

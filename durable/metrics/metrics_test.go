@@ -18,8 +18,8 @@ import (
 	"github.com/tickless/tickless/durable/metrics"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/observe"
-	"github.com/tickless/tickless/observe/expvar"
 	"github.com/tickless/tickless/observe/metric"
+	"github.com/tickless/tickless/observe/vars"
 )
 
 var quiet = durable.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -32,7 +32,7 @@ type exported struct {
 
 func export(t *testing.T, sources ...observe.Source) (all exported) {
 	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(expvar.New(sources...).String()), &all))
+	require.NoError(t, json.Unmarshal([]byte(vars.New(sources...).String()), &all))
 	return all
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/observe"
-	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/observe/debugpage"
 	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/timer"
 )
@@ -132,7 +132,7 @@ func newPage(t *testing.T) string {
 		_ = s.NewTicker(5 * time.Millisecond)
 		all = append(all, s)
 	}
-	server := httptest.NewServer(debug.Handler(debug.WithSchedulers(all...), debug.WithSources(mailer())))
+	server := httptest.NewServer(debugpage.Handler(debugpage.WithSchedulers(all...), debugpage.WithSources(mailer())))
 	t.Cleanup(server.Close)
 	return server.URL
 }

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/observe/debugpage"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -36,7 +36,7 @@ func main() {
 	s := timer.New(timer.WithName("requests"))
 	go sendRequests(s, rate, nil)
 	fmt.Printf("http://%s/ shows the load until you interrupt it\n", l.Addr())
-	log.Fatal((&http.Server{Handler: debug.Handler(), ReadHeaderTimeout: 10 * time.Second}).Serve(l))
+	log.Fatal((&http.Server{Handler: debugpage.Handler(), ReadHeaderTimeout: 10 * time.Second}).Serve(l))
 }
 
 // sendRequests sends requests until stop is closed. Each starts a timeout of 0.1 to 8 s.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/observe/debugpage"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -25,7 +25,7 @@ func TestDebugPage_ShowsTheLoad(t *testing.T) {
 		close(stop)
 		<-ended
 		w := httptest.NewRecorder()
-		debug.Handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/?format=json", nil))
+		debugpage.Handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/?format=json", nil))
 		var page struct{ Schedulers []struct{ Name string } }
 		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &page))
 		require.Equal(t, "requests", page.Schedulers[0].Name)

@@ -78,7 +78,7 @@ func (b *broker) fetch(w http.ResponseWriter, r *http.Request) {
 	}
 	topic := r.PathValue("topic")
 	f := &fetchOperation{read: func() []string { return b.readMessages(topic, int(from)) }, answer: make(chan []string, 1)}
-	if _, err := b.waitingFetches.TryCompleteElseWatch(f, b.maxWait, topic); err != nil {
+	if _, err := b.waitingFetches.CompleteOrWatch(f, b.maxWait, topic); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}

@@ -52,8 +52,8 @@ var mayImport = map[string][]string{
 	// Packages that observe the packages above.
 	"observe/metric":      onTimer,
 	"observe":             belowObserve,
-	"observe/debug":       onObserve,
-	"observe/expvar":      onObserve,
+	"observe/debugpage":   onObserve,
+	"observe/vars":        onObserve,
 	"observe/observetest": append(onObserve[:len(onObserve):len(onObserve)], "timertest"),
 }
 
@@ -111,9 +111,9 @@ var mayDial = map[string]bool{"idle": true, "observe": true, "observe/observetes
 
 // mayServe lists the packages that may import net/http.
 var mayServe = map[string]bool{
-	"httptimeout":    true,
-	"observe/debug":  true,
-	"observe/expvar": true, // the standard library's expvar serves
+	"httptimeout":       true,
+	"observe/debugpage": true,
+	"observe/vars":      true, // the standard library's expvar serves
 }
 
 // TestLayout_CoreStaysLight keeps packages that timers do not need out of users'

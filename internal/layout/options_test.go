@@ -9,7 +9,7 @@ import (
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/idle"
 	"github.com/tickless/tickless/jobs"
-	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/observe/debugpage"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 )
@@ -27,7 +27,7 @@ func TestOptions_NilIsRefused(t *testing.T) {
 		"idle: New: option 2 is nil":               func() { idle.New(func(int, time.Time) {}, idle.WithTick(time.Second), nil) },
 		"idle: NewConns: option 1 is nil":          func() { idle.NewConns(time.Second, nil) },
 		"idle: NewListener: option 1 is nil":       func() { idle.NewListener(new(net.TCPListener), time.Second, nil) },
-		"debug: Handler: option 1 is nil":          func() { debug.Handler(nil) },
+		"debugpage: Handler: option 1 is nil":      func() { debugpage.Handler(nil) },
 		"purgatory: New: option 1 is nil":          func() { purgatory.New[int](s, nil) },
 		"jobs: Periodic: option 1 is nil":          func() { jobs.Periodic(s, time.Second, func() {}, nil) },
 		"timer: New: option 2 is nil":              func() { timer.New(timer.WithName("a"), nil) },

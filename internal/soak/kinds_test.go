@@ -270,7 +270,7 @@ func requests(s *timer.Scheduler) (kind, *purgatory.Purgatory[int]) {
 	return kind{"purgatory", false, func(l *ledger, rng *rand.Rand, longest time.Duration) {
 		d := delay(rng, longest)
 		r := &request{n: l.enter(d)}
-		if _, err := p.TryCompleteElseWatch(r, d, rng.IntN(1000), 1000+rng.IntN(1000)); err != nil {
+		if _, err := p.CompleteOrWatch(r, d, rng.IntN(1000), 1000+rng.IntN(1000)); err != nil {
 			l.complain("%v", err)
 			return
 		}

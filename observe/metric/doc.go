@@ -1,5 +1,7 @@
 // Package metric describes the numbers that the exporters of package observe export, so
-// that all export the same. Users of the exporters can skip it.
+// that all export the same. Users of the exporters can skip it. It is public because the
+// exporters and package durable/metrics are modules of their own, and because a program can
+// make Sources of its own things.
 //
 //   - A [Thing] describes a type that has numbers, such as Scheduler. It lists the
 //     metrics.

@@ -71,7 +71,7 @@ func Sources(t testing.TB) []observe.Source {
 	}
 	operations := purgatory.New[string](s)
 	t.Cleanup(func() { operations.Close() })
-	if _, err := operations.TryCompleteElseWatch(new(neverComplete), 45*time.Second, "k", "l"); err != nil {
+	if _, err := operations.CompleteOrWatch(new(neverComplete), 45*time.Second, "k", "l"); err != nil {
 		t.Fatal(err)
 	}
 	startTimer(30*time.Minute, func() {})

@@ -1,4 +1,4 @@
-package debug_test
+package debugpage_test
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/executor"
-	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/observe/debugpage"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -36,7 +36,7 @@ func get(t *testing.T, h http.Handler, target string) (*http.Response, string) {
 }
 
 func TestHandler_OnlyReads(t *testing.T) {
-	h := debug.Handler()
+	h := debugpage.Handler()
 	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(method, "http://localhost/", nil))
@@ -56,7 +56,7 @@ func TestHandler_OnlyReads(t *testing.T) {
 func TestHandler_Hosts(t *testing.T) {
 	for _, c := range []struct {
 		host string
-		opts []debug.Option
+		opts []debugpage.Option
 		code int
 	}{
 		{"localhost", nil, 200},
@@ -75,20 +75,20 @@ func TestHandler_Hosts(t *testing.T) {
 		{"10.0.0.1:80", nil, 403},
 		{"0.0.0.0", nil, 403},
 		{"[::]:80", nil, 403},
-		{"Timers.Example.org:80", []debug.Option{debug.WithHosts("timers.example.org")}, 200},
-		{"other.example.org", []debug.Option{debug.WithHosts("timers.example.org")}, 403},
-		{"[fd00::1]:80", []debug.Option{debug.WithHosts("[fd00::1]")}, 200},
-		{"any", []debug.Option{debug.WithHosts("*")}, 200},
-		{"ops:80", []debug.Option{debug.WithHosts("ops:80")}, 200},
-		{"ops:81", []debug.Option{debug.WithHosts("ops:80")}, 200},
-		{"ops", []debug.Option{debug.WithHosts("OPS.:80")}, 200},
-		{"[fd00::1]:81", []debug.Option{debug.WithHosts("[fd00::1]:80")}, 200},
-		{"fd00::1", []debug.Option{debug.WithHosts("fd00::1")}, 200},
+		{"Timers.Example.org:80", []debugpage.Option{debugpage.WithHosts("timers.example.org")}, 200},
+		{"other.example.org", []debugpage.Option{debugpage.WithHosts("timers.example.org")}, 403},
+		{"[fd00::1]:80", []debugpage.Option{debugpage.WithHosts("[fd00::1]")}, 200},
+		{"any", []debugpage.Option{debugpage.WithHosts("*")}, 200},
+		{"ops:80", []debugpage.Option{debugpage.WithHosts("ops:80")}, 200},
+		{"ops:81", []debugpage.Option{debugpage.WithHosts("ops:80")}, 200},
+		{"ops", []debugpage.Option{debugpage.WithHosts("OPS.:80")}, 200},
+		{"[fd00::1]:81", []debugpage.Option{debugpage.WithHosts("[fd00::1]:80")}, 200},
+		{"fd00::1", []debugpage.Option{debugpage.WithHosts("fd00::1")}, 200},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Host = c.host
 		w := httptest.NewRecorder()
-		debug.Handler(c.opts...).ServeHTTP(w, r)
+		debugpage.Handler(c.opts...).ServeHTTP(w, r)
 		require.Equal(t, c.code, w.Code, "Host %q", c.host)
 		if c.code == 403 {
 			require.NotContains(t, w.Body.String(), "<", "not a page")
@@ -98,15 +98,15 @@ func TestHandler_Hosts(t *testing.T) {
 
 func TestWithHosts_Refuses(t *testing.T) {
 	for _, host := range []string{"", ":80", "http://ops", "ops/debug", "me@ops", "a b"} {
-		require.PanicsWithValue(t, fmt.Sprintf("debug: WithHosts: a host must be a name or an address, got %q", host),
-			func() { debug.WithHosts("ok", host) })
+		require.PanicsWithValue(t, fmt.Sprintf("debugpage: WithHosts: a host must be a name or an address, got %q", host),
+			func() { debugpage.WithHosts("ok", host) })
 	}
 }
 
 func TestHandler_LoadsNothingFromElsewhere(t *testing.T) {
 	s := timer.New(timer.WithName("one"))
 	defer s.Close()
-	h := debug.Handler()
+	h := debugpage.Handler()
 	resp, body := get(t, h, "http://localhost/debug/timers")
 	policy := resp.Header.Get("Content-Security-Policy")
 	require.Contains(t, policy, "default-src 'none'")
@@ -157,7 +157,7 @@ func TestHandler_Page(t *testing.T) {
 		s.NewTicker(time.Second)
 		s.AfterFunc(time.Millisecond, func() { panic("broken") })
 		s.AfterFunc(time.Millisecond, func() {})
-		h := debug.Handler(debug.WithSchedulers(s))
+		h := debugpage.Handler(debugpage.WithSchedulers(s))
 		_, body := get(t, h, "http://localhost/")
 		wellFormed(t, body)
 		require.Contains(t, body, "Reload the page to see rates")
@@ -167,7 +167,7 @@ func TestHandler_Page(t *testing.T) {
 		wellFormed(t, body)
 		require.NotContains(t, body, "Reload the page to see rates")
 		require.NotContains(t, body, "<b>orders")
-		require.Contains(t, body, "debug_test.busyHour")
+		require.Contains(t, body, "debugpage_test.busyHour")
 		require.Contains(t, body, "5\u202f001") // pending
 		require.Contains(t, body, "in 1 h")
 
@@ -217,7 +217,7 @@ func TestHandler_Window(t *testing.T) {
 		clk := timertest.NewClock(time.Now())
 		s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 		defer s.Close()
-		h := debug.Handler(debug.WithSchedulers(s))
+		h := debugpage.Handler(debugpage.WithSchedulers(s))
 		late := func(n int, by time.Duration) { // n timers that fire late
 			for range n {
 				s.AfterFunc(time.Millisecond, func() {})
@@ -271,7 +271,7 @@ func TestHandler_Window(t *testing.T) {
 }
 
 func TestHandler_NamedSchedulers(t *testing.T) {
-	h := debug.Handler()
+	h := debugpage.Handler()
 	a, b := timer.New(timer.WithName("twin")), timer.New(timer.WithName("twin"))
 	c := timer.New(timer.WithName("a/b?c=d&e"))
 	unnamed := timer.New()
@@ -314,7 +314,7 @@ func TestHandler_AnyBytes(t *testing.T) {
 	other := timer.New(timer.WithName("other"))
 	defer s.Close()
 	defer other.Close()
-	h := debug.Handler(debug.WithSchedulers(s, other))
+	h := debugpage.Handler(debugpage.WithSchedulers(s, other))
 	check := func(body string) {
 		t.Helper()
 		wellFormed(t, body)
@@ -373,7 +373,7 @@ func TestHandler_ASchedulerThatPanics(t *testing.T) {
 	errs := []string{"observe: panic: <i>no stats</i>", "panic: no time", "", "observe: panic: timer: a Scheduler that was not made by New"}
 	clk.broken.Store(true)
 	defer clk.broken.Store(false)
-	h := debug.Handler(debug.WithSchedulers(all...))
+	h := debugpage.Handler(debugpage.WithSchedulers(all...))
 	resp, body := get(t, h, "http://localhost/")
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	wellFormed(t, body)
@@ -413,10 +413,10 @@ func TestHandler_ASchedulerThatPanics(t *testing.T) {
 }
 
 func TestHandler_NoSchedulers(t *testing.T) {
-	_, body := get(t, debug.Handler(debug.WithSchedulers([]*timer.Scheduler{}...)), "http://localhost/")
+	_, body := get(t, debugpage.Handler(debugpage.WithSchedulers([]*timer.Scheduler{}...)), "http://localhost/")
 	wellFormed(t, body)
 	require.Contains(t, body, "No Scheduler has a name")
-	_, body = get(t, debug.Handler(), "http://localhost/?format=json")
+	_, body = get(t, debugpage.Handler(), "http://localhost/?format=json")
 	require.True(t, json.Valid([]byte(body)))
 }
 
@@ -425,7 +425,7 @@ func TestHandler_OfVeryMany(t *testing.T) {
 	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(1e9, 0))), timer.WithShards(4))
 	defer s.Close()
 	page := func() string {
-		_, body := get(t, debug.Handler(debug.WithSchedulers(s)), "http://localhost/")
+		_, body := get(t, debugpage.Handler(debugpage.WithSchedulers(s)), "http://localhost/")
 		wellFormed(t, body)
 		return body
 	}
@@ -442,7 +442,7 @@ func TestHandler_OfVeryMany(t *testing.T) {
 func TestHandler_FromManyGoroutines(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
-	h := debug.Handler(debug.WithSchedulers(s))
+	h := debugpage.Handler(debugpage.WithSchedulers(s))
 	done := make(chan struct{})
 	for range 4 {
 		go func() {

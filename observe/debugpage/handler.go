@@ -1,4 +1,4 @@
-package debug
+package debugpage
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func Handler(opts ...Option) http.Handler {
 	h := new(handler)
 	for i, o := range opts {
 		if o == nil {
-			panic(fmt.Sprintf("debug: Handler: option %d is nil", i+1))
+			panic(fmt.Sprintf("debugpage: Handler: option %d is nil", i+1))
 		}
 		o.apply(&h.config)
 	}
@@ -71,7 +71,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !h.allowsHost(r.Host) {
 		http.Error(w, "this page is only for the local machine: use the host localhost, or allow the host "+
-			strconv.Quote(r.Host)+" with debug.WithHosts", http.StatusForbidden)
+			strconv.Quote(r.Host)+" with debugpage.WithHosts", http.StatusForbidden)
 		return
 	}
 	query := r.URL.Query()

@@ -1,9 +1,9 @@
-package debug_test
+package debugpage_test
 
 import (
 	"net/http"
 
-	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/observe/debugpage"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -11,6 +11,6 @@ func Example() {
 	s := timer.New(timer.WithName("requests"))
 	defer s.Close()
 
-	http.Handle("/debug/timers", debug.Handler())
+	http.Handle("/debug/timers", debugpage.Handler())
 	// go http.ListenAndServe("localhost:6060", nil)
 }

@@ -1,9 +1,9 @@
-// Package expvar publishes the numbers of Schedulers, and of the packages built on them,
+// Package vars publishes the numbers of Schedulers, and of the packages built on them,
 // as a variable of the standard library's package expvar.
 //
 // # Usage
 //
-//	expvar.Publish("tickless", observe.Schedulers())
+//	vars.Publish("tickless", observe.Schedulers())
 //
 // GET /debug/vars then returns, among others, this variable:
 //
@@ -27,7 +27,7 @@
 //
 // Any goroutine may read the variable. Reading it is O(shards) for each Scheduler,
 // however many timers are pending.
-package expvar
+package vars
 
 import (
 	"expvar"

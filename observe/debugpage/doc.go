@@ -1,4 +1,4 @@
-// Package debug serves a page that shows the timers of a running program:
+// Package debugpage serves a page that shows the timers of a running program:
 //
 //   - which timers are pending, and when they are due
 //   - how late timers fire
@@ -11,7 +11,7 @@
 //
 //	s := timer.New(timer.WithName("requests"))
 //	...
-//	http.Handle("/debug/timers", debug.Handler())
+//	http.Handle("/debug/timers", debugpage.Handler())
 //
 // The page lists all Schedulers of the process that have a name ([timer.WithName]), and
 // the default Scheduler if it was used. With the query ?format=json the page is JSON with
@@ -36,4 +36,4 @@
 //
 // The page reads at most 100,000 pending timers of a Scheduler, in about 25 ms. It holds
 // a lock of the Scheduler only for 512 timers at a time.
-package debug
+package debugpage

@@ -1,4 +1,4 @@
-package debug_test
+package debugpage_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/observe/debugpage"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -24,7 +24,7 @@ func BenchmarkHandler(b *testing.B) {
 					ss[i].AfterFunc(time.Hour+time.Duration(k)*time.Millisecond, func() {})
 				}
 			}
-			h := debug.Handler(debug.WithSchedulers(ss...))
+			h := debugpage.Handler(debugpage.WithSchedulers(ss...))
 			r := httptest.NewRequest(http.MethodGet, "http://localhost/", nil)
 			b.ReportAllocs()
 			for b.Loop() {

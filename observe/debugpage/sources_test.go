@@ -1,4 +1,4 @@
-package debug_test
+package debugpage_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/observe"
-	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/observe/debugpage"
 	"github.com/tickless/tickless/observe/observetest"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
@@ -16,7 +16,7 @@ import (
 
 // The page and its JSON show the Sources, unless the query names a Scheduler.
 func TestWithSources(t *testing.T) {
-	h := debug.Handler(debug.WithSchedulers([]*timer.Scheduler{}...), debug.WithSources(append(observetest.Sources(t), observetest.Foreign())...))
+	h := debugpage.Handler(debugpage.WithSchedulers([]*timer.Scheduler{}...), debugpage.WithSources(append(observetest.Sources(t), observetest.Foreign())...))
 	_, body := get(t, h, "http://localhost/")
 	wellFormed(t, body)
 	for _, want := range []string{
@@ -50,7 +50,7 @@ func TestWithSources(t *testing.T) {
 	require.True(t, found)
 	_, body = get(t, h, "http://localhost/?scheduler=x")
 	require.NotContains(t, body, "Mail worker")
-	require.Panics(t, func() { debug.WithSources(observe.Source{}) })
+	require.Panics(t, func() { debugpage.WithSources(observe.Source{}) })
 }
 
 // A program may give the page the same Sources as its exporters. The page lists each
@@ -61,8 +61,8 @@ func TestWithSources_SchedulersOnce(t *testing.T) {
 		shown.Close()
 		other.Close()
 	})
-	h := debug.Handler(debug.WithSchedulers(shown),
-		debug.WithSources(observe.Scheduler("again", shown), observe.Scheduler("other", other)))
+	h := debugpage.Handler(debugpage.WithSchedulers(shown),
+		debugpage.WithSources(observe.Scheduler("again", shown), observe.Scheduler("other", other)))
 	_, body := get(t, h, "http://localhost/?format=json")
 	var all struct {
 		Schedulers, Sources []struct{ Name string }
@@ -77,7 +77,7 @@ func TestWithSources_SchedulersOnce(t *testing.T) {
 
 // If reading a Source panics, the page shows the panic and the other Sources.
 func TestWithSources_OneThatPanics(t *testing.T) {
-	h := debug.Handler(debug.WithSchedulers([]*timer.Scheduler{}...), debug.WithSources(append(observetest.Sources(t),
+	h := debugpage.Handler(debugpage.WithSchedulers([]*timer.Scheduler{}...), debugpage.WithSources(append(observetest.Sources(t),
 		observe.Purgatory("not made", new(purgatory.Purgatory[string])))...))
 	r, body := get(t, h, "http://localhost/")
 	require.Equal(t, http.StatusOK, r.StatusCode)

@@ -1,4 +1,4 @@
-package debug
+package debugpage
 
 import (
 	"cmp"
@@ -31,7 +31,7 @@ func (f option) apply(c *config) { f(c) }
 func WithHosts(hosts ...string) Option {
 	for _, h := range hosts {
 		if normalizeHost(h) == "" || strings.ContainsAny(h, "/@ ") {
-			panic(fmt.Sprintf("debug: WithHosts: a host must be a name or an address, got %q", h))
+			panic(fmt.Sprintf("debugpage: WithHosts: a host must be a name or an address, got %q", h))
 		}
 	}
 	return option(func(c *config) {
@@ -49,7 +49,7 @@ func WithHosts(hosts ...string) Option {
 // The handler keeps them in memory.
 func WithSchedulers(s ...*timer.Scheduler) Option {
 	if slices.Contains(s, nil) {
-		panic("debug: WithSchedulers: a Scheduler must not be nil")
+		panic("debugpage: WithSchedulers: a Scheduler must not be nil")
 	}
 	return option(func(c *config) {
 		if c.schedulers == nil {

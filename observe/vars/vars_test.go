@@ -1,4 +1,4 @@
-package expvar_test
+package vars_test
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/observe"
-	tickless "github.com/tickless/tickless/observe/expvar"
 	"github.com/tickless/tickless/observe/observetest"
+	"github.com/tickless/tickless/observe/vars"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -20,7 +20,7 @@ import (
 // TestNew_HasWhatIsDocumented compares the keys with observe/metrics.csv.
 func TestNew_HasWhatIsDocumented(t *testing.T) {
 	var all map[string]map[string]map[string]any
-	if err := json.Unmarshal([]byte(tickless.New(observetest.Sources(t)...).String()), &all); err != nil {
+	if err := json.Unmarshal([]byte(vars.New(observetest.Sources(t)...).String()), &all); err != nil {
 		t.Fatal(err)
 	}
 	found := make(map[string]any)
@@ -52,7 +52,7 @@ func TestNew_HasWhatIsDocumented(t *testing.T) {
 
 func TestNew_DefaultIsNamedSchedulers(t *testing.T) {
 	s := timer.New(timer.WithName("expvar test"), timer.WithClock(timertest.NewClock(time.Unix(0, 0))))
-	v := tickless.New()
+	v := vars.New()
 	if text := v.String(); !strings.Contains(text, `"expvar test"`) {
 		t.Errorf("the Scheduler is missing: %s", text)
 	}
@@ -69,7 +69,7 @@ func ExamplePublish() {
 	s.AfterFunc(time.Minute, func() {})
 	s.AfterFunc(time.Hour, func() {})
 
-	tickless.Publish("tickless", observe.Schedulers())
+	vars.Publish("tickless", observe.Schedulers())
 
 	var tickless struct {
 		Scheduler map[string]struct {
@@ -84,7 +84,7 @@ func ExamplePublish() {
 
 // If reading a thing panics, its object has an error and no numbers.
 func TestNew_AThingThatPanics(t *testing.T) {
-	v := tickless.New(observe.Purgatory("not made", new(purgatory.Purgatory[string])), observe.Scheduler("not made", new(timer.Scheduler)))
+	v := vars.New(observe.Purgatory("not made", new(purgatory.Purgatory[string])), observe.Scheduler("not made", new(timer.Scheduler)))
 	var all map[string]map[string]map[string]any
 	if err := json.Unmarshal([]byte(v.String()), &all); err != nil {
 		t.Fatal(err)
