@@ -64,6 +64,9 @@ func (brokenStore) Change(context.Context, int, store.Stamp, store.Command) ([]s
 func (brokenStore) Get(context.Context, int, string) (store.Entry, error) {
 	return store.Entry{}, store.ErrBusy
 }
+func (brokenStore) Workers(context.Context, int) ([]store.Worker, error) {
+	return nil, store.ErrBusy
+}
 func (brokenStore) Stats(context.Context, int) (store.Stats, error) {
 	return store.Stats{}, store.ErrBusy
 }
@@ -130,6 +133,9 @@ func TestAPI_IsAsDocumented(t *testing.T) {
 	<-stop
 	c.want(200, "GET", "/v1/tasks/dies/runs", "")
 	c.want(404, "GET", "/v1/tasks/none/runs", "")
+	c.want(200, "GET", "/v1/tasks/dies/explain", "")
+	c.want(404, "GET", "/v1/tasks/none/explain", "")
+	c.want(200, "GET", "/v1/workers", "")
 	c.want(409, "PATCH", "/v1/tasks/dies", `{}`)
 	c.want(409, "POST", "/v1/tasks/dies/run", "")
 	c.want(200, "POST", "/v1/tasks/dies/requeue", "")
@@ -181,7 +187,7 @@ func TestAPI_IsAsDocumented(t *testing.T) {
 	// Each operation says 503 if the store does not answer.
 	broken := &caller{T: t, api: New(durable.New(brokenStore{memstore.New()})), seen: c.seen}
 	for _, x := range [][3]string{{"PUT", "/v1/tasks/k", future}, {"GET", "/v1/tasks/k"}, {"PATCH", "/v1/tasks/k", "{}"}, {"DELETE", "/v1/tasks/k"},
-		{"POST", "/v1/tasks/k/run"}, {"POST", "/v1/tasks/k/requeue"}, {"GET", "/v1/tasks/k/runs"}, {"GET", "/v1/tasks"}, {"POST", "/v1/tasks", future},
+		{"POST", "/v1/tasks/k/run"}, {"POST", "/v1/tasks/k/requeue"}, {"GET", "/v1/tasks/k/runs"}, {"GET", "/v1/tasks/k/explain"}, {"GET", "/v1/workers"}, {"GET", "/v1/tasks"}, {"POST", "/v1/tasks", future},
 		{"POST", "/v1/tasks/cancel", `{"prefix":"z","limit":1}`}, {"POST", "/v1/tasks/requeue", `{"prefix":"z","limit":1}`}, {"POST", "/v1/tasks/purge", `{"prefix":"z","limit":1}`},
 		{"GET", "/v1/runs"}, {"GET", "/v1/stats"}, {"GET", "/v1/upcoming"}, {"GET", "/v1/queues"}, {"GET", "/v1/queues/http"}, {"PUT", "/v1/queues/http", "{}"}, {"DELETE", "/v1/queues/http"}} {
 		require.NotEmpty(t, broken.want(503, x[0], x[1], x[2]).Header().Get("Retry-After"))
@@ -274,4 +280,59 @@ func TestWithQueues(t *testing.T) {
 	queues, err := a.Queues(t.Context())
 	require.NoError(t, err)
 	require.True(t, slices.ContainsFunc(queues, func(q Queue) bool { return q.Queue == "reports" }))
+}
+
+// A follow-up is a task in the form of the API, without a key and times. Its secrets are
+// dots, which a change keeps.
+func TestAPI_FollowUps(t *testing.T) {
+	client := durable.New(memstore.New())
+	c := &caller{T: t, api: New(client), seen: map[string]map[int]bool{}}
+	c.want(201, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","delay":"1h","on_success":{"url":"http://y.example/","headers":{"Authorization":"Bearer 1234"},"on_failure":{"url":"http://z.example/"}}}`)
+	body := c.want(200, "GET", "/v1/tasks/k", "").Body.String()
+	require.Contains(t, body, `"on_success":{"url":"http://y.example/","method":"POST","headers":{"Authorization":"••••"},"queue":"http","on_failure":{"url":"http://z.example/"`)
+	c.want(200, "PATCH", "/v1/tasks/k", `{"on_success":{"method":"PUT"},"on_failure":{"url":"http://w.example/"}}`)
+	info, err := client.Get(t.Context(), "k")
+	require.NoError(t, err)
+	x := TaskOf(&info)
+	require.Equal(t, "PUT", x.OnSuccess.Method)
+	require.Equal(t, "Bearer 1234", x.OnSuccess.Headers["Authorization"])
+	require.Equal(t, "http://w.example/", x.OnFailure.URL)
+	c.want(200, "PATCH", "/v1/tasks/k", `{"on_success":null}`)
+	require.NotContains(t, c.want(200, "GET", "/v1/tasks/k", "").Body.String(), "on_success")
+	for _, f := range []string{`{}`, `{"url":"ftp://y.example/"}`, `{"url":"http://y.example/","key":"k"}`, `{"url":"http://y.example/","delay":"1s"}`, `{"url":"http://y.example/","cron":"@daily"}`,
+		`{"url":"http://y.example/","keep":{"runs":1}}`, `{"url":"http://y.example/","state":"dead"}`, `{"url":"http://y.example/","queue":"none"}`, `{"url":"http://y.example/","on_success":{}}`} {
+		require.Contains(t, c.want(422, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","on_failure":`+f+`}`).Body.String(), `"pointer":"/on_failure/`, f)
+	}
+}
+
+// Workers and explanations speak of queues and keys.
+func TestAPI_WorkersAndExplain(t *testing.T) {
+	client := durable.New(memstore.New())
+	c := &caller{T: t, api: New(client), seen: map[string]map[int]bool{}}
+	c.want(201, "PUT", "/v1/tasks/later", future)
+	require.Contains(t, c.want(200, "GET", "/v1/tasks/later/explain", "").Body.String(), `"kind":"no worker"`)
+	started := make(chan struct{})
+	w := durable.NewWorker(client, durable.WithName("calls"))
+	w.Handle("http", func(ctx context.Context, d durable.Delivery) error {
+		close(started)
+		<-ctx.Done()
+		return ctx.Err()
+	}, durable.WithHandlerConcurrency(1))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	c.want(201, "PUT", "/v1/tasks/first", `{"url":"http://x.example/"}`)
+	<-started
+	c.want(201, "PUT", "/v1/tasks/second", `{"url":"http://x.example/"}`)
+	var workers struct{ Workers []Worker }
+	require.NoError(t, json.Unmarshal(c.want(200, "GET", "/v1/workers", "").Body.Bytes(), &workers))
+	require.Len(t, workers.Workers, 1)
+	x := workers.Workers[0]
+	require.Equal(t, []WorkerQueue{{Queue: "http", Running: 1, Places: 1}}, x.Queues)
+	require.Equal(t, []any{"calls", "first", "http"}, []any{x.Name, x.Running[0].Key, x.Running[0].Queue})
+	var e Explanation
+	require.NoError(t, json.Unmarshal(c.want(200, "GET", "/v1/tasks/second/explain", "").Body.Bytes(), &e))
+	require.Equal(t, []any{"second", "pending", durable.ReasonWorkerLimit, "first", x.ID}, []any{e.Key, e.State, e.Reasons[0].Kind, e.Reasons[0].Holders[0].Key, e.Reasons[0].Holders[0].Worker})
+	cancel()
+	require.NoError(t, <-ended)
 }

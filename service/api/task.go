@@ -42,6 +42,12 @@ type Task struct {
 	// Paused is set by a PATCH. Only a repeating task can be paused.
 	Paused bool `json:"paused,omitempty"`
 
+	// OnSuccess and OnFailure are sent after a run that has succeeded or is dead. They have only
+	// url, method, headers, body, queue, timeout, max_attempts, backoff and their own
+	// on_success and on_failure.
+	OnSuccess *Task `json:"on_success,omitempty"`
+	OnFailure *Task `json:"on_failure,omitempty"`
+
 	State     string     `json:"state,omitempty"` // pending, running, paused, dead or done
 	Due       *time.Time `json:"due,omitempty"`   // when the next attempt begins; absent if it never does
 	Attempts  int        `json:"attempts,omitempty"`
@@ -111,6 +117,26 @@ func (a *API) item(t *Task) (durable.Item, error) {
 	return durable.Item{Task: task, When: when}, p.err()
 }
 
+// convertFollowUp converts a follow-up, which is the field name of another task.
+func (a *API) convertFollowUp(t *Task, name string, p *fieldErrors) *durable.Task {
+	if t == nil {
+		return nil
+	}
+	var own fieldErrors
+	for field, isSet := range map[string]bool{"/key": t.Key != "", "/delay": t.Delay != nil, "/at": t.At != nil, "/cron": t.Cron != "", "/every": t.Every != 0,
+		"/expires_in": t.ExpiresIn != 0, "/keep": t.Keep != nil, "/unique_for": t.UniqueFor != 0, t.answerField(): t.answerField() != ""} {
+		if isSet {
+			own.add(field, "is not for a follow-up")
+		}
+	}
+	task, _ := a.convert(t, &own)
+	task.Retention = durable.Retention{}
+	for _, x := range own.list {
+		p.add(name+x.Pointer, x.Detail)
+	}
+	return &task
+}
+
 func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.When) {
 	body := []byte(t.Body)
 	if t.BodyBase64 != "" {
@@ -158,6 +184,7 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 	if k := t.Keep; k != nil {
 		task.Retention = durable.Retention{Runs: k.Runs, For: time.Duration(k.For)}
 	}
+	task.OnSuccess, task.OnFailure = a.convertFollowUp(t.OnSuccess, "/on_success", p), a.convertFollowUp(t.OnFailure, "/on_failure", p)
 	task.Cron, task.Zone, task.Every = t.Cron, t.Zone, time.Duration(t.Every)
 	times := 0
 	when = durable.After(0)
@@ -210,6 +237,7 @@ func TaskOf(info *durable.Info) Task {
 	if r := x.Retention; r != (durable.Retention{}) {
 		t.Keep = &Keep{r.Runs, Duration(r.For)}
 	}
+	t.OnSuccess, t.OnFailure = followUpOf(x.OnSuccess), followUpOf(x.OnFailure)
 	switch {
 	case info.State == durable.Past:
 		t.State = "done"
@@ -224,6 +252,16 @@ func TaskOf(info *durable.Info) Task {
 		t.LastError = info.Failures[n-1].Error
 	}
 	return t
+}
+
+// followUpOf converts a stored follow-up to the form of the API.
+func followUpOf(x *durable.Task) *Task {
+	if x == nil {
+		return nil
+	}
+	t := TaskOf(&durable.Info{Task: *x})
+	t.State = ""
+	return &t
 }
 
 // repeats reports whether the task has another run after this one.
@@ -248,6 +286,12 @@ func Shown(info *durable.Info) Task {
 // Masked returns the task with dots in place of what may be a secret: headers that carry
 // credentials.
 func (t Task) Masked() Task {
+	for _, f := range []**Task{&t.OnSuccess, &t.OnFailure} {
+		if *f != nil {
+			masked := (*f).Masked()
+			*f = &masked
+		}
+	}
 	t.Headers = maps.Clone(t.Headers)
 	for k := range t.Headers {
 		if isSecretHeader(k) {
@@ -259,12 +303,18 @@ func (t Task) Masked() Task {
 
 const mask = "••••"
 
-// unmask puts the values of other headers in place of dots.
-func (t *Task) unmask(headers map[string]string) {
+// unmask puts the values of another task's headers in place of dots.
+func (t *Task) unmask(before *Task) {
 	for name, value := range t.Headers {
-		if old, ok := headers[name]; ok && value == mask {
+		if old, ok := before.Headers[name]; ok && value == mask {
 			t.Headers[name] = old
 		}
+	}
+	if t.OnSuccess != nil && before.OnSuccess != nil {
+		t.OnSuccess.unmask(before.OnSuccess)
+	}
+	if t.OnFailure != nil && before.OnFailure != nil {
+		t.OnFailure.unmask(before.OnFailure)
 	}
 }
 

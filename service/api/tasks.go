@@ -354,7 +354,7 @@ func (a *API) patchFields(ctx context.Context, info *durable.Info, before Task, 
 	if t.Key != info.ID {
 		return 0, Problemf(http.StatusUnprocessableEntity, "a task's key cannot be changed")
 	}
-	t.unmask(before.Headers)
+	t.unmask(&before)
 	item, err := a.item(&t)
 	if err != nil {
 		return 0, err

@@ -111,7 +111,8 @@ func (a *API) Replace(ctx context.Context, key string, t *Task, version string) 
 		return 0, Problemf(http.StatusConflict, "the task has changed since you opened its page; open it again")
 	}
 	t.Key = key
-	t.unmask(TaskOf(&info).Headers)
+	before := TaskOf(&info)
+	t.unmask(&before)
 	item, err := a.item(t)
 	if err != nil {
 		return 0, err

@@ -83,6 +83,7 @@ func New(client *durable.Client, opts ...Option) *Console {
 		"GET /repeating":                c.repeating,
 		"GET /dead":                     c.dead,
 		"GET /queues":                   c.showQueues,
+		"GET /workers":                  c.workers,
 		"GET /bulk/{id}":                c.showWork,
 		"GET /login":                    c.login,
 		"POST /confirm":                 c.change(c.confirm),
@@ -140,7 +141,7 @@ type layout struct {
 
 type link struct{ Name, Path string }
 
-var navigation = []link{{"Overview", "/"}, {"Tasks", "/tasks"}, {"Repeating", "/repeating"}, {"Dead", "/dead"}, {"Queues", "/queues"}}
+var navigation = []link{{"Overview", "/"}, {"Tasks", "/tasks"}, {"Repeating", "/repeating"}, {"Dead", "/dead"}, {"Queues", "/queues"}, {"Workers", "/workers"}}
 
 func (c *Console) layout(r *http.Request, title, page string) layout {
 	_, err := r.Cookie("tickless_session")

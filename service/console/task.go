@@ -39,6 +39,7 @@ type taskPage struct {
 	Version       string
 	Failures      []failureRow
 	Runs          []runRow
+	Reasons       []reasonRow // why it waits, or where it runs
 }
 
 // maxBody is how much of a body a page shows.
@@ -61,6 +62,13 @@ func (c *Console) task(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		p.Editable, p.Version = string(b), t.Version
+	}
+	if info.State <= durable.Running {
+		e, err := c.api.Explain(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		p.Reasons = rowsOfReasons(&e)
 	}
 	for _, f := range info.Failures {
 		p.Failures = append(p.Failures, failureRow{f.Attempt, formatTime(f.Time), f.Error})
@@ -105,6 +113,18 @@ func facts(info *durable.Info, t *api.Task) (list []fact) {
 		add("Died", formatTime(info.At))
 	}
 	add("Queue", t.Queue)
+	add("Worker", info.Worker)
+	if e := info.Ended; e != nil {
+		add("Follows", "the run of "+formatTime(e.Due)+", which ended after "+fmt.Sprint(e.Attempts, " attempts"))
+	}
+	for _, f := range []struct {
+		name string
+		task *api.Task
+	}{{"After a success", t.OnSuccess}, {"After a failure", t.OnFailure}} {
+		if f.task != nil {
+			add(f.name, orPost(f.task.Method)+" "+f.task.URL)
+		}
+	}
 	switch {
 	case t.Cron != "":
 		add("Repeats", inWords(t.Cron, t.Zone))
