@@ -255,4 +255,3 @@ when it starts replaces them.`,
 	cmd.Flags().BoolVar(&remove, "remove", false, "remove the limit")
 	return cmd
 }
-

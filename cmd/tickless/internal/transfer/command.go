@@ -53,7 +53,9 @@ resumes it at the end. After an error, run the import again.`,
   tickless import --file new.db --rename-handler mail=letter tasks.jsonl
   zstd -dc tasks.jsonl.zst | tickless import --redis redis://localhost:6379 --resume -`,
 		Args: checkOneFile,
-		RunE: func(cmd *cobra.Command, args []string) error { return importIntoStore(cmd, location, args[0], resume, renames) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return importIntoStore(cmd, location, args[0], resume, renames)
+		},
 	}
 	location.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&resume, "resume", false, "resume the store after the import, so that workers run the tasks")
