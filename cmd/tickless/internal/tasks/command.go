@@ -50,7 +50,7 @@ backslash: the dead letter of a repeating task has the ID KEY\x00. A time is wri
 	flags := cmd.PersistentFlags()
 	c.location.AddFlags(flags)
 	flags.BoolVar(&c.asJSON, "json", false, "print JSON")
-	cmd.AddCommand(c.newListCommand(), c.newGetCommand(), c.newRunsCommand(), c.newUpcomingCommand(),
+	cmd.AddCommand(c.newListCommand(), c.newGetCommand(), c.newExplainCommand(), c.newRunsCommand(), c.newUpcomingCommand(),
 		c.newWorkersCommand(), c.newLimitsCommand(), c.newStatsCommand(),
 		c.newAddCommand(), c.newChangeTaskCommand(), c.newSyncCommand(), c.newLimitCommand(), c.newPauseCommand(), c.newResumeCommand(),
 		c.newRunCommand(),

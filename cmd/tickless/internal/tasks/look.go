@@ -15,6 +15,36 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
+func (c *sharedFlags) newExplainCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "explain ID",
+		Short:   "Says why a task does not run",
+		Example: "  tickless tasks explain --file tasks.db order-17",
+		Args:    oneID,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := unescapeID(args[0])
+			if err != nil {
+				return cli.UsageError{Err: err}
+			}
+			c.location.ReadOnly = true
+			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
+				x, err := client.Explain(ctx, id)
+				switch {
+				case err != nil:
+					return err
+				case c.asJSON:
+					return figures.PrintJSON(cmd.OutOrStdout(), x)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is %v\n", escapeText(x.ID), x.State)
+				for _, r := range x.Reasons {
+					fmt.Fprintf(cmd.OutOrStdout(), "- %s\n", escapeText(hideSecrets(r.Text)))
+				}
+				return nil
+			})
+		},
+	}
+}
+
 func (c *sharedFlags) newRunsCommand() *cobra.Command {
 	var s selection
 	var after string

@@ -352,9 +352,6 @@ func TestTasks_Runbook(t *testing.T) {
 	for i, block := range strings.Split(string(page), "```sh\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		for _, line := range strings.Split(strings.TrimSpace(block), "\n") {
-			if strings.Contains(line, " explain ") {
-				continue
-			}
 			commands++
 			words := wordsOf(strings.ReplaceAll(line, "$STORE", "--file tasks.db"))
 			cmd := clitest.ProgramCmd(words[1:]...)
