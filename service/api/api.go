@@ -170,7 +170,7 @@ func Handler(client *durable.Client, next durable.Handler) durable.Handler {
 		low, high, ok := strings.Cut(d.Headers[backoffHeader], " ")
 		err := next(ctx, d)
 		var status *callback.StatusError
-		if errors.As(err, &status) && status.Code == http.StatusGone {
+		if errors.As(err, &status) && status.Code == http.StatusGone && d.Ended == nil { // a follow-up has another's key
 			return errors.Join(err, endRepetition(ctx, client, d.Key))
 		}
 		var noRetry *durable.NoRetryError

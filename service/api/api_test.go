@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/callback"
 	"github.com/tickless/tickless/durable/memstore"
 	"github.com/tickless/tickless/durable/store"
 )
@@ -312,7 +313,7 @@ func TestAPI_WorkersAndExplain(t *testing.T) {
 	c.want(201, "PUT", "/v1/tasks/later", future)
 	require.Contains(t, c.want(200, "GET", "/v1/tasks/later/explain", "").Body.String(), `"kind":"no worker"`)
 	started := make(chan struct{})
-	w := durable.NewWorker(client, durable.WithName("calls"))
+	w := durable.NewWorker(client, durable.WithName("calls"), durable.WithShutdownTimeout(0))
 	w.Handle("http", func(ctx context.Context, d durable.Delivery) error {
 		close(started)
 		<-ctx.Done()
@@ -335,4 +336,20 @@ func TestAPI_WorkersAndExplain(t *testing.T) {
 	require.Equal(t, []any{"second", "pending", durable.ReasonWorkerLimit, "first", x.ID}, []any{e.Key, e.State, e.Reasons[0].Kind, e.Reasons[0].Holders[0].Key, e.Reasons[0].Holders[0].Worker})
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+// A follow-up that is answered by 410 Gone does not end the repetition of the task that it
+// follows, whose key it has.
+func TestHandler_GoneFollowUp(t *testing.T) {
+	client := durable.New(memstore.New())
+	_, err := client.Schedule(t.Context(), durable.Task{Key: "k", Handler: "http", Every: time.Hour}, durable.After(time.Hour))
+	require.NoError(t, err)
+	h := Handler(client, func(context.Context, durable.Delivery) error { return &callback.StatusError{Code: http.StatusGone} })
+	require.Error(t, h(t.Context(), durable.Delivery{Key: "k", Ended: &durable.Ended{Done: true}}))
+	info, err := client.Get(t.Context(), "k")
+	require.NoError(t, err)
+	require.Zero(t, info.Task.End)
+	require.Error(t, h(t.Context(), durable.Delivery{Key: "k"}))
+	_, err = client.Get(t.Context(), "k")
+	require.ErrorIs(t, err, durable.ErrNotFound)
 }

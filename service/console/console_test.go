@@ -1,0 +1,58 @@
+package console
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+)
+
+// The page of workers shows what runs, and a task's page why it waits or where it runs.
+func TestConsole_WorkersAndReasons(t *testing.T) {
+	client := durable.New(memstore.New())
+	c := New(client)
+	get := func(path string) string {
+		t.Helper()
+		w := httptest.NewRecorder()
+		c.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		require.Equal(t, 200, w.Code, w.Body)
+		return w.Body.String()
+	}
+	require.Contains(t, get("/workers"), "No worker has claimed a task.")
+	started := make(chan struct{})
+	w := durable.NewWorker(client, durable.WithName("calls"), durable.WithVersion("v7"), durable.WithConcurrency(1), durable.WithShutdownTimeout(0))
+	w.Handle("http", func(ctx context.Context, d durable.Delivery) error {
+		close(started)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	schedule := func(key string, when durable.When) {
+		_, err := client.Schedule(ctx, durable.Task{Key: key, Handler: "http", OnSuccess: &durable.Task{Handler: "http", Body: []byte(`{"url":"http://x.example/after"}`)}}, when)
+		require.NoError(t, err)
+	}
+	schedule("runs", durable.After(0))
+	<-started
+	schedule("waits", durable.After(0))
+	workers, err := client.Workers(ctx)
+	require.NoError(t, err)
+	page := get("/workers")
+	for _, want := range []string{"calls", "v7", workers[0].ID, "1 of 1", `href="/tasks/runs"`, "http: 1"} {
+		require.Contains(t, page, want)
+	}
+	page = get("/tasks/waits")
+	for _, want := range []string{"Why it waits", "All 1 places of worker " + workers[0].ID + " are taken.", `href="/tasks/runs"`, "when the worker was last heard", "POST http://x.example/after"} {
+		require.Contains(t, page, want)
+	}
+	page = get("/tasks/runs")
+	require.Contains(t, page, "Where it runs")
+	require.Contains(t, page, workers[0].ID)
+	cancel()
+	require.NoError(t, <-ended)
+}
