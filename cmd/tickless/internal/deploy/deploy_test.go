@@ -28,7 +28,11 @@ import (
 
 func TestMain(m *testing.M) {
 	if version := os.Getenv("DEPLOY_VERSION"); version != "" {
-		if err := runProgram(version); err != nil {
+		run := func() error { return runProgram(version) }
+		if os.Getenv("DEPLOY_NIGHT") != "" {
+			run = runNightWorker
+		}
+		if err := run(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -157,11 +161,15 @@ func TestDeploy(t *testing.T) {
 	case testing.Short():
 		t.Skip("it takes some seconds")
 	}
+	onEachStore(t, func(t *testing.T, l stores.Location) { deploy(t, duration, l) })
+}
+
+// onEachStore runs a test with a store in a file, on Redis and in PostgreSQL.
+func onEachStore(t *testing.T, f func(t *testing.T, l stores.Location)) {
 	on := func(name string, location func(t *testing.T) stores.Location) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it mostly waits
-			l := location(t)
-			deploy(t, duration, l)
+			f(t, location(t))
 		})
 	}
 	on("file", func(t *testing.T) stores.Location {

@@ -37,7 +37,17 @@ func (c *sharedFlags) newExplainCommand() *cobra.Command {
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s is %v\n", escapeText(x.ID), x.State)
 				for _, r := range x.Reasons {
-					fmt.Fprintf(cmd.OutOrStdout(), "- %s\n", escapeText(hideSecrets(r.Text)))
+					text := r.Text
+					if r.Note != "" {
+						text += ": " + r.Note
+					}
+					if !r.AsOf.IsZero() {
+						text += ", as of " + formatTime(r.AsOf)
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "- %s\n", escapeText(hideSecrets(text)))
+					for _, h := range r.Holders {
+						fmt.Fprintf(cmd.OutOrStdout(), "    %s runs on %s since %s\n", escapeText(h.ID), h.Worker, formatTime(h.Since))
+					}
 				}
 				return nil
 			})
