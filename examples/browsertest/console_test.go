@@ -118,7 +118,7 @@ func newConsole(t *testing.T) string {
 }
 
 var consolePages = map[string]string{"overview": "/", "tasks": "/tasks", "task": "/tasks/order-3", "call": "/tasks/import", "repeating": "/repeating",
-	"dead": "/dead", "payment": "/tasks/payment-6", "queues": "/queues", "new": "/new", "done": "/tasks?state=done"}
+	"dead": "/dead", "payment": "/tasks/payment-6", "queues": "/queues", "workers": "/workers", "new": "/new", "done": "/tasks?state=done"}
 
 // Each page of the console fits narrow and wide screens, with and without scripts; its
 // controls have names; and no text of a task is markup.
@@ -186,6 +186,22 @@ func TestConsole_Screenshots(t *testing.T) {
 				require.NoError(t, os.WriteFile(fmt.Sprintf("%s/%s-%d-%s.png", folder, name, width, scheme), picture, 0o644))
 			}
 		}
+	}
+}
+
+// For scripts/page-picture, TestConsole_Picture writes pictures of the console to the folder
+// CONSOLE_PICTURES.
+func TestConsole_Picture(t *testing.T) {
+	folder := os.Getenv("CONSOLE_PICTURES")
+	if folder == "" {
+		t.Skip("CONSOLE_PICTURES is not set")
+	}
+	url := newConsole(t)
+	ctx := newBrowser(t)
+	for _, scheme := range []string{"light", "dark"} {
+		setScheme(t, ctx, scheme)
+		do(t, ctx, chromedp.EmulateViewport(960, 560), chromedp.Navigate(url+"/tasks"), chromedp.WaitVisible(chromedp.CSS(`main h1`)))
+		require.NoError(t, os.WriteFile(fmt.Sprintf("%s/console-%s.png", folder, scheme), get(t, ctx, chromedp.CaptureScreenshot()), 0o644))
 	}
 }
 
