@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { clitest.Main(m, clitest.UnderRoot(NewCommand)) }
 
 // A node is a running process of the service.
 type node struct {
-	*testing.T
+	testing.TB
 	cmd    *exec.Cmd
 	url    string
 	token  string
@@ -39,10 +39,10 @@ type node struct {
 }
 
 // startNode starts the service and waits for its first line.
-func startNode(t *testing.T, args ...string) *node {
+func startNode(t testing.TB, args ...string) *node {
 	t.Helper()
 	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--allow", "127.0.0.0/8"}, args...)
-	n := &node{T: t, cmd: clitest.ProgramCmd(args...), stderr: new(bytes.Buffer)}
+	n := &node{TB: t, cmd: clitest.ProgramCmd(args...), stderr: new(bytes.Buffer)}
 	n.cmd.Stderr = n.stderr
 	out, err := n.cmd.StdoutPipe()
 	if err != nil {
@@ -144,7 +144,7 @@ type receiver struct {
 	serve http.HandlerFunc // answers, after the call is counted; nil: 200
 }
 
-func newReceiver(t *testing.T) *receiver {
+func newReceiver(t testing.TB) *receiver {
 	r := &receiver{calls: map[string][]time.Time{}}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		now := time.Now()
@@ -169,6 +169,13 @@ func (r *receiver) count(key string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.calls[key])
+}
+
+// total returns how many tasks were called.
+func (r *receiver) total() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.calls)
 }
 
 func (r *receiver) answerWith(f http.HandlerFunc) {
