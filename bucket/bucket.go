@@ -35,6 +35,19 @@ func (a *Arena[T]) pushBack(b Bucket, i Index, l *link) {
 	sentinel.prev = i
 }
 
+// Move moves entry i, which must be in a bucket, to the end of b, with a new deadline, grain
+// and place. It is faster than SetDeadline, SetGrain, Unlink, SetPlace and PushBack.
+func (a *Arena[T]) Move(i Index, b Bucket, deadline int64, grain uint, place uint32) {
+	m := a.chunkSlots[i>>chunkShift]
+	s := &m.headers[i&chunkMask]
+	s.deadline = deadline
+	s.setGrain(grain)
+	s.setPlace(place)
+	l := &m.links[i&chunkMask]
+	a.unlink(l)
+	a.pushBack(b, i, l)
+}
+
 // Unlink takes entry i out of its bucket, if it is in one. The entry stays live.
 func (a *Arena[T]) Unlink(i Index) {
 	l := a.link(i)

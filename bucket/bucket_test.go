@@ -100,6 +100,28 @@ func TestBucketUnlink(t *testing.T) {
 	}
 }
 
+func TestBucketMove(t *testing.T) {
+	var a Arena[int]
+	src := a.NewBuckets(2)
+	dst := src + 1
+	all := push(&a, src, 1, 4)
+	push(&a, dst, 5, 5)
+	gen := a.Ref(all[1])
+	for _, v := range []int{2, 4, 1} { // in the middle, last, first
+		i := all[v-1]
+		a.Move(i, dst, int64(10*v), uint(v), uint32(100*v))
+		require.EqualValues(t, 10*v, a.Deadline(i))
+		require.EqualValues(t, v, a.Grain(i))
+		require.EqualValues(t, 100*v, a.Place(i))
+		require.Equal(t, v, a.Value(i))
+	}
+	require.Equal(t, gen, a.Ref(all[1]), "it is the same entry")
+	require.Equal(t, []int{3}, contents(t, &a, src))
+	require.Equal(t, []int{5, 2, 4, 1}, contents(t, &a, dst))
+	a.Move(all[1], dst, 0, 0, 0) // within its bucket
+	require.Equal(t, []int{5, 4, 1, 2}, contents(t, &a, dst))
+}
+
 func TestBucketMoveAll(t *testing.T) {
 	for _, d := range []int{0, 1, 3} {
 		for _, s := range []int{0, 1, 3} {

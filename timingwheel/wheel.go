@@ -222,14 +222,15 @@ func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	if t <= w.clockTick {
 		return false
 	}
-	w.arena.SetDeadline(i, deadline)
-	w.arena.SetGrain(i, grain)
 	// The entry may be in a due list, with the place of its old bucket. That is no
 	// problem: Drain handles each entry of a due list by its deadline.
 	if t < w.arena.Expiration(w.bucketOf(i)) {
-		w.arena.Unlink(i)
-		w.insertEntry(i, t)
+		b, place := w.queueBucketForTick(t)
+		w.arena.Move(i, b, deadline, grain, place)
+		return true
 	}
+	w.arena.SetDeadline(i, deadline)
+	w.arena.SetGrain(i, grain)
 	return true
 }
 
