@@ -140,6 +140,31 @@ func TestShards_StartsSpreadWhenTheFirstIsBusy(t *testing.T) {
 	require.Len(t, closeAll(s), spreadThreshold+2000)
 }
 
+// If one goroutine starts all timers, they use one shard until it is full, and then the
+// others.
+func TestShards_OneStarter(t *testing.T) {
+	s := New(stillClock(), WithShards(4))
+	start := func(n int) {
+		for range n {
+			_, err := s.Start(time.Hour, func() {})
+			require.NoError(t, err)
+		}
+	}
+	start(fullShardLen)
+	require.Equal(t, []int{0}, madeShards(s))
+	start(fullShardLen / 2)
+	require.Less(t, s.shards.firstShard.wheel.Len(), fullShardLen*5/4, "others take most of what follows")
+	start(5 * fullShardLen / 2)
+	longest := 0
+	for _, sh := range allShards(s) {
+		longest = max(longest, sh.wheel.Len())
+		require.Positive(t, sh.wheel.Len())
+	}
+	require.Less(t, longest, 2*fullShardLen, "a proc goes on when its shard is full")
+	require.Equal(t, 4*fullShardLen, s.Len())
+	require.Len(t, closeAll(s), 4*fullShardLen)
+}
+
 // Starts stay on the first shard while it is rarely locked, even if the garbage collector
 // empties the sync.Pool.
 func TestShards_CollectionsDoNotMoveStarts(t *testing.T) {
