@@ -19,20 +19,20 @@ import (
 //
 // The dead letter of a repeating task becomes a separate task, with its own [Info.ID],
 // that runs once. The repeating task may run at the same time.
-func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error) {
+func (c *Client) Requeue(ctx context.Context, id string, w When, opts ...ChangeOption) (Outcome, error) {
 	item, err := Move{id, w}.storeItem(c.random)
 	if err != nil {
 		return Unknown, err
 	}
-	return c.doOneItem(ctx, store.Command{Op: store.Requeue}, item)
+	return c.doOneChange(ctx, "Requeue", store.Requeue, item, opts)
 }
 
 // Purge deletes a dead letter. The outcome is Removed or Absent.
-func (c *Client) Purge(ctx context.Context, id string) (Outcome, error) {
+func (c *Client) Purge(ctx context.Context, id string, opts ...ChangeOption) (Outcome, error) {
 	if err := checkID(id); err != nil {
 		return Unknown, err
 	}
-	return c.doOneItem(ctx, store.Command{Op: store.Purge}, store.Item{ID: id})
+	return c.doOneChange(ctx, "Purge", store.Purge, store.Item{ID: id}, opts)
 }
 
 // checkID returns an error unless id has the form of a key, or of the ID of a dead

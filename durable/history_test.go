@@ -139,7 +139,7 @@ func TestPauseTask(t *testing.T) {
 		})
 		start(t, w)
 		task := durable.Task{Key: "k", Cron: "0 * * * *"}
-		outcome := func(f func(context.Context, string) (durable.Outcome, error)) durable.Outcome {
+		outcome := func(f func(context.Context, string, ...durable.ChangeOption) (durable.Outcome, error)) durable.Outcome {
 			t.Helper()
 			out, err := f(ctx, "k")
 			require.NoError(t, err)
@@ -269,5 +269,70 @@ func TestOnlyChanged(t *testing.T) {
 		require.True(t, info.At.Before(time.Now()))
 		require.Equal(t, durable.Replaced, again(durable.Task{Cron: "0 * * * *", Body: []byte("c")}))
 		require.Equal(t, durable.Replaced, again(durable.Task{Cron: "1 * * * *", Body: []byte("c")}))
+	})
+}
+
+// IfVersion changes a task only as its client has seen it. Info shows what follows a running
+// task, and its version.
+func TestIfVersion(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		ds := make(deliveries, 10)
+		end := make(chan error)
+		w := durable.NewWorker(c)
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			ds <- d
+			return <-end
+		})
+		start(t, w)
+		get := func() durable.Info {
+			t.Helper()
+			info, err := c.Get(ctx, "k")
+			require.NoError(t, err)
+			return info
+		}
+		want := func(what durable.Outcome) func(durable.Outcome, error) {
+			return func(got durable.Outcome, err error) {
+				t.Helper()
+				require.NoError(t, err)
+				require.Equal(t, what, got)
+			}
+		}
+		task := durable.Task{Key: "k", Handler: "h", Body: []byte("one")}
+		want(durable.Changed)(c.Schedule(ctx, task, durable.After(time.Hour), durable.IfVersion(1)))
+		want(durable.Created)(c.Schedule(ctx, task, durable.After(time.Hour)))
+		first := get().Version
+		want(durable.Moved)(c.Reschedule(ctx, "k", durable.After(0), durable.IfVersion(first)))
+		require.Equal(t, "one", string((<-ds).Body))
+		running := get()
+		require.Greater(t, running.Version, first)
+		require.Nil(t, running.NextTask)
+		task.Body = []byte("two")
+		want(durable.Changed)(c.Schedule(ctx, task, durable.After(0), durable.IfVersion(first)))
+		want(durable.Following)(c.Schedule(ctx, task, durable.After(0), durable.IfVersion(running.Version)))
+		second := get()
+		require.Equal(t, "one", string(second.Task.Body))
+		require.Equal(t, "two", string(second.NextTask.Body))
+		task.Body = []byte("three")
+		want(durable.Changed)(c.Schedule(ctx, task, durable.After(0), durable.IfVersion(running.Version)))
+		for _, f := range []func(context.Context, string, ...durable.ChangeOption) (durable.Outcome, error){c.Cancel, c.PauseTask, c.ResumeTask, c.Purge} {
+			want(durable.Changed)(f(ctx, "k", durable.IfVersion(first)))
+		}
+		end <- nil
+		require.Equal(t, "two", string((<-ds).Body))
+		require.Equal(t, second.Version, get().Version)
+		require.Nil(t, get().NextTask)
+		end <- nil
+		synctest.Wait()
+		want(durable.Absent)(c.Cancel(ctx, "k", durable.IfVersion(second.Version)))
+
+		for _, v := range []int64{0, -1} {
+			_, err := c.Schedule(ctx, task, durable.After(0), durable.IfVersion(v))
+			require.ErrorIs(t, err, durable.ErrInvalid)
+			_, err = c.Cancel(ctx, "k", durable.IfVersion(v))
+			require.ErrorIs(t, err, durable.ErrInvalid)
+		}
+		_, err := c.ScheduleBatch(ctx, []durable.Item{{Task: task, When: durable.After(0)}, {Task: task, When: durable.After(0)}}, durable.IfVersion(1))
+		require.ErrorIs(t, err, durable.ErrInvalid)
 	})
 }

@@ -13,9 +13,12 @@ type Info struct {
 	// ID identifies the task for [Client.Get], [Client.Reschedule] and [Client.Cancel].
 	// It is the key, except for follow-ups, and a repeating task's dead letter and requeued
 	// run: their IDs begin with the key and a NUL.
-	ID    string `json:"id"`
-	Task  Task   `json:"task"`
-	State State  `json:"state"` // in JSON "pending", "running", "dead" or "past"
+	ID   string `json:"id"`
+	Task Task   `json:"task"`
+	// Version is the number of the task's latest change by a command. Attempts do not change it:
+	// see [IfVersion]. It is 0 if State is Past.
+	Version int64 `json:"version,omitempty"`
+	State   State `json:"state"` // in JSON "pending", "running", "dead" or "past"
 	// At depends on State:
 	//   - Pending: when the task runs next
 	//   - Running: when its lease ends
@@ -40,10 +43,12 @@ type Info struct {
 	Stopping bool `json:"stopping,omitempty"`
 	// Following means that the task will run again at Next, after its present run, because
 	// it was scheduled again while it was running, due or being retried. Task is the present
-	// one, not the new one. Next is zero if the task will be paused, or if the repetition of
-	// the present run says when.
+	// one, and NextTask the new one. Next is zero if the repetition of the present run says
+	// when.
 	Following bool      `json:"following,omitempty"`
 	Next      time.Time `json:"next,omitzero"`
+	// NextTask is the task that follows the present run, if its content differs.
+	NextTask *Task `json:"next_task,omitempty"`
 	// Paused means that the task waits for [Client.ResumeTask], or will do so when its attempt
 	// has ended. Once means that it is pending and runs once nevertheless, at At.
 	Paused bool `json:"paused,omitempty"`
@@ -74,6 +79,7 @@ func infoOf(e *store.Entry) (Info, error) {
 	info := Info{
 		ID:        e.ID,
 		State:     e.State,
+		Version:   e.Version,
 		At:        timeOrNever(e.At),
 		Due:       timeOrNever(e.Due),
 		Attempts:  e.Attempts,
@@ -108,7 +114,13 @@ func infoOf(e *store.Entry) (Info, error) {
 	info.Paused = e.Paused || newestTask.Repeats() && (e.State == Pending && e.At == store.Farthest || e.Following && e.Next == store.Farthest)
 	info.Ended = endedOf(&e.Task)
 	var err error
-	info.Task, _, err = decodeTask(&e.Task)
+	if info.Task, _, err = decodeTask(&e.Task); err != nil || e.NextTask == nil || e.Same(e.NextTask) {
+		return info, err
+	}
+	nextTask, _, err := decodeTask(e.NextTask)
+	if err == nil {
+		info.NextTask = &nextTask
+	}
 	return info, err
 }
 

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -83,8 +84,9 @@ type ScheduleOption interface{ applySchedule(*scheduleConfig) error }
 
 // A scheduleConfig is what the options of a call say.
 type scheduleConfig struct {
-	keep   store.Keep
-	paused bool
+	keep    store.Keep
+	paused  bool
+	version int64 // 0: any
 }
 
 type scheduleOption func(*scheduleConfig) error
@@ -117,7 +119,46 @@ func (c *scheduleConfig) command() store.Command {
 }
 
 // applyTo adds what the options say to an item.
-func (c *scheduleConfig) applyTo(x *store.Item) { x.Paused = c.paused }
+func (c *scheduleConfig) applyTo(x *store.Item) { x.Paused, x.IfVersion = c.paused, c.version }
+
+// A ChangeOption changes what a command on one task does.
+type ChangeOption interface{ applyChange(*store.Item) error }
+
+// A VersionOption is an option for Schedule and for commands on one task: see [IfVersion].
+type VersionOption int64
+
+// IfVersion makes a command change a task only if its [Info.Version] is v. Otherwise the outcome
+// is Changed, and nothing happens. So it is too if the key of a Schedule has no task; other
+// commands then have the outcome Absent. It is not for batches of several tasks.
+func IfVersion(v int64) VersionOption { return VersionOption(v) }
+
+func (o VersionOption) check() error {
+	if o <= 0 {
+		return invalidError("IfVersion: the version must be positive, got %d", o)
+	}
+	return nil
+}
+
+func (o VersionOption) applySchedule(c *scheduleConfig) error {
+	c.version = int64(o)
+	return o.check()
+}
+
+func (o VersionOption) applyChange(x *store.Item) error {
+	x.IfVersion = int64(o)
+	return o.check()
+}
+
+// doOneChange sends a command on one task.
+func (c *Client) doOneChange(ctx context.Context, method string, op store.Op, x store.Item, opts []ChangeOption) (Outcome, error) {
+	for i, o := range opts {
+		panicIfNil(method, i, o)
+		if err := o.applyChange(&x); err != nil {
+			return Unknown, err
+		}
+	}
+	return c.doOneItem(ctx, store.Command{Op: op}, x)
+}
 
 // Paused pauses the task: it waits for [Client.ResumeTask]. If the key's task is kept, it is
 // not paused.

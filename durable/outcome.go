@@ -16,6 +16,7 @@ const (
 	Removed   = store.Removed   // the task is deleted and will not run
 	Stopping  = store.Stopping  // the task is running and was asked to stop
 	Once      = store.Once      // the paused task runs once at its new time, and stays paused
+	Changed   = store.Changed   // the task has another version than IfVersion; no effect
 )
 
 // A task has one State: [Pending], [Running] or [Dead]. A finished run that is kept is

@@ -12,11 +12,11 @@ import (
 // [Client.Reschedule] lets the task run once. The outcome is Moved for a pending task, and
 // Following for a running one: the attempt continues, and what comes after it waits. It is Kept
 // if the task is paused already, and Absent if there is no such task or it is a dead letter.
-func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
+func (c *Client) PauseTask(ctx context.Context, key string, opts ...ChangeOption) (Outcome, error) {
 	if err := checkID(key); err != nil {
 		return Unknown, err
 	}
-	return c.doOneItem(ctx, store.Command{Op: store.PauseTask}, store.Item{ID: key})
+	return c.doOneChange(ctx, "PauseTask", store.PauseTask, store.Item{ID: key}, opts)
 }
 
 // ResumeTask ends the pause of a task. If its time has passed meanwhile, it runs at once; of
@@ -24,13 +24,13 @@ func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 // Following if the task is running, Kept if it is not paused, or Absent.
 //
 // A repeating task that was paused by an older version, or rescheduled to the end of the year
-// 2199, skips the runs that were due. ResumeTask reads such a task and then reschedules it. This
-// may undo a command that another client sends between these two steps.
-func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
+// 2199, skips the runs that were due. ResumeTask reads such a task and then reschedules it, unless
+// another client has changed it between these two steps: then the outcome is Changed.
+func (c *Client) ResumeTask(ctx context.Context, key string, opts ...ChangeOption) (Outcome, error) {
 	if err := checkID(key); err != nil {
 		return Unknown, err
 	}
-	outcome, err := c.doOneItem(ctx, store.Command{Op: store.ResumeTask}, store.Item{ID: key})
+	outcome, err := c.doOneChange(ctx, "ResumeTask", store.ResumeTask, store.Item{ID: key}, opts)
 	if outcome != Kept || err != nil {
 		return outcome, err
 	}
@@ -54,5 +54,5 @@ func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	if end := info.Task.End; !end.IsZero() && at.Std().After(end) {
 		return Unknown, invalidError("task %q never runs from %v on", key, now.Std())
 	}
-	return c.Reschedule(ctx, key, At(at.Std()))
+	return c.Reschedule(ctx, key, At(at.Std()), IfVersion(info.Version))
 }

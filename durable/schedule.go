@@ -121,6 +121,9 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 	if err != nil {
 		return nil, err
 	}
+	if config.version != 0 && len(items) > 1 {
+		return nil, invalidError("ScheduleBatch: IfVersion is for one task, got %d", len(items))
+	}
 	x := c.newCommand(ctx, config.command(), len(items))
 	for i := range items {
 		item, err := c.storeItem(ctx, &items[i])
@@ -139,11 +142,11 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 //
 // The context of a running handler is cancelled: immediately if its Worker belongs to
 // this Client, otherwise within a third of the lease.
-func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
+func (c *Client) Cancel(ctx context.Context, id string, opts ...ChangeOption) (Outcome, error) {
 	if err := checkID(id); err != nil {
 		return Unknown, err
 	}
-	return c.doOneItem(ctx, store.Command{Op: store.Cancel}, store.Item{ID: id})
+	return c.doOneChange(ctx, "Cancel", store.Cancel, store.Item{ID: id}, opts)
 }
 
 // Reschedule moves the task with a key or an [Info.ID] to another time. The outcome is
@@ -151,12 +154,12 @@ func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 // at that time, for one attempt, and stays paused: the outcome is then Once. A running task runs again at that time: the outcome is then Following. So is it
 // for a repeating task whose run is due or being retried, if the time is later than that
 // run: the run stays.
-func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, error) {
+func (c *Client) Reschedule(ctx context.Context, id string, w When, opts ...ChangeOption) (Outcome, error) {
 	item, err := Move{id, w}.storeItem(c.random)
 	if err != nil {
 		return Unknown, err
 	}
-	return c.doOneItem(ctx, store.Command{Op: store.Reschedule}, item)
+	return c.doOneChange(ctx, "Reschedule", store.Reschedule, item, opts)
 }
 
 // NewKey returns a unique random key of 26 letters and digits. A Task without a Key

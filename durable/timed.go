@@ -69,7 +69,7 @@ var commandNames = [numCommandTypes]string{
 // A commandCounter counts the commands of one type.
 type commandCounter struct {
 	errorCount    atomic.Int64
-	outcomeCounts [store.Once + 1]atomic.Int64
+	outcomeCounts [store.Changed + 1]atomic.Int64
 
 	mu        sync.Mutex // guards durations
 	durations timer.Histogram

@@ -554,10 +554,10 @@ const (
 	goneSenders = `SELECT name FROM (SELECT name, at FROM tickless.versions WHERE shard = $1 AND name > $2 AND name > '!' ORDER BY name, version LIMIT 64) v WHERE at < $3 LIMIT $4`
 	workers     = `SELECT value FROM tickless.versions WHERE shard = $1 AND worker`
 
-	insertTasks = `INSERT INTO tickless.tasks (shard, id, state, at, handler, schedule, record, due, attempts, token, lease, more, suspect, worker)
-		SELECT $1, * FROM unnest($2::text[], $3::int2[], $4::int8[], $5::text[], $6::text[], $7::bytea[], $8::int8[], $9::int4[], $10::int8[], $11::int8[], $12::text[], $13::bool[], $14::int8[])`
-	moveTasks = `UPDATE tickless.tasks t SET state = x.state, at = x.at, due = x.due, attempts = x.attempts, token = x.token, lease = x.lease, more = x.more, suspect = x.suspect, worker = x.worker
-		FROM unnest($2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[], $7::int4[], $8::int8[], $9::int8[], $10::text[], $11::bool[], $12::int8[]) x(id, ctid, state, at, due, attempts, token, lease, more, suspect, worker)
+	insertTasks = `INSERT INTO tickless.tasks (shard, id, state, at, handler, schedule, record, due, attempts, token, lease, more, suspect, worker, version)
+		SELECT $1, * FROM unnest($2::text[], $3::int2[], $4::int8[], $5::text[], $6::text[], $7::bytea[], $8::int8[], $9::int4[], $10::int8[], $11::int8[], $12::text[], $13::bool[], $14::int8[], $15::int8[])`
+	moveTasks = `UPDATE tickless.tasks t SET state = x.state, at = x.at, due = x.due, attempts = x.attempts, token = x.token, lease = x.lease, more = x.more, suspect = x.suspect, worker = x.worker, version = x.version
+		FROM unnest($2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[], $7::int4[], $8::int8[], $9::int8[], $10::text[], $11::bool[], $12::int8[], $13::int8[]) x(id, ctid, state, at, due, attempts, token, lease, more, suspect, worker, version)
 		WHERE t.shard = $1 AND t.id = x.id AND t.ctid = coalesce(x.ctid::tid, (SELECT ctid FROM tickless.tasks WHERE shard = $1 AND id = x.id))`
 	deleteTasks   = `DELETE FROM tickless.tasks WHERE shard = $1 AND id = ANY($2)`
 	writeVersions = `WITH old AS (DELETE FROM tickless.versions v USING unnest($8::text[], $9::int8[]) x(name, version) WHERE v.shard = $1 AND v.name = x.name AND v.version = x.version)
@@ -612,10 +612,10 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 		exec(deleteTasks, gone)
 	}
 	if r := &inserted; r.ids != nil {
-		exec(insertTasks, r.ids, r.states, r.ats, r.handlers, r.schedules, r.records, r.dues, r.attempts, r.tokens, r.leases, r.more, r.suspects, r.workers)
+		exec(insertTasks, r.ids, r.states, r.ats, r.handlers, r.schedules, r.records, r.dues, r.attempts, r.tokens, r.leases, r.more, r.suspects, r.workers, r.versions)
 	}
 	if r := &moved; r.ids != nil {
-		exec(moveTasks, r.ids, r.ctids, r.states, r.ats, r.dues, r.attempts, r.tokens, r.leases, r.more, r.suspects, r.workers)
+		exec(moveTasks, r.ids, r.ctids, r.states, r.ats, r.dues, r.attempts, r.tokens, r.leases, r.more, r.suspects, r.workers, r.versions)
 	}
 	ix.writeVersions(exec)
 }

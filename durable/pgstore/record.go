@@ -47,7 +47,7 @@ func replacer(from, to string) func(string) string {
 	return func(s string) string { return strings.ReplaceAll(s, from, to) }
 }
 
-const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more, t.suspect, t.worker, t.ctid::text`
+const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more, t.suspect, t.worker, t.version, t.ctid::text`
 
 // scanTask reads a row that begins with before and continues with taskColumns.
 func scanTask(rows pgx.Rows, before ...any) *cachedTask {
@@ -55,7 +55,7 @@ func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 	t := &x.Task
 	var more []byte
 	must(rows.Scan(append(before, &t.ID, (*uint8)(&t.State), (*int64)(&t.At), &t.Handler, &t.Schedule, &t.Record,
-		(*int64)(&t.Due), &t.Attempts, &t.Token, (*int64)(&t.Lease), &more, &t.Suspect, &t.Worker, &x.ctid)...))
+		(*int64)(&t.Due), &t.Attempts, &t.Token, (*int64)(&t.Lease), &more, &t.Suspect, &t.Worker, &t.Version, &x.ctid)...))
 	t.ID = decodeID(t.ID)
 	if len(t.Record) == 0 {
 		t.Record = nil
@@ -95,6 +95,7 @@ type taskRows struct {
 	ats, dues                []int64
 	attempts                 []int32
 	tokens, leases, workers  []int64
+	versions                 []int64
 	suspects                 []bool
 }
 
@@ -110,4 +111,5 @@ func (r *taskRows) add(x *cachedTask) {
 	r.dues, r.attempts, r.tokens = append(r.dues, int64(t.Due)), append(r.attempts, int32(t.Attempts)), append(r.tokens, t.Token)
 	r.leases, r.more = append(r.leases, int64(t.Lease)), append(r.more, encodeMoreFields(t))
 	r.suspects, r.workers = append(r.suspects, t.Suspect), append(r.workers, t.Worker)
+	r.versions = append(r.versions, t.Version)
 }

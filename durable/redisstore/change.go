@@ -97,17 +97,23 @@ func (x *pendingCommand) encodeArgs(st *store.Stamp, c *store.Command) {
 			case item.Next:
 				when = "=" + when
 			}
-			if item.Paused {
-				when = "~p:" + when
+			if item.Paused || item.IfVersion != 0 {
+				flags := "~"
+				if item.Paused {
+					flags += "p"
+				}
+				when = flags + versionArg(item) + ":" + when
 			}
 			idsAndRecords[i] = [2]string{item.ID, encodeRecord(&item.Task, when)}
 			x.recordBytes += len(idsAndRecords[i][1])
 			args = append(args, &idsAndRecords[i][0], &idsAndRecords[i][1])
 		case store.Reschedule, store.Requeue:
-			args = append(args, item.ID, whenArg(item.When), item.Generation)
+			args = append(args, item.ID, versionArg(item), whenArg(item.When), item.Generation)
 		case store.PauseHandler:
 			args = append(args, item.ID, item.Note)
-		case store.Cancel, store.Purge, store.PauseTask, store.ResumeTask, store.ResumeHandler:
+		case store.Cancel, store.Purge, store.PauseTask, store.ResumeTask:
+			args = append(args, item.ID, versionArg(item))
+		case store.ResumeHandler:
 			args = append(args, item.ID)
 		case store.SetLimit:
 			every, burst := item.Limit.Pace()
@@ -128,6 +134,14 @@ func (x *pendingCommand) encodeArgs(st *store.Stamp, c *store.Command) {
 		return
 	}
 	header = fmt.Sprintf("%d %s %s %d %d", st.Number, deadlineArg(st.Until), op, len(c.Items), argsPerItem)
+}
+
+// versionArg returns an item's IfVersion, or an empty text.
+func versionArg(x *store.Item) string {
+	if x.IfVersion == 0 {
+		return ""
+	}
+	return strconv.FormatInt(x.IfVersion, 10)
 }
 
 func hasUniqueKey(x store.Item) bool {
@@ -163,11 +177,12 @@ func appendImportArgs(args []any, e *store.Entry) ([]any, int) {
 
 // batchCall returns one call of scripts/change.lua for several commands to a shard.
 func (s *Store) batchCall(batch []*pendingCommand) scriptCall {
-	x := scriptCall{script: s.scripts.change, shard: batch[0].shard, metaFields: make([]any, 0, len(batch))}
+	x := scriptCall{script: s.scripts.change, shard: batch[0].shard, metaFields: make([]any, 0, len(batch)+1)}
 	for _, c := range batch {
 		x.metaFields = append(x.metaFields, &c.senderField)
 		x.args = append(x.args, c.args...)
 	}
+	x.metaFields = append(x.metaFields, "fence")
 	return x
 }
 
@@ -193,7 +208,7 @@ func setResults(batch []*pendingCommand, v any, err error) {
 			x.err = store.ErrStale
 		case answer == "late":
 			x.err = store.ErrLate
-		case len(answer) != 1+x.itemCount || answer[0] != 'o' || strings.Trim(answer[1:], "123456789") != "":
+		case len(answer) != 1+x.itemCount || answer[0] != 'o' || strings.Trim(answer[1:], "123456789:") != "":
 			x.err = answerError(answer)
 		default:
 			x.err = nil

@@ -13,7 +13,9 @@ import (
 
 const (
 	dueSize        = 16
-	recordVersion  = '4'
+	oldFormat      = '4' // without a version at the end
+	recordFormat   = '5'
+	versionSize    = 16
 	recordHeadSize = dueSize + 1 + 2
 )
 
@@ -31,15 +33,15 @@ func whenArg(w store.When) string {
 	return string(strconv.AppendInt(b, micros, 10))
 }
 
-// encodeRecord returns a task's record. It begins with the time when, which a script may
-// replace.
+// encodeRecord returns a task's record, to which a script adds the version. It begins with
+// the time when, which a script may replace.
 func encodeRecord(t *store.Task, when string) string {
 	handlerLen := strconv.Itoa(len(t.Handler))
 	n := len(handlerLen) + 1 + len(t.Handler) + len(t.Schedule)
 	var b strings.Builder
 	b.Grow(len(when) + recordHeadSize + n + len(t.Record))
 	b.WriteString(when)
-	b.Write([]byte{recordVersion, byte(n >> 8), byte(n)})
+	b.Write([]byte{recordFormat, byte(n >> 8), byte(n)})
 	b.WriteString(handlerLen)
 	b.WriteByte(':')
 	b.WriteString(t.Handler)
@@ -52,7 +54,7 @@ func encodeRecord(t *store.Task, when string) string {
 // that claims the task then finds the damage.
 func parseRecord(id, s string) store.Task {
 	t := store.Task{ID: id}
-	if len(s) < recordHeadSize || s[dueSize] != recordVersion {
+	if s, _ = cutVersion(s); len(s) < recordHeadSize {
 		return t
 	}
 	n := int(s[dueSize+1])<<8 | int(s[dueSize+2])
@@ -67,6 +69,20 @@ func parseRecord(id, s string) store.Task {
 		}
 	}
 	return t
+}
+
+// cutVersion returns a record without its version, and the version. The record is empty if it is
+// damaged.
+func cutVersion(s string) (record string, version int64) {
+	switch {
+	case len(s) >= recordHeadSize && s[dueSize] == oldFormat:
+		return s, 1
+	case len(s) >= recordHeadSize+versionSize && s[dueSize] == recordFormat:
+		n := len(s) - versionSize
+		version, _ = strconv.ParseInt(s[n:], 10, 64)
+		return s[:n], max(1, version)
+	}
+	return "", 1
 }
 
 // A runState is the stored state of a task that was claimed at least once.
@@ -128,6 +144,9 @@ func parseCount(s string) int {
 // the record that was scheduled while the task runs.
 func parseEntry(id string, state store.State, at store.Time, f []string) store.Entry {
 	e := store.Entry{Task: parseRecord(id, f[0]), State: state, At: at, Due: at, Failures: parseFailures(f[2])}
+	if state != store.Past {
+		_, e.Version = cutVersion(f[0])
+	}
 	r, ok := parseRunState(f[1])
 	if !ok {
 		return e

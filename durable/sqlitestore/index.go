@@ -211,7 +211,7 @@ func (ix *index) flushTasks() {
 			}
 		default:
 			m := encodeMoreFields(t)
-			values := []any{columnState(t), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), nullableNumber(t.Worker)}
+			values := []any{columnState(t), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), nullableNumber(t.Worker), nullableNumber(t.Version)}
 			if isSameSlice(t.Record, x.storedTask.Record) {
 				ix.exec(moveTask, append(values, t.ID)...)
 			} else {
@@ -223,7 +223,7 @@ func (ix *index) flushTasks() {
 		x.hasRow = t.State != 0
 	}
 	ix.queryInBatches(deleteTasks, 1, ended, nil)
-	ix.queryInBatches(insertTasks, 13, inserted, nil)
+	ix.queryInBatches(insertTasks, 14, inserted, nil)
 	ix.dirtyTasks = ix.dirtyTasks[:0]
 }
 

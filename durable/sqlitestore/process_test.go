@@ -45,6 +45,7 @@ type item struct {
 	Next           bool
 	Anew, Paused   bool
 	Version        int64
+	IfVersion      int64
 }
 
 type round struct {
@@ -132,7 +133,7 @@ func serveChild(path string) error {
 		if x.Change {
 			c := store.Command{Op: x.Command.Op, Keep: x.Command.Keep}
 			for i, z := range x.Command.Items {
-				c.Items = append(c.Items, store.Item{ID: z.ID, Generation: z.Generation, Task: z.Task, Next: z.Next, Anew: z.Anew, Paused: z.Paused, Version: z.Version, Entry: z.Entry, Limit: z.Limit, Note: z.Note, When: x.Whens[i].store()})
+				c.Items = append(c.Items, store.Item{ID: z.ID, Generation: z.Generation, Task: z.Task, Next: z.Next, Anew: z.Anew, Paused: z.Paused, Version: z.Version, IfVersion: z.IfVersion, Entry: z.Entry, Limit: z.Limit, Note: z.Note, When: x.Whens[i].store()})
 			}
 			y.Outcomes, err = st.Change(context.Background(), 0, x.Stamp, c)
 		} else {
@@ -216,7 +217,7 @@ func (p *twoProcesses) remote(ctx context.Context, x request) (y response, done 
 func (p *twoProcesses) Change(ctx context.Context, shard int, s store.Stamp, c store.Command) ([]store.Outcome, error) {
 	x := request{Change: true, Stamp: s, Command: command{Op: c.Op, Keep: c.Keep}}
 	for _, z := range c.Items {
-		x.Command.Items = append(x.Command.Items, item{z.ID, z.Generation, z.Note, z.Task, z.Entry, z.Limit, z.Next, z.Anew, z.Paused, z.Version})
+		x.Command.Items = append(x.Command.Items, item{z.ID, z.Generation, z.Note, z.Task, z.Entry, z.Limit, z.Next, z.Anew, z.Paused, z.Version, z.IfVersion})
 		x.Whens = append(x.Whens, whenOf(z.When))
 	}
 	if y, done, err := p.remote(ctx, x); done {

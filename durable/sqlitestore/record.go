@@ -41,7 +41,7 @@ func encodeMoreFields(t *machine.Task) []byte {
 func columnValues(t *machine.Task) []any {
 	m := encodeMoreFields(t)
 	return []any{t.ID, columnState(t), int64(t.At), t.Handler, t.Schedule, t.Record, int64(t.Due), int64(t.Attempts),
-		t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), nullableNumber(t.Worker)}
+		t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), nullableNumber(t.Worker), nullableNumber(t.Version)}
 }
 
 // nullableNumber returns n, or NULL if n is 0.
@@ -72,11 +72,14 @@ func rowChecksum(t *machine.Task, more []byte) int64 {
 	for _, n := range []int64{columnState(t), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), int64(len(more))} {
 		b = binary.AppendVarint(b, n)
 	}
-	c := crc32.Update(0, crcTable, b)
-	if t.Worker != 0 { // files of the version before have no such column
-		c = crc32.Update(c, crcTable, binary.AppendVarint(nil, t.Worker))
+	// Files of the version before have no such columns.
+	if t.Worker != 0 || t.Version != 0 {
+		b = binary.AppendVarint(b, t.Worker)
 	}
-	c = crc32.Update(c, crcTable, more)
+	if t.Version != 0 {
+		b = binary.AppendVarint(b, t.Version)
+	}
+	c := crc32.Update(crc32.Checksum(b, crcTable), crcTable, more)
 	return int64(crc32.Update(c, crcTable, t.Record))
 }
 
@@ -102,9 +105,9 @@ func columnState(t *machine.Task) int64 {
 func scanRow(rows interface{ Scan(...any) error }, t *machine.Task, before ...any) error {
 	var moreText []byte
 	var n int64
-	var worker sql.NullInt64
-	err := rows.Scan(append(before, &t.ID, &t.State, &t.At, &t.Handler, &t.Schedule, &t.Record, &t.Due, &t.Attempts, &t.Token, &t.Lease, &moreText, &n, &worker)...)
-	t.Worker = worker.Int64
+	var worker, version sql.NullInt64
+	err := rows.Scan(append(before, &t.ID, &t.State, &t.At, &t.Handler, &t.Schedule, &t.Record, &t.Due, &t.Attempts, &t.Token, &t.Lease, &moreText, &n, &worker, &version)...)
+	t.Worker, t.Version = worker.Int64, version.Int64
 	switch {
 	case err != nil && t.ID == "":
 		return err
@@ -124,6 +127,9 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task, before ...an
 	t.Suspect, t.Paused, t.Once = x.Suspect, x.Paused, x.Once
 	if err != nil || n != rowChecksum(t, moreText) {
 		return fmt.Errorf("%w: task %q has a wrong checksum", ErrDamaged, store.Shorten(t.ID))
+	}
+	if t.Version == 0 && t.State != store.Past {
+		t.Version = 1
 	}
 	t.Crashes, t.Runs = x.Crashes, x.Runs
 	t.Stopping, t.Following, t.Next, t.NextTask, t.Failures = x.Stopping, x.Following, x.Next, x.NextTask, x.Failures

@@ -33,7 +33,7 @@ const schema = `
 		id TEXT PRIMARY KEY, state INTEGER NOT NULL, at INTEGER NOT NULL,
 		handler TEXT NOT NULL, schedule TEXT NOT NULL, record BLOB,
 		due INTEGER NOT NULL, attempts INTEGER NOT NULL,
-		token INTEGER NOT NULL, lease INTEGER NOT NULL, more TEXT, sum INTEGER NOT NULL, worker INTEGER);
+		token INTEGER NOT NULL, lease INTEGER NOT NULL, more TEXT, sum INTEGER NOT NULL, worker INTEGER, version INTEGER);
 	CREATE INDEX tickless_due ON tickless_tasks (handler, schedule, at) WHERE state = 1;
 	CREATE INDEX tickless_suspects ON tickless_tasks (handler, schedule, at) WHERE state = 5;
 	CREATE INDEX tickless_rest ON tickless_tasks (state, at) WHERE state > 1;
@@ -52,6 +52,7 @@ const upgradeSchema = `
 	CREATE INDEX tickless_ended ON tickless_tasks (substr(record, 2, 16), id) WHERE state = 4 AND length(record) > 16;
 	CREATE INDEX tickless_suspects ON tickless_tasks (handler, schedule, at) WHERE state = 5;
 	ALTER TABLE tickless_tasks ADD COLUMN worker INTEGER;
+	ALTER TABLE tickless_tasks ADD COLUMN version INTEGER;
 	ALTER TABLE tickless_senders ADD COLUMN sum INTEGER;
 	ALTER TABLE tickless_limits ADD COLUMN sum INTEGER;
 	ALTER TABLE tickless_numbers ADD COLUMN sum INTEGER;`
@@ -60,11 +61,11 @@ const upgradeSchema = `
 // value. ROWS stands for any number of rows. OR FAIL lets SQLite write many rows without a
 // journal. In putSenders this also needs columns without NOT NULL.
 const (
-	taskColumns = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum, worker`
+	taskColumns = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum, worker, version`
 	findTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks WHERE id IN ROWS`
 	insertTasks = `INSERT OR FAIL INTO tickless_tasks (` + taskColumns + `) VALUES ROWS`
-	moveTask    = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, worker=? WHERE id=?`
-	writeTask   = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, worker=?, record=? WHERE id=?`
+	moveTask    = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, worker=?, version=? WHERE id=?`
+	writeTask   = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, worker=?, version=?, record=? WHERE id=?`
 	deleteTasks = `DELETE FROM tickless_tasks WHERE id IN ROWS`
 	runTasks    = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
 	overTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT +?`

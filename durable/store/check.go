@@ -51,8 +51,8 @@ func (c *Command) checkSet() error {
 		if err := x.check(Schedule); err != nil {
 			return err
 		}
-		if !x.Task.Repeats() || x.Anew && !x.Next {
-			return invalidf("task %q of a set does not repeat, or is Anew without Next", x.ID)
+		if !x.Task.Repeats() || x.Anew && !x.Next || x.Paused || x.IfVersion != 0 {
+			return invalidf("task %q of a set does not repeat, is Anew without Next, or has an option that is not for sets", x.ID)
 		}
 	}
 	return nil
@@ -76,6 +76,8 @@ func (x *Item) check(op Op) error {
 		return invalidf("task %q: the generation has %d bytes instead of %d, or is not for this command", x.ID, n, GenerationSize)
 	}
 	switch {
+	case x.IfVersion < 0 || x.IfVersion > 0 && op == Import:
+		return invalidf("task %q: the IfVersion %d is negative or not for this command", x.ID, x.IfVersion)
 	case x.Paused && op != Schedule:
 		return invalidf("task %q: Paused is only for Schedule", x.ID)
 	case x.Next && (op != Schedule || x.When.kind != whenAt):

@@ -29,6 +29,10 @@ type Item struct {
 	Entry *Entry
 	// Limit is for SetLimit. ID is then the handler's name.
 	Limit *Limit
+	// IfVersion is 0, or the task's Version: if the task has another, the command does not
+	// change it (outcome Changed). So it is if there is no task and the command is Schedule. It
+	// is not for Import, Sync and settings.
+	IfVersion int64
 	// Paused is for Schedule: the task is paused.
 	Paused bool
 	// Note is for PauseHandler: why the handler is paused, at most MaxText bytes of text.
@@ -174,9 +178,11 @@ const (
 	Stopping
 	// Once means that the paused task runs once at its new time, and stays paused.
 	Once
+	// Changed means that nothing was changed: the task has another version than IfVersion.
+	Changed
 )
 
-var outcomeNames = [...]string{"unknown", "absent", "created", "replaced", "kept", "following", "moved", "removed", "stopping", "once"}
+var outcomeNames = [...]string{"unknown", "absent", "created", "replaced", "kept", "following", "moved", "removed", "stopping", "once", "changed"}
 
 func (o Outcome) String() string {
 	if int(o) < len(outcomeNames) {

@@ -68,6 +68,10 @@ type Entry struct {
 	Suspect  bool  // whether a Pending or Running task is a suspect: see IsSuspect
 	Token    int64 // of the lease of a Running task
 	Worker   int64 // the Round.Worker that has claimed a Running task, or 0
+	// Version is the number of the task's latest change by a command: see the package comment.
+	// It is 1 for a task that was stored by a version of its store without them, and 0 for a Past
+	// entry.
+	Version int64
 	// Stopping is true if a Running task was cancelled.
 	Stopping bool
 	// Following is true if a Running task, or the run of a repeating task that is due or

@@ -13,6 +13,7 @@ CREATE TABLE tickless.tasks (
 	due bigint NOT NULL, attempts int NOT NULL, token bigint NOT NULL, lease bigint NOT NULL,
 	more text, suspect boolean NOT NULL,
 	worker bigint NOT NULL, -- the number of the worker that runs the task, or 0
+	version bigint NOT NULL, -- of the latest change by a command
 	PRIMARY KEY (shard, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE tickless.tasks ALTER record SET STORAGE EXTERNAL;

@@ -17,9 +17,10 @@
 -- A record is the value of a task in task. It consists of
 --
 --   due       16 digits: when the task was scheduled to run
---   version   the byte 4
+--   format    the byte 5, or 4 for a record without a version
 --   kind      2 bytes with the kind's length, and the kind
 --   bytes     the bytes of package durable
+--   version   16 digits, if the format is 5: the number of the latest change by a command
 --
 -- A run is the value of a task in run. It consists of seven words:
 --

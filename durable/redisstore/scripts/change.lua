@@ -1,6 +1,7 @@
 -- change carries out commands of clients. It returns a string for each command: o and a digit
--- for each outcome, or stale, or late. If all strings are the same, it returns only one. The
--- fields of meta are the senders. The arguments are, for each command,
+-- for each outcome, 1 to 9 and a colon for ten, or stale, or late. If all strings are the same,
+-- it returns only one. The fields of meta are the senders, and then fence. The arguments are, for
+-- each command,
 --
 --   "NUMBER UNTIL OP K W" and K items of W arguments, where
 --   "NUMBER" alone stands for "NUMBER  s 1 2"
@@ -13,11 +14,11 @@
 --   sl       like s, but keep an existing task unless the new one is due later
 --   sm       like s, but keep an existing task that is the same
 --   sU, ...  like s, sn, se, sl or sm; the keys of some tasks may be unique for a time
---   r        reschedule: ID WHEN GENERATION
---   c        cancel: ID
---   P, R     pause a task, and resume it: ID
---   q        requeue: ID WHEN GENERATION
---   x        purge: ID
+--   r        reschedule: ID VERSION WHEN GENERATION
+--   c        cancel: ID VERSION
+--   P, R     pause a task, and resume it: ID VERSION
+--   q        requeue: ID VERSION WHEN GENERATION
+--   x        purge: ID VERSION
 --   i        import: ID PLACE AT RECORD ATTEMPTS CRASHES DUE RUNS FAILURES NEXT FLAGS, where NEXT
 --            is when the task is due again after its present run, or empty, and FLAGS are p
 --            and o, as in a run
@@ -31,7 +32,8 @@
 -- A WHEN is 16 digits. After a plus sign it counts from now. After an equals sign it is the
 -- next time of the task's own repetition: Item.Next of package store. After a number sign it is
 -- that too, and Item.Anew is set. Before the WHEN of s there may be a tilde, flags and a colon:
--- the flag p pauses the task. A GENERATION replaces bytes of the record, after the first byte from package durable, if the task becomes pending without
+-- the flag p pauses the task, and
+-- digits are a VERSION. If a task has another VERSION, nothing is done; it may be empty. A GENERATION replaces bytes of the record, after the first byte from package durable, if the task becomes pending without
 -- attempts. An empty GENERATION changes nothing. An imported RECORD has no due time at its
 -- beginning.
 --
@@ -40,7 +42,16 @@
 --
 -- A command that comes again gets its first answer. A command is stale if its sender has
 -- already sent a later command. It is not carried out, because its sender no longer waits.
-local n = tonumber(ARGV[2])
+local n = tonumber(ARGV[2]) - 1
+
+-- newVersion returns the next version or token, like nextNumber in package machine. The Store
+-- sends records with format 5 and without a version.
+local latest = math.max(tonumber(m[3 + n] or '0') or 0, now)
+local hadLatest = latest
+local function newVersion()
+  latest = latest + 1
+  return string.format('%016.0f', latest)
+end
 
 -- The most frequent case: one new task, from a known sender.
 if n == 1 and m[3] then
@@ -53,7 +64,8 @@ if n == 1 and m[3] then
     if sign == 43 then -- a plus sign
       record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999)) .. sub(record, 18)
     end
-    if sign ~= 61 and sign ~= 126 and call('HSETNX', task, id, record) == 1 then -- no equals sign
+    local version = string.format('%016.0f', latest + 1)
+    if sign ~= 61 and sign ~= 126 and call('HSETNX', task, id, record .. version) == 1 then -- no equals sign
       local at, a, b = sub(record, 1, 16), byte(record, 18, 19)
       local kind, answer = sub(record, 20, 19 + a * 256 + b), number .. ' ' .. clock[1] .. '000000 o2' -- whole seconds, for speed
       call('ZADD', kinds, 'LT', at, kind)
@@ -62,10 +74,10 @@ if n == 1 and m[3] then
         -- No worker has a timer for the shard. The worker that is woken now claims, and
         -- sets its timer for the time at or earlier. Only an earlier task needs a wake-up.
         call('ZADD', wake, 0, 'w', 1, 'x') -- as wakeWorkers in lib.lua
-        call('HSET', meta, ARGV[3], answer, 'armed', at)
+        call('HSET', meta, ARGV[3], answer, 'fence', version, 'armed', at)
       else
         if tonumber(at) < armed then call('ZADD', wake, 0, 'w', 1, 'x') end
-        call('HSET', meta, ARGV[3], answer)
+        call('HSET', meta, ARGV[3], answer, 'fence', version)
       end
       return 'o2'
     end
@@ -130,7 +142,7 @@ if batchOp == 's' then
       end
       if existing[from + j] or fresh[id] or unique or sign == 61 or guard then
         fresh[id] = true
-        known[#known + 1] = {from + j, id, record, ops[i], sign == 61, guard}
+        known[#known + 1] = {from + j, id, record .. newVersion(), ops[i], sign == 61, guard}
       else
         local at, a, b = sub(record, 1, 16), byte(record, 18, 19)
         local kind, score = sub(record, 20, 19 + a * 256 + b), tonumber(at)
@@ -142,7 +154,7 @@ if batchOp == 's' then
         if score < list.soonest then list.soonest = score end
         local k = #list
         list[k + 1], list[k + 2] = at, id
-        sets[filled + 1], sets[filled + 2] = id, record
+        sets[filled + 1], sets[filled + 2] = id, record .. newVersion()
         filled = filled + 2
         fresh[id], outcomes[from + j] = true, '2'
       end
@@ -161,7 +173,7 @@ end
 if batchOp ~= 's' or #known > 0 or not sendersKnown then
 --include lib.lua
 
-local absent, created, replaced, kept, following, moved, removed, stopping, once = '1', '2', '3', '4', '5', '6', '7', '8', '9'
+local absent, created, replaced, kept, following, moved, removed, stopping, once, changed = '1', '2', '3', '4', '5', '6', '7', '8', '9', ':'
 
 -- find returns the time when a pending task is due, or nil, and then its kind, its run
 -- and the words of the run.
@@ -176,10 +188,27 @@ end
 
 local never = farthest + 1
 
+-- touch gives a task that has been changed a new version. What follows its run has it too.
+local function touch(id)
+  local version = newVersion()
+  for _, place in ipairs({task, follows}) do
+    local record = call('HGET', place, id)
+    if record then call('HSET', place, id, sub(record, 1, 16) .. '5' .. sub(content(record), 18) .. version) end
+  end
+end
+
+-- isOther reports whether a task has another version than a command wants.
+local function isOther(id, version)
+  local record = (version or '') ~= '' and call('HGET', task, id)
+  if not record then return false end
+  return tonumber(byte(record, 17) == 53 and sub(record, -16) or '1') ~= tonumber(version)
+end
+
 -- repetition returns the parts of a record that say when its task is due, and the last time
 -- at which it may be due, or 0, like Task.Repetition of package store.
 local function repetition(record)
   local kind = kindOf(record)
+  record = content(record)
   local at, ends, parts = 20 + #kind, 0, {sub(kind, #match(kind .. ':', '^%d*') + 2 + (tonumber(match(kind, '^%d+')) or 0))}
   local fields = byte(record, at + 7)
   if kind == '' or not hasFields(record, kind) or not fields then return parts[1], 0 end
@@ -371,7 +400,7 @@ end
 local function renewed(record, generation, score)
   local kind = kindOf(record)
   local from = 20 + #kind
-  if generation == '' or kind == '' or #record < from + #generation then return nil end
+  if generation == '' or kind == '' or #content(record) < from + #generation then return nil end
   return string.format('%016.0f', score) .. sub(record, 17, from) .. generation .. sub(record, from + #generation + 1)
 end
 
@@ -484,6 +513,7 @@ local function requeue(id, score, generation)
       record = sub(record, 1, 17) .. string.char(math.floor(#kind / 256), #kind % 256) .. kind .. sub(record, from)
     end
     call('HSET', task, newID, renewed(record, generation, score) or record)
+    touch(newID)
     makePending(newID, kind, int(score))
     forget(id)
   else
@@ -508,6 +538,7 @@ local function import(id, into, at, record, attempts, crashes, due_, runs, failu
   at = int(when(at))
   if due_ == '' then due_ = at end
   record = string.format('%016.0f', tonumber(due_)) .. record
+  if into == 'past' then record = sub(record, 1, 16) .. '4' .. sub(record, 18) else record = record .. newVersion() end
   call('HSET', task, id, record)
   if failures ~= '' then call('HSET', err, id, failures) end
   local kind, next = kindOf(record), at ~= due_ and at or '-'
@@ -557,7 +588,8 @@ local function syncTask(id, record)
     record = sub(record, 2)
   end
   local score, own = tonumber(sub(record, 1, 16)), sign == 61 or sign == 35
-  local out = schedule(id, sub(record, 1, 16), record, 'sm', own)
+  local out = schedule(id, sub(record, 1, 16), record .. newVersion(), 'sm', own)
+  if out == following then touch(id) end
   if sign ~= 35 or out ~= kept then return out end
   local pendingAt, kind, r, _, attempt, crashes, at, flags = find(id)
   if not pendingAt or pendingAt == score or pendingAt == farthest or runStays(r and at or pendingAt, attempt, crashes) then
@@ -567,6 +599,7 @@ local function syncTask(id, record)
   call('HSET', task, id, string.format('%016.0f', score) .. sub(call('HGET', task, id), 17))
   if r then call('HSET', run, id, formatRun('0', attempt, crashes, int(score), flags, '-', kind)) end
   addPending(id, queueOf(kind, flags), score)
+  touch(id)
   return moved
 end
 
@@ -588,7 +621,7 @@ local function sync(p, count, k)
   end
   local known, list = pcall(cjson.decode, oldKeys or '[]')
   for _, id in ipairs(known and type(list) == 'table' and list or {}) do
-    if not isNew[id] and repeats(id, call('HGET', task, id)) then cancel(id) end
+    if not isNew[id] and repeats(id, call('HGET', task, id)) and cancel(id) == stopping then touch(id) end
   end
   call('HSET', meta, 't:' .. set, version .. ' ' .. (#keys > 0 and cjson.encode(keys) or '[]'))
 end
@@ -636,11 +669,14 @@ if uniques then
 end
 
 for _, x in ipairs(known) do
-  local mode = match(x[4], '^%l+')
-  if mode ~= x[4] and blocks(x[2], x[3]) then
+  local mode, version = match(x[4], '^%l+'), match(x[6] or '', '%d+')
+  if version and (call('HEXISTS', task, x[2]) == 0 or isOther(x[2], version)) then
+    outcomes[x[1]] = changed
+  elseif mode ~= x[4] and blocks(x[2], x[3]) then
     outcomes[x[1]] = kept
   else
     outcomes[x[1]] = schedule(x[2], sub(x[3], 1, 16), x[3], mode, x[5], x[6])
+    if outcomes[x[1]] == following then touch(x[2]) end
   end
 end
 
@@ -653,14 +689,17 @@ for i = 1, n do
     for j = 1, letter == 'y' and 0 or counts[i] do
       local p = starts[i] + widths[i] * (j - 1)
       local id, out = ARGV[p], nil
-      if letter == 'r' then
-        out = reschedule(id, when(ARGV[p + 1]), ARGV[p + 2])
+      local isTask = string.find('rcPRqx', letter, 1, true)
+      if isTask and isOther(id, ARGV[p + 1]) then
+        out = changed
+      elseif letter == 'r' then
+        out = reschedule(id, when(ARGV[p + 2]), ARGV[p + 3])
       elseif letter == 'c' then
         out = cancel(id)
       elseif letter == 'P' or letter == 'R' then
         out = pauseTask(id, letter == 'P')
       elseif letter == 'q' then
-        out = requeue(id, when(ARGV[p + 1]), ARGV[p + 2])
+        out = requeue(id, when(ARGV[p + 2]), ARGV[p + 3])
       elseif letter == 'x' then
         out = purge(id)
       elseif letter == 'l' then
@@ -672,6 +711,7 @@ for i = 1, n do
       else
         out = import(unpack(ARGV, p, p + 10))
       end
+      if isTask and (out == following or out == moved or out == stopping or out == once) then touch(id) end
       outcomes[offsets[i] + j] = out
     end
   end
@@ -697,6 +737,7 @@ end
 -- If no worker has a timer for the shard, the worker that is woken now claims, and sets its
 -- timer for the time armed or earlier. Only an earlier task needs a wake-up.
 if armed and not m[2] then fields[#fields + 1], fields[#fields + 2] = 'armed', int(armed) end
+if latest > hadLatest then fields[#fields + 1], fields[#fields + 2] = 'fence', int(latest) end
 if #fields > 0 then call('HSET', meta, unpack(fields)) end
 for i = 2, n do
   if answers[i] ~= answers[1] then return answers end

@@ -1,12 +1,13 @@
 -- Functions for a task that is due again at next, or if next is 0, when the report says,
 -- because it was scheduled again: see store.Entry.
 
--- same reports whether two records differ at most in their time and generation.
+-- same reports whether two records differ at most in their time, generation and version.
 local function same(a, b)
+  a, b = content(a), content(b)
   local k = #kindOf(a)
   if not a or #a ~= #b or k ~= #kindOf(b) then return false end
-  if #a < 26 + k then return sub(a, 17) == sub(b, 17) end
-  return sub(a, 17, 20 + k) == sub(b, 17, 20 + k) and sub(a, 27 + k) == sub(b, 27 + k)
+  if #a < 26 + k then return sub(a, 18) == sub(b, 18) end
+  return sub(a, 18, 20 + k) == sub(b, 18, 20 + k) and sub(a, 27 + k) == sub(b, 27 + k)
 end
 
 -- continues reports whether the run of a running task continues if the attempt does not

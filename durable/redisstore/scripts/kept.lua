@@ -5,6 +5,7 @@
 -- key is unique, how long its runs are kept, and how many. Most tasks ask for nothing.
 local function keeps(record)
   local kind = kindOf(record)
+  record = content(record)
   if kind == '' or not hasFields(record, kind) or (byte(record, 27 + #kind) or 0) < 128 then return nil end
   local digits = match(sub(record, 28 + #kind, 65 + #kind), '^%d+$')
   if not digits or #digits < 38 then return nil end

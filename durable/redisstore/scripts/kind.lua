@@ -13,6 +13,12 @@ local function hasFields(record, kind)
   return version == 1 or version == 2
 end
 
+-- content returns a record without its version.
+local function content(record)
+  if byte(record or '', 17) == 53 then return sub(record, 1, -17) end -- the digit 5
+  return record
+end
+
 -- endOf returns when a finished run ended, or nil for any other id.
 local function endOf(id, record)
   if not string.find(id, '\0r', 1, true) then return nil end

@@ -91,6 +91,7 @@ local function hasFlag(flags, flag) return string.find(flags, flag, 1, true) end
 local function repeats(id, record)
   local kind = kindOf(record)
   if kind == '' or string.find(id, '\0', 1, true) then return false end
+  record = content(record)
   local size = match(kind, '^%d+')
   if #kind > #size + 1 + size then return true end
   local fields = byte(record, 27 + #kind, 27 + #kind)

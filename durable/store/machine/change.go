@@ -126,6 +126,9 @@ func (m *machine) changeItems(c *store.Command) (outcomes []store.Outcome) {
 func (m *machine) changeItem(c *store.Command, x *store.Item) store.Outcome {
 	t := m.index.Find(x.ID)
 	at := x.When.From(m.now)
+	if v := x.IfVersion; v != 0 && (t == nil && c.Op == store.Schedule || t != nil && t.Version != v) {
+		return store.Changed
+	}
 	switch c.Op {
 	case store.Schedule:
 		return m.schedule(t, x, at, c.Keep)
@@ -171,6 +174,7 @@ func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Kee
 		}
 		t = m.addTask(x.Task)
 		t.Paused = x.Paused
+		m.renewVersion(t)
 		m.makePending(t, at)
 		return store.Created
 	case keep == store.KeepSame && t.isSameAsNext(&x.Task):
@@ -181,6 +185,7 @@ func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Kee
 		return store.Absent
 	}
 	t.Paused = t.Paused || x.Paused
+	m.renewVersion(t)
 	switch {
 	case t.State < store.Dead && t.Repeats() && !t.Stopping && x.Task.Repeats():
 		return m.changeRepeating(t, x, at)
@@ -276,7 +281,9 @@ func (m *machine) reschedule(t *Task, x *store.Item, at store.Time) store.Outcom
 	switch {
 	case t == nil || t.State >= store.Dead:
 		return store.Absent
-	case t.State == store.Running:
+	}
+	m.renewVersion(t)
+	if t.State == store.Running {
 		m.followLater(t, x.Generation, at)
 		return store.Following
 	}
@@ -327,6 +334,7 @@ func (m *machine) cancel(t *Task) store.Outcome {
 		if !t.Stopping {
 			m.numbers.Cancelled++
 		}
+		m.renewVersion(t)
 		t.Stopping, t.Following, t.Next, t.NextTask, t.Paused = true, false, 0, nil, false
 		m.index.Changed(t)
 		return store.Stopping
@@ -360,6 +368,7 @@ func (m *machine) resumeTask(t *Task) store.Outcome {
 
 // notePause stores a task that was paused or resumed.
 func (m *machine) notePause(t *Task) store.Outcome {
+	m.renewVersion(t)
 	if t.State == store.Running {
 		m.index.Changed(t)
 		return store.Following
@@ -382,8 +391,19 @@ func (m *machine) requeue(t *Task, x *store.Item, at store.Time) store.Outcome {
 		t = m.addTask(requeuedRun)
 	}
 	t.Renew(x.Generation)
+	m.renewVersion(t)
 	m.makePending(t, at)
 	return store.Moved
+}
+
+// renewVersion gives a task that a command changes a new Version.
+func (m *machine) renewVersion(t *Task) { t.Version = m.nextNumber() }
+
+// nextNumber returns the next number for a token or a Version. They are at least the store's
+// time, and grow even if the clock is set back.
+func (m *machine) nextNumber() int64 {
+	m.numbers.Fence = max(m.numbers.Fence, int64(m.now)) + 1
+	return m.numbers.Fence
 }
 
 // importEntry adds an entry of another store.
@@ -396,6 +416,9 @@ func (m *machine) importEntry(t *Task, e *store.Entry) store.Outcome {
 	t.Due, t.Attempts, t.Crashes, t.Runs, t.Failures = x.Due, x.Attempts, x.Crashes, x.Runs, x.Failures
 	t.Following, t.Next, t.NextTask, t.Paused, t.Once = x.Following, x.Next, x.NextTask, x.Paused, x.Once
 	t.Suspect = x.State == store.Pending && store.IsSuspect(t.Crashes, math.MaxInt)
+	if x.State != store.Past {
+		m.renewVersion(t)
+	}
 	m.setState(t, x.State, x.At)
 	return store.Created
 }

@@ -63,7 +63,7 @@ func (t *Task) InRange() bool {
 	isTime := func(t store.Time) bool { return t >= 0 && t <= store.Farthest }
 	isCount := func(n int) bool { return n >= 0 && n <= math.MaxInt32 }
 	return t.State >= store.Pending && t.State <= store.Past && isTime(t.At) && isTime(t.Due) && t.Next >= 0 && t.Next <= store.Never &&
-		isCount(t.Attempts) && isCount(t.Crashes) && isCount(t.Runs) && t.Token >= 0 && t.Lease >= 0 && t.Worker >= 0 && t.Worker <= store.MaxWorker
+		isCount(t.Attempts) && isCount(t.Crashes) && isCount(t.Runs) && t.Token >= 0 && t.Lease >= 0 && t.Version >= 0 && t.Worker >= 0 && t.Worker <= store.MaxWorker
 }
 
 // Check returns an error if the fields of the task contradict each other or n, the
@@ -73,6 +73,8 @@ func (t *Task) Check(n *Numbers) error {
 	switch {
 	case t.ID == "" || t.Handler == "" || t.State < store.Pending || t.State > store.Past:
 		return errors.New("no id, no handler or no state")
+	case t.Version < 0 || t.Version > max(1, n.Fence):
+		return fmt.Errorf("version %d; the last is %d", t.Version, n.Fence)
 	case isRunning != (t.Token > 0) || isRunning != (t.Lease > 0) || t.Token > n.Fence:
 		return fmt.Errorf("state %v with token %d; the last token is %d", t.State, t.Token, n.Fence)
 	case t.State > store.Running && t.Paused || t.Once && !t.Paused:

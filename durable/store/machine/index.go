@@ -76,7 +76,7 @@ type Numbers struct {
 	store.Counters
 	Limits int64 // how many handlers have a limit or are paused
 	Paused bool
-	Fence  int64 // the latest token
+	Fence  int64 // the latest token or Version
 
 	// Told is the time by which every worker claims again, even without a wake-up. If a
 	// task becomes Pending with an earlier time, the machine wakes the workers and lowers

@@ -89,14 +89,11 @@ func (m *machine) startLease(t *Task, r *store.Round) {
 
 // claimTasks gives due tasks to the worker.
 func (m *machine) claimTasks(a *store.Answer, r *store.Round) {
-	// Tokens are at least the store's time, and grow even if the clock is set back.
-	m.numbers.Fence = max(m.numbers.Fence, int64(m.now))
 	a.PausedHandlers = m.pausedHandlers(r.Claim.Handlers)
 	due, p, next := m.findDue(&r.Claim, a.PausedHandlers, r.MaxCrashes, r.Claim.Max+1)
 	moreDue := len(due) > r.Claim.Max
 	for _, t := range due[:min(len(due), r.Claim.Max)] {
-		m.numbers.Fence++
-		t.Token, t.Worker = m.numbers.Fence, r.Worker
+		t.Token, t.Worker = m.nextNumber(), r.Worker
 		t.Attempts++
 		t.Once = false
 		m.startLease(t, r)
@@ -291,6 +288,7 @@ func (m *machine) makeRunDead(t *Task, text string) {
 		m.removeTask(old)
 	}
 	deadRun := m.addTask(x)
+	deadRun.Version = t.Version
 	deadRun.Due, deadRun.Attempts, deadRun.Crashes, deadRun.Failures, deadRun.Runs = t.Due, t.Attempts, t.Crashes, failures, runs
 	m.makeDead(deadRun, text)
 }

@@ -47,6 +47,7 @@ func (m *machine) syncTask(x *store.Item) store.Outcome {
 		return outcome
 	}
 	t.Due = at
+	m.renewVersion(t)
 	m.setState(t, store.Pending, at)
 	return store.Moved
 }

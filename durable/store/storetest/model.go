@@ -62,7 +62,7 @@ func testModel(b *storeTest) {
 	b.Logf("TICKLESS_SEED=%d", seed)
 	m := &modelTest{
 		storeTest:    b,
-		model:        newModel(b, func(f store.Filter) []store.Entry { return b.listAll(f, store.MaxPage) }),
+		model:        newModel(b, func(f store.Filter) []store.Entry { return b.listWithVersions(f, store.MaxPage) }),
 		rng:          rand.New(rand.NewPCG(seed, 0)),
 		sentBySender: make(map[string][]sentCommand),
 	}
@@ -89,7 +89,7 @@ func testModel(b *storeTest) {
 		"followed", "forgotten", "filtered", "walked", "walked by prefix",
 		"follow-up of a success", "follow-up of a failure", "paused", "stays paused", "resumed", "same", "kept run", "trimmed",
 		"followed by another generation", "moved to another generation", "requeued as another generation",
-		"limited", "kept by concurrency", "kept by a paused handler", "a paused task waits", "a paused task runs once", "a running task is paused", "scheduled paused", "resumed late",
+		"limited", "kept by concurrency", "kept by a paused handler", "changed", "of its version", "a paused task waits", "a paused task runs once", "a running task is paused", "scheduled paused", "resumed late",
 		"over", "new content for a running task", "new content for a run that stays",
 		"new content after an attempt", "a run that stays is earlier", "a run that stays is followed", "a run keeps its time",
 		"followed after the run", "run died and is followed",
@@ -219,7 +219,7 @@ func (m *modelTest) compareWithStore() {
 		f = m.randomFilter()
 		m.caseCounts["filtered"]++
 	}
-	m.compareEntries(m.listAll(f, 1+m.rng.IntN(20)), expectedList(all, f))
+	m.compareEntries(m.listWithVersions(f, 1+m.rng.IntN(20)), expectedList(all, f))
 	stats := m.stats()
 	stats.Unknown = 0
 	equal(m.storeTest, "the numbers", stats, st)

@@ -70,6 +70,9 @@ func (m *modelTest) randomCommand() {
 				x.Task.Record = m.keepingRecord()
 			}
 		}
+		if t := m.tasks[x.ID]; t != nil && !t.newVersion && m.rng.IntN(8) == 0 {
+			x.IfVersion = max(1, t.Version-int64(m.rng.IntN(3)))
+		}
 		c.Items = append(c.Items, x)
 	}
 	m.sendAndApply(c)
@@ -109,7 +112,7 @@ func (m *modelTest) randomDeadID() string {
 
 // setPending makes t a pending task without attempts. It stays paused.
 func (t *modelTask) setPending(x store.Task, at store.Time) {
-	*t = modelTask{Entry: store.Entry{Task: x, State: store.Pending, At: at, Due: at, Paused: t.Paused}}
+	*t = modelTask{Entry: store.Entry{Task: x, State: store.Pending, At: at, Due: at, Paused: t.Paused, Version: t.Version}, newVersion: t.newVersion, versionBefore: t.versionBefore}
 }
 
 // hasBegun reports whether a pending task has a run that a change must not lose.
@@ -207,6 +210,12 @@ func modelEnd(t *store.Task) store.Time { return t.Repetition().End }
 // applyItem applies a command to one task of the model and returns the expected outcome.
 func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 	t, at := m.tasks[x.ID], x.When.From(m.now)
+	if v := x.IfVersion; v != 0 && (t == nil && c.Op == store.Schedule || t != nil && !t.hasVersion(v)) {
+		return store.Changed
+	}
+	if x.IfVersion != 0 && t != nil {
+		m.caseCounts["of its version"]++
+	}
 	hasState := func(s store.State) bool { return t != nil && t.State == s }
 	switch c.Op {
 	case store.Schedule:
@@ -353,6 +362,7 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 			t = new(modelTask)
 			t.setPending(requeuedTask, at)
 			m.tasks[requeuedTask.ID] = t
+			m.touch(t)
 			return store.Moved
 		}
 	case store.SetLimit:

@@ -13,14 +13,15 @@ import (
 // A model is a plain map of what a shard must contain. It is told every command in the
 // order in which the store carried them out, and judges each answer.
 type model struct {
-	failer    failer
-	list      func(f store.Filter) []store.Entry // all entries of the store that match
-	now       store.Time                         // when the present command is carried out
-	tasks     map[string]*modelTask
-	senders   map[string]*modelSender
-	paused    bool
-	lastToken int64
-	limits    map[string]*modelLimit
+	failer        failer
+	list          func(f store.Filter) []store.Entry // all entries of the store that match
+	now           store.Time                         // when the present command is carried out
+	tasks         map[string]*modelTask
+	senders       map[string]*modelSender
+	paused        bool
+	lastToken     int64
+	latestVersion int64 // of the entries seen so far
+	limits        map[string]*modelLimit
 	// pausedHandlers are the handlers that are paused.
 	pausedHandlers map[string]store.HandlerPause
 	wakesReliably  bool           // the store loses no wake-ups, so workers need no regular claims
@@ -32,6 +33,9 @@ type model struct {
 type modelTask struct {
 	store.Entry
 	lease time.Duration
+	// newVersion says that the Version is unknown, but higher than versionBefore.
+	newVersion    bool
+	versionBefore int64
 }
 
 // A modelSender is the latest command of a sender, with its answer.
@@ -114,6 +118,9 @@ func (m *model) judgeChange(s *store.Stamp, c *store.Command, outcomes []store.O
 	}
 	for _, x := range c.Items {
 		o := m.applyItem(c, x)
+		if t := m.tasks[x.ID]; t != nil && o != store.Absent && o != store.Kept && o != store.Changed {
+			m.touch(t)
+		}
 		want = append(want, o)
 		m.caseCounts[o.String()]++
 	}
@@ -217,6 +224,10 @@ func (m *model) compareEntries(got, want []store.Entry) {
 	for i := range max(len(got), len(want)) {
 		m.check(i < len(got), "the store does not have %+v", want[min(i, len(want)-1)])
 		m.check(i < len(want), "the store has the unexpected %+v", got[min(i, len(got)-1)])
+		m.adoptVersion(&got[i])
+		if t := m.tasks[want[i].ID]; t != nil {
+			want[i].Version = t.Version
+		}
 		equal(m.failer, "an entry", got[i], want[i])
 	}
 }

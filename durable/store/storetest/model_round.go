@@ -192,7 +192,7 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 	default:
 		m.counters.Died++
 		m.caseCounts["run died"]++
-		deadRun := &modelTask{Entry: t.Entry}
+		deadRun := &modelTask{Entry: t.Entry, newVersion: t.newVersion, versionBefore: t.versionBefore}
 		deadRun.ID, deadRun.Paused = store.DeadID(x.ID), false
 		deadRun.State, deadRun.Suspect, deadRun.At, deadRun.Runs = store.Dead, false, m.now, 1
 		if old := m.tasks[deadRun.ID]; old != nil {

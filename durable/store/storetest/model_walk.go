@@ -64,6 +64,7 @@ func (m *modelTest) continueWalk(all []store.Entry) {
 	for _, e := range p.Entries {
 		t := m.tasks[e.ID]
 		m.require(t != nil, "the list has the unexpected %+v", e)
+		m.adoptVersion(&e)
 		equal(m.storeTest, "a listed entry", e, m.withPause(t.Entry))
 		at := w.filter.CursorOf(&e)
 		m.require(matchesFilter(&e, w.filter) && at.Compare(w.cursor) > 0, "the list by %+v has, after %v, the unexpected %+v", w.filter, w.cursor, e)

@@ -73,6 +73,7 @@ var tests = []struct {
 	{"LimitsAreSettings", testLimitSettings},
 	{"LimitWakes", testLimitWakes},
 	{"PausedTasks", testPausedTasks},
+	{"Versions", testVersions},
 	{"PausedHandlers", testPausedHandlers},
 	{"ManyPausedHandlers", testManyPausedHandlers},
 	{"PausedHandlerWakes", testPausedHandlerWakes},
@@ -295,11 +296,20 @@ func (b *storeTest) extend(x store.Claimed) store.Extension {
 	return a.Extensions[0]
 }
 
+// getEntry returns an entry, without its Version.
 func (b *storeTest) getEntry(id string) store.Entry {
 	b.Helper()
 	e, err := b.Store.Get(ctx, 0, id)
 	b.requireNoError(err)
+	e.Version = 0
 	return e
+}
+
+func (b *storeTest) version(id string) int64 {
+	b.Helper()
+	e, err := b.Store.Get(ctx, 0, id)
+	b.requireNoError(err)
+	return e.Version
 }
 
 func (b *storeTest) requireAbsent(id string) {
@@ -315,8 +325,18 @@ func (b *storeTest) stats() store.Stats {
 	return st
 }
 
-// listAll lists all entries that match a filter, with at most limit entries on a page.
+// listAll lists all entries that match a filter, without their Versions, with at most limit
+// entries on a page.
 func (b *storeTest) listAll(f store.Filter, limit int) []store.Entry {
+	b.Helper()
+	entries := b.listWithVersions(f, limit)
+	for i := range entries {
+		entries[i].Version = 0
+	}
+	return entries
+}
+
+func (b *storeTest) listWithVersions(f store.Filter, limit int) []store.Entry {
 	b.Helper()
 	var entries []store.Entry
 	for c := (store.Cursor{}); ; {

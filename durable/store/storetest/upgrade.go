@@ -32,6 +32,9 @@ func RunUpgraded(t *testing.T, st store.Store, path string) {
 		}
 		equal(b, "an entry", got[i], want.Entries[i])
 		equal(b, "an entry by its id", b.getEntry(want.Entries[i].ID), want.Entries[i])
+		if want.Entries[i].State != store.Past {
+			equal(b, "the version of a task that had none", b.version(want.Entries[i].ID), 1)
+		}
 	}
 	stats := b.stats()
 	want.Stats.Late, want.Stats.Overdue, want.Stats.Unknown = stats.Late, stats.Overdue, stats.Unknown
