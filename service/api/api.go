@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -41,7 +40,6 @@ type API struct {
 	queues    []string
 	retention durable.Retention
 	audit     func(ctx context.Context, action, key string, n int)
-	locks     keyLocks
 }
 
 // An Option changes how New makes an API.
@@ -72,7 +70,7 @@ func WithAudit(f func(ctx context.Context, action, key string, n int)) Option {
 // New returns the API over a client.
 func New(client *durable.Client, opts ...Option) *API {
 	a := &API{client: client, mux: http.NewServeMux(), queues: []string{callback.Name}, retention: DefaultRetention,
-		audit: func(context.Context, string, string, int) {}, locks: keyLocks{seed: maphash.MakeSeed()}}
+		audit: func(context.Context, string, string, int) {}}
 	for _, o := range opts {
 		o(a)
 	}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -352,4 +354,48 @@ func TestHandler_GoneFollowUp(t *testing.T) {
 	require.Error(t, h(t.Context(), durable.Delivery{Key: "k"}))
 	_, err = client.Get(t.Context(), "k")
 	require.ErrorIs(t, err, durable.ErrNotFound)
+}
+
+// Versions are the store's: If-Match holds over several nodes, and of many patches without it none
+// is lost.
+func TestAPI_IfMatchOverNodes(t *testing.T) {
+	mem := memstore.New()
+	var nodes []*caller
+	for range 2 {
+		nodes = append(nodes, &caller{T: t, api: New(durable.New(mem)), seen: map[string]map[int]bool{}})
+	}
+	tag := nodes[0].want(201, "PUT", "/v1/tasks/k", future).Header().Get("ETag")
+	require.Equal(t, tag, nodes[1].want(200, "GET", "/v1/tasks/k", "").Header().Get("ETag"))
+	second := nodes[1].want(200, "PATCH", "/v1/tasks/k", `{"method":"PUT"}`, "If-Match", tag).Header().Get("ETag")
+	require.NotEqual(t, tag, second)
+	for _, x := range []struct{ method, body string }{{"PUT", future}, {"PATCH", `{"method":"GET"}`}, {"PATCH", `{"paused":true}`}, {"DELETE", ""}} {
+		nodes[0].want(412, x.method, "/v1/tasks/k", x.body, "If-Match", tag)
+	}
+	nodes[0].want(200, "PATCH", "/v1/tasks/k", `{"paused":true}`, "If-Match", second)
+	nodes[1].want(200, "POST", "/v1/tasks/k/run", "") // a paused task runs once
+	require.Contains(t, nodes[1].want(200, "GET", "/v1/tasks/k", "").Body.String(), `"paused"`)
+	nodes[0].want(200, "PATCH", "/v1/tasks/k", `{"paused":false}`, "If-Match", "*")
+
+	var patches sync.WaitGroup
+	for i := range 10 {
+		patches.Go(func() {
+			body := fmt.Sprintf(`{"headers":{"H%d":"x"}}`, i)
+			r := httptest.NewRequest("PATCH", "/v1/tasks/k", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			nodes[i%2].api.ServeHTTP(w, r)
+			if w.Code != http.StatusOK {
+				t.Errorf("patch %d: %d %s", i, w.Code, w.Body)
+			}
+		})
+	}
+	patches.Wait()
+	got := nodes[0].want(200, "GET", "/v1/tasks/k", "").Body.String()
+	for i := range 10 {
+		require.Contains(t, got, fmt.Sprintf("H%d", i))
+	}
+	tag = nodes[0].want(200, "GET", "/v1/tasks/k", "").Header().Get("ETag")
+	nodes[1].want(204, "DELETE", "/v1/tasks/k", "", "If-Match", tag)
+	nodes[0].want(412, "DELETE", "/v1/tasks/k", "", "If-Match", tag)
+	nodes[0].want(412, "DELETE", "/v1/tasks/k", "", "If-Match", "*")
 }

@@ -36,22 +36,22 @@ func (a *API) moveRepeating(ctx context.Context, info *durable.Info, patch map[s
 	case x.At != nil:
 		when = durable.At(*x.At)
 	}
-	outcome, err := a.client.Reschedule(ctx, info.ID, when)
+	outcome, err := a.client.Reschedule(ctx, info.ID, when, durable.IfVersion(info.Version))
 	return again(ctx, outcome, err)
 }
 
 func (a *API) deleteTask(w http.ResponseWriter, r *http.Request) error {
 	key := keyOf(r)
-	defer a.locks.lock(key)()
-	if err := a.checkVersion(r); err != nil {
+	version, err := a.ifMatch(r)
+	if err != nil {
 		return err
 	}
-	outcome, err := a.client.Cancel(r.Context(), key)
+	outcome, err := a.client.Cancel(r.Context(), key, ifVersion(version)...)
 	if outcome, err = again(r.Context(), outcome, err); err != nil {
 		return err
 	}
 	if outcome == durable.Absent { // a dead letter is not cancelled, but removed
-		purged, err := a.client.Purge(r.Context(), key)
+		purged, err := a.client.Purge(r.Context(), key, ifVersion(version)...)
 		if purged, err = again(r.Context(), purged, err); err != nil {
 			return err
 		}
@@ -64,7 +64,12 @@ func (a *API) deleteTask(w http.ResponseWriter, r *http.Request) error {
 	case durable.Stopping:
 		a.audit(r.Context(), "delete", key, 1)
 		writeJSON(w, http.StatusAccepted, outcomeAnswer{Task{Key: key, State: "running"}, outcome.String()})
+	case durable.Changed:
+		return errChanged
 	default:
+		if version != 0 {
+			return errChanged
+		}
 		return durable.ErrNotFound
 	}
 	return nil
@@ -76,15 +81,13 @@ func (a *API) runTask(w http.ResponseWriter, r *http.Request) error {
 	return a.answerMoved(w, r, "run", outcome, err)
 }
 
-// RunNow makes a pending task due now. For a task in another state the outcome is Absent.
+// RunNow makes a pending task due now. A paused task runs once: the outcome is then Once. For a
+// task in another state the outcome is Absent.
 func (a *API) RunNow(ctx context.Context, key string) (durable.Outcome, error) {
-	defer a.locks.lock(key)()
 	info, err := a.client.Get(ctx, key)
 	switch {
 	case errors.Is(err, durable.ErrNotFound) || err == nil && info.State != durable.Pending:
 		return durable.Absent, nil
-	case err == nil && info.Paused:
-		return durable.Absent, Problemf(http.StatusConflict, "the task is paused: resume it first")
 	case err != nil:
 		return durable.Unknown, err
 	}

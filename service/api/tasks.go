@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"time"
 
@@ -26,8 +27,11 @@ func (a *API) schedule(w http.ResponseWriter, r *http.Request, t *Task, opts ...
 	if outcome, err = again(r.Context(), outcome, err); err != nil {
 		return err
 	}
-	if outcome == durable.Kept {
+	switch outcome {
+	case durable.Kept:
 		return a.answerKept(w, r, item.Task)
+	case durable.Changed:
+		return errChanged
 	}
 	a.audit(r.Context(), "schedule", item.Task.Key, 1)
 	return a.answerTask(w, r, item.Task.Key, outcome)
@@ -110,12 +114,8 @@ func (a *API) putTask(w http.ResponseWriter, r *http.Request) error {
 		return Problemf(http.StatusUnprocessableEntity, "the keys in the path and in the body differ")
 	}
 	t.Key = keyOf(r)
-	opts, err := conditions(r)
+	opts, err := a.conditions(r)
 	if err != nil {
-		return err
-	}
-	defer a.locks.lock(t.Key)()
-	if err := a.checkVersion(r); err != nil {
 		return err
 	}
 	return a.schedule(w, r, &t, opts...)
@@ -261,27 +261,43 @@ func (a *API) patchTask(w http.ResponseWriter, r *http.Request) error {
 	if err := json.Unmarshal(b, &patch); err != nil || patch == nil {
 		return Problemf(http.StatusBadRequest, "a merge patch is a JSON object")
 	}
-	defer a.locks.lock(keyOf(r))()
-	if err := a.checkVersion(r); err != nil {
-		return err
-	}
-	outcome, err := a.applyPatch(r.Context(), keyOf(r), patch)
+	version, err := a.ifMatch(r)
 	if err != nil {
 		return err
 	}
-	if outcome == durable.Absent {
-		return durable.ErrNotFound
+	outcome := durable.Changed
+	for try := 0; outcome == durable.Changed; try++ {
+		if outcome, err = a.applyPatch(r.Context(), keyOf(r), version, maps.Clone(patch)); err != nil {
+			return err
+		}
+		switch {
+		case outcome == durable.Absent:
+			return durable.ErrNotFound
+		case outcome == durable.Changed && version != 0:
+			return errChanged
+		case outcome == durable.Changed && try == maxPatchTries:
+			return Problemf(http.StatusConflict, "others change the task all the time")
+		}
 	}
 	a.audit(r.Context(), "patch", keyOf(r), 1)
 	return a.answerTask(w, r, keyOf(r), outcome)
 }
 
-// applyPatch reads the task, applies the patch and writes it back. The caller has locked the
-// key.
-func (a *API) applyPatch(ctx context.Context, key string, patch map[string]json.RawMessage) (outcome durable.Outcome, err error) {
+// maxPatchTries is how often a patch is applied again because another client has changed the task
+// after it was read.
+const maxPatchTries = 20
+
+// applyPatch reads the task, applies the patch and writes it back. The outcome is Changed if the
+// task has another version, or if another client has changed it meanwhile.
+func (a *API) applyPatch(ctx context.Context, key string, version int64, patch map[string]json.RawMessage) (outcome durable.Outcome, err error) {
 	info, err := a.client.Get(ctx, key)
-	if err != nil {
+	switch {
+	case errors.Is(err, durable.ErrNotFound) && version != 0:
+		return durable.Changed, nil
+	case err != nil:
 		return 0, err
+	case version != 0 && info.Version != version:
+		return durable.Changed, nil
 	}
 	if info.State == durable.Dead {
 		return 0, Problemf(http.StatusConflict, "the task is a dead letter: requeue it first, or PUT a new task")
@@ -297,7 +313,7 @@ func (a *API) applyPatch(ctx context.Context, key string, patch map[string]json.
 		delete(patch, "paused")
 	}
 	if len(patch) > 0 {
-		if outcome, err = a.patchFields(ctx, &info, before.Request(), patch); err != nil {
+		if outcome, err = a.patchFields(ctx, &info, before.Request(), patch); err != nil || outcome == durable.Changed {
 			return outcome, err
 		}
 	}
@@ -359,6 +375,6 @@ func (a *API) patchFields(ctx context.Context, info *durable.Info, before Task, 
 	if err != nil {
 		return 0, err
 	}
-	outcome, err := a.client.Schedule(ctx, item.Task, item.When)
+	outcome, err := a.client.Schedule(ctx, item.Task, item.When, durable.IfVersion(info.Version))
 	return again(ctx, outcome, err)
 }

@@ -2,32 +2,20 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"hash/maphash"
 	"net/http"
-	"sync"
+	"strconv"
+	"strings"
 
 	"github.com/tickless/tickless/durable"
 )
 
-// versionOf returns a hash of what clients can change of a task. Attempts do not change it.
+// versionOf returns a task's version in the form of the API, or nothing for a finished run.
 func versionOf(info *durable.Info) string {
-	if info.State == durable.Past {
+	if info.Version == 0 {
 		return ""
 	}
-	t := TaskOf(info).Request()
-	if !t.repeats() {
-		t.At = &info.Due // a retry is due later, but nobody has changed the task
-	}
-	b, err := json.Marshal(t)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(fmt.Appendf(b, " %v %v", info.Following, info.Next))
-	return fmt.Sprintf("%x", sum[:8])
+	return strconv.FormatInt(info.Version, 10)
 }
 
 func setETag(w http.ResponseWriter, info *durable.Info) {
@@ -36,51 +24,50 @@ func setETag(w http.ResponseWriter, info *durable.Info) {
 	}
 }
 
-// keyLocks make changes of one key by this process take turns, so that a change that was
-// read, checked and written is one step. Another process may still come between.
-type keyLocks struct {
-	seed  maphash.Seed
-	locks [256]sync.Mutex
-}
-
-// lock locks a key and returns the function that unlocks it.
-func (l *keyLocks) lock(key string) (unlock func()) {
-	m := &l.locks[maphash.String(l.seed, key)%uint64(len(l.locks))]
-	m.Lock()
-	return m.Unlock
-}
-
-// checkVersion returns a Problem unless the If-Match of the request names the task's
-// version. The caller has locked the key.
-func (a *API) checkVersion(r *http.Request) error {
+// ifMatch returns the version that the request's If-Match wants the task to have, or 0 for any.
+func (a *API) ifMatch(r *http.Request) (int64, error) {
 	want := r.Header.Get("If-Match")
 	if want == "" {
+		return 0, nil
+	}
+	if want == "*" {
+		info, err := a.client.Get(r.Context(), keyOf(r))
+		if errors.Is(err, durable.ErrNotFound) {
+			return 0, errChanged
+		}
+		return info.Version, err
+	}
+	v, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimPrefix(want, `"`), `"`), 10, 64)
+	if err != nil || v <= 0 {
+		return 0, errChanged
+	}
+	return v, nil
+}
+
+// ifVersion returns the option for a version, or none for 0.
+func ifVersion(v int64) []durable.ChangeOption {
+	if v == 0 {
 		return nil
 	}
-	info, err := a.client.Get(r.Context(), keyOf(r))
-	switch {
-	case errors.Is(err, durable.ErrNotFound):
-		return errChanged
-	case err != nil:
-		return err
-	case want != "*" && want != `"`+versionOf(&info)+`"`:
-		return errChanged
-	}
-	return nil
+	return []durable.ChangeOption{durable.IfVersion(v)}
 }
 
 var errChanged = Problemf(http.StatusPreconditionFailed, "the task has another version than If-Match says")
 
-// conditions converts If-None-Match for Schedule.
-func conditions(r *http.Request) ([]durable.ScheduleOption, error) {
+// conditions converts If-Match and If-None-Match for Schedule.
+func (a *API) conditions(r *http.Request) (opts []durable.ScheduleOption, err error) {
 	switch none := r.Header.Get("If-None-Match"); none {
 	case "":
-		return nil, nil
 	case "*":
-		return []durable.ScheduleOption{durable.OnlyNew()}, nil
+		opts = append(opts, durable.OnlyNew())
 	default:
 		return nil, Problemf(http.StatusBadRequest, "If-None-Match must be *, got %.40q", none)
 	}
+	v, err := a.ifMatch(r)
+	if v != 0 {
+		opts = append(opts, durable.IfVersion(v))
+	}
+	return opts, err
 }
 
 // Create schedules a new task, and Replace one whose version is known. They are for the page.
@@ -99,7 +86,6 @@ func (a *API) Create(ctx context.Context, t *Task) error {
 // Replace schedules a task in place of the one with a version. Dots in place of a header's
 // value keep the value.
 func (a *API) Replace(ctx context.Context, key string, t *Task, version string) (durable.Outcome, error) {
-	defer a.locks.lock(key)()
 	if t.Key != "" && t.Key != key {
 		return 0, Problemf(http.StatusUnprocessableEntity, "a task's key cannot be changed")
 	}
@@ -107,8 +93,9 @@ func (a *API) Replace(ctx context.Context, key string, t *Task, version string) 
 	if err != nil {
 		return 0, err
 	}
+	errOpened := Problemf(http.StatusConflict, "the task has changed since you opened its page; open it again")
 	if versionOf(&info) != version {
-		return 0, Problemf(http.StatusConflict, "the task has changed since you opened its page; open it again")
+		return 0, errOpened
 	}
 	t.Key = key
 	before := TaskOf(&info)
@@ -117,6 +104,9 @@ func (a *API) Replace(ctx context.Context, key string, t *Task, version string) 
 	if err != nil {
 		return 0, err
 	}
-	outcome, err := a.client.Schedule(ctx, item.Task, item.When)
-	return again(ctx, outcome, err)
+	outcome, err := a.client.Schedule(ctx, item.Task, item.When, durable.IfVersion(info.Version))
+	if outcome, err = again(ctx, outcome, err); outcome == durable.Changed {
+		return outcome, errOpened
+	}
+	return outcome, err
 }

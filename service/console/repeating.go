@@ -57,7 +57,7 @@ func (c *Console) repeating(w http.ResponseWriter, r *http.Request) error {
 
 func (c *Console) repeatingRow(ctx context.Context, info *durable.Info) (row repeatingRow, err error) {
 	t := api.TaskOf(info)
-	row = repeatingRow{Name: shownID(info.ID), Path: pathOf(info.ID), State: t.State, Actions: actionsOn(t.State, true)}
+	row = repeatingRow{Name: shownID(info.ID), Path: pathOf(info.ID), State: t.State, Actions: actionsOn(t.State)}
 	x := &info.Task
 	switch {
 	case x.Cron != "":

@@ -52,7 +52,7 @@ func (c *Console) task(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t := api.Shown(&info)
-	p := taskPage{layout: c.layout(r, shownID(id), "/tasks"), Task: rowOf(&info), Actions: actionsOn(t.State, t.Cron != "" || t.Every != 0)}
+	p := taskPage{layout: c.layout(r, shownID(id), "/tasks"), Task: rowOf(&info), Actions: actionsOn(t.State)}
 	p.Facts = facts(&info, &t)
 	p.Request, p.Body = requestText(&t), bodyText(&t)
 	p.Curl = curl(&t)
@@ -83,15 +83,12 @@ func (c *Console) task(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, http.StatusOK, "task", p)
 }
 
-func actionsOn(state string, repeats bool) []string {
+func actionsOn(state string) []string {
 	switch state {
 	case "pending":
-		if repeats {
-			return []string{"run", "pause", "cancel"}
-		}
-		return []string{"run", "cancel"}
+		return []string{"run", "pause", "cancel"}
 	case "paused":
-		return []string{"resume", "cancel"}
+		return []string{"run", "resume", "cancel"}
 	case "running":
 		return []string{"cancel"}
 	case "dead":

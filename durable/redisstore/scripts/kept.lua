@@ -63,6 +63,7 @@ end
 -- Task.FollowUp of package store.
 local function followUp(id, record, token, done, due_, attempt, crashes, text)
   local kind = kindOf(record)
+  record = content(record)
   if kind == '' or byte(record, 20 + #kind) ~= 2 then return end
   local a, b, c = match(sub(record, -18), '^(%d%d%d%d%d%d)(%d%d%d%d%d%d)(%d%d%d%d%d%d)$')
   if not a then return end
@@ -89,5 +90,6 @@ local function followUp(id, record, token, done, due_, attempt, crashes, text)
   bytes = sub(bytes, 1, 1) .. generation .. sub(bytes, 8, -19) .. over .. sub(bytes, -18, -7) .. string.format('%06.0f', #over)
   kind = #handler .. ':' .. handler
   addPending(newID, kind, int(now))
-  call('HSET', task, newID, string.format('%016.0f', now) .. '4' .. string.char(math.floor(#kind / 256), #kind % 256) .. kind .. bytes)
+  call('HSET', task, newID, string.format('%016.0f', now) .. '5' .. string.char(math.floor(#kind / 256), #kind % 256) .. kind .. bytes ..
+    string.format('%016.0f', tonumber(token)))
 end

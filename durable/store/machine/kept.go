@@ -96,6 +96,8 @@ func (m *machine) deleteExpired() (next store.Time) {
 func (m *machine) addFollowUp(t *Task, run *store.Task, done bool, text string) {
 	x, ok := run.FollowUp(store.RunEnd{Done: done, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes, Text: text}, t.Token)
 	if ok && m.index.Find(x.ID) == nil {
-		m.makePending(m.addTask(x), m.now)
+		followUp := m.addTask(x)
+		followUp.Version = t.Token // no other task has it, because it is a token
+		m.makePending(followUp, m.now)
 	}
 }

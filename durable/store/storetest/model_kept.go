@@ -133,5 +133,6 @@ func (m *model) addFollowUp(e store.Entry, done bool, text string) {
 	m.check(x.ID == store.KeyOf(e.ID)+"\x000"+strconv.FormatInt(e.Token, 10) && x.Handler == next.Handler, "the follow-up of %+v is %+v", e, x)
 	t := new(modelTask)
 	t.setPending(x, m.now)
+	t.Version = e.Token
 	m.tasks[x.ID] = t
 }
