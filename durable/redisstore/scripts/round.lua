@@ -340,8 +340,8 @@ if n then
   end
   if #halted > 0 and not again then
     for _, s in ipairs(halted) do
-      call('ZADD', aside, int(s.at), s.kind)
-      call('ZADD', aside .. ':=' .. s.handler, int(s.at), s.kind)
+      call('ZADD', aside, 'LT', int(s.at), s.kind)
+      call('ZADD', aside .. ':=' .. s.handler, 'LT', int(s.at), s.kind)
       call('ZREM', s.table, s.kind)
     end
     if moreHeads then more = true end
