@@ -280,7 +280,7 @@ func (c *sharedFlags) newResumeCommand() *cobra.Command {
 }
 
 func (c *sharedFlags) pauseOrResume(cmd *cobra.Command, args []string, x *pauseTarget,
-	task func(*durable.Client, context.Context, string) (durable.Outcome, error), all, handler func(*durable.Client, context.Context) error) error {
+	task func(*durable.Client, context.Context, string, ...durable.ChangeOption) (durable.Outcome, error), all, handler func(*durable.Client, context.Context) error) error {
 	if err := x.check(args); err != nil {
 		return err
 	}
