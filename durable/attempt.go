@@ -79,6 +79,7 @@ func (w *Worker) newAttempt(l *shardLoop, x *store.Claimed) *attempt {
 	a.delivery = Delivery{
 		Key:         a.task.Key,
 		Handler:     a.task.Handler,
+		Group:       a.task.Group,
 		Body:        a.task.Body,
 		Headers:     a.task.Headers,
 		Attempt:     x.Attempts + 1,

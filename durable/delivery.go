@@ -12,6 +12,7 @@ import (
 type Delivery struct {
 	Key     string
 	Handler string
+	Group   string // see Task.Group
 	Body    []byte
 	Headers map[string]string // nil if there are none
 

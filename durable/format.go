@@ -40,6 +40,7 @@ type fileTask struct {
 	Handler  fileString `json:"handler"`
 	Schedule fileString `json:"schedule,omitempty"`
 	Record   []byte     `json:"record,omitempty"`
+	Group    fileString `json:"group,omitempty"`
 }
 
 // A fileEntry is a line with a task.
@@ -104,7 +105,7 @@ func (s *fileString) UnmarshalJSON(b []byte) error {
 
 func fileTaskOf(t *store.Task) fileTask {
 	key := store.KeyOf(t.ID)
-	return fileTask{fileString(escapedName(key) + t.ID[len(key):]), fileString(escapedName(t.Handler)), fileString(escapedName(t.Schedule)), t.Record}
+	return fileTask{fileString(escapedName(key) + t.ID[len(key):]), fileString(escapedName(t.Handler)), fileString(escapedName(t.Schedule)), t.Record, fileString(t.Group)}
 }
 
 // escapedName returns a name, with the escapes of Go if it is not text. Older versions
@@ -118,7 +119,7 @@ func escapedName(s string) string {
 }
 
 func (t *fileTask) storeTask() store.Task {
-	return store.Task{ID: string(t.ID), Handler: string(t.Handler), Schedule: string(t.Schedule), Record: t.Record}
+	return store.Task{ID: string(t.ID), Handler: string(t.Handler), Schedule: string(t.Schedule), Group: string(t.Group), Record: t.Record}
 }
 
 func fileEntryOf(e *store.Entry) fileEntry {

@@ -96,7 +96,7 @@ func infoOf(e *store.Entry) (Info, error) {
 		return info, fmt.Errorf("durable: task %q: %w", store.Shorten(e.ID), store.ErrDamaged)
 	}
 	if e.State == store.Past {
-		info.Task = Task{Key: store.KeyOf(e.ID), Handler: e.Handler}
+		info.Task = Task{Key: store.KeyOf(e.ID), Handler: e.Handler, Group: e.Group}
 		info.Run = runOf(e)
 		return info, nil
 	}

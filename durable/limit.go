@@ -9,11 +9,12 @@ import (
 )
 
 // A Limit limits how many tasks of a handler run at a time, and how many start in a
-// second on average, over all Workers of a store. Zero means no limit.
+// second on average, over all Workers of a store. GroupConcurrency and GroupRate limit the
+// tasks of each [Task.Group] of the handler in the same way. Zero means no limit.
 type Limit = store.Limit
 
 // SetLimit sets the limit of a handler in the store. The zero Limit removes it. Tasks
-// beyond the limit wait, in order, and do not delay tasks of other handlers. A Worker's
+// beyond the limit wait, in order, and do not delay tasks of other handlers or groups. A Worker's
 // own limits apply too.
 //
 // The error is an [ErrInvalid] if the store has more than one shard, or if 1000 other

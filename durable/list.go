@@ -16,6 +16,7 @@ import (
 type Filter struct {
 	State   State
 	Handler string
+	Group   string
 	Prefix  string // of the ID, and so of the key
 	// From and To limit Info.At: From <= At < To.
 	From, To time.Time
@@ -40,7 +41,7 @@ func (f *Filter) storeFilter() store.Filter {
 		}
 		return max(1, store.TimeOf(t)) // 0 is no limit
 	}
-	return store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix, Error: f.Error, Paused: f.Paused,
+	return store.Filter{State: f.State, Handler: f.Handler, Group: f.Group, Prefix: f.Prefix, Error: f.Error, Paused: f.Paused,
 		From: from(f.From), To: to(f.To), DueFrom: from(f.DueFrom), DueTo: to(f.DueTo)}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A record is the encoded form of a task, without the key, the handler and the
-// schedule, which are in the [store.Task] around it:
+// A record is the encoded form of a task, without the key, the handler, the schedule and
+// the group, which are in the [store.Task] around it:
 //
 //	version     1 byte: 1, or 2 for a task with follow-ups or a follow-up
 //	generation  6 random bytes: see [Delivery.IdempotencyKey]
@@ -53,7 +53,7 @@ const followUpBytes = 512
 // encodeTask returns the task as a store's task. If the task is larger than maxBytes,
 // it returns an error. The generation comes from r.
 func encodeTask(t *Task, maxBytes int, r *random.Source) (store.Task, error) {
-	sizeWithoutKey := len(t.Handler) + len(t.Schedule) + len(t.Cron) + len(t.Zone) + len(t.Body)
+	sizeWithoutKey := len(t.Handler) + len(t.Schedule) + len(t.Group) + len(t.Cron) + len(t.Zone) + len(t.Body)
 	for k, v := range t.Headers {
 		sizeWithoutKey += len(k) + len(v) + 2*binary.MaxVarintLen16
 	}
@@ -121,7 +121,7 @@ func encodeTask(t *Task, maxBytes int, r *random.Source) (store.Task, error) {
 	if b[0] == lastVersion {
 		b = followUps.Append(b)
 	}
-	return store.Task{ID: t.Key, Handler: t.Handler, Schedule: t.Schedule, Record: b}, nil
+	return store.Task{ID: t.Key, Handler: t.Handler, Schedule: t.Schedule, Group: t.Group, Record: b}, nil
 }
 
 // encodeFollowUp returns a follow-up as it stands in a record: of version 2, with the
@@ -181,7 +181,7 @@ var (
 // decodeTask decodes a store's task, and returns its generation too. The requeued run
 // of a repeating task does not repeat.
 func decodeTask(x *store.Task) (t Task, generation string, err error) {
-	t = Task{Key: store.KeyOf(x.ID), Handler: x.Handler, Schedule: x.Schedule}
+	t = Task{Key: store.KeyOf(x.ID), Handler: x.Handler, Schedule: x.Schedule, Group: x.Group}
 	if len(x.Record) > 0 && x.Record[0] > lastVersion {
 		return t, "", fmt.Errorf("%w: %d", errNewerRecord, x.Record[0])
 	}

@@ -27,6 +27,9 @@ type Task struct {
 	// Handler is the name of the function to run: see [Worker.Handle]. It, Schedule and
 	// Zone must be names like Key.
 	Handler string `json:"handler"`
+	// Group is the task's group, such as a tenant, an account or a host, or empty. It is a
+	// name like Key. [Limit] says how many tasks of a group may run.
+	Group string `json:"group,omitempty"`
 	// Body and Headers are passed to the handler unchanged.
 	Body    []byte            `json:"body,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -70,7 +73,7 @@ type Task struct {
 	// crashes. No follow-up comes after a run that was cancelled, or that failed after the
 	// task was scheduled again.
 	//
-	// A follow-up must have no Key, and neither repeat nor have a Unique or Retention. Its
+	// A follow-up must have no Key and no Group, and neither repeat nor have a Unique or Retention. Its
 	// handler gets the key of the ended task as [Delivery.Key], and the run as
 	// [Delivery.Ended]. Its own id is an [Info.ID] that begins with that key and a NUL, so
 	// Schedule and Cancel of the key do not affect it. It may have follow-ups itself. In
@@ -110,6 +113,8 @@ func (t *Task) check() error {
 		return invalidError("task %q: the handler's name %q must have "+nameRule, t.Key, t.Handler)
 	case t.Schedule != "" && !store.IsName(t.Schedule):
 		return invalidError("task %q: the schedule's name %q must have "+nameRule, t.Key, t.Schedule)
+	case t.Group != "" && !store.IsName(t.Group):
+		return invalidError("task %q: the group's name %q must have "+nameRule, t.Key, t.Group)
 	case t.MaxAttempts < 0 || t.MaxAttempts > maxCount:
 		return invalidError("task %q: MaxAttempts is %d, but must be from 0 to %d", t.Key, t.MaxAttempts, maxCount)
 	case t.Timeout < 0 || t.Timeout > store.MaxDelay:
@@ -144,8 +149,8 @@ func (t *Task) check() error {
 			continue
 		}
 		x := *f
-		if x.Key != "" || x.repeats() || x.Unique != 0 || x.Retention != (Retention{}) {
-			return invalidError("task %q: a follow-up must have no Key, and neither repeat nor have a Unique or Retention", t.Key)
+		if x.Key != "" || x.Group != "" || x.repeats() || x.Unique != 0 || x.Retention != (Retention{}) {
+			return invalidError("task %q: a follow-up must have no Key and no Group, and neither repeat nor have a Unique or Retention", t.Key)
 		}
 		x.Key = t.Key
 		if err := x.check(); err != nil {

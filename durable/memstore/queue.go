@@ -11,7 +11,18 @@ import (
 // first comes first.
 type queue struct {
 	key   queueKey
+	home  map[queueKey]*queue // has the queue while it is not empty; nil if it is always there
 	tasks []*task
+}
+
+// queueIn returns the queue with a key, which may be new.
+func queueIn(home map[queueKey]*queue, k queueKey) *queue {
+	q := home[k]
+	if q == nil {
+		q = &queue{key: k, home: home}
+		home[k] = q
+	}
+	return q
 }
 
 func (q *queue) push(x *task) {
@@ -43,6 +54,20 @@ func (q *queue) firstAt() store.Time {
 
 func (x *task) isBefore(y *task) bool {
 	return x.At < y.At || x.At == y.At && x.arrival < y.arrival
+}
+
+// first returns the first n tasks.
+func (q *queue) first(n int) (tasks []*machine.Task) {
+	n = min(n, len(q.tasks))
+	removed := make([]*task, n)
+	for i := range removed {
+		removed[i] = heap.Pop(q).(*task)
+		tasks = append(tasks, &removed[i].Task)
+	}
+	for _, x := range removed {
+		heap.Push(q, x)
+	}
+	return tasks
 }
 
 // The methods of heap.Interface.

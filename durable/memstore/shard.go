@@ -1,7 +1,9 @@
 package memstore
 
 import (
+	"cmp"
 	"container/heap"
+	"slices"
 	"sync"
 
 	"github.com/tickless/tickless/durable/store"
@@ -15,7 +17,8 @@ type shard struct {
 	taskList []*task // the same tasks in any order, for List
 
 	// Each task is in the heap for its State. Dead and paused tasks are in no heap.
-	pendingQueues map[queueKey]*queue
+	pendingQueues map[queueKey]*queue // without parked tasks
+	groups        map[machine.GroupKey]*group
 	runningQueue  queue // of Running tasks
 	pastQueue     queue // of Past entries
 
@@ -23,6 +26,13 @@ type shard struct {
 	numbers     machine.Numbers
 	senders     map[string]*machine.Sender
 	limits      map[string]*machine.Limit
+	groupStates groupHeap
+}
+
+// A group has the Pending tasks of a group of a handler.
+type group struct {
+	ready  map[*task]bool
+	parked map[queueKey]*queue
 }
 
 var _ machine.Index = (*shard)(nil)
@@ -30,9 +40,10 @@ var _ machine.Index = (*shard)(nil)
 // A task is an entry with its positions in the shard.
 type task struct {
 	machine.Task
-	listIndex int    // in shard.list
-	queue     *queue // nil if the task is in no queue
-	index     int    // in the queue
+	listIndex int              // in shard.list
+	queue     *queue           // nil if the task is in no queue
+	groupKey  machine.GroupKey // of the group that has the task; zero if none has
+	index     int              // in the queue
 	// arrival orders tasks with the same At: the task with the smaller number is first.
 	arrival uint64
 }
@@ -47,6 +58,7 @@ func newShard() *shard {
 	return &shard{
 		tasks: make(map[string]*task), pendingQueues: make(map[queueKey]*queue),
 		senders: make(map[string]*machine.Sender), limits: make(map[string]*machine.Limit),
+		groups: make(map[machine.GroupKey]*group), groupStates: groupHeap{byKey: make(map[machine.GroupKey]*groupState)},
 	}
 }
 
@@ -82,9 +94,16 @@ func (sh *shard) Changed(t *machine.Task) {
 	x := sh.tasks[t.ID]
 	if q := x.queue; q != nil {
 		q.remove(x)
-		if q.Len() == 0 && q != &sh.runningQueue && q != &sh.pastQueue {
-			delete(sh.pendingQueues, q.key)
+		if q.Len() == 0 && q.home != nil {
+			delete(q.home, q.key)
 		}
+	}
+	if g := sh.groups[x.groupKey]; g != nil {
+		delete(g.ready, x)
+		if len(g.ready) == 0 && len(g.parked) == 0 {
+			delete(sh.groups, x.groupKey)
+		}
+		x.groupKey = machine.GroupKey{}
 	}
 	switch t.State {
 	case store.Pending:
@@ -93,13 +112,21 @@ func (sh *shard) Changed(t *machine.Task) {
 		}
 		sh.lastArrival++
 		x.arrival = sh.lastArrival
-		k := queueKey{x.Handler, x.Schedule, x.Suspect}
-		q := sh.pendingQueues[k]
-		if q == nil {
-			q = &queue{key: k}
-			sh.pendingQueues[k] = q
+		home := sh.pendingQueues
+		if x.Group != "" {
+			x.groupKey = machine.GroupKey{Handler: x.Handler, Name: x.Group}
+			g := sh.groups[x.groupKey]
+			if g == nil {
+				g = &group{make(map[*task]bool), make(map[queueKey]*queue)}
+				sh.groups[x.groupKey] = g
+			}
+			if x.Parked {
+				home = g.parked
+			} else {
+				g.ready[x] = true
+			}
 		}
-		q.push(x)
+		queueIn(home, queueKey{x.Handler, x.Schedule, x.Suspect}).push(x)
 	case store.Running:
 		sh.runningQueue.push(x)
 	case store.Past:
@@ -134,23 +161,26 @@ func (sh *shard) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 			add(sh.pendingQueues[queueKey{h, s, true}])
 		}
 	}
-	var picked []*task
+	var removed []*task
 	suspectRefused := false
-	for len(picked) < n && heads.Len() > 0 {
+	for len(due) < n && heads.Len() > 0 {
 		q := heads[0]
 		oldest := q.tasks[0]
 		switch {
 		case q.key.suspect && suspectRefused, !picker.Has(q.key.handler):
 			heap.Pop(&heads)
 			continue
+		case picker.Skips(&oldest.Task):
 		case !picker.Take(&oldest.Task):
 			suspectRefused = true
 			heap.Pop(&heads)
 			continue
+		default:
+			due = append(due, &oldest.Task)
 		}
 		q.remove(oldest)
 		oldest.queue = q
-		picked, due = append(picked, oldest), append(due, &oldest.Task)
+		removed = append(removed, oldest)
 		if q.Len() > 0 && q.tasks[0].At <= now {
 			heap.Fix(&heads, 0)
 			continue
@@ -158,7 +188,7 @@ func (sh *shard) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 		heap.Pop(&heads)
 		add(q)
 	}
-	for _, x := range picked {
+	for _, x := range removed {
 		x.queue.push(x)
 	}
 	return due, next
@@ -185,12 +215,54 @@ func (sh *shard) Expiry() store.Time { return sh.pastQueue.firstAt() }
 func (sh *shard) Limits() map[string]*machine.Limit { return sh.limits }
 
 func (sh *shard) Overdue(now store.Time) (kinds []machine.Kind) {
-	for k, q := range sh.pendingQueues {
-		x := machine.Kind{Handler: k.handler, Schedule: k.schedule, First: q.tasks[0].At}
-		q.visitUntil(0, now, func(*task) { x.Tasks++ })
-		kinds = append(kinds, x)
+	add := func(queues map[queueKey]*queue) {
+		for k, q := range queues {
+			x := machine.Kind{Handler: k.handler, Schedule: k.schedule, First: q.tasks[0].At}
+			q.visitUntil(0, now, func(*task) { x.Tasks++ })
+			kinds = append(kinds, x)
+		}
+	}
+	add(sh.pendingQueues)
+	for _, g := range sh.groups {
+		add(g.parked)
 	}
 	return kinds
+}
+
+// Members returns the tasks of some groups that are not parked, and the first n parked ones
+// of each kind.
+func (sh *shard) Members(keys []machine.GroupKey, n int) (tasks []*machine.Task) {
+	for _, k := range keys {
+		g := sh.groups[k]
+		if g == nil {
+			continue
+		}
+		from := len(tasks)
+		for x := range g.ready {
+			tasks = append(tasks, &x.Task)
+		}
+		for _, q := range g.parked {
+			tasks = append(tasks, q.first(n)...)
+		}
+		slices.SortFunc(tasks[from:], func(a, b *machine.Task) int {
+			x, y := sh.tasks[a.ID], sh.tasks[b.ID]
+			return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.arrival, y.arrival))
+		})
+	}
+	return tasks
+}
+
+func (sh *shard) Group(k machine.GroupKey) *machine.Group {
+	if x := sh.groupStates.byKey[k]; x != nil {
+		return x.Group
+	}
+	return nil
+}
+
+func (sh *shard) PutGroup(k machine.GroupKey, g *machine.Group) { sh.groupStates.put(k, g) }
+
+func (sh *shard) Groups(until store.Time, n int) []*machine.Group {
+	return sh.groupStates.first(until, n)
 }
 
 func (sh *shard) Sender(name string) *machine.Sender { return sh.senders[name] }

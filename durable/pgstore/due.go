@@ -147,7 +147,7 @@ func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 	}
 	pendingByKind := make(map[kind][]*machine.Task)
 	for _, x := range ix.dirtyTasks {
-		if t := &x.Task; t.State == store.Pending && !t.Suspect && !t.Waits() {
+		if t := &x.Task; t.State == store.Pending && !t.Suspect && !t.Waits() && !t.Parked {
 			k := kind{t.Handler, t.Schedule}
 			pendingByKind[k] = append(pendingByKind[k], t)
 		}
@@ -173,9 +173,16 @@ func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 		ix.send(&b)
 		short, due = nil, nil
 		for _, k := range kinds {
-			tasks := slices.DeleteFunc(tasksOf(k), func(t *machine.Task) bool { return t.At > now || t.At > k.until })
-			due = append(due, tasks...)
-			if k.until <= now && len(tasks) < picker.Needs(k.handler) {
+			due = append(due, slices.DeleteFunc(tasksOf(k), func(t *machine.Task) bool { return t.At > now || t.At > k.until })...)
+		}
+		slices.SortStableFunc(due, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
+		due = picker.WithoutSkipped(due)
+		counts := make(map[kind]int)
+		for _, t := range due {
+			counts[kind{t.Handler, t.Schedule}]++
+		}
+		for _, k := range kinds {
+			if k.until <= now && counts[k.kind] < picker.Needs(k.handler) {
 				short = append(short, k)
 				limit = min(limit, k.until)
 			}
@@ -196,8 +203,12 @@ func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 	suspects, next := ix.dueSuspects(c, picker, now)
 	due = append(due, suspects...)
 	slices.SortStableFunc(due, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
+	skipped := picker.Skipped()
 	if due = picker.Pick(due, n); len(due) == n {
 		return due, next
+	}
+	if picker.Skipped() && !skipped {
+		next = min(next, now) // due suspects of a group are in the place of others
 	}
 	var b pgx.Batch
 	ix.loadNextDue(&b, slices.DeleteFunc(slices.Clone(kinds), func(k *dueRows) bool { return k.next != 0 }))
@@ -229,7 +240,7 @@ func (ix *index) dueSuspects(c *store.Claim, picker *machine.Picker, now store.T
 		}
 		roomUsed := make(map[string]int)
 		for _, t := range ix.current(ix.suspects.tasks, func(t *machine.Task) bool {
-			return t.State == store.Pending && t.Suspect && !t.Waits() && t.At <= until && slices.Contains(c.Handlers, t.Handler) && (t.Schedule == "" || slices.Contains(c.Schedules, t.Schedule))
+			return t.State == store.Pending && t.Suspect && !t.Waits() && !t.Parked && t.At <= until && slices.Contains(c.Handlers, t.Handler) && (t.Schedule == "" || slices.Contains(c.Schedules, t.Schedule))
 		}) {
 			switch {
 			case t.At > now:

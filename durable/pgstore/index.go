@@ -46,6 +46,8 @@ type index struct {
 	suspects      *suspectRows // nil until they are read
 	leases        *leases
 	expiry        store.Time // when the first stored Past entry expires that Over has not read
+	groups        map[machine.GroupKey]*cachedGroup
+	firstGroups   *groupRows // nil until they are read
 }
 
 var _ machine.Index = (*index)(nil)
@@ -133,7 +135,7 @@ func recoverFailure(err *error) {
 
 func newIndex(ctx context.Context, session session, s *Store, x *shard, m *memory) *index {
 	return &index{memory: m, ctx: ctx, session: session, store: s, shard: x.number, inboxFrom: strconv.FormatUint(x.inboxFrom.Load(), 10),
-		tasks: make(map[string]*cachedTask), documents: make(map[string]*document), due: make(map[kind]*dueRows)}
+		tasks: make(map[string]*cachedTask), documents: make(map[string]*document), due: make(map[kind]*dueRows), groups: make(map[machine.GroupKey]*cachedGroup)}
 }
 
 // query adds a statement to a batch. It calls f for each row of the result.
@@ -241,7 +243,8 @@ type memory struct {
 	isBusy    bool // more tasks were due than were claimed
 	// paused are the handlers that were paused when the limits were last read: a claim does
 	// not read their tasks in advance.
-	paused map[string]bool
+	paused    map[string]bool
+	hasGroups bool // some groups have a state
 }
 
 // slack is how long before a command's time a task may become due without being backdated.
@@ -320,7 +323,7 @@ func (ix *index) remember(m memory) memory {
 			delete(m.running, id)
 		}
 	}
-	m.version = ix.numbers.version + 1
+	m.version, m.hasGroups = ix.numbers.version+1, ix.numbers.Groups > 0
 	return m
 }
 
@@ -554,8 +557,8 @@ const (
 	goneSenders = `SELECT name FROM (SELECT name, at FROM tickless.versions WHERE shard = $1 AND name > $2 AND name > '!' ORDER BY name, version LIMIT 64) v WHERE at < $3 LIMIT $4`
 	workers     = `SELECT value FROM tickless.versions WHERE shard = $1 AND worker`
 
-	insertTasks = `INSERT INTO tickless.tasks (shard, id, state, at, handler, schedule, record, due, attempts, token, lease, more, suspect, worker, version)
-		SELECT $1, * FROM unnest($2::text[], $3::int2[], $4::int8[], $5::text[], $6::text[], $7::bytea[], $8::int8[], $9::int4[], $10::int8[], $11::int8[], $12::text[], $13::bool[], $14::int8[], $15::int8[])`
+	insertTasks = `INSERT INTO tickless.tasks (shard, id, state, at, handler, schedule, record, due, attempts, token, lease, more, suspect, worker, version, grp)
+		SELECT $1, * FROM unnest($2::text[], $3::int2[], $4::int8[], $5::text[], $6::text[], $7::bytea[], $8::int8[], $9::int4[], $10::int8[], $11::int8[], $12::text[], $13::bool[], $14::int8[], $15::int8[], $16::text[])`
 	moveTasks = `UPDATE tickless.tasks t SET state = x.state, at = x.at, due = x.due, attempts = x.attempts, token = x.token, lease = x.lease, more = x.more, suspect = x.suspect, worker = x.worker, version = x.version
 		FROM unnest($2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[], $7::int4[], $8::int8[], $9::int8[], $10::text[], $11::bool[], $12::int8[], $13::int8[]) x(id, ctid, state, at, due, attempts, token, lease, more, suspect, worker, version)
 		WHERE t.shard = $1 AND t.id = x.id AND t.ctid = coalesce(x.ctid::tid, (SELECT ctid FROM tickless.tasks WHERE shard = $1 AND id = x.id))`
@@ -588,7 +591,7 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 	for _, x := range ix.dirtyTasks {
 		t := &x.Task
 		switch {
-		case t.State == 0, !x.hasRow, t.Handler != x.storedTask.Handler, t.Schedule != x.storedTask.Schedule, !isSameSlice(t.Record, x.storedTask.Record):
+		case t.State == 0, !x.hasRow, t.Handler != x.storedTask.Handler, t.Schedule != x.storedTask.Schedule, t.Group != x.storedTask.Group, !isSameSlice(t.Record, x.storedTask.Record):
 			if x.hasRow {
 				gone = append(gone, encodeID(x.storedTask.ID))
 			}
@@ -601,7 +604,7 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 		switch {
 		case t.State == store.Running:
 			ix.numbers.ends = min(ix.numbers.ends, t.At)
-		case (t.State == store.Pending && !t.Waits() || t.State == store.Past) && t.At < ix.now.Wall-slack:
+		case (t.State == store.Pending && !t.Waits() && !t.Parked || t.State == store.Past) && t.At < ix.now.Wall-slack:
 			ix.numbers.Backdated++
 		}
 	}
@@ -612,11 +615,12 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 		exec(deleteTasks, gone)
 	}
 	if r := &inserted; r.ids != nil {
-		exec(insertTasks, r.ids, r.states, r.ats, r.handlers, r.schedules, r.records, r.dues, r.attempts, r.tokens, r.leases, r.more, r.suspects, r.workers, r.versions)
+		exec(insertTasks, r.ids, r.states, r.ats, r.handlers, r.schedules, r.records, r.dues, r.attempts, r.tokens, r.leases, r.more, r.suspects, r.workers, r.versions, r.groups)
 	}
 	if r := &moved; r.ids != nil {
 		exec(moveTasks, r.ids, r.ctids, r.states, r.ats, r.dues, r.attempts, r.tokens, r.leases, r.more, r.suspects, r.workers, r.versions)
 	}
+	ix.writeGroups(exec)
 	ix.writeVersions(exec)
 }
 

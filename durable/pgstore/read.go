@@ -83,12 +83,13 @@ const (
 	countDue = listKinds + ` SELECT k.handler, k.schedule, c.count, c.min FROM k
 		CROSS JOIN LATERAL (SELECT count(*), min(at) FROM tickless.tasks WHERE shard = $1 AND state = 1 AND NOT suspect AND handler = k.handler AND schedule = k.schedule AND at <= $2) c
 		WHERE c.count > 0
-		UNION ALL SELECT handler, schedule, count(*), min(at) FROM tickless.tasks WHERE shard = $1 AND state = 1 AND suspect AND at <= $2 GROUP BY handler, schedule`
+		UNION ALL SELECT handler, schedule, count(*), min(at) FROM tickless.tasks WHERE shard = $1 AND state = 1 AND suspect AND at <= $2 GROUP BY handler, schedule
+		UNION ALL SELECT handler, schedule, count(*), min(at) FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 9 AND at <= $2 GROUP BY handler, schedule`
 	countStates = `SELECT state, count(*) FROM tickless.tasks WHERE shard = $1 GROUP BY state`
 
 	// The queries for a page have the parameters shard, limit, cursor's time and id, from,
 	// to, state, handler.
-	pageFilter  = ` t.shard = $1 AND (t.at, t.id) > ($3, $4) AND t.at >= $5 AND t.at < $6 AND ($7 = 0 OR t.state = $7 OR $7 = 1 AND t.state = 6) AND ($8 = '' OR t.handler = $8)`
+	pageFilter  = ` t.shard = $1 AND (t.at, t.id) > ($3, $4) AND t.at >= $5 AND t.at < $6 AND ($7 = 0 OR t.state = $7 OR $7 = 1 AND t.state IN (6, 9)) AND ($8 = '' OR t.handler = $8)`
 	pageOfKinds = `t.state = 1 AND NOT t.suspect AND t.handler = k.handler AND t.schedule = k.schedule AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT `
 	// pagePending reads only from the pairs whose first tasks are among the first.
 	pagePending = listKinds + ` SELECT ` + taskColumns + ` FROM (SELECT k.* FROM k CROSS JOIN LATERAL (SELECT at, id FROM tickless.tasks t WHERE ` + pageOfKinds + `1) f
@@ -101,16 +102,17 @@ const (
 		AND $3::bigint IS NOT NULL AND $5::bigint IS NOT NULL AND $6::bigint IS NOT NULL AND ($7 = 0 OR t.state = $7) AND ($8 = '' OR t.handler = $8)
 		ORDER BY substr(t.record, 2, 16) DESC, t.id DESC LIMIT $2`
 	pagePrefix = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.id > $4 AND t.id >= $9 AND t.id < $10 AND $3::bigint = 0
-		AND t.at >= $5 AND t.at < $6 AND ($7 = 0 OR t.state = $7 OR $7 = 1 AND t.state = 6) AND ($8 = '' OR t.handler = $8) ORDER BY t.id LIMIT $2`
+		AND t.at >= $5 AND t.at < $6 AND ($7 = 0 OR t.state = $7 OR $7 = 1 AND t.state IN (6, 9)) AND ($8 = '' OR t.handler = $8) ORDER BY t.id LIMIT $2`
 	pageSuspects = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.state = 1 AND t.suspect AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT $2`
 )
 
-// maxSteps is how many queries List makes for a page. With an Error, rows whose failures do
+// maxSteps is how many queries List makes for a page. With an Error or a Group, rows that do
 // not match also count for a query's limit, so that a page may have fewer entries.
 const maxSteps = 16
 
 // List returns a page. A page by Prefix also reads entries with the prefix that it skips. A
-// page by Error also reads entries with other failures.
+// page by Error also reads entries with other failures, and a page by Group those of other
+// groups.
 func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return p, err
@@ -140,7 +142,7 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 }
 
 // page returns the first n tasks after the cursor that match the filter, except for its
-// Error.
+// Error and Group.
 func (ix *index) page(f *store.Filter, c store.Cursor, n int) (found []*cachedTask) {
 	from := f.From
 	read := func(query string, args ...any) {
@@ -161,6 +163,18 @@ func (ix *index) page(f *store.Filter, c store.Cursor, n int) (found []*cachedTa
 		read(pagePrefix, prefix, prefixEnd(prefix))
 		return found
 	}
+	// readAll merges the results of several queries.
+	readAll := func(queries ...func()) {
+		var merged []*cachedTask
+		count := len(found)
+		for _, q := range queries {
+			q()
+			merged = append(merged, found[count:]...)
+			found = found[:count]
+		}
+		slices.SortFunc(merged, func(a, b *cachedTask) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
+		found = append(found, merged[:min(n-count, len(merged))]...)
+	}
 	for state := max(store.Pending, c.State); state <= store.Past && len(found) < n; state++ {
 		if state > c.State {
 			c = store.Cursor{State: state, At: -1}
@@ -172,25 +186,10 @@ func (ix *index) page(f *store.Filter, c store.Cursor, n int) (found []*cachedTa
 		case f.State != 0 && f.State != state:
 		case (f.Error != "" || f.Paused) && state > store.Pending:
 			read(pageMore, int16(state))
+		case f.Error != "" || f.Paused:
+			readAll(func() { read(pageMore, int16(state)) }, func() { read(pageMore, int16(pendingPaused)) }, func() { read(pageMore, int16(parked)) })
 		case state == store.Pending:
-			// Each query selects up to n tasks.
-			var all []*cachedTask
-			readAll := func(query string, args ...any) {
-				found = nil
-				read(query, args...)
-				all = append(all, found...)
-			}
-			if f.Error != "" || f.Paused {
-				readAll(pageMore, int16(state))
-				readAll(pageMore, int16(pendingPaused))
-			} else {
-				readAll(pagePending)
-				readAll(pageSuspects)
-				readAll(pageRest, int16(pendingPaused))
-			}
-			found = all
-			slices.SortFunc(found, func(a, b *cachedTask) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
-			found = found[:min(n, len(found))]
+			readAll(func() { read(pagePending) }, func() { read(pageSuspects) }, func() { read(pageRest, int16(pendingPaused)) }, func() { read(pageRest, int16(parked)) })
 		default:
 			read(pageRest, int16(state))
 		}
@@ -237,7 +236,7 @@ func (s *Store) Repair(ctx context.Context, shard int) (r store.Repair, err erro
 			var state uint8
 			var count int64
 			must(rows.Scan(&state, &count))
-			if state == pendingPaused {
+			if state == pendingPaused || state == parked {
 				state = uint8(store.Pending)
 			}
 			if int(state) < len(missing) {

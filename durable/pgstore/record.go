@@ -47,7 +47,7 @@ func replacer(from, to string) func(string) string {
 	return func(s string) string { return strings.ReplaceAll(s, from, to) }
 }
 
-const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more, t.suspect, t.worker, t.version, t.ctid::text`
+const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more, t.suspect, t.worker, t.version, t.grp, t.ctid::text`
 
 // scanTask reads a row that begins with before and continues with taskColumns.
 func scanTask(rows pgx.Rows, before ...any) *cachedTask {
@@ -55,7 +55,7 @@ func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 	t := &x.Task
 	var more []byte
 	must(rows.Scan(append(before, &t.ID, (*uint8)(&t.State), (*int64)(&t.At), &t.Handler, &t.Schedule, &t.Record,
-		(*int64)(&t.Due), &t.Attempts, &t.Token, (*int64)(&t.Lease), &more, &t.Suspect, &t.Worker, &t.Version, &x.ctid)...))
+		(*int64)(&t.Due), &t.Attempts, &t.Token, (*int64)(&t.Lease), &more, &t.Suspect, &t.Worker, &t.Version, &t.Group, &x.ctid)...))
 	t.ID = decodeID(t.ID)
 	if len(t.Record) == 0 {
 		t.Record = nil
@@ -67,36 +67,43 @@ func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 		t.Paused, t.Once = f.Paused, f.Once
 		t.Stopping, t.Following, t.Next, t.NextTask, t.Failures = f.Stopping, f.Following, f.Next, f.NextTask, f.Failures
 	}
-	if t.State == pendingPaused {
+	if t.State == pendingPaused || t.State == parked {
+		t.Parked = t.State == parked
 		t.State = store.Pending
 	}
 	x.storedTask = t.Task
 	return x
 }
 
-// pendingPaused is the value of the column state of a pending task that waits because it is
-// paused.
-const pendingPaused = 6
+// Values of the column state of pending tasks that wait because they are paused, or that are
+// parked.
+const (
+	pendingPaused = 6
+	parked        = 9
+)
 
 func columnState(t *machine.Task) int16 {
-	if t.Waits() {
+	switch {
+	case t.Waits():
 		return pendingPaused
+	case t.Parked:
+		return parked
 	}
 	return int16(t.State)
 }
 
 // taskRows are the columns of several tasks, to write them with one statement.
 type taskRows struct {
-	ids, handlers, schedules []string
-	ctids                    []*string
-	records                  [][]byte
-	more                     []*string
-	states                   []int16
-	ats, dues                []int64
-	attempts                 []int32
-	tokens, leases, workers  []int64
-	versions                 []int64
-	suspects                 []bool
+	ids, handlers, schedules, groups []string
+	ctids                            []*string
+	records                          [][]byte
+	more                             []*string
+	states                           []int16
+	ats, dues                        []int64
+	attempts                         []int32
+	tokens, leases, workers          []int64
+	versions                         []int64
+	suspects                         []bool
 }
 
 func (r *taskRows) add(x *cachedTask) {
@@ -110,6 +117,6 @@ func (r *taskRows) add(x *cachedTask) {
 	r.handlers, r.schedules, r.records = append(r.handlers, t.Handler), append(r.schedules, t.Schedule), append(r.records, t.Record)
 	r.dues, r.attempts, r.tokens = append(r.dues, int64(t.Due)), append(r.attempts, int32(t.Attempts)), append(r.tokens, t.Token)
 	r.leases, r.more = append(r.leases, int64(t.Lease)), append(r.more, encodeMoreFields(t))
-	r.suspects, r.workers = append(r.suspects, t.Suspect), append(r.workers, t.Worker)
+	r.suspects, r.workers, r.groups = append(r.suspects, t.Suspect), append(r.workers, t.Worker), append(r.groups, t.Group)
 	r.versions = append(r.versions, t.Version)
 }

@@ -164,6 +164,7 @@ func Grants(worker, producer string, opts ...Option) string {
 	grant(worker, "tickless.inbox", "SELECT, DELETE")
 	grant(worker, "tickless.tasks", "SELECT, INSERT, UPDATE, DELETE")
 	grant(worker, "tickless.versions", "SELECT, INSERT, DELETE")
+	grant(worker, "tickless.groups", "SELECT, INSERT, UPDATE, DELETE")
 	grant(worker, "tickless.migrations", "SELECT")
 	return b.String()
 }

@@ -25,13 +25,14 @@ type inboxRow struct {
 	Record   []byte `json:"record"`
 	At       int64  `json:"at"`
 	IsDelay  bool   `json:"is_delay"`
+	Group    string `json:"grp"`
 }
 
 const (
 	// insertInbox has one parameter, which every driver can send.
-	insertInbox = `INSERT INTO tickless.inbox (shard, id, handler, schedule, record, at)
-		SELECT x.shard, x.id, x.handler, x.schedule, decode(x.record, 'base64'), x.at + CASE WHEN x.is_delay THEN tickless.clock() ELSE 0 END
-		FROM json_to_recordset($1::text::json) x(shard int, id text, handler text, schedule text, record text, at bigint, is_delay boolean)`
+	insertInbox = `INSERT INTO tickless.inbox (shard, id, handler, schedule, record, at, grp)
+		SELECT x.shard, x.id, x.handler, x.schedule, decode(x.record, 'base64'), x.at + CASE WHEN x.is_delay THEN tickless.clock() ELSE 0 END, x.grp
+		FROM json_to_recordset($1::text::json) x(shard int, id text, handler text, schedule text, record text, at bigint, is_delay boolean, grp text)`
 	notifyInbox = `SELECT pg_notify($1, $2)`
 )
 
@@ -64,7 +65,7 @@ func (s *Store) ScheduleTx(ctx context.Context, tx any, items ...durable.Item) e
 			return err
 		}
 		at, isDelay := x.When.Parts()
-		rows[i] = inboxRow{store.ShardOf(x.ID, len(s.shards)), x.ID, x.Task.Handler, x.Task.Schedule, x.Task.Record, at, isDelay}
+		rows[i] = inboxRow{store.ShardOf(x.ID, len(s.shards)), x.ID, x.Task.Handler, x.Task.Schedule, x.Task.Record, at, isDelay, x.Task.Group}
 	}
 	if len(rows) == 0 {
 		return nil
@@ -115,7 +116,7 @@ const maxDrained = 1000
 const drainInbox = `DELETE FROM tickless.inbox WHERE shard = $1 AND (tx, number) IN (
 		(SELECT tx, number FROM tickless.inbox WHERE shard = $1 AND tx >= $2::text::xid8 ORDER BY tx, number LIMIT $4)
 		UNION (SELECT tx, number FROM tickless.inbox WHERE shard = $1 AND id = ANY($3)))
-	RETURNING number, id, handler, schedule, record, at`
+	RETURNING number, id, handler, schedule, record, at, grp`
 
 // drain schedules the tasks that wait in the inbox. It drains what is visible: a cursor over
 // the numbers would miss rows of transactions that commit late.
@@ -133,7 +134,7 @@ func (ix *index) drain(keys []string) {
 		var x row
 		var at int64
 		t := &x.item.Task
-		must(r.Scan(&x.number, &t.ID, &t.Handler, &t.Schedule, &t.Record, &at))
+		must(r.Scan(&x.number, &t.ID, &t.Handler, &t.Schedule, &t.Record, &at, &t.Group))
 		x.item.ID, x.item.When = t.ID, store.At(store.Time(at))
 		rows = append(rows, x)
 	}, drainInbox, ix.shard, ix.inboxFrom, encodedKeys, maxDrained)

@@ -113,6 +113,9 @@ func (ix *index) begin(calls []*call) {
 	if claims != nil {
 		ix.loadLeases(&b)
 		ix.loadClaims(&b, claims)
+		if ix.memory.hasGroups {
+			ix.loadFirstGroups(&b, firstGroupsRead)
+		}
 	}
 	ix.send(&b)
 	if ix.hasInbox {

@@ -116,9 +116,12 @@ func (x *pendingCommand) encodeArgs(st *store.Stamp, c *store.Command) {
 		case store.ResumeHandler:
 			args = append(args, item.ID)
 		case store.SetLimit:
-			every, burst := item.Limit.Pace()
-			args = append(args, item.ID, strconv.Itoa(item.Limit.Concurrency), strconv.FormatInt(int64(every), 10),
-				strconv.FormatInt(burst, 10), strconv.FormatFloat(item.Limit.Rate, 'g', -1, 64))
+			args = append(args, item.ID)
+			for _, l := range []store.Limit{*item.Limit, item.Limit.OfGroup()} {
+				every, burst := l.Pace()
+				args = append(args, strconv.Itoa(l.Concurrency), strconv.FormatInt(int64(every), 10),
+					strconv.FormatInt(burst, 10), strconv.FormatFloat(l.Rate, 'g', -1, 64))
+			}
 		case store.Import:
 			var n int
 			args, n = appendImportArgs(args, item.Entry)

@@ -96,7 +96,7 @@ func (s *Store) listOneState(ctx context.Context, shard int, filter *store.Filte
 	if filter.To != 0 {
 		maxTime = filter.To - 1
 	}
-	args := []any{n, int64(filter.From), int64(maxTime), int64(from.At), from.ID, filter.Handler, filter.Error}
+	args := []any{n, int64(filter.From), int64(maxTime), int64(from.At), from.ID, filter.Handler, filter.Error, filter.Group}
 	script := s.scripts.list
 	switch {
 	case !filter.Runs:

@@ -49,7 +49,7 @@ func (s *Store) candidateIDs(ctx context.Context, shard int, f *store.Filter) (i
 		}
 		kindPrefix := fmt.Sprintf("%d:%s", len(f.Handler), f.Handler)
 		for _, kind := range kinds {
-			if f.Handler == "" || strings.HasPrefix(strings.TrimLeft(kind, "!~"), kindPrefix) {
+			if f.Handler == "" || strings.HasPrefix(strings.TrimLeft(kind, "!~@"), kindPrefix) {
 				indexes = append(indexes, "d"+kind)
 			}
 		}

@@ -38,6 +38,9 @@ func whenArg(w store.When) string {
 func encodeRecord(t *store.Task, when string) string {
 	handlerLen := strconv.Itoa(len(t.Handler))
 	n := len(handlerLen) + 1 + len(t.Handler) + len(t.Schedule)
+	if t.Group != "" {
+		n += 1 + len(t.Group)
+	}
 	var b strings.Builder
 	b.Grow(len(when) + recordHeadSize + n + len(t.Record))
 	b.WriteString(when)
@@ -46,6 +49,10 @@ func encodeRecord(t *store.Task, when string) string {
 	b.WriteByte(':')
 	b.WriteString(t.Handler)
 	b.WriteString(t.Schedule)
+	if t.Group != "" {
+		b.WriteByte(0)
+		b.WriteString(t.Group)
+	}
 	b.Write(t.Record)
 	return b.String()
 }
@@ -63,7 +70,8 @@ func parseRecord(id, s string) store.Task {
 	}
 	handlerLen, names, _ := strings.Cut(s[:n], ":")
 	if h, err := strconv.Atoi(handlerLen); err == nil && h >= 0 && h <= len(names) {
-		t.Handler, t.Schedule = names[:h], names[h:]
+		t.Handler = names[:h]
+		t.Schedule, t.Group, _ = strings.Cut(names[h:], "\x00")
 		if len(s) > n {
 			t.Record = []byte(s[n:])
 		}

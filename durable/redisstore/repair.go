@@ -121,9 +121,13 @@ func (s *Store) repairShard(ctx context.Context, sh *shard, factor int) (store.R
 			}
 		}
 	}
-	kinds, err := repairKey("kinds", "")
-	if err != nil {
-		return total, err
+	var kinds []string
+	for _, name := range []string{"kinds", "groupKinds", "allGroups"} {
+		found, err := repairKey(name, "")
+		if err != nil {
+			return total, err
+		}
+		kinds = append(kinds, found...)
 	}
 	// Check the tasks last: an entry that is not valid must not count as the index entry
 	// of a task.

@@ -34,7 +34,7 @@ var allScripts = loadScripts(luaClockCall)
 func loadScripts(clock string) *scripts {
 	loadScript := func(name string) *script {
 		source := strings.Replace(readScript("begin"), luaClockCall, clock, 1) + readScript(name)
-		for _, part := range []string{"finish", "expire", "follow", "kept", "limits", "count", "lib", "merge", "names", "strange", "claim", "aside", "kinds", "damaged", "kind"} {
+		for _, part := range []string{"finish", "expire", "follow", "kept", "limits", "count", "lib", "merge", "names", "strange", "claim", "aside", "kinds", "damaged", "group", "kind"} {
 			source = strings.ReplaceAll(source, "--include "+part+".lua\n", readScript(part))
 		}
 		digest := sha1.Sum([]byte(source))

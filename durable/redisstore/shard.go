@@ -63,12 +63,18 @@ type shard struct {
 //	stopped  HASH   handler → since when it is paused, a space and the note. Names of handlers
 //	                are here and in limits after their length and a colon.
 //
+//	groups:  the kinds with a group, as scripts/begin.lua says: groups:kinds as kinds, and
+//	                groups:aside as aside; groups:blocked has the kinds whose group is at its
+//	                limit, groups:all those of due:@, groups:state, a HASH, group → running
+//	                tasks and when its rate allows a full burst, and groups:idle the same times
+//	                for groups that run nothing
+//
 // scripts/begin.lua describes the values, and how a task moves between the keys. Every
 // script gets all these names, and appends a kind to "due:".
 //
 // No Redis key is named "due:" alone. This makes a node of a Cluster refuse the scripts
 // while it moves the shard to another node.
-var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past", "limits", "ended", "aside", "names:", "stopped"}
+var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past", "limits", "ended", "aside", "names:", "stopped", "groups:"}
 
 const (
 	keyWake = 8

@@ -123,9 +123,14 @@ func parseLimits(v any) (limits map[string]store.Limit, err error) {
 	for i := 0; i+1 < len(list); i += 2 {
 		_, handler, _ := strings.Cut(list[i], ":")
 		var l store.Limit
-		if f := strings.Fields(list[i+1]); len(f) == 7 {
+		f := strings.Fields(list[i+1])
+		if len(f) >= 7 {
 			l.Concurrency, _ = strconv.Atoi(f[0])
 			l.Rate, _ = strconv.ParseFloat(f[6], 64)
+		}
+		if len(f) == 11 {
+			l.GroupConcurrency, _ = strconv.Atoi(f[7])
+			l.GroupRate, _ = strconv.ParseFloat(f[10], 64)
 		}
 		if limits == nil {
 			limits = make(map[string]store.Limit)

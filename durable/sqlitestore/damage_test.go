@@ -70,14 +70,15 @@ func TestDamagedSmallRow(t *testing.T) {
 		`UPDATE tickless_senders SET sender = replace(sender, 'Number', 'Oumber') WHERE name = 'w'`, `UPDATE tickless_senders SET sender = x'00', seen = 'x' WHERE name = 'w'`,
 		`UPDATE tickless_senders SET name = 'v' WHERE name = 'w'`, `UPDATE tickless_senders SET sum = NULL WHERE name = 'w'`,
 		`UPDATE tickless_limits SET used = replace(used, '1', '2')`, `UPDATE tickless_limits SET handler = 'other'`,
+		`UPDATE tickless_groups SET until = until - 1`, `UPDATE tickless_groups SET used = replace(used, '1', '2')`, `UPDATE tickless_groups SET name = 'other' || char(0) || 'g'`,
 		`UPDATE tickless_numbers SET wakes = wakes + 1`, `UPDATE tickless_numbers SET wakes = 'x'`, `UPDATE tickless_numbers SET numbers = replace(numbers, ':1', ':2')`, `UPDATE tickless_numbers SET sum = sum + 1`,
 	} {
 		path := newPath(t)
 		st := open(t, path)
 		c := durable.New(st)
-		require.NoError(t, c.SetLimit(ctx, "h", durable.Limit{Concurrency: 1}))
+		require.NoError(t, c.SetLimit(ctx, "h", durable.Limit{Concurrency: 1, GroupConcurrency: 1}))
 		for i := range 4 {
-			_, err := c.Schedule(ctx, durable.Task{Key: fmt.Sprint(i), Handler: "h"}, durable.After(0))
+			_, err := c.Schedule(ctx, durable.Task{Key: fmt.Sprint(i), Handler: "h", Group: "g"}, durable.After(0))
 			require.NoError(t, err)
 		}
 		a, err := claim(t, st, 1)

@@ -84,7 +84,7 @@ func (t *headTable) noteHead(x *cachedTask) {
 	if old := x.storedKind; x.storedPending && t.heads[old].at == x.storedAt {
 		t.heads[old] = head{at: x.storedAt}
 	}
-	if x.State != store.Pending || x.Waits() || !t.loaded[x.Handler] {
+	if x.State != store.Pending || x.Waits() || x.Parked || !t.loaded[x.Handler] {
 		return
 	}
 	k := kindOf(&x.Task)
@@ -134,6 +134,9 @@ func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 		case !hasTask:
 			read = append(read, ix.readSources(sources, now, n-len(due))...)
 			heap.Init(&sources)
+		case picker.Skips(s.tasks[s.offered]):
+			s.offered++
+			heap.Fix(&sources, 0)
 		case picker.Take(s.tasks[s.offered]):
 			due = append(due, s.tasks[s.offered])
 			s.offered++
@@ -211,7 +214,7 @@ func (ix *index) readSources(sources sourceQueue, now store.Time, need int) (ope
 		ix.queryInBatches(onIndex(suspect, query), 4, args, func(rows *sql.Rows) {
 			var i int
 			if x := scanTask(rows, &i); x.err == nil {
-				if x.State != store.Pending || x.Waits() || kindOf(&x.Task) != list[i].pendingKind || x.At > now {
+				if x.State != store.Pending || x.Waits() || x.Parked || kindOf(&x.Task) != list[i].pendingKind || x.At > now {
 					must(fmt.Errorf("%w: an index contains the task %q, which is not due or of another kind", ErrDamaged, store.Shorten(x.ID)))
 				}
 				list[i].tasks = append(list[i].tasks, ix.cacheTask(x))

@@ -40,7 +40,7 @@ func TestHostileFile(t *testing.T) {
 			m = nil
 		}
 		values := columnValues(&x)
-		values[len(values)-3], values[len(values)-2] = nullableText(m), rowChecksum(&x, m)
+		values[len(values)-5], values[len(values)-4] = nullableText(m), rowChecksum(&x, m)
 		exec(statement{insertTasks, 1, len(values)}.String(), values...)
 	}
 	for i, record := range storetest.HostileRecords() {

@@ -26,6 +26,7 @@ type index struct {
 	limits       map[string]*machine.Limit
 	storedLimits map[string]machine.Limit
 	headTable    *headTable // nil until the first claim
+	groups       map[machine.GroupKey]*cachedGroup
 }
 
 var _ machine.Index = (*index)(nil)
@@ -54,7 +55,7 @@ type cachedSender struct {
 // newIndex returns an index without cached tasks. It reads only the counters,
 // machine.Numbers.
 func newIndex(x *session) *index {
-	ix := &index{session: x, tasks: make(map[string]*cachedTask), senders: make(map[string]*cachedSender)}
+	ix := &index{session: x, tasks: make(map[string]*cachedTask), senders: make(map[string]*cachedSender), groups: make(map[machine.GroupKey]*cachedGroup)}
 	ix.readCounters()
 	return ix
 }
@@ -71,7 +72,8 @@ const (
 // It keeps the cached counters, senders and running tasks, unless another connection has
 // committed meanwhile.
 func (ix *index) nextIndex() *index {
-	nextIx := &index{session: ix.session, tasks: make(map[string]*cachedTask), senders: ix.senders, counters: ix.counters, storedCounters: ix.counters}
+	nextIx := &index{session: ix.session, tasks: make(map[string]*cachedTask), senders: ix.senders, counters: ix.counters, storedCounters: ix.counters,
+		groups: make(map[machine.GroupKey]*cachedGroup)}
 	nextIx.queryRow(getVersion, nil, &nextIx.dataVersion)
 	if ix.senders == nil || nextIx.dataVersion != ix.dataVersion || len(ix.senders) > maxSenders {
 		nextIx.senders = make(map[string]*cachedSender)
@@ -153,7 +155,7 @@ func scanTask(rows *sql.Rows, before ...any) *cachedTask {
 
 // noteStored notes that the table has the present task.
 func (x *cachedTask) noteStored() {
-	x.storedTask, x.storedKind, x.storedAt, x.storedPending = x.Task.Task, kindOf(&x.Task), x.At, x.State == store.Pending && !x.Waits()
+	x.storedTask, x.storedKind, x.storedAt, x.storedPending = x.Task.Task, kindOf(&x.Task), x.At, x.State == store.Pending && !x.Waits() && !x.Parked
 }
 
 // cacheTask returns the cached task for a row that was read.
@@ -202,7 +204,7 @@ func (ix *index) flushTasks() {
 		x.dirty = false
 		t := &x.Task
 		switch {
-		case t.State == 0, !x.hasRow, t.Handler != x.storedTask.Handler, t.Schedule != x.storedTask.Schedule:
+		case t.State == 0, !x.hasRow, t.Handler != x.storedTask.Handler, t.Schedule != x.storedTask.Schedule, t.Group != x.storedTask.Group:
 			if x.hasRow {
 				ended = append(ended, x.storedTask.ID)
 			}
@@ -223,7 +225,7 @@ func (ix *index) flushTasks() {
 		x.hasRow = t.State != 0
 	}
 	ix.queryInBatches(deleteTasks, 1, ended, nil)
-	ix.queryInBatches(insertTasks, 14, inserted, nil)
+	ix.queryInBatches(insertTasks, 15, inserted, nil)
 	ix.dirtyTasks = ix.dirtyTasks[:0]
 }
 
@@ -236,6 +238,7 @@ func isSameSlice(a, b []byte) bool {
 // writeChanges writes all changes to the tables.
 func (ix *index) writeChanges() {
 	ix.flushTasks()
+	ix.flushGroups()
 	var dropped, changed []any
 	for _, name := range ix.changedSenders {
 		s := ix.senders[name]
@@ -373,6 +376,11 @@ func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
 			}
 		})
 	}
+	ix.queryRows(countParked, []any{int64(now)}, func(rows *sql.Rows) {
+		var x machine.Kind
+		must(rows.Scan(&x.Handler, &x.Schedule, &x.Tasks, &x.First))
+		out = append(out, x)
+	})
 	return out
 }
 

@@ -78,8 +78,9 @@ func (x *session) listTasks(f *store.Filter, c store.Cursor, n int, now store.Ti
 			}
 			if f.Error != "" || f.Paused {
 				add(read(failedByTime, &f, int64(state)))
-				add(read(failedByTime, &f, pendingSuspect))
-				add(read(failedByTime, &f, pendingPaused))
+				for _, s := range []int64{pendingSuspect, pendingPaused, parked, parkedSuspect} {
+					add(read(failedByTime, &f, s))
+				}
 			} else {
 				kinds := x.pageKinds(&f, c, n)
 				if f.To != all.To {
@@ -88,6 +89,8 @@ func (x *session) listTasks(f *store.Filter, c store.Cursor, n int, now store.Ti
 				add(read(othersByTime, &f, pendingPaused))
 				add(read(pendingByTime, &f, encodeJSON(kinds[false])))
 				add(read(suspectsByTime, &f, encodeJSON(kinds[true])))
+				add(read(othersByTime, &f, parked))
+				add(read(othersByTime, &f, parkedSuspect))
 			}
 			slices.SortFunc(more, func(a, b *cachedTask) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
 			if next != (store.Cursor{}) {
@@ -146,15 +149,16 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 	if f.Runs {
 		atFrom, atTo, prefix = 0, machine.Never, f.Prefix
 	}
-	all := append(slices.Clip(args), int64(f.State), f.Handler, f.Error, int64(f.DueFrom), int64(cmp.Or(f.DueTo, machine.Never)), int64(atFrom), int64(atTo), prefix, n, int64(now), f.Paused)
+	all := append(slices.Clip(args), int64(f.State), f.Handler, f.Group, f.Error, int64(f.DueFrom), int64(cmp.Or(f.DueTo, machine.Never)), int64(atFrom), int64(atTo), prefix, n, int64(now), f.Paused)
 	// The inner query finds entries in order, and the outer one reads those that match.
 	x.queryRows(fmt.Sprintf(`SELECT t.`+strings.ReplaceAll(taskColumns, ", ", ", t.")+`
-		FROM (SELECT t.rowid AS r, t.state, t.handler, t.more, t.due, t.at, t.id%[1]s LIMIT %[2]d) i CROSS JOIN tickless_tasks t ON t.rowid = i.r
-		WHERE (i.state <> 4 OR i.at > ?%[12]d) AND (?%[3]d = 0 OR i.state = ?%[3]d OR ?%[3]d = 1 AND i.state IN (5, 6)) AND (?%[4]d = '' OR i.handler = ?%[4]d)
-		AND (?%[5]d = '' OR json_valid(i.more) AND instr(json_extract(i.more, '$.failures[#-1].Text'), ?%[5]d) > 0)
-		AND i.due >= ?%[6]d AND i.due < ?%[7]d AND i.at >= ?%[8]d AND i.at < ?%[9]d AND substr(i.id, 1, length(?%[10]d)) = ?%[10]d
-		AND (NOT ?%[13]d OR json_valid(i.more) AND json_extract(i.more, '$.paused')) LIMIT +?%[11]d`,
-		ordered, maxScanned, k+1, k+2, k+3, k+4, k+5, k+6, k+7, k+8, k+9, k+10, k+11), all, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
+		FROM (SELECT t.rowid AS r, t.state, t.handler, t.more, t.due, t.at, t.id, t.grp%[1]s LIMIT %[2]d) i CROSS JOIN tickless_tasks t ON t.rowid = i.r
+		WHERE (i.state <> 4 OR i.at > ?%[13]d) AND (?%[3]d = 0 OR i.state = ?%[3]d OR ?%[3]d = 1 AND i.state IN (5, 6, 9, 13)) AND (?%[4]d = '' OR i.handler = ?%[4]d)
+		AND (?%[5]d = '' OR i.grp = ?%[5]d)
+		AND (?%[6]d = '' OR json_valid(i.more) AND instr(json_extract(i.more, '$.failures[#-1].Text'), ?%[6]d) > 0)
+		AND i.due >= ?%[7]d AND i.due < ?%[8]d AND i.at >= ?%[9]d AND i.at < ?%[10]d AND substr(i.id, 1, length(?%[11]d)) = ?%[11]d
+		AND (NOT ?%[14]d OR json_valid(i.more) AND json_extract(i.more, '$.paused')) LIMIT +?%[12]d`,
+		ordered, maxScanned, k+1, k+2, k+3, k+4, k+5, k+6, k+7, k+8, k+9, k+10, k+11, k+12), all, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
 	if len(found) == n {
 		return found, next
 	}

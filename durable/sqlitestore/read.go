@@ -242,6 +242,7 @@ func (x *session) checkSmallRows() (n int64, damaged, numbersErr error) {
 	}
 	x.queryRows(allSenders, nil, check(new(machine.Sender)))
 	x.queryRows(getLimits, nil, check(new(machine.Limit)))
+	x.queryRows(allGroups, nil, check(new(machine.Group)))
 	x.queryRows(getNumbers, nil, func(rows *sql.Rows) {
 		r := scanSmallRow(rows)
 		numbersErr = r.decode(new(machine.Numbers))
@@ -256,7 +257,7 @@ func (x *session) repairTables(needsIndexes bool, at machine.Moment) {
 		x.exec(`REINDEX tickless_tasks`)
 	}
 	for _, table := range []struct{ selectRows, drop string }{
-		{allSenders, `DELETE FROM tickless_senders WHERE name = ?`}, {getLimits, dropLimit},
+		{allSenders, `DELETE FROM tickless_senders WHERE name = ?`}, {getLimits, dropLimit}, {allGroups, dropGroup},
 	} {
 		var names []string
 		x.queryRows(table.selectRows, nil, func(rows *sql.Rows) {

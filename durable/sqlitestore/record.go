@@ -41,7 +41,7 @@ func encodeMoreFields(t *machine.Task) []byte {
 func columnValues(t *machine.Task) []any {
 	m := encodeMoreFields(t)
 	return []any{t.ID, columnState(t), int64(t.At), t.Handler, t.Schedule, t.Record, int64(t.Due), int64(t.Attempts),
-		t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), nullableNumber(t.Worker), nullableNumber(t.Version)}
+		t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), nullableNumber(t.Worker), nullableNumber(t.Version), nullableName(t.Group)}
 }
 
 // nullableNumber returns n, or NULL if n is 0.
@@ -50,6 +50,14 @@ func nullableNumber(n int64) any {
 		return nil
 	}
 	return n
+}
+
+// nullableName returns a name, or NULL if it is empty.
+func nullableName(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
 }
 
 // nullableText returns b as a string, or NULL if b is nil.
@@ -79,25 +87,37 @@ func rowChecksum(t *machine.Task, more []byte) int64 {
 	if t.Version != 0 {
 		b = binary.AppendVarint(b, t.Version)
 	}
+	if t.Group != "" {
+		b = append(binary.AppendUvarint(b, uint64(len(t.Group))), t.Group...)
+	}
 	c := crc32.Update(crc32.Checksum(b, crcTable), crcTable, more)
 	return int64(crc32.Update(c, crcTable, t.Record))
 }
 
-// Values of the column state of pending tasks that are suspects, or wait because they are
-// paused.
+// The column state of a pending task that is a suspect or parked is higher. Another value is
+// that of pending tasks that wait because they are paused.
 const (
-	pendingSuspect = 5
+	suspectState = 4
+	parkedState  = 8
+
+	pendingSuspect = int64(store.Pending) + suspectState
 	pendingPaused  = 6
+	parked         = int64(store.Pending) + parkedState
+	parkedSuspect  = pendingSuspect + parkedState
 )
 
 func columnState(t *machine.Task) int64 {
 	if t.Waits() {
 		return pendingPaused
 	}
+	s := int64(t.State)
 	if t.State == store.Pending && t.Suspect {
-		return pendingSuspect
+		s += suspectState
 	}
-	return int64(t.State)
+	if t.Parked {
+		s += parkedState
+	}
+	return s
 }
 
 // scanRow reads a row, whose first columns go to before. If the row is damaged, the error wraps ErrDamaged, and only the
@@ -106,7 +126,8 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task, before ...an
 	var moreText []byte
 	var n int64
 	var worker, version sql.NullInt64
-	err := rows.Scan(append(before, &t.ID, &t.State, &t.At, &t.Handler, &t.Schedule, &t.Record, &t.Due, &t.Attempts, &t.Token, &t.Lease, &moreText, &n, &worker, &version)...)
+	var group sql.NullString
+	err := rows.Scan(append(before, &t.ID, &t.State, &t.At, &t.Handler, &t.Schedule, &t.Record, &t.Due, &t.Attempts, &t.Token, &t.Lease, &moreText, &n, &worker, &version, &group)...)
 	t.Worker, t.Version = worker.Int64, version.Int64
 	switch {
 	case err != nil && t.ID == "":
@@ -121,9 +142,11 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task, before ...an
 	if moreText != nil {
 		err = json.Unmarshal(moreText, &x)
 	}
-	if t.State == pendingSuspect || t.State == pendingPaused {
-		t.State = store.Pending
+	switch s := int64(t.State); s {
+	case pendingSuspect, pendingPaused, parked, parkedSuspect:
+		t.State, t.Parked = store.Pending, s >= parkedState
 	}
+	t.Group = group.String
 	t.Suspect, t.Paused, t.Once = x.Suspect, x.Paused, x.Once
 	if err != nil || n != rowChecksum(t, moreText) {
 		return fmt.Errorf("%w: task %q has a wrong checksum", ErrDamaged, store.Shorten(t.ID))

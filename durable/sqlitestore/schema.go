@@ -16,13 +16,16 @@ const schemaVersion = 3
 //
 //	tickless_tasks    the tasks by id
 //	tickless_due      pending tasks by handler, schedule and time, without suspects
-//	tickless_suspects pending suspects, whose column state is 5, in the same way
+//	tickless_suspects pending suspects, whose column state is 5, in the same way. The column
+//	                  state of a parked task is 8 higher: see columnState
 //	tickless_rest     tasks whose column state is not 1, by state and time; 6 is for pending
 //	                  tasks that are paused
+//	tickless_grouped  tasks with a group, whose column grp is then not NULL
 //	tickless_more     tasks with a value in the column more, to list tasks by error
 //	tickless_ended    finished runs by the time when they ended: see store.RunRecord
 //	tickless_senders  the machine.Sender of each name, or of each set, as JSON
 //	tickless_limits   the machine.Limit of each handler with a limit, as JSON
+//	tickless_groups   the machine.Group of each group with a state, as JSON: see groupName
 //	tickless_numbers  one row: the version, and the machine.Numbers as JSON
 //
 // The column sum has the row's checksum: see rowChecksum and smallRow. A statement that
@@ -33,12 +36,16 @@ const schema = `
 		id TEXT PRIMARY KEY, state INTEGER NOT NULL, at INTEGER NOT NULL,
 		handler TEXT NOT NULL, schedule TEXT NOT NULL, record BLOB,
 		due INTEGER NOT NULL, attempts INTEGER NOT NULL,
-		token INTEGER NOT NULL, lease INTEGER NOT NULL, more TEXT, sum INTEGER NOT NULL, worker INTEGER, version INTEGER);
+		token INTEGER NOT NULL, lease INTEGER NOT NULL, more TEXT, sum INTEGER NOT NULL, worker INTEGER, version INTEGER,
+		grp TEXT);
 	CREATE INDEX tickless_due ON tickless_tasks (handler, schedule, at) WHERE state = 1;
 	CREATE INDEX tickless_suspects ON tickless_tasks (handler, schedule, at) WHERE state = 5;
 	CREATE INDEX tickless_rest ON tickless_tasks (state, at) WHERE state > 1;
 	CREATE INDEX tickless_more ON tickless_tasks (state, at) WHERE more IS NOT NULL;
 	CREATE INDEX tickless_ended ON tickless_tasks (substr(record, 2, 16), id) WHERE state = 4 AND length(record) > 16;
+	CREATE INDEX tickless_grouped ON tickless_tasks (handler, grp, state, schedule, at) WHERE grp IS NOT NULL;
+	CREATE TABLE tickless_groups (name TEXT PRIMARY KEY, used TEXT NOT NULL, until INTEGER NOT NULL, sum INTEGER) WITHOUT ROWID;
+	CREATE INDEX tickless_until ON tickless_groups (until);
 	CREATE TABLE tickless_senders (
 		name TEXT PRIMARY KEY, seen INTEGER, worker INTEGER, sender TEXT, sum INTEGER) WITHOUT ROWID;
 	CREATE TABLE tickless_limits (handler TEXT PRIMARY KEY, used TEXT NOT NULL, sum INTEGER) WITHOUT ROWID;
@@ -53,6 +60,10 @@ const upgradeSchema = `
 	CREATE INDEX tickless_suspects ON tickless_tasks (handler, schedule, at) WHERE state = 5;
 	ALTER TABLE tickless_tasks ADD COLUMN worker INTEGER;
 	ALTER TABLE tickless_tasks ADD COLUMN version INTEGER;
+	ALTER TABLE tickless_tasks ADD COLUMN grp TEXT;
+	CREATE INDEX tickless_grouped ON tickless_tasks (handler, grp, state, schedule, at) WHERE grp IS NOT NULL;
+	CREATE TABLE tickless_groups (name TEXT PRIMARY KEY, used TEXT NOT NULL, until INTEGER NOT NULL, sum INTEGER) WITHOUT ROWID;
+	CREATE INDEX tickless_until ON tickless_groups (until);
 	ALTER TABLE tickless_senders ADD COLUMN sum INTEGER;
 	ALTER TABLE tickless_limits ADD COLUMN sum INTEGER;
 	ALTER TABLE tickless_numbers ADD COLUMN sum INTEGER;`
@@ -61,7 +72,7 @@ const upgradeSchema = `
 // value. ROWS stands for any number of rows. OR FAIL lets SQLite write many rows without a
 // journal. In putSenders this also needs columns without NOT NULL.
 const (
-	taskColumns = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum, worker, version`
+	taskColumns = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum, worker, version, grp`
 	findTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks WHERE id IN ROWS`
 	insertTasks = `INSERT OR FAIL INTO tickless_tasks (` + taskColumns + `) VALUES ROWS`
 	moveTask    = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, worker=?, version=? WHERE id=?`
@@ -72,13 +83,28 @@ const (
 	firstExpiry = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4`
 	countOver   = `SELECT count(*) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ?`
 	firstEnd    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
-	countTasks  = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1) + (SELECT count(*) FROM tickless_tasks WHERE state = 5) + (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 6), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 4)`
+	countTasks  = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1) + (SELECT count(*) FROM tickless_tasks WHERE state = 5)
+		+ (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state IN (6, 9, 13)), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 4)`
+
+	// members selects the first tasks of each schedule in some groups, whose column state has
+	// one of some values.
+	members = `WITH RECURSIVE k(h, g, st, s) AS (
+		SELECT value ->> 0, value ->> 1, v.column1, (SELECT min(schedule) FROM %[1]s AND handler = value ->> 0 AND grp = value ->> 1 AND state = v.column1)
+			FROM json_each(?1) CROSS JOIN (VALUES (%[2]d), (%[3]d)) AS v
+		UNION ALL SELECT h, g, st, (SELECT min(schedule) FROM %[1]s AND handler = h AND grp = g AND state = st AND schedule > s) FROM k WHERE s IS NOT NULL)
+		SELECT ` + taskColumns + ` FROM k CROSS JOIN tickless_tasks AS t
+		ON t.rowid IN (SELECT rowid FROM %[1]s AND handler = h AND grp = g AND state = st AND schedule = s ORDER BY at LIMIT ?2) WHERE s IS NOT NULL`
+	countParked = `SELECT handler, schedule, count(*), min(at) FROM tickless_tasks INDEXED BY tickless_grouped
+		WHERE grp IS NOT NULL AND state IN (9, 13) AND at <= ? GROUP BY handler, schedule`
 
 	// The small tables: each query selects the columns of a smallRow.
 	allSenders  = `SELECT name, sender, seen, worker, sum FROM tickless_senders`
 	findSenders = allSenders + ` WHERE name IN ROWS`
 	workers     = allSenders + ` WHERE worker = 1`
 	getLimits   = `SELECT handler, used, 0, 0, sum FROM tickless_limits`
+	allGroups   = `SELECT name, used, until, 0, sum FROM tickless_groups`
+	findGroup   = allGroups + ` WHERE name = ?`
+	firstGroups = allGroups + ` WHERE until <= ? ORDER BY until LIMIT ?`
 	getNumbers  = `SELECT '', numbers, version, wakes, sum FROM tickless_numbers`
 
 	putSenders  = `INSERT OR FAIL INTO tickless_senders (name, sender, seen, worker, sum) VALUES ROWS ON CONFLICT (name) DO UPDATE SET seen = excluded.seen, worker = excluded.worker, sender = excluded.sender, sum = excluded.sum`
@@ -86,6 +112,8 @@ const (
 	goneSenders = `SELECT name FROM (SELECT name, seen FROM tickless_senders WHERE name > ? ORDER BY name LIMIT 64) WHERE seen < ? LIMIT +?`
 	putLimit    = `INSERT INTO tickless_limits (handler, used, sum) VALUES (?, ?, ?) ON CONFLICT (handler) DO UPDATE SET used = excluded.used, sum = excluded.sum`
 	dropLimit   = `DELETE FROM tickless_limits WHERE handler = ?`
+	putGroup    = `INSERT INTO tickless_groups (name, used, until, sum) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET used = excluded.used, until = excluded.until, sum = excluded.sum`
+	dropGroup   = `DELETE FROM tickless_groups WHERE name = ?`
 	putNumbers  = `UPDATE tickless_numbers SET wakes = ?, numbers = ?, sum = ?`
 	getVersion  = `PRAGMA data_version`
 	getSchema   = `SELECT version FROM tickless_numbers`

@@ -138,6 +138,8 @@ func (t *Task) check(id string) error {
 		return invalidf("task %q: the handler's name %q must have "+nameRule, t.ID, t.Handler)
 	case t.Schedule != "" && !IsName(t.Schedule):
 		return invalidf("task %q: the schedule's name %q must have "+nameRule, t.ID, t.Schedule)
+	case t.Group != "" && !IsName(t.Group):
+		return invalidf("task %q: the group's name %q must have "+nameRule, t.ID, t.Group)
 	case len(t.Record) > MaxRecord:
 		return invalidf("task %q: the record has %d bytes, more than %d", t.ID, len(t.Record), MaxRecord)
 	}
@@ -224,8 +226,8 @@ func CheckList(f *Filter, limit int) error {
 		return invalidf("list: the State %v is unknown, or the limit %d is not from 1 to %d", f.State, limit, MaxPage)
 	case f.Runs && f.State != 0 && f.State != Past:
 		return invalidf("list: Runs with the State %v", f.State)
-	case len(f.Handler) > MaxID || len(key) > MaxID:
-		return invalidf("list: the handler %q or the prefix %q has more than %d bytes", f.Handler, f.Prefix, MaxID)
+	case len(f.Handler) > MaxID || len(f.Group) > MaxID || len(key) > MaxID:
+		return invalidf("list: the handler %q, the group %q or the prefix %q has more than %d bytes", f.Handler, f.Group, f.Prefix, MaxID)
 	case key == f.Prefix && !isText(key):
 		return invalidf("list: the prefix %q must be UTF-8 without control characters", f.Prefix)
 	}

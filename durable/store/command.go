@@ -105,7 +105,8 @@ const (
 	Import
 	// SetLimit sets a handler's limit (outcome Created or Replaced). A zero Limit
 	// removes the limit (outcome Removed, or Absent if there was none). If [MaxLimits]
-	// other handlers have a limit or are paused, nothing changes (outcome Kept).
+	// other handlers have a limit or are paused, nothing changes (outcome Kept). It takes
+	// O(n) for n running tasks and n groups that have a state.
 	SetLimit
 	// PauseTask pauses a task: see the package comment. The outcome is Moved for a Pending
 	// task, Following for a Running one, and Kept for a task that is paused and does not run

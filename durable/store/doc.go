@@ -64,6 +64,13 @@
 // pause changes neither the task's time nor its attempts, and lasts until the task ends. A
 // Running task that is paused waits as soon as its attempt has ended.
 //
+// The tasks of a handler with the same group share a limit: see [Limit]. A claim gets at most
+// [MaxOfGroup] tasks of one group, the oldest first. If that holds back a task, Answer.Next is
+// zero. After SetLimit has raised a limit, a group may get only its first task once, with the
+// same Next. Groups at their limit cost a claim nothing, however many there are, and delay no
+// other task. A store keeps the state of a group only while its tasks run, or until its rate
+// allows a full burst again.
+//
 // A handler may be paused: claims then get none of its tasks, which cost claims nothing while
 // they wait. Its running tasks end as usual.
 //

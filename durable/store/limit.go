@@ -3,7 +3,7 @@ package store
 import "math"
 
 // A Limit limits the tasks of one handler, over all workers of a shard. Tasks beyond
-// the Limit stay Pending, and do not delay tasks of other handlers.
+// the Limit stay Pending, and do not delay tasks of other handlers or groups.
 type Limit struct {
 	// Concurrency is the maximum number of Running tasks. Zero means any number.
 	Concurrency int
@@ -11,7 +11,15 @@ type Limit struct {
 	// MaxRate. A handler that was idle may claim the tasks of a tenth of a second, but at
 	// least one, at one time. Zero means no limit.
 	Rate float64
+	// GroupConcurrency and GroupRate limit the tasks of each group of the handler in the
+	// same way: the tasks with the same [Task.Group]. They do not limit tasks without a
+	// group.
+	GroupConcurrency int     `json:",omitempty"`
+	GroupRate        float64 `json:",omitempty"`
 }
+
+// OfGroup returns the limit of each group, as the Concurrency and the Rate of a Limit.
+func (l *Limit) OfGroup() Limit { return Limit{Concurrency: l.GroupConcurrency, Rate: l.GroupRate} }
 
 // The range of a Rate: from one task in 11.6 days to a million in a second.
 const (
@@ -52,7 +60,10 @@ func (x *Item) checkLimit() error {
 	if x.Limit == nil || !IsName(x.ID) && (*x.Limit != Limit{} || x.ID == "") {
 		return invalidf("the Limit is missing, or the handler's name %q does not have "+nameRule, x.ID)
 	}
-	if l := x.Limit; l.Concurrency < 0 || l.Concurrency > maxCount || l.Rate != 0 && !(l.Rate >= MinRate && l.Rate <= MaxRate) {
+	isValid := func(l Limit) bool {
+		return l.Concurrency >= 0 && l.Concurrency <= maxCount && (l.Rate == 0 || l.Rate >= MinRate && l.Rate <= MaxRate)
+	}
+	if l := x.Limit; !isValid(*l) || !isValid(l.OfGroup()) {
 		return invalidf("handler %q: the limit must be 0, or a Concurrency of up to %d or a Rate from %g to %g, got %+v", Shorten(x.ID), maxCount, MinRate, MaxRate, *l)
 	}
 	return nil

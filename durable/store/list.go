@@ -9,6 +9,7 @@ import (
 type Filter struct {
 	State   State
 	Handler string
+	Group   string
 	Prefix  string // of the id
 	// From and To select a range of At: From <= At < To.
 	From, To Time
@@ -34,6 +35,7 @@ func (f *Filter) Match(e *Entry) bool {
 	}
 	return (f.State == 0 || e.State == f.State) &&
 		(f.Handler == "" || e.Handler == f.Handler) && (!f.Paused || e.Paused) &&
+		(f.Group == "" || e.Group == f.Group) &&
 		strings.HasPrefix(e.ID, f.Prefix) &&
 		at >= f.From && (f.To == 0 || at < f.To) &&
 		e.Due >= f.DueFrom && (f.DueTo == 0 || e.Due < f.DueTo) &&

@@ -129,8 +129,8 @@ type Answer struct {
 	Paused bool
 	// PausedHandlers are the claim's handlers that are paused, in the order of the claim.
 	PausedHandlers []string
-	// Limited says that a handler's Concurrency holds back a task for which the claim
-	// has room. The worker should claim with its next reports.
+	// Limited says that the Concurrency of a handler or a group holds back a task for which
+	// the claim has room. The worker should claim with its next reports.
 	Limited bool
 	// Suspects says whether a suspect waits that the claim was not allowed to get.
 	Suspects WaitingSuspects

@@ -61,7 +61,7 @@ type Store interface {
 
 // Limits of all stores.
 const (
-	// MaxID is the largest length of a key and of a handler's or schedule's name, in
+	// MaxID is the largest length of a key and of a handler's, schedule's or group's name, in
 	// bytes. Ids of runs are slightly longer.
 	MaxID = 512
 	// MaxRecord is the largest size of a record, in bytes.
@@ -73,6 +73,8 @@ const (
 	MaxSet = 1000
 	// MaxClaim is the largest number of tasks that a claim gets.
 	MaxClaim = 100
+	// MaxOfGroup is the largest number of tasks of one group that a claim gets.
+	MaxOfGroup = 16
 	// MaxPage is the largest number of entries of a page.
 	MaxPage = 1000
 	// MaxFailures is how many of a task's latest failures are kept.

@@ -16,6 +16,8 @@ type Task struct {
 	Handler  string
 	Schedule string
 	Record   []byte
+	// Group is a name, or empty. [Limit] says what groups are for.
+	Group string `json:",omitempty"`
 }
 
 // GenerationSize is the number of bytes of a generation, which distinguishes two requested
@@ -35,7 +37,7 @@ func (t *Task) Renew(generation string) bool {
 
 // Same reports whether two tasks have the same content, apart from the generation.
 func (t *Task) Same(x *Task) bool {
-	if t.Handler != x.Handler || t.Schedule != x.Schedule || len(t.Record) != len(x.Record) {
+	if t.Handler != x.Handler || t.Schedule != x.Schedule || t.Group != x.Group || len(t.Record) != len(x.Record) {
 		return false
 	}
 	const from, to = 1, 1 + GenerationSize

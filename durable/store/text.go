@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// IsName reports whether s may name a key, a handler, a schedule, a zone or a sender: it has
+// IsName reports whether s may name a key, a handler, a schedule, a group, a zone or a sender: it has
 // 1 to [MaxID] bytes, is valid UTF-8 and has no control characters (C0, DEL and C1).
 //
 // Tasks that were stored under other names can be read, cancelled, purged and exported.

@@ -14,6 +14,7 @@ CREATE TABLE tickless.tasks (
 	more text, suspect boolean NOT NULL,
 	worker bigint NOT NULL, -- the number of the worker that runs the task, or 0
 	version bigint NOT NULL, -- of the latest change by a command
+	grp text COLLATE "C" NOT NULL DEFAULT '', -- the group
 	PRIMARY KEY (shard, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE tickless.tasks ALTER record SET STORAGE EXTERNAL;
@@ -21,8 +22,18 @@ ALTER TABLE tickless.tasks ALTER record SET STORAGE EXTERNAL;
 -- they delay no other task.
 CREATE INDEX tasks_due ON tickless.tasks (shard, handler, schedule, at, id) WHERE state = 1 AND NOT suspect;
 CREATE INDEX tasks_suspects ON tickless.tasks (shard, at, id) WHERE state = 1 AND suspect;
--- All other tasks, by state and time. State 6 is for pending tasks that are paused.
+-- All other tasks, by state and time. State 6 is for pending tasks that are paused, and 9 for
+-- those that are parked: see package machine.
 CREATE INDEX tasks_rest ON tickless.tasks (shard, state, at, id) WHERE state > 1;
+-- Tasks with a group.
+CREATE INDEX tasks_grouped ON tickless.tasks (shard, handler, grp, state, suspect, schedule, at) WHERE grp <> '';
+-- The states of groups, as JSON, and when a claim must look at them.
+CREATE TABLE tickless.groups (
+	shard int NOT NULL, handler text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL,
+	until bigint NOT NULL, value text NOT NULL,
+	PRIMARY KEY (shard, handler, name)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX groups_until ON tickless.groups (shard, until);
 -- Finished runs, by the time when they ended: see store.RunRecord.
 CREATE INDEX tasks_ended ON tickless.tasks (shard, substr(record, 2, 16), id) WHERE state = 4 AND length(record) > 16;
 -- Tasks that have failed, to list them by error.
@@ -49,7 +60,7 @@ CREATE INDEX versions_workers ON tickless.versions (shard, name) WHERE worker;
 CREATE TABLE tickless.inbox (
 	shard int NOT NULL, tx xid8 NOT NULL DEFAULT pg_current_xact_id(), number bigint GENERATED ALWAYS AS IDENTITY,
 	id text COLLATE "C" NOT NULL, handler text COLLATE "C" NOT NULL, schedule text COLLATE "C" NOT NULL, record bytea,
-	at bigint NOT NULL,
+	at bigint NOT NULL, grp text COLLATE "C" NOT NULL DEFAULT '',
 	PRIMARY KEY (shard, tx, number)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX inbox_ids ON tickless.inbox (shard, id);

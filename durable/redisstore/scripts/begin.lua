@@ -10,9 +10,9 @@
 --
 -- # What is stored
 --
--- A kind says which handler and schedule a worker needs to run a task. It consists of the
--- length of the handler's name, a colon, that name, and the schedule's name. A damaged
--- record has the empty kind.
+-- A kind says which handler and schedule a worker needs to run a task, and the task's group.
+-- It consists of the length of the handler's name, a colon, that name, the schedule's name
+-- and, if the task has a group, a NUL and the group. A damaged record has the empty kind.
 --
 -- A record is the value of a task in task. It consists of
 --
@@ -57,6 +57,10 @@
 -- Suspects have kinds of their own, with an exclamation mark before the kind. Pending tasks that
 -- wait because they are paused have kinds with a tilde, which are in aside and never in kinds.
 --
+-- Kinds with a group are in "groups:kinds" in place of kinds, unless they are set aside. Their
+-- tasks are also in the ZSET "due:@" with the handler and the schedule, for lists and counts.
+-- These are named in "groups:all". So 100,000 groups cost those nothing.
+--
 -- The hash meta has each sender's latest command under the sender's name: the command's
 -- number, when it came, and the answer. Under "w:" and the name it has a worker's description.
 --
@@ -88,7 +92,7 @@
 --   - A script never deletes by rank, range or count: at the second start, this could delete
 --     other tasks.
 --   - A script records last that it has carried out the command.
-local due, kinds, lease, dead, task, follows, run, err, wake, meta, crew, past, limits, ended, aside, lists, stopped = unpack(KEYS)
+local due, kinds, lease, dead, task, follows, run, err, wake, meta, crew, past, limits, ended, aside, lists, stopped, groups = unpack(KEYS)
 local call, byte, sub, match = redis.call, string.byte, string.sub, string.match
 local ARGV, tonumber = ARGV, tonumber -- locals are faster than globals
 local clock = call('TIME')

@@ -24,7 +24,8 @@
 --            and o, as in a run
 --   y        sync: the set's name and its version of 19 digits, then ID, and WHEN followed by
 --            the RECORD, as for sm
---   l        limit: HANDLER MOST EVERY BURST RATE, as in limits.lua; all 0 for none
+--   l        limit: HANDLER MOST EVERY BURST RATE, and again those of its groups, as in
+--            limits.lua; all 0 for none
 --   h        pause a handler: HANDLER NOTE
 --   u        resume a handler: HANDLER
 --   p, g     pause and resume; without items
@@ -65,9 +66,10 @@ if n == 1 and m[3] then
       record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999)) .. sub(record, 18)
     end
     local version = string.format('%016.0f', latest + 1)
-    if sign ~= 61 and sign ~= 126 and call('HSETNX', task, id, record .. version) == 1 then -- no equals sign
-      local at, a, b = sub(record, 1, 16), byte(record, 18, 19)
-      local kind, answer = sub(record, 20, 19 + a * 256 + b), number .. ' ' .. clock[1] .. '000000 o2' -- whole seconds, for speed
+    local a, b = byte(record, 18, 19)
+    local kind = sub(record, 20, 19 + a * 256 + b)
+    if sign ~= 61 and sign ~= 126 and not string.find(kind, '\0', 1, true) and call('HSETNX', task, id, record .. version) == 1 then -- no equals sign, no group
+      local at, answer = sub(record, 1, 16), number .. ' ' .. clock[1] .. '000000 o2' -- whole seconds, for speed
       call('ZADD', kinds, 'LT', at, kind)
       call('ZADD', due .. kind, at, id)
       if not armed then
@@ -162,10 +164,24 @@ if batchOp == 's' then
   end
   if filled > 0 then
     call('HSET', task, unpack(sets))
+    local grouped = {}
     for kind, list in pairs(adds) do
-      call('ZADD', kinds, 'LT', int(list.soonest), kind)
-      call('ZADD', due .. kind, unpack(list))
-      soonest = math.min(soonest or 1e16, list.soonest)
+      if string.find(kind, '\0', 1, true) then
+        grouped[kind] = list
+      else
+        call('ZADD', kinds, 'LT', int(list.soonest), kind)
+        call('ZADD', due .. kind, unpack(list))
+        soonest = math.min(soonest or 1e16, list.soonest)
+      end
+    end
+    if next(grouped) then
+--include group.lua
+      for kind, list in pairs(grouped) do
+        local ready, all = addGroupKind(kind, int(list.soonest))
+        call('ZADD', all, unpack(list))
+        call('ZADD', due .. kind, unpack(list))
+        if ready then soonest = math.min(soonest or 1e16, list.soonest) end
+      end
     end
   end
 end
@@ -209,7 +225,8 @@ end
 local function repetition(record)
   local kind = kindOf(record)
   record = content(record)
-  local at, ends, parts = 20 + #kind, 0, {sub(kind, #match(kind .. ':', '^%d*') + 2 + (tonumber(match(kind, '^%d+')) or 0))}
+  local _, _, schedule = groupOf(kind)
+  local at, ends, parts = 20 + #kind, 0, {schedule or sub(kind, #match(kind .. ':', '^%d*') + 2 + (tonumber(match(kind, '^%d+')) or 0))}
   local fields = byte(record, at + 7)
   if kind == '' or not hasFields(record, kind) or not fields then return parts[1], 0 end
   at = at + 8
@@ -324,7 +341,7 @@ local function changeRepeating(id, score, record, own, over, oldRecord, oldQueue
     call('HSET', run, id, formatRun('0', attempt, crashes, began, flags, int(at) == int(began) and '-' or int(at), new))
   end
   if hadRecord then call('HDEL', follows, id) end
-  if newQueue ~= oldQueue then removePending(id, oldQueue) end
+  if newQueue ~= oldQueue then removePending(id, oldQueue, newQueue) end
   return replaced
 end
 
@@ -388,7 +405,7 @@ local function schedule(id, at, record, mode, own, guard)
     if hasFlag(flags, 'n') then call('HDEL', follows, id) end
   end
   if pendingAt and queue ~= oldQueue then
-    removePending(id, oldQueue)
+    removePending(id, oldQueue, queue)
   elseif r and not pendingAt then
     call('ZREM', dead, id)
   end
@@ -450,7 +467,7 @@ local function reschedule(id, score, generation)
       call('HSET', run, id, formatRun('0', 0, 0, int(score), flags, '-', kind))
     end
     addPending(id, queueOf(kind, flags), int(score))
-    if queueOf(kind, flags) ~= oldQueue then removePending(id, oldQueue) end
+    if queueOf(kind, flags) ~= oldQueue then removePending(id, oldQueue, queueOf(kind, flags)) end
     return out
   end
   if token == '0' then return absent end
@@ -509,7 +526,7 @@ local function requeue(id, score, generation)
     end
     if kind ~= '' then -- without its schedule
       local from, size = 20 + #kind, match(kind, '^%d+')
-      kind = sub(kind, 1, #size + 1 + size)
+      kind = groupOf(kind) or sub(kind, 1, #size + 1 + size)
       record = sub(record, 1, 17) .. string.char(math.floor(#kind / 256), #kind % 256) .. kind .. sub(record, from)
     end
     call('HSET', task, newID, renewed(record, generation, score) or record)
@@ -553,10 +570,12 @@ local function import(id, into, at, record, attempts, crashes, due_, runs, failu
 end
 
 -- limit sets a handler's limit.
-local function limit(handler, most, every, burst, rate)
+local function limit(handler, most, every, burst, rate, groupMost, groupEvery, groupBurst, groupRate)
 --include count.lua
   handler = #handler .. ':' .. handler
-  local old, none = call('HGET', limits, handler), most == '0' and every == '0'
+  local ofGroup = groupMost ~= '0' or groupEvery ~= '0'
+  local old, none = call('HGET', limits, handler), most == '0' and every == '0' and not ofGroup
+  local running = countRunning()
   if none and not old then return absent end
   if not old and call('HLEN', limits) >= 1000 then return kept end
   if none then
@@ -564,16 +583,43 @@ local function limit(handler, most, every, burst, rate)
     if call('HLEN', limits) == 0 then call('HDEL', meta, 'limits') end
   else
     local full = match(old or '', '^%d+ %d+ %d+ %d+ (%d+)') or '0'
-    call('HSET', limits, handler, table.concat({most, every, burst, countRunning()[handler] or 0, full, 0, rate}, ' '))
+    local words = {most, every, burst, running[handler] or 0, full, 0, rate}
+    if ofGroup then words[8] = table.concat({groupMost, groupEvery, groupBurst, groupRate}, ' ') end
+    call('HSET', limits, handler, table.concat(words, ' '))
     call('HSET', meta, 'limits', 1)
   end
 --include aside.lua
+  local function isOurs(name) return sub(name, 1, #handler) == handler end
+  -- The states of the handler's groups.
+  local states, all = {}, call('HGETALL', groups .. 'state')
+  for i = 1, #all, 2 do
+    if isOurs(all[i]) then states[all[i]] = match(all[i + 1], '^%d+ (%d+)$') or '0' end
+  end
+  for name in pairs(running) do
+    if isOurs(name) and name ~= handler then states[name] = states[name] or '0' end
+  end
+  for group, full in pairs(states) do
+    local n = running[group] or 0
+    if groupEvery == '0' then full = '0' end
+    if not ofGroup or n == 0 and tonumber(full) <= now then
+      call('HDEL', groups .. 'state', group)
+    else
+      call('HSET', groups .. 'state', group, n .. ' ' .. full)
+    end
+  end
+  for _, kind in ipairs(call('ZRANGE', groups .. 'blocked', 0, -1)) do
+    if isOurs(byte(kind, 1) == 33 and sub(kind, 2) or kind) then
+      unblock(groupOf(kind))
+      call('ZREM', groups .. 'blocked', kind)
+    end
+  end
   bringBack(aside .. ':=' .. handler)
   -- A kind that waits for the old rate is due at once.
-  for _, kind in ipairs(call('ZRANGE', kinds, 0, -1)) do
-    local plain = byte(kind, 1) == 33 and sub(kind, 2) or kind
-    local head = sub(plain, 1, #handler) == handler and call('ZRANGE', due .. kind, 0, 0, 'WITHSCORES')[2]
-    if head then call('ZADD', kinds, int(head), kind) end
+  for _, place in ipairs({kinds, groups .. 'kinds'}) do
+    for _, kind in ipairs(call('ZRANGE', place, 0, -1)) do
+      local head = isOurs(byte(kind, 1) == 33 and sub(kind, 2) or kind) and call('ZRANGE', due .. kind, 0, 0, 'WITHSCORES')[2]
+      if head then call('ZADD', place, int(head), kind) end
+    end
   end
   wakeAllWorkers()
   return none and removed or old and replaced or created
@@ -703,7 +749,7 @@ for i = 1, n do
       elseif letter == 'x' then
         out = purge(id)
       elseif letter == 'l' then
-        out = limit(unpack(ARGV, p, p + 4))
+        out = limit(unpack(ARGV, p, p + 8))
       elseif letter == 'h' then
         out = pauseHandler(id, ARGV[p + 1])
       elseif letter == 'u' then

@@ -4,9 +4,11 @@
 -- A source is a kind with due tasks: key is its key, table the ZSET that has the kind, at its
 -- time there, first a time no later than its first task, and from the index of its next entry.
 -- closed is true if the claim has no more room for the kind. aside is the name of a limit for
--- which the kind is to be set aside, and permit when a rate lets its next task begin.
+-- which the kind is to be set aside, and permit when a rate lets its next task begin. group is
+-- the name of its group, and blocked is true if the group's limit is met.
 local asked, count, picked = n + 1, 0, {ids = {}, times = {}, sources = {}, runs = {}}
 local heads, strange, moreHeads, byHandler = {}, {}, false, {}
+local byGroup, readUntil, crowded, unsorted = {}, math.huge, false, groupOf ~= nil
 local ordinary = spare > 0 and n - spare or math.huge
 local own = aside .. ':' .. listID
 -- halted has the due kinds of paused handlers.
@@ -31,8 +33,12 @@ local function collect(key)
       local plain = suspect and sub(kind, 2) or kind
       local size = match(plain, '^%d+')
       local to = size and #size + 1 + size or 0
-      local schedule = size and sub(plain, to + 1) or ''
-      parts[i] = {kind = kind, plain = plain, suspect = suspect, handler = sub(plain, 1, to), schedule = schedule, key = due .. kind,
+      local schedule, group = size and sub(plain, to + 1) or '', nil
+      if groupOf and size then
+        local name, _, plainSchedule = groupOf(plain)
+        group, schedule = name, plainSchedule or schedule
+      end
+      parts[i] = {kind = kind, plain = plain, suspect = suspect, handler = sub(plain, 1, to), schedule = schedule, group = group, key = due .. kind,
         table = key, at = tonumber(page[i + 1]), first = tonumber(page[i + 1]), from = 0, ids = {}}
       asks[i] = 'h' .. parts[i].handler
       asks[i + 1] = 's' .. #schedule .. ':' .. schedule
@@ -45,10 +51,16 @@ local function collect(key)
         halted[#halted + 1] = s
       elseif s.handler == '' or known[i] and (s.schedule == '' or known[i + 1]) then
         s.index, found = known[i] or '-', found + 1
+        local l = limited and s.handler ~= '' and limitOf(s.handler)
+        if l and (l.every > 0 or l.ofGroup ~= '') then
+          -- The kind's place may be that of a permit.
+          s.first = math.min(s.first, tonumber(call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2] or '') or s.first)
+          unsorted = true
+        end
         local other = seen[s.kind]
         if other then
           -- A kind that is set aside is also in kinds if a task was added later.
-          other.first = math.min(other.first, s.at)
+          other.first = math.min(other.first, s.first)
         else
           heads[#heads + 1], seen[s.kind] = s, s
         end
@@ -57,14 +69,48 @@ local function collect(key)
       end
     end
   until #page < 256 or found >= asked or from >= 1000
-  return #page == 256
+  -- Kinds that were not read have no earlier tasks.
+  if #page == 256 then readUntil, moreHeads = math.min(readUntil, tonumber(page[256])), true end
 end
 if not paused then
-  moreHeads = collect(kinds)
+  collect(kinds)
+  if groupOf then collect(groups .. 'kinds') end
   if call('ZCARD', own) > 0 then
-    moreHeads = collect(own) or moreHeads
-    table.sort(heads, function(a, b) return a.first < b.first end)
+    collect(own)
+    unsorted = true
   end
+  if unsorted then table.sort(heads, function(a, b) return a.first < b.first end) end
+end
+
+-- groupRoomOf returns how many tasks of the source's group the claim may get.
+local function groupRoomOf(s)
+  local g = byGroup[s.group]
+  if not g then
+    local l = limited and groupLimitOf(s.group, s.handler)
+    g = {most = 16, taken = 0} -- MaxOfGroup of package store
+    local k = l and available(l)
+    if k and k <= g.most then g.most, g.limit = k, l end
+    byGroup[s.group] = g
+  end
+  return g
+end
+
+-- groupHasRoom reports whether the claim may get one more due task of the source's group.
+local function groupHasRoom(s)
+  if not s.group then return true end
+  local g = groupRoomOf(s)
+  if g.taken < g.most then return true end
+  local l = g.limit
+  if l and l.most > 0 and l.running + g.taken >= l.most then
+    s.aside, s.blocked, out[13] = '=' .. s.group, true, 1
+  elseif l then
+    local _, at = available(l)
+    s.permit, s.blocked = at + g.taken * l.every, true
+    soonest = math.min(soonest or s.permit, s.permit)
+  else
+    crowded = true
+  end
+  return false
 end
 
 local function roomOf(s)
@@ -83,6 +129,10 @@ end
 
 -- hasRoom reports whether the claim may get one more due task of the source.
 local function hasRoom(s)
+  if not groupHasRoom(s) then
+    s.closed = true
+    return false
+  end
   local r = roomOf(s)
   local l = r.taken >= r.most and r.limit
   if l and l.most > 0 and l.running + r.taken >= l.most then
@@ -134,7 +184,7 @@ local function before(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] e
 
 while count < asked do
   -- All due tasks up to bound are candidates.
-  local bound = heads[nextHead] and heads[nextHead].first or moreHeads and #heads > 0 and heads[#heads].at or now
+  local bound = math.min(heads[nextHead] and heads[nextHead].first or now, readUntil)
   local slowest
   for _, s in ipairs(sources) do
     if not s.over and not s.closed and s.last <= bound then bound, slowest = s.last, s end
@@ -153,6 +203,7 @@ while count < asked do
       if not s.suspect or takeSuspect(r) then
         local room = roomOf(s)
         room.taken, room.busy, ordinary, count = room.taken + 1, true, ordinary - 1, count + 1
+        if s.group then groupRoomOf(s).taken = groupRoomOf(s).taken + 1 end
         picked.ids[count], picked.times[count], picked.sources[count] = x[3], x[4], s
       end
     end
@@ -167,7 +218,7 @@ while count < asked do
     for i = nextHead, nextHead + most - 1 do
       local s = heads[i]
       local r = roomOf(s)
-      if r.taken >= r.most and not r.limit or ordinary <= 0 and r.busy then
+      if (r.taken >= r.most and not r.limit or ordinary <= 0 and r.busy) and (not s.group or groupRoomOf(s).taken < groupRoomOf(s).most) then
         exceeded = true
       elseif not (s.suspect and refused) then
         sources[#sources + 1] = s
@@ -179,5 +230,5 @@ while count < asked do
     break
   end
 end
-more = count == asked or moreHeads
+more = count == asked or moreHeads or crowded
 if not more then out[14] = waiting end

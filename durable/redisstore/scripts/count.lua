@@ -1,4 +1,5 @@
--- countRunning returns the number of running tasks of each handler.
+--include group.lua
+-- countRunning returns the number of running tasks of each handler, and of each group.
 local function countRunning()
   local counts, ids = {}, call('ZRANGE', lease, 0, -1)
   for from = 1, #ids, 1000 do
@@ -8,6 +9,8 @@ local function countRunning()
       if size and token ~= '0' then
         local handler = sub(kind, 1, #size + 1 + size)
         counts[handler] = (counts[handler] or 0) + 1
+        local group = groupOf(kind)
+        if group then counts[group] = (counts[group] or 0) + 1 end
       end
     end
   end

@@ -13,7 +13,8 @@ local function damagedNumbers(mend)
   end
   local all = call('HGETALL', limits)
   for i = 1, #all, 2 do
-    if not match(all[i + 1], '^%d+ %d+ %d+ %d+ %d+ %d %S+$') then
+    local rest = match(all[i + 1], '^%d+ %d+ %d+ %d+ %d+ %d %S+(.*)$')
+    if not rest or rest ~= '' and not match(rest, '^ %d+ %d+ %d+ %S+$') then
       names[#names + 1] = 'limit ' .. all[i]
       if mend then call('HDEL', limits, all[i]) end
     end

@@ -34,7 +34,7 @@ local function keep(id, record, attempt, crashes, due_, failures, done, result)
   local nul, kind = string.find(id, '\0', 1, true), kindOf(record)
   local key, size = nul and sub(id, 1, nul - 1) or id, match(kind, '^%d+')
   local head, blocked, runs, ends = headOf(key)
-  kind = sub(kind, 1, #size + 1 + size) -- without its schedule
+  kind = groupOf(kind) or sub(kind, 1, #size + 1 + size) -- without its schedule
   -- Add the entry to past before its record. Otherwise, after a crash, Repair would make
   -- the record a pending task.
   local function put(id, at, run_, bytes)

@@ -1,6 +1,7 @@
 -- Functions for all but the fastest paths of the scripts: defining a function costs as
 -- much as a Redis command.
 --include kind.lua
+--include group.lua
 
 -- wakeWorkers makes workers check the shard. The worker that pops w checks it at once. The
 -- worker that pops x checks it a little later, in case the first worker is frozen.
@@ -93,7 +94,8 @@ local function repeats(id, record)
   if kind == '' or string.find(id, '\0', 1, true) then return false end
   record = content(record)
   local size = match(kind, '^%d+')
-  if #kind > #size + 1 + size then return true end
+  local schedule = byte(kind, #size + 2 + size)
+  if schedule and schedule > 0 then return true end
   local fields = byte(record, 27 + #kind, 27 + #kind)
   return fields and hasFields(record, kind) and math.floor(fields / 8) % 2 == 1
 end
@@ -157,15 +159,35 @@ local function addPending(id, kind, score)
     call('ZADD', due .. kind, score, id)
     return
   end
+  if groupOf(kind) then
+    local ready, all = addGroupKind(kind, score)
+    call('ZADD', all, score, id)
+    call('ZADD', due .. kind, score, id)
+    if ready then wakeIfEarlier(tonumber(score)) end
+    return
+  end
   call('ZADD', kinds, 'LT', score, kind)
   call('ZADD', due .. kind, score, id)
   wakeIfEarlier(tonumber(score))
 end
 
--- removePending removes a task from the ZSET of its kind. A kind without tasks is removed.
-local function removePending(id, kind)
+-- removePending removes a task from the ZSET of its kind, and not from those of its new kind
+-- if it has got another. A kind without tasks is removed.
+local function removePending(id, kind, new)
+  local group, handler, schedule = groupOf(kind)
   call('ZREM', due .. kind, id)
-  if call('ZCARD', due .. kind) == 0 then
+  if group then
+    local _, newHandler, newSchedule = groupOf(new or '')
+    if handler ~= newHandler or schedule ~= newSchedule then
+      local all = '@' .. handler .. schedule
+      call('ZREM', due .. all, id)
+      if call('ZCARD', due .. all) == 0 then call('ZREM', groups .. 'all', all) end
+    end
+  end
+  if call('ZCARD', due .. kind) > 0 then return end
+  if group then
+    for _, key in ipairs({groups .. 'kinds', groups .. 'aside', groups .. 'blocked', aside .. ':=' .. group}) do call('ZREM', key, kind) end
+  else
     call('ZREM', kinds, kind)
     call('ZREM', aside, kind)
   end

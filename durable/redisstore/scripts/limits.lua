@@ -3,6 +3,9 @@
 --
 --   most every burst running full kept rate
 --
+-- and with a limit of the handler's groups "most every burst rate" after a space, for each of
+-- them.
+--
 --   most     how many tasks may run at once, or 0 for any number
 --   every    the microseconds between two claims, or 0 without a rate
 --   burst    how many tasks may be claimed at once, or 0 without a rate
@@ -12,17 +15,33 @@
 --   rate     the rate that the client has set
 limited = {}
 
+local groupStates = {}
+
 -- limitOf returns a handler's limit, or false.
 function limitOf(handler)
   local l = limited[handler]
   if l == nil then
-    local most, every, burst, running, full, kept, rate =
-      match(call('HGET', limits, handler) or '', '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S+)$')
+    local most, every, burst, running, full, kept, rate, ofGroup =
+      match(call('HGET', limits, handler) or '', '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S+)(.*)$')
     l = most and {most = tonumber(most), every = tonumber(every), burst = tonumber(burst),
-      running = tonumber(running), full = tonumber(full), kept = kept, rate = rate} or false
+      running = tonumber(running), full = tonumber(full), kept = kept, rate = rate, ofGroup = ofGroup} or false
     limited[handler] = l
   end
   return l
+end
+
+-- groupLimitOf returns the limit of a group of a handler, or false.
+function groupLimitOf(group, handler)
+  local g = groupStates[group]
+  if g == nil then
+    local l = limitOf(handler)
+    local most, every, burst = match(l and l.ofGroup or '', '^ (%d+) (%d+) (%d+) ')
+    local running, full = match(most and call('HGET', groups .. 'state', group) or '', '^(%d+) (%d+)$')
+    g = most and {most = tonumber(most), every = tonumber(every), burst = tonumber(burst),
+      running = tonumber(running or '0'), full = tonumber(full or '0')} or false
+    groupStates[group] = g
+  end
+  return g
 end
 
 -- fullOf returns when burst tasks may be claimed at once again. It corrects this time
@@ -46,10 +65,53 @@ function removeRunning(r)
   local size = match(kind or '', '^%d+')
   local l = size and limitOf(sub(kind, 1, #size + 1 + size))
   if not l then return end
+  local group = groupOf and groupOf(kind)
+  local g = group and groupLimitOf(group, sub(kind, 1, #size + 1 + size))
+  if g then
+--include aside.lua
+    g.running, g.changed = math.max(0, g.running - 1), true
+    g.freed = unblock(group) or g.freed
+  end
   l.running, l.changed = math.max(0, l.running - 1), true
   if l.kept == '1' then
 --include aside.lua
     bringBack(aside .. ':=' .. sub(kind, 1, #size + 1 + size))
     l.kept, l.freed = '0', true
   end
+end
+
+-- saveLimits stores the limits that have changed. It returns whether one of them lets a task
+-- begin that it has held back.
+function saveLimits()
+  local freed = false
+  for handler, l in pairs(limited) do
+    if l and l.changed then
+      freed = freed or l.freed and l.kept == '0' and l.running < l.most
+      call('HSET', limits, handler, table.concat({l.most, int(l.every), l.burst, l.running, int(l.full), l.kept, l.rate}, ' ') .. l.ofGroup)
+    end
+  end
+  for group, g in pairs(groupStates) do
+    if g and g.changed then
+      freed = freed or g.freed and (g.most == 0 or g.running < g.most)
+      local full = fullOf(g)
+      if g.running == 0 and full <= now then
+        call('HDEL', groups .. 'state', group)
+      else
+        if g.running == 0 then call('ZADD', groups .. 'idle', int(full), group) end
+        call('HSET', groups .. 'state', group, int(g.running) .. ' ' .. int(full))
+      end
+    end
+  end
+  return freed
+end
+
+-- dropIdle deletes the states of some groups that run nothing and whose rates allow a full
+-- burst again.
+function dropIdle()
+  local list = call('ZRANGEBYSCORE', groups .. 'idle', '-inf', int(now), 'LIMIT', 0, 100)
+  for _, group in ipairs(list) do
+    local running, full = match(call('HGET', groups .. 'state', group) or '', '^(%d+) (%d+)$')
+    if running == '0' and tonumber(full) <= now then call('HDEL', groups .. 'state', group) end
+  end
+  if #list > 0 then call('ZREM', groups .. 'idle', unpack(list)) end
 end

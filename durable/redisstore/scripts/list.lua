@@ -1,7 +1,8 @@
--- list STATE N MIN MAX AT ID HANDLER TEXT PAUSED lists entries of a state, ordered by time and then
--- by the bytes of the id: at most N, with times from MIN to MAX, after the entry AT ID. With
--- HANDLER it lists only tasks of that handler, and with TEXT only tasks whose failures
--- contain that text. With PAUSED, which is 1, it lists only paused tasks. The answer is
+-- list STATE N MIN MAX AT ID HANDLER TEXT GROUP PAUSED lists entries of a state, ordered by
+-- time and then by the bytes of the id: at most N, with times from MIN to MAX, after the entry AT
+-- ID. With HANDLER it lists only tasks of that handler, with TEXT only tasks whose failures
+-- contain that text, and with GROUP only tasks of that group. With PAUSED, which is 1, it lists
+-- only paused tasks. The answer is
 --
 --   done at id entries halted
 --
@@ -10,9 +11,10 @@
 -- record that was scheduled while the task runs. halted has the paused handlers.
 --include kind.lua
 --include merge.lua
+--include group.lua
 --include kinds.lua
 local n, min, max, after, last = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), ARGV[first + 4], ARGV[first + 5]
-local handler, text, paused = ARGV[first + 6], ARGV[first + 7], ARGV[first + 8] == '1'
+local handler, text, inGroup, paused = ARGV[first + 6], ARGV[first + 7], ARGV[first + 8], ARGV[first + 9] == '1'
 local most, weight = 1000, 512 * 1024 -- maximum entries and bytes that are read
 local named = #handler .. ':' .. handler
 
@@ -57,6 +59,7 @@ if ARGV[first] == '1' then
     isAside[kind] = true
     add(kind)
   end
+  for _, kind in ipairs(call('ZRANGE', groups .. 'all', 0, -1)) do add(kind) end
   local first = begin == math.huge and '+inf' or '(' .. int(begin)
   for _, kind in ipairs(call('ZRANGEBYSCORE', kinds, '-inf', first)) do
     if not isAside[kind] then add(kind) end
@@ -89,7 +92,8 @@ while #entries < 6 * n and looked < most and bytes < weight do
     local record = (text == '' or string.find(failures, text, 1, true)) and (call('HGET', task, id) or '')
     local r = record and (call('HGET', run, id) or '')
     if record and paused and not string.find(match(r, '^%d+ %d+ %d+ %d+ (%S+)') or '', 'p', 1, true) then record = nil end
-    if record and (handler == '' or sub(kindOf(record), 1, #named) == named) then
+    if record and (handler == '' or sub(kindOf(record), 1, #named) == named) and
+        (inGroup == '' or sub(groupOf(kindOf(record)) or '', -#inGroup - 1) == '\0' .. inGroup) then
       local k = #entries
       entries[k + 1], entries[k + 2], entries[k + 3] = id, after, record
       entries[k + 4], entries[k + 5], entries[k + 6] = r, failures, call('HGET', follows, id) or ''

@@ -29,3 +29,4 @@ end
 kept[#kept + 1] = listID
 call('HSET', meta, 'lists', table.concat(kept, ' '))
 bringBack(aside)
+bringBack(groups .. 'aside')

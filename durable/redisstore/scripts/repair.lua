@@ -12,12 +12,20 @@
 local name, kind, cursor, n = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
 local looked, requeued, doubled, orphaned, names = 0, 0, 0, 0, {}
 
-local keys = {due = due .. kind, kinds = kinds, lease = lease, dead = dead, past = past, ended = ended, task = task, follows = follows, run = run, err = err}
-local scan = (name == 'due' or name == 'kinds' or name == 'lease' or name == 'dead' or name == 'past' or name == 'ended') and 'ZSCAN' or 'HSCAN'
+local keys = {due = due .. kind, kinds = kinds, groupKinds = groups .. 'kinds', allGroups = groups .. 'all', lease = lease, dead = dead, past = past, ended = ended, task = task, follows = follows, run = run, err = err}
+local scan = (name == 'due' or name == 'kinds' or name == 'groupKinds' or name == 'allGroups' or name == 'lease' or name == 'dead' or name == 'past' or name == 'ended') and 'ZSCAN' or 'HSCAN'
 --include aside.lua
 if name == 'kinds' and cursor == '0' then
   bringBack(aside)
   names = call('ZRANGE', aside, 0, -1) -- of paused tasks
+end
+if name == 'groupKinds' and cursor == '0' then
+  bringBack(groups .. 'aside')
+  for _, kind in ipairs(call('ZRANGE', groups .. 'blocked', 0, -1)) do
+    call('ZADD', groups .. 'kinds', 'NX', int(now), kind)
+    unblock(groupOf(kind))
+    call('ZREM', groups .. 'blocked', kind)
+  end
 end
 local page = call(scan, keys[name], cursor, 'COUNT', n)
 
@@ -58,10 +66,18 @@ local function settle(id, record)
     call('ZREM', dead, id)
     doubled = doubled + 1
   end
-  if d and not call('ZSCORE', kinds, queue) and not call('ZSCORE', aside, queue) then
+  local _, handler, schedule = groupOf(queue)
+  local places = handler and {groups .. 'kinds', groups .. 'aside', groups .. 'blocked'} or {kinds, aside}
+  local placed = false
+  for _, place in ipairs(places) do placed = placed or call('ZSCORE', place, queue) end
+  if d and not placed then
     -- Without this entry in kinds no claim finds the task.
-    call('ZADD', byte(queue, 1) == 126 and aside or kinds, int(d), queue)
+    call('ZADD', byte(queue, 1) == 126 and aside or places[1], int(d), queue)
     requeued = requeued + 1
+  end
+  if d and handler then
+    call('ZADD', groups .. 'all', 0, '@' .. handler .. schedule)
+    call('ZADD', due .. '@' .. handler .. schedule, int(d), id)
   end
   if not d and not x then
     requeued = requeued + 1
@@ -95,6 +111,18 @@ if name == 'run' and cursor == '0' and call('HLEN', limits) > 0 then
       bringBack(aside .. ':=' .. all[i])
     end
   end
+  local states = call('HGETALL', groups .. 'state')
+  for i = 1, #states, 2 do counts[states[i]] = counts[states[i]] or 0 end
+  for group, counted in pairs(counts) do
+    local _, handler = groupOf(group)
+    local ofGroup = handler and match(call('HGET', limits, handler) or '', '^%d+ %d+ %d+ %d+ %d+ %d %S+ .')
+    local running, full = match(ofGroup and call('HGET', groups .. 'state', group) or '', '^(%d+) (%d+)$')
+    if ofGroup and tonumber(running or '0') ~= counted then
+      call('HSET', groups .. 'state', group, counted .. ' ' .. (full or '0'))
+      call('ZADD', groups .. 'idle', full or '0', group)
+      unblock(group)
+    end
+  end
 end
 
 for i = 1, #page[2], 2 do
@@ -103,15 +131,24 @@ for i = 1, #page[2], 2 do
   local orphan = false
   if name == 'task' then
     settle(id, value)
-  elseif name == 'kinds' then
+  elseif name == 'kinds' or name == 'groupKinds' or name == 'allGroups' then
     -- The kind's time in kinds must be that of its first task.
     names[#names + 1] = id
     local head = call('ZRANGE', due .. id, 0, 0, 'WITHSCORES')[2]
-    if head then call('ZADD', kinds, int(head), id) else call('ZREM', kinds, id) end
+    if not head then
+      call('ZREM', keys[name], id)
+    elseif name ~= 'allGroups' then
+      call('ZADD', keys[name], int(head), id)
+    end
   elseif name == 'due' then
     local record = call('HGET', task, id)
     local _, _, _, _, flags = parseRun(call('HGET', run, id))
-    orphan = not record or queueOf(kindOf(record), flags) ~= kind
+    local queue = queueOf(kindOf(record), flags)
+    orphan = not record or queue ~= kind
+    if byte(kind, 1) == 64 then -- an at sign
+      local _, handler, schedule = groupOf(queue)
+      orphan = not record or kind ~= '@' .. (handler or '') .. (schedule or '') or not call('ZSCORE', due .. queue, id)
+    end
   elseif name == 'follows' then
     local _, _, _, _, flags = parseRun(call('HGET', run, id))
     orphan = call('HEXISTS', task, id) == 0 or not hasFlag(flags, 'n')

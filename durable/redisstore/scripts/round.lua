@@ -130,7 +130,13 @@ local function addTo(counter, old, n)
 end
 
 --include kind.lua
-local limited, limitOf, available, addRunning, removeRunning -- nil without limits
+local groupOf_ -- nil without groups
+if m[13] then
+--include group.lua
+  groupOf_ = groupOf
+end
+local groupOf = groupOf_
+local limited, limitOf, groupLimitOf, available, addRunning, removeRunning, saveLimits, dropIdle -- nil without limits
 if m[11] then
 --include limits.lua
 end
@@ -230,6 +236,7 @@ if n then
 --include expire.lua
       end
     end
+    if limited and m[13] then dropIdle() end
     if m[10] then
       -- Delete some entries that have expired: more than this round has added, which are at
       -- most two for each report. See deleteExpired of package machine.
@@ -307,6 +314,8 @@ if n then
       for i = 1, limited and k or 0 do
         local l = limitOf(froms[i].handler)
         if l then addRunning(l) end
+        local g = froms[i].group and groupLimitOf(froms[i].group, froms[i].handler)
+        if g then addRunning(g) end
       end
       out[7], out[8], out[9], out[10], out[11] = firstToken, ids, scores, records, runs
       base, claimedIDs = int(firstToken), table.concat(names)
@@ -314,12 +323,21 @@ if n then
       addTo('claimed', m[7], k)
     end
     for _, s in ipairs(sources) do
-      if #s.ids > 0 then call('ZREM', s.key, unpack(s.ids)) end
+      if #s.ids > 0 then
+        call('ZREM', s.key, unpack(s.ids))
+        if s.group then call('ZREM', due .. '@' .. s.handler .. s.schedule, unpack(s.ids)) end
+      end
       -- Update the time of each kind: its first task may have been claimed, cancelled or
       -- moved. A kind that a limit holds back, or whose tasks are due later, changes its place.
       local head = call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
       local isDue = head and tonumber(head) <= now
-      local place, at = kinds, head
+      local home, setAside = s.group and groups .. 'kinds' or kinds, s.group and groups .. 'aside' or aside
+      local place, at = home, head
+      if isDue and s.blocked then
+        call('ZADD', groups .. 'blocked', 0, s.kind)
+      elseif s.group then
+        call('ZREM', groups .. 'blocked', s.kind)
+      end
       if isDue and s.aside then
         place = aside .. ':' .. s.aside
       elseif isDue and s.permit then
@@ -328,11 +346,11 @@ if n then
         place = s.table
       end
       if head and (place ~= s.table or tonumber(at) ~= s.at) then
-        if isDue and place ~= kinds then call('ZADD', aside, int(at), s.kind) end
+        if isDue and place ~= home and not s.blocked then call('ZADD', setAside, int(at), s.kind) end
         call('ZADD', place, int(at), s.kind)
       end
       if not head or place ~= s.table then call('ZREM', s.table, s.kind) end
-      if s.table ~= kinds and place == kinds then call('ZREM', aside, s.kind) end
+      if s.table ~= home and place == home then call('ZREM', setAside, s.kind) end
     end
   end
   if #strange > 0 and not again then
@@ -340,7 +358,7 @@ if n then
   end
   if #halted > 0 and not again then
     for _, s in ipairs(halted) do
-      call('ZADD', aside, 'LT', int(s.at), s.kind)
+      call('ZADD', s.group and groups .. 'aside' or aside, 'LT', int(s.at), s.kind)
       call('ZADD', aside .. ':=' .. s.handler, 'LT', int(s.at), s.kind)
       call('ZREM', s.table, s.kind)
     end
@@ -348,6 +366,11 @@ if n then
   end
 
   local next = more and now or tonumber(call('ZRANGEBYSCORE', kinds, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
+  if m[13] and not more then
+    local first = tonumber(call('ZRANGEBYSCORE', groups .. 'kinds', '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
+    next = math.min(next or first or 0, first or next or 0)
+    if next == 0 then next = nil end
+  end
   if soonest and not more then next = math.min(next or soonest, soonest) end
   if (exceeded or waiting > 0) and pass ~= '' then
     if pass == 'w' then
@@ -388,16 +411,9 @@ if ARGV[first + 4] == '1' then
     wakeOthers = true
   end
 end
-if limited then
-  for handler, l in pairs(limited) do
-    if l and l.changed then
-      if l.freed and l.kept == '0' and l.running < l.most then
-        wakeOthers = true
-        for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
-      end
-      call('HSET', limits, handler, table.concat({l.most, int(l.every), l.burst, l.running, int(l.full), l.kept, l.rate}, ' '))
-    end
-  end
+if limited and saveLimits() then
+  wakeOthers = true
+  for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
 end
 if wakeOthers then call('ZADD', wake, 0, 'w', 1, 'x') end -- as wakeWorkers in lib.lua
 fields[2] = number .. ' ' .. int(now) .. ' ' .. accepted .. ' ' .. leases .. ' ' .. base .. ' ' .. claimedIDs

@@ -1,10 +1,13 @@
 -- Set the due kinds aside that the worker lacks.
 local asks = {}
 for i, s in ipairs(strange) do asks[2 * i - 1], asks[2 * i] = 'h' .. s.handler, 's' .. #s.schedule .. ':' .. s.schedule end
-local tables = {[aside] = {}}
-for i, s in ipairs(strange) do
-  local list = tables[aside]
-  list[2 * i - 1], list[2 * i] = int(s.at), s.kind
+local tables, gone = {}, {}
+for _, s in ipairs(strange) do
+  local key = s.group and groups .. 'aside' or aside
+  local list = tables[key] or {}
+  list[#list + 1], list[#list + 2], tables[key] = int(s.at), s.kind, list
+  gone[s.table] = gone[s.table] or {}
+  table.insert(gone[s.table], s.kind)
 end
 for id in string.gmatch(call('HGET', meta, 'lists') or '', '%x+') do
   local known, list = call('HMGET', lists .. id, unpack(asks)), {}
@@ -20,9 +23,7 @@ for id in string.gmatch(call('HGET', meta, 'lists') or '', '%x+') do
   end
 end
 for key, list in pairs(tables) do call('ZADD', key, 'LT', unpack(list)) end
-for from = 1, #strange, 500 do
-  local gone = {}
-  for i = from, math.min(#strange, from + 499) do gone[#gone + 1] = strange[i].kind end
-  call('ZREM', kinds, unpack(gone))
+for key, list in pairs(gone) do
+  for from = 1, #list, 500 do call('ZREM', key, unpack(list, from, math.min(#list, from + 499))) end
 end
 if moreHeads then more = true end

@@ -16,6 +16,11 @@ type machine struct {
 	freedLimits []*Limit // limits that held back a task until an attempt ended in this round
 	keptRuns    int
 	expiry      store.Time // when a claim should delete expired entries, or Never
+
+	claim       *Claim            // what the round's worker can run; nil without a claim
+	touched     map[GroupKey]bool // the groups that this transaction has changed
+	unparked    []*Task           // the tasks that it has unparked
+	heldByGroup bool              // the Concurrency of a group holds back a due task
 }
 
 // minClockStep is how far the wall clock must move, compared with the steady clock, to
@@ -36,6 +41,9 @@ func beginTransaction(index Index, at Moment) *machine {
 		for _, t := range index.Running(Never) {
 			m.setState(t, store.Running, m.now.Add(t.Lease))
 		}
+		m.touchGroupsOf("")
+		m.settleGroups()
+		m.wakeForUnparked()
 	}
 	m.numbers.Moment = at
 	return m
@@ -120,6 +128,8 @@ func (m *machine) changeItems(c *store.Command) (outcomes []store.Outcome) {
 	for i := range c.Items {
 		outcomes = append(outcomes, m.changeItem(c, &c.Items[i]))
 	}
+	m.settleGroups()
+	m.wakeForUnparked()
 	return outcomes
 }
 
@@ -203,6 +213,7 @@ func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Kee
 		m.removeTask(t)
 		return store.Removed
 	}
+	m.touchGroup(t)
 	t.Task = x.Task
 	m.makePending(t, at)
 	return store.Replaced
@@ -237,6 +248,7 @@ func (m *machine) changeRepeating(t *Task, x *store.Item, at store.Time) store.O
 		return store.Following
 	}
 	runStays := m.runStays(t)
+	m.touchGroup(t)
 	t.Task, t.NextTask = x.Task, nil
 	switch {
 	case t.At == store.Farthest: // it stays paused

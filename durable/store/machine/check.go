@@ -79,6 +79,8 @@ func (t *Task) Check(n *Numbers) error {
 		return fmt.Errorf("state %v with token %d; the last token is %d", t.State, t.Token, n.Fence)
 	case t.State > store.Running && t.Paused || t.Once && !t.Paused:
 		return errors.New("unexpected pause")
+	case t.Parked && (t.State != store.Pending || t.Group == ""):
+		return errors.New("parked, but not pending in a group")
 	case !isRunning && t.Stopping || t.State > store.Running && t.Following || !t.Following && t.NextTask != nil:
 		return errors.New("unexpected next task")
 	}

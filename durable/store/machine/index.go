@@ -15,6 +15,9 @@ type Task struct {
 	// Lease is the duration of a Running task's lease. The lease starts again if the
 	// wall clock is set.
 	Lease time.Duration
+	// Parked says that a Pending task waits behind others of its group. The methods Due and
+	// Overdue of an Index differ: Due offers no such task, and Overdue counts them.
+	Parked bool
 }
 
 // An Index stores the tasks, the numbers and the senders of one shard. Each call of Change,
@@ -34,7 +37,7 @@ type Index interface {
 	// Changed stores a changed task, or deletes it if it has no State.
 	Changed(*Task)
 	// Due returns the n oldest due tasks that match the claim and that the [Picker]
-	// takes, without tasks that [store.Entry.Waits] says are paused. It offers due tasks to the Picker, the oldest first; tasks of a handler
+	// takes, without tasks that [store.Entry.Waits] says are paused and without Parked ones. It offers due tasks to the Picker, the oldest first; tasks of a handler
 	// without room may be left out once Has returns false for a due one. If there are
 	// fewer than n, next is when another task is due, or Never. The task at next need
 	// not match the claim.
@@ -54,6 +57,16 @@ type Index interface {
 	Limits() map[string]*Limit
 	// Overdue counts the due tasks by handler and schedule, without paused ones.
 	Overdue(now store.Time) []Kind
+
+	// Group returns the state of a group, or nil. PutGroup stores it, or deletes it if g is
+	// nil. While Numbers.Groups is 0, the machine does not call Group.
+	Group(k GroupKey) *Group
+	PutGroup(k GroupKey, g *Group)
+	// Groups returns the first n groups, by their Until, whose Until is not after a time.
+	Groups(until store.Time, n int) []*Group
+	// Members returns, in any order, the Pending tasks of some groups that are not Parked,
+	// and the first n Parked ones of each group and schedule: n suspects and n others.
+	Members(groups []GroupKey, n int) []*Task
 
 	// Sender returns a sender's record, or nil.
 	Sender(name string) *Sender
@@ -75,6 +88,7 @@ type Numbers struct {
 	Pending, Running, Dead, Past int64 // the number of tasks in each State
 	store.Counters
 	Limits int64 // how many handlers have a limit or are paused
+	Groups int64 `json:",omitempty"` // how many groups have a state
 	Paused bool
 	Fence  int64 // the latest token or Version
 

@@ -19,7 +19,7 @@ func (m *machine) keepRun(t *Task, done bool, failures []store.Failure, result [
 	m.keptRuns++
 	key := store.KeyOf(t.ID)
 	headEntry := m.findOrAdd(store.HeadID(key))
-	headEntry.Handler = t.Handler
+	headEntry.Handler, headEntry.Group = t.Handler, t.Group
 	if headEntry.At <= m.now { // it is new, or has expired with all its runs
 		headEntry.Runs, headEntry.Due = 0, 0
 	}
@@ -37,7 +37,7 @@ func (m *machine) keepRun(t *Task, done bool, failures []store.Failure, result [
 			runExpiry = m.now.Add(k.For)
 		}
 		runEntry := m.findOrAdd(store.RunID(key, runIndex))
-		runEntry.Handler, runEntry.Record = t.Handler, store.RunRecord(done, m.now, result)
+		runEntry.Handler, runEntry.Group, runEntry.Record = t.Handler, t.Group, store.RunRecord(done, m.now, result)
 		runEntry.Due, runEntry.Attempts, runEntry.Crashes, runEntry.Failures = t.Due, t.Attempts, t.Crashes, failures
 		m.setState(runEntry, store.Past, runExpiry)
 		headExpiry = max(headExpiry, runExpiry)

@@ -55,6 +55,7 @@ func (m *machine) takePermit(t *Task) {
 		interval, _ := l.Pace()
 		l.Running++
 		l.Full = l.fullAt(m.now) + interval
+		m.takeGroupPermit(t, l)
 	}
 }
 
@@ -66,6 +67,7 @@ func (m *machine) returnPermit(t *Task) {
 		}
 		l.Running--
 	}
+	m.returnGroupPermit(t)
 }
 
 // wakeForFreedLimits wakes other workers for tasks that a limit has held back, if attempts
@@ -83,9 +85,10 @@ func (m *machine) wakeForFreedLimits() {
 // changed the stored tasks. It reports whether a number was wrong.
 func Recount(index Index) (corrected bool) {
 	n := index.Numbers()
-	if n.Limits == 0 {
+	if n.Limits == 0 && n.Groups == 0 {
 		return false
 	}
+	m := &machine{index: index, numbers: n, now: n.Wall}
 	runningByHandler := make(map[string]int64)
 	for _, t := range index.Running(Never) {
 		runningByHandler[t.Handler]++
@@ -98,7 +101,7 @@ func Recount(index Index) (corrected bool) {
 	if corrected {
 		n.Wakes++
 	}
-	return corrected
+	return m.recountGroups() || corrected
 }
 
 // setLimit carries out SetLimit.
@@ -121,6 +124,8 @@ func (m *machine) setLimit(handler string, limit store.Limit) store.Outcome {
 		l.Full = 0
 	}
 	m.dropUnusedLimit(handler)
+	m.touchGroupsOf(handler)
+	m.recountGroups()
 	return outcome
 }
 

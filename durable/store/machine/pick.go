@@ -11,7 +11,9 @@ import (
 // first.
 type Picker struct {
 	rooms      map[string]*room
+	groupRooms map[GroupKey]int  // how many more tasks of each group the claim may get
 	limits     map[string]*Limit // by handler; nil if there are none
+	groupOf    func(GroupKey) *Group
 	now        store.Time
 	ordinary   int // how many tasks may come before the Claim's Spare ones
 	maxCrashes int
@@ -20,6 +22,7 @@ type Picker struct {
 	onlySuspect     bool // the claim may get a last suspect
 	waiting         store.WaitingSuspects
 	exceeded        bool       // a due task had no room
+	skipped         bool       // a due task's group had no permit
 	limited         bool       // a Limit's Concurrency held back a due task
 	permitAt        store.Time // when a Limit's Rate lets the next task begin that it held back, or Never
 }
@@ -34,8 +37,8 @@ type room struct {
 
 // newPicker returns a Picker for a claim. It ignores Max, so that an Index can select one
 // more task than Max.
-func newPicker(c *store.Claim, maxCrashes int, now store.Time, limits map[string]*Limit) *Picker {
-	p := &Picker{rooms: make(map[string]*room), limits: limits, now: now, ordinary: math.MaxInt, maxCrashes: maxCrashes,
+func newPicker(c *store.Claim, maxCrashes int, now store.Time, limits map[string]*Limit, groupOf func(GroupKey) *Group) *Picker {
+	p := &Picker{rooms: make(map[string]*room), groupRooms: make(map[GroupKey]int), limits: limits, groupOf: groupOf, now: now, ordinary: math.MaxInt, maxCrashes: maxCrashes,
 		suspectsAllowed: c.Suspects, onlySuspect: c.OnlySuspect && c.Suspects > 0, permitAt: Never}
 	if c.Spare > 0 {
 		p.ordinary = c.Max - c.Spare
@@ -112,8 +115,53 @@ func (p *Picker) holdBack(r *room) {
 	p.limited, r.limit.Kept = true, true
 }
 
-// Take reports whether the claim gets a due task, and counts it. A refused suspect means
-// that the claim gets no other suspect.
+// roomOfGroup returns how many more tasks of the task's group the claim may get.
+func (p *Picker) roomOfGroup(t *Task) int {
+	if t.Group == "" {
+		return math.MaxInt
+	}
+	k := t.groupKey()
+	n, ok := p.groupRooms[k]
+	if !ok {
+		n = store.MaxOfGroup
+		if l := p.limits[t.Handler]; l != nil {
+			x := groupLimit(l, p.groupOf(k))
+			permits, _ := x.available(p.now)
+			n = min(n, int(permits))
+		}
+		p.groupRooms[k] = n
+	}
+	return n
+}
+
+// Skips reports whether the claim cannot get a due task because its group has no permit. The
+// Index then continues with the next task.
+func (p *Picker) Skips(t *Task) bool {
+	skips := p.roomOfGroup(t) <= 0
+	p.skipped = p.skipped || skips
+	return skips
+}
+
+// Skipped reports whether the claim has skipped a task.
+func (p *Picker) Skipped() bool { return p.skipped }
+
+// WithoutSkipped removes the tasks that the claim would skip from due, which must be sorted,
+// the oldest first.
+func (p *Picker) WithoutSkipped(due []*Task) []*Task {
+	taken := make(map[GroupKey]int)
+	return slices.DeleteFunc(due, func(t *Task) bool {
+		if t.Group == "" {
+			return false
+		}
+		taken[t.groupKey()]++
+		skips := taken[t.groupKey()] > p.roomOfGroup(t)
+		p.skipped = p.skipped || skips
+		return skips
+	})
+}
+
+// Take reports whether the claim gets a due task that it does not skip, and counts it. A
+// refused suspect means that the claim gets no other suspect.
 func (p *Picker) Take(t *Task) bool {
 	if !p.Has(t.Handler) || t.Suspect && !p.takeSuspect(t) {
 		return false
@@ -122,6 +170,9 @@ func (p *Picker) Take(t *Task) bool {
 	r.taken++
 	r.busy = true
 	p.ordinary--
+	if t.Group != "" {
+		p.groupRooms[t.groupKey()] = p.roomOfGroup(t) - 1
+	}
 	return true
 }
 
@@ -151,7 +202,7 @@ func (p *Picker) Pick(due []*Task, n int) (picked []*Task) {
 		if len(picked) == n {
 			break
 		}
-		if p.Take(t) {
+		if !p.Skips(t) && p.Take(t) {
 			picked = append(picked, t)
 		}
 	}

@@ -26,12 +26,17 @@ func Do(index Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, e
 	}
 	if r.Claim.Asked {
 		sender.Claim = &Claim{slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules), r.Worker, r.About, r.Lease}
+		m.claim = sender.Claim
 		m.endExpired(r.MaxCrashes)
 		m.expiry = m.deleteExpired()
+		m.touchRefilled()
+		m.settleGroups()
 		sender.After = m.numbers.Fence
 		m.claimTasks(&a, r)
 		sender.Last = m.numbers.Fence
 	}
+	m.settleGroups()
+	m.wakeForUnparked()
 	m.wakeForFreedLimits()
 	if r.Leave {
 		sender.Claim = nil
@@ -101,6 +106,14 @@ func (m *machine) claimTasks(a *store.Answer, r *store.Round) {
 		a.Tasks = append(a.Tasks, t.toClaimed())
 	}
 	m.numbers.Claimed += int64(len(a.Tasks))
+	// The claim has seen these tasks. What it unparks, it may get the next time.
+	m.unparked = slices.DeleteFunc(m.unparked, func(t *Task) bool { return m.claim.Knows(t.Handler, t.Schedule) })
+	seen := len(m.unparked)
+	m.settleGroups()
+	for _, t := range m.unparked[seen:] {
+		next = min(next, t.At)
+	}
+	m.unparked = m.unparked[:seen]
 	m.setNext(a, r, p, moreDue, next)
 }
 
@@ -115,7 +128,7 @@ func (m *machine) findDue(c *store.Claim, paused []string, maxCrashes, n int) (d
 	if m.numbers.Limits > 0 {
 		limits = m.index.Limits()
 	}
-	p = newPicker(c, maxCrashes, m.now, limits)
+	p = newPicker(c, maxCrashes, m.now, limits, m.groupOf)
 	if m.numbers.Paused {
 		return nil, p, Never
 	}
@@ -132,7 +145,7 @@ func (m *machine) findDue(c *store.Claim, paused []string, maxCrashes, n int) (d
 // setNext sets the answer's Next: zero if more tasks are due, otherwise the time until
 // nextAt, the end of a lease or the expiry of an entry. It also wakes other workers as Full and Pass ask.
 func (m *machine) setNext(a *store.Answer, r *store.Round, p *Picker, moreDue bool, nextAt store.Time) {
-	a.Limited = p.limited
+	a.Limited = p.limited || m.heldByGroup
 	if !moreDue {
 		a.Suspects = p.waiting
 	}
@@ -142,6 +155,9 @@ func (m *machine) setNext(a *store.Answer, r *store.Round, p *Picker, moreDue bo
 		nextAt = Never
 	case moreDue:
 		nextAt = m.now
+	default:
+		nextAt = min(nextAt, m.nextRefill())
+		moreDue = nextAt <= m.now
 	}
 	if !m.numbers.Paused && (r.Claim.Full && moreDue || r.Claim.Pass && hasNoRoom) {
 		m.numbers.Wakes++
@@ -323,7 +339,11 @@ func (m *machine) removeTask(t *Task) { m.setState(t, 0, 0) }
 func (m *machine) setState(t *Task, s store.State, at store.Time) {
 	m.addCount(t.State, -1)
 	m.addCount(s, 1)
+	if t.State == store.Pending || s == store.Pending {
+		m.touchGroup(t)
+	}
 	t.State, t.At = s, at
+	t.Parked = s == store.Pending && t.Group != "" && !t.Waits() // until settleGroups
 	if s != store.Running {
 		t.Token, t.Worker, t.Lease, t.Stopping = 0, 0, 0, false
 	}
@@ -331,8 +351,16 @@ func (m *machine) setState(t *Task, s store.State, at store.Time) {
 		t.Following, t.Next, t.NextTask, t.Paused, t.Once = false, 0, nil, false, false
 	}
 	m.index.Changed(t)
-	if l := m.limitOf(t.Handler); s == store.Pending && !t.Waits() && at < m.numbers.Told && (l == nil || !l.Kept && l.Paused == 0) {
-		m.numbers.Told = at
+	m.wakeIfEarlier(t)
+}
+
+// wakeIfEarlier wakes workers if a Pending task is due before they claim again.
+func (m *machine) wakeIfEarlier(t *Task) {
+	if t.State != store.Pending || t.Parked || t.Waits() || t.At >= m.numbers.Told {
+		return
+	}
+	if l := m.limitOf(t.Handler); l == nil || !l.Kept && l.Paused == 0 {
+		m.numbers.Told = t.At
 		m.numbers.Wakes++
 	}
 }

@@ -39,7 +39,7 @@ func matchesFilter(e *store.Entry, f store.Filter) bool {
 	switch {
 	case f.Paused && !e.Paused:
 		return false
-	case f.State != 0 && e.State != f.State, f.Handler != "" && e.Handler != f.Handler, !strings.HasPrefix(e.ID, f.Prefix):
+	case f.State != 0 && e.State != f.State, f.Handler != "" && e.Handler != f.Handler, f.Group != "" && e.Group != f.Group, !strings.HasPrefix(e.ID, f.Prefix):
 		return false
 	}
 	return e.At >= f.From && (f.To == 0 || e.At < f.To)

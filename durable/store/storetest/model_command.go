@@ -46,6 +46,9 @@ func (m *modelTest) randomCommand() {
 			if m.rng.IntN(3) == 0 {
 				x.Task.Record = m.repeatingRecord()
 			}
+			if m.rng.IntN(2) == 0 {
+				x.Task.Group = "g" + strconv.Itoa(m.rng.IntN(2))
+			}
 			if m.rng.IntN(4) == 0 {
 				x.Task.Record = m.withFollowUps(x.Task.Record)
 			}

@@ -22,6 +22,8 @@ type model struct {
 	lastToken     int64
 	latestVersion int64 // of the entries seen so far
 	limits        map[string]*modelLimit
+	groupsFullAt  map[modelGroup]store.Time // as modelLimit.fullAt, for groups of limited handlers
+	behind        map[modelGroup]bool       // groups of which no task was claimed since SetLimit
 	// pausedHandlers are the handlers that are paused.
 	pausedHandlers map[string]store.HandlerPause
 	wakesReliably  bool           // the store loses no wake-ups, so workers need no regular claims
@@ -49,7 +51,7 @@ type modelSender struct {
 func newModel(f failer, list func(f store.Filter) []store.Entry) *model {
 	return &model{
 		failer: f, list: list, tasks: make(map[string]*modelTask), senders: make(map[string]*modelSender),
-		limits: make(map[string]*modelLimit), pausedHandlers: make(map[string]store.HandlerPause), caseCounts: make(map[string]int),
+		limits: make(map[string]*modelLimit), pausedHandlers: make(map[string]store.HandlerPause), groupsFullAt: make(map[modelGroup]store.Time), behind: make(map[modelGroup]bool), caseCounts: make(map[string]int),
 	}
 }
 

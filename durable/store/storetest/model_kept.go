@@ -41,7 +41,7 @@ func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, resul
 		*headEntry = *old // keepPoisonedRuns needs old unchanged
 	}
 	m.tasks[headEntry.ID] = headEntry
-	headEntry.Handler = t.Handler
+	headEntry.Handler, headEntry.Group = t.Handler, t.Group
 	if unique {
 		headEntry.Due = m.now.Add(k.Unique)
 		headEntry.At = max(headEntry.At, headEntry.Due)
@@ -64,7 +64,7 @@ func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, resul
 		m.caseCounts["kept run in place of another"]++
 	}
 	m.tasks[id] = &modelTask{Entry: store.Entry{
-		Task:  store.Task{ID: id, Handler: t.Handler, Record: store.RunRecord(done, m.now, result)},
+		Task:  store.Task{ID: id, Handler: t.Handler, Group: t.Group, Record: store.RunRecord(done, m.now, result)},
 		State: store.Past, At: ends, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes, Failures: failures,
 	}}
 }

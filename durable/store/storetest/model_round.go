@@ -323,10 +323,16 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 	}
 	room := roomOf(r)
 	m.applyLimits(room)
+	sure := m.withoutBehind(due)
 	for i, x := range a.Tasks {
 		m.check(i < r.Claim.Max, "claimed %d tasks of %d", len(a.Tasks), r.Claim.Max)
 		t := m.tasks[x.ID]
+		sureRoom := *room
 		next, _, _ := room.oldestDue(due)
+		if !slices.Contains(next, t) && len(sure(due)) < len(due) {
+			*room = sureRoom
+			next, _, _ = room.oldestDue(sure(due))
+		}
 		m.check(t != nil && t.State == store.Pending && slices.Contains(next, t), "claimed %+v, which is %+v, but the oldest tasks are %+v", x, t, next)
 		room.countClaimed(t)
 		due = slices.DeleteFunc(due, func(u *modelTask) bool { return u == t })
@@ -346,16 +352,24 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 			l.countClaimed(m.now)
 			m.caseCounts["limited"]++
 		}
+		if l := m.limitOfGroup(t); l != nil {
+			l.countClaimed(m.now)
+			m.groupsFullAt[groupOf(t)] = l.fullAt
+			m.caseCounts["limited by group"]++
+		}
 		if r.Claim.Rooms != nil {
 			m.caseCounts["claimed with rooms"]++
 		}
 	}
-	_, certain, waiting := room.oldestDue(due)
+	_, certain, waiting := room.oldestDue(sure(due))
+	for _, x := range a.Tasks {
+		delete(m.behind, groupOf(m.tasks[x.ID]))
+	}
 	switch {
 	case certain:
 		equal(m.failer, "tasks claimed", len(a.Tasks), r.Claim.Max)
 		equal(m.failer, "next, with more that is due", a.Next, 0)
-	case len(waiting) == 0:
+	case len(waiting) == 0 || len(sure(due)) < len(due):
 	case room.unsure && !room.suspectRefused:
 	case room.suspectsAllowed > 0:
 		m.caseCounts["last suspect waits"]++

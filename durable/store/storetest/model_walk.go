@@ -23,6 +23,9 @@ func (m *modelTest) randomFilter() (f store.Filter) {
 	if m.rng.IntN(3) == 0 {
 		f.Handler = []string{"h0", "h1", "none"}[m.rng.IntN(3)]
 	}
+	if m.rng.IntN(4) == 0 {
+		f.Group = []string{"g0", "g1", "none"}[m.rng.IntN(3)]
+	}
 	if m.rng.IntN(3) == 0 {
 		f.Prefix = []string{"k", "k1", "k2", "k1\x00"}[m.rng.IntN(4)]
 	}

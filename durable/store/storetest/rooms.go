@@ -237,13 +237,15 @@ type modelRoom struct {
 	suspectRefused  bool // no other suspect may come
 	unsure          bool // perhaps a suspect was refused: several were due at the same time
 	maxCrashes      int
+	groupRoom       func(t *modelTask) int // how many tasks of the task's group the claim may get
+	takenByGroup    map[modelGroup]int
 }
 
 func roomOf(r *store.Round) *modelRoom {
 	const unlimited = 1 << 30
 	c := &r.Claim
 	x := &modelRoom{mostByHandler: make(map[string]int), busy: make(map[string]bool), ordinary: unlimited,
-		suspectsAllowed: c.Suspects, onlySuspect: c.OnlySuspect && c.Suspects > 0, maxCrashes: r.MaxCrashes}
+		suspectsAllowed: c.Suspects, onlySuspect: c.OnlySuspect && c.Suspects > 0, maxCrashes: r.MaxCrashes, takenByGroup: make(map[modelGroup]int)}
 	if c.Spare > 0 {
 		x.ordinary = c.Max - c.Spare
 	}
@@ -283,6 +285,7 @@ func (x *modelRoom) oldestDue(due []*modelTask) (next []*modelTask, certain bool
 			list = &suspects
 		}
 		switch {
+		case t.Group != "" && x.takenByGroup[groupOf(t)] >= x.groupRoom(t):
 		case x.mostByHandler[t.Handler] <= 0 || x.ordinary <= 0 && x.busy[t.Handler]:
 		case len(*list) == 0 || t.At < (*list)[0].At:
 			*list = []*modelTask{t}
@@ -310,6 +313,7 @@ func (x *modelRoom) oldestDue(due []*modelTask) (next []*modelTask, certain bool
 
 func (x *modelRoom) countClaimed(t *modelTask) {
 	x.mostByHandler[t.Handler]--
+	x.takenByGroup[groupOf(t)]++
 	x.busy[t.Handler] = true
 	x.ordinary--
 	if t.Suspect {
