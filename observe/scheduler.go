@@ -28,7 +28,7 @@ func addTimerMetrics(t metric.Table[timer.Stats]) {
 		func(s timer.Stats) uint64 { return s.Stopped })
 	addTimerCounter("handed_back", "Timers that were pending when the Scheduler was closed",
 		func(s timer.Stats) uint64 { return s.HandedBack })
-	addTimerCounter("fallen_back", "Timers that package time or the clock ran, because too many were pending or the period was too short",
+	addTimerCounter("fallen_back", "Timers that use package time or an alarm of the clock: started after Close, or tickers with a period shorter than a tick",
 		func(s timer.Stats) uint64 { return s.FellBack })
 	t.AddParts(metric.Counter, "timer.rejected", "{timer}", "reason",
 		"Timers not started, because too many were pending (full) or the Scheduler was closed (closed)",
