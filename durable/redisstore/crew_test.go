@@ -44,7 +44,17 @@ func TestCrew_LongRecheck(t *testing.T) {
 				return a
 			}
 			claim("sleeps", 1, "h2", x.lease)
-			c.advance(x.silent)
+			isLost := func() bool {
+				workers, err := s.Workers(ctx, 0)
+				require.NoError(t, err)
+				require.Len(t, workers, 1)
+				require.Equal(t, []string{"h2"}, workers[0].Handlers)
+				return workers[0].Lost
+			}
+			c.advance(max(x.recheck, x.lease, 30*time.Second))
+			require.False(t, isLost(), "it may be silent for so long")
+			c.advance(x.silent - max(x.recheck, x.lease, 30*time.Second))
+			require.True(t, isLost())
 			_, err := s.Change(ctx, 0, store.Stamp{Sender: "client", Number: 1}, store.Command{Op: store.Schedule, Items: []store.Item{
 				{ID: "k", When: store.After(0), Task: store.Task{ID: "k", Handler: "h2"}}}})
 			require.NoError(t, err)

@@ -339,7 +339,20 @@ func TestStats_UnknownAfterAKill(t *testing.T) {
 	require.NoError(t, lock.Rollback())
 	schedule("b")
 	require.Zero(t, unknown())
+	isLost := func() bool {
+		t.Helper()
+		workers, err := c.Workers(t.Context())
+		require.NoError(t, err)
+		require.Len(t, workers, 1)
+		require.Equal(t, cmd.Process.Pid, workers[0].PID)
+		return workers[0].Lost
+	}
+	require.False(t, isLost())
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	require.EqualValues(t, 1, unknown())
+	require.True(t, isLost())
+	x, err := c.Explain(t.Context(), "b")
+	require.NoError(t, err)
+	require.Equal(t, durable.ReasonNoWorker, x.Reasons[0].Kind)
 }
