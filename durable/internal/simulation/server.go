@@ -109,6 +109,7 @@ func (s *server) begin(j *storetest.Judge, shard int, now store.Time) {
 func (s *server) finish(j *storetest.Judge, shard int, now store.Time) {
 	if s.commands++; s.commands%s.opener.CompareEvery == 0 {
 		j.Compare(now, must(s.st.Stats(background, shard)))
+		s.checkExplanations(j, shard, now)
 	}
 }
 
