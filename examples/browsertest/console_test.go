@@ -95,8 +95,7 @@ func newConsole(t *testing.T) string {
 	}
 	put := func(key, task string) { send(http.MethodPut, key, task, http.StatusCreated) }
 	put("report", `{"url":"RECEIVER/report","cron":"0 9 * * 1-5","zone":"Europe/Berlin"}`)
-	put("cleanup", `{"url":"RECEIVER/cleanup","every":"6h"}`)
-	send(http.MethodPatch, "cleanup", `{"paused":true}`, http.StatusOK)
+	put("cleanup", `{"url":"RECEIVER/cleanup","every":"6h","paused":true}`)
 	for i := range 60 {
 		put(fmt.Sprint("order-", i), fmt.Sprintf(`{"url":"RECEIVER/expire","body":"{\"order\":%d}","headers":{"Authorization":"Bearer hush-hush"},"delay":"%dm"}`, i, 30+i))
 	}

@@ -39,7 +39,7 @@ type Task struct {
 	ExpiresIn Duration `json:"expires_in,omitzero"`
 	Keep      *Keep    `json:"keep,omitempty"`
 	UniqueFor Duration `json:"unique_for,omitzero"`
-	// Paused is set by a PATCH. Only a repeating task can be paused.
+	// Paused says that the task waits until it is resumed.
 	Paused bool `json:"paused,omitempty"`
 
 	// OnSuccess and OnFailure are sent after a run that has succeeded or is dead. They have only
@@ -117,6 +117,14 @@ func (a *API) item(t *Task) (durable.Item, error) {
 	return durable.Item{Task: task, When: when}, p.err()
 }
 
+// options returns the options with which the task is scheduled.
+func (t *Task) options(opts ...durable.ScheduleOption) []durable.ScheduleOption {
+	if t.Paused {
+		opts = append(opts, durable.Paused())
+	}
+	return opts
+}
+
 // convertFollowUp converts a follow-up, which is the field name of another task.
 func (a *API) convertFollowUp(t *Task, name string, p *fieldErrors) *durable.Task {
 	if t == nil {
@@ -124,7 +132,7 @@ func (a *API) convertFollowUp(t *Task, name string, p *fieldErrors) *durable.Tas
 	}
 	var own fieldErrors
 	for field, isSet := range map[string]bool{"/key": t.Key != "", "/delay": t.Delay != nil, "/at": t.At != nil, "/cron": t.Cron != "", "/every": t.Every != 0,
-		"/expires_in": t.ExpiresIn != 0, "/keep": t.Keep != nil, "/unique_for": t.UniqueFor != 0, t.answerField(): t.answerField() != ""} {
+		"/expires_in": t.ExpiresIn != 0, "/keep": t.Keep != nil, "/unique_for": t.UniqueFor != 0, "/paused": t.Paused, t.answerField(): t.answerField() != ""} {
 		if isSet {
 			own.add(field, "is not for a follow-up")
 		}
@@ -150,9 +158,6 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 	}
 	if t.URL == "" {
 		p.add("/url", "is missing")
-	}
-	if t.Paused {
-		p.add("/paused", "is for PATCH; a new task is not paused")
 	}
 	task, err := callback.Request{URL: t.URL, Method: t.Method, Headers: t.Headers, Body: body}.Task(t.Key)
 	if err != nil && t.URL != "" {

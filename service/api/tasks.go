@@ -23,7 +23,7 @@ func (a *API) schedule(w http.ResponseWriter, r *http.Request, t *Task, opts ...
 	if err != nil {
 		return err
 	}
-	outcome, err := a.client.Schedule(r.Context(), item.Task, item.When, opts...)
+	outcome, err := a.client.Schedule(r.Context(), item.Task, item.When, t.options(opts...)...)
 	if outcome, err = again(r.Context(), outcome, err); err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (a *API) scheduleOnce(w http.ResponseWriter, r *http.Request, t *Task, hash
 	if !t.repeats() {
 		item.Task.Unique = max(item.Task.Unique, idempotency)
 	}
-	outcome, err := a.client.Schedule(r.Context(), item.Task, item.When, durable.OnlyNew())
+	outcome, err := a.client.Schedule(r.Context(), item.Task, item.When, t.options(durable.OnlyNew())...)
 	if outcome, err = again(r.Context(), outcome, err); err != nil {
 		return err
 	}
@@ -201,8 +201,11 @@ func (a *API) postBatch(w http.ResponseWriter, r *http.Request, b []byte) error 
 		return Problemf(http.StatusUnprocessableEntity, "tasks has %d tasks, not from 1 to %d", n, MaxBatch)
 	}
 	results := make([]batchResult, len(x.Tasks))
-	var items []durable.Item
-	var indexes []int
+	type part struct {
+		items   []durable.Item
+		indexes []int
+	}
+	var parts [2]part // the second one has the paused tasks
 	for i := range x.Tasks {
 		t := &x.Tasks[i]
 		if t.Key == "" {
@@ -219,16 +222,24 @@ func (a *API) postBatch(w http.ResponseWriter, r *http.Request, b []byte) error 
 			results[i].Error = ProblemOf(err)
 			continue
 		}
-		items, indexes = append(items, item), append(indexes, i)
+		p := &parts[0]
+		if t.Paused {
+			p = &parts[1]
+		}
+		p.items, p.indexes = append(p.items, item), append(p.indexes, i)
 	}
-	if len(items) > 0 {
-		outcomes, err := a.client.ScheduleBatch(r.Context(), items)
+	for k, p := range parts {
+		if len(p.items) == 0 {
+			continue
+		}
+		t := Task{Paused: k == 1}
+		outcomes, err := a.client.ScheduleBatch(r.Context(), p.items, t.options()...)
 		var unknown *durable.UnknownError
 		if errors.As(err, &unknown) && r.Context().Err() == nil {
 			outcomes, err = unknown.Again(r.Context())
 		}
 		n := 0
-		for j, i := range indexes {
+		for j, i := range p.indexes {
 			if j < len(outcomes) && outcomes[j] != durable.Unknown {
 				results[i].Outcome = outcomes[j].String()
 				n++

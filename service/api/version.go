@@ -76,7 +76,7 @@ func (a *API) Create(ctx context.Context, t *Task) error {
 	if err != nil {
 		return err
 	}
-	outcome, err := a.client.Schedule(ctx, item.Task, item.When, durable.OnlyNew())
+	outcome, err := a.client.Schedule(ctx, item.Task, item.When, t.options(durable.OnlyNew())...)
 	if outcome, err = again(ctx, outcome, err); err == nil && outcome == durable.Kept {
 		err = Problemf(http.StatusConflict, "the key %.80q has a task already", t.Key)
 	}

@@ -320,7 +320,12 @@ func TestServe_Story(t *testing.T) {
 		if got := n.want(200, "GET", "/v1/tasks/daily", nil); got["state"] != "paused" || got["due"] != nil || got["cron"] != "0 9 * * *" {
 			t.Fatalf("paused %v", got)
 		}
-		n.want(409, "POST", "/v1/tasks/daily/run", nil)
+		if got := n.want(200, "POST", "/v1/tasks/daily/run", nil); got["outcome"] != "once" {
+			t.Fatalf("a paused task, run once: %v", got)
+		}
+		eventually(t, func() bool {
+			return r.count("daily") == 2 && n.want(200, "GET", "/v1/tasks/daily", nil)["state"] == "paused"
+		})
 		n.want(200, "PATCH", "/v1/tasks/daily", object{"paused": false, "zone": "America/New_York"})
 		if got := n.want(200, "GET", "/v1/tasks/daily", nil); got["state"] != "pending" || got["zone"] != "America/New_York" {
 			t.Fatalf("resumed %v", got)
@@ -330,6 +335,18 @@ func TestServe_Story(t *testing.T) {
 		}
 		n.want(204, "DELETE", "/v1/tasks/daily", nil)
 		n.want(404, "DELETE", "/v1/tasks/none", nil)
+
+		// A task that is created paused waits, and runs when it is resumed.
+		if got := n.want(201, "PUT", "/v1/tasks/held", object{"url": r.URL, "paused": true}); got["state"] != "paused" {
+			t.Fatalf("created paused %v", got)
+		}
+		n.want(200, "POST", "/v1/tasks", object{"tasks": []object{{"key": "held too", "url": r.URL, "paused": true}, {"key": "not held", "url": r.URL}}})
+		eventually(t, func() bool { return r.count("not held") == 1 })
+		if r.count("held")+r.count("held too") != 0 {
+			t.Fatal("a paused task was called")
+		}
+		n.want(200, "PATCH", "/v1/tasks/held", object{"paused": false})
+		eventually(t, func() bool { return r.count("held") == 1 })
 
 		// 410 ends a repeating task.
 		r.answerWith(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "moved away", http.StatusGone) })

@@ -225,6 +225,9 @@ else changes the task meanwhile, nothing changes, and the exit code is 1.`,
 					return err
 				}
 				t := info.Task
+				if info.NextTask != nil {
+					t = *info.NextTask
+				}
 				if err := x.apply(cmd.Flags(), cmd.InOrStdin(), &t); err != nil {
 					return cli.UsageError{Err: err}
 				}
@@ -239,7 +242,10 @@ else changes the task meanwhile, nothing changes, and the exit code is 1.`,
 				case !info.At.IsZero():
 					w = durable.At(info.At)
 				}
-				out, err := client.Schedule(ctx, t, w)
+				out, err := client.Schedule(ctx, t, w, durable.IfVersion(info.Version))
+				if err == nil && out == durable.Changed {
+					err = fmt.Errorf("%s has changed meanwhile: look at it and try again", escapeText(key))
+				}
 				return c.printOutcome(cmd, key, out, err)
 			})
 		},
