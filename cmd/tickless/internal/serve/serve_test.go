@@ -340,9 +340,9 @@ func TestServe_Story(t *testing.T) {
 		if got := n.want(201, "PUT", "/v1/tasks/held", object{"url": r.URL, "paused": true}); got["state"] != "paused" {
 			t.Fatalf("created paused %v", got)
 		}
-		n.want(200, "POST", "/v1/tasks", object{"tasks": []object{{"key": "held too", "url": r.URL, "paused": true}, {"key": "not held", "url": r.URL}}})
-		eventually(t, func() bool { return r.count("not held") == 1 })
-		if r.count("held")+r.count("held too") != 0 {
+		n.want(200, "POST", "/v1/tasks", object{"tasks": []object{{"key": "held-too", "url": r.URL, "paused": true}, {"key": "not-held", "url": r.URL}}})
+		eventually(t, func() bool { return r.count("not-held") == 1 })
+		if r.count("held")+r.count("held-too") != 0 {
 			t.Fatal("a paused task was called")
 		}
 		n.want(200, "PATCH", "/v1/tasks/held", object{"paused": false})
