@@ -252,8 +252,10 @@ const spreadThreshold = 256
 // A shard with fullShardLen timers is full: starts go on to other shards, each proc after
 // startsInFullShard starts. So even if one goroutine starts all timers, goroutines that
 // stop and reset them seldom wait for the same lock: with 300,000 timers and two procs, a
-// stop and a reset take half the time. Fewer timers stay together, because more shards have
-// more buckets: firing 100,000 a second, of 400,000, takes a quarter more CPU.
+// stop and a reset take half the time.
+//
+// But a shard more has buckets of its own, so firing takes more CPU. Therefore few timers
+// stay together, and a proc that finds its shards full goes around four of them.
 const (
 	fullShardLen      = 64 << 10
 	startsInFullShard = 1024
@@ -263,7 +265,7 @@ const (
 //
 // At first all timers start on the first shard. When it is full, or starts have found it
 // locked spreadThreshold times, they use all shards: each proc keeps to one shard until the
-// proc finds that shard locked or full. Then it goes on to the next.
+// proc finds that shard locked or full. Then it goes on to another.
 type shardSet struct {
 	s          *Scheduler
 	firstShard *shard
@@ -335,7 +337,7 @@ func (s *Scheduler) lockShard() *shard {
 		sh.mu.Lock()
 	}
 	if ps.startCount++; ps.startCount >= startsInFullShard && sh.wheel.Len() >= fullShardLen {
-		ps.sh, ps.startCount = ss.shardAfter(sh), 0
+		ps.sh, ps.startCount = ss.shardAt((sh.index+(len(ss.byIndex)+3)/4)%len(ss.byIndex)), 0
 	}
 	ss.procShards.Put(ps)
 	return sh
