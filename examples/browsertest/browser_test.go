@@ -162,7 +162,9 @@ func requireFits(t *testing.T, ctx context.Context) {
 const (
 	clock = `document.querySelector("header time").textContent`
 	// ratesShown is a JavaScript condition: the page shows how many timers fire a second.
-	ratesShown = `/^\d/.test(document.querySelectorAll(".figures dd")[3].textContent)`
+	ratesShown = `/fired per second\d/.test(document.querySelector(".figures").textContent)`
+	// linesShown is one too: the page shows lines through eight readings.
+	linesShown = `document.querySelectorAll(".line").length == 5 && document.querySelector(".line polyline").points.length >= 8`
 )
 
 func TestPage_Live(t *testing.T) {
@@ -323,7 +325,7 @@ func TestPage_Picture(t *testing.T) {
 	do(t, ctx,
 		chromedp.EmulateViewport(960, 734),
 		chromedp.Navigate(url),
-		until(ratesShown),
+		until(linesShown),
 	)
 	require.NoError(t, os.WriteFile(path, get(t, ctx, chromedp.CaptureScreenshot()), 0o644))
 }
