@@ -213,11 +213,13 @@ func (ix *index) readSources(sources sourceQueue, now store.Time, need int) (ope
 		query := fmt.Sprintf(dueTasks, limit)
 		ix.queryInBatches(onIndex(suspect, query), 4, args, func(rows *sql.Rows) {
 			var i int
-			if x := scanTask(rows, &i); x.err == nil {
+			var rowID int64
+			if x := scanTask(rows, &i, &rowID); x.err == nil {
 				if x.State != store.Pending || x.Waits() || x.Parked || kindOf(&x.Task) != list[i].pendingKind || x.At > now {
 					must(fmt.Errorf("%w: an index contains the task %q, which is not due or of another kind", ErrDamaged, store.Shorten(x.ID)))
 				}
 				list[i].tasks = append(list[i].tasks, ix.cacheTask(x))
+				ix.tasks[x.ID].rowID = rowID
 			}
 			rowCounts[i]++
 		})
@@ -231,7 +233,7 @@ func (ix *index) readSources(sources sourceQueue, now store.Time, need int) (ope
 
 // dueTasks selects the first due tasks of several kinds. The rows of one kind come in any
 // order.
-const dueTasks = `WITH k(n, kind_handler, kind_schedule, now) AS (VALUES ROWS) SELECT k.n, ` + taskColumns + ` FROM k CROSS JOIN tickless_tasks AS t
+const dueTasks = `WITH k(n, kind_handler, kind_schedule, now) AS (VALUES ROWS) SELECT k.n, t.rowid, ` + taskColumns + ` FROM k CROSS JOIN tickless_tasks AS t
 	ON t.rowid IN (SELECT rowid FROM %%s AND handler = kind_handler AND schedule = kind_schedule AND at <= now ORDER BY at LIMIT %d)`
 
 // nextDue selects when the next task of several kinds is due.

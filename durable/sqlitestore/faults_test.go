@@ -635,3 +635,37 @@ func TestCopyInUse(t *testing.T) {
 	}
 	t.Logf("%d of 10 copies were undamaged, and Verify found the others", sound)
 }
+
+// VACUUM may give rows new numbers. A Store that knows the old ones must not use them.
+func TestStore_AfterVacuum(t *testing.T) {
+	path := newPath(t)
+	st := open(t, path)
+	c := durable.New(st)
+	for _, key := range []string{"a", "b", "c"} {
+		_, err := c.Schedule(t.Context(), durable.Task{Key: key, Handler: "h"}, durable.After(0))
+		require.NoError(t, err)
+	}
+	_, err := c.Cancel(t.Context(), "a")
+	require.NoError(t, err)
+	s := store.Stamp{Sender: "w", Number: 1}
+	a, err := st.Do(t.Context(), 0, s, store.Round{Lease: time.Minute, MaxCrashes: 5, Claim: store.Claim{Asked: true, Max: 2, Handlers: []string{"h"}}})
+	require.NoError(t, err)
+	require.Len(t, a.Tasks, 2)
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
+	require.NoError(t, err)
+	_, err = db.Exec("VACUUM")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	s.Number++
+	x := a.Tasks[0]
+	done, err := st.Do(t.Context(), 0, s, store.Round{Lease: time.Minute, MaxCrashes: 5,
+		Reports: []store.Report{{Lease: store.Lease{ID: x.ID, Token: x.Token}, End: store.Done, Due: x.Due}}})
+	require.NoError(t, err)
+	require.Equal(t, []store.Receipt{store.Accepted}, done.Receipts)
+	_, err = c.Get(t.Context(), x.ID)
+	require.ErrorIs(t, err, durable.ErrNotFound)
+	_, err = c.Get(t.Context(), a.Tasks[1].ID)
+	require.NoError(t, err)
+	_, err = st.Verify(t.Context())
+	require.NoError(t, err)
+}

@@ -41,6 +41,7 @@ type cachedTask struct {
 	// not paused.
 	storedPending bool
 	hasRow        bool  // whether the table has the task
+	rowID         int64 // of the row, if it is known, to find it faster; otherwise 0
 	dirty         bool  // changed, but not written
 	err           error // not nil if the row is damaged
 }
@@ -199,24 +200,31 @@ func (ix *index) Changed(t *machine.Task) {
 
 // flushTasks writes the changed tasks to the table.
 func (ix *index) flushTasks() {
-	var ended, inserted []any
+	var ended, endedRows, inserted []any
 	for _, x := range ix.dirtyTasks {
 		x.dirty = false
 		t := &x.Task
 		switch {
 		case t.State == 0, !x.hasRow, t.Handler != x.storedTask.Handler, t.Schedule != x.storedTask.Schedule, t.Group != x.storedTask.Group:
-			if x.hasRow {
+			switch {
+			case x.rowID != 0:
+				endedRows = append(endedRows, x.rowID)
+			case x.hasRow:
 				ended = append(ended, x.storedTask.ID)
 			}
 			if t.State != 0 {
 				inserted = append(inserted, columnValues(t)...)
 			}
+			x.rowID = 0
 		default:
 			m := encodeMoreFields(t)
 			values := []any{columnState(t), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), nullableNumber(t.Worker), nullableNumber(t.Version)}
-			if isSameSlice(t.Record, x.storedTask.Record) {
+			switch isSame := isSameSlice(t.Record, x.storedTask.Record); {
+			case isSame && x.rowID != 0:
+				ix.exec(moveRow, append(values, x.rowID)...)
+			case isSame:
 				ix.exec(moveTask, append(values, t.ID)...)
-			} else {
+			default:
 				ix.exec(writeTask, append(values, t.Record, t.ID)...)
 			}
 		}
@@ -225,6 +233,7 @@ func (ix *index) flushTasks() {
 		x.hasRow = t.State != 0
 	}
 	ix.queryInBatches(deleteTasks, 1, ended, nil)
+	ix.queryInBatches(deleteRows, 1, endedRows, nil)
 	ix.queryInBatches(insertTasks, 15, inserted, nil)
 	ix.dirtyTasks = ix.dirtyTasks[:0]
 }
