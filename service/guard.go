@@ -98,18 +98,16 @@ func (g *guard) hostAllowed(r *http.Request) bool {
 	if slices.Contains(g.config.Hosts, host) {
 		return true
 	}
-	if len(g.config.Tokens) > 0 {
-		return len(g.config.Hosts) == 0
-	}
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return host == "localhost" || ip != nil && ip.IsLoopback() || len(g.config.Tokens) > 0 && len(g.config.Hosts) == 0
 }
 
 // authenticate returns the request's token. Without one, it answers the request.
 func (g *guard) authenticate(w http.ResponseWriter, r *http.Request) (*Token, bool) {
 	tokens := g.config.Tokens
 	var t *Token
-	bearer, hasBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	scheme, bearer, hasBearer := strings.Cut(r.Header.Get("Authorization"), " ")
+	hasBearer = hasBearer && strings.EqualFold(scheme, "Bearer")
 	switch c, err := r.Cookie(cookieName); {
 	case hasBearer:
 		t = findToken(tokens, bearer)

@@ -24,8 +24,8 @@ type Config struct {
 	Queues    []string          // the first is the default; see api.WithQueues
 	Retention durable.Retention // of tasks that do not say it; zero: api.DefaultRetention
 	Tokens    []Token           // without tokens, every request is allowed
-	// Hosts are the host names that requests may have. Without tokens, localhost and
-	// loopback addresses are allowed too. With tokens and no Hosts, any name is.
+	// Hosts are the host names that requests may have, besides localhost and loopback
+	// addresses. With tokens and no Hosts, any name is allowed.
 	Hosts    []string
 	Prefix   string // of all paths, such as "/tickless", behind a proxy that does not strip it
 	ReadOnly bool   // refuses every change, of the page too

@@ -17,6 +17,7 @@ type config struct {
 	syncInterval time.Duration // see WithSyncInterval; 0 syncs every commit
 	oneProcess   bool          // no other process writes to the file
 	readOnly     bool
+	mustExist    bool // see mustExist
 }
 
 type optionFunc func(*config)
@@ -76,3 +77,6 @@ func WithOneProcess() Option { return optionFunc(func(c *config) { c.oneProcess 
 // SQLite usually creates files beside the file. If the folder is not writable, open a
 // copy that [Store.Backup] has made.
 func WithReadOnly() Option { return optionFunc(func(c *config) { c.readOnly = true }) }
+
+// mustExist refuses a file without a store.
+var mustExist = optionFunc(func(c *config) { c.mustExist = true })

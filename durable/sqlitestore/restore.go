@@ -65,7 +65,7 @@ func Restore(ctx context.Context, path, backup string) (err error) {
 
 // prepareBackup upgrades and verifies a file, and moves its log into it.
 func prepareBackup(ctx context.Context, path string) error {
-	s, err := Open(path)
+	s, err := Open(path, mustExist)
 	if err != nil {
 		return err
 	}

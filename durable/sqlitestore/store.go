@@ -188,7 +188,7 @@ func (s *Store) createTables(ctx context.Context, conn *sql.Conn) error {
 	switch {
 	case err != nil:
 		return err
-	case s.readOnly && v == 0:
+	case (s.readOnly || s.mustExist) && v == 0:
 		return fmt.Errorf("%w: the file does not contain a store", store.ErrSchema)
 	case s.readOnly && v != schemaVersion:
 		return fmt.Errorf("%w: its tables have version %d: open the file once without WithReadOnly to upgrade it", store.ErrSchema, v)

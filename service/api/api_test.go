@@ -127,6 +127,14 @@ func TestAPI_IsAsDocumented(t *testing.T) {
 	go func() { _ = w.Run(ctx); close(stop) }()
 	c.want(201, "PUT", "/v1/tasks/stops", `{"url":"http://x.example/"}`)
 	<-started
+	// A change of a running task builds on the one before.
+	c.want(409, "PATCH", "/v1/tasks/stops", `{"max_attempts":3}`)
+	c.want(200, "PATCH", "/v1/tasks/stops", `{"every":"2h","body":"x"}`)
+	c.want(200, "PATCH", "/v1/tasks/stops", `{"headers":{"X-A":"1"}}`)
+	info, err := c.api.client.Get(ctx, "stops")
+	require.NoError(t, err)
+	next := TaskOf(&durable.Info{Task: *info.NextTask})
+	require.Equal(t, []any{"x", Duration(2 * time.Hour), map[string]string{"X-A": "1"}}, []any{next.Body, next.Every, next.Headers})
 	c.want(202, "DELETE", "/v1/tasks/stops", "")
 	c.want(201, "PUT", "/v1/tasks/dies", `{"url":"http://x.example/"}`)
 	for c.call("GET", "/v1/tasks/dies/runs", "").Body.String() == `{"runs":[]}`+"\n" {
@@ -221,6 +229,16 @@ func TestAPI_Methods(t *testing.T) {
 	w := c.want(405, "POST", "/v1/stats", "")
 	require.Equal(t, "GET", w.Header().Get("Allow"))
 	c.want(404, "GET", "/v1/nothing", "")
+}
+
+// A body that is nested too deeply, or is not UTF-8, is refused at once.
+func TestAPI_OddBodies(t *testing.T) {
+	c := &caller{T: t, api: New(durable.New(memstore.New())), seen: map[string]map[int]bool{}}
+	c.want(422, "PUT", "/v1/tasks/k", strings.Repeat(`{"on_success":`, 5000)+`{}`+strings.Repeat(`}`, 5000))
+	c.want(422, "PATCH", "/v1/tasks/k", strings.Repeat(`{"on_success":`, 5000)+`{}`+strings.Repeat(`}`, 5000))
+	c.want(400, "PUT", "/v1/tasks/k", "{\"url\":\"http://x.example/\",\"body\":\"\xff\"}")
+	c.want(201, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","delay":"1h","body":"[[[[[[[[[[[[[[[[[[\"{"}`)
+	c.want(422, "POST", "/v1/tasks", `{"tasks":[{"url":"http://x.example/"}]}`, "Idempotency-Key", "a")
 }
 
 // Answers show dots in place of what may be a secret, and a change keeps the secret.

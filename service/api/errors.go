@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/callback"
@@ -156,8 +157,40 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, types ...stri
 	return b, nil
 }
 
+// maxDepth bounds how deep a body is nested: a task in a batch, its follow-ups and their
+// fields.
+const maxDepth = 12
+
+// checkText refuses a body that is not UTF-8, which decoding would change, or that is nested
+// too deeply, which would cost too much.
+func checkText(b []byte) error {
+	if !utf8.Valid(b) {
+		return Problemf(http.StatusBadRequest, "the body is not UTF-8: send other bytes as body_base64")
+	}
+	depth, inString := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return Problemf(http.StatusUnprocessableEntity, "the body is nested more than %d deep", maxDepth)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
 // decodeStrict decodes all of b. Unknown fields and trailing data are errors.
 func decodeStrict(b []byte, v any) error {
+	if err := checkText(b); err != nil {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	err := d.Decode(v)

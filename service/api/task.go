@@ -246,6 +246,8 @@ func TaskOf(info *durable.Info) Task {
 	switch {
 	case info.State == durable.Past:
 		t.State = "done"
+	case info.Paused && info.State == durable.Running: // once
+		t.Paused, t.Due = true, &info.Due
 	case info.Paused:
 		t.State, t.Paused = "paused", true
 	case info.State == durable.Pending:
@@ -325,7 +327,7 @@ func (t *Task) unmask(before *Task) {
 
 func isSecretHeader(name string) bool {
 	name = strings.ToLower(name)
-	for _, part := range []string{"authorization", "cookie", "token", "secret", "api-key", "apikey", "password"} {
+	for _, part := range []string{"authorization", "cookie", "token", "secret", "key", "password", "signature", "credential", "csrf", "session"} {
 		if strings.Contains(name, part) {
 			return true
 		}

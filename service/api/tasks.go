@@ -193,6 +193,9 @@ func (a *API) scheduleOnce(w http.ResponseWriter, r *http.Request, t *Task, hash
 }
 
 func (a *API) postBatch(w http.ResponseWriter, r *http.Request, b []byte) error {
+	if r.Header.Get("Idempotency-Key") != "" {
+		return Problemf(http.StatusUnprocessableEntity, "an Idempotency-Key is for one task: give the tasks of a batch keys of your own")
+	}
 	var x batch
 	if err := decodeStrict(b, &x); err != nil {
 		return err
@@ -269,6 +272,9 @@ func (a *API) patchTask(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var patch map[string]json.RawMessage
+	if err := checkText(b); err != nil {
+		return err
+	}
 	if err := json.Unmarshal(b, &patch); err != nil || patch == nil {
 		return Problemf(http.StatusBadRequest, "a merge patch is a JSON object")
 	}
@@ -313,6 +319,9 @@ func (a *API) applyPatch(ctx context.Context, key string, version int64, patch m
 	if info.State == durable.Dead {
 		return 0, Problemf(http.StatusConflict, "the task is a dead letter: requeue it first, or PUT a new task")
 	}
+	if info.NextTask != nil { // a change of what follows the running task builds on the one before
+		info.Task = *info.NextTask
+	}
 	before := TaskOf(&info)
 	paused := before.Paused
 	if v, ok := patch["paused"]; ok {
@@ -353,6 +362,13 @@ func (a *API) patchFields(ctx context.Context, info *durable.Info, before Task, 
 	}
 	isSet := func(name string) bool { v, ok := patch[name]; return ok && string(v) != "null" }
 	switch newTime, newPeriod := isSet("delay") || isSet("at"), isSet("cron") || isSet("every"); {
+	case !newTime && !newPeriod && info.State == durable.Running && !before.repeats():
+		if info.Next.IsZero() {
+			return 0, Problemf(http.StatusConflict, "the task is running: say with delay or at when it runs again")
+		}
+		if fields["at"], err = json.Marshal(info.Next); err != nil {
+			return 0, err
+		}
 	case newTime && !newPeriod && before.repeats():
 		return a.moveRepeating(ctx, info, patch)
 	case newTime || newPeriod:

@@ -103,11 +103,12 @@ func Change(index Index, at Moment, s *store.Stamp, c *store.Command) ([]store.O
 	if repeated {
 		return slices.Clone(sender.Outcomes), nil
 	}
-	switch c.Op {
-	case store.Sync:
+	if c.Op == store.Sync {
 		sender.Outcomes = m.sync(c.Items)
-	default:
+	} else {
 		sender.Outcomes = m.changeItems(c)
+	}
+	switch c.Op {
 	case store.Pause:
 		m.numbers.Paused = true
 	case store.Resume:

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,6 +127,8 @@ func (f *flags) complete() error {
 		return fmt.Errorf("--prefix must begin with a slash, got %q", f.prefix)
 	case len(f.queues) == 0:
 		return errors.New("--queues is empty")
+	case len(slices.Compact(slices.Sorted(slices.Values(f.queues)))) != len(f.queues):
+		return errors.New("--queues names a queue twice")
 	}
 	for _, s := range f.allow {
 		p, err := netip.ParsePrefix(s)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
@@ -60,6 +61,16 @@ func (l Location) Open(log io.Writer) (store.Store, func() error, error) {
 	}
 	st := redisstore.New(client, append(l.redisOptions(), redisstore.WithLogger(logger))...)
 	return st, func() error { return errors.Join(st.Close(), client.Close()) }, nil
+}
+
+// IsSame reports whether both locations are the same file, or have the same URL and name.
+func (l Location) IsSame(x Location) bool {
+	if l.File != "" && x.File != "" {
+		a, errA := os.Stat(l.File)
+		b, errB := os.Stat(x.File)
+		return errA == nil && errB == nil && os.SameFile(a, b)
+	}
+	return l.File == "" && x.File == "" && l.URL == x.URL && l.Postgres == x.Postgres && l.StoreName == x.StoreName
 }
 
 // Pool returns a pool of connections to the PostgreSQL server.

@@ -69,7 +69,7 @@ goes on in steps: after an interruption, run the command again.`,
 			if err == nil && (len(args) > 0) == (s.selectAll || f != (durable.Filter{})) {
 				err = errors.New("give either IDs, or flags that select tasks")
 			}
-			if err == nil && limit < 0 {
+			if err == nil && cmd.Flags().Changed("limit") && limit < 1 {
 				err = fmt.Errorf("the limit must be positive, got %d", limit)
 			}
 			ids, err2 := unescapeIDs(args)
@@ -231,6 +231,9 @@ func (x *pauseTarget) check(ids []string) error {
 		if is {
 			given++
 		}
+	}
+	if x.note != "" && x.handler == "" {
+		return cli.UsageError{Err: errors.New("--note is for --handler")}
 	}
 	if given != 1 {
 		return cli.UsageError{Err: errors.New("give the IDs of tasks, or --handler, or --all for the whole store")}

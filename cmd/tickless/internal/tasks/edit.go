@@ -82,6 +82,9 @@ func (x *taskFlags) apply(flags *pflag.FlagSet, in io.Reader, t *durable.Task) (
 		}
 		t.Headers[name] = value
 	}
+	if given("every") && x.every <= 0 || given("cron") && x.cron == "" {
+		return errors.New("--every must be positive, and --cron must not be empty")
+	}
 	if given("cron", "every") {
 		t.Cron, t.Every, t.Schedule = x.cron, x.every, ""
 		if !given("zone") && x.cron == "" {
@@ -166,6 +169,9 @@ again and again. If the key has a task already, nothing changes, and the exit co
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key, err := unescapeID(args[0])
 			t := durable.Task{Key: key}
+			if err == nil && key == "" {
+				err = errors.New("the key is empty")
+			}
 			if err == nil {
 				err = x.apply(cmd.Flags(), cmd.InOrStdin(), &t)
 			}

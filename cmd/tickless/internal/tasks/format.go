@@ -21,6 +21,9 @@ func escapeText(s string) string {
 
 // unescapeID returns the ID that escapeText escaped.
 func unescapeID(arg string) (string, error) {
+	if !utf8.ValidString(arg) {
+		return "", fmt.Errorf(`the ID %q is not UTF-8: write other bytes as \xff`, arg)
+	}
 	var id []byte
 	for rest := arg; rest != ""; {
 		r, multibyte, tail, err := strconv.UnquoteChar(rest, 0)

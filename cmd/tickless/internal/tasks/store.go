@@ -128,6 +128,9 @@ After an error, run it again.`,
 		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.location.ReadOnly = true
+			if c.location.IsSame(to) {
+				return cli.UsageError{Err: errors.New("both stores are the same")}
+			}
 			return c.withStore(cmd, func(ctx context.Context, st store.Store) (err error) {
 				dst, closeStore, err := to.CheckAndOpen(ctx, cmd.ErrOrStderr(), false)
 				if err != nil {
@@ -198,6 +201,9 @@ func readSet(name string, in io.Reader) (x setFile, items []durable.Item, err er
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return x, nil, fmt.Errorf("%s: there is more after the set", name)
+	}
+	if x.Tasks == nil {
+		return x, nil, fmt.Errorf("%s: tasks is missing: without any task, write an empty list", name)
 	}
 	for _, t := range x.Tasks {
 		items = append(items, durable.Item{When: durable.Next(), Task: durable.Task{

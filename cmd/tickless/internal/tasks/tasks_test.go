@@ -287,6 +287,9 @@ func TestTasks_Changes(t *testing.T) {
 			s.Error(out)
 		}
 		s.prints("0 requeued, 0 doubled, 0 orphaned", "repair")
+		if _, errs := s.run(cli.ExitFailed, `{"set": "app", "version": 9}`, "sync", "-"); !strings.Contains(errs, "tasks is missing") {
+			s.Error(errs)
+		}
 		copied := filepath.Join(t.TempDir(), "copy.db")
 		s.prints("copied", "copy", "--to-file", copied)
 		if out, _, code := clitest.Run(t, "tasks", "list", "--file", copied); code != 0 || !strings.Contains(out, "daily") {
@@ -393,6 +396,11 @@ func TestTasks_CalledWrongly(t *testing.T) {
 		{Args: []string{"purge", "--file", file, "id", "--all"}, WantError: "either IDs"},
 		{Args: []string{"requeue", "--file", file, "--all", "--limit", "-1"}, WantError: "positive"},
 		{Args: []string{"run", "--file", file}, WantError: "give the IDs"},
+		{Args: []string{"cancel", "--file", file, "--all", "--limit", "0"}, WantError: "positive"},
+		{Args: []string{"get", "--file", file, "bad\xff"}, WantError: "not UTF-8"},
+		{Args: []string{"add", "--file", file, ""}, WantError: "key is empty"},
+		{Args: []string{"add", "--file", file, "a", "--every", "0"}, WantError: "--every must be positive"},
+		{Args: []string{"pause", "--file", file, "a", "--note", "n"}, WantError: "--note is for"},
 		{Args: []string{"pause", "--file", file}, WantError: "--handler, or --all"},
 		{Args: []string{"resume", "--file", file, "a", "--all"}, WantError: "--handler, or --all"},
 		{Args: []string{"add", "--file", file}, WantError: "one ID"},
