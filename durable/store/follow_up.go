@@ -128,8 +128,8 @@ func FollowUpID(id string, token int64) string {
 	return DeadID(KeyOf(id)) + "0" + strconv.FormatInt(token, 10)
 }
 
-// FollowUp returns the task that follows the end of a run. ok is false if the task asks for
-// none. The generation is the lower 6 bytes of the token, the lowest first.
+// FollowUp returns the task that follows the end of a run, in the same group. ok is false if
+// the task asks for none. The generation is the lower 6 bytes of the token, the lowest first.
 func (t *Task) FollowUp(e RunEnd, token int64) (x Task, ok bool) {
 	f, _, ok := t.FollowUps()
 	next := f.Failure
@@ -144,7 +144,7 @@ func (t *Task) FollowUp(e RunEnd, token int64) (x Task, ok bool) {
 	ended := e.encode()
 	record := append(append([]byte{followUpVersion}, generation...), b[1+GenerationSize:n-followUpTail]...)
 	record = append(append(record, ended...), b[n-followUpTail:n-sizeDigits]...)
-	return Task{ID: FollowUpID(t.ID, token), Handler: next.Handler, Record: fmt.Appendf(record, "%0*d", sizeDigits, len(ended))}, true
+	return Task{ID: FollowUpID(t.ID, token), Handler: next.Handler, Group: t.Group, Record: fmt.Appendf(record, "%0*d", sizeDigits, len(ended))}, true
 }
 
 func (e *RunEnd) encode() string {

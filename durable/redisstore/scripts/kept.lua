@@ -88,7 +88,8 @@ local function followUp(id, record, token, done, due_, attempt, crashes, text)
   for _ = 1, 6 do generation, rest = generation .. string.char(rest % 256), math.floor(rest / 256) end
   local over = string.format('%s%016.0f%010.0f%010.0f', done and 'd' or 'x', tonumber(due_), attempt, crashes) .. text
   bytes = sub(bytes, 1, 1) .. generation .. sub(bytes, 8, -19) .. over .. sub(bytes, -18, -7) .. string.format('%06.0f', #over)
-  kind = #handler .. ':' .. handler
+  local group, own = groupOf(kind)
+  kind = #handler .. ':' .. handler .. (group and sub(group, #own + 1) or '')
   addPending(newID, kind, int(now))
   call('HSET', task, newID, string.format('%016.0f', now) .. '5' .. string.char(math.floor(#kind / 256), #kind % 256) .. kind .. bytes ..
     string.format('%016.0f', tonumber(token)))

@@ -20,7 +20,7 @@ func followedRecord(repeats bool) []byte {
 // A follow-up comes once for each end of a run, however often the end is reported.
 func testFollowUps(b *storeTest) {
 	scheduleTask := func(id string, repeats bool) {
-		t := store.Task{ID: id, Handler: "h", Record: followedRecord(repeats)}
+		t := store.Task{ID: id, Handler: "h", Group: "grüp", Record: followedRecord(repeats)}
 		b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, When: store.After(0), Task: t}}})
 	}
 	report := func(x store.Claimed, end store.End, next store.When) (store.Stamp, store.Round, store.Receipt) {
@@ -37,7 +37,7 @@ func testFollowUps(b *storeTest) {
 		b.Helper()
 		b.require(len(b.allEntries()) == n+1, "%d entries beside the follow-up, want %d", len(b.allEntries())-1, n)
 		e := b.getEntry(store.FollowUpID(x.ID, x.Token))
-		equal(b, "the follow-up's state", []any{e.State, e.Handler, e.Due, e.Attempts, e.Repeats()}, []any{store.Pending, handler, e.At, 0, false})
+		equal(b, "the follow-up's state", []any{e.State, e.Handler, e.Group, e.Due, e.Attempts, e.Repeats()}, []any{store.Pending, handler, "grüp", e.At, 0, false})
 		b.require(e.At <= b.now() && e.At >= x.Due, "the follow-up is due at %d", e.At)
 		got, ok := e.FollowedRun()
 		b.require(ok, "the record of the follow-up is %q", e.Record)
