@@ -60,6 +60,8 @@ const (
 	ReasonNoWorker      ReasonKind = "no worker"      // no Worker that lives has its handler and schedule
 	ReasonLimit         ReasonKind = "limit"          // the handler's Limit.Concurrency is reached, by Holders
 	ReasonRate          ReasonKind = "rate"           // the handler's Limit.Rate may hold it back
+	ReasonGroupLimit    ReasonKind = "group limit"    // the handler's Limit.GroupConcurrency is reached by its group, by Holders
+	ReasonGroupRate     ReasonKind = "group rate"     // the handler's Limit.GroupRate may hold it back
 	ReasonPlaces        ReasonKind = "places"         // all places of the Worker that it may use are taken, by Holders
 	ReasonWorkerLimit   ReasonKind = "worker limit"   // WithHandlerConcurrency of the Worker is reached, by Holders
 	ReasonWorkerRate    ReasonKind = "worker rate"    // WithRate of the Worker may hold it back
@@ -117,6 +119,7 @@ type explainer struct {
 	inShard  []store.Worker // of the task's shard
 	stats    store.Stats    // of the task's shard
 	running  []Holder       // of the handler
+	inGroup  []Holder       // of the handler and the task's group
 	suspects []Holder       // running suspects
 }
 
@@ -124,6 +127,9 @@ func (x *explainer) addRunning(e *store.Entry) {
 	h := Holder{workerID(e.Worker), workerTaskOf(e)}
 	if e.Handler == x.entry.Handler {
 		x.running = append(x.running, h)
+		if e.Group == x.entry.Group {
+			x.inGroup = append(x.inGroup, h)
+		}
 	}
 	if e.Suspect {
 		x.suspects = append(x.suspects, h)
@@ -296,6 +302,9 @@ func (x *explainer) explainRoom() {
 	if l.Concurrency > 0 && len(x.running) >= l.Concurrency {
 		x.addHolders(ReasonLimit, x.running, "%d of at most %d tasks of the handler %q run on all workers", len(x.running), l.Concurrency, e.Handler)
 	}
+	if e.Group != "" && l.GroupConcurrency > 0 && len(x.inGroup) >= l.GroupConcurrency {
+		x.addHolders(ReasonGroupLimit, x.inGroup, "%d of at most %d tasks of the group %q of the handler %q run on all workers", len(x.inGroup), l.GroupConcurrency, e.Group, e.Handler)
+	}
 	var reasons []Reason
 	full := !unknown
 	for _, w := range able {
@@ -310,6 +319,8 @@ func (x *explainer) explainRoom() {
 	case len(x.Reasons) > 0:
 	case e.Suspect && len(x.suspects) > 0:
 		x.addHolders(ReasonSuspect, x.suspects, "its run has crashed %s, and a worker runs few such runs at a time; %d run now", times(e.Crashes), len(x.suspects))
+	case e.Group != "" && l.GroupRate > 0:
+		x.add(ReasonGroupRate, "at most %g tasks of the group %q of the handler %q start in a second on all workers", l.GroupRate, e.Group, e.Handler)
 	case l.Rate > 0:
 		x.add(ReasonRate, "at most %g tasks of the handler %q start in a second on all workers", l.Rate, e.Handler)
 	default:

@@ -21,8 +21,11 @@ func Reopened(s *Store, opts ...Option) *Store {
 		}
 		for _, x := range slices.SortedFunc(maps.Values(old.tasks), func(a, b *task) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.arrival, b.arrival)) }) {
 			t := sh.Add(x.ID)
-			*t = machine.Task{Entry: machine.CopyEntry(x.Entry), Lease: x.Lease}
+			*t = machine.Task{Entry: machine.CopyEntry(x.Entry), Lease: x.Lease, Parked: x.Parked}
 			sh.Changed(t)
+		}
+		for k, x := range old.groupStates.byKey {
+			sh.PutGroup(k, x.Group)
 		}
 	}
 	_ = s.Close()
