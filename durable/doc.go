@@ -37,8 +37,8 @@
 //     handler. Exceptions: it is cancelled or replaced, or [Missed] skips a late run.
 //   - A task never runs early, by the store's clock.
 //   - A slow handler does not starve the others: see [WithConcurrency], [WithHandlerConcurrency]
-//     and [WithRate], and [Client.SetLimit] for all workers of a store together.
-//     [Client.PauseHandler] stops a handler in all of them.
+//     and [WithRate], and [Client.SetLimit] for all workers of a store together, also for
+//     each [Task.Group]. [Client.PauseHandler] stops a handler in all of them.
 //   - If a worker crashes, hangs or is disconnected, other workers get its tasks when the
 //     leases have expired.
 //   - If Cancel returns Removed, the task does not run any more.

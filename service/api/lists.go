@@ -26,6 +26,7 @@ type FilterQuery struct {
 	State     string     `json:"state"`
 	Prefix    string     `json:"prefix"`
 	Queue     string     `json:"queue"`
+	Group     string     `json:"group"`
 	DueBefore *time.Time `json:"due_before"`
 	Error     string     `json:"error"`
 }
@@ -46,7 +47,7 @@ func (q FilterQuery) Filter() (f durable.Filter, err error) {
 	default:
 		p.add("/state", "is not pending, running, paused, dead or done")
 	}
-	f.Prefix, f.Handler, f.Error = q.Prefix, q.Queue, q.Error
+	f.Prefix, f.Handler, f.Group, f.Error = q.Prefix, q.Queue, q.Group, q.Error
 	if q.DueBefore != nil {
 		f.To = *q.DueBefore
 	}
@@ -71,6 +72,8 @@ func parseQuery(r *http.Request, allowed ...string) (q FilterQuery, limit int, c
 			q.Prefix = v
 		case name == "queue":
 			q.Queue = v
+		case name == "group":
+			q.Group = v
 		case name == "error":
 			q.Error = v
 		case name == "due_before":
@@ -95,7 +98,7 @@ func parseQuery(r *http.Request, allowed ...string) (q FilterQuery, limit int, c
 }
 
 func (a *API) listTasks(w http.ResponseWriter, r *http.Request) error {
-	q, limit, cursor, err := parseQuery(r, "state", "prefix", "queue", "due_before", "error")
+	q, limit, cursor, err := parseQuery(r, "state", "prefix", "queue", "group", "due_before", "error")
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,16 @@ type Queue struct {
 	Queue       string  `json:"queue,omitempty"`
 	Concurrency int     `json:"concurrency,omitempty"` // how many tasks run at a time, on all workers; 0: no limit
 	Rate        float64 `json:"rate,omitempty"`        // how many tasks start in a second
-	Paused      bool    `json:"paused,omitempty"`      // its tasks wait, on all workers
-	Note        string  `json:"note,omitempty"`        // why it is paused
+	// ByGroup has the limits of each group of tasks; nil: none.
+	ByGroup *GroupLimit `json:"by_group,omitempty"`
+	Paused  bool        `json:"paused,omitempty"` // its tasks wait, on all workers
+	Note    string      `json:"note,omitempty"`   // why it is paused
+}
+
+// A GroupLimit limits the tasks of each group of a queue, like a Queue its own tasks.
+type GroupLimit struct {
+	Concurrency int     `json:"concurrency,omitempty"`
+	Rate        float64 `json:"rate,omitempty"`
 }
 
 // Queues returns all queues.
@@ -38,7 +46,11 @@ func (a *API) Queues(ctx context.Context) ([]Queue, error) {
 }
 
 func queueOf(name string, l durable.Limit) Queue {
-	return Queue{Queue: name, Concurrency: l.Concurrency, Rate: l.Rate}
+	q := Queue{Queue: name, Concurrency: l.Concurrency, Rate: l.Rate}
+	if l.GroupConcurrency != 0 || l.GroupRate != 0 {
+		q.ByGroup = &GroupLimit{l.GroupConcurrency, l.GroupRate}
+	}
+	return q
 }
 
 // QueueByName returns a queue. Without it, the error is a Problem with the status 404.
@@ -58,11 +70,19 @@ func (a *API) QueueByName(ctx context.Context, name string) (Queue, error) {
 // SetQueue sets a queue's limits, and pauses or resumes it.
 func (a *API) SetQueue(ctx context.Context, q Queue) error {
 	var p fieldErrors
-	if q.Concurrency < 0 {
-		p.add("/concurrency", "is negative")
+	check := func(at string, concurrency int, rate float64) {
+		if concurrency < 0 {
+			p.add(at+"/concurrency", "is negative")
+		}
+		if rate < 0 || math.IsNaN(rate) || math.IsInf(rate, 0) {
+			p.add(at+"/rate", "is not a positive number")
+		}
 	}
-	if q.Rate < 0 || math.IsNaN(q.Rate) || math.IsInf(q.Rate, 0) {
-		p.add("/rate", "is not a positive number")
+	limit := durable.Limit{Concurrency: q.Concurrency, Rate: q.Rate}
+	check("", q.Concurrency, q.Rate)
+	if g := q.ByGroup; g != nil {
+		check("/by_group", g.Concurrency, g.Rate)
+		limit.GroupConcurrency, limit.GroupRate = g.Concurrency, g.Rate
 	}
 	if q.Note != "" && !q.Paused {
 		p.add("/note", "is only for a paused queue")
@@ -77,10 +97,10 @@ func (a *API) SetQueue(ctx context.Context, q Queue) error {
 	} else if err := a.client.ResumeHandler(ctx, q.Queue); err != nil {
 		return err
 	}
-	if a.client.Store().Shards() > 1 && q.Concurrency == 0 && q.Rate == 0 {
+	if a.client.Store().Shards() > 1 && limit == (durable.Limit{}) {
 		return nil // such a store has no limits
 	}
-	return a.client.SetLimit(ctx, q.Queue, durable.Limit{Concurrency: q.Concurrency, Rate: q.Rate})
+	return a.client.SetLimit(ctx, q.Queue, limit)
 }
 
 func (a *API) listQueues(w http.ResponseWriter, r *http.Request) error {

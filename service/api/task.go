@@ -32,6 +32,7 @@ type Task struct {
 	Every Duration   `json:"every,omitzero"`
 
 	Queue       string   `json:"queue,omitempty"`
+	Group       string   `json:"group,omitempty"` // for the limits by group of a queue
 	Timeout     Duration `json:"timeout,omitzero"`
 	MaxAttempts int      `json:"max_attempts,omitempty"`
 	Backoff     *Backoff `json:"backoff,omitempty"`
@@ -131,7 +132,7 @@ func (a *API) convertFollowUp(t *Task, name string, p *fieldErrors) *durable.Tas
 		return nil
 	}
 	var own fieldErrors
-	for field, isSet := range map[string]bool{"/key": t.Key != "", "/delay": t.Delay != nil, "/at": t.At != nil, "/cron": t.Cron != "", "/every": t.Every != 0,
+	for field, isSet := range map[string]bool{"/key": t.Key != "", "/delay": t.Delay != nil, "/at": t.At != nil, "/cron": t.Cron != "", "/every": t.Every != 0, "/group": t.Group != "",
 		"/expires_in": t.ExpiresIn != 0, "/keep": t.Keep != nil, "/unique_for": t.UniqueFor != 0, "/paused": t.Paused, t.answerField(): t.answerField() != ""} {
 		if isSet {
 			own.add(field, "is not for a follow-up")
@@ -163,7 +164,7 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 	if err != nil && t.URL != "" {
 		p.add(requestPointer(err), errorText(err))
 	}
-	task.Handler = t.Queue
+	task.Handler, task.Group = t.Queue, t.Group
 	if t.Queue == "" {
 		task.Handler = a.queues[0]
 	} else if !a.hasQueue(t.Queue) {
@@ -218,7 +219,7 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 // the body is shown as it is.
 func TaskOf(info *durable.Info) Task {
 	x := &info.Task
-	t := Task{Key: info.ID, Queue: x.Handler, Cron: x.Cron, Zone: x.Zone, Every: Duration(x.Every),
+	t := Task{Key: info.ID, Queue: x.Handler, Group: x.Group, Cron: x.Cron, Zone: x.Zone, Every: Duration(x.Every),
 		Timeout: Duration(x.Timeout), MaxAttempts: x.MaxAttempts, UniqueFor: Duration(x.Unique),
 		State: info.State.String(), Attempts: info.Attempts}
 	body := x.Body

@@ -18,15 +18,16 @@ import (
 
 // taskFlags are the flags that describe a task and its time.
 type taskFlags struct {
-	handler, body, bodyFile, cron, zone, start, end, missed, at string
-	headers                                                     []string
-	every, timeout, unique, keepFor, missedAfter, after         time.Duration
-	maxAttempts, keepRuns                                       int
+	handler, group, body, bodyFile, cron, zone, start, end, missed, at string
+	headers                                                            []string
+	every, timeout, unique, keepFor, missedAfter, after                time.Duration
+	maxAttempts, keepRuns                                              int
 }
 
 func (x *taskFlags) addFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&x.handler, "handler", "", "name of the handler that runs the task")
+	flags.StringVar(&x.group, "group", "", "group of the task, such as a tenant, for the handler's limits by group")
 	flags.StringVar(&x.body, "body", "", "body, as text")
 	flags.StringVar(&x.bodyFile, "body-file", "", "file with the body, or - for standard input")
 	flags.StringArrayVar(&x.headers, "header", nil, "a header, as NAME=VALUE; may be repeated")
@@ -58,6 +59,9 @@ func (x *taskFlags) apply(flags *pflag.FlagSet, in io.Reader, t *durable.Task) (
 	}
 	if given("handler") {
 		t.Handler = x.handler
+	}
+	if given("group") {
+		t.Group = x.group
 	}
 	switch {
 	case given("body") && given("body-file"):

@@ -202,11 +202,13 @@ func (c *sharedFlags) newWorkersCommand() *cobra.Command {
 
 // A handlerLimit is what the commands limits and limit print.
 type handlerLimit struct {
-	Handler     string     `json:"handler"`
-	Concurrency int        `json:"concurrency,omitempty"`
-	Rate        float64    `json:"rate,omitempty"`
-	PausedSince *time.Time `json:"paused_since,omitempty"`
-	Note        string     `json:"note,omitempty"`
+	Handler          string     `json:"handler"`
+	Concurrency      int        `json:"concurrency,omitempty"`
+	Rate             float64    `json:"rate,omitempty"`
+	GroupConcurrency int        `json:"group_concurrency,omitempty"`
+	GroupRate        float64    `json:"group_rate,omitempty"`
+	PausedSince      *time.Time `json:"paused_since,omitempty"`
+	Note             string     `json:"note,omitempty"`
 }
 
 func (c *sharedFlags) newLimitsCommand() *cobra.Command {
@@ -234,7 +236,8 @@ func (c *sharedFlags) newLimitsCommand() *cobra.Command {
 					return byHandler[handler]
 				}
 				for h, l := range limits {
-					get(h).Concurrency, get(h).Rate = l.Concurrency, l.Rate
+					x := get(h)
+					x.Concurrency, x.Rate, x.GroupConcurrency, x.GroupRate = l.Concurrency, l.Rate, l.GroupConcurrency, l.GroupRate
 				}
 				for h, p := range paused {
 					get(h).PausedSince, get(h).Note = &p.Since, p.Note
@@ -246,13 +249,13 @@ func (c *sharedFlags) newLimitsCommand() *cobra.Command {
 				if c.asJSON {
 					return figures.PrintJSON(cmd.OutOrStdout(), list)
 				}
-				t := newTable(cmd, "HANDLER", "CONCURRENCY", "RATE", "PAUSED SINCE", "NOTE")
+				t := newTable(cmd, "HANDLER", "CONCURRENCY", "RATE", "OF A GROUP", "RATE OF A GROUP", "PAUSED SINCE", "NOTE")
 				for _, l := range list {
 					since := ""
 					if l.PausedSince != nil {
 						since = formatTime(*l.PausedSince)
 					}
-					t.addRow(escapeText(l.Handler), orDash(l.Concurrency > 0, l.Concurrency), orDash(l.Rate > 0, l.Rate), since, shortLine(l.Note))
+					t.addRow(escapeText(l.Handler), orDash(l.Concurrency > 0, l.Concurrency), orDash(l.Rate > 0, l.Rate), orDash(l.GroupConcurrency > 0, l.GroupConcurrency), orDash(l.GroupRate > 0, l.GroupRate), since, shortLine(l.Note))
 				}
 				return t.flush()
 			})
@@ -274,12 +277,12 @@ func (c *sharedFlags) newLimitCommand() *cobra.Command {
 		Use:   "limit HANDLER",
 		Short: "Sets or removes the limit of a handler over all workers",
 		Long: `Sets the limit of a handler over all workers: how many tasks run at a time, and how many
-start in a second on average. What is not given is not limited. A program that sets limits
+start in a second on average, in all and of each group of tasks. What is not given is not limited. A program that sets limits
 when it starts replaces them.`,
 		Example: "  tickless tasks limit --file tasks.db mail --concurrency 10 --rate 50\n  tickless tasks limit --file tasks.db mail --remove",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" || remove == (l != durable.Limit{}) {
-				return cli.UsageError{Err: fmt.Errorf("give one handler, and --concurrency, --rate or --remove")}
+				return cli.UsageError{Err: fmt.Errorf("give one handler, and --concurrency, --rate, --group-concurrency, --group-rate or --remove")}
 			}
 			handler, err := unescapeID(args[0])
 			if err != nil {
@@ -292,6 +295,8 @@ when it starts replaces them.`,
 	}
 	cmd.Flags().IntVar(&l.Concurrency, "concurrency", 0, "at most this many tasks at a time")
 	cmd.Flags().Float64Var(&l.Rate, "rate", 0, "at most this many tasks a second")
+	cmd.Flags().IntVar(&l.GroupConcurrency, "group-concurrency", 0, "at most this many tasks of a group at a time")
+	cmd.Flags().Float64Var(&l.GroupRate, "group-rate", 0, "at most this many tasks of a group a second")
 	cmd.Flags().BoolVar(&remove, "remove", false, "remove the limit")
 	return cmd
 }

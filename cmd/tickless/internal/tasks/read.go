@@ -17,13 +17,14 @@ import (
 
 // A selection contains the flags that select tasks.
 type selection struct {
-	state, handler, prefix, dueFrom, dueBefore, errorText string
-	selectAll                                             bool
+	state, handler, group, prefix, dueFrom, dueBefore, errorText string
+	selectAll                                                    bool
 }
 
 func (s *selection) addFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&s.handler, "handler", "", "tasks of this handler")
+	flags.StringVar(&s.group, "group", "", "tasks of this group")
 	flags.StringVar(&s.prefix, "prefix", "", "tasks whose ID has this prefix")
 	flags.StringVar(&s.dueFrom, "from", "", "tasks that are due at or after this time; for dead letters, the time of death counts")
 	flags.StringVar(&s.dueBefore, "to", "", "tasks that are due before this time; for dead letters, the time of death counts")
@@ -34,6 +35,7 @@ func (s *selection) addFlags(flags *pflag.FlagSet) {
 func (s *selection) addRunFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&s.handler, "handler", "", "runs of this handler")
+	flags.StringVar(&s.group, "group", "", "runs of tasks of this group")
 	flags.StringVar(&s.prefix, "prefix", "", "runs whose key has this prefix")
 	flags.StringVar(&s.dueFrom, "from", "", "runs that ended at or after this time")
 	flags.StringVar(&s.dueBefore, "to", "", "runs that ended before this time")
@@ -49,7 +51,7 @@ func (s *selection) filter() (f durable.Filter, err error) {
 			return f, fmt.Errorf("the state must be pending, paused, running, dead or past, got %q", s.state)
 		}
 	}
-	f.Handler, f.Error = s.handler, s.errorText
+	f.Handler, f.Group, f.Error = s.handler, s.group, s.errorText
 	var errs [3]error
 	f.Prefix, errs[0] = unescapeID(s.prefix)
 	f.From, errs[1] = parseTime(s.dueFrom)
@@ -179,6 +181,9 @@ func printInfo(cmd *cobra.Command, info *durable.Info) error {
 	t.addRow("at", formatTime(info.At))
 	t.addRow("due", formatTime(info.Due))
 	t.addRow("handler", escapeText(task.Handler))
+	if task.Group != "" {
+		t.addRow("group", escapeText(task.Group))
+	}
 	if info.Worker != "" {
 		t.addRow("worker", info.Worker)
 	}

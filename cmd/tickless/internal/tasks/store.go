@@ -162,6 +162,7 @@ type setFile struct {
 type setTask struct {
 	Key         string            `json:"key"`
 	Handler     string            `json:"handler"`
+	Group       string            `json:"group"`
 	Body        string            `json:"body"`
 	Headers     map[string]string `json:"headers"`
 	Cron        string            `json:"cron"`
@@ -207,7 +208,7 @@ func readSet(name string, in io.Reader) (x setFile, items []durable.Item, err er
 	}
 	for _, t := range x.Tasks {
 		items = append(items, durable.Item{When: durable.Next(), Task: durable.Task{
-			Key: t.Key, Handler: t.Handler, Body: []byte(t.Body), Headers: t.Headers, Cron: t.Cron, Zone: t.Zone, Every: time.Duration(t.Every),
+			Key: t.Key, Handler: t.Handler, Group: t.Group, Body: []byte(t.Body), Headers: t.Headers, Cron: t.Cron, Zone: t.Zone, Every: time.Duration(t.Every),
 			Start: t.Start, End: t.End, MaxAttempts: t.MaxAttempts, Timeout: time.Duration(t.Timeout),
 			Retention: durable.Retention{Runs: t.KeepRuns, For: time.Duration(t.KeepFor)},
 		}})
