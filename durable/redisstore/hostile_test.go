@@ -29,7 +29,7 @@ func TestHostileRedis(t *testing.T) {
 	}
 	for i, record := range storetest.HostileRecords() {
 		x := store.Task{Handler: "h", Record: record}
-		text := encodeRecord(&x, "0000000000000001")
+		text := encodeRecord(&x, "0000000000000001") + "0000000000000002"
 		for where, id := range map[string]string{"due": fmt.Sprint("k", i), "dead": fmt.Sprint("dead", i), "past": store.RunID(fmt.Sprint("k", i), i)} {
 			do("HSET", key("task"), id, text)
 			if where == "due" {

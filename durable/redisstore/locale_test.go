@@ -48,7 +48,7 @@ func TestDeadLetters_UnderAnotherLocale(t *testing.T) {
 	}
 	slices.Sort(want)
 	for _, id := range want {
-		record := encodeRecord(&store.Task{ID: id, Handler: "h", Record: []byte("\x01123456\x00")}, "0000000000000001")
+		record := encodeRecord(&store.Task{ID: id, Handler: "h", Record: []byte("\x01123456\x00")}, "0000000000000001") + "0000000000000002"
 		require.NoError(t, r.HSet(ctx, c.key(id, "task"), id, record).Err())
 		require.NoError(t, r.HSet(ctx, c.key(id, "run"), id, "0 1 0 1700000000000000 - - 1:h").Err())
 		require.NoError(t, r.ZAdd(ctx, c.key(id, "dead"), redis.Z{Score: 1_700_000_000_000_000, Member: id}).Err())

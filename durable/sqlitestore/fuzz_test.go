@@ -43,11 +43,11 @@ func FuzzRow(f *testing.F) {
 	f.Add("k\xff", uint8(2), int64(5), "h", "s", []byte{}, int64(4), int64(7), []byte(`{"crashes":2,"following":true,"next_task":{"ID":"k\ufffd"},"failures":[{"Attempt":1}]}`), uint32(0))
 	f.Add("k", uint8(4), int64(5), "h", "", []byte("d1"), int64(4), int64(0), []byte(`{"failures":7}`), uint32(1))
 	f.Fuzz(func(t *testing.T, id string, state uint8, at int64, handler, schedule string, record []byte, due, token int64, more []byte, damage uint32) {
-		want := machine.Task{Entry: store.Entry{Task: store.Task{ID: id, Handler: handler, Schedule: schedule, Record: record}, State: store.State(state), At: store.Time(at), Due: store.Time(due), Token: token, Worker: max(0, token%9)}}
+		want := machine.Task{Entry: store.Entry{Task: store.Task{ID: id, Handler: handler, Schedule: schedule, Record: record}, State: store.State(state), At: store.Time(at), Due: store.Time(due), Token: token, Worker: max(0, token%9), Version: max(0, token%7)}}
 		if len(more) == 0 {
 			more = nil
 		}
-		row := fakeRow{id, int64(state), at, handler, schedule, record, due, int64(0), token, int64(0), more, rowChecksum(&want, more) + int64(damage), nullableNumber(want.Worker)}
+		row := fakeRow{id, int64(state), at, handler, schedule, record, due, int64(0), token, int64(0), more, rowChecksum(&want, more) + int64(damage), nullableNumber(want.Worker), nullableNumber(want.Version)}
 		var got machine.Task
 		if err := scanRow(row, &got); err != nil {
 			require.ErrorIs(t, err, ErrDamaged)

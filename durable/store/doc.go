@@ -55,9 +55,9 @@
 // suspect.
 //
 // Each command that changes a task gives it a new Version, a number from the shard's counter of
-// tokens. Attempts do not change the Version. No other task has it, even if the key is removed
-// and scheduled again, so that a client can make a change only if the task is still as the
-// client has seen it: see [Item]. A dead letter has the Version of its task, and
+// tokens. Attempts do not change the Version. A key never gets the same Version again, even if
+// it is removed and scheduled again, so that a client can make a change only if the task is still
+// as the client has seen it: see [Item]. A dead letter has the Version of its task, and
 // a follow-up the token of the attempt before it.
 //
 // A task may be paused. No claim gets it until it is resumed, or rescheduled to run once. A

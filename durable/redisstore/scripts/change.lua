@@ -44,15 +44,7 @@
 -- A command that comes again gets its first answer. A command is stale if its sender has
 -- already sent a later command. It is not carried out, because its sender no longer waits.
 local n = tonumber(ARGV[2]) - 1
-
--- newVersion returns the next version or token, like nextNumber in package machine. The Store
--- sends records with format 5 and without a version.
-local latest = math.max(tonumber(m[3 + n] or '0') or 0, now)
-local hadLatest = latest
-local function newVersion()
-  latest = latest + 1
-  return string.format('%016.0f', latest)
-end
+local latest = math.max(tonumber(m[3 + n] or '0') or 0, now) -- the latest version or token
 
 -- The most frequent case: one new task, from a known sender.
 if n == 1 and m[3] then
@@ -84,6 +76,14 @@ if n == 1 and m[3] then
       return 'o2'
     end
   end
+end
+
+-- newVersion returns the next version, like nextNumber in package machine. The Store sends
+-- records with format 5 and without a version.
+local hadLatest = latest
+local function newVersion()
+  latest = latest + 1
+  return string.format('%016.0f', latest)
 end
 
 local p, k, sendersKnown, batchOp = first, 0, true, nil
@@ -126,6 +126,7 @@ end
 local soonest, known, uniques = nil, {}, false
 if batchOp == 's' then
   local existing, sets, adds, fresh, filled = call('HMGET', task, unpack(ids)), {}, {}, {}, 0
+  local version = newVersion() -- of all new keys
   for i = 1, n do
     local from, unique = offsets[i], ops[i] ~= 's' and sub(ops[i], -1) == 'U'
     uniques = uniques or unique
@@ -156,7 +157,7 @@ if batchOp == 's' then
         if score < list.soonest then list.soonest = score end
         local k = #list
         list[k + 1], list[k + 2] = at, id
-        sets[filled + 1], sets[filled + 2] = id, record .. newVersion()
+        sets[filled + 1], sets[filled + 2] = id, record .. version
         filled = filled + 2
         fresh[id], outcomes[from + j] = true, '2'
       end

@@ -97,7 +97,7 @@ func (m *machine) addFollowUp(t *Task, run *store.Task, done bool, text string) 
 	x, ok := run.FollowUp(store.RunEnd{Done: done, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes, Text: text}, t.Token)
 	if ok && m.index.Find(x.ID) == nil {
 		followUp := m.addTask(x)
-		followUp.Version = t.Token // no other task has it, because it is a token
+		followUp.Version = t.Token
 		m.makePending(followUp, m.now)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Each command that changes a task gives it a new version, which no other task has had. With
+// Each command that changes a task gives it a new version, which its key has never had. With
 // IfVersion a command changes only the task that its client has seen.
 func testVersions(b *storeTest) {
 	seen := make(map[int64]bool)
