@@ -17,7 +17,7 @@ type fakeRow []any
 
 func (r fakeRow) Scan(to ...any) error {
 	for i := range to {
-		if n, ok := to[i].(*sql.NullInt64); ok {
+		if n, ok := to[i].(sql.Scanner); ok {
 			if err := n.Scan(r[i]); err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func FuzzRow(f *testing.F) {
 		if len(more) == 0 {
 			more = nil
 		}
-		row := fakeRow{id, int64(state), at, handler, schedule, record, due, int64(0), token, int64(0), more, rowChecksum(&want, more) + int64(damage), nullableNumber(want.Worker), nullableNumber(want.Version)}
+		row := fakeRow{id, int64(state), at, handler, schedule, record, due, int64(0), token, int64(0), more, rowChecksum(&want, more) + int64(damage), nullableNumber(want.Worker), nullableNumber(want.Version), nullableName(want.Group)}
 		var got machine.Task
 		if err := scanRow(row, &got); err != nil {
 			require.ErrorIs(t, err, ErrDamaged)
