@@ -333,6 +333,11 @@ if n then
       local isDue = head and tonumber(head) <= now
       local home, setAside = s.group and groups .. 'kinds' or kinds, s.group and groups .. 'aside' or aside
       local place, at = home, head
+      if isDue and s.group and not s.blocked then
+        -- The claim may have taken the last permit: later claims need not meet the kind.
+        byGroup[s.group] = nil
+        groupHasRoom(s)
+      end
       if isDue and s.blocked then
         call('ZADD', groups .. 'blocked', 0, s.kind)
       elseif s.group then
