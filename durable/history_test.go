@@ -184,7 +184,7 @@ func TestPauseTask(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, ds, 1, "the run is tried again at once")
 		require.Equal(t, 2, (<-ds).Attempt)
-		end <- nil
+		close(end) // for the runs that follow too
 	})
 }
 

@@ -263,6 +263,12 @@ func TestOnce_RandomProgram(t *testing.T) {
 	defer direct.Close()
 	c, plain := newClient(r, WithShards(2)), newClient(direct, WithShards(2))
 
+	// Without this, the first command of one of the shards may end before it is sent.
+	for checked := false; !checked; {
+		_, err := c.Stats(ctx)
+		checked = err == nil
+	}
+
 	known := func(out []durable.Outcome, err error) []durable.Outcome {
 		for i := 0; err != nil; i++ {
 			var u *durable.UnknownError
