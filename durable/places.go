@@ -37,6 +37,7 @@ type placePool struct {
 	hangingHandlers int           // handlers that have not returned after their timeouts
 	placesGiven     int           // how many of their places were given again: they count twice in totalPlaces
 	idle            chan struct{} // closed when the Run is over and all places are free
+	isIdle          bool          // idle is closed
 }
 
 // A placeUsage is a handler's use of the places, guarded by places.mu.
@@ -247,7 +248,8 @@ func (p *placePool) addTakenLocked(h *handler, n int) {
 
 func (p *placePool) addFreePlacesLocked(n int) {
 	p.freePlaces += n
-	if p.runEnded && p.freePlaces == p.totalPlaces {
+	if p.runEnded && p.freePlaces == p.totalPlaces && !p.isIdle {
+		p.isIdle = true
 		close(p.idle)
 	}
 }
