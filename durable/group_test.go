@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,11 +22,19 @@ func TestClientSetLimit_Groups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := durable.New(memstore.New(memstore.WithShards(1)), quiet)
 		require.NoError(t, c.SetLimit(ctx, "h", durable.Limit{GroupConcurrency: 2}))
+		var mu sync.Mutex
 		var groups []string
+		ran := func() []string { // sorted
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Sorted(slices.Values(groups))
+		}
 		for range 2 {
 			w := durable.NewWorker(c, durable.WithConcurrency(8), durable.WithLease(10*time.Second))
 			w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+				mu.Lock()
 				groups = append(groups, d.Group)
+				mu.Unlock()
 				time.Sleep(time.Second)
 				return nil
 			})
@@ -35,7 +44,7 @@ func TestClientSetLimit_Groups(t *testing.T) {
 			schedule(t, c, durable.Task{Key: fmt.Sprint("big", i), Handler: "h", Group: "big"}, durable.After(0))
 		}
 		synctest.Wait()
-		require.Len(t, groups, 2)
+		require.Len(t, ran(), 2)
 		r := explain(t, c, "big99", durable.ReasonGroupLimit)
 		require.Equal(t, 2, r[0].Count)
 		for i := range 4 {
@@ -43,21 +52,20 @@ func TestClientSetLimit_Groups(t *testing.T) {
 		}
 		schedule(t, c, durable.Task{Key: "none", Handler: "h"}, durable.After(0))
 		synctest.Wait()
-		slices.Sort(groups)
-		require.Equal(t, []string{"", "big", "big", "small0", "small1", "small2", "small3"}, groups)
+		require.Equal(t, []string{"", "big", "big", "small0", "small1", "small2", "small3"}, ran())
 		time.Sleep(50 * time.Second)
 		synctest.Wait()
-		require.Len(t, groups, 105)
+		require.Len(t, ran(), 105)
 
 		require.NoError(t, c.SetLimit(ctx, "h", durable.Limit{GroupRate: 0.1}))
 		for i := range 3 {
 			schedule(t, c, durable.Task{Key: fmt.Sprint("rate", i), Handler: "h", Group: "rate"}, durable.After(0))
 		}
 		time.Sleep(5 * time.Second)
-		require.Len(t, groups, 106)
+		require.Len(t, ran(), 106)
 		explain(t, c, "rate2", durable.ReasonGroupRate)
 		time.Sleep(16 * time.Second)
-		require.Len(t, groups, 108)
+		require.Len(t, ran(), 108)
 	})
 }
 

@@ -592,22 +592,31 @@ func TestWorker_UnderAVirtualClock(t *testing.T) {
 
 // A handler's timeout follows the virtual clock.
 func TestWorker_TimeoutUnderAVirtualClock(t *testing.T) {
-	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
-	c := durable.New(memstore.New(memstore.WithClock(clk)), quiet)
-	w := durable.NewWorker(c)
-	begun, causes := make(chan struct{}), make(chan error, 1)
-	w.Handle("h", func(ctx context.Context, _ durable.Delivery) error {
-		close(begun)
-		<-ctx.Done()
-		causes <- context.Cause(ctx)
-		return durable.NoRetry(ctx.Err())
-	}, durable.WithTimeout(time.Hour))
-	start(t, w)
-	schedule(t, c, durable.Task{Key: "k"}, durable.After(time.Minute))
-	clk.Advance(2 * time.Minute)
-	<-begun
-	clk.Advance(time.Hour)
-	require.ErrorIs(t, receive(t, causes), durable.ErrTimeout)
+	synctest.Test(t, func(t *testing.T) {
+		clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+		mem := memstore.New(memstore.WithClock(clk))
+		t.Cleanup(func() { require.NoError(t, mem.Close()) })
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		causes := make(chan error, 1)
+		w.Handle("h", func(ctx context.Context, _ durable.Delivery) error {
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return durable.NoRetry(ctx.Err())
+		}, durable.WithTimeout(time.Hour))
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(time.Minute))
+		advance := func(d time.Duration) {
+			for ; d > 0; d -= 5 * time.Second { // the worker extends its lease meanwhile
+				clk.Advance(5 * time.Second)
+				synctest.Wait()
+			}
+		}
+		advance(time.Minute + 55*time.Minute)
+		require.Empty(t, causes)
+		advance(6 * time.Minute)
+		require.ErrorIs(t, <-causes, durable.ErrTimeout)
+	})
 }
 
 // A worker crashes during a run with LatestMissed. The next worker continues with that
