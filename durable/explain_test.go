@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +16,7 @@ import (
 // explain returns the only explanation's reasons, after a check of the rest.
 func explain(t *testing.T, c *durable.Client, id string, kinds ...durable.ReasonKind) []durable.Reason {
 	t.Helper()
+	synctest.Wait() // no round is under way
 	x, err := c.Explain(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, id, x.ID)
@@ -44,7 +46,7 @@ func TestExplain_EachReason(t *testing.T) {
 		schedule(t, c, durable.Task{Key: "unknown", Handler: "nobody has it"}, durable.After(0))
 		require.Contains(t, explain(t, c, "unknown", durable.ReasonNoWorker)[0].Text, "nobody has it")
 
-		w := durable.NewWorker(c, durable.WithConcurrency(4), durable.WithMaxAttempts(2), durable.WithBackoff(time.Minute, time.Minute))
+		w := durable.NewWorker(c, durable.WithConcurrency(4), durable.WithMaxAttempts(2))
 		release := make(chan struct{})
 		hold := func(ctx context.Context, d durable.Delivery) error {
 			select {
@@ -57,7 +59,9 @@ func TestExplain_EachReason(t *testing.T) {
 		w.Handle("slow", hold)
 		w.Handle("two", hold, durable.WithHandlerConcurrency(2))
 		w.Handle("rated", func(context.Context, durable.Delivery) error { return nil }, durable.WithRate(0.001))
-		w.Handle("fails", func(context.Context, durable.Delivery) error { return errors.New("it broke") })
+		w.Handle("fails", func(context.Context, durable.Delivery) error {
+			return durable.RetryAfter(errors.New("it broke"), time.Minute)
+		})
 		w.Handle("back", func(context.Context, durable.Delivery) error {
 			return durable.HandBack(errors.New("no room"), time.Minute)
 		})

@@ -26,6 +26,7 @@ type shardLoop struct {
 	// Guarded by places.mu.
 
 	isQueued       bool // the loop is in places.waitingLoops
+	timesDequeued  int  // how often it has left them
 	waitReasons    waitReasons
 	reservedPlaces int // 1 if a place is reserved for the loop, otherwise 0
 

@@ -268,6 +268,7 @@ func (p *placePool) dequeueLocked(l *shardLoop) {
 		p.waitingLoops = slices.Delete(p.waitingLoops, i, i+1)
 	}
 	l.isQueued, l.waitReasons = false, waitReasons{}
+	l.timesDequeued++
 	p.queueChanged.Broadcast()
 }
 
@@ -305,6 +306,7 @@ func (p *placePool) takeWakeupsLocked(now time.Time) (c wakeups) {
 		if p.canClaimLocked(l, now) {
 			p.waitingLoops = slices.Delete(p.waitingLoops, i, i+1)
 			l.isQueued = false
+			l.timesDequeued++
 			// Reserve the place: the loop may still have a round under way, and other
 			// loops must not take the place meanwhile.
 			l.reservedPlaces = 1
@@ -358,7 +360,8 @@ func (p *placePool) awaitPlace(l *shardLoop) {
 	}
 	l.waitReasons.anyPlace = true
 	p.enqueueLocked(l)
-	for l.isQueued && !p.runEnded {
+	// The loop may be in the queue again, for another reason, before this goroutine runs.
+	for n := l.timesDequeued; l.isQueued && l.timesDequeued == n && !p.runEnded; {
 		p.queueChanged.Wait()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -27,13 +28,15 @@ func TestWorkers_ShowWhatRuns(t *testing.T) {
 		}, durable.WithHandlerConcurrency(3), durable.WithRate(5))
 		w.Handle("other", func(context.Context, durable.Delivery) error { return nil })
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
+		defer cancel()
+		ended := make(chan error, 1)
 		go func() { ended <- w.Run(ctx) }()
 		began := time.Now()
 		for _, key := range []string{"a", "b", "c"} {
 			schedule(t, c, durable.Task{Key: key, Handler: "slow"}, durable.At(began.Add(map[string]time.Duration{"a": 3, "b": 1, "c": 2}[key]*time.Minute)))
 		}
 		time.Sleep(10 * time.Minute)
+		synctest.Wait() // no round is under way
 
 		workers, err = c.Workers(t.Context())
 		require.NoError(t, err)
