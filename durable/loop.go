@@ -333,8 +333,9 @@ func (w *Worker) listenForWakeups(ctx context.Context) {
 	places := w.places.Load()
 	onWakeup := func(shard int) {
 		w.counters.wakeups.Add(1)
-		places.awaitPlace(w.loops[shard]) // meanwhile the store wakes other workers
-		w.loops[shard].requestClaim()
+		if places.awaitPlace(w.loops[shard]) { // meanwhile the store wakes other workers
+			w.loops[shard].requestClaim()
+		}
 	}
 	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
 		waitStart := time.Now()

@@ -352,11 +352,13 @@ func (p *placePool) onRefill() {
 
 // awaitPlace waits until the loop can get a place, or the Run is over. Meanwhile the
 // loop is in the queue.
-func (p *placePool) awaitPlace(l *shardLoop) {
+//
+// It returns false if it had to wait: the loop claims then with the place that it got.
+func (p *placePool) awaitPlace(l *shardLoop) (isFree bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.usablePlacesLocked(p.w.now()) > 0 {
-		return
+		return true
 	}
 	l.waitReasons.anyPlace = true
 	p.enqueueLocked(l)
@@ -364,6 +366,7 @@ func (p *placePool) awaitPlace(l *shardLoop) {
 	for n := l.timesDequeued; l.isQueued && l.timesDequeued == n && !p.runEnded; {
 		p.queueChanged.Wait()
 	}
+	return false
 }
 
 // endRun stops all claims, because the Run is over.

@@ -170,6 +170,16 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 		h.busyUntil = 0
 	}
 	calm()
+	isOpen := func() bool {
+		h := processHub()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.descriptors[0] != nil || h.lookout != nil
+	}
+	for isOpen() {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(2 * time.Duration(closeDelay)) // their goroutines close them
 	before, goroutines := descriptors(t), runtime.NumGoroutine()
 	perHub := 1 // descriptors, each with a goroutine
 	if runtime.GOMAXPROCS(0) > 1 {
