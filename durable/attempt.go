@@ -8,6 +8,7 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/places"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/timer"
 )
@@ -24,7 +25,7 @@ type attempt struct {
 	recordErr     error      // why the record cannot be decoded, or nil
 	recurrence    recurrence // when the task repeats
 	recurrenceErr error      // why this Worker cannot compute the recurrence, or nil
-	isSuspect     bool       // the run is a suspect: see suspects.go
+	isSuspect     bool       // the run is a suspect: see package places
 	keepAfterRun  bool       // the task has a Unique, a Retention or follow-ups
 	following     bool       // what follows this run has a time of its own
 	result        []byte     // from SetResult
@@ -51,10 +52,9 @@ type attempt struct {
 	mayHaveLease bool      // the Worker may still have the lease
 	prev, next   *attempt  // in the loop's leaseList
 
-	timeoutAt       time.Time // when the handler's timeout is over; set before it is called
-	hang            hangState
-	countsAsSuspect bool // the attempt is one of places.suspectsReserved; guarded by places.mu
-	reportQueued    bool // a report was queued; guarded by loop.mu
+	timeoutAt    time.Time // when the handler's timeout is over; set before it is called
+	place        places.Place
+	reportQueued bool // a report was queued; guarded by loop.mu
 }
 
 // A handler is a Handler with its options and counters.
@@ -66,11 +66,12 @@ type handler struct {
 	// Worker has no name.
 	labelsCtx context.Context
 	counters  handlerCounters
-	placeUsage
+	index     int // in Worker.handlerNames
 }
 
 func (w *Worker) newAttempt(l *shardLoop, x *store.Claimed) *attempt {
 	a := &attempt{loop: l, dueInStore: x.Due, due: x.Due, isSuspect: x.Suspect, lease: store.Lease{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
+	a.place = l.pool.NewPlace(a.handlerIndex())
 	var generation string
 	a.task, generation, a.recordErr = decodeTask(&x.Task)
 	a.recurrence, a.recurrenceErr = a.task.makeRecurrence(w.client.schedules)
@@ -98,6 +99,14 @@ func (w *Worker) newAttempt(l *shardLoop, x *store.Claimed) *attempt {
 	}
 	a.delivery.LastAttempt = a.delivery.Attempt >= a.delivery.MaxAttempts
 	return a
+}
+
+// handlerIndex returns the handler's index in Worker.handlerNames, or -1.
+func (a *attempt) handlerIndex() int {
+	if a.handler == nil {
+		return -1
+	}
+	return a.handler.index
 }
 
 func (a *attempt) config() *handlerConfig {

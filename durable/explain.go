@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/places"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -337,10 +338,7 @@ func (x *explainer) explainRoom() {
 func (x *explainer) explainWorkerRoom(w *WorkerInfo) (full bool) {
 	i, _ := w.findHandler(x.entry.Handler)
 	h := w.Handlers[i]
-	free, spare := w.Places-len(w.Running), 0
-	if len(w.Handlers) > 1 {
-		spare = w.Places / 4
-	}
+	free, spare := w.Places-len(w.Running), places.Spare(w.Places, len(w.Handlers))
 	holders := func(handler string) (holders []Holder) {
 		for _, t := range w.Running {
 			if handler == "" || t.Handler == handler {

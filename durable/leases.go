@@ -54,7 +54,7 @@ func (l *shardLoop) leasesToExtend(now time.Time) []*attempt {
 			// the task when the lease has expired.
 			l.leases.remove(a)
 			l.dropLease(a)
-			l.places.endSuspect(a)
+			a.place.Crash()
 			l.w.client.log.Warn("durable: a handler does not return; its lease is given up",
 				"handler", a.task.Handler, "key", printableKey(a.task.Key))
 		} else {
@@ -99,7 +99,7 @@ func (l *shardLoop) startAttempt(a *attempt, now store.Time, sentAt time.Time) b
 	}
 	a.leaseTimer, _ = w.timers.Start(leaseTimerDelay, func() { a.cancel(ErrLeaseLost) })
 	if a.isSuspect {
-		l.places.admitSuspect(a)
+		a.place.Admit(a.delivery.Crashes+1 >= w.config.maxCrashes)
 	}
 	a.giveUpAt = w.now().Add(a.timeout() + w.config.lease)
 	go a.run()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/places"
 	"github.com/tickless/tickless/durable/internal/random"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/timer"
@@ -15,20 +16,14 @@ import (
 // sends rounds to the store: see round.go. Between rounds it sleeps until its timer
 // fires, a report is queued, or the store wakes it.
 type shardLoop struct {
-	w      *Worker
-	shard  int
-	places *placePool
+	w       *Worker
+	shard   int
+	pool    *places.Pool
+	claimer *places.Claimer // the loop, for the pool
 
 	wakeSignal   chan struct{}      // has an element if there may be something to do
 	stepRequests chan chan struct{} // the loop does all that is due, then closes the element
 	ended        chan struct{}      // closed when the goroutine ends
-
-	// Guarded by places.mu.
-
-	isQueued       bool // the loop is in places.waitingLoops
-	timesDequeued  int  // how often it has left them
-	waitReasons    waitReasons
-	reservedPlaces int // 1 if a place is reserved for the loop, otherwise 0
 
 	mu        sync.Mutex // guards the fields of this block
 	reports   []*report  // waiting to be sent
@@ -88,16 +83,18 @@ const (
 // never is later than any other time.
 var never = time.Unix(1<<40, 0)
 
-func newShardLoop(w *Worker, shard int, p *placePool) *shardLoop {
-	return &shardLoop{
+func newShardLoop(w *Worker, shard int, p *places.Pool) *shardLoop {
+	l := &shardLoop{
 		w:            w,
 		shard:        shard,
-		places:       p,
+		pool:         p,
 		senderName:   w.id + "." + strconv.Itoa(shard),
 		wakeSignal:   make(chan struct{}, 1),
 		stepRequests: make(chan chan struct{}),
 		ended:        make(chan struct{}),
 	}
+	l.claimer = p.NewClaimer(l.offerPlace, l.onTimer)
+	return l
 }
 
 // requestClaim makes the loop claim in its next round.
@@ -161,9 +158,9 @@ func (l *shardLoop) queueReportLocked(r *report) {
 func (l *shardLoop) reportAndReleasePlace(r *report) {
 	l.mu.Lock()
 	l.queueReportLocked(r)
-	wakeupsToSend := l.places.releasePlace(r.attempt)
+	next := r.attempt.place.Release()
 	l.mu.Unlock()
-	wakeupsToSend.send()
+	next.Offer()
 }
 
 func (l *shardLoop) setPhase(p phase) {
@@ -330,10 +327,10 @@ func (w *Worker) listenForWakeups(ctx context.Context) {
 	for i := range shards {
 		shards[i] = i
 	}
-	places := w.places.Load()
+	pool := w.places.Load()
 	onWakeup := func(shard int) {
 		w.counters.wakeups.Add(1)
-		if places.awaitPlace(w.loops[shard]) { // meanwhile the store wakes other workers
+		if pool.Await(w.loops[shard].claimer) { // meanwhile the store wakes other workers
 			w.loops[shard].requestClaim()
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/jobs"
 )
 
 // An Option changes how [New] makes a Client.
@@ -33,11 +33,9 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // A Schedule computes when a task runs. Use it for times that no cron spec can express,
-// such as the last working day of each month.
-type Schedule interface {
-	// Next returns the first time after t, or the zero time if there is none.
-	Next(t time.Time) time.Time
-}
+// such as the last working day of each month. Its method Next returns the first time after a
+// time, or the zero time if there is none.
+type Schedule = jobs.Schedule
 
 // WithSchedule registers a schedule for tasks that name it in [Task.Schedule]. Register
 // it with all Clients that schedule such tasks, or have Workers that run them.

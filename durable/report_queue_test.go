@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/durable/internal/places"
 	"github.com/tickless/tickless/durable/memstore"
 	"github.com/tickless/tickless/durable/store"
 )
@@ -31,7 +32,7 @@ func TestQueueReport_WakesTheLoopOnce(t *testing.T) {
 // reports that have come, but leaves the offer: nothing else gives the place back.
 func TestTakeQueuedReports_LeavesAnOffer(t *testing.T) {
 	l := &shardLoop{wakeSignal: make(chan struct{}, 1)}
-	r := &round{grant: placeGrant{placeCount: 1}}
+	r := &round{grant: places.Grant{Claim: store.Claim{Max: 1}}}
 	l.queueReport(&report{attempt: &attempt{loop: l}, end: store.Done})
 	l.requestClaim()
 	l.offerPlace()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/places"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -14,12 +15,12 @@ import (
 // The loop sends a round again until the store answers. The next round must wait for the
 // answer, because the store remembers only a sender's latest round.
 type round struct {
-	stamp            store.Stamp // identifies the round, by its sender and a number
-	request          store.Round // what is sent
-	reports          []*report   // in the request
-	extendedAttempts []*attempt  // in the request, to extend their leases
-	grant            placeGrant  // the places for the claim, until they are freed
-	firstSentAt      time.Time   // when the round was first sent
+	stamp            store.Stamp  // identifies the round, by its sender and a number
+	request          store.Round  // what is sent
+	reports          []*report    // in the request
+	extendedAttempts []*attempt   // in the request, to extend their leases
+	grant            places.Grant // the places for the claim, until they are freed
+	firstSentAt      time.Time    // when the round was first sent
 }
 
 // sendRound sends the round that was not answered, or a new one with all that is due.
@@ -143,7 +144,7 @@ func (l *shardLoop) takeQueuedReports(r *round) (mustClaim, hasOffer bool) {
 		l.reports = nil
 	}
 	mustClaim, hasOffer = l.claimNow, l.hasOffer
-	if r.grant.placeCount > 0 { // the round already has a claim with places
+	if r.grant.Claim.Max > 0 { // the round already has a claim with places
 		l.claimNow = false
 	}
 	l.mu.Unlock()
@@ -182,8 +183,8 @@ func (l *shardLoop) addClaim(r *round, now time.Time, isOffer bool) {
 	l.mu.Lock()
 	l.claimNow, l.hasOffer = false, false
 	l.mu.Unlock()
-	g := l.places.reservePlaces(l, l.w.maxPlacesPerClaim, isOffer)
-	if g.placeCount == 0 {
+	g := l.pool.Reserve(l.claimer, l.w.maxPlacesPerClaim, isOffer)
+	if g.Claim.Max == 0 {
 		if isOffer {
 			return
 		}
@@ -198,8 +199,9 @@ func (l *shardLoop) addClaim(r *round, now time.Time, isOffer bool) {
 	l.noPlaceSince = time.Time{}
 	l.w.counters.claims.Add(1)
 	r.grant = g
-	r.request.Claim = store.Claim{Asked: true, Max: g.placeCount, Handlers: l.w.handlerNames, Schedules: l.w.scheduleNames,
-		Rooms: g.rooms, Spare: g.spare, Suspects: g.suspects, OnlySuspect: g.onlySuspect, Full: g.allPlacesTaken, Pass: g.wakeOtherWorkers}
+	c := g.Claim
+	c.Asked, c.Handlers, c.Schedules = true, l.w.handlerNames, l.w.scheduleNames
+	r.request.Claim = c
 }
 
 func (l *shardLoop) handleReceipts(r *round, a *store.Answer) {
@@ -245,7 +247,7 @@ func (l *shardLoop) handleExtensions(r *round, answer *store.Answer) {
 		case store.Lost:
 			l.dropLease(a)
 			a.cancel(ErrLeaseLost)
-			l.places.endSuspect(a)
+			a.place.Crash()
 			continue
 		case store.HeldStopping:
 			a.cancel(ErrCancelled)
@@ -259,32 +261,18 @@ func (l *shardLoop) handleExtensions(r *round, answer *store.Answer) {
 
 // handleTasks starts the claimed tasks. sentAt is when the round was last sent.
 func (l *shardLoop) handleTasks(r *round, answer *store.Answer, sentAt time.Time) {
-	claimedByHandler, startedByHandler := make([]int, len(l.w.handlerNames)), make([]int, len(l.w.handlerNames))
-	startedTotal, startedSuspects := 0, 0
-	reasons := waitReasons{anyPlace: answer.Next == 0 && r.grant.placeCount > 0, suspects: answer.Suspects != store.NoneWaits}
 	for i := range answer.Tasks {
 		a := l.w.newAttempt(l, &answer.Tasks[i])
 		a.claimedAt = answer.Now
 		a.countClaim()
-		hasStarted := l.startAttempt(a, answer.Now, sentAt)
-		if hasStarted {
-			startedTotal++
-			if a.isSuspect {
-				startedSuspects++
-			}
-		}
-		if a.handler != nil {
-			claimedByHandler[a.handler.handlerIndex]++
-			if hasStarted {
-				startedByHandler[a.handler.handlerIndex]++
-			}
-		}
+		r.grant.Count(a.handlerIndex(), l.startAttempt(a, answer.Now, sentAt), a.isSuspect)
 	}
 	if len(answer.Tasks) == 0 {
 		l.w.counters.empty.Add(1)
 	}
 	l.w.counters.claimed.Add(int64(len(answer.Tasks)))
-	l.places.freeUnusedPlaces(l, r.grant, claimedByHandler, startedByHandler, startedTotal, startedSuspects, answer.Suspects, reasons)
+	r.grant.MoreDue, r.grant.Waiting = answer.Next == 0, answer.Suspects
+	l.pool.Settle(l.claimer, &r.grant)
 	l.w.logPause(answer.Paused)
 	l.logPausedHandlers(answer.PausedHandlers)
 	l.limitReached = answer.Limited
@@ -315,8 +303,8 @@ func (l *shardLoop) dropRound(r *round) {
 
 // freeClaimPlaces frees the places that were reserved for the round's claim.
 func (l *shardLoop) freeClaimPlaces(r *round) {
-	l.places.freeAllPlaces(l, r.grant)
-	r.grant = placeGrant{}
+	l.pool.Settle(l.claimer, &r.grant)
+	r.grant = places.Grant{}
 }
 
 // leaveShard tells the store that the Worker no longer watches the shard. If that

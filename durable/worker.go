@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/durable/internal/places"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
@@ -48,7 +49,7 @@ type Worker struct {
 	labelsCtx  context.Context // with the goroutine labels; nil if the Worker has no name
 
 	isStopping atomic.Bool
-	places     atomic.Pointer[placePool] // nil before the first Run
+	places     atomic.Pointer[places.Pool] // nil before the first Run
 
 	mu         sync.Mutex // guards the fields of this block
 	runCalled  bool       // Run was called
@@ -135,7 +136,7 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 		case wrapped == nil:
 			wrapped = config.wrap(h)
 		}
-		w.handlers[name] = &handler{name: name, handlerConfig: config, wrappedHandler: wrapped}
+		w.handlers[name] = &handler{name: name, index: len(w.handlerNames), handlerConfig: config, wrappedHandler: wrapped}
 		w.handlerNames = append(w.handlerNames, name)
 	}
 }
@@ -294,7 +295,11 @@ func (w *Worker) initRun(ctx, commandCtx context.Context) {
 		}
 	}
 	w.isStopping.Store(false)
-	p := newPlacePool(w)
+	limits := make([]places.Limit, len(w.handlerNames))
+	for i, name := range w.handlerNames {
+		limits[i] = w.handlers[name].limit
+	}
+	p := places.New(w.config.concurrency, limits, w.now, w.timers)
 	w.places.Store(p)
 	w.loops = make([]*shardLoop, w.client.store.Shards())
 	for i := range w.loops {
@@ -312,18 +317,17 @@ func (w *Worker) setGoroutineLabels() {
 // awaitHandlers waits for running handlers. If the Run must stop waiting, it cancels
 // their contexts and hands their tasks back to the store.
 func (w *Worker) awaitHandlers(r *currentRun) {
-	places := w.places.Load()
-	places.endRun()
+	idle := w.places.Load().End()
 	w.setPhase(phaseStopping)
 	select {
-	case <-places.idle:
+	case <-idle:
 		return
 	case <-r.abort:
 	}
 	w.setPhase(phaseAborting)
 	// Give handlers that observe their contexts time to return.
 	select {
-	case <-places.idle:
+	case <-idle:
 	case <-time.After(min(w.config.lease/10, 500*time.Millisecond)):
 		w.setPhase(phaseHandingBack)
 	}

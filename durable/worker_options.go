@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/places"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -44,15 +45,14 @@ type workerConfig struct {
 }
 
 type handlerConfig struct {
-	maxAttempts    int
-	backoff        time.Duration
-	maxBackoff     time.Duration
-	timeout        time.Duration
-	maxRunning     int     // handlers at a time; 0: as many as the Worker has places
-	tasksPerSecond float64 // tasks a second; 0: any
-	middleware     []func(Handler) Handler
-	formerNames    []string
-	deadHook       func(ctx context.Context, d Delivery, err error) // nil: none
+	maxAttempts int
+	backoff     time.Duration
+	maxBackoff  time.Duration
+	timeout     time.Duration
+	limit       places.Limit
+	middleware  []func(Handler) Handler
+	formerNames []string
+	deadHook    func(ctx context.Context, d Delivery, err error) // nil: none
 }
 
 type workerOption func(*workerConfig)
@@ -171,7 +171,7 @@ func WithTimeout(d time.Duration) HandlerOption {
 // unless n is from 1 to a million.
 func WithHandlerConcurrency(n int) HandlerOption {
 	checkRange("WithHandlerConcurrency", n >= 1 && n <= maxPlaces, n, "from 1 to 1000000")
-	return handlerOption(func(c *handlerConfig) { c.maxRunning = n })
+	return handlerOption(func(c *handlerConfig) { c.limit.Places = n })
 }
 
 // WithRate sets how many tasks of the handler the Worker starts in a second, on
@@ -179,7 +179,7 @@ func WithHandlerConcurrency(n int) HandlerOption {
 // It panics unless perSecond is from 0.000001, which is one in 11.6 days, to a million.
 func WithRate(perSecond float64) HandlerOption {
 	checkRange("WithRate", perSecond >= store.MinRate && perSecond <= store.MaxRate, perSecond, "from 0.000001 to 1000000")
-	return handlerOption(func(c *handlerConfig) { c.tasksPerSecond = perSecond })
+	return handlerOption(func(c *handlerConfig) { c.limit.Rate = perSecond })
 }
 
 // WithFormerNames makes the handler also run tasks that were scheduled under its former

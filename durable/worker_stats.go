@@ -32,7 +32,7 @@ type workerCounters struct {
 func (w *Worker) Stats() WorkerStats {
 	placesInUse, hanging := 0, 0
 	if p := w.places.Load(); p != nil {
-		placesInUse, hanging = p.placesInUse()
+		placesInUse, hanging = p.InUse()
 	}
 	return WorkerStats{
 		Concurrency: w.config.concurrency,

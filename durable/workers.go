@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/places"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -83,8 +84,8 @@ func (w *Worker) describe() {
 		Places: w.config.concurrency, Handlers: make(map[string]handlerAbout)}
 	about.Host, _ = os.Hostname() // without a name the field is empty
 	for name, h := range w.handlers {
-		if h.isLimited() {
-			about.Handlers[name] = handlerAbout{h.maxRunning, h.tasksPerSecond}
+		if h.limit != (places.Limit{}) {
+			about.Handlers[name] = handlerAbout(h.limit)
 		}
 	}
 	w.about = about.encode()
