@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable/internal/places"
+	"github.com/tickless/tickless/durable/internal/record"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/timer"
 )
@@ -120,7 +121,7 @@ func (a *attempt) config() *handlerConfig {
 func (a *attempt) isUnsupported() bool {
 	// If the record is damaged, no Worker can run the task, even if this one lacks its
 	// handler.
-	return a.recordErr == nil && (a.handler == nil || a.recurrenceErr != nil) || errors.Is(a.recordErr, errNewerRecord)
+	return a.recordErr == nil && (a.handler == nil || a.recurrenceErr != nil) || errors.Is(a.recordErr, record.ErrNewer)
 }
 
 func (a *attempt) timeout() time.Duration {

@@ -47,11 +47,11 @@ func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	if dst == src {
 		return Copied{}, invalidError("Copy: the destination is the source")
 	}
-	paused, err := srcClient.PausedHandlers(ctx)
+	st, err := srcClient.Stats(ctx)
 	if err != nil {
 		return Copied{}, err
 	}
-	c, err := newImporter(ctx, dstClient, paused)
+	c, err := newImporter(ctx, dstClient, st.PausedHandlers)
 	if err != nil {
 		return Copied{}, err
 	}
@@ -128,7 +128,7 @@ const (
 )
 
 // newImporter pauses the store, and the handlers that are paused in the source.
-func newImporter(ctx context.Context, dst *Client, paused map[string]HandlerPause) (*importer, error) {
+func newImporter(ctx context.Context, dst *Client, paused map[string]store.HandlerPause) (*importer, error) {
 	if err := dst.Pause(ctx); err != nil {
 		return nil, fmt.Errorf("durable: pausing the destination: %w", err)
 	}

@@ -1,14 +1,12 @@
 package durable
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"time"
 
+	"github.com/tickless/tickless/durable/internal/record"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -18,69 +16,80 @@ import (
 // but may lack tasks. If it is a [store.ErrDamaged], the file lacks damaged tasks. The cost
 // is that of [Client.List].
 func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
-	c, x := New(src), &exporter{w: bufio.NewWriterSize(w, 64<<10)}
-	paused, err := c.PausedHandlers(ctx)
+	c := New(src)
+	st, err := c.Stats(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if err := x.writeLine(fileHeader{Format: fileFormat, Version: fileVersion, Time: fileTime(store.TimeOf(time.Now())), PausedHandlers: paused}); err != nil {
+	out, err := record.NewWriter(w, st.PausedHandlers)
+	if err != nil {
 		return 0, err
 	}
-	err = forEachEntry(ctx, c, x.addEntry)
+	err = forEachEntry(ctx, c, func(_ context.Context, e *store.Entry) error { return out.Add(e) })
 	if isComplete(err) {
-		err = errors.Join(x.finish(), err)
+		err = errors.Join(out.Close(), err)
 	}
-	return x.taskCount, err
+	return out.Count, err
 }
 
-type exporter struct {
-	w                  *bufio.Writer
-	crcOfAll           uint32 // of all bytes written
-	taskCount          int    // tasks written
-	bytesSinceChecksum int    // bytes since the latest checksum
-}
+// ErrDamaged is returned by [Import] for a file that differs from what [Export] wrote.
+var ErrDamaged = record.ErrDamagedFile
 
-// bytesPerChecksum is how many bytes Export writes before a checksum. Import buffers
-// them until it has verified the checksum.
-const bytesPerChecksum = 1 << 20
-
-var crcTable = crc32.MakeTable(crc32.Castagnoli)
-
-func (x *exporter) writeLine(v any) error {
-	b, err := marshalLine(v)
+// Import adds the tasks of a file that [Export] wrote to dst. Tasks that dst already
+// has do not change. Import pauses dst and leaves it paused: see [Copy].
+//
+// If the file is damaged or incomplete, the error is an [ErrDamaged] that names the
+// line. Tasks before the damage are imported. After an error, Import may be repeated
+// with the whole file while dst is still paused. O(n) for n tasks.
+func Import(ctx context.Context, dst store.Store, r io.Reader, opts ...ImportOption) (Copied, error) {
+	newNames := make(map[string]string)
+	for i, o := range opts {
+		panicIfNil("Import", i, o)
+		o.applyToImport(newNames)
+	}
+	in, err := record.NewReader(r)
+	if err != nil { // before anything is changed
+		return Copied{}, err
+	}
+	c, err := newImporter(ctx, New(dst), in.PausedHandlers)
 	if err != nil {
-		return err
+		return Copied{}, err
 	}
-	x.crcOfAll = crc32.Update(x.crcOfAll, crcTable, b)
-	x.bytesSinceChecksum += len(b)
-	if _, err := x.w.Write(b); err != nil {
-		return fmt.Errorf("durable: writing tasks: %w", err)
+	for isLast := false; !isLast; {
+		var block []*store.Entry
+		if block, isLast, err = in.ReadBlock(); err != nil {
+			break
+		}
+		for _, e := range block {
+			for _, t := range []*store.Task{&e.Task, e.NextTask} {
+				if t != nil && newNames[t.Handler] != "" {
+					t.Handler = newNames[t.Handler]
+				}
+			}
+			if err := c.addEntry(ctx, e); err != nil {
+				return c.copied, err
+			}
+		}
 	}
-	return nil
+	return c.copied, errors.Join(c.sendItems(ctx), c.refusal, err)
 }
 
-func (x *exporter) addEntry(_ context.Context, e *store.Entry) error {
-	if err := x.writeLine(fileEntryOf(e)); err != nil {
-		return err
-	}
-	x.taskCount++
-	if x.bytesSinceChecksum < bytesPerChecksum {
-		return nil
-	}
-	return x.writeChecksum(false)
+// An ImportOption changes an [Import].
+type ImportOption interface {
+	applyToImport(newNames map[string]string)
 }
 
-func (x *exporter) writeChecksum(isLast bool) error {
-	x.bytesSinceChecksum = 0
-	return x.writeLine(fileChecksum{Tasks: &x.taskCount, CRC: fmt.Sprintf("%08x", x.crcOfAll), End: isLast})
-}
+type importOption func(newNames map[string]string)
 
-func (x *exporter) finish() error {
-	if err := x.writeChecksum(true); err != nil {
-		return err
+func (f importOption) applyToImport(newNames map[string]string) { f(newNames) }
+
+// RenameHandler gives the tasks of a handler to a handler with another name. It panics if a
+// name is not valid: see [Task.Handler].
+func RenameHandler(from, to string) ImportOption {
+	for _, name := range []string{from, to} {
+		if !store.IsName(name) {
+			panic(fmt.Sprintf("durable: RenameHandler: the name %q must have "+nameRule, name))
+		}
 	}
-	if err := x.w.Flush(); err != nil {
-		return fmt.Errorf("durable: writing tasks: %w", err)
-	}
-	return nil
+	return importOption(func(newNames map[string]string) { newNames[from] = to })
 }

@@ -3,9 +3,9 @@ package durable
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/record"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -119,18 +119,11 @@ func runOf(e *store.Entry) *Run {
 	}
 	r := &Run{Key: store.KeyOf(e.ID), Handler: e.Handler, Done: done, Due: e.Due.Std(), Ended: ended.Std(),
 		Attempts: e.Attempts, Crashes: e.Crashes, Failures: failuresOf(e)}
-	if len(result) < beganDigits {
-		return r
-	}
-	if began, err := strconv.ParseInt(string(result[:beganDigits]), 10, 64); err == nil {
-		r.Began = store.Time(began).Std()
-		r.Result = slices.Clone(result[beganDigits:])
+	if began, b, ok := record.ParseResult(result); ok {
+		r.Began, r.Result = began.Std(), slices.Clone(b)
 	}
 	return r
 }
-
-// beganDigits is how many decimal digits of Began are at the start of a stored result.
-const beganDigits = 16
 
 // isRunCounter reports whether e is the entry that counts the kept runs of its key.
 func isRunCounter(e *store.Entry) bool {

@@ -31,7 +31,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		require.Equal(t, string(record[1:1+generationSize]), generation)
+		require.Equal(t, string(record[1:1+store.GenerationSize]), generation)
 		again, err := encodeTask(&x, MaxTask, nil)
 		if err != nil {
 			return // larger than a task may be
@@ -71,25 +71,6 @@ func TestEncodeTask_SaysWhetherTheTaskRepeats(t *testing.T) {
 		is(true)
 		x.Schedule, x.Cron = "", "* * * * *"
 		is(true)
-	}
-}
-
-func TestDecode_OfAnotherVersion(t *testing.T) {
-	x, err := encodeTask(&Task{Key: "k", Handler: "h", Body: []byte("body")}, MaxTask, nil)
-	require.NoError(t, err)
-	x.Record[0] = lastVersion + 1
-	_, _, err = decodeTask(&x)
-	require.ErrorIs(t, err, errNewerRecord)
-	x.Record[0] = 0
-	_, _, err = decodeTask(&x)
-	require.ErrorIs(t, err, errDamagedRecord)
-	x.Record[0] = recordVersion
-	x.Record[recordHeadSize-1] |= 1 << 7 // a field of a later version
-	_, _, err = decodeTask(&x)
-	require.ErrorIs(t, err, errDamagedRecord)
-	for n := range recordHeadSize {
-		_, _, err = decodeTask(&store.Task{ID: "k", Record: x.Record[:n]})
-		require.Error(t, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable/internal/random"
+	"github.com/tickless/tickless/durable/internal/record"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -22,7 +23,7 @@ type report struct {
 func (r *report) storeReport() store.Report {
 	x := store.Report{Lease: r.attempt.lease, End: r.end, Next: r.next, Due: r.due, Text: r.text, Keep: r.attempt.keepAfterRun}
 	if (r.end == store.Done || r.end == store.Failed) && r.attempt.delivery.result != nil {
-		x.Result = fmt.Appendf(nil, "%0*d%s", beganDigits, r.attempt.claimedAt, r.attempt.result)
+		x.Result = record.Result(r.attempt.claimedAt, r.attempt.result)
 	}
 	return x
 }

@@ -1,4 +1,4 @@
-package durable
+package record
 
 import (
 	"bytes"
@@ -12,21 +12,19 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Export writes lines of JSON: a header, a line for each task, and checksums. A
-// checksum covers all bytes before its line. The last line is a checksum that marks the
-// end.
-
-const (
-	fileFormat  = "tickless tasks"
-	fileVersion = 1
-)
+// The lines of a file: see file.go.
 
 type fileHeader struct {
 	Format  string   `json:"format"`
 	Version int      `json:"version"`
-	Time    fileTime `json:"time"` // when the export started; not read by Import
+	Time    fileTime `json:"time"` // when the file was begun; not read again
 	// PausedHandlers were paused then. Older versions do not write or read them.
-	PausedHandlers map[string]HandlerPause `json:"paused_handlers,omitempty"`
+	PausedHandlers map[string]filePause `json:"paused_handlers,omitempty"`
+}
+
+type filePause struct {
+	Since fileTime `json:"since"`
+	Note  string   `json:"note,omitempty"`
 }
 
 type fileChecksum struct {
@@ -151,14 +149,6 @@ func (x *fileEntry) storeEntry() *store.Entry {
 	return e
 }
 
-func marshalLine(v any) ([]byte, error) {
-	var b bytes.Buffer
-	x := json.NewEncoder(&b)
-	x.SetEscapeHTML(false)
-	err := x.Encode(v) // with a newline
-	return b.Bytes(), err
-}
-
 // unmarshalStrict decodes all of b. Unknown fields and trailing data are errors.
 func unmarshalStrict(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -170,17 +160,6 @@ func unmarshalStrict(b []byte, v any) error {
 		return errors.New("unexpected data after the object")
 	}
 	return nil
-}
-
-func unmarshalHeader(b []byte) (h fileHeader, err error) {
-	// Allow unknown fields: a later version may have them.
-	if err := json.Unmarshal(b, &h); err != nil {
-		return h, err
-	}
-	if h.Format != fileFormat {
-		return h, fmt.Errorf("unknown format %q", h.Format)
-	}
-	return h, nil
 }
 
 // unmarshalLine decodes a task or a checksum.

@@ -1,4 +1,4 @@
-package durable
+package record
 
 import (
 	"testing"
@@ -49,5 +49,19 @@ func FuzzImport(f *testing.F) {
 			e.NextTask.Record = nil
 		}
 		require.Equal(t, e, got)
+	})
+}
+
+// FuzzEscapedName checks that the name in a file is text.
+func FuzzEscapedName(f *testing.F) {
+	for _, s := range []string{"", "k", "k\xff", "a\nb", "\u0085", "ä", "k\x00h"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if store.IsName(s) {
+			require.Equal(t, s, escapedName(s))
+		} else {
+			require.True(t, s == "" || len(escapedName(s)) > store.MaxID || store.IsName(escapedName(s)), "%q", escapedName(s))
+		}
 	})
 }
