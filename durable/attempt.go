@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,54 +9,34 @@ import (
 	"runtime/pprof"
 	"time"
 
-	"github.com/tickless/tickless/durable/internal/places"
 	"github.com/tickless/tickless/durable/internal/record"
+	"github.com/tickless/tickless/durable/internal/worker"
 	"github.com/tickless/tickless/durable/store"
-	"github.com/tickless/tickless/timer"
 )
 
-// An attempt is a claimed task, from its claim until the store has accepted the report
-// on it.
+// An attempt is what a Worker makes of a claimed task. Its Loop owns the embedded
+// [worker.Attempt]. The goroutine of the loop makes the rest; from its start on, the handler's
+// goroutine owns it.
 type attempt struct {
-	loop          *shardLoop
+	worker.Attempt
+	w             *Worker
 	task          Task
 	delivery      Delivery
-	lease         store.Lease
 	handler       *handler   // nil if this Worker does not have it
-	dueInStore    store.Time // the due time in the store; due may be later
 	recordErr     error      // why the record cannot be decoded, or nil
 	recurrence    recurrence // when the task repeats
 	recurrenceErr error      // why this Worker cannot compute the recurrence, or nil
-	isSuspect     bool       // the run is a suspect: see package places
-	keepAfterRun  bool       // the task has a Unique, a Retention or follow-ups
 	following     bool       // what follows this run has a time of its own
 	result        []byte     // from SetResult
+	ctx           context.Context
+	hasLabels     bool // ctx has goroutine labels
 
-	ctx       context.Context
-	cancel    context.CancelCauseFunc
-	hasLabels bool // ctx has goroutine labels
-	// leaseTimer cancels ctx shortly before the lease ends.
-	leaseTimer timer.Handle
-
-	// The loop owns these fields until it starts the handler's goroutine. After that,
-	// the goroutine owns them.
-
-	due           store.Time // when the run is due
+	due           store.Time // when the run is due; may be later than in the store
 	nextRun       store.When // when the next run is due; zero: there is none
 	nextRunKnown  bool       // the next run's time is computed
 	handlerCalled bool       // the handler was called
 	claimedAt     store.Time // by the store's clock
-
-	// The loop owns these fields.
-
-	extendedAt   time.Time // when the lease was last extended
-	giveUpAt     time.Time // when to give the lease up if the handler has not returned
-	mayHaveLease bool      // the Worker may still have the lease
-	prev, next   *attempt  // in the loop's leaseList
-
-	timeoutAt    time.Time // when the handler's timeout is over; set before it is called
-	place        places.Place
-	reportQueued bool // a report was queued; guarded by loop.mu
+	timeoutAt     time.Time  // when the handler's timeout is over; set before it is called
 }
 
 // A handler is a Handler with its options and counters.
@@ -70,14 +51,12 @@ type handler struct {
 	index     int // in Worker.handlerNames
 }
 
-func (w *Worker) newAttempt(l *shardLoop, x *store.Claimed) *attempt {
-	a := &attempt{loop: l, dueInStore: x.Due, due: x.Due, isSuspect: x.Suspect, lease: store.Lease{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
-	a.place = l.pool.NewPlace(a.handlerIndex())
+// newAttempt returns the attempt at a claimed task: see [worker.Run.Claimed].
+func (w *Worker) newAttempt(x *store.Claimed, now store.Time) (*worker.Attempt, *worker.Report) {
+	a := &attempt{w: w, due: x.Due, claimedAt: now, handler: w.handlers[x.Handler], following: x.Following}
 	var generation string
 	a.task, generation, a.recordErr = decodeTask(&x.Task)
 	a.recurrence, a.recurrenceErr = a.task.makeRecurrence(w.client.schedules)
-	a.keepAfterRun = x.Task.ActsAtEnd()
-	a.following = x.Following
 	a.delivery = Delivery{
 		Key:         a.task.Key,
 		Handler:     a.task.Handler,
@@ -85,34 +64,38 @@ func (w *Worker) newAttempt(l *shardLoop, x *store.Claimed) *attempt {
 		Body:        a.task.Body,
 		Headers:     a.task.Headers,
 		Attempt:     x.Attempts + 1,
-		MaxAttempts: a.task.MaxAttempts,
+		MaxAttempts: cmp.Or(a.task.MaxAttempts, a.config().maxAttempts),
 		Crashes:     x.Crashes,
 		Token:       x.Token,
 		Concurrency: w.config.concurrency,
 		Ended:       endedOf(&x.Task),
 		generation:  generation,
 	}
+	a.delivery.LastAttempt = a.delivery.Attempt >= a.delivery.MaxAttempts
 	if a.task.Retention != (Retention{}) {
 		a.delivery.result = &a.result
 	}
-	if a.delivery.MaxAttempts == 0 {
-		a.delivery.MaxAttempts = a.config().maxAttempts
+	a.Attempt = worker.Attempt{Call: a, Lease: store.Lease{ID: x.ID, Token: x.Token}, Due: x.Due, Handler: -1, Timeout: a.timeout(),
+		IsSuspect: x.Suspect, IsLastSuspect: x.Crashes+1 >= w.config.maxCrashes, Keep: x.Task.ActsAtEnd()}
+	ctx := w.handlerCtx
+	if a.handler != nil {
+		a.Handler = a.handler.index
+		if a.handler.labelsCtx != nil {
+			ctx, a.hasLabels = a.handler.labelsCtx, true
+		}
 	}
-	a.delivery.LastAttempt = a.delivery.Attempt >= a.delivery.MaxAttempts
-	return a
-}
-
-// handlerIndex returns the handler's index in Worker.handlerNames, or -1.
-func (a *attempt) handlerIndex() int {
-	if a.handler == nil {
-		return -1
+	a.Place = w.places.Load().NewPlace(a.Handler)
+	a.ctx, a.Cancel = context.WithCancelCause(ctx)
+	a.countClaim()
+	if a.mayCallSchedule() {
+		return &a.Attempt, nil
 	}
-	return a.handler.index
+	return &a.Attempt, a.prepareCall(now)
 }
 
 func (a *attempt) config() *handlerConfig {
 	if a.handler == nil {
-		return &a.loop.w.config.handlerDefaults
+		return &a.w.config.handlerDefaults
 	}
 	return &a.handler.handlerConfig
 }
@@ -131,35 +114,27 @@ func (a *attempt) timeout() time.Duration {
 	return a.config().timeout
 }
 
-func (a *attempt) makeContext() {
-	ctx := a.loop.w.handlerCtx
-	if a.handler != nil && a.handler.labelsCtx != nil {
-		ctx, a.hasLabels = a.handler.labelsCtx, true
-	}
-	a.ctx, a.cancel = context.WithCancelCause(ctx)
-}
-
 // mayCallSchedule reports whether prepareCall may call the task's schedule. A schedule
 // may take any time, so the handler's goroutine then calls prepareCall, not the loop.
 func (a *attempt) mayCallSchedule() bool { return a.task.Schedule != "" && !a.isUnsupported() }
 
 // prepareCall sets the Delivery's Due. It returns nil if the handler may be called, and
 // otherwise the report on the attempt. now is the store's time.
-func (a *attempt) prepareCall(now store.Time) (earlyReport *report) {
+func (a *attempt) prepareCall(now store.Time) (earlyReport *worker.Report) {
 	defer func() { a.delivery.Due = a.due.Std() }()
 	switch {
 	case a.isUnsupported():
 		// The handler exists, but not the schedule or the time zone: log that.
 		if a.handler != nil && a.recurrenceErr != nil {
-			a.loop.w.logError(fmt.Errorf("task %q: %w", printableKey(a.task.Key), a.recurrenceErr))
+			a.w.logError(fmt.Errorf("task %q: %w", printableKey(a.task.Key), a.recurrenceErr))
 		}
 		return a.unsupportedReport(now)
 	case a.recordErr != nil:
-		return a.failedReport(NoRetry(a.recordErr)).markNotCalled()
+		return notCalled(a.failedReport(NoRetry(a.recordErr)))
 	}
 	var exhaustedErr error
 	switch {
-	case a.delivery.Crashes >= a.loop.w.config.maxCrashes:
+	case a.delivery.Crashes >= a.w.config.maxCrashes:
 		// Too many attempts of this run have crashed, so the handler is not called. This
 		// is a repeating task: the store itself makes any other task a dead letter.
 		exhaustedErr = errors.New(store.TextPoison)
@@ -175,44 +150,45 @@ func (a *attempt) prepareCall(now store.Time) (earlyReport *report) {
 		case err != nil:
 			return a.scheduleFailedReport(err)
 		case moreToSkip:
-			return a.handBackReport(reasonManyMissed)
+			return a.handBackReport(reasonManyMissed, store.When{})
 		}
 	}
 	if exhaustedErr != nil {
-		return a.failedReport(NoRetry(exhaustedErr)).markNotCalled()
+		return notCalled(a.failedReport(NoRetry(exhaustedErr)))
 	}
 	if a.task.Missed == DeadMissed && a.delivery.Attempt == 1 {
 		if late := now.Sub(a.due); late > a.task.MissedAfter {
-			return a.failedReport(NoRetry(fmt.Errorf("durable: missed: %v late", late))).markNotCalled()
+			return notCalled(a.failedReport(NoRetry(fmt.Errorf("durable: missed: %v late", late))))
 		}
 	}
 	return nil
 }
 
-// run runs the attempt, on a goroutine of its own.
-func (a *attempt) run() {
+// Run runs the attempt, on a goroutine of its own.
+func (a *attempt) Run() {
 	if a.hasLabels {
 		pprof.SetGoroutineLabels(a.ctx)
 	}
-	var r *report
+	var r *worker.Report
 	// Deferred, because a handler may call runtime.Goexit.
 	defer func() {
 		if r == nil {
 			r = a.failedReport(errors.New("durable: the handler ended its goroutine"))
 		}
+		if (r.End == store.Done || r.End == store.Failed) && a.delivery.result != nil {
+			r.Result = record.Result(a.claimedAt, a.result)
+		}
 		a.countLateness(r)
-		a.leaseTimer.Stop()
-		a.cancel(nil)
-		a.loop.reportAndReleasePlace(r)
+		a.End(r)
 	}()
 	r = a.runHandler()
 }
 
 // runHandler calls the handler and returns the report on the attempt.
-func (a *attempt) runHandler() (r *report) {
+func (a *attempt) runHandler() (r *worker.Report) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.loop.w.client.log.Error("durable: panic in a handler", "handler", a.task.Handler,
+			a.w.client.log.Error("durable: panic in a handler", "handler", a.task.Handler,
 				"key", printableKey(a.task.Key), "panic", v, "stack", string(debug.Stack()))
 			r = a.failedReport(fmt.Errorf("panic: %v", v))
 		}
@@ -227,22 +203,22 @@ func (a *attempt) runHandler() (r *report) {
 		return a.scheduleFailedReport(err)
 	}
 	if cause := context.Cause(a.ctx); errors.Is(cause, ErrClosed) || errors.Is(cause, ErrLeaseLost) {
-		reason := reasonLeaseEnds // the schedule took too long
+		reason := worker.ReasonLeaseEnds // the schedule took too long
 		if errors.Is(cause, ErrClosed) {
-			reason = reasonShutdown
+			reason = worker.ReasonShutdown
 		}
-		return a.handBackReport(reason)
+		return a.handBackReport(reason, store.When{})
 	}
-	ctx, cancel := a.loop.w.withTimeout(a.ctx, a.timeout())
+	ctx, cancel := a.w.withTimeout(a.ctx, a.Timeout)
 	defer cancel()
-	a.timeoutAt = a.loop.w.now().Add(a.timeout())
+	a.timeoutAt = a.w.now().Add(a.Timeout)
 	defer context.AfterFunc(ctx, a.watchForHang)()
 	err := a.callHandler(ctx)
 	if err == nil {
-		return a.doneReport()
+		return a.newReport(store.Done, a.nextRun, nil)
 	}
 	if errors.Is(context.Cause(ctx), ErrClosed) {
-		return a.handBackReport(reasonShutdown)
+		return a.handBackReport(worker.ReasonShutdown, store.When{})
 	}
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w (%w)", err, cause) // explain "context canceled"
@@ -265,6 +241,6 @@ func (w *Worker) withTimeout(parent context.Context, d time.Duration) (context.C
 func (a *attempt) callHandler(ctx context.Context) error {
 	a.handlerCalled = true
 	a.handler.counters.running.Add(1)
-	defer a.countHandlerReturn(a.loop.w.now())
+	defer a.countHandlerReturn(a.w.now())
 	return a.handler.wrappedHandler(ctx, a.delivery)
 }

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/tickless/tickless/durable/store"
@@ -40,35 +39,8 @@ func (s *workerSet) notifyCancelled(shard int, items []store.Item, outcomes []Ou
 		}
 		s.mu.Lock()
 		for w := range s.workers {
-			w.loops[shard].extendLeaseNow(items[i].ID)
+			w.run.ExtendLeaseNow(shard, items[i].ID)
 		}
 		s.mu.Unlock()
 	}
-}
-
-// extendLeaseNow makes the loop extend the lease of the task id immediately, if the
-// loop has that lease.
-func (l *shardLoop) extendLeaseNow(id string) {
-	l.mu.Lock()
-	l.urgentIDs = append(l.urgentIDs, id)
-	l.mu.Unlock()
-	l.wake()
-}
-
-// takeUrgentAttempts removes up to store.MaxBatch ids from l.urgentIDs. It returns the
-// running attempts with these ids.
-func (l *shardLoop) takeUrgentAttempts() (attempts []*attempt) {
-	l.mu.Lock()
-	ids := l.urgentIDs[:min(len(l.urgentIDs), store.MaxBatch)]
-	l.urgentIDs = l.urgentIDs[len(ids):]
-	l.mu.Unlock()
-	if len(ids) == 0 {
-		return nil
-	}
-	for a := l.leases.oldest(); a != nil && len(attempts) < store.MaxBatch; a = a.next {
-		if slices.Contains(ids, a.lease.ID) {
-			attempts = append(attempts, a)
-		}
-	}
-	return attempts
 }

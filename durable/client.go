@@ -131,13 +131,3 @@ func (c *Client) sendToAllShards(ctx context.Context, template store.Command, it
 	}
 	return outcomes, err
 }
-
-// sleep waits for d. If the context ends first, it returns the context's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}

@@ -20,20 +20,20 @@ func WithDeadHook(f func(ctx context.Context, d Delivery, err error)) HandlerOpt
 	return handlerOption(func(c *handlerConfig) { c.deadHook = f })
 }
 
-// callDeadHook calls the hook for a dead letter that this report has made.
-func (w *Worker) callDeadHook(r *report) {
-	hook, ctx := r.attempt.config().deadHook, w.commandCtx // the next Run has another context
+// callDeadHook calls the hook for a dead letter that this attempt has made.
+func (a *attempt) callDeadHook(err error) {
+	w, hook, ctx := a.w, a.config().deadHook, a.w.commandCtx // the next Run has another context
 	if hook == nil {
 		return
 	}
 	w.deadHooks.Go(func() {
 		defer func() {
 			if v := recover(); v != nil {
-				w.client.log.Error("durable: panic in a dead hook", "handler", r.attempt.task.Handler,
-					"key", printableKey(r.attempt.task.Key), "panic", v, "stack", string(debug.Stack()))
+				w.client.log.Error("durable: panic in a dead hook", "handler", a.task.Handler,
+					"key", printableKey(a.task.Key), "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
-		hook(ctx, r.attempt.delivery, r.err)
+		hook(ctx, a.delivery, err)
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/tickless/tickless/durable/internal/worker"
 )
 
 // A deadLimit has the arguments of WithDeadLimit.
@@ -36,7 +38,7 @@ func (w *Worker) purgeDeadLetters(ctx context.Context) {
 		case n == batchSize:
 			pause = 10 * time.Millisecond // others use the store too
 		}
-		if sleep(ctx, pause) != nil {
+		if worker.Sleep(ctx, pause) != nil {
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tickless/tickless/durable/internal/worker"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -36,16 +37,16 @@ var (
 	// It is also the cause of a handler's context if the worker ends before the handler
 	// returns. The worker then hands the task back to the store, and the attempt does
 	// not count.
-	ErrClosed = errors.New("durable: the worker is closed")
+	ErrClosed = worker.ErrClosed
 	// ErrNotHandedBack is returned by [Worker.Run] if the store did not confirm its
 	// last reports. Their tasks may run again when the leases have expired.
 	ErrNotHandedBack = errors.New("durable: the worker has ended without an answer to its last reports")
 	// ErrLeaseLost is the cause ([context.Cause]) of a handler's context if the worker
 	// could not extend the lease. Another worker may be running the task.
-	ErrLeaseLost = errors.New("durable: the lease was lost")
+	ErrLeaseLost = worker.ErrLeaseLost
 	// ErrCancelled is the cause of a handler's context if [Client.Cancel] cancelled the
 	// task.
-	ErrCancelled = errors.New("durable: the task was cancelled")
+	ErrCancelled = worker.ErrCancelled
 	// ErrTimeout is the cause of a handler's context if the attempt exceeded its
 	// timeout.
 	ErrTimeout = errors.New("durable: the attempt took too long")

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/worker"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/timer"
 )
@@ -80,21 +81,18 @@ func (n *handlerCounters) stats(name string) HandlerStats {
 }
 
 func (a *attempt) countClaim() {
-	h := a.handler
-	if a.isUnsupported() {
-		a.loop.w.counters.unknown.Add(1)
-		return
+	switch {
+	case a.isUnsupported():
+		a.w.counters.unknown.Add(1)
+	case a.handler != nil: // otherwise the record is damaged
+		a.handler.counters.claimed.Add(1)
 	}
-	if h == nil {
-		return // the record is damaged: its handler is unknown
-	}
-	h.counters.claimed.Add(1)
 }
 
 // countLateness records the lateness of a run after its first attempt. It ignores
 // attempts whose tasks are handed back to the store.
-func (a *attempt) countLateness(r *report) {
-	if !a.handlerCalled || a.delivery.Attempt > 1 || r.end == store.HandBack {
+func (a *attempt) countLateness(r *worker.Report) {
+	if !a.handlerCalled || a.delivery.Attempt > 1 || r.End == store.HandBack {
 		return
 	}
 	n := &a.handler.counters
@@ -108,36 +106,8 @@ func (a *attempt) countLateness(r *report) {
 func (a *attempt) countHandlerReturn(began time.Time) {
 	n := &a.handler.counters
 	n.running.Add(-1)
-	duration := a.loop.w.now().Sub(began)
+	duration := a.w.now().Sub(began)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ran.Record(duration)
-}
-
-// countReport counts an attempt by its report and the store's receipt. now is the
-// store's time.
-func (r *report) countReport(receipt store.Receipt, now store.Time) {
-	if r.attempt.isUnsupported() || r.attempt.handler == nil {
-		return
-	}
-	n := &r.attempt.handler.counters
-	switch {
-	case receipt == store.Refused:
-		n.lost.Add(1)
-	case r.end == store.Done:
-		n.done.Add(1)
-		if !r.next.IsZero() && r.next.From(now) <= now {
-			n.overran.Add(1)
-		}
-	case r.end == store.HandBack:
-		n.released.Add(1)
-	case receipt == store.Overtaken:
-		n.overtaken.Add(1)
-	case r.end == store.Retry:
-		n.retried.Add(1)
-	case r.end == store.Dropped:
-		n.dropped.Add(1)
-	default:
-		n.died.Add(1)
-	}
 }

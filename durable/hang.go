@@ -9,10 +9,10 @@ import (
 // watchForHang runs when the handler's context has ended, whatever ended it. It logs a handler
 // that does not return, once.
 func (a *attempt) watchForHang() {
-	w := a.loop.w
-	a.place.Watch(a.timeoutAt.Sub(w.now()), a.timeout(), func() {
+	w := a.w
+	a.Place.Watch(a.timeoutAt.Sub(w.now()), a.Timeout, func() {
 		w.client.log.Error("durable: a handler does not return after its timeout", "handler", a.task.Handler,
-			"key", printableKey(a.task.Key), "timeout", a.timeout(), "stack", a.stack())
+			"key", printableKey(a.task.Key), "timeout", a.Timeout, "stack", a.stack())
 	})
 }
 

@@ -6,67 +6,47 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable/internal/random"
-	"github.com/tickless/tickless/durable/internal/record"
+	"github.com/tickless/tickless/durable/internal/worker"
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A report is what a loop tells the store about an attempt.
-type report struct {
-	attempt *attempt
-	end     store.End  // how the attempt ended
-	due     store.Time // when this run was due
-	next    store.When // when the task is due next
-	text    string     // the beginning of the error's text
-	err     error      // the full error
-}
-
-func (r *report) storeReport() store.Report {
-	x := store.Report{Lease: r.attempt.lease, End: r.end, Next: r.next, Due: r.due, Text: r.text, Keep: r.attempt.keepAfterRun}
-	if (r.end == store.Done || r.end == store.Failed) && r.attempt.delivery.result != nil {
-		x.Result = record.Result(r.attempt.claimedAt, r.attempt.result)
-	}
-	return x
-}
-
-func (a *attempt) doneReport() *report {
-	return &report{attempt: a, end: store.Done, due: a.due, next: a.nextRun}
+// newReport returns a report on the attempt.
+func (a *attempt) newReport(end store.End, next store.When, err error) *worker.Report {
+	return &worker.Report{Attempt: &a.Attempt, Err: err,
+		Report: store.Report{Lease: a.Lease, End: end, Next: next, Due: a.due, Text: truncatedText(err), Keep: a.Keep}}
 }
 
 // handBackReport returns a report that hands the task back to the store. The attempt does
 // not count.
-func (a *attempt) handBackReport(reason string) *report {
-	return &report{attempt: a, end: store.HandBack, due: a.due, text: reason}
+func (a *attempt) handBackReport(reason string, next store.When) *worker.Report {
+	r := a.newReport(store.HandBack, next, nil)
+	r.Text = reason
+	return r
 }
 
-// Reasons for which a Worker hands a task back.
+// Reasons for which a Worker hands a task back, beside those of package worker.
 const (
-	reasonShutdown    = "the worker shut down"
-	reasonLeaseEnds   = "the lease was about to end before the handler began"
 	reasonManyMissed  = "the schedule has more missed runs than one attempt skips"
 	reasonUnsupported = "the worker lacks the handler, the schedule or the time zone, or is too old for the task"
 )
 
-func (a *attempt) failedReport(err error) *report {
-	r := &report{attempt: a, due: a.due, text: truncatedText(err), err: err}
+func (a *attempt) failedReport(err error) *worker.Report {
 	var noRetryErr *NoRetryError
 	var handBackErr *HandBackError
 	var retryAfterErr *RetryAfterError
 	isNoRetry := errors.As(err, &noRetryErr)
 	switch {
 	case !isNoRetry && errors.As(err, &handBackErr):
-		r.end, r.next = store.HandBack, clampDelay(handBackErr.After)
+		return a.newReport(store.HandBack, clampDelay(handBackErr.After), err)
 	case isNoRetry || a.delivery.Attempt >= a.delivery.MaxAttempts:
-		r.end = store.Failed
 		if !a.nextRunKnown {
 			_ = a.planNextRun() // if that fails, the whole task becomes a dead letter
 		}
-		r.next = a.nextRun
+		return a.newReport(store.Failed, a.nextRun, err)
 	case errors.As(err, &retryAfterErr):
-		r.end, r.next = store.Retry, clampDelay(retryAfterErr.After)
-	default:
-		r.end, r.next = store.Retry, clampDelay(a.config().retryDelay(a.loop.w.client.random, a.delivery.Attempt, a.untilNextRun()))
+		return a.newReport(store.Retry, clampDelay(retryAfterErr.After), err)
 	}
-	return r
+	return a.newReport(store.Retry, clampDelay(a.config().retryDelay(a.w.client.random, a.delivery.Attempt, a.untilNextRun())), err)
 }
 
 // truncatedText returns the beginning of an error's text, up to twice as much as the
@@ -106,17 +86,17 @@ func (c *handlerConfig) retryDelay(r *random.Source, attempt int, untilNextRun t
 
 // unsupportedReport returns a report that hands a task that this Worker cannot run back
 // to the store. The delay before the next claim grows with the time since the task was due.
-func (a *attempt) unsupportedReport(now store.Time) *report {
+func (a *attempt) unsupportedReport(now store.Time) *worker.Report {
 	const minDelay, maxDelay = 100 * time.Millisecond, 30 * time.Second
 	d := min(max(now.Sub(a.due)/4, minDelay), maxDelay)
-	return &report{attempt: a, end: store.HandBack, due: a.due, text: reasonUnsupported, next: store.After(d/2 + random.N(a.loop.w.client.random, d/2))}
+	return a.handBackReport(reasonUnsupported, store.After(d/2+random.N(a.w.client.random, d/2)))
 }
 
-// markNotCalled changes the report on a final failure so that the attempt does not
-// count. It is for attempts whose handler was not called.
-func (r *report) markNotCalled() *report {
-	if r.end == store.Failed {
-		r.end = store.Dropped
+// notCalled changes the report on a final failure so that the attempt does not count. It is for
+// attempts whose handler was not called.
+func notCalled(r *worker.Report) *worker.Report {
+	if r.End == store.Failed {
+		r.End = store.Dropped
 	}
 	return r
 }
@@ -124,10 +104,10 @@ func (r *report) markNotCalled() *report {
 // scheduleFailedReport returns the report on an attempt whose handler was not called
 // because its schedule failed. If the schedule panicked, the attempt may be retried.
 // Otherwise the run becomes a dead letter.
-func (a *attempt) scheduleFailedReport(err error) *report {
+func (a *attempt) scheduleFailedReport(err error) *worker.Report {
 	r := a.failedReport(err)
 	if noRetryErr := (*NoRetryError)(nil); errors.As(err, &noRetryErr) {
-		return r.markNotCalled()
+		return notCalled(r)
 	}
 	return r
 }
@@ -198,4 +178,53 @@ func (a *attempt) skipToLatestRun(now store.Time) (moreToSkip bool, err error) {
 		return nil
 	})
 	return moreToSkip, err
+}
+
+// Settled counts the attempt, now that the store has answered the report: see [worker.Call].
+func (a *attempt) Settled(r *worker.Report, receipt store.Receipt, now store.Time) {
+	n, h := &a.w.counters, new(handlerCounters)
+	if a.handler != nil && !a.isUnsupported() {
+		h = &a.handler.counters
+	}
+	warn := func(text string, args ...any) {
+		a.w.client.log.Warn("durable: "+text, append([]any{"handler", a.task.Handler, "key", printableKey(a.task.Key)}, args...)...)
+	}
+	switch {
+	case receipt == store.Refused:
+		n.lost.Add(1)
+		h.lost.Add(1)
+	case r.End == store.Done:
+		n.done.Add(1)
+		h.done.Add(1)
+		if !r.Next.IsZero() && r.Next.From(now) <= now {
+			h.overran.Add(1)
+		}
+	case r.End == store.HandBack:
+		n.released.Add(1)
+		h.released.Add(1)
+	case receipt == store.Overtaken:
+		n.failed.Add(1)
+		n.overtaken.Add(1)
+		h.overtaken.Add(1)
+		warn("an attempt failed, but is not retried: its task was cancelled or scheduled again meanwhile", "error", r.Text)
+	case r.End == store.Retry:
+		n.failed.Add(1)
+		h.retried.Add(1)
+	default:
+		n.failed.Add(1)
+		n.died.Add(1)
+		if r.End == store.Dropped {
+			h.dropped.Add(1)
+		} else {
+			h.died.Add(1)
+		}
+		a.w.recentDead.addDead(RecentDead{When: a.w.now(), Key: a.task.Key, Handler: a.task.Handler, Attempt: a.delivery.Attempt, Error: r.Text})
+		warn("a task has become a dead letter", "attempt", a.delivery.Attempt, "error", r.Text)
+		a.callDeadHook(r.Err)
+	}
+}
+
+// GivenUp logs that the attempt's lease is given up: see [worker.Call].
+func (a *attempt) GivenUp() {
+	a.w.client.log.Warn("durable: a handler does not return; its lease is given up", "handler", a.task.Handler, "key", printableKey(a.task.Key))
 }

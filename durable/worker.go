@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime/pprof"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/durable/internal/places"
+	"github.com/tickless/tickless/durable/internal/worker"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
@@ -22,9 +24,9 @@ import (
 type Worker struct {
 	client *Client
 	config workerConfig
-	// maxPlacesPerClaim is the maximum number of places that a loop reserves for a
+	// placesPerClaim is the maximum number of places that a loop reserves for a
 	// claim, so that places remain for other loops.
-	maxPlacesPerClaim int
+	placesPerClaim int
 	// clock is the store's own clock if it has one, such as a virtual clock, or the
 	// system's.
 	clock           clock.Clock
@@ -38,18 +40,15 @@ type Worker struct {
 
 	// Set by each Run.
 
-	id         string // names the Worker's senders in the store
-	number     int64  // store.Round.Worker
-	about      string // store.Round.About
-	timers     *timer.Scheduler
-	loops      []*shardLoop
-	deadHooks  *sync.WaitGroup // running dead hooks
-	handlerCtx context.Context // parent of the handlers' contexts
-	commandCtx context.Context // of commands to the store
-	labelsCtx  context.Context // with the goroutine labels; nil if the Worker has no name
+	run            *worker.Run
+	timers         *timer.Scheduler
+	deadHooks      *sync.WaitGroup // running dead hooks
+	handlerCtx     context.Context // parent of the handlers' contexts
+	commandCtx     context.Context // of commands to the store
+	labelsCtx      context.Context // with the goroutine labels; nil if the Worker has no name
+	pausedHandlers []string        // the Worker's handlers that are paused; owned by the Loop of shard 0
 
-	isStopping atomic.Bool
-	places     atomic.Pointer[places.Pool] // nil before the first Run
+	places atomic.Pointer[places.Pool] // nil before the first Run
 
 	mu         sync.Mutex // guards the fields of this block
 	runCalled  bool       // Run was called
@@ -106,7 +105,7 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 	for name := range c.schedules {
 		w.scheduleNames = append(w.scheduleNames, name)
 	}
-	w.maxPlacesPerClaim = min(max(2*w.config.concurrency/c.store.Shards(), 1), store.MaxClaim)
+	w.placesPerClaim = min(max(2*w.config.concurrency/c.store.Shards(), 1), store.MaxClaim)
 	return w
 }
 
@@ -174,25 +173,21 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	defer w.client.store.workers.removeWorker(w)
 
 	var loops sync.WaitGroup
-	for _, l := range w.loops {
+	start := func(f func()) {
 		loops.Go(func() {
-			w.setGoroutineLabels()
-			l.run()
+			if w.labelsCtx != nil {
+				pprof.SetGoroutineLabels(w.labelsCtx)
+			}
+			f()
 		})
 	}
+	w.run.Start(start)
 	listenCtx, stopListening := context.WithCancel(commandCtx)
 	defer stopListening()
-	loops.Go(func() {
-		w.setGoroutineLabels()
-		w.listenForWakeups(listenCtx)
-	})
+	start(func() { w.run.Listen(listenCtx) })
 	if w.config.deadLimit != (deadLimit{}) {
-		loops.Go(func() {
-			w.setGoroutineLabels()
-			w.purgeDeadLetters(listenCtx)
-		})
+		start(func() { w.purgeDeadLetters(listenCtx) })
 	}
-
 	select {
 	case <-ctx.Done():
 		defer w.limitWaiting(r).Stop()
@@ -200,11 +195,11 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	case <-r.storeFailed:
 		r.stopWaitingForHandlers()
 	}
-	w.isStopping.Store(true)
+	w.run.Stop()
 	stopListening()
 	w.awaitHandlers(r)
 
-	w.setPhase(phaseClosing)
+	w.run.SetPhase(worker.Closing)
 	loopsEnded := make(chan struct{})
 	go func() {
 		loops.Wait()
@@ -218,7 +213,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		case <-time.After(lastReportsTimeout):
 			// The store does not answer: give up.
 			endCommands()
-			w.setPhase(phaseAbandoned)
+			w.run.SetPhase(worker.Abandoned)
 			<-loopsEnded
 		}
 	}
@@ -240,7 +235,7 @@ func (w *Worker) limitWaiting(r *currentRun) *time.Timer {
 func (w *Worker) failRun(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.currentRun != nil && !w.isStopping.Load() {
+	if w.currentRun != nil && !w.run.IsStopping() {
 		w.currentRun.fail(err)
 	}
 }
@@ -248,10 +243,7 @@ func (w *Worker) failRun(err error) {
 // unconfirmedError returns an error if the store has not confirmed the reports on some
 // attempts. The loops must have ended.
 func (w *Worker) unconfirmedError() error {
-	n := 0
-	for _, l := range w.loops {
-		n += l.leaseCount
-	}
+	n := w.run.Unconfirmed()
 	if n == 0 {
 		return nil
 	}
@@ -280,8 +272,7 @@ func (w *Worker) setCurrentRun(r *currentRun) error {
 }
 
 func (w *Worker) initRun(ctx, commandCtx context.Context) {
-	w.id, w.deadHooks = newUniqueName(), new(sync.WaitGroup)
-	w.describe()
+	w.deadHooks, w.pausedHandlers = new(sync.WaitGroup), nil
 	w.handlerCtx, w.commandCtx = context.WithoutCancel(ctx), commandCtx
 	timerOptions := []timer.Option{timer.WithName(w.config.name)}
 	if w.hasVirtualClock {
@@ -294,42 +285,37 @@ func (w *Worker) initRun(ctx, commandCtx context.Context) {
 			h.labelsCtx = pprof.WithLabels(w.labelsCtx, pprof.Labels("handler", h.name))
 		}
 	}
-	w.isStopping.Store(false)
 	limits := make([]places.Limit, len(w.handlerNames))
 	for i, name := range w.handlerNames {
 		limits[i] = w.handlers[name].limit
 	}
-	p := places.New(w.config.concurrency, limits, w.now, w.timers)
-	w.places.Store(p)
-	w.loops = make([]*shardLoop, w.client.store.Shards())
-	for i := range w.loops {
-		w.loops[i] = newShardLoop(w, i, p)
-	}
-}
-
-// setGoroutineLabels sets the Worker's labels on the current goroutine.
-func (w *Worker) setGoroutineLabels() {
-	if w.labelsCtx != nil {
-		pprof.SetGoroutineLabels(w.labelsCtx)
-	}
+	pool := places.New(w.config.concurrency, limits, w.now, w.timers)
+	w.places.Store(pool)
+	w.run = worker.NewRun(worker.Config{
+		Counters: &w.counters.Counters, Claimed: w.newAttempt, Paused: w.logPause, LogError: w.logError, Fail: w.failRun,
+		Store: w.client.store, Commands: commandCtx, Pool: pool, PlacesPerClaim: w.placesPerClaim,
+		Now: w.now, Timers: w.timers, HasVirtualClock: w.hasVirtualClock, Random: w.client.random,
+		Name: newUniqueName(), Number: 1 + rand.Int64N(1<<40), About: w.describe(), Lease: w.config.lease, MaxCrashes: w.config.maxCrashes,
+		Handlers: w.handlerNames, Schedules: w.scheduleNames,
+	})
 }
 
 // awaitHandlers waits for running handlers. If the Run must stop waiting, it cancels
 // their contexts and hands their tasks back to the store.
 func (w *Worker) awaitHandlers(r *currentRun) {
 	idle := w.places.Load().End()
-	w.setPhase(phaseStopping)
+	w.run.SetPhase(worker.Stopping)
 	select {
 	case <-idle:
 		return
 	case <-r.abort:
 	}
-	w.setPhase(phaseAborting)
+	w.run.SetPhase(worker.Aborting)
 	// Give handlers that observe their contexts time to return.
 	select {
 	case <-idle:
 	case <-time.After(min(w.config.lease/10, 500*time.Millisecond)):
-		w.setPhase(phaseHandingBack)
+		w.run.SetPhase(worker.HandingBack)
 	}
 }
 
@@ -346,8 +332,8 @@ func (w *Worker) awaitStore(ctx context.Context, r *currentRun) (ready bool, err
 		case <-ctx.Done():
 		}
 	}()
-	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
-		checkCtx, endCheck := context.WithTimeout(ctx, w.answerTimeout())
+	for pause := worker.MinRetryPause; ; pause = min(2*pause, worker.MaxRetryPause) {
+		checkCtx, endCheck := context.WithTimeout(ctx, worker.AnswerTimeout(w.config.lease))
 		health, err := w.client.Check(checkCtx)
 		endCheck()
 		switch {
@@ -359,19 +345,13 @@ func (w *Worker) awaitStore(ctx context.Context, r *currentRun) (ready bool, err
 			return true, nil
 		case ctx.Err() != nil:
 			return false, nil
-		case isPermanent(err):
+		case worker.IsPermanent(err):
 			return false, err
 		}
 		w.logError(err)
-		if sleep(ctx, pause) != nil {
+		if worker.Sleep(ctx, pause) != nil {
 			return false, nil
 		}
-	}
-}
-
-func (w *Worker) setPhase(p phase) {
-	for _, l := range w.loops {
-		l.setPhase(p)
 	}
 }
 
@@ -423,25 +403,21 @@ func (w *Worker) stop() *currentRun {
 	return w.currentRun
 }
 
-// logPause logs once that the store is paused.
-func (w *Worker) logPause(paused bool) {
+// logPause logs, when that changes, that the store is paused, and which of the Worker's handlers
+// are. All shards have the same, so only one loop logs the handlers.
+func (w *Worker) logPause(shard int, paused bool, handlers []string) {
 	if w.storePaused.Swap(paused) != paused && paused {
 		w.client.log.Warn("durable: " + pausedWarning)
 	}
-}
-
-// logPausedHandlers logs which of the Worker's handlers are paused, when that changes. All
-// shards have the same, so only one loop logs.
-func (l *shardLoop) logPausedHandlers(handlers []string) {
-	if l.shard != 0 || slices.Equal(handlers, l.pausedHandlers) {
+	if shard != 0 || slices.Equal(handlers, w.pausedHandlers) {
 		return
 	}
-	l.pausedHandlers = handlers
+	w.pausedHandlers = handlers
 	if len(handlers) == 0 {
-		l.w.client.log.Info("durable: no handler is paused any more")
+		w.client.log.Info("durable: no handler is paused any more")
 		return
 	}
-	l.w.client.log.Warn("durable: handlers are paused: their tasks wait until ResumeHandler", "handlers", handlers)
+	w.client.log.Warn("durable: handlers are paused: their tasks wait until ResumeHandler", "handlers", handlers)
 }
 
 // logError logs the error of a command, at most one each second. If the store is down,

@@ -1,6 +1,10 @@
 package durable
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/tickless/tickless/durable/internal/worker"
+)
 
 // WorkerStats are the counters of one Worker since its first Run.
 type WorkerStats struct {
@@ -24,8 +28,8 @@ type WorkerStats struct {
 }
 
 type workerCounters struct {
-	claimed, done, failed, died, overtaken, released, lost atomic.Int64
-	errors, claims, empty, wakeups, unknown, purged        atomic.Int64
+	worker.Counters
+	done, failed, died, overtaken, released, lost, unknown, purged atomic.Int64
 }
 
 // Stats returns the Worker's counters.
@@ -39,7 +43,7 @@ func (w *Worker) Stats() WorkerStats {
 
 		Running:   placesInUse,
 		Hanging:   hanging,
-		Claimed:   w.counters.claimed.Load(),
+		Claimed:   w.counters.Claimed.Load(),
 		Done:      w.counters.done.Load(),
 		Failed:    w.counters.failed.Load(),
 		Died:      w.counters.died.Load(),
@@ -48,9 +52,9 @@ func (w *Worker) Stats() WorkerStats {
 		Lost:      w.counters.lost.Load(),
 		Purged:    w.counters.purged.Load(),
 		Unknown:   w.counters.unknown.Load(),
-		Errors:    w.counters.errors.Load(),
-		Claims:    w.counters.claims.Load(),
-		Empty:     w.counters.empty.Load(),
-		Wakeups:   w.counters.wakeups.Load(),
+		Errors:    w.counters.Errors.Load(),
+		Claims:    w.counters.Claims.Load(),
+		Empty:     w.counters.Empty.Load(),
+		Wakeups:   w.counters.Wakeups.Load(),
 	}
 }

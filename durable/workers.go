@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"math/rand/v2"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -77,9 +76,8 @@ type handlerAbout struct {
 	Rate   float64 `json:"rate,omitempty"`
 }
 
-// describe sets the Worker's number and description for a Run.
-func (w *Worker) describe() {
-	w.number = 1 + rand.Int64N(1<<40)
+// describe returns what the Worker tells about itself in a Run.
+func (w *Worker) describe() string {
 	about := workerAbout{Name: w.config.name, PID: os.Getpid(), Started: w.now().UTC(), Version: cmp.Or(w.config.version, buildVersion()),
 		Places: w.config.concurrency, Handlers: make(map[string]handlerAbout)}
 	about.Host, _ = os.Hostname() // without a name the field is empty
@@ -88,11 +86,12 @@ func (w *Worker) describe() {
 			about.Handlers[name] = handlerAbout(h.limit)
 		}
 	}
-	w.about = about.encode()
-	if len(w.about) > store.MaxAbout {
+	text := about.encode()
+	if len(text) > store.MaxAbout {
 		about.Handlers = nil
-		w.about = about.encode()
+		text = about.encode()
 	}
+	return text
 }
 
 func (a *workerAbout) encode() string {

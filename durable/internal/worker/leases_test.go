@@ -1,4 +1,4 @@
-package durable
+package worker
 
 import (
 	"strconv"
@@ -12,14 +12,14 @@ import (
 // More leases must be extended immediately than fit into a round. The next round
 // extends the others.
 func TestTakeUrgentAttempts_MoreThanARoundCanContain(t *testing.T) {
-	l := &shardLoop{wakeSignal: make(chan struct{}, 1)}
+	l := &Loop{wakeSignal: make(chan struct{}, 1)}
 	for i := range store.MaxBatch + 1 {
 		id := strconv.Itoa(i)
-		l.leases.addLast(&attempt{lease: store.Lease{ID: id}}, time.Time{})
+		l.addLease(&Attempt{Lease: store.Lease{ID: id}}, time.Time{})
 		l.extendLeaseNow(id)
 	}
 	require.Len(t, l.takeUrgentAttempts(), store.MaxBatch)
-	require.True(t, l.hasNewWork(phaseWorking))
+	require.True(t, l.hasRequests(Working))
 	require.Len(t, l.takeUrgentAttempts(), 1)
-	require.False(t, l.hasNewWork(phaseWorking))
+	require.False(t, l.hasRequests(Working))
 }

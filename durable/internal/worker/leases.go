@@ -1,0 +1,159 @@
+package worker
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// addLease adds an attempt to the list of those whose leases are extended, which is ordered by
+// when that was last done.
+func (l *Loop) addLease(a *Attempt, extendedAt time.Time) {
+	a.extendedAt, a.inLeases = extendedAt, l.leases.PushBack(a)
+}
+
+// removeLease removes an attempt from the list, if it is there.
+func (l *Loop) removeLease(a *Attempt) {
+	if a.inLeases != nil {
+		l.leases.Remove(a.inLeases)
+		a.inLeases = nil
+	}
+}
+
+// running iterates over the list. The loop's body may remove the attempt.
+func (l *Loop) running() iter.Seq[*Attempt] {
+	return func(yield func(*Attempt) bool) {
+		for e := l.leases.Front(); e != nil; {
+			next := e.Next()
+			if !yield(e.Value.(*Attempt)) {
+				return
+			}
+			e = next
+		}
+	}
+}
+
+// nextExtension returns when the next lease must be extended, or never.
+func (l *Loop) nextExtension() time.Time {
+	if e := l.leases.Front(); e != nil {
+		return e.Value.(*Attempt).extendedAt.Add(l.run.Lease / 3)
+	}
+	return never
+}
+
+// leasesToExtend returns the attempts whose leases must be extended. It gives up the
+// leases of handlers that hang.
+func (l *Loop) leasesToExtend(now time.Time) []*Attempt {
+	attempts := l.takeUrgentAttempts()
+	for a := range l.running() {
+		switch {
+		case now.Before(a.extendedAt.Add(l.run.Lease/3)) || len(attempts) >= store.MaxBatch:
+			return attempts
+		case !a.giveUpAt.IsZero() && now.After(a.giveUpAt):
+			// The handler has not returned long after its timeout. Another worker gets
+			// the task when the lease has expired.
+			l.removeLease(a)
+			l.dropLease(a)
+			a.Place.Crash()
+			a.Call.GivenUp()
+		default:
+			attempts = append(attempts, a)
+		}
+	}
+	return attempts
+}
+
+// dropLease records that the Worker no longer has the attempt's lease.
+func (l *Loop) dropLease(a *Attempt) {
+	if a.mayHaveLease {
+		a.mayHaveLease = false
+		l.leaseCount--
+	}
+}
+
+// startAttempt starts an attempt. It returns false if the attempt has already ended, with
+// earlyReport or because it is too late, and needs no place. sentAt is when the claim was sent.
+func (l *Loop) startAttempt(a *Attempt, earlyReport *Report, sentAt time.Time) bool {
+	a.loop = l
+	l.addLease(a, sentAt)
+	a.mayHaveLease = true
+	l.leaseCount++
+	leaseTimerDelay := l.leaseTimerDelay(sentAt)
+	switch {
+	case l.run.stopping.Load():
+		earlyReport = a.handBack(ReasonShutdown)
+	case leaseTimerDelay <= 0:
+		earlyReport = a.handBack(ReasonLeaseEnds)
+	}
+	if earlyReport != nil {
+		a.Cancel(nil)
+		l.queueReport(earlyReport)
+		return false
+	}
+	a.leaseTimer, _ = l.run.Timers.Start(leaseTimerDelay, func() { a.Cancel(ErrLeaseLost) })
+	if a.IsSuspect {
+		a.Place.Admit(a.IsLastSuspect)
+	}
+	a.giveUpAt = l.run.Now().Add(a.Timeout + l.run.Lease)
+	go a.Call.Run()
+	return true
+}
+
+// leaseTimerDelay returns the time until a lease has only a tenth left. The lease began
+// at sentAt.
+func (l *Loop) leaseTimerDelay(sentAt time.Time) time.Duration {
+	return sentAt.Add(l.run.Lease - l.run.Lease/10).Sub(l.run.Now())
+}
+
+// handleExtensions records which leases were extended. They count from when the round
+// was first sent: the store may have carried out the round then.
+func (l *Loop) handleExtensions(r *round, answer *store.Answer) {
+	for i, a := range r.extendedAttempts {
+		if a.inLeases == nil {
+			continue // the attempt ended before the answer came
+		}
+		l.removeLease(a)
+		switch answer.Extensions[i] {
+		case store.Lost:
+			l.dropLease(a)
+			a.Cancel(ErrLeaseLost)
+			a.Place.Crash()
+			continue
+		case store.HeldStopping:
+			a.Cancel(ErrCancelled)
+		}
+		if leaseTimerDelay := l.leaseTimerDelay(r.firstSentAt); leaseTimerDelay > 0 {
+			a.leaseTimer.Move(leaseTimerDelay)
+		}
+		l.addLease(a, r.firstSentAt)
+	}
+}
+
+// extendLeaseNow makes the loop extend the lease of the task id immediately, if the
+// loop has that lease.
+func (l *Loop) extendLeaseNow(id string) {
+	l.mu.Lock()
+	l.urgentIDs = append(l.urgentIDs, id)
+	l.mu.Unlock()
+	l.wake()
+}
+
+// takeUrgentAttempts removes up to store.MaxBatch ids from l.urgentIDs. It returns the
+// running attempts with these ids.
+func (l *Loop) takeUrgentAttempts() (attempts []*Attempt) {
+	l.mu.Lock()
+	ids := l.urgentIDs[:min(len(l.urgentIDs), store.MaxBatch)]
+	l.urgentIDs = l.urgentIDs[len(ids):]
+	l.mu.Unlock()
+	if len(ids) == 0 {
+		return nil
+	}
+	for a := range l.running() {
+		if len(attempts) < store.MaxBatch && slices.Contains(ids, a.Lease.ID) {
+			attempts = append(attempts, a)
+		}
+	}
+	return attempts
+}

@@ -1,0 +1,187 @@
+package worker
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/tickless/tickless/durable/internal/places"
+	"github.com/tickless/tickless/durable/internal/random"
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/timer"
+)
+
+// A Config is what the Loops of a Run share. They call its functions on their goroutines.
+type Config struct {
+	Counters *Counters
+	// Claimed returns the attempt at a claimed task. If it has ended already, early is the
+	// report on it. now is the store's time.
+	Claimed func(x *store.Claimed, now store.Time) (a *Attempt, early *Report)
+	// Paused is told what is paused, after each claim.
+	Paused func(shard int, store bool, handlers []string)
+	// LogError gets the error of a command that is sent again, and Fail a permanent error.
+	LogError, Fail func(err error)
+
+	Store           store.Store
+	Commands        context.Context // of the commands to the store
+	Pool            *places.Pool
+	PlacesPerClaim  int // how many places a Loop reserves for a claim at most
+	Now             func() time.Time
+	Timers          *timer.Scheduler
+	HasVirtualClock bool           // Now is not the system's clock
+	Random          *random.Source // nil except in a simulation
+
+	Name       string // the senders' names begin with it
+	Number     int64  // store.Round.Worker
+	About      string // store.Round.About
+	Lease      time.Duration
+	MaxCrashes int
+	Handlers   []string
+	Schedules  []string
+}
+
+// A Run has the Loops of one run of a Worker, one for each shard.
+type Run struct {
+	Config
+	stopping atomic.Bool
+	loops    []*Loop
+}
+
+// NewRun returns a Run whose Loops have not started.
+func NewRun(c Config) *Run {
+	r := &Run{Config: c}
+	for shard := range c.Store.Shards() {
+		r.loops = append(r.loops, newLoop(r, shard))
+	}
+	return r
+}
+
+// Counters count what the Loops do.
+type Counters struct{ Claimed, Errors, Claims, Empty, Wakeups atomic.Int64 }
+
+// An Attempt is a claimed task, from its claim until the store has accepted the report on it.
+// It belongs to a Loop, except reportQueued.
+type Attempt struct {
+	// Set by Claimed.
+
+	Call          Call
+	Lease         store.Lease
+	Due           store.Time // when the run is due, in the store
+	Handler       int        // the index in Config.Handlers, or -1
+	Place         places.Place
+	Timeout       time.Duration
+	Cancel        context.CancelCauseFunc // of the handler's context
+	IsSuspect     bool                    // see package places
+	IsLastSuspect bool
+	Keep          bool // store.Report.Keep
+
+	loop         *Loop
+	leaseTimer   timer.Handle  // cancels the context shortly before the lease ends
+	extendedAt   time.Time     // when the lease was last extended
+	giveUpAt     time.Time     // when to give the lease up if the handler has not returned
+	mayHaveLease bool          // the Worker may still have the lease
+	inLeases     *list.Element // in Loop.leases, or nil
+	reportQueued bool          // a report was queued; guarded by Loop.mu
+}
+
+// A Call is what the Worker makes of an attempt.
+type Call interface {
+	// Run calls the handler, on a goroutine of its own, and then [Attempt.End].
+	Run()
+	// Settled gets the store's answer to the report. now is the store's time.
+	Settled(r *Report, receipt store.Receipt, now store.Time)
+	// GivenUp says that the lease is given up, because the handler does not return.
+	GivenUp()
+}
+
+// The causes of the contexts of handlers. Package durable documents them.
+var (
+	ErrClosed    = errors.New("durable: the worker is closed")
+	ErrLeaseLost = errors.New("durable: the lease was lost")
+	ErrCancelled = errors.New("durable: the task was cancelled")
+)
+
+// Start calls start with the work of each Loop, which needs a goroutine of its own.
+func (r *Run) Start(start func(work func())) {
+	for _, l := range r.loops {
+		start(l.work)
+	}
+}
+
+// Stop makes the Loops start no more attempts. The caller calls SetPhase next.
+func (r *Run) Stop() { r.stopping.Store(true) }
+
+// IsStopping reports whether Stop was called.
+func (r *Run) IsStopping() bool { return r.stopping.Load() }
+
+// SetPhase sets the phase of the shutdown.
+func (r *Run) SetPhase(p Phase) {
+	for _, l := range r.loops {
+		l.setPhase(p)
+	}
+}
+
+// Unconfirmed returns how many attempts may still have a lease. The Loops must have ended.
+func (r *Run) Unconfirmed() (n int) {
+	for _, l := range r.loops {
+		n += l.leaseCount
+	}
+	return n
+}
+
+// ExtendLeaseNow makes the Loop of a shard extend the lease of the task id immediately, if it
+// has that lease.
+func (r *Run) ExtendLeaseNow(shard int, id string) { r.loops[shard].extendLeaseNow(id) }
+
+// Listen makes a Loop claim when the store wakes its shard, until ctx ends.
+func (r *Run) Listen(ctx context.Context) {
+	shards := make([]int, len(r.loops))
+	for i := range shards {
+		shards[i] = i
+	}
+	onWakeup := func(shard int) {
+		r.Counters.Wakeups.Add(1)
+		if r.Pool.Await(r.loops[shard].claimer) { // meanwhile the store wakes other workers
+			r.loops[shard].requestClaim()
+		}
+	}
+	for pause := MinRetryPause; ; pause = min(2*pause, MaxRetryPause) {
+		waitStart := time.Now()
+		err := r.Store.Wait(ctx, shards, onWakeup)
+		if ctx.Err() != nil {
+			return
+		}
+		if IsPermanent(err) {
+			r.Fail(err)
+			return
+		}
+		if time.Since(waitStart) > MaxRetryPause {
+			pause = MinRetryPause
+		}
+		r.LogError(err)
+		if Sleep(ctx, pause) != nil {
+			return
+		}
+	}
+}
+
+// Sleep waits for d. If the context ends first, it returns the context's error.
+func Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// AnswerTimeout returns how long a Worker waits for the store's answer before it repeats a
+// command.
+func AnswerTimeout(lease time.Duration) time.Duration { return max(lease/3, time.Second) }
+
+// IsPermanent reports whether an error of the store is permanent.
+func IsPermanent(err error) bool {
+	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnfit)
+}
