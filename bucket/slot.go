@@ -90,5 +90,6 @@ func (r Ref) gen() uint64  { return r.genAndIndex >> indexBits }
 func (r Ref) index() Index { return Index(r.genAndIndex & (1<<indexBits - 1)) }
 
 // Foreign returns a Ref that never identifies an entry, so that a caller may use it to
-// identify something else. Each n from 1 to 2^36-1 has its own Ref.
+// identify something else. Each n from 1 to 2^36-1 has its own Ref. Package timer uses it for
+// timers that are not in a wheel.
 func Foreign(n uint64) Ref { return refOf(n, 1) } // chunk 0 has no slots

@@ -37,9 +37,9 @@ func WithLogger(l *slog.Logger) Option {
 // time, or the zero time if there is none.
 type Schedule = jobs.Schedule
 
-// WithSchedule registers a schedule for tasks that name it in [Task.Schedule]. Register
-// it with all Clients that schedule such tasks, or have Workers that run them.
-// WithSchedule panics if the name is taken or not a [store.IsName], or s is nil.
+// WithSchedule registers a schedule that is code, under the name that tasks have in
+// [Task.Schedule]; a cron spec needs no name, see [Task.Cron]. Register it with all Clients
+// that schedule such tasks, or have Workers that run them. WithSchedule panics if the name is taken or not a [store.IsName], or s is nil.
 //
 // The Worker calls Next with the time at which a run was due, before each attempt. With
 // [LatestMissed] it calls Next for each missed run. Several goroutines may call Next.

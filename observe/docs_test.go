@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/tickless/tickless/observe/metric"
-	"github.com/tickless/tickless/observe/observetest"
+	"github.com/tickless/tickless/internal/observetest"
 )
 
 // TestDocs_ListEveryMetric compares metrics.csv with all metrics: their order, names,

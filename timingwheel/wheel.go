@@ -99,7 +99,8 @@ func WithPhase(ticks int64) Option {
 // its place is at least the wheel's size, so above level 0: with an earlier expiration,
 // which replaces the previous one.
 //
-// offer must not call the wheel.
+// offer must not call the wheel. A [bucket.Bucket] is a number by which queue and wheel name
+// the same slot, so package timer keeps it in its delay queue and the wheel keeps the entries.
 func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Option {
 	return option(func(o *options) { o.offerBucket = offer })
 }

@@ -55,7 +55,7 @@ var exact = struct {
 	name string
 	make func(*server) impl
 }{"tickless-exact", func(s *server) impl {
-	return newTicklessOn(s.client(), redisstore.WithSlack(0))
+	return newTicklessOn(s.client(), redisstore.WithClaimDelay(0))
 }}
 
 // scale returns n in mode long, a hundredth of n under -short, and else a tenth.

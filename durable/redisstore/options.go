@@ -15,7 +15,7 @@ const (
 	DefaultShards        = 1
 	DefaultClusterShards = 64
 	DefaultRecheck       = 5 * time.Second
-	DefaultSlack         = 4 * time.Millisecond
+	DefaultClaimDelay    = 4 * time.Millisecond
 )
 
 const maxShards = 1024
@@ -33,7 +33,7 @@ type config struct {
 	log              *slog.Logger
 	onLoss           func(error)
 	recheckInterval  time.Duration // longest time between two claims: see WithRecheck
-	minRoundInterval time.Duration // shortest time between two small rounds: see WithSlack
+	minRoundInterval time.Duration // shortest time between two small rounds: see WithClaimDelay
 	maxCheckInterval time.Duration // the constant maxCheckInterval, except in tests
 	// nowAsksServer makes Now ask the server every time. Tests that advance the clock need
 	// this.
@@ -97,21 +97,21 @@ func WithRecheck(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.recheckInterval = d })
 }
 
-// WithSlack sets how long a worker may delay its reports and claims. Several reports then
+// WithClaimDelay sets how long a worker may delay its reports and claims. Several reports then
 // share one command. At a steady load this saves 60 to 80 percent of the CPU time. The
 // first command after a pause is not delayed.
 //
-// Zero turns the delay off. The default is [DefaultSlack]. WithSlack has no effect on a
+// Zero turns the delay off. The default is [DefaultClaimDelay]. WithClaimDelay has no effect on a
 // Cluster. It panics unless d is from 0 to 100 ms.
-func WithSlack(d time.Duration) Option {
+func WithClaimDelay(d time.Duration) Option {
 	if d < 0 || d > 100*time.Millisecond {
-		panic(fmt.Sprintf("redisstore: WithSlack: the delay must be from 0 to 100ms, got %v", d))
+		panic(fmt.Sprintf("redisstore: WithClaimDelay: the delay must be from 0 to 100ms, got %v", d))
 	}
 	return optionFunc(func(c *config) { c.minRoundInterval = d })
 }
 
 func newConfig(client redis.UniversalClient, opts []Option) config {
-	c := config{name: DefaultName, log: slog.Default(), recheckInterval: DefaultRecheck, minRoundInterval: DefaultSlack, maxCheckInterval: maxCheckInterval}
+	c := config{name: DefaultName, log: slog.Default(), recheckInterval: DefaultRecheck, minRoundInterval: DefaultClaimDelay, maxCheckInterval: maxCheckInterval}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("redisstore: New: option %d is nil", i+1))

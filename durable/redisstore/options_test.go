@@ -14,8 +14,8 @@ func TestOptions_RefuseMisuse(t *testing.T) {
 	WithName(strings.Repeat("n", 64))
 	WithRecheck(10 * time.Millisecond)
 	WithRecheck(time.Hour)
-	WithSlack(0)
-	WithSlack(100 * time.Millisecond)
+	WithClaimDelay(0)
+	WithClaimDelay(100 * time.Millisecond)
 	WithShards(1)
 	WithShards(1024)
 	for _, f := range []func(){
@@ -23,7 +23,7 @@ func TestOptions_RefuseMisuse(t *testing.T) {
 		func() { WithName("a{b") }, func() { WithName("a}b") }, func() { WithName("a b") }, func() { WithName("a\nb") },
 		func() { WithShards(0) }, func() { WithShards(3) }, func() { WithShards(2048) },
 		func() { WithRecheck(10*time.Millisecond - 1) }, func() { WithRecheck(time.Hour + 1) },
-		func() { WithSlack(-1) }, func() { WithSlack(100*time.Millisecond + 1) },
+		func() { WithClaimDelay(-1) }, func() { WithClaimDelay(100*time.Millisecond + 1) },
 		func() { WithLogger(nil) }, func() { WithLossHandler(nil) },
 	} {
 		require.Panics(t, f)

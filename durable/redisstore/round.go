@@ -47,7 +47,7 @@ const unknownNames = "TICKLESS names"
 // A round with largeRoundReports reports or more is not delayed.
 const largeRoundReports = 32
 
-// delayRound waits until the time of WithSlack has passed since the latest round of any
+// delayRound waits until the time of WithClaimDelay has passed since the latest round of any
 // shard. More reports then share a round, which saves CPU time. Large rounds do not wait.
 func (s *Store) delayRound(ctx context.Context, large bool) error {
 	delay := time.Duration(s.latestRoundNanos.Load()) + s.config.minRoundInterval - time.Since(s.openedAt)

@@ -16,7 +16,7 @@ import (
 func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
 	r := redistest.Start(t).Client()
 	defer r.Close()
-	s := New(r, WithShards(1), WithSlack(100*time.Millisecond))
+	s := New(r, WithShards(1), WithClaimDelay(100*time.Millisecond))
 	defer s.Close()
 	ctx := t.Context()
 	number := int64(0)

@@ -50,11 +50,11 @@ var mayImport = map[string][]string{
 	"cmd/demo":             append(onTimer[:len(onTimer):len(onTimer)], "cmd/internal/figures"),
 
 	// Packages that observe the packages above.
-	"observe/metric":      onTimer,
-	"observe":             belowObserve,
-	"observe/debugpage":   onObserve,
-	"observe/vars":        onObserve,
-	"observe/observetest": append(onObserve[:len(onObserve):len(onObserve)], "timertest"),
+	"observe/metric":       onTimer,
+	"observe":              belowObserve,
+	"observe/debugpage":    onObserve,
+	"observe/vars":         onObserve,
+	"internal/observetest": append(onObserve[:len(onObserve):len(onObserve)], "timertest"),
 }
 
 var (
@@ -107,7 +107,7 @@ func TestLayout_ImportsRunOneWay(t *testing.T) {
 }
 
 // mayDial lists the packages that may import net: idle closes connections.
-var mayDial = map[string]bool{"idle": true, "observe": true, "observe/observetest": true}
+var mayDial = map[string]bool{"idle": true, "observe": true, "internal/observetest": true}
 
 // mayServe lists the packages that may import net/http.
 var mayServe = map[string]bool{

@@ -11,6 +11,8 @@ import (
 var mayShare = map[[2]string]string{
 	{"cmd/tickless", module + "/cmd/internal/figures"}:               "a program: nobody imports it, so its modules always have the versions of its go.mod",
 	{"durable/sqlitestore", module + "/durable/internal/simulation"}: "only its tests do",
+	{"observe/otel", module + "/internal/observetest"}:               "only its tests do",
+	{"observe/prom", module + "/internal/observetest"}:               "only its tests do",
 }
 
 // TestLayout_InternalStaysInItsModule requires that no module, tests included, imports an

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/debugpage"
-	"github.com/tickless/tickless/observe/observetest"
+	"github.com/tickless/tickless/internal/observetest"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 )

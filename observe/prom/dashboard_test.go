@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tickless/tickless/observe/observetest"
+	"github.com/tickless/tickless/internal/observetest"
 )
 
 // A panel has the fields of a dashboard's panel that these tests check.

@@ -20,7 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/tickless/tickless/observe/observetest"
+	"github.com/tickless/tickless/internal/observetest"
 	"github.com/tickless/tickless/observe/prom"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/observe"
-	"github.com/tickless/tickless/observe/observetest"
+	"github.com/tickless/tickless/internal/observetest"
 	"github.com/tickless/tickless/observe/vars"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"

@@ -1,6 +1,7 @@
 // Package machine implements the states of a shard's tasks, for stores that are written
 // in Go. Each store passes its own [Index]. The package has no clock, no lock, no I/O and
-// no state of its own.
+// no state of its own. It is public for stores in other modules: sqlitestore and pgstore
+// use it, and so can a new store.
 //
 // # How it works
 //
