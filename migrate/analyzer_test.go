@@ -1,4 +1,4 @@
-package migrate_test
+package migrate
 
 import (
 	"flag"
@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/analysis/analysistest"
-
-	"github.com/tickless/tickless/migrate"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -36,12 +34,12 @@ func TestAnalyzer_Golden(t *testing.T) {
 	if *update {
 		writeGolden(t, names)
 	}
-	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), migrate.Analyzer, names...)
+	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), analyzer, names...)
 }
 
 func writeGolden(t *testing.T, names []string) {
-	for _, result := range analysistest.Run(t, analysistest.TestData(), migrate.Analyzer, names...) {
-		for _, f := range result.Result.(*migrate.Report).Files {
+	for _, result := range analysistest.Run(t, analysistest.TestData(), analyzer, names...) {
+		for _, f := range result.Result.(*Report).Files {
 			src, err := os.ReadFile(f.Name)
 			if err != nil {
 				t.Fatal(err)

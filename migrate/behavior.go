@@ -31,7 +31,6 @@ func (t *tagged) blockOtherBehavior() {
 		}
 	}
 	t.blockUsedInUnseenFiles()
-	t.blockGlobalValues()
 }
 
 // classesOf returns the classes of the timers in a type.
@@ -156,13 +155,11 @@ func (t *tagged) visitFile(f *ast.File) {
 			for _, c := range t.p.classesIn(sel.Obj().Pkg().Path()) {
 				c.stopCalled = c.stopCalled || sel.Obj().Name() == "Stop"
 			}
-		case *ast.TypeSpec:
-			if obj := t.info.Defs[n.Name]; obj != nil {
-				t.blockHidingTimers(obj.Type(), n.Pos())
-			}
 		case *ast.StructType:
-			if spec, ok := stack[len(stack)-1].(*ast.TypeSpec); !ok || spec.Assign.IsValid() { // it has no methods
-				t.blockHidingTimers(t.info.TypeOf(n), n.Pos())
+			for _, f := range n.Fields.List {
+				if typ := t.info.TypeOf(f.Type); len(f.Names) == 0 && timerTypeName(deref(typ)) == "Timer" {
+					t.block(typ, f.Pos(), "embedded: timer.Timer has a method Deadline, which the struct would get")
+				}
 			}
 		case *ast.TypeAssertExpr:
 			if n.Type != nil {
@@ -187,34 +184,6 @@ func (t *tagged) visitFile(f *ast.File) {
 		t.visitConversions(n, stack)
 		return true
 	})
-}
-
-// blockHidingTimers blocks the timers that the struct outer embeds if it also has a method
-// Deadline, which the method Deadline of timer.Timer would hide. Tagged timers have none.
-func (t *tagged) blockHidingTimers(outer types.Type, pos token.Pos) {
-	found, index, _ := types.LookupFieldOrMethod(outer, true, t.pkg, "Deadline")
-	if found == nil {
-		return
-	}
-	// A timer that is embedded more deeply than the other Deadline does not hide it.
-	maxDepth := len(index) - 1
-	var walk func(typ types.Type, depth int)
-	walk = func(typ types.Type, depth int) {
-		s, ok := typ.Underlying().(*types.Struct)
-		if !ok || depth > maxDepth {
-			return
-		}
-		for f := range s.Fields() {
-			switch typ := deref(f.Type()); {
-			case !f.Embedded():
-			case timerTypeName(typ) == "Timer":
-				t.block(typ, pos, "embedded beside another method Deadline, which the Deadline of timer.Timer would hide")
-			default:
-				walk(typ, depth+1)
-			}
-		}
-	}
-	walk(outer, 1)
 }
 
 func (t *tagged) visitCall(n *ast.CallExpr) {
@@ -341,44 +310,4 @@ func (t *tagged) blockUsedInUnseenFiles() {
 			}
 		}
 	}
-}
-
-// blockGlobalValues blocks timers in package variables and pools that a synctest bubble may
-// use. If such a timer is reset in a bubble, package time and package timer use different
-// clocks.
-func (t *tagged) blockGlobalValues() {
-	if !t.p.usesBubbles {
-		return
-	}
-	const reason = " holds it, and a test may use it inside and outside a testing/synctest bubble"
-	scope := t.pkg.Scope()
-	for _, name := range scope.Names() {
-		if v, ok := scope.Lookup(name).(*types.Var); ok {
-			t.blockReachable(v.Type(), v.Pos(), "the package's variable "+name+reason, make(map[*types.Named]bool))
-		}
-	}
-	for _, typ := range t.pooledTypes {
-		t.blockReachable(typ, t.pkg.Scope().Pos(), "a sync.Pool"+reason, make(map[*types.Named]bool))
-	}
-}
-
-// blockReachable blocks every timer that code can reach from a value of a type through
-// fields, elements and pointers.
-func (t *tagged) blockReachable(typ types.Type, pos token.Pos, reason string, seen map[*types.Named]bool) {
-	if _, isFunc := typ.Underlying().(*types.Signature); isFunc {
-		return
-	}
-	t.block(typ, pos, reason)
-	walkType(typ, func(typ types.Type) {
-		if named, ok := typ.(*types.Named); ok && named.Obj().Pkg() == t.pkg && !seen[named] {
-			seen[named] = true
-			if s, ok := named.Underlying().(*types.Struct); ok {
-				for f := range s.Fields() {
-					t.blockReachable(f.Type(), pos, reason, seen)
-				}
-				return
-			}
-			t.blockReachable(named.Underlying(), pos, reason, seen)
-		}
-	})
 }

@@ -104,7 +104,6 @@ type tagged struct {
 	converted    []*class              // classes that become interface values, or that generic code handles
 	channelLens  []token.Pos           // calls of len or cap on a channel that may be a timer's
 	pooled       *class                // what the package's pools hold: see poolClass
-	pooledTypes  []types.Type
 	poolResults  map[types.Object]bool // variables that hold a pool's value, or (false) another
 }
 

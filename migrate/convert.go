@@ -2,12 +2,11 @@ package migrate
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 )
 
 // visitConversions calls visitConversion for the values that a node assigns, passes,
-// returns, sends, compares or puts into a literal. stack are the nodes around n.
+// returns, sends or puts into a literal. stack are the nodes around n.
 func (t *tagged) visitConversions(n ast.Node, stack []ast.Node) {
 	convert := func(to types.Type, e ast.Expr) { t.visitConversion(to, t.info.TypeOf(e), e.Pos(), nil) }
 	// convertAll handles several values, or the results of one call.
@@ -75,20 +74,6 @@ func (t *tagged) visitConversions(n ast.Node, stack []ast.Node) {
 	case *ast.IndexExpr:
 		if m, ok := t.info.TypeOf(n.X).Underlying().(*types.Map); ok {
 			convert(m.Key(), n.Index)
-		}
-	case *ast.BinaryExpr:
-		if n.Op == token.EQL || n.Op == token.NEQ {
-			convert(t.info.TypeOf(n.X), n.Y)
-			convert(t.info.TypeOf(n.Y), n.X)
-		}
-	case *ast.SwitchStmt:
-		for _, s := range n.Body.List {
-			for _, e := range s.(*ast.CaseClause).List {
-				if n.Tag != nil {
-					convert(t.info.TypeOf(n.Tag), e)
-					convert(t.info.TypeOf(e), n.Tag)
-				}
-			}
 		}
 	case *ast.CompositeLit:
 		underlying := deref(t.info.TypeOf(n)).Underlying()
@@ -172,7 +157,6 @@ func (t *tagged) poolClass() *class {
 // addPooled records that a pool may hold values of a type.
 func (t *tagged) addPooled(typ types.Type) {
 	if typ != nil {
-		t.pooledTypes = append(t.pooledTypes, typ)
 		for _, c := range t.classesOf(typ) {
 			unite(t.poolClass(), c)
 		}

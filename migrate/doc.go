@@ -7,8 +7,7 @@
 //
 //	tickless migrate --diff ./...    # or --fix; the program is cmd/tickless
 //
-// It decides for each package alone. Package project does so for all packages of a module,
-// Analyzer under go vet (package vettool) or golangci-lint. Both call Analyze.
+// It decides for each package alone. Package project does so for all packages of a module.
 //
 // # What is rewritten
 //
@@ -32,13 +31,9 @@
 //   - The timer is held or copied by value, or becomes an unsafe.Pointer.
 //   - The package takes the len or cap of a channel that may be the timer's.
 //   - Nothing stops the timer of a NewTimer or NewTicker.
-//   - A struct embeds the timer and has another method Deadline, which the method Deadline
-//     of timer.Timer would hide.
-//   - A package variable or sync.Pool holds the timer, and a test in the folder uses a
-//     testing/synctest bubble. If it is reset there, a timer.Timer uses the bubble's clock,
-//     and a time.Timer the system's.
-//   - The file is generated, uses cgo, or imports package time with a dot.
-//   - The file's code looks for leaked goroutines, for example with package goleak.
+//   - A struct embeds the timer: it would get the method Deadline of timer.Timer.
+//   - The file is generated or uses cgo.
+//   - The file is a test that counts goroutines.
 //   - A file that the build excludes may use the timer by name.
 //
 // # Guarantees
@@ -48,8 +43,8 @@
 //
 // # Limits
 //
-// The analysis does not see reflection, assembly, or tests in other folders that run the
-// package in a bubble. Code that prints the name of a type prints the new name.
+// The analysis does not see reflection, assembly, or what a file imports with a dot. Code that
+// prints the name of a type prints the new name.
 //
 // # Complexity
 //

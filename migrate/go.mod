@@ -6,8 +6,10 @@ go 1.25.0
 
 require (
 	github.com/aymanbagabas/go-udiff v0.4.1
-	golang.org/x/mod v0.38.0
 	golang.org/x/tools v0.48.0
 )
 
-require golang.org/x/sync v0.22.0 // indirect
+require (
+	golang.org/x/mod v0.38.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
+)

@@ -48,13 +48,12 @@ type program struct {
 	opts Options
 	pkg  *Package
 
-	files       []*file // in the order of pkg.Files
-	unseen      []*ast.File
-	usesBubbles bool // a file in the folder imports testing/synctest
-	classes     []*class
-	sites       []*site
-	newCalls    []*site // calls of NewTimer and NewTicker
-	stubs       map[string]*types.Package
+	files    []*file // in the order of pkg.Files
+	unseen   []*ast.File
+	classes  []*class
+	sites    []*site
+	newCalls []*site // calls of NewTimer and NewTicker
+	stubs    map[string]*types.Package
 
 	file *file // that is being visited
 }
@@ -65,7 +64,7 @@ type file struct {
 	ast          *ast.File
 	isTest       bool
 	refusal      string              // why the file must not change, or empty
-	leakCheckPos token.Pos           // where it looks for leaked goroutines, or NoPos
+	leakCheckPos token.Pos           // where a test counts goroutines, or NoPos
 	replacements map[int]replacement // by offset
 }
 
@@ -86,11 +85,8 @@ func Analyze(fset *token.FileSet, pkg *Package, opts Options) *Report {
 	for _, f := range p.files {
 		p.file = f
 		ast.PreorderStack(f.ast, nil, func(n ast.Node, stack []ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.SelectorExpr:
-				p.visitSelector(n, stack)
-			case *ast.Ident:
-				p.visitIdent(n, stack)
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				p.visitSelector(sel, stack)
 			}
 			return true
 		})
@@ -110,8 +106,9 @@ func (p *program) addFile(f *ast.File) {
 	default:
 		newFile.refusal = p.pkg.Fixed[name]
 	}
-	_, newFile.leakCheckPos = Scan(f)
-	p.usesBubbles = p.usesBubbles || importsPath(f, "testing/synctest")
+	if newFile.isTest {
+		_, newFile.leakCheckPos = Scan(f)
+	}
 	p.files = append(p.files, newFile)
 }
 
@@ -124,20 +121,12 @@ func (p *program) parseUnseenFiles() {
 		}
 		if f, err := parser.ParseFile(p.fset, name, src, parser.SkipObjectResolution); err == nil {
 			p.unseen = append(p.unseen, f)
-			p.usesBubbles = p.usesBubbles || importsPath(f, "testing/synctest")
 		}
 	}
 }
 
 // positionOf returns the file and offset of pos. It ignores line directives.
 func (p *program) positionOf(pos token.Pos) token.Position { return p.fset.PositionFor(pos, false) }
-
-func (p *program) typeOf(e ast.Expr) types.Type {
-	if id, ok := e.(*ast.Ident); ok && id.Name == "_" {
-		return nil
-	}
-	return p.pkg.Info.TypeOf(e)
-}
 
 func (p *program) readFile(name string) ([]byte, error) {
 	if p.opts.ReadFile != nil {
@@ -155,15 +144,13 @@ func importsPath(f *ast.File, path string) bool {
 	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return importPath(s) == path })
 }
 
-const goleakPath = "go.uber.org/goleak"
+// countsGoroutines are the functions that a test calls to look for leaked goroutines. Package
+// goleak is none of them: it waits for goroutines that end by themselves.
+var countsGoroutines = map[string]bool{"runtime.NumGoroutine": true, "runtime.Stack": true, "runtime/pprof.Lookup": true}
 
-// Scan looks at a file without type information. It returns the number of its call sites,
-// and where the file looks for leaked goroutines: where it imports package goleak, or counts
-// or lists goroutines.
+// Scan looks at a file without type information. It returns the number of its call sites, and
+// where it counts or lists goroutines.
 func Scan(f *ast.File) (sites int, leakCheckPos token.Pos) {
-	if importsPath(f, goleakPath) {
-		leakCheckPos = f.Package
-	}
 	paths := make(map[string]string) // of imported packages, by the name in this file
 	for _, s := range f.Imports {
 		name := filepath.Base(importPath(s))
@@ -172,57 +159,20 @@ func Scan(f *ast.File) (sites int, leakCheckPos token.Pos) {
 		}
 		paths[name] = importPath(s)
 	}
-	if _, ok := constructors[paths["."]]; ok {
-		sites++ // or more: only types can tell
-	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
 		if !ok {
-			call, ok := n.(*ast.CallExpr)
-			if ok && !leakCheckPos.IsValid() && listsGoroutines(call, paths) {
-				leakCheckPos = call.Pos()
-			}
 			return true
 		}
 		if x, ok := sel.X.(*ast.Ident); ok {
 			if _, ok := constructors[paths[x.Name]][sel.Sel.Name]; ok {
 				sites++
 			}
+			if countsGoroutines[paths[x.Name]+"."+sel.Sel.Name] && !leakCheckPos.IsValid() {
+				leakCheckPos = sel.Pos()
+			}
 		}
 		return true
 	})
 	return sites, leakCheckPos
-}
-
-// listsGoroutines reports whether a call counts or lists all goroutines. paths are those of
-// imported packages, by name.
-func listsGoroutines(call *ast.CallExpr, paths map[string]string) bool {
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	x, ok := sel.X.(*ast.Ident)
-	if !ok {
-		return false
-	}
-	arg := func(i int) string {
-		if i < len(call.Args) {
-			switch arg := call.Args[i].(type) {
-			case *ast.BasicLit:
-				return arg.Value
-			case *ast.Ident:
-				return arg.Name
-			}
-		}
-		return ""
-	}
-	switch paths[x.Name] + "." + sel.Sel.Name {
-	case "runtime.NumGoroutine":
-		return true
-	case "runtime.Stack":
-		return arg(1) == "true"
-	case "runtime/pprof.Lookup":
-		return arg(0) == `"goroutine"`
-	}
-	return false
 }

@@ -23,8 +23,6 @@ type Report struct {
 	// Muted is the number of call sites in tests that are not rewritten because
 	// Options.Tests is false.
 	Muted int `json:"muted"`
-	// Warnings are about code that may behave differently after the rewrite.
-	Warnings []Reason `json:"warnings,omitempty"`
 }
 
 // A Site is a call of a function that starts a timer. Other uses of the function, as in f
@@ -41,21 +39,16 @@ type Site struct {
 	// Skipped says that the call can be rewritten, but is not: neither the call nor one that
 	// shares its type is worth it, and Options.All is false.
 	Skipped bool `json:"skipped,omitempty"`
-
-	pos token.Pos // Pos in the file set
 }
 
 // Rewritten reports whether the call is rewritten.
 func (s Site) Rewritten() bool { return len(s.Left) == 0 && !s.Skipped }
 
-// A Reason says why a call is not rewritten, or is a warning.
+// A Reason says why a call is not rewritten.
 type Reason struct {
 	Text string `json:"text"`
-	// Pos is the position of the code that the text is about, such as code that prevents
-	// the rewrite.
+	// Pos is the position of the code that prevents the rewrite.
 	Pos token.Position `json:"pos"`
-
-	pos token.Pos
 }
 
 // A File is a source file to rewrite.
@@ -101,11 +94,6 @@ func (p *program) buildReport() *Report {
 			}
 		}
 	}
-	for _, f := range p.files {
-		if len(r.Files) > 0 && f.leakCheckPos.IsValid() && !importsPath(f.ast, goleakPath) {
-			r.Warnings = append(r.Warnings, Reason{WarningGoroutineCount, p.fset.Position(f.leakCheckPos), f.leakCheckPos})
-		}
-	}
 	r.sort()
 	return r
 }
@@ -113,21 +101,15 @@ func (p *program) buildReport() *Report {
 func (r *Report) sort() {
 	slices.SortFunc(r.Sites, func(a, b Site) int { return comparePositions(a.Pos, b.Pos) })
 	slices.SortFunc(r.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(r.Warnings, func(a, b Reason) int { return comparePositions(a.Pos, b.Pos) })
 }
 
 // Add adds the report of another package.
 func (r *Report) Add(o *Report) {
 	r.Sites = append(r.Sites, o.Sites...)
 	r.Files = append(r.Files, o.Files...)
-	r.Warnings = append(r.Warnings, o.Warnings...)
 	r.Muted += o.Muted
 	r.sort()
 }
-
-// WarningGoroutineCount is the text of a warning about a file that counts goroutines.
-const WarningGoroutineCount = "goroutines are counted here, and the library keeps one for up to 20 ms after its last timer was stopped:" +
-	" wait until it has ended, see \"Leak checkers\" in docs/migrating.md"
 
 const reasonNeverStopped = "never stopped: package time frees it when nothing refers to it, package timer keeps it until it fires"
 
@@ -172,15 +154,15 @@ func (p *program) setReplacements(classes []*class) {
 func (p *program) siteReport(s *site) Site {
 	pos := p.fset.Position(s.sel.Pos())
 	from, name, _ := strings.Cut(s.funcName, ".")
-	result := Site{Pos: pos, From: s.funcName, Use: s.use, Skipped: s.skipped, pos: s.sel.Pos()}
+	result := Site{Pos: pos, From: s.funcName, Use: s.use, Skipped: s.skipped}
 	if to := constructors[from][name]; to != "" {
 		result.To = path.Base(replacementPaths[from]) + "." + to
 	}
 	if s.stayReason != "" {
-		result.Left = append(result.Left, Reason{Text: s.stayReason, Pos: pos, pos: s.sel.Pos()})
+		result.Left = append(result.Left, Reason{Text: s.stayReason, Pos: pos})
 	}
 	for _, b := range s.class.representative().blockers {
-		r := Reason{Text: b.reason, Pos: p.fset.Position(b.pos), pos: b.pos}
+		r := Reason{Text: b.reason, Pos: p.fset.Position(b.pos)}
 		sameText := func(o Reason) bool { return o.Text == r.Text }
 		if i := slices.IndexFunc(result.Left, sameText); i < 0 {
 			result.Left = append(result.Left, r)

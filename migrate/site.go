@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 	"strings"
 )
@@ -94,19 +93,6 @@ func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
 	}
 }
 
-// visitIdent finds functions that the file imports with a dot.
-func (p *program) visitIdent(n *ast.Ident, stack []ast.Node) {
-	obj := p.pkg.Info.Uses[n]
-	path, name := constructorName(obj)
-	if sel, ok := stack[len(stack)-1].(*ast.SelectorExpr); ok && sel.Sel == n || path == "" || obj.Pkg() == p.pkg.Types {
-		return
-	}
-	s := &site{file: p.file, sel: &ast.SelectorExpr{X: n, Sel: n}, funcName: path + "." + name, class: p.newClass()}
-	s.class.sites = append(s.class.sites, s)
-	s.class.addBlocker(n.Pos(), "package "+path+" is imported with a dot")
-	p.sites = append(p.sites, s)
-}
-
 func (p *program) addSite(n *ast.SelectorExpr, path, name string, stack []ast.Node) {
 	s := &site{file: p.file, sel: n, funcName: path + "." + name, class: p.newClass(), use: p.guessUse(n, path, stack)}
 	s.class.sites = append(s.class.sites, s)
@@ -114,56 +100,29 @@ func (p *program) addSite(n *ast.SelectorExpr, path, name string, stack []ast.No
 	switch name {
 	case "NewTimer", "NewTicker":
 		p.newCalls = append(p.newCalls, s)
-		if !isAwaited(stack) {
-			s.class.newCallPos = n.Pos()
-		}
+		s.class.newCallPos = n.Pos()
 		fallthrough
 	case "AfterFunc":
 		s.class.atoms = append(s.class.atoms, atom{p.file, n.X.(*ast.Ident)})
-	case "After", "Tick":
-		s.stayReason = reasonNotReplaced(name, s.use)
+	default:
+		s.stayReason = stayReasons[name]
 	}
 	switch {
 	case p.file.refusal != "":
 		s.class.addBlocker(n.Pos(), p.file.refusal)
 	case p.file.leakCheckPos.IsValid():
-		s.class.addBlocker(p.file.leakCheckPos, "the file looks for leaked goroutines and waits for them with package time")
+		s.class.addBlocker(p.file.leakCheckPos, "the file counts goroutines and may wait for them with package time")
 	}
 }
 
-// reasonNotReplaced returns why a call of time.After or time.Tick is not rewritten.
-func reasonNotReplaced(name string, u Use) string {
-	if name == "Tick" {
-		return "timer.Tick is time.Tick, which cannot be stopped"
-	}
-	if u == Loop {
-		return "timer.After is time.After, which cannot be stopped; in this loop a NewTimer with Stop or Reset costs less"
-	}
-	return "timer.After is time.After, which cannot be stopped"
+// stayReasons says why calls of functions that have no replacement stay.
+var stayReasons = map[string]string{
+	"After": "timer.After is time.After, which cannot be stopped; in a loop, a NewTimer with Stop or Reset costs less",
+	"Tick":  "timer.Tick is time.Tick, which cannot be stopped",
 }
 
 // isCalled reports whether n is the function of a call.
 func isCalled(n *ast.SelectorExpr, stack []ast.Node) bool {
 	call, ok := stack[len(stack)-1].(*ast.CallExpr)
 	return ok && call.Fun == n
-}
-
-// isAwaited reports whether a timer is made and awaited in one statement, as in
-// <-time.NewTimer(d).C.
-func isAwaited(stack []ast.Node) bool {
-	if len(stack) < 5 {
-		return false
-	}
-	at := len(stack) - 1
-	_, call := stack[at].(*ast.CallExpr)
-	_, field := stack[at-1].(*ast.SelectorExpr)
-	recv, ok := stack[at-2].(*ast.UnaryExpr)
-	if !call || !field || !ok || recv.Op != token.ARROW {
-		return false
-	}
-	if _, comm := stack[at-4].(*ast.CommClause); comm {
-		return false
-	}
-	_, stmt := stack[at-3].(*ast.ExprStmt)
-	return stmt
 }

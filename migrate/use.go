@@ -3,6 +3,7 @@ package migrate
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 )
 
 // Use is a guess at what the timers of a call site belong to. It tells whether very many
@@ -11,27 +12,23 @@ type Use uint8
 
 // The values of Use say what each timer belongs to.
 const (
-	Call       Use = iota // a call of a function; how many run at a time is unknown
-	Keyed                 // an entry of a map
-	Connection            // a network connection
-	Request               // a request
-	Loop                  // a round of a loop
-	Object                // a value of a struct type
-	Once                  // the program: the call runs only once
-	Sleeping              // a goroutine that sleeps
-	Testing               // a test
+	Call     Use = iota // a call of a function; how many run at a time is unknown
+	Request             // a request or a connection
+	Loop                // a round of a loop
+	Object              // a value of a struct type, or an entry of a map
+	Once                // the program: the call runs only once
+	Sleeping            // a goroutine that sleeps
+	Testing             // a test
 )
 
 var useTexts = [...]string{
-	Call:       "each call",
-	Keyed:      "each key",
-	Connection: "each connection",
-	Request:    "each request",
-	Loop:       "each round of a loop",
-	Object:     "each object",
-	Once:       "once",
-	Sleeping:   "a goroutine that sleeps",
-	Testing:    "a test",
+	Call:     "each call",
+	Request:  "each request or connection",
+	Loop:     "each round of a loop",
+	Object:   "each object",
+	Once:     "once",
+	Sleeping: "a goroutine that sleeps",
+	Testing:  "a test",
 }
 
 func (u Use) String() string { return useTexts[u] }
@@ -41,7 +38,7 @@ func (u Use) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
 // Worth reports whether very many timers of the call site may be pending at a time. Where
 // few are, a rewrite gains nothing.
-func (u Use) Worth() bool { return u >= Keyed && u <= Object }
+func (u Use) Worth() bool { return u >= Request && u <= Object }
 
 // guessUse guesses what the timers of a call site are for.
 func (p *program) guessUse(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
@@ -54,19 +51,13 @@ func (p *program) guessUse(n *ast.SelectorExpr, path string, stack []ast.Node) U
 	if !isCalled(n, stack) {
 		return Call // a hook, or an argument
 	}
-	storedUse, owner := p.whereStored(stack)
-	if storedUse == Keyed || owner != nil && p.isMapValue(owner) {
-		return Keyed
-	}
-	request, conn, once := p.enclosingFuncs(stack)
+	request, once := p.enclosingFuncs(stack)
 	switch {
-	case conn || owner != nil && isConnType(owner):
-		return Connection
 	case request:
 		return Request
 	case isInLoop(stack):
 		return Loop
-	case owner != nil:
+	case p.isStored(stack):
 		return Object
 	case once:
 		return Once
@@ -74,85 +65,37 @@ func (p *program) guessUse(n *ast.SelectorExpr, path string, stack []ast.Node) U
 	return Call
 }
 
-// whereStored looks where the result of a call is stored. In an entry of a map, u is
-// Keyed. In a field of a struct, owner is the struct's type.
-func (p *program) whereStored(stack []ast.Node) (u Use, owner types.Type) {
-	for i := len(stack) - 1; i > 0; i-- {
-		switch s := stack[i].(type) {
+// isStored reports whether the result of a call becomes a field or an element.
+func (p *program) isStored(stack []ast.Node) bool {
+	for _, n := range slices.Backward(stack) {
+		switch n := n.(type) {
 		case *ast.CallExpr, *ast.SelectorExpr, *ast.ParenExpr, *ast.UnaryExpr:
 			continue
 		case *ast.AssignStmt:
-			for _, l := range s.Lhs {
-				switch l := l.(type) {
-				case *ast.IndexExpr:
-					if t := p.typeOf(l.X); t != nil {
-						if _, ok := t.Underlying().(*types.Map); ok {
-							return Keyed, nil
-						}
-					}
-				case *ast.SelectorExpr:
-					if t := p.typeOf(l.X); t != nil && p.pkg.Info.Selections[l] != nil {
-						return Call, deref(t)
-					}
-				}
-			}
-			return Call, nil
+			return slices.ContainsFunc(n.Lhs, func(l ast.Expr) bool {
+				_, isElement := l.(*ast.IndexExpr)
+				sel, ok := l.(*ast.SelectorExpr)
+				return isElement || ok && p.pkg.Info.Selections[sel] != nil
+			})
 		case *ast.KeyValueExpr:
-			if lit, ok := stack[i-1].(*ast.CompositeLit); ok {
-				t := p.typeOf(lit)
-				if t == nil {
-					return Call, nil
-				}
-				if _, ok := t.Underlying().(*types.Map); ok {
-					return Keyed, nil
-				}
-				return Call, deref(t)
-			}
-		}
-		break
-	}
-	return Call, nil
-}
-
-// isMapValue reports whether a variable or field of the package is a map with values of
-// type t or *t.
-func (p *program) isMapValue(t types.Type) bool {
-	scope := p.pkg.Types.Scope()
-	for _, name := range scope.Names() {
-		underlying := scope.Lookup(name).Type().Underlying()
-		if s, ok := underlying.(*types.Struct); ok {
-			for f := range s.Fields() {
-				if isMapWithElem(f.Type(), t) {
-					return true
-				}
-			}
-		} else if isMapWithElem(underlying, t) {
 			return true
 		}
+		return false
 	}
 	return false
 }
 
-func isMapWithElem(m, elem types.Type) bool {
-	mt, ok := m.Underlying().(*types.Map)
-	return ok && types.Identical(deref(mt.Elem()), elem)
-}
-
 // enclosingFuncs describes the functions around a call:
 //
-//   - request: a function has a request as a parameter
-//   - conn: a function has a connection as a parameter or receiver
+//   - request: a function has a request or a connection as a parameter
 //   - once: the outermost function is main or init, or the call is outside functions
-func (p *program) enclosingFuncs(stack []ast.Node) (request, conn, once bool) {
+func (p *program) enclosingFuncs(stack []ast.Node) (request, once bool) {
 	inFunction := false
 	for _, n := range stack {
 		var t *ast.FuncType
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			t = n.Type
-			if n.Recv != nil && len(n.Recv.List) > 0 {
-				conn = conn || isConnType(deref(p.typeOf(n.Recv.List[0].Type)))
-			}
 			once = n.Recv == nil && (n.Name.Name == "init" || n.Name.Name == "main" && p.pkg.Types.Name() == "main")
 		case *ast.FuncLit:
 			t = n.Type
@@ -161,64 +104,17 @@ func (p *program) enclosingFuncs(stack []ast.Node) (request, conn, once bool) {
 		}
 		inFunction = true
 		for _, field := range t.Params.List {
-			pt := p.typeOf(field.Type)
-			if pt == nil {
-				continue
-			}
-			request = request || isRequestType(pt)
-			conn = conn || isConnType(deref(pt))
+			request = request || requestTypes[types.TypeString(deref(p.pkg.Info.TypeOf(field.Type)), nil)]
 		}
 	}
-	return request, conn, once || !inFunction
+	return request, once || !inFunction
 }
 
-// isRequestType reports whether functions with a parameter of type t handle requests.
-func isRequestType(t types.Type) bool {
-	named, ok := types.Unalias(deref(t)).(*types.Named)
-	if !ok || named.Obj().Pkg() == nil {
-		return false
-	}
-	switch named.Obj().Pkg().Path() {
-	case "net/http":
-		return named.Obj().Name() == "Request" || named.Obj().Name() == "ResponseWriter"
-	case "google.golang.org/grpc":
-		return named.Obj().Name() == "UnaryServerInfo" || named.Obj().Name() == "ServerStream"
-	}
-	return false
-}
-
-// isConnType reports whether a value of type t is a connection or contains one.
-func isConnType(t types.Type) bool {
-	if isNetConnType(t) {
-		return true
-	}
-	s, ok := t.Underlying().(*types.Struct)
-	if !ok {
-		return false
-	}
-	for f := range s.Fields() {
-		if isNetConnType(deref(f.Type())) {
-			return true
-		}
-	}
-	return false
-}
-
-func isNetConnType(t types.Type) bool {
-	named, ok := types.Unalias(t).(*types.Named)
-	if !ok || named.Obj().Pkg() == nil {
-		return false
-	}
-	switch named.Obj().Pkg().Path() {
-	case "net":
-		switch named.Obj().Name() {
-		case "Conn", "TCPConn", "UDPConn", "UnixConn", "PacketConn":
-			return true
-		}
-	case "crypto/tls":
-		return named.Obj().Name() == "Conn"
-	}
-	return false
+// requestTypes are the types whose values a function gets once for each request or
+// connection.
+var requestTypes = map[string]bool{
+	"net/http.Request": true, "net/http.ResponseWriter": true, "google.golang.org/grpc.ServerStream": true,
+	"net.Conn": true, "net.TCPConn": true, "net.UDPConn": true, "net.UnixConn": true, "net.PacketConn": true, "crypto/tls.Conn": true,
 }
 
 // isInLoop reports whether the call is in a loop, or in a function literal in a loop.

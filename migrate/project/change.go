@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -88,57 +87,27 @@ func (p *Project) WriteDiff(w io.Writer) error {
 }
 
 // Fix writes all changed files, or none. It returns an error if a file has changed since
-// Load, cannot be written, or is a link out of the module. In that case Fix restores the
-// files that it has written.
+// Load, cannot be written, or has become a link. In that case Fix restores the files that it
+// has written.
 func (p *Project) Fix() error {
-	fileModes := make([]os.FileMode, len(p.changes))
-	files := make([]string, len(p.changes)) // what the names stand for
-	for i, c := range p.changes {
-		var err error
-		if files[i], err = p.fileInModule(c.Name); err != nil {
-			return err
-		}
+	for _, c := range p.changes {
 		current, err := os.ReadFile(c.Name)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if !bytes.Equal(current, c.Old) {
+		case p.isLink(c.Name):
+			return fmt.Errorf("%s has become a link", c.Name)
+		case !bytes.Equal(current, c.Old):
 			return fmt.Errorf("%s has changed since it was loaded", c.Name)
 		}
-		info, err := os.Stat(c.Name)
-		if err != nil {
-			return err
-		}
-		fileModes[i] = info.Mode().Perm()
 	}
-	// Write the new contents beside the old files first. After that only renames remain,
-	// which need no disk space.
-	tempFiles := make([]string, len(p.changes))
-	defer func() {
-		for _, name := range tempFiles {
-			if name != "" {
-				os.Remove(name) // if this fails, the extra file does no harm
-			}
-		}
-	}()
 	for i, c := range p.changes {
-		var err error
-		if tempFiles[i], err = writeTempFile(files[i], c.New, fileModes[i]); err != nil {
-			return err
-		}
-	}
-	for i := range p.changes {
-		err := renameFile(tempFiles[i], files[i])
+		err := replaceFile(c.Name, c.New)
 		if err == nil {
-			tempFiles[i] = ""
 			continue
 		}
-		for j, c := range p.changes[:i] {
-			restored, restoreErr := writeTempFile(files[j], c.Old, fileModes[j])
-			if restoreErr == nil {
-				restoreErr = renameFile(restored, files[j])
-			}
-			if restoreErr != nil {
+		for _, c := range p.changes[:i] {
+			if restoreErr := replaceFile(c.Name, c.Old); restoreErr != nil {
 				err = errors.Join(err, fmt.Errorf("cannot restore %s: %w", c.Name, restoreErr))
 			}
 		}
@@ -147,102 +116,55 @@ func (p *Project) Fix() error {
 	return nil
 }
 
+// replaceFile writes a file. If it fails, the file is as before.
+func replaceFile(name string, text []byte) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".tickless-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // does nothing after the rename
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Close()); err != nil {
+		return err
+	}
+	return renameFile(f.Name(), name)
+}
+
 // renameFile is a variable so that tests can replace it.
 var renameFile = os.Rename
 
-// fileInModule returns the file that a name stands for: name itself, or if it is a symbolic
-// link, the file that it links to. It returns an error if that is not in the module.
-func (p *Project) fileInModule(name string) (string, error) {
+// isLink reports whether the name of a file leads through a symbolic link below the module's
+// folder.
+func (p *Project) isLink(name string) bool {
 	file, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		return "", err
-	}
-	root, err := filepath.EvalSymlinks(p.Dir)
-	if err != nil {
-		return "", err
-	}
-	rel, err := filepath.Rel(root, file)
-	if err != nil || !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("%s is a link to %s, outside the module", name, file)
-	}
-	for dir := filepath.Dir(file); dir != root; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || filepath.Base(dir) == "vendor" {
-			return "", fmt.Errorf("%s is a link to %s, which belongs to another module", name, file)
-		}
-	}
-	return file, nil
+	root, rootErr := filepath.EvalSymlinks(p.Dir)
+	return err != nil || rootErr != nil || file != filepath.Join(root, p.relativePath(name))
 }
 
-// fixedFiles returns the files that must not change, because they are links out of the
-// module, with the reason.
-func (p *Project) fixedFiles(names []string) map[string]string {
-	fixed := make(map[string]string)
-	for _, name := range names {
-		if _, err := p.fileInModule(name); err != nil {
-			fixed[name] = "the file is a link out of the module"
-		}
-	}
-	return fixed
-}
-
-// Uncommitted returns the files of the module with changes that git has not recorded, and
-// files to rewrite that git ignores: Fix cannot be undone for these. It returns none if the
-// module is not in a git repository.
+// Uncommitted returns the files of the module with changes that git has not recorded, as
+// `git status` names them. It returns none if the module is not in a git repository.
 func (p *Project) Uncommitted(ctx context.Context) ([]string, error) {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks", "-c", "core.fsmonitor=false", "-C", p.Dir}, args...)...)
 		out, err := cmd.Output()
 		return string(out), err
 	}
-	root, err := git("rev-parse", "--show-toplevel")
-	if err != nil {
+	if _, err := git("rev-parse"); err != nil {
 		return nil, ctx.Err() // there is no repository, or no git
 	}
-	// In the porcelain format, paths are relative to the repository's root.
-	status, err := git("status", "--porcelain", "-z", "--ignored", "--", ".")
+	status, err := git("status", "--porcelain", "--", ".")
 	if err != nil {
 		return nil, fmt.Errorf("git status: %w", err)
 	}
 	var files []string
-	entries := strings.Split(status, "\x00")
-	for i := 0; i < len(entries); i++ {
-		if len(entries[i]) < 4 {
-			continue // the empty text at the end
-		}
-		code, path := entries[i][:2], entries[i][3:]
-		if strings.ContainsAny(code, "RC") {
-			i++ // the next entry is the old name
-		}
-		name := filepath.Join(strings.TrimSuffix(root, "\n"), filepath.FromSlash(path))
-		if code != "!!" || p.changesIn(name) {
-			files = append(files, path)
-		}
+	for line := range strings.Lines(status) {
+		files = append(files, strings.TrimSpace(line[3:])) // behind two letters and a space
 	}
 	return files, nil
-}
-
-// changesIn reports whether a file to rewrite is name, or is in the folder name.
-func (p *Project) changesIn(name string) bool {
-	return slices.ContainsFunc(p.changes, func(c Change) bool {
-		file, err := p.fileInModule(c.Name)
-		return err == nil && (file == name || strings.HasPrefix(file, name+string(filepath.Separator)))
-	})
-}
-
-// writeTempFile writes a temporary file into the folder of the file name. It returns the
-// temporary file's name.
-func writeTempFile(name string, text []byte, mode os.FileMode) (string, error) {
-	f, err := os.CreateTemp(filepath.Dir(name), ".tickless-*")
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Close())
-	if err != nil {
-		os.Remove(f.Name())
-		return "", err
-	}
-	return f.Name(), nil
 }
 
 // relativePath returns name relative to the module's folder, or name if it is outside.

@@ -6,8 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"runtime"
-	"sync"
 
 	"golang.org/x/tools/go/packages"
 
@@ -17,23 +15,11 @@ import (
 // loader type-checks packages from source. Of imported packages it checks declarations only,
 // so it needs no compiled packages.
 type loader struct {
-	fset *token.FileSet
-
-	mu           sync.Mutex
-	dependencies map[*packages.Package]*dependency
+	fset         *token.FileSet
+	dependencies map[*packages.Package]*types.Package
 }
 
-// dependency is an imported package.
-type dependency struct {
-	once sync.Once
-	pkg  *types.Package
-}
-
-// parsing limits the number of files that are parsed at a time.
-var parsing = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
-
-// packageImporter finds the packages that importer imports, and those that migrate asks
-// for because the rewritten package needs them.
+// packageImporter finds the packages that importer imports.
 type packageImporter struct {
 	l        *loader
 	importer *packages.Package
@@ -50,50 +36,28 @@ func (i packageImporter) Import(path string) (*types.Package, error) {
 	return i.l.load(pkg), nil
 }
 
-// load returns the declarations of a package. Errors in it do not matter: who uses what is
-// broken gets an error.
+// load returns the declarations of a package. It ignores errors in the package: code that uses
+// what is broken gets an error of its own.
 func (l *loader) load(pkg *packages.Package) *types.Package {
-	l.mu.Lock()
-	d := l.dependencies[pkg]
-	if d == nil {
-		d = &dependency{}
-		l.dependencies[pkg] = d
+	if loaded := l.dependencies[pkg]; loaded != nil {
+		return loaded
 	}
-	l.mu.Unlock()
-	d.once.Do(func() {
-		var wg sync.WaitGroup
-		for path, dep := range pkg.Imports {
-			if path != "unsafe" {
-				wg.Go(func() { l.load(dep) })
-			}
+	var files []*ast.File
+	for _, name := range pkg.GoFiles {
+		if f, _ := parser.ParseFile(l.fset, name, nil, parser.SkipObjectResolution); f != nil {
+			files = append(files, f)
 		}
-		files := make([]*ast.File, len(pkg.GoFiles))
-		for i, name := range pkg.GoFiles {
-			wg.Go(func() {
-				parsing <- struct{}{}
-				defer func() { <-parsing }()
-				files[i], _ = parser.ParseFile(l.fset, name, nil, parser.SkipObjectResolution)
-			})
-		}
-		wg.Wait()
-		parsed := files[:0]
-		for _, f := range files {
-			if f != nil {
-				parsed = append(parsed, f)
-			}
-		}
-		conf := types.Config{
-			Importer:         packageImporter{l, pkg},
-			Sizes:            pkg.TypesSizes,
-			IgnoreFuncBodies: true,
-			FakeImportC:      true,
-			Error:            func(error) {}, // go on
-		}
-		parsing <- struct{}{}
-		defer func() { <-parsing }()
-		d.pkg, _ = conf.Check(pkg.PkgPath, l.fset, parsed, nil)
-	})
-	return d.pkg
+	}
+	conf := types.Config{
+		Importer:         packageImporter{l, pkg},
+		Sizes:            pkg.TypesSizes,
+		IgnoreFuncBodies: true,
+		FakeImportC:      true,
+		Error:            func(error) {}, // go on
+	}
+	loaded, _ := conf.Check(pkg.PkgPath, l.fset, files, nil)
+	l.dependencies[pkg] = loaded
+	return loaded
 }
 
 // check type-checks a package to analyze. If it does not compile, check returns the errors.
@@ -107,21 +71,13 @@ func (l *loader) check(pkg *packages.Package, files []*ast.File) (*migrate.Packa
 		Selections: make(map[*ast.SelectorExpr]*types.Selection),
 	}
 	var errs []types.Error
-	addError := func(err error) {
+	importer := packageImporter{l, pkg}
+	conf := types.Config{Importer: importer, Sizes: pkg.TypesSizes, FakeImportC: true, Error: func(err error) {
 		if typeErr, ok := err.(types.Error); ok && !typeErr.Soft {
 			errs = append(errs, typeErr)
 		}
-	}
-	var wg sync.WaitGroup
-	for path, dep := range pkg.Imports {
-		if path != "unsafe" {
-			wg.Go(func() { l.load(dep) })
-		}
-	}
-	wg.Wait()
-	importer := packageImporter{l, pkg}
-	conf := types.Config{Importer: importer, Sizes: pkg.TypesSizes, FakeImportC: true, Error: addError}
-	typesPkg, _ := conf.Check(pkg.PkgPath, l.fset, files, info) // addError has them all
+	}}
+	typesPkg, _ := conf.Check(pkg.PkgPath, l.fset, files, info) // errs has them all
 	if len(errs) > 0 {
 		return nil, errs
 	}

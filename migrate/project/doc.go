@@ -14,14 +14,13 @@
 //
 //   - A timer's type changes everywhere or nowhere: see package migrate.
 //   - Only Fix writes files. It writes all files of the report or none, and none through a
-//     link that leaves the module.
-//   - A file that is formatted with gofmt stays so, but for its imports. Line endings do not
-//     change.
+//     symbolic link.
+//   - A file that is formatted with gofmt still is. Line endings do not change.
 //   - If a package that starts timers does not compile, Load returns an error.
 //
 // # Limits
 //
 // Files that the build excludes, for other systems or tags, are not rewritten. Timers
-// that these files may use are not rewritten either. Nested modules and go.mod do not
-// change.
+// that these files may use are not rewritten either. Nested modules, links
+// and go.mod do not change.
 package project

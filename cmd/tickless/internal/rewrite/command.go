@@ -87,10 +87,6 @@ func migrateModule(cmd *cobra.Command, f flags, patterns []string) error {
 	if cmd.Context().Err() != nil {
 		return cli.ErrInterrupted // no file has been written yet
 	}
-	var argumentErr *project.ArgumentError
-	if errors.As(err, &argumentErr) {
-		return cli.UsageError{Err: err}
-	}
 	if err != nil {
 		return err
 	}
@@ -128,9 +124,7 @@ func migrateModule(cmd *cobra.Command, f flags, patterns []string) error {
 			fileNoun = "file"
 		}
 		fmt.Fprintf(stdout, "Rewrote %d %s.\n", len(p.Changes()), fileNoun)
-		if !p.Requires {
-			fmt.Fprintln(stdout, "Next: go get github.com/tickless/tickless")
-		}
+		fmt.Fprintln(stdout, "Next, unless go.mod requires it: go get github.com/tickless/tickless")
 		if _, err := os.Stat(filepath.Join(p.Dir, "vendor", "modules.txt")); err == nil {
 			fmt.Fprintln(stdout, "Then: go mod vendor")
 		}

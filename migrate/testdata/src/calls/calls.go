@@ -22,7 +22,7 @@ func each(d time.Duration, f func(), c <-chan int) {
 	k.Stop()
 
 	time.Sleep(d)                     // want `stays: not worth it`
-	<-time.NewTimer(d).C              // want `time.NewTimer can be timer.NewTimer`
+	<-time.NewTimer(d).C              // want `time.NewTimer stays: never stopped`
 	stop := time.AfterFunc(d, f).Stop // want `time.AfterFunc can be timer.AfterFunc`
 	stop()
 	stopped := (*time.Timer).Stop
@@ -33,12 +33,12 @@ var sleep = time.Sleep // want `stays: not worth it`
 
 // What nobody can stop stays package time's: there it is garbage.
 func waits(d time.Duration, c <-chan int) {
-	<-time.After(d) // want `time.After stays: timer.After is time.After, which cannot be stopped$`
+	<-time.After(d) // want `time.After stays: timer.After is time.After, which cannot be stopped; in a loop, a NewTimer with Stop or Reset costs less`
 	<-time.Tick(d)  // want `time.Tick stays: timer.Tick is time.Tick`
 	for {
 		select {
 		case <-c:
-		case <-time.After(d): // want `time.After stays: .*; in this loop a NewTimer with Stop or Reset costs less`
+		case <-time.After(d): // want `time.After stays: .*`
 			return
 		}
 	}

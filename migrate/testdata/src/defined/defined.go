@@ -16,7 +16,7 @@ func (l list) stop() {
 }
 
 func all(ts timers) {
-	ts["a"] = time.NewTimer(1) // want `can be timer.NewTimer \(each key\)`
+	ts["a"] = time.NewTimer(1) // want `can be timer.NewTimer \(each object\)`
 	for k, t := range ts {
 		t.Stop()
 		delete(ts, k)
@@ -24,7 +24,7 @@ func all(ts timers) {
 	l := list{time.NewTimer(1)} // want `can be`
 	l = append(l, ts["b"])
 	l.stop()
-	var a alias = time.NewTimer(1) // want `can be`
+	var a alias = time.NewTimer(1) // want `stays: embedded`
 	a.Stop()
 	p := pending{a}
 	p.Stop()

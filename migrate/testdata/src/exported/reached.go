@@ -60,4 +60,4 @@ type promoted struct{ *time.Timer }
 
 type Promoter struct{ promoted }
 
-func NewPromoter() Promoter { return Promoter{promoted{time.AfterFunc(1, nil)}} } // want `stays: Timer is exported: another package may use it`
+func NewPromoter() Promoter { return Promoter{promoted{time.AfterFunc(1, nil)}} } // want `stays: embedded`

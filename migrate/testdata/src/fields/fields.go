@@ -20,10 +20,10 @@ type conn struct {
 }
 
 func (c *conn) start(d time.Duration) {
-	c.idle = time.AfterFunc(d, func() { c.Close() })      // want `time.AfterFunc can be timer.AfterFunc \(each connection\)`
+	c.idle = time.AfterFunc(d, func() { c.Close() })      // want `time.AfterFunc can be timer.AfterFunc \(each object\)`
 	c.beat = time.NewTicker(d)                            // want `can be`
 	c.others = append(c.others, c.idle, time.NewTimer(d)) // want `can be`
-	c.byName["a"] = time.NewTimer(d)                      // want `can be timer.NewTimer \(each key\)`
+	c.byName["a"] = time.NewTimer(d)                      // want `can be timer.NewTimer \(each object\)`
 	c.queue <- time.NewTimer(d)                           // want `can be`
 	c.nested.t = time.NewTimer(d)                         // want `can be`
 	c.pair[0] = <-c.queue
@@ -70,7 +70,7 @@ type embedded struct {
 }
 
 func newEmbedded(d time.Duration) *embedded {
-	return &embedded{time.NewTimer(d)} // want `can be`
+	return &embedded{time.NewTimer(d)} // want `stays: embedded`
 }
 
 func (e *embedded) end() bool { return e.Stop() && e.Timer.Reset(1) && (<-e.C).IsZero() }
@@ -94,5 +94,5 @@ type entry struct{ t *time.Timer }
 type cache struct{ entries map[string]*entry }
 
 func (c *cache) put(k string) {
-	c.entries[k] = &entry{t: time.AfterFunc(1, func() { delete(c.entries, k) })} // want `can be timer.AfterFunc \(each key\)`
+	c.entries[k] = &entry{t: time.AfterFunc(1, func() { delete(c.entries, k) })} // want `can be timer.AfterFunc \(each object\)`
 }

@@ -51,6 +51,6 @@ func aliased() { short.Stop(time.NewTimer(1)) } // want `can be`
 type embedded struct{ *time.Timer }
 
 func newEmbedded() {
-	e := embedded{time.NewTimer(1)} // want `can be`
+	e := embedded{time.NewTimer(1)} // want `stays: embedded`
 	embedded.Stop(e)
 }

@@ -88,7 +88,7 @@ func embeds() {
 	x := struct {
 		*time.Timer
 		n int
-	}{time.NewTimer(1), 1} // want `can be`
+	}{time.NewTimer(1), 1} // want `stays: embedded`
 	x.Stop()
 	var y struct{ *time.Ticker }
 	y.Ticker = time.NewTicker(1) // want `can be`

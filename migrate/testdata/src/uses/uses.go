@@ -10,7 +10,7 @@ import (
 type session struct{ t *time.Timer }
 
 func serve(c net.Conn) {
-	time.AfterFunc(time.Second, func() { c.Close() }) // want `\(each connection\)`
+	time.AfterFunc(time.Second, func() { c.Close() }) // want `\(each request or connection\)`
 }
 
 func retry() {
@@ -26,7 +26,7 @@ func (s *session) start() {
 func main() {
 	time.AfterFunc(time.Second, retry) // want `\(once\)`
 	byID := make(map[int]*time.Timer)
-	byID[1] = time.AfterFunc(time.Second, retry) // want `\(each key\)`
+	byID[1] = time.AfterFunc(time.Second, retry) // want `\(each object\)`
 }
 
 func other() {

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
 	"os"
 	"path/filepath"
@@ -11,29 +12,16 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// Analyzer reports the calls of a package that start timers. It suggests one fix, which
-// rewrites all calls that can be rewritten. Its result is a *Report.
-//
-// `tickless migrate` does the same for all packages of a module.
-var Analyzer = newAnalyzer()
-
-func newAnalyzer() *analysis.Analyzer {
-	var opts Options
-	reportNotRewritten := true
-	a := &analysis.Analyzer{
-		Name:       "tickless",
-		Doc:        "report timers of package time and contexts with deadlines that Tickless can replace\n\nThe fix rewrites these timers and the types that contain them, and nothing else.",
-		URL:        "https://pkg.go.dev/github.com/tickless/tickless/migrate",
-		ResultType: reflect.TypeFor[*Report](),
-	}
-	a.Flags.BoolVar(&opts.Tests, "tests", false, "rewrite call sites in tests too, not only what shares a type with the code under test")
-	a.Flags.BoolVar(&opts.All, "all", false, "rewrite call sites too that are not worth it")
-	a.Flags.BoolVar(&reportNotRewritten, "left", true, "also report call sites that are not rewritten, with the reasons")
-	a.Run = func(pass *analysis.Pass) (any, error) { return runPass(pass, opts, reportNotRewritten) }
-	return a
+// analyzer runs Analyze under analysistest. It reports each call site, and suggests one fix,
+// which rewrites all that can be rewritten.
+var analyzer = &analysis.Analyzer{
+	Name:       "tickless",
+	Doc:        "report timers of package time and contexts with deadlines",
+	ResultType: reflect.TypeFor[*Report](),
+	Run:        runPass,
 }
 
-func runPass(pass *analysis.Pass, opts Options, reportNotRewritten bool) (any, error) {
+func runPass(pass *analysis.Pass) (any, error) {
 	pkg := &Package{
 		Path:     pass.Pkg.Path(),
 		Files:    pass.Files,
@@ -43,8 +31,15 @@ func runPass(pass *analysis.Pass, opts Options, reportNotRewritten bool) (any, e
 		Sizes:    pass.TypesSizes,
 		Unseen:   unseenFiles(pass),
 	}
-	opts.ReadFile = pass.ReadFile
-	report := Analyze(pass.Fset, pkg, opts)
+	report := Analyze(pass.Fset, pkg, Options{ReadFile: pass.ReadFile})
+	posOf := func(p token.Position) token.Pos {
+		for _, f := range pass.Files {
+			if tf := pass.Fset.File(f.FileStart); tf.Name() == p.Filename {
+				return tf.Pos(p.Offset)
+			}
+		}
+		return token.NoPos
+	}
 
 	fix := analysis.SuggestedFix{Message: "Use Tickless's timers"}
 	for _, f := range report.Files {
@@ -60,29 +55,20 @@ func runPass(pass *analysis.Pass, opts Options, reportNotRewritten bool) (any, e
 	}
 	needsFix := true
 	for _, s := range report.Sites {
+		d := analysis.Diagnostic{Pos: posOf(s.Pos)}
 		switch {
 		case s.Rewritten():
-			d := analysis.Diagnostic{Pos: s.pos, Category: "rewrite", Message: fmt.Sprintf("%s can be %s (%s)", s.From, s.To, s.Use)}
+			d.Message = fmt.Sprintf("%s can be %s (%s)", s.From, s.To, s.Use)
 			if needsFix {
 				d.SuggestedFixes = []analysis.SuggestedFix{fix}
 				needsFix = false
 			}
-			pass.Report(d)
-		case !reportNotRewritten:
 		case s.Skipped:
-			pass.Report(analysis.Diagnostic{Pos: s.pos, Category: "left", Message: fmt.Sprintf("%s stays: not worth it (%s)", s.From, s.Use)})
+			d.Message = fmt.Sprintf("%s stays: not worth it (%s)", s.From, s.Use)
 		default:
-			d := analysis.Diagnostic{Pos: s.pos, Category: "left", Message: fmt.Sprintf("%s stays: %s", s.From, s.Left[0].Text)}
-			for _, r := range s.Left {
-				if r.pos.IsValid() && r.pos != s.pos {
-					d.Related = append(d.Related, analysis.RelatedInformation{Pos: r.pos, Message: r.Text})
-				}
-			}
-			pass.Report(d)
+			d.Message = fmt.Sprintf("%s stays: %s", s.From, s.Left[0].Text)
 		}
-	}
-	for _, w := range report.Warnings {
-		pass.Report(analysis.Diagnostic{Pos: w.pos, Category: "goroutines", Message: w.Text})
+		pass.Report(d)
 	}
 	return report, nil
 }
