@@ -10,7 +10,7 @@ import (
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
-	"github.com/tickless/tickless/observe/otel/tracing"
+	"github.com/tickless/tickless/durable/tracing"
 )
 
 // The span of an attempt links to the send span.

@@ -21,7 +21,7 @@ import (
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
-	"github.com/tickless/tickless/observe/otel/tracing"
+	"github.com/tickless/tickless/durable/tracing"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

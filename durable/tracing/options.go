@@ -56,5 +56,5 @@ func newConfig(function string, opts []Option) config {
 }
 
 func (c *config) tracer() trace.Tracer {
-	return c.provider.Tracer("github.com/tickless/tickless/observe/otel/tracing", trace.WithSchemaURL(schemaURL))
+	return c.provider.Tracer("github.com/tickless/tickless/durable/tracing", trace.WithSchemaURL(schemaURL))
 }
