@@ -2,133 +2,339 @@ package storetest
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
 )
 
-// groupTasks returns items for n tasks of a group of the handler a, each due 1 µs after the
-// one before.
-func groupTasks(group string, n int, at store.Time) (items []store.Item) {
+// setHandlerLimit sets a handler's limit.
+func (b *storeTest) setHandlerLimit(handler string, l store.Limit) store.Outcome {
+	b.Helper()
+	return b.sendCommand(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: handler, Limit: &l}}})[0]
+}
+
+// claimAs sends a claim for tasks of the handlers, as the worker with this name.
+func (b *storeTest) claimAs(worker string, n int, handlers ...string) (ids []string, a store.Answer) {
+	b.Helper()
+	r := b.claimRound(n)
+	r.Claim.Handlers = handlers
+	s := b.stamp()
+	s.Sender = worker
+	a, err := b.do(s, r)
+	b.requireNoError(err)
+	for _, x := range a.Tasks {
+		ids = append(ids, x.ID)
+	}
+	return ids, a
+}
+
+// limitedTasks returns items for n tasks of a handler and a group, each due 1 µs after the one
+// before. Their ids are the prefix and a number.
+func limitedTasks(prefix, handler, group string, n int, first store.Time) (items []store.Item) {
 	for i := range n {
-		t := store.Task{ID: fmt.Sprint(group, i), Handler: "a", Group: group}
-		items = append(items, store.Item{ID: t.ID, Task: t, When: store.At(at + store.Time(i))})
+		t := store.Task{ID: fmt.Sprint(prefix, i), Handler: handler, Group: group}
+		items = append(items, store.Item{ID: t.ID, Task: t, When: store.At(first + store.Time(i))})
 	}
 	return items
 }
 
 func (b *storeTest) scheduleItems(items []store.Item) {
 	b.Helper()
-	b.sendCommand(store.Command{Op: store.Schedule, Items: items})
+	for chunk := range slices.Chunk(items, store.MaxBatch) {
+		for i, o := range b.sendCommand(store.Command{Op: store.Schedule, Items: chunk}) {
+			b.require(o != store.Kept, "schedule %s: the outcome is %v", chunk[i].ID, o)
+		}
+	}
 }
 
-// All workers together run at most as many tasks of a group as its limit allows. Other
-// groups, and tasks without a group, are not delayed. A task counts until its attempt ends,
-// for any reason.
-func testGroupConcurrency(b *storeTest) {
-	old := b.now() - 1000
-	b.scheduleItems(groupTasks("x", 14, old))
-	b.scheduleItems(groupTasks("y", 3, old+100))
-	b.scheduleMany("a", 2, old+200)
-	equal(b, "outcome", b.setHandlerLimit("a", store.Limit{GroupConcurrency: 2}), store.Created)
-	ids, one := b.claimAs("one", 1, "a")
-	equal(b, "claimed", ids, []string{"x0"})
-	ids, two := b.claimAs("two", 10, "a")
-	equal(b, "claimed", ids, []string{"x1", "y0", "y1", "a0", "a1"})
-	b.require(two.Next != 0 && two.Limited, "the answer is %+v", two)
-	ids, a := b.claimAs("three", 10, "a")
-	equal(b, "claimed at the limit", len(ids), 0)
-	b.require(a.Next != 0, "Next is 0 at the limit")
-	st := b.stats()
-	equal(b, "pending and overdue", []int64{st.Pending, st.Overdue, st.Running}, []int64{13, 13, 6})
-	equal(b, "limits", st.Limits, map[string]store.Limit{"a": {GroupConcurrency: 2}})
+func (b *storeTest) scheduleTasks(prefix, handler, group string, n int, first store.Time) {
+	b.Helper()
+	b.scheduleItems(limitedTasks(prefix, handler, group, n, first))
+}
 
-	claimAfter := func(what string, want ...string) store.Claimed {
-		b.Helper()
-		ids, a := b.claimAs("one", 10, "a")
-		equal(b, "claimed after "+what, ids, want)
-		return a.Tasks[0]
+// A limitTest tests limits: of handlers, or of their groups.
+type limitTest struct {
+	*storeTest
+	ofGroups bool
+}
+
+func ofHandlers(test func(b *limitTest)) func(*storeTest) {
+	return func(b *storeTest) { test(&limitTest{b, false}) }
+}
+
+func ofGroups(test func(b *limitTest)) func(*storeTest) {
+	return func(b *storeTest) { test(&limitTest{b, true}) }
+}
+
+// schedule schedules n tasks of a handler under one limit. Their ids are the handler's name and
+// a number.
+func (b *limitTest) schedule(handler string, n int, first store.Time) {
+	b.Helper()
+	group := ""
+	if b.ofGroups {
+		group = "x"
 	}
+	b.scheduleTasks(handler, handler, group, n, first)
+}
+
+// limit sets the limit of a handler, or of its groups.
+func (b *limitTest) limit(handler string, concurrency int, rate float64) store.Outcome {
+	b.Helper()
+	l := store.Limit{Concurrency: concurrency, Rate: rate}
+	if b.ofGroups {
+		l = store.Limit{GroupConcurrency: concurrency, GroupRate: rate}
+	}
+	return b.setHandlerLimit(handler, l)
+}
+
+// requireClaimed claims tasks of the handler a until it must wait, and compares their ids.
+func (b *limitTest) requireClaimed(what string, want ...string) (tasks []store.Claimed) {
+	b.Helper()
+	var got []string
+	for {
+		ids, a := b.claimAs("one", 10, "a", "b")
+		got, tasks = append(got, ids...), append(tasks, a.Tasks...)
+		if a.Next != 0 {
+			break
+		}
+	}
+	equal(b, "claimed "+what, got, want)
+	return tasks
+}
+
+// All workers together run at most as many tasks as a limit allows. Tasks of other handlers and
+// groups are not delayed. A task counts until its attempt ends, for any reason.
+func testConcurrencyLimit(b *limitTest) {
+	b.startJudge()
+	old := b.now() - 1000
+	b.schedule("a", 12, old)
+	if b.ofGroups {
+		b.scheduleTasks("b", "a", "y", 3, old+100)
+	} else {
+		b.scheduleTasks("b", "b", "", 3, old+100)
+	}
+	equal(b, "outcome", b.limit("a", 3, 0), store.Created)
+	ids, one := b.claimAs("one", 2, "a", "b")
+	equal(b, "claimed", ids, []string{"a0", "a1"})
+	ids, two := b.claimAs("two", 10, "a", "b")
+	equal(b, "claimed", ids, []string{"a2", "b0", "b1", "b2"})
+	b.require(two.Next != 0 && two.Limited, "the answer is %+v", two)
+	ids, a := b.claimAs("three", 10, "b", "a")
+	b.require(len(ids) == 0 && a.Next != 0 && (a.Limited || b.ofGroups), "claimed %v, and the answer is %+v", ids, a)
+	_, a = b.claimAs("four", 10, "b")
+	b.require(!a.Limited, "a worker without the handler is limited")
+
+	// The reports of a round make room for its own claim.
 	r := b.claimRound(10)
 	r.Claim.Handlers = []string{"a"}
 	r.Reports = []store.Report{{Lease: leaseOf(one.Tasks[0]), End: store.Done, Due: old}}
 	got := b.sendRound(r).Tasks
-	b.require(len(got) == 1 && got[0].ID == "x2", "claimed %+v with a report", got)
-	b.require(b.report(two.Tasks[0], store.Failed, store.When{}), "the report was refused")
-	x := claimAfter("a failure", "x3")
-	b.require(b.report(x, store.HandBack, b.after(1000)), "the report was refused")
-	x = claimAfter("a task that was handed back", "x4")
-	b.require(b.report(x, store.Retry, b.after(1000)), "the report was refused")
-	x = claimAfter("a retry", "x5")
+	b.require(len(got) == 1 && got[0].ID == "a3", "claimed %+v with a report", got)
+	end := func(x store.Claimed, end store.End, next store.When) {
+		b.Helper()
+		b.require(b.report(x, end, next), "the report was refused")
+	}
+	end(one.Tasks[1], store.Failed, store.When{})
+	end(b.requireClaimed("after a failure", "a4")[0], store.HandBack, b.after(1000))
+	end(b.requireClaimed("after a task that was handed back", "a5")[0], store.Retry, b.after(1000))
+	x := b.requireClaimed("after a retry", "a6")[0]
 	equal(b, "cancel", b.changeTask(store.Cancel, x.ID, store.When{}), store.Stopping)
-	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
-	x = claimAfter("a cancel", "x6")
-	equal(b, "schedule", b.changeTask(store.Schedule, x.ID, b.after(1000)), store.Following) // without a group
-	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
-	x = claimAfter("a task of no group with its key", "x7")
-	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
+	b.requireClaimed("while a cancelled task runs")
+	end(x, store.Done, store.When{})
+	x = b.requireClaimed("after a cancel", "a7")[0]
+	equal(b, "schedule", b.changeTask(store.Schedule, x.ID, b.after(1000)), store.Following) // without the limit
+	end(x, store.Done, store.When{})
+	b.requireClaimed("after another task with its key", "a8")
 	b.require(!b.report(x, store.Done, store.When{}), "a second report was accepted")
+	b.requireClaimed("after a report that was refused")
 
-	// The first waiting tasks are cancelled, moved and moved to another group.
-	equal(b, "cancel", b.changeTask(store.Cancel, "x8", store.When{}), store.Removed)
-	equal(b, "reschedule", b.changeTask(store.Reschedule, "x9", b.after(1000)), store.Moved)
-	moved := groupTasks("y", 1, old)
-	moved[0].ID, moved[0].Task.ID = "x10", "x10"
-	b.scheduleItems(moved)
-	b.scheduleItems(groupTasks("x", 1, old-1)) // x0, earlier than all others
-	claimAfter("changes", "x0")
-	b.require(b.report(two.Tasks[1], store.Done, store.When{}), "the report was refused")
-	claimAfter("the move", "x10")
+	// The first waiting tasks are cancelled and moved, and an earlier one comes.
+	equal(b, "cancel", b.changeTask(store.Cancel, "a9", store.When{}), store.Removed)
+	equal(b, "reschedule", b.changeTask(store.Reschedule, "a10", b.after(1000)), store.Moved)
+	b.schedule("a", 1, old-1)
+	end(two.Tasks[0], store.Done, store.When{})
+	b.requireClaimed("after changes", "a0")
 	if b.Reopen != nil {
 		b.reopen()
 	}
-	ids, _ = b.claimAs("one", 10, "a")
-	equal(b, "claimed at the limit", len(ids), 0)
+	b.requireClaimed("at the limit")
 	b.sleep(leaseUnits + 1)
-	ids, _ = b.claimAs("one", 10, "a")
-	count := map[string]int{}
-	for _, id := range ids {
-		count[b.getEntry(id).Group]++
-	}
-	equal(b, "claimed after the leases", count, map[string]int{"x": 2, "y": 2, "": 2})
+	ids, _ = b.claimAs("one", 10, "a", "b")
+	equal(b, "claimed after the leases", len(ids), 6)
 }
 
-// A group's tasks are claimed no faster than its rate allows, and Next is when the next one
-// may be claimed. Limits of the handler and of its groups apply together.
-func testGroupRate(b *storeTest) {
+// Tasks are claimed no faster than a rate allows. Next is when the next task may be claimed.
+func testRateLimit(b *limitTest) {
+	b.startJudge()
+	const tasks = 30
 	interval := 10 * b.unit
-	l := store.Limit{GroupRate: float64(time.Second) / float64(interval)}
-	limit := l.OfGroup()
-	_, burst := limit.Pace()
-	n := int(burst)
-	b.setHandlerLimit("a", l)
-	b.scheduleItems(groupTasks("x", n+3, b.now()-1000))
-	b.scheduleItems(groupTasks("y", n+1, b.now()-500))
-	ids, a := b.claimAs("one", store.MaxClaim, "a")
-	for i := 0; a.Next == 0; i++ { // see store.MaxOfGroup
-		b.require(i < 10, "Next stays 0")
-		var more []string
-		more, a = b.claimAs("one", store.MaxClaim, "a")
-		ids = append(ids, more...)
+	l := store.Limit{Rate: float64(time.Second) / float64(interval)}
+	_, burst := l.Pace()
+	b.limit("a", 0, l.Rate)
+	b.schedule("a", tasks, b.now()-1000)
+	var times []store.Time
+	for {
+		ids, a := b.claimAs("one", 10, "a")
+		for i, id := range ids {
+			equal(b, "claimed", id, fmt.Sprint("a", len(times)))
+			if n := len(times) - int(burst); n >= 0 {
+				b.require(a.Now.Sub(times[n]) >= interval, "%d tasks in %v", burst+1, a.Now.Sub(times[n]))
+			}
+			times = append(times, a.Now)
+			b.require(b.report(a.Tasks[i], store.Done, store.When{}), "the report was refused")
+		}
+		if len(times) == tasks {
+			break
+		}
+		b.require(len(ids) == 10 || a.Next > 0 && a.Next <= interval && !a.Limited, "the answer is %+v, after %d tasks", a, len(ids))
+		if b.Advance != nil {
+			b.Advance(a.Next)
+		} else {
+			time.Sleep(a.Next)
+		}
 	}
-	equal(b, "claimed at once", len(ids), 2*n)
-	b.require(a.Next > 0 && a.Next <= interval && !a.Limited, "the answer is %+v", a)
-	ids, a = b.claimAs("one", 10, "a")
-	b.require(len(ids) == 0 && a.Next > 0 && a.Next <= interval, "claimed %v, and Next is %v", ids, a.Next)
-	b.setHandlerLimit("a", store.Limit{GroupRate: l.GroupRate, Concurrency: 2*n + 1})
-	b.sleep(int(interval / b.unit))
-	ids, a = b.claimAs("one", 10, "a")
-	equal(b, "claimed at the handler's limit", ids, []string{fmt.Sprint("x", n)})
-	b.require(a.Limited, "the handler's limit was not met")
-	b.setHandlerLimit("a", l)
-	ids, _ = b.claimAs("one", 10, "a")
-	equal(b, "claimed without the handler's limit", ids, []string{fmt.Sprint("y", n)})
+	if took := times[tasks-1].Sub(times[0]); b.Advance != nil {
+		equal(b, "duration of all claims", took, (tasks-time.Duration(burst))*interval)
+	}
+	// After a pause, the worker gets one burst of tasks.
+	b.sleep(int(interval/b.unit) * int(burst))
+	b.schedule("a", tasks, b.now()-1000)
+	ids, _ := b.claimAs("one", tasks, "a")
+	equal(b, "claimed after a pause", len(ids), int(burst))
+}
+
+// A new limit counts the tasks that already run. A removed limit has no effect.
+func testLimitWhileRunning(b *limitTest) {
+	b.startJudge()
+	b.schedule("a", 12, b.now()-1000)
+	b.scheduleTasks("b", "b", "x", 1, b.now()-1000)
+	_, first := b.claimAs("one", 4, "a")
+	b.claimAs("one", 1, "b")
+	b.limit("a", 3, 0)
+	b.requireClaimed("at the limit")
+	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "the report was refused")
+	b.requireClaimed("after one end")
+	b.require(b.report(first.Tasks[1], store.Done, store.When{}), "the report was refused")
+	b.requireClaimed("after two ends", "a4")
+	equal(b, "outcome", b.limit("a", 5, 0), store.Replaced)
+	b.requireClaimed("at a higher limit", "a5", "a6")
+	b.limit("a", 6, store.MaxRate)
+	if b.Reopen != nil {
+		b.reopen()
+	}
+	b.requireClaimed("after a restart", "a7")
+	equal(b, "outcome", b.limit("a", 0, 0), store.Removed)
+	_, a := b.claimAs("one", 1, "a")
+	equal(b, "claimed without a limit", a.Tasks[0].ID, "a8")
+	equal(b, "outcome", b.limit("a", 8, 0), store.Created)
+	b.requireClaimed("at a new limit", "a9")
+	b.limit("a", 0, 0)
+	b.requireClaimed("without a limit", "a10", "a11")
+	_, err := b.Store.Repair(ctx, 0)
+	b.requireNoError(err)
+}
+
+func testLimitSettings(b *storeTest) {
+	equal(b, "outcome", b.setHandlerLimit("a", store.Limit{}), store.Absent)
+	want := make(map[string]store.Limit)
+	var items []store.Item
+	for i := range store.MaxLimits {
+		l := store.Limit{Concurrency: i + 1, Rate: 0.3 * float64(i)}
+		items = append(items, store.Item{ID: fmt.Sprint("h ü ", i), Limit: &l})
+		want[items[i].ID] = l
+	}
+	setLimits := func(outcome store.Outcome) {
+		b.Helper()
+		for chunk := range slices.Chunk(items, store.MaxBatch) {
+			for _, o := range b.sendCommand(store.Command{Op: store.SetLimit, Items: chunk}) {
+				equal(b, "outcome", o, outcome)
+			}
+		}
+	}
+	setLimits(store.Created)
+	equal(b, "outcome of one too many", b.setHandlerLimit("a", store.Limit{Rate: 1}), store.Kept)
+	if b.Reopen != nil {
+		b.reopen()
+	}
+	equal(b, "limits", b.stats().Limits, want)
+	for i := range items {
+		items[i].Limit = &store.Limit{}
+	}
+	setLimits(store.Removed)
+	equal(b, "limits", len(b.stats().Limits), 0)
+	for _, l := range []*store.Limit{nil, {Concurrency: -1}, {Rate: -1}, {Rate: math.NaN()}, {Rate: 1e-11}, {Rate: 1e308}, {GroupConcurrency: -1}, {GroupRate: -1}, {GroupRate: 1e-11}} {
+		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.SetLimit, Items: []store.Item{{ID: "a", Limit: l}}})
+		b.requireError(err, store.ErrInvalid)
+	}
+	_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.SetLimit, Items: []store.Item{{Limit: &store.Limit{}}}})
+	b.requireError(err, store.ErrInvalid)
+}
+
+// A sleeping worker is woken whenever a limit allows another task.
+func testLimitWakes(b *limitTest) {
+	if a := b.sendRound(b.claimRound(1)); a.Next >= 0 {
+		b.Skip("workers of this store also claim from time to time: a wake-up may come late")
+	}
+	s, end := b.startSleeper("sleeper", "a", "c", "d")
+	defer end()
+	old := b.now() - 1000
+	b.limit("a", 1, 0)
+	b.schedule("a", 5, old)
+	_, a := b.claimAs("other", 1, "a")
+	waitForClaims("nothing", 0, s)
+	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "the report was refused")
+	waitForClaims("after the report of the other worker", 1, s)
+	b.limit("a", 2, 0)
+	waitForClaims("after the limit was raised", 2, s)
+	b.limit("a", 3, float64(time.Second)/float64(50*b.unit))
+	waitForClaims("after the limit was raised again", 3, s)
+	b.limit("a", 0, 0)
+	waitForClaims("after the limit was removed", 4, s)
+
+	// A task comes later, while another waits for the limit.
+	scheduleLater := func(handler string, in int) {
+		items := limitedTasks("later "+handler, handler, "", 1, 0)
+		if b.ofGroups {
+			items[0].Task.Group = "x"
+		}
+		items[0].When = b.after(in)
+		b.scheduleItems(items)
+	}
+	b.limit("d", 1, 0)
+	b.schedule("d", 2, old)
+	_, a = b.claimAs("other", 1, "d")
+	waitForClaims("nothing", 4, s)
+	scheduleLater("d", 5)
+	r := b.claimRound(1)
+	r.Claim.Handlers = []string{"d"}
+	r.Reports = []store.Report{{Lease: leaseOf(a.Tasks[0]), End: store.Done}}
+	a = b.sendRound(r)
+	waitForClaims("nothing", 4, s)
+	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "the report was refused")
+	b.sleep(5)
+	waitForClaims("later", 5, s)
+
+	// A rate wakes the worker in the same way.
+	interval := int(time.Second / b.unit)
+	b.limit("c", 0, 1)
+	b.schedule("c", 3, old)
+	waitForClaims("the rate", 6, s)
+	scheduleLater("c", 4*interval)
+	waitForClaims("nothing", 6, s)
+	b.sleep(interval)
+	waitForClaims("the rate", 7, s)
+	b.sleep(interval)
+	waitForClaims("the rate", 8, s)
+	b.sleep(2 * interval)
+	waitForClaims("later", 9, s)
 }
 
 // One claim gets at most MaxOfGroup tasks of a group, and others that are due later.
 func testGroupShare(b *storeTest) {
 	old := b.now() - 1000
-	b.scheduleItems(groupTasks("x", 5*store.MaxOfGroup/2, old))
+	b.scheduleTasks("x", "a", "x", 5*store.MaxOfGroup/2, old)
 	b.scheduleMany("a", 2, old+200)
 	want := []string{"a0", "a1"}
 	for i := range store.MaxOfGroup {
@@ -145,8 +351,9 @@ func testGroupShare(b *storeTest) {
 
 // Tasks of a group with a schedule that a worker lacks do not delay its others.
 func testGroupSchedules(b *storeTest) {
+	b.startJudge()
 	old := b.now() - 1000
-	items := groupTasks("x", 4, old)
+	items := limitedTasks("x", "a", "x", 4, old)
 	items[0].Task.Schedule, items[2].Task.Schedule = "s", "s"
 	b.scheduleItems(items)
 	b.setHandlerLimit("a", store.Limit{GroupConcurrency: 1})
@@ -173,78 +380,11 @@ func testGroupSchedules(b *storeTest) {
 	claimBoth("x3")
 }
 
-// A new limit counts the tasks that already run. A removed limit has no effect.
-func testGroupLimitWhileRunning(b *storeTest) {
-	b.scheduleItems(groupTasks("x", 12, b.now()-1000))
-	_, first := b.claimAs("one", 4, "a")
-	b.setHandlerLimit("a", store.Limit{GroupConcurrency: 3})
-	requireClaimed := func(want int) {
-		b.Helper()
-		got := 0
-		for {
-			ids, a := b.claimAs("one", 10, "a")
-			got += len(ids)
-			if a.Next != 0 {
-				break
-			}
-		}
-		equal(b, "claimed", got, want)
-	}
-	requireClaimed(0)
-	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "the report was refused")
-	requireClaimed(0)
-	b.require(b.report(first.Tasks[1], store.Done, store.When{}), "the report was refused")
-	requireClaimed(1)
-	b.setHandlerLimit("a", store.Limit{GroupConcurrency: 5})
-	requireClaimed(2)
-	b.setHandlerLimit("a", store.Limit{GroupConcurrency: 6, GroupRate: store.MaxRate})
-	if b.Reopen != nil {
-		b.reopen()
-	}
-	requireClaimed(1)
-	b.setHandlerLimit("a", store.Limit{Concurrency: 8})
-	requireClaimed(2)
-	b.setHandlerLimit("a", store.Limit{})
-	requireClaimed(2)
-	_, err := b.Store.Repair(ctx, 0)
-	b.requireNoError(err)
-	for _, l := range []store.Limit{{GroupConcurrency: -1}, {GroupRate: -1}, {GroupRate: 1e-11}} {
-		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.SetLimit, Items: []store.Item{{ID: "a", Limit: &l}}})
-		b.requireError(err, store.ErrInvalid)
-	}
-}
-
-// A sleeping worker is woken whenever a group may run another task.
-func testGroupWakes(b *storeTest) {
-	if a := b.sendRound(b.claimRound(1)); a.Next >= 0 {
-		b.Skip("workers of this store also claim from time to time: a wake-up may come late")
-	}
-	s, end := b.startSleeper("sleeper", "a")
-	defer end()
-	b.setHandlerLimit("a", store.Limit{GroupConcurrency: 1})
-	b.scheduleItems(groupTasks("x", 6, b.now()-1000))
-	_, a := b.claimAs("other", 1, "a")
-	waitForClaims("nothing", 0, s)
-	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "the report was refused")
-	waitForClaims("after the report of the other worker", 1, s)
-	b.scheduleItems(groupTasks("y", 2, b.now()-500))
-	waitForClaims("another group", 2, s)
-	b.setHandlerLimit("a", store.Limit{GroupConcurrency: 2})
-	waitForClaims("after the limit was raised", 4, s)
-	b.setHandlerLimit("a", store.Limit{GroupRate: 1})
-	waitForClaims("the rate", 5, s)
-	interval := int(time.Second / b.unit)
-	b.sleep(interval)
-	waitForClaims("the rate again", 6, s)
-	b.setHandlerLimit("a", store.Limit{})
-	waitForClaims("after the limit was removed", 7, s)
-}
-
 // A group is part of a task: it stays in dead letters, requeued and kept runs and imports, and
 // lists select it.
 func testGroupEntries(b *storeTest) {
 	now := b.now()
-	items := groupTasks("x", 3, now-1000)
+	items := limitedTasks("x", "a", "x", 3, now-1000)
 	keeping := store.Keeping{Most: 3}
 	for i := range items {
 		items[i].Task.Record = append(keeping.Append([]byte{1, 0, 0, 0, 0, 0, 0, 128 | 8}), 1)
@@ -276,7 +416,7 @@ func testGroupEntries(b *storeTest) {
 	b.require(got.Group == "next" && got.Following, "imported %+v", got)
 
 	// The same content in another group is a change.
-	x := groupTasks("x", 3, now+1000)[2]
+	x := limitedTasks("x", "a", "x", 3, now+1000)[2]
 	x.Task.Group = "z"
 	c := store.Command{Op: store.Schedule, Keep: store.KeepSame, Items: []store.Item{x}}
 	equal(b, "outcome", b.sendCommand(c)[0], store.Replaced)

@@ -117,6 +117,11 @@ func testBadInput(b *storeTest) {
 		"cancel with a time":  {Op: store.Cancel, Items: []store.Item{{ID: "pending", When: store.After(0)}}},
 		"cancel with keep":    {Op: store.Cancel, Keep: store.KeepAny, Items: []store.Item{{ID: "pending"}}},
 		"requeue with a time": {Op: store.Requeue, Items: []store.Item{{ID: "dead"}}},
+		"cancel paused":       {Op: store.Cancel, Items: []store.Item{{ID: "pending", Paused: true}}},
+		"cancel generation":   {Op: store.Cancel, Items: []store.Item{{ID: "pending", Generation: "123456"}}},
+		"short generation":    {Op: store.Reschedule, Items: []store.Item{{ID: "pending", When: store.After(0), Generation: "1"}}},
+		"version":             {Op: store.Cancel, Items: []store.Item{{ID: "pending", IfVersion: -1}}},
+		"import of a version": {Op: store.Import, Items: []store.Item{{ID: "new", IfVersion: 1, Entry: &store.Entry{Task: task("new"), State: store.Pending}}}},
 	} {
 		_, err := b.Store.Change(ctx, 0, b.stamp(), c)
 		b.requireError(err, store.ErrInvalid)

@@ -190,133 +190,36 @@ func (m *model) applyPause(t *modelTask, pause bool) store.Outcome {
 	return store.Moved
 }
 
-// A paused task waits, with its time and its attempts, whatever it does and wherever it is in
-// the queue. It runs once if it is rescheduled.
-func testPausedTasks(b *storeTest) {
+// Tasks of the same kind do not wait for paused ones, which have a list of their own.
+func testManyPausedTasks(b *storeTest) {
+	b.startJudge()
 	due := b.now() - 1000
-	pause := func(id string, want store.Outcome) {
-		b.Helper()
-		equal(b, "pause "+id, b.changeTask(store.PauseTask, id, store.When{}), want)
-	}
-	resume := func(id string, want store.Outcome) {
-		b.Helper()
-		equal(b, "resume "+id, b.changeTask(store.ResumeTask, id, store.When{}), want)
-	}
-	pause("k", store.Absent)
-	resume("k", store.Absent)
-	b.schedule("k", store.At(due))
-	resume("k", store.Kept)
-	b.require(b.report(b.claimOne("k"), store.Retry, store.At(due+5)), "the report was refused")
-	before := b.getEntry("k")
-	pause("k", store.Moved)
-	pause("k", store.Kept)
-	b.claimNone()
-	st := b.stats()
-	b.require(st.Pending == 1 && st.Overdue == 0 && st.Late == 0 && st.Unknown == 0, "%+v", st)
-	if b.Reopen != nil {
-		b.reopen()
-	}
-	e := b.getEntry("k")
-	b.require(e.Paused && e.Waits(), "%+v", e)
-	e.Paused = false
-	equal(b, "the paused task", e, before)
-
-	// It runs once, and waits again.
-	equal(b, "run now", b.changeTask(store.Reschedule, "k", b.after(0)), store.Once)
-	equal(b, "overdue", b.stats().Overdue, 1)
-	b.require(b.getEntry("k").Once, "it does not run once")
-	x := b.claimOne("k")
-	pause("k", store.Kept)
-	b.require(b.report(x, store.Retry, store.At(due)), "the report was refused")
-	b.claimNone()
-	equal(b, "run later", b.changeTask(store.Reschedule, "k", b.after(5)), store.Once)
-	b.claimNone()
-	b.sleep(6)
-	x = b.claimOne("k")
-	b.require(b.report(x, store.HandBack, store.When{}), "the report was refused")
-	b.claimNone()
-	equal(b, "run now", b.changeTask(store.Reschedule, "k", b.after(0)), store.Once)
-	pause("k", store.Moved)
-	b.claimNone()
-	resume("k", store.Moved)
-	x = b.claimOne("k")
-	equal(b, "attempts before", x.Attempts, 2)
-
-	// A running task waits after its attempt, however that ends.
-	pause("k", store.Following)
-	b.sleep(leaseUnits + 1)
-	b.claimNone()
-	e = b.getEntry("k")
-	b.require(e.Paused && e.State == store.Pending && e.Crashes == 1, "%+v", e)
-	resume("k", store.Moved)
-	x = b.claimOne("k")
-	pause("k", store.Following)
-	resume("k", store.Following)
-	pause("k", store.Following)
-	b.require(b.report(x, store.Done, store.At(due)), "the report was refused")
-	b.claimNone()
-	equal(b, "attempts of the next run", b.getEntry("k").Attempts, 0)
-
-	// Schedule does not end the pause; the end of the task does.
-	equal(b, "schedule", b.changeTask(store.Schedule, "k", store.At(due)), store.Replaced)
-	b.claimNone()
-	resume("k", store.Moved)
-	x = b.claimOne("k")
-	pause("k", store.Following)
-	equal(b, "schedule", b.changeTask(store.Schedule, "k", store.At(due)), store.Following)
-	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
-	b.claimNone()
-	equal(b, "cancel", b.changeTask(store.Cancel, "k", store.When{}), store.Removed)
-	b.schedule("k", store.At(due))
-	x = b.claimOne("k")
-	pause("k", store.Following)
-	equal(b, "cancel", b.changeTask(store.Cancel, "k", store.When{}), store.Stopping)
-	pause("k", store.Absent)
-	resume("k", store.Absent)
-	equal(b, "schedule", b.changeTask(store.Schedule, "k", store.At(due)), store.Following)
-	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
-	x = b.claimOne("k")
-	pause("k", store.Following)
-	b.require(b.report(x, store.Failed, store.When{}), "the report was refused")
-	pause("k", store.Absent)
-	equal(b, "pause of a dead letter", b.getEntry("k").Paused, false)
-	equal(b, "requeue", b.changeTask(store.Requeue, "k", b.after(0)), store.Moved)
-	b.require(b.report(b.claimOne("k"), store.Done, store.When{}), "the report was refused")
-
-	// A task can be created paused. Tasks of the same kind do not wait for it.
 	var items []store.Item
-	for i := range 300 {
+	for i := range 200 {
 		items = append(items, store.Item{ID: fmt.Sprint("p", i), Task: task(fmt.Sprint("p", i)), When: store.At(due - 500), Paused: true})
 	}
-	for i, o := range b.sendCommand(store.Command{Op: store.Schedule, Items: items[:200]}) {
-		equal(b, "outcome of "+items[i].ID, o, store.Created)
-	}
-	for _, o := range b.sendCommand(store.Command{Op: store.Schedule, Keep: store.KeepAny, Items: items[:10]}) {
-		equal(b, "outcome", o, store.Kept)
-	}
+	b.scheduleItems(items)
 	b.schedule("free", store.At(due))
 	b.sendRound(b.claimRound(0)) // an idle worker learns what is due
-	x = b.claimOne("free")
-	b.require(b.report(x, store.Done, store.When{}), "the report was refused")
+	b.require(b.report(b.claimOne("free"), store.Done, store.When{}), "the report was refused")
 	a := b.sendRound(b.claimRound(10))
 	b.require(len(a.Tasks) == 0 && a.Next != 0, "the answer is %+v", a)
-	equal(b, "pending", b.stats().Pending, 200)
-	equal(b, "listed", len(b.listAll(store.Filter{Paused: true}, 50)), 200)
-	equal(b, "listed by handler", len(b.listAll(store.Filter{Paused: true, State: store.Pending, Handler: "h", Prefix: "p1"}, 50)), 111)
-	equal(b, "listed of another handler", len(b.listAll(store.Filter{Paused: true, Handler: "other"}, 50)), 0)
-	equal(b, "listed pending", len(b.listAll(store.Filter{State: store.Pending}, 50)), 200)
+	requireListed := func(f store.Filter, want int) {
+		b.Helper()
+		equal(b, fmt.Sprintf("entries by %+v", f), len(b.listAll(f, 50)), want)
+	}
+	requireListed(store.Filter{Paused: true}, 200)
+	requireListed(store.Filter{Paused: true, State: store.Pending, Handler: "h", Prefix: "p1"}, 111)
+	requireListed(store.Filter{Paused: true, Handler: "other"}, 0)
+	requireListed(store.Filter{State: store.Pending}, 200)
+	equal(b, "unknown", b.stats().Unknown, 0)
 	_, err := b.Store.Repair(ctx, 0)
 	b.requireNoError(err)
 	b.claimNone()
 	for _, x := range items[:7] {
-		resume(x.ID, store.Moved)
+		equal(b, "resume", b.changeTask(store.ResumeTask, x.ID, store.When{}), store.Moved)
 	}
 	equal(b, "claimed after they were resumed", len(b.claim(100)), 7)
-	equal(b, "listed", len(b.listAll(store.Filter{Paused: true}, 50)), 193)
-	for _, x := range items[7:200] {
-		equal(b, "cancel "+x.ID, b.changeTask(store.Cancel, x.ID, store.When{}), store.Removed)
-	}
-	equal(b, "pending", b.stats().Pending, 0)
-	_, err = b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.Cancel, Items: []store.Item{{ID: "k", Paused: true}}})
-	b.requireError(err, store.ErrInvalid)
+	requireListed(store.Filter{Paused: true}, 193)
+	b.removeAll()
 }

@@ -12,11 +12,7 @@ import (
 // scheduleMany schedules n tasks of a handler, one microsecond apart.
 func (b *storeTest) scheduleMany(handler string, n int, first store.Time) {
 	b.Helper()
-	for i := range n {
-		t := task(fmt.Sprint(handler, i))
-		t.Handler = handler
-		b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, Task: t, When: store.At(first + store.Time(i))}}})
-	}
+	b.scheduleTasks(handler, handler, "", n, first)
 }
 
 // claimWith claims tasks of the handlers a, b and c, limited by rooms.

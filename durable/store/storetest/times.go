@@ -173,3 +173,22 @@ func testSettingTheClock(b *storeTest) {
 	b.SetWall(time.Hour)
 	b.claimOne("overdue")
 }
+
+func testTokensGrow(b *storeTest) {
+	// Tokens are at least the store's time, so that they grow when tasks move to another
+	// store.
+	lastToken := int64(b.now()) - 1
+	for i := range 20 {
+		for j := range 3 {
+			b.schedule(fmt.Sprint(i, " ", j), b.after(0))
+		}
+		for _, x := range b.claim(10) {
+			b.require(x.Token > lastToken, "token %d came after %d", x.Token, lastToken)
+			lastToken = x.Token
+			b.require(b.report(x, store.Done, store.When{}), "the report was refused")
+		}
+		if b.Reopen != nil && i%5 == 0 {
+			b.reopen()
+		}
+	}
+}
