@@ -81,7 +81,7 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"a limit limits the running tasks of a group", "../store/machine/groups.go", "g.Running++", "", "GroupConcurrency"},
 	{"a permit of a group comes back", "../store/machine/groups.go", "g.Running--", "", "GroupConcurrency"},
 	{"a worker is told when a group's next may begin", "../store/machine/groups.go", "until = full - interval*store.Time(burst-permits-1)", "", "GroupRate"},
-	{"a permit of a group wakes workers", "../store/machine/groups.go", "m.wakeIfEarlier(t)", "", "GroupWakes"},
+	{"a permit of a group wakes workers", "../store/machine/groups.go", "m.wakeIfEarlier(t)", "_ = t", "GroupWakes"},
 	{"a new limit counts running tasks of a group", "../store/machine/groups.go", "running[t.groupKey()]++", "", "GroupLimitWhileRunning"},
 	{"a closed store is closed", "memstore.go", "if s.waiters.Closed() {\n\t\treturn store.ErrClosed", "if false {\n\t\treturn store.ErrClosed", "Reopened"},
 }

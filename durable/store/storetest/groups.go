@@ -265,11 +265,9 @@ func testLimitSettings(b *storeTest) {
 	setLimits(store.Removed)
 	equal(b, "limits", len(b.stats().Limits), 0)
 	for _, l := range []*store.Limit{nil, {Concurrency: -1}, {Rate: -1}, {Rate: math.NaN()}, {Rate: 1e-11}, {Rate: 1e308}, {GroupConcurrency: -1}, {GroupRate: -1}, {GroupRate: 1e-11}} {
-		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.SetLimit, Items: []store.Item{{ID: "a", Limit: l}}})
-		b.requireError(err, store.ErrInvalid)
+		b.requireInvalid(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: "a", Limit: l}}})
 	}
-	_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.SetLimit, Items: []store.Item{{Limit: &store.Limit{}}}})
-	b.requireError(err, store.ErrInvalid)
+	b.requireInvalid(store.Command{Op: store.SetLimit, Items: []store.Item{{Limit: &store.Limit{}}}})
 }
 
 // A sleeping worker is woken whenever a limit allows another task.
@@ -393,17 +391,15 @@ func testGroupEntries(b *storeTest) {
 	b.scheduleMany("a", 3, now-500)
 	_, a := b.claimAs("one", 2, "a")
 	for i, end := range []store.End{store.Failed, store.Done} {
-		r := b.emptyRound()
-		r.Reports = []store.Report{{Lease: leaseOf(a.Tasks[i]), End: end, Next: b.after(1000), Due: a.Tasks[i].Due, Keep: true}}
-		b.sendRound(r)
+		b.reportKept(a.Tasks[i], end, b.after(1000))
 	}
 	for _, id := range []string{"x0", store.DeadID("x0"), store.RunID("x0", 0), "x1", store.RunID("x1", 0), store.HeadID("x1"), "x2"} {
 		equal(b, "group of "+id, b.getEntry(id).Group, "x")
 	}
 	all := b.allEntries()
-	for _, f := range []store.Filter{{Group: "x"}, {Group: "x", State: store.Pending}, {Group: "x", Prefix: "x1"}, {Group: "x", State: store.Past}, {Group: "none"}, {Group: "x", Handler: "a", To: now}} {
-		equal(b, fmt.Sprintf("%+v", f), b.listAll(f, 2), expectedList(all, f))
-	}
+	b.requireLists(all, []int{2}, []store.Filter{
+		{Group: "x"}, {Group: "x", State: store.Pending}, {Group: "x", Prefix: "x1"}, {Group: "x", State: store.Past}, {Group: "none"}, {Group: "x", Handler: "a", To: now},
+	}...)
 	equal(b, "requeue", b.changeTask(store.Requeue, store.DeadID("x0"), b.after(0)), store.Moved)
 	equal(b, "group of a requeued run", len(b.listAll(store.Filter{Group: "x", State: store.Pending, Prefix: "x0\x00"}, 10)), 1)
 	e := b.getEntry("x2")
@@ -423,6 +419,5 @@ func testGroupEntries(b *storeTest) {
 	equal(b, "outcome", b.sendCommand(c)[0], store.Kept)
 	equal(b, "group", b.getEntry("x2").Group, "z")
 	x.Task.Group = "a\x00b"
-	_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.Schedule, Items: []store.Item{x}})
-	b.requireError(err, store.ErrInvalid)
+	b.requireInvalid(store.Command{Op: store.Schedule, Items: []store.Item{x}})
 }

@@ -9,49 +9,39 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
+// A command may have many items, also several for one task. They apply one after the other.
 func testBatches(b *storeTest) {
-	var items []store.Item
-	for i := range store.MaxBatch {
-		items = append(items, item(fmt.Sprint(i%(store.MaxBatch-50)), b.after(10+i)))
-	}
-	outcomes := b.sendCommand(store.Command{Op: store.Schedule, Items: items})
-	for i := range outcomes {
-		want := store.Created
-		if i >= store.MaxBatch-50 {
-			want = store.Replaced
+	b.startJudge()
+	const tasks = store.MaxBatch - 50
+	send := func(op store.Op, n int, w store.When, want map[store.Outcome]int) {
+		b.Helper()
+		c, got := store.Command{Op: op}, make(map[store.Outcome]int)
+		for i := range n {
+			x := item(fmt.Sprint(i%tasks), w)
+			if op != store.Schedule {
+				x.Task = store.Task{}
+			}
+			c.Items = append(c.Items, x)
 		}
-		equal(b, "outcome", outcomes[i], want)
+		for _, o := range b.sendCommand(c) {
+			got[o]++
+		}
+		equal(b, "outcomes", got, want)
 	}
-	equal(b, "pending", b.stats().Pending, store.MaxBatch-50)
-	for i := range items {
-		items[i] = store.Item{ID: items[i].ID, When: b.after(0)}
-	}
-	for _, x := range b.sendCommand(store.Command{Op: store.Reschedule, Items: items}) {
-		equal(b, "outcome", x, store.Moved)
-	}
-	equal(b, "overdue", b.stats().Overdue, store.MaxBatch-50)
+	send(store.Schedule, store.MaxBatch, b.after(10), map[store.Outcome]int{store.Created: tasks, store.Replaced: 50})
+	send(store.Reschedule, store.MaxBatch, b.after(0), map[store.Outcome]int{store.Moved: store.MaxBatch})
 	r := b.emptyRound()
-	for len(r.Reports) < store.MaxBatch-50 {
+	for len(r.Reports) < tasks {
 		for _, x := range b.claim(store.MaxClaim) {
 			r.Reports = append(r.Reports, store.Report{Lease: leaseOf(x), End: store.Failed, Due: x.Due})
 		}
 	}
-	for _, receipt := range b.sendRound(r).Receipts {
-		equal(b, "receipt", receipt, store.Accepted)
-	}
-	for _, x := range b.sendCommand(store.Command{Op: store.Requeue, Items: items[:100]}) {
-		equal(b, "outcome", x, store.Moved)
-	}
-	for i := range items {
-		items[i].When = store.When{}
-	}
-	for i, x := range b.sendCommand(store.Command{Op: store.Purge, Items: items[:150]}) {
-		equal(b, "outcome", x, map[bool]store.Outcome{true: store.Absent, false: store.Removed}[i < 100])
-	}
-	for i, x := range b.sendCommand(store.Command{Op: store.Cancel, Items: items[:150]}) {
-		equal(b, "outcome", x, map[bool]store.Outcome{true: store.Removed, false: store.Absent}[i < 100])
-	}
-	equal(b, "number of remaining entries", len(b.allEntries()), store.MaxBatch-50-150)
+	b.sendRound(r)
+	equal(b, "dead", b.stats().Dead, tasks)
+	send(store.Requeue, 100, b.after(0), map[store.Outcome]int{store.Moved: 100})
+	send(store.Purge, 150, store.When{}, map[store.Outcome]int{store.Absent: 100, store.Removed: 50})
+	send(store.Cancel, 150, store.When{}, map[store.Outcome]int{store.Removed: 100, store.Absent: 50})
+	equal(b, "number of remaining entries", len(b.allEntries()), tasks-150)
 }
 
 // Items of the maximum size are stored unchanged.
@@ -123,9 +113,7 @@ func testBadInput(b *storeTest) {
 		"version":             {Op: store.Cancel, Items: []store.Item{{ID: "pending", IfVersion: -1}}},
 		"import of a version": {Op: store.Import, Items: []store.Item{{ID: "new", IfVersion: 1, Entry: &store.Entry{Task: task("new"), State: store.Pending}}}},
 	} {
-		_, err := b.Store.Change(ctx, 0, b.stamp(), c)
-		b.requireError(err, store.ErrInvalid)
-		b.requireError(err, store.ErrNotDone)
+		b.requireInvalid(c)
 		equal(b, "all entries after: "+what, b.allEntries(), entriesBefore)
 	}
 	for _, s := range []store.Stamp{{}, {Sender: "s"}, {Number: 1}, {Sender: "s", Number: -1}, {Sender: "s", Number: 1, Until: -1},

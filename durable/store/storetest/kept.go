@@ -76,9 +76,7 @@ func testExpiry(b *storeTest) {
 	for range 2 {
 		equal(b, "schedule", scheduleOne("key"), store.Created)
 		x := b.claimOne("key")
-		r := b.emptyRound()
-		r.Reports = []store.Report{{Lease: leaseOf(x), End: store.Done, Due: x.Due, Keep: true}}
-		b.sendRound(r)
+		b.reportKept(x, store.Done, store.When{})
 		equal(b, "the kept run", b.listAll(store.Filter{Runs: true}, 10)[0].ID, store.RunID("key", 0))
 		b.sleep(keptSteps + 1)
 	}

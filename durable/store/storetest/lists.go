@@ -46,6 +46,18 @@ func matchesFilter(e *store.Entry, f store.Filter) bool {
 	return e.At >= f.From && (f.To == 0 || e.At < f.To)
 }
 
+// requireLists compares the lists by some filters, with different numbers of entries on a page,
+// with what they must have of all.
+func (b *storeTest) requireLists(all []store.Entry, limits []int, filters ...store.Filter) {
+	b.Helper()
+	for _, f := range filters {
+		want := expectedList(all, f)
+		for _, limit := range limits {
+			equal(b, fmt.Sprintf("entries by %+v, %d on a page", f, limit), b.listAll(f, limit), want)
+		}
+	}
+}
+
 func testList(b *storeTest) {
 	now := b.now().Add(1000 * b.unit)
 	for i := range 60 {
@@ -70,17 +82,12 @@ func testList(b *storeTest) {
 	for _, e := range entries {
 		equal(b, "the entry from Get", b.getEntry(e.ID), e)
 	}
-	for _, f := range []store.Filter{
+	b.requireLists(entries, []int{1, 7, 100}, []store.Filter{
 		{}, {State: store.Pending}, {State: store.Running}, {State: store.Dead}, {Handler: "h"}, {Handler: "none"}, {Prefix: "a"},
 		{Prefix: "b1", Handler: "other"}, {From: now}, {To: now}, {From: now + 3, To: now + 7}, {State: store.Dead, Handler: "h", To: 1},
 		{DueFrom: now + 2}, {DueTo: now + 5}, {State: store.Pending, Handler: "h", DueFrom: now + 1, DueTo: now + 4},
 		{Error: "ex"}, {Error: "EX"}, {Error: "text", Handler: "h"}, {Error: "text", Prefix: "a"}, {Prefix: "a", State: store.Dead, To: now},
-	} {
-		want := expectedList(entries, f)
-		for _, limit := range []int{1, 7, 100} {
-			equal(b, fmt.Sprintf("%+v, %d on a page", f, limit), b.listAll(f, limit), want)
-		}
-	}
+	}...)
 	// The list is complete even if listed entries are removed meanwhile.
 	var seenIDs []string
 	for c := (store.Cursor{}); ; {
@@ -127,9 +134,7 @@ func testListOfRuns(b *storeTest) {
 	r := b.claimRound(1)
 	r.Claim.Handlers = []string{"kept"}
 	x := b.sendRound(r).Tasks[0]
-	r = b.emptyRound()
-	r.Reports = []store.Report{{Lease: leaseOf(x), End: store.Done, Due: x.Due, Keep: true}}
-	equal(b, "receipt", b.sendRound(r).Receipts[0], store.Accepted)
+	b.reportKept(x, store.Done, store.When{})
 
 	var all []store.Entry
 	for _, e := range b.allEntries() {
@@ -179,22 +184,16 @@ func testListOfManyHandlers(b *storeTest) {
 		}
 		items = append(items, store.Item{ID: t.ID, When: store.At(at), Task: t})
 	}
-	for part := range slices.Chunk(items, store.MaxBatch) {
-		b.sendCommand(store.Command{Op: store.Schedule, Items: part})
-	}
+	b.scheduleItems(items)
 	all := b.allEntries()
 	equal(b, "entries", len(all), len(items))
 	limits := []int{3, 100, 1000}
 	if testing.Short() {
 		limits[0] = 40
 	}
-	for _, f := range []store.Filter{
+	b.requireLists(all, limits, []store.Filter{
 		{}, {State: store.Pending, From: now + 1100}, {To: now + 1150, Handler: "h7"}, {DueFrom: now + 1050, DueTo: now + 1052}, {Handler: "h1"}, {State: store.Pending, Handler: "none"},
-	} {
-		for _, limit := range limits {
-			equal(b, fmt.Sprintf("%+v, %d on a page", f, limit), b.listAll(f, limit), expectedList(all, f))
-		}
-	}
+	}...)
 }
 
 // A prefix has no wildcards.
@@ -205,10 +204,7 @@ func testPrefixes(b *storeTest) {
 	}
 	all := b.allEntries()
 	for _, prefix := range []string{"a", "a*", "a?", "a[", "a[b", `a\`, `a\*`, "\U0010ffff", "\U0010ffff\U0010ffff", "ä", "a%", "a_", "a'", "b"} {
-		f := store.Filter{Prefix: prefix}
-		for _, limit := range []int{1, 100} {
-			equal(b, fmt.Sprintf("entries with the prefix %q, %d on a page", prefix, limit), b.listAll(f, limit), expectedList(all, f))
-		}
+		b.requireLists(all, []int{1, 100}, store.Filter{Prefix: prefix})
 	}
 }
 

@@ -23,10 +23,7 @@ func testOddNames(b *storeTest) {
 	k := store.Keeping{Unique: 1000 * b.unit, For: 1000 * b.unit}
 	unique.Task.Record = k.Append([]byte{1, 0, 0, 0, 0, 0, 0, 128})
 	b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{unique}})
-	r := b.emptyRound()
-	x := b.claimOne("unique")
-	r.Reports = []store.Report{{Lease: leaseOf(x), End: store.Done, Due: x.Due, Keep: true, Result: []byte("\xff\x00")}}
-	equal(b, "receipt", b.sendRound(r).Receipts[0], store.Accepted)
+	b.reportKept(b.claimOne("unique"), store.Done, store.When{})
 	b.schedule("running", b.after(0))
 	running := b.claimOne("running")
 	before := b.allEntries()

@@ -81,9 +81,7 @@ func testManyNames(b *storeTest) {
 		t.Handler = fmt.Sprint("handler", i)
 		items = append(items, store.Item{ID: t.ID, Task: t, When: store.At(b.now() - 1000)})
 	}
-	for chunk := range slices.Chunk(items, store.MaxBatch) {
-		b.sendCommand(store.Command{Op: store.Schedule, Items: chunk})
-	}
+	b.scheduleItems(items)
 	b.schedule("k", b.after(0))
 	b.require(slices.ContainsFunc(b.claimUntilEmpty("h"), func(x store.Claimed) bool { return x.ID == "k" }), "k was not claimed")
 	equal(b, "unknown", b.stats().Unknown, int64(names))

@@ -283,6 +283,14 @@ func (b *storeTest) sendCommand(c store.Command) []store.Outcome {
 	return outcomes
 }
 
+// requireInvalid sends a command that the store must refuse.
+func (b *storeTest) requireInvalid(c store.Command) {
+	b.Helper()
+	_, err := b.Store.Change(ctx, 0, b.stamp(), c)
+	b.requireError(err, store.ErrInvalid)
+	b.requireError(err, store.ErrNotDone)
+}
+
 func (b *storeTest) changeTask(op store.Op, id string, w store.When) store.Outcome {
 	b.Helper()
 	x := store.Item{ID: id, When: w}
@@ -351,6 +359,14 @@ func (b *storeTest) sendReport(x store.Claimed, end store.End, next store.When) 
 	a := b.sendRound(r)
 	b.require(len(a.Receipts) == 1, "%d receipts for one report", len(a.Receipts))
 	return a.Receipts[0]
+}
+
+// reportKept is report for a task that keeps its finished runs, or has follow-ups.
+func (b *storeTest) reportKept(x store.Claimed, end store.End, next store.When) {
+	b.Helper()
+	r := b.emptyRound()
+	r.Reports = []store.Report{{Lease: leaseOf(x), End: end, Next: next, Due: x.Due, Text: "text", Keep: true, Result: []byte("\xff\x00")}}
+	equal(b, "receipt", b.sendRound(r).Receipts[0], store.Accepted)
 }
 
 func (b *storeTest) extend(x store.Claimed) store.Extension {
