@@ -65,7 +65,7 @@ var reportOpNames = [...]string{store.Done: "d", store.Retry: "r", store.Failed:
 
 // roundMetaFields are the fields of meta that scripts/round.lua reads after the sender's
 // field.
-var roundMetaFields = []any{"fence", "paused", "owner", "claimed", "done", "called", "keeps", "limits", "stopped", "groups"}
+var roundMetaFields = []any{"fence", "paused", "owner", "claimed", "done", "keeps", "limits", "stopped", "groups"}
 
 // roundArgs returns the arguments of scripts/round.lua, with the claim's list of names if
 // withNames is true.

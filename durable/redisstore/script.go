@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -15,8 +16,9 @@ import (
 //go:embed scripts/*.lua
 var scriptFiles embed.FS
 
-// A script is begin.lua, followed by another file of the folder scripts. Included files
-// are part of the source. sha1Hex is the hexadecimal SHA-1 of the source.
+// A script is begin.lua, followed by another file of the folder scripts. A file includes others
+// that define functions, where it needs them: defining a function costs as much as a Redis
+// command. sha1Hex is the hexadecimal SHA-1 of the source.
 type script struct {
 	source, sha1Hex string
 }
@@ -34,9 +36,6 @@ var allScripts = loadScripts(luaClockCall)
 func loadScripts(clock string) *scripts {
 	loadScript := func(name string) *script {
 		source := strings.Replace(readScript("begin"), luaClockCall, clock, 1) + readScript(name)
-		for _, part := range []string{"finish", "expire", "follow", "kept", "limits", "count", "lib", "merge", "names", "strange", "claim", "aside", "kinds", "damaged", "group", "kind"} {
-			source = strings.ReplaceAll(source, "--include "+part+".lua\n", readScript(part))
-		}
 		digest := sha1.Sum([]byte(source))
 		return &script{source: source, sha1Hex: hex.EncodeToString(digest[:])}
 	}
@@ -47,12 +46,18 @@ func loadScripts(clock string) *scripts {
 	}
 }
 
+var includeLine = regexp.MustCompile(`(?m)^--include (\w+)\.lua\n`)
+
+// readScript returns a file of the folder scripts, with the functions of the files that it
+// includes.
 func readScript(name string) string {
 	text, err := scriptFiles.ReadFile("scripts/" + name + ".lua")
 	if err != nil {
 		panic("redisstore: " + err.Error())
 	}
-	return string(text)
+	return includeLine.ReplaceAllStringFunc(string(text), func(line string) string {
+		return readScript(includeLine.FindStringSubmatch(line)[1])
+	})
 }
 
 // A scriptCall is a script with its arguments, to run in a shard.

@@ -103,25 +103,28 @@ local farthest = 7258118399999999
 
 local function int(n) return string.format('%.0f', tonumber(n)) end
 
+-- saved has the fields of meta that the script reads.
+local values = call('HMGET', meta, 'schema', 'armed', unpack(ARGV, 3, 2 + ARGV[2]))
+local saved = {schema = values[1], armed = values[2]}
+for i = 3, #values do saved[ARGV[i]] = values[i] end
 -- Usually the Store knows this shard, and SCHEMA is right.
-local m = call('HMGET', meta, 'schema', 'armed', unpack(ARGV, 3, 2 + ARGV[2]))
-if m[1] ~= ARGV[1] then
-  local version, born = match(ARGV[1], '^([^@]*)@?(.*)$')
-  if m[1] and match(m[1], '^[^@]*') ~= version then
-    return redis.error_reply('TICKLESS schema ' .. m[1])
+if saved.schema ~= ARGV[1] then
+  local schema, version, born = saved.schema, match(ARGV[1], '^([^@]*)@?(.*)$')
+  if schema and match(schema, '^[^@]*') ~= version then
+    return redis.error_reply('TICKLESS schema ' .. schema)
   end
-  if not m[1] and born ~= '' then
+  if not schema and born ~= '' then
     return redis.error_reply('TICKLESS lost')
   end
   -- The first command to the shard creates it.
-  if not m[1] then
-    m[1] = version .. '@' .. int(now)
+  if not schema then
+    schema = version .. '@' .. int(now)
     -- Redis stores a small hash as a list, and would search the list for each sender. A
     -- value of more than 64 bytes makes meta a real hash table.
-    call('HSET', meta, 'schema', m[1], 'table', string.rep('-', 65))
+    call('HSET', meta, 'schema', schema, 'table', string.rep('-', 65))
   end
-  return redis.error_reply('TICKLESS is ' .. m[1] .. ' ' .. int(now))
+  return redis.error_reply('TICKLESS is ' .. schema .. ' ' .. int(now))
 end
-local armed = tonumber(m[2] or '')
+local armed = tonumber(saved.armed or '')
 local first = 3 + ARGV[2] -- the script's own arguments begin here
 local claims = false -- whether this script also claims tasks

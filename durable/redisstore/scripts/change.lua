@@ -44,14 +44,15 @@
 -- A command that comes again gets its first answer. A command is stale if its sender has
 -- already sent a later command. It is not carried out, because its sender no longer waits.
 local n = tonumber(ARGV[2]) - 1
-local latest = math.max(tonumber(m[3 + n] or '0') or 0, now) -- the latest version or token
+local latest = math.max(tonumber(saved.fence or '0') or 0, now) -- the latest version or token
+local before = saved[ARGV[3]] -- the first sender's latest command
 
 -- The most frequent case: one new task, from a known sender.
-if n == 1 and m[3] then
+if n == 1 and before then
   local number, ending = ARGV[first], ''
   if string.find(number, ' ', 1, true) then number, ending = match(number, '^(%d+) (%d*) s%l? 1 2$') end
   -- Strings of equal length compare correctly in any locale.
-  if number and byte(m[3], #number + 1, #number + 1) == 32 and m[3] < number and (ending == '' or now <= tonumber(ending)) then
+  if number and byte(before, #number + 1, #number + 1) == 32 and before < number and (ending == '' or now <= tonumber(ending)) then
     local id, record = ARGV[first + 1], ARGV[first + 2]
     local sign = byte(record, 1, 1)
     if sign == 43 then -- a plus sign
@@ -98,7 +99,7 @@ for i = 1, n do
     number, ending, op, count, width = match(number, '^(%d+) (%d*) (%a+) (%d+) (%d+)$')
     count, width = tonumber(count), tonumber(width)
   end
-  local last, before = m[2 + i], nil
+  local last, before = saved[ARGV[2 + i]], nil
   sendersKnown = sendersKnown and last
   if last and (byte(last, #number + 1, #number + 1) ~= 32 or last >= number) then
     before = match(last, '^%d+')
@@ -783,7 +784,7 @@ if soonest and (not armed or soonest < armed) then
 end
 -- If no worker has a timer for the shard, the worker that is woken now claims, and sets its
 -- timer for the time armed or earlier. Only an earlier task needs a wake-up.
-if armed and not m[2] then fields[#fields + 1], fields[#fields + 2] = 'armed', int(armed) end
+if armed and not saved.armed then fields[#fields + 1], fields[#fields + 2] = 'armed', int(armed) end
 if latest > hadLatest then fields[#fields + 1], fields[#fields + 2] = 'fence', int(latest) end
 if #fields > 0 then call('HSET', meta, unpack(fields)) end
 for i = 2, n do

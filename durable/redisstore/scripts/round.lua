@@ -88,15 +88,12 @@
 -- All this only affects speed: any worker may claim at any time.
 local sender, number, ending, leaseTime, maxCrashes = ARGV[3], ARGV[first], tonumber(ARGV[first + 1]), ARGV[first + 2], tonumber(ARGV[first + 3])
 local reports, extends, n = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6]), tonumber(ARGV[first + 7])
-local full, names = ARGV[first + 8] == '1', ARGV[first + 9]
-local rooms, suspects = ARGV[first + 10], tonumber(ARGV[first + 11])
-local pass, only = ARGV[first + 12], ARGV[first + 13] == '1'
-local spare, list = tonumber(ARGV[first + 14]), ARGV[first + 15]
+local full, names, pass, list = ARGV[first + 8] == '1', ARGV[first + 9], ARGV[first + 12], ARGV[first + 15]
 local workerFlag = ARGV[first + 16] == '0' and '-' or 'w' .. ARGV[first + 16] -- the flags of a task that the worker runs
-local last, fence, paused, owner = m[3], tonumber(m[4] or '0') or 0, m[5], m[6]
+local last, fence, paused, owner = saved[sender], tonumber(saved.fence or '0') or 0, saved.paused, saved.owner
 claims = n and n > 0 and not paused
 local maxOwnerDelay = 100000 -- microseconds; another worker replaces an owner that claims later
-local wakeOthers = false -- whether to wake other workers
+local wakeOthers, wakeAll = false, false -- whether to wake another worker, and all of them
 
 local lastNumber, lastAnswer
 if last then
@@ -110,13 +107,17 @@ if not again and ending and now > ending then
   lastAnswer = 'late'
 end
 if lastAnswer == 'late' and (again or ending and now > ending) then return redis.error_reply('TICKLESS late') end
-local listID = match(names, '%x+$')
 local isNew = n and not again and call('HGET', crew, sender) ~= names
 if isNew and list == '' then return redis.error_reply('TICKLESS names') end
 call('HDEL', run, '') -- as allowWrites in lib.lua
 
-local accepted, leases, base, claimedIDs = 'a', 'l', '0', ''
-local out = {now, accepted, leases, 1, -1, -1, 0, {}, {}, {}, {}, paused and 1 or 0, 0, 0, ''}
+local accepted, leases, claimedIDs = 'a', 'l', ''
+local answer = {own = 1, wait = -1, lease = -1, base = 0, ids = {}, scores = {}, records = {}, runs = {}}
+local claim = {
+  n = n, listID = match(names, '%x+$'), rooms = ARGV[first + 10], suspects = tonumber(ARGV[first + 11]), only = ARGV[first + 13] == '1',
+  spare = tonumber(ARGV[first + 14]), maxCrashes = maxCrashes,
+  ids = {}, times = {}, froms = {}, sources = {}, strange = {}, halted = {}, limited = 0, waiting = 0, pausedHandlers = '',
+}
 local deadline = int(now + leaseTime)
 local fields = {sender, ''} -- the end of the script writes these into meta
 local function set(field, value)
@@ -130,22 +131,22 @@ local function addTo(counter, old, n)
 end
 
 --include kind.lua
-local groupOf_ -- nil without groups
-if m[13] then
+local groupsOf -- groupOf, or nil without groups
+if saved.groups then
 --include group.lua
-  groupOf_ = groupOf
+  groupsOf = groupOf
 end
-local groupOf = groupOf_
-local limited, limitOf, groupLimitOf, available, addRunning, removeRunning, saveLimits, dropIdle -- nil without limits
-if m[11] then
+local limiting -- nil without limits
+if saved.limits then
 --include limits.lua
+  limiting = loadLimits()
 end
 
 if again then
   -- The previous answer was lost. meta has the ids of the claimed tasks.
-  accepted, leases, base, claimedIDs = match(lastAnswer, '^(%S+) (%S+) (%d+) (.*)$')
+  accepted, leases, answer.base, claimedIDs = match(lastAnswer, '^(%S+) (%S+) (%d+) (.*)$')
   if not accepted then return redis.error_reply('TICKLESS stale') end
-  out[2], out[3], out[7] = accepted, leases, tonumber(base)
+  answer.base = tonumber(answer.base)
   local ids, at = {}, 1
   while at <= #claimedIDs do
     local _, to, size = string.find(claimedIDs, '^(%d+):', at)
@@ -155,12 +156,12 @@ if again then
   local runs, extended = #ids > 0 and call('HMGET', run, unpack(ids)) or {}, {}
   for i, id in ipairs(ids) do
     local token, attempt, crashes, due_, flags, next, kind = match(runs[i] or '', '^(%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')
-    local ends = token == int(out[7] + i - 1) and tonumber(call('ZSCORE', lease, id) or '')
-    out[8][i], out[9][i], out[10][i], out[11][i] = id, '0', false, false
+    local ends = token == int(answer.base + i - 1) and tonumber(call('ZSCORE', lease, id) or '')
+    answer.ids[i], answer.scores[i], answer.records[i], answer.runs[i] = id, '0', false, false
     if ends and ends > now then
-      out[10][i] = call('HGET', task, id)
+      answer.records[i] = call('HGET', task, id)
       flags = (string.find(flags, 's', 1, true) and 's' or '') .. (next == '-' and '' or 'f' .. next)
-      out[11][i] = table.concat({0, attempt - 1, crashes, due_, flags == '' and '-' or flags, '-', kind}, ' ')
+      answer.runs[i] = table.concat({0, attempt - 1, crashes, due_, flags == '' and '-' or flags, '-', kind}, ' ')
       extended[#extended + 1], extended[#extended + 2] = deadline, id
     end
   end
@@ -190,13 +191,13 @@ if reports > 0 and not again then
   if finished < reports then
 --include lib.lua
 --include finish.lua
+    finished = finished + finishReports(p, ids, runs, digits)
   end
-  if finished > 0 then addTo('done', m[8], finished) end
-  for i = 1, limited and reports or 0 do
-    if digits[i] ~= '0' then removeRunning(runs[i]) end
+  if finished > 0 then addTo('done', saved.done, finished) end
+  for i = 1, limiting and reports or 0 do
+    if digits[i] ~= '0' then limiting.remove(runs[i]) end
   end
   accepted = 'a' .. table.concat(digits)
-  out[2] = accepted
 end
 
 p = p + 6 * reports
@@ -215,15 +216,15 @@ if extends > 0 and not again then
   end
   if #held > 0 then call('ZADD', lease, unpack(held)) end
   leases = 'l' .. table.concat(digits)
-  out[3] = leases
 end
 
 if n then
   local ends = tonumber(call('ZRANGE', lease, 0, 0, 'WITHSCORES')[2] or '')
   if not again then
     if isNew then
-      if call('HEXISTS', lists .. listID, '') == 0 then
+      if call('HEXISTS', lists .. claim.listID, '') == 0 then
 --include names.lua
+        storeNames(claim.listID, list)
       end
       if ARGV[first + 17] ~= '' then set('w:' .. sender, ARGV[first + 17]) end
       call('HSET', crew, sender, names)
@@ -234,10 +235,11 @@ if n then
       if not last then deleteOldSenders() end
       if anyExpired then
 --include expire.lua
+        ends = endExpired(maxCrashes, limiting)
       end
     end
-    if limited and m[13] then dropIdle() end
-    if m[10] then
+    if limiting and saved.groups then limiting.dropIdle() end
+    if saved.keeps then
       -- Delete some entries that have expired: more than this round has added, which are at
       -- most two for each report. See deleteExpired of package machine.
       local expired = call('ZRANGEBYSCORE', past, '-inf', int(now), 'LIMIT', 0, 100 + 4 * reports)
@@ -257,19 +259,19 @@ if n then
   end
 
   -- Claim the tasks that have been due longest, and stop when the records have about 768 KB.
-  -- exceeded is true if a due task has no room. soonest is when a rate lets a task begin.
-  local more, sources, exceeded, soonest = false, {}, false, nil
 --include claim.lua
+  pick(claim, groupsOf, limiting)
+  local more = claim.more
   if again then
-    more = count > 0
-  elseif #sources > 0 then
-    local dueIDs, dueTimes, dueSources = picked.ids, picked.times, picked.sources
+    more = claim.count > 0
+  elseif #claim.sources > 0 then
+    local dueIDs, dueTimes = claim.ids, claim.times
     local ids, scores, records, froms, runs, bytes, i, k = {}, {}, {}, {}, {}, 0, 1, 0
     while i <= n and dueIDs[i] and bytes < 786432 do
       local to = math.min(i + (k > 0 and bytes < 65536 and 15 or 3), n, #dueIDs)
       local values = call('HMGET', task, unpack(dueIDs, i, to))
       for j = i, to do
-        local id, record, s = dueIDs[j], values[j - i + 1], dueSources[j]
+        local id, record, s = dueIDs[j], values[j - i + 1], claim.froms[j]
         s.ids[#s.ids + 1] = id
         if record and (s.handler == '' or kindOf(record) == s.plain) then
           k = k + 1
@@ -311,18 +313,18 @@ if n then
       end
       call('HSET', run, unpack(sets))
       call('ZADD', lease, unpack(held))
-      for i = 1, limited and k or 0 do
-        local l = limitOf(froms[i].handler)
-        if l then addRunning(l) end
-        local g = froms[i].group and groupLimitOf(froms[i].group, froms[i].handler)
-        if g then addRunning(g) end
+      for i = 1, limiting and k or 0 do
+        local l = limiting.of(froms[i].handler)
+        if l then limiting.add(l) end
+        local g = froms[i].group and limiting.ofGroup(froms[i].group, froms[i].handler)
+        if g then limiting.add(g) end
       end
-      out[7], out[8], out[9], out[10], out[11] = firstToken, ids, scores, records, runs
-      base, claimedIDs = int(firstToken), table.concat(names)
+      answer.base, answer.ids, answer.scores, answer.records, answer.runs = firstToken, ids, scores, records, runs
+      claimedIDs = table.concat(names)
       set('fence', int(firstToken + k - 1))
-      addTo('claimed', m[7], k)
+      addTo('claimed', saved.claimed, k)
     end
-    for _, s in ipairs(sources) do
+    for _, s in ipairs(claim.sources) do
       if #s.ids > 0 then
         call('ZREM', s.key, unpack(s.ids))
         if s.group then call('ZREM', due .. '@' .. s.handler .. s.schedule, unpack(s.ids)) end
@@ -333,11 +335,7 @@ if n then
       local isDue = head and tonumber(head) <= now
       local home, setAside = s.group and groups .. 'kinds' or kinds, s.group and groups .. 'aside' or aside
       local place, at = home, head
-      if isDue and s.group and not s.blocked then
-        -- The claim may have taken the last permit: later claims need not meet the kind.
-        byGroup[s.group] = nil
-        groupHasRoom(s)
-      end
+      if isDue and s.group and not s.blocked then claim.recheck(s) end
       if isDue and s.blocked then
         call('ZADD', groups .. 'blocked', 0, s.kind)
       elseif s.group then
@@ -358,26 +356,28 @@ if n then
       if s.table ~= home and place == home then call('ZREM', setAside, s.kind) end
     end
   end
-  if #strange > 0 and not again then
+  if #claim.strange > 0 and not again then
 --include strange.lua
+    wakeAll = setAside(claim.strange)
+    more = more or claim.moreHeads
   end
-  if #halted > 0 and not again then
-    for _, s in ipairs(halted) do
+  if #claim.halted > 0 and not again then
+    for _, s in ipairs(claim.halted) do
       call('ZADD', s.group and groups .. 'aside' or aside, 'LT', int(s.at), s.kind)
       call('ZADD', aside .. ':=' .. s.handler, 'LT', int(s.at), s.kind)
       call('ZREM', s.table, s.kind)
     end
-    if moreHeads then more = true end
+    more = more or claim.moreHeads
   end
 
   local next = more and now or tonumber(call('ZRANGEBYSCORE', kinds, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
-  if m[13] and not more then
+  if saved.groups and not more then
     local first = tonumber(call('ZRANGEBYSCORE', groups .. 'kinds', '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
     next = math.min(next or first or 0, first or next or 0)
     if next == 0 then next = nil end
   end
-  if soonest and not more then next = math.min(next or soonest, soonest) end
-  if (exceeded or waiting > 0) and pass ~= '' then
+  if claim.soonest and not more then next = math.min(next or claim.soonest, claim.soonest) end
+  if (claim.exceeded or claim.waiting > 0) and pass ~= '' then
     if pass == 'w' then
       wakeOthers = true
     elseif tonumber(sub(pass, 2)) < call('HLEN', crew) then
@@ -387,23 +387,23 @@ if n then
   if not next then
     if armed or owner then call('HDEL', meta, 'armed', 'owner') end
   elseif paused then
-    out[4] = 0
+    answer.own = 0
   else
-    out[5] = math.max(0, next - now)
+    answer.wait = math.max(0, next - now)
     wakeOthers = wakeOthers or more and full
     if more and n == 0 then
       -- This worker cannot run the due tasks: another worker must become the owner.
       call('HDEL', meta, 'armed', 'owner')
-      out[4] = 0
+      answer.own = 0
     elseif not armed or not owner or armed > next or owner == sender or armed < now - maxOwnerDelay then
       set('armed', int(next))
       set('owner', sender)
     else
-      out[4] = 0
+      answer.own = 0
     end
   end
   -- New leases need no check: they end later than the worker sleeps.
-  if ends then out[6] = math.max(0, ends - now) end
+  if ends then answer.lease = math.max(0, ends - now) end
 end
 if ARGV[first + 4] == '1' then
   call('HDEL', crew, sender)
@@ -416,11 +416,12 @@ if ARGV[first + 4] == '1' then
     wakeOthers = true
   end
 end
-if limited and saveLimits() then
-  wakeOthers = true
+if limiting and limiting.save() then wakeAll = true end
+if wakeAll then
   for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
 end
-if wakeOthers then call('ZADD', wake, 0, 'w', 1, 'x') end -- as wakeWorkers in lib.lua
-fields[2] = number .. ' ' .. int(now) .. ' ' .. accepted .. ' ' .. leases .. ' ' .. base .. ' ' .. claimedIDs
+if wakeOthers or wakeAll then call('ZADD', wake, 0, 'w', 1, 'x') end -- as wakeWorkers in lib.lua
+fields[2] = table.concat({number, int(now), accepted, leases, int(answer.base), claimedIDs}, ' ')
 call('HSET', meta, unpack(fields))
-return out
+return {now, accepted, leases, answer.own, answer.wait, answer.lease, answer.base, answer.ids, answer.scores, answer.records, answer.runs,
+  paused and 1 or 0, claim.limited, claim.more and 0 or claim.waiting, claim.pausedHandlers}

@@ -44,7 +44,7 @@ end
 local running, buried, kept = call('ZCARD', lease), call('ZCARD', dead), call('ZCARD', past)
 local expired = call('ZCOUNT', past, '-inf', int(now))
 local out = {pending, overdue, running, buried, unknown, late, call('HLEN', task) - pending - running - buried - kept, kept - expired}
-for i = 3, #m do out[#out + 1] = tonumber(m[i] or '0') or 0 end
+for i = 3, 2 + ARGV[2] do out[#out + 1] = tonumber(saved[ARGV[i]] or '0') or 0 end
 out[#out + 1] = call('HGETALL', limits)
 out[#out + 1] = call('HGETALL', stopped)
 return out

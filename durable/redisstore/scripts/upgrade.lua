@@ -11,7 +11,7 @@
 -- Store begins again: each step may be repeated.
 --include kind.lua
 local step, cursor, n = ARGV[first], ARGV[first + 1], ARGV[first + 2]
-local rest = match(m[1], '/.*$')
+local rest = match(saved.schema, '/.*$')
 if step == 'begin' then
   call('HSET', meta, 'schema', '5to6' .. rest)
 elseif step == 'end' then
