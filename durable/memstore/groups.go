@@ -9,7 +9,7 @@ import (
 
 // A groupHeap is a heap of the groups with a state, ordered by Until.
 type groupHeap struct {
-	states []*groupState
+	states heapOf[*groupState]
 	byKey  map[machine.GroupKey]*groupState
 }
 
@@ -18,20 +18,23 @@ type groupState struct {
 	index int // in states
 }
 
+func (x *groupState) isBefore(y *groupState) bool { return x.Until < y.Until }
+func (x *groupState) indexInHeap() *int           { return &x.index }
+
 // put stores a group's state, which may have changed in place, or deletes it if g is nil.
 func (h *groupHeap) put(k machine.GroupKey, g *machine.Group) {
 	x := h.byKey[k]
 	switch {
 	case g == nil && x != nil:
-		heap.Remove(h, x.index)
+		heap.Remove(&h.states, x.index)
 		delete(h.byKey, k)
 	case g != nil && x == nil:
 		x = &groupState{Group: g}
 		h.byKey[k] = x
-		heap.Push(h, x)
+		heap.Push(&h.states, x)
 	case g != nil:
 		x.Group = g
-		heap.Fix(h, x.index)
+		heap.Fix(&h.states, x.index)
 	}
 }
 
@@ -39,35 +42,11 @@ func (h *groupHeap) put(k machine.GroupKey, g *machine.Group) {
 func (h *groupHeap) first(until store.Time, n int) (groups []*machine.Group) {
 	var removed []*groupState
 	for len(removed) < n && len(h.states) > 0 && h.states[0].Until <= until {
-		x := heap.Pop(h).(*groupState)
+		x := heap.Pop(&h.states).(*groupState)
 		removed, groups = append(removed, x), append(groups, x.Group)
 	}
 	for _, x := range removed {
-		heap.Push(h, x)
+		heap.Push(&h.states, x)
 	}
 	return groups
-}
-
-// The methods of heap.Interface.
-
-func (h *groupHeap) Len() int           { return len(h.states) }
-func (h *groupHeap) Less(i, j int) bool { return h.states[i].Until < h.states[j].Until }
-
-func (h *groupHeap) Swap(i, j int) {
-	h.states[i], h.states[j] = h.states[j], h.states[i]
-	h.states[i].index, h.states[j].index = i, j
-}
-
-func (h *groupHeap) Push(x any) {
-	s := x.(*groupState)
-	s.index = len(h.states)
-	h.states = append(h.states, s)
-}
-
-func (h *groupHeap) Pop() any {
-	n := len(h.states) - 1
-	s := h.states[n]
-	h.states[n] = nil
-	h.states = h.states[:n]
-	return s
 }

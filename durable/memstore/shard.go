@@ -94,7 +94,7 @@ func (sh *shard) Changed(t *machine.Task) {
 	x := sh.tasks[t.ID]
 	if q := x.queue; q != nil {
 		q.remove(x)
-		if q.Len() == 0 && q.home != nil {
+		if len(q.tasks) == 0 && q.home != nil {
 			delete(q.home, q.key)
 		}
 	}
@@ -143,11 +143,11 @@ func (sh *shard) Changed(t *machine.Task) {
 // Due offers due tasks to the picker. It removes each task that the picker takes from its
 // queue to find the next one, and finally puts all of them back.
 func (sh *shard) Due(c *store.Claim, picker *machine.Picker, now store.Time, n int) (due []*machine.Task, next store.Time) {
-	var heads headQueue
+	var heads heapOf[*queue]
 	next = machine.Never
 	add := func(q *queue) {
 		switch {
-		case q == nil || q.Len() == 0:
+		case q == nil || len(q.tasks) == 0:
 		case q.tasks[0].At > now:
 			next = min(next, q.tasks[0].At)
 		default:
@@ -163,7 +163,7 @@ func (sh *shard) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 	}
 	var removed []*task
 	suspectRefused := false
-	for len(due) < n && heads.Len() > 0 {
+	for len(due) < n && len(heads) > 0 {
 		q := heads[0]
 		oldest := q.tasks[0]
 		switch {
@@ -181,7 +181,7 @@ func (sh *shard) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 		q.remove(oldest)
 		oldest.queue = q
 		removed = append(removed, oldest)
-		if q.Len() > 0 && q.tasks[0].At <= now {
+		if len(q.tasks) > 0 && q.tasks[0].At <= now {
 			heap.Fix(&heads, 0)
 			continue
 		}

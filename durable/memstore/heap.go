@@ -1,0 +1,30 @@
+package memstore
+
+// A heapOf is a heap whose elements know their indexes, so that each can be removed. It
+// implements heap.Interface.
+type heapOf[T interface {
+	isBefore(T) bool
+	indexInHeap() *int
+}] []T
+
+func (h heapOf[T]) Len() int           { return len(h) }
+func (h heapOf[T]) Less(i, j int) bool { return h[i].isBefore(h[j]) }
+
+func (h heapOf[T]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	*h[i].indexInHeap(), *h[j].indexInHeap() = i, j
+}
+
+func (h *heapOf[T]) Push(x any) {
+	t := x.(T)
+	*t.indexInHeap() = len(*h)
+	*h = append(*h, t)
+}
+
+func (h *heapOf[T]) Pop() any {
+	n := len(*h) - 1
+	t := (*h)[n]
+	clear((*h)[n:])
+	*h = (*h)[:n]
+	return t
+}
