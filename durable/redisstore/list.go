@@ -89,6 +89,9 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 	}
 }
 
+// stateOfRuns is the STATE of scripts/list.lua that stands for finished runs.
+const stateOfRuns = 5
+
 // listOneState returns up to n entries of one state after a cursor, and the cursor after
 // these entries.
 func (s *Store) listOneState(ctx context.Context, shard int, filter *store.Filter, from store.Cursor, n int) ([]store.Entry, store.Cursor, error) {
@@ -96,17 +99,13 @@ func (s *Store) listOneState(ctx context.Context, shard int, filter *store.Filte
 	if filter.To != 0 {
 		maxTime = filter.To - 1
 	}
-	args := []any{n, int64(filter.From), int64(maxTime), int64(from.At), from.ID, filter.Handler, filter.Error, filter.Group}
-	script := s.scripts.list
-	switch {
-	case !filter.Runs:
-		args = append(append([]any{int(from.State)}, args...), boolArg(filter.Paused))
-	case from == store.Cursor{}:
-		script, args[3], from.State = s.scripts.runs, "", store.Past
-	default:
-		script = s.scripts.runs
+	state, at := int(from.State), any(int64(from.At))
+	if filter.Runs {
+		if state = stateOfRuns; from == (store.Cursor{}) {
+			at, from.State = "", store.Past
+		}
 	}
-	v, err := s.runScript(ctx, script, shard, args...)
+	v, err := s.runScript(ctx, s.scripts.list, shard, state, n, int64(filter.From), int64(maxTime), at, from.ID, filter.Handler, filter.Error, filter.Group, boolArg(filter.Paused))
 	if err != nil {
 		return nil, from, err
 	}

@@ -25,7 +25,7 @@ type script struct {
 
 // scripts holds all scripts of a Store.
 type scripts struct {
-	change, round, now, get, list, scan, stats, workers, repair, unindexed, upgrade, runs *script
+	change, round, now, get, list, scan, stats, workers, repair, unindexed, upgrade *script
 }
 
 const luaClockCall = "call('TIME')"
@@ -42,7 +42,7 @@ func loadScripts(clock string) *scripts {
 	return &scripts{
 		change: loadScript("change"), round: loadScript("round"), now: loadScript("now"), get: loadScript("get"), list: loadScript("list"), scan: loadScript("scan"),
 		stats: loadScript("stats"), workers: loadScript("workers"), repair: loadScript("repair"), unindexed: loadScript("unindexed"),
-		upgrade: loadScript("upgrade"), runs: loadScript("runs"),
+		upgrade: loadScript("upgrade"),
 	}
 }
 
@@ -187,19 +187,4 @@ func (s *Store) runScript(ctx context.Context, x *script, shard int, args ...any
 	}
 	v, err := s.runCall(ctx, scriptCall{script: x, shard: s.shards[shard], args: args})
 	return v, toStoreError(err)
-}
-
-// decodeInts decodes an answer of exactly n numbers.
-func decodeInts(v any, n int) ([]int64, error) {
-	list, ok := v.([]any)
-	if !ok || len(list) != n {
-		return nil, answerError(v)
-	}
-	numbers := make([]int64, n)
-	for i := range list {
-		if numbers[i], ok = list[i].(int64); !ok {
-			return nil, answerError(v)
-		}
-	}
-	return numbers, nil
 }

@@ -86,9 +86,13 @@ func (s *Store) readStats(ctx context.Context, shard int) (n []int64, limits map
 	if len(list) < 2 {
 		return nil, nil, nil, answerError(v)
 	}
-	numbers, settings := list[:len(list)-2], list[len(list)-2:]
-	if n, err = decodeInts(numbers, 8+len(metaFields)); err != nil {
-		return nil, nil, nil, err
+	settings := list[len(list)-2:]
+	for _, x := range list[:len(list)-2] {
+		k, _ := x.(int64)
+		n = append(n, k)
+	}
+	if len(n) != 8+len(metaFields) {
+		return nil, nil, nil, answerError(v)
 	}
 	if limits, err = parseLimits(settings[0]); err != nil {
 		return nil, nil, nil, err

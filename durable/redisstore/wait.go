@@ -106,7 +106,7 @@ func (w *waiter) callWake(sh *shard, member string) {
 		// wake-up on too: see passCount.
 		sh.passes.Store(int32(passes) + 1)
 	}
-	w.lockAndWake(sh.index)
+	w.wakeShard(sh.index, func() {})
 }
 
 // passOn gives a wake-up to another worker. If that fails, the backup still comes.
@@ -114,15 +114,11 @@ func (w *waiter) passOn(sh *shard, member string) {
 	_ = w.client.ZAdd(w.ctx, sh.keys[keyWake], redis.Z{Member: member}).Err()
 }
 
-// lockAndWake is wakeUnlessEnded with w.mu locked, so that calls of wake never overlap.
-func (w *waiter) lockAndWake(shard int) {
+// wakeShard calls before, and then wake unless the waiter has ended. Calls never overlap.
+func (w *waiter) wakeShard(shard int, before func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wakeUnlessEnded(shard)
-}
-
-// wakeUnlessEnded calls wake unless the waiter has ended. The caller holds w.mu.
-func (w *waiter) wakeUnlessEnded(shard int) {
+	before()
 	if w.ctx.Err() == nil {
 		w.wake(shard)
 	}
@@ -174,11 +170,9 @@ func (w *waiter) callWakeLater(sh *shard) {
 			return
 		}
 		defer time.AfterFunc(passAfter, func() { w.passOn(sh, freshWakeMember) }).Stop()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		// A wake-up that comes from now on needs another call.
-		w.hasDelayedWake[sh.index].Store(false)
-		w.wakeUnlessEnded(sh.index)
+		w.wakeShard(sh.index, func() {
+			w.hasDelayedWake[sh.index].Store(false) // a wake-up that comes from now on needs another call
+		})
 	})
 }
 

@@ -47,17 +47,25 @@ local n = tonumber(ARGV[2]) - 1
 local latest = math.max(tonumber(saved.fence or '0') or 0, now) -- the latest version or token
 local before = saved[ARGV[3]] -- the first sender's latest command
 
+-- timed returns the sign at the beginning of a record, if there is one, and the record with the
+-- time for which a plus sign stands.
+local function timed(record)
+  local sign = byte(record, 1, 1)
+  if sign == 43 then -- a plus sign
+    record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), farthest)) .. sub(record, 18)
+  elseif sign == 61 or sign == 35 then -- an equals sign or a number sign
+    record = sub(record, 2)
+  end
+  return sign, record
+end
+
 -- The most frequent case: one new task, from a known sender.
 if n == 1 and before then
   local number, ending = ARGV[first], ''
   if string.find(number, ' ', 1, true) then number, ending = match(number, '^(%d+) (%d*) s%l? 1 2$') end
   -- Strings of equal length compare correctly in any locale.
   if number and byte(before, #number + 1, #number + 1) == 32 and before < number and (ending == '' or now <= tonumber(ending)) then
-    local id, record = ARGV[first + 1], ARGV[first + 2]
-    local sign = byte(record, 1, 1)
-    if sign == 43 then -- a plus sign
-      record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999)) .. sub(record, 18)
-    end
+    local id, sign, record = ARGV[first + 1], timed(ARGV[first + 2])
     local version = string.format('%016.0f', latest + 1)
     local a, b = byte(record, 18, 19)
     local kind = sub(record, 20, 19 + a * 256 + b)
@@ -133,17 +141,9 @@ if batchOp == 's' then
     uniques = uniques or unique
     for j = 1, from and counts[i] or 0 do
       local id, record = ids[from + j], ARGV[starts[i] + 2 * j - 1]
-      local sign, guard = byte(record, 1, 1), nil
-      if sign == 126 then
-        guard = match(record, '^~(%w*):')
-        record = sub(record, #guard + 3)
-        sign = byte(record, 1, 1)
-      end
-      if sign == 43 then
-        record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999)) .. sub(record, 18)
-      elseif sign == 61 then
-        record = sub(record, 2)
-      end
+      local guard, sign = match(record, '^~(%w*):'), nil
+      if guard then record = sub(record, #guard + 3) end
+      sign, record = timed(record)
       if existing[from + j] or fresh[id] or unique or sign == 61 or guard then
         fresh[id] = true
         known[#known + 1] = {from + j, id, record .. newVersion(), ops[i], sign == 61, guard}
@@ -629,12 +629,8 @@ end
 
 -- syncTask schedules a task of a set.
 local function syncTask(id, record)
-  local sign = byte(record, 1, 1)
-  if sign == 43 then
-    record = string.format('%016.0f', when(sub(record, 1, 17))) .. sub(record, 18)
-  elseif sign == 61 or sign == 35 then
-    record = sub(record, 2)
-  end
+  local sign
+  sign, record = timed(record)
   local score, own = tonumber(sub(record, 1, 16)), sign == 61 or sign == 35
   local out = schedule(id, sub(record, 1, 16), record .. newVersion(), 'sm', own)
   if out == following then touch(id) end
