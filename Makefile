@@ -184,6 +184,10 @@ chaos: need-redis need-postgres ## test redisstore, sqlitestore and pgstore with
 	cd cmd/tickless && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -v -run 'Deploy|ThreeNodes' ./internal/deploy ./internal/serve
 	cd durable/pgstore && GOWORK=off $(GO) test -count=20 -timeout 30m -run 'Faults|ScheduleTx' .
 
+.PHONY: day
+day: need-redis need-postgres ## print figures of the ordinary day of durable tasks, with real workers on each store; DAY selects tests; takes minutes
+	cd cmd/tickless && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -parallel 1 -v -run 'Day_$(DAY)' ./internal/deploy
+
 .PHONY: page-picture
 page-picture: ## make docs/debug-page.png, a picture of the debug page under load; needs Chromium
 	@GO='$(GO)' ./scripts/page-picture

@@ -28,9 +28,16 @@ import (
 
 func TestMain(m *testing.M) {
 	if version := os.Getenv("DEPLOY_VERSION"); version != "" {
+		go func() { // a program ends with the test that has started it
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(1)
+		}()
 		run := func() error { return runProgram(version) }
-		if os.Getenv("DEPLOY_NIGHT") != "" {
+		switch {
+		case os.Getenv("DEPLOY_NIGHT") != "":
 			run = runNightWorker
+		case os.Getenv("DEPLOY_DAY") != "":
+			run = runDayWorker
 		}
 		if err := run(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -121,7 +128,8 @@ type process struct {
 	killed  bool
 }
 
-func start(t *testing.T, version int64, env []string) *process {
+// start starts a program, whose output goes to stdout.
+func start(t *testing.T, version int64, env []string, stdout io.Writer) *process {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -129,7 +137,10 @@ func start(t *testing.T, version int64, env []string) *process {
 	}
 	p := &process{Cmd: exec.Command(exe), version: version, exited: make(chan error, 1)}
 	p.Env = append(append(os.Environ(), env...), fmt.Sprint("DEPLOY_VERSION=", version))
-	p.Stderr = os.Stderr
+	p.Stdout, p.Stderr = stdout, os.Stderr
+	if _, err := p.StdinPipe(); err != nil { // stays open until the program has ended
+		t.Fatal(err)
+	}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +246,7 @@ func deploy(t *testing.T, duration time.Duration, l stores.Location) {
 	env := []string{"DEPLOY_LEDGER=" + ledger, "DEPLOY_FILE=" + l.File, "DEPLOY_REDIS=" + l.URL, "DEPLOY_POSTGRES=" + l.Postgres}
 	var running, all []*process
 	run := func(version int64) {
-		p := start(t, version, env)
+		p := start(t, version, env, nil)
 		running, all = append(running, p), append(all, p)
 	}
 	version := int64(1)

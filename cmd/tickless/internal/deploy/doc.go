@@ -1,3 +1,4 @@
-// Package deploy tests what a deploy does to repeating tasks: versions of a program come and
-// go, with real processes, on each store.
+// Package deploy tests durable tasks with real processes, on each store: what a deploy does to
+// repeating tasks, the night of an operator, and the ordinary day of workers that are killed,
+// full or busy. `make day` prints the day's figures.
 package deploy

@@ -117,7 +117,7 @@ func TestNight(t *testing.T) {
 				t.Fatal(err, err2)
 			}
 		}
-		first := start(t, 1, env)
+		first := start(t, 1, env, nil)
 		o.sees("report", "workers")
 
 		// Dead letters, and half of them again.
@@ -165,7 +165,7 @@ func TestNight(t *testing.T) {
 				break
 			}
 		}
-		second := start(t, 2, env)
+		second := start(t, 2, env, nil)
 		for o.stat("running") > 0 {
 			time.Sleep(50 * time.Millisecond)
 		}
