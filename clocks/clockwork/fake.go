@@ -9,16 +9,15 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/tickless/tickless/clocks/internal/virtual"
 	"github.com/tickless/tickless/executor"
-	"github.com/tickless/tickless/timer"
-	"github.com/tickless/tickless/timertest"
 )
 
 // A FakeClock is a Clock whose time moves only by Advance. It has the methods of
 // clockwork's own FakeClock. Each callback runs on a new goroutine.
 type FakeClock struct {
 	*Clock
-	virtualClock *timertest.Clock
+	virtualClock virtual.Clock
 
 	advanceMu sync.Mutex // held during Advance
 
@@ -39,23 +38,8 @@ func NewFakeClock() *FakeClock { return NewFakeClockAt(time.Now()) }
 
 // NewFakeClockAt returns a FakeClock that shows t.
 func NewFakeClockAt(t time.Time) *FakeClock {
-	virtualClock := timertest.NewClock(t)
-	clk := monotonicClock{virtualClock, t, virtualClock.Now()}
-	e := executor.NewGoroutines(executor.WithPanicHandler(func(v any, stack []byte) { panic(fmt.Sprintf("%v\n\n%s", v, stack)) }))
-	// With a tick of one nanosecond, timers fire exactly at their deadlines.
-	s := timer.New(timer.WithClock(clk), timer.WithTick(1), timer.WithExecutor(e))
-	return &FakeClock{Clock: NewOn(s, clk), virtualClock: virtualClock}
-}
-
-// A monotonicClock is a virtual clock whose times have a monotonic reading if its start
-// time has one. So a test may compare its times with ==.
-type monotonicClock struct {
-	*timertest.Clock
-	startTime, virtualStartTime time.Time // the start time as given, and without monotonic reading
-}
-
-func (c monotonicClock) Now() time.Time {
-	return c.startTime.Add(c.Clock.Now().Sub(c.virtualStartTime))
+	virtualClock, s := virtual.New(t, executor.NewGoroutines(executor.WithPanicHandler(func(v any, stack []byte) { panic(fmt.Sprintf("%v\n\n%s", v, stack)) })))
+	return &FakeClock{Clock: NewOn(s, virtualClock), virtualClock: virtualClock}
 }
 
 // Now returns the time that the clock shows.
@@ -83,19 +67,7 @@ func (f *FakeClock) Advance(d time.Duration) {
 		f.mu.setBackBy -= d
 		return
 	}
-	f.virtualClock.Advance(d)
-	if f.hasDueTimer() {
-		f.virtualClock.Advance(0)
-	}
-}
-
-// hasDueTimer reports whether a timer is due. Advance may miss a timer that starts at
-// the same time and still reads the old time.
-func (f *FakeClock) hasDueTimer() bool {
-	f.mu.Lock() // waits for a timer that is just starting
-	defer f.mu.Unlock()
-	next, ok := f.virtualClock.Next()
-	return ok && !next.After(f.virtualClock.Now())
+	f.virtualClock.Advance(d, &f.mu)
 }
 
 // BlockUntil waits until at least n timers and tickers are pending.

@@ -8,16 +8,16 @@ import (
 
 	k8sclock "k8s.io/utils/clock"
 
+	"github.com/tickless/tickless/clocks/internal/virtual"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
-	"github.com/tickless/tickless/timertest"
 )
 
 // A FakeClock is a Clock whose time moves only by Step, SetTime and Sleep. It has the
 // methods of the FakeClock of k8s.io/utils/clock/testing.
 type FakeClock struct {
 	*Clock
-	virtualClock *timertest.Clock
+	virtualClock virtual.Clock
 
 	mu struct {
 		sync.Mutex
@@ -32,25 +32,10 @@ type FakeClock struct {
 
 // NewFakeClock returns a FakeClock that shows t.
 func NewFakeClock(t time.Time) *FakeClock {
-	virtualClock := timertest.NewClock(t)
-	clk := monotonicClock{virtualClock, t, virtualClock.Now()}
-	e := executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
-	// With a tick of one nanosecond, timers fire exactly at their deadlines.
-	s := timer.New(timer.WithClock(clk), timer.WithTick(1), timer.WithExecutor(e))
-	f := &FakeClock{Clock: NewOn(s, clk), virtualClock: virtualClock}
+	virtualClock, s := virtual.New(t, executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) })))
+	f := &FakeClock{Clock: NewOn(s, virtualClock), virtualClock: virtualClock}
 	f.mu.lastSetTime, f.mu.virtualTimeAtSet = t, virtualClock.Now()
 	return f
-}
-
-// A monotonicClock is a virtual clock whose times have a monotonic reading if its start
-// time has one. So a test may compare its times with ==.
-type monotonicClock struct {
-	*timertest.Clock
-	startTime, virtualStartTime time.Time // the start time as given, and without monotonic reading
-}
-
-func (c monotonicClock) Now() time.Time {
-	return c.startTime.Add(c.Clock.Now().Sub(c.virtualStartTime))
 }
 
 // Now returns the time that the clock shows.
@@ -77,19 +62,7 @@ func (f *FakeClock) Step(d time.Duration) {
 	}
 	f.mu.timersForNextStep = nil
 	f.mu.Unlock()
-	f.virtualClock.Advance(d)
-	if f.hasDueTimer() {
-		f.virtualClock.Advance(0)
-	}
-}
-
-// hasDueTimer reports whether a timer is due. Step may miss a timer that starts at the
-// same time and still reads the old time.
-func (f *FakeClock) hasDueTimer() bool {
-	f.mu.Lock() // waits for a timer that is just starting
-	defer f.mu.Unlock()
-	next, ok := f.virtualClock.Next()
-	return ok && !next.After(f.virtualClock.Now())
+	f.virtualClock.Advance(d, &f.mu)
 }
 
 // SetTime sets the clock to t. If t is after Now, timers fire as in Step. If t is

@@ -1,4 +1,4 @@
-package clockwork_test
+package clocks_test
 
 import (
 	"context"
@@ -12,10 +12,11 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// TestFakeClock_UpstreamTests runs clockwork's tests of its FakeClock on our FakeClock.
-func TestFakeClock_UpstreamTests(t *testing.T) {
+// TestClockworkFakeClock_UpstreamTests runs clockwork's tests of its FakeClock on our FakeClock.
+func TestClockworkFakeClock_UpstreamTests(t *testing.T) {
 	const before123 = "it expects Stop after expiry to report what it did before Go 1.23"
 	upstreamSuite{
+		Dir:    "clockwork",
 		Module: "github.com/jonboulle/clockwork",
 		Files:  []string{"clockwork_test.go", "timer_test.go", "ticker_test.go"},
 		Replace: []string{
@@ -28,7 +29,7 @@ func TestFakeClock_UpstreamTests(t *testing.T) {
 	}.run(t)
 }
 
-func onBoth(t *testing.T, test func(t *testing.T, c upstream.Clock, advance func(time.Duration))) {
+func onClockwork(t *testing.T, test func(t *testing.T, c upstream.Clock, advance func(time.Duration))) {
 	onBothClocks(t, func(s *timer.Scheduler) upstream.Clock { return clockwork.New(s) },
 		func() (upstream.Clock, func(time.Duration)) {
 			fc := clockwork.NewFakeClock()
@@ -36,8 +37,8 @@ func onBoth(t *testing.T, test func(t *testing.T, c upstream.Clock, advance func
 		}, test)
 }
 
-// adapt converts a clockwork.Clock to an anyClock.
-func adapt(c upstream.Clock) anyClock {
+// adaptClockwork converts a clockwork.Clock to an anyClock.
+func adaptClockwork(c upstream.Clock) anyClock {
 	timer := func(t upstream.Timer) anyTimer { return anyTimer{C: t.Chan(), Stop: t.Stop, Reset: t.Reset} }
 	return anyClock{
 		Now:       c.Now,
@@ -50,29 +51,29 @@ func adapt(c upstream.Clock) anyClock {
 	}
 }
 
-func TestClock_Timers(t *testing.T) {
-	onBoth(t, func(t *testing.T, c upstream.Clock, advance func(time.Duration)) {
-		checkTimers(t, adapt(c), advance)
+func TestClockworkClock_Timers(t *testing.T) {
+	onClockwork(t, func(t *testing.T, c upstream.Clock, advance func(time.Duration)) {
+		checkTimers(t, adaptClockwork(c), advance)
 	})
 }
 
-func TestFakeClock_Due(t *testing.T) {
+func TestClockworkFakeClock_Due(t *testing.T) {
 	checkZeroDelays(t, func(*testing.T) (anyClock, func(time.Duration)) {
 		fc := upstream.NewFakeClock()
-		return adapt(fc), fc.Advance
+		return adaptClockwork(fc), fc.Advance
 	}, func(*testing.T) (anyClock, func(time.Duration)) {
 		fc := clockwork.NewFakeClock()
-		return adapt(fc), fc.Advance
+		return adaptClockwork(fc), fc.Advance
 	})
 }
 
 // Advance moves the time to a timer's deadline while the timer starts, or just after
 // BlockUntil has returned.
-func TestFakeClock_StartDuringAdvance(t *testing.T) {
+func TestClockworkFakeClock_StartDuringAdvance(t *testing.T) {
 	checkStartDuringAdvance(t, func() racingClock {
 		fc := clockwork.NewFakeClock()
 		return racingClock{
-			anyClock: adapt(fc), Advance: fc.Advance,
+			anyClock: adaptClockwork(fc), Advance: fc.Advance,
 			Pending: fc.Scheduler().Len, Await: func() { fc.BlockUntil(1) },
 		}
 	})
@@ -80,7 +81,7 @@ func TestFakeClock_StartDuringAdvance(t *testing.T) {
 
 // A callback with a delay of zero may use the clock. A nil callback does not leave the
 // clock locked.
-func TestFakeClock_DueUsesClock(t *testing.T) {
+func TestClockworkFakeClock_DueUsesClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fc := clockwork.NewFakeClock()
 		ran := 0
@@ -103,7 +104,7 @@ func TestFakeClock_DueUsesClock(t *testing.T) {
 }
 
 // A timer with a delay of zero does not count as pending.
-func TestFakeClock_DueIsNotPending(t *testing.T) {
+func TestClockworkFakeClock_DueIsNotPending(t *testing.T) {
 	fc := clockwork.NewFakeClock()
 	fc.AfterFunc(0, func() {})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -115,7 +116,7 @@ func TestFakeClock_DueIsNotPending(t *testing.T) {
 
 // A negative Advance sets the clock back, as with clockwork's own FakeClock. Pending
 // timers keep their delays.
-func TestFakeClock_SetBack(t *testing.T) {
+func TestClockworkFakeClock_SetBack(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	fc, libraryClock := clockwork.NewFakeClockAt(start), upstream.NewFakeClockAt(start)
 	tm := fc.NewTimer(time.Minute)
@@ -136,8 +137,8 @@ func TestFakeClock_SetBack(t *testing.T) {
 	}
 }
 
-func TestClock_SleepAndAfter(t *testing.T) {
-	onBoth(t, func(t *testing.T, c upstream.Clock, advance func(time.Duration)) {
+func TestClockworkClock_SleepAndAfter(t *testing.T) {
+	onClockwork(t, func(t *testing.T, c upstream.Clock, advance func(time.Duration)) {
 		start := c.Now()
 		woke := make(chan time.Duration, 1)
 		go func() {
@@ -160,7 +161,7 @@ func TestClock_SleepAndAfter(t *testing.T) {
 	})
 }
 
-func TestFakeClock_BlockUntil(t *testing.T) {
+func TestClockworkFakeClock_BlockUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fc := clockwork.NewFakeClock()
 		tm := fc.NewTimer(time.Minute)
@@ -185,7 +186,7 @@ func TestFakeClock_BlockUntil(t *testing.T) {
 	})
 }
 
-func TestNew_Nil(t *testing.T) {
+func TestClockworkNew_Nil(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("New(nil) does not panic")
@@ -194,10 +195,49 @@ func TestNew_Nil(t *testing.T) {
 	clockwork.New(nil)
 }
 
-func TestFakeClock_Panic(t *testing.T) {
+func TestClockworkFakeClock_Panic(t *testing.T) {
 	checkPanicEnds(t, "boom", func() {
 		fc := clockwork.NewFakeClock()
 		fc.AfterFunc(time.Second, func() { panic("boom") })
 		fc.Advance(time.Second)
 	})
+}
+
+// The times of a FakeClock equal those that a test computes from the time it was made
+// from, with ==, as those of clockwork's own do.
+func TestClockworkFakeClock_TimesEqualThoseItWasMadeFrom(t *testing.T) {
+	type fakeClock interface {
+		upstream.Clock
+		Advance(time.Duration)
+	}
+	zone := time.FixedZone("zone", 3600)
+	for name, start := range map[string]time.Time{
+		"now":          time.Now(),
+		"now in zone":  time.Now().In(zone),
+		"no monotonic": time.Now().Round(0),
+		"date":         time.Date(2030, 1, 1, 0, 0, 0, 0, zone),
+	} {
+		for impl, c := range map[string]fakeClock{
+			"clockwork": upstream.NewFakeClockAt(start),
+			"tickless":  clockwork.NewFakeClockAt(start),
+		} {
+			equal := func(what string, got, want time.Time) {
+				t.Helper()
+				if got != want {
+					t.Errorf("%s, %s, %s: %v, want %v", impl, name, what, got, want)
+				}
+			}
+			equal("Now", c.Now(), start)
+			after := c.After(time.Second)
+			ticker := c.NewTicker(time.Second)
+			c.Advance(time.Second)
+			equal("Now", c.Now(), start.Add(time.Second))
+			equal("After", <-after, start.Add(time.Second))
+			equal("ticker", <-ticker.Chan(), start.Add(time.Second))
+			c.Advance(-time.Second)
+			equal("set back", c.Now(), start)
+			equal("Now", start.Add(time.Minute), c.Now().Add(time.Minute))
+			ticker.Stop()
+		}
+	}
 }

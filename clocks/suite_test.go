@@ -1,7 +1,6 @@
-package clockwork_test
+package clocks_test
 
-// This file tests what the clocks of all supported libraries have in common. clocks/k8s
-// has the same file.
+// This file tests what the clocks of all supported libraries have in common.
 
 import (
 	"encoding/json"
@@ -26,6 +25,7 @@ import (
 // An upstreamSuite describes test files of another module, and how to change them so
 // that they run here.
 type upstreamSuite struct {
+	Dir    string   // the folder of our package
 	Module string   // the module's path; our go.mod must require the module
 	Files  []string // paths relative to the module's folder
 	// Replace lists pairs of an old and a new text, for strings.NewReplacer.
@@ -38,15 +38,14 @@ type upstreamSuite struct {
 
 var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Example)[A-Za-z0-9_]*)\(`)
 
-// run runs the suite's tests as tests of the package in the current folder. Each test
-// must pass.
+// run runs the suite's tests as tests of our package. Each test must pass.
 func (s upstreamSuite) run(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("skipped with -short: compiles the tests of another module")
 	}
 	source := strings.TrimSpace(string(command(t, "list", "-m", "-f", "{{.Dir}}", s.Module)))
-	here, err := os.Getwd()
+	here, err := filepath.Abs(s.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +99,7 @@ func (s upstreamSuite) run(t *testing.T) {
 	if raceEnabled() {
 		args = append(args, "-race")
 	}
-	out := string(command(t, append(args, ".")...))
+	out := string(command(t, append(args, "./"+s.Dir)...))
 	for _, name := range names {
 		if !strings.Contains(out, "--- PASS: "+name+" (") {
 			t.Errorf("%s did not pass", name)

@@ -1,6 +1,6 @@
 // License: MIT, in LICENSE.
 
-module github.com/tickless/tickless/clocks/clockwork
+module github.com/tickless/tickless/clocks
 
 go 1.25.0
 
@@ -8,6 +8,7 @@ require (
 	github.com/jonboulle/clockwork v0.5.0
 	github.com/tickless/tickless v0.1.0
 	go.uber.org/goleak v1.3.0
+	k8s.io/utils v0.0.0-20260707023825-cf1189d6abe3
 )
 
 require (
@@ -16,4 +17,4 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 )
 
-replace github.com/tickless/tickless => ../..
+replace github.com/tickless/tickless => ../

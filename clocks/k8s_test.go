@@ -1,4 +1,4 @@
-package k8s_test
+package clocks_test
 
 import (
 	"runtime"
@@ -12,10 +12,11 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// TestFakeClock_UpstreamTests runs the tests that k8s.io/utils has for its FakeClock on
+// TestK8sFakeClock_UpstreamTests runs the tests that k8s.io/utils has for its FakeClock on
 // our FakeClock.
-func TestFakeClock_UpstreamTests(t *testing.T) {
+func TestK8sFakeClock_UpstreamTests(t *testing.T) {
 	upstreamSuite{
+		Dir:    "k8s",
 		Module: "k8s.io/utils",
 		Files:  []string{"clock/testing/fake_clock_test.go"},
 		Replace: []string{
@@ -29,7 +30,7 @@ func TestFakeClock_UpstreamTests(t *testing.T) {
 	}.run(t)
 }
 
-func onBoth(t *testing.T, test func(t *testing.T, c k8sclock.WithTickerAndDelayedExecution, step func(time.Duration))) {
+func onK8s(t *testing.T, test func(t *testing.T, c k8sclock.WithTickerAndDelayedExecution, step func(time.Duration))) {
 	onBothClocks(t, func(s *timer.Scheduler) k8sclock.WithTickerAndDelayedExecution { return k8s.New(s) },
 		func() (k8sclock.WithTickerAndDelayedExecution, func(time.Duration)) {
 			fc := k8s.NewFakeClock(time.Now())
@@ -37,8 +38,8 @@ func onBoth(t *testing.T, test func(t *testing.T, c k8sclock.WithTickerAndDelaye
 		}, test)
 }
 
-// adapt converts a clock.WithTickerAndDelayedExecution to an anyClock.
-func adapt(c k8sclock.WithTickerAndDelayedExecution) anyClock {
+// adaptK8s converts a clock.WithTickerAndDelayedExecution to an anyClock.
+func adaptK8s(c k8sclock.WithTickerAndDelayedExecution) anyClock {
 	timer := func(t k8sclock.Timer) anyTimer { return anyTimer{C: t.C(), Stop: t.Stop, Reset: t.Reset} }
 	return anyClock{
 		Now:       c.Now,
@@ -51,25 +52,25 @@ func adapt(c k8sclock.WithTickerAndDelayedExecution) anyClock {
 	}
 }
 
-func TestClock_Timers(t *testing.T) {
-	onBoth(t, func(t *testing.T, c k8sclock.WithTickerAndDelayedExecution, step func(time.Duration)) {
-		checkTimers(t, adapt(c), step)
+func TestK8sClock_Timers(t *testing.T) {
+	onK8s(t, func(t *testing.T, c k8sclock.WithTickerAndDelayedExecution, step func(time.Duration)) {
+		checkTimers(t, adaptK8s(c), step)
 	})
 }
 
-func TestFakeClock_Due(t *testing.T) {
+func TestK8sFakeClock_Due(t *testing.T) {
 	checkZeroDelays(t, func(*testing.T) (anyClock, func(time.Duration)) {
 		fc := clocktesting.NewFakeClock(time.Now())
-		return adapt(fc), fc.Step
+		return adaptK8s(fc), fc.Step
 	}, func(*testing.T) (anyClock, func(time.Duration)) {
 		fc := k8s.NewFakeClock(time.Now())
-		return adapt(fc), fc.Step
+		return adaptK8s(fc), fc.Step
 	})
 }
 
 // Step moves the time to a timer's deadline while the timer starts, or just after
 // HasWaiters has reported it.
-func TestFakeClock_StartDuringAdvance(t *testing.T) {
+func TestK8sFakeClock_StartDuringAdvance(t *testing.T) {
 	with := func(adapt func(k8sclock.WithTickerAndDelayedExecution) anyClock) func() racingClock {
 		return func() racingClock {
 			fc := k8s.NewFakeClock(time.Now())
@@ -80,10 +81,10 @@ func TestFakeClock_StartDuringAdvance(t *testing.T) {
 			}}
 		}
 	}
-	checkStartDuringAdvance(t, with(adapt))
+	checkStartDuringAdvance(t, with(adaptK8s))
 	t.Run("Tick", func(t *testing.T) {
 		checkStartDuringAdvance(t, with(func(c k8sclock.WithTickerAndDelayedExecution) anyClock {
-			adapted := adapt(c)
+			adapted := adaptK8s(c)
 			adapted.NewTicker = func(d time.Duration) anyTicker { return anyTicker{C: c.Tick(d), Stop: func() {}} }
 			return adapted
 		}))
@@ -91,7 +92,7 @@ func TestFakeClock_StartDuringAdvance(t *testing.T) {
 }
 
 // A timer with a delay of zero counts in Waiters until the next Step.
-func TestFakeClock_DueWaiters(t *testing.T) {
+func TestK8sFakeClock_DueWaiters(t *testing.T) {
 	for _, fc := range []interface {
 		k8sclock.WithTickerAndDelayedExecution
 		Step(time.Duration)
@@ -113,7 +114,7 @@ func TestFakeClock_DueWaiters(t *testing.T) {
 }
 
 // If a callback panics, Step panics, and the clock stays usable.
-func TestFakeClock_Panic(t *testing.T) {
+func TestK8sFakeClock_Panic(t *testing.T) {
 	fc := k8s.NewFakeClock(time.Now())
 	fc.AfterFunc(time.Second, func() { panic("boom") })
 	after := fc.After(time.Second)
@@ -131,8 +132,8 @@ func TestFakeClock_Panic(t *testing.T) {
 	}
 }
 
-func TestClock_AfterAndTick(t *testing.T) {
-	onBoth(t, func(t *testing.T, c k8sclock.WithTickerAndDelayedExecution, step func(time.Duration)) {
+func TestK8sClock_AfterAndTick(t *testing.T) {
+	onK8s(t, func(t *testing.T, c k8sclock.WithTickerAndDelayedExecution, step func(time.Duration)) {
 		start := c.Now()
 		after, tick := c.After(time.Second), c.Tick(time.Second)
 		step(time.Second - time.Millisecond)
@@ -152,8 +153,8 @@ func TestClock_AfterAndTick(t *testing.T) {
 	})
 }
 
-func TestClock_Sleep(t *testing.T) {
-	onBoth(t, func(t *testing.T, c k8sclock.WithTickerAndDelayedExecution, _ func(time.Duration)) {
+func TestK8sClock_Sleep(t *testing.T) {
+	onK8s(t, func(t *testing.T, c k8sclock.WithTickerAndDelayedExecution, _ func(time.Duration)) {
 		start := c.Now()
 		c.Sleep(time.Second)
 		if d := c.Since(start); d < time.Second {
@@ -163,7 +164,7 @@ func TestClock_Sleep(t *testing.T) {
 }
 
 // Pending timers keep their delays when the clock is set back.
-func TestFakeClock_SetBack(t *testing.T) {
+func TestK8sFakeClock_SetBack(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	fc := k8s.NewFakeClock(start)
 	tm := fc.NewTimer(time.Hour)
@@ -185,7 +186,7 @@ func TestFakeClock_SetBack(t *testing.T) {
 	}
 }
 
-func TestNew_Nil(t *testing.T) {
+func TestK8sNew_Nil(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("New(nil) does not panic")
@@ -195,7 +196,7 @@ func TestNew_Nil(t *testing.T) {
 }
 
 // Waiters does not count a stopped ticker, unlike the FakeClock of k8s.io/utils.
-func TestFakeClock_StoppedTicker(t *testing.T) {
+func TestK8sFakeClock_StoppedTicker(t *testing.T) {
 	fc := k8s.NewFakeClock(time.Now())
 	ticker := fc.NewTicker(time.Second)
 	if n := fc.Waiters(); n != 1 || !fc.HasWaiters() {
@@ -209,7 +210,7 @@ func TestFakeClock_StoppedTicker(t *testing.T) {
 
 // SetTime moves the clock by more than a Duration can hold. It panics if timers are
 // pending.
-func TestFakeClock_SetTimeFar(t *testing.T) {
+func TestK8sFakeClock_SetTimeFar(t *testing.T) {
 	fc := k8s.NewFakeClock(time.Time{})
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	fc.SetTime(now)

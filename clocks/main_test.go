@@ -1,4 +1,4 @@
-package clockwork_test
+package clocks_test
 
 import (
 	"testing"
