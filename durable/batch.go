@@ -47,24 +47,21 @@ func (c *Client) PurgeBatch(ctx context.Context, ids []string) ([]Outcome, error
 }
 
 func (c *Client) moveBatch(ctx context.Context, op store.Op, moves []Move) ([]Outcome, error) {
-	x := c.newCommand(ctx, store.Command{Op: op}, len(moves))
-	for i, m := range moves {
-		item, err := m.storeItem(c.random)
-		if err != nil {
-			return nil, err
-		}
-		x.addItem(i, item)
-	}
-	return x.do(ctx)
+	return c.changeBatch(ctx, op, len(moves), func(i int) (store.Item, error) { return moves[i].storeItem(c.random) })
 }
 
 func (c *Client) removeBatch(ctx context.Context, op store.Op, ids []string) ([]Outcome, error) {
-	x := c.newCommand(ctx, store.Command{Op: op}, len(ids))
-	for i, id := range ids {
-		if err := checkID(id); err != nil {
+	return c.changeBatch(ctx, op, len(ids), func(i int) (store.Item, error) { return store.Item{ID: ids[i]}, checkID(ids[i]) })
+}
+
+func (c *Client) changeBatch(ctx context.Context, op store.Op, n int, item func(i int) (store.Item, error)) ([]Outcome, error) {
+	x := c.newCommand(ctx, store.Command{Op: op}, n)
+	for i := range n {
+		x2, err := item(i)
+		if err != nil {
 			return nil, err
 		}
-		x.addItem(i, store.Item{ID: id})
+		x.addItem(i, x2)
 	}
 	return x.do(ctx)
 }

@@ -5,11 +5,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
+)
+
+// An Outcome says what a command did with a task. [store.Outcome] documents the values.
+type Outcome = store.Outcome
+
+const (
+	Unknown   = store.Unknown   // the effect of the command is unknown
+	Absent    = store.Absent    // no such task; no effect
+	Created   = store.Created   // the new task is pending; the key had none
+	Replaced  = store.Replaced  // the new task is pending; it replaced a pending or dead one
+	Kept      = store.Kept      // the key's existing task is unchanged
+	Following = store.Following // the task is running, and runs again at its new time
+	Moved     = store.Moved     // the pending task has a new time
+	Removed   = store.Removed   // the task is deleted and will not run
+	Stopping  = store.Stopping  // the task is running and was asked to stop
+	Once      = store.Once      // the paused task runs once at its new time, and stays paused
+	Changed   = store.Changed   // the task has another version than IfVersion; no effect
 )
 
 // A command is a call that changes tasks. It sends the items of each shard in chunks,
@@ -222,4 +242,54 @@ func (x *command) sendChunk(ctx context.Context, shard int, ch *chunk) ([]Outcom
 	c := x.template
 	c.Items = ch.items
 	return x.client.store.Change(ctx, shard, ch.stamp, c)
+}
+
+// A store recognizes a repeated command by its sender and number. It remembers only the
+// latest command of each sender: see [store.Stamp]. So each call uses a sender of its
+// own until the store has answered.
+
+// A sender numbers the commands that it sends. One call at a time owns it.
+type sender struct {
+	name              string
+	mu                sync.Mutex // one call may send to several shards at the same time
+	lastCommandNumber int64      // of the latest command
+}
+
+func (s *sender) nextStamp() store.Stamp {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastCommandNumber++
+	return store.Stamp{Sender: s.name, Number: s.lastCommandNumber}
+}
+
+// A senderPool has the free senders of a Client.
+type senderPool struct {
+	clientName   string     // prefix of the senders' names
+	mu           sync.Mutex // guards freeSenders and createdCount
+	freeSenders  []*sender
+	createdCount int64 // how many senders were created
+}
+
+func (s *senderPool) takeSender() *sender {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.freeSenders); n > 0 {
+		freeSender := s.freeSenders[n-1]
+		s.freeSenders = s.freeSenders[:n-1]
+		return freeSender
+	}
+	s.createdCount++
+	return &sender{name: s.clientName + "." + strconv.FormatInt(s.createdCount, 36)}
+}
+
+func (s *senderPool) putSender(freed *sender) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.freeSenders = append(s.freeSenders, freed)
+}
+
+// newUniqueName returns a unique name for a Client, or for a Run of a Worker. Their
+// senders' names begin with it.
+func newUniqueName() string {
+	return strconv.Itoa(os.Getpid()) + "-" + strconv.FormatUint(rand.Uint64(), 36)
 }

@@ -29,9 +29,6 @@ func (c *Client) Requeue(ctx context.Context, id string, w When, opts ...ChangeO
 
 // Purge deletes a dead letter. The outcome is Removed or Absent.
 func (c *Client) Purge(ctx context.Context, id string, opts ...ChangeOption) (Outcome, error) {
-	if err := checkID(id); err != nil {
-		return Unknown, err
-	}
 	return c.doOneChange(ctx, "Purge", store.Purge, store.Item{ID: id}, opts)
 }
 

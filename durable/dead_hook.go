@@ -47,6 +47,6 @@ func (w *Worker) waitForDeadHooks(r *currentRun) {
 	}()
 	select {
 	case <-hooksReturned:
-	case <-r.abort:
+	case <-r.abortCtx.Done():
 	}
 }

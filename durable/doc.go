@@ -55,11 +55,11 @@
 //
 // A store keeps the tasks: sqlitestore in a file, redisstore on Redis, pgstore in
 // PostgreSQL, memstore in memory. Package store defines what every store guarantees, and
-// shows the life of a task. The hash of a task's key selects one of the store's shards. For each shard a
-// [Worker] runs a loop. Each round of the loop is one command that reports finished
-// attempts, extends the leases of running ones, and claims due tasks. The loop does not
-// poll: the store says when the next task is due, and wakes the loop if an earlier one
-// is scheduled.
+// shows the life of a task. The hash of a task's key selects one of the store's shards. For
+// each shard a [Worker] runs a loop, which reports finished attempts, extends leases and
+// claims due tasks in one command. The loop does not poll: the store says when the next task
+// is due, and wakes the loop if an earlier one is scheduled. The README draws the way of a
+// task from Schedule to the handler.
 //
 // # Concurrency
 //

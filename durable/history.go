@@ -83,13 +83,6 @@ type RunsPage struct {
 // the key. The filter's State must be zero or Past. after is empty, or the Next of a page
 // with the same filter. Like [Client.Page] it may have few runs, and yet a Next.
 func (c *Client) RunsPage(ctx context.Context, f Filter, after Cursor, limit int) (RunsPage, error) {
-	if limit < 1 || limit > store.MaxPage {
-		return RunsPage{}, invalidError("the limit must be from 1 to %d, got %d", store.MaxPage, limit)
-	}
-	start, err := after.parse()
-	if err != nil {
-		return RunsPage{}, err
-	}
 	now, err := c.latestNow(ctx)
 	if err != nil {
 		return RunsPage{}, err
@@ -97,7 +90,7 @@ func (c *Client) RunsPage(ctx context.Context, f Filter, after Cursor, limit int
 	filter := f.storeFilter()
 	filter.Runs = true
 	var p RunsPage
-	p.Next, err = c.readPage(ctx, filter, start, limit, func(e *store.Entry) bool {
+	p.Next, err = c.readPage(ctx, filter, after, limit, func(e *store.Entry) bool {
 		r := runOf(e)
 		if r == nil || e.At <= store.TimeOf(now) {
 			return false

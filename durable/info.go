@@ -8,6 +8,17 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
+// A task has one State: [Pending], [Running] or [Dead]. A finished run that is kept is
+// [Past].
+type State = store.State
+
+const (
+	Pending = store.Pending // waits for its time or its next attempt
+	Running = store.Running // a worker has a lease on the task
+	Dead    = store.Dead    // a dead letter
+	Past    = store.Past    // a finished run that is kept: see Retention
+)
+
 // Info describes a task and its state.
 type Info struct {
 	// ID identifies the task for [Client.Get], [Client.Reschedule] and [Client.Cancel].

@@ -86,15 +86,9 @@ type Page struct {
 // A Page looks at no more than about 10,000 tasks of a shard that do not match the filter.
 // So it may have few tasks, or none, and yet a Next.
 func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (Page, error) {
-	if limit < 1 || limit > store.MaxPage {
-		return Page{}, invalidError("the limit must be from 1 to %d, got %d", store.MaxPage, limit)
-	}
-	start, err := after.parse()
-	if err != nil {
-		return Page{}, err
-	}
 	var p Page
-	p.Next, err = c.readPage(ctx, f.storeFilter(), start, limit, func(e *store.Entry) bool {
+	var err error
+	p.Next, err = c.readPage(ctx, f.storeFilter(), after, limit, func(e *store.Entry) bool {
 		if isRunCounter(e) {
 			return false
 		}
@@ -110,7 +104,14 @@ func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (P
 
 // readPage calls add with entries until it has added limit entries, and returns the Cursor of
 // the next page. add returns false for an entry that it skips.
-func (c *Client) readPage(ctx context.Context, f store.Filter, start store.Cursor, limit int, add func(e *store.Entry) bool) (Cursor, error) {
+func (c *Client) readPage(ctx context.Context, f store.Filter, after Cursor, limit int, add func(e *store.Entry) bool) (Cursor, error) {
+	if limit < 1 || limit > store.MaxPage {
+		return "", invalidError("the limit must be from 1 to %d, got %d", store.MaxPage, limit)
+	}
+	start, err := after.parse()
+	if err != nil {
+		return "", err
+	}
 	var last, gap store.Cursor
 	n := 0
 	for e, err := range c.listEntries(ctx, f, start, limit, &gap) {

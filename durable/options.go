@@ -149,6 +149,9 @@ func (o VersionOption) applyChange(x *store.Item) error {
 
 // doOneChange sends a command on one task.
 func (c *Client) doOneChange(ctx context.Context, method string, op store.Op, x store.Item, opts []ChangeOption) (Outcome, error) {
+	if err := checkID(x.ID); err != nil {
+		return Unknown, err
+	}
 	for i, o := range opts {
 		panicIfNil(method, i, o)
 		if err := o.applyChange(&x); err != nil {

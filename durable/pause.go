@@ -3,6 +3,9 @@ package durable
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"time"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -13,9 +16,6 @@ import (
 // Following for a running one: the attempt continues, and what comes after it waits. It is Kept
 // if the task is paused already, and Absent if there is no such task or it is a dead letter.
 func (c *Client) PauseTask(ctx context.Context, key string, opts ...ChangeOption) (Outcome, error) {
-	if err := checkID(key); err != nil {
-		return Unknown, err
-	}
 	return c.doOneChange(ctx, "PauseTask", store.PauseTask, store.Item{ID: key}, opts)
 }
 
@@ -27,9 +27,6 @@ func (c *Client) PauseTask(ctx context.Context, key string, opts ...ChangeOption
 // 2199, skips the runs that were due. ResumeTask reads such a task and then reschedules it, unless
 // another client has changed it between these two steps: then the outcome is Changed.
 func (c *Client) ResumeTask(ctx context.Context, key string, opts ...ChangeOption) (Outcome, error) {
-	if err := checkID(key); err != nil {
-		return Unknown, err
-	}
 	outcome, err := c.doOneChange(ctx, "ResumeTask", store.ResumeTask, store.Item{ID: key}, opts)
 	if outcome != Kept || err != nil {
 		return outcome, err
@@ -55,4 +52,57 @@ func (c *Client) ResumeTask(ctx context.Context, key string, opts ...ChangeOptio
 		return Unknown, invalidError("task %q never runs from %v on", key, now.Std())
 	}
 	return c.Reschedule(ctx, key, At(at.Std()), IfVersion(info.Version))
+}
+
+// A HandlerPause says since when a handler is paused, by the store's clock, and why.
+type HandlerPause struct {
+	Since time.Time `json:"since"`
+	Note  string    `json:"note,omitempty"`
+}
+
+func pauseOf(p store.HandlerPause) HandlerPause { return HandlerPause{p.Since.Std(), p.Note} }
+
+// PauseHandler stops all Workers of the store from claiming tasks of a handler, until
+// [Client.ResumeHandler]. Its running tasks end as usual, and tasks can be scheduled. The
+// tasks that wait cost Workers nothing, and do not delay other handlers. [Client.Check], the
+// Workers' logs and the Info of each waiting task say that the handler is paused.
+//
+// The note says why, in at most 400 bytes without control characters. If the handler is paused
+// already, only the note changes. The error is an [ErrInvalid] if 1000 other handlers are
+// paused or have a limit. After an error the handler may be paused in some of the store's
+// shards; the error wraps [ErrNotDone] only if it is paused in none. O(shards).
+func (c *Client) PauseHandler(ctx context.Context, handler, note string) error {
+	outcomes, err := c.sendToAllShards(ctx, store.Command{Op: store.PauseHandler}, store.Item{ID: handler, Note: note})
+	if err == nil && slices.Contains(outcomes, Kept) {
+		return invalidError("PauseHandler: %d handlers are paused or have a limit already", store.MaxLimits)
+	}
+	return handlerError("PauseHandler", err)
+}
+
+// ResumeHandler ends the pause of a handler. Tasks that became due meanwhile run now. It
+// returns nil if the handler is not paused. Errors are as of [Client.PauseHandler]. O(shards).
+func (c *Client) ResumeHandler(ctx context.Context, handler string) error {
+	_, err := c.sendToAllShards(ctx, store.Command{Op: store.ResumeHandler}, store.Item{ID: handler})
+	return handlerError("ResumeHandler", err)
+}
+
+func handlerError(method string, err error) error {
+	if errors.Is(err, store.ErrInvalid) {
+		return fmt.Errorf("%w: %s: %w", ErrInvalid, method, err)
+	}
+	return err
+}
+
+// PausedHandlers returns the handlers that are paused, or nil if there are none. It costs as
+// much as [Client.Stats].
+func (c *Client) PausedHandlers(ctx context.Context) (map[string]HandlerPause, error) {
+	st, err := c.Stats(ctx)
+	if err != nil || len(st.PausedHandlers) == 0 {
+		return nil, err
+	}
+	paused := make(map[string]HandlerPause)
+	for h, p := range st.PausedHandlers {
+		paused[h] = pauseOf(p)
+	}
+	return paused, nil
 }

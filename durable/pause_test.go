@@ -1,9 +1,14 @@
 package durable_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,6 +50,59 @@ func TestPause_SomeShardsAreBusy(t *testing.T) {
 					require.NotErrorIs(t, err, durable.ErrBusy)
 				}
 			}
+		}
+	})
+}
+
+func TestPause_IsLoggedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		var log bytes.Buffer
+		c := durable.New(mem, durable.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		logged := func() int {
+			synctest.Wait()
+			return strings.Count(log.String(), "the store is paused")
+		}
+		require.NoError(t, c.Pause(ctx))
+		health, err := c.Check(ctx)
+		require.NoError(t, err)
+		require.Contains(t, health.Warnings[len(health.Warnings)-1], "the store is paused")
+		w := durable.NewWorker(c)
+		w.Handle("h", make(deliveries, 10).handle)
+		start(t, w)
+		for i := range 4 {
+			schedule(t, c, durable.Task{Key: fmt.Sprint(i)}, durable.After(0))
+			time.Sleep(time.Hour)
+		}
+		require.Equal(t, 1, logged())
+		require.NoError(t, c.Resume(ctx))
+		synctest.Wait()
+		require.NoError(t, c.Pause(ctx))
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		time.Sleep(time.Hour)
+		require.Equal(t, 2, logged())
+		require.NoError(t, c.Resume(ctx))
+	})
+}
+
+func TestPause_KeepsTasksBack(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 100)
+		w.Handle("h", ds.handle)
+		require.NoError(t, c.Pause(ctx))
+		start(t, w)
+		for i := range 50 {
+			schedule(t, c, durable.Task{Key: fmt.Sprint(i)}, durable.After(0))
+		}
+		none(t, ds, 200*time.Millisecond)
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 50, st.Overdue)
+		require.NotZero(t, st.Paused)
+		require.NoError(t, c.Resume(ctx))
+		for range 50 {
+			ds.next(t)
 		}
 	})
 }

@@ -2,16 +2,19 @@ package durable_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-	_ "time/tzdata"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/jobs"
 )
 
@@ -162,4 +165,181 @@ func TestRecurring_AsInPackageJobs(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestWorker_Repeats(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet, durable.WithSchedule("thrice", &times{n: 2, step: 20 * time.Millisecond}))
+		ds := make(deliveries, 100)
+		w := durable.NewWorker(c)
+		w.Handle("h", ds.handle)
+		start(t, w)
+		const every = 20 * time.Millisecond
+		schedule(t, c, durable.Task{Key: "every", Every: every}, durable.After(0))
+		first := ds.next(t)
+		for i := range 5 {
+			d := ds.next(t)
+			require.Equal(t, first.Due.Add(time.Duration(i+1)*every), d.Due)
+			require.Equal(t, 1, d.Attempt)
+			require.NotEqual(t, first.IdempotencyKey(), d.IdempotencyKey())
+		}
+		_, err := c.Cancel(ctx, "every")
+		require.NoError(t, err)
+		gone(t, c, "every")
+		for len(ds) > 0 {
+			<-ds
+		}
+		schedule(t, c, durable.Task{Key: "schedule", Schedule: "thrice"}, durable.After(0))
+		for range 3 {
+			require.Equal(t, "schedule", ds.next(t).Key)
+		}
+		gone(t, c, "schedule")
+	})
+}
+
+func TestWorker_ARepeatingTaskSurvivesADeadRun(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 100)
+		bad := true
+		var mu sync.Mutex
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if bad {
+				bad = false
+				return durable.NoRetry(errors.New("this one"))
+			}
+			ds <- d
+			return nil
+		})
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k", Every: time.Hour, Missed: durable.FireMissed}, durable.At(time.Now().Add(-90*time.Minute)))
+		second := ds.next(t)
+		var letters []durable.Info
+		for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
+			require.NoError(t, err)
+			letters = append(letters, d)
+		}
+		require.Len(t, letters, 1)
+		require.Equal(t, "k", letters[0].Task.Key)
+		require.Equal(t, second.Due.Add(-time.Hour), letters[0].Due)
+		_, err := c.Requeue(ctx, letters[0].ID, durable.After(0))
+		require.NoError(t, err)
+		again := ds.next(t)
+		require.Equal(t, "k", again.Key)
+		require.Eventually(t, func() bool {
+			st, err := c.Stats(ctx)
+			return err == nil && st.Pending == 1 && st.Running == 0 && st.Dead == 0
+		}, soon, 5*time.Millisecond, "the requeued run does not repeat")
+	})
+}
+
+// The next worker makes the run a dead letter, and the task continues.
+func TestWorker_PoisonEndsNoRepeatingTask(t *testing.T) {
+	for name, test := range map[string]struct {
+		task durable.Task
+		lost int // leases, until the run dies
+	}{
+		"every":    {durable.Task{Key: "cron", Every: time.Minute}, durable.DefaultMaxCrashes},
+		"schedule": {durable.Task{Key: "cron", Schedule: "minutes"}, durable.DefaultMaxCrashes},
+		"latest":   {durable.Task{Key: "cron", Every: time.Minute, Missed: durable.LatestMissed}, durable.DefaultMaxCrashes},
+		"attempts": {durable.Task{Key: "cron", Every: time.Minute, MaxAttempts: 2}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, mem *memstore.Store) {
+				c := durable.New(mem, quiet, durable.WithSchedule("minutes", &times{n: 1 << 30, step: time.Minute}))
+				release := make(chan struct{})
+				var runs, hung atomic.Int64
+				w := durable.NewWorker(c, durable.WithLease(time.Second))
+				w.Handle("h", func(context.Context, durable.Delivery) error {
+					if hung.Add(1) <= int64(test.lost) {
+						<-release // like a handler that ignores its context
+						return nil
+					}
+					runs.Add(1)
+					return nil
+				}, durable.WithTimeout(time.Second))
+				start(t, w)
+				defer close(release)
+				schedule(t, c, test.task, durable.After(0))
+				time.Sleep(time.Hour + time.Second)
+				synctest.Wait()
+				info, err := c.Get(ctx, "cron")
+				require.NoError(t, err)
+				require.Equal(t, durable.Pending, info.State)
+				require.EqualValues(t, 60, runs.Load())
+				n := 0
+				for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
+					require.NoError(t, err)
+					require.Equal(t, store.DeadID("cron"), d.ID)
+					require.Equal(t, []int{1, test.lost, test.lost}, []int{d.Runs, d.Crashes, d.Attempts})
+					n++
+				}
+				require.Equal(t, 1, n)
+			})
+		})
+	}
+}
+
+// next is a function that implements Schedule.
+type next func(time.Time) time.Time
+
+func (f next) Next(t time.Time) time.Time { return f(t) }
+
+// A task whose schedule does not advance must not keep the workers busy.
+func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		calls := make(chan string, 100_000)
+		step := func(d time.Duration) next { return func(t time.Time) time.Time { return t.Add(d) } }
+		c := durable.New(mem, quiet,
+			durable.WithSchedule("stays", step(0)),
+			durable.WithSchedule("goes back", step(-time.Hour)),
+			durable.WithSchedule("panics", next(func(time.Time) time.Time { panic("no") })),
+			durable.WithSchedule("creeps", step(1)))
+		w := durable.NewWorker(c)
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			calls <- d.Key
+			return nil
+		})
+		late := time.Now().Add(-time.Minute)
+		for _, name := range []string{"stays", "goes back"} {
+			schedule(t, c, durable.Task{Key: name, Schedule: name}, durable.After(0))
+			schedule(t, c, durable.Task{Key: name + ", latest", Schedule: name, Missed: durable.LatestMissed}, durable.At(late))
+			schedule(t, c, durable.Task{Key: name + ", dead", Schedule: name, Missed: durable.DeadMissed, MissedAfter: 1}, durable.At(late))
+		}
+		schedule(t, c, durable.Task{Key: "panics", Schedule: "panics", MaxAttempts: 1}, durable.After(0))
+		start(t, w)
+		require.Eventually(t, func() bool {
+			st, err := c.Stats(ctx)
+			return err == nil && st.Dead == 7
+		}, soon, time.Millisecond)
+		require.Empty(t, calls, "nothing was run")
+		for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
+			require.NoError(t, err)
+			want, attempts := "does not advance: after ", 0
+			switch {
+			case d.Task.Key == "panics":
+				want, attempts = "panic in the schedule", 1
+			case d.Task.Missed == durable.DeadMissed:
+				want = "missed"
+			}
+			require.Contains(t, d.Failures[0].Error, want)
+			require.Equal(t, attempts, d.Attempts)
+		}
+
+		// This schedule advances by less than a millisecond. The task still runs only
+		// once a millisecond.
+		begin := time.Now()
+		schedule(t, c, durable.Task{Key: "creeps", Schedule: "creeps"}, durable.At(begin))
+		for range 50 {
+			require.Equal(t, "creeps", receive(t, calls))
+		}
+		info, err := c.Get(ctx, "creeps")
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, info.Due.Sub(begin), 49*time.Millisecond)
+		_, err = c.Cancel(ctx, "creeps")
+		require.NoError(t, err)
+	})
 }

@@ -143,9 +143,6 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 // The context of a running handler is cancelled: immediately if its Worker belongs to
 // this Client, otherwise within a third of the lease.
 func (c *Client) Cancel(ctx context.Context, id string, opts ...ChangeOption) (Outcome, error) {
-	if err := checkID(id); err != nil {
-		return Unknown, err
-	}
 	return c.doOneChange(ctx, "Cancel", store.Cancel, store.Item{ID: id}, opts)
 }
 

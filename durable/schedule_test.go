@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
 )
@@ -226,4 +228,18 @@ func TestNew_RefusesWhatIsNil(t *testing.T) {
 	} {
 		require.PanicsWithValue(t, strings.TrimRight(want, " "), f, want)
 	}
+}
+
+func TestSchedule_RefusesTimesBeyondAllBounds(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		for _, task := range []durable.Task{
+			{Key: "k", Handler: "h", Every: math.MaxInt64},
+			{Key: "k", Handler: "h", Timeout: math.MaxInt64},
+			{Key: "k", Handler: "h", Missed: durable.DeadMissed, MissedAfter: math.MaxInt64},
+		} {
+			_, err := c.Schedule(ctx, task, durable.After(0))
+			require.ErrorIs(t, err, durable.ErrInvalid)
+		}
+	})
 }

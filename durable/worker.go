@@ -63,27 +63,21 @@ type Worker struct {
 
 // A currentRun is a call of Run that has not returned.
 type currentRun struct {
-	// stop is closed to end Run. abort is closed to make Run stop waiting for handlers.
-	// done is closed when Run has ended.
-	stop, abort, done chan struct{}
-	abortOnce         sync.Once
-	err               error // what Run returns; set before done is closed
+	// stopCtx ends when Run must end: with Run's context, with errStopped, or with a
+	// storeFailure. abortCtx ends when Run must stop waiting for handlers.
+	stopCtx  context.Context
+	stop     context.CancelCauseFunc
+	abortCtx context.Context
+	abort    context.CancelFunc
 
-	// storeFailed is closed if the store fails permanently. storeErr is set before
-	// that.
-	storeFailed chan struct{}
-	failOnce    sync.Once
-	storeErr    error
+	done chan struct{} // closed when Run has ended
+	err  error         // what Run returns; set before done is closed
 }
 
-func (r *currentRun) stopWaitingForHandlers() { r.abortOnce.Do(func() { close(r.abort) }) }
+// A storeFailure is a permanent error of the store.
+type storeFailure struct{ error }
 
-func (r *currentRun) fail(err error) {
-	r.failOnce.Do(func() {
-		r.storeErr = err
-		close(r.storeFailed)
-	})
-}
+var errStopped = errors.New("durable: the Worker was stopped")
 
 var errRunning = errors.New("durable: the Worker is running")
 
@@ -151,7 +145,11 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 // After Run has returned, it may be called again. While it is running, another call
 // returns an error. After Shutdown or Close, Run returns [ErrClosed].
 func (w *Worker) Run(ctx context.Context) (err error) {
-	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{}), storeFailed: make(chan struct{})}
+	r := &currentRun{done: make(chan struct{})}
+	r.stopCtx, r.stop = context.WithCancelCause(ctx)
+	defer r.stop(nil)
+	r.abortCtx, r.abort = context.WithCancel(context.WithoutCancel(ctx))
+	defer r.abort()
 	if err := w.setCurrentRun(r); err != nil {
 		return err
 	}
@@ -162,7 +160,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		r.err = err
 		close(r.done)
 	}()
-	if ready, err := w.awaitStore(ctx, r); !ready {
+	if ready, err := w.awaitStore(r.stopCtx); !ready {
 		return err
 	}
 	commandCtx, endCommands := context.WithCancel(context.WithoutCancel(ctx))
@@ -188,12 +186,13 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	if w.config.deadLimit != (deadLimit{}) {
 		start(func() { w.purgeDeadLetters(listenCtx) })
 	}
-	select {
-	case <-ctx.Done():
+	<-r.stopCtx.Done()
+	var failure storeFailure
+	switch cause := context.Cause(r.stopCtx); {
+	case errors.As(cause, &failure):
+		r.abort()
+	case cause != errStopped: // ctx has ended
 		defer w.limitWaiting(r).Stop()
-	case <-r.stop:
-	case <-r.storeFailed:
-		r.stopWaitingForHandlers()
 	}
 	w.run.Stop()
 	stopListening()
@@ -207,7 +206,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	}()
 	select {
 	case <-loopsEnded:
-	case <-r.abort:
+	case <-r.abortCtx.Done():
 		select {
 		case <-loopsEnded:
 		case <-time.After(lastReportsTimeout):
@@ -218,25 +217,23 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		}
 	}
 	w.waitForDeadHooks(r)
-	select {
-	case <-r.storeFailed:
-		return errors.Join(fmt.Errorf("durable: the store failed permanently: %w", r.storeErr), w.unconfirmedError())
-	default:
-		return w.unconfirmedError()
+	if failure.error != nil {
+		return errors.Join(fmt.Errorf("durable: the store failed permanently: %w", failure.error), w.unconfirmedError())
 	}
+	return w.unconfirmedError()
 }
 
 // limitWaiting makes Run stop waiting for handlers after the shutdown timeout.
 func (w *Worker) limitWaiting(r *currentRun) *time.Timer {
-	return time.AfterFunc(w.config.shutdownTimeout, r.stopWaitingForHandlers)
+	return time.AfterFunc(w.config.shutdownTimeout, r.abort)
 }
 
 // failRun makes Run end with a permanent error of the store.
 func (w *Worker) failRun(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.currentRun != nil && !w.run.IsStopping() {
-		w.currentRun.fail(err)
+	if w.currentRun != nil {
+		w.currentRun.stop(storeFailure{err})
 	}
 }
 
@@ -308,7 +305,7 @@ func (w *Worker) awaitHandlers(r *currentRun) {
 	select {
 	case <-idle:
 		return
-	case <-r.abort:
+	case <-r.abortCtx.Done():
 	}
 	w.run.SetPhase(worker.Aborting)
 	// Give handlers that observe their contexts time to return.
@@ -321,17 +318,7 @@ func (w *Worker) awaitHandlers(r *currentRun) {
 
 // awaitStore waits until the store is usable. If the store has a permanent problem, it
 // returns false and an error. If the Run ends first, it returns false and no error.
-func (w *Worker) awaitStore(ctx context.Context, r *currentRun) (ready bool, err error) {
-	// Shutdown ends the wait, because nothing has been claimed yet.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-r.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+func (w *Worker) awaitStore(ctx context.Context) (ready bool, err error) {
 	for pause := worker.MinRetryPause; ; pause = min(2*pause, worker.MaxRetryPause) {
 		checkCtx, endCheck := context.WithTimeout(ctx, worker.AnswerTimeout(w.config.lease))
 		health, err := w.client.Check(checkCtx)
@@ -361,7 +348,7 @@ func (w *Worker) awaitStore(ctx context.Context, r *currentRun) (ready bool, err
 // again. Close returns nil.
 func (w *Worker) Close() error {
 	if r := w.stop(); r != nil {
-		r.stopWaitingForHandlers()
+		r.abort()
 	}
 	return nil
 }
@@ -386,7 +373,7 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	case <-r.done:
 		return r.err
 	case <-ctx.Done():
-		r.stopWaitingForHandlers()
+		r.abort()
 		<-r.done
 		return ctx.Err()
 	}
@@ -396,8 +383,8 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 func (w *Worker) stop() *currentRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.currentRun != nil && !w.closed {
-		close(w.currentRun.stop)
+	if w.currentRun != nil {
+		w.currentRun.stop(errStopped)
 	}
 	w.closed = true
 	return w.currentRun

@@ -4,46 +4,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
-	"github.com/tickless/tickless/timer"
 )
-
-// A Place is what an attempt occupies from its start until its handler returns. Its fields are
-// guarded by Pool.mu, except the first two.
-type Place struct {
-	pool    *Pool
-	handler int // its index, or -1
-
-	isSuspect     bool // the attempt is one of suspects.reserved
-	isLastSuspect bool
-	returned      bool // the handler has returned
-	hangs         bool
-	givenAgain    bool
-	timers        [2]timer.Handle // for a handler that hangs
-}
-
-// NewPlace returns a place for an attempt of a handler, or of none if it is -1. The attempt
-// occupies it only after [Pool.Settle].
-func (p *Pool) NewPlace(handler int) Place { return Place{pool: p, handler: handler} }
-
-// Release frees the place: the handler has returned. The caller must offer a place to the
-// Claimer, after it has released its locks.
-func (x *Place) Release() *Claimer {
-	p, now := x.pool, x.pool.now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	x.endHangLocked()
-	if x.handler >= 0 {
-		h := &p.handlers[x.handler]
-		p.addTakenLocked(h, -1)
-		if h.taken == 0 {
-			for _, c := range p.queue {
-				c.waits.idle = c.waits.idle || c.waits.ordinary
-			}
-		}
-	}
-	x.endSuspectLocked(true)
-	return p.nextLocked(now)
-}
 
 // hangGrace is how long a handler may take to return after its timeout before it hangs.
 const hangGrace = time.Second

@@ -1,12 +1,41 @@
 package worker
 
 import (
+	"container/list"
+	"context"
 	"iter"
 	"slices"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/places"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/timer"
 )
+
+// An Attempt is a claimed task, from its claim until the store has accepted the report on it.
+// It belongs to a Loop, except reportQueued.
+type Attempt struct {
+	// Set by Claimed.
+
+	Call          Call
+	Lease         store.Lease
+	Due           store.Time // when the run is due, in the store
+	Handler       int        // the index in Config.Handlers, or -1
+	Place         places.Place
+	Timeout       time.Duration
+	Cancel        context.CancelCauseFunc // of the handler's context
+	IsSuspect     bool                    // see package places
+	IsLastSuspect bool
+	Keep          bool // store.Report.Keep
+
+	loop         *Loop
+	leaseTimer   timer.Handle  // cancels the context shortly before the lease ends
+	extendedAt   time.Time     // when the lease was last extended
+	giveUpAt     time.Time     // when to give the lease up if the handler has not returned
+	mayHaveLease bool          // the Worker may still have the lease
+	inLeases     *list.Element // in Loop.leases, or nil
+	reportQueued bool          // a report was queued; guarded by Loop.mu
+}
 
 // addLease adds an attempt to the list of those whose leases are extended, which is ordered by
 // when that was last done.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"container/list"
+	"context"
 	"strconv"
 	"sync"
 	"time"
@@ -266,4 +267,36 @@ func (l *Loop) delayRetry(err error, now time.Time) {
 	l.run.LogError(err)
 	l.backoff = min(max(2*l.backoff, MinRetryPause), MaxRetryPause)
 	l.retryAt = now.Add(l.backoff/2 + random.N(l.run.Random, l.backoff/2+1))
+}
+
+// Listen makes a Loop claim when the store wakes its shard, until ctx ends.
+func (r *Run) Listen(ctx context.Context) {
+	shards := make([]int, len(r.loops))
+	for i := range shards {
+		shards[i] = i
+	}
+	onWakeup := func(shard int) {
+		r.Counters.Wakeups.Add(1)
+		if r.Pool.Await(r.loops[shard].claimer) { // meanwhile the store wakes other workers
+			r.loops[shard].requestClaim()
+		}
+	}
+	for pause := MinRetryPause; ; pause = min(2*pause, MaxRetryPause) {
+		waitStart := time.Now()
+		err := r.Store.Wait(ctx, shards, onWakeup)
+		if ctx.Err() != nil {
+			return
+		}
+		if IsPermanent(err) {
+			r.Fail(err)
+			return
+		}
+		if time.Since(waitStart) > MaxRetryPause {
+			pause = MinRetryPause
+		}
+		r.LogError(err)
+		if Sleep(ctx, pause) != nil {
+			return
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -61,31 +60,6 @@ func NewRun(c Config) *Run {
 // Counters count what the Loops do.
 type Counters struct{ Claimed, Errors, Claims, Empty, Wakeups atomic.Int64 }
 
-// An Attempt is a claimed task, from its claim until the store has accepted the report on it.
-// It belongs to a Loop, except reportQueued.
-type Attempt struct {
-	// Set by Claimed.
-
-	Call          Call
-	Lease         store.Lease
-	Due           store.Time // when the run is due, in the store
-	Handler       int        // the index in Config.Handlers, or -1
-	Place         places.Place
-	Timeout       time.Duration
-	Cancel        context.CancelCauseFunc // of the handler's context
-	IsSuspect     bool                    // see package places
-	IsLastSuspect bool
-	Keep          bool // store.Report.Keep
-
-	loop         *Loop
-	leaseTimer   timer.Handle  // cancels the context shortly before the lease ends
-	extendedAt   time.Time     // when the lease was last extended
-	giveUpAt     time.Time     // when to give the lease up if the handler has not returned
-	mayHaveLease bool          // the Worker may still have the lease
-	inLeases     *list.Element // in Loop.leases, or nil
-	reportQueued bool          // a report was queued; guarded by Loop.mu
-}
-
 // A Call is what the Worker makes of an attempt.
 type Call interface {
 	// Run calls the handler, on a goroutine of its own, and then [Attempt.End].
@@ -113,9 +87,6 @@ func (r *Run) Start(start func(work func())) {
 // Stop makes the Loops start no more attempts. The caller calls SetPhase next.
 func (r *Run) Stop() { r.stopping.Store(true) }
 
-// IsStopping reports whether Stop was called.
-func (r *Run) IsStopping() bool { return r.stopping.Load() }
-
 // SetPhase sets the phase of the shutdown.
 func (r *Run) SetPhase(p Phase) {
 	for _, l := range r.loops {
@@ -134,38 +105,6 @@ func (r *Run) Unconfirmed() (n int) {
 // ExtendLeaseNow makes the Loop of a shard extend the lease of the task id immediately, if it
 // has that lease.
 func (r *Run) ExtendLeaseNow(shard int, id string) { r.loops[shard].extendLeaseNow(id) }
-
-// Listen makes a Loop claim when the store wakes its shard, until ctx ends.
-func (r *Run) Listen(ctx context.Context) {
-	shards := make([]int, len(r.loops))
-	for i := range shards {
-		shards[i] = i
-	}
-	onWakeup := func(shard int) {
-		r.Counters.Wakeups.Add(1)
-		if r.Pool.Await(r.loops[shard].claimer) { // meanwhile the store wakes other workers
-			r.loops[shard].requestClaim()
-		}
-	}
-	for pause := MinRetryPause; ; pause = min(2*pause, MaxRetryPause) {
-		waitStart := time.Now()
-		err := r.Store.Wait(ctx, shards, onWakeup)
-		if ctx.Err() != nil {
-			return
-		}
-		if IsPermanent(err) {
-			r.Fail(err)
-			return
-		}
-		if time.Since(waitStart) > MaxRetryPause {
-			pause = MinRetryPause
-		}
-		r.LogError(err)
-		if Sleep(ctx, pause) != nil {
-			return
-		}
-	}
-}
 
 // Sleep waits for d. If the context ends first, it returns the context's error.
 func Sleep(ctx context.Context, d time.Duration) error {
