@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
 	"time"
@@ -260,18 +259,10 @@ func (a *attempt) watchForHang() {
 // stack returns the stack of the attempt's goroutine. The runtime can only return all
 // stacks, so stack looks for the one with a call of the attempt's method runHandler.
 func (a *attempt) stack() string {
-	const maxSize = 64 << 20
-	stacks := make([]byte, 1<<20)
-	for {
-		n := runtime.Stack(stacks, true)
-		if n < len(stacks) || n >= maxSize {
-			stacks = stacks[:n]
-			break
-		}
-		stacks = make([]byte, 4*len(stacks))
-	}
+	var stacks bytes.Buffer
+	_ = pprof.Lookup("goroutine").WriteTo(&stacks, 2) // a Buffer does not fail
 	frame := fmt.Appendf(nil, "durable.(*attempt).runHandler(%p", a)
-	for goroutine := range bytes.SplitSeq(stacks, []byte("\n\n")) {
+	for goroutine := range bytes.SplitSeq(stacks.Bytes(), []byte("\n\n")) {
 		if bytes.Contains(goroutine, frame) {
 			return string(goroutine)
 		}

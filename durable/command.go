@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -248,18 +249,15 @@ func (x *command) sendChunk(ctx context.Context, shard int, ch *chunk) ([]Outcom
 // latest command of each sender: see [store.Stamp]. So each call uses a sender of its
 // own until the store has answered.
 
-// A sender numbers the commands that it sends. One call at a time owns it.
+// A sender numbers the commands that it sends. One call at a time owns it, but may send to
+// several shards at the same time.
 type sender struct {
 	name              string
-	mu                sync.Mutex // one call may send to several shards at the same time
-	lastCommandNumber int64      // of the latest command
+	lastCommandNumber atomic.Int64
 }
 
 func (s *sender) nextStamp() store.Stamp {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lastCommandNumber++
-	return store.Stamp{Sender: s.name, Number: s.lastCommandNumber}
+	return store.Stamp{Sender: s.name, Number: s.lastCommandNumber.Add(1)}
 }
 
 // A senderPool has the free senders of a Client.

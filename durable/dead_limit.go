@@ -27,58 +27,40 @@ func WithDeadLimit(age time.Duration, count int) WorkerOption {
 
 // purgeDeadLetters purges dead letters that exceed the limit, until the context ends.
 func (w *Worker) purgeDeadLetters(ctx context.Context) {
-	const batchSize = 200
 	for {
-		n, err := w.purgeOldestDead(ctx, batchSize)
-		w.counters.purged.Add(int64(n))
-		pause := time.Minute
-		switch {
-		case err != nil && ctx.Err() == nil:
+		if err := w.purgeExcess(ctx); err != nil && ctx.Err() == nil {
 			w.logError(err)
-		case n == batchSize:
-			pause = 10 * time.Millisecond // others use the store too
 		}
-		if worker.Sleep(ctx, pause) != nil {
+		if worker.Sleep(ctx, time.Minute) != nil {
 			return
 		}
 	}
 }
 
-// purgeOldestDead purges the oldest dead letters that exceed the limit, at most
-// batchSize. It returns how many it purged.
-func (w *Worker) purgeOldestDead(ctx context.Context, batchSize int) (n int, err error) {
+// purgeExcess purges dead letters that are too old, and then the oldest of those that are too
+// many.
+func (w *Worker) purgeExcess(ctx context.Context) error {
 	limit := w.config.deadLimit
-	var excess int64
-	if limit.maxCount > 0 {
-		st, err := w.client.Stats(ctx)
+	purge := func(f Filter, opts ...BulkOption) error {
+		n, err := w.client.PurgeAll(ctx, f, opts...)
+		w.counters.purged.Add(int64(n))
+		return err
+	}
+	if limit.maxAge > 0 {
+		now, err := w.client.latestNow(ctx)
+		if err == nil {
+			err = purge(Filter{State: Dead, To: now.Add(-limit.maxAge)})
+		}
 		if err != nil {
-			return 0, err
-		}
-		excess = st.Dead - int64(limit.maxCount)
-	}
-	now, err := w.client.latestNow(ctx)
-	if err != nil {
-		return 0, err
-	}
-	var ids []string
-	for info, err := range w.client.List(ctx, Filter{State: Dead}) {
-		if info.ID == "" {
-			return 0, err
-		}
-		isTooOld := limit.maxAge > 0 && now.Sub(info.At) > limit.maxAge
-		if !isTooOld && int64(len(ids)) >= excess || len(ids) == batchSize {
-			break
-		}
-		ids = append(ids, info.ID)
-	}
-	if len(ids) == 0 {
-		return 0, nil
-	}
-	outcomes, err := w.client.PurgeBatch(ctx, ids)
-	for _, o := range outcomes {
-		if o == Removed {
-			n++
+			return err
 		}
 	}
-	return n, err
+	if limit.maxCount == 0 {
+		return nil
+	}
+	st, err := w.client.Stats(ctx)
+	if excess := int(st.Dead) - limit.maxCount; err == nil && excess > 0 {
+		err = purge(Filter{State: Dead}, AtMost(excess))
+	}
+	return err
 }

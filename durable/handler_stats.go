@@ -1,8 +1,8 @@
 package durable
 
 import (
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,15 +38,10 @@ type HandlerStats struct {
 // n handlers it takes O(n log n).
 func (w *Worker) HandlerStats() []HandlerStats {
 	w.mu.Lock()
-	handlers := make([]*handler, 0, len(w.handlers))
-	for _, h := range w.handlers {
-		handlers = append(handlers, h)
-	}
-	w.mu.Unlock()
-	slices.SortFunc(handlers, func(a, b *handler) int { return strings.Compare(a.name, b.name) })
-	handlerStats := make([]HandlerStats, 0, len(handlers))
-	for _, h := range handlers {
-		handlerStats = append(handlerStats, h.counters.stats(h.name))
+	defer w.mu.Unlock()
+	handlerStats := make([]HandlerStats, 0, len(w.handlers))
+	for _, name := range slices.Sorted(maps.Keys(w.handlers)) {
+		handlerStats = append(handlerStats, w.handlers[name].counters.stats(name))
 	}
 	return handlerStats
 }

@@ -55,7 +55,9 @@ func (c *Client) wrapScheduleFunc(middleware []func(ScheduleFunc) ScheduleFunc) 
 	if len(middleware) == 0 {
 		return nil
 	}
-	scheduleFunc := ScheduleFunc(c.scheduleBatch)
+	scheduleFunc := ScheduleFunc(func(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
+		return c.schedule(ctx, "ScheduleBatch", items, opts)
+	})
 	for _, m := range slices.Backward(middleware) {
 		if scheduleFunc = m(scheduleFunc); scheduleFunc == nil {
 			panic("durable: New: a middleware of Schedule returned nil")

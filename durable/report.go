@@ -12,8 +12,11 @@ import (
 
 // newReport returns a report on the attempt.
 func (a *attempt) newReport(end store.End, next store.When, err error) *worker.Report {
-	return &worker.Report{Attempt: &a.Attempt, Err: err,
-		Report: store.Report{Lease: a.Lease, End: end, Next: next, Due: a.due, Text: truncatedText(err), Keep: a.Keep}}
+	text := ""
+	if err != nil {
+		text = fmt.Sprintf("%.*s", 2*store.MaxText, err.Error()) // the store keeps less
+	}
+	return &worker.Report{Attempt: &a.Attempt, Err: err, Report: store.Report{Lease: a.Lease, End: end, Next: next, Due: a.due, Text: text, Keep: a.Keep}}
 }
 
 // handBackReport returns a report that hands the task back to the store. The attempt does
@@ -47,19 +50,6 @@ func (a *attempt) failedReport(err error) *worker.Report {
 		return a.newReport(store.Retry, clampDelay(retryAfterErr.After), err)
 	}
 	return a.newReport(store.Retry, clampDelay(a.config().retryDelay(a.w.client.random, a.delivery.Attempt, a.untilNextRun())), err)
-}
-
-// truncatedText returns the beginning of an error's text, up to twice as much as the
-// store keeps.
-func truncatedText(err error) string {
-	if err == nil {
-		return ""
-	}
-	s := err.Error()
-	if len(s) > 2*store.MaxText {
-		s = s[:2*store.MaxText]
-	}
-	return s
 }
 
 // clampDelay returns d within the store's limits. If a delay is invalid, the store
@@ -218,7 +208,7 @@ func (a *attempt) Settled(r *worker.Report, receipt store.Receipt, now store.Tim
 		} else {
 			h.died.Add(1)
 		}
-		a.w.recentDead.addDead(RecentDead{When: a.w.now(), Key: a.task.Key, Handler: a.task.Handler, Attempt: a.delivery.Attempt, Error: r.Text})
+		a.w.addRecentDead(RecentDead{When: a.w.now(), Key: a.task.Key, Handler: a.task.Handler, Attempt: a.delivery.Attempt, Error: r.Text})
 		warn("a task has become a dead letter", "attempt", a.delivery.Attempt, "error", r.Text)
 		a.callDeadHook(r.Err)
 	}

@@ -83,23 +83,11 @@ func (c *Client) storeItem(ctx context.Context, x *Item) (store.Item, error) {
 // or later, but not after the context's deadline. After any other error the task is not
 // scheduled.
 func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleOption) (Outcome, error) {
-	if c.wrappedScheduleFunc != nil {
-		out, err := c.wrappedScheduleFunc(ctx, []Item{{t, w}}, opts...)
-		if len(out) == 0 {
-			return Unknown, err
-		}
-		return out[0], err
-	}
-	config, err := newScheduleConfig("Schedule", opts)
-	if err != nil {
+	out, err := c.wrappedSchedule(ctx, "Schedule", []Item{{t, w}}, opts)
+	if len(out) == 0 {
 		return Unknown, err
 	}
-	item, err := c.storeItem(ctx, &Item{t, w})
-	if err != nil {
-		return Unknown, err
-	}
-	config.applyTo(&item)
-	return c.doOneItem(ctx, config.command(), item)
+	return out[0], err
 }
 
 // ScheduleBatch schedules many tasks in few commands, and returns their outcomes in the
@@ -110,14 +98,19 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 // command was not answered. If a command was not answered, the error is an
 // [UnknownError].
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
+	return c.wrappedSchedule(ctx, "ScheduleBatch", items, opts)
+}
+
+func (c *Client) wrappedSchedule(ctx context.Context, method string, items []Item, opts []ScheduleOption) ([]Outcome, error) {
 	if c.wrappedScheduleFunc != nil {
 		return c.wrappedScheduleFunc(ctx, items, opts...)
 	}
-	return c.scheduleBatch(ctx, items, opts...)
+	return c.schedule(ctx, method, items, opts)
 }
 
-func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
-	config, err := newScheduleConfig("ScheduleBatch", opts)
+// schedule is ScheduleBatch without middleware.
+func (c *Client) schedule(ctx context.Context, method string, items []Item, opts []ScheduleOption) ([]Outcome, error) {
+	config, err := newScheduleConfig(method, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tickless/tickless/durable/internal/worker"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/timer"
 )
@@ -115,7 +116,7 @@ func (c *commandCounter) stats(name string) CommandStats {
 type timedStore struct {
 	store.Store
 	counters [numCommandTypes]commandCounter
-	workers  workerSet
+	workers  sync.Map // of the *worker.Run of each running Worker
 }
 
 func (s *timedStore) Now(ctx context.Context, shard int) (_ store.Time, err error) {
@@ -130,7 +131,7 @@ func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c
 		return out, err
 	}
 	if c.Op == store.Cancel {
-		s.workers.notifyCancelled(shard, c.Items, out)
+		s.notifyCancelled(shard, c.Items, out)
 	}
 	for _, o := range out {
 		if int(o) < len(n.outcomeCounts) {
@@ -185,41 +186,15 @@ func (s *timedStore) Repair(ctx context.Context, shard int) (_ store.Repair, err
 	return s.Store.Repair(ctx, shard)
 }
 
-// A Worker learns that a running task was cancelled when it extends the task's lease.
-// So a Client that cancels a task makes its own Workers extend the lease immediately.
-
-// A workerSet is the set of a Client's running Workers.
-type workerSet struct {
-	mu      sync.Mutex // guards workers
-	workers map[*Worker]struct{}
-}
-
-func (s *workerSet) addWorker(w *Worker) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.workers == nil {
-		s.workers = make(map[*Worker]struct{})
-	}
-	s.workers[w] = struct{}{}
-}
-
-func (s *workerSet) removeWorker(w *Worker) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.workers, w)
-}
-
-// notifyCancelled makes the Workers extend the leases of running tasks that were
-// cancelled.
-func (s *workerSet) notifyCancelled(shard int, items []store.Item, outcomes []Outcome) {
+// notifyCancelled makes this Client's own Workers extend the leases of running tasks that were
+// cancelled: when a Worker extends a lease, it learns that the task was cancelled.
+func (s *timedStore) notifyCancelled(shard int, items []store.Item, outcomes []Outcome) {
 	for i, outcome := range outcomes {
-		if outcome != Stopping {
-			continue
+		if outcome == Stopping {
+			s.workers.Range(func(run, _ any) bool {
+				run.(*worker.Run).ExtendLeaseNow(shard, items[i].ID)
+				return true
+			})
 		}
-		s.mu.Lock()
-		for w := range s.workers {
-			w.run.ExtendLeaseNow(shard, items[i].ID)
-		}
-		s.mu.Unlock()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime/pprof"
 	"slices"
@@ -24,9 +25,6 @@ import (
 type Worker struct {
 	client *Client
 	config workerConfig
-	// placesPerClaim is the maximum number of places that a loop reserves for a
-	// claim, so that places remain for other loops.
-	placesPerClaim int
 	// clock is the store's own clock if it has one, such as a virtual clock, or the
 	// system's.
 	clock           clock.Clock
@@ -34,9 +32,8 @@ type Worker struct {
 
 	// Set before the first Run.
 
-	handlers      map[string]*handler
-	handlerNames  []string
-	scheduleNames []string
+	handlers     map[string]*handler
+	handlerNames []string
 
 	// Set by each Run.
 
@@ -54,9 +51,9 @@ type Worker struct {
 	runCalled  bool       // Run was called
 	closed     bool       // Shutdown or Close was called
 	currentRun *currentRun
+	recentDead []RecentDead
 
 	counters      workerCounters
-	recentDead    recentDeadList
 	errorLoggedAt atomic.Int64 // when an error was last logged, in seconds
 	storePaused   atomic.Bool  // the store is paused
 }
@@ -96,10 +93,6 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 	if own, ok := c.Store().(interface{ Clock() clock.Clock }); ok && own.Clock() != w.clock {
 		w.clock, w.hasVirtualClock = own.Clock(), true
 	}
-	for name := range c.schedules {
-		w.scheduleNames = append(w.scheduleNames, name)
-	}
-	w.placesPerClaim = min(max(2*w.config.concurrency/c.store.Shards(), 1), store.MaxClaim)
 	return w
 }
 
@@ -167,8 +160,8 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	defer endCommands()
 	w.initRun(ctx, commandCtx)
 	defer func() { w.timers.Close() }() // its result is not needed
-	w.client.store.workers.addWorker(w)
-	defer w.client.store.workers.removeWorker(w)
+	w.client.store.workers.Store(w.run, nil)
+	defer w.client.store.workers.Delete(w.run)
 
 	var loops sync.WaitGroup
 	start := func(f func()) {
@@ -290,10 +283,11 @@ func (w *Worker) initRun(ctx, commandCtx context.Context) {
 	w.places.Store(pool)
 	w.run = worker.NewRun(worker.Config{
 		Counters: &w.counters.Counters, Claimed: w.newAttempt, Paused: w.logPause, LogError: w.logError, Fail: w.failRun,
-		Store: w.client.store, Commands: commandCtx, Pool: pool, PlacesPerClaim: w.placesPerClaim,
-		Now: w.now, Timers: w.timers, HasVirtualClock: w.hasVirtualClock, Random: w.client.random,
+		Store: w.client.store, Commands: commandCtx, Pool: pool,
+		PlacesPerClaim: min(max(2*w.config.concurrency/w.client.store.Shards(), 1), store.MaxClaim),
+		Now:            w.now, Timers: w.timers, HasVirtualClock: w.hasVirtualClock, Random: w.client.random,
 		Name: newUniqueName(), Number: 1 + rand.Int64N(1<<40), About: w.describe(), Lease: w.config.lease, MaxCrashes: w.config.maxCrashes,
-		Handlers: w.handlerNames, Schedules: w.scheduleNames,
+		Handlers: w.handlerNames, Schedules: slices.Sorted(maps.Keys(w.client.schedules)),
 	})
 }
 

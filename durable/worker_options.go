@@ -86,7 +86,7 @@ func WithName(name string) WorkerOption {
 }
 
 // WithVersion sets the version of the program, for [Client.Workers]. The default is the
-// version of the main module or, if it has none, the revision of its source.
+// version of the main module.
 func WithVersion(version string) WorkerOption {
 	return workerOption(func(c *workerConfig) { c.version = version })
 }

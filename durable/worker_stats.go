@@ -2,7 +2,6 @@ package durable
 
 import (
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -73,26 +72,16 @@ type RecentDead struct {
 
 // RecentDead returns the latest runs that this Worker made dead letters, at most 16,
 // the oldest first. [Client.List] returns all dead letters.
-func (w *Worker) RecentDead() []RecentDead { return w.recentDead.copyOfLatest() }
+func (w *Worker) RecentDead() []RecentDead {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.recentDead)
+}
 
 const maxRecentDead = 16
 
-type recentDeadList struct {
-	mu     sync.Mutex // guards latest
-	latest []RecentDead
-}
-
-func (r *recentDeadList) addDead(d RecentDead) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.latest) == maxRecentDead {
-		r.latest = slices.Delete(r.latest, 0, 1)
-	}
-	r.latest = append(r.latest, d)
-}
-
-func (r *recentDeadList) copyOfLatest() []RecentDead {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.latest)
+func (w *Worker) addRecentDead(d RecentDead) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.recentDead = append(w.recentDead[max(0, len(w.recentDead)+1-maxRecentDead):], d)
 }

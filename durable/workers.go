@@ -78,13 +78,16 @@ type handlerAbout struct {
 
 // describe returns what the Worker tells about itself in a Run.
 func (w *Worker) describe() string {
-	about := workerAbout{Name: w.config.name, PID: os.Getpid(), Started: w.now().UTC(), Version: cmp.Or(w.config.version, buildVersion()),
+	about := workerAbout{Name: w.config.name, PID: os.Getpid(), Started: w.now().UTC(), Version: w.config.version,
 		Places: w.config.concurrency, Handlers: make(map[string]handlerAbout)}
 	about.Host, _ = os.Hostname() // without a name the field is empty
 	for name, h := range w.handlers {
 		if h.limit != (places.Limit{}) {
 			about.Handlers[name] = handlerAbout(h.limit)
 		}
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && about.Version == "" && info.Main.Version != "(devel)" {
+		about.Version = info.Main.Version
 	}
 	text := about.encode()
 	if len(text) > store.MaxAbout {
@@ -95,29 +98,8 @@ func (w *Worker) describe() string {
 }
 
 func (a *workerAbout) encode() string {
-	b, err := json.Marshal(a)
-	if err != nil {
-		panic(err) // impossible: all fields can be encoded
-	}
+	b, _ := json.Marshal(a) // all fields can be encoded
 	return string(b)
-}
-
-// buildVersion returns the version of the program's main module, or the revision of its
-// source.
-func buildVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return ""
 }
 
 // workerID returns the WorkerInfo.ID of a worker's number.

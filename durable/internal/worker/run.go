@@ -26,7 +26,7 @@ type Config struct {
 	Store           store.Store
 	Commands        context.Context // of the commands to the store
 	Pool            *places.Pool
-	PlacesPerClaim  int // how many places a Loop reserves for a claim at most
+	PlacesPerClaim  int // the most that a Loop reserves, so that places remain for others
 	Now             func() time.Time
 	Timers          *timer.Scheduler
 	HasVirtualClock bool           // Now is not the system's clock
