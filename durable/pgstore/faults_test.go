@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +24,26 @@ import (
 	"github.com/tickless/tickless/durable/pgstore/pgtest"
 	"github.com/tickless/tickless/durable/store"
 )
+
+// What may happen to a Store, and the tests that show that it survives:
+//
+//	a worker is killed                 TestDeploy, TestServe_Killed of cmd/tickless; HolderHangs
+//	the server is killed               ServerCrashes
+//	failover to a standby that lags    Failover
+//	a read-only server                 Failover, ServerRefuses
+//	a cut in the middle of COMMIT      CutInCommit
+//	serialization failures, deadlocks  TransientErrors
+//	a full disk                        OtherErrors, with the server's error. If the log has no
+//	                                   space, the server ends: ServerCrashes
+//	idle_in_transaction_session_timeout, statement_timeout, max_connections
+//	                                   HolderHangs, ServerRefuses
+//	commits that are not safe          ServerRefuses
+//	a role with the grants and no more TestGrants
+//	another encoding, a collation      TestMigrate_Refuses, Collation
+//	plans of empty tables              PlansOfEmptyTables
+//	an old snapshot                    OldSnapshot; BenchmarkPostgresSnapshot of benchmarks/stores
+//	clocks that are set                storetest
+//	no LISTEN, no prepared statements  TestWait_OtherProcess, CutInCommit
 
 func schedule(t *testing.T, c *durable.Client, key string) error {
 	t.Helper()
@@ -261,6 +285,9 @@ func TestFaults_ServerRefuses(t *testing.T) {
 		h, err := c.Check(t.Context())
 		require.NoError(t, err)
 		require.Contains(t, strings.Join(h.Warnings, "; "), warning)
+		if warning == "read-only" {
+			require.ErrorIs(t, schedule(t, c, "refused"), ErrReadOnly)
+		}
 	}
 
 	_, slow := open("&statement_timeout=1500")
@@ -321,8 +348,162 @@ func TestFaults_OldSnapshot(t *testing.T) {
 	require.Less(t, blocks(findDocuments, 0, []string{""}, "0"), int64(40))
 	x := s.shards[0]
 	done := make(chan memory, 1)
-	require.NoError(t, x.calls.Do(t.Context(), &call{Run: func(*index) error { done <- x.memory; return nil }}))
+	require.NoError(t, x.calls.Call(t.Context(), &call{Run: func(*index) error { done <- x.memory; return nil }}))
 	require.NoError(t, s.Close())
 	from := x.memory.from[kind{handler: "h"}]
 	require.NotZero(t, from, "the claims remember no lower bound")
+}
+
+// A plan that was made while the tables were empty reads few pages when they are full: nothing
+// has analyzed them since.
+func TestFaults_PlansOfEmptyTables(t *testing.T) {
+	server := pgtest.Start(t, "fsync=off", "autovacuum=off")
+	pool := newPool(t, server.URL("postgres"))
+	_, err := Migrate(t.Context(), pool)
+	require.NoError(t, err)
+	conn, err := pgx.Connect(t.Context(), server.URL("postgres"))
+	require.NoError(t, err)
+	defer conn.Close(context.Background())
+	run := func(statement string) []string {
+		results, err := conn.PgConn().Exec(t.Context(), statement).ReadAll()
+		require.NoError(t, err, statement)
+		var lines []string
+		for _, row := range results[len(results)-1].Rows {
+			lines = append(lines, string(row[0]))
+		}
+		return lines
+	}
+	run("SELECT " + strings.ReplaceAll(fixPlans, "true)", "false)"))
+	statements := []struct{ name, types, text, args string }{
+		{"find", "int, text[]", findTasks, "0, '{k7}'"},
+		{"if_changed", "int, text[], text", findIfChanged, "0, '{k7}', ''"},
+		{"move", "int", moveTasks, "0, '{k7}', '{NULL}', '{1}', '{1}', '{1}', '{0}', '{0}', '{0}', '{NULL}', '{f}', '{0}', '{0}'"},
+		{"remove", "int", deleteTasks, "0, '{k7}'"},
+		{"versions", "int, int8, int8", writeVersions, "0, 1000000, 0, '{}', '{}', '{}', '{}', '{s7}', '{1}'"},
+		{"documents", "int", findDocuments, "0, '{s7}', '0'"},
+		{"find_groups", "int", findGroups, "0, '{h}', '{g7}'"},
+		{"drop_groups", "int", dropGroups, "0, '{h}', '{g7}'"},
+		{"drain", "int, text, text[], int", drainInbox, "0, '1000000', '{k7}', 1000"},
+	}
+	for _, x := range statements {
+		run(fmt.Sprintf("PREPARE %s (%s) AS %s", x.name, x.types, x.text))
+		run(fmt.Sprintf("EXECUTE %s(%s)", x.name, x.args))
+	}
+	run(`INSERT INTO tickless.tasks SELECT 0, 'k' || i, 1, i, 'h', '', '', i, 0, 0, 0, NULL, false, 0, 0, '' FROM generate_series(1, 20000) i`)
+	run(`INSERT INTO tickless.versions SELECT 0, 's' || i, 1, 0, 0, false, '{}' FROM generate_series(1, 20000) i`)
+	run(`INSERT INTO tickless.groups SELECT 0, 'h', 'g' || i, i, '{}' FROM generate_series(1, 20000) i`)
+	run(`INSERT INTO tickless.inbox (shard, tx, id, handler, schedule, at) SELECT 0, '7', 'k' || i, 'h', '', 0 FROM generate_series(1, 20000) i`)
+	for _, x := range statements {
+		total := 0
+		plan := run(fmt.Sprintf("EXPLAIN (ANALYZE, BUFFERS) EXECUTE %s(%s)", x.name, x.args))
+		for _, line := range plan {
+			if _, hit, ok := strings.Cut(line, "Buffers: shared hit="); ok {
+				var n int
+				_, _ = fmt.Sscan(hit, &n)
+				total = max(total, n)
+			}
+		}
+		require.Positive(t, total, x.name)
+		require.Less(t, total, 60, "%s:\n%s", x.name, strings.Join(plan, "\n"))
+	}
+}
+
+// A server that is a standby is read-only. When it becomes the primary, the Store goes on, also
+// if the last commands did not reach it.
+func TestFaults_Failover(t *testing.T) {
+	server := pgtest.Start(t)
+	pool := newPool(t, server.URL("postgres"))
+	_, err := Migrate(t.Context(), pool)
+	require.NoError(t, err)
+	s := New(pool)
+	defer s.Close()
+	c := durable.New(s)
+	require.NoError(t, schedule(t, c, "before"))
+	_, err = c.Schedule(t.Context(), item("claimed", durable.After(0)).Task, durable.After(0))
+	require.NoError(t, err)
+
+	// The standby has what the primary had at this time.
+	server.Kill()
+	standby := server.Dir + "-standby"
+	require.NoError(t, exec.Command("cp", "-a", server.Dir, standby).Run())
+	server.Restart()
+	require.Eventually(t, func() bool { return schedule(t, c, "lost") == nil }, time.Minute, 10*time.Millisecond)
+	for i := range 50 {
+		require.NoError(t, schedule(t, c, fmt.Sprint("lost", i)))
+	}
+	claim := store.Round{Claim: store.Claim{Asked: true, Max: 1, Handlers: []string{"h"}}, Lease: time.Minute, MaxCrashes: 5}
+	stamp := store.Stamp{Sender: "w", Number: 1, Until: store.Farthest}
+	a, err := s.Do(t.Context(), 0, stamp, claim)
+	require.NoError(t, err)
+	require.Len(t, a.Tasks, 1)
+
+	server.Kill()
+	require.NoError(t, os.RemoveAll(server.Dir))
+	require.NoError(t, os.Rename(standby, server.Dir))
+	require.NoError(t, os.WriteFile(filepath.Join(server.Dir, "standby.signal"), nil, 0o600))
+	server.Restart()
+	require.Eventually(t, func() bool { _, err := c.Get(t.Context(), "before"); return err == nil }, time.Minute, 10*time.Millisecond)
+	require.ErrorIs(t, schedule(t, c, "k"), ErrReadOnly)
+	h, err := c.Check(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(h.Warnings, "; "), "read-only")
+
+	_, err = pool.Exec(t.Context(), "SELECT pg_promote()")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return schedule(t, c, "k") == nil }, time.Minute, 10*time.Millisecond)
+	_, err = c.Get(t.Context(), "lost")
+	require.ErrorIs(t, err, durable.ErrNotFound)
+	// Transaction ids have started again.
+	require.NoError(t, s.ScheduleTx(t.Context(), pool, item("tx", durable.After(time.Hour))))
+	_, err = c.Get(t.Context(), "tx")
+	require.NoError(t, err)
+	// The claim is lost too: its report has no effect, and the task runs again, with a token
+	// that nobody has had.
+	lease := store.Lease{ID: a.Tasks[0].ID, Token: a.Tasks[0].Token}
+	round := claim
+	round.Reports = []store.Report{{Lease: lease, End: store.Done}}
+	stamp.Number++
+	b, err := s.Do(t.Context(), 0, stamp, round)
+	require.NoError(t, err)
+	require.Equal(t, []store.Receipt{store.Refused}, b.Receipts)
+	require.Len(t, b.Tasks, 1)
+	require.Equal(t, "claimed", b.Tasks[0].ID)
+	require.Greater(t, b.Tasks[0].Token, a.Tasks[0].Token)
+}
+
+// In a database with a language's order, lists have the order of bytes.
+func TestFaults_Collation(t *testing.T) {
+	name := fmt.Sprint("language", schemaNumber.Add(1))
+	_, err := newPool(t, sharedServer(t).URL("postgres")).Exec(t.Context(), "CREATE DATABASE "+name+" LOCALE_PROVIDER icu ICU_LOCALE 'en-US' TEMPLATE template0")
+	require.NoError(t, err)
+	pool := newPool(t, sharedServer(t).URL(name))
+	_, err = Migrate(t.Context(), pool)
+	require.NoError(t, err)
+	s := New(pool)
+	defer s.Close()
+	c := durable.New(s)
+	keys := []string{"K-B", "K-a", "k-A", "k-B", "k-a", "k-b", "k-ä", "k-日", "kä", "ka"}
+	for _, handler := range []string{"Z", "a"} {
+		for _, k := range keys {
+			_, err := c.Schedule(t.Context(), durable.Task{Key: handler + k, Handler: handler}, durable.At(time.Unix(4e9, 0)))
+			require.NoError(t, err)
+		}
+	}
+	list := func(f store.Filter) (ids []string) {
+		p := store.Page{}
+		for {
+			p, err = s.List(t.Context(), 0, f, p.Next, 2)
+			require.NoError(t, err)
+			for _, e := range p.Entries {
+				ids = append(ids, e.ID)
+			}
+			if p.Next == (store.Cursor{}) {
+				return ids
+			}
+		}
+	}
+	all := list(store.Filter{})
+	require.Len(t, all, 2*len(keys))
+	require.True(t, slices.IsSorted(all))
+	require.Equal(t, []string{"ak-A", "ak-B", "ak-a", "ak-b", "ak-ä", "ak-日"}, list(store.Filter{Prefix: "ak-"}))
 }

@@ -24,11 +24,12 @@ type groupRows struct {
 }
 
 const (
-	findGroups = `SELECT g.handler, g.name, g.value FROM tickless.groups g JOIN unnest($2::text[], $3::text[]) k(handler, name)
-		ON g.shard = $1 AND g.handler = k.handler AND g.name = k.name`
+	findGroups = `SELECT g.* FROM unnest($2::text[], $3::text[]) k(handler, name) CROSS JOIN LATERAL (SELECT g.handler, g.name, g.value
+		FROM tickless.groups g WHERE g.shard = $1 AND g.handler = k.handler AND g.name = k.name LIMIT 1) g`
 	untilGroups = `SELECT handler, name, value FROM tickless.groups WHERE shard = $1 ORDER BY until LIMIT $2`
-	dropGroups  = `DELETE FROM tickless.groups g USING unnest($2::text[], $3::text[]) k(handler, name) WHERE g.shard = $1 AND g.handler = k.handler AND g.name = k.name`
-	putGroups   = `INSERT INTO tickless.groups (shard, handler, name, until, value) SELECT $1, * FROM unnest($2::text[], $3::text[], $4::int8[], $5::text[])
+	dropGroups  = `DELETE FROM tickless.groups WHERE ctid = ANY (ARRAY(SELECT (SELECT g.ctid FROM tickless.groups g WHERE g.shard = $1 AND g.handler = k.handler AND g.name = k.name)
+		FROM unnest($2::text[], $3::text[]) k(handler, name)))`
+	putGroups = `INSERT INTO tickless.groups (shard, handler, name, until, value) SELECT $1, * FROM unnest($2::text[], $3::text[], $4::int8[], $5::text[])
 		ON CONFLICT (shard, handler, name) DO UPDATE SET until = excluded.until, value = excluded.value`
 
 	ofKind = `FROM tickless.tasks t WHERE t.shard = $1 AND t.grp <> '' AND t.handler = k.handler AND t.grp = k.grp AND t.state = k.state AND t.suspect = k.suspect`

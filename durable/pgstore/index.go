@@ -5,17 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/tickless/tickless/durable/pgstore/internal/group"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/batch"
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-type call = group.Call[*index]
+type call = batch.Call[*index]
 
 // An index implements machine.Index for one transaction. It has the rows that were read,
 // with their changes, and writes them at the end. A query in between shows the rows as they
@@ -27,11 +26,11 @@ type index struct {
 	shard    int
 	memory   *memory    // of the transaction before; empty for readers
 	fromPast store.Time // what memory.fromPast becomes
-	// hasInbox says that tasks wait in the inbox: none with a lower tx than inboxFrom now,
-	// and none with a lower tx than nextInboxFrom when they are drained.
-	hasInbox                 bool
-	inboxFrom, nextInboxFrom string
-	inboxLeft                bool // more tasks wait than were drained
+	// hasInbox says that tasks may wait in the inbox. The shard has horizon now, and
+	// nextHorizon when they are drained.
+	hasInbox             bool
+	horizon, nextHorizon horizon
+	inboxLeft            bool // more tasks wait than were drained
 
 	now           machine.Moment
 	numbers       numbers
@@ -50,8 +49,6 @@ type index struct {
 	firstGroups   *groupRows // nil until they are read
 }
 
-var _ machine.Index = (*index)(nil)
-
 // A session is a connection or a transaction.
 type session interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
@@ -65,6 +62,7 @@ type numbers struct {
 	Backdated int64 `json:",omitempty"`
 	version   int64
 	ends      store.Time // no lease ends earlier
+	text      string     // as JSON, in the table
 }
 
 // A cachedTask is a task, with the stored values of its row.
@@ -113,28 +111,10 @@ type leases struct {
 	next    store.Time
 }
 
-// A failure is the value with which must panics.
-type failure struct{ err error }
-
-func must(err error) {
-	if err != nil {
-		panic(failure{err})
-	}
-}
-
-// recoverFailure turns a panic of must into an error.
-func recoverFailure(err *error) {
-	switch v := recover().(type) {
-	case nil:
-	case failure:
-		*err = v.err
-	default:
-		panic(v)
-	}
-}
+func must(err error) { batch.Must(err) }
 
 func newIndex(ctx context.Context, session session, s *Store, x *shard, m *memory) *index {
-	return &index{memory: m, ctx: ctx, session: session, store: s, shard: x.number, inboxFrom: strconv.FormatUint(x.inboxFrom.Load(), 10),
+	return &index{memory: m, ctx: ctx, session: session, store: s, shard: x.number, horizon: *x.horizon.Load(),
 		tasks: make(map[string]*cachedTask), documents: make(map[string]*document), due: make(map[kind]*dueRows), groups: make(map[machine.GroupKey]*cachedGroup)}
 }
 
@@ -160,9 +140,9 @@ func (ix *index) queryNow(f func(rows pgx.Rows), statement string, args ...any) 
 	ix.send(&b)
 }
 
-const findDocuments = `SELECT n.name, coalesce(v.version, 0), coalesce(v.at, 0), coalesce(v.value, ''), c.now, c.xmin,
+const findDocuments = `SELECT n.name, coalesce(v.version, 0), coalesce(v.at, 0), coalesce(v.value, ''), c.now, c.xmin, c.server,
 		EXISTS (SELECT FROM tickless.inbox WHERE shard = $1 AND tx >= $3::text::xid8)
-	FROM (SELECT tickless.clock() AS now, pg_snapshot_xmin(pg_current_snapshot())::text AS xmin OFFSET 0) c
+	FROM (SELECT tickless.clock() AS now, pg_snapshot_xmin(pg_current_snapshot())::text AS xmin, pg_postmaster_start_time()::text AS server OFFSET 0) c
 	CROSS JOIN unnest($2::text[]) n(name)
 	LEFT JOIN LATERAL (SELECT version, at, value FROM tickless.versions WHERE shard = $1 AND name = n.name ORDER BY version DESC LIMIT 1) v ON true`
 
@@ -182,17 +162,22 @@ func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
 		return
 	}
 	ix.query(b, func(rows pgx.Rows) {
-		var name, xmin string
+		var name string
+		var current horizon
 		var version, at, now int64
 		var value []byte
 		var hasInbox bool
-		must(rows.Scan(&name, &version, &at, &value, &now, &xmin, &hasInbox))
+		must(rows.Scan(&name, &version, &at, &value, &now, &current.from, &current.server, &hasInbox))
 		switch d := ix.documents[name]; {
 		case name == "":
 			ix.now = machine.Moment{Wall: store.Time(now), Steady: ix.store.steady(), Boot: ix.store.steadyName}
-			ix.hasInbox, ix.nextInboxFrom = hasInbox, xmin
+			ix.hasInbox, ix.nextHorizon = hasInbox, current
+			if current.server != ix.horizon.server {
+				ix.hasInbox, ix.horizon.from = true, "0"
+				ix.memory.backdated = -1 // the server may lack the latest commands
+			}
 			must(json.Unmarshal(value, &ix.numbers))
-			ix.numbers.version, ix.numbers.ends = version, store.Time(at)
+			ix.numbers.version, ix.numbers.ends, ix.numbers.text = version, store.Time(at), string(value)
 			ix.storedNumbers = ix.numbers
 		case version == 0:
 		case name == limitsName:
@@ -202,13 +187,16 @@ func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
 			d.version, d.sender = version, new(machine.Sender)
 			must(json.Unmarshal(value, d.sender))
 		}
-	}, findDocuments, ix.shard, missing, ix.inboxFrom)
+	}, findDocuments, ix.shard, missing, ix.horizon.from)
 }
 
 const (
-	findTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.id = ANY($2)`
-	// findIfChanged selects nothing if nobody has changed the shard since a version.
-	findIfChanged = findTasks + ` AND (SELECT version FROM tickless.versions WHERE shard = $1 AND name = '' ORDER BY version DESC LIMIT 1) <> $3`
+	// The subquery with LIMIT, and ctid = ANY elsewhere, fix the plan. A plan that was made
+	// while the table was small could otherwise read all rows of the shard.
+	findTasks = `SELECT ` + taskColumns + ` FROM unnest($2::text[]) k(id)
+		CROSS JOIN LATERAL (SELECT t.ctid, t.* FROM tickless.tasks t WHERE t.shard = $1 AND t.id = k.id LIMIT 1) t`
+	// findIfChanged selects nothing if nobody has changed the shard since it had some numbers.
+	findIfChanged = findTasks + ` WHERE (SELECT value FROM tickless.versions WHERE shard = $1 AND name = '' ORDER BY version DESC LIMIT 1) <> $3`
 )
 
 // loadTasks adds a query for the tasks that are not cached.
@@ -231,8 +219,9 @@ func (ix *index) loadTasks(b *pgx.Batch, ids []string) {
 // A memory is what a shard remembers after its latest transaction.
 type memory struct {
 	// running are the running tasks, for their reports. They are valid while the shard has the
-	// same version.
-	version int64
+	// same numbers. Its version alone does not tell: after a failover to a standby that lags,
+	// other commands may have the same.
+	numbers string
 	running map[string]*cachedTask
 	// from says from which time on there are due tasks of a kind, and fromPast Past entries, so
 	// that a claim does not meet the dead rows of earlier tasks while an old snapshot keeps
@@ -270,11 +259,11 @@ func (ix *index) loadRemembered(b *pgx.Batch, m *memory, ids []string) {
 		return
 	}
 	var changed []*cachedTask
-	b.Queue(ix.store.sql(findIfChanged), ix.shard, remembered, m.version).Query(func(rows pgx.Rows) error {
+	b.Queue(ix.store.sql(findIfChanged), ix.shard, remembered, m.numbers).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			changed = append(changed, scanTask(rows))
 		}
-		if ix.numbers.version != m.version {
+		if ix.numbers.text != m.numbers {
 			for _, id := range remembered {
 				ix.tasks[decodeID(id)] = new(cachedTask)
 			}
@@ -312,7 +301,7 @@ func (ix *index) remember(m memory) memory {
 			m.paused[h] = l.Paused != 0
 		}
 	}
-	if ix.numbers.version != m.version || m.running == nil {
+	if ix.storedNumbers.text != m.numbers || m.running == nil {
 		m.running = make(map[string]*cachedTask)
 	}
 	for id, x := range ix.tasks {
@@ -323,11 +312,16 @@ func (ix *index) remember(m memory) memory {
 			delete(m.running, id)
 		}
 	}
-	m.version, m.hasGroups = ix.numbers.version+1, ix.numbers.Groups > 0
+	m.numbers, m.hasGroups = ix.numbers.text, ix.numbers.Groups > 0
 	return m
 }
 
 func (ix *index) Numbers() *machine.Numbers { return &ix.numbers.Numbers }
+
+func (ix *index) Now() machine.Moment { return ix.now }
+
+// CheckRows returns nil: the server checks its pages.
+func (ix *index) CheckRows(string, []string) error { return nil }
 
 func (ix *index) findTask(id string) *cachedTask {
 	var b pgx.Batch
@@ -560,10 +554,12 @@ const (
 	insertTasks = `INSERT INTO tickless.tasks (shard, id, state, at, handler, schedule, record, due, attempts, token, lease, more, suspect, worker, version, grp)
 		SELECT $1, * FROM unnest($2::text[], $3::int2[], $4::int8[], $5::text[], $6::text[], $7::bytea[], $8::int8[], $9::int4[], $10::int8[], $11::int8[], $12::text[], $13::bool[], $14::int8[], $15::int8[], $16::text[])`
 	moveTasks = `UPDATE tickless.tasks t SET state = x.state, at = x.at, due = x.due, attempts = x.attempts, token = x.token, lease = x.lease, more = x.more, suspect = x.suspect, worker = x.worker, version = x.version
-		FROM unnest($2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[], $7::int4[], $8::int8[], $9::int8[], $10::text[], $11::bool[], $12::int8[], $13::int8[]) x(id, ctid, state, at, due, attempts, token, lease, more, suspect, worker, version)
-		WHERE t.shard = $1 AND t.id = x.id AND t.ctid = coalesce(x.ctid::tid, (SELECT ctid FROM tickless.tasks WHERE shard = $1 AND id = x.id))`
-	deleteTasks   = `DELETE FROM tickless.tasks WHERE shard = $1 AND id = ANY($2)`
-	writeVersions = `WITH old AS (DELETE FROM tickless.versions v USING unnest($8::text[], $9::int8[]) x(name, version) WHERE v.shard = $1 AND v.name = x.name AND v.version = x.version)
+		FROM (SELECT *, coalesce(ctid::tid, (SELECT t.ctid FROM tickless.tasks t WHERE t.shard = $1 AND t.id = x.id)) AS tid
+			FROM unnest($2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[], $7::int4[], $8::int8[], $9::int8[], $10::text[], $11::bool[], $12::int8[], $13::int8[]) x(id, ctid, state, at, due, attempts, token, lease, more, suspect, worker, version)
+			OFFSET 0) x WHERE t.ctid = x.tid`
+	deleteTasks   = `DELETE FROM tickless.tasks WHERE ctid = ANY (ARRAY(SELECT (SELECT t.ctid FROM tickless.tasks t WHERE t.shard = $1 AND t.id = k.id) FROM unnest($2::text[]) k(id)))`
+	writeVersions = `WITH old AS (DELETE FROM tickless.versions WHERE ctid = ANY (ARRAY(SELECT (SELECT v.ctid FROM tickless.versions v WHERE v.shard = $1 AND v.name = x.name AND v.version = x.version)
+			FROM unnest($8::text[], $9::int8[]) x(name, version))))
 		INSERT INTO tickless.versions (shard, version, wakes, name, at, worker, value) SELECT $1, $2, $3, * FROM unnest($4::text[], $5::int8[], $6::bool[], $7::text[])`
 )
 
@@ -626,8 +622,9 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 
 // writeVersions writes the numbers and the changed documents.
 func (ix *index) writeVersions(exec func(statement string, args ...any)) {
+	ix.numbers.text = encodeJSON(&ix.numbers)
 	oldNames, oldVersions := []string{""}, []int64{ix.numbers.version}
-	names, ats, areWorkers, values := []string{""}, []int64{int64(ix.numbers.ends)}, []bool{false}, []string{encodeJSON(&ix.numbers)}
+	names, ats, areWorkers, values := []string{""}, []int64{int64(ix.numbers.ends)}, []bool{false}, []string{ix.numbers.text}
 	add := func(name string, at store.Time, worker bool, value any) {
 		names, ats, areWorkers, values = append(names, name), append(ats, int64(at)), append(areWorkers, worker), append(values, encodeJSON(value))
 	}

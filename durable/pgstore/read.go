@@ -5,14 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/batch"
 	"github.com/tickless/tickless/durable/store/machine"
+	"github.com/tickless/tickless/durable/store/pages"
 )
 
 // read calls f in a transaction that only reads, so that f sees a consistent state. Before
@@ -41,7 +42,7 @@ func (s *Store) tryRead(ctx context.Context, shard int, taskIDs []string, f func
 		return false, err
 	}
 	defer release(conn)
-	defer recoverFailure(&err)
+	defer batch.Recover(&err)
 	ix := newIndex(ctx, conn, s, s.shards[shard], new(memory))
 	var b pgx.Batch
 	b.Queue(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`)
@@ -106,8 +107,8 @@ const (
 	pageSuspects = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.state = 1 AND t.suspect AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT $2`
 )
 
-// maxSteps is how many queries List makes for a page. With an Error or a Group, rows that do
-// not match also count for a query's limit, so that a page may have fewer entries.
+// maxSteps is how often List reads entries for a page. Entries that do not match also count
+// for a query's limit, so a page by Error or Group may have fewer entries.
 const maxSteps = 16
 
 // List returns a page. A page by Prefix also reads entries with the prefix that it skips. A
@@ -118,83 +119,57 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 		return p, err
 	}
 	err = s.read(ctx, shard, nil, func(ix *index) {
-		p = store.Page{}
+		p = store.Page{Next: c}
 		for range maxSteps {
-			found := ix.page(&f, c, limit+1)
+			var found []*cachedTask
+			found, p.Next = pages.List(&f, p.Next, limit-len(p.Entries), ix.now.Wall, []int64{int64(store.Pending), suspects, pendingPaused, parked},
+				func(x *cachedTask) *store.Entry { return &x.Entry }, ix.readPage)
 			for _, x := range found {
-				if len(p.Entries) == limit {
-					p.Next = f.CursorOf(&p.Entries[limit-1])
-					return
-				}
-				c = f.CursorOf(&x.Entry)
-				if f.Match(&x.Entry) && !x.HasExpired(ix.now.Wall) {
-					p.Entries = append(p.Entries, x.Entry)
-					ix.notePause(&p.Entries[len(p.Entries)-1])
-				}
+				ix.notePause(&x.Entry)
+				p.Entries = append(p.Entries, x.Entry)
 			}
-			if len(found) <= limit {
+			if len(p.Entries) == limit || p.Next == (store.Cursor{}) {
 				return
 			}
 		}
-		p.Next = c
 	})
 	return p, err
 }
 
-// page returns the first n tasks after the cursor that match the filter, except for its
-// Error and Group.
-func (ix *index) page(f *store.Filter, c store.Cursor, n int) (found []*cachedTask) {
-	from := f.From
-	read := func(query string, args ...any) {
-		ix.queryNow(func(rows pgx.Rows) { found = append(found, scanTask(rows)) }, query,
-			append([]any{ix.shard, n - len(found), int64(c.At), encodeID(c.ID), int64(from), int64(cmp.Or(f.To, machine.Never)), int16(f.State), f.Handler}, args...)...)
-	}
-	if f.Runs {
-		digits := func(t store.Time) []byte { return fmt.Appendf(nil, "%016d", t) }
+// readPage returns the tasks of a query.
+func (ix *index) readPage(q *pages.Query) (found []*cachedTask, next store.Cursor) {
+	statement, args := pageRest, []any{q.ColumnState}
+	switch digits := func(t store.Time) []byte { return fmt.Appendf(nil, "%016d", t) }; {
+	case q.Order == pages.ByEnd:
 		after := []byte("~") // after all times
-		if c != (store.Cursor{}) {
-			after = digits(c.At)
+		if q.After != (store.Cursor{}) {
+			after = digits(q.After.At)
 		}
-		read(pageRuns, after, digits(f.From), digits(cmp.Or(f.To, store.Farthest)))
-		return found
+		statement, args = pageRuns, []any{after, digits(q.From), digits(cmp.Or(q.To, store.Farthest))}
+	case q.Order == pages.ByID:
+		prefix := encodeID(q.Prefix)
+		statement, args = pagePrefix, []any{prefix, prefixEnd(prefix)}
+	case q.Order == pages.Noted && q.ColumnState == suspects:
+		return nil, next // they are among those with state 1
+	case q.Order == pages.Noted:
+		statement = pageMore
+	case q.ColumnState == suspects:
+		statement, args = pageSuspects, nil
+	case q.ColumnState == int64(store.Pending):
+		statement, args = pagePending, nil
 	}
-	if f.Prefix != "" {
-		prefix := encodeID(f.Prefix)
-		read(pagePrefix, prefix, prefixEnd(prefix))
-		return found
-	}
-	// readAll merges the results of several queries.
-	readAll := func(queries ...func()) {
-		var merged []*cachedTask
-		count := len(found)
-		for _, q := range queries {
-			q()
-			merged = append(merged, found[count:]...)
-			found = found[:count]
+	args = append([]any{ix.shard, q.Limit, int64(q.After.At), encodeID(q.After.ID), int64(q.From), int64(cmp.Or(q.To, machine.Never)), int16(q.State), q.Handler}, args...)
+	count := 0
+	ix.queryNow(func(rows pgx.Rows) {
+		x := scanTask(rows)
+		if count++; count == q.Limit {
+			next = q.CursorOf(&x.Entry)
 		}
-		slices.SortFunc(merged, func(a, b *cachedTask) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
-		found = append(found, merged[:min(n-count, len(merged))]...)
-	}
-	for state := max(store.Pending, c.State); state <= store.Past && len(found) < n; state++ {
-		if state > c.State {
-			c = store.Cursor{State: state, At: -1}
+		if q.Match(&x.Entry) && !x.HasExpired(ix.now.Wall) {
+			found = append(found, x)
 		}
-		if state == store.Past {
-			from = max(from, ix.now.Wall+1) // others have expired
-		}
-		switch {
-		case f.State != 0 && f.State != state:
-		case (f.Error != "" || f.Paused) && state > store.Pending:
-			read(pageMore, int16(state))
-		case f.Error != "" || f.Paused:
-			readAll(func() { read(pageMore, int16(state)) }, func() { read(pageMore, int16(pendingPaused)) }, func() { read(pageMore, int16(parked)) })
-		case state == store.Pending:
-			readAll(func() { read(pagePending) }, func() { read(pageSuspects) }, func() { read(pageRest, int16(pendingPaused)) }, func() { read(pageRest, int16(parked)) })
-		default:
-			read(pageRest, int16(state))
-		}
-	}
-	return found
+	}, statement, args...)
+	return found, next
 }
 
 // prefixEnd returns a text that comes after all ids with the prefix, and before all others.
@@ -249,7 +224,7 @@ func (s *Store) Repair(ctx context.Context, shard int) (r store.Repair, err erro
 	if err != nil || missing == [store.Past + 1]int64{} && !wrong {
 		return r, err
 	}
-	err = s.shards[shard].calls.Do(ctx, &call{Run: func(ix *index) error {
+	err = s.shards[shard].calls.Call(ctx, &call{Run: func(ix *index) error {
 		n := &ix.numbers
 		n.Pending += missing[store.Pending]
 		n.Running += missing[store.Running]

@@ -10,29 +10,6 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// moreFields are the fields that only few tasks use. The column more stores them as JSON.
-type moreFields struct {
-	Crashes   int             `json:"crashes,omitempty"`
-	Runs      int             `json:"runs,omitempty"`
-	Stopping  bool            `json:"stopping,omitempty"`
-	Following bool            `json:"following,omitempty"`
-	Paused    bool            `json:"paused,omitempty"`
-	Once      bool            `json:"once,omitempty"`
-	Next      store.Time      `json:"next,omitempty"`
-	NextTask  *store.Task     `json:"next_task,omitempty"`
-	Failures  []store.Failure `json:"failures,omitempty"`
-}
-
-// encodeMoreFields returns a task's value for the column more, or nil if all its fields
-// are zero.
-func encodeMoreFields(t *machine.Task) *string {
-	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Paused && len(t.Failures) == 0 {
-		return nil
-	}
-	s := encodeJSON(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Paused, t.Once, t.Next, t.NextTask, t.Failures})
-	return &s
-}
-
 func encodeJSON(x any) string {
 	b, err := json.Marshal(x)
 	must(err)
@@ -60,13 +37,7 @@ func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 	if len(t.Record) == 0 {
 		t.Record = nil
 	}
-	if more != nil {
-		var f moreFields
-		must(json.Unmarshal(more, &f))
-		t.Crashes, t.Runs = f.Crashes, f.Runs
-		t.Paused, t.Once = f.Paused, f.Once
-		t.Stopping, t.Following, t.Next, t.NextTask, t.Failures = f.Stopping, f.Following, f.Next, f.NextTask, f.Failures
-	}
+	must(t.DecodeMore(more))
 	if t.State == pendingPaused || t.State == parked {
 		t.Parked = t.State == parked
 		t.State = store.Pending
@@ -76,8 +47,9 @@ func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 }
 
 // Values of the column state of pending tasks that wait because they are paused, or that are
-// parked.
+// parked. In a list, suspects stands for pending suspects, whose column state is 1.
 const (
+	suspects      = 5
 	pendingPaused = 6
 	parked        = 9
 )
@@ -116,7 +88,12 @@ func (r *taskRows) add(x *cachedTask) {
 	r.ids, r.states, r.ats = append(r.ids, encodeID(t.ID)), append(r.states, columnState(t)), append(r.ats, int64(t.At))
 	r.handlers, r.schedules, r.records = append(r.handlers, t.Handler), append(r.schedules, t.Schedule), append(r.records, t.Record)
 	r.dues, r.attempts, r.tokens = append(r.dues, int64(t.Due)), append(r.attempts, int32(t.Attempts)), append(r.tokens, t.Token)
-	r.leases, r.more = append(r.leases, int64(t.Lease)), append(r.more, encodeMoreFields(t))
+	var more *string
+	if m := t.EncodeMore(false); m != nil {
+		text := string(m)
+		more = &text
+	}
+	r.leases, r.more = append(r.leases, int64(t.Lease)), append(r.more, more)
 	r.suspects, r.workers, r.groups = append(r.suspects, t.Suspect), append(r.workers, t.Worker), append(r.groups, t.Group)
 	r.versions = append(r.versions, t.Version)
 }

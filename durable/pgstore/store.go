@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/tickless/tickless/durable/pgstore/internal/group"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/batch"
 	"github.com/tickless/tickless/durable/store/waiters"
 )
 
@@ -30,15 +30,18 @@ type Store struct {
 // A shard has what a Store keeps about a shard of its tasks.
 type shard struct {
 	number int
-	calls  *group.Queue[*index]
+	calls  *batch.Queue[*index]
 	memory memory       // owned by the goroutine that serves the calls
 	wakes  atomic.Int64 // Numbers.Wakes when the waiters were last woken
 	// notifies says that other processes must be notified.
 	notifies atomic.Bool
-	// inboxFrom is a lower bound of what the column tx has in the inbox, so that reading the
-	// inbox does not meet dead rows.
-	inboxFrom atomic.Uint64
+	horizon  atomic.Pointer[horizon]
 }
+
+// A horizon is a lower bound of what the column tx has in the inbox, so that reading the
+// inbox does not meet dead rows. It holds until the server starts again: a standby that
+// becomes the primary may have lower transaction ids.
+type horizon struct{ from, server string }
 
 var _ store.Store = (*Store)(nil)
 
@@ -56,7 +59,8 @@ func New(pool *pgxpool.Pool, opts ...Option) *Store {
 		s.goroutines.Go(s.runNotifications)
 	}
 	for i := range s.shardCount {
-		x := &shard{number: i, calls: group.New[*index](s.closed)}
+		x := &shard{number: i, calls: batch.New[*index](s.closed)}
+		x.horizon.Store(&horizon{from: "0"})
 		s.shards = append(s.shards, x)
 		s.goroutines.Go(func() {
 			x.calls.Serve(s.log, func(calls []*call) (bool, error) { return s.transact(x, calls) }, isDataError)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/batch"
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
@@ -113,9 +114,9 @@ var inboxStamp = store.Stamp{Sender: "inbox", Number: 1}
 // keys.
 const maxDrained = 1000
 
-const drainInbox = `DELETE FROM tickless.inbox WHERE shard = $1 AND (tx, number) IN (
-		(SELECT tx, number FROM tickless.inbox WHERE shard = $1 AND tx >= $2::text::xid8 ORDER BY tx, number LIMIT $4)
-		UNION (SELECT tx, number FROM tickless.inbox WHERE shard = $1 AND id = ANY($3)))
+const drainInbox = `DELETE FROM tickless.inbox WHERE ctid = ANY (ARRAY(
+		(SELECT ctid FROM tickless.inbox WHERE shard = $1 AND tx >= $2::text::xid8 ORDER BY tx, number LIMIT $4)
+		UNION ALL (SELECT i.ctid FROM unnest($3::text[]) k(id) CROSS JOIN LATERAL (SELECT ctid FROM tickless.inbox WHERE shard = $1 AND id = k.id ORDER BY shard, id) i)))
 	RETURNING number, id, handler, schedule, record, at, grp`
 
 // drain schedules the tasks that wait in the inbox. It drains what is visible: a cursor over
@@ -137,14 +138,14 @@ func (ix *index) drain(keys []string) {
 		must(r.Scan(&x.number, &t.ID, &t.Handler, &t.Schedule, &t.Record, &at, &t.Group))
 		x.item.ID, x.item.When = t.ID, store.At(store.Time(at))
 		rows = append(rows, x)
-	}, drainInbox, ix.shard, ix.inboxFrom, encodedKeys, maxDrained)
+	}, drainInbox, ix.shard, ix.horizon.from, encodedKeys, maxDrained)
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.number, b.number) })
-	var ids []string
+	items := make([]store.Item, len(rows))
 	for i := range rows {
-		ids = append(ids, neededIDs(&rows[i].item)...)
+		items[i] = rows[i].item
 	}
 	var b pgx.Batch
-	ix.loadTasks(&b, ids)
+	ix.loadTasks(&b, batch.NeededIDs(items))
 	ix.send(&b)
 	for i := range rows {
 		c := store.Command{Op: store.Schedule, Items: []store.Item{rows[i].item}}
@@ -154,7 +155,7 @@ func (ix *index) drain(keys []string) {
 		machine.Schedule(ix, ix.now, &c)
 	}
 	if len(rows) >= maxDrained {
-		ix.nextInboxFrom, ix.inboxLeft = ix.inboxFrom, true
+		ix.nextHorizon.from, ix.inboxLeft = ix.horizon.from, true
 	}
 }
 

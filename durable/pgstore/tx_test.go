@@ -115,7 +115,7 @@ func TestScheduleTx_CommitsLate(t *testing.T) {
 	require.NoError(t, first.Commit(t.Context()))
 	_, err = c.Get(t.Context(), "first")
 	require.NoError(t, err)
-	require.NotZero(t, s.shards[0].inboxFrom.Load())
+	require.NotEqual(t, "0", s.shards[0].horizon.Load().from)
 }
 
 func TestScheduleTx_DatabaseSQL(t *testing.T) {

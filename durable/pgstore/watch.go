@@ -138,7 +138,7 @@ func (s *Store) probeOnce(ctx context.Context) error {
 	var b pgx.Batch
 	var full []*shard
 	for _, x := range s.shards {
-		b.Queue(s.sql(probe), x.number, strconv.FormatUint(x.inboxFrom.Load(), 10)).QueryRow(func(row pgx.Row) error {
+		b.Queue(s.sql(probe), x.number, x.horizon.Load().from).QueryRow(func(row pgx.Row) error {
 			var wakes int64
 			var hasInbox bool
 			err := row.Scan(&wakes, &hasInbox)

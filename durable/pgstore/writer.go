@@ -3,14 +3,13 @@ package pgstore
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tickless/tickless/durable/store"
-	"github.com/tickless/tickless/durable/store/machine"
+	"github.com/tickless/tickless/durable/store/batch"
 )
 
 // A transaction takes two round trips: the first begins it, locks the shard and reads what
@@ -24,7 +23,7 @@ const (
 	maxAttempts = 5
 )
 
-const begin = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`
+const begin = `BEGIN ISOLATION LEVEL READ COMMITTED`
 
 // lockShard waits for the shard's lock. If this process hangs or its host is gone, the server
 // ends the transaction after 10 s.
@@ -39,7 +38,8 @@ const fixPlans = `set_config('plan_cache_mode', 'force_generic_plan', true), set
 // transact executes calls in one transaction. It repeats a transaction that was surely
 // rolled back if it may succeed the next time.
 func (s *Store) transact(x *shard, calls []*call) (maybeCommitted bool, err error) {
-	for i := 1; ; i++ {
+	calls = batch.Begin(calls)
+	for i := 1; len(calls) > 0; i++ {
 		maybeCommitted, err = s.tryTransact(x, calls)
 		if err == nil || maybeCommitted || i == maxAttempts || !isTransient(err) {
 			return maybeCommitted, wrapError(err, maybeCommitted)
@@ -50,6 +50,7 @@ func (s *Store) transact(x *shard, calls []*call) (maybeCommitted bool, err erro
 		case <-time.After(time.Duration(i) * 5 * time.Millisecond):
 		}
 	}
+	return false, nil
 }
 
 func (s *Store) tryTransact(x *shard, calls []*call) (maybeCommitted bool, err error) {
@@ -65,7 +66,7 @@ func (s *Store) tryTransact(x *shard, calls []*call) (maybeCommitted bool, err e
 	defer release(conn)
 	m := x.memory
 	x.memory = memory{} // unless the transaction commits
-	defer recoverFailure(&err)
+	defer batch.Recover(&err)
 	ix := newIndex(ctx, conn, s, x, &m)
 	ix.begin(calls)
 	for _, c := range calls {
@@ -81,9 +82,7 @@ func (s *Store) tryTransact(x *shard, calls []*call) (maybeCommitted bool, err e
 		return code == "" || fatal, err
 	}
 	x.memory = ix.remember(m)
-	if from, err := strconv.ParseUint(ix.nextInboxFrom, 10, 64); err == nil {
-		x.inboxFrom.Store(from)
-	}
+	x.horizon.Store(&ix.nextHorizon)
 	s.wakeIfChanged(x, ix.numbers.Wakes)
 	if ix.numbers.Wakes != ix.storedNumbers.Wakes && !s.pollOnly {
 		s.notify(x)
@@ -121,41 +120,33 @@ func (ix *index) begin(calls []*call) {
 	if ix.hasInbox {
 		ix.drain(ids)
 	}
+	ix.loadRuns(ids)
 }
 
-// neededIDs returns the ids of the tasks that scheduling an item looks at.
-func neededIDs(x *store.Item) []string {
-	if k, ok := x.Task.Keeps(); ok && k.Unique > 0 {
-		return []string{x.ID, store.HeadID(x.ID)}
+// loadRuns reads the entries that the finished runs of tasks will replace.
+func (ix *index) loadRuns(ids []string) {
+	var runs []string
+	for _, id := range ids {
+		if head := ix.tasks[store.HeadID(id)]; head != nil {
+			if run, ok := ix.tasks[id].NextRunID(&head.Task); ok {
+				runs = append(runs, run)
+			}
+		}
 	}
-	return []string{x.ID}
+	var b pgx.Batch
+	ix.loadTasks(&b, runs)
+	ix.send(&b)
 }
 
 // Change carries out a command.
 func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
-	if err := c.Check(&st); err != nil {
-		return nil, err
-	}
 	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
 	if c.Op == store.SetLimit && len(s.shards) > 1 {
 		return nil, fmt.Errorf("pgstore: a limit counts the tasks of one shard, and the store has %d: %w", len(s.shards), store.ErrInvalid)
 	}
-	c.Items = machine.CopyItems(c.Items) // the index may keep the items
-	x := &call{Sender: st.Sender}
-	for i := range c.Items {
-		x.TaskIDs = append(x.TaskIDs, neededIDs(&c.Items[i])...)
-	}
-	var outcomes []store.Outcome
-	x.Run = func(ix *index) (err error) {
-		outcomes, err = machine.Change(ix, ix.now, &st, &c)
-		return err
-	}
-	if err := s.shards[shard].calls.Do(ctx, x); err != nil {
-		return nil, err
-	}
-	return outcomes, nil
+	return s.shards[shard].calls.Change(ctx, st, c)
 }
 
 // maxSleep is the longest time between two claims of a worker: its server's clock may be
@@ -164,44 +155,21 @@ const maxSleep = 5 * time.Second
 
 // Do carries out a worker's round.
 func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round) (store.Answer, error) {
-	if err := r.Check(&st); err != nil {
-		return store.Answer{}, err
-	}
 	if err := s.checkOpen(ctx); err != nil {
 		return store.Answer{}, err
 	}
-	x := &call{Sender: st.Sender}
-	if r.Claim.Asked {
-		x.Claim = &r.Claim
-	}
-	for i := range r.Reports {
-		x.TaskIDs = append(x.TaskIDs, r.Reports[i].ID)
-		if r.Reports[i].Keep {
-			x.TaskIDs = append(x.TaskIDs, store.HeadID(store.KeyOf(r.Reports[i].ID)))
-		}
-	}
-	for i := range r.Extend {
-		x.TaskIDs = append(x.TaskIDs, r.Extend[i].ID)
-	}
-	var answer store.Answer
-	x.Run = func(ix *index) (err error) {
-		answer, err = machine.Do(ix, ix.now, &st, &r)
-		return err
-	}
-	if err := s.shards[shard].calls.Do(ctx, x); err != nil {
-		return store.Answer{}, err
-	}
-	if answer.Next < 0 || answer.Next > maxSleep {
+	answer, err := s.shards[shard].calls.Do(ctx, st, r)
+	if err == nil && (answer.Next < 0 || answer.Next > maxSleep) {
 		answer.Next = maxSleep
 	}
-	return answer, nil
+	return answer, err
 }
 
 // drain moves the tasks that wait in the shard's inbox to their table. It reports whether
 // some are left: see maxDrained.
 func (s *Store) drain(ctx context.Context, x *shard) (left bool, err error) {
 	leftLater := false
-	err = x.calls.Do(ctx, &call{Run: func(ix *index) error {
+	err = x.calls.Call(ctx, &call{Run: func(ix *index) error {
 		leftLater = ix.inboxLeft
 		return nil
 	}})

@@ -14,6 +14,7 @@ import (
 // changed rows before a query that depends on them.
 type index struct {
 	*session
+	now            machine.Moment
 	tasks          map[string]*cachedTask
 	dirtyTasks     []*cachedTask // changed, but not written
 	senders        map[string]*cachedSender
@@ -28,8 +29,6 @@ type index struct {
 	headTable    *headTable // nil until the first claim
 	groups       map[machine.GroupKey]*cachedGroup
 }
-
-var _ machine.Index = (*index)(nil)
 
 // A cachedTask is a task, with the stored values of its row.
 type cachedTask struct {
@@ -102,6 +101,8 @@ func (ix *index) readCounters() {
 
 func (ix *index) Numbers() *machine.Numbers { return &ix.counters }
 
+func (ix *index) Now() machine.Moment { return ix.now }
+
 // loadRows reads the tasks and senders that are not cached yet.
 func (ix *index) loadRows(ids, senders []string) {
 	var args []any
@@ -130,14 +131,13 @@ func (ix *index) loadRows(ids, senders []string) {
 	})
 }
 
-// checkRows returns an error if a row that a command needs is damaged. Schedule and reports
-// do not need the tasks' rows.
-func (ix *index) checkRows(keys rowKeys, needsTasks bool) error {
-	if err := ix.senders[keys.senderName].err; err != nil {
+// CheckRows returns an error if a row that a command needs is damaged.
+func (ix *index) CheckRows(sender string, ids []string) error {
+	if err := ix.senders[sender].err; err != nil {
 		return fmt.Errorf("%w: %w", err, store.ErrNotDone)
 	}
-	for _, id := range keys.taskIDs {
-		if err := ix.tasks[id].err; err != nil && needsTasks {
+	for _, id := range ids {
+		if err := ix.tasks[id].err; err != nil {
 			return fmt.Errorf("%w: %w", err, store.ErrNotDone)
 		}
 	}
@@ -217,7 +217,7 @@ func (ix *index) flushTasks() {
 			}
 			x.rowID = 0
 		default:
-			m := encodeMoreFields(t)
+			m := t.EncodeMore(t.Suspect)
 			values := []any{columnState(t), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), nullableNumber(t.Worker), nullableNumber(t.Version)}
 			switch isSame := isSameSlice(t.Record, x.storedTask.Record); {
 			case isSame && x.rowID != 0:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/machine"
+	"github.com/tickless/tickless/durable/store/pages"
 )
 
 // List returns a page. Each page has its own transaction, because a long transaction
@@ -24,12 +25,10 @@ func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor,
 	}
 	err = s.runReadTx(ctx, func(x *session) {
 		p = store.Page{}
+		now := s.readClocks().Wall
+		states := []int64{int64(store.Pending), pendingSuspect, pendingPaused, parked, parkedSuspect}
 		var tasks []*cachedTask
-		tasks, p.Next = x.listTasks(&f, c, limit+1, s.readClocks().Wall)
-		if len(tasks) > limit {
-			tasks = tasks[:limit]
-			p.Next = f.CursorOf(&tasks[limit-1].Entry)
-		}
+		tasks, p.Next = pages.List(&f, c, limit, now, states, func(t *cachedTask) *store.Entry { return &t.Entry }, func(q *pages.Query) ([]*cachedTask, store.Cursor) { return x.readPage(q, now) })
 		limits := (&index{session: x}).Limits()
 		for _, t := range tasks {
 			machine.NotePause(&t.Entry, limits)
@@ -42,70 +41,31 @@ func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor,
 	return p, err
 }
 
-// listTasks returns the first n tasks that match the filter and come after the cursor. If
-// it has skipped maxScanned entries, next is the position where it has stopped.
-func (x *session) listTasks(f *store.Filter, c store.Cursor, n int, now store.Time) (found []*cachedTask, next store.Cursor) {
+// readPage returns the tasks of a query.
+func (x *session) readPage(q *pages.Query, now store.Time) (found []*cachedTask, next store.Cursor) {
+	read := func(o listOrder, args ...any) ([]*cachedTask, store.Cursor) {
+		return x.readOrdered(o, q, int64(q.After.At), int64(q.From), int64(cmp.Or(q.To, machine.Never)), now, args...)
+	}
 	switch {
-	case f.Runs:
+	case q.Order == pages.ByEnd:
 		after := "~" // after all times
-		if c != (store.Cursor{}) {
-			after = fmt.Sprintf("%016d", c.At)
+		if q.After != (store.Cursor{}) {
+			after = fmt.Sprintf("%016d", q.After.At)
 		}
-		return x.readOrdered(runsByEnd, f, c, after, fmt.Appendf(nil, "%016d", f.From), fmt.Appendf(nil, "%016d", cmp.Or(f.To, store.Farthest)), n, now)
-	case f.Prefix != "":
-		return x.readOrdered(tasksByID, f, c, c.ID, f.Prefix, firstAfterPrefix(f.Prefix), n, now)
+		return x.readOrdered(runsByEnd, q, []byte(after), fmt.Appendf(nil, "%016d", q.From), fmt.Appendf(nil, "%016d", cmp.Or(q.To, store.Farthest)), now)
+	case q.Order == pages.ByID:
+		return x.readOrdered(tasksByID, q, q.After.ID, q.Prefix, firstAfterPrefix(q.Prefix), now)
+	case q.Order == pages.Noted:
+		return read(notedByTime, q.ColumnState)
+	case q.ColumnState != int64(store.Pending):
+		return read(othersByTime, q.ColumnState)
 	}
-	for state := max(store.Pending, c.State); state <= store.Past && len(found) < n && next == (store.Cursor{}); state++ {
-		if state > c.State {
-			c = store.Cursor{State: state, At: -1}
-		}
-		read := func(o listOrder, f *store.Filter, args ...any) (found []*cachedTask, next store.Cursor) {
-			return x.readOrdered(o, f, c, int64(c.At), int64(f.From), int64(cmp.Or(f.To, machine.Never)), n-len(found), now, args...)
-		}
-		var more []*cachedTask
-		switch {
-		case f.State != 0 && f.State != state:
-		case (f.Error != "" || f.Paused) && state > store.Pending:
-			more, next = read(failedByTime, f, int64(state))
-		case state == store.Pending:
-			all := *f
-			f := all
-			add := func(found []*cachedTask, end store.Cursor) {
-				more = append(more, found...)
-				if end != (store.Cursor{}) && (next == (store.Cursor{}) || end.Compare(next) < 0) {
-					next = end
-				}
-			}
-			if f.Error != "" || f.Paused {
-				add(read(failedByTime, &f, int64(state)))
-				for _, s := range []int64{pendingSuspect, pendingPaused, parked, parkedSuspect} {
-					add(read(failedByTime, &f, s))
-				}
-			} else {
-				kinds := x.pageKinds(&f, c, n)
-				if f.To != all.To {
-					next = store.Cursor{State: state, At: f.To} // if not all of these match
-				}
-				add(read(othersByTime, &f, pendingPaused))
-				add(read(pendingByTime, &f, encodeJSON(kinds[false])))
-				add(read(suspectsByTime, &f, encodeJSON(kinds[true])))
-				add(read(othersByTime, &f, parked))
-				add(read(othersByTime, &f, parkedSuspect))
-			}
-			slices.SortFunc(more, func(a, b *cachedTask) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
-			if next != (store.Cursor{}) {
-				more = slices.DeleteFunc(more, func(t *cachedTask) bool { return f.CursorOf(&t.Entry).Compare(next) > 0 })
-			}
-		default:
-			f := *f
-			if state == store.Past {
-				f.From = max(f.From, now+1) // others have expired
-			}
-			more, next = read(othersByTime, &f, int64(state))
-		}
-		found = append(found, more...)
+	to := q.To
+	kinds := x.pageKinds(q)
+	if found, next = read(pendingByTime, encodeJSON(kinds)); next == (store.Cursor{}) && q.To != to {
+		next = store.Cursor{State: store.Pending, At: q.To} // if not all of these match
 	}
-	return found[:min(n, len(found))], next
+	return found, next
 }
 
 // A listOrder is the order of a list. A position in the list is the value of column, and an
@@ -119,28 +79,26 @@ type listOrder struct {
 const inKinds = `json_each(?5) k CROSS JOIN tickless_tasks f ON f.rowid = k.value CROSS JOIN `
 
 var (
-	pendingByTime  = listOrder{inKinds + "tickless_tasks t INDEXED BY tickless_due", "t.state = 1 AND t.handler = f.handler AND t.schedule = f.schedule", "t.at", false}
-	suspectsByTime = listOrder{inKinds + "tickless_tasks t INDEXED BY tickless_suspects", "t.state = 5 AND t.handler = f.handler AND t.schedule = f.schedule", "t.at", false}
-	othersByTime   = listOrder{"tickless_tasks t INDEXED BY tickless_rest", "t.state > 1 AND t.state = ?5", "t.at", false}
-	failedByTime   = listOrder{"tickless_tasks t INDEXED BY tickless_more", "t.more IS NOT NULL AND t.state = ?5", "t.at", false}
-	runsByEnd      = listOrder{"tickless_tasks t INDEXED BY tickless_ended", "t.state = 4 AND length(t.record) > 16", "substr(t.record, 2, 16)", true}
-	tasksByID      = listOrder{"tickless_tasks t INDEXED BY sqlite_autoindex_tickless_tasks_1", "1", "t.id", false}
+	pendingByTime = listOrder{inKinds + "tickless_tasks t INDEXED BY tickless_due", "t.state = 1 AND t.handler = f.handler AND t.schedule = f.schedule", "t.at", false}
+	othersByTime  = listOrder{"tickless_tasks t INDEXED BY tickless_rest", "t.state > 1 AND t.state = ?5", "t.at", false}
+	notedByTime   = listOrder{"tickless_tasks t INDEXED BY tickless_more", "t.more IS NOT NULL AND t.state = ?5", "t.at", false}
+	runsByEnd     = listOrder{"tickless_tasks t INDEXED BY tickless_ended", "t.state = 4 AND length(t.record) > 16", "substr(t.record, 2, 16)", true}
+	tasksByID     = listOrder{"tickless_tasks t INDEXED BY sqlite_autoindex_tickless_tasks_1", "1", "t.id", false}
 )
 
 // maxScanned is how many entries a page looks at that do not match the filter.
 const maxScanned = 10_000
 
-// readOrdered returns the first n tasks that match the filter, with values of the column from
-// from to to. They come after the cursor, whose value of the column is after. args are the
+// readOrdered returns the tasks of a query, with values of the column from from to to, in an
+// order. They come after the query's cursor, whose value of the column is after. args are the
 // parameters of the order. It leaves out what has expired at now. If there are more than
 // maxScanned entries, next is the position after those.
-func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, after, from, to any, n int, now store.Time, args ...any) (found []*cachedTask, next store.Cursor) {
+func (x *session) readOrdered(o listOrder, f *pages.Query, after, from, to any, now store.Time, args ...any) (found []*cachedTask, next store.Cursor) {
 	direction, further := "", ">"
 	if o.backwards {
 		direction, further = " DESC", "<"
-		after = []byte(after.(string))
 	}
-	args = append([]any{after, c.ID, from, to}, args...)
+	args = append([]any{after, f.After.ID, from, to}, args...)
 	ordered := fmt.Sprintf(` FROM %s WHERE %s AND %s %s= ?1 AND (%[3]s %[4]s ?1 OR t.id %[4]s ?2) AND %[3]s >= ?3 AND %[3]s < ?4 ORDER BY %[3]s%[5]s, t.id%[5]s`,
 		o.tables, o.condition, o.column, further, direction)
 	k := len(args)
@@ -149,7 +107,7 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 	if f.Runs {
 		atFrom, atTo, prefix = 0, machine.Never, f.Prefix
 	}
-	all := append(slices.Clip(args), int64(f.State), f.Handler, f.Group, f.Error, int64(f.DueFrom), int64(cmp.Or(f.DueTo, machine.Never)), int64(atFrom), int64(atTo), prefix, n, int64(now), f.Paused)
+	all := append(slices.Clip(args), int64(f.State), f.Handler, f.Group, f.Error, int64(f.DueFrom), int64(cmp.Or(f.DueTo, machine.Never)), int64(atFrom), int64(atTo), prefix, f.Limit, int64(now), f.Paused)
 	// The inner query finds entries in order, and the outer one reads those that match.
 	x.queryRows(fmt.Sprintf(`SELECT t.`+strings.ReplaceAll(taskColumns, ", ", ", t.")+`
 		FROM (SELECT t.rowid AS r, t.state, t.handler, t.more, t.due, t.at, t.id, t.grp%[1]s LIMIT %[2]d) i CROSS JOIN tickless_tasks t ON t.rowid = i.r
@@ -159,14 +117,14 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 		AND i.due >= ?%[7]d AND i.due < ?%[8]d AND i.at >= ?%[9]d AND i.at < ?%[10]d AND substr(i.id, 1, length(?%[11]d)) = ?%[11]d
 		AND (NOT ?%[14]d OR json_valid(i.more) AND json_extract(i.more, '$.paused')) LIMIT +?%[12]d`,
 		ordered, maxScanned, k+1, k+2, k+3, k+4, k+5, k+6, k+7, k+8, k+9, k+10, k+11, k+12), all, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
-	if len(found) == n {
+	if len(found) == f.Limit {
 		return found, next
 	}
 	var value any
 	if x.queryRow(fmt.Sprintf(`SELECT %s, t.id%s LIMIT 1 OFFSET %d`, o.column, ordered, maxScanned-1), args, &value, &next.ID) {
 		switch value := value.(type) {
 		case int64:
-			next.State, next.At = c.State, store.Time(value)
+			next.State, next.At = f.After.State, store.Time(value)
 		case []byte:
 			ended, _ := strconv.ParseInt(string(value), 10, 64)
 			next.State, next.At = store.Past, store.Time(ended)
@@ -177,10 +135,9 @@ func (x *session) readOrdered(o listOrder, f *store.Filter, c store.Cursor, afte
 
 // A listedKind is a kind with tasks that may be on a page.
 type listedKind struct {
-	row     int64 // the rowid of its first task
-	suspect bool
-	times   []store.Time // when its first tasks are due, in order
-	limit   int          // how many times were read at most
+	row   int64        // the rowid of its first task
+	times []store.Time // when its first tasks are due, in order
+	limit int          // how many times were read at most
 }
 
 const (
@@ -191,23 +148,21 @@ const (
 		ON t.rowid IN (SELECT rowid FROM %s AND handler = f.handler AND schedule = f.schedule AND at >= ?2 AND at < ?3 ORDER BY at LIMIT +?4)`
 )
 
-// pageKinds returns, by suspect, a task of each kind that has tasks on a page of n. It sets
-// the filter's To to the end of a period, from the cursor on, in which n tasks are due, or
-// few more. So a page costs O(log n) for each kind that is pending, and for each of its tasks.
-func (x *session) pageKinds(f *store.Filter, c store.Cursor, n int) map[bool][]int64 {
+// pageKinds returns a task of each kind that has tasks on the query's page. It sets the
+// query's To to the end of a period, from its cursor on, in which enough tasks are due, or few
+// more. So a page costs O(log n) for each kind that is pending, and for each of its tasks.
+func (x *session) pageKinds(q *pages.Query) []int64 {
 	var kinds []*listedKind
-	lastHandler := firstAfterPrefix(f.Handler)
-	if f.Handler != "" {
-		lastHandler = f.Handler
+	lastHandler := firstAfterPrefix(q.Handler)
+	if q.Handler != "" {
+		lastHandler = q.Handler
 	}
-	from, to := int64(max(f.From, c.At)), cmp.Or(f.To, machine.Never)
-	for _, suspect := range []bool{false, true} {
-		x.queryRows(onIndex(suspect, listKinds), []any{f.Handler, lastHandler, from, int64(to)}, func(rows *sql.Rows) {
-			k := &listedKind{suspect: suspect, times: make([]store.Time, 1), limit: 1}
-			must(rows.Scan(&k.row, &k.times[0]))
-			kinds = append(kinds, k)
-		})
-	}
+	n, from, to := q.Limit, int64(max(q.From, q.After.At)), cmp.Or(q.To, machine.Never)
+	x.queryRows(onIndex(false, listKinds), []any{q.Handler, lastHandler, from, int64(to)}, func(rows *sql.Rows) {
+		k := &listedKind{times: make([]store.Time, 1), limit: 1}
+		must(rows.Scan(&k.row, &k.times[0]))
+		kinds = append(kinds, k)
+	})
 	end := to
 	for limit := max(4, 2*n/max(1, len(kinds))); ; limit *= 4 {
 		var times []store.Time
@@ -217,38 +172,34 @@ func (x *session) pageKinds(f *store.Filter, c store.Cursor, n int) map[bool][]i
 		if slices.Sort(times); len(times) > n { // the cursor's own task may be among them
 			end = times[n] + 1
 		}
-		short := make(map[bool][]*listedKind) // of these, more tasks may be due in the period
+		var short []*listedKind // of these, more tasks may be due in the period
+		rowIDs := []int64{}
 		for _, k := range kinds {
 			if len(k.times) == k.limit && k.limit <= n && k.times[k.limit-1] < end-1 {
-				short[k.suspect] = append(short[k.suspect], k)
+				short, rowIDs = append(short, k), append(rowIDs, k.row)
+				k.times, k.limit = nil, limit
 			}
 		}
 		if len(short) == 0 {
 			break
 		}
-		for suspect, list := range short {
-			rowIDs := make([]int64, len(list))
-			for i, k := range list {
-				rowIDs[i], k.times, k.limit = k.row, nil, limit
-			}
-			x.queryRows(onIndex(suspect, firstTimes), []any{encodeJSON(rowIDs), from, int64(end), limit}, func(rows *sql.Rows) {
-				var i int
-				var at store.Time
-				must(rows.Scan(&i, &at))
-				list[i].times = append(list[i].times, at)
-			})
-			for _, k := range list {
-				slices.Sort(k.times)
-			}
+		x.queryRows(onIndex(false, firstTimes), []any{encodeJSON(rowIDs), from, int64(end), limit}, func(rows *sql.Rows) {
+			var i int
+			var at store.Time
+			must(rows.Scan(&i, &at))
+			short[i].times = append(short[i].times, at)
+		})
+		for _, k := range short {
+			slices.Sort(k.times)
 		}
 	}
 	if end != to {
-		f.To = end
+		q.To = end
 	}
-	rowIDs := map[bool][]int64{false: {}, true: {}}
+	rowIDs := []int64{}
 	for _, k := range kinds {
 		if len(k.times) > 0 && k.times[0] < end {
-			rowIDs[k.suspect] = append(rowIDs[k.suspect], k.row)
+			rowIDs = append(rowIDs, k.row)
 		}
 	}
 	return rowIDs

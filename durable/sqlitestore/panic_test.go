@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable/store"
-	"github.com/tickless/tickless/durable/store/machine"
 )
 
 // TestWriter_Panic panics in the middle of transactions, after changes. Only the call that
@@ -34,13 +33,13 @@ func TestWriter_Panic(t *testing.T) {
 				require.NoError(t, schedule(id))
 				return
 			}
-			err := s.callWriter(context.Background(), rowKeys{}, func(ix *index, at machine.Moment) error {
+			err := s.callWriter(context.Background(), &call{Run: func(ix *index) error {
 				task := ix.Find("first")
 				task.State, task.At, ix.counters.Pending = store.Dead, 1, 77
 				ix.Changed(task)
 				ix.flushTasks()
 				panic("a test's panic")
-			})
+			}})
 			require.ErrorIs(t, err, store.ErrNotDone)
 			require.ErrorContains(t, err, "a test's panic")
 		})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/batch"
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
@@ -103,7 +104,7 @@ func (s *Store) tryRead(ctx context.Context, f func(x *session)) (err error) {
 		}
 		s.giveBack(r)
 	}()
-	defer recoverSessionError(&err)
+	defer batch.Recover(&err)
 	if _, err := r.conn.ExecContext(ctx, "BEGIN"); err != nil {
 		return err
 	}
@@ -204,8 +205,8 @@ func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 	if err != nil || !needsRepair {
 		return r, err
 	}
-	repair := func(x *session, at machine.Moment) { x.repairTables(needsIndexes, at) }
-	err = s.queueCall(ctx, &queuedCall{repair: repair, done: make(chan struct{}), do: func(ix *index, _ machine.Moment) error {
+	prepare := func() { s.writer.session.repairTables(needsIndexes, s.readClocks()) }
+	err = s.callWriter(ctx, &call{Prepare: prepare, Run: func(ix *index) error {
 		_, found := ix.countTasks()
 		n := &ix.counters
 		n.Pending, n.Running, n.Dead, n.Past = found[0], found[1], found[2], found[3]

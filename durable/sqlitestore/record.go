@@ -12,34 +12,9 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// moreFields are the fields that only few tasks use. The column more stores them as JSON.
-type moreFields struct {
-	Crashes   int             `json:"crashes,omitempty"`
-	Runs      int             `json:"runs,omitempty"`
-	Stopping  bool            `json:"stopping,omitempty"`
-	Following bool            `json:"following,omitempty"`
-	Suspect   bool            `json:"suspect,omitempty"`
-	Paused    bool            `json:"paused,omitempty"`
-	Once      bool            `json:"once,omitempty"`
-	Next      store.Time      `json:"next,omitempty"`
-	NextTask  *store.Task     `json:"next_task,omitempty"`
-	Failures  []store.Failure `json:"failures,omitempty"`
-}
-
-// encodeMoreFields returns a task's value for the column more, or nil if all its fields
-// are zero.
-func encodeMoreFields(t *machine.Task) []byte {
-	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Suspect && !t.Paused && len(t.Failures) == 0 {
-		return nil
-	}
-	b, err := json.Marshal(moreFields{t.Crashes, t.Runs, t.Stopping, t.Following, t.Suspect, t.Paused, t.Once, t.Next, t.NextTask, t.Failures})
-	must(err)
-	return b
-}
-
 // columnValues returns the columns of a task, in the order of the constant taskColumns.
 func columnValues(t *machine.Task) []any {
-	m := encodeMoreFields(t)
+	m := t.EncodeMore(t.Suspect)
 	return []any{t.ID, columnState(t), int64(t.At), t.Handler, t.Schedule, t.Record, int64(t.Due), int64(t.Attempts),
 		t.Token, int64(t.Lease), nullableText(m), rowChecksum(t, m), nullableNumber(t.Worker), nullableNumber(t.Version), nullableName(t.Group)}
 }
@@ -138,24 +113,18 @@ func scanRow(rows interface{ Scan(...any) error }, t *machine.Task, before ...an
 	if len(t.Record) == 0 {
 		t.Record = nil
 	}
-	var x moreFields
-	if moreText != nil {
-		err = json.Unmarshal(moreText, &x)
-	}
+	err = t.DecodeMore(moreText)
 	switch s := int64(t.State); s {
 	case pendingSuspect, pendingPaused, parked, parkedSuspect:
 		t.State, t.Parked = store.Pending, s >= parkedState
 	}
 	t.Group = group.String
-	t.Suspect, t.Paused, t.Once = x.Suspect, x.Paused, x.Once
 	if err != nil || n != rowChecksum(t, moreText) {
 		return fmt.Errorf("%w: task %q has a wrong checksum", ErrDamaged, store.Shorten(t.ID))
 	}
 	if t.Version == 0 && t.State != store.Past {
 		t.Version = 1
 	}
-	t.Crashes, t.Runs = x.Crashes, x.Runs
-	t.Stopping, t.Following, t.Next, t.NextTask, t.Failures = x.Stopping, x.Following, x.Next, x.NextTask, x.Failures
 	if t.NextTask != nil {
 		t.NextTask.ID = t.ID // JSON has changed an id that is not UTF-8
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/batch"
 )
 
 // schemaVersion is the version of the tables. Open upgrades a file with the version
@@ -195,7 +196,7 @@ func upgradeTables(ctx context.Context, conn *sql.Conn) (err error) {
 
 // upgradeRows sets the version, and the checksums of the small tables.
 func upgradeRows(conn *sql.Conn) (err error) {
-	defer recoverSessionError(&err)
+	defer batch.Recover(&err)
 	x := newSession(conn)
 	defer x.close()
 	x.exec(`UPDATE tickless_numbers SET version = ?`, schemaVersion)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"strings"
+
+	"github.com/tickless/tickless/durable/store/batch"
 )
 
 // A session runs prepared statements on a connection or in a transaction. Its methods
-// panic on errors: see recoverSessionError.
+// panic on errors: see batch.Recover.
 type session struct {
 	ctx           context.Context // ends only for readers
 	prepare       func(ctx context.Context, query string) (*sql.Stmt, error)
@@ -27,25 +29,7 @@ func newSession(db interface {
 	return &session{ctx: context.Background(), prepare: db.PrepareContext, preparedStmts: make(map[statement]*sql.Stmt)}
 }
 
-// A sessionPanic is the value with which must panics.
-type sessionPanic struct{ err error }
-
-func must(err error) {
-	if err != nil {
-		panic(sessionPanic{err})
-	}
-}
-
-// recoverSessionError turns a panic of a session's method into an error.
-func recoverSessionError(err *error) {
-	switch v := recover().(type) {
-	case nil:
-	case sessionPanic:
-		*err = v.err
-	default:
-		panic(v)
-	}
-}
+func must(err error) { batch.Must(err) }
 
 func (st statement) String() string {
 	repeatList := func(element string, n int) string { return strings.Repeat(element+",", n-1) + element }

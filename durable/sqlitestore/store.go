@@ -17,6 +17,7 @@ import (
 
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/batch"
 	"github.com/tickless/tickless/durable/store/waiters"
 )
 
@@ -36,6 +37,7 @@ type Store struct {
 	readers   chan *reader // the free readers; nil for one whose connection is not open
 	serviceDB *sql.DB      // for checkpoints and for watching commits of other processes
 	writer    writer
+	calls     *batch.Queue[*index]
 
 	waiters            waiters.Waiters
 	lastWakes          atomic.Int64 // value of the counter Numbers.Wakes when the waiters were last woken
@@ -112,7 +114,10 @@ func Open(path string, opts ...Option) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("sqlitestore: %s: %w", s.path, err), s.closeConns())
 	}
 	s.setOpen(true)
-	s.goroutines.Go(s.writer.runLoop)
+	s.calls = batch.New[*index](s.closed)
+	s.goroutines.Go(func() {
+		s.calls.Serve(s.log, s.writer.transact, func(err error) bool { return sqliteCode(err) != 0 })
+	})
 	s.goroutines.Go(s.runCheckpoints)
 	return s, nil
 }

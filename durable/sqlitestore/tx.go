@@ -9,6 +9,7 @@ import (
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/batch"
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
@@ -45,21 +46,17 @@ func (s *Store) ScheduleTx(ctx context.Context, tx *sql.Tx, items ...durable.Ite
 	// The writer runs this call after the transaction has ended. It reads the new
 	// counters, and wakes the workers.
 	go func() {
-		_ = s.callWriter(context.Background(), rowKeys{}, func(*index, machine.Moment) error { return nil })
+		_ = s.callWriter(context.Background(), &call{Run: func(*index) error { return nil }})
 	}()
 	return out, nil
 }
 
 func (s *Store) scheduleInTx(tx *sql.Tx, c *store.Command, out *[]store.Outcome) (err error) {
-	defer recoverSessionError(&err)
+	defer batch.Recover(&err)
 	x := newSession(tx)
 	defer x.close()
 	ix := newIndex(x)
-	var ids []string
-	for i := range c.Items {
-		ids = append(ids, c.Items[i].ID)
-	}
-	ix.loadRows(ids, nil)
+	ix.loadRows(batch.NeededIDs(c.Items), nil)
 	*out = machine.Schedule(ix, s.readClocks(), c)
 	ix.writeChanges()
 	return nil

@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"github.com/tickless/tickless/durable/store/batch"
 )
 
 // How often watchOtherCommits looks for commits of other processes.
@@ -105,7 +107,7 @@ func (s *Store) wakeOnCommit(x *session, lastDataVersion int64) (version int64) 
 			version = -1 // perhaps the file is locked: check again
 		}
 	}()
-	defer recoverSessionError(&err)
+	defer batch.Recover(&err)
 	x.queryRow(getVersion, nil, &version)
 	if version != lastDataVersion {
 		var wakes int64

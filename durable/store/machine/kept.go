@@ -28,21 +28,34 @@ func (m *machine) keepRun(t *Task, done bool, failures []store.Failure, result [
 	}
 	headExpiry := headEntry.Due
 	if keepsHistory {
-		runIndex := headEntry.Runs
-		if headEntry.Runs++; k.Most > 0 {
-			runIndex %= k.Most
-		}
+		id := runID(key, k, headEntry.Runs)
+		headEntry.Runs++
 		runExpiry := store.Farthest
 		if k.For > 0 {
 			runExpiry = m.now.Add(k.For)
 		}
-		runEntry := m.findOrAdd(store.RunID(key, runIndex))
+		runEntry := m.findOrAdd(id)
 		runEntry.Handler, runEntry.Group, runEntry.Record = t.Handler, t.Group, store.RunRecord(done, m.now, result)
 		runEntry.Due, runEntry.Attempts, runEntry.Crashes, runEntry.Failures = t.Due, t.Attempts, t.Crashes, failures
 		m.setState(runEntry, store.Past, runExpiry)
 		headExpiry = max(headExpiry, runExpiry)
 	}
 	m.setState(headEntry, store.Past, max(headEntry.At, headExpiry))
+}
+
+// runID returns the id of the entry for the next run of a key that has had some runs.
+func runID(key string, k store.Keeping, runs int) string {
+	if k.Most > 0 {
+		runs %= k.Most
+	}
+	return store.RunID(key, runs)
+}
+
+// NextRunID returns the id of the entry that a finished run of t will have, so that stores can
+// read it in advance. head is the key's head entry, or has no State.
+func (t *Task) NextRunID(head *Task) (id string, ok bool) {
+	k, ok := t.Keeps()
+	return runID(store.KeyOf(t.ID), k, head.Runs), ok && t.State == store.Running && k.For+time.Duration(k.Most) > 0
 }
 
 // findOrAdd returns the task with an id, or a new one.

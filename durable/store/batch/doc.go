@@ -1,9 +1,10 @@
-// Package group lets calls that wait at the same time share a transaction of a store.
+// Package batch lets commands and rounds that wait at the same time share a transaction of a
+// store.
 //
 // # Usage
 //
-// A store has one Queue for each shard, and one goroutine that runs Serve. Its Change, Do
-// and Repair put a Call into the Queue. T is what a call works on in the transaction.
+// A store has one Queue for each shard, and one goroutine that runs Serve. T is what the
+// calls work on in a transaction.
 //
 // # Guarantees
 //
@@ -12,4 +13,4 @@
 //     has begun continues, and its caller does not wait for it.
 //   - If a transaction surely failed because of one call, such as a panic in it, the others
 //     still succeed: each call then gets a transaction of its own.
-package group
+package batch
