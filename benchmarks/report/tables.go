@@ -35,7 +35,7 @@ var tableTitles = map[string]string{
 	"Idle":          "A worker with nothing to do",
 	"StoreSchedule": "Schedule tasks",
 	"StoreBurst":    "40,000 tasks due at once, handled and reported",
-	"StoreLate":     "1,000 tasks a second",
+	"StoreLate":     "Tasks for random times: how late they begin",
 }
 
 // errorUnits count events that should not happen. A median would hide rare events, so

@@ -107,11 +107,17 @@ func BenchmarkStoreBurst(b *testing.B) {
 	})
 }
 
-// BenchmarkStoreLate schedules tasks for random times: a thousand are due each second. It
+// BenchmarkStoreLate schedules tasks for random times, so that some are due each second. It
 // measures how late their handlers start.
 func BenchmarkStoreLate(b *testing.B) {
+	for _, rate := range []int{500, 1000} {
+		b.Run(fmt.Sprintf("rate=%d", rate), func(b *testing.B) { late(b, rate) })
+	}
+}
+
+func late(b *testing.B, rate int) {
 	span := choose(200*time.Millisecond, 7*time.Second)
-	n := int(1000 * span.Seconds())
+	n := int(float64(rate) * span.Seconds())
 	each(b, func(b *testing.B, x side) {
 		begin := time.Now().Add(timeToSchedule(n))
 		var mu sync.Mutex

@@ -3,6 +3,7 @@ package stores
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,4 +181,62 @@ func (x *pgTable) remaining(ctx context.Context) (n int64, err error) {
 func (x *pgTable) close() error {
 	x.pool.Close()
 	return nil
+}
+
+// BenchmarkPostgresSnapshot schedules tasks that are due at once, and works them, while an old
+// snapshot keeps all dead rows. It compares the last fifth of a minute with the first.
+func BenchmarkPostgresSnapshot(b *testing.B) {
+	span := choose(time.Second, time.Minute)
+	for b.Loop() {
+		pool, err := newPool(b)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := pgstore.Migrate(b.Context(), pool); err != nil {
+			b.Fatal(err)
+		}
+		st := pgstore.New(pool, pgstore.WithLogger(quiet()))
+		x := newTickless(st, st.Close)
+		old, err := pool.BeginTx(b.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := old.Exec(b.Context(), `SELECT count(*) FROM tickless.tasks`); err != nil {
+			b.Fatal(err)
+		}
+		begin := time.Now()
+		var handled [6]atomic.Int64 // in each fifth, and after the last
+		stop := work(b, x, func([]byte) { handled[min(5, 5*time.Since(begin)/span)].Add(1) })
+		var all sync.WaitGroup
+		for range 16 {
+			all.Go(func() {
+				for time.Since(begin) < span {
+					if err := x.schedule(b.Context(), tasks(8, time.Now)); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		stop()
+		fifth := (span / 5).Seconds()
+		b.ReportMetric(float64(handled[0].Load())/fifth, "first-tasks/s")
+		b.ReportMetric(float64(handled[4].Load())/fifth, "last-tasks/s")
+		var size int64
+		if err := pool.QueryRow(b.Context(), `SELECT pg_total_relation_size('tickless.tasks') + pg_total_relation_size('tickless.versions')`).Scan(&size); err != nil {
+			b.Fatal(err)
+		}
+		total := int64(0)
+		for i := range handled {
+			total += handled[i].Load()
+		}
+		b.ReportMetric(float64(size)/float64(max(1, total)), "B/task")
+		_ = old.Rollback(context.Background())
+		if err := x.close(); err != nil {
+			b.Fatal(err)
+		}
+		pool.Close()
+	}
+	b.ReportMetric(0, "ns/op")
 }
