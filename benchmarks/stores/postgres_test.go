@@ -2,6 +2,10 @@ package stores
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +16,7 @@ import (
 
 	"github.com/tickless/tickless/durable/pgstore"
 	"github.com/tickless/tickless/durable/pgstore/pgtest"
+	"github.com/tickless/tickless/durable/store"
 )
 
 // newPool starts a server with the default settings, except for its memory, and returns a
@@ -237,6 +242,66 @@ func BenchmarkPostgresSnapshot(b *testing.B) {
 			b.Fatal(err)
 		}
 		pool.Close()
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// fillTickless makes rows like those of tasks that wait for a time within 30 days.
+const fillTickless = `INSERT INTO tickless.tasks SELECT 0, 'order-' || substr(md5(i::text), 1, 16), 1, tickless.clock() + 3600000000 + (random() * 30 * 86400e6)::bigint,
+	'h', '', decode(repeat('00', 280), 'hex'), 0, 0, 0, 0, NULL, false, 0, 1, '' FROM generate_series(1, $1::int) i`
+
+// BenchmarkPostgresLarge measures commands and pages beside a million pending tasks, or beside
+// those of the database TICKLESS_POSTGRES.
+func BenchmarkPostgresLarge(b *testing.B) {
+	url := os.Getenv("TICKLESS_POSTGRES")
+	pool, err := (*pgxpool.Pool)(nil), error(nil)
+	if url != "" {
+		pool, err = pgxpool.New(b.Context(), url)
+	} else if pool, err = newPool(b); err == nil {
+		if _, err = pgstore.Migrate(b.Context(), pool); err == nil {
+			_, err = pool.Exec(b.Context(), fillTickless, choose(1000, 1_000_000))
+		}
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer pool.Close()
+	st := pgstore.New(pool, pgstore.WithLogger(quiet()))
+	defer st.Close()
+	ms := func(f func(i int) error) (p50, p99 float64) {
+		var all []time.Duration
+		for i := range choose(10, 300) {
+			begin := time.Now()
+			if err := f(i); err != nil {
+				b.Fatal(err)
+			}
+			all = append(all, time.Since(begin))
+		}
+		slices.Sort(all)
+		return float64(all[len(all)/2]) / 1e6, float64(all[len(all)*99/100]) / 1e6
+	}
+	for b.Loop() {
+		x := newTickless(st, nil)
+		p50, p99 := ms(func(int) error {
+			return x.schedule(b.Context(), tasks(1, func() time.Time { return time.Now().Add(time.Hour) }))
+		})
+		b.ReportMetric(p50, "schedule-p50-ms")
+		b.ReportMetric(p99, "schedule-p99-ms")
+		p50, p99 = ms(func(i int) error {
+			p, err := st.List(b.Context(), 0, store.Filter{Prefix: fmt.Sprintf("order-%03x", i)}, store.Cursor{}, 100)
+			if err == nil && len(p.Entries) == 0 && !testing.Short() {
+				return errors.New("the page is empty")
+			}
+			return err
+		})
+		b.ReportMetric(p50, "prefix-p50-ms")
+		b.ReportMetric(p99, "prefix-p99-ms")
+		p50, p99 = ms(func(int) error {
+			_, err := st.List(b.Context(), 0, store.Filter{}, store.Cursor{}, 100)
+			return err
+		})
+		b.ReportMetric(p50, "page-p50-ms")
+		b.ReportMetric(p99, "page-p99-ms")
 	}
 	b.ReportMetric(0, "ns/op")
 }

@@ -12,6 +12,8 @@ var durableMayImport = map[string][]string{
 	"store":               {},
 	"store/machine":       {"store"},
 	"store/waiters":       {"store"},
+	"store/batch":         {"store", "store/machine"},
+	"store/pages":         {"store"},
 	"memstore":            {"store", "store/machine", "store/waiters"},
 	"internal/random":     {},
 	"internal/places":     {"store"},
