@@ -75,12 +75,11 @@ type Task struct {
 	// crashes. No follow-up comes after a run that was cancelled, or that failed after the
 	// task was scheduled again.
 	//
-	// A follow-up is in the Group of the task that it follows. It must have no Key and no Group,
-	// and neither repeat nor have a Unique or Retention. Its
-	// handler gets the key of the ended task as [Delivery.Key], and the run as
-	// [Delivery.Ended]. Its own id is an [Info.ID] that begins with that key and a NUL, so
-	// Schedule and Cancel of the key do not affect it. It may have follow-ups itself. In
-	// [MaxTask] each counts 512 bytes more than its content.
+	// A follow-up is in the Group of the task that it follows. It must not repeat, and must have
+	// no Key, Group, Unique and Retention. Its handler gets the key of the ended task as
+	// [Delivery.Key], and the run as [Delivery.Ended]. Its own id is an [Info.ID] that begins
+	// with that key and a NUL, so Schedule and Cancel of the key do not affect it. It may have
+	// follow-ups itself. In [MaxTask] each counts 512 bytes more than its content.
 	OnSuccess *Task `json:"on_success,omitempty"`
 	OnFailure *Task `json:"on_failure,omitempty"`
 

@@ -30,13 +30,17 @@
 --   u        resume a handler: HANDLER
 --   p, g     pause and resume; without items
 --
--- A WHEN is 16 digits. After a plus sign it counts from now. After an equals sign it is the
--- next time of the task's own repetition: Item.Next of package store. After a number sign it is
--- that too, and Item.Anew is set. Before the WHEN of s there may be a tilde, flags and a colon:
--- the flag p pauses the task, and
--- digits are a VERSION. If a task has another VERSION, nothing is done; it may be empty. A GENERATION replaces bytes of the record, after the first byte from package durable, if the task becomes pending without
--- attempts. An empty GENERATION changes nothing. An imported RECORD has no due time at its
--- beginning.
+-- A WHEN is 16 digits. A sign before them has a meaning:
+--
+--   +  the time counts from now
+--   =  it is the next time of the task's own repetition: Item.Next of package store
+--   #  like =, with Item.Anew
+--
+-- The WHEN of s can begin with a tilde, flags and a colon. The flag p pauses the task, and digits
+-- are a VERSION. A command with a VERSION does nothing to a task with another one; an empty
+-- VERSION fits all tasks. A GENERATION replaces the bytes after the first one from package durable,
+-- if the task becomes pending without attempts; an empty one changes nothing. An imported RECORD
+-- does not begin with a due time.
 --
 -- s, i and y may need memory. A batch has only s commands, only i commands, only y commands, or
 -- only others. All its commands have different senders.

@@ -16,9 +16,9 @@
 --
 -- A source is a kind with due tasks: key is its key, table the ZSET that has the kind, at its
 -- time there, first a time no later than its first task, and from the index of its next entry.
--- closed is true if the claim has no more room for the kind. aside is the name of a limit for
--- which the kind is to be set aside, and permit when a rate lets its next task begin. group is
--- the name of its group, and blocked is true if the group's limit is met.
+-- closed is true if the claim has no more room for the kind. If a limit holds the kind back, aside
+-- is the limit's name, or permit is when a rate lets the next task begin. group is the name of the
+-- kind's group, and blocked is true if the group's limit is met.
 local function pick(claim, groupOf, limiting)
   local asked, count, heads, byHandler, byGroup, isHalted = claim.n + 1, 0, {}, {}, {}, {}
   local readUntil, moreHeads, crowded, unsorted = math.huge, false, false, groupOf ~= nil

@@ -14,8 +14,8 @@ local function keeps(record)
 end
 
 -- headOf returns the id of a key's head, the time until which the key cannot be
--- scheduled, how many runs of the key have been kept, and when the head expires. If it has
--- expired, so have its runs.
+-- scheduled, how many runs of the key have been kept, and when the head expires. The runs of a
+-- head that has expired have expired too.
 local function headOf(key)
   local head = key .. '\0h'
   local ends = tonumber(call('ZSCORE', past, head) or '0')
