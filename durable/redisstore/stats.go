@@ -10,12 +10,32 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
+// statsFields are the fields of meta that scripts/stats.lua returns.
+var statsFields = []any{"paused", "claimed", "done", "retried", "died", "crashed", "released", "refused", "cancelled"}
+
 // Stats returns the shard's counts. It costs O(log n) for each pair of a handler and a
 // schedule.
-func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
-	n, limits, paused, err := s.readStats(ctx, shard)
+func (s *Store) Stats(ctx context.Context, shard int) (st store.Stats, err error) {
+	if err := s.checkOpen(ctx); err != nil {
+		return st, err
+	}
+	v, err := s.runCall(ctx, scriptCall{script: s.scripts.stats, shard: s.shards[shard], metaFields: statsFields})
 	if err != nil {
-		return store.Stats{}, err
+		return st, toStoreError(err)
+	}
+	list, _ := v.([]any)
+	counts := 8 + len(statsFields)
+	if len(list) != counts+2 {
+		return st, answerError(v)
+	}
+	n := make([]int64, counts)
+	for i := range n {
+		n[i], _ = list[i].(int64)
+	}
+	limits, ok1 := parseLimits(list[counts])
+	paused, ok2 := parsePauses(list[counts+1])
+	if !ok1 || !ok2 {
+		return st, answerError(v)
 	}
 	return store.Stats{
 		Limits:         limits,
@@ -72,62 +92,30 @@ func (s *Store) Workers(ctx context.Context, shard int) ([]store.Worker, error) 
 	return workers, nil
 }
 
-// readStats runs scripts/stats.lua. The seventh number is how many tasks are in no index.
-func (s *Store) readStats(ctx context.Context, shard int) (n []int64, limits map[string]store.Limit, paused map[string]store.HandlerPause, err error) {
-	if err := s.checkOpen(ctx); err != nil {
-		return nil, nil, nil, err
+// parseSettings decodes a hash of settings by handler, each with parse. An empty hash is nil.
+func parseSettings[T any](v any, parse func(value string) T) (settings map[string]T, ok bool) {
+	list, ok := decodeStrings(v)
+	for i := 0; i+1 < len(list); i += 2 {
+		if settings == nil {
+			settings = make(map[string]T)
+		}
+		_, handler, _ := strings.Cut(list[i], ":")
+		settings[handler] = parse(list[i+1])
 	}
-	metaFields := []any{"paused", "claimed", "done", "retried", "died", "crashed", "released", "refused", "cancelled"}
-	v, err := s.runCall(ctx, scriptCall{script: s.scripts.stats, shard: s.shards[shard], metaFields: metaFields})
-	if err != nil {
-		return nil, nil, nil, toStoreError(err)
-	}
-	list, _ := v.([]any)
-	if len(list) < 2 {
-		return nil, nil, nil, answerError(v)
-	}
-	settings := list[len(list)-2:]
-	for _, x := range list[:len(list)-2] {
-		k, _ := x.(int64)
-		n = append(n, k)
-	}
-	if len(n) != 8+len(metaFields) {
-		return nil, nil, nil, answerError(v)
-	}
-	if limits, err = parseLimits(settings[0]); err != nil {
-		return nil, nil, nil, err
-	}
-	paused, err = parsePauses(settings[1])
-	return n, limits, paused, err
+	return settings, ok
 }
 
-// parsePauses decodes the paused handlers.
-func parsePauses(v any) (paused map[string]store.HandlerPause, err error) {
-	list, ok := decodeStrings(v)
-	if !ok {
-		return nil, answerError(v)
-	}
-	for i := 0; i+1 < len(list); i += 2 {
-		_, handler, _ := strings.Cut(list[i], ":")
-		since, note, _ := strings.Cut(list[i+1], " ")
-		if paused == nil {
-			paused = make(map[string]store.HandlerPause)
-		}
-		paused[handler] = store.HandlerPause{Since: parseTime(since), Note: note}
-	}
-	return paused, nil
+func parsePauses(v any) (map[string]store.HandlerPause, bool) {
+	return parseSettings(v, func(value string) store.HandlerPause {
+		since, note, _ := strings.Cut(value, " ")
+		return store.HandlerPause{Since: parseTime(since), Note: note}
+	})
 }
 
 // parseLimits decodes the limits of handlers: see scripts/limits.lua.
-func parseLimits(v any) (limits map[string]store.Limit, err error) {
-	list, ok := decodeStrings(v)
-	if !ok {
-		return nil, answerError(v)
-	}
-	for i := 0; i+1 < len(list); i += 2 {
-		_, handler, _ := strings.Cut(list[i], ":")
-		var l store.Limit
-		f := strings.Fields(list[i+1])
+func parseLimits(v any) (map[string]store.Limit, bool) {
+	return parseSettings(v, func(value string) (l store.Limit) {
+		f := strings.Fields(value)
 		if len(f) >= 7 {
 			l.Concurrency, _ = strconv.Atoi(f[0])
 			l.Rate, _ = strconv.ParseFloat(f[6], 64)
@@ -136,10 +124,6 @@ func parseLimits(v any) (limits map[string]store.Limit, err error) {
 			l.GroupConcurrency, _ = strconv.Atoi(f[7])
 			l.GroupRate, _ = strconv.ParseFloat(f[10], 64)
 		}
-		if limits == nil {
-			limits = make(map[string]store.Limit)
-		}
-		limits[handler] = l
-	}
-	return limits, nil
+		return l
+	})
 }

@@ -208,29 +208,6 @@ func testPrefixes(b *storeTest) {
 	}
 }
 
-func testStats(b *storeTest) {
-	equal(b, "the numbers of an empty shard", b.stats(), store.Stats{})
-	now := b.now()
-	farFuture := now.Add(1000 * b.unit)
-	for i := range 20 {
-		b.schedule(fmt.Sprint("far", i), store.At(farFuture+store.Time(i/2)))
-	}
-	b.schedule("late", store.At(now.Add(-5*b.unit)))
-	b.schedule("due", b.after(0))
-	st := b.stats()
-	equal(b, "pending", st.Pending, 22)
-	equal(b, "overdue", st.Overdue, 2)
-	b.require(st.Late >= 5*b.unit && (b.Advance == nil || st.Late == 5*b.unit), "late by %v", st.Late)
-	x := b.claim(1)[0]
-	equal(b, "the oldest", x.ID, "late")
-	y := b.claim(1)[0]
-	b.require(b.report(y, store.Failed, store.When{}), "the report was refused")
-	st = b.stats()
-	equal(b, "pending, overdue, running, dead", []int64{st.Pending, st.Overdue, st.Running, st.Dead}, []int64{20, 0, 1, 1})
-	equal(b, "late", st.Late, 0)
-	equal(b, "counters", st.Counters, store.Counters{Claimed: 2, Died: 1})
-}
-
 func testRepair(b *storeTest) {
 	b.prepareTasks()
 	entriesBefore := b.allEntries()

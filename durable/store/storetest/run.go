@@ -115,7 +115,6 @@ var tests = []struct {
 	{"Prefixes", testPrefixes},
 	{"ListOfRuns", testListOfRuns},
 	{"Expiry", testExpiry},
-	{"Stats", testStats},
 	{"Wait", testWait},
 	{"WhoSleepsIsInTime", testSleepers},
 	{"ContextEndsTheCall", testContextEnds},

@@ -95,12 +95,11 @@ func testSleepers(b *storeTest) {
 	}
 	scheduleTasks := func(handler string, from, n int, w store.When) {
 		b.Helper()
-		items := make([]store.Item, n)
+		items := limitedTasks(fmt.Sprint(handler, from, "-"), handler, "", n, 0)
 		for i := range items {
-			id := fmt.Sprint(handler, from+i)
-			items[i] = store.Item{ID: id, When: w, Task: store.Task{ID: id, Handler: handler}}
+			items[i].When = w
 		}
-		b.sendCommand(store.Command{Op: store.Schedule, Items: items})
+		b.scheduleItems(items)
 	}
 	s, end := b.startSleeper("sleeper", "a")
 	defer end()
