@@ -2,11 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -18,67 +13,6 @@ import (
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
-// sentinel starts a Sentinel that monitors a master, and returns its address.
-func sentinel(t *testing.T, master *redistest.Server) string {
-	t.Helper()
-	// Another program may take the port first: then try another port.
-	for range 4 {
-		if addr := tryPort(t, master); addr != "" {
-			return addr
-		}
-	}
-	t.Fatal("four Sentinels have ended at once")
-	return ""
-}
-
-// tryPort starts a Sentinel on a free port. It returns the address when the Sentinel
-// answers, or "" if the Sentinel has ended.
-func tryPort(t *testing.T, master *redistest.Server) string {
-	t.Helper()
-	port := redistest.FindFreePort(t)
-	dir := t.TempDir()
-	conf := filepath.Join(dir, "sentinel.conf")
-	require.NoError(t, os.WriteFile(conf, []byte(fmt.Sprintf(`
-port %d
-bind 127.0.0.1
-dir %s
-sentinel monitor it 127.0.0.1 %d 1
-sentinel down-after-milliseconds it 1000
-sentinel failover-timeout it 5000
-`, port, dir, master.Port)), 0o600))
-	name := os.Getenv("REDIS_SERVER")
-	if name == "" {
-		name = "redis-server"
-	}
-	cmd := exec.Command(name, conf, "--sentinel")
-	require.NoError(t, cmd.Start())
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-ended
-	})
-	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	c := redis.NewSentinelClient(&redis.Options{Addr: addr})
-	defer c.Close()
-	for begin := time.Now(); time.Since(begin) < time.Minute; {
-		answers := c.Ping(t.Context()).Err() == nil
-		select {
-		case <-ended:
-			return ""
-		case <-time.After(10 * time.Millisecond):
-			if answers {
-				return addr
-			}
-		}
-	}
-	t.Fatal("the Sentinel runs, but does not answer")
-	return ""
-}
-
 // After a failover a queue continues on the new master, and acknowledged tasks are
 // delivered there.
 func TestWorker_SentinelFailover(t *testing.T) {
@@ -87,7 +21,7 @@ func TestWorker_SentinelFailover(t *testing.T) {
 	}
 	master := redistest.Start(t)
 	replica := redistest.Start(t, "--replicaof", "127.0.0.1", strconv.Itoa(master.Port))
-	addr := sentinel(t, master)
+	addr := redistest.StartSentinel(t, master)
 	watch := redis.NewSentinelClient(&redis.Options{Addr: addr})
 	defer watch.Close()
 	require.Eventually(t, func() bool {

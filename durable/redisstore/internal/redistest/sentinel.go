@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -8,11 +9,27 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // StartSentinel starts a Sentinel that monitors the master under the name "it". It
-// returns the Sentinel's address.
+// returns the Sentinel's address when the Sentinel answers.
 func StartSentinel(tb testing.TB, master *Server) (addr string) {
+	tb.Helper()
+	// Another program may take the port first: then try another port.
+	for range 4 {
+		if addr, ok := trySentinel(tb, master); ok {
+			return addr
+		}
+	}
+	tb.Fatal("redistest: four Sentinels have ended at once")
+	return ""
+}
+
+// trySentinel starts a Sentinel on a free port. ok is false if the Sentinel has ended.
+func trySentinel(tb testing.TB, master *Server) (addr string, ok bool) {
 	tb.Helper()
 	port, dir := FindFreePort(tb), tempDir(tb)
 	confPath := filepath.Join(dir, "sentinel.conf")
@@ -30,9 +47,17 @@ sentinel failover-timeout it 5000
 	if err := cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
+	ended, stop := context.WithCancel(context.Background())
+	go func() {
+		_ = cmd.Wait()
+		stop()
+	}()
 	tb.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-ended.Done()
 	})
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	c := redis.NewSentinelClient(&redis.Options{Addr: addr})
+	defer c.Close()
+	return addr, pollUntil(ended, func() bool { return c.Ping(ended).Err() == nil }) == nil && ended.Err() == nil
 }
