@@ -99,18 +99,23 @@ func TestUnique_AKeyThatWasDone(t *testing.T) {
 	})
 }
 
+// startHeld starts a worker whose handler h returns what it gets from end.
+func startHeld(t *testing.T, c *durable.Client) (ds deliveries, end chan error) {
+	ds, end = make(deliveries, 10), make(chan error)
+	w := durable.NewWorker(c)
+	w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+		ds <- d
+		return <-end
+	})
+	start(t, w)
+	return ds, end
+}
+
 // Before a run has succeeded, Unique has no effect.
 func TestUnique_WithoutOnlyNew(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
-		ds := make(deliveries, 10)
-		end := make(chan error)
-		w := durable.NewWorker(c)
-		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
-			ds <- d
-			return <-end
-		})
-		start(t, w)
+		ds, end := startHeld(t, c)
 		task := durable.Task{Key: "k", Handler: "h", Unique: time.Hour}
 		schedule(t, c, task, durable.After(0))
 		ds.next(t)
@@ -277,14 +282,7 @@ func TestOnlyChanged(t *testing.T) {
 func TestIfVersion(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
-		ds := make(deliveries, 10)
-		end := make(chan error)
-		w := durable.NewWorker(c)
-		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
-			ds <- d
-			return <-end
-		})
-		start(t, w)
+		ds, end := startHeld(t, c)
 		get := func() durable.Info {
 			t.Helper()
 			info, err := c.Get(ctx, "k")
