@@ -14,10 +14,12 @@
 //
 // # Guarantees
 //
-// Each guarantee has a test with its name. A model test sends random commands, some of
-// them repeated, out of order or too late. After each step it compares every answer and
-// all stored data with a plain map. TICKLESS_SEED sets its seed, which the test prints.
-// TICKLESS_MODEL sets the number of steps.
+// Each guarantee has a test with its name. A model, a plain map, judges most of them: after
+// each step it compares every answer and all stored data. Many are histories of one task, a
+// line each, in histories.go.
+//
+// A model test sends random commands, some of them repeated, out of order or too late.
+// TICKLESS_SEED sets its seed, which the test prints. TICKLESS_MODEL sets the number of steps.
 //
 // # When not to use it
 //
