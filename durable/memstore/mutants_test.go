@@ -65,7 +65,7 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"a resumed task begins again", "../store/machine/change.go", "t.At == store.Farthest && t.Repeats()", "false", "Model"},
 	{"KeepSame keeps the same task", "../store/machine/change.go", "keep == store.KeepSame && t.isSameAsNext(&x.Task)", "false", "Model"},
 	{"a key that was done is unique", "../store/machine/kept.go", "headEntry != nil && headEntry.Due > m.now", "headEntry != nil && false", "Model"},
-	{"the latest runs are kept", "../store/machine/kept.go", "runIndex %= k.Most", "", "Model"},
+	{"the latest runs are kept", "../store/machine/kept.go", "runs %= k.Most", "", "Model"},
 	{"expired entries are deleted", "../store/machine/kept.go", "m.numbers.Past == 0", "true", "Model"},
 	{"numbers, pause and tokens survive a restart", "reopen_test.go", "sh.numbers = old.numbers", "", "Reopened"},
 	{"a command is carried out once despite a restart", "reopen_test.go", "sh.senders[name] = x", "_, _ = name, x", "Reopened"},
