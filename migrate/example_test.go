@@ -56,5 +56,5 @@ func (l *lease) wait(d time.Duration) { <-time.After(d) }
 	}
 	// Output:
 	// p.go:8:14: time.AfterFunc becomes timer.AfterFunc: each object
-	// p.go:11:43: time.After stays: timer.After is time.After, which cannot be stopped; in a loop, a NewTimer with Stop or Reset costs less
+	// p.go:11:43: time.After stays: timer.After is time.After, which cannot be stopped
 }

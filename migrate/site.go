@@ -117,7 +117,7 @@ func (p *program) addSite(n *ast.SelectorExpr, path, name string, stack []ast.No
 
 // stayReasons says why calls of functions that have no replacement stay.
 var stayReasons = map[string]string{
-	"After": "timer.After is time.After, which cannot be stopped; in a loop, a NewTimer with Stop or Reset costs less",
+	"After": "timer.After is time.After, which cannot be stopped",
 	"Tick":  "timer.Tick is time.Tick, which cannot be stopped",
 }
 

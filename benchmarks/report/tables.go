@@ -92,22 +92,54 @@ func (r *results) writeTable(b *strings.Builder, workload string) {
 	if minRuns < maxRuns {
 		runsText = strconv.Itoa(minRuns) + " to " + runsText
 	}
-	fmt.Fprintf(b, "\n**%s** (`%s`, %s runs)\n\n| | %s |\n|---|%s\n", title, workload, runsText,
-		strings.Join(impls, " | "), strings.Repeat("---:|", len(impls)))
-	for _, k := range keys {
-		b.WriteString(r.formatRow(k, impls))
+	fmt.Fprintf(b, "\n**%s** (`%s`, %s runs)\n\n| |", title, workload, runsText)
+	units := unitsOfRows(keys)
+	if len(impls) > 2 || len(units) < 2 {
+		fmt.Fprintf(b, " %s |\n|---|%s\n", strings.Join(impls, " | "), strings.Repeat("---:|", len(impls)))
+		for _, k := range keys {
+			fmt.Fprintf(b, "| %s |%s\n", strings.TrimSpace(k.params+" "+k.unit), r.formatCells(k, impls))
+		}
+		return
 	}
+	// With two implementations, the figures of all units fit into one row.
+	for _, unit := range units {
+		fmt.Fprintf(b, " %s: %s |", unit, strings.Join(impls, " | "))
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---:|", len(impls)*len(units)))
+	for i, k := range keys {
+		if i%len(units) == 0 {
+			fmt.Fprintf(b, "\n| %s |", k.params)
+		}
+		b.WriteString(r.formatCells(k, impls))
+	}
+	b.WriteString("\n")
+}
+
+// unitsOfRows returns the units that the rows of each benchmark have, in order. It returns
+// none if these differ.
+func unitsOfRows(keys []rowKey) (units []string) {
+	for i, k := range keys {
+		if k.params == keys[0].params {
+			units = append(units, k.unit)
+		} else if k.unit != units[i%len(units)] {
+			return nil
+		}
+	}
+	if len(keys)%len(units) != 0 {
+		return nil
+	}
+	return units
 }
 
 // shouldOmitRow reports whether the table omits row k. It omits
 //
-//   - allocs/op
+//   - allocs/op, and switches/s, which the CPU time shows
 //   - B/op, except in the workload's first row with B/op
 //   - ns/op if all figures are 0
 //   - errors that never happened
 func (r *results) shouldOmitRow(k rowKey) bool {
 	switch k.unit {
-	case "allocs/op":
+	case "allocs/op", "switches/s":
 		return true
 	case "B/op":
 		firstRowIndex := slices.IndexFunc(r.keys, func(x rowKey) bool { return x.workload == k.workload && x.unit == k.unit })
@@ -121,14 +153,13 @@ func (r *results) shouldOmitRow(k rowKey) bool {
 	return k.unit == "ns/op" || slices.Contains(errorUnits, k.unit)
 }
 
-// formatRow returns a row of a table. Its first cell is, for example, "n=1M/p=1 ns/op".
-func (r *results) formatRow(k rowKey, impls []string) string {
+// formatCells returns the figures of row k.
+func (r *results) formatCells(k rowKey, impls []string) (cells string) {
 	isErrorUnit := slices.Contains(errorUnits, k.unit)
 	bestText := ""
 	if !isErrorUnit && !slices.Contains(unrankedUnits, k.unit) {
 		bestText = r.bestFigure(k, impls)
 	}
-	row := "| " + strings.TrimSpace(k.params+" "+k.unit) + " |"
 	for _, impl := range impls {
 		v, ok := r.median(k, impl)
 		if isErrorUnit {
@@ -136,14 +167,14 @@ func (r *results) formatRow(k rowKey, impls []string) string {
 		}
 		switch {
 		case !ok:
-			row += " |"
+			cells += " |"
 		case formatNumber(v) == bestText:
-			row += " **" + formatNumber(v) + "** |"
+			cells += " **" + formatNumber(v) + "** |"
 		default:
-			row += " " + formatNumber(v) + " |"
+			cells += " " + formatNumber(v) + " |"
 		}
 	}
-	return row + "\n"
+	return cells
 }
 
 // bestFigure returns the best figure of row k as it is printed, or "" if fewer than two

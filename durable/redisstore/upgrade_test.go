@@ -18,11 +18,14 @@ import (
 	"github.com/tickless/tickless/durable/store/storetest"
 )
 
-// loadOldShard writes the keys of a shard with schema 5 to a server. The program
+// loadOldShard writes the keys of a shard with schema 5 to a server.
+func loadOldShard(t *testing.T, rdb *redis.Client) { loadShard(t, rdb, "testdata/schema5.txt") }
+
+// loadShard writes the keys of a file to a server. The program
 // sqlitestore/testdata/generate.go made them.
-func loadOldShard(t *testing.T, rdb *redis.Client) {
+func loadShard(t *testing.T, rdb *redis.Client, name string) {
 	require.NoError(t, rdb.FlushAll(t.Context()).Err())
-	f, err := os.Open("testdata/schema5.txt")
+	f, err := os.Open(name)
 	require.NoError(t, err)
 	defer f.Close()
 	lines := bufio.NewScanner(f)
@@ -86,6 +89,16 @@ func TestUpgrade(t *testing.T) {
 	requireRefused(t, old)
 	require.Equal(t, before, dumpAll(t, rdb), "the older version has changed something")
 	storetest.RunUpgraded(t, s, "testdata/schema5.gob")
+}
+
+// Keys that the first program with this schema wrote work with this one.
+func TestUpgrade_KeysOfFirstRelease(t *testing.T) {
+	rdb := redistest.Start(t).Client()
+	defer rdb.Close()
+	loadShard(t, rdb, "testdata/schema6.txt")
+	s := New(rdb)
+	defer s.Close()
+	storetest.RunUpgraded(t, s, "testdata/schema6.gob")
 }
 
 // requireRefused checks that each call of a Store says that the data has another version.

@@ -15,10 +15,12 @@ import (
 	"github.com/tickless/tickless/durable/store/storetest"
 )
 
-// copyOldFile returns a copy of a file with the tables of version 2. testdata/generate.go
-// made it.
-func copyOldFile(t *testing.T) string {
-	b, err := os.ReadFile("testdata/schema2.db")
+// copyOldFile returns a copy of a file with the tables of version 2.
+func copyOldFile(t *testing.T) string { return copyFile(t, "testdata/schema2.db") }
+
+// copyFile returns a copy of a file that testdata/generate.go made.
+func copyFile(t *testing.T, name string) string {
+	b, err := os.ReadFile(name)
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "tasks.db")
 	require.NoError(t, os.WriteFile(path, b, 0o600))
@@ -41,6 +43,16 @@ func TestOpen_UpgradesTables(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	storetest.RunUpgraded(t, s, "testdata/schema2.gob")
+	_, err = s.Verify(t.Context())
+	require.NoError(t, err)
+}
+
+// A file that the first program with these tables wrote works with this one.
+func TestOpen_FileOfFirstRelease(t *testing.T) {
+	s, err := sqlitestore.Open(copyFile(t, "testdata/schema3.db"))
+	require.NoError(t, err)
+	defer s.Close()
+	storetest.RunUpgraded(t, s, "testdata/schema3.gob")
 	_, err = s.Verify(t.Context())
 	require.NoError(t, err)
 }

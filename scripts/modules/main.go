@@ -7,11 +7,11 @@
 //
 // The command check tests the release as a user sees it. It puts all modules into a folder
 // that serves as the module proxy. Then it gets each module with go get, builds its
-// packages, and installs the program tickless.
+// packages and the README's snippets, and installs the program tickless.
 //
 // The command strip changes the go.mod files. It removes the replace directives, because
 // `go install` refuses a module with them. It also makes the modules require one another
-// at the given version.
+// at the given version. In the pages, it changes what says that nothing is tagged yet.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -59,6 +60,9 @@ func main() {
 				if err != nil {
 					break
 				}
+			}
+			if err == nil {
+				err = releasePages(strings.TrimPrefix(version, "v"), time.Now().UTC().Format(time.DateOnly))
 			}
 		default:
 			err = fmt.Errorf("unknown command %q, want check or strip", os.Args[1])
@@ -146,6 +150,26 @@ func (m goModule) releaseGoMod(version string) []byte {
 		log.Fatal(err)
 	}
 	return text
+}
+
+// releasePages changes the pages that say that the version is not tagged yet.
+func releasePages(version, date string) error {
+	for _, change := range []struct{ file, old, new string }{
+		{"CHANGELOG.md", `(?m)^## ` + regexp.QuoteMeta(version) + ` \(not tagged yet\)$`, "## " + version + " (" + date + ")"},
+		{"README.md", `(?m)^Status: .* License:`, "Status: " + version + "; before 1.0 the API may change. License:"},
+		{"README.md", `    # see Status above`, ""},
+		{"durable/README.md", `(?m)^These modules are not tagged yet.*\n\n`, ""},
+		{"docs/durable.md", `(?s)## Before the first tag\n.*?\n(## )`, "$1"},
+	} {
+		text, err := os.ReadFile(change.file)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(change.file, regexp.MustCompile(change.old).ReplaceAll(text, []byte(change.new)), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A zipFile is a file of a module's zip: its path in the zip, and its path on disk.
@@ -246,6 +270,31 @@ func checkRelease(mods []goModule, version string) error {
 		}
 		fmt.Printf("%s: %d packages\n", m.path, len(m.importablePackages()))
 	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		return err
+	}
+	for i, program := range snippetPrograms(string(readme)) {
+		dir := filepath.Join(tempDir, fmt.Sprint("readme", i))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o644); err != nil {
+			return err
+		}
+		commands := [][]string{{"mod", "init", "example.com/readme"}}
+		for _, m := range mods {
+			if strings.Contains(program, `"`+m.path+`"`) || m.path == corePath {
+				commands = append(commands, []string{"get", m.path + "@" + version})
+			}
+		}
+		for _, args := range append(commands, []string{"build", "-o", os.DevNull, "."}) {
+			if err := runGo(dir, args...); err != nil {
+				return fmt.Errorf("the README's snippet %d: %w\n%s", i+1, err, program)
+			}
+		}
+	}
+	fmt.Println("README.md: the snippets compile")
 	if err := runGo(tempDir, "install", commandPath+"@"+version); err != nil {
 		return err
 	}
@@ -254,6 +303,24 @@ func checkRelease(mods []goModule, version string) error {
 	}
 	fmt.Printf("%s: installed\n", commandPath)
 	return nil
+}
+
+// snippetPrograms returns a program for each Go snippet of the README, with the imports that
+// the snippet does not show.
+func snippetPrograms(readme string) (programs []string) {
+	for _, m := range regexp.MustCompile("(?s)\n```go\n(?:import \\((.*?)\n\\)\n)?(.*?)\n```\n").FindAllStringSubmatch(readme, -1) {
+		imports, body := m[1], m[2]
+		if strings.Contains(body, "remind)") {
+			body = "ctx, remind := context.Background(), func(context.Context, durable.Delivery) error { return nil }\n" + body
+		}
+		for _, path := range []string{"context", "fmt", "log", "time", corePath + "/timer"} {
+			if name := filepath.Base(path); strings.Contains(body, name+".") && !strings.Contains(imports, `"`+path+`"`) {
+				imports += fmt.Sprintf("\n\t%q", path)
+			}
+		}
+		programs = append(programs, "package main\n\nimport ("+imports+"\n)\n\nfunc main() {\n"+body+"\n}\n")
+	}
+	return programs
 }
 
 // importablePackages returns the packages of the module that other modules may import.

@@ -1,8 +1,14 @@
 //go:build ignore
 
-// Command generate made the files in this folder and in redisstore/testdata with the code
-// of commit 84d6d4fe: an SQLite file with schema 2, and Redis keys with schema 5. It needs
-// a Redis server, and arguments: the server's address and the folder for its output.
+// Command generate makes test data of this version: an SQLite file, Redis keys and PostgreSQL
+// tables, each with a gob of what they contain. Run it once for each version of a store's form,
+// before the form changes, in the folder cmd/tickless, because that module requires all stores:
+//
+//	go run ../../durable/sqlitestore/testdata/generate.go REDIS-ADDRESS POSTGRES-URL FOLDER
+//
+// The server's data is removed first. It made sqlitestore/testdata/schema3.*, redisstore/testdata/schema6.*
+// and pgstore/testdata/schema1.*, the latter with pg_dump. At commit 84d6d4fe it made the
+// files of SQLite's schema 2 and Redis' schema 5.
 package main
 
 import (
@@ -17,9 +23,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/pgstore"
 	"github.com/tickless/tickless/durable/redisstore"
 	"github.com/tickless/tickless/durable/sqlitestore"
 	"github.com/tickless/tickless/durable/store"
@@ -31,7 +39,6 @@ var ctx = context.Background()
 type Want struct {
 	Entries []store.Entry
 	Stats   store.Stats
-	Limits  map[string]store.Limit
 	// Last is the latest command of a sender: it cancelled tasks, with these outcomes.
 	Last      store.Stamp
 	Cancelled []string
@@ -79,7 +86,7 @@ func (f *filler) claim(handler string, lease time.Duration) map[string]claimed {
 	out := make(map[string]claimed)
 	for shard := range f.st.Shards() {
 		for {
-			r := store.Round{Lease: lease, Claim: store.Claim{Asked: true, Max: 100, Handlers: []string{handler}, Schedules: []string{"daily", "d\xfe"}}}
+			r := store.Round{Lease: lease, Claim: store.Claim{Asked: true, Max: 100, Handlers: []string{handler}, Schedules: []string{"daily"}, Suspects: 1, OnlySuspect: true}}
 			tasks := f.do(shard, r).Tasks
 			for _, t := range tasks {
 				out[t.ID] = claimed{shard, t}
@@ -98,14 +105,14 @@ type claimed struct {
 }
 
 func (f *filler) report(x claimed, end store.End, next store.When, text string, result []byte) {
-	_, keep := x.Task.Keeps()
+	keep := x.Task.ActsAtEnd()
 	a := f.do(x.shard, store.Round{Reports: []store.Report{{Lease: store.Lease{ID: x.ID, Token: x.Token}, End: end, Next: next, Due: x.Due, Text: text, Keep: keep, Result: result}}})
 	if a.Receipts[0] == store.Refused {
 		panic("refused: " + x.ID)
 	}
 }
 
-func (f *filler) fill(odd bool) {
+func (f *filler) fill() {
 	now, later := durable.After(0), durable.At(time.Date(2100, 1, 2, 3, 4, 5, 678_000, time.UTC))
 	body := []byte(strings.Repeat("body ", 400))
 
@@ -125,13 +132,12 @@ func (f *filler) fill(odd bool) {
 	for i := range 30 {
 		f.schedule(now, durable.Task{Key: fmt.Sprint("due", i), Handler: fmt.Sprint("nobody", i%10)})
 	}
-	if odd {
-		for i, s := range []string{"\xff", "\xc3", "\n", "\x7f", "\u0085", "\x1b[31m"} {
-			f.schedule(later, durable.Task{Key: "odd" + s, Handler: "odd" + s})
-			f.schedule(now, durable.Task{Key: fmt.Sprint("kind", i), Handler: "kind" + s})
-		}
-		f.schedule(later, durable.Task{Key: "scheduled\xfe", Handler: "h", Schedule: "d\xfe"})
-	}
+	f.schedule(later, durable.Task{Key: "of a tenant", Handler: "h", Group: "tenant"})
+	f.schedule(later, durable.Task{Key: "followed", Handler: "h", OnSuccess: &durable.Task{Handler: "next"}, OnFailure: &durable.Task{Handler: "alarm", Body: body}})
+	f.schedule(now, durable.Task{Key: "of a paused handler", Handler: "nobody paused"})
+	must(f.c.PauseHandler(ctx, "nobody paused", "relay is down"))
+	_, err = f.c.Sync(ctx, "app", 7, []durable.Item{{Task: durable.Task{Key: "of a set", Handler: "h", Every: time.Hour}, When: later}})
+	must(err)
 
 	// Tasks that were tried, and dead letters.
 	f.schedule(now, durable.Task{Key: "tried", Handler: "tries", Body: body})
@@ -153,9 +159,6 @@ func (f *filler) fill(odd bool) {
 	must(err)
 	for i := range 12 {
 		text := fmt.Sprint("failure ", i)
-		if odd {
-			text += " \xff\x00\u0085"
-		}
 		f.report(x["many failures"], store.Retry, store.After(0), text, nil)
 		x = f.claim("tries", 0)
 	}
@@ -165,34 +168,19 @@ func (f *filler) fill(odd bool) {
 	f.report(f.claim("tries", 0)["dies"], store.Failed, far, "second", nil)
 
 	// Crashed attempts.
-	f.schedule(now, durable.Task{Key: "crashed once", Handler: "crashes"})
-	f.schedule(now, durable.Task{Key: "crashed twice", Handler: "crashes"})
-	f.schedule(now, durable.Task{Key: "crashed to death", Handler: "crashes"})
-	f.schedule(now, durable.Task{Key: "crashed and running", Handler: "crashes"})
-	for range 2 {
-		f.claim("crashes", time.Millisecond)
-		time.Sleep(5 * time.Millisecond)
-	}
-	x = f.claim("crashes", time.Millisecond)
-	f.report(x["crashed twice"], store.HandBack, far, "", nil)
-	f.report(x["crashed once"], store.Done, store.When{}, "", nil)
 	f.schedule(now, durable.Task{Key: "crashed once", Handler: "crashes once"})
-	f.claim("crashes once", time.Millisecond)
-	time.Sleep(5 * time.Millisecond)
-	// The last of several crashes counts only if the task ran alone.
-	f.claim("crashes", time.Millisecond)
-	time.Sleep(5 * time.Millisecond)
-	x = f.claim("crashes", 50*time.Millisecond)
-	death := x["crashed to death"]
-	f.report(x["crashed and running"], store.HandBack, store.After(0), "", nil)
-	f.do(death.shard, store.Round{Lease: time.Millisecond, Alone: true, Extend: []store.Lease{{ID: death.ID, Token: death.Token}}})
-	time.Sleep(5 * time.Millisecond)
-	for shard := range f.st.Shards() {
-		f.do(shard, store.Round{Claim: store.Claim{Asked: true, Handlers: []string{"x"}}})
-	}
-	x = f.claim("crashes", 0)
-	if len(x) != 1 || x["crashed and running"].Crashes == 0 {
-		panic(fmt.Sprint(x))
+	f.schedule(now, durable.Task{Key: "suspect", Handler: "crashes twice"})
+	f.schedule(now, durable.Task{Key: "crashed to death", Handler: "crashes"})
+	for i, handlers := range [][]string{{"crashes once", "crashes twice", "crashes"}, {"crashes twice", "crashes"}, {"crashes"}} {
+		for _, handler := range handlers {
+			if len(f.claim(handler, time.Millisecond)) != 1 {
+				panic(fmt.Sprint("crash ", i, " of ", handler))
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+		for shard := range f.st.Shards() { // ends the leases
+			f.do(shard, store.Round{Claim: store.Claim{Asked: true, Handlers: []string{"x"}}})
+		}
 	}
 
 	// Running tasks.
@@ -202,13 +190,10 @@ func (f *filler) fill(odd bool) {
 	f.schedule(now, durable.Task{Key: "moving", Handler: "runs"})
 	f.schedule(now, durable.Task{Key: "stopping and following", Handler: "runs"})
 	f.schedule(now, durable.Task{Key: "runs daily", Handler: "runs", Schedule: "daily"})
-	f.schedule(now, durable.Task{Key: "alone", Handler: "runs alone"})
 	_, err = f.c.Requeue(ctx, store.DeadID("again"), now)
 	must(err)
 	f.claim("tries", 0)
 	f.claim("runs", 0)
-	x = f.claim("runs alone", 0)
-	f.do(x["alone"].shard, store.Round{Alone: true, Extend: []store.Lease{{ID: "alone", Token: x["alone"].Token}}})
 	for _, key := range []string{"stopping", "stopping and following"} {
 		_, err = f.c.Cancel(ctx, key)
 		must(err)
@@ -242,9 +227,7 @@ func (f *filler) fill(odd bool) {
 	// Limits, with running and waiting tasks.
 	must(f.c.SetLimit(ctx, "limited", durable.Limit{Concurrency: 2, Rate: 1000}))
 	must(f.c.SetLimit(ctx, "Größe", durable.Limit{Rate: 0.125}))
-	if odd {
-		must(f.c.SetLimit(ctx, "odd\xff", durable.Limit{Concurrency: 3}))
-	}
+	must(f.c.SetLimit(ctx, "by tenant", durable.Limit{GroupConcurrency: 1, GroupRate: 2}))
 	for i := range 20 {
 		f.schedule(now, durable.Task{Key: fmt.Sprint("limited", i), Handler: "limited"})
 	}
@@ -252,7 +235,7 @@ func (f *filler) fill(odd bool) {
 }
 
 func (f *filler) want() Want {
-	w := Want{Limits: make(map[string]store.Limit)}
+	var w Want
 	for shard := range f.st.Shards() {
 		for c := (store.Cursor{}); ; {
 			p, err := f.st.List(ctx, shard, store.Filter{}, c, 1000)
@@ -266,13 +249,13 @@ func (f *filler) want() Want {
 	st, err := f.st.Stats(ctx, 0)
 	must(err)
 	w.Stats = st
-	w.Limits, err = f.c.Limits(ctx)
-	must(err)
 	return w
 }
 
-// finish pauses the store, writes an export and what the store contains.
-func (f *filler) finish(gobPath, exportPath string) {
+// fill writes tasks to an empty store, pauses it, and writes what it contains.
+func fill(st store.Store, gobPath string) {
+	f := &filler{st: st, c: durable.New(st, durable.WithSchedule("daily", daily{}))}
+	f.fill()
 	must(f.c.Pause(ctx))
 	last, command := store.Stamp{Sender: "client-1", Number: 17}, store.Command{Op: store.Cancel, Items: []store.Item{{ID: "absent"}, {ID: "due0"}}}
 	outcomes, err := f.st.Change(ctx, 0, last, command)
@@ -283,31 +266,31 @@ func (f *filler) finish(gobPath, exportPath string) {
 	must(err)
 	must(gob.NewEncoder(out).Encode(w))
 	must(out.Close())
-	out, err = os.Create(exportPath)
-	must(err)
-	_, err = durable.Export(ctx, out, f.st)
-	must(err)
-	must(out.Close())
 	fmt.Println(gobPath, len(w.Entries), "entries", fmt.Sprintf("%+v", w.Stats), outcomes)
 }
 
 func main() {
-	addr, dir := os.Args[1], os.Args[2]
-	file := filepath.Join(dir, "schema2.db")
-	sq, err := sqlitestore.Open(file)
+	dir := os.Args[3]
+	sq, err := sqlitestore.Open(filepath.Join(dir, "schema3.db"))
 	must(err)
-	f := &filler{st: sq, c: durable.New(sq, durable.WithSchedule("daily", daily{}), durable.WithSchedule("d\xfe", daily{}))}
-	f.fill(true)
-	f.finish(filepath.Join(dir, "schema2.gob"), filepath.Join(dir, "schema2.export"))
+	fill(sq, filepath.Join(dir, "sqlite-schema3.gob"))
 	must(sq.Close())
 
-	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	pool, err := pgxpool.New(ctx, os.Args[2])
+	must(err)
+	_, err = pool.Exec(ctx, "DROP SCHEMA IF EXISTS tickless CASCADE")
+	must(err)
+	_, err = pgstore.Migrate(ctx, pool)
+	must(err)
+	pg := pgstore.New(pool)
+	fill(pg, filepath.Join(dir, "postgres-schema1.gob"))
+	must(pg.Close())
+
+	rdb := redis.NewClient(&redis.Options{Addr: os.Args[1]})
 	must(rdb.FlushAll(ctx).Err())
 	rs := redisstore.New(rdb)
-	f = &filler{st: rs, c: durable.New(rs, durable.WithSchedule("daily", daily{}), durable.WithSchedule("d\xfe", daily{}))}
-	f.fill(true)
-	f.finish(filepath.Join(dir, "schema5.gob"), filepath.Join(dir, "schema5.export"))
-	out, err := os.Create(filepath.Join(dir, "schema5.txt"))
+	fill(rs, filepath.Join(dir, "redis-schema6.gob"))
+	out, err := os.Create(filepath.Join(dir, "schema6.txt"))
 	must(err)
 	w := bufio.NewWriter(out)
 	line := func(words ...string) {

@@ -33,7 +33,7 @@ var sleep = time.Sleep // want `stays: not worth it`
 
 // What nobody can stop stays package time's: there it is garbage.
 func waits(d time.Duration, c <-chan int) {
-	<-time.After(d) // want `time.After stays: timer.After is time.After, which cannot be stopped; in a loop, a NewTimer with Stop or Reset costs less`
+	<-time.After(d) // want `time.After stays: timer.After is time.After, which cannot be stopped`
 	<-time.Tick(d)  // want `time.Tick stays: timer.Tick is time.Tick`
 	for {
 		select {
