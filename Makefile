@@ -274,7 +274,7 @@ bench-once: ## run each benchmark once, to check that it works
 # With BENCH, only matching benchmarks run, and only their raw output is printed. A $ in BENCH
 # needs no escape.
 .PHONY: bench
-bench: ## run the benchmarks of MODE (quick, full, busy, rates, sweep, contexts, stores or redis) for results/MODE.md; or those that match BENCH
+bench: ## run the benchmarks of MODE (quick, full, busy, rates, sweep, contexts, stores, postgres or redis) for results/MODE.md; or those that match BENCH
 ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(value BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
 else

@@ -134,7 +134,7 @@ func (x *tickless) work(ctx context.Context, n int) error {
 
 type args struct{ Body []byte }
 
-func (args) Kind() string { return "h" }
+func (args) Kind() string { return "handler" }
 
 type riverSide struct {
 	pool   *pgxpool.Pool
