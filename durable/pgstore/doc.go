@@ -21,6 +21,7 @@
 //   - Acknowledged commands are as safe as the server's commits. [Store.Check] warns if
 //     synchronous_commit or fsync is off. After a failover to a standby that lags, the latest
 //     commands are lost, unless the server waits for the standby (synchronous_standby_names).
+//     Running programs go on.
 //   - Tasks are due by the clock of the server. The clocks of workers do not matter. If the
 //     server's clock is set back, pending tasks wait longer. If it is set, leases start again
 //     at the next command of a process, provided that the process also sent the command before.
