@@ -13,24 +13,40 @@ func init() { share.PoolOf = func(p any) share.Pool { return (*sharer)(p.(*Pool)
 // A sharer is a Pool with the methods of [share.Pool], for package timer.
 type sharer Pool
 
+// If the next call of Share comes within maxUnwatched, it notices slow callbacks. Then the
+// watchdog's timer is not set: at 1,000 calls a second, that would wake a thread each time.
+const maxUnwatched = 2 * time.Millisecond
+
 // Share makes the calling goroutine a worker that holds a batch of fs. The batch is also
 // in the queue, so that other workers may help.
-func (s *sharer) Share(fs []func()) (w share.Work, err error) {
+func (s *sharer) Share(fs []func(), nextCall time.Duration) (w share.Work, err error) {
 	p := (*Pool)(s)
-	if len(fs) == 0 {
-		return w, nil
-	}
 	if p.maxWorkers != noLimit {
 		_, err := p.SubmitBatch(fs)
 		return w, err
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	newWorkers := p.checkIfUnwatchedLocked()
+	switch {
+	case len(fs) == 0:
+	case p.closed:
 		p.rejectedCount += uint64(len(fs))
-		return w, ErrClosed
+		err = ErrClosed
+	default:
+		w = p.shareLocked(fs)
 	}
-	w = share.Work{Pool: s, First: fs[0]}
+	if nextCall > maxUnwatched {
+		p.setWatchdogLocked()
+	} else if w.Batch != nil && !p.watchdog.isTimerSet {
+		p.noteStateLocked()
+	}
+	p.mu.Unlock()
+	p.spawnWorkers(newWorkers)
+	return w, err
+}
+
+func (p *Pool) shareLocked(fs []func()) share.Work {
+	w := share.Work{Pool: (*sharer)(p), First: fs[0]}
 	p.submittedCount += uint64(len(fs))
 	p.workerCount++
 	p.peakWorkers = max(p.peakWorkers, p.workerCount)
@@ -42,22 +58,8 @@ func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 		b.holderCount++
 		w.Batch = b
 		p.queue.pushCallbacks(fs[b.n:])
-		if !p.watchdog.isTimerSet {
-			p.noteStateLocked() // for Watch
-		}
 	}
-	return w, nil
-}
-
-func (s *sharer) Watch() {
-	p := (*Pool)(s)
-	p.mu.Lock()
-	if p.watchdog.isTimerSet || time.Since(p.watchdog.timerSetAt) < checkInterval {
-		p.setWatchdogLocked()
-		p.mu.Unlock()
-		return
-	}
-	p.checkAndUnlock()
+	return w
 }
 
 func (s *sharer) Run(w share.Work) {

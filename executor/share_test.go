@@ -19,9 +19,8 @@ import (
 // shared calls Share. The caller must run the callbacks.
 func shared(t *testing.T, p *executor.Pool, fs ...func()) share.Work {
 	t.Helper()
-	w, err := share.PoolOf(p).Share(fs)
+	w, err := share.PoolOf(p).Share(fs, time.Hour)
 	require.NoError(t, err)
-	share.PoolOf(p).Watch()
 	return w
 }
 
@@ -79,23 +78,62 @@ func TestShare_OneThatBlocks(t *testing.T) {
 	})
 }
 
-// The watchdog does not check shared callbacks until the caller calls Watch.
-func TestShare_Watched(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := executor.NewPool(executor.WithWorkers(2))
-		release := make(chan struct{})
-		var ran atomic.Int32
-		w, err := share.PoolOf(p).Share([]func(){func() { <-release }, func() { ran.Inc() }})
-		require.NoError(t, err)
-		go w.Run()
-		time.Sleep(time.Minute)
-		require.Zero(t, ran.Load())
-		share.PoolOf(p).Watch()
-		synctest.Wait()
-		require.EqualValues(t, 1, ran.Load(), "the callback in front has taken long already")
-		close(release)
-		require.NoError(t, p.Shutdown(t.Context()))
-	})
+// If the next call of Share comes soon, it notices a slow callback. Otherwise the watchdog
+// does.
+func TestShare_NoticesASlowCallback(t *testing.T) {
+	const soon = time.Millisecond
+	for name, c := range map[string]struct {
+		nextCall, waits time.Duration
+	}{
+		"next call soon": {soon, time.Minute}, // not before the next call
+		"next call late": {time.Hour, soon},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := executor.NewPool(executor.WithWorkers(2))
+				share := share.PoolOf(p).Share
+				began, release := time.Now(), make(chan struct{})
+				var waited time.Duration
+				w, err := share([]func(){func() { <-release }, func() { waited = time.Since(began) }}, c.nextCall)
+				require.NoError(t, err)
+				go w.Run()
+				time.Sleep(time.Minute)
+				_, err = share(nil, time.Hour)
+				require.NoError(t, err)
+				synctest.Wait()
+				require.Equal(t, c.waits, waited)
+				close(release)
+				require.NoError(t, p.Shutdown(t.Context()))
+			})
+		})
+	}
+}
+
+// A slow callback is noticed although calls of Share come in quick succession, or come to
+// an end.
+func TestShare_NoticesASlowCallbackBetweenManyCalls(t *testing.T) {
+	for _, gap := range []time.Duration{100 * time.Microsecond, time.Millisecond, 1500 * time.Microsecond} {
+		synctest.Test(t, func(t *testing.T) {
+			p := executor.NewPool(executor.WithWorkers(2))
+			began, release := time.Now(), make(chan struct{})
+			var waited time.Duration
+			share := share.PoolOf(p).Share
+			w, err := share([]func(){func() { <-release }, func() { waited = time.Since(began) }}, gap)
+			require.NoError(t, err)
+			go w.Run()
+			for range 10 {
+				time.Sleep(gap)
+				w, err := share([]func(){func() {}}, gap)
+				require.NoError(t, err)
+				go w.Run()
+			}
+			time.Sleep(time.Second)
+			require.NotZero(t, waited)
+			require.LessOrEqual(t, waited, 2*time.Millisecond)
+			close(release)
+			require.NoError(t, p.Shutdown(t.Context()))
+		})
+	}
 }
 
 // Shared callbacks do not wait behind the pool's queue, however long the queue is.
@@ -190,7 +228,7 @@ func TestShare_OfNothingAndAfterShutdown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, p.Shutdown(ctx), context.Canceled, "shared callbacks have not run yet")
-	_, err := share.PoolOf(p).Share([]func(){func() {}, func() {}})
+	_, err := share.PoolOf(p).Share([]func(){func() {}, func() {}}, 0)
 	require.ErrorIs(t, err, executor.ErrClosed)
 	require.EqualValues(t, 2, p.Stats().Rejected)
 	s.Run()

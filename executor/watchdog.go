@@ -20,8 +20,7 @@ type watchdog struct {
 	timer      *time.Timer
 	isTimerSet bool
 
-	// The state of the pool when the timer was set, or when a Scheduler began to share its
-	// callbacks: see sharer.
+	// The state of the pool when the timer was set, or at an earlier call of Share.
 	timerSetAt       time.Time
 	submittedWhenSet uint64
 	endedWhenSet     uint64
@@ -64,12 +63,30 @@ func (p *Pool) endedCountLocked() uint64 {
 func (p *Pool) onWatchdogTimer() {
 	p.mu.Lock()
 	p.watchdog.isTimerSet = false
-	p.checkAndUnlock()
+	n := p.checkLocked()
+	p.mu.Unlock()
+	p.spawnWorkers(n)
 }
 
-// checkAndUnlock starts a worker for each callback that waits, if callbacks take long and
-// one has waited since the pool's state was noted. It unlocks mu.
-func (p *Pool) checkAndUnlock() {
+// checkIfUnwatchedLocked is what a call of Share does about callbacks of earlier calls: it
+// checks them if they have waited for checkInterval without the watchdog's timer. The
+// result is as in countNewWorkersLocked.
+func (p *Pool) checkIfUnwatchedLocked() (newWorkers int) {
+	w := &p.watchdog
+	if w.isTimerSet || p.queue.countWaiting(1) == 0 {
+		return 0
+	}
+	if time.Since(w.timerSetAt) < checkInterval {
+		p.setWatchdogLocked()
+		return 0
+	}
+	return p.checkLocked()
+}
+
+// checkLocked decides to start a worker for each callback that waits, if callbacks take
+// long and one has waited since the pool's state was noted. The result is as in
+// countNewWorkersLocked.
+func (p *Pool) checkLocked() (newWorkers int) {
 	w := &p.watchdog
 	waitingCount := p.queue.countWaiting(noLimit)
 	oneWaitedSinceTimerSet := waitingCount > 0 && p.submittedCount-uint64(waitingCount) < w.submittedWhenSet
@@ -81,7 +98,5 @@ func (p *Pool) checkAndUnlock() {
 	if oneWaitedSinceTimerSet && callbacksTookLong && p.startingWorkers == 0 {
 		p.workerLimit = min(p.maxWorkers, p.workerCount+min(waitingCount, maxNewWorkers)+p.baseWorkers)
 	}
-	n := p.countNewWorkersLocked()
-	p.mu.Unlock()
-	p.spawnWorkers(n)
+	return p.countNewWorkersLocked()
 }

@@ -79,7 +79,7 @@ func TestPool_FewCallbacksKeepTheirPlace(t *testing.T) {
 			wg.Go(func() { ready.Inc() })
 		}
 		before = nil
-		w, err := share.PoolOf(p).Share(slices.Repeat([]func(){func() { before = append(before, ready.Load()) }}, maxWithoutYield))
+		w, err := share.PoolOf(p).Share(slices.Repeat([]func(){func() { before = append(before, ready.Load()) }}, maxWithoutYield), 0)
 		require.NoError(t, err)
 		w.Run()
 		wg.Wait()

@@ -8,6 +8,7 @@ import (
 	"runtime/pprof"
 	"sync"
 	"sync/atomic" // here and in the whole package: go.uber.org/atomic does not align its Uint64 on 32-bit machines
+	"time"
 
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/latch"
@@ -102,19 +103,28 @@ func (d *dispatcher) submitBatch(b *callbackBatch) {
 }
 
 // shareBatch gives the callbacks of b to the pool. When the poller is asleep, the caller
-// must call Run on the result. Without a pool, shareBatch submits the callbacks to the
-// executor, and the result is empty.
-func (d *dispatcher) shareBatch(b *callbackBatch) share.Work {
+// must call Run on the result. nextCall is as in share.Pool. Without a pool, shareBatch
+// submits the callbacks to the executor, and the result is empty.
+func (d *dispatcher) shareBatch(b *callbackBatch, nextCall time.Duration) (w share.Work) {
 	if d.sharePool == nil {
-		d.submitBatch(b)
-		return share.Work{}
+		if len(b.callbacks) > 0 {
+			d.submitBatch(b)
+		}
+		return w
 	}
-	w, err := d.sharePool.Share(d.wrapBatch(b))
+	w, err := d.sharePool.Share(d.wrapBatch(b), nextCall)
 	if err != nil {
 		d.runRefusedCallbacks(b.callbacks...)
 	}
 	b.reset()
 	return w
+}
+
+// announceNoCall tells the pool that shareBatch may never be called again.
+func (d *dispatcher) announceNoCall() {
+	if d.sharePool != nil {
+		d.sharePool.Share(nil, never)
+	}
 }
 
 func (d *dispatcher) submit(f func()) {

@@ -30,10 +30,10 @@ func TestScheduler_CacheLines(t *testing.T) {
 	}
 	poller, dispatcher := unsafe.Offsetof(s.poller), unsafe.Offsetof(s.dispatcher)
 	written := map[string]uintptr{
-		"poller.mu":           poller + unsafe.Offsetof(s.poller.mu),
-		"poller.awake":        poller + unsafe.Offsetof(s.poller.awake),
-		"poller.nextBucketAt": poller + unsafe.Offsetof(s.poller.nextBucketAt),
-		"dispatcher.mu":       dispatcher + unsafe.Offsetof(s.dispatcher.mu),
+		"poller.mu":            poller + unsafe.Offsetof(s.poller.mu),
+		"poller.awake":         poller + unsafe.Offsetof(s.poller.awake),
+		"expirer.nextBucketAt": poller + unsafe.Offsetof(s.poller.expirer) + unsafe.Offsetof(s.poller.expirer.nextBucketAt),
+		"dispatcher.mu":        dispatcher + unsafe.Offsetof(s.dispatcher.mu),
 	}
 	for r, at := range read {
 		for w, by := range written {

@@ -2,21 +2,18 @@
 // on the goroutine that finds timers due. So short callbacks wake no other goroutine.
 package share
 
+import "time"
+
 // A Pool is an *executor.Pool with the methods that a Scheduler needs.
 type Pool interface {
 	// Share accepts fs, as SubmitBatch does. The calling goroutine must run them: it must
-	// soon call the Work's Run.
+	// soon call the Work's Run. On a pool with WithMaxWorkers, Share only calls
+	// SubmitBatch, and the Work is empty.
 	//
-	// If the Work has a Batch, and Run has not returned after a few milliseconds, another
-	// goroutine must call Watch. Otherwise callbacks wait behind a slow one.
-	//
-	// On a pool with WithMaxWorkers, Share only calls SubmitBatch, and the Work is empty.
-	Share(fs []func()) (Work, error)
-
-	// Watch starts a worker for each callback that still waits, if callbacks have taken
-	// long since Share. Less than a millisecond after Share, it starts the pool's watchdog
-	// instead.
-	Watch()
+	// Share also starts workers for callbacks of earlier calls that wait behind slow ones.
+	// nextCall is the time in which the caller will call Share again, with or without
+	// callbacks. If that is long, the pool's watchdog does this instead.
+	Share(fs []func(), nextCall time.Duration) (Work, error)
 
 	// Run implements Work.Run.
 	Run(w Work)
