@@ -26,7 +26,7 @@ type Operation[K comparable] interface {
 	// lock, and never after the operation is complete.
 	//
 	// TryComplete should be quick. It must not complete, check, cancel or add an
-	// operation, or close the purgatory: such a call may panic. It may call
+	// operation, or close the purgatory: such a call may wait for ever. It may call
 	// [Delayed.IsCompleted] and the purgatory's Stats.
 	TryComplete() bool
 	// OnComplete is called once, after the operation has been completed for any reason.
@@ -104,7 +104,7 @@ func (d *Delayed[K]) ForceComplete() bool {
 	if d.completed.Load() {
 		return false
 	}
-	d.lock()
+	d.mu.Lock()
 	if d.completed.Load() {
 		d.mu.Unlock()
 		return false
@@ -118,19 +118,11 @@ func (d *Delayed[K]) ForceComplete() bool {
 	return true
 }
 
-// lock locks mu. Inside a TryComplete it panics instead of waiting.
-func (d *Delayed[K]) lock() {
-	if !d.mu.TryLock() {
-		panicIfInsideTryComplete()
-		d.mu.Lock()
-	}
-}
-
 // addTo adds an operation to a purgatory: it completes the operation if the condition
 // holds, and otherwise makes it wait. runOnComplete reports whether the caller must run
 // OnComplete. byThisCall reports whether this call completed the operation.
 func (d *Delayed[K]) addTo(p *Purgatory[K], op Operation[K], timeout time.Duration, keys []K) (runOnComplete, byThisCall bool, err error) {
-	d.lock()
+	d.mu.Lock()
 	waiting := false
 	defer func() {
 		if !waiting && d.nodes != nil {
@@ -152,7 +144,7 @@ func (d *Delayed[K]) addTo(p *Purgatory[K], op Operation[K], timeout time.Durati
 	if p.closed.Load() {
 		return false, false, ErrClosed
 	}
-	if tryComplete(d.op) {
+	if d.op.TryComplete() {
 		d.completeLocked()
 		return true, true, nil
 	}
@@ -161,7 +153,7 @@ func (d *Delayed[K]) addTo(p *Purgatory[K], op Operation[K], timeout time.Durati
 	}
 	// Check again: CheckAndComplete may have been called before the operation was in the
 	// lists. From now on CheckAndComplete finds the operation, and waits for d.mu.
-	if tryComplete(d.op) {
+	if d.op.TryComplete() {
 		d.completeLocked()
 		return true, true, nil
 	}
@@ -258,13 +250,13 @@ func (p *Purgatory[K]) checkUntilPanic(ns []*node[K], completed *int) (remaining
 	for i, n := range ns {
 		remaining = ns[i+1:]
 		d := n.owner
-		d.lock()
+		d.mu.Lock()
 		if n.list == nil {
 			d.mu.Unlock()
 			continue
 		}
 		running, holdsLock = d, true
-		op, done := d.op, tryComplete(d.op)
+		op, done := d.op, d.op.TryComplete()
 		if done {
 			d.completeLocked()
 		}
@@ -283,7 +275,7 @@ func (p *Purgatory[K]) checkUntilPanic(ns []*node[K], completed *int) (remaining
 // operation no longer waits in n's list.
 func (n *node[K]) removeOperation(reason leaveReason) (op Operation[K], ok bool) {
 	d := n.owner
-	d.lock()
+	d.mu.Lock()
 	defer d.mu.Unlock()
 	if n.list == nil {
 		return nil, false
@@ -296,7 +288,7 @@ func (n *node[K]) removeOperation(reason leaveReason) (op Operation[K], ok bool)
 // If n is in no list, the operation has been removed since the timer fired.
 func (n *node[K]) expire() {
 	d := n.owner
-	d.lock()
+	d.mu.Lock()
 	if n.list == nil {
 		d.mu.Unlock()
 		return

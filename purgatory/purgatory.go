@@ -113,7 +113,6 @@ func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
 // other keys either. The caller may complete them with ForceComplete, or add them
 // again.
 func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
-	panicIfInsideTryComplete() // before any operation is removed: a panic would lose it
 	ns := p.takeSnapshot(key)
 	if ns == nil {
 		return nil
@@ -150,7 +149,6 @@ func (p *Purgatory[K]) Stats() Stats {
 // for callbacks. A second Close waits for the first. The error is always nil.
 func (p *Purgatory[K]) Close() error {
 	p.mustBeMade()
-	panicIfInsideTryComplete() // before anything changes
 	// Close removes the operations that have not expired yet. The expired ones are
 	// counted in runningExpirations, so that Shutdown waits for them.
 	p.closed.Store(true)
