@@ -1,7 +1,7 @@
 // Package river compares durable/pgstore with River on the same server. River needs a later
-// Go than this repository, so go.work does not list this module: run
+// Go than this repository, so this is a module in testdata, which no target builds: run
 //
-//	cd benchmarks/river && GOWORK=off go test -bench .
+//	cd benchmarks/testdata/river && GOWORK=off go test -bench .
 package river
 
 import (

@@ -1,13 +1,13 @@
 // License: MIT, in LICENSE.
 
-module github.com/tickless/tickless/benchmarks/river
+module github.com/tickless/tickless/benchmarks/testdata/river
 
 go 1.26.0
 
 replace (
-	github.com/tickless/tickless => ../../
-	github.com/tickless/tickless/durable => ../../durable
-	github.com/tickless/tickless/durable/pgstore => ../../durable/pgstore
+	github.com/tickless/tickless => ../../../
+	github.com/tickless/tickless/durable => ../../../durable
+	github.com/tickless/tickless/durable/pgstore => ../../../durable/pgstore
 )
 
 require (
