@@ -214,13 +214,7 @@ func setResults(batch []*pendingCommand, v any, err error) {
 		case len(answer) != 1+x.itemCount || answer[0] != 'o' || strings.Trim(answer[1:], "123456789:") != "":
 			x.err = answerError(answer)
 		default:
-			x.err = nil
-			if x.itemCount > 0 {
-				x.outcomes = make([]store.Outcome, x.itemCount)
-			}
-			for j := range x.outcomes {
-				x.outcomes[j] = store.Outcome(answer[1+j] - '0')
-			}
+			x.err, x.outcomes = nil, parseDigits[store.Outcome](answer[1:])
 		}
 	}
 }

@@ -214,21 +214,7 @@ func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answ
 		}
 	}
 	sh.saveReading(a.Now)
-	if len(r.Reports) > 0 {
-		a.Receipts = make([]store.Receipt, len(r.Reports))
-	}
-	for i := range a.Receipts {
-		a.Receipts[i] = store.Receipt(accepted[1+i] - '0')
-	}
-	if len(r.Extend) > 0 {
-		a.Extensions = make([]store.Extension, len(r.Extend))
-	}
-	for i := range a.Extensions {
-		a.Extensions[i] = store.Extension(leases[1+i] - '0')
-	}
-	if len(ids) > 0 {
-		a.Tasks = make([]store.Claimed, 0, len(ids))
-	}
+	a.Receipts, a.Extensions = parseDigits[store.Receipt](accepted[1:]), parseDigits[store.Extension](leases[1:])
 	for i := range ids {
 		record, ok := records[i].(string)
 		if !ok {
@@ -239,14 +225,19 @@ func (s *Store) parseRoundAnswer(sh *shard, r *store.Round, v any) (a store.Answ
 		before, _ := runs[i].(string)
 		a.Tasks = append(a.Tasks, parseClaimedTask(id, n[6]+int64(i), record, score, before))
 	}
-	if len(a.Tasks) == 0 {
-		a.Tasks = nil
-	}
 	if r.Claim.Asked {
 		sh.mayHaveMoreDue.Store(len(a.Tasks) > 0 && len(a.Tasks) == r.Claim.Max)
 	}
 	a.Next = s.nextClaimDelay(r, &a, n[3] == 1, n[4], n[5])
 	return a, nil
+}
+
+// parseDigits decodes outcomes, receipts or extensions, a character each: the digits and a colon.
+func parseDigits[T ~uint8](s string) (list []T) {
+	for i := range len(s) {
+		list = append(list, T(s[i]-'0'))
+	}
+	return list
 }
 
 func parseClaimedTask(id string, token int64, record, score, runText string) store.Claimed {

@@ -18,14 +18,7 @@ local function finishReports(p, ids, runs, digits)
   end
 
   local finished = 0
-  local keepRun, addFollowUp
-  for i = 1, #ids do
-    if string.find(ARGV[p + 6 * i - 6], '%u') then keepRun = true end
-  end
-  if keepRun then
 --include kept.lua
-    keepRun, addFollowUp = keep, followUp
-  end
 
   -- finish carries out a report, and returns the digit for it.
   local counts = {retried = 0, died = 0, released = 0, refused = 0}
@@ -36,8 +29,8 @@ local function finishReports(p, ids, runs, digits)
     op = string.lower(op)
     local result = ''
     if keeping and op == 'd' then
-      keepRun(id, keeping, attempt, crashes, due_, call('HGET', err, id) or '', true, text)
-      if not hasFlag(flags, 'c') then addFollowUp(id, keeping, token, true, due_, attempt, crashes, '') end
+      keep(id, keeping, attempt, crashes, due_, call('HGET', err, id) or '', true, text)
+      if not hasFlag(flags, 'c') then followUp(id, keeping, token, true, due_, attempt, crashes, '') end
     elseif asks and (op == 'x' or op == 'm') then
       local size, both = match(text, '^(%d+):(.*)$')
       text, result = sub(both, 1, tonumber(size)), sub(both, size + 1)
@@ -68,8 +61,8 @@ local function finishReports(p, ids, runs, digits)
       if op == 'x' then
         counts.died = counts.died + 1
         if keeping then
-          keepRun(id, keeping, attempt, crashes, due_, withFailure(call('HGET', err, id) or '', attempt, text), false, result)
-          addFollowUp(id, keeping, token, false, due_, attempt, crashes, text)
+          keep(id, keeping, attempt, crashes, due_, withFailure(call('HGET', err, id) or '', attempt, text), false, result)
+          followUp(id, keeping, token, false, due_, attempt, crashes, text)
         end
         if score or later then
           buryRun(id, attempt, crashes, due_, text, kind)
