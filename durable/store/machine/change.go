@@ -108,6 +108,8 @@ func Change(index Index, at Moment, s *store.Stamp, c *store.Command) ([]store.O
 	} else {
 		sender.Outcomes = m.changeItems(c)
 	}
+	m.settleGroups()
+	m.wakeForUnparked()
 	switch c.Op {
 	case store.Pause:
 		m.numbers.Paused = true
@@ -122,15 +124,17 @@ func Change(index Index, at Moment, s *store.Stamp, c *store.Command) ([]store.O
 // Schedule carries out a Schedule command without a stamp, as the only command of a
 // transaction. The Index may keep the items.
 func Schedule(index Index, at Moment, c *store.Command) []store.Outcome {
-	return beginTransaction(index, at).changeItems(c)
+	m := beginTransaction(index, at)
+	outcomes := m.changeItems(c)
+	m.settleGroups()
+	m.wakeForUnparked()
+	return outcomes
 }
 
 func (m *machine) changeItems(c *store.Command) (outcomes []store.Outcome) {
 	for i := range c.Items {
 		outcomes = append(outcomes, m.changeItem(c, &c.Items[i]))
 	}
-	m.settleGroups()
-	m.wakeForUnparked()
 	return outcomes
 }
 

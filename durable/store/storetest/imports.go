@@ -87,3 +87,49 @@ func testImport(b *storeTest) {
 	}
 	b.requireAbsent("bad")
 }
+
+// importEntry applies Import to the model and returns the expected outcome.
+func (m *model) importEntry(t *modelTask, e *store.Entry) store.Outcome {
+	if t != nil {
+		return store.Kept
+	}
+	t = &modelTask{Entry: *e}
+	t.Token, t.Worker, t.Version, t.Stopping, t.HandlerPaused = 0, 0, 0, false, false
+	repeats := e.Repeats() && (e.NextTask == nil || e.NextTask.Repeats())
+	switch {
+	case e.State >= store.Dead:
+		t.Paused, t.Once, t.Following, t.Next, t.NextTask = false, false, false, 0, nil
+	case e.Following && (e.Stopping || !repeats || e.Next == store.Farthest):
+		m.follow(t)
+		t.Once = e.Once
+	default:
+		m.adoptChange(t)
+		t.NextTask = nil
+	}
+	if t.State == store.Running {
+		t.State, t.At = store.Pending, m.now
+	}
+	t.Suspect = t.State == store.Pending && t.Crashes >= 3
+	m.tasks[e.ID] = t
+	m.caseCounts["imported"]++
+	return store.Created
+}
+
+// importRandomEntry imports an entry of the store again, with another key.
+func (m *modelTest) importRandomEntry() {
+	all, _ := m.expected()
+	if len(all) == 0 {
+		return
+	}
+	e := expectedList(all, store.Filter{})[m.rng.IntN(len(all))]
+	if !e.Continues() {
+		return
+	}
+	e.ID = m.randomKey() + e.ID[len(store.KeyOf(e.ID)):]
+	if e.NextTask != nil {
+		next := *e.NextTask
+		next.ID = e.ID
+		e.NextTask = &next
+	}
+	m.sendAndApply(store.Command{Op: store.Import, Items: []store.Item{{ID: e.ID, Entry: &e}}})
+}

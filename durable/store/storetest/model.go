@@ -92,7 +92,7 @@ func testModel(b *storeTest) {
 		"limited", "kept by concurrency", "kept by a paused handler", "changed", "of its version", "a paused task waits", "a paused task runs once", "a running task is paused", "scheduled paused", "resumed late", "limited by group",
 		"over", "new content for a running task", "new content for a run that stays",
 		"new content after an attempt", "a run that stays is earlier", "a run that stays is followed", "a run keeps its time",
-		"followed after the run", "run died and is followed",
+		"followed after the run", "run died and is followed", "imported", "an older set", "a set loses a task",
 	} {
 		b.require(m.caseCounts[what] > 0, "%q never happened", what)
 	}
@@ -101,7 +101,7 @@ func testModel(b *storeTest) {
 	}
 	for _, what := range []string{ // rare
 		"kept by a group's concurrency", "last suspect waits", "poison that repeats", "poisoned", "kept run in place of another", "stopped", "unique", "kept by rate", "limited again", "kept by a group's rate",
-		"over and removed", "over after the run",
+		"over and removed", "over after the run", "a run of a set moves",
 	} {
 		b.require(m.caseCounts[what] > 0, "%q never happened", what)
 	}
@@ -131,6 +131,10 @@ func (m *modelTest) randomStep() {
 		m.pauseRandomHandler()
 	case n < 97:
 		m.setRandomLimit()
+	case n < 98 && m.rng.IntN(3) == 0:
+		m.importRandomEntry()
+	case n < 98 && m.rng.IntN(4) > 0:
+		m.syncRandomSet()
 	case n < 98 && m.Reopen != nil:
 		m.reopen()
 		m.caseCounts["reopened"]++

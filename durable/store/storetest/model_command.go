@@ -23,6 +23,9 @@ func (m *modelTest) randomCommand() {
 		if c.Op == store.Requeue || c.Op == store.Purge {
 			x.ID = m.randomDeadID()
 		}
+		if c.Op == store.Reschedule && m.rng.IntN(4) == 0 {
+			x.ID = m.randomPausedKey()
+		}
 		if c.Op == store.Schedule || c.Op == store.Reschedule || c.Op == store.Requeue {
 			x.When = m.randomWhen()
 		}
@@ -111,6 +114,16 @@ func (m *modelTest) randomDeadID() string {
 	}
 	slices.Sort(ids)
 	return ids[m.rng.IntN(len(ids))]
+}
+
+// randomPausedKey returns the key of a paused task, or another key if there is none.
+func (m *modelTest) randomPausedKey() string {
+	for i := range 12 {
+		if t := m.tasks["k"+strconv.Itoa(i)]; t != nil && t.Waits() {
+			return t.ID
+		}
+	}
+	return m.randomKey()
 }
 
 // setPending makes t a pending task without attempts. It stays paused.
@@ -346,6 +359,8 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 			delete(m.tasks, x.ID)
 			return store.Removed
 		}
+	case store.Import:
+		return m.importEntry(t, x.Entry)
 	case store.PauseTask, store.ResumeTask:
 		return m.applyPause(t, c.Op == store.PauseTask)
 	case store.Requeue:

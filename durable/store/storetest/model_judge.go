@@ -26,6 +26,7 @@ type model struct {
 	behind        map[modelGroup]bool       // groups of which no task was claimed since SetLimit
 	// pausedHandlers are the handlers that are paused.
 	pausedHandlers map[string]store.HandlerPause
+	sets           map[string]modelSet
 	wakesReliably  bool           // the store loses no wake-ups, so workers need no regular claims
 	counters       store.Counters // the expected Stats.Counters
 	caseCounts     map[string]int // how often each case happened
@@ -51,7 +52,8 @@ type modelSender struct {
 func newModel(f failer, list func(f store.Filter) []store.Entry) *model {
 	return &model{
 		failer: f, list: list, tasks: make(map[string]*modelTask), senders: make(map[string]*modelSender),
-		limits: make(map[string]*modelLimit), pausedHandlers: make(map[string]store.HandlerPause), groupsFullAt: make(map[modelGroup]store.Time), behind: make(map[modelGroup]bool), caseCounts: make(map[string]int),
+		limits: make(map[string]*modelLimit), pausedHandlers: make(map[string]store.HandlerPause), groupsFullAt: make(map[modelGroup]store.Time), behind: make(map[modelGroup]bool),
+		sets: make(map[string]modelSet), caseCounts: make(map[string]int),
 	}
 }
 
@@ -118,17 +120,26 @@ func (m *model) judgeChange(s *store.Stamp, c *store.Command, outcomes []store.O
 	case store.Resume:
 		m.paused = false
 	}
-	for _, x := range c.Items {
-		o := m.applyItem(c, x)
-		if t := m.tasks[x.ID]; t != nil && o != store.Absent && o != store.Kept && o != store.Changed {
-			m.touch(t)
+	if c.Op == store.Sync {
+		want = m.sync(c.Items)
+	} else {
+		for _, x := range c.Items {
+			want = append(want, m.changeItem(c, x))
 		}
-		want = append(want, o)
-		m.caseCounts[o.String()]++
 	}
 	equal(m.failer, "outcomes", outcomes, want)
 	m.senders[s.Sender] = &modelSender{number: s.Number, outcomes: want}
 	return true
+}
+
+// changeItem applies a command to one task of the model, which then may have a new version.
+func (m *model) changeItem(c *store.Command, x store.Item) store.Outcome {
+	o := m.applyItem(c, x)
+	if t := m.tasks[x.ID]; t != nil && t.State != store.Past && o != store.Absent && o != store.Kept && o != store.Changed {
+		m.touch(t)
+	}
+	m.caseCounts[o.String()]++
+	return o
 }
 
 // judgeRound judges the answer to a round, and reports whether it took effect now.
@@ -239,8 +250,8 @@ func (m *model) compareEntries(got, want []store.Entry) {
 // own model test.
 //
 // The caller must tell the Judge every command that reaches the shard, in the order in which
-// the store carries them out. The Judge expects that the store loses no wake-ups. It supports
-// no Import. A Judge is not safe for concurrent use.
+// the store carries them out. The Judge expects that the store loses no wake-ups. A Judge is
+// not safe for concurrent use.
 type Judge struct{ m *model }
 
 // NewJudge returns a Judge of an empty shard. The Judge calls fail at the first difference;
@@ -269,6 +280,10 @@ func (j *Judge) Do(now store.Time, s store.Stamp, r store.Round, a store.Answer,
 	j.m.now = now
 	return j.m.judgeRound(&s, &r, &a, err)
 }
+
+// See tells the Judge the Version of an entry. It must know it before a command with
+// IfVersion.
+func (j *Judge) See(e store.Entry) { j.m.adoptVersion(&e) }
 
 // ClockWasSet tells the Judge, before the first command after a step of the wall clock, that
 // the store starts all leases again.

@@ -1,6 +1,11 @@
 package storetest
 
-import "github.com/tickless/tickless/durable/store"
+import (
+	"slices"
+	"strconv"
+
+	"github.com/tickless/tickless/durable/store"
+)
 
 // A Sync makes the tasks of a set those of the command, unless the set has a higher version.
 func testSets(b *storeTest) {
@@ -43,6 +48,11 @@ func testSets(b *storeTest) {
 	equal(b, "the running task is told to stop", b.getEntry("a").Stopping, true)
 	outcomes("no task any more", sync("other", 9), store.Replaced)
 	b.getEntry("c") // it does not repeat any more
+	grouped := item("g", 1, due, false)
+	grouped.Task.Group = "group"
+	outcomes("a task of a group", sync("other", 9, grouped), store.Replaced, store.Created)
+	equal(b, "it runs", b.claimOne("g").Due, due)
+	outcomes("no task any more", sync("other", 9), store.Replaced)
 	b.getEntry("one")
 	b.report(x, store.Done, store.At(later))
 	b.requireAbsent("a")
@@ -66,4 +76,58 @@ func testSets(b *storeTest) {
 		_, err := b.Store.Change(ctx, 0, b.stamp(), c)
 		b.requireError(err, store.ErrInvalid)
 	}
+}
+
+// A modelSet is what the latest Sync of a set said.
+type modelSet struct {
+	version int64
+	keys    []string
+}
+
+// sync applies Sync to the model and returns the expected outcomes.
+func (m *model) sync(items []store.Item) []store.Outcome {
+	name, version := items[0].ID, items[0].Version
+	old, exists := m.sets[name]
+	if exists && version < old.version {
+		m.caseCounts["an older set"]++
+		return slices.Repeat([]store.Outcome{store.Kept}, len(items))
+	}
+	outcomes, set := []store.Outcome{store.Created}, modelSet{version: version}
+	if exists {
+		outcomes[0] = store.Replaced
+	}
+	for _, x := range items[1:] {
+		set.keys = append(set.keys, x.ID)
+		o := m.changeItem(&store.Command{Op: store.Schedule, Keep: store.KeepSame}, x)
+		at := x.When.From(m.now)
+		if t := m.tasks[x.ID]; o == store.Kept && x.Anew && t.State == store.Pending && t.At != at && t.At != store.Farthest && !m.hasBegun(t) {
+			m.caseCounts["a run of a set moves"]++
+			t.At, t.Due, o = at, at, store.Moved
+			m.touch(t)
+		}
+		outcomes = append(outcomes, o)
+	}
+	for _, id := range old.keys {
+		if t := m.tasks[id]; !slices.Contains(set.keys, id) && t != nil && t.Repeats() {
+			m.caseCounts["a set loses a task"]++
+			m.changeItem(&store.Command{Op: store.Cancel}, store.Item{ID: id})
+		}
+	}
+	m.sets[name] = set
+	return outcomes
+}
+
+// syncRandomSet syncs a set of some random repeating tasks.
+func (m *modelTest) syncRandomSet() {
+	items := []store.Item{{ID: []string{"s0", "s1"}[m.rng.IntN(2)], Version: int64(1 + m.rng.IntN(3))}}
+	for _, i := range m.rng.Perm(12)[:m.rng.IntN(6)] {
+		id := "k" + strconv.Itoa(i)
+		x := store.Item{ID: id, Next: true, Anew: m.rng.IntN(2) == 0, When: store.At(m.randomWhen().From(m.model.now))}
+		x.Task = store.Task{ID: id, Handler: "h0", Record: m.repeatingRecord()}
+		if t := m.tasks[id]; t != nil && t.Repeats() && m.rng.IntN(4) > 0 {
+			x.Task = t.Task
+		}
+		items = append(items, x)
+	}
+	m.sendAndApply(store.Command{Op: store.Sync, Items: items})
 }
