@@ -14,9 +14,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// An endpoint is an actor's connection to the store, from its start to its crash.
+// An endpoint is an actor's connection to a store, from its start to its crash.
 type endpoint struct {
-	*simulation
+	*server
 	name   string
 	random *random.Source
 	dead   chan struct{} // closed by kill
@@ -36,12 +36,13 @@ var (
 	errBusy   = fmt.Errorf("simulation: %w", store.ErrBusy)
 )
 
-func (s *simulation) connect(name string) *endpoint {
+func (s *server) connect(name string) *endpoint {
 	r := s.plan.random(name, "pauses")
-	e := &endpoint{simulation: s, name: name, random: random.New(r.Uint64(), r.Uint64()), dead: make(chan struct{}),
+	e := &endpoint{server: s, name: name, random: random.New(r.Uint64(), r.Uint64()), dead: make(chan struct{}),
 		calls: make(map[string]int), broken: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	e.cutUntil = s.downUntil
 	s.ends = append(s.ends, e)
 	return e
 }
@@ -51,8 +52,6 @@ func (e *endpoint) Random() *random.Source { return e.random }
 
 // kill ends all present and future calls. Messages that are under way arrive.
 func (e *endpoint) kill() { e.once.Do(func() { close(e.dead) }) }
-
-func (e *endpoint) isDead() bool { return isClosed(e.dead) }
 
 func isClosed(c chan struct{}) bool {
 	select {
@@ -90,10 +89,19 @@ func (e *endpoint) standStill(x time.Duration) {
 	d := time.Until(e.heldTill)
 	e.mu.Unlock()
 	if d > 0 {
-		select {
-		case <-time.After(d + x):
-		case <-e.dead:
-		}
+		_ = e.pause(background, d+x, nil)
+	}
+}
+
+// pause returns err after d, or the error of ctx.
+func (e *endpoint) pause(ctx context.Context, d time.Duration, err error) error {
+	select {
+	case <-time.After(d):
+		return err
+	case <-e.dead:
+		return store.ErrClosed
+	case <-ctx.Done():
+		return store.Ended(ctx)
 	}
 }
 
@@ -109,11 +117,7 @@ type fate struct {
 }
 
 func (e *endpoint) fateOf(kind string, shard int) (f fate) {
-	e.mu.Lock()
-	k := fmt.Sprint(kind, "/", shard)
-	e.calls[k]++
-	r := e.plan.random(e.name, k, e.calls[k])
-	e.mu.Unlock()
+	r := e.nextRandom(kind, shard)
 	takes := func() time.Duration {
 		d, x := upTo(r, 2*time.Millisecond), r.Float64()
 		long := upTo(r, 12*time.Second)
@@ -135,10 +139,19 @@ func (e *endpoint) fateOf(kind string, shard int) (f fate) {
 	f.request, f.answer, f.jitter = takes(), takes(), upTo(r, time.Microsecond)
 	f.refused = happens(refuse, 1)
 	f.lost, f.unanswered = happens(loss, 1.5), happens(loss, 2)
-	f.failsAfter = upTo(r, []time.Duration{time.Millisecond, 100 * time.Millisecond, 20 * time.Second}[r.IntN(3)])
-	f.duplicate = after(happens(duplicate, 2), []time.Duration{5 * time.Millisecond, 12 * time.Second}[r.IntN(2)])
+	f.failsAfter = upTo(r, randomOf(r, time.Millisecond, 100*time.Millisecond, 20*time.Second))
+	f.duplicate = after(happens(duplicate, 2), randomOf(r, 5*time.Millisecond, 12*time.Second))
 	f.gather = after(happens(gather, 15), 20*time.Millisecond)
 	return f
+}
+
+// nextRandom returns the generator of the endpoint's next call of a kind.
+func (e *endpoint) nextRandom(kind string, shard int) *rand.Rand {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	k := fmt.Sprint(kind, "/", shard)
+	e.calls[k]++
+	return e.plan.random(e.name, k, e.calls[k])
 }
 
 // call sends a message to the store and waits for the answer. carryOut runs when the
@@ -151,8 +164,7 @@ func call[T any](ctx context.Context, e *endpoint, kind string, shard int, f fat
 	if err := store.Ended(ctx); err != nil {
 		return got, err
 	}
-	e.standStill(f.jitter)
-	if e.isDead() {
+	if e.standStill(f.jitter); isClosed(e.dead) {
 		return got, store.ErrClosed
 	}
 	if f.refused {
@@ -160,29 +172,23 @@ func call[T any](ctx context.Context, e *endpoint, kind string, shard int, f fat
 		return got, e.pause(ctx, f.request, errBusy)
 	}
 	answers := make(chan result, 1)
-	send := func(after time.Duration, isCopy bool) {
+	send := func(after time.Duration, isAnswered bool) {
 		e.underWay.Go(func() {
-			time.Sleep(after)
-			if e.isCut() {
+			if time.Sleep(after); e.isCut() {
 				return
 			}
-			var x result
-			x.value, x.err = carryOut()
-			if isCopy || f.unanswered {
-				return
-			}
-			time.Sleep(f.answer)
-			if !e.isCut() {
+			value, err := carryOut()
+			if time.Sleep(f.answer); isAnswered && !e.isCut() {
 				e.standStill(f.jitter)
-				answers <- x
+				answers <- result{value, err}
 			}
 		})
 	}
 	if f.lost = f.lost || e.isCut(); !f.lost {
-		send(f.request, false)
+		send(f.request, !f.unanswered)
 	}
 	if f.duplicate > 0 {
-		send(f.duplicate, true)
+		send(f.duplicate, false)
 	}
 	var fails <-chan time.Time
 	if f.lost || f.unanswered {
@@ -195,7 +201,6 @@ func call[T any](ctx context.Context, e *endpoint, kind string, shard int, f fat
 	case x := <-answers:
 		return x.value, x.err
 	case <-e.dead:
-		return got, store.ErrClosed
 	case <-fails:
 		err = errBroken
 	case <-broken:
@@ -206,45 +211,30 @@ func call[T any](ctx context.Context, e *endpoint, kind string, shard int, f fat
 		time.Sleep(f.jitter)
 		err = ctx.Err()
 	}
-	if e.isDead() {
+	if isClosed(e.dead) {
 		return got, store.ErrClosed
 	}
 	e.trace(e.name, "%s/%d has no answer", kind, shard)
 	return got, err
 }
 
-// pause returns err after d, or the error of ctx.
-func (e *endpoint) pause(ctx context.Context, d time.Duration, err error) error {
-	select {
-	case <-time.After(d):
-		return err
-	case <-e.dead:
-		return store.ErrClosed
-	case <-ctx.Done():
-		return store.Ended(ctx)
-	}
-}
-
 // read is a call that changes nothing.
-func read[T any](ctx context.Context, e *endpoint, kind string, shard int, f func() (T, error)) (got T, err error) {
+func read[T any](ctx context.Context, e *endpoint, kind string, shard int, f func(st store.Store, ctx context.Context, shard int) (T, error)) (got T, err error) {
 	fate := e.fateOf(kind, shard)
 	fate.duplicate = 0
-	return call(ctx, e, kind, shard, fate, func() (got T, err error) {
-		e.server.lock <- struct{}{}
-		defer func() { <-e.server.lock }()
-		if e.server.isDown {
-			return got, errDown
-		}
-		return f()
+	return call(ctx, e, kind, shard, fate, func() (T, error) {
+		e.lock <- struct{}{}
+		defer func() { <-e.lock }()
+		return f(e.st, background, shard)
 	})
 }
 
-func (e *endpoint) Shards() int { return e.shards }
+func (e *endpoint) Shards() int { return e.st.Shards() }
 
 func (e *endpoint) Change(ctx context.Context, shard int, stamp store.Stamp, c store.Command) ([]store.Outcome, error) {
 	op, _ := ctx.Value(operationKey{}).(*operation)
 	return call(ctx, e, opNames[c.Op], shard, e.fateOf("change", shard), func() ([]store.Outcome, error) {
-		return e.server.change(e.name, op, shard, stamp, c)
+		return e.change(e.name, op, shard, stamp, c)
 	})
 }
 
@@ -258,54 +248,54 @@ func (e *endpoint) Do(ctx context.Context, shard int, stamp store.Stamp, r store
 	}
 	r.More = nil
 	r.Claim.Rooms = slices.Clone(r.Claim.Rooms)
-	return call(ctx, e, "round", shard, f, func() (store.Answer, error) { return e.server.do(e.name, shard, stamp, r) })
+	return call(ctx, e, "round", shard, f, func() (store.Answer, error) { return e.do(e.name, shard, stamp, r) })
 }
 
 func (e *endpoint) Now(ctx context.Context, shard int) (store.Time, error) {
-	return read(ctx, e, "now", shard, func() (store.Time, error) { return e.server.st.Now(background, shard) })
-}
-
-func (e *endpoint) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
-	return read(ctx, e, "get", shard, func() (store.Entry, error) { return e.server.st.Get(background, shard, id) })
-}
-
-func (e *endpoint) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
-	return read(ctx, e, "list", shard, func() (store.Page, error) { return e.server.st.List(background, shard, f, c, limit) })
+	return read(ctx, e, "now", shard, store.Store.Now)
 }
 
 func (e *endpoint) Stats(ctx context.Context, shard int) (store.Stats, error) {
-	return read(ctx, e, "stats", shard, func() (store.Stats, error) { return e.server.st.Stats(background, shard) })
+	return read(ctx, e, "stats", shard, store.Store.Stats)
 }
 
 func (e *endpoint) Workers(ctx context.Context, shard int) ([]store.Worker, error) {
-	return read(ctx, e, "workers", shard, func() ([]store.Worker, error) { return e.server.st.Workers(background, shard) })
-}
-
-func (e *endpoint) Check(ctx context.Context) (store.Health, error) {
-	return read(ctx, e, "check", 0, func() (store.Health, error) { return e.server.st.Check(background) })
+	return read(ctx, e, "workers", shard, store.Store.Workers)
 }
 
 func (e *endpoint) Repair(ctx context.Context, shard int) (store.Repair, error) {
-	return read(ctx, e, "repair", shard, func() (store.Repair, error) { return e.server.st.Repair(background, shard) })
+	return read(ctx, e, "repair", shard, store.Store.Repair)
+}
+
+func (e *endpoint) Check(ctx context.Context) (store.Health, error) {
+	return read(ctx, e, "check", 0, func(st store.Store, ctx context.Context, _ int) (store.Health, error) { return st.Check(ctx) })
+}
+
+func (e *endpoint) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
+	return read(ctx, e, "get", shard, func(st store.Store, ctx context.Context, shard int) (store.Entry, error) {
+		return st.Get(ctx, shard, id)
+	})
+}
+
+func (e *endpoint) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
+	return read(ctx, e, "list", shard, func(st store.Store, ctx context.Context, shard int) (store.Page, error) {
+		return st.List(ctx, shard, f, c, limit)
+	})
 }
 
 // Wait passes the store's wake-ups on, until the connection breaks.
 func (e *endpoint) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
 	e.standStill(time.Microsecond)
-	e.mu.Lock()
-	broken, isCut := e.broken, time.Now().Before(e.cutUntil)
-	r := e.plan.random(e.name, "wait", e.calls["wait"])
-	e.calls["wait"]++
-	e.mu.Unlock()
-	if isCut {
+	r := e.nextRandom("wait", 0)
+	if e.isCut() {
 		return e.pause(ctx, upTo(r, time.Second), errBroken)
 	}
-	e.server.lock <- struct{}{}
-	st, down := e.server.st, e.server.isDown
-	<-e.server.lock
-	if down {
-		return e.pause(ctx, upTo(r, time.Millisecond), errDown)
-	}
+	e.mu.Lock()
+	broken := e.broken
+	e.mu.Unlock()
+	e.lock <- struct{}{}
+	st := e.st
+	<-e.lock
 	waiting, end := context.WithCancel(ctx)
 	defer end()
 	e.underWay.Go(func() {
@@ -322,11 +312,8 @@ func (e *endpoint) Wait(ctx context.Context, shards []int, wake func(shard int))
 			wake(shard)
 		}
 	})
-	if e.isDead() || ctx.Err() != nil {
+	if isClosed(e.dead) || ctx.Err() != nil {
 		return cmp.Or(err, store.ErrClosed)
 	}
 	return e.pause(ctx, upTo(r, time.Millisecond), errBroken)
 }
-
-// randomOf returns one of the values.
-func randomOf[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }

@@ -2,33 +2,40 @@ package simulation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/store"
 )
 
 // A clientActor calls the methods of a Client, one after another.
 type clientActor struct {
 	*simulation
-	name   string
-	r      *rand.Rand
-	client *durable.Client
-	calls  int
+	name      string
+	r         *rand.Rand
+	client    *durable.Client
+	calls     int
+	bodies    int
+	scheduled map[string]durable.Task // the latest task of each key
+	versions  map[string]int64        // by id, as the client has seen them
 }
 
 const keys = 20
 
 func (s *simulation) newClient(name string) *clientActor {
-	return &clientActor{simulation: s, name: name, r: s.plan.random(name), client: durable.New(s.connect(name), s.clientOptions(true)...)}
+	return &clientActor{simulation: s, name: name, r: s.plan.random(name), client: durable.New(s.server.connect(name), clientOptions(true)...),
+		scheduled: make(map[string]durable.Task), versions: make(map[string]int64)}
 }
 
 // runClient plays a client actor until the calm ends.
 func (s *simulation) runClient(name string) {
 	c := s.newClient(name)
-	for !s.isOver() && !s.drains.Load() {
+	for !isClosed(s.over) && !s.drains.Load() {
 		pause := upTo(c.r, 250*time.Millisecond)
 		if s.isCalm() {
 			pause *= 4
@@ -40,7 +47,7 @@ func (s *simulation) runClient(name string) {
 
 func (c *clientActor) key() string { return fmt.Sprint("k", c.r.IntN(keys)) }
 
-// keys returns some different keys.
+// someKeys returns some different keys.
 func (c *clientActor) someKeys() (ids []string) {
 	for _, i := range c.r.Perm(keys)[:1+c.r.IntN(6)] {
 		ids = append(ids, fmt.Sprint("k", i))
@@ -50,15 +57,22 @@ func (c *clientActor) someKeys() (ids []string) {
 
 func (c *clientActor) when() durable.When {
 	d := upTo(c.r, randomOf(c.r, time.Microsecond, 100*time.Millisecond, 2*time.Second, 10*time.Second))
-	if c.r.IntN(2) == 0 {
+	if chance(c.r, 50) {
 		return durable.At(time.Now().Add(d - 10*time.Millisecond))
 	}
 	return durable.After(d)
 }
 
-func (c *clientActor) task(key string) durable.Task {
+// upTo returns a duration as the store keeps it: in microseconds.
+func (c *clientActor) upTo(d time.Duration) time.Duration {
+	return upTo(c.r, d).Truncate(time.Microsecond)
+}
+
+// content returns a task without a key and without a repetition.
+func (c *clientActor) content() (t durable.Task) {
 	r := c.r
-	t := durable.Task{Key: key, Handler: randomOf(r, handlerNames[:4]...), Body: []byte(key)}
+	c.bodies++
+	t.Handler, t.Body = randomOf(r, handlerNames[:4]...), fmt.Append(nil, c.name, "#", c.bodies)
 	if chance(r, 3) {
 		t.Handler = "rare"
 	}
@@ -66,227 +80,331 @@ func (c *clientActor) task(key string) durable.Task {
 		t.MaxAttempts = 1 + r.IntN(4)
 	}
 	if chance(r, 30) {
-		t.Timeout = 50*time.Millisecond + upTo(r, 3*time.Second)
+		t.Timeout = 50*time.Millisecond + c.upTo(3*time.Second)
 	}
 	if chance(r, 20) {
-		t.Headers = map[string]string{"h": key}
+		t.Headers = map[string]string{"h": string(t.Body)}
 	}
-	switch n := r.IntN(100); {
+	for _, follow := range []**durable.Task{&t.OnSuccess, &t.OnFailure} {
+		if chance(r, 10) {
+			next := c.content()
+			*follow = &next
+		}
+	}
+	c.ledger.note(&t)
+	return t
+}
+
+// task returns a task for a key, sometimes the same as before.
+func (c *clientActor) task(key string, mustRepeat bool) durable.Task {
+	r := c.r
+	if t, ok := c.scheduled[key]; ok && chance(r, 25) && (repeats(&t) || !mustRepeat) {
+		return t
+	}
+	t := c.content()
+	if chance(r, 40) {
+		t.Group = randomOf(r, "x", "y")
+	}
+	n := r.IntN(100)
+	if mustRepeat {
+		n = r.IntN(22)
+	}
+	switch {
 	case n < 15:
-		t.Every = 200*time.Millisecond + upTo(r, 3*time.Second)
+		t.Every = 200*time.Millisecond + c.upTo(3*time.Second)
 	case n < 20:
 		t.Schedule = "s"
 	case n < 22:
 		t.Cron = "* * * * *"
 	case n < 35:
-		t.Unique = upTo(r, 3*time.Second)
+		t.Unique = c.upTo(3 * time.Second)
 	}
-	if repeats := t.Every > 0 || t.Schedule != "" || t.Cron != ""; repeats && chance(r, 60) {
+	if repeats(&t) && chance(r, 60) {
 		t.Missed = randomOf(r, durable.LatestMissed, durable.FireMissed, durable.DeadMissed)
 		if t.Missed == durable.DeadMissed {
-			t.MissedAfter = upTo(r, time.Second)
+			t.MissedAfter = c.upTo(time.Second)
 		}
 		if chance(r, 30) {
-			t.End = time.Now().Add(upTo(r, 30*time.Second))
+			t.End = time.Now().Add(c.upTo(30 * time.Second)).Truncate(time.Microsecond).UTC()
 		}
 	}
 	if chance(r, 20) {
-		t.Retention = durable.Retention{For: upTo(r, 5*time.Second), Runs: r.IntN(4)}
+		t.Retention = durable.Retention{For: c.upTo(5 * time.Second), Runs: r.IntN(4)}
 	}
+	c.ledger.note(&t)
+	t.Key = key
+	c.scheduled[key] = t
 	return t
 }
 
-func (c *clientActor) options() []durable.ScheduleOption {
-	if chance(c.r, 60) {
-		return nil
-	}
-	if c.r.IntN(8) == 0 {
+func repeats(t *durable.Task) bool { return t.Every > 0 || t.Schedule != "" || t.Cron != "" }
+
+// options returns options for a Schedule of one task, or of several if id is empty.
+func (c *clientActor) options(id string) []durable.ScheduleOption {
+	switch n := c.r.IntN(100); {
+	case n < 5:
 		return []durable.ScheduleOption{durable.Paused()}
+	case n < 15 && c.versions[id] > 0:
+		return []durable.ScheduleOption{durable.IfVersion(c.versions[id])}
+	case n < 40:
+		return []durable.ScheduleOption{randomOf(c.r, durable.OnlyNew(), durable.OnlyChanged(), durable.OnlyEarlier(), durable.OnlyLater())}
 	}
-	return []durable.ScheduleOption{randomOf(c.r, durable.OnlyNew(), durable.OnlyChanged(), durable.OnlyEarlier(), durable.OnlyLater())}
+	return nil
+}
+
+func (c *clientActor) ifVersion(id string) []durable.ChangeOption {
+	if v := c.versions[id]; v > 0 && chance(c.r, 20) {
+		return []durable.ChangeOption{durable.IfVersion(v)}
+	}
+	return nil
+}
+
+// saw records the version of a task, and compares its content with what was scheduled.
+func (c *clientActor) saw(info *durable.Info) {
+	if info.Version > 0 {
+		c.versions[info.ID] = info.Version
+	}
+	if info.State == durable.Past || info.ID != info.Task.Key && info.Ended == nil {
+		return
+	}
+	c.ledger.mu.Lock()
+	want := c.ledger.contents[string(info.Task.Body)]
+	c.ledger.mu.Unlock()
+	got := info.Task
+	if want.Key, got.End = got.Key, got.End.UTC(); info.Ended != nil {
+		want.Group = got.Group
+	}
+	if a, b := must(json.Marshal(got)), must(json.Marshal(want)); string(a) != string(b) {
+		c.fail("content", "a task is %s, and was scheduled as %s", a, b)
+	}
 }
 
 // change calls a method that changes tasks, sends it again while the outcome is unknown,
 // and has the ledger check the answer.
-func (c *clientActor) change(name string, ids []string, f func(ctx context.Context) ([]durable.Outcome, error)) {
+func (c *clientActor) change(op *operation, ids []string, f func(ctx context.Context) ([]durable.Outcome, error)) {
 	c.calls++
-	op := &operation{name: fmt.Sprint(c.name, " ", c.calls, ": ", name), done: make(map[string]durable.Outcome)}
-	timeout := upTo(c.r, randomOf(c.r, 5*time.Millisecond, 300*time.Millisecond, 4*time.Second))
+	name := op.name
+	op.name, op.done = fmt.Sprint(c.name, " ", c.calls, ": ", name), make(map[string]durable.Outcome)
+	timeout, settled := upTo(c.r, randomOf(c.r, 5*time.Millisecond, 300*time.Millisecond, 4*time.Second)), c.settled.Load()
 	again, pause := c.r.IntN(5), upTo(c.r, 2*time.Second)
 	if c.isCalm() {
 		timeout = 20 * time.Second
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), operationKey{}, op), timeout)
-	out, err := f(ctx)
-	cancel()
-	for i := range again {
+	var out []durable.Outcome
+	var err error
+	for i := range again + 1 {
+		ctx, cancel := context.WithTimeout(context.WithValue(background, operationKey{}, op), timeout+time.Duration(i)*pause)
+		out, err = f(ctx)
+		cancel()
 		var unknown *durable.UnknownError
-		if !errors.As(err, &unknown) {
+		if !errors.As(err, &unknown) || i == again {
 			break
 		}
+		f = unknown.Again
 		time.Sleep(pause)
-		ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), operationKey{}, op), timeout+time.Duration(i)*pause)
-		out, err = unknown.Again(ctx)
-		cancel()
 	}
 	c.trace(c.name, "%s of %q: %v, %v", name, ids, out, err)
-	if errors.Is(err, durable.ErrInvalid) {
-		return
+	if err != nil && settled || errors.Is(err, durable.ErrInvalid) {
+		c.fail("call failed", "%s of %q: %v", op.name, ids, err)
 	}
 	c.ledger.answered(op, ids, out, err)
 }
 
-func (c *clientActor) changeOne(name, id string, f func(ctx context.Context) (durable.Outcome, error)) {
-	c.change(name, []string{id}, func(ctx context.Context) ([]durable.Outcome, error) {
-		o, err := f(ctx)
-		return []durable.Outcome{o}, err
-	})
-}
+// one returns a single outcome as those of a batch.
+func one(o durable.Outcome, err error) ([]durable.Outcome, error) { return []durable.Outcome{o}, err }
 
 // step calls a random method.
 func (c *clientActor) step() {
-	key, when, client := c.key(), c.when(), c.client
 	switch n := c.r.IntN(100); {
-	case n < 35:
-		t, opts := c.task(key), c.options()
-		if (t.Every > 0 || t.Schedule != "" || t.Cron != "") && chance(c.r, 50) {
-			when = durable.Next()
-		}
-		c.changeOne("Schedule", key, func(ctx context.Context) (durable.Outcome, error) { return client.Schedule(ctx, t, when, opts...) })
 	case n < 45:
-		ids, opts := c.someKeys(), c.options()
-		var items []durable.Item
-		for _, id := range ids {
-			items = append(items, durable.Item{Task: c.task(id), When: c.when()})
-		}
-		c.change("ScheduleBatch", ids, func(ctx context.Context) ([]durable.Outcome, error) { return client.ScheduleBatch(ctx, items, opts...) })
-	case n < 52:
-		c.changeOne("Cancel", key, func(ctx context.Context) (durable.Outcome, error) { return client.Cancel(ctx, key) })
-	case n < 59:
-		c.changeOne("Reschedule", key, func(ctx context.Context) (durable.Outcome, error) { return client.Reschedule(ctx, key, when) })
-	case n < 65:
-		c.changeBatch()
+		c.schedule()
 	case n < 75:
-		c.changeDead()
+		c.changeSome()
 	default:
-		c.manage(key)
+		c.manage()
 	}
 }
 
-// changeBatch cancels or moves several tasks.
-func (c *clientActor) changeBatch() {
-	ids := c.someKeys()
-	if chance(c.r, 50) {
-		c.change("CancelBatch", ids, func(ctx context.Context) ([]durable.Outcome, error) { return c.client.CancelBatch(ctx, ids) })
-		return
+// schedule calls a method that schedules tasks.
+func (c *clientActor) schedule() {
+	n, ids, opts, when := c.r.IntN(45), c.someKeys(), c.options(""), c.when()
+	if n < 33 {
+		ids = ids[:1]
+		opts = c.options(ids[0])
+	}
+	var items []durable.Item
+	for _, id := range ids {
+		t := c.task(id, n >= 41)
+		if repeats(&t) && chance(c.r, 50) {
+			when = durable.Next()
+		} else {
+			when = c.when()
+		}
+		items = append(items, durable.Item{Task: t, When: when})
+	}
+	switch {
+	case n < 33:
+		c.change(&operation{name: "Schedule"}, ids, func(ctx context.Context) ([]durable.Outcome, error) {
+			return one(c.client.Schedule(ctx, items[0].Task, when, opts...))
+		})
+	case n < 41:
+		c.change(&operation{name: "ScheduleBatch"}, ids, func(ctx context.Context) ([]durable.Outcome, error) {
+			return c.client.ScheduleBatch(ctx, items, opts...)
+		})
+	default:
+		c.sync(ids, items)
+	}
+}
+
+// sync syncs a set of repeating tasks.
+func (c *clientActor) sync(ids []string, items []durable.Item) {
+	set, version, op := randomOf(c.r, "set0", "set1"), int64(c.r.IntN(4)), &operation{name: "Sync", repeats: true}
+	var synced durable.Synced
+	var syncErr error
+	c.change(op, ids, func(ctx context.Context) ([]durable.Outcome, error) {
+		synced, syncErr = c.client.Sync(ctx, set, version, items)
+		return synced.Outcomes, syncErr
+	})
+	if syncErr == nil && synced.Superseded != op.superseded {
+		c.fail("outcome", "%s with version %d of %s: %+v", op.name, version, set, synced)
+	}
+}
+
+// deadLetters returns the ids of some dead letters.
+func (c *clientActor) deadLetters() (ids []string) {
+	ctx, cancel := context.WithTimeout(background, 3*time.Second)
+	defer cancel()
+	p, err := c.client.Page(ctx, durable.Filter{State: durable.Dead}, "", 1+c.r.IntN(5))
+	if err != nil {
+		return nil
+	}
+	for i := range p.Tasks {
+		c.saw(&p.Tasks[i])
+		ids = append(ids, p.Tasks[i].ID)
+	}
+	return ids
+}
+
+// changeSome calls a method that changes one task or several.
+func (c *clientActor) changeSome() {
+	ids, client := c.someKeys(), c.client
+	if dead := c.deadLetters(); len(dead) > 0 && chance(c.r, 40) {
+		ids = dead
 	}
 	var moves []durable.Move
 	for _, id := range ids {
 		moves = append(moves, durable.Move{ID: id, When: c.when()})
 	}
-	c.change("RescheduleBatch", ids, func(ctx context.Context) ([]durable.Outcome, error) { return c.client.RescheduleBatch(ctx, moves) })
-}
-
-// changeDead requeues or purges dead letters that it finds in a list.
-func (c *clientActor) changeDead() {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	p, err := c.client.Page(ctx, durable.Filter{State: durable.Dead}, "", 1+c.r.IntN(5))
-	cancel()
-	kind, when := c.r.IntN(4), c.when()
-	if err != nil || len(p.Tasks) == 0 {
-		return
+	id, when, opts := ids[0], moves[0].When, c.ifVersion(ids[0])
+	type method struct {
+		name string
+		call func(ctx context.Context) ([]durable.Outcome, error)
 	}
-	var ids []string
-	var moves []durable.Move
-	for _, t := range p.Tasks {
-		ids, moves = append(ids, t.ID), append(moves, durable.Move{ID: t.ID, When: when})
+	m := randomOf(c.r,
+		method{"CancelBatch", func(ctx context.Context) ([]durable.Outcome, error) { return client.CancelBatch(ctx, ids) }},
+		method{"RescheduleBatch", func(ctx context.Context) ([]durable.Outcome, error) { return client.RescheduleBatch(ctx, moves) }},
+		method{"RequeueBatch", func(ctx context.Context) ([]durable.Outcome, error) { return client.RequeueBatch(ctx, moves) }},
+		method{"PurgeBatch", func(ctx context.Context) ([]durable.Outcome, error) { return client.PurgeBatch(ctx, ids) }},
+		method{"Cancel", func(ctx context.Context) ([]durable.Outcome, error) { return one(client.Cancel(ctx, id, opts...)) }},
+		method{"Reschedule", func(ctx context.Context) ([]durable.Outcome, error) {
+			return one(client.Reschedule(ctx, id, when, opts...))
+		}},
+		method{"Requeue", func(ctx context.Context) ([]durable.Outcome, error) {
+			return one(client.Requeue(ctx, id, when, opts...))
+		}},
+		method{"Purge", func(ctx context.Context) ([]durable.Outcome, error) { return one(client.Purge(ctx, id, opts...)) }},
+		method{"PauseTask", func(ctx context.Context) ([]durable.Outcome, error) { return one(client.PauseTask(ctx, id, opts...)) }},
+		method{"ResumeTask", func(ctx context.Context) ([]durable.Outcome, error) { return one(client.ResumeTask(ctx, id, opts...)) }},
+	)
+	if !strings.HasSuffix(m.name, "Batch") {
+		ids = ids[:1]
 	}
-	switch kind {
-	case 0:
-		c.changeOne("Requeue", ids[0], func(ctx context.Context) (durable.Outcome, error) { return c.client.Requeue(ctx, ids[0], when) })
-	case 1:
-		c.change("RequeueBatch", ids, func(ctx context.Context) ([]durable.Outcome, error) { return c.client.RequeueBatch(ctx, moves) })
-	case 2:
-		c.changeOne("Purge", ids[0], func(ctx context.Context) (durable.Outcome, error) { return c.client.Purge(ctx, ids[0]) })
-	case 3:
-		c.change("PurgeBatch", ids, func(ctx context.Context) ([]durable.Outcome, error) { return c.client.PurgeBatch(ctx, ids) })
-	}
+	c.change(&operation{name: m.name}, ids, m.call)
 }
 
 // manage calls one of the other methods. Only faults may make it fail.
-func (c *clientActor) manage(key string) {
-	client := c.client
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+func (c *clientActor) manage() {
+	client, r, key := c.client, c.r, c.key()
+	ctx, cancel := context.WithTimeout(background, 3*time.Second)
 	defer cancel()
-	settled := c.settled.Load()
-	n, handler := c.r.IntN(22), randomOf(c.r, handlerNames[:4]...)
-	limit := durable.Limit{Concurrency: c.r.IntN(4), Rate: randomOf(c.r, 0, 0, 0, 5, 50.0)}
-	var err error
-	switch n {
-	case 0, 1, 2:
-		_, err = client.PauseTask(ctx, key)
-	case 3, 4, 5:
-		_, err = client.ResumeTask(ctx, key)
-	case 6:
-		if err = client.Pause(ctx); err == nil {
-			c.sleep(upTo(c.r, time.Second))
+	settled, handler := c.settled.Load(), randomOf(r, handlerNames[:4]...)
+	pause := func() error {
+		err := client.Pause(ctx)
+		c.sleep(upTo(r, time.Second))
+		return err
+	}
+	resume := func() error { return client.Resume(ctx) }
+	setLimit := func() error {
+		rate := func() float64 { return randomOf(r, 0, 0, 0, 5, 50.0) }
+		limit := durable.Limit{Concurrency: r.IntN(4), Rate: rate()}
+		if chance(r, 60) {
+			limit = durable.Limit{GroupConcurrency: r.IntN(3), GroupRate: rate()}
 		}
-	case 7, 8:
-		err = client.Resume(ctx)
-	case 9, 16, 17, 18:
-		if c.shards == 1 {
-			err = client.SetLimit(ctx, handler, limit)
+		if c.shards > 1 {
+			return nil
 		}
-	case 19:
-		err = client.PauseHandler(ctx, handler, "note")
-	case 20, 21:
-		err = client.ResumeHandler(ctx, handler)
-	case 10:
-		_, err = client.Get(ctx, key)
-	case 11:
-		_, err = client.Runs(ctx, key)
-	case 12:
-		for _, err = range client.List(ctx, durable.Filter{Prefix: "k1"}) {
+		return client.SetLimit(ctx, handler, limit)
+	}
+	pauseHandler := func() error { return client.PauseHandler(ctx, handler, key) }
+	resumeHandler := func() error { return client.ResumeHandler(ctx, handler) }
+	get := func() error {
+		info, err := client.Get(ctx, key)
+		if err == nil {
+			c.saw(&info)
 		}
-	case 13:
-		_, err = client.RequeueAll(ctx, durable.Filter{Handler: handler}, durable.After(0))
-	case 14:
-		_, err = client.PurgeAll(ctx, durable.Filter{Handler: handler})
-	case 15:
-		var rep durable.Repair
-		if rep, err = client.Repair(ctx); rep.Requeued+rep.Doubled+rep.Orphaned > 0 {
+		return err
+	}
+	runs := func() error { _, err := client.Runs(ctx, key); return err }
+	list := func() error {
+		for info, err := range client.List(ctx, durable.Filter{Prefix: "k1"}) {
+			if err != nil {
+				return err
+			}
+			c.saw(&info)
+		}
+		return nil
+	}
+	requeueAll := func() error {
+		_, err := client.RequeueAll(ctx, durable.Filter{Handler: handler}, durable.After(0))
+		return err
+	}
+	purgeAll := func() error { _, err := client.PurgeAll(ctx, durable.Filter{Handler: handler}); return err }
+	repair := func() error {
+		rep, err := client.Repair(ctx)
+		if rep.Requeued+rep.Doubled+rep.Orphaned > 0 {
 			c.fail("repair", "Repair has corrected %+v", rep)
 		}
+		return err
 	}
-	c.trace(c.name, "manages (%d) %q: %v", n, key, err)
-	if err != nil && settled && !errors.Is(err, durable.ErrInvalid) && !errors.Is(err, durable.ErrNotFound) {
-		c.fail("call failed", "call %d of %s fails in calm: %v", n, c.name, err)
+	err := randomOf(r, pause, resume, resume, setLimit, setLimit, setLimit, setLimit, pauseHandler, resumeHandler, resumeHandler,
+		get, get, get, runs, list, list, requeueAll, purgeAll, repair)()
+	c.trace(c.name, "manages %s, %q: %v", handler, key, err)
+	if err != nil && settled && !errors.Is(err, durable.ErrNotFound) {
+		c.fail("call failed", "a call of %s fails in calm: %v", c.name, err)
 	}
 }
 
 // tidy ends pauses, limits and repeating tasks, so that all work can end.
 func (c *clientActor) tidy() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(background, time.Minute)
 	defer cancel()
 	err := c.client.Resume(ctx)
 	for _, h := range handlerNames {
 		err = errors.Join(err, c.client.ResumeHandler(ctx, h))
-	}
-	if c.shards == 1 {
-		for _, h := range handlerNames {
+		if c.shards == 1 {
 			err = errors.Join(err, c.client.SetLimit(ctx, h, durable.Limit{}))
 		}
 	}
 	for info, listErr := range c.client.List(ctx, durable.Filter{}) {
-		if err = errors.Join(err, listErr); info.Task.Every > 0 || info.Task.Cron != "" || info.Task.Schedule != "" || info.Following {
-			if info.State != durable.Dead {
-				_, cancelErr := c.client.Cancel(ctx, info.ID)
-				err = errors.Join(err, cancelErr)
-			}
-		} else if info.Paused {
-			_, resumeErr := c.client.ResumeTask(ctx, info.ID)
-			err = errors.Join(err, resumeErr)
+		var changeErr error
+		switch {
+		case listErr != nil || info.State >= store.Dead:
+		case repeats(&info.Task) || info.Following:
+			_, changeErr = c.client.Cancel(ctx, info.ID)
+		case info.Paused:
+			_, changeErr = c.client.ResumeTask(ctx, info.ID)
 		}
+		err = errors.Join(err, listErr, changeErr)
 	}
 	if err != nil {
 		c.fail("call failed", "tidying up fails in calm: %v", err)

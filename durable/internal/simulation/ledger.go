@@ -1,10 +1,13 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,76 +16,84 @@ import (
 	"github.com/tickless/tickless/durable/store/storetest"
 )
 
-// A ledger knows what the model of the store cannot see: which handlers run, and what
-// clients were told.
+// A ledger knows what the model of the store cannot see: which handlers run, what they got
+// and returned, and what clients were told.
 type ledger struct {
 	*simulation
 	mu       sync.Mutex
 	lives    []*life // of Workers that run or have run
 	running  map[store.Lease]*execution
-	doneRuns map[string]bool        // idempotency keys of runs whose success was accepted
-	byLease  map[store.Lease]string // idempotency key by lease, of handlers that have begun
-	waits    map[string]time.Time   // since when a condition of the calm has been broken
+	attempts map[store.Lease]*execution // also those that have ended
+	contents map[string]durable.Task    // what clients schedule, by Body
+	doneRuns map[string]bool            // idempotency keys of runs whose success was accepted
+	waits    map[string]time.Time       // since when a condition of the calm has been broken
 }
 
 // An execution is a call of a handler.
 type execution struct {
+	*life
+	delivery    durable.Delivery
+	entry       store.Entry  // when it began
+	content     durable.Task // what the client has scheduled
 	began       time.Time
-	life        *life
-	handler     string
-	key         string
-	lease       store.Lease
-	crashes     int
-	isSuspect   bool
 	cancelledAt time.Time // when a Cancel of the running task was carried out
 	inCalm      bool      // it has begun in the calm
 	contextDone bool
+	returned    bool
+	how         string        // how it has ended
+	delay       time.Duration // what it returned to RetryAfter or HandBack
 }
 
 // An operation is a call of a Client that changes tasks.
 type operation struct {
-	name    string
-	mu      sync.Mutex
-	done    map[string]store.Outcome // the outcomes of the items that were carried out, by id
-	isFinal bool                     // the call has returned, and its answer was final
+	name       string
+	repeats    bool // the call sends new commands if the outcome is unknown
+	mu         sync.Mutex
+	done       map[string]store.Outcome // the outcomes of the items that were carried out, by id
+	superseded bool                     // a Sync changed nothing
+	isFinal    bool                     // the call has returned, and its answer was final
 }
 
 type operationKey struct{}
 
-// begin records that a handler begins, and checks that it may.
-func (l *ledger) begin(v *life, handler string, d *durable.Delivery) *execution {
-	run, e := d.IdempotencyKey(), l.leased(v, d)
+// note records what a client schedules. The Body must be unique.
+func (l *ledger) note(t *durable.Task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	x := &execution{life: v, handler: handler, key: d.Key, lease: store.Lease{ID: e.ID, Token: d.Token}, crashes: d.Crashes, began: time.Now(),
-		inCalm: l.settled.Load(), isSuspect: e.Suspect}
-	l.trace(v.name, "begin %q attempt %d, crashes %d, token %d", d.Key, d.Attempt, d.Crashes, d.Token)
-	if x.isSuspect {
-		l.trace(v.name, "suspect %q", d.Key)
-	}
-	if l.doneRuns[run] {
-		l.fail("done twice", "%s: a run of %q that was done begins again", v.name, d.Key)
-	}
-	if l.running[x.lease] != nil {
+	l.contents[string(t.Body)] = *t
+}
+
+// begin records that a handler begins, and checks that it may.
+func (l *ledger) begin(ctx context.Context, v *life, d *durable.Delivery) *execution {
+	x := &execution{life: v, delivery: *d, entry: l.leased(v, d), began: time.Now(), inCalm: l.settled.Load()}
+	lease, run := store.Lease{ID: x.entry.ID, Token: d.Token}, d.IdempotencyKey()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x.content = l.contents[string(d.Body)]
+	l.trace(v.name, "begin %q attempt %d, crashes %d, token %d, suspect %v", d.Key, d.Attempt, d.Crashes, d.Token, x.entry.Suspect)
+	if l.attempts[lease] != nil {
 		l.fail("token", "%s: two handlers run %q with token %d", v.name, d.Key, d.Token)
 	}
-	l.running[x.lease], l.byLease[x.lease] = x, run
-	v.begun[handler]++
-	all, ofHandler := l.countLocked(v, handler)
-	c := v.config.handlers[handler]
+	l.running[lease], l.attempts[lease] = x, x
+	v.begun[d.Handler]++
+	all, ofHandler := l.countLocked(v, d.Handler)
+	c := v.config.handlers[d.Handler]
 	elapsed := time.Since(v.startedAt).Seconds()
 	suspects, last := l.suspectsLocked(v)
+	wrong := x.wrongDelivery(ctx, c, l.clockWasSet.Load())
 	switch {
-	case x.isSuspect && (suspects > 1+v.suspectsEnded || last && suspects > 1):
+	case l.doneRuns[run]:
+		l.fail("done twice", "%s: a run of %q that was done begins again", v.name, d.Key)
+	case wrong != "":
+		l.fail("delivery", "%s: %s of %+v, which was scheduled as %+v and is %+v", v.name, wrong, *d, x.content, x.entry)
+	case x.entry.Suspect && (suspects > 1+v.suspectsEnded || last && suspects > 1):
 		l.fail("suspects", "%s: %q begins, and %d suspects run; one is a last one: %v; %d have ended", v.name, d.Key, suspects, last, v.suspectsEnded)
-	case d.Attempt > d.MaxAttempts:
-		l.fail("attempts", "%s: attempt %d at %q, of %d", v.name, d.Attempt, d.Key, d.MaxAttempts)
 	case all > v.config.concurrency:
 		l.fail("places", "%s: %d handlers run in %d places", v.name, all, v.config.concurrency)
 	case c.most > 0 && ofHandler > c.most:
-		l.fail("handler limit", "%s: handler %s runs %d times, more than %d", v.name, handler, ofHandler, c.most)
-	case c.rate > 0 && float64(v.begun[handler]) > max(1, c.rate/10)+c.rate*elapsed+1:
-		l.fail("handler rate", "%s: handler %s has begun %d times in %.3f s, with a rate of %v", v.name, handler, v.begun[handler], elapsed, c.rate)
+		l.fail("handler limit", "%s: handler %s runs %d times, more than %d", v.name, d.Handler, ofHandler, c.most)
+	case c.rate > 0 && float64(v.begun[d.Handler]) > max(1, c.rate/10)+c.rate*elapsed+1:
+		l.fail("handler rate", "%s: handler %s has begun %d times in %.3f s, with a rate of %v", v.name, d.Handler, v.begun[d.Handler], elapsed, c.rate)
 	}
 	return x
 }
@@ -101,6 +112,102 @@ func (l *ledger) leased(v *life, d *durable.Delivery) (e store.Entry) {
 	return e
 }
 
+// wrongDelivery returns what of a delivery is wrong, or an empty string.
+func (x *execution) wrongDelivery(ctx context.Context, c *handlerConfig, clockWasSet bool) string {
+	d, e, t := &x.delivery, &x.entry, &x.content
+	deadline, _ := ctx.Deadline()
+	ended, follows := e.FollowedRun()
+	due, claimed := store.TimeOf(d.Due), store.Time(d.Token)
+	skipped := due.Sub(e.Due)
+	isFirst := d.Attempt == d.Crashes+1 && !e.Following && !clockWasSet
+	switch {
+	case t.Handler != d.Handler || !maps.Equal(t.Headers, d.Headers):
+		return "the content"
+	case d.Group != e.Group || d.Ended == nil && d.Group != t.Group:
+		return "the group"
+	case d.Attempt != e.Attempts || d.Crashes != e.Crashes || d.Attempt > d.MaxAttempts || d.LastAttempt != (d.Attempt == d.MaxAttempts) ||
+		d.MaxAttempts != cmp.Or(t.MaxAttempts, c.attempts):
+		return "the number of attempts"
+	case follows != (d.Ended != nil) || follows && (*d.Ended != durable.Ended{Done: ended.Done, Due: d.Ended.Due, Attempts: ended.Attempts, Crashes: ended.Crashes, Error: ended.Text} || store.TimeOf(d.Ended.Due) != ended.Due):
+		return "the run that it follows"
+	case time.Until(deadline) != cmp.Or(t.Timeout, c.timeout):
+		return "the timeout"
+	case t.Missed != durable.LatestMissed && skipped != 0, skipped < 0, t.Every > 0 && skipped%t.Every.Round(time.Microsecond) != 0:
+		return "the due time"
+	case isFirst && t.Missed == durable.LatestMissed && x.nextRun() != store.When{} && x.nextRun().From(0) < claimed.Add(-time.Millisecond):
+		return "a run that is not the latest one"
+	case isFirst && t.Missed == durable.DeadMissed && d.Crashes == 0 && claimed.Sub(due) > t.MissedAfter+time.Millisecond:
+		return "a run that is too late"
+	}
+	return ""
+}
+
+// nextRun returns when the run after an execution is due, or zero if there is none.
+func (x *execution) nextRun() store.When {
+	t, due := &x.content, x.delivery.Due
+	switch {
+	case store.IsSingle(x.entry.ID):
+		return store.When{}
+	case t.Every > 0:
+		due = due.Add(t.Every)
+	case t.Schedule != "":
+		due = due.Add(period)
+	case t.Cron != "":
+		due = due.Truncate(time.Minute).Add(time.Minute)
+	default:
+		return store.When{}
+	}
+	if at := store.TimeOf(due); t.End.IsZero() || at <= store.TimeOf(t.End) {
+		return store.At(at)
+	}
+	return store.When{}
+}
+
+// wrongReport returns what of the report on an execution is wrong, or an empty string. x is
+// nil if the handler was not called.
+func (x *execution) wrongReport(r *store.Report) string {
+	switch {
+	case x == nil && r.End != store.HandBack && r.End != store.Dropped:
+		return "the end without a call"
+	case x == nil || r.End == store.HandBack && !x.isLive: // the Worker has shut down
+		return ""
+	case !x.returned:
+		return "the end before the handler's"
+	}
+	want, next := store.Retry, store.When{}
+	if x.delivery.LastAttempt {
+		want = store.Failed
+	}
+	switch x.how {
+	case "done":
+		want = store.Done
+	case "no retry":
+		want = store.Failed
+	case "hand back":
+		want = store.HandBack
+	}
+	if want == store.Done || want == store.Failed {
+		next = x.nextRun()
+	} else {
+		next = store.After(x.delay)
+	}
+	micros, isDelay := r.Next.Parts()
+	isBackoff := want == store.Retry && x.how != "retry after" && isDelay && micros <= maxBackoff.Microseconds()
+	switch {
+	case r.End != want:
+		return "the end"
+	case r.Due != store.TimeOf(x.delivery.Due):
+		return "the due time"
+	case r.Next != next && !isBackoff:
+		return "the next time"
+	case r.Keep != x.entry.ActsAtEnd():
+		return "what is kept"
+	case x.how == "done" && x.content.Retention != (durable.Retention{}) && !strings.HasSuffix(string(r.Result), x.how):
+		return "the result"
+	}
+	return ""
+}
+
 // countLocked returns how many places of a life handlers take, and how many handlers with
 // this name run. A handler that has not returned after twice its timeout takes no place. A
 // timeout is at least 50 ms here.
@@ -110,7 +217,7 @@ func (l *ledger) countLocked(v *life, handler string) (all, ofHandler int) {
 			if !x.contextDone || time.Since(x.began) < 100*time.Millisecond {
 				all++
 			}
-			if x.handler == handler {
+			if x.delivery.Handler == handler {
 				ofHandler++
 			}
 		}
@@ -122,27 +229,25 @@ func (l *ledger) countLocked(v *life, handler string) (all, ofHandler int) {
 // ended, and whether one of them dies if it crashes again.
 func (l *ledger) suspectsLocked(v *life) (n int, last bool) {
 	for _, x := range l.running {
-		if x.life == v && x.isSuspect && !x.contextDone {
+		if x.life == v && x.entry.Suspect && !x.contextDone {
 			n++
-			last = last || x.crashes+1 >= v.config.maxCrashes
+			last = last || x.delivery.Crashes+1 >= v.config.maxCrashes
 		}
 	}
 	return n, last
 }
 
-func (l *ledger) end(x *execution, how string) {
+func (l *ledger) end(x *execution) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if x.isSuspect {
-		x.life.suspectsEnded++
+	if x.returned = true; x.entry.Suspect {
+		x.suspectsEnded++
 	}
-	if l.running[x.lease] == x {
-		delete(l.running, x.lease)
+	delete(l.running, store.Lease{ID: x.entry.ID, Token: x.delivery.Token})
+	if x.inCalm && x.isLive && x.how == durable.ErrLeaseLost.Error() {
+		l.fail("lost lease", "%s: the lease of %q with token %d was lost in calm", x.name, x.delivery.Key, x.delivery.Token)
 	}
-	if x.inCalm && x.life.isLive && how == durable.ErrLeaseLost.Error() {
-		l.fail("lost lease", "%s: the lease of %q with token %d was lost in calm", x.life.name, x.key, x.lease.Token)
-	}
-	l.trace(x.life.name, "end %q token %d: %s", x.key, x.lease.Token, how)
+	l.trace(x.name, "end %q token %d: %s", x.delivery.Key, x.delivery.Token, x.how)
 }
 
 // watch records when the context of a handler ends.
@@ -154,27 +259,29 @@ func (l *ledger) watch(ctx context.Context, x *execution) (stop func() bool) {
 	})
 }
 
-// reported records which runs are done. The server calls it for each new round.
+// reported checks the reports of a new round, and records which runs are done.
 func (l *ledger) reported(r *store.Round, a *store.Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, x := range r.Reports {
-		if run := l.byLease[x.Lease]; run != "" && x.End == store.Done && i < len(a.Receipts) && a.Receipts[i] != store.Refused {
-			l.doneRuns[run] = true
+	for i := range r.Reports {
+		report := &r.Reports[i]
+		x := l.attempts[report.Lease]
+		if wrong := x.wrongReport(report); wrong != "" {
+			l.fail("report", "%s is wrong in the report %+v on %+v", wrong, *report, x)
+		}
+		if x != nil && report.End == store.Done && i < len(a.Receipts) && a.Receipts[i] != store.Refused {
+			l.doneRuns[x.delivery.IdempotencyKey()] = true
 		}
 	}
 }
 
 // carriedOut records the outcomes of a command. The server calls it once for each command.
-func (l *ledger) carriedOut(op *operation, c *store.Command, out []store.Outcome) {
+func (l *ledger) carriedOut(op *operation, shard int, c *store.Command, out []store.Outcome) {
 	l.mu.Lock()
-	for i, o := range out {
-		if o == store.Stopping {
-			for _, x := range l.running {
-				if x.key == c.Items[i].ID {
-					x.cancelledAt = time.Now()
-				}
-			}
+	for _, x := range l.running {
+		i := slices.IndexFunc(c.Items, func(item store.Item) bool { return item.ID == x.entry.ID })
+		if i >= 0 && out[i] == store.Stopping {
+			x.cancelledAt = time.Now()
 		}
 	}
 	l.mu.Unlock()
@@ -183,12 +290,16 @@ func (l *ledger) carriedOut(op *operation, c *store.Command, out []store.Outcome
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.isFinal {
+	if op.isFinal && !op.repeats {
 		l.fail("final", "%s of %s was carried out after its final answer", op.name, idsOf(c.Items))
 	}
 	for i, o := range out {
 		id := c.Items[i].ID
-		if _, twice := op.done[id]; twice {
+		if c.Op == store.Sync && i == 0 {
+			op.superseded = op.superseded || o == store.Kept
+			continue
+		}
+		if old, twice := op.done[id]; twice && !op.repeats && !(old == store.Kept && c.Op == store.Reschedule) { // ResumeTask may reschedule
 			l.fail("carried out twice", "%s of %q", op.name, id)
 		}
 		op.done[id] = o
@@ -208,7 +319,7 @@ func (l *ledger) answered(op *operation, ids []string, out []durable.Outcome, er
 		want, done := op.done[id]
 		ok := done && got == want
 		if err != nil && got == durable.Unknown {
-			ok = !done || !op.isFinal
+			ok = !done || !op.isFinal || op.repeats || want == store.Kept
 		}
 		if !ok {
 			l.fail("outcome", "%s of %q returned %v, %v; it was carried out: %v, with outcome %v", op.name, id, got, err, done, want)
@@ -234,13 +345,12 @@ func (l *ledger) lasts(what string, isTrue bool, d time.Duration) bool {
 func (l *ledger) checkCalm() {
 	l.mu.Lock()
 	var live []*life
-	for _, v := range l.lives {
-		if v.isLive {
-			live = append(live, v)
-		}
-	}
 	busy := make(map[*life]map[string]int)
-	for _, v := range live {
+	for _, v := range l.lives {
+		if !v.isLive {
+			continue
+		}
+		live = append(live, v)
 		all := 0
 		busy[v] = make(map[string]int)
 		for h := range v.config.handlers {
@@ -253,9 +363,14 @@ func (l *ledger) checkCalm() {
 		}
 	}
 	for _, x := range l.running {
-		limit := x.life.config.lease/3 + time.Second
-		if x.life.isLive && !x.cancelledAt.IsZero() && !x.contextDone && time.Since(x.cancelledAt) > limit && time.Since(l.calmSince) > limit {
-			l.fail("cancel", "%s: the handler of %q was not told for %v that the task was cancelled", x.life.name, x.key, time.Since(x.cancelledAt))
+		limit := x.config.lease/3 + time.Second
+		timeout := cmp.Or(x.content.Timeout, x.config.handlers[x.delivery.Handler].timeout)
+		switch {
+		case !x.isLive || x.contextDone:
+		case !x.cancelledAt.IsZero() && time.Since(x.cancelledAt) > limit && time.Since(l.calmSince) > limit:
+			l.fail("cancel", "%s: the handler of %q was not told for %v that the task was cancelled", x.name, x.delivery.Key, time.Since(x.cancelledAt))
+		case time.Since(x.began) > timeout:
+			l.fail("timeout", "%s: the context of %q has not ended after %v", x.name, x.delivery.Key, timeout)
 		}
 	}
 	l.mu.Unlock()
@@ -269,20 +384,24 @@ const maxDelay = 2500 * time.Millisecond
 
 func (l *ledger) checkOverdue(j *storetest.Judge, now store.Time, live []*life, busy map[*life]map[string]int) {
 	entries, limits := j.Entries(), j.Limits()
-	running := make(map[string]int)
+	type group struct{ handler, name string }
+	running := make(map[group]int)
 	for i := range entries {
-		if entries[i].State == store.Running {
-			running[entries[i].Handler]++
+		if e := &entries[i]; e.State == store.Running {
+			running[group{e.Handler, ""}]++
+			if e.Group != "" {
+				running[group{e.Handler, e.Group}]++
+			}
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range entries {
 		e := &entries[i]
-		late := e.At <= now && !j.Paused() && !e.Waits() && !e.HandlerPaused
 		limit := limits[e.Handler]
-		hasPermit := limit.Rate == 0 && (limit.Concurrency == 0 || running[e.Handler] < limit.Concurrency)
-		wanted := e.State == store.Pending && late && hasPermit && slices.ContainsFunc(live, func(v *life) bool {
+		hasPermit := limit.Rate == 0 && (limit.Concurrency == 0 || running[group{e.Handler, ""}] < limit.Concurrency) &&
+			(e.Group == "" || limit.GroupRate == 0 && (limit.GroupConcurrency == 0 || running[group{e.Handler, e.Group}] < limit.GroupConcurrency))
+		wanted := e.State == store.Pending && e.At <= now && !j.Paused() && !e.Waits() && !e.HandlerPaused && hasPermit && slices.ContainsFunc(live, func(v *life) bool {
 			c := v.config.handlers[e.Handler]
 			return c != nil && c.rate == 0 && (e.Schedule == "" || v.config.knowsSchedule) &&
 				(busy[v][""] == 0 || busy[v][e.Handler] == 0 && busy[v][""] < v.config.concurrency-1 && e.Crashes == 0)

@@ -49,7 +49,7 @@ func names() (all []string) {
 	for i := range maxClients {
 		all = append(all, fmt.Sprint("client", i))
 	}
-	return append(all, faults...)
+	return append(append(all, "copy0"), faults...)
 }
 
 func (p *Plan) has(name string) bool { return !slices.Contains(p.Without, name) }
@@ -80,3 +80,6 @@ func chance(r *rand.Rand, p float64) bool { return r.Float64()*100 < p }
 func upTo(r *rand.Rand, d time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(max(d, 1)))) + time.Duration(r.Int64N(999)) + 1
 }
+
+// randomOf returns one of the values.
+func randomOf[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }

@@ -1,9 +1,14 @@
 package simulation
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/storetest"
 )
@@ -63,15 +69,21 @@ type simulation struct {
 	overOnce    sync.Once
 
 	mu     sync.Mutex
-	ends   []*endpoint
 	result Result
 }
 
 // maxRealTime is how long a simulation may take, in real time.
 const maxRealTime = 10 * time.Minute
 
-// Run plays a plan. With GOMAXPROCS of 1, the same plan gives the same trace.
+// Run plays a plan. The same plan gives the same trace, unless goroutines run at the same
+// time, as with -short.
 func Run(t *testing.T, p Plan, o Opener) (result Result) {
+	if !testing.Short() {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+		// The collector's goroutines would change the order of the others.
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+		runtime.GC()
+	}
 	var s *simulation
 	alarm := time.AfterFunc(maxRealTime, func() {
 		panic("a goroutine spins, without an end of time; to play it again: " + p.Command())
@@ -87,22 +99,27 @@ func Run(t *testing.T, p Plan, o Opener) (result Result) {
 		r := p.random("shards")
 		s = &simulation{plan: &p, opener: &o, shards: min(o.MaxShards, randomOf(r, 1, 1, 2, 4)), over: make(chan struct{}), calmBegins: make(chan struct{}), began: time.Now()}
 		s.result.Counts = make(map[string]int)
-		s.server = &server{simulation: s}
-		s.ledger = &ledger{simulation: s, running: make(map[store.Lease]*execution), doneRuns: make(map[string]bool), byLease: make(map[store.Lease]string), waits: make(map[string]time.Time)}
+		s.ledger = &ledger{simulation: s, running: make(map[store.Lease]*execution), attempts: make(map[store.Lease]*execution),
+			contents: make(map[string]durable.Task), doneRuns: make(map[string]bool), waits: make(map[string]time.Time)}
 		s.play()
 	})
 	return result
 }
 
 func (s *simulation) play() {
-	if err := s.server.open(*s.opener); err != nil {
-		s.fail("open", "%v", err)
-		return
+	var servers [2]*server // the second one gets a copy
+	for i := range servers {
+		var err error
+		if servers[i], err = s.newServer(); err != nil {
+			s.fail("open", "%v", err)
+			return
+		}
+		defer func() {
+			s.underWay.Wait()
+			s.opener.Close(servers[i].st)
+		}()
 	}
-	defer func() {
-		s.underWay.Wait()
-		s.opener.Close(s.server.st)
-	}()
+	s.server = servers[0]
 	r := s.plan.random("plan")
 	storm := 3*time.Second + upTo(r, 15*time.Second)
 	if s.plan.Storm > 0 {
@@ -111,16 +128,16 @@ func (s *simulation) play() {
 	s.result.Storm = storm
 	workers, clients := 1+r.IntN(maxWorkers), 1+r.IntN(maxClients)
 	var actors sync.WaitGroup
-	for i := range workers {
-		if name := fmt.Sprint("worker", i); s.plan.has(name) {
-			actors.Go(func() { s.runWorker(name) })
+	start := func(kind string, n int, run func(name string)) {
+		for i := range n {
+			if name := fmt.Sprint(kind, i); s.plan.has(name) {
+				actors.Go(func() { run(name) })
+			}
 		}
 	}
-	for i := range clients {
-		if name := fmt.Sprint("client", i); s.plan.has(name) {
-			actors.Go(func() { s.runClient(name) })
-		}
-	}
+	start("worker", workers, s.runWorker)
+	start("client", clients, s.runClient)
+	start("copy", 1, func(name string) { s.copyTo(servers[1], name) })
 	actors.Go(s.runWeather)
 	s.sleep(storm)
 	s.settle()
@@ -129,18 +146,74 @@ func (s *simulation) play() {
 	s.endNow()
 	actors.Wait()
 	s.underWay.Wait()
-	s.server.compareAll()
+	for _, x := range servers {
+		x.compareAll()
+	}
+}
+
+// copyTo exports the store during the storm, and imports the file into another store, again
+// after each error.
+func (s *simulation) copyTo(dst *server, name string) {
+	r := s.plan.random(name)
+	s.sleep(upTo(r, 10*time.Second))
+	var file bytes.Buffer
+	var want []store.Entry
+	_ = s.server.withShard(0, func(_ *storetest.Judge, now store.Time) {
+		for _, j := range s.server.judges {
+			want = append(want, slices.DeleteFunc(j.Entries(), func(e store.Entry) bool { return !e.Continues() || e.HasExpired(now) })...)
+		}
+		if n := must(durable.Export(background, &file, s.server.st)); n != len(want) {
+			s.fail("export", "%d tasks were exported, of %d", n, len(want))
+		}
+	})
+	end := dst.connect(name)
+	total := 0
+	for !isClosed(s.over) {
+		got, err := durable.Import(background, end, bytes.NewReader(file.Bytes()))
+		s.trace(name, "imports %d tasks: %+v, %v", len(want), got, err)
+		total += got.Added
+		switch {
+		case err == nil && (got.Refused > 0 || got.Added+got.Kept != len(want) || total > len(want)):
+			s.fail("import", "of %d tasks, %+v were added, %d in all", len(want), got, total)
+		case err == nil:
+			s.compareCopy(dst, want)
+			return
+		case s.settled.Load() && !errors.Is(err, store.ErrClosed):
+			s.fail("call failed", "Import fails in calm: %v", err)
+		}
+		s.sleep(upTo(r, time.Second))
+	}
+}
+
+// compareCopy compares the tasks of a store with those that it got.
+func (s *simulation) compareCopy(dst *server, want []store.Entry) {
+	copied := make(map[string]store.Entry)
+	for shard := range dst.judges {
+		_ = dst.withShard(shard, func(*storetest.Judge, store.Time) {
+			for _, e := range dst.list(shard, store.Filter{}) {
+				copied[e.ID] = e
+			}
+		})
+	}
+	for _, e := range want {
+		got := copied[e.ID]
+		x := e.WithoutAttempt(got.At)
+		x.Version, x.Suspect, x.HandlerPaused = got.Version, got.Suspect, got.HandlerPaused
+		if !reflect.DeepEqual(got, x) && !(e.State == store.Past && got.ID == "") { // it may have expired
+			s.fail("import", "%+v became %+v", e, got)
+		}
+	}
 }
 
 // runWeather makes faults that last: partitions, standstills, restarts and clock steps.
 func (s *simulation) runWeather() {
 	r := s.plan.random("weather")
-	for !s.isOver() {
+	for !isClosed(s.over) {
 		s.sleep(upTo(r, 3*time.Second))
 		fault, lasts, target := randomOf(r, partition, partition, hold, hold, reopen, step), upTo(r, 8*time.Second), r.Int()
 		back := chance(r, 50)
 		s.mu.Lock()
-		ends := s.ends
+		ends := s.server.ends
 		s.mu.Unlock()
 		if !s.on(fault) || len(ends) == 0 {
 			continue
@@ -231,8 +304,6 @@ func (s *simulation) unfinished() (text string) {
 func (s *simulation) on(fault string) bool { return !s.isCalm() && s.plan.has(fault) }
 
 func (s *simulation) isCalm() bool { return s.calm.Load() }
-
-func (s *simulation) isOver() bool { return isClosed(s.over) }
 
 func (s *simulation) endNow() { s.overOnce.Do(func() { close(s.over) }) }
 

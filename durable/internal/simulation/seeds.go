@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -27,8 +26,6 @@ const lastSteps = 40
 func Test(t *testing.T, o Opener, count uint64) {
 	if testing.Short() {
 		count = min(count, 5)
-	} else {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	first, last, plan, err := readEnvironment(count)
 	if err != nil {

@@ -3,6 +3,8 @@ package simulation
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,12 +17,12 @@ import (
 type wallClock struct{ offset atomic.Int64 }
 
 func (c *wallClock) Now() time.Time                    { return time.Now() }
-func (c *wallClock) Wall() time.Time                   { return time.Now().Add(time.Duration(c.offset.Load())) }
+func (c *wallClock) Wall() time.Time                   { return time.Now().Add(c.offsetNow()) }
 func (c *wallClock) NewAlarm(f func()) clock.Alarm     { return clock.System().NewAlarm(f) }
 func (c *wallClock) set(d time.Duration)               { c.offset.Add(int64(d)) }
 func (c *wallClock) offsetNow() (offset time.Duration) { return time.Duration(c.offset.Load()) }
 
-// A server carries out the messages that reach the store, one at a time, and tells the
+// A server carries out the messages that reach a store, one at a time, and tells the
 // judges.
 type server struct {
 	*simulation
@@ -30,7 +32,9 @@ type server struct {
 	judges   []*storetest.Judge
 	offsets  []time.Duration // the clock's offset at each shard's latest command
 	commands int
-	isDown   bool // guarded by lock
+
+	ends      []*endpoint // guarded by mu
+	downUntil time.Time   // guarded by mu
 }
 
 // A violation is what a judge has found.
@@ -38,23 +42,23 @@ type violation string
 
 var background = context.Background()
 
-var errDown = errors.New("simulation: the store is down")
+var errStopped = errors.New("simulation: a judge has found a failure")
 
-func (s *server) open(o Opener) error {
-	s.lock = make(chan struct{}, 1)
-	st, err := o.Open(&s.clock, s.shards)
+// newServer opens an empty store.
+func (s *simulation) newServer() (*server, error) {
+	x := &server{simulation: s, lock: make(chan struct{}, 1)}
+	st, err := s.opener.Open(&x.clock, s.shards)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.st = st
-	s.offsets = make([]time.Duration, st.Shards())
+	x.st, x.offsets = st, make([]time.Duration, st.Shards())
 	for shard := range st.Shards() {
-		s.judges = append(s.judges, storetest.NewJudge(
+		x.judges = append(x.judges, storetest.NewJudge(
 			func(difference string) { panic(violation(difference)) },
-			func(f store.Filter) []store.Entry { return s.list(shard, f) },
+			func(f store.Filter) []store.Entry { return x.list(shard, f) },
 		))
 	}
-	return nil
+	return x, nil
 }
 
 // must returns x. An error is a violation.
@@ -66,7 +70,7 @@ func must[T any](x T, err error) T {
 }
 
 func (s *server) list(shard int, f store.Filter) (all []store.Entry) {
-	for p := (store.Page{Next: store.Cursor{}}); ; {
+	for p := (store.Page{}); ; {
 		p = must(s.st.List(background, shard, f, p.Next, store.MaxPage))
 		if all = append(all, p.Entries...); p.Next == (store.Cursor{}) {
 			return all
@@ -84,13 +88,10 @@ func (s *server) withShard(shard int, f func(j *storetest.Judge, now store.Time)
 				panic(v)
 			}
 			s.fail("model", "shard %d: %s", shard, string(found))
-			err = errDown
+			err = errStopped
 		}
 		<-s.lock
 	}()
-	if s.isDown {
-		return errDown
-	}
 	f(s.judges[shard], must(s.st.Now(background, 0)))
 	return nil
 }
@@ -100,7 +101,7 @@ func (s *server) withShard(shard int, f func(j *storetest.Judge, now store.Time)
 func (s *server) begin(j *storetest.Judge, shard int, now store.Time) {
 	d := s.clock.offsetNow() - s.offsets[shard]
 	s.offsets[shard] += d
-	if d > time.Second || d < -time.Second {
+	if d.Abs() > time.Second {
 		j.ClockWasSet(now)
 	}
 }
@@ -113,32 +114,27 @@ func (s *server) finish(j *storetest.Judge, shard int, now store.Time) {
 	}
 }
 
-// restart closes the store, and opens it again after d.
+// restart makes the store unreachable for d. Then it closes the store, and opens it again.
 func (s *server) restart(d time.Duration) {
-	s.lock <- struct{}{}
-	s.isDown = true
-	<-s.lock
 	s.trace("store", "is down for %v", d)
 	s.mu.Lock()
+	s.downUntil = time.Now().Add(d)
 	for _, e := range s.ends {
-		e.mu.Lock()
-		close(e.broken)
-		e.broken = make(chan struct{})
-		e.mu.Unlock()
+		e.breakUp(d)
 	}
 	s.mu.Unlock()
 	time.Sleep(d)
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()
-	if s.opener.Reopen != nil {
-		st, err := s.opener.Reopen(s.st, &s.clock)
-		if err != nil {
-			s.fail("reopen", "%v", err)
-			return
-		}
-		s.st = st
+	if s.opener.Reopen == nil {
+		return
 	}
-	s.isDown = false
+	st, err := s.opener.Reopen(s.st, &s.clock)
+	if err != nil {
+		s.fail("reopen", "%v", err)
+		return
+	}
+	s.st = st
 }
 
 func (s *server) compareAll() {
@@ -151,25 +147,30 @@ func (s *server) compareAll() {
 }
 
 func (s *server) change(from string, op *operation, shard int, stamp store.Stamp, c store.Command) (out []store.Outcome, err error) {
-	downErr := s.withShard(shard, func(j *storetest.Judge, now store.Time) {
+	stopped := s.withShard(shard, func(j *storetest.Judge, now store.Time) {
+		if x := c.Items; len(x) > 0 && x[0].IfVersion > 0 {
+			if e, err := s.st.Get(background, shard, x[0].ID); err == nil {
+				j.See(e)
+			}
+		}
 		out, err = s.st.Change(background, shard, stamp, c)
 		if errors.Is(err, store.ErrInvalid) {
+			s.fail("invalid", "%s sent an invalid command: %v", from, err)
 			return
 		}
 		s.begin(j, shard, now)
-		if j.Change(now, stamp, c, out, err) {
-			s.trace(from, "%s/%d %s: %v", opNames[c.Op], shard, idsOf(c.Items), out)
-			s.ledger.carriedOut(op, &c, out)
-		} else {
-			s.trace(from, "%s/%d %s again: %v, %v", opNames[c.Op], shard, idsOf(c.Items), out, err)
+		isNew := j.Change(now, stamp, c, out, err)
+		s.trace(from, "%s/%d %s new=%v: %v, %v", opNames[c.Op], shard, idsOf(c.Items), isNew, out, err)
+		if isNew {
+			s.ledger.carriedOut(op, shard, &c, out)
 		}
 		s.finish(j, shard, now)
 	})
-	return out, errors.Join(downErr, err)
+	return out, errors.Join(stopped, err)
 }
 
 func (s *server) do(from string, shard int, stamp store.Stamp, r store.Round) (a store.Answer, err error) {
-	downErr := s.withShard(shard, func(j *storetest.Judge, now store.Time) {
+	stopped := s.withShard(shard, func(j *storetest.Judge, now store.Time) {
 		a, err = s.st.Do(background, shard, stamp, r)
 		if errors.Is(err, store.ErrInvalid) {
 			s.fail("invalid", "%s sent an invalid round: %v", from, err)
@@ -183,5 +184,43 @@ func (s *server) do(from string, shard int, stamp store.Stamp, r store.Round) (a
 		}
 		s.finish(j, shard, now)
 	})
-	return a, errors.Join(downErr, err)
+	return a, errors.Join(stopped, err)
+}
+
+var opNames = [...]string{
+	store.Schedule: "schedule", store.Reschedule: "reschedule", store.Cancel: "cancel", store.Requeue: "requeue", store.Purge: "purge",
+	store.Import: "import", store.SetLimit: "limit", store.PauseTask: "pause task", store.ResumeTask: "resume task",
+	store.PauseHandler: "pause handler", store.ResumeHandler: "resume handler", store.Pause: "pause", store.Resume: "resume", store.Sync: "sync",
+}
+
+var endNames = [...]string{store.Done: "done", store.Retry: "retry", store.Failed: "failed", store.HandBack: "back", store.Dropped: "dropped"}
+
+func idsOf(items []store.Item) string {
+	var ids []string
+	for _, x := range items {
+		ids = append(ids, fmt.Sprintf("%q at %v", x.ID, x.When))
+	}
+	return strings.Join(ids, ", ")
+}
+
+func roundText(r *store.Round) string {
+	var b strings.Builder
+	for _, x := range r.Reports {
+		fmt.Fprintf(&b, "%s %q %d, ", endNames[x.End], x.ID, x.Token)
+	}
+	for _, x := range r.Extend {
+		fmt.Fprintf(&b, "extend %q %d, ", x.ID, x.Token)
+	}
+	if c := &r.Claim; c.Asked {
+		fmt.Fprintf(&b, "claim %d rooms %v spare %d suspects %v full %v pass %v", c.Max, c.Rooms, c.Spare, c.Suspects, c.Full, c.Pass)
+	}
+	return b.String()
+}
+
+func answerText(a *store.Answer) string {
+	var b strings.Builder
+	for _, x := range a.Tasks {
+		fmt.Fprintf(&b, "%q %d, ", x.ID, x.Token)
+	}
+	return fmt.Sprint(a.Receipts, a.Extensions, " tasks ", b.String(), " next ", a.Next, " limited ", a.Limited)
 }

@@ -30,6 +30,11 @@ type handlerConfig struct {
 	timeout        time.Duration
 }
 
+const (
+	maxBackoff = 500 * time.Millisecond
+	period     = 700 * time.Millisecond // of the schedule "s"
+)
+
 var handlerNames = []string{"a", "b", "c", "d", "rare"}
 
 func newWorkerConfig(r *rand.Rand) *workerConfig {
@@ -38,8 +43,8 @@ func newWorkerConfig(r *rand.Rand) *workerConfig {
 		shutdown: upTo(r, 2*time.Second), knowsSchedule: chance(r, 70), handlers: make(map[string]*handlerConfig),
 		lives: randomOf(r, 1500*time.Millisecond, 20*time.Second),
 	}
-	if age, count := upTo(r, 30*time.Second), 1+r.IntN(10); chance(r, 15) {
-		c.deadAge, c.deadCount = age, count
+	if chance(r, 15) {
+		c.deadAge, c.deadCount = upTo(r, 30*time.Second), 1+r.IntN(10)
 	}
 	for i, name := range handlerNames {
 		h := &handlerConfig{most: randomOf(r, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3), attempts: 1 + r.IntN(5),
@@ -53,14 +58,15 @@ func newWorkerConfig(r *rand.Rand) *workerConfig {
 
 // A life is a Run of a Worker, until it ends or its process dies.
 type life struct {
-	name          string
-	config        *workerConfig
-	worker        *durable.Worker
-	startedAt     time.Time
-	begun         map[string]int // how often each handler has begun
-	suspectsEnded int            // guarded by ledger.mu
+	name      string
+	config    *workerConfig
+	worker    *durable.Worker
+	startedAt time.Time
 
-	isLive bool // guarded by ledger.mu
+	// Guarded by ledger.mu.
+	begun         map[string]int // how often each handler has begun
+	suspectsEnded int
+	isLive        bool
 }
 
 // A process is a Worker with its connection. It dies in a crash.
@@ -77,9 +83,9 @@ type process struct {
 // schedule is the schedule "s" of the workers that know it.
 type schedule struct{}
 
-func (schedule) Next(t time.Time) time.Time { return t.Add(700 * time.Millisecond) }
+func (schedule) Next(t time.Time) time.Time { return t.Add(period) }
 
-func (s *simulation) clientOptions(knowsSchedule bool) []durable.Option {
+func clientOptions(knowsSchedule bool) []durable.Option {
 	opts := []durable.Option{durable.WithLogger(quiet)}
 	if knowsSchedule {
 		opts = append(opts, durable.WithSchedule("s", schedule{}))
@@ -88,16 +94,15 @@ func (s *simulation) clientOptions(knowsSchedule bool) []durable.Option {
 }
 
 func (s *simulation) startProcess(name string, c *workerConfig) *process {
-	p := &process{simulation: s, name: name, config: c, end: s.connect(name), poison: make(chan struct{}, 1)}
-	client := durable.New(p.end, s.clientOptions(c.knowsSchedule)...)
-	p.worker = durable.NewWorker(client, durable.WithConcurrency(c.concurrency), durable.WithLease(c.lease),
+	p := &process{simulation: s, name: name, config: c, end: s.server.connect(name), poison: make(chan struct{}, 1)}
+	p.worker = durable.NewWorker(durable.New(p.end, clientOptions(c.knowsSchedule)...), durable.WithConcurrency(c.concurrency), durable.WithLease(c.lease),
 		durable.WithMaxCrashes(c.maxCrashes), durable.WithShutdownTimeout(c.shutdown), durable.WithDeadLimit(c.deadAge, c.deadCount))
 	for _, name := range handlerNames {
 		h := c.handlers[name]
 		if h == nil {
 			continue
 		}
-		opts := []durable.HandlerOption{durable.WithBackoff(10*time.Millisecond, 500*time.Millisecond), durable.WithMaxAttempts(h.attempts),
+		opts := []durable.HandlerOption{durable.WithBackoff(10*time.Millisecond, maxBackoff), durable.WithMaxAttempts(h.attempts),
 			durable.WithTimeout(h.timeout), durable.WithDeadHook(func(context.Context, durable.Delivery, error) {})}
 		if h.most > 0 {
 			opts = append(opts, durable.WithHandlerConcurrency(h.most))
@@ -105,7 +110,7 @@ func (s *simulation) startProcess(name string, c *workerConfig) *process {
 		if h.rate > 0 {
 			opts = append(opts, durable.WithRate(h.rate))
 		}
-		p.worker.Handle(name, p.handler(name), opts...)
+		p.worker.Handle(name, p.handle, opts...)
 	}
 	return p
 }
@@ -114,37 +119,33 @@ func (s *simulation) startProcess(name string, c *workerConfig) *process {
 func (s *simulation) runWorker(name string) {
 	config := newWorkerConfig(s.plan.random(name))
 	var p *process
-	for n := 0; !s.isOver(); n++ {
+	for n := 0; !isClosed(s.over); n++ {
 		r := s.plan.random(name, "life", n)
 		s.sleep(upTo(r, 100*time.Millisecond))
 		if p == nil {
 			p = s.startProcess(fmt.Sprint(name, ".", n), config)
 		}
 		v := p.begin(n)
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(background)
 		ended := make(chan error, 1)
 		go func() { ended <- p.worker.Run(ctx) }()
-		faultNow := p.awaitFault(r, ended)
-		switch {
-		case s.isOver() && s.hasFailed():
-			p.die(v)
-		case faultNow == crash:
+		fault := p.awaitFault(r, ended)
+		runsAgain := false
+		if fault == crash || isClosed(s.over) && s.hasFailed() {
 			s.trace(name, "crashes")
 			p.die(v)
-		default:
+		} else {
 			how := r.IntN(4)
 			s.trace(name, "stops (%d)", how)
 			p.stopLife(v, how, cancel, ended)
-			if how == 0 { // the Worker runs again
-				cancel()
-				s.sleep(upTo(r, 2*time.Second))
-				continue
-			}
-			p.end.kill()
+			runsAgain = how == 0
 		}
 		cancel()
 		<-ended
-		p = nil
+		if !runsAgain {
+			p.end.kill()
+			p = nil
+		}
 		s.sleep(upTo(r, time.Second))
 	}
 	if p != nil {
@@ -218,74 +219,72 @@ func (p *process) stopLife(v *life, how int, cancel func(), ended chan error) {
 	}
 }
 
-var (
-	errHandler = errors.New("the handler failed")
-	quietEnds  = []string{"done", "done", "done", "done", "fail", "no retry", "retry after", "hand back", "panic", "exit"}
-)
-
-// handler returns a handler that does something else for each attempt.
-func (p *process) handler(name string) durable.Handler {
-	return func(ctx context.Context, d durable.Delivery) error {
-		r := p.plan.random(d.Key, d.Token)
-		p.ledger.mu.Lock()
-		v := p.life
-		p.ledger.mu.Unlock()
-		x := p.ledger.begin(v, name, &d)
-		how := "dies"
-		defer func() { p.ledger.end(x, how) }()
-		defer p.ledger.watch(ctx, x)()
-		takes, result, obeys := p.behaviour(r)
-		if isPoison := d.Key == "k0" || d.Key == "k1"; chance(r, 50) && isPoison && p.on(crash) {
-			time.Sleep(upTo(r, 5*time.Millisecond))
-			select {
-			case p.poison <- struct{}{}:
-			default:
-			}
-		}
-		cancelled, released := ctx.Done(), p.calmBegins
-		if !obeys {
-			cancelled = nil
-		}
-		if takes < hangs {
-			released = nil
-		}
-		select {
-		case <-time.After(takes):
-		case <-released:
-			time.Sleep(upTo(r, time.Millisecond))
-		case <-p.end.dead:
-			return errHandler
-		case <-cancelled:
-			time.Sleep(upTo(r, time.Millisecond))
-			how = fmt.Sprint(context.Cause(ctx))
-			return ctx.Err()
-		}
-		p.end.standStill(upTo(r, time.Microsecond))
-		how = result
-		switch delay := upTo(r, time.Second); how {
-		case "fail":
-			return errHandler
-		case "no retry":
-			return durable.NoRetry(errHandler)
-		case "retry after":
-			return durable.RetryAfter(errHandler, delay)
-		case "hand back":
-			return durable.HandBack(errHandler, delay)
-		case "panic":
-			panic("the handler panics")
-		case "exit":
-			runtime.Goexit()
-		}
-		return d.SetResult([]byte(result))
-	}
-}
+var errHandler = errors.New("the handler failed")
 
 // hangs is how long a handler takes that hangs. It ends when the calm begins.
 const hangs = time.Hour
 
+// handle is the handler of all tasks. It does something else in each attempt.
+func (p *process) handle(ctx context.Context, d durable.Delivery) error {
+	r := p.plan.random(d.Key, d.Token)
+	p.ledger.mu.Lock()
+	v := p.life
+	p.ledger.mu.Unlock()
+	x := p.ledger.begin(ctx, v, &d)
+	defer p.ledger.end(x)
+	defer p.ledger.watch(ctx, x)()
+	takes, result, obeys := p.behaviour(r)
+	if isPoison := d.Key == "k0" || d.Key == "k1"; chance(r, 50) && isPoison && p.on(crash) {
+		time.Sleep(upTo(r, 5*time.Millisecond))
+		select {
+		case p.poison <- struct{}{}:
+		default:
+		}
+	}
+	cancelled, released := ctx.Done(), p.calmBegins
+	if !obeys {
+		cancelled = nil
+	}
+	if takes < hangs {
+		released = nil
+	}
+	x.how = "dies"
+	select {
+	case <-time.After(takes):
+	case <-released:
+		time.Sleep(upTo(r, time.Millisecond))
+	case <-p.end.dead:
+		return errHandler
+	case <-cancelled:
+		time.Sleep(upTo(r, time.Millisecond))
+		x.how = fmt.Sprint(context.Cause(ctx))
+		return ctx.Err()
+	}
+	p.end.standStill(upTo(r, time.Microsecond))
+	delay := upTo(r, time.Second)
+	switch x.how = result; result {
+	case "fail":
+		return errHandler
+	case "no retry":
+		return durable.NoRetry(errHandler)
+	case "retry after":
+		x.delay = delay
+		return durable.RetryAfter(errHandler, delay)
+	case "hand back":
+		x.delay = delay
+		return durable.HandBack(errHandler, delay)
+	case "panic":
+		panic("the handler panics")
+	case "exit":
+		runtime.Goexit()
+	}
+	return d.SetResult([]byte(result))
+}
+
 // behaviour returns how long a handler takes, how it ends, and whether it obeys its context.
 func (p *process) behaviour(r *rand.Rand) (takes time.Duration, result string, obeys bool) {
-	takes, result, obeys = upTo(r, 40*time.Millisecond), randomOf(r, quietEnds...), chance(r, 85)
+	takes, obeys = upTo(r, 40*time.Millisecond), chance(r, 85)
+	result = randomOf(r, "done", "done", "done", "done", "fail", "no retry", "retry after", "hand back", "panic", "exit")
 	long, kind := upTo(r, 3*p.config.lease), r.IntN(100)
 	switch {
 	case p.isCalm():
