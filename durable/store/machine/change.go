@@ -28,7 +28,7 @@ type machine struct {
 const minClockStep = time.Second
 
 // beginTransaction returns a new machine. If the wall clock was set since the last
-// transaction, all leases start again.
+// transaction, all leases and rates start again.
 func beginTransaction(index Index, at Moment) *machine {
 	m := &machine{index: index, numbers: index.Numbers(), now: at.Wall, expiry: Never}
 	clockStep := at.Wall.Sub(m.numbers.Wall)
@@ -41,7 +41,7 @@ func beginTransaction(index Index, at Moment) *machine {
 		for _, t := range index.Running(Never) {
 			m.setState(t, store.Running, m.now.Add(t.Lease))
 		}
-		m.touchGroupsOf("")
+		m.resetRates()
 		m.settleGroups()
 		m.wakeForUnparked()
 	}

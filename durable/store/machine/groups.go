@@ -117,15 +117,34 @@ func (m *machine) nextRefill() store.Time {
 	return Never
 }
 
-// touchGroupsOf touches the groups of a handler that have a state, or those of all handlers
-// if the name is empty.
+// touchGroupsOf touches the groups of a handler that have a state.
 func (m *machine) touchGroupsOf(handler string) {
-	if m.numbers.Groups > 0 {
-		for _, g := range m.index.Groups(Never, int(m.numbers.Groups)) {
-			if handler == "" || g.Handler == handler {
-				m.touch(g.GroupKey)
-			}
+	for _, g := range m.allGroups() {
+		if g.Handler == handler {
+			m.touch(g.GroupKey)
 		}
+	}
+}
+
+func (m *machine) allGroups() []*Group {
+	if m.numbers.Groups == 0 {
+		return nil
+	}
+	return m.index.Groups(Never, int(m.numbers.Groups))
+}
+
+// resetRates allows a full burst of each rate. Otherwise, a clock that was set back would hold
+// tasks back until the time before the step comes again.
+func (m *machine) resetRates() {
+	if m.numbers.Limits > 0 {
+		for _, l := range m.index.Limits() {
+			l.Full = 0
+		}
+	}
+	for _, g := range m.allGroups() {
+		g.Full = 0
+		m.index.PutGroup(g.GroupKey, g)
+		m.touch(g.GroupKey)
 	}
 }
 

@@ -203,6 +203,12 @@ func testRateLimit(b *limitTest) {
 	b.schedule("a", tasks, b.now()-1000)
 	ids, _ := b.claimAs("one", tasks, "a")
 	equal(b, "claimed after a pause", len(ids), int(burst))
+	if b.SetWall != nil { // it holds nothing back for an hour
+		b.SetWall(-time.Hour)
+		b.schedule("a", tasks, b.now()-1000)
+		ids, _ = b.claimAs("one", tasks, "a")
+		equal(b, "claimed after the clock was set back", len(ids), tasks-int(burst)) // the others run
+	}
 }
 
 // A new limit counts the tasks that already run. A removed limit has no effect.

@@ -68,8 +68,12 @@ func (t *modelTask) startLease(now store.Time, r *store.Round) {
 	t.lease, t.At = r.Lease, now.Add(r.Lease)
 }
 
-// restartLeases starts all leases again, as after a step of the clock.
-func (m *model) restartLeases() {
+// restartTimes starts all leases and rates again, as after a step of the clock.
+func (m *model) restartTimes() {
+	for _, l := range m.limits {
+		l.fullAt = 0
+	}
+	clear(m.groupsFullAt)
 	for _, t := range m.tasks {
 		if t.State == store.Running {
 			t.At = m.now.Add(t.lease)
@@ -286,10 +290,10 @@ func (j *Judge) Do(now store.Time, s store.Stamp, r store.Round, a store.Answer,
 func (j *Judge) See(e store.Entry) { j.m.adoptVersion(&e) }
 
 // ClockWasSet tells the Judge, before the first command after a step of the wall clock, that
-// the store starts all leases again.
+// the store starts all leases and rates again.
 func (j *Judge) ClockWasSet(now store.Time) {
 	j.m.now = now
-	j.m.restartLeases()
+	j.m.restartTimes()
 }
 
 // Compare compares all entries of the shard, as list returns them, and its Stats at now.
