@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/durable/store"
 )
 
 // A clientActor calls the methods of a Client, one after another.
@@ -35,7 +34,7 @@ func (s *simulation) newClient(name string) *clientActor {
 // runClient plays a client actor until the calm ends.
 func (s *simulation) runClient(name string) {
 	c := s.newClient(name)
-	for !isClosed(s.over) && !s.drains.Load() {
+	for !isClosed(s.over) && s.phase.Load() < draining {
 		pause := upTo(c.r, 250*time.Millisecond)
 		if s.isCalm() {
 			pause *= 4
@@ -185,7 +184,7 @@ func (c *clientActor) change(op *operation, ids []string, f func(ctx context.Con
 	c.calls++
 	name := op.name
 	op.name, op.done = fmt.Sprint(c.name, " ", c.calls, ": ", name), make(map[string]durable.Outcome)
-	timeout, settled := upTo(c.r, randomOf(c.r, 5*time.Millisecond, 300*time.Millisecond, 4*time.Second)), c.settled.Load()
+	timeout, settled := upTo(c.r, randomOf(c.r, 5*time.Millisecond, 300*time.Millisecond, 4*time.Second)), c.settled()
 	again, pause := c.r.IntN(5), upTo(c.r, 2*time.Second)
 	if c.isCalm() {
 		timeout = 20 * time.Second
@@ -227,25 +226,23 @@ func (c *clientActor) step() {
 
 // schedule calls a method that schedules tasks.
 func (c *clientActor) schedule() {
-	n, ids, opts, when := c.r.IntN(45), c.someKeys(), c.options(""), c.when()
+	n, ids, opts := c.r.IntN(45), c.someKeys(), c.options("")
 	if n < 33 {
 		ids = ids[:1]
 		opts = c.options(ids[0])
 	}
 	var items []durable.Item
 	for _, id := range ids {
-		t := c.task(id, n >= 41)
-		if repeats(&t) && chance(c.r, 50) {
-			when = durable.Next()
-		} else {
-			when = c.when()
+		x := durable.Item{Task: c.task(id, n >= 41), When: c.when()}
+		if repeats(&x.Task) && chance(c.r, 50) {
+			x.When = durable.Next()
 		}
-		items = append(items, durable.Item{Task: t, When: when})
+		items = append(items, x)
 	}
 	switch {
 	case n < 33:
 		c.change(&operation{name: "Schedule"}, ids, func(ctx context.Context) ([]durable.Outcome, error) {
-			return one(c.client.Schedule(ctx, items[0].Task, when, opts...))
+			return one(c.client.Schedule(ctx, items[0].Task, items[0].When, opts...))
 		})
 	case n < 41:
 		c.change(&operation{name: "ScheduleBatch"}, ids, func(ctx context.Context) ([]durable.Outcome, error) {
@@ -324,67 +321,56 @@ func (c *clientActor) changeSome() {
 
 // manage calls one of the other methods. Only faults may make it fail.
 func (c *clientActor) manage() {
-	client, r, key := c.client, c.r, c.key()
+	client, key, handler, settled := c.client, c.key(), randomOf(c.r, handlerNames[:4]...), c.settled()
 	ctx, cancel := context.WithTimeout(background, 3*time.Second)
 	defer cancel()
-	settled, handler := c.settled.Load(), randomOf(r, handlerNames[:4]...)
-	pause := func() error {
-		err := client.Pause(ctx)
-		c.sleep(upTo(r, time.Second))
-		return err
-	}
-	resume := func() error { return client.Resume(ctx) }
-	setLimit := func() error {
-		rate := func() float64 { return randomOf(r, 0, 0, 0, 5, 50.0) }
-		limit := durable.Limit{Concurrency: r.IntN(4), Rate: rate()}
-		if chance(r, 60) {
-			limit = durable.Limit{GroupConcurrency: r.IntN(3), GroupRate: rate()}
+	var err error
+	switch n := c.r.IntN(20); n {
+	case 0:
+		err = client.Pause(ctx)
+		c.sleep(upTo(c.r, time.Second))
+	case 1, 2:
+		err = client.Resume(ctx)
+	case 3:
+		err = client.PauseHandler(ctx, handler, key)
+	case 4, 5:
+		err = client.ResumeHandler(ctx, handler)
+	case 6, 7, 8, 9:
+		rate := randomOf(c.r, 0, 0, 0, 5, 50.0)
+		limit := randomOf(c.r, durable.Limit{}, durable.Limit{Concurrency: c.r.IntN(4), Rate: rate}, durable.Limit{GroupConcurrency: c.r.IntN(3), GroupRate: rate})
+		if c.shards == 1 {
+			err = client.SetLimit(ctx, handler, limit)
 		}
-		if c.shards > 1 {
-			return nil
-		}
-		return client.SetLimit(ctx, handler, limit)
-	}
-	pauseHandler := func() error { return client.PauseHandler(ctx, handler, key) }
-	resumeHandler := func() error { return client.ResumeHandler(ctx, handler) }
-	get := func() error {
-		info, err := client.Get(ctx, key)
-		if err == nil {
+	case 10, 11, 12:
+		var info durable.Info
+		if info, err = client.Get(ctx, key); err == nil {
 			c.saw(&info)
 		}
-		return err
-	}
-	runs := func() error { _, err := client.Runs(ctx, key); return err }
-	list := func() error {
-		for info, err := range client.List(ctx, durable.Filter{Prefix: "k1"}) {
-			if err != nil {
-				return err
+	case 13, 14, 15:
+		for info, listErr := range client.List(ctx, durable.Filter{Prefix: "k1"}) {
+			if err = listErr; err == nil {
+				c.saw(&info)
 			}
-			c.saw(&info)
 		}
-		return nil
-	}
-	requeueAll := func() error {
-		_, err := client.RequeueAll(ctx, durable.Filter{Handler: handler}, durable.After(0))
-		return err
-	}
-	purgeAll := func() error { _, err := client.PurgeAll(ctx, durable.Filter{Handler: handler}); return err }
-	repair := func() error {
-		rep, err := client.Repair(ctx)
-		if rep.Requeued+rep.Doubled+rep.Orphaned > 0 {
+	case 16:
+		_, err = client.Runs(ctx, key)
+	case 17:
+		_, err = client.RequeueAll(ctx, durable.Filter{Handler: handler}, durable.After(0))
+	case 18:
+		_, err = client.PurgeAll(ctx, durable.Filter{Handler: handler})
+	case 19:
+		var rep durable.Repair
+		if rep, err = client.Repair(ctx); rep.Requeued+rep.Doubled+rep.Orphaned > 0 {
 			c.fail("repair", "Repair has corrected %+v", rep)
 		}
-		return err
 	}
-	err := randomOf(r, pause, resume, resume, setLimit, setLimit, setLimit, setLimit, pauseHandler, resumeHandler, resumeHandler,
-		get, get, get, runs, list, list, requeueAll, purgeAll, repair)()
 	c.trace(c.name, "manages %s, %q: %v", handler, key, err)
 	if err != nil && settled && !errors.Is(err, durable.ErrNotFound) {
 		c.fail("call failed", "a call of %s fails in calm: %v", c.name, err)
 	}
 }
 
-// tidy ends pauses, limits and repeating tasks, so that all work can end.
+// tidy ends pauses and limits, and cancels all tasks.
 func (c *clientActor) tidy() {
 	ctx, cancel := context.WithTimeout(background, time.Minute)
 	defer cancel()
@@ -395,18 +381,7 @@ func (c *clientActor) tidy() {
 			err = errors.Join(err, c.client.SetLimit(ctx, h, durable.Limit{}))
 		}
 	}
-	for info, listErr := range c.client.List(ctx, durable.Filter{}) {
-		var changeErr error
-		switch {
-		case listErr != nil || info.State >= store.Dead:
-		case repeats(&info.Task) || info.Following:
-			_, changeErr = c.client.Cancel(ctx, info.ID)
-		case info.Paused:
-			_, changeErr = c.client.ResumeTask(ctx, info.ID)
-		}
-		err = errors.Join(err, listErr, changeErr)
-	}
-	if err != nil {
-		c.fail("call failed", "tidying up fails in calm: %v", err)
+	if _, cancelErr := c.client.CancelAll(ctx, durable.Filter{}); err != nil || cancelErr != nil {
+		c.fail("call failed", "tidying up fails in calm: %v, %v", err, cancelErr)
 	}
 }

@@ -65,7 +65,7 @@ func (l *ledger) note(t *durable.Task) {
 
 // begin records that a handler begins, and checks that it may.
 func (l *ledger) begin(ctx context.Context, v *life, d *durable.Delivery) *execution {
-	x := &execution{life: v, delivery: *d, entry: l.leased(v, d), began: time.Now(), inCalm: l.settled.Load()}
+	x := &execution{life: v, delivery: *d, entry: l.leased(v, d), began: time.Now(), inCalm: l.settled()}
 	lease, run := store.Lease{ID: x.entry.ID, Token: d.Token}, d.IdempotencyKey()
 	l.mu.Lock()
 	defer l.mu.Unlock()

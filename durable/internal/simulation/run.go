@@ -44,8 +44,7 @@ type Result struct {
 	Failure string // what was wrong first; empty: nothing
 	Kind    string // of the failure
 	Trace   []string
-	Counts  map[string]int // how often each event happened
-	Storm   time.Duration  // how long the storm was
+	Storm   time.Duration // how long the storm was
 }
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -59,11 +58,9 @@ type simulation struct {
 	ledger      *ledger
 	underWay    sync.WaitGroup // messages
 	began       time.Time
-	calmSince   time.Time   // set before isSettled
-	calm        atomic.Bool // the faults have ended
-	settled     atomic.Bool // their effects too
+	phase       atomic.Int32
+	calmSince   time.Time // set before the phase calm
 	clockWasSet atomic.Bool
-	drains      atomic.Bool   // the calm has ended: clients send nothing more
 	calmBegins  chan struct{} // closed when the faults end
 	over        chan struct{} // closed when all work has ended
 	overOnce    sync.Once
@@ -71,6 +68,14 @@ type simulation struct {
 	mu     sync.Mutex
 	result Result
 }
+
+// The phases of a simulation.
+const (
+	storming int32 = iota
+	settling       // the faults have ended
+	calm           // their effects too
+	draining       // clients send nothing more
+)
 
 // maxRealTime is how long a simulation may take, in real time.
 const maxRealTime = 10 * time.Minute
@@ -98,7 +103,6 @@ func Run(t *testing.T, p Plan, o Opener) (result Result) {
 	synctest.Test(t, func(t *testing.T) {
 		r := p.random("shards")
 		s = &simulation{plan: &p, opener: &o, shards: min(o.MaxShards, randomOf(r, 1, 1, 2, 4)), over: make(chan struct{}), calmBegins: make(chan struct{}), began: time.Now()}
-		s.result.Counts = make(map[string]int)
 		s.ledger = &ledger{simulation: s, running: make(map[store.Lease]*execution), attempts: make(map[store.Lease]*execution),
 			contents: make(map[string]durable.Task), doneRuns: make(map[string]bool), waits: make(map[string]time.Time)}
 		s.play()
@@ -178,7 +182,7 @@ func (s *simulation) copyTo(dst *server, name string) {
 		case err == nil:
 			s.compareCopy(dst, want)
 			return
-		case s.settled.Load() && !errors.Is(err, store.ErrClosed):
+		case s.settled() && !errors.Is(err, store.ErrClosed):
 			s.fail("call failed", "Import fails in calm: %v", err)
 		}
 		s.sleep(upTo(r, time.Second))
@@ -243,7 +247,7 @@ func (s *simulation) runWeather() {
 // settle ends the faults, and waits until their effects have ended.
 func (s *simulation) settle() {
 	s.trace("simulation", "the storm is over")
-	s.calm.Store(true)
+	s.phase.Store(settling)
 	close(s.calmBegins)
 	// Messages take up to 12 s. After a step of the clock, workers claim within a minute.
 	d := 20 * time.Second
@@ -252,7 +256,7 @@ func (s *simulation) settle() {
 	}
 	s.sleep(d)
 	s.calmSince = time.Now()
-	s.settled.Store(true)
+	s.phase.Store(calm)
 	s.trace("simulation", "calm")
 }
 
@@ -263,9 +267,9 @@ func (s *simulation) watchCalm(d time.Duration) {
 	}
 }
 
-// drain waits until all tasks that a worker knows have ended.
+// drain cancels all tasks, and waits until they have ended.
 func (s *simulation) drain() {
-	s.drains.Store(true)
+	s.phase.Store(draining)
 	s.watchCalm(8 * time.Second) // without clients, whose commands wake workers
 	c := s.newClient("tidy")
 	for range 15 {
@@ -274,36 +278,29 @@ func (s *simulation) drain() {
 		}
 		c.tidy()
 		s.watchCalm(2 * time.Second)
-		if s.unfinished() == "" {
+		if len(s.unfinished()) == 0 {
 			return
 		}
 	}
-	s.fail("stuck", "tasks that are due do not end: %s", s.unfinished())
+	s.fail("stuck", "tasks that were cancelled do not end: %+v", s.unfinished())
 }
 
-// unfinished describes the tasks that should have ended.
-func (s *simulation) unfinished() (text string) {
-	s.ledger.mu.Lock()
-	lives := slices.Clone(s.ledger.lives)
-	s.ledger.mu.Unlock()
+// unfinished returns the tasks that are pending or running.
+func (s *simulation) unfinished() (left []store.Entry) {
 	for shard := range s.shards {
-		_ = s.server.withShard(shard, func(j *storetest.Judge, now store.Time) {
-			for _, e := range j.Entries() {
-				if e.State == store.Running || e.State == store.Pending && e.At <= now && slices.ContainsFunc(lives, func(v *life) bool {
-					return v.isLive && v.config.handlers[e.Handler] != nil && (e.Schedule == "" || v.config.knowsSchedule)
-				}) {
-					text += fmt.Sprintf("%+v ", e)
-				}
-			}
+		_ = s.server.withShard(shard, func(j *storetest.Judge, _ store.Time) {
+			left = append(left, slices.DeleteFunc(j.Entries(), func(e store.Entry) bool { return e.State > store.Running })...)
 		})
 	}
-	return text
+	return left
 }
 
 // on reports whether a fault may happen now.
 func (s *simulation) on(fault string) bool { return !s.isCalm() && s.plan.has(fault) }
 
-func (s *simulation) isCalm() bool { return s.calm.Load() }
+func (s *simulation) isCalm() bool { return s.phase.Load() >= settling }
+
+func (s *simulation) settled() bool { return s.phase.Load() >= calm }
 
 func (s *simulation) endNow() { s.overOnce.Do(func() { close(s.over) }) }
 
@@ -339,8 +336,6 @@ func (s *simulation) trace(actor, format string, args ...any) {
 	if s.result.Failure == "" {
 		s.result.Trace = append(s.result.Trace, fmt.Sprintf("%13.9f %-12s %s", time.Since(s.began).Seconds(), actor, text))
 	}
-	event, _, _ := strings.Cut(text, " ")
-	s.result.Counts[event]++
 }
 
 // finished returns the result, with the events of each moment in order.

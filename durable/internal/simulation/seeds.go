@@ -31,15 +31,11 @@ func Test(t *testing.T, o Opener, count uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts := make(map[string]int)
 	for seed := first; seed <= last; seed++ {
 		if plan.Seed = seed; seed%100 == 0 {
 			t.Logf("seed %d", seed)
 		}
 		r := Run(t, plan, o)
-		for event, n := range r.Counts {
-			counts[event] += n
-		}
 		if r.Failure == "" {
 			continue
 		}
@@ -53,7 +49,7 @@ func Test(t *testing.T, o Opener, count uint64) {
 		}
 		t.Fatalf("%s\nseed %d; to play it again: %s", r.Failure, seed, smallest.Command())
 	}
-	t.Logf("seeds %d to %d: %v", first, last, counts)
+	t.Logf("seeds %d to %d pass", first, last)
 }
 
 func readEnvironment(count uint64) (first, last uint64, p Plan, err error) {

@@ -178,7 +178,7 @@ func (s *server) do(from string, shard int, stamp store.Stamp, r store.Round) (a
 		}
 		s.begin(j, shard, now)
 		isNew := j.Do(now, stamp, r, a, err)
-		s.trace(from, "round/%d %s new=%v: %s, %v", shard, roundText(&r), isNew, answerText(&a), err)
+		s.trace(from, "round/%d new=%v %s, %v", shard, isNew, roundText(&r, &a), err)
 		if isNew {
 			s.ledger.reported(&r, &a)
 		}
@@ -203,24 +203,18 @@ func idsOf(items []store.Item) string {
 	return strings.Join(ids, ", ")
 }
 
-func roundText(r *store.Round) string {
-	var b strings.Builder
+func roundText(r *store.Round, a *store.Answer) (s string) {
 	for _, x := range r.Reports {
-		fmt.Fprintf(&b, "%s %q %d, ", endNames[x.End], x.ID, x.Token)
+		s += fmt.Sprintf("%s %q %d, ", endNames[x.End], x.ID, x.Token)
 	}
 	for _, x := range r.Extend {
-		fmt.Fprintf(&b, "extend %q %d, ", x.ID, x.Token)
+		s += fmt.Sprintf("extend %q %d, ", x.ID, x.Token)
 	}
 	if c := &r.Claim; c.Asked {
-		fmt.Fprintf(&b, "claim %d rooms %v spare %d suspects %v full %v pass %v", c.Max, c.Rooms, c.Spare, c.Suspects, c.Full, c.Pass)
+		s += fmt.Sprintf("claim %d rooms %v spare %d suspects %v full %v pass %v: ", c.Max, c.Rooms, c.Spare, c.Suspects, c.Full, c.Pass)
 	}
-	return b.String()
-}
-
-func answerText(a *store.Answer) string {
-	var b strings.Builder
 	for _, x := range a.Tasks {
-		fmt.Fprintf(&b, "%q %d, ", x.ID, x.Token)
+		s += fmt.Sprintf("%q %d, ", x.ID, x.Token)
 	}
-	return fmt.Sprint(a.Receipts, a.Extensions, " tasks ", b.String(), " next ", a.Next, " limited ", a.Limited)
+	return fmt.Sprint(s, a.Receipts, a.Extensions, " next ", a.Next, " limited ", a.Limited)
 }

@@ -56,19 +56,6 @@ func newWorkerConfig(r *rand.Rand) *workerConfig {
 	return c
 }
 
-// A life is a Run of a Worker, until it ends or its process dies.
-type life struct {
-	name      string
-	config    *workerConfig
-	worker    *durable.Worker
-	startedAt time.Time
-
-	// Guarded by ledger.mu.
-	begun         map[string]int // how often each handler has begun
-	suspectsEnded int
-	isLive        bool
-}
-
 // A process is a Worker with its connection. It dies in a crash.
 type process struct {
 	*simulation
@@ -77,7 +64,18 @@ type process struct {
 	end    *endpoint
 	worker *durable.Worker
 	poison chan struct{} // has an element if a handler kills the process
-	life   *life         // of the present Run; guarded by ledger.mu
+	life   *life         // the present one; guarded by ledger.mu
+}
+
+// A life is a Run of a process's Worker, until it ends or the process dies.
+type life struct {
+	*process
+	startedAt time.Time
+
+	// Guarded by ledger.mu.
+	begun         map[string]int // how often each handler has begun
+	suspectsEnded int
+	isLive        bool
 }
 
 // schedule is the schedule "s" of the workers that know it.
@@ -102,8 +100,7 @@ func (s *simulation) startProcess(name string, c *workerConfig) *process {
 		if h == nil {
 			continue
 		}
-		opts := []durable.HandlerOption{durable.WithBackoff(10*time.Millisecond, maxBackoff), durable.WithMaxAttempts(h.attempts),
-			durable.WithTimeout(h.timeout), durable.WithDeadHook(func(context.Context, durable.Delivery, error) {})}
+		opts := []durable.HandlerOption{durable.WithBackoff(10*time.Millisecond, maxBackoff), durable.WithMaxAttempts(h.attempts), durable.WithTimeout(h.timeout)}
 		if h.most > 0 {
 			opts = append(opts, durable.WithHandlerConcurrency(h.most))
 		}
@@ -125,25 +122,7 @@ func (s *simulation) runWorker(name string) {
 		if p == nil {
 			p = s.startProcess(fmt.Sprint(name, ".", n), config)
 		}
-		v := p.begin(n)
-		ctx, cancel := context.WithCancel(background)
-		ended := make(chan error, 1)
-		go func() { ended <- p.worker.Run(ctx) }()
-		fault := p.awaitFault(r, ended)
-		runsAgain := false
-		if fault == crash || isClosed(s.over) && s.hasFailed() {
-			s.trace(name, "crashes")
-			p.die(v)
-		} else {
-			how := r.IntN(4)
-			s.trace(name, "stops (%d)", how)
-			p.stopLife(v, how, cancel, ended)
-			runsAgain = how == 0
-		}
-		cancel()
-		<-ended
-		if !runsAgain {
-			p.end.kill()
+		if !p.live(r) {
 			p = nil
 		}
 		s.sleep(upTo(r, time.Second))
@@ -153,13 +132,44 @@ func (s *simulation) runWorker(name string) {
 	}
 }
 
-func (p *process) begin(n int) *life {
-	v := &life{name: fmt.Sprint(p.name, "-", n), config: p.config, worker: p.worker, startedAt: time.Now(), begun: make(map[string]int), isLive: true}
+// live plays a life. It reports whether the process stays.
+func (p *process) live(r *rand.Rand) (stays bool) {
+	v := &life{process: p, startedAt: time.Now(), begun: make(map[string]int), isLive: true}
 	p.ledger.mu.Lock()
-	defer p.ledger.mu.Unlock()
 	p.life = v
 	p.ledger.lives = append(p.ledger.lives, v)
-	return v
+	p.ledger.mu.Unlock()
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- p.worker.Run(ctx) }()
+	fault, how := p.awaitFault(r, ended), r.IntN(4)
+	p.trace(p.name, "ends: %s (%d)", fault, how)
+	p.ledger.mu.Lock()
+	v.isLive = false
+	p.ledger.mu.Unlock()
+	began := time.Now()
+	if stays = fault == stop && how == 0; !stays {
+		defer p.end.kill()
+	}
+	if fault == crash { // messages that are under way still arrive
+		p.end.kill()
+	}
+	if fault == crash || how == 3 {
+		_ = p.worker.Close()
+	} else {
+		cancel()
+	}
+	err := <-ended
+	limit := p.config.shutdown + 2*max(p.config.lease/3, time.Second) + 8*time.Second
+	switch d := time.Since(began); {
+	case fault == crash:
+	case d > limit:
+		p.fail("slow end", "%s: Run has ended after %v, more than %v", p.name, d, limit)
+	case err != nil && (!errors.Is(err, durable.ErrNotHandedBack) || p.settled()):
+		p.fail("run failed", "%s: Run returned %v", p.name, err)
+	}
+	return stays
 }
 
 // awaitFault waits until the Worker must stop or crash, and returns which.
@@ -170,52 +180,22 @@ func (p *process) awaitFault(r *rand.Rand, ended chan error) (fault string) {
 		select {
 		case <-next:
 			// Workers are also stopped in calm, as for a deployment.
-			if p.on(fault) || fault == stop && p.settled.Load() && p.plan.has(stop) {
+			if p.on(fault) || fault == stop && p.settled() && p.plan.has(stop) {
 				return fault
 			}
 			next = time.After(upTo(r, p.config.lives))
 		case <-p.poison:
 			return crash
 		case <-p.over:
+			if p.hasFailed() {
+				return crash
+			}
 			return stop
 		case err := <-ended:
 			p.fail("run ended", "%s: Run has ended by itself: %v", p.name, err)
 			ended <- err
 			return crash
 		}
-	}
-}
-
-func (p *process) markEnded(v *life) {
-	p.ledger.mu.Lock()
-	defer p.ledger.mu.Unlock()
-	v.isLive = false
-}
-
-// die ends the process at once. Its messages that are under way still arrive.
-func (p *process) die(v *life) {
-	p.markEnded(v)
-	p.end.kill()
-	_ = p.worker.Close()
-}
-
-// stopLife ends Run in one of several ways, and checks that it ends in time.
-func (p *process) stopLife(v *life, how int, cancel func(), ended chan error) {
-	p.markEnded(v)
-	began := time.Now()
-	limit := p.config.shutdown + 2*max(p.config.lease/3, time.Second) + 8*time.Second
-	if how < 3 {
-		cancel()
-	} else {
-		_ = p.worker.Close()
-	}
-	err := <-ended
-	ended <- err
-	if d := time.Since(began); d > limit {
-		p.fail("slow end", "%s: Run has ended after %v, more than %v", v.name, d, limit)
-	}
-	if err != nil && (!errors.Is(err, durable.ErrNotHandedBack) || p.settled.Load()) {
-		p.fail("run failed", "%s: Run returned %v", v.name, err)
 	}
 }
 
