@@ -138,24 +138,23 @@ func (c *clientActor) task(key string, mustRepeat bool) durable.Task {
 
 func repeats(t *durable.Task) bool { return t.Every > 0 || t.Schedule != "" || t.Cron != "" }
 
-// options returns options for a Schedule of one task, or of several if id is empty.
-func (c *clientActor) options(id string) []durable.ScheduleOption {
+// options returns options for a Schedule.
+func (c *clientActor) options() []durable.ScheduleOption {
 	switch n := c.r.IntN(100); {
 	case n < 5:
 		return []durable.ScheduleOption{durable.Paused()}
-	case n < 15 && c.versions[id] > 0:
-		return []durable.ScheduleOption{durable.IfVersion(c.versions[id])}
-	case n < 40:
+	case n < 30:
 		return []durable.ScheduleOption{randomOf(c.r, durable.OnlyNew(), durable.OnlyChanged(), durable.OnlyEarlier(), durable.OnlyLater())}
 	}
 	return nil
 }
 
-func (c *clientActor) ifVersion(id string) []durable.ChangeOption {
-	if v := c.versions[id]; v > 0 && chance(c.r, 20) {
-		return []durable.ChangeOption{durable.IfVersion(v)}
+// version returns a version of a task for IfVersion, or sometimes 0.
+func (c *clientActor) version(id string) int64 {
+	if chance(c.r, 20) {
+		return c.versions[id]
 	}
-	return nil
+	return 0
 }
 
 // saw records the version of a task, and compares its content with what was scheduled.
@@ -226,10 +225,12 @@ func (c *clientActor) step() {
 
 // schedule calls a method that schedules tasks.
 func (c *clientActor) schedule() {
-	n, ids, opts := c.r.IntN(45), c.someKeys(), c.options("")
+	n, ids, opts, version := c.r.IntN(45), c.someKeys(), c.options(), int64(0)
 	if n < 33 {
 		ids = ids[:1]
-		opts = c.options(ids[0])
+		if version = c.version(ids[0]); version > 0 {
+			opts = append(opts, durable.IfVersion(version))
+		}
 	}
 	var items []durable.Item
 	for _, id := range ids {
@@ -241,7 +242,7 @@ func (c *clientActor) schedule() {
 	}
 	switch {
 	case n < 33:
-		c.change(&operation{name: "Schedule"}, ids, func(ctx context.Context) ([]durable.Outcome, error) {
+		c.change(&operation{name: "Schedule", version: version}, ids, func(ctx context.Context) ([]durable.Outcome, error) {
 			return one(c.client.Schedule(ctx, items[0].Task, items[0].When, opts...))
 		})
 	case n < 41:
@@ -292,7 +293,11 @@ func (c *clientActor) changeSome() {
 	for _, id := range ids {
 		moves = append(moves, durable.Move{ID: id, When: c.when()})
 	}
-	id, when, opts := ids[0], moves[0].When, c.ifVersion(ids[0])
+	id, when, version := ids[0], moves[0].When, c.version(ids[0])
+	var opts []durable.ChangeOption
+	if version > 0 {
+		opts = append(opts, durable.IfVersion(version))
+	}
 	type method struct {
 		name string
 		call func(ctx context.Context) ([]durable.Outcome, error)
@@ -313,10 +318,12 @@ func (c *clientActor) changeSome() {
 		method{"PauseTask", func(ctx context.Context) ([]durable.Outcome, error) { return one(client.PauseTask(ctx, id, opts...)) }},
 		method{"ResumeTask", func(ctx context.Context) ([]durable.Outcome, error) { return one(client.ResumeTask(ctx, id, opts...)) }},
 	)
-	if !strings.HasSuffix(m.name, "Batch") {
+	if strings.HasSuffix(m.name, "Batch") {
+		version = 0
+	} else {
 		ids = ids[:1]
 	}
-	c.change(&operation{name: m.name}, ids, m.call)
+	c.change(&operation{name: m.name, version: version}, ids, m.call)
 }
 
 // manage calls one of the other methods. Only faults may make it fail.
@@ -381,7 +388,11 @@ func (c *clientActor) tidy() {
 			err = errors.Join(err, c.client.SetLimit(ctx, h, durable.Limit{}))
 		}
 	}
-	if _, cancelErr := c.client.CancelAll(ctx, durable.Filter{}); err != nil || cancelErr != nil {
-		c.fail("call failed", "tidying up fails in calm: %v, %v", err, cancelErr)
+	for _, state := range []durable.State{durable.Pending, durable.Running} {
+		_, cancelErr := c.client.CancelAll(ctx, durable.Filter{State: state})
+		err = errors.Join(err, cancelErr)
+	}
+	if err != nil {
+		c.fail("call failed", "tidying up fails in calm: %v", err)
 	}
 }

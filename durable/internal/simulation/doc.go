@@ -23,12 +23,19 @@
 // model. The ledger knows what the model does not: which handlers run, and what clients were
 // told.
 //
+// A copy of the store is exported during the storm, and imported into a second store over
+// the same bus.
+//
 // # Determinism
 //
 // The same seed gives the same trace. Each actor, call and handler has a generator of its
 // own, made of the seed and its name, so that no actor's numbers depend on the others.
 // Messages arrive and handlers end at distinct moments. What happens at one moment runs on
-// several goroutines in any order; the trace sorts it. The runtime still chooses among the
-// ready cases of a select and among timers of one moment: two loops of one Worker whose
-// timers fire at one moment may take their places in another order.
+// several goroutines; the trace sorts it. [Run] uses one processor and collects no garbage
+// meanwhile, because the collector's goroutines would change the order of the others.
+//
+// The runtime still decides three things: which case of a select runs if several are ready,
+// when it preempts a goroutine that has run for 10 ms of real time, and what random names the
+// senders of commands have. The first two can change a trace if two loops of one Worker want
+// the same place at the same moment. The last one never shows.
 package simulation

@@ -47,7 +47,8 @@ type execution struct {
 // An operation is a call of a Client that changes tasks.
 type operation struct {
 	name       string
-	repeats    bool // the call sends new commands if the outcome is unknown
+	version    int64 // of IfVersion, or 0
+	repeats    bool  // the call sends new commands if the outcome is unknown
 	mu         sync.Mutex
 	done       map[string]store.Outcome // the outcomes of the items that were carried out, by id
 	superseded bool                     // a Sync changed nothing
@@ -75,6 +76,11 @@ func (l *ledger) begin(ctx context.Context, v *life, d *durable.Delivery) *execu
 		l.fail("token", "%s: two handlers run %q with token %d", v.name, d.Key, d.Token)
 	}
 	l.running[lease], l.attempts[lease] = x, x
+	context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		x.contextDone = true
+	})
 	v.begun[d.Handler]++
 	all, ofHandler := l.countLocked(v, d.Handler)
 	c := v.config.handlers[d.Handler]
@@ -250,15 +256,6 @@ func (l *ledger) end(x *execution) {
 	l.trace(x.name, "end %q token %d: %s", x.delivery.Key, x.delivery.Token, x.how)
 }
 
-// watch records when the context of a handler ends.
-func (l *ledger) watch(ctx context.Context, x *execution) (stop func() bool) {
-	return context.AfterFunc(ctx, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		x.contextDone = true
-	})
-}
-
 // reported checks the reports of a new round, and records which runs are done.
 func (l *ledger) reported(r *store.Round, a *store.Answer) {
 	l.mu.Lock()
@@ -295,6 +292,9 @@ func (l *ledger) carriedOut(op *operation, shard int, c *store.Command, out []st
 	}
 	for i, o := range out {
 		id := c.Items[i].ID
+		if op.version > 0 && c.Items[i].IfVersion == 0 {
+			l.fail("version", "%s of %q is sent without its version", op.name, id)
+		}
 		if c.Op == store.Sync && i == 0 {
 			op.superseded = op.superseded || o == store.Kept
 			continue
@@ -345,21 +345,21 @@ func (l *ledger) lasts(what string, isTrue bool, d time.Duration) bool {
 func (l *ledger) checkCalm() {
 	l.mu.Lock()
 	var live []*life
-	busy := make(map[*life]map[string]int)
+	busy := make(map[*life]map[string]int) // by handler, and all by the empty name
 	for _, v := range l.lives {
-		if !v.isLive {
-			continue
+		if v.isLive {
+			live, busy[v] = append(live, v), make(map[string]int)
 		}
-		live = append(live, v)
-		all := 0
-		busy[v] = make(map[string]int)
-		for h := range v.config.handlers {
-			_, busy[v][h] = l.countLocked(v, h)
-			all += busy[v][h]
+	}
+	for _, x := range l.running {
+		if x.isLive {
+			busy[x.life][x.delivery.Handler]++
+			busy[x.life][""]++
 		}
-		busy[v][""] = all
-		if used := v.worker.Stats().Running; l.lasts("place "+v.name, used > all, 3*time.Second) {
-			l.fail("lost place", "%s: %d places are in use, but %d handlers run", v.name, used, all)
+	}
+	for _, v := range live {
+		if used := v.worker.Stats().Running; l.lasts(fmt.Sprint("place ", v.name, v.startedAt), used > busy[v][""], 3*time.Second) {
+			l.fail("lost place", "%s: %d places are in use, but %d handlers run", v.name, used, busy[v][""])
 		}
 	}
 	for _, x := range l.running {

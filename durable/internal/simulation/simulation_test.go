@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +32,6 @@ func TestSimulation_IsDeterministic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, which runs with -short, changes the order of goroutines")
 	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const isOther = "TICKLESS_SIMULATION_PROCESS"
 	traceOf := func(seed uint64) string {
 		r := simulation.Run(t, simulation.Plan{Seed: seed, Storm: 6 * time.Second}, memory)
@@ -45,7 +43,7 @@ func TestSimulation_IsDeterministic(t *testing.T) {
 	if os.Getenv("TICKLESS_STRESS") != "" {
 		runs = 20
 	}
-	for seed := range uint64(2) {
+	for seed := range uint64(4) {
 		first := traceOf(seed)
 		fmt.Printf("trace %d %s\n", seed, first)
 		if os.Getenv(isOther) != "" {
@@ -78,7 +76,6 @@ func (f forgetful) Change(ctx context.Context, shard int, s store.Stamp, c store
 
 // A failure is found, printed and cut down to what it needs: a client.
 func TestShrink(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	broken := memory
 	broken.Open = func(c clock.Clock, shards int) (store.Store, error) {
 		st, err := memory.Open(c, shards)

@@ -212,7 +212,6 @@ func (p *process) handle(ctx context.Context, d durable.Delivery) error {
 	p.ledger.mu.Unlock()
 	x := p.ledger.begin(ctx, v, &d)
 	defer p.ledger.end(x)
-	defer p.ledger.watch(ctx, x)()
 	takes, result, obeys := p.behaviour(r)
 	if isPoison := d.Key == "k0" || d.Key == "k1"; chance(r, 50) && isPoison && p.on(crash) {
 		time.Sleep(upTo(r, 5*time.Millisecond))

@@ -205,9 +205,12 @@ func testRateLimit(b *limitTest) {
 	equal(b, "claimed after a pause", len(ids), int(burst))
 	if b.SetWall != nil { // it holds nothing back for an hour
 		b.SetWall(-time.Hour)
+		if b.judge != nil {
+			b.judge.ClockWasSet(b.now())
+		}
 		b.schedule("a", tasks, b.now()-1000)
 		ids, _ = b.claimAs("one", tasks, "a")
-		equal(b, "claimed after the clock was set back", len(ids), tasks-int(burst)) // the others run
+		equal(b, "claimed after the clock was set back", len(ids), int(burst))
 	}
 }
 
