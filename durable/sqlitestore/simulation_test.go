@@ -13,22 +13,21 @@ import (
 )
 
 func TestSimulation_Seeds(t *testing.T) {
-	dir, files := t.TempDir(), 0
-	var path string
-	open := func(c clock.Clock) (store.Store, error) {
-		return sqlitestore.Open(path, sqlitestore.WithClock(c), sqlitestore.WithSyncInterval(time.Minute), sqlitestore.WithOneProcess())
+	dir, paths := t.TempDir(), make(map[store.Store]string)
+	open := func(path string, c clock.Clock) (store.Store, error) {
+		st, err := sqlitestore.Open(path, sqlitestore.WithClock(c), sqlitestore.WithSyncInterval(time.Minute), sqlitestore.WithOneProcess())
+		paths[st] = path
+		return st, err
 	}
 	simulation.Test(t, simulation.Opener{
 		Open: func(c clock.Clock, _ int) (store.Store, error) {
-			files++
-			path = filepath.Join(dir, strconv.Itoa(files))
-			return open(c)
+			return open(filepath.Join(dir, strconv.Itoa(len(paths))), c)
 		},
 		Reopen: func(st store.Store, c clock.Clock) (store.Store, error) {
 			if err := st.(*sqlitestore.Store).Close(); err != nil {
 				return nil, err
 			}
-			return open(c)
+			return open(paths[st], c)
 		},
 		Close:     func(st store.Store) { _ = st.(*sqlitestore.Store).Close() },
 		MaxShards: 1, CompareEvery: 100,
