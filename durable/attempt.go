@@ -30,7 +30,6 @@ type attempt struct {
 	following     bool       // what follows this run has a time of its own
 	result        []byte     // from SetResult
 	ctx           context.Context
-	hasLabels     bool // ctx has goroutine labels
 
 	due           store.Time // when the run is due; may be later than in the store
 	nextRun       store.When // when the next run is due; zero: there is none
@@ -45,11 +44,10 @@ type handler struct {
 	name           string
 	wrappedHandler Handler // with the middleware around it
 	handlerConfig
-	// labelsCtx is a context with the goroutine labels of the handler. It is nil if the
-	// Worker has no name.
-	labelsCtx context.Context
-	counters  handlerCounters
-	index     int // in Worker.handlerNames
+	// ctx is the parent of its contexts. If the Worker has a name, it has goroutine labels.
+	ctx      context.Context
+	counters handlerCounters
+	index    int // in Worker.handlerNames
 }
 
 // newAttempt returns the attempt at a claimed task: see [worker.Run.Claimed].
@@ -76,14 +74,11 @@ func (w *Worker) newAttempt(x *store.Claimed, now store.Time) (*worker.Attempt, 
 	if a.task.Retention != (Retention{}) {
 		a.delivery.result = &a.result
 	}
-	a.Attempt = worker.Attempt{Call: a, Lease: store.Lease{ID: x.ID, Token: x.Token}, Due: x.Due, Handler: -1, Timeout: a.timeout(),
+	a.Attempt = worker.Attempt{Call: a, Lease: store.Lease{ID: x.ID, Token: x.Token}, Due: x.Due, Handler: -1, Timeout: cmp.Or(a.task.Timeout, a.config().timeout),
 		IsSuspect: x.Suspect, IsLastSuspect: x.Crashes+1 >= w.config.maxCrashes, Keep: x.Task.ActsAtEnd()}
 	ctx := w.handlerCtx
 	if a.handler != nil {
-		a.Handler = a.handler.index
-		if a.handler.labelsCtx != nil {
-			ctx, a.hasLabels = a.handler.labelsCtx, true
-		}
+		a.Handler, ctx = a.handler.index, a.handler.ctx
 	}
 	a.Place = w.places.Load().NewPlace(a.Handler)
 	a.ctx, a.Cancel = context.WithCancelCause(ctx)
@@ -106,13 +101,6 @@ func (a *attempt) isUnsupported() bool {
 	// If the record is damaged, no Worker can run the task, even if this one lacks its
 	// handler.
 	return a.recordErr == nil && (a.handler == nil || a.recurrenceErr != nil) || errors.Is(a.recordErr, record.ErrNewer)
-}
-
-func (a *attempt) timeout() time.Duration {
-	if a.task.Timeout > 0 {
-		return a.task.Timeout
-	}
-	return a.config().timeout
 }
 
 // mayCallSchedule reports whether prepareCall may call the task's schedule. A schedule
@@ -167,7 +155,7 @@ func (a *attempt) prepareCall(now store.Time) (earlyReport *worker.Report) {
 
 // Run runs the attempt, on a goroutine of its own.
 func (a *attempt) Run() {
-	if a.hasLabels {
+	if a.w.config.name != "" {
 		pprof.SetGoroutineLabels(a.ctx)
 	}
 	var r *worker.Report

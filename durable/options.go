@@ -82,21 +82,21 @@ type ScheduleOption interface{ applySchedule(*scheduleConfig) error }
 
 // A scheduleConfig is what the options of a call say.
 type scheduleConfig struct {
-	keep    store.Keep
-	paused  bool
-	version int64 // 0: any
+	ifExists store.Keep // what happens if the key already has a task
+	paused   bool
+	version  int64 // 0: any
 }
 
 type scheduleOption func(*scheduleConfig) error
 
 func (o scheduleOption) applySchedule(c *scheduleConfig) error { return o(c) }
 
-func keepOption(k store.Keep) ScheduleOption {
+func ifExistsOption(k store.Keep) ScheduleOption {
 	return scheduleOption(func(c *scheduleConfig) error {
-		if c.keep != store.KeepNone && c.keep != k {
+		if c.ifExists != store.KeepNone && c.ifExists != k {
 			return invalidError("OnlyNew, OnlyChanged, OnlyEarlier and OnlyLater exclude one another, use one of them")
 		}
-		c.keep = k
+		c.ifExists = k
 		return nil
 	})
 }
@@ -113,7 +113,7 @@ func newScheduleConfig(method string, opts []ScheduleOption) (c scheduleConfig, 
 
 // command returns the store's command, without items.
 func (c *scheduleConfig) command() store.Command {
-	return store.Command{Op: store.Schedule, Keep: c.keep}
+	return store.Command{Op: store.Schedule, Keep: c.ifExists}
 }
 
 // applyTo adds what the options say to an item.
@@ -172,17 +172,17 @@ func Paused() ScheduleOption {
 
 // OnlyNew keeps the task that the key already has, whether pending, running or dead.
 // The outcome is then Kept.
-func OnlyNew() ScheduleOption { return keepOption(store.KeepAny) }
+func OnlyNew() ScheduleOption { return ifExistsOption(store.KeepAny) }
 
 // OnlyChanged keeps the key's task if it is pending or running and equals the new one.
 // The outcome is then Kept. Use it to schedule repeating tasks whenever a program
 // starts. A change loses no run: see [Client.Schedule].
-func OnlyChanged() ScheduleOption { return keepOption(store.KeepSame) }
+func OnlyChanged() ScheduleOption { return ifExistsOption(store.KeepSame) }
 
 // OnlyEarlier replaces a pending task only if the new one is due earlier. Otherwise the
 // outcome is Kept.
-func OnlyEarlier() ScheduleOption { return keepOption(store.KeepEarlier) }
+func OnlyEarlier() ScheduleOption { return ifExistsOption(store.KeepEarlier) }
 
 // OnlyLater replaces a pending task only if the new one is due later. Otherwise the
 // outcome is Kept. Use it to extend timeouts.
-func OnlyLater() ScheduleOption { return keepOption(store.KeepLater) }
+func OnlyLater() ScheduleOption { return ifExistsOption(store.KeepLater) }

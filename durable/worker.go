@@ -42,7 +42,6 @@ type Worker struct {
 	deadHooks      *sync.WaitGroup // running dead hooks
 	handlerCtx     context.Context // parent of the handlers' contexts
 	commandCtx     context.Context // of commands to the store
-	labelsCtx      context.Context // with the goroutine labels; nil if the Worker has no name
 	pausedHandlers []string        // the Worker's handlers that are paused; owned by the Loop of shard 0
 
 	places atomic.Pointer[places.Pool] // nil before the first Run
@@ -166,8 +165,8 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	var loops sync.WaitGroup
 	start := func(f func()) {
 		loops.Go(func() {
-			if w.labelsCtx != nil {
-				pprof.SetGoroutineLabels(w.labelsCtx)
+			if w.config.name != "" {
+				pprof.SetGoroutineLabels(pprof.WithLabels(w.handlerCtx, pprof.Labels("worker", w.config.name)))
 			}
 			f()
 		})
@@ -269,15 +268,12 @@ func (w *Worker) initRun(ctx, commandCtx context.Context) {
 		timerOptions = append(timerOptions, timer.WithClock(w.clock), timer.WithExecutor(executor.NewInline()))
 	}
 	w.timers = timer.New(timerOptions...)
-	if w.config.name != "" {
-		w.labelsCtx = pprof.WithLabels(w.handlerCtx, pprof.Labels("worker", w.config.name))
-		for _, h := range w.handlers {
-			h.labelsCtx = pprof.WithLabels(w.labelsCtx, pprof.Labels("handler", h.name))
-		}
-	}
 	limits := make([]places.Limit, len(w.handlerNames))
 	for i, name := range w.handlerNames {
-		limits[i] = w.handlers[name].limit
+		h := w.handlers[name]
+		if limits[i], h.ctx = h.limit, w.handlerCtx; w.config.name != "" {
+			h.ctx = pprof.WithLabels(w.handlerCtx, pprof.Labels("worker", w.config.name, "handler", name))
+		}
 	}
 	pool := places.New(w.config.concurrency, limits, w.now, w.timers)
 	w.places.Store(pool)

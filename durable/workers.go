@@ -68,22 +68,17 @@ type workerAbout struct {
 	Started  time.Time               `json:"started"`
 	Version  string                  `json:"version,omitempty"`
 	Places   int                     `json:"places"`
-	Handlers map[string]handlerAbout `json:"handlers,omitempty"` // those with limits of their own
-}
-
-type handlerAbout struct {
-	Places int     `json:"places,omitempty"`
-	Rate   float64 `json:"rate,omitempty"`
+	Handlers map[string]places.Limit `json:"handlers,omitempty"` // those with limits of their own
 }
 
 // describe returns what the Worker tells about itself in a Run.
 func (w *Worker) describe() string {
 	about := workerAbout{Name: w.config.name, PID: os.Getpid(), Started: w.now().UTC(), Version: w.config.version,
-		Places: w.config.concurrency, Handlers: make(map[string]handlerAbout)}
+		Places: w.config.concurrency, Handlers: make(map[string]places.Limit)}
 	about.Host, _ = os.Hostname() // without a name the field is empty
 	for name, h := range w.handlers {
 		if h.limit != (places.Limit{}) {
-			about.Handlers[name] = handlerAbout(h.limit)
+			about.Handlers[name] = h.limit
 		}
 	}
 	if info, ok := debug.ReadBuildInfo(); ok && about.Version == "" && info.Main.Version != "(devel)" {
@@ -168,8 +163,8 @@ func newWorkerInfo(x *store.Worker) *WorkerInfo {
 	w := &WorkerInfo{ID: workerID(x.Number), Name: about.Name, Host: about.Host, PID: about.PID, Started: about.Started, Version: about.Version,
 		Places: about.Places, Lease: x.Lease, Handlers: []WorkerHandler{}, Schedules: x.Schedules, Running: []WorkerTask{}, Lost: true}
 	for _, name := range x.Handlers {
-		limits := about.Handlers[name]
-		w.Handlers = append(w.Handlers, WorkerHandler{Handler: name, Places: limits.Places, Rate: limits.Rate})
+		limit := about.Handlers[name]
+		w.Handlers = append(w.Handlers, WorkerHandler{Handler: name, Places: limit.Places, Rate: limit.Rate})
 	}
 	slices.SortFunc(w.Handlers, func(a, b WorkerHandler) int { return strings.Compare(a.Handler, b.Handler) })
 	return w

@@ -3,10 +3,10 @@ package places
 import "time"
 
 // A Limit says how many tasks of a handler may run at a time, and how many may start in a
-// second. Zero means no limit.
+// second. Zero means no limit. Workers tell their limits to others in this JSON.
 type Limit struct {
-	Places int
-	Rate   float64
+	Places int     `json:"places,omitempty"`
+	Rate   float64 `json:"rate,omitempty"`
 }
 
 // burst returns how many tasks may start at the same time: what the rate allows in a tenth of
