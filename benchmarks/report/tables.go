@@ -38,8 +38,8 @@ var tableTitles = map[string]string{
 	"StoreLate":     "Tasks for random times: how late they begin",
 }
 
-// errorUnits count events that should not happen. A median would hide rare events, so
-// their rows show the worst run.
+// errorUnits count events that should not happen. A median alone would hide rare events,
+// so their rows also show the worst run.
 var errorUnits = []string{"early", "early-%", "lost", "wrong"}
 
 // The best figure of a row is the smallest. For higherIsBetterUnits it is the
@@ -162,12 +162,12 @@ func (r *results) formatCells(k rowKey, impls []string) (cells string) {
 	}
 	for _, impl := range impls {
 		v, ok := r.median(k, impl)
-		if isErrorUnit {
-			v = r.largestFigure(k, impl)
-		}
+		worst := r.largestFigure(k, impl)
 		switch {
 		case !ok:
 			cells += " |"
+		case isErrorUnit && worst > v:
+			cells += " " + formatNumber(v) + ", worst " + formatNumber(worst) + " |"
 		case formatNumber(v) == bestText:
 			cells += " **" + formatNumber(v) + "** |"
 		default:
