@@ -35,6 +35,7 @@ var tableTitles = map[string]string{
 	"Idle":          "A worker with nothing to do",
 	"StoreSchedule": "Schedule tasks",
 	"StoreBurst":    "40,000 tasks due at once, handled and reported",
+	"StoreHandlers": "20,000 tasks due at once, by the handlers of the worker",
 	"StoreLate":     "Tasks for random times: how late they begin",
 }
 

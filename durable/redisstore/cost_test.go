@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -199,4 +200,102 @@ func TestClaim_BoundedByBytes(t *testing.T) {
 		}
 		require.NoError(t, s.Close())
 	}
+}
+
+// A claim sends the names of a worker's handlers once, not each time.
+func TestClaim_BytesDoNotGrowWithHandlers(t *testing.T) {
+	ctx := context.Background()
+	rdb := redistest.Start(t).Client()
+	defer rdb.Close()
+	c := newClient(rdb, WithShards(1))
+	defer c.s.Close()
+	// received returns how many bytes the server has received.
+	received := func() (n int) {
+		for line := range strings.Lines(rdb.Info(ctx, "stats").Val()) {
+			if v, ok := strings.CutPrefix(strings.TrimSpace(line), "total_net_input_bytes:"); ok {
+				n, _ = strconv.Atoi(v)
+			}
+		}
+		return n
+	}
+	perClaim := map[int]int{}
+	for _, n := range []int{2, 2000} {
+		w := &crasher{t: t, c: c}
+		for i := range n {
+			w.handlers = append(w.handlers, fmt.Sprint("handler-", i))
+		}
+		w.claim() // sends the names
+		before := received()
+		overhead := received() - before
+		const claims = 20
+		before = received()
+		for range claims {
+			w.claim()
+		}
+		perClaim[n] = (received() - before - overhead) / claims
+	}
+	t.Logf("bytes of a claim by handlers: %v", perClaim)
+	require.Positive(t, perClaim[2])
+	require.LessOrEqual(t, perClaim[2000], perClaim[2]+20)
+}
+
+// BenchmarkServerTime runs due tasks with records of 1 KB. It reports the longest script in
+// milliseconds, and the server's processor time for a task.
+func BenchmarkServerTime(b *testing.B) {
+	ctx := context.Background()
+	for _, x := range []struct{ handlers, due int }{{1, 20_000}, {200, 20_000}, {2000, 20_000}, {200, 200_000}} {
+		b.Run(fmt.Sprintf("handlers=%d/due=%d", x.handlers, x.due), func(b *testing.B) {
+			for b.Loop() {
+				rdb := redistest.Start(b, "--slowlog-log-slower-than", "1000", "--slowlog-max-len", "1000").Client()
+				c := newClient(rdb)
+				var items []durable.Item
+				for i := range x.due {
+					items = append(items, durable.Item{Task: durable.Task{Key: fmt.Sprintf("%08d", i), Handler: fmt.Sprint("h", i%x.handlers), Body: make([]byte, 1000)}, When: durable.After(0)})
+				}
+				_, err := c.ScheduleBatch(ctx, items)
+				require.NoError(b, err)
+				used := serverTime(b, rdb)
+				var ran atomic.Int64
+				const n = 20_000
+				all := make(chan struct{})
+				w := durable.NewWorker(c.Client)
+				for i := range x.handlers {
+					w.Handle(fmt.Sprint("h", i), func(context.Context, durable.Delivery) error {
+						if ran.Add(1) == n {
+							close(all)
+						}
+						return nil
+					})
+				}
+				wctx, cancel := context.WithCancel(ctx)
+				ended := make(chan error, 1)
+				go func() { ended <- w.Run(wctx) }()
+				<-all
+				cancel()
+				require.NoError(b, <-ended)
+				b.ReportMetric((serverTime(b, rdb)-used)*1e6/float64(ran.Load()), "server-us/task")
+				longest := time.Duration(0)
+				for _, s := range rdb.SlowLogGet(ctx, 1000).Val() {
+					longest = max(longest, s.Duration)
+				}
+				b.ReportMetric(float64(longest.Microseconds())/1000, "longest-ms")
+				require.NoError(b, c.s.Close())
+				require.NoError(b, rdb.Close())
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// serverTime returns the processor time that a server has used, in seconds.
+func serverTime(tb testing.TB, rdb *redis.Client) (seconds float64) {
+	for line := range strings.Lines(rdb.Info(context.Background(), "cpu").Val()) {
+		name, v, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "used_cpu_user" || name == "used_cpu_sys" {
+			x, err := strconv.ParseFloat(v, 64)
+			require.NoError(tb, err)
+			seconds += x
+		}
+	}
+	return seconds
 }
