@@ -27,15 +27,16 @@ func (c *Client) Requeue(ctx context.Context, id string, w When, opts ...ChangeO
 	return c.doOneChange(ctx, "Requeue", store.Requeue, item, opts)
 }
 
-// Purge deletes a dead letter. The outcome is Removed or Absent.
+// Purge deletes a dead letter, or a finished run that is kept. The outcome is Removed or
+// Absent.
 func (c *Client) Purge(ctx context.Context, id string, opts ...ChangeOption) (Outcome, error) {
 	return c.doOneChange(ctx, "Purge", store.Purge, store.Item{ID: id}, opts)
 }
 
 // checkID returns an error unless id has the form of a key, or of the ID of a dead
-// letter or requeued run. Older versions allowed keys that are not text.
+// letter, a requeued or a finished run. Older versions allowed keys that are not text.
 func checkID(id string) error {
-	c := store.Command{Op: store.Cancel, Items: []store.Item{{ID: id}}}
+	c := store.Command{Op: store.Purge, Items: []store.Item{{ID: id}}}
 	if err := c.Check(&store.Stamp{Sender: "check", Number: 1}); err != nil {
 		return invalidError("%v", err)
 	}
@@ -70,9 +71,14 @@ type bulk struct {
 	progress func(changed int)
 }
 
+// answerGrace is how long a command on all tasks that match a filter waits for the answer to
+// its last step, if the context ends meanwhile. Otherwise the number would be too small.
+const answerGrace = time.Second
+
 // RequeueAll requeues dead letters that match a filter, due at the time w, and returns how
-// many. It stops at the first error, except that it skips damaged tasks. Requeued runs that
-// fail again during the call stay dead letters.
+// many, also after an error. It stops at the first error, except that it skips damaged tasks.
+// Requeued runs that fail again during the call stay dead letters. After the context's end it
+// takes up to a second to find out how many its last step has changed.
 //
 // The filter's State must be zero or Dead. An empty filter is refused with an [ErrInvalid]:
 // to requeue all dead letters, set State. The cost is that of [Client.List] and of O(n)
@@ -90,10 +96,14 @@ func (c *Client) RequeueAll(ctx context.Context, f Filter, w When, opts ...BulkO
 	})
 }
 
-// PurgeAll deletes dead letters that match a filter, and returns how many. Otherwise it is
-// like [Client.RequeueAll].
+// PurgeAll deletes dead letters that match a filter or, if its State is Past, finished runs
+// that are kept, and returns how many. Otherwise it is like [Client.RequeueAll].
 func (c *Client) PurgeAll(ctx context.Context, f Filter, opts ...BulkOption) (int, error) {
-	return c.changeAll(ctx, "PurgeAll", f, opts, []State{Dead}, func(ids []string) ([]Outcome, error) { return c.PurgeBatch(ctx, ids) })
+	states := []State{Dead}
+	if f.State == Past {
+		states[0] = Past
+	}
+	return c.changeAll(ctx, "PurgeAll", f, opts, states, func(ids []string) ([]Outcome, error) { return c.PurgeBatch(ctx, ids) })
 }
 
 // CancelAll cancels pending and running tasks that match a filter, and returns how many. The
@@ -137,6 +147,14 @@ func (c *Client) changeAll(ctx context.Context, function string, f Filter, opts 
 		}
 		var outcomes []Outcome
 		outcomes, changeErr = do(ids)
+		var unknown *UnknownError
+		if errors.As(changeErr, &unknown) {
+			grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerGrace)
+			if again, err := unknown.Again(grace); err == nil {
+				outcomes, changeErr = again, ctx.Err()
+			}
+			cancel()
+		}
 		for _, o := range outcomes {
 			if o == Moved || o == Removed || o == Stopping {
 				changed++

@@ -195,7 +195,7 @@ const nameRule = "1 to 512 bytes of UTF-8 without control characters"
 
 // checkID validates the id of a task in a command. Commands that create a task need a
 // valid key. Other commands take the key of any existing task, a [DeadID] or a [SingleID],
-// but not the ids of entries that the store makes for itself.
+// but not the ids of entries that the store makes for itself, except Purge that of a run.
 func checkID(id string, op Op) error {
 	key := KeyOf(id)
 	creates := op == Schedule || op == Import
@@ -207,7 +207,7 @@ func checkID(id string, op Op) error {
 	switch {
 	case !isMore:
 		return nil
-	case op == Import && (id == HeadID(key) || strings.HasPrefix(suffix, "r") && isNumber(suffix[1:])):
+	case op == Import && id == HeadID(key), (op == Import || op == Purge) && strings.HasPrefix(suffix, "r") && isNumber(suffix[1:]):
 		return nil
 	case op == Schedule:
 		return invalidf("the key %q has a NUL", id)

@@ -93,7 +93,9 @@ const (
 	// is the [SingleID] of its Due or, if that id exists, of the next unused time from
 	// now on.
 	Requeue
-	// Purge removes a Dead task (outcome Removed). In other states the outcome is Absent.
+	// Purge removes a Dead task, or a finished run by its [RunID] (outcome Removed). In other
+	// states the outcome is Absent. With the only run that was ever kept of a key, its head
+	// entry goes too, unless the key cannot be scheduled yet.
 	Purge
 	// Import adds an entry of another store (outcome Created). If the id exists, the
 	// outcome is Kept.

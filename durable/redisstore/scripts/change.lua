@@ -548,10 +548,24 @@ local function requeue(id, score, generation)
   return moved
 end
 
+-- purge removes a dead letter, or a finished run and perhaps its head: see kept.lua.
 local function purge(id)
-  if not call('ZSCORE', dead, id) then return absent end
-  forget(id)
-  call('ZREM', dead, id)
+  if call('ZSCORE', dead, id) then
+    forget(id)
+    call('ZREM', dead, id)
+    return removed
+  end
+  local nul = string.find(id, '\0r', 1, true)
+  if not nul or not call('ZSCORE', past, id) then return absent end
+  local head = sub(id, 1, nul) .. 'h'
+  local r = call('HGET', run, head)
+  local _, _, _, blocked, _, runs = parseRun(r)
+  local alone = r and tonumber(runs) == 1 and tonumber(blocked) <= now
+  for _, x in ipairs({id, alone and head or nil}) do
+    forget(x)
+    call('ZREM', past, x)
+    call('ZREM', ended, x)
+  end
   return removed
 end
 

@@ -167,8 +167,11 @@ func (m *machine) changeItem(c *store.Command, x *store.Item) store.Outcome {
 		return m.resumeHandler(x.ID)
 	}
 	// Purge
-	if t == nil || t.State != store.Dead {
+	if t == nil || t.State < store.Dead {
 		return store.Absent
+	}
+	if t.State == store.Past {
+		m.dropHead(store.KeyOf(t.ID))
 	}
 	m.removeTask(t)
 	return store.Removed

@@ -58,6 +58,14 @@ func (t *Task) NextRunID(head *Task) (id string, ok bool) {
 	return runID(store.KeyOf(t.ID), k, head.Runs), ok && t.State == store.Running && k.For+time.Duration(k.Most) > 0
 }
 
+// dropHead removes the head entry of a key whose run is purged, if it counts only that run and
+// does not block the key.
+func (m *machine) dropHead(key string) {
+	if head := m.index.Find(store.HeadID(key)); head != nil && head.Runs == 1 && head.Due <= m.now {
+		m.removeTask(head)
+	}
+}
+
 // findOrAdd returns the task with an id, or a new one.
 func (m *machine) findOrAdd(id string) *Task {
 	if t := m.index.Find(id); t != nil {

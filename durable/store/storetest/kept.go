@@ -8,6 +8,41 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
+// Purge removes a finished run that is kept. With the only run of a key, the key's head entry goes
+// too, unless it protects the key.
+func testPurgedRuns(b *storeTest) {
+	finish := func(id string, k store.Keeping) {
+		record := k.Append([]byte{1, 0, 0, 0, 0, 0, 0, 128})
+		b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, When: b.after(0), Task: store.Task{ID: id, Handler: "h", Record: record}}}})
+		x := b.claimOne(id)
+		r := b.emptyRound()
+		r.Reports = []store.Report{{Lease: leaseOf(x), End: store.Done, Due: x.Due, Keep: true}}
+		b.sendRound(r)
+	}
+	finish("one", store.Keeping{Most: 3})
+	finish("two", store.Keeping{Most: 3})
+	finish("two", store.Keeping{Most: 3})
+	finish("unique", store.Keeping{Most: 3, Unique: time.Hour})
+	equal(b, "entries", b.stats().Past, 7) // with three heads
+	for _, x := range []struct {
+		id   string
+		want store.Outcome
+		left int64
+	}{
+		{"one", store.Absent, 7}, {store.RunID("one", 1), store.Absent, 7}, {store.RunID("one", 0), store.Removed, 5}, {store.RunID("one", 0), store.Absent, 5},
+		{store.RunID("two", 1), store.Removed, 4}, {store.RunID("two", 0), store.Removed, 3}, {store.RunID("unique", 0), store.Removed, 2},
+	} {
+		equal(b, "purge", b.changeTask(store.Purge, x.id, store.When{}), x.want)
+		equal(b, "entries", b.stats().Past, x.left)
+	}
+	equal(b, "runs", len(b.listAll(store.Filter{Runs: true}, 10)), 0)
+	finish("two", store.Keeping{Most: 3})
+	equal(b, "the next run", b.listAll(store.Filter{Runs: true}, 10)[0].ID, store.RunID("two", 2))
+	unique := store.Keeping{Unique: time.Hour}
+	task := store.Task{ID: "unique", Handler: "h", Record: unique.Append([]byte{1, 0, 0, 0, 0, 0, 0, 128})}
+	equal(b, "the key is still unique", b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "unique", When: b.after(0), Task: task}}})[0], store.Kept)
+}
+
 // Finished runs that have expired are not listed or counted, and are deleted soon: a store has
 // about as many entries as runs were kept in the time for which it keeps them.
 func testExpiry(b *storeTest) {

@@ -21,7 +21,7 @@ func (m *modelTest) randomCommand() {
 	for range 1 + m.rng.IntN(3) {
 		x := store.Item{ID: m.randomKey()}
 		if c.Op == store.Requeue || c.Op == store.Purge {
-			x.ID = m.randomDeadID()
+			x.ID = m.randomDeadID(c.Op == store.Purge)
 		}
 		if c.Op == store.Reschedule && m.rng.IntN(4) == 0 {
 			x.ID = m.randomPausedKey()
@@ -76,7 +76,7 @@ func (m *modelTest) randomCommand() {
 				x.Task.Record = m.keepingRecord()
 			}
 		}
-		if t := m.tasks[x.ID]; t != nil && !t.newVersion && m.rng.IntN(8) == 0 {
+		if t := m.tasks[x.ID]; t != nil && !t.newVersion && t.State != store.Past && m.rng.IntN(8) == 0 {
 			x.IfVersion = max(1, t.Version-int64(m.rng.IntN(3)))
 		}
 		c.Items = append(c.Items, x)
@@ -101,11 +101,13 @@ func (m *modelTest) randomGeneration() string {
 	return string(b)
 }
 
-// randomDeadID returns the id of a random dead letter, or sometimes another id.
-func (m *modelTest) randomDeadID() string {
+// randomDeadID returns the id of a random dead letter, with orRun or of a kept run, or sometimes
+// another id.
+func (m *modelTest) randomDeadID(orRun bool) string {
 	var ids []string
 	for id, t := range m.tasks {
-		if t.State == store.Dead {
+		isRun := t.State == store.Past && id != store.HeadID(store.KeyOf(id)) && t.At == store.Farthest // others expire
+		if t.State == store.Dead || orRun && isRun {
 			ids = append(ids, id)
 		}
 	}
@@ -389,6 +391,14 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 		return m.applyHandlerPause(c.Op, x.ID, x.Note)
 	case store.Purge:
 		if hasState(store.Dead) {
+			delete(m.tasks, x.ID)
+			return store.Removed
+		}
+		if hasState(store.Past) {
+			m.caseCounts["purged run"]++
+			if id := store.HeadID(store.KeyOf(x.ID)); m.tasks[id].Runs == 1 && m.tasks[id].Due <= m.now {
+				delete(m.tasks, id)
+			}
 			delete(m.tasks, x.ID)
 			return store.Removed
 		}

@@ -115,6 +115,7 @@ var tests = []struct {
 	{"Prefixes", testPrefixes},
 	{"ListOfRuns", testListOfRuns},
 	{"Expiry", testExpiry},
+	{"PurgedRuns", testPurgedRuns},
 	{"Wait", testWait},
 	{"WhoSleepsIsInTime", testSleepers},
 	{"ContextEndsTheCall", testContextEnds},
