@@ -29,7 +29,9 @@ var ErrChanged = errors.New("durable: the source was used during the copy: stop 
 
 // Copy copies all tasks and dead letters from src to dst. The stores may have different
 // types and numbers of shards. src does not change. Handlers that src has paused are paused
-// in dst too. Limits, counters and a pause of the store are not copied. If dst and src are the same value, the error is an [ErrInvalid].
+// in dst too. Limits, counters and a pause of the store are not copied. If dst and src are the
+// same value, the error is an [ErrInvalid]. If src is damaged, the rest is copied, and the error
+// is an [ErrSkipped].
 //
 // To move to another store:
 //
@@ -48,7 +50,7 @@ func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 		return Copied{}, invalidError("Copy: the destination is the source")
 	}
 	st, err := srcClient.Stats(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return Copied{}, err
 	}
 	c, err := newImporter(ctx, dstClient, st.PausedHandlers)
@@ -62,41 +64,146 @@ func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	return c.copied, err
 }
 
-var errSkipped = errors.New("durable: damaged tasks were skipped")
+// ErrSkipped is returned by [Copy] and [Export] if they have skipped damaged tasks, and copied
+// all others. It wraps a [store.ErrDamaged], and its text says what was skipped.
+var ErrSkipped = errors.New("durable: damaged tasks were skipped")
 
 // isComplete reports whether forEachEntry has read to the end.
 func isComplete(err error) bool {
-	return err == nil || errors.Is(err, ErrChanged) || errors.Is(err, errSkipped)
+	return err == nil || errors.Is(err, ErrChanged) || errors.Is(err, ErrSkipped)
+}
+
+// damages collects what is skipped.
+type damages struct {
+	first []error
+	count int
+}
+
+func (d *damages) add(err error) {
+	if d.count++; len(d.first) < 20 {
+		d.first = append(d.first, err)
+	}
+}
+
+func (d *damages) err() error {
+	if d.count == 0 {
+		return nil
+	}
+	more := ""
+	if n := d.count - len(d.first); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("%w: %w%s", ErrSkipped, errors.Join(d.first...), more)
+}
+
+// readShard calls f with the entries of a shard, by state and time. If a page cannot be read
+// because of damage, it reads the entries before it one by one, and goes on at the next time
+// that can be read.
+func readShard(ctx context.Context, st store.Store, shard int, skipped *damages, f func(*store.Entry) error) error {
+	for state := store.Pending; state <= store.Past; state++ {
+		filter, cursor, limit := store.Filter{State: state}, store.Cursor{}, 256
+		for {
+			p, err := st.List(ctx, shard, filter, cursor, limit)
+			switch {
+			case errors.Is(err, store.ErrDamaged) && limit > 1:
+				limit = 1
+				continue
+			case errors.Is(err, store.ErrDamaged):
+				from := max(filter.From, cursor.At)
+				if filter.From, err = behindDamage(ctx, st, shard, state, from); err != nil {
+					return err
+				}
+				until := "the end"
+				if filter.From != store.Never {
+					until = filter.From.Std().UTC().Format(time.RFC3339Nano)
+				}
+				skipped.add(fmt.Errorf("durable: %v tasks from %s to %s: %w", state, from.Std().UTC().Format(time.RFC3339Nano), until, store.ErrDamaged))
+				p.Next, limit = store.Cursor{State: state, At: filter.From}, 256
+			case err != nil:
+				return clientError(err)
+			}
+			for i := range p.Entries {
+				if err := f(&p.Entries[i]); err != nil {
+					return err
+				}
+			}
+			if cursor = p.Next; cursor == (store.Cursor{}) || filter.From == store.Never {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// behindDamage returns a time from which on the entries of a state can be read, soon after from,
+// or Never.
+func behindDamage(ctx context.Context, st store.Store, shard int, state store.State, from store.Time) (store.Time, error) {
+	isReadable := func(at store.Time) (bool, error) {
+		_, err := st.List(ctx, shard, store.Filter{State: state, From: at}, store.Cursor{}, 1)
+		if errors.Is(err, store.ErrDamaged) {
+			return false, nil
+		}
+		return err == nil, clientError(err)
+	}
+	low, high := store.Time(0), store.Time(1) // distances: not readable, and readable
+	for {
+		ok, err := isReadable(from + high)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			break
+		}
+		if low, high = high, 2*high; from+high > store.Farthest {
+			return store.Never, nil
+		}
+	}
+	for high-low > 1 {
+		middle := (low + high) / 2
+		ok, err := isReadable(from + middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case ok:
+			high = middle
+		default:
+			low = middle
+		}
+	}
+	return from + high, nil
 }
 
 // forEachEntry calls f with each entry that a copy must contain. It returns ErrChanged
-// if the store was used meanwhile, and store.ErrDamaged if it has skipped damaged tasks.
+// if the store was used meanwhile, and ErrSkipped if it has skipped damaged tasks.
 func forEachEntry(ctx context.Context, c *Client, f func(context.Context, *store.Entry) error) error {
+	var skipped damages
 	before, err := c.Stats(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrDamaged):
+		skipped.add(err)
+	case err != nil:
 		return err
 	}
 	var countByState [store.Past + 1]int64
-	var damaged error
-	for e, err := range c.listEntries(ctx, store.Filter{}, store.Cursor{}, 256, nil) {
+	for shard := range c.store.Shards() {
+		err := readShard(ctx, c.store, shard, &skipped, func(e *store.Entry) error {
+			if e.Damaged {
+				_, err := infoOf(e)
+				skipped.add(err)
+				return nil
+			}
+			countByState[e.State]++
+			if !e.Continues() {
+				return nil // the task was cancelled
+			}
+			return f(ctx, e)
+		})
 		if err != nil {
 			return err
 		}
-		if e.Damaged {
-			_, err := infoOf(&e)
-			damaged = cmp.Or(damaged, err)
-			continue
-		}
-		countByState[e.State]++
-		if !e.Continues() {
-			continue // the task was cancelled
-		}
-		if err := f(ctx, &e); err != nil {
-			return err
-		}
 	}
-	if damaged != nil {
-		return fmt.Errorf("%w: %w", errSkipped, damaged) // the counts differ
+	if err := skipped.err(); err != nil {
+		return err // the counts differ
 	}
 	after, err := c.Stats(ctx)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 // Export writes all tasks of a store to w, in the format that docs/durable.md
 // describes, and returns how many. [Import] reads it. First stop the workers and
 // clients of the store: see [Copy]. If the error is [ErrChanged], the file is valid,
-// but may lack tasks. If it is a [store.ErrDamaged], the file lacks damaged tasks. The cost
+// but may lack tasks. If it is [ErrSkipped], the file is valid and lacks damaged tasks. The cost
 // is that of [Client.List].
 func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 	c := New(src)
 	st, err := c.Stats(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return 0, err
 	}
 	out, err := record.NewWriter(w, st.PausedHandlers)

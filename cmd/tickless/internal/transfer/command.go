@@ -27,7 +27,7 @@ func NewExport() *cobra.Command {
 		Long: `Writes all tasks of a store to a file, for tickless import: pending and repeating
 tasks with their attempts, and dead letters. The store does not change. Stop its
 workers and clients first; docs/durable.md says how to move a queue and describes
-the file format.`,
+the file format. Damaged tasks are skipped and named, and the exit code is 1.`,
 		Example: `  tickless export --file tasks.db tasks.jsonl
   tickless export --redis redis://localhost:6379 - | zstd > tasks.jsonl.zst`,
 		Args: checkOneFile,
@@ -85,10 +85,15 @@ func exportStore(cmd *cobra.Command, location stores.Location, name string) (err
 	} else {
 		n, err = exportToFile(cmd.Context(), name, st)
 	}
-	if err == nil || errors.Is(err, durable.ErrChanged) {
+	if isComplete(err) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "exported %s tasks\n", figures.GroupDigits(int64(n)))
 	}
 	return err
+}
+
+// isComplete reports whether an export has written a file that can be imported.
+func isComplete(err error) bool {
+	return err == nil || errors.Is(err, durable.ErrChanged) || errors.Is(err, durable.ErrSkipped)
 }
 
 // exportToFile writes a new file. The file gets its name when it is complete.
@@ -102,7 +107,7 @@ func exportToFile(ctx context.Context, name string, st store.Store) (int, error)
 	}
 	defer os.Remove(f.Name()) // does nothing after the rename
 	n, err := durable.Export(ctx, f, st)
-	if err != nil && !errors.Is(err, durable.ErrChanged) {
+	if !isComplete(err) {
 		return n, errors.Join(err, f.Close())
 	}
 	if err2 := errors.Join(f.Sync(), f.Close()); err2 != nil {
