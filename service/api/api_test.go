@@ -263,6 +263,102 @@ func TestAPI_SecretHeaders(t *testing.T) {
 	require.Equal(t, map[string]string{"Authorization": "Bearer 1234", "X-Api-Key": "hush-5678-hush"}, TaskOf(&info).Headers)
 }
 
+// Dots stand for the secrets of a URL too, in answers and lists. A change that has the dots keeps
+// the secrets, and nothing else writes the dots.
+func TestAPI_SecretsInURLs(t *testing.T) {
+	client := durable.New(memstore.New())
+	c := &caller{T: t, api: New(client), seen: map[string]map[int]bool{}}
+	const secret, shown = "http://me:p4ss@x.example/a?user=7&access_token=h1&X-Amz-Signature=h2&b=#f", "http://••••@x.example/a?user=7&access_token=••••&X-Amz-Signature=••••&b=#f"
+	task := func(url string) string {
+		return fmt.Sprintf(`{"url":%q,"delay":"1h","on_success":{"url":%q}}`, url, url)
+	}
+	c.want(201, "PUT", "/v1/tasks/k", task(secret))
+	for _, path := range []string{"/v1/tasks/k", "/v1/tasks"} {
+		text := c.want(200, "GET", path, "").Body.String()
+		for _, part := range []string{"p4ss", "h1", "h2"} {
+			require.NotContains(t, text, part)
+		}
+		require.Equal(t, 2, strings.Count(strings.ReplaceAll(text, `\u0026`, "&"), shown))
+	}
+	stored := func() []string {
+		info, err := client.Get(t.Context(), "k")
+		require.NoError(t, err)
+		x := TaskOf(&info)
+		return []string{x.URL, x.Method, x.OnSuccess.URL}
+	}
+	c.want(200, "PATCH", "/v1/tasks/k", `{"method":"PUT"}`)
+	c.want(200, "PATCH", "/v1/tasks/k", fmt.Sprintf(`{"url":%q,"on_success":{"url":%q}}`, shown, shown))
+	require.Equal(t, []string{secret, "PUT", secret}, stored())
+	for _, dots := range []string{shown, "http://x.example/?token=••••", "http://x.example/?token=%E2%80%A2%E2%80%A2%E2%80%A2%E2%80%A2"} {
+		require.Contains(t, c.want(422, "PUT", "/v1/tasks/other", task(dots)).Body.String(), `"pointer":"/on_success/url"`)
+	}
+	c.want(422, "PATCH", "/v1/tasks/k", `{"url":"http://y.example/?token=••••"}`)
+	require.Equal(t, []string{secret, "PUT", secret}, stored())
+}
+
+// The errors of a batch name the task, and one that cannot be read does not refuse the others.
+func TestAPI_BatchPointers(t *testing.T) {
+	c := &caller{T: t, api: New(durable.New(memstore.New())), seen: map[string]map[int]bool{}}
+	var x struct{ Tasks []batchResult }
+	body := c.want(200, "POST", "/v1/tasks", `{"tasks":[`+future+`,{"url":"http://x.example/","cron":"61 * * * *"},{"what":1},5,{"url":"http://x.example/","delay":"5x"},{"url":"http://x.example/","at":"noon"},{"url":"http://x.example/","on_success":{}},`+future+`]}`).Body.Bytes()
+	require.NoError(t, json.Unmarshal(body, &x))
+	for i, want := range []string{"", "/tasks/1/cron", "/tasks/2/what", "/tasks/3", "/tasks/4/delay", "/tasks/5/at", "/tasks/6/on_success/url", ""} {
+		if want == "" {
+			require.Equal(t, "created", x.Tasks[i].Outcome)
+			continue
+		}
+		require.NotNil(t, x.Tasks[i].Error, i)
+		require.Equal(t, want, x.Tasks[i].Error.Errors[0].Pointer)
+	}
+	require.Contains(t, c.want(422, "POST", "/v1/tasks", `{"tasks":[`+future+`],"more":1}`).Body.String(), `"pointer":"/more"`)
+	require.Contains(t, c.want(422, "POST", "/v1/tasks/cancel", `{"state":5,"limit":1}`).Body.String(), `"pointer":"/state"`)
+	require.Contains(t, c.want(422, "POST", "/v1/tasks/cancel", `{"due_before":"noon","limit":1}`).Body.String(), `"pointer":"/due_before"`)
+}
+
+// Finished runs are listed under their task's key, also those of its follow-ups, and what is listed
+// can be got. They do not get in the way of a bulk command, and a state means what it says there.
+func TestAPI_ListedKeys(t *testing.T) {
+	client := durable.New(memstore.New())
+	c := &caller{T: t, api: New(client), seen: map[string]map[int]bool{}}
+	w := durable.NewWorker(client)
+	w.Handle("http", func(context.Context, durable.Delivery) error { return nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	c.want(201, "PUT", "/v1/tasks/first", `{"url":"http://x.example/","on_success":{"url":"http://x.example/","queue":"http"}}`)
+	var done struct{ Tasks []Task }
+	for len(done.Tasks) < 1 {
+		require.NoError(t, json.Unmarshal(c.want(200, "GET", "/v1/tasks?state=done", "").Body.Bytes(), &done))
+	}
+	for {
+		if st, err := client.Stats(ctx); err == nil && st.Done == 2 {
+			break
+		}
+	}
+	cancel()
+	require.NoError(t, <-ended)
+	c.want(201, "PUT", "/v1/tasks/follows", `{"url":"http://x.example/","delay":"1h"}`)
+	c.want(201, "PUT", "/v1/tasks/fpaused", `{"url":"http://x.example/","paused":true}`)
+	for _, list := range []string{"", "?state=done", "?prefix=f", "?state=paused"} {
+		var x struct{ Tasks []Task }
+		require.NoError(t, json.Unmarshal(c.want(200, "GET", "/v1/tasks"+list, "").Body.Bytes(), &x))
+		require.NotEmpty(t, x.Tasks)
+		for _, task := range x.Tasks {
+			var got Task
+			require.NoError(t, json.Unmarshal(c.want(200, "GET", "/v1/tasks/"+pathEscape(task.Key), "").Body.Bytes(), &got))
+			require.Equal(t, []string{task.Key, task.State}, []string{got.Key, got.State}, list)
+		}
+	}
+	c.want(200, "GET", "/v1/tasks/first%00r000000000000", "") // the id of a run
+	require.JSONEq(t, `{"count":1}`, c.want(200, "POST", "/v1/tasks/cancel", `{"state":"paused","limit":10}`).Body.String())
+	require.JSONEq(t, `{"count":1}`, c.want(200, "POST", "/v1/tasks/cancel", `{"prefix":"f","limit":10}`).Body.String())
+	require.JSONEq(t, `{"count":1}`, c.want(200, "POST", "/v1/tasks/purge", `{"state":"done","limit":10}`).Body.String())
+	require.NotContains(t, c.want(200, "GET", "/v1/runs", "").Body.String(), "first")
+	for _, key := range []string{".", ".."} {
+		require.Contains(t, c.want(200, "POST", "/v1/tasks", `{"tasks":[{"key":"`+key+`","url":"http://x.example/"}]}`).Body.String(), "/tasks/0/key")
+	}
+}
+
 func TestBackoff(t *testing.T) {
 	for attempt, want := range []time.Duration{0, 1, 2, 4, 8, 10, 10} {
 		if attempt == 0 {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/tickless/tickless/durable"
@@ -53,6 +54,19 @@ func (p *fieldErrors) err() error {
 	x := Problemf(http.StatusUnprocessableEntity, "%s %s", strings.TrimPrefix(p.list[0].Pointer, "/"), p.list[0].Detail)
 	x.Errors = p.list
 	return x
+}
+
+// under returns the problem of a part of a request whose pointer is given.
+func (p *Problem) under(pointer string) *Problem {
+	x := *p
+	x.Errors = nil
+	for _, e := range p.Errors {
+		x.Errors = append(x.Errors, FieldError{pointer + e.Pointer, e.Detail})
+	}
+	if len(x.Errors) == 0 && x.Status < http.StatusInternalServerError {
+		x.Errors = []FieldError{{pointer, x.Detail}}
+	}
+	return &x
 }
 
 // errorText returns an error's text without the prefixes of Go packages.
@@ -191,6 +205,11 @@ func decodeStrict(b []byte, v any) error {
 	if err := checkText(b); err != nil {
 		return err
 	}
+	return decodeText(b, v)
+}
+
+// decodeText is decodeStrict for what checkText has seen.
+func decodeText(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	err := d.Decode(v)
@@ -200,12 +219,16 @@ func decodeStrict(b []byte, v any) error {
 		}
 	}
 	var wrongType *json.UnmarshalTypeError
+	var wrongTime *time.ParseError
 	var p fieldErrors
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrongType) && wrongType.Field != "":
-		p.add("/"+strings.ReplaceAll(wrongType.Field, ".", "/"), fmt.Sprintf("is a %s", wrongType.Value))
+		p.add("/"+strings.ReplaceAll(wrongType.Field, ".", "/"), "is a "+wrongType.Value)
+		return p.err()
+	case errors.As(err, &wrongTime):
+		p.add("/"+timeField(v), fmt.Sprintf("is %.40q instead of a time such as 2027-01-02T15:04:05Z", wrongTime.Value))
 		return p.err()
 	case strings.HasPrefix(err.Error(), "json: unknown field "):
 		name, _ := strconv.Unquote(strings.TrimPrefix(err.Error(), "json: unknown field "))
@@ -213,6 +236,14 @@ func decodeStrict(b []byte, v any) error {
 		return p.err()
 	}
 	return Problemf(http.StatusBadRequest, "the body is not the expected JSON: %.200s", err)
+}
+
+// timeField returns the name of the only field of v that is a time.
+func timeField(v any) string {
+	if _, isTask := v.(*Task); isTask {
+		return "at"
+	}
+	return "due_before"
 }
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")

@@ -37,7 +37,7 @@ func (q FilterQuery) Filter() (f durable.Filter, err error) {
 	switch q.State {
 	case "":
 	case "pending", "paused":
-		f.State = durable.Pending
+		f.State, f.Paused = durable.Pending, q.State == "paused"
 	case "running":
 		f.State = durable.Running
 	case "dead":
@@ -106,7 +106,7 @@ func (a *API) listTasks(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.Page(r.Context(), q, f, cursor, limit)
+	page, err := a.client.Page(r.Context(), f, cursor, limit)
 	if err != nil {
 		return err
 	}
@@ -116,33 +116,6 @@ func (a *API) listTasks(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeJSON(w, http.StatusOK, x)
 	return nil
-}
-
-// maxRead is how many tasks a page reads at most for a filter that no index has.
-const maxRead = 10_000
-
-// Page returns the next tasks that match a filter. Whether a task is paused, and whether a
-// finished entry is a run, no index knows: Page reads up to 10,000 tasks for these.
-func (a *API) Page(ctx context.Context, q FilterQuery, f durable.Filter, cursor durable.Cursor, limit int) (page durable.Page, err error) {
-	if q.State != "paused" && q.State != "done" {
-		return a.client.Page(ctx, f, cursor, limit)
-	}
-	for read := 0; read < maxRead; read += limit {
-		next, err := a.client.Page(ctx, f, cursor, limit)
-		if err != nil {
-			return page, err
-		}
-		for _, info := range next.Tasks {
-			if info.Paused || info.Run != nil {
-				page.Tasks = append(page.Tasks, info)
-			}
-		}
-		cursor, page.Next = next.Next, next.Next
-		if cursor == "" || len(page.Tasks) >= limit/2 {
-			break
-		}
-	}
-	return page, nil
 }
 
 // A bulkRequest is the body of a bulk command.
@@ -220,9 +193,11 @@ func (a *API) Bulk(ctx context.Context, action string, f durable.Filter, cursor 
 	}
 	var ids []string
 	for i := range page.Tasks {
-		if action != "run" || !page.Tasks[i].Paused {
-			ids = append(ids, page.Tasks[i].ID)
+		x := &page.Tasks[i]
+		if action == "run" && x.Paused || action == "cancel" && x.State > durable.Running {
+			continue
 		}
+		ids = append(ids, x.ID)
 	}
 	n, err = a.ChangeAll(ctx, action, ids)
 	return n, page.Next, err
@@ -255,16 +230,32 @@ func (a *API) ChangeAll(ctx context.Context, action string, ids []string) (n int
 	return n, err
 }
 
+// Stats are the numbers of tasks and the counters: see store.Stats.
+type Stats struct {
+	Pending   int64    `json:"pending"`
+	Overdue   int64    `json:"overdue"`
+	Running   int64    `json:"running"`
+	Dead      int64    `json:"dead"`
+	Kept      int64    `json:"kept"` // records of finished runs, and one more for each key with some
+	Unknown   int64    `json:"unknown"`
+	Late      Duration `json:"late"`
+	Paused    bool     `json:"paused"` // the whole store
+	Claimed   int64    `json:"claimed"`
+	Done      int64    `json:"done"`
+	Retried   int64    `json:"retried"`
+	Died      int64    `json:"died"`
+	Crashed   int64    `json:"crashed"`
+	Released  int64    `json:"released"`
+	Cancelled int64    `json:"cancelled"`
+}
+
 func (a *API) stats(w http.ResponseWriter, r *http.Request) error {
 	st, err := a.client.Stats(r.Context())
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{
-		"pending": st.Pending, "overdue": st.Overdue, "running": st.Running, "dead": st.Dead, "kept": st.Past, "unknown": st.Unknown,
-		"late": Duration(st.Late), "paused": st.Paused > 0, "claimed": st.Claimed, "done": st.Done, "retried": st.Retried,
-		"died": st.Died, "crashed": st.Crashed, "released": st.Released, "cancelled": st.Cancelled,
-	})
+	writeJSON(w, http.StatusOK, Stats{st.Pending, st.Overdue, st.Running, st.Dead, st.Past, st.Unknown, Duration(st.Late), st.Paused > 0,
+		st.Claimed, st.Done, st.Retried, st.Died, st.Crashed, st.Released, st.Cancelled})
 	return nil
 }
 
@@ -308,20 +299,18 @@ func (a *API) upcoming(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) listRuns(w http.ResponseWriter, r *http.Request) error {
-	q, limit, cursor, err := parseQuery(r, "queue", "prefix")
+	q, limit, cursor, err := parseQuery(r, "queue", "prefix", "group", "error")
 	if err != nil {
 		return err
 	}
-	f := durable.Filter{State: durable.Past, Handler: q.Queue, Prefix: q.Prefix}
-	page, err := a.client.Page(r.Context(), f, cursor, limit)
+	f := durable.Filter{Handler: q.Queue, Prefix: q.Prefix, Group: q.Group, Error: q.Error}
+	page, err := a.client.RunsPage(r.Context(), f, cursor, limit)
 	if err != nil {
 		return err
 	}
-	out := []Run{}
-	for i := range page.Tasks {
-		if run := page.Tasks[i].Run; run != nil {
-			out = append(out, runOf(run))
-		}
+	out := make([]Run, len(page.Runs))
+	for i := range page.Runs {
+		out[i] = runOf(&page.Runs[i])
 	}
 	writeJSON(w, http.StatusOK, struct {
 		Runs   []Run          `json:"runs"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"time"
 
 	"github.com/tickless/tickless/durable"
 )
@@ -17,6 +18,8 @@ type Queue struct {
 	ByGroup *GroupLimit `json:"by_group,omitempty"`
 	Paused  bool        `json:"paused,omitempty"` // its tasks wait, on all workers
 	Note    string      `json:"note,omitempty"`   // why it is paused
+	// Since is when it was paused. A PUT ignores it.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // A GroupLimit limits the tasks of each group of a queue, like a Queue its own tasks.
@@ -39,7 +42,7 @@ func (a *API) Queues(ctx context.Context) ([]Queue, error) {
 	for i, name := range a.queues {
 		queues[i] = queueOf(name, limits[name])
 		if x, ok := paused[name]; ok {
-			queues[i].Paused, queues[i].Note = true, x.Note
+			queues[i].Paused, queues[i].Note, queues[i].Since = true, x.Note, x.Since
 		}
 	}
 	return queues, nil

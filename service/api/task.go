@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
+	"reflect"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -78,7 +80,8 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 func (d *Duration) UnmarshalText(b []byte) error {
 	parsed, err := time.ParseDuration(string(b))
 	if err != nil || parsed < 0 {
-		return fmt.Errorf("%.40q is not a duration such as 1.5s or 24h", b)
+		// Package json adds the name of the field to this type of error.
+		return &json.UnmarshalTypeError{Value: fmt.Sprintf("string %.40q instead of a duration such as 1.5s or 24h", b), Type: reflect.TypeFor[Duration]()}
 	}
 	*d = Duration(parsed)
 	return nil
@@ -157,11 +160,13 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 			p.add("/body", "give either body or body_base64")
 		}
 	}
-	if t.URL == "" {
-		p.add("/url", "is missing")
-	}
 	task, err := callback.Request{URL: t.URL, Method: t.Method, Headers: t.Headers, Body: body}.Task(t.Key)
-	if err != nil && t.URL != "" {
+	switch {
+	case t.URL == "":
+		p.add("/url", "is missing")
+	case strings.Contains(t.URL, mask) || strings.Contains(t.URL, url.QueryEscape(mask)):
+		p.add("/url", hasDots)
+	case err != nil:
 		p.add(requestPointer(err), errorText(err))
 	}
 	task.Handler, task.Group = t.Queue, t.Group
@@ -172,8 +177,11 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 	}
 	for name, value := range t.Headers {
 		if value == mask {
-			p.add("/headers/"+pointerEscaper.Replace(name), "has dots, which stand for a value that is not shown")
+			p.add("/headers/"+pointerEscaper.Replace(name), hasDots)
 		}
+	}
+	if t.Key == "." || t.Key == ".." {
+		p.add("/key", "is a part of paths that browsers and proxies leave out")
 	}
 	task.Headers = map[string]string{}
 	if b := t.Backoff; b != nil {
@@ -219,7 +227,11 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 // the body is shown as it is.
 func TaskOf(info *durable.Info) Task {
 	x := &info.Task
-	t := Task{Key: info.ID, Queue: x.Handler, Group: x.Group, Cron: x.Cron, Zone: x.Zone, Every: Duration(x.Every),
+	key := info.ID
+	if info.State == durable.Past { // the id of a run, which begins with the key
+		key = x.Key
+	}
+	t := Task{Key: key, Queue: x.Handler, Group: x.Group, Cron: x.Cron, Zone: x.Zone, Every: Duration(x.Every),
 		Timeout: Duration(x.Timeout), MaxAttempts: x.MaxAttempts, UniqueFor: Duration(x.Unique),
 		State: info.State.String(), Attempts: info.Attempts}
 	body := x.Body
@@ -292,7 +304,7 @@ func Shown(info *durable.Info) Task {
 }
 
 // Masked returns the task with dots in place of what may be a secret: headers that carry
-// credentials.
+// credentials, and parts of the URL.
 func (t Task) Masked() Task {
 	for _, f := range []**Task{&t.OnSuccess, &t.OnFailure} {
 		if *f != nil {
@@ -300,19 +312,54 @@ func (t Task) Masked() Task {
 			*f = &masked
 		}
 	}
+	t.URL = maskURL(t.URL)
 	t.Headers = maps.Clone(t.Headers)
 	for k := range t.Headers {
-		if isSecretHeader(k) {
+		if isSecret(k) {
 			t.Headers[k] = mask
 		}
 	}
 	return t
 }
 
-const mask = "••••"
+const (
+	mask    = "••••"
+	hasDots = "has dots, which stand for a value that is not shown"
+)
 
-// unmask puts the values of another task's headers in place of dots.
+// maskURL returns a URL with dots in place of the user and the password, and of the values of
+// query parameters whose names say that they are secrets.
+func maskURL(raw string) string {
+	rest, fragment, hasFragment := strings.Cut(raw, "#")
+	rest, query, hasQuery := strings.Cut(rest, "?")
+	if scheme, address, ok := strings.Cut(rest, "://"); ok {
+		host, _, _ := strings.Cut(address, "/")
+		if at := strings.LastIndexByte(host, '@'); at >= 0 {
+			rest = scheme + "://" + mask + address[at:]
+		}
+	}
+	if hasQuery {
+		parameters := strings.Split(query, "&")
+		for i, x := range parameters {
+			name, _, _ := strings.Cut(x, "=")
+			if unescaped, err := url.QueryUnescape(name); err != nil || isSecret(unescaped) {
+				parameters[i] = name + "=" + mask
+			}
+		}
+		rest += "?" + strings.Join(parameters, "&")
+	}
+	if hasFragment {
+		rest += "#" + fragment
+	}
+	return rest
+}
+
+// unmask puts another task's values in place of dots: those of headers, and the URL if it is
+// the other one with dots.
 func (t *Task) unmask(before *Task) {
+	if t.URL == maskURL(before.URL) {
+		t.URL = before.URL
+	}
 	for name, value := range t.Headers {
 		if old, ok := before.Headers[name]; ok && value == mask {
 			t.Headers[name] = old
@@ -326,9 +373,11 @@ func (t *Task) unmask(before *Task) {
 	}
 }
 
-func isSecretHeader(name string) bool {
+// isSecret reports whether the value of a header or a query parameter with the name may be a
+// secret.
+func isSecret(name string) bool {
 	name = strings.ToLower(name)
-	for _, part := range []string{"authorization", "cookie", "token", "secret", "key", "password", "signature", "credential", "csrf", "session"} {
+	for _, part := range []string{"auth", "cookie", "token", "secret", "key", "pass", "pwd", "sig", "credential", "csrf", "session", "jwt"} {
 		if strings.Contains(name, part) {
 			return true
 		}

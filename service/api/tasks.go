@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"time"
@@ -17,11 +19,19 @@ type outcomeAnswer struct {
 	Outcome string `json:"outcome"`
 }
 
-// schedule schedules one task and answers with it.
-func (a *API) schedule(w http.ResponseWriter, r *http.Request, t *Task, opts ...durable.ScheduleOption) error {
+// schedule schedules one task and answers with it. hash is that of a request with an
+// Idempotency-Key.
+func (a *API) schedule(w http.ResponseWriter, r *http.Request, t *Task, hash string, opts ...durable.ScheduleOption) error {
 	item, err := a.item(t)
 	if err != nil {
 		return err
+	}
+	if hash != "" {
+		item.Task.Headers[requestHeader] = hash
+		if !t.repeats() {
+			item.Task.Unique = max(item.Task.Unique, idempotency)
+		}
+		opts = append(opts, durable.OnlyNew())
 	}
 	outcome, err := a.client.Schedule(r.Context(), item.Task, item.When, t.options(opts...)...)
 	if outcome, err = again(r.Context(), outcome, err); err != nil {
@@ -84,21 +94,11 @@ func (a *API) Find(ctx context.Context, key string) (durable.Info, error) {
 	}
 	runs, runsErr := a.client.Runs(ctx, key)
 	if runsErr != nil || len(runs) == 0 {
-		return info, cmpErr(runsErr, err)
+		return info, cmp.Or(runsErr, err)
 	}
 	run := runs[0]
-	info = durable.Info{ID: key, State: durable.Past, Attempts: run.Attempts, Failures: run.Failures, Run: &run}
-	info.Task.Key, info.Task.Handler = key, run.Handler
-	return info, nil
-}
-
-func cmpErr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return durable.Info{ID: key, State: durable.Past, Attempts: run.Attempts, Failures: run.Failures, Run: &run,
+		Task: durable.Task{Key: run.Key, Handler: run.Handler}}, nil
 }
 
 func (a *API) putTask(w http.ResponseWriter, r *http.Request) error {
@@ -118,12 +118,7 @@ func (a *API) putTask(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.schedule(w, r, &t, opts...)
-}
-
-// A batch is a POST of many tasks.
-type batch struct {
-	Tasks []Task `json:"tasks"`
+	return a.schedule(w, r, &t, "", opts...)
 }
 
 // A batchResult is the result for one task of a batch, in the order of the request.
@@ -138,12 +133,16 @@ func (a *API) postTasks(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := checkText(b); err != nil {
+		return err
+	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(b, &fields); err != nil {
 		return Problemf(http.StatusBadRequest, "the body is not the expected JSON: %.200s", err)
 	}
-	if _, isBatch := fields["tasks"]; isBatch {
-		return a.postBatch(w, r, b)
+	if tasks, isBatch := fields["tasks"]; isBatch {
+		delete(fields, "tasks")
+		return a.postBatch(w, r, tasks, fields)
 	}
 	if len(b) > maxTask {
 		return Problemf(http.StatusRequestEntityTooLarge, "the task has more than %d bytes", maxTask)
@@ -158,71 +157,59 @@ func (a *API) postTasks(w http.ResponseWriter, r *http.Request) error {
 	idempotencyKey := r.Header.Get("Idempotency-Key")
 	if idempotencyKey == "" {
 		t.Key = durable.NewKey()
-		return a.schedule(w, r, &t)
+		return a.schedule(w, r, &t, "")
 	}
 	if len(idempotencyKey) > 256 {
 		return Problemf(http.StatusBadRequest, "the Idempotency-Key has more than 256 bytes")
 	}
 	hash := hashOf(&t)
 	t.Key = keyFor(idempotencyKey)
-	return a.scheduleOnce(w, r, &t, hash)
+	return a.schedule(w, r, &t, hash)
 }
 
 // idempotency is how long an Idempotency-Key is remembered after its task is done.
 const idempotency = 24 * time.Hour
 
-// scheduleOnce schedules the task of a request with an Idempotency-Key.
-func (a *API) scheduleOnce(w http.ResponseWriter, r *http.Request, t *Task, hash string) error {
-	item, err := a.item(t)
-	if err != nil {
-		return err
-	}
-	item.Task.Headers[requestHeader] = hash
-	if !t.repeats() {
-		item.Task.Unique = max(item.Task.Unique, idempotency)
-	}
-	outcome, err := a.client.Schedule(r.Context(), item.Task, item.When, t.options(durable.OnlyNew())...)
-	if outcome, err = again(r.Context(), outcome, err); err != nil {
-		return err
-	}
-	if outcome == durable.Kept {
-		return a.answerKept(w, r, item.Task)
-	}
-	a.audit(r.Context(), "schedule", t.Key, 1)
-	return a.answerTask(w, r, t.Key, outcome)
-}
-
-func (a *API) postBatch(w http.ResponseWriter, r *http.Request, b []byte) error {
+// postBatch schedules the tasks of a batch. others are the other fields of the request.
+func (a *API) postBatch(w http.ResponseWriter, r *http.Request, list json.RawMessage, others map[string]json.RawMessage) error {
 	if r.Header.Get("Idempotency-Key") != "" {
 		return Problemf(http.StatusUnprocessableEntity, "an Idempotency-Key is for one task: give the tasks of a batch keys of your own")
 	}
-	var x batch
-	if err := decodeStrict(b, &x); err != nil {
+	var p fieldErrors
+	for name := range others {
+		p.add("/"+pointerEscaper.Replace(name), "is unknown beside tasks")
+	}
+	var tasks []json.RawMessage
+	if err := json.Unmarshal(list, &tasks); err != nil || len(tasks) < 1 || len(tasks) > MaxBatch {
+		p.add("/tasks", fmt.Sprintf("is not a list of 1 to %d tasks", MaxBatch))
+	}
+	if err := p.err(); err != nil {
 		return err
 	}
-	if n := len(x.Tasks); n < 1 || n > MaxBatch {
-		return Problemf(http.StatusUnprocessableEntity, "tasks has %d tasks, not from 1 to %d", n, MaxBatch)
-	}
-	results := make([]batchResult, len(x.Tasks))
+	results := make([]batchResult, len(tasks))
 	type part struct {
 		items   []durable.Item
 		indexes []int
 	}
 	var parts [2]part // the second one has the paused tasks
-	for i := range x.Tasks {
-		t := &x.Tasks[i]
+	for i := range tasks {
+		var t Task
+		var item durable.Item
+		err := decodeText(tasks[i], &t)
 		if t.Key == "" {
 			t.Key = durable.NewKey()
 		}
 		results[i].Key = t.Key
-		item, err := a.item(t)
+		if err == nil {
+			item, err = a.item(&t)
+		}
 		if err == nil {
 			// One invalid task refuses the whole call of ScheduleBatch, so each is
 			// checked alone.
 			_, err = item.Stored()
 		}
 		if err != nil {
-			results[i].Error = ProblemOf(err)
+			results[i].Error = ProblemOf(err).under(fmt.Sprint("/tasks/", i))
 			continue
 		}
 		p := &parts[0]
@@ -247,7 +234,7 @@ func (a *API) postBatch(w http.ResponseWriter, r *http.Request, b []byte) error 
 				results[i].Outcome = outcomes[j].String()
 				n++
 			} else {
-				results[i].Error = ProblemOf(cmpErr(err, durable.ErrNotDone))
+				results[i].Error = ProblemOf(cmp.Or(err, durable.ErrNotDone))
 			}
 		}
 		a.audit(r.Context(), "schedule", "", n)

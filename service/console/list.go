@@ -51,17 +51,16 @@ func (q query) link(path string) string {
 	return path + "?" + v.Encode()
 }
 
-func (q query) filter() (api.FilterQuery, durable.Filter, error) {
+func (q query) filter() (durable.Filter, error) {
 	x := api.FilterQuery{State: q.State, Prefix: q.Prefix, Queue: q.Queue, Error: q.Error}
 	if q.DueBefore != "" {
 		t, err := time.Parse(time.RFC3339, q.DueBefore)
 		if err != nil {
-			return x, durable.Filter{}, api.Problemf(http.StatusUnprocessableEntity, "%.40q is not a time such as 2027-01-02T15:04:05Z", q.DueBefore)
+			return durable.Filter{}, api.Problemf(http.StatusUnprocessableEntity, "%.40q is not a time such as 2027-01-02T15:04:05Z", q.DueBefore)
 		}
 		x.DueBefore = &t
 	}
-	f, err := x.Filter()
-	return x, f, err
+	return x.Filter()
 }
 
 // A taskRow is a task in a list.
@@ -71,8 +70,8 @@ type taskRow struct {
 }
 
 func rowOf(info *durable.Info) taskRow {
-	t := api.TaskOf(info)
-	row := taskRow{ID: info.ID, Name: shownID(info.ID), Path: url.PathEscape(info.ID), State: t.State, Queue: t.Queue,
+	t := api.Shown(info)
+	row := taskRow{ID: info.ID, Name: shownID(t.Key), Path: pathOf(t.Key), State: t.State, Queue: t.Queue,
 		What: cut(orPost(t.Method)+" "+t.URL, 100), LastError: cut(t.LastError, 120), Attempts: t.Attempts}
 	if t.URL == "" {
 		row.What = cut(t.Body, 100)
@@ -161,11 +160,11 @@ func (c *Console) tasks(w http.ResponseWriter, r *http.Request) error {
 		other.State, other.cursor = state, ""
 		p.Tabs = append(p.Tabs, tab{state, counts[state], other.link("/tasks"), state == q.State})
 	}
-	x, f, err := q.filter()
+	f, err := q.filter()
 	if err != nil {
 		return err
 	}
-	page, err := c.api.Page(r.Context(), x, f, durable.Cursor(q.cursor), pageSize)
+	page, err := c.client.Page(r.Context(), f, durable.Cursor(q.cursor), pageSize)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -26,7 +25,7 @@ func (c *Console) showQueues(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for _, q := range queues {
-		row := queueRow{Name: q.Queue, Path: url.PathEscape(q.Queue), Paused: q.Paused, Note: q.Note}
+		row := queueRow{Name: q.Queue, Path: pathOf(q.Queue), Paused: q.Paused, Note: q.Note}
 		var limits []string
 		if q.Concurrency > 0 {
 			row.Concurrency = strconv.Itoa(q.Concurrency)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -210,7 +209,7 @@ func curl(t *api.Task) string {
 		return ""
 	}
 	return fmt.Sprintf("curl -X PUT \"$TICKLESS/v1/tasks/%s\" -H \"Authorization: Bearer $TOKEN\" \\\n  -H 'Content-Type: application/json' -d '%s'",
-		url.PathEscape(t.Key), strings.ReplaceAll(string(b), "'", `'\''`))
+		pathOf(t.Key), strings.ReplaceAll(string(b), "'", `'\''`))
 }
 
 func rowOfRun(x *durable.Run) runRow {
@@ -227,7 +226,7 @@ func rowOfRun(x *durable.Run) runRow {
 // changeTask carries out the button of a task's page.
 func (c *Console) changeTask(w http.ResponseWriter, r *http.Request) error {
 	ctx, id, action := r.Context(), r.PathValue("key"), r.PathValue("action")
-	path := "/tasks/" + url.PathEscape(id)
+	path := "/tasks/" + pathOf(id)
 	var outcome durable.Outcome
 	var err error
 	switch action {
@@ -295,7 +294,7 @@ func (c *Console) createTask(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err == nil {
 		c.audit(r.Context(), "schedule", t.Key, 1)
-		return c.back(w, r, "/tasks/"+url.PathEscape(t.Key)+"?note=created")
+		return c.back(w, r, "/tasks/"+pathOf(t.Key)+"?note=created")
 	}
 	p := newPage{c.layout(r, "New task", "/tasks"), text}
 	x := api.ProblemOf(err)
