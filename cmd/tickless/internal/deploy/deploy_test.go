@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -20,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
 	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/pgstore"
@@ -189,7 +189,7 @@ func onEachStore(t *testing.T, f func(t *testing.T, l stores.Location)) {
 	on("file", func(t *testing.T) stores.Location {
 		return stores.Location{File: filepath.Join(t.TempDir(), "tasks.db")}
 	})
-	on("redis", func(t *testing.T) stores.Location { return stores.Location{URL: startRedis(t)} })
+	on("redis", func(t *testing.T) stores.Location { return stores.Location{URL: clitest.StartRedis(t)} })
 	on("postgres", func(t *testing.T) stores.Location {
 		url := pgtest.Start(t, "fsync=off").URL("postgres")
 		l := stores.Location{Postgres: url}
@@ -203,39 +203,6 @@ func onEachStore(t *testing.T, f func(t *testing.T, l stores.Location)) {
 		}
 		return l
 	})
-}
-
-func startRedis(t *testing.T) string {
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().(*net.TCPAddr)
-	_ = l.Close()
-	server := exec.Command(path, "--port", fmt.Sprint(addr.Port), "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(), "--maxmemory-policy", "noeviction")
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	url := "redis://" + addr.String()
-	st, closeStore, err := stores.Location{URL: url}.Open(io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeStore()
-	for {
-		if _, err := st.Check(t.Context()); err == nil {
-			return url
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }
 
 func deploy(t *testing.T, duration time.Duration, l stores.Location) {

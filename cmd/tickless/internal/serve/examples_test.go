@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
 )
 
 // repository is the root of the repository.
@@ -94,7 +96,7 @@ func TestServe_ThreeNodes(t *testing.T) {
 	if os.Getenv("TICKLESS_CHAOS") != "long" {
 		t.Skip("it waits for a lease; make chaos runs it")
 	}
-	for name, flags := range map[string][]string{"redis": {"--redis", redisServer(t)}, "postgres": {"--postgres", postgresServer(t)}} {
+	for name, flags := range map[string][]string{"redis": {"--redis", clitest.StartRedis(t)}, "postgres": {"--postgres", postgresServer(t)}} {
 		t.Run(name, func(t *testing.T) {
 			r := newReceiver(t)
 			var nodes []*node

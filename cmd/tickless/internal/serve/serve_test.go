@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -196,7 +195,7 @@ func eventually(t *testing.T, ok func() bool) {
 // on the same store.
 func onEachStore(t *testing.T, f func(t *testing.T, flags []string)) {
 	t.Run("sqlite", func(t *testing.T) { f(t, []string{"--data", t.TempDir()}) })
-	t.Run("redis", func(t *testing.T) { f(t, []string{"--redis", redisServer(t), "--unsigned"}) })
+	t.Run("redis", func(t *testing.T) { f(t, []string{"--redis", clitest.StartRedis(t), "--unsigned"}) })
 	t.Run("postgres", func(t *testing.T) { f(t, []string{"--postgres", postgresServer(t), "--unsigned"}) })
 }
 
@@ -213,36 +212,6 @@ func postgresServer(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return url
-}
-
-// redisServer runs a Redis server until the test ends, and returns its URL.
-func redisServer(t *testing.T) string {
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	_ = l.Close()
-	server := exec.Command(path, "--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(), "--maxmemory-policy", "noeviction")
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	eventually(t, func() bool {
-		c, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port))
-		if err == nil {
-			_ = c.Close()
-		}
-		return err == nil
-	})
-	return fmt.Sprint("redis://127.0.0.1:", port)
 }
 
 // The life of tasks, from the API alone.

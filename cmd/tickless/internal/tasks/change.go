@@ -13,24 +13,6 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A changeFunc is a method of Client that changes the tasks with the given IDs, and a
-// bulkFunc one that changes those that match a filter.
-type (
-	changeFunc = func(c *durable.Client, ctx context.Context, ids []string) ([]durable.Outcome, error)
-	bulkFunc   = func(c *durable.Client, ctx context.Context, f durable.Filter, opts ...durable.BulkOption) (int, error)
-)
-
-// makeDueNow returns a changeFunc that calls do to make tasks due now.
-func makeDueNow(do func(*durable.Client, context.Context, []durable.Move) ([]durable.Outcome, error)) changeFunc {
-	return func(c *durable.Client, ctx context.Context, ids []string) ([]durable.Outcome, error) {
-		moves := make([]durable.Move, len(ids))
-		for i, id := range ids {
-			moves[i] = durable.Move{ID: id, When: durable.After(0)}
-		}
-		return do(c, ctx, moves)
-	}
-}
-
 // A taskOutcome says what happened to a task.
 type taskOutcome struct {
 	ID      string `json:"id"`
@@ -49,12 +31,13 @@ func unescapeIDs(args []string) ([]string, error) {
 	return ids, nil
 }
 
-// newBulkCommand returns a command that changes the tasks whose IDs are its arguments, with
-// do, or those that its flags select, with doAll. If verb, such as "cancel", is not empty,
-// the command asks for confirmation. done says what was done, after a number.
-func (c *sharedFlags) newBulkCommand(name, short, verb, done string, do changeFunc, doAll bulkFunc) *cobra.Command {
+// newBulkCommand returns the command cancel, requeue or purge: for the tasks whose IDs are
+// its arguments, or those that its flags select. It asks for confirmation, except for
+// requeue. done says what was done, after a number.
+func (c *sharedFlags) newBulkCommand(name, short, done string) *cobra.Command {
 	var s selection
 	var limit int
+	asks := name != "requeue"
 	cmd := &cobra.Command{
 		Use:   name + " [ID...]",
 		Short: short,
@@ -76,28 +59,29 @@ goes on in steps: after an interruption, run the command again.`,
 			if err = errors.Join(err, err2); err != nil {
 				return cli.UsageError{Err: err}
 			}
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				if len(ids) > 0 {
-					if err := c.confirmChange(cmd, verb, formatTaskCount(len(ids))); err != nil {
+			what := "all tasks that match"
+			switch {
+			case len(ids) > 0:
+				what = formatTaskCount(len(ids))
+			case limit > 0:
+				what = "up to " + formatTaskCount(limit)
+			}
+			return c.withTasks(cmd, false, func(ctx context.Context, x target) error {
+				if asks {
+					if err := c.confirm(cmd, name+" "+what); err != nil {
 						return err
 					}
-					outcomes, err := do(client, ctx, ids)
-					return errors.Join(c.printOutcomes(cmd, ids, outcomes, true), err)
 				}
-				var opts []durable.BulkOption
-				what := "all tasks that match"
-				if limit > 0 {
-					opts = append(opts, durable.AtMost(limit))
-					what = "up to " + formatTaskCount(limit)
-				}
-				if err := c.confirmChange(cmd, verb, what); err != nil {
-					return err
+				if len(ids) > 0 {
+					return c.changeEach(ctx, cmd, x, ids)
 				}
 				bar := progress{cmd: cmd, done: done, isShown: isTerminal(cmd)}
 				n := 0
-				for _, state := range s.bulkStates(name, f) {
-					f.State = state
-					changed, err := doAll(client, ctx, f, append(opts, durable.Progress(func(changed int) { bar.show(n + changed) }))...)
+				for _, f.State = range bulkStates(name, f) {
+					if limit > 0 && n >= limit {
+						break
+					}
+					changed, err := x.changeAll(ctx, name, f, max(0, limit-n), func(changed int) { bar.show(n + changed) })
 					n += changed
 					if err != nil {
 						return errors.Join(bar.finish(c, n), err)
@@ -107,18 +91,18 @@ goes on in steps: after an interruption, run the command again.`,
 			})
 		},
 	}
-	s.addFlags(cmd.Flags())
+	s.addFlags(cmd.Flags(), "tasks", dueTime)
 	cmd.Flags().BoolVar(&s.selectAll, "all", false, "all tasks that the command applies to")
 	cmd.Flags().IntVar(&limit, "limit", 0, "at most this many tasks")
-	if verb != "" {
-		cmd.Flags().BoolVarP(&c.skipConfirm, "yes", "y", false, "do not ask")
+	if asks {
+		c.addYes(cmd)
 	}
 	return cmd
 }
 
 // bulkStates returns the states of the tasks that a command selects. With flags, the command
 // selects those states that it applies to; an empty filter needs them one by one.
-func (s *selection) bulkStates(name string, f durable.Filter) []durable.State {
+func bulkStates(name string, f durable.Filter) []durable.State {
 	switch {
 	case f != durable.Filter{}:
 		return []durable.State{0}
@@ -126,13 +110,6 @@ func (s *selection) bulkStates(name string, f durable.Filter) []durable.State {
 		return []durable.State{durable.Pending, durable.Running}
 	}
 	return []durable.State{durable.Dead}
-}
-
-func (c *sharedFlags) confirmChange(cmd *cobra.Command, verb, what string) error {
-	if verb == "" {
-		return nil
-	}
-	return c.confirm(cmd, verb+" "+what)
 }
 
 // progress shows in one line of a terminal how far a command has come.
@@ -184,12 +161,15 @@ func (c *sharedFlags) newRunCommand() *cobra.Command {
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				outcomes, err := makeDueNow((*durable.Client).RescheduleBatch)(client, ctx, ids)
-				return errors.Join(c.printOutcomes(cmd, ids, outcomes, true), err)
-			})
+			return c.withTasks(cmd, false, func(ctx context.Context, x target) error { return c.changeEach(ctx, cmd, x, ids) })
 		},
 	}
+}
+
+// changeEach carries out the command on tasks, and prints the outcomes.
+func (c *sharedFlags) changeEach(ctx context.Context, cmd *cobra.Command, x target, ids []string) error {
+	outcomes, err := x.changeEach(ctx, cmd.Name(), ids)
+	return errors.Join(c.printOutcomes(cmd, ids, outcomes, true), err)
 }
 
 // printOutcomes prints what happened to each task. If the tasks were given by ID, it
@@ -219,93 +199,53 @@ func (c *sharedFlags) printOutcomes(cmd *cobra.Command, ids []string, outcomes [
 	return err
 }
 
-// pauseTarget is what the commands pause and resume apply to.
-type pauseTarget struct {
-	handler, note string
-	all           bool
-}
-
-func (x *pauseTarget) check(ids []string) error {
-	given := 0
-	for _, is := range []bool{len(ids) > 0, x.handler != "", x.all} {
-		if is {
-			given++
-		}
-	}
-	if x.note != "" && x.handler == "" {
-		return cli.UsageError{Err: errors.New("--note is for --handler")}
-	}
-	if given != 1 {
-		return cli.UsageError{Err: errors.New("give the IDs of tasks, or --handler, or --all for the whole store")}
-	}
-	return nil
-}
-
-func (x *pauseTarget) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&x.handler, "handler", "", "all tasks of this handler, on all workers")
-	cmd.Flags().BoolVar(&x.all, "all", false, "the whole store")
-}
-
-func (c *sharedFlags) newPauseCommand() *cobra.Command {
-	var x pauseTarget
+// newPauseCommand returns the command pause or resume.
+func (c *sharedFlags) newPauseCommand(name, short, long string) *cobra.Command {
+	var handler, note string
+	var all bool
+	pauses := name == "pause"
 	cmd := &cobra.Command{
-		Use:   "pause [ID...]",
-		Short: "Stops tasks, a handler or the whole store from running",
-		Long: `Stops tasks, a handler or the whole store from running, on all workers. What is running
-ends; the rest waits, with its time and its attempts, until resume.`,
-		Example: "  tickless tasks pause --file tasks.db order-17\n  tickless tasks pause --file tasks.db --handler mail --note \"relay is down\"\n  tickless tasks pause --file tasks.db --all",
+		Use:     name + " [ID...]",
+		Short:   short,
+		Long:    long,
+		Example: fmt.Sprintf("  tickless tasks %[1]s --file tasks.db order-17\n  tickless tasks %[1]s --file tasks.db --handler mail\n  tickless tasks %[1]s --file tasks.db --all", name),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.pauseOrResume(cmd, args, &x, (*durable.Client).PauseTask, (*durable.Client).Pause,
-				func(client *durable.Client, ctx context.Context) error {
-					return client.PauseHandler(ctx, x.handler, x.note)
-				})
-		},
-	}
-	x.addFlags(cmd)
-	cmd.Flags().StringVar(&x.note, "note", "", "with --handler: why, for those who wonder")
-	return cmd
-}
-
-func (c *sharedFlags) newResumeCommand() *cobra.Command {
-	var x pauseTarget
-	cmd := &cobra.Command{
-		Use:     "resume [ID...]",
-		Short:   "Ends the pause of tasks, of a handler or of the whole store",
-		Long:    "Ends the pause of tasks, of a handler or of the whole store. What is past its time runs at once.",
-		Example: "  tickless tasks resume --file tasks.db order-17\n  tickless tasks resume --file tasks.db --handler mail\n  tickless tasks resume --file tasks.db --all",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.pauseOrResume(cmd, args, &x, (*durable.Client).ResumeTask, (*durable.Client).Resume,
-				func(client *durable.Client, ctx context.Context) error { return client.ResumeHandler(ctx, x.handler) })
-		},
-	}
-	x.addFlags(cmd)
-	return cmd
-}
-
-func (c *sharedFlags) pauseOrResume(cmd *cobra.Command, args []string, x *pauseTarget,
-	task func(*durable.Client, context.Context, string, ...durable.ChangeOption) (durable.Outcome, error), all, handler func(*durable.Client, context.Context) error) error {
-	if err := x.check(args); err != nil {
-		return err
-	}
-	ids, err := unescapeIDs(args)
-	if err != nil {
-		return cli.UsageError{Err: err}
-	}
-	return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-		switch {
-		case x.all:
-			return all(client, ctx)
-		case x.handler != "":
-			return handler(client, ctx)
-		}
-		outcomes := make([]durable.Outcome, 0, len(ids))
-		for _, id := range ids {
-			out, err := task(client, ctx, id)
-			if err != nil {
-				return errors.Join(c.printOutcomes(cmd, ids, outcomes, true), fmt.Errorf("%s: %w", escapeText(id), err))
+			ids, err := unescapeIDs(args)
+			given := 0
+			for _, is := range []bool{len(ids) > 0, handler != "", all} {
+				if is {
+					given++
+				}
 			}
-			outcomes = append(outcomes, out)
-		}
-		return c.printOutcomes(cmd, ids, outcomes, true)
-	})
+			switch {
+			case err != nil:
+			case note != "" && handler == "":
+				err = errors.New("--note is for --handler")
+			case given != 1:
+				err = errors.New("give the IDs of tasks, or --handler, or --all for the whole store")
+			}
+			if err != nil {
+				return cli.UsageError{Err: err}
+			}
+			return c.withTasks(cmd, false, func(ctx context.Context, x target) error {
+				switch {
+				case all && pauses:
+					return x.Pause(ctx)
+				case all:
+					return x.Resume(ctx)
+				case handler != "" && pauses:
+					return x.PauseHandler(ctx, handler, note)
+				case handler != "":
+					return x.ResumeHandler(ctx, handler)
+				}
+				return c.changeEach(ctx, cmd, x, ids)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&handler, "handler", "", "all tasks of this handler, on all workers")
+	cmd.Flags().BoolVar(&all, "all", false, "the whole store")
+	if pauses {
+		cmd.Flags().StringVar(&note, "note", "", "with --handler: why, for those who wonder")
+	}
+	return cmd
 }

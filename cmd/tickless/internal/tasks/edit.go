@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,20 +15,23 @@ import (
 
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/callback"
 )
 
 // taskFlags are the flags that describe a task and its time.
 type taskFlags struct {
-	handler, group, body, bodyFile, cron, zone, start, end, missed, at string
-	headers                                                            []string
-	every, timeout, unique, keepFor, missedAfter, after                time.Duration
-	maxAttempts, keepRuns                                              int
+	handler, group, call, method, body, bodyFile, cron, zone, start, end, missed, at string
+	headers                                                                          []string
+	every, timeout, unique, keepFor, missedAfter, after                              time.Duration
+	maxAttempts, keepRuns                                                            int
 }
 
 func (x *taskFlags) addFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&x.handler, "handler", "", "name of the handler that runs the task")
 	flags.StringVar(&x.group, "group", "", "group of the task, such as a tenant, for the handler's limits by group")
+	flags.StringVar(&x.call, "call", "", "URL that is called: --body and --header are those of the request")
+	flags.StringVar(&x.method, "method", "", "method of the request (default POST)")
 	flags.StringVar(&x.body, "body", "", "body, as text")
 	flags.StringVar(&x.bodyFile, "body-file", "", "file with the body, or - for standard input")
 	flags.StringArrayVar(&x.headers, "header", nil, "a header, as NAME=VALUE; may be repeated")
@@ -47,44 +51,24 @@ func (x *taskFlags) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&x.missedAfter, "missed-after", 0, "with --missed dead: how late a run may begin")
 }
 
-// apply sets the fields of t whose flags are given.
-func (x *taskFlags) apply(flags *pflag.FlagSet, in io.Reader, t *durable.Task) (err error) {
-	given := func(names ...string) bool {
-		for _, name := range names {
-			if flags.Changed(name) {
-				return true
-			}
-		}
-		return false
-	}
+// apply sets the fields of t whose flags are given. ofService says that t is a service's task.
+func (x *taskFlags) apply(flags *pflag.FlagSet, in io.Reader, t *durable.Task, ofService bool) (err error) {
+	given := func(names ...string) bool { return slices.ContainsFunc(names, flags.Changed) }
 	if given("handler") {
 		t.Handler = x.handler
 	}
 	if given("group") {
 		t.Group = x.group
 	}
+	isCall := given("call", "method") || ofService
 	switch {
-	case given("body") && given("body-file"):
-		return errors.New("give --body or --body-file, not both")
-	case given("body"):
-		t.Body = []byte(x.body)
-	case x.bodyFile == "-":
-		t.Body, err = io.ReadAll(io.LimitReader(in, durable.MaxTask+1))
-	case given("body-file"):
-		t.Body, err = os.ReadFile(x.bodyFile)
+	case isCall && given("call", "method", "body", "body-file", "header"):
+		err = x.applyToCall(flags, in, t, ofService)
+	case !isCall:
+		err = x.applyContent(flags, in, &t.Body, &t.Headers)
 	}
 	if err != nil {
 		return err
-	}
-	if given("header") {
-		t.Headers = make(map[string]string)
-	}
-	for _, h := range x.headers {
-		name, value, ok := strings.Cut(h, "=")
-		if !ok || name == "" {
-			return fmt.Errorf("the header %q is not NAME=VALUE", h)
-		}
-		t.Headers[name] = value
 	}
 	if given("every") && x.every <= 0 || given("cron") && x.cron == "" {
 		return errors.New("--every must be positive, and --cron must not be empty")
@@ -136,23 +120,75 @@ func (x *taskFlags) apply(flags *pflag.FlagSet, in io.Reader, t *durable.Task) (
 	return nil
 }
 
+// applyContent sets the body and the headers, of a task or of a request.
+func (x *taskFlags) applyContent(flags *pflag.FlagSet, in io.Reader, body *[]byte, headers *map[string]string) (err error) {
+	switch {
+	case flags.Changed("body") && flags.Changed("body-file"):
+		return errors.New("give --body or --body-file, not both")
+	case flags.Changed("body"):
+		*body = []byte(x.body)
+	case x.bodyFile == "-":
+		*body, err = io.ReadAll(io.LimitReader(in, durable.MaxTask+1))
+	case flags.Changed("body-file"):
+		*body, err = os.ReadFile(x.bodyFile)
+	}
+	if flags.Changed("header") {
+		*headers = make(map[string]string)
+	}
+	for _, h := range x.headers {
+		name, value, ok := strings.Cut(h, "=")
+		if !ok || name == "" {
+			return fmt.Errorf("the header %q is not NAME=VALUE", h)
+		}
+		(*headers)[name] = value
+	}
+	return err
+}
+
+// applyToCall sets the parts of the request in a task's body.
+func (x *taskFlags) applyToCall(flags *pflag.FlagSet, in io.Reader, t *durable.Task, ofService bool) error {
+	var r callback.Request
+	if len(t.Body) > 0 {
+		var err error
+		if r, err = callback.Parse(t.Body); err != nil && x.call == "" {
+			return fmt.Errorf("the task is not a call: %w", err)
+		}
+	}
+	if flags.Changed("call") {
+		r.URL = x.call
+	}
+	if flags.Changed("method") {
+		r.Method = x.method
+	}
+	if err := x.applyContent(flags, in, &r.Body, &r.Headers); err != nil {
+		return err
+	}
+	if ofService { // it checks the request itself, whose secrets may be dots
+		t.Body = encodeRequest(&r)
+		return nil
+	}
+	call, err := r.Task(t.Key)
+	t.Body = call.Body
+	return err
+}
+
 var missedNames = map[string]durable.Missed{"latest": durable.LatestMissed, "fire": durable.FireMissed, "dead": durable.DeadMissed}
 
-// when returns the time that the flags give. given is false if they give none.
-func (x *taskFlags) when(flags *pflag.FlagSet) (w durable.When, given bool, err error) {
+// when returns the time that the flags give, or nil.
+func (x *taskFlags) when(flags *pflag.FlagSet) (*moment, error) {
 	switch {
 	case flags.Changed("at") && flags.Changed("after"):
-		return w, false, errors.New("give --at or --after, not both")
+		return nil, errors.New("give --at or --after, not both")
 	case flags.Changed("after"):
-		return durable.After(x.after), true, nil
+		return &moment{after: x.after}, nil
 	case flags.Changed("at"):
 		at, err := parseTime(x.at)
 		if err == nil && at.IsZero() {
 			err = errors.New("the time of --at is empty")
 		}
-		return durable.At(at), true, err
+		return &moment{at: at}, err
 	}
-	return w, false, nil
+	return nil, nil
 }
 
 // repeats reports whether a task repeats.
@@ -166,39 +202,26 @@ func (c *sharedFlags) newAddCommand() *cobra.Command {
 		Short: "Schedules a task",
 		Long: `Schedules a task: at once, with --at or --after at a time, and with --cron or --every
 again and again. If the key has a task already, nothing changes, and the exit code is 1;
---replace replaces it.`,
+--replace replaces it. If --file names no file, it becomes a new store.`,
 		Example: `  tickless tasks add --file tasks.db order-17 --handler mail --body '{"to":"a@b.example"}' --after 1h
-  tickless tasks add --redis redis://localhost:6379 report --handler report --cron "0 9 * * 1-5" --zone Europe/Berlin`,
-		Args: oneID,
+  tickless tasks add --redis redis://localhost:6379 report --handler report --cron "0 9 * * 1-5" --zone Europe/Berlin
+  tickless tasks add --url http://127.0.0.1:7420 order-17 --call https://shop.example/expire --body 17 --after 30m`,
+		Args: one("key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key, err := unescapeID(args[0])
 			t := durable.Task{Key: key}
-			if err == nil && key == "" {
-				err = errors.New("the key is empty")
-			}
 			if err == nil {
-				err = x.apply(cmd.Flags(), cmd.InOrStdin(), &t)
+				err = x.apply(cmd.Flags(), cmd.InOrStdin(), &t, c.url != "")
 			}
-			w, given, whenErr := x.when(cmd.Flags())
-			if err = errors.Join(err, whenErr); err != nil {
+			if t.Handler == "" && x.call != "" && c.url == "" {
+				t.Handler = callback.Name
+			}
+			at, atErr := x.when(cmd.Flags())
+			if err = errors.Join(err, atErr); err != nil {
 				return cli.UsageError{Err: err}
 			}
-			switch {
-			case given:
-			case repeats(&t):
-				w = durable.Next()
-			default:
-				w = durable.After(0)
-			}
-			opts := []durable.ScheduleOption{durable.OnlyNew()}
-			if replace {
-				opts = nil
-			}
-			if paused {
-				opts = append(opts, durable.Paused())
-			}
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				out, err := client.Schedule(ctx, t, w, opts...)
+			return c.withTasks(cmd, true, func(ctx context.Context, q target) error {
+				out, err := q.add(ctx, &t, at, replace, paused)
 				if err == nil && out == durable.Kept {
 					err = fmt.Errorf("%s: the key has a task already, or was used within its --unique: nothing changed", escapeText(key))
 				}
@@ -222,37 +245,26 @@ due, being retried or running stays, with its time; only what follows changes. I
 else changes the task meanwhile, nothing changes, and the exit code is 1.`,
 		Example: `  tickless tasks change --file tasks.db report --cron "0 8 * * 1-5"
   tickless tasks change --file tasks.db order-17 --at 2026-12-24T18:00:00Z`,
-		Args: oneID,
+		Args: one("key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key, err := unescapeID(args[0])
-			w, given, whenErr := x.when(cmd.Flags())
-			if err = errors.Join(err, whenErr); err != nil {
+			at, atErr := x.when(cmd.Flags())
+			if err = errors.Join(err, atErr); err != nil {
 				return cli.UsageError{Err: err}
 			}
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				info, err := client.Get(ctx, key)
+			return c.withTasks(cmd, false, func(ctx context.Context, q target) error {
+				info, err := q.Get(ctx, key)
 				if err != nil {
 					return err
 				}
-				t := info.Task
 				if info.NextTask != nil {
-					t = *info.NextTask
+					info.Task = *info.NextTask
 				}
-				if err := x.apply(cmd.Flags(), cmd.InOrStdin(), &t); err != nil {
+				t := info.Task
+				if err := x.apply(cmd.Flags(), cmd.InOrStdin(), &t, c.url != ""); err != nil {
 					return cli.UsageError{Err: err}
 				}
-				switch {
-				case info.State >= durable.Dead:
-					return fmt.Errorf("%s is %v: requeue or add it", escapeText(key), info.State)
-				case given:
-				case repeats(&t):
-					w = durable.Next()
-				case info.State == durable.Running:
-					return fmt.Errorf("%s is running: say with --at or --after when it runs again", escapeText(key))
-				case !info.At.IsZero():
-					w = durable.At(info.At)
-				}
-				out, err := client.Schedule(ctx, t, w, durable.IfVersion(info.Version))
+				out, err := q.replace(ctx, &info, &t, at)
 				if err == nil && out == durable.Changed {
 					err = fmt.Errorf("%s has changed meanwhile: look at it and try again", escapeText(key))
 				}
@@ -262,14 +274,6 @@ else changes the task meanwhile, nothing changes, and the exit code is 1.`,
 	}
 	x.addFlags(cmd.Flags())
 	return cmd
-}
-
-// oneID refuses all but one argument.
-func oneID(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return cli.UsageError{Err: fmt.Errorf("one ID is required, got %d", len(args))}
-	}
-	return nil
 }
 
 // printOutcome prints what a command did with a task, unless it failed.

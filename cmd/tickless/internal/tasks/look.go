@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tickless/tickless/cmd/internal/figures"
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/durable"
 )
@@ -20,21 +20,13 @@ func (c *sharedFlags) newExplainCommand() *cobra.Command {
 		Use:     "explain ID",
 		Short:   "Says why a task does not run",
 		Example: "  tickless tasks explain --file tasks.db order-17",
-		Args:    oneID,
+		Args:    one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := unescapeID(args[0])
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
-			c.location.ReadOnly = true
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				x, err := client.Explain(ctx, id)
-				switch {
-				case err != nil:
-					return err
-				case c.asJSON:
-					return figures.PrintJSON(cmd.OutOrStdout(), x)
-				}
+			return show(c, cmd, func(ctx context.Context, x target) (durable.Explanation, error) { return x.Explain(ctx, id) }, func(x durable.Explanation) error {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s is %v\n", escapeText(x.ID), x.State)
 				for _, r := range x.Reasons {
 					text := r.Text
@@ -57,47 +49,30 @@ func (c *sharedFlags) newExplainCommand() *cobra.Command {
 
 func (c *sharedFlags) newRunsCommand() *cobra.Command {
 	var s selection
-	var after string
-	limit := 100
+	var p pageFlags
 	cmd := &cobra.Command{
 		Use:     "runs [KEY]",
 		Short:   "Lists finished runs that are kept, the latest first",
 		Example: "  tickless tasks runs --file tasks.db report\n  tickless tasks runs --file tasks.db --handler mail --from -1h --error timeout",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := s.filter()
-			if err == nil && len(args) > 1 {
-				err = fmt.Errorf("one key at most, got %d", len(args))
-			}
-			if err == nil && (limit < 1 || limit > 1000) {
-				err = fmt.Errorf("the limit must be from 1 to 1000, got %d", limit)
-			}
 			ids, err2 := unescapeIDs(args)
-			if err == nil {
-				err = err2
-			}
-			if err == nil && len(ids) > 0 && f != (durable.Filter{}) {
-				err = fmt.Errorf("give a key, or flags that select runs")
+			err = errors.Join(err, err2, p.check())
+			if err == nil && (len(ids) > 1 || len(ids) > 0 && f != (durable.Filter{})) {
+				err = errors.New("give a key, or flags that select runs")
 			}
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
-			c.location.ReadOnly = true
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				var page durable.RunsPage
-				if len(ids) > 0 {
-					page.Runs, err = client.Runs(ctx, ids[0])
-					page.Runs = page.Runs[:min(limit, len(page.Runs))]
-				} else {
-					page, err = client.RunsPage(ctx, f, durable.Cursor(after), limit)
+			return show(c, cmd, func(ctx context.Context, x target) (page durable.RunsPage, err error) {
+				if len(ids) == 0 {
+					return x.RunsPage(ctx, f, durable.Cursor(p.after), p.limit)
 				}
-				switch {
-				case err != nil:
-					return err
-				case c.asJSON:
-					return figures.PrintJSON(cmd.OutOrStdout(), page)
-				case page.Next != "":
-					fmt.Fprintf(cmd.ErrOrStderr(), "There are more runs: continue with --after %s\n", page.Next)
-				}
+				page.Runs, err = x.Runs(ctx, ids[0])
+				page.Runs = page.Runs[:min(p.limit, len(page.Runs))]
+				return page, err
+			}, func(page durable.RunsPage) error {
+				printNext(cmd, "runs", page.Next)
 				t := newTable(cmd, "ENDED", "KEY", "HANDLER", "END", "DUE", "ATTEMPTS", "RESULT OR ERROR")
 				for i := range page.Runs {
 					r := &page.Runs[i]
@@ -114,51 +89,53 @@ func (c *sharedFlags) newRunsCommand() *cobra.Command {
 			})
 		},
 	}
-	s.addRunFlags(cmd.Flags())
-	cmd.Flags().IntVar(&limit, "limit", limit, "maximum number of runs, up to 1000")
-	cmd.Flags().StringVar(&after, "after", "", "continue after the cursor that the previous list printed")
+	s.addFlags(cmd.Flags(), "runs", "ended")
+	p.addFlags(cmd.Flags(), 100)
 	return cmd
 }
 
 func (c *sharedFlags) newUpcomingCommand() *cobra.Command {
 	period := time.Hour
-	limit := 1000
+	p := pageFlags{limit: 1000}
+	type upcoming struct {
+		Runs     []durable.UpcomingRun `json:"runs"`
+		Complete bool                  `json:"complete"`
+	}
 	cmd := &cobra.Command{
 		Use:     "upcoming",
 		Short:   "Lists what runs next, with each repetition",
 		Example: "  tickless tasks upcoming --file tasks.db --for 24h",
 		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if period <= 0 || limit < 1 || limit > 1000 {
-				return cli.UsageError{Err: fmt.Errorf("--for must be positive, and the limit from 1 to 1000, got %v and %d", period, limit)}
+			err := p.check()
+			if period <= 0 {
+				err = fmt.Errorf("--for must be positive, got %v", period)
 			}
-			c.location.ReadOnly = true
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				runs, err := client.Upcoming(ctx, time.Now().Add(period), limit)
-				switch {
-				case err != nil:
-					return err
-				case c.asJSON:
-					return figures.PrintJSON(cmd.OutOrStdout(), map[string]any{"runs": runs, "complete": len(runs) < limit})
-				}
+			if err != nil {
+				return cli.UsageError{Err: err}
+			}
+			return show(c, cmd, func(ctx context.Context, x target) (upcoming, error) {
+				runs, err := x.Upcoming(ctx, time.Now().Add(period), p.limit)
+				return upcoming{runs, len(runs) < p.limit}, err
+			}, func(x upcoming) error {
 				t := newTable(cmd, "DUE", "KEY", "HANDLER")
-				for _, r := range runs {
+				for _, r := range x.Runs {
 					t.addRow(formatTime(r.Due), escapeText(r.Key), escapeText(r.Handler))
 				}
 				if err := t.flush(); err != nil {
 					return err
 				}
 				atLeast := ""
-				if len(runs) == limit {
+				if !x.Complete {
 					atLeast = "at least "
 				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s%d runs within %v\n", atLeast, len(runs), period)
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s%d runs within %v\n", atLeast, len(x.Runs), period)
 				return err
 			})
 		},
 	}
 	cmd.Flags().DurationVar(&period, "for", period, "how far to look ahead")
-	cmd.Flags().IntVar(&limit, "limit", limit, "maximum number of runs, up to 1000")
+	cmd.Flags().IntVar(&p.limit, "limit", p.limit, "maximum number of runs, up to 1000")
 	return cmd
 }
 
@@ -169,15 +146,7 @@ func (c *sharedFlags) newWorkersCommand() *cobra.Command {
 		Example: "  tickless tasks workers --redis redis://localhost:6379",
 		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.location.ReadOnly = true
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				workers, err := client.Workers(ctx)
-				switch {
-				case err != nil:
-					return err
-				case c.asJSON:
-					return figures.PrintJSON(cmd.OutOrStdout(), workers)
-				}
+			return show(c, cmd, func(ctx context.Context, x target) ([]durable.WorkerInfo, error) { return x.Workers(ctx) }, func(workers []durable.WorkerInfo) error {
 				t := newTable(cmd, "WORKER", "HOST", "PID", "VERSION", "STARTED", "CONTACT", "HANDLER", "RUNNING", "PLACES")
 				for i := range workers {
 					w := &workers[i]
@@ -187,11 +156,7 @@ func (c *sharedFlags) newWorkersCommand() *cobra.Command {
 					}
 					t.addRow(w.ID, escapeText(w.Host), w.PID, escapeText(w.Version), formatTime(w.Started), contact, "all", len(w.Running), w.Places)
 					for _, h := range w.Handlers {
-						places := strconv.Itoa(h.Places)
-						if h.Places == 0 {
-							places = "-"
-						}
-						t.addRow("", "", "", "", "", "", escapeText(h.Handler), h.Running, places)
+						t.addRow("", "", "", "", "", "", escapeText(h.Handler), h.Running, orDash(h.Places))
 					}
 				}
 				return t.flush()
@@ -218,44 +183,14 @@ func (c *sharedFlags) newLimitsCommand() *cobra.Command {
 		Example: "  tickless tasks limits --file tasks.db",
 		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.location.ReadOnly = true
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				limits, err := client.Limits(ctx)
-				if err != nil {
-					return err
-				}
-				paused, err := client.PausedHandlers(ctx)
-				if err != nil {
-					return err
-				}
-				byHandler := make(map[string]*handlerLimit)
-				get := func(handler string) *handlerLimit {
-					if byHandler[handler] == nil {
-						byHandler[handler] = &handlerLimit{Handler: handler}
-					}
-					return byHandler[handler]
-				}
-				for h, l := range limits {
-					x := get(h)
-					x.Concurrency, x.Rate, x.GroupConcurrency, x.GroupRate = l.Concurrency, l.Rate, l.GroupConcurrency, l.GroupRate
-				}
-				for h, p := range paused {
-					get(h).PausedSince, get(h).Note = &p.Since, p.Note
-				}
-				list := []*handlerLimit{}
-				for _, h := range slices.Sorted(maps.Keys(byHandler)) {
-					list = append(list, byHandler[h])
-				}
-				if c.asJSON {
-					return figures.PrintJSON(cmd.OutOrStdout(), list)
-				}
+			return show(c, cmd, readLimits, func(list []*handlerLimit) error {
 				t := newTable(cmd, "HANDLER", "CONCURRENCY", "RATE", "OF A GROUP", "RATE OF A GROUP", "PAUSED SINCE", "NOTE")
 				for _, l := range list {
 					since := ""
 					if l.PausedSince != nil {
 						since = formatTime(*l.PausedSince)
 					}
-					t.addRow(escapeText(l.Handler), orDash(l.Concurrency > 0, l.Concurrency), orDash(l.Rate > 0, l.Rate), orDash(l.GroupConcurrency > 0, l.GroupConcurrency), orDash(l.GroupRate > 0, l.GroupRate), since, shortLine(l.Note))
+					t.addRow(escapeText(l.Handler), orDash(l.Concurrency), orDash(l.Rate), orDash(l.GroupConcurrency), orDash(l.GroupRate), since, shortLine(l.Note))
 				}
 				return t.flush()
 			})
@@ -263,11 +198,38 @@ func (c *sharedFlags) newLimitsCommand() *cobra.Command {
 	}
 }
 
-func orDash(given bool, value any) any {
-	if given {
-		return value
+func readLimits(ctx context.Context, x target) ([]*handlerLimit, error) {
+	limits, err := x.Limits(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return "-"
+	paused, err := x.PausedHandlers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byHandler := make(map[string]*handlerLimit)
+	for h, l := range limits {
+		byHandler[h] = &handlerLimit{h, l.Concurrency, l.Rate, l.GroupConcurrency, l.GroupRate, nil, ""}
+	}
+	for h, p := range paused {
+		if byHandler[h] == nil {
+			byHandler[h] = &handlerLimit{Handler: h}
+		}
+		byHandler[h].PausedSince, byHandler[h].Note = &p.Since, p.Note
+	}
+	list := []*handlerLimit{}
+	for _, h := range slices.Sorted(maps.Keys(byHandler)) {
+		list = append(list, byHandler[h])
+	}
+	return list, nil
+}
+
+// orDash formats a limit, of which 0 means none.
+func orDash[N int | float64](n N) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(float64(n), 'g', -1, 64)
 }
 
 func (c *sharedFlags) newLimitCommand() *cobra.Command {
@@ -280,17 +242,16 @@ func (c *sharedFlags) newLimitCommand() *cobra.Command {
 start in a second on average, in all and of each group of tasks. What is not given is not limited. A program that sets limits
 when it starts replaces them.`,
 		Example: "  tickless tasks limit --file tasks.db mail --concurrency 10 --rate 50\n  tickless tasks limit --file tasks.db mail --remove",
+		Args:    one("handler"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 || args[0] == "" || remove == (l != durable.Limit{}) {
-				return cli.UsageError{Err: fmt.Errorf("give one handler, and --concurrency, --rate, --group-concurrency, --group-rate or --remove")}
-			}
 			handler, err := unescapeID(args[0])
+			if err == nil && remove == (l != durable.Limit{}) {
+				err = errors.New("give --concurrency, --rate, --group-concurrency, --group-rate or --remove")
+			}
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				return client.SetLimit(ctx, handler, l)
-			})
+			return c.withTasks(cmd, false, func(ctx context.Context, x target) error { return x.SetLimit(ctx, handler, l) })
 		},
 	}
 	cmd.Flags().IntVar(&l.Concurrency, "concurrency", 0, "at most this many tasks at a time")

@@ -15,32 +15,25 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A selection contains the flags that select tasks.
+// A selection contains the flags that select tasks or runs.
 type selection struct {
-	state, handler, group, prefix, dueFrom, dueBefore, errorText string
-	selectAll                                                    bool
+	state, handler, group, prefix, from, to, errorText string
+	selectAll                                          bool
 }
 
-func (s *selection) addFlags(flags *pflag.FlagSet) {
+// addFlags adds flags that select tasks or runs by a time: when they are due, or when they
+// have ended.
+func (s *selection) addFlags(flags *pflag.FlagSet, what, by string) {
 	flags.SortFlags = false
-	flags.StringVar(&s.handler, "handler", "", "tasks of this handler")
-	flags.StringVar(&s.group, "group", "", "tasks of this group")
-	flags.StringVar(&s.prefix, "prefix", "", "tasks whose ID has this prefix")
-	flags.StringVar(&s.dueFrom, "from", "", "tasks that are due at or after this time; for dead letters, the time of death counts")
-	flags.StringVar(&s.dueBefore, "to", "", "tasks that are due before this time; for dead letters, the time of death counts")
-	flags.StringVar(&s.errorText, "error", "", "tasks whose latest error contains this text")
+	flags.StringVar(&s.handler, "handler", "", what+" of this handler")
+	flags.StringVar(&s.group, "group", "", what+" of this group")
+	flags.StringVar(&s.prefix, "prefix", "", what+" whose ID has this prefix")
+	flags.StringVar(&s.from, "from", "", what+" that "+by+" at or after this time")
+	flags.StringVar(&s.to, "to", "", what+" that "+by+" before this time")
+	flags.StringVar(&s.errorText, "error", "", what+" whose latest error contains this text")
 }
 
-// addRunFlags adds the flags that select finished runs.
-func (s *selection) addRunFlags(flags *pflag.FlagSet) {
-	flags.SortFlags = false
-	flags.StringVar(&s.handler, "handler", "", "runs of this handler")
-	flags.StringVar(&s.group, "group", "", "runs of tasks of this group")
-	flags.StringVar(&s.prefix, "prefix", "", "runs whose key has this prefix")
-	flags.StringVar(&s.dueFrom, "from", "", "runs that ended at or after this time")
-	flags.StringVar(&s.dueBefore, "to", "", "runs that ended before this time")
-	flags.StringVar(&s.errorText, "error", "", "runs whose latest error contains this text")
-}
+const dueTime = "are due, or as dead letters died,"
 
 func (s *selection) filter() (f durable.Filter, err error) {
 	switch {
@@ -54,9 +47,34 @@ func (s *selection) filter() (f durable.Filter, err error) {
 	f.Handler, f.Group, f.Error = s.handler, s.group, s.errorText
 	var errs [3]error
 	f.Prefix, errs[0] = unescapeID(s.prefix)
-	f.From, errs[1] = parseTime(s.dueFrom)
-	f.To, errs[2] = parseTime(s.dueBefore)
+	f.From, errs[1] = parseTime(s.from)
+	f.To, errs[2] = parseTime(s.to)
 	return f, errors.Join(errs[:]...)
+}
+
+// A pageFlags contains the flags that select a part of a list.
+type pageFlags struct {
+	limit int
+	after string
+}
+
+func (p *pageFlags) addFlags(flags *pflag.FlagSet, limit int) {
+	flags.IntVar(&p.limit, "limit", limit, "maximum number, up to 1000")
+	flags.StringVar(&p.after, "after", "", "continue after the cursor that the previous list printed")
+}
+
+func (p *pageFlags) check() error {
+	if p.limit < 1 || p.limit > 1000 {
+		return fmt.Errorf("the limit must be from 1 to 1000, got %d", p.limit)
+	}
+	return nil
+}
+
+// printNext says how to continue a list.
+func printNext(cmd *cobra.Command, what string, next durable.Cursor) {
+	if next != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "There are more %s: continue with --after %s\n", what, next)
+	}
 }
 
 // taskJSON is the JSON form of a task. ID is escaped, so that the commands accept it as
@@ -66,11 +84,15 @@ type taskJSON struct {
 	durable.Info
 }
 
+type pageJSON struct {
+	Tasks []taskJSON     `json:"tasks"`
+	Next  durable.Cursor `json:"next"`
+}
+
 func (c *sharedFlags) newListCommand() *cobra.Command {
 	var s selection
-	var after string
+	var p pageFlags
 	var onlyIDs bool
-	limit := 100
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "Lists tasks",
@@ -79,49 +101,39 @@ func (c *sharedFlags) newListCommand() *cobra.Command {
 		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := s.filter()
-			if err == nil && (limit < 1 || limit > 1000) {
-				err = fmt.Errorf("the limit must be from 1 to 1000, got %d", limit)
-			}
-			if err != nil {
+			if err = errors.Join(err, p.check()); err != nil {
 				return cli.UsageError{Err: err}
 			}
-			c.location.ReadOnly = true
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				page, err := client.Page(ctx, f, durable.Cursor(after), limit)
-				if err != nil {
-					return err
+			return show(c, cmd, func(ctx context.Context, x target) (pageJSON, error) {
+				page, err := x.Page(ctx, f, durable.Cursor(p.after), p.limit)
+				v := pageJSON{make([]taskJSON, len(page.Tasks)), page.Next}
+				for i, info := range page.Tasks {
+					v.Tasks[i] = taskJSON{escapeText(info.ID), info}
 				}
-				return c.printPage(cmd, &page, onlyIDs)
+				return v, err
+			}, func(v pageJSON) error {
+				printNext(cmd, "tasks", v.Next)
+				return printPage(cmd, v.Tasks, onlyIDs)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&s.state, "state", "", "tasks that are pending, paused, running, dead or past")
-	s.addFlags(cmd.Flags())
-	cmd.Flags().IntVar(&limit, "limit", limit, "maximum number of tasks, up to 1000")
+	s.addFlags(cmd.Flags(), "tasks", dueTime)
+	p.addFlags(cmd.Flags(), 100)
 	cmd.Flags().BoolVar(&onlyIDs, "ids", false, "print only the IDs, one in a line, as other commands take them")
-	cmd.Flags().StringVar(&after, "after", "", "continue after the cursor that the previous list printed")
 	return cmd
 }
 
-func (c *sharedFlags) printPage(cmd *cobra.Command, p *durable.Page, onlyIDs bool) error {
-	if c.asJSON {
-		jsonTasks := make([]taskJSON, len(p.Tasks))
-		for i, info := range p.Tasks {
-			jsonTasks[i] = taskJSON{escapeText(info.ID), info}
-		}
-		return figures.PrintJSON(cmd.OutOrStdout(), map[string]any{"tasks": jsonTasks, "next": p.Next})
-	}
-	if p.Next != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "There are more tasks: continue with --after %s\n", p.Next)
-	}
+func printPage(cmd *cobra.Command, tasks []taskJSON, onlyIDs bool) error {
 	if onlyIDs {
-		for i := range p.Tasks {
-			fmt.Fprintln(cmd.OutOrStdout(), escapeText(p.Tasks[i].ID))
+		for i := range tasks {
+			fmt.Fprintln(cmd.OutOrStdout(), tasks[i].ID)
 		}
 		return nil
 	}
 	t := newTable(cmd, "ID", "STATE", "AT", "HANDLER", "ATTEMPTS", "LAST ERROR")
-	for _, info := range p.Tasks {
+	for i := range tasks {
+		info := &tasks[i].Info
 		lastError := ""
 		if n := len(info.Failures); n > 0 {
 			lastError = shortLine(info.Failures[n-1].Error)
@@ -130,7 +142,7 @@ func (c *sharedFlags) printPage(cmd *cobra.Command, p *durable.Page, onlyIDs boo
 		if info.Paused {
 			state = "paused"
 		}
-		t.addRow(escapeText(info.ID), state, formatTime(info.At), escapeText(info.Task.Handler), info.Attempts, lastError)
+		t.addRow(tasks[i].ID, state, formatTime(info.At), escapeText(info.Task.Handler), info.Attempts, lastError)
 	}
 	return t.flush()
 }
@@ -140,25 +152,16 @@ func (c *sharedFlags) newGetCommand() *cobra.Command {
 		Use:     "get ID",
 		Short:   "Shows one task with all its details",
 		Example: "  tickless tasks get --file tasks.db order-17",
+		Args:    one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.UsageError{Err: fmt.Errorf("one ID is required, got %d", len(args))}
-			}
 			id, err := unescapeID(args[0])
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
-			c.location.ReadOnly = true
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				info, err := client.Get(ctx, id)
-				switch {
-				case err != nil:
-					return err
-				case c.asJSON:
-					return figures.PrintJSON(cmd.OutOrStdout(), taskJSON{escapeText(info.ID), info})
-				}
-				return printInfo(cmd, &info)
-			})
+			return show(c, cmd, func(ctx context.Context, x target) (taskJSON, error) {
+				info, err := x.Get(ctx, id)
+				return taskJSON{escapeText(info.ID), info}, err
+			}, func(v taskJSON) error { return printInfo(cmd, &v.Info) })
 		},
 	}
 }
@@ -205,11 +208,14 @@ func printInfo(cmd *cobra.Command, info *durable.Info) error {
 		t.addRow("result", shortLine(hideSecrets(string(r.Result))))
 	}
 	for _, f := range info.Failures {
+		what := fmt.Sprintf("attempt %d", f.Attempt)
 		if f.HandBacks > 0 {
-			t.addRow("handed back", fmt.Sprintf("%s, %d times, at last: %s", formatTime(f.Time), f.HandBacks, escapeText(hideSecrets(f.Error))))
-			continue
+			what = fmt.Sprintf("handed back %d times, at last", f.HandBacks)
 		}
-		t.addRow("failure", fmt.Sprintf("%s, attempt %d: %s", formatTime(f.Time), f.Attempt, escapeText(hideSecrets(f.Error))))
+		if !f.Time.IsZero() {
+			what = formatTime(f.Time) + ", " + what
+		}
+		t.addRow("failure", what+": "+escapeText(hideSecrets(f.Error)))
 	}
 	return t.flush()
 }
@@ -221,24 +227,24 @@ func (c *sharedFlags) newStatsCommand() *cobra.Command {
 		Example: "  tickless tasks stats --file tasks.db",
 		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			type row struct {
+				name  string
+				value any
+			}
 			c.location.ReadOnly = true
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
-				health, err := client.Check(ctx)
-				if err != nil && !errors.Is(err, durable.ErrUnsafe) {
-					return err
-				}
-				st, err := client.Stats(ctx)
+			return c.withTasks(cmd, false, func(ctx context.Context, x target) error {
+				health, st, err := x.summary(ctx)
 				if err != nil {
 					return err
 				}
-				rows := []struct {
-					name  string
-					value any
-				}{{"store", health.Store}, {"warnings", strings.Join(health.Warnings, "; ")},
+				rows := []row{{"store", health.Store}, {"warnings", strings.Join(health.Warnings, "; ")},
 					{"pending", st.Pending}, {"overdue", st.Overdue}, {"unknown", st.Unknown}, {"late_seconds", st.Late.Round(time.Millisecond).Seconds()},
-					{"running", st.Running}, {"dead", st.Dead}, {"past", st.Past}, {"astray", st.Astray}, {"shards", client.Store().Shards()}, {"paused_shards", st.Paused},
+					{"running", st.Running}, {"dead", st.Dead}, {"past", st.Past}, {"astray", st.Astray}, {"paused_shards", st.Paused},
 					{"claimed", st.Claimed}, {"done", st.Done}, {"retried", st.Retried}, {"died", st.Died}, {"crashed", st.Crashed},
 					{"handed_back", st.Released}, {"refused", st.Refused}, {"cancelled", st.Cancelled}}
+				if c, isStore := x.(local); isStore {
+					rows = append(rows, row{"shards", c.Store().Shards()})
+				}
 				t := newTable(cmd)
 				jsonObject := make(map[string]any)
 				for _, r := range rows {

@@ -78,7 +78,7 @@ func (c *sharedFlags) newBackupCommand() *cobra.Command {
 		Short:   "Copies a store's file while it is in use",
 		Long:    "Copies a store's file to a new file. Workers may use the store meanwhile; the copy is complete\nas of one moment. For Redis and PostgreSQL use the server's own backups.",
 		Example: "  tickless tasks backup --file tasks.db backup.db",
-		Args:    oneFile,
+		Args:    one("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.requireFile(); err != nil {
 				return err
@@ -98,7 +98,7 @@ func (c *sharedFlags) newRestoreCommand() *cobra.Command {
 and removes the old file's log. First stop every program that uses the file. What was done
 since the backup runs again, and what was scheduled since is missing.`,
 		Example: "  tickless tasks restore --file tasks.db backup.db",
-		Args:    oneFile,
+		Args:    one("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.requireFile(); err != nil {
 				return err
@@ -111,7 +111,7 @@ since the backup runs again, and what was scheduled since is missing.`,
 			return sqlitestore.Restore(cmd.Context(), c.location.File, args[0])
 		},
 	}
-	cmd.Flags().BoolVarP(&c.skipConfirm, "yes", "y", false, "do not ask")
+	c.addYes(cmd)
 	return cmd
 }
 
@@ -123,7 +123,7 @@ func (c *sharedFlags) newCopyCommand() *cobra.Command {
 		Long: `Copies all tasks to another store, of any kind and any number of shards: pending and
 repeating ones with their attempts, and dead letters. Stop the workers and clients of both
 first. Tasks that the other store already has do not change. It stays paused: see resume.
-After an error, run it again.`,
+After an error, run it again. Damaged tasks are skipped and named, and the exit code is 1.`,
 		Example: "  tickless tasks copy --file tasks.db --to-postgres postgres://localhost/app",
 		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -232,13 +232,18 @@ JSON; - is standard input:
 
 The other fields of a task are headers, start, end, max_attempts, timeout and keep_for.`,
 		Example: "  tickless tasks sync --file tasks.db reports.json",
-		Args:    oneFile,
+		Args:    one("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, items, err := readSet(args[0], cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			return c.withClient(cmd, func(ctx context.Context, client *durable.Client) error {
+			return c.withStore(cmd, func(ctx context.Context, st store.Store) error {
+				client := durable.New(st)
+				before, err := client.Stats(ctx)
+				if err != nil {
+					return err
+				}
 				synced, err := client.Sync(ctx, set.Set, set.Version, items)
 				if err == nil && synced.Superseded {
 					err = fmt.Errorf("the set %q has a higher version than %d: nothing changed", set.Set, set.Version)
@@ -250,7 +255,11 @@ The other fields of a task are headers, start, end, max_attempts, timeout and ke
 				for i := range items {
 					keys[i] = items[i].Task.Key
 				}
-				return c.printOutcomes(cmd, keys, synced.Outcomes, false)
+				after, err := client.Stats(ctx)
+				if n := after.Cancelled - before.Cancelled; err == nil && n > 0 {
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s cancelled, which the set had before\n", formatTaskCount(int(n)))
+				}
+				return errors.Join(c.printOutcomes(cmd, keys, synced.Outcomes, false), err)
 			})
 		},
 	}
@@ -273,13 +282,6 @@ func (c *sharedFlags) requireFile() error {
 		return cli.UsageError{Err: errors.New("name a file with --file: a server has backups of its own")}
 	}
 	return c.location.Check()
-}
-
-func oneFile(_ *cobra.Command, args []string) error {
-	if len(args) != 1 || args[0] == "" {
-		return cli.UsageError{Err: fmt.Errorf("one file is required, got %d arguments", len(args))}
-	}
-	return nil
 }
 
 // A count is a number and its name in JSON and in print.
