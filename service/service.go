@@ -1,10 +1,12 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,17 +28,22 @@ type Config struct {
 	Tokens    []Token           // without tokens, every request is allowed
 	// Hosts are the host names that requests may have, besides localhost and loopback
 	// addresses. With tokens and no Hosts, any name is allowed.
-	Hosts    []string
-	Prefix   string // of all paths, such as "/tickless", behind a proxy that does not strip it
-	ReadOnly bool   // refuses every change, of the page too
-	Log      *slog.Logger
-	Worker   *durable.Worker // for the metrics, or nil
+	Hosts []string
+	// RecordBytes is about how much the records of finished runs may take in the store, however
+	// long they are to be kept. Zero means any amount. Run keeps them below it.
+	RecordBytes int64
+	Prefix      string // of all paths, such as "/tickless", behind a proxy that does not strip it
+	ReadOnly    bool   // refuses every change, of the page too
+	Log         *slog.Logger
+	Worker      *durable.Worker // for the metrics, or nil
 }
 
 // A Service is the handler of the API, the page, the metrics and the probes.
 type Service struct {
 	handler http.Handler
 	page    *console.Console
+	client  *durable.Client
+	config  Config
 }
 
 // New returns a Service over a client. It starts no goroutine.
@@ -90,14 +97,38 @@ func New(client *durable.Client, c Config) *Service {
 	if c.Prefix != "" {
 		h = http.StripPrefix(c.Prefix, h)
 	}
-	return &Service{h, page}
+	return &Service{h, page, client, c}
 }
 
 // ServeHTTP serves a request.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Run samples the store's counters for the page, until ctx ends.
-func (s *Service) Run(ctx context.Context) { s.page.Run(ctx) }
+// Run samples the store's counters for the page, and keeps records below Config.RecordBytes,
+// until ctx ends.
+func (s *Service) Run(ctx context.Context) {
+	var sampling sync.WaitGroup
+	defer sampling.Wait()
+	sampling.Go(func() { s.page.Run(ctx) })
+	if s.config.RecordBytes == 0 {
+		return
+	}
+	span := cmp.Or(s.config.Retention.For, api.DefaultRetention.For)
+	for t := time.NewTicker(recordsInterval); ; {
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+		}
+		n, err := limitRecords(ctx, s.client, s.config.RecordBytes, span)
+		if n > 0 {
+			s.config.Log.Info("records of finished runs were deleted early, because they take more than their limit", "records", n, "limit_bytes", s.config.RecordBytes)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.config.Log.Error("records of finished runs cannot be deleted", "error", err)
+		}
+	}
+}
 
 // login exchanges a token for a cookie.
 func (c *Config) login(w http.ResponseWriter, r *http.Request) {

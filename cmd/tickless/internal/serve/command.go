@@ -33,6 +33,7 @@ type flags struct {
 	unsigned, readOnly                          bool
 	concurrency, perHost, keepRuns              int
 	keepFor, shutdown                           time.Duration
+	keepBytes                                   int64
 
 	allowed []netip.Prefix
 }
@@ -87,6 +88,7 @@ ends the service when running calls have ended, within --shutdown-timeout.`,
 	set.IntVar(&f.perHost, "per-host", 64, "calls at a time to one host")
 	set.DurationVar(&f.keepFor, "keep-for", api.DefaultRetention.For, "how long records of finished runs are kept, unless the task says otherwise")
 	set.IntVar(&f.keepRuns, "keep-runs", api.DefaultRetention.Runs, "how many records of a key are kept, unless the task says otherwise")
+	set.Int64Var(&f.keepBytes, "keep-bytes", 1<<30, "about how many bytes all records may take; the oldest go first, 0 for any number")
 	set.DurationVar(&f.shutdown, "shutdown-timeout", 20*time.Second, "how long running calls may take after SIGTERM")
 	return cmd
 }
@@ -121,8 +123,8 @@ func (f *flags) complete() error {
 		return errors.New("with --redis or --postgres, give --secret-file, the same on all nodes, or --unsigned")
 	case f.unsigned && f.secretFile != "":
 		return errors.New("give either --secret-file or --unsigned")
-	case f.concurrency < 1 || f.perHost < 1 || f.keepRuns < 0 || f.keepFor < 0 || f.shutdown < 0:
-		return errors.New("--concurrency and --per-host must be positive, --keep-runs, --keep-for and --shutdown-timeout must not be negative")
+	case f.concurrency < 1 || f.perHost < 1 || f.keepRuns < 0 || f.keepFor < 0 || f.keepBytes < 0 || f.shutdown < 0:
+		return errors.New("--concurrency and --per-host must be positive, --keep-runs, --keep-for, --keep-bytes and --shutdown-timeout must not be negative")
 	case f.prefix != "" && !strings.HasPrefix(f.prefix, "/"):
 		return fmt.Errorf("--prefix must begin with a slash, got %q", f.prefix)
 	case len(f.queues) == 0:

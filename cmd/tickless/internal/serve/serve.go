@@ -61,7 +61,7 @@ func serve(cmd *cobra.Command, f *flags) (err error) {
 		worker.Handle(queue, api.Handler(client, calls.Handle))
 	}
 	retention := durable.Retention{For: f.keepFor, Runs: f.keepRuns}
-	handler := service.New(client, service.Config{Queues: f.queues, Retention: retention, Tokens: tokens, Hosts: f.hosts,
+	handler := service.New(client, service.Config{Queues: f.queues, Retention: retention, RecordBytes: f.keepBytes, Tokens: tokens, Hosts: f.hosts,
 		Prefix: f.prefix, ReadOnly: f.readOnly, Log: log, Worker: worker})
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
