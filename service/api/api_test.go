@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -368,28 +367,6 @@ func TestBackoff(t *testing.T) {
 		require.True(t, d >= want*time.Second/2 && d <= want*time.Second, "attempt %d: %v", attempt, d)
 	}
 	require.LessOrEqual(t, backoff(time.Second, time.Hour, 1_000_000), time.Hour)
-}
-
-// No body makes the API panic or answer 5xx, and what it accepts can be read again.
-func FuzzAPI_Put(f *testing.F) {
-	for _, s := range []string{future, `{"tasks":[{"url":"http://x.example/"}]}`, `{"url":"http://x/","cron":"* * * * *","zone":"TZ=0"}`, `{"url":"http://\xff"}`,
-		`{"url":"http://x/","at":"9999-12-31T23:59:59Z"}`, `{"url":"http://x/","headers":{"a\r\nb":"c"}}`, `{"url":"http://x/","backoff":{"min":"1ns","max":"9e99h"}}`, `{"url":"http://x/","every":"1ns"}`} {
-		f.Add([]byte(s), "k")
-		f.Add([]byte(s), "\x00")
-	}
-	f.Fuzz(func(t *testing.T, body []byte, key string) {
-		a := New(durable.New(memstore.New()))
-		for _, method := range []string{"PUT", "PATCH", "GET", "DELETE"} {
-			r := httptest.NewRequest(method, "/v1/tasks/x", bytes.NewReader(body))
-			r.URL.Path = "/v1/tasks/" + strings.ReplaceAll(key, "/", "-")
-			r.Header.Set("Content-Type", "application/json")
-			w := httptest.NewRecorder()
-			a.ServeHTTP(w, r)
-			if w.Code >= 500 || w.Code == http.StatusCreated && !json.Valid(w.Body.Bytes()) {
-				t.Fatalf("%s answered %d: %s", method, w.Code, w.Body)
-			}
-		}
-	})
 }
 
 // The names of headers and queues are checked.
