@@ -8,9 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -453,44 +451,16 @@ func TestServe_PatchesAtOnce(t *testing.T) {
 	})
 }
 
-// Without tokens, the service listens only on loopback addresses. With tokens, each is
-// asked for.
-func TestServe_Tokens(t *testing.T) {
+// Without tokens, the service listens only on loopback addresses.
+func TestServe_CalledWrongly(t *testing.T) {
 	clitest.CheckWrongCalls(t, "serve", []clitest.WrongCall{
 		{Args: []string{"--data", t.TempDir(), "--listen", "0.0.0.0:0"}, WantError: "--token-file"},
 		{Args: []string{"--listen", "127.0.0.1:0"}, WantError: "--data"},
 		{Args: []string{"--data", "x", "--redis", "redis://h"}, WantError: "one of"},
 		{Args: []string{"--redis", "redis://h"}, WantError: "--secret-file"},
 		{Args: []string{"--data", "x", "--allow", "everything"}, WantError: "--allow"},
+		{Args: []string{"--data", "x", "--keep-bytes", "-1"}, WantError: "--keep-bytes"},
 	})
-	tokens := filepath.Join(t.TempDir(), "tokens")
-	const reader, writer = "reader-reader-reader-reader", "writer-writer-writer-writer"
-	if err := os.WriteFile(tokens, []byte("# two\nr ro "+reader+"\nw rw "+writer+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	n := startNode(t, "--data", t.TempDir(), "--token-file", tokens)
-	task := object{"url": "http://127.0.0.1:9", "delay": "1h"}
-	for _, path := range []string{"/v1/tasks", "/v1/stats", "/v1/runs", "/v1/queues", "/v1/upcoming", "/metrics", "/openapi.json"} {
-		n.token = ""
-		n.want(401, "GET", path, nil)
-		n.token = "wrong-wrong-wrong-wrong-wrong"
-		if status, _, _ := n.call("GET", path, nil); status != 401 && status != 429 {
-			t.Errorf("%s with a wrong token: %d", path, status)
-		}
-		n.token = reader
-		n.want(200, "GET", path, nil)
-	}
-	for _, x := range [][2]string{{"PUT", "/v1/tasks/k"}, {"POST", "/v1/tasks"}, {"PATCH", "/v1/tasks/k"}, {"DELETE", "/v1/tasks/k"}, {"POST", "/v1/tasks/k/run"},
-		{"POST", "/v1/tasks/cancel"}, {"PUT", "/v1/queues/http"}, {"DELETE", "/v1/queues/http"}, {"POST", "/tasks/k/cancel"}, {"POST", "/store/pause"}} {
-		n.token = reader
-		n.want(403, x[0], x[1], task)
-	}
-	n.token = writer
-	n.want(201, "PUT", "/v1/tasks/k", task)
-	n.want(200, "GET", "/healthz", nil)
-	if !strings.Contains(n.stderr.String(), "token=w") || strings.Contains(n.stderr.String(), writer) {
-		t.Errorf("the log is %s", n.stderr)
-	}
 }
 
 // A request with another host's name, or from another site, is refused.
