@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"time"
 
@@ -183,7 +181,7 @@ func (c *sharedFlags) newLimitsCommand() *cobra.Command {
 		Example: "  tickless tasks limits --file tasks.db",
 		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return show(c, cmd, readLimits, func(list []*handlerLimit) error {
+			return show(c, cmd, func(ctx context.Context, x target) ([]*handlerLimit, error) { return x.limits(ctx) }, func(list []*handlerLimit) error {
 				t := newTable(cmd, "HANDLER", "CONCURRENCY", "RATE", "OF A GROUP", "RATE OF A GROUP", "PAUSED SINCE", "NOTE")
 				for _, l := range list {
 					since := ""
@@ -196,32 +194,6 @@ func (c *sharedFlags) newLimitsCommand() *cobra.Command {
 			})
 		},
 	}
-}
-
-func readLimits(ctx context.Context, x target) ([]*handlerLimit, error) {
-	limits, err := x.Limits(ctx)
-	if err != nil {
-		return nil, err
-	}
-	paused, err := x.PausedHandlers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	byHandler := make(map[string]*handlerLimit)
-	for h, l := range limits {
-		byHandler[h] = &handlerLimit{h, l.Concurrency, l.Rate, l.GroupConcurrency, l.GroupRate, nil, ""}
-	}
-	for h, p := range paused {
-		if byHandler[h] == nil {
-			byHandler[h] = &handlerLimit{Handler: h}
-		}
-		byHandler[h].PausedSince, byHandler[h].Note = &p.Since, p.Note
-	}
-	list := []*handlerLimit{}
-	for _, h := range slices.Sorted(maps.Keys(byHandler)) {
-		list = append(list, byHandler[h])
-	}
-	return list, nil
 }
 
 // orDash formats a limit, of which 0 means none.

@@ -323,34 +323,20 @@ func (s *remote) Workers(ctx context.Context) (workers []durable.WorkerInfo, err
 	return workers, err
 }
 
-func (s *remote) queues(ctx context.Context) ([]api.Queue, error) {
+func (s *remote) limits(ctx context.Context) (list []*handlerLimit, err error) {
 	var x struct{ Queues []api.Queue }
-	err := s.get(ctx, "/queues", &x)
-	return x.Queues, err
-}
-
-func (s *remote) Limits(ctx context.Context) (map[string]durable.Limit, error) {
-	queues, err := s.queues(ctx)
-	limits := map[string]durable.Limit{}
-	for _, q := range queues {
-		l := durable.Limit{Concurrency: q.Concurrency, Rate: q.Rate}
+	err = s.get(ctx, "/queues", &x)
+	for _, q := range x.Queues {
+		l := &handlerLimit{Handler: q.Queue, Concurrency: q.Concurrency, Rate: q.Rate, Note: q.Note}
 		if g := q.ByGroup; g != nil {
 			l.GroupConcurrency, l.GroupRate = g.Concurrency, g.Rate
 		}
-		limits[q.Queue] = l
-	}
-	return limits, err
-}
-
-func (s *remote) PausedHandlers(ctx context.Context) (map[string]durable.HandlerPause, error) {
-	queues, err := s.queues(ctx)
-	paused := map[string]durable.HandlerPause{}
-	for _, q := range queues {
 		if q.Paused {
-			paused[q.Queue] = durable.HandlerPause{Since: q.Since, Note: q.Note}
+			l.PausedSince = &q.Since
 		}
+		list = append(list, l)
 	}
-	return paused, err
+	return list, err
 }
 
 // changeQueue reads a queue, calls change, and writes the queue.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tickless/tickless/durable"
@@ -19,14 +21,13 @@ type target interface {
 	RunsPage(ctx context.Context, f durable.Filter, after durable.Cursor, limit int) (durable.RunsPage, error)
 	Upcoming(ctx context.Context, before time.Time, limit int) ([]durable.UpcomingRun, error)
 	Workers(ctx context.Context) ([]durable.WorkerInfo, error)
-	Limits(ctx context.Context) (map[string]durable.Limit, error)
 	SetLimit(ctx context.Context, handler string, l durable.Limit) error
-	PausedHandlers(ctx context.Context) (map[string]durable.HandlerPause, error)
 	PauseHandler(ctx context.Context, handler, note string) error
 	ResumeHandler(ctx context.Context, handler string) error
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
 
+	limits(ctx context.Context) ([]*handlerLimit, error)
 	summary(ctx context.Context) (durable.Health, durable.Stats, error)
 	// add schedules a task. Unless replace is true, it keeps the key's task if there is one.
 	add(ctx context.Context, t *durable.Task, at *moment, replace, paused bool) (durable.Outcome, error)
@@ -56,6 +57,26 @@ func (m *moment) when() durable.When {
 
 // local has the tasks of a store.
 type local struct{ *durable.Client }
+
+func (c local) limits(ctx context.Context) ([]*handlerLimit, error) {
+	st, err := c.Stats(ctx)
+	byHandler := make(map[string]*handlerLimit)
+	for h, l := range st.Limits {
+		byHandler[h] = &handlerLimit{h, l.Concurrency, l.Rate, l.GroupConcurrency, l.GroupRate, nil, ""}
+	}
+	for h, p := range st.PausedHandlers {
+		if byHandler[h] == nil {
+			byHandler[h] = &handlerLimit{Handler: h}
+		}
+		since := p.Since.Std()
+		byHandler[h].PausedSince, byHandler[h].Note = &since, p.Note
+	}
+	list := []*handlerLimit{}
+	for _, h := range slices.Sorted(maps.Keys(byHandler)) {
+		list = append(list, byHandler[h])
+	}
+	return list, err
+}
 
 func (c local) summary(ctx context.Context) (h durable.Health, st durable.Stats, err error) {
 	if h, err = c.Check(ctx); err == nil || errors.Is(err, durable.ErrUnsafe) {

@@ -215,7 +215,10 @@ func TestTasks_Changes(t *testing.T) {
 			s.Fatalf("%v %+v", err, info)
 		}
 		s.prints("3 runs within 72h0m0s", "upcoming", "--for", "72h")
-		s.run(cli.ExitUsage, "", "change", "daily", "--body-file", "/none/such")
+		for _, args := range [][]string{{"change", "daily", "--body-file", "/none/such"}, {"change", "daily", "--zone", "Europe/Nowhere"}, {"list", "--after", "!"},
+			{"runs", "--after", "!"}, {"limit", "good", "--rate", "-1"}, {"add", "k", "--handler", "good", "--call", "ftp://x"}} {
+			s.run(cli.ExitUsage, "", args...)
+		}
 		if _, errs := s.run(cli.ExitUsage, "", "change", "daily", "--cron", "61 * * * *"); !strings.Contains(errs, "61") {
 			s.Error(errs)
 		}
@@ -229,7 +232,9 @@ func TestTasks_Changes(t *testing.T) {
 		if out, _ := s.run(0, fmt.Sprintf(set, 7, `{"key": "b", "handler": "good", "cron": "@daily", "keep_for": "1h"}, `), "sync", "-"); !strings.Contains(out, "created") {
 			s.Error(out)
 		}
-		s.run(0, fmt.Sprintf(set, 8, ""), "sync", "-")
+		if _, errs := s.run(0, fmt.Sprintf(set, 8, ""), "sync", "-"); !strings.Contains(errs, "1 task cancelled, which the set had before") {
+			s.Error(errs)
+		}
 		s.becomes("b", "gone")
 		if _, errs := s.run(cli.ExitFailed, fmt.Sprintf(set, 7, ""), "sync", "-"); !strings.Contains(errs, "higher version") {
 			s.Error(errs)
@@ -266,6 +271,18 @@ func TestTasks_Changes(t *testing.T) {
 			s.Errorf("the copy has %s", out)
 		}
 	})
+}
+
+// add makes a file that does not exist a new store, and says so.
+func TestTasks_AddToANewFile(t *testing.T) {
+	s := &subject{t, []string{"--file", filepath.Join(t.TempDir(), "tasks.db")}, nil}
+	s.run(cli.ExitFailed, "", "list")
+	if _, errs := s.run(0, "", "add", "first", "--call", "https://x.example/", "--after", "1h"); !strings.Contains(errs, "is a new store") {
+		t.Error(errs)
+	}
+	s.prints("first pending", "list")
+	s.prints("second created", "add", "second", "--handler", "good", "--after", "1h")
+	s.prints(`"url":"https://x.example/"`, "get", "first")
 }
 
 func TestTasks_BackupAndRestore(t *testing.T) {
