@@ -478,6 +478,7 @@ func TestServe_OtherSites(t *testing.T) {
 	}
 	n.want(403, "POST", "/v1/tasks", object{"url": "http://127.0.0.1:9"}, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site")
 	n.want(201, "POST", "/v1/tasks", object{"url": "http://127.0.0.1:9", "delay": "1h"})
+	n.want(431, "GET", "/v1/stats", nil, "X-Large", strings.Repeat("x", 64<<10))
 }
 
 // The service does not call itself, and after SIGTERM a running call ends first.
