@@ -225,7 +225,8 @@ func decodeText(b []byte, v any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrongType) && wrongType.Field != "":
-		p.add("/"+strings.ReplaceAll(wrongType.Field, ".", "/"), "is a "+wrongType.Value)
+		field := strings.TrimPrefix(wrongType.Field, "FilterQuery.") // embedded: the JSON does not have it
+		p.add("/"+strings.ReplaceAll(field, ".", "/"), "is a "+wrongType.Value)
 		return p.err()
 	case errors.As(err, &wrongTime):
 		p.add("/"+timeField(v), fmt.Sprintf("is %.40q instead of a time such as 2027-01-02T15:04:05Z", wrongTime.Value))
