@@ -39,6 +39,9 @@ func loadShard(t *testing.T, rdb *redis.Client, name string) {
 			require.NoError(t, err)
 			words, rest = append(words, word), rest[len(quoted):]
 		}
+		if words[0] == "ZADD" && strings.HasSuffix(words[1].(string), ":lease") {
+			words[2] = time.Now().Add(1000 * time.Hour).UnixMicro() // the leases of schema5.txt end in January 2027
+		}
 		require.NoError(t, rdb.Do(t.Context(), words...).Err())
 	}
 	require.NoError(t, lines.Err())

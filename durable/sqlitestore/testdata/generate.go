@@ -71,7 +71,7 @@ func (f *filler) schedule(w durable.When, t durable.Task) {
 func (f *filler) do(shard int, r store.Round) store.Answer {
 	f.number++
 	if r.Lease == 0 {
-		r.Lease = 1000 * time.Hour
+		r.Lease = century
 	}
 	if r.MaxCrashes == 0 {
 		r.MaxCrashes = 3
