@@ -11,14 +11,14 @@ import (
 // A hub rings when alarms are due: it calls their functions. armForFirstAlarmLocked
 // chooses one of these states, by the moment of the earliest alarm:
 //
-//	state   earliest alarm            descriptors              timer
+//	state   earliest alarm            descriptors              timers
 //	idle    no alarm is set           closed after closeDelay  set to close them, or stopped
 //	far     more than nearLimit away  closed after closeDelay  set for the moment
-//	exact   at most nearLimit away    one set for the moment   set 6 to 12 ms later, as a guard
+//	exact   at most nearLimit away    one set for the moment   set 6 to 12 ms later, as guards
 //	busy    at most nearLimit away    closed after closeDelay  set for the moment
 //
-// In state exact, the timer is a guard: it rings if the descriptor is late, because
-// goroutines compute on all procs. After two late rings in a row, or one ring of the guard,
+// In state exact, the timers are guards: they ring if the descriptor is late, because
+// goroutines compute on all procs. After two late rings in a row, or one ring of a guard,
 // the state is busy for busyFor. If a proc is idle but the descriptor is not heard, the
 // lookout rings: see lookout.
 //
@@ -36,10 +36,12 @@ type hub struct {
 	armedDescriptor *descriptor // the descriptor that is set for armedMoment, or nil
 	lookout         *lookout    // open together with descriptors[0], or nil
 
-	// Two timers take turns: currentTimer is set for timerMoment, and stoppedTimer is
-	// stopped.
-	currentTimer, stoppedTimer *time.Timer
-	timerMoment                int64
+	// Two pairs of timers take turns: currentTimers is set for timersMoment, and
+	// stoppedTimers is stopped. The second timer of a pair is set spareAfter later than
+	// the first. It rings if the first timer's goroutine must wait behind thousands of
+	// others.
+	currentTimers, stoppedTimers [2]*time.Timer
+	timersMoment                 int64
 
 	lastRingMoment int64 // the moment of the last ring
 	averageRingGap int64 // moving average of the time between rings
@@ -56,12 +58,13 @@ const (
 	nearLimit  = int64(time.Second)
 	closeDelay = int64(20 * time.Millisecond) // how long an unused descriptor stays open
 
-	// The guard is set for at most guardAfter, and at least guardAfter/2, after the
-	// descriptor's moment. So while rings are frequent, not every ring sets it again: that
-	// wakes a thread, and with 4 ms took a third of the CPU at 1,000 rings a second. The
-	// lookout is set likewise, by lookoutAfter: that costs a system call.
+	// The guards are set for at most guardAfter, and at least guardAfter/2, after the
+	// descriptor's moment. So while rings are frequent, not every ring sets them again:
+	// that wakes a thread, and with 4 ms took a third of the CPU at 1,000 rings a second.
+	// The lookout is set likewise, by lookoutAfter: that costs a system call.
 	guardAfter   = int64(12 * time.Millisecond)
 	lookoutAfter = int64(3 * time.Millisecond)
+	spareAfter   = int64(7 * time.Millisecond) // an odd number: few other timers have this period
 	lateAfter    = int64(3 * time.Millisecond) // a later ring counts as late; 1.5 ms is normal in an idle process
 	busyFor      = int64(2 * time.Second)      // how long a late descriptor is not used
 
@@ -75,8 +78,9 @@ const (
 var processHub = sync.OnceValue(newHub)
 
 func newHub() *hub {
-	h := &hub{startTime: time.Now(), armedMoment: notArmed, timerMoment: never, averageRingGap: maxGap}
-	h.currentTimer, h.stoppedTimer = time.AfterFunc(math.MaxInt64, h.onTimer), time.AfterFunc(math.MaxInt64, h.onTimer)
+	h := &hub{startTime: time.Now(), armedMoment: notArmed, timersMoment: never, averageRingGap: maxGap}
+	newTimer := func() *time.Timer { return time.AfterFunc(math.MaxInt64, h.onTimer) }
+	h.currentTimers, h.stoppedTimers = [2]*time.Timer{newTimer(), newTimer()}, [2]*time.Timer{newTimer(), newTimer()}
 	return h
 }
 
@@ -138,7 +142,7 @@ func (h *hub) takeDescriptorsLocked() (closeAll func()) {
 	}
 }
 
-// armForFirstAlarmLocked sets a descriptor and the timer for the moment of the earliest
+// armForFirstAlarmLocked sets a descriptor and the timers for the moment of the earliest
 // alarm.
 func (h *hub) armForFirstAlarmLocked(now int64) {
 	at := h.firstMomentLocked()
@@ -152,40 +156,43 @@ func (h *hub) armForFirstAlarmLocked(now int64) {
 		}
 		d.setTarget(now, at)
 		h.lookout.setFor(now, at)
-		if at+guardAfter/2 <= h.timerMoment && h.timerMoment <= at+guardAfter {
+		if at+guardAfter/2 <= h.timersMoment && h.timersMoment <= at+guardAfter {
 			return
 		}
 		at += guardAfter
 	} else if h.descriptors[0] != nil {
 		at = min(at, now+closeDelay)
 	}
-	h.setTimerLocked(now, at)
+	h.setTimersLocked(now, at)
 }
 
-// setTimerLocked sets the timer for moment at, or stops it if at is never. It sets the
-// stopped timer before it stops the current one. Otherwise package time could wake a
+// setTimersLocked sets the timers for moment at, or stops them if at is never. It sets
+// the stopped pair before it stops the current pair. Otherwise package time could wake a
 // thread for nothing.
-func (h *hub) setTimerLocked(now, at int64) {
-	if h.timerMoment == at {
+func (h *hub) setTimersLocked(now, at int64) {
+	if h.timersMoment == at {
 		return
 	}
-	h.timerMoment = at
-	h.currentTimer, h.stoppedTimer = h.stoppedTimer, h.currentTimer
+	h.timersMoment = at
+	h.currentTimers, h.stoppedTimers = h.stoppedTimers, h.currentTimers
 	if at != never {
-		h.currentTimer.Reset(time.Duration(max(at-now, 0)))
+		d := time.Duration(max(at-now, 0))
+		h.currentTimers[0].Reset(d)
+		h.currentTimers[1].Reset(d + time.Duration(spareAfter))
 	}
-	h.stoppedTimer.Stop()
+	h.stoppedTimers[0].Stop()
+	h.stoppedTimers[1].Stop()
 }
 
-// onTimer is the function of both timers.
+// onTimer is the function of all four timers.
 func (h *hub) onTimer() {
 	h.mu.Lock()
 	now := h.now()
-	if now < h.timerMoment {
-		h.mu.Unlock() // the timer has been set for another moment meanwhile
+	if now < h.timersMoment {
+		h.mu.Unlock() // the timers have been set for another moment meanwhile
 		return
 	}
-	h.setTimerLocked(now, never)
+	h.setTimersLocked(now, never)
 	first, isGuard := h.firstMomentLocked(), h.armedDescriptor != nil
 	if first <= now || !isGuard {
 		h.closeDescriptorsLocked() // the armed one's goroutine is late, or closeDelay has passed

@@ -127,7 +127,7 @@ func TestHub_FunctionsThatBlock(t *testing.T) {
 	h.release()
 }
 
-// After the guard had to ring, timers are used without the descriptor for a while. Then
+// After a guard had to ring, the timers are used without the descriptor for a while. Then
 // a new descriptor is opened.
 func TestHub_TheGuardRings(t *testing.T) {
 	h := newHub()
@@ -140,7 +140,7 @@ func TestHub_TheGuardRings(t *testing.T) {
 	}
 	h.mu.Lock()
 	now := h.now()
-	a.when, h.timerMoment = now-guardAfter, now
+	a.when, h.timersMoment = now-guardAfter, now
 	h.armedDescriptor.targetMoment.Store(a.when)
 	h.mu.Unlock()
 	h.onTimer()
@@ -149,7 +149,7 @@ func TestHub_TheGuardRings(t *testing.T) {
 	require.GreaterOrEqual(t, h.busyUntil, now+busyFor)
 	require.Equal(t, later.when, h.armedMoment)
 	a.Reset(time.Duration(nearLimit / 2))
-	require.Nil(t, h.armedDescriptor, "timers are used without the descriptor")
+	require.Nil(t, h.armedDescriptor, "the timers are used without the descriptor")
 	a.Stop()
 	later.Stop()
 }
@@ -173,7 +173,9 @@ func TestHub_TheLookoutRings(t *testing.T) {
 		h.armForFirstAlarmLocked(now)
 		require.NotNil(t, h.armedDescriptor)
 		h.armedDescriptor.setTarget(now, now+int64(time.Hour))
-		h.currentTimer.Stop() // the guard
+		for _, guard := range h.currentTimers {
+			guard.Stop()
+		}
 		h.mu.Unlock()
 		<-rang
 	}

@@ -8,7 +8,7 @@ import "runtime"
 // When a descriptor's goroutine begins to run, the runtime wakes no second thread. So while
 // a function computes, all other threads may sleep although a proc is idle. Then no thread
 // sees for 10 to 20 ms that the other descriptor or a timer is due. The lookout's thread
-// takes the idle proc and rings. If no proc is idle, the guard rings.
+// takes the idle proc and rings. If no proc is idle, a guard rings earlier.
 type lookout struct {
 	hub    *hub
 	fd     int
