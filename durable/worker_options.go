@@ -64,12 +64,8 @@ type handlerOption func(*handlerConfig)
 func (f handlerOption) applyToWorker(c *workerConfig)   { f(&c.handlerDefaults) }
 func (f handlerOption) applyToHandler(c *handlerConfig) { f(c) }
 
-// maxPlaces and maxCount bound numbers of handlers, attempts and crashes. Larger numbers
-// are mistakes.
-const (
-	maxPlaces = 1_000_000
-	maxCount  = 1_000_000
-)
+// maxCount bounds numbers of handlers, attempts and crashes. Larger numbers are mistakes.
+const maxCount = 1_000_000
 
 func checkRange(option string, ok bool, v any, allowed string) {
 	if !ok {
@@ -97,7 +93,7 @@ func WithVersion(version string) WorkerOption {
 // handler uses all places for it. n should be at least the store's number of shards, because
 // otherwise slow handlers delay others. It panics unless n is from 1 to a million.
 func WithConcurrency(n int) WorkerOption {
-	checkRange("WithConcurrency", n >= 1 && n <= maxPlaces, n, "from 1 to 1000000")
+	checkRange("WithConcurrency", n >= 1 && n <= maxCount, n, "from 1 to 1000000")
 	return workerOption(func(c *workerConfig) { c.concurrency = n })
 }
 
@@ -170,7 +166,7 @@ func WithTimeout(d time.Duration) HandlerOption {
 // so that a slow handler leaves places for others. The default is no limit. It panics
 // unless n is from 1 to a million.
 func WithHandlerConcurrency(n int) HandlerOption {
-	checkRange("WithHandlerConcurrency", n >= 1 && n <= maxPlaces, n, "from 1 to 1000000")
+	checkRange("WithHandlerConcurrency", n >= 1 && n <= maxCount, n, "from 1 to 1000000")
 	return handlerOption(func(c *handlerConfig) { c.limit.Places = n })
 }
 
