@@ -87,6 +87,11 @@ func (l *ledger) begin(ctx context.Context, v *life, d *durable.Delivery) *execu
 	elapsed := time.Since(v.startedAt).Seconds()
 	suspects, last := l.suspectsLocked(v)
 	wrong := x.wrongDelivery(ctx, c, l.clockWasSet.Load())
+	for _, y := range l.running {
+		if y != x && y.entry.ID == x.entry.ID && y.isLive && !y.contextDone && !l.clockWasSet.Load() {
+			l.fail("two at once", "%s: %q begins with token %d, and the context of the attempt with token %d has not ended", v.name, d.Key, d.Token, y.delivery.Token)
+		}
+	}
 	switch {
 	case l.doneRuns[run]:
 		l.fail("done twice", "%s: a run of %q that was done begins again", v.name, d.Key)
@@ -134,6 +139,8 @@ func (x *execution) wrongDelivery(ctx context.Context, c *handlerConfig, clockWa
 	case d.Attempt != e.Attempts || d.Crashes != e.Crashes || d.Attempt > d.MaxAttempts || d.LastAttempt != (d.Attempt == d.MaxAttempts) ||
 		d.MaxAttempts != cmp.Or(t.MaxAttempts, c.attempts):
 		return "the number of attempts"
+	case d.Crashes >= x.config.maxCrashes:
+		return "the number of crashes"
 	case follows != (d.Ended != nil) || follows && (*d.Ended != durable.Ended{Done: ended.Done, Due: d.Ended.Due, Attempts: ended.Attempts, Crashes: ended.Crashes, Error: ended.Text} || store.TimeOf(d.Ended.Due) != ended.Due):
 		return "the run that it follows"
 	case time.Until(deadline) != cmp.Or(t.Timeout, c.timeout):
