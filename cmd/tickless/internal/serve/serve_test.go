@@ -371,6 +371,43 @@ func TestServe_Story(t *testing.T) {
 	})
 }
 
+// The phases in which TestServe_Killed kills the process: while clients put tasks, post batches
+// and move tasks, each beside calls. A phase schedules tasks and returns the keys for which a
+// call was acknowledged.
+var phases = []func(n *node, url, key, delay string) (keys []string, err error){
+	func(n *node, url, key, delay string) (keys []string, err error) {
+		status, _, _, err := n.try("PUT", "/v1/tasks/"+key, object{"url": url, "delay": delay})
+		if status == 201 {
+			keys = []string{key}
+		}
+		return keys, err
+	},
+	func(n *node, url, key, delay string) (keys []string, err error) {
+		var tasks []object
+		for i := range 5 {
+			tasks = append(tasks, object{"key": fmt.Sprint(key, "-", i), "url": url, "delay": delay})
+		}
+		_, _, answer, err := n.try("POST", "/v1/tasks", object{"tasks": tasks})
+		results, _ := answer["tasks"].([]any)
+		for _, x := range results {
+			if x.(object)["outcome"] == "created" {
+				keys = append(keys, x.(object)["key"].(string))
+			}
+		}
+		return keys, err
+	},
+	func(n *node, url, key, delay string) (keys []string, err error) {
+		if _, _, _, err := n.try("PUT", "/v1/tasks/"+key, object{"url": url, "delay": "24h"}); err != nil {
+			return nil, err
+		}
+		status, _, _, err := n.try("PATCH", "/v1/tasks/"+key, object{"delay": delay})
+		if status == 200 {
+			keys = []string{key}
+		}
+		return keys, err
+	},
+}
+
 // No task that was acknowledged is lost, and none is called early, although the process is
 // killed again and again.
 func TestServe_Killed(t *testing.T) {
@@ -378,23 +415,22 @@ func TestServe_Killed(t *testing.T) {
 		r := newReceiver(t)
 		acknowledged := map[string]bool{}
 		var mu sync.Mutex
-		const kills, clients = 3, 8
-		for round := range kills {
+		const clients = 8
+		for round := range phases {
 			n := startNode(t, flags...)
 			var sending sync.WaitGroup
 			for c := range clients {
 				sending.Go(func() {
 					for i := 0; ; i++ {
-						key := fmt.Sprintf("%d-%d-%d", round, c, i)
-						status, _, _, err := n.try("PUT", "/v1/tasks/"+key, object{"url": r.URL, "delay": fmt.Sprint(i%50, "ms")})
+						keys, err := phases[round](n, r.URL, fmt.Sprintf("%d-%d-%d", round, c, i), fmt.Sprint(i%50, "ms"))
 						if err != nil {
 							return
 						}
-						if status == 201 {
-							mu.Lock()
+						mu.Lock()
+						for _, key := range keys {
 							acknowledged[key] = true
-							mu.Unlock()
 						}
+						mu.Unlock()
 					}
 				})
 			}
@@ -418,7 +454,7 @@ func TestServe_Killed(t *testing.T) {
 		for _, calls := range r.calls {
 			doubled += len(calls) - 1
 		}
-		if doubled > kills*256 || len(r.early) > 0 {
+		if doubled > len(phases)*256 || len(r.early) > 0 {
 			t.Errorf("%d calls too many, early %v", doubled, r.early)
 		}
 	})

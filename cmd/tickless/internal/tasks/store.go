@@ -267,9 +267,6 @@ The other fields of a task are headers, start, end, max_attempts, timeout and ke
 
 // withStore opens the store, which must exist, and calls f.
 func (c *sharedFlags) withStore(cmd *cobra.Command, f func(ctx context.Context, st store.Store) error) error {
-	if err := c.location.Check(); err != nil {
-		return err
-	}
 	st, closeStore, err := c.location.CheckAndOpen(cmd.Context(), cmd.ErrOrStderr(), true)
 	if err != nil {
 		return err
