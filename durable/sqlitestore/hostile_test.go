@@ -41,7 +41,7 @@ func TestHostileFile(t *testing.T) {
 		}
 		values := columnValues(&x)
 		values[len(values)-5], values[len(values)-4] = nullableText(m), rowChecksum(&x, m)
-		exec(statement{insertTasks, 1, len(values)}.String(), values...)
+		exec(insertTask, values...)
 	}
 	for i, record := range storetest.HostileRecords() {
 		put(fmt.Sprint("k", i), store.Pending, 1, 1, record, "")

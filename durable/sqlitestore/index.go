@@ -200,7 +200,6 @@ func (ix *index) Changed(t *machine.Task) {
 
 // flushTasks writes the changed tasks to the table.
 func (ix *index) flushTasks() {
-	var ended, endedRows, inserted []any
 	for _, x := range ix.dirtyTasks {
 		x.dirty = false
 		t := &x.Task
@@ -208,12 +207,12 @@ func (ix *index) flushTasks() {
 		case t.State == 0, !x.hasRow, t.Handler != x.storedTask.Handler, t.Schedule != x.storedTask.Schedule, t.Group != x.storedTask.Group:
 			switch {
 			case x.rowID != 0:
-				endedRows = append(endedRows, x.rowID)
+				ix.exec(deleteRow, x.rowID)
 			case x.hasRow:
-				ended = append(ended, x.storedTask.ID)
+				ix.exec(deleteTask, x.storedTask.ID)
 			}
 			if t.State != 0 {
-				inserted = append(inserted, columnValues(t)...)
+				ix.exec(insertTask, columnValues(t)...)
 			}
 			x.rowID = 0
 		default:
@@ -232,9 +231,6 @@ func (ix *index) flushTasks() {
 		x.noteStored()
 		x.hasRow = t.State != 0
 	}
-	ix.queryInBatches(deleteTasks, 1, ended, nil)
-	ix.queryInBatches(deleteRows, 1, endedRows, nil)
-	ix.queryInBatches(insertTasks, 15, inserted, nil)
 	ix.dirtyTasks = ix.dirtyTasks[:0]
 }
 

@@ -71,16 +71,18 @@ const upgradeSchema = `
 
 // A limit is written LIMIT +?, because SQLite plans a statement with LIMIT ? again for each
 // value. ROWS stands for any number of rows. OR FAIL lets SQLite write many rows without a
-// journal. In putSenders this also needs columns without NOT NULL.
+// journal. In putSenders this also needs columns without NOT NULL. Tasks are written one by
+// one, because an index has an expression: then SQLite keeps such a journal for each
+// statement that writes several rows.
 const (
 	taskColumns = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum, worker, version, grp`
 	findTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks WHERE id IN ROWS`
-	insertTasks = `INSERT OR FAIL INTO tickless_tasks (` + taskColumns + `) VALUES ROWS`
+	insertTask  = `INSERT INTO tickless_tasks (` + taskColumns + `) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 	moveTask    = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, worker=?, version=? WHERE id=?`
 	writeTask   = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, worker=?, version=?, record=? WHERE id=?`
 	moveRow     = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=?, worker=?, version=? WHERE rowid=?`
-	deleteRows  = `DELETE FROM tickless_tasks WHERE rowid IN ROWS`
-	deleteTasks = `DELETE FROM tickless_tasks WHERE id IN ROWS`
+	deleteRow   = `DELETE FROM tickless_tasks WHERE rowid = ?`
+	deleteTask  = `DELETE FROM tickless_tasks WHERE id = ?`
 	runTasks    = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
 	overTasks   = `SELECT ` + taskColumns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT +?`
 	firstExpiry = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4`
