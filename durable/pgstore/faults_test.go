@@ -450,13 +450,13 @@ func TestFaults_Failover(t *testing.T) {
 
 	_, err = pool.Exec(t.Context(), "SELECT pg_promote()")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return schedule(t, c, "k") == nil }, time.Minute, 10*time.Millisecond)
-	_, err = c.Get(t.Context(), "lost")
-	require.ErrorIs(t, err, durable.ErrNotFound)
-	// Transaction ids have started again.
-	require.NoError(t, s.ScheduleTx(t.Context(), pool, item("tx", durable.After(time.Hour))))
+	// Its transaction ids are lower than those that were lost.
+	require.Eventually(t, func() bool { return s.ScheduleTx(t.Context(), pool, item("tx", durable.After(time.Hour))) == nil }, time.Minute, 10*time.Millisecond)
 	_, err = c.Get(t.Context(), "tx")
 	require.NoError(t, err)
+	require.NoError(t, schedule(t, c, "k"))
+	_, err = c.Get(t.Context(), "lost")
+	require.ErrorIs(t, err, durable.ErrNotFound)
 	// The claim is lost too: its report has no effect, and the task runs again, with a token
 	// that nobody has had.
 	lease := store.Lease{ID: a.Tasks[0].ID, Token: a.Tasks[0].Token}
