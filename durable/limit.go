@@ -9,9 +9,15 @@ import (
 )
 
 // A Limit limits how many tasks of a handler run at a time, and how many start in a
-// second on average, over all Workers of a store. GroupConcurrency and GroupRate limit the
-// tasks of each [Task.Group] of the handler in the same way. Zero means no limit.
-type Limit = store.Limit
+// second on average, over all Workers of a store. Zero means no limit.
+type Limit struct {
+	Concurrency int
+	Rate        float64 // from 0.000001 to a million
+	// GroupConcurrency and GroupRate limit the tasks of each [Task.Group] of the handler in
+	// the same way. They do not limit tasks without a group.
+	GroupConcurrency int     `json:",omitempty"`
+	GroupRate        float64 `json:",omitempty"`
+}
 
 // SetLimit sets the limit of a handler in the store. The zero Limit removes it. Tasks
 // beyond the limit wait, in order, and do not delay tasks of other handlers or groups. A Worker's
@@ -24,7 +30,8 @@ func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	if n := c.store.Shards(); n > 1 {
 		return invalidError("SetLimit: the store has %d shards, and a limit needs a store of one: see its option WithShards", n)
 	}
-	outcome, err := c.doOneItem(ctx, store.Command{Op: store.SetLimit}, store.Item{ID: handler, Limit: &l})
+	limit := store.Limit(l)
+	outcome, err := c.doOneItem(ctx, store.Command{Op: store.SetLimit}, store.Item{ID: handler, Limit: &limit})
 	switch {
 	case errors.Is(err, store.ErrInvalid):
 		return fmt.Errorf("%w: SetLimit: %w", ErrInvalid, err)
@@ -38,5 +45,12 @@ func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 // [Client.Stats].
 func (c *Client) Limits(ctx context.Context) (map[string]Limit, error) {
 	st, err := c.store.Stats(ctx, 0)
-	return st.Limits, clientError(err)
+	if err != nil || len(st.Limits) == 0 {
+		return nil, clientError(err)
+	}
+	limits := make(map[string]Limit)
+	for handler, l := range st.Limits {
+		limits[handler] = Limit(l)
+	}
+	return limits, nil
 }

@@ -107,12 +107,14 @@ func TestBulk(t *testing.T) {
 			func(f durable.Filter) (int, error) { return c.PurgeAll(ctx, f) },
 			func(f durable.Filter) (int, error) { return c.RequeueAll(ctx, f, durable.After(0)) },
 		} {
-			for _, f := range []durable.Filter{{}, {State: durable.Past}} {
-				_, err := call(f)
-				require.ErrorIs(t, err, durable.ErrInvalid)
-			}
+			_, err := call(durable.Filter{})
+			require.ErrorIs(t, err, durable.ErrInvalid)
 		}
-		_, err := c.PurgeAll(ctx, durable.Filter{State: durable.Pending})
+		_, err := c.CancelAll(ctx, durable.Filter{State: durable.Past})
+		require.ErrorIs(t, err, durable.ErrInvalid)
+		_, err = c.RequeueAll(ctx, durable.Filter{State: durable.Past}, durable.After(0))
+		require.ErrorIs(t, err, durable.ErrInvalid)
+		_, err = c.PurgeAll(ctx, durable.Filter{State: durable.Pending})
 		require.ErrorIs(t, err, durable.ErrInvalid)
 		_, err = c.CancelAll(ctx, durable.Filter{State: durable.Dead})
 		require.ErrorIs(t, err, durable.ErrInvalid)
