@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/internal/observetest"
+	"github.com/tickless/tickless/observe/metric"
 )
 
 // TestDocs_ListEveryMetric compares metrics.csv with all metrics: their order, names,

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/internal/observetest"
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/debugpage"
-	"github.com/tickless/tickless/internal/observetest"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 )

@@ -21,8 +21,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tickless/tickless/executor"
-	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/internal/observetest"
+	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/otel"
 	"github.com/tickless/tickless/observe/prom"
 	"github.com/tickless/tickless/purgatory"

@@ -20,9 +20,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/internal/observetest"
 	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/observe"
-	"github.com/tickless/tickless/internal/observetest"
 	"github.com/tickless/tickless/observe/prom"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"

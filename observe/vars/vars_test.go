@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/executor"
-	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/internal/observetest"
+	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/vars"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"

@@ -51,29 +51,21 @@ local n = tonumber(ARGV[2]) - 1
 local latest = math.max(tonumber(saved.fence or '0') or 0, now) -- the latest version or token
 local before = saved[ARGV[3]] -- the first sender's latest command
 
--- timed returns the sign at the beginning of a record, if there is one, and the record with the
--- time for which a plus sign stands.
-local function timed(record)
-  local sign = byte(record, 1, 1)
-  if sign == 43 then -- a plus sign
-    record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), farthest)) .. sub(record, 18)
-  elseif sign == 61 or sign == 35 then -- an equals sign or a number sign
-    record = sub(record, 2)
-  end
-  return sign, record
-end
-
 -- The most frequent case: one new task, from a known sender.
 if n == 1 and before then
   local number, ending = ARGV[first], ''
   if string.find(number, ' ', 1, true) then number, ending = match(number, '^(%d+) (%d*) s%l? 1 2$') end
   -- Strings of equal length compare correctly in any locale.
   if number and byte(before, #number + 1, #number + 1) == 32 and before < number and (ending == '' or now <= tonumber(ending)) then
-    local id, sign, record = ARGV[first + 1], timed(ARGV[first + 2])
+    local id, record = ARGV[first + 1], ARGV[first + 2]
+    local sign = byte(record, 1, 1)
+    if sign == 43 then -- a plus sign
+      record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), farthest)) .. sub(record, 18)
+    end
     local version = string.format('%016.0f', latest + 1)
     local a, b = byte(record, 18, 19)
     local kind = sub(record, 20, 19 + a * 256 + b)
-    if sign ~= 61 and sign ~= 126 and not string.find(kind, '\0', 1, true) and call('HSETNX', task, id, record .. version) == 1 then -- no equals sign, no group
+    if sign ~= 35 and sign ~= 61 and sign ~= 126 and not string.find(kind, '\0', 1, true) and call('HSETNX', task, id, record .. version) == 1 then -- no equals sign, no group
       local at, answer = sub(record, 1, 16), number .. ' ' .. clock[1] .. '000000 o2' -- whole seconds, for speed
       call('ZADD', kinds, 'LT', at, kind)
       call('ZADD', due .. kind, at, id)
@@ -89,6 +81,18 @@ if n == 1 and before then
       return 'o2'
     end
   end
+end
+
+-- timed returns the sign at the beginning of a record, if there is one, and the record with the
+-- time for which a plus sign stands.
+local function timed(record)
+  local sign = byte(record, 1, 1)
+  if sign == 43 then -- a plus sign
+    record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), farthest)) .. sub(record, 18)
+  elseif sign == 61 or sign == 35 then -- an equals sign or a number sign
+    record = sub(record, 2)
+  end
+  return sign, record
 end
 
 -- newVersion returns the next version, like nextNumber in package machine. The Store sends
