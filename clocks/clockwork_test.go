@@ -74,7 +74,7 @@ func TestClockworkFakeClock_StartDuringAdvance(t *testing.T) {
 		fc := clockwork.NewFakeClock()
 		return racingClock{
 			anyClock: adaptClockwork(fc), Advance: fc.Advance,
-			Pending: fc.Scheduler().Len, Await: func() { fc.BlockUntil(1) },
+			Pending: fc.Scheduler().Len, Await: func() { _ = fc.BlockUntilContext(context.Background(), 1) },
 		}
 	})
 }
@@ -168,7 +168,7 @@ func TestClockworkFakeClock_BlockUntil(t *testing.T) {
 		tm.Stop()
 		blocked := make(chan struct{})
 		go func() {
-			fc.BlockUntil(3)
+			fc.BlockUntil(3) //lint:ignore SA1019 who moves over still calls it
 			close(blocked)
 		}()
 		synctest.Wait()

@@ -2,10 +2,18 @@ package memstore
 
 // A heapOf is a heap whose elements know their indexes, so that each can be removed. It
 // implements heap.Interface.
-type heapOf[T interface {
+type heapOf[T heapElement[T]] []T
+
+type heapElement[T any] interface {
 	isBefore(T) bool
 	indexInHeap() *int
-}] []T
+}
+
+var (
+	_ heapElement[*task]       = (*task)(nil)
+	_ heapElement[*queue]      = (*queue)(nil)
+	_ heapElement[*groupState] = (*groupState)(nil)
+)
 
 func (h heapOf[T]) Len() int           { return len(h) }
 func (h heapOf[T]) Less(i, j int) bool { return h[i].isBefore(h[j]) }

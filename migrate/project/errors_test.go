@@ -48,7 +48,7 @@ func TestProject_CalledWrongly(t *testing.T) {
 		"other/go.mod": "module example.com/other\n\ngo 1.25\n",
 	})
 	for _, tt := range []struct{ dir, pattern, want string }{
-		{dir, "m.go", "package command-line-arguments belongs to no module: name packages of a module, such as ./..."},
+		{dir, "m.go", "package command-line-arguments belongs to no module: name packages of a module, such as ./... of its folder"},
 		{filepath.Join(dir, "none"), "./...", "no such file or directory"},
 		{dir, "./none", "stat " + filepath.Join(dir, "none") + ": directory not found"},
 		{dir, "fmt", "package fmt belongs to no module"},

@@ -183,7 +183,7 @@ func matchPatterns(ctx context.Context, cfg Config) ([]*packages.Package, *packa
 		}
 		switch {
 		case pkg.Module == nil:
-			return nil, nil, fmt.Errorf("package %s belongs to no module: name packages of a module, such as ./...", pkg.PkgPath)
+			return nil, nil, fmt.Errorf("package %s belongs to no module: name packages of a module, such as ./... of its folder", pkg.PkgPath)
 		case !pkg.Module.Main:
 			return nil, nil, fmt.Errorf("package %s belongs to module %s, which is a dependency", pkg.PkgPath, pkg.Module.Path)
 		}
