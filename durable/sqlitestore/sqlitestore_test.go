@@ -38,16 +38,16 @@ func subject(t *testing.T) storetest.Subject {
 	first := reopen(t)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return storetest.Subject{
-		Store: first, Advance: clk.Advance, Reopen: reopen, Steps: steps(), Clock: clk,
+		Store: first, Advance: clk.Advance, Reopen: reopen, Steps: steps(0), Clock: clk,
 		SetWall: func(d time.Duration) { clk.SetWall(clk.Wall().Add(d)) },
 	}
 }
 
-func steps() int {
+func steps(n int) int {
 	if testing.Short() {
 		return 500
 	}
-	return 0
+	return n
 }
 
 func TestStore(t *testing.T) {
@@ -72,7 +72,7 @@ func TestStore_TwoStores(t *testing.T) {
 		now := reopen()
 		t.Cleanup(func() { now.close(t) })
 		return storetest.Subject{
-			Store: now, Advance: clk.Advance, Steps: steps(),
+			Store: now, Advance: clk.Advance, Steps: steps(2000),
 			SetWall: func(d time.Duration) { clk.SetWall(clk.Wall().Add(d)) },
 			Reopen: func(t *testing.T) store.Store {
 				now.close(t)
