@@ -590,6 +590,9 @@ func TestLongReader(t *testing.T) {
 
 // The log is reused even if two processes write all the time. No reader blocks it.
 func TestLog_TwoWriters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes 300 MB")
+	}
 	path := newPath(t)
 	var all sync.WaitGroup
 	for i := range 2 {

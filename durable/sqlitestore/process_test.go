@@ -241,6 +241,9 @@ func (p *twoProcesses) Do(ctx context.Context, shard int, s store.Stamp, r store
 // TestStore_TwoProcesses runs storetest with two processes that take turns to carry out
 // commands and rounds.
 func TestStore_TwoProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it repeats TestStore, which is slow with the race detector")
+	}
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 		path := filepath.Join(t.TempDir(), "tasks.db")

@@ -57,6 +57,9 @@ func TestStore(t *testing.T) {
 // TestStore_TwoStores runs storetest with two Stores on one file, which take turns.
 // Neither may rely on data that is not in the file.
 func TestStore_TwoStores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it repeats TestStore, which is slow with the race detector")
+	}
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 		path := filepath.Join(t.TempDir(), "tasks.db")

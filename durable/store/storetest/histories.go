@@ -3,7 +3,6 @@ package storetest
 import (
 	"fmt"
 	"slices"
-	"testing"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -185,12 +184,5 @@ func testSentAgain(b *storeTest) {
 	if b.Advance == nil {
 		b.Skip("the model needs a clock that it can move")
 	}
-	histories := allHistories
-	if testing.Short() || b.Steps > 0 {
-		histories = nil
-		for i := 0; i < len(allHistories); i += 3 {
-			histories = append(histories, allHistories[i])
-		}
-	}
-	b.play(histories, true)
+	b.play(allHistories, true)
 }

@@ -28,7 +28,8 @@ type Subject struct {
 	// make it panic.
 	Clock *FaultyClock
 	// Steps is the number of steps of the model test, 10,000 if zero. Each step
-	// compares all stored data. TICKLESS_MODEL overrides it.
+	// compares all stored data. TICKLESS_MODEL overrides it. With fewer steps, fewer
+	// histories are played.
 	Steps int
 }
 
