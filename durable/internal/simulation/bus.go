@@ -229,7 +229,7 @@ func read[T any](ctx context.Context, e *endpoint, kind string, shard int, f fun
 	})
 }
 
-func (e *endpoint) Shards() int { return e.st.Shards() }
+func (e *endpoint) Shards() int { return len(e.judges) }
 
 func (e *endpoint) Change(ctx context.Context, shard int, stamp store.Stamp, c store.Command) ([]store.Outcome, error) {
 	op, _ := ctx.Value(operationKey{}).(*operation)
