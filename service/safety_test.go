@@ -114,7 +114,7 @@ func TestService_Limits(t *testing.T) {
 	require.Equal(t, 400, get(s, "/new", url.Values{"task": {strings.Repeat("x", 300<<10)}}).Code)
 }
 
-// Wrong tokens are answered at a limited rate, and so are requests beyond 512 at a time.
+// Answers to wrong tokens have a limited rate, and at most 512 requests run at a time.
 func TestService_Rates(t *testing.T) {
 	tokens, err := ReadTokens(strings.NewReader("w rw writer-writer-writer-writer"))
 	require.NoError(t, err)

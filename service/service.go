@@ -29,8 +29,8 @@ type Config struct {
 	// Hosts are the host names that requests may have, besides localhost and loopback
 	// addresses. With tokens and no Hosts, any name is allowed.
 	Hosts []string
-	// RecordBytes is about how much the records of finished runs may take in the store, however
-	// long they are to be kept. Zero means any amount. Run keeps them below it.
+	// RecordBytes is about how many bytes the records of finished runs may take in the store. Run
+	// deletes the oldest records beyond it. Zero means any amount.
 	RecordBytes int64
 	Prefix      string // of all paths, such as "/tickless", behind a proxy that does not strip it
 	ReadOnly    bool   // refuses every change, of the page too

@@ -22,7 +22,7 @@ var durableMayImport = map[string][]string{
 	".":                   {"internal/places", "internal/random", "internal/record", "internal/worker", "store"},
 	"callback":            {"."},
 	"metrics":             {"."},
-	"store/storetest":     {".", "store"}, // a judge, and so is the simulation
+	"store/storetest":     {".", "store"}, // a judge
 	"internal/simulation": {".", "internal/random", "store", "store/storetest"},
 }
 

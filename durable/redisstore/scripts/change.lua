@@ -33,8 +33,8 @@
 -- A WHEN is 16 digits. A sign before them has a meaning:
 --
 --   +  the time counts from now
---   =  it is the next time of the task's own repetition: Item.Next of package store
---   #  like =, with Item.Anew
+--   =  it is the next time of the task's own repetition: an Item with Next, as in package store
+--   #  as =, for an Item with Anew
 --
 -- The WHEN of s can begin with a tilde, flags and a colon. The flag p pauses the task, and digits
 -- are a VERSION. A command with a VERSION does nothing to a task with another one; an empty
