@@ -80,7 +80,7 @@ func (c *config) checkAddress(network, address string, _ syscall.RawConn) error 
 		return fmt.Errorf("%w: %s", ErrAddress, address)
 	}
 	if a := at.Addr().Unmap().WithZone(""); !isPublic(a) && !containsAddr(c.allowedPrefixes, a) {
-		return fmt.Errorf("%w: %s is private or reserved; callback.WithAllowed permits a range", ErrAddress, a)
+		return fmt.Errorf("%w: %s is private or reserved; allow its range with callback.WithAllowed, or with --allow of tickless serve", ErrAddress, a)
 	}
 	if c.refused != nil && c.refused(at) {
 		return fmt.Errorf("%w: %s is refused", ErrAddress, at)

@@ -157,9 +157,10 @@ func releasePages(version, date string) error {
 	for _, change := range []struct{ file, old, new string }{
 		{"CHANGELOG.md", `(?m)^## ` + regexp.QuoteMeta(version) + ` \(not tagged yet\)$`, "## " + version + " (" + date + ")"},
 		{"README.md", `(?m)^Status: .* License:`, "Status: " + version + "; before 1.0 the API may change. License:"},
-		{"README.md", `    # see Status above`, ""},
+		{"README.md", `(?m)^Until .* is tagged, .*\n\n`, ""},
+		{"README.md", `(?m)^go work init \S+ \S+`, "go get " + corePath},
+		{"README.md", `(?m)^go work use .*`, "go get " + corePath + "/durable/sqlitestore"},
 		{"durable/README.md", `(?m)^These modules are not tagged yet.*\n\n`, ""},
-		{"docs/durable.md", `(?s)## Before the first tag\n.*?\n(## )`, "$1"},
 	} {
 		text, err := os.ReadFile(change.file)
 		if err != nil {
@@ -310,9 +311,6 @@ func checkRelease(mods []goModule, version string) error {
 func snippetPrograms(readme string) (programs []string) {
 	for _, m := range regexp.MustCompile("(?s)\n```go\n(?:import \\((.*?)\n\\)\n)?(.*?)\n```\n").FindAllStringSubmatch(readme, -1) {
 		imports, body := m[1], m[2]
-		if strings.Contains(body, "remind)") {
-			body = "ctx, remind := context.Background(), func(context.Context, durable.Delivery) error { return nil }\n" + body
-		}
 		for _, path := range []string{"context", "fmt", "log", "time", corePath + "/timer"} {
 			if name := filepath.Base(path); strings.Contains(body, name+".") && !strings.Contains(imports, `"`+path+`"`) {
 				imports += fmt.Sprintf("\n\t%q", path)
