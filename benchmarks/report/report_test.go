@@ -24,6 +24,10 @@ BenchmarkExpiry/impl=hasty/n=1M-8       1 0 ns/op 1 last-ms 0 early
 BenchmarkExpiry/impl=tickless/n=1M-8    1 0 ns/op 2 last-ms 0 early
 BenchmarkBusyBurst/impl=time/n=100k/busy=4/p=2     1 0 ns/op 257 last-ms 0 lost
 BenchmarkBusyBurst/impl=tickless/n=100k/busy=4/p=2 1 0 ns/op 15 last-ms 0 lost
+BenchmarkSweep/impl=time/load=a-8     1 3 cpu-ms/s  9 max-ms 1.5 p50-ms
+BenchmarkSweep/impl=time/load=b-8     1 4 cpu-ms/s  8 max-ms 1.5 p50-ms
+BenchmarkSweep/impl=tickless/load=a-8 1 2 cpu-ms/s 10 max-ms 1.5 p50-ms
+BenchmarkSweep/impl=tickless/load=b-8 1 5 cpu-ms/s  7 max-ms 1.5 p50-ms
 PASS
 `
 
@@ -46,6 +50,7 @@ func TestReport(t *testing.T) {
 		"| n=1M/p=1 B/op | 112 | **0** |\n",
 		"| n=1M last-ms | 5 | **2** | 1 |\n", // hasty is early, so it is not marked as the best
 		"| n=1M early | 0 | 0 | 3, worst 7 |\n",
+		"| | cpu-ms/s: time | tickless | max-ms: time | tickless |\n|---|---:|---:|---:|---:|\n| load=a | 3 | **2** | **9** | 10 |\n| load=b |",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the table lacks %q:\n%s", want, text)

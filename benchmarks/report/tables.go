@@ -95,14 +95,14 @@ func (r *results) writeTable(b *strings.Builder, workload string) {
 	}
 	fmt.Fprintf(b, "\n**%s** (`%s`, %s runs)\n\n| |", title, workload, runsText)
 	units := unitsOfRows(keys)
-	if len(impls) > 2 || len(units) < 2 {
+	if len(keys) == len(units) || len(units) < 2 || len(impls)*len(units) > 9 {
 		fmt.Fprintf(b, " %s |\n|---|%s\n", strings.Join(impls, " | "), strings.Repeat("---:|", len(impls)))
 		for _, k := range keys {
 			fmt.Fprintf(b, "| %s |%s\n", strings.TrimSpace(k.params+" "+k.unit), r.formatCells(k, impls))
 		}
 		return
 	}
-	// With two implementations, the figures of all units fit into one row.
+	// The figures of all units fit into one row.
 	for _, unit := range units {
 		fmt.Fprintf(b, " %s: %s |", unit, strings.Join(impls, " | "))
 	}
@@ -134,24 +134,32 @@ func unitsOfRows(keys []rowKey) (units []string) {
 
 // shouldOmitRow reports whether the table omits row k. It omits
 //
-//   - allocs/op, and switches/s, which the CPU time shows
+//   - allocs/op, switches/s, which the CPU time shows, and what Held has beside the memory
+//     of a pending timer and the time of a collection
 //   - B/op, except in the workload's first row with B/op
-//   - ns/op if all figures are 0
+//   - ns/op and B/op if all figures are 0
+//   - last-ms beside p99.9-ms, and p50-ms beside max-ms
 //   - errors that never happened
 func (r *results) shouldOmitRow(k rowKey) bool {
 	switch k.unit {
-	case "allocs/op", "switches/s":
+	case "allocs/op", "switches/s", "ns/start", "peak-B/timer":
 		return true
+	case "last-ms":
+		return r.samples[rowKey{k.workload, k.params, "p99.9-ms"}] != nil
+	case "p50-ms":
+		return r.samples[rowKey{k.workload, k.params, "max-ms"}] != nil
 	case "B/op":
 		firstRowIndex := slices.IndexFunc(r.keys, func(x rowKey) bool { return x.workload == k.workload && x.unit == k.unit })
-		return r.keys[firstRowIndex] != k
+		if r.keys[firstRowIndex] != k {
+			return true
+		}
 	}
 	for impl := range r.samples[k] {
 		if r.largestFigure(k, impl) > 0 {
 			return false
 		}
 	}
-	return k.unit == "ns/op" || slices.Contains(errorUnits, k.unit)
+	return k.unit == "ns/op" || k.unit == "B/op" || slices.Contains(errorUnits, k.unit)
 }
 
 // formatCells returns the figures of row k.
