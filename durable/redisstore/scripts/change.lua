@@ -174,16 +174,18 @@ if batchOp == 's' then
   end
   if filled > 0 then
     call('HSET', task, unpack(sets))
-    local grouped = {}
+    local grouped, places = {}, {}
     for kind, list in pairs(adds) do
       if string.find(kind, '\0', 1, true) then
         grouped[kind] = list
       else
-        call('ZADD', kinds, 'LT', int(list.soonest), kind)
-        call('ZADD', due .. kind, unpack(list))
+        local k = #places
+        places[k + 1], places[k + 2] = int(list.soonest), kind
         soonest = math.min(soonest or 1e16, list.soonest)
       end
     end
+    if #places > 0 then call('ZADD', kinds, 'LT', unpack(places)) end
+    for i = 2, #places, 2 do call('ZADD', due .. places[i], unpack(adds[places[i]])) end
     if next(grouped) then
 --include group.lua
       for kind, list in pairs(grouped) do

@@ -1,3 +1,4 @@
+--include heap.lua
 -- merge returns the next n entries of several ZSETs, ordered by time: their ids and times. It
 -- stops at the time last. less orders entries with equal times. The sources are a heap
 -- after the first call: the first one has the next entry.
@@ -20,23 +21,9 @@ local function merge(sources, n, last, less)
   local function before(a, b)
     return a.score < b.score or a.score == b.score and b.page and (not a.page or less(a.page[a.i], b.page[b.i]))
   end
-  -- sink moves the source at i down to its place in the heap.
-  local function sink(i)
-    local s = sources[i]
-    while true do
-      local child = 2 * i
-      if sources[child + 1] and before(sources[child + 1], sources[child]) then child = child + 1 end
-      if not sources[child] or not before(sources[child], s) then break end
-      sources[i], i = sources[child], child
-    end
-    sources[i] = s
-  end
   local function open(s)
     s.page, s.i = {}, -1
     return step(s)
-  end
-  local function heapify()
-    for i = math.floor(#sources / 2), 1, -1 do sink(i) end
   end
   if not sources.merged then
     local opened = {}
@@ -44,13 +31,13 @@ local function merge(sources, n, last, less)
       if open(s) then opened[#opened + 1] = s end
     end
     for i = 1, #sources do sources[i] = opened[i] end
-    heapify()
+    heapify(sources, before)
     sources.merged = true
   end
   while #ids < n and (sources[1] or sources.fetch) do
     while sources.fetch and (not sources[1] or sources[1].score >= sources.known) do
       sources.fetch()
-      heapify()
+      heapify(sources, before)
     end
     if not sources[1] then break end
     local s, hasNext = sources[1], nil
@@ -64,7 +51,7 @@ local function merge(sources, n, last, less)
       sources[1] = sources[#sources]
       sources[#sources] = nil
     end
-    if sources[1] then sink(1) end
+    sink(sources, 1, before)
   end
   return ids, times
 end

@@ -268,7 +268,7 @@ if n then
     local dueIDs, dueTimes = claim.ids, claim.times
     local ids, scores, records, froms, runs, bytes, i, k = {}, {}, {}, {}, {}, 0, 1, 0
     while i <= n and dueIDs[i] and bytes < 786432 do
-      local to = math.min(i + (k > 0 and bytes < 65536 and 15 or 3), n, #dueIDs)
+      local to = math.min(i + (k > 0 and bytes < 8192 * k and 15 or 3), n, #dueIDs)
       local values = call('HMGET', task, unpack(dueIDs, i, to))
       for j = i, to do
         local id, record, s = dueIDs[j], values[j - i + 1], claim.froms[j]
@@ -324,6 +324,17 @@ if n then
       set('fence', int(firstToken + k - 1))
       addTo('claimed', saved.claimed, k)
     end
+    -- Kinds change their places together: first they are added, and then removed.
+    local added, removed = {}, {}
+    local function add(key, at, kind)
+      local list = added[key] or {}
+      added[key], list[#list + 1] = list, int(at)
+      list[#list + 1] = kind
+    end
+    local function remove(key, kind)
+      local list = removed[key] or {}
+      removed[key], list[#list + 1] = list, kind
+    end
     for _, s in ipairs(claim.sources) do
       if #s.ids > 0 then
         call('ZREM', s.key, unpack(s.ids))
@@ -331,15 +342,16 @@ if n then
       end
       -- Update the time of each kind: its first task may have been claimed, cancelled or
       -- moved. A kind that a limit holds back, or whose tasks are due later, changes its place.
-      local head = call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
+      -- The page has the first remaining task, unless all of its tasks were claimed.
+      local head = s.page[2 * (#s.ids - s.before) + 2] or call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
       local isDue = head and tonumber(head) <= now
       local home, setAside = s.group and groups .. 'kinds' or kinds, s.group and groups .. 'aside' or aside
       local place, at = home, head
       if isDue and s.group and not s.blocked then claim.recheck(s) end
       if isDue and s.blocked then
-        call('ZADD', groups .. 'blocked', 0, s.kind)
+        add(groups .. 'blocked', 0, s.kind)
       elseif s.group then
-        call('ZREM', groups .. 'blocked', s.kind)
+        remove(groups .. 'blocked', s.kind)
       end
       if isDue and s.aside then
         place = aside .. ':' .. s.aside
@@ -349,17 +361,18 @@ if n then
         place = s.table
       end
       if head and (place ~= s.table or tonumber(at) ~= s.at) then
-        if isDue and place ~= home and not s.blocked then call('ZADD', setAside, int(at), s.kind) end
-        call('ZADD', place, int(at), s.kind)
+        if isDue and place ~= home and not s.blocked then add(setAside, at, s.kind) end
+        add(place, at, s.kind)
       end
-      if not head or place ~= s.table then call('ZREM', s.table, s.kind) end
-      if s.table ~= home and place == home then call('ZREM', setAside, s.kind) end
+      if not head or place ~= s.table then remove(s.table, s.kind) end
+      if s.table ~= home and place == home then remove(setAside, s.kind) end
     end
+    for key, list in pairs(added) do call('ZADD', key, unpack(list)) end
+    for key, list in pairs(removed) do call('ZREM', key, unpack(list)) end
   end
   if #claim.strange > 0 and not again then
 --include strange.lua
     wakeAll = setAside(claim.strange)
-    more = more or claim.moreHeads
   end
   if #claim.halted > 0 and not again then
     for _, s in ipairs(claim.halted) do
@@ -367,7 +380,6 @@ if n then
       call('ZADD', aside .. ':=' .. s.handler, 'LT', int(s.at), s.kind)
       call('ZREM', s.table, s.kind)
     end
-    more = more or claim.moreHeads
   end
 
   local next = more and now or tonumber(call('ZRANGEBYSCORE', kinds, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
