@@ -21,14 +21,7 @@ func (r *clockReading) serverTimeAt(t time.Time) store.Time {
 	return r.serverTime.Add(t.Sub(r.localTime))
 }
 
-// saveReading records a time that the server has just sent. A network delay makes this
-// time too low. So an older reading is kept for maxReadingAge if it gives a later time.
+// saveReading records a time that the server has just sent.
 func (sh *shard) saveReading(now store.Time) {
-	r := &clockReading{now, time.Now()}
-	for {
-		oldReading := sh.lastReading.Load()
-		if oldReading != nil && r.localTime.Sub(oldReading.localTime) < maxReadingAge && oldReading.serverTimeAt(r.localTime) >= now || sh.lastReading.CompareAndSwap(oldReading, r) {
-			return
-		}
-	}
+	sh.lastReading.Store(&clockReading{now, time.Now()})
 }
