@@ -54,7 +54,7 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"a command renews the version", "../store/machine/change.go", "t.Version = m.nextNumber()", "t.Version = max(t.Version, 1)", "Versions"},
 	{"paused is paused", "../store/machine/round.go", "if m.numbers.Paused {\n\t\treturn nil, p, Never", "if false {\n\t\treturn nil, p, Never", "PauseAndResume"},
 	{"the store shares no memory with its caller", "../store/machine/index.go", "t.Record = bytes.Clone(t.Record)", "bytes.Clone(t.Record)", "NothingIsShared"},
-	{"a list misses nothing", "list.go", "p.Next, found = found[limit-1].Cursor", "p.Next, found = found[limit].Cursor", "List"},
+	{"a list misses nothing", "list.go", "found = found[:limit]\n\t\t\tp.Next = f.CursorOf(&found[limit-1].Entry)", "p.Next = f.CursorOf(&found[limit].Entry)\n\t\t\tfound = found[:limit]", "List"},
 	{"the context ends the call", "memstore.go", "return store.Ended(ctx)", "return nil", "ContextEndsTheCall"},
 	{"a sleeping worker is woken", "../store/machine/round.go", "t.Waits() || t.At >= m.numbers.Told", "true", "Wait"},
 	{"a worker is woken even if others have more tasks", "../store/machine/round.go", "m.numbers.Told = max(m.numbers.Told, nextAt)", "m.numbers.Told = nextAt", "WhoSleepsIsInTime"},

@@ -12,9 +12,8 @@ import (
 
 // A shard is a part of the tasks, with its own lock. It implements [machine.Index].
 type shard struct {
-	mu       sync.Mutex
-	tasks    map[string]*task
-	taskList []*task // the same tasks in any order, for List
+	mu    sync.Mutex
+	tasks map[string]*task
 
 	// Each task is in the heap for its State. Dead and paused tasks are in no heap.
 	pendingQueues map[queueKey]*queue // without parked tasks
@@ -40,10 +39,9 @@ var _ machine.Index = (*shard)(nil)
 // A task is an entry with its positions in the shard.
 type task struct {
 	machine.Task
-	listIndex int              // in shard.list
-	queue     *queue           // nil if the task is in no queue
-	groupKey  machine.GroupKey // of the group that has the task; zero if none has
-	index     int              // in the queue
+	queue    *queue           // nil if the task is in no queue
+	groupKey machine.GroupKey // of the group that has the task; zero if none has
+	index    int              // in the queue
 	// arrival orders tasks with the same At: the task with the smaller number is first.
 	arrival uint64
 }
@@ -84,8 +82,8 @@ func (sh *shard) Find(id string) *machine.Task {
 }
 
 func (sh *shard) Add(id string) *machine.Task {
-	x := &task{listIndex: len(sh.taskList)}
-	sh.tasks[id], sh.taskList = x, append(sh.taskList, x)
+	x := new(task)
+	sh.tasks[id] = x
 	return &x.Task
 }
 
@@ -133,10 +131,6 @@ func (sh *shard) Changed(t *machine.Task) {
 		sh.pastQueue.push(x)
 	case 0:
 		delete(sh.tasks, t.ID)
-		n := len(sh.taskList) - 1
-		sh.taskList[x.listIndex], sh.taskList[n].listIndex = sh.taskList[n], x.listIndex
-		sh.taskList[n] = nil
-		sh.taskList = sh.taskList[:n]
 	}
 }
 
