@@ -117,7 +117,8 @@ func (x *session) readOrdered(o listOrder, f *pages.Query, after, from, to any, 
 		AND i.due >= ?%[7]d AND i.due < ?%[8]d AND i.at >= ?%[9]d AND i.at < ?%[10]d AND substr(i.id, 1, length(?%[11]d)) = ?%[11]d
 		AND (NOT ?%[14]d OR json_valid(i.more) AND json_extract(i.more, '$.paused')) LIMIT +?%[12]d`,
 		ordered, maxScanned, k+1, k+2, k+3, k+4, k+5, k+6, k+7, k+8, k+9, k+10, k+11, k+12), all, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
-	if len(found) == f.Limit {
+	matchesAll := !f.Runs && f.Prefix == "" && f.Handler == "" && f.Group == "" && f.Error == "" && !f.Paused && f.DueFrom == 0 && f.DueTo == 0
+	if len(found) == f.Limit || matchesAll {
 		return found, next
 	}
 	var value any
