@@ -19,6 +19,7 @@ import (
 
 // The users in docs/operating.md may run all commands that clients and workers need.
 func TestACL_OfTheDocumentation(t *testing.T) {
+	t.Parallel() // it mostly waits
 	t.Run("server", func(t *testing.T) {
 		r := redistest.Start(t).Client()
 		defer r.Close()

@@ -234,6 +234,7 @@ func TestSchedule_OfSeveralDeadlines(t *testing.T) {
 
 // Run and Shutdown return even if the server does not answer.
 func TestShutdown_OfAServerThatIsFrozen(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s, c := frozen(t)
 	defer s.Resume()
 	w := durable.NewWorker(c.Client)

@@ -125,6 +125,7 @@ func TestLoss_EachTimeThatACommandIsSent(t *testing.T) {
 // A full server with noeviction refuses commands that may need memory. Running tasks must
 // still keep their leases and end.
 func TestWorker_OnAServerThatIsFull(t *testing.T) {
+	t.Parallel() // it mostly waits
 	ctx := context.Background()
 	r := redistest.Start(t, "--maxmemory-policy", "noeviction").Client()
 	defer r.Close()

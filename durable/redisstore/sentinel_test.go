@@ -16,6 +16,7 @@ import (
 // After a failover a queue continues on the new master, and acknowledged tasks are
 // delivered there.
 func TestWorker_SentinelFailover(t *testing.T) {
+	t.Parallel() // it mostly waits
 	if testing.Short() {
 		t.Skip("a failover takes long")
 	}

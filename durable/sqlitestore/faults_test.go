@@ -591,7 +591,7 @@ func TestLongReader(t *testing.T) {
 // The log is reused even if two processes write all the time. No reader blocks it.
 func TestLog_TwoWriters(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it writes 300 MB")
+		t.Skip("it writes 170 MB")
 	}
 	path := newPath(t)
 	var all sync.WaitGroup
@@ -599,7 +599,7 @@ func TestLog_TwoWriters(t *testing.T) {
 		st := open(t, path)
 		all.Go(func() {
 			c, body := durable.New(st), make([]byte, 60_000)
-			for range 150 {
+			for range 90 {
 				var items []durable.Item
 				for j := range 16 {
 					items = append(items, durable.Item{Task: durable.Task{Key: fmt.Sprint(i, j), Handler: "h", Body: body}, When: durable.After(time.Hour)})

@@ -239,7 +239,7 @@ func (p *twoProcesses) Do(ctx context.Context, shard int, s store.Stamp, r store
 }
 
 // TestStore_TwoProcesses runs storetest with two processes that take turns to carry out
-// commands and rounds.
+// commands and rounds. Neither may rely on data that is not in the file.
 func TestStore_TwoProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it repeats TestStore, which is slow with the race detector")
@@ -250,7 +250,7 @@ func TestStore_TwoProcesses(t *testing.T) {
 		now := newTwoProcesses(t, path, clk)
 		t.Cleanup(func() { now.close(t) })
 		return storetest.Subject{
-			Store: now, Advance: clk.Advance, Steps: steps(2000),
+			Store: now, Advance: clk.Advance, Steps: steps(800),
 			SetWall: func(d time.Duration) { clk.SetWall(clk.Wall().Add(d)) },
 			Reopen: func(t *testing.T) store.Store {
 				now.close(t)

@@ -72,7 +72,7 @@ func holdChild(path string) error {
 	if err != nil {
 		return err
 	}
-	for i := range 300 {
+	for i := range 30 {
 		if _, err := st.Change(context.Background(), 0, store.Stamp{Sender: fmt.Sprint("s", i), Number: 1}, store.Command{Op: store.Schedule, Items: []store.Item{
 			{ID: fmt.Sprint("later", i), When: store.After(0), Task: store.Task{ID: fmt.Sprint("later", i), Handler: "h"}}}}); err != nil {
 			return err

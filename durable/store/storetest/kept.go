@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -48,7 +47,7 @@ func testPurgedRuns(b *storeTest) {
 func testExpiry(b *storeTest) {
 	const keptSteps, steps = 10, 40
 	perStep := 100 // as many as a claim
-	if testing.Short() {
+	if b.isBrief() {
 		perStep = 30
 	}
 	k := store.Keeping{Unique: keptSteps / 2 * b.unit, For: keptSteps * b.unit}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -188,7 +187,7 @@ func testListOfManyHandlers(b *storeTest) {
 	all := b.allEntries()
 	equal(b, "entries", len(all), len(items))
 	limits := []int{3, 100, 1000}
-	if testing.Short() {
+	if b.isBrief() {
 		limits[0] = 40
 	}
 	b.requireLists(all, limits, []store.Filter{

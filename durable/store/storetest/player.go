@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -61,10 +60,10 @@ func (b *storeTest) play(histories []history, again bool) {
 	b.startJudge()
 	b.lastNumber = 1 // so that each stamp has one before it
 	each := 1
-	if testing.Short() && b.Steps > 0 {
+	if b.isBrief() && b.Steps > 0 {
 		each = 4 // slow stores; with the race detector all took ten minutes
 	}
-	if again && (testing.Short() || b.Steps > 0) {
+	if again && (b.isBrief() || b.Steps > 0) {
 		each *= 3
 	}
 	for i, h := range histories {

@@ -27,11 +27,15 @@ type Subject struct {
 	// Clock is the clock that the Store reads, or nil if it reads a server's. The tests
 	// make it panic.
 	Clock *FaultyClock
-	// Steps is the number of steps of the model test, 10,000 if zero. Each step
-	// compares all stored data. TICKLESS_MODEL overrides it. With fewer steps, fewer
-	// histories are played.
+	// Steps is the number of steps of the model test, 10,000 if zero. TICKLESS_MODEL
+	// overrides it. With fewer steps, the store counts as slow: all stored data is compared
+	// after every fourth step, and fewer histories are played.
 	Steps int
 }
+
+// isBrief reports whether the test should take less time. A store with fewer than 1,000 Steps
+// repeats what another test does in full.
+func (b *storeTest) isBrief() bool { return testing.Short() || b.Steps > 0 && b.Steps < 1000 }
 
 // Run tests the stores that open returns. It calls open once for each test.
 func Run(t *testing.T, open func(t *testing.T) Subject) {

@@ -125,7 +125,7 @@ func (s *Server) startProcess() error {
 // waitReady waits until this server answers and has read its files. It fails if another
 // server answers.
 func (s *Server) waitReady() error {
-	c := s.Client()
+	c := s.Client(func(o *redis.Options) { o.MaxRetries = -1 }) // which would pause longer each time
 	defer c.Close()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
