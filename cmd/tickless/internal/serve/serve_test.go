@@ -412,6 +412,7 @@ var phases = []func(n *node, url, key, delay string) (keys []string, err error){
 // killed again and again.
 func TestServe_Killed(t *testing.T) {
 	onEachStore(t, func(t *testing.T, flags []string) {
+		t.Parallel() // it waits for the leases of the killed processes, half a minute
 		r := newReceiver(t)
 		acknowledged := map[string]bool{}
 		var mu sync.Mutex
