@@ -6,72 +6,64 @@ import (
 	"github.com/tickless/tickless/purgatory"
 )
 
+// add adds a metric whose number is an integer.
+func add[T any, N int | uint64](t metric.Table[T], kind metric.Kind, name, unit, help string, read func(T) N) {
+	t.Add(kind, name, unit, help, func(sample T) float64 { return float64(read(sample)) })
+}
+
 var keyedThing = func() *metric.Thing {
 	t := metric.NewTable[int]("keyed", "keyed").Titled("Keyed")
-	t.Add(metric.UpDownCounter, "pending", "{key}", "Keys that are pending", func(n int) float64 { return float64(n) })
+	add(t, metric.UpDownCounter, "pending", "{key}", "Keys that are pending", func(n int) int { return n })
 	return t.Thing()
 }()
 
 var purgatoryThing = func() *metric.Thing {
 	t := metric.NewTable[purgatory.Stats]("purgatory", "purgatory").Titled("Purgatory")
-	addCounter := func(name, unit, help string, read func(purgatory.Stats) uint64) {
-		t.Add(metric.Counter, name, unit, help, func(s purgatory.Stats) float64 { return float64(read(s)) })
-	}
-	addUpDownCounter := func(name, unit, help string, read func(purgatory.Stats) int) {
-		t.Add(metric.UpDownCounter, name, unit, help, func(s purgatory.Stats) float64 { return float64(read(s)) })
-	}
-	addUpDownCounter("operation.waiting", "{operation}", "Operations that are waiting",
+	add(t, metric.UpDownCounter, "operation.waiting", "{operation}", "Operations that are waiting",
 		func(s purgatory.Stats) int { return s.Delayed })
-	addUpDownCounter("watches", "{watch}", "Operations in the lists of all keys; an operation counts once for each of its keys",
+	add(t, metric.UpDownCounter, "watches", "{watch}", "Operations in the lists of all keys; an operation counts once for each of its keys",
 		func(s purgatory.Stats) int { return s.Watched })
-	addUpDownCounter("keys", "{key}", "Keys that have operations waiting for them",
+	add(t, metric.UpDownCounter, "keys", "{key}", "Keys that have operations waiting for them",
 		func(s purgatory.Stats) int { return s.Keys })
-	addCounter("operation.entered", "{operation}", "Operations that had to wait, because they were not complete when they were added",
+	add(t, metric.Counter, "operation.entered", "{operation}", "Operations that had to wait, because they were not complete when they were added",
 		func(s purgatory.Stats) uint64 { return s.Entered })
-	addCounter("operation.completed", "{operation}", "Operations that waited and completed before their timeout",
+	add(t, metric.Counter, "operation.completed", "{operation}", "Operations that waited and completed before their timeout",
 		func(s purgatory.Stats) uint64 { return s.Completed })
-	addCounter("operation.expired", "{operation}", "Operations that waited until their timeout",
+	add(t, metric.Counter, "operation.expired", "{operation}", "Operations that waited until their timeout",
 		func(s purgatory.Stats) uint64 { return s.Expired })
-	addCounter("operation.cancelled", "{operation}", "Operations that CancelForKey cancelled",
+	add(t, metric.Counter, "operation.cancelled", "{operation}", "Operations that CancelForKey cancelled",
 		func(s purgatory.Stats) uint64 { return s.Cancelled })
-	addCounter("operation.handed_back", "{operation}", "Operations that were waiting when the Purgatory was closed",
+	add(t, metric.Counter, "operation.handed_back", "{operation}", "Operations that were waiting when the Purgatory was closed",
 		func(s purgatory.Stats) uint64 { return s.HandedBack })
-	addCounter("panics", "{panic}", "Panics of operations that the panic handler got",
+	add(t, metric.Counter, "panics", "{panic}", "Panics of operations that the panic handler got",
 		func(s purgatory.Stats) uint64 { return s.Panics })
 	return t.Thing()
 }()
 
 var monitorThing = func() *metric.Thing {
 	t := metric.NewTable[idle.Stats]("idle", "monitor").Titled("Monitor")
-	addEntryCounter := func(name, help string, read func(idle.Stats) uint64) {
-		t.Add(metric.Counter, "entry."+name, "{entry}", help, func(s idle.Stats) float64 { return float64(read(s)) })
-	}
-	t.Add(metric.UpDownCounter, "entry.watching", "{entry}", "Entries that are watched",
-		func(s idle.Stats) float64 { return float64(s.Watching) })
-	addEntryCounter("watched", "Entries that Watch made", func(s idle.Stats) uint64 { return s.Watched })
-	addEntryCounter("evicted", "Entries that were evicted", func(s idle.Stats) uint64 { return s.Evicted })
-	addEntryCounter("stopped", "Entries that Stop ended", func(s idle.Stats) uint64 { return s.Stopped })
-	addEntryCounter("handed_back", "Entries that were watched when the Monitor was closed",
+	add(t, metric.UpDownCounter, "entry.watching", "{entry}", "Entries that are watched",
+		func(s idle.Stats) int { return s.Watching })
+	add(t, metric.Counter, "entry.watched", "{entry}", "Entries that Watch made", func(s idle.Stats) uint64 { return s.Watched })
+	add(t, metric.Counter, "entry.evicted", "{entry}", "Entries that were evicted", func(s idle.Stats) uint64 { return s.Evicted })
+	add(t, metric.Counter, "entry.stopped", "{entry}", "Entries that Stop ended", func(s idle.Stats) uint64 { return s.Stopped })
+	add(t, metric.Counter, "entry.handed_back", "{entry}", "Entries that were watched when the Monitor was closed",
 		func(s idle.Stats) uint64 { return s.HandedBack })
-	addEntryCounter("rearmed", "Checks after which the entry stayed watched",
+	add(t, metric.Counter, "entry.rearmed", "{entry}", "Checks after which the entry stayed watched",
 		func(s idle.Stats) uint64 { return s.Rearmed })
-	addEntryCounter("rejected", "Calls of Watch that returned an error",
+	add(t, metric.Counter, "entry.rejected", "{entry}", "Calls of Watch that returned an error",
 		func(s idle.Stats) uint64 { return s.Rejected })
 	return t.Thing()
 }()
 
 var connsThing = func() *metric.Thing {
 	t := metric.NewTable[idle.ConnsStats]("conns", "conns").Titled("Connections")
-	addConnCounter := func(name, help string, read func(idle.ConnsStats) uint64) {
-		t.Add(metric.Counter, "connection."+name, "{connection}", help,
-			func(s idle.ConnsStats) float64 { return float64(read(s)) })
-	}
-	t.Add(metric.UpDownCounter, "connection.open", "{connection}", "Connections that are open",
-		func(s idle.ConnsStats) float64 { return float64(s.Open) })
-	addConnCounter("wrapped", "Connections wrapped or accepted", func(s idle.ConnsStats) uint64 { return s.Wrapped })
-	addConnCounter("evicted", "Connections closed for being idle", func(s idle.ConnsStats) uint64 { return s.Evicted })
-	addConnCounter("closed", "Connections that their users closed", func(s idle.ConnsStats) uint64 { return s.Closed })
-	t.Add(metric.Counter, "eviction.refused", "{eviction}", "Evictions that the callback of WithOnIdle refused",
-		func(s idle.ConnsStats) float64 { return float64(s.Refused) })
+	add(t, metric.UpDownCounter, "connection.open", "{connection}", "Connections that are open",
+		func(s idle.ConnsStats) int { return s.Open })
+	add(t, metric.Counter, "connection.wrapped", "{connection}", "Connections wrapped or accepted", func(s idle.ConnsStats) uint64 { return s.Wrapped })
+	add(t, metric.Counter, "connection.evicted", "{connection}", "Connections closed for being idle", func(s idle.ConnsStats) uint64 { return s.Evicted })
+	add(t, metric.Counter, "connection.closed", "{connection}", "Connections that their users closed", func(s idle.ConnsStats) uint64 { return s.Closed })
+	add(t, metric.Counter, "eviction.refused", "{eviction}", "Evictions that the callback of WithOnIdle refused",
+		func(s idle.ConnsStats) uint64 { return s.Refused })
 	return t.Thing()
 }()
