@@ -21,18 +21,22 @@ import (
 //
 // If a request has an Upgrade header and h takes over its connection, to answer with 101
 // Switching Protocols, the timeout no longer applies. h gets such a request with a
-// ResponseWriter of this package, whose method Unwrap returns the original.
+// ResponseWriter of this package, whose method Unwrap returns the original. Before that, if
+// the request times out, contexts that are derived from its context report
+// [context.Canceled], with the cause [context.DeadlineExceeded].
 func Handler(timeout time.Duration, h http.Handler) http.Handler {
 	mustBePositive("Handler", timeout)
 	if h == nil {
 		panic("httptimeout: Handler with a nil handler")
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := deadline.WithTimeout(r.Context(), timeout)
-		if r.Header.Get("Upgrade") != "" {
-			upgrade := newUpgradeCtx(ctx, cancel)
-			ctx, cancel = upgrade, upgrade.cancel
-			w = &upgradeWriter{w, func() { upgrade.dropTimeout(r.Context()) }}
+		var ctx context.Context
+		var cancel context.CancelFunc
+		if r.Header.Get("Upgrade") == "" {
+			ctx, cancel = deadline.WithTimeout(r.Context(), timeout)
+		} else {
+			c := newUpgradeCtx(r.Context(), timeout)
+			ctx, cancel, w = c, c.cancel, &upgradeWriter{w, c.dropTimeout}
 		}
 		defer cancel()
 		timedRequest := r.WithContext(ctx)
@@ -84,11 +88,14 @@ type transport struct {
 }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), t.timeout) // package http waits for the context, so it is not one of package deadline
-	var upgrade *upgradeCtx
-	if r.Header.Get("Upgrade") != "" {
-		upgrade = newUpgradeCtx(ctx, cancel)
-		ctx, cancel = upgrade, upgrade.cancel
+	var ctx context.Context
+	var cancel context.CancelFunc
+	dropTimeout := func() {}
+	if r.Header.Get("Upgrade") == "" {
+		ctx, cancel = context.WithTimeout(r.Context(), t.timeout) // package http waits for the context, so it is not one of package deadline
+	} else {
+		c := newUpgradeCtx(r.Context(), t.timeout)
+		ctx, cancel, dropTimeout = c, c.cancel, c.dropTimeout
 	}
 	bodyCallsCancel := false // whether the response's body calls cancel
 	defer func() {
@@ -104,9 +111,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, nil // http.Client handles both cases
 	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		if upgrade != nil {
-			upgrade.dropTimeout(r.Context())
-		}
+		dropTimeout()
 		resp.Body = withWriteMethods(&upgradedBody{resp.Body, cancel}, resp.Body)
 	} else {
 		resp.Body = withWriteMethods(&timedBody{ReadCloser: resp.Body, cancel: cancel}, resp.Body)

@@ -6,89 +6,53 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
 	"time"
+
+	"go.uber.org/atomic"
 )
 
-// An upgradeCtx is the context of a request with an Upgrade header. It ends when its
-// inner context ends. After a 101 response, dropTimeout replaces the inner context by
-// one without a timeout.
+// An upgradeCtx is the context of a request with an Upgrade header. It has a timeout until
+// dropTimeout is called, after a 101 response.
 type upgradeCtx struct {
-	done chan struct{}
-
-	mu          sync.Mutex
-	innerCtx    context.Context // does not change after err is set
-	cancelInner context.CancelFunc
-	detachInner func() bool // returns false if innerCtx has ended, which ends this context
-	err         error       // set when done is closed
+	context.Context // without the timeout, which ends it with the cause DeadlineExceeded
+	cancelCause     context.CancelCauseFunc
+	deadline        time.Time
+	timer           *time.Timer
+	timeoutDropped  atomic.Bool
 }
 
-var _ context.Context = (*upgradeCtx)(nil)
-
-// newUpgradeCtx returns a context whose inner context is timedCtx. cancelTimed cancels
-// timedCtx.
-func newUpgradeCtx(timedCtx context.Context, cancelTimed context.CancelFunc) *upgradeCtx {
-	c := &upgradeCtx{done: make(chan struct{})}
-	c.mu.Lock()
-	c.setInnerCtxLocked(timedCtx, cancelTimed)
-	c.mu.Unlock()
-	return c
+// newUpgradeCtx returns an upgradeCtx. The caller must call its method cancel.
+func newUpgradeCtx(parent context.Context, timeout time.Duration) *upgradeCtx {
+	ctx, cancel := context.WithCancelCause(parent)
+	timer := time.AfterFunc(timeout, func() { cancel(context.DeadlineExceeded) })
+	return &upgradeCtx{Context: ctx, cancelCause: cancel, deadline: time.Now().Add(timeout), timer: timer}
 }
 
-func (c *upgradeCtx) setInnerCtxLocked(ctx context.Context, cancel context.CancelFunc) {
-	c.innerCtx, c.cancelInner = ctx, cancel
-	c.detachInner = context.AfterFunc(ctx, c.closeDone)
-}
-
-// dropTimeout replaces the inner context by a child of parent, without a timeout. If
-// the inner context has already ended, dropTimeout does nothing.
-func (c *upgradeCtx) dropTimeout(parent context.Context) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.detachInner() {
-		return
-	}
-	cancelTimed := c.cancelInner
-	c.setInnerCtxLocked(context.WithCancel(parent))
-	cancelTimed()
-}
-
-// cancel ends c and its inner context, which stops the timer.
 func (c *upgradeCtx) cancel() {
-	c.mu.Lock()
-	cancelInner := c.cancelInner
-	c.mu.Unlock()
-	cancelInner()
-	c.closeDone()
+	c.timer.Stop()
+	c.cancelCause(nil)
 }
 
-// closeDone ends c with the error of its inner context.
-func (c *upgradeCtx) closeDone() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err == nil {
-		c.err = c.innerCtx.Err()
-		close(c.done)
+// dropTimeout ends the timeout. If it has already passed, dropTimeout does nothing.
+func (c *upgradeCtx) dropTimeout() {
+	if c.timer.Stop() {
+		c.timeoutDropped.Store(true)
 	}
 }
-
-func (c *upgradeCtx) Done() <-chan struct{} { return c.done }
 
 func (c *upgradeCtx) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
+	if context.Cause(c.Context) == context.DeadlineExceeded {
+		return context.DeadlineExceeded
+	}
+	return c.Context.Err()
 }
 
-func (c *upgradeCtx) Deadline() (time.Time, bool) { return c.currentInnerCtx().Deadline() }
-
-// Value also serves [context.Cause], which looks up the cause by key.
-func (c *upgradeCtx) Value(key any) any { return c.currentInnerCtx().Value(key) }
-
-func (c *upgradeCtx) currentInnerCtx() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.innerCtx
+func (c *upgradeCtx) Deadline() (time.Time, bool) {
+	at, ok := c.Context.Deadline()
+	if c.timeoutDropped.Load() || ok && at.Before(c.deadline) {
+		return at, ok
+	}
+	return c.deadline, true
 }
 
 // An upgradeWriter is the ResponseWriter of a request with an Upgrade header. It notices
