@@ -1,10 +1,8 @@
 package delayqueue
 
 import (
-	"cmp"
 	"container/list"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -257,13 +255,10 @@ func (q *Queue[T]) Drain() []T {
 	q.mu.Unlock()
 
 	// Sort without the lock, because sorting may take long.
-	keys := drained.liveKeys()
-	slices.SortFunc(keys, func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.dueAt, b.dueAt), drained.compareSeqs(a, b))
-	})
-	values := make([]T, len(keys))
-	for i, k := range keys {
-		values[i] = drained.slots[k.slot].value
+	drained.newHeap(drained.liveKeys()) // one that compares by the slots in drained
+	values := make([]T, 0, drained.live)
+	for drained.live > 0 {
+		values = append(values, drained.pop())
 	}
 	return values
 }
