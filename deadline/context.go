@@ -3,6 +3,7 @@ package deadline
 import (
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"sync/atomic" // as in package timer
 	"time"
@@ -23,9 +24,13 @@ func WithTimeoutCause(parent context.Context, d time.Duration, cause error) (con
 	if elapsed < 0 || d <= 0 || !isStandard(parent) {
 		return context.WithTimeoutCause(parent, d, cause)
 	}
+	deadline := elapsed + d
+	if deadline < 0 { // the sum overflows
+		deadline = math.MaxInt64
+	}
 	// The first call of Deadline computes the deadline by the wall clock: few callers
 	// need it.
-	c := &lazyContext{parent: parent, deadline: programStart.Add(elapsed).Add(d), cause: cause}
+	c := &lazyContext{parent: parent, deadline: deadline, cause: cause}
 	c.inheritDeadline()
 	return c, c.cancel
 }
@@ -43,14 +48,9 @@ func WithDeadlineCause(parent context.Context, d time.Time, cause error) (contex
 	if !bubble.HasMonotonic(now) || !now.Before(d) || !isStandard(parent) {
 		return context.WithDeadlineCause(parent, d, cause)
 	}
-	c := &lazyContext{parent: parent, deadline: d, cause: cause}
-	if bubble.HasMonotonic(d) {
-		c.reportedDeadline.Store(&c.deadline)
-	} else {
-		at := d                          // a copy, so that d itself does not escape
-		c.deadline = now.Add(d.Sub(now)) // does not move when the wall clock is set
-		c.reportedDeadline.Store(&at)
-	}
+	c := &lazyContext{parent: parent, deadline: sinceProgramStart(d), cause: cause}
+	at := d // a copy, so that d itself does not escape
+	c.reportedDeadline.Store(&at)
 	c.inheritDeadline()
 	return c, c.cancel
 }
@@ -58,6 +58,17 @@ func WithDeadlineCause(parent context.Context, d time.Time, cause error) (contex
 // programStart is the time at which the program began. In a synctest bubble, the clock
 // shows earlier times: there time begins in 2000.
 var programStart = time.Now()
+
+// sinceProgramStart returns the time from programStart to t. If t has no monotonic
+// reading, it counts by the present wall clock.
+func sinceProgramStart(t time.Time) time.Duration {
+	start := programStart
+	if !bubble.HasMonotonic(t) {
+		now := time.Now()
+		start = now.Add(programStart.Sub(now))
+	}
+	return t.Sub(start)
+}
 
 // lazyContext is a context with a deadline, in one of two states:
 //
@@ -68,7 +79,7 @@ var programStart = time.Now()
 // was called many times.
 type lazyContext struct {
 	parent           context.Context
-	deadline         time.Time                 // with a monotonic reading
+	deadline         time.Duration             // since programStart; does not move when the wall clock is set
 	reportedDeadline atomic.Pointer[time.Time] // the deadline that the method Deadline returns; nil until known
 	cause            error
 	armedCtx         atomic.Pointer[armedContext]
@@ -92,15 +103,16 @@ var canceledCtx = func() *armedContext {
 // inheritDeadline gives c the deadline of its parent, if that is earlier. Then c needs
 // no timer, because it ends with its parent.
 func (c *lazyContext) inheritDeadline() {
-	var at time.Time
-	ok := true
+	var d time.Duration
 	if p, ours := c.parent.(*lazyContext); ours {
-		at = p.deadline // does not read the wall clock
+		d = p.deadline
+	} else if at, ok := c.parent.Deadline(); ok {
+		d = sinceProgramStart(at)
 	} else {
-		at, ok = c.parent.Deadline()
+		return
 	}
-	if ok && at.Before(c.deadline) {
-		c.inheritsDeadline, c.deadline, c.cause = true, at, nil
+	if d < c.deadline {
+		c.inheritsDeadline, c.deadline, c.cause = true, d, nil
 	}
 }
 
@@ -141,7 +153,7 @@ func isStandard(ctx context.Context) bool {
 // deadlinePassed reports whether c's deadline has passed. It returns false if the
 // deadline is the parent's.
 func (c *lazyContext) deadlinePassed() bool {
-	return !c.inheritsDeadline && time.Until(c.deadline) <= 0
+	return !c.inheritsDeadline && time.Since(programStart) >= c.deadline
 }
 
 // arm returns the context in the field armedCtx. If c is idle, arm makes this context
@@ -160,7 +172,7 @@ func (c *lazyContext) arm() *armedContext {
 	if c.inheritsDeadline {
 		a.Context, a.cancel = context.WithCancel(parent)
 	} else {
-		a.Context, a.cancel = context.WithDeadlineCause(parent, c.deadline, c.cause)
+		a.Context, a.cancel = context.WithDeadlineCause(parent, programStart.Add(c.deadline), c.cause)
 	}
 	if !c.armedCtx.CompareAndSwap(nil, a) {
 		a.cancel() // another goroutine has armed c
@@ -226,7 +238,7 @@ func (c *lazyContext) Deadline() (time.Time, bool) {
 	}
 	if c.reportedDeadline.Load() == nil {
 		now := time.Now()
-		at := now.Add(c.deadline.Sub(now)) // by the present wall clock
+		at := now.Add(programStart.Add(c.deadline).Sub(now)) // by the present wall clock
 		c.reportedDeadline.CompareAndSwap(nil, &at)
 	}
 	return *c.reportedDeadline.Load(), true

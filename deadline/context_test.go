@@ -315,7 +315,19 @@ func TestContext_Deadline(t *testing.T) {
 	far, cancelFar := deadline.WithTimeout(bg, 1<<63-1)
 	defer cancelFar()
 	require.NoError(t, far.Err())
+	got, ok := far.Deadline()
+	require.True(t, ok)
+	require.Greater(t, time.Until(got), 200*365*24*time.Hour)
 	require.False(t, isClosed(far.Done()))
+
+	parent, cancelParent := context.WithDeadline(bg, wall) // a deadline without a monotonic reading
+	defer cancelParent()
+	for d, want := range map[time.Duration]bool{59 * time.Minute: false, 61 * time.Minute: true} {
+		child, cancelChild := deadline.WithTimeout(parent, d)
+		defer cancelChild()
+		got, _ := child.Deadline()
+		require.Equal(t, want, got == wall, "the earlier deadline applies")
+	}
 }
 
 func TestContext_Value(t *testing.T) {
@@ -355,6 +367,7 @@ func TestContext_NilParentPanics(t *testing.T) {
 }
 
 func TestContext_Allocations(t *testing.T) {
+	require.LessOrEqual(t, deadline.ContextSize, uintptr(64))
 	bg := context.Background()
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 		ctx, cancel := deadline.WithTimeout(bg, time.Hour)

@@ -3,7 +3,11 @@ package deadline
 import (
 	"context"
 	"time"
+	"unsafe"
 )
+
+// ContextSize is the size of a context, in bytes.
+const ContextSize = unsafe.Sizeof(lazyContext{})
 
 // Lazy is WithTimeoutCause, but makes an idle context even in a synctest bubble, where
 // the tests control the clock.
@@ -11,7 +15,7 @@ func Lazy(parent context.Context, d time.Duration, cause error) (context.Context
 	if d <= 0 || !isStandard(parent) {
 		return context.WithTimeoutCause(parent, d, cause)
 	}
-	c := &lazyContext{parent: parent, deadline: time.Now().Add(d), cause: cause}
+	c := &lazyContext{parent: parent, deadline: time.Since(programStart) + d, cause: cause}
 	c.inheritDeadline()
 	return c, c.cancel
 }
