@@ -1,6 +1,10 @@
 package executor
 
-import "time"
+import (
+	"time"
+
+	"github.com/tickless/tickless/internal/share"
+)
 
 const (
 	// checkInterval is the time between two checks of the watchdog.
@@ -96,6 +100,7 @@ func (p *Pool) checkLocked() (newWorkers int) {
 	// the waiting callbacks.
 	p.mustYield.Store(p.maxWorkers == noLimit && waitingCount > 0 && callbacksTookLong)
 	if oneWaitedSinceTimerSet && callbacksTookLong && p.startingWorkers == 0 {
+		share.CallbacksTakeLong()
 		p.workerLimit = min(p.maxWorkers, p.workerCount+min(waitingCount, maxNewWorkers)+p.baseWorkers)
 	}
 	return p.countNewWorkersLocked()

@@ -47,6 +47,31 @@ func TestPool_YieldsBetweenCallbacksThatTakeLong(t *testing.T) {
 	require.NoError(t, p.Shutdown(t.Context()))
 }
 
+// The pool tells when callbacks wait behind others that take long. It does not when its
+// workers keep up.
+func TestPool_TellsThatCallbacksTakeLong(t *testing.T) {
+	told := 0
+	old := share.CallbacksTakeLong
+	share.CallbacksTakeLong = func() { told++ }
+	defer func() { share.CallbacksTakeLong = old }()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(WithWorkers(1))
+		for range 10 {
+			_, err := p.SubmitBatch(slices.Repeat([]func(){func() {}}, 200))
+			require.NoError(t, err)
+			time.Sleep(checkInterval + 1)
+		}
+		synctest.Wait()
+		require.Zero(t, told)
+		_, err := p.SubmitBatch(slices.Repeat([]func(){func() { time.Sleep(time.Second) }}, 2))
+		require.NoError(t, err)
+		time.Sleep(checkInterval + 1)
+		synctest.Wait()
+		require.Equal(t, 1, told)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
 // Workers of a bounded pool do not yield.
 func TestPool_ABoundedOneDoesNotYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -63,6 +63,8 @@ type poller struct {
 	wakeups, emptyWakeups uint64
 }
 
+func init() { share.CallbacksTakeLong = alarm.ExpectLateRings }
+
 func (p *poller) init(s *Scheduler) {
 	p.s, p.expirer.s = s, s
 	p.alarmAt = never

@@ -17,12 +17,21 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/internal/bubble"
 )
 
 // New returns an alarm that calls f when it goes off. The alarm is not yet set. f must
 // reset or stop the alarm, and may block after that. An alarm must not be used inside a
 // testing/synctest bubble.
 func New(f func()) clock.MomentAlarm { return &hubAlarm{hub: processHub(), f: f} }
+
+// ExpectLateRings tells the hub that callbacks take long. If they compute, they keep the
+// procs busy, and the timerfd is late: see hub.
+func ExpectLateRings() {
+	if !bubble.Inside() { // the hub's timers cannot be set inside a bubble
+		processHub().expectLateRings()
+	}
+}
 
 // Release closes the process's timerfd and stops its timers, if no alarm is set.
 func Release() { processHub().release() }

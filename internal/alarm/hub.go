@@ -22,6 +22,9 @@ import (
 // the state is busy for busyFor. If a proc is idle but the descriptor is not heard, the
 // lookout rings: see lookout.
 //
+// While callbacks take long and rings are rare, guards are set at most 1 ms later than the
+// descriptor: the next ring may be the first that is late, 2 ms after the callbacks began.
+//
 // While rings are frequent, the descriptor is set for at least minGap after the last
 // ring, unless an alarm is already due: its owner has work that must not wait.
 type hub struct {
@@ -47,6 +50,7 @@ type hub struct {
 	averageRingGap int64 // moving average of the time between rings
 	lateRingCount  int   // number of late rings in a row
 	busyUntil      int64 // the moment until which the descriptor is not used
+	slowUntil      int64 // the moment until which callbacks may take long
 }
 
 const (
@@ -63,6 +67,7 @@ const (
 	// that wakes a thread, and with 4 ms took a third of the CPU at 1,000 rings a second.
 	// The lookout is set likewise, by lookoutAfter: that costs a system call.
 	guardAfter   = int64(12 * time.Millisecond)
+	soonAfter    = int64(time.Millisecond) // for guards while callbacks take long and rings are rare
 	lookoutAfter = int64(3 * time.Millisecond)
 	spareAfter   = int64(7 * time.Millisecond) // an odd number: few other timers have this period
 	lateAfter    = int64(3 * time.Millisecond) // a later ring counts as late; 1.5 ms is normal in an idle process
@@ -112,6 +117,16 @@ func (h *hub) setAlarm(m *hubAlarm, when int64) {
 	}
 }
 
+func (h *hub) expectLateRings() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.now()
+	h.slowUntil = now + busyFor
+	if h.armedDescriptor != nil {
+		h.armForFirstAlarmLocked(now)
+	}
+}
+
 func (h *hub) release() {
 	h.mu.Lock()
 	if len(h.alarms) > 0 {
@@ -156,6 +171,10 @@ func (h *hub) armForFirstAlarmLocked(now int64) {
 		}
 		d.setTarget(now, at)
 		h.lookout.setFor(now, at)
+		guardAfter := guardAfter
+		if now < h.slowUntil && h.averageRingGap > maxGap/2 {
+			guardAfter = soonAfter
+		}
 		if at+guardAfter/2 <= h.timersMoment && h.timersMoment <= at+guardAfter {
 			return
 		}

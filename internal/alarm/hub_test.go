@@ -154,6 +154,27 @@ func TestHub_TheGuardRings(t *testing.T) {
 	later.Stop()
 }
 
+// While callbacks take long, guards are set soon after the descriptor's moment, unless rings
+// are frequent.
+func TestHub_CallbacksThatTakeLong(t *testing.T) {
+	h := newHub()
+	a := h.add(func() {})
+	defer func() { a.Stop(); h.release() }()
+	a.Reset(time.Duration(nearLimit / 2))
+	if h.armedDescriptor == nil {
+		t.Skip("no descriptor here")
+	}
+	require.Equal(t, a.when+guardAfter, h.timersMoment)
+	h.expectLateRings()
+	require.Equal(t, a.when+soonAfter, h.timersMoment)
+	h.averageRingGap = 4 * minGap
+	a.Reset(time.Duration(nearLimit / 4))
+	require.Equal(t, a.when+guardAfter, h.timersMoment)
+	h.averageRingGap, h.slowUntil = maxGap, 0
+	a.Reset(time.Duration(nearLimit / 8))
+	require.Equal(t, a.when+guardAfter, h.timersMoment)
+}
+
 // If the descriptor is not heard, although a proc is idle, the lookout rings.
 func TestHub_TheLookoutRings(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // with one proc there is no lookout

@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"clock":            {},
 	"delayqueue":       {"clock", "internal/bubble"},
 	"executor":         {"internal/closed", "internal/latch", "internal/share"},
-	"internal/alarm":   {"clock"},
+	"internal/alarm":   {"clock", "internal/bubble"},
 	"internal/bubble":  {},
 	"internal/share":   {},
 	"internal/closed":  {},

@@ -22,6 +22,10 @@ type Pool interface {
 // PoolOf converts an *executor.Pool into a Pool. Package executor sets PoolOf.
 var PoolOf func(pool any) Pool
 
+// CallbacksTakeLong is called when a pool has noticed that callbacks wait behind others that
+// take long. Package timer sets it. It must not call the pool, whose lock is held.
+var CallbacksTakeLong = func() {}
+
 // A Work holds the callbacks that a goroutine must run after Share. The zero Work is
 // empty.
 type Work struct {
