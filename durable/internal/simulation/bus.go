@@ -10,14 +10,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/internal/random"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/jobs"
 )
 
 // An endpoint is an actor's connection to a store, from its start to its crash.
 type endpoint struct {
 	*server
 	name   string
+	client *durable.Client
 	random *random.Source
 	dead   chan struct{} // closed by kill
 	once   sync.Once
@@ -33,13 +36,20 @@ var _ store.Store = (*endpoint)(nil)
 
 var (
 	errBroken = errors.New("simulation: the connection broke")
+	errDied   = fmt.Errorf("%w: simulation: the process has died", store.ErrUnfit)
 	errBusy   = fmt.Errorf("simulation: %w", store.ErrBusy)
 )
 
-func (s *server) connect(name string) *endpoint {
+// connect returns a new connection, with its Client.
+func (s *server) connect(name string, knowsSchedule bool) *endpoint {
 	r := s.plan.random(name, "pauses")
 	e := &endpoint{server: s, name: name, random: random.New(r.Uint64(), r.Uint64()), dead: make(chan struct{}),
 		calls: make(map[string]int), broken: make(chan struct{})}
+	opts := []durable.Option{durable.WithLogger(quiet)}
+	if knowsSchedule {
+		opts = append(opts, durable.WithSchedule("s", jobs.Every(period)))
+	}
+	e.client = durable.New(e, opts...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.cutUntil = s.downUntil
@@ -99,7 +109,7 @@ func (e *endpoint) pause(ctx context.Context, d time.Duration, err error) error 
 	case <-time.After(d):
 		return err
 	case <-e.dead:
-		return store.ErrClosed
+		return errDied
 	case <-ctx.Done():
 		return store.Ended(ctx)
 	}
@@ -165,7 +175,7 @@ func call[T any](ctx context.Context, e *endpoint, kind string, shard int, f fat
 		return got, err
 	}
 	if e.standStill(f.jitter); isClosed(e.dead) {
-		return got, store.ErrClosed
+		return got, errDied
 	}
 	if f.refused {
 		e.trace(e.name, "%s/%d is refused", kind, shard)
@@ -212,7 +222,7 @@ func call[T any](ctx context.Context, e *endpoint, kind string, shard int, f fat
 		err = ctx.Err()
 	}
 	if isClosed(e.dead) {
-		return got, store.ErrClosed
+		return got, errDied
 	}
 	e.trace(e.name, "%s/%d has no answer", kind, shard)
 	return got, err
@@ -313,7 +323,7 @@ func (e *endpoint) Wait(ctx context.Context, shards []int, wake func(shard int))
 		}
 	})
 	if isClosed(e.dead) || ctx.Err() != nil {
-		return cmp.Or(err, store.ErrClosed)
+		return cmp.Or(err, errDied)
 	}
 	return e.pause(ctx, upTo(r, time.Millisecond), errBroken)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/store"
 )
 
 // A clientActor calls the methods of a Client, one after another.
@@ -27,7 +28,7 @@ type clientActor struct {
 const keys = 20
 
 func (s *simulation) newClient(name string) *clientActor {
-	return &clientActor{simulation: s, name: name, r: s.plan.random(name), client: durable.New(s.server.connect(name), clientOptions(true)...),
+	return &clientActor{simulation: s, name: name, r: s.plan.random(name), client: s.server.connect(name, true).client,
 		scheduled: make(map[string]durable.Task), versions: make(map[string]int64)}
 }
 
@@ -54,11 +55,15 @@ func (c *clientActor) someKeys() (ids []string) {
 	return ids
 }
 
-func (c *clientActor) when() durable.When {
+// when returns a random When for a task, and notes what the store must get.
+func (c *clientActor) when(op *operation, id string) durable.When {
 	d := upTo(c.r, randomOf(c.r, time.Microsecond, 100*time.Millisecond, 2*time.Second, 10*time.Second))
 	if chance(c.r, 50) {
-		return durable.At(time.Now().Add(d - 10*time.Millisecond))
+		at := time.Now().Add(d - 10*time.Millisecond)
+		op.whens[id] = store.At(store.Time((at.UnixNano() + 999) / 1000))
+		return durable.At(at)
 	}
+	op.whens[id] = store.After((d + 999*time.Nanosecond).Truncate(time.Microsecond))
 	return durable.After(d)
 }
 
@@ -71,10 +76,7 @@ func (c *clientActor) upTo(d time.Duration) time.Duration {
 func (c *clientActor) content() (t durable.Task) {
 	r := c.r
 	c.bodies++
-	t.Handler, t.Body = randomOf(r, handlerNames[:4]...), fmt.Append(nil, c.name, "#", c.bodies)
-	if chance(r, 3) {
-		t.Handler = "rare"
-	}
+	t.Handler, t.Body = randomOf(r, handlerNames...), fmt.Append(nil, c.name, "#", c.bodies)
 	if chance(r, 40) {
 		t.MaxAttempts = 1 + r.IntN(4)
 	}
@@ -123,8 +125,11 @@ func (c *clientActor) task(key string, mustRepeat bool) durable.Task {
 		if t.Missed == durable.DeadMissed {
 			t.MissedAfter = c.upTo(time.Second)
 		}
-		if chance(r, 30) {
-			t.End = time.Now().Add(c.upTo(30 * time.Second)).Truncate(time.Microsecond).UTC()
+	}
+	if repeats(&t) && chance(r, 30) {
+		t.End = time.Now().Add(c.upTo(15 * time.Second)).Truncate(time.Microsecond).UTC()
+		if t.Every > 0 && chance(r, 80) {
+			t.Start = t.End.Add(-time.Duration(1+r.IntN(8)) * t.Every) // the last run is at End
 		}
 	}
 	if chance(r, 20) {
@@ -169,7 +174,7 @@ func (c *clientActor) saw(info *durable.Info) {
 	want := c.ledger.contents[string(info.Task.Body)]
 	c.ledger.mu.Unlock()
 	got := info.Task
-	if want.Key, got.End = got.Key, got.End.UTC(); info.Ended != nil {
+	if want.Key, got.Start, got.End = got.Key, got.Start.UTC(), got.End.UTC(); info.Ended != nil {
 		want.Group = got.Group
 	}
 	if a, b := must(json.Marshal(got)), must(json.Marshal(want)); string(a) != string(b) {
@@ -178,10 +183,9 @@ func (c *clientActor) saw(info *durable.Info) {
 }
 
 // change calls a method that changes tasks, sends it again while the outcome is unknown,
-// and has the ledger check the answer.
-func (c *clientActor) change(op *operation, ids []string, f func(ctx context.Context) ([]durable.Outcome, error)) {
+// and has the ledger check the answer. Sometimes it sends other calls in between.
+func (c *clientActor) change(name string, op *operation, ids []string, f func(ctx context.Context) ([]durable.Outcome, error)) {
 	c.calls++
-	name := op.name
 	op.name, op.done = fmt.Sprint(c.name, " ", c.calls, ": ", name), make(map[string]durable.Outcome)
 	timeout, settled := upTo(c.r, randomOf(c.r, 5*time.Millisecond, 300*time.Millisecond, 4*time.Second)), c.settled()
 	again, pause := c.r.IntN(5), upTo(c.r, 2*time.Second)
@@ -199,10 +203,12 @@ func (c *clientActor) change(op *operation, ids []string, f func(ctx context.Con
 			break
 		}
 		f = unknown.Again
-		time.Sleep(pause)
+		if time.Sleep(pause); chance(c.r, 50) {
+			c.step()
+		}
 	}
-	c.trace(c.name, "%s of %q: %v, %v", name, ids, out, err)
-	if err != nil && settled || errors.Is(err, durable.ErrInvalid) {
+	c.trace(c.name, "%s of %q: %v, %v", op.name, ids, out, err)
+	if err != nil && settled && !errors.Is(err, errDied) || errors.Is(err, durable.ErrInvalid) || errors.Is(err, store.ErrStale) {
 		c.fail("call failed", "%s of %q: %v", op.name, ids, err)
 	}
 	c.ledger.answered(op, ids, out, err)
@@ -225,46 +231,52 @@ func (c *clientActor) step() {
 
 // schedule calls a method that schedules tasks.
 func (c *clientActor) schedule() {
-	n, ids, opts, version := c.r.IntN(45), c.someKeys(), c.options(), int64(0)
+	n, ids, opts, op := c.r.IntN(45), c.someKeys(), c.options(), &operation{whens: make(map[string]store.When)}
 	if n < 33 {
 		ids = ids[:1]
-		if version = c.version(ids[0]); version > 0 {
-			opts = append(opts, durable.IfVersion(version))
+		if op.version = c.version(ids[0]); op.version > 0 {
+			opts = append(opts, durable.IfVersion(op.version))
 		}
 	}
 	var items []durable.Item
 	for _, id := range ids {
-		x := durable.Item{Task: c.task(id, n >= 41), When: c.when()}
-		if repeats(&x.Task) && chance(c.r, 50) {
-			x.When = durable.Next()
+		x := durable.Item{Task: c.task(id, n >= 41), When: durable.Next()}
+		if !repeats(&x.Task) || chance(c.r, 50) {
+			x.When = c.when(op, id)
 		}
 		items = append(items, x)
 	}
 	switch {
 	case n < 33:
-		c.change(&operation{name: "Schedule", version: version}, ids, func(ctx context.Context) ([]durable.Outcome, error) {
+		c.change("Schedule", op, ids, func(ctx context.Context) ([]durable.Outcome, error) {
 			return one(c.client.Schedule(ctx, items[0].Task, items[0].When, opts...))
 		})
 	case n < 41:
-		c.change(&operation{name: "ScheduleBatch"}, ids, func(ctx context.Context) ([]durable.Outcome, error) {
+		c.change("ScheduleBatch", op, ids, func(ctx context.Context) ([]durable.Outcome, error) {
 			return c.client.ScheduleBatch(ctx, items, opts...)
 		})
 	default:
-		c.sync(ids, items)
+		c.sync(op, ids, items)
 	}
 }
 
 // sync syncs a set of repeating tasks.
-func (c *clientActor) sync(ids []string, items []durable.Item) {
-	set, version, op := randomOf(c.r, "set0", "set1"), int64(c.r.IntN(4)), &operation{name: "Sync", repeats: true}
+func (c *clientActor) sync(op *operation, ids []string, items []durable.Item) {
+	set, version := randomOf(c.r, "set0", "set1"), int64(c.r.IntN(4))
+	op.repeats = true
 	var synced durable.Synced
 	var syncErr error
-	c.change(op, ids, func(ctx context.Context) ([]durable.Outcome, error) {
+	c.change("Sync", op, ids, func(ctx context.Context) ([]durable.Outcome, error) {
 		synced, syncErr = c.client.Sync(ctx, set, version, items)
 		return synced.Outcomes, syncErr
 	})
 	if syncErr == nil && synced.Superseded != op.superseded {
 		c.fail("outcome", "%s with version %d of %s: %+v", op.name, version, set, synced)
+	}
+	for i, o := range synced.Outcomes {
+		if o == durable.Moved && items[i].Task.Every > 0 {
+			c.fail("phase", "%s has moved %+v", op.name, items[i])
+		}
 	}
 }
 
@@ -285,18 +297,21 @@ func (c *clientActor) deadLetters() (ids []string) {
 
 // changeSome calls a method that changes one task or several.
 func (c *clientActor) changeSome() {
-	ids, client := c.someKeys(), c.client
+	ids, client, op := c.someKeys(), c.client, &operation{whens: make(map[string]store.When)}
+	if chance(c.r, 30) {
+		client = c.sharedEnd().client
+	}
 	if dead := c.deadLetters(); len(dead) > 0 && chance(c.r, 40) {
 		ids = dead
 	}
 	var moves []durable.Move
 	for _, id := range ids {
-		moves = append(moves, durable.Move{ID: id, When: c.when()})
+		moves = append(moves, durable.Move{ID: id, When: c.when(op, id)})
 	}
-	id, when, version := ids[0], moves[0].When, c.version(ids[0])
+	id, when := ids[0], moves[0].When
 	var opts []durable.ChangeOption
-	if version > 0 {
-		opts = append(opts, durable.IfVersion(version))
+	if op.version = c.version(id); op.version > 0 {
+		opts = append(opts, durable.IfVersion(op.version))
 	}
 	type method struct {
 		name string
@@ -319,16 +334,19 @@ func (c *clientActor) changeSome() {
 		method{"ResumeTask", func(ctx context.Context) ([]durable.Outcome, error) { return one(client.ResumeTask(ctx, id, opts...)) }},
 	)
 	if strings.HasSuffix(m.name, "Batch") {
-		version = 0
+		op.version = 0
 	} else {
 		ids = ids[:1]
 	}
-	c.change(&operation{name: m.name, version: version}, ids, m.call)
+	if m.name == "ResumeTask" {
+		op.whens = nil // it may reschedule the task to another time
+	}
+	c.change(m.name, op, ids, m.call)
 }
 
 // manage calls one of the other methods. Only faults may make it fail.
 func (c *clientActor) manage() {
-	client, key, handler, settled := c.client, c.key(), randomOf(c.r, handlerNames[:4]...), c.settled()
+	client, key, handler, settled := c.client, c.key(), randomOf(c.r, handlerNames...), c.settled()
 	ctx, cancel := context.WithTimeout(background, 3*time.Second)
 	defer cancel()
 	var err error
@@ -359,9 +377,7 @@ func (c *clientActor) manage() {
 				c.saw(&info)
 			}
 		}
-	case 16:
-		_, err = client.Runs(ctx, key)
-	case 17:
+	case 16, 17:
 		_, err = client.RequeueAll(ctx, durable.Filter{Handler: handler}, durable.After(0))
 	case 18:
 		_, err = client.PurgeAll(ctx, durable.Filter{Handler: handler})
@@ -377,6 +393,23 @@ func (c *clientActor) manage() {
 	}
 }
 
+// rush schedules more slow tasks than there are places, and then short ones of another handler.
+func (c *clientActor) rush() {
+	var items []durable.Item
+	for i := range 60 {
+		t, when := durable.Task{Key: fmt.Sprint("slow", i), Handler: randomOf(c.r, handlerNames[1:]...), Timeout: time.Hour}, durable.After(0)
+		if i >= 45 {
+			t.Key, t.Handler, when = fmt.Sprint("short", i), handlerNames[0], durable.After(time.Second)
+		}
+		t.Body = []byte(t.Key)
+		c.ledger.note(&t)
+		items = append(items, durable.Item{Task: t, When: when})
+	}
+	if _, err := c.client.ScheduleBatch(background, items); err != nil {
+		c.fail("call failed", "a batch fails in calm: %v", err)
+	}
+}
+
 // tidy ends pauses and limits, and cancels all tasks.
 func (c *clientActor) tidy() {
 	ctx, cancel := context.WithTimeout(background, time.Minute)
@@ -388,11 +421,12 @@ func (c *clientActor) tidy() {
 			err = errors.Join(err, c.client.SetLimit(ctx, h, durable.Limit{}))
 		}
 	}
+	client := c.sharedEnd().client
 	for _, state := range []durable.State{durable.Pending, durable.Running} {
-		_, cancelErr := c.client.CancelAll(ctx, durable.Filter{State: state})
+		_, cancelErr := client.CancelAll(ctx, durable.Filter{State: state})
 		err = errors.Join(err, cancelErr)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errDied) {
 		c.fail("call failed", "tidying up fails in calm: %v", err)
 	}
 }

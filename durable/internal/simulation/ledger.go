@@ -23,22 +23,30 @@ type ledger struct {
 	mu       sync.Mutex
 	lives    []*life // of Workers that run or have run
 	running  map[store.Lease]*execution
-	attempts map[store.Lease]*execution // also those that have ended
+	attempts map[store.Lease]*execution // all that were claimed
 	contents map[string]durable.Task    // what clients schedule, by Body
 	doneRuns map[string]bool            // idempotency keys of runs whose success was accepted
 	waits    map[string]time.Time       // since when a condition of the calm has been broken
 }
 
-// An execution is a call of a handler.
+// An execution is an attempt, and the call of a handler.
 type execution struct {
-	*life
+	sender   string    // the loop that has claimed it
+	attempts int       // earlier ones of the run
+	leaseEnd time.Time // as the worker counts it: one lease after the store's latest answer or later
+	reported bool
+	silent   int // rounds of the sender since leaseEnd that did not extend the lease
+
+	*life       // nil until the handler is called
 	delivery    durable.Delivery
 	entry       store.Entry  // when it began
 	content     durable.Task // what the client has scheduled
 	began       time.Time
 	cancelledAt time.Time // when a Cancel of the running task was carried out
+	isOwnCancel bool      // the Client of its Worker has sent the Cancel
 	inCalm      bool      // it has begun in the calm
 	contextDone bool
+	endedBefore int // suspects of the life that had ended when the context did
 	returned    bool
 	how         string        // how it has ended
 	delay       time.Duration // what it returned to RetryAfter or HandBack
@@ -47,9 +55,9 @@ type execution struct {
 // An operation is a call of a Client that changes tasks.
 type operation struct {
 	name       string
-	version    int64 // of IfVersion, or 0
-	repeats    bool  // the call sends new commands if the outcome is unknown
-	mu         sync.Mutex
+	version    int64                    // of IfVersion, or 0
+	repeats    bool                     // the call sends new commands if the outcome is unknown
+	whens      map[string]store.When    // what the call has asked for, by id, except Next
 	done       map[string]store.Outcome // the outcomes of the items that were carried out, by id
 	superseded bool                     // a Sync changed nothing
 	isFinal    bool                     // the call has returned, and its answer was final
@@ -66,32 +74,31 @@ func (l *ledger) note(t *durable.Task) {
 
 // begin records that a handler begins, and checks that it may.
 func (l *ledger) begin(ctx context.Context, v *life, d *durable.Delivery) *execution {
-	x := &execution{life: v, delivery: *d, entry: l.leased(v, d), began: time.Now(), inCalm: l.settled()}
-	lease, run := store.Lease{ID: x.entry.ID, Token: d.Token}, d.IdempotencyKey()
+	e := l.leased(v, d)
+	lease, run := store.Lease{ID: e.ID, Token: d.Token}, d.IdempotencyKey()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	x.content = l.contents[string(d.Body)]
-	l.trace(v.name, "begin %q attempt %d, crashes %d, token %d, suspect %v", d.Key, d.Attempt, d.Crashes, d.Token, x.entry.Suspect)
-	if l.attempts[lease] != nil {
-		l.fail("token", "%s: two handlers run %q with token %d", v.name, d.Key, d.Token)
+	x := l.attempts[lease]
+	if x == nil || x.life != nil {
+		l.fail("token", "%s: two handlers run %q with token %d, or it was not claimed", v.name, d.Key, d.Token)
+		x = new(execution)
 	}
-	l.running[lease], l.attempts[lease] = x, x
+	x.life, x.delivery, x.entry, x.content, x.began, x.inCalm = v, *d, e, l.contents[string(d.Body)], time.Now(), l.settled()
+	l.trace(v.name, "begin %q attempt %d, crashes %d, token %d, suspect %v", d.Key, d.Attempt, d.Crashes, d.Token, x.entry.Suspect)
+	l.running[lease] = x
 	context.AfterFunc(ctx, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		x.contextDone = true
+		x.contextDone, x.endedBefore = true, v.suspectsEnded
+		if v.isLive && time.Now().After(x.leaseEnd) {
+			l.fail("late", "%s: the context of %q with token %d has ended %v after the lease", v.name, d.Key, d.Token, time.Since(x.leaseEnd))
+		}
 	})
 	v.begun[d.Handler]++
-	all, ofHandler := l.countLocked(v, d.Handler)
+	all, ofHandler, suspects, last := l.countLocked(v, d.Handler)
 	c := v.config.handlers[d.Handler]
 	elapsed := time.Since(v.startedAt).Seconds()
-	suspects, last := l.suspectsLocked(v)
 	wrong := x.wrongDelivery(ctx, c, l.clockWasSet.Load())
-	for _, y := range l.running {
-		if y != x && y.entry.ID == x.entry.ID && y.isLive && !y.contextDone && !l.clockWasSet.Load() {
-			l.fail("two at once", "%s: %q begins with token %d, and the context of the attempt with token %d has not ended", v.name, d.Key, d.Token, y.delivery.Token)
-		}
-	}
 	switch {
 	case l.doneRuns[run]:
 		l.fail("done twice", "%s: a run of %q that was done begins again", v.name, d.Key)
@@ -109,14 +116,11 @@ func (l *ledger) begin(ctx context.Context, v *life, d *durable.Delivery) *execu
 	return x
 }
 
-// leased returns the entry of a delivery, and checks that its lease has not ended.
+// leased returns the entry of a delivery, which must have a lease.
 func (l *ledger) leased(v *life, d *durable.Delivery) (e store.Entry) {
-	shard := store.ShardOf(d.Key, l.shards)
-	_ = l.server.withShard(shard, func(j *storetest.Judge, now store.Time) {
+	_ = l.server.withShard(store.ShardOf(d.Key, l.shards), func(j *storetest.Judge, now store.Time) {
 		var ok bool
-		e, ok = j.Leased(d.Token)
-		stepped := l.server.clock.offsetNow() != l.server.offsets[shard]
-		if !ok || store.KeyOf(e.ID) != d.Key || e.At <= now && !stepped {
+		if e, ok = j.Leased(d.Token); !ok || store.KeyOf(e.ID) != d.Key {
 			l.fail("lease", "%s: a handler begins with %q at %d without a lease; the entry with token %d is %+v", v.name, d.Key, now, d.Token, e)
 		}
 	})
@@ -176,13 +180,14 @@ func (x *execution) nextRun() store.When {
 	return store.When{}
 }
 
-// wrongReport returns what of the report on an execution is wrong, or an empty string. x is
-// nil if the handler was not called.
+// wrongReport returns what of the report on an attempt is wrong, or an empty string.
 func (x *execution) wrongReport(r *store.Report) string {
 	switch {
-	case x == nil && r.End != store.HandBack && r.End != store.Dropped:
+	case x.reported:
+		return "the second end"
+	case x.life == nil && (r.End != store.HandBack && r.End != store.Dropped || x.attempts > 0 && strings.HasPrefix(r.Text, "durable: missed")):
 		return "the end without a call"
-	case x == nil || r.End == store.HandBack && !x.isLive: // the Worker has shut down
+	case x.life == nil || r.End == store.HandBack && !x.isLive: // the Worker has shut down
 		return ""
 	case !x.returned:
 		return "the end before the handler's"
@@ -221,33 +226,27 @@ func (x *execution) wrongReport(r *store.Report) string {
 	return ""
 }
 
-// countLocked returns how many places of a life handlers take, and how many handlers with
-// this name run. A handler that has not returned after twice its timeout takes no place. A
-// timeout is at least 50 ms here.
-func (l *ledger) countLocked(v *life, handler string) (all, ofHandler int) {
+// countLocked returns how many places of a life handlers take, how many handlers with this
+// name run, and how many suspects, except those whose contexts have ended. last says that one of
+// them dies if it crashes again. A handler that has not returned after twice its timeout takes
+// no place. A timeout is at least 50 ms here.
+func (l *ledger) countLocked(v *life, handler string) (all, ofHandler, suspects int, last bool) {
 	for _, x := range l.running {
-		if x.life == v {
-			if !x.contextDone || time.Since(x.began) < 100*time.Millisecond {
-				all++
-			}
-			if x.delivery.Handler == handler {
-				ofHandler++
-			}
+		if x.life != v {
+			continue
 		}
-	}
-	return all, ofHandler
-}
-
-// suspectsLocked returns how many suspects run in a life, except those whose contexts have
-// ended, and whether one of them dies if it crashes again.
-func (l *ledger) suspectsLocked(v *life) (n int, last bool) {
-	for _, x := range l.running {
-		if x.life == v && x.entry.Suspect && !x.contextDone {
-			n++
+		if x.delivery.Handler == handler {
+			ofHandler++
+		}
+		if !x.contextDone || time.Since(x.began) < 100*time.Millisecond {
+			all++
+		}
+		if x.entry.Suspect && !x.contextDone {
+			suspects++
 			last = last || x.delivery.Crashes+1 >= v.config.maxCrashes
 		}
 	}
-	return n, last
+	return all, ofHandler, suspects, last
 }
 
 func (l *ledger) end(x *execution) {
@@ -263,37 +262,62 @@ func (l *ledger) end(x *execution) {
 	l.trace(x.name, "end %q token %d: %s", x.delivery.Key, x.delivery.Token, x.how)
 }
 
-// reported checks the reports of a new round, and records which runs are done.
-func (l *ledger) reported(r *store.Round, a *store.Answer) {
+// answeredRound records the leases that a round has got, and which runs are done. It checks
+// the reports and the claim of a round that is not repeated.
+func (l *ledger) answeredRound(sender string, r *store.Round, a *store.Answer, isNew bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	leaseEnd := time.Now().Add(r.Lease)
+	for i := range a.Tasks {
+		t := &a.Tasks[i]
+		lease := store.Lease{ID: t.ID, Token: t.Token}
+		if l.attempts[lease] == nil {
+			l.attempts[lease] = &execution{sender: sender, attempts: t.Attempts}
+		}
+		l.attempts[lease].leaseEnd = leaseEnd
+	}
+	if !isNew {
+		return
+	}
+	for i, lease := range r.Extend {
+		if x := l.attempts[lease]; x != nil && a.Extensions[i] != store.Lost {
+			x.leaseEnd = leaseEnd
+		}
+	}
 	for i := range r.Reports {
 		report := &r.Reports[i]
 		x := l.attempts[report.Lease]
 		if wrong := x.wrongReport(report); wrong != "" {
 			l.fail("report", "%s is wrong in the report %+v on %+v", wrong, *report, x)
 		}
-		if x != nil && report.End == store.Done && i < len(a.Receipts) && a.Receipts[i] != store.Refused {
+		if x.reported = true; report.End == store.Done && a.Receipts[i] != store.Refused {
 			l.doneRuns[x.delivery.IdempotencyKey()] = true
+		}
+	}
+	for lease, x := range l.running {
+		if x.sender != sender || !x.entry.Suspect || !time.Now().After(x.leaseEnd) || slices.Contains(r.Extend, lease) {
+			continue
+		}
+		// The worker knows since the round before this one that it has lost the lease.
+		if x.silent++; x.silent > 1 && r.Claim.Suspects > 1+x.suspectsEnded-x.endedBefore {
+			l.fail("suspects", "%s: a claim may get %d suspects after the crash of %q with token %d", x.name, r.Claim.Suspects, x.delivery.Key, x.delivery.Token)
 		}
 	}
 }
 
 // carriedOut records the outcomes of a command. The server calls it once for each command.
-func (l *ledger) carriedOut(op *operation, shard int, c *store.Command, out []store.Outcome) {
+func (l *ledger) carriedOut(from string, op *operation, c *store.Command, out []store.Outcome) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, x := range l.running {
 		i := slices.IndexFunc(c.Items, func(item store.Item) bool { return item.ID == x.entry.ID })
 		if i >= 0 && out[i] == store.Stopping {
-			x.cancelledAt = time.Now()
+			x.cancelledAt, x.isOwnCancel = time.Now(), from == x.end.name
 		}
 	}
-	l.mu.Unlock()
 	if op == nil {
 		return
 	}
-	op.mu.Lock()
-	defer op.mu.Unlock()
 	if op.isFinal && !op.repeats {
 		l.fail("final", "%s of %s was carried out after its final answer", op.name, idsOf(c.Items))
 	}
@@ -301,6 +325,9 @@ func (l *ledger) carriedOut(op *operation, shard int, c *store.Command, out []st
 		id := c.Items[i].ID
 		if op.version > 0 && c.Items[i].IfVersion == 0 {
 			l.fail("version", "%s of %q is sent without its version", op.name, id)
+		}
+		if want, ok := op.whens[id]; ok && !c.Items[i].When.IsZero() && c.Items[i].When != want {
+			l.fail("when", "%s of %q is sent with %v, and asked for %v", op.name, id, c.Items[i].When, want)
 		}
 		if c.Op == store.Sync && i == 0 {
 			op.superseded = op.superseded || o == store.Kept
@@ -315,8 +342,8 @@ func (l *ledger) carriedOut(op *operation, shard int, c *store.Command, out []st
 
 // answered checks what a call of a Client has returned.
 func (l *ledger) answered(op *operation, ids []string, out []durable.Outcome, err error) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	op.isFinal = !errors.Is(err, durable.ErrUnknown)
 	for i, id := range ids {
 		got := durable.Unknown
@@ -324,7 +351,8 @@ func (l *ledger) answered(op *operation, ids []string, out []durable.Outcome, er
 			got = out[i]
 		}
 		want, done := op.done[id]
-		ok := done && got == want
+		// ResumeTask reads a task that it has not resumed.
+		ok := done && (got == want || want == store.Kept && strings.HasSuffix(op.name, "ResumeTask"))
 		if err != nil && got == durable.Unknown {
 			ok = !done || !op.isFinal || op.repeats || want == store.Kept
 		}
@@ -371,8 +399,13 @@ func (l *ledger) checkCalm() {
 	}
 	for _, x := range l.running {
 		limit := x.config.lease/3 + time.Second
+		if x.isOwnCancel {
+			limit = 200 * time.Millisecond
+		}
 		timeout := cmp.Or(x.content.Timeout, x.config.handlers[x.delivery.Handler].timeout)
 		switch {
+		case x.isLive && time.Since(x.began) > timeout+3*x.config.lease && time.Now().Before(x.leaseEnd):
+			l.fail("hangs", "%s: the handler of %q has run for %v and keeps its lease", x.name, x.delivery.Key, time.Since(x.began))
 		case !x.isLive || x.contextDone:
 		case !x.cancelledAt.IsZero() && time.Since(x.cancelledAt) > limit && time.Since(l.calmSince) > limit:
 			l.fail("cancel", "%s: the handler of %q was not told for %v that the task was cancelled", x.name, x.delivery.Key, time.Since(x.cancelledAt))
@@ -391,14 +424,11 @@ const maxDelay = 2500 * time.Millisecond
 
 func (l *ledger) checkOverdue(j *storetest.Judge, now store.Time, live []*life, busy map[*life]map[string]int) {
 	entries, limits := j.Entries(), j.Limits()
-	type group struct{ handler, name string }
-	running := make(map[group]int)
+	running := make(map[string]int) // by handler, and by handler and group
 	for i := range entries {
 		if e := &entries[i]; e.State == store.Running {
-			running[group{e.Handler, ""}]++
-			if e.Group != "" {
-				running[group{e.Handler, e.Group}]++
-			}
+			running[e.Handler]++
+			running[e.Handler+"/"+e.Group]++
 		}
 	}
 	l.mu.Lock()
@@ -406,12 +436,12 @@ func (l *ledger) checkOverdue(j *storetest.Judge, now store.Time, live []*life, 
 	for i := range entries {
 		e := &entries[i]
 		limit := limits[e.Handler]
-		hasPermit := limit.Rate == 0 && (limit.Concurrency == 0 || running[group{e.Handler, ""}] < limit.Concurrency) &&
-			(e.Group == "" || limit.GroupRate == 0 && (limit.GroupConcurrency == 0 || running[group{e.Handler, e.Group}] < limit.GroupConcurrency))
+		hasPermit := limit.Rate == 0 && (limit.Concurrency == 0 || running[e.Handler] < limit.Concurrency) &&
+			(e.Group == "" || limit.GroupRate == 0 && (limit.GroupConcurrency == 0 || running[e.Handler+"/"+e.Group] < limit.GroupConcurrency))
 		wanted := e.State == store.Pending && e.At <= now && !j.Paused() && !e.Waits() && !e.HandlerPaused && hasPermit && slices.ContainsFunc(live, func(v *life) bool {
 			c := v.config.handlers[e.Handler]
 			return c != nil && c.rate == 0 && (e.Schedule == "" || v.config.knowsSchedule) &&
-				(busy[v][""] == 0 || busy[v][e.Handler] == 0 && busy[v][""] < v.config.concurrency-1 && e.Crashes == 0)
+				(busy[v][""] == 0 || busy[v][e.Handler] == 0 && busy[v][""] < v.config.concurrency && e.Crashes == 0)
 		})
 		allowed := maxDelay
 		if e.Crashes > 0 {

@@ -61,12 +61,16 @@ type simulation struct {
 	phase       atomic.Int32
 	calmSince   time.Time // set before the phase calm
 	clockWasSet atomic.Bool
-	calmBegins  chan struct{} // closed when the faults end
+	calmBegins  chan struct{} // closed in the phase calm
 	over        chan struct{} // closed when all work has ended
 	overOnce    sync.Once
 
 	mu     sync.Mutex
 	result Result
+
+	sharing sync.Mutex
+	shared  *endpoint
+	shares  int
 }
 
 // The phases of a simulation.
@@ -149,6 +153,9 @@ func (s *simulation) play() {
 	s.drain()
 	s.endNow()
 	actors.Wait()
+	for _, e := range s.server.ends {
+		e.kill()
+	}
 	s.underWay.Wait()
 	for _, x := range servers {
 		x.compareAll()
@@ -170,7 +177,7 @@ func (s *simulation) copyTo(dst *server, name string) {
 			s.fail("export", "%d tasks were exported, of %d", n, len(want))
 		}
 	})
-	end := dst.connect(name)
+	end := dst.connect(name, true)
 	total := 0
 	for !isClosed(s.over) {
 		got, err := durable.Import(background, end, bytes.NewReader(file.Bytes()))
@@ -182,7 +189,7 @@ func (s *simulation) copyTo(dst *server, name string) {
 		case err == nil:
 			s.compareCopy(dst, want)
 			return
-		case s.settled() && !errors.Is(err, store.ErrClosed):
+		case s.settled() && !errors.Is(err, errDied):
 			s.fail("call failed", "Import fails in calm: %v", err)
 		}
 		s.sleep(upTo(r, time.Second))
@@ -248,7 +255,6 @@ func (s *simulation) runWeather() {
 func (s *simulation) settle() {
 	s.trace("simulation", "the storm is over")
 	s.phase.Store(settling)
-	close(s.calmBegins)
 	// Messages take up to 12 s. After a step of the clock, workers claim within a minute.
 	d := 20 * time.Second
 	if s.clockWasSet.Load() {
@@ -257,6 +263,8 @@ func (s *simulation) settle() {
 	s.sleep(d)
 	s.calmSince = time.Now()
 	s.phase.Store(calm)
+	s.ledger.checkCalm()
+	close(s.calmBegins)
 	s.trace("simulation", "calm")
 }
 
@@ -270,8 +278,11 @@ func (s *simulation) watchCalm(d time.Duration) {
 // drain cancels all tasks, and waits until they have ended.
 func (s *simulation) drain() {
 	s.phase.Store(draining)
-	s.watchCalm(8 * time.Second) // without clients, whose commands wake workers
+	s.watchCalm(6 * time.Second) // without clients, whose commands wake workers
 	c := s.newClient("tidy")
+	c.tidy()
+	c.rush()
+	s.watchCalm(4 * time.Second)
 	for range 15 {
 		if s.hasFailed() {
 			return

@@ -32,6 +32,7 @@ type server struct {
 	judges   []*storetest.Judge
 	offsets  []time.Duration // the clock's offset at each shard's latest command
 	commands int
+	wakes    []atomic.Int64 // by shard: how often the store has woken workers
 
 	ends      []*endpoint // guarded by mu
 	downUntil time.Time   // guarded by mu
@@ -51,14 +52,25 @@ func (s *simulation) newServer() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.st, x.offsets = st, make([]time.Duration, st.Shards())
+	x.st, x.offsets, x.wakes = st, make([]time.Duration, st.Shards()), make([]atomic.Int64, st.Shards())
+	go x.countWakes(st)
 	for shard := range st.Shards() {
 		x.judges = append(x.judges, storetest.NewJudge(
 			func(difference string) { panic(violation(difference)) },
 			func(f store.Filter) []store.Entry { return x.list(shard, f) },
+			func() int { return int(x.wakes[shard].Load()) },
 		))
 	}
 	return x, nil
+}
+
+// countWakes counts the wake-ups of a store until it is closed.
+func (s *server) countWakes(st store.Store) {
+	var shards []int
+	for shard := range s.wakes {
+		shards = append(shards, shard)
+	}
+	_ = st.Wait(background, shards, func(shard int) { s.wakes[shard].Add(1) })
 }
 
 // must returns x. An error is a violation.
@@ -110,7 +122,6 @@ func (s *server) begin(j *storetest.Judge, shard int, now store.Time) {
 func (s *server) finish(j *storetest.Judge, shard int, now store.Time) {
 	if s.commands++; s.commands%s.opener.CompareEvery == 0 {
 		j.Compare(now, must(s.st.Stats(background, shard)))
-		s.checkExplanations(j, shard, now)
 	}
 }
 
@@ -135,6 +146,7 @@ func (s *server) restart(d time.Duration) {
 		return
 	}
 	s.st = st
+	go s.countWakes(st)
 }
 
 func (s *server) compareAll() {
@@ -154,15 +166,11 @@ func (s *server) change(from string, op *operation, shard int, stamp store.Stamp
 			}
 		}
 		out, err = s.st.Change(background, shard, stamp, c)
-		if errors.Is(err, store.ErrInvalid) {
-			s.fail("invalid", "%s sent an invalid command: %v", from, err)
-			return
-		}
 		s.begin(j, shard, now)
 		isNew := j.Change(now, stamp, c, out, err)
 		s.trace(from, "%s/%d %s new=%v: %v, %v", opNames[c.Op], shard, idsOf(c.Items), isNew, out, err)
 		if isNew {
-			s.ledger.carriedOut(op, shard, &c, out)
+			s.ledger.carriedOut(from, op, &c, out)
 		}
 		s.finish(j, shard, now)
 	})
@@ -172,16 +180,10 @@ func (s *server) change(from string, op *operation, shard int, stamp store.Stamp
 func (s *server) do(from string, shard int, stamp store.Stamp, r store.Round) (a store.Answer, err error) {
 	stopped := s.withShard(shard, func(j *storetest.Judge, now store.Time) {
 		a, err = s.st.Do(background, shard, stamp, r)
-		if errors.Is(err, store.ErrInvalid) {
-			s.fail("invalid", "%s sent an invalid round: %v", from, err)
-			return
-		}
 		s.begin(j, shard, now)
 		isNew := j.Do(now, stamp, r, a, err)
 		s.trace(from, "round/%d new=%v %s, %v", shard, isNew, roundText(&r, &a), err)
-		if isNew {
-			s.ledger.reported(&r, &a)
-		}
+		s.ledger.answeredRound(stamp.Sender, &r, &a, isNew)
 		s.finish(j, shard, now)
 	})
 	return a, errors.Join(stopped, err)
@@ -193,8 +195,6 @@ var opNames = [...]string{
 	store.PauseHandler: "pause handler", store.ResumeHandler: "resume handler", store.Pause: "pause", store.Resume: "resume", store.Sync: "sync",
 }
 
-var endNames = [...]string{store.Done: "done", store.Retry: "retry", store.Failed: "failed", store.HandBack: "back", store.Dropped: "dropped"}
-
 func idsOf(items []store.Item) string {
 	var ids []string
 	for _, x := range items {
@@ -203,18 +203,12 @@ func idsOf(items []store.Item) string {
 	return strings.Join(ids, ", ")
 }
 
-func roundText(r *store.Round, a *store.Answer) (s string) {
-	for _, x := range r.Reports {
-		s += fmt.Sprintf("%s %q %d, ", endNames[x.End], x.ID, x.Token)
-	}
-	for _, x := range r.Extend {
-		s += fmt.Sprintf("extend %q %d, ", x.ID, x.Token)
-	}
-	if c := &r.Claim; c.Asked {
-		s += fmt.Sprintf("claim %d rooms %v spare %d suspects %v full %v pass %v: ", c.Max, c.Rooms, c.Spare, c.Suspects, c.Full, c.Pass)
-	}
+func roundText(r *store.Round, a *store.Answer) string {
+	c := r.Claim
+	c.Handlers, c.Schedules = nil, nil
+	var got []store.Lease
 	for _, x := range a.Tasks {
-		s += fmt.Sprintf("%q %d, ", x.ID, x.Token)
+		got = append(got, store.Lease{ID: x.ID, Token: x.Token})
 	}
-	return fmt.Sprint(s, a.Receipts, a.Extensions, " next ", a.Next, " limited ", a.Limited)
+	return fmt.Sprintf("%+v extend %v claim %+v: %v %v %v next %v limited %v", r.Reports, r.Extend, c, got, a.Receipts, a.Extensions, a.Next, a.Limited)
 }

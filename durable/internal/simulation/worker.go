@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/tickless/tickless/durable"
@@ -21,6 +22,7 @@ type workerConfig struct {
 	deadCount     int
 	lives         time.Duration // until a crash or a stop
 	knowsSchedule bool
+	isShared      bool // the Worker shares its Client with others
 	handlers      map[string]*handlerConfig
 }
 
@@ -35,17 +37,18 @@ const (
 	period     = 700 * time.Millisecond // of the schedule "s"
 )
 
-var handlerNames = []string{"a", "b", "c", "d", "rare"}
+var handlerNames = []string{"a", "b", "c", "d"}
 
 func newWorkerConfig(r *rand.Rand) *workerConfig {
 	c := &workerConfig{
 		concurrency: 1 + r.IntN(8), lease: 600*time.Millisecond + upTo(r, 2*time.Second).Round(time.Millisecond), maxCrashes: 1 + r.IntN(5),
 		shutdown: upTo(r, 2*time.Second), knowsSchedule: chance(r, 70), handlers: make(map[string]*handlerConfig),
-		lives: randomOf(r, 1500*time.Millisecond, 20*time.Second),
+		lives: randomOf(r, 1500*time.Millisecond, 20*time.Second), isShared: chance(r, 50),
 	}
 	if chance(r, 15) {
 		c.deadAge, c.deadCount = upTo(r, 30*time.Second), 1+r.IntN(10)
 	}
+	c.knowsSchedule = c.knowsSchedule || c.isShared
 	for i, name := range handlerNames {
 		h := &handlerConfig{most: randomOf(r, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3), attempts: 1 + r.IntN(5),
 			rate: randomOf(r, 0, 0, 0, 0, 0, 0, 3+r.Float64()*40), timeout: 200*time.Millisecond + upTo(r, 3*time.Second)}
@@ -67,6 +70,17 @@ type process struct {
 	life   *life         // the present one; guarded by ledger.mu
 }
 
+// sharedEnd returns the connection that some Workers share, until one of them dies.
+func (s *simulation) sharedEnd() *endpoint {
+	s.sharing.Lock()
+	defer s.sharing.Unlock()
+	if s.shared == nil || isClosed(s.shared.dead) {
+		s.shares++
+		s.shared = s.server.connect(fmt.Sprint("shared.", s.shares), true)
+	}
+	return s.shared
+}
+
 // A life is a Run of a process's Worker, until it ends or the process dies.
 type life struct {
 	*process
@@ -78,22 +92,14 @@ type life struct {
 	isLive        bool
 }
 
-// schedule is the schedule "s" of the workers that know it.
-type schedule struct{}
-
-func (schedule) Next(t time.Time) time.Time { return t.Add(period) }
-
-func clientOptions(knowsSchedule bool) []durable.Option {
-	opts := []durable.Option{durable.WithLogger(quiet)}
-	if knowsSchedule {
-		opts = append(opts, durable.WithSchedule("s", schedule{}))
-	}
-	return opts
-}
-
 func (s *simulation) startProcess(name string, c *workerConfig) *process {
-	p := &process{simulation: s, name: name, config: c, end: s.server.connect(name), poison: make(chan struct{}, 1)}
-	p.worker = durable.NewWorker(durable.New(p.end, clientOptions(c.knowsSchedule)...), durable.WithConcurrency(c.concurrency), durable.WithLease(c.lease),
+	p := &process{simulation: s, name: name, config: c, poison: make(chan struct{}, 1)}
+	if c.isShared {
+		p.end = s.sharedEnd()
+	} else {
+		p.end = s.server.connect(name, c.knowsSchedule)
+	}
+	p.worker = durable.NewWorker(p.end.client, durable.WithConcurrency(c.concurrency), durable.WithLease(c.lease),
 		durable.WithMaxCrashes(c.maxCrashes), durable.WithShutdownTimeout(c.shutdown), durable.WithDeadLimit(c.deadAge, c.deadCount))
 	for _, name := range handlerNames {
 		h := c.handlers[name]
@@ -127,9 +133,6 @@ func (s *simulation) runWorker(name string) {
 		}
 		s.sleep(upTo(r, time.Second))
 	}
-	if p != nil {
-		p.end.kill()
-	}
 }
 
 // live plays a life. It reports whether the process stays.
@@ -149,7 +152,7 @@ func (p *process) live(r *rand.Rand) (stays bool) {
 	v.isLive = false
 	p.ledger.mu.Unlock()
 	began := time.Now()
-	if stays = fault == stop && how == 0; !stays {
+	if stays = fault == stop && how == 0; !stays && !p.config.isShared {
 		defer p.end.kill()
 	}
 	if fault == crash { // messages that are under way still arrive
@@ -163,7 +166,7 @@ func (p *process) live(r *rand.Rand) (stays bool) {
 	err := <-ended
 	limit := p.config.shutdown + 2*max(p.config.lease/3, time.Second) + 8*time.Second
 	switch d := time.Since(began); {
-	case fault == crash:
+	case isClosed(p.end.dead):
 	case d > limit:
 		p.fail("slow end", "%s: Run has ended after %v, more than %v", p.name, d, limit)
 	case err != nil && (!errors.Is(err, durable.ErrNotHandedBack) || p.settled()):
@@ -186,13 +189,17 @@ func (p *process) awaitFault(r *rand.Rand, ended chan error) (fault string) {
 			next = time.After(upTo(r, p.config.lives))
 		case <-p.poison:
 			return crash
+		case <-p.end.dead: // another Worker has died
+			return crash
 		case <-p.over:
 			if p.hasFailed() {
 				return crash
 			}
 			return stop
 		case err := <-ended:
-			p.fail("run ended", "%s: Run has ended by itself: %v", p.name, err)
+			if !isClosed(p.end.dead) {
+				p.fail("run ended", "%s: Run has ended by itself: %v", p.name, err)
+			}
 			ended <- err
 			return crash
 		}
@@ -212,7 +219,7 @@ func (p *process) handle(ctx context.Context, d durable.Delivery) error {
 	p.ledger.mu.Unlock()
 	x := p.ledger.begin(ctx, v, &d)
 	defer p.ledger.end(x)
-	takes, result, obeys := p.behaviour(r)
+	takes, result, obeys := p.behaviour(r, &d)
 	if isPoison := d.Key == "k0" || d.Key == "k1"; chance(r, 50) && isPoison && p.on(crash) {
 		time.Sleep(upTo(r, 5*time.Millisecond))
 		select {
@@ -261,11 +268,13 @@ func (p *process) handle(ctx context.Context, d durable.Delivery) error {
 }
 
 // behaviour returns how long a handler takes, how it ends, and whether it obeys its context.
-func (p *process) behaviour(r *rand.Rand) (takes time.Duration, result string, obeys bool) {
+func (p *process) behaviour(r *rand.Rand, d *durable.Delivery) (takes time.Duration, result string, obeys bool) {
 	takes, obeys = upTo(r, 40*time.Millisecond), chance(r, 85)
 	result = randomOf(r, "done", "done", "done", "done", "fail", "no retry", "retry after", "hand back", "panic", "exit")
 	long, kind := upTo(r, 3*p.config.lease), r.IntN(100)
 	switch {
+	case strings.HasPrefix(d.Key, "slow"):
+		return time.Minute, "done", true
 	case p.isCalm():
 		if kind < 15 {
 			takes = long / 2
@@ -275,7 +284,7 @@ func (p *process) behaviour(r *rand.Rand) (takes time.Duration, result string, o
 		takes = long
 	case kind < 16:
 		takes = 3 * long
-	case kind < 17:
+	case kind < 17, d.Crashes > 0 && kind < 25:
 		return hangs, result, false
 	case kind < 30:
 		takes = upTo(r, time.Microsecond)

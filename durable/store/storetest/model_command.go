@@ -396,8 +396,9 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 		}
 		if hasState(store.Past) {
 			m.caseCounts["purged run"]++
-			if id := store.HeadID(store.KeyOf(x.ID)); m.tasks[id].Runs == 1 && m.tasks[id].Due <= m.now {
-				delete(m.tasks, id)
+			// An imported run may have no head.
+			if head := m.tasks[store.HeadID(store.KeyOf(x.ID))]; head != nil && head.Runs == 1 && head.Due <= m.now {
+				delete(m.tasks, head.ID)
 			}
 			delete(m.tasks, x.ID)
 			return store.Removed

@@ -27,7 +27,11 @@ type model struct {
 	// pausedHandlers are the handlers that are paused.
 	pausedHandlers map[string]store.HandlerPause
 	sets           map[string]modelSet
-	wakesReliably  bool           // the store loses no wake-ups, so workers need no regular claims
+	wakesReliably  bool                    // the store loses no wake-ups, so workers need no regular claims
+	wakes          func() int              // how often the store has woken the workers; nil: unknown
+	claimers       map[string]modelClaimer // by sender
+	ready          map[string]readyTask    // by id, after the latest command
+	owed           []owedWake
 	counters       store.Counters // the expected Stats.Counters
 	caseCounts     map[string]int // how often each case happened
 }
@@ -53,7 +57,7 @@ func newModel(f failer, list func(f store.Filter) []store.Entry) *model {
 	return &model{
 		failer: f, list: list, tasks: make(map[string]*modelTask), senders: make(map[string]*modelSender),
 		limits: make(map[string]*modelLimit), pausedHandlers: make(map[string]store.HandlerPause), groupsFullAt: make(map[modelGroup]store.Time), behind: make(map[modelGroup]bool),
-		sets: make(map[string]modelSet), caseCounts: make(map[string]int),
+		sets: make(map[string]modelSet), claimers: make(map[string]modelClaimer), caseCounts: make(map[string]int),
 	}
 }
 
@@ -70,6 +74,8 @@ func (t *modelTask) startLease(now store.Time, r *store.Round) {
 
 // restartTimes starts all leases and rates again, as after a step of the clock.
 func (m *model) restartTimes() {
+	m.owed = nil
+	clear(m.claimers) // they look at the clock within a minute
 	for _, l := range m.limits {
 		l.fullAt = 0
 	}
@@ -85,6 +91,7 @@ func (m *model) restartTimes() {
 // was sent before. isNew is false if the command had no effect.
 func (m *model) admit(s *store.Stamp, err error) (last *modelSender, isNew bool) {
 	last = m.senders[s.Sender]
+	m.checkWakes()
 	var want error
 	switch {
 	case last != nil && s.Number < last.number:
@@ -132,6 +139,7 @@ func (m *model) judgeChange(s *store.Stamp, c *store.Command, outcomes []store.O
 		}
 	}
 	equal(m.failer, "outcomes", outcomes, want)
+	m.noteReady(s.Sender)
 	m.senders[s.Sender] = &modelSender{number: s.Number, outcomes: want}
 	return true
 }
@@ -152,6 +160,7 @@ func (m *model) judgeRound(s *store.Stamp, r *store.Round, a *store.Answer, err 
 	if !isNew {
 		if last != nil {
 			m.judgeRepeatedRound(r, a, &last.answer)
+			m.noteClaim(s.Sender, r, a)
 		}
 		return false
 	}
@@ -170,6 +179,8 @@ func (m *model) judgeRound(s *store.Stamp, r *store.Round, a *store.Answer, err 
 		m.endExpired(r.MaxCrashes)
 	}
 	m.checkClaimed(r, a)
+	m.noteClaim(s.Sender, r, a)
+	m.noteReady(s.Sender)
 	answer := *a
 	answer.Receipts, answer.Extensions, answer.Tasks = receipts, leases, slices.Clone(a.Tasks)
 	m.senders[s.Sender] = &modelSender{number: s.Number, answer: answer}
@@ -259,10 +270,12 @@ func (m *model) compareEntries(got, want []store.Entry) {
 type Judge struct{ m *model }
 
 // NewJudge returns a Judge of an empty shard. The Judge calls fail at the first difference;
-// fail must not return. list returns all entries of the shard that match a filter.
-func NewJudge(fail func(difference string), list func(store.Filter) []store.Entry) *Judge {
+// fail must not return. list returns all entries of the shard that match a filter. wakes
+// returns how often the store has woken the shard's workers: a wake-up must be counted before
+// time passes.
+func NewJudge(fail func(difference string), list func(store.Filter) []store.Entry, wakes func() int) *Judge {
 	m := newModel(failFunc(fail), list)
-	m.wakesReliably = true
+	m.wakesReliably, m.wakes = true, wakes
 	return &Judge{m}
 }
 
@@ -299,6 +312,7 @@ func (j *Judge) ClockWasSet(now store.Time) {
 // Compare compares all entries of the shard, as list returns them, and its Stats at now.
 func (j *Judge) Compare(now store.Time, stats store.Stats) {
 	j.m.now = now
+	j.m.checkWakes()
 	all, want := j.m.expected()
 	j.m.compareEntries(j.m.list(store.Filter{}), expectedList(all, store.Filter{}))
 	stats.Unknown = 0

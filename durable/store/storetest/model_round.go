@@ -315,7 +315,7 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 			m.caseCounts["kept by a paused handler"]++
 			continue
 		}
-		if slices.Contains(r.Claim.Handlers, t.Handler) && (t.Schedule == "" || slices.Contains(r.Claim.Schedules, t.Schedule)) {
+		if matchesClaim(&r.Claim, t.Handler, t.Schedule) {
 			due = append(due, t)
 		} else {
 			m.caseCounts["unknown left"]++
@@ -379,6 +379,7 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 		equal(m.failer, "suspects", a.Suspects, store.SomeWait)
 	}
 	m.checkLimitsInAnswer(r, a, due)
+	m.checkNext(r, a, room)
 	var pausedHandlers []string
 	for _, h := range r.Claim.Handlers {
 		if _, paused := m.pausedHandlers[h]; paused {
