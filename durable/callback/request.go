@@ -116,10 +116,18 @@ func (r Request) check() (*url.URL, error) {
 		}
 		seenNames[name] = true
 	}
-	if !isSendable(&http.Request{URL: u, Host: r.hostHeader()}) {
+	if host := r.hostHeader(); !isPlain(r.URL+host) && !isSendable(&http.Request{URL: u, Host: host}) {
 		return nil, invalidf("the URL %q or the Host header cannot be sent: special characters must be escaped", redactedURL(u))
 	}
 	return u, nil
+}
+
+// isPlain reports whether a URL has only characters for which isSendable needs no try, which
+// costs as much as all other checks.
+func isPlain(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-._~/:?=&", r)
+	})
 }
 
 // isSendable reports whether a server can parse the URL and the host as net/http sends

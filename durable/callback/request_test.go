@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -188,4 +189,34 @@ func FuzzParse(f *testing.F) {
 		require.Equal(t, r.URL, again.URL)
 		require.Equal(t, r.Method, again.Method)
 	})
+}
+
+// What isPlain accepts, a server can parse.
+func TestRequest_PlainCanBeSent(t *testing.T) {
+	const parts = "ab/::?&=-._~19"
+	rng := rand.New(rand.NewPCG(1, 2))
+	text := func(n int) string {
+		var b strings.Builder
+		for range rng.IntN(n) {
+			b.WriteByte(parts[rng.IntN(len(parts))])
+		}
+		return b.String()
+	}
+	sent := 0
+	for range 20_000 {
+		r := Request{URL: "http://" + text(6) + "a" + text(12)}
+		if host := text(6); isValidHost(host) {
+			r.Headers = map[string]string{"Host": host}
+		}
+		u, err := r.parseURL()
+		if err != nil {
+			continue
+		}
+		sent++
+		require.True(t, isPlain(r.URL+r.hostHeader()))
+		require.True(t, isSendable(&http.Request{URL: u, Host: r.hostHeader()}), "%+v", r)
+	}
+	require.Greater(t, sent, 1000)
+	require.False(t, isPlain("http://a.example/a b"))
+	require.False(t, isPlain("http://ä.example/"))
 }
