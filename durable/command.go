@@ -242,7 +242,15 @@ func (x *command) sendChunk(ctx context.Context, shard int, ch *chunk) ([]Outcom
 	}
 	c := x.template
 	c.Items = ch.items
-	return x.client.store.Change(ctx, shard, ch.stamp, c)
+	if c.After == nil {
+		return x.client.store.Change(ctx, shard, ch.stamp, c)
+	}
+	c.After = new(store.Entry) // its own: after an error the store may still write it
+	out, err := x.client.store.Change(ctx, shard, ch.stamp, c)
+	if err == nil {
+		*x.template.After = *c.After
+	}
+	return out, err
 }
 
 // A store recognizes a repeated command by its sender and number. It remembers only the

@@ -85,6 +85,7 @@ type scheduleConfig struct {
 	ifExists store.Keep // what happens if the key already has a task
 	paused   bool
 	version  int64 // 0: any
+	info     *Info // nil: not asked for
 }
 
 type scheduleOption func(*scheduleConfig) error
@@ -113,7 +114,11 @@ func newScheduleConfig(method string, opts []ScheduleOption) (c scheduleConfig, 
 
 // command returns the store's command, without items.
 func (c *scheduleConfig) command() store.Command {
-	return store.Command{Op: store.Schedule, Keep: c.ifExists}
+	x := store.Command{Op: store.Schedule, Keep: c.ifExists}
+	if c.info != nil {
+		x.After = new(store.Entry)
+	}
+	return x
 }
 
 // applyTo adds what the options say to an item.
@@ -166,6 +171,20 @@ func (c *Client) doOneChange(ctx context.Context, method string, op store.Op, x 
 func Paused() ScheduleOption {
 	return scheduleOption(func(c *scheduleConfig) error {
 		c.paused = true
+		return nil
+	})
+}
+
+// ReturnInfo sets info to what [Client.Get] would return just after the command, without
+// another access to the store. A store that does not know it leaves info as it is: package
+// redisstore always, the others after [UnknownError.Again] or if the key has no task. It is for
+// one task, and panics if info is nil.
+func ReturnInfo(info *Info) ScheduleOption {
+	if info == nil {
+		panic("durable: ReturnInfo: nil Info")
+	}
+	return scheduleOption(func(c *scheduleConfig) error {
+		c.info = info
 		return nil
 	})
 }

@@ -117,6 +117,9 @@ func (c *Client) schedule(ctx context.Context, method string, items []Item, opts
 	if config.version != 0 && len(items) > 1 {
 		return nil, invalidError("ScheduleBatch: IfVersion is for one task, got %d", len(items))
 	}
+	if config.info != nil && len(items) > 1 {
+		return nil, invalidError("ScheduleBatch: ReturnInfo is for one task, got %d", len(items))
+	}
 	x := c.newCommand(ctx, config.command(), len(items))
 	for i := range items {
 		item, err := c.storeItem(ctx, &items[i])
@@ -126,7 +129,13 @@ func (c *Client) schedule(ctx context.Context, method string, items []Item, opts
 		config.applyTo(&item)
 		x.addItem(i, item)
 	}
-	return x.do(ctx)
+	outcomes, err := x.do(ctx)
+	if after := x.template.After; err == nil && after != nil && after.State != 0 {
+		if info, damaged := infoOf(after); damaged == nil {
+			*config.info = info
+		}
+	}
+	return outcomes, err
 }
 
 // Cancel removes the task with a key or an [Info.ID], and ends its repetition. The

@@ -46,6 +46,58 @@ func TestSchedule_KeepsAllOfATask(t *testing.T) {
 	})
 }
 
+// ReturnInfo returns what Get would, for each outcome, and leaves the Info alone if the answer
+// was lost.
+func TestSchedule_ReturnInfo(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		lose := false
+		c := durable.New(&faulty{Store: mem, lose: func() bool { return lose }})
+		task := durable.Task{Key: "k", Handler: "h", Body: []byte("body"), Headers: map[string]string{"a": "b"}}
+		daily := durable.Task{Key: "daily", Handler: "h", Every: 24 * time.Hour}
+		var version int64
+		for _, x := range []struct {
+			want durable.Outcome
+			task durable.Task
+			when durable.When
+			opts []durable.ScheduleOption
+		}{
+			{durable.Created, task, durable.After(time.Hour), nil},
+			{durable.Replaced, task, durable.After(0), nil},
+			{durable.Kept, task, durable.After(time.Hour), []durable.ScheduleOption{durable.OnlyNew()}},
+			{durable.Created, daily, durable.Next(), []durable.ScheduleOption{durable.Paused()}},
+			{durable.Replaced, daily, durable.Next(), nil},
+		} {
+			var info durable.Info
+			out, err := c.Schedule(ctx, x.task, x.when, append(x.opts, durable.ReturnInfo(&info))...)
+			require.NoError(t, err)
+			require.Equal(t, x.want, out)
+			got, err := c.Get(ctx, x.task.Key)
+			require.NoError(t, err)
+			require.Equal(t, got, info)
+			require.Equal(t, out == durable.Kept, info.Version == version, "the version")
+			version = info.Version
+		}
+
+		var info durable.Info
+		lose = true
+		_, err := c.Schedule(ctx, task, durable.After(0), durable.ReturnInfo(&info))
+		var unknown *durable.UnknownError
+		require.ErrorAs(t, err, &unknown)
+		lose = false
+		_, err = unknown.Again(ctx)
+		require.NoError(t, err)
+		require.Zero(t, info)
+		ended := daily
+		ended.Key, ended.End = "ended", time.Now().Add(time.Hour)
+		out, err := c.Schedule(ctx, ended, durable.Next(), durable.ReturnInfo(&info))
+		require.NoError(t, err)
+		require.Equal(t, durable.Absent, out)
+		require.Zero(t, info)
+		_, err = c.ScheduleBatch(ctx, []durable.Item{{Task: task, When: durable.After(0)}, {Task: daily, When: durable.Next()}}, durable.ReturnInfo(&info))
+		require.ErrorIs(t, err, durable.ErrInvalid)
+	})
+}
+
 func TestSchedule_Modes(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem)

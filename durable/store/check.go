@@ -31,6 +31,9 @@ func (c *Command) Check(s *Stamp) error {
 	if c.Keep > KeepSame || c.Keep != KeepNone && c.Op != Schedule {
 		return invalidf("Keep %d is unknown or not for this command", c.Keep)
 	}
+	if c.After != nil && (c.Op != Schedule || len(c.Items) != 1) {
+		return invalidf("After is only for a Schedule of one item")
+	}
 	for i := range c.Items {
 		if err := c.Items[i].check(c.Op); err != nil {
 			return err

@@ -7,6 +7,11 @@ type Command struct {
 	Op    Op
 	Keep  Keep   // for Schedule
 	Items []Item // from 1 to MaxBatch, none for Pause and Resume, up to MaxSet more for Sync
+	// After, if not nil, is for a Schedule of one item. A store that has the task at hand sets it
+	// to what Get would return just after the command. It stays as it is if the store would have
+	// to read the task for that, or if the command is repeated. After an error the store may
+	// still write it.
+	After *Entry
 }
 
 // An Item is one task of a command.

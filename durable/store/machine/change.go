@@ -118,7 +118,21 @@ func Change(index Index, at Moment, s *store.Stamp, c *store.Command) ([]store.O
 		m.numbers.Wakes++
 	}
 	m.rememberSender(s, sender)
+	if c.After != nil {
+		*c.After = m.entryOf(c.Items[0].ID)
+	}
 	return slices.Clone(sender.Outcomes), nil
+}
+
+// entryOf returns what Get returns for an id, or an entry without a State if there is no task.
+func (m *machine) entryOf(id string) (e store.Entry) {
+	if t := m.index.Find(id); t != nil {
+		e = CopyEntry(t.Entry)
+		if m.numbers.Limits > 0 {
+			NotePause(&e, m.index.Limits())
+		}
+	}
+	return e
 }
 
 // Schedule carries out a Schedule command without a stamp, as the only command of a

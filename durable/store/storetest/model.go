@@ -204,7 +204,7 @@ func (m *modelTest) resend() {
 // send sends a command or a round, and tells the model.
 func (m *modelTest) send(x sentCommand) (a store.Answer) {
 	if x.command != nil {
-		outcomes, err := m.Store.Change(ctx, 0, x.stamp, *x.command)
+		outcomes, err := m.changeOnly(x.stamp, *x.command)
 		m.judgeChange(&x.stamp, x.command, outcomes, err)
 		return a
 	}

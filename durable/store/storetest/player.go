@@ -333,7 +333,7 @@ func (p *player) sendAgain() {
 func (b *storeTest) send(x sentCommand) {
 	b.Helper()
 	if x.command != nil {
-		outcomes, err := b.Store.Change(ctx, 0, x.stamp, *x.command)
+		outcomes, err := b.changeOnly(x.stamp, *x.command)
 		b.judge.Change(b.now(), x.stamp, *x.command, outcomes, err)
 		return
 	}
