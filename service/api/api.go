@@ -111,7 +111,13 @@ func New(client *durable.Client, opts ...Option) *API {
 		})
 	}
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, Problemf(http.StatusNotFound, "there is no %.80q; see /openapi.json", r.URL.Path))
+		methods := a.methodsOf(r)
+		if len(methods) == 0 {
+			writeProblem(w, Problemf(http.StatusNotFound, "there is no %.80q; see /openapi.json", r.URL.Path))
+			return
+		}
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		writeProblem(w, Problemf(http.StatusMethodNotAllowed, "the methods of this path are %s", strings.Join(methods, ", ")))
 	})
 	return a
 }
@@ -120,13 +126,6 @@ func New(client *durable.Client, opts ...Option) *API {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if _, pattern := a.mux.Handler(r); pattern == "/" {
-		if methods := a.methodsOf(r); len(methods) > 0 {
-			w.Header().Set("Allow", strings.Join(methods, ", "))
-			writeProblem(w, Problemf(http.StatusMethodNotAllowed, "the methods of this path are %s", strings.Join(methods, ", ")))
-			return
-		}
-	}
 	a.mux.ServeHTTP(w, r)
 }
 

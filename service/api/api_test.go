@@ -237,6 +237,41 @@ func TestAPI_Methods(t *testing.T) {
 }
 
 // A body that is nested too deeply, or is not UTF-8, is refused at once.
+// A getlessStore fails each Get.
+type getlessStore struct{ *memstore.Store }
+
+func (getlessStore) Get(context.Context, int, string) (store.Entry, error) {
+	return store.Entry{}, store.ErrBusy
+}
+
+// The answers to PUT and POST have the task as it was stored, without another read.
+func TestAPI_AnswersWithoutReading(t *testing.T) {
+	st := memstore.New()
+	client := durable.New(st)
+	c := &caller{t, New(durable.New(getlessStore{st})), map[string]map[int]bool{}}
+	for _, x := range []struct {
+		status                    int
+		method, path, body, state string
+	}{
+		{201, "PUT", "/v1/tasks/k", future, "pending"},
+		{200, "PUT", "/v1/tasks/k", `{"url":"http://user:hush@x.example/","at":"2030-01-02T03:04:05Z","paused":true}`, "paused"},
+		{201, "PUT", "/v1/tasks/daily", `{"url":"http://x.example/","cron":"0 9 * * *","zone":"Europe/Berlin","keep":{"runs":3}}`, "pending"},
+		{201, "POST", "/v1/tasks", `{"url":"http://x.example/","body_base64":"/w==","backoff":{"min":"1s","max":"1m0s"}}`, "pending"},
+	} {
+		w := c.want(x.status, x.method, x.path, x.body)
+		var got outcomeAnswer
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got))
+		require.Equal(t, x.state, got.State)
+		info, err := client.Get(t.Context(), got.Key)
+		require.NoError(t, err)
+		want, err := json.Marshal(outcomeAnswer{Shown(&info), got.Outcome})
+		require.NoError(t, err)
+		require.JSONEq(t, string(want), w.Body.String())
+		require.Equal(t, fmt.Sprintf("%q", got.Version), w.Header().Get("ETag"))
+		require.Equal(t, "/v1/tasks/"+got.Key, w.Header().Get("Location"))
+	}
+}
+
 func TestAPI_OddBodies(t *testing.T) {
 	c := &caller{T: t, api: New(durable.New(memstore.New())), seen: map[string]map[int]bool{}}
 	c.want(422, "PUT", "/v1/tasks/k", strings.Repeat(`{"on_success":`, 5000)+`{}`+strings.Repeat(`}`, 5000))

@@ -33,7 +33,8 @@ func (a *API) schedule(w http.ResponseWriter, r *http.Request, t *Task, hash str
 		}
 		opts = append(opts, durable.OnlyNew())
 	}
-	outcome, err := a.client.Schedule(r.Context(), item.Task, item.When, t.options(opts...)...)
+	var info durable.Info
+	outcome, err := a.client.Schedule(r.Context(), item.Task, item.When, t.options(append(opts, durable.ReturnInfo(&info))...)...)
 	if outcome, err = again(r.Context(), outcome, err); err != nil {
 		return err
 	}
@@ -44,7 +45,11 @@ func (a *API) schedule(w http.ResponseWriter, r *http.Request, t *Task, hash str
 		return errChanged
 	}
 	a.audit(r.Context(), "schedule", item.Task.Key, 1)
-	return a.answerTask(w, r, item.Task.Key, outcome)
+	if info.ID == "" { // the store has not returned it
+		return a.answerTask(w, r, item.Task.Key, outcome)
+	}
+	writeTask(w, &info, outcome)
+	return nil
 }
 
 // answerTask answers with the present state of a task after a command.
@@ -57,10 +62,15 @@ func (a *API) answerTask(w http.ResponseWriter, r *http.Request, key string, out
 	if err != nil {
 		return err
 	}
-	setETag(w, &info)
-	w.Header().Set("Location", "/v1/tasks/"+pathEscape(key))
-	writeJSON(w, statusOf(outcome), outcomeAnswer{Shown(&info), outcome.String()})
+	writeTask(w, &info, outcome)
 	return nil
+}
+
+// writeTask answers with a task.
+func writeTask(w http.ResponseWriter, info *durable.Info, outcome durable.Outcome) {
+	setETag(w, info)
+	w.Header().Set("Location", "/v1/tasks/"+pathEscape(info.ID))
+	writeJSON(w, statusOf(outcome), outcomeAnswer{Shown(info), outcome.String()})
 }
 
 func statusOf(outcome durable.Outcome) int {
