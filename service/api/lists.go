@@ -3,7 +3,9 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -54,47 +56,37 @@ func (q FilterQuery) Filter() (f durable.Filter, err error) {
 	return f, p.err()
 }
 
+// parseQuery returns the parameters of a list: the limit, the cursor, and those of a filter
+// that are allowed.
 func parseQuery(r *http.Request, allowed ...string) (q FilterQuery, limit int, cursor durable.Cursor, err error) {
 	var p fieldErrors
 	limit = defaultLimit
+	fields := map[string]string{}
 	for name, values := range r.URL.Query() {
 		v := values[len(values)-1]
-		known := false
-		for _, a := range append(allowed, "limit", "cursor") {
-			known = known || a == name
-		}
 		switch {
-		case !known:
-			p.add("/"+name, "is unknown")
-		case name == "state":
-			q.State = v
-		case name == "prefix":
-			q.Prefix = v
-		case name == "queue":
-			q.Queue = v
-		case name == "group":
-			q.Group = v
-		case name == "error":
-			q.Error = v
-		case name == "due_before":
-			t, err := time.Parse(time.RFC3339, v)
-			if err != nil {
-				p.add("/due_before", "is not a time such as 2027-01-02T15:04:05Z")
-			}
-			q.DueBefore = &t
 		case name == "cursor":
 			cursor = durable.Cursor(v)
 		case name == "limit":
 			if limit, err = strconv.Atoi(v); err != nil || limit < 1 || limit > maxLimit {
 				p.add("/limit", "is not a number from 1 to 1000")
 			}
+		case slices.Contains(allowed, name):
+			fields[name] = v
+		default:
+			p.add("/"+pointerEscaper.Replace(name), "is unknown")
 		}
 	}
-	if err := p.err(); err != nil {
-		err.(*Problem).Status = http.StatusBadRequest
-		return q, limit, cursor, err
+	if err = p.err(); err == nil {
+		b, _ := json.Marshal(fields) // texts
+		err = decodeText(b, &q)
 	}
-	return q, limit, cursor, nil
+	if err != nil {
+		x := ProblemOf(err)
+		x.Title, x.Status = http.StatusText(http.StatusBadRequest), http.StatusBadRequest
+		err = x
+	}
+	return q, limit, cursor, err
 }
 
 func (a *API) listTasks(w http.ResponseWriter, r *http.Request) error {
