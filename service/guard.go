@@ -14,8 +14,10 @@ import (
 
 const (
 	cookieName = "tickless_session"
-	// maxAtOnce is how many requests are served at a time. More are told to try again.
-	maxAtOnce = 512
+	// maxAtOnce is how many requests are served at a time, and maxStrangers how many of
+	// those without a token: the login. More are told to try again.
+	maxAtOnce    = 512
+	maxStrangers = 64
 )
 
 // wrongTokens limits how many wrong tokens a second are answered, so that nobody guesses.
@@ -26,15 +28,16 @@ const (
 
 // A guard checks each request before a handler sees it.
 type guard struct {
-	next     http.Handler
-	config   *Config
-	places   chan struct{}
-	wrong    *rate.Limiter
-	crossing *http.CrossOriginProtection
+	next      http.Handler
+	config    *Config
+	places    chan struct{}
+	strangers chan struct{}
+	wrong     *rate.Limiter
+	crossing  *http.CrossOriginProtection
 }
 
 func newGuard(next http.Handler, c *Config) *guard {
-	return &guard{next: next, config: c, places: make(chan struct{}, maxAtOnce),
+	return &guard{next: next, config: c, places: make(chan struct{}, maxAtOnce), strangers: make(chan struct{}, maxStrangers),
 		wrong: rate.NewLimiter(wrongTokensRate, wrongTokensBurst), crossing: http.NewCrossOriginProtection()}
 }
 
@@ -69,20 +72,24 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.next.ServeHTTP(w, r)
 		return
 	}
+	places := g.places
+	if len(g.config.Tokens) > 0 {
+		t, ok := g.authenticate(w, r)
+		switch {
+		case !ok:
+			return
+		case t == nil:
+			places = g.strangers
+		}
+		r = r.WithContext(context.WithValue(r.Context(), tokenKey{}, t))
+	}
 	select {
-	case g.places <- struct{}{}:
-		defer func() { <-g.places }()
+	case places <- struct{}{}:
+		defer func() { <-places }()
 	default:
 		h.Set("Retry-After", "1")
 		refuse(w, r, http.StatusTooManyRequests, "too many requests at a time")
 		return
-	}
-	if len(g.config.Tokens) > 0 {
-		t, ok := g.authenticate(w, r)
-		if !ok {
-			return
-		}
-		r = r.WithContext(context.WithValue(r.Context(), tokenKey{}, t))
 	}
 	g.next.ServeHTTP(w, r)
 }

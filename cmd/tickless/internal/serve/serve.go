@@ -63,9 +63,7 @@ func serve(cmd *cobra.Command, f *flags) (err error) {
 	retention := durable.Retention{For: f.keepFor, Runs: f.keepRuns}
 	handler := service.New(client, service.Config{Queues: f.queues, Retention: retention, RecordBytes: f.keepBytes, Tokens: tokens, Hosts: f.hosts,
 		Prefix: f.prefix, ReadOnly: f.readOnly, Log: log, Worker: worker})
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
-
+	server := newServer(handler, log)
 	workerCtx, stopWorker := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorker()
 	workerEnded, serverEnded := make(chan error, 1), make(chan error, 1)
@@ -86,6 +84,12 @@ func serve(cmd *cobra.Command, f *flags) (err error) {
 	err = errors.Join(err, server.Shutdown(shutdownCtx))
 	stopWorker()
 	return errors.Join(err, <-workerEnded)
+}
+
+// newServer returns the server. Its limits cut off clients that are slow.
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 }
 
 // caller returns what makes the calls. It refuses the service's own address.
