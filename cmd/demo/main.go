@@ -1,6 +1,5 @@
 // Demo runs a load of request timeouts on package timer, then the same load on
-// time.AfterFunc. It prints their cost and lateness side by side, and checks that no timer
-// is lost, early or fires twice.
+// time.AfterFunc. It prints their cost and lateness side by side, and a verdict.
 //
 // Requests arrive at a steady rate. Each starts a timer with its timeout. Most are
 // answered in time, which stops the timer; the others time out, which runs the timer's
@@ -8,160 +7,130 @@
 //
 // Usage:
 //
-//	go run ./cmd/demo                                        a million requests over 3 seconds
-//	go run ./cmd/demo -count 100k -duration 1s               a small load
-//	go run ./cmd/demo -stop-ratio 0 -delay-min 1s            every request times out
-//	go run ./cmd/demo -slack 10ms                            timers up to 10 ms apart share a wake-up
-//	go run ./cmd/demo -json                                  the figures as JSON
+//	go run ./cmd/demo                               a million requests over 3 seconds
+//	go run ./cmd/demo -count 100k -duration 1s      a small load
 //
-// The exit codes are 0 for success, 1 for an error or a broken guarantee, 2 for wrong
-// arguments, and 130 after an interrupt, which prints the figures so far.
+// The exit code is 1 if a timer was lost, early or fired twice, and 2 for wrong arguments.
 //
 // The load generator allocates nothing during a run. Its CPU time is part of both figures.
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/tickless/tickless/cmd/internal/figures"
-	"github.com/tickless/tickless/timer"
 )
 
 const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130 // 128 + SIGINT, as in shells
+	exitFailed = 1
+	exitUsage  = 2
+	// maxCount is the largest number of requests. 10 million need about 1.5 GB.
+	maxCount    = 10_000_000
+	maxDuration = time.Hour
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// flags are the command's arguments.
-type flags struct {
-	config   Config
-	tick     time.Duration
-	maxSlack time.Duration
-	asJSON   bool
-}
+func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // execute runs the program and returns its exit code.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	f, err := parseFlags(args, stderr)
-	switch {
+func execute(args []string, stdout, stderr io.Writer) int {
+	count, duration := 1_000_000, 3*time.Second
+	set := flag.NewFlagSet("demo", flag.ContinueOnError)
+	set.SetOutput(stderr)
+	set.Var((*figures.CountFlag)(&count), "count", "`number` of requests, such as 10k or 1M")
+	set.DurationVar(&duration, "duration", duration, "time over which the requests arrive")
+	switch err := set.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
-	case err != nil:
-		fmt.Fprintf(stderr, "demo: %v; see demo -help\n", err)
+	case err != nil: // Parse has printed it
+		return exitUsage
+	case set.NArg() > 0:
+		fmt.Fprintf(stderr, "demo: it takes no arguments, got %q\n", set.Arg(0))
+		return exitUsage
+	case count < 1 || count > maxCount || duration <= 0 || duration > maxDuration:
+		fmt.Fprintf(stderr, "demo: the count must be from 1 to %d and the duration at most %v, got %d and %v\n", maxCount, maxDuration, count, duration)
 		return exitUsage
 	}
-	err = compare(ctx, f, stdout, stderr)
-	switch {
-	case err != nil:
+	if err := compare(count, duration, backends, stdout, stderr); err != nil {
 		fmt.Fprintf(stderr, "demo: %v\n", err)
 		return exitFailed
-	case ctx.Err() != nil:
-		return exitInterrupted
 	}
 	return 0
 }
 
-func parseFlags(args []string, stderr io.Writer) (f flags, err error) {
-	f.config.Count = 1_000_000
-	set := flag.NewFlagSet("demo", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	set.Var((*figures.CountFlag)(&f.config.Count), "count", "`number` of requests, such as 10k or 1M")
-	set.DurationVar(&f.config.Duration, "duration", 3*time.Second, "time over which the requests arrive")
-	set.Float64Var(&f.config.StopRatio, "stop-ratio", 0.9, "share of the requests that are answered in time, 0 to 1")
-	set.DurationVar(&f.config.MinDelay, "delay-min", 100*time.Millisecond, "shortest timeout")
-	set.DurationVar(&f.config.MaxDelay, "delay-max", 2*time.Second, "longest timeout")
-	set.DurationVar(&f.tick, "tick", 0, "tick of the scheduler (default: the library's own)")
-	set.DurationVar(&f.maxSlack, "slack", 0, "how much later timers of the scheduler may fire, to share wake-ups")
-	set.Uint64Var(&f.config.Seed, "seed", 1, "seed of the delays and the answers")
-	set.BoolVar(&f.asJSON, "json", false, "print JSON instead of a table")
-	err = set.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(stderr, "Compares Tickless and time.AfterFunc under a load of request timeouts.\n\nFlags:")
-		set.SetOutput(stderr)
-		set.PrintDefaults()
-		return f, err
-	case err != nil:
-		return f, err
-	case set.NArg() > 0:
-		return f, fmt.Errorf("it takes no arguments, got %q", set.Arg(0))
-	case f.tick < 0 || f.tick > time.Hour:
-		return f, fmt.Errorf("the tick must be from 1ns to 1h, got %v", f.tick)
-	case f.maxSlack < 0 || f.maxSlack > time.Hour:
-		return f, fmt.Errorf("the slack must be from 0 to 1h, got %v", f.maxSlack)
-	}
-	return f, f.config.Validate()
-}
-
-// options returns the options for the Scheduler.
-func (f *flags) options() []timer.Option {
-	var opts []timer.Option
-	if f.tick != 0 {
-		opts = append(opts, timer.WithTick(f.tick))
-	}
-	if f.maxSlack != 0 {
-		opts = append(opts, timer.WithSlack(0, f.maxSlack, f.maxSlack))
-	}
-	return opts
-}
-
-// report is the output of -json.
-type report struct {
-	figures.Machine
-	Load        Config   `json:"load"`
-	Interrupted bool     `json:"interrupted"`
-	Runs        []Result `json:"runs"`
-}
-
-// newBackends make the compared backends, tickless first. A backend is made after the
-// previous run, so that its memory is measured alone.
-var newBackends = []func(f flags, n int) Backend{
-	func(f flags, n int) Backend { return newTicklessBackend(n, f.options()...) },
-	func(_ flags, n int) Backend { return NewStdBackend(n) },
-}
-
-// compare runs the load on one backend after the other and prints the results.
-func compare(ctx context.Context, f flags, stdout, stderr io.Writer) error {
-	plan, err := NewPlan(f.config)
-	if err != nil {
-		return err
-	}
-	var results []Result
-	for i, newBackend := range newBackends {
-		if i > 0 && ctx.Err() != nil {
-			break
-		}
-		backend := newBackend(f, f.config.Count)
-		fmt.Fprintf(stderr, "%s: %s requests over %v\n", backend.Name(), figures.GroupDigits(int64(f.config.Count)), f.config.Duration)
-		result, err := plan.Run(ctx, backend)
+// compare runs the load on Tickless and then on time.AfterFunc, and prints the results.
+func compare(count int, duration time.Duration, backends []backend, stdout, stderr io.Writer) error {
+	var results []result
+	for _, b := range backends {
+		fmt.Fprintf(stderr, "%s: %s requests over %v\n", b.name, figures.GroupDigits(int64(count)), duration)
+		r, err := newLoad(count, duration).run(b)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", b.name, err)
 		}
-		results = append(results, result)
+		results = append(results, r)
 	}
-	interrupted := ctx.Err() != nil
-	if f.asJSON {
-		err = figures.PrintJSON(stdout, report{figures.ThisMachine(), f.config, interrupted, results})
-	} else {
-		err = printTable(stdout, f.config, results, interrupted)
-	}
-	if err != nil || interrupted {
+	if err := printTable(stdout, count, duration, results); err != nil {
 		return err
 	}
-	return results[0].faultsError()
+	if ours := results[0]; ours.faults() > 0 {
+		return errors.New("FAILED: Tickless broke its promises")
+	}
+	return nil
+}
+
+// printTable prints the results side by side, and the verdict.
+func printTable(w io.Writer, count int, duration time.Duration, results []result) error {
+	figure := func(name string, format func(float64) string, get func(r result) time.Duration) figures.Row[result] {
+		return figures.Row[result]{Name: name, Format: format, HasRatio: true, Value: func(r result) (float64, bool) {
+			return float64(get(r)), get(r) != 0
+		}}
+	}
+	groups := [][]figures.Row[result]{
+		{
+			figures.CountRow("stopped in time", func(r result) int64 { return r.stopped }),
+			figures.CountRow("fired", func(r result) int64 { return r.fired }),
+			figures.CountRow("lost", func(r result) int64 { return r.lost }),
+			figures.CountRow("early", func(r result) int64 { return r.early }),
+			figures.CountRow("twice or after Stop", func(r result) int64 { return r.wrong }),
+		},
+		{
+			figure("late, p50", figures.FormatMillis, func(r result) time.Duration { return r.late(0.5) }),
+			figure("late, p99", figures.FormatMillis, func(r result) time.Duration { return r.late(0.99) }),
+			figure("late, max", figures.FormatMillis, func(r result) time.Duration { return r.late(1) }),
+		},
+		{
+			figure("CPU time", figures.FormatSeconds, func(r result) time.Duration { return r.cpu }),
+			{Name: "allocated in all", Format: figures.FormatMegabytes, HasRatio: true, Value: func(r result) (float64, bool) { return float64(r.allocated), true }},
+		},
+	}
+	var names []string
+	for _, r := range results {
+		names = append(names, r.name)
+	}
+	_, err := fmt.Fprintf(w, "\n%s requests over %v, timeouts of %v to %v, %.0f%% answered in time\n%s\n%sLateness is by the caller's clock. CPU time includes the load generator.\n",
+		figures.GroupDigits(int64(count)), duration, minDelay, maxDelay, 100*answered, figures.ThisMachine(), figures.RenderTable(names, results, groups, true))
+	for _, r := range results {
+		if r.behind > 100*time.Millisecond {
+			fmt.Fprintf(w, "%s: the load ran up to %s behind its plan; this machine is too busy for it.\n", r.name, figures.FormatMillis(float64(r.behind)))
+		}
+	}
+	fmt.Fprintf(w, "\n%s\n", verdict(results[0], results[1]))
+	return err
+}
+
+// verdict says in one sentence what the run on ours shows, beside the run on std.
+func verdict(ours, std result) string {
+	if ours.faults() > 0 {
+		return "Tickless broke its promises in this run: please report it."
+	}
+	used := ""
+	if ours.cpu > 0 && std.cpu > 0 {
+		used = fmt.Sprintf(" it used %.0f%% of time.AfterFunc's CPU time, and", 100*float64(ours.cpu)/float64(std.cpu))
+	}
+	late := func(r result) string { return figures.FormatMillis(float64(r.late(0.99))) }
+	return fmt.Sprintf("No timer of Tickless was lost or early;%s 99%% of its timeouts fired at most %s late (time.AfterFunc: %s).", used, late(ours), late(std))
 }

@@ -3,12 +3,10 @@ package figures
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
 	"runtime"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -49,24 +47,3 @@ func PrintJSON(w io.Writer, report any) error {
 }
 
 var invisible = regexp.MustCompile("[\x7f\u0080-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
-// A Fault counts how often tickless violated one guarantee.
-type Fault struct {
-	Name  string
-	Count int64
-}
-
-// FaultsError returns an error that lists the faults with a nonzero Count. It returns nil
-// if there are none.
-func FaultsError(faults ...Fault) error {
-	var broken []string
-	for _, f := range faults {
-		if f.Count != 0 {
-			broken = append(broken, fmt.Sprintf("%s: %s", f.Name, GroupDigits(f.Count)))
-		}
-	}
-	if broken == nil {
-		return nil
-	}
-	return errors.New("FAILED: faults of tickless: " + strings.Join(broken, "; "))
-}

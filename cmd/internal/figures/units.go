@@ -16,9 +16,6 @@ func FormatNanos(v float64) string   { return fmt.Sprintf("%.0f ns", v) }
 func FormatMegabytes(v float64) string { return fmt.Sprintf("%.1f MB", v/1e6) }
 func FormatGibibytes(v float64) string { return fmt.Sprintf("%.2f GiB", v/(1<<30)) }
 
-// FormatPercent formats a fraction between 0 and 1 as a percentage.
-func FormatPercent(v float64) string { return strconv.FormatFloat(v*100, 'f', -1, 64) + "%" }
-
 // GroupDigits formats n in groups of three digits: 1,000,000.
 func GroupDigits(n int64) string {
 	s := strconv.FormatInt(n, 10)
