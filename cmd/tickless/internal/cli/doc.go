@@ -1,3 +1,2 @@
-// Package cli is shared by the program's commands: exit codes and errors, flag values,
-// and the output of tables and JSON.
+// Package cli is shared by the program's commands: exit codes and errors.
 package cli

@@ -62,20 +62,15 @@ func (stdStarter) start(d time.Duration) handle {
 // A result is the cost of Count pending timers of one implementation.
 type result struct {
 	Count      int           `json:"count"`
-	SkipReason string        `json:"skipped,omitempty"` // why nothing was measured
-	FailReason string        `json:"failed,omitempty"`  // why the measurement failed
-	InsertTime time.Duration `json:"insert_ns"`         // to start all timers, on all procs
-	HeapBytes  int64         `json:"heap_bytes"`        // live heap
-	TotalBytes int64         `json:"total_bytes"`       // memory of the system that the Go runtime holds
+	InsertTime time.Duration `json:"insert_ns"`   // to start all timers, on all procs
+	HeapBytes  int64         `json:"heap_bytes"`  // live heap
+	TotalBytes int64         `json:"total_bytes"` // memory of the system that the Go runtime holds
 	FullGCTime time.Duration `json:"full_gc_ns"`
 	// The cost of one operation on one proc, in nanoseconds.
 	EmptyStartStopNs float64 `json:"empty_start_stop_ns"` // with no other timer pending
 	StartStopNs      float64 `json:"start_stop_ns"`       // with all timers pending
 	ChurnNs          float64 `json:"churn_ns"`            // stop a random timer and start another
 }
-
-// hasFigures reports whether r has figures.
-func (r *result) hasFigures() bool { return r.SkipReason == "" && r.FailReason == "" }
 
 const (
 	// maxKeptHandles is the largest number of handles that are kept, to stop random timers.

@@ -25,7 +25,8 @@ type report struct {
 	Implementations []*implRuns `json:"sides"`
 }
 
-// implRuns are the results of one implementation, one for each number of timers.
+// implRuns are the results of one implementation, one for each number of timers that could be
+// measured.
 type implRuns struct {
 	Name string    `json:"name"`
 	Runs []*result `json:"runs"`
@@ -34,53 +35,53 @@ type implRuns struct {
 func measureAll(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	report := report{Machine: figures.ThisMachine()}
-	numFailed := 0
+	hasFailed := false
 	for _, impl := range implementations {
-		if !f.withStdlib && impl.name != implementations[0].name {
+		if ctx.Err() != nil || !f.withStdlib && impl.name != implementations[0].name {
 			continue
 		}
 		runs := &implRuns{Name: impl.name}
 		for _, n := range f.counts {
-			if ctx.Err() != nil {
-				break
-			}
 			r, err := measureInChild(ctx, stderr, impl, n)
 			switch {
 			case ctx.Err() != nil: // an interrupted measurement has no figures
 			case err != nil:
 				// The system may have killed the child to free memory. Continue with the
 				// other measurements.
-				numFailed++
-				r = &result{Count: n, FailReason: fmt.Sprintf("%s, %s timers: %v", impl.name, figures.GroupDigits(int64(n)), err)}
-				fmt.Fprintf(stderr, "tickless: %s\n", r.FailReason)
-				runs.Runs = append(runs.Runs, r)
-			default:
+				hasFailed = true
+				fmt.Fprintf(stderr, "tickless: %s, %s timers: %v\n", impl.name, figures.GroupDigits(int64(n)), err)
+			case r != nil:
 				runs.Runs = append(runs.Runs, r)
 			}
 		}
 		report.Implementations = append(report.Implementations, runs)
-		if !f.asJSON && len(runs.Runs) > 0 {
-			if err := printTable(stdout, runs); err != nil {
-				return err
-			}
+		if !f.asJSON {
+			printTable(stdout, runs)
 		}
 	}
 	report.Interrupted = ctx.Err() != nil
-	if err := cli.FinishReport(cmd, f.asJSON, report); err != nil || numFailed == 0 {
-		return err
+	if f.asJSON {
+		if err := figures.PrintJSON(stdout, report); err != nil {
+			return err
+		}
 	}
-	return cli.ExitCode(cli.ExitFailed)
+	switch {
+	case report.Interrupted:
+		return cli.ErrInterrupted
+	case hasFailed:
+		return cli.ExitCode(cli.ExitFailed)
+	}
+	return nil
 }
 
 // measureInChild measures one implementation with n timers in a child process. If there
-// is too little memory, it skips the measurement.
+// is too little memory, it says so, and returns nil.
 func measureInChild(ctx context.Context, stderr io.Writer, impl implementation, n int) (*result, error) {
 	neededBytes := int64(n) * impl.bytesPerTimer
 	if available, ok := figures.AvailableMemory(); ok && neededBytes > available {
-		r := &result{Count: n, SkipReason: fmt.Sprintf("%s needs about %s for %s timers, and %s are available",
-			impl.name, figures.FormatGibibytes(float64(neededBytes)), figures.GroupDigits(int64(n)), figures.FormatGibibytes(float64(available)))}
-		fmt.Fprintf(stderr, "skipped: %s\n", r.SkipReason)
-		return r, nil
+		fmt.Fprintf(stderr, "skipped: %s needs about %s for %s timers, and %s are available\n", impl.name,
+			figures.FormatGibibytes(float64(neededBytes)), figures.GroupDigits(int64(n)), figures.FormatGibibytes(float64(available)))
+		return nil, nil
 	}
 	fmt.Fprintf(stderr, "%s: %s timers\n", impl.name, figures.GroupDigits(int64(n)))
 	executable, err := os.Executable()

@@ -3,23 +3,21 @@ package scale
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/tickless/tickless/cmd/internal/figures"
 )
 
 // printTable prints one implementation's results, one column for each number of timers.
-func printTable(w io.Writer, runs *implRuns) error {
+func printTable(w io.Writer, runs *implRuns) {
+	if len(runs.Runs) == 0 {
+		return
+	}
 	var names []string
 	for _, r := range runs.Runs {
 		names = append(names, figures.GroupDigits(int64(r.Count)))
 	}
-	firstRun := runs.Runs[0]
-	// row returns a row of the table. Results that were skipped or failed have no value.
 	row := func(name string, format func(float64) string, get func(*result) float64) figures.Row[*result] {
-		return figures.Row[*result]{Name: name, Format: format, Value: func(r *result) (float64, bool) {
-			return get(r), r.hasFigures()
-		}}
+		return figures.Row[*result]{Name: name, Format: format, Value: func(r *result) (float64, bool) { return get(r), true }}
 	}
 	perTimer := func(get func(*result) float64) func(*result) float64 {
 		return func(r *result) float64 { return get(r) / float64(r.Count) }
@@ -42,28 +40,10 @@ func printTable(w io.Writer, runs *implRuns) error {
 		{
 			row("start and stop, none pending", figures.FormatNanos, func(r *result) float64 { return r.EmptyStartStopNs }),
 			row("start and stop, all pending", figures.FormatNanos, func(r *result) float64 { return r.StartStopNs }),
-			row("all pending / none pending", formatRatio, func(r *result) float64 { return r.StartStopNs / r.EmptyStartStopNs }),
 			row("churn: stop one, start one", figures.FormatNanos, func(r *result) float64 { return r.ChurnNs }),
 		},
 	}
-	if firstRun.hasFigures() && len(runs.Runs) > 1 {
-		groups[2] = append(groups[2], row("churn / churn of the first column", formatRatio,
-			func(r *result) float64 { return r.ChurnNs / firstRun.ChurnNs }))
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\nPending timers: %s\n%s\n", runs.Name, figures.ThisMachine())
-	b.WriteString(figures.RenderTable(names, runs.Runs, groups, false))
-	for _, r := range runs.Runs {
-		if r.SkipReason != "" {
-			fmt.Fprintf(&b, "Skipped: %s.\n", r.SkipReason)
-		}
-		if r.FailReason != "" {
-			fmt.Fprintf(&b, "FAILED: %s.\n", r.FailReason)
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	fmt.Fprintf(w, "\nPending timers: %s\n%s\n%s", runs.Name, figures.ThisMachine(), figures.RenderTable(names, runs.Runs, groups, false))
 }
 
-func formatRatio(v float64) string { return fmt.Sprintf("%.2f", v) }
 func formatBytes(v float64) string { return fmt.Sprintf("%.1f B", v) }

@@ -3,36 +3,8 @@ package stores
 import (
 	"errors"
 	"net/url"
-	"strconv"
 	"strings"
 )
-
-// PrintableURL returns the parts of a server's URL that are safe to print: scheme, host
-// and database. The other parts may contain a secret.
-func PrintableURL(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || looksMisparsed(u) {
-		return "a URL that cannot be read"
-	}
-	safeURL := url.URL{Scheme: u.Scheme, Host: u.Host}
-	databaseNumber := strings.TrimPrefix(u.Path, "/")
-	switch _, err := strconv.ParseUint(databaseNumber, 10, 16); {
-	case u.Scheme == "unix":
-		safeURL.Path = u.Path
-		databaseNumber = ""
-	case err != nil:
-		databaseNumber = ""
-	}
-	if db := u.Query().Get("db"); db != "" {
-		if _, err := strconv.ParseUint(db, 10, 16); err == nil {
-			databaseNumber = db
-		}
-	}
-	if databaseNumber == "" {
-		return safeURL.String()
-	}
-	return safeURL.String() + ", database " + databaseNumber
-}
 
 // looksMisparsed reports whether u was probably parsed wrongly: a password with an
 // unescaped / or ? moves the @ into the path or the query.

@@ -102,7 +102,7 @@ func (l Location) checkExists(ctx context.Context, log io.Writer) error {
 	if onRedis, ok := st.(*redisstore.Store); ok {
 		var found bool
 		if found, err = onRedis.Exists(ctx); err == nil && !found {
-			err = fmt.Errorf("no store named %q on the server at %s", cmp.Or(l.StoreName, redisstore.DefaultName), PrintableURL(l.URL))
+			err = fmt.Errorf("no store named %q on the server of --redis", cmp.Or(l.StoreName, redisstore.DefaultName))
 		}
 	}
 	return errors.Join(err, closeStore())

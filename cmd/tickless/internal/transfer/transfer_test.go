@@ -116,14 +116,14 @@ func TestTransfer_Failures(t *testing.T) {
 	m := miniredis.RunT(t)
 	url := "redis://" + m.Addr()
 	for want, args := range map[string][]string{
-		"no such file: " + dir + "/none":                    {"export", "--file", dir + "/none", file + "2"},
-		file + " already exists":                            {"export", "--file", data, file},
-		"line 1: this is not a file of exported tasks":      {"import", "--file", data, file},
-		"line 1: the file ends too early":                   {"import", "--file", dir + "/new", os.DevNull},
-		"no such file":                                      {"import", "--file", data, file + "3"},
-		"connection refused":                                {"export", "--redis", "redis://127.0.0.1:1", file + "4"},
-		`no store named "none" on the server at ` + url:     {"export", "--redis", url, "--name", "none", file + "5"},
-		`no store named "tickless" on the server at ` + url: {"export", "--redis", url, "-"},
+		"no such file: " + dir + "/none":                     {"export", "--file", dir + "/none", file + "2"},
+		file + " already exists":                             {"export", "--file", data, file},
+		"line 1: this is not a file of exported tasks":       {"import", "--file", data, file},
+		"line 1: the file ends too early":                    {"import", "--file", dir + "/new", os.DevNull},
+		"no such file":                                       {"import", "--file", data, file + "3"},
+		"connection refused":                                 {"export", "--redis", "redis://127.0.0.1:1", file + "4"},
+		`no store named "none" on the server of --redis`:     {"export", "--redis", url, "--name", "none", file + "5"},
+		`no store named "tickless" on the server of --redis`: {"export", "--redis", url, "-"},
 	} {
 		stdout, stderr, code := clitest.Run(t, args...)
 		if code != cli.ExitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
