@@ -20,7 +20,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// queue fills a store with about 8n tasks, in all states and with unusual names.
+// queue fills a store with about 9n tasks, in all states and with unusual names.
 func queue(t *testing.T, mem *memstore.Store, n int) *durable.Client {
 	t.Helper()
 	c := durable.New(mem, quiet)
@@ -51,6 +51,7 @@ func queue(t *testing.T, mem *memstore.Store, n int) *durable.Client {
 		for _, what := range []string{"running", "follows", "cancelled"} {
 			schedule(t, c, durable.Task{Key: fmt.Sprint(what, i)}, durable.After(0))
 		}
+		schedule(t, c, durable.Task{Key: fmt.Sprint("replaced", i), Every: time.Hour}, durable.After(0))
 	}
 	for shard := range mem.Shards() {
 		for more := true; more; {
@@ -65,8 +66,11 @@ func queue(t *testing.T, mem *memstore.Store, n int) *durable.Client {
 		follows := durable.Task{Key: fmt.Sprint("follows", i), Body: []byte("another"), Handler: "h"}
 		_, err := c.Schedule(ctx, follows, durable.After(20*time.Minute))
 		require.NoError(t, err)
-		_, err = c.Cancel(ctx, fmt.Sprint("cancelled", i))
-		require.NoError(t, err)
+		for _, what := range []string{"cancelled", "replaced"} {
+			_, err = c.Cancel(ctx, fmt.Sprint(what, i))
+			require.NoError(t, err)
+		}
+		schedule(t, c, durable.Task{Key: fmt.Sprint("replaced", i), Every: time.Hour, Body: []byte("another")}, durable.After(20*time.Minute))
 	}
 	return c
 }

@@ -120,7 +120,13 @@ func (t *fileTask) storeTask() store.Task {
 	return store.Task{ID: string(t.ID), Handler: string(t.Handler), Schedule: string(t.Schedule), Group: string(t.Group), Record: t.Record}
 }
 
+// fileEntryOf returns the line of an entry. It does not say that a task was cancelled while it
+// ran: if the task was scheduled again after that, only its next run is in the file.
 func fileEntryOf(e *store.Entry) fileEntry {
+	if e.Stopping {
+		next := e.WithoutAttempt(e.At)
+		e = &next
+	}
 	x := fileEntry{fileTask: fileTaskOf(&e.Task), State: e.State, At: fileTime(e.At), Due: fileTime(e.Due),
 		Attempts: e.Attempts, Crashes: e.Crashes, Runs: e.Runs, Paused: e.Paused, Once: e.Once}
 	if e.Following {
