@@ -329,9 +329,12 @@ func (m *model) checkClaimed(r *store.Round, a *store.Answer) {
 		t := m.tasks[x.ID]
 		sureRoom := *room
 		next, _, _ := room.oldestDue(due)
-		if !slices.Contains(next, t) && len(sure(due)) < len(due) {
+		if sureDue := sure(due); !slices.Contains(next, t) && len(sureDue) < len(due) {
+			if slices.Contains(due, t) && !slices.Contains(sureDue, t) {
+				sureDue = append(sureDue, t) // the claim ignored others
+			}
 			*room = sureRoom
-			next, _, _ = room.oldestDue(sure(due))
+			next, _, _ = room.oldestDue(sureDue)
 		}
 		m.check(t != nil && t.State == store.Pending && slices.Contains(next, t), "claimed %+v, which is %+v, but the oldest tasks are %+v", x, t, next)
 		room.countClaimed(t)
