@@ -20,7 +20,7 @@
 //     handler of [WithPanicHandler] gets the panic and its stack.
 //   - On [Goroutines], a callback that blocks delays no other. On a [Pool] without
 //     [WithMaxWorkers], it delays others by up to 3 ms, and a thousand that block by up to
-//     5 ms, on an idle machine.
+//     5 ms, or 8 ms on one proc, on an idle machine.
 //   - A [Pool] starts callbacks in the order in which it accepted them. With one worker
 //     ([WithWorkers] and [WithMaxWorkers] of 1), each ends before the next begins.
 //   - An executor does not keep callbacks reachable after they have run. An idle pool has
