@@ -173,9 +173,6 @@ func (ix *index) dueSources(c *store.Claim, now store.Time) (sources sourceQueue
 	return sources, next
 }
 
-// maxSourcesPerRead is how many sources are read at once.
-const maxSourcesPerRead = 64
-
 // readSources reads tasks of the source that is due first, and of others that come soon after
 // it if they must be read too. need is how many tasks the claim may still get.
 func (ix *index) readSources(sources sourceQueue, now store.Time, need int) (opened []*dueSource) {
@@ -189,11 +186,11 @@ func (ix *index) readSources(sources sourceQueue, now store.Time, need int) (ope
 			}
 		}
 		slices.SortFunc(chosen, func(a, b *dueSource) int { return cmp.Compare(a.at, b.at) })
-		chosen = chosen[:min(len(chosen), need, maxSourcesPerRead)]
+		chosen = chosen[:min(len(chosen), need)]
 	}
-	limit := 2
-	for limit < (need+len(chosen)-1)/len(chosen)+1 {
-		limit *= 2
+	limit := (need+len(chosen)-1)/len(chosen) + 1
+	if limit > 4 {
+		limit = (limit + 7) / 8 * 8 // few different statements
 	}
 	for _, s := range chosen {
 		if s.limit == 0 {
