@@ -3,7 +3,6 @@ package memstore
 import (
 	"container/heap"
 
-	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
@@ -36,17 +35,4 @@ func (h *groupHeap) put(k machine.GroupKey, g *machine.Group) {
 		x.Group = g
 		heap.Fix(&h.states, x.index)
 	}
-}
-
-// first returns the first n groups whose Until is not after a time.
-func (h *groupHeap) first(until store.Time, n int) (groups []*machine.Group) {
-	var removed []*groupState
-	for len(removed) < n && len(h.states) > 0 && h.states[0].Until <= until {
-		x := heap.Pop(&h.states).(*groupState)
-		removed, groups = append(removed, x), append(groups, x.Group)
-	}
-	for _, x := range removed {
-		heap.Push(&h.states, x)
-	}
-	return groups
 }

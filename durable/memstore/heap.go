@@ -1,5 +1,7 @@
 package memstore
 
+import "container/heap"
+
 // A heapOf is a heap whose elements know their indexes, so that each can be removed. It
 // implements heap.Interface.
 type heapOf[T heapElement[T]] []T
@@ -35,4 +37,15 @@ func (h *heapOf[T]) Pop() any {
 	clear((*h)[n:])
 	*h = (*h)[:n]
 	return t
+}
+
+// first returns the first n elements of a heap, or fewer if ok returns false for one.
+func first[T heapElement[T]](h *heapOf[T], n int, ok func(T) bool) (elements []T) {
+	for len(elements) < n && len(*h) > 0 && ok((*h)[0]) {
+		elements = append(elements, heap.Pop(h).(T))
+	}
+	for _, x := range elements {
+		heap.Push(h, x)
+	}
+	return elements
 }

@@ -62,17 +62,3 @@ func (x *task) indexInHeap() *int { return &x.index }
 // isBefore compares queues by their first tasks.
 func (q *queue) isBefore(other *queue) bool { return q.tasks[0].isBefore(other.tasks[0]) }
 func (q *queue) indexInHeap() *int          { return &q.index }
-
-// first returns the first n tasks.
-func (q *queue) first(n int) (tasks []*machine.Task) {
-	n = min(n, len(q.tasks))
-	removed := make([]*task, n)
-	for i := range removed {
-		removed[i] = heap.Pop(&q.tasks).(*task)
-		tasks = append(tasks, &removed[i].Task)
-	}
-	for _, x := range removed {
-		heap.Push(&q.tasks, x)
-	}
-	return tasks
-}

@@ -236,7 +236,9 @@ func (sh *shard) Members(keys []machine.GroupKey, n int) (tasks []*machine.Task)
 			tasks = append(tasks, &x.Task)
 		}
 		for _, q := range g.parked {
-			tasks = append(tasks, q.first(n)...)
+			for _, x := range first(&q.tasks, n, func(*task) bool { return true }) {
+				tasks = append(tasks, &x.Task)
+			}
 		}
 		slices.SortFunc(tasks[from:], func(a, b *machine.Task) int {
 			x, y := sh.tasks[a.ID], sh.tasks[b.ID]
@@ -255,8 +257,11 @@ func (sh *shard) Group(k machine.GroupKey) *machine.Group {
 
 func (sh *shard) PutGroup(k machine.GroupKey, g *machine.Group) { sh.groupStates.put(k, g) }
 
-func (sh *shard) Groups(until store.Time, n int) []*machine.Group {
-	return sh.groupStates.first(until, n)
+func (sh *shard) Groups(until store.Time, n int) (groups []*machine.Group) {
+	for _, x := range first(&sh.groupStates.states, n, func(x *groupState) bool { return x.Until <= until }) {
+		groups = append(groups, x.Group)
+	}
+	return groups
 }
 
 func (sh *shard) Sender(name string) *machine.Sender { return sh.senders[name] }
