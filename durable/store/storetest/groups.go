@@ -24,10 +24,14 @@ func (b *storeTest) claimAs(worker string, n int, handlers ...string) (ids []str
 	s.Sender = worker
 	a, err := b.do(s, r)
 	b.requireNoError(err)
-	for _, x := range a.Tasks {
+	return idsOf(a.Tasks), a
+}
+
+func idsOf(tasks []store.Claimed) (ids []string) {
+	for _, x := range tasks {
 		ids = append(ids, x.ID)
 	}
-	return ids, a
+	return ids
 }
 
 // limitedTasks returns items for n tasks of a handler and a group, each due 1 µs after the one
@@ -371,11 +375,7 @@ func testGroupSchedules(b *storeTest) {
 	claimBoth := func(want ...string) store.Answer {
 		b.Helper()
 		a := b.sendRound(r)
-		var ids []string
-		for _, x := range a.Tasks {
-			ids = append(ids, x.ID)
-		}
-		equal(b, "claimed", ids, want)
+		equal(b, "claimed", idsOf(a.Tasks), want)
 		return a
 	}
 	claimBoth()

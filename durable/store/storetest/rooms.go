@@ -20,10 +20,7 @@ func (b *storeTest) claimWith(n, spare int, rooms ...store.Room) (ids []string, 
 	r := b.claimRound(n)
 	r.Claim.Handlers, r.Claim.Rooms, r.Claim.Spare, r.Claim.Full = []string{"a", "b", "c"}, rooms, spare, true
 	a := b.sendRound(r)
-	for _, x := range a.Tasks {
-		ids = append(ids, x.ID)
-	}
-	return ids, a.Next
+	return idsOf(a.Tasks), a.Next
 }
 
 // If a claim has no more room for one handler, it still gets tasks of the others.
@@ -122,9 +119,7 @@ func (b *storeTest) claimSuspects(n, max int, only bool) (ids []string, a store.
 	r := b.claimRound(n)
 	r.MaxCrashes, r.Claim.Suspects, r.Claim.OnlySuspect = 5, max, only
 	a = b.sendRound(r)
-	for _, x := range a.Tasks {
-		ids = append(ids, x.ID)
-	}
+	ids = idsOf(a.Tasks)
 	slices.Sort(ids)
 	return ids, a
 }

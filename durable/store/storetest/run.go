@@ -182,6 +182,9 @@ func (b *storeTest) changeOnly(s store.Stamp, c store.Command) ([]store.Outcome,
 	if err == nil && after.State != 0 {
 		want, err := b.Store.Get(ctx, 0, c.Items[0].ID)
 		b.requireNoError(err)
+		if len(after.Record)+len(want.Record) == 0 {
+			want.Record = after.Record // some stores make nil of an empty record
+		}
 		equal(b, "the task after its Schedule", after, want)
 	}
 	return outcomes, err
