@@ -169,23 +169,26 @@ func (s *simulation) copyTo(dst *server, name string) {
 	s.sleep(upTo(r, 10*time.Second))
 	var file bytes.Buffer
 	var want []store.Entry
+	exported := 0
 	_ = s.server.withShard(0, func(_ *storetest.Judge, now store.Time) {
 		for _, j := range s.server.judges {
 			want = append(want, slices.DeleteFunc(j.Entries(), func(e store.Entry) bool { return !e.Continues() || e.HasExpired(now) })...)
 		}
-		if n := must(durable.Export(background, &file, s.server.st)); n != len(want) {
-			s.fail("export", "%d tasks were exported, of %d", n, len(want))
+		exported = must(durable.Export(background, &file, s.server.st))
+		clockWasSet := slices.ContainsFunc(s.server.offsets, func(d time.Duration) bool { return d != s.server.clock.offsetNow() })
+		if exported < len(want) || exported > len(want) && !clockWasSet { // an entry that had expired may be there again
+			s.fail("export", "%d tasks were exported, of %d", exported, len(want))
 		}
 	})
 	end := dst.connect(name, true)
 	total := 0
 	for !isClosed(s.over) {
 		got, err := durable.Import(background, end, bytes.NewReader(file.Bytes()))
-		s.trace(name, "imports %d tasks: %+v, %v", len(want), got, err)
+		s.trace(name, "imports %d tasks: %+v, %v", exported, got, err)
 		total += got.Added
 		switch {
-		case err == nil && (got.Refused > 0 || got.Added+got.Kept != len(want) || total > len(want)):
-			s.fail("import", "of %d tasks, %+v were added, %d in all", len(want), got, total)
+		case err == nil && (got.Refused > 0 || got.Added+got.Kept != exported || total > exported):
+			s.fail("import", "of %d tasks, %+v were added, %d in all", exported, got, total)
 		case err == nil:
 			s.compareCopy(dst, want)
 			return
