@@ -4,20 +4,22 @@ import "github.com/tickless/tickless/durable/store"
 
 // suspects counts a Worker's suspects, guarded by Pool.mu.
 type suspects struct {
-	allowed   int      // how many may run at a time
-	reserved  int      // how many run, or may come with claims under way
-	lastRuns  bool     // the suspect that runs is a last one
-	waitsLast *Claimer // the claimer that waits for a last suspect: others claim no suspects; nil: none
+	allowed  int      // how many may run at a time
+	reserved int      // how many run, or may come with claims under way
+	lastRuns bool     // the suspect that runs is a last one
+	last     *Claimer // the claimer that may get a last suspect, or waits for it: others claim no suspects; nil: none
 }
 
 // reserve reserves suspects for a claim, at most n. only says whether the claim may get a last
 // suspect.
 func (s *suspects) reserve(c *Claimer, n int) (reserved int, only bool) {
 	only = s.reserved == 0
-	if s.lastRuns || s.waitsLast != nil && (s.waitsLast != c || !only) {
+	if s.lastRuns || s.last != nil && (s.last != c || !only) {
 		return 0, false
 	}
-	s.waitsLast = nil
+	if only {
+		s.last = c
+	}
 	n = min(n, max(0, s.allowed-s.reserved))
 	s.reserved += n
 	return n, only
@@ -25,8 +27,8 @@ func (s *suspects) reserve(c *Claimer, n int) (reserved int, only bool) {
 
 // canClaim reports whether the claimer's next claim may get a suspect.
 func (s *suspects) canClaim(c *Claimer) bool {
-	if s.waitsLast != nil {
-		return s.waitsLast == c && s.reserved == 0
+	if s.last != nil {
+		return s.last == c && s.reserved == 0
 	}
 	return !s.lastRuns && s.reserved < s.allowed
 }
@@ -35,8 +37,11 @@ func (s *suspects) canClaim(c *Claimer) bool {
 // what the store says of others.
 func (s *suspects) settle(c *Claimer, unused int, waiting store.WaitingSuspects) {
 	s.reserved -= unused
-	if waiting == store.LastWaits && s.waitsLast == nil {
-		s.waitsLast = c
+	if s.last == c {
+		s.last = nil
+	}
+	if waiting == store.LastWaits && s.last == nil {
+		s.last = c
 	}
 }
 
