@@ -146,6 +146,9 @@ func (t *Task) check() error {
 	case t.MissedAfter < 0 || t.MissedAfter > 0 && t.Missed != DeadMissed:
 		return invalidError("task %q: MissedAfter is %v, but must not be negative, and is only for DeadMissed", t.Key, t.MissedAfter)
 	}
+	if t.followUps(maxFollowUps+1) > maxFollowUps {
+		return invalidError("task %q has more than %d follow-ups, or one that follows itself", t.Key, maxFollowUps)
+	}
 	for _, f := range []*Task{t.OnSuccess, t.OnFailure} {
 		if f == nil {
 			continue
@@ -165,6 +168,20 @@ func (t *Task) check() error {
 		}
 	}
 	return nil
+}
+
+// maxFollowUps is more than the follow-ups of a task may be: each counts 512 bytes more than its
+// content.
+const maxFollowUps = 512
+
+// followUps counts the follow-ups of a task, and theirs, at most n.
+func (t *Task) followUps(n int) (found int) {
+	for _, f := range []*Task{t.OnSuccess, t.OnFailure} {
+		if f != nil && found < n {
+			found += 1 + f.followUps(n-found-1)
+		}
+	}
+	return found
 }
 
 // printableKey returns the key for log messages: quoted if it is not text.
