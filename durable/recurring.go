@@ -165,18 +165,26 @@ type UpcomingRun struct {
 // the next one are included if the Client knows the schedule.
 //
 // Paused tasks are not in the list, except those that run once. It reads the pending tasks
-// that are due before the time, at most limit.
+// that are due before the time, until it has limit that are not paused.
 func (c *Client) Upcoming(ctx context.Context, before time.Time, limit int) ([]UpcomingRun, error) {
-	page, err := c.Page(ctx, Filter{State: Pending, To: before}, "", limit)
-	if err != nil {
-		return nil, err
+	var tasks []Info
+	for page := (Page{}); ; {
+		var err error
+		if page, err = c.Page(ctx, Filter{State: Pending, To: before}, page.Next, limit); err != nil {
+			return nil, err
+		}
+		for _, info := range page.Tasks {
+			if !info.Paused || info.Once {
+				tasks = append(tasks, info)
+			}
+		}
+		if len(tasks) >= limit || page.Next == "" {
+			break
+		}
 	}
 	var runs []UpcomingRun
-	for i := range page.Tasks {
-		info := &page.Tasks[i]
-		if info.Paused && !info.Once {
-			continue
-		}
+	for i := range tasks {
+		info := &tasks[i]
 		runs = append(runs, UpcomingRun{info.ID, info.Task.Handler, info.At})
 		due := store.TimeOf(info.Due) // a retry does not move the runs that follow
 		r, err := info.Task.makeRecurrence(c.schedules)
