@@ -48,7 +48,7 @@
 //   - A worker leaves tasks whose handler or schedule it lacks to other workers.
 //   - After a downtime, tasks that became due run, the oldest first. A repeating task runs
 //     once for all runs that it missed, unless [Missed] says otherwise.
-//   - After 3 expired leases or 25 attempts, by default, a run becomes a dead letter. It
+//   - After 5 expired leases or 25 attempts, by default, a run becomes a dead letter. It
 //     stays until it is requeued or purged, or [WithDeadLimit] purges it.
 //
 // # How it works

@@ -2,8 +2,6 @@ package durable
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -32,10 +30,7 @@ func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	}
 	limit := store.Limit(l)
 	outcome, err := c.doOneItem(ctx, store.Command{Op: store.SetLimit}, store.Item{ID: handler, Limit: &limit})
-	switch {
-	case errors.Is(err, store.ErrInvalid):
-		return fmt.Errorf("%w: SetLimit: %w", ErrInvalid, err)
-	case outcome == Kept:
+	if outcome == Kept {
 		return invalidError("SetLimit: %d handlers have a limit or are paused already", store.MaxLimits)
 	}
 	return err

@@ -3,7 +3,6 @@ package durable
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -76,20 +75,13 @@ func (c *Client) PauseHandler(ctx context.Context, handler, note string) error {
 	if err == nil && slices.Contains(outcomes, Kept) {
 		return invalidError("PauseHandler: %d handlers are paused or have a limit already", store.MaxLimits)
 	}
-	return handlerError("PauseHandler", err)
+	return err
 }
 
 // ResumeHandler ends the pause of a handler. Tasks that became due meanwhile run now. It
 // returns nil if the handler is not paused. Errors are as of [Client.PauseHandler]. O(shards).
 func (c *Client) ResumeHandler(ctx context.Context, handler string) error {
 	_, err := c.sendToAllShards(ctx, store.Command{Op: store.ResumeHandler}, store.Item{ID: handler})
-	return handlerError("ResumeHandler", err)
-}
-
-func handlerError(method string, err error) error {
-	if errors.Is(err, store.ErrInvalid) {
-		return fmt.Errorf("%w: %s: %w", ErrInvalid, method, err)
-	}
 	return err
 }
 
