@@ -158,7 +158,7 @@ func (ix *index) readPage(q *pages.Query) (found []*cachedTask, next store.Curso
 	case q.ColumnState == int64(store.Pending):
 		statement, args = pagePending, nil
 	}
-	args = append([]any{ix.shard, q.Limit, int64(q.After.At), encodeID(q.After.ID), int64(q.From), int64(cmp.Or(q.To, machine.Never)), int16(q.State), q.Handler}, args...)
+	args = append([]any{ix.shard, q.Limit, int64(q.After.At), encodeID(q.After.ID), int64(q.From), int64(cmp.Or(q.To, machine.Never)), int16(q.State), encodeID(q.Handler)}, args...)
 	count := 0
 	ix.queryNow(func(rows pgx.Rows) {
 		x := scanTask(rows)

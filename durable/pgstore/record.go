@@ -16,13 +16,14 @@ func encodeJSON(x any) string {
 	return string(b)
 }
 
-// PostgreSQL's text cannot contain NUL, which ids of dead letters and of kept runs do. No
-// key contains U+0001, so it stands for NUL and keeps the order.
-var encodeID, decodeID = replacer("\x00", "\x01"), replacer("\x01", "\x00")
-
-func replacer(from, to string) func(string) string {
-	return func(s string) string { return strings.ReplaceAll(s, from, to) }
+// encodeID returns an id as the tables have it. PostgreSQL's text cannot contain NUL, which ids
+// of dead letters and of kept runs do. No key contains U+0001, so it stands for NUL and keeps the
+// order. What is not UTF-8 becomes U+0002, which no row contains.
+func encodeID(id string) string {
+	return strings.ToValidUTF8(strings.NewReplacer("\x00", "\x01", "\x01", "\x02").Replace(id), "\x02")
 }
+
+func decodeID(id string) string { return strings.ReplaceAll(id, "\x01", "\x00") }
 
 const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more, t.suspect, t.worker, t.version, t.grp, t.ctid::text`
 

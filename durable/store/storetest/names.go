@@ -71,6 +71,17 @@ func testOddNames(b *storeTest) {
 			_, err := b.Store.List(ctx, 0, store.Filter{Prefix: name}, store.Cursor{}, 1)
 			requireRefused("a prefix", name, err)
 		}
+		// What has such a name can be read and removed: here nothing has.
+		_, err = b.Store.Get(ctx, 0, name)
+		b.requireError(err, store.ErrNotFound)
+		for _, op := range []store.Op{store.Cancel, store.Purge, store.PauseTask, store.ResumeTask} {
+			outcomes, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: op, Items: []store.Item{{ID: name}}})
+			b.require(errors.Is(err, store.ErrInvalid) || err == nil && outcomes[0] == store.Absent, "op %v of %.40q: %v, %v", op, name, outcomes, err)
+		}
+		for _, f := range []store.Filter{{Handler: name}, {Group: name}, {Error: name}} {
+			page, err := b.Store.List(ctx, 0, f, store.Cursor{}, 1)
+			b.require(errors.Is(err, store.ErrInvalid) || err == nil && len(page.Entries) == 0, "list of %.40q: %v, %v", name, page.Entries, err)
+		}
 	}
 	// The entries that a store makes for itself cannot be named.
 	for _, id := range []string{store.HeadID("unique"), store.RunID("unique", 0), "k\x00x", "k\x00-1", "k\x00\x00", "k\x001 "} {
