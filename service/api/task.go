@@ -390,9 +390,15 @@ func DecodeTask(b []byte) (t Task, err error) { return t, decodeStrict(b, &t) }
 
 var errNoTask = errors.New("the body must be one JSON object")
 
-// mergePatch applies an RFC 7396 patch to a JSON object.
-func mergePatch(target, patch map[string]json.RawMessage) error {
+// mergePatch applies an RFC 7396 patch to a JSON object. Fields are refused that differ from known
+// ones only in case, which decoding would mix up, except in headers.
+func mergePatch(target, patch map[string]json.RawMessage, areHeaders bool) error {
 	for k, v := range patch {
+		if k != strings.ToLower(k) && !areHeaders {
+			var p fieldErrors
+			p.add("/"+pointerEscaper.Replace(k), "is unknown")
+			return p.err()
+		}
 		if string(v) == "null" {
 			delete(target, k)
 			continue
@@ -405,7 +411,7 @@ func mergePatch(target, patch map[string]json.RawMessage) error {
 		if json.Unmarshal(target[k], &targetObject) != nil || targetObject == nil {
 			targetObject = map[string]json.RawMessage{}
 		}
-		if err := mergePatch(targetObject, patchObject); err != nil {
+		if err := mergePatch(targetObject, patchObject, k == "headers"); err != nil {
 			return err
 		}
 		b, err := json.Marshal(targetObject)

@@ -381,7 +381,7 @@ func (a *API) patchFields(ctx context.Context, info *durable.Info, before Task, 
 	} else if isSet("body_base64") {
 		delete(fields, "body")
 	}
-	if err := mergePatch(fields, patch); err != nil {
+	if err := mergePatch(fields, patch, false); err != nil {
 		return 0, err
 	}
 	if b, err = json.Marshal(fields); err != nil {
