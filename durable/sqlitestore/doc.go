@@ -39,7 +39,7 @@
 //
 // # How it works
 //
-// A Store runs package machine over four tables, whose names begin with tickless_. One
+// A Store runs package machine over tables whose names begin with tickless_. One
 // goroutine writes. It puts all waiting calls into one transaction, so that they share a
 // sync of the disk. Readers have their own connections.
 //
@@ -71,5 +71,6 @@
 //
 // If several machines share the tasks, use a store on a server: [Open] refuses a file on
 // a network file system if it recognizes one. A file has one writer at a time, so it
-// handles about 25,000 tasks a second.
+// handles about 25,000 tasks a second. In a testing/synctest bubble use package memstore: there
+// time stands still while a Store waits for the system.
 package sqlitestore
