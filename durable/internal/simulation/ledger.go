@@ -33,7 +33,7 @@ type ledger struct {
 type execution struct {
 	sender   string    // the loop that has claimed it
 	attempts int       // earlier ones of the run
-	leaseEnd time.Time // as the worker counts it: one lease after the store's latest answer or later
+	leaseEnd time.Time // as the worker counts it: when a tenth is left, and a tick has passed
 	reported bool
 	silent   int // rounds of the sender since leaseEnd that did not extend the lease
 
@@ -267,7 +267,7 @@ func (l *ledger) end(x *execution) {
 func (l *ledger) answeredRound(sender string, r *store.Round, a *store.Answer, isNew bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	leaseEnd := time.Now().Add(r.Lease)
+	leaseEnd := time.Now().Add(r.Lease - r.Lease/10 + time.Millisecond)
 	for i := range a.Tasks {
 		t := &a.Tasks[i]
 		lease := store.Lease{ID: t.ID, Token: t.Token}

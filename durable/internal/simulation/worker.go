@@ -284,7 +284,7 @@ func (p *process) behaviour(r *rand.Rand, d *durable.Delivery) (takes time.Durat
 		takes = long
 	case kind < 16:
 		takes = 3 * long
-	case kind < 17, d.Crashes > 0 && kind < 25:
+	case kind < 18, d.Crashes > 0 && kind < 36:
 		return hangs, result, false
 	case kind < 30:
 		takes = upTo(r, time.Microsecond)
