@@ -147,7 +147,7 @@ func (e *endpoint) fateOf(kind string, shard int) (f fate) {
 		return 0
 	}
 	f.request, f.answer, f.jitter = takes(), takes(), upTo(r, time.Microsecond)
-	f.refused = happens(refuse, 1)
+	f.refused = happens(refuse, 3)
 	f.lost, f.unanswered = happens(loss, 1.5), happens(loss, 2)
 	f.failsAfter = upTo(r, randomOf(r, time.Millisecond, 100*time.Millisecond, 20*time.Second))
 	f.duplicate = after(happens(duplicate, 2), randomOf(r, 5*time.Millisecond, 12*time.Second))

@@ -94,10 +94,8 @@ func (l *ledger) begin(ctx context.Context, v *life, d *durable.Delivery) *execu
 			l.fail("late", "%s: the context of %q with token %d has ended %v after the lease", v.name, d.Key, d.Token, time.Since(x.leaseEnd))
 		}
 	})
-	v.begun[d.Handler]++
 	all, ofHandler, suspects, last := l.countLocked(v, d.Handler)
 	c := v.config.handlers[d.Handler]
-	elapsed := time.Since(v.startedAt).Seconds()
 	wrong := x.wrongDelivery(ctx, c, l.clockWasSet.Load())
 	switch {
 	case l.doneRuns[run]:
@@ -110,8 +108,13 @@ func (l *ledger) begin(ctx context.Context, v *life, d *durable.Delivery) *execu
 		l.fail("places", "%s: %d handlers run in %d places", v.name, all, v.config.concurrency)
 	case c.most > 0 && ofHandler > c.most:
 		l.fail("handler limit", "%s: handler %s runs %d times, more than %d", v.name, d.Handler, ofHandler, c.most)
-	case c.rate > 0 && float64(v.begun[d.Handler]) > max(1, c.rate/10)+c.rate*elapsed+1:
-		l.fail("handler rate", "%s: handler %s has begun %d times in %.3f s, with a rate of %v", v.name, d.Handler, v.begun[d.Handler], elapsed, c.rate)
+	case c.rate > 0 && x.inCalm:
+		v.begun[d.Handler] = append(v.begun[d.Handler], x.began)
+		for i, since := range v.begun[d.Handler] {
+			if n := float64(len(v.begun[d.Handler]) - i); n > max(1, c.rate/10)+c.rate*x.began.Sub(since).Seconds()+1 {
+				l.fail("handler rate", "%s: handler %s has begun %v times since %v, with a rate of %v", v.name, d.Handler, n, since, c.rate)
+			}
+		}
 	}
 	return x
 }
@@ -393,7 +396,7 @@ func (l *ledger) checkCalm() {
 		}
 	}
 	for _, v := range live {
-		if used := v.worker.Stats().Running; l.lasts(fmt.Sprint("place ", v.name, v.startedAt), used > busy[v][""], 3*time.Second) {
+		if used := v.worker.Stats().Running; l.lasts(fmt.Sprintf("place %p", v), used > busy[v][""], 3*time.Second) {
 			l.fail("lost place", "%s: %d places are in use, but %d handlers run", v.name, used, busy[v][""])
 		}
 	}

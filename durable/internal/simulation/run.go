@@ -81,9 +81,6 @@ const (
 	draining       // clients send nothing more
 )
 
-// maxRealTime is how long a simulation may take, in real time.
-const maxRealTime = 10 * time.Minute
-
 // Run plays a plan. The same plan gives the same trace, unless goroutines run at the same
 // time, as with -short.
 func Run(t *testing.T, p Plan, o Opener) (result Result) {
@@ -94,7 +91,7 @@ func Run(t *testing.T, p Plan, o Opener) (result Result) {
 		runtime.GC()
 	}
 	var s *simulation
-	alarm := time.AfterFunc(maxRealTime, func() {
+	alarm := time.AfterFunc(10*time.Minute, func() {
 		panic("a goroutine spins, without an end of time; to play it again: " + p.Command())
 	})
 	defer alarm.Stop()

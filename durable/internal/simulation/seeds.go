@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// lastSteps is how many steps of a failed simulation are printed.
-const lastSteps = 40
-
 // Test plays seeds 1 to count, or what the environment says, which `make simulation` sets:
 //
 //	TICKLESS_SEED     one seed
@@ -44,7 +41,7 @@ func Test(t *testing.T, o Opener, count uint64) {
 		}
 		t.Logf("seed %d fails and is cut down: %s", seed, r.Failure)
 		smallest, r := Shrink(t, plan, o, r)
-		for _, line := range r.Trace[max(0, len(r.Trace)-lastSteps):] {
+		for _, line := range r.Trace[max(0, len(r.Trace)-40):] {
 			t.Log(line)
 		}
 		t.Fatalf("%s\nseed %d; to play it again: %s", r.Failure, seed, smallest.Command())

@@ -84,10 +84,9 @@ func (s *simulation) sharedEnd() *endpoint {
 // A life is a Run of a process's Worker, until it ends or the process dies.
 type life struct {
 	*process
-	startedAt time.Time
 
 	// Guarded by ledger.mu.
-	begun         map[string]int // how often each handler has begun
+	begun         map[string][]time.Time // when each handler has begun in calm
 	suspectsEnded int
 	isLive        bool
 }
@@ -137,7 +136,7 @@ func (s *simulation) runWorker(name string) {
 
 // live plays a life. It reports whether the process stays.
 func (p *process) live(r *rand.Rand) (stays bool) {
-	v := &life{process: p, startedAt: time.Now(), begun: make(map[string]int), isLive: true}
+	v := &life{process: p, begun: make(map[string][]time.Time), isLive: true}
 	p.ledger.mu.Lock()
 	p.life = v
 	p.ledger.lives = append(p.ledger.lives, v)
@@ -148,8 +147,12 @@ func (p *process) live(r *rand.Rand) (stays bool) {
 	go func() { ended <- p.worker.Run(ctx) }()
 	fault, how := p.awaitFault(r, ended), r.IntN(4)
 	p.trace(p.name, "ends: %s (%d)", fault, how)
+	limit := p.config.shutdown + 2*max(p.config.lease/3, time.Second) + 8*time.Second
 	p.ledger.mu.Lock()
 	v.isLive = false
+	if all, _, _, _ := p.ledger.countLocked(v, ""); all == 0 && p.settled() {
+		limit = 300 * time.Millisecond
+	}
 	p.ledger.mu.Unlock()
 	began := time.Now()
 	if stays = fault == stop && how == 0; !stays && !p.config.isShared {
@@ -164,7 +167,6 @@ func (p *process) live(r *rand.Rand) (stays bool) {
 		cancel()
 	}
 	err := <-ended
-	limit := p.config.shutdown + 2*max(p.config.lease/3, time.Second) + 8*time.Second
 	switch d := time.Since(began); {
 	case isClosed(p.end.dead):
 	case d > limit:

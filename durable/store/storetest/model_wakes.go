@@ -31,10 +31,14 @@ type owedWake struct {
 }
 
 // isReady reports whether a task is a readyTask. The model is not sure of tasks that a group, a
-// limit or another suspect may hold back.
+// rate or another suspect may hold back.
 func (m *model) isReady(t *modelTask) bool {
 	_, paused := m.pausedHandlers[t.Handler]
-	return t.State == store.Pending && t.At < store.Farthest && !t.Waits() && !m.paused && !paused && !t.Suspect && t.Group == "" && m.limits[t.Handler] == nil
+	if t.State != store.Pending || t.At == store.Farthest || t.Waits() || m.paused || paused || t.Suspect || t.Group != "" {
+		return false
+	}
+	l := m.limits[t.Handler]
+	return l == nil || l.Rate == 0 && (l.Concurrency == 0 || m.countRunning(t.Handler) < l.Concurrency)
 }
 
 // matchesClaim reports whether a worker with this claim can run tasks of a handler and a
@@ -43,13 +47,16 @@ func matchesClaim(c *store.Claim, handler, schedule string) bool {
 	return slices.Contains(c.Handlers, handler) && (schedule == "" || slices.Contains(c.Schedules, schedule))
 }
 
-// checkNext checks that Next is not after the time of a task that the claim could get then. A
-// store whose wake-ups may be lost can leave that to another worker.
+// checkNext checks that Next is not after the end of a lease, or the time of a task that the claim
+// could get then. A store whose wake-ups may be lost can leave that to another worker.
 func (m *model) checkNext(r *store.Round, a *store.Answer, room *modelRoom) {
+	if !m.wakesReliably || !r.Claim.Asked {
+		return
+	}
 	for _, t := range m.tasks {
-		if m.wakesReliably && r.Claim.Asked && m.isReady(t) && t.At > m.now && matchesClaim(&r.Claim, t.Handler, t.Schedule) &&
+		if t.State == store.Running || m.isReady(t) && t.At > m.now && matchesClaim(&r.Claim, t.Handler, t.Schedule) &&
 			room.mostByHandler[t.Handler] > 0 && (room.ordinary > 0 || !room.busy[t.Handler]) {
-			m.check(a.Next >= 0 && m.now.Add(a.Next) <= t.At, "Next is %v, but a task is due in %v: %+v", a.Next, t.At.Sub(m.now), t.Entry)
+			m.check(a.Next >= 0 && m.now.Add(a.Next) <= t.At, "Next is %v, but this is in %v: %+v", a.Next, t.At.Sub(m.now), t.Entry)
 		}
 	}
 }
