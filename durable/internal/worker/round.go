@@ -39,7 +39,7 @@ func (l *Loop) sendRound(p Phase) {
 	request.More = addMore
 	answer, err := l.run.Store.Do(ctx, l.shard, r.stamp, request)
 	cancel()
-	if errors.Is(err, store.ErrLate) {
+	if errors.Is(err, store.ErrLate) && r.stamp.Until != 0 {
 		l.handleLateRound(r)
 		return
 	}
