@@ -34,6 +34,7 @@ var tableTitles = map[string]string{
 	"Memory":        "A pending task",
 	"Idle":          "A worker with nothing to do",
 	"StoreSchedule": "Schedule tasks",
+	"StoreClaim":    "20,000 due tasks, claimed by 100, each claim with the reports of the one before",
 	"StoreBurst":    "40,000 tasks due at once, handled and reported",
 	"StoreHandlers": "20,000 tasks due at once, by the handlers of the worker",
 	"StoreLate":     "Tasks for random times: how late they begin",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
@@ -32,15 +33,20 @@ func newPool(tb testing.TB) (*pgxpool.Pool, error) {
 }
 
 func openPostgres(tb testing.TB, _ string) (side, error) {
+	_, _, x, err := newPostgres(tb)
+	return x, err
+}
+
+func newPostgres(tb testing.TB) (*pgxpool.Pool, *pgstore.Store, side, error) {
 	pool, err := newPool(tb)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	if _, err := pgstore.Migrate(context.Background(), pool); err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	st := pgstore.New(pool, pgstore.WithLogger(quiet()))
-	return newTickless(st, func() error {
+	return pool, st, newTickless(st, func() error {
 		err := st.Close()
 		pool.Close()
 		return err
@@ -193,15 +199,10 @@ func (x *pgTable) close() error {
 func BenchmarkPostgresSnapshot(b *testing.B) {
 	span := choose(time.Second, time.Minute)
 	for b.Loop() {
-		pool, err := newPool(b)
+		pool, _, x, err := newPostgres(b)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := pgstore.Migrate(b.Context(), pool); err != nil {
-			b.Fatal(err)
-		}
-		st := pgstore.New(pool, pgstore.WithLogger(quiet()))
-		x := newTickless(st, st.Close)
 		old, err := pool.BeginTx(b.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 		if err != nil {
 			b.Fatal(err)
@@ -241,9 +242,81 @@ func BenchmarkPostgresSnapshot(b *testing.B) {
 		if err := x.close(); err != nil {
 			b.Fatal(err)
 		}
-		pool.Close()
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkStoreClaim claims 100 due tasks at a time. Each claim also finishes those before. It
+// does without a worker of package durable.
+func BenchmarkStoreClaim(b *testing.B) {
+	n := choose(500, 20_000)
+	bench := func(b *testing.B, open func() (side, func() error, error)) {
+		for b.Loop() {
+			x, run, err := open()
+			if err != nil {
+				b.Fatal(err)
+			}
+			fill(b, x, tasks(n, func() time.Time { return time.Now().Add(-rand.N(time.Minute)) }))
+			begin := time.Now()
+			if err := run(); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
+			if left := remaining(b, x); left > 0 {
+				b.Fatalf("%d tasks are left", left)
+			}
+			if err := x.close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(0, "ns/op")
+	}
+	b.Run("impl=pgstore", func(b *testing.B) {
+		bench(b, func() (side, func() error, error) {
+			_, st, x, err := newPostgres(b)
+			return x, func() error { return claimAll(b.Context(), st, n) }, err
+		})
+	})
+	b.Run("impl=pgtable", func(b *testing.B) {
+		bench(b, func() (side, func() error, error) {
+			x, err := openPgTable(b, "")
+			return x, func() error {
+				handled, all := 0, make(chan struct{})
+				stop, err := x.work(func([]byte) {
+					if handled++; handled == n {
+						close(all)
+					}
+				})
+				if err != nil {
+					return err
+				}
+				<-all
+				for remaining(b, x) > 0 {
+					time.Sleep(time.Millisecond)
+				}
+				return stop()
+			}, err
+		})
+	})
+}
+
+// claimAll claims and finishes n tasks.
+func claimAll(ctx context.Context, st store.Store, n int) error {
+	stamp := store.Stamp{Sender: "worker", Until: store.Farthest}
+	r := store.Round{Claim: store.Claim{Asked: true, Max: 100, Handlers: []string{"h"}}, Lease: 30 * time.Second, MaxCrashes: 5}
+	for done := 0; done < n; {
+		stamp.Number++
+		a, err := st.Do(ctx, 0, stamp, r)
+		if err != nil {
+			return err
+		}
+		done += len(r.Reports)
+		r.Reports = nil
+		for _, t := range a.Tasks {
+			r.Reports = append(r.Reports, store.Report{Lease: store.Lease{ID: t.ID, Token: t.Token}, End: store.Done, Due: t.Due})
+		}
+	}
+	return nil
 }
 
 // fillTickless makes rows like those of tasks that wait for a time within 30 days.
