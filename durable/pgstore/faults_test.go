@@ -18,6 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable"
@@ -33,8 +34,8 @@ import (
 //	a read-only server                 Failover, ServerRefuses
 //	a cut in the middle of COMMIT      CutInCommit
 //	serialization failures, deadlocks  TransientErrors
-//	a full disk                        OtherErrors, with the server's error. If the log has no
-//	                                   space, the server ends: ServerCrashes
+//	a full disk                        FullDisk, OtherErrors. If the log has no space, the server
+//	                                   ends: ServerCrashes
 //	idle_in_transaction_session_timeout, statement_timeout, max_connections
 //	                                   HolderHangs, ServerRefuses
 //	commits that are not safe          ServerRefuses
@@ -54,7 +55,8 @@ func schedule(t *testing.T, c *durable.Client, key string) error {
 
 // Acknowledged commands survive a crash of the server, and the Store goes on when it is back.
 func TestFaults_ServerCrashes(t *testing.T) {
-	server := pgtest.Start(t)
+	t.Parallel()
+	server := pgtest.Start(t, "fsync=off") // the host survives
 	pool := newPool(t, server.URL("postgres"))
 	_, err := Migrate(t.Context(), pool)
 	require.NoError(t, err)
@@ -70,22 +72,45 @@ func TestFaults_ServerCrashes(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(context.Background()) }()
 	var acknowledged []string
-	for crash := range 3 {
+	kill := func(pid int) {
+		p, err := os.FindProcess(pid)
+		if assert.NoError(t, err) {
+			assert.NoError(t, p.Kill())
+		}
+	}
+	for crash, end := range map[string]func(){
+		"shutdown": server.Kill,
+		"kill -9": func() {
+			kill(server.Pid())
+			server.Kill()
+		},
+		"kill -9 of a connection's process": func() { // the server restarts itself
+			var pid int
+			if assert.NoError(t, pool.QueryRow(t.Context(), "SELECT pg_backend_pid()").Scan(&pid)) {
+				kill(pid)
+			}
+		},
+	} {
 		down := make(chan struct{})
 		go func() {
+			defer close(down)
 			time.Sleep(100 * time.Millisecond)
-			server.Kill()
-			close(down)
+			end()
 		}()
-		for i := 0; ; i++ {
-			key := fmt.Sprintf("k%d-%d", crash, i)
-			if _, err := c.Schedule(t.Context(), item(key, durable.After(0)).Task, durable.After(0)); err != nil {
-				break
+		for isUp := true; isUp; {
+			select {
+			case <-down:
+				isUp = false
+			default:
 			}
-			acknowledged = append(acknowledged, key)
+			key := fmt.Sprint(crash, " ", len(acknowledged))
+			if _, err := c.Schedule(t.Context(), item(key, durable.After(0)).Task, durable.After(0)); err == nil {
+				acknowledged = append(acknowledged, key)
+			}
 		}
-		<-down
-		server.Restart()
+		if !strings.Contains(crash, "connection") {
+			server.Restart()
+		}
 	}
 	for _, key := range acknowledged {
 		for {
@@ -237,6 +262,7 @@ func TestFaults_OtherErrors(t *testing.T) {
 
 // A process that hangs in a transaction does not hold the shard for ever.
 func TestFaults_HolderHangs(t *testing.T) {
+	t.Parallel()
 	s, c := newStore(t)
 	require.NoError(t, schedule(t, c, "first"))
 	holder, err := s.pool.Begin(t.Context())
@@ -250,6 +276,7 @@ func TestFaults_HolderHangs(t *testing.T) {
 // Without a free connection of the server, a read-only server, or a statement timeout, calls
 // return an error that says so. The Store goes on when the reason has gone.
 func TestFaults_ServerRefuses(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Start(t, "fsync=off", "max_connections=8", "superuser_reserved_connections=0")
 	pool := newPool(t, server.URL("postgres"))
 	_, err := Migrate(t.Context(), pool)
@@ -351,12 +378,18 @@ func TestFaults_OldSnapshot(t *testing.T) {
 	require.NoError(t, x.calls.Call(t.Context(), &call{Run: func(*index) error { done <- x.memory; return nil }}))
 	require.NoError(t, s.Close())
 	from := x.memory.from[kind{handler: "h"}]
-	require.NotZero(t, from, "the claims remember no lower bound")
+	require.NotEmpty(t, from.id, "the claims remember no lower bound among tasks of the same time")
+	claim := func(from position) int64 {
+		return blocks(dueTasks, 0, []string{"h"}, []string{""}, []int64{int64(from.at)}, []string{from.id}, 100, true)
+	}
+	require.Less(t, claim(from), int64(40))
+	require.Greater(t, claim(position{}), int64(100), "the snapshot keeps no dead rows")
 }
 
 // A plan that was made while the tables were empty reads few pages when they are full: nothing
 // has analyzed them since.
 func TestFaults_PlansOfEmptyTables(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Start(t, "fsync=off", "autovacuum=off")
 	pool := newPool(t, server.URL("postgres"))
 	_, err := Migrate(t.Context(), pool)
@@ -411,7 +444,8 @@ func TestFaults_PlansOfEmptyTables(t *testing.T) {
 // A server that is a standby is read-only. When it becomes the primary, the Store goes on, also
 // if the last commands did not reach it.
 func TestFaults_Failover(t *testing.T) {
-	server := pgtest.Start(t)
+	t.Parallel()
+	server := pgtest.Start(t, "fsync=off")
 	pool := newPool(t, server.URL("postgres"))
 	_, err := Migrate(t.Context(), pool)
 	require.NoError(t, err)

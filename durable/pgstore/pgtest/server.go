@@ -96,13 +96,19 @@ func (s *Server) Restart() {
 			s.Port = l.Addr().(*net.TCPAddr).Port
 			_ = l.Close()
 		}
+		earlierLog, _ := os.ReadFile(s.logPath())
 		if s.start() {
 			return
 		}
-		if log, _ := os.ReadFile(s.logPath()); try == 3 || !strings.Contains(string(log), "Address already in use") {
+		log, _ := os.ReadFile(s.logPath())
+		switch log := string(log[len(earlierLog):]); {
+		case strings.Contains(log, "is still in use"): // until the other processes of a killed server have ended
+			time.Sleep(10 * time.Millisecond)
+		case strings.Contains(log, "Address already in use") && try < 3: // another program has taken the port
+			s.Port = 0
+		default:
 			s.tb.Fatalf("pgtest: the server does not start:\n%s", log)
 		}
-		s.Port = 0 // another program has taken the port
 	}
 }
 
